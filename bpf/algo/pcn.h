@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * PCN's end points: the reaction point (RP, Algorithm 1) and the notification point (NP, Fig. 8).
+ *
+ * Cheng et al., Re-architecting Congestion Management in Lossless Ethernet, NSDI 2020.
+ *
+ *	RP  sendRate = lineRate, w = w_min
+ *	    per CNP (CE, recRate):
+ *	      CE:  sendRate = min(sendRate, recRate * (1 - w_min))       w = w_min
+ *	      else sendRate = sendRate * (1 - w) + lineRate * w          w = w * (1 - w) + w_max * w
+ *
+ *	NP  counts recNum, recData and ECNNum per flow over T from the first packet on, then sends
+ *	      ECNNum / recNum > 95%:  CNP(CE,  recData / Timer, or pSize / interArrivalTime if recNum = 1)
+ *	      else:                   CNP(not CE, 0)
+ *
+ * Differs from the paper: (1) a floor under sendRate, since RecRate is in units of 1 Mbit/s and rate 0 would
+ * never be heard of again; (2) NP closes a window at the first packet after T, see np_packet.
+ *
+ * Pure: no maps, no helpers, integers only. Rates in bit/s, times in ns, weights in Q24.
+ */
+#ifndef PCN_ALGO_PCN_H
+#define PCN_ALGO_PCN_H
+
+/* w is a Q24 fraction: w_min = 1/128 is 2^17, and 20 steps of Fig. 10 stay within 0.01%. */
+#define PCN_W_SHIFT 24
+#define PCN_W_ONE (1U << PCN_W_SHIFT)
+
+struct pcn_rp_params {
+	u64 line_rate_bps;
+	u64 min_rate_bps; /* floor of sendRate */
+	u32 w_min;	  /* Q24, 0 < w_min <= w_max < 1 */
+	u32 w_max;	  /* Q24 */
+};
+
+struct pcn_rp {
+	u64 send_rate_bps;
+	u32 w; /* Q24 */
+	u32 pad;
+};
+
+/*
+ * pcn_scale: value * w, rounded to nearest. Split in halves of 24 bits: no overflow for any value < 2^63,
+ * w <= 1.
+ */
+static __always_inline u64 pcn_scale(u64 value, u32 w)
+{
+	u64 high = value >> PCN_W_SHIFT, low = value & (PCN_W_ONE - 1);
+
+	return high * w + ((low * w + PCN_W_ONE / 2) >> PCN_W_SHIFT);
+}
+
+static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
+{
+	return rate_bps < p->min_rate_bps ? p->min_rate_bps : rate_bps;
+}
+
+static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_params *p)
+{
+	rp->send_rate_bps = p->line_rate_bps; /* Algorithm 1, line 1 */
+	rp->w = p->w_min;		      /* line 2 */
+}
+
+/* pcn_rp_decrease: a CNP with CE, that is the flow is congested. */
+static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 rec_rate_bps)
+{
+	u64 target_bps = pcn_floor(rec_rate_bps - pcn_scale(rec_rate_bps, p->w_min), p);
+
+	if (target_bps < rp->send_rate_bps)
+		rp->send_rate_bps = target_bps; /* line 6 */
+	rp->w = p->w_min;			/* line 7 */
+}
+
+/* pcn_rp_increase: a CNP without CE. */
+static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p)
+{
+	u64 gap_bps = p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
+
+	rp->send_rate_bps += pcn_scale(gap_bps, rp->w);			 /* line 10 */
+	rp->w = rp->w - pcn_scale(rp->w, rp->w) + pcn_scale(rp->w, p->w_max); /* line 11 */
+}
+
+static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce, u64 rec_rate_bps)
+{
+	if (ce)
+		pcn_rp_decrease(rp, p, rec_rate_bps); /* lines 4 to 7 */
+	else
+		pcn_rp_increase(rp, p); /* lines 8 to 11 */
+}
+
+/*
+ * pcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve, and
+ * go on gently.
+ */
+static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_params *p)
+{
+	rp->send_rate_bps = pcn_floor(rp->send_rate_bps / 2, p);
+	rp->w = p->w_min;
+}
+
+struct pcn_np_params {
+	u64 t_ns;		/* T, the CNP period: the largest RTT of the network (sec. 6.2) */
+	u32 congested_permille; /* a flow is congested if more of its packets are marked: 950 */
+	u32 pad;
+};
+
+struct pcn_np {
+	u64 start_ns;	      /* Timer = now - start_ns */
+	u64 last_ns;	      /* arrival of the latest packet */
+	u64 inter_arrival_ns; /* between the latest two packets; 0: there was one only */
+	u64 rec_data_bytes;
+	u32 rec_num; /* packets of this window; 0: no window is open */
+	u32 ecn_num;
+};
+
+struct pcn_np_cnp {
+	u32 rec_rate_mbps; /* unit of the CNP's RecRate field (Fig. 9) */
+	bool send;
+	bool ce;
+	u8 pad[2];
+};
+
+/* pcn_rate_mbps: bytes over ns in Mbit/s, to the nearest, at least 1 so that RP never hears of rate 0. */
+static __always_inline u32 pcn_rate_mbps(u64 bytes, u64 ns)
+{
+	u64 mbps;
+
+	if (!ns)
+		ns = 1;
+	mbps = (bytes * 8000 + ns / 2) / ns;
+	if (mbps > 0xffffffff)
+		mbps = 0xffffffff;
+	return mbps ? mbps : 1;
+}
+
+/* pcn_np_close: the bottom half of Fig. 8, with Timer as it stands when the window closes. */
+static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, const struct pcn_np_params *p,
+						      u64 timer_ns)
+{
+	struct pcn_np_cnp cnp = { .send = true };
+
+	if ((u64)np->ecn_num * 1000 <= (u64)np->rec_num * p->congested_permille)
+		return cnp; /* ECN = 0, recRate = 0 */
+	cnp.ce = true;
+	if (np->rec_num == 1 && np->inter_arrival_ns)
+		cnp.rec_rate_mbps = pcn_rate_mbps(np->rec_data_bytes, np->inter_arrival_ns);
+	else
+		cnp.rec_rate_mbps = pcn_rate_mbps(np->rec_data_bytes, timer_ns);
+	return cnp;
+}
+
+/*
+ * pcn_np_packet: a packet of the flow arrived. Closes the open window first if T has passed: there is no timer
+ * per flow, so the first packet after T does it, and what that packet is not part of is what Fig. 8 counted.
+ *
+ * Timer is read when that packet comes, but no later than interArrivalTime after T. Dividing by T itself, as a
+ * timer at T would, counts half a packet too much on average (the window opens with a packet): more than the
+ * discount w_min as soon as a window holds fewer than 64 packets, and the queue would never drain. A flow that
+ * fell silent (paused) is measured over the time it was not.
+ */
+static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
+						       u32 size_bytes, bool ce)
+{
+	struct pcn_np_cnp cnp = {};
+	u64 timer_ns;
+
+	if (now_ns < np->last_ns)
+		now_ns = np->last_ns; /* two paths, or two CPUs: time does not go back */
+	timer_ns = now_ns - np->start_ns;
+	if (np->rec_num && timer_ns >= p->t_ns) {
+		if (timer_ns > p->t_ns + np->inter_arrival_ns)
+			timer_ns = p->t_ns + np->inter_arrival_ns;
+		cnp = pcn_np_close(np, p, timer_ns);
+		np->rec_num = 0;
+	}
+	if (!np->rec_num) { /* the first packet arms the timer */
+		np->start_ns = now_ns;
+		np->rec_data_bytes = 0;
+		np->ecn_num = 0;
+	}
+	np->rec_num++;
+	np->rec_data_bytes += size_bytes;
+	np->ecn_num += ce;
+	np->inter_arrival_ns = np->last_ns ? now_ns - np->last_ns : 0;
+	np->last_ns = now_ns;
+	return cnp;
+}
+
+#endif

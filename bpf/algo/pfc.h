@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Priority-based flow control, 802.1Qbb: when to send PAUSE and RESUME.
+ *
+ * Per ingress port and class: PAUSE when its bytes in the switch rise over XOFF, RESUME when they fall to XON.
+ * XOFF is static, or alpha times the switch's free shared buffer, as shared-buffer switches do; XON lies
+ * xon_offset below it.
+ */
+#ifndef PCN_ALGO_PFC_H
+#define PCN_ALGO_PFC_H
+
+/* alpha is Q8: 1/8 is 32, 1 is 256. */
+#define PFC_ALPHA_SHIFT 8
+
+struct pfc_params {
+	u64 xoff_bytes;	      /* static threshold; ignored if alpha is set */
+	u64 xon_offset_bytes; /* XOFF - XON */
+	u32 alpha;	      /* Q8; 0: static */
+	u32 pad;
+};
+
+enum pfc_action {
+	PFC_NONE,
+	PFC_PAUSE,
+	PFC_RESUME,
+};
+
+static __always_inline u64 pfc_xoff_bytes(const struct pfc_params *p, u64 free_bytes)
+{
+	return p->alpha ? (free_bytes * p->alpha) >> PFC_ALPHA_SHIFT : p->xoff_bytes;
+}
+
+/*
+ * pfc_check: what to tell the upstream port, given whether it has been told to pause, the bytes that came from
+ * it and are still here, and the shared buffer's free bytes. An empty ingress always resumes.
+ */
+static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, bool pausing, u64 ingress_bytes,
+						 u64 free_bytes)
+{
+	u64 xoff = pfc_xoff_bytes(p, free_bytes);
+	u64 xon = xoff > p->xon_offset_bytes ? xoff - p->xon_offset_bytes : 0;
+
+	if (!pausing)
+		return ingress_bytes > xoff ? PFC_PAUSE : PFC_NONE;
+	return ingress_bytes <= xon ? PFC_RESUME : PFC_NONE;
+}
+
+#endif

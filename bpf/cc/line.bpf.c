@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * pcn_line: no congestion control at all. Sends at line rate, or at the socket's SO_MAX_PACING_RATE, whatever
+ * happens: what `pfc` alone leaves the network with, the zero line of every comparison.
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include "include/tcp.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the loader. */
+const volatile u64 line_rate_bps = 10000000000ULL;
+
+SEC("struct_ops/line_init")
+void BPF_PROG(line_init, struct sock *sk)
+{
+	tcp_start_pacing(sk);
+	tcp_set_rate(sk, line_rate_bps);
+}
+
+/* From 6.10 on. */
+SEC("struct_ops/line_cong_control")
+void BPF_PROG(line_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+{
+	tcp_set_rate(sk, line_rate_bps);
+}
+
+/* Before 6.10. */
+SEC("struct_ops/line_cong_control_2")
+void BPF_PROG(line_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+{
+	tcp_set_rate(sk, line_rate_bps);
+}
+
+SEC("struct_ops/line_ssthresh")
+u32 BPF_PROG(line_ssthresh, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_ssthresh;
+}
+
+SEC("struct_ops/line_undo_cwnd")
+u32 BPF_PROG(line_undo_cwnd, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops line = {
+	.init = (void *)line_init,
+	.cong_control = (void *)line_cong_control,
+	.ssthresh = (void *)line_ssthresh,
+	.undo_cwnd = (void *)line_undo_cwnd,
+	.name = "pcn_line",
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};

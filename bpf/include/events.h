@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the programs tell user space, through one ring buffer that is read while a run goes on.
+ * All times in the papers' ns, all sizes in bytes.
+ */
+#ifndef PCN_EVENTS_H
+#define PCN_EVENTS_H
+
+enum event_kind {
+	EVENT_PFC = 1,	  /* a PAUSE or RESUME was sent */
+	EVENT_QUEUE = 2,  /* a port's sample bin is over */
+	EVENT_FLOW = 3,	  /* a flow's sample bin at its receiver is over */
+};
+
+/* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */
+struct event_pfc {
+	u32 kind;
+	u16 port;
+	u8 class;
+	u8 pause;      /* 1 PAUSE, 0 RESUME */
+	u64 sent_ns;   /* ideal time of sending */
+	u64 effect_ns; /* ideal time of taking effect: one link delay later */
+};
+
+struct event_queue {
+	u32 kind;
+	u32 port;
+	u64 bin; /* time / sample_ns */
+	u64 sent_bytes;
+	u32 sent_packets;
+	u32 marked_packets;
+	u64 queue_bytes; /* at the bin's end */
+	u64 queue_max_bytes;
+};
+
+struct event_flow {
+	u32 kind;
+	u32 flow; /* index in the flow table */
+	u64 bin;
+	u64 received_bytes;
+	u32 received_packets;
+	u32 marked_packets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The few kernel types that the programs touch, declared by hand.
+ *
+ * Only the fields in use are listed; CO-RE finds their real offsets in the running kernel's BTF, so the
+ * objects are the same bytes wherever they are built and run on every kernel that has the fields.
+ */
+#ifndef PCN_KERNEL_H
+#define PCN_KERNEL_H
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+
+/* The names that libbpf's headers and UAPI structs use. */
+typedef u8 __u8;
+typedef u16 __u16;
+typedef u32 __u32;
+typedef u64 __u64;
+typedef s8 __s8;
+typedef s16 __s16;
+typedef s32 __s32;
+typedef s64 __s64;
+typedef u16 __be16;
+typedef u32 __be32;
+typedef u64 __be64;
+typedef u16 __sum16;
+typedef u32 __wsum;
+
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* UAPI constants: map types and flags of bpf.h, and what packets look like. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+};
+
+#define BPF_RB_NO_WAKEUP 1
+
+enum {
+	TCX_NEXT = -1,
+	TCX_PASS = 0,
+	TCX_DROP = 2,
+};
+
+#define ETH_ALEN 6
+#define ETH_P_IP 0x0800
+
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+
+struct ethhdr {
+	u8 h_dest[ETH_ALEN];
+	u8 h_source[ETH_ALEN];
+	__be16 h_proto;
+} __attribute__((packed));
+
+struct iphdr {
+	u8 ihl : 4, version : 4; /* little endian, as every machine we run on */
+	u8 tos;
+	__be16 tot_len;
+	__be16 id;
+	__be16 frag_off;
+	u8 ttl;
+	u8 protocol;
+	__sum16 check;
+	__be32 saddr;
+	__be32 daddr;
+};
+
+struct tcphdr {
+	__be16 source;
+	__be16 dest;
+	__be32 seq;
+	__be32 ack_seq;
+	u8 res1 : 4, doff : 4;
+	u8 flags;
+	__be16 window;
+	__sum16 check;
+	__be16 urg_ptr;
+};
+
+struct udphdr {
+	__be16 source;
+	__be16 dest;
+	__be16 len;
+	__sum16 check;
+};
+
+/* The tc programs' context, as in uapi/linux/bpf.h: the verifier rewrites these accesses. */
+struct __sk_buff {
+	u32 len;
+	u32 pkt_type;
+	u32 mark;
+	u32 queue_mapping;
+	u32 protocol;
+	u32 vlan_present;
+	u32 vlan_tci;
+	u32 vlan_proto;
+	u32 priority;
+	u32 ingress_ifindex;
+	u32 ifindex;
+	u32 tc_index;
+	u32 cb[5];
+	u32 hash;
+	u32 tc_classid;
+	u32 data;
+	u32 data_end;
+	u32 napi_id;
+	u32 family;
+	u32 remote_ip4;
+	u32 local_ip4;
+	u32 remote_ip6[4];
+	u32 local_ip6[4];
+	u32 remote_port;
+	u32 local_port;
+	u32 data_meta;
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct net_device {
+	int group;
+};
+
+struct netdev_queue {
+	struct net_device *dev;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	char cb[48];
+	u32 len;
+	u32 mark;
+	u32 priority;
+};
+
+struct qdisc_skb_head {
+	u32 qlen;
+};
+
+struct gnet_stats_queue {
+	u32 qlen;
+	u32 backlog;
+	u32 drops;
+	u32 requeues;
+	u32 overlimits;
+};
+
+struct Qdisc {
+	u32 limit;
+	struct netdev_queue *dev_queue;
+	struct qdisc_skb_head q;
+	struct gnet_stats_queue qstats;
+};
+
+struct qdisc_skb_cb {
+	u8 data[20];
+};
+
+struct nlattr;
+struct netlink_ext_ack;
+
+struct in6_addr_words {
+	u32 u6_addr32[4];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	u16 skc_num;
+	u16 skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
+	u32 sk_pacing_status;
+};
+
+struct inet_sock {
+	struct sock sk;
+};
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	u64 icsk_ca_priv[13];
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 mss_cache;
+	u32 srtt_us;
+	u32 total_retrans;
+	u16 tcp_header_len;
+	u8 ecn_flags;
+};
+
+struct rate_sample {
+	u32 losses;
+};
+
+struct ack_sample;
+
+#pragma clang attribute pop
+
+/* The open-coded numeric iterator (6.4): Debian 12's libbpf has no bpf_for. */
+struct bpf_iter_num {
+	u64 __opaque[1];
+} __attribute__((aligned(8)));
+
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __attribute__((section(".ksyms"), weak));
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
+
+/* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
+extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), weak));
+
+#define bounded(n)                                                                               \
+	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),             \
+	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);           \
+	     bpf_iter_num_next(&it_);)
+
+#endif

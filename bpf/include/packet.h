@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Reading packets in tc programs. */
+#ifndef PCN_PACKET_H
+#define PCN_PACKET_H
+
+#include "port.h"
+
+#define ECN_MASK 3
+#define ECN_CE 3
+
+/* The headers of an IPv4 packet without options; l4 is checked for `need` bytes. */
+struct packet {
+	struct ethhdr *eth;
+	struct iphdr *ip;
+	void *l4;
+	void *end;
+};
+
+/* packet_parse: false if it is not plain IPv4, is a later fragment, or is shorter than `need` bytes of layer 4. */
+static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p, u32 need)
+{
+	p->eth = (void *)(long)skb->data;
+	p->end = (void *)(long)skb->data_end;
+	p->ip = (void *)(p->eth + 1);
+	p->l4 = p->ip + 1;
+	if (p->l4 + need > p->end)
+		return false;
+	return p->eth->h_proto == bpf_htons(ETH_P_IP) && p->ip->version == 4 && p->ip->ihl == 5 &&
+	       !(p->ip->frag_off & bpf_htons(0x1fff));
+}
+
+/* carried: whether a port of ours sent the packet, so that cb holds its ideal time and mark. */
+static __always_inline bool carried(const struct __sk_buff *skb)
+{
+	return (skb->cb[CARRY_WORD] & CARRY_MAGIC_MASK) == CARRY_MAGIC;
+}
+
+/* port_id: the device's netdev group. */
+static __always_inline u32 port_id(struct __sk_buff *skb)
+{
+	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
+
+	return kernel_skb->dev->group;
+}
+
+/* DSCP to class: the class selector, as switches map it by default. */
+static __always_inline u32 class_of(u8 tos)
+{
+	return tos >> 5;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What every rate-based congestion control here does to a TCP socket. */
+#ifndef PCN_TCP_H
+#define PCN_TCP_H
+
+#include "clock.h"
+#include "flow.h"
+
+#define TCP_CONG_NON_RESTRICTED 1 /* a child namespace may select it by sysctl */
+#define TCP_CONG_NEEDS_ECN 2
+
+#define TCP_CA_Recovery 3
+#define TCP_CA_Loss 4
+
+#define TCP_ECN_OK 1
+
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
+
+/* Ethernet, IPv4: what a frame has beside the TCP segment. */
+#define FRAME_OVERHEAD (14 + 20)
+
+/* A window that never binds: the send buffer does, or the rate. */
+#define CWND_UNBOUND (1U << 20)
+
+struct tcp_congestion_ops {
+	u32 (*ssthresh)(struct sock *sk);
+	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
+	u32 (*undo_cwnd)(struct sock *sk);
+	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
+	u32 flags;
+	char name[16];
+} __attribute__((preserve_access_index));
+
+static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
+{
+	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr,
+		      bpf_htons(sk->__sk_common.skc_num), sk->__sk_common.skc_dport, IPPROTO_TCP);
+}
+
+static __always_inline u32 tcp_srtt_us(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->srtt_us >> 3;
+}
+
+static __always_inline u32 tcp_retransmissions(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->total_retrans;
+}
+
+static __always_inline bool tcp_ecn_negotiated(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->ecn_flags & TCP_ECN_OK;
+}
+
+/* tcp_start_pacing: TCP's own timer paces, unless an fq qdisc does. */
+static __always_inline void tcp_start_pacing(struct sock *sk)
+{
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
+/*
+ * tcp_set_rate: frames leave at rate_bps. TCP's pacing counts payload only, and SO_MAX_PACING_RATE is for each
+ * control to keep.
+ */
+static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 payload = tp->mss_cache, frame = payload + tp->tcp_header_len + FRAME_OVERHEAD;
+	/* 800 Gbit/s is 10^11 bytes/s, times 9000: far from 2^64 */
+	u64 pace = to_kernel_bytes_per_s(rate_bps) * payload / (frame ?: 1);
+
+	if (pace > sk->sk_max_pacing_rate)
+		pace = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = pace ?: 1;
+	tp->snd_cwnd = CWND_UNBOUND;
+}
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cnp holds the wire formats of congestion management on lossless
+// Ethernet, for people to decode and for tests to compare: the congestion
+// notification packet (CNP) that PCN sends and the priority flow control (PFC)
+// frame, a pcapng writer that puts both into Wireshark on a run's own clock,
+// and the Wireshark dissector for what PCN adds to a CNP.
+//
+// A CNP answers a data packet of the TCP flow A:sport -> B:dport. It is a
+// RoCEv2 CNP (InfiniBand Architecture Specification, volume 1, annex A17) that
+// carries PCN's verdict (NSDI'20, figure 9) in 74 bytes of Ethernet, FCS
+// excluded. All numbers but the ICRC are big endian:
+//
+//	offset  bytes  field
+//	     0     14  Ethernet: A's MAC, B's MAC, EtherType 0x0800
+//	    14      2  IPv4 0x45; TOS = DSCP 48, ECN 0b11 (CE) decrease, 0b00 (not-ECT) increase
+//	    16      8  total length 60; identification 0; don't fragment; TTL 64; protocol 17
+//	    24     10  header checksum; source B; destination A
+//	    34      8  UDP: 0xC000 | ((sport ^ dport) & 0x3FFF); port 4791; length 40; checksum 0
+//	    42     12  BTH: opcode 0x81; 0; P_Key 0xFFFF; BECN 0x40; queue pair 0; PSN 0
+//	    54      4  RecRate, in Mbit/s
+//	    58      4  flow ports: sport, dport
+//	    62      8  tag
+//	    70      4  ICRC, little endian
+//
+// An increase is not-ECT rather than ECT, so that no switch on the way can mark
+// it into a decrease. The UDP source port spreads CNPs over ECMP paths.
+package cnp

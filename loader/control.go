@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+)
+
+// Limits of the parameters, as the BPF code is proven for.
+const (
+	MaxDilationShift = 20
+	MaxRateBps       = 800_000_000_000
+
+	// MinSendRateBps is the default floor of sendRate: RecRate is in units of 1 Mbit/s.
+	MinSendRateBps = 1_000_000
+
+	// wShift is the fixed point of PCN's weights in bpf/algo/pcn.h.
+	wShift = 24
+)
+
+// Control is a congestion control registered with the kernel.
+type Control struct {
+	name  string
+	coll  *ebpf.Collection
+	link  link.Link
+	flows *ebpf.Map
+}
+
+// Name is what sockets select it by.
+func (c *Control) Name() string { return c.name }
+
+// Close takes the control's name from the kernel. Sockets that use it keep it until they end.
+func (c *Control) Close() error {
+	err := c.link.Close()
+	c.coll.Close()
+	if err != nil {
+		return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// PCNOptions are the parameters of PCN's reaction point (Algorithm 1).
+type PCNOptions struct {
+	LineRateBps   uint64  // rate at which flows start and to which they grow, 1 to MaxRateBps
+	MinRateBps    uint64  // floor of sendRate; 0: MinSendRateBps
+	WMin, WMax    float64 // 0 < WMin <= WMax < 1; the paper: 0.1/N or 1/128, and 0.5
+	DilationShift uint32  // the kernel's clock runs 2^shift slower than the papers'; 0 on a real host
+	MaxFlows      uint32  // size of the flow table; 0: 65536
+}
+
+func (o PCNOptions) check() error {
+	if err := checkRate(o.LineRateBps, o.DilationShift); err != nil {
+		return err
+	}
+	if !(o.WMin > 0 && o.WMin <= o.WMax && o.WMax < 1) {
+		return fmt.Errorf("w_min %g, w_max %g: want 0 < w_min <= w_max < 1", o.WMin, o.WMax)
+	}
+	if o.MinRateBps > o.LineRateBps {
+		return fmt.Errorf("minimum rate %d bit/s is above the line rate %d bit/s", o.MinRateBps, o.LineRateBps)
+	}
+	return nil
+}
+
+func checkRate(lineRateBps uint64, shift uint32) error {
+	if lineRateBps < 1 || lineRateBps > MaxRateBps {
+		return fmt.Errorf("line rate %d bit/s: want 1 bit/s to 800 Gbit/s", lineRateBps)
+	}
+	if shift > MaxDilationShift {
+		return fmt.Errorf("dilation shift %d: want 0 to %d", shift, MaxDilationShift)
+	}
+	return nil
+}
+
+// RegisterPCN registers congestion control "pcn" (bpf/cc/pcn.bpf.c).
+func RegisterPCN(o PCNOptions) (*Control, error) {
+	if o.MinRateBps == 0 {
+		o.MinRateBps = min(MinSendRateBps, o.LineRateBps)
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("pcn: %w", err)
+	}
+	spec, err := loadPcn()
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxFlows != 0 {
+		spec.Maps[pcnMapRpFlows].MaxEntries = o.MaxFlows
+	}
+	var flow pcnRpFlow
+	params := flow.Params
+	params.LineRateBps = o.LineRateBps
+	params.MinRateBps = o.MinRateBps
+	params.W_min = uint32(math.Round(o.WMin * (1 << wShift)))
+	params.W_max = uint32(math.Round(o.WMax * (1 << wShift)))
+	return register(spec, "pcn", pcnMapPcn, map[string]any{
+		pcnVarRpParams:      params,
+		pcnVarDilationShift: o.DilationShift,
+	})
+}
+
+// RegisterLine registers congestion control "pcn_line": line rate, or the socket's SO_MAX_PACING_RATE, whatever
+// happens (bpf/cc/line.bpf.c).
+func RegisterLine(lineRateBps uint64, dilationShift uint32) (*Control, error) {
+	if err := checkRate(lineRateBps, dilationShift); err != nil {
+		return nil, fmt.Errorf("pcn_line: %w", err)
+	}
+	spec, err := loadLine()
+	if err != nil {
+		return nil, err
+	}
+	return register(spec, "pcn_line", lineMapLine, map[string]any{
+		lineVarLineRateBps:   lineRateBps,
+		lineVarDilationShift: dilationShift,
+	})
+}
+
+// register loads the object with these values of its variables and registers its one struct_ops instance.
+func register(spec *ebpf.CollectionSpec, name, ops string, vars map[string]any) (*Control, error) {
+	for v, value := range vars {
+		if err := spec.Variables[v].Set(value); err != nil {
+			return nil, fmt.Errorf("congestion control %s: set %s: %w", name, v, err)
+		}
+	}
+	if err := chooseCongControl(spec, ops); err != nil {
+		return nil, fmt.Errorf("congestion control %s: %w", name, err)
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, fmt.Errorf("load congestion control %s: %w", name, explain(err, HaveTCPStructOps))
+	}
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[ops]})
+	if err != nil {
+		coll.Close()
+		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
+			name, explain(err, HaveTCPStructOps))
+	}
+	return &Control{name: name, coll: coll, link: l, flows: coll.Maps[pcnMapRpFlows]}, nil
+}
+
+// chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
+func chooseCongControl(spec *ebpf.CollectionSpec, ops string) error {
+	args, err := congControlArgs()
+	if err != nil {
+		return err
+	}
+	four, two := ops+"_cong_control", ops+"_cong_control_2"
+	if args == 4 {
+		delete(spec.Programs, two)
+		return nil
+	}
+	spec.Programs[two].AttachTo = spec.Programs[four].AttachTo
+	delete(spec.Programs, four)
+	return nil
+}
+
+// congControlArgs counts the parameters of tcp_congestion_ops.cong_control in the running kernel.
+func congControlArgs() (int, error) {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return 0, fmt.Errorf("read the kernel's types (CONFIG_DEBUG_INFO_BTF): %w", err)
+	}
+	var ops *btf.Struct
+	if err := kernel.TypeByName("tcp_congestion_ops", &ops); err != nil {
+		return 0, fmt.Errorf("find tcp_congestion_ops in the kernel's types: %w", err)
+	}
+	for _, m := range ops.Members {
+		if m.Name != "cong_control" {
+			continue
+		}
+		if ptr, ok := m.Type.(*btf.Pointer); ok {
+			if proto, ok := ptr.Target.(*btf.FuncProto); ok {
+				return len(proto.Params), nil
+			}
+		}
+	}
+	return 0, errors.New("tcp_congestion_ops has no cong_control")
+}

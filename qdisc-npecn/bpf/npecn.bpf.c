@@ -1,0 +1,783 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * npecn: the port of an emulated lossless switch or host, as a qdisc.
+ *
+ *	enqueue -> 8 class queues -> strict priority, PAUSE, NP-ECN -> wire (serialisation, propagation) -> dequeue
+ *
+ * Ideal time. Every packet has an ideal arrival; a port computes
+ *	start   = max(arrival, link_free, RESUME)	link_free = start + len * 8 / rate
+ *	deliver = link_free + delay
+ * and sends `deliver` along with the packet, where the next port takes it as the arrival. A late timer changes
+ * when work is done, never what is computed. Class queues are sorted by ideal arrival, and a port with a
+ * propagation delay decides only what starts before now - quantum, when everything that ideally arrived by then
+ * is there: conservative simulation, with the link delay as lookahead. Timers are rounded up to the quantum.
+ *
+ * PFC. Bytes are counted per ingress port and class from enqueue to transmission. Crossing XOFF or XON posts
+ * {effect time = now + delay, pause or resume} to the upstream port, in its event ring. A paused port looks at
+ * its ring every delay / 2 and applies each event at its ideal time; as an event takes effect one delay after it
+ * was posted, it is always seen in time.
+ *
+ * A BPF qdisc cannot write packets: a mark is a bit in qdisc_skb_cb->data, applied at the far end of the veth by
+ * tc/bpf/fabric.bpf.c or arrive.bpf.c.
+ *
+ * Configuration, counters and queues are in maps, keyed by the netdev group:
+ *	ip link set dev eth0 group 3; pcn writes ports[3]; tc qdisc add dev eth0 root npecn
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "include/clock.h"
+#include "include/events.h"
+#include "include/port.h"
+#include "algo/npecn.h"
+#include "algo/pfc.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+struct bpf_sk_buff_ptr {
+	struct sk_buff *skb;
+} __attribute__((preserve_access_index));
+
+extern void bpf_kfree_skb(struct sk_buff *p) __ksym;
+extern void bpf_qdisc_skb_drop(struct sk_buff *p, struct bpf_sk_buff_ptr *to_free) __ksym;
+extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 delta_ns) __ksym;
+extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
+
+#define NET_XMIT_SUCCESS 0
+#define NET_XMIT_DROP 1
+#define NEVER (~0ULL)
+
+/* PAUSE events that may wait for one port and class; they alternate, and two are on a wire of one delay. */
+#define PFC_EVENTS 64
+/* Packets that may arrive out of ideal order: those of one quantum from all ingress ports. */
+#define SORT_MAX 1024
+/* Decisions of one dequeue call; what is left is done by the next. */
+#define SERVE_MAX 64
+/* Lateness histogram: buckets of 64 ns, the last one open. */
+#define LATE_BUCKETS 128
+#define LATE_BUCKET_SHIFT 6
+/* Rings are at most this long (per port and class). */
+#define RING_MAX (1 << 20)
+
+/* quantum_ns: timers are rounded up to multiples of it; a power of two. Set by the loader. */
+const volatile u64 quantum_ns = 1024;
+/* sample_ns: bin of the sampled series; 0: none. */
+const volatile u64 sample_ns = 0;
+
+/* A packet in a class queue or on the wire. */
+struct slot {
+	struct sk_buff __kptr *skb;
+	u64 t_ns; /* class queue: ideal arrival; wire: ideal delivery */
+	u32 len;
+	u16 ingress; /* port it came in by, 0: made here */
+	u8 ce;
+	u8 pad;
+};
+
+struct pfc_event {
+	u64 at_ns;
+	u64 pause;
+};
+
+struct ring {
+	u32 base; /* first slot */
+	u32 mask; /* slots - 1, a power of two less one; 0: no such queue */
+	u32 head, tail; /* free-running */
+};
+
+struct class {
+	struct ring queue;
+	u64 queue_bytes;
+
+	/* as the upstream end of a link: told to pause by the peer */
+	u64 ready_ns;	     /* ideal time of the last RESUME */
+	u64 paused_since_ns; /* of the last PAUSE */
+	u32 event_head, event_tail;
+	u64 event_last_ns; /* events are posted in order */
+	u32 paused;
+	struct npecn_cp cp;
+
+	/* as the downstream end: tells the peer to pause */
+	u64 ingress_bytes;
+	u32 pausing;
+	u32 lossless; /* config: PFC and NP-ECN on */
+
+	u64 sent_packets, sent_bytes;
+	u64 marked_packets;
+	u64 pause_sent, resume_sent;
+	u64 pause_received, resume_received;
+	u64 paused_ns;
+};
+
+struct port {
+	/* configuration, written before the qdisc is attached */
+	u64 rate_bps;	  /* 0: no such port */
+	u64 delay_ns;	  /* propagation of the link it sends to */
+	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
+	struct pfc_params pfc;
+	u32 peer;	  /* port id at the other end */
+	u32 node;	  /* index in nodes */
+	u32 mark;	  /* NP-ECN on */
+	u32 pad;
+
+	/* state */
+	u64 link_free_ns;
+	u64 decided_ns; /* nothing may arrive before this any more */
+	u64 serve_ns;	/* no class can start a packet before */
+	struct ring wire;
+	u32 backlogged; /* bit per class with packets */
+	u32 pad2;
+	u64 bin_end_ns; /* sample bin */
+	u64 bin;
+	u64 bin_sent_bytes;
+	u32 bin_sent_packets, bin_marked_packets;
+	u64 bin_queue_max_bytes;
+	u64 queue_bytes; /* all classes */
+
+	/* counters */
+	u64 enqueued_packets, enqueued_bytes;
+	u64 delivered_packets;
+	u64 queue_max_bytes;
+	u64 dropped_buffer; /* the node's shared buffer was full */
+	u64 dropped_ring;   /* a ring was full */
+	u64 dropped_class;  /* no queue for this class */
+	u64 dropped_reset;  /* freed with the qdisc */
+	u64 causality;	    /* arrived before decided_ns: the ideal order was not kept */
+	u64 pfc_overflow;   /* events lost */
+	u64 late_max_ns, late_sum_ns;
+	u64 late[LATE_BUCKETS];
+
+	struct class classes[CLASSES];
+};
+
+/* A node: what its ports share. */
+struct node {
+	u64 buffer_bytes; /* 0: unlimited (a host) */
+	u64 used_bytes;
+	u64 used_max_bytes;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct node);
+} nodes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+/* Event rings: PFC_EVENTS per class per port. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct pfc_event);
+} pfc_events SEC(".maps");
+
+/* Keeps the types in BTF, for bpf2go. */
+const struct event_pfc *unused_event_pfc __attribute__((unused));
+const struct event_queue *unused_event_queue __attribute__((unused));
+
+/* Events that found the ring buffer full. */
+u64 events_lost = 0;
+
+static __always_inline struct port *port_of(u32 id)
+{
+	return bpf_map_lookup_elem(&ports, &id);
+}
+
+static __always_inline struct node *node_of(const struct port *p)
+{
+	u32 id = p->node;
+
+	return bpf_map_lookup_elem(&nodes, &id);
+}
+
+static __always_inline struct slot *slot_at(const struct ring *r, u32 i)
+{
+	u32 k = r->base + (i & r->mask);
+
+	return bpf_map_lookup_elem(&slots, &k);
+}
+
+/* class_at: the verifier forgets across loops that c is a class, and clang that it must be told. */
+static __always_inline struct class *class_at(struct port *p, u32 c)
+{
+	barrier_var(c);
+	return &p->classes[c & (CLASSES - 1)];
+}
+
+static __always_inline bool ring_full(const struct ring *r)
+{
+	return r->tail - r->head > r->mask;
+}
+
+static __always_inline u32 ring_len(const struct ring *r)
+{
+	return r->tail - r->head;
+}
+
+static __always_inline struct pfc_event *event_at(u32 id, u32 c, u32 i)
+{
+	u32 k = (id * CLASSES + c) * PFC_EVENTS + (i & (PFC_EVENTS - 1));
+
+	return bpf_map_lookup_elem(&pfc_events, &k);
+}
+
+static __always_inline void emit(void *event, u64 size)
+{
+	if (bpf_ringbuf_output(&events, event, size, BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&events_lost, 1);
+}
+
+/* --- sampled series --- */
+
+static __noinline void sample_flush(struct port *p, u32 id, u64 t_ns)
+{
+	struct event_queue e = {
+		.kind = EVENT_QUEUE,
+		.port = id,
+		.bin = p->bin,
+		.sent_bytes = p->bin_sent_bytes,
+		.sent_packets = p->bin_sent_packets,
+		.marked_packets = p->bin_marked_packets,
+		.queue_bytes = p->queue_bytes,
+		.queue_max_bytes = p->bin_queue_max_bytes,
+	};
+
+	if (p->bin_end_ns)
+		emit(&e, sizeof(e));
+	p->bin = t_ns / sample_ns;
+	p->bin_end_ns = (p->bin + 1) * sample_ns;
+	p->bin_sent_bytes = 0;
+	p->bin_sent_packets = 0;
+	p->bin_marked_packets = 0;
+	p->bin_queue_max_bytes = p->queue_bytes;
+}
+
+/* sample: something happens at t_ns; if that is past the bin's end, the bin is over. */
+static __always_inline void sample(struct port *p, u32 id, u64 t_ns)
+{
+	if (sample_ns && t_ns >= p->bin_end_ns)
+		sample_flush(p, id, t_ns);
+}
+
+/* --- PFC --- */
+
+/* pfc_post: tell the port at the other end of `in` to stop or go on, as of t_ns here. */
+static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
+{
+	u32 up_id = in->peer;
+	struct port *up = port_of(up_id);
+	struct event_pfc log = { .kind = EVENT_PFC, .port = up_id, .class = c, .pause = pause };
+	struct pfc_event *e;
+	struct class *uc;
+	u64 at_ns = t_ns + in->pfc_delay_ns;
+	u32 i;
+
+	if (!up)
+		return;
+	uc = class_at(up, c);
+	if (at_ns < uc->event_last_ns)
+		at_ns = uc->event_last_ns;
+	uc->event_last_ns = at_ns;
+	i = uc->event_tail;
+	if (i - uc->event_head >= PFC_EVENTS) {
+		__sync_fetch_and_add(&up->pfc_overflow, 1);
+		return;
+	}
+	e = event_at(up_id, c, i);
+	if (!e)
+		return;
+	e->at_ns = at_ns;
+	e->pause = pause;
+	__sync_fetch_and_add(&uc->event_tail, 1);
+	if (pause)
+		class_at(in, c)->pause_sent++;
+	else
+		class_at(in, c)->resume_sent++;
+	log.sent_ns = t_ns;
+	log.effect_ns = at_ns;
+	emit(&log, sizeof(log));
+}
+
+/* ingress_account: bytes that came in by port `id` entered or left the node; PAUSE or RESUME its peer. */
+static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_bytes, u64 t_ns)
+{
+	struct port *in = port_of(id);
+	struct class *ic;
+	u64 held;
+
+	if (!in)
+		return;
+	ic = class_at(in, c);
+	if (!ic->lossless)
+		return;
+	held = __sync_fetch_and_add(&ic->ingress_bytes, bytes) + bytes;
+	switch (pfc_check(&in->pfc, ic->pausing, held, free_bytes)) {
+	case PFC_PAUSE: /* the exchange lets one CPU post, if two cross at once */
+		if (!__sync_lock_test_and_set(&ic->pausing, 1))
+			pfc_post(in, c, t_ns, 1);
+		break;
+	case PFC_RESUME:
+		if (__sync_lock_test_and_set(&ic->pausing, 0))
+			pfc_post(in, c, t_ns, 0);
+		break;
+	case PFC_NONE:
+		break;
+	}
+}
+
+/* buffer_account: bytes entered or left the node's shared buffer. Returns what is free. */
+static __always_inline u64 buffer_account(struct node *n, s64 bytes)
+{
+	u64 used = __sync_fetch_and_add(&n->used_bytes, bytes) + bytes;
+
+	if (used > n->used_max_bytes)
+		n->used_max_bytes = used;
+	return n->buffer_bytes > used ? n->buffer_bytes - used : 0;
+}
+
+/* queued_by: packets of the queue that had ideally arrived by t_ns: NP-ECN's PN at a RESUME. */
+static __always_inline u32 queued_by(const struct ring *q, u64 t_ns)
+{
+	u32 n = ring_len(q);
+
+	bounded(SORT_MAX) /* only those of the last quantum can be later */
+	{
+		struct slot *s;
+
+		if (!n)
+			break;
+		s = slot_at(q, q->head + n - 1);
+		if (!s || s->t_ns <= t_ns)
+			break;
+		n--;
+	}
+	return n;
+}
+
+/*
+ * class_start: the ideal time at which class c can start its first packet, NEVER while it is paused without
+ * end in sight. Applies the PAUSE and RESUME events up to that time, and to limit_ns at most.
+ */
+static __always_inline u64 class_start(struct port *p, struct class *k, u32 id, u32 c, u64 t_ns, u64 limit_ns)
+{
+	if (t_ns < k->ready_ns)
+		t_ns = k->ready_ns;
+	bounded(PFC_EVENTS) /* no more can wait */
+	{
+		struct pfc_event *e;
+
+		if (k->event_head == k->event_tail)
+			break;
+		e = event_at(id, c, k->event_head);
+		if (!e)
+			break;
+		if (e->pause) {
+			if (e->at_ns > t_ns || e->at_ns > limit_ns)
+				break; /* the packet starts before, or it is too early to say */
+			k->paused = 1;
+			k->paused_since_ns = e->at_ns;
+			k->pause_received++;
+		} else {
+			if (e->at_ns > limit_ns)
+				return e->at_ns; /* known in advance, not due yet */
+			k->paused = 0;
+			k->ready_ns = e->at_ns;
+			if (t_ns < e->at_ns)
+				t_ns = e->at_ns;
+			k->paused_ns += e->at_ns - k->paused_since_ns;
+			k->resume_received++;
+			npecn_resume(&k->cp, queued_by(&k->queue, e->at_ns));
+		}
+		k->event_head++;
+	}
+	return k->paused ? NEVER : t_ns;
+}
+
+/* --- the port --- */
+
+/* sort_in: make room at the tail's ideal place: later packets move up by one. Returns the free index. */
+static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
+{
+	u32 i = q->tail;
+
+	bounded(SORT_MAX)
+	{
+		struct slot *prev, *s;
+		struct sk_buff *skb;
+
+		if (i == q->head)
+			break;
+		prev = slot_at(q, i - 1);
+		s = slot_at(q, i);
+		if (!prev || !s || prev->t_ns <= t_ns)
+			break;
+		s->t_ns = prev->t_ns;
+		s->len = prev->len;
+		s->ingress = prev->ingress;
+		s->ce = prev->ce;
+		skb = bpf_kptr_xchg(&prev->skb, NULL);
+		if (skb) {
+			skb = bpf_kptr_xchg(&s->skb, skb);
+			if (skb)
+				bpf_kfree_skb(skb);
+		}
+		i--;
+	}
+	return i;
+}
+
+/* arrival_ns: the ideal arrival the packet carries, if it came by a port of ours. */
+static __always_inline u64 arrival_ns(struct sk_buff *skb, u32 ingress, u64 now)
+{
+	struct qdisc_skb_cb *cb = (void *)skb->cb;
+	u64 t_ns;
+
+	if (!ingress)
+		return now;
+	t_ns = (u64) * (u32 *)&cb->data[CARRY_HIGH * 4] << 32 | *(u32 *)&cb->data[CARRY_LOW * 4];
+	return t_ns < now ? t_ns : now;
+}
+
+SEC("struct_ops/npecn_enqueue")
+int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
+{
+	u32 id = sch->dev_queue->dev->group, c = skb->priority & (CLASSES - 1), len = skb->len, mark = skb->mark;
+	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & ~MARK_INGRESS_MASK : 0;
+	struct port *p = port_of(id);
+	u64 t_ns, free_bytes, *cause;
+	struct class *k;
+	struct node *n;
+	struct slot *s;
+
+	if (!p)
+		goto drop_silent;
+	k = &p->classes[c];
+	cause = &p->dropped_class;
+	if (!k->queue.mask)
+		goto drop;
+	cause = &p->dropped_ring;
+	if (ring_full(&k->queue))
+		goto drop;
+	n = node_of(p);
+	cause = &p->dropped_buffer;
+	if (!n || (n->buffer_bytes && n->used_bytes + len > n->buffer_bytes))
+		goto drop;
+
+	t_ns = arrival_ns(skb, ingress, now_ns());
+	if (t_ns < p->decided_ns)
+		p->causality++;
+	s = slot_at(&k->queue, sort_in(&k->queue, t_ns));
+	if (!s)
+		goto drop;
+	s->t_ns = t_ns;
+	s->len = len;
+	s->ingress = ingress;
+	s->ce = 0;
+	skb = bpf_kptr_xchg(&s->skb, skb);
+	if (skb)
+		bpf_qdisc_skb_drop(skb, to_free);
+	k->queue.tail++;
+	p->backlogged |= 1 << c;
+
+	sample(p, id, t_ns);
+	k->queue_bytes += len;
+	p->queue_bytes += len;
+	if (p->queue_bytes > p->bin_queue_max_bytes)
+		p->bin_queue_max_bytes = p->queue_bytes;
+	if (p->queue_bytes > p->queue_max_bytes)
+		p->queue_max_bytes = p->queue_bytes;
+	p->enqueued_packets++;
+	p->enqueued_bytes += len;
+	if (t_ns < p->serve_ns)
+		p->serve_ns = t_ns;
+	sch->q.qlen++;
+	sch->qstats.backlog += len;
+
+	free_bytes = buffer_account(n, len);
+	if (ingress)
+		ingress_account(ingress, c, len, free_bytes, t_ns);
+	return NET_XMIT_SUCCESS;
+drop:
+	(*cause)++;
+drop_silent:
+	sch->qstats.drops++;
+	bpf_qdisc_skb_drop(skb, to_free);
+	return NET_XMIT_DROP;
+}
+
+/* transmit: class c starts its first packet at t_ns; it goes on the wire. */
+static __always_inline void transmit(struct port *p, struct class *k, u32 id, u32 c, u64 t_ns)
+{
+	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail), *next;
+	struct sk_buff *skb;
+	struct node *n;
+	u32 len;
+
+	if (!s || !w)
+		return;
+	len = s->len;
+	sample(p, id, t_ns);
+	p->link_free_ns = t_ns + (u64)len * 8000000000ULL / (p->rate_bps ?: 1);
+	p->decided_ns = t_ns;
+	k->queue.head++;
+	k->queue_bytes -= len;
+	p->queue_bytes -= len;
+	w->ce = 0;
+	if (k->lossless && p->mark) {
+		/* the queue the packet leaves: whoever had arrived when it started */
+		next = ring_len(&k->queue) ? slot_at(&k->queue, k->queue.head) : NULL;
+		w->ce = npecn_transmit(&k->cp, next && next->t_ns <= t_ns);
+	}
+	if (w->ce) {
+		k->marked_packets++;
+		p->bin_marked_packets++;
+	}
+	k->sent_packets++;
+	k->sent_bytes += len;
+	p->bin_sent_packets++;
+	p->bin_sent_bytes += len;
+	if (!ring_len(&k->queue))
+		p->backlogged &= ~(1 << c);
+
+	n = node_of(p);
+	if (n) {
+		u64 free_bytes = buffer_account(n, -(s64)len);
+
+		if (s->ingress)
+			ingress_account(s->ingress, c, -(s64)len, free_bytes, p->link_free_ns);
+	}
+	w->t_ns = p->link_free_ns + p->delay_ns;
+	w->len = len;
+	skb = bpf_kptr_xchg(&s->skb, NULL);
+	if (!skb)
+		return;
+	skb = bpf_kptr_xchg(&w->skb, skb);
+	if (skb)
+		bpf_kfree_skb(skb);
+	p->wire.tail++;
+}
+
+/*
+ * serve: decide every packet that starts by limit_ns, in ideal order. Returns the ideal time at which there is
+ * something to decide again: a start, or a look at the PAUSE events.
+ */
+static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
+{
+	bounded(SERVE_MAX)
+	{
+		u64 best_ns = NEVER, poll_ns = NEVER;
+		u32 best = 0;
+
+		if (!p->backlogged)
+			return NEVER;
+		if (ring_full(&p->wire))
+			return limit_ns; /* dequeue makes room */
+		/* the earliest start, and among equals the highest class: strict priority, no preemption */
+		for (u32 i = 0; i < CLASSES; i++) {
+			u32 c = CLASSES - 1 - i;
+			struct class *k = class_at(p, c);
+			struct slot *s;
+			u64 t_ns;
+
+			if (!(p->backlogged & (1 << c)))
+				continue;
+			s = slot_at(&k->queue, k->queue.head);
+			if (!s)
+				continue;
+			t_ns = s->t_ns > p->link_free_ns ? s->t_ns : p->link_free_ns;
+			if (k->lossless) {
+				t_ns = class_start(p, k, id, c, t_ns, limit_ns);
+				if (t_ns == NEVER)
+					poll_ns = now + p->pfc_delay_ns / 2;
+			}
+			if (t_ns < best_ns) {
+				best_ns = t_ns;
+				best = c;
+			}
+		}
+		if (best_ns > limit_ns)
+			return best_ns < poll_ns ? best_ns : poll_ns;
+		transmit(p, class_at(p, best), id, best, best_ns);
+	}
+	return limit_ns; /* more than SERVE_MAX: go on at once */
+}
+
+static __always_inline void count_lateness(struct port *p, u64 late_ns)
+{
+	u64 b = late_ns >> LATE_BUCKET_SHIFT;
+
+	if (b >= LATE_BUCKETS)
+		b = LATE_BUCKETS - 1;
+	barrier_var(b); /* or clang checks another register than it indexes by */
+
+	if (late_ns > p->late_max_ns)
+		p->late_max_ns = late_ns;
+	p->late_sum_ns += late_ns;
+	p->late[b]++;
+}
+
+SEC("struct_ops/npecn_dequeue")
+struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
+{
+	u32 id = sch->dev_queue->dev->group;
+	struct port *p = port_of(id);
+	u64 now = now_ns(), lag_ns, wake_ns;
+	struct qdisc_skb_cb *cb;
+	struct sk_buff *skb;
+	struct slot *w;
+
+	if (!p)
+		return NULL;
+	/* without a propagation delay there is no lookahead: a host decides at once */
+	lag_ns = p->delay_ns ? quantum_ns : 0;
+	if (p->serve_ns + lag_ns <= now)
+		p->serve_ns = serve(p, id, now, now - lag_ns);
+	wake_ns = p->serve_ns == NEVER ? NEVER : p->serve_ns + lag_ns;
+
+	if (ring_len(&p->wire)) {
+		w = slot_at(&p->wire, p->wire.head);
+		if (!w)
+			return NULL;
+		if (w->t_ns <= now) {
+			skb = bpf_kptr_xchg(&w->skb, NULL);
+			p->wire.head++;
+			if (!skb)
+				return NULL;
+			cb = (void *)skb->cb;
+			*(u32 *)&cb->data[CARRY_WORD * 4] = CARRY_MAGIC | (w->ce ? CARRY_CE : 0);
+			*(u32 *)&cb->data[CARRY_LOW * 4] = w->t_ns;
+			*(u32 *)&cb->data[CARRY_HIGH * 4] = w->t_ns >> 32;
+			count_lateness(p, now - w->t_ns);
+			p->delivered_packets++;
+			sch->q.qlen--;
+			sch->qstats.backlog -= w->len;
+			bpf_qdisc_bstats_update(sch, skb);
+			return skb;
+		}
+		if (w->t_ns < wake_ns)
+			wake_ns = w->t_ns;
+	}
+	if (wake_ns != NEVER)
+		bpf_qdisc_watchdog_schedule(sch, to_kernel_ns((wake_ns + quantum_ns - 1) & ~(quantum_ns - 1)), 0);
+	return NULL;
+}
+
+SEC("struct_ops/npecn_init")
+int BPF_PROG(npecn_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct port *p = port_of(sch->dev_queue->dev->group);
+
+	if (!p || !p->rate_bps)
+		return -19; /* -ENODEV: the device's group is no configured port */
+	sch->limit = RING_MAX;
+	p->serve_ns = NEVER;
+	return 0;
+}
+
+/* flush: free what a ring holds. */
+static __always_inline u64 flush(struct ring *r)
+{
+	u64 freed = 0;
+
+	bounded(RING_MAX)
+	{
+		struct sk_buff *skb;
+		struct slot *s;
+
+		if (r->head == r->tail)
+			break;
+		s = slot_at(r, r->head++);
+		if (!s)
+			break;
+		skb = bpf_kptr_xchg(&s->skb, NULL);
+		if (!skb)
+			continue;
+		bpf_kfree_skb(skb);
+		freed++;
+	}
+	return freed;
+}
+
+/* release: a class queue's packets leave the shared buffer and their ingress ports' accounts. */
+static __always_inline void release(struct port *p, u32 c)
+{
+	struct node *n = node_of(p);
+	struct class *k = class_at(p, c);
+	struct ring *q = &k->queue;
+	u32 i = q->head;
+
+	bounded(RING_MAX)
+	{
+		struct slot *s;
+
+		if (i == q->tail || !n)
+			break;
+		s = slot_at(q, i++);
+		if (!s)
+			break;
+		if (s->ingress)
+			ingress_account(s->ingress, c, -(s64)s->len, buffer_account(n, -(s64)s->len), now_ns());
+		else
+			buffer_account(n, -(s64)s->len);
+	}
+	p->queue_bytes -= k->queue_bytes;
+	k->queue_bytes = 0;
+}
+
+SEC("struct_ops/npecn_reset")
+void BPF_PROG(npecn_reset, struct Qdisc *sch)
+{
+	struct port *p = port_of(sch->dev_queue->dev->group);
+
+	if (!p)
+		return;
+	for (u32 c = 0; c < CLASSES; c++) {
+		release(p, c);
+		p->dropped_reset += flush(&class_at(p, c)->queue);
+	}
+	p->dropped_reset += flush(&p->wire);
+	p->backlogged = 0;
+	p->serve_ns = NEVER;
+	sch->q.qlen = 0;
+	sch->qstats.backlog = 0;
+}
+
+SEC("struct_ops/npecn_destroy")
+void BPF_PROG(npecn_destroy, struct Qdisc *sch)
+{
+	/* reset has freed everything; the kernel wants the callback */
+}
+
+struct Qdisc_ops {
+	int (*enqueue)(struct sk_buff *, struct Qdisc *, struct bpf_sk_buff_ptr *);
+	struct sk_buff *(*dequeue)(struct Qdisc *);
+	int (*init)(struct Qdisc *, struct nlattr *, struct netlink_ext_ack *);
+	void (*reset)(struct Qdisc *);
+	void (*destroy)(struct Qdisc *);
+	char id[16];
+} __attribute__((preserve_access_index));
+
+SEC(".struct_ops.link")
+struct Qdisc_ops npecn = {
+	.enqueue = (void *)npecn_enqueue,
+	.dequeue = (void *)npecn_dequeue,
+	.init = (void *)npecn_init,
+	.reset = (void *)npecn_reset,
+	.destroy = (void *)npecn_destroy,
+	.id = "npecn",
+};

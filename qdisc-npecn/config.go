@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Classes is how many traffic classes a port has; the highest goes first.
+const Classes = 8
+
+const (
+	alphaShift      = 8       // fixed point of alpha in bpf/algo/pfc.h
+	ringMax         = 1 << 20 // slots of the longest ring
+	lateBuckets     = 128
+	lateBucketNs    = 64
+	pfcEventsPerPC  = 64 // events that may wait for one port and class
+	maxDilation     = 20
+	defaultEvents   = 16 << 20
+	defaultQuantum  = 1024
+	portIDsReserved = 1 // id 0 is the default netdev group, no port
+)
+
+// PFC are the thresholds of one ingress port and class.
+type PFC struct {
+	XOFFBytes      uint64  // static threshold
+	Alpha          float64 // if > 0: XOFF is alpha times the node's free shared buffer
+	XONOffsetBytes uint64  // XON lies this far below XOFF
+}
+
+// Class is a port's queue for one traffic class.
+type Class struct {
+	Slots    uint32 // packets it can hold, rounded up to a power of two; 0: no such class
+	Lossless bool   // PFC and NP-ECN apply
+}
+
+// Port configures one port. Its id is its index in Options.Ports.
+type Port struct {
+	Name       string // for messages
+	RateBps    uint64 // 0: no such port
+	DelayNs    uint64 // propagation of the link it sends to
+	PFCDelayNs uint64 // from crossing XOFF here until the peer stops
+	PFC        PFC
+	Peer       uint32 // port id at the link's other end
+	Node       uint32 // index in Options.Nodes
+	NPECN      bool   // mark
+	Classes    [Classes]Class
+	WireSlots  uint32 // packets that can be under way, rounded up to a power of two
+}
+
+// Node is what its ports share.
+type Node struct {
+	BufferBytes uint64 // shared buffer; 0: unlimited, as hosts have
+}
+
+// Options configure all ports of a lab.
+type Options struct {
+	Ports         []Port // index 0 must be empty: it is the group of devices that have none
+	Nodes         []Node
+	SampleNs      uint64 // bin of the sampled series; 0: none
+	QuantumNs     uint64 // timers are rounded up to it, a power of two; 0: 1024
+	DilationShift uint32 // the kernel's clock runs 2^shift slower than the papers'
+	EventsBytes   uint32 // ring buffer, a power of two; 0: 16 MiB
+}
+
+func (o *Options) check() error {
+	if len(o.Ports) == 0 || o.Ports[0].RateBps != 0 {
+		return fmt.Errorf("port id 0 is reserved: it is the group of devices that have none")
+	}
+	if o.QuantumNs&(o.QuantumNs-1) != 0 {
+		return fmt.Errorf("quantum %d ns is no power of two", o.QuantumNs)
+	}
+	if o.DilationShift > maxDilation {
+		return fmt.Errorf("dilation shift %d: want 0 to %d", o.DilationShift, maxDilation)
+	}
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		if err := o.checkPort(&o.Ports[id]); err != nil {
+			return fmt.Errorf("port %d (%s): %w", id, o.Ports[id].Name, err)
+		}
+	}
+	return nil
+}
+
+func (o *Options) checkPort(p *Port) error {
+	switch {
+	case p.RateBps == 0:
+		return fmt.Errorf("rate is 0")
+	case int(p.Peer) >= len(o.Ports):
+		return fmt.Errorf("peer %d: there are %d ports", p.Peer, len(o.Ports))
+	case int(p.Node) >= len(o.Nodes):
+		return fmt.Errorf("node %d: there are %d nodes", p.Node, len(o.Nodes))
+	case p.DelayNs != 0 && p.DelayNs <= o.QuantumNs:
+		return fmt.Errorf("delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.DelayNs, o.QuantumNs)
+	case p.WireSlots < 2 || p.WireSlots > ringMax:
+		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
+	case p.PFC.Alpha < 0 || p.PFC.Alpha > 64:
+		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
+	}
+	for c, k := range p.Classes {
+		if k.Slots > ringMax || k.Slots == 1 {
+			return fmt.Errorf("class %d has %d slots: want 0, or 2 to %d", c, k.Slots, ringMax)
+		}
+	}
+	return nil
+}
+
+// slotsFor rounds up to the ring's power of two.
+func slotsFor(n uint32) uint32 {
+	if n == 0 {
+		return 0
+	}
+	return 1 << bits.Len32(n-1)
+}
+
+// layout gives every ring its slots and returns the ports as the kernel wants them, and how many slots there are.
+func (o *Options) layout() ([]npecnPort, uint32) {
+	ports := make([]npecnPort, len(o.Ports))
+	var next uint32
+	take := func(n uint32) (base, mask uint32) {
+		n = slotsFor(n)
+		if n == 0 {
+			return 0, 0
+		}
+		base = next
+		next += n
+		return base, n - 1
+	}
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		in, out := &o.Ports[id], &ports[id]
+		out.RateBps = in.RateBps
+		out.DelayNs = in.DelayNs
+		out.PfcDelayNs = in.PFCDelayNs
+		out.Pfc.XoffBytes = in.PFC.XOFFBytes
+		out.Pfc.XonOffsetBytes = in.PFC.XONOffsetBytes
+		out.Pfc.Alpha = uint32(in.PFC.Alpha*(1<<alphaShift) + 0.5)
+		out.Peer = in.Peer
+		out.Node = in.Node
+		if in.NPECN {
+			out.Mark = 1
+		}
+		out.Wire.Base, out.Wire.Mask = take(in.WireSlots)
+		for c := range in.Classes {
+			k := &out.Classes[c]
+			k.Queue.Base, k.Queue.Mask = take(in.Classes[c].Slots)
+			if in.Classes[c].Lossless {
+				k.Lossless = 1
+			}
+		}
+	}
+	return ports, next
+}

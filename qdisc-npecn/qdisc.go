@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pcn/loader"
+)
+
+// Kind is the qdisc's name in tc.
+const Kind = "npecn"
+
+// Qdisc is the port qdisc, registered with the kernel.
+type Qdisc struct {
+	objs npecnObjects
+	link link.Link
+}
+
+// Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel without
+// CONFIG_NET_SCH_BPF.
+func Load(o Options) (*Qdisc, error) {
+	if o.QuantumNs == 0 {
+		o.QuantumNs = defaultQuantum
+	}
+	if o.EventsBytes == 0 {
+		o.EventsBytes = defaultEvents
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
+	}
+	if err := loader.HaveQdisc(); err != nil {
+		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
+	}
+	spec, err := loadNpecn()
+	if err != nil {
+		return nil, err
+	}
+	ports, slots := o.layout()
+	spec.Maps[npecnMapPorts].MaxEntries = uint32(len(ports))
+	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
+	spec.Maps[npecnMapSlots].MaxEntries = slots
+	spec.Maps[npecnMapPfcEvents].MaxEntries = uint32(len(ports)) * Classes * pfcEventsPerPC
+	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
+	for name, value := range map[string]any{
+		npecnVarDilationShift: o.DilationShift,
+		npecnVarQuantumNs:     o.QuantumNs,
+		npecnVarSampleNs:      o.SampleNs,
+	} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("qdisc %s: set %s: %w", Kind, name, err)
+		}
+	}
+	q := &Qdisc{}
+	if err := spec.LoadAndAssign(&q.objs, nil); err != nil {
+		return nil, fmt.Errorf("load qdisc %s: %w", Kind, err)
+	}
+	if err := q.register(ports, o.Nodes); err != nil {
+		q.objs.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+func (q *Qdisc) register(ports []npecnPort, nodes []Node) error {
+	for id := range ports {
+		if err := q.objs.Ports.Put(uint32(id), &ports[id]); err != nil {
+			return fmt.Errorf("configure port %d: %w", id, err)
+		}
+	}
+	for i, n := range nodes {
+		if err := q.objs.Nodes.Put(uint32(i), &npecnNode{BufferBytes: n.BufferBytes}); err != nil {
+			return fmt.Errorf("configure node %d: %w", i, err)
+		}
+	}
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: q.objs.Npecn})
+	if errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("register qdisc %s: another program has registered it; end that one first: %w", Kind, err)
+	}
+	if err != nil {
+		return fmt.Errorf("register qdisc %s: %w", Kind, err)
+	}
+	q.link = l
+	return nil
+}
+
+// Close takes the qdisc's name from the kernel. Ports that have it keep it until their device or qdisc goes.
+func (q *Qdisc) Close() error {
+	err := q.link.Close()
+	if cerr := q.objs.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("unregister qdisc %s: %w", Kind, err)
+	}
+	return nil
+}
+
+// Events is the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
+func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
+
+// Attach makes it the root qdisc of a device, whose group must be a port's id. The handle is of the device's
+// network namespace.
+func Attach(h *netlink.Handle, ifindex int) error {
+	if err := h.QdiscReplace(portQdisc(ifindex)); err != nil {
+		return fmt.Errorf("make %s the root qdisc of device %d (is its group a configured port?): %w", Kind, ifindex, err)
+	}
+	return nil
+}
+
+// Detach removes it; what it holds is freed.
+func Detach(h *netlink.Handle, ifindex int) error {
+	if err := h.QdiscDel(portQdisc(ifindex)); err != nil {
+		return fmt.Errorf("remove root qdisc %s of device %d: %w", Kind, ifindex, err)
+	}
+	return nil
+}
+
+func portQdisc(ifindex int) *netlink.GenericQdisc {
+	return &netlink.GenericQdisc{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: ifindex, Parent: netlink.HANDLE_ROOT},
+		QdiscType:  Kind,
+	}
+}

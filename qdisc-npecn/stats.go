@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import "fmt"
+
+// Stats are a port's counters. Times are the papers' ns.
+type Stats struct {
+	EnqueuedPackets, EnqueuedBytes uint64
+	SentPackets, SentBytes         uint64 // started on the wire
+	DeliveredPackets               uint64 // handed to the far end
+	QueuedPackets, QueuedBytes     uint64 // in class queues now
+	WirePackets                    uint64 // on the wire now
+	MarkedPackets                  uint64
+
+	DroppedBuffer uint64 // the node's shared buffer was full
+	DroppedRing   uint64 // a ring was full
+	DroppedClass  uint64 // no queue for the class
+	DroppedReset  uint64 // freed with the qdisc
+
+	PauseSent, ResumeSent         uint64 // to the peer, as ingress
+	PauseReceived, ResumeReceived uint64 // and obeyed
+	PausedNs                      uint64 // pauses that are over
+
+	QueueMaxBytes uint64
+	Causality     uint64 // packets that came after their ideal time had been decided
+	PFCOverflow   uint64 // PFC events lost
+	Lateness      Lateness
+
+	Bin   uint64 // the sample bin that is not over, in units of SampleNs, and what is in it
+	InBin Sample
+}
+
+// Sample is one bin of a port's series.
+type Sample struct {
+	SentBytes     uint64
+	SentPackets   uint32
+	MarkedPackets uint32
+	QueueBytes    uint64 // at its end
+	QueueMaxBytes uint64
+}
+
+// Dropped is the sum of all causes.
+func (s *Stats) Dropped() uint64 {
+	return s.DroppedBuffer + s.DroppedRing + s.DroppedClass + s.DroppedReset
+}
+
+// Stats reads a port's counters.
+func (q *Qdisc) Stats(id uint32) (Stats, error) {
+	var p npecnPort
+	if err := q.objs.Ports.Lookup(id, &p); err != nil {
+		return Stats{}, fmt.Errorf("read port %d: %w", id, err)
+	}
+	s := Stats{
+		EnqueuedPackets: p.EnqueuedPackets, EnqueuedBytes: p.EnqueuedBytes,
+		DeliveredPackets: p.DeliveredPackets,
+		QueuedBytes:      p.QueueBytes,
+		WirePackets:      uint64(p.Wire.Tail - p.Wire.Head),
+		DroppedBuffer:    p.DroppedBuffer, DroppedRing: p.DroppedRing,
+		DroppedClass: p.DroppedClass, DroppedReset: p.DroppedReset,
+		QueueMaxBytes: p.QueueMaxBytes,
+		Causality:     p.Causality,
+		PFCOverflow:   p.PfcOverflow,
+		Lateness:      Lateness{counts: p.Late, MaxNs: p.LateMaxNs},
+		Bin:           p.Bin,
+		InBin: Sample{SentBytes: p.BinSentBytes, SentPackets: p.BinSentPackets, MarkedPackets: p.BinMarkedPackets,
+			QueueBytes: p.QueueBytes, QueueMaxBytes: p.BinQueueMaxBytes},
+	}
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		s.SentPackets += c.SentPackets
+		s.SentBytes += c.SentBytes
+		s.MarkedPackets += c.MarkedPackets
+		s.QueuedPackets += uint64(c.Queue.Tail - c.Queue.Head)
+		s.PauseSent += c.PauseSent
+		s.ResumeSent += c.ResumeSent
+		s.PauseReceived += c.PauseReceived
+		s.ResumeReceived += c.ResumeReceived
+		s.PausedNs += c.PausedNs
+	}
+	return s, nil
+}
+
+// NodeStats are a node's counters.
+type NodeStats struct {
+	UsedBytes, UsedMaxBytes uint64 // of the shared buffer
+}
+
+// NodeStats reads a node's counters.
+func (q *Qdisc) NodeStats(node uint32) (NodeStats, error) {
+	var n npecnNode
+	if err := q.objs.Nodes.Lookup(node, &n); err != nil {
+		return NodeStats{}, fmt.Errorf("read node %d: %w", node, err)
+	}
+	return NodeStats{UsedBytes: n.UsedBytes, UsedMaxBytes: n.UsedMaxBytes}, nil
+}
+
+// Lateness is a histogram of how long after its ideal time each packet was delivered.
+type Lateness struct {
+	counts [lateBuckets]uint64
+	MaxNs  uint64
+}
+
+// Add adds another port's histogram.
+func (l *Lateness) Add(o Lateness) {
+	for i, n := range o.counts {
+		l.counts[i] += n
+	}
+	l.MaxNs = max(l.MaxNs, o.MaxNs)
+}
+
+// QuantileNs is an upper bound, to 64 ns, of the lateness of a share q of the packets, 0 < q <= 1; MaxNs if that
+// is beyond the histogram; 0 if there were none.
+func (l *Lateness) QuantileNs(q float64) uint64 {
+	var total uint64
+	for _, n := range l.counts {
+		total += n
+	}
+	if total == 0 {
+		return 0
+	}
+	want, seen := q*float64(total), uint64(0)
+	for i, n := range l.counts[:lateBuckets-1] {
+		seen += n
+		if float64(seen) >= want {
+			return min(uint64(i+1)*lateBucketNs, l.MaxNs)
+		}
+	}
+	return l.MaxNs
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
+
+	"pcn/loader"
+	"pcn/loader/ns"
+)
+
+// object is a loaded program file and its attachments.
+type object struct {
+	name  string
+	coll  *ebpf.Collection
+	links []link.Link
+}
+
+// load loads an object with these values of its variables, sharing the given maps.
+func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map) (object, error) {
+	for v, value := range vars {
+		if err := spec.Variables[v].Set(value); err != nil {
+			return object{}, fmt.Errorf("tc program %s: set %s: %w", name, v, err)
+		}
+	}
+	for m, replacement := range shared {
+		spec.Maps[m].MaxEntries = replacement.MaxEntries()
+	}
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	if err != nil {
+		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
+	}
+	return object{name: name, coll: coll}, nil
+}
+
+// attach attaches one of the object's programs to a device of the namespace, at the anchor.
+func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebpf.AttachType, anchor link.Anchor) error {
+	return ns.Do(h, func() error {
+		l, err := link.AttachTCX(link.TCXOptions{
+			Interface: ifindex,
+			Program:   o.coll.Programs[program],
+			Attach:    where,
+			Anchor:    anchor,
+		})
+		if err != nil {
+			if reason := loader.HaveTCX(); reason != nil {
+				err = reason
+			}
+			return fmt.Errorf("attach tc program %s to device %d: %w", program, ifindex, err)
+		}
+		o.links = append(o.links, l)
+		return nil
+	})
+}
+
+// Close detaches the programs and frees them.
+func (o *object) Close() error {
+	var errs []error
+	for _, l := range o.links {
+		errs = append(errs, l.Close())
+	}
+	o.coll.Close()
+	return errors.Join(errs...)
+}
+
+// sum reads a counter of a per-CPU array.
+func (o *object) sum(m string, index uint32) (uint64, error) {
+	var perCPU []uint64
+	if err := o.coll.Maps[m].Lookup(index, &perCPU); err != nil {
+		return 0, fmt.Errorf("read counter %d of %s: %w", index, m, err)
+	}
+	var total uint64
+	for _, v := range perCPU {
+		total += v
+	}
+	return total, nil
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * arrive: a lab host's first tcx ingress program. Applies the mark that the last switch port decided, counts
+ * what arrives by flow (in the whole and in sample bins, by ideal time), and absorbs the datagrams of
+ * uncontrolled bursts, which nobody reads.
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "include/clock.h"
+#include "include/events.h"
+#include "include/flow.h"
+#include "include/packet.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* sample_ns: bin of the sampled series; 0: none. Set by the loader, as for the qdisc. */
+const volatile u64 sample_ns = 0;
+/* sink_port: datagrams to it are counted and dropped. */
+const volatile u16 sink_port = 9;
+
+struct arrival {
+	u32 id;
+	u32 bin_packets, bin_marked_packets;
+	u32 pad;
+	u64 bin;
+	u64 bin_bytes;
+	u64 packets, bytes; /* frames, and their bytes from the Ethernet header on */
+	u64 marked_packets;
+	u64 first_ns, last_ns; /* ideal times */
+};
+
+/* Flows to count; the lab puts them in before they start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct flow_key);
+	__type(value, struct arrival);
+} arrivals SEC(".maps");
+
+/* Keeps the type in BTF, for bpf2go. */
+const struct event_flow *unused_event_flow __attribute__((unused));
+
+u64 flow_events_lost = 0;
+
+static __always_inline void sample(struct arrival *a, u64 t_ns)
+{
+	struct event_flow e = {
+		.kind = EVENT_FLOW,
+		.flow = a->id,
+		.bin = a->bin,
+		.received_bytes = a->bin_bytes,
+		.received_packets = a->bin_packets,
+		.marked_packets = a->bin_marked_packets,
+	};
+	u64 bin;
+
+	if (!sample_ns)
+		return;
+	bin = t_ns / sample_ns;
+	if (bin <= a->bin)
+		return;
+	if (a->bin_packets && bpf_ringbuf_output(&events, &e, sizeof(e), BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&flow_events_lost, 1);
+	a->bin = bin;
+	a->bin_bytes = 0;
+	a->bin_packets = 0;
+	a->bin_marked_packets = 0;
+}
+
+static __always_inline void count(struct arrival *a, u64 t_ns, u32 len, bool ce)
+{
+	sample(a, t_ns);
+	a->bin_bytes += len;
+	a->bin_packets++;
+	a->bin_marked_packets += ce;
+	a->packets++;
+	a->bytes += len;
+	a->marked_packets += ce;
+	if (!a->first_ns)
+		a->first_ns = t_ns;
+	a->last_ns = t_ns;
+}
+
+SEC("tc")
+int arrive(struct __sk_buff *skb)
+{
+	bool ours = carried(skb), ce = ours && (skb->cb[CARRY_WORD] & CARRY_CE);
+	u64 t_ns = ours ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
+	struct flow_key key;
+	struct arrival *a;
+	struct packet p;
+	u32 ports;
+	bool sunk;
+
+	if (!packet_parse(skb, &p, 4))
+		return TCX_NEXT;
+	ports = *(u32 *)p.l4; /* TCP and UDP alike: source, destination */
+	flow_key_ipv4(&key, p.ip->saddr, p.ip->daddr, ports & 0xffff, ports >> 16, p.ip->protocol);
+	sunk = key.protocol == IPPROTO_UDP && key.dport == bpf_htons(sink_port);
+	ce = ce || (p.ip->tos & ECN_MASK) == ECN_CE;
+	a = bpf_map_lookup_elem(&arrivals, &key);
+	if (a)
+		count(a, t_ns, skb->len, ce);
+	if (sunk)
+		return TCX_DROP;
+	if (ce)
+		bpf_skb_ecn_set_ce(skb);
+	return TCX_NEXT;
+}

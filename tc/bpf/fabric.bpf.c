@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * fabric: a switch, at tcx ingress of each of its ports.
+ *
+ * Applies the mark that the last port decided, notes the ingress port and class for the egress port's qdisc,
+ * routes by destination, spreads equal-cost paths by flow hash, and redirects.
+ *
+ * From a host it sends a clone and drops the original: TCP small queues count a packet until it is orphaned, a
+ * clone has no socket, and so a sender sees its own host's queue and nothing else.
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "include/packet.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+#define PATHS_MAX 16
+
+/* hosts: addresses are host_base + 0 to hosts - 1. Set by the loader. */
+const volatile u32 host_base = 0;
+const volatile u32 hosts = 0;
+
+struct fabric_port {
+	u32 node;  /* the switch it belongs to */
+	u32 clone; /* its peer is a host */
+	u32 seed;  /* of the switch's flow hash, so that switches in a row do not pick alike */
+	u32 pad;
+};
+
+struct route {
+	u32 paths; /* 0: no route */
+	u32 ifindex[PATHS_MAX];
+};
+
+enum fabric_drop {
+	FABRIC_NOT_IP,	  /* not plain IPv4 */
+	FABRIC_NO_ROUTE,
+	FABRIC_NO_PORT,	  /* the device is no port of ours */
+	FABRIC_REDIRECT,  /* the clone could not be sent */
+	FABRIC_DROPS,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct fabric_port);
+} fabric_ports SEC(".maps");
+
+/* Key: node * hosts + host. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct route);
+} routes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FABRIC_DROPS);
+	__type(key, u32);
+	__type(value, u64);
+} fabric_drops SEC(".maps");
+
+static __always_inline int drop(u32 cause)
+{
+	u64 *n = bpf_map_lookup_elem(&fabric_drops, &cause);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	return TCX_DROP;
+}
+
+static __always_inline u32 mix(u32 h, u32 v)
+{
+	/* murmur3's step: every bit of v reaches every bit of the result after the final mix */
+	v *= 0xcc9e2d51;
+	v = (v << 15) | (v >> 17);
+	v *= 0x1b873593;
+	h ^= v;
+	h = (h << 13) | (h >> 19);
+	return h * 5 + 0xe6546b64;
+}
+
+static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
+{
+	u32 h = mix(mix(mix(seed, p->ip->saddr), p->ip->daddr), p->ip->protocol);
+
+	if (p->l4 + 4 <= p->end)
+		h = mix(h, *(u32 *)p->l4); /* both ports */
+	h ^= h >> 16;
+	h *= 0x85ebca6b;
+	h ^= h >> 13;
+	h *= 0xc2b2ae35;
+	return h ^ (h >> 16);
+}
+
+SEC("tc")
+int fabric(struct __sk_buff *skb)
+{
+	u32 id = port_id(skb), key, host, path = 0, out;
+	struct fabric_port *f = bpf_map_lookup_elem(&fabric_ports, &id);
+	bool ce = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_CE);
+	struct packet p;
+	struct route *r;
+
+	if (!f)
+		return drop(FABRIC_NO_PORT);
+	if (!packet_parse(skb, &p, 0))
+		return drop(FABRIC_NOT_IP);
+	host = bpf_ntohl(p.ip->daddr) - host_base;
+	if (host >= hosts)
+		return drop(FABRIC_NO_ROUTE);
+	key = f->node * hosts + host;
+	r = bpf_map_lookup_elem(&routes, &key);
+	if (!r || !r->paths)
+		return drop(FABRIC_NO_ROUTE);
+	if (r->paths > 1)
+		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
+	barrier_var(path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
+	out = r->ifindex[path & (PATHS_MAX - 1)];
+	skb->priority = class_of(p.ip->tos);
+	skb->mark = MARK_INGRESS | (id & ~MARK_INGRESS_MASK);
+	if (ce)
+		bpf_skb_ecn_set_ce(skb);
+	if (!f->clone)
+		return bpf_redirect(out, 0);
+	if (bpf_clone_redirect(skb, out, 0))
+		return drop(FABRIC_REDIRECT);
+	return TCX_DROP;
+}

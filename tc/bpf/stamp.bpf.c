@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * stamp: a host's last tcx egress program. Gives each packet its class: data rides the lossless class, and
+ * CNPs, pure ACKs and everything else ride the control class, which is never paused. The class is written as
+ * DSCP (class selector), where switches read it, and as skb->priority, where the host's own port does.
+ *
+ * Sockets that set IP_TOS themselves pass without a rewrite.
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "include/packet.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* DSCP of data and of control packets; the class is DSCP / 8. Set by the loader. */
+const volatile u8 data_dscp = 26;
+const volatile u8 control_dscp = 48;
+
+#define ROCE_PORT 4791
+
+/* is_data: TCP with payload, or UDP that is not RoCE's (which here are CNPs). */
+static __always_inline bool is_data(const struct packet *p)
+{
+	u32 payload = bpf_ntohs(p->ip->tot_len) - sizeof(struct iphdr);
+
+	if (p->ip->protocol == IPPROTO_TCP) {
+		struct tcphdr *tcp = p->l4;
+
+		return (void *)(tcp + 1) <= p->end && payload > tcp->doff * 4;
+	}
+	if (p->ip->protocol == IPPROTO_UDP) {
+		struct udphdr *udp = p->l4;
+
+		return (void *)(udp + 1) <= p->end && udp->dest != bpf_htons(ROCE_PORT);
+	}
+	return false;
+}
+
+SEC("tc")
+int stamp(struct __sk_buff *skb)
+{
+	struct packet p;
+	u8 dscp, old, tos;
+
+	if (!packet_parse(skb, &p, 0)) {
+		skb->priority = control_dscp >> 3;
+		return TCX_NEXT;
+	}
+	dscp = is_data(&p) ? data_dscp : control_dscp;
+	skb->priority = dscp >> 3;
+	old = p.ip->tos;
+	tos = dscp << 2 | (old & ECN_MASK);
+	if (tos == old)
+		return TCX_NEXT;
+	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
+			    bpf_htons(tos), 2);
+	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
+	return TCX_NEXT;
+}

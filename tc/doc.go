@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tc attaches PCN's tc programs, through tcx:
+//
+//   - [Fabric], a switch: ingress of each of its ports;
+//   - [Arrive], a lab host's first ingress program: applies marks, counts flows, absorbs bursts;
+//   - [NP], PCN's notification point at receivers: ingress, and an egress program that makes the CNPs;
+//   - [RP], PCN's reaction point at senders: ingress;
+//   - [Stamp], a host's last egress program: classes as DSCP.
+//
+// An attachment lives as long as the value that made it, or until its device goes.
+package tc

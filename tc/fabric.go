@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
+)
+
+// PathsMax is how many equal-cost paths a route may have.
+const PathsMax = 16
+
+// FabricOptions size a fabric.
+type FabricOptions struct {
+	HostBase netip.Addr // address of host 0, IPv4; host i is HostBase + i
+	Hosts    uint32
+	Nodes    uint32 // switches are nodes 0 to Nodes - 1
+	Ports    uint32 // port ids are below
+}
+
+// Fabric is the program of all switches of a lab.
+type Fabric struct {
+	object
+	hosts uint32
+}
+
+// FabricDrops are the packets that switches dropped, by cause. A lossless run has none.
+type FabricDrops struct {
+	NotIP, NoRoute, NoPort, Redirect uint64
+}
+
+// LoadFabric loads the switches' program (tc/bpf/fabric.bpf.c).
+func LoadFabric(o FabricOptions) (*Fabric, error) {
+	if !o.HostBase.Is4() {
+		return nil, fmt.Errorf("fabric: host base %s is not IPv4", o.HostBase)
+	}
+	spec, err := loadFabric()
+	if err != nil {
+		return nil, err
+	}
+	base := o.HostBase.As4()
+	spec.Maps["fabric_ports"].MaxEntries = o.Ports
+	spec.Maps["routes"].MaxEntries = o.Nodes * o.Hosts
+	obj, err := load("fabric", spec, map[string]any{
+		"host_base": binary.BigEndian.Uint32(base[:]),
+		"hosts":     o.Hosts,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Fabric{object: obj, hosts: o.Hosts}, nil
+}
+
+// FabricPort is a switch port: its peer is a host or another switch's port.
+type FabricPort struct {
+	ID       uint32 // the device's netdev group
+	Node     uint32
+	FromHost bool
+	Seed     uint32 // of the switch's flow hash
+}
+
+// AddPort configures a port and attaches the program to its device.
+func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
+	value := fabricFabricPort{Node: p.Node, Seed: p.Seed}
+	if p.FromHost {
+		value.Clone = 1
+	}
+	if err := f.coll.Maps["fabric_ports"].Put(p.ID, &value); err != nil {
+		return fmt.Errorf("configure fabric port %d: %w", p.ID, err)
+	}
+	return f.attach(h, ifindex, "fabric", ebpf.AttachTCXIngress, link.Head())
+}
+
+// SetRoute sends packets for a host out of these devices of the node, spread by flow.
+func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
+	if len(ifindexes) == 0 || len(ifindexes) > PathsMax {
+		return fmt.Errorf("route of node %d to host %d has %d paths, want 1 to %d", node, host, len(ifindexes), PathsMax)
+	}
+	r := fabricRoute{Paths: uint32(len(ifindexes))}
+	for i, ifindex := range ifindexes {
+		r.Ifindex[i] = uint32(ifindex)
+	}
+	if err := f.coll.Maps["routes"].Put(node*f.hosts+host, &r); err != nil {
+		return fmt.Errorf("set route of node %d to host %d: %w", node, host, err)
+	}
+	return nil
+}
+
+// Drops reads what the switches dropped.
+func (f *Fabric) Drops() (FabricDrops, error) {
+	var n [4]uint64
+	for i := range n {
+		if err := f.coll.Maps["fabric_drops"].Lookup(uint32(i), &n[i]); err != nil {
+			return FabricDrops{}, fmt.Errorf("read fabric drops: %w", err)
+		}
+	}
+	return FabricDrops{NotIP: n[0], NoRoute: n[1], NoPort: n[2], Redirect: n[3]}, nil
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
+
+	"pcn/loader"
+)
+
+// Stamp gives packets their class (tc/bpf/stamp.bpf.c).
+type Stamp struct{ object }
+
+// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets.
+func LoadStamp(dataDSCP, controlDSCP uint8) (*Stamp, error) {
+	if dataDSCP > 63 || controlDSCP > 63 {
+		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
+	}
+	spec, err := loadStamp()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("stamp", spec, map[string]any{"data_dscp": dataDSCP, "control_dscp": controlDSCP}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Stamp{obj}, nil
+}
+
+// Attach puts it last at the device's egress.
+func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
+	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
+}
+
+// NPOptions are the parameters of PCN's notification point (Fig. 8).
+type NPOptions struct {
+	TNs            uint64  // T, the CNP period
+	CongestedShare float64 // 0.95: a flow with more of its packets marked is congested
+	IdealTime      bool    // take arrivals from the packets, as the lab's ports write them
+	DilationShift  uint32
+	MaxFlows       uint32 // 0: 65536
+}
+
+// NP is PCN's notification point (tc/bpf/np.bpf.c).
+type NP struct{ object }
+
+// NPCounts are the CNPs sent, and what failed.
+type NPCounts struct {
+	Decrease, Increase, NoFlow, NoClone uint64
+}
+
+// LoadNP loads the notification point.
+func LoadNP(o NPOptions) (*NP, error) {
+	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
+		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
+	}
+	spec, err := loadNp()
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxFlows != 0 {
+		spec.Maps["np_flows"].MaxEntries = o.MaxFlows
+	}
+	params := struct {
+		TNs               uint64
+		CongestedPermille uint32
+		Pad               uint32
+	}{o.TNs, uint32(o.CongestedShare*1000 + 0.5), 0}
+	obj, err := load("np", spec, map[string]any{
+		"np_params":      params,
+		"ideal_time":     o.IdealTime,
+		"dilation_shift": o.DilationShift,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &NP{obj}, nil
+}
+
+// Attach puts it at the device: last at ingress, first at egress.
+func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
+	if err := n.attach(h, ifindex, "np_egress", ebpf.AttachTCXEgress, link.Head()); err != nil {
+		return err
+	}
+	return n.attach(h, ifindex, "np_ingress", ebpf.AttachTCXIngress, link.Tail())
+}
+
+// Counts reads the CNPs sent.
+func (n *NP) Counts() (NPCounts, error) {
+	var c NPCounts
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.NoFlow, &c.NoClone} {
+		v, err := n.sum("np_counts", uint32(i))
+		if err != nil {
+			return NPCounts{}, err
+		}
+		*to = v
+	}
+	return c, nil
+}
+
+// RP is PCN's reaction point (tc/bpf/rp.bpf.c).
+type RP struct{ object }
+
+// RPCounts are the CNPs received.
+type RPCounts struct {
+	Decrease, Increase, Malformed, BadICRC, NoFlow uint64
+}
+
+// LoadRP loads the reaction point of the control's flows.
+func LoadRP(control *loader.Control) (*RP, error) {
+	flows := control.FlowTable()
+	if flows == nil {
+		return nil, fmt.Errorf("rp: congestion control %s has no flow table", control.Name())
+	}
+	spec, err := loadRp()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("rp", spec, nil, map[string]*ebpf.Map{"rp_flows": flows})
+	if err != nil {
+		return nil, err
+	}
+	return &RP{obj}, nil
+}
+
+// Attach puts it last at the device's ingress.
+func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
+	return r.attach(h, ifindex, "rp_ingress", ebpf.AttachTCXIngress, link.Tail())
+}
+
+// Counts reads the CNPs received.
+func (r *RP) Counts() (RPCounts, error) {
+	var c RPCounts
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Malformed, &c.BadICRC, &c.NoFlow} {
+		v, err := r.sum("rp_counts", uint32(i))
+		if err != nil {
+			return RPCounts{}, err
+		}
+		*to = v
+	}
+	return c, nil
+}
+
+// ArriveOptions are those of a lab host's first ingress program.
+type ArriveOptions struct {
+	SampleNs      uint64    // bin of the sampled series; 0: none
+	SinkPort      uint16    // UDP port whose datagrams are counted and dropped
+	Events        *ebpf.Map // where samples go: the port qdisc's ring buffer
+	DilationShift uint32
+}
+
+// Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c).
+type Arrive struct{ object }
+
+// Arrival is what has arrived of one flow. Times are ideal, on the papers' clock.
+type Arrival struct {
+	Packets, Bytes, MarkedPackets uint64
+	FirstNs, LastNs               uint64 // 0: none yet
+	BinNs                         uint64 // start of the sample bin that is not over, and what is in it
+	BinBytes                      uint64
+	BinPackets, BinMarkedPackets  uint32
+}
+
+// LoadArrive loads it.
+func LoadArrive(o ArriveOptions) (*Arrive, error) {
+	spec, err := loadArrive()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("arrive", spec, map[string]any{
+		"sample_ns":      o.SampleNs,
+		"sink_port":      o.SinkPort,
+		"dilation_shift": o.DilationShift,
+	}, map[string]*ebpf.Map{"events": o.Events})
+	if err != nil {
+		return nil, err
+	}
+	return &Arrive{obj}, nil
+}
+
+// Attach puts it first at the device's ingress.
+func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
+	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())
+}
+
+// Track counts a flow from now on; its samples carry id.
+func (a *Arrive) Track(k loader.FlowKey, id uint32) error {
+	if err := a.coll.Maps["arrivals"].Put(k, &arriveArrival{Id: id}); err != nil {
+		return fmt.Errorf("track flow %s: %w", k, err)
+	}
+	return nil
+}
+
+// Flow reads what has arrived of a tracked flow.
+func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
+	var v arriveArrival
+	if err := a.coll.Maps["arrivals"].Lookup(k, &v); err != nil {
+		return Arrival{}, fmt.Errorf("read arrivals of flow %s: %w", k, err)
+	}
+	return Arrival{
+		Packets: v.Packets, Bytes: v.Bytes, MarkedPackets: v.MarkedPackets,
+		FirstNs: v.FirstNs, LastNs: v.LastNs,
+		BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes, BinPackets: v.BinPackets, BinMarkedPackets: v.BinMarkedPackets,
+	}, nil
+}
+
+// EventsLost is how many samples found the ring buffer full.
+func (a *Arrive) EventsLost() (uint64, error) {
+	var n uint64
+	if err := a.coll.Variables["flow_events_lost"].Get(&n); err != nil {
+		return 0, fmt.Errorf("read lost flow events: %w", err)
+	}
+	return n, nil
+}
