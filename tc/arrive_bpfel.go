@@ -22,7 +22,7 @@ type arriveArrival struct {
 	Bin              uint64
 	BinBytes         uint64
 	Packets          uint64
-	Bytes            uint64
+	PayloadBytes     uint64
 	MarkedPackets    uint64
 	FirstNs          uint64
 	LastNs           uint64

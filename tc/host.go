@@ -158,11 +158,12 @@ type Arrive struct{ object }
 
 // Arrival is what has arrived of one flow. Times are ideal, on the papers' clock.
 type Arrival struct {
-	Packets, Bytes, MarkedPackets uint64
-	FirstNs, LastNs               uint64 // 0: none yet
-	BinNs                         uint64 // start of the sample bin that is not over, and what is in it
-	BinBytes                      uint64
-	BinPackets, BinMarkedPackets  uint32
+	Packets, MarkedPackets       uint64
+	PayloadBytes                 uint64 // what TCP or UDP carried
+	FirstNs, LastNs              uint64 // 0: none yet
+	BinNs                        uint64 // start of the sample bin that is not over, and what is in it
+	BinBytes                     uint64
+	BinPackets, BinMarkedPackets uint32
 }
 
 // LoadArrive loads it.
@@ -202,7 +203,7 @@ func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
 		return Arrival{}, fmt.Errorf("read arrivals of flow %s: %w", k, err)
 	}
 	return Arrival{
-		Packets: v.Packets, Bytes: v.Bytes, MarkedPackets: v.MarkedPackets,
+		Packets: v.Packets, PayloadBytes: v.PayloadBytes, MarkedPackets: v.MarkedPackets,
 		FirstNs: v.FirstNs, LastNs: v.LastNs,
 		BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes, BinPackets: v.BinPackets, BinMarkedPackets: v.BinMarkedPackets,
 	}, nil

@@ -75,6 +75,7 @@ type npPcnNp struct {
 	StartNs        uint64
 	LastNs         uint64
 	InterArrivalNs uint64
+	MaxGapNs       uint64
 	RecDataBytes   uint64
 	RecNum         uint32
 	EcnNum         uint32

@@ -107,6 +107,7 @@ struct pcn_np {
 	u64 start_ns;	      /* Timer = now - start_ns */
 	u64 last_ns;	      /* arrival of the latest packet */
 	u64 inter_arrival_ns; /* between the latest two packets; 0: there was one only */
+	u64 max_gap_ns;	      /* longest time between two packets of this window */
 	u64 rec_data_bytes;
 	u32 rec_num; /* packets of this window; 0: no window is open */
 	u32 ecn_num;
@@ -152,9 +153,10 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, c
  * pcn_np_packet: a packet of the flow arrived. Closes the open window first if T has passed: there is no timer
  * per flow, so the first packet after T does it, and what that packet is not part of is what Fig. 8 counted.
  *
- * Timer is read when that packet comes, but no later than interArrivalTime after T. Dividing by T itself, as a
- * timer at T would, counts half a packet too much on average (the window opens with a packet): more than the
- * discount w_min as soon as a window holds fewer than 64 packets, and the queue would never drain. A flow that
+ * Timer is read when that packet comes, but no later than the longest gap within the window after T. Dividing by
+ * T itself, as a timer at T would, counts half a packet too much on average (the window opens with a packet): more
+ * than the discount w_min as soon as a window holds fewer than 64 packets, and the queue would never drain. The
+ * longest gap, not the latest: packets come in bursts, and inside one the latest is next to nothing. A flow that
  * fell silent (paused) is measured over the time it was not.
  */
 static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
@@ -167,21 +169,24 @@ static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const 
 		now_ns = np->last_ns; /* two paths, or two CPUs: time does not go back */
 	timer_ns = now_ns - np->start_ns;
 	if (np->rec_num && timer_ns >= p->t_ns) {
-		if (timer_ns > p->t_ns + np->inter_arrival_ns)
-			timer_ns = p->t_ns + np->inter_arrival_ns;
+		if (timer_ns > p->t_ns + np->max_gap_ns)
+			timer_ns = p->t_ns + np->max_gap_ns;
 		cnp = pcn_np_close(np, p, timer_ns);
 		np->rec_num = 0;
 	}
+	np->inter_arrival_ns = np->last_ns ? now_ns - np->last_ns : 0;
+	np->last_ns = now_ns;
 	if (!np->rec_num) { /* the first packet arms the timer */
 		np->start_ns = now_ns;
+		np->max_gap_ns = 0;
 		np->rec_data_bytes = 0;
 		np->ecn_num = 0;
+	} else if (np->inter_arrival_ns > np->max_gap_ns) {
+		np->max_gap_ns = np->inter_arrival_ns;
 	}
 	np->rec_num++;
 	np->rec_data_bytes += size_bytes;
 	np->ecn_num += ce;
-	np->inter_arrival_ns = np->last_ns ? now_ns - np->last_ns : 0;
-	np->last_ns = now_ns;
 	return cnp;
 }
 

@@ -146,6 +146,7 @@ struct netdev_queue {
 struct sk_buff {
 	struct net_device *dev;
 	char cb[48];
+	s64 tstamp;
 	u32 len;
 	u32 mark;
 	u32 priority;

@@ -441,14 +441,19 @@ static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
 	return i;
 }
 
-/* arrival_ns: the ideal arrival the packet carries, if it came by a port of ours. */
+/*
+ * arrival_ns: the ideal arrival the packet carries, if it came by a port of ours. One made here arrives now, or at
+ * the departure time its sender gave it (SO_TXTIME), so that bursts of many hosts can start at the same instant.
+ */
 static __always_inline u64 arrival_ns(struct sk_buff *skb, u32 ingress, u64 now)
 {
 	struct qdisc_skb_cb *cb = (void *)skb->cb;
 	u64 t_ns;
 
-	if (!ingress)
-		return now;
+	if (!ingress) {
+		t_ns = (u64)skb->tstamp >> dilation_shift;
+		return t_ns > now ? t_ns : now;
+	}
 	t_ns = (u64) * (u32 *)&cb->data[CARRY_HIGH * 4] << 32 | *(u32 *)&cb->data[CARRY_LOW * 4];
 	return t_ns < now ? t_ns : now;
 }
@@ -672,8 +677,12 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 		if (w->t_ns < wake_ns)
 			wake_ns = w->t_ns;
 	}
-	if (wake_ns != NEVER)
-		bpf_qdisc_watchdog_schedule(sch, to_kernel_ns((wake_ns + quantum_ns - 1) & ~(quantum_ns - 1)), 0);
+	if (wake_ns == NEVER)
+		return NULL;
+	/* a host's port is on time to the ns: TCP small queues wait for its packets to leave */
+	if (p->delay_ns)
+		wake_ns = (wake_ns + quantum_ns - 1) & ~(quantum_ns - 1);
+	bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
 	return NULL;
 }
 

@@ -24,8 +24,8 @@ struct arrival {
 	u32 bin_packets, bin_marked_packets;
 	u32 pad;
 	u64 bin;
-	u64 bin_bytes;
-	u64 packets, bytes; /* frames, and their bytes from the Ethernet header on */
+	u64 bin_bytes; /* of frames, from the Ethernet header on */
+	u64 packets, payload_bytes; /* what TCP or UDP carried */
 	u64 marked_packets;
 	u64 first_ns, last_ns; /* ideal times */
 };
@@ -68,14 +68,25 @@ static __always_inline void sample(struct arrival *a, u64 t_ns)
 	a->bin_marked_packets = 0;
 }
 
-static __always_inline void count(struct arrival *a, u64 t_ns, u32 len, bool ce)
+/* payload_bytes: what the packet carries for the application. */
+static __always_inline u32 payload_bytes(const struct packet *p)
+{
+	u32 len = bpf_ntohs(p->ip->tot_len), header = sizeof(struct iphdr) + sizeof(struct udphdr);
+	struct tcphdr *tcp = p->l4;
+
+	if (p->ip->protocol == IPPROTO_TCP && (void *)(tcp + 1) <= p->end)
+		header = sizeof(struct iphdr) + tcp->doff * 4;
+	return len > header ? len - header : 0;
+}
+
+static __always_inline void count(struct arrival *a, u64 t_ns, u32 len, u32 payload, bool ce)
 {
 	sample(a, t_ns);
 	a->bin_bytes += len;
 	a->bin_packets++;
 	a->bin_marked_packets += ce;
 	a->packets++;
-	a->bytes += len;
+	a->payload_bytes += payload;
 	a->marked_packets += ce;
 	if (!a->first_ns)
 		a->first_ns = t_ns;
@@ -101,7 +112,7 @@ int arrive(struct __sk_buff *skb)
 	ce = ce || (p.ip->tos & ECN_MASK) == ECN_CE;
 	a = bpf_map_lookup_elem(&arrivals, &key);
 	if (a)
-		count(a, t_ns, skb->len, ce);
+		count(a, t_ns, skb->len, payload_bytes(&p), ce);
 	if (sunk)
 		return TCX_DROP;
 	if (ce)

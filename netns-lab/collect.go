@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"errors"
+	"fmt"
+
+	"pcn/loader"
+	"pcn/netns-lab/result"
+	npecn "pcn/qdisc-npecn"
+	"pcn/tc"
+)
+
+// collector takes a run's events as they come, and its counters at the end.
+type collector struct {
+	f       *fabric
+	t       *traffic
+	events  *npecn.EventReader
+	t0Ns    uint64 // t = 0 on the papers' clock
+	endNs   uint64
+	queues  []map[uint64]npecn.Sample // of each port, by bin
+	flows   []map[uint64]npecn.FlowSample
+	pfc     []result.PFCEvent
+	latest  []tc.Arrival // of each flow, at the end
+	senders []sender
+	lost    map[string]uint64 // packets, by place, before the flows are closed
+}
+
+// sender is what a stream's sender knew at the end.
+type sender struct {
+	flow            loader.Flow
+	sentBytes       uint64
+	srttNs          int64
+	retransmissions uint64
+	ecn             bool
+}
+
+func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
+	events, err := f.qdisc.NewEventReader()
+	if err != nil {
+		return nil, err
+	}
+	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration)}
+	c.queues = make([]map[uint64]npecn.Sample, len(f.plan.ports))
+	for id := range c.queues {
+		c.queues[id] = map[uint64]npecn.Sample{}
+	}
+	c.flows = make([]map[uint64]npecn.FlowSample, len(t.streams)+len(t.shots))
+	for id := range c.flows {
+		c.flows[id] = map[uint64]npecn.FlowSample{}
+	}
+	return c, nil
+}
+
+func (c *collector) close() error { return c.events.Close() }
+
+// drain takes the events there are.
+func (c *collector) drain() error {
+	return c.events.Drain(npecn.Sink{
+		PFC: func(e npecn.PFCEvent) {
+			c.pfc = append(c.pfc, c.pfcEvent(e))
+		},
+		Queue: func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
+		Flow:  func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
+	})
+}
+
+func (c *collector) pfcEvent(e npecn.PFCEvent) result.PFCEvent {
+	p := c.f.plan.ports[e.Port]
+	out := result.PFCEvent{
+		SentNs: c.since(e.SentNs), EffectNs: c.since(e.EffectNs),
+		From: c.f.plan.nodes[p.peer].name, To: c.f.plan.nodes[p.node].name,
+		Class: e.Class, Kind: result.Resume,
+	}
+	if e.Pause {
+		out.Kind = result.Pause
+	}
+	return out
+}
+
+// since is a time counted from t = 0.
+func (c *collector) since(ns uint64) int64 { return int64(ns - c.t0Ns) }
+
+// snapshot reads the flows and the bins that are not over, at the end of the measured time.
+func (c *collector) snapshot() error {
+	sampleNs := uint64(c.f.plan.exp.Sample)
+	for id := 1; id < len(c.f.plan.ports); id++ {
+		s, err := c.f.qdisc.Stats(uint32(id))
+		if err != nil {
+			return err
+		}
+		c.queues[id][s.Bin] = s.InBin
+	}
+	for _, k := range c.keys() {
+		a, err := c.f.arrive.Flow(k, sampleNs)
+		if err != nil {
+			return err
+		}
+		if a.BinPackets > 0 {
+			c.flows[len(c.latest)][a.BinNs/sampleNs] = npecn.FlowSample{
+				Bytes: a.BinBytes, Packets: a.BinPackets, MarkedPackets: a.BinMarkedPackets,
+			}
+		}
+		c.latest = append(c.latest, a)
+	}
+	for _, s := range c.t.streams {
+		sender, err := c.sender(s)
+		if err != nil {
+			return err
+		}
+		c.senders = append(c.senders, sender)
+	}
+	var err error
+	c.lost, err = c.countLost()
+	return err
+}
+
+// keys are the flows by id.
+func (c *collector) keys() []loader.FlowKey {
+	var keys []loader.FlowKey
+	for _, s := range c.t.streams {
+		keys = append(keys, s.key)
+	}
+	for _, s := range c.t.shots {
+		keys = append(keys, s.key)
+	}
+	return keys
+}
+
+const tcpInfoECN = 8 // TCPI_OPT_ECN
+
+func (c *collector) sender(s *stream) (sender, error) {
+	info, err := s.tcpInfo()
+	if err != nil {
+		return sender{}, err
+	}
+	out := sender{
+		sentBytes:       info.Bytes_sent - info.Bytes_retrans,
+		srttNs:          int64(info.Rtt) * 1000 >> c.f.plan.exp.Dilation,
+		retransmissions: uint64(info.Total_retrans),
+		ecn:             info.Options&tcpInfoECN != 0,
+	}
+	// a control without a flow table, and a flow that has ended, have no more to tell
+	if out.flow, err = c.f.control.Flow(s.key); err != nil && !errors.Is(err, loader.ErrNoFlow) {
+		return sender{}, err
+	}
+	return out, nil
+}
+
+// run puts everything together as a result.
+func (c *collector) run(scheme string) (*result.Run, error) {
+	r := &result.Run{PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(scheme)}
+	var late npecn.Lateness
+	for id := 1; id < len(c.f.plan.ports); id++ {
+		s, err := c.f.qdisc.Stats(uint32(id))
+		if err != nil {
+			return nil, err
+		}
+		late.Add(s.Lateness)
+		r.Manifest.CausalityViolations += s.Causality
+		r.Ports = append(r.Ports, c.portRow(id, &s))
+		r.Series = append(r.Series, c.portSeries(id)...)
+	}
+	for id := range c.flows {
+		r.Series = append(r.Series, c.flowSeries(id, r.Flows[id].Name)...)
+	}
+	e, m := c.f.plan.exp, &r.Manifest
+	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), scheme, e.Seed
+	m.DilationShift = e.Dilation
+	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
+	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
+	m.LatenessP50Ns, m.LatenessP99Ns, m.LatenessMaxNs =
+		int64(late.QuantileNs(0.5)), int64(late.QuantileNs(0.99)), int64(late.MaxNs)
+	return r, nil
+}
+
+func (c *collector) flowRows(scheme string) []result.Flow {
+	var rows []result.Flow
+	for i, s := range c.t.streams {
+		row := c.flowRow(s.Name, s.From, s.To, s.key, c.latest[i])
+		x := c.senders[i]
+		row.Scheme, row.Proto, row.StartNs = scheme, result.TCP, c.since(s.startNs)
+		row.SentBytes = x.sentBytes
+		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
+		row.SendRateBps, row.RecRateBps, row.W = x.flow.SendRateBps, x.flow.RecRateBps, x.flow.W
+		row.SRTTNs, row.Retransmissions, row.ECN = x.srttNs, x.retransmissions, x.ecn
+		if s.Size != 0 && x.sentBytes >= uint64(s.Size) && row.ReceivedBytes >= uint64(s.Size) {
+			row.EndNs = c.end(c.latest[i])
+		}
+		rows = append(rows, row)
+	}
+	for i, s := range c.t.shots {
+		a := c.latest[len(c.t.streams)+i]
+		row := c.flowRow(s.name, s.from, s.to, s.key, a)
+		row.Scheme, row.Proto, row.StartNs = scheme, result.UDP, int64(s.startNs)
+		row.SentBytes = s.bytes
+		if a.Packets >= uint64(s.frames) {
+			row.EndNs = c.end(a)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func (c *collector) end(a tc.Arrival) *int64 {
+	ns := c.since(a.LastNs)
+	return &ns
+}
+
+func (c *collector) flowRow(name, from, to string, k loader.FlowKey, a tc.Arrival) result.Flow {
+	return result.Flow{
+		Name: name, Src: from, Dst: to,
+		SrcAddr: k.Src.Addr().String(), SrcPort: k.Src.Port(),
+		DstAddr: k.Dst.Addr().String(), DstPort: k.Dst.Port(),
+		ReceivedBytes: a.PayloadBytes, Packets: a.Packets, MarkedPackets: a.MarkedPackets,
+	}
+}
+
+func (c *collector) portRow(id int, s *npecn.Stats) result.Port {
+	p, o := c.f.plan.ports[id], c.f.options.Ports[id]
+	return result.Port{
+		Name: p.name, Node: c.f.plan.nodes[p.node].name, Peer: c.f.plan.nodes[p.peer].name,
+		RateBps: o.RateBps, DelayNs: int64(o.DelayNs),
+		EnqueuedPackets: s.EnqueuedPackets, EnqueuedBytes: s.EnqueuedBytes,
+		SentPackets: s.SentPackets, SentBytes: s.SentBytes,
+		QueuedPackets: s.QueuedPackets, MarkedPackets: s.MarkedPackets,
+		DroppedBufferPackets: s.DroppedBuffer, DroppedRingPackets: s.DroppedRing,
+		DroppedNoClassPackets: s.DroppedClass, DroppedResetPackets: s.DroppedReset,
+		PauseSent: s.PauseSent, ResumeSent: s.ResumeSent,
+		PauseReceived: s.PauseReceived, ResumeReceived: s.ResumeReceived, PausedNs: int64(s.PausedNs),
+		QueueMaxBytes: s.QueueMaxBytes,
+		LatenessP50Ns: int64(s.Lateness.QuantileNs(0.5)), LatenessP99Ns: int64(s.Lateness.QuantileNs(0.99)),
+		LatenessMaxNs: int64(s.Lateness.MaxNs),
+	}
+}
+
+// bins are those of the measured time: from the warm-up on.
+func (c *collector) bins() (first, last uint64) {
+	e := c.f.plan.exp
+	sampleNs := uint64(e.Sample)
+	return (c.t0Ns - uint64(e.Warmup)) / sampleNs, c.endNs / sampleNs
+}
+
+// portSeries has a row for each bin; in one without events the queue is as it was.
+func (c *collector) portSeries(id int) []result.Sample {
+	sampleNs := uint64(c.f.plan.exp.Sample)
+	var rows []result.Sample
+	var queue uint64
+	first, last := c.bins()
+	for bin := first; bin < last; bin++ {
+		s, ok := c.queues[id][bin]
+		if !ok {
+			s = npecn.Sample{QueueBytes: queue, QueueMaxBytes: queue}
+		}
+		rows = append(rows, result.Sample{
+			TimeNs: c.since(bin * sampleNs), Kind: result.KindPort, Name: c.f.plan.ports[id].name,
+			RateBps: s.SentBytes * 8e9 / sampleNs, QueueBytes: queue, QueueMaxBytes: s.QueueMaxBytes,
+			MarkedPackets: uint64(s.MarkedPackets),
+		})
+		queue = s.QueueBytes
+	}
+	return rows
+}
+
+func (c *collector) flowSeries(id int, name string) []result.Sample {
+	sampleNs := uint64(c.f.plan.exp.Sample)
+	var rows []result.Sample
+	first, last := c.bins()
+	for bin := first; bin < last; bin++ {
+		s := c.flows[id][bin]
+		rows = append(rows, result.Sample{
+			TimeNs: c.since(bin * sampleNs), Kind: result.KindFlow, Name: name,
+			RateBps: s.Bytes * 8e9 / sampleNs, MarkedPackets: uint64(s.MarkedPackets),
+		})
+	}
+	return rows
+}
+
+// countLost counts the packets lost outside the ports, by place. A lossless run has none.
+func (c *collector) countLost() (map[string]uint64, error) {
+	d, err := c.f.sw.Drops()
+	if err != nil {
+		return nil, err
+	}
+	kernel, err := c.f.kernelDrops()
+	if err != nil {
+		return nil, err
+	}
+	var retransmissions uint64
+	for _, s := range c.senders {
+		retransmissions += s.retransmissions
+	}
+	lost := map[string]uint64{
+		"switch: not IPv4":    d.NotIP,
+		"switch: no route":    d.NoRoute,
+		"switch: no port":     d.NoPort,
+		"switch: redirect":    d.Redirect,
+		"tcp retransmissions": retransmissions,
+	}
+	for place, n := range kernel {
+		lost[place] += n
+	}
+	return lost, nil
+}
+
+// linkConservation compares the ends of every link, when no packet is under way: what a switch's ports took in is
+// what the ports towards it handed over, less what the switch dropped.
+func (f *fabric) linkConservation(run *result.Run) []string {
+	in, out := map[string]uint64{}, map[string]uint64{} // of each switch
+	for _, p := range run.Ports {
+		in[p.Peer] += p.SentPackets
+		out[p.Node] += p.EnqueuedPackets + p.RefusedPackets()
+	}
+	var wrong []string
+	for _, n := range f.plan.nodes[f.plan.hosts:] {
+		if in[n.name] != out[n.name] {
+			wrong = append(wrong, fmt.Sprintf("switch %s was sent %d packets, but its ports took in %d", n.name, in[n.name], out[n.name]))
+		}
+	}
+	return wrong
+}
+
+// eventsLost fails if the series are not whole.
+func (c *collector) eventsLost() error {
+	ports, err := c.f.qdisc.EventsLost()
+	if err != nil {
+		return err
+	}
+	flows, err := c.f.arrive.EventsLost()
+	if err != nil {
+		return err
+	}
+	if ports+flows > 0 {
+		return fmt.Errorf("%d events found the ring buffer full: the run is too dense for it (raise `sample`)", ports+flows)
+	}
+	return nil
+}

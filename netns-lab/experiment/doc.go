@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package experiment reads experiment files: what a paper's experiment is made
+// of, in the paper's own units.
+//
+// A file is YAML, read strictly: [Parse] refuses unknown keys, missing units,
+// duplicate and unknown names, and values out of range, says where each of them
+// is (file:line:column) and what to write instead, and reports all it finds in
+// one go.
+//
+// All times are in the paper's time, which dilation slows down on the machine
+// that runs the experiment, and t = 0 is when the bursts start. KB is 1000 bytes,
+// as in the papers.
+package experiment

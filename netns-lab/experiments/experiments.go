@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiments
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"pcn/netns-lab/experiment"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Names returns the experiments that come with the program, in alphabetical order.
+func Names() []string {
+	// The pattern is constant and well-formed: Glob can't fail.
+	paths, _ := fs.Glob(files, "*.yaml")
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = strings.TrimSuffix(p, ".yaml")
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Load returns an experiment by its name, if it comes with the program, or by the
+// path of its file, which contains a separator or ends in .yaml or .yml.
+func Load(nameOrPath string) (*experiment.Experiment, error) {
+	if isPath(nameOrPath) {
+		return experiment.Load(nameOrPath)
+	}
+	file := nameOrPath + ".yaml"
+	data, err := files.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no experiment is named %q (hint: one of %s, or the path of a .yaml file)", nameOrPath, strings.Join(Names(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read experiment %s: %w", nameOrPath, err)
+	}
+	return experiment.Parse(file, data)
+}
+
+func isPath(s string) bool {
+	ext := filepath.Ext(s)
+	return strings.ContainsRune(s, filepath.Separator) || ext == ".yaml" || ext == ".yml"
+}

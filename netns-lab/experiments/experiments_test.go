@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiments_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/experiments"
+)
+
+func TestEveryExperimentParses(t *testing.T) {
+	names := experiments.Names()
+	qt.Assert(t, qt.SliceContains(names, "hol"))
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			e, err := experiments.Load(name)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Assert(t, qt.Equals(e.Name, name))
+		})
+	}
+}
+
+// The numbers of PCN, section 2.2 and section 7.
+func TestHeadOfLineIsThePapers(t *testing.T) {
+	e, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+
+	qt.Assert(t, qt.Equals(e.Topology.Rate, 40e9))
+	qt.Assert(t, qt.Equals(e.Topology.Delay, 5*experiment.Microsecond))
+	qt.Assert(t, qt.Equals(e.Switch.PFC, experiment.PFC{XOFF: 512e3, XON: 510e3}))
+	qt.Assert(t, qt.Equals(e.PCN, experiment.PCN{T: 50e3, WMin: 1. / 128, WMax: 0.5, CongestedShare: 0.95}))
+
+	burst := e.Bursts[0]
+	bytes := experiment.Bytes(len(burst.From)*burst.Flows) * burst.Size
+	qt.Assert(t, qt.Equals(bytes.String(), "14.336MB"))
+
+	// Each bound must be decidable: 15 ms after a burst that ends at about 3.1 ms, and the hold.
+	qt.Assert(t, qt.IsTrue(e.Duration >= 18600*experiment.Microsecond))
+}
+
+func TestSharedBufferHasDynamicThresholds(t *testing.T) {
+	static, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	dynamic, err := experiments.Load("hol-shared-buffer")
+	qt.Assert(t, qt.IsNil(err))
+
+	qt.Assert(t, qt.IsNotNil(dynamic.Switch.PFC.Dynamic))
+	qt.Assert(t, qt.DeepEquals(dynamic.Expect, static.Expect))
+	qt.Assert(t, qt.DeepEquals(dynamic.Flows, static.Flows))
+	qt.Assert(t, qt.DeepEquals(dynamic.Bursts, static.Bursts))
+}
+
+func TestLoadUnknownNameListsTheKnown(t *testing.T) {
+	_, err := experiments.Load("hole")
+	qt.Assert(t, qt.ErrorMatches(err, `no experiment is named "hole" \(hint: one of hol, hol-shared-buffer.*\)`))
+}
+
+func TestLoadPath(t *testing.T) {
+	hol, err := os.ReadFile("hol.yaml")
+	qt.Assert(t, qt.IsNil(err))
+	path := filepath.Join(t.TempDir(), "mine.yaml")
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, hol, 0o644)))
+
+	e, err := experiments.Load(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.Equals(e.Name, "hol"))
+
+	_, err = experiments.Load("missing.yaml")
+	qt.Assert(t, qt.ErrorIs(err, os.ErrNotExist))
+}

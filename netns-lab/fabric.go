@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"pcn/loader"
+	"pcn/loader/ns"
+	npecn "pcn/qdisc-npecn"
+	"pcn/tc"
+)
+
+// hostMAC is the address of every host: without ARP, a host takes every destination for its own address.
+var hostMAC = net.HardwareAddr{2, 0, 0, 0, 0, 1}
+
+// netNode is a node's namespace.
+type netNode struct {
+	ns netns.NsHandle
+	nl *netlink.Handle
+}
+
+// fabric is a plan made real: namespaces, links, qdiscs and programs.
+type fabric struct {
+	plan    *plan
+	clock   clock
+	reg     *registry
+	nodes   []netNode
+	ifindex []int // of each port
+	options npecn.Options
+	qdisc   *npecn.Qdisc
+	control *loader.Control
+	sw      *tc.Fabric
+	stamp   *tc.Stamp
+	arrive  *tc.Arrive
+	np      *tc.NP
+	rp      *tc.RP
+}
+
+// newFabric builds it all, or nothing.
+func newFabric(p *plan, scheme string) (*fabric, error) {
+	f := &fabric{plan: p, clock: clock{p.exp.Dilation}, ifindex: make([]int, len(p.ports))}
+	for _, step := range []func(string) error{f.load, f.makeNodes, f.makeLinks, f.configureHosts, f.attach} {
+		if err := step(scheme); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	return f, nil
+}
+
+// load puts the programs into the kernel.
+func (f *fabric) load(scheme string) (err error) {
+	e, shift := f.plan.exp, uint32(f.plan.exp.Dilation)
+	f.options = f.plan.qdiscOptions(scheme == "pcn")
+	if f.qdisc, err = npecn.Load(f.options); err != nil {
+		return err
+	}
+	if f.sw, err = tc.LoadFabric(tc.FabricOptions{
+		HostBase: hostBase, Hosts: uint32(f.plan.hosts),
+		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)),
+	}); err != nil {
+		return err
+	}
+	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP); err != nil {
+		return err
+	}
+	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{
+		SampleNs: uint64(e.Sample), SinkPort: sinkPort, Events: f.qdisc.Events(), DilationShift: shift,
+	}); err != nil {
+		return err
+	}
+	if scheme == "pfc" {
+		f.control, err = loader.RegisterLine(uint64(e.Topology.Rate), shift)
+		return err
+	}
+	if f.control, err = loader.RegisterPCN(loader.PCNOptions{
+		LineRateBps: uint64(e.Topology.Rate), WMin: float64(e.PCN.WMin), WMax: float64(e.PCN.WMax), DilationShift: shift,
+	}); err != nil {
+		return err
+	}
+	if f.np, err = tc.LoadNP(tc.NPOptions{
+		TNs: uint64(e.PCN.T), CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: shift,
+	}); err != nil {
+		return err
+	}
+	f.rp, err = tc.LoadRP(f.control)
+	return err
+}
+
+// makeNodes makes a namespace a node, named as the node.
+func (f *fabric) makeNodes(string) (err error) {
+	if f.reg, err = openRegistry(); err != nil {
+		return err
+	}
+	names := make([]string, len(f.plan.nodes))
+	for i, n := range f.plan.nodes {
+		names[i] = n.name
+	}
+	if err := f.reg.claim(names); err != nil {
+		return err
+	}
+	for _, name := range names {
+		h, err := newNamespace(name)
+		if err != nil {
+			return fmt.Errorf("make network namespace %s: %w", name, err)
+		}
+		nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
+		if err != nil {
+			h.Close()
+			return fmt.Errorf("open netlink in namespace %s: %w", name, err)
+		}
+		f.nodes = append(f.nodes, netNode{h, nl})
+	}
+	return nil
+}
+
+// newNamespace makes a named namespace. The thread that does it enters it, and is thrown away.
+func newNamespace(name string) (netns.NsHandle, error) {
+	type result struct {
+		h   netns.NsHandle
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread()
+		h, err := netns.NewNamed(name)
+		done <- result{h, err}
+	}()
+	r := <-done
+	return r.h, r.err
+}
+
+// makeLinks makes a veth a link, its ends in its nodes' namespaces.
+func (f *fabric) makeLinks(string) error {
+	for id := 1; id < len(f.plan.ports); id += 2 {
+		a, b := uint32(id), uint32(id+1)
+		if err := f.makeLink(a, b); err != nil {
+			return fmt.Errorf("make link %s: %w", f.plan.ports[a].name, err)
+		}
+	}
+	return nil
+}
+
+func (f *fabric) makeLink(a, b uint32) error {
+	na, nb := f.node(a), f.node(b)
+	mtu := int(f.plan.exp.Frame) - ethHeader
+	veth := &netlink.Veth{
+		LinkAttrs: netlink.LinkAttrs{
+			Name: f.plan.device(a), MTU: mtu, HardwareAddr: hostMAC,
+			Group: a, GSOMaxSegs: 1, Namespace: netlink.NsFd(na.ns),
+		},
+		PeerName: f.plan.device(b), PeerMTU: uint32(mtu), PeerHardwareAddr: hostMAC, PeerNamespace: netlink.NsFd(nb.ns),
+	}
+	if err := na.nl.LinkAdd(veth); err != nil {
+		return fmt.Errorf("add veth: %w", err)
+	}
+	for _, id := range []uint32{a, b} {
+		if err := f.configureDevice(id); err != nil {
+			return fmt.Errorf("device %s: %w", f.plan.device(id), err)
+		}
+	}
+	return nil
+}
+
+func (f *fabric) node(port uint32) netNode { return f.nodes[f.plan.ports[port].node] }
+
+// configureDevice names a port by its netdev group, and makes every skb one packet.
+func (f *fabric) configureDevice(id uint32) error {
+	nl := f.node(id).nl
+	dev, err := nl.LinkByName(f.plan.device(id))
+	if err != nil {
+		return fmt.Errorf("find it: %w", err)
+	}
+	f.ifindex[id] = dev.Attrs().Index
+	if err := nl.LinkSetGroup(dev, int(id)); err != nil {
+		return fmt.Errorf("set group: %w", err)
+	}
+	if err := nl.LinkSetGSOMaxSegs(dev, 1); err != nil {
+		return fmt.Errorf("set gso_max_segs: %w", err)
+	}
+	if err := nl.LinkSetARPOff(dev); err != nil {
+		return fmt.Errorf("set arp off: %w", err)
+	}
+	if err := nl.LinkSetUp(dev); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	return nil
+}
+
+// rtoMinNs is above the longest pause, on the papers' clock: a queue of 8 MB at 40 Gbit/s is 1.6 ms.
+const rtoMinNs = 30_000_000
+
+// rtoMinMaxMs is the kernel's TCP_RTO_MAX.
+const rtoMinMaxMs = 120_000
+
+// sysctls make TCP the RDMA-like transport that the papers have: paced, lossless, never starting over.
+func sysctls(control string) [][2]string {
+	return [][2]string{
+		{"net/ipv4/tcp_congestion_control", control},
+		{"net/ipv4/tcp_ecn", "1"},
+		{"net/ipv4/tcp_early_retrans", "0"},   // no tail-loss probes
+		{"net/ipv4/tcp_no_metrics_save", "1"}, // runs do not learn from runs
+		{"net/ipv4/tcp_slow_start_after_idle", "0"},
+		{"net/ipv4/tcp_autocorking", "0"},
+		{"net/ipv4/tcp_rmem", "4096 16777216 33554432"},
+		{"net/ipv4/tcp_wmem", "4096 4194304 33554432"},
+	}
+}
+
+// configureHosts gives hosts their address, route and settings.
+func (f *fabric) configureHosts(string) error {
+	// its drops are silent: large enough for all packets there can be, and counted
+	if err := os.WriteFile("/proc/sys/net/core/netdev_max_backlog", []byte("1000000"), 0); err != nil {
+		return fmt.Errorf("set net.core.netdev_max_backlog: %w", err)
+	}
+	for i := range f.plan.hosts {
+		if err := f.configureHost(i); err != nil {
+			return fmt.Errorf("configure host %s: %w", f.plan.nodes[i].name, err)
+		}
+	}
+	return nil
+}
+
+func (f *fabric) configureHost(i int) error {
+	n, h := f.plan.nodes[i], f.nodes[i]
+	if err := ns.Do(h.ns, func() error {
+		for _, s := range sysctls(f.control.Name()) {
+			if err := os.WriteFile("/proc/sys/"+s[0], []byte(s[1]), 0); err != nil {
+				return fmt.Errorf("set sysctl: %w", err)
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	lo, err := h.nl.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("find lo: %w", err)
+	}
+	if err := h.nl.LinkSetUp(lo); err != nil {
+		return fmt.Errorf("set lo up: %w", err)
+	}
+	dev := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: f.ifindex[n.ports[0]]}}
+	addr := n.addr.As4()
+	ip := net.IP(addr[:])
+	if err := h.nl.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(32, 32)}}); err != nil {
+		return fmt.Errorf("add address %s: %w", n.addr, err)
+	}
+	rtoMs := min(f.clock.kernel(rtoMinNs)/1e6, rtoMinMaxMs)
+	route := &netlink.Route{
+		LinkIndex: dev.Index, Scope: netlink.SCOPE_LINK, Src: ip,
+		Dst:      &net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)},
+		QuickACK: 1, RtoMin: int(rtoMs), RtoMinLock: true,
+	}
+	if err := h.nl.RouteAdd(route); err != nil {
+		return fmt.Errorf("add route: %w", err)
+	}
+	return nil
+}
+
+// attach puts the programs and the qdisc on every port, and the routes into the switches.
+func (f *fabric) attach(string) error {
+	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {
+		attach := f.attachSwitch
+		if f.plan.nodes[f.plan.ports[id].node].isHost {
+			attach = f.attachHost
+		}
+		if err := attach(id); err != nil {
+			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
+		}
+		if err := npecn.Attach(f.node(id).nl, f.ifindex[id]); err != nil {
+			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
+		}
+	}
+	for n, routes := range f.plan.routes() {
+		for host, ports := range routes {
+			if len(ports) == 0 {
+				continue // a failed link may leave a host out of reach
+			}
+			out := make([]int, len(ports))
+			for i, id := range ports {
+				out[i] = f.ifindex[id]
+			}
+			if err := f.sw.SetRoute(uint32(n), uint32(host), out...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *fabric) attachSwitch(id uint32) error {
+	n := uint32(f.plan.ports[id].node)
+	return f.sw.AddPort(f.node(id).ns, f.ifindex[id], tc.FabricPort{
+		ID: id, Node: n, FromHost: f.plan.fromHost(id), Seed: n,
+	})
+}
+
+func (f *fabric) attachHost(id uint32) error {
+	h, ifindex := f.node(id).ns, f.ifindex[id]
+	if err := f.arrive.Attach(h, ifindex); err != nil {
+		return err
+	}
+	if f.np != nil {
+		if err := f.np.Attach(h, ifindex); err != nil {
+			return err
+		}
+		if err := f.rp.Attach(h, ifindex); err != nil {
+			return err
+		}
+	}
+	return f.stamp.Attach(h, ifindex)
+}
+
+// close removes everything.
+func (f *fabric) close() error {
+	var errs []error
+	for _, n := range f.nodes {
+		n.nl.Close()
+		errs = append(errs, n.ns.Close())
+	}
+	if f.reg != nil {
+		errs = append(errs, f.reg.close())
+	}
+	for _, c := range f.closers() {
+		errs = append(errs, c.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove the lab: %w", err)
+	}
+	return nil
+}
+
+type closer interface{ Close() error }
+
+// closers are the loaded objects; a nil pointer is no object.
+func (f *fabric) closers() []closer {
+	var out []closer
+	if f.rp != nil {
+		out = append(out, f.rp)
+	}
+	if f.np != nil {
+		out = append(out, f.np)
+	}
+	if f.arrive != nil {
+		out = append(out, f.arrive)
+	}
+	if f.stamp != nil {
+		out = append(out, f.stamp)
+	}
+	if f.sw != nil {
+		out = append(out, f.sw)
+	}
+	if f.control != nil {
+		out = append(out, f.control)
+	}
+	if f.qdisc != nil {
+		out = append(out, f.qdisc)
+	}
+	return out
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+
+	"pcn/netns-lab/experiment"
+	npecn "pcn/qdisc-npecn"
+)
+
+// Classes of the lab: DSCP's class selectors.
+const (
+	DataDSCP    = 26 // class 3, lossless, as RoCE is usually set up
+	ControlDSCP = 48 // class 6, never paused: CNPs, pure ACKs
+	dataClass   = DataDSCP >> 3
+	ctrlClass   = ControlDSCP >> 3
+)
+
+const (
+	ethHeader   = 14
+	tcpIPHeader = 20 + 20 + 12 // IPv4, TCP, timestamps
+	udpIPHeader = 20 + 8
+	minFrame    = 54 // a bare ACK
+	ctrlSlots   = 4096
+	hostSlots   = 4096
+	quantumNs   = 1024
+)
+
+// hostBase is the address of host 0; host i is hostBase + i.
+var hostBase = netip.MustParseAddr("10.0.0.1")
+
+// plan is all that follows from the experiment: who is there, and how it is connected.
+type plan struct {
+	exp   *experiment.Experiment
+	nodes []node // hosts first
+	ports []port // index is the port id; 0 is none
+	hosts int
+}
+
+type node struct {
+	name   string
+	isHost bool
+	addr   netip.Addr // of a host
+	ports  []uint32
+}
+
+// port is an egress port: its device is in its node's namespace and has its peer's name.
+type port struct {
+	name string // node->peer
+	node int
+	peer int    // node
+	back uint32 // port id at the other end
+}
+
+// newPlan lays the experiment out.
+func newPlan(e *experiment.Experiment) (*plan, error) {
+	p := &plan{exp: e, ports: make([]port, 1)}
+	index := map[string]int{}
+	for i, name := range e.Topology.Hosts() {
+		index[name] = len(p.nodes)
+		p.nodes = append(p.nodes, node{name: name, isHost: true, addr: hostAddr(i)})
+	}
+	p.hosts = len(p.nodes)
+	for _, name := range e.Topology.Switches() {
+		index[name] = len(p.nodes)
+		p.nodes = append(p.nodes, node{name: name})
+	}
+	for _, l := range e.Topology.Links() {
+		a, b := index[l.A], index[l.B]
+		id := uint32(len(p.ports))
+		names := l.Ports()
+		p.ports = append(p.ports,
+			port{name: names[0], node: a, peer: b, back: id + 1},
+			port{name: names[1], node: b, peer: a, back: id})
+		p.nodes[a].ports = append(p.nodes[a].ports, id)
+		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
+	}
+	if len(p.ports) > 1<<16 {
+		return nil, fmt.Errorf("%d ports are more than there are netdev groups to name them by", len(p.ports))
+	}
+	for _, n := range p.nodes[:p.hosts] {
+		if len(n.ports) != 1 {
+			return nil, fmt.Errorf("host %s has %d links, want 1", n.name, len(n.ports))
+		}
+	}
+	return p, nil
+}
+
+func hostAddr(i int) netip.Addr {
+	base := hostBase.As4()
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+uint32(i))
+	return netip.AddrFrom4(b)
+}
+
+// device is the name of a port's network device: its peer's name.
+func (p *plan) device(id uint32) string { return p.nodes[p.ports[id].peer].name }
+
+// fromHost says whether a switch port's peer is a host.
+func (p *plan) fromHost(id uint32) bool { return p.nodes[p.ports[id].peer].isHost }
+
+func (p *plan) host(name string) int {
+	for i, n := range p.nodes[:p.hosts] {
+		if n.name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// routes gives, for every switch, the ports on shortest paths to every host: routes[switch node][host].
+func (p *plan) routes() map[int][][]uint32 {
+	out := map[int][][]uint32{}
+	for n := p.hosts; n < len(p.nodes); n++ {
+		out[n] = make([][]uint32, p.hosts)
+	}
+	for h := range p.hosts {
+		dist := p.distances(h)
+		for n := p.hosts; n < len(p.nodes); n++ {
+			for _, id := range p.nodes[n].ports {
+				if d := dist[p.ports[id].peer]; d >= 0 && d == dist[n]-1 {
+					out[n][h] = append(out[n][h], id)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// distances counts the links from every node to the host; -1: not reached. Hosts do not forward.
+func (p *plan) distances(host int) []int {
+	dist := make([]int, len(p.nodes))
+	for i := range dist {
+		dist[i] = -1
+	}
+	dist[host] = 0
+	for queue := []int{host}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if p.nodes[n].isHost && n != host {
+			continue
+		}
+		for _, id := range p.nodes[n].ports {
+			if peer := p.ports[id].peer; dist[peer] < 0 {
+				dist[peer] = dist[n] + 1
+				queue = append(queue, peer)
+			}
+		}
+	}
+	return dist
+}
+
+// baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
+func (p *plan) baseRTTNs() uint64 {
+	var links int
+	for _, f := range p.exp.Flows {
+		links = max(links, p.distances(p.host(f.From))[p.host(f.To)])
+	}
+	for _, b := range p.exp.Bursts {
+		for _, from := range b.From {
+			links = max(links, p.distances(p.host(from))[p.host(b.To)])
+		}
+	}
+	return 2 * uint64(links) * uint64(p.exp.Topology.Delay)
+}
+
+// burstPackets is how many frames a host sends in bursts.
+func (p *plan) burstPackets(host string) int {
+	var n int
+	for _, b := range p.exp.Bursts {
+		for _, from := range b.From {
+			if from == host {
+				n += b.Flows * p.burstFrames(b)
+			}
+		}
+	}
+	return n
+}
+
+// burstFrames is how many frames carry a flow of the burst; the last may be short.
+func (p *plan) burstFrames(b experiment.Burst) int {
+	payload := uint64(p.exp.Frame) - ethHeader - udpIPHeader
+	return int((uint64(b.Size) + payload - 1) / payload)
+}
+
+// qdiscOptions configures the ports for a scheme; npECN turns NP-ECN on.
+//
+// A host port only serialises: its propagation is added to that of the port towards it (2 * delay), so that TCP
+// sees its own host's queue and nothing else. This shifts the host's clock by one delay; every round trip,
+// one-way sum and PFC loop is as it would be.
+func (p *plan) qdiscOptions(npECN bool) npecn.Options {
+	t, sw := p.exp.Topology, p.exp.Switch
+	o := npecn.Options{
+		Ports:         make([]npecn.Port, len(p.ports)),
+		Nodes:         make([]npecn.Node, len(p.nodes)),
+		SampleNs:      uint64(p.exp.Sample),
+		QuantumNs:     quantumNs,
+		DilationShift: uint32(p.exp.Dilation),
+	}
+	for i := p.hosts; i < len(p.nodes); i++ {
+		o.Nodes[i].BufferBytes = uint64(sw.Buffer)
+	}
+	pfc := npecn.PFC{XOFFBytes: uint64(sw.PFC.XOFF), XONOffsetBytes: uint64(sw.PFC.XOFF - sw.PFC.XON)}
+	if d := sw.PFC.Dynamic; d != nil {
+		pfc = npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
+	}
+	for id := 1; id < len(p.ports); id++ {
+		n := p.nodes[p.ports[id].node]
+		delay := uint64(t.Delay)
+		q := npecn.Port{
+			Name: p.ports[id].name, RateBps: uint64(t.Rate), DelayNs: delay, PFCDelayNs: delay,
+			PFC: pfc, Peer: p.ports[id].back, Node: uint32(p.ports[id].node), NPECN: npECN && !n.isHost,
+		}
+		data := uint32(hostSlots + p.burstPackets(n.name))
+		switch {
+		case n.isHost:
+			q.DelayNs, q.PFCDelayNs = 0, 2*delay
+		case p.fromHost(uint32(id)):
+			q.DelayNs, q.PFCDelayNs = 2*delay, 2*delay
+			fallthrough
+		default:
+			data = uint32(uint64(sw.Buffer)/uint64(p.exp.Frame)) + hostSlots
+		}
+		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
+		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: true}
+		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
+		o.Ports[id] = q
+	}
+	return o
+}
+
+// wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
+func wireSlots(rateBps, delayNs uint64) uint32 {
+	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
+}
+
+// rng is the run's source of random choices.
+func (p *plan) rng() *rand.Rand { return rand.New(rand.NewPCG(p.exp.Seed, 0)) }

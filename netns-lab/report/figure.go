@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// figureWidth is that of every figure.
+const figureWidth = 5.4 * vg.Inch
+
+// Distances between panels, and room for the legend above them, in points.
+const (
+	panelGap     vg.Length = 9
+	closeGap     vg.Length = 3
+	legendHeight vg.Length = 20
+	rightMargin  vg.Length = 8
+)
+
+// figure is panels one below the other on the same time axis, and a legend above.
+type figure struct {
+	title, caption string
+	xLabel         string
+	xMin, xMax     float64 // ms
+	legend         []legendEntry
+	panels         []panel
+}
+
+// panel is one plot of a figure; height is that of its data.
+type panel struct {
+	plot         *plot.Plot
+	height       vg.Length
+	closeToAbove bool
+}
+
+type legendEntry struct {
+	text string
+	swatch
+}
+
+// swatch is how something is drawn: filled, hatched or as a line.
+type swatch struct {
+	fill, line color.Color
+	spacing    vg.Length // of the hatching; 0 is none
+}
+
+func sans(size float64) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
+}
+
+// newPlot returns an empty panel with the axes of the figure.
+func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
+	p := plot.New()
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.xMin, f.xMax, yMin, yMax
+	p.Y.Label.Text = yLabel
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Padding = 0
+		axis.Label.TextStyle.Font = sans(9)
+		axis.Label.Padding = vg.Points(3)
+		axis.Tick.Label.Font = sans(8.5)
+		axis.Tick.Length = vg.Points(3)
+	}
+	p.Y.Tick.Marker = fewTicks{4}
+	p.X.Tick.Marker = fewTicks{6}
+	grid := plotter.NewGrid()
+	style := draw.LineStyle{Color: color.Gray{Y: 0xc8}, Width: vg.Points(0.5), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
+	grid.Horizontal, grid.Vertical = style, style
+	p.Add(grid)
+	return p
+}
+
+// fewTicks labels about n ticks and has no minor ones.
+type fewTicks struct{ n int }
+
+// Ticks implements [plot.Ticker].
+func (f fewTicks) Ticks(low, high float64) []plot.Tick {
+	step := tickStep((high - low) / float64(f.n))
+	var ticks []plot.Tick
+	for i := int(low/step) - 1; float64(i)*step <= high*(1+1e-9); i++ {
+		if v := float64(i) * step; v >= low-step*1e-9 {
+			ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%.4g", v)})
+		}
+	}
+	return ticks
+}
+
+// tickStep returns the step of 1, 2 or 5 times a power of 10 that is next above the wish.
+func tickStep(wish float64) float64 {
+	power := 1.0
+	for power > wish {
+		power /= 10
+	}
+	for power*10 <= wish {
+		power *= 10
+	}
+	for _, step := range []float64{1, 2, 5} {
+		if step*power >= wish {
+			return step * power
+		}
+	}
+	return 10 * power
+}
+
+// withoutLabels keeps ticks, for the grid, and drops what is written at them.
+type withoutLabels struct{ plot.Ticker }
+
+// Ticks implements [plot.Ticker].
+func (w withoutLabels) Ticks(low, high float64) []plot.Tick {
+	ticks := w.Ticker.Ticks(low, high)
+	for i := range ticks {
+		ticks[i].Label = ""
+	}
+	return ticks
+}
+
+// svg draws the figure. Only the lowest panel names the time.
+func (f *figure) svg() (template.HTML, error) {
+	last := len(f.panels) - 1
+	for i, p := range f.panels {
+		if i < last {
+			p.plot.X.Tick.Marker = withoutLabels{p.plot.X.Tick.Marker}
+			continue
+		}
+		p.plot.X.Label.Text = f.xLabel
+	}
+	margins, left := f.margins()
+	height := legendHeight
+	for i, p := range f.panels {
+		height += p.height + margins[i].top + margins[i].bottom + f.gapAbove(i)
+	}
+	canvas := vgsvg.New(figureWidth, height)
+	all := draw.New(canvas)
+	f.drawLegend(all, left)
+	top := all.Max.Y - legendHeight
+	for i, p := range f.panels {
+		top -= f.gapAbove(i)
+		bottom := top - p.height - margins[i].top - margins[i].bottom
+		c := all
+		c.Min = vg.Point{X: all.Min.X + left - margins[i].left, Y: bottom}
+		c.Max = vg.Point{X: all.Max.X - rightMargin + margins[i].right, Y: top}
+		p.plot.Draw(c)
+		top = bottom
+	}
+	return inlineSVG(canvas, f.title)
+}
+
+func (f *figure) gapAbove(i int) vg.Length {
+	switch {
+	case i == 0:
+		return 0
+	case f.panels[i].closeToAbove:
+		return closeGap
+	default:
+		return panelGap
+	}
+}
+
+// margin is what a plot needs around its data for axes and labels.
+type margin struct {
+	left, right, bottom, top vg.Length
+}
+
+// margins returns the margin of each panel and the widest on the left, where all data starts.
+func (f *figure) margins() (margins []margin, left vg.Length) {
+	for _, p := range f.panels {
+		c := draw.NewCanvas(vgsvg.New(figureWidth, figureWidth), figureWidth, figureWidth)
+		data := p.plot.DataCanvas(c)
+		m := margin{
+			left:   data.Min.X - c.Min.X,
+			right:  c.Max.X - data.Max.X,
+			bottom: data.Min.Y - c.Min.Y,
+			top:    c.Max.Y - data.Max.Y,
+		}
+		margins = append(margins, m)
+		left = max(left, m.left)
+	}
+	return margins, left
+}
+
+// drawLegend writes the entries side by side above the panels.
+func (f *figure) drawLegend(c draw.Canvas, left vg.Length) {
+	const width, height vg.Length = 20, 9
+	style := labelStyle(9)
+	x := c.Min.X + left
+	y := c.Max.Y - legendHeight + 7
+	for _, entry := range f.legend {
+		entry.draw(c, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + width, Y: y + height}})
+		x += width + 4
+		c.FillText(style, vg.Point{X: x, Y: y + height/2}, entry.text)
+		x += style.Width(entry.text) + 14
+	}
+}
+
+func labelStyle(size float64) text.Style {
+	return text.Style{Color: color.Black, Font: sans(size), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+}
+
+// inlineSVG returns the canvas without what only a file of its own needs.
+func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
+	var buf bytes.Buffer
+	if _, err := canvas.WriteTo(&buf); err != nil {
+		return "", fmt.Errorf("write figure %q: %w", title, err)
+	}
+	_, svg, found := bytes.Cut(buf.Bytes(), []byte("<svg "))
+	if !found {
+		return "", fmt.Errorf("figure %q has no <svg> element", title)
+	}
+	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` + string(svg)), nil
+}

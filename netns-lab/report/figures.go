@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/result"
+)
+
+// maxDrawn bounds how many objects a figure has if the experiment does not choose.
+const maxDrawn = 6
+
+// Heights of the panels, in points.
+const (
+	panelHeight vg.Length = 84
+	stripHeight vg.Length = 10 // for each link
+)
+
+// Colours of PCN, Fig. 2, and more where that has no more.
+var (
+	flowColors = []color.Color{
+		color.RGBA{R: 0x9b, G: 0x1c, B: 0x1c, A: 0xff},
+		color.RGBA{R: 0x2b, G: 0x35, B: 0xc9, A: 0xff},
+		color.RGBA{R: 0x1d, G: 0x7a, B: 0x3a, A: 0xff},
+		color.RGBA{R: 0xb8, G: 0x6e, B: 0x00, A: 0xff},
+		color.RGBA{R: 0x6a, G: 0x2c, B: 0x91, A: 0xff},
+		color.RGBA{R: 0x00, G: 0x7c, B: 0x8a, A: 0xff},
+	}
+	pauseLight = color.RGBA{R: 0xde, G: 0xaf, B: 0xad, A: 0xff}
+	pauseDark  = color.RGBA{R: 0x85, G: 0x00, B: 0x00, A: 0xff}
+)
+
+// drawAll draws every figure that the runs have something for.
+func drawAll(e *experiment.Experiment, runs []runView) ([]figureView, error) {
+	var figures []figureView
+	for _, draw := range []func(*experiment.Experiment, []runView) (*figure, error){pauseFigure, throughputFigure, queueFigure} {
+		f, err := draw(e, runs)
+		if err != nil {
+			return nil, err
+		}
+		if f == nil {
+			continue
+		}
+		svg, err := f.svg()
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, figureView{Title: fmt.Sprintf("(%c) %s.", 'a'+len(figures), f.title), Caption: f.caption, SVG: svg})
+	}
+	return figures, nil
+}
+
+// pauseFigure is PCN, Fig. 2(a), with a strip below each panel that shows what
+// share of the time a link was paused; nil if there is no link to draw.
+func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	links := e.Figures.Pause
+	if links == nil {
+		links = pausedLinks(runs)
+	}
+	if len(links) == 0 {
+		return nil, nil
+	}
+	f := &figure{
+		title: "PAUSE rate",
+		caption: fmt.Sprintf("PAUSE frames sent on each link, and below them the share of each %s in which the link was paused (blank: never, full colour: all of it). "+
+			"A PAUSE holds until a RESUME and is not refreshed: compare how long links are paused, not rates.", e.Sample),
+		xLabel: "Time (ms)",
+	}
+	for i, link := range links {
+		f.legend = append(f.legend, legendEntry{link, swatch{fill: shade(i, len(links))}})
+	}
+	f.xMin, f.xMax = activeRange(runs, func(r runView) []result.Timeline {
+		var active []result.Timeline
+		for _, link := range links {
+			active = append(active, r.PausedShare(link), r.PauseRate(link))
+		}
+		return active
+	})
+	top := 0.0
+	for _, r := range runs {
+		for _, link := range links {
+			top = max(top, r.PauseRate(link).Max()/1e6)
+		}
+	}
+	for _, r := range runs {
+		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), hostSpan(e, r, links)), stripPanel(f, r, links))
+	}
+	return f, nil
+}
+
+func pausePanel(f *figure, r runView, links []string, top float64, span hostPause) panel {
+	p := f.newPlot("PAUSE rate (Mpps)", 0, top)
+	for i, link := range links {
+		high := pointsOf(r.PauseRate(link), 1e-6, f.xMin, f.xMax)
+		p.Add(&area{low: zeros(high), high: high, fill: shade(i, len(links)), line: color.Gray{Y: 0x70}})
+	}
+	label := r.Label
+	if span.drawn {
+		label += ": " + span.text
+		p.Add(&arrow{from: toMs(span.from), to: toMs(span.to), y: 0.8 * top})
+	}
+	p.Add(&panelLabel{text: label})
+	return panel{plot: p, height: panelHeight}
+}
+
+func stripPanel(f *figure, r runView, links []string) panel {
+	p := f.newPlot("", 0, float64(len(links)))
+	var ticks []plot.Tick
+	for i, link := range links {
+		row := float64(len(links) - 1 - i)
+		p.Add(&strip{share: r.PausedShare(link), row: row, fill: pauseDark})
+		ticks = append(ticks, plot.Tick{Value: row + 0.5, Label: link})
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Tick.Length = 0
+	p.Y.Tick.Label.Font.Size = vg.Points(7)
+	return panel{plot: p, height: stripHeight * vg.Length(len(links)), closeToAbove: true}
+}
+
+// hostPause is how long PAUSE reached hosts.
+type hostPause struct {
+	drawn    bool
+	text     string
+	from, to int64
+}
+
+// hostSpan returns the time from the first to the last PAUSE at a host, the arrows
+// of PCN, Fig. 2(a). It is not drawn if no link of the figure ends at a host.
+func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
+	hosts := e.Topology.Hosts()
+	var span hostPause
+	found := false
+	for _, link := range links {
+		_, to, _ := experiment.SplitPort(link)
+		if !slices.Contains(hosts, to) {
+			continue
+		}
+		span.drawn = true
+		for _, paused := range r.PausedIntervals(link) {
+			if !found {
+				span.from, span.to, found = paused.FromNs, paused.ToNs, true
+			}
+			span.from, span.to = min(span.from, paused.FromNs), max(span.to, paused.ToNs)
+		}
+	}
+	span.text = "no PAUSE reaches a host"
+	if found {
+		span.text = "PAUSE reaches hosts for " + formatTime(span.to-span.from)
+	}
+	return span
+}
+
+// pausedLinks returns the links that had most PAUSE frames in any run.
+func pausedLinks(runs []runView) []string {
+	return mostOf(runs, func(r runView, add func(string, float64)) {
+		for _, e := range r.PFC {
+			if e.Kind == result.Pause {
+				add(experiment.PortName(e.From, e.To), 1)
+			}
+		}
+	})
+}
+
+// throughputFigure is PCN, Fig. 2(b); nil if there is no flow to draw.
+func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	flows := e.Figures.Throughput
+	if flows == nil {
+		for _, f := range e.Flows {
+			flows = append(flows, f.Name)
+		}
+		flows = flows[:min(len(flows), maxDrawn)]
+	}
+	if len(flows) == 0 {
+		return nil, nil
+	}
+	sum := strings.Join(flows, "+")
+	f := &figure{
+		title:   "Throughput",
+		caption: fmt.Sprintf("%s, stacked. Throughput loss is the time until their sum is back at 95%% of what it was before t = 0, for good.", strings.Join(flows, " over ")),
+		xLabel:  "Time (ms)",
+	}
+	for i, flow := range flows {
+		f.legend = append(f.legend, legendEntry{flow, hatchOf(i)})
+	}
+	top := 0.0
+	for _, r := range runs {
+		total, err := r.FlowRate(sum)
+		if err != nil {
+			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
+		}
+		top = max(top, total.Max()/1e9)
+	}
+	f.xMin, f.xMax = wholeRange(runs)
+	for _, r := range runs {
+		p, err := throughputPanel(f, r, flows, headroom(top))
+		if err != nil {
+			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
+		}
+		f.panels = append(f.panels, p)
+	}
+	return f, nil
+}
+
+func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, error) {
+	p := f.newPlot("Throughput (Gbit/s)", 0, top)
+	var low []point
+	for i := len(flows) - 1; i >= 0; i-- { // the last is at the bottom
+		t, err := r.FlowRate(strings.Join(flows[i:], "+"))
+		if err != nil {
+			return panel{}, err
+		}
+		high := pointsOf(t, 1e-9, f.xMin, f.xMax)
+		if low == nil {
+			low = zeros(high)
+		}
+		hatch := hatchOf(i)
+		p.Add(&area{low: low, high: high, hatch: hatch.spacing, line: hatch.line})
+		low = high
+	}
+	total, err := r.FlowRate(strings.Join(flows, "+"))
+	if err != nil {
+		return panel{}, err
+	}
+	label := r.Label
+	if text, until, ok := throughputLoss(total); ok {
+		label += ": " + text
+		p.Add(&arrow{from: 0, to: toMs(until), y: 0.84 * top})
+	}
+	p.Add(&panelLabel{text: label})
+	return panel{plot: p, height: panelHeight}, nil
+}
+
+// throughputLoss returns how long, and until when, a rate is below 95% of its mean in
+// the 0.5 ms before t = 0. It is not ok if the run has no warm-up of that length.
+func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool) {
+	const holdNs = 500_000
+	before, bins := 0.0, 0
+	for i, v := range total.Values {
+		if t := total.TimeNs(i); t >= -holdNs && t < 0 {
+			before += v
+			bins++
+		}
+	}
+	if int64(bins)*total.StepNs < holdNs {
+		return "", 0, false
+	}
+	lost, err := total.RecoveryNs(0.95*before/float64(bins), 0, holdNs)
+	switch {
+	case err != nil:
+		return "throughput loss to the end", total.TimeNs(len(total.Values)), true
+	case lost == 0:
+		return "no throughput loss", 0, true
+	default:
+		return "throughput loss " + formatTime(lost), lost, true
+	}
+}
+
+// queueFigure draws the longest queue in each bin; nil if there is no port to draw.
+func queueFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	ports := e.Figures.Queues
+	if ports == nil {
+		ports = queuedPorts(runs)
+	}
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	queues := make(map[string][]result.Timeline) // by label of the run
+	top := 0.0
+	for _, r := range runs {
+		for _, port := range ports {
+			t, err := r.QueueMax(port)
+			if err != nil {
+				return nil, fmt.Errorf("queue of run %s: %w", r.Label, err)
+			}
+			queues[r.Label] = append(queues[r.Label], t)
+			top = max(top, t.Max())
+		}
+	}
+	unit, scale := "KB", 1e-3
+	if top >= 2e6 {
+		unit, scale = "MB", 1e-6
+	}
+	f := &figure{
+		title:   "Queue length",
+		caption: fmt.Sprintf("Longest queue of the egress port in each %s.", e.Sample),
+		xLabel:  "Time (ms)",
+	}
+	for i, port := range ports {
+		f.legend = append(f.legend, legendEntry{port, swatch{line: flowColors[i%len(flowColors)]}})
+	}
+	f.xMin, f.xMax = activeRange(runs, func(r runView) []result.Timeline { return queues[r.Label] })
+	for _, r := range runs {
+		p := f.newPlot("Queue ("+unit+")", 0, headroom(top*scale))
+		for i, t := range queues[r.Label] {
+			p.Add(&curve{points: pointsOf(t, scale, f.xMin, f.xMax), line: flowColors[i%len(flowColors)]})
+		}
+		p.Add(&panelLabel{text: r.Label})
+		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+	}
+	return f, nil
+}
+
+// queuedPorts returns the ports of the series with the longest queues in any run.
+func queuedPorts(runs []runView) []string {
+	return mostOf(runs, func(r runView, add func(string, float64)) {
+		for _, s := range r.Series {
+			if s.Kind == result.KindPort && s.QueueMaxBytes > 0 {
+				add(s.Name, float64(s.QueueMaxBytes))
+			}
+		}
+	})
+}
+
+// mostOf returns the names that got most in total, in the order of their totals.
+func mostOf(runs []runView, count func(r runView, add func(name string, amount float64))) []string {
+	totals := make(map[string]float64)
+	for _, r := range runs {
+		count(r, func(name string, amount float64) { totals[name] += amount })
+	}
+	var names []string
+	for name := range totals {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(-cmp.Compare(totals[a], totals[b]), cmp.Compare(a, b))
+	})
+	return names[:min(len(names), maxDrawn)]
+}
+
+// wholeRange returns the time that all runs cover, in ms.
+func wholeRange(runs []runView) (from, to float64) {
+	for _, r := range runs {
+		from = min(from, toMs(-r.Manifest.WarmupNs))
+		to = max(to, toMs(r.Manifest.DurationNs))
+	}
+	return from, to
+}
+
+// activeRange returns the time from a little before t = 0 to a little after the last
+// bin in which a timeline is above 1% of its maximum in any run, in ms.
+func activeRange(runs []runView, timelines func(runView) []result.Timeline) (from, to float64) {
+	whole, end := wholeRange(runs)
+	last := 0.0
+	for _, r := range runs {
+		for _, t := range timelines(r) {
+			top := t.Max()
+			for i, v := range t.Values {
+				if v > 0.01*top {
+					last = max(last, toMs(t.TimeNs(i+1)))
+				}
+			}
+		}
+	}
+	if last == 0 {
+		return whole, end
+	}
+	return max(whole, -0.05*last), min(end, 1.08*last)
+}
+
+func toMs(ns int64) float64 {
+	return float64(ns) / 1e6
+}
+
+// headroom leaves room for the label of a panel above its data.
+func headroom(top float64) float64 {
+	if top == 0 {
+		return 1
+	}
+	return 1.45 * top
+}
+
+// shade returns the i-th of n reds, from light at the back to dark at the front.
+func shade(i, n int) color.Color {
+	if n < 2 {
+		return pauseLight
+	}
+	mix := func(a, b uint8) uint8 {
+		return uint8((int(a)*(n-1-i) + int(b)*i) / (n - 1))
+	}
+	return color.RGBA{
+		R: mix(pauseLight.R, pauseDark.R),
+		G: mix(pauseLight.G, pauseDark.G),
+		B: mix(pauseLight.B, pauseDark.B),
+		A: 0xff,
+	}
+}
+
+// hatchOf returns how the i-th flow is hatched: the first wide, the second narrow, as in the paper.
+func hatchOf(i int) swatch {
+	spacing := vg.Points(6)
+	if i%2 == 1 {
+		spacing = vg.Points(3)
+	}
+	return swatch{line: flowColors[i%len(flowColors)], spacing: spacing}
+}

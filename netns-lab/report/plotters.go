@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"pcn/netns-lab/result"
+)
+
+// point is a point in the units of the axes.
+type point struct{ x, y float64 }
+
+// pointsOf returns the middle of each bin within [xMin, xMax], in ms, with its value scaled.
+func pointsOf(t result.Timeline, scale, xMin, xMax float64) []point {
+	var points []point
+	for i, v := range t.Values {
+		x := (toMs(t.TimeNs(i)) + toMs(t.TimeNs(i+1))) / 2
+		if x >= xMin && x <= xMax {
+			points = append(points, point{x, v * scale})
+		}
+	}
+	return points
+}
+
+// zeros returns points at the same places and of value 0.
+func zeros(points []point) []point {
+	flat := make([]point, len(points))
+	for i, p := range points {
+		flat[i].x = p.x
+	}
+	return flat
+}
+
+// transformed returns where on the canvas points are.
+func transformed(points []point, c draw.Canvas, p *plot.Plot) []vg.Point {
+	trX, trY := p.Transforms(&c)
+	at := make([]vg.Point, len(points))
+	for i, pt := range points {
+		at[i] = vg.Point{X: trX(pt.x), Y: trY(pt.y)}
+	}
+	return at
+}
+
+// area is what lies between two curves, which have points at the same times. It is
+// filled or hatched both ways, and the upper curve is drawn.
+type area struct {
+	low, high  []point
+	fill, line color.Color
+	hatch      vg.Length // distance of the lines; 0 is none
+}
+
+// Plot implements [plot.Plotter].
+func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
+	low, high := transformed(a.low, c, p), transformed(a.high, c, p)
+	if len(high) == 0 {
+		return
+	}
+	if a.fill != nil {
+		outline := append([]vg.Point{}, high...)
+		for i := len(low) - 1; i >= 0; i-- {
+			outline = append(outline, low[i])
+		}
+		c.FillPolygon(a.fill, outline)
+	}
+	if a.hatch > 0 {
+		hatch(c, low, high, a.hatch, a.line)
+	}
+	c.StrokeLines(draw.LineStyle{Color: a.line, Width: vg.Points(0.9)}, high)
+}
+
+// hatch draws diagonals both ways between two curves.
+func hatch(c draw.Canvas, low, high []vg.Point, spacing vg.Length, clr color.Color) {
+	var path vg.Path
+	for _, slope := range []vg.Length{1, -1} {
+		for _, s := range hatchSegments(low, high, slope, spacing*math.Sqrt2) {
+			path.Move(s.from)
+			path.Line(s.to)
+		}
+	}
+	c.SetLineStyle(draw.LineStyle{Color: clr, Width: vg.Points(0.45)})
+	c.Stroke(path)
+}
+
+type segment struct{ from, to vg.Point }
+
+// hatchSegments returns the parts of the lines y = slope*x + n*step that lie between
+// two curves, which have points at the same x.
+func hatchSegments(low, high []vg.Point, slope, step vg.Length) []segment {
+	first, last := offsets(low, high, slope)
+	var segments []segment
+	for n := math.Ceil(float64(first / step)); n <= float64(last/step); n++ {
+		offset := vg.Length(n) * step
+		segments = append(segments, lineWithin(low, high, slope, offset)...)
+	}
+	return segments
+}
+
+// offsets returns the least and largest y - slope*x of both curves.
+func offsets(low, high []vg.Point, slope vg.Length) (first, last vg.Length) {
+	first, last = vg.Length(math.Inf(1)), vg.Length(math.Inf(-1))
+	for i := range low {
+		for _, p := range []vg.Point{low[i], high[i]} {
+			first = min(first, p.Y-slope*p.X)
+			last = max(last, p.Y-slope*p.X)
+		}
+	}
+	return first, last
+}
+
+// lineWithin returns the parts of the line y = slope*x + offset between two curves.
+func lineWithin(low, high []vg.Point, slope, offset vg.Length) []segment {
+	const touching = 1e-6
+	var segments []segment
+	for i := 0; i+1 < len(low); i++ {
+		width := low[i+1].X - low[i].X
+		if width <= 0 {
+			continue
+		}
+		lineAt := func(j int) vg.Length { return slope*low[j].X + offset }
+		// Both are at least 0 where the line is within; they are linear in between.
+		from, to := positive(lineAt(i)-low[i].Y, lineAt(i+1)-low[i+1].Y)
+		from2, to2 := positive(high[i].Y-lineAt(i), high[i+1].Y-lineAt(i+1))
+		from, to = max(from, from2), min(to, to2)
+		if from >= to {
+			continue
+		}
+		at := func(share vg.Length) vg.Point {
+			x := low[i].X + share*width
+			return vg.Point{X: x, Y: slope*x + offset}
+		}
+		if n := len(segments); n > 0 && at(from).X-segments[n-1].to.X < touching {
+			segments[n-1].to = at(to)
+			continue
+		}
+		segments = append(segments, segment{at(from), at(to)})
+	}
+	return segments
+}
+
+// positive returns the part [from, to] of [0, 1] in which a value that goes linearly
+// from a to b is not negative; from is above to if there is none.
+func positive(a, b vg.Length) (from, to vg.Length) {
+	switch {
+	case a >= 0 && b >= 0:
+		return 0, 1
+	case a < 0 && b < 0:
+		return 1, 0
+	case a < 0:
+		return a / (a - b), 1
+	default:
+		return 0, a / (a - b)
+	}
+}
+
+// curve is a line through points.
+type curve struct {
+	points []point
+	line   color.Color
+}
+
+// Plot implements [plot.Plotter].
+func (l *curve) Plot(c draw.Canvas, p *plot.Plot) {
+	c.StrokeLines(draw.LineStyle{Color: l.line, Width: vg.Points(1.2)}, transformed(l.points, c, p))
+}
+
+// strip is a row of boxes, one for each bin, the fuller of colour the larger the share.
+type strip struct {
+	share result.Timeline
+	row   float64 // lower end; the row is 1 high
+	fill  color.RGBA
+}
+
+// Plot implements [plot.Plotter].
+func (s *strip) Plot(c draw.Canvas, p *plot.Plot) {
+	trX, trY := p.Transforms(&c)
+	bottom, top := trY(s.row+0.12), trY(s.row+0.88)
+	for i, share := range s.share.Values {
+		left, right := max(trX(toMs(s.share.TimeNs(i))), c.Min.X), min(trX(toMs(s.share.TimeNs(i+1))), c.Max.X)
+		if share == 0 || left >= right {
+			continue
+		}
+		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*min(share, 1))}
+		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+	}
+}
+
+// arrow is a double-headed arrow between two dashed lines, from one time to another
+// in ms; nothing if they are the same.
+type arrow struct {
+	from, to, y float64
+}
+
+// Plot implements [plot.Plotter].
+func (a *arrow) Plot(c draw.Canvas, p *plot.Plot) {
+	if a.from >= a.to {
+		return
+	}
+	const head = 3.2
+	trX, trY := p.Transforms(&c)
+	left, right, y := max(trX(a.from), c.Min.X), min(trX(a.to), c.Max.X), trY(a.y)
+	dashed := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+	for _, x := range []vg.Length{left, right} {
+		c.StrokeLine2(dashed, x, c.Min.Y, x, y+3)
+	}
+	solid := draw.LineStyle{Color: color.Black, Width: vg.Points(1)}
+	c.StrokeLine2(solid, left, y, right, y)
+	if right-left < 2*head {
+		return
+	}
+	c.FillPolygon(color.Black, []vg.Point{{X: left, Y: y}, {X: left + 2*head, Y: y + head}, {X: left + 2*head, Y: y - head}})
+	c.FillPolygon(color.Black, []vg.Point{{X: right, Y: y}, {X: right - 2*head, Y: y + head}, {X: right - 2*head, Y: y - head}})
+}
+
+// panelLabel is text at the upper left of a panel.
+type panelLabel struct {
+	text string
+}
+
+// Plot implements [plot.Plotter].
+func (l *panelLabel) Plot(c draw.Canvas, _ *plot.Plot) {
+	style := labelStyle(9)
+	style.YAlign = draw.YTop
+	c.FillText(style, vg.Point{X: c.Min.X + 5, Y: c.Max.Y - 3}, l.text)
+}
+
+// draw draws the swatch into a rectangle.
+func (s swatch) draw(c draw.Canvas, r vg.Rectangle) {
+	corners := []vg.Point{r.Min, {X: r.Max.X, Y: r.Min.Y}, r.Max, {X: r.Min.X, Y: r.Max.Y}, r.Min}
+	middle := (r.Min.Y + r.Max.Y) / 2
+	switch {
+	case s.fill != nil:
+		c.FillPolygon(s.fill, corners)
+		c.StrokeLines(draw.LineStyle{Color: color.Gray{Y: 0x70}, Width: vg.Points(0.6)}, corners)
+	case s.spacing > 0:
+		hatch(c, corners[:2], []vg.Point{corners[3], corners[2]}, s.spacing, s.line)
+		c.StrokeLines(draw.LineStyle{Color: s.line, Width: vg.Points(0.9)}, corners)
+	default:
+		c.StrokeLine2(draw.LineStyle{Color: s.line, Width: vg.Points(1.2)}, r.Min.X, middle, r.Max.X, middle)
+	}
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jszwec/csvutil"
+)
+
+// Files of a run.
+const (
+	manifestFile   = "manifest.json"
+	experimentFile = "experiment.yaml"
+	flowsFile      = "flows.csv"
+	portsFile      = "ports.csv"
+	seriesFile     = "series.csv"
+	pfcFile        = "pfc.csv"
+)
+
+// maxBins bounds the series of a manifest that can't be true.
+const maxBins = 10_000_000
+
+// Write writes the run into a folder, which it creates, in an order of rows that
+// does not depend on that of the slices. The manifest comes last: a folder without
+// one is not complete.
+func (r *Run) Write(dir string) error {
+	if err := r.Manifest.check(); err != nil {
+		return fmt.Errorf("write run to %s: %w", dir, err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create result folder: %w", err)
+	}
+	// What is left of an earlier run in this folder is no longer complete.
+	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replace earlier result: %w", err)
+	}
+	for _, f := range []struct {
+		name   string
+		encode func() ([]byte, error)
+	}{
+		{experimentFile, func() ([]byte, error) { return r.Experiment, nil }},
+		{flowsFile, func() ([]byte, error) { return encodeCSV(sortFlows(r.Flows)) }},
+		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
+		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
+		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
+		{manifestFile, r.Manifest.encode},
+	} {
+		data, err := f.encode()
+		if err != nil {
+			return fmt.Errorf("encode %s: %w", f.name, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.name), data, 0o644); err != nil {
+			return fmt.Errorf("write result: %w", err)
+		}
+	}
+	return nil
+}
+
+// Read reads the run that [Run.Write] left in a folder.
+func Read(dir string) (*Run, error) {
+	r := &Run{}
+	for _, f := range []struct {
+		name   string
+		decode func(data []byte) error
+	}{
+		{manifestFile, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
+		{experimentFile, func(data []byte) error { r.Experiment = data; return nil }},
+		{flowsFile, func(data []byte) (err error) { r.Flows, err = decodeCSV[Flow](data); return err }},
+		{portsFile, func(data []byte) (err error) { r.Ports, err = decodeCSV[Port](data); return err }},
+		{seriesFile, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
+		{pfcFile, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
+	} {
+		path := filepath.Join(dir, f.name)
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w (hint: give the folder of a run that has ended)", err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read result: %w", err)
+		}
+		if err := f.decode(data); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if err := r.checkHash(); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, experimentFile), err)
+	}
+	return r, nil
+}
+
+// checkHash makes sure that the experiment is the one that ran.
+func (r *Run) checkHash() error {
+	sum := sha256.Sum256(r.Experiment)
+	if got := hex.EncodeToString(sum[:]); got != r.Manifest.ExperimentSHA256 {
+		return fmt.Errorf("has SHA-256 %s, but %s ran (hint: it was edited after the run; run it again)", got, r.Manifest.ExperimentSHA256)
+	}
+	return nil
+}
+
+func (m Manifest) encode() ([]byte, error) {
+	m.Reasons = append([]string{}, m.Reasons...) // [], not null
+	data, err := json.MarshalIndent(m, "", "  ")
+	return append(data, '\n'), err
+}
+
+func decodeManifest(data []byte) (Manifest, error) {
+	var m Manifest
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&m); err != nil {
+		return Manifest{}, fmt.Errorf("decode manifest: %w (hint: it may be of another version of this program)", err)
+	}
+	return m, m.check()
+}
+
+// check makes sure that the manifest does not contradict itself.
+func (m Manifest) check() error {
+	switch {
+	case m.Verdict != Valid && m.Verdict != Invalid:
+		return fmt.Errorf("verdict is %q, not %q or %q", m.Verdict, Valid, Invalid)
+	case (m.Verdict == Invalid) != (len(m.Reasons) > 0):
+		return fmt.Errorf("verdict is %s with %d reasons", m.Verdict, len(m.Reasons))
+	case m.WarmupNs < 0 || m.DurationNs <= 0 || m.SampleNs <= 0:
+		return fmt.Errorf("warmup_ns %d, duration_ns %d or sample_ns %d is out of range", m.WarmupNs, m.DurationNs, m.SampleNs)
+	case m.WarmupNs > math.MaxInt64-m.DurationNs || (m.WarmupNs+m.DurationNs)/m.SampleNs > maxBins:
+		return fmt.Errorf("sample_ns %d makes more than %d bins", m.SampleNs, maxBins)
+	}
+	return nil
+}
+
+// seriesRow is a sample as it is written: a flow has no queue.
+type seriesRow struct {
+	TimeNs        int64   `csv:"time_ns"`
+	Kind          Kind    `csv:"kind"`
+	Name          string  `csv:"name"`
+	RateBps       uint64  `csv:"rate_bps"`
+	QueueBytes    *uint64 `csv:"queue_bytes"`
+	QueueMaxBytes *uint64 `csv:"queue_max_bytes"`
+	MarkedPackets uint64  `csv:"marked_packets"`
+}
+
+func rowsOf(series []Sample) []seriesRow {
+	rows := make([]seriesRow, len(series))
+	for i, s := range series {
+		rows[i] = seriesRow{TimeNs: s.TimeNs, Kind: s.Kind, Name: s.Name, RateBps: s.RateBps, MarkedPackets: s.MarkedPackets}
+		if s.Kind == KindPort {
+			rows[i].QueueBytes, rows[i].QueueMaxBytes = new(s.QueueBytes), new(s.QueueMaxBytes)
+		}
+	}
+	return rows
+}
+
+func decodeSeries(data []byte) ([]Sample, error) {
+	rows, err := decodeCSV[seriesRow](data)
+	if err != nil {
+		return nil, err
+	}
+	series := make([]Sample, len(rows))
+	for i, row := range rows {
+		isPort := row.Kind == KindPort
+		if (row.QueueBytes != nil) != isPort || (row.QueueMaxBytes != nil) != isPort {
+			return nil, fmt.Errorf("row %d: a port has a queue and a flow has none, but this is a %s", i+2, row.Kind)
+		}
+		series[i] = Sample{TimeNs: row.TimeNs, Kind: row.Kind, Name: row.Name, RateBps: row.RateBps, MarkedPackets: row.MarkedPackets}
+		if isPort {
+			series[i].QueueBytes, series[i].QueueMaxBytes = *row.QueueBytes, *row.QueueMaxBytes
+		}
+	}
+	return series, nil
+}
+
+// encodeCSV writes a header, also if there are no rows, and the rows.
+func encodeCSV[T any](rows []T) ([]byte, error) {
+	var buf bytes.Buffer
+	w := csv.NewWriter(&buf)
+	enc := csvutil.NewEncoder(w)
+	var zero T
+	if err := enc.EncodeHeader(zero); err != nil {
+		return nil, err
+	}
+	enc.AutoHeader = false
+	if err := enc.Encode(rows); err != nil {
+		return nil, err
+	}
+	w.Flush()
+	return buf.Bytes(), w.Error()
+}
+
+// decodeCSV reads rows that have exactly the columns of T.
+func decodeCSV[T any](data []byte) ([]T, error) {
+	dec, err := csvutil.NewDecoder(csv.NewReader(bytes.NewReader(data)))
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("is empty, it must have a header")
+	}
+	if err != nil {
+		return nil, err
+	}
+	var zero T
+	want, err := csvutil.Header(zero, "csv")
+	if err != nil {
+		return nil, err
+	}
+	if got := dec.Header(); !slices.Equal(got, want) {
+		return nil, fmt.Errorf("has columns %s, not %s (hint: it may be of another version of this program)", strings.Join(got, ","), strings.Join(want, ","))
+	}
+	rows := []T{}
+	if err := dec.Decode(&rows); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// unmarshalName sets one of a fixed set of names.
+func unmarshalName[T ~string](dst *T, text []byte, known ...T) error {
+	if !slices.Contains(known, T(text)) {
+		return fmt.Errorf("%q is not one of %v", text, known)
+	}
+	*dst = T(text)
+	return nil
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (k *Kind) UnmarshalText(text []byte) error {
+	return unmarshalName(k, text, KindPort, KindFlow)
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (k *PFCKind) UnmarshalText(text []byte) error {
+	return unmarshalName(k, text, Pause, Resume)
+}
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Proto) UnmarshalText(text []byte) error {
+	return unmarshalName(p, text, TCP, UDP)
+}
+
+func sortFlows(flows []Flow) []Flow {
+	return slices.SortedStableFunc(slices.Values(flows), func(a, b Flow) int {
+		return compareNatural(a.Name, b.Name)
+	})
+}
+
+func sortPorts(ports []Port) []Port {
+	return slices.SortedStableFunc(slices.Values(ports), func(a, b Port) int {
+		return compareNatural(a.Name, b.Name)
+	})
+}
+
+func sortSeries(series []Sample) []Sample {
+	return slices.SortedStableFunc(slices.Values(series), func(a, b Sample) int {
+		return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind), compareNatural(a.Name, b.Name))
+	})
+}
+
+func sortPFC(events []PFCEvent) []PFCEvent {
+	return slices.SortedStableFunc(slices.Values(events), func(a, b PFCEvent) int {
+		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
+	})
+}
+
+// compareNatural orders H2 before H10.
+func compareNatural(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		var p, q string
+		p, x = chunk(x)
+		q, y = chunk(y)
+		if p == q {
+			continue
+		}
+		if isDigit(p[0]) && isDigit(q[0]) {
+			return cmp.Or(cmp.Compare(len(p), len(q)), cmp.Compare(p, q))
+		}
+		return cmp.Compare(p, q)
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
+}
+
+// chunk splits off the digits, or what is no digit, at the start of s.
+func chunk(s string) (first, rest string) {
+	i := 1
+	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {
+		i++
+	}
+	return s[:i], s[i:]
+}
+
+func isDigit(c byte) bool {
+	return c >= '0' && c <= '9'
+}

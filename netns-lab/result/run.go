@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import "time"
+
+// Run is one run of one scheme.
+type Run struct {
+	Manifest   Manifest
+	Experiment []byte // the experiment file, as it was read
+	Flows      []Flow
+	Ports      []Port
+	Series     []Sample
+	PFC        []PFCEvent
+}
+
+// Manifest says what ran, and whether it can be believed.
+type Manifest struct {
+	Tool             string `json:"tool"`              // name and version of the program
+	Experiment       string `json:"experiment"`        // name of the experiment
+	ExperimentSHA256 string `json:"experiment_sha256"` // of the experiment file, in hexadecimal
+	Scheme           string `json:"scheme"`
+	Seed             uint64 `json:"seed"`
+	DilationShift    uint   `json:"dilation_shift"` // binary logarithm of how much slower than the paper's time it ran
+	DurationNs       int64  `json:"duration_ns"`    // after t = 0
+	WarmupNs         int64  `json:"warmup_ns"`      // before t = 0
+	SampleNs         int64  `json:"sample_ns"`      // length of a bin of the series
+	BaseRTTNs        int64  `json:"base_rtt_ns"`    // longest round trip of a flow through empty queues
+
+	Kernel        string `json:"kernel"`
+	QEMU          string `json:"qemu"`          // version; empty if the run had no microVM
+	Deterministic bool   `json:"deterministic"` // the same input gives the same bytes
+
+	GuestCPUBusy        float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
+	LatenessP50Ns       int64   `json:"lateness_p50_ns"`
+	LatenessP99Ns       int64   `json:"lateness_p99_ns"`
+	LatenessMaxNs       int64   `json:"lateness_max_ns"`
+	CausalityViolations uint64  `json:"causality_violations"` // packets that arrived after the ideal time of their departure
+
+	// LostPackets counts packets lost outside the ports, by place: in switches, the kernel's backlog, devices and
+	// sockets, and what TCP sent again. A port's own are in [Port.DroppedPackets].
+	LostPackets map[string]uint64 `json:"lost_packets"`
+
+	Verdict Verdict  `json:"verdict"`
+	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
+
+	Wall Wall `json:"wall"`
+}
+
+// Wall is what a run cost, in the time of the machine. It differs from run to run.
+type Wall struct {
+	StartedAt time.Time `json:"started_at"`
+	TotalS    float64   `json:"total_s"`
+	BootS     float64   `json:"boot_s"`
+	Host      string    `json:"host"`
+}
+
+// Verdict says whether a run can be believed.
+type Verdict string
+
+// A run is valid if it was on time and lost nothing.
+const (
+	Valid   Verdict = "valid"
+	Invalid Verdict = "invalid"
+)
+
+// Flow is what one flow did.
+type Flow struct {
+	Name            string  `csv:"flow"`
+	Scheme          string  `csv:"scheme"`
+	Src             string  `csv:"src"` // host
+	Dst             string  `csv:"dst"` // host
+	SrcAddr         string  `csv:"src_addr"`
+	SrcPort         uint16  `csv:"src_port"`
+	DstAddr         string  `csv:"dst_addr"`
+	DstPort         uint16  `csv:"dst_port"`
+	Proto           Proto   `csv:"proto"`
+	StartNs         int64   `csv:"start_ns"`
+	EndNs           *int64  `csv:"end_ns"` // when the receiver got the last packet; nil if it did not
+	SentBytes       uint64  `csv:"sent_bytes"`
+	ReceivedBytes   uint64  `csv:"received_bytes"`
+	Packets         uint64  `csv:"packets"`        // received
+	MarkedPackets   uint64  `csv:"marked_packets"` // received with CE
+	CNPDecrease     uint64  `csv:"cnp_decrease"`
+	CNPIncrease     uint64  `csv:"cnp_increase"`
+	SendRateBps     uint64  `csv:"send_rate_bps"` // of the control, at the end
+	RecRateBps      uint64  `csv:"rec_rate_bps"`  // of the last CNP
+	W               float64 `csv:"w"`             // w of PCN, Algorithm 1, at the end
+	SRTTNs          int64   `csv:"srtt_ns"`
+	Retransmissions uint64  `csv:"retransmissions"`
+	ECN             bool    `csv:"ecn"` // negotiated
+}
+
+// Proto is what a flow runs over. Bursts are UDP, controlled flows TCP.
+type Proto string
+
+// The transports of the lab.
+const (
+	TCP Proto = "tcp"
+	UDP Proto = "udp"
+)
+
+// Port is what one egress port did. PAUSE frames that it sent or received are those
+// on its link: a port S0->S1 is stopped by what it received from S1, and sent what
+// stops the port S1->S0.
+type Port struct {
+	Name                  string `csv:"port"` // such as S0->S1
+	Node                  string `csv:"node"`
+	Peer                  string `csv:"peer"`
+	RateBps               uint64 `csv:"rate_bps"`
+	DelayNs               int64  `csv:"delay_ns"`
+	EnqueuedPackets       uint64 `csv:"enqueued_packets"`
+	EnqueuedBytes         uint64 `csv:"enqueued_bytes"`
+	SentPackets           uint64 `csv:"sent_packets"`
+	SentBytes             uint64 `csv:"sent_bytes"`
+	QueuedPackets         uint64 `csv:"queued_packets"` // at the end
+	MarkedPackets         uint64 `csv:"marked_packets"`
+	DroppedBufferPackets  uint64 `csv:"dropped_buffer_packets"`  // refused: shared buffer full
+	DroppedRingPackets    uint64 `csv:"dropped_ring_packets"`    // refused: ring full
+	DroppedNoClassPackets uint64 `csv:"dropped_noclass_packets"` // refused: of no class
+	DroppedResetPackets   uint64 `csv:"dropped_reset_packets"`   // were queued when the qdisc was reset
+	PauseSent             uint64 `csv:"pause_sent"`
+	ResumeSent            uint64 `csv:"resume_sent"`
+	PauseReceived         uint64 `csv:"pause_received"`
+	ResumeReceived        uint64 `csv:"resume_received"`
+	PausedNs              int64  `csv:"paused_ns"`
+	QueueMaxBytes         uint64 `csv:"queue_max_bytes"`
+	LatenessP50Ns         int64  `csv:"lateness_p50_ns"`
+	LatenessP99Ns         int64  `csv:"lateness_p99_ns"`
+	LatenessMaxNs         int64  `csv:"lateness_max_ns"`
+}
+
+// DroppedPackets returns how many packets the port dropped, for any reason.
+func (p Port) DroppedPackets() uint64 {
+	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets + p.DroppedResetPackets
+}
+
+// RefusedPackets returns how many packets the port did not take in: no buffer, full ring, or of no class.
+func (p Port) RefusedPackets() uint64 {
+	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets
+}
+
+// Kind is what a row of the series is about.
+type Kind string
+
+// The kinds of objects in the series.
+const (
+	KindPort Kind = "port"
+	KindFlow Kind = "flow"
+)
+
+// Sample is one flow or port in one bin of time.
+type Sample struct {
+	TimeNs int64 // start of the bin
+	Kind   Kind
+	Name   string
+	// RateBps is what the port sent or the receiver of the flow got in the bin, in
+	// Ethernet frames without FCS.
+	RateBps uint64
+	// QueueBytes is the queue of the port at the start of the bin; 0 for a flow.
+	QueueBytes uint64
+	// QueueMaxBytes is the longest queue of the port in the bin; 0 for a flow.
+	QueueMaxBytes uint64
+	// MarkedPackets is how many packets the port marked, or the flow received marked, in the bin.
+	MarkedPackets uint64
+}
+
+// PFCEvent is one PAUSE or RESUME frame.
+type PFCEvent struct {
+	SentNs   int64   `csv:"sent_ns"`
+	EffectNs int64   `csv:"effect_ns"` // when it stops or restarts the port To->From
+	From     string  `csv:"from"`      // node that sent it
+	To       string  `csv:"to"`        // node it stops or restarts
+	Class    uint8   `csv:"class"`
+	Kind     PFCKind `csv:"kind"`
+}
+
+// PFCKind is what a PFC frame does.
+type PFCKind string
+
+// The two frames of PFC that the lab has.
+const (
+	Pause  PFCKind = "pause"
+	Resume PFCKind = "resume"
+)

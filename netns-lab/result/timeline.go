@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pcn/netns-lab/experiment"
+)
+
+// Timeline is a value for each bin of a run, without gaps.
+type Timeline struct {
+	StartNs int64 // of the first bin
+	StepNs  int64 // length of a bin
+	Values  []float64
+}
+
+// TimeNs returns the start of bin i.
+func (t Timeline) TimeNs(i int) int64 {
+	return t.StartNs + int64(i)*t.StepNs
+}
+
+// Max returns the largest value; 0 if there is none above.
+func (t Timeline) Max() float64 {
+	top := 0.0
+	for _, v := range t.Values {
+		top = max(top, v)
+	}
+	return top
+}
+
+// Interval is a period of time, To not included.
+type Interval struct {
+	FromNs, ToNs int64
+}
+
+// overlap returns how much of the interval is within another, in ns.
+func (i Interval) overlap(o Interval) int64 {
+	return max(0, min(i.ToNs, o.ToNs)-max(i.FromNs, o.FromNs))
+}
+
+// whole returns the time that the run covers.
+func (r *Run) whole() Interval {
+	return Interval{-r.Manifest.WarmupNs, r.Manifest.DurationNs}
+}
+
+// timeline returns a timeline of zeros.
+func (r *Run) timeline() Timeline {
+	m := r.Manifest
+	return Timeline{StartNs: -m.WarmupNs, StepNs: m.SampleNs, Values: make([]float64, (m.WarmupNs+m.DurationNs)/m.SampleNs)}
+}
+
+// addSamples adds a value for each sample of an object to the timeline.
+func (r *Run) addSamples(t Timeline, kind Kind, name string, value func(Sample) uint64) error {
+	found := false
+	for _, s := range r.Series {
+		if s.Kind != kind || s.Name != name {
+			continue
+		}
+		offset := s.TimeNs - t.StartNs
+		if offset < 0 || offset%t.StepNs != 0 || offset/t.StepNs >= int64(len(t.Values)) {
+			return fmt.Errorf("series has %s %s at %d ns, which is not the start of a bin of the run", kind, name, s.TimeNs)
+		}
+		t.Values[offset/t.StepNs] += float64(value(s))
+		found = true
+	}
+	if !found {
+		return fmt.Errorf("series has no %s %s", kind, name)
+	}
+	return nil
+}
+
+// FlowRate returns the rate in bit/s that the receiver of a flow got, in Ethernet
+// frames without FCS. The name F0+F1 stands for the sum of both.
+func (r *Run) FlowRate(name string) (Timeline, error) {
+	t := r.timeline()
+	for _, flow := range experiment.SumOf(name) {
+		if err := r.addSamples(t, KindFlow, flow, func(s Sample) uint64 { return s.RateBps }); err != nil {
+			return Timeline{}, err
+		}
+	}
+	return t, nil
+}
+
+// QueueMax returns the longest queue of a port in each bin, in bytes.
+func (r *Run) QueueMax(port string) (Timeline, error) {
+	t := r.timeline()
+	err := r.addSamples(t, KindPort, port, func(s Sample) uint64 { return s.QueueMaxBytes })
+	return t, err
+}
+
+// PauseRate returns how many PAUSE frames per second are sent on a link, in the
+// direction in which they travel: S1->S0 stops the port S0->S1.
+func (r *Run) PauseRate(link string) Timeline {
+	t := r.timeline()
+	for _, e := range r.PFC {
+		bin := (e.SentNs - t.StartNs) / t.StepNs
+		if e.Kind == Pause && e.link() == link && e.SentNs >= t.StartNs && bin < int64(len(t.Values)) {
+			t.Values[bin] += 1e9 / float64(t.StepNs)
+		}
+	}
+	return t
+}
+
+// PausedShare returns the share of each bin, 0 to 1, in which PAUSE frames on a
+// link keep its far end stopped.
+func (r *Run) PausedShare(link string) Timeline {
+	t := r.timeline()
+	for _, paused := range r.PausedIntervals(link) {
+		for bin := int((paused.FromNs - t.StartNs) / t.StepNs); bin < len(t.Values) && t.TimeNs(bin) < paused.ToNs; bin++ {
+			part := paused.overlap(Interval{t.TimeNs(bin), t.TimeNs(bin + 1)})
+			t.Values[bin] += float64(part) / float64(t.StepNs)
+		}
+	}
+	return t
+}
+
+func (e PFCEvent) link() string {
+	return experiment.PortName(e.From, e.To)
+}
+
+// PausedIntervals returns when PAUSE frames on a link keep its far end stopped, in
+// any class: from the time a PAUSE takes effect to the time a RESUME does, or to the
+// end of the run. The link is the direction in which the frames travel: S1->S0
+// stops the port S0->S1.
+func (r *Run) PausedIntervals(link string) []Interval {
+	var events []PFCEvent
+	for _, e := range r.PFC {
+		if e.link() == link {
+			events = append(events, e)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b PFCEvent) int { return cmp.Compare(a.EffectNs, b.EffectNs) })
+
+	var intervals []Interval
+	whole := r.whole()
+	add := func(from, to int64) {
+		clipped := Interval{max(from, whole.FromNs), min(to, whole.ToNs)}
+		if clipped.FromNs < clipped.ToNs {
+			intervals = append(intervals, clipped)
+		}
+	}
+	paused := make(map[uint8]bool)
+	from := int64(0)
+	for _, e := range events {
+		before := len(paused)
+		if e.Kind == Pause {
+			paused[e.Class] = true
+		} else {
+			delete(paused, e.Class)
+		}
+		switch {
+		case before == 0 && len(paused) > 0:
+			from = e.EffectNs
+		case before > 0 && len(paused) == 0:
+			add(from, e.EffectNs)
+		}
+	}
+	if len(paused) > 0 {
+		add(from, whole.ToNs)
+	}
+	return intervals
+}
+
+// BurstEndNs returns when the receivers got the last packet of the last burst. It
+// is an error if there is no burst, or if one did not end.
+func (r *Run) BurstEndNs() (int64, error) {
+	end, found := int64(0), false
+	for _, f := range r.Flows {
+		if f.Proto != UDP {
+			continue
+		}
+		if f.EndNs == nil {
+			return 0, fmt.Errorf("burst flow %s did not end in the run", f.Name)
+		}
+		if !found || *f.EndNs > end {
+			end, found = *f.EndNs, true
+		}
+	}
+	if !found {
+		return 0, errors.New("run has no burst")
+	}
+	return end, nil
+}

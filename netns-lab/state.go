@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	stateDir = "/run/pcn"
+	netnsDir = "/run/netns"
+)
+
+// registry holds the lab's claim on the machine, and writes down the namespaces it makes before it makes them,
+// so that the next start removes what a killed one left.
+type registry struct {
+	lock *os.File
+	list string
+}
+
+// openRegistry claims the machine, and removes what a lab that was killed left behind.
+func openRegistry() (*registry, error) {
+	if err := os.MkdirAll(stateDir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the lab's state folder (are you root?): %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(stateDir, "lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lab's lock: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("another lab runs on this kernel: wait until it ends (fuser %s shows it)", lock.Name())
+		}
+		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	r := &registry{lock: lock, list: filepath.Join(stateDir, "lab.namespaces")}
+	if err := r.clean(); err != nil {
+		r.close()
+		return nil, fmt.Errorf("remove what an earlier lab left: %w", err)
+	}
+	return r, nil
+}
+
+// claim writes the names down. None may exist.
+func (r *registry) claim(names []string) error {
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err == nil {
+			return fmt.Errorf("network namespace %s exists and is not a lab's: remove it (ip netns del %s), or rename the node", name, name)
+		}
+	}
+	if err := os.WriteFile(r.list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write down the lab's namespaces: %w", err)
+	}
+	return nil
+}
+
+// clean removes the namespaces that are written down.
+func (r *registry) clean() error {
+	b, err := os.ReadFile(r.list)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range strings.Fields(string(b)) {
+		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err != nil {
+			continue // not made yet, or gone
+		}
+		if err := netns.DeleteNamed(name); err != nil {
+			errs = append(errs, fmt.Errorf("delete network namespace %s: %w", name, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return os.Remove(r.list)
+}
+
+// close removes the namespaces and gives the machine back.
+func (r *registry) close() error {
+	return errors.Join(r.clean(), r.lock.Close())
+}

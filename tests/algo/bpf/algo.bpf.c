@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The algorithm headers as programs that a Go test can run.
+ *
+ * Each program takes a batch of steps from its array map, hands them one after the other to the header under
+ * test, and writes the outcome back into the step. Nothing is decided here. A program returns how many steps
+ * it did.
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "algo/npecn.h"
+#include "algo/pcn.h"
+#include "algo/pfc.h"
+
+#define MAX_STEPS 65536
+#define MAX_FLOWS 1024
+
+#define ARRAY(name, type_, entries)                                                                                  \
+	struct {                                                                                                     \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                    \
+		__uint(max_entries, entries);                                                                        \
+		__type(key, u32);                                                                                    \
+		__type(value, type_);                                                                                \
+	} name SEC(".maps")
+
+enum rp_event {
+	RP_INIT,
+	RP_CNP,
+	RP_LOSS,
+};
+
+struct rp_step {
+	u64 rec_rate_bps;    /* in */
+	u64 send_rate_bps;   /* out */
+	u32 w;		     /* out */
+	u32 flow;	     /* in */
+	enum rp_event event; /* in */
+	bool ce;	     /* in */
+	u8 pad[3];
+};
+
+struct rp_args {
+	struct pcn_rp_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(rp_steps, struct rp_step, MAX_STEPS);
+ARRAY(rp_flows, struct pcn_rp, MAX_FLOWS);
+
+static long rp_step(u32 i, struct rp_args *args)
+{
+	struct rp_step *step = bpf_map_lookup_elem(&rp_steps, &i);
+	struct pcn_rp *rp;
+
+	if (!step)
+		return 1;
+	rp = bpf_map_lookup_elem(&rp_flows, &step->flow);
+	if (!rp)
+		return 1;
+	switch (step->event) {
+	case RP_INIT:
+		pcn_rp_init(rp, &args->params);
+		break;
+	case RP_CNP:
+		pcn_rp_cnp(rp, &args->params, step->ce, step->rec_rate_bps);
+		break;
+	case RP_LOSS:
+		pcn_rp_loss(rp, &args->params);
+		break;
+	}
+	step->send_rate_bps = rp->send_rate_bps;
+	step->w = rp->w;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int rp(struct rp_args *ctx)
+{
+	struct rp_args args = *ctx; /* a callback can't reach the context */
+
+	bpf_loop(args.steps, rp_step, &args, 0);
+	return args.done;
+}
+
+struct np_step {
+	u64 now_ns;	       /* in */
+	u32 size_bytes;	       /* in */
+	u32 flow;	       /* in */
+	struct pcn_np_cnp cnp; /* out */
+	bool ce;	       /* in */
+	u8 pad[7];
+};
+
+struct np_args {
+	struct pcn_np_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(np_steps, struct np_step, MAX_STEPS);
+ARRAY(np_flows, struct pcn_np, MAX_FLOWS);
+
+static long np_step(u32 i, struct np_args *args)
+{
+	struct np_step *step = bpf_map_lookup_elem(&np_steps, &i);
+	struct pcn_np *np;
+
+	if (!step)
+		return 1;
+	np = bpf_map_lookup_elem(&np_flows, &step->flow);
+	if (!np)
+		return 1;
+	step->cnp = pcn_np_packet(np, &args->params, step->now_ns, step->size_bytes, step->ce);
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int np(struct np_args *ctx)
+{
+	struct np_args args = *ctx;
+
+	bpf_loop(args.steps, np_step, &args, 0);
+	return args.done;
+}
+
+/* One queue of a port. It starts empty with every run. */
+enum cp_event {
+	CP_ARRIVAL,
+	CP_DEPARTURE,
+	CP_PAUSE,
+	CP_RESUME,
+};
+
+struct cp_step {
+	enum cp_event event; /* in */
+	u32 pn;		     /* out */
+	bool mark;	     /* out */
+	u8 pad[3];
+};
+
+struct cp_args {
+	u32 steps;
+	u32 done;
+	struct npecn_cp cp;
+	u32 queue_packets;
+};
+
+ARRAY(cp_steps, struct cp_step, MAX_STEPS);
+
+static long cp_step(u32 i, struct cp_args *args)
+{
+	struct cp_step *step = bpf_map_lookup_elem(&cp_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case CP_ARRIVAL:
+		args->queue_packets++;
+		break;
+	case CP_DEPARTURE:
+		step->mark = npecn_transmit(&args->cp, --args->queue_packets);
+		break;
+	case CP_RESUME:
+		npecn_resume(&args->cp, args->queue_packets);
+		break;
+	case CP_PAUSE: /* leaves PN alone */
+		break;
+	}
+	step->pn = args->cp.pn;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int cp(struct cp_args *ctx)
+{
+	struct cp_args args = *ctx;
+
+	bpf_loop(args.steps, cp_step, &args, 0);
+	return args.done;
+}
+
+/* One ingress. The upstream port starts unpaused with every run and obeys every action. */
+struct pfc_step {
+	u64 ingress_bytes;	/* in */
+	u64 free_bytes;		/* in */
+	enum pfc_action action; /* out */
+	u32 pad;
+};
+
+struct pfc_args {
+	struct pfc_params params;
+	u32 steps;
+	u32 done;
+	u32 pausing;
+	u32 pad;
+};
+
+ARRAY(pfc_steps, struct pfc_step, MAX_STEPS);
+
+static long pfc_step(u32 i, struct pfc_args *args)
+{
+	struct pfc_step *step = bpf_map_lookup_elem(&pfc_steps, &i);
+
+	if (!step)
+		return 1;
+	step->action = pfc_check(&args->params, args->pausing, step->ingress_bytes, step->free_bytes);
+	if (step->action != PFC_NONE)
+		args->pausing = step->action == PFC_PAUSE;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int pfc(struct pfc_args *ctx)
+{
+	struct pfc_args args = *ctx;
+
+	bpf_loop(args.steps, pfc_step, &args, 0);
+	return args.done;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
