@@ -13,39 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type npecnClass struct {
-	_     structs.HostLayout
-	Queue struct {
-		_    structs.HostLayout
-		Base uint32
-		Mask uint32
-		Head uint32
-		Tail uint32
-	}
-	QueueBytes    uint64
-	ReadyNs       uint64
-	PausedSinceNs uint64
-	EventHead     uint32
-	EventTail     uint32
-	EventLastNs   uint64
-	Paused        uint32
-	Cp            struct {
-		_  structs.HostLayout
-		Pn uint32
-	}
-	IngressBytes   uint64
-	Pausing        uint32
-	Lossless       uint32
-	SentPackets    uint64
-	SentBytes      uint64
-	MarkedPackets  uint64
-	PauseSent      uint64
-	ResumeSent     uint64
-	PauseReceived  uint64
-	ResumeReceived uint64
-	PausedNs       uint64
-}
-
 type npecnEventPfc struct {
 	_        structs.HostLayout
 	Kind     uint32
@@ -123,7 +90,40 @@ type npecnPort struct {
 	LateMaxNs        uint64
 	LateSumNs        uint64
 	Late             [128]uint64
-	Classes          [8]npecnClass
+	Classes          [8]npecnTclass
+}
+
+type npecnTclass struct {
+	_     structs.HostLayout
+	Queue struct {
+		_    structs.HostLayout
+		Base uint32
+		Mask uint32
+		Head uint32
+		Tail uint32
+	}
+	QueueBytes    uint64
+	ReadyNs       uint64
+	PausedSinceNs uint64
+	EventHead     uint32
+	EventTail     uint32
+	EventLastNs   uint64
+	Paused        uint32
+	Cp            struct {
+		_  structs.HostLayout
+		Pn uint32
+	}
+	IngressBytes   uint64
+	Pausing        uint32
+	Lossless       uint32
+	SentPackets    uint64
+	SentBytes      uint64
+	MarkedPackets  uint64
+	PauseSent      uint64
+	ResumeSent     uint64
+	PauseReceived  uint64
+	ResumeReceived uint64
+	PausedNs       uint64
 }
 
 // Names of all BPF objects in the ELF.

@@ -23,7 +23,7 @@
 
 /* w is a Q24 fraction: w_min = 1/128 is 2^17, and 20 steps of Fig. 10 stay within 0.01%. */
 #define PCN_W_SHIFT 24
-#define PCN_W_ONE (1U << PCN_W_SHIFT)
+#define PCN_W_ONE   (1U << PCN_W_SHIFT)
 
 struct pcn_rp_params {
 	u64 line_rate_bps;
@@ -75,7 +75,7 @@ static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_
 {
 	u64 gap_bps = p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
 
-	rp->send_rate_bps += pcn_scale(gap_bps, rp->w);			 /* line 10 */
+	rp->send_rate_bps += pcn_scale(gap_bps, rp->w);			      /* line 10 */
 	rp->w = rp->w - pcn_scale(rp->w, rp->w) + pcn_scale(rp->w, p->w_max); /* line 11 */
 }
 
@@ -137,7 +137,7 @@ static __always_inline u32 pcn_rate_mbps(u64 bytes, u64 ns)
 static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, const struct pcn_np_params *p,
 						      u64 timer_ns)
 {
-	struct pcn_np_cnp cnp = { .send = true };
+	struct pcn_np_cnp cnp = {.send = true};
 
 	if ((u64)np->ecn_num * 1000 <= (u64)np->rec_num * p->congested_permille)
 		return cnp; /* ECN = 0, recRate = 0 */

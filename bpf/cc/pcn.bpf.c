@@ -45,12 +45,13 @@ SEC("struct_ops/pcn_init")
 void BPF_PROG(pcn_init, struct sock *sk)
 {
 	struct rp_flow flow = {
-		.params = {
-			.line_rate_bps = rp_params.line_rate_bps,
-			.min_rate_bps = rp_params.min_rate_bps,
-			.w_min = rp_params.w_min,
-			.w_max = rp_params.w_max,
-		},
+		.params =
+			{
+				.line_rate_bps = rp_params.line_rate_bps,
+				.min_rate_bps = rp_params.min_rate_bps,
+				.w_min = rp_params.w_min,
+				.w_max = rp_params.w_max,
+			},
 	};
 	struct flow_key key;
 

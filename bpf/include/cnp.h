@@ -6,13 +6,13 @@
 #ifndef PCN_CNP_H
 #define PCN_CNP_H
 
-#define ROCE_PORT 4791
-#define CNP_OPCODE 0x81
-#define CNP_BECN 0x40
-#define CNP_DSCP 48
+#define ROCE_PORT     4791
+#define CNP_OPCODE    0x81
+#define CNP_BECN      0x40
+#define CNP_DSCP      48
 #define CNP_FRAME_LEN 74
-#define CNP_IP_LEN 60
-#define CNP_UDP_LEN 40
+#define CNP_IP_LEN    60
+#define CNP_UDP_LEN   40
 
 struct bth {
 	u8 opcode;

@@ -7,9 +7,9 @@
 #define PCN_EVENTS_H
 
 enum event_kind {
-	EVENT_PFC = 1,	  /* a PAUSE or RESUME was sent */
-	EVENT_QUEUE = 2,  /* a port's sample bin is over */
-	EVENT_FLOW = 3,	  /* a flow's sample bin at its receiver is over */
+	EVENT_PFC = 1,	 /* a PAUSE or RESUME was sent */
+	EVENT_QUEUE = 2, /* a port's sample bin is over */
+	EVENT_FLOW = 3,	 /* a flow's sample bin at its receiver is over */
 };
 
 /* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */

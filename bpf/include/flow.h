@@ -18,8 +18,8 @@ static __always_inline void flow_key_ipv4(struct flow_key *k, __be32 saddr, __be
 					  u8 protocol)
 {
 	*k = (struct flow_key){
-		.saddr = { 0, 0, bpf_htonl(0xffff), saddr },
-		.daddr = { 0, 0, bpf_htonl(0xffff), daddr },
+		.saddr = {0, 0, bpf_htonl(0xffff), saddr},
+		.daddr = {0, 0, bpf_htonl(0xffff), daddr},
 		.sport = sport,
 		.dport = dport,
 		.protocol = protocol,

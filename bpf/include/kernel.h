@@ -33,9 +33,9 @@ typedef u16 __sum16;
 typedef u32 __wsum;
 
 typedef _Bool bool;
-#define true 1
+#define true  1
 #define false 0
-#define NULL ((void *)0)
+#define NULL  ((void *)0)
 
 /* UAPI constants: map types and flags of bpf.h, and what packets look like. */
 enum {
@@ -234,12 +234,13 @@ extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __attri
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
 
-/* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
+/* From a tc program's __sk_buff to the sk_buff behind it. */
 extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), weak));
 
-#define bounded(n)                                                                               \
-	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),             \
-	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);           \
+/* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
+#define bounded(n)                                                                                                     \
+	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),                                   \
+	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);                                 \
 	     bpf_iter_num_next(&it_);)
 
 #endif

@@ -6,7 +6,7 @@
 #include "port.h"
 
 #define ECN_MASK 3
-#define ECN_CE 3
+#define ECN_CE	 3
 
 /* The headers of an IPv4 packet without options; l4 is checked for `need` bytes. */
 struct packet {

@@ -9,7 +9,7 @@
  * The fabric program notes the ingress port in skb->mark, and the class in skb->priority, for the egress port's
  * enqueue. Port ids are netdev groups, 1 and up.
  */
-#define MARK_INGRESS 0x50430000U
+#define MARK_INGRESS	  0x50430000U
 #define MARK_INGRESS_MASK 0xffff0000U
 
 /* MARK_CNP: a clone that NP sends to its own egress, to be made a CNP there. */
@@ -19,12 +19,12 @@
  * A packet's ideal time and mark travel in qdisc_skb_cb->data, from dequeue to the next tcx ingress and enqueue
  * (they survive veth, redirect and clone). Seen from tc these are cb[0] to cb[2].
  */
-#define CARRY_MAGIC 0x50434e00U
+#define CARRY_MAGIC	 0x50434e00U
 #define CARRY_MAGIC_MASK 0xffffff00U
-#define CARRY_CE 1U /* NP-ECN decided to mark this packet */
+#define CARRY_CE	 1U /* NP-ECN decided to mark this packet */
 
 #define CARRY_WORD 0 /* magic | verdict */
-#define CARRY_LOW 1  /* ideal delivery time, low word */
+#define CARRY_LOW  1 /* ideal delivery time, low word */
 #define CARRY_HIGH 2
 
 #endif

@@ -7,14 +7,14 @@
 #include "flow.h"
 
 #define TCP_CONG_NON_RESTRICTED 1 /* a child namespace may select it by sysctl */
-#define TCP_CONG_NEEDS_ECN 2
+#define TCP_CONG_NEEDS_ECN	2
 
 #define TCP_CA_Recovery 3
-#define TCP_CA_Loss 4
+#define TCP_CA_Loss	4
 
 #define TCP_ECN_OK 1
 
-#define SK_PACING_NONE 0
+#define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
 
 /* Ethernet, IPv4: what a frame has beside the TCP segment. */
@@ -36,8 +36,8 @@ struct tcp_congestion_ops {
 
 static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 {
-	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr,
-		      bpf_htons(sk->__sk_common.skc_num), sk->__sk_common.skc_dport, IPPROTO_TCP);
+	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr, bpf_htons(sk->__sk_common.skc_num),
+		      sk->__sk_common.skc_dport, IPPROTO_TCP);
 }
 
 static __always_inline u32 tcp_srtt_us(struct sock *sk)

@@ -44,8 +44,8 @@ extern void bpf_qdisc_watchdog_schedule(struct Qdisc *sch, u64 expire, u64 delta
 extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb) __ksym;
 
 #define NET_XMIT_SUCCESS 0
-#define NET_XMIT_DROP 1
-#define NEVER (~0ULL)
+#define NET_XMIT_DROP	 1
+#define NEVER		 (~0ULL)
 
 /* PAUSE events that may wait for one port and class; they alternate, and two are on a wire of one delay. */
 #define PFC_EVENTS 64
@@ -54,7 +54,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 /* Decisions of one dequeue call; what is left is done by the next. */
 #define SERVE_MAX 64
 /* Lateness histogram: buckets of 64 ns, the last one open. */
-#define LATE_BUCKETS 128
+#define LATE_BUCKETS	  128
 #define LATE_BUCKET_SHIFT 6
 /* Rings are at most this long (per port and class). */
 #define RING_MAX (1 << 20)
@@ -80,12 +80,12 @@ struct pfc_event {
 };
 
 struct ring {
-	u32 base; /* first slot */
-	u32 mask; /* slots - 1, a power of two less one; 0: no such queue */
+	u32 base;	/* first slot */
+	u32 mask;	/* slots - 1, a power of two less one; 0: no such queue */
 	u32 head, tail; /* free-running */
 };
 
-struct class {
+struct tclass {
 	struct ring queue;
 	u64 queue_bytes;
 
@@ -115,9 +115,9 @@ struct port {
 	u64 delay_ns;	  /* propagation of the link it sends to */
 	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
 	struct pfc_params pfc;
-	u32 peer;	  /* port id at the other end */
-	u32 node;	  /* index in nodes */
-	u32 mark;	  /* NP-ECN on */
+	u32 peer; /* port id at the other end */
+	u32 node; /* index in nodes */
+	u32 mark; /* NP-ECN on */
 	u32 pad;
 
 	/* state */
@@ -147,7 +147,7 @@ struct port {
 	u64 late_max_ns, late_sum_ns;
 	u64 late[LATE_BUCKETS];
 
-	struct class classes[CLASSES];
+	struct tclass classes[CLASSES];
 };
 
 /* A node: what its ports share. */
@@ -213,7 +213,7 @@ static __always_inline struct slot *slot_at(const struct ring *r, u32 i)
 }
 
 /* class_at: the verifier forgets across loops that c is a class, and clang that it must be told. */
-static __always_inline struct class *class_at(struct port *p, u32 c)
+static __always_inline struct tclass *class_at(struct port *p, u32 c)
 {
 	barrier_var(c);
 	return &p->classes[c & (CLASSES - 1)];
@@ -281,9 +281,9 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 {
 	u32 up_id = in->peer;
 	struct port *up = port_of(up_id);
-	struct event_pfc log = { .kind = EVENT_PFC, .port = up_id, .class = c, .pause = pause };
+	struct event_pfc log = {.kind = EVENT_PFC, .port = up_id, .class = c, .pause = pause};
 	struct pfc_event *e;
-	struct class *uc;
+	struct tclass *uc;
 	u64 at_ns = t_ns + in->pfc_delay_ns;
 	u32 i;
 
@@ -317,7 +317,7 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_bytes, u64 t_ns)
 {
 	struct port *in = port_of(id);
-	struct class *ic;
+	struct tclass *ic;
 	u64 held;
 
 	if (!in)
@@ -355,7 +355,7 @@ static __always_inline u32 queued_by(const struct ring *q, u64 t_ns)
 {
 	u32 n = ring_len(q);
 
-	bounded(SORT_MAX) /* only those of the last quantum can be later */
+	bounded (SORT_MAX) /* only those of the last quantum can be later */
 	{
 		struct slot *s;
 
@@ -373,11 +373,11 @@ static __always_inline u32 queued_by(const struct ring *q, u64 t_ns)
  * class_start: the ideal time at which class c can start its first packet, NEVER while it is paused without
  * end in sight. Applies the PAUSE and RESUME events up to that time, and to limit_ns at most.
  */
-static __always_inline u64 class_start(struct port *p, struct class *k, u32 id, u32 c, u64 t_ns, u64 limit_ns)
+static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns, u64 limit_ns)
 {
 	if (t_ns < k->ready_ns)
 		t_ns = k->ready_ns;
-	bounded(PFC_EVENTS) /* no more can wait */
+	bounded (PFC_EVENTS) /* no more can wait */
 	{
 		struct pfc_event *e;
 
@@ -415,8 +415,7 @@ static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
 {
 	u32 i = q->tail;
 
-	bounded(SORT_MAX)
-	{
+	bounded (SORT_MAX) {
 		struct slot *prev, *s;
 		struct sk_buff *skb;
 
@@ -465,7 +464,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & ~MARK_INGRESS_MASK : 0;
 	struct port *p = port_of(id);
 	u64 t_ns, free_bytes, *cause;
-	struct class *k;
+	struct tclass *k;
 	struct node *n;
 	struct slot *s;
 
@@ -526,7 +525,7 @@ drop_silent:
 }
 
 /* transmit: class c starts its first packet at t_ns; it goes on the wire. */
-static __always_inline void transmit(struct port *p, struct class *k, u32 id, u32 c, u64 t_ns)
+static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns)
 {
 	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail), *next;
 	struct sk_buff *skb;
@@ -583,8 +582,7 @@ static __always_inline void transmit(struct port *p, struct class *k, u32 id, u3
  */
 static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
 {
-	bounded(SERVE_MAX)
-	{
+	bounded (SERVE_MAX) {
 		u64 best_ns = NEVER, poll_ns = NEVER;
 		u32 best = 0;
 
@@ -595,7 +593,7 @@ static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
 		/* the earliest start, and among equals the highest class: strict priority, no preemption */
 		for (u32 i = 0; i < CLASSES; i++) {
 			u32 c = CLASSES - 1 - i;
-			struct class *k = class_at(p, c);
+			struct tclass *k = class_at(p, c);
 			struct slot *s;
 			u64 t_ns;
 
@@ -703,8 +701,7 @@ static __always_inline u64 flush(struct ring *r)
 {
 	u64 freed = 0;
 
-	bounded(RING_MAX)
-	{
+	bounded (RING_MAX) {
 		struct sk_buff *skb;
 		struct slot *s;
 
@@ -726,12 +723,11 @@ static __always_inline u64 flush(struct ring *r)
 static __always_inline void release(struct port *p, u32 c)
 {
 	struct node *n = node_of(p);
-	struct class *k = class_at(p, c);
+	struct tclass *k = class_at(p, c);
 	struct ring *q = &k->queue;
 	u32 i = q->head;
 
-	bounded(RING_MAX)
-	{
+	bounded (RING_MAX) {
 		struct slot *s;
 
 		if (i == q->tail || !n)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+.DEFAULT_GOAL := help
+.PHONY: help build demo test generate lint setup setup-dev clean
+
+BIN := bin/pcn
+STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## install what running needs (apt), and the microVM's kernel
+	scripts/setup.sh
+
+setup-dev: ## as setup, and what building the BPF programs and testing need
+	scripts/setup.sh --dev
+
+build: ## build bin/pcn, static
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/pcn
+
+demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
+	rm -rf runs/demo
+	$(BIN) run hol --out runs/demo
+
+test: setup-dev build ## run all tests, also those in the microVM
+	go test -timeout 30m ./...
+
+generate: ## compile the BPF programs again, with clang-19
+	go generate ./...
+
+lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck
+	scripts/lint.sh
+
+clean: ## remove what was built and run
+	rm -rf bin runs

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pcn/netns-lab/launch"
+)
+
+func newDoctor() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what this machine has, and say what fixes the rest",
+		Long: `Check each requirement: for the microVM that experiments run in by default, for --native, and for captures.
+Exits with 1 if experiments can't run in either way.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			ready := map[string]bool{launch.ForVM: true, launch.ForNative: true}
+			for _, c := range launch.Doctor() {
+				if c.Err == nil {
+					fmt.Fprintf(t, "ok\t%s\t%s\t\n", c.For, c.What)
+					continue
+				}
+				ready[c.For] = false
+				fmt.Fprintf(t, "missing\t%s\t%s\t%v\tfix: %s\n", c.For, c.What, c.Err, c.Fix)
+			}
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			if !ready[launch.ForVM] && !ready[launch.ForNative] {
+				return exitCode(exitError)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"pcn/netns-lab/experiments"
+)
+
+func newList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the experiments that come with the program",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(t, "NAME\tSCHEMES\tTITLE")
+			for _, name := range experiments.Names() {
+				e, err := experiments.Load(name)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\n", name, strings.Join(e.Schemes, ","), e.Title)
+			}
+			return t.Flush()
+		},
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pcn runs experiments of data-centre congestion control on a real Linux network.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"pcn/netns-lab/launch"
+	"pcn/netns-lab/vm"
+)
+
+// Exit codes, beside 0.
+const (
+	exitError   = 1 // something went wrong
+	exitUsage   = 2 // the command line is wrong
+	exitExpect  = 3 // an expectation of the experiment is not met
+	exitInvalid = 4 // a run can't be believed
+)
+
+func main() {
+	if vm.InGuest() {
+		vm.GuestMain(launch.Guest)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// exitCode is an error that has been told already.
+type exitCode int
+
+func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// usageError is one of the command line.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var code exitCode
+	var usage usageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &code):
+		return int(code)
+	case errors.Is(ctx.Err(), context.Canceled):
+		fmt.Fprintln(os.Stderr, "pcn: interrupted; nothing is left behind")
+		return exitError
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "pcn: %v\nTry: pcn --help\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(os.Stderr, "pcn: %v\n", err)
+		return exitError
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "pcn",
+		Short: "Congestion control of lossless Ethernet on a real Linux kernel",
+		Long: `pcn runs the experiments of data-centre congestion control papers on a real Linux network stack: hosts are
+network namespaces, senders are TCP congestion controls in BPF, switches are BPF qdiscs with PFC and NP-ECN.
+Experiments run in a deterministic microVM: the same input gives the same bytes.
+
+Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation is not met, 4 a run can't be believed.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       launch.Tool,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newRun(), newList(), newReport(), newDoctor())
+	for _, c := range root.Commands() {
+		wrapArgs(c)
+	}
+	return root
+}
+
+// wrapArgs makes a wrong number of arguments a usage error.
+func wrapArgs(c *cobra.Command) {
+	check := c.Args
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%s: %w", cmd.Name(), err)}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"fmt"
+	"os/exec"
+
+	"pcn/loader"
+	"pcn/netns-lab/vm"
+)
+
+// Check is one requirement of the program on this machine.
+type Check struct {
+	What string
+	For  string // what needs it
+	Err  error  // nil: met
+	Fix  string // the command that meets it
+}
+
+// What a check is for.
+const (
+	ForVM       = "microVM"
+	ForNative   = "--native"
+	ForCaptures = "captures"
+)
+
+// Doctor looks at every requirement.
+func Doctor() []Check {
+	const setup = "scripts/setup.sh"
+	return []Check{
+		{"QEMU (qemu-system-x86_64)", ForVM, vm.HaveQEMU(), setup},
+		{"microVM kernel in the cache", ForVM, haveKernel(), setup},
+		{"this program can be a guest", ForVM, vm.HaveGuest(), "make build"},
+		{"kernel types (BTF)", ForNative, loader.HaveBTF(), "boot a distribution kernel"},
+		{"BPF congestion controls", ForNative, loader.HaveTCPStructOps(), "boot a kernel 6.1 or later"},
+		{"tcx", ForNative, loader.HaveTCX(), "boot a kernel 6.6 or later"},
+		{"BPF qdiscs", ForNative, loader.HaveQdisc(), "boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y, or run without --native"},
+		{"permission to load programs", ForNative, loader.HavePermission(), "sudo pcn ..."},
+		{"tshark", ForCaptures, haveTshark(), setup},
+	}
+}
+
+func haveKernel() error {
+	_, err := vm.FindKernel("")
+	return err
+}
+
+func haveTshark() error {
+	if _, err := exec.LookPath("tshark"); err != nil {
+		return fmt.Errorf("tshark is not installed: captures can't be read by it")
+	}
+	return nil
+}

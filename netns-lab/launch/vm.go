@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	lab "pcn/netns-lab"
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/result"
+	"pcn/netns-lab/vm"
+)
+
+const (
+	guestExperiment = "/experiment.yaml"
+	guestProgress   = "progress "
+	memoryMiB       = 2048
+)
+
+// engine runs schemes in microVMs, each on a CPU of its own.
+type engine struct {
+	kernel   vm.Kernel
+	realTime bool
+	cpus     chan int
+}
+
+func newEngine(realTime bool) (*engine, error) {
+	kernel, err := vm.FindKernel("")
+	if err != nil {
+		return nil, err
+	}
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("find the CPUs to run on: %w", err)
+	}
+	e := &engine{kernel: kernel, realTime: realTime, cpus: make(chan int, set.Count())}
+	for cpu := 0; len(e.cpus) < cap(e.cpus); cpu++ {
+		if set.IsSet(cpu) {
+			e.cpus <- cpu
+		}
+	}
+	return &engine{kernel: kernel, realTime: realTime, cpus: e.cpus}, nil
+}
+
+// run boots a microVM, runs the scheme in it, and reads what it left.
+func (e *engine) run(ctx context.Context, exp *experiment.Experiment, scheme string, progress func(float64)) (*result.Run, error) {
+	cpu := <-e.cpus
+	defer func() { e.cpus <- cpu }()
+	began := time.Now()
+	res, err := vm.Run(ctx, vm.Config{
+		Kernel:    e.kernel,
+		Args:      guestArgs(exp, scheme),
+		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: exp.Source()}},
+		MemoryMiB: memoryMiB,
+		RealTime:  e.realTime,
+		Seed:      exp.Seed,
+		HostCPU:   cpu,
+		Console:   &progressWriter{report: progress},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if res.ExitCode != 0 {
+		return nil, fmt.Errorf("the experiment failed in the microVM:\n%s", strings.TrimSpace(res.Console))
+	}
+	run, err := unpack(res)
+	if err != nil {
+		return nil, err
+	}
+	m := &run.Manifest
+	m.Tool, m.QEMU, m.Deterministic = Tool, res.QEMU, res.Deterministic
+	m.Wall = wall(began, time.Since(began), res.Boot)
+	return run, nil
+}
+
+// unpack reads the result folder that the guest sent.
+func unpack(res vm.Result) (*result.Run, error) {
+	dir, err := os.MkdirTemp("", "pcn-result-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the guest's results: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.CopyFS(filepath.Join(dir, "r"), res.FS()); err != nil {
+		return nil, fmt.Errorf("unpack the guest's results: %w", err)
+	}
+	return result.Read(filepath.Join(dir, "r"))
+}
+
+// guestArgs are the guest program's, after what the command line changed.
+func guestArgs(e *experiment.Experiment, scheme string) []string {
+	return []string{"guest", scheme,
+		strconv.FormatUint(e.Seed, 10), strconv.FormatInt(int64(e.Duration), 10), strconv.FormatUint(uint64(e.Dilation), 10)}
+}
+
+// Guest is the program inside the microVM: it runs one scheme and leaves the result in /result.
+func Guest(args []string) int {
+	if err := guest(args); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+func guest(args []string) error {
+	if len(args) != 5 || args[0] != "guest" {
+		return fmt.Errorf("guest called with %q", args)
+	}
+	seed, err1 := strconv.ParseUint(args[2], 10, 64)
+	duration, err2 := strconv.ParseInt(args[3], 10, 64)
+	dilation, err3 := strconv.ParseUint(args[4], 10, 32)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fmt.Errorf("guest called with %q: %w", args, err)
+	}
+	e, err := experiment.Load(guestExperiment)
+	if err != nil {
+		return err
+	}
+	d, shift := experiment.Duration(duration), uint(dilation)
+	if e, err = e.Override(experiment.Override{Seed: &seed, Duration: &d, Dilation: &shift, Schemes: []string{args[1]}}); err != nil {
+		return err
+	}
+	run, err := lab.Run(context.Background(), e, args[1], func(done, total int64) {
+		fmt.Printf("%s%d %d\n", guestProgress, done, total)
+	})
+	if err != nil {
+		return err
+	}
+	return run.Write(vm.ResultDir)
+}
+
+// progressWriter reads the guest's console for progress.
+type progressWriter struct {
+	mu     sync.Mutex
+	line   []byte
+	report func(float64)
+}
+
+func (w *progressWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line = append(w.line, b...)
+	for {
+		line, rest, ok := bytes.Cut(w.line, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		w.line = rest
+		var done, total float64
+		text, found := strings.CutPrefix(strings.TrimSpace(string(line)), guestProgress)
+		if n, err := fmt.Sscan(text, &done, &total); found && err == nil && n == 2 && total > 0 {
+			w.report(done / total)
+		}
+	}
+}

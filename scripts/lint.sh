@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# All linters. Changes nothing; fails on the first that finds something.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+unformatted=$(gofmt -l $(git ls-files '*.go'))
+if [ -n "$unformatted" ]; then
+	printf 'gofmt -w these:\n%s\n' "$unformatted" >&2
+	exit 1
+fi
+go vet ./...
+go run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
+git ls-files '*.bpf.c' 'bpf/*.h' | xargs clang-format-19 --dry-run --Werror
+git ls-files '*.sh' .ci/run | xargs shellcheck
