@@ -10,7 +10,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -73,11 +72,23 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
 	}
 	p.Y.Tick.Marker = fewTicks{4}
 	p.X.Tick.Marker = fewTicks{6}
-	grid := plotter.NewGrid()
-	style := draw.LineStyle{Color: color.Gray{Y: 0xc8}, Width: vg.Points(0.5), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
-	grid.Horizontal, grid.Vertical = style, style
-	p.Add(grid)
+	p.Add(grid{})
 	return p
+}
+
+// grid draws a dotted line at each tick. The one of plotter does not at ticks without label.
+type grid struct{}
+
+// Plot implements [plot.Plotter].
+func (grid) Plot(c draw.Canvas, p *plot.Plot) {
+	dotted := draw.LineStyle{Color: color.Gray{Y: 0xb8}, Width: vg.Points(0.5), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
+	trX, trY := p.Transforms(&c)
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		c.StrokeLine2(dotted, trX(t.Value), c.Min.Y, trX(t.Value), c.Max.Y)
+	}
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		c.StrokeLine2(dotted, c.Min.X, trY(t.Value), c.Max.X, trY(t.Value))
+	}
 }
 
 // fewTicks labels about n ticks and has no minor ones.

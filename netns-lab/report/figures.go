@@ -21,8 +21,9 @@ const maxDrawn = 6
 
 // Heights of the panels, in points.
 const (
-	panelHeight vg.Length = 84
+	pauseHeight vg.Length = 88
 	stripHeight vg.Length = 10 // for each link
+	panelHeight vg.Length = 112
 )
 
 // Colours of PCN, Fig. 2, and more where that has no more.
@@ -106,10 +107,10 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 	label := r.Label
 	if span.drawn {
 		label += ": " + span.text
-		p.Add(&arrow{from: toMs(span.from), to: toMs(span.to), y: 0.8 * top})
+		p.Add(&arrow{from: toMs(span.from), to: toMs(span.to), y: arrowAt * top})
 	}
 	p.Add(&panelLabel{text: label})
-	return panel{plot: p, height: panelHeight}
+	return panel{plot: p, height: pauseHeight}
 }
 
 func stripPanel(f *figure, r runView, links []string) panel {
@@ -121,7 +122,6 @@ func stripPanel(f *figure, r runView, links []string) panel {
 		ticks = append(ticks, plot.Tick{Value: row + 0.5, Label: link})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
-	p.Y.Tick.Length = 0
 	p.Y.Tick.Label.Font.Size = vg.Points(7)
 	return panel{plot: p, height: stripHeight * vg.Length(len(links)), closeToAbove: true}
 }
@@ -212,19 +212,12 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 
 func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, error) {
 	p := f.newPlot("Throughput (Gbit/s)", 0, top)
-	var low []point
-	for i := len(flows) - 1; i >= 0; i-- { // the last is at the bottom
-		t, err := r.FlowRate(strings.Join(flows[i:], "+"))
-		if err != nil {
-			return panel{}, err
-		}
-		high := pointsOf(t, 1e-9, f.xMin, f.xMax)
-		if low == nil {
-			low = zeros(high)
-		}
-		hatch := hatchOf(i)
-		p.Add(&area{low: low, high: high, hatch: hatch.spacing, line: hatch.line})
-		low = high
+	layers, err := stack(r, flows, f.xMin, f.xMax)
+	if err != nil {
+		return panel{}, err
+	}
+	for _, layer := range layers {
+		p.Add(layer)
 	}
 	total, err := r.FlowRate(strings.Join(flows, "+"))
 	if err != nil {
@@ -233,10 +226,31 @@ func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, 
 	label := r.Label
 	if text, until, ok := throughputLoss(total); ok {
 		label += ": " + text
-		p.Add(&arrow{from: 0, to: toMs(until), y: 0.84 * top})
+		p.Add(&arrow{from: 0, to: toMs(until), y: arrowAt * top})
 	}
 	p.Add(&panelLabel{text: label})
 	return panel{plot: p, height: panelHeight}, nil
+}
+
+// stack returns the rates of flows in Gbit/s, one on top of the other, from the
+// last at the bottom to the first at the top.
+func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
+	var layers []*area
+	var low []point
+	for i := len(flows) - 1; i >= 0; i-- {
+		t, err := r.FlowRate(strings.Join(flows[i:], "+"))
+		if err != nil {
+			return nil, err
+		}
+		high := pointsOf(t, 1e-9, xMin, xMax)
+		if low == nil {
+			low = zeros(high)
+		}
+		hatch := hatchOf(i)
+		layers = append(layers, &area{low: low, high: high, hatch: hatch.spacing, line: hatch.line})
+		low = high
+	}
+	return layers, nil
 }
 
 // throughputLoss returns how long, and until when, a rate is below 95% of its mean in
@@ -370,12 +384,16 @@ func toMs(ns int64) float64 {
 	return float64(ns) / 1e6
 }
 
-// headroom leaves room for the label of a panel above its data.
+// arrowAt is where arrows are, as a share of the height of a panel: between the
+// data and the label.
+const arrowAt = 0.74
+
+// headroom leaves room for the label and the arrow of a panel above its data.
 func headroom(top float64) float64 {
 	if top == 0 {
 		return 1
 	}
-	return 1.45 * top
+	return 1.5 * top
 }
 
 // shade returns the i-th of n reds, from light at the back to dark at the front.

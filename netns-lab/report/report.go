@@ -30,7 +30,7 @@ const maxPortRows = 8
 type page struct {
 	Style      template.CSS
 	Experiment *experiment.Experiment
-	PFC        string // thresholds, in words
+	PFC, PCN   string // parameters, in words; PCN is empty if no run is of it
 	Hash       string
 	Runs       []runView
 	Met, Total int // expectations
@@ -92,6 +92,7 @@ func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
 		Style:      template.CSS(styleText),
 		Experiment: e,
 		PFC:        pfcInWords(e.Switch.PFC),
+		PCN:        pcnInWords(e.PCN, runs),
 		Hash:       e.Hash(),
 		Runs:       views,
 		Figures:    figures,
@@ -123,22 +124,20 @@ func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
 // viewsOf labels each run by its scheme, and by its seed and number where that is
 // not enough to tell it from another.
 func viewsOf(runs []*result.Run) []runView {
-	schemes := make(map[string]int)
-	seeds := make(map[string]int)
-	bySeed := func(r *result.Run) string {
-		return fmt.Sprintf("%s, seed %d", r.Manifest.Scheme, r.Manifest.Seed)
-	}
+	byScheme := func(r *result.Run) string { return strings.ToUpper(r.Manifest.Scheme) }
+	bySeed := func(r *result.Run) string { return fmt.Sprintf("%s, seed %d", byScheme(r), r.Manifest.Seed) }
+	count := make(map[string]int)
 	for _, r := range runs {
-		schemes[r.Manifest.Scheme]++
-		seeds[bySeed(r)]++
+		count[byScheme(r)]++
+		count[bySeed(r)]++
 	}
 	var views []runView
 	for i, r := range runs {
-		label := r.Manifest.Scheme
-		if schemes[label] > 1 {
+		label := byScheme(r)
+		if count[label] > 1 {
 			label = bySeed(r)
 		}
-		if seeds[label] > 1 {
+		if count[label] > 1 {
 			label = fmt.Sprintf("%s, run %d", label, i+1)
 		}
 		views = append(views, runView{Run: r, Label: label, Flows: flowRows(r.Flows), Ports: busiest(r.Ports)})
@@ -224,6 +223,7 @@ func factsOf(runs []runView) []fact {
 		{"Guest CPU busy", func(m result.Manifest) string {
 			return experiment.Quantity{Value: m.GuestCPUBusy, Unit: experiment.UnitShare}.String()
 		}},
+		{"Packets lost outside the ports", func(m result.Manifest) string { return strconv.FormatUint(sum(m.LostPackets), 10) }},
 		{"Causality violations", func(m result.Manifest) string { return strconv.FormatUint(m.CausalityViolations, 10) }},
 	} {
 		line := fact{Name: f.name}
@@ -235,11 +235,27 @@ func factsOf(runs []runView) []fact {
 	return facts
 }
 
+func sum(counts map[string]uint64) uint64 {
+	total := uint64(0)
+	for _, n := range counts {
+		total += n
+	}
+	return total
+}
+
 func pfcInWords(p experiment.PFC) string {
 	if p.Dynamic != nil {
 		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below", p.Dynamic.Alpha, p.Dynamic.XONOffset)
 	}
 	return fmt.Sprintf("static, XOFF %s, XON %s", p.XOFF, p.XON)
+}
+
+func pcnInWords(p experiment.PCN, runs []*result.Run) string {
+	isPCN := func(r *result.Run) bool { return r.Manifest.Scheme == "pcn" }
+	if !slices.ContainsFunc(runs, isPCN) {
+		return ""
+	}
+	return fmt.Sprintf("T %s, w_min %s, w_max %s, congested above %s", p.T, p.WMin, p.WMax, p.CongestedShare)
 }
 
 func formatTime(ns int64) string {

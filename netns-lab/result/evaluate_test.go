@@ -15,9 +15,12 @@ import (
 	"pcn/netns-lab/result/resulttest"
 )
 
+// load returns hol, for 19 ms whatever the file says.
 func load(t *testing.T) *experiment.Experiment {
 	t.Helper()
 	e, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	e, err = e.Override(experiment.Override{Duration: new(19 * experiment.Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
 	return e
 }
@@ -91,6 +94,7 @@ func TestEvaluateHeadOfLine(t *testing.T) {
 			r.Flows[len(r.Flows)-1].EndNs = nil
 		}, []string{"F1 is back at 90% of 20 Gbit/s after the burst"}},
 		{"a packet lost", "pcn", func(r *result.Run) { r.Ports[3].DroppedRingPackets = 1 }, []string{"no packet is lost"}},
+		{"a packet lost elsewhere", "pcn", func(r *result.Run) { r.Manifest.LostPackets["switch: no route"] = 1 }, []string{"no packet is lost"}},
 		{"late", "pcn", func(r *result.Run) { r.Manifest.LatenessP99Ns = 1501 }, []string{"emulation is on time, against the base round trip"}},
 		{"just on time", "pcn", func(r *result.Run) { r.Manifest.LatenessP99Ns = 1500 }, nil},
 	} {

@@ -114,6 +114,9 @@ func (r *Run) checkHash() error {
 
 func (m Manifest) encode() ([]byte, error) {
 	m.Reasons = append([]string{}, m.Reasons...) // [], not null
+	if m.LostPackets == nil {
+		m.LostPackets = map[string]uint64{} // {}, not null
+	}
 	data, err := json.MarshalIndent(m, "", "  ")
 	return append(data, '\n'), err
 }

@@ -20,7 +20,7 @@ func small() *Run {
 			Tool: "pcn test", Experiment: "small", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
 			Scheme: "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100, SampleNs: 100, BaseRTTNs: 30_000,
 			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1, LatenessP99Ns: 2, LatenessMaxNs: 3,
-			CausalityViolations: 4, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
+			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5, "kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
 			Wall: Wall{TotalS: 1.5, BootS: 0.5, Host: "here"},
 		},
 		Experiment: []byte("name: small\n"),
@@ -47,7 +47,7 @@ func small() *Run {
 		PFC: []PFCEvent{
 			{SentNs: -5, EffectNs: 0, From: "S1", To: "S0", Class: 3, Kind: Pause},
 			{SentNs: -5, EffectNs: 0, From: "S1", To: "S0", Class: 3, Kind: Resume},
-			{SentNs: 7, EffectNs: 12, From: "S1", To: "S0", Class: 7, Kind: Pause},
+			{SentNs: 7, EffectNs: 12, From: "S1", To: "S0", Class: 1, Kind: Pause},
 		},
 	}
 }
@@ -92,7 +92,7 @@ S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 		pfcFile: `sent_ns,effect_ns,from,to,class,kind
 -5,0,S1,S0,3,pause
 -5,0,S1,S0,3,resume
-7,12,S1,S0,7,pause
+7,12,S1,S0,1,pause
 `,
 		experimentFile: "name: small\n",
 		manifestFile: `{
@@ -114,6 +114,10 @@ S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
   "lateness_p99_ns": 2,
   "lateness_max_ns": 3,
   "causality_violations": 4,
+  "lost_packets": {
+    "kernel": 0,
+    "tcp retransmissions": 5
+  },
   "verdict": "invalid",
   "reasons": [
     "1 packet lost",
@@ -153,10 +157,11 @@ func TestWriteDoesNotDependOnTheOrderOfRows(t *testing.T) {
 func TestEmptyRunHasHeaders(t *testing.T) {
 	r := small()
 	r.Flows, r.Ports, r.Series, r.PFC = nil, nil, nil, nil
-	r.Manifest.Verdict, r.Manifest.Reasons = Valid, nil
+	r.Manifest.Verdict, r.Manifest.Reasons, r.Manifest.LostPackets = Valid, nil, nil
 	dir := write(t, r)
 	qt.Assert(t, qt.Equals(readFile(t, dir, pfcFile), "sent_ns,effect_ns,from,to,class,kind\n"))
 	qt.Assert(t, qt.StringContains(readFile(t, dir, manifestFile), `"reasons": []`))
+	qt.Assert(t, qt.StringContains(readFile(t, dir, manifestFile), `"lost_packets": {}`))
 
 	got, err := Read(dir)
 	qt.Assert(t, qt.IsNil(err))
@@ -177,10 +182,10 @@ func TestReadErrors(t *testing.T) {
 		{"column missing", flowsFile, "src_addr,", "", `.*flows.csv: has columns flow,scheme,src,dst,src_port.* \(hint: it may be of another version of this program\)`},
 		{"column too many", pfcFile, "class,kind", "class,kind,x", `.*pfc.csv: has columns sent_ns,effect_ns,from,to,class,kind,x, not .*`},
 		{"columns swapped", pfcFile, "from,to", "to,from", `.*pfc.csv: has columns .*`},
-		{"value missing", pfcFile, "7,12,S1,S0,7,pause", "7,12,S1,S0,7", `.*pfc.csv: record on line 4: wrong number of fields`},
+		{"value missing", pfcFile, "7,12,S1,S0,1,pause", "7,12,S1,S0,1", `.*pfc.csv: record on line 4: wrong number of fields`},
 		{"not a number", pfcFile, "7,12", "x,12", `.*pfc.csv: .*x.*`},
-		{"out of range", pfcFile, "S0,7", "S0,256", `.*pfc.csv: .*256.*`},
-		{"unknown frame", pfcFile, "7,pause", "7,stop", `.*pfc.csv: .*"stop" is not one of \[pause resume\].*`},
+		{"out of range", pfcFile, "S0,1", "S0,256", `.*pfc.csv: .*256.*`},
+		{"unknown frame", pfcFile, "1,pause", "1,stop", `.*pfc.csv: .*"stop" is not one of \[pause resume\].*`},
 		{"unknown protocol", flowsFile, "tcp", "sctp", `.*flows.csv: .*"sctp" is not one of \[tcp udp\].*`},
 		{"unknown kind", seriesFile, "flow", "path", `.*series.csv: .*"path" is not one of \[port flow\].*`},
 		{"port without queue", seriesFile, "6,0,8,9", "6,,8,9", `.*series.csv: row 3: a port has a queue and a flow has none, but this is a port`},

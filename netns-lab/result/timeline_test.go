@@ -164,3 +164,10 @@ func TestConservation(t *testing.T) {
 		})
 	}
 }
+
+// Every packet dropped was either refused or taken in and lost.
+func TestDroppedPackets(t *testing.T) {
+	p := Port{DroppedBufferPackets: 1, DroppedRingPackets: 20, DroppedNoClassPackets: 300, DroppedResetPackets: 4000}
+	qt.Assert(t, qt.Equals(p.RefusedPackets(), 321))
+	qt.Assert(t, qt.Equals(p.DroppedPackets(), 4321))
+}

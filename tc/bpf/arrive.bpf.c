@@ -24,7 +24,7 @@ struct arrival {
 	u32 bin_packets, bin_marked_packets;
 	u32 pad;
 	u64 bin;
-	u64 bin_bytes; /* of frames, from the Ethernet header on */
+	u64 bin_bytes;		    /* of frames, from the Ethernet header on */
 	u64 packets, payload_bytes; /* what TCP or UDP carried */
 	u64 marked_packets;
 	u64 first_ns, last_ns; /* ideal times */

@@ -34,10 +34,10 @@ struct route {
 };
 
 enum fabric_drop {
-	FABRIC_NOT_IP,	  /* not plain IPv4 */
+	FABRIC_NOT_IP, /* not plain IPv4 */
 	FABRIC_NO_ROUTE,
-	FABRIC_NO_PORT,	  /* the device is no port of ours */
-	FABRIC_REDIRECT,  /* the clone could not be sent */
+	FABRIC_NO_PORT,	 /* the device is no port of ours */
+	FABRIC_REDIRECT, /* the clone could not be sent */
 	FABRIC_DROPS,
 };
 

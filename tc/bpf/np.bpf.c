@@ -18,7 +18,7 @@
 char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the loader. */
-const volatile struct pcn_np_params np_params = { .t_ns = 50000, .congested_permille = 950 };
+const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
 /* ideal_time: packets carry their ideal arrival (the lab); otherwise the clock tells it. */
 const volatile bool ideal_time = false;
 
@@ -39,10 +39,10 @@ struct {
 } np_pending SEC(".maps");
 
 enum np_count {
-	NP_DECREASE,  /* CNPs sent */
+	NP_DECREASE, /* CNPs sent */
 	NP_INCREASE,
-	NP_NO_FLOW,   /* the flow table refused an entry */
-	NP_NO_CLONE,  /* a CNP could not be sent */
+	NP_NO_FLOW,  /* the flow table refused an entry */
+	NP_NO_CLONE, /* a CNP could not be sent */
 	NP_COUNTS,
 };
 
@@ -87,7 +87,7 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 		.dest = bpf_htons(ROCE_PORT),
 		.len = bpf_htons(CNP_UDP_LEN),
 	};
-	f->bth = (struct bth){ .opcode = CNP_OPCODE, .pkey = 0xffff, .becn = CNP_BECN };
+	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = 0xffff, .becn = CNP_BECN};
 	f->pcn = (struct cnp_payload){
 		.rec_rate_mbps = bpf_htonl(cnp->rec_rate_mbps),
 		.flow_sport = tcp->source,
@@ -129,7 +129,7 @@ static __always_inline struct pcn_np *flow_of(const struct packet *p)
 SEC("tc")
 int np_ingress(struct __sk_buff *skb)
 {
-	struct pcn_np_params params = { .t_ns = np_params.t_ns, .congested_permille = np_params.congested_permille };
+	struct pcn_np_params params = {.t_ns = np_params.t_ns, .congested_permille = np_params.congested_permille};
 	u64 t_ns = ideal_time && carried(skb) ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
 	struct pcn_np_cnp cnp;
 	struct tcphdr *tcp;

@@ -13,11 +13,11 @@
 char _license[] SEC("license") = "Dual BSD/GPL";
 
 enum rp_count {
-	RP_DECREASE,	/* CNPs obeyed */
+	RP_DECREASE, /* CNPs obeyed */
 	RP_INCREASE,
-	RP_MALFORMED,	/* a CNP of ours by its header, but not in its length or fixed fields */
+	RP_MALFORMED, /* a CNP of ours by its header, but not in its length or fixed fields */
 	RP_BAD_ICRC,
-	RP_NO_FLOW,	/* no live flow of this host */
+	RP_NO_FLOW, /* no live flow of this host */
 	RP_COUNTS,
 };
 
@@ -39,9 +39,8 @@ static __always_inline void count(u32 what)
 /* well_formed: every fixed field of the CNP. */
 static __always_inline bool well_formed(const struct cnp_frame *f, u32 len)
 {
-	return len == CNP_FRAME_LEN && f->ip.tot_len == bpf_htons(CNP_IP_LEN) &&
-	       f->udp.len == bpf_htons(CNP_UDP_LEN) && f->bth.flags == 0 && f->bth.pkey == 0xffff &&
-	       f->bth.becn & CNP_BECN;
+	return len == CNP_FRAME_LEN && f->ip.tot_len == bpf_htons(CNP_IP_LEN) && f->udp.len == bpf_htons(CNP_UDP_LEN) &&
+	       f->bth.flags == 0 && f->bth.pkey == 0xffff && f->bth.becn & CNP_BECN;
 }
 
 /* react: the CNP is for the flow that f's receiver is the destination of. */

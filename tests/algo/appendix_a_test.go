@@ -243,8 +243,7 @@ func TestFluidSteadyState(t *testing.T) {
 	for _, c := range fluidCases() {
 		t.Run(c.String(), func(t *testing.T) {
 			f := newFluid(t, b, c.capacityBps, c.wMin, overload(rand.New(rand.NewPCG(1, 8)), c))
-			for f.step(t) {
-			}
+			f.period(t)
 
 			n, w := float64(c.flows), f.wMin
 			keep := (1 - w) * (1 - w) / ((1-w)*(1-w) + n*w) // a of (14)
@@ -267,6 +266,22 @@ func TestFluidSteadyState(t *testing.T) {
 	}
 }
 
+// Fair "regardless of the initial sending rates" (Proposition 2): a newcomer at line rate among sources at the floor.
+func TestFluidFairFromUnfair(t *testing.T) {
+	b := load(t)
+
+	const capacityBps, flows, loops = 40e9, 4, 1500
+	ratesBps := slices.Repeat([]float64{1e6}, flows)
+	ratesBps[0] = capacityBps
+	f := newFluid(t, b, capacityBps, wOne/128, ratesBps)
+	for range loops {
+		f.step(t)
+	}
+	for i, share := range f.shares() {
+		near(t, share, 1./flows, 0.01/flows, "share of source %d", i)
+	}
+}
+
 // fluidPeriod is what happened from one increase to the next.
 type fluidPeriod struct {
 	congestedLoops int
@@ -274,7 +289,7 @@ type fluidPeriod struct {
 	swingBps       float64 // largest of any source
 }
 
-// period goes on until right after the next increase, having started right after one.
+// period goes on until right after the next increase.
 func (f *fluid) period(t testing.TB) fluidPeriod {
 	t.Helper()
 

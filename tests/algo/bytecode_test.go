@@ -4,6 +4,7 @@ package algo
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -85,6 +86,13 @@ func runBatch[Step any](t testing.TB, b *bytecode, prog *ebpf.Program, m *ebpf.M
 		qt.Assert(t, qt.IsNil(err))
 	}
 	qt.Assert(t, qt.Equals(n, len(steps)))
+}
+
+// near checks that got is want within tolerance.
+func near(t testing.TB, got, want, tolerance float64, format string, args ...any) {
+	t.Helper()
+	qt.Assert(t, qt.IsTrue(math.Abs(got-want) <= tolerance),
+		qt.Commentf("%s: got %g, want %g within %g", fmt.Sprintf(format, args...), got, want, tolerance))
 }
 
 // logUniform draws from low to high inclusive, every order of magnitude as likely as another. low > 0.

@@ -157,6 +157,7 @@ func TestNPWindows(t *testing.T) {
 		// Bursts of 3, 30 us apart: 6 packets over 60 us.
 		{"bursts", []float64{0, 0, 0, 30, 30, 30, 60, 60}, []algoPcnNpCnp{ce(800)}},
 		{"one burst", []float64{0, 0, 0, 80}, []algoPcnNpCnp{ce(480)}},
+		{"gaps of the window before don't count", []float64{0, 40, 60, 61, 62, 1000}, []algoPcnNpCnp{ce(267), ce(471)}},
 		{"starts afresh after silence", []float64{0, 1000, 1010, 1020, 1050}, []algoPcnNpCnp{ce(160), ce(480)}},
 		{"silent for seconds", []float64{0, 25, 9e6}, []algoPcnNpCnp{ce(213)}},
 		// 30 counts as 40: 3 packets over 55 us.

@@ -223,13 +223,6 @@ func TestRPFig10(t *testing.T) {
 	}
 }
 
-// near checks that got is want within tolerance.
-func near(t testing.TB, got, want, tolerance float64, format string, args ...any) {
-	t.Helper()
-	qt.Check(t, qt.IsTrue(math.Abs(got-want) <= tolerance),
-		qt.Commentf("%s: got %g, want %g within %g", fmt.Sprintf(format, args...), got, want, tolerance))
-}
-
 func TestRPSteps(t *testing.T) {
 	b := load(t)
 

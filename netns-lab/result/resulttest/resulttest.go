@@ -48,6 +48,7 @@ func Fig2(e *experiment.Experiment, scheme string) *result.Run {
 			LatenessP50Ns:    20,
 			LatenessP99Ns:    90,
 			LatenessMaxNs:    260,
+			LostPackets:      map[string]uint64{"tcp retransmissions": 0},
 			Verdict:          result.Valid,
 			Reasons:          []string{},
 			Wall:             result.Wall{TotalS: 56, BootS: 4, Host: "nowhere"},
@@ -119,7 +120,7 @@ func queues(scheme string, tNs int64) (s0s1, s1r1 uint64) {
 	if scheme == "pfc" {
 		return uint64(1.02e6 * filled * min(1, (3.2-t)/0.1)), s1r1
 	}
-	return uint64(max(0, 0.42e6*math.Sin(math.Pi*t/1.1))), s1r1
+	return uint64(0.42e6 * math.Sin(math.Pi*min(t, 1.1)/1.1)), s1r1
 }
 
 func addSeries(r *result.Run, scheme string) {

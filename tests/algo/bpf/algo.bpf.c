@@ -15,12 +15,12 @@
 #define MAX_STEPS 65536
 #define MAX_FLOWS 1024
 
-#define ARRAY(name, type_, entries)                                                                                  \
-	struct {                                                                                                     \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                    \
-		__uint(max_entries, entries);                                                                        \
-		__type(key, u32);                                                                                    \
-		__type(value, type_);                                                                                \
+#define ARRAY(name, type_, entries)                                                                                    \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \
+		__uint(max_entries, entries);                                                                          \
+		__type(key, u32);                                                                                      \
+		__type(value, type_);                                                                                  \
 	} name SEC(".maps")
 
 enum rp_event {

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package nstest gives tests network namespaces and links that are gone when they end.
+package nstest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"pcn/loader/ns"
+)
+
+// upTimeout is how long a new link may take to come up; it takes milliseconds.
+const upTimeout = 10 * time.Second
+
+// RequireRoot skips a test that makes namespaces or loads BPF programs, unless root runs it.
+func RequireRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to make network namespaces and to load BPF programs: run it as root, e.g. go test -exec sudo")
+	}
+}
+
+// New makes a network namespace without addresses. It skips the test unless root runs it.
+func New(t testing.TB) netns.NsHandle {
+	t.Helper()
+	RequireRoot(t)
+	home, err := netns.Get()
+	if err != nil {
+		t.Fatal("get the network namespace of this thread:", err)
+	}
+	defer home.Close()
+	var h netns.NsHandle
+	// The thread that makes a namespace stays in it: let it be one that ns.Do throws away.
+	if err := ns.Do(home, func() (err error) {
+		h, err = netns.New()
+		if err != nil {
+			return fmt.Errorf("make network namespace: %w", err)
+		}
+		return quiet()
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+// quiet keeps IPv6 from sending packets of its own on links to come.
+func quiet() error {
+	const none = "1"
+	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte(none), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a kernel without IPv6
+	}
+	return err
+}
+
+// Do runs fn in the namespace, and fails the test with its error. fn runs on another goroutine: it must not call t.
+func Do(t testing.TB, h netns.NsHandle, fn func() error) {
+	t.Helper()
+	if err := ns.Do(h, fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Netlink is a route netlink connection into the namespace.
+func Netlink(t testing.TB, h netns.NsHandle) *netlink.Handle {
+	t.Helper()
+	nl, err := netlink.NewHandleAt(h)
+	if err != nil {
+		t.Fatalf("connect to the netlink of network namespace %s: %v", h, err)
+	}
+	t.Cleanup(nl.Close)
+	return nl
+}
+
+// End is one end of a veth pair, in its namespace.
+type End struct {
+	NS   netns.NsHandle
+	Link netlink.Link
+	Addr netip.Addr
+	MAC  net.HardwareAddr
+}
+
+// Index is the device's index.
+func (e End) Index() int { return e.Link.Attrs().Index }
+
+// Veth joins two namespaces with a veth pair that is up, with these addresses and, from the start, each other's
+// hardware address. One skb is one frame, as in the lab.
+func Veth(t testing.TB, a, b netns.NsHandle, addrA, addrB netip.Prefix) (End, End) {
+	t.Helper()
+	const name = "veth0"
+	nlA, nlB := Netlink(t, a), Netlink(t, b)
+	err := nlA.LinkAdd(&netlink.Veth{
+		LinkAttrs:     netlink.LinkAttrs{Name: name},
+		PeerName:      name,
+		PeerNamespace: netlink.NsFd(b),
+	})
+	if err != nil {
+		t.Fatal("add veth pair:", err)
+	}
+	// The pair goes with its namespaces, but not while a socket holds one.
+	endA, endB := configure(t, nlA, a, name, addrA), configure(t, nlB, b, name, addrB)
+	t.Cleanup(func() { nlA.LinkDel(endA.Link) })
+	neighbour(t, nlA, endA, endB)
+	neighbour(t, nlB, endB, endA)
+	waitUp(t, endA)
+	waitUp(t, endB)
+	return endA, endB
+}
+
+func configure(t testing.TB, nl *netlink.Handle, h netns.NsHandle, name string, addr netip.Prefix) End {
+	t.Helper()
+	l, err := nl.LinkByName(name)
+	if err != nil {
+		t.Fatalf("find device %s: %v", name, err)
+	}
+	ip := &net.IPNet{IP: addr.Addr().AsSlice(), Mask: net.CIDRMask(addr.Bits(), addr.Addr().BitLen())}
+	if err := errors.Join(
+		nl.LinkSetGSOMaxSegs(l, 1),
+		nl.AddrAdd(l, &netlink.Addr{IPNet: ip}),
+		nl.LinkSetUp(l),
+	); err != nil {
+		t.Fatalf("set up device %s: %v", name, err)
+	}
+	return End{NS: h, Link: l, Addr: addr.Addr(), MAC: l.Attrs().HardwareAddr}
+}
+
+func neighbour(t testing.TB, nl *netlink.Handle, e, peer End) {
+	t.Helper()
+	if err := nl.NeighAdd(&netlink.Neigh{
+		LinkIndex:    e.Index(),
+		State:        netlink.NUD_PERMANENT,
+		IP:           peer.Addr.AsSlice(),
+		HardwareAddr: peer.MAC,
+	}); err != nil {
+		t.Fatalf("add neighbour %s: %v", peer.Addr, err)
+	}
+}
+
+// waitUp waits until the device sends: before that it drops packets silently.
+func waitUp(t testing.TB, e End) {
+	t.Helper()
+	updates, done := make(chan netlink.LinkUpdate), make(chan struct{})
+	err := netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
+		Namespace: &e.NS, ListExisting: true,
+	})
+	if err != nil {
+		t.Fatal("subscribe to links:", err)
+	}
+	defer func() {
+		close(done)
+		for range updates { // until the subscription has ended: its socket holds the namespace
+		}
+	}()
+	timeout := time.After(upTimeout)
+	for {
+		select {
+		case u := <-updates:
+			if int(u.Index) == e.Index() && u.Attrs().OperState == netlink.OperUp {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("device %s is not up after %v", e.Link.Attrs().Name, upTimeout)
+		}
+	}
+}
