@@ -91,7 +91,11 @@ func unpack(res vm.Result) (*result.Run, error) {
 		return nil, fmt.Errorf("make a folder for the guest's results: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	if err := os.CopyFS(filepath.Join(dir, "r"), res.FS()); err != nil {
+	files, err := res.FS()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.CopyFS(filepath.Join(dir, "r"), files); err != nil {
 		return nil, fmt.Errorf("unpack the guest's results: %w", err)
 	}
 	return result.Read(filepath.Join(dir, "r"))

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"debug/elf"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/u-root/u-root/pkg/cpio"
+)
+
+// File is a file of the guest, beside the program.
+type File struct {
+	Path string // absolute
+	Mode uint64 // permissions
+	Data []byte
+}
+
+// job is what the guest program is told, in jobFile.
+type job struct {
+	Args    []string // after the program's name
+	Env     []string
+	Dir     string   // working directory
+	Modules []string // to load, in this order
+}
+
+const (
+	jobFile     = "/pcn-job.json"
+	modulesPath = "/modules"
+)
+
+// guestModules are what the guest may need of the kernel's modules; those that are built in are not there.
+var guestModules = []string{"veth.ko"}
+
+// initramfs writes the archive: the same files give the same bytes.
+func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) error {
+	records := map[string]cpio.Record{}
+	add := func(name string, mode uint64, data []byte) {
+		name = strings.TrimPrefix(path.Clean("/"+name), "/")
+		records[name] = cpio.StaticFile(name, string(data), mode)
+		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+			records[dir] = cpio.Directory(dir, 0o755)
+		}
+	}
+	program, err := os.ReadFile(exe)
+	if err != nil {
+		return fmt.Errorf("read the guest program: %w", err)
+	}
+	add("/init", 0o755, program)
+	libraries, err := sharedLibraries(exe)
+	if err != nil {
+		return fmt.Errorf("find the libraries of %s: %w", exe, err)
+	}
+	for name, from := range libraries {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return fmt.Errorf("read library: %w", err)
+		}
+		add(name, 0o755, data)
+	}
+	for _, name := range guestModules {
+		data, err := os.ReadFile(filepath.Join(kernel.Modules, name))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // built in
+		}
+		if err != nil {
+			return fmt.Errorf("read kernel module: %w", err)
+		}
+		add(path.Join(modulesPath, name), 0o644, data)
+		j.Modules = append(j.Modules, path.Join(modulesPath, name))
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return fmt.Errorf("encode the guest's job: %w", err)
+	}
+	add(jobFile, 0o644, text)
+	for _, f := range files {
+		add(f.Path, f.Mode, f.Data)
+	}
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", "run", strings.TrimPrefix(ResultDir, "/")} {
+		records[dir] = cpio.Directory(dir, 0o755)
+	}
+	records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1)
+	return writeArchive(w, records)
+}
+
+// writeArchive writes the records sorted by name, so that a folder comes before what is in it.
+func writeArchive(w io.Writer, records map[string]cpio.Record) error {
+	sorted := make([]cpio.Record, 0, len(records))
+	for _, r := range records {
+		sorted = append(sorted, r)
+	}
+	slices.SortFunc(sorted, func(a, b cpio.Record) int { return strings.Compare(a.Name, b.Name) })
+	cpio.MakeAllReproducible(sorted)
+	archive := cpio.Newc.Writer(w)
+	if err := cpio.WriteRecords(archive, sorted); err != nil {
+		return fmt.Errorf("write initramfs: %w", err)
+	}
+	if err := cpio.WriteTrailer(archive); err != nil {
+		return fmt.Errorf("write initramfs: %w", err)
+	}
+	return nil
+}
+
+// libraryDirs are where Debian's loader looks.
+var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
+
+// sharedLibraries are the loader and libraries that a dynamically linked program needs, by the path at which the
+// guest looks for them; none for a static one. A test binary is dynamic wherever cgo is on.
+func sharedLibraries(exe string) (map[string]string, error) {
+	f, err := elf.Open(exe)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := map[string]string{}
+	for _, p := range f.Progs {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		b, err := io.ReadAll(p.Open())
+		if err != nil {
+			return nil, err
+		}
+		loader := strings.TrimRight(string(b), "\x00")
+		out[loader] = loader
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return out, addLibraries(out, f)
+}
+
+func addLibraries(out map[string]string, f *elf.File) error {
+	names, err := f.ImportedLibraries()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		from, err := findLibrary(name)
+		if err != nil {
+			return err
+		}
+		to := path.Join("/lib/x86_64-linux-gnu", name)
+		if _, seen := out[to]; seen {
+			continue
+		}
+		out[to] = from
+		lib, err := elf.Open(from)
+		if err != nil {
+			return err
+		}
+		err = addLibraries(out, lib)
+		lib.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func findLibrary(name string) (string, error) {
+	for _, dir := range libraryDirs {
+		p := filepath.Join(dir, name)
+		if _, err := os.Stat(p); err == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("library %s is in none of %s", name, strings.Join(libraryDirs, ", "))
+}

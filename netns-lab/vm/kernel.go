@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kernel is a guest kernel in the user's cache, put there by scripts/setup.sh.
+type Kernel struct {
+	Version string // as uname -r has it
+	Image   string // vmlinux, uncompressed: QEMU boots it without a decompressor (PVH)
+	Modules string // folder of .ko files
+}
+
+const (
+	imageFile  = "vmlinux"
+	modulesDir = "modules"
+)
+
+// FindKernel returns the newest kernel of the cache, or the newest whose version begins so.
+func FindKernel(version string) (Kernel, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return Kernel{}, fmt.Errorf("find the cache folder: %w", err)
+	}
+	return findKernel(filepath.Join(cache, "pcn", "kernel"), version)
+}
+
+func findKernel(dir, version string) (Kernel, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Kernel{}, fmt.Errorf("look for microVM kernels: %w", err)
+	}
+	var versions []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil && strings.HasPrefix(e.Name(), version) {
+			versions = append(versions, e.Name())
+		}
+	}
+	if len(versions) == 0 {
+		return Kernel{}, fmt.Errorf("no microVM kernel %sin %s: run scripts/setup.sh", orNothing(version), dir)
+	}
+	newest := slices.MaxFunc(versions, compareVersions)
+	return Kernel{
+		Version: newest,
+		Image:   filepath.Join(dir, newest, imageFile),
+		Modules: filepath.Join(dir, newest, modulesDir),
+	}, nil
+}
+
+func orNothing(version string) string {
+	if version == "" {
+		return ""
+	}
+	return version + " "
+}
+
+// compareVersions orders kernel releases by their numbers: 7.10 comes after 7.9.
+func compareVersions(a, b string) int {
+	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
+}
+
+// numbers are the runs of digits in a release.
+func numbers(s string) []int {
+	var out []int
+	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {
+		// a run of digits too long for an int orders as 0
+		n, _ := strconv.Atoi(f)
+		out = append(out, n)
+	}
+	return out
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test gave. The package's
+// testdata folder comes along. A host without QEMU or kernel fails and says what to do.
+func RunTests(m *testing.M) int {
+	if InGuest() {
+		GuestMain(func([]string) int { return m.Run() })
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code, err := runTests(ctx)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tests in the microVM: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+func runTests(ctx context.Context) (int, error) {
+	kernel, err := FindKernel("")
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, fmt.Errorf("find the working directory: %w", err)
+	}
+	files, err := testdata(dir)
+	if err != nil {
+		return 0, err
+	}
+	res, err := Run(ctx, Config{
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: files, HostCPU: -1, Seed: 1, Console: os.Stdout,
+	})
+	return res.ExitCode, err
+}
+
+// hostFlags are go test's that name files of the host.
+var hostFlags = []string{"-test.testlogfile", "-test.coverprofile", "-test.gocoverdir", "-test.outputdir", "-test.cpuprofile",
+	"-test.memprofile", "-test.blockprofile", "-test.mutexprofile", "-test.trace", "-test.fuzzcachedir"}
+
+func guestFlags(args []string) []string {
+	var out []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if !contains(hostFlags, name) {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// testdata are the files of the package's testdata folder, and one that makes the working directory.
+func testdata(dir string) ([]File, error) {
+	files := []File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
+	err := filepath.WalkDir(filepath.Join(dir, "testdata"), func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		files = append(files, File{Path: name, Mode: 0o644, Data: data})
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("read testdata: %w", err)
+	}
+	return files, nil
+}
+
+func setenv(kv string) error {
+	name, value, ok := strings.Cut(kv, "=")
+	if !ok {
+		return fmt.Errorf("environment %q has no value", kv)
+	}
+	return os.Setenv(name, value)
+}

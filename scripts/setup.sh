@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, through apt, and puts the microVM's kernel into the user's cache. Run it again at any time:
+# what is there is left alone, and nothing is fetched.
+#
+#   scripts/setup.sh                    what running experiments needs
+#   scripts/setup.sh --dev              also what building the BPF programs, linting and testing need
+#   scripts/setup.sh --kernel-suite S   another Debian kernel: bookworm, trixie or trixie-backports (default)
+set -euo pipefail
+
+RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd ca-certificates)
+DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3)
+MIRROR=http://deb.debian.org/debian
+SUITE=trixie-backports
+PACKAGES=("${RUN_PACKAGES[@]}")
+
+say() { printf 'setup: %s\n' "$*"; }
+die() {
+	printf 'setup: %s\n' "$*" >&2
+	exit 1
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--dev) PACKAGES+=("${DEV_PACKAGES[@]}") ;;
+	--kernel-suite)
+		[ $# -ge 2 ] || die "--kernel-suite wants a suite: bookworm, trixie or trixie-backports"
+		SUITE=$2
+		shift
+		;;
+	*) die "unknown option $1: see the head of this script" ;;
+	esac
+	shift
+done
+case $SUITE in
+bookworm | trixie | trixie-backports) ;;
+*) die "unknown kernel suite $SUITE: want bookworm, trixie or trixie-backports" ;;
+esac
+
+# as_root runs a command as root, or says what the user has to do.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "not root and no sudo: run as root: $*"
+	fi
+}
+
+missing=()
+for p in "${PACKAGES[@]}"; do
+	dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+	say "installing ${missing[*]}"
+	as_root apt-get update -qq
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+else
+	say "all packages are installed"
+fi
+command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://go.dev/doc/install"
+
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
+STAMP=$CACHE/.suite-$SUITE
+if [ -e "$STAMP" ] && [ -e "$CACHE/$(cat "$STAMP")/vmlinux" ]; then
+	say "microVM kernel $(cat "$STAMP") ($SUITE) is in $CACHE"
+	exit 0
+fi
+
+mkdir -p "$CACHE"
+work=$(mktemp -d "$CACHE/.setup-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+say "fetching Debian's cloud kernel from $SUITE"
+mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
+{
+	printf 'deb %s %s main\n' "$MIRROR" "$SUITE"
+	[ "$SUITE" = trixie-backports ] && printf 'deb %s trixie main\n' "$MIRROR"
+} >"$work/sources.list"
+# A source list, state and cache of its own: the machine's apt is not touched.
+apt_here() {
+	local tool=$1
+	shift
+	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
+		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives" \
+		-o APT::Sandbox::User= "$@"
+}
+apt_here apt-get update
+
+# depends prints the first alternative of each dependency that matches the pattern.
+depends() { apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true; }
+image=$(depends "linux-image-cloud-amd64/$SUITE" '^linux-image-[0-9]' | head -n 1)
+[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $SUITE"
+# From 7.2 on the image is split into linux-binary-* and linux-modules-*.
+mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules)-')
+(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
+for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
+
+version=${image#linux-image-}
+bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
+[ -n "$bzimage" ] || die "no vmlinuz in ${parts[*]}"
+out=$work/out
+mkdir -p "$out/modules"
+
+# unpack finds the compressed kernel in the boot image by its magic number. What follows the stream is not of it, so
+# the decompressor's exit code says nothing: the result must be an ELF file.
+unpack() {
+	local magic=$1 offset
+	shift
+	while read -r offset; do
+		tail -c "+$((offset + 1))" "$bzimage" | "$@" >"$out/vmlinux" 2>/dev/null || true
+		[ "$(head -c 4 "$out/vmlinux" | tail -c 3)" = ELF ] && return 0
+	done < <(grep -abo -P "$magic" "$bzimage" | cut -d: -f1)
+	return 1
+}
+export LC_ALL=C
+unpack '\x28\xb5\x2f\xfd' zstd -dc || unpack '\xfd7zXZ\x00' xz -dc --single-stream || unpack '\x1f\x8b\x08' gzip -dc ||
+	die "can't unpack $bzimage"
+
+# The modules that experiments may want: links, congestion controls, qdiscs.
+find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/ipv4/tcp_*.ko*' -o -path '*/kernel/net/sched/*.ko*' |
+	while read -r module; do
+		name=$(basename "$module")
+		case $name in
+		*.xz) xz -dc "$module" >"$out/modules/${name%.xz}" ;;
+		*.zst) zstd -qdc "$module" >"$out/modules/${name%.zst}" ;;
+		*) cp "$module" "$out/modules/$name" ;;
+		esac
+	done
+find "$work/root" -name 'config*' -type f -exec cp {} "$out/config" \;
+
+rm -rf "${CACHE:?}/$version"
+mv "$out" "$CACHE/$version"
+printf '%s\n' "$version" >"$STAMP"
+say "microVM kernel $version is in $CACHE"
