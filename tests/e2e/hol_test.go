@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/result"
+)
+
+// Bounds on what the demo costs, on two cores.
+const (
+	maxBootS  = 5
+	maxTotalS = 180
+)
+
+// TestHeadOfLine runs the demo as it is, holds it against the paper, runs one scheme again on a loaded machine and
+// wants the same bytes, and with another seed and wants others.
+func TestHeadOfLine(t *testing.T) {
+	demo := filepath.Join(t.TempDir(), "demo")
+	stdout, stderr, code := run(t, "run", "hol", "--out", demo)
+	t.Log(stdout)
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+
+	for _, scheme := range []string{"pfc", "pcn"} {
+		r, err := result.Read(filepath.Join(demo, scheme))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid), qt.Commentf("%s", r.Manifest.Reasons))
+		qt.Check(t, qt.IsTrue(r.Manifest.Deterministic))
+		qt.Check(t, qt.HasLen(r.Conservation(), 0))
+		qt.Check(t, qt.IsTrue(r.Manifest.Wall.BootS < maxBootS), qt.Commentf("%s booted in %.1f s", scheme, r.Manifest.Wall.BootS))
+		qt.Check(t, qt.IsTrue(r.Manifest.Wall.TotalS < maxTotalS), qt.Commentf("%s took %.0f s", scheme, r.Manifest.Wall.TotalS))
+		for _, f := range r.Flows {
+			qt.Check(t, qt.IsTrue(f.Proto == result.UDP || f.ECN), qt.Commentf("flow %s has no ECN", f.Name))
+		}
+	}
+	page := string(read(t, demo, "report.html"))
+	for _, want := range []string{"PAUSE rate", "Throughput", "Queue length", "<svg", "3.1ms", "1.4ms"} {
+		qt.Check(t, qt.StringContains(page, want))
+	}
+	qt.Check(t, qt.IsFalse(strings.Contains(page, "<script")), qt.Commentf("the report must not need JavaScript"))
+
+	t.Run("Wireshark", func(t *testing.T) { checkCapture(t, filepath.Join(demo, "pfc", "pfc.pcapng")) })
+	t.Run("SameBytes", func(t *testing.T) {
+		stop := loadMachine()
+		again := filepath.Join(t.TempDir(), "again")
+		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--out", again)
+		stop()
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+		qt.Check(t, qt.DeepEquals(differing(t, filepath.Join(demo, "pcn"), filepath.Join(again, "pcn")), nil))
+	})
+	t.Run("AnotherSeed", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "other")
+		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--seed", "2", "--out", other)
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+		qt.Check(t, qt.SliceContains(differing(t, filepath.Join(demo, "pcn"), filepath.Join(other, "pcn")), "series.csv"))
+	})
+	t.Run("ReportAgain", func(t *testing.T) {
+		again := filepath.Join(t.TempDir(), "again.html")
+		_, stderr, code := run(t, "report", "--out", again, filepath.Join(demo, "pfc"), filepath.Join(demo, "pcn"))
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+		qt.Check(t, qt.Equals(string(read(t, again)), page))
+	})
+}
+
+// TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the hosts.
+func TestSharedBuffer(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	stdout, stderr, code := run(t, "run", "hol-shared-buffer", "--out", out)
+	t.Log(stdout)
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+	r, err := result.Read(filepath.Join(out, "pcn"))
+	qt.Assert(t, qt.IsNil(err))
+	paused := r.PausedIntervals("S1->S0")
+	qt.Assert(t, qt.IsTrue(len(paused) > 0), qt.Commentf("S1 must pause S0, as in the paper"))
+	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000), qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
+}
+
+// loadMachine keeps every core busy until stop is called.
+func loadMachine() (stop func()) {
+	done := make(chan struct{})
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	return func() { close(done) }
+}
+
+// differing are the files that differ between two result folders, wall-clock fields of the manifest aside.
+func differing(t *testing.T, a, b string) []string {
+	t.Helper()
+	var out []string
+	names := files(t, a)
+	qt.Assert(t, qt.DeepEquals(files(t, b), names))
+	for _, name := range names {
+		x, y := read(t, a, name), read(t, b, name)
+		if name == "manifest.json" {
+			x, y = withoutWall(t, x), withoutWall(t, y)
+		}
+		if string(x) != string(y) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func files(t *testing.T, dir string) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, d.Name())
+		}
+		return err
+	})
+	qt.Assert(t, qt.IsNil(err))
+	slices.Sort(names)
+	return names
+}
+
+func withoutWall(t *testing.T, manifest []byte) []byte {
+	t.Helper()
+	var m map[string]any
+	qt.Assert(t, qt.IsNil(json.Unmarshal(manifest, &m)))
+	qt.Assert(t, qt.IsNotNil(m["wall"]))
+	delete(m, "wall")
+	b, err := json.Marshal(m)
+	qt.Assert(t, qt.IsNil(err))
+	return b
+}
+
+// checkCapture lets tshark count PAUSE frames: class 3, one interface a port, and the first of S0 to H0 in time.
+func checkCapture(t *testing.T, path string) {
+	t.Helper()
+	out, err := exec.Command("tshark", "-r", path, "-Y", "macc.opcode == 0x0101",
+		"-T", "fields", "-e", "frame.interface_name", "-e", "macc.cbfc.pause_time.c3").Output()
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("tshark: apt-get install tshark"))
+	lines := strings.Fields(string(out))
+	qt.Check(t, qt.SliceContains(lines, "S0->H0"))
+	qt.Check(t, qt.SliceContains(lines, "S1->S0"))
+	qt.Check(t, qt.SliceContains(lines, "65535"))
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+)
+
+// TestInterrupted ends pcn in the middle of a run, politely and not: no QEMU and no file may be left.
+func TestInterrupted(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(sig.String(), func(t *testing.T) {
+			tmp := t.TempDir()
+			out := filepath.Join(t.TempDir(), "out")
+			cmd := exec.Command(pcn, "run", "hol", "--algo", "pcn", "--out", out)
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+			qt.Assert(t, qt.IsNil(cmd.Start()))
+			qemu := waitChild(t, cmd.Process.Pid)
+			qt.Assert(t, qt.IsNil(cmd.Process.Signal(sig)))
+			err := cmd.Wait()
+			qt.Assert(t, qt.IsNotNil(err))
+			if sig != syscall.SIGKILL {
+				qt.Check(t, qt.Equals(cmd.ProcessState.ExitCode(), 1))
+			}
+			waitGone(t, qemu)
+			left, err := os.ReadDir(tmp)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.HasLen(left, 0))
+			results, err := os.ReadDir(out)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.HasLen(results, 0))
+		})
+	}
+}
+
+const patience = 30 * time.Second
+
+// waitChild waits until the process has a QEMU, and returns its pid.
+func waitChild(t *testing.T, pid int) int {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/children"))
+		for _, task := range tasks {
+			b, _ := os.ReadFile(task) // a thread may have ended
+			for _, child := range strings.Fields(string(b)) {
+				n, err := strconv.Atoi(child)
+				if err == nil && commandOf(n) == "qemu-system-x86" {
+					return n
+				}
+			}
+		}
+	}
+	t.Fatalf("pcn started no QEMU in %s", patience)
+	return 0
+}
+
+// waitGone waits until the process is no more.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if commandOf(pid) != "qemu-system-x86" {
+			return
+		}
+	}
+	t.Fatalf("QEMU %d outlives pcn by %s", pid, patience)
+}
+
+// commandOf is the process's name; "" if there is none.
+func commandOf(pid int) string {
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
