@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build demo test generate lint setup setup-dev clean
+.PHONY: help build demo test generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
-STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,13 +21,16 @@ demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	$(BIN) run hol --out runs/demo
 
 test: setup-dev build ## run all tests, also those in the microVM
-	go test -timeout 30m ./...
+	go test -p 1 -timeout 30m ./... # one package at a time: some boot two microVMs
 
 generate: ## compile the BPF programs again, with clang-19
 	go generate ./...
 
 lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck
 	scripts/lint.sh
+
+picture: ## take the README's picture out of the demo's report
+	scripts/picture.sh
 
 clean: ## remove what was built and run
 	rm -rf bin runs

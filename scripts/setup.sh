@@ -8,9 +8,10 @@
 #   scripts/setup.sh --kernel-suite S   another Debian kernel: bookworm, trixie or trixie-backports (default)
 set -euo pipefail
 
-RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd ca-certificates)
+RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd ca-certificates debian-archive-keyring)
 DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3)
 MIRROR=http://deb.debian.org/debian
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITE=trixie-backports
 PACKAGES=("${RUN_PACKAGES[@]}")
 
@@ -28,7 +29,11 @@ while [ $# -gt 0 ]; do
 		SUITE=$2
 		shift
 		;;
-	*) die "unknown option $1: see the head of this script" ;;
+	-h | --help)
+		sed -n '3,9s/^# \{0,1\}//p' "$0"
+		exit 0
+		;;
+	*) die "unknown option $1: see $0 --help" ;;
 	esac
 	shift
 done
@@ -44,7 +49,7 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
-		die "not root and no sudo: run as root: $*"
+		die "missing ${missing[*]}, and neither root nor sudo: ask for them to be installed, then run this again"
 	fi
 }
 
@@ -74,17 +79,16 @@ trap 'rm -rf "$work"' EXIT
 
 say "fetching Debian's cloud kernel from $SUITE"
 mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
-{
-	printf 'deb %s %s main\n' "$MIRROR" "$SUITE"
-	[ "$SUITE" = trixie-backports ] && printf 'deb %s trixie main\n' "$MIRROR"
-} >"$work/sources.list"
+signed_by=
+[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
+printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$SUITE" >"$work/sources.list"
 # A source list, state and cache of its own: the machine's apt is not touched.
 apt_here() {
 	local tool=$1
 	shift
 	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
 		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives" \
-		-o APT::Sandbox::User= "$@"
+		-o APT::Sandbox::User= -o Acquire::Languages=none "$@"
 }
 apt_here apt-get update
 
@@ -92,8 +96,8 @@ apt_here apt-get update
 depends() { apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true; }
 image=$(depends "linux-image-cloud-amd64/$SUITE" '^linux-image-[0-9]' | head -n 1)
 [ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $SUITE"
-# From 7.2 on the image is split into linux-binary-* and linux-modules-*.
-mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules)-')
+# From 7.2 on the image is split: linux-binary-* has the kernel, linux-modules-* the modules, linux-base-* the config.
+mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]')
 (cd "$work/deb" && apt_here apt-get download "${parts[@]}")
 for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
 
@@ -119,7 +123,7 @@ unpack '\x28\xb5\x2f\xfd' zstd -dc || unpack '\xfd7zXZ\x00' xz -dc --single-stre
 	die "can't unpack $bzimage"
 
 # The modules that experiments may want: links, congestion controls, qdiscs.
-find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/ipv4/tcp_*.ko*' -o -path '*/kernel/net/sched/*.ko*' |
+find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/ipv4/*.ko*' -o -path '*/kernel/net/sched/*.ko*' |
 	while read -r module; do
 		name=$(basename "$module")
 		case $name in

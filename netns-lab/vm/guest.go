@@ -4,57 +4,82 @@ package vm
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
-const (
-	readyLine = "pcn guest is up"
-	probeArg  = "pcn-probe"
-	answerTTY = "/dev/ttyS1"
-)
+// probeArg makes a guest that only shows that it boots.
+const probeArg = "pcn-probe"
 
-// InGuest says whether this process is the init of a microVM of ours.
+// InGuest says whether this process runs in a microVM of ours.
 func InGuest() bool {
-	if os.Getpid() != 1 {
-		return false
-	}
 	_, err := os.Stat(jobFile)
 	return err == nil
 }
 
-// GuestMain sets the guest up, runs main with the arguments the host gave, sends its exit code and ResultDir to the
-// host, and powers off. It does not return.
+// GuestMain must be the first thing that a program does when [InGuest]. As the microVM's init it sets the guest up, runs
+// this program again as a child, hands its exit code and ResultDir to the host, and powers off; in the child it exits
+// with what main returns for the arguments the host gave. So a program that crashes gives an exit code, as anywhere.
+// It does not return.
 func GuestMain(main func(args []string) int) {
-	code, err := guest(main)
-	if err != nil {
+	if os.Getpid() != 1 {
+		os.Exit(main(os.Args[1:]))
+	}
+	if err := guestInit(); err != nil {
 		fmt.Println("pcn guest:", err)
 	}
-	if err == nil {
-		err = answer(code)
-	}
-	if err != nil {
-		fmt.Println("pcn guest:", err)
-	}
-	unix.Sync()
-	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF) // nothing is left to be told
-	select {}
+	// until the console has sent all
+	_ = unix.IoctlSetInt(int(os.Stdout.Fd()), unix.TCSBRK, 1)
+	err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
+	// an init that ends is a panic: the host gets to know
+	panic(fmt.Sprintf("power off: %v", err))
 }
 
-func guest(main func(args []string) int) (int, error) {
-	j, err := prepare()
+func guestInit() error {
+	j, err := readJob()
 	if err != nil {
-		return 0, err
+		return err
+	}
+	if err := setUp(j); err != nil {
+		return err
+	}
+	memory, err := mapAnswer()
+	if err != nil {
+		return err
 	}
 	fmt.Println(readyLine)
-	if len(j.Args) == 1 && j.Args[0] == probeArg {
-		return 0, nil
+	code := 0
+	if len(j.Args) != 1 || j.Args[0] != probeArg {
+		if code, err = runProgram(j); err != nil {
+			return err
+		}
 	}
-	os.Args = append([]string{"/init"}, j.Args...)
-	return main(j.Args), nil
+	if err := writeAnswer(memory, code, ResultDir); err != nil {
+		return err
+	}
+	fmt.Println(doneLine)
+	return nil
+}
+
+func readJob() (job, error) {
+	var j job
+	text, err := os.ReadFile(jobFile)
+	if err != nil {
+		return j, fmt.Errorf("read the job: %w", err)
+	}
+	if err := json.Unmarshal(text, &j); err != nil {
+		return j, fmt.Errorf("decode the job: %w", err)
+	}
+	return j, nil
 }
 
 // mounts are the guest's file systems, beside the initramfs.
@@ -65,40 +90,29 @@ var mounts = []struct{ kind, at string }{
 	{"tmpfs", "/tmp"},
 	{"tmpfs", "/run"},
 	{"bpf", "/sys/fs/bpf"},
+	{"cgroup2", "/sys/fs/cgroup"},
 	{"tracefs", "/sys/kernel/tracing"},
 }
 
-func prepare() (*job, error) {
-	text, err := os.ReadFile(jobFile)
-	if err != nil {
-		return nil, fmt.Errorf("read the job: %w", err)
-	}
-	var j job
-	if err := json.Unmarshal(text, &j); err != nil {
-		return nil, fmt.Errorf("decode the job: %w", err)
-	}
+func setUp(j job) error {
 	for _, m := range mounts {
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
-			return nil, fmt.Errorf("mount %s: %w", m.at, err)
+			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
 	for _, m := range j.Modules {
 		if err := loadModule(m); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	for _, kv := range append([]string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp"}, j.Env...) {
-		if err := setenv(kv); err != nil {
-			return nil, err
-		}
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return fmt.Errorf("find the loopback link: %w", err)
 	}
-	if j.Dir != "" {
-		if err := os.Chdir(j.Dir); err != nil {
-			return nil, fmt.Errorf("enter the working directory: %w", err)
-		}
+	if err := netlink.LinkSetUp(lo); err != nil {
+		return fmt.Errorf("set the loopback link up: %w", err)
 	}
-	debug.SetGCPercent(400) // memory is there, instructions are dear
-	return &j, nil
+	return settleClock()
 }
 
 func loadModule(path string) error {
@@ -113,31 +127,74 @@ func loadModule(path string) error {
 	return nil
 }
 
-// answer sends the result out of the second serial port.
-func answer(code int) error {
-	tty, err := os.OpenFile(answerTTY, os.O_WRONLY|unix.O_NOCTTY, 0)
-	if err != nil {
-		return fmt.Errorf("open the answer's serial port: %w", err)
+// settleClock waits, at most for some seconds of the guest's time, until the kernel has the clock source that it keeps:
+// a change in the midst of an experiment would be a step in its time.
+func settleClock() error {
+	const current = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	for range 500 {
+		name, err := os.ReadFile(current)
+		if err != nil {
+			return fmt.Errorf("read the clock source: %w", err)
+		}
+		if strings.TrimSpace(string(name)) != "tsc-early" {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	if err := makeRaw(int(tty.Fd())); err != nil {
-		return fmt.Errorf("set up the answer's serial port: %w", err)
-	}
-	if err := writeAnswer(tty, code, ResultDir); err != nil {
-		return err
-	}
-	if err := unix.IoctlSetInt(int(tty.Fd()), unix.TCSBRK, 1); err != nil { // wait until it is out
-		return fmt.Errorf("drain the answer's serial port: %w", err)
-	}
-	return tty.Close()
+	return errors.New("the kernel's clock source did not settle")
 }
 
-// makeRaw turns the translation of line ends off.
-func makeRaw(fd int) error {
-	t, err := unix.IoctlGetTermios(fd, unix.TCGETS)
-	if err != nil {
-		return err
+// runProgram runs the guest program and returns its exit code: that of a shell, 128 and more, if a signal ended it.
+func runProgram(j job) (int, error) {
+	cmd := exec.Command("/proc/self/exe", j.Args...)
+	cmd.Args[0] = "/init"
+	cmd.Dir = j.Dir
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	// memory is there, instructions are dear: collect garbage rarely
+	cmd.Env = append([]string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}, j.Env...)
+	err := cmd.Run()
+	if err != nil && cmd.ProcessState == nil {
+		return 0, fmt.Errorf("start the guest program: %w", err)
 	}
-	t.Oflag &^= unix.OPOST
-	t.Lflag &^= unix.ECHO | unix.ICANON
-	return unix.IoctlSetTermios(fd, unix.TCSETS, t)
+	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		fmt.Println("pcn guest: the program was ended by signal:", status.Signal())
+		return 128 + int(status.Signal()), nil
+	}
+	return status.ExitStatus(), nil
+}
+
+// mapAnswer maps the memory that the host reads the answer from: the second BAR of QEMU's ivshmem device.
+func mapAnswer() ([]byte, error) {
+	const ivshmem = "PCI_ID=1AF4:1110"
+	devices, err := filepath.Glob("/sys/bus/pci/devices/*/uevent")
+	if err != nil {
+		return nil, err
+	}
+	for _, uevent := range devices {
+		text, err := os.ReadFile(uevent)
+		if err != nil {
+			return nil, fmt.Errorf("look for the answer's device: %w", err)
+		}
+		if strings.Contains(string(text), ivshmem) {
+			return mapDevice(filepath.Dir(uevent))
+		}
+	}
+	return nil, fmt.Errorf("look for the answer's device: no %s", ivshmem)
+}
+
+func mapDevice(dir string) ([]byte, error) {
+	if err := os.WriteFile(filepath.Join(dir, "enable"), []byte("1"), 0); err != nil {
+		return nil, fmt.Errorf("enable the answer's device: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "resource2"), os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open the answer's memory: %w", err)
+	}
+	defer f.Close()
+	memory, err := unix.Mmap(int(f.Fd()), 0, answerBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map the answer's memory: %w", err)
+	}
+	return memory, nil
 }

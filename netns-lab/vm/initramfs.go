@@ -110,7 +110,17 @@ func writeArchive(w io.Writer, records map[string]cpio.Record) error {
 	return nil
 }
 
-// libraryDirs are where Debian's loader looks.
+// HaveGuest says whether this program can be a guest: its libraries, if it has any, must be found.
+func HaveGuest() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program's file: %w", err)
+	}
+	_, err = sharedLibraries(exe)
+	return err
+}
+
+// libraryDirs are where a loader looks: Debian's first.
 var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
 
 // sharedLibraries are the loader and libraries that a dynamically linked program needs, by the path at which the

@@ -89,11 +89,3 @@ func testdata(dir string) ([]File, error) {
 	}
 	return files, nil
 }
-
-func setenv(kv string) error {
-	name, value, ok := strings.Cut(kv, "=")
-	if !ok {
-		return fmt.Errorf("environment %q has no value", kv)
-	}
-	return os.Setenv(name, value)
-}

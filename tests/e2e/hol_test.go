@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -87,19 +88,14 @@ func TestSharedBuffer(t *testing.T) {
 
 // loadMachine keeps every core busy until stop is called.
 func loadMachine() (stop func()) {
-	done := make(chan struct{})
+	var stopped atomic.Bool
 	for range runtime.NumCPU() {
 		go func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !stopped.Load() { // burns
 			}
 		}()
 	}
-	return func() { close(done) }
+	return func() { stopped.Store(true) }
 }
 
 // differing are the files that differ between two result folders, wall-clock fields of the manifest aside.

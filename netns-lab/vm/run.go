@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config is a microVM and what runs in it.
+type Config struct {
+	Kernel     Kernel
+	Executable string   // the guest program, which must call [GuestMain]; "": this one
+	Args       []string // its arguments
+	Env        []string // its environment, KEY=value
+	Dir        string   // its working directory; "": /
+	Files      []File
+	MemoryMiB  int       // 0: 2048
+	RealTime   bool      // by the clock, on KVM, where a kernel really boots so; not reproducible
+	Seed       uint64    // of the guest's random numbers
+	HostCPU    int       // pin QEMU to this CPU; -1: do not
+	Console    io.Writer // gets what the guest program prints, line by line
+}
+
+// Result is what a microVM left.
+type Result struct {
+	ExitCode      int           // of the guest program
+	Console       string        // all of it
+	Boot          time.Duration // until the guest program starts
+	Wall          time.Duration
+	QEMU          string // version
+	Deterministic bool   // counted instructions, and not the host's time
+	archive       []byte
+}
+
+var (
+	errNoAnswer = errors.New("the microVM ended without an answer")
+	errPanic    = errors.New("the microVM's kernel panicked")
+)
+
+const defaultMemoryMiB = 2048
+
+// Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is killed; it also dies
+// with this process. The program's exit code is no error.
+func Run(ctx context.Context, c Config) (Result, error) {
+	if err := HaveQEMU(); err != nil {
+		return Result{}, err
+	}
+	if c.Executable == "" {
+		exe, err := os.Executable()
+		if err != nil {
+			return Result{}, fmt.Errorf("find this program's file: %w", err)
+		}
+		c.Executable = exe
+	}
+	if c.MemoryMiB == 0 {
+		c.MemoryMiB = defaultMemoryMiB
+	}
+	version, err := qemuVersion(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	res, err := boot(ctx, c, c.RealTime && kvmBoots(ctx, c))
+	res.QEMU = version
+	return res, err
+}
+
+// kvmBoots tries a real boot: /dev/kvm may be there and still not run a stock kernel.
+func kvmBoots(ctx context.Context, c Config) bool {
+	if !haveKVM() {
+		return false
+	}
+	const patience = 10 * time.Second // KVM boots in one
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c.Args, c.Console = []string{probeArg}, nil
+	res, err := boot(ctx, c, true)
+	return err == nil && res.ExitCode == 0
+}
+
+// boot runs one microVM.
+func boot(ctx context.Context, c Config, realTime bool) (Result, error) {
+	var archive bytes.Buffer
+	if err := initramfs(&archive, c.Executable, job{Args: c.Args, Env: c.Env, Dir: c.Dir}, c.Kernel, c.Files); err != nil {
+		return Result{}, err
+	}
+	files := make([]*os.File, 0, 3) // in the order of initramfsPath, consolePath, answerPath
+	for _, data := range [][]byte{archive.Bytes(), nil, nil} {
+		f, err := memoryFile(data)
+		if err != nil {
+			return Result{}, err
+		}
+		defer f.Close()
+		files = append(files, f)
+	}
+	said := &console{began: time.Now(), tee: c.Console}
+	stderr, err := runQEMU(ctx, c.HostCPU, arguments(c, realTime), files, said)
+	res := Result{Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began), Deterministic: !realTime}
+	if ctx.Err() != nil {
+		return res, fmt.Errorf("microVM stopped: %w", ctx.Err())
+	}
+	if err != nil {
+		return res, fmt.Errorf("%s failed: %w\n%s", qemu, err, lastLines(stderr+res.Console))
+	}
+	res.ExitCode, res.archive, err = readAnswer(files[2])
+	if errors.Is(err, errNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
+		err = errPanic
+	}
+	if err != nil {
+		return res, fmt.Errorf("%w; the last lines of its console:\n%s", err, lastLines(res.Console))
+	}
+	return res, nil
+}
+
+// runQEMU runs QEMU to its end and returns what it complained about.
+func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File, said *console) (stderr string, err error) {
+	// an error of the console ends QEMU
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var complaints bytes.Buffer
+	cmd := exec.CommandContext(ctx, qemu, args...)
+	cmd.Stderr = &complaints
+	cmd.ExtraFiles = files
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	done, followed := make(chan struct{}), make(chan error, 1)
+	go func() {
+		err := said.follow(files[1], done)
+		if err != nil {
+			cancel()
+		}
+		followed <- err
+	}()
+	err = runOnOwnThread(cmd, cpu)
+	close(done)
+	if followErr := <-followed; followErr != nil {
+		err = followErr
+	}
+	return complaints.String(), err
+}
+
+// runOnOwnThread runs the command on a thread that lives as long as the child does, since Pdeathsig follows the thread
+// and not the process.
+func runOnOwnThread(cmd *exec.Cmd, cpu int) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread's scheduling is changed, so it must end here
+		if err := setScheduling(cpu); err != nil {
+			done <- err
+			return
+		}
+		done <- cmd.Run()
+	}()
+	return <-done
+}
+
+// setScheduling sets this thread's policy and CPU, which a child inherits. Under SCHED_BATCH a thread that is woken
+// does not preempt the one that woke it, so QEMU's two threads hand over where they wait: a third less per wake-up.
+func setScheduling(cpu int) error {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("get the scheduling policy: %w", err)
+	}
+	attr.Policy, attr.Priority = unix.SCHED_BATCH, 0
+	if err := unix.SchedSetAttr(0, attr, 0); err != nil {
+		return fmt.Errorf("set the scheduling policy: %w", err)
+	}
+	if cpu < 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin QEMU to CPU %d: %w", cpu, err)
+	}
+	return nil
+}
+
+// memoryFile is a file without a name: nothing can be left behind.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("pcn-vm", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a memory file for the microVM: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "pcn-vm")
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("fill a memory file for the microVM: %w", err)
+	}
+	return f, nil
+}
