@@ -12,9 +12,16 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/go-quicktest/qt"
+
+	"pcn/loader"
+	"pcn/netns-lab/vm"
 )
 
+// TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.
 func TestMain(m *testing.M) {
+	if vm.InGuest() || loader.HavePermission() != nil {
+		os.Exit(vm.RunTests(m))
+	}
 	os.Exit(m.Run())
 }
 
