@@ -87,7 +87,7 @@ func (f *fabric) load(scheme string) (err error) {
 		return err
 	}
 	if f.np, err = tc.LoadNP(tc.NPOptions{
-		TNs: uint64(e.PCN.T), CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: shift,
+		TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)), CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: shift,
 	}); err != nil {
 		return err
 	}

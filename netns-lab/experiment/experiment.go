@@ -83,6 +83,8 @@ type DynamicPFC struct {
 type PCN struct {
 	// T is the period at which a receiver sends CNPs. Default 50us.
 	T Duration `yaml:"T"`
+	// TJitter makes each window T * (1 +- TJitter), so that flows do not keep their phase. 0 to 0.5, default 0.
+	TJitter Ratio `yaml:"T_jitter"`
 	// WMin is w_min of Algorithm 1. Above 0, at most WMax, default 1/128.
 	WMin Ratio `yaml:"w_min"`
 	// WMax is w_max of Algorithm 1. At most 1, default 0.5.

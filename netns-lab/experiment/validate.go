@@ -179,6 +179,7 @@ func (d *decoder) unique(path, what string, names []string) {
 func (d *decoder) validatePCN(e *Experiment) {
 	p := e.PCN
 	inRange(d, "pcn.T", p.T, Microsecond, 100*Millisecond)
+	inRange(d, "pcn.T_jitter", p.TJitter, 0, 0.5)
 	inRange(d, "pcn.w_min", p.WMin, 1.0/65536, 1)
 	inRange(d, "pcn.w_max", p.WMax, p.WMin, 1)
 	inRange(d, "pcn.congested_share", p.CongestedShare, 0, 1)
