@@ -3,20 +3,35 @@
 package loader_test
 
 import (
+	"bytes"
+	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
 
 	"pcn/loader"
-	"pcn/tc"
+	"pcn/loader/ns/nstest"
 )
 
 var pcnOptions = loader.PCNOptions{LineRateBps: 40e9, WMin: 1.0 / 128, WMax: 0.5}
 
+func TestMain(m *testing.M) {
+	const list = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+	before, _ := os.ReadFile(list)
+	code := m.Run()
+	if after, _ := os.ReadFile(list); string(after) != string(before) {
+		fmt.Fprintf(os.Stderr, "tests left congestion controls behind: %safter %s", before, after)
+		code = 1
+	}
+	os.Exit(code)
+}
+
 func TestRegister(t *testing.T) {
+	nstest.RequireRoot(t)
 	for _, c := range []struct {
 		name     string
 		register func() (*loader.Control, error)
@@ -42,12 +57,7 @@ func TestRegister(t *testing.T) {
 func available(t *testing.T, name string) bool {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	qt.Assert(t, qt.IsNil(err))
-	for _, have := range strings.Fields(string(b)) {
-		if have == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Fields(string(b)), name)
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -85,20 +95,23 @@ func TestFlowKeyRoundTrip(t *testing.T) {
 	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)), "flow key of 39 bytes, want 40"))
 }
 
-func TestLoadTC(t *testing.T) {
-	c, err := loader.RegisterPCN(pcnOptions)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { c.Close() })
-	rp, err := tc.LoadRP(c)
-	qt.Assert(t, qt.IsNil(err))
-	rp.Close()
-	np, err := tc.LoadNP(tc.NPOptions{TNs: 50000, CongestedShare: 0.95})
-	qt.Assert(t, qt.IsNil(err))
-	np.Close()
-	s, err := tc.LoadStamp(26, 48)
-	qt.Assert(t, qt.IsNil(err))
-	s.Close()
-	f, err := tc.LoadFabric(tc.FabricOptions{HostBase: netip.MustParseAddr("10.0.0.0"), Hosts: 4, Nodes: 2, Ports: 8})
-	qt.Assert(t, qt.IsNil(err))
-	f.Close()
+// Every 40 bytes are a key, and the same 40 bytes come back, but for the padding.
+func FuzzFlowKey(f *testing.F) {
+	f.Add(make([]byte, 40))
+	f.Add(bytes.Repeat([]byte{0xff}, 40))
+	f.Add(append(append(make([]byte, 10), 0xff, 0xff, 10, 0, 0, 1), make([]byte, 24)...))
+	f.Add(make([]byte, 41))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var k loader.FlowKey
+		err := k.UnmarshalBinary(b)
+		qt.Assert(t, qt.Equals(err == nil, len(b) == 40))
+		if err != nil {
+			return
+		}
+		back, err := k.MarshalBinary()
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.DeepEquals(back[:37], b[:37]))
+		qt.Assert(t, qt.DeepEquals(back[37:], []byte{0, 0, 0}))
+		qt.Assert(t, qt.IsFalse(k.Src.Addr().Is4In6()))
+	})
 }

@@ -124,11 +124,14 @@ func (c *Control) Flows() ([]Flow, error) {
 }
 
 // SetSendRate overrides a live flow's sendRate, as an experiment does to start a flow elsewhere than at line
-// rate. The sender takes it up at its next ACK.
+// rate. The rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 	v, err := c.lookup(k)
 	if err != nil {
 		return err
+	}
+	if p := v.Params; rateBps < p.MinRateBps || rateBps > p.LineRateBps {
+		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps, p.MinRateBps, p.LineRateBps)
 	}
 	v.Rp.SendRateBps = rateBps
 	if err := c.flows.Update(k, v, ebpf.UpdateExist); err != nil {

@@ -76,10 +76,9 @@ func explain(err error, probes ...func() error) error {
 			return reason
 		}
 	}
-	if errors.Is(err, unix.EPERM) {
-		if reason := HavePermission(); reason != nil {
-			return reason
-		}
+	// Not only if err is EPERM: the library takes a probe of its own that failed so for a feature that lacks.
+	if reason := HavePermission(); errors.Is(reason, unix.EPERM) {
+		return reason
 	}
 	return err
 }

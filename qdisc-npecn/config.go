@@ -5,6 +5,8 @@ package npecn
 import (
 	"fmt"
 	"math/bits"
+	"os"
+	"slices"
 )
 
 // Classes is how many traffic classes a port has; the highest goes first.
@@ -20,6 +22,8 @@ const (
 	defaultEvents   = 16 << 20
 	defaultQuantum  = 1024
 	portIDsReserved = 1 // id 0 is the default netdev group, no port
+	portsMax        = 1 << 16
+	slotsMax        = 1 << 31 // of all rings
 )
 
 // PFC are the thresholds of one ingress port and class.
@@ -68,18 +72,37 @@ func (o *Options) check() error {
 	if len(o.Ports) == 0 || o.Ports[0].RateBps != 0 {
 		return fmt.Errorf("port id 0 is reserved: it is the group of devices that have none")
 	}
+	if len(o.Ports) > portsMax {
+		return fmt.Errorf("%d ports: want at most %d", len(o.Ports), portsMax)
+	}
 	if o.QuantumNs&(o.QuantumNs-1) != 0 {
 		return fmt.Errorf("quantum %d ns is no power of two", o.QuantumNs)
 	}
 	if o.DilationShift > maxDilation {
 		return fmt.Errorf("dilation shift %d: want 0 to %d", o.DilationShift, maxDilation)
 	}
+	if n := o.EventsBytes; n&(n-1) != 0 || int(n) < os.Getpagesize() {
+		return fmt.Errorf("ring buffer of %d bytes: want a power of two, at least a page (%d bytes)", n, os.Getpagesize())
+	}
+	var slots uint64
 	for id := portIDsReserved; id < len(o.Ports); id++ {
-		if err := o.checkPort(&o.Ports[id]); err != nil {
-			return fmt.Errorf("port %d (%s): %w", id, o.Ports[id].Name, err)
+		p := &o.Ports[id]
+		if err := o.checkPort(p); err != nil {
+			return fmt.Errorf("port %d (%s): %w", id, p.Name, err)
+		}
+		slots += uint64(slotsFor(p.WireSlots))
+		for _, k := range p.Classes {
+			slots += uint64(slotsFor(k.Slots))
 		}
 	}
+	if slots > slotsMax {
+		return fmt.Errorf("%d slots in all rings: want at most %d", slots, slotsMax)
+	}
 	return nil
+}
+
+func (p *Port) lossless() bool {
+	return slices.ContainsFunc(p.Classes[:], func(k Class) bool { return k.Lossless })
 }
 
 func (o *Options) checkPort(p *Port) error {
@@ -92,9 +115,11 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("node %d: there are %d nodes", p.Node, len(o.Nodes))
 	case p.DelayNs != 0 && p.DelayNs <= o.QuantumNs:
 		return fmt.Errorf("delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.DelayNs, o.QuantumNs)
+	case p.lossless() && p.PFCDelayNs <= o.QuantumNs:
+		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.PFCDelayNs, o.QuantumNs)
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
-	case p.PFC.Alpha < 0 || p.PFC.Alpha > 64:
+	case !(p.PFC.Alpha >= 0 && p.PFC.Alpha <= 64):
 		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
 	}
 	for c, k := range p.Classes {

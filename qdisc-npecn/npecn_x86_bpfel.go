@@ -58,6 +58,7 @@ type npecnPort struct {
 	Node       uint32
 	Mark       uint32
 	Pad        uint32
+	Owner      uint64
 	LinkFreeNs uint64
 	DecidedNs  uint64
 	ServeNs    uint64

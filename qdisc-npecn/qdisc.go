@@ -105,11 +105,19 @@ func (q *Qdisc) Close() error {
 // Events is the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
 
-// Attach makes it the root qdisc of a device, whose group must be a port's id. The handle is of the device's
-// network namespace.
+// Attach makes it the root qdisc of a device, in place of what is there. The device's group must be a port's id, and
+// a port has one device. The handle is of the device's network namespace.
 func Attach(h *netlink.Handle, ifindex int) error {
-	if err := h.QdiscReplace(portQdisc(ifindex)); err != nil {
-		return fmt.Errorf("make %s the root qdisc of device %d (is its group a configured port?): %w", Kind, ifindex, err)
+	q := portQdisc(ifindex)
+	err := h.QdiscAdd(q)
+	if errors.Is(err, unix.EEXIST) {
+		// not QdiscReplace: it leaves a qdisc of the same name as it is, also if that is an earlier Load's
+		if err = h.QdiscDel(q); err == nil {
+			err = h.QdiscAdd(q)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("make %s the root qdisc of device %d (is its group a configured port, and no other device's?): %w", Kind, ifindex, err)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@
 #   scripts/setup.sh --kernel-suite S   another Debian kernel: bookworm, trixie or trixie-backports (default)
 set -euo pipefail
 
-RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd ca-certificates debian-archive-keyring)
+RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates debian-archive-keyring)
 DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3)
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -107,20 +107,23 @@ bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
 out=$work/out
 mkdir -p "$out/modules"
 
-# unpack finds the compressed kernel in the boot image by its magic number. What follows the stream is not of it, so
-# the decompressor's exit code says nothing: the result must be an ELF file.
+# number prints the little-endian number of $2 bytes at offset $1 of the boot image.
+number() { od -An -v -t "u$2" -j "$1" -N "$2" "$bzimage" | tr -d ' '; }
+
+# unpack takes the kernel out of the boot image, whose header says where it is (Documentation/arch/x86/boot.rst:
+# setup_sects, payload_offset, payload_length). Its last 4 bytes are the unpacked size and not of the stream.
 unpack() {
-	local magic=$1 offset
-	shift
-	while read -r offset; do
-		tail -c "+$((offset + 1))" "$bzimage" | "$@" >"$out/vmlinux" 2>/dev/null || true
-		[ "$(head -c 4 "$out/vmlinux" | tail -c 3)" = ELF ] && return 0
-	done < <(grep -abo -P "$magic" "$bzimage" | cut -d: -f1)
-	return 1
+	local start=$((($(number $((0x1f1)) 1) + 1) * 512 + $(number $((0x248)) 4)))
+	local length=$(($(number $((0x24c)) 4) - 4)) tool
+	case $(number "$start" 4) in
+	$((0xfd2fb528))) tool=zstd ;;
+	$((0x587a37fd))) tool=xz ;;
+	$((0x184c2102))) tool=lz4 ;;
+	*) die "$bzimage is packed in a way that this script does not know" ;;
+	esac
+	dd if="$bzimage" iflag=skip_bytes,count_bytes skip="$start" count="$length" bs=1M status=none | "$tool" -qdc >"$out/vmlinux"
 }
-export LC_ALL=C
-unpack '\x28\xb5\x2f\xfd' zstd -dc || unpack '\xfd7zXZ\x00' xz -dc --single-stream || unpack '\x1f\x8b\x08' gzip -dc ||
-	die "can't unpack $bzimage"
+unpack
 
 # The modules that experiments may want: links, congestion controls, qdiscs.
 find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/ipv4/*.ko*' -o -path '*/kernel/net/sched/*.ko*' |
@@ -132,7 +135,7 @@ find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/i
 		*) cp "$module" "$out/modules/$name" ;;
 		esac
 	done
-find "$work/root" -name 'config*' -type f -exec cp {} "$out/config" \;
+find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) -exec cp {} "$out/config" \;
 
 rm -rf "${CACHE:?}/$version"
 mv "$out" "$CACHE/$version"

@@ -33,6 +33,9 @@ func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared ma
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
 	if err != nil {
+		if reason := loader.HavePermission(); reason != nil {
+			err = reason
+		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
 	return object{name: name, coll: coll}, nil

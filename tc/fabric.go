@@ -26,7 +26,7 @@ type FabricOptions struct {
 // Fabric is the program of all switches of a lab.
 type Fabric struct {
 	object
-	hosts uint32
+	nodes, hosts uint32
 }
 
 // FabricDrops are the packets that switches dropped, by cause. A lossless run has none.
@@ -53,7 +53,7 @@ func LoadFabric(o FabricOptions) (*Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fabric{object: obj, hosts: o.Hosts}, nil
+	return &Fabric{object: obj, nodes: o.Nodes, hosts: o.Hosts}, nil
 }
 
 // FabricPort is a switch port: its peer is a host or another switch's port.
@@ -66,7 +66,7 @@ type FabricPort struct {
 
 // AddPort configures a port and attaches the program to its device.
 func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
-	value := fabricFabricPort{Node: p.Node, Seed: p.Seed}
+	value := fabricFabricPort{Known: 1, Node: p.Node, Seed: p.Seed}
 	if p.FromHost {
 		value.Clone = 1
 	}
@@ -78,6 +78,9 @@ func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
 
 // SetRoute sends packets for a host out of these devices of the node, spread by flow.
 func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
+	if node >= f.nodes || host >= f.hosts {
+		return fmt.Errorf("route of node %d to host %d: the fabric has %d nodes and %d hosts", node, host, f.nodes, f.hosts)
+	}
 	if len(ifindexes) == 0 || len(ifindexes) > PathsMax {
 		return fmt.Errorf("route of node %d to host %d has %d paths, want 1 to %d", node, host, len(ifindexes), PathsMax)
 	}

@@ -15,10 +15,10 @@ import (
 
 type fabricFabricPort struct {
 	_     structs.HostLayout
+	Known uint32
 	Node  uint32
 	Clone uint32
 	Seed  uint32
-	Pad   uint32
 }
 
 type fabricRoute struct {

@@ -40,6 +40,7 @@ func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
 type NPOptions struct {
 	TNs            uint64  // T, the CNP period
 	CongestedShare float64 // 0.95: a flow with more of its packets marked is congested
+	TJitterNs      uint64  // each window's T is drawn from TNs +- TJitterNs; below TNs
 	IdealTime      bool    // take arrivals from the packets, as the lab's ports write them
 	DilationShift  uint32
 	MaxFlows       uint32 // 0: 65536
@@ -58,6 +59,9 @@ func LoadNP(o NPOptions) (*NP, error) {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
 		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
+	if o.TJitterNs >= o.TNs {
+		return nil, fmt.Errorf("np: jitter %d ns of T %d ns: want less than T", o.TJitterNs, o.TNs)
+	}
 	spec, err := loadNp()
 	if err != nil {
 		return nil, err
@@ -72,6 +76,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 	}{o.TNs, uint32(o.CongestedShare*1000 + 0.5), 0}
 	obj, err := load("np", spec, map[string]any{
 		"np_params":      params,
+		"t_jitter_ns":    o.TJitterNs,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
 	}, nil)
@@ -149,7 +154,7 @@ func (r *RP) Counts() (RPCounts, error) {
 type ArriveOptions struct {
 	SampleNs      uint64    // bin of the sampled series; 0: none
 	SinkPort      uint16    // UDP port whose datagrams are counted and dropped
-	Events        *ebpf.Map // where samples go: the port qdisc's ring buffer
+	Events        *ebpf.Map // where samples go: the port qdisc's ring buffer; may be nil if there are none
 	DilationShift uint32
 }
 
@@ -168,6 +173,12 @@ type Arrival struct {
 
 // LoadArrive loads it.
 func LoadArrive(o ArriveOptions) (*Arrive, error) {
+	shared := map[string]*ebpf.Map{}
+	if o.Events != nil {
+		shared["events"] = o.Events
+	} else if o.SampleNs != 0 {
+		return nil, fmt.Errorf("arrive: samples every %d ns, but no ring buffer for them: set Events", o.SampleNs)
+	}
 	spec, err := loadArrive()
 	if err != nil {
 		return nil, err
@@ -176,7 +187,7 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 		"sample_ns":      o.SampleNs,
 		"sink_port":      o.SinkPort,
 		"dilation_shift": o.DilationShift,
-	}, map[string]*ebpf.Map{"events": o.Events})
+	}, shared)
 	if err != nil {
 		return nil, err
 	}

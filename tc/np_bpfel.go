@@ -100,6 +100,7 @@ const (
 	npVarDilationShift = "dilation_shift"
 	npVarIdealTime     = "ideal_time"
 	npVarNpParams      = "np_params"
+	npVarT_jitterNs    = "t_jitter_ns"
 )
 
 // loadNp returns the embedded CollectionSpec for np.
@@ -164,6 +165,7 @@ type npVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
+	T_jitterNs    *ebpf.VariableSpec `ebpf:"t_jitter_ns"`
 }
 
 // npObjects contains all objects after they have been loaded into the kernel.
@@ -206,6 +208,7 @@ type npVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
+	T_jitterNs    *ebpf.Variable `ebpf:"t_jitter_ns"`
 }
 
 // npPrograms contains all programs after they have been loaded into the kernel.

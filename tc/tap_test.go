@@ -3,6 +3,7 @@
 package tc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -23,12 +23,13 @@ type tap struct {
 	ns      netns.NsHandle
 	ifindex int
 	fd      int
+	buf     []byte // for one frame
 }
 
 // newTap makes a device that is up, of this netdev group.
 func newTap(t *testing.T, h netns.NsHandle, name string, group int) *tap {
 	t.Helper()
-	dev := &tap{ns: h}
+	dev := &tap{ns: h, buf: make([]byte, vnetHeaderLen+1<<16)}
 	nstest.Do(t, h, func() (err error) {
 		dev.fd, err = openTap(name)
 		return err
@@ -96,12 +97,11 @@ func (d *tap) sent(t *testing.T) [][]byte {
 	t.Helper()
 	var frames [][]byte
 	for {
-		b := make([]byte, vnetHeaderLen+1<<16)
-		n, err := unix.Read(d.fd, b)
+		n, err := unix.Read(d.fd, d.buf)
 		if errors.Is(err, unix.EAGAIN) {
 			return frames
 		}
 		qt.Assert(t, qt.IsNil(err))
-		frames = append(frames, b[vnetHeaderLen:n])
+		frames = append(frames, bytes.Clone(d.buf[vnetHeaderLen:n]))
 	}
 }

@@ -16,6 +16,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
 #include "include/clock.h"
 #include "include/rp.h"
 #include "include/tcp.h"
@@ -37,7 +38,7 @@ static __always_inline struct rp_flow *flow_of(struct sock *sk)
 {
 	struct flow_key key;
 
-	tcp_flow_key(sk, &key);
+	tcp_kept_key(sk, &key);
 	return bpf_map_lookup_elem(&rp_flows, &key);
 }
 
@@ -58,6 +59,7 @@ void BPF_PROG(pcn_init, struct sock *sk)
 	pcn_rp_init(&flow.rp, &flow.params);
 	flow.ecn = tcp_ecn_negotiated(sk);
 	tcp_flow_key(sk, &key);
+	tcp_keep_key(sk, &key);
 	if (bpf_map_update_elem(&rp_flows, &key, &flow, BPF_ANY))
 		__sync_fetch_and_add(&flows_refused, 1);
 	tcp_start_pacing(sk);
@@ -69,7 +71,7 @@ void BPF_PROG(pcn_release, struct sock *sk)
 {
 	struct flow_key key;
 
-	tcp_flow_key(sk, &key);
+	tcp_kept_key(sk, &key);
 	bpf_map_delete_elem(&rp_flows, &key);
 }
 
@@ -77,9 +79,9 @@ static __always_inline void on_ack(struct sock *sk)
 {
 	struct rp_flow *flow = flow_of(sk);
 
+	tcp_set_rate(sk, flow ? flow->rp.send_rate_bps : rp_params.line_rate_bps);
 	if (!flow)
 		return;
-	tcp_set_rate(sk, flow->rp.send_rate_bps);
 	flow->srtt_us = tcp_srtt_us(sk);
 	flow->retransmissions = tcp_retransmissions(sk);
 }

@@ -13,6 +13,8 @@
 #define CNP_FRAME_LEN 74
 #define CNP_IP_LEN    60
 #define CNP_UDP_LEN   40
+#define CNP_PKEY      0xffff
+#define CNP_FRAG_OFF  0x4000 /* do not fragment */
 
 struct bth {
 	u8 opcode;
@@ -40,6 +42,12 @@ struct cnp_frame {
 } __attribute__((packed));
 
 _Static_assert(sizeof(struct cnp_frame) == CNP_FRAME_LEN, "a CNP is 74 bytes");
+
+/* cnp_udp_source: spreads the CNPs of different flows over paths. */
+static __always_inline __be16 cnp_udp_source(__be16 flow_sport, __be16 flow_dport)
+{
+	return bpf_htons(0xc000) | ((flow_sport ^ flow_dport) & bpf_htons(0x3fff));
+}
 
 /* One step of the reflected CRC-32 (polynomial 0xedb88320), four bits at a time. */
 static const u32 crc32_nibble[16] = {
@@ -84,12 +92,13 @@ static __always_inline u32 cnp_icrc(const struct cnp_frame *f)
 	return ~crc;
 }
 
-static __always_inline u16 ip_checksum(const struct iphdr *ip)
+/* ip_checksum: of 20 bytes with 0 in the checksum's place; 0 if the right one is there. */
+static __always_inline u16 ip_checksum(const void *header)
 {
-	const u16 *w = (const void *)ip;
+	const u16 *w = header;
 	u32 sum = 0;
 
-	for (u32 i = 0; i < sizeof(*ip) / 2; i++) /* 10 words */
+	for (u32 i = 0; i < sizeof(struct iphdr) / 2; i++)
 		sum += w[i];
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);

@@ -3,7 +3,7 @@
 #ifndef PCN_FLOW_H
 #define PCN_FLOW_H
 
-#define AF_INET 2
+#define AF_INET6 10
 
 struct flow_key {
 	u32 saddr[4]; /* network byte order; IPv4 as ::ffff:a.b.c.d */

@@ -16,7 +16,7 @@ struct packet {
 	void *end;
 };
 
-/* packet_parse: false if it is not plain IPv4, is a later fragment, or is shorter than `need` bytes of layer 4. */
+/* packet_parse: false if it is not plain IPv4, is a fragment, or is shorter than `need` bytes of layer 4. */
 static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p, u32 need)
 {
 	p->eth = (void *)(long)skb->data;
@@ -26,7 +26,13 @@ static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p
 	if (p->l4 + need > p->end)
 		return false;
 	return p->eth->h_proto == bpf_htons(ETH_P_IP) && p->ip->version == 4 && p->ip->ihl == 5 &&
-	       !(p->ip->frag_off & bpf_htons(0x1fff));
+	       !(p->ip->frag_off & bpf_htons(0x3fff)); /* more fragments, offset */
+}
+
+/* other_vlan: it is for a VLAN's device, which gets it next. VLAN 0 carries a priority only, for this device. */
+static __always_inline bool other_vlan(const struct __sk_buff *skb)
+{
+	return skb->vlan_tci & 0xfff;
 }
 
 /* carried: whether a port of ours sent the packet, so that cb holds its ideal time and mark. */

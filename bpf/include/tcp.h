@@ -34,10 +34,54 @@ struct tcp_congestion_ops {
 	char name[16];
 } __attribute__((preserve_access_index));
 
+/* An IPv6 socket's addresses. Kernels without IPv6 do not have them. */
+struct in6_addr___words {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+} __attribute__((preserve_access_index));
+
+struct sock_common___ipv6 {
+	struct in6_addr___words skc_v6_daddr, skc_v6_rcv_saddr;
+} __attribute__((preserve_access_index));
+
+/* tcp_flow_key: of an established socket. */
 static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 {
+	struct sock_common___ipv6 *v6 = (void *)&sk->__sk_common;
+
 	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr, bpf_htons(sk->__sk_common.skc_num),
 		      sk->__sk_common.skc_dport, IPPROTO_TCP);
+	if (sk->__sk_common.skc_family != AF_INET6 || !bpf_core_field_exists(v6->skc_v6_daddr))
+		return;
+	for (u32 i = 0; i < 4; i++) { /* an IPv4 address is mapped here too */
+		k->saddr[i] = v6->skc_v6_rcv_saddr.in6_u.u6_addr32[i];
+		k->daddr[i] = v6->skc_v6_daddr.in6_u.u6_addr32[i];
+	}
+}
+
+/*
+ * The flow's key is kept in the socket, in the control's private part: when release is called, the socket has lost
+ * its port already. No flow has the key of a socket that was never established.
+ */
+_Static_assert(sizeof(struct flow_key) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv), "key too long");
+
+static __always_inline void tcp_keep_key(struct sock *sk, const struct flow_key *k)
+{
+	u32 *priv = (u32 *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+	const u32 *words = (const u32 *)k;
+
+	for (u32 i = 0; i < sizeof(*k) / sizeof(*words); i++)
+		priv[i] = words[i];
+}
+
+static __always_inline void tcp_kept_key(struct sock *sk, struct flow_key *k)
+{
+	const u32 *priv = (const u32 *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+	u32 *words = (u32 *)k;
+
+	for (u32 i = 0; i < sizeof(*k) / sizeof(*words); i++)
+		words[i] = priv[i];
 }
 
 static __always_inline u32 tcp_srtt_us(struct sock *sk)

@@ -13,7 +13,7 @@ import (
 // Do runs fn on a thread that has entered the namespace. The thread is thrown away after: a goroutine that ends
 // locked takes its thread along, so no later code can run in the wrong namespace.
 //
-// fn must not start goroutines that rely on the namespace. A closed handle means the current namespace.
+// fn must not start goroutines that rely on the namespace. Without a handle, netns.None(), fn runs where it is.
 func Do(h netns.NsHandle, fn func() error) error {
 	if !h.IsOpen() {
 		return fn()
@@ -21,11 +21,22 @@ func Do(h netns.NsHandle, fn func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		if err := netns.Set(h); err != nil {
-			done <- fmt.Errorf("enter network namespace %s: %w", h, err)
-			return
-		}
-		done <- fn()
+		done <- inside(h, fn)
 	}()
 	return <-done
+}
+
+// inside runs fn in the namespace. It leaves the namespace again, because Go keeps the process's main thread,
+// by which /proc/self and other processes tell the namespace of all of it.
+func inside(h netns.NsHandle, fn func() error) error {
+	home, err := netns.Get()
+	if err != nil {
+		return fmt.Errorf("get the network namespace to return to: %w", err)
+	}
+	defer home.Close()
+	defer netns.Set(home)
+	if err := netns.Set(h); err != nil {
+		return fmt.Errorf("enter network namespace %s: %w", h, err)
+	}
+	return fn()
 }

@@ -82,12 +82,11 @@ func readJob() (job, error) {
 	return j, nil
 }
 
-// mounts are the guest's file systems, beside the initramfs.
+// mounts are the guest's file systems, beside the initramfs. /tmp stays in that: files of the host may have come there.
 var mounts = []struct{ kind, at string }{
 	{"proc", "/proc"},
 	{"sysfs", "/sys"},
 	{"devtmpfs", "/dev"},
-	{"tmpfs", "/tmp"},
 	{"tmpfs", "/run"},
 	{"bpf", "/sys/fs/bpf"},
 	{"cgroup2", "/sys/fs/cgroup"},

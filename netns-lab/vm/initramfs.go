@@ -59,8 +59,8 @@ func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) erro
 	if err != nil {
 		return fmt.Errorf("find the libraries of %s: %w", exe, err)
 	}
-	for name, from := range libraries {
-		data, err := os.ReadFile(from)
+	for _, name := range libraries {
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return fmt.Errorf("read library: %w", err)
 		}
@@ -123,33 +123,36 @@ func HaveGuest() error {
 // libraryDirs are where a loader looks: Debian's first.
 var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
 
-// sharedLibraries are the loader and libraries that a dynamically linked program needs, by the path at which the
-// guest looks for them; none for a static one. A test binary is dynamic wherever cgo is on.
-func sharedLibraries(exe string) (map[string]string, error) {
+// sharedLibraries are the paths of the loader and the libraries that a dynamically linked program needs; none for a
+// static one. A test binary is dynamic wherever cgo is on.
+func sharedLibraries(exe string) ([]string, error) {
 	f, err := elf.Open(exe)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	out := map[string]string{}
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		b, err := io.ReadAll(p.Open())
-		if err != nil {
-			return nil, err
-		}
-		loader := strings.TrimRight(string(b), "\x00")
-		out[loader] = loader
+	loader, err := interpreter(f)
+	if err != nil || loader == "" {
+		return nil, err
 	}
-	if len(out) == 0 {
-		return nil, nil
-	}
-	return out, addLibraries(out, f)
+	out := []string{loader}
+	err = addLibraries(&out, f)
+	return out, err
 }
 
-func addLibraries(out map[string]string, f *elf.File) error {
+// interpreter is the loader of a program, "" for a static one.
+func interpreter(f *elf.File) (string, error) {
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			b, err := io.ReadAll(p.Open())
+			return strings.TrimRight(string(b), "\x00"), err
+		}
+	}
+	return "", nil
+}
+
+// addLibraries adds what f needs, and what that needs.
+func addLibraries(out *[]string, f *elf.File) error {
 	names, err := f.ImportedLibraries()
 	if err != nil {
 		return err
@@ -159,11 +162,10 @@ func addLibraries(out map[string]string, f *elf.File) error {
 		if err != nil {
 			return err
 		}
-		to := path.Join("/lib/x86_64-linux-gnu", name)
-		if _, seen := out[to]; seen {
+		if slices.Contains(*out, from) {
 			continue
 		}
-		out[to] = from
+		*out = append(*out, from)
 		lib, err := elf.Open(from)
 		if err != nil {
 			return err

@@ -25,7 +25,8 @@ const (
 	modulesDir = "modules"
 )
 
-// FindKernel returns the newest kernel of the cache, or the newest whose version begins so.
+// FindKernel returns the newest kernel of the cache, or the newest of a version: "6.1" is 6.1.0-50-cloud-amd64, and
+// not 6.12.
 func FindKernel(version string) (Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -41,7 +42,7 @@ func findKernel(dir, version string) (Kernel, error) {
 	}
 	var versions []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil && strings.HasPrefix(e.Name(), version) {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil && isVersion(e.Name(), version) {
 			versions = append(versions, e.Name())
 		}
 	}
@@ -54,6 +55,11 @@ func findKernel(dir, version string) (Kernel, error) {
 		Image:   filepath.Join(dir, newest, imageFile),
 		Modules: filepath.Join(dir, newest, modulesDir),
 	}, nil
+}
+
+func isVersion(release, version string) bool {
+	rest, ok := strings.CutPrefix(release, version)
+	return ok && (version == "" || rest == "" || rest[0] < '0' || rest[0] > '9')
 }
 
 func orNothing(version string) string {

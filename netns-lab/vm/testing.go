@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,20 +58,11 @@ func guestFlags(args []string) []string {
 	var out []string
 	for _, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
-		if !contains(hostFlags, name) {
+		if !slices.Contains(hostFlags, name) {
 			out = append(out, arg)
 		}
 	}
 	return out
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }
 
 // testdata are the files of the package's testdata folder, and one that makes the working directory.

@@ -22,10 +22,10 @@ const volatile u32 host_base = 0;
 const volatile u32 hosts = 0;
 
 struct fabric_port {
+	u32 known; /* it is a port: array maps have all of them */
 	u32 node;  /* the switch it belongs to */
 	u32 clone; /* its peer is a host */
 	u32 seed;  /* of the switch's flow hash, so that switches in a row do not pick alike */
-	u32 pad;
 };
 
 struct route {
@@ -87,7 +87,7 @@ static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
 {
 	u32 h = mix(mix(mix(seed, p->ip->saddr), p->ip->daddr), p->ip->protocol);
 
-	if (p->l4 + 4 <= p->end)
+	if ((p->ip->protocol == IPPROTO_TCP || p->ip->protocol == IPPROTO_UDP) && p->l4 + 4 <= p->end)
 		h = mix(h, *(u32 *)p->l4); /* both ports */
 	h ^= h >> 16;
 	h *= 0x85ebca6b;
@@ -105,7 +105,7 @@ int fabric(struct __sk_buff *skb)
 	struct packet p;
 	struct route *r;
 
-	if (!f)
+	if (!f || !f->known)
 		return drop(FABRIC_NO_PORT);
 	if (!packet_parse(skb, &p, 0))
 		return drop(FABRIC_NOT_IP);

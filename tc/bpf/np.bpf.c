@@ -17,8 +17,12 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+#define BPF_ADJ_ROOM_MAC 1 /* linux/bpf.h: right behind the Ethernet header */
+
 /* Set by the loader. */
 const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
+/* t_jitter_ns: each window's T is drawn from np_params.t_ns +- this; less than T. */
+const volatile u64 t_jitter_ns = 0;
 /* ideal_time: packets carry their ideal arrival (the lab); otherwise the clock tells it. */
 const volatile bool ideal_time = false;
 
@@ -70,7 +74,7 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 		.ihl = 5,
 		.tos = CNP_DSCP << 2 | (cnp->ce ? ECN_CE : 0),
 		.tot_len = bpf_htons(CNP_IP_LEN),
-		.frag_off = bpf_htons(0x4000), /* DF */
+		.frag_off = bpf_htons(CNP_FRAG_OFF),
 		.ttl = 64,
 		.protocol = IPPROTO_UDP,
 		.saddr = p->ip->daddr,
@@ -83,11 +87,11 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 	ip.check = ip_checksum(&ip);
 	f->ip = ip;
 	f->udp = (struct udphdr){
-		.source = bpf_htons(0xc000) | ((tcp->source ^ tcp->dest) & bpf_htons(0x3fff)),
+		.source = cnp_udp_source(tcp->source, tcp->dest),
 		.dest = bpf_htons(ROCE_PORT),
 		.len = bpf_htons(CNP_UDP_LEN),
 	};
-	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = 0xffff, .becn = CNP_BECN};
+	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = CNP_PKEY, .becn = CNP_BECN};
 	f->pcn = (struct cnp_payload){
 		.rec_rate_mbps = bpf_htonl(cnp->rec_rate_mbps),
 		.flow_sport = tcp->source,
@@ -98,7 +102,7 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 
 static __always_inline void notify(struct __sk_buff *skb, const struct packet *p, const struct pcn_np_cnp *cnp)
 {
-	u32 zero = 0;
+	u32 zero = 0, mark = skb->mark;
 	struct cnp_frame *f = bpf_map_lookup_elem(&np_pending, &zero);
 
 	if (!f)
@@ -109,7 +113,16 @@ static __always_inline void notify(struct __sk_buff *skb, const struct packet *p
 		count(NP_NO_CLONE);
 	else
 		count(cnp->ce ? NP_DECREASE : NP_INCREASE);
-	skb->mark = 0;
+	skb->mark = mark;
+}
+
+/* has_data: a whole packet (the kernel drops truncated ones) with something for the application. */
+static __always_inline bool has_data(const struct __sk_buff *skb, const struct packet *p)
+{
+	const struct tcphdr *tcp = p->l4;
+	u32 len = bpf_ntohs(p->ip->tot_len);
+
+	return len > sizeof(struct iphdr) + tcp->doff * 4 && sizeof(struct ethhdr) + len <= skb->len;
 }
 
 static __always_inline struct pcn_np *flow_of(const struct packet *p)
@@ -126,30 +139,53 @@ static __always_inline struct pcn_np *flow_of(const struct packet *p)
 	return bpf_map_lookup_elem(&np_flows, &key);
 }
 
+/*
+ * jitter_ns: what this window's T differs by, the same for each of its packets. Windows of exactly T keep their
+ * phase to each other and to the rate cycles they cause, and favour the same flow for milliseconds: the phase
+ * effects of Floyd and Jacobson (1991). The paper does not speak of jitter.
+ */
+static __always_inline s64 jitter_ns(const struct pcn_np *np)
+{
+	u32 h = (u32)np->start_ns * 2654435761U; /* Knuth's multiplicative hash */
+
+	return (s64)((u64)h * (2 * t_jitter_ns) >> 32) - (s64)t_jitter_ns;
+}
+
 SEC("tc")
 int np_ingress(struct __sk_buff *skb)
 {
 	struct pcn_np_params params = {.t_ns = np_params.t_ns, .congested_permille = np_params.congested_permille};
 	u64 t_ns = ideal_time && carried(skb) ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
 	struct pcn_np_cnp cnp;
-	struct tcphdr *tcp;
 	struct pcn_np *np;
 	struct packet p;
 
-	if (!packet_parse(skb, &p, sizeof(*tcp)) || p.ip->protocol != IPPROTO_TCP)
+	if (other_vlan(skb) || !packet_parse(skb, &p, sizeof(struct tcphdr)) || p.ip->protocol != IPPROTO_TCP ||
+	    !has_data(skb, &p))
 		return TCX_NEXT;
-	tcp = p.l4;
-	if (bpf_ntohs(p.ip->tot_len) <= sizeof(struct iphdr) + tcp->doff * 4)
-		return TCX_NEXT; /* no data: nothing to control */
 	np = flow_of(&p);
 	if (!np) {
 		count(NP_NO_FLOW);
 		return TCX_NEXT;
 	}
+	params.t_ns += jitter_ns(np);
 	cnp = pcn_np_packet(np, &params, t_ns, skb->len, (p.ip->tos & ECN_MASK) == ECN_CE);
 	if (cnp.send)
 		notify(skb, &p, &cnp);
 	return TCX_NEXT;
+}
+
+/*
+ * cut: makes the clone as long as a CNP. It is left longer by the data packet's headers first, which are then
+ * pulled out: the place of a checksum still to do (any segment that GRO merged has one) goes with them. Otherwise
+ * the device would write TCP's checksum into the CNP.
+ */
+static __always_inline bool cut(struct __sk_buff *skb)
+{
+	const int headers = sizeof(struct iphdr) + sizeof(struct tcphdr);
+
+	return !bpf_skb_change_tail(skb, CNP_FRAME_LEN + headers, 0) &&
+	       !bpf_skb_adjust_room(skb, -headers, BPF_ADJ_ROOM_MAC, 0);
 }
 
 SEC("tc")
@@ -161,7 +197,7 @@ int np_egress(struct __sk_buff *skb)
 	if (skb->mark != MARK_CNP)
 		return TCX_NEXT;
 	f = bpf_map_lookup_elem(&np_pending, &zero);
-	if (!f || bpf_skb_change_tail(skb, CNP_FRAME_LEN, 0) || bpf_skb_store_bytes(skb, 0, f, CNP_FRAME_LEN, 0))
+	if (!f || !cut(skb) || bpf_skb_store_bytes(skb, 0, f, CNP_FRAME_LEN, 0))
 		return TCX_DROP;
 	skb->mark = 0;
 	return TCX_NEXT;

@@ -36,11 +36,20 @@ static __always_inline void count(u32 what)
 		(*n)++;
 }
 
-/* well_formed: every fixed field of the CNP. */
+/*
+ * well_formed: every field in which the sender has no choice. Not DSCP and TTL, which routers change, and not the
+ * rest of what the ICRC covers.
+ */
 static __always_inline bool well_formed(const struct cnp_frame *f, u32 len)
 {
-	return len == CNP_FRAME_LEN && f->ip.tot_len == bpf_htons(CNP_IP_LEN) && f->udp.len == bpf_htons(CNP_UDP_LEN) &&
-	       f->bth.flags == 0 && f->bth.pkey == 0xffff && f->bth.becn & CNP_BECN;
+	u8 ecn = f->ip.tos & ECN_MASK;
+	const u8 *qp = f->bth.dest_qp;
+
+	return len == CNP_FRAME_LEN && (!ecn || ecn == ECN_CE) && f->ip.tot_len == bpf_htons(CNP_IP_LEN) && !f->ip.id &&
+	       f->ip.frag_off == bpf_htons(CNP_FRAG_OFF) && !ip_checksum(&f->ip) &&
+	       f->udp.source == cnp_udp_source(f->pcn.flow_sport, f->pcn.flow_dport) &&
+	       f->udp.len == bpf_htons(CNP_UDP_LEN) && !f->udp.check && !f->bth.flags && f->bth.pkey == CNP_PKEY &&
+	       f->bth.becn == CNP_BECN && !(qp[0] | qp[1] | qp[2]) && !f->bth.psn;
 }
 
 /* react: the CNP is for the flow that f's receiver is the destination of. */
@@ -71,22 +80,30 @@ static __always_inline void react(const struct cnp_frame *f)
 SEC("tc")
 int rp_ingress(struct __sk_buff *skb)
 {
-	struct cnp_frame *f = (void *)(long)skb->data;
+	struct cnp_frame *f;
 	struct packet p;
 	struct bth *bth;
 
-	if (!packet_parse(skb, &p, sizeof(struct udphdr) + sizeof(*bth)))
+	/* some drivers leave all but the IP header in pages */
+	if (skb->len == CNP_FRAME_LEN && (void *)(long)skb->data + CNP_FRAME_LEN > (void *)(long)skb->data_end)
+		bpf_skb_pull_data(skb, CNP_FRAME_LEN);
+	if (other_vlan(skb) || !packet_parse(skb, &p, sizeof(struct udphdr) + sizeof(*bth)))
 		return TCX_NEXT;
 	bth = p.l4 + sizeof(struct udphdr);
 	if (p.ip->protocol != IPPROTO_UDP || ((struct udphdr *)p.l4)->dest != bpf_htons(ROCE_PORT) ||
 	    bth->opcode != CNP_OPCODE)
 		return TCX_NEXT;
-	if ((void *)(f + 1) > p.end || !well_formed(f, skb->len)) {
+	f = (void *)p.eth;
+	if ((void *)(f + 1) > p.end) {
 		count(RP_MALFORMED);
 		return TCX_DROP;
 	}
 	if (!f->pcn.flow_sport)
 		return TCX_NEXT; /* somebody else's RoCE: their reserved bytes are zero */
+	if (!well_formed(f, skb->len)) {
+		count(RP_MALFORMED);
+		return TCX_DROP;
+	}
 	if (cnp_icrc(f) != f->icrc) {
 		count(RP_BAD_ICRC);
 		return TCX_DROP;

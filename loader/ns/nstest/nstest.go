@@ -15,12 +15,13 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"pcn/loader/ns"
 )
 
-// upTimeout is how long a new link may take to come up; it takes milliseconds.
-const upTimeout = 10 * time.Second
+// timeout is how long a test waits for what takes milliseconds.
+const timeout = 10 * time.Second
 
 // RequireRoot skips a test that makes namespaces or loads BPF programs, unless root runs it.
 func RequireRoot(t testing.TB) {
@@ -94,8 +95,21 @@ type End struct {
 // Index is the device's index.
 func (e End) Index() int { return e.Link.Attrs().Index }
 
+// AddAddr gives the device another address.
+func (e End) AddAddr(t testing.TB, addr netip.Prefix) {
+	t.Helper()
+	a := &netlink.Addr{IPNet: ipNet(addr), Flags: unix.IFA_F_NODAD}
+	if err := Netlink(t, e.NS).AddrAdd(e.Link, a); err != nil {
+		t.Fatalf("add address %s: %v", addr, err)
+	}
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
 // Veth joins two namespaces with a veth pair that is up, with these addresses and, from the start, each other's
-// hardware address. One skb is one frame, as in the lab.
+// hardware address. One skb is one frame, as in the lab, and frames arrive in the order they were sent.
 func Veth(t testing.TB, a, b netns.NsHandle, addrA, addrB netip.Prefix) (End, End) {
 	t.Helper()
 	const name = "veth0"
@@ -113,8 +127,7 @@ func Veth(t testing.TB, a, b netns.NsHandle, addrA, addrB netip.Prefix) (End, En
 	t.Cleanup(func() { nlA.LinkDel(endA.Link) })
 	neighbour(t, nlA, endA, endB)
 	neighbour(t, nlB, endB, endA)
-	waitUp(t, endA)
-	waitUp(t, endB)
+	waitUp(t, endA) // endB has had a peer from the start
 	return endA, endB
 }
 
@@ -124,15 +137,48 @@ func configure(t testing.TB, nl *netlink.Handle, h netns.NsHandle, name string, 
 	if err != nil {
 		t.Fatalf("find device %s: %v", name, err)
 	}
-	ip := &net.IPNet{IP: addr.Addr().AsSlice(), Mask: net.CIDRMask(addr.Bits(), addr.Addr().BitLen())}
 	if err := errors.Join(
 		nl.LinkSetGSOMaxSegs(l, 1),
-		nl.AddrAdd(l, &netlink.Addr{IPNet: ip}),
+		nl.AddrAdd(l, &netlink.Addr{IPNet: ipNet(addr)}),
 		nl.LinkSetUp(l),
 	); err != nil {
 		t.Fatalf("set up device %s: %v", name, err)
 	}
+	Do(t, h, func() error { return receiveInOrder(name) })
 	return End{NS: h, Link: l, Addr: addr.Addr(), MAC: l.Attrs().HardwareAddr}
+}
+
+// receiveInOrder makes one CPU receive all that comes to the device of this thread's namespace. Otherwise the CPU
+// that sent it does, and a sender that moves to another overtakes itself.
+func receiveInOrder(name string) error {
+	sysfs, err := mountSysfs()
+	if err != nil {
+		return fmt.Errorf("mount sysfs of the namespace: %w", err)
+	}
+	defer unix.Close(sysfs)
+	file := "class/net/" + name + "/queues/rx-0/rps_cpus"
+	fd, err := unix.Openat(sysfs, file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: "/sys/" + file, Err: err}
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte("1")); err != nil {
+		return &os.PathError{Op: "write", Path: "/sys/" + file, Err: err}
+	}
+	return nil
+}
+
+// mountSysfs gives a sysfs that shows this thread's namespace, and that no path leads to.
+func mountSysfs() (int, error) {
+	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, 0)
 }
 
 func neighbour(t testing.TB, nl *netlink.Handle, e, peer End) {
@@ -162,15 +208,30 @@ func waitUp(t testing.TB, e End) {
 		for range updates { // until the subscription has ended: its socket holds the namespace
 		}
 	}()
-	timeout := time.After(upTimeout)
+	expired := time.After(timeout)
 	for {
 		select {
 		case u := <-updates:
 			if int(u.Index) == e.Index() && u.Attrs().OperState == netlink.OperUp {
 				return
 			}
-		case <-timeout:
-			t.Fatalf("device %s is not up after %v", e.Link.Attrs().Name, upTimeout)
+		case <-expired:
+			t.Fatalf("device %s is not up after %v", e.Link.Attrs().Name, timeout)
+		}
+	}
+}
+
+// Eventually waits until something in the kernel that nobody is told of has happened.
+func Eventually(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	expired := time.After(timeout)
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for !happened() {
+		select {
+		case <-poll.C:
+		case <-expired:
+			t.Fatalf("not so after %v: %s", timeout, what)
 		}
 	}
 }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loader_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netlink"
+
+	"pcn/loader"
+	"pcn/loader/ns/nstest"
+	"pcn/tc"
+)
+
+// A control without flow table has nothing that CNPs could change.
+func TestReactionPointNeedsFlowTable(t *testing.T) {
+	nstest.RequireRoot(t)
+	control, err := loader.RegisterLine(1e9, 0)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { control.Close() })
+	_, err = tc.LoadRP(control)
+	qt.Assert(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no flow table"))
+}
+
+// The whole loop on the kernel's clock: while all packets are marked the sender comes down to the rate at which the
+// receiver gets them, and goes back to line rate when the marks end.
+func TestCNPsControlRate(t *testing.T) {
+	const (
+		lineRateBps, bottleneckBps = 100e6, 20e6
+		wMin                       = 1.0 / 128
+		tNs                        = 20e6 // 33 packets of the bottleneck
+	)
+	for _, maxSegs := range []int{1, 64} {
+		t.Run(fmt.Sprintf("up to %d segments in a packet", maxSegs), func(t *testing.T) {
+			control := register(t, options(lineRateBps))
+			p := newPath(t)
+			bottleneck(t, p.client, bottleneckBps)
+			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, maxSegs)))
+			marker := nstest.NewMarker(t, p.server)
+			np, err := tc.LoadNP(tc.NPOptions{TNs: tNs, CongestedShare: 0.95})
+			qt.Assert(t, qt.IsNil(err))
+			t.Cleanup(func() { np.Close() })
+			qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
+			rp, err := tc.LoadRP(control)
+			qt.Assert(t, qt.IsNil(err))
+			t.Cleanup(func() { rp.Close() })
+			qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
+
+			c := p.connect(t, control)
+			r := c.start(t)
+			// receiveUntil receives until the sender has heard of so many more CNPs.
+			receiveUntil := func(decreases, increases uint64) loader.Flow {
+				var first loader.Flow
+				for {
+					f, err := control.Flow(c.key())
+					qt.Assert(t, qt.IsNil(err))
+					if first.SendRateBps == 0 {
+						first = f
+					}
+					if f.CNPDecrease >= first.CNPDecrease+decreases && f.CNPIncrease >= first.CNPIncrease+increases {
+						return f
+					}
+					r.receive(t, 64<<10)
+				}
+			}
+			// While the machine is busy with something else the receiver gets less: then try again.
+			const attempts = 10
+			for attempt := 1; ; attempt++ {
+				marker.Mark(t, true)
+				f := receiveUntil(20, 0)
+				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) < 1.05*bottleneckBps), qt.Commentf("%d bit/s", f.SendRateBps))
+				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) <= float64(f.RecRateBps)*(1-wMin)))
+				ok := near(float64(f.SendRateBps), bottleneckBps*(1-wMin)) && near(float64(f.RecRateBps), bottleneckBps)
+				marker.Mark(t, false)
+				f = receiveUntil(0, 20)
+				qt.Assert(t, qt.IsTrue(f.SendRateBps > 0.99*lineRateBps), qt.Commentf("%d bit/s", f.SendRateBps))
+				if ok {
+					break
+				}
+				qt.Assert(t, qt.IsTrue(attempt < attempts), qt.Commentf("received %d bit/s, sends %d", f.RecRateBps, f.SendRateBps))
+			}
+
+			got, err := rp.Counts()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(got.Malformed+got.BadICRC+got.NoFlow, 0), qt.Commentf("%+v", got))
+			sent, err := np.Counts()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(sent.NoFlow+sent.NoClone, 0), qt.Commentf("%+v", sent))
+			qt.Check(t, qt.Equals(sent.Decrease, got.Decrease))
+		})
+	}
+}
+
+// bottleneck limits what leaves the device, in bit/s of frames.
+func bottleneck(t *testing.T, e nstest.End, rateBps uint64) {
+	t.Helper()
+	const burstBytes, queueBytes = 64 << 10, 8 << 20
+	qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).QdiscReplace(&netlink.Tbf{
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+		Rate:       rateBps / 8,
+		Buffer:     netlink.Xmittime(rateBps/8, burstBytes),
+		Limit:      queueBytes,
+	})))
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nstest
+
+import (
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+
+	"pcn/loader"
+)
+
+// Offsets in struct __sk_buff, and verdicts of tc programs.
+const (
+	skbLen  = 0
+	tcxNext = -1
+	tcxDrop = 2
+)
+
+// Marker is a program at a device's ingress, before all others there, that marks CE what is ECN-capable.
+type Marker struct{ state *ebpf.Map }
+
+// NewMarker attaches a marker that marks nothing yet.
+func NewMarker(t testing.TB, e End) *Marker {
+	t.Helper()
+	state := newState(t, 1)
+	attachIngress(t, e, asm.Instructions{
+		asm.LoadMapValue(asm.R2, state.FD(), 0),
+		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
+		asm.JEq.Imm(asm.R2, 0, "next"),
+		asm.FnSkbEcnSetCe.Call(),
+		asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
+		asm.Return(),
+	})
+	return &Marker{state}
+}
+
+// Mark turns marking on or off.
+func (m *Marker) Mark(t testing.TB, on bool) {
+	t.Helper()
+	v := uint64(0)
+	if on {
+		v = 1
+	}
+	put(t, m.state, v)
+}
+
+// Dropper is a program at a device's ingress, before all others there, that drops data packets.
+type Dropper struct{ state *ebpf.Map }
+
+// dataLen is more bytes than a frame without data has.
+const dataLen = 200
+
+// NewDropper attaches a dropper that drops nothing yet.
+func NewDropper(t testing.TB, e End) *Dropper {
+	t.Helper()
+	const every, seen, dropped = 0, 8, 16 // in the state
+	state := newState(t, 3)
+	count := func(what int16) asm.Instructions {
+		return asm.Instructions{
+			asm.LoadMem(asm.R4, asm.R3, what, asm.DWord),
+			asm.Add.Imm(asm.R4, 1),
+			asm.StoreMem(asm.R3, what, asm.R4, asm.DWord),
+		}
+	}
+	insns := asm.Instructions{
+		asm.LoadMem(asm.R2, asm.R1, skbLen, asm.Word),
+		asm.JLT.Imm(asm.R2, dataLen, "next"),
+		asm.LoadMapValue(asm.R3, state.FD(), 0),
+		asm.LoadMem(asm.R2, asm.R3, every, asm.DWord),
+		asm.JEq.Imm(asm.R2, 0, "next"),
+	}
+	insns = append(insns, count(seen)...)
+	insns = append(insns, asm.Mod.Reg(asm.R4, asm.R2), asm.JNE.Imm(asm.R4, 0, "next"))
+	insns = append(insns, count(dropped)...)
+	insns = append(insns,
+		asm.Mov.Imm(asm.R0, tcxDrop),
+		asm.Return(),
+		asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
+		asm.Return(),
+	)
+	attachIngress(t, e, insns)
+	return &Dropper{state}
+}
+
+// DropEvery drops every n-th data packet from now on, all of them for 1 and none for 0.
+func (d *Dropper) DropEvery(t testing.TB, n uint64) {
+	t.Helper()
+	put(t, d.state, [3]uint64{n, 0, d.Dropped(t)})
+}
+
+// Dropped is how many packets have been dropped.
+func (d *Dropper) Dropped(t testing.TB) uint64 {
+	t.Helper()
+	var v [3]uint64
+	if err := d.state.Lookup(uint32(0), &v); err != nil {
+		t.Fatal("read the dropper's state:", err)
+	}
+	return v[2]
+}
+
+// newState is where a program keeps so many numbers.
+func newState(t testing.TB, words uint32) *ebpf.Map {
+	t.Helper()
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: words * 8, MaxEntries: 1})
+	if err != nil {
+		t.Fatal("make the state of a test's program:", err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func put(t testing.TB, state *ebpf.Map, v any) {
+	t.Helper()
+	if err := state.Put(uint32(0), v); err != nil {
+		t.Fatal("write the state of a test's program:", err)
+	}
+}
+
+func attachIngress(t testing.TB, e End, insns asm.Instructions) {
+	t.Helper()
+	if err := loader.HaveTCX(); err != nil {
+		t.Skip("needs tcx: ", err)
+	}
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: insns, License: "GPL"})
+	if err != nil {
+		t.Fatalf("load a test's program: %+v", err)
+	}
+	t.Cleanup(func() { p.Close() })
+	Do(t, e.NS, func() error {
+		l, err := link.AttachTCX(link.TCXOptions{
+			Interface: e.Index(), Program: p, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
+		})
+		if err == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return err
+	})
+}

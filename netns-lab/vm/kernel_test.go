@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+func TestFindKernel(t *testing.T) {
+	dir := t.TempDir()
+	for _, release := range []string{"6.1.0-50-cloud-amd64", "6.12.107+deb13-cloud-amd64", "7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"} {
+		qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(dir, release), 0o755)))
+		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, release, imageFile), nil, 0o644)))
+	}
+	// what a set-up that was stopped leaves
+	qt.Assert(t, qt.IsNil(os.MkdirAll(filepath.Join(dir, ".setup-123", "out"), 0o755)))
+	qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(dir, "9.9.9"), 0o755)))
+
+	tests := []struct{ version, want string }{
+		{"", "7.2.12+deb13-cloud-amd64"},
+		{"7", "7.2.12+deb13-cloud-amd64"},
+		{"7.2", "7.2.12+deb13-cloud-amd64"},
+		{"7.2.9", "7.2.9+deb13-cloud-amd64"},
+		{"6", "6.12.107+deb13-cloud-amd64"},
+		{"6.1", "6.1.0-50-cloud-amd64"},
+		{"6.12.107+deb13-cloud-amd64", "6.12.107+deb13-cloud-amd64"},
+	}
+	for _, test := range tests {
+		k, err := findKernel(dir, test.version)
+		qt.Assert(t, qt.IsNil(err), qt.Commentf("%q", test.version))
+		qt.Check(t, qt.Equals(k, Kernel{
+			Version: test.want,
+			Image:   filepath.Join(dir, test.want, "vmlinux"),
+			Modules: filepath.Join(dir, test.want, "modules"),
+		}))
+	}
+	for _, version := range []string{"5", "7.3", "7.2.1", "9.9.9"} {
+		_, err := findKernel(dir, version)
+		qt.Check(t, qt.ErrorMatches(err, `no microVM kernel `+version+` in .*: run scripts/setup.sh`))
+	}
+	_, err := findKernel(filepath.Join(dir, "nothing"), "")
+	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel in .*/nothing: run scripts/setup.sh`))
+}
+
+func FuzzCompareVersions(f *testing.F) {
+	f.Add("7.2.12+deb13-cloud-amd64", "7.2.9+deb13-cloud-amd64")
+	f.Add("6.1.0-50", "")
+	f.Add("99999999999999999999", "1")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if ab, ba := compareVersions(a, b), compareVersions(b, a); ab != -ba || (ab == 0) != (a == b) {
+			t.Errorf("compare %q %q: %d, and %d the other way round", a, b, ab, ba)
+		}
+	})
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
+)
+
+// roleEnv makes this test binary something else than a test: see TestMain.
+const roleEnv = "PCN_VM_TEST_ROLE"
+
+// This test binary is also the guest program of its microVMs, and the process that dies with one.
+func TestMain(m *testing.M) {
+	if InGuest() {
+		GuestMain(func(args []string) int {
+			if role := guestRoles[args[0]]; role != nil {
+				return role(args[1:])
+			}
+			return RunTests(m)
+		})
+	}
+	switch os.Getenv(roleEnv) {
+	case "RunTests":
+		os.Exit(RunTests(m))
+	case "hang":
+		_, err := Run(context.Background(), testConfig("hang", os.Stdout))
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// guestRoles are what the guest program may do.
+var guestRoles = map[string]func(args []string) int{
+	"answer":   guestAnswer,
+	"clock":    guestClock,
+	"exit":     func([]string) int { os.Exit(3); return 0 },
+	"gopanic":  func([]string) int { panic("on purpose") },
+	"killed":   func([]string) int { return guestError(unix.Kill(os.Getpid(), unix.SIGKILL)) },
+	"panic":    func([]string) int { return guestError(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
+	"vanish":   func([]string) int { return guestError(unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)) },
+	"hang":     guestHang,
+	"too much": guestTooMuch,
+}
+
+func guestError(err error) int {
+	fmt.Println("guest role:", err)
+	return 1
+}
+
+// guestAnswer shows what the guest was given, and leaves files.
+func guestAnswer(args []string) int {
+	dir, _ := os.Getwd()
+	data, _ := os.ReadFile("/etc/greeting")
+	fmt.Printf("args %q env %q dir %q file %q\n", args, os.Getenv("GREETING"), dir, data)
+	lo, err := net.InterfaceByName("lo")
+	if err != nil || lo.Flags&net.FlagUp == 0 {
+		return guestError(fmt.Errorf("lo is not up: %v", err))
+	}
+	if err := os.MkdirAll(ResultDir+"/deep", 0o755); err != nil {
+		return guestError(err)
+	}
+	if err := os.WriteFile(ResultDir+"/b", make([]byte, 3<<20), 0o644); err != nil {
+		return guestError(err)
+	}
+	if err := os.WriteFile(ResultDir+"/deep/a", []byte("hello"), 0o600); err != nil {
+		return guestError(err)
+	}
+	return 7
+}
+
+// guestClock prints times and random numbers that depend on all that happens: timers, threads, sockets.
+func guestClock([]string) int {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return guestError(err)
+	}
+	go func() {
+		c, err := server.Accept()
+		if err == nil {
+			_, err = io.Copy(c, c)
+		}
+		if err != nil {
+			guestError(err)
+		}
+	}()
+	c, err := net.Dial("tcp", server.Addr().String())
+	if err != nil {
+		return guestError(err)
+	}
+	block := make([]byte, 4096)
+	for i := range 100 {
+		_, _ = rand.Read(block)
+		if _, err := c.Write(block); err != nil {
+			return guestError(err)
+		}
+		if _, err := io.ReadFull(c, block); err != nil {
+			return guestError(err)
+		}
+		nap := unix.NsecToTimespec(int64(i) * 1000)
+		_ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &nap, nil)
+		if i%10 == 0 {
+			fmt.Println(time.Now().UnixNano(), hex.EncodeToString(block[:8]))
+		}
+	}
+	return 0
+}
+
+func guestHang([]string) int {
+	fmt.Println("hanging")
+	for {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func guestTooMuch([]string) int {
+	f, err := os.Create(ResultDir + "/huge")
+	if err != nil {
+		return guestError(err)
+	}
+	if err := f.Truncate(answerBytes); err != nil {
+		return guestError(err)
+	}
+	return 0
+}
+
+func testConfig(role string, out io.Writer) Config {
+	kernel, err := FindKernel("")
+	if err != nil {
+		panic(err) // the message says what to do
+	}
+	return Config{Kernel: kernel, Args: []string{role}, HostCPU: -1, Seed: 1, MemoryMiB: 1024, Console: out}
+}
+
+func TestRun(t *testing.T) {
+	c := testConfig("answer", nil)
+	c.Args = append(c.Args, "two words")
+	c.Env = []string{"GREETING=hi"}
+	c.Dir = "/etc"
+	c.Files = []File{{Path: "/etc/greeting", Mode: 0o644, Data: []byte("welcome")}}
+	res, err := Run(t.Context(), c)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(res.ExitCode, 7))
+	qt.Check(t, qt.Equals(res.Console, "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
+	qt.Check(t, qt.IsTrue(res.Deterministic))
+	qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
+	qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
+
+	files, err := res.FS()
+	qt.Assert(t, qt.IsNil(err))
+	a, err := fs.ReadFile(files, "deep/a")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(a), "hello"))
+	b, err := fs.ReadFile(files, "b")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(b, 3<<20))
+	t.Logf("boot %v, wall %v", res.Boot, res.Wall)
+}
+
+// However a program ends, the host knows.
+func TestHowGuestsEnd(t *testing.T) {
+	tests := []struct {
+		role    string
+		code    int
+		is      error
+		message string // of the error, or on the console
+	}{
+		{role: "exit", code: 3},
+		{role: "gopanic", code: 2, message: "panic: on purpose"},
+		{role: "killed", code: 137, message: "ended by signal: killed"},
+		{role: "panic", is: errPanic, message: "sysrq triggered crash"},
+		{role: "vanish", is: errNoAnswer},
+		{role: "too much", is: errNoAnswer, message: "results are larger than 256 MiB"},
+	}
+	for _, test := range tests {
+		t.Run(test.role, func(t *testing.T) {
+			t.Parallel()
+			res, err := Run(t.Context(), testConfig(test.role, nil))
+			qt.Check(t, qt.ErrorIs(err, test.is))
+			qt.Check(t, qt.Equals(res.ExitCode, test.code))
+			qt.Check(t, qt.StringContains(res.Console+fmt.Sprint(err), test.message))
+			if test.is != nil {
+				qt.Check(t, qt.StringContains(err.Error(), "the last lines of its console"))
+			}
+		})
+	}
+}
+
+// The reason why this package is there. Two of the runs load both CPUs while they run.
+func TestDeterminism(t *testing.T) {
+	clock := func(seed uint64) string {
+		c := testConfig("clock", nil)
+		c.Seed = seed
+		res, err := Run(t.Context(), c)
+		qt.Check(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(res.ExitCode, 0))
+		return res.Console
+	}
+	alone := clock(1)
+	qt.Assert(t, qt.HasLen(strings.Split(alone, "\n"), 11))
+	var again, other string
+	var both sync.WaitGroup
+	both.Go(func() { again = clock(1) })
+	both.Go(func() { other = clock(2) })
+	both.Wait()
+	qt.Check(t, qt.Equals(again, alone))
+	qt.Check(t, qt.Not(qt.Equals(other, alone)))
+	// the seed reaches the random numbers
+	_, random, _ := strings.Cut(alone, " ")
+	_, otherRandom, _ := strings.Cut(other, " ")
+	qt.Check(t, qt.Not(qt.Equals(otherRandom[:16], random[:16])))
+}
+
+// A host without KVM, or with one that does not boot, takes the deterministic way.
+func TestRealTime(t *testing.T) {
+	c := testConfig("exit", nil)
+	c.RealTime = true
+	res, err := Run(t.Context(), c)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(res.ExitCode, 3))
+	if !haveKVM() {
+		qt.Check(t, qt.IsTrue(res.Deterministic))
+	}
+	t.Log("deterministic:", res.Deterministic)
+}
+
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := testConfig("hang", writerFunc(func([]byte) { cancel() })) // as soon as the guest program speaks
+	_, err := Run(ctx, c)
+	qt.Check(t, qt.ErrorIs(err, context.Canceled))
+	qt.Check(t, qt.HasLen(children(t, os.Getpid()), 0))
+	fds, err := filepath.Glob("/proc/self/fd/*")
+	qt.Assert(t, qt.IsNil(err))
+	for _, fd := range fds {
+		target, _ := os.Readlink(fd) // one of them is Glob's own, gone by now
+		qt.Check(t, qt.IsFalse(strings.Contains(target, "pcn-vm")))
+	}
+}
+
+type writerFunc func([]byte)
+
+func (f writerFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// A console that can't be written ends the run, with its own error.
+func TestConsoleFails(t *testing.T) {
+	r, w := io.Pipe()
+	full := errors.New("disk full")
+	r.CloseWithError(full)
+	_, err := Run(t.Context(), testConfig("hang", w))
+	qt.Check(t, qt.ErrorIs(err, full))
+}
+
+// QEMU dies with the process that runs it, even on kill -9.
+func TestQEMUDiesWithUs(t *testing.T) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"=hang")
+	out, err := cmd.StdoutPipe()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(cmd.Start()))
+	line, err := bufio.NewReader(out).ReadString('\n')
+	qt.Check(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(line, "hanging\n"))
+	qemus := children(t, cmd.Process.Pid)
+	qt.Check(t, qt.HasLen(qemus, 1))
+	var fds []unix.PollFd
+	for _, pid := range qemus {
+		fd, err := unix.PidfdOpen(pid, 0)
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { unix.Close(fd) })
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	qt.Check(t, qt.IsNil(cmd.Process.Kill()))
+	_ = cmd.Wait() // it was killed
+	n, err := unix.Poll(fds, 10_000)
+	qt.Check(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(n, 1), qt.Commentf("QEMU is still there"))
+}
+
+// children are the processes that pid started and that still run.
+func children(t *testing.T, pid int) []int {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	qt.Assert(t, qt.IsNil(err))
+	var out []int
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // a thread that ended
+		}
+		qt.Assert(t, qt.IsNil(err))
+		for _, f := range strings.Fields(string(text)) {
+			child, err := strconv.Atoi(f)
+			qt.Assert(t, qt.IsNil(err))
+			out = append(out, child)
+		}
+	}
+	return out
+}
+
+// RunTests takes a test binary with its flags, testdata and working directory into the guest, and its exit code back.
+func TestRunTests(t *testing.T) {
+	runTests := func(pattern string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.testlogfile=/no/such/dir/log")
+		cmd.Env = append(os.Environ(), roleEnv+"=RunTests")
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	out, err := runTests("^TestInGuest$/^passes$")
+	qt.Check(t, qt.IsNil(err), qt.Commentf("%s", out))
+	qt.Check(t, qt.StringContains(out, "--- PASS: TestInGuest/passes"))
+	out, err = runTests("^TestInGuest$/^fails$")
+	qt.Check(t, qt.ErrorMatches(err, "exit status 1"))
+	qt.Check(t, qt.StringContains(out, "--- FAIL: TestInGuest/fails"))
+}
+
+// TestInGuest is what TestRunTests runs in the guest.
+func TestInGuest(t *testing.T) {
+	if !InGuest() {
+		t.Skip("runs in the microVM of TestRunTests")
+	}
+	t.Run("passes", func(t *testing.T) {
+		qt.Check(t, qt.Equals(os.Getuid(), 0))
+		text, err := os.ReadFile("testdata/hello.txt")
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(string(text), "hello\n"))
+	})
+	t.Run("fails", func(t *testing.T) { t.Error("on purpose") })
+}
+
+func TestNoQEMU(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Run(t.Context(), Config{})
+	qt.Check(t, qt.ErrorMatches(err, "qemu-system-x86_64 is not installed: run scripts/setup.sh"))
+}
+
+// What QEMU complains about is in the error.
+func TestQEMUFails(t *testing.T) {
+	c := testConfig("exit", nil)
+	c.Kernel.Image = filepath.Join(t.TempDir(), "vmlinux")
+	_, err := Run(t.Context(), c)
+	qt.Check(t, qt.ErrorMatches(err, `(?s)qemu-system-x86_64 failed: exit status 1.*could not open kernel file.*`))
+}

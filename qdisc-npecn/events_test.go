@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+// encode is the bytes of bpf/include/events.h, by the types that bpf2go made of it.
+func encode(t testing.TB, event any) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	qt.Assert(t, qt.IsNil(binary.Write(&b, binary.LittleEndian, event)))
+	return b.Bytes()
+}
+
+// flowEvent is struct event_flow.
+type flowEvent struct {
+	Kind, Flow                     uint32
+	Bin, ReceivedBytes             uint64
+	ReceivedPackets, MarkedPackets uint32
+}
+
+func TestDecode(t *testing.T) {
+	var got []any
+	sink := Sink{
+		PFC:   func(e PFCEvent) { got = append(got, e) },
+		Queue: func(s QueueSample) { got = append(got, s) },
+		Flow:  func(s FlowSample) { got = append(got, s) },
+	}
+	for _, event := range []any{
+		npecnEventPfc{Kind: kindPFC, Port: 0xffff, Class: 7, Pause: 1, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
+		npecnEventPfc{Kind: kindPFC, Port: 1, SentNs: 2, EffectNs: 3},
+		npecnEventQueue{Kind: kindQueue, Port: 9, Bin: 1, SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6},
+		flowEvent{kindFlow, 1, 2, 3, 4, 5},
+	} {
+		qt.Assert(t, qt.IsNil(sink.decode(encode(t, event))))
+	}
+	qt.Assert(t, qt.DeepEquals(got, []any{
+		PFCEvent{Port: 0xffff, Class: 7, Pause: true, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
+		PFCEvent{Port: 1, SentNs: 2, EffectNs: 3},
+		QueueSample{Port: 9, Bin: 1, Sample: Sample{SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6}},
+		FlowSample{Flow: 1, Bin: 2, Bytes: 3, Packets: 4, MarkedPackets: 5},
+	}))
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, test := range []struct {
+		event []byte
+		want  string
+	}{
+		{nil, "event of 0 bytes"},
+		{make([]byte, 3), "event of 3 bytes"},
+		{make([]byte, 24), "event of unknown kind 0 and 24 bytes"},
+		{encode(t, npecnEventPfc{Kind: kindPFC})[:23], "event of unknown kind 1 and 23 bytes"},
+		{append(encode(t, npecnEventQueue{Kind: kindQueue}), 0), "event of unknown kind 2 and 49 bytes"},
+		{encode(t, flowEvent{Kind: 4}), "event of unknown kind 4 and 32 bytes"},
+	} {
+		qt.Check(t, qt.ErrorMatches(Sink{}.decode(test.event), test.want))
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(encode(f, npecnEventPfc{Kind: kindPFC, Port: 3, Class: 2, Pause: 1, SentNs: 1, EffectNs: 2}))
+	f.Add(encode(f, npecnEventQueue{Kind: kindQueue, Port: 3}))
+	f.Add(encode(f, flowEvent{Kind: kindFlow}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var events int
+		err := Sink{
+			PFC: func(e PFCEvent) {
+				events++
+				qt.Check(t, qt.IsTrue(e.Port <= 0xffff))
+			},
+			Queue: func(QueueSample) { events++ },
+			Flow:  func(FlowSample) { events++ },
+		}.decode(b)
+		qt.Check(t, qt.Equals(events == 1, err == nil)) // an event or an error, never both nor neither
+	})
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// fabricOf is the fabric that random traffic crosses: hosts at both ends of two switches, links of unequal rates.
+func fabricOf(k timekeeping, rng *rand.Rand, pfc PFC, buffer uint64) *layout {
+	rates := []uint64{10e9, 9_999_999_967, 7_000_000_001, 12e9, 11e9}
+	delays := []uint64{3_000, 5_000, 7_001}
+	l := &layout{
+		hosts: []string{"h0", "h1", "h2", "h3"}, switches: []string{"s0", "s1"},
+		links:   [][2]string{{"h0", "s0"}, {"h1", "s0"}, {"h2", "s1"}, {"h3", "s1"}, {"s0", "s1"}},
+		buffers: map[string]uint64{"s0": buffer, "s1": buffer},
+		options: k.options(),
+	}
+	ports := map[string]Port{}
+	for _, link := range l.links {
+		rate, delay := rates[rng.IntN(len(rates))], delays[rng.IntN(len(delays))]
+		for _, name := range []string{portName(link[0], link[1]), portName(link[1], link[0])} {
+			p := lossless(name, rate, delay, 1024)
+			p.PFC = pfc
+			if strings.HasSuffix(name, link[0]) && link[0][0] == 'h' {
+				p.DelayNs, p.PFCDelayNs = 2*delay, 2*delay
+			}
+			p.Classes[6].Lossless = false // control
+			if name[0] == 's' {
+				p.Classes[1] = Class{} // no such class
+			}
+			ports[name] = p
+		}
+	}
+	l.port = func(name string) Port { return ports[name] }
+	return l
+}
+
+// randomPackets load the fabric by more than it takes, in bursts that meet at h2, in the classes given.
+func randomPackets(rng *rand.Rand, count int, spreadNs uint64, classes []int) []packet {
+	var packets []packet
+	for range count {
+		p := packet{from: rng.IntN(4), to: 2, class: classes[rng.IntN(len(classes))], size: minFrame + rng.IntN(1400), atNs: rng.Uint64N(spreadNs)}
+		if rng.IntN(3) == 0 {
+			p.to = rng.IntN(4)
+		}
+		if p.to == p.from {
+			p.to = (p.to + 1) % 4
+		}
+		packets = append(packets, p)
+	}
+	slices.SortFunc(packets, func(a, b packet) int { return cmp.Compare(a.atNs, b.atNs) })
+	return packets
+}
+
+// unambiguous draws packets until no two things that concern a switch happen in the same ns at two of its ports: the
+// qdisc does these in any order.
+func unambiguous(l *layout, draw func() []packet) ([]packet, *model) {
+	for {
+		packets := draw()
+		if m := simulate(l, packets); !m.ambiguous {
+			return packets, m
+		}
+	}
+}
+
+// TestAgainstModel compares arrivals, departures, marks, PAUSE and RESUME, drops and counters with the model's.
+func TestAgainstModel(t *testing.T) {
+	const runs = 3
+	mixed := []int{0, 1, 3, 3, 3, 3, 3, 3, 3, 5, 6}
+	for _, test := range []struct {
+		name    string
+		pfc     PFC
+		buffer  uint64
+		classes []int
+	}{
+		{"no PFC", PFC{XOFFBytes: 1 << 40}, 1 << 40, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		{"static", PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}, 1 << 40, mixed},
+		{"static, XON 0", PFC{XOFFBytes: 3_000, XONOffsetBytes: 3_000}, 1 << 40, mixed},
+		{"static, no hysteresis", PFC{XOFFBytes: 2_000}, 1 << 40, mixed},
+		{"dynamic", PFC{Alpha: 0.0625, XONOffsetBytes: 1_000}, 100_000, mixed},
+		{"drops", PFC{XOFFBytes: 1 << 40}, 25_000, mixed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 7))
+			n := newNetwork(t, fabricOf(exact, rng, test.pfc, test.buffer))
+			for run := range runs {
+				packets, m := unambiguous(n.layout, func() []packet { return randomPackets(rng, 250, 30_000, test.classes) })
+				got := n.run(packets)
+				pfc, _ := n.events()
+				comparePFC(t, pfc, m.pfc)
+				for i := range packets {
+					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+				}
+				if run == 0 { // later ones add to the counters
+					n.compareStats(m)
+				}
+				if test.pfc.XOFFBytes < 1<<40 {
+					qt.Assert(t, qt.IsTrue(len(pfc) > 4), qt.Commentf("run %d has too few PFC events to tell anything", run))
+				}
+			}
+			n.checkCounters()
+		})
+	}
+}
+
+// TestRoundedTimers: with timers rounded up to the quantum, a threshold is crossed by what the other ports of the
+// switch have not sent yet or sent too early, two quanta at most. What follows from the PAUSE and RESUME that are
+// sent is exact all the same.
+func TestRoundedTimers(t *testing.T) {
+	const (
+		xoff, xon  = 6_000, 4_000
+		rateBpsMax = 12e9 // of fabricOf
+	)
+	slack := uint64(2 * float64(rounded.quantumNs) * rateBpsMax / 8e9)
+	for _, test := range []struct {
+		name   string
+		pfc    PFC
+		buffer uint64
+		events bool
+	}{
+		{"no PFC", PFC{XOFFBytes: 1 << 40}, 1 << 40, false},
+		{"static", PFC{XOFFBytes: xoff, XONOffsetBytes: xoff - xon}, 1 << 40, true},
+		{"dynamic", PFC{Alpha: 0.125, XONOffsetBytes: 1_000}, 100_000, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(8, 8))
+			n := newNetwork(t, fabricOf(rounded, rng, test.pfc, test.buffer))
+			packets := randomPackets(rng, 600, 90_000, []int{0, 3, 3, 3, 3, 3, 3, 3, 5, 6})
+			got := n.run(packets)
+			pfc, _ := n.events()
+			qt.Assert(t, qt.Equals(len(pfc) > 10, test.events), qt.Commentf("%d PFC events", len(pfc)))
+			m := simulatePaused(n.layout, packets, append([]PFCEvent{}, pfc...))
+			for i := range packets {
+				qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+			}
+			for i, e := range pfc {
+				about := qt.Commentf("%+v, %d B held", e, m.heldAt[i])
+				qt.Check(t, qt.IsTrue(e.EffectNs >= e.SentNs+n.config.Ports[e.Port].PFCDelayNs), about)
+				if test.pfc.Alpha == 0 {
+					qt.Check(t, qt.IsTrue(!e.Pause || m.heldAt[i]+slack > xoff), about)
+					qt.Check(t, qt.IsTrue(e.Pause || m.heldAt[i] <= xon+slack), about)
+				}
+			}
+			n.checkCounters()
+		})
+	}
+}
+
+// comparePFC compares what was posted, in the order of sending.
+func comparePFC(t *testing.T, got, want []PFCEvent) {
+	t.Helper()
+	order := func(a, b PFCEvent) int {
+		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class))
+	}
+	slices.SortStableFunc(got, order)
+	slices.SortStableFunc(want, order)
+	for i := range min(len(got), len(want)) {
+		qt.Assert(t, qt.Equals(got[i], want[i]), qt.Commentf("event %d", i))
+	}
+	qt.Assert(t, qt.Equals(len(got), len(want)))
+}
+
+// compareStats compares the counters after the first run. Of a host's queue it leaves out the maximum: the packets
+// are there ahead of their time.
+func (n *network) compareStats(m *model) {
+	n.t.Helper()
+	ignore := cmpopts.IgnoreFields(Stats{}, "Lateness", "Bin", "InBin", "PauseReceived", "ResumeReceived", "PausedNs")
+	for id := uint32(1); id < n.portsMax(); id++ {
+		got, want := n.stats(id), m.ports[id].Stats
+		if node, _ := n.ends(id); n.isHost(node) {
+			got.QueueMaxBytes, want.QueueMaxBytes = 0, 0
+		}
+		qt.Check(n.t, qt.CmpEquals(got, want, ignore), qt.Commentf("port %s", n.config.Ports[id].Name))
+	}
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"cmp"
+	"container/heap"
+)
+
+// model simulates a layout in ideal time, event by event, as the paper describes a lossless switch: strict
+// priority without preemption, PFC by ingress port, NP-ECN. It shares nothing with the C but the configuration.
+type model struct {
+	*layout
+	config  Options
+	packets []packet
+	ports   []modelPort
+	used    []uint64 // shared buffer of each node
+	usedMax []uint64
+	agenda  agenda
+	out     []delivery
+	pfc     []PFCEvent
+	pauses  []PFCEvent // PAUSE and RESUME that are given; then thresholds post none
+	heldAt  []uint64   // bytes that the sender of each of these held of its class then
+
+	// ambiguous: things happened at one node so close to each other that the qdisc may see them in either order
+	ambiguous bool
+	last      []moment // of each node
+}
+
+// moment is when the qdisc acts on something that concerns other ports of the node.
+type moment struct {
+	ns   uint64
+	port uint32
+	any  bool
+}
+
+type modelPort struct {
+	Port
+	classes    [Classes]modelClass
+	linkFreeNs uint64
+	queueBytes uint64
+	steps      []step
+	Stats
+}
+
+// step is a packet that joins or leaves the queue, which then holds queueBytes.
+type step struct {
+	ns, queueBytes, sentBytes uint64
+	marked                    bool
+}
+
+type modelClass struct {
+	queue   []queued
+	paused  bool
+	pn      int // NP-ECN's counter
+	ingress uint64
+	pausing bool
+	// ingressMax: of what came in by this port and is still in the node
+	ingressMax uint64
+	lastPostNs uint64 // effect of the latest PAUSE or RESUME to this port's class
+	pausedAtNs uint64
+}
+
+type queued struct {
+	packet  int
+	size    uint64
+	ingress uint32
+	atNs    uint64
+}
+
+// happening is one event of the simulation; of those at one time arrivals come first, then PFC, then departures.
+type happening struct {
+	atNs  uint64
+	order int
+	seq   uint64
+	do    func()
+}
+
+const (
+	orderArrival = iota
+	orderPFC
+	orderStart
+	orderLook
+)
+
+type agenda struct {
+	h   []happening
+	seq uint64
+}
+
+func (a *agenda) Len() int { return len(a.h) }
+func (a *agenda) Less(i, j int) bool {
+	x, y := a.h[i], a.h[j]
+	return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.order, y.order), cmp.Compare(x.seq, y.seq)) < 0
+}
+func (a *agenda) Swap(i, j int) { a.h[i], a.h[j] = a.h[j], a.h[i] }
+func (a *agenda) Push(x any)    { a.h = append(a.h, x.(happening)) }
+func (a *agenda) Pop() any {
+	last := a.h[len(a.h)-1]
+	a.h = a.h[:len(a.h)-1]
+	return last
+}
+
+func (m *model) at(ns uint64, order int, do func()) {
+	m.agenda.seq++
+	heap.Push(&m.agenda, happening{ns, order, m.agenda.seq, do})
+}
+
+// simulate runs the packets through the layout.
+func simulate(l *layout, packets []packet) *model { return simulatePaused(l, packets, nil) }
+
+// simulatePaused runs them with these PAUSE and RESUME events, if there are any, instead of PFC's thresholds.
+func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
+	m := &model{
+		layout: l, config: l.configure(), packets: packets, out: make([]delivery, len(packets)), pauses: pauses,
+		used: make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())), last: make([]moment, len(l.nodes())),
+	}
+	for _, p := range m.config.Ports {
+		m.ports = append(m.ports, modelPort{Port: p})
+	}
+	m.heldAt = make([]uint64, len(pauses))
+	for i, e := range pauses {
+		m.at(e.EffectNs, orderPFC, func() { m.applyPFC(e) })
+		m.at(e.SentNs, orderLook, func() { m.heldAt[i] = m.ports[m.ports[e.Port].Peer].classes[e.Class].ingress })
+	}
+	for i, p := range packets {
+		q := queued{packet: i, size: uint64(p.size), atNs: p.atNs}
+		port := l.towards(p.from, p.to)
+		m.at(p.atNs, orderArrival, func() { m.arrive(port, p, q) })
+	}
+	for m.agenda.Len() > 0 {
+		h := heap.Pop(&m.agenda).(happening)
+		h.do()
+	}
+	return m
+}
+
+// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are ambiguous.
+func (m *model) acts(ns uint64, port uint32) {
+	node, _ := m.ends(port)
+	if m.isHost(node) {
+		return
+	}
+	l := &m.last[node]
+	if l.any && l.ns == ns && l.port != port {
+		m.ambiguous = true
+	}
+	*l = moment{ns, port, true}
+}
+
+func (m *model) arrive(port uint32, p packet, q queued) {
+	m.acts(q.atNs, port)
+	mp := &m.ports[port]
+	k := &mp.classes[p.class]
+	node := mp.Node
+	switch buffer := m.config.Nodes[node].BufferBytes; {
+	case mp.Classes[p.class].Slots == 0:
+		mp.DroppedClass++
+		m.out[q.packet] = delivery{lost: true}
+		return
+	case len(k.queue) == int(slotsFor(mp.Classes[p.class].Slots)):
+		mp.DroppedRing++
+		m.out[q.packet] = delivery{lost: true}
+		return
+	case buffer != 0 && m.used[node]+q.size > buffer:
+		mp.DroppedBuffer++
+		m.out[q.packet] = delivery{lost: true}
+		return
+	}
+	if n := len(k.queue); n > 0 && k.queue[n-1].atNs == q.atNs && k.queue[n-1].ingress != q.ingress {
+		m.ambiguous = true // first come, first served, but who comes first?
+	}
+	k.queue = append(k.queue, q)
+	mp.EnqueuedPackets++
+	mp.EnqueuedBytes += q.size
+	mp.queueBytes += q.size
+	mp.QueueMaxBytes = max(mp.QueueMaxBytes, mp.queueBytes)
+	mp.steps = append(mp.steps, step{ns: q.atNs, queueBytes: mp.queueBytes})
+	m.hold(node, p.class, q, int64(q.size), q.atNs)
+	m.startAt(port, max(q.atNs, mp.linkFreeNs))
+}
+
+// hold accounts for bytes that enter or leave a node, and pauses or resumes who sent them.
+func (m *model) hold(node uint32, class int, q queued, bytes int64, ns uint64) {
+	m.used[node] = uint64(int64(m.used[node]) + bytes)
+	m.usedMax[node] = max(m.usedMax[node], m.used[node])
+	if q.ingress == 0 || !m.ports[q.ingress].Classes[class].Lossless {
+		return
+	}
+	in := &m.ports[q.ingress]
+	k := &in.classes[class]
+	k.ingress = uint64(int64(k.ingress) + bytes)
+	k.ingressMax = max(k.ingressMax, k.ingress)
+	if m.pauses != nil {
+		return
+	}
+	xoff := in.PFC.XOFFBytes
+	if in.PFC.Alpha > 0 {
+		var free uint64
+		if b := m.config.Nodes[node].BufferBytes; b > m.used[node] {
+			free = b - m.used[node]
+		}
+		xoff = uint64(in.PFC.Alpha * float64(free))
+	}
+	if pause := !k.pausing; pause && k.ingress > xoff || !pause && (k.ingress == 0 || k.ingress+in.PFC.XONOffsetBytes <= xoff) {
+		k.pausing = pause
+		m.post(in, class, pause, ns)
+	}
+}
+
+// post sends a PAUSE or RESUME to the port at the other end of `in`.
+func (m *model) post(in *modelPort, class int, pause bool, ns uint64) {
+	if pause {
+		in.PauseSent++
+	} else {
+		in.ResumeSent++
+	}
+	up := &m.ports[in.Peer].classes[class]
+	e := PFCEvent{Port: in.Peer, Class: uint8(class), Pause: pause, SentNs: ns, EffectNs: max(ns+in.PFCDelayNs, up.lastPostNs)}
+	up.lastPostNs = e.EffectNs
+	m.pfc = append(m.pfc, e)
+	m.at(e.EffectNs, orderPFC, func() { m.applyPFC(e) })
+}
+
+func (m *model) applyPFC(e PFCEvent) {
+	mp := &m.ports[e.Port]
+	k := &mp.classes[e.Class]
+	k.paused = e.Pause
+	if e.Pause {
+		k.pausedAtNs = e.EffectNs
+		return
+	}
+	mp.PausedNs += e.EffectNs - k.pausedAtNs
+	k.pn = len(k.queue)
+	m.startAt(e.Port, e.EffectNs)
+}
+
+func (m *model) startAt(port uint32, ns uint64) {
+	m.at(ns, orderStart, func() { m.start(port, ns) })
+}
+
+// start sends the first packet of the highest class that may go, if the link is free.
+func (m *model) start(port uint32, ns uint64) {
+	mp := &m.ports[port]
+	if mp.linkFreeNs > ns {
+		return // it looks again when it is
+	}
+	for class := Classes - 1; class >= 0; class-- {
+		k := &mp.classes[class]
+		if len(k.queue) == 0 || k.paused {
+			continue
+		}
+		m.transmit(port, class, ns)
+		return
+	}
+}
+
+func (m *model) transmit(port uint32, class int, ns uint64) {
+	mp := &m.ports[port]
+	k := &mp.classes[class]
+	q := k.queue[0]
+	k.queue = k.queue[1:]
+	m.acts(ns+m.config.QuantumNs, port)
+	marked := mp.MarkedPackets
+	mp.SentPackets++
+	mp.SentBytes += q.size
+	mp.queueBytes -= q.size
+	if mp.NPECN && mp.Classes[class].Lossless && m.marks(k) {
+		mp.MarkedPackets++
+		m.out[q.packet].marked = true
+	}
+	mp.steps = append(mp.steps, step{ns, mp.queueBytes, q.size, mp.MarkedPackets > marked})
+	mp.linkFreeNs = ns + q.size*8*1_000_000_000/mp.RateBps
+	m.hold(mp.Node, class, q, -int64(q.size), ns)
+	m.startAt(port, mp.linkFreeNs)
+	m.deliver(port, class, q, mp.linkFreeNs+mp.DelayNs)
+}
+
+// marks is NP-ECN, Fig. 7 of the paper.
+func (m *model) marks(k *modelClass) bool {
+	if k.pn > 0 {
+		k.pn--
+		return false
+	}
+	return len(k.queue) > 0
+}
+
+// deliver takes the packet to the next port, or to its host.
+func (m *model) deliver(port uint32, class int, q queued, ns uint64) {
+	mp := &m.ports[port]
+	mp.DeliveredPackets++
+	_, peer := m.ends(port)
+	if m.isHost(peer) {
+		m.out[q.packet].atNs = ns
+		return
+	}
+	q.ingress, q.atNs = mp.Peer, ns
+	m.at(ns, orderArrival, func() {
+		p := m.packets[q.packet]
+		m.arrive(m.towards(peer, p.to), p, q)
+	})
+}

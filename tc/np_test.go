@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/vishvananda/netns"
+
+	"pcn/cnp"
+	"pcn/loader/ns/nstest"
+)
+
+// newNP attaches a notification point to a device of its own.
+func newNP(t *testing.T, o NPOptions) (*NP, *tap) {
+	t.Helper()
+	h := nstest.New(t)
+	dev := newTap(t, h, "tap0", 1)
+	n, err := LoadNP(o)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { n.Close() })
+	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
+	return n, dev
+}
+
+// arrive hands NP a packet with its ideal time of arrival.
+func (n *NP) arrive(t *testing.T, dev *tap, timeNs uint64, frame []byte) result {
+	t.Helper()
+	return n.run(t, dev.ns, "np_ingress", frame, skBuff{Ifindex: uint32(dev.ifindex), CB: carry(timeNs, false)})
+}
+
+func TestNPOptionsAreChecked(t *testing.T) {
+	for _, o := range []NPOptions{
+		{TNs: 0, CongestedShare: 0.95},
+		{TNs: 50000, CongestedShare: 1},
+		{TNs: 50000, CongestedShare: -0.1},
+		{TNs: 50000, CongestedShare: math.NaN()},
+	} {
+		_, err := LoadNP(o)
+		qt.Check(t, qt.ErrorMatches(err, "np: T .* want T > 0 and 0 <= share < 1"))
+	}
+}
+
+// What NP answers to a packet that a device received is a CNP as package cnp writes it, for packets of every size
+// and with every offload: checksummed, or not, as after GRO, or many segments in one.
+func TestNPAnswersReceivedPackets(t *testing.T) {
+	const everyPacketNs = 1
+	n, dev := newNP(t, NPOptions{TNs: everyPacketNs, CongestedShare: 0.95})
+	var want NPCounts
+	for i, c := range []struct {
+		payloadLen int
+		offload    vnetHeader
+	}{
+		{1, vnetHeader{}},
+		{6, vnetHeader{}}, // 60 bytes, the shortest of Ethernet
+		{20, vnetHeader{}},
+		{21, vnetHeader{}},
+		{536, vnetHeader{}},
+		{1460, vnetHeader{}},
+		{8960, vnetHeader{}},
+		{1, unchecked()},
+		{19, unchecked()},
+		{20, unchecked()}, // as long as a CNP
+		{59, unchecked()},
+		{60, unchecked()},
+		{61, unchecked()},
+		{1460, unchecked()},
+		{2 * 1460, segments(1460)},
+		{math.MaxUint16 - 40, segments(1460)},
+	} {
+		for _, tos := range []uint8{ect0, ce} {
+			t.Run(fmt.Sprintf("%d bytes, offload %d, ECN %d", c.payloadLen, c.offload.GSOType<<1|c.offload.Flags, tos), func(t *testing.T) {
+				f := someFlow()
+				f.src = netip.AddrPortFrom(f.src.Addr(), uint16(5000+i<<2+int(tos))) // a new flow
+				frame := f.tcp(t, tos, c.payloadLen)
+				dev.receive(t, c.offload, frame)
+				qt.Assert(t, qt.HasLen(dev.sent(t), 0), qt.Commentf("the first packet opens the window"))
+				dev.receive(t, c.offload, frame)
+				sent := dev.sent(t)
+				qt.Assert(t, qt.HasLen(sent, 1))
+				qt.Assert(t, qt.HasLen(sent[0], cnp.FrameLen))
+				got, err := cnp.Parse(sent[0])
+				qt.Assert(t, qt.IsNil(err))
+				// The rate depends on the time between the two.
+				qt.Assert(t, qt.DeepEquals(sent[0], encode(t, f.cnp(tos == ce, got.RecRateMbps))))
+				qt.Assert(t, qt.Equals(got.RecRateMbps > 0, tos == ce))
+			})
+			if tos == ce {
+				want.Decrease++
+			} else {
+				want.Increase++
+			}
+		}
+	}
+	got, err := n.Counts()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.Equals(got, want))
+}
+
+// Fig. 8, with arrivals to the ns. Fig. 8 itself is tested in tests/algo.
+func TestNPWindows(t *testing.T) {
+	const (
+		tNs     = 50_000
+		startNs = 1_000_000
+		len_    = 1000
+	)
+	type arrival struct {
+		afterNs uint64 // since the one before
+		ce      bool
+	}
+	repeat := func(n int, a arrival) (as []arrival) {
+		for range n {
+			as = append(as, a)
+		}
+		return as
+	}
+	concat := func(parts ...[]arrival) (as []arrival) {
+		for _, p := range parts {
+			as = append(as, p...)
+		}
+		return as
+	}
+	mbps := func(packets, ns uint64) uint32 { return uint32(math.Round(float64(packets*len_*8000) / float64(ns))) }
+	for _, c := range []struct {
+		name     string
+		arrivals []arrival
+		want     []cnp.CNP // Decrease and RecRateMbps
+	}{
+		{"one packet", []arrival{{0, true}}, nil},
+		{"window still open", []arrival{{0, true}, {tNs - 1, true}}, nil},
+		{"one packet in T, the first ever", []arrival{{0, true}, {tNs, true}}, []cnp.CNP{{Decrease: true, RecRateMbps: mbps(1, tNs)}}},
+		{"one packet in T: pSize / interArrivalTime", []arrival{{0, true}, {80_000, true}, {90_000, true}}, []cnp.CNP{
+			{Decrease: true, RecRateMbps: mbps(1, tNs)},
+			{Decrease: true, RecRateMbps: mbps(1, 80_000)},
+		}},
+		{"two packets in T", []arrival{{0, true}, {25_000, true}, {25_000, true}}, []cnp.CNP{{Decrease: true, RecRateMbps: mbps(2, tNs)}}},
+		{"fifty packets in T", repeat(51, arrival{1000, true}), []cnp.CNP{{Decrease: true, RecRateMbps: mbps(50, tNs)}}},
+		{"none marked", repeat(51, arrival{1000, false}), []cnp.CNP{{}}},
+		{"95% marked is not more than 95%", concat(
+			repeat(19, arrival{2500, true}), repeat(1, arrival{2500, false}), repeat(1, arrival{2500, true})), []cnp.CNP{{}}},
+		{"96% marked", concat(
+			repeat(24, arrival{2000, true}), repeat(1, arrival{2000, false}), repeat(1, arrival{2000, false})),
+			[]cnp.CNP{{Decrease: true, RecRateMbps: mbps(25, tNs)}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, dev := newNP(t, NPOptions{TNs: tNs, CongestedShare: 0.95, IdealTime: true})
+			f := someFlow()
+			now := uint64(startNs)
+			for _, a := range c.arrivals {
+				now += a.afterNs
+				tos := uint8(ect0)
+				if a.ce {
+					tos = ce
+				}
+				n.arrive(t, dev, now, f.tcp(t, tos, len_-54))
+			}
+			var want [][]byte
+			for _, w := range c.want {
+				want = append(want, encode(t, f.cnp(w.Decrease, w.RecRateMbps)))
+			}
+			qt.Assert(t, qt.DeepEquals(dev.sent(t), want))
+		})
+	}
+}
+
+// RecRate to its last bit: 400 packets within 1 ns are more than 2^32 Mbit/s.
+func TestNPLargestRate(t *testing.T) {
+	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95, IdealTime: true})
+	f := someFlow()
+	frame := f.tcp(t, ce, 1460)
+	for range 400 {
+		n.arrive(t, dev, 1000, frame)
+	}
+	n.arrive(t, dev, 1001, frame)
+	qt.Assert(t, qt.DeepEquals(dev.sent(t), [][]byte{encode(t, f.cnp(true, math.MaxUint32))}))
+}
+
+func TestNPRandomFlows(t *testing.T) {
+	const tNs = 50_000
+	n, dev := newNP(t, NPOptions{TNs: tNs, CongestedShare: 0.95, IdealTime: true})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		f := randomFlow(rnd)
+		congested := rnd.IntN(2) == 0
+		dscp, tos := uint8(rnd.IntN(64)), uint8(rnd.IntN(3))
+		if congested {
+			tos = ce
+		}
+		frame := f.tcp(t, dscp<<2|tos, 1+rnd.IntN(1460))
+		start, gap := 1+rnd.Uint64N(1<<62), tNs+rnd.Uint64N(1<<rnd.IntN(40))
+		mbps := func(ns uint64) uint32 {
+			if !congested {
+				return 0
+			}
+			return uint32(max(1, math.Round(float64(len(frame))*8000/float64(ns))))
+		}
+		n.arrive(t, dev, start, frame)
+		n.arrive(t, dev, start+gap, frame)
+		n.arrive(t, dev, start+gap+tNs, frame)
+		qt.Assert(t, qt.DeepEquals(dev.sent(t), [][]byte{
+			encode(t, f.cnp(congested, mbps(tNs))),
+			encode(t, f.cnp(congested, mbps(gap))),
+		}))
+	}
+}
+
+// The data packet goes on to the receiver as it came, with what programs before NP wrote.
+func TestNPPassesData(t *testing.T) {
+	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95, IdealTime: true})
+	frame := someFlow().tcp(t, ce, 1000)
+	for i, mark := range []uint32{0, 0, 7, 7} {
+		in := skBuff{Ifindex: uint32(dev.ifindex), CB: carry(uint64(i+1)*1000, false), Mark: mark, Priority: 5}
+		r := n.run(t, dev.ns, "np_ingress", frame, in)
+		passes(t, r, frame)
+		qt.Check(t, qt.Equals(r.skb.Mark, mark))
+		qt.Check(t, qt.Equals(r.skb.Priority, 5))
+		qt.Check(t, qt.Equals(r.skb.CB, in.CB))
+	}
+	qt.Assert(t, qt.HasLen(dev.sent(t), 3))
+}
+
+// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of the flow table.
+func TestNPIgnores(t *testing.T) {
+	f := someFlow()
+	data := f.tcp(t, ce, 100)
+	frames := map[string][]byte{
+		"pure ACK": f.tcp(t, ce, 0),
+		"pure ACK with options": f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) {
+			tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+		}),
+		"pure ACK padded by Ethernet": append(f.tcp(t, ce, 0), make([]byte, 6)...),
+		"SYN":                         f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) { tcp.SYN = true }),
+		"FIN":                         f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) { tcp.FIN = true }),
+		"UDP":                         f.udp(t, ce, 100),
+		"CNP":                         encode(t, f.cnp(true, 1)),
+		"TCP over IPv6":               f.tcpIPv6(t),
+		"ARP":                         f.arp(t),
+		"VLAN":                        vlan(data, 10),
+		"first fragment":              f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
+		"later fragment":              f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
+		"IPv4 with options": f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) {
+			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
+		}),
+	}
+	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0, IdealTime: true})
+	for name, frame := range frames {
+		t.Run(name, func(t *testing.T) {
+			for i := range 3 {
+				passes(t, n.arrive(t, dev, uint64(i+1)*1000, frame), frame)
+			}
+			qt.Assert(t, qt.HasLen(dev.sent(t), 0))
+			qt.Assert(t, qt.Equals(n.flows(t), 0))
+		})
+	}
+	for l := 14; l < len(data); l++ {
+		dev.receive(t, vnetHeader{}, data[:l])
+		dev.receive(t, vnetHeader{}, data[:l])
+		qt.Assert(t, qt.HasLen(dev.sent(t), 0), qt.Commentf("truncated to %d bytes", l))
+		qt.Assert(t, qt.Equals(n.flows(t), 0), qt.Commentf("truncated to %d bytes", l))
+	}
+	dev.receive(t, vnetHeader{}, data)
+	dev.receive(t, vnetHeader{}, data)
+	qt.Assert(t, qt.HasLen(dev.sent(t), 1), qt.Commentf("whole"))
+}
+
+// flows is how many flows NP keeps.
+func (n *NP) flows(t *testing.T) (flows int) {
+	t.Helper()
+	var (
+		k  npFlowKey
+		v  npPcnNp
+		it = n.coll.Maps[npMapNpFlows].Iterate()
+	)
+	for it.Next(&k, &v) {
+		flows++
+	}
+	qt.Assert(t, qt.IsNil(it.Err()))
+	return flows
+}
+
+// Packets of one flow do not count for another, not even of the opposite direction.
+func TestNPKeepsFlowsApart(t *testing.T) {
+	n, dev := newNP(t, NPOptions{TNs: 1000, CongestedShare: 0.95, IdealTime: true})
+	f := someFlow()
+	reverse := flow{srcMAC: f.dstMAC, dstMAC: f.srcMAC, src: f.dst, dst: f.src}
+	n.arrive(t, dev, 1000, f.tcp(t, ce, 100))
+	n.arrive(t, dev, 3000, reverse.tcp(t, ce, 100))
+	qt.Assert(t, qt.HasLen(dev.sent(t), 0))
+	qt.Assert(t, qt.Equals(n.flows(t), 2))
+}
+
+// A CNP that can't leave is counted, and the data passes all the same.
+func TestNPCountsFailure(t *testing.T) {
+	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95, IdealTime: true})
+	nl := nstest.Netlink(t, dev.ns)
+	l, err := nl.LinkByIndex(dev.ifindex)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(nl.LinkSetDown(l)))
+	frame := someFlow().tcp(t, ce, 100)
+	n.arrive(t, dev, 1000, frame)
+	passes(t, n.arrive(t, dev, 2000, frame), frame)
+	got, err := n.Counts()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.Equals(got, NPCounts{NoClone: 1}))
+}
+
+// On the kernel's clock arrivals are what the clock says, whatever packets carry.
+func TestNPKernelClock(t *testing.T) {
+	const hourNs = 3600e9
+	n, dev := newNP(t, NPOptions{TNs: hourNs, CongestedShare: 0.95})
+	frame := someFlow().tcp(t, ce, 100)
+	n.arrive(t, dev, 1, frame)
+	n.arrive(t, dev, 1+2*hourNs, frame)
+	qt.Assert(t, qt.HasLen(dev.sent(t), 0))
+}
+
+// A device's other packets leave as they are.
+func TestNPEgressPasses(t *testing.T) {
+	n, _ := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95})
+	frame := someFlow().tcp(t, ce, 100)
+	for _, mark := range []uint32{0, 0x504e0001} {
+		r := n.run(t, netns.None(), "np_egress", frame, skBuff{Mark: mark})
+		passes(t, r, frame)
+		qt.Check(t, qt.Equals(r.skb.Mark, mark))
+	}
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"github.com/gopacket/gopacket/layers"
+
+	"pcn/loader/ns/nstest"
+)
+
+const (
+	dataDSCP    = 26 // class 3
+	controlDSCP = 48 // class 6
+)
+
+func newStamp(t *testing.T) *Stamp {
+	t.Helper()
+	nstest.RequireRoot(t)
+	s, err := LoadStamp(dataDSCP, controlDSCP)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestStampOptionsAreChecked(t *testing.T) {
+	for _, dscps := range [][2]uint8{{64, 48}, {26, 64}} {
+		_, err := LoadStamp(dscps[0], dscps[1])
+		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
+	}
+}
+
+// stamped is the frame with this DSCP and a right checksum.
+func stamped(frame []byte, dscp uint8) []byte {
+	frame = bytes.Clone(frame)
+	frame[offIP+1] = dscp<<2 | frame[offIP+1]&3
+	fixChecksum(frame)
+	return frame
+}
+
+func TestStampClasses(t *testing.T) {
+	s := newStamp(t)
+	f := someFlow()
+	flags := func(set func(*layers.TCP)) func(*layers.IPv4, *layers.TCP) {
+		return func(_ *layers.IPv4, tcp *layers.TCP) { set(tcp) }
+	}
+	timestamps := flags(func(tcp *layers.TCP) {
+		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+	})
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		dscp  uint8
+	}{
+		{"TCP data", f.tcp(t, ect0, 1000), dataDSCP},
+		{"TCP data, one byte", f.tcp(t, ect0, 1), dataDSCP},
+		{"TCP data with options", f.tcp(t, ect0, 1, timestamps), dataDSCP},
+		{"last data", f.tcp(t, ect0, 10, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
+		{"pure ACK", f.tcp(t, 0, 0), controlDSCP},
+		{"pure ACK with options", f.tcp(t, 0, 0, timestamps), controlDSCP},
+		{"pure ACK, padded", append(f.tcp(t, 0, 0), make([]byte, 6)...), controlDSCP},
+		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })), controlDSCP},
+		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), controlDSCP},
+		{"RST", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.RST = true })), controlDSCP},
+		{"UDP", f.udp(t, 0, 1000), dataDSCP},
+		{"UDP without data", f.udp(t, 0, 0), dataDSCP},
+		{"CNP", encode(t, f.cnp(true, 1000)), controlDSCP},
+		{"ICMP", f.icmp(t, 1), controlDSCP},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := s.run(t, here, "stamp", c.frame, skBuff{})
+			passes(t, r, stamped(c.frame, c.dscp))
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(c.dscp>>3)))
+		})
+	}
+}
+
+// What is not plain IPv4 has no DSCP, but a class.
+func TestStampOthers(t *testing.T) {
+	s := newStamp(t)
+	f := someFlow()
+	for name, frame := range map[string][]byte{
+		"ARP":            f.arp(t),
+		"TCP over IPv6":  f.tcpIPv6(t),
+		"VLAN":           vlan(f.tcp(t, 0, 100), 10),
+		"first fragment": f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
+		"later fragment": f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
+		"empty":          make([]byte, 14),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := s.run(t, here, "stamp", frame, skBuff{Priority: 1})
+			passes(t, r, frame)
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(controlDSCP>>3)))
+		})
+	}
+}
+
+// Whatever TOS a packet has, its ECN bits stay and its checksum is right after: as another TOS changes the sum, for
+// packets whose sums lie anywhere.
+func TestStampKeepsECNAndChecksum(t *testing.T) {
+	s := newStamp(t)
+	for tos := range 256 {
+		for _, size := range []int{0, 1, tos * 5, 1460} {
+			frame := someFlow().tcp(t, uint8(tos), size, func(ip *layers.IPv4, _ *layers.TCP) {
+				ip.Id, ip.TTL = uint16(tos*257+size*31), uint8(1+tos%255)
+			})
+			dscp := uint8(dataDSCP)
+			if size == 0 {
+				dscp = controlDSCP
+			}
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			qt.Assert(t, qt.DeepEquals(r.frame, stamped(frame, dscp)), qt.Commentf("TOS %#x, %d bytes of data", tos, size))
+		}
+	}
+}
+
+// A packet that has its class is not written to, not even its checksum, be it wrong.
+func TestStampLeavesStamped(t *testing.T) {
+	s := newStamp(t)
+	for ecn := range uint8(4) {
+		t.Run(fmt.Sprintf("ECN %d", ecn), func(t *testing.T) {
+			frame := someFlow().tcp(t, dataDSCP<<2|ecn, 100)
+			frame[offIP+10] ^= 0xff
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			passes(t, r, frame)
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(dataDSCP>>3)))
+		})
+	}
+}
