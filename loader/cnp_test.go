@@ -16,11 +16,7 @@ import (
 
 // A control without flow table has nothing that CNPs could change.
 func TestReactionPointNeedsFlowTable(t *testing.T) {
-	nstest.RequireRoot(t)
-	control, err := loader.RegisterLine(1e9, 0)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { control.Close() })
-	_, err = tc.LoadRP(control)
+	_, err := tc.LoadRP(registered(t, line(1e9)))
 	qt.Assert(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no flow table"))
 }
 
@@ -34,7 +30,7 @@ func TestCNPsControlRate(t *testing.T) {
 	)
 	for _, maxSegs := range []int{1, 64} {
 		t.Run(fmt.Sprintf("up to %d segments in a packet", maxSegs), func(t *testing.T) {
-			control := register(t, options(lineRateBps))
+			control := registered(t, pcn(options(lineRateBps)))
 			p := newPath(t)
 			bottleneck(t, p.client, bottleneckBps)
 			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, maxSegs)))

@@ -4,7 +4,7 @@ package loader_test
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 	"net/netip"
 	"os"
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 
 	"pcn/loader"
 	"pcn/loader/ns/nstest"
@@ -19,37 +20,49 @@ import (
 
 var pcnOptions = loader.PCNOptions{LineRateBps: 40e9, WMin: 1.0 / 128, WMax: 0.5}
 
-func TestMain(m *testing.M) {
-	const list = "/proc/sys/net/ipv4/tcp_available_congestion_control"
-	before, _ := os.ReadFile(list)
-	code := m.Run()
-	if after, _ := os.ReadFile(list); string(after) != string(before) {
-		fmt.Fprintf(os.Stderr, "tests left congestion controls behind: %safter %s", before, after)
-		code = 1
-	}
-	os.Exit(code)
+// pcn registers congestion control pcn.
+func pcn(o loader.PCNOptions) func() (*loader.Control, error) {
+	return func() (*loader.Control, error) { return loader.RegisterPCN(o) }
+}
+
+// line registers congestion control pcn_line.
+func line(rateBps uint64) func() (*loader.Control, error) {
+	return func() (*loader.Control, error) { return loader.RegisterLine(rateBps, 0) }
+}
+
+// registered registers a congestion control until the test ends, and checks that its name is free then. A machine has
+// a name once, in all of its namespaces: the test waits while another process has it.
+func registered(t *testing.T, register func() (*loader.Control, error)) *loader.Control {
+	t.Helper()
+	nstest.RequireRoot(t)
+	var (
+		c   *loader.Control
+		err error
+	)
+	nstest.Eventually(t, "no other process has registered the control", func() bool {
+		c, err = register()
+		return !errors.Is(err, unix.EEXIST)
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() {
+		c.Close()
+		nstest.Eventually(t, "the control is gone", func() bool { return !available(t, c.Name()) })
+	})
+	return c
 }
 
 func TestRegister(t *testing.T) {
-	nstest.RequireRoot(t)
-	for _, c := range []struct {
-		name     string
-		register func() (*loader.Control, error)
-	}{
-		{"pcn", func() (*loader.Control, error) { return loader.RegisterPCN(pcnOptions) }},
-		{"pcn_line", func() (*loader.Control, error) { return loader.RegisterLine(40e9, 0) }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			control, err := c.register()
-			qt.Assert(t, qt.IsNil(err))
-			qt.Assert(t, qt.Equals(control.Name(), c.name))
-			qt.Assert(t, qt.IsTrue(available(t, c.name)))
+	for name, register := range map[string]func() (*loader.Control, error){"pcn": pcn(pcnOptions), "pcn_line": line(40e9)} {
+		t.Run(name, func(t *testing.T) {
+			control := registered(t, register)
+			qt.Assert(t, qt.Equals(control.Name(), name))
+			qt.Assert(t, qt.IsTrue(available(t, name)))
 
-			_, err = c.register()
+			_, err := register()
 			qt.Assert(t, qt.ErrorMatches(err, "register congestion control .*is the name taken.*"))
+			qt.Assert(t, qt.IsTrue(available(t, name)), qt.Commentf("the other one took the name along"))
 
 			qt.Assert(t, qt.IsNil(control.Close()))
-			qt.Assert(t, qt.IsFalse(available(t, c.name)))
 		})
 	}
 }
@@ -78,6 +91,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		_, err := loader.RegisterPCN(o)
 		qt.Check(t, qt.ErrorMatches(err, c.want))
 	}
+	_, err := loader.RegisterLine(0, 0)
+	qt.Check(t, qt.ErrorMatches(err, "pcn_line: line rate 0 bit/s: want 1 bit/s to 800 Gbit/s"))
 }
 
 func TestFlowKeyRoundTrip(t *testing.T) {

@@ -12,6 +12,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -185,22 +189,13 @@ func tcpInfo(t *testing.T, c *net.TCPConn) *unix.TCPInfo {
 	return info
 }
 
-func register(t *testing.T, o loader.PCNOptions) *loader.Control {
-	t.Helper()
-	nstest.RequireRoot(t)
-	c, err := loader.RegisterPCN(o)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { c.Close() })
-	return c
-}
-
 func options(lineRateBps uint64) loader.PCNOptions {
 	return loader.PCNOptions{LineRateBps: lineRateBps, WMin: 1.0 / 128, WMax: 0.5}
 }
 
 func TestTransfer(t *testing.T) {
 	const bytes = 10 << 20
-	control := register(t, options(10e9))
+	control := registered(t, pcn(options(10e9)))
 	p := newPath(t)
 	c := p.connect(t, control)
 
@@ -223,8 +218,9 @@ func TestTransfer(t *testing.T) {
 	}
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(f.Losses, 0))
-	qt.Check(t, qt.Equals(f.SendRateBps, 10e9))
+	losses := p.recoveries(t) // on a busy machine the timer may expire before an ACK comes
+	qt.Check(t, qt.Equals(f.Losses, losses))
+	qt.Check(t, qt.Equals(f.SendRateBps, 10e9>>losses))
 	qt.Check(t, qt.IsTrue(f.SRTT > 0 && f.SRTT < time.Second), qt.Commentf("%v", f.SRTT))
 
 	c.client.Close()
@@ -240,7 +236,7 @@ func TestTransfer(t *testing.T) {
 // A socket that loses its local port before its control is told, as all do whose port the kernel chose, and one
 // that is disconnected leave the table like others.
 func TestFlowsLeave(t *testing.T) {
-	control := register(t, options(1e9))
+	control := registered(t, pcn(options(1e9)))
 	p := newPath(t)
 	for name, end := range map[string]func(connection) error{
 		"closed by the client": func(c connection) error { return errors.Join(c.client.Close(), c.server.Close()) },
@@ -282,7 +278,7 @@ func disconnect(c *net.TCPConn) error {
 
 // IPv6 flows, and IPv4 flows of IPv6 sockets, have their own addresses.
 func TestFlowAddresses(t *testing.T) {
-	control := register(t, options(1e9))
+	control := registered(t, pcn(options(1e9)))
 	p := newPath(t)
 	p.client.AddAddr(t, netip.MustParsePrefix("fd00::1/64"))
 	p.server.AddAddr(t, netip.MustParsePrefix("fd00::2/64"))
@@ -345,7 +341,7 @@ const (
 )
 
 func TestRateIsKept(t *testing.T) {
-	control := register(t, options(1e9))
+	control := registered(t, pcn(options(1e9)))
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
@@ -364,11 +360,8 @@ func TestRateIsKept(t *testing.T) {
 }
 
 func TestLineKeepsRate(t *testing.T) {
-	nstest.RequireRoot(t)
 	const rateBps = 100e6
-	control, err := loader.RegisterLine(rateBps, 0)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { control.Close() })
+	control := registered(t, line(rateBps))
 	p := newPath(t)
 	r := p.connect(t, control).start(t)
 	p.checkRate(t, r, rateBps)
@@ -378,7 +371,7 @@ func TestLineKeepsRate(t *testing.T) {
 func TestRateIsDilated(t *testing.T) {
 	o := options(40e9)
 	o.DilationShift = 10
-	control := register(t, o)
+	control := registered(t, pcn(o))
 	p := newPath(t)
 	r := p.connect(t, control).start(t)
 	p.checkRate(t, r, 40e9/(1<<10))
@@ -386,15 +379,9 @@ func TestRateIsDilated(t *testing.T) {
 
 // SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on the way.
 func TestMaxPacingRate(t *testing.T) {
-	nstest.RequireRoot(t)
-	for name, register := range map[string]func() (*loader.Control, error){
-		"pcn":      func() (*loader.Control, error) { return loader.RegisterPCN(options(1e9)) },
-		"pcn_line": func() (*loader.Control, error) { return loader.RegisterLine(1e9, 0) },
-	} {
+	for name, register := range map[string]func() (*loader.Control, error){"pcn": pcn(options(1e9)), "pcn_line": line(1e9)} {
 		t.Run(name, func(t *testing.T) {
-			control, err := register()
-			qt.Assert(t, qt.IsNil(err))
-			t.Cleanup(func() { control.Close() })
+			control := registered(t, register)
 			p := newPath(t)
 			c := p.connect(t, control)
 			r := c.start(t)
@@ -412,33 +399,59 @@ func TestMaxPacingRate(t *testing.T) {
 	}
 }
 
-// Each recovery halves the rate, once.
+// Each recovery, and each timeout, halves the rate, once.
 func TestLossHalvesRate(t *testing.T) {
-	const lineRateBps, losses = 1e9, 3
-	control := register(t, options(lineRateBps))
+	const lineRateBps, drops = 10e9, 3
+	control := registered(t, pcn(options(lineRateBps)))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	c := p.connect(t, control)
 	r := c.start(t)
 	d.DropEvery(t, 5000) // more than are on the way at once
-	for d.Dropped(t) < losses {
+	for d.Dropped(t) < drops {
 		r.receive(t, 64<<10)
 	}
 	d.DropEvery(t, 0)
 	r.receive(t, 1<<20)
+	losses := p.recoveries(t)
+	qt.Assert(t, qt.IsTrue(losses >= drops), qt.Commentf("%d recoveries", losses))
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(f.Losses, losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps>>losses))
 	qt.Check(t, qt.Equals(f.W, 1.0/128))
-	qt.Check(t, qt.IsTrue(f.Retransmissions >= losses), qt.Commentf("%d retransmissions", f.Retransmissions))
+	qt.Check(t, qt.IsTrue(f.Retransmissions >= drops), qt.Commentf("%d retransmissions", f.Retransmissions))
+}
+
+// recoveries is how often a connection of the client went into recovery or timed out.
+func (p path) recoveries(t *testing.T) (n uint64) {
+	t.Helper()
+	var netstat []byte
+	nstest.Do(t, p.client.NS, func() (err error) {
+		netstat, err = os.ReadFile("/proc/thread-self/net/netstat")
+		return err
+	})
+	lines := strings.Split(string(netstat), "\n") // of names, of values
+	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
+	found := 0
+	for i, name := range names {
+		if !slices.Contains([]string{"TCPRenoRecovery", "TCPSackRecovery", "TCPTimeouts"}, name) {
+			continue
+		}
+		v, err := strconv.ParseUint(values[i], 10, 64)
+		qt.Assert(t, qt.IsNil(err))
+		n += v
+		found++
+	}
+	qt.Assert(t, qt.Equals(found, 3))
+	return n
 }
 
 // One packet in a hundred is lost: the transfer goes on, at the floor of the rate.
 func TestTransferSurvivesLoss(t *testing.T) {
 	o := options(200e6)
 	o.MinRateBps = 50e6
-	control := register(t, o)
+	control := registered(t, pcn(o))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	d.DropEvery(t, 100)
@@ -453,7 +466,7 @@ func TestTransferSurvivesLoss(t *testing.T) {
 
 // After a blackout, of which the retransmission timer tells, the flow goes on with an open window.
 func TestTransferSurvivesBlackout(t *testing.T) {
-	control := register(t, options(200e6))
+	control := registered(t, pcn(options(200e6)))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	c := p.connect(t, control)
@@ -481,7 +494,7 @@ func blackout(t *testing.T, d *nstest.Dropper, c connection, r *receiver) {
 func TestTableFull(t *testing.T) {
 	o := options(50e6)
 	o.MaxFlows = 1
-	control := register(t, o)
+	control := registered(t, pcn(o))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	p.connect(t, control) // one end takes the entry
@@ -505,12 +518,10 @@ func checkRefused(t *testing.T, control *loader.Control, want uint64) {
 
 // Sockets keep a control that was unregistered.
 func TestTransferSurvivesUnregistering(t *testing.T) {
-	nstest.RequireRoot(t)
-	control, err := loader.RegisterPCN(options(1e9))
-	qt.Assert(t, qt.IsNil(err))
+	control := registered(t, pcn(options(1e9)))
 	r := newPath(t).connect(t, control).start(t)
 	r.receive(t, 1<<20)
 	qt.Assert(t, qt.IsNil(control.Close()))
-	qt.Assert(t, qt.IsFalse(available(t, "pcn")))
+	nstest.Eventually(t, "the name is free", func() bool { return !available(t, "pcn") })
 	r.receive(t, 10<<20)
 }

@@ -25,6 +25,8 @@ type collector struct {
 	latest  []tc.Arrival // of each flow, at the end
 	senders []sender
 	lost    map[string]uint64 // packets, by place, before the flows are closed
+
+	pfcOverflow uint64 // PFC events that a port lost
 }
 
 // sender is what a stream's sender knew at the end.
@@ -159,6 +161,7 @@ func (c *collector) run(scheme string) (*result.Run, error) {
 		}
 		late.Add(s.Lateness)
 		r.Manifest.CausalityViolations += s.Causality
+		c.pfcOverflow += s.PFCOverflow
 		r.Ports = append(r.Ports, c.portRow(id, &s))
 		r.Series = append(r.Series, c.portSeries(id)...)
 	}

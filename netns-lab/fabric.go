@@ -31,6 +31,7 @@ type netNode struct {
 // fabric is a plan made real: namespaces, links, qdiscs and programs.
 type fabric struct {
 	plan    *plan
+	scheme  string
 	clock   clock
 	reg     *registry
 	nodes   []netNode
@@ -43,23 +44,39 @@ type fabric struct {
 	arrive  *tc.Arrive
 	np      *tc.NP
 	rp      *tc.RP
+	backlog []byte // net.core.netdev_max_backlog as it was; nil: not changed
 }
 
 // newFabric builds it all, or nothing.
 func newFabric(p *plan, scheme string) (*fabric, error) {
-	f := &fabric{plan: p, clock: clock{p.exp.Dilation}, ifindex: make([]int, len(p.ports))}
-	for _, step := range []func(string) error{f.load, f.makeNodes, f.makeLinks, f.configureHosts, f.attach} {
-		if err := step(scheme); err != nil {
-			return nil, errors.Join(err, f.close())
-		}
+	f := describeFabric(p, scheme)
+	if err := f.build(f.makeNodes, f.load, f.makeLinks, f.configureHosts, f.attach); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
+// describeFabric is a fabric of which nothing is built yet.
+func describeFabric(p *plan, scheme string) *fabric {
+	return &fabric{
+		plan: p, scheme: scheme, clock: clock{p.exp.Dilation}, ifindex: make([]int, len(p.ports)),
+		options: p.qdiscOptions(scheme == "pcn"),
+	}
+}
+
+// build takes the steps, and removes what they made if one fails.
+func (f *fabric) build(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return errors.Join(err, f.close())
+		}
+	}
+	return nil
+}
+
 // load puts the programs into the kernel.
-func (f *fabric) load(scheme string) (err error) {
+func (f *fabric) load() (err error) {
 	e, shift := f.plan.exp, uint32(f.plan.exp.Dilation)
-	f.options = f.plan.qdiscOptions(scheme == "pcn")
 	if f.qdisc, err = npecn.Load(f.options); err != nil {
 		return err
 	}
@@ -77,7 +94,7 @@ func (f *fabric) load(scheme string) (err error) {
 	}); err != nil {
 		return err
 	}
-	if scheme == "pfc" {
+	if f.scheme == "pfc" {
 		f.control, err = loader.RegisterLine(uint64(e.Topology.Rate), shift)
 		return err
 	}
@@ -96,7 +113,7 @@ func (f *fabric) load(scheme string) (err error) {
 }
 
 // makeNodes makes a namespace a node, named as the node.
-func (f *fabric) makeNodes(string) (err error) {
+func (f *fabric) makeNodes() (err error) {
 	if f.reg, err = openRegistry(); err != nil {
 		return err
 	}
@@ -139,7 +156,7 @@ func newNamespace(name string) (netns.NsHandle, error) {
 }
 
 // makeLinks makes a veth a link, its ends in its nodes' namespaces.
-func (f *fabric) makeLinks(string) error {
+func (f *fabric) makeLinks() error {
 	for id := 1; id < len(f.plan.ports); id += 2 {
 		a, b := uint32(id), uint32(id+1)
 		if err := f.makeLink(a, b); err != nil {
@@ -216,15 +233,39 @@ func sysctls(control string) [][2]string {
 }
 
 // configureHosts gives hosts their address, route and settings.
-func (f *fabric) configureHosts(string) error {
-	// its drops are silent: large enough for all packets there can be, and counted
-	if err := os.WriteFile("/proc/sys/net/core/netdev_max_backlog", []byte("1000000"), 0); err != nil {
+func (f *fabric) configureHosts() error {
+	if err := f.raiseBacklog(); err != nil {
 		return fmt.Errorf("set net.core.netdev_max_backlog: %w", err)
 	}
 	for i := range f.plan.hosts {
 		if err := f.configureHost(i); err != nil {
 			return fmt.Errorf("configure host %s: %w", f.plan.nodes[i].name, err)
 		}
+	}
+	return nil
+}
+
+const backlogFile = "/proc/sys/net/core/netdev_max_backlog"
+
+// raiseBacklog lets the backlog take all packets there can be: its drops are silent. It is the whole machine's.
+func (f *fabric) raiseBacklog() error {
+	was, err := os.ReadFile(backlogFile)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(backlogFile, []byte("1000000"), 0); err != nil {
+		return err
+	}
+	f.backlog = was
+	return nil
+}
+
+func (f *fabric) restoreBacklog() error {
+	if f.backlog == nil {
+		return nil
+	}
+	if err := os.WriteFile(backlogFile, f.backlog, 0); err != nil {
+		return fmt.Errorf("restore net.core.netdev_max_backlog: %w", err)
 	}
 	return nil
 }
@@ -267,7 +308,7 @@ func (f *fabric) configureHost(i int) error {
 }
 
 // attach puts the programs and the qdisc on every port, and the routes into the switches.
-func (f *fabric) attach(string) error {
+func (f *fabric) attach() error {
 	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {
 		attach := f.attachSwitch
 		if f.plan.nodes[f.plan.ports[id].node].isHost {
@@ -320,7 +361,7 @@ func (f *fabric) attachHost(id uint32) error {
 	return f.stamp.Attach(h, ifindex)
 }
 
-// close removes everything.
+// close removes everything, and gives the machine back last.
 func (f *fabric) close() error {
 	var errs []error
 	for _, n := range f.nodes {
@@ -328,10 +369,14 @@ func (f *fabric) close() error {
 		errs = append(errs, n.ns.Close())
 	}
 	if f.reg != nil {
-		errs = append(errs, f.reg.close())
+		errs = append(errs, f.reg.clean())
 	}
 	for _, c := range f.closers() {
 		errs = append(errs, c.Close())
+	}
+	errs = append(errs, f.restoreBacklog())
+	if f.reg != nil {
+		errs = append(errs, f.reg.unlock())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("remove the lab: %w", err)

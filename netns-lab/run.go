@@ -50,15 +50,15 @@ func Run(ctx context.Context, e *experiment.Experiment, scheme string, progress 
 
 // measure sends the traffic and collects what happens.
 func (f *fabric) measure(ctx context.Context, scheme string, progress Progress) (*result.Run, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	t, err := newTraffic(ctx, f)
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	t, err := newTraffic(sending, f)
 	if err != nil {
 		return nil, err
 	}
 	closed := false
 	defer func() {
-		cancel()
+		stop()
 		if !closed {
 			_ = t.close() // the error that led here says more
 		}
@@ -80,7 +80,7 @@ func (f *fabric) measure(ctx context.Context, scheme string, progress Progress) 
 	if err != nil {
 		return nil, err
 	}
-	t.start(ctx, t0Ns)
+	t.start(sending, t0Ns)
 	if err := f.follow(ctx, c, progress); err != nil {
 		return nil, err
 	}
@@ -92,11 +92,11 @@ func (f *fabric) measure(ctx context.Context, scheme string, progress Progress) 
 		return nil, err
 	}
 	closed = true
-	cancel()
+	stop()
 	if err := t.close(); err != nil {
 		return nil, err
 	}
-	if err := f.quiesce(); err != nil {
+	if err := f.quiesce(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.drain(); err != nil {
@@ -149,7 +149,7 @@ func (f *fabric) follow(ctx context.Context, c *collector, progress Progress) er
 }
 
 // quiesce waits until no packet is left in any port.
-func (f *fabric) quiesce() error {
+func (f *fabric) quiesce(ctx context.Context) error {
 	for end := f.clock.nowNs() + quiesceNs; ; {
 		held, err := f.held()
 		if err != nil || held == 0 {
@@ -158,7 +158,7 @@ func (f *fabric) quiesce() error {
 		if f.clock.nowNs() > end {
 			return nil // the conservation check tells which port holds what
 		}
-		if err := f.clock.sleepUntil(context.Background(), f.clock.nowNs()+100_000); err != nil {
+		if err := f.clock.sleepUntil(ctx, f.clock.nowNs()+100_000); err != nil {
 			return err
 		}
 	}
@@ -196,6 +196,9 @@ func (f *fabric) judge(c *collector, run *result.Run) {
 		if n := p.DroppedPackets(); n > 0 {
 			reasons = append(reasons, fmt.Sprintf("port %s dropped %d packets", p.Name, n))
 		}
+	}
+	if c.pfcOverflow > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d PAUSE or RESUME events found a port's event ring full", c.pfcOverflow))
 	}
 	for _, flow := range run.Flows {
 		if flow.Proto == result.TCP && !flow.ECN {

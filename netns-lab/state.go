@@ -44,8 +44,7 @@ func openRegistry() (*registry, error) {
 	}
 	r := &registry{lock: lock, list: filepath.Join(stateDir, "lab.namespaces")}
 	if err := r.clean(); err != nil {
-		r.close()
-		return nil, fmt.Errorf("remove what an earlier lab left: %w", err)
+		return nil, errors.Join(fmt.Errorf("remove what an earlier lab left: %w", err), r.unlock())
 	}
 	return r, nil
 }
@@ -77,7 +76,7 @@ func (r *registry) clean() error {
 		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err != nil {
 			continue // not made yet, or gone
 		}
-		if err := netns.DeleteNamed(name); err != nil {
+		if err := deleteNamespace(name); err != nil {
 			errs = append(errs, fmt.Errorf("delete network namespace %s: %w", name, err))
 		}
 	}
@@ -87,7 +86,14 @@ func (r *registry) clean() error {
 	return os.Remove(r.list)
 }
 
-// close removes the namespaces and gives the machine back.
-func (r *registry) close() error {
-	return errors.Join(r.clean(), r.lock.Close())
+// deleteNamespace removes a named namespace, also one that a lab was killed in the middle of making.
+func deleteNamespace(name string) error {
+	err := netns.DeleteNamed(name)
+	if errors.Is(err, unix.EINVAL) { // a file on which nothing is mounted yet
+		return os.Remove(filepath.Join(netnsDir, name))
+	}
+	return err
 }
+
+// unlock gives the machine back.
+func (r *registry) unlock() error { return r.lock.Close() }

@@ -72,10 +72,10 @@ func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
 	t := &traffic{f: f, errs: make(chan error, 2*len(f.plan.exp.Flows)+1)}
 	for i, flow := range f.plan.exp.Flows {
 		s := &stream{Flow: flow, id: uint32(i)}
+		t.streams = append(t.streams, s) // before it is whole: close takes what there is
 		if err := t.connect(ctx, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("flow %s: %w", flow.Name, err), t.close())
 		}
-		t.streams = append(t.streams, s)
 	}
 	for _, b := range f.plan.exp.Bursts {
 		if err := t.openBurst(b); err != nil {
@@ -231,10 +231,10 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 				Protocol: unix.IPPROTO_UDP,
 			}
 			s.startNs = uint64(b.At)
+			t.shots = append(t.shots, s)
 			if err := t.openShot(s, t.f.nodes[i]); err != nil {
 				return fmt.Errorf("flow %s: %w", s.name, err)
 			}
-			t.shots = append(t.shots, s)
 		}
 	}
 	return nil
@@ -420,12 +420,18 @@ func (t *traffic) close() error {
 		}
 	}
 	for _, s := range t.streams {
-		errs = append(errs, s.send.SetLinger(0))
-		shut(s.send)
-		shut(s.receive)
+		if s.send != nil {
+			errs = append(errs, s.send.SetLinger(0))
+			shut(s.send)
+		}
+		if s.receive != nil {
+			shut(s.receive)
+		}
 	}
 	for _, s := range t.shots {
-		shut(s.conn)
+		if s.conn != nil {
+			shut(s.conn)
+		}
 	}
 	t.wg.Wait()
 	close(t.errs)

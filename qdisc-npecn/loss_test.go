@@ -160,11 +160,8 @@ func TestClose(t *testing.T) {
 // childEnv makes the test binary the child of TestLoaderKilled.
 const childEnv = "PCN_TEST_LOADER_CHILD"
 
-// TestLoaderChild is the process that is killed: it says which namespaces and devices it made, and waits.
-func TestLoaderChild(t *testing.T) {
-	if os.Getenv(childEnv) == "" {
-		t.Skip("it is a part of TestLoaderKilled")
-	}
+// loaderChild is the process that is killed: it says which namespaces and devices it made, and waits.
+func loaderChild(t *testing.T) {
 	n := congested(t)
 	n.fill()
 	for id := uint32(1); id < n.portsMax(); id++ {
@@ -184,6 +181,10 @@ type orphan struct {
 // TestLoaderKilled kills the process that loaded the qdisc. While the namespaces live on, the qdisc does its work
 // without it; when they go, everything goes.
 func TestLoaderKilled(t *testing.T) {
+	if os.Getenv(childEnv) != "" {
+		loaderChild(t)
+		return
+	}
 	for _, keep := range []bool{true, false} {
 		t.Run(fmt.Sprintf("namespaces kept %v", keep), func(t *testing.T) {
 			orphans := killLoader(t)
@@ -208,7 +209,7 @@ func TestLoaderKilled(t *testing.T) {
 // killLoader starts the child and kills it when packets are under way. Handles keep its namespaces.
 func killLoader(t *testing.T) []orphan {
 	t.Helper()
-	child := exec.Command("/proc/self/exe", "-test.run=^TestLoaderChild$")
+	child := exec.Command("/proc/self/exe", "-test.run=^TestLoaderKilled$")
 	child.Env = append(os.Environ(), childEnv+"=1")
 	child.Stderr = os.Stderr
 	_, err := child.StdinPipe() // never ends

@@ -369,11 +369,6 @@ const marker = "marker"
 
 // sendPages sends a datagram whose payload is in pages, not copied, and a marker.
 func sendPages(to netip.Addr, payload []byte) error {
-	var here unix.CPUSet
-	here.Set(0) // the marker must not overtake
-	if err := unix.SchedSetaffinity(0, &here); err != nil {
-		return fmt.Errorf("stay on one CPU: %w", err)
-	}
 	file, err := unix.MemfdCreate("payload", unix.MFD_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("make file: %w", err)

@@ -24,7 +24,7 @@ var machineFlags = []string{
 var deterministicFlags = []string{
 	"-accel", "tcg",
 	// rr=record makes QEMU's two threads take turns. Without it, the main loop may move the clock on while the last
-	// instructions of a vCPU that halts are not yet counted: two in three runs of 150,000 sleeps differed.
+	// instructions of a vCPU that halts are not yet counted: of 30 runs of 150,000 sleeps, 25 differed.
 	"-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null",
 	"-rtc", "base=2026-01-01T00:00:00,clock=vm",
 	// rdrand, rdseed: entropy of the host. erms: TCG emulates rep movsb byte by byte, TCP over veth takes 1.7 times as long.
@@ -41,7 +41,7 @@ var kernelParameters = []string{
 	"oops=panic", "panic=-1", // and -no-reboot: a broken guest ends at once
 	"random.trust_cpu=off", // no entropy of the host
 	// DAMON and khugepaged look at the accessed bits of page tables. Those depend on what QEMU's TLB held, and QEMU sizes its
-	// TLB by the host's clock: one run in forty differed.
+	// TLB by the host's clock: one run in fifty differed.
 	"damon_stat.enabled=0", "transparent_hugepage=never",
 	// Checks and accounting that a machine with one program has no use for: a tenth of all instructions.
 	"mitigations=off", "init_on_alloc=0", "randomize_kstack_offset=off", "hardened_usercopy=off", "lsm=", "audit=0",

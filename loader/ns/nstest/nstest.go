@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -162,10 +164,22 @@ func receiveInOrder(name string) error {
 		return &os.PathError{Op: "open", Path: "/sys/" + file, Err: err}
 	}
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte("1")); err != nil {
+	if _, err := unix.Write(fd, []byte(maskOf(currentCPU()))); err != nil {
 		return &os.PathError{Op: "write", Path: "/sys/" + file, Err: err}
 	}
 	return nil
+}
+
+// currentCPU is where this thread runs now: of all CPUs, one that has time for it.
+func currentCPU() int {
+	var cpu uint32
+	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
+	return int(cpu)
+}
+
+// maskOf is a set of one CPU as sysfs writes it: hexadecimal, in words of 32.
+func maskOf(cpu int) string {
+	return fmt.Sprintf("%x", 1<<(cpu%32)) + strings.Repeat(",00000000", cpu/32)
 }
 
 // mountSysfs gives a sysfs that shows this thread's namespace, and that no path leads to.

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"os"
+	"testing"
+
+	"pcn/netns-lab/vm"
+)
+
+func TestMain(m *testing.M) { os.Exit(vm.RunTests(m)) }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/experiment"
+	npecn "pcn/qdisc-npecn"
+)
+
+// parse reads an experiment, or fails the test.
+func parse(t testing.TB, yaml string) *experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Parse("test.yaml", []byte(yaml))
+	qt.Assert(t, qt.IsNil(err))
+	return e
+}
+
+func planOf(t testing.TB, yaml string) *plan {
+	t.Helper()
+	p, err := newPlan(parse(t, yaml))
+	qt.Assert(t, qt.IsNil(err))
+	return p
+}
+
+const planYAML = `
+name: plan
+topology: {kind: fig1, burst_hosts: %d, rate: 40Gbps, delay: 5us}
+frame: 1000B
+switch: {buffer: 1MB, pfc: {xoff: 512KB, xon: 510KB}}
+schemes: [pfc, pcn]
+duration: 1ms
+flows: [{name: F0, from: H0, to: R0}]
+bursts: [{name: burst, from: H2, to: R1, flows: 3, size: 2KB}]
+`
+
+func TestPlanOfFig1(t *testing.T) {
+	p := planOf(t, fmt.Sprintf(planYAML, 2))
+
+	var nodes []string
+	addrs := map[netip.Addr]bool{}
+	for i, n := range p.nodes {
+		nodes = append(nodes, n.name)
+		qt.Check(t, qt.Equals(n.isHost, i < p.hosts))
+		qt.Check(t, qt.Equals(n.addr.IsValid(), n.isHost))
+		addrs[n.addr] = true
+		for _, id := range n.ports {
+			qt.Check(t, qt.Equals(p.ports[id].node, i))
+		}
+	}
+	qt.Check(t, qt.DeepEquals(nodes, []string{"H0", "H1", "H2", "H3", "R0", "R1", "S0", "S1"}))
+	qt.Check(t, qt.HasLen(addrs, p.hosts+1)) // all differ, and switches have none
+	qt.Check(t, qt.Equals(p.nodes[0].addr, netip.MustParseAddr("10.0.0.1")))
+	qt.Check(t, qt.Equals(p.nodes[5].addr, netip.MustParseAddr("10.0.0.6")))
+
+	var ports []string
+	for id := 1; id < len(p.ports); id++ {
+		port := p.ports[id]
+		ports = append(ports, port.name)
+		back := p.ports[port.back]
+		qt.Check(t, qt.Equals(back.back, uint32(id)))
+		qt.Check(t, qt.Equals(back.node, port.peer))
+		qt.Check(t, qt.Equals(back.peer, port.node))
+		qt.Check(t, qt.Equals(port.name, p.nodes[port.node].name+"->"+p.device(uint32(id))))
+	}
+	qt.Check(t, qt.DeepEquals(ports, []string{
+		"H0->S0", "S0->H0", "H1->S0", "S0->H1", "H2->S1", "S1->H2", "H3->S1", "S1->H3", "R0->S1", "S1->R0", "R1->S1", "S1->R1", "S0->S1", "S1->S0",
+	}))
+	qt.Check(t, qt.Equals(p.host("R1"), 5))
+	qt.Check(t, qt.Equals(p.host("S0"), -1))
+	qt.Check(t, qt.Equals(p.host("H9"), -1))
+}
+
+// TestRoutes follows every route between two hosts.
+func TestRoutes(t *testing.T) {
+	for _, hosts := range []int{1, 2, 62} {
+		p := planOf(t, fmt.Sprintf(planYAML, hosts))
+		routes := p.routes()
+		qt.Assert(t, qt.HasLen(routes, 2))
+		for from := range p.hosts {
+			for to := range p.hosts {
+				if from == to {
+					continue
+				}
+				links := 1
+				at := p.ports[p.nodes[from].ports[0]].peer
+				for ; at != to; links++ {
+					ports := routes[at][to]
+					about := qt.Commentf("%s to %s at %s", p.nodes[from].name, p.nodes[to].name, p.nodes[at].name)
+					qt.Assert(t, qt.HasLen(ports, 1), about) // fig1 is a tree
+					qt.Assert(t, qt.Equals(p.ports[ports[0]].node, at), about)
+					qt.Assert(t, qt.IsTrue(links < len(p.nodes)), about)
+					at = p.ports[ports[0]].peer
+				}
+				qt.Assert(t, qt.Equals(links, p.distances(to)[from]))
+			}
+		}
+	}
+}
+
+func TestBaseRTT(t *testing.T) {
+	for _, test := range []struct {
+		traffic string
+		want    uint64 // ns, two ways of 5 us a link
+	}{
+		{"flows: [{name: f, from: H0, to: R0}]", 30_000},
+		{"flows: [{name: f, from: H2, to: R0}]", 20_000},
+		{"bursts: [{name: b, from: H2..H3, to: R1, size: 1KB}]", 20_000},
+		{"flows: [{name: f, from: H2, to: R0}]\nbursts: [{name: b, from: H1, to: R1, size: 1KB}]", 30_000},
+	} {
+		p := planOf(t, "name: rtt\ntopology: {kind: fig1, burst_hosts: 2, delay: 5us}\nschemes: [pfc]\nduration: 1ms\n"+test.traffic)
+		qt.Check(t, qt.Equals(p.baseRTTNs(), test.want), qt.Commentf(test.traffic))
+	}
+}
+
+// TestPortsOfHosts: a host's port only serialises, and its delay is on the port towards it; round trips and PFC loops
+// are as with a delay on each link.
+func TestPortsOfHosts(t *testing.T) {
+	const delay = 5_000
+	p := planOf(t, fmt.Sprintf(planYAML, 2))
+	o := p.qdiscOptions(true)
+	for id := 1; id < len(p.ports); id++ {
+		q, back := o.Ports[id], o.Ports[p.ports[id].back]
+		about := qt.Commentf("port %s", q.Name)
+		qt.Check(t, qt.Equals(q.DelayNs+back.DelayNs, 2*delay), about)
+		qt.Check(t, qt.Equals(q.PFCDelayNs, back.PFCDelayNs), about)
+		// from PAUSE at the switch to the last byte that is under way: two delays after the last packet's start
+		qt.Check(t, qt.Equals(q.PFCDelayNs+min(q.DelayNs, back.DelayNs), 2*delay), about)
+		qt.Check(t, qt.Equals(q.Peer, p.ports[id].back), about)
+		qt.Check(t, qt.Equals(q.RateBps, 40_000_000_000), about)
+		host := p.nodes[p.ports[id].node].isHost
+		qt.Check(t, qt.Equals(q.DelayNs == 0, host), about)
+		qt.Check(t, qt.Equals(q.NPECN, !host), about)
+		qt.Check(t, qt.Equals(o.Nodes[q.Node].BufferBytes, map[bool]uint64{false: 1_000_000, true: 0}[host]), about)
+		qt.Check(t, qt.Equals(q.Classes[dataClass].Lossless, true), about)
+		qt.Check(t, qt.Equals(q.Classes[ctrlClass].Lossless, false), about)
+		for c, k := range q.Classes {
+			qt.Check(t, qt.Equals(k.Slots > 0, c == dataClass || c == ctrlClass), about)
+		}
+	}
+	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions(false).Ports, func(q npecn.Port) bool { return q.NPECN })))
+}
+
+// TestRingSizes: rings take what there can be, so that the buffer is the only limit.
+func TestRingSizes(t *testing.T) {
+	p := planOf(t, fmt.Sprintf(planYAML, 2))
+	o := p.qdiscOptions(true)
+	slots := func(name string) uint32 {
+		i := slices.IndexFunc(o.Ports, func(q npecn.Port) bool { return q.Name == name })
+		return o.Ports[i].Classes[dataClass].Slots
+	}
+	// 2000 B are 3 frames of 958 B of payload, in each of 3 flows
+	qt.Check(t, qt.Equals(p.burstPackets("H2"), 9))
+	qt.Check(t, qt.Equals(p.burstPackets("H3"), 0))
+	qt.Check(t, qt.Equals(slots("H2->S1"), 4096+9))
+	qt.Check(t, qt.Equals(slots("H3->S1"), 4096))
+	qt.Check(t, qt.Equals(slots("S0->S1"), 1000+4096)) // 1 MB of frames of 1000 B
+
+	// 40 Gbit/s * (10 us + 4 quanta) are 70,480 B, 1305 frames of 54 B
+	qt.Check(t, qt.Equals(wireSlots(40e9, 10_000), 1305+64))
+	qt.Check(t, qt.Equals(wireSlots(40e9, 0), 379+64))
+}
+
+func TestBurstFrames(t *testing.T) {
+	const payload = 1000 - 14 - 28
+	p := planOf(t, fmt.Sprintf(planYAML, 2))
+	for _, test := range []struct {
+		size experiment.Bytes
+		want int
+	}{{1, 1}, {payload - 1, 1}, {payload, 1}, {payload + 1, 2}, {2 * payload, 2}, {64_000, 67}} {
+		qt.Check(t, qt.Equals(p.burstFrames(experiment.Burst{Size: test.size}), test.want), qt.Commentf("%d B", test.size))
+	}
+}
+
+func TestThresholdsOfPlan(t *testing.T) {
+	for _, test := range []struct {
+		pfc  string
+		want npecn.PFC
+	}{
+		{"{xoff: 512KB, xon: 510KB}", npecn.PFC{XOFFBytes: 512_000, XONOffsetBytes: 2_000}},
+		{"{xoff: 20KB}", npecn.PFC{XOFFBytes: 20_000, XONOffsetBytes: 2_000}}, // two frames
+		{"{dynamic: {alpha: 0.125, xon_offset: 3KB}}", npecn.PFC{Alpha: 0.125, XONOffsetBytes: 3_000}},
+	} {
+		p := planOf(t, "name: pfc\ntopology: {kind: fig1}\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: "+test.pfc+"}")
+		for _, q := range p.qdiscOptions(false).Ports[1:] {
+			qt.Check(t, qt.Equals(q.PFC, test.want), qt.Commentf("port %s", q.Name))
+		}
+	}
+}
+
+func TestSeedDecides(t *testing.T) {
+	a, b := planOf(t, fmt.Sprintf(planYAML, 2)), planOf(t, fmt.Sprintf(planYAML, 2)+"seed: 2")
+	first := a.rng().Uint64()
+	qt.Check(t, qt.Equals(a.rng().Uint64(), first))
+	qt.Check(t, qt.Not(qt.Equals(b.rng().Uint64(), first)))
+}
