@@ -68,6 +68,7 @@ func TestCNPsControlRate(t *testing.T) {
 				f := receiveUntil(20, 0)
 				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) < 1.05*bottleneckBps), qt.Commentf("%d bit/s", f.SendRateBps))
 				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) <= float64(f.RecRateBps)*(1-wMin)))
+				qt.Assert(t, qt.IsTrue(f.MarkedPackets > 0 && f.MarkedPackets <= f.Packets), qt.Commentf("%d of %d marked", f.MarkedPackets, f.Packets))
 				ok := near(float64(f.SendRateBps), bottleneckBps*(1-wMin)) && near(float64(f.RecRateBps), bottleneckBps)
 				marker.Mark(t, false)
 				f = receiveUntil(0, 20)

@@ -52,6 +52,8 @@ type Flow struct {
 	RecRateBps      uint64  // of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs received, by kind
 	CNPIncrease     uint64
+	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
+	MarkedPackets   uint32
 	Losses          uint64        // times a loss halved the rate
 	SRTT            time.Duration // on the kernel's clock
 	Retransmissions uint32
@@ -66,6 +68,8 @@ func (v *pcnRpFlow) flow(k FlowKey) Flow {
 		RecRateBps:      v.RecRateBps,
 		CNPDecrease:     v.CnpDecrease,
 		CNPIncrease:     v.CnpIncrease,
+		Packets:         v.Packets,
+		MarkedPackets:   v.MarkedPackets,
 		Losses:          v.Losses,
 		SRTT:            time.Duration(v.SrttUs) * time.Microsecond,
 		Retransmissions: v.Retransmissions,

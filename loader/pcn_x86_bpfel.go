@@ -42,6 +42,8 @@ type pcnRpFlow struct {
 	CnpDecrease     uint64
 	CnpIncrease     uint64
 	Losses          uint64
+	Packets         uint32
+	MarkedPackets   uint32
 	SrttUs          uint32
 	Retransmissions uint32
 	Ecn             uint32

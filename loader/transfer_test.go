@@ -222,6 +222,9 @@ func TestTransfer(t *testing.T) {
 	qt.Check(t, qt.Equals(f.Losses, losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, 10e9>>losses))
 	qt.Check(t, qt.IsTrue(f.SRTT > 0 && f.SRTT < time.Second), qt.Commentf("%v", f.SRTT))
+	const mss = 64 << 10 // no packet carries more
+	qt.Check(t, qt.IsTrue(f.Packets >= bytes/mss), qt.Commentf("%d packets", f.Packets))
+	qt.Check(t, qt.Equals(f.MarkedPackets, 0))
 
 	c.client.Close()
 	c.server.Close()

@@ -82,6 +82,8 @@ static __always_inline void on_ack(struct sock *sk)
 	tcp_set_rate(sk, flow ? flow->rp.send_rate_bps : rp_params.line_rate_bps);
 	if (!flow)
 		return;
+	flow->packets = tcp_delivered(sk);
+	flow->marked_packets = tcp_delivered_ce(sk);
 	flow->srtt_us = tcp_srtt_us(sk);
 	flow->retransmissions = tcp_retransmissions(sk);
 }

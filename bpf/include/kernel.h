@@ -213,6 +213,8 @@ struct tcp_sock {
 	u32 mss_cache;
 	u32 srtt_us;
 	u32 total_retrans;
+	u32 delivered;
+	u32 delivered_ce;
 	u16 tcp_header_len;
 	u8 ecn_flags;
 };

@@ -11,8 +11,10 @@ struct rp_flow {
 	struct pcn_rp_params params;
 	u64 rec_rate_bps; /* of the latest CNP that said decrease */
 	u64 cnp_decrease, cnp_increase;
-	u64 losses;  /* times the rate was halved */
-	u32 srtt_us; /* the kernel's clock */
+	u64 losses;	    /* times the rate was halved */
+	u32 packets;	    /* delivered to the receiver */
+	u32 marked_packets; /* of them with CE, as far as ACKs tell */
+	u32 srtt_us;	    /* the kernel's clock */
 	u32 retransmissions;
 	u32 ecn; /* whether ECN was negotiated */
 	u32 pad;

@@ -94,6 +94,16 @@ static __always_inline u32 tcp_retransmissions(struct sock *sk)
 	return ((struct tcp_sock *)sk)->total_retrans;
 }
 
+static __always_inline u32 tcp_delivered(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->delivered;
+}
+
+static __always_inline u32 tcp_delivered_ce(struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->delivered_ce;
+}
+
 static __always_inline bool tcp_ecn_negotiated(struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->ecn_flags & TCP_ECN_OK;
