@@ -153,7 +153,8 @@ func testConfig(role string, out io.Writer) Config {
 }
 
 func TestRun(t *testing.T) {
-	c := testConfig("answer", nil)
+	var said strings.Builder
+	c := testConfig("answer", &said)
 	c.Args = append(c.Args, "two words")
 	c.Env = []string{"GREETING=hi"}
 	c.Dir = "/etc"
@@ -161,7 +162,7 @@ func TestRun(t *testing.T) {
 	res, err := Run(t.Context(), c)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(res.ExitCode, 7))
-	qt.Check(t, qt.Equals(res.Console, "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
+	qt.Check(t, qt.Equals(said.String(), "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
 	qt.Check(t, qt.IsTrue(res.Deterministic))
 	qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
 	qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
@@ -209,12 +210,13 @@ func TestHowGuestsEnd(t *testing.T) {
 // The reason why this package is there. Two of the runs load both CPUs while they run.
 func TestDeterminism(t *testing.T) {
 	clock := func(seed uint64) string {
-		c := testConfig("clock", nil)
+		var said strings.Builder
+		c := testConfig("clock", &said)
 		c.Seed = seed
 		res, err := Run(t.Context(), c)
 		qt.Check(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(res.ExitCode, 0))
-		return res.Console
+		return said.String()
 	}
 	alone := clock(1)
 	qt.Assert(t, qt.HasLen(strings.Split(alone, "\n"), 11))
