@@ -151,8 +151,8 @@ func (c *collector) sender(s *stream) (sender, error) {
 }
 
 // run puts everything together as a result.
-func (c *collector) run(scheme string) (*result.Run, error) {
-	r := &result.Run{PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(scheme)}
+func (c *collector) run() (*result.Run, error) {
+	r := &result.Run{PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows()}
 	var late npecn.Lateness
 	for id := 1; id < len(c.f.plan.ports); id++ {
 		s, err := c.f.qdisc.Stats(uint32(id))
@@ -169,7 +169,7 @@ func (c *collector) run(scheme string) (*result.Run, error) {
 		r.Series = append(r.Series, c.flowSeries(id, r.Flows[id].Name)...)
 	}
 	e, m := c.f.plan.exp, &r.Manifest
-	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), scheme, e.Seed
+	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
 	m.DilationShift = e.Dilation
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
@@ -178,12 +178,12 @@ func (c *collector) run(scheme string) (*result.Run, error) {
 	return r, nil
 }
 
-func (c *collector) flowRows(scheme string) []result.Flow {
+func (c *collector) flowRows() []result.Flow {
 	var rows []result.Flow
 	for i, s := range c.t.streams {
 		row := c.flowRow(s.Name, s.From, s.To, s.key, c.latest[i])
 		x := c.senders[i]
-		row.Scheme, row.Proto, row.StartNs = scheme, result.TCP, c.since(s.startNs)
+		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.TCP, c.since(s.startNs)
 		row.SentBytes = x.sentBytes
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
 		row.SendRateBps, row.RecRateBps, row.W = x.flow.SendRateBps, x.flow.RecRateBps, x.flow.W
@@ -196,7 +196,7 @@ func (c *collector) flowRows(scheme string) []result.Flow {
 	for i, s := range c.t.shots {
 		a := c.latest[len(c.t.streams)+i]
 		row := c.flowRow(s.name, s.from, s.to, s.key, a)
-		row.Scheme, row.Proto, row.StartNs = scheme, result.UDP, int64(s.startNs)
+		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.UDP, int64(s.startNs)
 		row.SentBytes = s.bytes
 		if a.Packets >= uint64(s.frames) {
 			row.EndNs = c.end(a)

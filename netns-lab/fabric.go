@@ -50,7 +50,7 @@ type fabric struct {
 // newFabric builds it all, or nothing.
 func newFabric(p *plan, scheme string) (*fabric, error) {
 	f := describeFabric(p, scheme)
-	if err := f.build(f.makeNodes, f.load, f.makeLinks, f.configureHosts, f.attach); err != nil {
+	if err := f.build(f.steps()...); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -62,6 +62,10 @@ func describeFabric(p *plan, scheme string) *fabric {
 		plan: p, scheme: scheme, clock: clock{p.exp.Dilation}, ifindex: make([]int, len(p.ports)),
 		options: p.qdiscOptions(scheme == "pcn"),
 	}
+}
+
+func (f *fabric) steps() []func() error {
+	return []func() error{f.makeNodes, f.load, f.makeLinks, f.configureHosts, f.attach}
 }
 
 // build takes the steps, and removes what they made if one fails.

@@ -41,7 +41,7 @@ func Run(ctx context.Context, e *experiment.Experiment, scheme string, progress 
 		return nil, fmt.Errorf("build the fabric of experiment %s: %w", e.Name, err)
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	run, err = f.measure(ctx, scheme, progress)
+	run, err = f.measure(ctx, progress)
 	if err != nil {
 		return nil, fmt.Errorf("run scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}
@@ -49,7 +49,7 @@ func Run(ctx context.Context, e *experiment.Experiment, scheme string, progress 
 }
 
 // measure sends the traffic and collects what happens.
-func (f *fabric) measure(ctx context.Context, scheme string, progress Progress) (*result.Run, error) {
+func (f *fabric) measure(ctx context.Context, progress Progress) (*result.Run, error) {
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
 	t, err := newTraffic(sending, f)
@@ -102,7 +102,7 @@ func (f *fabric) measure(ctx context.Context, scheme string, progress Progress) 
 	if err := c.drain(); err != nil {
 		return nil, err
 	}
-	run, err := c.run(scheme)
+	run, err := c.run()
 	if err != nil {
 		return nil, err
 	}
