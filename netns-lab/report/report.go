@@ -255,7 +255,7 @@ func pcnInWords(p experiment.PCN, runs []*result.Run) string {
 	if !slices.ContainsFunc(runs, isPCN) {
 		return ""
 	}
-	return fmt.Sprintf("T %s, w_min %s, w_max %s, congested above %s", p.T, p.WMin, p.WMax, p.CongestedShare)
+	return fmt.Sprintf("T %s, T_jitter %s, w_min %s, w_max %s, congested above %s", p.T, p.TJitter, p.WMin, p.WMax, p.CongestedShare)
 }
 
 func formatTime(ns int64) string {
