@@ -136,6 +136,36 @@ func TestPauseIsBounded(t *testing.T) {
 	}
 }
 
+// TestTooManyEvents: with XOFF 0 each packet pauses and resumes its host, long before the first of these takes effect.
+// More than there is room for are dropped in pairs: nobody is left paused, and the counter says so.
+func TestTooManyEvents(t *testing.T) {
+	const packets = 200
+	l := star(2, func(name string, p *Port) {
+		p.PFC = PFC{}
+		p.PFCDelayNs = 2_000_000
+	})
+	l.options = rounded.options()
+	n := newNetwork(t, l)
+	spaced := backToBack(0, 1, dataClass, packets, 0)
+	for i := range spaced {
+		spaced[i].atNs *= 5 // more than the quantum
+	}
+	for run := range 2 { // the second finds what the first left
+		for i, d := range n.run(spaced) {
+			qt.Assert(t, qt.IsFalse(d.lost), qt.Commentf("run %d, packet %d", run, i))
+		}
+	}
+	s := n.stats(1)
+	qt.Check(t, qt.IsTrue(s.PFCOverflow > 0))
+	qt.Check(t, qt.Equals(s.PFCOverflow%2, 0))
+	qt.Check(t, qt.Equals(s.PauseReceived, s.ResumeReceived))
+	sent := n.stats(2)
+	qt.Check(t, qt.Equals(sent.PauseSent, 2*packets))
+	qt.Check(t, qt.Equals(sent.ResumeSent, 2*packets))
+	pfc, _ := n.events()
+	qt.Check(t, qt.HasLen(pfc, 4*packets))
+}
+
 // TestNPECN: s0->s1 is paused because s1->h1 is congested by h2. All times are worked out by hand.
 func TestNPECN(t *testing.T) {
 	const data, cross = 60, 30

@@ -18,9 +18,9 @@ type Stats struct {
 	DroppedClass  uint64 // no queue for the class
 	DroppedReset  uint64 // freed with the qdisc
 
-	PauseSent, ResumeSent         uint64 // to the peer, as ingress
-	PauseReceived, ResumeReceived uint64 // and obeyed
-	PausedNs                      uint64 // pauses that are over
+	PauseSent, ResumeSent uint64 // to the peer, as ingress
+	// Obeyed; and the time of pauses that are over. What came while a class was empty counts when its next packet comes.
+	PauseReceived, ResumeReceived, PausedNs uint64
 
 	QueueMaxBytes uint64
 	Causality     uint64 // packets that came after their ideal time had been decided

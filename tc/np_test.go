@@ -108,7 +108,7 @@ func TestNPWindows(t *testing.T) {
 	const (
 		tNs     = 50_000
 		startNs = 1_000_000
-		len_    = 1000
+		frameLen    = 1000
 	)
 	type arrival struct {
 		afterNs uint64 // since the one before
@@ -126,7 +126,7 @@ func TestNPWindows(t *testing.T) {
 		}
 		return as
 	}
-	mbps := func(packets, ns uint64) uint32 { return uint32(math.Round(float64(packets*len_*8000) / float64(ns))) }
+	mbps := func(packets, ns uint64) uint32 { return uint32(math.Round(float64(packets*frameLen*8000) / float64(ns))) }
 	for _, c := range []struct {
 		name     string
 		arrivals []arrival
@@ -158,7 +158,7 @@ func TestNPWindows(t *testing.T) {
 				if a.ce {
 					tos = ce
 				}
-				n.arrive(t, dev, now, f.tcp(t, tos, len_-54))
+				n.arrive(t, dev, now, f.tcp(t, tos, frameLen-54))
 			}
 			var want [][]byte
 			for _, w := range c.want {
@@ -267,6 +267,28 @@ func TestNPIgnores(t *testing.T) {
 	dev.receive(t, vnetHeader{}, data)
 	dev.receive(t, vnetHeader{}, data)
 	qt.Assert(t, qt.HasLen(dev.sent(t), 1), qt.Commentf("whole"))
+}
+
+// A tag that the kernel has taken off the frame: a VLAN's packet is for the VLAN's device, a priority is not a VLAN,
+// and the CNP has it too.
+func TestNPAndVLANs(t *testing.T) {
+	f := someFlow()
+	for _, c := range []struct {
+		tag    uint16
+		answer [][]byte
+	}{
+		{10, nil},
+		{4095, nil},
+		{3 << 13, [][]byte{vlan(encode(t, f.cnp(false, 0)), 3<<13)}},
+	} {
+		t.Run(fmt.Sprintf("tag %#04x", c.tag), func(t *testing.T) {
+			_, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95})
+			frame := vlan(f.tcp(t, ect0, 100), c.tag)
+			dev.receive(t, vnetHeader{}, frame)
+			dev.receive(t, vnetHeader{}, frame)
+			qt.Assert(t, qt.DeepEquals(dev.sent(t), c.answer))
+		})
+	}
 }
 
 // flows is how many flows NP keeps.

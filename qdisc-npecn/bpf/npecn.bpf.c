@@ -47,7 +47,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define NET_XMIT_DROP	 1
 #define NEVER		 (~0ULL)
 
-/* PAUSE events that may wait for one port and class; they alternate, and two are on a wire of one delay. */
+/* PAUSE and RESUME that may wait for one port and class; how many depends on XOFF - XON, in packets. */
 #define PFC_EVENTS 64
 /* Decisions of one dequeue call; what is left is done by the next. */
 #define SERVE_MAX 64
@@ -301,16 +301,17 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 		at_ns = uc->event_last_ns;
 	uc->event_last_ns = at_ns;
 	i = uc->event_tail;
-	if (i - uc->event_head >= PFC_EVENTS) {
-		__sync_fetch_and_add(&up->pfc_overflow, 1);
-		return;
+	if (i - uc->event_head < PFC_EVENTS) {
+		e = event_at(up_id, c, i);
+		if (!e)
+			return;
+		e->at_ns = at_ns;
+		e->pause = pause;
+		__sync_fetch_and_add(&uc->event_tail, 1);
+	} else { /* drop it and the one before, its opposite: nobody stays paused for good */
+		__sync_fetch_and_sub(&uc->event_tail, 1);
+		__sync_fetch_and_add(&up->pfc_overflow, 2);
 	}
-	e = event_at(up_id, c, i);
-	if (!e)
-		return;
-	e->at_ns = at_ns;
-	e->pause = pause;
-	__sync_fetch_and_add(&uc->event_tail, 1);
 	if (pause)
 		class_at(in, c)->pause_sent++;
 	else
