@@ -14,7 +14,7 @@ setup-dev: ## as setup, and what building the BPF programs and testing need
 	scripts/setup.sh --dev
 
 build: ## build bin/pcn, static
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/pcn
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" -o $(BIN) ./cmd/pcn # the same bytes from the same sources
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo
