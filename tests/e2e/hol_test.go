@@ -45,8 +45,6 @@ func TestHeadOfLine(t *testing.T) {
 			qt.Check(t, qt.IsTrue(f.Proto == result.UDP || f.ECN), qt.Commentf("flow %s has no ECN", f.Name))
 		}
 	}
-	// a busy machine only adds to it
-	qt.Check(t, qt.IsTrue(slices.Min(boots) < maxBootS), qt.Commentf("booted in %.1f s", boots))
 	page := string(read(t, demo, "report.html"))
 	for _, want := range []string{"PAUSE rate", "Throughput", "Queue length", "<svg", "3.1ms", "1.4ms"} {
 		qt.Check(t, qt.StringContains(page, want))
@@ -65,7 +63,12 @@ func TestHeadOfLine(t *testing.T) {
 	t.Run("AnotherSeed", func(t *testing.T) {
 		other := filepath.Join(t.TempDir(), "other")
 		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--seed", "2", "--out", other)
-		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+		const expectNotMet = 3 // the bounds are for the experiment's own seed
+		qt.Assert(t, qt.IsTrue(code == 0 || code == expectNotMet), qt.Commentf("%s", stderr))
+		r, err := result.Read(filepath.Join(other, "pcn"))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid))
+		boots = append(boots, r.Manifest.Wall.BootS)
 		qt.Check(t, qt.SliceContains(differing(t, filepath.Join(demo, "pcn"), filepath.Join(other, "pcn")), "series.csv"))
 	})
 	t.Run("ReportAgain", func(t *testing.T) {
@@ -74,6 +77,8 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.Equals(string(read(t, again)), page))
 	})
+	// a busy machine only adds to it
+	qt.Check(t, qt.IsTrue(slices.Min(boots) < maxBootS), qt.Commentf("booted in %.1f s", boots))
 }
 
 // TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the hosts.
