@@ -106,9 +106,9 @@ func TestNPAnswersReceivedPackets(t *testing.T) {
 // Fig. 8, with arrivals to the ns. Fig. 8 itself is tested in tests/algo.
 func TestNPWindows(t *testing.T) {
 	const (
-		tNs     = 50_000
-		startNs = 1_000_000
-		frameLen    = 1000
+		tNs      = 50_000
+		startNs  = 1_000_000
+		frameLen = 1000
 	)
 	type arrival struct {
 		afterNs uint64 // since the one before
@@ -126,7 +126,9 @@ func TestNPWindows(t *testing.T) {
 		}
 		return as
 	}
-	mbps := func(packets, ns uint64) uint32 { return uint32(math.Round(float64(packets*frameLen*8000) / float64(ns))) }
+	mbps := func(packets, ns uint64) uint32 {
+		return uint32(math.Round(float64(packets*frameLen*8000) / float64(ns)))
+	}
 	for _, c := range []struct {
 		name     string
 		arrivals []arrival
