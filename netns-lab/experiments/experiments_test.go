@@ -64,7 +64,9 @@ func TestSharedBufferHasDynamicThresholds(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 
 	qt.Assert(t, qt.IsNotNil(dynamic.Switch.PFC.Dynamic))
-	qt.Assert(t, qt.DeepEquals(dynamic.Expect, static.Expect))
+	// S0's dynamic threshold is higher than 512 KB: its hosts are paused later
+	qt.Assert(t, qt.Equals(dynamic.Expect[0].Min.String(), "2.2ms"))
+	qt.Assert(t, qt.DeepEquals(dynamic.Expect[1:], static.Expect[1:]))
 	qt.Assert(t, qt.DeepEquals(dynamic.Flows, static.Flows))
 	qt.Assert(t, qt.DeepEquals(dynamic.Bursts, static.Bursts))
 }
