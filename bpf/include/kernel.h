@@ -239,6 +239,9 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((section
 /* From a tc program's __sk_buff to the sk_buff behind it. */
 extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), weak));
 
+/* An argument of a global function that the caller owns or was given by the kernel. libbpf 1.1 does not have it. */
+#define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
+
 /* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
 #define bounded(n)                                                                                                     \
 	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),                                   \
