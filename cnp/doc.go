@@ -2,9 +2,12 @@
 
 // Package cnp holds the wire formats of congestion management on lossless
 // Ethernet, for people to decode and for tests to compare: the congestion
-// notification packet (CNP) that PCN sends and the priority flow control (PFC)
-// frame, a pcapng writer that puts both into Wireshark on a run's own clock,
-// and the Wireshark dissector for what PCN adds to a CNP.
+// notification packet (CNP) that PCN sends, the congestion notification message
+// (CNM) that QCN sends and the priority flow control (PFC) frame, a pcapng writer
+// that puts them into Wireshark on a run's own clock, and a Wireshark dissector
+// for the CNM and for what PCN adds to a CNP.
+//
+// # CNP
 //
 // A CNP answers a data packet of the TCP flow A:sport -> B:dport. It is a
 // RoCEv2 CNP (InfiniBand Architecture Specification, volume 1, annex A17) that
@@ -25,4 +28,26 @@
 //
 // An increase is not-ECT rather than ECT, so that no switch on the way can mark
 // it into a decrease. The UDP source port spreads CNPs over ECMP paths.
+//
+// # CNM
+//
+// A CNM answers a frame of S that a congestion point sampled (IEEE 802.1Qau, now
+// in 802.1Q), as the manual of HPE's FlexFabric 5940 has it. All numbers are big
+// endian:
+//
+//	offset  bytes  field
+//	     0     14  Ethernet: S's MAC, the congestion point's, EtherType 0x22E7
+//	    14      2  version (4 bits) 0; reserved (6) 0; QntzFb (6)
+//	    16      8  CPID
+//	    24      4  cnmQOffset = Q - Qeq; cnmQDelta = Q - Qold; signed, in 64 bytes
+//	    28      2  encapsulated priority, in the upper 3 bits
+//	    30      6  encapsulated destination MAC
+//	    36      2  encapsulated MSDU length, 0 to 64
+//	    38   0-64  encapsulated MSDU: what follows the sampled frame's Ethernet header
+//	            n  zeros up to 60 bytes
+//
+// The unit of 64 bytes and the place of the priority's bits are from memory of the
+// standard, not from a source. So is that the standard's MSDU starts with the
+// EtherType, which here it does not: 64 bytes then hold two less of the packet.
+// VLAN tag and CN-TAG, which a congestion point copies, are not supported.
 package cnp

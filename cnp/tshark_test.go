@@ -62,10 +62,45 @@ func writeCapture(t *testing.T) string {
 	} {
 		qt.Assert(t, qt.IsNil(c.WriteFrame(f.iface, f.atNs, f.frame)))
 	}
+	return saveCapture(t, c, &file)
+}
+
+// saveCapture returns the name of a file with what c wrote to file.
+func saveCapture(t *testing.T, c *Capture, file *bytes.Buffer) string {
+	t.Helper()
 	qt.Assert(t, qt.IsNil(c.Flush()))
-	path := filepath.Join(t.TempDir(), "pfc.pcapng")
+	path := filepath.Join(t.TempDir(), "test.pcapng")
 	qt.Assert(t, qt.IsNil(os.WriteFile(path, file.Bytes(), 0o600)))
 	return path
+}
+
+// writeCNMCapture writes a capture of a TCP segment and CNMs that answer it, a
+// CNP, ICMP, an IPv6 packet and nothing, and of one cut off in its PDU.
+func writeCNMCapture(t *testing.T) string {
+	t.Helper()
+	const ipv6 = `
+		020000000002 020000000001 86dd
+		60000000 03d01140 fd000000000000000000000000000001 fd000000000000000000000000000002
+		9c401389 03d00000 0102030405060708 090a0b0c0d0e0f10`
+	const icmp = `
+		020000000002 020000000001 0800
+		4500001c 00014000 400125cf 0a000001 0a000102
+		0800f7fe 00000001`
+	answer := func(sampled []byte) []byte {
+		c, err := NewCNM(sampled)
+		qt.Assert(t, qt.IsNil(err))
+		return marshalCNM(t, c)
+	}
+	segment := append(unhex(t, sampledFrame), make([]byte, 936)...)
+	var file bytes.Buffer
+	c := newCapture(t, &file, "S1:S0")
+	for i, frame := range [][]byte{
+		segment, marshalCNM(t, congested(t)), answer(marshal(t, decrease())), answer(unhex(t, icmp)), answer(unhex(t, ipv6)),
+		marshalCNM(t, CNM{}), marshalCNM(t, congested(t))[:offMSDULen],
+	} {
+		qt.Assert(t, qt.IsNil(c.WriteFrame(0, int64(i), frame)))
+	}
+	return saveCapture(t, c, &file)
 }
 
 func TestTshark(t *testing.T) {
@@ -123,6 +158,64 @@ func TestTshark(t *testing.T) {
 			filter: "pcn.decrease == 0",
 			fields: []string{"frame.number"},
 			want:   []string{"2"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			qt.Assert(t, qt.DeepEquals(tshark(t, capture, tc.filter, tc.fields...), tc.want))
+		})
+	}
+}
+
+func TestTsharkCNM(t *testing.T) {
+	capture := writeCNMCapture(t)
+	for _, tc := range []struct {
+		name   string
+		filter string
+		fields []string
+		want   []string
+	}{
+		{
+			name:   "EtherType and addresses",
+			filter: "eth.type == 0x22e7 && frame.len == 102",
+			fields: []string{"frame.number", "eth.dst", "eth.src"},
+			want:   []string{"2,02:00:00:00:00:01,02:00:00:00:00:02", "5,02:00:00:00:00:01,02:00:00:00:00:02"},
+		},
+		{
+			name:   "nothing is malformed",
+			filter: "_ws.malformed || _ws.expert.severity >= 0x600000",
+			fields: []string{"frame.number"},
+		},
+		{
+			name:   "our dissector",
+			filter: "cnm",
+			fields: []string{"frame.number", "cnm.msdu_len", "_ws.col.Protocol", "_ws.col.Info"},
+			want: []string{
+				"2,64,QCN CNM,flow 40000 -> 5001 QntzFb 63, Qoff +25984 bytes, Qdelta -64 bytes",
+				"3,60,QCN CNM,flow 53193 -> 4791 QntzFb 0, Qoff +0 bytes, Qdelta +0 bytes",
+				"4,28,QCN CNM,10.0.0.1 -> 10.0.1.2 QntzFb 0, Qoff +0 bytes, Qdelta +0 bytes",
+				"5,64,QCN CNM,QntzFb 0, Qoff +0 bytes, Qdelta +0 bytes",
+				"6,0,QCN CNM,QntzFb 0, Qoff +0 bytes, Qdelta +0 bytes",
+			},
+		},
+		{
+			name:   "fields",
+			filter: "cnm.qntzfb == 63",
+			fields: []string{"cnm.version", "cnm.reserved", "cnm.cpid", "cnm.qoffset", "cnm.qdelta", "cnm.priority", "cnm.dst", "cnm.msdu"},
+			want: []string{"0,0x0000,0x0102030405060708,406,-1,3,02:00:00:00:00:02," +
+				"450003e8000140004006220d0a0000010a000102" + "9c40138900000001000000015010ffff00000000" +
+				"0102030405060708090a0b0c0d0e0f101112131415161718"},
+		},
+		{
+			name:   "flow",
+			filter: "cnm.srcport == 40000",
+			fields: []string{"cnm.ip.src", "cnm.ip.dst", "cnm.ip.proto", "cnm.srcport", "cnm.dstport"},
+			want:   []string{"10.0.0.1,10.0.1.2,6,40000,5001"},
+		},
+		{
+			name:   "a CNM is no packet of its flow",
+			filter: "tcp || pcn",
+			fields: []string{"frame.number"},
+			want:   []string{"1"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 // A control without flow table has nothing that CNPs could change.
 func TestReactionPointNeedsFlowTable(t *testing.T) {
-	_, err := tc.LoadRP(registered(t, line(1e9)))
-	qt.Assert(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no flow table"))
+	_, err := tc.LoadRP(registered(t, line(1e9)), 0)
+	qt.Assert(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no reaction point"))
 }
 
 // The whole loop on the kernel's clock: while all packets are marked the sender comes down to the rate at which the
@@ -39,7 +39,7 @@ func TestCNPsControlRate(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { np.Close() })
 			qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
-			rp, err := tc.LoadRP(control)
+			rp, err := tc.LoadRP(control, 0)
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { rp.Close() })
 			qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))

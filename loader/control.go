@@ -5,6 +5,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 
 	"github.com/cilium/ebpf"
@@ -20,23 +21,38 @@ const (
 	// MinSendRateBps is the default floor of sendRate: RecRate is in units of 1 Mbit/s.
 	MinSendRateBps = 1_000_000
 
-	// wShift is the fixed point of PCN's weights in bpf/algo/pcn.h.
-	wShift = 24
+	// qShift is the fixed point of fractions in bpf/algo/fixed.h.
+	qShift = 24
 )
+
+// q24 is a fraction as the BPF code has it.
+func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 
 // Control is a congestion control registered with the kernel.
 type Control struct {
-	name  string
-	coll  *ebpf.Collection
-	link  link.Link
-	flows *ebpf.Map
+	name   string
+	coll   *ebpf.Collection
+	link   link.Link
+	params any // the algorithm's, in the layout of the BPF code
+	table  flowTable
+	flows  *ebpf.Map
+	limits limits
 }
+
+// limits of a flow's rate.
+type limits struct{ minBps, lineBps uint64 }
 
 // Name is what sockets select it by.
 func (c *Control) Name() string { return c.name }
 
+// Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
+func (c *Control) Params() any { return c.params }
+
 // Close takes the control's name from the kernel. Sockets that use it keep it until they end.
 func (c *Control) Close() error {
+	if c.link == nil {
+		return nil // the kernel's own
+	}
 	err := c.link.Close()
 	c.coll.Close()
 	if err != nil {
@@ -89,18 +105,13 @@ func RegisterPCN(o PCNOptions) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.MaxFlows != 0 {
-		spec.Maps[pcnMapRpFlows].MaxEntries = o.MaxFlows
-	}
-	var flow pcnRpFlow
-	params := flow.Params
-	params.LineRateBps = o.LineRateBps
-	params.MinRateBps = o.MinRateBps
-	params.W_min = uint32(math.Round(o.WMin * (1 << wShift)))
-	params.W_max = uint32(math.Round(o.WMax * (1 << wShift)))
-	return register(spec, "pcn", pcnMapPcn, map[string]any{
-		pcnVarRpParams:      params,
-		pcnVarDilationShift: o.DilationShift,
+	params := struct {
+		LineRateBps, MinRateBps uint64
+		WMin, WMax              uint32
+	}{o.LineRateBps, o.MinRateBps, q24(o.WMin), q24(o.WMax)}
+	return register(spec, definition{
+		name: "pcn", params: params, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
+		limits: limits{o.MinRateBps, o.LineRateBps},
 	})
 }
 
@@ -114,42 +125,71 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	return register(spec, "pcn_line", lineMapLine, map[string]any{
-		lineVarLineRateBps:   lineRateBps,
-		lineVarDilationShift: dilationShift,
+	return register(spec, definition{
+		name: "pcn_line", vars: map[string]any{lineVarLineRateBps: lineRateBps}, shift: dilationShift,
 	})
 }
 
-// register loads the object with these values of its variables and registers its one struct_ops instance.
-func register(spec *ebpf.CollectionSpec, name, ops string, vars map[string]any) (*Control, error) {
+// definition is what makes a control of an object.
+type definition struct {
+	name     string
+	params   any // variable params; nil: it has none
+	vars     map[string]any
+	table    flowTable // nil: it keeps none
+	maxFlows uint32    // 0: as the object has it
+	shift    uint32
+	limits   limits
+}
+
+// The names that every object has (bpf/include/rate_control.h).
+const (
+	opsMap    = "control"
+	flowsMap  = "flows"
+	paramsVar = "params"
+	shiftVar  = "dilation_shift"
+)
+
+// register loads the object and registers its one struct_ops instance.
+func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
+	vars := map[string]any{shiftVar: d.shift}
+	maps.Copy(vars, d.vars)
+	if d.params != nil {
+		vars[paramsVar] = d.params
+	}
 	for v, value := range vars {
 		if err := spec.Variables[v].Set(value); err != nil {
-			return nil, fmt.Errorf("congestion control %s: set %s: %w", name, v, err)
+			return nil, fmt.Errorf("congestion control %s: set %s: %w", d.name, v, err)
 		}
 	}
-	if err := chooseCongControl(spec, ops); err != nil {
-		return nil, fmt.Errorf("congestion control %s: %w", name, err)
+	if d.maxFlows != 0 {
+		spec.Maps[flowsMap].MaxEntries = d.maxFlows
+	}
+	if err := chooseCongControl(spec); err != nil {
+		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
-		return nil, fmt.Errorf("load congestion control %s: %w", name, explain(err, HaveTCPStructOps))
+		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
-	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[ops]})
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[opsMap]})
 	if err != nil {
 		coll.Close()
 		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			name, explain(err, HaveTCPStructOps))
+			d.name, explain(err, HaveTCPStructOps))
 	}
-	return &Control{name: name, coll: coll, link: l, flows: coll.Maps[pcnMapRpFlows]}, nil
+	return &Control{name: d.name, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
 }
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
-func chooseCongControl(spec *ebpf.CollectionSpec, ops string) error {
+func chooseCongControl(spec *ebpf.CollectionSpec) error {
+	const four, two = "control_cong_control", "control_cong_control_2"
+	if spec.Programs[four] == nil {
+		return nil // it has none: DCTCP leaves the window to the core
+	}
 	args, err := congControlArgs()
 	if err != nil {
 		return err
 	}
-	four, two := ops+"_cong_control", ops+"_cong_control_2"
 	if args == 4 {
 		delete(spec.Programs, two)
 		return nil

@@ -44,38 +44,134 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// Flow is what a PCN sender knows of one of its flows.
+// Flow is what a sender knows of one of its flows. What the control's algorithm does not have is 0.
 type Flow struct {
 	FlowKey
-	SendRateBps     uint64  // sendRate
-	W               float64 // w
-	RecRateBps      uint64  // of the latest CNP that said decrease
-	CNPDecrease     uint64  // CNPs received, by kind
+	SendRateBps     uint64  // what the flow is paced by; 0: the control has a window
+	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
+	W               float64 // PCN: w
+	Alpha           float64 // DCQCN, DCTCP: alpha
+	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
+	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
+	SentBytes       uint64 // of frames
 	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
 	MarkedPackets   uint32
-	Losses          uint64        // times a loss halved the rate
+	Losses          uint64        // times a loss cut the rate
 	SRTT            time.Duration // on the kernel's clock
 	Retransmissions uint32
 	ECN             bool // negotiated; without it nothing is marked
 }
 
-func (v *pcnRpFlow) flow(k FlowKey) Flow {
+// newFlow is what every control keeps of a flow.
+func newFlow(k FlowKey, s pcnSender) Flow {
 	return Flow{
 		FlowKey:         k,
-		SendRateBps:     v.Rp.SendRateBps,
-		W:               float64(v.Rp.W) / (1 << wShift),
-		RecRateBps:      v.RecRateBps,
-		CNPDecrease:     v.CnpDecrease,
-		CNPIncrease:     v.CnpIncrease,
-		Packets:         v.Packets,
-		MarkedPackets:   v.MarkedPackets,
-		Losses:          v.Losses,
-		SRTT:            time.Duration(v.SrttUs) * time.Microsecond,
-		Retransmissions: v.Retransmissions,
-		ECN:             v.Ecn != 0,
+		RecRateBps:      s.RecRateBps,
+		CNPDecrease:     s.CnpDecrease,
+		CNPIncrease:     s.CnpIncrease,
+		SentBytes:       s.SentBytes,
+		Packets:         s.Packets,
+		MarkedPackets:   s.MarkedPackets,
+		Losses:          s.Losses,
+		SRTT:            time.Duration(s.SrttUs) * time.Microsecond,
+		Retransmissions: s.Retransmissions,
+		ECN:             s.Ecn != 0,
 	}
 }
+
+// flowTable reads and writes the entries of one control's flow table.
+type flowTable interface {
+	lookup(m *ebpf.Map, k FlowKey) (Flow, error)
+	all(m *ebpf.Map) ([]Flow, error)
+	setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error
+}
+
+// tableOf is the flow table with entries of type T.
+type tableOf[T any] struct {
+	flow    func(FlowKey, *T) Flow
+	setting func(v *T, rateBps uint64) // nil: the control has no rate
+}
+
+func (t tableOf[T]) lookup(m *ebpf.Map, k FlowKey) (Flow, error) {
+	var v T
+	if err := m.Lookup(k, &v); err != nil {
+		return Flow{}, err
+	}
+	return t.flow(k, &v), nil
+}
+
+func (t tableOf[T]) all(m *ebpf.Map) ([]Flow, error) {
+	var (
+		flows []Flow
+		k     FlowKey
+		v     T
+	)
+	it := m.Iterate()
+	for it.Next(&k, &v) {
+		flows = append(flows, t.flow(k, &v))
+	}
+	return flows, it.Err()
+}
+
+func (t tableOf[T]) setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error {
+	if t.setting == nil {
+		return errors.New("its control has no rate")
+	}
+	var v T
+	if err := m.Lookup(k, &v); err != nil {
+		return err
+	}
+	t.setting(&v, rateBps)
+	return m.Update(k, &v, ebpf.UpdateExist|ebpf.UpdateLock)
+}
+
+var (
+	pcnTable = tableOf[pcnPcnFlow]{
+		flow: func(k FlowKey, v *pcnPcnFlow) Flow {
+			f := newFlow(k, v.Sender)
+			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
+			return f
+		},
+		setting: func(v *pcnPcnFlow, rateBps uint64) { v.Rp.SendRateBps = rateBps },
+	}
+	dcqcnTable = tableOf[dcqcnDcqcnFlow]{
+		flow: func(k FlowKey, v *dcqcnDcqcnFlow) Flow {
+			f := newFlow(k, pcnSender(v.Sender))
+			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
+			f.Alpha = float64(v.Rp.Alpha) / (1 << qShift)
+			return f
+		},
+		setting: func(v *dcqcnDcqcnFlow, rateBps uint64) {
+			v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = rateBps, rateBps
+		},
+	}
+	qcnTable = tableOf[qcnQcnFlow]{
+		flow: func(k FlowKey, v *qcnQcnFlow) Flow {
+			f := newFlow(k, pcnSender(v.Sender))
+			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
+			return f
+		},
+		setting: func(v *qcnQcnFlow, rateBps uint64) {
+			v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = rateBps, rateBps
+		},
+	}
+	timelyTable = tableOf[timelyTimelyFlow]{
+		flow: func(k FlowKey, v *timelyTimelyFlow) Flow {
+			f := newFlow(k, pcnSender(v.Sender))
+			f.SendRateBps = v.Rp.RateBps
+			return f
+		},
+		setting: func(v *timelyTimelyFlow, rateBps uint64) { v.Rp.RateBps = rateBps },
+	}
+	dctcpTable = tableOf[dctcpDctcpFlow]{
+		flow: func(k FlowKey, v *dctcpDctcpFlow) Flow {
+			f := newFlow(k, pcnSender(v.Sender))
+			f.Alpha = float64(v.Dctcp.Alpha) / dctcpAlphaOne
+			return f
+		},
+	}
+)
 
 // ErrNoFlow says that the control has no such flow, or keeps no table of flows.
 var ErrNoFlow = errors.New("no such flow")
@@ -83,62 +179,46 @@ var ErrNoFlow = errors.New("no such flow")
 // FlowTable is the map of the control's live flows, for tc.LoadRP; nil if it has none.
 func (c *Control) FlowTable() *ebpf.Map { return c.flows }
 
+// HasRate says whether the control has a rate for each flow, and not a window.
+func (c *Control) HasRate() bool { return c.limits.lineBps != 0 }
+
 // Flow reads one live flow. The error wraps ErrNoFlow if there is none.
 func (c *Control) Flow(k FlowKey) (Flow, error) {
-	v, err := c.lookup(k)
-	if err != nil {
-		return Flow{}, err
+	if c.table == nil {
+		return Flow{}, fmt.Errorf("flow %s: congestion control %s keeps no flow table: %w", k, c.name, ErrNoFlow)
 	}
-	return v.flow(k), nil
-}
-
-func (c *Control) lookup(k FlowKey) (*pcnRpFlow, error) {
-	if c.flows == nil {
-		return nil, fmt.Errorf("flow %s: congestion control %s keeps no flow table: %w", k, c.name, ErrNoFlow)
-	}
-	var v pcnRpFlow
-	err := c.flows.Lookup(k, &v)
+	f, err := c.table.lookup(c.flows, k)
 	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil, fmt.Errorf("flow %s of congestion control %s: %w", k, c.name, ErrNoFlow)
+		return Flow{}, fmt.Errorf("flow %s of congestion control %s: %w", k, c.name, ErrNoFlow)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read flow %s of congestion control %s: %w", k, c.name, err)
+		return Flow{}, fmt.Errorf("read flow %s of congestion control %s: %w", k, c.name, err)
 	}
-	return &v, nil
+	return f, nil
 }
 
 // Flows reads all live flows. Flows that come and go meanwhile may be missed.
 func (c *Control) Flows() ([]Flow, error) {
-	if c.flows == nil {
+	if c.table == nil {
 		return nil, nil
 	}
-	var (
-		flows []Flow
-		k     FlowKey
-		v     pcnRpFlow
-	)
-	it := c.flows.Iterate()
-	for it.Next(&k, &v) {
-		flows = append(flows, v.flow(k))
-	}
-	if err := it.Err(); err != nil {
+	flows, err := c.table.all(c.flows)
+	if err != nil {
 		return nil, fmt.Errorf("read flows of congestion control %s: %w", c.name, err)
 	}
 	return flows, nil
 }
 
-// SetSendRate overrides a live flow's sendRate, as an experiment does to start a flow elsewhere than at line
-// rate. The rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
+// SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line rate. The
+// rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
-	v, err := c.lookup(k)
-	if err != nil {
+	if _, err := c.Flow(k); err != nil {
 		return err
 	}
-	if p := v.Params; rateBps < p.MinRateBps || rateBps > p.LineRateBps {
-		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps, p.MinRateBps, p.LineRateBps)
+	if rateBps < c.limits.minBps || rateBps > c.limits.lineBps {
+		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps, c.limits.minBps, c.limits.lineBps)
 	}
-	v.Rp.SendRateBps = rateBps
-	if err := c.flows.Update(k, v, ebpf.UpdateExist); err != nil {
+	if err := c.table.setRate(c.flows, k, rateBps); err != nil {
 		return fmt.Errorf("set rate of flow %s: %w", k, err)
 	}
 	return nil

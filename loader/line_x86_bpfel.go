@@ -16,14 +16,14 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	lineMapLine              = "line"
-	lineProgLineCongControl  = "line_cong_control"
-	lineProgLineCongControl2 = "line_cong_control_2"
-	lineProgLineInit         = "line_init"
-	lineProgLineSsthresh     = "line_ssthresh"
-	lineProgLineUndoCwnd     = "line_undo_cwnd"
-	lineVarDilationShift     = "dilation_shift"
-	lineVarLineRateBps       = "line_rate_bps"
+	lineMapControl              = "control"
+	lineProgControlCongControl  = "control_cong_control"
+	lineProgControlCongControl2 = "control_cong_control_2"
+	lineProgControlInit         = "control_init"
+	lineProgControlSsthresh     = "control_ssthresh"
+	lineProgControlUndoCwnd     = "control_undo_cwnd"
+	lineVarDilationShift        = "dilation_shift"
+	lineVarLineRateBps          = "line_rate_bps"
 )
 
 // loadLine returns the embedded CollectionSpec for line.
@@ -68,18 +68,18 @@ type lineSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type lineProgramSpecs struct {
-	LineCongControl  *ebpf.ProgramSpec `ebpf:"line_cong_control"`
-	LineCongControl2 *ebpf.ProgramSpec `ebpf:"line_cong_control_2"`
-	LineInit         *ebpf.ProgramSpec `ebpf:"line_init"`
-	LineSsthresh     *ebpf.ProgramSpec `ebpf:"line_ssthresh"`
-	LineUndoCwnd     *ebpf.ProgramSpec `ebpf:"line_undo_cwnd"`
+	ControlCongControl  *ebpf.ProgramSpec `ebpf:"control_cong_control"`
+	ControlCongControl2 *ebpf.ProgramSpec `ebpf:"control_cong_control_2"`
+	ControlInit         *ebpf.ProgramSpec `ebpf:"control_init"`
+	ControlSsthresh     *ebpf.ProgramSpec `ebpf:"control_ssthresh"`
+	ControlUndoCwnd     *ebpf.ProgramSpec `ebpf:"control_undo_cwnd"`
 }
 
 // lineMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type lineMapSpecs struct {
-	Line *ebpf.MapSpec `ebpf:"line"`
+	Control *ebpf.MapSpec `ebpf:"control"`
 }
 
 // lineVariableSpecs contains global variables before they are loaded into the kernel.
@@ -110,12 +110,12 @@ func (o *lineObjects) Close() error {
 //
 // It can be passed to loadLineObjects or ebpf.CollectionSpec.LoadAndAssign.
 type lineMaps struct {
-	Line *ebpf.Map `ebpf:"line"`
+	Control *ebpf.Map `ebpf:"control"`
 }
 
 func (m *lineMaps) Close() error {
 	return _LineClose(
-		m.Line,
+		m.Control,
 	)
 }
 
@@ -131,20 +131,20 @@ type lineVariables struct {
 //
 // It can be passed to loadLineObjects or ebpf.CollectionSpec.LoadAndAssign.
 type linePrograms struct {
-	LineCongControl  *ebpf.Program `ebpf:"line_cong_control"`
-	LineCongControl2 *ebpf.Program `ebpf:"line_cong_control_2"`
-	LineInit         *ebpf.Program `ebpf:"line_init"`
-	LineSsthresh     *ebpf.Program `ebpf:"line_ssthresh"`
-	LineUndoCwnd     *ebpf.Program `ebpf:"line_undo_cwnd"`
+	ControlCongControl  *ebpf.Program `ebpf:"control_cong_control"`
+	ControlCongControl2 *ebpf.Program `ebpf:"control_cong_control_2"`
+	ControlInit         *ebpf.Program `ebpf:"control_init"`
+	ControlSsthresh     *ebpf.Program `ebpf:"control_ssthresh"`
+	ControlUndoCwnd     *ebpf.Program `ebpf:"control_undo_cwnd"`
 }
 
 func (p *linePrograms) Close() error {
 	return _LineClose(
-		p.LineCongControl,
-		p.LineCongControl2,
-		p.LineInit,
-		p.LineSsthresh,
-		p.LineUndoCwnd,
+		p.ControlCongControl,
+		p.ControlCongControl2,
+		p.ControlInit,
+		p.ControlSsthresh,
+		p.ControlUndoCwnd,
 	)
 }
 

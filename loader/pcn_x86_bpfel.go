@@ -23,49 +23,53 @@ type pcnFlowKey struct {
 	Pad      [3]uint8
 }
 
-type pcnRpFlow struct {
-	_  structs.HostLayout
-	Rp struct {
+type pcnPcnFlow struct {
+	_    structs.HostLayout
+	Lock struct {
+		_   structs.HostLayout
+		Val uint32
+	}
+	Pad    uint32
+	Sender pcnSender
+	Rp     struct {
 		_           structs.HostLayout
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
 	}
-	Params struct {
-		_           structs.HostLayout
-		LineRateBps uint64
-		MinRateBps  uint64
-		W_min       uint32
-		W_max       uint32
-	}
+}
+
+type pcnSender struct {
+	_               structs.HostLayout
+	SentBytes       uint64
 	RecRateBps      uint64
 	CnpDecrease     uint64
 	CnpIncrease     uint64
 	Losses          uint64
+	Segments        uint32
 	Packets         uint32
 	MarkedPackets   uint32
 	SrttUs          uint32
 	Retransmissions uint32
 	Ecn             uint32
-	Pad             uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	pcnMapPcn              = "pcn"
-	pcnMapRpFlows          = "rp_flows"
-	pcnProgPcnCongControl  = "pcn_cong_control"
-	pcnProgPcnCongControl2 = "pcn_cong_control_2"
-	pcnProgPcnInit         = "pcn_init"
-	pcnProgPcnRelease      = "pcn_release"
-	pcnProgPcnSetState     = "pcn_set_state"
-	pcnProgPcnSsthresh     = "pcn_ssthresh"
-	pcnProgPcnUndoCwnd     = "pcn_undo_cwnd"
-	pcnVarDilationShift    = "dilation_shift"
-	pcnVarFlowsRefused     = "flows_refused"
-	pcnVarRpParams         = "rp_params"
+	pcnMapControl              = "control"
+	pcnMapFlows                = "flows"
+	pcnProgControlCongControl  = "control_cong_control"
+	pcnProgControlCongControl2 = "control_cong_control_2"
+	pcnProgControlInit         = "control_init"
+	pcnProgControlRelease      = "control_release"
+	pcnProgControlSetState     = "control_set_state"
+	pcnProgControlSsthresh     = "control_ssthresh"
+	pcnProgControlUndoCwnd     = "control_undo_cwnd"
+	pcnVarDilationShift        = "dilation_shift"
+	pcnVarFlowsRefused         = "flows_refused"
+	pcnVarParams               = "params"
 )
 
 // loadPcn returns the embedded CollectionSpec for pcn.
@@ -110,21 +114,21 @@ type pcnSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pcnProgramSpecs struct {
-	PcnCongControl  *ebpf.ProgramSpec `ebpf:"pcn_cong_control"`
-	PcnCongControl2 *ebpf.ProgramSpec `ebpf:"pcn_cong_control_2"`
-	PcnInit         *ebpf.ProgramSpec `ebpf:"pcn_init"`
-	PcnRelease      *ebpf.ProgramSpec `ebpf:"pcn_release"`
-	PcnSetState     *ebpf.ProgramSpec `ebpf:"pcn_set_state"`
-	PcnSsthresh     *ebpf.ProgramSpec `ebpf:"pcn_ssthresh"`
-	PcnUndoCwnd     *ebpf.ProgramSpec `ebpf:"pcn_undo_cwnd"`
+	ControlCongControl  *ebpf.ProgramSpec `ebpf:"control_cong_control"`
+	ControlCongControl2 *ebpf.ProgramSpec `ebpf:"control_cong_control_2"`
+	ControlInit         *ebpf.ProgramSpec `ebpf:"control_init"`
+	ControlRelease      *ebpf.ProgramSpec `ebpf:"control_release"`
+	ControlSetState     *ebpf.ProgramSpec `ebpf:"control_set_state"`
+	ControlSsthresh     *ebpf.ProgramSpec `ebpf:"control_ssthresh"`
+	ControlUndoCwnd     *ebpf.ProgramSpec `ebpf:"control_undo_cwnd"`
 }
 
 // pcnMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type pcnMapSpecs struct {
-	Pcn     *ebpf.MapSpec `ebpf:"pcn"`
-	RpFlows *ebpf.MapSpec `ebpf:"rp_flows"`
+	Control *ebpf.MapSpec `ebpf:"control"`
+	Flows   *ebpf.MapSpec `ebpf:"flows"`
 }
 
 // pcnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -133,7 +137,7 @@ type pcnMapSpecs struct {
 type pcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
-	RpParams      *ebpf.VariableSpec `ebpf:"rp_params"`
+	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
 
 // pcnObjects contains all objects after they have been loaded into the kernel.
@@ -156,14 +160,14 @@ func (o *pcnObjects) Close() error {
 //
 // It can be passed to loadPcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pcnMaps struct {
-	Pcn     *ebpf.Map `ebpf:"pcn"`
-	RpFlows *ebpf.Map `ebpf:"rp_flows"`
+	Control *ebpf.Map `ebpf:"control"`
+	Flows   *ebpf.Map `ebpf:"flows"`
 }
 
 func (m *pcnMaps) Close() error {
 	return _PcnClose(
-		m.Pcn,
-		m.RpFlows,
+		m.Control,
+		m.Flows,
 	)
 }
 
@@ -173,31 +177,31 @@ func (m *pcnMaps) Close() error {
 type pcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
-	RpParams      *ebpf.Variable `ebpf:"rp_params"`
+	Params        *ebpf.Variable `ebpf:"params"`
 }
 
 // pcnPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadPcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pcnPrograms struct {
-	PcnCongControl  *ebpf.Program `ebpf:"pcn_cong_control"`
-	PcnCongControl2 *ebpf.Program `ebpf:"pcn_cong_control_2"`
-	PcnInit         *ebpf.Program `ebpf:"pcn_init"`
-	PcnRelease      *ebpf.Program `ebpf:"pcn_release"`
-	PcnSetState     *ebpf.Program `ebpf:"pcn_set_state"`
-	PcnSsthresh     *ebpf.Program `ebpf:"pcn_ssthresh"`
-	PcnUndoCwnd     *ebpf.Program `ebpf:"pcn_undo_cwnd"`
+	ControlCongControl  *ebpf.Program `ebpf:"control_cong_control"`
+	ControlCongControl2 *ebpf.Program `ebpf:"control_cong_control_2"`
+	ControlInit         *ebpf.Program `ebpf:"control_init"`
+	ControlRelease      *ebpf.Program `ebpf:"control_release"`
+	ControlSetState     *ebpf.Program `ebpf:"control_set_state"`
+	ControlSsthresh     *ebpf.Program `ebpf:"control_ssthresh"`
+	ControlUndoCwnd     *ebpf.Program `ebpf:"control_undo_cwnd"`
 }
 
 func (p *pcnPrograms) Close() error {
 	return _PcnClose(
-		p.PcnCongControl,
-		p.PcnCongControl2,
-		p.PcnInit,
-		p.PcnRelease,
-		p.PcnSetState,
-		p.PcnSsthresh,
-		p.PcnUndoCwnd,
+		p.ControlCongControl,
+		p.ControlCongControl2,
+		p.ControlInit,
+		p.ControlRelease,
+		p.ControlSetState,
+		p.ControlSsthresh,
+		p.ControlUndoCwnd,
 	)
 }
 

@@ -21,6 +21,7 @@ type collector struct {
 	endNs   uint64
 	queues  []map[uint64]npecn.Sample // of each port, by bin
 	flows   []map[uint64]npecn.FlowSample
+	sending []map[uint64]result.Sample // of each stream's sender, by bin
 	pfc     []result.PFCEvent
 	latest  []tc.Arrival // of each flow, at the end
 	senders []sender
@@ -33,6 +34,7 @@ type collector struct {
 type sender struct {
 	flow            loader.Flow
 	sentBytes       uint64
+	cwndPackets     uint64 // 0: the control has a rate
 	srttNs          int64
 	retransmissions uint64
 	ecn             bool
@@ -51,6 +53,10 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	c.flows = make([]map[uint64]npecn.FlowSample, len(t.streams)+len(t.shots))
 	for id := range c.flows {
 		c.flows[id] = map[uint64]npecn.FlowSample{}
+	}
+	c.sending = make([]map[uint64]result.Sample, len(t.streams))
+	for id := range c.sending {
+		c.sending[id] = map[uint64]result.Sample{}
 	}
 	return c, nil
 }
@@ -118,6 +124,38 @@ func (c *collector) snapshot() error {
 	return err
 }
 
+// maxSampledSenders bounds how many senders are looked at in every bin.
+const maxSampledSenders = 64
+
+// sampleSenders looks at what senders know at the end of a bin.
+func (c *collector) sampleSenders(bin uint64) error {
+	if len(c.t.streams) > maxSampledSenders {
+		return nil
+	}
+	for id, s := range c.t.streams {
+		x, err := c.sender(s)
+		if err != nil {
+			return err
+		}
+		c.sending[id][bin] = result.Sample{
+			RateBps: x.rateBps(c.f), CwndPackets: x.cwndPackets, SRTTNs: x.srttNs, CNPs: x.flow.CNPDecrease + x.flow.CNPIncrease,
+		}
+	}
+	return nil
+}
+
+// rateBps is what the sender paces by, or a window a round trip.
+func (s *sender) rateBps(f *fabric) uint64 {
+	switch {
+	case f.control.HasRate():
+		return s.flow.SendRateBps
+	case f.scheme == schemePFC || s.srttNs == 0:
+		return 0
+	default:
+		return s.cwndPackets * uint64(f.plan.exp.Frame) * 8e9 / uint64(s.srttNs)
+	}
+}
+
 // keys are the flows by id.
 func (c *collector) keys() []loader.FlowKey {
 	var keys []loader.FlowKey
@@ -142,6 +180,9 @@ func (c *collector) sender(s *stream) (sender, error) {
 		srttNs:          int64(info.Rtt) * 1000 >> c.f.plan.exp.Dilation,
 		retransmissions: uint64(info.Total_retrans),
 		ecn:             info.Options&tcpInfoECN != 0,
+	}
+	if !c.f.control.HasRate() && c.f.scheme != schemePFC {
+		out.cwndPackets = uint64(info.Snd_cwnd)
 	}
 	// a control without a flow table, and a flow that has ended, have no more to tell
 	if out.flow, err = c.f.control.Flow(s.key); err != nil && !errors.Is(err, loader.ErrNoFlow) {
@@ -168,9 +209,12 @@ func (c *collector) run() (*result.Run, error) {
 	for id := range c.flows {
 		r.Series = append(r.Series, c.flowSeries(id, r.Flows[id].Name)...)
 	}
+	for id, s := range c.t.streams {
+		r.Series = append(r.Series, c.senderSeries(id, s.Name)...)
+	}
 	e, m := c.f.plan.exp, &r.Manifest
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
-	m.DilationShift = e.Dilation
+	m.DilationShift, m.Case = e.Dilation, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
 	m.LatenessP50Ns, m.LatenessP99Ns, m.LatenessMaxNs =
@@ -187,6 +231,7 @@ func (c *collector) flowRows() []result.Flow {
 		row.SentBytes = x.sentBytes
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
 		row.SendRateBps, row.RecRateBps, row.W = x.flow.SendRateBps, x.flow.RecRateBps, x.flow.W
+		row.Alpha, row.CwndPackets = x.flow.Alpha, x.cwndPackets
 		row.SRTTNs, row.Retransmissions, row.ECN = x.srttNs, x.retransmissions, x.ecn
 		if s.Size != 0 && x.sentBytes >= uint64(s.Size) && row.ReceivedBytes >= uint64(s.Size) {
 			row.EndNs = c.end(c.latest[i])
@@ -280,6 +325,21 @@ func (c *collector) flowSeries(id int, name string) []result.Sample {
 	return rows
 }
 
+func (c *collector) senderSeries(id int, name string) []result.Sample {
+	sampleNs := uint64(c.f.plan.exp.Sample)
+	var rows []result.Sample
+	first, last := c.bins()
+	for bin := first; bin < last; bin++ {
+		s, ok := c.sending[id][bin]
+		if !ok {
+			continue
+		}
+		s.TimeNs, s.Kind, s.Name = c.since(bin*sampleNs), result.KindSender, name
+		rows = append(rows, s)
+	}
+	return rows
+}
+
 // countLost counts the packets lost outside the ports, by place. A lossless run has none.
 func (c *collector) countLost() (map[string]uint64, error) {
 	d, err := c.f.sw.Drops()
@@ -299,6 +359,7 @@ func (c *collector) countLost() (map[string]uint64, error) {
 		"switch: no route":    d.NoRoute,
 		"switch: no port":     d.NoPort,
 		"switch: redirect":    d.Redirect,
+		"switch: CNM":         d.NoCNM,
 		"tcp retransmissions": retransmissions,
 	}
 	for place, n := range kernel {
@@ -308,10 +369,15 @@ func (c *collector) countLost() (map[string]uint64, error) {
 }
 
 // linkConservation compares the ends of every link, when no packet is under way: what a switch's ports took in is
-// what the ports towards it handed over, less what the switch dropped.
-func (f *fabric) linkConservation(run *result.Run) []string {
+// what the ports towards it handed over and the CNMs that it made itself, less what the switch dropped.
+func (f *fabric) linkConservation(run *result.Run) ([]string, error) {
 	in, out := map[string]uint64{}, map[string]uint64{} // of each switch
-	for _, p := range run.Ports {
+	for i, p := range run.Ports {
+		cnms, err := f.sw.CNMs(uint32(i + 1))
+		if err != nil {
+			return nil, err
+		}
+		in[p.Node] += cnms
 		in[p.Peer] += p.SentPackets
 		out[p.Node] += p.EnqueuedPackets + p.RefusedPackets()
 	}
@@ -321,7 +387,7 @@ func (f *fabric) linkConservation(run *result.Run) []string {
 			wrong = append(wrong, fmt.Sprintf("switch %s was sent %d packets, but its ports took in %d", n.name, in[n.name], out[n.name]))
 		}
 	}
-	return wrong
+	return wrong, nil
 }
 
 // eventsLost fails if the series are not whole.

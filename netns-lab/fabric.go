@@ -60,7 +60,7 @@ func newFabric(p *plan, scheme string) (*fabric, error) {
 func describeFabric(p *plan, scheme string) *fabric {
 	return &fabric{
 		plan: p, scheme: scheme, clock: clock{p.exp.Dilation}, ifindex: make([]int, len(p.ports)),
-		options: p.qdiscOptions(scheme == "pcn"),
+		options: p.qdiscOptions(scheme),
 	}
 }
 
@@ -80,40 +80,24 @@ func (f *fabric) build(steps ...func() error) error {
 
 // load puts the programs into the kernel.
 func (f *fabric) load() (err error) {
-	e, shift := f.plan.exp, uint32(f.plan.exp.Dilation)
 	if f.qdisc, err = npecn.Load(f.options); err != nil {
 		return err
 	}
 	if f.sw, err = tc.LoadFabric(tc.FabricOptions{
 		HostBase: hostBase, Hosts: uint32(f.plan.hosts),
-		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)),
+		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)), QCN: f.congestionPoint(),
 	}); err != nil {
 		return err
 	}
-	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP); err != nil {
+	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP, f.scheme == schemeQCN); err != nil {
 		return err
 	}
 	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{
-		SampleNs: uint64(e.Sample), SinkPort: sinkPort, Events: f.qdisc.Events(), DilationShift: shift,
+		SampleNs: uint64(f.plan.exp.Sample), SinkPort: sinkPort, MaxFlows: f.plan.flows(), Events: f.qdisc.Events(), DilationShift: f.shift(),
 	}); err != nil {
 		return err
 	}
-	if f.scheme == "pfc" {
-		f.control, err = loader.RegisterLine(uint64(e.Topology.Rate), shift)
-		return err
-	}
-	if f.control, err = loader.RegisterPCN(loader.PCNOptions{
-		LineRateBps: uint64(e.Topology.Rate), WMin: float64(e.PCN.WMin), WMax: float64(e.PCN.WMax), DilationShift: shift,
-	}); err != nil {
-		return err
-	}
-	if f.np, err = tc.LoadNP(tc.NPOptions{
-		TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)), CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: shift,
-	}); err != nil {
-		return err
-	}
-	f.rp, err = tc.LoadRP(f.control)
-	return err
+	return f.loadControl()
 }
 
 // makeNodes makes a namespace a node, named as the node.
@@ -216,16 +200,20 @@ func (f *fabric) configureDevice(id uint32) error {
 	return nil
 }
 
-// rtoMinNs is above the longest pause, on the papers' clock: a queue of 8 MB at 40 Gbit/s is 1.6 ms.
-const rtoMinNs = 30_000_000
+// RTO's minimum, on the papers' clock: above the longest pause (a queue of 8 MB at 40 Gbit/s is 1.6 ms); in a lossy
+// network, where it is needed, a few round trips.
+const (
+	rtoMinNs      = 30_000_000
+	rtoMinLossyNs = 2_000_000
+)
 
 // rtoMinMaxMs is the kernel's TCP_RTO_MAX.
 const rtoMinMaxMs = 120_000
 
-// sysctls make TCP the RDMA-like transport that the papers have: paced, lossless, never starting over.
-func sysctls(control string) [][2]string {
+// sysctls make TCP the RDMA-like transport that the papers have: paced, lossless, never starting over. The congestion
+// control is chosen by each socket.
+func sysctls() [][2]string {
 	return [][2]string{
-		{"net/ipv4/tcp_congestion_control", control},
 		{"net/ipv4/tcp_ecn", "1"},
 		{"net/ipv4/tcp_early_retrans", "0"},   // no tail-loss probes
 		{"net/ipv4/tcp_no_metrics_save", "1"}, // runs do not learn from runs
@@ -277,7 +265,7 @@ func (f *fabric) restoreBacklog() error {
 func (f *fabric) configureHost(i int) error {
 	n, h := f.plan.nodes[i], f.nodes[i]
 	if err := ns.Do(h.ns, func() error {
-		for _, s := range sysctls(f.control.Name()) {
+		for _, s := range sysctls() {
 			if err := os.WriteFile("/proc/sys/"+s[0], []byte(s[1]), 0); err != nil {
 				return fmt.Errorf("set sysctl: %w", err)
 			}
@@ -299,7 +287,11 @@ func (f *fabric) configureHost(i int) error {
 	if err := h.nl.AddrAdd(dev, &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(32, 32)}}); err != nil {
 		return fmt.Errorf("add address %s: %w", n.addr, err)
 	}
-	rtoMs := min(f.clock.kernel(rtoMinNs)/1e6, rtoMinMaxMs)
+	rtoNs := uint64(rtoMinNs)
+	if f.plan.exp.Switch.PFC.Off {
+		rtoNs = rtoMinLossyNs
+	}
+	rtoMs := min(f.clock.kernel(rtoNs)/1e6, rtoMinMaxMs)
 	route := &netlink.Route{
 		LinkIndex: dev.Index, Scope: netlink.SCOPE_LINK, Src: ip,
 		Dst:      &net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)},
@@ -330,9 +322,9 @@ func (f *fabric) attach() error {
 			if len(ports) == 0 {
 				continue // a failed link may leave a host out of reach
 			}
-			out := make([]int, len(ports))
+			out := make([]tc.Path, len(ports))
 			for i, id := range ports {
-				out[i] = f.ifindex[id]
+				out[i] = tc.Path{Ifindex: f.ifindex[id], Port: id}
 			}
 			if err := f.sw.SetRoute(uint32(n), uint32(host), out...); err != nil {
 				return err
@@ -358,6 +350,8 @@ func (f *fabric) attachHost(id uint32) error {
 		if err := f.np.Attach(h, ifindex); err != nil {
 			return err
 		}
+	}
+	if f.rp != nil {
 		if err := f.rp.Attach(h, ifindex); err != nil {
 			return err
 		}

@@ -3,10 +3,12 @@
 package lab
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 
 	"pcn/netns-lab/experiment"
 	npecn "pcn/qdisc-npecn"
@@ -54,6 +56,8 @@ type port struct {
 	node int
 	peer int    // node
 	back uint32 // port id at the other end
+
+	rateBps, delayNs uint64 // of the link
 }
 
 // newPlan lays the experiment out.
@@ -74,8 +78,8 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		id := uint32(len(p.ports))
 		names := l.Ports()
 		p.ports = append(p.ports,
-			port{name: names[0], node: a, peer: b, back: id + 1},
-			port{name: names[1], node: b, peer: a, back: id})
+			port{name: names[0], node: a, peer: b, back: id + 1, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)},
+			port{name: names[1], node: b, peer: a, back: id, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)})
 		p.nodes[a].ports = append(p.nodes[a].ports, id)
 		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 	}
@@ -155,16 +159,41 @@ func (p *plan) distances(host int) []int {
 
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
 func (p *plan) baseRTTNs() uint64 {
-	var links int
+	var longest uint64
 	for _, f := range p.exp.Flows {
-		links = max(links, p.distances(p.host(f.From))[p.host(f.To)])
+		longest = max(longest, p.pathNs(f.From, f.To))
 	}
 	for _, b := range p.exp.Bursts {
 		for _, from := range b.From {
-			links = max(links, p.distances(p.host(from))[p.host(b.To)])
+			longest = max(longest, p.pathNs(from, b.To))
 		}
 	}
-	return 2 * uint64(links) * uint64(p.exp.Topology.Delay)
+	return 2 * longest
+}
+
+// pathNs is the propagation delay of the longest of the shortest paths between two hosts.
+func (p *plan) pathNs(from, to string) uint64 {
+	dist := p.distances(p.host(to))
+	var longest func(n int) uint64
+	longest = func(n int) uint64 {
+		var ns uint64
+		for _, id := range p.nodes[n].ports {
+			if l := p.ports[id]; dist[l.peer] >= 0 && dist[l.peer] == dist[n]-1 {
+				ns = max(ns, l.delayNs+longest(l.peer))
+			}
+		}
+		return ns
+	}
+	return longest(p.host(from))
+}
+
+// flows is how many flows there are, bursts' too.
+func (p *plan) flows() uint32 {
+	n := len(p.exp.Flows)
+	for _, b := range p.exp.Bursts {
+		n += len(b.From) * b.Flows * len(b.Starts(p.exp.Duration))
+	}
+	return uint32(n)
 }
 
 // burstPackets is how many frames a host sends in bursts.
@@ -173,7 +202,7 @@ func (p *plan) burstPackets(host string) int {
 	for _, b := range p.exp.Bursts {
 		for _, from := range b.From {
 			if from == host {
-				n += b.Flows * p.burstFrames(b)
+				n += b.Flows * p.burstFrames(b) * len(b.Starts(p.exp.Duration))
 			}
 		}
 	}
@@ -186,13 +215,13 @@ func (p *plan) burstFrames(b experiment.Burst) int {
 	return int((uint64(b.Size) + payload - 1) / payload)
 }
 
-// qdiscOptions configures the ports for a scheme; npECN turns NP-ECN on.
+// qdiscOptions configures the ports for a scheme.
 //
 // A host port only serialises: its propagation is added to that of the port towards it (2 * delay), so that TCP
 // sees its own host's queue and nothing else. This shifts the host's clock by one delay; every round trip,
 // one-way sum and PFC loop is as it would be.
-func (p *plan) qdiscOptions(npECN bool) npecn.Options {
-	t, sw := p.exp.Topology, p.exp.Switch
+func (p *plan) qdiscOptions(scheme string) npecn.Options {
+	sw := p.exp.Switch
 	o := npecn.Options{
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
@@ -207,35 +236,52 @@ func (p *plan) qdiscOptions(npECN bool) npecn.Options {
 	if d := sw.PFC.Dynamic; d != nil {
 		pfc = npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
 	}
+	marker, red := markerOf(p.exp, scheme)
 	for id := 1; id < len(p.ports); id++ {
-		n := p.nodes[p.ports[id].node]
-		delay := uint64(t.Delay)
+		port := p.ports[id]
+		n := p.nodes[port.node]
 		q := npecn.Port{
-			Name: p.ports[id].name, RateBps: uint64(t.Rate), DelayNs: delay, PFCDelayNs: delay,
-			PFC: pfc, Peer: p.ports[id].back, Node: uint32(p.ports[id].node), NPECN: npECN && !n.isHost,
+			Name: port.name, RateBps: port.rateBps, DelayNs: port.delayNs, PFCDelayNs: port.delayNs,
+			PFC: pfc, Peer: port.back, Node: uint32(port.node), RateChanges: len(p.rateChanges(uint32(id), 0)),
 		}
 		data := uint32(hostSlots + p.burstPackets(n.name))
 		switch {
 		case n.isHost:
-			q.DelayNs, q.PFCDelayNs = 0, 2*delay
+			q.DelayNs, q.PFCDelayNs = 0, 2*port.delayNs
 		case p.fromHost(uint32(id)):
-			q.DelayNs, q.PFCDelayNs = 2*delay, 2*delay
+			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
 			fallthrough
 		default:
 			data = uint32(uint64(sw.Buffer)/uint64(p.exp.Frame)) + hostSlots
+			q.Marker, q.RED, q.Seed = marker, red, p.seed32()+uint32(id)
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
-		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: true}
+		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: !sw.PFC.Off, Marked: !n.isHost}
 		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 		o.Ports[id] = q
 	}
 	return o
 }
 
+// rateChanges are those of a port, where t = 0 is t0Ns.
+func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
+	var changes []npecn.RateChange
+	for _, e := range p.exp.LinkEvents {
+		if e.Port == p.ports[id].name {
+			changes = append(changes, npecn.RateChange{AtNs: uint64(int64(t0Ns) + int64(e.At)), RateBps: uint64(e.Rate)})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b npecn.RateChange) int { return cmp.Compare(int64(a.AtNs), int64(b.AtNs)) })
+	return changes
+}
+
 // wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
 func wireSlots(rateBps, delayNs uint64) uint32 {
 	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
 }
+
+// seed32 starts random choices in the kernel; not 0.
+func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }
 
 // rng is the run's source of random choices.
 func (p *plan) rng() *rand.Rand { return rand.New(rand.NewPCG(p.exp.Seed, 0)) }

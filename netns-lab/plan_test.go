@@ -124,7 +124,7 @@ func TestBaseRTT(t *testing.T) {
 func TestPortsOfHosts(t *testing.T) {
 	const delay = 5_000
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
-	o := p.qdiscOptions(true)
+	o := p.qdiscOptions("pcn")
 	for id := 1; id < len(p.ports); id++ {
 		q, back := o.Ports[id], o.Ports[p.ports[id].back]
 		about := qt.Commentf("port %s", q.Name)
@@ -136,7 +136,7 @@ func TestPortsOfHosts(t *testing.T) {
 		qt.Check(t, qt.Equals(q.RateBps, 40_000_000_000), about)
 		host := p.nodes[p.ports[id].node].isHost
 		qt.Check(t, qt.Equals(q.DelayNs == 0, host), about)
-		qt.Check(t, qt.Equals(q.NPECN, !host), about)
+		qt.Check(t, qt.Equals(q.Marker == npecn.NPECN, !host), about)
 		qt.Check(t, qt.Equals(o.Nodes[q.Node].BufferBytes, map[bool]uint64{false: 1_000_000, true: 0}[host]), about)
 		qt.Check(t, qt.Equals(q.Classes[dataClass].Lossless, true), about)
 		qt.Check(t, qt.Equals(q.Classes[ctrlClass].Lossless, false), about)
@@ -144,13 +144,13 @@ func TestPortsOfHosts(t *testing.T) {
 			qt.Check(t, qt.Equals(k.Slots > 0, c == dataClass || c == ctrlClass), about)
 		}
 	}
-	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions(false).Ports, func(q npecn.Port) bool { return q.NPECN })))
+	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions("pfc").Ports, func(q npecn.Port) bool { return q.Marker != npecn.NoMarker })))
 }
 
 // TestRingSizes: rings take what there can be, so that the buffer is the only limit.
 func TestRingSizes(t *testing.T) {
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
-	o := p.qdiscOptions(true)
+	o := p.qdiscOptions("pcn")
 	slots := func(name string) uint32 {
 		i := slices.IndexFunc(o.Ports, func(q npecn.Port) bool { return q.Name == name })
 		return o.Ports[i].Classes[dataClass].Slots
@@ -188,7 +188,7 @@ func TestThresholdsOfPlan(t *testing.T) {
 		{"{dynamic: {alpha: 0.125, xon_offset: 3KB}}", npecn.PFC{Alpha: 0.125, XONOffsetBytes: 3_000}},
 	} {
 		p := planOf(t, "name: pfc\ntopology: {kind: fig1}\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: "+test.pfc+"}")
-		for _, q := range p.qdiscOptions(false).Ports[1:] {
+		for _, q := range p.qdiscOptions("pfc").Ports[1:] {
 			qt.Check(t, qt.Equals(q.PFC, test.want), qt.Commentf("port %s", q.Name))
 		}
 	}
@@ -199,4 +199,108 @@ func TestSeedDecides(t *testing.T) {
 	first := a.rng().Uint64()
 	qt.Check(t, qt.Equals(a.rng().Uint64(), first))
 	qt.Check(t, qt.Not(qt.Equals(b.rng().Uint64(), first)))
+}
+
+// TestMarkers: each scheme has its marking at switches, and none at hosts.
+func TestMarkers(t *testing.T) {
+	const yaml = "name: m\ntopology: {kind: fig1, burst_hosts: 2}\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nschemes: [pcn]\n"
+	paper := npecn.REDOptions{KMinBytes: 5_000, KMaxBytes: 200_000, PMax: 0.01}
+	threshold := npecn.REDOptions{KMinBytes: 120_000, KMaxBytes: 120_000, PMax: 1} // 30 KB for each 10 Gbit/s
+	for _, test := range []struct {
+		scheme, more string
+		marker       npecn.Marker
+		red          npecn.REDOptions
+		ecn          bool
+	}{
+		{scheme: "pfc", ecn: true},
+		{scheme: "pcn", marker: npecn.NPECN, ecn: true},
+		{scheme: "qcn"},
+		{scheme: "timely"},
+		{scheme: "dcqcn", marker: npecn.RED, red: paper, ecn: true},
+		{scheme: "pcn_dctcp", marker: npecn.RED, red: threshold, ecn: true},
+		{scheme: "dctcp", marker: npecn.RED, red: threshold, ecn: true},
+		{scheme: "cubic", more: "marking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", marker: npecn.RED, red: npecn.REDOptions{KMinBytes: 1000, KMaxBytes: 2000, PMax: 0.5}, ecn: true},
+	} {
+		p := planOf(t, yaml+test.more)
+		qt.Check(t, qt.Equals(needsECN(p.exp, test.scheme), test.ecn), qt.Commentf(test.scheme))
+		o := p.qdiscOptions(test.scheme)
+		seeds := map[uint32]bool{}
+		for id := 1; id < len(p.ports); id++ {
+			q := o.Ports[id]
+			about := qt.Commentf("%s, port %s", test.scheme, q.Name)
+			host := p.nodes[p.ports[id].node].isHost
+			qt.Check(t, qt.Equals(q.Classes[dataClass].Marked, !host), about)
+			if host {
+				qt.Check(t, qt.Equals(q.Marker, npecn.NoMarker), about)
+				continue
+			}
+			qt.Check(t, qt.Equals(q.Marker, test.marker), about)
+			qt.Check(t, qt.Equals(q.RED, test.red), about)
+			qt.Check(t, qt.IsFalse(seeds[q.Seed]), about) // ports choose apart
+			seeds[q.Seed] = true
+		}
+	}
+}
+
+// TestLinksOfTheirOwn: each link has its rate and delay, and the base round trip is the sum of the slowest path's.
+func TestLinksOfTheirOwn(t *testing.T) {
+	p := planOf(t, `name: d
+topology: {kind: dumbbell, senders: 2, receivers: 1, rate: 10Gbps, delay: 10us, bottleneck: {rate: 1Gbps, delay: 230us}}
+schemes: [pfc]
+duration: 1ms
+flows: [{name: f, from: A0, to: B0}]
+`)
+	qt.Check(t, qt.Equals(p.baseRTTNs(), 500_000))
+	o := p.qdiscOptions("pfc")
+	for id := 1; id < len(p.ports); id++ {
+		q := o.Ports[id]
+		rate, delay := uint64(10e9), uint64(10_000)
+		if q.Name == "S0->S1" || q.Name == "S1->S0" {
+			rate, delay = 1e9, 230_000
+		}
+		qt.Check(t, qt.Equals(q.RateBps, rate), qt.Commentf(q.Name))
+		qt.Check(t, qt.Equals(q.DelayNs+o.Ports[q.Peer].DelayNs, 2*delay), qt.Commentf(q.Name))
+	}
+}
+
+// TestRateChanges: a port's are in order of time, counted from t = 0.
+func TestRateChanges(t *testing.T) {
+	p := planOf(t, `name: c
+topology: {kind: star, hosts: 2, rate: 10Gbps}
+schemes: [pfc]
+duration: 3ms
+flows: [{name: f, from: H0, to: R0}]
+links: [{at: 2ms, link: S0->R0, rate: 10Gbps}, {at: -1ms, link: S0->R0, rate: 0.5Gbps}]
+`)
+	o := p.qdiscOptions("pfc")
+	for id := uint32(1); id < uint32(len(p.ports)); id++ {
+		got := p.rateChanges(id, 5_000_000)
+		qt.Check(t, qt.Equals(len(got), o.Ports[id].RateChanges))
+		if p.ports[id].name != "S0->R0" {
+			qt.Check(t, qt.HasLen(got, 0))
+			continue
+		}
+		qt.Check(t, qt.DeepEquals(got, []npecn.RateChange{{AtNs: 4_000_000, RateBps: 500_000_000}, {AtNs: 7_000_000, RateBps: 10_000_000_000}}))
+	}
+}
+
+// TestRepeatedBursts: rings and flow tables take all of them.
+func TestRepeatedBursts(t *testing.T) {
+	p := planOf(t, `name: r
+topology: {kind: fig1, burst_hosts: 2}
+schemes: [pfc]
+duration: 3ms
+flows: [{name: f, from: H0, to: R0}]
+bursts: [{name: b, from: H2..H3, to: R1, size: 1KB, flows: 2, every: 1ms}]
+`)
+	qt.Check(t, qt.Equals(p.flows(), 1+2*2*3))
+	qt.Check(t, qt.Equals(p.burstPackets("H2"), 2*3*2)) // 1000 B are 2 frames
+}
+
+// TestLossyNetwork has no PAUSE.
+func TestLossyNetwork(t *testing.T) {
+	p := planOf(t, "name: l\ntopology: {kind: fig1}\nschemes: [cubic]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: {off: true}}")
+	for _, q := range p.qdiscOptions("cubic").Ports[1:] {
+		qt.Check(t, qt.IsFalse(q.Classes[dataClass].Lossless), qt.Commentf(q.Name))
+	}
 }

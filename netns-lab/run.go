@@ -65,6 +65,9 @@ func (f *fabric) measure(ctx context.Context, progress Progress) (*result.Run, e
 	}()
 	e := f.plan.exp
 	t0Ns := f.startOf(t)
+	if err := f.changeRates(t0Ns); err != nil {
+		return nil, err
+	}
 	if err := t.loadBursts(t0Ns); err != nil {
 		return nil, err
 	}
@@ -109,9 +112,21 @@ func (f *fabric) measure(ctx context.Context, progress Progress) (*result.Run, e
 	if total1 > total0 {
 		run.Manifest.GuestCPUBusy = float64(busy1-busy0) / float64(total1-total0)
 	}
-	f.judge(c, run)
+	if err := f.judge(c, run); err != nil {
+		return nil, err
+	}
 	run.Manifest.Kernel, err = kernelRelease()
 	return run, err
+}
+
+// changeRates tells the ports their rates to come.
+func (f *fabric) changeRates(t0Ns uint64) error {
+	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {
+		if err := f.qdisc.ChangeRates(id, f.plan.rateChanges(id, t0Ns)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startOf chooses t = 0: on a bin of the series, and far enough ahead to send all bursts to their ports.
@@ -123,16 +138,24 @@ func (f *fabric) startOf(t *traffic) uint64 {
 	return (start + sampleNs - 1) / sampleNs * sampleNs
 }
 
-// follow waits until the end of the measured time.
+// follow waits until the end of the measured time, and looks at the senders at the end of every bin.
 func (f *fabric) follow(ctx context.Context, c *collector, progress Progress) error {
 	e := f.plan.exp
-	begin := c.t0Ns - uint64(e.Warmup)
+	begin, sampleNs := c.t0Ns-uint64(e.Warmup), uint64(e.Sample)
 	total := int64(c.endNs - begin)
+	told := begin
 	for at := begin; at < c.endNs; {
-		at = min(at+stepNs, c.endNs)
+		at += sampleNs // the measured time is whole bins
 		if err := f.clock.sleepUntil(ctx, at); err != nil {
 			return err
 		}
+		if err := c.sampleSenders(at/sampleNs - 1); err != nil {
+			return err
+		}
+		if at-told < stepNs && at < c.endNs {
+			continue
+		}
+		told = at
 		if err := c.drain(); err != nil {
 			return err
 		}
@@ -178,7 +201,7 @@ func (f *fabric) held() (uint64, error) {
 }
 
 // judge says in the manifest whether the run can be believed (fidelity, losses, conservation).
-func (f *fabric) judge(c *collector, run *result.Run) {
+func (f *fabric) judge(c *collector, run *result.Run) error {
 	m := &run.Manifest
 	var reasons []string
 	if limit := int64(lateShare * float64(m.BaseRTTNs)); m.LatenessP99Ns > limit {
@@ -187,26 +210,23 @@ func (f *fabric) judge(c *collector, run *result.Run) {
 	if m.CausalityViolations > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d packets came after their ideal time had been decided: raise `dilation`", m.CausalityViolations))
 	}
-	for _, place := range slices.Sorted(maps.Keys(c.lost)) {
-		if n := c.lost[place]; n > 0 {
-			reasons = append(reasons, fmt.Sprintf("lost packets, %s: %d", place, n))
-		}
-	}
-	for _, p := range run.Ports {
-		if n := p.DroppedPackets(); n > 0 {
-			reasons = append(reasons, fmt.Sprintf("port %s dropped %d packets", p.Name, n))
-		}
+	if !f.plan.exp.Switch.PFC.Off { // a lossy network may lose packets
+		reasons = append(reasons, losses(c.lost, run)...)
 	}
 	if c.pfcOverflow > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d PAUSE or RESUME events found a port's event ring full", c.pfcOverflow))
 	}
 	for _, flow := range run.Flows {
-		if flow.Proto == result.TCP && !flow.ECN {
+		if flow.Proto == result.TCP && !flow.ECN && needsECN(f.plan.exp, f.scheme) {
 			reasons = append(reasons, fmt.Sprintf("flow %s did not negotiate ECN", flow.Name))
 		}
 	}
 	reasons = append(reasons, run.Conservation()...)
-	reasons = append(reasons, f.linkConservation(run)...)
+	wrong, err := f.linkConservation(run)
+	if err != nil {
+		return err
+	}
+	reasons = append(reasons, wrong...)
 	if err := c.eventsLost(); err != nil {
 		reasons = append(reasons, err.Error())
 	}
@@ -216,4 +236,21 @@ func (f *fabric) judge(c *collector, run *result.Run) {
 	if len(reasons) > 0 {
 		m.Verdict = result.Invalid
 	}
+	return nil
+}
+
+// losses names each place that lost packets.
+func losses(lost map[string]uint64, run *result.Run) []string {
+	var reasons []string
+	for _, place := range slices.Sorted(maps.Keys(lost)) {
+		if n := lost[place]; n > 0 {
+			reasons = append(reasons, fmt.Sprintf("lost packets, %s: %d", place, n))
+		}
+	}
+	for _, p := range run.Ports {
+		if n := p.DroppedPackets(); n > 0 {
+			reasons = append(reasons, fmt.Sprintf("port %s dropped %d packets", p.Name, n))
+		}
+	}
+	return reasons
 }

@@ -63,6 +63,7 @@ type traffic struct {
 	f       *fabric
 	streams []*stream
 	shots   []*shot
+	ports   map[string]uint16 // how many source ports bursts have taken, by host
 	wg      sync.WaitGroup
 	errs    chan error
 }
@@ -172,22 +173,27 @@ func (t *traffic) setControl(c syscall.RawConn) error {
 	return nil
 }
 
-// setRates puts the flow where it starts: a controlled one at its initial rate, from where its control takes it;
-// one without control at that rate for good. The limit holds for both.
+// setRates puts the flow where it starts: one with a rate at its initial rate, from where its control takes it; one
+// without control at that rate for good. One with a window starts as its control does. The limit holds for all.
 func (t *traffic) setRates(s *stream) error {
-	start := s.InitialRate
-	if s.LimitRate != 0 && (start == 0 || s.LimitRate < start) {
-		start = s.LimitRate
+	switch {
+	case t.f.scheme == schemePFC:
+		return t.limit(s, uint64(s.InitialRate))
+	case !t.f.control.HasRate():
+		return t.limitWindow(s)
 	}
-	if start == 0 {
+	if err := t.f.control.SetSendRate(s.key, uint64(s.InitialRate)); err != nil {
+		return err
+	}
+	return t.limit(s, uint64(s.InitialRate))
+}
+
+// limitWindow limits a flow that has a window, and so makes TCP pace it, only if it must.
+func (t *traffic) limitWindow(s *stream) error {
+	if s.LimitRate >= t.f.plan.exp.Topology.Rate {
 		return nil
 	}
-	if t.f.control.FlowTable() != nil {
-		if err := t.f.control.SetSendRate(s.key, uint64(start)); err != nil {
-			return err
-		}
-	}
-	return t.limit(s, uint64(start))
+	return t.limit(s, uint64(s.LimitRate))
 }
 
 // limit sets SO_MAX_PACING_RATE, which counts payload; 0: none.
@@ -219,7 +225,8 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 	to := p.host(b.To)
 	for _, from := range b.From {
 		i := p.host(from)
-		for k := range b.Flows {
+		starts := b.Starts(p.exp.Duration)
+		for k := range b.Flows * len(starts) {
 			s := &shot{
 				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), from: from, to: b.To,
 				id:     uint32(len(t.streams) + len(t.shots)),
@@ -230,7 +237,7 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 				Dst:      netip.AddrPortFrom(p.nodes[to].addr, sinkPort),
 				Protocol: unix.IPPROTO_UDP,
 			}
-			s.startNs = uint64(b.At)
+			s.startNs = uint64(starts[k/b.Flows])
 			t.shots = append(t.shots, s)
 			if err := t.openShot(s, t.f.nodes[i]); err != nil {
 				return fmt.Errorf("flow %s: %w", s.name, err)
@@ -242,12 +249,11 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 
 // freePort is the next source port for bursts of this host.
 func (t *traffic) freePort(host string) uint16 {
-	port := uint16(burstSrcPort)
-	for _, s := range t.shots {
-		if s.from == host {
-			port++
-		}
+	if t.ports == nil {
+		t.ports = map[string]uint16{}
 	}
+	port := burstSrcPort + t.ports[host]
+	t.ports[host]++
 	return port
 }
 
@@ -368,7 +374,7 @@ func (t *traffic) pump(ctx context.Context, s *stream) error {
 		}
 		left -= uint64(sent)
 		// with packets under way at its initial rate, a controlled flow is its control's
-		if first && t.f.control.FlowTable() != nil {
+		if first && t.f.control.HasRate() {
 			if err := t.limit(s, uint64(s.LimitRate)); err != nil {
 				return err
 			}

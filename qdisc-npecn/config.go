@@ -21,7 +21,9 @@ const (
 	maxDilation     = 20
 	defaultEvents   = 16 << 20
 	defaultQuantum  = 1024
-	portIDsReserved = 1 // id 0 is the default netdev group, no port
+	rateChangesMax  = 8
+	qShift          = 24 // fixed point of fractions in bpf/algo/fixed.h
+	portIDsReserved = 1  // id 0 is the default netdev group, no port
 	portsMax        = 1 << 16
 	slotsMax        = 1 << 31 // of all rings
 )
@@ -36,7 +38,30 @@ type PFC struct {
 // Class is a port's queue for one traffic class.
 type Class struct {
 	Slots    uint32 // packets it can hold, rounded up to a power of two; 0: no such class
-	Lossless bool   // PFC and NP-ECN apply
+	Lossless bool   // PFC applies
+	Marked   bool   // the port's marker applies
+}
+
+// Marker decides which packets a port marks.
+type Marker uint32
+
+// The markers.
+const (
+	NoMarker Marker = iota
+	NPECN           // PCN (bpf/algo/npecn.h)
+	RED             // DCQCN, DCTCP (bpf/algo/red.h)
+)
+
+// REDOptions are RED's parameters: marks with probability 0 up to KMinBytes, PMax at KMaxBytes, 1 above.
+type REDOptions struct {
+	KMinBytes, KMaxBytes uint64
+	PMax                 float64 // above 0, at most 1
+}
+
+// RateChange is a rate that a port has from a time on.
+type RateChange struct {
+	AtNs    uint64 // on the papers' clock
+	RateBps uint64
 }
 
 // Port configures one port. Its id is its index in Options.Ports.
@@ -48,7 +73,11 @@ type Port struct {
 	PFC        PFC
 	Peer       uint32 // port id at the link's other end
 	Node       uint32 // index in Options.Nodes
-	NPECN      bool   // mark
+	Marker     Marker
+	RED        REDOptions // of marker RED
+	Seed       uint32     // of its choices
+	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
+	RateChanges int
 	Classes    [Classes]Class
 	WireSlots  uint32 // packets that can be under way, rounded up to a power of two
 }
@@ -119,6 +148,12 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.PFCDelayNs, o.QuantumNs)
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
+	case p.Marker > RED:
+		return fmt.Errorf("marker %d: there is none", p.Marker)
+	case p.Marker == RED && (p.RED.KMinBytes > p.RED.KMaxBytes || p.RED.KMaxBytes >= 1<<40 || !(p.RED.PMax > 0 && p.RED.PMax <= 1)):
+		return fmt.Errorf("RED %d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 < p_max <= 1", p.RED.KMinBytes, p.RED.KMaxBytes, p.RED.PMax)
+	case p.RateChanges < 0 || p.RateChanges > rateChangesMax:
+		return fmt.Errorf("%d rate changes: want at most %d", p.RateChanges, rateChangesMax)
 	case !(p.PFC.Alpha >= 0 && p.PFC.Alpha <= 64):
 		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
 	}
@@ -161,15 +196,21 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 		out.Pfc.Alpha = uint32(in.PFC.Alpha*(1<<alphaShift) + 0.5)
 		out.Peer = in.Peer
 		out.Node = in.Node
-		if in.NPECN {
-			out.Mark = 1
-		}
+		out.Marker = uint32(in.Marker)
+		out.Red.KminBytes = in.RED.KMinBytes
+		out.Red.KmaxBytes = in.RED.KMaxBytes
+		out.Red.Pmax = uint32(in.RED.PMax*(1<<qShift) + 0.5)
+		out.Random = max(in.Seed, 1)
+		out.RateChanges = uint32(in.RateChanges)
 		out.Wire.Base, out.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
 			k := &out.Classes[c]
 			k.Queue.Base, k.Queue.Mask = take(in.Classes[c].Slots)
 			if in.Classes[c].Lossless {
 				k.Lossless = 1
+			}
+			if in.Classes[c].Marked {
+				k.Marked = 1
 			}
 		}
 	}

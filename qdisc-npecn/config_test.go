@@ -70,7 +70,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestLossyPortsNeedNoPFCDelay(t *testing.T) {
 	o := validOptions()
 	for c := range o.Ports[1].Classes {
-		o.Ports[1].Classes[c].Lossless = false
+		o.Ports[1].Classes[c].Lossless, o.Ports[1].Classes[c].Marked = false, false
 	}
 	o.Ports[1].PFCDelayNs = 0
 	qt.Assert(t, qt.IsNil(o.check()))

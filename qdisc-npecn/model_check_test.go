@@ -32,7 +32,7 @@ func fabricOf(k timekeeping, rng *rand.Rand, pfc PFC, buffer uint64) *layout {
 			if strings.HasSuffix(name, link[0]) && link[0][0] == 'h' {
 				p.DelayNs, p.PFCDelayNs = 2*delay, 2*delay
 			}
-			p.Classes[6].Lossless = false // control
+			p.Classes[6].Lossless, p.Classes[6].Marked = false, false // control
 			if name[0] == 's' {
 				p.Classes[1] = Class{} // no such class
 			}

@@ -265,7 +265,7 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	mp.SentPackets++
 	mp.SentBytes += q.size
 	mp.queueBytes -= q.size
-	if mp.NPECN && mp.Classes[class].Lossless && m.marks(k) {
+	if mp.Marker == NPECN && mp.Classes[class].Marked && m.marks(k) {
 		mp.MarkedPackets++
 		m.out[q.packet].marked = true
 	}

@@ -54,10 +54,17 @@ type npecnPort struct {
 		Alpha          uint32
 		Pad            uint32
 	}
-	Peer       uint32
-	Node       uint32
-	Mark       uint32
-	Pad        uint32
+	Peer        uint32
+	Node        uint32
+	Marker      uint32
+	RateChanges uint32
+	Red         struct {
+		_         structs.HostLayout
+		KminBytes uint64
+		KmaxBytes uint64
+		Pmax      uint32
+		Pad       uint32
+	}
 	Owner      uint64
 	LinkFreeNs uint64
 	DecidedNs  uint64
@@ -70,7 +77,9 @@ type npecnPort struct {
 		Tail uint32
 	}
 	Backlogged       uint32
-	Pad2             uint32
+	Random           uint32
+	RateNext         uint32
+	Pad              uint32
 	BinEndNs         uint64
 	Bin              uint64
 	BinSentBytes     uint64
@@ -94,6 +103,12 @@ type npecnPort struct {
 	Classes          [8]npecnTclass
 }
 
+type npecnRateChange struct {
+	_       structs.HostLayout
+	AtNs    uint64
+	RateBps uint64
+}
+
 type npecnTclass struct {
 	_     structs.HostLayout
 	Queue struct {
@@ -104,6 +119,9 @@ type npecnTclass struct {
 		Tail uint32
 	}
 	QueueBytes    uint64
+	ArrivedBytes  uint64
+	Arrived       uint32
+	Marked        uint32
 	ReadyNs       uint64
 	PausedSinceNs uint64
 	EventHead     uint32
@@ -136,6 +154,8 @@ const (
 	npecnMapNpecn            = "npecn"
 	npecnMapPfcEvents        = "pfc_events"
 	npecnMapPorts            = "ports"
+	npecnMapQueueLengths     = "queue_lengths"
+	npecnMapRateChanges      = "rate_changes"
 	npecnMapSlots            = "slots"
 	npecnProgNpecnDequeue    = "npecn_dequeue"
 	npecnProgNpecnDestroy    = "npecn_destroy"
@@ -203,12 +223,14 @@ type npecnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnMapSpecs struct {
-	Events    *ebpf.MapSpec `ebpf:"events"`
-	Nodes     *ebpf.MapSpec `ebpf:"nodes"`
-	Npecn     *ebpf.MapSpec `ebpf:"npecn"`
-	PfcEvents *ebpf.MapSpec `ebpf:"pfc_events"`
-	Ports     *ebpf.MapSpec `ebpf:"ports"`
-	Slots     *ebpf.MapSpec `ebpf:"slots"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	Nodes        *ebpf.MapSpec `ebpf:"nodes"`
+	Npecn        *ebpf.MapSpec `ebpf:"npecn"`
+	PfcEvents    *ebpf.MapSpec `ebpf:"pfc_events"`
+	Ports        *ebpf.MapSpec `ebpf:"ports"`
+	QueueLengths *ebpf.MapSpec `ebpf:"queue_lengths"`
+	RateChanges  *ebpf.MapSpec `ebpf:"rate_changes"`
+	Slots        *ebpf.MapSpec `ebpf:"slots"`
 }
 
 // npecnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -243,12 +265,14 @@ func (o *npecnObjects) Close() error {
 //
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnMaps struct {
-	Events    *ebpf.Map `ebpf:"events"`
-	Nodes     *ebpf.Map `ebpf:"nodes"`
-	Npecn     *ebpf.Map `ebpf:"npecn"`
-	PfcEvents *ebpf.Map `ebpf:"pfc_events"`
-	Ports     *ebpf.Map `ebpf:"ports"`
-	Slots     *ebpf.Map `ebpf:"slots"`
+	Events       *ebpf.Map `ebpf:"events"`
+	Nodes        *ebpf.Map `ebpf:"nodes"`
+	Npecn        *ebpf.Map `ebpf:"npecn"`
+	PfcEvents    *ebpf.Map `ebpf:"pfc_events"`
+	Ports        *ebpf.Map `ebpf:"ports"`
+	QueueLengths *ebpf.Map `ebpf:"queue_lengths"`
+	RateChanges  *ebpf.Map `ebpf:"rate_changes"`
+	Slots        *ebpf.Map `ebpf:"slots"`
 }
 
 func (m *npecnMaps) Close() error {
@@ -258,6 +282,8 @@ func (m *npecnMaps) Close() error {
 		m.Npecn,
 		m.PfcEvents,
 		m.Ports,
+		m.QueueLengths,
+		m.RateChanges,
 		m.Slots,
 	)
 }

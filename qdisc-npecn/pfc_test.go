@@ -19,7 +19,7 @@ func TestPauseAndResume(t *testing.T) {
 	const packets = 20
 	n := newNetwork(t, star(3, func(name string, p *Port) {
 		p.PFC = PFC{XOFFBytes: 4000, XONOffsetBytes: 2000}
-		p.Classes[lossyClass].Lossless = false
+		p.Classes[lossyClass].Lossless, p.Classes[lossyClass].Marked = false, false
 		if name == "s->h2" {
 			p.RateBps = gbit8 / 2
 		}
@@ -215,8 +215,10 @@ func TestNPECN(t *testing.T) {
 // TestNoMarks: a port with NP-ECN off, or a lossy class, marks nothing however long its queue.
 func TestNoMarks(t *testing.T) {
 	n := newNetwork(t, star(3, func(name string, p *Port) {
-		p.Classes[lossyClass].Lossless = false
-		p.NPECN = name == "s->h2"
+		p.Classes[lossyClass].Lossless, p.Classes[lossyClass].Marked = false, false
+		if name != "s->h2" {
+			p.Marker = NoMarker
+		}
 	}))
 	both := func(to, class int) []packet {
 		return append(backToBack(0, to, class, 10, 0), backToBack(1, to, class, 10, 0)...)

@@ -47,6 +47,8 @@ func Load(o Options) (*Qdisc, error) {
 	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
 	spec.Maps[npecnMapSlots].MaxEntries = slots
 	spec.Maps[npecnMapPfcEvents].MaxEntries = uint32(len(ports)) * Classes * pfcEventsPerPC
+	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports)) * rateChangesMax
+	spec.Maps[npecnMapQueueLengths].MaxEntries = uint32(len(ports))
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
@@ -104,6 +106,19 @@ func (q *Qdisc) Close() error {
 
 // Events is the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
+
+// QueueLengths is the map of the bytes in each port's marked classes, for tc.LoadFabric.
+func (q *Qdisc) QueueLengths() *ebpf.Map { return q.objs.QueueLengths }
+
+// ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges said.
+func (q *Qdisc) ChangeRates(id uint32, changes []RateChange) error {
+	for i, c := range changes {
+		if err := q.objs.RateChanges.Put(id*rateChangesMax+uint32(i), &npecnRateChange{AtNs: c.AtNs, RateBps: c.RateBps}); err != nil {
+			return fmt.Errorf("change rate of port %d: %w", id, err)
+		}
+	}
+	return nil
+}
 
 // Attach makes it the root qdisc of a device, in place of what is there. The device's group must be a port's id, and
 // a port has one device. The handle is of the device's network namespace.

@@ -32,12 +32,12 @@ var (
 // lossless configures a port with 8 lossless classes and no PFC threshold in reach. A host's has no propagation
 // delay, as the lab's.
 func lossless(name string, rateBps, delayNs uint64, slots uint32) Port {
-	p := Port{RateBps: rateBps, DelayNs: delayNs, PFCDelayNs: delayNs, PFC: PFC{XOFFBytes: 1 << 40}, NPECN: true, WireSlots: 1024}
+	p := Port{RateBps: rateBps, DelayNs: delayNs, PFCDelayNs: delayNs, PFC: PFC{XOFFBytes: 1 << 40}, Marker: NPECN, WireSlots: 1024}
 	if name[0] == 'h' {
-		p.DelayNs, p.PFCDelayNs, p.NPECN = 0, 2*delayNs, false
+		p.DelayNs, p.PFCDelayNs, p.Marker = 0, 2*delayNs, NoMarker
 	}
 	for c := range p.Classes {
-		p.Classes[c] = Class{Slots: slots, Lossless: true}
+		p.Classes[c] = Class{Slots: slots, Lossless: true, Marked: true}
 	}
 	return p
 }

@@ -13,6 +13,27 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type fabricCnmFrame struct {
+	_   structs.HostLayout
+	Eth struct {
+		_        structs.HostLayout
+		H_dest   [6]uint8
+		H_source [6]uint8
+		H_proto  uint16
+	}
+	Pdu struct {
+		_             structs.HostLayout
+		QntzFb        uint16
+		Cpid          uint64
+		Qoff          uint16
+		Qdelta        uint16
+		EncapPriority uint16
+		EncapDest     [6]uint8
+		EncapMsduLen  uint16
+	}
+	Msdu [64]uint8
+}
+
 type fabricFabricPort struct {
 	_     structs.HostLayout
 	Known uint32
@@ -21,22 +42,47 @@ type fabricFabricPort struct {
 	Seed  uint32
 }
 
+type fabricQcnCp struct {
+	_           structs.HostLayout
+	CreditBytes int64
+	Q_oldBytes  uint64
+	Random      uint32
+	Pad         uint32
+}
+
+type fabricQcnCpParams struct {
+	_               structs.HostLayout
+	QeqBytes        uint64
+	SampleBaseBytes uint64
+	W               uint32
+	Jitter          uint32
+}
+
 type fabricRoute struct {
 	_       structs.HostLayout
 	Paths   uint32
 	Ifindex [16]uint32
+	Port    [16]uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	fabricMapFabricDrops = "fabric_drops"
-	fabricMapFabricPorts = "fabric_ports"
-	fabricMapRoutes      = "routes"
-	fabricProgFabric     = "fabric"
-	fabricVarHostBase    = "host_base"
-	fabricVarHosts       = "hosts"
+	fabricMapCnmPending       = "cnm_pending"
+	fabricMapCnmsSent         = "cnms_sent"
+	fabricMapCongestionPoints = "congestion_points"
+	fabricMapFabricDrops      = "fabric_drops"
+	fabricMapFabricPorts      = "fabric_ports"
+	fabricMapQueueLengths     = "queue_lengths"
+	fabricMapRoutes           = "routes"
+	fabricProgCnmEgress       = "cnm_egress"
+	fabricProgFabric          = "fabric"
+	fabricVarControlClass     = "control_class"
+	fabricVarDataClass        = "data_class"
+	fabricVarHostBase         = "host_base"
+	fabricVarHosts            = "hosts"
+	fabricVarQcnParams        = "qcn_params"
 )
 
 // loadFabric returns the embedded CollectionSpec for fabric.
@@ -81,24 +127,32 @@ type fabricSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricProgramSpecs struct {
-	Fabric *ebpf.ProgramSpec `ebpf:"fabric"`
+	CnmEgress *ebpf.ProgramSpec `ebpf:"cnm_egress"`
+	Fabric    *ebpf.ProgramSpec `ebpf:"fabric"`
 }
 
 // fabricMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricMapSpecs struct {
-	FabricDrops *ebpf.MapSpec `ebpf:"fabric_drops"`
-	FabricPorts *ebpf.MapSpec `ebpf:"fabric_ports"`
-	Routes      *ebpf.MapSpec `ebpf:"routes"`
+	CnmPending       *ebpf.MapSpec `ebpf:"cnm_pending"`
+	CnmsSent         *ebpf.MapSpec `ebpf:"cnms_sent"`
+	CongestionPoints *ebpf.MapSpec `ebpf:"congestion_points"`
+	FabricDrops      *ebpf.MapSpec `ebpf:"fabric_drops"`
+	FabricPorts      *ebpf.MapSpec `ebpf:"fabric_ports"`
+	QueueLengths     *ebpf.MapSpec `ebpf:"queue_lengths"`
+	Routes           *ebpf.MapSpec `ebpf:"routes"`
 }
 
 // fabricVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricVariableSpecs struct {
-	HostBase *ebpf.VariableSpec `ebpf:"host_base"`
-	Hosts    *ebpf.VariableSpec `ebpf:"hosts"`
+	ControlClass *ebpf.VariableSpec `ebpf:"control_class"`
+	DataClass    *ebpf.VariableSpec `ebpf:"data_class"`
+	HostBase     *ebpf.VariableSpec `ebpf:"host_base"`
+	Hosts        *ebpf.VariableSpec `ebpf:"hosts"`
+	QcnParams    *ebpf.VariableSpec `ebpf:"qcn_params"`
 }
 
 // fabricObjects contains all objects after they have been loaded into the kernel.
@@ -121,15 +175,23 @@ func (o *fabricObjects) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricMaps struct {
-	FabricDrops *ebpf.Map `ebpf:"fabric_drops"`
-	FabricPorts *ebpf.Map `ebpf:"fabric_ports"`
-	Routes      *ebpf.Map `ebpf:"routes"`
+	CnmPending       *ebpf.Map `ebpf:"cnm_pending"`
+	CnmsSent         *ebpf.Map `ebpf:"cnms_sent"`
+	CongestionPoints *ebpf.Map `ebpf:"congestion_points"`
+	FabricDrops      *ebpf.Map `ebpf:"fabric_drops"`
+	FabricPorts      *ebpf.Map `ebpf:"fabric_ports"`
+	QueueLengths     *ebpf.Map `ebpf:"queue_lengths"`
+	Routes           *ebpf.Map `ebpf:"routes"`
 }
 
 func (m *fabricMaps) Close() error {
 	return _FabricClose(
+		m.CnmPending,
+		m.CnmsSent,
+		m.CongestionPoints,
 		m.FabricDrops,
 		m.FabricPorts,
+		m.QueueLengths,
 		m.Routes,
 	)
 }
@@ -138,19 +200,24 @@ func (m *fabricMaps) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricVariables struct {
-	HostBase *ebpf.Variable `ebpf:"host_base"`
-	Hosts    *ebpf.Variable `ebpf:"hosts"`
+	ControlClass *ebpf.Variable `ebpf:"control_class"`
+	DataClass    *ebpf.Variable `ebpf:"data_class"`
+	HostBase     *ebpf.Variable `ebpf:"host_base"`
+	Hosts        *ebpf.Variable `ebpf:"hosts"`
+	QcnParams    *ebpf.Variable `ebpf:"qcn_params"`
 }
 
 // fabricPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricPrograms struct {
-	Fabric *ebpf.Program `ebpf:"fabric"`
+	CnmEgress *ebpf.Program `ebpf:"cnm_egress"`
+	Fabric    *ebpf.Program `ebpf:"fabric"`
 }
 
 func (p *fabricPrograms) Close() error {
 	return _FabricClose(
+		p.CnmEgress,
 		p.Fabric,
 	)
 }

@@ -15,8 +15,9 @@ import (
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets.
-func LoadStamp(dataDSCP, controlDSCP uint8) (*Stamp, error) {
+// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets. With addressMAC the source MAC address is
+// made of the IPv4 source, so that switches' CNMs find back.
+func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
 	if dataDSCP > 63 || controlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
 	}
@@ -24,7 +25,9 @@ func LoadStamp(dataDSCP, controlDSCP uint8) (*Stamp, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("stamp", spec, map[string]any{"data_dscp": dataDSCP, "control_dscp": controlDSCP}, nil)
+	obj, err := load("stamp", spec, map[string]any{
+		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": addressMAC,
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -107,25 +110,46 @@ func (n *NP) Counts() (NPCounts, error) {
 	return c, nil
 }
 
-// RP is PCN's reaction point (tc/bpf/rp.bpf.c).
+// LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
+func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, error) {
+	spec, err := loadNpdcqcn()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("np_dcqcn", spec, map[string]any{
+		"interval_ns":    intervalNs,
+		"ideal_time":     idealTime,
+		"dilation_shift": dilationShift,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &NP{obj}, nil
+}
+
+// RP is a reaction point: what hears of congestion for a control's flows.
 type RP struct{ object }
 
-// RPCounts are the CNPs received.
+// RPCounts are the CNPs and CNMs received.
 type RPCounts struct {
 	Decrease, Increase, Malformed, BadICRC, NoFlow uint64
 }
 
-// LoadRP loads the reaction point of the control's flows.
-func LoadRP(control *loader.Control) (*RP, error) {
-	flows := control.FlowTable()
-	if flows == nil {
-		return nil, fmt.Errorf("rp: congestion control %s has no flow table", control.Name())
+// LoadRP loads the reaction point of the control's flows: tc/bpf/rp.bpf.c for PCN, rp_dcqcn.bpf.c, rp_qcn.bpf.c.
+func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
+	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
+	specOf, ok := specs[control.Name()]
+	if !ok {
+		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
-	spec, err := loadRp()
+	spec, err := specOf()
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("rp", spec, nil, map[string]*ebpf.Map{"rp_flows": flows})
+	obj, err := load("rp of "+control.Name(), spec, map[string]any{
+		"params":         control.Params(),
+		"dilation_shift": dilationShift,
+	}, map[string]*ebpf.Map{"flows": control.FlowTable()})
 	if err != nil {
 		return nil, err
 	}
@@ -154,6 +178,7 @@ func (r *RP) Counts() (RPCounts, error) {
 type ArriveOptions struct {
 	SampleNs      uint64    // bin of the sampled series; 0: none
 	SinkPort      uint16    // UDP port whose datagrams are counted and dropped
+	MaxFlows      uint32    // that are tracked; 0: 4096
 	Events        *ebpf.Map // where samples go: the port qdisc's ring buffer; may be nil if there are none
 	DilationShift uint32
 }
@@ -182,6 +207,9 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	spec, err := loadArrive()
 	if err != nil {
 		return nil, err
+	}
+	if o.MaxFlows != 0 {
+		spec.Maps["arrivals"].MaxEntries = o.MaxFlows
 	}
 	obj, err := load("arrive", spec, map[string]any{
 		"sample_ns":      o.SampleNs,

@@ -47,33 +47,36 @@ func TestNPOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// What NP answers to a packet that a device received is a CNP as package cnp writes it, for packets of every size
-// and with every offload: checksummed, or not, as after GRO, or many segments in one.
+// received are packets as devices hand them over: of every size and with every offload: checksummed, or not, as after
+// GRO, or many segments in one.
+var received = []struct {
+	payloadLen int
+	offload    vnetHeader
+}{
+	{1, vnetHeader{}},
+	{6, vnetHeader{}}, // 60 bytes, the shortest of Ethernet
+	{20, vnetHeader{}},
+	{21, vnetHeader{}},
+	{536, vnetHeader{}},
+	{1460, vnetHeader{}},
+	{8960, vnetHeader{}},
+	{1, unchecked()},
+	{19, unchecked()},
+	{20, unchecked()}, // as long as a CNP
+	{59, unchecked()},
+	{60, unchecked()},
+	{61, unchecked()},
+	{1460, unchecked()},
+	{2 * 1460, segments(1460)},
+	{math.MaxUint16 - 40, segments(1460)},
+}
+
+// What NP answers to a packet that a device received is a CNP as package cnp writes it.
 func TestNPAnswersReceivedPackets(t *testing.T) {
 	const everyPacketNs = 1
 	n, dev := newNP(t, NPOptions{TNs: everyPacketNs, CongestedShare: 0.95})
 	var want NPCounts
-	for i, c := range []struct {
-		payloadLen int
-		offload    vnetHeader
-	}{
-		{1, vnetHeader{}},
-		{6, vnetHeader{}}, // 60 bytes, the shortest of Ethernet
-		{20, vnetHeader{}},
-		{21, vnetHeader{}},
-		{536, vnetHeader{}},
-		{1460, vnetHeader{}},
-		{8960, vnetHeader{}},
-		{1, unchecked()},
-		{19, unchecked()},
-		{20, unchecked()}, // as long as a CNP
-		{59, unchecked()},
-		{60, unchecked()},
-		{61, unchecked()},
-		{1460, unchecked()},
-		{2 * 1460, segments(1460)},
-		{math.MaxUint16 - 40, segments(1460)},
-	} {
+	for i, c := range received {
 		for _, tos := range []uint8{ect0, ce} {
 			t.Run(fmt.Sprintf("%d bytes, offload %d, ECN %d", c.payloadLen, c.offload.GSOType<<1|c.offload.Flags, tos), func(t *testing.T) {
 				f := someFlow()

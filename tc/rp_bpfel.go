@@ -23,40 +23,52 @@ type rpFlowKey struct {
 	Pad      [3]uint8
 }
 
-type rpRpFlow struct {
-	_  structs.HostLayout
+type rpPcnFlow struct {
+	_    structs.HostLayout
+	Lock struct {
+		_   structs.HostLayout
+		Val uint32
+	}
+	Pad    uint32
+	Sender struct {
+		_               structs.HostLayout
+		SentBytes       uint64
+		RecRateBps      uint64
+		CnpDecrease     uint64
+		CnpIncrease     uint64
+		Losses          uint64
+		Segments        uint32
+		Packets         uint32
+		MarkedPackets   uint32
+		SrttUs          uint32
+		Retransmissions uint32
+		Ecn             uint32
+	}
 	Rp struct {
 		_           structs.HostLayout
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
 	}
-	Params struct {
-		_           structs.HostLayout
-		LineRateBps uint64
-		MinRateBps  uint64
-		W_min       uint32
-		W_max       uint32
-	}
-	RecRateBps      uint64
-	CnpDecrease     uint64
-	CnpIncrease     uint64
-	Losses          uint64
-	Packets         uint32
-	MarkedPackets   uint32
-	SrttUs          uint32
-	Retransmissions uint32
-	Ecn             uint32
-	Pad             uint32
+}
+
+type rpPcnRpParams struct {
+	_           structs.HostLayout
+	LineRateBps uint64
+	MinRateBps  uint64
+	W_min       uint32
+	W_max       uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rpMapRpCounts   = "rp_counts"
-	rpMapRpFlows    = "rp_flows"
-	rpProgRpIngress = "rp_ingress"
+	rpMapFlows         = "flows"
+	rpMapRpCounts      = "rp_counts"
+	rpProgRpIngress    = "rp_ingress"
+	rpVarDilationShift = "dilation_shift"
+	rpVarParams        = "params"
 )
 
 // loadRp returns the embedded CollectionSpec for rp.
@@ -108,14 +120,16 @@ type rpProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpMapSpecs struct {
+	Flows    *ebpf.MapSpec `ebpf:"flows"`
 	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
-	RpFlows  *ebpf.MapSpec `ebpf:"rp_flows"`
 }
 
 // rpVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpVariableSpecs struct {
+	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
 
 // rpObjects contains all objects after they have been loaded into the kernel.
@@ -138,14 +152,14 @@ func (o *rpObjects) Close() error {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpMaps struct {
+	Flows    *ebpf.Map `ebpf:"flows"`
 	RpCounts *ebpf.Map `ebpf:"rp_counts"`
-	RpFlows  *ebpf.Map `ebpf:"rp_flows"`
 }
 
 func (m *rpMaps) Close() error {
 	return _RpClose(
+		m.Flows,
 		m.RpCounts,
-		m.RpFlows,
 	)
 }
 
@@ -153,6 +167,8 @@ func (m *rpMaps) Close() error {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpVariables struct {
+	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	Params        *ebpf.Variable `ebpf:"params"`
 }
 
 // rpPrograms contains all programs after they have been loaded into the kernel.

@@ -29,7 +29,7 @@ const (
 	minRateBps  = 1e6
 	wMin        = 1.0 / 128
 	wMax        = 0.5
-	q24         = 1 << 24 // the weights' fixed point, bpf/algo/pcn.h
+	q24         = 1 << 24 // the weights' fixed point, bpf/algo/fixed.h
 )
 
 // newRP loads a reaction point with a flow table of its own, that holds these flows at half of line rate.
@@ -38,7 +38,9 @@ func newRP(t *testing.T, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, nil, nil)
+	obj, err := load("rp", spec, map[string]any{rpVarParams: rpPcnRpParams{
+		LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
+	}}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -50,20 +52,16 @@ func newRP(t *testing.T, flows ...flow) *RP {
 
 func (r *RP) add(t *testing.T, f flow) {
 	t.Helper()
-	var v rpRpFlow
+	var v rpPcnFlow
 	v.Rp.SendRateBps = lineRateBps / 2
 	v.Rp.W = wMin * q24
-	v.Params.LineRateBps = lineRateBps
-	v.Params.MinRateBps = minRateBps
-	v.Params.W_min = wMin * q24
-	v.Params.W_max = wMax * q24
-	qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpFlows].Put(f.key(6), &v)))
+	qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapFlows].Put(f.key(6), &v)))
 }
 
-func (r *RP) flow(t *testing.T, f flow) rpRpFlow {
+func (r *RP) flow(t *testing.T, f flow) rpPcnFlow {
 	t.Helper()
-	var v rpRpFlow
-	qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpFlows].Lookup(f.key(6), &v)))
+	var v rpPcnFlow
+	qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapFlows].Lookup(f.key(6), &v)))
 	return v
 }
 
@@ -125,12 +123,12 @@ func TestRPObeys(t *testing.T) {
 		qt.Assert(t, qt.IsTrue(near(float64(v.Rp.W)/q24, want.w)), comment)
 		if c.decrease {
 			counts.Decrease++
-			qt.Assert(t, qt.Equals(v.RecRateBps, uint64(c.mbps)*1e6), comment)
+			qt.Assert(t, qt.Equals(v.Sender.RecRateBps, uint64(c.mbps)*1e6), comment)
 		} else {
 			counts.Increase++
 		}
-		qt.Assert(t, qt.Equals(v.CnpDecrease, counts.Decrease), comment)
-		qt.Assert(t, qt.Equals(v.CnpIncrease, counts.Increase), comment)
+		qt.Assert(t, qt.Equals(v.Sender.CnpDecrease, counts.Decrease), comment)
+		qt.Assert(t, qt.Equals(v.Sender.CnpIncrease, counts.Increase), comment)
 	}
 	qt.Assert(t, qt.Equals(r.counts(t), counts))
 	for _, o := range others {
@@ -426,7 +424,7 @@ func TestRPMillionCNPs(t *testing.T) {
 		qt.Assert(t, qt.Equals(r.counts(t), j.counts), qt.Commentf("after CNP %d", i))
 		for k, f := range flows {
 			got, want := r.flow(t, f), j.flows[k]
-			qt.Assert(t, qt.Equals([2]uint64{got.CnpDecrease, got.CnpIncrease}, [2]uint64{want.decreases, want.increases}))
+			qt.Assert(t, qt.Equals([2]uint64{got.Sender.CnpDecrease, got.Sender.CnpIncrease}, [2]uint64{want.decreases, want.increases}))
 			qt.Assert(t, qt.IsTrue(near(float64(got.Rp.SendRateBps), want.rateBps)),
 				qt.Commentf("flow %d has %d bit/s, want %g", k, got.Rp.SendRateBps, want.rateBps))
 			if want.decreases+want.increases == 0 {

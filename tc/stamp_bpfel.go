@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	stampProgStamp      = "stamp"
+	stampVarAddressMac  = "address_mac"
 	stampVarControlDscp = "control_dscp"
 	stampVarDataDscp    = "data_dscp"
 )
@@ -76,6 +77,7 @@ type stampMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stampVariableSpecs struct {
+	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
 }
@@ -110,6 +112,7 @@ func (m *stampMaps) Close() error {
 //
 // It can be passed to loadStampObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stampVariables struct {
+	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
 }

@@ -21,7 +21,7 @@ const (
 func newStamp(t *testing.T) *Stamp {
 	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(dataDSCP, controlDSCP)
+	s, err := LoadStamp(dataDSCP, controlDSCP, false)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -29,7 +29,7 @@ func newStamp(t *testing.T) *Stamp {
 
 func TestStampOptionsAreChecked(t *testing.T) {
 	for _, dscps := range [][2]uint8{{64, 48}, {26, 64}} {
-		_, err := LoadStamp(dscps[0], dscps[1])
+		_, err := LoadStamp(dscps[0], dscps[1], false)
 		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
 	}
 }

@@ -6,15 +6,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
@@ -38,18 +41,25 @@ func capture(t *testing.T, e nstest.End) int {
 	for i, f := range filter {
 		code[i] = unix.SockFilter{Code: f.Op, Jt: f.Jt, Jf: f.Jf, K: f.K}
 	}
+	return captureType(t, e, unix.ETH_P_IP, unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})
+}
+
+// captureType opens a packet socket that gets the frames of this EtherType that arrive at the device and pass the filter.
+func captureType(t *testing.T, e nstest.End, etherType uint16, filter ...unix.SockFprog) int {
+	t.Helper()
 	var s int
 	nstest.Do(t, e.NS, func() (err error) {
 		s, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		return err
 	})
 	t.Cleanup(func() { unix.Close(s) })
-	etherTypeIPv4 := binary.NativeEndian.Uint16([]byte{8, 0})
-	qt.Assert(t, qt.IsNil(errors.Join(
-		unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20), // a CNP keeps its data packet's buffer
-		unix.SetsockoptSockFprog(s, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}),
-		unix.Bind(s, &unix.SockaddrLinklayer{Protocol: etherTypeIPv4, Ifindex: e.Index()}),
-	)))
+	// what answers a data packet keeps its buffer
+	qt.Assert(t, qt.IsNil(unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)))
+	for _, f := range filter {
+		qt.Assert(t, qt.IsNil(unix.SetsockoptSockFprog(s, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &f)))
+	}
+	protocol := binary.NativeEndian.Uint16(bigEndian(etherType))
+	qt.Assert(t, qt.IsNil(unix.Bind(s, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: e.Index()})))
 	return s
 }
 
@@ -123,6 +133,78 @@ func TestNPOnTheWire(t *testing.T) {
 		})
 	}
 }
+
+// switched joins two hosts by a switch, whose ports 1 and 2 they are at; the hosts stamp what they send.
+func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
+	t.Helper()
+	sw := nstest.New(t)
+	nl := nstest.Netlink(t, sw)
+	ends := []*nstest.End{&sender, &receiver}
+	s, err := LoadStamp(dataDSCP, controlDSCP, true)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { s.Close() })
+	for i, e := range ends {
+		id := i + 1
+		var port nstest.End
+		*e, port = nstest.Veth(t, nstest.New(t), sw,
+			netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id)), netip.MustParsePrefix(fmt.Sprintf("10.0.1.%d/32", id)))
+		qt.Assert(t, qt.IsNil(errors.Join(
+			nl.LinkSetName(port.Link, fmt.Sprint("port", id)),
+			nl.LinkSetGroup(port.Link, id),
+			f.AddPort(sw, port.Index(), FabricPort{ID: uint32(id), FromHost: true}),
+			f.SetRoute(0, uint32(id), Path{port.Index(), uint32(id)}),
+			s.Attach(e.NS, e.Index()),
+		)))
+	}
+	for i, e := range ends {
+		peer := ends[1-i]
+		qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).NeighAdd(&netlink.Neigh{
+			LinkIndex: e.Index(), State: netlink.NUD_PERMANENT, IP: peer.Addr.AsSlice(), HardwareAddr: peer.MAC,
+		})))
+	}
+	return sender, receiver
+}
+
+// A TCP transfer through a switch: while the port's queue is long its sender's device receives CNMs of the flow's data.
+func TestCNMOnTheWire(t *testing.T) {
+	const size, queueBytes = 10 << 20, 40_000
+	c := congestionPoint(t, everyPacket)
+	o := fabricOptions
+	o.QCN = c
+	fabric, err := LoadFabric(o)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { fabric.Close() })
+	sender, receiver := switched(t, fabric)
+	c.queue(t, 2, queueBytes)
+	s := captureType(t, sender, cnp.EtherTypeCNM)
+
+	f := transfer(t, sender, receiver, size)
+
+	got := captured(t, s)
+	qt.Assert(t, qt.IsTrue(len(got) > size/1460), qt.Commentf("%d CNMs", len(got)))
+	for i, frame := range got {
+		m, err := cnp.ParseCNM(frame)
+		qt.Assert(t, qt.IsNil(err))
+		want := c.sampled(queueBytes, queueBytes)
+		if i == 0 {
+			want = c.sampled(queueBytes, 0)
+		}
+		src, dst := f.src.Addr().As4(), f.dst.Addr().As4()
+		qt.Assert(t, qt.DeepEquals(m, cnp.CNM{
+			DstMAC: [6]byte{2, 0, src[0], src[1], src[2], src[3]}, SrcMAC: f.dstMAC, EncapsulatedDestination: f.dstMAC,
+			QntzFb: want.qntzFb, CPID: 2, EncapsulatedPriority: dataClass, MSDU: m.MSDU,
+			CnmQOffset: cnp.CNMQueueUnits(want.qOffBytes), CnmQDelta: cnp.CNMQueueUnits(want.qDeltaBytes),
+		}))
+		ip := m.MSDU
+		qt.Assert(t, qt.Equals(ip[1]>>2, dataDSCP))
+		qt.Assert(t, qt.DeepEquals(ip[12:24], slices.Concat(src[:], dst[:], bigEndian(f.src.Port()), bigEndian(f.dst.Port()))))
+	}
+	d, err := fabric.Drops()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(d, FabricDrops{}))
+}
+
+func bigEndian(v uint16) []byte { return binary.BigEndian.AppendUint16(nil, v) }
 
 // transfer sends so many bytes over TCP with ECN, and checks them. It returns the flow.
 func transfer(t *testing.T, sender, receiver nstest.End, size int64) flow {

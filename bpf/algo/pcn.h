@@ -21,14 +21,12 @@
 #ifndef PCN_ALGO_PCN_H
 #define PCN_ALGO_PCN_H
 
-/* w is a Q24 fraction: w_min = 1/128 is 2^17, and 20 steps of Fig. 10 stay within 0.01%. */
-#define PCN_W_SHIFT 24
-#define PCN_W_ONE   (1U << PCN_W_SHIFT)
+#include "fixed.h"
 
 struct pcn_rp_params {
 	u64 line_rate_bps;
 	u64 min_rate_bps; /* floor of sendRate */
-	u32 w_min;	  /* Q24, 0 < w_min <= w_max < 1 */
+	u32 w_min;	  /* Q24, 0 < w_min <= w_max < 1: 20 steps of Fig. 10 stay within 0.01% */
 	u32 w_max;	  /* Q24 */
 };
 
@@ -37,17 +35,6 @@ struct pcn_rp {
 	u32 w; /* Q24 */
 	u32 pad;
 };
-
-/*
- * pcn_scale: value * w, rounded to nearest. Split in halves of 24 bits: no overflow for any value < 2^63,
- * w <= 1.
- */
-static __always_inline u64 pcn_scale(u64 value, u32 w)
-{
-	u64 high = value >> PCN_W_SHIFT, low = value & (PCN_W_ONE - 1);
-
-	return high * w + ((low * w + PCN_W_ONE / 2) >> PCN_W_SHIFT);
-}
 
 static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
 {
@@ -63,7 +50,7 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 /* pcn_rp_decrease: a CNP with CE, that is the flow is congested. */
 static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 rec_rate_bps)
 {
-	u64 target_bps = pcn_floor(rec_rate_bps - pcn_scale(rec_rate_bps, p->w_min), p);
+	u64 target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
 
 	if (target_bps < rp->send_rate_bps)
 		rp->send_rate_bps = target_bps; /* line 6 */
@@ -75,8 +62,8 @@ static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_
 {
 	u64 gap_bps = p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
 
-	rp->send_rate_bps += pcn_scale(gap_bps, rp->w);			      /* line 10 */
-	rp->w = rp->w - pcn_scale(rp->w, rp->w) + pcn_scale(rp->w, p->w_max); /* line 11 */
+	rp->send_rate_bps += q24_scale(gap_bps, rp->w);			      /* line 10 */
+	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
 static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce, u64 rec_rate_bps)

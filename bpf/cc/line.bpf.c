@@ -15,45 +15,45 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 /* Set by the loader. */
 const volatile u64 line_rate_bps = 10000000000ULL;
 
-SEC("struct_ops/line_init")
-void BPF_PROG(line_init, struct sock *sk)
+SEC("struct_ops/control_init")
+void BPF_PROG(control_init, struct sock *sk)
 {
 	tcp_start_pacing(sk);
 	tcp_set_rate(sk, line_rate_bps);
 }
 
 /* From 6.10 on. */
-SEC("struct_ops/line_cong_control")
-void BPF_PROG(line_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+SEC("struct_ops/control_cong_control")
+void BPF_PROG(control_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 {
 	tcp_set_rate(sk, line_rate_bps);
 }
 
 /* Before 6.10. */
-SEC("struct_ops/line_cong_control_2")
-void BPF_PROG(line_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+SEC("struct_ops/control_cong_control_2")
+void BPF_PROG(control_cong_control_2, struct sock *sk, const struct rate_sample *rs)
 {
 	tcp_set_rate(sk, line_rate_bps);
 }
 
-SEC("struct_ops/line_ssthresh")
-u32 BPF_PROG(line_ssthresh, struct sock *sk)
+SEC("struct_ops/control_ssthresh")
+u32 BPF_PROG(control_ssthresh, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-SEC("struct_ops/line_undo_cwnd")
-u32 BPF_PROG(line_undo_cwnd, struct sock *sk)
+SEC("struct_ops/control_undo_cwnd")
+u32 BPF_PROG(control_undo_cwnd, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops line = {
-	.init = (void *)line_init,
-	.cong_control = (void *)line_cong_control,
-	.ssthresh = (void *)line_ssthresh,
-	.undo_cwnd = (void *)line_undo_cwnd,
+struct tcp_congestion_ops control = {
+	.init = (void *)control_init,
+	.cong_control = (void *)control_cong_control,
+	.ssthresh = (void *)control_ssthresh,
+	.undo_cwnd = (void *)control_undo_cwnd,
 	.name = "pcn_line",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

@@ -203,11 +203,18 @@ struct inet_sock {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	u8 icsk_ca_state : 5;
+	struct {
+		u8 pending;
+	} icsk_ack;
 	u64 icsk_ca_priv[13];
 };
 
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
+	u32 rcv_nxt;
+	u32 snd_una;
+	u32 snd_nxt;
 	u32 snd_cwnd;
 	u32 snd_ssthresh;
 	u32 mss_cache;
@@ -215,17 +222,24 @@ struct tcp_sock {
 	u32 total_retrans;
 	u32 delivered;
 	u32 delivered_ce;
+	u32 data_segs_out;
 	u16 tcp_header_len;
 	u8 ecn_flags;
 };
 
 struct rate_sample {
-	u32 losses;
+	long rtt_us;	  /* of this ACK, -1: none */
+	u32 acked_sacked; /* packets newly acknowledged */
 };
 
 struct ack_sample;
 
 #pragma clang attribute pop
+
+/* In map values: two CPUs may hear of a flow at once. */
+struct bpf_spin_lock {
+	u32 val;
+};
 
 /* The open-coded numeric iterator (6.4): Debian 12's libbpf has no bpf_for. */
 struct bpf_iter_num {
@@ -241,6 +255,17 @@ extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), w
 
 /* An argument of a global function that the caller owns or was given by the kernel. libbpf 1.1 does not have it. */
 #define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
+
+/*
+ * loaded(v): a pointer to a const volatile struct that the loader sets. Behind the barrier, or the compiler would take
+ * the values that it sees in the source.
+ */
+#define loaded(v)                                                                                                      \
+	({                                                                                                             \
+		const void *loaded_ = (const void *)&(v);                                                              \
+		asm volatile("" : "+r"(loaded_));                                                                      \
+		loaded_;                                                                                               \
+	})
 
 /* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
 #define bounded(n)                                                                                                     \

@@ -14,6 +14,8 @@
 
 /* MARK_CNP: a clone that NP sends to its own egress, to be made a CNP there. */
 #define MARK_CNP 0x504e0000U
+/* MARK_CNM: likewise, of a switch's congestion point. */
+#define MARK_CNM 0x504d0000U
 
 /*
  * A packet's ideal time and mark travel in qdisc_skb_cb->data, from dequeue to the next tcx ingress and enqueue

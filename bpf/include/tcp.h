@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "flow.h"
+#include "sender.h"
 
 #define TCP_CONG_NON_RESTRICTED 1 /* a child namespace may select it by sysctl */
 #define TCP_CONG_NEEDS_ECN	2
@@ -12,7 +13,15 @@
 #define TCP_CA_Recovery 3
 #define TCP_CA_Loss	4
 
-#define TCP_ECN_OK 1
+#define TCP_ECN_OK	   1
+#define TCP_ECN_DEMAND_CWR 4
+
+/* What tcp_congestion_ops.cwnd_event tells. */
+#define CA_EVENT_LOSS	   3
+#define CA_EVENT_ECN_NO_CE 4
+#define CA_EVENT_ECN_IS_CE 5
+
+#define ICSK_ACK_TIMER 2
 
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
@@ -26,6 +35,9 @@
 struct tcp_congestion_ops {
 	u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, u8 new_state);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*cwnd_event)(struct sock *sk, int event);
+	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*init)(struct sock *sk);
@@ -116,6 +128,14 @@ static __always_inline void tcp_start_pacing(struct sock *sk)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
+/* tcp_frame_bytes: of a full packet of the connection. */
+static __always_inline u32 tcp_frame_bytes(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->mss_cache + tp->tcp_header_len + FRAME_OVERHEAD;
+}
+
 /*
  * tcp_set_rate: frames leave at rate_bps. TCP's pacing counts payload only, and SO_MAX_PACING_RATE is for each
  * control to keep.
@@ -123,7 +143,7 @@ static __always_inline void tcp_start_pacing(struct sock *sk)
 static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u32 payload = tp->mss_cache, frame = payload + tp->tcp_header_len + FRAME_OVERHEAD;
+	u32 payload = tp->mss_cache, frame = tcp_frame_bytes(sk);
 	/* 800 Gbit/s is 10^11 bytes/s, times 9000: far from 2^64 */
 	u64 pace = to_kernel_bytes_per_s(rate_bps) * payload / (frame ?: 1);
 
@@ -131,6 +151,43 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 		pace = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = pace ?: 1;
 	tp->snd_cwnd = CWND_UNBOUND;
+}
+
+/* tcp_establish: keep the key in the socket, and begin the statistics. */
+static __always_inline void tcp_establish(struct sock *sk, struct sender *s, struct flow_key *key)
+{
+	s->ecn = tcp_ecn_negotiated(sk);
+	s->segments = ((struct tcp_sock *)sk)->data_segs_out;
+	tcp_flow_key(sk, key);
+	tcp_keep_key(sk, key);
+}
+
+/* tcp_account: what an ACK tells of the flow, beside what its algorithm makes of it. */
+static __always_inline void tcp_account(struct sock *sk, struct sender *s)
+{
+	u32 segments = ((struct tcp_sock *)sk)->data_segs_out;
+
+	s->sent_bytes += (u64)(segments - s->segments) * tcp_frame_bytes(sk);
+	s->segments = segments;
+	s->packets = tcp_delivered(sk);
+	s->marked_packets = tcp_delivered_ce(sk);
+	s->srtt_us = tcp_srtt_us(sk);
+	s->retransmissions = tcp_retransmissions(sk);
+}
+
+/* What an ACK tells an algorithm. */
+struct ack_event {
+	u64 now_ns;
+	u64 rtt_ns;	 /* 0: not measured */
+	u32 acked_bytes; /* of frames */
+	u32 pad;
+};
+
+static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs, struct ack_event *e)
+{
+	e->now_ns = now_ns();
+	e->rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
+	e->acked_bytes = rs->acked_sacked * tcp_frame_bytes(sk);
 }
 
 #endif

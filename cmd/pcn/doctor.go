@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,7 @@ func newDoctor() *cobra.Command {
 Exits with 1 if experiments can't run in either way.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			t := newTable(cmd.OutOrStdout())
 			ready := map[string]bool{launch.ForVM: true, launch.ForNative: true}
 			for _, c := range launch.Doctor() {
 				if c.Err == nil {

@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -18,14 +17,14 @@ func newList() *cobra.Command {
 		Short: "List the experiments that come with the program",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "NAME\tSCHEMES\tTITLE")
+			t := newTable(cmd.OutOrStdout())
+			fmt.Fprintln(t, "NAME\tCASES\tSCHEMES\tTITLE")
 			for _, name := range experiments.Names() {
 				e, err := experiments.Load(name)
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(t, "%s\t%s\t%s\n", name, strings.Join(e.Schemes, ","), e.Title)
+				fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, len(e.CaseNames()), strings.Join(e.Schemes, ","), e.Title)
 			}
 			return t.Flush()
 		},

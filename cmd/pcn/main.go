@@ -21,8 +21,9 @@ import (
 const (
 	exitError   = 1 // something went wrong
 	exitUsage   = 2 // the command line is wrong
-	exitExpect  = 3 // an expectation of the experiment is not met
+	exitExpect  = 3 // an expectation or a comparison of the experiment is not met
 	exitInvalid = 4 // a run can't be believed
+	exitDiffer  = 5 // two runs differ
 )
 
 func main() {
@@ -39,6 +40,14 @@ func main() {
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
+
+// exitWith is an exit code as an error; 0 is none.
+func exitWith(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return exitCode(code)
+}
 
 // usageError is one of the command line.
 type usageError struct{ error }
@@ -74,7 +83,8 @@ func newRoot() *cobra.Command {
 network namespaces, senders are TCP congestion controls in BPF, switches are BPF qdiscs with PFC and NP-ECN.
 Experiments run in a deterministic microVM: the same input gives the same bytes.
 
-Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation is not met, 4 a run can't be believed.`,
+Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation or a comparison is not met, 4 a run
+can't be believed, 5 two runs differ (pcn diff).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       launch.Tool,
@@ -82,7 +92,7 @@ Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation is not met, 4 a
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newList(), newReport(), newDoctor())
+	root.AddCommand(newRun(), newList(), newReport(), newCompare(), newDiff(), newDoctor())
 	for _, c := range root.Commands() {
 		wrapArgs(c)
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is one line for all schemes, with the time left.
+// progress is one line for all runs, with the time left.
 type progress struct {
 	mu   sync.Mutex
 	bar  *progressbar.ProgressBar
@@ -21,14 +21,14 @@ type progress struct {
 
 const progressSteps = 1000
 
-func newProgress(w io.Writer, what string, schemes []string) *progress {
+func newProgress(w io.Writer, what string, runs int) *progress {
 	visible := false
 	if f, ok := w.(*os.File); ok {
 		visible = term.IsTerminal(int(f.Fd()))
 	}
 	return &progress{
 		done: map[string]float64{},
-		of:   len(schemes),
+		of:   runs,
 		bar: progressbar.NewOptions(progressSteps,
 			progressbar.OptionSetWriter(w),
 			progressbar.OptionSetVisibility(visible),
@@ -40,11 +40,11 @@ func newProgress(w io.Writer, what string, schemes []string) *progress {
 	}
 }
 
-// set tells how far a scheme is, 0 to 1. Drawing is for show: its errors do not matter.
-func (p *progress) set(scheme string, done float64) {
+// set tells how far a run is, 0 to 1. Drawing is for show: its errors do not matter.
+func (p *progress) set(run string, done float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done[scheme] = done
+	p.done[run] = done
 	var sum float64
 	for _, d := range p.done {
 		sum += d

@@ -14,24 +14,21 @@ func newReport() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "report DIR...",
-		Short: "Draw the report of runs again, or of several side by side",
-		Long: `Draw the report of result folders: of a run (runs/NAME/pcn), or of all runs of an experiment (runs/NAME).
-All must be of the same experiment.`,
+		Short: "Draw the report of runs again, or of any runs side by side",
+		Long: `Draw the report of result folders: of a run (runs/NAME/pcn), of all runs of an experiment (runs/NAME), or of
+several (runs). They may be of any experiments.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			e, runs, err := launch.ReadRuns(dirs)
+			groups, err := launch.ReadRuns(dirs)
 			if err != nil {
 				return err
 			}
-			if err := launch.WriteReport(out, e, runs); err != nil {
+			if err := launch.WriteReport(out, groups); err != nil {
 				return err
 			}
-			code := summarise(cmd.OutOrStdout(), e, runs)
+			code := summarise(cmd.OutOrStdout(), groups)
 			fmt.Fprintf(cmd.OutOrStdout(), "\nReport: %s\n", out)
-			if code != 0 {
-				return exitCode(code)
-			}
-			return nil
+			return exitWith(code)
 		},
 	}
 	c.Flags().StringVar(&out, "out", launch.ReportFile, "file to write")

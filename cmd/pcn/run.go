@@ -4,33 +4,44 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/experiments"
 	"pcn/netns-lab/launch"
-	"pcn/netns-lab/result"
+	"pcn/netns-lab/report"
 )
+
+// changes are the flags that change an experiment.
+type changes struct {
+	algos    []string
+	cases    []string
+	seed     uint64
+	duration string
+	dilation uint
+}
 
 func newRun() *cobra.Command {
 	var (
-		algos    []string
-		seed     uint64
-		duration string
-		dilation uint
-		native   bool
-		realTime bool
-		out      string
+		change changes
+		o      launch.Options
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, by its name (pcn list) or the path of its file",
+		Long: fmt.Sprintf(`Run the schemes of an experiment, in each of its cases, and hold them against what the file expects.
+
+Schemes: %s.
+Baselines, congestion controls of Linux: %s.`,
+			strings.Join(experiment.Schemes(), ", "), strings.Join(experiment.KernelControls(), ", ")),
 		Example: `  pcn run hol                          Fig. 2 of the PCN paper
   pcn run hol --algo pcn --seed 7      one scheme, other random choices
+  pcn run hol --algo pcn,bbr           a baseline that the file does not list
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,81 +49,81 @@ func newRun() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var o experiment.Override
-			flags := cmd.Flags()
-			if flags.Changed("algo") {
-				o.Schemes = algos
-			}
-			if flags.Changed("seed") {
-				o.Seed = &seed
-			}
-			if flags.Changed("dilation") {
-				o.Dilation = &dilation
-			}
-			if flags.Changed("duration") {
-				d, err := experiment.ParseDuration(duration)
-				if err != nil {
-					return usageError{fmt.Errorf("--duration: %w", err)}
-				}
-				o.Duration = &d
-			}
-			if e, err = e.Override(o); err != nil {
+			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			if out == "" {
-				out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
+			if o.Out == "" {
+				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
-			bar := newProgress(cmd.ErrOrStderr(), e.Name, e.Schemes)
-			runs, err := launch.Run(cmd.Context(), launch.Options{
-				Experiment: e, Out: out, Native: native, RealTime: realTime, Progress: bar.set,
-			})
-			bar.finish()
-			if err != nil {
-				return err
-			}
-			w := cmd.OutOrStdout()
-			code := summarise(w, e, runs)
-			fmt.Fprintf(w, "\nReport: %s\n", filepath.Join(out, launch.ReportFile))
-			if code != 0 {
-				return exitCode(code)
-			}
-			return nil
+			return runExperiment(cmd, o)
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&algos, "algo", nil, "schemes to run, of those of the experiment (pfc,pcn)")
-	f.Uint64Var(&seed, "seed", 0, "start of all random choices (default: the experiment's)")
-	f.StringVar(&duration, "duration", "", "time after t = 0, in the paper's time, such as 15ms (default: the experiment's)")
-	f.UintVar(&dilation, "dilation", 0, "binary logarithm of how much slower than the paper's time to run (default: the experiment's)")
-	f.BoolVar(&native, "native", false, "run on this kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
-	f.BoolVar(&realTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
-	f.StringVar(&out, "out", "", "folder for the results (default: runs/EXPERIMENT-TIME)")
+	f.StringSliceVar(&change.algos, "algo", nil, "schemes to run, see above (default: the experiment's)")
+	f.StringSliceVar(&change.cases, "case", nil, "cases to run, of those of the experiment (default: all)")
+	f.Uint64Var(&change.seed, "seed", 0, "start of all random choices (default: the experiment's)")
+	f.StringVar(&change.duration, "duration", "", "time after t = 0, in the paper's time, such as 15ms (default: the experiment's)")
+	f.UintVar(&change.dilation, "dilation", 0, "binary logarithm of how much slower than the paper's time to run (default: the experiment's)")
+	f.BoolVar(&o.Native, "native", false, "run on this kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
+	f.BoolVar(&o.RealTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
+	f.StringVar(&o.Out, "out", "", "folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
 }
 
-// summarise prints what was expected and measured, and what it cost. Returns the exit code.
-func summarise(w io.Writer, e *experiment.Experiment, runs []*result.Run) int {
-	code := 0
-	for _, r := range runs {
-		outcomes := result.Evaluate(e, r)
-		if len(outcomes) == 0 {
-			continue // the file expects nothing
-		}
-		fmt.Fprintf(w, "\n%s\n", r.Manifest.Scheme)
-		if !printOutcomes(w, outcomes) {
-			code = exitExpect
-		}
+// apply makes the changes whose flags were given.
+func (c changes) apply(e *experiment.Experiment, given func(flag string) bool) (*experiment.Experiment, error) {
+	var o experiment.Override
+	if given("algo") {
+		o.Schemes = c.algos
 	}
-	fmt.Fprintln(w)
-	for _, r := range runs {
-		m := r.Manifest
-		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n", m.Scheme, m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
-		for _, reason := range m.Reasons {
-			fmt.Fprintf(w, "  INVALID: %s\n", reason)
-		}
-		if m.Verdict == result.Invalid {
-			code = exitInvalid
-		}
+	if given("case") {
+		o.Cases = c.cases
 	}
-	return code
+	if given("seed") {
+		o.Seed = &c.seed
+	}
+	if given("dilation") {
+		o.Dilation = &c.dilation
+	}
+	if given("duration") {
+		d, err := experiment.ParseDuration(c.duration)
+		if err != nil {
+			return nil, fmt.Errorf("--duration: %w", err)
+		}
+		o.Duration = &d
+	}
+	return e.Override(o)
+}
+
+func runExperiment(cmd *cobra.Command, o launch.Options) error {
+	began := time.Now()
+	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name, launch.Count(o.Experiment))
+	o.Progress = bar.set
+	runs, err := launch.Run(cmd.Context(), o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	cpu, err := cpuTime()
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
+	fmt.Fprintf(w, "total: %d runs, %.0f s, %.0f s of CPU\n", len(runs), time.Since(began).Seconds(), cpu.Seconds())
+	fmt.Fprintf(w, "\nReport: %s\n", filepath.Join(o.Out, launch.ReportFile))
+	return exitWith(code)
+}
+
+// cpuTime is what this process and the microVMs that have ended spent on all CPUs.
+func cpuTime() (time.Duration, error) {
+	var total time.Duration
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var usage unix.Rusage
+		if err := unix.Getrusage(who, &usage); err != nil {
+			return 0, fmt.Errorf("get the CPU time: %w", err)
+		}
+		total += time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	}
+	return total, nil
 }

@@ -155,6 +155,8 @@ func (d *decoder) value(path string, n *yaml.Node, v reflect.Value) {
 		d.structure(path, n, v)
 	case reflect.Slice:
 		d.slice(path, n, v)
+	case reflect.Map:
+		d.mapping(path, n, v)
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		d.value(path, n, v.Elem())
@@ -182,12 +184,12 @@ func (d *decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		d.failValue(n, "want a mapping", "write {key: value}")
 		return
 	}
-	fields := fieldsByKey(v.Type())
+	fields := keyedFields(v.Type())
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]
 		child := strings.TrimPrefix(path+"."+key.Value, ".")
-		field, ok := fields[key.Value]
-		if !ok {
+		field := slices.IndexFunc(fields, func(f keyed) bool { return f.key == key.Value })
+		if field < 0 {
 			d.failAt(key, fmt.Sprintf("unknown key %q", key.Value), suggest(key.Value, keysOf(v.Type())))
 			continue
 		}
@@ -195,7 +197,7 @@ func (d *decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 			d.failAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
 			continue
 		}
-		d.value(child, val, v.Field(field))
+		d.value(child, val, v.FieldByIndex(fields[field].index))
 	}
 }
 
@@ -210,7 +212,41 @@ func (d *decoder) slice(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// scalar fills in a text or a whole number.
+// mapping fills in a map, whose keys are the user's own.
+func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.failValue(n, "want a mapping", "write {key: value}")
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		child := path + "." + key.Value
+		if d.has(child) {
+			d.failAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
+			continue
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(child, val, item)
+		v.SetMapIndex(reflect.ValueOf(key.Value), item)
+	}
+}
+
+// fillFrom copies to v, the struct at path, what the file does not give from defaults.
+func (d *decoder) fillFrom(path string, v, defaults reflect.Value) {
+	for _, f := range keyedFields(v.Type()) {
+		at := path + "." + f.key
+		field, value := v.FieldByIndex(f.index), defaults.FieldByIndex(f.index)
+		switch {
+		case !d.has(at):
+			field.Set(value)
+		case field.Kind() == reflect.Struct:
+			d.fillFrom(at, field, value)
+		}
+	}
+}
+
+// scalar fills in a text, a whole number or a truth value.
 func scalar(n *yaml.Node, v reflect.Value) error {
 	if n.Kind != yaml.ScalarNode {
 		return &valueError{"want a single value, not a list or a mapping", ""}
@@ -219,6 +255,11 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(n.Value)
+	case reflect.Bool:
+		if n.Value != "true" && n.Value != "false" {
+			return &valueError{fmt.Sprintf("%q is neither true nor false", n.Value), ""}
+		}
+		v.SetBool(n.Value == "true")
 	case reflect.Int:
 		var i int64
 		i, err = strconv.ParseInt(n.Value, 10, v.Type().Bits())
@@ -236,12 +277,18 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 	return nil
 }
 
-// fieldsByKey returns the index of the field of struct type t for each YAML key.
-func fieldsByKey(t reflect.Type) map[string]int {
-	fields := make(map[string]int)
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
-			fields[key] = i
+// keyed is a field of a struct, or of one embedded in it, and its key in the file.
+type keyed struct {
+	key   string
+	index []int
+}
+
+// keyedFields returns the fields of struct type t in their order.
+func keyedFields(t reflect.Type) []keyed {
+	var fields []keyed
+	for _, f := range reflect.VisibleFields(t) {
+		if key := f.Tag.Get("yaml"); key != "" && !f.Anonymous {
+			fields = append(fields, keyed{key, f.Index})
 		}
 	}
 	return fields
@@ -249,10 +296,8 @@ func fieldsByKey(t reflect.Type) map[string]int {
 
 func keysOf(t reflect.Type) []string {
 	var keys []string
-	for i := range t.NumField() {
-		if key := t.Field(i).Tag.Get("yaml"); key != "" {
-			keys = append(keys, key)
-		}
+	for _, f := range keyedFields(t) {
+		keys = append(keys, f.key)
 	}
 	return keys
 }
@@ -268,7 +313,7 @@ func suggest(wrong string, known []string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
-	case len(known) <= 20:
+	case len(known) > 0 && len(known) <= 30:
 		return "one of " + strings.Join(known, ", ")
 	default:
 		return ""

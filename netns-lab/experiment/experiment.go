@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Experiment is an experiment file. What a file leaves out has its default.
@@ -24,10 +25,16 @@ type Experiment struct {
 	Frame Bytes `yaml:"frame"`
 	// Switch is what every switch is configured as.
 	Switch Switch `yaml:"switch"`
-	// Schemes are the congestion controls to run, one run each: pfc (no end-to-end control) or pcn. Required.
+	// Schemes are the congestion controls to run, one run each: those of [Schemes] and [KernelControls]. Required.
 	Schemes []string `yaml:"schemes"`
-	// PCN holds the parameters of scheme pcn.
-	PCN PCN `yaml:"pcn"`
+	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
+	Marking *Marking `yaml:"marking"`
+	// PCN, DCQCN, TIMELY, QCN and DCTCP hold the parameters of schemes pcn, dcqcn, timely, qcn and pcn_dctcp.
+	PCN    PCN    `yaml:"pcn"`
+	DCQCN  DCQCN  `yaml:"dcqcn"`
+	TIMELY TIMELY `yaml:"timely"`
+	QCN    QCN    `yaml:"qcn"`
+	DCTCP  DCTCP  `yaml:"dctcp"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
 	Warmup Duration `yaml:"warmup"`
 	// Duration is how long the run goes on after t = 0. A multiple of Sample. Required.
@@ -43,12 +50,22 @@ type Experiment struct {
 	Flows []Flow `yaml:"flows"`
 	// Bursts are UDP and not controlled.
 	Bursts []Burst `yaml:"bursts"`
+	// LinkEvents change the rate of a port while the run goes on.
+	LinkEvents []LinkEvent `yaml:"links"`
+	// Cases are variations of the experiment, each of which is run. Default: one without a name that changes nothing.
+	Cases []Case `yaml:"cases"`
 	// Figures chooses what a report draws.
 	Figures Figures `yaml:"figures"`
 	// Expect holds what the paper reports, to compare with.
 	Expect []Expect `yaml:"expect"`
+	// Compare holds what the paper reports of several schemes, to compare them with each other too.
+	Compare []Compare `yaml:"compare"`
 
-	source []byte
+	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
+	CaseName string
+
+	source   []byte
+	variants map[string]*Experiment // the experiment of each case
 }
 
 // Switch is the configuration of a switch.
@@ -62,6 +79,9 @@ type Switch struct {
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
 // ingress port and class. They are static unless Dynamic is set.
 type PFC struct {
+	// Off makes the network a lossy one: no PAUSE, and a full buffer drops. Drops and retransmissions then do not
+	// make a run invalid. Default false.
+	Off bool `yaml:"off"`
 	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN, section 7).
 	XOFF Bytes `yaml:"xoff"`
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two frames below it.
@@ -77,20 +97,6 @@ type DynamicPFC struct {
 	Alpha Ratio `yaml:"alpha"`
 	// XONOffset is how far below XOFF a RESUME is sent. Default two frames.
 	XONOffset Bytes `yaml:"xon_offset"`
-}
-
-// PCN holds the parameters of Photonic Congestion Notification (NSDI'20, section 4).
-type PCN struct {
-	// T is the period at which a receiver sends CNPs. Default 50us.
-	T Duration `yaml:"T"`
-	// TJitter makes each window T * (1 +- TJitter), so that flows do not keep their phase. 0 to 0.5, default 0.
-	TJitter Ratio `yaml:"T_jitter"`
-	// WMin is w_min of Algorithm 1. Above 0, at most WMax, default 1/128.
-	WMin Ratio `yaml:"w_min"`
-	// WMax is w_max of Algorithm 1. At most 1, default 0.5.
-	WMax Ratio `yaml:"w_max"`
-	// CongestedShare is the share of marked packets above which a receiver asks for a decrease. 0 to 1, default 0.95.
-	CongestedShare Ratio `yaml:"congested_share"`
 }
 
 // Flow is a TCP flow.
@@ -124,60 +130,56 @@ type Burst struct {
 	Flows int `yaml:"flows"`
 	// Size is how much each flow sends. Required.
 	Size Bytes `yaml:"size"`
+	// Every is how long after its start the burst starts again, as new flows; 0 is never and the default.
+	Every Duration `yaml:"every"`
+	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the default.
+	Times int `yaml:"times"`
 }
 
-// Figures chooses what a report draws. What is left out, the report chooses.
-type Figures struct {
-	// Pause are links in the direction of the PAUSE frames, the one drawn at the back first.
-	Pause []string `yaml:"pause"`
-	// Throughput are flows, the one stacked on top first.
-	Throughput []string `yaml:"throughput"`
-	// Queues are egress ports.
-	Queues []string `yaml:"queues"`
+// Starts returns when the burst starts in a run that ends at duration.
+func (b Burst) Starts(duration Duration) []Duration {
+	starts := make([]Duration, b.repetitions(duration))
+	for k := range starts {
+		starts[k] = b.At + Duration(k)*b.Every
+	}
+	return starts
 }
 
-// Expect is a bound on a metric of a run. The metric has a value for each of the
-// links or flows, and every one of them must be within [Min, Max].
-type Expect struct {
-	// What says in words what is expected. Required.
-	What string `yaml:"what"`
-	// Scheme is the one whose run is measured. Default: that of every scheme.
-	Scheme string `yaml:"scheme"`
-	// Metric is what is measured. Required.
-	Metric Metric `yaml:"metric"`
-	// Links are measured one by one, in the direction of the PAUSE frames.
-	Links []string `yaml:"links"`
-	// Flows are measured one by one; F0+F1 is the sum of two.
-	Flows []string `yaml:"flows"`
-	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands for.
-	From Duration `yaml:"from"`
-	To   Duration `yaml:"to"`
-	// Since is where a recovery is counted from. Default: start.
-	Since Since `yaml:"since"`
-	// Target is the rate a recovery comes back to.
-	Target Rate `yaml:"target"`
-	// Hold is how long a recovery must last to count. Default 500us.
-	Hold Duration `yaml:"hold"`
-	// Min and Max are the bounds; at least one is required.
-	Min *Quantity `yaml:"min"`
-	Max *Quantity `yaml:"max"`
-	// Paper is what the paper reports, as it is to be printed.
-	Paper string `yaml:"paper"`
+// repetitions is how often the burst starts in a run that ends at duration.
+func (b Burst) repetitions(duration Duration) int {
+	switch fit := b.fitting(duration); {
+	case b.Every == 0:
+		return min(fit, 1)
+	case b.Times == 0:
+		return fit
+	default:
+		return min(fit, b.Times)
+	}
 }
 
-// SumOf returns the flows that an entry of [Expect.Flows] adds up.
-func SumOf(flows string) []string {
-	return strings.Split(flows, "+")
+// fitting is how often the burst could start, one start every Every, in a run that ends at duration.
+func (b Burst) fitting(duration Duration) int {
+	if b.At >= duration {
+		return 0
+	}
+	return int((duration-1-b.At)/max(b.Every, 1)) + 1
 }
 
-// schemes are the congestion controls that an experiment can ask for.
-var schemes = []string{"pfc", "pcn"}
+// LinkEvent sets the rate of a port from a moment on.
+type LinkEvent struct {
+	// At is the moment. From -warmup to the end of the run, default 0.
+	At Duration `yaml:"at"`
+	// Port is the egress port, such as S0->R0. Required.
+	Port string `yaml:"link"`
+	// Rate is the port's new rate. 1Mbps to 800Gbps. Required.
+	Rate Rate `yaml:"rate"`
+}
 
 // defaults returns what a file that says nothing means. Defaults that depend on
 // other values are filled in by [decoder.fill].
 func defaults() Experiment {
 	return Experiment{
-		Topology: Topology{BurstHosts: 14, Rate: 40e9, Delay: 5 * Microsecond},
+		Topology: Topology{BurstHosts: 14, Senders: 3, StarHosts: 10, Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
 		Switch:   Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3}},
 		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},
@@ -201,17 +203,31 @@ func Load(path string) (*Experiment, error) {
 // error joins an [*Error] for each thing that is wrong, in the order of the file.
 func Parse(name string, data []byte) (*Experiment, error) {
 	d := newDecoder(name)
-	e := defaults()
-	if root := d.root(data); root != nil {
-		d.decode(root, &e)
-		d.fill(&e)
-		d.validate(&e)
+	root := d.root(data)
+	e := d.experiment(root, "")
+	if len(d.errs) == 0 {
+		e.variants = d.variants(root, e)
 	}
 	if err := d.err(); err != nil {
 		return nil, err
 	}
 	e.source = bytes.Clone(data)
-	return &e, nil
+	for _, v := range e.variants {
+		v.source = e.source
+	}
+	return e, nil
+}
+
+// experiment returns what the mapping root, if there is one, says; for the case of the name, if that is given.
+func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
+	e := defaults()
+	e.CaseName = caseName
+	if root != nil {
+		d.decode(root, &e)
+		d.fill(&e)
+		d.validate(&e)
+	}
+	return &e
 }
 
 // Source returns the file that the experiment was parsed from.
@@ -233,10 +249,12 @@ type Override struct {
 	Duration *Duration
 	Dilation *uint
 	Schemes  []string
+	Cases    []string
 }
 
-// Override returns a copy of the experiment with some values replaced. Schemes
-// must be among those of the file.
+// Override returns a copy of the experiment, and of each of its cases, with some
+// values replaced. Schemes may be any that a file can list, to have a baseline by name;
+// cases must be among those of the file.
 func (e *Experiment) Override(o Override) (*Experiment, error) {
 	c := *e
 	if o.Seed != nil {
@@ -251,16 +269,21 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 	if o.Schemes != nil {
 		c.Schemes = slices.Clone(o.Schemes)
 	}
-	for _, s := range c.Schemes {
-		if !slices.Contains(e.Schemes, s) {
-			return nil, fmt.Errorf("experiment %s has no scheme %q (hint: it has %s)", e.Name, s, strings.Join(e.Schemes, ", "))
+	if o.Cases != nil {
+		if err := c.keepCases(o.Cases); err != nil {
+			return nil, err
 		}
 	}
 	d := newDecoder("override of experiment " + e.Name)
-	d.validateTime(&c)
-	d.validateStarts(&c)
 	d.validateSchemes(&c)
+	if len(c.Cases) == 0 { // else the cases are run, and are checked
+		d.validateTime(&c)
+		d.validateStarts(&c)
+	}
 	if err := d.err(); err != nil {
+		return nil, err
+	}
+	if err := c.overrideCases(o); err != nil {
 		return nil, err
 	}
 	return &c, nil

@@ -5,13 +5,43 @@ package experiment
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
+// Measure is what is measured on a run: a metric, and what it needs to know.
+type Measure struct {
+	// Metric is what is measured. Required.
+	Metric Metric `yaml:"metric"`
+	// Links are measured one by one, in the direction of the PAUSE frames.
+	Links []string `yaml:"links"`
+	// Ports are egress ports, measured one by one.
+	Ports []string `yaml:"ports"`
+	// Flows are measured one by one; F0+F1 is the sum of two.
+	Flows []string `yaml:"flows"`
+	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands for.
+	From Duration `yaml:"from"`
+	To   Duration `yaml:"to"`
+	// Since is where a settling time is counted from. Default: start.
+	Since Since `yaml:"since"`
+	// Target is what a settling time comes to: a rate or, for a queue, a size.
+	Target *Quantity `yaml:"target"`
+	// Band is how far from the target, as a share of it, a value may stay that has settled.
+	Band Ratio `yaml:"band"`
+	// Hold is the length of the window that a settling time takes means over. Default 500us.
+	Hold Duration `yaml:"hold"`
+}
+
+// SumOf returns the flows that an entry of [Measure.Flows] adds up.
+func SumOf(flows string) []string {
+	return strings.Split(flows, "+")
+}
+
 // Metric names a number that is measured on a run. Times are in the paper's time
-// with t = 0 at the start of the bursts; "the window" is [from, to) of the [Expect],
+// with t = 0 at the start of the bursts; "the window" is [from, to) of the [Measure],
 // by default from t = 0 to the end of the run. A link is the direction in which
 // PAUSE frames travel, as in PCN, Fig. 2: S1->S0 is S1 telling S0 to stop. A rate is
-// what the receiver got, in Ethernet frames without FCS, per bin of the series.
+// what the receiver got, in Ethernet frames without FCS, per bin of the series; a send
+// rate is the rate that a flow's sender was at.
 type Metric string
 
 const (
@@ -31,7 +61,44 @@ const (
 	// within the window.
 	MeanRate Metric = "mean_rate"
 
-	// RecoveryTime is, for each flow, how long after [Expect.Since] its rate comes back to
+	// PauseTotal is, for each link, how much of the window the far end was stopped.
+	PauseTotal Metric = "pause_total"
+
+	// PortRate is, for each port, the mean rate at which it sent over the bins that
+	// lie wholly within the window.
+	PortRate Metric = "port_rate"
+
+	// QueueMax is, for each port, its longest queue in the bins that lie wholly within the window.
+	QueueMax Metric = "queue_max"
+
+	// QueueMean is, for each port, the mean of its queue at the end of each bin that
+	// lies wholly within the window.
+	QueueMean Metric = "queue_mean"
+
+	// QueueSettling is, for each port, how long after [Measure.Since] its queue comes
+	// down to the target for good: the settling time of [RecoveryTime], with "above"
+	// for "below".
+	QueueSettling Metric = "queue_settling"
+
+	// RateStd is, for each flow, the standard deviation over time of its send rate in the window.
+	RateStd Metric = "rate_std"
+
+	// MaxRateSwing is, for each flow, the largest less the smallest send rate in the window.
+	MaxRateSwing Metric = "max_rate_swing"
+
+	// Jain is Jain's index of the mean rates of all flows in the window: (sum x)^2 / (n * sum x^2).
+	// It is 1 if all are the same, and 1/n if one has all.
+	Jain Metric = "jain"
+
+	// SettlingTime is, for each flow, the time after [Measure.Since] from which its
+	// rate stays at the target: the mean over every window of length hold from there to the end of
+	// the run is within target * (1 +- band). It is not reached if the last window of the run is not.
+	SettlingTime Metric = "settling_time"
+
+	// SendRateSettling is [SettlingTime] of send rates.
+	SendRateSettling Metric = "send_rate_settling"
+
+	// RecoveryTime is, for each flow, how long after [Measure.Since] its rate comes back to
 	// the target for good. It is a settling time: with the mean rate taken over
 	// every full window of length hold from there to the end of the run, it is the
 	// start of the first bin that is at the target or above and comes after the
@@ -51,20 +118,31 @@ const (
 
 // metricSpec is what a metric measures and needs to know.
 type metricSpec struct {
-	unit         Unit
-	links, flows bool // needs a list of them
-	target       bool // needs target, takes since and hold
-	window       bool // takes from and to
+	unit                Unit
+	links, ports, flows bool // needs a list of them
+	target              Unit // what it needs a target of, and takes since and hold with; empty: none
+	band                bool // needs band
+	window              bool // takes from and to
 }
 
 var metrics = map[Metric]metricSpec{
-	PauseCount:   {unit: UnitCount, links: true, window: true},
-	PauseSpan:    {unit: UnitTime, links: true, window: true},
-	PauseEnd:     {unit: UnitTime, links: true, window: true},
-	MeanRate:     {unit: UnitRate, flows: true, window: true},
-	RecoveryTime: {unit: UnitTime, flows: true, target: true},
-	LostPackets:  {unit: UnitCount},
-	LatenessP99:  {unit: UnitShare},
+	PauseCount:       {unit: UnitCount, links: true, window: true},
+	PauseSpan:        {unit: UnitTime, links: true, window: true},
+	PauseEnd:         {unit: UnitTime, links: true, window: true},
+	PauseTotal:       {unit: UnitTime, links: true, window: true},
+	PortRate:         {unit: UnitRate, ports: true, window: true},
+	QueueMax:         {unit: UnitBytes, ports: true, window: true},
+	QueueMean:        {unit: UnitBytes, ports: true, window: true},
+	QueueSettling:    {unit: UnitTime, ports: true, target: UnitBytes},
+	MeanRate:         {unit: UnitRate, flows: true, window: true},
+	RateStd:          {unit: UnitRate, flows: true, window: true},
+	MaxRateSwing:     {unit: UnitRate, flows: true, window: true},
+	Jain:             {unit: UnitCount, flows: true, window: true},
+	RecoveryTime:     {unit: UnitTime, flows: true, target: UnitRate},
+	SettlingTime:     {unit: UnitTime, flows: true, target: UnitRate, band: true},
+	SendRateSettling: {unit: UnitTime, flows: true, target: UnitRate, band: true},
+	LostPackets:      {unit: UnitCount},
+	LatenessP99:      {unit: UnitShare},
 }
 
 // Metrics returns every metric, in alphabetical order.
@@ -77,7 +155,7 @@ func (m Metric) Unit() Unit {
 	return metrics[m].unit
 }
 
-// Since is the moment from which a [RecoveryTime] is counted.
+// Since is the moment from which a settling time is counted.
 type Since string
 
 const (
@@ -85,7 +163,7 @@ const (
 	SinceStart Since = "start"
 	// SinceBurstEnd is when the receivers got the last packet of the last burst.
 	SinceBurstEnd Since = "burst_end"
-	// SincePauseEnd is the end of the last PAUSE on any of the links of the [Expect].
+	// SincePauseEnd is the end of the last PAUSE on any of the links of the [Measure].
 	SincePauseEnd Since = "pause_end"
 )
 

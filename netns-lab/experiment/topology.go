@@ -14,19 +14,43 @@ import (
 
 // Topology is a fabric of hosts and switches.
 type Topology struct {
-	// Kind is fig1: H0, H1 - S0 - S1 - R0, R1, and H2 and on at S1 (PCN, Fig. 1).
+	// Kind is one of
+	//
+	//	fig1      H0, H1 - S0 - S1 - R0, R1, and H2 and on at S1 (PCN, Fig. 1)
+	//	dumbbell  A0, A1 and on - S0 - S1 - B0, B1 and on
+	//	star      H0, H1 and on, and R0, all at S0
 	Kind string `yaml:"kind"`
-	// BurstHosts is how many hosts, from H2 on, are at S1. 1 to 62, default 14.
+	// BurstHosts is how many hosts, from H2 on, are at S1 of fig1. 1 to 62, default 14.
 	BurstHosts int `yaml:"burst_hosts"`
+	// Senders is how many hosts are at S0 of a dumbbell. 1 to 62, default 3.
+	Senders int `yaml:"senders"`
+	// Receivers is how many hosts are at S1 of a dumbbell. 1 to 62, default Senders.
+	Receivers int `yaml:"receivers"`
+	// StarHosts is how many hosts a star has beside R0. 1 to 62, default 10.
+	StarHosts int `yaml:"hosts"`
 	// Rate is that of every link in bit/s. Default 40Gbps.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay of every link. Default 5us.
+	Delay Duration `yaml:"delay"`
+	// Bottleneck is the link S0 - S1 of fig1 and a dumbbell, S0 - R0 of a star.
+	Bottleneck Bottleneck `yaml:"bottleneck"`
+}
+
+// Bottleneck is what one link has in place of the values of every link.
+type Bottleneck struct {
+	// Rate is that of the link. 1Mbps to 800Gbps, default that of every link.
+	Rate Rate `yaml:"rate"`
+	// Delay is the one-way propagation delay. 100ns to 10ms, default that of every link.
 	Delay Duration `yaml:"delay"`
 }
 
 // Link is a full-duplex cable between the nodes A and B.
 type Link struct {
 	A, B string
+	// Rate is that of both directions.
+	Rate Rate
+	// Delay is the one-way propagation delay.
+	Delay Duration
 }
 
 // Ports returns the names of the two egress ports of the link, A->B and B->A.
@@ -61,35 +85,65 @@ type graph struct {
 	links           []Link
 }
 
-// kinds builds each kind of topology.
-var kinds = map[string]func(Topology) graph{
-	"fig1": fig1,
+// kind is a kind of topology.
+type kind struct {
+	counts []string // the keys for how many hosts it has
+	build  func(Topology) graph
+}
+
+var kinds = map[string]kind{
+	"fig1":     {[]string{"burst_hosts"}, fig1},
+	"dumbbell": {[]string{"senders", "receivers"}, dumbbell},
+	"star":     {[]string{"hosts"}, star},
 }
 
 // fig1 is the compact and typical network scenario of PCN, Fig. 1.
 func fig1(t Topology) graph {
 	g := graph{switches: []string{"S0", "S1"}}
-	add := func(host, sw string) {
-		g.hosts = append(g.hosts, host)
-		g.links = append(g.links, Link{host, sw})
-	}
-	add("H0", "S0")
-	add("H1", "S0")
-	for i := range t.BurstHosts {
-		add("H"+strconv.Itoa(2+i), "S1")
-	}
-	add("R0", "S1")
-	add("R1", "S1")
-	g.links = append(g.links, Link{"S0", "S1"})
+	g.addHosts(t, "S0", "H", 0, 2)
+	g.addHosts(t, "S1", "H", 2, t.BurstHosts)
+	g.addHosts(t, "S1", "R", 0, 2)
+	g.addBottleneck(t, "S0", "S1")
 	return g
 }
 
+// dumbbell has all senders on one side of a link, and all receivers on the other.
+func dumbbell(t Topology) graph {
+	g := graph{switches: []string{"S0", "S1"}}
+	g.addHosts(t, "S0", "A", 0, t.Senders)
+	g.addHosts(t, "S1", "B", 0, t.Receivers)
+	g.addBottleneck(t, "S0", "S1")
+	return g
+}
+
+// star has one switch, and one receiver whose link may be slower than those of the senders.
+func star(t Topology) graph {
+	g := graph{switches: []string{"S0"}}
+	g.addHosts(t, "S0", "H", 0, t.StarHosts)
+	g.hosts = append(g.hosts, "R0")
+	g.addBottleneck(t, "R0", "S0")
+	return g
+}
+
+// addHosts connects count hosts to a switch, numbered from first on.
+func (g *graph) addHosts(t Topology, sw, prefix string, first, count int) {
+	for i := range count {
+		host := prefix + strconv.Itoa(first+i)
+		g.hosts = append(g.hosts, host)
+		g.links = append(g.links, Link{host, sw, t.Rate, t.Delay})
+	}
+}
+
+func (g *graph) addBottleneck(t Topology, a, b string) {
+	g.links = append(g.links, Link{a, b, t.Bottleneck.Rate, t.Bottleneck.Delay})
+}
+
 func (t Topology) graph() graph {
-	build, ok := kinds[t.Kind]
+	k, ok := kinds[t.Kind]
 	if !ok {
 		return graph{}
 	}
-	return build(t)
+	return k.build(t)
 }
 
 // Hosts returns the names of the hosts; none if the kind is unknown.

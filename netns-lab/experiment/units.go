@@ -23,7 +23,7 @@ type Duration int64
 // Bytes is an amount of data in bytes.
 type Bytes uint64
 
-// Ratio is a number without unit, written as a decimal or as a fraction such as 1/128.
+// Ratio is a number without unit, written as a decimal, a fraction such as 1/128 or a share such as 5%.
 type Ratio float64
 
 // The units of [Duration].
@@ -102,9 +102,10 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(n.Uint64()), nil
 }
 
-// ParseRatio parses a number without unit, such as 0.5 or 1/128.
+// ParseRatio parses a number without unit, such as 0.5, 1/128 or 5%.
 func ParseRatio(text string) (Ratio, error) {
-	num, den, isFraction := strings.Cut(text, "/")
+	number, isShare := strings.CutSuffix(text, "%")
+	num, den, isFraction := strings.Cut(number, "/")
 	n, ok := parseDecimal(num)
 	if !ok {
 		return 0, &valueError{fmt.Sprintf("%q is not a number", text), "write 0.5 or 1/128"}
@@ -115,6 +116,9 @@ func ParseRatio(text string) (Ratio, error) {
 			return 0, &valueError{fmt.Sprintf("%q is not a fraction", text), "write 0.5 or 1/128"}
 		}
 		n.Quo(n, d)
+	}
+	if isShare {
+		n.Quo(n, big.NewRat(100, 1))
 	}
 	f, _ := n.Float64()
 	return Ratio(f), nil
@@ -257,16 +261,17 @@ const (
 	UnitShare Unit = "share"
 	UnitTime  Unit = "time"
 	UnitRate  Unit = "rate"
+	UnitBytes Unit = "size"
 )
 
 // Quantity is a number that carries its unit: what a metric measures, and the
 // bounds it is held against.
 type Quantity struct {
-	Value float64 // ns, bit/s, or a plain number; 1 is a share of 100%
+	Value float64 // ns, bit/s, bytes, or a plain number; 1 is a share of 100%
 	Unit  Unit
 }
 
-// ParseQuantity parses a time (2.6ms), a rate (6Gbps), a share (5%) or a count (3).
+// ParseQuantity parses a time (2.6ms), a rate (6Gbps), a size (64KB), a share (5%) or a count (3).
 func ParseQuantity(text string) (Quantity, error) {
 	switch {
 	case strings.HasSuffix(text, "bps"):
@@ -276,8 +281,11 @@ func ParseQuantity(text string) (Quantity, error) {
 		d, err := ParseDuration(text)
 		return Quantity{float64(d), UnitTime}, err
 	case strings.HasSuffix(text, "%"):
-		r, err := ParseRatio(strings.TrimSuffix(text, "%"))
-		return Quantity{float64(r) / 100, UnitShare}, err
+		r, err := ParseRatio(text)
+		return Quantity{float64(r), UnitShare}, err
+	case strings.HasSuffix(text, "B"):
+		b, err := ParseBytes(text)
+		return Quantity{float64(b), UnitBytes}, err
 	default:
 		r, err := ParseRatio(text)
 		return Quantity{float64(r), UnitCount}, err
@@ -285,17 +293,22 @@ func ParseQuantity(text string) (Quantity, error) {
 }
 
 // String returns the quantity in its largest fitting unit, to 4 significant
-// digits; a count is exact.
+// digits; a whole number is exact.
 func (q Quantity) String() string {
 	switch q.Unit {
 	case UnitTime:
 		return formatRounded(q.Value, durationUnits)
 	case UnitRate:
 		return formatRounded(q.Value, rateUnits)
+	case UnitBytes:
+		return formatRounded(q.Value, bytesUnits)
 	case UnitShare:
 		return strconv.FormatFloat(100*q.Value, 'g', 4, 64) + "%"
 	default:
-		return strconv.FormatFloat(q.Value, 'f', -1, 64)
+		if q.Value == math.Trunc(q.Value) {
+			return strconv.FormatFloat(q.Value, 'f', -1, 64)
+		}
+		return strconv.FormatFloat(q.Value, 'g', 4, 64)
 	}
 }
 

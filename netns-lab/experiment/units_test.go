@@ -67,7 +67,7 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestParseRatio(t *testing.T) {
-	for text, want := range map[string]Ratio{"1/128": 0.0078125, "0.95": 0.95, "1": 1, "0.1/4": 0.025} {
+	for text, want := range map[string]Ratio{"1/128": 0.0078125, "0.95": 0.95, "1": 1, "0.1/4": 0.025, "5%": 0.05, "12.5%": 0.125, "1/2%": 0.005, "150%": 1.5} {
 		t.Run(text, func(t *testing.T) {
 			got, err := ParseRatio(text)
 			qt.Assert(t, qt.IsNil(err))
@@ -104,6 +104,8 @@ func TestUnitErrorsSayWhatToWrite(t *testing.T) {
 		{size, "-64KB", `size "-64KB" is out of range .*`},
 		{ratio, "1/0", `"1/0" is not a fraction .*`},
 		{ratio, "half", `"half" is not a number .*`},
+		{ratio, "5%%", `"5%%" is not a number .*`},
+		{ratio, "%", `"%" is not a number .*`},
 		{ratio, "1e400", `"1e400" is not a number .*`},
 	} {
 		t.Run(tc.text, func(t *testing.T) {
@@ -139,6 +141,10 @@ func TestQuantity(t *testing.T) {
 		{"-5us", Quantity{-5000, UnitTime}, "-5us"},
 		{"6Gbps", Quantity{6e9, UnitRate}, "6Gbps"},
 		{"5%", Quantity{0.05, UnitShare}, "5%"},
+		{"64KB", Quantity{64e3, UnitBytes}, "64KB"},
+		{"1KiB", Quantity{1024, UnitBytes}, "1.024KB"},
+		{"0.99", Quantity{0.99, UnitCount}, "0.99"},
+		{"0.987654", Quantity{0.987654, UnitCount}, "0.9877"},
 		{"0", Quantity{0, UnitCount}, "0"},
 		{"12345678", Quantity{12345678, UnitCount}, "12345678"},
 		{"3.0841234ms", Quantity{3084123.4, UnitTime}, ""},
@@ -204,7 +210,7 @@ func FuzzParseRatio(f *testing.F) {
 }
 
 func FuzzParseQuantity(f *testing.F) {
-	for _, s := range []string{"2.6ms", "6Gbps", "5%", "0", "1/128", "%", "s", "bps"} {
+	for _, s := range []string{"2.6ms", "6Gbps", "5%", "64KB", "0", "1/128", "%", "s", "bps"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -214,7 +220,7 @@ func FuzzParseQuantity(f *testing.F) {
 		}
 		// Rounded to 4 digits, but still of the same unit.
 		if q.Unit != UnitCount {
-			suffix := map[Unit]string{UnitTime: "s", UnitRate: "bps", UnitShare: "%"}[q.Unit]
+			suffix := map[Unit]string{UnitTime: "s", UnitRate: "bps", UnitBytes: "B", UnitShare: "%"}[q.Unit]
 			qt.Assert(t, qt.StringContains(q.String(), suffix))
 		}
 		qt.Assert(t, qt.IsFalse(math.IsNaN(q.Value) || math.IsInf(q.Value, 0)))

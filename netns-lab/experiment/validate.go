@@ -5,8 +5,10 @@ package experiment
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // Names, of what becomes a file name, a node or an object in a result.
@@ -20,6 +22,17 @@ var (
 const (
 	maxDuration = 10 * Second
 	maxBins     = 1_000_000
+	maxFlows    = 100_000
+	maxCases    = 100
+)
+
+// What a topology can be made of.
+const (
+	maxHosts = 62
+	minRate  = Rate(1e6)
+	maxRate  = Rate(800e9)
+	minDelay = 100 * Nanosecond
+	maxDelay = 10 * Millisecond
 )
 
 // fill sets the defaults that depend on other values of the file.
@@ -27,8 +40,12 @@ func (d *decoder) fill(e *Experiment) {
 	if e.Title == "" {
 		e.Title = e.Name
 	}
+	d.fillTopology(&e.Topology)
+	d.fillAlgorithms(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
+	case pfc.Off:
+		pfc.XOFF, pfc.XON = 0, 0
 	case pfc.Dynamic != nil:
 		if !d.has("switch.pfc.dynamic.xon_offset") {
 			pfc.Dynamic.XONOffset = twoFrames
@@ -51,13 +68,51 @@ func (d *decoder) fill(e *Experiment) {
 		}
 	}
 	for i := range e.Expect {
-		x := &e.Expect[i]
-		if !metrics[x.Metric].target {
-			continue
-		}
-		x.Since = cmp.Or(x.Since, SinceStart)
-		x.Hold = cmp.Or(x.Hold, 500*Microsecond)
+		e.Expect[i].fill()
 	}
+	for i := range e.Compare {
+		c := &e.Compare[i]
+		c.fill()
+		c.Over = cmp.Or(c.Over, OverMax)
+	}
+}
+
+// fillTopology sets the defaults that depend on those of every link.
+func (d *decoder) fillTopology(t *Topology) {
+	if !d.has("topology.receivers") {
+		t.Receivers = t.Senders
+	}
+	everyLink := Bottleneck{Rate: t.Rate, Delay: t.Delay}
+	d.fillFrom("topology.bottleneck", reflect.ValueOf(&t.Bottleneck).Elem(), reflect.ValueOf(everyLink))
+}
+
+// fillAlgorithms sets the defaults of the parameters, of which many depend on the line rate.
+func (d *decoder) fillAlgorithms(e *Experiment) {
+	line := e.Topology.Rate
+	fill := func(path string, params, defaults any) {
+		d.fillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
+	}
+	fill("dcqcn", &e.DCQCN, setOf(dcqcnSets, e.DCQCN.Set, "paper")(line))
+	fill("timely", &e.TIMELY, setOf(timelySets, e.TIMELY.Set, "snippet")(line))
+	fill("qcn", &e.QCN, qcnDefaults(line))
+	fill("dctcp", &e.DCTCP, dctcpDefaults(line))
+}
+
+// setOf returns the named set of parameters, or the default one if there is none of the name.
+func setOf[T any](sets map[string]T, name, byDefault string) T {
+	if set, ok := sets[name]; ok {
+		return set
+	}
+	return sets[byDefault]
+}
+
+// fill sets the defaults of what the metric takes.
+func (m *Measure) fill() {
+	if metrics[m.Metric].target == "" {
+		return
+	}
+	m.Since = cmp.Or(m.Since, SinceStart)
+	m.Hold = cmp.Or(m.Hold, 500*Microsecond)
 }
 
 func (d *decoder) validate(e *Experiment) {
@@ -65,13 +120,16 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateTopology(e)
 	d.validateSwitch(e)
 	d.validateSchemes(e)
-	d.validatePCN(e)
+	d.validateAlgorithms(e)
 	d.validateTime(e)
 	d.validateFlows(e)
 	d.validateBursts(e)
 	d.validateStarts(e)
+	d.validateLinkEvents(e)
+	d.validateCases(e)
 	d.validateFigures(e)
 	d.validateExpect(e)
+	d.validateCompare(e)
 }
 
 // required reports whether the file gives the value at path, and fails if it does not.
@@ -130,19 +188,55 @@ func (d *decoder) validateTopology(e *Experiment) {
 	if !d.required("", "topology") || !d.required("topology.", "kind") {
 		return
 	}
-	t := e.Topology
-	// A number of hosts that is out of range is not built.
-	countInRange(d, "topology.burst_hosts", t.BurstHosts, 1, 62)
-	e.Topology.BurstHosts = min(max(t.BurstHosts, 1), 62)
+	t := &e.Topology
+	for _, n := range []struct {
+		key   string
+		count *int
+	}{
+		{"burst_hosts", &t.BurstHosts},
+		{"senders", &t.Senders},
+		{"receivers", &t.Receivers},
+		{"hosts", &t.StarHosts},
+	} {
+		d.validateHosts(t.Kind, n.key, n.count)
+	}
 	d.known("topology.kind", "kind of topology", t.Kind, topologyKinds())
-	inRange(d, "topology.rate", t.Rate, 1e6, 800e9)
-	inRange(d, "topology.delay", t.Delay, 100*Nanosecond, 10*Millisecond)
+	inRange(d, "topology.rate", t.Rate, minRate, maxRate)
+	inRange(d, "topology.delay", t.Delay, minDelay, maxDelay)
+	if d.has("topology.bottleneck.rate") {
+		inRange(d, "topology.bottleneck.rate", t.Bottleneck.Rate, minRate, maxRate)
+	}
+	if d.has("topology.bottleneck.delay") {
+		inRange(d, "topology.bottleneck.delay", t.Bottleneck.Delay, minDelay, maxDelay)
+	}
+}
+
+// validateHosts checks a number of hosts. One that is out of range is not built.
+func (d *decoder) validateHosts(kind, key string, count *int) {
+	path := "topology." + key
+	if !d.has(path) {
+		*count = min(max(*count, 1), maxHosts) // it may follow another count
+		return
+	}
+	if k, ok := kinds[kind]; ok && !slices.Contains(k.counts, key) {
+		d.fail(path, fmt.Sprintf("a %s has no %q", kind, key), "it has "+strings.Join(k.counts, " and "))
+	}
+	countInRange(d, path, *count, 1, maxHosts)
+	*count = min(max(*count, 1), maxHosts)
 }
 
 func (d *decoder) validateSwitch(e *Experiment) {
 	inRange(d, "frame", e.Frame, 128, 9018)
 	inRange(d, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
 	pfc := e.Switch.PFC
+	if pfc.Off {
+		for _, key := range []string{"xoff", "xon", "dynamic"} {
+			if d.has("switch.pfc." + key) {
+				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key), "keep one of them")
+			}
+		}
+		return
+	}
 	if pfc.Dynamic == nil {
 		inRange(d, "switch.pfc.xoff", pfc.XOFF, e.Frame, e.Switch.Buffer)
 		inRange(d, "switch.pfc.xon", pfc.XON, 0, pfc.XOFF)
@@ -159,14 +253,6 @@ func (d *decoder) validateSwitch(e *Experiment) {
 	inRange(d, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0, e.Switch.Buffer)
 }
 
-func (d *decoder) validateSchemes(e *Experiment) {
-	if len(e.Schemes) == 0 {
-		d.fail("schemes", "\"schemes\" is missing", suggest("", schemes))
-	}
-	d.allKnown("schemes", "scheme", e.Schemes, schemes)
-	d.unique("schemes", "scheme", e.Schemes)
-}
-
 // unique fails at each name that was there before.
 func (d *decoder) unique(path, what string, names []string) {
 	for i, name := range names {
@@ -174,15 +260,6 @@ func (d *decoder) unique(path, what string, names []string) {
 			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("duplicate %s %q", what, name), "keep one of them")
 		}
 	}
-}
-
-func (d *decoder) validatePCN(e *Experiment) {
-	p := e.PCN
-	inRange(d, "pcn.T", p.T, Microsecond, 100*Millisecond)
-	inRange(d, "pcn.T_jitter", p.TJitter, 0, 0.5)
-	inRange(d, "pcn.w_min", p.WMin, 1.0/65536, 1)
-	inRange(d, "pcn.w_max", p.WMax, p.WMin, 1)
-	inRange(d, "pcn.congested_share", p.CongestedShare, 0, 1)
 }
 
 func (d *decoder) validateTime(e *Experiment) {
@@ -264,7 +341,17 @@ func (d *decoder) validateBursts(e *Experiment) {
 		if d.required(path, "size") {
 			inRange(d, path+"size", b.Size, 1, 1e9)
 		}
+		d.validateRepetition(path, b)
 	}
+}
+
+func (d *decoder) validateRepetition(path string, b Burst) {
+	if b.Every != 0 {
+		inRange(d, path+"every", b.Every, Microsecond, maxDuration)
+	} else if b.Times != 0 {
+		d.fail(path+"times", "\"times\" needs \"every\"", "write every: 1ms")
+	}
+	countInRange(d, path+"times", b.Times, 0, maxFlows)
 }
 
 func (d *decoder) validateSenders(path string, b Burst, hosts []string) {
@@ -294,118 +381,44 @@ func (d *decoder) validateStarts(e *Experiment) {
 		inRange(d, fmt.Sprintf("flows[%d].start", i), f.Start, -e.Warmup, last)
 	}
 	for i, b := range e.Bursts {
-		inRange(d, fmt.Sprintf("bursts[%d].at", i), b.At, -e.Warmup, last)
-	}
-}
-
-func (d *decoder) validateFigures(e *Experiment) {
-	ports := e.Topology.Ports()
-	d.allKnown("figures.pause", "link", e.Figures.Pause, ports)
-	d.allKnown("figures.throughput", "flow", e.Figures.Throughput, flowNames(e))
-	d.allKnown("figures.queues", "port", e.Figures.Queues, ports)
-}
-
-func flowNames(e *Experiment) []string {
-	var names []string
-	for _, f := range e.Flows {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-func (d *decoder) validateExpect(e *Experiment) {
-	for i, x := range e.Expect {
-		path := fmt.Sprintf("expect[%d].", i)
-		d.required(path, "what")
-		if x.Scheme != "" {
-			d.known(path+"scheme", "scheme of this file", x.Scheme, e.Schemes)
-		}
-		if !d.required(path, "metric") || !d.known(path+"metric", "metric", string(x.Metric), metricNames()) {
-			continue
-		}
-		d.validateArguments(path, x)
-		d.validateBounds(path, x)
-		d.allKnown(path+"links", "link", x.Links, e.Topology.Ports())
-		for j, sum := range x.Flows {
-			for _, flow := range SumOf(sum) {
-				d.known(fmt.Sprintf("%sflows[%d]", path, j), "flow", flow, flowNames(e))
-			}
-		}
-		d.validateWindow(path, x, e)
-	}
-}
-
-func (d *decoder) validateWindow(path string, x Expect, e *Experiment) {
-	inRange(d, path+"from", x.From, -e.Warmup, e.Duration)
-	if d.has(path + "to") {
-		inRange(d, path+"to", x.To, x.From+1, e.Duration)
-	}
-}
-
-func metricNames() []string {
-	var names []string
-	for _, m := range Metrics() {
-		names = append(names, string(m))
-	}
-	return names
-}
-
-// validateArguments fails for what the metric needs and does not have, or has and does not need.
-func (d *decoder) validateArguments(path string, x Expect) {
-	spec := metrics[x.Metric]
-	takesLinks := spec.links || x.Since == SincePauseEnd
-	arguments := []struct {
-		key           string
-		needed, taken bool
-	}{
-		{"links", takesLinks, takesLinks},
-		{"flows", spec.flows, spec.flows},
-		{"target", spec.target, spec.target},
-		{"since", false, spec.target},
-		{"hold", false, spec.target},
-		{"from", false, spec.window},
-		{"to", false, spec.window},
-	}
-	for _, a := range arguments {
-		given := d.has(path + a.key)
-		if a.needed && !given {
-			d.fail(path+a.key, fmt.Sprintf("metric %q needs %q", x.Metric, a.key), "")
-		}
-		if given && !a.taken {
-			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", x.Metric, a.key), "remove it")
+		path := fmt.Sprintf("bursts[%d].", i)
+		inRange(d, path+"at", b.At, -e.Warmup, last)
+		if fit := b.fitting(e.Duration); b.Every > 0 && b.Times > fit && fit > 0 {
+			d.fail(path+"times", fmt.Sprintf("only %d of %d starts are before the end of the run", fit, b.Times), "")
 		}
 	}
-	if spec.target {
-		d.known(path+"since", "moment", string(x.Since), sinceNames())
-		inRange(d, path+"hold", x.Hold, Microsecond, maxDuration)
+	if n := countFlows(e); n > maxFlows {
+		d.fail("bursts", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxFlows))
 	}
 }
 
-func sinceNames() []string {
-	var names []string
-	for _, s := range sinces() {
-		names = append(names, string(s))
+// countFlows returns how many flows the run has; of a burst that repeats too often, only that it has too many.
+func countFlows(e *Experiment) int {
+	n := len(e.Flows)
+	for _, b := range e.Bursts {
+		n += len(b.From) * b.Flows * min(b.repetitions(e.Duration), maxFlows+1)
 	}
-	return names
+	return n
 }
 
-func (d *decoder) validateBounds(path string, x Expect) {
-	if x.Min == nil && x.Max == nil {
-		d.fail(path+"max", "there is no bound", "add min: or max:")
-		return
+func (d *decoder) validateLinkEvents(e *Experiment) {
+	type moment struct {
+		port string
+		at   Duration
 	}
-	d.validateUnit(path+"min", x.Min, x.Metric)
-	d.validateUnit(path+"max", x.Max, x.Metric)
-	if x.Min != nil && x.Max != nil && x.Min.Value > x.Max.Value {
-		d.fail(path+"min", fmt.Sprintf("min %s is above max %s", x.Min, x.Max), "")
+	seen := make(map[moment]bool)
+	for i, l := range e.LinkEvents {
+		path := fmt.Sprintf("links[%d].", i)
+		inRange(d, path+"at", l.At, -e.Warmup, max(e.Duration, 1)-1)
+		if d.required(path, "link") {
+			d.known(path+"link", "port", l.Port, e.Topology.Ports())
+		}
+		if d.required(path, "rate") {
+			inRange(d, path+"rate", l.Rate, minRate, maxRate)
+		}
+		if seen[moment{l.Port, l.At}] {
+			d.fail(path+"at", fmt.Sprintf("%s has two rates at %s", l.Port, l.At), "keep one of them")
+		}
+		seen[moment{l.Port, l.At}] = true
 	}
-}
-
-// validateUnit fails if the bound is not in the unit of the metric; 0 is in any.
-func (d *decoder) validateUnit(path string, bound *Quantity, m Metric) {
-	if bound == nil || bound.Value == 0 || bound.Unit == m.Unit() {
-		return
-	}
-	examples := map[Unit]string{UnitCount: "3", UnitShare: "5%", UnitTime: "2.6ms", UnitRate: "6Gbps"}
-	d.fail(path, fmt.Sprintf("%s is a %s, but metric %q is a %s", bound, bound.Unit, m, m.Unit()), "write a "+string(m.Unit())+" as "+examples[m.Unit()])
 }

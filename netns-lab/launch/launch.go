@@ -35,12 +35,39 @@ type Options struct {
 	Out        string // folder of the results; must not exist, or be empty
 	Native     bool   // on this kernel, not in microVMs
 	RealTime   bool   // microVMs by the clock (KVM) where that works: faster, not reproducible
-	// Progress is told, from several goroutines, how far each scheme is: 0 to 1.
-	Progress func(scheme string, done float64)
+	// Progress is told, from several goroutines, how far each run, CASE/SCHEME or SCHEME, is: 0 to 1.
+	Progress func(run string, done float64)
 }
 
-// Run runs all schemes of the experiment and leaves Out/SCHEME with the files of each, and Out/report.html. What
-// has ended is kept if another scheme fails.
+// job is one run.
+type job struct {
+	experiment *experiment.Experiment // of the case
+	scheme     string
+}
+
+// label names the run, and its folder.
+func (j job) label() string { return result.LabelOf(j.experiment.CaseName, j.scheme) }
+
+// jobs are the runs of an experiment: each case, and each scheme in it.
+func jobs(e *experiment.Experiment) ([]job, error) {
+	var all []job
+	for _, name := range e.CaseNames() {
+		c, err := e.Case(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, scheme := range c.Schemes {
+			all = append(all, job{c, scheme})
+		}
+	}
+	return all, nil
+}
+
+// Count is how many runs an experiment is.
+func Count(e *experiment.Experiment) int { return len(e.CaseNames()) * len(e.Schemes) }
+
+// Run runs all schemes in all cases of the experiment and leaves the files of each in Out/CASE/SCHEME, or Out/SCHEME
+// if there are no cases, and Out/report.html. What has ended is kept if another run fails.
 func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if err := prepare(o.Out); err != nil {
 		return nil, err
@@ -48,15 +75,19 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}
-	runs := make([]*result.Run, len(o.Experiment.Schemes))
+	todo, err := jobs(o.Experiment)
+	if err != nil {
+		return nil, err
+	}
 	engine := runInVMs
 	if o.Native {
 		engine = runNatively
 	}
-	if err := engine(ctx, o, runs); err != nil {
+	runs, err := engine(ctx, o, todo)
+	if err != nil {
 		return nil, err
 	}
-	return runs, WriteReport(filepath.Join(o.Out, ReportFile), o.Experiment, runs)
+	return runs, WriteReport(filepath.Join(o.Out, ReportFile), []report.Group{{Experiment: o.Experiment, Runs: runs}})
 }
 
 // prepare makes the folder, and refuses to mix results with what is there.
@@ -74,50 +105,52 @@ func prepare(out string) error {
 	return nil
 }
 
-// runNatively runs the schemes one after the other: they share the kernel.
-func runNatively(ctx context.Context, o Options, runs []*result.Run) error {
+// runNatively does the jobs one after the other: they share the kernel.
+func runNatively(ctx context.Context, o Options, todo []job) ([]*result.Run, error) {
 	for _, have := range []func() error{loader.HaveBTF, loader.HaveQdisc, loader.HaveTCPStructOps, loader.HaveTCX, loader.HavePermission} {
 		if err := have(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for i, scheme := range o.Experiment.Schemes {
+	var runs []*result.Run
+	for _, j := range todo {
 		began := time.Now()
-		run, err := lab.Run(ctx, o.Experiment, scheme, func(done, total int64) {
-			o.Progress(scheme, float64(done)/float64(total))
+		run, err := lab.Run(ctx, j.experiment, j.scheme, func(done, total int64) {
+			o.Progress(j.label(), float64(done)/float64(total))
 		})
 		if err != nil {
-			return err
+			return nil, fmt.Errorf("run %s: %w", j.label(), err)
 		}
 		run.Manifest.Wall = wall(began, time.Since(began), 0)
 		run.Manifest.Tool = Tool
-		if err := save(run, filepath.Join(o.Out, scheme)); err != nil {
-			return err
+		if err := save(run, o.Out); err != nil {
+			return nil, err
 		}
-		runs[i] = run
+		runs = append(runs, run)
 	}
-	return nil
+	return runs, nil
 }
 
-// runInVMs runs as many schemes at a time as there are CPUs.
-func runInVMs(ctx context.Context, o Options, runs []*result.Run) error {
+// runInVMs does as many jobs at a time as there are CPUs.
+func runInVMs(ctx context.Context, o Options, todo []job) ([]*result.Run, error) {
 	engine, err := newEngine(o.RealTime)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	runs := make([]*result.Run, len(todo))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(len(engine.cpus))
-	for i, scheme := range o.Experiment.Schemes {
+	for i, j := range todo {
 		g.Go(func() error {
-			run, err := engine.run(ctx, o.Experiment, scheme, func(done float64) { o.Progress(scheme, done) })
+			run, err := engine.run(ctx, j, func(done float64) { o.Progress(j.label(), done) })
 			if err != nil {
-				return fmt.Errorf("scheme %s: %w", scheme, err)
+				return fmt.Errorf("run %s: %w", j.label(), err)
 			}
 			runs[i] = run
-			return save(run, filepath.Join(o.Out, scheme))
+			return save(run, o.Out)
 		})
 	}
-	return g.Wait()
+	return runs, g.Wait()
 }
 
 func wall(began time.Time, total, boot time.Duration) result.Wall {
@@ -128,21 +161,22 @@ func wall(began time.Time, total, boot time.Duration) result.Wall {
 	return result.Wall{StartedAt: began.UTC(), TotalS: total.Seconds(), BootS: boot.Seconds(), Host: host}
 }
 
-// save writes a run's files and its capture.
-func save(run *result.Run, dir string) error {
+// save writes a run's files and its capture, into its folder in out.
+func save(run *result.Run, out string) error {
+	dir := filepath.Join(out, run.Manifest.Label())
 	if err := run.Write(dir); err != nil {
 		return err
 	}
 	return WriteCapture(filepath.Join(dir, CaptureFile), run)
 }
 
-// WriteReport draws the runs of an experiment into one file.
-func WriteReport(path string, e *experiment.Experiment, runs []*result.Run) error {
+// WriteReport draws runs, of one or several experiments, into one file.
+func WriteReport(path string, groups []report.Group) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := errors.Join(report.Write(f, e, runs), f.Close()); err != nil {
+	if err := errors.Join(report.WriteMany(f, groups), f.Close()); err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
 	return nil

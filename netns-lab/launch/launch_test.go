@@ -13,32 +13,167 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"pcn/cnp"
+	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/experiments"
+	"pcn/netns-lab/report"
 	"pcn/netns-lab/result"
 	"pcn/netns-lab/result/resulttest"
 )
 
-func TestReadRuns(t *testing.T) {
+// withCases is hol in two cases, of which the second has a duration of its own.
+func withCases(t *testing.T) *experiment.Experiment {
+	t.Helper()
 	e, err := experiments.Load("hol")
 	qt.Assert(t, qt.IsNil(err))
-	dir := t.TempDir()
-	for _, scheme := range []string{"pfc", "pcn"} {
-		qt.Assert(t, qt.IsNil(save(resulttest.Fig2(e, scheme), filepath.Join(dir, scheme))))
+	e, err = experiment.Parse("hol.yaml", append(e.Source(), `
+cases:
+  - {name: slow, set: {flows.F1.initial_rate: 10Gbps}}
+  - {name: short, set: {duration: 12ms}}
+`...))
+	qt.Assert(t, qt.IsNil(err))
+	return e
+}
+
+// fig2 makes up a run of each job and leaves it in out.
+func fig2(t *testing.T, e *experiment.Experiment, out string) {
+	t.Helper()
+	all, err := jobs(e)
+	qt.Assert(t, qt.IsNil(err))
+	for _, j := range all {
+		qt.Assert(t, qt.IsNil(save(resulttest.Fig2(j.experiment, j.scheme), out)))
 	}
-	for _, dirs := range [][]string{{dir}, {filepath.Join(dir, "pcn"), filepath.Join(dir, "pfc")}} {
-		got, runs, err := ReadRuns(dirs)
+}
+
+// labels are those of a group's runs.
+func labels(g report.Group) []string {
+	var all []string
+	for _, r := range g.Runs {
+		all = append(all, r.Manifest.Label())
+	}
+	return all
+}
+
+func TestJobs(t *testing.T) {
+	hol, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	cases := withCases(t)
+	for _, c := range []struct {
+		name string
+		e    *experiment.Experiment
+		o    experiment.Override
+		want []string
+	}{
+		{"no cases", hol, experiment.Override{}, []string{"pfc", "pcn"}},
+		{"a baseline", hol, experiment.Override{Schemes: []string{"bbr", "pcn"}}, []string{"bbr", "pcn"}},
+		{"cases", cases, experiment.Override{}, []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
+		{"one case", cases, experiment.Override{Cases: []string{"short"}}, []string{"short/pfc", "short/pcn"}},
+		{"one scheme", cases, experiment.Override{Schemes: []string{"reno"}}, []string{"slow/reno", "short/reno"}},
+	} {
+		e, err := c.e.Override(c.o)
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(got.Hash(), e.Hash()))
-		qt.Check(t, qt.HasLen(runs, 2))
+		all, err := jobs(e)
+		qt.Assert(t, qt.IsNil(err))
+		var got []string
+		for _, j := range all {
+			got = append(got, j.label())
+		}
+		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
+		qt.Check(t, qt.Equals(Count(e), len(c.want)), qt.Commentf(c.name))
+	}
+}
+
+// Runs are found wherever they are below a folder, grouped by experiment, and in the order of the file.
+func TestReadRuns(t *testing.T) {
+	hol, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	shared, err := experiments.Load("hol-shared-buffer")
+	qt.Assert(t, qt.IsNil(err))
+	cases := withCases(t)
+	dir := t.TempDir()
+	for name, e := range map[string]*experiment.Experiment{"a [1]": shared, "b": hol, "c": cases} {
+		fig2(t, e, filepath.Join(dir, name))
+	}
+	fig2(t, hol, filepath.Join(dir, "too", "deep", "for", "pcn"))
+	bare := []string{"pfc", "pcn"}
+	inCases := []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}
+
+	for _, c := range []struct {
+		name string
+		dirs []string
+		want [][]string // labels of each group
+	}{
+		{"a run", []string{"b/pcn"}, [][]string{{"pcn"}}},
+		{"runs, in the order of the file", []string{"b/pcn", "b/pfc"}, [][]string{bare}},
+		{"an experiment", []string{"b"}, [][]string{bare}},
+		{"a folder with a pattern as its name", []string{"a [1]"}, [][]string{bare}},
+		{"an experiment with cases", []string{"c"}, [][]string{inCases}},
+		{"a case", []string{"c/short"}, [][]string{{"short/pfc", "short/pcn"}}},
+		{"runs of cases, in the order of the file", []string{"c/short/pcn", "c/slow/pfc"}, [][]string{{"slow/pfc", "short/pcn"}}},
+		{"the same twice", []string{"b", "b"}, [][]string{{"pfc", "pfc", "pcn", "pcn"}}},
+		{"several experiments", []string{"c", "b/pcn", "a [1]/pfc"}, [][]string{inCases, {"pcn"}, {"pfc"}}},
+		{"all", []string{""}, [][]string{bare, bare, inCases}},
+	} {
+		var dirs []string
+		for _, d := range c.dirs {
+			dirs = append(dirs, filepath.Join(dir, d))
+		}
+		groups, err := ReadRuns(dirs)
+		qt.Assert(t, qt.IsNil(err), qt.Commentf(c.name))
+		var got [][]string
+		for _, g := range groups {
+			got = append(got, labels(g))
+			for _, r := range g.Runs {
+				qt.Check(t, qt.Equals(r.Manifest.ExperimentSHA256, g.Experiment.Hash()), qt.Commentf(c.name))
+			}
+		}
+		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
 	}
 
-	other, err := experiments.Load("hol-shared-buffer")
-	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.IsNil(save(resulttest.Fig2(other, "pcn"), filepath.Join(dir, "other"))))
-	_, _, err = ReadRuns([]string{filepath.Join(dir, "pcn"), filepath.Join(dir, "other")})
-	qt.Check(t, qt.ErrorMatches(err, "runs of different experiments can't be compared: hol .* and hol-shared-buffer .*"))
-	_, _, err = ReadRuns([]string{t.TempDir()})
+	_, err = ReadRuns([]string{t.TempDir()})
 	qt.Check(t, qt.ErrorMatches(err, ".* holds no run: give the folder that `pcn run` named.*"))
+	_, err = ReadRuns([]string{filepath.Join(dir, "nowhere")})
+	qt.Check(t, qt.ErrorMatches(err, "look for runs: .*nowhere: no such file or directory"))
+}
+
+// A group's experiment is as it was changed for its runs, and has no scheme or case that was not run.
+func TestReadRunsRestoresChanges(t *testing.T) {
+	hol, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	cases := withCases(t)
+	for _, c := range []struct {
+		name     string
+		e        *experiment.Experiment
+		o        experiment.Override
+		duration map[string]experiment.Duration // by case
+	}{
+		{"nothing", hol, experiment.Override{}, map[string]experiment.Duration{"": hol.Duration}},
+		{"all", hol, experiment.Override{
+			Seed: new(uint64(7)), Duration: new(5 * experiment.Millisecond), Dilation: new(uint(9)), Schemes: []string{"pcn", "bbr"},
+		}, map[string]experiment.Duration{"": 5 * experiment.Millisecond}},
+		{"nothing in cases", cases, experiment.Override{}, map[string]experiment.Duration{"slow": hol.Duration, "short": 12 * experiment.Millisecond}},
+		{"a case", cases, experiment.Override{Cases: []string{"short"}, Schemes: []string{"dcqcn"}},
+			map[string]experiment.Duration{"short": 12 * experiment.Millisecond}},
+		{"all in cases", cases, experiment.Override{Duration: new(5 * experiment.Millisecond), Seed: new(uint64(3))},
+			map[string]experiment.Duration{"slow": 5 * experiment.Millisecond, "short": 5 * experiment.Millisecond}},
+	} {
+		e, err := c.e.Override(c.o)
+		qt.Assert(t, qt.IsNil(err))
+		dir := t.TempDir()
+		fig2(t, e, dir)
+		groups, err := ReadRuns([]string{dir})
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.HasLen(groups, 1))
+		got := groups[0].Experiment
+		qt.Check(t, qt.DeepEquals(got.Schemes, e.Schemes), qt.Commentf(c.name))
+		qt.Check(t, qt.DeepEquals(got.CaseNames(), e.CaseNames()), qt.Commentf(c.name))
+		for name, duration := range c.duration {
+			v, err := got.Case(name)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(v.Duration, duration), qt.Commentf(c.name))
+			qt.Check(t, qt.Equals(v.Seed, e.Seed), qt.Commentf(c.name))
+			qt.Check(t, qt.Equals(v.Dilation, e.Dilation), qt.Commentf(c.name))
+		}
+	}
 }
 
 // Every PFC event becomes one frame, at its time, on the interface of the port that sent it.
@@ -91,8 +226,70 @@ func TestProgress(t *testing.T) {
 }
 
 func TestGuestChecksItsArguments(t *testing.T) {
-	for _, args := range [][]string{nil, {"guest"}, {"other", "pcn", "1", "1", "1"}, {"guest", "pcn", "x", "1", "1"}, {"guest", "pcn", "1", "1", "-1"}} {
+	for _, args := range [][]string{
+		nil, {"guest"}, {"other", "", "pcn", "1", "1", "1"}, {"guest", "", "pcn", "x", "1", "1"}, {"guest", "", "pcn", "1", "1", "-1"},
+		{"guest", "pcn", "1", "1", "1"},
+	} {
 		qt.Check(t, qt.ErrorMatches(guest(args), "guest called with .*"))
+	}
+}
+
+// The guest does the job that the host has, on the same file.
+func TestGuestDoesTheJob(t *testing.T) {
+	hol, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	for _, c := range []struct {
+		name string
+		e    *experiment.Experiment
+		o    experiment.Override
+		args [][]string // of each job
+	}{
+		{"as in the file", hol, experiment.Override{}, [][]string{
+			{"guest", "", "pfc", "1", "19000000", "10"},
+			{"guest", "", "pcn", "1", "19000000", "10"},
+		}},
+		{"changed", hol, experiment.Override{
+			Seed: new(uint64(1 << 63)), Duration: new(3 * experiment.Millisecond), Dilation: new(uint(4)), Schemes: []string{"yeah"},
+		}, [][]string{
+			{"guest", "", "yeah", "9223372036854775808", "3000000", "4"},
+		}},
+		{"cases", withCases(t), experiment.Override{Schemes: []string{"pcn"}}, [][]string{
+			{"guest", "slow", "pcn", "1", "19000000", "10"},
+			{"guest", "short", "pcn", "1", "12000000", "10"},
+		}},
+		{"changed cases", withCases(t), experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"}, Schemes: []string{"pfc"}}, [][]string{
+			{"guest", "short", "pfc", "1", "3000000", "10"},
+		}},
+	} {
+		e, err := c.e.Override(c.o)
+		qt.Assert(t, qt.IsNil(err))
+		all, err := jobs(e)
+		qt.Assert(t, qt.IsNil(err))
+		var args [][]string
+		for _, j := range all {
+			config := guestConfig(j)
+			args = append(args, config.Args)
+			qt.Check(t, qt.Equals(config.Seed, e.Seed), qt.Commentf(c.name))
+
+			file := filepath.Join(t.TempDir(), "experiment.yaml")
+			qt.Assert(t, qt.IsNil(os.WriteFile(file, config.Files[0].Data, 0o600)))
+			got, err := jobOf(file, config.Args)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(got.label(), j.label()))
+			same := func(e *experiment.Experiment) []any { return []any{e.Seed, e.Duration, e.Dilation, e.Flows, e.Hash()} }
+			qt.Check(t, qt.DeepEquals(same(got.experiment), same(j.experiment)), qt.Commentf(c.name))
+		}
+		qt.Check(t, qt.DeepEquals(args, c.args), qt.Commentf(c.name))
+	}
+}
+
+// Congestion controls of Linux are modules, ours are not.
+func TestGuestModules(t *testing.T) {
+	for scheme, want := range map[string][]string{
+		"pfc": nil, "pcn": nil, "dcqcn": nil, "pcn_dctcp": nil,
+		"bbr": {"tcp_bbr"}, "dctcp": {"tcp_dctcp"}, "reno": {"tcp_reno"},
+	} {
+		qt.Check(t, qt.DeepEquals(guestConfig(job{&experiment.Experiment{}, scheme}).Modules, want), qt.Commentf(scheme))
 	}
 }
 
@@ -102,7 +299,7 @@ func TestReportIsTheSame(t *testing.T) {
 	var pages [2][]byte
 	for i := range pages {
 		path := filepath.Join(t.TempDir(), ReportFile)
-		qt.Assert(t, qt.IsNil(WriteReport(path, e, []*result.Run{resulttest.Fig2(e, "pfc"), resulttest.Fig2(e, "pcn")})))
+		qt.Assert(t, qt.IsNil(WriteReport(path, []report.Group{{Experiment: e, Runs: []*result.Run{resulttest.Fig2(e, "pfc"), resulttest.Fig2(e, "pcn")}}})))
 		pages[i], err = os.ReadFile(path)
 		qt.Assert(t, qt.IsNil(err))
 	}

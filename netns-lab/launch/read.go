@@ -3,67 +3,144 @@
 package launch
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/report"
 	"pcn/netns-lab/result"
 )
 
-// ReadRuns reads the runs in these folders: each is a run's own, or one that holds those of several runs. They
-// must all be of one experiment.
-func ReadRuns(dirs []string) (*experiment.Experiment, []*result.Run, error) {
-	var runs []*result.Run
+// maxDepth is how far below a folder its runs may be: EXPERIMENT/CASE/SCHEME.
+const maxDepth = 3
+
+// ReadRuns reads the runs in these folders: each is a run's own, or one that holds those of several runs. It groups
+// them by experiment file. Groups are in the order in which the folders have them, the runs of one in the order of
+// the file's cases and schemes.
+func ReadRuns(dirs []string) ([]report.Group, error) {
+	var hashes []string
+	runs := map[string][]*result.Run{}
 	for _, dir := range dirs {
-		found, err := runDirs(dir)
+		found, err := runDirs(dir, maxDepth)
 		if err != nil {
-			return nil, nil, err
+			return nil, fmt.Errorf("look for runs: %w", err)
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s holds no run: give the folder that `pcn run` named, or one in it", dir)
 		}
 		for _, d := range found {
 			run, err := result.Read(d)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			runs = append(runs, run)
+			hash := run.Manifest.ExperimentSHA256
+			if runs[hash] == nil {
+				hashes = append(hashes, hash)
+			}
+			runs[hash] = append(runs[hash], run)
 		}
 	}
-	e, err := experimentOf(runs)
-	return e, runs, err
+	var groups []report.Group
+	for _, hash := range hashes {
+		g, err := groupOf(runs[hash])
+		if err != nil {
+			return nil, err
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
 }
 
-// runDirs are the folders of runs in dir: itself, or those in it.
-func runDirs(dir string) ([]string, error) {
-	const manifest = "manifest.json"
-	if _, err := os.Stat(filepath.Join(dir, manifest)); err == nil {
+// runDirs are the folders of runs in dir: itself, or those at most so deep in it.
+func runDirs(dir string, depth int) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
 		return []string{dir}, nil
 	}
-	found, err := filepath.Glob(filepath.Join(dir, "*", manifest))
-	if err != nil {
-		return nil, fmt.Errorf("look for runs in %s: %w", dir, err)
+	if depth == 0 {
+		return nil, nil
 	}
-	if len(found) == 0 {
-		return nil, fmt.Errorf("%s holds no run: give the folder that `pcn run` named, or one of a scheme in it", dir)
-	}
-	for i := range found {
-		found[i] = filepath.Dir(found[i])
-	}
-	return found, nil
-}
-
-// experimentOf is the experiment of the first run, as it was changed for it. The others' must be the same file.
-func experimentOf(runs []*result.Run) (*experiment.Experiment, error) {
-	first := runs[0].Manifest
-	for _, r := range runs[1:] {
-		if m := r.Manifest; m.ExperimentSHA256 != first.ExperimentSHA256 {
-			return nil, fmt.Errorf("runs of different experiments can't be compared: %s (%.8s) and %s (%.8s)",
-				first.Experiment, first.ExperimentSHA256, m.Experiment, m.ExperimentSHA256)
-		}
-	}
-	e, err := experiment.Parse(first.Experiment+".yaml", runs[0].Experiment)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	duration := experiment.Duration(first.DurationNs)
-	return e.Override(experiment.Override{Seed: &first.Seed, Duration: &duration, Dilation: &first.DilationShift})
+	var dirs []string
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		found, err := runDirs(filepath.Join(dir, e.Name()), depth-1)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, found...)
+	}
+	return dirs, nil
+}
+
+// groupOf are runs of the same file, sorted, and their experiment: of those cases and schemes, and as it was changed
+// for the first run.
+func groupOf(runs []*result.Run) (report.Group, error) {
+	e, err := experiment.Parse(runs[0].Manifest.Experiment+".yaml", runs[0].Experiment)
+	if err != nil {
+		return report.Group{}, err
+	}
+	cases, schemes := placesIn(e.CaseNames()), placesIn(e.Schemes)
+	slices.SortStableFunc(runs, func(a, b *result.Run) int {
+		return cmp.Or(cases(a.Manifest.Case, b.Manifest.Case), schemes(a.Manifest.Scheme, b.Manifest.Scheme))
+	})
+	o, err := changes(e, runs[0].Manifest)
+	if err != nil {
+		return report.Group{}, err
+	}
+	o.Schemes = named(runs, func(m result.Manifest) string { return m.Scheme })
+	slices.SortStableFunc(o.Schemes, schemes)
+	if len(e.Cases) > 0 {
+		o.Cases = named(runs, func(m result.Manifest) string { return m.Case })
+	}
+	e, err = e.Override(o)
+	return report.Group{Experiment: e, Runs: runs}, err
+}
+
+// changes are what a run has in another way than its case in the file.
+func changes(e *experiment.Experiment, run result.Manifest) (o experiment.Override, err error) {
+	e, err = e.Case(run.Case)
+	if err != nil {
+		return o, err
+	}
+	if run.Seed != e.Seed {
+		o.Seed = &run.Seed
+	}
+	if duration := experiment.Duration(run.DurationNs); duration != e.Duration {
+		o.Duration = &duration
+	}
+	if run.DilationShift != e.Dilation {
+		o.Dilation = &run.DilationShift
+	}
+	return o, nil
+}
+
+// placesIn compares names by where they are in a list. What is not there, as a baseline that the file does not list,
+// comes last.
+func placesIn(list []string) func(a, b string) int {
+	place := func(name string) int {
+		if i := slices.Index(list, name); i >= 0 {
+			return i
+		}
+		return len(list)
+	}
+	return func(a, b string) int { return cmp.Compare(place(a), place(b)) }
+}
+
+// named are the names that the manifests have, each once, in the order of the runs.
+func named(runs []*result.Run, name func(result.Manifest) string) []string {
+	var names []string
+	for _, r := range runs {
+		if n := name(r.Manifest); !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
 }

@@ -28,7 +28,7 @@ const (
 	memoryMiB       = 2048
 )
 
-// engine runs schemes in microVMs, each on a CPU of its own.
+// engine does jobs in microVMs, each on a CPU of its own.
 type engine struct {
 	kernel   vm.Kernel
 	realTime bool
@@ -53,21 +53,15 @@ func newEngine(realTime bool) (*engine, error) {
 	return &engine{kernel: kernel, realTime: realTime, cpus: e.cpus}, nil
 }
 
-// run boots a microVM, runs the scheme in it, and reads what it left.
-func (e *engine) run(ctx context.Context, exp *experiment.Experiment, scheme string, progress func(float64)) (*result.Run, error) {
+// run boots a microVM, does the job in it, and reads what it left.
+func (e *engine) run(ctx context.Context, j job, progress func(float64)) (*result.Run, error) {
 	cpu := <-e.cpus
 	defer func() { e.cpus <- cpu }()
 	began := time.Now()
-	res, err := vm.Run(ctx, vm.Config{
-		Kernel:    e.kernel,
-		Args:      guestArgs(exp, scheme),
-		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: exp.Source()}},
-		MemoryMiB: memoryMiB,
-		RealTime:  e.realTime,
-		Seed:      exp.Seed,
-		HostCPU:   cpu,
-		Console:   &progressWriter{report: progress},
-	})
+	c := guestConfig(j)
+	c.Kernel, c.RealTime, c.HostCPU = e.kernel, e.realTime, cpu
+	c.Console = &progressWriter{report: progress}
+	res, err := vm.Run(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +95,29 @@ func unpack(res vm.Result) (*result.Run, error) {
 	return result.Read(filepath.Join(dir, "r"))
 }
 
+// guestConfig is what a job decides of its microVM.
+func guestConfig(j job) vm.Config {
+	return vm.Config{
+		Args:      guestArgs(j),
+		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: j.experiment.Source()}},
+		Modules:   modules(j.scheme),
+		MemoryMiB: memoryMiB,
+		Seed:      j.experiment.Seed,
+	}
+}
+
+// modules are those of the kernel that a scheme needs, unless they are built in.
+func modules(scheme string) []string {
+	if !experiment.IsKernelControl(scheme) {
+		return nil
+	}
+	return []string{"tcp_" + scheme}
+}
+
 // guestArgs are the guest program's, after what the command line changed.
-func guestArgs(e *experiment.Experiment, scheme string) []string {
-	return []string{"guest", scheme,
+func guestArgs(j job) []string {
+	e := j.experiment
+	return []string{"guest", e.CaseName, j.scheme,
 		strconv.FormatUint(e.Seed, 10), strconv.FormatInt(int64(e.Duration), 10), strconv.FormatUint(uint64(e.Dilation), 10)}
 }
 
@@ -117,30 +131,40 @@ func Guest(args []string) int {
 }
 
 func guest(args []string) error {
-	if len(args) != 5 || args[0] != "guest" {
-		return fmt.Errorf("guest called with %q", args)
-	}
-	seed, err1 := strconv.ParseUint(args[2], 10, 64)
-	duration, err2 := strconv.ParseInt(args[3], 10, 64)
-	dilation, err3 := strconv.ParseUint(args[4], 10, 32)
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("guest called with %q: %w", args, err)
-	}
-	e, err := experiment.Load(guestExperiment)
+	j, err := jobOf(guestExperiment, args)
 	if err != nil {
 		return err
 	}
-	d, shift := experiment.Duration(duration), uint(dilation)
-	if e, err = e.Override(experiment.Override{Seed: &seed, Duration: &d, Dilation: &shift, Schemes: []string{args[1]}}); err != nil {
-		return err
-	}
-	run, err := lab.Run(context.Background(), e, args[1], func(done, total int64) {
+	run, err := lab.Run(context.Background(), j.experiment, j.scheme, func(done, total int64) {
 		fmt.Printf("%s%d %d\n", guestProgress, done, total)
 	})
 	if err != nil {
 		return err
 	}
 	return run.Write(vm.ResultDir)
+}
+
+// jobOf is the job that guestArgs tell of, on the experiment file that came along.
+func jobOf(file string, args []string) (job, error) {
+	if len(args) != 6 || args[0] != "guest" {
+		return job{}, fmt.Errorf("guest called with %q", args)
+	}
+	seed, err1 := strconv.ParseUint(args[3], 10, 64)
+	duration, err2 := strconv.ParseInt(args[4], 10, 64)
+	dilation, err3 := strconv.ParseUint(args[5], 10, 32)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return job{}, fmt.Errorf("guest called with %q: %w", args, err)
+	}
+	e, err := experiment.Load(file)
+	if err != nil {
+		return job{}, err
+	}
+	if e, err = e.Case(args[1]); err != nil {
+		return job{}, err
+	}
+	d, shift := experiment.Duration(duration), uint(dilation)
+	e, err = e.Override(experiment.Override{Seed: &seed, Duration: &d, Dilation: &shift, Schemes: []string{args[2]}})
+	return job{e, args[2]}, err
 }
 
 // progressWriter reads the guest's console for progress.

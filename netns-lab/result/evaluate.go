@@ -5,6 +5,7 @@ package result
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -23,14 +24,14 @@ type Outcome struct {
 	Pass bool
 }
 
-// Evaluate holds the run against what the experiment expects of its scheme.
+// Evaluate holds the run against what the experiment expects of its scheme and case.
 func Evaluate(e *experiment.Experiment, r *Run) []Outcome {
 	var outcomes []Outcome
 	for _, x := range e.Expect {
-		if x.Scheme != "" && x.Scheme != r.Manifest.Scheme {
+		if x.Scheme != "" && x.Scheme != r.Manifest.Scheme || x.Case != "" && x.Case != r.Manifest.Case {
 			continue
 		}
-		values, err := r.Measure(x)
+		values, err := r.Measure(x.Measure)
 		outcomes = append(outcomes, Outcome{
 			Expect:   x,
 			Scheme:   r.Manifest.Scheme,
@@ -54,11 +55,20 @@ func within(values []experiment.Quantity, low, high *experiment.Quantity) bool {
 // Value returns what was measured, in words: one value if all are the same, or why
 // there is none.
 func (o Outcome) Value() string {
-	if o.Err != nil {
-		return "not measured: " + o.Err.Error()
+	return valueInWords(o.Measured, o.Err)
+}
+
+// Bound returns the bounds in words.
+func (o Outcome) Bound() string {
+	return boundInWords(o.Expect.Min, o.Expect.Max)
+}
+
+func valueInWords(values []experiment.Quantity, err error) string {
+	if err != nil {
+		return "not measured: " + err.Error()
 	}
 	var texts []string
-	for _, v := range o.Measured {
+	for _, v := range values {
 		texts = append(texts, v.String())
 	}
 	if distinct := slices.Compact(slices.Clone(texts)); len(distinct) == 1 {
@@ -67,10 +77,10 @@ func (o Outcome) Value() string {
 	return strings.Join(texts, ", ")
 }
 
-// Bound returns the bounds in words.
-func (o Outcome) Bound() string {
-	low, high := o.Expect.Min, o.Expect.Max
+func boundInWords(low, high *experiment.Quantity) string {
 	switch {
+	case low == nil && high == nil:
+		return ""
 	case low == nil:
 		return "at most " + high.String()
 	case high == nil:
@@ -80,37 +90,78 @@ func (o Outcome) Bound() string {
 	}
 }
 
-// errNotReached is a recovery that the run does not show.
+// errNotReached is a recovery, or a settling, that the run does not show.
 var errNotReached = errors.New("not reached")
 
-// Measure returns the metric of an expectation, for each of its links or flows. What
-// each metric is, is said at [experiment.Metric].
-func (r *Run) Measure(x experiment.Expect) ([]experiment.Quantity, error) {
-	window := Interval{int64(x.From), int64(x.To)}
-	if x.To == 0 {
+// notReachedError is an [errNotReached] that says how long the run went on.
+type notReachedError struct {
+	inNs int64
+}
+
+func (e *notReachedError) Error() string {
+	return fmt.Sprintf("%v in the %s that the run goes on", errNotReached, experiment.Duration(e.inNs))
+}
+
+func (e *notReachedError) Unwrap() error {
+	return errNotReached
+}
+
+// Measure returns a metric for each of its links, ports or flows. What each metric
+// is, is said at [experiment.Metric].
+func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
+	window := Interval{int64(m.From), int64(m.To)}
+	if m.To == 0 {
 		window.ToNs = r.Manifest.DurationNs
 	}
 	if window.ToNs > r.Manifest.DurationNs {
 		return nil, fmt.Errorf("the run ends at %s, before the window does", experiment.Duration(r.Manifest.DurationNs))
 	}
-	unit := x.Metric.Unit()
-	switch x.Metric {
+	unit := m.Metric.Unit()
+	switch m.Metric {
 	case experiment.PauseCount:
-		return each(x.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, window), nil })
 	case experiment.PauseSpan:
-		return each(x.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, window), nil })
 	case experiment.PauseEnd:
-		return each(x.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, window), nil })
+	case experiment.PauseTotal:
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, window), nil })
 	case experiment.MeanRate:
-		return each(x.Flows, unit, func(flow string) (float64, error) { return r.meanRate(flow, window) })
+		return each(m.Flows, unit, over(window, r.FlowRate, mean))
+	case experiment.PortRate:
+		return each(m.Ports, unit, over(window, r.PortRate, mean))
+	case experiment.QueueMax:
+		return each(m.Ports, unit, over(window, r.QueueMax, slices.Max))
+	case experiment.QueueMean:
+		return each(m.Ports, unit, over(window, r.QueueEnd, mean))
+	case experiment.RateStd:
+		return each(m.Flows, unit, over(window, r.SendRate, standardDeviation))
+	case experiment.MaxRateSwing:
+		return each(m.Flows, unit, over(window, r.SendRate, swing))
+	case experiment.Jain:
+		return r.jain(m.Flows, window)
 	case experiment.RecoveryTime:
-		return each(x.Flows, unit, func(flow string) (float64, error) { return r.recoveryTime(flow, x) })
+		return each(m.Flows, unit, r.since(m, r.FlowRate, func(t Timeline, sinceNs int64) (int64, error) {
+			return t.RecoveryNs(m.Target.Value, sinceNs, int64(m.Hold))
+		}))
+	case experiment.QueueSettling:
+		return each(m.Ports, unit, r.since(m, r.QueueEnd, func(t Timeline, sinceNs int64) (int64, error) {
+			return t.recoveryNs(sinceNs, int64(m.Hold), func(queue float64) bool { return queue > m.Target.Value })
+		}))
+	case experiment.SettlingTime:
+		return each(m.Flows, unit, r.since(m, r.FlowRate, func(t Timeline, sinceNs int64) (int64, error) {
+			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
+		}))
+	case experiment.SendRateSettling:
+		return each(m.Flows, unit, r.since(m, r.SendRate, func(t Timeline, sinceNs int64) (int64, error) {
+			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
+		}))
 	case experiment.LostPackets:
 		return []experiment.Quantity{{Value: r.lostPackets(), Unit: unit}}, nil
 	case experiment.LatenessP99:
 		return r.latenessShare(unit)
 	default:
-		return nil, fmt.Errorf("metric %q is not known", x.Metric)
+		return nil, fmt.Errorf("metric %q is not known", m.Metric)
 	}
 }
 
@@ -164,54 +215,114 @@ func (r *Run) pauseEnd(link string, window Interval) float64 {
 	return float64(span.ToNs)
 }
 
-func (r *Run) meanRate(flow string, window Interval) (float64, error) {
-	t, err := r.FlowRate(flow)
-	if err != nil {
-		return 0, err
+func (r *Run) pauseTotal(link string, window Interval) float64 {
+	total := int64(0)
+	for _, paused := range r.PausedIntervals(link) {
+		total += paused.overlap(window)
 	}
-	sum, bins := 0.0, 0
-	for i, v := range t.Values {
-		if t.TimeNs(i) >= window.FromNs && t.TimeNs(i+1) <= window.ToNs {
-			sum += v
-			bins++
-		}
-	}
-	if bins == 0 {
-		return 0, errors.New("no bin of the series is in the window")
-	}
-	return sum / float64(bins), nil
+	return float64(total)
 }
 
-func (r *Run) recoveryTime(flow string, x experiment.Expect) (float64, error) {
-	since, err := r.sinceNs(x)
+// timelineOf returns the timeline of a named object.
+type timelineOf func(name string) (Timeline, error)
+
+// over measures the bins of a timeline that lie wholly within the window.
+func over(window Interval, timeline timelineOf, measure func([]float64) float64) func(string) (float64, error) {
+	return func(name string) (float64, error) {
+		t, err := timeline(name)
+		if err != nil {
+			return 0, err
+		}
+		values := t.within(window)
+		if len(values) == 0 {
+			return 0, errors.New("no bin of the series is in the window")
+		}
+		return measure(values), nil
+	}
+}
+
+// within returns the values of the bins that lie wholly within the window.
+func (t Timeline) within(window Interval) []float64 {
+	var values []float64
+	for i, v := range t.Values {
+		if t.TimeNs(i) >= window.FromNs && t.TimeNs(i+1) <= window.ToNs {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+func standardDeviation(values []float64) float64 {
+	center, sum := mean(values), 0.0
+	for _, v := range values {
+		sum += (v - center) * (v - center)
+	}
+	return math.Sqrt(sum / float64(len(values)))
+}
+
+func swing(values []float64) float64 {
+	return slices.Max(values) - slices.Min(values)
+}
+
+// jain returns Jain's index of fairness of the mean rates: 1 if all are the same,
+// 1/n if one of n has all.
+func (r *Run) jain(flows []string, window Interval) ([]experiment.Quantity, error) {
+	rates, err := each(flows, experiment.UnitRate, over(window, r.FlowRate, mean))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	t, err := r.FlowRate(flow)
-	if err != nil {
-		return 0, err
+	sum, squares := 0.0, 0.0
+	for _, rate := range rates {
+		sum += rate.Value
+		squares += rate.Value * rate.Value
 	}
-	ns, err := t.RecoveryNs(float64(x.Target), since, int64(x.Hold))
-	if errors.Is(err, errNotReached) {
-		return 0, fmt.Errorf("%w in the %s that the run goes on", err, experiment.Duration(r.Manifest.DurationNs-since))
+	if squares == 0 {
+		return nil, errors.New("no flow received anything in the window")
 	}
-	return float64(ns), err
+	return []experiment.Quantity{{Value: sum * sum / (float64(len(rates)) * squares), Unit: experiment.Jain.Unit()}}, nil
+}
+
+// since measures how long after the moment of the metric a timeline gets somewhere.
+func (r *Run) since(m experiment.Measure, timeline timelineOf, measure func(t Timeline, sinceNs int64) (int64, error)) func(string) (float64, error) {
+	return func(name string) (float64, error) {
+		sinceNs, err := r.sinceNs(m)
+		if err != nil {
+			return 0, err
+		}
+		t, err := timeline(name)
+		if err != nil {
+			return 0, err
+		}
+		ns, err := measure(t, sinceNs)
+		if errors.Is(err, errNotReached) {
+			return 0, &notReachedError{inNs: r.Manifest.DurationNs - sinceNs}
+		}
+		return float64(ns), err
+	}
 }
 
 // sinceNs returns where a recovery is counted from.
-func (r *Run) sinceNs(x experiment.Expect) (int64, error) {
-	switch x.Since {
+func (r *Run) sinceNs(m experiment.Measure) (int64, error) {
+	switch m.Since {
 	case experiment.SinceBurstEnd:
 		return r.BurstEndNs()
 	case experiment.SincePauseEnd:
 		end, found := int64(0), false
-		for _, link := range x.Links {
+		for _, link := range m.Links {
 			if span, ok := r.pausedWithin(link, Interval{0, r.Manifest.DurationNs}); ok {
 				end, found = max(end, span.ToNs), true
 			}
 		}
 		if !found {
-			return 0, fmt.Errorf("no PAUSE was on %v", x.Links)
+			return 0, fmt.Errorf("no PAUSE was on %v", m.Links)
 		}
 		return end, nil
 	default:
@@ -223,38 +334,58 @@ func (r *Run) sinceNs(x experiment.Expect) (int64, error) {
 // good, as [experiment.RecoveryTime] says: the settling time of the mean over a
 // window of length holdNs.
 func (t Timeline) RecoveryNs(target float64, sinceNs, holdNs int64) (int64, error) {
-	hold := int(max(1, (holdNs+t.StepNs-1)/t.StepNs))
-	first := 0
-	for first < len(t.Values) && t.TimeNs(first) < sinceNs {
-		first++
+	return t.recoveryNs(sinceNs, holdNs, func(v float64) bool { return v < target })
+}
+
+// recoveryNs returns how long after a time the first bin starts that is not out and
+// comes after the start of the last window whose mean is. It is 0 if none is.
+func (t Timeline) recoveryNs(sinceNs, holdNs int64, out func(float64) bool) (int64, error) {
+	settled, end, err := t.settled(sinceNs, holdNs, out)
+	if err != nil || settled < 0 {
+		return 0, err
 	}
-	lastWindow := len(t.Values) - hold
-	if first > lastWindow {
-		return 0, errNotReached
-	}
-	lastBelow := -1
-	for i := first; i <= lastWindow; i++ {
-		if mean(t.Values[i:i+hold]) < target {
-			lastBelow = i
-		}
-	}
-	if lastBelow < 0 {
-		return 0, nil
-	}
-	for i := lastBelow + 1; i <= lastWindow; i++ {
-		if t.Values[i] >= target {
+	for i := settled; i < end; i++ {
+		if !out(t.Values[i]) {
 			return t.TimeNs(i) - sinceNs, nil
 		}
 	}
 	return 0, errNotReached
 }
 
-func mean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
+// settlingNs returns how long after a time the first window starts from which on no
+// mean over a window is out. It is 0 if none is.
+func (t Timeline) settlingNs(sinceNs, holdNs int64, out func(float64) bool) (int64, error) {
+	settled, _, err := t.settled(sinceNs, holdNs, out)
+	if err != nil || settled < 0 {
+		return 0, err
 	}
-	return sum / float64(len(values))
+	return t.TimeNs(settled) - sinceNs, nil
+}
+
+// settled returns where the first window starts after the last that is out, and where
+// windows end to start. Windows are full, of length holdNs, and start with a bin at sinceNs
+// or later. It returns -1 if none is out, and an error if the last is, or if there is none.
+func (t Timeline) settled(sinceNs, holdNs int64, out func(float64) bool) (settled, end int, err error) {
+	hold := int(max(1, (holdNs+t.StepNs-1)/t.StepNs))
+	first, settled := 0, -1
+	for first < len(t.Values) && t.TimeNs(first) < sinceNs {
+		first++
+	}
+	end = len(t.Values) - hold + 1
+	for i := first; i < end; i++ {
+		if out(mean(t.Values[i : i+hold])) {
+			settled = i + 1
+		}
+	}
+	if first >= end || settled == end {
+		return 0, 0, errNotReached
+	}
+	return settled, end, nil
+}
+
+// outOfBand returns whether a rate is further from the target than the band.
+func outOfBand(m experiment.Measure) func(float64) bool {
+	return func(rate float64) bool { return math.Abs(rate-m.Target.Value) > float64(m.Band)*m.Target.Value }
 }
 
 func (r *Run) lostPackets() float64 {

@@ -25,6 +25,10 @@ func load(t *testing.T) *experiment.Experiment {
 	return e
 }
 
+func rate(bps float64) *experiment.Quantity {
+	return &experiment.Quantity{Value: bps, Unit: experiment.UnitRate}
+}
+
 // failed returns what is not met, in words.
 func failed(outcomes []result.Outcome) []string {
 	var what []string
@@ -143,24 +147,24 @@ func TestWhatCanNotBeMeasured(t *testing.T) {
 	link, flow := []string{"S0->H0"}, []string{"F0"}
 	for _, tc := range []struct {
 		name string
-		x    experiment.Expect
+		m    experiment.Measure
 		want string
 	}{
-		{"window beyond the run", experiment.Expect{Metric: experiment.MeanRate, Flows: flow, To: 20 * experiment.Millisecond}, "the run ends at 19ms, before the window does"},
-		{"window without a bin", experiment.Expect{Metric: experiment.MeanRate, Flows: flow, From: 1050 * experiment.Microsecond, To: 1150 * experiment.Microsecond}, "F0: no bin of the series is in the window"},
-		{"flow without series", experiment.Expect{Metric: experiment.MeanRate, Flows: []string{"F9"}}, "F9: series has no flow F9"},
-		{"no PAUSE to count from", experiment.Expect{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SincePauseEnd, Links: link, Target: 1, Hold: 1}, `F0: no PAUSE was on \[S0->H0\]`},
-		{"target not reached", experiment.Expect{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SinceStart, Target: 50e9, Hold: 1}, "F0: not reached in the 19ms that the run goes on"},
-		{"unknown metric", experiment.Expect{Metric: "goodput"}, `metric "goodput" is not known`},
+		{"window beyond the run", experiment.Measure{Metric: experiment.MeanRate, Flows: flow, To: 20 * experiment.Millisecond}, "the run ends at 19ms, before the window does"},
+		{"window without a bin", experiment.Measure{Metric: experiment.MeanRate, Flows: flow, From: 1050 * experiment.Microsecond, To: 1150 * experiment.Microsecond}, "F0: no bin of the series is in the window"},
+		{"flow without series", experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"F9"}}, "F9: series has no flow F9"},
+		{"no PAUSE to count from", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SincePauseEnd, Links: link, Target: rate(1), Hold: 1}, `F0: no PAUSE was on \[S0->H0\]`},
+		{"target not reached", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SinceStart, Target: rate(50e9), Hold: 1}, "F0: not reached in the 19ms that the run goes on"},
+		{"unknown metric", experiment.Measure{Metric: "goodput"}, `metric "goodput" is not known`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := resulttest.Fig2(e, "pcn").Measure(tc.x)
+			_, err := resulttest.Fig2(e, "pcn").Measure(tc.m)
 			qt.Assert(t, qt.ErrorMatches(err, tc.want))
 		})
 	}
 	r := resulttest.Fig2(e, "pcn")
 	r.Manifest.BaseRTTNs = 0
-	_, err := r.Measure(experiment.Expect{Metric: experiment.LatenessP99})
+	_, err := r.Measure(experiment.Measure{Metric: experiment.LatenessP99})
 	qt.Assert(t, qt.ErrorMatches(err, "the manifest has no base_rtt_ns"))
 }
 
@@ -170,7 +174,10 @@ func TestEveryMetricIsImplemented(t *testing.T) {
 	r := resulttest.Fig2(e, "pfc")
 	for _, m := range experiment.Metrics() {
 		t.Run(string(m), func(t *testing.T) {
-			values, err := r.Measure(experiment.Expect{Metric: m, Links: []string{"S1->S0"}, Flows: []string{"F0"}, Target: 1e9, Hold: 500e3})
+			values, err := r.Measure(experiment.Measure{
+				Metric: m, Links: []string{"S1->S0"}, Flows: []string{"F0"}, Ports: []string{"S0->S1"},
+				Target: rate(20e9), Band: 0.5, Hold: 500e3,
+			})
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.HasLen(values, 1))
 			qt.Assert(t, qt.Equals(values[0].Unit, m.Unit()))
@@ -181,7 +188,7 @@ func TestEveryMetricIsImplemented(t *testing.T) {
 // An expectation without values is not met by default.
 func TestNothingMeasuredIsNoPass(t *testing.T) {
 	e := load(t)
-	e.Expect = []experiment.Expect{{Metric: experiment.MeanRate, Max: &experiment.Quantity{Value: 1, Unit: experiment.UnitRate}}}
+	e.Expect = []experiment.Expect{{Measure: experiment.Measure{Metric: experiment.MeanRate}, Max: &experiment.Quantity{Value: 1, Unit: experiment.UnitRate}}}
 	outcomes := result.Evaluate(e, resulttest.Fig2(e, "pcn"))
 	qt.Assert(t, qt.IsFalse(outcomes[0].Pass))
 }

@@ -80,7 +80,7 @@ func Read(dir string) (*Run, error) {
 	}{
 		{manifestFile, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
 		{experimentFile, func(data []byte) error { r.Experiment = data; return nil }},
-		{flowsFile, func(data []byte) (err error) { r.Flows, err = decodeCSV[Flow](data); return err }},
+		{flowsFile, func(data []byte) (err error) { r.Flows, err = decodeFlows(data); return err }},
 		{portsFile, func(data []byte) (err error) { r.Ports, err = decodeCSV[Port](data); return err }},
 		{seriesFile, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
 		{pfcFile, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
@@ -146,7 +146,7 @@ func (m Manifest) check() error {
 	return nil
 }
 
-// seriesRow is a sample as it is written: a flow has no queue.
+// seriesRow is a sample as it is written: what its kind does not have is left empty.
 type seriesRow struct {
 	TimeNs        int64   `csv:"time_ns"`
 	Kind          Kind    `csv:"kind"`
@@ -154,37 +154,71 @@ type seriesRow struct {
 	RateBps       uint64  `csv:"rate_bps"`
 	QueueBytes    *uint64 `csv:"queue_bytes"`
 	QueueMaxBytes *uint64 `csv:"queue_max_bytes"`
-	MarkedPackets uint64  `csv:"marked_packets"`
+	MarkedPackets *uint64 `csv:"marked_packets"`
+	CwndPackets   *uint64 `csv:"cwnd_packets"`
+	SRTTNs        *int64  `csv:"srtt_ns"`
+	CNPs          *uint64 `csv:"cnps"`
+}
+
+func (s Sample) row() seriesRow {
+	row := seriesRow{TimeNs: s.TimeNs, Kind: s.Kind, Name: s.Name, RateBps: s.RateBps}
+	switch s.Kind {
+	case KindPort:
+		row.QueueBytes, row.QueueMaxBytes, row.MarkedPackets = new(s.QueueBytes), new(s.QueueMaxBytes), new(s.MarkedPackets)
+	case KindSender:
+		row.CwndPackets, row.SRTTNs, row.CNPs = new(s.CwndPackets), new(s.SRTTNs), new(s.CNPs)
+	default:
+		row.MarkedPackets = new(s.MarkedPackets)
+	}
+	return row
+}
+
+// sample returns what the row says; it is not ok if the row has what its kind does not, or has not what its kind does.
+func (row seriesRow) sample() (s Sample, ok bool) {
+	isPort, isSender := row.Kind == KindPort, row.Kind == KindSender
+	ok = (row.QueueBytes != nil) == isPort && (row.QueueMaxBytes != nil) == isPort && (row.MarkedPackets != nil) == !isSender &&
+		(row.CwndPackets != nil) == isSender && (row.SRTTNs != nil) == isSender && (row.CNPs != nil) == isSender
+	return Sample{
+		TimeNs: row.TimeNs, Kind: row.Kind, Name: row.Name, RateBps: row.RateBps,
+		QueueBytes: orZero(row.QueueBytes), QueueMaxBytes: orZero(row.QueueMaxBytes), MarkedPackets: orZero(row.MarkedPackets),
+		CwndPackets: orZero(row.CwndPackets), SRTTNs: orZero(row.SRTTNs), CNPs: orZero(row.CNPs),
+	}, ok
+}
+
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
 }
 
 func rowsOf(series []Sample) []seriesRow {
 	rows := make([]seriesRow, len(series))
 	for i, s := range series {
-		rows[i] = seriesRow{TimeNs: s.TimeNs, Kind: s.Kind, Name: s.Name, RateBps: s.RateBps, MarkedPackets: s.MarkedPackets}
-		if s.Kind == KindPort {
-			rows[i].QueueBytes, rows[i].QueueMaxBytes = new(s.QueueBytes), new(s.QueueMaxBytes)
-		}
+		rows[i] = s.row()
 	}
 	return rows
 }
 
 func decodeSeries(data []byte) ([]Sample, error) {
-	rows, err := decodeCSV[seriesRow](data)
+	rows, err := decodeCSV[seriesRow](data, "cwnd_packets", "srtt_ns", "cnps")
 	if err != nil {
 		return nil, err
 	}
 	series := make([]Sample, len(rows))
 	for i, row := range rows {
-		isPort := row.Kind == KindPort
-		if (row.QueueBytes != nil) != isPort || (row.QueueMaxBytes != nil) != isPort {
-			return nil, fmt.Errorf("row %d: a port has a queue and a flow has none, but this is a %s", i+2, row.Kind)
+		s, ok := row.sample()
+		if !ok {
+			return nil, fmt.Errorf("row %d: a port has queues and marks, a flow has marks, a sender has a window, but this is a %s", i+2, row.Kind)
 		}
-		series[i] = Sample{TimeNs: row.TimeNs, Kind: row.Kind, Name: row.Name, RateBps: row.RateBps, MarkedPackets: row.MarkedPackets}
-		if isPort {
-			series[i].QueueBytes, series[i].QueueMaxBytes = *row.QueueBytes, *row.QueueMaxBytes
-		}
+		series[i] = s
 	}
 	return series, nil
+}
+
+func decodeFlows(data []byte) ([]Flow, error) {
+	return decodeCSV[Flow](data, "alpha", "cwnd_packets")
 }
 
 // encodeCSV writes a header, also if there are no rows, and the rows.
@@ -204,8 +238,8 @@ func encodeCSV[T any](rows []T) ([]byte, error) {
 	return buf.Bytes(), w.Error()
 }
 
-// decodeCSV reads rows that have exactly the columns of T.
-func decodeCSV[T any](data []byte) ([]T, error) {
+// decodeCSV reads rows that have exactly the columns of T. Those that were added later may be missing, and read as 0.
+func decodeCSV[T any](data []byte, added ...string) ([]T, error) {
 	dec, err := csvutil.NewDecoder(csv.NewReader(bytes.NewReader(data)))
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("is empty, it must have a header")
@@ -218,7 +252,11 @@ func decodeCSV[T any](data []byte) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	if got := dec.Header(); !slices.Equal(got, want) {
+	got := dec.Header()
+	older := slices.DeleteFunc(slices.Clone(want), func(column string) bool {
+		return slices.Contains(added, column) && !slices.Contains(got, column)
+	})
+	if !slices.Equal(got, older) {
 		return nil, fmt.Errorf("has columns %s, not %s (hint: it may be of another version of this program)", strings.Join(got, ","), strings.Join(want, ","))
 	}
 	rows := []T{}
@@ -239,7 +277,7 @@ func unmarshalName[T ~string](dst *T, text []byte, known ...T) error {
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (k *Kind) UnmarshalText(text []byte) error {
-	return unmarshalName(k, text, KindPort, KindFlow)
+	return unmarshalName(k, text, KindPort, KindFlow, KindSender)
 }
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -253,27 +291,35 @@ func (p *Proto) UnmarshalText(text []byte) error {
 }
 
 func sortFlows(flows []Flow) []Flow {
-	return slices.SortedStableFunc(slices.Values(flows), func(a, b Flow) int {
-		return compareNatural(a.Name, b.Name)
-	})
+	return slices.SortedStableFunc(slices.Values(flows), compareFlows)
+}
+
+func compareFlows(a, b Flow) int {
+	return compareNatural(a.Name, b.Name)
 }
 
 func sortPorts(ports []Port) []Port {
-	return slices.SortedStableFunc(slices.Values(ports), func(a, b Port) int {
-		return compareNatural(a.Name, b.Name)
-	})
+	return slices.SortedStableFunc(slices.Values(ports), comparePorts)
+}
+
+func comparePorts(a, b Port) int {
+	return compareNatural(a.Name, b.Name)
 }
 
 func sortSeries(series []Sample) []Sample {
-	return slices.SortedStableFunc(slices.Values(series), func(a, b Sample) int {
-		return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind), compareNatural(a.Name, b.Name))
-	})
+	return slices.SortedStableFunc(slices.Values(series), compareSamples)
+}
+
+func compareSamples(a, b Sample) int {
+	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind), compareNatural(a.Name, b.Name))
 }
 
 func sortPFC(events []PFCEvent) []PFCEvent {
-	return slices.SortedStableFunc(slices.Values(events), func(a, b PFCEvent) int {
-		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
-	})
+	return slices.SortedStableFunc(slices.Values(events), comparePFC)
+}
+
+func comparePFC(a, b PFCEvent) int {
+	return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
 }
 
 // compareNatural orders H2 before H10.

@@ -17,7 +17,7 @@ import (
 func small() *Run {
 	return &Run{
 		Manifest: Manifest{
-			Tool: "pcn test", Experiment: "small", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
+			Tool: "pcn test", Experiment: "small", Case: "low-rate", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
 			Scheme: "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100, SampleNs: 100, BaseRTTNs: 30_000,
 			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1, LatenessP99Ns: 2, LatenessMaxNs: 3,
 			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5, "kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
@@ -28,7 +28,7 @@ func small() *Run {
 			{
 				Name: "F2", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1", SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
 				StartNs: -100, SentBytes: 5, ReceivedBytes: 4, Packets: 3, MarkedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
-				SendRateBps: 40e9, RecRateBps: 20e9, W: 1. / 128, SRTTNs: 31_000, Retransmissions: 7, ECN: true,
+				SendRateBps: 40e9, RecRateBps: 20e9, W: 1. / 128, Alpha: 0.25, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, ECN: true,
 			},
 			{Name: "F10", Scheme: "pcn", Proto: UDP, EndNs: new(int64(0))},
 		},
@@ -42,7 +42,9 @@ func small() *Run {
 		Series: []Sample{
 			{TimeNs: -100, Kind: KindFlow, Name: "F2", RateBps: 5, MarkedPackets: 1},
 			{TimeNs: -100, Kind: KindPort, Name: "S0->S1", RateBps: 6, QueueBytes: 0, QueueMaxBytes: 8, MarkedPackets: 9},
+			{TimeNs: -100, Kind: KindSender, Name: "F2", RateBps: 7, CwndPackets: 12, SRTTNs: 31, CNPs: 3},
 			{TimeNs: 0, Kind: KindFlow, Name: "F2"},
+			{TimeNs: 0, Kind: KindSender, Name: "F2"},
 		},
 		PFC: []PFCEvent{
 			{SentNs: -5, EffectNs: 0, From: "S1", To: "S0", Class: 3, Kind: Pause},
@@ -77,17 +79,19 @@ func TestWriteThenRead(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := write(t, small())
 	for name, want := range map[string]string{
-		flowsFile: `flow,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,sent_bytes,received_bytes,packets,marked_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,srtt_ns,retransmissions,ecn
-F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000,0.0078125,31000,7,true
-F10,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,false
+		flowsFile: `flow,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,sent_bytes,received_bytes,packets,marked_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,alpha,cwnd_packets,srtt_ns,retransmissions,ecn
+F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,true
+F10,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
 `,
 		portsFile: `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
 S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 `,
-		seriesFile: `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets
--100,flow,F2,5,,,1
--100,port,S0->S1,6,0,8,9
-0,flow,F2,0,,,0
+		seriesFile: `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets,cwnd_packets,srtt_ns,cnps
+-100,flow,F2,5,,,1,,,
+-100,port,S0->S1,6,0,8,9,,,
+-100,sender,F2,7,,,,12,31,3
+0,flow,F2,0,,,0,,,
+0,sender,F2,0,,,,0,0,0
 `,
 		pfcFile: `sent_ns,effect_ns,from,to,class,kind
 -5,0,S1,S0,3,pause
@@ -98,6 +102,7 @@ S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 		manifestFile: `{
   "tool": "pcn test",
   "experiment": "small",
+  "case": "low-rate",
   "experiment_sha256": "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
   "scheme": "pcn",
   "seed": 18446744073709551615,
@@ -187,9 +192,13 @@ func TestReadErrors(t *testing.T) {
 		{"out of range", pfcFile, "S0,1", "S0,256", `.*pfc.csv: .*256.*`},
 		{"unknown frame", pfcFile, "1,pause", "1,stop", `.*pfc.csv: .*"stop" is not one of \[pause resume\].*`},
 		{"unknown protocol", flowsFile, "tcp", "sctp", `.*flows.csv: .*"sctp" is not one of \[tcp udp\].*`},
-		{"unknown kind", seriesFile, "flow", "path", `.*series.csv: .*"path" is not one of \[port flow\].*`},
-		{"port without queue", seriesFile, "6,0,8,9", "6,,8,9", `.*series.csv: row 3: a port has a queue and a flow has none, but this is a port`},
-		{"flow with queue", seriesFile, "5,,,1", "5,1,,1", `.*series.csv: row 2: a port has a queue and a flow has none, but this is a flow`},
+		{"unknown kind", seriesFile, "flow", "path", `.*series.csv: .*"path" is not one of \[port flow sender\].*`},
+		{"port without queue", seriesFile, "6,0,8,9", "6,,8,9", `.*series.csv: row 3: a port has queues and marks, .*, but this is a port`},
+		{"flow with queue", seriesFile, "5,,,1", "5,1,,1", `.*series.csv: row 2: .*, but this is a flow`},
+		{"flow with window", seriesFile, "5,,,1,", "5,,,1,1", `.*series.csv: row 2: .*, but this is a flow`},
+		{"sender with marks", seriesFile, "7,,,,12", "7,,,1,12", `.*series.csv: row 4: .*, but this is a sender`},
+		{"sender without window", seriesFile, "7,,,,12", "7,,,,", `.*series.csv: row 4: .*, but this is a sender`},
+		{"sender of an older file", seriesFile, "cwnd_packets,srtt_ns,", "", `.*series.csv: record on line 2: wrong number of fields`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, small())
@@ -202,6 +211,37 @@ func TestReadErrors(t *testing.T) {
 			qt.Assert(t, qt.ErrorMatches(err, tc.want))
 		})
 	}
+}
+
+// Folders of before there were senders in the series can still be read.
+func TestReadOfAnOlderFolder(t *testing.T) {
+	const (
+		flows = `flow,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,sent_bytes,received_bytes,packets,marked_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,srtt_ns,retransmissions,ecn
+F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000,0.0078125,31000,7,true
+`
+		series = `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets
+-100,flow,F2,5,,,1
+-100,port,S0->S1,6,0,8,9
+`
+	)
+	want := small()
+	want.Manifest.Case = ""
+	want.Flows = want.Flows[:1]
+	want.Flows[0].Alpha, want.Flows[0].CwndPackets = 0, 0
+	want.Series = want.Series[:2]
+
+	dir := write(t, want)
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, flowsFile), []byte(flows), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, seriesFile), []byte(series), 0o644)))
+	qt.Assert(t, qt.Not(qt.StringContains(readFile(t, dir, manifestFile), "case")))
+	got, err := Read(dir)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.DeepEquals(got, want))
+}
+
+func TestLabel(t *testing.T) {
+	qt.Check(t, qt.Equals(Manifest{Scheme: "pcn"}.Label(), "pcn"))
+	qt.Check(t, qt.Equals(Manifest{Scheme: "pcn", Case: "f1-9.5"}.Label(), "f1-9.5/pcn"))
 }
 
 func TestReadOfAnEmptyFile(t *testing.T) {
@@ -263,10 +303,11 @@ func FuzzReadCSV(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add([]byte("\"\n"))
+	f.Add([]byte("time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets\n-100,flow,F2,5,,,1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		fuzzRoundTrip(t, data, decodeCSV[Flow], encodeCSV[Flow])
-		fuzzRoundTrip(t, data, decodeCSV[Port], encodeCSV[Port])
-		fuzzRoundTrip(t, data, decodeCSV[PFCEvent], encodeCSV[PFCEvent])
+		fuzzRoundTrip(t, data, decodeFlows, encodeCSV[Flow])
+		fuzzRoundTrip(t, data, func(data []byte) ([]Port, error) { return decodeCSV[Port](data) }, encodeCSV[Port])
+		fuzzRoundTrip(t, data, func(data []byte) ([]PFCEvent, error) { return decodeCSV[PFCEvent](data) }, encodeCSV[PFCEvent])
 		fuzzRoundTrip(t, data, decodeSeries, func(s []Sample) ([]byte, error) { return encodeCSV(rowsOf(s)) })
 	})
 }

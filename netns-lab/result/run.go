@@ -18,6 +18,7 @@ type Run struct {
 type Manifest struct {
 	Tool             string `json:"tool"`              // name and version of the program
 	Experiment       string `json:"experiment"`        // name of the experiment
+	Case             string `json:"case,omitempty"`    // of the experiment; empty if it has none
 	ExperimentSHA256 string `json:"experiment_sha256"` // of the experiment file, in hexadecimal
 	Scheme           string `json:"scheme"`
 	Seed             uint64 `json:"seed"`
@@ -45,6 +46,19 @@ type Manifest struct {
 	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
 
 	Wall Wall `json:"wall"`
+}
+
+// LabelOf names a run of an experiment: CASE/SCHEME, or SCHEME if the experiment has no cases.
+func LabelOf(caseName, scheme string) string {
+	if caseName == "" {
+		return scheme
+	}
+	return caseName + "/" + scheme
+}
+
+// Label names the run among those of its experiment, as [LabelOf] does.
+func (m Manifest) Label() string {
+	return LabelOf(m.Case, m.Scheme)
 }
 
 // Wall is what a run cost, in the time of the machine. It differs from run to run.
@@ -86,6 +100,8 @@ type Flow struct {
 	SendRateBps     uint64  `csv:"send_rate_bps"` // of the control, at the end
 	RecRateBps      uint64  `csv:"rec_rate_bps"`  // of the last CNP
 	W               float64 `csv:"w"`             // w of PCN, Algorithm 1, at the end
+	Alpha           float64 `csv:"alpha"`         // of DCQCN and DCTCP, at the end; 0 if the control has none
+	CwndPackets     uint64  `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
 	SRTTNs          int64   `csv:"srtt_ns"`
 	Retransmissions uint64  `csv:"retransmissions"`
 	ECN             bool    `csv:"ecn"` // negotiated
@@ -145,24 +161,31 @@ type Kind string
 
 // The kinds of objects in the series.
 const (
-	KindPort Kind = "port"
-	KindFlow Kind = "flow"
+	KindPort   Kind = "port"
+	KindFlow   Kind = "flow"   // what the receiver of a flow got
+	KindSender Kind = "sender" // what the TCP sender of a flow knew at the end of the bin
 )
 
-// Sample is one flow or port in one bin of time.
+// Sample is one flow, sender or port in one bin of time. A number that is not of its kind is 0.
 type Sample struct {
 	TimeNs int64 // start of the bin
 	Kind   Kind
-	Name   string
+	Name   string // of the port or the flow
 	// RateBps is what the port sent or the receiver of the flow got in the bin, in
-	// Ethernet frames without FCS.
+	// Ethernet frames without FCS; or the rate by which the sender paces.
 	RateBps uint64
-	// QueueBytes is the queue of the port at the start of the bin; 0 for a flow.
+	// QueueBytes is the queue of the port at the start of the bin.
 	QueueBytes uint64
-	// QueueMaxBytes is the longest queue of the port in the bin; 0 for a flow.
+	// QueueMaxBytes is the longest queue of the port in the bin.
 	QueueMaxBytes uint64
 	// MarkedPackets is how many packets the port marked, or the flow received marked, in the bin.
 	MarkedPackets uint64
+	// CwndPackets is the congestion window of the sender; 0 if its control goes by a rate.
+	CwndPackets uint64
+	// SRTTNs is the smoothed round trip that the sender measures.
+	SRTTNs int64
+	// CNPs is how many CNPs or CNMs the sender has received so far.
+	CNPs uint64
 }
 
 // PFCEvent is one PAUSE or RESUME frame.

@@ -76,19 +76,52 @@ func (r *Run) addSamples(t Timeline, kind Kind, name string, value func(Sample) 
 // FlowRate returns the rate in bit/s that the receiver of a flow got, in Ethernet
 // frames without FCS. The name F0+F1 stands for the sum of both.
 func (r *Run) FlowRate(name string) (Timeline, error) {
+	return r.sumOfFlows(KindFlow, name)
+}
+
+// SendRate returns the rate in bit/s by which the sender of a flow paced at the end
+// of each bin. The name F0+F1 stands for the sum of both.
+func (r *Run) SendRate(name string) (Timeline, error) {
+	return r.sumOfFlows(KindSender, name)
+}
+
+func (r *Run) sumOfFlows(kind Kind, name string) (Timeline, error) {
 	t := r.timeline()
 	for _, flow := range experiment.SumOf(name) {
-		if err := r.addSamples(t, KindFlow, flow, func(s Sample) uint64 { return s.RateBps }); err != nil {
+		if err := r.addSamples(t, kind, flow, rateBps); err != nil {
 			return Timeline{}, err
 		}
 	}
 	return t, nil
 }
 
+func rateBps(s Sample) uint64 {
+	return s.RateBps
+}
+
+// PortRate returns the rate in bit/s that a port sent, in Ethernet frames without FCS.
+func (r *Run) PortRate(port string) (Timeline, error) {
+	return r.ofPort(port, rateBps)
+}
+
 // QueueMax returns the longest queue of a port in each bin, in bytes.
 func (r *Run) QueueMax(port string) (Timeline, error) {
+	return r.ofPort(port, func(s Sample) uint64 { return s.QueueMaxBytes })
+}
+
+// QueueEnd returns the queue of a port at the end of each bin, in bytes. A bin ends
+// with the queue that the next starts with, so the last one is left out.
+func (r *Run) QueueEnd(port string) (Timeline, error) {
+	t, err := r.ofPort(port, func(s Sample) uint64 { return s.QueueBytes })
+	if len(t.Values) > 0 {
+		t.Values = t.Values[1:]
+	}
+	return t, err
+}
+
+func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
 	t := r.timeline()
-	err := r.addSamples(t, KindPort, port, func(s Sample) uint64 { return s.QueueMaxBytes })
+	err := r.addSamples(t, KindPort, port, value)
 	return t, err
 }
 

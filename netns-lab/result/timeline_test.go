@@ -74,10 +74,37 @@ func TestFlowRate(t *testing.T) {
 	}
 }
 
-func TestQueueMax(t *testing.T) {
-	got, err := small().QueueMax("S0->S1")
+func TestSendRate(t *testing.T) {
+	r := small()
+	r.Series = append(r.Series, Sample{TimeNs: 0, Kind: KindSender, Name: "F3", RateBps: 2})
+	got, err := r.SendRate("F2+F3")
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{8, 0, 0, 0, 0}}))
+	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{7, 2, 0, 0, 0}}))
+
+	_, err = r.SendRate("S0->S1")
+	qt.Assert(t, qt.ErrorMatches(err, "series has no sender S0->S1"))
+}
+
+func TestPortTimelines(t *testing.T) {
+	r := small()
+	r.Series = append(r.Series, Sample{TimeNs: 0, Kind: KindPort, Name: "S0->S1", RateBps: 3, QueueBytes: 4, QueueMaxBytes: 5},
+		Sample{TimeNs: 300, Kind: KindPort, Name: "S0->S1", QueueBytes: 6})
+	got, err := r.QueueMax("S0->S1")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{8, 5, 0, 0, 0}}))
+
+	got, err = r.PortRate("S0->S1")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{6, 3, 0, 0, 0}}))
+
+	got, err = r.QueueEnd("S0->S1")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{4, 0, 0, 6}}))
+
+	for _, timeline := range []func(string) (Timeline, error){r.QueueMax, r.PortRate, r.QueueEnd} {
+		_, err = timeline("F2")
+		qt.Assert(t, qt.ErrorMatches(err, "series has no port F2"))
+	}
 }
 
 func TestBurstEnd(t *testing.T) {

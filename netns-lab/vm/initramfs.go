@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/json"
 	"errors"
@@ -29,7 +30,7 @@ type job struct {
 	Args    []string // after the program's name
 	Env     []string
 	Dir     string   // working directory
-	Modules []string // to load, in this order
+	Modules []string // to load, in this order: names, and in the guest paths
 }
 
 const (
@@ -37,8 +38,14 @@ const (
 	modulesPath = "/modules"
 )
 
-// guestModules are what the guest may need of the kernel's modules; those that are built in are not there.
-var guestModules = []string{"veth.ko"}
+// guestModules are what every guest may need of the kernel's modules.
+var guestModules = []string{"veth"}
+
+// module is a module of the kernel.
+type module struct {
+	file string
+	data []byte
+}
 
 // initramfs writes the archive: the same files give the same bytes.
 func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) error {
@@ -66,16 +73,17 @@ func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) erro
 		}
 		add(name, 0o755, data)
 	}
-	for _, name := range guestModules {
-		data, err := os.ReadFile(filepath.Join(kernel.Modules, name))
-		if errors.Is(err, os.ErrNotExist) {
-			continue // built in
+	var modules []module
+	for _, name := range slices.Concat(guestModules, j.Modules) {
+		if err := addModule(&modules, kernel.Modules, name); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("read kernel module: %w", err)
-		}
-		add(path.Join(modulesPath, name), 0o644, data)
-		j.Modules = append(j.Modules, path.Join(modulesPath, name))
+	}
+	j.Modules = nil
+	for _, m := range modules {
+		at := path.Join(modulesPath, m.file)
+		add(at, 0o644, m.data)
+		j.Modules = append(j.Modules, at)
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -90,6 +98,35 @@ func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) erro
 	}
 	records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1)
 	return writeArchive(w, records)
+}
+
+// addModule adds the module and, before it, what it depends on. One that is not in the folder is taken to be built in.
+func addModule(out *[]module, dir, name string) error {
+	file := name + ".ko"
+	if slices.ContainsFunc(*out, func(m module) bool { return m.file == file }) {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read kernel module: %w", err)
+	}
+	for _, needed := range dependencies(data) {
+		if err := addModule(out, dir, needed); err != nil {
+			return err
+		}
+	}
+	*out = append(*out, module{file, data})
+	return nil
+}
+
+// dependencies are the names in a module's .modinfo, which consists of key=value texts that end in NUL.
+func dependencies(module []byte) []string {
+	_, rest, _ := bytes.Cut(module, []byte("\x00depends="))
+	names, _, _ := bytes.Cut(rest, []byte{0})
+	return strings.FieldsFunc(string(names), func(r rune) bool { return r == ',' })
 }
 
 // writeArchive writes the records sorted by name, so that a folder comes before what is in it.

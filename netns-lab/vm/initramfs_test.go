@@ -76,6 +76,30 @@ func TestInitramfs(t *testing.T) {
 	}
 }
 
+// Modules come after those they depend on, each once; what is not there is built in.
+func TestModules(t *testing.T) {
+	dir := t.TempDir()
+	for name, depends := range map[string]string{"veth": "", "tcp_vegas": "", "tcp_yeah": "tcp_vegas", "x": "tcp_yeah,built_in,tcp_vegas"} {
+		text := "ELF license=GPL\x00depends=" + depends + "\x00name=" + name + "\x00"
+		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, name+".ko"), []byte(text), 0o644)))
+	}
+	for _, test := range []struct {
+		modules, want []string
+	}{
+		{nil, []string{"/modules/veth.ko"}},
+		{[]string{"tcp_reno", "veth"}, []string{"/modules/veth.ko"}},
+		{[]string{"x", "tcp_vegas"}, []string{"/modules/veth.ko", "/modules/tcp_vegas.ko", "/modules/tcp_yeah.ko", "/modules/x.ko"}},
+	} {
+		_, data := unpackCPIO(t, build(t, someProgram, job{Modules: test.modules}, Kernel{Modules: dir}))
+		var j job
+		qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(data["pcn-job.json"]), &j)))
+		qt.Check(t, qt.DeepEquals(j.Modules, test.want))
+		for _, m := range test.want {
+			qt.Check(t, qt.StringContains(data[m[1:]], "license=GPL"), qt.Commentf("%s", m))
+		}
+	}
+}
+
 // The same input gives the same bytes: whatever the order and the files' times and places.
 func TestInitramfsIsReproducible(t *testing.T) {
 	program, err := os.ReadFile(someProgram)

@@ -26,6 +26,7 @@ type Config struct {
 	Env        []string // its environment, KEY=value
 	Dir        string   // its working directory; "": /
 	Files      []File
+	Modules    []string  // the kernel's modules that it needs, without .ko; built-in ones may be among them
 	MemoryMiB  int       // 0: 2048
 	RealTime   bool      // by the clock, on KVM, where a kernel really boots so; not reproducible
 	Seed       uint64    // of the guest's random numbers
@@ -92,7 +93,7 @@ func kvmBoots(ctx context.Context, c Config) bool {
 // boot runs one microVM.
 func boot(ctx context.Context, c Config, realTime bool) (Result, error) {
 	var archive bytes.Buffer
-	if err := initramfs(&archive, c.Executable, job{Args: c.Args, Env: c.Env, Dir: c.Dir}, c.Kernel, c.Files); err != nil {
+	if err := initramfs(&archive, c.Executable, job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules}, c.Kernel, c.Files); err != nil {
 		return Result{}, err
 	}
 	files := make([]*os.File, 0, 3) // in the order of initramfsPath, consolePath, answerPath

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -60,6 +61,7 @@ var guestRoles = map[string]func(args []string) int{
 	"panic":    func([]string) int { return guestError(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
 	"vanish":   func([]string) int { return guestError(unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)) },
 	"hang":     guestHang,
+	"controls": guestControls,
 	"too much": guestTooMuch,
 }
 
@@ -133,6 +135,16 @@ func guestHang([]string) int {
 	}
 }
 
+// guestControls prints the congestion controls that the kernel has.
+func guestControls([]string) int {
+	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	if err != nil {
+		return guestError(err)
+	}
+	fmt.Print(string(text))
+	return 0
+}
+
 func guestTooMuch([]string) int {
 	f, err := os.Create(ResultDir + "/huge")
 	if err != nil {
@@ -176,6 +188,21 @@ func TestRun(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(b, 3<<20))
 	t.Logf("boot %v, wall %v", res.Boot, res.Wall)
+}
+
+// Each control of Linux is there when its module was asked for, also one that needs another or is built in.
+func TestRunWithModules(t *testing.T) {
+	var said strings.Builder
+	c := testConfig("controls", &said)
+	c.Modules = []string{"tcp_yeah", "tcp_bbr", "tcp_reno"}
+	res, err := Run(t.Context(), c)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(res.ExitCode, 0))
+	controls := strings.Fields(said.String())
+	for _, want := range []string{"yeah", "vegas", "bbr", "reno"} {
+		qt.Check(t, qt.SliceContains(controls, want))
+	}
+	qt.Check(t, qt.IsFalse(slices.Contains(controls, "htcp")), qt.Commentf("%s", said.String()))
 }
 
 // However a program ends, the host knows.

@@ -31,6 +31,7 @@
 #include "include/port.h"
 #include "algo/npecn.h"
 #include "algo/pfc.h"
+#include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -56,6 +57,14 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define LATE_BUCKET_SHIFT 6
 /* Rings are at most this long (per port and class). */
 #define RING_MAX (1 << 20)
+/* Changes of a port's rate in a run. */
+#define RATE_CHANGES 8
+
+enum marker {
+	MARKER_NONE,
+	MARKER_NPECN,
+	MARKER_RED,
+};
 
 /* quantum_ns: timers are rounded up to multiples of it; a power of two. Set by the loader. */
 const volatile u64 quantum_ns = 1024;
@@ -77,6 +86,12 @@ struct pfc_event {
 	u64 pause;
 };
 
+/* From at_ns on the port has this rate. */
+struct rate_change {
+	u64 at_ns; /* 0: not known yet */
+	u64 rate_bps;
+};
+
 struct ring {
 	u32 base;	/* first slot */
 	u32 mask;	/* slots - 1, a power of two less one; 0: no such queue */
@@ -86,6 +101,9 @@ struct ring {
 struct tclass {
 	struct ring queue;
 	u64 queue_bytes;
+	u64 arrived_bytes; /* of packets that had ideally arrived by the last decision */
+	u32 arrived;	   /* ring index behind them */
+	u32 marked;	   /* config: the port's marker marks this class */
 
 	/* as the upstream end of a link: told to pause by the peer */
 	u64 ready_ns;	     /* ideal time of the last RESUME */
@@ -98,7 +116,7 @@ struct tclass {
 	/* as the downstream end: tells the peer to pause */
 	u64 ingress_bytes;
 	u32 pausing;
-	u32 lossless; /* config: PFC and NP-ECN on */
+	u32 lossless; /* config: PFC on */
 
 	u64 sent_packets, sent_bytes;
 	u64 marked_packets;
@@ -115,8 +133,9 @@ struct port {
 	struct pfc_params pfc;
 	u32 peer; /* port id at the other end */
 	u32 node; /* index in nodes */
-	u32 mark; /* NP-ECN on */
-	u32 pad;
+	u32 marker; /* enum marker */
+	u32 rate_changes;
+	struct red_params red;
 
 	/* state */
 	u64 owner; /* the one qdisc that is this port; 0: none */
@@ -125,7 +144,9 @@ struct port {
 	u64 serve_ns;	/* no class can start a packet before */
 	struct ring wire;
 	u32 backlogged; /* bit per class with packets */
-	u32 pad2;
+	u32 random;	/* state of RED's choices; set by the loader, not 0 */
+	u32 rate_next;	/* the rate change to come */
+	u32 pad;
 	u64 bin_end_ns; /* sample bin */
 	u64 bin;
 	u64 bin_sent_bytes;
@@ -184,6 +205,22 @@ struct {
 	__type(key, u32);
 	__type(value, struct pfc_event);
 } pfc_events SEC(".maps");
+
+/* RATE_CHANGES per port, in order of time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rate_change);
+} rate_changes SEC(".maps");
+
+/* Bytes in the marked classes of each port, for the congestion point in tc/bpf/fabric.bpf.c. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} queue_lengths SEC(".maps");
 
 /* Keeps the types in BTF, for bpf2go. */
 const struct event_pfc *unused_event_pfc __attribute__((unused));
@@ -417,6 +454,63 @@ static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id,
 
 /* --- the port --- */
 
+/* publish: tell tc programs how long the queue is. */
+static __always_inline void publish(u32 id, const struct tclass *k)
+{
+	u64 *bytes;
+
+	if (!k->marked)
+		return;
+	bytes = bpf_map_lookup_elem(&queue_lengths, &id);
+	if (bytes)
+		*bytes = k->queue_bytes;
+}
+
+/* arrive_by: count in what had ideally arrived by t_ns. */
+static __always_inline void arrive_by(struct tclass *k, u64 t_ns)
+{
+	bounded (RING_MAX) { /* each packet is counted in once */
+		struct slot *s;
+
+		if (k->arrived == k->queue.tail)
+			break;
+		s = slot_at(&k->queue, k->arrived);
+		if (!s || s->t_ns > t_ns)
+			break;
+		k->arrived++;
+		k->arrived_bytes += s->len;
+	}
+}
+
+/* change_rate: apply the rate changes that are due at t_ns. */
+static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
+{
+	bounded (RATE_CHANGES) {
+		u32 key = id * RATE_CHANGES + p->rate_next;
+		struct rate_change *c;
+
+		if (p->rate_next >= p->rate_changes)
+			break;
+		c = bpf_map_lookup_elem(&rate_changes, &key);
+		if (!c || !c->at_ns || c->at_ns > t_ns)
+			break;
+		p->rate_bps = c->rate_bps;
+		p->rate_next++;
+	}
+}
+
+/* mark: whether the packet that class k sends at t_ns is marked, by the queue it leaves: who had arrived by then. */
+static __always_inline bool mark(struct port *p, struct tclass *k, u32 queue_packets)
+{
+	if (!k->marked)
+		return false;
+	if (p->marker == MARKER_NPECN)
+		return npecn_transmit(&k->cp, queue_packets);
+	if (p->marker == MARKER_RED)
+		return red_mark(&p->red, k->arrived_bytes, random_next(&p->random));
+	return false;
+}
+
 /* sort_in: make room at the tail's ideal place: later packets move up by one. Returns the free index. */
 static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
 {
@@ -474,6 +568,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	struct tclass *k;
 	struct node *n;
 	struct slot *s;
+	u32 i;
 
 	if (!p)
 		goto drop_silent;
@@ -492,9 +587,14 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	t_ns = arrival_ns(skb, ingress, now);
 	if (t_ns < p->decided_ns)
 		p->causality++;
-	s = slot_at(&k->queue, sort_in(&k->queue, t_ns));
+	i = sort_in(&k->queue, t_ns);
+	s = slot_at(&k->queue, i);
 	if (!s)
 		goto drop;
+	if ((s32)(i - k->arrived) < 0) { /* too late: among those that count as arrived */
+		k->arrived++;
+		k->arrived_bytes += len;
+	}
 	s->t_ns = t_ns;
 	s->len = len;
 	s->ingress = ingress;
@@ -516,6 +616,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	p->enqueued_bytes += len;
 	if (t_ns < p->serve_ns)
 		p->serve_ns = t_ns;
+	publish(id, k);
 	sch->q.qlen++;
 	sch->qstats.backlog += len;
 
@@ -534,7 +635,7 @@ drop_silent:
 /* transmit: class c starts its first packet at t_ns; it goes on the wire. */
 static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns)
 {
-	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail), *next;
+	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail);
 	struct sk_buff *skb;
 	struct node *n;
 	u32 len;
@@ -543,17 +644,16 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 		return;
 	len = s->len;
 	sample(p, id, t_ns);
+	change_rate(p, id, t_ns);
+	arrive_by(k, t_ns);
 	p->link_free_ns = t_ns + (u64)len * 8000000000ULL / (p->rate_bps ?: 1);
 	p->decided_ns = t_ns;
 	k->queue.head++;
 	k->queue_bytes -= len;
 	p->queue_bytes -= len;
-	w->ce = 0;
-	if (k->lossless && p->mark) {
-		/* the queue the packet leaves: whoever had arrived when it started */
-		next = ring_len(&k->queue) ? slot_at(&k->queue, k->queue.head) : NULL;
-		w->ce = npecn_transmit(&k->cp, next && next->t_ns <= t_ns);
-	}
+	k->arrived_bytes -= len;
+	w->ce = mark(p, k, k->arrived - k->queue.head);
+	publish(id, k);
 	if (w->ce) {
 		k->marked_packets++;
 		p->bin_marked_packets++;
@@ -783,6 +883,8 @@ static __always_inline void release(struct port *p, u32 c)
 	}
 	p->queue_bytes -= k->queue_bytes;
 	k->queue_bytes = 0;
+	k->arrived_bytes = 0;
+	k->arrived = q->tail;
 }
 
 SEC("struct_ops/npecn_reset")

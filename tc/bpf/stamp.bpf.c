@@ -17,6 +17,9 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 const volatile u8 data_dscp = 26;
 const volatile u8 control_dscp = 48;
 
+/* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
+const volatile bool address_mac = false;
+
 #define ROCE_PORT 4791
 
 /* is_data: TCP with payload, or UDP that is not RoCE's (which here are CNPs). */
@@ -37,11 +40,21 @@ static __always_inline bool is_data(const struct packet *p)
 	return false;
 }
 
+/* set_source: the Ethernet address that stands for the IPv4 source. */
+static __always_inline void set_source(struct __sk_buff *skb, __be32 saddr)
+{
+	u8 mac[ETH_ALEN] = {2};
+
+	__builtin_memcpy(mac + 2, &saddr, sizeof(saddr));
+	bpf_skb_store_bytes(skb, __builtin_offsetof(struct ethhdr, h_source), mac, ETH_ALEN, 0);
+}
+
 SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
 	struct packet p;
 	u8 dscp, old, tos;
+	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
 		skb->priority = control_dscp >> 3;
@@ -51,6 +64,9 @@ int stamp(struct __sk_buff *skb)
 	skb->priority = dscp >> 3;
 	old = p.ip->tos;
 	tos = dscp << 2 | (old & ECN_MASK);
+	saddr = p.ip->saddr;
+	if (address_mac)
+		set_source(skb, saddr);
 	if (tos == old)
 		return TCX_NEXT;
 	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),

@@ -5,6 +5,7 @@ package algo
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -25,62 +26,144 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bytecode is the algorithms in the kernel. Its flows keep their state from one batch to the next; queues and
-// ingresses start afresh with each.
+// bytecode is PCN's algorithms and PFC in the kernel. Its flows keep their state from one batch to the next; queues
+// and ingresses start afresh with each.
 type bytecode struct {
 	objs algoObjects
-	keys []uint32 // 0, 1, 2, ... of the step maps
 }
 
 func load(t testing.TB) *bytecode {
 	t.Helper()
 
 	b := new(bytecode)
-	err := loadAlgoObjects(&b.objs, nil)
-	qt.Assert(t, qt.IsNil(err), qt.Commentf("load the algorithms, which takes root or CAP_BPF and CAP_PERFMON"))
-	t.Cleanup(func() { _ = b.objs.Close() })
-
-	b.keys = make([]uint32, b.objs.RpSteps.MaxEntries())
-	for i := range b.keys {
-		b.keys[i] = uint32(i)
-	}
+	loadObjects(t, &b.objs, loadAlgoObjects)
 	return b
+}
+
+// loadObjects loads a test object for the time of the test.
+func loadObjects(t testing.TB, objs io.Closer, load func(any, *ebpf.CollectionOptions) error) {
+	t.Helper()
+	err := load(objs, nil)
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("load the algorithms, which takes root or CAP_BPF and CAP_PERFMON"))
+	t.Cleanup(func() { _ = objs.Close() })
 }
 
 func (b *bytecode) rp(t testing.TB, params algoPcnRpParams, steps []algoRpStep) {
 	t.Helper()
 	args := algoRpArgs{Params: params, Steps: uint32(len(steps))}
-	runBatch(t, b, b.objs.Rp, b.objs.RpSteps, &args, steps)
+	runBatch(t, b.objs.Rp, b.objs.RpSteps, &args, steps)
 }
 
 func (b *bytecode) np(t testing.TB, params algoPcnNpParams, steps []algoNpStep) {
 	t.Helper()
 	args := algoNpArgs{Params: params, Steps: uint32(len(steps))}
-	runBatch(t, b, b.objs.Np, b.objs.NpSteps, &args, steps)
+	runBatch(t, b.objs.Np, b.objs.NpSteps, &args, steps)
 }
 
 func (b *bytecode) cp(t testing.TB, steps []algoCpStep) {
 	t.Helper()
 	args := algoCpArgs{Steps: uint32(len(steps))}
-	runBatch(t, b, b.objs.Cp, b.objs.CpSteps, &args, steps)
+	runBatch(t, b.objs.Cp, b.objs.CpSteps, &args, steps)
 }
 
 func (b *bytecode) pfc(t testing.TB, params algoPfcParams, steps []algoPfcStep) {
 	t.Helper()
 	args := algoPfcArgs{Params: params, Steps: uint32(len(steps))}
-	runBatch(t, b, b.objs.Pfc, b.objs.PfcSteps, &args, steps)
+	runBatch(t, b.objs.Pfc, b.objs.PfcSteps, &args, steps)
 }
 
+// senders is what sets rates in the kernel. A flow starts with each batch.
+type senders struct {
+	objs rateObjects
+}
+
+func loadSenders(t testing.TB) *senders {
+	t.Helper()
+
+	s := new(senders)
+	loadObjects(t, &s.objs, loadRateObjects)
+	return s
+}
+
+func (s *senders) dcqcn(t testing.TB, params rateDcqcnParams, steps []rateDcqcnStep) {
+	t.Helper()
+	args := rateDcqcnArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Dcqcn, s.objs.DcqcnSteps, &args, steps)
+}
+
+func (s *senders) qcn(t testing.TB, params rateQcnRpParams, steps []rateQcnStep) {
+	t.Helper()
+	args := rateQcnArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Qcn, s.objs.QcnSteps, &args, steps)
+}
+
+func (s *senders) timely(t testing.TB, params rateTimelyParams, steps []rateTimelyStep) {
+	t.Helper()
+	args := rateTimelyArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Timely, s.objs.TimelySteps, &args, steps)
+}
+
+func (s *senders) fixed(t testing.TB, random uint32, steps []rateFixedStep) {
+	t.Helper()
+	args := rateFixedArgs{Random: random, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Fixed, s.objs.FixedSteps, &args, steps)
+}
+
+// markers is what tells of congestion in the kernel. Each starts with each batch.
+type markers struct {
+	objs markObjects
+}
+
+func loadMarkers(t testing.TB) *markers {
+	t.Helper()
+
+	m := new(markers)
+	loadObjects(t, &m.objs, loadMarkObjects)
+	return m
+}
+
+func (m *markers) red(t testing.TB, params markRedParams, steps []markRedStep) {
+	t.Helper()
+	args := markRedArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, m.objs.Red, m.objs.RedSteps, &args, steps)
+}
+
+func (m *markers) notify(t testing.TB, intervalNs uint64, steps []markNotifyStep) {
+	t.Helper()
+	args := markNotifyArgs{IntervalNs: intervalNs, Steps: uint32(len(steps))}
+	runBatch(t, m.objs.Notify, m.objs.NotifySteps, &args, steps)
+}
+
+func (m *markers) sample(t testing.TB, params markQcnCpParams, seed uint32, steps []markSampleStep) {
+	t.Helper()
+	args := markSampleArgs{Params: params, Seed: seed, Steps: uint32(len(steps))}
+	runBatch(t, m.objs.Sample, m.objs.SampleSteps, &args, steps)
+}
+
+func (m *markers) window(t testing.TB, params markDctcpParams, steps []markWindowStep) {
+	t.Helper()
+	args := markWindowArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, m.objs.Window, m.objs.WindowSteps, &args, steps)
+}
+
+// batchKeys are 0, 1, 2, ..., as many as the step maps have.
+var batchKeys = func() []uint32 {
+	keys := make([]uint32, 65536)
+	for i := range keys {
+		keys[i] = uint32(i)
+	}
+	return keys
+}()
+
 // runBatch runs a program over steps, which hold the outcomes afterwards.
-func runBatch[Step any](t testing.TB, b *bytecode, prog *ebpf.Program, m *ebpf.Map, args any, steps []Step) {
+func runBatch[Step any](t testing.TB, prog *ebpf.Program, m *ebpf.Map, args any, steps []Step) {
 	t.Helper()
 	if len(steps) == 0 {
 		return
 	}
-	qt.Assert(t, qt.IsTrue(len(steps) <= len(b.keys)), qt.Commentf("%d steps in one batch", len(steps)))
+	qt.Assert(t, qt.IsTrue(len(steps) <= len(batchKeys)), qt.Commentf("%d steps in one batch", len(steps)))
 
-	keys := b.keys[:len(steps)]
-	_, err := m.BatchUpdate(keys, steps, nil)
+	_, err := m.BatchUpdate(batchKeys[:len(steps)], steps, nil)
 	qt.Assert(t, qt.IsNil(err))
 
 	done, err := prog.Run(&ebpf.RunOptions{Context: args})

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	wOne = 1 << 24 // Q24
+	wOne = q24One
 
 	maxRateBps = math.MaxUint32 * uint64(1e6) // the most RecRate can say
 

@@ -26,13 +26,14 @@ const (
 	pcnPauseToNs    = 900 * us
 )
 
-// Fig2 returns a made-up run of the experiment, which must be of topology fig1 with
-// flows F0 and F1, under scheme pfc or pcn.
+// Fig2 returns a made-up run of the experiment or of its case, which must be of
+// topology fig1 with flows F0 and F1. Every scheme but pcn behaves as pfc, and takes its time to recover.
 func Fig2(e *experiment.Experiment, scheme string) *result.Run {
 	r := &result.Run{
 		Manifest: result.Manifest{
 			Tool:             "synthetic",
 			Experiment:       e.Name,
+			Case:             e.CaseName,
 			ExperimentSHA256: e.Hash(),
 			Scheme:           scheme,
 			Seed:             e.Seed,
@@ -89,16 +90,23 @@ func toggles(from, to string, fromNs, toNs, periodNs, pausedNs int64) []result.P
 	return events
 }
 
+// lossMs is until when F0 and F1 are slow; 3.3 for schemes that are not named.
+var lossMs = map[string]float64{"qcn": 6.4, "dcqcn": 9, "timely": 30}
+
 // rates returns the rates of F0 and F1 at a time, in bit/s.
 func rates(scheme string, tNs int64) (f0, f1 float64) {
 	ripple := 1 + 0.02*math.Sin(float64(tNs)/float64(130*us))
 	t := float64(tNs) / float64(ms)
+	until, slow := lossMs[scheme]
+	if !slow {
+		until = 3.3
+	}
 	switch {
 	case t < 0.2:
 		return 20e9, 20e9
-	case scheme == "pfc" && t < 3.3:
+	case scheme != "pcn" && t < until:
 		return 2.6e9 * ripple * ripple, 2.4e9 * ripple
-	case scheme == "pfc":
+	case scheme != "pcn":
 		return 20e9, 20e9
 	case t < 3:
 		f1 = 0.8e9 * ripple
@@ -117,7 +125,7 @@ func queues(scheme string, tNs int64) (s0s1, s1r1 uint64) {
 	}
 	filled := min(1, t/0.25)
 	s1r1 = uint64(7.6e6 * filled * min(1, (3.2-t)/2.6))
-	if scheme == "pfc" {
+	if scheme != "pcn" {
 		return uint64(1.02e6 * filled * min(1, (3.2-t)/0.1)), s1r1
 	}
 	return uint64(0.42e6 * math.Sin(math.Pi*min(t, 1.1)/1.1)), s1r1
@@ -129,11 +137,14 @@ func addSeries(r *result.Run, scheme string) {
 		f0, f1 := rates(scheme, t)
 		s0s1, s1r1 := queues(scheme, t)
 		_, next := queues(scheme, t+m.SampleNs)
+		send0, send1 := rates(scheme, t+m.SampleNs)
 		r.Series = append(r.Series,
 			result.Sample{TimeNs: t, Kind: result.KindFlow, Name: "F0", RateBps: uint64(f0)},
 			result.Sample{TimeNs: t, Kind: result.KindFlow, Name: "F1", RateBps: uint64(f1), MarkedPackets: s1r1 / 10_000},
 			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S0->S1", RateBps: uint64(f0 + f1), QueueBytes: s0s1, QueueMaxBytes: s0s1 + 2000},
 			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S1->R1", RateBps: 40e9, QueueBytes: s1r1, QueueMaxBytes: max(s1r1, next)},
+			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F0", RateBps: uint64(1.02 * send0), SRTTNs: 31 * us, CNPs: uint64((t + m.WarmupNs) / (50 * us))},
+			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F1", RateBps: uint64(1.05 * send1), SRTTNs: 31 * us, CNPs: uint64((t + m.WarmupNs) / (50 * us))},
 		)
 	}
 }

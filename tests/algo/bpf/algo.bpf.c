@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/*
- * The algorithm headers as programs that a Go test can run.
- *
- * Each program takes a batch of steps from its array map, hands them one after the other to the header under
- * test, and writes the outcome back into the step. Nothing is decided here. A program returns how many steps
- * it did.
- */
+/* PCN's algorithms, and PFC. Flows keep their state from one batch to the next. */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/npecn.h"
 #include "algo/pcn.h"
 #include "algo/pfc.h"
+#include "batch.h"
 
-#define MAX_STEPS 65536
 #define MAX_FLOWS 1024
-
-#define ARRAY(name, type_, entries)                                                                                    \
-	struct {                                                                                                       \
-		__uint(type, BPF_MAP_TYPE_ARRAY);                                                                      \
-		__uint(max_entries, entries);                                                                          \
-		__type(key, u32);                                                                                      \
-		__type(value, type_);                                                                                  \
-	} name SEC(".maps")
 
 enum rp_event {
 	RP_INIT,

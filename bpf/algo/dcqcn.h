@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * DCQCN's end points: reaction point (RP) and notification point (NP).
+ *
+ * Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, sec. 3.1. Marking is red.h.
+ *
+ *	NP  a marked packet, and no CNP for the flow in the last interval: send one
+ *	RP  CNP:		   TR = CR, CR = CR * (1 - alpha / 2), alpha = (1 - g) * alpha + g
+ *	    K without a CNP:	   alpha = (1 - g) * alpha
+ *	    timer, byte counter:  recovery.h
+ *
+ * Implementations differ, so what differs is a parameter: whether alpha is updated before the cut (ns3-rdma),
+ * whether TR follows every cut (clamp_target), and whether cuts are at least an interval apart, with alpha on a
+ * timer of its own (Mellanox NICs, HPCC's simulator).
+ */
+#ifndef PCN_ALGO_DCQCN_H
+#define PCN_ALGO_DCQCN_H
+
+#include "fixed.h"
+#include "recovery.h"
+
+struct dcqcn_params {
+	struct recovery_params recovery;
+	u64 alpha_timer_ns;	  /* K */
+	u64 decrease_interval_ns; /* cuts are at least so far apart; 0: every CNP cuts */
+	u32 g;			  /* Q24 */
+	u32 initial_alpha;	  /* Q24 */
+	u32 clamp_target;	  /* TR = CR at every cut; else only after a cycle of recovery */
+	u32 alpha_first;	  /* alpha is updated before the cut */
+};
+
+struct dcqcn_rp {
+	struct recovery recovery;
+	u64 alpha_at_ns; /* when alpha's timer ends */
+	u64 cut_at_ns;	 /* the latest cut */
+	u32 alpha;	 /* Q24 */
+	u16 cut_due;	 /* a CNP waits for the decrease interval */
+	u16 alpha_due;	 /* a CNP came since alpha's timer last ended */
+};
+
+static __always_inline void dcqcn_rp_init(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns)
+{
+	*rp = (struct dcqcn_rp){.alpha = p->initial_alpha, .alpha_at_ns = now_ns + p->alpha_timer_ns};
+	recovery_init(&rp->recovery, &p->recovery, now_ns);
+}
+
+static __always_inline void dcqcn_alpha_up(struct dcqcn_rp *rp, const struct dcqcn_params *p)
+{
+	rp->alpha = rp->alpha - q24_scale(rp->alpha, p->g) + p->g; /* eq. (1) */
+}
+
+/* dcqcn_alpha_timer: eq. (2) for each period of K that has ended. */
+static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns)
+{
+	u64 periods;
+
+	if ((s64)(now_ns - rp->alpha_at_ns) < 0)
+		return;
+	periods = (now_ns - rp->alpha_at_ns) / (p->alpha_timer_ns ?: 1) + 1;
+	rp->alpha_at_ns += periods * p->alpha_timer_ns;
+	if (rp->alpha_due) {
+		dcqcn_alpha_up(rp, p);
+		rp->alpha_due = 0;
+		periods--;
+	}
+	rp->alpha = q24_scale(rp->alpha, q24_power(Q24_ONE - p->g, periods > 0xffffffff ? 0xffffffff : periods));
+}
+
+static __always_inline void dcqcn_cut(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+{
+	struct recovery *r = &rp->recovery;
+	bool keep_target = !p->clamp_target && !r->time_stage && !r->byte_stage;
+
+	recovery_cut(r, &p->recovery, now_ns, sent_bytes, r->rate_bps - q24_scale(r->rate_bps, rp->alpha / 2),
+		     keep_target);
+	rp->cut_at_ns = now_ns;
+	rp->cut_due = 0;
+}
+
+/* dcqcn_rp_advance: what the timers and the byte counter did by now. */
+static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns,
+					     u64 sent_bytes)
+{
+	dcqcn_alpha_timer(rp, p, now_ns);
+	if (rp->cut_due && (s64)(now_ns - rp->cut_at_ns) >= (s64)p->decrease_interval_ns)
+		dcqcn_cut(rp, p, now_ns, sent_bytes);
+	recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
+}
+
+/* dcqcn_rp_cnp: a CNP arrived. */
+static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+{
+	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
+	if (p->decrease_interval_ns) {
+		rp->alpha_due = 1;
+		rp->cut_due = 1;
+		if (!rp->cut_at_ns || (s64)(now_ns - rp->cut_at_ns) >= (s64)p->decrease_interval_ns)
+			dcqcn_cut(rp, p, now_ns, sent_bytes);
+		return;
+	}
+	if (p->alpha_first)
+		dcqcn_alpha_up(rp, p);
+	dcqcn_cut(rp, p, now_ns, sent_bytes);
+	if (!p->alpha_first)
+		dcqcn_alpha_up(rp, p);
+	rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
+}
+
+/* dcqcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
+static __always_inline void dcqcn_rp_loss(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+{
+	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2, false);
+}
+
+struct dcqcn_np {
+	u64 cnp_at_ns; /* the latest CNP */
+	bool sent;
+};
+
+/* dcqcn_np_packet: a packet of the flow arrived. Returns whether to send a CNP. */
+static __always_inline bool dcqcn_np_packet(struct dcqcn_np *np, u64 interval_ns, u64 now_ns, bool ce)
+{
+	if (!ce || (np->sent && (s64)(now_ns - np->cnp_at_ns) < (s64)interval_ns))
+		return false;
+	np->cnp_at_ns = now_ns;
+	np->sent = true;
+	return true;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * DCTCP: the sender's window follows the share of marked packets.
+ *
+ * Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257.
+ *
+ *	once a window:	alpha = (1 - g) * alpha + g * F		F: share of the window's packets that were marked
+ *	if any was:	cwnd = cwnd * (1 - alpha / 2)
+ *	else:		Reno: slow start, then one packet a window
+ *
+ * As net/ipv4/tcp_dctcp.c does it: alpha in Q10, g = 2^-g_shift, F of delivered packets.
+ */
+#ifndef PCN_ALGO_DCTCP_H
+#define PCN_ALGO_DCTCP_H
+
+#define DCTCP_ALPHA_ONE 1024U
+
+struct dctcp_params {
+	u32 g_shift;	   /* g = 2^-g_shift: 4 */
+	u32 initial_alpha; /* Q10 */
+};
+
+struct dctcp {
+	u32 alpha;	  /* Q10 */
+	u32 delivered;	  /* packets, at the start of the window */
+	u32 delivered_ce; /* of them marked */
+	u32 next_seq;	  /* the window ends when this is acknowledged */
+};
+
+static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_params *p, u32 snd_nxt, u32 delivered,
+				       u32 delivered_ce)
+{
+	*d = (struct dctcp){
+		.alpha = p->initial_alpha,
+		.delivered = delivered,
+		.delivered_ce = delivered_ce,
+		.next_seq = snd_nxt,
+	};
+}
+
+/*
+ * dctcp_ack: everything before snd_una is acknowledged, snd_nxt is sent next; packets delivered so far, and those of
+ * them that were marked. Returns true if a window ended, and with it alpha changed.
+ */
+static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params *p, u32 snd_una, u32 snd_nxt,
+				      u32 delivered, u32 delivered_ce)
+{
+	u32 marked = delivered_ce - d->delivered_ce, packets = delivered - d->delivered, decay;
+
+	if ((s32)(snd_una - d->next_seq) < 0)
+		return false;
+	decay = d->alpha >> p->g_shift;
+	if (decay)
+		d->alpha -= decay;
+	else
+		d->alpha = 0; /* tcp_dctcp.c: below 1/g counts as none */
+	if (marked) {
+		/* a window of packets is below 2^22: no overflow */
+		d->alpha += (marked << (10 - p->g_shift)) / (packets ?: 1);
+		if (d->alpha > DCTCP_ALPHA_ONE)
+			d->alpha = DCTCP_ALPHA_ONE;
+	}
+	d->delivered = delivered;
+	d->delivered_ce = delivered_ce;
+	d->next_seq = snd_nxt;
+	return true;
+}
+
+/* dctcp_ssthresh: the window after an echoed mark. */
+static __always_inline u32 dctcp_ssthresh(const struct dctcp *d, u32 cwnd)
+{
+	u32 cut = (cwnd * d->alpha) >> 11;
+
+	return cwnd - cut > 2 ? cwnd - cut : 2;
+}
+
+#endif

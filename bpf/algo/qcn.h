@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * QCN, 802.1Qau: congestion point (CP) and reaction point (RP).
+ *
+ *	CP  every so many bytes:  Fb = -(Q_off + w * Q_delta),  Q_off = Q - Q_eq,  Q_delta = Q - Q_old
+ *	    Fb < 0: send its 6-bit quantisation to the sampled packet's source
+ *	    the next sample comes the sooner the larger it is
+ *	RP  CNM:  TR = CR unless in the first cycle since the last cut (extra fast recovery)
+ *		  CR = CR * max(1/2, 1 - QntzFb * G_d)
+ *	    timer, byte counter: recovery.h
+ */
+#ifndef PCN_ALGO_QCN_H
+#define PCN_ALGO_QCN_H
+
+#include "fixed.h"
+#include "recovery.h"
+
+#define QCN_FB_MAX 63
+
+/* Fixed point of w. */
+#define QCN_W_SHIFT 8
+
+struct qcn_cp_params {
+	u64 qeq_bytes;	       /* Q_eq, the queue to keep; 0: no congestion point. Below 2^32 */
+	u64 sample_base_bytes; /* between samples while there is no congestion. Below 2^32 */
+	u32 w;		       /* Q8 */
+	u32 jitter;	       /* Q24: of the distance between samples, to both sides */
+};
+
+struct qcn_cp {
+	s64 credit_bytes; /* to the next sample */
+	u64 q_old_bytes;
+	u32 random; /* state, not 0 */
+	u32 pad;
+};
+
+struct qcn_sample {
+	s64 qoff_bytes, qdelta_bytes;
+	u32 qntz_fb; /* 0: send nothing */
+	u32 pad;
+};
+
+static __always_inline void qcn_cp_init(struct qcn_cp *cp, const struct qcn_cp_params *p, u32 seed)
+{
+	*cp = (struct qcn_cp){.credit_bytes = p->sample_base_bytes, .random = seed ?: 1};
+}
+
+/* qcn_quantise: 63 at |Fb| = Q_eq * (2 w + 1), and above. */
+static __always_inline u32 qcn_quantise(const struct qcn_cp_params *p, u64 fb_bytes)
+{
+	u64 top = (p->qeq_bytes * (2 * p->w + (1 << QCN_W_SHIFT))) >> QCN_W_SHIFT;
+
+	if (fb_bytes >= top)
+		return QCN_FB_MAX;
+	return fb_bytes * QCN_FB_MAX / top;
+}
+
+/* qcn_credit: bytes to the next sample: a base over 1 to 8, plus or minus the jitter. */
+static __always_inline s64 qcn_credit(struct qcn_cp *cp, const struct qcn_cp_params *p, u32 qntz_fb)
+{
+	u64 mean = p->sample_base_bytes / (1 + (qntz_fb >> 3));
+	u64 spread = q24_scale(mean, p->jitter);
+
+	return mean - spread + ((2 * spread * random_next(&cp->random)) >> 32);
+}
+
+/* qcn_cp_packet: a packet of len bytes arrives at a queue that then holds queue_bytes. */
+static __always_inline struct qcn_sample qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p,
+						       u64 queue_bytes, u32 len)
+{
+	struct qcn_sample s = {};
+	s64 fb;
+
+	cp->credit_bytes -= len;
+	if (cp->credit_bytes > 0)
+		return s;
+	s.qoff_bytes = (s64)(queue_bytes - p->qeq_bytes);
+	s.qdelta_bytes = (s64)(queue_bytes - cp->q_old_bytes);
+	cp->q_old_bytes = queue_bytes;
+	fb = s.qoff_bytes + ((s.qdelta_bytes * (s64)p->w) >> QCN_W_SHIFT); /* -Fb */
+	if (fb > 0)
+		s.qntz_fb = qcn_quantise(p, fb);
+	cp->credit_bytes = qcn_credit(cp, p, s.qntz_fb);
+	return s;
+}
+
+struct qcn_rp_params {
+	struct recovery_params recovery;
+	u32 gd;			 /* Q24 */
+	u32 min_decrease_factor; /* Q24 */
+};
+
+struct qcn_rp {
+	struct recovery recovery;
+	u64 limited; /* a CNM has come: before, there is no rate limiter, and nothing to recover from */
+};
+
+static __always_inline void qcn_rp_init(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns)
+{
+	*rp = (struct qcn_rp){};
+	recovery_init(&rp->recovery, &p->recovery, now_ns);
+}
+
+/* qcn_rp_advance: what the timer and the byte counter did by now. */
+static __always_inline void qcn_rp_advance(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes)
+{
+	if (rp->limited)
+		recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
+}
+
+/* qcn_rp_cnm: a CNM arrived, with 0 < qntz_fb <= 63. */
+static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes,
+				       u32 qntz_fb)
+{
+	struct recovery *r = &rp->recovery;
+	u32 factor = Q24_ONE - (u64)qntz_fb * p->gd;
+
+	qcn_rp_advance(rp, p, now_ns, sent_bytes);
+	if ((u64)qntz_fb * p->gd > Q24_ONE || factor < p->min_decrease_factor)
+		factor = p->min_decrease_factor;
+	recovery_cut(r, &p->recovery, now_ns, sent_bytes, q24_scale(r->rate_bps, factor),
+		     rp->limited && !r->byte_stage);
+	rp->limited = 1;
+}
+
+/* qcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the standard has no rule. Halve. */
+static __always_inline void qcn_rp_loss(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes)
+{
+	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2, false);
+	rp->limited = 1;
+}
+
+#endif

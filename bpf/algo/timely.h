@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * TIMELY's sender: the rate follows the gradient of the round trip.
+ *
+ * Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015, Algorithm 1, and the
+ * authors' code snippet (timely-code-snippet.cc), which paces every packet and differs in what is a parameter here.
+ *
+ *	rtt_diff = (1 - ewma) * rtt_diff + ewma * (rtt - prev_rtt),  gradient = rtt_diff / minRTT
+ *	rtt < T_low:	rate += delta
+ *	rtt > T_high:	rate *= 1 - beta * (1 - T_high / rtt)
+ *	gradient <= 0:	rate += N * delta	N = 5 after 5 completions in a row with falling rtt, else 1
+ *	else		rate *= 1 - beta * gradient
+ */
+#ifndef PCN_ALGO_TIMELY_H
+#define PCN_ALGO_TIMELY_H
+
+#include "fixed.h"
+
+/* Fixed point of the mean RTT difference, in ns. */
+#define TIMELY_NS_SHIFT 16
+
+struct timely_params {
+	u64 line_rate_bps, min_rate_bps;
+	u64 delta_bps;
+	u64 t_low_ns, t_high_ns;
+	u64 min_rtt_ns;
+	u64 segment_bytes; /* one update per so many acknowledged bytes; 0: per ACK */
+	u32 ewma;	   /* Q24, weight of the newest difference */
+	u32 beta;	   /* Q24 */
+	u32 max_cut;	   /* Q24, of one update */
+	u32 hai_after;	   /* completions with falling RTT before hyper increase; 0: never */
+	u32 hai_factor;	   /* N */
+	u32 delta_factor;  /* scale additions and T_high's cut by min(dt / minRTT, 1): the snippet */
+};
+
+struct timely_rp {
+	u64 rate_bps;
+	u64 prev_rtt_ns; /* 0: none yet */
+	u64 update_ns;	 /* the latest update */
+	u64 acked_bytes; /* since then */
+	s64 rtt_diff;	 /* mean, ns << TIMELY_NS_SHIFT */
+	u32 falling;	 /* completions in a row with falling RTT */
+	u32 pad;
+};
+
+static __always_inline void timely_rp_init(struct timely_rp *rp, const struct timely_params *p)
+{
+	*rp = (struct timely_rp){.rate_bps = p->line_rate_bps};
+}
+
+/* timely_cut: a share of the rate, at most max_cut, in Q24. */
+static __always_inline void timely_cut(struct timely_rp *rp, const struct timely_params *p, u64 share)
+{
+	if (share > p->max_cut)
+		share = p->max_cut;
+	rp->rate_bps -= q24_scale(rp->rate_bps, share);
+	if (rp->rate_bps < p->min_rate_bps)
+		rp->rate_bps = p->min_rate_bps;
+}
+
+static __always_inline void timely_add(struct timely_rp *rp, const struct timely_params *p, u64 add_bps)
+{
+	rp->rate_bps += add_bps;
+	if (rp->rate_bps > p->line_rate_bps)
+		rp->rate_bps = p->line_rate_bps;
+}
+
+/* timely_mean: the moving average of RTT differences, signed. RTTs are below 2^37 ns. */
+static __always_inline void timely_mean(struct timely_rp *rp, const struct timely_params *p, s64 diff_ns)
+{
+	s64 step = (diff_ns << TIMELY_NS_SHIFT) - rp->rtt_diff;
+	u64 size = step < 0 ? -step : step;
+
+	size = q24_scale(size, p->ewma);
+	rp->rtt_diff += step < 0 ? -(s64)size : (s64)size;
+}
+
+/* timely_elapsed: min(dt / minRTT, 1), Q24. */
+static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const struct timely_params *p, u64 now_ns)
+{
+	u64 dt_ns = now_ns - rp->update_ns;
+
+	if (!p->delta_factor || dt_ns >= p->min_rtt_ns)
+		return Q24_ONE;
+	return (dt_ns << Q24_SHIFT) / (p->min_rtt_ns ?: 1);
+}
+
+/* timely_update: a completion with this RTT. */
+static __always_inline void timely_update(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 rtt_ns)
+{
+	s64 diff_ns = rp->prev_rtt_ns ? (s64)(rtt_ns - rp->prev_rtt_ns) : 0;
+	u32 elapsed = timely_elapsed(rp, p, now_ns), factor = 1;
+
+	rp->falling = diff_ns < 0 ? rp->falling + 1 : 0;
+	timely_mean(rp, p, diff_ns);
+	rp->prev_rtt_ns = rtt_ns;
+	rp->update_ns = now_ns;
+	if (rtt_ns < p->t_low_ns) {
+		timely_add(rp, p, q24_scale(p->delta_bps, elapsed));
+		return;
+	}
+	if (rtt_ns > p->t_high_ns) {
+		u32 over = ((rtt_ns - p->t_high_ns) << Q24_SHIFT) / rtt_ns; /* 1 - T_high / rtt */
+
+		timely_cut(rp, p, q24_scale(q24_scale(over, p->beta), elapsed));
+		return;
+	}
+	if (rp->rtt_diff <= 0) {
+		if (p->hai_after && rp->falling >= p->hai_after)
+			factor = p->hai_factor;
+		timely_add(rp, p, q24_scale(factor * p->delta_bps, elapsed));
+		return;
+	}
+	/* Q16 ns over ns, times beta: Q24 */
+	timely_cut(rp, p, (q24_scale(rp->rtt_diff, p->beta) << (Q24_SHIFT - TIMELY_NS_SHIFT)) / (p->min_rtt_ns ?: 1));
+}
+
+/* timely_rp_ack: bytes were acknowledged, the latest of them with this RTT. */
+static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 rtt_ns,
+					  u32 acked_bytes)
+{
+	rp->acked_bytes += acked_bytes;
+	if (!rtt_ns || !acked_bytes || rp->acked_bytes < p->segment_bytes)
+		return;
+	rp->acked_bytes = 0;
+	timely_update(rp, p, now_ns, rtt_ns);
+}
+
+/* timely_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
+static __always_inline void timely_rp_loss(struct timely_rp *rp, const struct timely_params *p)
+{
+	timely_cut(rp, p, Q24_ONE / 2);
+}
+
+#endif

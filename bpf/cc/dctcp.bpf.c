@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * pcn_dctcp: DCTCP (SIGCOMM 2010, RFC 8257) as a TCP congestion control. The kernel has its own, dctcp; this one runs
+ * where that is not built, keeps statistics, and is held against it in tests.
+ *
+ * Highlights:
+ *   1. Every ACK tells which packets were marked; alpha is updated once a window (bpf/algo/dctcp.h).
+ *   2. The receiver is part of it: it echoes each packet's mark, not RFC 3168's latch, so it must run this control (or
+ *	the kernel's) too.
+ *   3. The window grows as Reno's does.
+ *
+ * Try it: pcn run hol --algo pcn_dctcp
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "include/tcp.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the loader; the values of RFC 8257. */
+const volatile struct dctcp_params params = {
+	.g_shift = 4,
+	.initial_alpha = DCTCP_ALPHA_ONE,
+};
+
+FLOW_TABLE(struct dctcp_flow);
+
+/* Flows that found the table full: they react as Reno does. */
+u64 flows_refused = 0;
+
+extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
+
+static __always_inline struct dctcp_flow *flow_of(struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+SEC("struct_ops/dctcp_init")
+void BPF_PROG(dctcp_cc_init, struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp_flow flow = {};
+	struct flow_key key;
+
+	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk), tcp_delivered_ce(sk));
+	tcp_establish(sk, &flow.sender, &key);
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
+		__sync_fetch_and_add(&flows_refused, 1);
+}
+
+SEC("struct_ops/dctcp_release")
+void BPF_PROG(dctcp_release, struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	bpf_map_delete_elem(&flows, &key);
+}
+
+SEC("struct_ops/dctcp_in_ack_event")
+void BPF_PROG(dctcp_in_ack_event, struct sock *sk, u32 flags)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered, delivered_ce = tp->delivered_ce;
+	struct dctcp_flow *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	tcp_account(sk, &flow->sender);
+	dctcp_ack(&flow->dctcp, loaded(params), snd_una, snd_nxt, delivered, delivered_ce);
+	bpf_spin_unlock(&flow->lock);
+}
+
+/* The window after an echoed mark: once a window, in state CWR. */
+SEC("struct_ops/dctcp_ssthresh")
+u32 BPF_PROG(dctcp_cc_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp_flow *flow = flow_of(sk);
+	u32 cwnd = tp->snd_cwnd;
+
+	if (!flow)
+		return cwnd > 4 ? cwnd / 2 : 2;
+	flow->loss_cwnd = cwnd;
+	return dctcp_ssthresh(&flow->dctcp, cwnd);
+}
+
+SEC("struct_ops/dctcp_cong_avoid")
+void BPF_PROG(dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
+{
+	tcp_reno_cong_avoid(sk, ack, acked);
+}
+
+SEC("struct_ops/dctcp_undo_cwnd")
+u32 BPF_PROG(dctcp_undo_cwnd, struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp_flow *flow = flow_of(sk);
+	u32 cwnd = tp->snd_cwnd;
+
+	return flow && flow->loss_cwnd > cwnd ? flow->loss_cwnd : cwnd;
+}
+
+/* A loss halves, as Reno does: cut_on_loss, for the core to take its window from. */
+static __always_inline void on_loss(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp_flow *flow = flow_of(sk);
+	u32 cwnd = tp->snd_cwnd;
+
+	tp->snd_ssthresh = cwnd > 4 ? cwnd / 2 : 2;
+	if (!flow)
+		return;
+	flow->loss_cwnd = cwnd;
+	flow->sender.losses++;
+}
+
+SEC("struct_ops/dctcp_set_state")
+void BPF_PROG(dctcp_set_state, struct sock *sk, u8 state)
+{
+	if (state == TCP_CA_Recovery && state != ((struct inet_connection_sock *)sk)->icsk_ca_state)
+		on_loss(sk);
+}
+
+/* echo: what ACKs say from now on. */
+static __always_inline void echo(struct sock *sk, bool ce)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (ce)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
+/*
+ * At the receiver: a packet with another mark than the one before. If an ACK is delayed, it goes out first, with the
+ * old mark, for what came before.
+ */
+SEC("struct_ops/dctcp_cwnd_event")
+void BPF_PROG(dctcp_cwnd_event, struct sock *sk, int event)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct dctcp_flow *flow;
+	bool ce = event == CA_EVENT_ECN_IS_CE;
+	u32 was;
+
+	if (event == CA_EVENT_LOSS) {
+		on_loss(sk);
+		return;
+	}
+	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
+		return;
+	flow = flow_of(sk);
+	if (!flow) {
+		echo(sk, ce);
+		return;
+	}
+	was = flow->receiver_ce;
+	if (was != ce && ((struct inet_connection_sock *)sk)->icsk_ack.pending & ICSK_ACK_TIMER) {
+		echo(sk, was);
+		bpf_tcp_send_ack((void *)sk, flow->receiver_seq);
+	}
+	flow->receiver_ce = ce;
+	flow->receiver_seq = tp->rcv_nxt;
+	echo(sk, ce);
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops control = {
+	.init = (void *)dctcp_cc_init,
+	.release = (void *)dctcp_release,
+	.in_ack_event = (void *)dctcp_in_ack_event,
+	.cwnd_event = (void *)dctcp_cwnd_event,
+	.ssthresh = (void *)dctcp_cc_ssthresh,
+	.cong_avoid = (void *)dctcp_cong_avoid,
+	.undo_cwnd = (void *)dctcp_undo_cwnd,
+	.set_state = (void *)dctcp_set_state,
+	.name = "pcn_dctcp",
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};

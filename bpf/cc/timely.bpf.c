@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * timely: TIMELY's sender as a TCP congestion control.
+ *
+ * The round trip is TCP's own measurement of the packets that an ACK covers, on the kernel's clock of 1 us: 1 ns of
+ * the papers' time at a dilation of 2^10, 1 us on a real host.
+ *
+ * Highlights:
+ *   1. cong_control runs on every ACK, which is the authors' per-packet pacing; with segments, once in so many bytes.
+ *   2. Needs nothing of receivers and switches, and no ECN.
+ *
+ * Try it: pcn run hol --algo timely
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "include/tcp.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the loader; the authors' code snippet, for 10 Gbit/s. */
+const volatile struct timely_params params = {
+	.line_rate_bps = 10000000000ULL,
+	.min_rate_bps = 10000000,
+	.delta_bps = 10000000,
+	.t_high_ns = 1000000,
+	.min_rtt_ns = 20000,
+	.ewma = Q24_ONE / 50,
+	.beta = Q24_ONE / 5 * 4,
+	.max_cut = Q24_ONE / 2,
+	.hai_after = 5,
+	.hai_factor = 5,
+	.delta_factor = 1,
+};
+
+#define flow_entry timely_flow
+
+static __always_inline void control_start(struct flow_entry *flow)
+{
+	timely_rp_init(&flow->rp, loaded(params));
+}
+
+static __always_inline void control_ack(struct flow_entry *flow, const struct ack_event *e)
+{
+	timely_rp_ack(&flow->rp, loaded(params), e->now_ns, e->rtt_ns, e->acked_bytes);
+}
+
+static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+{
+	timely_rp_loss(&flow->rp, loaded(params));
+}
+
+static __always_inline u64 control_rate(const struct flow_entry *flow)
+{
+	return flow->rp.rate_bps;
+}
+
+static __always_inline u64 line_rate_bps(void)
+{
+	return params.line_rate_bps;
+}
+
+#include "include/rate_control.h"
+
+RATE_CONTROL("timely", 0);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * QCN's congestion notification message (802.1Qau): to the sender of a packet that a congestion point sampled.
+ * Package cnp is the same in Go; the bytes are equal.
+ */
+#ifndef PCN_CNM_H
+#define PCN_CNM_H
+
+#define ETH_P_CNM	   0x22E7
+#define CNM_MSDU_LEN	   64
+#define CNM_FRAME_LEN	   102 /* with the whole MSDU */
+#define CNM_MIN_FRAME_LEN  60  /* of Ethernet, without FCS; what the MSDU leaves of it is zero */
+#define CNM_QNTZ_FB_MAX	   63
+#define CNM_QUEUE_SHIFT	   6  /* units of 64 bytes; from memory of the standard, no source at hand has it */
+#define CNM_PRIORITY_SHIFT 13 /* likewise */
+
+struct cnm_pdu {
+	__be16 qntz_fb; /* version 4 bits, 0; reserved 6 bits, 0; QntzFb 6 bits */
+	__be64 cpid;	/* the congestion point */
+	__be16 qoff;	/* signed, in units of 64 bytes: the queue is longer than it should be by this */
+	__be16 qdelta;	/* and has grown since the last sample by this */
+	/* of the sampled packet: */
+	__be16 encap_priority;
+	u8 encap_dest[ETH_ALEN];
+	__be16 encap_msdu_len;
+} __attribute__((packed));
+
+struct cnm_frame {
+	struct ethhdr eth;
+	struct cnm_pdu pdu;
+	u8 msdu[CNM_MSDU_LEN]; /* what follows the Ethernet header in the sampled packet */
+} __attribute__((packed));
+
+_Static_assert(sizeof(struct cnm_pdu) == 24, "a CNM's PDU is 24 bytes before the MSDU");
+_Static_assert(sizeof(struct cnm_frame) == CNM_FRAME_LEN, "a CNM is 102 bytes");
+
+/* cnm_frame_len: of a CNM with so many bytes of MSDU. */
+static __always_inline u32 cnm_frame_len(u32 msdu_len)
+{
+	u32 len = sizeof(struct cnm_frame) - CNM_MSDU_LEN + msdu_len;
+
+	return len < CNM_MIN_FRAME_LEN ? CNM_MIN_FRAME_LEN : len;
+}
+
+/* cnm_queue_units: rounded down, and no further from 0 than 16 bits go. */
+static __always_inline s16 cnm_queue_units(s64 bytes)
+{
+	s64 units = bytes >> CNM_QUEUE_SHIFT;
+
+	if (units < -0x8000)
+		return -0x8000;
+	return units > 0x7fff ? 0x7fff : units;
+}
+
+/*
+ * cnm_build: the CNM that answers a sampled packet, of which CNM_MSDU_LEN bytes behind the Ethernet header (without
+ * VLAN tag) can be read and msdu_len belong to it. Its destination is the source of the CNM, for want of a MAC
+ * address of the congestion point; HP's FlexFabric 5700 does so too. priority is 0 to 7. Writes all of f and
+ * returns how many bytes of it are the frame.
+ */
+static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16 msdu_len, u64 cpid, u8 qntz_fb,
+				     s64 qoff_bytes, s64 qdelta_bytes, u8 priority)
+{
+	const struct ethhdr *eth = (void *)sampled;
+	const u8 *msdu = (void *)(eth + 1);
+	u32 len = msdu_len < CNM_MSDU_LEN ? msdu_len : CNM_MSDU_LEN;
+
+	barrier_var(len); /* clang computes with 16 bits otherwise, and the verifier loses sight of the bounds */
+	if (qntz_fb > CNM_QNTZ_FB_MAX)
+		qntz_fb = CNM_QNTZ_FB_MAX;
+	__builtin_memcpy(f->eth.h_dest, eth->h_source, ETH_ALEN);
+	__builtin_memcpy(f->eth.h_source, eth->h_dest, ETH_ALEN);
+	f->eth.h_proto = bpf_htons(ETH_P_CNM);
+	f->pdu.qntz_fb = bpf_htons(qntz_fb);
+	f->pdu.cpid = bpf_cpu_to_be64(cpid);
+	f->pdu.qoff = bpf_htons(cnm_queue_units(qoff_bytes));
+	f->pdu.qdelta = bpf_htons(cnm_queue_units(qdelta_bytes));
+	f->pdu.encap_priority = bpf_htons(priority << CNM_PRIORITY_SHIFT);
+	__builtin_memcpy(f->pdu.encap_dest, eth->h_dest, ETH_ALEN);
+	f->pdu.encap_msdu_len = bpf_htons(len);
+	for (u32 i = 0; i < CNM_MSDU_LEN; i++) /* the bytes of the MSDU, zeros behind it */
+		f->msdu[i] = i < len ? msdu[i] : 0;
+	return cnm_frame_len(len);
+}
+
+/*
+ * cnm_well_formed: every field in which the sender has no choice, of a CNM of len bytes of which those before the
+ * MSDU can be read. Not the padding.
+ */
+static __always_inline bool cnm_well_formed(const struct cnm_frame *f, u32 len)
+{
+	u16 msdu_len = bpf_ntohs(f->pdu.encap_msdu_len);
+
+	return f->eth.h_proto == bpf_htons(ETH_P_CNM) && !(f->pdu.qntz_fb & bpf_htons(~CNM_QNTZ_FB_MAX)) &&
+	       !(f->pdu.encap_priority & bpf_htons((1 << CNM_PRIORITY_SHIFT) - 1)) && msdu_len <= CNM_MSDU_LEN &&
+	       len == cnm_frame_len(msdu_len);
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A sender's flow: what the reaction point (tc) and the congestion control (struct_ops) share, and its statistics.
+ *
+ * Both change the algorithm's state, under the entry's lock: the reaction point when a notification comes, the
+ * control when an ACK does.
+ */
+#ifndef PCN_SENDER_H
+#define PCN_SENDER_H
+
+#include "flow.h"
+#include "../algo/dcqcn.h"
+#include "../algo/dctcp.h"
+#include "../algo/pcn.h"
+#include "../algo/qcn.h"
+#include "../algo/timely.h"
+
+/* What every control keeps of a flow. */
+struct sender {
+	u64 sent_bytes;	  /* frames given to the device */
+	u64 rec_rate_bps; /* PCN: of the latest CNP that said decrease */
+	u64 cnp_decrease; /* CNPs and CNMs received, by what they said */
+	u64 cnp_increase;
+	u64 losses;	    /* times a loss cut the rate */
+	u32 segments;	    /* TCP's count, as of sent_bytes */
+	u32 packets;	    /* delivered to the receiver */
+	u32 marked_packets; /* of them with CE, as far as ACKs tell */
+	u32 srtt_us;	    /* the kernel's clock */
+	u32 retransmissions;
+	u32 ecn; /* whether ECN was negotiated */
+};
+
+struct pcn_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct pcn_rp rp;
+};
+
+struct dcqcn_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct dcqcn_rp rp;
+};
+
+struct qcn_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct qcn_rp rp;
+};
+
+struct timely_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct timely_rp rp;
+};
+
+struct dctcp_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct dctcp dctcp;
+	u32 loss_cwnd;	  /* before the latest cut, to undo it */
+	u32 receiver_ce;  /* as a receiver: the latest packet's mark */
+	u32 receiver_seq; /* and what was expected behind it */
+	u32 pad2;
+};
+
+/* FLOW_TABLE: live flows of this host; the congestion control adds and removes them. */
+#define FLOW_TABLE(type_)                                                                                              \
+	struct {                                                                                                       \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                                       \
+		__uint(max_entries, 65536);                                                                            \
+		__type(key, struct flow_key);                                                                          \
+		__type(value, type_);                                                                                  \
+	} flows SEC(".maps")
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pcn/netns-lab/launch"
+	"pcn/netns-lab/result"
+)
+
+func newDiff() *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say whether two runs are the same, or where they part",
+		Long: fmt.Sprintf(`Hold two result folders against each other: two runs, or two folders with runs of the same experiments, cases and
+schemes, pair by pair. Prints "same" or, with the values of A / B, what was asked differently, the first event in
+time that differs, and the first flow and port. What a run cost does not count.
+
+Exits with %d if runs differ.`, exitDiffer),
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, dirs []string) error {
+			pairs, err := pairsOf(dirs[0], dirs[1])
+			if err != nil {
+				return err
+			}
+			code := 0
+			w := cmd.OutOrStdout()
+			for _, p := range pairs {
+				differences := result.Diff(p.a, p.b)
+				if len(differences) == 0 {
+					fmt.Fprintf(w, "%s: same\n", p.name)
+					continue
+				}
+				code = exitDiffer
+				fmt.Fprintf(w, "%s: different\n", p.name)
+				for _, d := range differences {
+					fmt.Fprintf(w, "  %s\n", d)
+				}
+			}
+			return exitWith(code)
+		},
+	}
+}
+
+// pair are two runs to hold against each other.
+type pair struct {
+	name string
+	a, b *result.Run
+}
+
+// pairsOf are the runs of two folders: the only ones, or those of the same name.
+func pairsOf(dirA, dirB string) ([]pair, error) {
+	namesA, a, err := runsByName(dirA)
+	if err != nil {
+		return nil, err
+	}
+	namesB, b, err := runsByName(dirB)
+	if err != nil {
+		return nil, err
+	}
+	if len(a) == 1 && len(b) == 1 {
+		return []pair{{namesA[0], a[namesA[0]], b[namesB[0]]}}, nil
+	}
+	var pairs []pair
+	for _, name := range namesA {
+		if b[name] == nil {
+			return nil, fmt.Errorf("%s has no run %s, and %s has", dirB, name, dirA)
+		}
+		pairs = append(pairs, pair{name, a[name], b[name]})
+	}
+	for _, name := range namesB {
+		if a[name] == nil {
+			return nil, fmt.Errorf("%s has no run %s, and %s has", dirA, name, dirB)
+		}
+	}
+	return pairs, nil
+}
+
+// runsByName are the runs of a folder, and their names in order.
+func runsByName(dir string) (names []string, runs map[string]*result.Run, err error) {
+	groups, err := launch.ReadRuns([]string{dir})
+	if err != nil {
+		return nil, nil, err
+	}
+	runs = map[string]*result.Run{}
+	for _, g := range groups {
+		for _, r := range g.Runs {
+			name := r.Manifest.Experiment + " " + r.Manifest.Label()
+			if runs[name] != nil {
+				return nil, nil, fmt.Errorf("%s has two runs %s: give the folder of one", dir, name)
+			}
+			names = append(names, name)
+			runs[name] = r
+		}
+	}
+	return names, runs, nil
+}

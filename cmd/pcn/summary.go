@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"pcn/netns-lab/report"
+	"pcn/netns-lab/result"
+)
+
+// summarise prints what was expected, compared and measured, and what it cost. Returns the exit code.
+func summarise(w io.Writer, groups []report.Group) int {
+	code := 0
+	for _, g := range groups {
+		if len(groups) > 1 {
+			fmt.Fprintf(w, "\n== %s: %s\n", g.Experiment.Name, g.Experiment.Title)
+		}
+		code = max(code, summariseGroup(w, g))
+	}
+	return code
+}
+
+func summariseGroup(w io.Writer, g report.Group) int {
+	code := 0
+	for _, r := range g.Runs {
+		outcomes := result.Evaluate(g.Experiment, r)
+		if len(outcomes) == 0 {
+			continue // the file expects nothing
+		}
+		fmt.Fprintf(w, "\n%s\n", r.Manifest.Label())
+		if !printOutcomes(w, outcomes) {
+			code = exitExpect
+		}
+	}
+	for _, o := range result.EvaluateCompare(g.Experiment, g.Runs) {
+		fmt.Fprintf(w, "\n%s\n", o.Compare.What)
+		printComparison(w, o)
+		if !o.Pass {
+			code = exitExpect
+		}
+	}
+	fmt.Fprintln(w)
+	for _, r := range g.Runs {
+		m := r.Manifest
+		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n", m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
+	}
+	return max(code, printInvalid(w, g.Runs))
+}
+
+// printInvalid prints why runs can't be believed. Returns the exit code.
+func printInvalid(w io.Writer, runs []*result.Run) int {
+	code := 0
+	for _, r := range runs {
+		for _, reason := range r.Manifest.Reasons {
+			fmt.Fprintf(w, "INVALID: %s: %s\n", r.Manifest.Label(), reason)
+		}
+		if r.Manifest.Verdict == result.Invalid {
+			code = exitInvalid
+		}
+	}
+	return code
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Case is a variation of the experiment.
+type Case struct {
+	// Name is unique in the file: lower-case letters, digits, "-" and ".". Required.
+	Name string `yaml:"name"`
+	// Set holds new values, by their path in the file: keys joined by dots, where an
+	// item of a list is its name or index, as in flows.F1.limit_rate. Default: none.
+	Set map[string]string `yaml:"set"`
+}
+
+var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
+// sameInAllCases are the keys of what says how runs are chosen and judged.
+var sameInAllCases = []string{"name", "title", "schemes", "cases", "figures", "expect", "compare"}
+
+// CaseNames returns the names of the cases; only [Experiment.CaseName] if there are none.
+func (e *Experiment) CaseNames() []string {
+	if len(e.Cases) == 0 {
+		return []string{e.CaseName}
+	}
+	return caseNames(e.Cases)
+}
+
+func caseNames(cases []Case) []string {
+	var names []string
+	for _, c := range cases {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Case returns the experiment with the values of the case, overridden as e is. It
+// has no cases itself, and its CaseName is the name.
+func (e *Experiment) Case(name string) (*Experiment, error) {
+	if err := e.knownCases([]string{name}); err != nil {
+		return nil, err
+	}
+	c := *e
+	if v, ok := e.variants[name]; ok {
+		c = *v
+	}
+	return &c, nil
+}
+
+// knownCases fails if the experiment does not have all of the cases.
+func (e *Experiment) knownCases(names []string) error {
+	known := e.CaseNames()
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		hint := "it has no cases"
+		if len(e.Cases) > 0 {
+			hint = "it has " + strings.Join(known, ", ")
+		}
+		return fmt.Errorf("experiment %s has no case %q (hint: %s)", e.Name, name, hint)
+	}
+	return nil
+}
+
+// keepCases leaves out all cases but some.
+func (e *Experiment) keepCases(names []string) error {
+	if err := e.knownCases(names); err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("override of experiment %s: no case is left", e.Name)
+	}
+	e.Cases = slices.DeleteFunc(slices.Clone(e.Cases), func(c Case) bool { return !slices.Contains(names, c.Name) })
+	return nil
+}
+
+// overrideCases overrides each case.
+func (e *Experiment) overrideCases(o Override) error {
+	o.Cases = nil // done, and a case has none
+	variants := make(map[string]*Experiment)
+	for _, c := range e.Cases {
+		v, err := e.variants[c.Name].Override(o)
+		if err != nil {
+			return fmt.Errorf("case %s: %w", c.Name, err)
+		}
+		variants[c.Name] = v
+	}
+	e.variants = variants
+	return nil
+}
+
+func (d *decoder) validateCases(e *Experiment) {
+	for i, c := range e.Cases {
+		d.name(fmt.Sprintf("cases[%d].name", i), c.Name, caseName, "lower-case letters, digits, \"-\" and \".\"")
+		if slices.Contains(caseNames(e.Cases[:i]), c.Name) {
+			d.fail(fmt.Sprintf("cases[%d].name", i), fmt.Sprintf("duplicate case %q", c.Name), "give each case its own name")
+		}
+	}
+	if len(e.Cases) > maxCases {
+		d.fail("cases", fmt.Sprintf("%d cases are too many", len(e.Cases)), fmt.Sprintf("at most %d", maxCases))
+	}
+}
+
+// variants returns the experiment of each case of e, which d has read from root and found nothing wrong with.
+func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experiment {
+	if len(e.Cases) == 0 {
+		return nil
+	}
+	variants := make(map[string]*Experiment)
+	seen := make(map[Error]bool)
+	for i, c := range e.Cases {
+		v := newDecoder(d.file)
+		variant := v.experiment(v.withSettings(root, d.nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
+		variant.Cases = nil
+		variants[c.Name] = variant
+
+		for _, err := range v.errs {
+			if !seen[*err] { // of several cases, the first is named
+				d.errs = append(d.errs, inCase(err, c.Name, d.nodes[fmt.Sprintf("cases[%d]", i)].Line))
+			}
+			seen[*err] = true
+		}
+	}
+	return variants
+}
+
+// inCase returns an error that says in which case it was found.
+func inCase(err *Error, name string, line int) *Error {
+	c := *err
+	c.Msg = fmt.Sprintf("case %q: %s", name, err.Msg)
+	if err.Line != line {
+		c.Msg = fmt.Sprintf("case %q, line %d: %s", name, line, err.Msg)
+	}
+	return &c
+}
+
+// withSettings returns the tree with the values that set, a mapping of paths, gives.
+func (d *decoder) withSettings(root, set *yaml.Node) *yaml.Node {
+	if set == nil {
+		return root
+	}
+	for i := 0; i+1 < len(set.Content); i += 2 {
+		path, value := set.Content[i], set.Content[i+1]
+		keys := strings.Split(path.Value, ".")
+		if slices.Contains(sameInAllCases, keys[0]) {
+			d.failAt(path, fmt.Sprintf("%q is the same in all cases", keys[0]), "remove it")
+			continue
+		}
+		s := setting{path, value}
+		tree, err := s.in(root, keys)
+		if err != nil {
+			d.check(path, err)
+			continue
+		}
+		root = tree
+	}
+	return root
+}
+
+// setting is a path and its new value.
+type setting struct {
+	path, value *yaml.Node
+}
+
+// in returns the node with the value at the end of the keys. What is on the way there
+// is copied, and the rest is shared: the same node may stand elsewhere too, as an alias.
+func (s setting) in(n *yaml.Node, keys []string) (*yaml.Node, error) {
+	if len(keys) == 0 {
+		return s.value, nil
+	}
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	c := *n
+	c.Content = slices.Clone(n.Content)
+	at, err := s.child(&c, keys[0])
+	if err != nil {
+		return nil, err
+	}
+	c.Content[at], err = s.in(c.Content[at], keys[1:])
+	return &c, err
+}
+
+// child returns which of the content of n is at the key. A mapping without the key gets it.
+func (s setting) child(n *yaml.Node, key string) (int, error) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		if i := valueOf(n, key); i >= 0 {
+			return i, nil
+		}
+		n.Content = append(n.Content, s.node(yaml.ScalarNode, key), s.node(yaml.MappingNode, ""))
+		return len(n.Content) - 1, nil
+	case yaml.SequenceNode:
+		return itemOf(n, key)
+	default:
+		return 0, &valueError{fmt.Sprintf("%q is within a single value", key), ""}
+	}
+}
+
+// node returns a new node that stands where the path does.
+func (s setting) node(kind yaml.Kind, value string) *yaml.Node {
+	return &yaml.Node{Kind: kind, Value: value, Line: s.path.Line, Column: s.path.Column}
+}
+
+// valueOf returns which of the content of a mapping is the value of a key, or -1.
+func valueOf(mapping *yaml.Node, key string) int {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// itemOf returns which item of a list has the name or index.
+func itemOf(list *yaml.Node, key string) (int, error) {
+	var names []string
+	for i, item := range list.Content {
+		if item.Kind == yaml.AliasNode {
+			item = item.Alias
+		}
+		if item.Kind != yaml.MappingNode {
+			continue
+		}
+		if at := valueOf(item, "name"); at >= 0 {
+			name := item.Content[at].Value
+			if name == key {
+				return i, nil
+			}
+			names = append(names, name)
+		}
+	}
+	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list.Content) {
+		return i, nil
+	}
+	return 0, &valueError{fmt.Sprintf("no item of the list is %q", key), suggest(key, names)}
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import "go.yaml.in/yaml/v3"
+
+// Figures chooses what a report draws. What is left out, the report chooses.
+type Figures struct {
+	// Pause are links in the direction of the PAUSE frames, the one drawn at the back first.
+	Pause []string `yaml:"pause"`
+	// Throughput are flows, the one stacked on top first.
+	Throughput []string `yaml:"throughput"`
+	// Queues are egress ports.
+	Queues []string `yaml:"queues"`
+	// SendRate are flows whose sender's rate is drawn (PCN, Fig. 3).
+	SendRate []string `yaml:"send_rate"`
+	// Rates are egress ports whose sent rate is drawn.
+	Rates []string `yaml:"rates"`
+	// Reference are lines read off the paper, drawn beside what was measured.
+	Reference []Reference `yaml:"reference"`
+}
+
+// FigureName is one of the figures that have a [Reference].
+type FigureName string
+
+// The figures of [Figures] with a line for each flow or port.
+const (
+	FigureThroughput FigureName = "throughput"
+	FigureQueue      FigureName = "queue"
+	FigureSendRate   FigureName = "send_rate"
+	FigureRates      FigureName = "rates"
+)
+
+func figureNames() []FigureName {
+	return []FigureName{FigureThroughput, FigureQueue, FigureSendRate, FigureRates}
+}
+
+// Reference is a line read off the paper.
+type Reference struct {
+	// Figure is where it is drawn. Required.
+	Figure FigureName `yaml:"figure"`
+	// Scheme is the one it is of. Default: it is drawn for every scheme.
+	Scheme string `yaml:"scheme"`
+	// Name is the flow, or for queue and rates the egress port. Required.
+	Name string `yaml:"name"`
+	// Label says where it is from, such as "PCN, Fig. 2(b)". Required.
+	Label string `yaml:"label"`
+	// Points are in order of time. Required.
+	Points []Point `yaml:"points"`
+}
+
+// Point is a point of a [Reference], written as [3.35ms, 1.25Gbps].
+type Point struct {
+	At    Duration
+	Value Quantity
+}
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (p *Point) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
+		return &valueError{"want a time and a value", "write [3.35ms, 1.25Gbps]"}
+	}
+	if err := p.At.UnmarshalYAML(n.Content[0]); err != nil {
+		return err
+	}
+	return p.Value.UnmarshalYAML(n.Content[1])
+}

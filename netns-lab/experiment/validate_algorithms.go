@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// Bounds of the algorithms' parameters.
+const (
+	minFraction = Ratio(1.0 / 65536) // stands for "above 0"
+	maxTimer    = Second
+	minFlowRate = Rate(1e3)
+	minQueue    = Bytes(1e3) // about a packet
+	maxStages   = 100
+)
+
+func (d *decoder) validateSchemes(e *Experiment) {
+	if len(e.Schemes) == 0 {
+		d.fail("schemes", "\"schemes\" is missing", suggest("", schemes))
+	}
+	d.allKnown("schemes", "scheme", e.Schemes, slices.Concat(schemes, kernelControls))
+	d.unique("schemes", "scheme", e.Schemes)
+}
+
+// validateAlgorithms checks the parameters of every scheme, whether it is run or not.
+func (d *decoder) validateAlgorithms(e *Experiment) {
+	line := e.Topology.Rate
+	if line < minRate || line > maxRate {
+		return // already refused, and with it what follows from it
+	}
+	if e.Marking != nil {
+		for _, key := range []string{"kmin", "kmax", "pmax"} {
+			d.required("marking.", key)
+		}
+		d.validateMarking("marking.", *e.Marking)
+	}
+	d.validatePCN(e.PCN)
+	d.validateDCQCN(e.DCQCN, line)
+	d.validateTIMELY(e.TIMELY, line)
+	d.validateQCN(e.QCN, line)
+	d.validateDCTCP(e.DCTCP)
+}
+
+func (d *decoder) validateMarking(path string, m Marking) {
+	inRange(d, path+"kmax", m.KMax, 1, 1e9)
+	if m.KMin > m.KMax {
+		d.fail(path+"kmin", fmt.Sprintf("kmin %s is above kmax %s", m.KMin, m.KMax), "")
+	}
+	inRange(d, path+"pmax", m.PMax, minFraction, 1)
+}
+
+func (d *decoder) validatePCN(p PCN) {
+	inRange(d, "pcn.T", p.T, Microsecond, 100*Millisecond)
+	inRange(d, "pcn.T_jitter", p.TJitter, 0, 0.5)
+	inRange(d, "pcn.w_min", p.WMin, minFraction, 1)
+	inRange(d, "pcn.w_max", p.WMax, p.WMin, 1)
+	inRange(d, "pcn.congested_share", p.CongestedShare, 0, 1)
+}
+
+func (d *decoder) validateDCQCN(p DCQCN, line Rate) {
+	d.known("dcqcn.set", "set of parameters", p.Set, slices.Sorted(maps.Keys(dcqcnSets)))
+	inRange(d, "dcqcn.g", p.G, minFraction, 1)
+	inRange(d, "dcqcn.alpha_timer", p.AlphaTimer, Microsecond, maxTimer)
+	inRange(d, "dcqcn.rate_timer", p.RateTimer, Microsecond, maxTimer)
+	inRange(d, "dcqcn.byte_counter", p.ByteCounter, 0, 10e9)
+	countInRange(d, "dcqcn.fast_recovery", p.FastRecovery, 1, maxStages)
+	inRange(d, "dcqcn.rate_ai", p.RAI, 1, maxRate)
+	inRange(d, "dcqcn.rate_hai", p.RHAI, 1, maxRate)
+	inRange(d, "dcqcn.cnp_interval", p.CNPInterval, 0, maxTimer)
+	inRange(d, "dcqcn.decrease_interval", p.DecreaseInterval, 0, maxTimer)
+	inRange(d, "dcqcn.initial_alpha", p.InitialAlpha, 0, 1)
+	inRange(d, "dcqcn.min_rate", p.MinRate, minFlowRate, line)
+	d.validateMarking("dcqcn.marking.", p.Marking)
+}
+
+func (d *decoder) validateTIMELY(p TIMELY, line Rate) {
+	d.known("timely.set", "set of parameters", p.Set, slices.Sorted(maps.Keys(timelySets)))
+	inRange(d, "timely.ewma", p.EWMA, minFraction, 1)
+	inRange(d, "timely.beta", p.Beta, minFraction, 1)
+	inRange(d, "timely.t_low", p.TLow, 0, maxTimer)
+	inRange(d, "timely.t_high", p.THigh, Microsecond, maxTimer)
+	if p.TLow > p.THigh {
+		d.fail("timely.t_low", fmt.Sprintf("t_low %s is above t_high %s", p.TLow, p.THigh), "")
+	}
+	inRange(d, "timely.min_rtt", p.MinRTT, 0, maxTimer)
+	inRange(d, "timely.delta", p.Delta, 1, maxRate)
+	countInRange(d, "timely.hai_after", p.HAIAfter, 0, 1000)
+	countInRange(d, "timely.hai_factor", p.HAIFactor, 1, 1000)
+	inRange(d, "timely.segment", p.Segment, 0, 10e6)
+	inRange(d, "timely.max_cut", p.MaxCut, minFraction, 1)
+	inRange(d, "timely.min_rate", p.MinRate, minFlowRate, line)
+}
+
+func (d *decoder) validateQCN(p QCN, line Rate) {
+	inRange(d, "qcn.qeq", p.Qeq, minQueue, 1e9)
+	inRange(d, "qcn.w", p.W, 1.0/256, 64)
+	inRange(d, "qcn.sample_base", p.SampleBase, minQueue, 1e9)
+	inRange(d, "qcn.sample_jitter", p.SampleJitter, 0, 0.5)
+	inRange(d, "qcn.timer", p.Timer, Microsecond, maxTimer)
+	inRange(d, "qcn.byte_counter", p.ByteCounter, minQueue, 10e9)
+	countInRange(d, "qcn.fast_recovery", p.FastRecovery, 1, maxStages)
+	inRange(d, "qcn.rate_ai", p.RAI, 1, maxRate)
+	inRange(d, "qcn.rate_hai", p.RHAI, 1, maxRate)
+	inRange(d, "qcn.gd", p.Gd, minFraction, 1)
+	inRange(d, "qcn.min_decrease_factor", p.MinDecreaseFactor, minFraction, 1)
+	inRange(d, "qcn.min_rate", p.MinRate, minFlowRate, line)
+	countInRange(d, "qcn.hai_after_packets", p.HAIAfterPackets, 0, 1e6)
+	d.known("qcn.half_from", "increase", p.HalfFrom, []string{"ai", "hai"})
+}
+
+func (d *decoder) validateDCTCP(p DCTCP) {
+	inRange(d, "dctcp.g", p.G, 1.0/1024, 1)
+	if fraction, _ := math.Frexp(float64(p.G)); p.G > 0 && fraction != 0.5 {
+		d.fail("dctcp.g", fmt.Sprintf("%s is not a power of 1/2", p.G), "write 1/16")
+	}
+	inRange(d, "dctcp.initial_alpha", p.InitialAlpha, 0, 1)
+	d.validateMarking("dctcp.marking.", p.Marking)
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+func (d *decoder) validateFigures(e *Experiment) {
+	f, ports, flows := e.Figures, e.Topology.Ports(), flowNames(e)
+	d.allKnown("figures.pause", "link", f.Pause, ports)
+	d.allKnown("figures.throughput", "flow", f.Throughput, flows)
+	d.allKnown("figures.queues", "port", f.Queues, ports)
+	d.allKnown("figures.send_rate", "flow", f.SendRate, flows)
+	d.allKnown("figures.rates", "port", f.Rates, ports)
+	for i, r := range f.Reference {
+		d.validateReference(fmt.Sprintf("figures.reference[%d].", i), r, e)
+	}
+}
+
+func (d *decoder) validateReference(path string, r Reference, e *Experiment) {
+	d.knownScheme(path+"scheme", r.Scheme, e)
+	d.required(path, "label")
+	if !d.required(path, "figure") || !d.known(path+"figure", "figure", string(r.Figure), texts(figureNames())) {
+		return
+	}
+	what, names, unit := "flow", flowNames(e), UnitRate
+	if r.Figure == FigureQueue || r.Figure == FigureRates {
+		what, names = "port", e.Topology.Ports()
+	}
+	if r.Figure == FigureQueue {
+		unit = UnitBytes
+	}
+	if d.required(path, "name") {
+		d.known(path+"name", what, r.Name, names)
+	}
+	if d.required(path, "points") {
+		d.validatePoints(path+"points", r.Points, unit, "figure \""+string(r.Figure)+"\"")
+	}
+}
+
+func (d *decoder) validatePoints(path string, points []Point, unit Unit, what string) {
+	if len(points) == 0 {
+		d.fail(path, "there is no point", "write [[3.35ms, 1.25Gbps]]")
+	}
+	for i, p := range points {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		d.validateUnit(at, p.Value, unit, what)
+		if i > 0 && p.At < points[i-1].At {
+			d.fail(at, fmt.Sprintf("%s is before the point above, %s", p.At, points[i-1].At), "")
+		}
+	}
+}
+
+func flowNames(e *Experiment) []string {
+	var names []string
+	for _, f := range e.Flows {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// texts returns names as plain texts.
+func texts[T ~string](names []T) []string {
+	var list []string
+	for _, n := range names {
+		list = append(list, string(n))
+	}
+	return list
+}
+
+// knownScheme fails if a scheme is given and is not run.
+func (d *decoder) knownScheme(path, scheme string, e *Experiment) {
+	if scheme != "" {
+		d.known(path, "scheme of this file", scheme, e.Schemes)
+	}
+}
+
+func (d *decoder) validateExpect(e *Experiment) {
+	for i, x := range e.Expect {
+		path := fmt.Sprintf("expect[%d].", i)
+		if x.Case != "" && !d.known(path+"case", "case", x.Case, caseNames(e.Cases)) {
+			continue
+		}
+		if x.Case != "" && x.Case != e.CaseName {
+			continue // of another case, and checked there
+		}
+		d.required(path, "what")
+		d.knownScheme(path+"scheme", x.Scheme, e)
+		if d.validateMeasure(path, x.Measure, e) {
+			d.validateBounds(path, x.Min, x.Max, x.Metric)
+		}
+	}
+}
+
+// validateMeasure reports whether the metric is known, and fails for all that is wrong with it.
+func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
+	if !d.required(path, "metric") || !d.known(path+"metric", "metric", string(m.Metric), texts(Metrics())) {
+		return false
+	}
+	d.validateArguments(path, m)
+	d.allKnown(path+"links", "link", m.Links, e.Topology.Ports())
+	d.allKnown(path+"ports", "port", m.Ports, e.Topology.Ports())
+	for i, sum := range m.Flows {
+		for _, flow := range SumOf(sum) {
+			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, flowNames(e))
+		}
+	}
+	inRange(d, path+"from", m.From, -e.Warmup, e.Duration)
+	if d.has(path + "to") {
+		inRange(d, path+"to", m.To, m.From+1, e.Duration)
+	}
+	return true
+}
+
+// validateArguments fails for what the metric needs and does not have, or has and does not need.
+func (d *decoder) validateArguments(path string, m Measure) {
+	spec := metrics[m.Metric]
+	settles := spec.target != ""
+	takesLinks := spec.links || m.Since == SincePauseEnd
+	arguments := []struct {
+		key           string
+		needed, taken bool
+	}{
+		{"links", takesLinks, takesLinks},
+		{"ports", spec.ports, spec.ports},
+		{"flows", spec.flows, spec.flows},
+		{"target", settles, settles},
+		{"band", spec.band, spec.band},
+		{"since", false, settles},
+		{"hold", false, settles},
+		{"from", false, spec.window},
+		{"to", false, spec.window},
+	}
+	for _, a := range arguments {
+		given := d.has(path + a.key)
+		if a.needed && !given {
+			d.fail(path+a.key, fmt.Sprintf("metric %q needs %q", m.Metric, a.key), "")
+		}
+		if given && !a.taken {
+			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", m.Metric, a.key), "remove it")
+		}
+	}
+	if !settles {
+		return
+	}
+	if m.Target != nil {
+		d.validateUnit(path+"target", *m.Target, spec.target, fmt.Sprintf("the target of metric %q", m.Metric))
+	}
+	d.known(path+"since", "moment", string(m.Since), texts(sinces()))
+	inRange(d, path+"hold", m.Hold, Microsecond, maxDuration)
+	if spec.band && d.has(path+"band") {
+		inRange(d, path+"band", m.Band, minFraction, 1)
+	}
+}
+
+func (d *decoder) validateBounds(path string, low, high *Quantity, m Metric) {
+	if low == nil && high == nil {
+		d.fail(path+"max", "there is no bound", "add min: or max:")
+		return
+	}
+	what := fmt.Sprintf("metric %q", m)
+	if low != nil {
+		d.validateUnit(path+"min", *low, m.Unit(), what)
+	}
+	if high != nil {
+		d.validateUnit(path+"max", *high, m.Unit(), what)
+	}
+	if low != nil && high != nil && low.Value > high.Value {
+		d.fail(path+"min", fmt.Sprintf("min %s is above max %s", low, high), "")
+	}
+}
+
+// validateUnit fails if a value is not in the unit of what it is held against; 0 is in any.
+func (d *decoder) validateUnit(path string, q Quantity, unit Unit, what string) {
+	if q.Value == 0 || q.Unit == unit {
+		return
+	}
+	examples := map[Unit]string{UnitCount: "3", UnitShare: "5%", UnitTime: "2.6ms", UnitRate: "6Gbps", UnitBytes: "64KB"}
+	d.fail(path, fmt.Sprintf("%s is a %s, but %s is a %s", q, q.Unit, what, unit), fmt.Sprintf("write a %s as %s", unit, examples[unit]))
+}
+
+func (d *decoder) validateCompare(e *Experiment) {
+	for i, c := range e.Compare {
+		path := fmt.Sprintf("compare[%d].", i)
+		d.allKnown(path+"cases", "case", c.Cases, caseNames(e.Cases))
+		d.unique(path+"cases", "case", c.Cases)
+		if len(c.Cases) > 0 && !slices.Contains(c.Cases, e.CaseName) {
+			continue // of other cases, and checked there
+		}
+		d.required(path, "what")
+		d.known(path+"over", "way to make one value", string(c.Over), texts(overs()))
+		if d.validateMeasure(path, c.Measure, e) {
+			d.validateChecks(path, c, e)
+		}
+	}
+}
+
+// validateChecks checks what the measured values are held against.
+func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
+	what := fmt.Sprintf("metric %q", c.Metric)
+	for _, scheme := range slices.Sorted(maps.Keys(c.Paper)) {
+		at := path + "paper." + scheme
+		d.knownScheme(at, scheme, e)
+		d.validateUnit(at, c.Paper[scheme], c.Metric.Unit(), what)
+	}
+	for _, scheme := range slices.Sorted(maps.Keys(c.Bounds)) {
+		at := path + "bounds." + scheme
+		d.knownScheme(at, scheme, e)
+		d.validateBounds(at+".", c.Bounds[scheme].Min, c.Bounds[scheme].Max, c.Metric)
+	}
+	if c.Ratios != nil {
+		d.validateRatios(path+"ratios.", *c.Ratios, e)
+	}
+	if d.has(path + "within") {
+		inRange(d, path+"within", c.Within, minFraction, 100)
+	}
+	if c.Within != 0 && len(c.Paper) == 0 {
+		d.fail(path+"within", "\"within\" needs \"paper\"", "write paper: {pfc: 3.1ms}")
+	}
+	if c.Order && len(c.Paper) < 2 {
+		d.fail(path+"order", "\"order\" needs two schemes in \"paper\"", "write paper: {pfc: 3.1ms, pcn: 1.4ms}")
+	}
+	if c.Within == 0 && len(c.Bounds) == 0 && !c.Order && c.Ratios == nil {
+		d.fail(path+"what", "nothing is checked", "add within:, bounds:, order: or ratios:")
+	}
+}
+
+func (d *decoder) validateRatios(path string, r Ratios, e *Experiment) {
+	if d.required(path, "to") {
+		d.known(path+"to", "scheme of this file", r.To, e.Schemes)
+	}
+	if d.required(path, "min") {
+		inRange(d, path+"min", r.Min, minFraction, 1e6)
+	}
+}

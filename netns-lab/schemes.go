@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package lab
+
+import (
+	"fmt"
+
+	"pcn/loader"
+	"pcn/netns-lab/experiment"
+	npecn "pcn/qdisc-npecn"
+	"pcn/tc"
+)
+
+// The schemes that need more than a sender.
+const (
+	schemePFC   = "pfc"
+	schemePCN   = "pcn"
+	schemeDCQCN = "dcqcn"
+	schemeQCN   = "qcn"
+)
+
+// loaders register the congestion control of each scheme of ours.
+var loaders = map[string]func(f *fabric) (*loader.Control, error){
+	schemePFC:   loadLine,
+	schemePCN:   loadPCN,
+	schemeDCQCN: loadDCQCN,
+	schemeQCN:   loadQCN,
+	"timely":    loadTIMELY,
+	"pcn_dctcp": loadDCTCP,
+}
+
+// loadControl registers the scheme's congestion control, and loads what receivers and senders need beside it.
+func (f *fabric) loadControl() (err error) {
+	if experiment.IsKernelControl(f.scheme) {
+		f.control, err = loader.KernelControl(f.scheme)
+		return err
+	}
+	load, ok := loaders[f.scheme]
+	if !ok {
+		return fmt.Errorf("scheme %q is not known", f.scheme)
+	}
+	if f.control, err = load(f); err != nil {
+		return err
+	}
+	if f.np, err = f.loadNP(); err != nil {
+		return err
+	}
+	switch f.scheme {
+	case schemePCN, schemeDCQCN, schemeQCN:
+		f.rp, err = tc.LoadRP(f.control, f.shift())
+	}
+	return err
+}
+
+// loadNP loads the scheme's notification point; nil if it has none.
+func (f *fabric) loadNP() (*tc.NP, error) {
+	e := f.plan.exp
+	switch f.scheme {
+	case schemePCN:
+		return tc.LoadNP(tc.NPOptions{
+			TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)),
+			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
+		})
+	case schemeDCQCN:
+		return tc.LoadDCQCNNP(uint64(e.DCQCN.CNPInterval), true, f.shift())
+	default:
+		return nil, nil
+	}
+}
+
+func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
+
+func (f *fabric) lineRateBps() uint64 { return uint64(f.plan.exp.Topology.Rate) }
+
+func loadLine(f *fabric) (*loader.Control, error) {
+	return loader.RegisterLine(f.lineRateBps(), f.shift())
+}
+
+func loadPCN(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.PCN
+	return loader.RegisterPCN(loader.PCNOptions{
+		LineRateBps: f.lineRateBps(), WMin: float64(p.WMin), WMax: float64(p.WMax), DilationShift: f.shift(),
+	})
+}
+
+func loadDCQCN(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.DCQCN
+	return loader.RegisterDCQCN(loader.DCQCNOptions{
+		RecoveryOptions: loader.RecoveryOptions{
+			LineRateBps: f.lineRateBps(), MinRateBps: uint64(p.MinRate),
+			RAIBps: uint64(p.RAI), RHAIBps: uint64(p.RHAI),
+			TimerNs: uint64(p.RateTimer), ByteCounterBytes: uint64(p.ByteCounter), FastRecovery: uint32(p.FastRecovery),
+		},
+		G: float64(p.G), InitialAlpha: float64(p.InitialAlpha), AlphaTimerNs: uint64(p.AlphaTimer),
+		DecreaseIntervalNs: uint64(p.DecreaseInterval), ClampTarget: p.ClampTarget, AlphaFirst: p.AlphaFirst,
+		DilationShift: f.shift(),
+	})
+}
+
+func loadQCN(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.QCN
+	half := loader.HalfActive
+	if p.HalfFrom == "hai" {
+		half = loader.HalfHyper
+	}
+	return loader.RegisterQCN(loader.QCNOptions{
+		RecoveryOptions: loader.RecoveryOptions{
+			LineRateBps: f.lineRateBps(), MinRateBps: uint64(p.MinRate),
+			RAIBps: uint64(p.RAI), RHAIBps: uint64(p.RHAI),
+			TimerNs: uint64(p.Timer), ByteCounterBytes: uint64(p.ByteCounter),
+			HyperBytes:   uint64(p.HAIAfterPackets) * uint64(f.plan.exp.Frame),
+			FastRecovery: uint32(p.FastRecovery), Half: half,
+		},
+		Gd: float64(p.Gd), MinDecreaseFactor: float64(p.MinDecreaseFactor), DilationShift: f.shift(),
+	})
+}
+
+func loadTIMELY(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.TIMELY
+	minRTTNs := uint64(p.MinRTT)
+	if minRTTNs == 0 {
+		minRTTNs = f.plan.baseRTTNs()
+	}
+	return loader.RegisterTIMELY(loader.TIMELYOptions{
+		LineRateBps: f.lineRateBps(), MinRateBps: uint64(p.MinRate), DeltaBps: uint64(p.Delta),
+		TLowNs: uint64(p.TLow), THighNs: uint64(p.THigh), MinRTTNs: minRTTNs, SegmentBytes: uint64(p.Segment),
+		EWMA: float64(p.EWMA), Beta: float64(p.Beta), MaxCut: float64(p.MaxCut),
+		HAIAfter: uint32(p.HAIAfter), HAIFactor: uint32(p.HAIFactor), DeltaFactor: p.DeltaFactor,
+		DilationShift: f.shift(),
+	})
+}
+
+func loadDCTCP(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.DCTCP
+	return loader.RegisterDCTCP(loader.DCTCPOptions{
+		G: float64(p.G), InitialAlpha: float64(p.InitialAlpha), DilationShift: f.shift(),
+	})
+}
+
+// markerOf says how switches mark under the scheme.
+func markerOf(e *experiment.Experiment, scheme string) (npecn.Marker, npecn.REDOptions) {
+	if scheme == schemePCN {
+		return npecn.NPECN, npecn.REDOptions{}
+	}
+	m, ok := e.MarkingOf(scheme)
+	if !ok {
+		return npecn.NoMarker, npecn.REDOptions{}
+	}
+	return npecn.RED, npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
+}
+
+// needsECN says whether flows under the scheme are useless without it.
+func needsECN(e *experiment.Experiment, scheme string) bool {
+	marker, _ := markerOf(e, scheme)
+	return marker != npecn.NoMarker || scheme == schemePFC
+}
+
+// congestionPoint is QCN's, for the fabric; nil under any other scheme.
+func (f *fabric) congestionPoint() *tc.CongestionPoint {
+	if f.scheme != schemeQCN {
+		return nil
+	}
+	p := f.plan.exp.QCN
+	return &tc.CongestionPoint{
+		QeqBytes: uint64(p.Qeq), W: float64(p.W), SampleBaseBytes: uint64(p.SampleBase), SampleJitter: float64(p.SampleJitter),
+		Seed: f.plan.seed32(), DataClass: dataClass, ControlClass: ctrlClass, QueueLengths: f.qdisc.QueueLengths(),
+	}
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* What sets a sender's rate: DCQCN, QCN and TIMELY, each with one flow; and the numbers they count in. */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "algo/fixed.h"
+#include "algo/dcqcn.h"
+#include "algo/qcn.h"
+#include "algo/timely.h"
+#include "batch.h"
+
+enum event {
+	INIT,
+	ACK,
+	NOTICE, /* a CNP or CNM */
+	LOSS,
+};
+
+struct dcqcn_step {
+	u64 now_ns;	    /* in */
+	u64 sent_bytes;	    /* in */
+	struct dcqcn_rp rp; /* out */
+	enum event event;   /* in */
+	u32 pad;
+};
+
+struct dcqcn_args {
+	struct dcqcn_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(dcqcn_steps, struct dcqcn_step, MAX_STEPS);
+static struct dcqcn_params dcqcn_set;
+static struct dcqcn_rp dcqcn_flow;
+
+static long dcqcn_step(u32 i, struct dcqcn_args *args)
+{
+	struct dcqcn_step *step = bpf_map_lookup_elem(&dcqcn_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		dcqcn_rp_init(&dcqcn_flow, &dcqcn_set, step->now_ns);
+		break;
+	case ACK:
+		dcqcn_rp_advance(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
+		break;
+	case NOTICE:
+		dcqcn_rp_cnp(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
+		break;
+	case LOSS:
+		dcqcn_rp_loss(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
+		break;
+	}
+	step->rp = dcqcn_flow;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int dcqcn(struct dcqcn_args *ctx)
+{
+	struct dcqcn_args args = *ctx; /* a callback can't reach the context */
+
+	dcqcn_set = args.params;
+	bpf_loop(args.steps, dcqcn_step, &args, 0);
+	return args.done;
+}
+
+struct qcn_step {
+	u64 now_ns;	  /* in */
+	u64 sent_bytes;	  /* in */
+	struct qcn_rp rp; /* out */
+	enum event event; /* in */
+	u32 qntz_fb;	  /* in */
+};
+
+struct qcn_args {
+	struct qcn_rp_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(qcn_steps, struct qcn_step, MAX_STEPS);
+static struct qcn_rp_params qcn_set;
+static struct qcn_rp qcn_flow;
+
+static long qcn_step(u32 i, struct qcn_args *args)
+{
+	struct qcn_step *step = bpf_map_lookup_elem(&qcn_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		qcn_rp_init(&qcn_flow, &qcn_set, step->now_ns);
+		break;
+	case ACK:
+		qcn_rp_advance(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes);
+		break;
+	case NOTICE:
+		qcn_rp_cnm(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes, step->qntz_fb);
+		break;
+	case LOSS:
+		qcn_rp_loss(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes);
+		break;
+	}
+	step->rp = qcn_flow;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int qcn(struct qcn_args *ctx)
+{
+	struct qcn_args args = *ctx;
+
+	qcn_set = args.params;
+	bpf_loop(args.steps, qcn_step, &args, 0);
+	return args.done;
+}
+
+struct timely_step {
+	u64 now_ns;	     /* in */
+	u64 rtt_ns;	     /* in */
+	struct timely_rp rp; /* out */
+	enum event event;    /* in */
+	u32 acked_bytes;     /* in */
+};
+
+struct timely_args {
+	struct timely_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(timely_steps, struct timely_step, MAX_STEPS);
+static struct timely_params timely_set;
+static struct timely_rp timely_flow;
+
+static long timely_step(u32 i, struct timely_args *args)
+{
+	struct timely_step *step = bpf_map_lookup_elem(&timely_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		timely_rp_init(&timely_flow, &timely_set);
+		break;
+	case ACK:
+		timely_rp_ack(&timely_flow, &timely_set, step->now_ns, step->rtt_ns, step->acked_bytes);
+		break;
+	case NOTICE: /* TIMELY has none */
+		break;
+	case LOSS:
+		timely_rp_loss(&timely_flow, &timely_set);
+		break;
+	}
+	step->rp = timely_flow;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int timely(struct timely_args *ctx)
+{
+	struct timely_args args = *ctx;
+
+	timely_set = args.params;
+	bpf_loop(args.steps, timely_step, &args, 0);
+	return args.done;
+}
+
+struct fixed_step {
+	u64 value;    /* in */
+	u64 scaled;   /* out: value * fraction */
+	u32 fraction; /* in */
+	u32 exponent; /* in */
+	u32 power;    /* out: fraction ^ exponent */
+	u32 random;   /* out */
+};
+
+struct fixed_args {
+	u32 steps;
+	u32 done;
+	u32 random;
+};
+
+ARRAY(fixed_steps, struct fixed_step, MAX_STEPS);
+
+static long fixed_step(u32 i, struct fixed_args *args)
+{
+	struct fixed_step *step = bpf_map_lookup_elem(&fixed_steps, &i);
+
+	if (!step)
+		return 1;
+	step->scaled = q24_scale(step->value, step->fraction);
+	step->power = q24_power(step->fraction, step->exponent);
+	step->random = random_next(&args->random);
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int fixed(struct fixed_args *ctx)
+{
+	struct fixed_args args = *ctx;
+
+	bpf_loop(args.steps, fixed_step, &args, 0);
+	return args.done;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
