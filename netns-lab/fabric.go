@@ -85,7 +85,7 @@ func (f *fabric) load() (err error) {
 	}
 	if f.sw, err = tc.LoadFabric(tc.FabricOptions{
 		HostBase: hostBase, Hosts: uint32(f.plan.hosts),
-		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)), QCN: f.congestionPoint(),
+		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)),
 	}); err != nil {
 		return err
 	}
@@ -322,9 +322,9 @@ func (f *fabric) attach() error {
 			if len(ports) == 0 {
 				continue // a failed link may leave a host out of reach
 			}
-			out := make([]tc.Path, len(ports))
+			out := make([]int, len(ports))
 			for i, id := range ports {
-				out[i] = tc.Path{Ifindex: f.ifindex[id], Port: id}
+				out[i] = f.ifindex[id]
 			}
 			if err := f.sw.SetRoute(uint32(n), uint32(host), out...); err != nil {
 				return err

@@ -236,7 +236,6 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 	if d := sw.PFC.Dynamic; d != nil {
 		pfc = npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
 	}
-	marker, red := markerOf(p.exp, scheme)
 	for id := 1; id < len(p.ports); id++ {
 		port := p.ports[id]
 		n := p.nodes[port.node]
@@ -253,7 +252,8 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			fallthrough
 		default:
 			data = uint32(uint64(sw.Buffer)/uint64(p.exp.Frame)) + hostSlots
-			q.Marker, q.RED, q.Seed = marker, red, p.seed32()+uint32(id)
+			q.Seed = p.seed32() + uint32(id)
+			setMarker(&q, p.exp, scheme)
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: !sw.PFC.Off, Marked: !n.isHost}

@@ -214,7 +214,7 @@ func TestMarkers(t *testing.T) {
 	}{
 		{scheme: "pfc", ecn: true},
 		{scheme: "pcn", marker: npecn.NPECN, ecn: true},
-		{scheme: "qcn"},
+		{scheme: "qcn", marker: npecn.QCN},
 		{scheme: "timely"},
 		{scheme: "dcqcn", marker: npecn.RED, red: paper, ecn: true},
 		{scheme: "pcn_dctcp", marker: npecn.RED, red: threshold, ecn: true},

@@ -137,32 +137,26 @@ func loadDCTCP(f *fabric) (*loader.Control, error) {
 	})
 }
 
-// markerOf says how switches mark under the scheme.
-func markerOf(e *experiment.Experiment, scheme string) (npecn.Marker, npecn.REDOptions) {
-	if scheme == schemePCN {
-		return npecn.NPECN, npecn.REDOptions{}
+// setMarker says what the port does about congestion under the scheme.
+func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
+	m, red := e.MarkingOf(scheme)
+	switch {
+	case scheme == schemePCN:
+		q.Marker = npecn.NPECN
+	case scheme == schemeQCN:
+		q.Marker = npecn.QCN
+		q.QCN = npecn.QCNOptions{
+			QeqBytes: uint64(e.QCN.Qeq), W: float64(e.QCN.W),
+			SampleBaseBytes: uint64(e.QCN.SampleBase), SampleJitter: float64(e.QCN.SampleJitter),
+		}
+	case red:
+		q.Marker = npecn.RED
+		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
 	}
-	m, ok := e.MarkingOf(scheme)
-	if !ok {
-		return npecn.NoMarker, npecn.REDOptions{}
-	}
-	return npecn.RED, npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
 }
 
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {
-	marker, _ := markerOf(e, scheme)
-	return marker != npecn.NoMarker || scheme == schemePFC
-}
-
-// congestionPoint is QCN's, for the fabric; nil under any other scheme.
-func (f *fabric) congestionPoint() *tc.CongestionPoint {
-	if f.scheme != schemeQCN {
-		return nil
-	}
-	p := f.plan.exp.QCN
-	return &tc.CongestionPoint{
-		QeqBytes: uint64(p.Qeq), W: float64(p.W), SampleBaseBytes: uint64(p.SampleBase), SampleJitter: float64(p.SampleJitter),
-		Seed: f.plan.seed32(), DataClass: dataClass, ControlClass: ctrlClass, QueueLengths: f.qdisc.QueueLengths(),
-	}
+	_, red := e.MarkingOf(scheme)
+	return red || scheme == schemePCN || scheme == schemePFC
 }

@@ -22,6 +22,7 @@ const (
 	defaultEvents   = 16 << 20
 	defaultQuantum  = 1024
 	rateChangesMax  = 8
+	wShift          = 8  // fixed point of QCN's w in bpf/algo/qcn.h
 	qShift          = 24 // fixed point of fractions in bpf/algo/fixed.h
 	portIDsReserved = 1  // id 0 is the default netdev group, no port
 	portsMax        = 1 << 16
@@ -50,7 +51,27 @@ const (
 	NoMarker Marker = iota
 	NPECN           // PCN (bpf/algo/npecn.h)
 	RED             // DCQCN, DCTCP (bpf/algo/red.h)
+	QCN             // marks nothing: samples for CNMs (bpf/algo/qcn.h)
 )
+
+// QCNOptions are the parameters of QCN's congestion point (802.1Qau).
+type QCNOptions struct {
+	QeqBytes        uint64  // the queue to keep
+	W               float64 // weight of the queue's growth, 0 to 128
+	SampleBaseBytes uint64  // sent between samples while there is no congestion
+	SampleJitter    float64 // of the distance between samples, to both sides: 0.15
+}
+
+func (o QCNOptions) check() error {
+	const limit = 1 << 32
+	if o.QeqBytes == 0 || o.QeqBytes >= limit || o.SampleBaseBytes == 0 || o.SampleBaseBytes >= limit {
+		return fmt.Errorf("QCN: Q_eq %d bytes, samples every %d bytes: want 1 to 2^32 - 1", o.QeqBytes, o.SampleBaseBytes)
+	}
+	if !(o.W >= 0 && o.W <= 128 && o.SampleJitter >= 0 && o.SampleJitter <= 1) {
+		return fmt.Errorf("QCN: w %g, jitter %g: want 0 to 128, 0 to 1", o.W, o.SampleJitter)
+	}
+	return nil
+}
 
 // REDOptions are RED's parameters: marks with probability 0 up to KMinBytes, PMax at KMaxBytes, 1 above.
 type REDOptions struct {
@@ -75,11 +96,12 @@ type Port struct {
 	Node       uint32 // index in Options.Nodes
 	Marker     Marker
 	RED        REDOptions // of marker RED
-	Seed       uint32     // of its choices
+	QCN        QCNOptions // of marker QCN
+	Seed       uint32     // of their choices
 	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
 	RateChanges int
-	Classes    [Classes]Class
-	WireSlots  uint32 // packets that can be under way, rounded up to a power of two
+	Classes     [Classes]Class
+	WireSlots   uint32 // packets that can be under way, rounded up to a power of two
 }
 
 // Node is what its ports share.
@@ -148,7 +170,7 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.PFCDelayNs, o.QuantumNs)
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
-	case p.Marker > RED:
+	case p.Marker > QCN:
 		return fmt.Errorf("marker %d: there is none", p.Marker)
 	case p.Marker == RED && (p.RED.KMinBytes > p.RED.KMaxBytes || p.RED.KMaxBytes >= 1<<40 || !(p.RED.PMax > 0 && p.RED.PMax <= 1)):
 		return fmt.Errorf("RED %d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 < p_max <= 1", p.RED.KMinBytes, p.RED.KMaxBytes, p.RED.PMax)
@@ -157,12 +179,30 @@ func (o *Options) checkPort(p *Port) error {
 	case !(p.PFC.Alpha >= 0 && p.PFC.Alpha <= 64):
 		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
 	}
+	if p.Marker == QCN {
+		if err := p.QCN.check(); err != nil {
+			return err
+		}
+	}
 	for c, k := range p.Classes {
 		if k.Slots > ringMax || k.Slots == 1 {
 			return fmt.Errorf("class %d has %d slots: want 0, or 2 to %d", c, k.Slots, ringMax)
 		}
 	}
 	return nil
+}
+
+// lagNs is how long a port waits before it decides, so that what arrives late is there: twice what timers are
+// rounded by, if the delay leaves room for that. A host has no lookahead, and decides at once.
+func (o *Options) lagNs(p *Port) uint64 {
+	switch {
+	case p.DelayNs == 0:
+		return 0
+	case p.DelayNs < 4*o.QuantumNs:
+		return o.QuantumNs
+	default:
+		return 2 * o.QuantumNs
+	}
 }
 
 // slotsFor rounds up to the ring's power of two.
@@ -190,6 +230,7 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 		in, out := &o.Ports[id], &ports[id]
 		out.RateBps = in.RateBps
 		out.DelayNs = in.DelayNs
+		out.LagNs = o.lagNs(in)
 		out.PfcDelayNs = in.PFCDelayNs
 		out.Pfc.XoffBytes = in.PFC.XOFFBytes
 		out.Pfc.XonOffsetBytes = in.PFC.XONOffsetBytes
@@ -201,6 +242,10 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 		out.Red.KmaxBytes = in.RED.KMaxBytes
 		out.Red.Pmax = uint32(in.RED.PMax*(1<<qShift) + 0.5)
 		out.Random = max(in.Seed, 1)
+		out.Qcn.QeqBytes, out.Qcn.SampleBaseBytes = in.QCN.QeqBytes, in.QCN.SampleBaseBytes
+		out.Qcn.W = uint32(in.QCN.W*(1<<wShift) + 0.5)
+		out.Qcn.Jitter = uint32(in.QCN.SampleJitter*(1<<qShift) + 0.5)
+		out.Cp.CreditBytes, out.Cp.Random = int64(in.QCN.SampleBaseBytes), max(in.Seed, 1)
 		out.RateChanges = uint32(in.RateChanges)
 		out.Wire.Base, out.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {

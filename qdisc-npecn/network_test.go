@@ -268,7 +268,7 @@ func (n *network) setRoutes() {
 	for node := len(n.hosts); node < len(n.nodes()); node++ {
 		for host := range n.hosts {
 			if id := n.towards(node, host); id != 0 {
-				n.check(n.fabric.SetRoute(uint32(node), uint32(host), tc.Path{Ifindex: n.ifindex[id], Port: id}))
+				n.check(n.fabric.SetRoute(uint32(node), uint32(host), n.ifindex[id]))
 			}
 		}
 	}

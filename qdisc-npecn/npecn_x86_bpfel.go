@@ -46,6 +46,7 @@ type npecnPort struct {
 	_          structs.HostLayout
 	RateBps    uint64
 	DelayNs    uint64
+	LagNs      uint64
 	PfcDelayNs uint64
 	Pfc        struct {
 		_              structs.HostLayout
@@ -65,6 +66,13 @@ type npecnPort struct {
 		Pmax      uint32
 		Pad       uint32
 	}
+	Qcn struct {
+		_               structs.HostLayout
+		QeqBytes        uint64
+		SampleBaseBytes uint64
+		W               uint32
+		Jitter          uint32
+	}
 	Owner      uint64
 	LinkFreeNs uint64
 	DecidedNs  uint64
@@ -76,10 +84,17 @@ type npecnPort struct {
 		Head uint32
 		Tail uint32
 	}
-	Backlogged       uint32
-	Random           uint32
-	RateNext         uint32
-	Pad              uint32
+	Backlogged uint32
+	Random     uint32
+	RateNext   uint32
+	Pad        uint32
+	Cp         struct {
+		_           structs.HostLayout
+		CreditBytes int64
+		Q_oldBytes  uint64
+		Random      uint32
+		Pad         uint32
+	}
 	BinEndNs         uint64
 	Bin              uint64
 	BinSentBytes     uint64
@@ -154,7 +169,6 @@ const (
 	npecnMapNpecn            = "npecn"
 	npecnMapPfcEvents        = "pfc_events"
 	npecnMapPorts            = "ports"
-	npecnMapQueueLengths     = "queue_lengths"
 	npecnMapRateChanges      = "rate_changes"
 	npecnMapSlots            = "slots"
 	npecnProgNpecnDequeue    = "npecn_dequeue"
@@ -223,14 +237,13 @@ type npecnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnMapSpecs struct {
-	Events       *ebpf.MapSpec `ebpf:"events"`
-	Nodes        *ebpf.MapSpec `ebpf:"nodes"`
-	Npecn        *ebpf.MapSpec `ebpf:"npecn"`
-	PfcEvents    *ebpf.MapSpec `ebpf:"pfc_events"`
-	Ports        *ebpf.MapSpec `ebpf:"ports"`
-	QueueLengths *ebpf.MapSpec `ebpf:"queue_lengths"`
-	RateChanges  *ebpf.MapSpec `ebpf:"rate_changes"`
-	Slots        *ebpf.MapSpec `ebpf:"slots"`
+	Events      *ebpf.MapSpec `ebpf:"events"`
+	Nodes       *ebpf.MapSpec `ebpf:"nodes"`
+	Npecn       *ebpf.MapSpec `ebpf:"npecn"`
+	PfcEvents   *ebpf.MapSpec `ebpf:"pfc_events"`
+	Ports       *ebpf.MapSpec `ebpf:"ports"`
+	RateChanges *ebpf.MapSpec `ebpf:"rate_changes"`
+	Slots       *ebpf.MapSpec `ebpf:"slots"`
 }
 
 // npecnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -265,14 +278,13 @@ func (o *npecnObjects) Close() error {
 //
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnMaps struct {
-	Events       *ebpf.Map `ebpf:"events"`
-	Nodes        *ebpf.Map `ebpf:"nodes"`
-	Npecn        *ebpf.Map `ebpf:"npecn"`
-	PfcEvents    *ebpf.Map `ebpf:"pfc_events"`
-	Ports        *ebpf.Map `ebpf:"ports"`
-	QueueLengths *ebpf.Map `ebpf:"queue_lengths"`
-	RateChanges  *ebpf.Map `ebpf:"rate_changes"`
-	Slots        *ebpf.Map `ebpf:"slots"`
+	Events      *ebpf.Map `ebpf:"events"`
+	Nodes       *ebpf.Map `ebpf:"nodes"`
+	Npecn       *ebpf.Map `ebpf:"npecn"`
+	PfcEvents   *ebpf.Map `ebpf:"pfc_events"`
+	Ports       *ebpf.Map `ebpf:"ports"`
+	RateChanges *ebpf.Map `ebpf:"rate_changes"`
+	Slots       *ebpf.Map `ebpf:"slots"`
 }
 
 func (m *npecnMaps) Close() error {
@@ -282,7 +294,6 @@ func (m *npecnMaps) Close() error {
 		m.Npecn,
 		m.PfcEvents,
 		m.Ports,
-		m.QueueLengths,
 		m.RateChanges,
 		m.Slots,
 	)

@@ -48,7 +48,6 @@ func Load(o Options) (*Qdisc, error) {
 	spec.Maps[npecnMapSlots].MaxEntries = slots
 	spec.Maps[npecnMapPfcEvents].MaxEntries = uint32(len(ports)) * Classes * pfcEventsPerPC
 	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports)) * rateChangesMax
-	spec.Maps[npecnMapQueueLengths].MaxEntries = uint32(len(ports))
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
@@ -106,9 +105,6 @@ func (q *Qdisc) Close() error {
 
 // Events is the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
-
-// QueueLengths is the map of the bytes in each port's marked classes, for tc.LoadFabric.
-func (q *Qdisc) QueueLengths() *ebpf.Map { return q.objs.QueueLengths }
 
 // ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges said.
 func (q *Qdisc) ChangeRates(id uint32, changes []RateChange) error {

@@ -28,6 +28,27 @@ type arriveArrival struct {
 	LastNs           uint64
 }
 
+type arriveCnmFrame struct {
+	_   structs.HostLayout
+	Eth struct {
+		_        structs.HostLayout
+		H_dest   [6]uint8
+		H_source [6]uint8
+		H_proto  uint16
+	}
+	Pdu struct {
+		_             structs.HostLayout
+		QntzFb        uint16
+		Cpid          uint64
+		Qoff          uint16
+		Qdelta        uint16
+		EncapPriority uint16
+		EncapDest     [6]uint8
+		EncapMsduLen  uint16
+	}
+	Msdu [64]uint8
+}
+
 type arriveEventFlow struct {
 	_               structs.HostLayout
 	Kind            uint32
@@ -53,8 +74,11 @@ type arriveFlowKey struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	arriveMapArrivals        = "arrivals"
+	arriveMapCnmCounts       = "cnm_counts"
+	arriveMapCnmPending      = "cnm_pending"
 	arriveMapEvents          = "events"
 	arriveProgArrive         = "arrive"
+	arriveProgCnmEgress      = "cnm_egress"
 	arriveVarDilationShift   = "dilation_shift"
 	arriveVarFlowEventsLost  = "flow_events_lost"
 	arriveVarSampleNs        = "sample_ns"
@@ -104,15 +128,18 @@ type arriveSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type arriveProgramSpecs struct {
-	Arrive *ebpf.ProgramSpec `ebpf:"arrive"`
+	Arrive    *ebpf.ProgramSpec `ebpf:"arrive"`
+	CnmEgress *ebpf.ProgramSpec `ebpf:"cnm_egress"`
 }
 
 // arriveMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type arriveMapSpecs struct {
-	Arrivals *ebpf.MapSpec `ebpf:"arrivals"`
-	Events   *ebpf.MapSpec `ebpf:"events"`
+	Arrivals   *ebpf.MapSpec `ebpf:"arrivals"`
+	CnmCounts  *ebpf.MapSpec `ebpf:"cnm_counts"`
+	CnmPending *ebpf.MapSpec `ebpf:"cnm_pending"`
+	Events     *ebpf.MapSpec `ebpf:"events"`
 }
 
 // arriveVariableSpecs contains global variables before they are loaded into the kernel.
@@ -146,13 +173,17 @@ func (o *arriveObjects) Close() error {
 //
 // It can be passed to loadArriveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type arriveMaps struct {
-	Arrivals *ebpf.Map `ebpf:"arrivals"`
-	Events   *ebpf.Map `ebpf:"events"`
+	Arrivals   *ebpf.Map `ebpf:"arrivals"`
+	CnmCounts  *ebpf.Map `ebpf:"cnm_counts"`
+	CnmPending *ebpf.Map `ebpf:"cnm_pending"`
+	Events     *ebpf.Map `ebpf:"events"`
 }
 
 func (m *arriveMaps) Close() error {
 	return _ArriveClose(
 		m.Arrivals,
+		m.CnmCounts,
+		m.CnmPending,
 		m.Events,
 	)
 }
@@ -172,12 +203,14 @@ type arriveVariables struct {
 //
 // It can be passed to loadArriveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type arrivePrograms struct {
-	Arrive *ebpf.Program `ebpf:"arrive"`
+	Arrive    *ebpf.Program `ebpf:"arrive"`
+	CnmEgress *ebpf.Program `ebpf:"cnm_egress"`
 }
 
 func (p *arrivePrograms) Close() error {
 	return _ArriveClose(
 		p.Arrive,
+		p.CnmEgress,
 	)
 }
 

@@ -83,3 +83,19 @@ func (o *object) sum(m string, index uint32) (uint64, error) {
 	}
 	return total, nil
 }
+
+// cnmEgress is the program that sends a CNM, of the objects that answer QCN's samples (bpf/include/reflect.h).
+const cnmEgress = "cnm_egress"
+
+// CNMCounts are the CNMs that a program sent for samples of QCN.
+type CNMCounts struct{ Sent, Lost uint64 }
+
+// CNMs reads them; for a Fabric and an Arrive.
+func (o *object) CNMs() (CNMCounts, error) {
+	sent, err := o.sum("cnm_counts", 0)
+	if err != nil {
+		return CNMCounts{}, err
+	}
+	lost, err := o.sum("cnm_counts", 1)
+	return CNMCounts{Sent: sent, Lost: lost}, err
+}

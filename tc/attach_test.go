@@ -38,7 +38,7 @@ func attached(t *testing.T, dev *tap, where ebpf.AttachType) (names []string) {
 	return names
 }
 
-// Whatever the order of attaching, marks are applied before they are counted, CNPs are made before they are
+// Whatever the order of attaching, marks are applied before they are counted, CNPs and CNMs are made before they are
 // stamped, and Close leaves the device as it was.
 func TestAttachOrder(t *testing.T) {
 	type attacher interface{ Close() error }
@@ -69,7 +69,9 @@ func TestAttachOrder(t *testing.T) {
 			all = append(all, steps[step](t, dev))
 		}
 		qt.Check(t, qt.DeepEquals(attached(t, dev, ebpf.AttachTCXIngress), []string{"arrive", "np_ingress"}))
-		qt.Check(t, qt.DeepEquals(attached(t, dev, ebpf.AttachTCXEgress), []string{"np_egress", "stamp"}))
+		egress := attached(t, dev, ebpf.AttachTCXEgress)
+		qt.Check(t, qt.ContentEquals(egress, []string{"np_egress", "cnm_egress", "stamp"}))
+		qt.Check(t, qt.Equals(egress[len(egress)-1], "stamp"))
 		for _, a := range all {
 			qt.Assert(t, qt.IsNil(a.Close()))
 		}

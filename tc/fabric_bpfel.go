@@ -42,47 +42,25 @@ type fabricFabricPort struct {
 	Seed  uint32
 }
 
-type fabricQcnCp struct {
-	_           structs.HostLayout
-	CreditBytes int64
-	Q_oldBytes  uint64
-	Random      uint32
-	Pad         uint32
-}
-
-type fabricQcnCpParams struct {
-	_               structs.HostLayout
-	QeqBytes        uint64
-	SampleBaseBytes uint64
-	W               uint32
-	Jitter          uint32
-}
-
 type fabricRoute struct {
 	_       structs.HostLayout
 	Paths   uint32
 	Ifindex [16]uint32
-	Port    [16]uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	fabricMapCnmPending       = "cnm_pending"
-	fabricMapCnmsSent         = "cnms_sent"
-	fabricMapCongestionPoints = "congestion_points"
-	fabricMapFabricDrops      = "fabric_drops"
-	fabricMapFabricPorts      = "fabric_ports"
-	fabricMapQueueLengths     = "queue_lengths"
-	fabricMapRoutes           = "routes"
-	fabricProgCnmEgress       = "cnm_egress"
-	fabricProgFabric          = "fabric"
-	fabricVarControlClass     = "control_class"
-	fabricVarDataClass        = "data_class"
-	fabricVarHostBase         = "host_base"
-	fabricVarHosts            = "hosts"
-	fabricVarQcnParams        = "qcn_params"
+	fabricMapCnmCounts   = "cnm_counts"
+	fabricMapCnmPending  = "cnm_pending"
+	fabricMapFabricDrops = "fabric_drops"
+	fabricMapFabricPorts = "fabric_ports"
+	fabricMapRoutes      = "routes"
+	fabricProgCnmEgress  = "cnm_egress"
+	fabricProgFabric     = "fabric"
+	fabricVarHostBase    = "host_base"
+	fabricVarHosts       = "hosts"
 )
 
 // loadFabric returns the embedded CollectionSpec for fabric.
@@ -135,24 +113,19 @@ type fabricProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricMapSpecs struct {
-	CnmPending       *ebpf.MapSpec `ebpf:"cnm_pending"`
-	CnmsSent         *ebpf.MapSpec `ebpf:"cnms_sent"`
-	CongestionPoints *ebpf.MapSpec `ebpf:"congestion_points"`
-	FabricDrops      *ebpf.MapSpec `ebpf:"fabric_drops"`
-	FabricPorts      *ebpf.MapSpec `ebpf:"fabric_ports"`
-	QueueLengths     *ebpf.MapSpec `ebpf:"queue_lengths"`
-	Routes           *ebpf.MapSpec `ebpf:"routes"`
+	CnmCounts   *ebpf.MapSpec `ebpf:"cnm_counts"`
+	CnmPending  *ebpf.MapSpec `ebpf:"cnm_pending"`
+	FabricDrops *ebpf.MapSpec `ebpf:"fabric_drops"`
+	FabricPorts *ebpf.MapSpec `ebpf:"fabric_ports"`
+	Routes      *ebpf.MapSpec `ebpf:"routes"`
 }
 
 // fabricVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricVariableSpecs struct {
-	ControlClass *ebpf.VariableSpec `ebpf:"control_class"`
-	DataClass    *ebpf.VariableSpec `ebpf:"data_class"`
-	HostBase     *ebpf.VariableSpec `ebpf:"host_base"`
-	Hosts        *ebpf.VariableSpec `ebpf:"hosts"`
-	QcnParams    *ebpf.VariableSpec `ebpf:"qcn_params"`
+	HostBase *ebpf.VariableSpec `ebpf:"host_base"`
+	Hosts    *ebpf.VariableSpec `ebpf:"hosts"`
 }
 
 // fabricObjects contains all objects after they have been loaded into the kernel.
@@ -175,23 +148,19 @@ func (o *fabricObjects) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricMaps struct {
-	CnmPending       *ebpf.Map `ebpf:"cnm_pending"`
-	CnmsSent         *ebpf.Map `ebpf:"cnms_sent"`
-	CongestionPoints *ebpf.Map `ebpf:"congestion_points"`
-	FabricDrops      *ebpf.Map `ebpf:"fabric_drops"`
-	FabricPorts      *ebpf.Map `ebpf:"fabric_ports"`
-	QueueLengths     *ebpf.Map `ebpf:"queue_lengths"`
-	Routes           *ebpf.Map `ebpf:"routes"`
+	CnmCounts   *ebpf.Map `ebpf:"cnm_counts"`
+	CnmPending  *ebpf.Map `ebpf:"cnm_pending"`
+	FabricDrops *ebpf.Map `ebpf:"fabric_drops"`
+	FabricPorts *ebpf.Map `ebpf:"fabric_ports"`
+	Routes      *ebpf.Map `ebpf:"routes"`
 }
 
 func (m *fabricMaps) Close() error {
 	return _FabricClose(
+		m.CnmCounts,
 		m.CnmPending,
-		m.CnmsSent,
-		m.CongestionPoints,
 		m.FabricDrops,
 		m.FabricPorts,
-		m.QueueLengths,
 		m.Routes,
 	)
 }
@@ -200,11 +169,8 @@ func (m *fabricMaps) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricVariables struct {
-	ControlClass *ebpf.Variable `ebpf:"control_class"`
-	DataClass    *ebpf.Variable `ebpf:"data_class"`
-	HostBase     *ebpf.Variable `ebpf:"host_base"`
-	Hosts        *ebpf.Variable `ebpf:"hosts"`
-	QcnParams    *ebpf.Variable `ebpf:"qcn_params"`
+	HostBase *ebpf.Variable `ebpf:"host_base"`
+	Hosts    *ebpf.Variable `ebpf:"hosts"`
 }
 
 // fabricPrograms contains all programs after they have been loaded into the kernel.

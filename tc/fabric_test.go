@@ -29,13 +29,8 @@ type network struct {
 
 func newNetwork(t *testing.T, ports ...FabricPort) *network {
 	t.Helper()
-	return newNetworkOf(t, fabricOptions, ports...)
-}
-
-func newNetworkOf(t *testing.T, o FabricOptions, ports ...FabricPort) *network {
-	t.Helper()
 	n := &network{ns: nstest.New(t), ports: map[uint32]*tap{}}
-	f, err := LoadFabric(o)
+	f, err := LoadFabric(fabricOptions)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { f.Close() })
 	n.Fabric = f
@@ -49,11 +44,11 @@ func newNetworkOf(t *testing.T, o FabricOptions, ports ...FabricPort) *network {
 
 func (n *network) route(t *testing.T, node, host uint32, ports ...uint32) {
 	t.Helper()
-	var paths []Path
+	var ifindexes []int
 	for _, id := range ports {
-		paths = append(paths, Path{n.ports[id].ifindex, id})
+		ifindexes = append(ifindexes, n.ports[id].ifindex)
 	}
-	qt.Assert(t, qt.IsNil(n.SetRoute(node, host, paths...)))
+	qt.Assert(t, qt.IsNil(n.SetRoute(node, host, ifindexes...)))
 }
 
 // sent is what each port has sent since the last call; ports that sent nothing are left out.
@@ -106,7 +101,7 @@ func TestFabricOptionsAreChecked(t *testing.T) {
 		{0, 8, 1, "route of node 0 to host 8: the fabric has 3 nodes and 8 hosts"},
 		{3, 0, 1, "route of node 3 to host 0: the fabric has 3 nodes and 8 hosts"},
 	} {
-		qt.Check(t, qt.ErrorMatches(f.SetRoute(c.node, c.host, make([]Path, c.paths)...), c.want))
+		qt.Check(t, qt.ErrorMatches(f.SetRoute(c.node, c.host, make([]int, c.paths)...), c.want))
 	}
 	err = f.AddPort(netns.None(), 1, FabricPort{ID: 40})
 	qt.Check(t, qt.ErrorMatches(err, "configure fabric port 40: .*"))
@@ -173,7 +168,7 @@ func TestFabricDrops(t *testing.T) {
 				after := n.drops(t)
 				qt.Check(t, qt.Equals(FabricDrops{
 					NotIP: after.NotIP - before.NotIP, NoRoute: after.NoRoute - before.NoRoute,
-					NoPort: after.NoPort - before.NoPort, Redirect: after.Redirect - before.Redirect, NoCNM: after.NoCNM,
+					NoPort: after.NoPort - before.NoPort, Redirect: after.Redirect - before.Redirect,
 				}, c.want))
 			})
 		}
@@ -390,7 +385,7 @@ func TestFabricOrphansHostPackets(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { f.Close() })
 			qt.Assert(t, qt.IsNil(f.AddPort(sw, b.Index(), FabricPort{ID: 1, FromHost: c.fromHost})))
-			qt.Assert(t, qt.IsNil(f.SetRoute(0, 2, Path{out.ifindex, 2})))
+			qt.Assert(t, qt.IsNil(f.SetRoute(0, 2, out.ifindex)))
 			var socket int
 			nstest.Do(t, host, func() (err error) {
 				socket, err = sendDatagrams(b.Addr, datagrams, size)

@@ -222,8 +222,11 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	return &Arrive{obj}, nil
 }
 
-// Attach puts it first at the device's ingress.
+// Attach puts it first at the device's ingress, and what sends its CNMs first at egress.
 func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
+	if err := a.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
+		return err
+	}
 	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())
 }
 

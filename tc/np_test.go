@@ -230,11 +230,12 @@ func TestNPPassesData(t *testing.T) {
 	qt.Assert(t, qt.HasLen(dev.sent(t), 3))
 }
 
-// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of the flow table.
-func TestNPIgnores(t *testing.T) {
+// ignored are marked packets that no notification point answers.
+func ignored(t *testing.T) map[string][]byte {
+	t.Helper()
 	f := someFlow()
 	data := f.tcp(t, ce, 100)
-	frames := map[string][]byte{
+	return map[string][]byte{
 		"pure ACK": f.tcp(t, ce, 0),
 		"pure ACK with options": f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) {
 			tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
@@ -253,8 +254,12 @@ func TestNPIgnores(t *testing.T) {
 			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
 		}),
 	}
+}
+
+// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of the flow table.
+func TestNPIgnores(t *testing.T) {
 	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0, IdealTime: true})
-	for name, frame := range frames {
+	for name, frame := range ignored(t) {
 		t.Run(name, func(t *testing.T) {
 			for i := range 3 {
 				passes(t, n.arrive(t, dev, uint64(i+1)*1000, frame), frame)
@@ -263,6 +268,7 @@ func TestNPIgnores(t *testing.T) {
 			qt.Assert(t, qt.Equals(n.flows(t), 0))
 		})
 	}
+	data := someFlow().tcp(t, ce, 100)
 	for l := 14; l < len(data); l++ {
 		dev.receive(t, vnetHeader{}, data[:l])
 		dev.receive(t, vnetHeader{}, data[:l])
@@ -299,11 +305,8 @@ func TestNPAndVLANs(t *testing.T) {
 // flows is how many flows NP keeps.
 func (n *NP) flows(t *testing.T) (flows int) {
 	t.Helper()
-	var (
-		k  npFlowKey
-		v  npPcnNp
-		it = n.coll.Maps[npMapNpFlows].Iterate()
-	)
+	var k, v []byte
+	it := n.coll.Maps[npMapNpFlows].Iterate()
 	for it.Next(&k, &v) {
 		flows++
 	}

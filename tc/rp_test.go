@@ -65,6 +65,17 @@ func (r *RP) flow(t *testing.T, f flow) rpPcnFlow {
 	return v
 }
 
+// entry is what the flow table holds of the flow, whatever the algorithm.
+func (r *RP) entry(t *testing.T, f flow) []byte {
+	t.Helper()
+	b, err := r.coll.Maps[rpMapFlows].LookupBytes(f.key(6))
+	qt.Assert(t, qt.IsNil(err))
+	return b
+}
+
+// cnpHearers are the reaction points that CNPs are for.
+var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP}
+
 func (r *RP) counts(t *testing.T) RPCounts {
 	t.Helper()
 	c, err := r.Counts()
@@ -257,9 +268,11 @@ func TestRPRefuses(t *testing.T) {
 			return seal(b)
 		}, pass},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			refuses(t, f, c.change(encode(t, f.cnp(true, 1))), c.cause)
-		})
+		for name, newRP := range cnpHearers {
+			t.Run(name+", "+c.name, func(t *testing.T) {
+				refuses(t, newRP(t, f), f, c.change(encode(t, f.cnp(true, 1))), c.cause)
+			})
+		}
 	}
 	for l := 34; l < cnp.FrameLen; l++ { // Program.Run wants an IPv4 header at least
 		t.Run(fmt.Sprintf("truncated to %d bytes", l), func(t *testing.T) {
@@ -267,17 +280,19 @@ func TestRPRefuses(t *testing.T) {
 			if l < offPayload {
 				cause = pass // nothing tells that it is a CNP
 			}
-			refuses(t, f, encode(t, f.cnp(true, 1))[:l], cause)
+			for _, newRP := range cnpHearers {
+				refuses(t, newRP(t, f), f, encode(t, f.cnp(true, 1))[:l], cause)
+			}
 		})
 	}
 }
 
-func refuses(t *testing.T, f flow, frame []byte, cause string) {
+// refuses checks that a fresh reaction point does so, for this cause.
+func refuses(t *testing.T, r *RP, f flow, frame []byte, cause string) {
 	t.Helper()
-	r := newRP(t, f)
-	before := r.flow(t, f)
+	before := r.entry(t, f)
 	got := r.run(t, here, "rp_ingress", frame, skBuff{})
-	qt.Check(t, qt.Equals(r.flow(t, f), before))
+	qt.Check(t, qt.DeepEquals(r.entry(t, f), before))
 	want, ok := map[string]RPCounts{
 		"malformed": {Malformed: 1},
 		"bad ICRC":  {BadICRC: 1},
@@ -302,24 +317,27 @@ func TestRPAcceptsWhatRoutersChange(t *testing.T) {
 		"another hop": func(b []byte) { copy(b, []byte{2, 9, 9, 9, 9, 9, 2, 8, 8, 8, 8, 8}) },
 	} {
 		for _, decrease := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, decrease %v", name, decrease), func(t *testing.T) {
-				r := newRP(t, f)
-				frame := encode(t, f.cnp(decrease, 1))
-				change(frame)
-				fixChecksum(frame)
-				got := r.run(t, here, "rp_ingress", frame, skBuff{})
-				qt.Check(t, qt.Equals(got.verdict, tcxDrop))
-				want := RPCounts{Increase: 1}
-				if decrease {
-					want = RPCounts{Decrease: 1}
-				}
-				qt.Check(t, qt.Equals(r.counts(t), want))
-			})
+			for algorithm, newRP := range cnpHearers {
+				t.Run(fmt.Sprintf("%s, %s, decrease %v", algorithm, name, decrease), func(t *testing.T) {
+					r := newRP(t, f)
+					frame := encode(t, f.cnp(decrease, 1))
+					change(frame)
+					fixChecksum(frame)
+					got := r.run(t, here, "rp_ingress", frame, skBuff{})
+					qt.Check(t, qt.Equals(got.verdict, tcxDrop))
+					want := RPCounts{Increase: 1}
+					if decrease || algorithm == "dcqcn" { // to which every CNP is one thing
+						want = RPCounts{Decrease: 1}
+					}
+					qt.Check(t, qt.Equals(r.counts(t), want))
+				})
+			}
 		}
 	}
 }
 
-// A tag that the kernel has taken off the frame: a VLAN's CNP is for the VLAN's device, a priority is not a VLAN.
+// A tag that the kernel has taken off the frame: a VLAN's CNP or CNM is for the VLAN's device, a priority is
+// not a VLAN.
 func TestRPAndVLANs(t *testing.T) {
 	for _, c := range []struct {
 		id   uint16
@@ -330,14 +348,20 @@ func TestRPAndVLANs(t *testing.T) {
 		{0, RPCounts{Decrease: 1}},
 		{6 << 13, RPCounts{Decrease: 1}},
 	} {
-		t.Run(fmt.Sprintf("tag %#04x", c.id), func(t *testing.T) {
-			f := someFlow()
-			r := newRP(t, f)
-			dev := newTap(t, nstest.New(t), "tap0", 1)
-			qt.Assert(t, qt.IsNil(r.Attach(dev.ns, dev.ifindex)))
-			dev.receive(t, vnetHeader{}, vlan(encode(t, f.cnp(true, 1)), c.id))
-			qt.Assert(t, qt.Equals(r.counts(t), c.want))
-		})
+		f := someFlow()
+		hears := func(newRP func(*testing.T, ...flow) *RP, frame []byte) func(*testing.T) {
+			return func(t *testing.T) {
+				r := newRP(t, f)
+				dev := newTap(t, nstest.New(t), "tap0", 1)
+				qt.Assert(t, qt.IsNil(r.Attach(dev.ns, dev.ifindex)))
+				dev.receive(t, vnetHeader{}, vlan(frame, c.id))
+				qt.Assert(t, qt.Equals(r.counts(t), c.want))
+			}
+		}
+		for name, newRP := range cnpHearers {
+			t.Run(fmt.Sprintf("%s, tag %#04x", name, c.id), hears(newRP, encode(t, f.cnp(true, 1))))
+		}
+		t.Run(fmt.Sprintf("qcn, tag %#04x", c.id), hears(newQCNRP, f.cnm(t, 1)))
 	}
 }
 

@@ -5,6 +5,7 @@ package tc
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -20,8 +21,13 @@ const (
 
 func newStamp(t *testing.T) *Stamp {
 	t.Helper()
+	return newStampOf(t, false)
+}
+
+func newStampOf(t *testing.T, addressMAC bool) *Stamp {
+	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(dataDSCP, controlDSCP, false)
+	s, err := LoadStamp(dataDSCP, controlDSCP, addressMAC)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -128,6 +134,53 @@ func TestStampLeavesStamped(t *testing.T) {
 			r := s.run(t, here, "stamp", frame, skBuff{})
 			passes(t, r, frame)
 			qt.Check(t, qt.Equals(r.skb.Priority, uint32(dataDSCP>>3)))
+		})
+	}
+}
+
+// With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
+// everything else about it is as without.
+func TestStampAddressMAC(t *testing.T) {
+	plain, s := newStamp(t), newStampOf(t, true)
+	rnd := rand.New(rand.NewPCG(21, 22))
+	for range 100 {
+		f := randomFlow(rnd)
+		src := f.src.Addr().As4()
+		for name, frame := range map[string][]byte{
+			"data":         f.tcp(t, ect0, 1000),
+			"stamped data": f.tcp(t, dataDSCP<<2|ce, 1000),
+			"pure ACK":     f.tcp(t, 0, 0),
+			"UDP":          f.udp(t, 0, 1000),
+			"CNP":          encode(t, f.cnp(true, 1000)),
+			"ICMP":         f.icmp(t, 1),
+		} {
+			want := plain.run(t, here, "stamp", frame, skBuff{})
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			from := src
+			if name == "CNP" { // of the flow's receiver
+				from = f.dst.Addr().As4()
+			}
+			copy(want.frame[6:12], []byte{2, 0, from[0], from[1], from[2], from[3]})
+			qt.Assert(t, qt.DeepEquals(r, want), qt.Commentf(name))
+		}
+	}
+}
+
+// What has no IPv4 source keeps its address.
+func TestStampAddressMACOfOthers(t *testing.T) {
+	s := newStampOf(t, true)
+	f := someFlow()
+	for name, frame := range map[string][]byte{
+		"ARP":           f.arp(t),
+		"TCP over IPv6": f.tcpIPv6(t),
+		"VLAN":          vlan(f.tcp(t, 0, 100), 10),
+		"CNM":           f.cnm(t, 1),
+		"empty":         make([]byte, 14),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			passes(t, r, frame)
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(controlDSCP>>3)))
 		})
 	}
 }

@@ -54,6 +54,8 @@ static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct 
 {
 	u64 periods;
 
+	if (!rp->cut_at_ns) /* alpha waits for the first CNP: ns3-rdma, HPCC's simulator */
+		rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
 	if ((s64)(now_ns - rp->alpha_at_ns) < 0)
 		return;
 	periods = (now_ns - rp->alpha_at_ns) / (p->alpha_timer_ns ?: 1) + 1;

@@ -2,7 +2,7 @@
 /*
  * QCN, 802.1Qau: congestion point (CP) and reaction point (RP).
  *
- *	CP  every so many bytes:  Fb = -(Q_off + w * Q_delta),  Q_off = Q - Q_eq,  Q_delta = Q - Q_old
+ *	CP  every so many bytes sent:  Fb = -(Q_off + w * Q_delta),  Q_off = Q - Q_eq,  Q_delta = Q - Q_old
  *	    Fb < 0: send its 6-bit quantisation to the sampled packet's source
  *	    the next sample comes the sooner the larger it is
  *	RP  CNM:  TR = CR unless in the first cycle since the last cut (extra fast recovery)
@@ -64,7 +64,7 @@ static __always_inline s64 qcn_credit(struct qcn_cp *cp, const struct qcn_cp_par
 	return mean - spread + ((2 * spread * random_next(&cp->random)) >> 32);
 }
 
-/* qcn_cp_packet: a packet of len bytes arrives at a queue that then holds queue_bytes. */
+/* qcn_cp_packet: a packet of len bytes leaves a queue that then holds queue_bytes. */
 static __always_inline struct qcn_sample qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p,
 						       u64 queue_bytes, u32 len)
 {
@@ -82,6 +82,16 @@ static __always_inline struct qcn_sample qcn_cp_packet(struct qcn_cp *cp, const 
 		s.qntz_fb = qcn_quantise(p, fb);
 	cp->credit_bytes = qcn_credit(cp, p, s.qntz_fb);
 	return s;
+}
+
+/* qcn_units: bytes as a CNM has them: 64 bytes each, rounded down, and no further from 0 than 16 bits go. */
+static __always_inline s16 qcn_units(s64 bytes)
+{
+	s64 units = bytes >> 6;
+
+	if (units < -0x8000)
+		return -0x8000;
+	return units > 0x7fff ? 0x7fff : units;
 }
 
 struct qcn_rp_params {

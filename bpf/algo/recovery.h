@@ -113,6 +113,7 @@ static __always_inline void recovery_advance(struct recovery *r, const struct re
 					     u64 sent_bytes)
 {
 	for (u32 i = 0; i < RECOVERY_CYCLES; i++) {
+		asm volatile("" ::: "memory"); /* no value stays in a register: one verification for all cycles */
 		if ((s64)(now_ns - r->timer_at_ns) >= 0) {
 			r->time_stage++;
 			recovery_increase(r, p, sent_bytes);

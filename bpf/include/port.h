@@ -18,15 +18,19 @@
 #define MARK_CNM 0x504d0000U
 
 /*
- * A packet's ideal time and mark travel in qdisc_skb_cb->data, from dequeue to the next tcx ingress and enqueue
- * (they survive veth, redirect and clone). Seen from tc these are cb[0] to cb[2].
+ * A packet's ideal time and what the port decided about it travel in qdisc_skb_cb->data, from dequeue to the next tcx
+ * ingress and enqueue (they survive veth, redirect and clone). Seen from tc these are cb[0] to cb[4].
  */
 #define CARRY_MAGIC	 0x50434e00U
 #define CARRY_MAGIC_MASK 0xffffff00U
-#define CARRY_CE	 1U /* NP-ECN decided to mark this packet */
+#define CARRY_CE	 1U /* mark this packet */
+#define CARRY_FB_SHIFT	 1  /* QCN sampled this packet: QntzFb, 6 bits; 0: it did not */
+#define CARRY_FB_MASK	 63U
 
-#define CARRY_WORD 0 /* magic | verdict */
-#define CARRY_LOW  1 /* ideal delivery time, low word */
-#define CARRY_HIGH 2
+#define CARRY_WORD  0 /* magic | verdict */
+#define CARRY_LOW   1 /* ideal delivery time, low word */
+#define CARRY_HIGH  2
+#define CARRY_QUEUE 3 /* of a sample: queue offset and change, in units of 64 bytes, 16 bits each */
+#define CARRY_PORT  4 /* and the port */
 
 #endif

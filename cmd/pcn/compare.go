@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"reflect"
@@ -71,15 +72,28 @@ func printRatios(w io.Writer, g report.Group, base string) {
 	}
 	for _, o := range result.EvaluateCompare(&e, g.Runs) {
 		fmt.Fprintf(w, "%s: %s\n", e.Name, o.Compare.What)
-		t := newTable(w)
-		fmt.Fprintf(t, "scheme\tmeasured\tto %s\tpaper\tto %s\n", base, base)
-		to := valueOf(o, base)
-		for _, v := range o.Values {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", v.Scheme, v.Short(), ratio(measured(v), measured(to)), inWords(v.Paper), ratio(v.Paper, to.Paper))
-		}
-		t.Flush()
+		printRatiosOf(w, o, base)
 		fmt.Fprintln(w)
 	}
+}
+
+// printRatiosOf prints the table of one comparison; with the paper's columns if that has numbers.
+func printRatiosOf(w io.Writer, o result.CompareOutcome, base string) {
+	t := newTable(w)
+	fmt.Fprintf(t, "scheme\tmeasured\tto %s", base)
+	if len(o.Compare.Paper) > 0 {
+		fmt.Fprintf(t, "\tpaper\tto %s", base)
+	}
+	fmt.Fprintln(t)
+	to := valueOf(o, base)
+	for _, v := range o.Values {
+		fmt.Fprintf(t, "%s\t%s\t%s", v.Scheme, v.Short(), ratio(measured(v), measured(to)))
+		if len(o.Compare.Paper) > 0 {
+			fmt.Fprintf(t, "\t%s\t%s", cmp.Or(inWords(v.Paper), "-"), ratio(v.Paper, to.Paper))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
 }
 
 // comparisons are what the experiment compares and, with no number of the paper, what else it expects something of.
@@ -124,11 +138,11 @@ func measureInWords(c experiment.Compare) string {
 	if c.Target != nil {
 		text += fmt.Sprintf(", target %s since %s", c.Target, c.Since)
 	}
-	if c.From != 0 {
+	if c.From != 0 || c.To != 0 {
 		text += fmt.Sprintf(", from %s", c.From)
 	}
 	if c.To != 0 {
-		text += fmt.Sprintf(", to %s", c.To)
+		text += fmt.Sprintf(" to %s", c.To)
 	}
 	if len(c.Cases) > 0 {
 		text += ", cases " + strings.Join(c.Cases, ", ")
@@ -154,10 +168,10 @@ func measured(v result.CompareValue) *experiment.Quantity {
 	return &v.Measured
 }
 
-// ratio is how many times another value one is, to 3 significant digits; "" if that is not known.
+// ratio is how many times another value one is, to 3 significant digits; "-" if that is not known.
 func ratio(value, to *experiment.Quantity) string {
 	if value == nil || to == nil || to.Value == 0 {
-		return ""
+		return "-"
 	}
 	r := value.Value / to.Value
 	if r >= 100 {

@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	case errors.Is(ctx.Err(), context.Canceled):
-		fmt.Fprintln(os.Stderr, "pcn: interrupted; nothing is left behind")
+		fmt.Fprintln(os.Stderr, "pcn: interrupted; only runs that have ended are kept")
 		return exitError
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "pcn: %v\nTry: pcn --help\n", err)

@@ -37,7 +37,8 @@ func newRun() *cobra.Command {
 		Long: fmt.Sprintf(`Run the schemes of an experiment, in each of its cases, and hold them against what the file expects.
 
 Schemes: %s.
-Baselines, congestion controls of Linux: %s.`,
+Baselines, congestion controls of Linux:
+%s.`,
 			strings.Join(experiment.Schemes(), ", "), strings.Join(experiment.KernelControls(), ", ")),
 		Example: `  pcn run hol                          Fig. 2 of the PCN paper
   pcn run hol --algo pcn --seed 7      one scheme, other random choices
@@ -110,7 +111,7 @@ func runExperiment(cmd *cobra.Command, o launch.Options) error {
 	}
 	w := cmd.OutOrStdout()
 	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
-	fmt.Fprintf(w, "total: %d runs, %.0f s, %.0f s of CPU\n", len(runs), time.Since(began).Seconds(), cpu.Seconds())
+	fmt.Fprintf(w, "total: %.0f s, %.0f s of CPU\n", time.Since(began).Seconds(), cpu.Seconds())
 	fmt.Fprintf(w, "\nReport: %s\n", filepath.Join(o.Out, launch.ReportFile))
 	return exitWith(code)
 }

@@ -51,7 +51,7 @@ func printComparison(w io.Writer, o result.CompareOutcome) {
 		*result.Relation
 	}{{"order", o.Order}, {"ratios", o.Ratios}} {
 		if asked.Relation != nil {
-			fmt.Fprintf(w, "%s: %s, %s: %s\n", markOf(asked.Holds), asked.what, asked.Asked, asked.Measured)
+			fmt.Fprintf(w, "%s  %s: %s (%s)\n", markOf(asked.Holds), asked.what, asked.Asked, asked.Measured)
 		}
 	}
 }

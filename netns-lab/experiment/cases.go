@@ -225,12 +225,6 @@ func valueOf(mapping *yaml.Node, key string) int {
 func itemOf(list *yaml.Node, key string) (int, error) {
 	var names []string
 	for i, item := range list.Content {
-		if item.Kind == yaml.AliasNode {
-			item = item.Alias
-		}
-		if item.Kind != yaml.MappingNode {
-			continue
-		}
 		if at := valueOf(item, "name"); at >= 0 {
 			name := item.Content[at].Value
 			if name == key {

@@ -170,3 +170,13 @@ func TestOverrideOfCasesErrors(t *testing.T) {
 	_, err := parseSweep(t).Override(Override{Duration: new(Millisecond), Cases: []string{"plain"}})
 	qt.Assert(t, qt.IsNil(err))
 }
+
+// With cases, the file itself is not run, and need not fit an override.
+func TestOverrideFitsTheCases(t *testing.T) {
+	file := strings.Replace(smallest, "to: R0}", "to: R0, start: 10ms}", 1) + "cases:\n  - {name: early, set: {flows.F0.start: 0ms}}\n"
+	e, err := Parse("f.yaml", []byte(file))
+	qt.Assert(t, qt.IsNil(err))
+	o, err := e.Override(Override{Duration: new(5 * Millisecond)})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.Equals(getCase(t, o, "early").Duration, 5*Millisecond))
+}

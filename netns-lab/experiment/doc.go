@@ -8,6 +8,9 @@
 // is (file:line:column) and what to write instead, and reports all it finds in
 // one go.
 //
+// A file may have cases, which are the file with some values replaced: [Experiment.Case]
+// returns one of them as an experiment of its own.
+//
 // All times are in the paper's time, which dilation slows down on the machine
 // that runs the experiment, and t = 0 is when the bursts start. KB is 1000 bytes,
 // as in the papers.

@@ -165,7 +165,7 @@ func (b Burst) fitting(duration Duration) int {
 	return int((duration-1-b.At)/max(b.Every, 1)) + 1
 }
 
-// LinkEvent sets the rate of a port from a moment on.
+// LinkEvent sets the rate of a port from a moment on. A port has at most 8.
 type LinkEvent struct {
 	// At is the moment. From -warmup to the end of the run, default 0.
 	At Duration `yaml:"at"`

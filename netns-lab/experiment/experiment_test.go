@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -260,6 +261,12 @@ func testErrors(t *testing.T, good string, mistakes []spoilt) {
 }
 
 func TestErrors(t *testing.T) {
+	eventsBut2 := "" // with the two of the file, as many as a port may have
+	for i := range maxPortEvents - 2 {
+		eventsBut2 += fmt.Sprintf("  - {at: -1.%dms, link: S0->S1, rate: 1Gbps}\n", i)
+	}
+	_, err := Parse("f.yaml", []byte(strings.Replace(full, "links:\n", "links:\n"+eventsBut2, 1)))
+	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
 		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
@@ -358,6 +365,7 @@ func TestErrors(t *testing.T) {
 		{"late event", "{at: 1ms, link", "{at: 4ms, link", "4ms, link", `4ms is out of range (hint: -2ms to 3.999999ms)`},
 		{"slow event", "link: S0->S1, rate: 5Gbps", "link: S0->S1, rate: 1kbps", "1kbps", `1kbps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"two rates at once", "{at: 1ms, link", "{at: 0ms, link", "{link: S0->S1, rate: 1Gbps", `S0->S1 has two rates at 0ns (hint: keep one of them)`},
+		{"too many rates", "links:\n", "links:\n" + eventsBut2 + "  - {at: -5us, link: S0->S1, rate: 1Gbps}\n", "S0->S1, rate: 1Gbps}\nfigures", `the rate of S0->S1 changes too often (hint: at most 8 times)`},
 		{"send rate of no flow", "send_rate: [F1]", "send_rate: [burst]", "burst]", `unknown flow "burst" (hint: one of F0, F1)`},
 		{"rate of no port", "rates: [S0->S1]", "rates: [S0]", "S0]", `unknown port "S0" (hint: one of H0->S0, S0->H0, H1->S0, S0->H1, H2->S1, S1->H2, H3->S1, S1->H3, H4->S1, S1->H4, R0->S1, S1->R0, R1->S1, S1->R1, S0->S1, S1->S0)`},
 		{"reference without figure", "figure: throughput, ", "", "{scheme: pcn", `"figure" is missing`},
@@ -561,6 +569,7 @@ func TestErrorsOfWholeFiles(t *testing.T) {
 		{"syntax", "name: a\ntitle: [b\n", `f.yaml:1: did not find expected ',' or ']'`}, // yaml.v3 counts from 0 here,
 		{"no traffic", strings.Split(smallest, "flows:")[0], `f.yaml:1:1: there is no traffic (hint: add flows: or bursts:)`},
 		{"too many bins", "sample: 1us\n" + strings.Replace(smallest, "15ms", "5s", 1), `f.yaml:1:9: 5001000 bins are too many (hint: make sample longer)`},
+		{"one mistake is one error", strings.Replace(smallest, "kind: fig1", "kind: fig1, rate: 1kbps", 1), `f.yaml:2:30: 1kbps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"recursive", "name: &a [*a]\n" + strings.TrimPrefix(smallest, "name: small\n"), `f.yaml:1:7: want a single value, not a list or a mapping`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -651,7 +660,8 @@ func TestOverrideErrors(t *testing.T) {
 		{"scheme twice", Override{Schemes: []string{"pfc", "pfc"}}, `.*duplicate scheme "pfc".*`},
 		{"duration is no multiple", Override{Duration: new(3333 * Microsecond)}, `.*duration 3.333ms is not a whole number of bins \(hint: write a multiple of sample, 50us\)`},
 		{"no duration", Override{Duration: new(Duration(0))}, `override of experiment full: "duration" is missing \(hint: write 15ms\)`},
-		{"shorter than a start", Override{Duration: new(500 * Microsecond)}, `.*500us is out of range \(hint: -2ms to 499.999us\)\n.*only 1 of 3 starts are before the end of the run`},
+		{"shorter than a start", Override{Duration: new(500 * Microsecond)}, `.*500us is out of range \(hint: -2ms to 499.999us\)\n.*only 1 of 3 starts are before the end of the run\n.*1ms is out of range .*`},
+		{"shorter than an event", Override{Duration: new(Millisecond)}, `.*\n.*1ms is out of range \(hint: -2ms to 999.999us\)`},
 		{"dilation", Override{Dilation: new(uint(17))}, `.*17 is out of range \(hint: 0 to 16\)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -27,6 +27,8 @@ type Measure struct {
 	Target *Quantity `yaml:"target"`
 	// Band is how far from the target, as a share of it, a value may stay that has settled.
 	Band Ratio `yaml:"band"`
+	// CNPs is how many CNPs a sender has heard.
+	CNPs uint `yaml:"cnps"`
 	// Hold is the length of the window that a settling time takes means over. Default 500us.
 	Hold Duration `yaml:"hold"`
 }
@@ -86,6 +88,10 @@ const (
 	// MaxRateSwing is, for each flow, the largest less the smallest send rate in the window.
 	MaxRateSwing Metric = "max_rate_swing"
 
+	// RateAfterCNPs is, for each flow, its send rate when its sender had heard so many
+	// CNPs or CNMs, as the series has it: the first value if several bins had as many.
+	RateAfterCNPs Metric = "rate_after_cnps"
+
 	// Jain is Jain's index of the mean rates of all flows in the window: (sum x)^2 / (n * sum x^2).
 	// It is 1 if all are the same, and 1/n if one has all.
 	Jain Metric = "jain"
@@ -122,6 +128,7 @@ type metricSpec struct {
 	links, ports, flows bool // needs a list of them
 	target              Unit // what it needs a target of, and takes since and hold with; empty: none
 	band                bool // needs band
+	cnps                bool // needs cnps
 	window              bool // takes from and to
 }
 
@@ -137,6 +144,7 @@ var metrics = map[Metric]metricSpec{
 	MeanRate:         {unit: UnitRate, flows: true, window: true},
 	RateStd:          {unit: UnitRate, flows: true, window: true},
 	MaxRateSwing:     {unit: UnitRate, flows: true, window: true},
+	RateAfterCNPs:    {unit: UnitRate, flows: true, cnps: true},
 	Jain:             {unit: UnitCount, flows: true, window: true},
 	RecoveryTime:     {unit: UnitTime, flows: true, target: UnitRate},
 	SettlingTime:     {unit: UnitTime, flows: true, target: UnitRate, band: true},

@@ -28,11 +28,12 @@ const (
 
 // What a topology can be made of.
 const (
-	maxHosts = 62
-	minRate  = Rate(1e6)
-	maxRate  = Rate(800e9)
-	minDelay = 100 * Nanosecond
-	maxDelay = 10 * Millisecond
+	maxHosts      = 62
+	minRate       = Rate(1e6)
+	maxRate       = Rate(800e9)
+	minDelay      = 100 * Nanosecond
+	maxDelay      = 10 * Millisecond
+	maxPortEvents = 8 // of a port; the qdisc has room for no more
 )
 
 // fill sets the defaults that depend on other values of the file.
@@ -300,8 +301,12 @@ func (d *decoder) validateFlows(e *Experiment) {
 		if f.From == f.To && f.From != "" {
 			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.From), "")
 		}
-		inRange(d, path+"limit_rate", f.LimitRate, 1e6, max(e.Topology.Rate, 1e6))
-		inRange(d, path+"initial_rate", f.InitialRate, 1e6, max(f.LimitRate, 1e6))
+		if d.has(path + "limit_rate") {
+			inRange(d, path+"limit_rate", f.LimitRate, minRate, max(e.Topology.Rate, minRate))
+		}
+		if d.has(path + "initial_rate") {
+			inRange(d, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
+		}
 	}
 	d.uniqueObjects(e)
 }
@@ -371,7 +376,7 @@ func (d *decoder) validateSenders(path string, b Burst, hosts []string) {
 	}
 }
 
-// validateStarts fails for traffic that starts outside of the run.
+// validateStarts fails for what starts outside of the run.
 func (d *decoder) validateStarts(e *Experiment) {
 	if e.Duration <= 0 {
 		return // already refused
@@ -386,6 +391,9 @@ func (d *decoder) validateStarts(e *Experiment) {
 		if fit := b.fitting(e.Duration); b.Every > 0 && b.Times > fit && fit > 0 {
 			d.fail(path+"times", fmt.Sprintf("only %d of %d starts are before the end of the run", fit, b.Times), "")
 		}
+	}
+	for i, l := range e.LinkEvents {
+		inRange(d, fmt.Sprintf("links[%d].at", i), l.At, -e.Warmup, last)
 	}
 	if n := countFlows(e); n > maxFlows {
 		d.fail("bursts", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxFlows))
@@ -406,19 +414,21 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 		port string
 		at   Duration
 	}
-	seen := make(map[moment]bool)
+	seen, count := make(map[moment]bool), make(map[string]int)
 	for i, l := range e.LinkEvents {
 		path := fmt.Sprintf("links[%d].", i)
-		inRange(d, path+"at", l.At, -e.Warmup, max(e.Duration, 1)-1)
-		if d.required(path, "link") {
-			d.known(path+"link", "port", l.Port, e.Topology.Ports())
-		}
 		if d.required(path, "rate") {
 			inRange(d, path+"rate", l.Rate, minRate, maxRate)
+		}
+		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, e.Topology.Ports()) {
+			continue
 		}
 		if seen[moment{l.Port, l.At}] {
 			d.fail(path+"at", fmt.Sprintf("%s has two rates at %s", l.Port, l.At), "keep one of them")
 		}
 		seen[moment{l.Port, l.At}] = true
+		if count[l.Port]++; count[l.Port] == maxPortEvents+1 {
+			d.fail(path+"link", fmt.Sprintf("the rate of %s changes too often", l.Port), fmt.Sprintf("at most %d times", maxPortEvents))
+		}
 	}
 }

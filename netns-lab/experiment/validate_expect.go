@@ -129,6 +129,7 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		{"flows", spec.flows, spec.flows},
 		{"target", settles, settles},
 		{"band", spec.band, spec.band},
+		{"cnps", spec.cnps, spec.cnps},
 		{"since", false, settles},
 		{"hold", false, settles},
 		{"from", false, spec.window},

@@ -93,7 +93,7 @@ func TestReadRuns(t *testing.T) {
 	for name, e := range map[string]*experiment.Experiment{"a [1]": shared, "b": hol, "c": cases} {
 		fig2(t, e, filepath.Join(dir, name))
 	}
-	fig2(t, hol, filepath.Join(dir, "too", "deep", "for", "pcn"))
+	fig2(t, hol, filepath.Join(dir, "too", "deep", "down"))
 	bare := []string{"pfc", "pcn"}
 	inCases := []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}
 

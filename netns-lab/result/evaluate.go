@@ -138,6 +138,8 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return each(m.Flows, unit, over(window, r.SendRate, standardDeviation))
 	case experiment.MaxRateSwing:
 		return each(m.Flows, unit, over(window, r.SendRate, swing))
+	case experiment.RateAfterCNPs:
+		return each(m.Flows, unit, func(flow string) (float64, error) { return r.rateAfterCNPs(flow, uint64(m.CNPs)) })
 	case experiment.Jain:
 		return r.jain(m.Flows, window)
 	case experiment.RecoveryTime:
@@ -405,4 +407,14 @@ func (r *Run) latenessShare(unit experiment.Unit) ([]experiment.Quantity, error)
 		return nil, errors.New("the manifest has no base_rtt_ns")
 	}
 	return []experiment.Quantity{{Value: float64(m.LatenessP99Ns) / float64(m.BaseRTTNs), Unit: unit}}, nil
+}
+
+// rateAfterCNPs returns the send rate of a flow in the first bin at whose end its sender had heard so many CNPs.
+func (r *Run) rateAfterCNPs(flow string, cnps uint64) (float64, error) {
+	for _, s := range r.Series {
+		if s.Kind == KindSender && s.Name == flow && s.CNPs == cnps {
+			return float64(s.RateBps), nil
+		}
+	}
+	return 0, fmt.Errorf("no bin of the series ends after %d CNPs", cnps)
 }

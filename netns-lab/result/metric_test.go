@@ -146,3 +146,26 @@ func TestFairnessOfNothing(t *testing.T) {
 	_, err := r.Measure(experiment.Measure{Metric: experiment.Jain, Flows: []string{"F0"}})
 	qt.Assert(t, qt.ErrorMatches(err, "no flow received anything in the window"))
 }
+
+func TestRateAfterCNPs(t *testing.T) {
+	r := small()
+	r.Series = []Sample{
+		{TimeNs: 0, Kind: KindFlow, Name: "F0", RateBps: 1, CNPs: 2},
+		{TimeNs: 0, Kind: KindSender, Name: "F1", RateBps: 2, CNPs: 2},
+		{TimeNs: 0, Kind: KindSender, Name: "F0", RateBps: 3, CNPs: 1},
+		{TimeNs: 100, Kind: KindSender, Name: "F0", RateBps: 4, CNPs: 2},
+		{TimeNs: 200, Kind: KindSender, Name: "F0", RateBps: 5, CNPs: 2},
+	}
+	rate := func(cnps uint) (float64, error) {
+		q, err := r.Measure(experiment.Measure{Metric: experiment.RateAfterCNPs, Flows: []string{"F0"}, CNPs: cnps})
+		if err != nil {
+			return 0, err
+		}
+		return q[0].Value, nil
+	}
+	got, err := rate(2)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(got, 4))
+	_, err = rate(3)
+	qt.Check(t, qt.ErrorMatches(err, "F0: no bin of the series ends after 3 CNPs"))
+}

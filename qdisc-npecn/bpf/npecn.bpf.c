@@ -9,7 +9,7 @@
  *	deliver = link_free + delay
  * and sends `deliver` along with the packet, where the next port takes it as the arrival. A late timer changes
  * when work is done, never what is computed. Class queues are sorted by ideal arrival, and a port with a
- * propagation delay decides only what starts before now - quantum, when everything that ideally arrived by then
+ * propagation delay decides only what starts before now - lag, when everything that ideally arrived by then
  * is there: conservative simulation, with the link delay as lookahead. Timers are rounded up to the quantum.
  *
  * PFC. Bytes are counted per ingress port and class from arrival to the start of transmission. Crossing XOFF or
@@ -17,8 +17,9 @@
  * looks at its ring every delay / 2 and applies each event at its ideal time; as an event takes effect one delay
  * after it was posted, it is always seen in time.
  *
- * A BPF qdisc cannot write packets: a mark is a bit in qdisc_skb_cb->data, applied at the far end of the veth by
- * tc/bpf/fabric.bpf.c or arrive.bpf.c.
+ * A BPF qdisc can neither write packets nor make them: a mark is a bit in qdisc_skb_cb->data, applied at the far end
+ * of the veth by tc/bpf/fabric.bpf.c or arrive.bpf.c; and a QCN sample is a few, of which the far end makes the CNM
+ * and sends it back. So a CNM comes a round trip of one link late.
  *
  * Configuration, counters and queues are in maps, keyed by the netdev group:
  *	ip link set dev eth0 group 3; pcn writes ports[3]; tc qdisc add dev eth0 root npecn
@@ -31,6 +32,7 @@
 #include "include/port.h"
 #include "algo/npecn.h"
 #include "algo/pfc.h"
+#include "algo/qcn.h"
 #include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -64,6 +66,7 @@ enum marker {
 	MARKER_NONE,
 	MARKER_NPECN,
 	MARKER_RED,
+	MARKER_QCN, /* marks nothing: samples for CNMs */
 };
 
 /* quantum_ns: timers are rounded up to multiples of it; a power of two. Set by the loader. */
@@ -77,8 +80,9 @@ struct slot {
 	u64 t_ns; /* class queue: ideal arrival; wire: ideal delivery */
 	u32 len;
 	u16 ingress; /* port it came in by, 0: made here */
-	u8 ce;
+	u8 verdict;  /* wire: CARRY_CE, and QntzFb */
 	u8 pad;
+	u32 queue; /* wire: CARRY_QUEUE */
 };
 
 struct pfc_event {
@@ -129,13 +133,15 @@ struct port {
 	/* configuration, written before the qdisc is attached */
 	u64 rate_bps;	  /* 0: no such port */
 	u64 delay_ns;	  /* propagation of the link it sends to */
+	u64 lag_ns;	  /* decides only what starts before now - lag; 0 without a propagation delay */
 	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
 	struct pfc_params pfc;
-	u32 peer; /* port id at the other end */
-	u32 node; /* index in nodes */
+	u32 peer;   /* port id at the other end */
+	u32 node;   /* index in nodes */
 	u32 marker; /* enum marker */
 	u32 rate_changes;
 	struct red_params red;
+	struct qcn_cp_params qcn;
 
 	/* state */
 	u64 owner; /* the one qdisc that is this port; 0: none */
@@ -147,7 +153,8 @@ struct port {
 	u32 random;	/* state of RED's choices; set by the loader, not 0 */
 	u32 rate_next;	/* the rate change to come */
 	u32 pad;
-	u64 bin_end_ns; /* sample bin */
+	struct qcn_cp cp; /* set by the loader */
+	u64 bin_end_ns;	  /* sample bin */
 	u64 bin;
 	u64 bin_sent_bytes;
 	u32 bin_sent_packets, bin_marked_packets;
@@ -213,14 +220,6 @@ struct {
 	__type(key, u32);
 	__type(value, struct rate_change);
 } rate_changes SEC(".maps");
-
-/* Bytes in the marked classes of each port, for the congestion point in tc/bpf/fabric.bpf.c. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} queue_lengths SEC(".maps");
 
 /* Keeps the types in BTF, for bpf2go. */
 const struct event_pfc *unused_event_pfc __attribute__((unused));
@@ -454,18 +453,6 @@ static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id,
 
 /* --- the port --- */
 
-/* publish: tell tc programs how long the queue is. */
-static __always_inline void publish(u32 id, const struct tclass *k)
-{
-	u64 *bytes;
-
-	if (!k->marked)
-		return;
-	bytes = bpf_map_lookup_elem(&queue_lengths, &id);
-	if (bytes)
-		*bytes = k->queue_bytes;
-}
-
 /* arrive_by: count in what had ideally arrived by t_ns. */
 static __always_inline void arrive_by(struct tclass *k, u64 t_ns)
 {
@@ -499,16 +486,33 @@ static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
 	}
 }
 
-/* mark: whether the packet that class k sends at t_ns is marked, by the queue it leaves: who had arrived by then. */
-static __always_inline bool mark(struct port *p, struct tclass *k, u32 queue_packets)
+/* congestion_point: QCN's. Returns the verdict, and what the CNM says of the queue. */
+static __always_inline u8 congestion_point(struct port *p, struct tclass *k, u32 len, u32 *queue)
 {
+	struct qcn_sample s = qcn_cp_packet(&p->cp, &p->qcn, k->arrived_bytes, len);
+
+	*queue = (u32)(u16)qcn_units(s.qoff_bytes) << 16 | (u16)qcn_units(s.qdelta_bytes);
+	return s.qntz_fb << CARRY_FB_SHIFT;
+}
+
+/*
+ * judge: what to do about the packet that class k sends, by the queue it leaves behind: who had arrived by then.
+ * Returns the verdict.
+ */
+static __always_inline u8 judge(struct port *p, struct tclass *k, u32 len, u32 *queue)
+{
+	*queue = 0;
 	if (!k->marked)
-		return false;
-	if (p->marker == MARKER_NPECN)
-		return npecn_transmit(&k->cp, queue_packets);
-	if (p->marker == MARKER_RED)
-		return red_mark(&p->red, k->arrived_bytes, random_next(&p->random));
-	return false;
+		return 0;
+	switch (p->marker) {
+	case MARKER_NPECN:
+		return npecn_transmit(&k->cp, k->arrived - k->queue.head) ? CARRY_CE : 0;
+	case MARKER_RED:
+		return red_mark(&p->red, k->arrived_bytes, random_next(&p->random)) ? CARRY_CE : 0;
+	case MARKER_QCN:
+		return congestion_point(p, k, len, queue);
+	}
+	return 0;
 }
 
 /* sort_in: make room at the tail's ideal place: later packets move up by one. Returns the free index. */
@@ -529,7 +533,6 @@ static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
 		s->t_ns = prev->t_ns;
 		s->len = prev->len;
 		s->ingress = prev->ingress;
-		s->ce = prev->ce;
 		skb = bpf_kptr_xchg(&prev->skb, NULL);
 		if (skb) {
 			skb = bpf_kptr_xchg(&s->skb, skb);
@@ -598,7 +601,6 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	s->t_ns = t_ns;
 	s->len = len;
 	s->ingress = ingress;
-	s->ce = 0;
 	skb = bpf_kptr_xchg(&s->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -616,7 +618,6 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	p->enqueued_bytes += len;
 	if (t_ns < p->serve_ns)
 		p->serve_ns = t_ns;
-	publish(id, k);
 	sch->q.qlen++;
 	sch->qstats.backlog += len;
 
@@ -652,9 +653,8 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	k->queue_bytes -= len;
 	p->queue_bytes -= len;
 	k->arrived_bytes -= len;
-	w->ce = mark(p, k, k->arrived - k->queue.head);
-	publish(id, k);
-	if (w->ce) {
+	w->verdict = judge(p, k, len, &w->queue);
+	if (w->verdict & CARRY_CE) {
 		k->marked_packets++;
 		p->bin_marked_packets++;
 	}
@@ -763,16 +763,20 @@ static __always_inline void count_lateness(struct port *p, u64 late_ns)
 }
 
 /*
- * carry: write the ideal delivery and the mark into the packet. A global function, for its argument's tag: from 7.3
+ * carry: write the ideal delivery and the verdict into the packet. A global function, for its argument's tag: from 7.3
  * on the verifier lets no program write to an sk_buff that it took out of a map, unless it is passed as trusted.
  */
-__noinline int carry(struct sk_buff *skb __arg_trusted, u64 t_ns, u32 ce)
+__noinline int carry(struct sk_buff *skb __arg_trusted, u64 t_ns, u32 verdict, u32 queue, u32 id)
 {
 	struct qdisc_skb_cb *cb = (void *)skb->cb;
 
-	*(u32 *)&cb->data[CARRY_WORD * 4] = CARRY_MAGIC | (ce ? CARRY_CE : 0);
+	*(u32 *)&cb->data[CARRY_WORD * 4] = CARRY_MAGIC | verdict;
 	*(u32 *)&cb->data[CARRY_LOW * 4] = t_ns;
 	*(u32 *)&cb->data[CARRY_HIGH * 4] = t_ns >> 32;
+	if (verdict >> CARRY_FB_SHIFT) {
+		*(u32 *)&cb->data[CARRY_QUEUE * 4] = queue;
+		*(u32 *)&cb->data[CARRY_PORT * 4] = id;
+	}
 	return 0;
 }
 
@@ -781,17 +785,15 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 {
 	u32 id = sch->dev_queue->dev->group;
 	struct port *p = port_of_qdisc(sch, id);
-	u64 now = now_ns(), lag_ns, wake_ns;
+	u64 now = now_ns(), wake_ns;
 	struct sk_buff *skb;
 	struct slot *w;
 
 	if (!p)
 		return NULL;
-	/* without a propagation delay there is no lookahead: a host decides at once */
-	lag_ns = p->delay_ns ? quantum_ns : 0;
-	if (p->serve_ns + lag_ns <= now)
-		p->serve_ns = serve(p, id, now, now - lag_ns);
-	wake_ns = p->serve_ns == NEVER ? NEVER : p->serve_ns + lag_ns;
+	if (p->serve_ns + p->lag_ns <= now)
+		p->serve_ns = serve(p, id, now, now - p->lag_ns);
+	wake_ns = p->serve_ns == NEVER ? NEVER : p->serve_ns + p->lag_ns;
 
 	if (ring_len(&p->wire)) {
 		w = slot_at(&p->wire, p->wire.head);
@@ -802,7 +804,7 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			p->wire.head++;
 			if (!skb)
 				return NULL;
-			carry(skb, w->t_ns, w->ce);
+			carry(skb, w->t_ns, w->verdict, w->queue, id);
 			count_lateness(p, now - w->t_ns);
 			p->delivered_packets++;
 			sch->q.qlen--;

@@ -2,7 +2,7 @@
 /*
  * arrive: a lab host's first tcx ingress program. Applies the mark that the last switch port decided, counts
  * what arrives by flow (in the whole and in sample bins, by ideal time), and absorbs the datagrams of
- * uncontrolled bursts, which nobody reads.
+ * uncontrolled bursts, which nobody reads. Answers what QCN sampled on the last link by a CNM.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -11,6 +11,7 @@
 #include "include/events.h"
 #include "include/flow.h"
 #include "include/packet.h"
+#include "include/reflect.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -113,9 +114,18 @@ int arrive(struct __sk_buff *skb)
 	a = bpf_map_lookup_elem(&arrivals, &key);
 	if (a)
 		count(a, t_ns, skb->len, payload_bytes(&p), ce);
+	if (sampled(skb))
+		reflect(skb);
 	if (sunk)
 		return TCX_DROP;
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
 	return TCX_NEXT;
+}
+
+/* cnm_egress: a CNM is made here, now: a host's port has no lookahead. */
+SEC("tc")
+int cnm_egress(struct __sk_buff *skb)
+{
+	return make_cnm(skb, 0);
 }

@@ -5,9 +5,8 @@
  * Applies the mark that the last port decided, notes the ingress port and class for the egress port's qdisc,
  * routes by destination, spreads equal-cost paths by flow hash, and redirects.
  *
- * It is QCN's congestion point too, if there is one: samples what arrives for an egress port by that port's queue,
- * and sends CNMs back out of the port that the sample came in by. A CNM finds its host by the destination address
- * that hosts' stamp gives them: 02:00 and their IPv4 address.
+ * A packet that QCN sampled on its way is answered by a CNM. CNMs find their host by the destination address that
+ * hosts' stamp gives them: 02:00 and their IPv4 address.
  *
  * From a host it sends a clone and drops the original: TCP small queues count a packet until it is orphaned, a
  * clone has no socket, and so a sender sees its own host's queue and nothing else.
@@ -15,10 +14,8 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-#include "include/cnm.h"
-#include "include/cut.h"
 #include "include/packet.h"
-#include "algo/qcn.h"
+#include "include/reflect.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -27,11 +24,6 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 /* hosts: addresses are host_base + 0 to hosts - 1. Set by the loader. */
 const volatile u32 host_base = 0;
 const volatile u32 hosts = 0;
-/* qcn_params: of the congestion point of every egress port; Q_eq = 0: there is none. */
-const volatile struct qcn_cp_params qcn_params = {};
-/* The class that congestion points sample, and the one that CNMs ride. */
-const volatile u32 data_class = 3;
-const volatile u32 control_class = 6;
 
 struct fabric_port {
 	u32 known; /* it is a port: array maps have all of them */
@@ -43,7 +35,6 @@ struct fabric_port {
 struct route {
 	u32 paths; /* 0: no route */
 	u32 ifindex[PATHS_MAX];
-	u32 port[PATHS_MAX]; /* ids of the same */
 };
 
 enum fabric_drop {
@@ -51,7 +42,6 @@ enum fabric_drop {
 	FABRIC_NO_ROUTE,
 	FABRIC_NO_PORT,	 /* the device is no port of ours */
 	FABRIC_REDIRECT, /* the clone could not be sent */
-	FABRIC_NO_CNM,	 /* a CNM could not be sent */
 	FABRIC_DROPS,
 };
 
@@ -77,49 +67,12 @@ struct {
 	__type(value, u64);
 } fabric_drops SEC(".maps");
 
-/* Congestion points, by egress port. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct qcn_cp);
-} congestion_points SEC(".maps");
-
-/* The port qdisc's: bytes in the data class of each port. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} queue_lengths SEC(".maps");
-
-/* CNMs sent, by the port that they left by. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
-} cnms_sent SEC(".maps");
-
-/* The CNM between fabric and cnm_egress, which run in one softirq on one CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cnm_frame);
-} cnm_pending SEC(".maps");
-
-static __always_inline void count(u32 cause)
+static __always_inline int drop(u32 cause)
 {
 	u64 *n = bpf_map_lookup_elem(&fabric_drops, &cause);
 
 	if (n)
 		__sync_fetch_and_add(n, 1);
-}
-
-static __always_inline int drop(u32 cause)
-{
-	count(cause);
 	return TCX_DROP;
 }
 
@@ -158,42 +111,10 @@ static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 	return true;
 }
 
-/* send_cnm: to the source of the packet, which came in by port id and is for port `out`. */
-static __always_inline void send_cnm(struct __sk_buff *skb, u32 out, const struct qcn_sample *s)
-{
-	u32 zero = 0, len = skb->len - sizeof(struct ethhdr), mark = skb->mark;
-	struct cnm_frame *f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	u8 sampled[sizeof(struct ethhdr) + CNM_MSDU_LEN];
-
-	/* TCP's payload is in pages: no packet pointer reaches it */
-	if (!f || bpf_skb_load_bytes(skb, 0, sampled, sizeof(sampled)))
-		return; /* too short to be data */
-	cnm_build(f, sampled, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, out, s->qntz_fb, s->qoff_bytes, s->qdelta_bytes,
-		  data_class);
-	skb->mark = MARK_CNM;
-	if (bpf_clone_redirect(skb, skb->ifindex, 0))
-		count(FABRIC_NO_CNM);
-	skb->mark = mark;
-}
-
-/* congestion_point: QCN's, of the port that the packet goes out by. */
-static __always_inline void congestion_point(struct __sk_buff *skb, u32 out)
-{
-	struct qcn_cp *cp = bpf_map_lookup_elem(&congestion_points, &out);
-	u64 *queue_bytes = bpf_map_lookup_elem(&queue_lengths, &out);
-	struct qcn_sample s;
-
-	if (!cp || !queue_bytes)
-		return;
-	s = qcn_cp_packet(cp, loaded(qcn_params), *queue_bytes, skb->len);
-	if (s.qntz_fb)
-		send_cnm(skb, out, &s);
-}
-
 SEC("tc")
 int fabric(struct __sk_buff *skb)
 {
-	u32 id = port_id(skb), class = control_class, key, host, path = 0, out, out_id;
+	u32 id = port_id(skb), class = CNM_CLASS, key, host, path = 0, out;
 	struct fabric_port *f = bpf_map_lookup_elem(&fabric_ports, &id);
 	bool ce = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_CE);
 	struct packet p;
@@ -220,11 +141,10 @@ int fabric(struct __sk_buff *skb)
 		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
 	barrier_var(path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
 	out = r->ifindex[path & (PATHS_MAX - 1)];
-	out_id = r->port[path & (PATHS_MAX - 1)];
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
-	if (qcn_params.qeq_bytes && class == data_class)
-		congestion_point(skb, out_id);
+	if (sampled(skb))
+		reflect(skb);
 	skb->priority = class;
 	skb->mark = MARK_INGRESS | (id & ~MARK_INGRESS_MASK);
 	if (!f->clone)
@@ -234,23 +154,9 @@ int fabric(struct __sk_buff *skb)
 	return TCX_DROP;
 }
 
-/* cnm_egress: makes the clone of a sampled packet the CNM, which leaves at the time that the sample came. */
+/* cnm_egress: a CNM leaves at the ideal time that the sample came in. */
 SEC("tc")
 int cnm_egress(struct __sk_buff *skb)
 {
-	u32 zero = 0, id = port_id(skb);
-	struct cnm_frame *f;
-	u64 *sent;
-
-	if (skb->mark != MARK_CNM)
-		return TCX_NEXT;
-	f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	if (!f || !cut(skb, CNM_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
-		return drop(FABRIC_NO_CNM);
-	sent = bpf_map_lookup_elem(&cnms_sent, &id);
-	if (sent)
-		__sync_fetch_and_add(sent, 1);
-	skb->priority = control_class;
-	skb->mark = MARK_INGRESS | (id & ~MARK_INGRESS_MASK);
-	return TCX_NEXT;
+	return make_cnm(skb, MARK_INGRESS | (port_id(skb) & ~MARK_INGRESS_MASK));
 }

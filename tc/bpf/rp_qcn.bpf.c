@@ -20,13 +20,16 @@ FLOW_TABLE(struct qcn_flow);
 /* sampled_flow: whose packet was sampled. False if it was not TCP over plain IPv4. */
 static __always_inline bool sampled_flow(const struct cnm_frame *f, struct flow_key *k)
 {
-	const struct iphdr *ip = (const void *)f->msdu;
-	const struct tcphdr *tcp = (const void *)(ip + 1);
+	struct {
+		struct iphdr ip;
+		__be16 source, dest;
+	} h;
 
-	if (bpf_ntohs(f->pdu.encap_msdu_len) < sizeof(*ip) + 4 || ip->version != 4 || ip->ihl != 5 ||
-	    ip->protocol != IPPROTO_TCP)
+	__builtin_memcpy(&h, f->msdu, sizeof(h));
+	if (bpf_ntohs(f->pdu.encap_msdu_len) < sizeof(h) || h.ip.version != 4 || h.ip.ihl != 5 ||
+	    h.ip.protocol != IPPROTO_TCP || (h.ip.frag_off & bpf_htons(0x3fff)))
 		return false;
-	flow_key_ipv4(k, ip->saddr, ip->daddr, tcp->source, tcp->dest, IPPROTO_TCP);
+	flow_key_ipv4(k, h.ip.saddr, h.ip.daddr, h.source, h.dest, IPPROTO_TCP);
 	return true;
 }
 
@@ -52,15 +55,16 @@ static __always_inline void react(const struct cnm_frame *f, u64 t_ns)
 SEC("tc")
 int rp_ingress(struct __sk_buff *skb)
 {
-	const struct cnm_frame *f;
+	const struct ethhdr *eth = (void *)(long)skb->data;
+	struct cnm_frame f = {};
+	u32 len = skb->len;
 
-	linear(skb, CNM_FRAME_LEN);
-	f = (void *)(long)skb->data;
-	if ((void *)(&f->eth + 1) > (void *)(long)skb->data_end || f->eth.h_proto != bpf_htons(ETH_P_CNM))
+	if (other_vlan(skb) || (void *)(eth + 1) > (void *)(long)skb->data_end || eth->h_proto != bpf_htons(ETH_P_CNM))
 		return TCX_NEXT;
-	if ((void *)(f + 1) > (void *)(long)skb->data_end || !cnm_well_formed(f, skb->len))
+	if (len < CNM_MIN_FRAME_LEN || len > CNM_FRAME_LEN || bpf_skb_load_bytes(skb, 0, &f, len) ||
+	    !cnm_well_formed(&f, len) || !f.pdu.qntz_fb) /* no congestion point sends one without feedback */
 		count(RP_MALFORMED);
 	else
-		react(f, arrival_ns(skb));
+		react(&f, arrival_ns(skb));
 	return TCX_DROP;
 }

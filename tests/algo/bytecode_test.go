@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -40,11 +41,13 @@ func load(t testing.TB) *bytecode {
 	return b
 }
 
+var noPermission = qt.Commentf("load the algorithms, which takes root or CAP_BPF and CAP_PERFMON")
+
 // loadObjects loads a test object for the time of the test.
 func loadObjects(t testing.TB, objs io.Closer, load func(any, *ebpf.CollectionOptions) error) {
 	t.Helper()
 	err := load(objs, nil)
-	qt.Assert(t, qt.IsNil(err), qt.Commentf("load the algorithms, which takes root or CAP_BPF and CAP_PERFMON"))
+	qt.Assert(t, qt.IsNil(err), noPermission)
 	t.Cleanup(func() { _ = objs.Close() })
 }
 
@@ -72,16 +75,21 @@ func (b *bytecode) pfc(t testing.TB, params algoPfcParams, steps []algoPfcStep) 
 	runBatch(t, b.objs.Pfc, b.objs.PfcSteps, &args, steps)
 }
 
-// senders is what sets rates in the kernel. A flow starts with each batch.
+// senders is what sets rates in the kernel: a flow of each kind, which keeps its state from one batch to the next.
 type senders struct {
 	objs rateObjects
 }
 
+// sendersOnce loads them for all tests: the verifier takes its time over recovery.h.
+var sendersOnce = sync.OnceValues(func() (*senders, error) {
+	s := new(senders)
+	return s, loadRateObjects(&s.objs, nil)
+})
+
 func loadSenders(t testing.TB) *senders {
 	t.Helper()
-
-	s := new(senders)
-	loadObjects(t, &s.objs, loadRateObjects)
+	s, err := sendersOnce()
+	qt.Assert(t, qt.IsNil(err), noPermission)
 	return s
 }
 
@@ -181,8 +189,9 @@ func runBatch[Step any](t testing.TB, prog *ebpf.Program, m *ebpf.Map, args any,
 // near checks that got is want within tolerance.
 func near(t testing.TB, got, want, tolerance float64, format string, args ...any) {
 	t.Helper()
-	qt.Assert(t, qt.IsTrue(math.Abs(got-want) <= tolerance),
-		qt.Commentf("%s: got %g, want %g within %g", fmt.Sprintf(format, args...), got, want, tolerance))
+	if !(math.Abs(got-want) <= tolerance) {
+		t.Fatalf("%s: got %g, want %g within %g", fmt.Sprintf(format, args...), got, want, tolerance)
+	}
 }
 
 // logUniform draws from low to high inclusive, every order of magnitude as likely as another. low > 0.

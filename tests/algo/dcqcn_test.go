@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -176,8 +175,8 @@ func (o *dcqcnOracle) check(got rateDcqcnRp) error {
 	return o.recoveryOracle.check(got.Recovery)
 }
 
-// checkDCQCN runs the steps of one flow and compares each with the oracle. It returns the last state, and the oracle.
-func checkDCQCN(t testing.TB, s *senders, p rateDcqcnParams, steps []rateDcqcnStep) (rateDcqcnRp, dcqcnOracle) {
+// checkDCQCN runs the steps of one flow and compares each with the oracle. It returns the last state.
+func checkDCQCN(t testing.TB, s *senders, p rateDcqcnParams, steps []rateDcqcnStep) rateDcqcnRp {
 	t.Helper()
 
 	s.dcqcn(t, p, steps)
@@ -188,7 +187,8 @@ func checkDCQCN(t testing.TB, s *senders, p rateDcqcnParams, steps []rateDcqcnSt
 			t.Fatalf("step %d: %v; %+v, params %+v", i, err, step, p)
 		}
 	}
-	return steps[len(steps)-1].Rp, o
+	qt.Assert(t, qt.IsTrue(o.unsures*20 <= len(steps)), qt.Commentf("%d of %d steps hang on rounding", o.unsures, len(steps)))
+	return steps[len(steps)-1].Rp
 }
 
 // dcqcnFlow writes down what happens to a flow that starts at startNs.
@@ -228,65 +228,243 @@ func (f *dcqcnFlow) send(n int, bytes uint64) *dcqcnFlow {
 	return f
 }
 
+// jump lets time pass and bytes be sent, with one ACK after it all.
+func (f *dcqcnFlow) jump(ns, bytes uint64) *dcqcnFlow {
+	f.nowNs += ns
+	f.sentBytes += bytes
+	return f.add(rateEventACK)
+}
+
 func TestDCQCNSteps(t *testing.T) {
 	s := loadSenders(t)
 
+	const timer, counter = 55_000, 10e6
 	paper := paperDCQCN(40e9)
 	keep := paper
 	keep.ClampTarget = 0
-	hpcc := hpccDCQCN(40e9)
-	alphaFirst := paper
-	alphaFirst.InitialAlpha, alphaFirst.AlphaFirst = q24One/2, 1
-	alphaAfter := alphaFirst
-	alphaAfter.AlphaFirst = 0
-	const timer, counter = 55_000, 10e6
+	after := paper
+	after.InitialAlpha = q24One / 2
+	first := after
+	first.AlphaFirst = 1
 
+	start := newDCQCNFlow
+	cut := func() *dcqcnFlow { return start().cnp().cnp() } // CR 10, TR 20 Gbit/s
 	for _, test := range []struct {
-		name             string
-		params           rateDcqcnParams
-		flow             *dcqcnFlow
-		wantCR, wantTR   uint64
-		wantAlphaPer2048 uint32 // 2048 alpha
+		name           string
+		params         rateDcqcnParams
+		flow           *dcqcnFlow
+		wantCR, wantTR uint64
 	}{
-		{"starts at line rate", paper, newDCQCNFlow(), 40e9, 40e9, 2048},
-		{"the first CNP halves", paper, newDCQCNFlow().cnp(), 20e9, 40e9, 2048},
-		{"the second too, and the target follows", paper, newDCQCNFlow().cnp().cnp(), 10e9, 20e9, 2048},
-		{"or not, if it keeps its target", keep, newDCQCNFlow().cnp().cnp(), 10e9, 40e9, 2048},
-		{"but once there was a cycle, it follows", keep, newDCQCNFlow().cnp().wait(1, timer).cnp(), 15_029_296_875, 30e9, 2040 + 0},
-		{"a cycle of bytes counts as well", keep, newDCQCNFlow().cnp().send(1, counter).cnp(), 15e9, 30e9, 2048},
-		{"floor", paper, newDCQCNFlow().cnp().cnp().cnp().cnp().cnp().cnp().cnp().cnp().cnp(), 100e6, 156_250_000, 2048},
-		{"alpha before the cut", alphaFirst, newDCQCNFlow().cnp(), 29_960_937_500, 40e9, 1028},
-		{"alpha after the cut", alphaAfter, newDCQCNFlow().cnp(), 30e9, 40e9, 1028},
-		{"fast recovery: halfway to the target", paper, newDCQCNFlow().cnp().cnp().wait(1, timer), 15e9, 20e9, 2040},
-		{"not before the timer ends", paper, newDCQCNFlow().cnp().cnp().wait(1, timer-1), 10e9, 20e9, 2048},
-		{"nor before the bytes are sent", paper, newDCQCNFlow().cnp().cnp().send(1, counter-1), 10e9, 20e9, 2048},
-		{"four cycles of bytes", paper, newDCQCNFlow().cnp().cnp().send(4, counter), 19_375e6, 20e9, 2048},
-		{"additive increase from the fifth on", paper, newDCQCNFlow().cnp().cnp().send(5, counter), 19_707_500_000, 20_040e6, 2048},
-		{"and again", paper, newDCQCNFlow().cnp().cnp().send(6, counter), 19_893_750_000, 20_080e6, 2048},
-		// CR = 20e9 - 10e9 / 16 after 8 cycles would be fast recovery by both: 20e9 - 10e9 / 256.
-		{"both in fast recovery", paper, newDCQCNFlow().cnp().cnp().send(4, counter).wait(4, timer), 19_960_937_500, 20e9, 0},
-		{"additive as long as one is", paper, newDCQCNFlow().cnp().cnp().send(4, counter).wait(6, timer), 20_050_234_375, 20_080e6, 0},
-		{"hyper: R_HAI", paper, newDCQCNFlow().cnp().cnp().send(4, counter).wait(5, timer).send(1, counter), 0, 20_240e6, 0},
-		{"hyper: by the lesser of the two", paper, newDCQCNFlow().cnp().cnp().send(4, counter).wait(5, timer).send(2, counter), 0, 20_440e6, 0},
-		{"hyper: twice as fast once both have six", paper, newDCQCNFlow().cnp().cnp().send(4, counter).wait(5, timer).send(2, counter).wait(1, timer), 0, 20_840e6, 0},
-		{"a CNP ends it", paper, newDCQCNFlow().cnp().cnp().send(9, counter).wait(9, timer).cnp().send(1, counter), 0, 0, 0},
-		// HPCC's rpg_threshold 1: a cycle of fast recovery, one of R_AI = 8 Mbit/s, then R_HAI = 80 Mbit/s each.
-		{"timer alone: fast recovery", hpcc, newDCQCNFlow().cnp().wait(1, 4000).cnp().wait(1, 300_000), 0, 40e9, 0},
-		{"loss halves", paper, newDCQCNFlow().cnp().wait(1, timer).add(rateEventLOSS), 15e9, 30e9, 2040},
+		{"starts at line rate", paper, start(), 40e9, 40e9},
+		{"the first CNP halves", paper, start().cnp(), 20e9, 40e9},
+		{"so does the second, and the target follows", paper, cut(), 10e9, 20e9},
+		{"or not, if cuts keep their target", keep, cut(), 10e9, 40e9},
+		{"but after a cycle of the timer it follows", keep, start().cnp().wait(1, timer).cnp(), 15_058_593_750, 30e9},
+		{"and after one of the byte counter", keep, start().cnp().send(1, counter).cnp(), 15e9, 30e9},
+		{"floor", paper, start().cnp().cnp().cnp().cnp().cnp().cnp().cnp().cnp().cnp(), 100e6, 156_250_000},
+		{"alpha after the cut", after, start().cnp(), 30e9, 40e9},
+		{"alpha before the cut", first, start().cnp(), 29_960_937_500, 40e9}, // (1/2 * 255/256 + 1/256) / 2 of it
+		{"fast recovery goes half way to the target", paper, cut().wait(1, timer), 15e9, 20e9},
+		{"not before the timer ends", paper, cut().wait(1, timer-1), 10e9, 20e9},
+		{"nor before the bytes are sent", paper, cut().send(1, counter-1), 10e9, 20e9},
+		{"by the byte counter", paper, cut().send(4, counter), 19.375e9, 20e9},
+		{"additive increase from the fifth cycle on", paper, cut().send(5, counter), 19_707_500_000, 20.04e9},
+		{"of the timer", paper, cut().wait(5, timer), 19_707_500_000, 20.04e9},
+		{"and again", paper, cut().send(6, counter), 19_893_750_000, 20.08e9},
+		{"both in fast recovery", paper, cut().send(4, counter).wait(4, timer), 19_960_937_500, 20e9},
+		{"additive while one of them is", paper, cut().send(4, counter).wait(6, timer), 20_040_234_375, 20.08e9},
+		{"hyper increase", paper, cut().send(4, counter).wait(5, timer).send(1, counter), 20_120_234_375, 20.24e9},
+		{"by the lesser of the two", paper, cut().send(4, counter).wait(5, timer).send(2, counter), 20_280_117_187, 20.44e9},
+		{"when both went on", paper, cut().send(4, counter).wait(5, timer).send(2, counter).wait(1, timer), 20_560_058_593, 20.84e9},
+		{"many cycles at once, the timer's first", paper, cut().jump(6*timer, 5*counter), 20_315_429_687, 20.44e9},
+		{"never over line rate", paper, cut().send(9, counter).wait(100, timer), 40e9 - 1, 40e9},
+		{"a CNP ends it", paper, cut().send(9, counter).wait(100, timer).cnp().cnp().send(1, counter), 0, 0},
+		{"loss halves", paper, start().cnp().wait(1, timer).add(rateEventLOSS), 15e9, 30e9},
+		{"and starts over", paper, start().cnp().wait(6, timer).send(6, counter).add(rateEventLOSS).send(4, counter).wait(1, timer-1), 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, _ := checkDCQCN(t, s, test.params, test.flow.steps)
-			if test.wantCR > 0 {
-				qt.Check(t, qt.Equals(got.Recovery.RateBps, test.wantCR))
+			got := checkDCQCN(t, s, test.params, test.flow.steps)
+			if test.wantCR == 0 {
+				return // what the oracle says
 			}
-			if test.wantTR > 0 {
-				qt.Check(t, qt.Equals(got.Recovery.TargetBps, test.wantTR))
-			}
-			if test.wantAlphaPer2048 > 0 {
-				qt.Check(t, qt.Equals(got.Alpha, test.wantAlphaPer2048<<13))
-			}
+			qt.Check(t, qt.Equals(got.Recovery.RateBps, test.wantCR))
+			qt.Check(t, qt.Equals(got.Recovery.TargetBps, test.wantTR))
 		})
 	}
 }
-var _ = slices.Max[[]int]
-var _ = rand.New
+
+// Sec. 5: five cycles of fast recovery bring the rate back to the target, but for 2^-5 of the way.
+func TestDCQCNFastRecovery(t *testing.T) {
+	s := loadSenders(t)
+
+	for _, lineBps := range []uint64{1e6, 10e9, 40e9, 100e9, maxLineBps} {
+		p := paperDCQCN(lineBps)
+		p.Recovery.Threshold = 6
+		before := checkDCQCN(t, s, p, newDCQCNFlow().cnp().cnp().steps).Recovery
+		after := checkDCQCN(t, s, p, newDCQCNFlow().cnp().cnp().wait(5, p.Recovery.TimerNs).steps).Recovery
+		gapBps := before.TargetBps - before.RateBps
+		qt.Check(t, qt.Equals(after.TargetBps, before.TargetBps))
+		near(t, float64(after.RateBps), float64(after.TargetBps)-float64(gapBps)/32, 1, "CR at %d bit/s", lineBps)
+	}
+}
+
+// HPCC's simulator (rdma-hw.cc, RateIncEventMlx): with F = 1 a cycle of fast recovery, one that adds R_AI, and R_HAI
+// each from then on.
+func TestDCQCNTimerAlone(t *testing.T) {
+	s := loadSenders(t)
+
+	for _, f := range []int{1, 2, 5} {
+		p := hpccDCQCN(40e9)
+		p.Recovery.Threshold = uint32(f)
+		p.ClampTarget = 1
+		flow := newDCQCNFlow().cnp().wait(1, p.DecreaseIntervalNs).cnp()
+		target := checkDCQCN(t, s, p, flow.steps).Recovery.TargetBps
+		var want []uint64
+		for range f {
+			want = append(want, target)
+		}
+		want = append(want, target+p.Recovery.RaiBps)
+		for n := range uint64(4) {
+			want = append(want, target+p.Recovery.RaiBps+(n+1)*p.Recovery.RhaiBps)
+		}
+
+		cut := len(flow.steps)
+		flow.wait(len(want), p.Recovery.TimerNs)
+		checkDCQCN(t, s, p, flow.steps)
+		var got []uint64
+		for _, step := range flow.steps[cut:] {
+			got = append(got, step.Rp.Recovery.TargetBps)
+		}
+		qt.Check(t, qt.DeepEquals(got, want), qt.Commentf("targets, F = %d", f))
+	}
+}
+
+// Without CNPs alpha is (1 - g)^k of what it was, whether each period of K is seen or many go by at once.
+func TestDCQCNAlphaAfterSilence(t *testing.T) {
+	s := loadSenders(t)
+
+	const k = 55_000
+	for _, g := range []float64{1. / 16, 1. / 256, 1. / 1024} {
+		p := paperDCQCN(40e9)
+		p.G = q24(g)
+		tolerance := 2 * powerErr(1-g, math.MaxUint64)
+		for _, n := range []uint64{1, 2, 7, 100, 256, 1000, 10_000, 1 << 32, 1<<32 + 1, 1 << 40} {
+			at := newDCQCNFlow().cnp().wait(1, n*k)
+			got := checkDCQCN(t, s, p, at.steps)
+			near(t, q24Float(got.Alpha), math.Pow(1-g, float64(n)), tolerance, "alpha after %d periods, g %g", n, g)
+
+			before := newDCQCNFlow().cnp().wait(1, n*k-1)
+			got = checkDCQCN(t, s, p, before.steps)
+			near(t, q24Float(got.Alpha), math.Pow(1-g, float64(n-1)), tolerance, "alpha before period %d ends, g %g", n, g)
+		}
+		oneByOne := newDCQCNFlow().cnp().wait(1000, k)
+		got := checkDCQCN(t, s, p, oneByOne.steps)
+		near(t, q24Float(got.Alpha), math.Pow(1-g, 1000), tolerance, "alpha after 1000 periods one by one, g %g", g)
+	}
+}
+
+// Alpha waits for the first CNP (ns3-rdma and HPCC's simulator arm its timer there), however long a flow runs before.
+func TestDCQCNFirstCNP(t *testing.T) {
+	s := loadSenders(t)
+
+	for _, set := range dcqcnSets {
+		t.Run(set.name, func(t *testing.T) {
+			p := set.params(40e9)
+			early := checkDCQCN(t, s, p, newDCQCNFlow().cnp().steps)
+			late := checkDCQCN(t, s, p, newDCQCNFlow().wait(100, 1e6).cnp().steps)
+			qt.Check(t, qt.Equals(late.Recovery.RateBps, early.Recovery.RateBps))
+			qt.Check(t, qt.Equals(late.Alpha, early.Alpha))
+		})
+	}
+}
+
+// Cuts are at least the decrease interval apart, and a CNP in between is answered when it is over, once.
+func TestDCQCNDecreaseInterval(t *testing.T) {
+	s := loadSenders(t)
+
+	p := hpccDCQCN(40e9)
+	cutTimes := func(flow *dcqcnFlow) (us []uint64) {
+		checkDCQCN(t, s, p, flow.steps)
+		for i, step := range flow.steps {
+			if i > 0 && step.Rp.Recovery.RateBps < flow.steps[i-1].Rp.Recovery.RateBps {
+				us = append(us, (step.NowNs-startNs)/1000)
+			}
+		}
+		return us
+	}
+	everyMicrosecond := newDCQCNFlow().wait(1, 1000)
+	for range 20 {
+		everyMicrosecond.cnp().wait(1, 1000)
+	}
+	qt.Check(t, qt.DeepEquals(cutTimes(everyMicrosecond), []uint64{1, 5, 9, 13, 17, 21}))
+
+	two := newDCQCNFlow().wait(1, 1000).cnp().wait(2, 1000).cnp().cnp().wait(20, 1000)
+	qt.Check(t, qt.DeepEquals(cutTimes(two), []uint64{1, 5}))
+
+	apart := newDCQCNFlow().wait(1, 1000).cnp().wait(9, 1000).cnp().wait(20, 1000)
+	qt.Check(t, qt.DeepEquals(cutTimes(apart), []uint64{1, 10}))
+
+	p.DecreaseIntervalNs = 0 // each CNP cuts
+	qt.Check(t, qt.DeepEquals(cutTimes(newDCQCNFlow().cnp().cnp().cnp()), []uint64{0, 0, 0}))
+}
+
+func TestDCQCNRandomCNPs(t *testing.T) {
+	s := loadSenders(t)
+
+	const length = 500
+	for _, set := range dcqcnSets {
+		t.Run(set.name, func(t *testing.T) {
+			for i, lineBps := range []uint64{1e6, 100e6, 1e9, 10e9, 25e9, 40e9, 100e9, 400e9, maxLineBps} {
+				r := rand.New(rand.NewPCG(uint64(i), 20))
+				p := set.params(lineBps)
+				checkDCQCN(t, s, p, randomDCQCNSteps(r, p, length))
+			}
+		})
+	}
+	t.Run("any", func(t *testing.T) {
+		for seed := range uint64(150) {
+			r := rand.New(rand.NewPCG(seed, 21))
+			p := randomDCQCNParams(r)
+			checkDCQCN(t, s, p, randomDCQCNSteps(r, p, length))
+		}
+	})
+}
+
+func randomDCQCNParams(r *rand.Rand) rateDcqcnParams {
+	p := rateDcqcnParams{
+		Recovery:     randomRecoveryParams(r, pick(r, halfNever, halfActive, halfHyper)),
+		AlphaTimerNs: logUniform(r, 1, 1e9),
+		G:            uint32(logUniform(r, 1, q24One-1)),
+		InitialAlpha: uint32(r.IntN(q24One + 1)),
+		ClampTarget:  uint32(r.IntN(2)),
+		AlphaFirst:   uint32(r.IntN(2)),
+	}
+	if r.IntN(3) == 0 {
+		p.DecreaseIntervalNs = logUniform(r, 1, 1e9)
+	}
+	if r.IntN(3) == 0 {
+		p.Recovery.ByteCounterBytes = 0
+	}
+	return p
+}
+
+// randomDCQCNSteps makes a flow that hears CNPs now and then, or in bursts.
+func randomDCQCNSteps(r *rand.Rand, p rateDcqcnParams, n int) []rateDcqcnStep {
+	c := newSenderClock(r, p.Recovery)
+	steps := []rateDcqcnStep{{NowNs: c.nowNs, Event: rateEventINIT}}
+	share := pick(r, 0.02, 0.1, 0.5)
+	for len(steps) < n {
+		if r.IntN(4) > 0 {
+			c.tick(r)
+		}
+		step := rateDcqcnStep{NowNs: c.nowNs, SentBytes: c.sentBytes, Event: rateEventACK}
+		switch {
+		case r.Float64() < share:
+			step.Event = rateEventNOTICE
+		case r.IntN(100) == 0:
+			step.Event = rateEventLOSS
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}

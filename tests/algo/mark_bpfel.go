@@ -101,7 +101,8 @@ type markSampleStep struct {
 	Sample      markQcnSample
 	CreditBytes int64
 	LenBytes    uint32
-	Pad         uint32
+	QoffUnits   int16
+	QdeltaUnits int16
 }
 
 type markWindowArgs struct {

@@ -84,7 +84,8 @@ struct sample_step {
 	struct qcn_sample sample; /* out */
 	s64 credit_bytes;	  /* out */
 	u32 len_bytes;		  /* in */
-	u32 pad;
+	s16 qoff_units;		  /* out: as a CNM says it */
+	s16 qdelta_units;	  /* out */
 };
 
 struct sample_args {
@@ -106,6 +107,8 @@ static long sample_step(u32 i, struct sample_args *args)
 		return 1;
 	step->sample = qcn_cp_packet(&args->cp, &args->params, step->queue_bytes, step->len_bytes);
 	step->credit_bytes = args->cp.credit_bytes;
+	step->qoff_units = qcn_units(step->sample.qoff_bytes);
+	step->qdelta_units = qcn_units(step->sample.qdelta_bytes);
 	args->done++;
 	return 0;
 }

@@ -33,26 +33,33 @@ ARRAY(dcqcn_steps, struct dcqcn_step, MAX_STEPS);
 static struct dcqcn_params dcqcn_set;
 static struct dcqcn_rp dcqcn_flow;
 
+/* Global, so that the verifier looks at it once. */
+__noinline int dcqcn_event(enum event event, u64 now_ns, u64 sent_bytes)
+{
+	switch (event) {
+	case INIT:
+		dcqcn_rp_init(&dcqcn_flow, &dcqcn_set, now_ns);
+		break;
+	case ACK:
+		dcqcn_rp_advance(&dcqcn_flow, &dcqcn_set, now_ns, sent_bytes);
+		break;
+	case NOTICE:
+		dcqcn_rp_cnp(&dcqcn_flow, &dcqcn_set, now_ns, sent_bytes);
+		break;
+	case LOSS:
+		dcqcn_rp_loss(&dcqcn_flow, &dcqcn_set, now_ns, sent_bytes);
+		break;
+	}
+	return 0;
+}
+
 static long dcqcn_step(u32 i, struct dcqcn_args *args)
 {
 	struct dcqcn_step *step = bpf_map_lookup_elem(&dcqcn_steps, &i);
 
 	if (!step)
 		return 1;
-	switch (step->event) {
-	case INIT:
-		dcqcn_rp_init(&dcqcn_flow, &dcqcn_set, step->now_ns);
-		break;
-	case ACK:
-		dcqcn_rp_advance(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
-		break;
-	case NOTICE:
-		dcqcn_rp_cnp(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
-		break;
-	case LOSS:
-		dcqcn_rp_loss(&dcqcn_flow, &dcqcn_set, step->now_ns, step->sent_bytes);
-		break;
-	}
+	dcqcn_event(step->event, step->now_ns, step->sent_bytes);
 	step->rp = dcqcn_flow;
 	args->done++;
 	return 0;
@@ -86,26 +93,33 @@ ARRAY(qcn_steps, struct qcn_step, MAX_STEPS);
 static struct qcn_rp_params qcn_set;
 static struct qcn_rp qcn_flow;
 
+/* Global, so that the verifier looks at it once. */
+__noinline int qcn_event(enum event event, u64 now_ns, u64 sent_bytes, u32 qntz_fb)
+{
+	switch (event) {
+	case INIT:
+		qcn_rp_init(&qcn_flow, &qcn_set, now_ns);
+		break;
+	case ACK:
+		qcn_rp_advance(&qcn_flow, &qcn_set, now_ns, sent_bytes);
+		break;
+	case NOTICE:
+		qcn_rp_cnm(&qcn_flow, &qcn_set, now_ns, sent_bytes, qntz_fb);
+		break;
+	case LOSS:
+		qcn_rp_loss(&qcn_flow, &qcn_set, now_ns, sent_bytes);
+		break;
+	}
+	return 0;
+}
+
 static long qcn_step(u32 i, struct qcn_args *args)
 {
 	struct qcn_step *step = bpf_map_lookup_elem(&qcn_steps, &i);
 
 	if (!step)
 		return 1;
-	switch (step->event) {
-	case INIT:
-		qcn_rp_init(&qcn_flow, &qcn_set, step->now_ns);
-		break;
-	case ACK:
-		qcn_rp_advance(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes);
-		break;
-	case NOTICE:
-		qcn_rp_cnm(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes, step->qntz_fb);
-		break;
-	case LOSS:
-		qcn_rp_loss(&qcn_flow, &qcn_set, step->now_ns, step->sent_bytes);
-		break;
-	}
+	qcn_event(step->event, step->now_ns, step->sent_bytes, step->qntz_fb);
 	step->rp = qcn_flow;
 	args->done++;
 	return 0;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The CNMs of QCN's congestion points. The port qdisc samples a packet when it sends it, and can't send another: so the
+ * program at the far end makes the CNM of a clone, and sends it back to the switch, which forwards it to the source.
+ */
+#ifndef PCN_REFLECT_H
+#define PCN_REFLECT_H
+
+#include "cnm.h"
+#include "cut.h"
+#include "packet.h"
+
+/* The CNM between ingress and cnm_egress, which run in one softirq on one CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cnm_frame);
+} cnm_pending SEC(".maps");
+
+enum cnm_count {
+	CNM_SENT,
+	CNM_LOST, /* could not be sent */
+	CNM_COUNTS,
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CNM_COUNTS);
+	__type(key, u32);
+	__type(value, u64);
+} cnm_counts SEC(".maps");
+
+static __always_inline void count_cnm(u32 what)
+{
+	u64 *n = bpf_map_lookup_elem(&cnm_counts, &what);
+
+	if (n)
+		(*n)++;
+}
+
+/* The class that CNMs ride, which is never paused. */
+#define CNM_CLASS 6
+
+/* sampled_class: of the sampled packet's first bytes. */
+static __always_inline u8 sampled_class(const u8 *sample)
+{
+	return class_of(((const struct iphdr *)(sample + sizeof(struct ethhdr)))->tos);
+}
+
+/* sampled: QntzFb, if the packet was sampled where it comes from; 0: it was not. */
+static __always_inline u32 sampled(const struct __sk_buff *skb)
+{
+	return carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK : 0;
+}
+
+/* reflect: send the CNM for a sampled packet, back the way that it came. Packet pointers are void after it. */
+static __always_inline void reflect(struct __sk_buff *skb)
+{
+	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr), mark = skb->mark;
+	struct cnm_frame *f = bpf_map_lookup_elem(&cnm_pending, &zero);
+	u8 sample[sizeof(struct ethhdr) + CNM_MSDU_LEN];
+
+	/* TCP's payload is in pages: no packet pointer reaches it */
+	if (!f || bpf_skb_load_bytes(skb, 0, sample, sizeof(sample)))
+		return; /* too short to be data */
+	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT], sampled(skb),
+		  (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64, sampled_class(sample));
+	skb->mark = MARK_CNM;
+	if (bpf_clone_redirect(skb, skb->ifindex, 0))
+		count_cnm(CNM_LOST);
+	skb->mark = mark;
+}
+
+/* make_cnm: makes the clone the CNM. mark is the one it leaves with. */
+static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
+{
+	u32 zero = 0;
+	struct cnm_frame *f;
+
+	if (skb->mark != MARK_CNM)
+		return TCX_NEXT;
+	f = bpf_map_lookup_elem(&cnm_pending, &zero);
+	if (!f || !cut(skb, CNM_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0)) {
+		count_cnm(CNM_LOST);
+		return TCX_DROP;
+	}
+	count_cnm(CNM_SENT);
+	skb->priority = CNM_CLASS;
+	skb->mark = mark;
+	return TCX_NEXT;
+}
+
+#endif
