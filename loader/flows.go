@@ -154,6 +154,7 @@ var (
 		},
 		setting: func(v *qcnQcnFlow, rateBps uint64) {
 			v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = rateBps, rateBps
+			v.Rp.Limited = 1 // as after a CNM: it goes on from here
 		},
 	}
 	timelyTable = tableOf[timelyTimelyFlow]{

@@ -5,10 +5,12 @@ package npecn
 import (
 	"cmp"
 	"container/heap"
+	"math"
 )
 
 // model simulates a layout in ideal time, event by event, as the paper describes a lossless switch: strict
-// priority without preemption, PFC by ingress port, NP-ECN. It shares nothing with the C but the configuration.
+// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter; and changes of
+// rates. It shares nothing with the C but the configuration.
 type model struct {
 	*layout
 	config  Options
@@ -18,6 +20,7 @@ type model struct {
 	usedMax []uint64
 	agenda  agenda
 	out     []delivery
+	cnms    []sampled
 	pfc     []PFCEvent
 	pauses  []PFCEvent // PAUSE and RESUME that are given; then thresholds post none
 	heldAt  []uint64   // bytes that the sender of each of these held of its class then
@@ -29,9 +32,10 @@ type model struct {
 
 // moment is when the qdisc acts on something that concerns other ports of the node.
 type moment struct {
-	ns   uint64
-	port uint32
-	any  bool
+	ns     uint64
+	port   uint32
+	starts bool // a packet, and not one arrives
+	any    bool
 }
 
 type modelPort struct {
@@ -39,6 +43,8 @@ type modelPort struct {
 	classes    [Classes]modelClass
 	linkFreeNs uint64
 	queueBytes uint64
+	creditLeft int64  // QCN: bytes to the next sample
+	qOldBytes  uint64 // and the queue at the last
 	steps      []step
 	Stats
 }
@@ -116,7 +122,7 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 		used: make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())), last: make([]moment, len(l.nodes())),
 	}
 	for _, p := range m.config.Ports {
-		m.ports = append(m.ports, modelPort{Port: p})
+		m.ports = append(m.ports, modelPort{Port: p, creditLeft: int64(p.QCN.SampleBaseBytes)})
 	}
 	m.heldAt = make([]uint64, len(pauses))
 	for i, e := range pauses {
@@ -135,21 +141,22 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 	return m
 }
 
-// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are ambiguous.
-func (m *model) acts(ns uint64, port uint32) {
+// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are ambiguous, and so is
+// what a port held when one packet came and another started.
+func (m *model) acts(ns uint64, port uint32, starts bool) {
 	node, _ := m.ends(port)
 	if m.isHost(node) {
 		return
 	}
 	l := &m.last[node]
-	if l.any && l.ns == ns && l.port != port {
+	if l.any && l.ns == ns && (l.port != port || l.starts != starts) {
 		m.ambiguous = true
 	}
-	*l = moment{ns, port, true}
+	*l = moment{ns, port, starts, true}
 }
 
 func (m *model) arrive(port uint32, p packet, q queued) {
-	m.acts(q.atNs, port)
+	m.acts(q.atNs, port, false)
 	mp := &m.ports[port]
 	k := &mp.classes[p.class]
 	node := mp.Node
@@ -260,20 +267,69 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	k := &mp.classes[class]
 	q := k.queue[0]
 	k.queue = k.queue[1:]
-	m.acts(ns+m.config.QuantumNs, port)
+	m.acts(ns+m.config.QuantumNs, port, true)
 	marked := mp.MarkedPackets
 	mp.SentPackets++
 	mp.SentBytes += q.size
 	mp.queueBytes -= q.size
-	if mp.Marker == NPECN && mp.Classes[class].Marked && m.marks(k) {
+	if mp.Classes[class].Marked && m.judge(port, k, q) {
 		mp.MarkedPackets++
 		m.out[q.packet].marked = true
 	}
 	mp.steps = append(mp.steps, step{ns, mp.queueBytes, q.size, mp.MarkedPackets > marked})
-	mp.linkFreeNs = ns + q.size*8*1_000_000_000/mp.RateBps
+	mp.linkFreeNs = ns + q.size*8*1_000_000_000/m.rateBps(mp, ns)
 	m.hold(mp.Node, class, q, -int64(q.size), ns)
 	m.startAt(port, mp.linkFreeNs)
 	m.deliver(port, class, q, mp.linkFreeNs+mp.DelayNs)
+}
+
+// rateBps is the port's rate at this time.
+func (m *model) rateBps(mp *modelPort, ns uint64) uint64 {
+	rate := mp.RateBps
+	for _, c := range m.rates[mp.Name] {
+		if c.AtNs <= ns {
+			rate = c.RateBps
+		}
+	}
+	return rate
+}
+
+// judge is what the port's marker does to a packet that leaves this queue: whether it is marked.
+func (m *model) judge(port uint32, k *modelClass, q queued) bool {
+	mp := &m.ports[port]
+	switch mp.Marker {
+	case NPECN:
+		return m.marks(k)
+	case RED:
+		return k.bytes() > mp.RED.KMinBytes
+	case QCN:
+		m.sample(port, k.bytes(), q)
+	}
+	return false
+}
+
+// bytes are in the queue.
+func (k *modelClass) bytes() (sum uint64) {
+	for _, q := range k.queue {
+		sum += q.size
+	}
+	return sum
+}
+
+// sample is QCN's congestion point, 802.1Qau in floating point.
+func (m *model) sample(port uint32, queueBytes uint64, q queued) {
+	mp := &m.ports[port]
+	if mp.creditLeft -= int64(q.size); mp.creditLeft > 0 {
+		return
+	}
+	off, delta := float64(queueBytes)-float64(mp.QCN.QeqBytes), float64(queueBytes)-float64(mp.qOldBytes)
+	mp.qOldBytes = queueBytes
+	fb := math.Floor((off + mp.QCN.W*delta) * 63 / (float64(mp.QCN.QeqBytes) * (2*mp.QCN.W + 1)))
+	fb = max(0, min(63, fb))
+	mp.creditLeft = int64(mp.QCN.SampleBaseBytes) / (1 + int64(fb)/8)
+	if fb > 0 {
+		m.cnms = append(m.cnms, sampled{q.packet, port, uint8(fb), int16(math.Floor(off / 64)), int16(math.Floor(delta / 64))})
+	}
 }
 
 // marks is NP-ECN, Fig. 7 of the paper.

@@ -38,7 +38,8 @@ type layout struct {
 	links           [][2]string
 	options         Options // Ports and Nodes are filled in
 	buffers         map[string]uint64
-	port            func(name string) Port // configures port "a->b"; Peer and Node are filled in
+	port            func(name string) Port  // configures port "a->b"; Peer, Node and RateChanges are filled in
+	rates           map[string][]RateChange // of ports, from the run's beginning on; for one run
 }
 
 // portName is the name of an egress port.
@@ -89,6 +90,7 @@ func (l *layout) configure() Options {
 		p.Name = portName(names[node], names[peer])
 		p.Node = uint32(node)
 		p.Peer = (id - 1 ^ 1) + 1
+		p.RateChanges = len(l.rates[p.Name])
 		o.Ports[id] = p
 	}
 	return o
@@ -149,6 +151,7 @@ type network struct {
 	ns      []netns.NsHandle
 	nl      []*netlink.Handle
 	ifindex []int // of each port
+	cnms    []int // of each host: a packet socket that gets the CNMs that come to it
 	sent    int   // packets of earlier runs
 	t0Ns    uint64
 }
@@ -168,6 +171,9 @@ func newNetwork(t testing.TB, l *layout) *network {
 		n.attachPort(id)
 	}
 	n.setRoutes()
+	for host := range n.hosts {
+		n.cnms = append(n.cnms, n.openCapture(host))
+	}
 	return n
 }
 
@@ -295,6 +301,7 @@ func (n *network) send(packets []packet) {
 	n.t.Helper()
 	const sendKernelNs = 200_000 // for one packet, on a slow machine
 	n.t0Ns = n.nowNs() + uint64(len(packets)+100)*sendKernelNs>>n.config.DilationShift
+	n.changeRates()
 	senders := map[[2]int]int{}
 	for i, p := range packets {
 		n.check(n.arrive.Track(n.flow(n.sent+i, p), uint32(i)))
@@ -309,6 +316,18 @@ func (n *network) send(packets []packet) {
 	n.sent += len(packets)
 	if len(packets) > 0 && n.nowNs() > n.t0Ns+packets[0].atNs {
 		n.t.Fatalf("the machine is too slow to hand over %d packets in time", len(packets))
+	}
+}
+
+// changeRates tells the ports their rates to come.
+func (n *network) changeRates() {
+	n.t.Helper()
+	for name, changes := range n.rates {
+		var absolute []RateChange
+		for _, c := range changes {
+			absolute = append(absolute, RateChange{AtNs: n.t0Ns + c.AtNs, RateBps: c.RateBps})
+		}
+		n.check(n.q.ChangeRates(n.id(name), absolute))
 	}
 }
 
@@ -365,13 +384,13 @@ func frame(k loader.FlowKey, p packet) []byte {
 	const ect0 = 2
 	b := make([]byte, p.size)
 	copy(b, hostMAC)
-	copy(b[6:], hostMAC)
+	src, dst := k.Src.Addr().As4(), k.Dst.Addr().As4()
+	copy(b[6:], slices.Concat([]byte{2, 0}, src[:])) // by which CNMs find back
 	binary.BigEndian.PutUint16(b[12:], unix.ETH_P_IP)
 	ip := b[ethHeader:]
 	ip[0], ip[1] = 0x45, byte(p.class<<5|ect0)
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	ip[8], ip[9] = 64, unix.IPPROTO_UDP
-	src, dst := k.Src.Addr().As4(), k.Dst.Addr().As4()
 	copy(ip[12:], src[:])
 	copy(ip[16:], dst[:])
 	udp := ip[20:]

@@ -19,8 +19,9 @@ const Kind = "npecn"
 
 // Qdisc is the port qdisc, registered with the kernel.
 type Qdisc struct {
-	objs npecnObjects
-	link link.Link
+	objs        npecnObjects
+	link        link.Link
+	rateChanges []int // of each port
 }
 
 // Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel without
@@ -59,6 +60,9 @@ func Load(o Options) (*Qdisc, error) {
 		}
 	}
 	q := &Qdisc{}
+	for i := range o.Ports {
+		q.rateChanges = append(q.rateChanges, o.Ports[i].RateChanges)
+	}
 	if err := spec.LoadAndAssign(&q.objs, nil); err != nil {
 		return nil, fmt.Errorf("load qdisc %s: %w", Kind, err)
 	}
@@ -108,9 +112,30 @@ func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
 
 // ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges said.
 func (q *Qdisc) ChangeRates(id uint32, changes []RateChange) error {
+	if err := q.checkRates(id, changes); err != nil {
+		return fmt.Errorf("change rate of port %d: %w", id, err)
+	}
 	for i, c := range changes {
 		if err := q.objs.RateChanges.Put(id*rateChangesMax+uint32(i), &npecnRateChange{AtNs: c.AtNs, RateBps: c.RateBps}); err != nil {
 			return fmt.Errorf("change rate of port %d: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (q *Qdisc) checkRates(id uint32, changes []RateChange) error {
+	if int(id) >= len(q.rateChanges) {
+		return fmt.Errorf("there are %d ports", len(q.rateChanges))
+	}
+	if len(changes) != q.rateChanges[id] {
+		return fmt.Errorf("%d changes: it was configured for %d", len(changes), q.rateChanges[id])
+	}
+	for i, c := range changes {
+		if c.AtNs == 0 || c.RateBps == 0 {
+			return fmt.Errorf("at %d ns to %d bit/s: want both above 0", c.AtNs, c.RateBps)
+		}
+		if i > 0 && c.AtNs < changes[i-1].AtNs {
+			return fmt.Errorf("at %d ns, after one at %d ns: want them in order", c.AtNs, changes[i-1].AtNs)
 		}
 	}
 	return nil

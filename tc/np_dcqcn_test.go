@@ -98,7 +98,7 @@ func TestDCQCNNPIntervals(t *testing.T) {
 
 // A flow's CNPs do not depend on other flows, not even of the opposite direction.
 func TestDCQCNNPRandomFlows(t *testing.T) {
-	const intervalNs, flowCount, packets = 50_000, 20, 5000
+	const intervalNs, flowCount, packets = 50_000, 10, 1000
 	n, dev := newDCQCNNP(t, intervalNs)
 	rnd := rand.New(rand.NewPCG(13, 14))
 	flows, last := make([]flow, flowCount), map[int]uint64{}

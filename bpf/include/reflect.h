@@ -67,8 +67,7 @@ static __always_inline void reflect(struct __sk_buff *skb)
 	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT], sampled(skb),
 		  (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64, sampled_class(sample));
 	skb->mark = MARK_CNM;
-	if (bpf_clone_redirect(skb, skb->ifindex, 0))
-		count_cnm(CNM_LOST);
+	count_cnm(bpf_clone_redirect(skb, skb->ifindex, 0) ? CNM_LOST : CNM_SENT);
 	skb->mark = mark;
 }
 
@@ -81,11 +80,8 @@ static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
 	if (skb->mark != MARK_CNM)
 		return TCX_NEXT;
 	f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	if (!f || !cut(skb, CNM_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0)) {
-		count_cnm(CNM_LOST);
-		return TCX_DROP;
-	}
-	count_cnm(CNM_SENT);
+	if (!f || !cut(skb, CNM_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
+		return TCX_DROP; /* reflect counts it */
 	skb->priority = CNM_CLASS;
 	skb->mark = mark;
 	return TCX_NEXT;

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -170,14 +171,22 @@ func save(run *result.Run, out string) error {
 	return WriteCapture(filepath.Join(dir, CaptureFile), run)
 }
 
-// WriteReport draws runs, of one or several experiments, into one file.
+// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those of several come with
+// what they cost.
 func WriteReport(path string, groups []report.Group) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
-	if err := errors.Join(report.WriteMany(f, groups), f.Close()); err != nil {
+	if err := errors.Join(draw(f, groups), f.Close()); err != nil {
 		return fmt.Errorf("write report %s: %w", path, err)
 	}
 	return nil
+}
+
+func draw(w io.Writer, groups []report.Group) error {
+	if len(groups) == 1 {
+		return report.Write(w, groups[0].Experiment, groups[0].Runs)
+	}
+	return report.WriteMany(w, groups)
 }

@@ -3,10 +3,10 @@
 package launch
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -14,24 +14,42 @@ import (
 
 	"pcn/cnp"
 	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
 	"pcn/netns-lab/report"
 	"pcn/netns-lab/result"
 	"pcn/netns-lab/result/resulttest"
 )
 
-// withCases is hol in two cases, of which the second has a duration of its own.
-func withCases(t *testing.T) *experiment.Experiment {
-	t.Helper()
-	e, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
-	e, err = experiment.Parse("hol.yaml", append(e.Source(), `
+const small = `
+name: small
+title: Two flows and a burst
+topology: {kind: fig1, burst_hosts: 3}
+schemes: [pfc, pcn]
+duration: 15ms
+flows:
+  - {name: F0, from: H0, to: R0}
+  - {name: F1, from: H1, to: R1}
+bursts:
+  - {name: burst, from: H2..H4, to: R1, size: 64KB}
+`
+
+// cases are two, of which the second has a duration of its own.
+const cases = `
 cases:
   - {name: slow, set: {flows.F1.initial_rate: 10Gbps}}
   - {name: short, set: {duration: 12ms}}
-`...))
+`
+
+func parse(t *testing.T, text string) *experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Parse("small.yaml", []byte(text))
 	qt.Assert(t, qt.IsNil(err))
 	return e
+}
+
+// another is small by another name.
+func another(t *testing.T) *experiment.Experiment {
+	t.Helper()
+	return parse(t, strings.Replace(small, "name: small\ntitle: Two", "name: another\ntitle: Another two", 1))
 }
 
 // fig2 makes up a run of each job and leaves it in out.
@@ -54,20 +72,19 @@ func labels(g report.Group) []string {
 }
 
 func TestJobs(t *testing.T) {
-	hol, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
-	cases := withCases(t)
+	plain := parse(t, small)
+	varied := parse(t, small+cases)
 	for _, c := range []struct {
 		name string
 		e    *experiment.Experiment
 		o    experiment.Override
 		want []string
 	}{
-		{"no cases", hol, experiment.Override{}, []string{"pfc", "pcn"}},
-		{"a baseline", hol, experiment.Override{Schemes: []string{"bbr", "pcn"}}, []string{"bbr", "pcn"}},
-		{"cases", cases, experiment.Override{}, []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
-		{"one case", cases, experiment.Override{Cases: []string{"short"}}, []string{"short/pfc", "short/pcn"}},
-		{"one scheme", cases, experiment.Override{Schemes: []string{"reno"}}, []string{"slow/reno", "short/reno"}},
+		{"no cases", plain, experiment.Override{}, []string{"pfc", "pcn"}},
+		{"a baseline", plain, experiment.Override{Schemes: []string{"bbr", "pcn"}}, []string{"bbr", "pcn"}},
+		{"cases", varied, experiment.Override{}, []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
+		{"one case", varied, experiment.Override{Cases: []string{"short"}}, []string{"short/pfc", "short/pcn"}},
+		{"one scheme", varied, experiment.Override{Schemes: []string{"reno"}}, []string{"slow/reno", "short/reno"}},
 	} {
 		e, err := c.e.Override(c.o)
 		qt.Assert(t, qt.IsNil(err))
@@ -84,16 +101,14 @@ func TestJobs(t *testing.T) {
 
 // Runs are found wherever they are below a folder, grouped by experiment, and in the order of the file.
 func TestReadRuns(t *testing.T) {
-	hol, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
-	shared, err := experiments.Load("hol-shared-buffer")
-	qt.Assert(t, qt.IsNil(err))
-	cases := withCases(t)
+	plain := parse(t, small)
+	other := another(t)
+	varied := parse(t, small+cases)
 	dir := t.TempDir()
-	for name, e := range map[string]*experiment.Experiment{"a [1]": shared, "b": hol, "c": cases} {
+	for name, e := range map[string]*experiment.Experiment{"a [1]": other, "b": plain, "c": varied} {
 		fig2(t, e, filepath.Join(dir, name))
 	}
-	fig2(t, hol, filepath.Join(dir, "too", "deep", "down"))
+	fig2(t, plain, filepath.Join(dir, "too", "deep", "down"))
 	bare := []string{"pfc", "pcn"}
 	inCases := []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}
 
@@ -129,7 +144,7 @@ func TestReadRuns(t *testing.T) {
 		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
 	}
 
-	_, err = ReadRuns([]string{t.TempDir()})
+	_, err := ReadRuns([]string{t.TempDir()})
 	qt.Check(t, qt.ErrorMatches(err, ".* holds no run: give the folder that `pcn run` named.*"))
 	_, err = ReadRuns([]string{filepath.Join(dir, "nowhere")})
 	qt.Check(t, qt.ErrorMatches(err, "look for runs: .*nowhere: no such file or directory"))
@@ -137,23 +152,22 @@ func TestReadRuns(t *testing.T) {
 
 // A group's experiment is as it was changed for its runs, and has no scheme or case that was not run.
 func TestReadRunsRestoresChanges(t *testing.T) {
-	hol, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
-	cases := withCases(t)
+	plain := parse(t, small)
+	varied := parse(t, small+cases)
 	for _, c := range []struct {
 		name     string
 		e        *experiment.Experiment
 		o        experiment.Override
 		duration map[string]experiment.Duration // by case
 	}{
-		{"nothing", hol, experiment.Override{}, map[string]experiment.Duration{"": hol.Duration}},
-		{"all", hol, experiment.Override{
+		{"nothing", plain, experiment.Override{}, map[string]experiment.Duration{"": plain.Duration}},
+		{"all", plain, experiment.Override{
 			Seed: new(uint64(7)), Duration: new(5 * experiment.Millisecond), Dilation: new(uint(9)), Schemes: []string{"pcn", "bbr"},
 		}, map[string]experiment.Duration{"": 5 * experiment.Millisecond}},
-		{"nothing in cases", cases, experiment.Override{}, map[string]experiment.Duration{"slow": hol.Duration, "short": 12 * experiment.Millisecond}},
-		{"a case", cases, experiment.Override{Cases: []string{"short"}, Schemes: []string{"dcqcn"}},
+		{"nothing in cases", varied, experiment.Override{}, map[string]experiment.Duration{"slow": plain.Duration, "short": 12 * experiment.Millisecond}},
+		{"a case", varied, experiment.Override{Cases: []string{"short"}, Schemes: []string{"dcqcn"}},
 			map[string]experiment.Duration{"short": 12 * experiment.Millisecond}},
-		{"all in cases", cases, experiment.Override{Duration: new(5 * experiment.Millisecond), Seed: new(uint64(3))},
+		{"all in cases", varied, experiment.Override{Duration: new(5 * experiment.Millisecond), Seed: new(uint64(3))},
 			map[string]experiment.Duration{"slow": 5 * experiment.Millisecond, "short": 5 * experiment.Millisecond}},
 	} {
 		e, err := c.e.Override(c.o)
@@ -178,8 +192,7 @@ func TestReadRunsRestoresChanges(t *testing.T) {
 
 // Every PFC event becomes one frame, at its time, on the interface of the port that sent it.
 func TestCapture(t *testing.T) {
-	e, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
+	e := parse(t, small)
 	run := resulttest.Fig2(e, "pfc")
 	path := filepath.Join(t.TempDir(), "x.pcapng")
 	qt.Assert(t, qt.IsNil(WriteCapture(path, run)))
@@ -236,28 +249,27 @@ func TestGuestChecksItsArguments(t *testing.T) {
 
 // The guest does the job that the host has, on the same file.
 func TestGuestDoesTheJob(t *testing.T) {
-	hol, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
+	plain := parse(t, small)
 	for _, c := range []struct {
 		name string
 		e    *experiment.Experiment
 		o    experiment.Override
 		args [][]string // of each job
 	}{
-		{"as in the file", hol, experiment.Override{}, [][]string{
-			{"guest", "", "pfc", "1", "19000000", "10"},
-			{"guest", "", "pcn", "1", "19000000", "10"},
+		{"as in the file", plain, experiment.Override{}, [][]string{
+			{"guest", "", "pfc", "1", "15000000", "10"},
+			{"guest", "", "pcn", "1", "15000000", "10"},
 		}},
-		{"changed", hol, experiment.Override{
+		{"changed", plain, experiment.Override{
 			Seed: new(uint64(1 << 63)), Duration: new(3 * experiment.Millisecond), Dilation: new(uint(4)), Schemes: []string{"yeah"},
 		}, [][]string{
 			{"guest", "", "yeah", "9223372036854775808", "3000000", "4"},
 		}},
-		{"cases", withCases(t), experiment.Override{Schemes: []string{"pcn"}}, [][]string{
-			{"guest", "slow", "pcn", "1", "19000000", "10"},
+		{"cases", parse(t, small+cases), experiment.Override{Schemes: []string{"pcn"}}, [][]string{
+			{"guest", "slow", "pcn", "1", "15000000", "10"},
 			{"guest", "short", "pcn", "1", "12000000", "10"},
 		}},
-		{"changed cases", withCases(t), experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"}, Schemes: []string{"pfc"}}, [][]string{
+		{"changed cases", parse(t, small+cases), experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"}, Schemes: []string{"pfc"}}, [][]string{
 			{"guest", "short", "pfc", "1", "3000000", "10"},
 		}},
 	} {
@@ -293,23 +305,34 @@ func TestGuestModules(t *testing.T) {
 	}
 }
 
+// The report of an experiment depends on nothing but what was measured; that of several also shows the cost.
 func TestReportIsTheSame(t *testing.T) {
-	e, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
-	var pages [2][]byte
-	for i := range pages {
+	plain := parse(t, small)
+	other := another(t)
+	pageOf := func(totalS float64, all ...*experiment.Experiment) string {
+		var groups []report.Group
+		for _, e := range all {
+			run := resulttest.Fig2(e, "pcn")
+			run.Manifest.Wall.TotalS = totalS
+			groups = append(groups, report.Group{Experiment: e, Runs: []*result.Run{run}})
+		}
 		path := filepath.Join(t.TempDir(), ReportFile)
-		qt.Assert(t, qt.IsNil(WriteReport(path, []report.Group{{Experiment: e, Runs: []*result.Run{resulttest.Fig2(e, "pfc"), resulttest.Fig2(e, "pcn")}}})))
-		pages[i], err = os.ReadFile(path)
+		qt.Assert(t, qt.IsNil(WriteReport(path, groups)))
+		page, err := os.ReadFile(path)
 		qt.Assert(t, qt.IsNil(err))
+		return string(page)
 	}
-	qt.Check(t, qt.IsTrue(bytes.Equal(pages[0], pages[1])))
+	qt.Check(t, qt.IsTrue(pageOf(11, plain) == pageOf(99, plain)))
+	both := pageOf(11, plain, other)
+	qt.Check(t, qt.IsTrue(both == pageOf(11, plain, other)))
+	qt.Check(t, qt.IsFalse(both == pageOf(99, plain, other)))
+	qt.Check(t, qt.StringContains(both, plain.Title))
+	qt.Check(t, qt.StringContains(both, other.Title))
 }
 
 func TestRunWithoutKernel(t *testing.T) {
-	e, err := experiments.Load("hol")
-	qt.Assert(t, qt.IsNil(err))
+	e := parse(t, small)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, err = Run(context.Background(), Options{Experiment: e, Out: filepath.Join(t.TempDir(), "out")})
+	_, err := Run(context.Background(), Options{Experiment: e, Out: filepath.Join(t.TempDir(), "out")})
 	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel.*run scripts/setup\.sh.*`))
 }

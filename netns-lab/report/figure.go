@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -19,19 +20,29 @@ import (
 // figureWidth is that of every figure.
 const figureWidth = 5.4 * vg.Inch
 
-// Distances between panels, and room for the legend above them, in points.
+// Distances between panels, and room for each row of the legend above them, in points.
 const (
-	panelGap     vg.Length = 9
-	closeGap     vg.Length = 3
-	legendHeight vg.Length = 20
-	rightMargin  vg.Length = 8
+	panelGap    vg.Length = 9
+	closeGap    vg.Length = 3
+	legendGap   vg.Length = 7
+	legendRow   vg.Length = 13
+	rightMargin vg.Length = 8
 )
 
-// figure is panels one below the other on the same time axis, and a legend above.
+// Sizes within a legend, in points.
+const (
+	swatchWidth  vg.Length = 20
+	swatchHeight vg.Length = 9
+	swatchGap    vg.Length = 4
+	entryGap     vg.Length = 14
+)
+
+// figure is panels one below the other on the same axis, and a legend above.
 type figure struct {
 	title, caption string
 	xLabel         string
-	xMin, xMax     float64 // ms
+	xMin, xMax     float64  // ms
+	names          []string // what is at 0, 1 and so on if the axis is not time
 	legend         []legendEntry
 	panels         []panel
 }
@@ -51,7 +62,10 @@ type legendEntry struct {
 // swatch is how something is drawn: filled, hatched or as a line.
 type swatch struct {
 	fill, line color.Color
-	spacing    vg.Length // of the hatching; 0 is none
+	spacing    vg.Length   // of the hatching; 0 is none
+	dashes     []vg.Length // of the line; nil is solid
+	marker     draw.GlyphDrawer
+	unlined    bool // the marker alone
 }
 
 func sans(size float64) font.Font {
@@ -71,19 +85,40 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
 		axis.Tick.Length = vg.Points(3)
 	}
 	p.Y.Tick.Marker = fewTicks{4}
-	p.X.Tick.Marker = fewTicks{6}
-	p.Add(grid{})
+	p.X.Tick.Marker = f.xTicks()
+	if f.namesAreTooWide() {
+		style := &p.X.Tick.Label
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter // off the axis
+	}
+	p.Add(grid{upright: f.names == nil})
 	return p
 }
 
+// xTicks are a few times, or a tick for every name.
+func (f *figure) xTicks() plot.Ticker {
+	if f.names == nil {
+		return fewTicks{6}
+	}
+	var ticks plot.ConstantTicks
+	for i, name := range f.names {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: name})
+	}
+	return ticks
+}
+
 // grid draws a dotted line at each tick. The one of plotter does not at ticks without label.
-type grid struct{}
+type grid struct {
+	upright bool // lines too, not only level ones
+}
 
 // Plot implements [plot.Plotter].
-func (grid) Plot(c draw.Canvas, p *plot.Plot) {
+func (g grid) Plot(c draw.Canvas, p *plot.Plot) {
 	dotted := draw.LineStyle{Color: color.Gray{Y: 0xb8}, Width: vg.Points(0.5), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
 	trX, trY := p.Transforms(&c)
 	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		if !g.upright {
+			break
+		}
 		c.StrokeLine2(dotted, trX(t.Value), c.Min.Y, trX(t.Value), c.Max.Y)
 	}
 	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
@@ -146,13 +181,15 @@ func (f *figure) svg() (template.HTML, error) {
 		p.plot.X.Label.Text = f.xLabel
 	}
 	margins, left := f.margins()
+	rows := f.legendRows(figureWidth - left - rightMargin)
+	legendHeight := legendGap + legendRow*vg.Length(max(1, len(rows)))
 	height := legendHeight
 	for i, p := range f.panels {
 		height += p.height + margins[i].top + margins[i].bottom + f.gapAbove(i)
 	}
 	canvas := vgsvg.New(figureWidth, height)
 	all := draw.New(canvas)
-	f.drawLegend(all, left)
+	drawLegend(all, rows, left)
 	top := all.Max.Y - legendHeight
 	for i, p := range f.panels {
 		top -= f.gapAbove(i)
@@ -196,20 +233,47 @@ func (f *figure) margins() (margins []margin, left vg.Length) {
 		margins = append(margins, m)
 		left = max(left, m.left)
 	}
-	return margins, left
+	return margins, max(left, f.reachOfFirstName())
+}
+
+// reachOfFirstName returns how far a slanted first name reaches to the left of its panel.
+func (f *figure) reachOfFirstName() vg.Length {
+	if !f.namesAreTooWide() {
+		return 0
+	}
+	return labelStyle(8.5).Width(f.names[0])*0.8 - f.slot()/2 // 0.8: at 45 degrees, its height, and off the axis
+}
+
+// legendRows breaks the legend into rows that are not wider than the width, if an entry is not.
+func (f *figure) legendRows(width vg.Length) [][]legendEntry {
+	var rows [][]legendEntry
+	free := vg.Length(0)
+	for _, entry := range f.legend {
+		if entry.width() > free || rows == nil {
+			rows, free = append(rows, nil), width
+		}
+		rows[len(rows)-1] = append(rows[len(rows)-1], entry)
+		free -= entry.width() + entryGap
+	}
+	return rows
+}
+
+// width leaves room for a font of the reader that is wider than ours.
+func (e legendEntry) width() vg.Length {
+	return swatchWidth + swatchGap + 1.08*labelStyle(9).Width(e.text)
 }
 
 // drawLegend writes the entries side by side above the panels.
-func (f *figure) drawLegend(c draw.Canvas, left vg.Length) {
-	const width, height vg.Length = 20, 9
-	style := labelStyle(9)
-	x := c.Min.X + left
-	y := c.Max.Y - legendHeight + 7
-	for _, entry := range f.legend {
-		entry.draw(c, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + width, Y: y + height}})
-		x += width + 4
-		c.FillText(style, vg.Point{X: x, Y: y + height/2}, entry.text)
-		x += style.Width(entry.text) + 14
+func drawLegend(c draw.Canvas, rows [][]legendEntry, left vg.Length) {
+	y := c.Max.Y - legendRow
+	for _, row := range rows {
+		x := c.Min.X + left
+		for _, entry := range row {
+			entry.draw(c, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + swatchWidth, Y: y + swatchHeight}})
+			c.FillText(labelStyle(9), vg.Point{X: x + swatchWidth + swatchGap, Y: y + swatchHeight/2}, entry.text)
+			x += entry.width() + entryGap
+		}
+		y -= legendRow
 	}
 }
 

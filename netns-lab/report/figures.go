@@ -40,24 +40,57 @@ var (
 	pauseDark  = color.RGBA{R: 0x85, G: 0x00, B: 0x00, A: 0xff}
 )
 
-// drawAll draws every figure that the runs have something for.
-func drawAll(e *experiment.Experiment, runs []runView) ([]figureView, error) {
-	var figures []figureView
-	for _, draw := range []func(*experiment.Experiment, []runView) (*figure, error){pauseFigure, throughputFigure, queueFigure} {
-		f, err := draw(e, runs)
+// drawAll draws every figure that the runs have something for. Those over time are
+// of the first case only.
+func drawAll(g groupView) ([]figureView, error) {
+	figures, err := timeFigures(g.Cases[0], len(g.Cases))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range g.Compared {
+		figures = append(figures, compareFigure(o))
+	}
+	figures = append(figures, caseFigures(g)...)
+
+	var views []figureView
+	for i, f := range figures {
+		svg, err := f.svg()
+		if err != nil {
+			return nil, err
+		}
+		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title), Caption: f.caption, SVG: svg})
+	}
+	return views, nil
+}
+
+// timeFigures draws the figures over time of a case, which is the first of a number of cases.
+func timeFigures(c caseView, cases int) ([]*figure, error) {
+	var figures []*figure
+	for _, draw := range []func(*experiment.Experiment, []runView) (*figure, error){
+		pauseFigure, throughputFigure, queueFigure, sendRateFigure, portRateFigure,
+	} {
+		f, err := draw(c.Experiment, c.Runs)
 		if err != nil {
 			return nil, err
 		}
 		if f == nil {
 			continue
 		}
-		svg, err := f.svg()
-		if err != nil {
-			return nil, err
+		if cases > 1 {
+			f.caption += fmt.Sprintf(" Case %s only, the first of %d.", c.Name, cases)
 		}
-		figures = append(figures, figureView{Title: fmt.Sprintf("(%c) %s.", 'a'+len(figures), f.title), Caption: f.caption, SVG: svg})
+		figures = append(figures, f)
 	}
 	return figures, nil
+}
+
+// letters counts a to z, aa, ab and so on.
+func letters(i int) string {
+	last := string(rune('a' + i%26))
+	if i < 26 {
+		return last
+	}
+	return letters(i/26-1) + last
 }
 
 // pauseFigure is PCN, Fig. 2(a), with a strip below each panel that shows what
@@ -197,14 +230,16 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 		if err != nil {
 			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
 		}
-		top = max(top, total.Max()/1e9)
+		top = max(top, total.Max())
 	}
+	top = max(top, topOf(e.Figures.Reference, experiment.FigureThroughput))
 	f.xMin, f.xMax = wholeRange(runs)
 	for _, r := range runs {
-		p, err := throughputPanel(f, r, flows, headroom(top))
+		p, err := throughputPanel(f, r, flows, headroom(top*1e-9))
 		if err != nil {
 			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
 		}
+		addReferences(p.plot, referencesOf(e, experiment.FigureThroughput, r), 1e-9, flows, stackedBelow(r, flows))
 		f.panels = append(f.panels, p)
 	}
 	return f, nil
@@ -253,6 +288,22 @@ func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
 	return layers, nil
 }
 
+// stackedBelow returns the rate of the flows that a flow is stacked on, at a time.
+func stackedBelow(r runView, flows []string) func(flow string, ns int64) float64 {
+	return func(flow string, ns int64) float64 {
+		i := slices.Index(flows, flow)
+		if i < 0 || i == len(flows)-1 {
+			return 0
+		}
+		t, err := r.FlowRate(strings.Join(flows[i+1:], "+"))
+		bin := (ns - t.StartNs) / max(t.StepNs, 1)
+		if err != nil || bin < 0 || bin >= int64(len(t.Values)) {
+			return 0
+		}
+		return t.Values[bin]
+	}
+}
+
 // throughputLoss returns how long, and until when, a rate is below 95% of its mean in
 // the 0.5 ms before t = 0. It is not ok if the run has no warm-up of that length.
 func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool) {
@@ -284,39 +335,97 @@ func queueFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	if ports == nil {
 		ports = queuedPorts(runs)
 	}
-	if len(ports) == 0 {
+	return curveFigure(e, runs, curves{
+		name: experiment.FigureQueue, title: "Queue length", yLabel: "Queue", unit: experiment.UnitBytes, objects: ports, untilActive: true,
+		caption: fmt.Sprintf("Longest queue of the egress port in each %s.", e.Sample),
+		solid:   func(r runView) timelineOf { return r.QueueMax },
+	})
+}
+
+// sendRateFigure is PCN, Fig. 3; nil if the experiment does not ask for it.
+func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	f, err := curveFigure(e, runs, curves{
+		name: experiment.FigureSendRate, title: "Sending and receiving rate", yLabel: "Rate", unit: experiment.UnitRate, objects: e.Figures.SendRate,
+		caption: fmt.Sprintf("What the receiver of each flow got (solid) in each %s, and the rate its sender paced by (dashed) at the end of it.", e.Sample),
+		solid:   func(r runView) timelineOf { return r.FlowRate },
+		dashed:  func(r runView) timelineOf { return r.SendRate },
+	})
+	if f != nil {
+		f.legend = append(f.legend, legendEntry{"sender's rate", swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
+	}
+	return f, err
+}
+
+// portRateFigure draws what ports sent; nil if the experiment does not ask for it.
+func portRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	return curveFigure(e, runs, curves{
+		name: experiment.FigureRates, title: "Port rate", yLabel: "Rate", unit: experiment.UnitRate, objects: e.Figures.Rates,
+		caption: fmt.Sprintf("What the egress port sent in each %s.", e.Sample),
+		solid:   func(r runView) timelineOf { return r.PortRate },
+	})
+}
+
+// timelineOf returns the timeline of a flow or port.
+type timelineOf func(name string) (result.Timeline, error)
+
+// curves is a figure with a curve, or two, for each flow or port.
+type curves struct {
+	name           experiment.FigureName
+	title, caption string
+	yLabel         string
+	unit           experiment.Unit
+	objects        []string                   // flows or ports
+	solid, dashed  func(r runView) timelineOf // dashed may be nil
+	untilActive    bool                       // the time axis ends where nothing goes on any more
+}
+
+// dashes are those of dashed curves.
+var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
+
+// curveFigure draws curves over time, a panel for each run; nil if there is nothing to draw.
+func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, error) {
+	if len(c.objects) == 0 {
 		return nil, nil
 	}
-	queues := make(map[string][]result.Timeline) // by label of the run
-	top := 0.0
+	f := &figure{title: c.title, caption: c.caption, xLabel: "Time (ms)"}
+	for i, object := range c.objects {
+		f.legend = append(f.legend, legendEntry{object, swatch{line: flowColors[i%len(flowColors)]}})
+	}
+	solid := make(map[string][]result.Timeline) // by label of the run
+	dashed := make(map[string][]result.Timeline)
+	top := topOf(e.Figures.Reference, c.name)
 	for _, r := range runs {
-		for _, port := range ports {
-			t, err := r.QueueMax(port)
-			if err != nil {
-				return nil, fmt.Errorf("queue of run %s: %w", r.Label, err)
+		for _, kind := range []struct {
+			of    func(runView) timelineOf
+			drawn map[string][]result.Timeline
+		}{{c.solid, solid}, {c.dashed, dashed}} {
+			for _, object := range c.objects {
+				if kind.of == nil {
+					continue
+				}
+				t, err := kind.of(r)(object)
+				if err != nil {
+					return nil, fmt.Errorf("%s of run %s: %w", strings.ToLower(c.title), r.Label, err)
+				}
+				kind.drawn[r.Label] = append(kind.drawn[r.Label], t)
+				top = max(top, t.Max())
 			}
-			queues[r.Label] = append(queues[r.Label], t)
-			top = max(top, t.Max())
 		}
 	}
-	unit, scale := "KB", 1e-3
-	if top >= 2e6 {
-		unit, scale = "MB", 1e-6
+	f.xMin, f.xMax = wholeRange(runs)
+	if c.untilActive {
+		f.xMin, f.xMax = activeRange(runs, func(r runView) []result.Timeline { return solid[r.Label] })
 	}
-	f := &figure{
-		title:   "Queue length",
-		caption: fmt.Sprintf("Longest queue of the egress port in each %s.", e.Sample),
-		xLabel:  "Time (ms)",
-	}
-	for i, port := range ports {
-		f.legend = append(f.legend, legendEntry{port, swatch{line: flowColors[i%len(flowColors)]}})
-	}
-	f.xMin, f.xMax = activeRange(runs, func(r runView) []result.Timeline { return queues[r.Label] })
+	unit, scale := axisUnit(c.unit, top)
 	for _, r := range runs {
-		p := f.newPlot("Queue ("+unit+")", 0, headroom(top*scale))
-		for i, t := range queues[r.Label] {
-			p.Add(&curve{points: pointsOf(t, scale, f.xMin, f.xMax), line: flowColors[i%len(flowColors)]})
+		p := f.newPlot(c.yLabel+" ("+unit+")", 0, headroom(top*scale))
+		for i, t := range solid[r.Label] {
+			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax), swatch{line: flowColors[i%len(flowColors)]}})
 		}
+		for i, t := range dashed[r.Label] {
+			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax), swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
+		}
+		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, nothing)
 		p.Add(&panelLabel{text: r.Label})
 		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
 	}

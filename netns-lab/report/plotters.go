@@ -161,12 +161,28 @@ func positive(a, b vg.Length) (from, to vg.Length) {
 // curve is a line through points.
 type curve struct {
 	points []point
-	line   color.Color
+	swatch
 }
 
 // Plot implements [plot.Plotter].
 func (l *curve) Plot(c draw.Canvas, p *plot.Plot) {
-	c.StrokeLines(draw.LineStyle{Color: l.line, Width: vg.Points(1.2)}, transformed(l.points, c, p))
+	at := transformed(l.points, c, p)
+	l.stroke(c, at)
+	for _, pt := range at {
+		l.mark(c, pt)
+	}
+}
+
+// stroke draws the line of the swatch.
+func (s swatch) stroke(c draw.Canvas, at []vg.Point) {
+	c.StrokeLines(draw.LineStyle{Color: s.line, Width: vg.Points(1.2), Dashes: s.dashes}, at)
+}
+
+// mark draws the marker of the swatch, if it has one.
+func (s swatch) mark(c draw.Canvas, at vg.Point) {
+	if s.marker != nil {
+		c.DrawGlyph(draw.GlyphStyle{Color: s.line, Radius: vg.Points(2.6), Shape: s.marker}, at)
+	}
 }
 
 // strip is a row of boxes, one for each bin, the fuller of colour the larger the share.
@@ -241,6 +257,9 @@ func (s swatch) draw(c draw.Canvas, r vg.Rectangle) {
 		hatch(c, corners[:2], []vg.Point{corners[3], corners[2]}, s.spacing, s.line)
 		c.StrokeLines(draw.LineStyle{Color: s.line, Width: vg.Points(0.9)}, corners)
 	default:
-		c.StrokeLine2(draw.LineStyle{Color: s.line, Width: vg.Points(1.2)}, r.Min.X, middle, r.Max.X, middle)
+		if !s.unlined {
+			s.stroke(c, []vg.Point{{X: r.Min.X, Y: middle}, {X: r.Max.X, Y: middle}})
+		}
+		s.mark(c, vg.Point{X: (r.Min.X + r.Max.X) / 2, Y: middle})
 	}
 }

@@ -26,20 +26,45 @@ var styleText string
 // maxPortRows bounds the table of the busiest ports of a run.
 const maxPortRows = 8
 
+// Group is runs of one experiment.
+type Group struct {
+	Experiment *experiment.Experiment
+	Runs       []*result.Run
+}
+
 // page is what the template shows.
 type page struct {
-	Style      template.CSS
+	Style    template.CSS
+	Title    string
+	of       string        // the experiments, for errors
+	Overview []overviewRow // nil: there is none
+	Groups   []groupView
+}
+
+// groupView is the section of an experiment.
+type groupView struct {
 	Experiment *experiment.Experiment
-	PFC, PCN   string // parameters, in words; PCN is empty if no run is of it
+	ID         string
+	PFC        string   // parameters, in words
+	Schemes    []string // parameters of those that were run, in words
 	Hash       string
-	Runs       []runView
+	Cases      []caseView
 	Met, Total int // expectations
-	Outcomes   []outcomeView
+	Compared   []result.CompareOutcome
 	Figures    []figureView
+}
+
+// caseView is the runs of one case.
+type caseView struct {
+	Name       string
+	Experiment *experiment.Experiment // of the case
+	Runs       []runView
+	Met        int // expectations
+	Outcomes   []outcomeView
 	Facts      []fact
 }
 
-// runView is one run, under the label it has everywhere in the report.
+// runView is one run, under the label it has everywhere in its section.
 type runView struct {
 	*result.Run
 	Label string
@@ -49,7 +74,32 @@ type runView struct {
 
 type outcomeView struct {
 	result.Outcome
-	Label string
+	runView
+}
+
+// overviewRow is a run in the table of all, and what it cost.
+type overviewRow struct {
+	Group *groupView
+	runView
+	Packets          uint64 // sent by ports
+	PacketsPerSecond float64
+	Expected         tally
+	Compared         tally // of the scheme
+}
+
+// tally counts what is met, and names what is not.
+type tally struct {
+	Met, Total int
+	Unmet      []string
+}
+
+func (t *tally) add(what string, met bool) {
+	t.Total++
+	if met {
+		t.Met++
+		return
+	}
+	t.Unmet = append(t.Unmet, what)
 }
 
 // figureView is one figure.
@@ -71,60 +121,198 @@ type fact struct {
 	Values []string
 }
 
-// Write writes the report of one or more runs of an experiment, in the order given.
-// It is an error if one of them is of another experiment.
+// Write writes the report of one or more runs of an experiment and its cases, in the
+// order given. It is an error if one of them is of another experiment.
 func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
-	if len(runs) == 0 {
-		return errors.New("report: there is no run (hint: give the folder of a run)")
-	}
-	for _, r := range runs {
-		if r.Manifest.ExperimentSHA256 != e.Hash() {
-			return fmt.Errorf("report: run of scheme %s is of experiment %s, SHA-256 %s, not of %s, SHA-256 %s (hint: report them apart)",
-				r.Manifest.Scheme, r.Manifest.Experiment, r.Manifest.ExperimentSHA256, e.Name, e.Hash())
-		}
-	}
-	views := viewsOf(runs)
-	figures, err := drawAll(e, views)
+	g, err := viewOf(Group{e, runs}, 0)
 	if err != nil {
-		return fmt.Errorf("draw figures of experiment %s: %w", e.Name, err)
+		return err
 	}
-	p := page{
-		Style:      template.CSS(styleText),
-		Experiment: e,
-		PFC:        pfcInWords(e.Switch.PFC),
-		PCN:        pcnInWords(e.PCN, runs),
-		Hash:       e.Hash(),
-		Runs:       views,
-		Figures:    figures,
-		Facts:      factsOf(views),
+	return page{Title: e.Title, of: "experiment " + e.Name, Groups: []groupView{*g}}.write(w)
+}
+
+// WriteMany writes a report with a section for each group, and a table of all runs
+// and their cost. With it, the same runs do not give the same bytes on every machine.
+func WriteMany(w io.Writer, groups []Group) error {
+	if len(groups) == 0 {
+		return errNoRun
 	}
-	for _, v := range views {
-		for _, o := range result.Evaluate(e, v.Run) {
-			p.Outcomes = append(p.Outcomes, outcomeView{o, v.Label})
-			p.Total++
-			if o.Pass {
-				p.Met++
-			}
+	p := page{}
+	var names []string
+	for i, g := range groups {
+		view, err := viewOf(g, i)
+		if err != nil {
+			return err
 		}
+		p.Groups = append(p.Groups, *view)
+		p.Overview = append(p.Overview, view.overview()...)
+		names = append(names, g.Experiment.Name)
 	}
+	p.Title = "Runs of " + strings.Join(names, ", ")
+	p.of = "experiments " + strings.Join(names, ", ")
+	return p.write(w)
+}
+
+var errNoRun = errors.New("report: there is no run (hint: give the folder of a run)")
+
+func (p page) write(w io.Writer) error {
+	p.Style = template.CSS(styleText)
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"bytes": formatBytes,
 		"time":  formatTime,
 		"rate":  formatRate,
+		"upper": strings.ToUpper,
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
 	if err := t.Execute(w, p); err != nil {
-		return fmt.Errorf("write report of experiment %s: %w", e.Name, err)
+		return fmt.Errorf("write report of %s: %w", p.of, err)
 	}
 	return nil
 }
 
-// viewsOf labels each run by its scheme, and by its seed and number where that is
-// not enough to tell it from another.
+// viewOf prepares the i-th section.
+func viewOf(g Group, i int) (*groupView, error) {
+	e := g.Experiment
+	if len(g.Runs) == 0 {
+		return nil, errNoRun
+	}
+	for _, r := range g.Runs {
+		if r.Manifest.ExperimentSHA256 != e.Hash() {
+			return nil, fmt.Errorf("report: run of scheme %s is of experiment %s, SHA-256 %s, not of %s, SHA-256 %s (hint: report them apart)",
+				r.Manifest.Scheme, r.Manifest.Experiment, r.Manifest.ExperimentSHA256, e.Name, e.Hash())
+		}
+	}
+	cases, err := casesOf(e, viewsOf(g.Runs))
+	if err != nil {
+		return nil, err
+	}
+	view := &groupView{
+		Experiment: e,
+		ID:         fmt.Sprintf("experiment-%d", i+1),
+		PFC:        pfcInWords(e.Switch.PFC),
+		Schemes:    schemesInWords(e, g.Runs),
+		Hash:       e.Hash(),
+		Cases:      cases,
+		Compared:   result.EvaluateCompare(e, g.Runs),
+	}
+	for _, c := range cases {
+		view.Met += c.Met
+		view.Total += len(c.Outcomes)
+	}
+	if view.Figures, err = drawAll(*view); err != nil {
+		return nil, fmt.Errorf("draw figures of experiment %s: %w", e.Name, err)
+	}
+	return view, nil
+}
+
+// casesOf sorts runs by case, in the order of the experiment.
+func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
+	names := e.CaseNames()
+	var cases []caseView
+	for _, name := range names {
+		c := caseView{Name: name}
+		for _, r := range runs {
+			if r.Manifest.Case == name {
+				c.add(e, r)
+			}
+		}
+		if len(c.Runs) > 0 {
+			cases = append(cases, c)
+		}
+	}
+	for i := range cases {
+		c := &cases[i]
+		var err error
+		if c.Experiment, err = e.Case(c.Name); err != nil {
+			return nil, fmt.Errorf("report: %w", err)
+		}
+		c.Facts = factsOf(c.Runs)
+	}
+	for _, r := range runs {
+		if !slices.Contains(names, r.Manifest.Case) {
+			return nil, fmt.Errorf("report: run of scheme %s is of case %q, which experiment %s does not have", r.Manifest.Scheme, r.Manifest.Case, e.Name)
+		}
+	}
+	return cases, nil
+}
+
+// add adds a run, and what is expected of it.
+func (c *caseView) add(e *experiment.Experiment, r runView) {
+	c.Runs = append(c.Runs, r)
+	for _, o := range result.Evaluate(e, r.Run) {
+		c.Outcomes = append(c.Outcomes, outcomeView{o, r})
+		if o.Pass {
+			c.Met++
+		}
+	}
+}
+
+// AllMet is whether all that is expected is met.
+func (c caseView) AllMet() bool {
+	return c.Met == len(c.Outcomes)
+}
+
+// Runs are those of all cases.
+func (g groupView) Runs() []runView {
+	var runs []runView
+	for _, c := range g.Cases {
+		runs = append(runs, c.Runs...)
+	}
+	return runs
+}
+
+// Listed are the runs whose verdict heads the section: of several cases, only the invalid ones.
+func (g groupView) Listed() []runView {
+	runs := g.Runs()
+	if len(g.Cases) > 1 {
+		runs = slices.DeleteFunc(runs, func(r runView) bool { return r.Manifest.Verdict == result.Valid })
+	}
+	return runs
+}
+
+// overview returns a row for each run.
+func (g *groupView) overview() []overviewRow {
+	var rows []overviewRow
+	for _, c := range g.Cases {
+		for _, r := range c.Runs {
+			row := overviewRow{Group: g, runView: r}
+			for _, p := range r.Run.Ports {
+				row.Packets += p.SentPackets
+			}
+			if wall := r.Manifest.Wall.TotalS; wall > 0 {
+				row.PacketsPerSecond = float64(row.Packets) / wall
+			}
+			for _, o := range c.Outcomes {
+				if o.Label == r.Label {
+					row.Expected.add(o.Expect.What, o.Pass)
+				}
+			}
+			row.Compared = g.comparedOf(r.Manifest.Scheme)
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// comparedOf counts the comparisons that say something about a scheme.
+func (g *groupView) comparedOf(scheme string) tally {
+	var t tally
+	for _, o := range g.Compared {
+		for _, v := range o.Values {
+			if v.Scheme == scheme && v.Judged {
+				t.add(o.Compare.What, v.Pass)
+			}
+		}
+	}
+	return t
+}
+
+// viewsOf labels each run by its case and scheme, and by its seed and number where
+// that is not enough to tell it from another.
 func viewsOf(runs []*result.Run) []runView {
-	byScheme := func(r *result.Run) string { return strings.ToUpper(r.Manifest.Scheme) }
+	byScheme := func(r *result.Run) string { return result.LabelOf(r.Manifest.Case, strings.ToUpper(r.Manifest.Scheme)) }
 	bySeed := func(r *result.Run) string { return fmt.Sprintf("%s, seed %d", byScheme(r), r.Manifest.Seed) }
 	count := make(map[string]int)
 	for _, r := range runs {
@@ -170,9 +358,17 @@ func controlledRow(f result.Flow) flowRow {
 	return flowRow{
 		Name: f.Name, Route: f.Src + " → " + f.Dst, Proto: string(f.Proto), Start: formatTime(f.StartNs), End: formatEnd(f.EndNs),
 		Received: formatBytes(f.ReceivedBytes), Packets: f.Packets, Marked: f.MarkedPackets,
-		CNPs: fmt.Sprintf("%d, %d", f.CNPDecrease, f.CNPIncrease), SendRate: formatRate(f.SendRateBps),
+		CNPs: fmt.Sprintf("%d, %d", f.CNPDecrease, f.CNPIncrease), SendRate: sendRateInWords(f),
 		Retransmissions: strconv.FormatUint(f.Retransmissions, 10), ECN: yesNo(f.ECN),
 	}
+}
+
+// sendRateInWords returns what the sender was at in the end: a rate, and a window if it has one.
+func sendRateInWords(f result.Flow) string {
+	if f.CwndPackets == 0 {
+		return formatRate(f.SendRateBps)
+	}
+	return fmt.Sprintf("%s, window %d packets", formatRate(f.SendRateBps), f.CwndPackets)
 }
 
 func burstRow(dst string, flows []result.Flow) flowRow {
@@ -244,18 +440,51 @@ func sum(counts map[string]uint64) uint64 {
 }
 
 func pfcInWords(p experiment.PFC) string {
-	if p.Dynamic != nil {
+	switch {
+	case p.Off:
+		return "off"
+	case p.Dynamic != nil:
 		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below", p.Dynamic.Alpha, p.Dynamic.XONOffset)
+	default:
+		return fmt.Sprintf("static, XOFF %s, XON %s", p.XOFF, p.XON)
 	}
-	return fmt.Sprintf("static, XOFF %s, XON %s", p.XOFF, p.XON)
 }
 
-func pcnInWords(p experiment.PCN, runs []*result.Run) string {
-	isPCN := func(r *result.Run) bool { return r.Manifest.Scheme == "pcn" }
-	if !slices.ContainsFunc(runs, isPCN) {
-		return ""
+// schemesInWords returns the main parameters of each scheme that was run.
+func schemesInWords(e *experiment.Experiment, runs []*result.Run) []string {
+	var words []string
+	for _, scheme := range e.Schemes {
+		wasRun := slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Manifest.Scheme == scheme })
+		if text := schemeInWords(e, scheme); wasRun && text != "" {
+			words = append(words, strings.ToUpper(scheme)+" "+text)
+		}
 	}
-	return fmt.Sprintf("T %s, T_jitter %s, w_min %s, w_max %s, congested above %s", p.T, p.TJitter, p.WMin, p.WMax, p.CongestedShare)
+	return words
+}
+
+// schemeInWords returns the main parameters of a scheme, at its congestion points, senders and receivers.
+func schemeInWords(e *experiment.Experiment, scheme string) string {
+	var words []string
+	switch scheme {
+	case "pcn":
+		p := e.PCN
+		words = append(words, fmt.Sprintf("T %s, T_jitter %s, w_min %s, w_max %s, congested above %s", p.T, p.TJitter, p.WMin, p.WMax, p.CongestedShare))
+	case "dcqcn":
+		p := e.DCQCN
+		words = append(words, fmt.Sprintf("set %s, g %s, R_AI %s, R_HAI %s", p.Set, p.G, p.RAI, p.RHAI))
+	case "timely":
+		p := e.TIMELY
+		words = append(words, fmt.Sprintf("set %s, beta %s, T_low %s, T_high %s, delta %s", p.Set, p.Beta, p.TLow, p.THigh, p.Delta))
+	case "qcn":
+		p := e.QCN
+		words = append(words, fmt.Sprintf("Q_eq %s, w %s, timer %s, R_AI %s, R_HAI %s", p.Qeq, p.W, p.Timer, p.RAI, p.RHAI))
+	case "pcn_dctcp":
+		words = append(words, fmt.Sprintf("g %s", e.DCTCP.G))
+	}
+	if m, ok := e.MarkingOf(scheme); ok {
+		words = append(words, fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
+	}
+	return strings.Join(words, ", ")
 }
 
 func formatTime(ns int64) string {

@@ -40,7 +40,8 @@ type CompareValue struct {
 	Min, Max *experiment.Quantity
 	// Judged is whether the scheme has a number of the paper or a bound. Others are only shown.
 	Judged bool
-	// Pass is whether the value could be measured and is within the bounds.
+	// Pass is whether the value could be measured and is within the bounds. A time that
+	// was not reached passes where there are none.
 	Pass bool
 }
 
@@ -81,12 +82,23 @@ func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 			continue
 		}
 		o.Order, o.Ratios = o.order(), o.ratios()
-		for _, asked := range []*Relation{o.Order, o.Ratios} {
-			o.Pass = o.Pass && (asked == nil || asked.Holds)
+		for _, relation := range o.Relations() {
+			o.Pass = o.Pass && relation.Holds
 		}
 		outcomes = append(outcomes, o)
 	}
 	return outcomes
+}
+
+// Relations returns what is asked between schemes: the order, the ratios, both or nothing.
+func (o CompareOutcome) Relations() []Relation {
+	var relations []Relation
+	for _, relation := range []*Relation{o.Order, o.Ratios} {
+		if relation != nil {
+			relations = append(relations, *relation)
+		}
+	}
+	return relations
 }
 
 // compareScheme measures a scheme in its runs; it is not ok if it has none.
@@ -149,8 +161,12 @@ func (v *CompareValue) judge(c experiment.Compare) {
 		v.Min, v.Max = bounds.Min, bounds.Max
 	case inPaper && c.Within > 0:
 		share := float64(c.Within)
-		v.Min = &experiment.Quantity{Value: paper.Value * (1 - share), Unit: paper.Unit}
+		v.Min = &experiment.Quantity{Value: paper.Value * max(0, 1-share), Unit: paper.Unit}
 		v.Max = &experiment.Quantity{Value: paper.Value * (1 + share), Unit: paper.Unit}
+	}
+	if v.Min == nil && v.Max == nil && errors.Is(v.Err, errNotReached) {
+		v.Pass = true // longer than the run: that is for the order and the ratios to judge
+		return
 	}
 	v.Pass = v.Err == nil && within([]experiment.Quantity{v.Measured}, v.Min, v.Max)
 }

@@ -187,6 +187,21 @@ func TestDCTCPWindow(t *testing.T) {
 	}
 }
 
+// Alpha stays within 1 even if more packets are marked than delivered, or none is.
+func TestDCTCPMoreMarksThanPackets(t *testing.T) {
+	m := loadMarkers(t)
+
+	for _, packets := range []uint32{0, 1, 9} {
+		p := markDctcpParams{G_shift: 4, InitialAlpha: 1000}
+		steps := []markWindowStep{{}, {SndUna: 1000, SndNxt: 1000, Delivered: packets, DeliveredCe: 100}}
+		m.window(t, p, steps)
+		linux := dctcpLinux{shiftG: p.G_shift, alpha: p.InitialAlpha}
+		linux.updateAlpha(steps[1])
+		qt.Check(t, qt.Equals(steps[1].Alpha, linux.alpha))
+		qt.Check(t, qt.Equals(steps[1].Alpha, dctcpOne))
+	}
+}
+
 // The window after a mark: cwnd (1 - alpha / 2), at least 2.
 func TestDCTCPSsthresh(t *testing.T) {
 	m := loadMarkers(t)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package npecn
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
+
+	"pcn/cnp"
+	"pcn/loader/ns"
+	"pcn/tc"
+)
+
+// sampled is what a CNM says: which packet of the run a port sampled, and what it found.
+type sampled struct {
+	packet       int
+	port         uint32
+	qntzFb       uint8
+	qOff, qDelta int16 // in units of 64 bytes
+}
+
+// openCapture opens a packet socket that gets the CNMs that come to a host.
+func (n *network) openCapture(host int) int {
+	n.t.Helper()
+	var fd int
+	n.check(ns.Do(n.ns[host], func() (err error) {
+		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		return err
+	}))
+	n.t.Cleanup(func() { unix.Close(fd) })
+	n.check(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 1<<28))
+	protocol := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, cnp.EtherTypeCNM))
+	n.check(unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: n.hostDevice(host)}))
+	return fd
+}
+
+// samples are what the CNMs say that came to hosts since the last call, all of which are as package cnp writes them, and
+// came to the packet's sender.
+func (n *network) samples(packets []packet) (all []sampled) {
+	n.t.Helper()
+	buf := make([]byte, mtu)
+	for host, fd := range n.cnms {
+		for {
+			k, err := unix.Read(fd, buf)
+			if errors.Is(err, unix.EAGAIN) {
+				break
+			}
+			n.check(err)
+			s := n.sample(packets, buf[:k])
+			qt.Assert(n.t, qt.Equals(packets[s.packet].from, host))
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (n *network) sample(packets []packet, cnm []byte) sampled {
+	n.t.Helper()
+	m, err := cnp.ParseCNM(cnm)
+	n.check(err)
+	first := n.sent - len(packets)
+	i := int(binary.BigEndian.Uint16(m.MSDU[20:])) - srcPort - first
+	qt.Assert(n.t, qt.IsTrue(i >= 0 && i < len(packets)))
+	want, err := cnp.NewCNM(frame(n.flow(first+i, packets[i]), packets[i]))
+	n.check(err)
+	want.QntzFb, want.CPID, want.CnmQOffset, want.CnmQDelta = m.QntzFb, m.CPID, m.CnmQOffset, m.CnmQDelta
+	want.EncapsulatedPriority = uint8(packets[i].class)
+	qt.Assert(n.t, qt.DeepEquals(m, want))
+	return sampled{i, uint32(m.CPID), m.QntzFb, m.CnmQOffset, m.CnmQDelta}
+}
+
+// qcnStar is a star whose port s->h2 is a congestion point with Q_eq of 5 frames.
+func qcnStar(k timekeeping, sampleBase uint64, change func(p *Port)) *layout {
+	l := star(3, func(name string, p *Port) {
+		for c := range p.Classes {
+			p.Classes[c].Slots = 2048
+		}
+		if name == "s->h2" {
+			p.Marker, p.QCN, p.Seed = QCN, QCNOptions{QeqBytes: 5000, W: 2, SampleBaseBytes: sampleBase}, someSeed
+			change(p)
+		}
+	})
+	l.options = k.options()
+	return l
+}
+
+// TestQCN: every packet is a sample of the queue it leaves behind at its ideal start. All numbers are worked out by hand:
+// one unit of QntzFb is 25000 / 63 = 396.8 bytes.
+func TestQCN(t *testing.T) {
+	const unmarkedClass = 2
+	for _, k := range []timekeeping{exact, rounded} {
+		t.Run(k.String(), func(t *testing.T) {
+			n := newNetwork(t, qcnStar(k, 1, func(p *Port) {
+				p.Classes[lossyClass].Lossless = false
+				p.Classes[unmarkedClass].Marked = false
+			}))
+			want := []sampled{ // queues of 0, 1, ... 9, 9, 8, ... 0 frames
+				{4, 5, 2, -16, 15},
+				{5, 5, 5, 0, 15}, // 2000: it grows past Q_eq
+				{6, 5, 7, 15, 15},
+				{7, 5, 10, 31, 15},
+				{8, 5, 12, 46, 15},
+				{9, 5, 15, 62, 15},
+				{10, 5, 10, 62, 0},  // 4000: it stays
+				{11, 5, 2, 46, -16}, // 1000: it shrinks
+			}
+			packets := converging(dataClass)
+			for i, d := range n.run(packets) {
+				qt.Check(t, qt.Equals(d, delivery{atNs: uint64(i+1)*1000 + 1000 + 2*delayNs}), qt.Commentf("packet %d", i))
+			}
+			qt.Check(t, qt.DeepEquals(byPacket(n.samples(packets)), want))
+
+			packets = converging(lossyClass)
+			n.run(packets)
+			got := byPacket(n.samples(packets))
+			qt.Check(t, qt.DeepEquals(got, want)) // the queue was empty at the last sample, too
+			packets = converging(unmarkedClass)
+			n.run(packets)
+			qt.Check(t, qt.HasLen(n.samples(packets), 0))
+			qt.Check(t, qt.Equals(n.stats(n.id("s->h2")).MarkedPackets, 0))
+			n.checkCounters()
+			cnms, err := n.arrive.CNMs()
+			n.check(err)
+			qt.Check(t, qt.Equals(cnms, tc.CNMCounts{Sent: 16}))
+		})
+	}
+}
+
+// byPacket puts samples in the order of their packets and ports.
+func byPacket(all []sampled) []sampled {
+	slices.SortFunc(all, func(a, b sampled) int { return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.port, b.port)) })
+	return all
+}
+
+// TestQCNJitter: with jitter, distances between samples differ by up to its share to both sides, as often up as down. The
+// seed decides, and nothing else.
+func TestQCNJitter(t *testing.T) {
+	const mean, jitter, queue, packets = 20, 0.15, 200, 1600
+	distances := func(seed uint32) (ds []int) {
+		n := newNetwork(t, qcnStar(rounded, 8*mean*frame1K, func(p *Port) { p.QCN.SampleJitter, p.Seed = jitter, seed }))
+		all, first := standing(queue, packets)
+		got := n.run(all)
+		starts := func(s sampled) int { return int(got[s.packet].atNs) }
+		samples := n.samples(all)
+		slices.SortFunc(samples, func(a, b sampled) int { return starts(a) - starts(b) })
+		for i, s := range samples[1:] {
+			qt.Assert(t, qt.Equals(s.qntzFb, 63)) // an eighth of the base
+			if d := starts(s) - starts(samples[i]); i > first/mean {
+				ds = append(ds, d/1000)
+			}
+		}
+		return ds
+	}
+	first := distances(someSeed)
+	sum, different := 0, map[int]bool{}
+	for _, d := range first {
+		sum += d
+		different[d] = true
+		qt.Check(t, qt.IsTrue(d >= mean*(1-jitter) && d <= mean*(1+jitter)), qt.Commentf("%d packets", d))
+	}
+	got := float64(sum) / float64(len(first))
+	t.Logf("%d distances of %.1f packets on average, %d different", len(first), got, len(different))
+	qt.Check(t, qt.IsTrue(got > 0.96*mean && got < 1.06*mean)) // rounded up to packets: half of one more
+	qt.Check(t, qt.IsTrue(len(different) >= 5))
+	qt.Check(t, qt.DeepEquals(distances(someSeed), first))
+	qt.Check(t, qt.Not(qt.DeepEquals(distances(someSeed+1), first)))
+}
