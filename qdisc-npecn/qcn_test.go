@@ -6,10 +6,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
 	"pcn/cnp"
@@ -114,12 +116,11 @@ func TestQCN(t *testing.T) {
 			for i, d := range n.run(packets) {
 				qt.Check(t, qt.Equals(d, delivery{atNs: uint64(i+1)*1000 + 1000 + 2*delayNs}), qt.Commentf("packet %d", i))
 			}
-			qt.Check(t, qt.DeepEquals(byPacket(n.samples(packets)), want))
+			sameSamples(t, n.samples(packets), want)
 
 			packets = converging(lossyClass)
 			n.run(packets)
-			got := byPacket(n.samples(packets))
-			qt.Check(t, qt.DeepEquals(got, want)) // the queue was empty at the last sample, too
+			sameSamples(t, n.samples(packets), want) // at the last sample the queue was empty, too
 			packets = converging(unmarkedClass)
 			n.run(packets)
 			qt.Check(t, qt.HasLen(n.samples(packets), 0))
@@ -132,42 +133,48 @@ func TestQCN(t *testing.T) {
 	}
 }
 
-// byPacket puts samples in the order of their packets and ports.
-func byPacket(all []sampled) []sampled {
-	slices.SortFunc(all, func(a, b sampled) int { return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.port, b.port)) })
-	return all
+// sameSamples compares samples, in any order.
+func sameSamples(t *testing.T, got, want []sampled) {
+	t.Helper()
+	order := func(a, b sampled) int { return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.port, b.port)) }
+	slices.SortFunc(got, order)
+	slices.SortFunc(want, order)
+	qt.Check(t, qt.CmpEquals(got, want, cmpopts.EquateComparable(sampled{})))
 }
 
 // TestQCNJitter: with jitter, distances between samples differ by up to its share to both sides, as often up as down. The
 // seed decides, and nothing else.
 func TestQCNJitter(t *testing.T) {
 	const mean, jitter, queue, packets = 20, 0.15, 200, 1600
-	distances := func(seed uint32) (ds []int) {
-		n := newNetwork(t, qcnStar(rounded, 8*mean*frame1K, func(p *Port) { p.QCN.SampleJitter, p.Seed = jitter, seed }))
-		all, first := standing(queue, packets)
-		got := n.run(all)
-		starts := func(s sampled) int { return int(got[s.packet].atNs) }
-		samples := n.samples(all)
-		slices.SortFunc(samples, func(a, b sampled) int { return starts(a) - starts(b) })
-		for i, s := range samples[1:] {
-			qt.Assert(t, qt.Equals(s.qntzFb, 63)) // an eighth of the base
-			if d := starts(s) - starts(samples[i]); i > first/mean {
-				ds = append(ds, d/1000)
+	var distances [3][]int
+	for i, seed := range []uint32{someSeed, someSeed, someSeed + 1} {
+		t.Run(fmt.Sprint("network ", i), func(t *testing.T) {
+			n := newNetwork(t, qcnStar(rounded, 8*mean*frame1K, func(p *Port) { p.QCN.SampleJitter, p.Seed = jitter, seed }))
+			all, first := standing(queue, packets)
+			got := n.run(all)
+			var starts []int
+			for _, s := range n.samples(all) {
+				if at := int(got[s.packet].atNs) / 1000; at > first && at < packets { // the queue stands
+					qt.Assert(t, qt.Equals(s.qntzFb, 63)) // the next sample comes after an eighth of the base
+					starts = append(starts, at)
+				}
 			}
-		}
-		return ds
+			slices.Sort(starts)
+			for j := range starts[1:] {
+				distances[i] = append(distances[i], starts[j+1]-starts[j])
+			}
+		})
 	}
-	first := distances(someSeed)
 	sum, different := 0, map[int]bool{}
-	for _, d := range first {
+	for _, d := range distances[0] {
 		sum += d
 		different[d] = true
 		qt.Check(t, qt.IsTrue(d >= mean*(1-jitter) && d <= mean*(1+jitter)), qt.Commentf("%d packets", d))
 	}
-	got := float64(sum) / float64(len(first))
-	t.Logf("%d distances of %.1f packets on average, %d different", len(first), got, len(different))
+	got := float64(sum) / float64(len(distances[0]))
+	t.Logf("%d distances of %.1f packets on average, %d different", len(distances[0]), got, len(different))
 	qt.Check(t, qt.IsTrue(got > 0.96*mean && got < 1.06*mean)) // rounded up to packets: half of one more
 	qt.Check(t, qt.IsTrue(len(different) >= 5))
-	qt.Check(t, qt.DeepEquals(distances(someSeed), first))
-	qt.Check(t, qt.Not(qt.DeepEquals(distances(someSeed+1), first)))
+	qt.Check(t, qt.DeepEquals(distances[1], distances[0]))
+	qt.Check(t, qt.Not(qt.DeepEquals(distances[2], distances[0])))
 }

@@ -62,7 +62,9 @@ static __always_inline void recovery_init(struct recovery *r, const struct recov
 
 static __always_inline bool recovery_active(const struct recovery *r, const struct recovery_params *p)
 {
-	return r->time_stage >= p->threshold || (p->byte_counter_bytes && r->byte_stage >= p->threshold);
+	if (!p->byte_counter_bytes) /* the timer alone: HPCC's simulator counts a cycle afterwards */
+		return r->time_stage > p->threshold;
+	return r->time_stage >= p->threshold || r->byte_stage >= p->threshold;
 }
 
 /* recovery_hyper_stage: min(stages) - F + 1; 0: not in hyper increase. */
@@ -71,11 +73,8 @@ static __always_inline u32 recovery_hyper_stage(const struct recovery *r, const 
 {
 	u32 stage = r->time_stage;
 
-	if (!p->byte_counter_bytes) { /* the timer alone: active increase for one cycle (HPCC's simulator) */
-		if (stage <= p->threshold)
-			return 0;
-		return stage - p->threshold;
-	}
+	if (!p->byte_counter_bytes) /* one cycle of active increase, then R_HAI each */
+		return stage > p->threshold + 1;
 	if (r->byte_stage < stage)
 		stage = r->byte_stage;
 	if (stage < p->threshold || sent_bytes - r->cut_at_bytes < p->hyper_bytes)
@@ -83,11 +82,12 @@ static __always_inline u32 recovery_hyper_stage(const struct recovery *r, const 
 	return stage - p->threshold + 1;
 }
 
-/* recovery_divisor: 2 if cycles are halved in the state as it is. */
-static __always_inline u32 recovery_divisor(const struct recovery *r, const struct recovery_params *p, u64 sent_bytes)
+/* recovery_divisor: 2 if the next cycle of the timer or the byte counter, which is at this stage, is halved. */
+static __always_inline u32 recovery_divisor(const struct recovery *r, const struct recovery_params *p, u32 stage,
+					    u64 sent_bytes)
 {
 	if (p->half == RECOVERY_HALF_ACTIVE)
-		return recovery_active(r, p) ? 2 : 1;
+		return stage >= p->threshold ? 2 : 1;
 	if (p->half == RECOVERY_HALF_HYPER)
 		return recovery_hyper_stage(r, p, sent_bytes) ? 2 : 1;
 	return 1;
@@ -117,11 +117,12 @@ static __always_inline void recovery_advance(struct recovery *r, const struct re
 		if ((s64)(now_ns - r->timer_at_ns) >= 0) {
 			r->time_stage++;
 			recovery_increase(r, p, sent_bytes);
-			r->timer_at_ns += p->timer_ns / recovery_divisor(r, p, sent_bytes);
+			r->timer_at_ns += p->timer_ns / recovery_divisor(r, p, r->time_stage, sent_bytes);
 		} else if (p->byte_counter_bytes && (s64)(sent_bytes - r->counter_at_bytes) >= 0) {
 			r->byte_stage++;
 			recovery_increase(r, p, sent_bytes);
-			r->counter_at_bytes += p->byte_counter_bytes / recovery_divisor(r, p, sent_bytes);
+			r->counter_at_bytes +=
+				p->byte_counter_bytes / recovery_divisor(r, p, r->byte_stage, sent_bytes);
 		} else {
 			break;
 		}

@@ -181,13 +181,13 @@ func (v CompareValue) Bound() string {
 	return boundInWords(v.Min, v.Max)
 }
 
-// Ratio returns how many times the paper's number was measured, in words; empty if
+// Ratio returns how many times the paper's number was measured, as text; empty if
 // one of them is missing or the paper's is 0.
 func (v CompareValue) Ratio() string {
 	if v.Err != nil || v.Paper == nil || v.Paper.Value == 0 {
 		return ""
 	}
-	return times(v.Measured.Value / v.Paper.Value)
+	return factor(v.Measured.Value / v.Paper.Value)
 }
 
 // Short returns what was measured, in a word or two.
@@ -306,10 +306,10 @@ func ratio(v, to CompareValue, least float64) (text string, holds bool) {
 	if to.Measured.Value == 0 {
 		return v.Short() + " to 0", value > 0
 	}
-	return over + times(value/to.Measured.Value), value >= least*to.Measured.Value
+	return over + factor(value/to.Measured.Value) + " times", value >= least*to.Measured.Value
 }
 
-// times returns a factor in words, to 3 significant digits.
-func times(factor float64) string {
-	return strconv.FormatFloat(factor, 'g', 3, 64) + " times"
+// factor writes a factor to 3 significant digits.
+func factor(f float64) string {
+	return strconv.FormatFloat(f, 'g', 3, 64)
 }
