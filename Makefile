@@ -18,7 +18,7 @@ build: ## build bin/pcn, static
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo
-	$(BIN) run hol --out runs/demo
+	$(BIN) run hol --algo pfc,pcn --duration 19ms --out runs/demo
 
 test: setup-dev build ## run all tests, also those in the microVM
 	go test -p 1 -timeout 30m ./... # one package at a time: some boot two microVMs

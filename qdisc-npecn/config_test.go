@@ -27,9 +27,34 @@ func manySlots(o *Options) []Port {
 	return ports
 }
 
+// redOf makes port 2 mark by RED, with options that pass, and returns them.
+func redOf(o *Options) *REDOptions {
+	o.Ports[2].Marker, o.Ports[2].RED = RED, REDOptions{KMinBytes: 1000, KMaxBytes: 2000, PMax: 1}
+	return &o.Ports[2].RED
+}
+
+// qcnOf makes port 2 a congestion point, with options that pass, and returns them.
+func qcnOf(o *Options) *QCNOptions {
+	o.Ports[2].Marker = QCN
+	o.Ports[2].QCN = QCNOptions{QeqBytes: 26_000, W: 2, SampleBaseBytes: 150_000, SampleJitter: 0.15}
+	return &o.Ports[2].QCN
+}
+
 func TestOptionsAreChecked(t *testing.T) {
-	o := validOptions()
-	qt.Assert(t, qt.IsNil(o.check()))
+	for _, change := range []func(o *Options){
+		func(o *Options) {},
+		func(o *Options) { redOf(o) },
+		func(o *Options) { *redOf(o) = REDOptions{KMinBytes: 5, KMaxBytes: 5, PMax: 0.01} },
+		func(o *Options) { qcnOf(o) },
+		func(o *Options) { qcnOf(o).W, o.Ports[2].QCN.SampleJitter = 0, 0 },
+		func(o *Options) { redOf(o).PMax, o.Ports[2].Marker = 0, NPECN }, // RED's options are of no concern
+		func(o *Options) { qcnOf(o).QeqBytes, o.Ports[2].Marker = 0, NPECN },
+		func(o *Options) { o.Ports[2].RateChanges = rateChangesMax },
+	} {
+		o := validOptions()
+		change(&o)
+		qt.Check(t, qt.IsNil(o.check()))
+	}
 
 	for _, test := range []struct {
 		change func(o *Options)
@@ -58,6 +83,25 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { o.Ports[1].PFC.Alpha = 65 }, `port 1 \(h0->s\): alpha 65: want 0 to 64`},
 		{func(o *Options) { o.Ports[1].Classes[7].Slots = 1 }, `port 1 \(h0->s\): class 7 has 1 slots: want 0, or 2 to 1048576`},
 		{func(o *Options) { o.Ports[1].Classes[0].Slots = 1<<20 + 1 }, `port 1 \(h0->s\): class 0 has 1048577 slots: .*`},
+		{func(o *Options) { o.Ports[2].Marker = 4 }, `port 2 \(s->h0\): marker 4: there is none`},
+		{func(o *Options) { redOf(o).KMinBytes = 2001 }, `port 2 \(s->h0\): RED 2001 to 2000 bytes, p_max 1: want k_min <= k_max < 2\^40, 0 < p_max <= 1`},
+		{func(o *Options) { redOf(o).KMaxBytes = 1 << 40 }, `port 2 \(s->h0\): RED 1000 to 1099511627776 bytes, .*`},
+		{func(o *Options) { redOf(o).PMax = 0 }, `port 2 \(s->h0\): RED .* p_max 0: .*`},
+		{func(o *Options) { redOf(o).PMax = -1 }, `port 2 \(s->h0\): RED .* p_max -1: .*`},
+		{func(o *Options) { redOf(o).PMax = 1.1 }, `port 2 \(s->h0\): RED .* p_max 1.1: .*`},
+		{func(o *Options) { redOf(o).PMax = math.NaN() }, `port 2 \(s->h0\): RED .* p_max NaN: .*`},
+		{func(o *Options) { qcnOf(o).QeqBytes = 0 }, `port 2 \(s->h0\): QCN: Q_eq 0 bytes, samples every 150000 bytes: want 1 to 2\^32 - 1`},
+		{func(o *Options) { qcnOf(o).QeqBytes = 1 << 32 }, `port 2 \(s->h0\): QCN: Q_eq 4294967296 bytes, .*`},
+		{func(o *Options) { qcnOf(o).SampleBaseBytes = 0 }, `port 2 \(s->h0\): QCN: .* samples every 0 bytes: .*`},
+		{func(o *Options) { qcnOf(o).SampleBaseBytes = 1 << 32 }, `port 2 \(s->h0\): QCN: .* samples every 4294967296 bytes: .*`},
+		{func(o *Options) { qcnOf(o).W = -1 }, `port 2 \(s->h0\): QCN: w -1, jitter 0.15: want 0 to 128, 0 to 1`},
+		{func(o *Options) { qcnOf(o).W = 129 }, `port 2 \(s->h0\): QCN: w 129, .*`},
+		{func(o *Options) { qcnOf(o).W = math.NaN() }, `port 2 \(s->h0\): QCN: w NaN, .*`},
+		{func(o *Options) { qcnOf(o).SampleJitter = -0.1 }, `port 2 \(s->h0\): QCN: w 2, jitter -0.1: .*`},
+		{func(o *Options) { qcnOf(o).SampleJitter = 1.1 }, `port 2 \(s->h0\): QCN: w 2, jitter 1.1: .*`},
+		{func(o *Options) { qcnOf(o).SampleJitter = math.NaN() }, `port 2 \(s->h0\): QCN: w 2, jitter NaN: .*`},
+		{func(o *Options) { o.Ports[2].RateChanges = -1 }, `port 2 \(s->h0\): -1 rate changes: want at most 8`},
+		{func(o *Options) { o.Ports[2].RateChanges = 9 }, `port 2 \(s->h0\): 9 rate changes: want at most 8`},
 	} {
 		o := validOptions()
 		test.change(&o)
@@ -83,6 +127,10 @@ func TestLayoutOfRings(t *testing.T) {
 		o.Ports[id].Classes[2] = Class{Slots: 2, Lossless: true}
 		o.Ports[id].Classes[7] = Class{Slots: 33}
 		o.Ports[id].PFC = PFC{XOFFBytes: 7, XONOffsetBytes: 3, Alpha: 0.125}
+		o.Ports[id].Classes[7].Marked = true
+		o.Ports[id].Marker, o.Ports[id].Seed, o.Ports[id].RateChanges = RED, uint32(id-1)*7, 2
+		o.Ports[id].RED = REDOptions{KMinBytes: 5, KMaxBytes: 6, PMax: 0.25}
+		o.Ports[id].QCN = QCNOptions{QeqBytes: 9, W: 1.5, SampleBaseBytes: 8, SampleJitter: 0.5}
 	}
 	ports, slots := o.layout()
 	qt.Assert(t, qt.Equals(slots, 2*(8+2+64)))
@@ -102,10 +150,22 @@ func TestLayoutOfRings(t *testing.T) {
 		qt.Check(t, qt.Equals(p.Classes[2].Lossless, 1))
 		qt.Check(t, qt.Equals(p.Classes[7].Lossless, 0))
 		qt.Check(t, qt.Equals(p.Pfc.Alpha, 32)) // Q8
+		qt.Check(t, qt.Equals(p.Classes[2].Marked, 0))
+		qt.Check(t, qt.Equals(p.Classes[7].Marked, 1))
+		qt.Check(t, qt.Equals(p.Marker, 2))
+		qt.Check(t, qt.Equals(p.RateChanges, 2))
+		qt.Check(t, qt.DeepEquals([]uint64{p.Red.KminBytes, p.Red.KmaxBytes, uint64(p.Red.Pmax)}, []uint64{5, 6, 1 << 22}))
+		qt.Check(t, qt.DeepEquals([]uint64{p.Qcn.QeqBytes, p.Qcn.SampleBaseBytes}, []uint64{9, 8}))
+		qt.Check(t, qt.DeepEquals([]uint32{p.Qcn.W, p.Qcn.Jitter}, []uint32{0x180, 1 << 23})) // Q8, Q24
+		qt.Check(t, qt.Equals(p.Cp.CreditBytes, 8))
 		take(p.Wire.Base, p.Wire.Mask)
 		for _, c := range p.Classes {
 			take(c.Queue.Base, c.Queue.Mask)
 		}
+	}
+	for id, random := range map[int]uint32{1: 1, 2: 7} { // it may not be 0
+		qt.Check(t, qt.Equals(ports[id].Random, random))
+		qt.Check(t, qt.Equals(ports[id].Cp.Random, random))
 	}
 }
 

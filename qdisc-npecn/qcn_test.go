@@ -102,15 +102,16 @@ func TestQCN(t *testing.T) {
 				p.Classes[lossyClass].Lossless = false
 				p.Classes[unmarkedClass].Marked = false
 			}))
+			port := n.id("s->h2")
 			want := []sampled{ // queues of 0, 1, ... 9, 9, 8, ... 0 frames
-				{4, 5, 2, -16, 15},
-				{5, 5, 5, 0, 15}, // 2000: it grows past Q_eq
-				{6, 5, 7, 15, 15},
-				{7, 5, 10, 31, 15},
-				{8, 5, 12, 46, 15},
-				{9, 5, 15, 62, 15},
-				{10, 5, 10, 62, 0},  // 4000: it stays
-				{11, 5, 2, 46, -16}, // 1000: it shrinks
+				{4, port, 2, -16, 15}, // 1000: 1000 below Q_eq, but it grew by 1000
+				{5, port, 5, 0, 15},
+				{6, port, 7, 15, 15},
+				{7, port, 10, 31, 15},
+				{8, port, 12, 46, 15},
+				{9, port, 15, 62, 15},
+				{10, port, 10, 62, 0},  // 4000: it stays
+				{11, port, 2, 46, -16}, // 1000: it shrinks
 			}
 			packets := converging(dataClass)
 			for i, d := range n.run(packets) {

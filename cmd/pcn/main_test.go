@@ -134,8 +134,8 @@ ok  F0 goes on                   38.5Gbps  at least 30Gbps
 
 throughput loss lasts
     scheme  paper  measured  to the paper  bound
-ok  pfc     3.1ms  3.3ms     1.06 times    1.55ms to 4.65ms
-ok  pcn     1.4ms  1.1ms     0.786 times   at most 1.5ms
+ok  pfc     3.1ms  3.3ms     1.06          1.55ms to 4.65ms
+ok  pcn     1.4ms  1.1ms     0.786         at most 1.5ms
 ok  order: pcn < pfc (pcn 1.1ms, pfc 3.3ms)
 ok  ratios: each at least 1.5 times pcn (pfc 3 times)
 
@@ -163,8 +163,8 @@ ok  F0 goes on                   38.5Gbps  at least 30Gbps
 
 throughput loss lasts
     scheme  paper  measured  to the paper  bound
-    pfc            1ms                     
-ok  pcn     1.4ms  1.1ms     0.786 times   at most 1.5ms
+    pfc            1ms       -             
+ok  pcn     1.4ms  1.1ms     0.786         at most 1.5ms
 
 fast/pfc: valid, kernel no kernel, boot 4.0 s, 56 s in all
 fast/pcn: valid, kernel no kernel, boot 4.0 s, 56 s in all
@@ -183,8 +183,8 @@ ok  F0 goes on                   31Gbps    at least 30Gbps
 
 throughput loss lasts
          scheme  paper  measured  to the paper  bound
-ok       pfc     3.1ms  3.3ms     1.06 times    1.55ms to 4.65ms
-NOT MET  pcn     1.4ms  5ms       3.57 times    at most 1.5ms
+ok       pfc     3.1ms  3.3ms     1.06          1.55ms to 4.65ms
+NOT MET  pcn     1.4ms  5ms       3.57          at most 1.5ms
 NOT MET  order: pcn < pfc (pfc 3.3ms, pcn 5ms)
 NOT MET  ratios: each at least 1.5 times pcn (pfc 0.66 times)
 
@@ -203,8 +203,8 @@ NOT MET  F0 goes on                   38.5Gbps  at least 40Gbps
 
 throughput loss lasts
     scheme  paper  measured  to the paper  bound
-ok  pfc     3.1ms  3.3ms     1.06 times    1.55ms to 4.65ms
-ok  pcn     1.4ms  1.1ms     0.786 times   at most 1.5ms
+ok  pfc     3.1ms  3.3ms     1.06          1.55ms to 4.65ms
+ok  pcn     1.4ms  1.1ms     0.786         at most 1.5ms
 ok  order: pcn < pfc (pcn 1.1ms, pfc 3.3ms)
 ok  ratios: each at least 1.5 times pcn (pfc 3 times)
 
@@ -262,7 +262,7 @@ ok  F0 goes on                   31Gbps    at least 30Gbps
 
 throughput loss lasts
          scheme  paper  measured  to the paper  bound
-NOT MET  pcn     1.4ms  5ms       3.57 times    at most 1.5ms
+NOT MET  pcn     1.4ms  5ms       3.57          at most 1.5ms
 
 pcn: valid, kernel no kernel, boot 4.0 s, 56 s in all
 `))

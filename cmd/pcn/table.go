@@ -43,7 +43,7 @@ func printComparison(w io.Writer, o result.CompareOutcome) {
 		if v.Judged {
 			mark = markOf(v.Pass)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", mark, v.Scheme, inWords(v.Paper), v.Value(), v.Ratio(), v.Bound())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", mark, v.Scheme, inWords(v.Paper), v.Value(), ratio(measured(v), v.Paper), v.Bound())
 	}
 	t.Flush()
 	for _, asked := range []struct {

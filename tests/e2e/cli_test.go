@@ -27,7 +27,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"fly"}, 1, `(?s).*unknown command "fly".*`},
 		{[]string{"run", "hol", "--wing"}, 2, `(?s).*unknown flag: --wing.*`},
 		{[]string{"run", "hol", "--duration", "15"}, 2, `(?s).*--duration: .*`},
-		{[]string{"run", "hol", "--algo", "cubic"}, 2, `(?s).*no scheme "cubic".*pfc, pcn.*`},
+		{[]string{"run", "hol", "--algo", "cubik"}, 2, `(?s).*"cubik".*cubic.*`},
 		{[]string{"run", "nothing"}, 1, `(?s).*no experiment is named "nothing".*hol.*`},
 		{[]string{"run", bad}, 1, `(?s).*bad\.yaml:2:\d+: .*dely.*delay.*`},
 		{[]string{"run", "hol", "--out", full}, 1, `(?s).*is not empty: choose another with --out.*`},
@@ -52,7 +52,7 @@ func TestNativeSaysWhatIsMissing(t *testing.T) {
 func TestList(t *testing.T) {
 	stdout, _, code := run(t, "list")
 	qt.Assert(t, qt.Equals(code, 0))
-	qt.Assert(t, qt.Matches(stdout, `(?s)NAME.*\nhol .*pfc,pcn.*hol-shared-buffer.*`))
+	qt.Assert(t, qt.Matches(stdout, `(?s)NAME.*\nhol .*pfc,qcn,dcqcn,timely,pcn.*hol-shared-buffer.*`))
 }
 
 func TestDoctor(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 // wants the same bytes, and with another seed and wants others.
 func TestHeadOfLine(t *testing.T) {
 	demo := filepath.Join(t.TempDir(), "demo")
-	stdout, stderr, code := run(t, "run", "hol", "--out", demo)
+	stdout, stderr, code := run(t, "run", "hol", "--algo", "pfc,pcn", "--duration", "19ms", "--out", demo)
 	t.Log(stdout)
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
 
@@ -55,14 +55,16 @@ func TestHeadOfLine(t *testing.T) {
 	t.Run("SameBytes", func(t *testing.T) {
 		stop := loadMachine()
 		again := filepath.Join(t.TempDir(), "again")
-		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--out", again)
+		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--duration", "19ms", "--out", again)
 		stop()
 		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.DeepEquals(differing(t, filepath.Join(demo, "pcn"), filepath.Join(again, "pcn")), nil))
+		stdout, stderr, code := run(t, "diff", filepath.Join(demo, "pcn"), filepath.Join(again, "pcn"))
+		qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
 	})
 	t.Run("AnotherSeed", func(t *testing.T) {
 		other := filepath.Join(t.TempDir(), "other")
-		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--seed", "2", "--out", other)
+		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--duration", "19ms", "--seed", "2", "--out", other)
 		const expectNotMet = 3 // the bounds are for the experiment's own seed
 		qt.Assert(t, qt.IsTrue(code == 0 || code == expectNotMet), qt.Commentf("%s", stderr))
 		r, err := result.Read(filepath.Join(other, "pcn"))
@@ -70,6 +72,9 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid))
 		boots = append(boots, r.Manifest.Wall.BootS)
 		qt.Check(t, qt.SliceContains(differing(t, filepath.Join(demo, "pcn"), filepath.Join(other, "pcn")), "series.csv"))
+		stdout, stderr, code := run(t, "diff", filepath.Join(demo, "pcn"), filepath.Join(other, "pcn"))
+		qt.Check(t, qt.Equals(code, 5), qt.Commentf("%s%s", stdout, stderr))
+		qt.Check(t, qt.StringContains(stdout, "seed"))
 	})
 	t.Run("ReportAgain", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again.html")

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/result"
+)
+
+// Each of these holds a paper's equation or figure against packets; its bounds decide the exit code.
+func TestExperiments(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+	}{
+		{"Appendix A", []string{"appendix-a"}},
+		{"Fig. 10", []string{"increase-law"}},
+		{"Fig. 5", []string{"rate-principle", "--case", "f1-9g,f1-10g"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			stdout, stderr, code := run(t, append(append([]string{"run"}, test.args...), "--out", out)...)
+			qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+		})
+	}
+}
+
+// TestEveryScheme: each runs on the paper's fabric, is valid, and one page shows them all.
+func TestEveryScheme(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	schemes := []string{"qcn", "dcqcn", "timely", "pcn_dctcp", "dctcp", "cubic"}
+	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", "qcn,dcqcn,timely,pcn_dctcp,dctcp,cubic", "--out", out)
+	const notMet = 3 // a run of 1 ms shows no recovery
+	qt.Assert(t, qt.Equals(code, notMet), qt.Commentf("%s%s", stdout, stderr))
+	page := string(read(t, out, "report.html"))
+	for _, scheme := range schemes {
+		r, err := result.Read(filepath.Join(out, scheme))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid), qt.Commentf("%s: %s", scheme, r.Manifest.Reasons))
+		qt.Check(t, qt.StringContains(page, scheme))
+	}
+	stdout, stderr, code = run(t, "compare", out)
+	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+	qt.Check(t, qt.StringContains(stdout, "throughput loss lasts"))
+}
