@@ -17,7 +17,14 @@ import (
 // A control without flow table has nothing that CNPs could change.
 func TestReactionPointNeedsFlowTable(t *testing.T) {
 	_, err := tc.LoadRP(registered(t, line(1e9)), 0)
-	qt.Assert(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no reaction point"))
+	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no reaction point"))
+	_, err = tc.LoadRP(registered(t, timely(timelyOptions(1e9))), 0)
+	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control timely has no reaction point"))
+	registered(t, dcqcn(dcqcnOptions(1e9)))
+	another, err := loader.KernelControl("dcqcn") // of another process, for all that this one knows
+	qt.Assert(t, qt.IsNil(err))
+	_, err = tc.LoadRP(another, 0)
+	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control dcqcn has no reaction point"))
 }
 
 // The whole loop on the kernel's clock: while all packets are marked the sender comes down to the rate at which the

@@ -52,7 +52,7 @@ func registered(t *testing.T, register func() (*loader.Control, error)) *loader.
 }
 
 func TestRegister(t *testing.T) {
-	for name, register := range map[string]func() (*loader.Control, error){"pcn": pcn(pcnOptions), "pcn_line": line(40e9)} {
+	for name, register := range controls(40e9) {
 		t.Run(name, func(t *testing.T) {
 			control := registered(t, register)
 			qt.Assert(t, qt.Equals(control.Name(), name))

@@ -382,7 +382,7 @@ func TestRateIsDilated(t *testing.T) {
 
 // SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on the way.
 func TestMaxPacingRate(t *testing.T) {
-	for name, register := range map[string]func() (*loader.Control, error){"pcn": pcn(options(1e9)), "pcn_line": line(1e9)} {
+	for name, register := range controls(1e9) {
 		t.Run(name, func(t *testing.T) {
 			control := registered(t, register)
 			p := newPath(t)

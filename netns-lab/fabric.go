@@ -117,12 +117,27 @@ func (f *fabric) makeNodes() (err error) {
 		if err != nil {
 			return fmt.Errorf("make network namespace %s: %w", name, err)
 		}
+		if err := ns.Do(h, disableIPv6); err != nil {
+			h.Close()
+			return fmt.Errorf("disable IPv6 in namespace %s: %w", name, err)
+		}
 		nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
 		if err != nil {
 			h.Close()
 			return fmt.Errorf("open netlink in namespace %s: %w", name, err)
 		}
 		f.nodes = append(f.nodes, netNode{h, nl})
+	}
+	return nil
+}
+
+// disableIPv6 keeps the thread's namespace from speaking it: its solicitations would be packets that nobody asked for.
+func disableIPv6() error {
+	for _, conf := range []string{"all", "default"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+conf+"/disable_ipv6", []byte("1"), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+			return err
+		}
 	}
 	return nil
 }

@@ -11,9 +11,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
-	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
@@ -52,6 +49,13 @@ func (s sample) cnm(t *testing.T, frame []byte) []byte {
 	b, err := m.MarshalBinary()
 	qt.Assert(t, qt.IsNil(err))
 	return b
+}
+
+// everyPacket makes every packet that comes to the device a sample.
+func (s sample) everyPacket(t *testing.T, h netns.NsHandle, ifindex int) {
+	t.Helper()
+	cb := s.carry(0, false)
+	nstest.NewSampler(t, h, ifindex, cb[0], cb[3], cb[4]).Sample(t, true)
 }
 
 // someSample is one whose fields differ.
@@ -205,31 +209,10 @@ func TestCNMOfShortPackets(t *testing.T) {
 	}
 }
 
-// sampler attaches a program to the device, before those there, that makes every packet a sample.
-func sampler(t *testing.T, h netns.NsHandle, ifindex int, s sample) {
-	t.Helper()
-	const cb = 48 // of struct __sk_buff
-	var insns asm.Instructions
-	for i, word := range s.carry(1<<40, false) {
-		insns = append(insns, asm.LoadImm(asm.R2, int64(word), asm.DWord), asm.StoreMem(asm.R1, int16(cb+4*i), asm.R2, asm.Word))
-	}
-	insns = append(insns, asm.Mov.Imm(asm.R0, -1), asm.Return())
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: insns, License: "GPL"})
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { p.Close() })
-	nstest.Do(t, h, func() error {
-		l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
-		if err == nil {
-			t.Cleanup(func() { l.Close() })
-		}
-		return err
-	})
-}
-
 // Packets of every size and with every offload are answered alike.
 func TestCNMAnswersReceivedPackets(t *testing.T) {
 	for name, r := range reflectors(t) {
-		sampler(t, r.dev.ns, r.dev.ifindex, someSample())
+		someSample().everyPacket(t, r.dev.ns, r.dev.ifindex)
 		for _, p := range received {
 			t.Run(fmt.Sprintf("%s, %d bytes, offload %d", name, p.payloadLen, p.offload.GSOType<<1|p.offload.Flags), func(t *testing.T) {
 				frame := addressed(1, 2).data(t, p.payloadLen)

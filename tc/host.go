@@ -139,7 +139,7 @@ type RPCounts struct {
 func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
 	specOf, ok := specs[control.Name()]
-	if !ok {
+	if !ok || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
 	spec, err := specOf()

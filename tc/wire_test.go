@@ -175,7 +175,7 @@ func TestCNMOnTheWire(t *testing.T) {
 	sender, receiver := switched(t, fabric)
 	a, _ := newArrive(t, 0, os.Getpagesize())
 	qt.Assert(t, qt.IsNil(a.Attach(receiver.NS, receiver.Index())))
-	sampler(t, receiver.NS, receiver.Index(), someSample())
+	someSample().everyPacket(t, receiver.NS, receiver.Index())
 	s := captureType(t, sender, cnp.EtherTypeCNM)
 
 	f := transfer(t, sender, receiver, size)

@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
 
 	"pcn/loader"
 )
@@ -15,6 +16,7 @@ import (
 // Offsets in struct __sk_buff, and verdicts of tc programs.
 const (
 	skbLen  = 0
+	skbCB   = 48
 	tcxNext = -1
 	tcxDrop = 2
 )
@@ -26,7 +28,7 @@ type Marker struct{ state *ebpf.Map }
 func NewMarker(t testing.TB, e End) *Marker {
 	t.Helper()
 	state := newState(t, 1)
-	attachIngress(t, e, asm.Instructions{
+	attachIngress(t, e.NS, e.Index(), asm.Instructions{
 		asm.LoadMapValue(asm.R2, state.FD(), 0),
 		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
 		asm.JEq.Imm(asm.R2, 0, "next"),
@@ -40,11 +42,14 @@ func NewMarker(t testing.TB, e End) *Marker {
 // Mark turns marking on or off.
 func (m *Marker) Mark(t testing.TB, on bool) {
 	t.Helper()
-	v := uint64(0)
+	put(t, m.state, flag(on))
+}
+
+func flag(on bool) uint64 {
 	if on {
-		v = 1
+		return 1
 	}
-	put(t, m.state, v)
+	return 0
 }
 
 // Dropper is a program at a device's ingress, before all others there, that drops data packets.
@@ -81,7 +86,7 @@ func NewDropper(t testing.TB, e End) *Dropper {
 		asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
 		asm.Return(),
 	)
-	attachIngress(t, e, insns)
+	attachIngress(t, e.NS, e.Index(), insns)
 	return &Dropper{state}
 }
 
@@ -99,6 +104,39 @@ func (d *Dropper) Dropped(t testing.TB) uint64 {
 		t.Fatal("read the dropper's state:", err)
 	}
 	return v[2]
+}
+
+// Sampler is a program at a device's ingress, before all others there, that makes every packet one that arrives now from
+// a port whose congestion point sampled it.
+type Sampler struct{ state *ebpf.Map }
+
+// NewSampler attaches a sampler that samples nothing yet. What it writes is in bpf/include/port.h: the verdict, and what
+// the CNM is to say of the queue and the port.
+func NewSampler(t testing.TB, h netns.NsHandle, ifindex int, verdict, queue, port uint32) *Sampler {
+	t.Helper()
+	state := newState(t, 1)
+	insns := asm.Instructions{
+		asm.LoadMapValue(asm.R2, state.FD(), 0),
+		asm.LoadMem(asm.R2, asm.R2, 0, asm.DWord),
+		asm.JEq.Imm(asm.R2, 0, "next"),
+		asm.Mov.Reg(asm.R6, asm.R1),
+		asm.FnKtimeGetNs.Call(),
+		asm.StoreMem(asm.R6, skbCB+4, asm.R0, asm.Word),
+		asm.RSh.Imm(asm.R0, 32),
+		asm.StoreMem(asm.R6, skbCB+8, asm.R0, asm.Word),
+	}
+	for i, value := range map[int16]uint32{0: verdict, 3: queue, 4: port} {
+		insns = append(insns, asm.LoadImm(asm.R1, int64(value), asm.DWord), asm.StoreMem(asm.R6, skbCB+4*i, asm.R1, asm.Word))
+	}
+	insns = append(insns, asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"), asm.Return())
+	attachIngress(t, h, ifindex, insns)
+	return &Sampler{state}
+}
+
+// Sample turns sampling on or off.
+func (s *Sampler) Sample(t testing.TB, on bool) {
+	t.Helper()
+	put(t, s.state, flag(on))
 }
 
 // newState is where a program keeps so many numbers.
@@ -119,7 +157,7 @@ func put(t testing.TB, state *ebpf.Map, v any) {
 	}
 }
 
-func attachIngress(t testing.TB, e End, insns asm.Instructions) {
+func attachIngress(t testing.TB, h netns.NsHandle, ifindex int, insns asm.Instructions) {
 	t.Helper()
 	if err := loader.HaveTCX(); err != nil {
 		t.Skip("needs tcx: ", err)
@@ -129,9 +167,9 @@ func attachIngress(t testing.TB, e End, insns asm.Instructions) {
 		t.Fatalf("load a test's program: %+v", err)
 	}
 	t.Cleanup(func() { p.Close() })
-	Do(t, e.NS, func() error {
+	Do(t, h, func() error {
 		l, err := link.AttachTCX(link.TCXOptions{
-			Interface: e.Index(), Program: p, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
+			Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
 		})
 		if err == nil {
 			t.Cleanup(func() { l.Close() })
