@@ -476,3 +476,71 @@ func TestRTTControlsTIMELY(t *testing.T) {
 	})))
 	r.until(t, control, c.key(), "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.9*lineRateBps })
 }
+
+func TestDCTCPOptionsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		o    loader.DCTCPOptions
+		want string
+	}{
+		{loader.DCTCPOptions{G: 0, InitialAlpha: 1}, "g 0, initial alpha 1: want 1, 1/2, ... 1/1024, and 0 to 1"},
+		{loader.DCTCPOptions{G: 2, InitialAlpha: 1}, "g 2, .*"},
+		{loader.DCTCPOptions{G: 0.3, InitialAlpha: 1}, "g 0.3, .*"},
+		{loader.DCTCPOptions{G: 1.0 / 2048, InitialAlpha: 1}, "g 0.00048828125, .*"},
+		{loader.DCTCPOptions{G: math.NaN(), InitialAlpha: 1}, "g NaN, .*"},
+		{loader.DCTCPOptions{G: 1, InitialAlpha: -0.1}, "g 1, initial alpha -0.1: .*"},
+		{loader.DCTCPOptions{G: 1, InitialAlpha: 1.1}, "g 1, initial alpha 1.1: .*"},
+		{loader.DCTCPOptions{G: 1, InitialAlpha: math.NaN()}, "g 1, initial alpha NaN: .*"},
+		{loader.DCTCPOptions{G: 1, InitialAlpha: 1, DilationShift: 21}, "dilation shift 21: want 0 to 20"},
+	} {
+		_, err := loader.RegisterDCTCP(c.o)
+		qt.Check(t, qt.ErrorMatches(err, "pcn_dctcp: "+c.want))
+	}
+}
+
+// DCTCP: alpha follows the marks, the window follows alpha, and the receiver tells of each packet's mark.
+func TestDCTCP(t *testing.T) {
+	const g, initialAlpha = 1.0 / 16, 0.5
+	control := registered(t, func() (*loader.Control, error) {
+		return loader.RegisterDCTCP(loader.DCTCPOptions{G: g, InitialAlpha: initialAlpha})
+	})
+	p := newPath(t)
+	marker := nstest.NewMarker(t, p.server)
+	c := p.connect(t, control)
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(f.Alpha, initialAlpha))
+	qt.Check(t, qt.IsTrue(f.ECN))
+	qt.Check(t, qt.Equals(f.SendRateBps, 0))
+	qt.Check(t, qt.ErrorMatches(control.SetSendRate(c.key(), 1e6), "set rate of flow .*"))
+
+	r := c.start(t)
+	r.until(t, control, c.key(), "alpha falls to 0 without marks", func(f loader.Flow) bool { return f.Alpha == 0 })
+	for range 20 {
+		marker.Mark(t, true)
+		r.receive(t, 128<<10)
+		marker.Mark(t, false)
+		r.receive(t, 128<<10)
+	}
+	f, err = control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	marked := float64(netstat(t, p.server, "IpExt", "InCEPkts"))
+	qt.Check(t, qt.IsTrue(marked > 500), qt.Commentf("%g packets marked", marked))
+	qt.Check(t, qt.IsTrue(math.Abs(float64(f.MarkedPackets)-marked) < 0.05*marked), qt.Commentf("%d of %g marks", f.MarkedPackets, marked))
+	qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
+
+	marker.Mark(t, true)
+	f = r.until(t, control, c.key(), "alpha rises with marks", func(f loader.Flow) bool { return f.Alpha > 0.95 })
+	nstest.Eventually(t, "the window closes", func() bool {
+		r.receive(t, 64<<10)
+		return tcpInfo(t, c.client).Snd_cwnd <= 4
+	})
+	marker.Mark(t, false)
+	r.until(t, control, c.key(), "alpha falls again", func(f loader.Flow) bool { return f.Alpha == 0 })
+	qt.Check(t, qt.IsTrue(tcpInfo(t, c.client).Snd_cwnd > 10))
+
+	qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))
+	nstest.Eventually(t, "closed flows leave the table", func() bool {
+		flows, err := control.Flows()
+		return err == nil && len(flows) == 0
+	})
+}

@@ -427,27 +427,38 @@ func TestLossHalvesRate(t *testing.T) {
 }
 
 // recoveries is how often a connection of the client went into recovery or timed out.
-func (p path) recoveries(t *testing.T) (n uint64) {
+func (p path) recoveries(t *testing.T) uint64 {
 	t.Helper()
-	var netstat []byte
-	nstest.Do(t, p.client.NS, func() (err error) {
-		netstat, err = os.ReadFile("/proc/thread-self/net/netstat")
+	return netstat(t, p.client, "TcpExt", "TCPRenoRecovery", "TCPSackRecovery", "TCPTimeouts")
+}
+
+// netstat is the sum of these counters of a host.
+func netstat(t *testing.T, e nstest.End, group string, names ...string) (sum uint64) {
+	t.Helper()
+	var text []byte
+	nstest.Do(t, e.NS, func() (err error) {
+		text, err = os.ReadFile("/proc/thread-self/net/netstat")
 		return err
 	})
-	lines := strings.Split(string(netstat), "\n") // of names, of values
-	names, values := strings.Fields(lines[0]), strings.Fields(lines[1])
+	var fields [][]string // of names, of values
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[0] == group+":" {
+			fields = append(fields, f)
+		}
+	}
+	qt.Assert(t, qt.HasLen(fields, 2))
 	found := 0
-	for i, name := range names {
-		if !slices.Contains([]string{"TCPRenoRecovery", "TCPSackRecovery", "TCPTimeouts"}, name) {
+	for i, name := range fields[0] {
+		if !slices.Contains(names, name) {
 			continue
 		}
-		v, err := strconv.ParseUint(values[i], 10, 64)
+		v, err := strconv.ParseUint(fields[1][i], 10, 64)
 		qt.Assert(t, qt.IsNil(err))
-		n += v
+		sum += v
 		found++
 	}
-	qt.Assert(t, qt.Equals(found, 3))
-	return n
+	qt.Assert(t, qt.Equals(found, len(names)))
+	return sum
 }
 
 // One packet in a hundred is lost: the transfer goes on, at the floor of the rate.
