@@ -151,7 +151,7 @@ type network struct {
 	ns      []netns.NsHandle
 	nl      []*netlink.Handle
 	ifindex []int // of each port
-	cnms    []int // of each host: a packet socket that gets the CNMs that come to it
+	cnms    []int // of each host, if there is QCN: a packet socket that gets the CNMs that come to it
 	sent    int   // packets of earlier runs
 	t0Ns    uint64
 }
@@ -171,9 +171,7 @@ func newNetwork(t testing.TB, l *layout) *network {
 		n.attachPort(id)
 	}
 	n.setRoutes()
-	for host := range n.hosts {
-		n.cnms = append(n.cnms, n.openCapture(host))
-	}
+	n.captureCNMs()
 	return n
 }
 

@@ -27,6 +27,17 @@ type sampled struct {
 	qOff, qDelta int16 // in units of 64 bytes
 }
 
+// captureCNMs is for networks with congestion points: a socket holds its namespace.
+func (n *network) captureCNMs() {
+	n.t.Helper()
+	if !slices.ContainsFunc(n.config.Ports, func(p Port) bool { return p.Marker == QCN }) {
+		return
+	}
+	for host := range n.hosts {
+		n.cnms = append(n.cnms, n.openCapture(host))
+	}
+}
+
 // openCapture opens a packet socket that gets the CNMs that come to a host.
 func (n *network) openCapture(host int) int {
 	n.t.Helper()

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -41,7 +42,7 @@ func TestEveryScheme(t *testing.T) {
 		r, err := result.Read(filepath.Join(out, scheme))
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid), qt.Commentf("%s: %s", scheme, r.Manifest.Reasons))
-		qt.Check(t, qt.StringContains(page, scheme))
+		qt.Check(t, qt.StringContains(page, strings.ToUpper(scheme)))
 	}
 	stdout, stderr, code = run(t, "compare", out)
 	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
