@@ -41,10 +41,13 @@ type dctcpDctcpFlow struct {
 		DeliveredCe uint32
 		NextSeq     uint32
 	}
-	LossCwnd    uint32
-	ReceiverCe  uint32
-	ReceiverSeq uint32
-	Pad2        uint32
+	Receiver struct {
+		_   structs.HostLayout
+		Ce  uint32
+		Seq uint32
+	}
+	LossCwnd uint32
+	Pad2     uint32
 }
 
 // Names of all BPF objects in the ELF.

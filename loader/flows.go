@@ -51,6 +51,7 @@ type Flow struct {
 	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
 	W               float64 // PCN: w
 	Alpha           float64 // DCQCN, DCTCP: alpha
+	Window          float64 // LDCP: cw, packets
 	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
@@ -169,6 +170,13 @@ var (
 		flow: func(k FlowKey, v *dctcpDctcpFlow) Flow {
 			f := newFlow(k, pcnSender(v.Sender))
 			f.Alpha = float64(v.Dctcp.Alpha) / dctcpAlphaOne
+			return f
+		},
+	}
+	ldcpTable = tableOf[ldcpLdcpFlow]{
+		flow: func(k FlowKey, v *ldcpLdcpFlow) Flow {
+			f := newFlow(k, pcnSender(v.Sender))
+			f.Window = float64(v.Ldcp.Cw) / (1 << qShift)
 			return f
 		},
 	}

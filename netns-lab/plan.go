@@ -83,8 +83,8 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		p.nodes[a].ports = append(p.nodes[a].ports, id)
 		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 	}
-	if len(p.ports) > 1<<16 {
-		return nil, fmt.Errorf("%d ports are more than there are netdev groups to name them by", len(p.ports))
+	if len(p.ports) > 1<<15 {
+		return nil, fmt.Errorf("%d ports are more than a packet's mark has room to name", len(p.ports))
 	}
 	for _, n := range p.nodes[:p.hosts] {
 		if len(n.ports) != 1 {

@@ -22,10 +22,10 @@ const (
 	defaultEvents   = 16 << 20
 	defaultQuantum  = 1024
 	rateChangesMax  = 8
-	wShift          = 8  // fixed point of QCN's w in bpf/algo/qcn.h
-	qShift          = 24 // fixed point of fractions in bpf/algo/fixed.h
-	portIDsReserved = 1  // id 0 is the default netdev group, no port
-	portsMax        = 1 << 16
+	wShift          = 8       // fixed point of QCN's w in bpf/algo/qcn.h
+	qShift          = 24      // fixed point of fractions in bpf/algo/fixed.h
+	portIDsReserved = 1       // id 0 is the default netdev group, no port
+	portsMax        = 1 << 15 // what MARK_PORT_MASK of bpf/include/port.h holds
 	slotsMax        = 1 << 31 // of all rings
 )
 
@@ -96,6 +96,10 @@ type Port struct {
 	Node       uint32 // index in Options.Nodes
 	Marker     Marker
 	RED        REDOptions // of marker RED
+	// WREDBytes is WRED's K: a queue of a marked class that is so long drops packets that are not ECN-capable; 0: never.
+	WREDBytes uint64
+	// LimitBytes is buf_max: a queue of a marked class grows no longer, and drops; 0: only the node's buffer limits it.
+	LimitBytes uint64
 	QCN        QCNOptions // of marker QCN
 	Seed       uint32     // of their choices
 	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
@@ -241,6 +245,7 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 		out.Red.KminBytes = in.RED.KMinBytes
 		out.Red.KmaxBytes = in.RED.KMaxBytes
 		out.Red.Pmax = uint32(in.RED.PMax*(1<<qShift) + 0.5)
+		out.WredBytes, out.LimitBytes = in.WREDBytes, in.LimitBytes
 		out.Random = max(in.Seed, 1)
 		out.Qcn.QeqBytes, out.Qcn.SampleBaseBytes = in.QCN.QeqBytes, in.QCN.SampleBaseBytes
 		out.Qcn.W = uint32(in.QCN.W*(1<<wShift) + 0.5)

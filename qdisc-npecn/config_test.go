@@ -78,7 +78,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { o.Ports[1].WireSlots = 1<<20 + 1 }, `port 1 \(h0->s\): wire slots 1048577: .*`},
 		{func(o *Options) { o.Ports[1].PFC.Alpha = -1 }, `port 1 \(h0->s\): alpha -1: want 0 to 64`},
 		{func(o *Options) { o.Ports[1].PFC.Alpha = math.NaN() }, `port 1 \(h0->s\): alpha NaN: want 0 to 64`},
-		{func(o *Options) { o.Ports = make([]Port, portsMax+1) }, "65537 ports: want at most 65536"},
+		{func(o *Options) { o.Ports = make([]Port, portsMax+1) }, "32769 ports: want at most 32768"},
 		{func(o *Options) { o.Ports = manySlots(o) }, "2156135424 slots in all rings: want at most 2147483648"},
 		{func(o *Options) { o.Ports[1].PFC.Alpha = 65 }, `port 1 \(h0->s\): alpha 65: want 0 to 64`},
 		{func(o *Options) { o.Ports[1].Classes[7].Slots = 1 }, `port 1 \(h0->s\): class 7 has 1 slots: want 0, or 2 to 1048576`},

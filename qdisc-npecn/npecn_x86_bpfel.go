@@ -66,7 +66,9 @@ type npecnPort struct {
 		Pmax      uint32
 		Pad       uint32
 	}
-	Qcn struct {
+	WredBytes  uint64
+	LimitBytes uint64
+	Qcn        struct {
 		_               structs.HostLayout
 		QeqBytes        uint64
 		SampleBaseBytes uint64
@@ -102,10 +104,14 @@ type npecnPort struct {
 	BinMarkedPackets uint32
 	BinQueueMaxBytes uint64
 	QueueBytes       uint64
+	GonePackets      uint32
+	GoneBytes        uint32
 	EnqueuedPackets  uint64
 	EnqueuedBytes    uint64
 	DeliveredPackets uint64
 	QueueMaxBytes    uint64
+	DroppedWred      uint64
+	DroppedTail      uint64
 	DroppedBuffer    uint64
 	DroppedRing      uint64
 	DroppedClass     uint64

@@ -13,6 +13,8 @@ type Stats struct {
 	WirePackets                    uint64 // on the wire now
 	MarkedPackets                  uint64
 
+	DroppedWRED   uint64 // not ECN-capable, and the queue was as long as WREDBytes
+	DroppedTail   uint64 // the queue was as long as LimitBytes
 	DroppedBuffer uint64 // the node's shared buffer was full
 	DroppedRing   uint64 // a ring was full
 	DroppedClass  uint64 // no queue for the class
@@ -42,7 +44,7 @@ type Sample struct {
 
 // Dropped is the sum of all causes.
 func (s *Stats) Dropped() uint64 {
-	return s.DroppedBuffer + s.DroppedRing + s.DroppedClass + s.DroppedReset
+	return s.DroppedWRED + s.DroppedTail + s.DroppedBuffer + s.DroppedRing + s.DroppedClass + s.DroppedReset
 }
 
 // Stats reads a port's counters.
@@ -56,7 +58,8 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		DeliveredPackets: p.DeliveredPackets,
 		QueuedBytes:      p.QueueBytes,
 		WirePackets:      uint64(p.Wire.Tail - p.Wire.Head),
-		DroppedBuffer:    p.DroppedBuffer, DroppedRing: p.DroppedRing,
+		DroppedWRED:      p.DroppedWred, DroppedTail: p.DroppedTail,
+		DroppedBuffer: p.DroppedBuffer, DroppedRing: p.DroppedRing,
 		DroppedClass: p.DroppedClass, DroppedReset: p.DroppedReset,
 		QueueMaxBytes: p.QueueMaxBytes,
 		Causality:     p.Causality,

@@ -39,6 +39,30 @@ func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
 }
 
+// FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
+type FirstRTT struct{ object }
+
+// LoadFirstRTT loads it for the flows of congestion control "ldcp".
+func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
+	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
+		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
+	}
+	spec, err := loadFirstrtt()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	if err != nil {
+		return nil, err
+	}
+	return &FirstRTT{obj}, nil
+}
+
+// Attach puts it last at the device's egress.
+func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
+	return f.attach(h, ifindex, "first_rtt", ebpf.AttachTCXEgress, link.Tail())
+}
+
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
 type NPOptions struct {
 	TNs            uint64  // T, the CNP period

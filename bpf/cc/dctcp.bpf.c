@@ -16,7 +16,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
-#include "include/tcp.h"
+#include "include/echo.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -129,28 +129,10 @@ void BPF_PROG(dctcp_set_state, struct sock *sk, u8 state)
 		on_loss(sk);
 }
 
-/* echo: what ACKs say from now on. */
-static __always_inline void echo(struct sock *sk, bool ce)
-{
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-
-	if (ce)
-		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
-	else
-		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
-}
-
-/*
- * At the receiver: a packet with another mark than the one before. If an ACK is delayed, it goes out first, with the
- * old mark, for what came before.
- */
 SEC("struct_ops/dctcp_cwnd_event")
 void BPF_PROG(dctcp_cwnd_event, struct sock *sk, int event)
 {
-	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow *flow;
-	bool ce = event == CA_EVENT_ECN_IS_CE;
-	u32 was;
 
 	if (event == CA_EVENT_LOSS) {
 		on_loss(sk);
@@ -159,18 +141,7 @@ void BPF_PROG(dctcp_cwnd_event, struct sock *sk, int event)
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
 	flow = flow_of(sk);
-	if (!flow) {
-		echo(sk, ce);
-		return;
-	}
-	was = flow->receiver_ce;
-	if (was != ce && ((struct inet_connection_sock *)sk)->icsk_ack.pending & ICSK_ACK_TIMER) {
-		echo(sk, was);
-		bpf_tcp_send_ack((void *)sk, flow->receiver_seq);
-	}
-	flow->receiver_ce = ce;
-	flow->receiver_seq = tp->rcv_nxt;
-	echo(sk, ce);
+	echo_event(sk, flow ? &flow->receiver : NULL, event);
 }
 
 SEC(".struct_ops.link")

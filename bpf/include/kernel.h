@@ -228,8 +228,9 @@ struct tcp_sock {
 };
 
 struct rate_sample {
-	long rtt_us;	  /* of this ACK, -1: none */
-	u32 acked_sacked; /* packets newly acknowledged */
+	long rtt_us;	     /* of this ACK, -1: none */
+	u32 acked_sacked;    /* packets newly acknowledged */
+	u32 prior_in_flight; /* packets, before this ACK */
 };
 
 struct ack_sample;

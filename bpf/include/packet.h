@@ -55,4 +55,14 @@ static __always_inline u32 class_of(u8 tos)
 	return tos >> 5;
 }
 
+/* set_tos: of an IPv4 packet, where `old` is now. Pointers into the packet are void afterwards. */
+static __always_inline void set_tos(struct __sk_buff *skb, u8 old, u8 tos)
+{
+	if (tos == old)
+		return;
+	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
+			    bpf_htons(tos), 2);
+	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
+}
+
 #endif

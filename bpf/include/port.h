@@ -11,6 +11,8 @@
  */
 #define MARK_INGRESS	  0x50430000U
 #define MARK_INGRESS_MASK 0xffff0000U
+#define MARK_NOT_ECT	  0x8000U /* the packet is not ECN-capable: WRED drops it */
+#define MARK_PORT_MASK	  0x7fffU
 
 /* MARK_CNP: a clone that NP sends to its own egress, to be made a CNP there. */
 #define MARK_CNP 0x504e0000U

@@ -11,9 +11,16 @@
 #include "flow.h"
 #include "../algo/dcqcn.h"
 #include "../algo/dctcp.h"
+#include "../algo/ldcp.h"
 #include "../algo/pcn.h"
 #include "../algo/qcn.h"
 #include "../algo/timely.h"
+
+/* At the receiver of a control that echoes each packet's mark, see echo.h. */
+struct echo {
+	u32 ce;	 /* the latest packet's mark */
+	u32 seq; /* and what was expected behind it */
+};
 
 /* What every control keeps of a flow. */
 struct sender {
@@ -63,10 +70,20 @@ struct dctcp_flow {
 	u32 pad;
 	struct sender sender;
 	struct dctcp dctcp;
-	u32 loss_cwnd;	  /* before the latest cut, to undo it */
-	u32 receiver_ce;  /* as a receiver: the latest packet's mark */
-	u32 receiver_seq; /* and what was expected behind it */
+	struct echo receiver;
+	u32 loss_cwnd; /* before the latest cut, to undo it */
 	u32 pad2;
+};
+
+struct ldcp_flow {
+	struct bpf_spin_lock lock;
+	u32 first_rtt; /* no ACK has come yet: packets before first_end are not ECN-capable */
+	struct sender sender;
+	struct ldcp ldcp;
+	struct echo receiver;
+	u32 start_seq, first_end; /* TCP's sequence numbers */
+	u32 delivered;		  /* packets, as of the latest ACK */
+	u32 delivered_ce;	  /* of them marked */
 };
 
 /* FLOW_TABLE: live flows of this host; the congestion control adds and removes them. */

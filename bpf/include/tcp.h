@@ -15,6 +15,7 @@
 
 #define TCP_ECN_OK	   1
 #define TCP_ECN_DEMAND_CWR 4
+#define TCP_ECN_ACCECN	   16 /* the connection negotiated AccECN */
 
 /* What tcp_congestion_ops.cwnd_event tells. */
 #define CA_EVENT_LOSS	   3
@@ -118,7 +119,7 @@ static __always_inline u32 tcp_delivered_ce(struct sock *sk)
 
 static __always_inline bool tcp_ecn_negotiated(struct sock *sk)
 {
-	return ((struct tcp_sock *)sk)->ecn_flags & TCP_ECN_OK;
+	return ((struct tcp_sock *)sk)->ecn_flags & (TCP_ECN_OK | TCP_ECN_ACCECN);
 }
 
 /* tcp_start_pacing: TCP's own timer paces, unless an fq qdisc does. */

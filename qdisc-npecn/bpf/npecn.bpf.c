@@ -81,8 +81,8 @@ struct slot {
 	u32 len;
 	u16 ingress; /* port it came in by, 0: made here */
 	u8 verdict;  /* wire: CARRY_CE, and QntzFb */
-	u8 pad;
-	u32 queue; /* wire: CARRY_QUEUE */
+	u8 not_ect;  /* class queue: WRED drops it */
+	u32 queue;   /* wire: CARRY_QUEUE */
 };
 
 struct pfc_event {
@@ -141,6 +141,8 @@ struct port {
 	u32 marker; /* enum marker */
 	u32 rate_changes;
 	struct red_params red;
+	u64 wred_bytes;	 /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
+	u64 limit_bytes; /* buf_max: a packet that makes the queue longer is dropped; 0: never */
 	struct qcn_cp_params qcn;
 
 	/* state */
@@ -161,10 +163,15 @@ struct port {
 	u64 bin_queue_max_bytes;
 	u64 queue_bytes; /* all classes */
 
+	/* dropped by the dequeue that is under way: what the Qdisc still counts */
+	u32 gone_packets, gone_bytes;
+
 	/* counters */
 	u64 enqueued_packets, enqueued_bytes;
 	u64 delivered_packets;
 	u64 queue_max_bytes;
+	u64 dropped_wred;   /* not ECN-capable, and the queue was long */
+	u64 dropped_tail;   /* the queue was full */
 	u64 dropped_buffer; /* the node's shared buffer was full */
 	u64 dropped_ring;   /* a ring was full */
 	u64 dropped_class;  /* no queue for this class */
@@ -453,11 +460,72 @@ static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id,
 
 /* --- the port --- */
 
-/* arrive_by: count in what had ideally arrived by t_ns. */
-static __always_inline void arrive_by(struct tclass *k, u64 t_ns)
+/* joins: the packet is in the class queue from now on. */
+static __always_inline void joins(struct port *p, struct tclass *k, u32 len)
 {
+	k->queue_bytes += len;
+	p->queue_bytes += len;
+	if (p->queue_bytes > p->bin_queue_max_bytes)
+		p->bin_queue_max_bytes = p->queue_bytes;
+	if (p->queue_bytes > p->queue_max_bytes)
+		p->queue_max_bytes = p->queue_bytes;
+}
+
+/* leaves: bytes of class c that came in by port `ingress` leave the node's buffer and that port's account. */
+static __always_inline void leaves(struct port *p, u32 c, u32 len, u32 ingress, u64 t_ns)
+{
+	struct node *n = node_of(p);
+	u64 free_bytes;
+
+	if (!n)
+		return;
+	free_bytes = buffer_account(n, -(s64)len);
+	if (ingress)
+		ingress_account(ingress, c, -(s64)len, free_bytes, t_ns);
+}
+
+/* judged: whether packets of the class may be dropped when they ideally arrive, and join the queue only then. */
+static __always_inline bool judged(const struct port *p, const struct tclass *k)
+{
+	return k->marked && (p->wred_bytes || p->limit_bytes);
+}
+
+/* refuse: the cause to count if the queue does not take the packet, which has ideally arrived; NULL if it does. */
+static __always_inline u64 *refuse(struct port *p, const struct tclass *k, const struct slot *s)
+{
+	if (!k->arrived_bytes)
+		return NULL; /* the first of a queue is always taken */
+	if (p->limit_bytes && k->arrived_bytes + s->len > p->limit_bytes)
+		return &p->dropped_tail;
+	if (p->wred_bytes && s->not_ect && k->arrived_bytes >= p->wred_bytes)
+		return &p->dropped_wred;
+	return NULL;
+}
+
+/* drop_slot: the packet is gone; its slot stays, without a length, until the queue's head gets there. */
+static __always_inline void drop_slot(struct port *p, u32 c, struct slot *s, u64 t_ns)
+{
+	struct sk_buff *skb = bpf_kptr_xchg(&s->skb, NULL);
+
+	if (skb)
+		bpf_kfree_skb(skb);
+	p->gone_packets++;
+	p->gone_bytes += s->len;
+	leaves(p, c, s->len, s->ingress, t_ns);
+	s->len = 0;
+}
+
+/*
+ * arrive_by: count in what had ideally arrived by t_ns. Between two starts packets only arrive, so each finds the queue
+ * that it would ideally have found: WRED and the queue's limit judge by it.
+ */
+static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u64 t_ns)
+{
+	bool may_drop = judged(p, k);
+
 	bounded (RING_MAX) { /* each packet is counted in once */
 		struct slot *s;
+		u64 *cause;
 
 		if (k->arrived == k->queue.tail)
 			break;
@@ -465,7 +533,31 @@ static __always_inline void arrive_by(struct tclass *k, u64 t_ns)
 		if (!s || s->t_ns > t_ns)
 			break;
 		k->arrived++;
+		if (may_drop) {
+			cause = refuse(p, k, s);
+			if (cause) {
+				(*cause)++;
+				drop_slot(p, c, s, t_ns);
+				continue;
+			}
+			joins(p, k, s->len);
+		}
 		k->arrived_bytes += s->len;
+	}
+}
+
+/* skip_dropped: the head of the queue is a packet, or none. */
+static __always_inline void skip_dropped(struct ring *q)
+{
+	bounded (RING_MAX) { /* each is skipped once */
+		struct slot *s;
+
+		if (q->head == q->tail)
+			break;
+		s = slot_at(q, q->head);
+		if (!s || s->len)
+			break;
+		q->head++;
 	}
 }
 
@@ -533,6 +625,7 @@ static __always_inline u32 sort_in(struct ring *q, u64 t_ns)
 		s->t_ns = prev->t_ns;
 		s->len = prev->len;
 		s->ingress = prev->ingress;
+		s->not_ect = prev->not_ect;
 		skb = bpf_kptr_xchg(&prev->skb, NULL);
 		if (skb) {
 			skb = bpf_kptr_xchg(&s->skb, skb);
@@ -565,12 +658,13 @@ SEC("struct_ops/npecn_enqueue")
 int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
 	u32 id = sch->dev_queue->dev->group, c = skb->priority & (CLASSES - 1), len = skb->len, mark = skb->mark;
-	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & ~MARK_INGRESS_MASK : 0;
+	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & MARK_PORT_MASK : 0;
 	struct port *p = port_of_qdisc(sch, id);
 	u64 now = now_ns(), t_ns, free_bytes, *cause;
 	struct tclass *k;
 	struct node *n;
 	struct slot *s;
+	bool late;
 	u32 i;
 
 	if (!p)
@@ -594,13 +688,15 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	s = slot_at(&k->queue, i);
 	if (!s)
 		goto drop;
-	if ((s32)(i - k->arrived) < 0) { /* too late: among those that count as arrived */
+	late = (s32)(i - k->arrived) < 0;
+	if (late) { /* among those that count as arrived */
 		k->arrived++;
 		k->arrived_bytes += len;
 	}
 	s->t_ns = t_ns;
 	s->len = len;
 	s->ingress = ingress;
+	s->not_ect = !!(mark & MARK_NOT_ECT);
 	skb = bpf_kptr_xchg(&s->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -608,12 +704,8 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	p->backlogged |= 1 << c;
 
 	sample(p, id, t_ns < now ? t_ns : now); /* what a host has for later does not end a bin early */
-	k->queue_bytes += len;
-	p->queue_bytes += len;
-	if (p->queue_bytes > p->bin_queue_max_bytes)
-		p->bin_queue_max_bytes = p->queue_bytes;
-	if (p->queue_bytes > p->queue_max_bytes)
-		p->queue_max_bytes = p->queue_bytes;
+	if (late || !judged(p, k))
+		joins(p, k, len);
 	p->enqueued_packets++;
 	p->enqueued_bytes += len;
 	if (t_ns < p->serve_ns)
@@ -638,7 +730,6 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 {
 	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail);
 	struct sk_buff *skb;
-	struct node *n;
 	u32 len;
 
 	if (!s || !w)
@@ -646,7 +737,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	len = s->len;
 	sample(p, id, t_ns);
 	change_rate(p, id, t_ns);
-	arrive_by(k, t_ns);
+	arrive_by(p, k, c, t_ns);
 	p->link_free_ns = t_ns + (u64)len * 8000000000ULL / (p->rate_bps ?: 1);
 	p->decided_ns = t_ns;
 	k->queue.head++;
@@ -662,16 +753,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	k->sent_bytes += len;
 	p->bin_sent_packets++;
 	p->bin_sent_bytes += len;
-	if (!ring_len(&k->queue))
-		p->backlogged &= ~(1 << c);
-
-	n = node_of(p);
-	if (n) {
-		u64 free_bytes = buffer_account(n, -(s64)len);
-
-		if (s->ingress)
-			ingress_account(s->ingress, c, -(s64)len, free_bytes, t_ns);
-	}
+	leaves(p, c, len, s->ingress, t_ns);
 	w->t_ns = p->link_free_ns + p->delay_ns;
 	w->len = len;
 	skb = bpf_kptr_xchg(&s->skb, NULL);
@@ -681,6 +763,9 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	if (skb)
 		bpf_kfree_skb(skb);
 	p->wire.tail++;
+	skip_dropped(&k->queue);
+	if (!ring_len(&k->queue))
+		p->backlogged &= ~(1 << c);
 }
 
 /*
@@ -793,6 +878,12 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 		return NULL;
 	if (p->serve_ns + p->lag_ns <= now)
 		p->serve_ns = serve(p, id, now, now - p->lag_ns);
+	if (p->gone_packets) {
+		sch->q.qlen -= p->gone_packets;
+		sch->qstats.backlog -= p->gone_bytes;
+		sch->qstats.drops += p->gone_packets;
+		p->gone_packets = p->gone_bytes = 0;
+	}
 	wake_ns = p->serve_ns == NEVER ? NEVER : p->serve_ns + p->lag_ns;
 
 	if (ring_len(&p->wire)) {

@@ -114,7 +114,7 @@ static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 SEC("tc")
 int fabric(struct __sk_buff *skb)
 {
-	u32 id = port_id(skb), class = CNM_CLASS, key, host, path = 0, out;
+	u32 id = port_id(skb), class = CNM_CLASS, not_ect = 0, key, host, path = 0, out;
 	struct fabric_port *f = bpf_map_lookup_elem(&fabric_ports, &id);
 	bool ce = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_CE);
 	struct packet p;
@@ -129,6 +129,8 @@ int fabric(struct __sk_buff *skb)
 			return drop(FABRIC_NOT_IP);
 		host = bpf_ntohl(p.ip->daddr);
 		class = class_of(p.ip->tos);
+		if (!(p.ip->tos & ECN_MASK))
+			not_ect = MARK_NOT_ECT;
 	}
 	host -= host_base;
 	if (host >= hosts)
@@ -146,7 +148,7 @@ int fabric(struct __sk_buff *skb)
 	if (sampled(skb))
 		reflect(skb);
 	skb->priority = class;
-	skb->mark = MARK_INGRESS | (id & ~MARK_INGRESS_MASK);
+	skb->mark = MARK_INGRESS | not_ect | (id & MARK_PORT_MASK);
 	if (!f->clone)
 		return bpf_redirect(out, 0);
 	if (bpf_clone_redirect(skb, out, 0))
@@ -158,5 +160,5 @@ int fabric(struct __sk_buff *skb)
 SEC("tc")
 int cnm_egress(struct __sk_buff *skb)
 {
-	return make_cnm(skb, MARK_INGRESS | (port_id(skb) & ~MARK_INGRESS_MASK));
+	return make_cnm(skb, MARK_INGRESS | (port_id(skb) & MARK_PORT_MASK));
 }

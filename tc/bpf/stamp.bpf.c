@@ -53,7 +53,7 @@ SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
 	struct packet p;
-	u8 dscp, old, tos;
+	u8 dscp, tos;
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
@@ -62,15 +62,10 @@ int stamp(struct __sk_buff *skb)
 	}
 	dscp = is_data(&p) ? data_dscp : control_dscp;
 	skb->priority = dscp >> 3;
-	old = p.ip->tos;
-	tos = dscp << 2 | (old & ECN_MASK);
+	tos = p.ip->tos;
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
-	if (tos == old)
-		return TCX_NEXT;
-	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
-			    bpf_htons(tos), 2);
-	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
+	set_tos(skb, tos, dscp << 2 | (tos & ECN_MASK));
 	return TCX_NEXT;
 }

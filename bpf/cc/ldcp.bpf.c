@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * ldcp: LDCP's sender as a TCP congestion control, and its receiver's echo.
+ *
+ * Highlights:
+ *   1. cong_control runs on every ACK and sets the window from bpf/algo/ldcp.h; the core's own reductions do not count.
+ *   2. TCP counts whole packets: a window of 3.7 sends 3. Below one the window is one packet, and pacing keeps
+ *	RTT / cw between two.
+ *   3. What an ACK covers is split into marked and unmarked packets by TCP's count of delivered and marked ones, which
+ *	AccECN keeps exact, and the receiver's echo (include/echo.h) without it.
+ *   4. IW is the BDP of the line rate and the path's round trip: the smallest measured to that host before, or what the
+ *	loader says.
+ *   5. Packets of the first round trip are made not ECN-capable on their way out, by tc/bpf/first_rtt.bpf.c, which
+ *	reads this control's flow table.
+ *
+ * Try it: pcn run ldcp-steady
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "include/echo.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the loader; the values of the published driver. */
+const volatile struct ldcp_params params = {
+	.alpha = Q24_ONE,
+	.beta = Q24_ONE / 2,
+	.gamma = Q24_ONE / 4,
+	.eta = Q24_ONE / 2,
+};
+const volatile u64 line_rate_bps = 10000000000ULL;
+const volatile u64 base_rtt_ns = 100000; /* of a path that nothing is known of */
+const volatile u32 initial_window = 0;	 /* packets; 0: the path's BDP */
+
+FLOW_TABLE(struct ldcp_flow);
+
+/* Flows that found the table full: they keep one packet under way. */
+u64 flows_refused = 0;
+
+/* The smallest round trip measured to a host, on the papers' clock. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u32[4]);
+	__type(value, u64);
+} base_rtts SEC(".maps");
+
+static __always_inline struct ldcp_flow *flow_of(struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+/* pace: packets so far apart, on the papers' clock; 0: as the window lets them. SO_MAX_PACING_RATE holds for both. */
+static __always_inline void pace(struct sock *sk, u64 gap_ns)
+{
+	u64 rate = ~0UL;
+
+	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
+		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns) ?: 1;
+	if (rate > sk->sk_max_pacing_rate)
+		rate = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = rate;
+}
+
+static __always_inline void set_window(struct sock *sk, const struct ldcp *l)
+{
+	((struct tcp_sock *)sk)->snd_cwnd = ldcp_packets(l);
+	pace(sk, ldcp_gap_ns(l, (u64)tcp_srtt_us(sk) * 1000 >> dilation_shift));
+}
+
+static __always_inline u32 path_bdp(struct sock *sk, const struct flow_key *key)
+{
+	u64 *cached = bpf_map_lookup_elem(&base_rtts, &key->daddr);
+
+	return ldcp_bdp(line_rate_bps, cached ? *cached : base_rtt_ns, tcp_frame_bytes(sk));
+}
+
+SEC("struct_ops/ldcp_init")
+void BPF_PROG(ldcp_cc_init, struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct ldcp_flow flow = {.first_rtt = 1};
+	struct flow_key key;
+	u32 bdp;
+
+	tcp_establish(sk, &flow.sender, &key);
+	bdp = path_bdp(sk, &key);
+	ldcp_init(&flow.ldcp, initial_window ?: bdp, bdp);
+	flow.start_seq = tp->snd_nxt;
+	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
+	flow.delivered = tcp_delivered(sk);
+	flow.delivered_ce = tcp_delivered_ce(sk);
+	tcp_start_pacing(sk);
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
+		__sync_fetch_and_add(&flows_refused, 1);
+		((struct tcp_sock *)sk)->snd_cwnd = 1;
+		return;
+	}
+	set_window(sk, &flow.ldcp);
+}
+
+SEC("struct_ops/ldcp_release")
+void BPF_PROG(ldcp_release, struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	bpf_map_delete_elem(&flows, &key);
+}
+
+/* learn: the path's round trip, for flows to come. */
+static __always_inline void learn(struct sock *sk, const struct rate_sample *rs)
+{
+	struct flow_key key;
+	u64 rtt_ns, *known;
+
+	if (rs->rtt_us <= 0)
+		return;
+	rtt_ns = (u64)rs->rtt_us * 1000 >> dilation_shift;
+	tcp_kept_key(sk, &key);
+	known = bpf_map_lookup_elem(&base_rtts, &key.daddr);
+	if (!known)
+		bpf_map_update_elem(&base_rtts, &key.daddr, &rtt_ns, BPF_ANY);
+	else if (rtt_ns < *known)
+		*known = rtt_ns;
+}
+
+/* in_order: packets acknowledged since the start, without a gap. */
+static __always_inline u32 in_order(struct sock *sk, const struct ldcp_flow *flow)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 mss = tp->mss_cache ?: 1;
+
+	return (tp->snd_una - flow->start_seq + mss - 1) / mss;
+}
+
+static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked, acked;
+	struct ldcp_flow *flow = flow_of(sk);
+	struct ldcp now;
+	bool limited;
+
+	if (!flow)
+		return;
+	learn(sk, rs);
+	acked = in_order(sk, flow);
+	limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
+	bpf_spin_lock(&flow->lock);
+	tcp_account(sk, &flow->sender);
+	packets = delivered - flow->delivered;
+	marked = delivered_ce - flow->delivered_ce;
+	if (marked > packets)
+		packets = marked; /* AccECN counts what is not yet acknowledged */
+	flow->delivered = delivered;
+	flow->delivered_ce = delivered_ce;
+	if (acked)
+		flow->first_rtt = 0;
+	ldcp_ack(&flow->ldcp, loaded(params), packets - marked, marked, acked, limited);
+	now = flow->ldcp;
+	bpf_spin_unlock(&flow->lock);
+	set_window(sk, &now);
+}
+
+/* From 6.10 on. */
+SEC("struct_ops/control_cong_control")
+void BPF_PROG(control_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+{
+	on_ack(sk, rs);
+}
+
+/* Before 6.10. */
+SEC("struct_ops/control_cong_control_2")
+void BPF_PROG(control_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+{
+	on_ack(sk, rs);
+}
+
+SEC("struct_ops/ldcp_set_state")
+void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
+{
+	struct ldcp_flow *flow;
+	struct ldcp now;
+	u32 acked;
+
+	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
+		return;
+	flow = flow_of(sk);
+	if (!flow)
+		return;
+	acked = in_order(sk, flow);
+	bpf_spin_lock(&flow->lock);
+	if (state == TCP_CA_Recovery)
+		ldcp_loss(&flow->ldcp, loaded(params), acked);
+	else
+		ldcp_timeout(&flow->ldcp);
+	flow->first_rtt = 0;
+	flow->sender.losses++;
+	now = flow->ldcp;
+	bpf_spin_unlock(&flow->lock);
+	set_window(sk, &now);
+}
+
+SEC("struct_ops/ldcp_cwnd_event")
+void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
+{
+	struct ldcp_flow *flow;
+
+	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
+		return;
+	flow = flow_of(sk);
+	echo_event(sk, flow ? &flow->receiver : NULL, event);
+}
+
+SEC("struct_ops/ldcp_ssthresh")
+u32 BPF_PROG(ldcp_ssthresh, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_ssthresh;
+}
+
+SEC("struct_ops/ldcp_undo_cwnd")
+u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops control = {
+	.init = (void *)ldcp_cc_init,
+	.release = (void *)ldcp_release,
+	.cong_control = (void *)control_cong_control,
+	.cwnd_event = (void *)ldcp_cwnd_event,
+	.set_state = (void *)ldcp_set_state,
+	.ssthresh = (void *)ldcp_ssthresh,
+	.undo_cwnd = (void *)ldcp_undo_cwnd,
+	.name = "ldcp",
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};
