@@ -303,7 +303,7 @@ func (f *fabric) configureHost(i int) error {
 		return fmt.Errorf("add address %s: %w", n.addr, err)
 	}
 	rtoNs := uint64(rtoMinNs)
-	if f.plan.exp.Switch.PFC.Off {
+	if !f.plan.exp.PFCOn(f.scheme) {
 		rtoNs = rtoMinLossyNs
 	}
 	rtoMs := min(f.clock.kernel(rtoNs)/1e6, rtoMinMaxMs)

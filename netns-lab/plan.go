@@ -256,7 +256,7 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			setMarker(&q, p.exp, scheme)
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
-		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: !sw.PFC.Off, Marked: !n.isHost}
+		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(scheme), Marked: !n.isHost}
 		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 		o.Ports[id] = q
 	}

@@ -303,4 +303,11 @@ func TestLossyNetwork(t *testing.T) {
 	for _, q := range p.qdiscOptions("cubic").Ports[1:] {
 		qt.Check(t, qt.IsFalse(q.Classes[dataClass].Lossless), qt.Commentf(q.Name))
 	}
+
+	p = planOf(t, "name: l\ntopology: {kind: fig1}\nschemes: [cubic, pcn]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: {schemes: [pcn]}}")
+	for _, scheme := range p.exp.Schemes {
+		for _, q := range p.qdiscOptions(scheme).Ports[1:] {
+			qt.Check(t, qt.Equals(q.Classes[dataClass].Lossless, scheme == "pcn"), qt.Commentf("%s, %s", scheme, q.Name))
+		}
+	}
 }

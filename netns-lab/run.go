@@ -210,7 +210,7 @@ func (f *fabric) judge(c *collector, run *result.Run) error {
 	if m.CausalityViolations > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d packets came after their ideal time had been decided: raise `dilation`", m.CausalityViolations))
 	}
-	if !f.plan.exp.Switch.PFC.Off { // a lossy network may lose packets
+	if f.plan.exp.PFCOn(f.scheme) { // a lossy network may lose packets
 		reasons = append(reasons, losses(c.lost, run)...)
 	}
 	if c.pfcOverflow > 0 {

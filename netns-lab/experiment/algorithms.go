@@ -12,6 +12,7 @@ package experiment
 //	hpcc       github.com/alibaba-edu/High-Precision-Congestion-Control: simulation/run.py --cc dcqcn
 //	QCN        IEEE 802.1Qau and IEEE8021-CN-MIB; Prabhakar, QCN: Quantized Congestion Notification (slides)
 //	DCTCP      Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257
+//	LDCP       Dai et al., PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-00
 
 // PCN holds the parameters of Photonic Congestion Notification (NSDI'20, section 4).
 type PCN struct {
@@ -138,6 +139,30 @@ type DCTCP struct {
 	Marking Marking `yaml:"marking"`
 }
 
+// LDCP holds the parameters of LDCP. The draft leaves most of them open; alpha, beta, gamma and eta are those of
+// Huawei's RoCE driver.
+type LDCP struct {
+	// Alpha is the increase of the window in a round trip without marks, in packets. Above 0, at most 1, default 1.
+	Alpha Ratio `yaml:"alpha"`
+	// Beta is the decrease of the window for each marked packet, in packets. Above 0, at most 1, default 0.5.
+	Beta Ratio `yaml:"beta"`
+	// Gamma is the increase of a window below one packet, and its minimum. Above 0, at most 1, default 0.25.
+	Gamma Ratio `yaml:"gamma"`
+	// Eta is the factor of decreases of a window below one packet. Above 0, below 1, default 0.5.
+	Eta Ratio `yaml:"eta"`
+	// InitialWindow is IW, in bytes of frames; 0 is line rate x base RTT of the flow's path. To 100MB, default 0.
+	InitialWindow Bytes `yaml:"initial_window"`
+	// FastStart is what switches do about packets of the first round trip: "drop", they are not ECN-capable, and
+	// are dropped from K on (default), or "ect", they are ECN-capable, and are marked like all others.
+	FastStart string `yaml:"first_rtt"`
+	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default KMin of the marking.
+	K Bytes `yaml:"wred_k"`
+	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 to 16, default 1.
+	DelayedAck uint `yaml:"ack_every"`
+	// Marking is that of the switches. Default 30KB * L / 10Gbps for both, and 1, as for pcn_dctcp.
+	Marking Marking `yaml:"marking"`
+}
+
 // dcqcnSets are the sets of parameters for DCQCN, for a line rate.
 var dcqcnSets = map[string]func(Rate) DCQCN{
 	"paper": func(line Rate) DCQCN {
@@ -261,6 +286,15 @@ func qcnDefaults(line Rate) QCN {
 }
 
 func dctcpDefaults(line Rate) DCTCP {
+	return DCTCP{G: 1.0 / 16, InitialAlpha: 1, Marking: stepMarking(line)}
+}
+
+func ldcpDefaults(line Rate) LDCP {
+	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", DelayedAck: 1, Marking: stepMarking(line)}
+}
+
+// stepMarking marks everything above one threshold.
+func stepMarking(line Rate) Marking {
 	threshold := 30e3 * Bytes(line) / 10e9
-	return DCTCP{G: 1.0 / 16, InitialAlpha: 1, Marking: Marking{KMin: threshold, KMax: threshold, PMax: 1}}
+	return Marking{KMin: threshold, KMax: threshold, PMax: 1}
 }

@@ -112,6 +112,7 @@ func TestMarkingOf(t *testing.T) {
 		"dcqcn":     {KMin: 6e3, KMax: 200e3, PMax: 0.01},
 		"pcn_dctcp": {KMin: 30e3, KMax: 30e3, PMax: 1},
 		"cubic":     {KMin: 30e3, KMax: 30e3, PMax: 1},
+		"ldcp":      {KMin: 30e3, KMax: 30e3, PMax: 1},
 	} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
@@ -120,7 +121,7 @@ func TestMarkingOf(t *testing.T) {
 
 	// One marking for all.
 	e = with(t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}")
-	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno"} {
+	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp"} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
 		qt.Assert(t, qt.Equals(got, Marking{KMin: 1e3, KMax: 2e3, PMax: 0.5}))
@@ -131,14 +132,51 @@ func TestMarkingOf(t *testing.T) {
 	}
 }
 
+// Without a threshold of its own, WRED drops where marking begins.
+func TestWREDStartsWithMarking(t *testing.T) {
+	for _, tc := range []struct {
+		name, lines string
+		want        Bytes
+	}{
+		{"default", "", 30e3},
+		{"own marking", "ldcp: {marking: {kmin: 6KB}}", 6e3},
+		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 1e3},
+		{"own threshold", "ldcp: {wred_k: 7KB}", 7e3},
+		{"always", "ldcp: {wred_k: 0}", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			qt.Assert(t, qt.Equals(with(t, "10Gbps", tc.lines).LDCP.K, tc.want))
+		})
+	}
+}
+
+func TestPFCOn(t *testing.T) {
+	for _, tc := range []struct {
+		name, pfc string
+		pcn, ldcp bool
+	}{
+		{"default", "{}", true, true},
+		{"off", "{off: true}", false, false},
+		{"for one scheme", "{schemes: [pcn]}", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := strings.Replace(smallest, "[pfc]", "[pcn, ldcp]", 1) + "switch: {pfc: " + tc.pfc + "}"
+			e, err := Parse("f.yaml", []byte(file))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(e.PFCOn("pcn"), tc.pcn))
+			qt.Check(t, qt.Equals(e.PFCOn("ldcp"), tc.ldcp))
+		})
+	}
+}
+
 func TestEverySchemeIsAccepted(t *testing.T) {
 	all := append(Schemes(), KernelControls()...)
-	qt.Assert(t, qt.HasLen(all, 6+17))
+	qt.Assert(t, qt.HasLen(all, 7+17))
 	for _, scheme := range all {
 		_, err := Parse("f.yaml", []byte(strings.Replace(smallest, "[pfc]", "["+scheme+"]", 1)))
 		qt.Assert(t, qt.IsNil(err))
 	}
-	qt.Assert(t, qt.DeepEquals(Schemes(), []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp"}))
+	qt.Assert(t, qt.DeepEquals(Schemes(), []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp"}))
 	qt.Assert(t, qt.IsTrue(IsKernelControl("dctcp")))
 	qt.Assert(t, qt.IsFalse(IsKernelControl("pcn_dctcp")))
 

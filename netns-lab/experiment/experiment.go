@@ -29,12 +29,13 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// PCN, DCQCN, TIMELY, QCN and DCTCP hold the parameters of schemes pcn, dcqcn, timely, qcn and pcn_dctcp.
+	// PCN, DCQCN, TIMELY, QCN, DCTCP and LDCP hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp and ldcp.
 	PCN    PCN    `yaml:"pcn"`
 	DCQCN  DCQCN  `yaml:"dcqcn"`
 	TIMELY TIMELY `yaml:"timely"`
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
+	LDCP   LDCP   `yaml:"ldcp"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
 	Warmup Duration `yaml:"warmup"`
 	// Duration is how long the run goes on after t = 0. A multiple of Sample. Required.
@@ -72,6 +73,9 @@ type Experiment struct {
 type Switch struct {
 	// Buffer is shared by all ports of a switch. Default 32MB.
 	Buffer Bytes `yaml:"buffer"`
+	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is dropped. Ten frames to
+	// Buffer, default 0: only the shared buffer bounds it.
+	PortBuffer Bytes `yaml:"port_buffer"`
 	// PFC says when a switch pauses what sends to it.
 	PFC PFC `yaml:"pfc"`
 }
@@ -82,6 +86,8 @@ type PFC struct {
 	// Off makes the network a lossy one: no PAUSE, and a full buffer drops. Drops and retransmissions then do not
 	// make a run invalid. Default false.
 	Off bool `yaml:"off"`
+	// Schemes are those that PFC is on for; the others have a lossy network, as with Off. Default: all.
+	Schemes []string `yaml:"schemes"`
 	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN, section 7).
 	XOFF Bytes `yaml:"xoff"`
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two frames below it.
@@ -228,6 +234,12 @@ func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 		d.validate(&e)
 	}
 	return &e
+}
+
+// PFCOn reports whether the network is lossless under a scheme.
+func (e *Experiment) PFCOn(scheme string) bool {
+	pfc := e.Switch.PFC
+	return !pfc.Off && (len(pfc.Schemes) == 0 || slices.Contains(pfc.Schemes, scheme))
 }
 
 // Source returns the file that the experiment was parsed from.

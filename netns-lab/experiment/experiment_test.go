@@ -36,7 +36,8 @@ topology: {kind: fig1, burst_hosts: 3, rate: 10Gbps, delay: 1us}
 frame: 1500B
 switch:
   buffer: 9MB
-  pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}}
+  port_buffer: 1MB
+  pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}
 schemes: [pfc, pcn]
 marking: {kmin: 20KB, kmax: 80KB, pmax: 25%}
 pcn: {T: 25us, w_min: 0.01, w_max: 0.25, congested_share: 0.9}
@@ -46,6 +47,7 @@ timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us
 qcn: {qeq: 1KB, w: 3, sample_base: 4KB, sample_jitter: 0.05, timer: 6us, byte_counter: 7KB, fast_recovery: 8, rate_ai: 9Mbps, rate_hai: 10Mbps,
   gd: 1/11, min_decrease_factor: 0.12, min_rate: 13Mbps, hai_after_packets: 14, half_from: hai}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
+ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
 warmup: 2ms
 duration: 4ms
 sample: 50us
@@ -137,7 +139,11 @@ func TestDefaults(t *testing.T) {
 			Qeq: 104e3, W: 2, SampleBase: 150e3, SampleJitter: 0.15, Timer: 15e6, ByteCounter: 150e3, FastRecovery: 5,
 			RAI: 20e6, RHAI: 200e6, Gd: 1. / 128, MinDecreaseFactor: 0.5, MinRate: 5e6, HAIAfterPackets: 500, HalfFrom: "ai",
 		},
-		DCTCP:    DCTCP{G: 1. / 16, InitialAlpha: 1, Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1}},
+		DCTCP: DCTCP{G: 1. / 16, InitialAlpha: 1, Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1}},
+		LDCP: LDCP{
+			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 120e3, DelayedAck: 1,
+			Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1},
+		},
 		Warmup:   1e6,
 		Duration: 15e6,
 		Sample:   100e3,
@@ -161,7 +167,7 @@ func TestEverythingIsRead(t *testing.T) {
 			Rate: 10e9, Delay: 1000, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1000},
 		},
 		Frame:   1500,
-		Switch:  Switch{Buffer: 9e6, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}}},
+		Switch:  Switch{Buffer: 9e6, PortBuffer: 1e6, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
 		Schemes: []string{"pfc", "pcn"},
 		Marking: &Marking{KMin: 20e3, KMax: 80e3, PMax: 0.25},
 		PCN:     PCN{T: 25e3, WMin: 0.01, WMax: 0.25, CongestedShare: 0.9},
@@ -178,7 +184,11 @@ func TestEverythingIsRead(t *testing.T) {
 			Qeq: 1e3, W: 3, SampleBase: 4e3, SampleJitter: 0.05, Timer: 6e3, ByteCounter: 7e3, FastRecovery: 8,
 			RAI: 9e6, RHAI: 10e6, Gd: 1. / 11, MinDecreaseFactor: 0.12, MinRate: 13e6, HAIAfterPackets: 14, HalfFrom: "hai",
 		},
-		DCTCP:    DCTCP{G: 1. / 8, InitialAlpha: 0.25, Marking: Marking{KMin: 1e3, KMax: 2e3, PMax: 0.3}},
+		DCTCP: DCTCP{G: 1. / 8, InitialAlpha: 0.25, Marking: Marking{KMin: 1e3, KMax: 2e3, PMax: 0.3}},
+		LDCP: LDCP{
+			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2,
+			Marking: Marking{KMin: 3e3, KMax: 4e3, PMax: 0.4},
+		},
 		Warmup:   2e6,
 		Duration: 4e6,
 		Sample:   50e3,
@@ -269,7 +279,7 @@ func TestErrors(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
-		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
+		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8", `duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay", `"10": unit is missing (hint: write a rate as 40Gbps)`},
 		{"bad unit", "frame: 1500B", "frame: 1500b", "1500b", `"1500b": unknown unit "b" (hint: did you mean "B"?)`},
@@ -293,12 +303,17 @@ func TestErrors(t *testing.T) {
 		{"alpha 0", "alpha: 1/8", "alpha: 0", "0, xon", `0 is out of range (hint: 0.0009765625 to 16)`},
 		{"no alpha", "alpha: 1/8, ", "", "{xon_offset", `"alpha" is missing`},
 		{"static and dynamic", "pfc: {dynamic", "pfc: {xoff: 1MB, dynamic", "1MB", `"xoff" is static, and there is "dynamic" too (hint: keep one of them)`},
-		{"xon above xoff", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}}", "pfc: {xoff: 510KB, xon: 512KB}", "512KB", `512KB is out of range (hint: 0B to 510KB)`},
-		{"xoff above buffer", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}}", "pfc: {xoff: 10MB}", "10MB", `10MB is out of range (hint: 1.5KB to 9MB)`},
-		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp)`},
+		{"xon above xoff", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, ", "pfc: {xoff: 510KB, xon: 512KB, ", "512KB", `512KB is out of range (hint: 0B to 510KB)`},
+		{"xoff above buffer", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, ", "pfc: {xoff: 10MB, ", "10MB", `10MB is out of range (hint: 1.5KB to 9MB)`},
+		{"PFC for an unknown scheme", "schemes: [pfc]}", "schemes: [pf]}", "pf]", `unknown scheme of this file "pf" (hint: did you mean "pfc"?)`},
+		{"PFC for a scheme twice", "schemes: [pfc]}", "schemes: [pfc, pfc]}", "pfc]", `duplicate scheme "pfc" (hint: keep one of them)`},
+		{"PFC for no scheme", "schemes: [pfc]}", "schemes: []}", "[]}", `PFC is on for no scheme (hint: write off: true)`},
+		{"PFC off and for a scheme", "dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes", "off: true, schemes", "[pfc]}", `"schemes" is given, and PFC is off (hint: keep one of them)`},
+		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp)`},
 		{"unknown scheme", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, tcp]", "tcp]", `unknown scheme "tcp" (hint: did you mean "htcp"?)`},
 		{"scheme twice", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, pcn]", "pcn]", `duplicate scheme "pcn" (hint: keep one of them)`},
 		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.25", `0.25 is out of range (hint: 0.5 to 1)`},
+		{"unknown first RTT", "first_rtt: ect", "first_rtt: ecn", "ecn,", `unknown way to start "ecn" (hint: did you mean "ect"?)`},
 		{"share above 1", "congested_share: 0.9", "congested_share: 95", "95}", `95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},
 		{"negative duration", "duration: 4ms", "duration: -4ms", "-4ms", `-4ms is out of range (hint: 1us to 10s)`},
@@ -337,7 +352,7 @@ func TestErrors(t *testing.T) {
 		{"argument of another metric", "max: 5%", "max: 5%, flows: [F0]", "[F0]}", `metric "lateness_p99" does not take "flows" (hint: remove it)`},
 		{"unknown in sum", "F0+F1, F0", "F0+F9, F0", "F0+F9", `unknown flow "F9" (hint: did you mean "F0"?)`},
 		{"unknown moment", "since: pause_end", "since: pause_ends", "pause_ends", `unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},
-		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
+		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
 		{"misspelt kernel control", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, cubik]", "cubik]", `unknown scheme "cubik" (hint: did you mean "cubic"?)`},
 		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate", `a fig1 has no "senders" (hint: it has burst_hosts)`},
 		{"marking without kmin", "marking: {kmin: 20KB, ", "marking: {", "{kmax: 80KB", `"kmin" is missing`},
@@ -353,8 +368,8 @@ func TestErrors(t *testing.T) {
 		{"unknown increase", "half_from: hai", "half_from: fr", "fr}", `unknown increase "fr" (hint: one of ai, hai)`},
 		{"g is no shift", "g: 1/8,", "g: 0.1,", "0.1,", `0.1 is not a power of 1/2 (hint: write 1/16)`},
 		{"PFC off and threshold", "pfc: {dynamic", "pfc: {off: true, dynamic", "{alpha", `"dynamic" is given, and PFC is off (hint: keep one of them)`},
-		{"PFC off and xoff", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}}", "pfc: {off: true, xoff: 1MB}", "1MB", `"xoff" is given, and PFC is off (hint: keep one of them)`},
-		{"PFC off and xon", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}}", "pfc: {off: true, xon: 1MB}", "1MB", `"xon" is given, and PFC is off (hint: keep one of them)`},
+		{"PFC off and xoff", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}", "pfc: {off: true, xoff: 1MB}", "1MB", `"xoff" is given, and PFC is off (hint: keep one of them)`},
+		{"PFC off and xon", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}", "pfc: {off: true, xon: 1MB}", "1MB", `"xon" is given, and PFC is off (hint: keep one of them)`},
 		{"times without every", "every: 1ms, times: 3", "times: 3", "3}", `"times" needs "every" (hint: write every: 1ms)`},
 		{"repeats too often", "times: 3", "times: 5", "5}", `only 4 of 5 starts are before the end of the run`},
 		{"negative times", "times: 3", "times: -1", "-1}", `-1 is out of range (hint: 0 to 100000)`},
@@ -436,7 +451,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"negative index", "flows.F1.limit_rate: 9.5Gbps", "flows.-1.limit_rate: 9.5Gbps", "flows.-1.limit_rate", `case "f1-9.5": no item of the list is "-1" (hint: did you mean "F1"?)`},
 		{"path through a value", "flows.F1.limit_rate: 9.5Gbps", "flows.F1.limit_rate.max: 9.5Gbps", "flows.F1.limit_rate.max", `case "f1-9.5": "max" is within a single value`},
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}", `case "f1-9.5": want a mapping (hint: write {key: value})`},
-		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
+		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
 		{"no name", "{name: plain}", "{set: {}}", "{set: {}}", `"name" is missing (hint: lower-case letters, digits, "-" and ".")`},
@@ -516,6 +531,15 @@ func TestRanges(t *testing.T) {
 		{"dctcp.g", "1/2048", "2", "0.0009765625 to 1"},
 		{"dctcp.initial_alpha", "-0.1", "1.01", "0 to 1"},
 		{"dctcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
+		{"ldcp.alpha", "0", "1.01", "0.0000152587890625 to 1"},
+		{"ldcp.beta", "0", "1.01", "0.0000152587890625 to 1"},
+		{"ldcp.gamma", "0", "1.01", "0.0000152587890625 to 1"},
+		{"ldcp.eta", "0", "1", "0.0000152587890625 to 0.9999847412109375"},
+		{"ldcp.initial_window", "", "101MB", "0B to 100MB"},
+		{"ldcp.wred_k", "", "1.1GB", "0B to 1GB"},
+		{"ldcp.ack_every", "0", "17", "1 to 16"},
+		{"ldcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
+		{"switch.port_buffer", "14.999KB", "9.1MB", "15KB to 9MB"},
 		{"topology.bottleneck.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},
 		{"topology.bottleneck.delay", "99ns", "10.1ms", "100ns to 10ms"},
 		{"bursts.pair.every", "999ns", "10.1s", "1us to 10s"},
@@ -721,7 +745,7 @@ func TestSweepIsRead(t *testing.T) {
 		Kind: "dumbbell", BurstHosts: 14, Senders: 4, Receivers: 4, StarHosts: 10,
 		Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
 	}))
-	qt.Assert(t, qt.Equals(e.Switch, Switch{Buffer: 32e6, PFC: PFC{Off: true}}))
+	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, PFC: PFC{Off: true}}))
 }
 
 func TestTopologyDefaults(t *testing.T) {

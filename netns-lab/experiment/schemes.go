@@ -5,7 +5,7 @@ package experiment
 import "slices"
 
 // schemes are our own congestion controls.
-var schemes = []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp"}
+var schemes = []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp"}
 
 // kernelControls are congestion controls that come with Linux.
 var kernelControls = []string{
@@ -50,6 +50,8 @@ func (e *Experiment) MarkingOf(scheme string) (Marking, bool) {
 		own = e.DCQCN.Marking
 	case scheme == "pcn_dctcp" || IsKernelControl(scheme):
 		own = e.DCTCP.Marking
+	case scheme == "ldcp":
+		own = e.LDCP.Marking
 	default:
 		return Marking{}, false
 	}

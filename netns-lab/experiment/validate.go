@@ -97,6 +97,11 @@ func (d *decoder) fillAlgorithms(e *Experiment) {
 	fill("timely", &e.TIMELY, setOf(timelySets, e.TIMELY.Set, "snippet")(line))
 	fill("qcn", &e.QCN, qcnDefaults(line))
 	fill("dctcp", &e.DCTCP, dctcpDefaults(line))
+	fill("ldcp", &e.LDCP, ldcpDefaults(line))
+	if !d.has("ldcp.wred_k") {
+		marking, _ := e.MarkingOf("ldcp")
+		e.LDCP.K = marking.KMin
+	}
 }
 
 // setOf returns the named set of parameters, or the default one if there is none of the name.
@@ -229,14 +234,26 @@ func (d *decoder) validateHosts(kind, key string, count *int) {
 func (d *decoder) validateSwitch(e *Experiment) {
 	inRange(d, "frame", e.Frame, 128, 9018)
 	inRange(d, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
+	if e.Switch.PortBuffer != 0 {
+		inRange(d, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame, e.Switch.Buffer)
+	}
+	d.validatePFC(e)
+}
+
+func (d *decoder) validatePFC(e *Experiment) {
 	pfc := e.Switch.PFC
 	if pfc.Off {
-		for _, key := range []string{"xoff", "xon", "dynamic"} {
+		for _, key := range []string{"xoff", "xon", "dynamic", "schemes"} {
 			if d.has("switch.pfc." + key) {
 				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key), "keep one of them")
 			}
 		}
 		return
+	}
+	d.allKnown("switch.pfc.schemes", "scheme of this file", pfc.Schemes, e.Schemes)
+	d.unique("switch.pfc.schemes", "scheme", pfc.Schemes)
+	if d.has("switch.pfc.schemes") && len(pfc.Schemes) == 0 {
+		d.fail("switch.pfc.schemes", "PFC is on for no scheme", "write off: true")
 	}
 	if pfc.Dynamic == nil {
 		inRange(d, "switch.pfc.xoff", pfc.XOFF, e.Frame, e.Switch.Buffer)

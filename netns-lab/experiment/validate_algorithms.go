@@ -43,6 +43,7 @@ func (d *decoder) validateAlgorithms(e *Experiment) {
 	d.validateTIMELY(e.TIMELY, line)
 	d.validateQCN(e.QCN, line)
 	d.validateDCTCP(e.DCTCP)
+	d.validateLDCP(e.LDCP)
 }
 
 func (d *decoder) validateMarking(path string, m Marking) {
@@ -119,4 +120,16 @@ func (d *decoder) validateDCTCP(p DCTCP) {
 	}
 	inRange(d, "dctcp.initial_alpha", p.InitialAlpha, 0, 1)
 	d.validateMarking("dctcp.marking.", p.Marking)
+}
+
+func (d *decoder) validateLDCP(p LDCP) {
+	inRange(d, "ldcp.alpha", p.Alpha, minFraction, 1)
+	inRange(d, "ldcp.beta", p.Beta, minFraction, 1)
+	inRange(d, "ldcp.gamma", p.Gamma, minFraction, 1)
+	inRange(d, "ldcp.eta", p.Eta, minFraction, 1-minFraction)
+	inRange(d, "ldcp.initial_window", p.InitialWindow, 0, 100e6)
+	d.known("ldcp.first_rtt", "way to start", p.FastStart, []string{"drop", "ect"})
+	inRange(d, "ldcp.wred_k", p.K, 0, 1e9)
+	countInRange(d, "ldcp.ack_every", p.DelayedAck, 1, 16)
+	d.validateMarking("ldcp.marking.", p.Marking)
 }

@@ -440,13 +440,17 @@ func sum(counts map[string]uint64) uint64 {
 }
 
 func pfcInWords(p experiment.PFC) string {
+	only := ""
+	if len(p.Schemes) > 0 {
+		only = ", for " + strings.ToUpper(strings.Join(p.Schemes, ", ")) + " only"
+	}
 	switch {
 	case p.Off:
 		return "off"
 	case p.Dynamic != nil:
-		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below", p.Dynamic.Alpha, p.Dynamic.XONOffset)
+		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below%s", p.Dynamic.Alpha, p.Dynamic.XONOffset, only)
 	default:
-		return fmt.Sprintf("static, XOFF %s, XON %s", p.XOFF, p.XON)
+		return fmt.Sprintf("static, XOFF %s, XON %s%s", p.XOFF, p.XON, only)
 	}
 }
 
@@ -480,6 +484,9 @@ func schemeInWords(e *experiment.Experiment, scheme string) string {
 		words = append(words, fmt.Sprintf("Q_eq %s, w %s, timer %s, R_AI %s, R_HAI %s", p.Qeq, p.W, p.Timer, p.RAI, p.RHAI))
 	case "pcn_dctcp":
 		words = append(words, fmt.Sprintf("g %s", e.DCTCP.G))
+	case "ldcp":
+		p := e.LDCP
+		words = append(words, fmt.Sprintf("alpha %s, beta %s, gamma %s, eta %s, first RTT %s, drops from %s", p.Alpha, p.Beta, p.Gamma, p.Eta, p.FastStart, p.K))
 	}
 	if m, ok := e.MarkingOf(scheme); ok {
 		words = append(words, fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
