@@ -44,7 +44,9 @@ type fabric struct {
 	arrive  *tc.Arrive
 	np      *tc.NP
 	rp      *tc.RP
-	backlog []byte // net.core.netdev_max_backlog as it was; nil: not changed
+	// firstRTT makes LDCP's packets of the first round trip not ECN-capable.
+	firstRTT *tc.FirstRTT
+	backlog  []byte // net.core.netdev_max_backlog as it was; nil: not changed
 }
 
 // newFabric builds it all, or nothing.
@@ -310,12 +312,20 @@ func (f *fabric) configureHost(i int) error {
 	route := &netlink.Route{
 		LinkIndex: dev.Index, Scope: netlink.SCOPE_LINK, Src: ip,
 		Dst:      &net.IPNet{IP: net.IPv4(10, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)},
-		QuickACK: 1, RtoMin: int(rtoMs), RtoMinLock: true,
+		QuickACK: f.quickACK(), RtoMin: int(rtoMs), RtoMinLock: true,
 	}
 	if err := h.nl.RouteAdd(route); err != nil {
 		return fmt.Errorf("add route: %w", err)
 	}
 	return nil
+}
+
+// quickACK makes receivers acknowledge every packet; 0: every second.
+func (f *fabric) quickACK() int {
+	if f.scheme == schemeLDCP && f.plan.exp.LDCP.DelayedAck > 1 {
+		return 0
+	}
+	return 1
 }
 
 // attach puts the programs and the qdisc on every port, and the routes into the switches.
@@ -371,6 +381,11 @@ func (f *fabric) attachHost(id uint32) error {
 			return err
 		}
 	}
+	if f.firstRTT != nil {
+		if err := f.firstRTT.Attach(h, ifindex); err != nil {
+			return err
+		}
+	}
 	return f.stamp.Attach(h, ifindex)
 }
 
@@ -402,6 +417,9 @@ type closer interface{ Close() error }
 // closers are the loaded objects; a nil pointer is no object.
 func (f *fabric) closers() []closer {
 	var out []closer
+	if f.firstRTT != nil {
+		out = append(out, f.firstRTT)
+	}
 	if f.rp != nil {
 		out = append(out, f.rp)
 	}

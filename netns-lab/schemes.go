@@ -17,6 +17,7 @@ const (
 	schemePCN   = "pcn"
 	schemeDCQCN = "dcqcn"
 	schemeQCN   = "qcn"
+	schemeLDCP  = "ldcp"
 )
 
 // loaders register the congestion control of each scheme of ours.
@@ -27,6 +28,7 @@ var loaders = map[string]func(f *fabric) (*loader.Control, error){
 	schemeQCN:   loadQCN,
 	"timely":    loadTIMELY,
 	"pcn_dctcp": loadDCTCP,
+	schemeLDCP:  loadLDCP,
 }
 
 // loadControl registers the scheme's congestion control, and loads what receivers and senders need beside it.
@@ -48,6 +50,10 @@ func (f *fabric) loadControl() (err error) {
 	switch f.scheme {
 	case schemePCN, schemeDCQCN, schemeQCN:
 		f.rp, err = tc.LoadRP(f.control, f.shift())
+	case schemeLDCP:
+		if f.plan.exp.LDCP.FastStart == experiment.FirstRTTDrop {
+			f.firstRTT, err = tc.LoadFirstRTT(f.control)
+		}
 	}
 	return err
 }
@@ -137,6 +143,16 @@ func loadDCTCP(f *fabric) (*loader.Control, error) {
 	})
 }
 
+func loadLDCP(f *fabric) (*loader.Control, error) {
+	e := f.plan.exp
+	p, rttNs, frame := e.LDCP, f.plan.baseRTTNs(), uint64(e.Frame)
+	return loader.RegisterLDCP(loader.LDCPOptions{
+		Alpha: float64(p.Alpha), Beta: float64(p.Beta), Gamma: float64(p.Gamma), Eta: float64(p.Eta),
+		LineRateBps: f.lineRateBps(), BaseRTTNs: rttNs,
+		InitialWindow: uint32((uint64(p.InitialWindow) + frame - 1) / frame), DilationShift: f.shift(),
+	})
+}
+
 // setMarker says what the port does about congestion under the scheme.
 func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 	m, red := e.MarkingOf(scheme)
@@ -152,6 +168,10 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 	case red:
 		q.Marker = npecn.RED
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
+	}
+	q.LimitBytes = uint64(e.Switch.PortBuffer)
+	if scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop {
+		q.WREDBytes = max(uint64(e.LDCP.K), 1)
 	}
 }
 

@@ -139,6 +139,12 @@ type DCTCP struct {
 	Marking Marking `yaml:"marking"`
 }
 
+// What switches do about LDCP's packets of the first round trip.
+const (
+	FirstRTTDrop = "drop" // they are not ECN-capable, and are dropped from K on
+	FirstRTTECT  = "ect"  // they are ECN-capable, and are marked like all others
+)
+
 // LDCP holds the parameters of LDCP. The draft leaves most of them open; alpha, beta, gamma and eta are those of
 // Huawei's RoCE driver.
 type LDCP struct {
@@ -157,7 +163,7 @@ type LDCP struct {
 	FastStart string `yaml:"first_rtt"`
 	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default KMin of the marking.
 	K Bytes `yaml:"wred_k"`
-	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 to 16, default 1.
+	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 or 2, which is what Linux can do; default 1.
 	DelayedAck uint `yaml:"ack_every"`
 	// Marking is that of the switches. Default 30KB * L / 10Gbps for both, and 1, as for pcn_dctcp.
 	Marking Marking `yaml:"marking"`
@@ -290,7 +296,7 @@ func dctcpDefaults(line Rate) DCTCP {
 }
 
 func ldcpDefaults(line Rate) LDCP {
-	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", DelayedAck: 1, Marking: stepMarking(line)}
+	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Marking: stepMarking(line)}
 }
 
 // stepMarking marks everything above one threshold.

@@ -537,7 +537,7 @@ func TestRanges(t *testing.T) {
 		{"ldcp.eta", "0", "1", "0.0000152587890625 to 0.9999847412109375"},
 		{"ldcp.initial_window", "", "101MB", "0B to 100MB"},
 		{"ldcp.wred_k", "", "1.1GB", "0B to 1GB"},
-		{"ldcp.ack_every", "0", "17", "1 to 16"},
+		{"ldcp.ack_every", "0", "3", "1 to 2"},
 		{"ldcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
 		{"switch.port_buffer", "14.999KB", "9.1MB", "15KB to 9MB"},
 		{"topology.bottleneck.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},

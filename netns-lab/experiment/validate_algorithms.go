@@ -128,8 +128,8 @@ func (d *decoder) validateLDCP(p LDCP) {
 	inRange(d, "ldcp.gamma", p.Gamma, minFraction, 1)
 	inRange(d, "ldcp.eta", p.Eta, minFraction, 1-minFraction)
 	inRange(d, "ldcp.initial_window", p.InitialWindow, 0, 100e6)
-	d.known("ldcp.first_rtt", "way to start", p.FastStart, []string{"drop", "ect"})
+	d.known("ldcp.first_rtt", "way to start", p.FastStart, []string{FirstRTTDrop, FirstRTTECT})
 	inRange(d, "ldcp.wred_k", p.K, 0, 1e9)
-	countInRange(d, "ldcp.ack_every", p.DelayedAck, 1, 16)
+	countInRange(d, "ldcp.ack_every", p.DelayedAck, 1, 2)
 	d.validateMarking("ldcp.marking.", p.Marking)
 }
