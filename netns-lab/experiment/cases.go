@@ -16,6 +16,8 @@ import (
 type Case struct {
 	// Name is unique in the file: lower-case letters, digits, "-" and ".". Required.
 	Name string `yaml:"name"`
+	// Schemes are those that the case is run with, of the experiment's. Default: all.
+	Schemes []string `yaml:"schemes"`
 	// Set holds new values, by their path in the file: keys joined by dots, where an
 	// item of a list is its name or index, as in flows.F1.limit_rate. Default: none.
 	Set map[string]string `yaml:"set"`
@@ -52,7 +54,18 @@ func (e *Experiment) Case(name string) (*Experiment, error) {
 	if v, ok := e.variants[name]; ok {
 		c = *v
 	}
+	c.Schemes = e.schemesIn(name, c.Schemes)
 	return &c, nil
+}
+
+// schemesIn returns which of the schemes the case of the name is run with.
+func (e *Experiment) schemesIn(name string, schemes []string) []string {
+	i := slices.IndexFunc(e.Cases, func(c Case) bool { return c.Name == name })
+	if i < 0 || len(e.Cases[i].Schemes) == 0 {
+		return schemes
+	}
+	only := e.Cases[i].Schemes
+	return slices.DeleteFunc(slices.Clone(schemes), func(s string) bool { return !slices.Contains(only, s) })
 }
 
 // knownCases fails if the experiment does not have all of the cases.
@@ -104,6 +117,9 @@ func (d *decoder) validateCases(e *Experiment) {
 		if slices.Contains(caseNames(e.Cases[:i]), c.Name) {
 			d.fail(fmt.Sprintf("cases[%d].name", i), fmt.Sprintf("duplicate case %q", c.Name), "give each case its own name")
 		}
+		path := fmt.Sprintf("cases[%d].schemes", i)
+		d.allKnown(path, "scheme of the experiment", c.Schemes, e.Schemes)
+		d.unique(path, "scheme", c.Schemes)
 	}
 	if len(e.Cases) > maxCases {
 		d.fail("cases", fmt.Sprintf("%d cases are too many", len(e.Cases)), fmt.Sprintf("at most %d", maxCases))

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -61,11 +62,20 @@ func jobs(e *experiment.Experiment) ([]job, error) {
 			all = append(all, job{c, scheme})
 		}
 	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no case of experiment %s is run with %s", e.Name, strings.Join(e.Schemes, ", "))
+	}
 	return all, nil
 }
 
-// Count is how many runs an experiment is.
-func Count(e *experiment.Experiment) int { return len(e.CaseNames()) * len(e.Schemes) }
+// Count is how many runs an experiment is; 0 if it has a case that can't be run.
+func Count(e *experiment.Experiment) int {
+	all, err := jobs(e)
+	if err != nil {
+		return 0
+	}
+	return len(all)
+}
 
 // Run runs all schemes in all cases of the experiment and leaves the files of each in Out/CASE/SCHEME, or Out/SCHEME
 // if there are no cases, and Out/report.html. What has ended is kept if another run fails.

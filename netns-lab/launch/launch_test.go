@@ -74,6 +74,7 @@ func labels(g report.Group) []string {
 func TestJobs(t *testing.T) {
 	plain := parse(t, small)
 	varied := parse(t, small+cases)
+	some := parse(t, small+strings.Replace(cases, "{name: slow", "{name: slow, schemes: [pcn]", 1))
 	for _, c := range []struct {
 		name string
 		e    *experiment.Experiment
@@ -84,6 +85,8 @@ func TestJobs(t *testing.T) {
 		{"a baseline", plain, experiment.Override{Schemes: []string{"bbr", "pcn"}}, []string{"bbr", "pcn"}},
 		{"cases", varied, experiment.Override{}, []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
 		{"one case", varied, experiment.Override{Cases: []string{"short"}}, []string{"short/pfc", "short/pcn"}},
+		{"a case for one scheme", some, experiment.Override{}, []string{"slow/pcn", "short/pfc", "short/pcn"}},
+		{"another scheme", some, experiment.Override{Schemes: []string{"reno"}}, []string{"short/reno"}},
 		{"one scheme", varied, experiment.Override{Schemes: []string{"reno"}}, []string{"slow/reno", "short/reno"}},
 	} {
 		e, err := c.e.Override(c.o)
@@ -97,6 +100,15 @@ func TestJobs(t *testing.T) {
 		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
 		qt.Check(t, qt.Equals(Count(e), len(c.want)), qt.Commentf(c.name))
 	}
+}
+
+func TestNoJob(t *testing.T) {
+	some := parse(t, small+strings.Replace(cases, "{name: slow", "{name: slow, schemes: [pcn]", 1))
+	e, err := some.Override(experiment.Override{Schemes: []string{"reno"}, Cases: []string{"slow"}})
+	qt.Assert(t, qt.IsNil(err))
+	_, err = jobs(e)
+	qt.Check(t, qt.ErrorMatches(err, "no case of experiment .* is run with reno"))
+	qt.Check(t, qt.Equals(Count(e), 0))
 }
 
 // Runs are found wherever they are below a folder, grouped by experiment, and in the order of the file.
