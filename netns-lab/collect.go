@@ -227,6 +227,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.streams {
 		row := c.flowRow(s.Name, s.From, s.To, s.key, c.latest[i])
 		x := c.senders[i]
+		row.Group = s.Group
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.TCP, c.since(s.startNs)
 		row.SentBytes = x.sentBytes
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
@@ -241,6 +242,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.shots {
 		a := c.latest[len(c.t.streams)+i]
 		row := c.flowRow(s.name, s.from, s.to, s.key, a)
+		row.Group = s.group
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.UDP, int64(s.startNs)
 		row.SentBytes = s.bytes
 		if a.Packets >= uint64(s.frames) {

@@ -48,6 +48,7 @@ type stream struct {
 // shot is one UDP flow of a burst.
 type shot struct {
 	name    string
+	group   string // name of the burst
 	from    string
 	to      string
 	id      uint32
@@ -228,7 +229,7 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 		starts := b.Starts(p.exp.Duration)
 		for k := range b.Flows * len(starts) {
 			s := &shot{
-				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), from: from, to: b.To,
+				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), group: b.Name, from: from, to: b.To,
 				id:     uint32(len(t.streams) + len(t.shots)),
 				frames: p.burstFrames(b), bytes: uint64(b.Size),
 			}

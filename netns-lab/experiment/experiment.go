@@ -47,8 +47,8 @@ type Experiment struct {
 	Dilation uint `yaml:"dilation"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
-	// Flows are TCP flows under the scheme's control.
-	Flows []Flow `yaml:"flows"`
+	// FlowGroups are TCP flows under the scheme's control.
+	FlowGroups []FlowGroup `yaml:"flows"`
 	// Bursts are UDP and not controlled.
 	Bursts []Burst `yaml:"bursts"`
 	// LinkEvents change the rate of a port while the run goes on.
@@ -62,6 +62,8 @@ type Experiment struct {
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
 
+	// Flows are those of all FlowGroups, one by one.
+	Flows []Flow
 	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
 	CaseName string
 
@@ -105,21 +107,72 @@ type DynamicPFC struct {
 	XONOffset Bytes `yaml:"xon_offset"`
 }
 
-// Flow is a TCP flow.
-type Flow struct {
+// FlowGroup is a TCP flow, or several that differ in their host and start only.
+type FlowGroup struct {
 	// Name is unique in the file. Required.
 	Name string `yaml:"name"`
-	// From and To are hosts. Required.
-	From string `yaml:"from"`
-	To   string `yaml:"to"`
-	// Start is when the flow starts. From -warmup, which is the default, to the end of the run.
+	// From are the sending hosts, such as H0 or H0..H49. Required.
+	From NodeList `yaml:"from"`
+	// To is the receiving host. Required.
+	To string `yaml:"to"`
+	// Count is how many flows each host sends. 1 to 100000, default 1.
+	Count int `yaml:"count"`
+	// Start is when the first flow of each host starts. From -warmup, which is the default, to the end of the run.
 	Start Duration `yaml:"start"`
-	// Size is how much data the flow sends; 0 is without end and the default.
+	// Every is how long after the one before each further flow of a host starts. Default 0: all start together.
+	Every Duration `yaml:"every"`
+	// Size is how much data each flow sends; 0 is without end and the default.
 	Size Bytes `yaml:"size"`
-	// InitialRate is the rate at which the flow starts, and stays at under scheme pfc. Default: the rate of the links.
+	// InitialRate is the rate at which a flow starts, and stays at under scheme pfc. Default: the rate of the links.
 	InitialRate Rate `yaml:"initial_rate"`
-	// LimitRate is a rate the flow never exceeds. Default: the rate of the links.
+	// LimitRate is a rate a flow never exceeds. Default: the rate of the links.
 	LimitRate Rate `yaml:"limit_rate"`
+}
+
+// Flow is one TCP flow.
+type Flow struct {
+	// Name is that of the group or, if this has several flows, GROUP-HOST-NUMBER, such as F-H0-0.
+	Name string
+	// Group is the name of the group.
+	Group string
+	// From and To are hosts.
+	From, To string
+	// Start, Size, InitialRate and LimitRate are those of the [FlowGroup].
+	Start       Duration
+	Size        Bytes
+	InitialRate Rate
+	LimitRate   Rate
+}
+
+// size is how many flows the group has; of one with too many, only that.
+func (g FlowGroup) size() int {
+	return len(g.From) * min(max(g.Count, 0), maxFlows+1)
+}
+
+// flows returns the flows of the group, host by host.
+func (g FlowGroup) flows() []Flow {
+	var flows []Flow
+	for _, from := range g.From {
+		for k := range g.Count {
+			f := Flow{
+				Name: g.Name, Group: g.Name, From: from, To: g.To, Start: g.Start + Duration(k)*g.Every,
+				Size: g.Size, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
+			}
+			if g.size() > 1 {
+				f.Name = fmt.Sprintf("%s-%s-%d", g.Name, from, k)
+			}
+			flows = append(flows, f)
+		}
+	}
+	return flows
+}
+
+// fitting is how many flows of a host could start in a run that ends at duration.
+func (g FlowGroup) fitting(duration Duration) int {
+	if g.Start >= duration {
+		return 0
+	}
+	return int((duration-1-g.Start)/max(g.Every, 1)) + 1
 }
 
 // Burst is a number of hosts that send at line rate, all at the same time.

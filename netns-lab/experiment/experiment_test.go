@@ -56,6 +56,7 @@ seed: 7
 flows:
   - {name: F0, from: H0, to: R0, start: -1ms, size: 10MB, initial_rate: 2Gbps, limit_rate: 5Gbps}
   - {name: F1, from: H1, to: R1}
+  - {name: web, from: H2..H3, to: R0, start: 0.1ms, count: 2, every: 10us, size: 63KB}
 bursts:
   - {name: burst, from: H2..H4, to: R1, at: 0.5ms, flows: 16, size: 64KB}
   - {name: pair, from: [H2, H3..H4], to: R0, size: 1MB, every: 1ms, times: 3}
@@ -149,8 +150,11 @@ func TestDefaults(t *testing.T) {
 		Sample:   100e3,
 		Dilation: 10,
 		Seed:     1,
-		Flows:    []Flow{{Name: "F0", From: "H0", To: "R0", Start: -1e6, InitialRate: 40e9, LimitRate: 40e9}},
-		source:   []byte(smallest),
+		FlowGroups: []FlowGroup{
+			{Name: "F0", From: NodeList{"H0"}, To: "R0", Count: 1, Start: -1e6, InitialRate: 40e9, LimitRate: 40e9},
+		},
+		Flows:  []Flow{{Name: "F0", Group: "F0", From: "H0", To: "R0", Start: -1e6, InitialRate: 40e9, LimitRate: 40e9}},
+		source: []byte(smallest),
 	}
 	qt.Assert(t, qt.CmpEquals(*e, want, allFields))
 }
@@ -194,9 +198,21 @@ func TestEverythingIsRead(t *testing.T) {
 		Sample:   50e3,
 		Dilation: 9,
 		Seed:     7,
+		FlowGroups: []FlowGroup{
+			{Name: "F0", From: NodeList{"H0"}, To: "R0", Count: 1, Start: -1e6, Size: 10e6, InitialRate: 2e9, LimitRate: 5e9},
+			{Name: "F1", From: NodeList{"H1"}, To: "R1", Count: 1, Start: -2e6, InitialRate: 10e9, LimitRate: 10e9},
+			{
+				Name: "web", From: NodeList{"H2", "H3"}, To: "R0", Count: 2, Start: 100e3, Every: 10e3,
+				Size: 63e3, InitialRate: 10e9, LimitRate: 10e9,
+			},
+		},
 		Flows: []Flow{
-			{Name: "F0", From: "H0", To: "R0", Start: -1e6, Size: 10e6, InitialRate: 2e9, LimitRate: 5e9},
-			{Name: "F1", From: "H1", To: "R1", Start: -2e6, InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "F0", Group: "F0", From: "H0", To: "R0", Start: -1e6, Size: 10e6, InitialRate: 2e9, LimitRate: 5e9},
+			{Name: "F1", Group: "F1", From: "H1", To: "R1", Start: -2e6, InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "web-H2-0", Group: "web", From: "H2", To: "R0", Start: 100e3, Size: 63e3, InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "web-H2-1", Group: "web", From: "H2", To: "R0", Start: 110e3, Size: 63e3, InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "web-H3-0", Group: "web", From: "H3", To: "R0", Start: 100e3, Size: 63e3, InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "web-H3-1", Group: "web", From: "H3", To: "R0", Start: 110e3, Size: 63e3, InitialRate: 10e9, LimitRate: 10e9},
 		},
 		Bursts: []Burst{
 			{Name: "burst", From: NodeList{"H2", "H3", "H4"}, To: "R1", At: 500e3, Flows: 16, Size: 64e3},
@@ -328,6 +344,15 @@ func TestErrors(t *testing.T) {
 		{"above limit", "initial_rate: 2Gbps", "initial_rate: 6Gbps", "6Gbps", `6Gbps is out of range (hint: 1Mbps to 5Gbps)`},
 		{"before warm-up", "start: -1ms", "start: -3ms", "-3ms", `-3ms is out of range (hint: -2ms to 3.999999ms)`},
 		{"flow twice", "name: F1", "name: F0", "F0, from: H1", `duplicate name "F0" (hint: give each flow and burst its own name)`},
+		{"flow of a group twice", "name: F1", "name: web-H2-1", "web, from", `duplicate name "web-H2-1" (hint: give each flow and burst its own name)`},
+		{"host of a group twice", "from: H2..H3", "from: [H2, H2]", "[H2, H2]", `H2 sends twice (hint: use count: to send more than one)`},
+		{"unknown host of a group", "from: H2..H3", "from: H2..H9", "H2..H9", `unknown host "H5" (hint: did you mean "H0"?)`},
+		{"group to itself", "H2..H3, to: R0", "H2..H3, to: H3", "H3, start", `flow goes from H3 to itself`},
+		{"group of no host", "from: H2..H3", "from: []", "[]", `no host sends (hint: write H2..H15)`},
+		{"group too late", "every: 10us", "every: 4ms", "4ms", `only 1 of 2 flows start before the end of the run`},
+		{"group without count", "count: 2, every", "every", "10us", `"every" needs "count" (hint: write count: 10)`},
+		{"too many flows in groups", "count: 2", "count: 50001", "- {name: F0", `100061 flows are too many (hint: at most 100000)`},
+		{"unknown flow of a group", "throughput: [F0]", "throughput: [web-H2-2]", "web-H2-2", `unknown flow "web-H2-2" (hint: did you mean "web-H2-0"?)`},
 		{"flow and burst", "name: burst", "name: F1", "F1, from: H2", `duplicate name "F1" (hint: give each flow and burst its own name)`},
 		{"sum as name", "name: F1", "name: F1+F2", "F1+F2", `"F1+F2" can't be a name (hint: letters, digits, "_" and "-")`},
 		{"bad range", "H2..H4, to", "H4..H2, to", "H4..H2", `"H4..H2" is not a range of nodes (hint: write H2..H15)`},
@@ -373,7 +398,7 @@ func TestErrors(t *testing.T) {
 		{"times without every", "every: 1ms, times: 3", "times: 3", "3}", `"times" needs "every" (hint: write every: 1ms)`},
 		{"repeats too often", "times: 3", "times: 5", "5}", `only 4 of 5 starts are before the end of the run`},
 		{"negative times", "times: 3", "times: -1", "-1}", `-1 is out of range (hint: 0 to 100000)`},
-		{"too many flows", "every: 1ms, times: 3", "every: 1us, flows: 1000", "- {name: burst", `12000050 flows are too many (hint: at most 100000)`},
+		{"too many flows", "every: 1ms, times: 3", "every: 1us, flows: 1000", "- {name: burst", `12000054 flows are too many (hint: at most 100000)`},
 		{"event without link", "link: S0->S1, rate: 5Gbps", "rate: 5Gbps", "{at: 1ms", `"link" is missing`},
 		{"event without rate", ", rate: 5Gbps}\n  - {link", "}\n  - {link", "{at: 1ms", `"rate" is missing`},
 		{"event of no port", "link: S0->S1, rate: 5Gbps", "link: S0->S2, rate: 5Gbps", "S0->S2", `unknown port "S0->S2" (hint: did you mean "S0->S1"?)`},
@@ -381,12 +406,12 @@ func TestErrors(t *testing.T) {
 		{"slow event", "link: S0->S1, rate: 5Gbps", "link: S0->S1, rate: 1kbps", "1kbps", `1kbps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"two rates at once", "{at: 1ms, link", "{at: 0ms, link", "{link: S0->S1, rate: 1Gbps", `S0->S1 has two rates at 0ns (hint: keep one of them)`},
 		{"too many rates", "links:\n", "links:\n" + eventsBut2 + "  - {at: -5us, link: S0->S1, rate: 1Gbps}\n", "S0->S1, rate: 1Gbps}\nfigures", `the rate of S0->S1 changes too often (hint: at most 8 times)`},
-		{"send rate of no flow", "send_rate: [F1]", "send_rate: [burst]", "burst]", `unknown flow "burst" (hint: one of F0, F1)`},
+		{"send rate of no flow", "send_rate: [F1]", "send_rate: [burst]", "burst]", `unknown flow "burst" (hint: one of F0, F1, web, web-H2-0, web-H2-1, web-H3-0, web-H3-1)`},
 		{"rate of no port", "rates: [S0->S1]", "rates: [S0]", "S0]", `unknown port "S0" (hint: one of H0->S0, S0->H0, H1->S0, S0->H1, H2->S1, S1->H2, H3->S1, S1->H3, H4->S1, S1->H4, R0->S1, S1->R0, R1->S1, S1->R1, S0->S1, S1->S0)`},
 		{"reference without figure", "figure: throughput, ", "", "{scheme: pcn", `"figure" is missing`},
 		{"reference to no figure", "figure: throughput", "figure: pause", "pause, scheme", `unknown figure "pause" (hint: one of throughput, queue, send_rate, rates)`},
 		{"reference without name", "name: F1, label", "label", "{figure: throughput", `"name" is missing`},
-		{"reference to no flow", "name: F1, label", "name: S1->R1, label", "S1->R1, label", `unknown flow "S1->R1" (hint: one of F0, F1)`},
+		{"reference to no flow", "name: F1, label", "name: S1->R1, label", "S1->R1, label", `unknown flow "S1->R1" (hint: one of F0, F1, web, web-H2-0, web-H2-1, web-H3-0, web-H3-1)`},
 		{"reference to no port", "name: S1->R1, label", "name: F1, label", "F1, label: drawn", `unknown port "F1" (hint: one of H0->S0, S0->H0, H1->S0, S0->H1, H2->S1, S1->H2, H3->S1, S1->H3, H4->S1, S1->H4, R0->S1, S1->R0, R1->S1, S1->R1, S0->S1, S1->S0)`},
 		{"reference of a scheme not run", "scheme: pcn, name: F1", "scheme: qcn, name: F1", "qcn, name", `unknown scheme of this file "qcn" (hint: did you mean "pcn"?)`},
 		{"reference without label", ", label: drawn", "", "{figure: queue", `"label" is missing`},
@@ -545,6 +570,8 @@ func TestRanges(t *testing.T) {
 		{"topology.bottleneck.delay", "99ns", "10.1ms", "100ns to 10ms"},
 		{"bursts.pair.every", "999ns", "10.1s", "1us to 10s"},
 		{"bursts.pair.times", "-1", "100001", "0 to 100000"},
+		{"flows.web.count", "0", "100001", "1 to 100000"},
+		{"flows.web.every", "-1ns", "10.1s", "0ns to 10s"},
 		{"links.0.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},
 		{"links.0.at", "-2.1ms", "4ms", "-2ms to 3.999999ms"},
 	} {
@@ -560,6 +587,29 @@ func TestRanges(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A group may be measured and drawn by its name, and each of its flows by its own. A case may make it one flow.
+func TestFlowsOfGroups(t *testing.T) {
+	file := strings.Replace(smallest, "from: H0, to: R0}", "from: H0..H1, to: R0, count: 2, size: 1KB}", 1) + `
+cases: [{name: two, set: {flows.F0.from: H0}}, {name: one, set: {flows.F0.from: H0, flows.F0.count: 1}}]
+figures: {throughput: [F0]}
+expect: [{what: both, metric: mean_rate, flows: [F0], max: 1Gbps}]
+`
+	e, err := Parse("f.yaml", []byte(file))
+	qt.Assert(t, qt.IsNil(err))
+	for name, want := range map[string][]string{
+		"two": {"F0-H0-0", "F0-H0-1"},
+		"one": {"F0"},
+	} {
+		var got []string
+		for _, f := range getCase(t, e, name).Flows {
+			got = append(got, f.Name)
+		}
+		qt.Check(t, qt.DeepEquals(got, want))
+	}
+	_, err = Parse("f.yaml", []byte(strings.Replace(file, "flows: [F0]", "flows: [F0-H0-1]", 1)))
+	qt.Check(t, qt.ErrorMatches(err, `.*case "one", line .*: unknown flow "F0-H0-1".*`))
 }
 
 // findError returns the error that reads "what is wrong (hint: what to do)".

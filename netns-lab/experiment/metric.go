@@ -16,7 +16,7 @@ type Measure struct {
 	Links []string `yaml:"links"`
 	// Ports are egress ports, measured one by one.
 	Ports []string `yaml:"ports"`
-	// Flows are measured one by one; F0+F1 is the sum of two.
+	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with all flows of a group.
 	Flows []string `yaml:"flows"`
 	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands for.
 	From Duration `yaml:"from"`

@@ -55,14 +55,18 @@ func (d *decoder) fill(e *Experiment) {
 	case !d.has("switch.pfc.xon") && pfc.XOFF > twoFrames:
 		pfc.XON = pfc.XOFF - twoFrames
 	}
-	for i := range e.Flows {
-		f := &e.Flows[i]
+	for i := range e.FlowGroups {
+		f := &e.FlowGroups[i]
 		f.LimitRate = cmp.Or(f.LimitRate, e.Topology.Rate)
 		f.InitialRate = cmp.Or(f.InitialRate, f.LimitRate)
 		if !d.has(fmt.Sprintf("flows[%d].start", i)) {
 			f.Start = -e.Warmup
 		}
+		if !d.has(fmt.Sprintf("flows[%d].count", i)) {
+			f.Count = 1
+		}
 	}
+	e.fillFlows()
 	for i := range e.Bursts {
 		if !d.has(fmt.Sprintf("bursts[%d].flows", i)) {
 			e.Bursts[i].Flows = 1
@@ -75,6 +79,16 @@ func (d *decoder) fill(e *Experiment) {
 		c := &e.Compare[i]
 		c.fill()
 		c.Over = cmp.Or(c.Over, OverMax)
+	}
+}
+
+// fillFlows sets the flows of all groups, unless they are too many.
+func (e *Experiment) fillFlows() {
+	if countGroups(e) > maxFlows {
+		return // to be refused
+	}
+	for _, g := range e.FlowGroups {
+		e.Flows = append(e.Flows, g.flows()...)
 	}
 }
 
@@ -306,17 +320,22 @@ func (d *decoder) validateTime(e *Experiment) {
 
 func (d *decoder) validateFlows(e *Experiment) {
 	hosts := e.Topology.Hosts()
-	for i, f := range e.Flows {
+	for i, f := range e.FlowGroups {
 		path := fmt.Sprintf("flows[%d].", i)
 		d.name(path+"name", f.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.known(path+"from", "host", f.From, hosts)
+			d.validateSenders(path+"from", f.From, hosts, "use count: to send more than one")
 		}
 		if d.required(path, "to") {
 			d.known(path+"to", "host", f.To, hosts)
 		}
-		if f.From == f.To && f.From != "" {
-			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.From), "")
+		if slices.Contains(f.From, f.To) {
+			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.To), "")
+		}
+		countInRange(d, path+"count", f.Count, 1, maxFlows)
+		inRange(d, path+"every", f.Every, 0, maxDuration)
+		if d.has(path+"every") && !d.has(path+"count") {
+			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		if d.has(path + "limit_rate") {
 			inRange(d, path+"limit_rate", f.LimitRate, minRate, max(e.Topology.Rate, minRate))
@@ -337,16 +356,25 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 		}
 		seen[name] = true
 	}
-	for i, f := range e.Flows {
-		check(fmt.Sprintf("flows[%d]", i), f.Name)
+	for i, g := range e.FlowGroups {
+		check(fmt.Sprintf("flows[%d]", i), g.Name)
 	}
 	for i, b := range e.Bursts {
 		check(fmt.Sprintf("bursts[%d]", i), b.Name)
 	}
+	group := make(map[string]int)
+	for i, g := range e.FlowGroups {
+		group[g.Name] = i
+	}
+	for _, f := range e.Flows {
+		if f.Name != f.Group {
+			check(fmt.Sprintf("flows[%d]", group[f.Group]), f.Name)
+		}
+	}
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.Flows)+len(e.Bursts) == 0 {
+	if len(e.FlowGroups)+len(e.Bursts) == 0 {
 		d.fail("", "there is no traffic", "add flows: or bursts:")
 	}
 	hosts := e.Topology.Hosts()
@@ -354,7 +382,10 @@ func (d *decoder) validateBursts(e *Experiment) {
 		path := fmt.Sprintf("bursts[%d].", i)
 		d.name(path+"name", b.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.validateSenders(path+"from", b, hosts)
+			d.validateSenders(path+"from", b.From, hosts, "use flows: to send more than one")
+		}
+		if slices.Contains(b.From, b.To) {
+			d.fail(path+"from", fmt.Sprintf("%s sends to itself", b.To), "")
 		}
 		if d.required(path, "to") {
 			d.known(path+"to", "host", b.To, hosts)
@@ -376,19 +407,16 @@ func (d *decoder) validateRepetition(path string, b Burst) {
 	countInRange(d, path+"times", b.Times, 0, maxFlows)
 }
 
-func (d *decoder) validateSenders(path string, b Burst, hosts []string) {
-	if len(b.From) == 0 {
+func (d *decoder) validateSenders(path string, senders NodeList, hosts []string, hint string) {
+	if len(senders) == 0 {
 		d.fail(path, "no host sends", "write H2..H15")
 	}
-	for i, from := range b.From {
+	for i, from := range senders {
 		if !d.known(path, "host", from, hosts) {
 			return
 		}
-		if from == b.To {
-			d.fail(path, fmt.Sprintf("%s sends to itself", from), "")
-		}
-		if slices.Contains(b.From[:i], from) {
-			d.fail(path, fmt.Sprintf("%s sends twice", from), "use flows: to send more than one")
+		if slices.Contains(senders[:i], from) {
+			d.fail(path, fmt.Sprintf("%s sends twice", from), hint)
 		}
 	}
 }
@@ -399,8 +427,12 @@ func (d *decoder) validateStarts(e *Experiment) {
 		return // already refused
 	}
 	last := e.Duration - 1
-	for i, f := range e.Flows {
-		inRange(d, fmt.Sprintf("flows[%d].start", i), f.Start, -e.Warmup, last)
+	for i, g := range e.FlowGroups {
+		path := fmt.Sprintf("flows[%d].", i)
+		inRange(d, path+"start", g.Start, -e.Warmup, last)
+		if fit := g.fitting(e.Duration); g.Every > 0 && g.Count > fit && fit > 0 {
+			d.fail(path+"every", fmt.Sprintf("only %d of %d flows start before the end of the run", fit, g.Count), "")
+		}
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
@@ -413,13 +445,26 @@ func (d *decoder) validateStarts(e *Experiment) {
 		inRange(d, fmt.Sprintf("links[%d].at", i), l.At, -e.Warmup, last)
 	}
 	if n := countFlows(e); n > maxFlows {
-		d.fail("bursts", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxFlows))
+		at := "bursts"
+		if countGroups(e) > maxFlows {
+			at = "flows"
+		}
+		d.fail(at, fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxFlows))
 	}
+}
+
+// countGroups returns how many flows all groups have; of a group with too many, only that it has.
+func countGroups(e *Experiment) int {
+	n := 0
+	for _, g := range e.FlowGroups {
+		n += g.size()
+	}
+	return n
 }
 
 // countFlows returns how many flows the run has; of a burst that repeats too often, only that it has too many.
 func countFlows(e *Experiment) int {
-	n := len(e.Flows)
+	n := countGroups(e)
 	for _, b := range e.Bursts {
 		n += len(b.From) * b.Flows * min(b.repetitions(e.Duration), maxFlows+1)
 	}

@@ -54,10 +54,16 @@ func (d *decoder) validatePoints(path string, points []Point, unit Unit, what st
 	}
 }
 
+// flowNames are those of groups, and of flows where a group has several.
 func flowNames(e *Experiment) []string {
 	var names []string
+	for _, g := range e.FlowGroups {
+		names = append(names, g.Name)
+	}
 	for _, f := range e.Flows {
-		names = append(names, f.Name)
+		if f.Name != f.Group {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }

@@ -89,12 +89,12 @@ func comparedOverCases(outcomes []result.CompareOutcome) []overCases {
 }
 
 // expectedOverCases returns each expectation over the cases. Expectations of the same
-// words and measure are one, of several schemes or cases; those of the run as a whole are left out.
+// words and measure are one, of several schemes or cases; those of the run as a whole, or of a group, are left out.
 func expectedOverCases(outcomes []outcomeView) []overCases {
 	var all []overCases
 	for _, o := range outcomes {
 		m, objects := o.Expect.Measure, oneByOne(o.Expect.Measure)
-		if len(objects) == 0 {
+		if len(objects) == 0 || len(o.Measured) > len(objects) {
 			continue
 		}
 		i := slices.IndexFunc(all, func(other overCases) bool { return other.what == o.Expect.What && reflect.DeepEqual(other.m, m) })

@@ -207,8 +207,8 @@ func pausedLinks(runs []runView) []string {
 func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	flows := e.Figures.Throughput
 	if flows == nil {
-		for _, f := range e.Flows {
-			flows = append(flows, f.Name)
+		for _, g := range e.FlowGroups {
+			flows = append(flows, g.Name)
 		}
 		flows = flows[:min(len(flows), maxDrawn)]
 	}

@@ -23,8 +23,11 @@ var pageText string
 //go:embed report.css
 var styleText string
 
-// maxPortRows bounds the table of the busiest ports of a run.
-const maxPortRows = 8
+// Bounds of the tables of a run.
+const (
+	maxPortRows  = 8  // the busiest ports
+	maxGroupRows = 16 // a group of more flows is one row
+)
 
 // Group is runs of one experiment.
 type Group struct {
@@ -108,7 +111,7 @@ type figureView struct {
 	SVG            template.HTML
 }
 
-// flowRow is a flow, or all flows of the bursts to one host.
+// flowRow is a flow, or all flows of a large group or of the bursts to one host.
 type flowRow struct {
 	Name, Route, Proto, Start, End, Received string
 	Packets, Marked                          uint64
@@ -333,14 +336,14 @@ func viewsOf(runs []*result.Run) []runView {
 	return views
 }
 
-// flowRows returns a row for each controlled flow, and one for all bursts to a host.
+// flowRows returns a row for each controlled flow or large group, and one for all bursts to a host.
 func flowRows(flows []result.Flow) []flowRow {
 	var rows []flowRow
-	bursts := make(map[string][]result.Flow)
+	bursts, groups := make(map[string][]result.Flow), make(map[string][]result.Flow)
 	var order []string
 	for _, f := range flows {
 		if f.Proto != result.UDP {
-			rows = append(rows, controlledRow(f))
+			groups[f.Group] = append(groups[f.Group], f)
 			continue
 		}
 		if bursts[f.Dst] == nil {
@@ -348,10 +351,35 @@ func flowRows(flows []result.Flow) []flowRow {
 		}
 		bursts[f.Dst] = append(bursts[f.Dst], f)
 	}
+	for _, f := range flows {
+		group := groups[f.Group]
+		switch {
+		case f.Proto == result.UDP:
+		case len(group) <= maxGroupRows || f.Group == "": // an older result has no groups
+			rows = append(rows, controlledRow(f))
+		case f.Name == group[0].Name:
+			rows = append(rows, groupRow(group))
+		}
+	}
 	for _, dst := range order {
 		rows = append(rows, burstRow(dst, bursts[dst]))
 	}
 	return rows
+}
+
+// groupRow is that of controlled flows, which all have the same receiver.
+func groupRow(flows []result.Flow) flowRow {
+	row := sumRow(fmt.Sprintf("%s, %d flows", flows[0].Group, len(flows)), flows[0].Dst, flows)
+	var decrease, increase, retransmissions uint64
+	ecn := true
+	for _, f := range flows {
+		decrease += f.CNPDecrease
+		increase += f.CNPIncrease
+		retransmissions += f.Retransmissions
+		ecn = ecn && f.ECN
+	}
+	row.CNPs, row.Retransmissions, row.ECN = fmt.Sprintf("%d, %d", decrease, increase), strconv.FormatUint(retransmissions, 10), yesNo(ecn)
+	return row
 }
 
 func controlledRow(f result.Flow) flowRow {
@@ -372,6 +400,11 @@ func sendRateInWords(f result.Flow) string {
 }
 
 func burstRow(dst string, flows []result.Flow) flowRow {
+	return sumRow(fmt.Sprintf("%d burst flows", len(flows)), dst, flows)
+}
+
+// sumRow is that of several flows: from the first start to the last end, and what all received.
+func sumRow(name, dst string, flows []result.Flow) flowRow {
 	first := flows[0]
 	received, packets, marked := uint64(0), uint64(0), uint64(0)
 	start, end := first.StartNs, first.EndNs
@@ -385,7 +418,7 @@ func burstRow(dst string, flows []result.Flow) flowRow {
 		}
 	}
 	return flowRow{
-		Name: fmt.Sprintf("%d burst flows", len(flows)), Route: "→ " + dst, Proto: string(first.Proto), Start: formatTime(start), End: formatEnd(end),
+		Name: name, Route: "→ " + dst, Proto: string(first.Proto), Start: formatTime(start), End: formatEnd(end),
 		Received: formatBytes(received), Packets: packets, Marked: marked,
 	}
 }

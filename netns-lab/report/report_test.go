@@ -6,8 +6,10 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,4 +259,28 @@ func TestFormatBytes(t *testing.T) {
 	for b, want := range map[uint64]string{0: "0B", 999: "999B", 1000: "1KB", 512_000: "512KB", 14_336_000: "14.34MB"} {
 		qt.Check(t, qt.Equals(formatBytes(b), want))
 	}
+}
+
+// A large group is one row, a small one a row for each flow.
+func TestRowsOfGroups(t *testing.T) {
+	group := func(name string, count int) []result.Flow {
+		var flows []result.Flow
+		for i := range count {
+			flows = append(flows, result.Flow{
+				Name: fmt.Sprintf("%s-H0-%d", name, i), Group: name, Src: "H0", Dst: "R0", Proto: result.TCP, StartNs: int64(i), EndNs: new(int64(100 + i)),
+				ReceivedBytes: 1000, Packets: 2, MarkedPackets: 1, CNPDecrease: 3, CNPIncrease: 4, Retransmissions: 5, ECN: true,
+			})
+		}
+		return flows
+	}
+	rows := flowRows(slices.Concat(group("small", 16), group("large", 17)))
+	qt.Assert(t, qt.HasLen(rows, 17))
+	qt.Check(t, qt.Equals(rows[15].Name, "small-H0-15"))
+	qt.Check(t, qt.Equals(rows[16], flowRow{
+		Name: "large, 17 flows", Route: "→ R0", Proto: "tcp", Start: "0ns", End: "116ns", Received: "17KB",
+		Packets: 34, Marked: 17, CNPs: "51, 68", Retransmissions: "85", ECN: "yes",
+	}))
+
+	older := group("", 17)
+	qt.Check(t, qt.HasLen(flowRows(older), 17))
 }

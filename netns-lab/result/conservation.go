@@ -9,7 +9,7 @@ import "fmt"
 //     it sent every byte if it sent every packet;
 //   - the PFC log has a frame for each that a port counted.
 //
-// A packet that a port refused (no buffer, full ring, no class) was not taken in.
+// A packet that a port refused (no buffer, full queue or ring, WRED, no class) was not taken in.
 func (r *Run) Conservation() []string {
 	logged := make(map[string]map[PFCKind]uint64)
 	for _, e := range r.PFC {

@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -63,6 +64,9 @@ func (o Outcome) Bound() string {
 	return boundInWords(o.Expect.Min, o.Expect.Max)
 }
 
+// maxListed is how many values are written one by one.
+const maxListed = 16
+
 func valueInWords(values []experiment.Quantity, err error) string {
 	if err != nil {
 		return "not measured: " + err.Error()
@@ -73,6 +77,10 @@ func valueInWords(values []experiment.Quantity, err error) string {
 	}
 	if distinct := slices.Compact(slices.Clone(texts)); len(distinct) == 1 {
 		return distinct[0]
+	}
+	if len(values) > maxListed {
+		byValue := func(a, b experiment.Quantity) int { return cmp.Compare(a.Value, b.Value) }
+		return fmt.Sprintf("%d values from %s to %s", len(values), slices.MinFunc(values, byValue), slices.MaxFunc(values, byValue))
 	}
 	return strings.Join(texts, ", ")
 }
@@ -116,6 +124,7 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	if window.ToNs > r.Manifest.DurationNs {
 		return nil, fmt.Errorf("the run ends at %s, before the window does", experiment.Duration(r.Manifest.DurationNs))
 	}
+	m.Flows = r.flowsOf(m)
 	unit := m.Metric.Unit()
 	switch m.Metric {
 	case experiment.PauseCount:
@@ -127,7 +136,7 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	case experiment.PauseTotal:
 		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, window), nil })
 	case experiment.MeanRate:
-		return each(m.Flows, unit, over(window, r.FlowRate, mean))
+		return each(m.Flows, unit, over(window, r.ratesOf(KindFlow), mean))
 	case experiment.PortRate:
 		return each(m.Ports, unit, over(window, r.PortRate, mean))
 	case experiment.QueueMax:
@@ -135,15 +144,15 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	case experiment.QueueMean:
 		return each(m.Ports, unit, over(window, r.QueueEnd, mean))
 	case experiment.RateStd:
-		return each(m.Flows, unit, over(window, r.SendRate, standardDeviation))
+		return each(m.Flows, unit, over(window, r.ratesOf(KindSender), standardDeviation))
 	case experiment.MaxRateSwing:
-		return each(m.Flows, unit, over(window, r.SendRate, swing))
+		return each(m.Flows, unit, over(window, r.ratesOf(KindSender), swing))
 	case experiment.RateAfterCNPs:
 		return each(m.Flows, unit, func(flow string) (float64, error) { return r.rateAfterCNPs(flow, uint64(m.CNPs)) })
 	case experiment.Jain:
 		return r.jain(m.Flows, window)
 	case experiment.RecoveryTime:
-		return each(m.Flows, unit, r.since(m, r.FlowRate, func(t Timeline, sinceNs int64) (int64, error) {
+		return each(m.Flows, unit, r.since(m, r.ratesOf(KindFlow), func(t Timeline, sinceNs int64) (int64, error) {
 			return t.RecoveryNs(m.Target.Value, sinceNs, int64(m.Hold))
 		}))
 	case experiment.QueueSettling:
@@ -151,11 +160,11 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 			return t.recoveryNs(sinceNs, int64(m.Hold), func(queue float64) bool { return queue > m.Target.Value })
 		}))
 	case experiment.SettlingTime:
-		return each(m.Flows, unit, r.since(m, r.FlowRate, func(t Timeline, sinceNs int64) (int64, error) {
+		return each(m.Flows, unit, r.since(m, r.ratesOf(KindFlow), func(t Timeline, sinceNs int64) (int64, error) {
 			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
 		}))
 	case experiment.SendRateSettling:
-		return each(m.Flows, unit, r.since(m, r.SendRate, func(t Timeline, sinceNs int64) (int64, error) {
+		return each(m.Flows, unit, r.since(m, r.ratesOf(KindSender), func(t Timeline, sinceNs int64) (int64, error) {
 			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
 		}))
 	case experiment.LostPackets:
@@ -165,6 +174,16 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	default:
 		return nil, fmt.Errorf("metric %q is not known", m.Metric)
 	}
+}
+
+// flowsOf returns the flows of the metric, with those of a group in its place.
+func (r *Run) flowsOf(m experiment.Measure) []string {
+	members := r.membersOf()
+	var flows []string
+	for _, name := range m.Flows {
+		flows = append(flows, members(name)...)
+	}
+	return flows
 }
 
 // each measures every one of the names.
@@ -277,7 +296,7 @@ func swing(values []float64) float64 {
 // jain returns Jain's index of fairness of the mean rates: 1 if all are the same,
 // 1/n if one of n has all.
 func (r *Run) jain(flows []string, window Interval) ([]experiment.Quantity, error) {
-	rates, err := each(flows, experiment.UnitRate, over(window, r.FlowRate, mean))
+	rates, err := each(flows, experiment.UnitRate, over(window, r.ratesOf(KindFlow), mean))
 	if err != nil {
 		return nil, err
 	}

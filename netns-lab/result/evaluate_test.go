@@ -206,3 +206,14 @@ func TestFig2AddsUp(t *testing.T) {
 		qt.Assert(t, qt.DeepEquals(failed(result.Evaluate(e, back)), nil))
 	}
 }
+
+// Of many values, only the ends are written.
+func TestManyValuesInWords(t *testing.T) {
+	var o result.Outcome
+	for i := range 16 {
+		o.Measured = append(o.Measured, *rate(float64(16-i) * 1e9))
+	}
+	qt.Check(t, qt.StringContains(o.Value(), "16Gbps, 15Gbps, 14Gbps"))
+	o.Measured = append(o.Measured, *rate(7e9))
+	qt.Check(t, qt.Equals(o.Value(), "17 values from 1Gbps to 16Gbps"))
+}

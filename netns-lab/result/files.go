@@ -81,7 +81,7 @@ func Read(dir string) (*Run, error) {
 		{manifestFile, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
 		{experimentFile, func(data []byte) error { r.Experiment = data; return nil }},
 		{flowsFile, func(data []byte) (err error) { r.Flows, err = decodeFlows(data); return err }},
-		{portsFile, func(data []byte) (err error) { r.Ports, err = decodeCSV[Port](data); return err }},
+		{portsFile, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
 		{seriesFile, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
 		{pfcFile, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
 	} {
@@ -218,7 +218,11 @@ func decodeSeries(data []byte) ([]Sample, error) {
 }
 
 func decodeFlows(data []byte) ([]Flow, error) {
-	return decodeCSV[Flow](data, "alpha", "cwnd_packets")
+	return decodeCSV[Flow](data, "group", "completion_ns", "alpha", "cwnd_packets", "timeouts")
+}
+
+func decodePorts(data []byte) ([]Port, error) {
+	return decodeCSV[Port](data, "dropped_wred_packets", "dropped_tail_packets")
 }
 
 // encodeCSV writes a header, also if there are no rows, and the rows.

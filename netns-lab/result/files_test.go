@@ -26,16 +26,17 @@ func small() *Run {
 		Experiment: []byte("name: small\n"),
 		Flows: []Flow{
 			{
-				Name: "F2", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1", SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
-				StartNs: -100, SentBytes: 5, ReceivedBytes: 4, Packets: 3, MarkedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
-				SendRateBps: 40e9, RecRateBps: 20e9, W: 1. / 128, Alpha: 0.25, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, ECN: true,
+				Name: "F2", Group: "F", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1", SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
+				StartNs: -100, CompletionNs: 9, SentBytes: 5, ReceivedBytes: 4, Packets: 3, MarkedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
+				SendRateBps: 40e9, RecRateBps: 20e9, W: 1. / 128, Alpha: 0.25, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, Timeouts: 8, ECN: true,
 			},
-			{Name: "F10", Scheme: "pcn", Proto: UDP, EndNs: new(int64(0))},
+			{Name: "F10", Group: "F", Scheme: "pcn", Proto: UDP, EndNs: new(int64(0))},
 		},
 		Ports: []Port{
 			{
 				Name: "S0->S1", Node: "S0", Peer: "S1", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 15, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
 				QueuedPackets: 3, MarkedPackets: 2, DroppedBufferPackets: 1, DroppedRingPackets: 2, DroppedNoClassPackets: 3, DroppedResetPackets: 4,
+				DroppedWREDPackets: 10, DroppedTailPackets: 11,
 				PauseSent: 1, ResumeSent: 2, PauseReceived: 3, ResumeReceived: 4, PausedNs: 5, QueueMaxBytes: 6, LatenessP50Ns: 7, LatenessP99Ns: 8, LatenessMaxNs: 9,
 			},
 		},
@@ -79,12 +80,12 @@ func TestWriteThenRead(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := write(t, small())
 	for name, want := range map[string]string{
-		flowsFile: `flow,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,sent_bytes,received_bytes,packets,marked_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,alpha,cwnd_packets,srtt_ns,retransmissions,ecn
-F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,true
-F10,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
+		flowsFile: `flow,group,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,completion_ns,sent_bytes,received_bytes,packets,marked_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,alpha,cwnd_packets,srtt_ns,retransmissions,timeouts,ecn
+F2,F,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,9,5,4,3,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,8,true
+F10,F,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
 `,
-		portsFile: `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
-S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
+		portsFile: `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,dropped_wred_packets,dropped_tail_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
+S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
 `,
 		seriesFile: `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets,cwnd_packets,srtt_ns,cnps
 -100,flow,F2,5,,,1,,,
@@ -184,7 +185,7 @@ func TestReadErrors(t *testing.T) {
 		{"no bins", manifestFile, `"sample_ns": 100`, `"sample_ns": 0`, `.*manifest.json: warmup_ns 100, duration_ns 400 or sample_ns 0 is out of range`},
 		{"too many bins", manifestFile, `"duration_ns": 400`, `"duration_ns": 9223372036854775800`, `.*manifest.json: sample_ns 100 makes more than 10000000 bins`},
 		{"edited experiment", experimentFile, "small", "large", `.*experiment.yaml: has SHA-256 .*, but d9c7.* ran \(hint: it was edited after the run; run it again\)`},
-		{"column missing", flowsFile, "src_addr,", "", `.*flows.csv: has columns flow,scheme,src,dst,src_port.* \(hint: it may be of another version of this program\)`},
+		{"column missing", flowsFile, "src_addr,", "", `.*flows.csv: has columns flow,group,scheme,src,dst,src_port.* \(hint: it may be of another version of this program\)`},
 		{"column too many", pfcFile, "class,kind", "class,kind,x", `.*pfc.csv: has columns sent_ns,effect_ns,from,to,class,kind,x, not .*`},
 		{"columns swapped", pfcFile, "from,to", "to,from", `.*pfc.csv: has columns .*`},
 		{"value missing", pfcFile, "7,12,S1,S0,1,pause", "7,12,S1,S0,1", `.*pfc.csv: record on line 4: wrong number of fields`},
@@ -223,16 +224,22 @@ F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000
 -100,flow,F2,5,,,1
 -100,port,S0->S1,6,0,8,9
 `
+		ports = `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
+S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
+`
 	)
 	want := small()
 	want.Manifest.Case = ""
 	want.Flows = want.Flows[:1]
-	want.Flows[0].Alpha, want.Flows[0].CwndPackets = 0, 0
+	f := &want.Flows[0]
+	f.Group, f.CompletionNs, f.Alpha, f.CwndPackets, f.Timeouts = "", 0, 0, 0, 0
+	want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = 0, 0
 	want.Series = want.Series[:2]
 
 	dir := write(t, want)
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, flowsFile), []byte(flows), 0o644)))
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, seriesFile), []byte(series), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, portsFile), []byte(ports), 0o644)))
 	qt.Assert(t, qt.Not(qt.StringContains(readFile(t, dir, manifestFile), "case")))
 	got, err := Read(dir)
 	qt.Assert(t, qt.IsNil(err))
@@ -306,7 +313,7 @@ func FuzzReadCSV(f *testing.F) {
 	f.Add([]byte("time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets\n-100,flow,F2,5,,,1\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzRoundTrip(t, data, decodeFlows, encodeCSV[Flow])
-		fuzzRoundTrip(t, data, func(data []byte) ([]Port, error) { return decodeCSV[Port](data) }, encodeCSV[Port])
+		fuzzRoundTrip(t, data, decodePorts, encodeCSV[Port])
 		fuzzRoundTrip(t, data, func(data []byte) ([]PFCEvent, error) { return decodeCSV[PFCEvent](data) }, encodeCSV[PFCEvent])
 		fuzzRoundTrip(t, data, decodeSeries, func(s []Sample) ([]byte, error) { return encodeCSV(rowsOf(s)) })
 	})

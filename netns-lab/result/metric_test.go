@@ -29,7 +29,10 @@ func handMade() *Run {
 		return PFCEvent{SentNs: effectNs - 10, EffectNs: effectNs, From: "S1", To: "S0", Kind: kind}
 	}
 	r.PFC = []PFCEvent{frame(-50, Pause), frame(20, Resume), frame(110, Pause), frame(160, Resume), frame(310, Pause), frame(330, Resume)}
-	r.Flows = []Flow{{Name: "F0", Proto: TCP, Retransmissions: 1}, {Name: "B", Proto: UDP, EndNs: new(int64(250))}}
+	r.Flows = []Flow{
+		{Name: "F0", Group: "G", Proto: TCP, Retransmissions: 1}, {Name: "F1", Group: "G", Proto: TCP},
+		{Name: "B", Proto: UDP, EndNs: new(int64(250))},
+	}
 	r.Ports = []Port{{Name: "P", DroppedRingPackets: 2, DroppedBufferPackets: 3}}
 	r.Manifest.LostPackets = map[string]uint64{"tcp retransmissions": 1}
 	return r
@@ -71,7 +74,10 @@ func TestMetrics(t *testing.T) {
 		{"swing", experiment.Measure{Metric: experiment.MaxRateSwing, Flows: f0}, []float64{30}},
 		{"swing in a window", experiment.Measure{Metric: experiment.MaxRateSwing, Flows: each, From: 400, To: 700}, []float64{2, 0}},
 
+		{"each flow of a group", experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"G", "F0"}, From: 200, To: 400}, []float64{15, 5, 15}},
+		{"a group within a sum", experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"G+F0"}, From: 200, To: 400}, []float64{35}},
 		{"fair", experiment.Measure{Metric: experiment.Jain, Flows: each, To: 200}, []float64{625. / 626}},
+		{"unfair in a group", experiment.Measure{Metric: experiment.Jain, Flows: []string{"G"}, From: 200, To: 300}, []float64{100. / (2 * 68)}},
 		{"unfair", experiment.Measure{Metric: experiment.Jain, Flows: each, From: 200, To: 300}, []float64{100. / (2 * 68)}},
 		{"two flows as one", experiment.Measure{Metric: experiment.Jain, Flows: both, To: 200}, []float64{1}},
 

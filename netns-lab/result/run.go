@@ -81,6 +81,7 @@ const (
 // Flow is what one flow did.
 type Flow struct {
 	Name            string  `csv:"flow"`
+	Group           string  `csv:"group"` // of the experiment's flows or bursts that it is of
 	Scheme          string  `csv:"scheme"`
 	Src             string  `csv:"src"` // host
 	Dst             string  `csv:"dst"` // host
@@ -90,7 +91,8 @@ type Flow struct {
 	DstPort         uint16  `csv:"dst_port"`
 	Proto           Proto   `csv:"proto"`
 	StartNs         int64   `csv:"start_ns"`
-	EndNs           *int64  `csv:"end_ns"` // when the receiver got the last packet; nil if it did not
+	EndNs           *int64  `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
+	CompletionNs    int64   `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not
 	SentBytes       uint64  `csv:"sent_bytes"`
 	ReceivedBytes   uint64  `csv:"received_bytes"`
 	Packets         uint64  `csv:"packets"`        // received
@@ -104,7 +106,8 @@ type Flow struct {
 	CwndPackets     uint64  `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
 	SRTTNs          int64   `csv:"srtt_ns"`
 	Retransmissions uint64  `csv:"retransmissions"`
-	ECN             bool    `csv:"ecn"` // negotiated
+	Timeouts        uint64  `csv:"timeouts"` // of TCP's retransmission timer
+	ECN             bool    `csv:"ecn"`      // negotiated
 }
 
 // Proto is what a flow runs over. Bursts are UDP, controlled flows TCP.
@@ -135,6 +138,8 @@ type Port struct {
 	DroppedRingPackets    uint64 `csv:"dropped_ring_packets"`    // refused: ring full
 	DroppedNoClassPackets uint64 `csv:"dropped_noclass_packets"` // refused: of no class
 	DroppedResetPackets   uint64 `csv:"dropped_reset_packets"`   // were queued when the qdisc was reset
+	DroppedWREDPackets    uint64 `csv:"dropped_wred_packets"`    // refused: not ECN-capable, in a queue that is over WRED's threshold
+	DroppedTailPackets    uint64 `csv:"dropped_tail_packets"`    // refused: the queue is as long as a port's may be
 	PauseSent             uint64 `csv:"pause_sent"`
 	ResumeSent            uint64 `csv:"resume_sent"`
 	PauseReceived         uint64 `csv:"pause_received"`
@@ -148,12 +153,12 @@ type Port struct {
 
 // DroppedPackets returns how many packets the port dropped, for any reason.
 func (p Port) DroppedPackets() uint64 {
-	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets + p.DroppedResetPackets
+	return p.RefusedPackets() + p.DroppedResetPackets
 }
 
-// RefusedPackets returns how many packets the port did not take in: no buffer, full ring, or of no class.
+// RefusedPackets returns how many packets the port did not take in: no buffer, a full queue or ring, WRED, or of no class.
 func (p Port) RefusedPackets() uint64 {
-	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets
+	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets + p.DroppedWREDPackets + p.DroppedTailPackets
 }
 
 // Kind is what a row of the series is about.

@@ -53,46 +53,72 @@ func (r *Run) timeline() Timeline {
 	return Timeline{StartNs: -m.WarmupNs, StepNs: m.SampleNs, Values: make([]float64, (m.WarmupNs+m.DurationNs)/m.SampleNs)}
 }
 
-// addSamples adds a value for each sample of an object to the timeline.
-func (r *Run) addSamples(t Timeline, kind Kind, name string, value func(Sample) uint64) error {
-	found := false
+// samplesOf returns the samples of each object of a kind, by its name.
+func (r *Run) samplesOf(kind Kind) map[string][]Sample {
+	samples := make(map[string][]Sample)
 	for _, s := range r.Series {
-		if s.Kind != kind || s.Name != name {
-			continue
+		if s.Kind == kind {
+			samples[s.Name] = append(samples[s.Name], s)
 		}
+	}
+	return samples
+}
+
+// add adds a value for each sample of an object to the timeline.
+func (t Timeline) add(kind Kind, name string, samples []Sample, value func(Sample) uint64) error {
+	if len(samples) == 0 {
+		return fmt.Errorf("series has no %s %s", kind, name)
+	}
+	for _, s := range samples {
 		offset := s.TimeNs - t.StartNs
 		if offset < 0 || offset%t.StepNs != 0 || offset/t.StepNs >= int64(len(t.Values)) {
 			return fmt.Errorf("series has %s %s at %d ns, which is not the start of a bin of the run", kind, name, s.TimeNs)
 		}
 		t.Values[offset/t.StepNs] += float64(value(s))
-		found = true
-	}
-	if !found {
-		return fmt.Errorf("series has no %s %s", kind, name)
 	}
 	return nil
 }
 
+// membersOf returns a function that returns the flows of a group, or the flow if the name is that of one.
+func (r *Run) membersOf() func(name string) []string {
+	groups := make(map[string][]string)
+	for _, f := range r.Flows {
+		groups[f.Group] = append(groups[f.Group], f.Name)
+	}
+	return func(name string) []string {
+		if flows, ok := groups[name]; ok {
+			return flows
+		}
+		return []string{name}
+	}
+}
+
 // FlowRate returns the rate in bit/s that the receiver of a flow got, in Ethernet
-// frames without FCS. The name F0+F1 stands for the sum of both.
+// frames without FCS. The name F0+F1 stands for the sum of both, and that of a group for the sum of its flows.
 func (r *Run) FlowRate(name string) (Timeline, error) {
-	return r.sumOfFlows(KindFlow, name)
+	return r.ratesOf(KindFlow)(name)
 }
 
 // SendRate returns the rate in bit/s by which the sender of a flow paced at the end
-// of each bin. The name F0+F1 stands for the sum of both.
+// of each bin. Names are those of [Run.FlowRate].
 func (r *Run) SendRate(name string) (Timeline, error) {
-	return r.sumOfFlows(KindSender, name)
+	return r.ratesOf(KindSender)(name)
 }
 
-func (r *Run) sumOfFlows(kind Kind, name string) (Timeline, error) {
-	t := r.timeline()
-	for _, flow := range experiment.SumOf(name) {
-		if err := r.addSamples(t, kind, flow, rateBps); err != nil {
-			return Timeline{}, err
+// ratesOf returns [Run.FlowRate] or, of senders, [Run.SendRate], to be called for many flows.
+func (r *Run) ratesOf(kind Kind) timelineOf {
+	samples, members := r.samplesOf(kind), r.membersOf()
+	return func(name string) (Timeline, error) {
+		t := r.timeline()
+		for _, group := range experiment.SumOf(name) {
+			for _, flow := range members(group) {
+				if err := t.add(kind, flow, samples[flow], rateBps); err != nil {
+					return Timeline{}, err
+				}
+			}
 		}
+		return t, nil
 	}
-	return t, nil
 }
 
 func rateBps(s Sample) uint64 {
@@ -121,7 +147,7 @@ func (r *Run) QueueEnd(port string) (Timeline, error) {
 
 func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
 	t := r.timeline()
-	err := r.addSamples(t, KindPort, port, value)
+	err := t.add(KindPort, port, r.samplesOf(KindPort)[port], value)
 	return t, err
 }
 

@@ -65,6 +65,11 @@ func TestFlowRate(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.DeepEquals(got, Timeline{-100, 100, []float64{5, 0, 0, 0, 17}}))
 
+	r.Flows = []Flow{{Name: "F0", Group: "G"}, {Name: "F1", Group: "G"}}
+	got, err = r.FlowRate("G")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.DeepEquals(got.Values, []float64{5, 0, 0, 0, 17}))
+
 	_, err = r.FlowRate("F0+F2")
 	qt.Assert(t, qt.ErrorMatches(err, "series has no flow F2"))
 	for _, ns := range []int64{-200, 400, 50} {
@@ -194,7 +199,7 @@ func TestConservation(t *testing.T) {
 
 // Every packet dropped was either refused or taken in and lost.
 func TestDroppedPackets(t *testing.T) {
-	p := Port{DroppedBufferPackets: 1, DroppedRingPackets: 20, DroppedNoClassPackets: 300, DroppedResetPackets: 4000}
-	qt.Assert(t, qt.Equals(p.RefusedPackets(), 321))
-	qt.Assert(t, qt.Equals(p.DroppedPackets(), 4321))
+	p := Port{DroppedBufferPackets: 1, DroppedRingPackets: 20, DroppedNoClassPackets: 300, DroppedResetPackets: 4000, DroppedWREDPackets: 50000, DroppedTailPackets: 600000}
+	qt.Assert(t, qt.Equals(p.RefusedPackets(), 650321))
+	qt.Assert(t, qt.Equals(p.DroppedPackets(), 654321))
 }

@@ -165,7 +165,7 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 	for _, f := range e.Flows {
 		bytes := flowBytes(r, f.Name)
 		r.Flows = append(r.Flows, result.Flow{
-			Name: f.Name, Scheme: r.Manifest.Scheme, Src: f.From, Dst: f.To, SrcAddr: "10.0.0.1", SrcPort: 40000, DstAddr: "10.0.1.1", DstPort: 5001,
+			Name: f.Name, Group: f.Group, Scheme: r.Manifest.Scheme, Src: f.From, Dst: f.To, SrcAddr: "10.0.0.1", SrcPort: 40000, DstAddr: "10.0.1.1", DstPort: 5001,
 			Proto: result.TCP, StartNs: int64(f.Start), SentBytes: bytes, ReceivedBytes: bytes, Packets: bytes / frame,
 			MarkedPackets: bytes / frame / 9, CNPDecrease: 51, CNPIncrease: 214, SendRateBps: 20e9, RecRateBps: 19.9e9, W: 0.0078125, SRTTNs: 31 * us, ECN: true,
 		})
@@ -175,7 +175,7 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 			for j := range b.Flows {
 				size := uint64(b.Size)
 				r.Flows = append(r.Flows, result.Flow{
-					Name: fmt.Sprintf("%s-%s-%d", b.Name, host, j), Scheme: r.Manifest.Scheme, Src: host, Dst: b.To,
+					Name: fmt.Sprintf("%s-%s-%d", b.Name, host, j), Group: b.Name, Scheme: r.Manifest.Scheme, Src: host, Dst: b.To,
 					SrcAddr: fmt.Sprintf("10.0.0.%d", i+3), SrcPort: uint16(6000 + j), DstAddr: "10.0.1.2", DstPort: 6000,
 					Proto: result.UDP, StartNs: int64(b.At), EndNs: new(burstEndNs - int64(i)*us), SentBytes: size, ReceivedBytes: size, Packets: size / frame,
 				})
