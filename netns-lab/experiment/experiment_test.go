@@ -479,7 +479,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, warmup, duration, sample, dilation, seed, flows, bursts, links, cases, figures, expect, compare)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
-		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [pfd]}", "pfd]", `unknown scheme of the experiment "pfd" (hint: did you mean "pfc"?)`},
+		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [cubik]}", "cubik]", `unknown scheme of the experiment "cubik" (hint: did you mean "cubic"?)`},
 		{"no name", "{name: plain}", "{set: {}}", "{set: {}}", `"name" is missing (hint: lower-case letters, digits, "-" and ".")`},
 		{"case twice", "name: f1-9.5", "name: plain", "plain, set", `duplicate case "plain" (hint: give each case its own name)`},
 		{"name that is a path", "name: f1-9.5", "name: ../f1", "../f1", `"../f1" can't be a name (hint: lower-case letters, digits, "-" and ".")`},
