@@ -22,6 +22,7 @@ type collector struct {
 	queues  []map[uint64]npecn.Sample // of each port, by bin
 	flows   []map[uint64]npecn.FlowSample
 	sending []map[uint64]result.Sample // of each stream's sender, by bin
+	watched []*stream                  // whose senders are looked at in every bin
 	pfc     []result.PFCEvent
 	latest  []tc.Arrival // of each flow, at the end
 	senders []sender
@@ -34,9 +35,12 @@ type collector struct {
 type sender struct {
 	flow            loader.Flow
 	sentBytes       uint64
+	ackedBytes      uint64 // and SYN and FIN
 	cwndPackets     uint64 // 0: the control has a rate
 	srttNs          int64
 	retransmissions uint64
+	timeouts        uint64
+	completedNs     uint64 // when it heard that all it had to send had arrived, on the papers' clock; 0: it has not
 	ecn             bool
 }
 
@@ -58,6 +62,12 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	for id := range c.sending {
 		c.sending[id] = map[uint64]result.Sample{}
 	}
+	needed := f.plan.exp.SentSeries()
+	for _, s := range t.streams {
+		if len(t.streams) <= maxInSeries || needed[s.Name] {
+			c.watched = append(c.watched, s)
+		}
+	}
 	return c, nil
 }
 
@@ -70,7 +80,11 @@ func (c *collector) drain() error {
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
 		Queue: func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
-		Flow:  func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
+		Flow: func(s npecn.FlowSample) {
+			if int(s.Flow) < len(c.flows) { // else it is of ACKs
+				c.flows[s.Flow][s.Bin] = s
+			}
+		},
 	})
 }
 
@@ -117,6 +131,9 @@ func (c *collector) snapshot() error {
 		if err != nil {
 			return err
 		}
+		if sender.completedNs, err = c.completed(s, &sender); err != nil {
+			return err
+		}
 		c.senders = append(c.senders, sender)
 	}
 	var err error
@@ -124,20 +141,27 @@ func (c *collector) snapshot() error {
 	return err
 }
 
-// maxSampledSenders bounds how many senders are looked at in every bin.
-const maxSampledSenders = 64
+// completed is when the flow was complete for its sender: the last ACK is that of its FIN, right behind its last byte.
+func (c *collector) completed(s *stream, x *sender) (uint64, error) {
+	const syn = 1 // counts as a byte
+	if s.Size == 0 || x.ackedBytes < uint64(s.Size)+syn {
+		return 0, nil
+	}
+	a, err := c.f.arrive.Flow(s.back(), uint64(c.f.plan.exp.Sample))
+	return a.LastNs, err
+}
+
+// maxInSeries is how many TCP flows are all in the series. Of more, only what metrics and figures need is.
+const maxInSeries = 64
 
 // sampleSenders looks at what senders know at the end of a bin.
 func (c *collector) sampleSenders(bin uint64) error {
-	if len(c.t.streams) > maxSampledSenders {
-		return nil
-	}
-	for id, s := range c.t.streams {
+	for _, s := range c.watched {
 		x, err := c.sender(s)
 		if err != nil {
 			return err
 		}
-		c.sending[id][bin] = result.Sample{
+		c.sending[s.id][bin] = result.Sample{
 			RateBps: x.rateBps(c.f), CwndPackets: x.cwndPackets, SRTTNs: x.srttNs, CNPs: x.flow.CNPDecrease + x.flow.CNPIncrease,
 		}
 	}
@@ -177,8 +201,10 @@ func (c *collector) sender(s *stream) (sender, error) {
 	}
 	out := sender{
 		sentBytes:       info.Bytes_sent - info.Bytes_retrans,
+		ackedBytes:      info.Bytes_acked,
 		srttNs:          int64(info.Rtt) * 1000 >> c.f.plan.exp.Dilation,
 		retransmissions: uint64(info.Total_retrans),
+		timeouts:        uint64(info.Total_rto),
 		ecn:             info.Options&tcpInfoECN != 0,
 	}
 	if !c.f.control.HasRate() && c.f.scheme != schemePFC {
@@ -206,11 +232,12 @@ func (c *collector) run() (*result.Run, error) {
 		r.Ports = append(r.Ports, c.portRow(id, &s))
 		r.Series = append(r.Series, c.portSeries(id)...)
 	}
-	for id := range c.flows {
-		r.Series = append(r.Series, c.flowSeries(id, r.Flows[id].Name)...)
+	r.Series = append(r.Series, c.streamSeries()...)
+	for id := len(c.t.streams); id < len(c.flows); id++ {
+		r.Series = append(r.Series, c.flowSeries(r.Flows[id].Name, uint32(id))...)
 	}
-	for id, s := range c.t.streams {
-		r.Series = append(r.Series, c.senderSeries(id, s.Name)...)
+	for _, s := range c.watched {
+		r.Series = append(r.Series, c.senderSeries(s)...)
 	}
 	e, m := c.f.plan.exp, &r.Manifest
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
@@ -233,7 +260,10 @@ func (c *collector) flowRows() []result.Flow {
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
 		row.SendRateBps, row.RecRateBps, row.W = x.flow.SendRateBps, x.flow.RecRateBps, x.flow.W
 		row.Alpha, row.CwndPackets = x.flow.Alpha, x.cwndPackets
-		row.SRTTNs, row.Retransmissions, row.ECN = x.srttNs, x.retransmissions, x.ecn
+		row.SRTTNs, row.Retransmissions, row.Timeouts, row.ECN = x.srttNs, x.retransmissions, x.timeouts, x.ecn
+		if x.completedNs != 0 {
+			row.CompletionNs = int64(x.completedNs - s.startNs)
+		}
 		if s.Size != 0 && x.sentBytes >= uint64(s.Size) && row.ReceivedBytes >= uint64(s.Size) {
 			row.EndNs = c.end(c.latest[i])
 		}
@@ -313,30 +343,60 @@ func (c *collector) portSeries(id int) []result.Sample {
 	return rows
 }
 
-func (c *collector) flowSeries(id int, name string) []result.Sample {
+// streamSeries are those of TCP flows: of too many, the sum of each group, and the flows that are needed one by one.
+func (c *collector) streamSeries() []result.Sample {
+	all, needed := len(c.t.streams) <= maxInSeries, c.f.plan.exp.ReceivedSeries()
+	groups := make(map[string][]uint32)
+	var names []string // of groups, in order
+	var rows []result.Sample
+	for _, s := range c.t.streams {
+		if all || needed[s.Name] || s.Name == s.Group {
+			rows = append(rows, c.flowSeries(s.Name, s.id)...)
+		}
+		if all || s.Name == s.Group {
+			continue
+		}
+		if groups[s.Group] == nil {
+			names = append(names, s.Group)
+		}
+		groups[s.Group] = append(groups[s.Group], s.id)
+	}
+	for _, name := range names {
+		rows = append(rows, c.flowSeries(name, groups[name]...)...)
+	}
+	return rows
+}
+
+// flowSeries is that of a flow, or the sum of several.
+func (c *collector) flowSeries(name string, ids ...uint32) []result.Sample {
 	sampleNs := uint64(c.f.plan.exp.Sample)
 	var rows []result.Sample
 	first, last := c.bins()
 	for bin := first; bin < last; bin++ {
-		s := c.flows[id][bin]
+		var bytes, marked uint64
+		for _, id := range ids {
+			s := c.flows[id][bin]
+			bytes += s.Bytes
+			marked += uint64(s.MarkedPackets)
+		}
 		rows = append(rows, result.Sample{
 			TimeNs: c.since(bin * sampleNs), Kind: result.KindFlow, Name: name,
-			RateBps: s.Bytes * 8e9 / sampleNs, MarkedPackets: uint64(s.MarkedPackets),
+			RateBps: bytes * 8e9 / sampleNs, MarkedPackets: marked,
 		})
 	}
 	return rows
 }
 
-func (c *collector) senderSeries(id int, name string) []result.Sample {
+func (c *collector) senderSeries(stream *stream) []result.Sample {
 	sampleNs := uint64(c.f.plan.exp.Sample)
 	var rows []result.Sample
 	first, last := c.bins()
 	for bin := first; bin < last; bin++ {
-		s, ok := c.sending[id][bin]
+		s, ok := c.sending[stream.id][bin]
 		if !ok {
 			continue
 		}
-		s.TimeNs, s.Kind, s.Name = c.since(bin*sampleNs), result.KindSender, name
+		s.TimeNs, s.Kind, s.Name = c.since(bin*sampleNs), result.KindSender, stream.Name
 		rows = append(rows, s)
 	}
 	return rows

@@ -236,10 +236,10 @@ func TestConnectFailures(t *testing.T) {
 		_, err := newTraffic(ctx, f)
 		qt.Check(t, qt.ErrorMatches(err, "burst b: flow b-H2-0: connect: .*address already in use"))
 	})
-	occupy("R1", "tcp4", "10.0.0.5:20001")
+	occupy("R1", "tcp4", "10.0.0.5:20000")
 	leavesNothing(t, func() {
 		_, err := newTraffic(ctx, f)
-		qt.Check(t, qt.ErrorMatches(err, "flow F1: listen on 10.0.0.5:20001: .*address already in use"))
+		qt.Check(t, qt.ErrorMatches(err, "flow F1: listen on 10.0.0.5:20000: .*address already in use"))
 	})
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()

@@ -161,15 +161,18 @@ func (p *plan) distances(host int) []int {
 func (p *plan) baseRTTNs() uint64 {
 	var longest uint64
 	for _, f := range p.exp.Flows {
-		longest = max(longest, p.pathNs(f.From, f.To))
+		longest = max(longest, p.flowRTTNs(f.From, f.To))
 	}
 	for _, b := range p.exp.Bursts {
 		for _, from := range b.From {
-			longest = max(longest, p.pathNs(from, b.To))
+			longest = max(longest, p.flowRTTNs(from, b.To))
 		}
 	}
-	return 2 * longest
+	return longest
 }
+
+// flowRTTNs is the round trip of a flow, in propagation delays alone.
+func (p *plan) flowRTTNs(from, to string) uint64 { return 2 * p.pathNs(from, to) }
 
 // pathNs is the propagation delay of the longest of the shortest paths between two hosts.
 func (p *plan) pathNs(from, to string) uint64 {
@@ -194,6 +197,17 @@ func (p *plan) flows() uint32 {
 		n += len(b.From) * b.Flows * len(b.Starts(p.exp.Duration))
 	}
 	return uint32(n)
+}
+
+// tracked is how many flows are counted where they arrive: all, and the ACKs of those with a size.
+func (p *plan) tracked() uint32 {
+	n := p.flows()
+	for _, f := range p.exp.Flows {
+		if f.Size != 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // burstPackets is how many frames a host sends in bursts.

@@ -23,15 +23,19 @@ import (
 
 const (
 	sinkPort      = 9 // discard
-	flowSrcPort   = 10000
-	flowDstPort   = 20000
-	burstSrcPort  = 30000
-	sendBuffer    = 4 << 20
 	receiveBuffer = 16 << 20
-	// receiveLowat wakes a reader once for so many bytes, not for every packet.
-	receiveLowat = 256 << 10
-	chunk        = 256 << 10
-	startJitter  = 10_000 // ns: flows start within, by the seed
+	chunk         = 256 << 10
+	startJitter   = 10_000 // ns: flows start within, by the seed
+)
+
+// portRange are the ports that one side of flows takes at a host.
+type portRange struct{ first, last uint16 }
+
+// The ports of TCP flows' senders and receivers, and of bursts, which are UDP.
+var (
+	flowSrcPorts  = portRange{10000, 19999}
+	flowDstPorts  = portRange{20000, 65535}
+	burstSrcPorts = portRange{30000, 65535}
 )
 
 // stream is a TCP flow.
@@ -43,6 +47,11 @@ type stream struct {
 	send    *net.TCPConn
 	receive *net.TCPConn
 	raw     syscall.RawConn // of send
+}
+
+// back is what the receiver sends.
+func (s *stream) back() loader.FlowKey {
+	return loader.FlowKey{Src: s.key.Dst, Dst: s.key.Src, Protocol: s.key.Protocol}
 }
 
 // shot is one UDP flow of a burst.
@@ -64,20 +73,75 @@ type traffic struct {
 	f       *fabric
 	streams []*stream
 	shots   []*shot
-	ports   map[string]uint16 // how many source ports bursts have taken, by host
+	taken   map[takenPorts]uint16 // how many
+	buffers buffers
+	data    []byte // what streams send, again and again
 	wg      sync.WaitGroup
 	errs    chan error
 }
 
+// takenPorts are those of a range at a host.
+type takenPorts struct {
+	host int
+	portRange
+}
+
+// buffers are the sizes of sockets' buffers, in bytes.
+type buffers struct {
+	send  int
+	lowat int // a reader is woken once for so many, not for every packet
+}
+
+// buffersFor shares the memory that flows may fill among them.
+func buffersFor(flows int) buffers {
+	const (
+		sendMost, sendLeast, sendAll    = 4 << 20, 256 << 10, 256 << 20
+		lowatMost, lowatLeast, lowatAll = 256 << 10, 16 << 10, 16 << 20
+	)
+	flows = max(flows, 1)
+	return buffers{
+		send:  min(max(sendAll/flows, sendLeast), sendMost),
+		lowat: min(max(lowatAll/flows, lowatLeast), lowatMost),
+	}
+}
+
+// allowFiles lets the process have an open file for each socket.
+func allowFiles(sockets int) error {
+	const others = 4096 // namespaces, programs, maps
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("read the limit of open files: %w", err)
+	}
+	want := uint64(sockets + others)
+	if l.Cur >= want {
+		return nil
+	}
+	l.Cur, l.Max = want, max(l.Max, want)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("raise the limit of open files to %d, for as many flows: %w", want, err)
+	}
+	return nil
+}
+
 // newTraffic connects the flows; nothing is sent yet.
 func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
-	t := &traffic{f: f, errs: make(chan error, 2*len(f.plan.exp.Flows)+1)}
-	for i, flow := range f.plan.exp.Flows {
+	flows := f.plan.exp.Flows
+	t := &traffic{
+		f: f, taken: make(map[takenPorts]uint16), buffers: buffersFor(len(flows)), data: make([]byte, chunk),
+		errs: make(chan error, 2*len(flows)+1),
+	}
+	if err := allowFiles(2*len(flows) + int(f.plan.flows())); err != nil {
+		return nil, err
+	}
+	for i, flow := range flows {
 		s := &stream{Flow: flow, id: uint32(i)}
 		t.streams = append(t.streams, s) // before it is whole: close takes what there is
 		if err := t.connect(ctx, s); err != nil {
 			return nil, errors.Join(fmt.Errorf("flow %s: %w", flow.Name, err), t.close())
 		}
+	}
+	if err := t.openWindows(); err != nil {
+		return nil, errors.Join(err, t.close())
 	}
 	for _, b := range f.plan.exp.Bursts {
 		if err := t.openBurst(b); err != nil {
@@ -91,10 +155,16 @@ func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
 func (t *traffic) connect(ctx context.Context, s *stream) error {
 	p := t.f.plan
 	from, to := p.host(s.From), p.host(s.To)
-	src := netip.AddrPortFrom(p.nodes[from].addr, flowSrcPort+uint16(s.id))
-	dst := netip.AddrPortFrom(p.nodes[to].addr, flowDstPort+uint16(s.id))
+	src, err := t.freeAddr(from, flowSrcPorts)
+	if err != nil {
+		return err
+	}
+	dst, err := t.freeAddr(to, flowDstPorts)
+	if err != nil {
+		return err
+	}
 	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
-	if err := t.f.arrive.Track(s.key, s.id); err != nil {
+	if err := t.track(s); err != nil {
 		return err
 	}
 	var ln net.Listener
@@ -127,6 +197,33 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 	return t.setRates(s)
 }
 
+// track counts what arrives of a flow and, of one with a size, when its ACKs do: these have an id that no flow has.
+func (t *traffic) track(s *stream) error {
+	if err := t.f.arrive.Track(s.key, s.id); err != nil {
+		return err
+	}
+	if s.Size == 0 {
+		return nil
+	}
+	return t.f.arrive.Track(s.back(), t.f.plan.flows()+s.id)
+}
+
+// openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB, the segment after it has.
+func (t *traffic) openWindows() error {
+	var b [1]byte
+	for _, s := range t.streams {
+		if _, err := s.receive.Write(b[:]); err != nil {
+			return fmt.Errorf("flow %s: open the window: %w", s.Name, err)
+		}
+	}
+	for _, s := range t.streams {
+		if _, err := io.ReadFull(s.send, b[:]); err != nil {
+			return fmt.Errorf("flow %s: hear of the window: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
 // option is a socket option of integer value.
 type option struct{ level, name, value int }
 
@@ -149,13 +246,13 @@ func setOptions(c syscall.RawConn, options ...option) error {
 func (t *traffic) listenerOptions(_, _ string, c syscall.RawConn) error {
 	return errors.Join(t.setControl(c), setOptions(c,
 		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
-		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, receiveLowat},
+		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, t.buffers.lowat},
 		option{unix.IPPROTO_IP, unix.IP_TOS, ControlDSCP << 2}))
 }
 
 func (t *traffic) dialerOptions(_, _ string, c syscall.RawConn) error {
 	return errors.Join(t.setControl(c), setOptions(c,
-		option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer},
+		option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, t.buffers.send},
 		option{unix.IPPROTO_IP, unix.IP_TOS, DataDSCP << 2}))
 }
 
@@ -233,11 +330,11 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 				id:     uint32(len(t.streams) + len(t.shots)),
 				frames: p.burstFrames(b), bytes: uint64(b.Size),
 			}
-			s.key = loader.FlowKey{
-				Src:      netip.AddrPortFrom(p.nodes[i].addr, t.freePort(from)),
-				Dst:      netip.AddrPortFrom(p.nodes[to].addr, sinkPort),
-				Protocol: unix.IPPROTO_UDP,
+			src, err := t.freeAddr(i, burstSrcPorts)
+			if err != nil {
+				return fmt.Errorf("flow %s: %w", s.name, err)
 			}
+			s.key = loader.FlowKey{Src: src, Dst: netip.AddrPortFrom(p.nodes[to].addr, sinkPort), Protocol: unix.IPPROTO_UDP}
 			s.startNs = uint64(starts[k/b.Flows])
 			t.shots = append(t.shots, s)
 			if err := t.openShot(s, t.f.nodes[i]); err != nil {
@@ -248,14 +345,16 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 	return nil
 }
 
-// freePort is the next source port for bursts of this host.
-func (t *traffic) freePort(host string) uint16 {
-	if t.ports == nil {
-		t.ports = map[string]uint16{}
+// freeAddr is a host's address with the next port of the range.
+func (t *traffic) freeAddr(host int, r portRange) (netip.AddrPort, error) {
+	n := &t.f.plan.nodes[host]
+	at := takenPorts{host, r}
+	if t.taken[at] > r.last-r.first {
+		return netip.AddrPort{}, fmt.Errorf("host %s has ports for %d flows only: spread them over more hosts", n.name, t.taken[at])
 	}
-	port := burstSrcPort + t.ports[host]
-	t.ports[host]++
-	return port
+	port := r.first + t.taken[at]
+	t.taken[at]++
+	return netip.AddrPortFrom(n.addr, port), nil
 }
 
 func (t *traffic) openShot(s *shot, n netNode) error {
@@ -362,14 +461,13 @@ func (t *traffic) pump(ctx context.Context, s *stream) error {
 	if err := t.f.clock.sleepUntil(ctx, s.startNs); err != nil {
 		return err
 	}
-	buf := make([]byte, chunk)
 	left := uint64(s.Size)
 	for first := true; s.Size == 0 || left > 0; first = false {
-		n := uint64(len(buf))
+		n := uint64(len(t.data))
 		if s.Size != 0 {
 			n = min(n, left)
 		}
-		sent, err := s.send.Write(buf[:n])
+		sent, err := s.send.Write(t.data[:n])
 		if err != nil {
 			return err
 		}

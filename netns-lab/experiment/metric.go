@@ -126,6 +126,7 @@ const (
 type metricSpec struct {
 	unit                Unit
 	links, ports, flows bool // needs a list of them
+	sends               bool // of flows: what their senders knew
 	target              Unit // what it needs a target of, and takes since and hold with; empty: none
 	band                bool // needs band
 	cnps                bool // needs cnps
@@ -142,13 +143,13 @@ var metrics = map[Metric]metricSpec{
 	QueueMean:        {unit: UnitBytes, ports: true, window: true},
 	QueueSettling:    {unit: UnitTime, ports: true, target: UnitBytes},
 	MeanRate:         {unit: UnitRate, flows: true, window: true},
-	RateStd:          {unit: UnitRate, flows: true, window: true},
-	MaxRateSwing:     {unit: UnitRate, flows: true, window: true},
-	RateAfterCNPs:    {unit: UnitRate, flows: true, cnps: true},
+	RateStd:          {unit: UnitRate, flows: true, sends: true, window: true},
+	MaxRateSwing:     {unit: UnitRate, flows: true, sends: true, window: true},
+	RateAfterCNPs:    {unit: UnitRate, flows: true, sends: true, cnps: true},
 	Jain:             {unit: UnitCount, flows: true, window: true},
 	RecoveryTime:     {unit: UnitTime, flows: true, target: UnitRate},
 	SettlingTime:     {unit: UnitTime, flows: true, target: UnitRate, band: true},
-	SendRateSettling: {unit: UnitTime, flows: true, target: UnitRate, band: true},
+	SendRateSettling: {unit: UnitTime, flows: true, sends: true, target: UnitRate, band: true},
 	LostPackets:      {unit: UnitCount},
 	LatenessP99:      {unit: UnitShare},
 }
@@ -161,6 +162,68 @@ func Metrics() []Metric {
 // Unit returns what the metric is measured in.
 func (m Metric) Unit() Unit {
 	return metrics[m].unit
+}
+
+// ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a group that is part
+// of a sum or drawn, the sum will do.
+func (e *Experiment) ReceivedSeries() map[string]bool {
+	needed := e.measured(false)
+	for _, name := range slices.Concat(e.Figures.Throughput, e.Figures.SendRate) {
+		if len(e.membersOf(name)) == 1 {
+			needed[name] = true
+		}
+	}
+	return needed
+}
+
+// SentSeries returns the flows whose send rates metrics and figures need.
+func (e *Experiment) SentSeries() map[string]bool {
+	needed := e.measured(true)
+	for _, name := range e.Figures.SendRate {
+		for _, flow := range e.membersOf(name) {
+			needed[flow] = true
+		}
+	}
+	return needed
+}
+
+// measured returns the flows of metrics: of those of send rates or of the others.
+func (e *Experiment) measured(sends bool) map[string]bool {
+	needed := make(map[string]bool)
+	add := func(m Measure) {
+		if spec := metrics[m.Metric]; !spec.flows || spec.sends != sends {
+			return
+		}
+		for _, sum := range m.Flows {
+			for _, name := range SumOf(sum) {
+				flows := e.membersOf(name)
+				if name != sum && !sends && len(flows) > 1 {
+					continue
+				}
+				for _, flow := range flows {
+					needed[flow] = true
+				}
+			}
+		}
+	}
+	for _, x := range e.Expect {
+		add(x.Measure)
+	}
+	for _, c := range e.Compare {
+		add(c.Measure)
+	}
+	return needed
+}
+
+// membersOf returns the flows of a group, or the flow if the name is that of one.
+func (e *Experiment) membersOf(name string) []string {
+	var flows []string
+	for _, f := range e.Flows {
+		if f.Group == name || f.Name == name {
+			flows = append(flows, f.Name)
+		}
+	}
+	return flows
 }
 
 // Since is the moment from which a settling time is counted.

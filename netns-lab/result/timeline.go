@@ -111,7 +111,11 @@ func (r *Run) ratesOf(kind Kind) timelineOf {
 	return func(name string) (Timeline, error) {
 		t := r.timeline()
 		for _, group := range experiment.SumOf(name) {
-			for _, flow := range members(group) {
+			flows := members(group)
+			if len(samples[group]) > 0 { // a large group has its sum in the series
+				flows = []string{group}
+			}
+			for _, flow := range flows {
 				if err := t.add(kind, flow, samples[flow], rateBps); err != nil {
 					return Timeline{}, err
 				}
