@@ -120,10 +120,23 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 		return fmt.Errorf("accept on %s: %w", dst, err)
 	}
 	s.receive = c.(*net.TCPConn)
+	if err := s.openWindow(); err != nil {
+		return fmt.Errorf("open window: %w", err)
+	}
 	if s.raw, err = s.send.SyscallConn(); err != nil {
 		return fmt.Errorf("get sender's socket: %w", err)
 	}
 	return t.setRates(s)
+}
+
+// openWindow lets the receiver say one byte: a handshake offers 64 KB at most, for which a flow would wait a round trip.
+func (s *stream) openWindow() error {
+	var b [1]byte
+	if _, err := s.receive.Write(b[:]); err != nil {
+		return err
+	}
+	_, err := io.ReadFull(s.send, b[:])
+	return err
 }
 
 // option is a socket option of integer value.
