@@ -305,6 +305,7 @@ func (c *collector) portRow(id int, s *npecn.Stats) result.Port {
 		EnqueuedPackets: s.EnqueuedPackets, EnqueuedBytes: s.EnqueuedBytes,
 		SentPackets: s.SentPackets, SentBytes: s.SentBytes,
 		QueuedPackets: s.QueuedPackets, MarkedPackets: s.MarkedPackets,
+		DroppedWREDPackets: s.DroppedWRED, DroppedTailPackets: s.DroppedTail,
 		DroppedBufferPackets: s.DroppedBuffer, DroppedRingPackets: s.DroppedRing,
 		DroppedNoClassPackets: s.DroppedClass, DroppedResetPackets: s.DroppedReset,
 		PauseSent: s.PauseSent, ResumeSent: s.ResumeSent,

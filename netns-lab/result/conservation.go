@@ -36,9 +36,9 @@ func (r *Run) Conservation() []string {
 
 func (p Port) conservation() []string {
 	var violations []string
-	if accounted := p.SentPackets + p.QueuedPackets + p.DroppedResetPackets; accounted != p.EnqueuedPackets {
+	if accounted := p.SentPackets + p.QueuedPackets + p.DroppedQueuedPackets(); accounted != p.EnqueuedPackets {
 		violations = append(violations, fmt.Sprintf("port %s took in %d packets, but sent %d, holds %d and lost %d",
-			p.Name, p.EnqueuedPackets, p.SentPackets, p.QueuedPackets, p.DroppedResetPackets))
+			p.Name, p.EnqueuedPackets, p.SentPackets, p.QueuedPackets, p.DroppedQueuedPackets()))
 	}
 	switch {
 	case p.SentBytes > p.EnqueuedBytes:

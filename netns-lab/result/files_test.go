@@ -34,7 +34,7 @@ func small() *Run {
 		},
 		Ports: []Port{
 			{
-				Name: "S0->S1", Node: "S0", Peer: "S1", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 15, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
+				Name: "S0->S1", Node: "S0", Peer: "S1", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 36, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
 				QueuedPackets: 3, MarkedPackets: 2, DroppedBufferPackets: 1, DroppedRingPackets: 2, DroppedNoClassPackets: 3, DroppedResetPackets: 4,
 				DroppedWREDPackets: 10, DroppedTailPackets: 11,
 				PauseSent: 1, ResumeSent: 2, PauseReceived: 3, ResumeReceived: 4, PausedNs: 5, QueueMaxBytes: 6, LatenessP50Ns: 7, LatenessP99Ns: 8, LatenessMaxNs: 9,
@@ -85,7 +85,7 @@ F2,F,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,9,5,4,3,2,1,6,40000000000,2000000
 F10,F,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
 `,
 		portsFile: `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,dropped_wred_packets,dropped_tail_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
-S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
+S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
 `,
 		seriesFile: `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets,cwnd_packets,srtt_ns,cnps
 -100,flow,F2,5,,,1,,,
@@ -225,7 +225,7 @@ F2,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,5,4,3,2,1,6,40000000000,20000000000
 -100,port,S0->S1,6,0,8,9
 `
 		ports = `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
-S0->S1,S0,S1,40000000000,5000,15,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
+S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 `
 	)
 	want := small()

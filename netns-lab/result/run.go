@@ -138,8 +138,8 @@ type Port struct {
 	DroppedRingPackets    uint64 `csv:"dropped_ring_packets"`    // refused: ring full
 	DroppedNoClassPackets uint64 `csv:"dropped_noclass_packets"` // refused: of no class
 	DroppedResetPackets   uint64 `csv:"dropped_reset_packets"`   // were queued when the qdisc was reset
-	DroppedWREDPackets    uint64 `csv:"dropped_wred_packets"`    // refused: not ECN-capable, in a queue that is over WRED's threshold
-	DroppedTailPackets    uint64 `csv:"dropped_tail_packets"`    // refused: the queue is as long as a port's may be
+	DroppedWREDPackets    uint64 `csv:"dropped_wred_packets"`    // not ECN-capable, in a queue that is over WRED's threshold
+	DroppedTailPackets    uint64 `csv:"dropped_tail_packets"`    // the queue was as long as a port's may be
 	PauseSent             uint64 `csv:"pause_sent"`
 	ResumeSent            uint64 `csv:"resume_sent"`
 	PauseReceived         uint64 `csv:"pause_received"`
@@ -153,12 +153,17 @@ type Port struct {
 
 // DroppedPackets returns how many packets the port dropped, for any reason.
 func (p Port) DroppedPackets() uint64 {
-	return p.RefusedPackets() + p.DroppedResetPackets
+	return p.RefusedPackets() + p.DroppedQueuedPackets()
 }
 
-// RefusedPackets returns how many packets the port did not take in: no buffer, a full queue or ring, WRED, or of no class.
+// DroppedQueuedPackets returns how many packets the port took in, and then dropped: by WRED, behind a full queue, or at a reset.
+func (p Port) DroppedQueuedPackets() uint64 {
+	return p.DroppedWREDPackets + p.DroppedTailPackets + p.DroppedResetPackets
+}
+
+// RefusedPackets returns how many packets the port did not take in: no buffer, full ring, or of no class.
 func (p Port) RefusedPackets() uint64 {
-	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets + p.DroppedWREDPackets + p.DroppedTailPackets
+	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets
 }
 
 // Kind is what a row of the series is about.
