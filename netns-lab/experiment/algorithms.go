@@ -161,11 +161,11 @@ type LDCP struct {
 	// FastStart is what switches do about packets of the first round trip: "drop", they are not ECN-capable, and
 	// are dropped from K on (default), or "ect", they are ECN-capable, and are marked like all others.
 	FastStart string `yaml:"first_rtt"`
-	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default KMin of the marking.
+	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default KMax of the marking.
 	K Bytes `yaml:"wred_k"`
 	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 or 2, which is what Linux can do; default 1.
 	DelayedAck uint `yaml:"ack_every"`
-	// Marking is that of the switches. Default 30KB * L / 10Gbps for both, and 1, as for pcn_dctcp.
+	// Marking is that of the switches. Default 5KB and 20KB * L / 10Gbps, and 1: a ramp, by which flows do not keep their phase.
 	Marking Marking `yaml:"marking"`
 }
 
@@ -296,7 +296,13 @@ func dctcpDefaults(line Rate) DCTCP {
 }
 
 func ldcpDefaults(line Rate) LDCP {
-	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Marking: stepMarking(line)}
+	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Marking: rampMarking(line)}
+}
+
+// rampMarking marks more the longer the queue.
+func rampMarking(line Rate) Marking {
+	threshold := 20e3 * Bytes(line) / 10e9
+	return Marking{KMin: threshold / 4, KMax: threshold, PMax: 1}
 }
 
 // stepMarking marks everything above one threshold.

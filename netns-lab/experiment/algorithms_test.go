@@ -112,7 +112,7 @@ func TestMarkingOf(t *testing.T) {
 		"dcqcn":     {KMin: 6e3, KMax: 200e3, PMax: 0.01},
 		"pcn_dctcp": {KMin: 30e3, KMax: 30e3, PMax: 1},
 		"cubic":     {KMin: 30e3, KMax: 30e3, PMax: 1},
-		"ldcp":      {KMin: 30e3, KMax: 30e3, PMax: 1},
+		"ldcp":      {KMin: 5e3, KMax: 20e3, PMax: 1},
 	} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
@@ -132,15 +132,15 @@ func TestMarkingOf(t *testing.T) {
 	}
 }
 
-// Without a threshold of its own, WRED drops where marking begins.
-func TestWREDStartsWithMarking(t *testing.T) {
+// Without a threshold of its own, WRED drops where everything is marked.
+func TestWREDStartsWhereAllIsMarked(t *testing.T) {
 	for _, tc := range []struct {
 		name, lines string
 		want        Bytes
 	}{
-		{"default", "", 30e3},
-		{"own marking", "ldcp: {marking: {kmin: 6KB}}", 6e3},
-		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 1e3},
+		{"default", "", 20e3},
+		{"own marking", "ldcp: {marking: {kmax: 21KB}}", 21e3},
+		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 2e3},
 		{"own threshold", "ldcp: {wred_k: 7KB}", 7e3},
 		{"always", "ldcp: {wred_k: 0}", 0},
 	} {
