@@ -256,7 +256,7 @@ func (c *collector) flowRows() []result.Flow {
 		x := c.senders[i]
 		row.Group = s.Group
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.TCP, c.since(s.startNs)
-		row.SentBytes = x.sentBytes
+		row.SentBytes, row.EchoedPackets = x.sentBytes, uint64(x.flow.MarkedPackets)
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
 		row.SendRateBps, row.RecRateBps, row.W = x.flow.SendRateBps, x.flow.RecRateBps, x.flow.W
 		row.Alpha, row.CwndPackets = x.flow.Alpha, x.cwndPackets

@@ -15,6 +15,7 @@ import (
 
 	"pcn/loader"
 	"pcn/loader/ns"
+	"pcn/netns-lab/experiment"
 	npecn "pcn/qdisc-npecn"
 	"pcn/tc"
 )
@@ -229,16 +230,25 @@ const rtoMinMaxMs = 120_000
 
 // sysctls make TCP the RDMA-like transport that the papers have: paced, lossless, never starting over. The congestion
 // control is chosen by each socket.
-func sysctls() [][2]string {
-	return [][2]string{
-		{"net/ipv4/tcp_ecn", "1"},
+func (f *fabric) sysctls() [][2]string {
+	return append([][2]string{
 		{"net/ipv4/tcp_early_retrans", "0"},   // no tail-loss probes
 		{"net/ipv4/tcp_no_metrics_save", "1"}, // runs do not learn from runs
 		{"net/ipv4/tcp_slow_start_after_idle", "0"},
 		{"net/ipv4/tcp_autocorking", "0"},
 		{"net/ipv4/tcp_rmem", "4096 16777216 33554432"},
 		{"net/ipv4/tcp_wmem", "4096 4194304 33554432"},
+		{"net/ipv4/tcp_comp_sack_nr", "0"}, // an ACK for each packet also behind a loss
+	}, f.ecnSysctls()...)
+}
+
+// ecnSysctls choose how receivers tell of marks. The counter of ACKs' three bits is enough for AccECN; its option would
+// take payload from data packets.
+func (f *fabric) ecnSysctls() [][2]string {
+	if f.scheme == schemeLDCP && f.plan.exp.LDCP.Feedback == experiment.FeedbackAccECN {
+		return [][2]string{{"net/ipv4/tcp_ecn", "3"}, {"net/ipv4/tcp_ecn_option", "0"}}
 	}
+	return [][2]string{{"net/ipv4/tcp_ecn", "1"}}
 }
 
 // configureHosts gives hosts their address, route and settings.
@@ -282,7 +292,7 @@ func (f *fabric) restoreBacklog() error {
 func (f *fabric) configureHost(i int) error {
 	n, h := f.plan.nodes[i], f.nodes[i]
 	if err := ns.Do(h.ns, func() error {
-		for _, s := range sysctls() {
+		for _, s := range f.sysctls() {
 			if err := os.WriteFile("/proc/sys/"+s[0], []byte(s[1]), 0); err != nil {
 				return fmt.Errorf("set sysctl: %w", err)
 			}

@@ -155,7 +155,7 @@ func buildFabric(t *testing.T, yaml, scheme string) *fabric {
 func TestFabricIsAsPlanned(t *testing.T) {
 	f := buildFabric(t, fabricYAML, "pcn")
 	for i := range f.plan.hosts {
-		qt.Check(t, qt.IsNil(ns.Do(f.nodes[i].ns, func() error { return sysctlsAre(sysctls()) })), qt.Commentf("host %s", f.plan.nodes[i].name))
+		qt.Check(t, qt.IsNil(ns.Do(f.nodes[i].ns, func() error { return sysctlsAre(f.sysctls()) })), qt.Commentf("host %s", f.plan.nodes[i].name))
 		f.checkRoute(t, i)
 	}
 	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {

@@ -145,6 +145,12 @@ const (
 	FirstRTTECT  = "ect"  // they are ECN-capable, and are marked like all others
 )
 
+// How an LDCP receiver tells of marks.
+const (
+	FeedbackEcho   = "echo"   // each packet's mark, in its ACK
+	FeedbackAccECN = "accecn" // a counter of marks, in each ACK
+)
+
 // LDCP holds the parameters of LDCP. The draft leaves most of them open; alpha, beta, gamma and eta are those of
 // Huawei's RoCE driver.
 type LDCP struct {
@@ -165,6 +171,8 @@ type LDCP struct {
 	K Bytes `yaml:"wred_k"`
 	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 or 2, which is what Linux can do; default 1.
 	DelayedAck uint `yaml:"ack_every"`
+	// Feedback is how receivers tell of marks: "echo", as RFC 8257 has it (default), or "accecn", Accurate ECN.
+	Feedback string `yaml:"feedback"`
 	// Marking is that of the switches. Default 5KB and 20KB * L / 10Gbps, and 1: a ramp, by which flows do not keep their phase.
 	Marking Marking `yaml:"marking"`
 }
@@ -296,7 +304,7 @@ func dctcpDefaults(line Rate) DCTCP {
 }
 
 func ldcpDefaults(line Rate) LDCP {
-	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Marking: rampMarking(line)}
+	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Feedback: FeedbackEcho, Marking: rampMarking(line)}
 }
 
 // rampMarking marks more the longer the queue.

@@ -47,7 +47,7 @@ timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us
 qcn: {qeq: 1KB, w: 3, sample_base: 4KB, sample_jitter: 0.05, timer: 6us, byte_counter: 7KB, fast_recovery: 8, rate_ai: 9Mbps, rate_hai: 10Mbps,
   gd: 1/11, min_decrease_factor: 0.12, min_rate: 13Mbps, hai_after_packets: 14, half_from: hai}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
-ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
+ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
 warmup: 2ms
 duration: 4ms
 sample: 50us
@@ -142,7 +142,7 @@ func TestDefaults(t *testing.T) {
 		},
 		DCTCP: DCTCP{G: 1. / 16, InitialAlpha: 1, Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1}},
 		LDCP: LDCP{
-			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 80e3, DelayedAck: 1,
+			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 80e3, DelayedAck: 1, Feedback: "echo",
 			Marking: Marking{KMin: 20e3, KMax: 80e3, PMax: 1},
 		},
 		Warmup:   1e6,
@@ -190,7 +190,7 @@ func TestEverythingIsRead(t *testing.T) {
 		},
 		DCTCP: DCTCP{G: 1. / 8, InitialAlpha: 0.25, Marking: Marking{KMin: 1e3, KMax: 2e3, PMax: 0.3}},
 		LDCP: LDCP{
-			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2,
+			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2, Feedback: "accecn",
 			Marking: Marking{KMin: 3e3, KMax: 4e3, PMax: 0.4},
 		},
 		Warmup:   2e6,
@@ -329,6 +329,7 @@ func TestErrors(t *testing.T) {
 		{"unknown scheme", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, tcp]", "tcp]", `unknown scheme "tcp" (hint: did you mean "htcp"?)`},
 		{"scheme twice", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, pcn]", "pcn]", `duplicate scheme "pcn" (hint: keep one of them)`},
 		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.25", `0.25 is out of range (hint: 0.5 to 1)`},
+		{"unknown feedback", "feedback: accecn", "feedback: acecn", "acecn,", `unknown feedback "acecn" (hint: did you mean "accecn"?)`},
 		{"unknown first RTT", "first_rtt: ect", "first_rtt: ecn", "ecn,", `unknown way to start "ecn" (hint: did you mean "ect"?)`},
 		{"share above 1", "congested_share: 0.9", "congested_share: 95", "95}", `95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},

@@ -130,6 +130,7 @@ func (d *decoder) validateLDCP(p LDCP) {
 	inRange(d, "ldcp.initial_window", p.InitialWindow, 0, 100e6)
 	d.known("ldcp.first_rtt", "way to start", p.FastStart, []string{FirstRTTDrop, FirstRTTECT})
 	inRange(d, "ldcp.wred_k", p.K, 0, 1e9)
+	d.known("ldcp.feedback", "feedback", p.Feedback, []string{FeedbackEcho, FeedbackAccECN})
 	countInRange(d, "ldcp.ack_every", p.DelayedAck, 1, 2)
 	d.validateMarking("ldcp.marking.", p.Marking)
 }

@@ -97,6 +97,7 @@ type Flow struct {
 	ReceivedBytes   uint64  `csv:"received_bytes"`
 	Packets         uint64  `csv:"packets"`        // received
 	MarkedPackets   uint64  `csv:"marked_packets"` // received with CE
+	EchoedPackets   uint64  `csv:"echoed_packets"` // marked, as far as the sender heard of it
 	CNPDecrease     uint64  `csv:"cnp_decrease"`
 	CNPIncrease     uint64  `csv:"cnp_increase"`
 	SendRateBps     uint64  `csv:"send_rate_bps"` // of the control, at the end
