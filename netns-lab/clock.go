@@ -20,6 +20,13 @@ func (c clock) kernel(ns uint64) uint64 { return ns << c.shift }
 // bytesPerS is a rate on the kernel's clock, as sockets want it.
 func (c clock) bytesPerS(rateBps uint64) uint64 { return rateBps / 8 >> c.shift }
 
+// ofWall is a point of the wall clock on the papers' clock.
+func (c clock) ofWall(ns uint64) uint64 {
+	var wall unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall) // as in kernelNs
+	return (kernelNs() - (uint64(wall.Nano()) - ns)) >> c.shift
+}
+
 // sleepUntil waits until a point of the papers' time, or until the context ends.
 func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
 	timer := time.NewTimer(time.Duration(int64(c.kernel(ns)) - int64(kernelNs())))

@@ -80,11 +80,7 @@ func (c *collector) drain() error {
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
 		Queue: func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
-		Flow: func(s npecn.FlowSample) {
-			if int(s.Flow) < len(c.flows) { // else it is of ACKs
-				c.flows[s.Flow][s.Bin] = s
-			}
-		},
+		Flow:  func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
 	})
 }
 
@@ -131,24 +127,17 @@ func (c *collector) snapshot() error {
 		if err != nil {
 			return err
 		}
-		if sender.completedNs, err = c.completed(s, &sender); err != nil {
-			return err
+		const syn = 1 // counts as a byte
+		if s.Size != 0 && sender.ackedBytes >= uint64(s.Size)+syn {
+			if sender.completedNs, err = s.completedNs(c.f.clock); err != nil {
+				return fmt.Errorf("flow %s: %w", s.Name, err)
+			}
 		}
 		c.senders = append(c.senders, sender)
 	}
 	var err error
 	c.lost, err = c.countLost()
 	return err
-}
-
-// completed is when the flow was complete for its sender: the last ACK is that of its FIN, right behind its last byte.
-func (c *collector) completed(s *stream, x *sender) (uint64, error) {
-	const syn = 1 // counts as a byte
-	if s.Size == 0 || x.ackedBytes < uint64(s.Size)+syn {
-		return 0, nil
-	}
-	a, err := c.f.arrive.Flow(s.back(), uint64(c.f.plan.exp.Sample))
-	return a.LastNs, err
 }
 
 // maxInSeries is how many TCP flows are all in the series. Of more, only what metrics and figures need is.
@@ -379,6 +368,9 @@ func (c *collector) flowSeries(name string, ids ...uint32) []result.Sample {
 			s := c.flows[id][bin]
 			bytes += s.Bytes
 			marked += uint64(s.MarkedPackets)
+		}
+		if bytes == 0 && bin > first && len(c.t.streams) > maxInSeries {
+			continue // the one at the start says that the flow is there
 		}
 		rows = append(rows, result.Sample{
 			TimeNs: c.since(bin * sampleNs), Kind: result.KindFlow, Name: name,

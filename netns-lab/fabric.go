@@ -96,7 +96,7 @@ func (f *fabric) load() (err error) {
 		return err
 	}
 	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{
-		SampleNs: uint64(f.plan.exp.Sample), SinkPort: sinkPort, MaxFlows: f.plan.tracked(), Events: f.qdisc.Events(), DilationShift: f.shift(),
+		SampleNs: uint64(f.plan.exp.Sample), SinkPort: sinkPort, MaxFlows: f.plan.flows(), Events: f.qdisc.Events(), DilationShift: f.shift(),
 	}); err != nil {
 		return err
 	}

@@ -199,17 +199,6 @@ func (p *plan) flows() uint32 {
 	return uint32(n)
 }
 
-// tracked is how many flows are counted where they arrive: all, and the ACKs of those with a size.
-func (p *plan) tracked() uint32 {
-	n := p.flows()
-	for _, f := range p.exp.Flows {
-		if f.Size != 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // burstPackets is how many frames a host sends in bursts.
 func (p *plan) burstPackets(host string) int {
 	var n int

@@ -49,11 +49,6 @@ type stream struct {
 	raw     syscall.RawConn // of send
 }
 
-// back is what the receiver sends.
-func (s *stream) back() loader.FlowKey {
-	return loader.FlowKey{Src: s.key.Dst, Dst: s.key.Src, Protocol: s.key.Protocol}
-}
-
 // shot is one UDP flow of a burst.
 type shot struct {
 	name    string
@@ -164,7 +159,7 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 		return err
 	}
 	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
-	if err := t.track(s); err != nil {
+	if err := t.f.arrive.Track(s.key, s.id); err != nil {
 		return err
 	}
 	var ln net.Listener
@@ -195,17 +190,6 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 		return fmt.Errorf("get sender's socket: %w", err)
 	}
 	return t.setRates(s)
-}
-
-// track counts what arrives of a flow and, of one with a size, when its ACKs do: these have an id that no flow has.
-func (t *traffic) track(s *stream) error {
-	if err := t.f.arrive.Track(s.key, s.id); err != nil {
-		return err
-	}
-	if s.Size == 0 {
-		return nil
-	}
-	return t.f.arrive.Track(s.back(), t.f.plan.flows()+s.id)
 }
 
 // openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB, the segment after it has.
@@ -464,8 +448,11 @@ func (t *traffic) pump(ctx context.Context, s *stream) error {
 	left := uint64(s.Size)
 	for first := true; s.Size == 0 || left > 0; first = false {
 		n := uint64(len(t.data))
-		if s.Size != 0 {
-			n = min(n, left)
+		if s.Size != 0 && left <= n {
+			n = left
+			if err := s.stampCompletion(); err != nil {
+				return err
+			}
 		}
 		sent, err := s.send.Write(t.data[:n])
 		if err != nil {

@@ -4,9 +4,12 @@ package lab
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/result"
 )
 
 // TestWindowsAreOpen: before it sends anything, a sender may send more than a SYN-ACK can say.
@@ -21,4 +24,81 @@ func TestWindowsAreOpen(t *testing.T) {
 		qt.Check(t, qt.IsTrue(info.Snd_wnd >= 8<<20), qt.Commentf("flow %s: %d bytes", s.Name, info.Snd_wnd))
 		qt.Check(t, qt.Equals(info.Bytes_sent, 0))
 	}
+}
+
+// TestPortsOfAHost: every flow of a host has its own, until there are no more.
+func TestPortsOfAHost(t *testing.T) {
+	tr := &traffic{f: describeFabric(planOf(t, shortYAML), "pfc"), taken: map[takenPorts]uint16{}}
+	few := portRange{65534, 65535}
+	for _, want := range []string{"10.0.0.1:65534", "10.0.0.1:65535"} {
+		got, err := tr.freeAddr(0, few)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(got.String(), want))
+	}
+	_, err := tr.freeAddr(0, few)
+	qt.Check(t, qt.ErrorMatches(err, "host H0 has ports for 2 flows only: .*"))
+	for want, at := range map[string]struct {
+		host int
+		r    portRange
+	}{"10.0.0.2:65534": {1, few}, "10.0.0.1:10000": {0, flowSrcPorts}, "10.0.0.1:20000": {0, flowDstPorts}} {
+		got, err := tr.freeAddr(at.host, at.r)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(got.String(), want))
+	}
+}
+
+// TestBuffersOfFlows: few flows have what they had, and many have less, but all of a window.
+func TestBuffersOfFlows(t *testing.T) {
+	for flows, want := range map[int]buffers{
+		0: {4 << 20, 256 << 10}, 64: {4 << 20, 256 << 10}, 128: {2 << 20, 128 << 10}, 1024: {256 << 10, 16 << 10}, 9999: {256 << 10, 16 << 10},
+	} {
+		qt.Check(t, qt.Equals(buffersFor(flows), want), qt.Commentf("%d flows", flows))
+	}
+}
+
+// manyYAML has more flows than the series have all of.
+const manyYAML = `
+name: many
+topology: {kind: star, hosts: 5, rate: 10Gbps, delay: 10us}
+frame: 1000B
+switch: {pfc: {off: true}}
+schemes: [pcn_dctcp]
+warmup: 0ms
+duration: 1.5ms
+sample: 50us
+flows:
+  - {name: web, from: H0..H4, to: R0, start: 0ms, count: 14, every: 50us, size: 16KB}
+  - {name: long, from: H0, to: R0, start: 0ms}
+figures: {send_rate: [web-H1-0]}
+`
+
+// TestManyFlows: of many flows the series have the sum of each group, and what the file asks for.
+func TestManyFlows(t *testing.T) {
+	run := runShort(t, manyYAML, "pcn_dctcp")
+	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid), qt.Commentf("%s", run.Manifest.Reasons))
+	const bins = 30
+	rows, rate := map[string]int{}, map[string]uint64{}
+	for _, s := range run.Series {
+		if s.Kind != result.KindPort {
+			name := fmt.Sprintf("%s %s", s.Kind, s.Name)
+			rows[name]++
+			rate[name] += s.RateBps
+		}
+	}
+	qt.Check(t, qt.HasLen(rows, 4), qt.Commentf("%v", rows))
+	qt.Check(t, qt.Equals(rows["sender web-H1-0"], bins))
+	qt.Check(t, qt.IsTrue(rows["flow web-H1-0"] > 1 && rows["flow web-H1-0"] < bins)) // none while it sends nothing
+	qt.Check(t, qt.IsTrue(rows["flow web"] > 10 && rows["flow long"] > 10))
+
+	var received uint64
+	for _, f := range run.Flows {
+		qt.Check(t, qt.Equals(f.CompletionNs > 0, f.Group == "web"), qt.Commentf("%+v", f))
+		if f.Group == "web" {
+			received += f.Packets
+		}
+	}
+	qt.Assert(t, qt.HasLen(run.Flows, 71))
+	// 16 KB are 18 packets of up to 1000 B and a FIN; beside them are SYN, ACKs
+	got := rate["flow web"] / 8 * 50 / 1e6
+	qt.Check(t, qt.IsTrue(got > 70*16_000 && got < received*1000), qt.Commentf("%d B in %d packets", got, received))
 }

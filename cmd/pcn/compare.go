@@ -132,7 +132,7 @@ func measureInWords(c experiment.Compare) string {
 	if len(of) > 0 {
 		text += " of " + strings.Join(of, ", ")
 	}
-	if len(of) > 1 {
+	if len(of) > 1 || c.Over != experiment.OverMax { // or of a group
 		text += " (" + string(c.Over) + ")"
 	}
 	if c.Target != nil {

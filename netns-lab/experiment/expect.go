@@ -27,6 +27,8 @@ type Compare struct {
 	What string `yaml:"what"`
 	// Measure is what is measured.
 	Measure `yaml:",inline"`
+	// Schemes are those that are measured. Default: all.
+	Schemes []string `yaml:"schemes"`
 	// Over makes one value of those of several links, ports, flows and cases. Default: max.
 	Over Over `yaml:"over"`
 	// Cases are those that are measured. Default: all.
@@ -63,8 +65,10 @@ const (
 	OverMax  Over = "max"
 	OverMin  Over = "min"
 	OverMean Over = "mean"
+	OverP50  Over = "p50" // the median
+	OverP99  Over = "p99" // the 99th percentile
 )
 
 func overs() []Over {
-	return []Over{OverMax, OverMin, OverMean}
+	return []Over{OverMax, OverMin, OverMean, OverP50, OverP99}
 }

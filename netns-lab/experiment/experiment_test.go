@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -331,6 +333,12 @@ func TestErrors(t *testing.T) {
 		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.25", `0.25 is out of range (hint: 0.5 to 1)`},
 		{"unknown feedback", "feedback: accecn", "feedback: acecn", "acecn,", `unknown feedback "acecn" (hint: did you mean "accecn"?)`},
 		{"unknown first RTT", "first_rtt: ect", "first_rtt: ecn", "ecn,", `unknown way to start "ecn" (hint: did you mean "ect"?)`},
+		{"completion of a sum", "metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps", "metric: completion_time, flows: [web+F0], max: 2ms", "web+F0", `a sum has no completion time (hint: list its flows one by one)`},
+		{"completion of what never ends", "metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps", "metric: completion_time, flows: [web, F1], max: 2ms", "F1]", `flow F1 never ends (hint: give it a size)`},
+		{"comparison of an unknown scheme", "over: mean", "schemes: [pcn, cubic]", "cubic]", `unknown scheme of this file "cubic" (hint: one of pfc, pcn)`},
+		{"comparison of a scheme twice", "over: mean", "schemes: [pcn, pcn]", "pcn]\n", `duplicate scheme "pcn" (hint: keep one of them)`},
+		{"paper of a scheme that is not compared", "over: mean", "schemes: [pcn]", "3.1ms, pcn", `unknown scheme of this comparison "pfc" (hint: did you mean "pcn"?)`},
+		{"bounds of a scheme that is not compared", "over: mean", "schemes: [pfc]", "1.4ms}", `unknown scheme of this comparison "pcn" (hint: did you mean "pfc"?)`},
 		{"share above 1", "congested_share: 0.9", "congested_share: 95", "95}", `95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},
 		{"negative duration", "duration: 4ms", "duration: -4ms", "-4ms", `-4ms is out of range (hint: 1us to 10s)`},
@@ -435,7 +443,7 @@ func TestErrors(t *testing.T) {
 		{"short hold", "hold: 1ms", "hold: 1ns", "1ns", `1ns is out of range (hint: 1us to 10s)`},
 		{"comparison without what", "what: queues drain\n    metric", "metric", "metric: queue", `"what" is missing`},
 		{"comparison without metric", "    metric: queue_settling\n", "", "what: queues drain", `"metric" is missing`},
-		{"unknown over", "over: mean", "over: middle", "middle", `unknown way to make one value "middle" (hint: one of max, min, mean)`},
+		{"unknown over", "over: mean", "over: middle", "middle", `unknown way to make one value "middle" (hint: one of max, min, mean, p50, p99)`},
 		{"comparison of an unknown case", "over: mean", "cases: [a]", "a]", `unknown case "a"`},
 		{"paper of a scheme not run", "paper: {pfc: 3.1ms, pcn: 1.4ms}", "paper: {pfc: 3.1ms, qcn: 1.4ms}", "1.4ms}", `unknown scheme of this file "qcn" (hint: did you mean "pcn"?)`},
 		{"paper of another unit", "pcn: 1.4ms}", "pcn: 1.4}", "1.4}", `1.4 is a count, but metric "queue_settling" is a time (hint: write a time as 2.6ms)`},
@@ -611,6 +619,35 @@ expect: [{what: both, metric: mean_rate, flows: [F0], max: 1Gbps}]
 	}
 	_, err = Parse("f.yaml", []byte(strings.Replace(file, "flows: [F0]", "flows: [F0-H0-1]", 1)))
 	qt.Check(t, qt.ErrorMatches(err, `.*case "one", line .*: unknown flow "F0-H0-1".*`))
+}
+
+// What is measured or drawn one by one needs its own rows of the series; of a sum with a group, that of the group will do.
+func TestSeriesThatAreNeeded(t *testing.T) {
+	const head = `name: n
+topology: {kind: star, hosts: 3}
+schemes: [pfc]
+duration: 1ms
+flows: [{name: G, from: H0..H1, to: R0, size: 1KB}, {name: K, from: H0..H1, to: R0}, {name: F, from: H2, to: R0}]
+`
+	for _, tc := range []struct {
+		name, lines    string
+		received, sent []string
+	}{
+		{"nothing", "", nil, nil},
+		{"throughput", "figures: {throughput: [G, F, K-H1-0]}", []string{"F", "K-H1-0"}, nil},
+		{"send rates", "figures: {send_rate: [G, F]}", []string{"F"}, []string{"F", "G-H0-0", "G-H1-0"}},
+		{"mean rates", "expect: [{what: w, metric: mean_rate, flows: [K, G+F], min: 0}]", []string{"F", "K-H0-0", "K-H1-0"}, nil},
+		{"fairness", "compare: [{what: w, metric: jain, flows: [K], bounds: {pfc: {min: 0}}}]", []string{"K-H0-0", "K-H1-0"}, nil},
+		{"swing", "expect: [{what: w, metric: max_rate_swing, flows: [K+F], min: 0}]", nil, []string{"F", "K-H0-0", "K-H1-0"}},
+		{"completion", "expect: [{what: w, metric: completion_time, flows: [G], min: 0}]", nil, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, err := Parse("f.yaml", []byte(head+tc.lines))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.DeepEquals(slices.Sorted(maps.Keys(e.ReceivedSeries())), tc.received))
+			qt.Check(t, qt.DeepEquals(slices.Sorted(maps.Keys(e.SentSeries())), tc.sent))
+		})
+	}
 }
 
 // findError returns the error that reads "what is wrong (hint: what to do)".

@@ -77,6 +77,13 @@ const (
 	// lies wholly within the window.
 	QueueMean Metric = "queue_mean"
 
+	// QueueP99 is, for each port, the 99th percentile of its queue at the end of each bin that lies wholly within the
+	// window: the queue at a random time is longer once in a hundred.
+	QueueP99 Metric = "queue_p99"
+
+	// Utilisation is, for each port, [PortRate] as a share of the rate of its link at the start of the run.
+	Utilisation Metric = "utilisation"
+
 	// QueueSettling is, for each port, how long after [Measure.Since] its queue comes
 	// down to the target for good: the settling time of [RecoveryTime], with "above"
 	// for "below".
@@ -113,24 +120,46 @@ const (
 	// is not reached if the last window of the run is below the target.
 	RecoveryTime Metric = "recovery_time"
 
+	// CompletionTime is, for each flow with a size, the time from its start until its sender knows that all of it has
+	// arrived. It is not reached if that is after the end of the run.
+	CompletionTime Metric = "completion_time"
+
 	// LostPackets is the number of packets lost in the whole run: dropped by ports and
 	// switches, lost in the kernel between them, or sent again by TCP.
 	LostPackets Metric = "lost_packets"
+
+	// BufferDrops is how many packets ports dropped in the whole run because of full buffers: for any reason but WRED.
+	BufferDrops Metric = "buffer_drops"
+
+	// WREDDrops is how many packets ports dropped in the whole run because they were not ECN-capable.
+	WREDDrops Metric = "wred_drops"
+
+	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
+	Timeouts Metric = "timeouts"
 
 	// LatenessP99 is the 99th percentile of how late a port did its work, as a
 	// share of the base round trip, in the whole run.
 	LatenessP99 Metric = "lateness_p99"
 )
 
+// series are rows of a result.
+type series int
+
+const (
+	noSeries series = iota
+	received        // of flows: what the receiver got
+	sent            // of flows: what the sender knew
+)
+
 // metricSpec is what a metric measures and needs to know.
 type metricSpec struct {
 	unit                Unit
-	links, ports, flows bool // needs a list of them
-	sends               bool // of flows: what their senders knew
-	target              Unit // what it needs a target of, and takes since and hold with; empty: none
-	band                bool // needs band
-	cnps                bool // needs cnps
-	window              bool // takes from and to
+	links, ports, flows bool   // needs a list of them
+	series              series // of flows: where it is measured
+	target              Unit   // what it needs a target of, and takes since and hold with; empty: none
+	band                bool   // needs band
+	cnps                bool   // needs cnps
+	window              bool   // takes from and to
 }
 
 var metrics = map[Metric]metricSpec{
@@ -141,16 +170,22 @@ var metrics = map[Metric]metricSpec{
 	PortRate:         {unit: UnitRate, ports: true, window: true},
 	QueueMax:         {unit: UnitBytes, ports: true, window: true},
 	QueueMean:        {unit: UnitBytes, ports: true, window: true},
+	QueueP99:         {unit: UnitBytes, ports: true, window: true},
+	Utilisation:      {unit: UnitShare, ports: true, window: true},
 	QueueSettling:    {unit: UnitTime, ports: true, target: UnitBytes},
-	MeanRate:         {unit: UnitRate, flows: true, window: true},
-	RateStd:          {unit: UnitRate, flows: true, sends: true, window: true},
-	MaxRateSwing:     {unit: UnitRate, flows: true, sends: true, window: true},
-	RateAfterCNPs:    {unit: UnitRate, flows: true, sends: true, cnps: true},
-	Jain:             {unit: UnitCount, flows: true, window: true},
-	RecoveryTime:     {unit: UnitTime, flows: true, target: UnitRate},
-	SettlingTime:     {unit: UnitTime, flows: true, target: UnitRate, band: true},
-	SendRateSettling: {unit: UnitTime, flows: true, sends: true, target: UnitRate, band: true},
+	MeanRate:         {unit: UnitRate, flows: true, series: received, window: true},
+	RateStd:          {unit: UnitRate, flows: true, series: sent, window: true},
+	MaxRateSwing:     {unit: UnitRate, flows: true, series: sent, window: true},
+	RateAfterCNPs:    {unit: UnitRate, flows: true, series: sent, cnps: true},
+	Jain:             {unit: UnitCount, flows: true, series: received, window: true},
+	RecoveryTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate},
+	SettlingTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate, band: true},
+	SendRateSettling: {unit: UnitTime, flows: true, series: sent, target: UnitRate, band: true},
+	CompletionTime:   {unit: UnitTime, flows: true},
 	LostPackets:      {unit: UnitCount},
+	BufferDrops:      {unit: UnitCount},
+	WREDDrops:        {unit: UnitCount},
+	Timeouts:         {unit: UnitCount},
 	LatenessP99:      {unit: UnitShare},
 }
 
@@ -167,7 +202,7 @@ func (m Metric) Unit() Unit {
 // ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a group that is part
 // of a sum or drawn, the sum will do.
 func (e *Experiment) ReceivedSeries() map[string]bool {
-	needed := e.measured(false)
+	needed := e.measured(received)
 	for _, name := range slices.Concat(e.Figures.Throughput, e.Figures.SendRate) {
 		if len(e.membersOf(name)) == 1 {
 			needed[name] = true
@@ -178,7 +213,7 @@ func (e *Experiment) ReceivedSeries() map[string]bool {
 
 // SentSeries returns the flows whose send rates metrics and figures need.
 func (e *Experiment) SentSeries() map[string]bool {
-	needed := e.measured(true)
+	needed := e.measured(sent)
 	for _, name := range e.Figures.SendRate {
 		for _, flow := range e.membersOf(name) {
 			needed[flow] = true
@@ -187,17 +222,17 @@ func (e *Experiment) SentSeries() map[string]bool {
 	return needed
 }
 
-// measured returns the flows of metrics: of those of send rates or of the others.
-func (e *Experiment) measured(sends bool) map[string]bool {
+// measured returns the flows of metrics on a series.
+func (e *Experiment) measured(on series) map[string]bool {
 	needed := make(map[string]bool)
 	add := func(m Measure) {
-		if spec := metrics[m.Metric]; !spec.flows || spec.sends != sends {
+		if metrics[m.Metric].series != on {
 			return
 		}
 		for _, sum := range m.Flows {
 			for _, name := range SumOf(sum) {
 				flows := e.membersOf(name)
-				if name != sum && !sends && len(flows) > 1 {
+				if name != sum && on == received && len(flows) > 1 {
 					continue
 				}
 				for _, flow := range flows {

@@ -114,11 +114,30 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, flowNames(e))
 		}
 	}
+	if m.Metric == CompletionTime {
+		d.validateCompletion(path, m.Flows, e)
+	}
 	inRange(d, path+"from", m.From, -e.Warmup, e.Duration)
 	if d.has(path + "to") {
 		inRange(d, path+"to", m.To, m.From+1, e.Duration)
 	}
 	return true
+}
+
+// validateCompletion fails for what never ends, and for sums.
+func (d *decoder) validateCompletion(path string, flows []string, e *Experiment) {
+	for i, name := range flows {
+		at := fmt.Sprintf("%sflows[%d]", path, i)
+		if len(SumOf(name)) > 1 {
+			d.fail(at, "a sum has no completion time", "list its flows one by one")
+		}
+		for _, f := range e.Flows {
+			if (f.Name == name || f.Group == name) && f.Size == 0 {
+				d.fail(at, fmt.Sprintf("flow %s never ends", f.Name), "give it a size")
+				break
+			}
+		}
+	}
 }
 
 // validateArguments fails for what the metric needs and does not have, or has and does not need.
@@ -194,6 +213,8 @@ func (d *decoder) validateCompare(e *Experiment) {
 		path := fmt.Sprintf("compare[%d].", i)
 		d.allKnown(path+"cases", "case", c.Cases, caseNames(e.Cases))
 		d.unique(path+"cases", "case", c.Cases)
+		d.allKnown(path+"schemes", "scheme of this file", c.Schemes, e.Schemes)
+		d.unique(path+"schemes", "scheme", c.Schemes)
 		if len(c.Cases) > 0 && !slices.Contains(c.Cases, e.CaseName) {
 			continue // of other cases, and checked there
 		}
@@ -210,16 +231,16 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	what := fmt.Sprintf("metric %q", c.Metric)
 	for _, scheme := range slices.Sorted(maps.Keys(c.Paper)) {
 		at := path + "paper." + scheme
-		d.knownScheme(at, scheme, e)
+		d.comparedScheme(at, scheme, c, e)
 		d.validateUnit(at, c.Paper[scheme], c.Metric.Unit(), what)
 	}
 	for _, scheme := range slices.Sorted(maps.Keys(c.Bounds)) {
 		at := path + "bounds." + scheme
-		d.knownScheme(at, scheme, e)
+		d.comparedScheme(at, scheme, c, e)
 		d.validateBounds(at+".", c.Bounds[scheme].Min, c.Bounds[scheme].Max, c.Metric)
 	}
 	if c.Ratios != nil {
-		d.validateRatios(path+"ratios.", *c.Ratios, e)
+		d.validateRatios(path+"ratios.", c, e)
 	}
 	if d.has(path + "within") {
 		inRange(d, path+"within", c.Within, minFraction, 100)
@@ -235,11 +256,20 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	}
 }
 
-func (d *decoder) validateRatios(path string, r Ratios, e *Experiment) {
+// comparedScheme fails if a scheme is not measured.
+func (d *decoder) comparedScheme(path, scheme string, c Compare, e *Experiment) {
+	if len(c.Schemes) > 0 {
+		d.known(path, "scheme of this comparison", scheme, c.Schemes)
+		return
+	}
+	d.known(path, "scheme of this file", scheme, e.Schemes)
+}
+
+func (d *decoder) validateRatios(path string, c Compare, e *Experiment) {
 	if d.required(path, "to") {
-		d.known(path+"to", "scheme of this file", r.To, e.Schemes)
+		d.comparedScheme(path+"to", c.Ratios.To, c, e)
 	}
 	if d.required(path, "min") {
-		inRange(d, path+"min", r.Min, minFraction, 1e6)
+		inRange(d, path+"min", c.Ratios.Min, minFraction, 1e6)
 	}
 }

@@ -126,10 +126,12 @@ func compareCaption(o result.CompareOutcome) string {
 	if objects := objectsOf(m); len(objects) > 0 {
 		caption += " of " + strings.Join(objects, ", ")
 	}
-	over := map[experiment.Over]string{experiment.OverMin: "least", experiment.OverMean: "mean"}[o.Compare.Over]
+	over := map[experiment.Over]string{
+		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median", experiment.OverP99: "99th percentile",
+	}[o.Compare.Over]
 	cases := len(o.Values[0].Cases)
 	switch {
-	case len(objectsOf(m)) <= 1 && cases == 1:
+	case len(objectsOf(m)) <= 1 && cases == 1 && over == "": // or of a group
 		return caption + "."
 	case cases == 1:
 		return caption + ", the " + cmp.Or(over, "largest") + " of them."

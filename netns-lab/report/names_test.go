@@ -157,6 +157,8 @@ func TestCompareFigure(t *testing.T) {
 	qt.Check(t, qt.Equals(compareFigure(o).caption, "Recovery time of F0+F1."))
 	o.Compare.Flows, o.Compare.Over = []string{"F0", "F1"}, experiment.OverMean
 	qt.Check(t, qt.Equals(compareFigure(o).caption, "Recovery time of F0, F1, the mean of them."))
+	o.Compare.Flows, o.Compare.Over = []string{"group"}, experiment.OverP99
+	qt.Check(t, qt.Equals(compareFigure(o).caption, "Recovery time of group, the 99th percentile of them."))
 }
 
 func TestSlantedNames(t *testing.T) {

@@ -131,6 +131,13 @@ func TestTables(t *testing.T) {
 	}
 }
 
+func TestBufferOfPortsIsShown(t *testing.T) {
+	e := load(t)
+	qt.Check(t, qt.Not(qt.StringContains(render(t, e, fig2(e)), "queues of ports")))
+	e.Switch.PortBuffer = 150e3
+	qt.Check(t, qt.StringContains(render(t, e, fig2(e)), "· queues of ports up to 150KB ·"))
+}
+
 func TestWhatWentWrongIsShown(t *testing.T) {
 	e := load(t)
 	runs := fig2(e)

@@ -38,7 +38,8 @@ type CompareValue struct {
 	Paper *experiment.Quantity
 	// Min and Max are the bounds, or how near the value is to be to the paper's; nil is none.
 	Min, Max *experiment.Quantity
-	// Judged is whether the scheme has a number of the paper or a bound. Others are only shown.
+	// Judged is whether the scheme has a number of the paper or a bound, or is listed. Others are only shown, unless
+	// there is nothing but ratios.
 	Judged bool
 	// Pass is whether the value could be measured and is within the bounds. A time that
 	// was not reached passes where there are none.
@@ -107,7 +108,7 @@ func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareV
 	var all []experiment.Quantity
 	for _, r := range runs {
 		m := r.Manifest
-		if m.Scheme != scheme || c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
+		if m.Scheme != scheme || c.Schemes != nil && !slices.Contains(c.Schemes, scheme) || c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
 			continue
 		}
 		values, err := r.Measure(c.Measure)
@@ -141,6 +142,10 @@ func aggregate(over experiment.Over, values []experiment.Quantity) experiment.Qu
 		one.Value = slices.Min(plain)
 	case experiment.OverMean:
 		one.Value = mean(plain)
+	case experiment.OverP50:
+		one.Value = percentile(plain, 0.5)
+	case experiment.OverP99:
+		one.Value = p99(plain)
 	default:
 		one.Value = slices.Max(plain)
 	}
@@ -152,7 +157,8 @@ func aggregate(over experiment.Over, values []experiment.Quantity) experiment.Qu
 func (v *CompareValue) judge(c experiment.Compare) {
 	paper, inPaper := c.Paper[v.Scheme]
 	bounds, bounded := c.Bounds[v.Scheme]
-	v.Judged = inPaper || bounded
+	onlyRatios := len(c.Paper)+len(c.Bounds) == 0 && c.Ratios != nil
+	v.Judged = inPaper || bounded || len(c.Schemes) > 0 || onlyRatios
 	if inPaper {
 		v.Paper = &paper
 	}

@@ -187,6 +187,27 @@ func TestEvaluateCompare(t *testing.T) {
 			[]string{"qcn 400ns 400ns 1 [] true", "true"},
 		},
 		{
+			"ratios alone are of all schemes",
+			experiment.Compare{Ratios: &experiment.Ratios{To: "pcn", Min: 2}},
+			[]*Run{recovering("", "pcn", 2), recovering("", "cubic", 4), recovering("", "qcn", 3)},
+			[]string{
+				"pcn - 200ns  [] true", "qcn - 300ns  [] true", "cubic - 400ns  [] true",
+				"each at least 2 times pcn: qcn 1.5 times, cubic 2 times: false", "false",
+			},
+		},
+		{
+			"ratios of some schemes",
+			experiment.Compare{Schemes: []string{"pcn", "cubic"}, Ratios: &experiment.Ratios{To: "pcn", Min: 2}},
+			[]*Run{recovering("", "pcn", 2), recovering("", "cubic", 4), recovering("", "qcn", 3)},
+			[]string{"pcn - 200ns  [] true", "cubic - 400ns  [] true", "each at least 2 times pcn: cubic 2 times: true", "true"},
+		},
+		{
+			"listed schemes are judged without a number of their own",
+			experiment.Compare{Schemes: []string{"pcn", "cubic"}, Bounds: map[string]experiment.Bounds{"pcn": {Max: new(ns(300))}}, Ratios: &experiment.Ratios{To: "pcn", Min: 3}},
+			[]*Run{recovering("", "pcn", 2), recovering("", "cubic", 4)},
+			[]string{"pcn - 200ns  [at most 300ns] true", "cubic - 400ns  [] true", "each at least 3 times pcn: cubic 2 times: false", "false"},
+		},
+		{
 			"the longest of all cases",
 			experiment.Compare{Paper: paper, Within: 0.5, Over: experiment.OverMax},
 			[]*Run{recovering("a", "qcn", 2), recovering("b", "qcn", 6), recovering("c", "qcn", 4)},
@@ -229,7 +250,7 @@ func TestCompareOverFlows(t *testing.T) {
 		s.RateBps = uint64(i)
 		r.Series = append(r.Series, s)
 	}
-	for over, want := range map[experiment.Over]float64{experiment.OverMax: 8, experiment.OverMin: 1, experiment.OverMean: 4.5, "": 8} {
+	for over, want := range map[experiment.Over]float64{experiment.OverMax: 8, experiment.OverMin: 1, experiment.OverMean: 4.5, experiment.OverP50: 1, experiment.OverP99: 8, "": 8} {
 		c := experiment.Compare{Over: over, Paper: map[string]experiment.Quantity{"pcn": {}}}
 		c.Measure = experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"F0", "F1"}}
 		o := EvaluateCompare(&experiment.Experiment{Schemes: []string{"pcn"}, Compare: []experiment.Compare{c}}, []*Run{r})

@@ -143,6 +143,12 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return each(m.Ports, unit, over(window, r.QueueMax, slices.Max))
 	case experiment.QueueMean:
 		return each(m.Ports, unit, over(window, r.QueueEnd, mean))
+	case experiment.QueueP99:
+		return each(m.Ports, unit, over(window, r.QueueEnd, p99))
+	case experiment.Utilisation:
+		return each(m.Ports, unit, func(port string) (float64, error) { return r.utilisation(port, window) })
+	case experiment.CompletionTime:
+		return each(m.Flows, unit, r.completion)
 	case experiment.RateStd:
 		return each(m.Flows, unit, over(window, r.ratesOf(KindSender), standardDeviation))
 	case experiment.MaxRateSwing:
@@ -169,6 +175,12 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		}))
 	case experiment.LostPackets:
 		return []experiment.Quantity{{Value: r.lostPackets(), Unit: unit}}, nil
+	case experiment.BufferDrops:
+		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedPackets() - p.DroppedWREDPackets })
+	case experiment.WREDDrops:
+		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedWREDPackets })
+	case experiment.Timeouts:
+		return r.timeouts(unit)
 	case experiment.LatenessP99:
 		return r.latenessShare(unit)
 	default:
@@ -279,6 +291,16 @@ func mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(len(values))
+}
+
+// percentile returns the least value that a share of all do not exceed (nearest rank).
+func percentile(values []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+}
+
+func p99(values []float64) float64 {
+	return percentile(values, 0.99)
 }
 
 func standardDeviation(values []float64) float64 {
@@ -418,6 +440,45 @@ func (r *Run) lostPackets() float64 {
 		n += elsewhere
 	}
 	return float64(n)
+}
+
+func (r *Run) sumOfPorts(unit experiment.Unit, count func(Port) uint64) ([]experiment.Quantity, error) {
+	var n uint64
+	for _, p := range r.Ports {
+		n += count(p)
+	}
+	return []experiment.Quantity{{Value: float64(n), Unit: unit}}, nil
+}
+
+func (r *Run) timeouts(unit experiment.Unit) ([]experiment.Quantity, error) {
+	var n uint64
+	for _, f := range r.Flows {
+		n += f.Timeouts
+	}
+	return []experiment.Quantity{{Value: float64(n), Unit: unit}}, nil
+}
+
+// utilisation returns the mean rate of a port as a share of its link's.
+func (r *Run) utilisation(port string, window Interval) (float64, error) {
+	i := slices.IndexFunc(r.Ports, func(p Port) bool { return p.Name == port })
+	if i < 0 || r.Ports[i].RateBps == 0 {
+		return 0, fmt.Errorf("the run has no rate of link %s", port)
+	}
+	rate, err := over(window, r.PortRate, mean)(port)
+	return rate / float64(r.Ports[i].RateBps), err
+}
+
+// completion returns how long a flow took to complete.
+func (r *Run) completion(flow string) (float64, error) {
+	i := slices.IndexFunc(r.Flows, func(f Flow) bool { return f.Name == flow })
+	if i < 0 {
+		return 0, fmt.Errorf("the run has no flow %s", flow)
+	}
+	f := r.Flows[i]
+	if f.CompletionNs == 0 {
+		return 0, &notReachedError{inNs: r.Manifest.DurationNs - f.StartNs}
+	}
+	return float64(f.CompletionNs), nil
 }
 
 func (r *Run) latenessShare(unit experiment.Unit) ([]experiment.Quantity, error) {

@@ -30,10 +30,12 @@ func handMade() *Run {
 	}
 	r.PFC = []PFCEvent{frame(-50, Pause), frame(20, Resume), frame(110, Pause), frame(160, Resume), frame(310, Pause), frame(330, Resume)}
 	r.Flows = []Flow{
-		{Name: "F0", Group: "G", Proto: TCP, Retransmissions: 1}, {Name: "F1", Group: "G", Proto: TCP},
+		{Name: "F0", Group: "G", Proto: TCP, Retransmissions: 1, Timeouts: 2, CompletionNs: 90},
+		{Name: "F1", Group: "G", Proto: TCP, Timeouts: 3, CompletionNs: 80},
+		{Name: "F2", Proto: TCP, StartNs: 100},
 		{Name: "B", Proto: UDP, EndNs: new(int64(250))},
 	}
-	r.Ports = []Port{{Name: "P", DroppedRingPackets: 2, DroppedBufferPackets: 3}}
+	r.Ports = []Port{{Name: "P", RateBps: 40, DroppedRingPackets: 2, DroppedBufferPackets: 3, DroppedWREDPackets: 7}, {Name: "Q", DroppedTailPackets: 11}}
 	r.Manifest.LostPackets = map[string]uint64{"tcp retransmissions": 1}
 	return r
 }
@@ -63,6 +65,8 @@ func TestMetrics(t *testing.T) {
 		{"whole bins only", experiment.Measure{Metric: experiment.MeanRate, Flows: f0, From: 150, To: 499}, []float64{15}},
 		{"port rate", experiment.Measure{Metric: experiment.PortRate, Ports: port, From: 100, To: 400}, []float64{50. / 3}},
 
+		{"utilisation", experiment.Measure{Metric: experiment.Utilisation, Ports: port, From: 100, To: 400}, []float64{50. / 3 / 40}},
+		{"99th percentile of the queue, at the ends of bins", experiment.Measure{Metric: experiment.QueueP99, Ports: port, From: 200}, []float64{200}},
 		{"longest queue after t = 0", experiment.Measure{Metric: experiment.QueueMax, Ports: port}, []float64{400}},
 		{"longest queue, whole bins only", experiment.Measure{Metric: experiment.QueueMax, Ports: port, From: 101, To: 301}, []float64{350}},
 		{"mean queue, at the ends of bins", experiment.Measure{Metric: experiment.QueueMean, Ports: port, From: 0, To: 300}, []float64{200}},
@@ -106,7 +110,11 @@ func TestMetrics(t *testing.T) {
 		{"the mean is at the target before the queue is", experiment.Measure{Metric: experiment.QueueSettling, Ports: port, Target: target(90), Hold: 300}, []float64{300}},
 		{"queue that never was", experiment.Measure{Metric: experiment.QueueSettling, Ports: port, Target: target(300), Hold: 100}, []float64{0}},
 
-		{"lost", experiment.Measure{Metric: experiment.LostPackets}, []float64{6}},
+		{"lost", experiment.Measure{Metric: experiment.LostPackets}, []float64{24}},
+		{"dropped by full buffers", experiment.Measure{Metric: experiment.BufferDrops}, []float64{16}},
+		{"dropped by WRED", experiment.Measure{Metric: experiment.WREDDrops}, []float64{7}},
+		{"timeouts", experiment.Measure{Metric: experiment.Timeouts}, []float64{5}},
+		{"completion of each", experiment.Measure{Metric: experiment.CompletionTime, Flows: []string{"G", "F1"}}, []float64{90, 80, 80}},
 		{"late", experiment.Measure{Metric: experiment.LatenessP99}, []float64{0.05}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -132,6 +140,7 @@ func TestNotReached(t *testing.T) {
 		{"rate", experiment.Measure{Metric: experiment.RecoveryTime, Flows: []string{"F0"}, Target: target, Hold: 100}, "F0: not reached in the 700ns that the run goes on"},
 		{"band", experiment.Measure{Metric: experiment.SettlingTime, Flows: []string{"F0"}, Target: target, Band: 0.01, Hold: 100, Since: experiment.SinceBurstEnd}, "F0: not reached in the 450ns that the run goes on"},
 		{"run shorter than hold", experiment.Measure{Metric: experiment.SettlingTime, Flows: []string{"F0"}, Target: target, Band: 1, Hold: 800}, "F0: not reached in the 700ns that the run goes on"},
+		{"completion", experiment.Measure{Metric: experiment.CompletionTime, Flows: []string{"F0", "F2"}}, "F2: not reached in the 600ns that the run goes on"},
 		{"sending rate", experiment.Measure{Metric: experiment.SendRateSettling, Flows: []string{"F0"}, Target: target, Band: 0.01, Hold: 100}, "F0: not reached in the 700ns that the run goes on"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -144,6 +153,28 @@ func TestNotReached(t *testing.T) {
 	r.Series[len(r.Series)-1].QueueBytes = 70 // the last that is known
 	_, err := r.Measure(experiment.Measure{Metric: experiment.QueueSettling, Ports: []string{"P"}, Target: &experiment.Quantity{Value: 60}, Hold: 100})
 	qt.Assert(t, qt.ErrorMatches(err, "P: not reached in the 700ns that the run goes on"))
+}
+
+func TestPercentile(t *testing.T) {
+	var values []float64
+	for i := range 100 {
+		values = append(values, float64((i*37+10)%100+1)) // 1 to 100, mixed
+	}
+	for _, tc := range []struct {
+		share  float64
+		values []float64
+		want   float64
+	}{
+		{0.5, values, 50},
+		{0.99, values, 99},
+		{0.99, append(values, 101), 100},
+		{0.99, values[:1], values[0]},
+		{0.5, []float64{3, 1}, 1},
+		{0.99, []float64{3, 1}, 3},
+	} {
+		qt.Check(t, qt.Equals(percentile(tc.values, tc.share), tc.want), qt.Commentf("%g of %d", tc.share, len(tc.values)))
+	}
+	qt.Check(t, qt.Equals(values[0], 11)) // the order is left alone
 }
 
 func TestFairnessOfNothing(t *testing.T) {
