@@ -591,7 +591,7 @@ static __always_inline u8 congestion_point(struct port *p, struct tclass *k, u32
  * judge: what to do about the packet that class k sends, by the queue it leaves behind: who had arrived by then.
  * Returns the verdict.
  */
-static __always_inline u8 judge(struct port *p, struct tclass *k, u32 len, u32 *queue)
+static __always_inline u8 judge(struct port *p, struct tclass *k, const struct slot *s, u32 len, u32 *queue)
 {
 	*queue = 0;
 	if (!k->marked)
@@ -600,6 +600,8 @@ static __always_inline u8 judge(struct port *p, struct tclass *k, u32 len, u32 *
 	case MARKER_NPECN:
 		return npecn_transmit(&k->cp, k->arrived - k->queue.head) ? CARRY_CE : 0;
 	case MARKER_RED:
+		if (p->wred_bytes && s->not_ect)
+			return 0; /* WRED let it pass */
 		return red_mark(&p->red, k->arrived_bytes, random_next(&p->random)) ? CARRY_CE : 0;
 	case MARKER_QCN:
 		return congestion_point(p, k, len, queue);
@@ -744,7 +746,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	k->queue_bytes -= len;
 	p->queue_bytes -= len;
 	k->arrived_bytes -= len;
-	w->verdict = judge(p, k, len, &w->queue);
+	w->verdict = judge(p, k, s, len, &w->queue);
 	if (w->verdict & CARRY_CE) {
 		k->marked_packets++;
 		p->bin_marked_packets++;
