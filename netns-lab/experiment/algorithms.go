@@ -167,7 +167,7 @@ type LDCP struct {
 	// FastStart is what switches do about packets of the first round trip: "drop", they are not ECN-capable, and
 	// are dropped from K on (default), or "ect", they are ECN-capable, and are marked like all others.
 	FastStart string `yaml:"first_rtt"`
-	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default KMax of the marking.
+	// K is the queue from which on switches drop packets that are not ECN-capable (WRED). To 1GB, default one and a half KMin of the marking.
 	K Bytes `yaml:"wred_k"`
 	// DelayedAck is m: a receiver acknowledges every m-th packet that is not marked. 1 or 2, which is what Linux can do; default 1.
 	DelayedAck uint `yaml:"ack_every"`

@@ -132,15 +132,15 @@ func TestMarkingOf(t *testing.T) {
 	}
 }
 
-// Without a threshold of its own, WRED drops where everything is marked.
-func TestWREDStartsWhereAllIsMarked(t *testing.T) {
+// Without a threshold of its own, WRED drops a little above where marking begins.
+func TestWREDStartsAboveMarking(t *testing.T) {
 	for _, tc := range []struct {
 		name, lines string
 		want        Bytes
 	}{
-		{"default", "", 20e3},
-		{"own marking", "ldcp: {marking: {kmax: 21KB}}", 21e3},
-		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 2e3},
+		{"default", "", 7.5e3},
+		{"own marking", "ldcp: {marking: {kmin: 6KB}}", 9e3},
+		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 1.5e3},
 		{"own threshold", "ldcp: {wred_k: 7KB}", 7e3},
 		{"always", "ldcp: {wred_k: 0}", 0},
 	} {

@@ -144,7 +144,7 @@ func TestDefaults(t *testing.T) {
 		},
 		DCTCP: DCTCP{G: 1. / 16, InitialAlpha: 1, Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1}},
 		LDCP: LDCP{
-			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 80e3, DelayedAck: 1, Feedback: "echo",
+			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 30e3, DelayedAck: 1, Feedback: "echo",
 			Marking: Marking{KMin: 20e3, KMax: 80e3, PMax: 1},
 		},
 		Warmup:   1e6,

@@ -114,7 +114,7 @@ func (d *decoder) fillAlgorithms(e *Experiment) {
 	fill("ldcp", &e.LDCP, ldcpDefaults(line))
 	if !d.has("ldcp.wred_k") {
 		marking, _ := e.MarkingOf("ldcp")
-		e.LDCP.K = marking.KMax
+		e.LDCP.K = marking.KMin * 3 / 2 // see docs/ldcp.md
 	}
 }
 

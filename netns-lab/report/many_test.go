@@ -195,7 +195,7 @@ func TestParametersOfSchemes(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(schemesInWords(e, runs), []string{
 		"DCQCN set paper, g 0.00390625, R_AI 40Mbps, R_HAI 200Mbps, marks from 5KB to 200KB by up to 0.01",
 		"PCN_DCTCP g 0.0625, marks from 120KB to 120KB by up to 1",
-		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, first RTT drop, drops from 80KB, marks from 20KB to 80KB by up to 1",
+		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, first RTT drop, drops from 30KB, marks from 20KB to 80KB by up to 1",
 		"QCN Q_eq 104KB, w 2, timer 15ms, R_AI 20Mbps, R_HAI 200Mbps",
 		"TIMELY set snippet, beta 0.8, T_low 0ns, T_high 1ms, delta 40Mbps",
 		"PCN T 50us, T_jitter 0, w_min 0.0078125, w_max 0.5, congested above 0.95",
