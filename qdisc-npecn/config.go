@@ -183,6 +183,9 @@ func (o *Options) checkPort(p *Port) error {
 	case !(p.PFC.Alpha >= 0 && p.PFC.Alpha <= 64):
 		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
 	}
+	if err := p.checkDrops(); err != nil {
+		return err
+	}
 	if p.Marker == QCN {
 		if err := p.QCN.check(); err != nil {
 			return err
@@ -192,6 +195,25 @@ func (o *Options) checkPort(p *Port) error {
 		if k.Slots > ringMax || k.Slots == 1 {
 			return fmt.Errorf("class %d has %d slots: want 0, or 2 to %d", c, k.Slots, ringMax)
 		}
+	}
+	return nil
+}
+
+// fullFrame is the least that a queue's limit must have room for: a full frame of Ethernet.
+const fullFrame = 1514
+
+// checkDrops checks what makes the port drop packets.
+func (p *Port) checkDrops() error {
+	if p.WREDBytes == 0 && p.LimitBytes == 0 {
+		return nil
+	}
+	switch {
+	case !slices.ContainsFunc(p.Classes[:], func(k Class) bool { return k.Slots > 0 && k.Marked }):
+		return fmt.Errorf("WRED at %d bytes, limit %d bytes, but no class is marked: they are for those that are", p.WREDBytes, p.LimitBytes)
+	case p.Marker == NPECN:
+		return fmt.Errorf("WRED at %d bytes, limit %d bytes: NP-ECN counts packets of queues that drop none: choose another marker", p.WREDBytes, p.LimitBytes)
+	case p.LimitBytes != 0 && p.LimitBytes < fullFrame:
+		return fmt.Errorf("limit %d bytes: want at least a frame, %d bytes", p.LimitBytes, fullFrame)
 	}
 	return nil
 }

@@ -40,6 +40,14 @@ func qcnOf(o *Options) *QCNOptions {
 	return &o.Ports[2].QCN
 }
 
+// unmark leaves one class marked, which has no queue.
+func unmark(p *Port) {
+	for c := range p.Classes {
+		p.Classes[c].Marked = c == 0
+	}
+	p.Classes[0].Slots = 0
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for _, change := range []func(o *Options){
 		func(o *Options) {},
@@ -50,6 +58,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		func(o *Options) { redOf(o).PMax, o.Ports[2].Marker = 0, NPECN }, // RED's options are of no concern
 		func(o *Options) { qcnOf(o).QeqBytes, o.Ports[2].Marker = 0, NPECN },
 		func(o *Options) { o.Ports[2].RateChanges = rateChangesMax },
+		func(o *Options) { redOf(o); o.Ports[2].WREDBytes, o.Ports[2].LimitBytes = 1, fullFrame },
+		func(o *Options) { o.Ports[2].Marker, o.Ports[2].WREDBytes = NoMarker, 30_000 },
+		func(o *Options) { qcnOf(o); o.Ports[2].LimitBytes = 1 << 40 },
 	} {
 		o := validOptions()
 		change(&o)
@@ -100,6 +111,10 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { qcnOf(o).SampleJitter = -0.1 }, `port 2 \(s->h0\): QCN: w 2, jitter -0.1: .*`},
 		{func(o *Options) { qcnOf(o).SampleJitter = 1.1 }, `port 2 \(s->h0\): QCN: w 2, jitter 1.1: .*`},
 		{func(o *Options) { qcnOf(o).SampleJitter = math.NaN() }, `port 2 \(s->h0\): QCN: w 2, jitter NaN: .*`},
+		{func(o *Options) { redOf(o); o.Ports[2].LimitBytes = 1513 }, `port 2 \(s->h0\): limit 1513 bytes: want at least a frame, 1514 bytes`},
+		{func(o *Options) { o.Ports[2].WREDBytes = 1 }, `port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes: NP-ECN counts packets of queues that drop none: choose another marker`},
+		{func(o *Options) { o.Ports[2].LimitBytes = 5000 }, `port 2 \(s->h0\): WRED at 0 bytes, limit 5000 bytes: NP-ECN counts .*`},
+		{func(o *Options) { redOf(o); o.Ports[2].WREDBytes = 1; unmark(&o.Ports[2]) }, `port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes, but no class is marked: they are for those that are`},
 		{func(o *Options) { o.Ports[2].RateChanges = -1 }, `port 2 \(s->h0\): -1 rate changes: want at most 8`},
 		{func(o *Options) { o.Ports[2].RateChanges = 9 }, `port 2 \(s->h0\): 9 rate changes: want at most 8`},
 	} {
@@ -128,6 +143,7 @@ func TestLayoutOfRings(t *testing.T) {
 		o.Ports[id].Classes[7] = Class{Slots: 33}
 		o.Ports[id].PFC = PFC{XOFFBytes: 7, XONOffsetBytes: 3, Alpha: 0.125}
 		o.Ports[id].Classes[7].Marked = true
+		o.Ports[id].WREDBytes, o.Ports[id].LimitBytes = 11, 12
 		o.Ports[id].Marker, o.Ports[id].Seed, o.Ports[id].RateChanges = RED, uint32(id-1)*7, 2
 		o.Ports[id].RED = REDOptions{KMinBytes: 5, KMaxBytes: 6, PMax: 0.25}
 		o.Ports[id].QCN = QCNOptions{QeqBytes: 9, W: 1.5, SampleBaseBytes: 8, SampleJitter: 0.5}
@@ -155,6 +171,7 @@ func TestLayoutOfRings(t *testing.T) {
 		qt.Check(t, qt.Equals(p.Marker, 2))
 		qt.Check(t, qt.Equals(p.RateChanges, 2))
 		qt.Check(t, qt.DeepEquals([]uint64{p.Red.KminBytes, p.Red.KmaxBytes, uint64(p.Red.Pmax)}, []uint64{5, 6, 1 << 22}))
+		qt.Check(t, qt.DeepEquals([]uint64{p.WredBytes, p.LimitBytes}, []uint64{11, 12}))
 		qt.Check(t, qt.DeepEquals([]uint64{p.Qcn.QeqBytes, p.Qcn.SampleBaseBytes}, []uint64{9, 8}))
 		qt.Check(t, qt.DeepEquals([]uint32{p.Qcn.W, p.Qcn.Jitter}, []uint32{0x180, 1 << 23})) // Q8, Q24
 		qt.Check(t, qt.Equals(p.Cp.CreditBytes, 8))

@@ -9,8 +9,8 @@ import (
 )
 
 // model simulates a layout in ideal time, event by event, as the paper describes a lossless switch: strict
-// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter; and changes of
-// rates. It shares nothing with the C but the configuration.
+// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter; WRED and limits of
+// queues; and changes of rates. It shares nothing with the C but the configuration.
 type model struct {
 	*layout
 	config  Options
@@ -57,6 +57,7 @@ type step struct {
 
 type modelClass struct {
 	queue   []queued
+	dropped []queued // of what came since the class sent last: the port gives them up when it sends again
 	paused  bool
 	pn      int // NP-ECN's counter
 	ingress uint64
@@ -177,14 +178,36 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 	if n := len(k.queue); n > 0 && k.queue[n-1].atNs == q.atNs && k.queue[n-1].ingress != q.ingress {
 		m.ambiguous = true // first come, first served, but who comes first?
 	}
-	k.queue = append(k.queue, q)
 	mp.EnqueuedPackets++
 	mp.EnqueuedBytes += q.size
+	if m.drops(mp, p, q) {
+		m.out[q.packet] = delivery{lost: true}
+		k.dropped = append(k.dropped, q)
+		m.hold(node, p.class, q, int64(q.size), q.atNs)
+		return
+	}
+	k.queue = append(k.queue, q)
 	mp.queueBytes += q.size
 	mp.QueueMaxBytes = max(mp.QueueMaxBytes, mp.queueBytes)
 	mp.steps = append(mp.steps, step{ns: q.atNs, queueBytes: mp.queueBytes})
 	m.hold(node, p.class, q, int64(q.size), q.atNs)
 	m.startAt(port, max(q.atNs, mp.linkFreeNs))
+}
+
+// drops is WRED and the limit of the class's queue, by what waits in it. An empty queue takes every packet.
+func (m *model) drops(mp *modelPort, p packet, q queued) bool {
+	waiting := mp.classes[p.class].bytes()
+	switch {
+	case !mp.Classes[p.class].Marked || waiting == 0:
+		return false
+	case mp.LimitBytes > 0 && waiting+q.size > mp.LimitBytes:
+		mp.DroppedTail++
+		return true
+	case mp.WREDBytes > 0 && waiting >= mp.WREDBytes && m.notCapable(p):
+		mp.DroppedWRED++
+		return true
+	}
+	return false
 }
 
 // hold accounts for bytes that enter or leave a node, and pauses or resumes who sent them.
@@ -268,13 +291,19 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	q := k.queue[0]
 	k.queue = k.queue[1:]
 	m.acts(ns+m.config.QuantumNs, port, true)
+	for _, d := range k.dropped {
+		m.hold(mp.Node, class, d, -int64(d.size), ns)
+	}
+	k.dropped = nil
 	marked := mp.MarkedPackets
 	mp.SentPackets++
 	mp.SentBytes += q.size
 	mp.queueBytes -= q.size
 	if mp.Classes[class].Marked && m.judge(port, k, q) {
 		mp.MarkedPackets++
-		m.out[q.packet].marked = true
+		if _, peer := m.ends(port); m.isHost(peer) || !m.notCapable(m.packets[q.packet]) {
+			m.out[q.packet].marked = true // what is not ECN-capable can't carry a mark on to the next switch
+		}
 	}
 	mp.steps = append(mp.steps, step{ns, mp.queueBytes, q.size, mp.MarkedPackets > marked})
 	mp.linkFreeNs = ns + q.size*8*1_000_000_000/m.rateBps(mp, ns)

@@ -40,6 +40,7 @@ type layout struct {
 	buffers         map[string]uint64
 	port            func(name string) Port  // configures port "a->b"; Peer, Node and RateChanges are filled in
 	rates           map[string][]RateChange // of ports, from the run's beginning on; for one run
+	notECT          func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
 }
 
 // portName is the name of an egress port.
@@ -362,7 +363,11 @@ func (n *network) sendFrame(fd, i int, p packet) error {
 	binary.NativeEndian.PutUint32(oob[12:], unix.SCM_TXTIME)
 	binary.NativeEndian.PutUint64(oob[unix.CmsgLen(0):], (n.t0Ns+p.atNs)<<n.config.DilationShift)
 	to := &unix.SockaddrLinklayer{Protocol: 0x0008 /* ETH_P_IP, big endian */, Ifindex: n.hostDevice(p.from), Halen: 6}
-	if err := unix.Sendmsg(fd, frame(n.flow(i, p), p), oob, to, 0); err != nil {
+	b := frame(n.flow(i, p), p)
+	if n.notCapable(p) {
+		b[ethHeader+1] &^= 3
+	}
+	if err := unix.Sendmsg(fd, b, oob, to, 0); err != nil {
 		return fmt.Errorf("send packet %d: %w", i, err)
 	}
 	return nil
@@ -376,6 +381,8 @@ func (n *network) hostDevice(host int) int {
 	}
 	panic("no port")
 }
+
+func (l *layout) notCapable(p packet) bool { return l.notECT != nil && l.notECT(p) }
 
 // frame is an Ethernet frame of the packet's size: UDP, of its class, ECN-capable.
 func frame(k loader.FlowKey, p packet) []byte {

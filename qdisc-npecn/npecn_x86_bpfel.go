@@ -143,6 +143,8 @@ type npecnTclass struct {
 	ArrivedBytes  uint64
 	Arrived       uint32
 	Marked        uint32
+	Dropped       uint32
+	Pad           uint32
 	ReadyNs       uint64
 	PausedSinceNs uint64
 	EventHead     uint32

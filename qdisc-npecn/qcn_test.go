@@ -157,7 +157,7 @@ func sameSamples(t *testing.T, got, want []sampled) {
 // TestQCNJitter: with jitter, distances between samples differ by up to its share to both sides, as often up as down. The
 // seed decides, and nothing else.
 func TestQCNJitter(t *testing.T) {
-	const mean, jitter, queue, packets = 20, 0.15, 200, 1600
+	const mean, jitter, queue, packets = 20, 0.15, 200, 800
 	var distances [3][]int
 	for i, seed := range []uint32{someSeed, someSeed, someSeed + 1} {
 		t.Run(fmt.Sprint("network ", i), func(t *testing.T) {

@@ -104,11 +104,11 @@ const someSeed = 0x9e3779b9
 
 // TestREDProbability: over many packets with the same queue, the share of marks is RED's probability.
 func TestREDProbability(t *testing.T) {
-	const packets, pMax = 2000, 0.5
+	const packets, pMax = 600, 0.5
 	for _, c := range []struct {
 		queue int // packets
 		want  float64
-	}{{2, 0}, {3, 0.025}, {7, 0.125}, {12, 0.25}, {22, 0.5}, {23, 1}} {
+	}{{2, 0}, {7, 0.125}, {22, 0.5}, {23, 1}} {
 		t.Run(fmt.Sprint(c.queue, " packets"), func(t *testing.T) {
 			n := newNetwork(t, red(pMax, someSeed))
 			all, first := standing(c.queue, packets)

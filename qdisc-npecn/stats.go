@@ -9,7 +9,7 @@ type Stats struct {
 	EnqueuedPackets, EnqueuedBytes uint64
 	SentPackets, SentBytes         uint64 // started on the wire
 	DeliveredPackets               uint64 // handed to the far end
-	QueuedPackets, QueuedBytes     uint64 // in class queues now
+	QueuedPackets, QueuedBytes     uint64 // in class queues now; bytes: if they can be dropped, of what has ideally arrived
 	WirePackets                    uint64 // on the wire now
 	MarkedPackets                  uint64
 
@@ -74,7 +74,7 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		s.SentPackets += c.SentPackets
 		s.SentBytes += c.SentBytes
 		s.MarkedPackets += c.MarkedPackets
-		s.QueuedPackets += uint64(c.Queue.Tail - c.Queue.Head)
+		s.QueuedPackets += uint64(c.Queue.Tail - c.Queue.Head - c.Dropped)
 		s.PauseSent += c.PauseSent
 		s.ResumeSent += c.ResumeSent
 		s.PauseReceived += c.PauseReceived

@@ -147,6 +147,6 @@ func (n *network) checkCounters() {
 		name := qt.Commentf("port %s: %+v", n.config.Ports[id].Name, s)
 		qt.Check(n.t, qt.Equals(s.Causality, 0), name)
 		qt.Check(n.t, qt.Equals(s.PFCOverflow, 0), name)
-		qt.Check(n.t, qt.Equals(s.EnqueuedPackets, s.DeliveredPackets+s.QueuedPackets+s.WirePackets+s.DroppedReset), name)
+		qt.Check(n.t, qt.Equals(s.EnqueuedPackets, s.DeliveredPackets+s.QueuedPackets+s.WirePackets+s.DroppedWRED+s.DroppedTail+s.DroppedReset), name)
 	}
 }

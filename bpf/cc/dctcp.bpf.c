@@ -50,6 +50,7 @@ void BPF_PROG(dctcp_cc_init, struct sock *sk)
 
 	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk), tcp_delivered_ce(sk));
 	tcp_establish(sk, &flow.sender, &key);
+	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
 		__sync_fetch_and_add(&flows_refused, 1);
 }

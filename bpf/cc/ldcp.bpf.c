@@ -96,6 +96,7 @@ void BPF_PROG(ldcp_cc_init, struct sock *sk)
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
 	flow.delivered_ce = tcp_delivered_ce(sk);
+	echo_start(sk, &flow.receiver);
 	tcp_start_pacing(sk);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
 		__sync_fetch_and_add(&flows_refused, 1);
@@ -216,6 +217,8 @@ void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
 		return;
 	flow = flow_of(sk);
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
+	if (event == CA_EVENT_ECN_IS_CE)
+		ack_now(sk); /* sec. 2.2: only packets that are not marked may wait for others */
 }
 
 SEC("struct_ops/ldcp_ssthresh")

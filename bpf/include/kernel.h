@@ -213,6 +213,7 @@ struct inet_connection_sock {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
+	u32 rcv_wup;
 	u32 snd_una;
 	u32 snd_nxt;
 	u32 snd_cwnd;

@@ -22,7 +22,8 @@
 #define CA_EVENT_ECN_NO_CE 4
 #define CA_EVENT_ECN_IS_CE 5
 
-#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_SCHED 1
+#define ICSK_ACK_NOW   16
 
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1

@@ -108,6 +108,8 @@ struct tclass {
 	u64 arrived_bytes; /* of packets that had ideally arrived by the last decision */
 	u32 arrived;	   /* ring index behind them */
 	u32 marked;	   /* config: the port's marker marks this class */
+	u32 dropped;	   /* slots of the queue whose packet was dropped */
+	u32 pad;
 
 	/* as the upstream end of a link: told to pause by the peer */
 	u64 ready_ns;	     /* ideal time of the last RESUME */
@@ -503,12 +505,13 @@ static __always_inline u64 *refuse(struct port *p, const struct tclass *k, const
 }
 
 /* drop_slot: the packet is gone; its slot stays, without a length, until the queue's head gets there. */
-static __always_inline void drop_slot(struct port *p, u32 c, struct slot *s, u64 t_ns)
+static __always_inline void drop_slot(struct port *p, struct tclass *k, u32 c, struct slot *s, u64 t_ns)
 {
 	struct sk_buff *skb = bpf_kptr_xchg(&s->skb, NULL);
 
 	if (skb)
 		bpf_kfree_skb(skb);
+	k->dropped++;
 	p->gone_packets++;
 	p->gone_bytes += s->len;
 	leaves(p, c, s->len, s->ingress, t_ns);
@@ -537,7 +540,7 @@ static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u
 			cause = refuse(p, k, s);
 			if (cause) {
 				(*cause)++;
-				drop_slot(p, c, s, t_ns);
+				drop_slot(p, k, c, s, t_ns);
 				continue;
 			}
 			joins(p, k, s->len);
@@ -547,8 +550,10 @@ static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u
 }
 
 /* skip_dropped: the head of the queue is a packet, or none. */
-static __always_inline void skip_dropped(struct ring *q)
+static __always_inline void skip_dropped(struct tclass *k)
 {
+	struct ring *q = &k->queue;
+
 	bounded (RING_MAX) { /* each is skipped once */
 		struct slot *s;
 
@@ -558,6 +563,7 @@ static __always_inline void skip_dropped(struct ring *q)
 		if (!s || s->len)
 			break;
 		q->head++;
+		k->dropped--;
 	}
 }
 
@@ -698,7 +704,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	s->t_ns = t_ns;
 	s->len = len;
 	s->ingress = ingress;
-	s->not_ect = !!(mark & MARK_NOT_ECT);
+	s->not_ect = ingress && mark & MARK_NOT_ECT;
 	skb = bpf_kptr_xchg(&s->skb, skb);
 	if (skb)
 		bpf_qdisc_skb_drop(skb, to_free);
@@ -765,7 +771,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	if (skb)
 		bpf_kfree_skb(skb);
 	p->wire.tail++;
-	skip_dropped(&k->queue);
+	skip_dropped(k);
 	if (!ring_len(&k->queue))
 		p->backlogged &= ~(1 << c);
 }
@@ -980,6 +986,7 @@ static __always_inline void release(struct port *p, u32 c)
 	k->queue_bytes = 0;
 	k->arrived_bytes = 0;
 	k->arrived = q->tail;
+	k->dropped = 0;
 }
 
 SEC("struct_ops/npecn_reset")

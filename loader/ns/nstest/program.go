@@ -106,6 +106,44 @@ func (d *Dropper) Dropped(t testing.TB) uint64 {
 	return v[2]
 }
 
+// NotECTDropper is a program at a device's ingress, before all others there, that drops data packets of IPv4 that are not
+// ECN-capable.
+type NotECTDropper struct{ state *ebpf.Map }
+
+// NewNotECTDropper attaches one.
+func NewNotECTDropper(t testing.TB, e End) *NotECTDropper {
+	t.Helper()
+	const tos, ecnMask = 15, 3 // of the frame
+	state := newState(t, 1)
+	attachIngress(t, e.NS, e.Index(), asm.Instructions{
+		asm.Mov.Reg(asm.R6, asm.R1), // as LoadAbs wants it
+		asm.LoadMem(asm.R2, asm.R1, skbLen, asm.Word),
+		asm.JLT.Imm(asm.R2, dataLen, "next"),
+		asm.LoadAbs(tos, asm.Byte),
+		asm.And.Imm(asm.R0, ecnMask),
+		asm.JNE.Imm(asm.R0, 0, "next"),
+		asm.LoadMapValue(asm.R3, state.FD(), 0),
+		asm.LoadMem(asm.R4, asm.R3, 0, asm.DWord),
+		asm.Add.Imm(asm.R4, 1),
+		asm.StoreMem(asm.R3, 0, asm.R4, asm.DWord),
+		asm.Mov.Imm(asm.R0, tcxDrop),
+		asm.Return(),
+		asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"),
+		asm.Return(),
+	})
+	return &NotECTDropper{state}
+}
+
+// Dropped is how many packets have been dropped.
+func (d *NotECTDropper) Dropped(t testing.TB) uint64 {
+	t.Helper()
+	var n uint64
+	if err := d.state.Lookup(uint32(0), &n); err != nil {
+		t.Fatal("read the dropper's state:", err)
+	}
+	return n
+}
+
 // Sampler is a program at a device's ingress, before all others there, that makes every packet one that arrives now from
 // a port whose congestion point sampled it.
 type Sampler struct{ state *ebpf.Map }

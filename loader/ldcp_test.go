@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loader_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"pcn/loader"
+	"pcn/loader/ns/nstest"
+	"pcn/tc"
+)
+
+// ldcpOptions are the parameters of the published driver, on a path of 100 packets.
+func ldcpOptions() loader.LDCPOptions {
+	return loader.LDCPOptions{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: 100 * frameBytes * 8 * 1000, BaseRTTNs: 1e6}
+}
+
+func ldcp(o loader.LDCPOptions) func() (*loader.Control, error) {
+	return func() (*loader.Control, error) { return loader.RegisterLDCP(o) }
+}
+
+func TestLDCPOptionsAreChecked(t *testing.T) {
+	const shares = "want each above 0, at most 1"
+	for _, c := range []struct {
+		change func(*loader.LDCPOptions)
+		want   string
+	}{
+		{func(o *loader.LDCPOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s: want 1 bit/s to 800 Gbit/s"},
+		{func(o *loader.LDCPOptions) { o.LineRateBps = 801e9 }, "line rate 801000000000 bit/s: .*"},
+		{func(o *loader.LDCPOptions) { o.DilationShift = 21 }, "dilation shift 21: want 0 to 20"},
+		{func(o *loader.LDCPOptions) { o.Alpha = 0 }, "alpha 0, beta 0.5, gamma 0.25: " + shares},
+		{func(o *loader.LDCPOptions) { o.Alpha = 1.1 }, "alpha 1.1, .*"},
+		{func(o *loader.LDCPOptions) { o.Alpha = math.NaN() }, "alpha NaN, .*"},
+		{func(o *loader.LDCPOptions) { o.Beta = -0.1 }, "alpha 1, beta -0.1, .*"},
+		{func(o *loader.LDCPOptions) { o.Beta = 1e-9 }, "alpha 1, beta 1e-09, .*"}, // 0 in the kernel
+		{func(o *loader.LDCPOptions) { o.Gamma = 1.1 }, ".* gamma 1.1: " + shares},
+		{func(o *loader.LDCPOptions) { o.Gamma = 0 }, ".* gamma 0: " + shares},
+		{func(o *loader.LDCPOptions) { o.Eta = 0 }, "eta 0: want above 0, below 1"},
+		{func(o *loader.LDCPOptions) { o.Eta = 1 }, "eta 1: .*"},
+		{func(o *loader.LDCPOptions) { o.Eta = math.NaN() }, "eta NaN: .*"},
+		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 999 }, "base RTT 999 ns: want 1 us to 1 s"},
+		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 1e9 + 1 }, "base RTT 1000000001 ns: .*"},
+		{func(o *loader.LDCPOptions) { o.InitialWindow = 1<<20 + 1 }, "initial window of 1048577 packets: want at most 1048576"},
+	} {
+		o := ldcpOptions()
+		c.change(&o)
+		_, err := loader.RegisterLDCP(o)
+		qt.Check(t, qt.ErrorMatches(err, "ldcp: "+c.want))
+	}
+}
+
+// A flow begins with the BDP of the configured round trip, and the next one to that host with the smallest measured.
+func TestLDCPInitialWindow(t *testing.T) {
+	o := ldcpOptions()
+	o.LineRateBps = 100e9
+	control := registered(t, ldcp(o))
+	p := newPath(t)
+	const other = "10.0.0.3"
+	p.server.AddAddr(t, netip.MustParsePrefix(other+"/24"))
+	window := func(c connection) float64 {
+		f, err := control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.IsTrue(f.ECN))
+		qt.Check(t, qt.Equals(f.SendRateBps, 0))
+		qt.Check(t, qt.Equals(float64(tcpInfo(t, c.client).Snd_cwnd), f.Window))
+		return f.Window
+	}
+	packets := func(rttNs float64) float64 { return math.Ceil(rttNs * 100e9 / 8e9 / frameBytes) }
+
+	c := p.connect(t, control)
+	_, err := control.BaseRTT(p.server.Addr)
+	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+	qt.Check(t, qt.Equals(window(c), packets(1e6)))
+	c.sendAll(t, 10<<20)
+	info := tcpInfo(t, c.client)
+	learned, err := control.BaseRTT(p.server.Addr)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(learned > 0 && learned < time.Millisecond), qt.Commentf("%v", learned)) // or the test tells nothing
+	qt.Check(t, qt.IsTrue(learned >= time.Duration(info.Min_rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Min_rtt))
+	qt.Check(t, qt.IsTrue(learned <= time.Duration(info.Rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Rtt))
+
+	qt.Check(t, qt.Equals(window(p.connect(t, control)), packets(float64(learned))))
+	qt.Check(t, qt.Equals(window(p.connectTo(t, control, other, other)), packets(1e6)))
+}
+
+func TestLDCPConfiguredInitialWindow(t *testing.T) {
+	o := ldcpOptions()
+	o.InitialWindow = 7
+	control := registered(t, ldcp(o))
+	f, err := control.Flow(newPath(t).connect(t, control).key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(f.Window, 7))
+}
+
+// shape limits what leaves the device, as a link does: packets wait one behind the other.
+func shape(t *testing.T, e nstest.End, rateBps uint64, burstBytes uint32) {
+	t.Helper()
+	nl := nstest.Netlink(t, e.NS)
+	root := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)})
+	root.Defcls = 1
+	qt.Assert(t, qt.IsNil(nl.QdiscReplace(root)))
+	qt.Assert(t, qt.IsNil(nl.ClassReplace(netlink.NewHtbClass(
+		netlink.ClassAttrs{LinkIndex: e.Index(), Parent: netlink.MakeHandle(1, 0), Handle: netlink.MakeHandle(1, 1)},
+		netlink.HtbClassAttrs{Rate: rateBps, Buffer: burstBytes, Cbuffer: burstBytes},
+	))))
+}
+
+// quickACK makes the host acknowledge each packet at once.
+func quickACK(t *testing.T, e nstest.End) {
+	t.Helper()
+	prefix := netip.PrefixFrom(e.Addr, 24).Masked()
+	qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).RouteReplace(&netlink.Route{
+		LinkIndex: e.Index(), Dst: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)},
+		Src: e.Addr.AsSlice(), Scope: netlink.SCOPE_LINK, Protocol: unix.RTPROT_KERNEL, QuickACK: 1,
+	})))
+}
+
+// attachFirstRTT attaches what makes packets of the first round trip not ECN-capable.
+func attachFirstRTT(t *testing.T, control *loader.Control, sender nstest.End) {
+	t.Helper()
+	f, err := tc.LoadFirstRTT(control)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { f.Close() })
+	qt.Assert(t, qt.IsNil(f.Attach(sender.NS, sender.Index())))
+}
+
+// ecnCounts are what a host received, by ECN field.
+type ecnCounts struct{ notECT, ect, ce uint64 }
+
+func ecnOf(t *testing.T, e nstest.End) ecnCounts {
+	t.Helper()
+	return ecnCounts{
+		netstat(t, e, "IpExt", "InNoECTPkts"), netstat(t, e, "IpExt", "InECT0Pkts", "InECT1Pkts"), netstat(t, e, "IpExt", "InCEPkts"),
+	}
+}
+
+func (a ecnCounts) sub(b ecnCounts) ecnCounts {
+	return ecnCounts{a.notECT - b.notECT, a.ect - b.ect, a.ce - b.ce}
+}
+
+// Of the first round trip all packets are not ECN-capable but the IW-th, or the last of a shorter message; all others are.
+func TestLDCPFirstRoundTrip(t *testing.T) {
+	const iw = 20
+	for _, test := range []struct {
+		name       string
+		firstRTT   bool
+		packets    int
+		wantNotECT uint64
+	}{
+		{"without first_rtt", false, iw + 5, 0},
+		{"long message", true, iw + 5, iw - 1},
+		{"as long as IW", true, iw, iw - 1},
+		{"short message", true, 5, 4},
+		{"one packet", true, 1, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := ldcpOptions()
+			o.InitialWindow = iw
+			control := registered(t, ldcp(o))
+			p := newPath(t)
+			shape(t, p.server, 5e3, 1) // behind the SYN-ACK no ACK comes for 120 ms
+			if test.firstRTT {
+				attachFirstRTT(t, control, p.client)
+			}
+			c := p.connect(t, control)
+			_, err := c.client.Write(make([]byte, test.packets*payloadBytes))
+			qt.Assert(t, qt.IsNil(err))
+			nstest.Eventually(t, "everything is acknowledged", func() bool { return tcpInfo(t, c.client).Unacked == 0 })
+			// the handshake's two packets are ECN-capable too, and so is what a probe for a lost tail sends again
+			others := 2 + uint64(tcpInfo(t, c.client).Total_retrans)
+			qt.Check(t, qt.Equals(ecnOf(t, p.server), ecnCounts{notECT: test.wantNotECT, ect: others + uint64(test.packets) - test.wantNotECT}))
+		})
+	}
+}
+
+// A packet of the fast start is lost: cw is what was acknowledged before it, and the transfer goes on.
+func TestLDCPLossInFastStart(t *testing.T) {
+	const iw, lost = 20, 8
+	o := ldcpOptions()
+	o.InitialWindow = iw
+	control := registered(t, ldcp(o))
+	p := newPath(t)
+	shape(t, p.client, 5e6, frameBytes) // a packet in 2.4 ms
+	d := nstest.NewDropper(t, p.server)
+	c := p.connect(t, control)
+	d.DropEvery(t, lost)
+	r := c.start(t)
+	nstest.Eventually(t, "a packet is lost", func() bool { return d.Dropped(t) > 0 })
+	d.DropEvery(t, 0)
+	var f loader.Flow
+	nstest.Eventually(t, "the sender knows", func() bool {
+		var err error
+		f, err = control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		return f.Losses > 0
+	})
+	// (1) may have been at work for some ACKs: each adds 1/7
+	qt.Check(t, qt.IsTrue(f.Window >= lost-1 && f.Window < lost), qt.Commentf("%g packets", f.Window))
+	qt.Check(t, qt.Equals(d.Dropped(t), 1))
+	r.receive(t, 1<<20)
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(f.Losses, 1))
+	qt.Check(t, qt.Equals(f.Retransmissions, 1))
+	qt.Check(t, qt.IsTrue(f.Window > lost), qt.Commentf("%g packets", f.Window))
+	qt.Check(t, qt.Equals(netstat(t, p.client, "TcpExt", "TCPTimeouts"), 0))
+}
+
+// The whole first flight is dropped but its last packet, which is ECN-capable: no timer runs out.
+func TestLDCPFirstFlightDropped(t *testing.T) {
+	const iw = 20
+	for name, packets := range map[string]int{"long message": 100, "as long as IW": iw, "short message": 5} {
+		t.Run(name, func(t *testing.T) {
+			o := ldcpOptions()
+			o.InitialWindow = iw
+			control := registered(t, ldcp(o))
+			p := newPath(t)
+			attachFirstRTT(t, control, p.client)
+			d := nstest.NewNotECTDropper(t, p.server)
+			c := p.connect(t, control)
+			began := time.Now()
+			c.sendAll(t, int64(packets*payloadBytes))
+			took := time.Since(began)
+			want := uint64(min(packets, iw) - 1)
+			qt.Check(t, qt.Equals(d.Dropped(t), want))
+			f, err := control.Flow(c.key())
+			qt.Assert(t, qt.IsNil(err))
+			t.Logf("%v, cw %g at the end", took, f.Window)
+			qt.Check(t, qt.Equals(uint64(f.Retransmissions), want))
+			qt.Check(t, qt.Equals(f.Losses, 1))
+			qt.Check(t, qt.Equals(netstat(t, p.client, "TcpExt", "TCPTimeouts"), 0))
+			qt.Check(t, qt.Equals(netstat(t, p.client, "TcpExt", "TCPLossProbes"), 0))
+		})
+	}
+}
+
+// Whatever is marked, and however ACKs come, the sender counts the marks that the receiver saw.
+func TestLDCPEchoIsExact(t *testing.T) {
+	for _, perPacket := range []bool{false, true} {
+		for _, p := range []float64{0.01, 0.3, 0.5, 0.9, 1} {
+			t.Run(fmt.Sprintf("ACK a packet %v, p %g", perPacket, p), func(t *testing.T) {
+				path := newPath(t)
+				control := registered(t, ldcp(ldcpOptions()))
+				if perPacket {
+					quickACK(t, path.server)
+				}
+				c := path.connect(t, control)
+				attachWRED(t, path.client, tc.WREDOptions{FixedProbability: p})
+				before := ecnOf(t, path.server)
+				const packets = 2000
+				c.sendAll(t, packets*payloadBytes)
+				got := ecnOf(t, path.server).sub(before)
+				f, err := control.Flow(c.key())
+				qt.Assert(t, qt.IsNil(err))
+				info := tcpInfo(t, c.client)
+				acks := netstat(t, path.client, "IpExt", "InECT0Pkts", "InNoECTPkts", "InECT1Pkts", "InCEPkts")
+				t.Logf("%d marks, %d seen by the sender, %d ACKs of %d packets, %d sent again, cw %g",
+					got.ce, f.MarkedPackets, acks, packets, info.Total_retrans, f.Window)
+				sent := float64(got.ce + got.ect)
+				again := float64(info.Total_retrans) // when a busy machine is late; these may be marked, and not be counted
+				qt.Check(t, qt.IsTrue(math.Abs(float64(got.ce)-p*sent) <= 5*math.Sqrt(p*(1-p)*sent)))
+				qt.Check(t, qt.IsTrue(math.Abs(float64(got.ce)-float64(f.MarkedPackets)) <= again))
+				qt.Check(t, qt.Equals(info.Delivered_ce, f.MarkedPackets))
+			})
+		}
+	}
+}
+
+func attachWRED(t *testing.T, e nstest.End, o tc.WREDOptions) *tc.WRED {
+	t.Helper()
+	w, err := tc.LoadWRED(o)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { w.Close() })
+	qt.Assert(t, qt.IsNil(w.Attach(e.NS, e.Index())))
+	return w
+}
+
+// All packets are marked: cw falls to gamma, and a packet leaves every RTT / gamma. Without marks it opens again. Another
+// flow, which is not ECN-capable, keeps a queue, or the round trip would be too short to be kept.
+func TestLDCPBelowOne(t *testing.T) {
+	const gamma, linkBps, queueBytes = 0.25, 20e6, 32 << 10
+	control := registered(t, ldcp(ldcpOptions()))
+	p := newPath(t)
+	shape(t, p.client, linkBps, 2*frameBytes)
+	reno, err := loader.KernelControl("reno")
+	qt.Assert(t, qt.IsNil(err))
+	other := p.connect(t, reno)
+	qt.Assert(t, qt.IsNil(other.client.SetWriteBuffer(queueBytes)))
+	go io.Copy(io.Discard, other.server) // until the test ends
+	other.start(t)
+
+	marker := nstest.NewMarker(t, p.server)
+	c := p.connect(t, control)
+	r := c.start(t)
+	r.receive(t, 64<<10)
+	marker.Mark(t, true)
+	least := func(f loader.Flow) bool { return f.Window == gamma }
+	r.until(t, control, c.key(), "cw falls to gamma", least)
+	r.receive(t, 64<<10)
+
+	packets, began := ecnOf(t, p.server).ce, time.Now()
+	var roundTrips float64 // that went by
+	for last := began; time.Since(began) < 3*time.Second; {
+		r.receive(t, payloadBytes)
+		now := time.Now()
+		roundTrips += float64(now.Sub(last).Microseconds()) / float64(tcpInfo(t, c.client).Rtt)
+		last = now
+	}
+	got := float64(ecnOf(t, p.server).ce-packets) / roundTrips
+	t.Logf("%.4f packets a round trip, in %.0f round trips", got, roundTrips)
+	qt.Check(t, qt.IsTrue(got > 0.9*gamma && got < 1.1*gamma), qt.Commentf("%g packets a round trip", got))
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(f.Window, gamma))
+	qt.Check(t, qt.Equals(tcpInfo(t, c.client).Snd_cwnd, 1))
+
+	marker.Mark(t, false)
+	r.until(t, control, c.key(), "the window opens", func(f loader.Flow) bool { return f.Window > 10 })
+	qt.Check(t, qt.Equals(f.Losses, 0))
+}
+
+// A transfer completes, and flows leave the table when they close.
+func TestLDCPFlowsLeave(t *testing.T) {
+	control := registered(t, ldcp(ldcpOptions()))
+	p := newPath(t)
+	c := p.connect(t, control)
+	c.sendAll(t, 10<<20)
+	flows, err := control.Flows()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(flows, 2))
+	qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))
+	nstest.Eventually(t, "closed flows leave the table", func() bool {
+		flows, err := control.Flows()
+		return err == nil && len(flows) == 0
+	})
+}
