@@ -23,7 +23,7 @@ func (s *stream) stampCompletion() error {
 	return nil
 }
 
-// completedNs is when the last byte was acknowledged, on the papers' clock; 0: not yet.
+// completedNs is when the last byte was acknowledged, on the papers' clock and as late as the ACK was; 0: not yet.
 func (s *stream) completedNs(c clock) (uint64, error) {
 	var wallNs uint64
 	var err error
