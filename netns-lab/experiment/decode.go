@@ -46,6 +46,10 @@ type decoder struct {
 	nodes map[string]*yaml.Node // by path, such as flows[0].from
 	bad   map[*yaml.Node]bool   // values that could not be read
 	errs  []*Error
+
+	// Of the topology.
+	hosts, ports []string
+	isHost       map[string]bool
 }
 
 func newDecoder(file string) *decoder {

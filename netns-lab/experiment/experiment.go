@@ -179,7 +179,7 @@ type LinkEvent struct {
 // other values are filled in by [decoder.fill].
 func defaults() Experiment {
 	return Experiment{
-		Topology: Topology{BurstHosts: 14, Senders: 3, StarHosts: 10, Rate: 40e9, Delay: 5 * Microsecond},
+		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
 		Switch:   Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3}},
 		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},

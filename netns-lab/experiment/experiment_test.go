@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 		Name:  "small",
 		Title: "small",
 		Topology: Topology{
-			Kind: "fig1", BurstHosts: 14, Senders: 3, Receivers: 3, StarHosts: 10,
+			Kind: "fig1", BurstHosts: 14,
 			Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 40e9, Delay: 5000},
 		},
 		Frame:   1000,
@@ -157,7 +157,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Name:  "full",
 		Title: "Everything",
 		Topology: Topology{
-			Kind: "fig1", BurstHosts: 3, Senders: 3, Receivers: 3, StarHosts: 10,
+			Kind: "fig1", BurstHosts: 3,
 			Rate: 10e9, Delay: 1000, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1000},
 		},
 		Frame:   1500,
@@ -339,7 +339,7 @@ func TestErrors(t *testing.T) {
 		{"unknown moment", "since: pause_end", "since: pause_ends", "pause_ends", `unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},
 		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
 		{"misspelt kernel control", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, cubik]", "cubik]", `unknown scheme "cubik" (hint: did you mean "cubic"?)`},
-		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate", `a fig1 has no "senders" (hint: it has burst_hosts)`},
+		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate", `a fig1 has no "senders" (hint: it has burst_hosts and bottleneck)`},
 		{"marking without kmin", "marking: {kmin: 20KB, ", "marking: {", "{kmax: 80KB", `"kmin" is missing`},
 		{"marking without kmax", "kmax: 80KB, ", "", "{kmin: 20KB", `"kmax" is missing`},
 		{"marking without pmax", ", pmax: 25%", "", "{kmin: 20KB", `"pmax" is missing`},
@@ -448,7 +448,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"comparison of an unknown case", "cases: [plain, late]", "cases: [plain, lat]", "lat]", `unknown case "lat" (hint: did you mean "late"?)`},
 		{"comparison of a case twice", "cases: [plain, late]", "cases: [plain, plain]", "plain]", `duplicate case "plain" (hint: keep one of them)`},
 		{"comparison of cases", "from: 0,", "from: 4ms,", "4ms,", `case "plain", line 12: 4ms is out of range (hint: -1ms to 3ms)`},
-		{"dumbbell without burst hosts", "senders: 4", "senders: 4, burst_hosts: 4", "4, bottleneck", `a dumbbell has no "burst_hosts" (hint: it has senders and receivers)`},
+		{"dumbbell without burst hosts", "senders: 4", "senders: 4, burst_hosts: 4", "4, bottleneck", `a dumbbell has no "burst_hosts" (hint: it has senders, receivers and bottleneck)`},
 		{"too many senders", "senders: 4", "senders: 63", "63", `63 is out of range (hint: 1 to 62)`},
 		{"no receivers", "senders: 4", "senders: 4, receivers: 0", "0, bottleneck", `0 is out of range (hint: 1 to 62)`},
 		{"slow bottleneck", "rate: 20Gbps", "rate: 0", "0, delay", `0bps is out of range (hint: 1Mbps to 800Gbps)`},
@@ -671,80 +671,6 @@ func TestOverrideErrors(t *testing.T) {
 	}
 }
 
-func TestFig1(t *testing.T) {
-	topo := Topology{Kind: "fig1", BurstHosts: 2, Rate: 40e9, Delay: 5e3, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1e3}}
-	qt.Assert(t, qt.DeepEquals(topo.Nodes(), []string{"H0", "H1", "H2", "H3", "R0", "R1", "S0", "S1"}))
-	qt.Assert(t, qt.DeepEquals(topo.Hosts(), []string{"H0", "H1", "H2", "H3", "R0", "R1"}))
-	qt.Assert(t, qt.DeepEquals(topo.Switches(), []string{"S0", "S1"}))
-	qt.Assert(t, qt.DeepEquals(topo.Links(), []Link{
-		{"H0", "S0", 40e9, 5e3},
-		{"H1", "S0", 40e9, 5e3},
-		{"H2", "S1", 40e9, 5e3},
-		{"H3", "S1", 40e9, 5e3},
-		{"R0", "S1", 40e9, 5e3},
-		{"R1", "S1", 40e9, 5e3},
-		{"S0", "S1", 10e9, 1e3},
-	}))
-	qt.Assert(t, qt.HasLen(topo.Ports(), 14))
-	qt.Assert(t, qt.SliceContains(topo.Ports(), "S0->S1"))
-	qt.Assert(t, qt.SliceContains(topo.Ports(), "S1->S0"))
-	qt.Assert(t, qt.HasLen(Topology{Kind: "clos"}.Nodes(), 0))
-}
-
-func TestDumbbell(t *testing.T) {
-	topo := Topology{Kind: "dumbbell", Senders: 2, Receivers: 1, Rate: 40e9, Delay: 5e3, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1e3}}
-	qt.Assert(t, qt.DeepEquals(topo.Nodes(), []string{"A0", "A1", "B0", "S0", "S1"}))
-	qt.Assert(t, qt.DeepEquals(topo.Switches(), []string{"S0", "S1"}))
-	qt.Assert(t, qt.DeepEquals(topo.Links(), []Link{
-		{"A0", "S0", 40e9, 5e3},
-		{"A1", "S0", 40e9, 5e3},
-		{"B0", "S1", 40e9, 5e3},
-		{"S0", "S1", 10e9, 1e3},
-	}))
-}
-
-func TestStar(t *testing.T) {
-	topo := Topology{Kind: "star", StarHosts: 2, Rate: 40e9, Delay: 5e3, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1e3}}
-	qt.Assert(t, qt.DeepEquals(topo.Nodes(), []string{"H0", "H1", "R0", "S0"}))
-	qt.Assert(t, qt.DeepEquals(topo.Switches(), []string{"S0"}))
-	qt.Assert(t, qt.DeepEquals(topo.Links(), []Link{
-		{"H0", "S0", 40e9, 5e3},
-		{"H1", "S0", 40e9, 5e3},
-		{"R0", "S0", 10e9, 1e3},
-	}))
-}
-
-// What a file gives of a topology and a switch beyond those of fig1.
-func TestSweepIsRead(t *testing.T) {
-	e := parseSweep(t)
-	qt.Assert(t, qt.Equals(e.Topology, Topology{
-		Kind: "dumbbell", BurstHosts: 14, Senders: 4, Receivers: 4, StarHosts: 10,
-		Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
-	}))
-	qt.Assert(t, qt.Equals(e.Switch, Switch{Buffer: 32e6, PFC: PFC{Off: true}}))
-}
-
-func TestTopologyDefaults(t *testing.T) {
-	for _, tc := range []struct {
-		topology string
-		want     Topology
-	}{
-		{"{kind: dumbbell}", Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{40e9, 5000}}},
-		{"{kind: dumbbell, senders: 5}", Topology{Senders: 5, Receivers: 5, Bottleneck: Bottleneck{40e9, 5000}}},
-		{"{kind: dumbbell, receivers: 1}", Topology{Senders: 3, Receivers: 1, Bottleneck: Bottleneck{40e9, 5000}}},
-		{"{kind: dumbbell, bottleneck: {delay: 1us}}", Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{40e9, 1000}}},
-		{"{kind: dumbbell, bottleneck: {rate: 1Gbps}}", Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{1e9, 5000}}},
-	} {
-		t.Run(tc.topology, func(t *testing.T) {
-			file := strings.NewReplacer("{kind: fig1}", tc.topology, "H0", "A0", "R0", "B0").Replace(smallest)
-			e, err := Parse("f.yaml", []byte(file))
-			qt.Assert(t, qt.IsNil(err))
-			tc.want.Kind, tc.want.BurstHosts, tc.want.StarHosts, tc.want.Rate, tc.want.Delay = "dumbbell", 14, 10, 40e9, 5000
-			qt.Assert(t, qt.Equals(e.Topology, tc.want))
-		})
-	}
-}
-
 func TestBurstStarts(t *testing.T) {
 	const ms = Millisecond
 	for _, tc := range []struct {
@@ -764,11 +690,6 @@ func TestBurstStarts(t *testing.T) {
 			qt.Assert(t, qt.DeepEquals(tc.burst.Starts(4*ms), tc.want))
 		})
 	}
-}
-
-func TestReversePort(t *testing.T) {
-	qt.Assert(t, qt.Equals(ReversePort("S0->S1"), "S1->S0"))
-	qt.Assert(t, qt.Equals(ReversePort("S0"), "S0"))
 }
 
 func TestSuggestIsTheClosest(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // Names, of what becomes a file name, a node or an object in a result.
@@ -26,9 +25,8 @@ const (
 	maxCases    = 100
 )
 
-// What a topology can be made of.
+// What links and ports can be.
 const (
-	maxHosts      = 62
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
 	minDelay      = 100 * Nanosecond
@@ -76,15 +74,6 @@ func (d *decoder) fill(e *Experiment) {
 		c.fill()
 		c.Over = cmp.Or(c.Over, OverMax)
 	}
-}
-
-// fillTopology sets the defaults that depend on those of every link.
-func (d *decoder) fillTopology(t *Topology) {
-	if !d.has("topology.receivers") {
-		t.Receivers = t.Senders
-	}
-	everyLink := Bottleneck{Rate: t.Rate, Delay: t.Delay}
-	d.fillFrom("topology.bottleneck", reflect.ValueOf(&t.Bottleneck).Elem(), reflect.ValueOf(everyLink))
 }
 
 // fillAlgorithms sets the defaults of the parameters, of which many depend on the line rate.
@@ -185,47 +174,6 @@ func (d *decoder) allKnown(path, what string, list, names []string) {
 	}
 }
 
-func (d *decoder) validateTopology(e *Experiment) {
-	if !d.required("", "topology") || !d.required("topology.", "kind") {
-		return
-	}
-	t := &e.Topology
-	for _, n := range []struct {
-		key   string
-		count *int
-	}{
-		{"burst_hosts", &t.BurstHosts},
-		{"senders", &t.Senders},
-		{"receivers", &t.Receivers},
-		{"hosts", &t.StarHosts},
-	} {
-		d.validateHosts(t.Kind, n.key, n.count)
-	}
-	d.known("topology.kind", "kind of topology", t.Kind, topologyKinds())
-	inRange(d, "topology.rate", t.Rate, minRate, maxRate)
-	inRange(d, "topology.delay", t.Delay, minDelay, maxDelay)
-	if d.has("topology.bottleneck.rate") {
-		inRange(d, "topology.bottleneck.rate", t.Bottleneck.Rate, minRate, maxRate)
-	}
-	if d.has("topology.bottleneck.delay") {
-		inRange(d, "topology.bottleneck.delay", t.Bottleneck.Delay, minDelay, maxDelay)
-	}
-}
-
-// validateHosts checks a number of hosts. One that is out of range is not built.
-func (d *decoder) validateHosts(kind, key string, count *int) {
-	path := "topology." + key
-	if !d.has(path) {
-		*count = min(max(*count, 1), maxHosts) // it may follow another count
-		return
-	}
-	if k, ok := kinds[kind]; ok && !slices.Contains(k.counts, key) {
-		d.fail(path, fmt.Sprintf("a %s has no %q", kind, key), "it has "+strings.Join(k.counts, " and "))
-	}
-	countInRange(d, path, *count, 1, maxHosts)
-	*count = min(max(*count, 1), maxHosts)
-}
-
 func (d *decoder) validateSwitch(e *Experiment) {
 	inRange(d, "frame", e.Frame, 128, 9018)
 	inRange(d, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
@@ -288,15 +236,14 @@ func (d *decoder) validateTime(e *Experiment) {
 }
 
 func (d *decoder) validateFlows(e *Experiment) {
-	hosts := e.Topology.Hosts()
 	for i, f := range e.Flows {
 		path := fmt.Sprintf("flows[%d].", i)
 		d.name(path+"name", f.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.known(path+"from", "host", f.From, hosts)
+			d.knownHost(path+"from", f.From)
 		}
 		if d.required(path, "to") {
-			d.known(path+"to", "host", f.To, hosts)
+			d.knownHost(path+"to", f.To)
 		}
 		if f.From == f.To && f.From != "" {
 			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.From), "")
@@ -332,15 +279,14 @@ func (d *decoder) validateBursts(e *Experiment) {
 	if len(e.Flows)+len(e.Bursts) == 0 {
 		d.fail("", "there is no traffic", "add flows: or bursts:")
 	}
-	hosts := e.Topology.Hosts()
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
 		d.name(path+"name", b.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.validateSenders(path+"from", b, hosts)
+			d.validateSenders(path+"from", b)
 		}
 		if d.required(path, "to") {
-			d.known(path+"to", "host", b.To, hosts)
+			d.knownHost(path+"to", b.To)
 		}
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
@@ -359,20 +305,22 @@ func (d *decoder) validateRepetition(path string, b Burst) {
 	countInRange(d, path+"times", b.Times, 0, maxFlows)
 }
 
-func (d *decoder) validateSenders(path string, b Burst, hosts []string) {
+func (d *decoder) validateSenders(path string, b Burst) {
 	if len(b.From) == 0 {
 		d.fail(path, "no host sends", "write H2..H15")
 	}
-	for i, from := range b.From {
-		if !d.known(path, "host", from, hosts) {
+	seen := make(map[string]bool)
+	for _, from := range b.From {
+		if !d.knownHost(path, from) {
 			return
 		}
 		if from == b.To {
 			d.fail(path, fmt.Sprintf("%s sends to itself", from), "")
 		}
-		if slices.Contains(b.From[:i], from) {
+		if seen[from] {
 			d.fail(path, fmt.Sprintf("%s sends twice", from), "use flows: to send more than one")
 		}
+		seen[from] = true
 	}
 }
 
@@ -420,7 +368,7 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 		if d.required(path, "rate") {
 			inRange(d, path+"rate", l.Rate, minRate, maxRate)
 		}
-		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, e.Topology.Ports()) {
+		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, d.ports) {
 			continue
 		}
 		if seen[moment{l.Port, l.At}] {
