@@ -53,7 +53,7 @@ type Topology struct {
 	// SpineLinks are those between leaves and spines of a leaf-spine or a clos.
 	SpineLinks Uplinks `yaml:"spine_links"`
 	// Failed are links that are not there, such as L0-T3: all between the two, or L0-T3.1 for one of several.
-	Failed []string `yaml:"failed"`
+	Failed LinkList `yaml:"failed"`
 }
 
 // Bottleneck is what one link has in place of the values of every link.
@@ -275,6 +275,25 @@ func (t Topology) Ports() []string {
 
 func topologyKinds() []string {
 	return slices.Sorted(maps.Keys(kinds))
+}
+
+// LinkList is link names, written as one name or a list of them.
+type LinkList []string
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (l *LinkList) UnmarshalYAML(n *yaml.Node) error {
+	items := n.Content
+	if n.Kind == yaml.ScalarNode {
+		items = []*yaml.Node{n}
+	}
+	*l = nil
+	for _, item := range items {
+		if item.Kind != yaml.ScalarNode || n.Kind == yaml.MappingNode {
+			return &valueError{"want a link or a list of links", "write L0-T3"}
+		}
+		*l = append(*l, item.Value)
+	}
+	return nil
 }
 
 // NodeList is node names, written as one name, a range such as H2..H15 or a list of both.

@@ -224,7 +224,7 @@ func TestFailedLinks(t *testing.T) {
 	}{
 		{"[]", nil},
 		{"[L0-S1]", []string{"L0-S1.0", "L0-S1.1"}},
-		{"[S1-L0]", []string{"L0-S1.0", "L0-S1.1"}},
+		{"S1-L0", []string{"L0-S1.0", "L0-S1.1"}},
 		{"[S1-L0.1, L1-S0.0]", []string{"L0-S1.1", "L1-S0.0"}},
 		{"[L0-S1, S1-L0.1]", []string{"L0-S1.0", "L0-S1.1"}},
 	} {
@@ -260,8 +260,11 @@ func TestTopologyErrors(t *testing.T) {
 		{"{kind: clos, leaf_links: {parallel: 16}}", "{kind", "32 shortest paths lead to H0 from one switch, want at most 16"},
 		{"{kind: leaf-spine, spines: 16, spine_links: {parallel: 2}}", "{kind", "32 shortest paths lead to H0 from one switch, want at most 16"},
 		{"{kind: leaf-spine, spines: 0}", "{kind", "no path leads from H2 to H0"},
-		{"{kind: leaf-spine, failed: [L0-S2]}", "L0-S2", `unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
-		{"{kind: leaf-spine, failed: [L0-S1.0]}", "L0-S1.0", `unknown link "L0-S1.0" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: [L0-S2]}", "[L0-S2", `unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: [L0-S1.0]}", "[L0-S1.0", `unknown link "L0-S1.0" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: L9-S0}", "L9-S0", `unknown link "L9-S0" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: {L0: S1}}", "{L0", "want a link or a list of links (hint: write L0-T3)"},
+		{"{kind: leaf-spine, failed: [[L0-S1]]}", "[[L0", "want a link or a list of links (hint: write L0-T3)"},
 		{"{kind: leaf-spine, failed: [L0-S0, L0-S1]}", "[L0-S0", "no path leads from H2 to H0"},
 		{"{kind: leaf-spine, failed: [L0-H1]}", "[L0-H1", "host H1 has 0 links, want 1"},
 	} {
@@ -411,7 +414,7 @@ func TestTopologyDefaults(t *testing.T) {
 		{"{kind: leaf-spine, spine_links: {rate: 100Gbps}}", Topology{Leaves: 2, Spines: 2, HostCount: 2, SpineLinks: Uplinks{100e9, 5000, 1}}},
 		{"{kind: clos}", Topology{Pods: 8, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16, LeafLinks: uplinks, SpineLinks: uplinks}},
 		{"{kind: clos, pods: 1, leaf_links: {parallel: 2, delay: 1us}, failed: [L0-T3]}", Topology{
-			Pods: 1, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16, LeafLinks: Uplinks{40e9, 1000, 2}, SpineLinks: uplinks, Failed: []string{"L0-T3"},
+			Pods: 1, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16, LeafLinks: Uplinks{40e9, 1000, 2}, SpineLinks: uplinks, Failed: LinkList{"L0-T3"},
 		}},
 	} {
 		t.Run(tc.topology, func(t *testing.T) {

@@ -134,9 +134,9 @@ func (d *decoder) validateFailed(names []string, failed []Link) bool {
 		}
 	}
 	all := true
-	for i, name := range names {
+	for _, name := range names {
 		if !known[name] {
-			d.fail(fmt.Sprintf("topology.failed[%d]", i), fmt.Sprintf("unknown link %q", name), "write L0-T3, the names of two nodes that are linked")
+			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name), "write L0-T3, the names of two nodes that are linked")
 			all = false
 		}
 	}
