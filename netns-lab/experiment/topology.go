@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Topology is a fabric of hosts and switches. What its kind does not have is 0.
+// Topology is a fabric of hosts and switches: one of a kind, or one out of a file. What it does not have is 0.
 type Topology struct {
 	// Kind is one of
 	//
@@ -24,6 +24,8 @@ type Topology struct {
 	//	leaf-spine   H0, H1 and on - L0, L1 and on - S0, S1 and on
 	//	clos         H0, H1 and on - T0, T1 and on (ToRs) - L0, L1 and on (leaves) - S0, S1 and on (spines), in pods (PCN, Fig. 14)
 	Kind string `yaml:"kind"`
+	// File is, in place of a kind, a topology file of HPCC's simulator. Node 7 of it is H7 if it is a host, or else S7.
+	File string `yaml:"file"`
 	// BurstHosts is how many hosts, from H2 on, are at S1 of fig1. 1 to 62, default 14.
 	BurstHosts int `yaml:"burst_hosts"`
 	// Senders is how many hosts are at S0 of a dumbbell. 1 to 62, default 3.
@@ -54,6 +56,9 @@ type Topology struct {
 	SpineLinks Uplinks `yaml:"spine_links"`
 	// Failed are links that are not there, such as L0-T3: all between the two, or L0-T3.1 for one of several.
 	Failed LinkList `yaml:"failed"`
+
+	// Imported is what File has; nil without one.
+	Imported *Network
 }
 
 // Bottleneck is what one link has in place of the values of every link.
@@ -240,7 +245,9 @@ func (n *Network) addUplinks(below, above []string, links Uplinks) {
 // Network returns what the topology consists of; nothing if the kind is unknown.
 func (t Topology) Network() *Network {
 	n := &Network{}
-	if k, ok := kinds[t.Kind]; ok {
+	if t.Imported != nil {
+		*n = *t.Imported
+	} else if k, ok := kinds[t.Kind]; ok {
 		n.tiers = k.tiers
 		k.build(n, t)
 	}

@@ -241,10 +241,10 @@ func TestFailedLinks(t *testing.T) {
 
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ topology, at, want string }{
-		{"{kind: leaf-spine, pods: 2}", "2}", `a leaf-spine has no "pods" (hint: it has leaves, spines, hosts and spine_links)`},
-		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate", `a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts and spine_links)`},
-		{"{kind: clos, senders: 2}", "2}", `a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links and spine_links)`},
-		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel", `a fig1 has no "spine_links" (hint: it has burst_hosts and bottleneck)`},
+		{"{kind: leaf-spine, pods: 2}", "2}", `a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate", `a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+		{"{kind: clos, senders: 2}", "2}", `a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay and failed)`},
+		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel", `a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
 		{"{kind: parking-lot, bottlenecks: 31}", "31}", "31 is out of range (hint: 1 to 30)"},
 		{"{kind: leaf-spine, leaves: 65}", "65}", "65 is out of range (hint: 1 to 64)"},
 		{"{kind: clos, leaves: 17}", "17}", "17 is out of range (hint: 1 to 16)"},

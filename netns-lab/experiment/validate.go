@@ -39,7 +39,7 @@ func (d *decoder) fill(e *Experiment) {
 	if e.Title == "" {
 		e.Title = e.Name
 	}
-	d.fillTopology(&e.Topology)
+	d.fillTopology(e)
 	d.fillAlgorithms(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
@@ -255,7 +255,11 @@ func (d *decoder) validateFlows(e *Experiment) {
 			inRange(d, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
 		}
 	}
+	d.addTrace(e)
 	d.uniqueObjects(e)
+	if n := len(e.Flows); n > maxTCPFlows {
+		d.fail("flows", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+	}
 }
 
 // uniqueObjects fails if two flows or bursts have the same name.
@@ -276,8 +280,8 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.Flows)+len(e.Bursts) == 0 {
-		d.fail("", "there is no traffic", "add flows: or bursts:")
+	if len(e.Flows)+len(e.Bursts) == 0 && !d.has("trace") {
+		d.fail("", "there is no traffic", "add flows:, trace: or bursts:")
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)

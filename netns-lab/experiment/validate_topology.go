@@ -16,7 +16,12 @@ const (
 )
 
 // fillTopology sets the defaults of the kind, and those that depend on those of every link.
-func (d *decoder) fillTopology(t *Topology) {
+func (d *decoder) fillTopology(e *Experiment) {
+	t := &e.Topology
+	if d.has("topology.file") {
+		d.importTopology(e)
+		return
+	}
 	k := kinds[t.Kind]
 	for _, c := range k.counts {
 		if n := t.count(c.key); !d.has("topology." + c.key) {
@@ -41,15 +46,20 @@ func (d *decoder) fillTopology(t *Topology) {
 }
 
 func (d *decoder) validateTopology(e *Experiment) {
-	if !d.required("", "topology") || !d.required("topology.", "kind") {
-		return
-	}
 	t := &e.Topology
-	if !d.known("topology.kind", "kind of topology", t.Kind, topologyKinds()) {
+	if d.has("topology.file") {
+		d.validateKeys("a topology out of a file", []string{"file", "failed"})
+		if t.Imported != nil {
+			d.validateNetwork(t)
+		}
 		return
 	}
-	d.validateKeys(t.Kind)
-	for _, c := range kinds[t.Kind].counts {
+	if !d.required("", "topology") || !d.required("topology.", "kind") || !d.known("topology.kind", "kind of topology", t.Kind, topologyKinds()) {
+		return
+	}
+	k := kinds[t.Kind]
+	d.validateKeys("a "+t.Kind, append(k.keys(), "kind", "rate", "delay", "failed"))
+	for _, c := range k.counts {
 		d.validateCount("topology."+c.key, t.count(c.key), c)
 	}
 	d.validateLink("topology.", t.Rate, t.Delay)
@@ -59,23 +69,18 @@ func (d *decoder) validateTopology(e *Experiment) {
 	d.validateNetwork(t)
 }
 
-// validateKeys fails at what the kind does not have.
-func (d *decoder) validateKeys(name string) {
-	k := kinds[name]
+// validateKeys fails at what a topology does not have.
+func (d *decoder) validateKeys(what string, has []string) {
 	for _, key := range keysOf(reflect.TypeFor[Topology]()) {
-		if !d.has("topology."+key) || slices.Contains([]string{"kind", "rate", "delay", "failed"}, key) || slices.Contains(k.keys(), key) {
-			continue
+		if d.has("topology."+key) && !slices.Contains(has, key) {
+			d.fail("topology."+key, fmt.Sprintf("%s has no %q", what, key), "it has "+inSeries(has))
 		}
-		d.fail("topology."+key, fmt.Sprintf("a %s has no %q", name, key), "it has "+inSeries(k.keys()))
 	}
 }
 
 // inSeries writes a, b and c.
 func inSeries(names []string) string {
 	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
@@ -120,8 +125,13 @@ func (d *decoder) validateNetwork(t *Topology) {
 	if err == nil {
 		err = routes.check()
 	}
-	if err != nil {
+	if err == nil {
+		return
+	}
+	if d.has("topology.failed") {
 		d.fail("topology.failed", err.Error(), "")
+	} else {
+		d.fail("topology.file", err.Error(), "") // or the topology itself
 	}
 }
 
@@ -143,7 +153,7 @@ func (d *decoder) validateFailed(names []string, failed []Link) bool {
 	return all
 }
 
-// knownHost is known for hosts, of which there may be many.
+// knownHost is known for hosts, of which there may be many. Without a network all may be known.
 func (d *decoder) knownHost(path, name string) bool {
-	return d.isHost[name] || d.known(path, "host", name, d.hosts)
+	return d.isHost == nil || d.isHost[name] || d.known(path, "host", name, d.hosts)
 }
