@@ -49,6 +49,13 @@ func TestTiers(t *testing.T) {
 			{"leaf", []string{"L0", "L1"}, []LinkGroup{{1, 40e9, us5}}, math.Inf(1)},
 			{"spine", []string{"S0", "S0"}, nil, 0},
 		}},
+		// L1 is a leaf, although the next host is by way of S0 and L0
+		{"{kind: clos, pods: 1, tors: 2, spines: 1, hosts: 1, failed: [L1-T0, L1-T1]}", []Tier{
+			{"host", []string{"H0", "H1"}, []LinkGroup{{2, 40e9, us5}}, 0},
+			{"ToR", []string{"T0", "T1"}, []LinkGroup{{2, 40e9, us5}}, 1},
+			{"leaf", []string{"L0", "L1"}, []LinkGroup{{2, 40e9, us5}}, 2},
+			{"spine", []string{"S0", "S0"}, nil, 0},
+		}},
 	} {
 		tiers := topologyOf(t, c.topology).Network().Tiers()
 		for i := range tiers {

@@ -278,6 +278,12 @@ func TestTopologyErrors(t *testing.T) {
 	}
 }
 
+// TestOneErrorIsNotTwo: without a network, nothing is said about hosts.
+func TestOneErrorIsNotTwo(t *testing.T) {
+	_, err := parseTopology("{kind: torus}")
+	qt.Check(t, qt.ErrorMatches(err, `t.yaml:2:18: unknown kind of topology "torus" \(hint: one of .*\)`))
+}
+
 // TestRoutesAreAllShortestPaths holds routes of random networks against distances found in another way.
 func TestRoutesAreAllShortestPaths(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -368,13 +374,29 @@ func floydWarshall(n *Network) [][]int {
 func TestDelayOfTheLongest(t *testing.T) {
 	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1", "S2", "S3"}, Links: []Link{
 		{"H0", "S0", "", 1e9, 1}, {"H1", "S3", "", 1e9, 2},
-		{"S0", "S1", "", 1e9, 10}, {"S1", "S3", "", 1e9, 20},
+		{"S0", "S1", "", 1e9, 10}, {"S1", "S3", "", 1e9, 1},
 		{"S0", "S2", "", 1e9, 5}, {"S3", "S2", "", 1e9, 100},
+		{"S0", "S1", "", 1e9, 20}, {"S1", "S3", "", 1e9, 2},
 	}}
 	routes, err := n.Routes()
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(routes.Delay(0, 1), 1+5+100+2))
 	qt.Check(t, qt.Equals(routes.Delay(1, 0), 1+5+100+2))
+}
+
+// TestWidestPaths: a switch takes 16 paths, and no more.
+func TestWidestPaths(t *testing.T) {
+	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "17 shortest paths lead to H. from one switch, want at most 16"} {
+		n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1"}, Links: []Link{{A: "H0", B: "S0"}, {A: "H1", B: "S1"}}}
+		n.addLinks(Link{A: "S0", B: "S1"}, parallel)
+		routes, err := n.Routes()
+		qt.Assert(t, qt.IsNil(err))
+		if err := routes.check(); want == "" {
+			qt.Check(t, qt.IsNil(err))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want))
+		}
+	}
 }
 
 func TestHostsHaveOneLinkToASwitch(t *testing.T) {

@@ -174,6 +174,9 @@ func TestPriorities(t *testing.T) {
 		qt.Assert(t, qt.Equals(f.Priority, want))
 	}
 	qt.Check(t, qt.DeepEquals(Priorities(flows), []uint8{0, 1, 2, 3}))
+	for size, want := range map[uint64]uint8{9_999: 0, 10_000: 1, 99_999: 1, 100_000: 2, 999_999: 2, 1_000_000: 3} {
+		qt.Check(t, qt.Equals(s.priority(size), want), qt.Commentf("%d B", size))
+	}
 	s.ClassBytes = nil
 	qt.Check(t, qt.DeepEquals(Priorities(generate(t, s)), []uint8{0}))
 }
