@@ -88,7 +88,7 @@ func (c *collector) pfcEvent(e npecn.PFCEvent) result.PFCEvent {
 	p := c.f.plan.ports[e.Port]
 	out := result.PFCEvent{
 		SentNs: c.since(e.SentNs), EffectNs: c.since(e.EffectNs),
-		From: c.f.plan.nodes[p.peer].name, To: c.f.plan.nodes[p.node].name,
+		From: c.f.plan.nodes[p.peer].name, To: c.f.plan.device(p.back),
 		Class: e.Class, Kind: result.Resume,
 	}
 	if e.Pause {

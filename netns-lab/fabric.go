@@ -372,7 +372,7 @@ func (f *fabric) attach() error {
 func (f *fabric) attachSwitch(id uint32) error {
 	n := uint32(f.plan.ports[id].node)
 	return f.sw.AddPort(f.node(id).ns, f.ifindex[id], tc.FabricPort{
-		ID: id, Node: n, FromHost: f.plan.fromHost(id), Seed: n,
+		ID: id, Node: n, FromHost: f.plan.fromHost(id), Seed: hashSeed(f.plan.ports[id].node),
 	})
 }
 

@@ -37,10 +37,12 @@ var hostBase = netip.MustParseAddr("10.0.0.1")
 
 // plan is all that follows from the experiment: who is there, and how it is connected.
 type plan struct {
-	exp   *experiment.Experiment
-	nodes []node // hosts first
-	ports []port // index is the port id; 0 is none
-	hosts int
+	exp    *experiment.Experiment
+	nodes  []node // hosts first
+	ports  []port // index is the port id; 0 is none
+	hosts  int
+	number map[string]int // of a node
+	paths  *experiment.Routes
 }
 
 type node struct {
@@ -50,48 +52,45 @@ type node struct {
 	ports  []uint32
 }
 
-// port is an egress port: its device is in its node's namespace and has its peer's name.
+// port is an egress port: its device is in its node's namespace and has its peer's name, and the link's suffix.
 type port struct {
-	name string // node->peer
-	node int
-	peer int    // node
-	back uint32 // port id at the other end
+	name   string // node->peer
+	node   int
+	peer   int    // node
+	suffix string // of one of several links to the peer
+	back   uint32 // port id at the other end
 
 	rateBps, delayNs uint64 // of the link
 }
 
 // newPlan lays the experiment out.
 func newPlan(e *experiment.Experiment) (*plan, error) {
-	p := &plan{exp: e, ports: make([]port, 1)}
-	index := map[string]int{}
-	for i, name := range e.Topology.Hosts() {
-		index[name] = len(p.nodes)
-		p.nodes = append(p.nodes, node{name: name, isHost: true, addr: hostAddr(i)})
+	net := e.Topology.Network()
+	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	for i, name := range net.Nodes() {
+		p.number[name] = i
+		n := node{name: name, isHost: i < p.hosts}
+		if n.isHost {
+			n.addr = hostAddr(i)
+		}
+		p.nodes = append(p.nodes, n)
 	}
-	p.hosts = len(p.nodes)
-	for _, name := range e.Topology.Switches() {
-		index[name] = len(p.nodes)
-		p.nodes = append(p.nodes, node{name: name})
-	}
-	for _, l := range e.Topology.Links() {
-		a, b := index[l.A], index[l.B]
+	for _, l := range net.Links {
+		a, b := p.number[l.A], p.number[l.B]
 		id := uint32(len(p.ports))
 		names := l.Ports()
 		p.ports = append(p.ports,
-			port{name: names[0], node: a, peer: b, back: id + 1, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)},
-			port{name: names[1], node: b, peer: a, back: id, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)})
+			port{name: names[0], node: a, peer: b, suffix: l.Suffix, back: id + 1, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)},
+			port{name: names[1], node: b, peer: a, suffix: l.Suffix, back: id, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)})
 		p.nodes[a].ports = append(p.nodes[a].ports, id)
 		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 	}
 	if len(p.ports) > 1<<15 {
 		return nil, fmt.Errorf("%d ports are more than a packet's mark has room to name", len(p.ports))
 	}
-	for _, n := range p.nodes[:p.hosts] {
-		if len(n.ports) != 1 {
-			return nil, fmt.Errorf("host %s has %d links, want 1", n.name, len(n.ports))
-		}
-	}
-	return p, nil
+	var err error
+	p.paths, err = net.Routes()
+	return p, err
 }
 
 func hostAddr(i int) netip.Addr {
@@ -101,17 +100,15 @@ func hostAddr(i int) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// device is the name of a port's network device: its peer's name.
-func (p *plan) device(id uint32) string { return p.nodes[p.ports[id].peer].name }
+// device is the name of a port's network device.
+func (p *plan) device(id uint32) string { return p.nodes[p.ports[id].peer].name + p.ports[id].suffix }
 
 // fromHost says whether a switch port's peer is a host.
 func (p *plan) fromHost(id uint32) bool { return p.nodes[p.ports[id].peer].isHost }
 
 func (p *plan) host(name string) int {
-	for i, n := range p.nodes[:p.hosts] {
-		if n.name == name {
-			return i
-		}
+	if i, ok := p.number[name]; ok && i < p.hosts {
+		return i
 	}
 	return -1
 }
@@ -121,73 +118,31 @@ func (p *plan) routes() map[int][][]uint32 {
 	out := map[int][][]uint32{}
 	for n := p.hosts; n < len(p.nodes); n++ {
 		out[n] = make([][]uint32, p.hosts)
-	}
-	for h := range p.hosts {
-		dist := p.distances(h)
-		for n := p.hosts; n < len(p.nodes); n++ {
-			for _, id := range p.nodes[n].ports {
-				if d := dist[p.ports[id].peer]; d >= 0 && d == dist[n]-1 {
-					out[n][h] = append(out[n][h], id)
-				}
+		for h := range p.hosts {
+			for _, port := range p.paths.Ports(n, h) {
+				out[n][h] = append(out[n][h], uint32(port+1)) // port ids start at 1
 			}
 		}
 	}
 	return out
 }
 
-// distances counts the links from every node to the host; -1: not reached. Hosts do not forward.
-func (p *plan) distances(host int) []int {
-	dist := make([]int, len(p.nodes))
-	for i := range dist {
-		dist[i] = -1
-	}
-	dist[host] = 0
-	for queue := []int{host}; len(queue) > 0; queue = queue[1:] {
-		n := queue[0]
-		if p.nodes[n].isHost && n != host {
-			continue
-		}
-		for _, id := range p.nodes[n].ports {
-			if peer := p.ports[id].peer; dist[peer] < 0 {
-				dist[peer] = dist[n] + 1
-				queue = append(queue, peer)
-			}
-		}
-	}
-	return dist
-}
+// hashSeed is that of a switch's flow hash: switches in a row must not pick alike.
+func hashSeed(node int) uint32 { return uint32(node) }
 
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
 func (p *plan) baseRTTNs() uint64 {
-	var longest uint64
+	var longest experiment.Duration
+	see := func(from, to string) { longest = max(longest, p.paths.Delay(p.host(from), p.host(to))) }
 	for _, f := range p.exp.Flows {
-		longest = max(longest, p.flowRTTNs(f.From, f.To))
+		see(f.From, f.To)
 	}
 	for _, b := range p.exp.Bursts {
 		for _, from := range b.From {
-			longest = max(longest, p.flowRTTNs(from, b.To))
+			see(from, b.To)
 		}
 	}
-	return longest
-}
-
-// flowRTTNs is the round trip of a flow, in propagation delays alone.
-func (p *plan) flowRTTNs(from, to string) uint64 { return 2 * p.pathNs(from, to) }
-
-// pathNs is the propagation delay of the longest of the shortest paths between two hosts.
-func (p *plan) pathNs(from, to string) uint64 {
-	dist := p.distances(p.host(to))
-	var longest func(n int) uint64
-	longest = func(n int) uint64 {
-		var ns uint64
-		for _, id := range p.nodes[n].ports {
-			if l := p.ports[id]; dist[l.peer] >= 0 && dist[l.peer] == dist[n]-1 {
-				ns = max(ns, l.delayNs+longest(l.peer))
-			}
-		}
-		return ns
-	}
-	return longest(p.host(from))
+	return 2 * uint64(longest)
 }
 
 // flows is how many flows there are, bursts' too.

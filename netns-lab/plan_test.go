@@ -98,7 +98,7 @@ func TestRoutes(t *testing.T) {
 					qt.Assert(t, qt.IsTrue(links < len(p.nodes)), about)
 					at = p.ports[ports[0]].peer
 				}
-				qt.Assert(t, qt.Equals(links, p.distances(to)[from]))
+				qt.Assert(t, qt.Equals(links, p.paths.Hops(from, to)))
 			}
 		}
 	}

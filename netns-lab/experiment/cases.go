@@ -26,7 +26,7 @@ type Case struct {
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // sameInAllCases are the keys of what says how runs are chosen and judged.
-var sameInAllCases = []string{"name", "title", "schemes", "cases", "figures", "expect", "compare"}
+var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect", "compare"}
 
 // CaseNames returns the names of the cases; only [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {
@@ -135,6 +135,7 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 	seen := make(map[Error]bool)
 	for i, c := range e.Cases {
 		v := newDecoder(d.file)
+		v.attached = d.attached
 		variant := v.experiment(v.withSettings(root, d.nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
 		variant.Cases = nil
 		variants[c.Name] = variant

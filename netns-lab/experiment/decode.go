@@ -46,17 +46,31 @@ type decoder struct {
 	nodes map[string]*yaml.Node // by path, such as flows[0].from
 	bad   map[*yaml.Node]bool   // values that could not be read
 	errs  []*Error
+
+	attached attached
+
+	// Of the topology.
+	hosts, ports []string
+	isHost       map[string]bool
 }
 
 func newDecoder(file string) *decoder {
-	return &decoder{file: file, nodes: make(map[string]*yaml.Node), bad: make(map[*yaml.Node]bool)}
+	return &decoder{
+		file: file, nodes: make(map[string]*yaml.Node), bad: make(map[*yaml.Node]bool), attached: attached{read: make(map[string]string)},
+	}
 }
 
-// err joins all that was found, in the order of the file.
+// maxErrors is how many are told.
+const maxErrors = 200
+
+// err joins what was found, in the order of the file.
 func (d *decoder) err() error {
 	slices.SortStableFunc(d.errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
+	if more := len(d.errs) - maxErrors; more > 0 {
+		d.errs = append(d.errs[:maxErrors], &Error{File: d.file, Msg: fmt.Sprintf("%d more errors", more), Hint: "correct these first"})
+	}
 	joined := make([]error, len(d.errs))
 	for i, e := range d.errs {
 		joined[i] = e

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -49,10 +50,15 @@ type Experiment struct {
 	Seed uint64 `yaml:"seed"`
 	// FlowGroups are TCP flows under the scheme's control.
 	FlowGroups []FlowGroup `yaml:"flows"`
+	// Trace is more flows, out of a file.
+	Trace Trace `yaml:"trace"`
 	// Bursts are UDP and not controlled.
 	Bursts []Burst `yaml:"bursts"`
 	// LinkEvents change the rate of a port while the run goes on.
 	LinkEvents []LinkEvent `yaml:"links"`
+	// Files are the texts of the files that the experiment names, by their names. Default: they are read from where the
+	// experiment's file is, and added to its source, so that a result has all of it.
+	Files map[string]string `yaml:"files"`
 	// Cases are variations of the experiment, each of which is run. Default: one without a name that changes nothing.
 	Cases []Case `yaml:"cases"`
 	// Figures chooses what a report draws.
@@ -175,6 +181,12 @@ func (g FlowGroup) fitting(duration Duration) int {
 	return int((duration-1-g.Start)/max(g.Every, 1)) + 1
 }
 
+// Trace names a file of TCP flows. They are named t0, t1 and on.
+type Trace struct {
+	// File is a trace of package workload, or a flow file of HPCC's simulator. Required.
+	File string `yaml:"file"`
+}
+
 // Burst is a number of hosts that send at line rate, all at the same time.
 type Burst struct {
 	// Name is unique in the file, among flows too. Required.
@@ -238,7 +250,7 @@ type LinkEvent struct {
 // other values are filled in by [decoder.fill].
 func defaults() Experiment {
 	return Experiment{
-		Topology: Topology{BurstHosts: 14, Senders: 3, StarHosts: 10, Rate: 40e9, Delay: 5 * Microsecond},
+		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
 		Switch:   Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3}},
 		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},
@@ -249,19 +261,26 @@ func defaults() Experiment {
 	}
 }
 
-// Load reads an experiment file.
+// Load reads an experiment file, and the files that it names, by paths relative to it.
 func Load(path string) (*Experiment, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read experiment file: %w", err)
 	}
-	return Parse(path, data)
+	return parse(path, data, filepath.Dir(path))
 }
 
-// Parse parses an experiment file. The name stands for the file in errors. The
-// error joins an [*Error] for each thing that is wrong, in the order of the file.
+// Parse parses an experiment file that has all files that it names. The name stands for
+// the file in errors. The error joins an [*Error] for each thing that is wrong, in the
+// order of the file.
 func Parse(name string, data []byte) (*Experiment, error) {
+	return parse(name, data, "")
+}
+
+// parse parses an experiment file whose other files are in the folder.
+func parse(name string, data []byte, dir string) (*Experiment, error) {
 	d := newDecoder(name)
+	d.attached.dir = dir
 	root := d.root(data)
 	e := d.experiment(root, "")
 	if len(d.errs) == 0 {
@@ -270,7 +289,10 @@ func Parse(name string, data []byte) (*Experiment, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
-	e.source = bytes.Clone(data)
+	var err error
+	if e.source, err = attach(name, data, d.attached.read); err != nil {
+		return nil, err
+	}
 	for _, v := range e.variants {
 		v.source = e.source
 	}
@@ -295,12 +317,12 @@ func (e *Experiment) PFCOn(scheme string) bool {
 	return !pfc.Off && (len(pfc.Schemes) == 0 || slices.Contains(pfc.Schemes, scheme))
 }
 
-// Source returns the file that the experiment was parsed from.
+// Source returns the file that the experiment was parsed from, with the files that it names.
 func (e *Experiment) Source() []byte {
 	return bytes.Clone(e.source)
 }
 
-// Hash returns the SHA-256 of the file that the experiment was parsed from, in
+// Hash returns the SHA-256 of [Experiment.Source], in
 // hexadecimal. An [Experiment.Override] does not change it.
 func (e *Experiment) Hash() string {
 	sum := sha256.Sum256(e.source)

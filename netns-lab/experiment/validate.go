@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // Names, of what becomes a file name, a node or an object in a result.
@@ -26,9 +25,8 @@ const (
 	maxCases    = 100
 )
 
-// What a topology can be made of.
+// What links and ports can be.
 const (
-	maxHosts      = 62
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
 	minDelay      = 100 * Nanosecond
@@ -41,7 +39,7 @@ func (d *decoder) fill(e *Experiment) {
 	if e.Title == "" {
 		e.Title = e.Name
 	}
-	d.fillTopology(&e.Topology)
+	d.fillTopology(e)
 	d.fillAlgorithms(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
@@ -92,15 +90,6 @@ func (e *Experiment) fillFlows() {
 	}
 }
 
-// fillTopology sets the defaults that depend on those of every link.
-func (d *decoder) fillTopology(t *Topology) {
-	if !d.has("topology.receivers") {
-		t.Receivers = t.Senders
-	}
-	everyLink := Bottleneck{Rate: t.Rate, Delay: t.Delay}
-	d.fillFrom("topology.bottleneck", reflect.ValueOf(&t.Bottleneck).Elem(), reflect.ValueOf(everyLink))
-}
-
 // fillAlgorithms sets the defaults of the parameters, of which many depend on the line rate.
 func (d *decoder) fillAlgorithms(e *Experiment) {
 	line := e.Topology.Rate
@@ -114,7 +103,7 @@ func (d *decoder) fillAlgorithms(e *Experiment) {
 	fill("ldcp", &e.LDCP, ldcpDefaults(line))
 	if !d.has("ldcp.wred_k") {
 		marking, _ := e.MarkingOf("ldcp")
-		e.LDCP.K = marking.KMin * 3 / 2 // see docs/ldcp.md
+		e.LDCP.K = min(marking.KMin*3/2, 1e9) // see docs/ldcp.md
 	}
 }
 
@@ -204,47 +193,6 @@ func (d *decoder) allKnown(path, what string, list, names []string) {
 	}
 }
 
-func (d *decoder) validateTopology(e *Experiment) {
-	if !d.required("", "topology") || !d.required("topology.", "kind") {
-		return
-	}
-	t := &e.Topology
-	for _, n := range []struct {
-		key   string
-		count *int
-	}{
-		{"burst_hosts", &t.BurstHosts},
-		{"senders", &t.Senders},
-		{"receivers", &t.Receivers},
-		{"hosts", &t.StarHosts},
-	} {
-		d.validateHosts(t.Kind, n.key, n.count)
-	}
-	d.known("topology.kind", "kind of topology", t.Kind, topologyKinds())
-	inRange(d, "topology.rate", t.Rate, minRate, maxRate)
-	inRange(d, "topology.delay", t.Delay, minDelay, maxDelay)
-	if d.has("topology.bottleneck.rate") {
-		inRange(d, "topology.bottleneck.rate", t.Bottleneck.Rate, minRate, maxRate)
-	}
-	if d.has("topology.bottleneck.delay") {
-		inRange(d, "topology.bottleneck.delay", t.Bottleneck.Delay, minDelay, maxDelay)
-	}
-}
-
-// validateHosts checks a number of hosts. One that is out of range is not built.
-func (d *decoder) validateHosts(kind, key string, count *int) {
-	path := "topology." + key
-	if !d.has(path) {
-		*count = min(max(*count, 1), maxHosts) // it may follow another count
-		return
-	}
-	if k, ok := kinds[kind]; ok && !slices.Contains(k.counts, key) {
-		d.fail(path, fmt.Sprintf("a %s has no %q", kind, key), "it has "+strings.Join(k.counts, " and "))
-	}
-	countInRange(d, path, *count, 1, maxHosts)
-	*count = min(max(*count, 1), maxHosts)
-}
-
 func (d *decoder) validateSwitch(e *Experiment) {
 	inRange(d, "frame", e.Frame, 128, 9018)
 	inRange(d, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
@@ -319,15 +267,14 @@ func (d *decoder) validateTime(e *Experiment) {
 }
 
 func (d *decoder) validateFlows(e *Experiment) {
-	hosts := e.Topology.Hosts()
 	for i, f := range e.FlowGroups {
 		path := fmt.Sprintf("flows[%d].", i)
 		d.name(path+"name", f.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.validateSenders(path+"from", f.From, hosts, "use count: to send more than one")
+			d.validateSenders(path+"from", f.From, "use count: to send more than one")
 		}
 		if d.required(path, "to") {
-			d.known(path+"to", "host", f.To, hosts)
+			d.knownHost(path+"to", f.To)
 		}
 		if slices.Contains(f.From, f.To) {
 			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.To), "")
@@ -344,7 +291,11 @@ func (d *decoder) validateFlows(e *Experiment) {
 			inRange(d, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
 		}
 	}
+	d.addTrace(e)
 	d.uniqueObjects(e)
+	if n := len(e.Flows); n > maxTCPFlows {
+		d.fail("flows", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+	}
 }
 
 // uniqueObjects fails if two flows or bursts have the same name.
@@ -374,21 +325,20 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.FlowGroups)+len(e.Bursts) == 0 {
-		d.fail("", "there is no traffic", "add flows: or bursts:")
+	if len(e.FlowGroups)+len(e.Bursts) == 0 && !d.has("trace") {
+		d.fail("", "there is no traffic", "add flows:, trace: or bursts:")
 	}
-	hosts := e.Topology.Hosts()
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
 		d.name(path+"name", b.Name, objectName, "letters, digits, \"_\" and \"-\"")
 		if d.required(path, "from") {
-			d.validateSenders(path+"from", b.From, hosts, "use flows: to send more than one")
+			d.validateSenders(path+"from", b.From, "use flows: to send more than one")
 		}
 		if slices.Contains(b.From, b.To) {
 			d.fail(path+"from", fmt.Sprintf("%s sends to itself", b.To), "")
 		}
 		if d.required(path, "to") {
-			d.known(path+"to", "host", b.To, hosts)
+			d.knownHost(path+"to", b.To)
 		}
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
@@ -407,17 +357,19 @@ func (d *decoder) validateRepetition(path string, b Burst) {
 	countInRange(d, path+"times", b.Times, 0, maxFlows)
 }
 
-func (d *decoder) validateSenders(path string, senders NodeList, hosts []string, hint string) {
+func (d *decoder) validateSenders(path string, senders NodeList, hint string) {
 	if len(senders) == 0 {
 		d.fail(path, "no host sends", "write H2..H15")
 	}
-	for i, from := range senders {
-		if !d.known(path, "host", from, hosts) {
+	seen := make(map[string]bool)
+	for _, from := range senders {
+		if !d.knownHost(path, from) {
 			return
 		}
-		if slices.Contains(senders[:i], from) {
+		if seen[from] {
 			d.fail(path, fmt.Sprintf("%s sends twice", from), hint)
 		}
+		seen[from] = true
 	}
 }
 
@@ -482,7 +434,7 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 		if d.required(path, "rate") {
 			inRange(d, path+"rate", l.Rate, minRate, maxRate)
 		}
-		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, e.Topology.Ports()) {
+		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, d.ports) {
 			continue
 		}
 		if seen[moment{l.Port, l.At}] {

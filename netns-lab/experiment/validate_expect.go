@@ -9,7 +9,7 @@ import (
 )
 
 func (d *decoder) validateFigures(e *Experiment) {
-	f, ports, flows := e.Figures, e.Topology.Ports(), flowNames(e)
+	f, ports, flows := e.Figures, d.ports, flowNames(e)
 	d.allKnown("figures.pause", "link", f.Pause, ports)
 	d.allKnown("figures.throughput", "flow", f.Throughput, flows)
 	d.allKnown("figures.queues", "port", f.Queues, ports)
@@ -28,7 +28,7 @@ func (d *decoder) validateReference(path string, r Reference, e *Experiment) {
 	}
 	what, names, unit := "flow", flowNames(e), UnitRate
 	if r.Figure == FigureQueue || r.Figure == FigureRates {
-		what, names = "port", e.Topology.Ports()
+		what, names = "port", d.ports
 	}
 	if r.Figure == FigureQueue {
 		unit = UnitBytes
@@ -107,8 +107,8 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		return false
 	}
 	d.validateArguments(path, m)
-	d.allKnown(path+"links", "link", m.Links, e.Topology.Ports())
-	d.allKnown(path+"ports", "port", m.Ports, e.Topology.Ports())
+	d.allKnown(path+"links", "link", m.Links, d.ports)
+	d.allKnown(path+"ports", "port", m.Ports, d.ports)
 	for i, sum := range m.Flows {
 		for _, flow := range SumOf(sum) {
 			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, flowNames(e))

@@ -204,7 +204,7 @@ type PFCEvent struct {
 	SentNs   int64   `csv:"sent_ns"`
 	EffectNs int64   `csv:"effect_ns"` // when it stops or restarts the port To->From
 	From     string  `csv:"from"`      // node that sent it
-	To       string  `csv:"to"`        // node it stops or restarts
+	To       string  `csv:"to"`        // node it stops or restarts, with the suffix of the link if there are several
 	Class    uint8   `csv:"class"`
 	Kind     PFCKind `csv:"kind"`
 }

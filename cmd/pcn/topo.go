@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/experiments"
+	"pcn/netns-lab/report"
+)
+
+func newTopo() *cobra.Command {
+	var svg, caseName string
+	c := &cobra.Command{
+		Use:   "topo EXPERIMENT",
+		Short: "Say what an experiment's network comes to, and draw it",
+		Long: `Print how many nodes, links and ports an experiment's network has, how it is oversubscribed, its longest round trip
+and what one half of the hosts can send to the other. With --svg, draw it: failed links are dashed.`,
+		Example: `  pcn topo hol
+  pcn topo my.yaml --svg my.svg`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := experiments.Load(args[0])
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("case") {
+				if e, err = e.Case(caseName); err != nil {
+					return usageError{err}
+				}
+			}
+			n := e.Topology.Network()
+			if err := printTopology(cmd.OutOrStdout(), n); err != nil {
+				return err
+			}
+			if svg == "" {
+				return nil
+			}
+			return drawTopology(svg, n)
+		},
+	}
+	c.Flags().StringVar(&svg, "svg", "", "file to draw the network into")
+	c.Flags().StringVar(&caseName, "case", "", "the network of this case (default: that of the file without its cases)")
+	return c
+}
+
+func printTopology(w io.Writer, n *experiment.Network) error {
+	routes, err := n.Routes()
+	if err != nil {
+		return err
+	}
+	t := newTable(w)
+	fmt.Fprintln(t, "tier\tnodes\tlinks up and across\toversubscription")
+	for _, tier := range n.Tiers() {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", tier.Name, len(tier.Nodes), groupsInWords(tier.Links), oversubscriptionInWords(tier.Oversubscription))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nnodes         %d, %d of them hosts\n", len(n.Nodes()), len(n.Hosts))
+	fmt.Fprintf(w, "links         %d, %d ports\n", len(n.Links), 2*len(n.Links))
+	if len(n.Failed) > 0 {
+		fmt.Fprintf(w, "failed        %s\n", failedInWords(n.Failed))
+	}
+	hops, delay := routes.Longest()
+	fmt.Fprintf(w, "longest path  %d links, round trip %s\n", hops, 2*delay)
+	fmt.Fprintf(w, "bisection     %s from the first half of the hosts to the second\n", n.Bisection())
+	return nil
+}
+
+func groupsInWords(groups []experiment.LinkGroup) string {
+	var all []string
+	for _, g := range groups {
+		all = append(all, fmt.Sprintf("%d of %s, %s", g.Count, g.Rate, g.Delay))
+	}
+	return strings.Join(all, "; ")
+}
+
+// oversubscriptionInWords is 2:1, or nothing where there is none.
+func oversubscriptionInWords(ratio float64) string {
+	switch {
+	case ratio == 0:
+		return ""
+	case math.IsInf(ratio, 1):
+		return "cut off"
+	default:
+		return strconv.FormatFloat(ratio, 'g', 3, 64) + ":1"
+	}
+}
+
+func failedInWords(links []experiment.Link) string {
+	var all []string
+	for _, l := range links {
+		all = append(all, l.Name())
+	}
+	return strings.Join(all, ", ")
+}
+
+func drawTopology(path string, n *experiment.Network) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("draw the network: %w", err)
+	}
+	if err := errors.Join(report.WriteTopology(f, n), f.Close()); err != nil {
+		return fmt.Errorf("draw the network into %s: %w", path, err)
+	}
+	return nil
+}

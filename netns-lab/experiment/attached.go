@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"pcn/netns-lab/hpcc"
+	"pcn/netns-lab/workload"
+)
+
+// attached are the files that an experiment names.
+type attached struct {
+	dir  string            // where they are; empty if there are none but those in the experiment itself
+	read map[string]string // what was read from there, by name
+}
+
+// attachedText returns the file that the value at path names. The errors of the text are of the file at where.
+func (d *decoder) attachedText(path string, e *Experiment, name string) (where, text string, ok bool) {
+	if e.Files != nil {
+		text, ok = e.Files[name]
+		if !ok {
+			d.fail(path, fmt.Sprintf("%q is not among \"files\"", name), suggest(name, slices.Sorted(maps.Keys(e.Files))))
+		}
+		return name, text, ok
+	}
+	if d.attached.dir == "" {
+		d.fail(path, fmt.Sprintf("%q is not in the experiment", name), "add it under files:")
+		return "", "", false
+	}
+	where = name
+	if !filepath.IsAbs(name) {
+		where = filepath.Join(d.attached.dir, name)
+	}
+	if text, ok = d.attached.read[name]; ok {
+		return where, text, true
+	}
+	data, err := os.ReadFile(where)
+	if err != nil {
+		d.fail(path, err.Error(), "paths are relative to the experiment's file")
+		return "", "", false
+	}
+	if !utf8.Valid(data) {
+		d.fail(path, fmt.Sprintf("%s is not a text", where), "")
+		return "", "", false
+	}
+	d.attached.read[name] = string(data)
+	return where, string(data), true
+}
+
+// failFile adds what is wrong with a file that the experiment names.
+func (d *decoder) failFile(file string, line int, msg, hint string) {
+	d.errs = append(d.errs, &Error{File: file, Line: line, Msg: msg, Hint: hint})
+}
+
+// failParse adds an error of a parser of such files.
+func (d *decoder) failParse(file string, err error) {
+	var topology *hpcc.Error
+	var trace *workload.Error
+	switch {
+	case errors.As(err, &topology):
+		d.failFile(file, topology.Line, topology.Msg, "")
+	case errors.As(err, &trace):
+		d.failFile(file, trace.Line, trace.Msg, "")
+	default:
+		d.failFile(file, 0, err.Error(), "")
+	}
+}
+
+// attach returns the source with the files that were read, so that it needs nothing beside it.
+func attach(name string, source []byte, files map[string]string) ([]byte, error) {
+	if len(files) == 0 {
+		return bytes.Clone(source), nil
+	}
+	section, err := yaml.Marshal(map[string]map[string]string{"files": files})
+	if err != nil {
+		return nil, fmt.Errorf("%s: add files: %w", name, err)
+	}
+	whole := slices.Concat(source, []byte("\n"), section)
+	var again struct {
+		Files map[string]string `yaml:"files"`
+	}
+	if err := yaml.Unmarshal(whole, &again); err != nil || !maps.Equal(again.Files, files) {
+		return nil, &Error{File: name, Msg: "files can't be added to it, as results need", Hint: "write a key a line, without braces around all, and end without \"...\""}
+	}
+	return whole, nil
+}

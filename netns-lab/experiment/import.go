@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"strconv"
+
+	"pcn/netns-lab/hpcc"
+	"pcn/netns-lab/workload"
+)
+
+// maxTCPFlows is how many TCP flows a run may have: each has a port of its own.
+const maxTCPFlows = 45_000
+
+// importTopology reads the topology's file. The rate of the topology is that of the fastest link of a host.
+func (d *decoder) importTopology(e *Experiment) {
+	t := &e.Topology
+	t.Rate, t.Delay = 0, 0
+	file, text, ok := d.attachedText("topology.file", e, t.File)
+	if !ok {
+		return
+	}
+	parsed, err := hpcc.ParseTopology(text)
+	if err != nil {
+		d.failParse(file, err)
+		return
+	}
+	for _, l := range parsed.Links {
+		rate, delay := Rate(l.RateBps), Duration(l.DelayNs)
+		switch {
+		case rate < minRate || rate > maxRate:
+			d.failFile(file, l.Line, fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
+			return
+		case delay < minDelay || delay > maxDelay:
+			d.failFile(file, l.Line, fmt.Sprintf("%s is out of range", delay), fmt.Sprintf("%s to %s", minDelay, maxDelay))
+			return
+		}
+		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {
+			t.Rate = max(t.Rate, rate)
+		}
+	}
+	t.Imported = imported(parsed)
+}
+
+// imported is the network of a topology file.
+func imported(t *hpcc.Topology) *Network {
+	n := &Network{}
+	names := make([]string, len(t.Switch))
+	for id, isSwitch := range t.Switch {
+		names[id] = hostOf(id)
+		if isSwitch {
+			names[id] = "S" + strconv.Itoa(id)
+			n.Switches = append(n.Switches, names[id])
+		} else {
+			n.Hosts = append(n.Hosts, names[id])
+		}
+	}
+	between := func(l hpcc.Link) [2]int { return [2]int{min(l.A, l.B), max(l.A, l.B)} }
+	parallel := make(map[[2]int]int)
+	for _, l := range t.Links {
+		parallel[between(l)]++
+	}
+	wired := make(map[[2]int]int)
+	for _, l := range t.Links {
+		link := Link{A: names[l.A], B: names[l.B], Rate: Rate(l.RateBps), Delay: Duration(l.DelayNs)}
+		if ends := between(l); parallel[ends] > 1 {
+			link.Suffix = "." + strconv.Itoa(wired[ends])
+			wired[ends]++
+		}
+		n.Links = append(n.Links, link)
+	}
+	return n
+}
+
+// hostOf is the host of a node's number in a file of HPCC's simulator.
+func hostOf(id int) string { return "H" + strconv.Itoa(id) }
+
+// addTrace adds the flows of the trace's file to the others.
+func (d *decoder) addTrace(e *Experiment) {
+	if !d.has("trace") || !d.required("trace.", "file") {
+		return
+	}
+	file, text, ok := d.attachedText("trace.file", e, e.Trace.File)
+	if !ok {
+		return
+	}
+	flows, lines, err := parseTrace(text)
+	if err != nil {
+		d.failParse(file, err)
+		return
+	}
+	if len(flows) > maxTCPFlows {
+		d.failFile(file, lines[maxTCPFlows], fmt.Sprintf("%d flows are too many", len(flows)), fmt.Sprintf("at most %d", maxTCPFlows))
+		return
+	}
+	for i, f := range flows {
+		if msg, hint := d.checkTraced(e, f, flows[0]); msg != "" {
+			d.failFile(file, lines[i], msg, hint)
+			return // the others are likely to have the same
+		}
+		name := "t" + strconv.Itoa(i)
+		e.Flows = append(e.Flows, Flow{
+			Name: name, Group: name, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate,
+		})
+	}
+}
+
+// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow starts.
+func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
+	if workload.IsTrace(text) {
+		return workload.ParseTrace(text)
+	}
+	list, err := hpcc.ParseFlows(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := uint64(0)
+	for i, f := range list {
+		if i == 0 || f.StartNs < first {
+			first = f.StartNs
+		}
+	}
+	for _, f := range list {
+		flows = append(flows, workload.Flow{
+			StartNs: int64(f.StartNs - first), Src: hostOf(f.From), Dst: hostOf(f.To), SizeBytes: f.SizeBytes, Priority: uint8(f.Priority),
+		})
+		lines = append(lines, f.Line)
+	}
+	return flows, lines, nil
+}
+
+// checkTraced returns what is wrong with a flow of a trace, of which first is the first one; "" if nothing is.
+func (d *decoder) checkTraced(e *Experiment, f, first workload.Flow) (msg, hint string) {
+	for _, host := range []string{f.Src, f.Dst} {
+		if d.isHost != nil && !d.isHost[host] {
+			return fmt.Sprintf("unknown host %q", host), suggest(host, d.hosts)
+		}
+	}
+	start := Duration(f.StartNs)
+	switch {
+	case f.Src == f.Dst:
+		return fmt.Sprintf("flow goes from %s to itself", f.Src), ""
+	case f.Priority != first.Priority:
+		return fmt.Sprintf("flows have priorities %d and %d, and the lab has one for data", first.Priority, f.Priority), "give all the same"
+	case e.Duration > 0 && (start < -e.Warmup || start >= e.Duration):
+		return fmt.Sprintf("start %s is out of range", start), fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)
+	}
+	return "", ""
+}

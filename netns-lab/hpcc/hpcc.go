@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Error is what is wrong with a file.
+type Error struct {
+	Line int // from 1
+	Msg  string
+}
+
+// Error returns line: what is wrong.
+func (e *Error) Error() string {
+	return strconv.Itoa(e.Line) + ": " + e.Msg
+}
+
+// Bounds on what is read, far beyond what can be run.
+const (
+	maxNodes = 1 << 20
+	maxCount = 1 << 24
+	maxBytes = 1 << 50
+	maxRate  = 1 << 50 // bit/s
+	maxTime  = 1 << 50 // ns
+)
+
+// reader reads the words of a file. After the first error it reads nothing more.
+type reader struct {
+	words []word
+	last  int // line of the last word
+	err   *Error
+}
+
+type word struct {
+	text string
+	line int
+}
+
+func newReader(text string) *reader {
+	r := &reader{last: 1}
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		for _, w := range strings.Fields(l) {
+			r.words = append(r.words, word{w, line})
+		}
+	}
+	return r
+}
+
+// fail keeps the first error: of the word that was read last.
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = &Error{r.last, fmt.Sprintf(format, args...)}
+	}
+}
+
+// error is the first error, as an interface that is nil if there is none.
+func (r *reader) error() error {
+	if r.err == nil {
+		return nil
+	}
+	return r.err
+}
+
+// next returns the next word, which is what; "" after an error.
+func (r *reader) next(what string) string {
+	if r.err != nil {
+		return ""
+	}
+	if len(r.words) == 0 {
+		r.fail("the file ends, want %s", what)
+		return ""
+	}
+	w := r.words[0]
+	r.words, r.last = r.words[1:], w.line
+	return w.text
+}
+
+// integer reads a number from 0 to limit.
+func (r *reader) integer(what string, limit int) int {
+	text := r.next(what)
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > limit {
+		r.fail("%q is not %s: want a whole number up to %d", text, what, limit)
+		return 0
+	}
+	return n
+}
+
+// unit is a suffix, and how many base units it stands for.
+type unit struct {
+	name  string
+	scale float64
+}
+
+// Units of ns-3. What has no unit is in the first one.
+var (
+	rateUnits = []unit{
+		{"bps", 1}, {"kbps", 1e3}, {"Kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9}, {"Tbps", 1e12},
+		{"b/s", 1}, {"kb/s", 1e3}, {"Kb/s", 1e3}, {"Mb/s", 1e6}, {"Gb/s", 1e9}, {"Tb/s", 1e12},
+	}
+	timeUnits = []unit{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}
+)
+
+// quantity reads a number with a unit, rounded to whole base units.
+func (r *reader) quantity(what string, units []unit, limit float64) uint64 {
+	text := r.next(what)
+	split := strings.LastIndexAny(text, "0123456789.") + 1
+	n, err := strconv.ParseFloat(text[:split], 64)
+	scale, ok := scaleOf(text[split:], units)
+	n = math.Round(n * scale)
+	if err != nil || !ok || !(n >= 0 && n <= limit) {
+		r.fail("%q is not %s", text, what)
+		return 0
+	}
+	return uint64(n)
+}
+
+func scaleOf(name string, units []unit) (float64, bool) {
+	if name == "" {
+		return units[0].scale, true
+	}
+	for _, u := range units {
+		if u.name == name {
+			return u.scale, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+// topology has two hosts at each of two switches, and a comment.
+const topology = `6 2 5
+4 5
+0 4 100Gbps 0.001ms 0
+1 4 25Gb/s 1us 0.000000
+2 5 10000000000bps 500ns 0
+3 5 1e9 1e-6 0
+4 5 0.4Tbps 1000ns 0
+
+First line: total node #, switch node #, link #
+`
+
+func TestTopology(t *testing.T) {
+	got, err := ParseTopology(topology)
+	qt.Assert(t, qt.IsNil(err))
+	want := &Topology{
+		Switch: []bool{false, false, false, false, true, true},
+		Links: []Link{
+			{0, 4, 100e9, 1000, 3}, {1, 4, 25e9, 1000, 4}, {2, 5, 10e9, 500, 5}, {3, 5, 1e9, 1000, 6}, {4, 5, 400e9, 1000, 7},
+		},
+	}
+	qt.Check(t, qt.DeepEquals(got, want))
+
+	// As the simulator, by words: lines do not matter, but in errors.
+	got, err = ParseTopology(strings.Join(strings.Fields(topology), " "))
+	qt.Assert(t, qt.IsNil(err))
+	for i := range want.Links {
+		want.Links[i].Line = 1
+	}
+	qt.Check(t, qt.DeepEquals(got, want))
+	got, err = ParseTopology("2 0 1\n\n0 1 1Gbps 1us 0")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(got, &Topology{Switch: make([]bool, 2), Links: []Link{{0, 1, 1e9, 1000, 3}}}))
+}
+
+// flows are three, of which two start together.
+const flows = `3
+2 1 3 100 200000000 2
+0 3 3 100 1 2.000000001
+1 0 0 65535 1500 2.5
+
+First line: # of flows
+`
+
+func TestFlows(t *testing.T) {
+	got, err := ParseFlows(flows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(got, []Flow{
+		{2, 1, 3, 200_000_000, 2_000_000_000, 2}, {0, 3, 3, 1, 2_000_000_001, 3}, {1, 0, 0, 1500, 2_500_000_000, 4},
+	}))
+	got, err = ParseFlows("0\n")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(got, 0))
+}
+
+func TestTopologyErrors(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{topology, "", "1: the file ends, want the number of nodes"},
+		{"6 2 5", "six 2 5", `1: "six" is not the number of nodes: want a whole number up to 1048576`},
+		{"6 2 5", "-6 2 5", `1: "-6" is not the number of nodes: .*`},
+		{"6 2 5", "6 7 5", `1: "7" is not the number of switches: want a whole number up to 6`},
+		{"6 2 5", "6 2 1e9", `1: "1e9" is not the number of links: .*`},
+		{"6 2 5", "6 2 99", `9: "First" is not the number of a node: want a whole number up to 5`},
+		{"4 5\n0", "4 6\n0", `2: "6" is not the number of a switch: want a whole number up to 5`},
+		{"4 5\n0", "4 4\n0", `2: node 4 is a switch twice`},
+		{"0 4 100Gbps", "0 6 100Gbps", `3: "6" is not the number of a node: .*`},
+		{"0 4 100Gbps", "4 4 100Gbps", `3: a link leads from node 4 to itself`},
+		{"100Gbps", "100GBps", `3: "100GBps" is not a rate such as 100Gbps`},
+		{"100Gbps", "Gbps", `3: "Gbps" is not a rate .*`},
+		{"100Gbps", "-1Gbps", `3: "-1Gbps" is not a rate .*`},
+		{"100Gbps", "1e300Gbps", `3: "1e300Gbps" is not a rate .*`},
+		{"500ns", "5e9", `5: "5e9" is not a delay such as 1us`}, // seconds, and too many
+		{"500ns", "500min", `5: "500min" is not a delay such as 1us`},
+		{"0.000000", "0.01", `4: error rate 0.01: links of the lab lose nothing, write 0`},
+		{"0.000000", "none", `4: "none" is not an error rate`},
+		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "", `7: the file ends, want a delay such as 1us`},
+	} {
+		qt.Assert(t, qt.StringContains(topology, c.old))
+		_, err := ParseTopology(strings.Replace(topology, c.old, c.new, 1))
+		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
+	}
+}
+
+func TestFlowsErrors(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{flows, "", "1: the file ends, want the number of flows"},
+		{"3\n2", "5\n2", `6: "First" is not the number of a source: .*`},
+		{"2 1 3", "x 1 3", `2: "x" is not the number of a source: .*`},
+		{"2 1 3", "2 -1 3", `2: "-1" is not the number of a destination: .*`},
+		{"2 1 3", "2 1 8", `2: "8" is not a priority group: want a whole number up to 7`},
+		{"65535", "65536", `4: "65536" is not a destination port: .*`},
+		{"100 1 2", "100 0 2", `3: a flow of no bytes`},
+		{"1500", "1.5e3", `4: "1.5e3" is not a size in bytes: .*`},
+		{"2.5", "-2.5", `4: "-2.5" is not a start in seconds`},
+		{"2.5", "2.5ms", `4: "2.5ms" is not a start in seconds`},
+		{"2.5", "NaN", `4: "NaN" is not a start in seconds`},
+	} {
+		qt.Assert(t, qt.StringContains(flows, c.old))
+		_, err := ParseFlows(strings.Replace(flows, c.old, c.new, 1))
+		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
+	}
+}
+
+// checkError: an error is at a line of the text.
+func checkError(t *testing.T, text string, err error) {
+	t.Helper()
+	var at *Error
+	qt.Assert(t, qt.IsTrue(errors.As(err, &at)))
+	qt.Assert(t, qt.IsTrue(at.Line >= 1 && at.Line <= 1+strings.Count(text, "\n")), qt.Commentf("%v", err))
+}
+
+// FuzzTopology: what is accepted has links between its nodes.
+func FuzzTopology(f *testing.F) {
+	f.Add(topology)
+	f.Add("2 0 1\n\n0 1 1Gbps 1us 0")
+	f.Add("0 0 0")
+	f.Add("1 1 1 0 0 0 1 1 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		topo, err := ParseTopology(text)
+		if err != nil {
+			checkError(t, text, err)
+			return
+		}
+		for _, l := range topo.Links {
+			qt.Assert(t, qt.IsTrue(l.A != l.B && min(l.A, l.B) >= 0 && max(l.A, l.B) < len(topo.Switch)))
+			qt.Assert(t, qt.IsTrue(l.RateBps <= maxRate && l.DelayNs <= maxTime && l.Line >= 1))
+		}
+	})
+}
+
+// FuzzFlows: what is accepted has sizes, and times that can be counted in ns.
+func FuzzFlows(f *testing.F) {
+	f.Add(flows)
+	f.Add("1 0 1 3 100 1 1e-9")
+	f.Add("1 0 1 3 100 1 0x1p-4")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := ParseFlows(text)
+		if err != nil {
+			checkError(t, text, err)
+			return
+		}
+		for _, flow := range list {
+			qt.Assert(t, qt.IsTrue(flow.From >= 0 && flow.To >= 0 && flow.SizeBytes > 0 && flow.StartNs <= maxTime && flow.Line >= 1))
+		}
+	})
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hpcc
+
+import "strconv"
+
+// Topology is what a topology file holds. Nodes are numbers from 0.
+type Topology struct {
+	Switch []bool // of each node: else it is a host
+	Links  []Link
+}
+
+// Link is a full-duplex cable between two nodes.
+type Link struct {
+	A, B    int
+	RateBps uint64
+	DelayNs uint64
+	Line    int // of the file
+}
+
+// ParseTopology parses a topology file: how many nodes, switches and links there are, the numbers of the switches, and for
+// each link its nodes, rate, delay and error rate, which must be 0: links of the lab lose nothing. An error is an [*Error].
+func ParseTopology(text string) (*Topology, error) {
+	r := newReader(text)
+	nodes := r.integer("the number of nodes", maxNodes)
+	switches := r.integer("the number of switches", nodes)
+	links := r.integer("the number of links", maxCount)
+	t := &Topology{Switch: make([]bool, nodes)}
+	for range switches {
+		id := r.integer("the number of a switch", nodes-1)
+		if r.err == nil && t.Switch[id] {
+			r.fail("node %d is a switch twice", id)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		t.Switch[id] = true
+	}
+	for range links {
+		l := Link{A: r.integer("the number of a node", nodes-1)}
+		l.Line = r.last
+		l.B = r.integer("the number of a node", nodes-1)
+		l.RateBps = r.quantity("a rate such as 100Gbps", rateUnits, maxRate)
+		l.DelayNs = r.quantity("a delay such as 1us", timeUnits, maxTime)
+		r.noErrors()
+		if l.A == l.B {
+			r.fail("a link leads from node %d to itself", l.A)
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		t.Links = append(t.Links, l)
+	}
+	return t, r.error()
+}
+
+// noErrors reads an error rate, which must be 0.
+func (r *reader) noErrors() {
+	const what = "an error rate"
+	text := r.next(what)
+	rate, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		r.fail("%q is not %s", text, what)
+	case rate != 0:
+		r.fail("error rate %s: links of the lab lose nothing, write 0", text)
+	}
+}

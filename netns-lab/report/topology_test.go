@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/experiment"
+)
+
+func network(t *testing.T, topology string) *experiment.Network {
+	t.Helper()
+	e, err := experiment.Parse("t.yaml", []byte("name: t\ntopology: "+topology+"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: H1}]\n"))
+	qt.Assert(t, qt.IsNil(err))
+	return e.Topology.Network()
+}
+
+// drawn is the file, its texts, and how many of its lines are dashed.
+func drawn(t *testing.T, n *experiment.Network) (svg string, texts []string, dashed int) {
+	t.Helper()
+	var buf bytes.Buffer
+	qt.Assert(t, qt.IsNil(WriteTopology(&buf, n)))
+	svg = buf.String()
+	for dec := xml.NewDecoder(&buf); ; {
+		token, err := dec.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		qt.Assert(t, qt.IsNil(err))
+		if data, ok := token.(xml.CharData); ok && strings.TrimSpace(string(data)) != "" {
+			texts = append(texts, strings.TrimSpace(string(data)))
+		}
+	}
+	return svg, texts, len(regexp.MustCompile(`<path [^>]*stroke-dasharray`).FindAllString(svg, -1))
+}
+
+func TestTopologyIsDrawn(t *testing.T) {
+	n := network(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: [L0-S1, L1-S0.1]}")
+	svg, texts, dashed := drawn(t, n)
+	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "H0", "H1", "H2", "H3", "leaf: 2", "L0", "L1", "spine: 2", "S0", "S1"}))
+	qt.Check(t, qt.Equals(dashed, 3))
+	again, _, _ := drawn(t, n)
+	qt.Check(t, qt.Equals(again, svg))
+}
+
+// TestLinksAreDrawnApart: parallel links, and one that has failed beside one that works, are different lines.
+func TestLinksAreDrawnApart(t *testing.T) {
+	n := network(t, "{kind: leaf-spine, spine_links: {parallel: 3}, failed: [L0-S1.1]}")
+	svg, _, _ := drawn(t, n)
+	lines := regexp.MustCompile(`<path d="(M[^"]*L[^"Z]*)"`).FindAllStringSubmatch(svg, -1)
+	seen := map[string]bool{}
+	for _, l := range lines {
+		seen[l[1]] = true
+	}
+	qt.Check(t, qt.IsTrue(len(lines) >= 4+12))
+	qt.Check(t, qt.HasLen(seen, len(lines)))
+}
+
+// TestManyHostsHaveNoNames: 512 do not fit, switches do.
+func TestManyHostsHaveNoNames(t *testing.T) {
+	_, texts, _ := drawn(t, network(t, "{kind: clos}"))
+	qt.Check(t, qt.HasLen(texts, 4+32+16+8))
+	qt.Check(t, qt.SliceContains(texts, "T31"))
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+//go:embed cdf/*.txt
+var cdfFiles embed.FS
+
+// CDF is a distribution of flow sizes: straight lines between points, the first of which is at share 0.
+type CDF struct {
+	bytes, share []float64
+}
+
+// maxBytes is the largest size of a flow.
+const maxBytes = 1e15
+
+// CDFs returns the names of the distributions that come along, in alphabetical order.
+func CDFs() []string {
+	// The pattern is constant and well-formed: Glob can't fail.
+	paths, _ := fs.Glob(cdfFiles, "cdf/*.txt")
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = strings.TrimSuffix(strings.TrimPrefix(p, "cdf/"), ".txt")
+	}
+	slices.Sort(names)
+	return names
+}
+
+// NamedCDF returns a distribution that comes along.
+func NamedCDF(name string) (*CDF, error) {
+	file := "cdf/" + name + ".txt"
+	data, err := cdfFiles.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("no distribution of sizes is named %q (hint: one of %s)", name, strings.Join(CDFs(), ", "))
+	}
+	return ParseCDF(file, string(data))
+}
+
+// ParseCDF parses a distribution: lines of a size in bytes and the share of flows of at most this size, both growing, the
+// share from 0 to 1, or to 100 percent. What follows # is a comment. The file's name is for errors.
+func ParseCDF(file, text string) (*CDF, error) {
+	c := &CDF{}
+	line := 0
+	for l := range strings.Lines(text) {
+		line++
+		l, _, _ = strings.Cut(l, "#")
+		fields := strings.Fields(l)
+		if len(fields) == 0 {
+			continue
+		}
+		if err := c.add(fields); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+		}
+	}
+	if err := c.normalise(); err != nil {
+		return nil, fmt.Errorf("%s:%d: %w", file, max(line, 1), err)
+	}
+	return c, nil
+}
+
+// add adds a point.
+func (c *CDF) add(fields []string) error {
+	if len(fields) != 2 {
+		return fmt.Errorf("%d values, want a size in bytes and a share", len(fields))
+	}
+	var point [2]float64
+	for i, text := range fields {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(v >= 0 && v <= maxBytes) {
+			return fmt.Errorf("%q is not a number from 0 to %g", text, maxBytes)
+		}
+		point[i] = v
+	}
+	if last := len(c.bytes) - 1; last >= 0 && (point[0] <= c.bytes[last] || point[1] <= c.share[last]) {
+		return fmt.Errorf("%s %s does not grow over the line before", fields[0], fields[1])
+	}
+	if len(c.bytes) == 0 && point[1] != 0 {
+		return fmt.Errorf("the first share is %s, want 0: the size that all flows are above", fields[1])
+	}
+	c.bytes, c.share = append(c.bytes, point[0]), append(c.share, point[1])
+	return nil
+}
+
+// normalise turns percent into shares.
+func (c *CDF) normalise() error {
+	if len(c.share) == 0 {
+		return fmt.Errorf("there is no point, want lines of a size in bytes and a share")
+	}
+	total := c.share[len(c.share)-1]
+	if total != 1 && total != 100 {
+		return fmt.Errorf("the last share is %g, want 1 or 100", total)
+	}
+	for i := range c.share {
+		c.share[i] /= total
+	}
+	return nil
+}
+
+// Quantile returns the size that a share of flows, 0 to 1, does not exceed; at least 1 byte.
+func (c *CDF) Quantile(share float64) uint64 {
+	i := min(max(sort.SearchFloat64s(c.share, share), 1), len(c.share)-1)
+	part := (share - c.share[i-1]) / (c.share[i] - c.share[i-1])
+	return max(uint64(math.Round(c.bytes[i-1]+part*(c.bytes[i]-c.bytes[i-1]))), 1)
+}
+
+// Share returns the share of flows, 0 to 1, of at most this size.
+func (c *CDF) Share(bytes float64) float64 {
+	i := sort.SearchFloat64s(c.bytes, bytes)
+	switch {
+	case i == 0:
+		return 0
+	case i == len(c.bytes):
+		return 1
+	}
+	part := (bytes - c.bytes[i-1]) / (c.bytes[i] - c.bytes[i-1])
+	return c.share[i-1] + part*(c.share[i]-c.share[i-1])
+}
+
+// MeanBytes returns the mean size.
+func (c *CDF) MeanBytes() float64 {
+	sum := 0.0
+	for i := 1; i < len(c.bytes); i++ {
+		sum += (c.bytes[i-1] + c.bytes[i]) / 2 * (c.share[i] - c.share[i-1])
+	}
+	return sum
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jszwec/csvutil"
+)
+
+// Flow is one flow of a trace.
+type Flow struct {
+	StartNs   int64  `csv:"start_ns"` // from t = 0
+	Src       string `csv:"src"`      // host
+	Dst       string `csv:"dst"`      // host
+	SizeBytes uint64 `csv:"size_bytes"`
+	Priority  uint8  `csv:"priority"` // 0 is the first
+}
+
+// Error is what is wrong with a file.
+type Error struct {
+	Line int // from 1
+	Msg  string
+}
+
+// Error returns line: what is wrong.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%d: %s", e.Line, e.Msg)
+}
+
+// header is the first line of a trace.
+func header() []string {
+	columns, err := csvutil.Header(Flow{}, "csv")
+	if err != nil {
+		panic(err) // of a struct that csvutil can't write
+	}
+	return columns
+}
+
+// IsTrace reports whether a text starts as a trace does.
+func IsTrace(text string) bool {
+	first, _, _ := strings.Cut(text, "\n")
+	return strings.TrimSuffix(first, "\r") == strings.Join(header(), ",")
+}
+
+// WriteTrace writes flows as CSV.
+func WriteTrace(w io.Writer, flows []Flow) error {
+	c := csv.NewWriter(w)
+	enc := csvutil.NewEncoder(c)
+	if err := enc.EncodeHeader(Flow{}); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	enc.AutoHeader = false
+	if err := enc.Encode(flows); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	c.Flush()
+	if err := c.Error(); err != nil {
+		return fmt.Errorf("write trace: %w", err)
+	}
+	return nil
+}
+
+// ParseTrace parses what [WriteTrace] writes, and returns the line of each flow too. An error is an [*Error].
+func ParseTrace(text string) (flows []Flow, lines []int, err error) {
+	if !IsTrace(text) {
+		return nil, nil, &Error{1, "want columns " + strings.Join(header(), ",")}
+	}
+	r := csv.NewReader(strings.NewReader(text))
+	dec, err := csvutil.NewDecoder(r)
+	if err != nil {
+		return nil, nil, &Error{1, err.Error()}
+	}
+	for {
+		var f Flow
+		err := dec.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			return flows, lines, nil
+		}
+		var syntax *csv.ParseError
+		if errors.As(err, &syntax) {
+			return nil, nil, &Error{syntax.Line, syntax.Err.Error()}
+		}
+		line, _ := r.FieldPos(0)
+		if err == nil {
+			err = f.check()
+		}
+		if err != nil {
+			return nil, nil, &Error{line, err.Error()}
+		}
+		flows, lines = append(flows, f), append(lines, line)
+	}
+}
+
+// check fails if there can be no such flow.
+func (f *Flow) check() error {
+	switch {
+	case f.Src == "" || f.Dst == "":
+		return errors.New("a flow without src or dst")
+	case f.Src == f.Dst:
+		return fmt.Errorf("a flow from %s to itself", f.Src)
+	case f.SizeBytes == 0 || f.SizeBytes > maxBytes:
+		return fmt.Errorf("a flow of %d bytes, want 1 to %g", f.SizeBytes, maxBytes)
+	}
+	return nil
+}
+
+// Priorities returns those that flows have, each once, the first one first.
+func Priorities(flows []Flow) []uint8 {
+	var found []uint8
+	for _, f := range flows {
+		if !slices.Contains(found, f.Priority) {
+			found = append(found, f.Priority)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
