@@ -181,7 +181,7 @@ func (g FlowGroup) fitting(duration Duration) int {
 	return int((duration-1-g.Start)/max(g.Every, 1)) + 1
 }
 
-// Trace names a file of TCP flows. They are named t0, t1 and on.
+// Trace names a file of TCP flows. They are named t0, t1 and on, and their group is t.
 type Trace struct {
 	// File is a trace of package workload, or a flow file of HPCC's simulator. Required.
 	File string `yaml:"file"`

@@ -76,6 +76,9 @@ func imported(t *hpcc.Topology) *Network {
 // hostOf is the host of a node's number in a file of HPCC's simulator.
 func hostOf(id int) string { return "H" + strconv.Itoa(id) }
 
+// tracedGroup is the group of a trace's flows.
+const tracedGroup = "t"
+
 // addTrace adds the flows of the trace's file to the others.
 func (d *decoder) addTrace(e *Experiment) {
 	if !d.has("trace") || !d.required("trace.", "file") {
@@ -99,9 +102,8 @@ func (d *decoder) addTrace(e *Experiment) {
 			d.failFile(file, lines[i], msg, hint)
 			return // the others are likely to have the same
 		}
-		name := "t" + strconv.Itoa(i)
 		e.Flows = append(e.Flows, Flow{
-			Name: name, Group: name, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate,
 		})
 	}

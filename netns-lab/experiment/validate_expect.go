@@ -60,6 +60,9 @@ func flowNames(e *Experiment) []string {
 	for _, g := range e.FlowGroups {
 		names = append(names, g.Name)
 	}
+	if e.Trace.File != "" {
+		names = append(names, tracedGroup)
+	}
 	for _, f := range e.Flows {
 		if f.Name != f.Group {
 			names = append(names, f.Name)
