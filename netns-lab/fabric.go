@@ -355,7 +355,7 @@ func (f *fabric) attach() error {
 	for n, routes := range f.plan.routes() {
 		for host, ports := range routes {
 			if len(ports) == 0 {
-				continue // a failed link may leave a host out of reach
+				continue // failed links may cut a switch off
 			}
 			out := make([]int, len(ports))
 			for i, id := range ports {

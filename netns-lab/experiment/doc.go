@@ -11,6 +11,9 @@
 // A file may have cases, which are the file with some values replaced: [Experiment.Case]
 // returns one of them as an experiment of its own.
 //
+// A file may name others, of a topology or a trace: [Load] reads them too, and adds them to
+// the experiment's source. [Topology.Network] is what a topology consists of.
+//
 // All times are in the paper's time, which dilation slows down on the machine
 // that runs the experiment, and t = 0 is when the bursts start. KB is 1000 bytes,
 // as in the papers.
