@@ -9,6 +9,8 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -344,4 +346,132 @@ func TestLDCPFlowsLeave(t *testing.T) {
 		flows, err := control.Flows()
 		return err == nil && len(flows) == 0
 	})
+}
+
+// transmit starts so many flows and receives all that comes of them for a while, after a while. It returns the bytes of
+// each, and of all the share of the link that their frames took.
+func transmit(t *testing.T, p path, control *loader.Control, flows int, linkBps float64, sample func()) (received []float64, share float64) {
+	t.Helper()
+	const warmUp, measured = time.Second, 4 * time.Second
+	counts := make([]atomic.Int64, flows)
+	for i := range flows {
+		c := p.connect(t, control)
+		qt.Assert(t, qt.IsNil(c.client.SetWriteBuffer(4<<20))) // there is always something to send
+		c.start(t)
+		go func() {
+			for buf := make([]byte, 64<<10); ; {
+				n, err := c.server.Read(buf)
+				if err != nil {
+					return
+				}
+				counts[i].Add(int64(n))
+			}
+		}()
+	}
+	time.Sleep(warmUp)
+	received = make([]float64, flows)
+	for i := range counts {
+		received[i] = -float64(counts[i].Load())
+	}
+	began := time.Now()
+	for time.Since(began) < measured {
+		time.Sleep(2 * time.Millisecond)
+		sample()
+	}
+	took, sum := time.Since(began).Seconds(), 0.
+	for i := range counts {
+		received[i] += float64(counts[i].Load())
+		sum += received[i]
+	}
+	return received, sum * 8 / took * frameBytes / payloadBytes / linkBps
+}
+
+// jain is Jain's index of fairness.
+func jain(xs []float64) float64 {
+	sum, squares := 0., 0.
+	for _, x := range xs {
+		sum += x
+		squares += x * x
+	}
+	return sum * sum / float64(len(xs)) / squares
+}
+
+// backlogBytes is what waits in the device's root qdisc.
+func backlogBytes(t *testing.T, nl *netlink.Handle, e nstest.End) float64 {
+	t.Helper()
+	qdiscs, err := nl.QdiscList(e.Link)
+	qt.Assert(t, qt.IsNil(err))
+	for _, q := range qdiscs {
+		if q.Attrs().Parent == netlink.HANDLE_ROOT {
+			return float64(q.Attrs().Statistics.Queue.Backlog)
+		}
+	}
+	t.Fatal("the device has no root qdisc")
+	return 0
+}
+
+// LDCP over a shaped link whose device marks and drops as a switch does: it takes the link, keeps the queue at
+// the threshold, and shares fairly, also among flows that knew the path when they began.
+func TestLDCPBehindWRED(t *testing.T) {
+	const linkBps, threshold, burstBytes = 100e6, 30_000, 32 << 10
+	for _, flows := range []int{1, 2, 4} {
+		t.Run(fmt.Sprint(flows, " flows"), func(t *testing.T) {
+			o := ldcpOptions()
+			o.LineRateBps, o.BaseRTTNs = linkBps, 4e6
+			control := registered(t, ldcp(o))
+			p := newPath(t)
+			quickACK(t, p.server)
+			shape(t, p.client, linkBps, burstBytes)
+			attachFirstRTT(t, control, p.client)
+			w := attachWRED(t, p.client, tc.WREDOptions{KMinBytes: threshold, KMaxBytes: threshold, PMax: 1, WREDBytes: threshold})
+			nl := nstest.Netlink(t, p.client.NS)
+			var queues []float64
+			received, share := transmit(t, p, control, flows, linkBps, func() { queues = append(queues, backlogBytes(t, nl, p.client)) })
+			slices.Sort(queues)
+			median, p99 := queues[len(queues)/2], queues[len(queues)*99/100]
+			counts, err := w.Counts()
+			qt.Assert(t, qt.IsNil(err))
+			t.Logf("%.1f%% of the link, queue %g bytes in the middle, 99%% below %g, Jain %.4f of %.0f, %+v", 100*share, median, p99, jain(received), received, counts)
+			qt.Check(t, qt.IsTrue(share >= 0.95 && share <= 1.05), qt.Commentf("%g of the link", share))
+			qt.Check(t, qt.IsTrue(p99 <= 1.5*threshold), qt.Commentf("%g bytes", p99))
+			qt.Check(t, qt.IsTrue(median >= threshold/2), qt.Commentf("%g bytes", median))
+			qt.Check(t, qt.IsTrue(jain(received) >= 0.95), qt.Commentf("%v", received))
+			qt.Check(t, qt.IsTrue(counts.Marked > 0))
+		})
+	}
+}
+
+// A flow alone, of which packets are marked with probability p: the time average of cw is 2 (1 - p) / p. With p 1/2 it is
+// less, as tests/algo has it: between the half packet at which cw < 1 balances, and 2.
+func TestLDCPWindowOfFixedProbability(t *testing.T) {
+	const linkBps, burstBytes = 50e6, 32 << 10
+	for _, test := range []struct{ p, low, high float64 }{
+		{0.005, 0.9 * 398, 1.1 * 398},
+		{0.05, 0.9 * 38, 1.1 * 38},
+		{0.5, 0.5, 2},
+	} {
+		t.Run(fmt.Sprint("p ", test.p), func(t *testing.T) {
+			o := ldcpOptions()
+			o.LineRateBps, o.BaseRTTNs, o.InitialWindow = 10e9, 1e6, uint32((test.low+test.high)/2) // far from cw's cap
+			control := registered(t, ldcp(o))
+			p := newPath(t)
+			quickACK(t, p.server)
+			shape(t, p.client, linkBps, burstBytes)
+			attachWRED(t, p.client, tc.WREDOptions{FixedProbability: test.p})
+			var sum, samples float64
+			_, share := transmit(t, p, control, 1, linkBps, func() {
+				flows, err := control.Flows()
+				qt.Assert(t, qt.IsNil(err))
+				for _, f := range flows {
+					if f.SentBytes > 0 { // the sender
+						sum += f.Window
+						samples++
+					}
+				}
+			})
+			got := sum / samples
+			t.Logf("%.3f packets on average of %g samples, 2 (1 - p) / p is %.0f; %.0f%% of the link", got, samples, 2*(1-test.p)/test.p, 100*share)
+			qt.Check(t, qt.IsTrue(got >= test.low && got <= test.high), qt.Commentf("%g packets, want %g to %g", got, test.low, test.high))
+		})
+	}
 }

@@ -84,6 +84,23 @@ func to(host uint8) flow {
 	return f
 }
 
+// The egress port learns whether a packet is ECN-capable, for WRED.
+func TestFabricTellsOfECN(t *testing.T) {
+	const ingressMark, notCapableBit, port = 0x50430000, 0x8000, 5
+	n := newNetwork(t, FabricPort{ID: port}, FabricPort{ID: 6})
+	n.route(t, 0, 2, 6)
+	for ecn := range uint8(4) {
+		want := uint32(ingressMark | port)
+		if ecn == notECT {
+			want |= notCapableBit
+		}
+		for name, frame := range map[string][]byte{"TCP": to(2).tcp(t, dataDSCP<<2|ecn, 100), "UDP": to(2).udp(t, ecn, 100)} {
+			r := n.ingress(t, port, frame, skBuff{CB: carry(1<<40, false), Mark: 0xffffffff})
+			qt.Check(t, qt.Equals(r.skb.Mark, want), qt.Commentf("%s, ECN %d", name, ecn))
+		}
+	}
+}
+
 func TestFabricOptionsAreChecked(t *testing.T) {
 	_, err := LoadFabric(FabricOptions{HostBase: netip.MustParseAddr("fd00::"), Hosts: 1, Nodes: 1, Ports: 1})
 	qt.Assert(t, qt.ErrorMatches(err, "fabric: host base fd00:: is not IPv4"))

@@ -87,11 +87,11 @@ void BPF_PROG(ldcp_cc_init, struct sock *sk)
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ldcp_flow flow = {.first_rtt = 1};
 	struct flow_key key;
-	u32 bdp;
 
 	tcp_establish(sk, &flow.sender, &key);
-	bdp = path_bdp(sk, &key);
-	ldcp_init(&flow.ldcp, initial_window ?: bdp, bdp);
+	/* cw's cap is of the configured path, for all flows alike: or those that know a short one would get less */
+	ldcp_init(&flow.ldcp, initial_window ?: path_bdp(sk, &key),
+		  ldcp_bdp(line_rate_bps, base_rtt_ns, tcp_frame_bytes(sk)));
 	flow.start_seq = tp->snd_nxt;
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);

@@ -4,7 +4,8 @@
  * WRED and ECN drops such packets when its queue is long, where it marks others.
  *
  * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial window, and the last
- * of a message, which TCP pushes, stay ECN-capable, so that one arrives and a loss is heard of without a timeout.
+ * of a message, which TCP pushes or ends with, stay ECN-capable, so that one arrives and a loss is heard of without a
+ * timeout.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -14,6 +15,7 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+#define TCP_FIN 1
 #define TCP_PSH 8
 
 /* The control's, bpf/cc/ldcp.bpf.c. */
@@ -33,7 +35,7 @@ int first_rtt(struct __sk_buff *skb)
 		return TCX_NEXT;
 	tcp = p.l4;
 	payload = bpf_ntohs(p.ip->tot_len) - sizeof(*p.ip) - tcp->doff * 4;
-	if (!payload || tcp->flags & TCP_PSH)
+	if (!payload || tcp->flags & (TCP_PSH | TCP_FIN))
 		return TCX_NEXT;
 	end = bpf_ntohl(tcp->seq) + payload;
 	tos = p.ip->tos;
