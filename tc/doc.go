@@ -6,6 +6,7 @@
 //   - [Arrive], a lab host's first ingress program: applies marks, counts flows, absorbs bursts;
 //   - [NP], PCN's notification point at receivers: ingress, and an egress program that makes the CNPs;
 //   - [RP], PCN's reaction point at senders: ingress;
+//   - [FirstRTT], LDCP's first round trip, and [WRED], a switch played at a host's device: egress;
 //   - [Stamp], a host's last egress program: classes as DSCP.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
