@@ -323,7 +323,7 @@ func near(got, want float64) bool { return got > 0.95*want && got < 1.05*want }
 // several stretches of a fifth of a second will do; but on average it must never be faster.
 func (p path) checkRate(t *testing.T, r *receiver, wantBps float64) {
 	t.Helper()
-	const stretches, perS = 10, 5
+	const stretches, perS = 100, 5
 	var got []float64
 	sum := 0.0
 	for range stretches {
