@@ -329,8 +329,8 @@ func (m *model) judge(port uint32, k *modelClass, q queued) bool {
 	switch mp.Marker {
 	case NPECN:
 		return m.marks(k)
-	case RED:
-		return k.bytes() > mp.RED.KMinBytes
+	case RED: // WRED drops what is not ECN-capable, or lets it pass
+		return k.bytes() > mp.RED.KMinBytes && (mp.WREDBytes == 0 || !m.notCapable(m.packets[q.packet]))
 	case QCN:
 		m.sample(port, k.bytes(), q)
 	}
