@@ -69,6 +69,23 @@ func controls(lineRateBps uint64) map[string]func() (*loader.Control, error) {
 	}
 }
 
+// bad is a change that spoils good options, and what the error says.
+type bad[O any] struct {
+	change func(*O)
+	want   string
+}
+
+// refused registers a control with each of the spoilt options.
+func refused[O any](t *testing.T, name string, good func() O, register func(O) (*loader.Control, error), spoilt []bad[O]) {
+	t.Helper()
+	for _, c := range spoilt {
+		o := good()
+		c.change(&o)
+		_, err := register(o)
+		qt.Check(t, qt.ErrorMatches(err, name+": "+c.want))
+	}
+}
+
 func TestRecoveryOptionsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		change func(*loader.RecoveryOptions)
@@ -93,10 +110,7 @@ func TestRecoveryOptionsAreChecked(t *testing.T) {
 }
 
 func TestDCQCNOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		change func(*loader.DCQCNOptions)
-		want   string
-	}{
+	refused(t, "dcqcn", func() loader.DCQCNOptions { return dcqcnOptions(10e9) }, loader.RegisterDCQCN, []bad[loader.DCQCNOptions]{
 		{func(o *loader.DCQCNOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
 		{func(o *loader.DCQCNOptions) { o.G = 0 }, "g 0, initial alpha 0.75, .*"},
 		{func(o *loader.DCQCNOptions) { o.G = 1.1 }, "g 1.1, .*"},
@@ -105,19 +119,11 @@ func TestDCQCNOptionsAreChecked(t *testing.T) {
 		{func(o *loader.DCQCNOptions) { o.InitialAlpha = 1.1 }, ".* initial alpha 1.1, .*"},
 		{func(o *loader.DCQCNOptions) { o.InitialAlpha = math.NaN() }, ".* initial alpha NaN, .*"},
 		{func(o *loader.DCQCNOptions) { o.AlphaTimerNs = 0 }, ".* alpha timer 0 ns: want 0 < g <= 1, 0 <= alpha <= 1, a timer"},
-	} {
-		o := dcqcnOptions(10e9)
-		c.change(&o)
-		_, err := loader.RegisterDCQCN(o)
-		qt.Check(t, qt.ErrorMatches(err, "dcqcn: "+c.want))
-	}
+	})
 }
 
 func TestQCNOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		change func(*loader.QCNOptions)
-		want   string
-	}{
+	refused(t, "qcn", func() loader.QCNOptions { return qcnOptions(10e9) }, loader.RegisterQCN, []bad[loader.QCNOptions]{
 		{func(o *loader.QCNOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
 		{func(o *loader.QCNOptions) { o.Gd = 0 }, "Gd 0, minimum decrease factor 0.5: want 0 < Gd <= 1, 0 <= factor <= 1"},
 		{func(o *loader.QCNOptions) { o.Gd = 1.1 }, "Gd 1.1, .*"},
@@ -125,19 +131,11 @@ func TestQCNOptionsAreChecked(t *testing.T) {
 		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = -0.1 }, ".* factor -0.1: .*"},
 		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = 1.1 }, ".* factor 1.1: .*"},
 		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = math.NaN() }, ".* factor NaN: .*"},
-	} {
-		o := qcnOptions(10e9)
-		c.change(&o)
-		_, err := loader.RegisterQCN(o)
-		qt.Check(t, qt.ErrorMatches(err, "qcn: "+c.want))
-	}
+	})
 }
 
 func TestTIMELYOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		change func(*loader.TIMELYOptions)
-		want   string
-	}{
+	refused(t, "timely", func() loader.TIMELYOptions { return timelyOptions(10e9) }, loader.RegisterTIMELY, []bad[loader.TIMELYOptions]{
 		{func(o *loader.TIMELYOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s.*"},
 		{func(o *loader.TIMELYOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
 		{func(o *loader.TIMELYOptions) { o.MinRateBps = 0 }, "minimum rate 0 bit/s: want 1 bit/s to the line rate, 10000000000 bit/s"},
@@ -148,12 +146,7 @@ func TestTIMELYOptionsAreChecked(t *testing.T) {
 		{func(o *loader.TIMELYOptions) { o.EWMA = math.NaN() }, "ewma NaN, .*"},
 		{func(o *loader.TIMELYOptions) { o.Beta = 1.1 }, ".* beta 1.1, .*"},
 		{func(o *loader.TIMELYOptions) { o.MaxCut = 0 }, ".* largest cut 0: .*"},
-	} {
-		o := timelyOptions(10e9)
-		c.change(&o)
-		_, err := loader.RegisterTIMELY(o)
-		qt.Check(t, qt.ErrorMatches(err, "timely: "+c.want))
-	}
+	})
 }
 
 // sendAll sends n bytes of the stream, receives them, and waits until they are acknowledged.

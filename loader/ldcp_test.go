@@ -34,10 +34,7 @@ func ldcp(o loader.LDCPOptions) func() (*loader.Control, error) {
 
 func TestLDCPOptionsAreChecked(t *testing.T) {
 	const shares = "want each above 0, at most 1"
-	for _, c := range []struct {
-		change func(*loader.LDCPOptions)
-		want   string
-	}{
+	refused(t, "ldcp", ldcpOptions, loader.RegisterLDCP, []bad[loader.LDCPOptions]{
 		{func(o *loader.LDCPOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s: want 1 bit/s to 800 Gbit/s"},
 		{func(o *loader.LDCPOptions) { o.LineRateBps = 801e9 }, "line rate 801000000000 bit/s: .*"},
 		{func(o *loader.LDCPOptions) { o.DilationShift = 21 }, "dilation shift 21: want 0 to 20"},
@@ -54,12 +51,7 @@ func TestLDCPOptionsAreChecked(t *testing.T) {
 		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 999 }, "base RTT 999 ns: want 1 us to 1 s"},
 		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 1e9 + 1 }, "base RTT 1000000001 ns: .*"},
 		{func(o *loader.LDCPOptions) { o.InitialWindow = 1<<20 + 1 }, "initial window of 1048577 packets: want at most 1048576"},
-	} {
-		o := ldcpOptions()
-		c.change(&o)
-		_, err := loader.RegisterLDCP(o)
-		qt.Check(t, qt.ErrorMatches(err, "ldcp: "+c.want))
-	}
+	})
 }
 
 // A flow begins with the BDP of the configured round trip, and the next one to that host with the smallest measured.

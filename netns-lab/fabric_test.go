@@ -206,19 +206,6 @@ func (f *fabric) checkRoute(t *testing.T, host int) {
 	qt.Check(t, qt.IsTrue(r.RtoMinLock))
 }
 
-// TestWindowIsOpen: a flow need not wait for an ACK to send at its rate.
-func TestWindowIsOpen(t *testing.T) {
-	f := buildFabric(t, fabricYAML, "pfc")
-	tr, err := newTraffic(context.Background(), f)
-	qt.Assert(t, qt.IsNil(err))
-	defer func() { qt.Check(t, qt.IsNil(tr.close())) }()
-	for _, s := range tr.streams {
-		info, err := s.tcpInfo()
-		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.IsTrue(info.Snd_wnd > 1<<20), qt.Commentf("flow %s: %d bytes", s.Name, info.Snd_wnd))
-	}
-}
-
 // TestConnectFailures: flows that can't be set up leave no socket behind.
 func TestConnectFailures(t *testing.T) {
 	f := buildFabric(t, fabricYAML+"bursts: [{name: b, from: H2, to: R1, size: 1KB}]\n", "pfc")
