@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,9 +81,11 @@ func (m made) spec() (s workload.Spec, err error) {
 		return s, fmt.Errorf("--duration: %w", err)
 	}
 	s.RateBps, s.ToNs = uint64(rate), int64(duration)
-	if s.MinIncast, s.MaxIncast, err = incastOf(m.incast); err != nil {
+	incast, err := experiment.ParseIncast(m.incast)
+	if err != nil {
 		return s, fmt.Errorf("--incast: %w", err)
 	}
+	s.MinIncast, s.MaxIncast = incast.Min, incast.Max
 	for _, text := range m.classes {
 		size, err := experiment.ParseBytes(text)
 		if err != nil {
@@ -118,18 +119,4 @@ func hostsOf(texts []string) ([]string, error) {
 		hosts = append(hosts, list...)
 	}
 	return hosts, nil
-}
-
-// incastOf is a number, or a range such as 1..15.
-func incastOf(text string) (low, high int, err error) {
-	first, last, isRange := strings.Cut(text, "..")
-	if !isRange {
-		last = first
-	}
-	low, err1 := strconv.Atoi(first)
-	high, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil {
-		return 0, 0, fmt.Errorf("%q is not a number of hosts (hint: write 14 or 1..15)", text)
-	}
-	return low, high, nil
 }

@@ -50,8 +50,8 @@ type decoder struct {
 	attached attached
 
 	// Of the topology.
-	hosts, ports []string
-	isHost       map[string]bool
+	hosts, ports, tiers []string
+	isHost              map[string]bool
 }
 
 func newDecoder(file string) *decoder {
@@ -216,6 +216,9 @@ func (d *decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 }
 
 func (d *decoder) slice(path string, n *yaml.Node, v reflect.Value) {
+	if _, ok := v.Interface().(Workloads); ok && n.Kind == yaml.MappingNode { // the one there mostly is
+		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.failValue(n, "want a list", "write [a, b], or one item per line after \"- \"")
 		return

@@ -196,6 +196,24 @@ func (r *Run) PausedIntervals(link string) []Interval {
 			events = append(events, e)
 		}
 	}
+	return r.intervalsOf(events)
+}
+
+// pausedIntervals returns [Run.PausedIntervals] of every link that has any.
+func (r *Run) pausedIntervals() map[string][]Interval {
+	events := make(map[string][]PFCEvent)
+	for _, e := range r.PFC {
+		events[e.link()] = append(events[e.link()], e)
+	}
+	intervals := make(map[string][]Interval)
+	for link, list := range events {
+		intervals[link] = r.intervalsOf(list)
+	}
+	return intervals
+}
+
+// intervalsOf returns when the frames on a link keep its far end stopped.
+func (r *Run) intervalsOf(events []PFCEvent) []Interval {
 	slices.SortStableFunc(events, func(a, b PFCEvent) int { return cmp.Compare(a.EffectNs, b.EffectNs) })
 
 	var intervals []Interval

@@ -59,7 +59,7 @@ func (s *Spec) check() error {
 			return fmt.Errorf("%d hosts can send to %s, want %d for the incast", senders, to, s.MaxIncast)
 		}
 	}
-	if flows := float64(s.ToNs-s.FromNs) / s.meanGapNs() * s.meanIncast(); flows > maxFlows {
+	if flows := s.MeanFlows(); flows > maxFlows {
 		return fmt.Errorf("%.3g flows are too many, at most %d", flows, maxFlows)
 	}
 	return nil
@@ -75,6 +75,11 @@ func firstTwice(names []string) string {
 		seen[name] = true
 	}
 	return ""
+}
+
+// MeanFlows returns how many flows there are on average.
+func (s *Spec) MeanFlows() float64 {
+	return float64(s.ToNs-s.FromNs) / s.meanGapNs() * s.meanIncast()
 }
 
 func (s *Spec) meanIncast() float64 { return float64(s.MinIncast+s.MaxIncast) / 2 }
