@@ -29,9 +29,13 @@ type Figures struct {
 
 // Classes returns the sizes of flows that are drawn as one.
 func (f Figures) Classes() []Sizes {
+	bounds := f.Sizes
+	if bounds == nil {
+		bounds = []Bytes{10e3, 100e3, 1e6}
+	}
 	var classes []Sizes
 	from := Bytes(0)
-	for _, to := range append(slices.Clone(f.Sizes), 0) {
+	for _, to := range append(slices.Clone(bounds), 0) {
 		classes = append(classes, Sizes{from, to})
 		from = to
 	}

@@ -73,9 +73,6 @@ func (d *decoder) fill(e *Experiment) {
 			e.Bursts[i].Flows = 1
 		}
 	}
-	if e.Figures.Sizes == nil {
-		e.Figures.Sizes = []Bytes{10e3, 100e3, 1e6}
-	}
 	for i := range e.Expect {
 		e.Expect[i].fill()
 	}

@@ -36,6 +36,8 @@ type Workload struct {
 	MeanRate Rate `yaml:"mean_rate"`
 	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
 	Incast Incast `yaml:"incast"`
+	// SameSize gives the flows of such an incast all the same size, not each its own. Default false.
+	SameSize bool `yaml:"same_size"`
 	// Start and Until bound when flows start, Until not included. Default: from 0 to the end of the run.
 	Start Duration `yaml:"start"`
 	Until Duration `yaml:"until"`
@@ -143,6 +145,9 @@ func isFile(cdf string) bool { return strings.ContainsAny(cdf, "./") }
 
 // validateWorkloads checks the workloads and adds their flows to the others.
 func (d *decoder) validateWorkloads(e *Experiment) {
+	if len(e.Workload) == 0 {
+		return
+	}
 	e.given = len(e.Flows)
 	before := len(d.errs)
 	for i := range e.Workload {
@@ -161,7 +166,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	if w.Name != defaultWorkload || len(e.Workload) > 1 {
 		d.name(path+"name", w.Name, objectPrefix, "letters, \"_\" and \"-\", as its flows are numbered")
 	}
-	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate), MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max}
+	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate), MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
 	if !d.has(path + "from") {
 		s.Senders = d.hosts
 	}

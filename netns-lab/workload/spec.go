@@ -19,6 +19,8 @@ type Spec struct {
 	RateBps uint64
 	// MinIncast and MaxIncast bound how many senders start a flow each to the same receiver at the same ns.
 	MinIncast, MaxIncast int
+	// SameSize is whether the flows of these senders all have the same size, and not each its own.
+	SameSize bool
 	// FromNs and ToNs are when flows start, ToNs not included.
 	FromNs, ToNs int64
 	// ClassBytes are growing sizes: a flow below the first has priority 0, one below the second 1, and so on.
@@ -101,8 +103,11 @@ func (s Spec) Generate() ([]Flow, error) {
 	for at := rng.ExpFloat64() * s.meanGapNs(); at < float64(s.ToNs-s.FromNs); at += rng.ExpFloat64() * s.meanGapNs() {
 		to := s.Receivers[rng.IntN(len(s.Receivers))]
 		incast := s.MinIncast + rng.IntN(s.MaxIncast-s.MinIncast+1)
+		size := uint64(0)
 		for _, from := range pick(rng, senders, incast, to) {
-			size := s.Sizes.Quantile(rng.Float64())
+			if size == 0 || !s.SameSize {
+				size = s.Sizes.Quantile(rng.Float64())
+			}
 			flows = append(flows, Flow{StartNs: s.FromNs + int64(at), Src: from, Dst: to, SizeBytes: size, Priority: s.priority(size)})
 		}
 	}
