@@ -61,6 +61,9 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 	})
 }
 
+// Collection is the loaded programs and maps, to pin or to attach otherwise. It is closed with its owner.
+func (o *object) Collection() *ebpf.Collection { return o.coll }
+
 // Close detaches the programs and frees them.
 func (o *object) Close() error {
 	var errs []error

@@ -81,7 +81,6 @@ func (f flow) datagram(t *testing.T, tos uint8, payload gopacket.Payload) []byte
 	return serialize(t, f.eth(etherType), ip.(gopacket.SerializableLayer), udp, payload)
 }
 
-
 // tagged puts VLAN tags into the frame, outermost first.
 func tagged(frame []byte, tags ...[4]byte) []byte {
 	b := append([]byte{}, frame[:12]...)
@@ -440,4 +439,3 @@ func TestHostNPForgetsFlows(t *testing.T) {
 	nstest.Eventually(t, "the lively flow is forgotten too", func() bool { return n.flows(t) == 0 })
 	qt.Check(t, qt.Equals(n.counts(t), HostNPCounts{Ended: 2, Idle: 2}))
 }
-

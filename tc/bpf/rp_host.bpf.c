@@ -83,12 +83,11 @@ static __always_inline void count(u32 what)
 		(*n)++;
 }
 
-/* A CNP of either family. */
+/* A CNP. v6 is a constant wherever this is used: the verifier is to know what header is. */
 struct heard {
-	const struct cnp_ipv4 *ipv4; /* one of them is NULL */
-	const struct cnp_ipv6 *ipv6;
+	const void *header; /* struct cnp_ipv6 or struct cnp_ipv4 */
 	const struct cnp_body *body;
-	bool ce;
+	bool v6, ce;
 };
 
 /* body_well_formed: every field in which the sender has no choice, as hear.h has it. */
@@ -153,7 +152,7 @@ static __always_inline bool tag_good(const struct heard *h, u64 t_ns)
 		count(RP_NO_KEY);
 		return false;
 	}
-	mac = h->ipv6 ? mac_ipv6(&k->key, h->ipv6, tag->stamp, h->ce) : mac_ipv4(&k->key, h->ipv4, tag->stamp, h->ce);
+	mac = h->v6 ? mac_ipv6(&k->key, h->header, tag->stamp, h->ce) : mac_ipv4(&k->key, h->header, tag->stamp, h->ce);
 	if (mac != tag->mac) {
 		count(RP_BAD_TAG);
 		return false;
@@ -206,7 +205,7 @@ static __always_inline void react(const struct __sk_buff *skb, const struct hear
 	if (require_tag) {
 		if (!tag_good(h, t_ns))
 			return;
-	} else if ((h->ipv6 ? icrc_ipv6(h->ipv6) : icrc_ipv4(h->ipv4)) != h->body->icrc) {
+	} else if ((h->v6 ? icrc_ipv6(h->header) : icrc_ipv4(h->header)) != h->body->icrc) {
 		count(RP_BAD_ICRC);
 		return;
 	}
@@ -221,84 +220,73 @@ static __always_inline void react(const struct __sk_buff *skb, const struct hear
 /* cnp_flow_key: of the flow whose receiver sent the CNP. */
 static __always_inline void cnp_flow_key(const struct heard *h, struct flow_key *k)
 {
-	if (h->ipv6) {
-		*k = (struct flow_key){};
-		__builtin_memcpy(k->saddr, h->ipv6->ip.daddr, sizeof(k->saddr));
-		__builtin_memcpy(k->daddr, h->ipv6->ip.saddr, sizeof(k->daddr));
-		k->sport = h->body->pcn.flow_sport;
-		k->dport = h->body->pcn.flow_dport;
-		k->protocol = IPPROTO_TCP;
+	const struct cnp_ipv4 *ipv4 = h->header;
+	const struct cnp_ipv6 *ipv6 = h->header;
+
+	flow_key_ipv4(k, 0, 0, h->body->pcn.flow_sport, h->body->pcn.flow_dport, IPPROTO_TCP);
+	if (h->v6) {
+		__builtin_memcpy(k->saddr, ipv6->ip.daddr, sizeof(k->saddr));
+		__builtin_memcpy(k->daddr, ipv6->ip.saddr, sizeof(k->daddr));
 	} else {
-		flow_key_ipv4(k, h->ipv4->ip.daddr, h->ipv4->ip.saddr, h->body->pcn.flow_sport, h->body->pcn.flow_dport,
-			      IPPROTO_TCP);
+		k->saddr[3] = ipv4->ip.daddr;
+		k->daddr[3] = ipv4->ip.saddr;
 	}
 }
 
-/* to_roce_cnp: the IP header is followed by UDP to RoCE's port and a CNP's opcode. */
-static __always_inline const struct cnp_body *to_roce_cnp(const struct network *n, const void *end)
+static __always_inline bool well_formed(const struct heard *h, u32 len)
+{
+	if (!body_well_formed(h->body))
+		return false;
+	return h->v6 ? len == sizeof(struct cnp_ipv6) && ipv6_well_formed(h->header)
+		     : len == sizeof(struct cnp_ipv4) && ipv4_well_formed(h->header);
+}
+
+/* hear: the packet, if it is a CNP. */
+static __always_inline int hear(const struct __sk_buff *skb, const struct network *n, bool v6)
 {
 	const struct iphdr *ipv4 = n->header;
 	const struct ipv6hdr *ipv6 = n->header;
-	const struct cnp_body *b;
+	const void *end = (void *)(long)skb->data_end;
+	struct heard h = {.header = n->header, .v6 = v6};
+	struct flow_key key;
 
-	if (n->v6) {
-		b = (const void *)(ipv6 + 1);
-		if (ipv6->nexthdr != IPPROTO_UDP)
-			return NULL;
-	} else {
-		b = (const void *)(ipv4 + 1);
-		if (ipv4->protocol != IPPROTO_UDP || ipv4->ihl != 5 || ipv4->frag_off & bpf_htons(FRAGMENT))
-			return NULL;
+	h.body = v6 ? (const void *)(ipv6 + 1) : (const void *)(ipv4 + 1);
+	if ((const void *)&h.body->pcn > end)
+		return TCX_NEXT;
+	if (v6 ? ipv6->nexthdr != IPPROTO_UDP
+	       : ipv4->protocol != IPPROTO_UDP || ipv4->ihl != 5 || ipv4->frag_off & bpf_htons(FRAGMENT))
+		return TCX_NEXT;
+	if (h.body->udp.dest != bpf_htons(ROCE_PORT) || h.body->bth.opcode != CNP_OPCODE)
+		return TCX_NEXT;
+	if ((const void *)(h.body + 1) > end) {
+		count(RP_MALFORMED);
+		return TCX_DROP;
 	}
-	if ((const void *)&b->pcn > end || b->udp.dest != bpf_htons(ROCE_PORT) || b->bth.opcode != CNP_OPCODE)
-		return NULL;
-	return b;
+	if (!h.body->pcn.flow_sport)
+		return TCX_NEXT; /* somebody else's RoCE: their reserved bytes are zero */
+	if (!well_formed(&h, skb->len - n->off)) {
+		count(RP_MALFORMED);
+		return TCX_DROP;
+	}
+	if (h.body->bth.psn) {
+		count(RP_UDP);
+		return TCX_NEXT;
+	}
+	h.ce = ((v6 ? ipv6_class(ipv6) : ipv4->tos) & ECN_MASK) == ECN_CE;
+	cnp_flow_key(&h, &key);
+	react(skb, &h, &key);
+	return TCX_DROP;
 }
 
 SEC("tc")
 int rp_ingress(struct __sk_buff *skb)
 {
 	const u32 longest = sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan_hdr) + sizeof(struct cnp_ipv6);
-	const struct cnp_body *b;
-	struct flow_key key;
-	struct heard h = {};
 	struct network n;
-	const void *end;
-	bool well_formed;
 
 	if (skb->len <= longest)
 		reach(skb, skb->len);
 	if (!network_parse(skb, &n))
 		return TCX_NEXT;
-	end = (void *)(long)skb->data_end;
-	b = to_roce_cnp(&n, end);
-	if (!b)
-		return TCX_NEXT;
-	if ((const void *)(b + 1) > end) {
-		count(RP_MALFORMED);
-		return TCX_DROP;
-	}
-	if (!b->pcn.flow_sport)
-		return TCX_NEXT; /* somebody else's RoCE: their reserved bytes are zero */
-	h.body = b;
-	if (n.v6) {
-		h.ipv6 = n.header;
-		h.ce = (ipv6_class(&h.ipv6->ip) & ECN_MASK) == ECN_CE;
-		well_formed = skb->len == n.off + sizeof(*h.ipv6) && ipv6_well_formed(&h.ipv6->ip);
-	} else {
-		h.ipv4 = n.header;
-		h.ce = (h.ipv4->ip.tos & ECN_MASK) == ECN_CE;
-		well_formed = skb->len == n.off + sizeof(*h.ipv4) && ipv4_well_formed(&h.ipv4->ip);
-	}
-	if (!well_formed || !body_well_formed(b)) {
-		count(RP_MALFORMED);
-		return TCX_DROP;
-	}
-	if (b->bth.psn) {
-		count(RP_UDP);
-		return TCX_NEXT;
-	}
-	cnp_flow_key(&h, &key);
-	react(skb, &h, &key);
-	return TCX_DROP;
+	return n.v6 ? hear(skb, &n, true) : hear(skb, &n, false);
 }
