@@ -576,6 +576,9 @@ func parse(frame []byte) (cnp.CNP, error) {
 	routed[offIP+1] = routed[offIP+1]&3 | cnp.DSCP<<2
 	routed[offIP+8] = 64
 	c, err := cnp.Parse(seal(routed))
+	if c.UDP { // of real hosts only
+		return cnp.CNP{}, cnp.ErrMalformed
+	}
 	if err == nil && !bytes.Equal(routed[offICRC:], frame[offICRC:]) {
 		err = cnp.ErrBadICRC
 	}
