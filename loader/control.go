@@ -5,12 +5,14 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the parameters, as the BPF code is proven for.
@@ -32,7 +34,7 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 type Control struct {
 	name   string
 	coll   *ebpf.Collection
-	link   link.Link
+	link   io.Closer // what keeps it registered; nil: it is the kernel's own
 	params any // the algorithm's, in the layout of the BPF code
 	table  flowTable
 	flows  *ebpf.Map
@@ -167,18 +169,43 @@ func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	if err := chooseCongControl(spec); err != nil {
 		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
-	coll, err := ebpf.NewCollection(spec)
+	coll, l, err := attach(spec)
+	if errors.Is(err, unix.EEXIST) {
+		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", d.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
+	}
+	return &Control{name: d.name, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
+}
+
+// attach loads the object and registers its instance: through a link, or before 6.4 by the map itself, which is registered
+// when its value is set.
+func attach(spec *ebpf.CollectionSpec) (*ebpf.Collection, io.Closer, error) {
+	if HaveStructOpsLink() != nil {
+		spec.Maps[opsMap].Flags &^= unix.BPF_F_LINK
+		coll, err := ebpf.NewCollection(spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		return coll, linkless{coll.Maps[opsMap]}, nil
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, nil, err
 	}
 	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[opsMap]})
 	if err != nil {
 		coll.Close()
-		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			d.name, explain(err, HaveTCPStructOps))
+		return nil, nil, err
 	}
-	return &Control{name: d.name, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
+	return coll, l, nil
 }
+
+// linkless is the registration of a map without a link. It outlives this process, unless it is closed.
+type linkless struct{ ops *ebpf.Map }
+
+func (l linkless) Close() error { return l.ops.Delete(uint32(0)) }
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
 func chooseCongControl(spec *ebpf.CollectionSpec) error {

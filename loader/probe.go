@@ -30,6 +30,12 @@ func HaveTCPStructOps() error {
 		"this kernel lacks BPF congestion controls (CONFIG_BPF_JIT, CONFIG_DEBUG_INFO_BTF, 5.6+)")
 }
 
+// HaveStructOpsLink probes for links of struct_ops, by which a control goes when its last user does. Without them it stays
+// until it is closed.
+func HaveStructOpsLink() error {
+	return haveType("bpf_struct_ops_link", "this kernel registers BPF congestion controls without links (before 6.4)")
+}
+
 // HaveQdisc probes for qdiscs in BPF, which the lab's switch ports are.
 func HaveQdisc() error {
 	return haveType("bpf_struct_ops_Qdisc_ops",
@@ -39,6 +45,19 @@ func HaveQdisc() error {
 // HaveTCX probes for tcx, the attachment of the tc programs.
 func HaveTCX() error {
 	return haveType("bpf_mprog_entry", "this kernel lacks tcx (CONFIG_NET_XGRESS, 6.6+)")
+}
+
+// HaveKernelContext probes for a tc program's access to the sk_buff, by which wred and the lab's switches find their port.
+func HaveKernelContext() error {
+	kernel, err := btf.LoadKernelSpec()
+	if err != nil {
+		return HaveBTF()
+	}
+	var f *btf.Func
+	if err := kernel.TypeByName("bpf_cast_to_kern_ctx", &f); err != nil {
+		return fmt.Errorf("this kernel's tc programs can't read the sk_buff (bpf_cast_to_kern_ctx, 6.2+): %w", ErrNotSupported)
+	}
+	return nil
 }
 
 // HavePermission probes for the right to load programs.
