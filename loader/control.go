@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +34,7 @@ type Control struct {
 	name   string
 	coll   *ebpf.Collection
 	link   io.Closer // what keeps it registered; nil: it is the kernel's own
-	params any // the algorithm's, in the layout of the BPF code
+	params any       // the algorithm's, in the layout of the BPF code
 	table  flowTable
 	flows  *ebpf.Map
 	limits limits
@@ -213,38 +212,18 @@ func chooseCongControl(spec *ebpf.CollectionSpec) error {
 	if spec.Programs[four] == nil {
 		return nil // it has none: DCTCP leaves the window to the core
 	}
-	args, err := congControlArgs()
+	kernel, err := readKernelTypes()
 	if err != nil {
-		return err
+		return HaveBTF()
 	}
-	if args == 4 {
+	if kernel.congControlArgs == 0 {
+		return fmt.Errorf("find tcp_congestion_ops.cong_control in the kernel's types: %w", ErrNotSupported)
+	}
+	if kernel.congControlArgs == 4 {
 		delete(spec.Programs, two)
 		return nil
 	}
 	spec.Programs[two].AttachTo = spec.Programs[four].AttachTo
 	delete(spec.Programs, four)
 	return nil
-}
-
-// congControlArgs counts the parameters of tcp_congestion_ops.cong_control in the running kernel.
-func congControlArgs() (int, error) {
-	kernel, err := btf.LoadKernelSpec()
-	if err != nil {
-		return 0, fmt.Errorf("read the kernel's types (CONFIG_DEBUG_INFO_BTF): %w", err)
-	}
-	var ops *btf.Struct
-	if err := kernel.TypeByName("tcp_congestion_ops", &ops); err != nil {
-		return 0, fmt.Errorf("find tcp_congestion_ops in the kernel's types: %w", err)
-	}
-	for _, m := range ops.Members {
-		if m.Name != "cong_control" {
-			continue
-		}
-		if ptr, ok := m.Type.(*btf.Pointer); ok {
-			if proto, ok := ptr.Target.(*btf.FuncProto); ok {
-				return len(proto.Params), nil
-			}
-		}
-	}
-	return 0, errors.New("tcp_congestion_ops has no cong_control")
 }
