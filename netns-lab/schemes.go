@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"strings"
 
 	"pcn/loader"
 	"pcn/netns-lab/experiment"
@@ -174,6 +175,9 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 		q.WREDBytes = max(uint64(e.LDCP.K), 1)
 	}
 }
+
+// isTCD says whether switches mark by TCD under the scheme.
+func isTCD(scheme string) bool { return strings.HasSuffix(scheme, "+tcd") }
 
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {

@@ -15,9 +15,14 @@ import (
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets. With addressMAC the source MAC address is
-// made of the IPv4 source, so that switches' CNMs find back.
-func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
+// StampOptions are what else stamp does to packets.
+type StampOptions struct {
+	AddressMAC bool // the source MAC address is made of the IPv4 source, so that switches' CNMs find back
+	ECT1       bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
+}
+
+// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets.
+func LoadStamp(dataDSCP, controlDSCP uint8, o StampOptions) (*Stamp, error) {
 	if dataDSCP > 63 || controlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
 	}
@@ -26,7 +31,7 @@ func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
-		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": addressMAC,
+		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": o.AddressMAC, "ect1": o.ECT1,
 	}, nil)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func newStamp(t *testing.T) *Stamp {
 func newStampOf(t *testing.T, addressMAC bool) *Stamp {
 	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(dataDSCP, controlDSCP, addressMAC)
+	s, err := LoadStamp(dataDSCP, controlDSCP, StampOptions{AddressMAC: addressMAC})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -35,7 +35,7 @@ func newStampOf(t *testing.T, addressMAC bool) *Stamp {
 
 func TestStampOptionsAreChecked(t *testing.T) {
 	for _, dscps := range [][2]uint8{{64, 48}, {26, 64}} {
-		_, err := LoadStamp(dscps[0], dscps[1], false)
+		_, err := LoadStamp(dscps[0], dscps[1], StampOptions{})
 		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
 	}
 }
