@@ -4,7 +4,7 @@
  * CNPs, pure ACKs and everything else ride the control class, which is never paused. The class is written as
  * DSCP (class selector), where switches read it, and as skb->priority, where the host's own port does.
  *
- * Sockets that set IP_TOS themselves pass without a rewrite.
+ * Data of a socket whose IP_TOS is of one of the data classes keeps it: sockets choose their priority.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -16,6 +16,9 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 /* DSCP of data and of control packets; the class is DSCP / 8. Set by the loader. */
 const volatile u8 data_dscp = 26;
 const volatile u8 control_dscp = 48;
+
+/* data_classes: a bit for each class that data keeps, if it has it already. */
+const volatile u8 data_classes = 0;
 
 /* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
 const volatile bool address_mac = false;
@@ -60,9 +63,14 @@ int stamp(struct __sk_buff *skb)
 		skb->priority = control_dscp >> 3;
 		return TCX_NEXT;
 	}
-	dscp = is_data(&p) ? data_dscp : control_dscp;
-	skb->priority = dscp >> 3;
 	tos = p.ip->tos;
+	if (!is_data(&p))
+		dscp = control_dscp;
+	else if (data_classes >> class_of(tos) & 1)
+		dscp = tos >> 2;
+	else
+		dscp = data_dscp;
+	skb->priority = dscp >> 3;
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
