@@ -72,7 +72,7 @@ func TestStampClasses(t *testing.T) {
 		{"pure ACK with options", f.tcp(t, 0, 0, timestamps), controlDSCP},
 		{"pure ACK, padded", append(f.tcp(t, 0, 0), make([]byte, 6)...), controlDSCP},
 		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })), controlDSCP},
-		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), controlDSCP},
+		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
 		{"RST", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.RST = true })), controlDSCP},
 		{"UDP", f.udp(t, 0, 1000), dataDSCP},
 		{"UDP without data", f.udp(t, 0, 0), dataDSCP},

@@ -306,12 +306,12 @@ func Parse(name string, data []byte) (*Experiment, error) {
 func parse(name string, data []byte, dir string) (*Experiment, error) {
 	d := newDecoder(name)
 	d.attached.dir = dir
-	root := d.root(data)
+	root := d.Root(data)
 	e := d.experiment(root, "")
-	if len(d.errs) == 0 {
+	if len(d.Errs) == 0 {
 		e.variants = d.variants(root, e)
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -329,7 +329,7 @@ func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 	e := defaults()
 	e.CaseName = caseName
 	if root != nil {
-		d.decode(root, &e)
+		d.Decode(root, &e)
 		d.fill(&e)
 		d.validate(&e)
 	}
@@ -392,7 +392,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 		d.validateTime(&c)
 		d.validateStarts(&c)
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	if err := c.overrideCases(o); err != nil {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"pcn/config"
 )
 
 // hpccTopology has two hosts at each of two switches, which two links join.
@@ -217,14 +219,14 @@ e.yaml:5:15: "flow.txt" is not in the experiment \(hint: add it under files:\)`)
 // TestErrorsAreNotEndless: a file with very many is told of the first.
 func TestErrorsAreNotEndless(t *testing.T) {
 	file := smallest
-	for i := range 2 * maxErrors {
+	for i := range 2 * config.MaxErrors {
 		file += fmt.Sprintf("  - {name: G%d, from: X, to: R0}\n", i)
 	}
 	_, err := Parse("f.yaml", []byte(file))
 	joined, ok := err.(interface{ Unwrap() []error })
 	qt.Assert(t, qt.IsTrue(ok))
-	qt.Assert(t, qt.HasLen(joined.Unwrap(), maxErrors+1))
+	qt.Assert(t, qt.HasLen(joined.Unwrap(), config.MaxErrors+1))
 	var last *Error
-	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[maxErrors], &last)))
+	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[config.MaxErrors], &last)))
 	qt.Check(t, qt.Equals(last.Error(), "f.yaml: 200 more errors (hint: correct these first)"))
 }

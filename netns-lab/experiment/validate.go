@@ -94,7 +94,7 @@ func (e *Experiment) fillFlows() {
 func (d *decoder) fillAlgorithms(e *Experiment) {
 	line := e.Topology.Rate
 	fill := func(path string, params, defaults any) {
-		d.fillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
+		d.FillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
 	}
 	fill("dcqcn", &e.DCQCN, setOf(dcqcnSets, e.DCQCN.Set, "paper")(line))
 	fill("timely", &e.TIMELY, setOf(timelySets, e.TIMELY.Set, "snippet")(line))

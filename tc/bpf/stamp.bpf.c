@@ -25,7 +25,7 @@ const volatile bool address_mac = false;
 
 #define ROCE_PORT 4791
 
-/* is_data: TCP with payload, or UDP that is not RoCE's (which here are CNPs). */
+/* is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here are CNPs). */
 static __always_inline bool is_data(const struct packet *p)
 {
 	u32 payload = bpf_ntohs(p->ip->tot_len) - sizeof(struct iphdr);
@@ -33,7 +33,7 @@ static __always_inline bool is_data(const struct packet *p)
 	if (p->ip->protocol == IPPROTO_TCP) {
 		struct tcphdr *tcp = p->l4;
 
-		return (void *)(tcp + 1) <= p->end && payload > tcp->doff * 4;
+		return (void *)(tcp + 1) <= p->end && ((tcp->flags & TCP_FIN) || payload > tcp->doff * 4);
 	}
 	if (p->ip->protocol == IPPROTO_UDP) {
 		struct udphdr *udp = p->l4;
