@@ -51,7 +51,7 @@ func (f *fabric) loadControl() (err error) {
 	case schemePCN, schemeDCQCN, schemeQCN:
 		f.rp, err = tc.LoadRP(f.control, f.shift())
 	case schemeLDCP:
-		if f.plan.exp.LDCP.FastStart == experiment.FirstRTTDrop {
+		if dropsFirstRTT(f.plan.exp, f.scheme) {
 			f.firstRTT, err = tc.LoadFirstRTT(f.control)
 		}
 	}
@@ -170,9 +170,14 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
 	}
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
-	if scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop {
+	if dropsFirstRTT(e, scheme) {
 		q.WREDBytes = max(uint64(e.LDCP.K), 1)
 	}
+}
+
+// dropsFirstRTT says whether switches drop packets of LDCP's first round trip: not in a lossless network.
+func dropsFirstRTT(e *experiment.Experiment, scheme string) bool {
+	return scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop && !e.PFCOn(scheme)
 }
 
 // needsECN says whether flows under the scheme are useless without it.
