@@ -93,8 +93,8 @@ func (c *clsact) Close() error {
 	f := c.filter
 	f.BPF = nil
 	err := c.conn.Filter().Delete(&f)
-	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) {
-		return nil // with the device, or with its clsact
+	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
+		return nil // it went with the device (ENODEV) or with its clsact (EINVAL), or somebody deleted it
 	}
 	if err != nil {
 		return fmt.Errorf("delete filter of clsact at device %d: %w", f.Ifindex, err)

@@ -66,7 +66,7 @@ var rows = []row{
 	{"`pcn_line`", true, transferWith(func() (*loader.Control, error) { return loader.RegisterLine(lineRateBps, 0) })},
 	{"tc programs attached through", true, attachedThrough},
 	{"NP, RP: marks cut the rate, their absence raises it", true, notified},
-	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(1, 2, false) })},
+	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
 	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(50e3, false, 0) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
@@ -185,7 +185,7 @@ func attachedThrough(t *testing.T) string {
 	p := newPath(t)
 	before := p.server.filters(t)
 	np := newNP(t, p)
-	stamp, err := tc.LoadStamp(1, 2, false)
+	stamp, err := tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsNil(stamp.Attach(p.server.NS, p.server.Index())))
 	during := p.server.filters(t)
