@@ -17,7 +17,7 @@ type Stamp struct{ object }
 
 // LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets. With addressMAC the source MAC address is
 // made of the IPv4 source, so that switches' CNMs find back.
-func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
+func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool, options ...Option) (*Stamp, error) {
 	if dataDSCP > 63 || controlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
 	}
@@ -27,23 +27,24 @@ func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
 	}
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": addressMAC,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
+	obj.places = []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}}
 	return &Stamp{obj}, nil
 }
 
 // Attach puts it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
-	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
+	return s.attachAll(h, ifindex)
 }
 
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
 type FirstRTT struct{ object }
 
 // LoadFirstRTT loads it for the flows of congestion control "ldcp".
-func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
+func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
 	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
 	}
@@ -51,16 +52,17 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
+	obj.places = []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Tail()}}
 	return &FirstRTT{obj}, nil
 }
 
 // Attach puts it last at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
-	return f.attach(h, ifindex, "first_rtt", ebpf.AttachTCXEgress, link.Tail())
+	return f.attachAll(h, ifindex)
 }
 
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
@@ -82,7 +84,7 @@ type NPCounts struct {
 }
 
 // LoadNP loads the notification point.
-func LoadNP(o NPOptions) (*NP, error) {
+func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
 		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
@@ -106,19 +108,21 @@ func LoadNP(o NPOptions) (*NP, error) {
 		"t_jitter_ns":    o.TJitterNs,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &NP{obj}, nil
+	return npObject(obj), nil
+}
+
+func npObject(obj object) *NP {
+	obj.places = []Place{{"np_egress", ebpf.AttachTCXEgress, link.Head()}, {"np_ingress", ebpf.AttachTCXIngress, link.Tail()}}
+	return &NP{obj}
 }
 
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
-	if err := n.attach(h, ifindex, "np_egress", ebpf.AttachTCXEgress, link.Head()); err != nil {
-		return err
-	}
-	return n.attach(h, ifindex, "np_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return n.attachAll(h, ifindex)
 }
 
 // Counts reads the CNPs sent.
@@ -135,7 +139,7 @@ func (n *NP) Counts() (NPCounts, error) {
 }
 
 // LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
-func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, error) {
+func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32, options ...Option) (*NP, error) {
 	spec, err := loadNpdcqcn()
 	if err != nil {
 		return nil, err
@@ -144,11 +148,11 @@ func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, 
 		"interval_ns":    intervalNs,
 		"ideal_time":     idealTime,
 		"dilation_shift": dilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
-	return &NP{obj}, nil
+	return npObject(obj), nil
 }
 
 // RP is a reaction point: what hears of congestion for a control's flows.
@@ -160,7 +164,7 @@ type RPCounts struct {
 }
 
 // LoadRP loads the reaction point of the control's flows: tc/bpf/rp.bpf.c for PCN, rp_dcqcn.bpf.c, rp_qcn.bpf.c.
-func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
+func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
 	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
 	specOf, ok := specs[control.Name()]
 	if !ok || control.FlowTable() == nil { // or another process's of that name
@@ -173,16 +177,17 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 	obj, err := load("rp of "+control.Name(), spec, map[string]any{
 		"params":         control.Params(),
 		"dilation_shift": dilationShift,
-	}, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	}, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
+	obj.places = []Place{{"rp_ingress", ebpf.AttachTCXIngress, link.Tail()}}
 	return &RP{obj}, nil
 }
 
 // Attach puts it last at the device's ingress.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
-	return r.attach(h, ifindex, "rp_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return r.attachAll(h, ifindex)
 }
 
 // Counts reads the CNPs received.
