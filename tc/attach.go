@@ -20,7 +20,6 @@ type object struct {
 	coll  *ebpf.Collection
 	links []link.Link
 
-	places      []Place
 	fingerprint string
 }
 
@@ -71,9 +70,9 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 	})
 }
 
-// attachAll attaches the programs at their places.
-func (o *object) attachAll(h netns.NsHandle, ifindex int) error {
-	for _, p := range o.places {
+// attachAll attaches the programs at these places.
+func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error {
+	for _, p := range places {
 		if err := o.attach(h, ifindex, p.Program, p.Where, p.Anchor); err != nil {
 			return err
 		}

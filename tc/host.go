@@ -31,13 +31,12 @@ func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool, options ...Option) 
 	if err != nil {
 		return nil, err
 	}
-	obj.places = []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}}
 	return &Stamp{obj}, nil
 }
 
 // Attach puts it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
-	return s.attachAll(h, ifindex)
+	return s.attachAll(h, ifindex, s.Places())
 }
 
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
@@ -56,13 +55,12 @@ func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error)
 	if err != nil {
 		return nil, err
 	}
-	obj.places = []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Tail()}}
 	return &FirstRTT{obj}, nil
 }
 
 // Attach puts it last at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
-	return f.attachAll(h, ifindex)
+	return f.attachAll(h, ifindex, f.Places())
 }
 
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
@@ -112,17 +110,12 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return npObject(obj), nil
-}
-
-func npObject(obj object) *NP {
-	obj.places = []Place{{"np_egress", ebpf.AttachTCXEgress, link.Head()}, {"np_ingress", ebpf.AttachTCXIngress, link.Tail()}}
-	return &NP{obj}
+	return &NP{obj}, nil
 }
 
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
-	return n.attachAll(h, ifindex)
+	return n.attachAll(h, ifindex, n.Places())
 }
 
 // Counts reads the CNPs sent.
@@ -152,7 +145,7 @@ func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32, option
 	if err != nil {
 		return nil, err
 	}
-	return npObject(obj), nil
+	return &NP{obj}, nil
 }
 
 // RP is a reaction point: what hears of congestion for a control's flows.
@@ -181,13 +174,12 @@ func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	obj.places = []Place{{"rp_ingress", ebpf.AttachTCXIngress, link.Tail()}}
 	return &RP{obj}, nil
 }
 
 // Attach puts it last at the device's ingress.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
-	return r.attachAll(h, ifindex)
+	return r.attachAll(h, ifindex, r.Places())
 }
 
 // Counts reads the CNPs received.

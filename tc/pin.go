@@ -47,8 +47,21 @@ type Object interface {
 
 var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil)}
 
-// Places are where Attach attaches the programs, in this order.
-func (o *object) Places() []Place { return o.places }
+// Places are where Attach attaches it.
+func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }
+
+// Places are where Attach attaches it.
+func (f *FirstRTT) Places() []Place {
+	return []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Tail()}}
+}
+
+// Places are where Attach attaches its programs, in this order.
+func (n *NP) Places() []Place {
+	return []Place{{"np_egress", ebpf.AttachTCXEgress, link.Head()}, {"np_ingress", ebpf.AttachTCXIngress, link.Tail()}}
+}
+
+// Places are where Attach attaches it.
+func (r *RP) Places() []Place { return []Place{{"rp_ingress", ebpf.AttachTCXIngress, link.Tail()}} }
 
 // Programs are the object's by their names.
 func (o *object) Programs() map[string]*ebpf.Program { return o.coll.Programs }
