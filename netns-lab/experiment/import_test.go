@@ -151,7 +151,7 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
 		{"2 5 3", "9 5 3", `flow.txt:2: unknown host "H9" (hint: did you mean "H0"?)`},
 		{"0 3 3", "3 3 3", `flow.txt:3: flow goes from H3 to itself`},
-		{"0 3 3", "0 3 1", `flow.txt:3: flows have priorities 3 and 1, and the lab has one for data (hint: give all the same)`},
+		{"0 3 3", "0 3 7", `flow.txt:3: priority 4 is out of range (hint: 0 to 3)`},
 		{flowIn, "64000 2.001", `flow.txt:2: start 1ms is out of range (hint: -1ms to 999.999us)`},
 		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1), `flow.txt:1: "-2" is not the number of flows: want a whole number up to 16777216`},
 	} {
