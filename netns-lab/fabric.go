@@ -92,7 +92,10 @@ func (f *fabric) load() (err error) {
 	}); err != nil {
 		return err
 	}
-	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP, f.scheme == schemeQCN); err != nil {
+	if f.stamp, err = tc.LoadStamp(tc.StampOptions{
+		DataDSCP: DataDSCP, ControlDSCP: ControlDSCP, DataClasses: dataClasses(f.plan.exp), AddressMAC: f.scheme == schemeQCN,
+		ECT1: isTCD(f.scheme),
+	}); err != nil {
 		return err
 	}
 	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{

@@ -15,18 +15,33 @@ import (
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets. With addressMAC the source MAC address is
-// made of the IPv4 source, so that switches' CNMs find back.
-func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
-	if dataDSCP > 63 || controlDSCP > 63 {
-		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
+// StampOptions are the classes that a host's packets have.
+type StampOptions struct {
+	DataDSCP, ControlDSCP uint8 // of data and of control packets, 0 to 63
+	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one; other data gets DataDSCP.
+	DataClasses []uint8
+	AddressMAC  bool // make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	ECT1        bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
+}
+
+// LoadStamp loads it.
+func LoadStamp(o StampOptions) (*Stamp, error) {
+	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
+		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
+	}
+	var classes uint8 // a bit each
+	for _, c := range o.DataClasses {
+		if c > 7 {
+			return nil, fmt.Errorf("stamp: data class %d: want 0 to 7", c)
+		}
+		classes |= 1 << c
 	}
 	spec, err := loadStamp()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
-		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": addressMAC,
+		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC, "ect1": o.ECT1,
 	}, nil)
 	if err != nil {
 		return nil, err
