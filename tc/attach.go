@@ -19,20 +19,33 @@ import (
 type object struct {
 	name  string
 	coll  *ebpf.Collection
+<<<<<<< HEAD
 	links []io.Closer // that keep its programs attached
+=======
+	links []link.Link
+
+	fingerprint string
+>>>>>>> main
 }
 
 // load loads an object with these values of its variables, sharing the given maps.
-func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map) (object, error) {
+func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map, opts ...Option) (object, error) {
+	var o options
+	for _, option := range opts {
+		option(&o)
+	}
 	for v, value := range vars {
 		if err := spec.Variables[v].Set(value); err != nil {
 			return object{}, fmt.Errorf("tc program %s: set %s: %w", name, v, err)
 		}
 	}
+	fingerprint := loader.Fingerprint(spec)
+	replace := o.reused(spec)
 	for m, replacement := range shared {
+		replace[m] = replacement
 		spec.Maps[m].MaxEntries = replacement.MaxEntries()
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
 	if err != nil {
 		if reason := loader.HavePermission(); reason != nil {
 			err = reason
@@ -41,7 +54,7 @@ func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared ma
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
-	return object{name: name, coll: coll}, nil
+	return object{name: name, coll: coll, fingerprint: fingerprint}, nil
 }
 
 // usesKernelContext says whether a program of the object calls bpf_cast_to_kern_ctx.
@@ -68,6 +81,7 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 	})
 }
 
+<<<<<<< HEAD
 // attachProgram attaches through tcx, and through clsact where there is none. Both run in the order of their anchors.
 func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (io.Closer, error) {
 	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: where, Anchor: anchor})
@@ -78,6 +92,16 @@ func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.A
 		return nil, err
 	}
 	return attachClsact(ifindex, program, name, where, anchor)
+=======
+// attachAll attaches the programs at these places.
+func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error {
+	for _, p := range places {
+		if err := o.attach(h, ifindex, p.Program, p.Where, p.Anchor); err != nil {
+			return err
+		}
+	}
+	return nil
+>>>>>>> main
 }
 
 // Close detaches the programs and frees them.

@@ -232,4 +232,3 @@ func newNP(t *testing.T, p path) *tc.NP {
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
 	return np
 }
-
