@@ -5,7 +5,6 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 
@@ -33,13 +32,14 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 type Control struct {
 	name   string
 	coll   *ebpf.Collection
-	link   io.Closer // what keeps it registered; nil: it is the kernel's own
-	params any       // the algorithm's, in the layout of the BPF code
+	link   link.Link
+	params any // the algorithm's, in the layout of the BPF code
 	table  flowTable
 	flows  *ebpf.Map
 	limits limits
 
 	fingerprint string
+	linkless    bool // it is registered by its map, and stays so until Close, also when this process ends
 }
 
 // limits of a flow's rate.
@@ -57,6 +57,12 @@ func (c *Control) Close() error {
 		return nil // the kernel's own, or another process's
 	}
 	defer c.coll.Close()
+	if c.linkless {
+		if err := c.coll.Maps[opsMap].Delete(uint32(0)); err != nil {
+			return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+		}
+		return nil
+	}
 	if c.link == nil {
 		return nil // it is not registered
 	}
@@ -190,69 +196,44 @@ func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	if err := chooseCongControl(spec); err != nil {
 		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
-<<<<<<< HEAD
-	coll, l, err := attach(spec)
-	if errors.Is(err, unix.EEXIST) {
-		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", d.name, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
-	}
-	return &Control{name: d.name, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
-}
-
-// attach loads the object and registers its instance: through a link, or before 6.4 by the map itself, which is registered
-// when its value is set.
-func attach(spec *ebpf.CollectionSpec) (*ebpf.Collection, io.Closer, error) {
-	if HaveStructOpsLink() != nil {
+	linkless := HaveStructOpsLink() != nil
+	if linkless {
 		spec.Maps[opsMap].Flags &^= unix.BPF_F_LINK
-		coll, err := ebpf.NewCollection(spec)
-		if err != nil {
-			return nil, nil, err
-		}
-		return coll, linkless{coll.Maps[opsMap]}, nil
 	}
-	coll, err := ebpf.NewCollection(spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[opsMap]})
-	if err != nil {
-		coll.Close()
-		return nil, nil, err
-	}
-	return coll, l, nil
-=======
 	replace := map[string]*ebpf.Map{}
 	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
 		replace[flowsMap] = d.reuse
 	}
 	fingerprint := Fingerprint(spec)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	if linkless && errors.Is(err, unix.EEXIST) {
+		return nil, notRegistered(d.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
 	return &Control{
-		name: d.name, coll: coll, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits, fingerprint: fingerprint,
+		name: d.name, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
+		fingerprint: fingerprint,
 	}, nil
 }
 
-// Register registers a control that is only loaded.
+// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered it already.
 func (c *Control) Register() error {
+	if c.linkless {
+		return nil
+	}
 	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[opsMap]})
 	if err != nil {
-		return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			c.name, explain(err, HaveTCPStructOps))
+		return notRegistered(c.name, explain(err, HaveTCPStructOps))
 	}
 	c.link = l
 	return nil
->>>>>>> main
 }
 
-// linkless is the registration of a map without a link. It outlives this process, unless it is closed.
-type linkless struct{ ops *ebpf.Map }
-
-func (l linkless) Close() error { return l.ops.Delete(uint32(0)) }
+func notRegistered(name string, err error) error {
+	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", name, err)
+}
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
 func chooseCongControl(spec *ebpf.CollectionSpec) error {

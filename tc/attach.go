@@ -19,13 +19,9 @@ import (
 type object struct {
 	name  string
 	coll  *ebpf.Collection
-<<<<<<< HEAD
 	links []io.Closer // that keep its programs attached
-=======
-	links []link.Link
 
 	fingerprint string
->>>>>>> main
 }
 
 // load loads an object with these values of its variables, sharing the given maps.
@@ -81,7 +77,6 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 	})
 }
 
-<<<<<<< HEAD
 // attachProgram attaches through tcx, and through clsact where there is none. Both run in the order of their anchors.
 func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (io.Closer, error) {
 	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: where, Anchor: anchor})
@@ -92,7 +87,8 @@ func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.A
 		return nil, err
 	}
 	return attachClsact(ifindex, program, name, where, anchor)
-=======
+}
+
 // attachAll attaches the programs at these places.
 func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error {
 	for _, p := range places {
@@ -101,7 +97,6 @@ func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error 
 		}
 	}
 	return nil
->>>>>>> main
 }
 
 // Close detaches the programs and frees them.
