@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"strings"
 
 	"pcn/loader"
 	"pcn/netns-lab/experiment"
@@ -179,6 +180,9 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 func dropsFirstRTT(e *experiment.Experiment, scheme string) bool {
 	return scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop && !e.PFCOn(scheme)
 }
+
+// isTCD says whether switches mark by TCD under the scheme.
+func isTCD(scheme string) bool { return strings.HasSuffix(scheme, "+tcd") }
 
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {
