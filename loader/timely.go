@@ -39,7 +39,7 @@ func (o TIMELYOptions) check() error {
 }
 
 // RegisterTIMELY registers congestion control "timely" (bpf/cc/timely.bpf.c).
-func RegisterTIMELY(o TIMELYOptions) (*Control, error) {
+func RegisterTIMELY(o TIMELYOptions, options ...Option) (*Control, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("timely: %w", err)
 	}
@@ -59,5 +59,5 @@ func RegisterTIMELY(o TIMELYOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "timely", params: params, table: timelyTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
-	})
+	}, options)
 }

@@ -15,19 +15,34 @@ import (
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// LoadStamp loads it with the DSCP, 0 to 63, of data and of control packets. With addressMAC the source MAC address is
-// made of the IPv4 source, so that switches' CNMs find back.
-func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
-	if dataDSCP > 63 || controlDSCP > 63 {
-		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", dataDSCP, controlDSCP)
+// StampOptions are the classes that a host's packets have.
+type StampOptions struct {
+	DataDSCP, ControlDSCP uint8 // of data and of control packets, 0 to 63
+	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one; other data gets DataDSCP.
+	DataClasses []uint8
+	AddressMAC  bool // make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	ECT1        bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
+}
+
+// LoadStamp loads it.
+func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
+	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
+		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
+	}
+	var classes uint8 // a bit each
+	for _, c := range o.DataClasses {
+		if c > 7 {
+			return nil, fmt.Errorf("stamp: data class %d: want 0 to 7", c)
+		}
+		classes |= 1 << c
 	}
 	spec, err := loadStamp()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
-		"data_dscp": dataDSCP, "control_dscp": controlDSCP, "address_mac": addressMAC,
-	}, nil)
+		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC, "ect1": o.ECT1,
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -36,14 +51,14 @@ func LoadStamp(dataDSCP, controlDSCP uint8, addressMAC bool) (*Stamp, error) {
 
 // Attach puts it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
-	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
+	return s.attachAll(h, ifindex, s.Places())
 }
 
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
 type FirstRTT struct{ object }
 
 // LoadFirstRTT loads it for the flows of congestion control "ldcp".
-func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
+func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
 	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
 	}
@@ -51,7 +66,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +75,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 
 // Attach puts it last at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
-	return f.attach(h, ifindex, "first_rtt", ebpf.AttachTCXEgress, link.Tail())
+	return f.attachAll(h, ifindex, f.Places())
 }
 
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
@@ -82,7 +97,7 @@ type NPCounts struct {
 }
 
 // LoadNP loads the notification point.
-func LoadNP(o NPOptions) (*NP, error) {
+func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
 		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
@@ -106,7 +121,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 		"t_jitter_ns":    o.TJitterNs,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +130,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
-	if err := n.attach(h, ifindex, "np_egress", ebpf.AttachTCXEgress, link.Head()); err != nil {
-		return err
-	}
-	return n.attach(h, ifindex, "np_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return n.attachAll(h, ifindex, n.Places())
 }
 
 // Counts reads the CNPs sent.
@@ -135,7 +147,7 @@ func (n *NP) Counts() (NPCounts, error) {
 }
 
 // LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
-func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, error) {
+func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32, options ...Option) (*NP, error) {
 	spec, err := loadNpdcqcn()
 	if err != nil {
 		return nil, err
@@ -144,7 +156,7 @@ func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, 
 		"interval_ns":    intervalNs,
 		"ideal_time":     idealTime,
 		"dilation_shift": dilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +172,7 @@ type RPCounts struct {
 }
 
 // LoadRP loads the reaction point of the control's flows: tc/bpf/rp.bpf.c for PCN, rp_dcqcn.bpf.c, rp_qcn.bpf.c.
-func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
+func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
 	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
 	specOf, ok := specs[control.Name()]
 	if !ok || control.FlowTable() == nil { // or another process's of that name
@@ -173,7 +185,7 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 	obj, err := load("rp of "+control.Name(), spec, map[string]any{
 		"params":         control.Params(),
 		"dilation_shift": dilationShift,
-	}, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	}, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +194,7 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 
 // Attach puts it last at the device's ingress.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
-	return r.attach(h, ifindex, "rp_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return r.attachAll(h, ifindex, r.Places())
 }
 
 // Counts reads the CNPs received.

@@ -23,9 +23,6 @@ type HostNPOptions struct {
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without a packet for so long has ended; 0: 10 s
 	UDPPorts       []uint16      // flows of UDP from or to these are watched too; at most MaxUDPPorts
-
-	// Maps replaces maps of the object, by name: those of a program that this one takes over from.
-	Maps map[string]*ebpf.Map
 }
 
 // defaultIdle is far longer than any flow that still needs CNPs is silent.
@@ -66,7 +63,7 @@ type HostNPCounts struct {
 }
 
 // LoadHostNP loads the notification point.
-func LoadHostNP(o HostNPOptions) (*HostNP, error) {
+func LoadHostNP(o HostNPOptions, opts ...Option) (*HostNP, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("np: %w", err)
 	}
@@ -95,19 +92,24 @@ func LoadHostNP(o HostNPOptions) (*HostNP, error) {
 		nphostVarIdleNs:     uint64(o.Idle),
 		nphostVarUdpPorts:   ports,
 		nphostVarCrc32Slice: crcSlices(),
-	}, o.Maps)
+	}, nil, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return &HostNP{obj}, nil
 }
 
+// Places are where Attach attaches its programs, in this order.
+func (n *HostNP) Places() []Place {
+	return []Place{
+		{nphostProgNpEgress, ebpf.AttachTCXEgress, link.Head()},
+		{nphostProgNpIngress, ebpf.AttachTCXIngress, link.Tail()},
+	}
+}
+
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *HostNP) Attach(h netns.NsHandle, ifindex int) error {
-	if err := n.attach(h, ifindex, nphostProgNpEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
-		return err
-	}
-	return n.attach(h, ifindex, nphostProgNpIngress, ebpf.AttachTCXIngress, link.Tail())
+	return n.attachAll(h, ifindex, n.Places())
 }
 
 // Keys are what it signs CNPs with; it signs none while no key's state is KeySigns.

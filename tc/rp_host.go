@@ -31,9 +31,6 @@ type HostRPOptions struct {
 
 	// FloorBps is the rate below which no CNP brings a flow; 0: the control's own floor.
 	FloorBps uint64
-
-	// Maps replaces maps of the object, by name: those of a program that this one takes over from.
-	Maps map[string]*ebpf.Map
 }
 
 // Defaults of HostRPOptions.
@@ -90,19 +87,15 @@ func (c HostRPCounts) Rejected() map[string]uint64 {
 }
 
 // LoadHostRP loads the reaction point of the flows of congestion control "pcn". It obeys no CNP until Allow or Attach.
-func LoadHostRP(control *loader.Control, o HostRPOptions) (*HostRP, error) {
+func LoadHostRP(control *loader.Control, o HostRPOptions, opts ...Option) (*HostRP, error) {
 	if control.Name() != "pcn" || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point for hosts: want pcn", control.Name())
 	}
-	maps := map[string]*ebpf.Map{rphostMapFlows: control.FlowTable()}
-	for name, m := range o.Maps {
-		maps[name] = m
-	}
-	return loadHostRP(control.Params(), o, maps)
+	return loadHostRP(control.Params(), o, map[string]*ebpf.Map{rphostMapFlows: control.FlowTable()}, opts...)
 }
 
-// loadHostRP loads it with a flow table among the maps, or one of its own.
-func loadHostRP(params any, o HostRPOptions, maps map[string]*ebpf.Map) (*HostRP, error) {
+// loadHostRP loads it with a flow table that is shared, or one of its own.
+func loadHostRP(params any, o HostRPOptions, shared map[string]*ebpf.Map, opts ...Option) (*HostRP, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("rp: %w", err)
 	}
@@ -124,11 +117,16 @@ func loadHostRP(params any, o HostRPOptions, maps map[string]*ebpf.Map) (*HostRP
 		rphostVarCnpIntervalNs: uint64(o.CNPInterval),
 		rphostVarCnpBurstNs:    uint64(o.CNPInterval) * uint64(o.CNPBurst-1),
 		rphostVarCrc32Slice:    crcSlices(),
-	}, maps)
+	}, shared, opts...)
 	if err != nil {
 		return nil, err
 	}
 	return &HostRP{obj}, nil
+}
+
+// Places are where Attach attaches it.
+func (r *HostRP) Places() []Place {
+	return []Place{{rphostProgRpIngress, ebpf.AttachTCXIngress, link.Tail()}}
 }
 
 // Attach puts it last at the device's ingress, and allows CNPs there from these prefixes; without any, from everywhere.
@@ -136,7 +134,7 @@ func (r *HostRP) Attach(h netns.NsHandle, ifindex int, prefixes ...netip.Prefix)
 	if err := r.Allow(ifindex, prefixes...); err != nil {
 		return err
 	}
-	return r.attach(h, ifindex, rphostProgRpIngress, ebpf.AttachTCXIngress, link.Tail())
+	return r.attachAll(h, ifindex, r.Places())
 }
 
 // Allow lets CNPs come in at the device from these prefixes too; without any, from everywhere.
