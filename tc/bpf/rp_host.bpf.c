@@ -12,7 +12,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "include/host_cnp.h"
-#include "include/react.h"
+#include "include/obey.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* What a CNP does to a flow of PCN, however it was heard. */
-#ifndef PCN_REACT_H
-#define PCN_REACT_H
+#ifndef PCN_OBEY_H
+#define PCN_OBEY_H
 
 #include "sender.h"
 
