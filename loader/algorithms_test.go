@@ -363,7 +363,7 @@ func TestCNPsControlDCQCN(t *testing.T) {
 	control := registered(t, dcqcn(o))
 	p := newPath(t)
 	marker := nstest.NewMarker(t, p.server)
-	np, err := tc.LoadDCQCNNP(periodNs, false, 0)
+	np, err := tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: periodNs})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { np.Close() })
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))

@@ -31,6 +31,7 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 // Control is a congestion control registered with the kernel.
 type Control struct {
 	name   string
+	tcd    bool
 	coll   *ebpf.Collection
 	link   link.Link
 	params any // the algorithm's, in the layout of the BPF code
@@ -44,6 +45,9 @@ type limits struct{ minBps, lineBps uint64 }
 
 // Name is what sockets select it by.
 func (c *Control) Name() string { return c.name }
+
+// TCD says whether the control goes by TCD's marks.
+func (c *Control) TCD() bool { return c.tcd }
 
 // Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
 func (c *Control) Params() any { return c.params }
@@ -130,9 +134,13 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32) (*Control, error) {
 	})
 }
 
+// tcdSuffix is what the names of controls end in that go by TCD's marks (SIGCOMM 2021; bpf/algo/tcd_rp.h).
+const tcdSuffix = "_tcd"
+
 // definition is what makes a control of an object.
 type definition struct {
 	name     string
+	tcd      bool // it goes by TCD's marks; its name gets tcdSuffix
 	params   any // variable params; nil: it has none
 	vars     map[string]any
 	table    flowTable // nil: it keeps none
@@ -151,6 +159,12 @@ const (
 
 // register loads the object and registers its one struct_ops instance.
 func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
+	if d.tcd {
+		d.name += tcdSuffix
+		if err := setOps(spec, d.name, flagNeedsECN); err != nil {
+			return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
+		}
+	}
 	vars := map[string]any{shiftVar: d.shift}
 	maps.Copy(vars, d.vars)
 	if d.params != nil {
@@ -177,7 +191,35 @@ func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
 			d.name, explain(err, HaveTCPStructOps))
 	}
-	return &Control{name: d.name, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
+	return &Control{name: d.name, tcd: d.tcd, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
+}
+
+// flagNeedsECN is TCP_CONG_NEEDS_ECN of tcp_congestion_ops.flags.
+const flagNeedsECN = 2
+
+// setOps names the object's tcp_congestion_ops, and sets flags beside those it has.
+func setOps(spec *ebpf.CollectionSpec, name string, flags byte) error {
+	ops := spec.Maps[opsMap]
+	value, ok := ops.Contents[0].Value.([]byte)
+	layout, isStruct := btf.As[*btf.Struct](ops.Value)
+	if !ok || !isStruct {
+		return fmt.Errorf("map %s is no struct_ops", opsMap)
+	}
+	for _, m := range layout.Members {
+		field := value[m.Offset.Bytes():]
+		switch m.Name {
+		case "name":
+			size, err := btf.Sizeof(m.Type)
+			if err != nil || len(name) >= size {
+				return fmt.Errorf("name of %d bytes: want fewer than %d", len(name), size)
+			}
+			clear(field[:size])
+			copy(field, name)
+		case "flags":
+			field[0] |= flags // little endian
+		}
+	}
+	return nil
 }
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.

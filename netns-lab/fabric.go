@@ -92,7 +92,9 @@ func (f *fabric) load() (err error) {
 	}); err != nil {
 		return err
 	}
-	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP, f.scheme == schemeQCN); err != nil {
+	if f.stamp, err = tc.LoadStamp(tc.StampOptions{
+		DataDSCP: DataDSCP, ControlDSCP: ControlDSCP, AddressMAC: f.scheme == schemeQCN,
+	}); err != nil {
 		return err
 	}
 	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{

@@ -19,7 +19,7 @@ func newDCQCNNP(t *testing.T, intervalNs uint64) (*NP, *tap) {
 	t.Helper()
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadDCQCNNP(intervalNs, true, 0)
+	n, err := LoadDCQCNNP(DCQCNNPOptions{IntervalNs: intervalNs, IdealTime: true})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
@@ -173,7 +173,7 @@ func TestDCQCNNPKernelClock(t *testing.T) {
 	const hourNs = 3600e9
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadDCQCNNP(hourNs, false, 0)
+	n, err := LoadDCQCNNP(DCQCNNPOptions{IntervalNs: hourNs})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
@@ -191,7 +191,7 @@ func TestDCQCNNPOnTheWire(t *testing.T) {
 		t.Run(fmt.Sprint("marked ", mark), func(t *testing.T) {
 			sender, receiver := nstest.Veth(t, nstest.New(t), nstest.New(t),
 				netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
-			n, err := LoadDCQCNNP(intervalNs, false, 0)
+			n, err := LoadDCQCNNP(DCQCNNPOptions{IntervalNs: intervalNs})
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { n.Close() })
 			qt.Assert(t, qt.IsNil(n.Attach(receiver.NS, receiver.Index())))

@@ -20,6 +20,7 @@ const (
 	stampVarAddressMac  = "address_mac"
 	stampVarControlDscp = "control_dscp"
 	stampVarDataDscp    = "data_dscp"
+	stampVarEct1        = "ect1"
 )
 
 // loadStamp returns the embedded CollectionSpec for stamp.
@@ -80,6 +81,7 @@ type stampVariableSpecs struct {
 	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
+	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
 }
 
 // stampObjects contains all objects after they have been loaded into the kernel.
@@ -115,6 +117,7 @@ type stampVariables struct {
 	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
+	Ect1        *ebpf.Variable `ebpf:"ect1"`
 }
 
 // stampPrograms contains all programs after they have been loaded into the kernel.

@@ -21,13 +21,14 @@ const (
 
 func newStamp(t *testing.T) *Stamp {
 	t.Helper()
-	return newStampOf(t, false)
+	return newStampOf(t, StampOptions{})
 }
 
-func newStampOf(t *testing.T, addressMAC bool) *Stamp {
+func newStampOf(t *testing.T, o StampOptions) *Stamp {
 	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(dataDSCP, controlDSCP, addressMAC)
+	o.DataDSCP, o.ControlDSCP = dataDSCP, controlDSCP
+	s, err := LoadStamp(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -35,7 +36,7 @@ func newStampOf(t *testing.T, addressMAC bool) *Stamp {
 
 func TestStampOptionsAreChecked(t *testing.T) {
 	for _, dscps := range [][2]uint8{{64, 48}, {26, 64}} {
-		_, err := LoadStamp(dscps[0], dscps[1], false)
+		_, err := LoadStamp(StampOptions{DataDSCP: dscps[0], ControlDSCP: dscps[1]})
 		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
 	}
 }
@@ -141,7 +142,7 @@ func TestStampLeavesStamped(t *testing.T) {
 // With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
 // everything else about it is as without.
 func TestStampAddressMAC(t *testing.T) {
-	plain, s := newStamp(t), newStampOf(t, true)
+	plain, s := newStamp(t), newStampOf(t, StampOptions{AddressMAC: true})
 	rnd := rand.New(rand.NewPCG(21, 22))
 	for range 100 {
 		f := randomFlow(rnd)
@@ -170,7 +171,7 @@ func TestStampAddressMAC(t *testing.T) {
 
 // What has no IPv4 source keeps its address.
 func TestStampAddressMACOfOthers(t *testing.T) {
-	s := newStampOf(t, true)
+	s := newStampOf(t, StampOptions{AddressMAC: true})
 	f := someFlow()
 	for name, frame := range map[string][]byte{
 		"ARP":           f.arp(t),

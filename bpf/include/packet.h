@@ -8,6 +8,13 @@
 #define ECN_MASK 3
 #define ECN_CE	 3
 
+/*
+ * With TCD hosts send what is ECN-capable as ECT(1), and ECT(0) is what switches mark UE with, undetermined. (The
+ * authors' simulator, TCD's code points: capable 01, UE 10, CE 11.)
+ */
+#define ECN_ECT1 1
+#define ECN_UE	 2
+
 /* The headers of an IPv4 packet without options; l4 is checked for `need` bytes. */
 struct packet {
 	struct ethhdr *eth;

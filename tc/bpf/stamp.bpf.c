@@ -20,6 +20,9 @@ const volatile u8 control_dscp = 48;
 /* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
 const volatile bool address_mac = false;
 
+/* ect1: what is ECN-capable is ECT(1), as TCD marks with ECT(0). */
+const volatile bool ect1 = false;
+
 #define ROCE_PORT 4791
 
 /* is_data: TCP with payload, or UDP that is not RoCE's (which here are CNPs). */
@@ -49,6 +52,14 @@ static __always_inline void set_source(struct __sk_buff *skb, __be32 saddr)
 	bpf_skb_store_bytes(skb, __builtin_offsetof(struct ethhdr, h_source), mac, ETH_ALEN, 0);
 }
 
+/* capable: the packet's ECN field. */
+static __always_inline u8 capable(u8 tos)
+{
+	u8 ecn = tos & ECN_MASK;
+
+	return ect1 && ecn == ECN_UE ? ECN_ECT1 : ecn;
+}
+
 SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
@@ -66,6 +77,6 @@ int stamp(struct __sk_buff *skb)
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
-	set_tos(skb, tos, dscp << 2 | (tos & ECN_MASK));
+	set_tos(skb, tos, dscp << 2 | capable(tos));
 	return TCX_NEXT;
 }
