@@ -243,7 +243,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.streams {
 		row := c.flowRow(s.Name, s.From, s.To, s.key, c.latest[i])
 		x := c.senders[i]
-		row.Group = s.Group
+		row.Group, row.Priority = s.Group, uint8(s.Priority)
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.TCP, c.since(s.startNs)
 		row.SentBytes, row.EchoedPackets = x.sentBytes, uint64(x.flow.MarkedPackets)
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
@@ -261,7 +261,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.shots {
 		a := c.latest[len(c.t.streams)+i]
 		row := c.flowRow(s.name, s.from, s.to, s.key, a)
-		row.Group = s.group
+		row.Group, row.Priority = s.group, uint8(s.priority)
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.UDP, int64(s.startNs)
 		row.SentBytes = s.bytes
 		if a.Packets >= uint64(s.frames) {

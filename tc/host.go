@@ -15,11 +15,13 @@ import (
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// StampOptions are what a host's packets look like.
+// StampOptions are the classes that a host's packets have.
 type StampOptions struct {
-	DataDSCP, ControlDSCP uint8 // 0 to 63
-	AddressMAC            bool  // make the source MAC address of the IPv4 source, so that switches' CNMs find back
-	ECT1                  bool  // make what is ECN-capable ECT(1): TCD marks undetermined with ECT(0)
+	DataDSCP, ControlDSCP uint8 // of data and of control packets, 0 to 63
+	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one; other data gets DataDSCP.
+	DataClasses []uint8
+	AddressMAC  bool // make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	ECT1        bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
 }
 
 // LoadStamp loads it.
@@ -27,12 +29,19 @@ func LoadStamp(o StampOptions) (*Stamp, error) {
 	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
 	}
+	var classes uint8 // a bit each
+	for _, c := range o.DataClasses {
+		if c > 7 {
+			return nil, fmt.Errorf("stamp: data class %d: want 0 to 7", c)
+		}
+		classes |= 1 << c
+	}
 	spec, err := loadStamp()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
-		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "address_mac": o.AddressMAC, "ect1": o.ECT1,
+		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC, "ect1": o.ECT1,
 	}, nil)
 	if err != nil {
 		return nil, err

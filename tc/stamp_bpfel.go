@@ -19,6 +19,7 @@ const (
 	stampProgStamp      = "stamp"
 	stampVarAddressMac  = "address_mac"
 	stampVarControlDscp = "control_dscp"
+	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
 	stampVarEct1        = "ect1"
 )
@@ -80,6 +81,7 @@ type stampMapSpecs struct {
 type stampVariableSpecs struct {
 	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
+	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
 	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
 }
@@ -116,6 +118,7 @@ func (m *stampMaps) Close() error {
 type stampVariables struct {
 	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
+	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
 	Ect1        *ebpf.Variable `ebpf:"ect1"`
 }

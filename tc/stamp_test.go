@@ -39,6 +39,8 @@ func TestStampOptionsAreChecked(t *testing.T) {
 		_, err := LoadStamp(StampOptions{DataDSCP: dscps[0], ControlDSCP: dscps[1]})
 		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
 	}
+	_, err := LoadStamp(StampOptions{DataClasses: []uint8{3, 8}})
+	qt.Check(t, qt.ErrorMatches(err, "stamp: data class 8: want 0 to 7"))
 }
 
 // stamped is the frame with this DSCP and a right checksum.
@@ -71,7 +73,7 @@ func TestStampClasses(t *testing.T) {
 		{"pure ACK with options", f.tcp(t, 0, 0, timestamps), controlDSCP},
 		{"pure ACK, padded", append(f.tcp(t, 0, 0), make([]byte, 6)...), controlDSCP},
 		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })), controlDSCP},
-		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), controlDSCP},
+		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
 		{"RST", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.RST = true })), controlDSCP},
 		{"UDP", f.udp(t, 0, 1000), dataDSCP},
 		{"UDP without data", f.udp(t, 0, 0), dataDSCP},
@@ -83,6 +85,32 @@ func TestStampClasses(t *testing.T) {
 			passes(t, r, stamped(c.frame, c.dscp))
 			qt.Check(t, qt.Equals(r.skb.Priority, uint32(c.dscp>>3)))
 		})
+	}
+}
+
+// Data keeps the class that its socket gave it, if it is one of data; else, and whatever control packets have, it is as above.
+func TestStampKeepsDataClasses(t *testing.T) {
+	nstest.RequireRoot(t)
+	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, DataClasses: []uint8{1, 3, 7}})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { s.Close() })
+	for dscp := range uint8(64) {
+		class := dscp >> 3
+		want := uint8(dataDSCP)
+		if class == 1 || class == 3 || class == 7 {
+			want = dscp
+		}
+		for _, c := range []struct {
+			frame []byte
+			dscp  uint8
+		}{
+			{someFlow().tcp(t, dscp<<2|ect0, 100), want},
+			{someFlow().tcp(t, dscp<<2, 0), controlDSCP},
+		} {
+			r := s.run(t, here, "stamp", c.frame, skBuff{})
+			passes(t, r, stamped(c.frame, c.dscp))
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(c.dscp>>3)))
+		}
 	}
 }
 

@@ -15,13 +15,7 @@
 #define PCN_ALGO_TCD_RP_H
 
 #include "dcqcn_np.h"
-
-/* What a path's switches said; the greater overrides the lesser. */
-enum tcd_mark {
-	TCD_NONE,
-	TCD_UE,
-	TCD_CE,
-};
+#include "tcd.h"
 
 /*
  * The notification point: CNPs that say CE are DCQCN's, whatever else arrives; one that says UE is sent if there was
@@ -33,14 +27,15 @@ struct tcd_np {
 	struct dcqcn_np any; /* or UE */
 };
 
-/* tcd_np_packet: a packet of the flow arrived. Returns what the CNP to send now says; TCD_NONE: send none. */
-static __always_inline enum tcd_mark tcd_np_packet(struct tcd_np *np, u64 interval_ns, u64 now_ns, enum tcd_mark mark)
+/* tcd_np_packet: a packet of the flow arrived. Returns what the CNP to send now says; TCD_MARK_NONE: send none. */
+static __always_inline enum tcd_verdict tcd_np_packet(struct tcd_np *np, u64 interval_ns, u64 now_ns,
+						      enum tcd_verdict mark)
 {
-	if (dcqcn_np_packet(&np->ce, interval_ns, now_ns, mark == TCD_CE)) {
+	if (dcqcn_np_packet(&np->ce, interval_ns, now_ns, mark == TCD_MARK_CE)) {
 		np->any = np->ce;
-		return TCD_CE;
+		return TCD_MARK_CE;
 	}
-	return dcqcn_np_packet(&np->any, interval_ns, now_ns, mark == TCD_UE) ? TCD_UE : TCD_NONE;
+	return dcqcn_np_packet(&np->any, interval_ns, now_ns, mark == TCD_MARK_UE) ? TCD_MARK_UE : TCD_MARK_NONE;
 }
 
 /* What a sender that has no timers of its own remembers: each mark is in force for a time after its CNP. */
@@ -48,20 +43,20 @@ struct tcd_rp {
 	u64 ue_until_ns, ce_until_ns;
 };
 
-static __always_inline void tcd_rp_cnp(struct tcd_rp *rp, u64 hold_ns, u64 now_ns, enum tcd_mark mark)
+static __always_inline void tcd_rp_cnp(struct tcd_rp *rp, u64 hold_ns, u64 now_ns, enum tcd_verdict mark)
 {
-	if (mark == TCD_CE)
+	if (mark == TCD_MARK_CE)
 		rp->ce_until_ns = now_ns + hold_ns;
-	else if (mark == TCD_UE)
+	else if (mark == TCD_MARK_UE)
 		rp->ue_until_ns = now_ns + hold_ns;
 }
 
 /* tcd_rp_mark: the mark in force. */
-static __always_inline enum tcd_mark tcd_rp_mark(const struct tcd_rp *rp, u64 now_ns)
+static __always_inline enum tcd_verdict tcd_rp_mark(const struct tcd_rp *rp, u64 now_ns)
 {
 	if ((s64)(now_ns - rp->ce_until_ns) < 0)
-		return TCD_CE;
-	return (s64)(now_ns - rp->ue_until_ns) < 0 ? TCD_UE : TCD_NONE;
+		return TCD_MARK_CE;
+	return (s64)(now_ns - rp->ue_until_ns) < 0 ? TCD_MARK_UE : TCD_MARK_NONE;
 }
 
 #endif

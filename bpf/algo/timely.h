@@ -124,12 +124,12 @@ static __always_inline void timely_update(struct timely_rp *rp, const struct tim
 /* timely_gate: takes back a change that TCD's mark does not allow. */
 static __always_inline void timely_gate(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 before_bps)
 {
-	enum tcd_mark mark;
+	enum tcd_verdict mark;
 
 	if (!p->tcd_hold_ns)
 		return;
 	mark = tcd_rp_mark(&rp->tcd, now_ns);
-	if (mark == TCD_UE || (mark == TCD_CE ? rp->rate_bps > before_bps : rp->rate_bps < before_bps))
+	if (mark == TCD_MARK_UE || (mark == TCD_MARK_CE ? rp->rate_bps > before_bps : rp->rate_bps < before_bps))
 		rp->rate_bps = before_bps;
 }
 

@@ -96,6 +96,8 @@ struct tcphdr {
 	__be16 urg_ptr;
 };
 
+#define TCP_FIN 1 /* of tcphdr.flags */
+
 struct udphdr {
 	__be16 source;
 	__be16 dest;

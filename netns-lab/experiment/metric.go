@@ -14,6 +14,8 @@ type Measure struct {
 	Metric Metric `yaml:"metric"`
 	// Links are measured one by one, in the direction of the PAUSE frames.
 	Links []string `yaml:"links"`
+	// Priority is the one that is measured, of data. Default: PAUSE of any class.
+	Priority *int `yaml:"priority"`
 	// Ports are egress ports, measured one by one.
 	Ports []string `yaml:"ports"`
 	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with all flows of a group.
@@ -160,13 +162,14 @@ type metricSpec struct {
 	band                bool   // needs band
 	cnps                bool   // needs cnps
 	window              bool   // takes from and to
+	priority            bool   // takes priority
 }
 
 var metrics = map[Metric]metricSpec{
-	PauseCount:       {unit: UnitCount, links: true, window: true},
-	PauseSpan:        {unit: UnitTime, links: true, window: true},
-	PauseEnd:         {unit: UnitTime, links: true, window: true},
-	PauseTotal:       {unit: UnitTime, links: true, window: true},
+	PauseCount:       {unit: UnitCount, links: true, window: true, priority: true},
+	PauseSpan:        {unit: UnitTime, links: true, window: true, priority: true},
+	PauseEnd:         {unit: UnitTime, links: true, window: true, priority: true},
+	PauseTotal:       {unit: UnitTime, links: true, window: true, priority: true},
 	PortRate:         {unit: UnitRate, ports: true, window: true},
 	QueueMax:         {unit: UnitBytes, ports: true, window: true},
 	QueueMean:        {unit: UnitBytes, ports: true, window: true},

@@ -128,13 +128,13 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	unit := m.Metric.Unit()
 	switch m.Metric {
 	case experiment.PauseCount:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, m.Priority, window), nil })
 	case experiment.PauseSpan:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, m.Priority, window), nil })
 	case experiment.PauseEnd:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, m.Priority, window), nil })
 	case experiment.PauseTotal:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, m.Priority, window), nil })
 	case experiment.MeanRate:
 		return each(m.Flows, unit, over(window, r.ratesOf(KindFlow), mean))
 	case experiment.PortRate:
@@ -211,10 +211,10 @@ func each(names []string, unit experiment.Unit, measure func(string) (float64, e
 	return values, nil
 }
 
-func (r *Run) pauseCount(link string, window Interval) float64 {
+func (r *Run) pauseCount(link string, priority *int, window Interval) float64 {
 	count := 0.0
 	for _, e := range r.PFC {
-		if e.Kind == Pause && e.link() == link && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+		if e.Kind == Pause && e.link() == link && e.of(priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 			count++
 		}
 	}
@@ -222,11 +222,11 @@ func (r *Run) pauseCount(link string, window Interval) float64 {
 }
 
 // pausedWithin returns the part of the window from the first to the last time the
-// link is paused.
-func (r *Run) pausedWithin(link string, window Interval) (Interval, bool) {
+// link is paused, for data of the priority if one is given.
+func (r *Run) pausedWithin(link string, priority *int, window Interval) (Interval, bool) {
 	var span Interval
 	found := false
-	for _, paused := range r.PausedIntervals(link) {
+	for _, paused := range r.pausedIntervals(link, priority) {
 		if paused.overlap(window) == 0 {
 			continue
 		}
@@ -238,19 +238,19 @@ func (r *Run) pausedWithin(link string, window Interval) (Interval, bool) {
 	return span, found
 }
 
-func (r *Run) pauseSpan(link string, window Interval) float64 {
-	span, _ := r.pausedWithin(link, window)
+func (r *Run) pauseSpan(link string, priority *int, window Interval) float64 {
+	span, _ := r.pausedWithin(link, priority, window)
 	return float64(span.ToNs - span.FromNs)
 }
 
-func (r *Run) pauseEnd(link string, window Interval) float64 {
-	span, _ := r.pausedWithin(link, window)
+func (r *Run) pauseEnd(link string, priority *int, window Interval) float64 {
+	span, _ := r.pausedWithin(link, priority, window)
 	return float64(span.ToNs)
 }
 
-func (r *Run) pauseTotal(link string, window Interval) float64 {
+func (r *Run) pauseTotal(link string, priority *int, window Interval) float64 {
 	total := int64(0)
-	for _, paused := range r.PausedIntervals(link) {
+	for _, paused := range r.pausedIntervals(link, priority) {
 		total += paused.overlap(window)
 	}
 	return float64(total)
@@ -360,7 +360,7 @@ func (r *Run) sinceNs(m experiment.Measure) (int64, error) {
 	case experiment.SincePauseEnd:
 		end, found := int64(0), false
 		for _, link := range m.Links {
-			if span, ok := r.pausedWithin(link, Interval{0, r.Manifest.DurationNs}); ok {
+			if span, ok := r.pausedWithin(link, nil, Interval{0, r.Manifest.DurationNs}); ok {
 				end, found = max(end, span.ToNs), true
 			}
 		}

@@ -90,6 +90,7 @@ type Flow struct {
 	DstAddr         string  `csv:"dst_addr"`
 	DstPort         uint16  `csv:"dst_port"`
 	Proto           Proto   `csv:"proto"`
+	Priority        uint8   `csv:"priority"` // of its data, 0 is the first
 	StartNs         int64   `csv:"start_ns"`
 	EndNs           *int64  `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
 	CompletionNs    int64   `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not

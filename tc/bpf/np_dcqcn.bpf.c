@@ -42,13 +42,13 @@ static __always_inline struct tcd_np *flow_of(const struct packet *p)
 	return bpf_map_lookup_elem(&np_flows, &key);
 }
 
-static __always_inline enum tcd_mark mark_of(const struct packet *p)
+static __always_inline enum tcd_verdict mark_of(const struct packet *p)
 {
 	u8 ecn = p->ip->tos & ECN_MASK;
 
 	if (ecn == ECN_CE)
-		return TCD_CE;
-	return tcd && ecn == ECN_UE ? TCD_UE : TCD_NONE;
+		return TCD_MARK_CE;
+	return tcd && ecn == ECN_UE ? TCD_MARK_UE : TCD_MARK_NONE;
 }
 
 SEC("tc")
@@ -56,14 +56,14 @@ int np_ingress(struct __sk_buff *skb)
 {
 	u64 t_ns = arrival_ns(skb);
 	struct notification say = {};
-	enum tcd_mark mark;
+	enum tcd_verdict mark;
 	struct tcd_np *np;
 	struct packet p;
 
 	if (!np_takes(skb, &p))
 		return TCX_NEXT;
 	mark = mark_of(&p);
-	if (mark == TCD_NONE)
+	if (mark == TCD_MARK_NONE)
 		return TCX_NEXT;
 	np = flow_of(&p);
 	if (!np) {
@@ -71,8 +71,8 @@ int np_ingress(struct __sk_buff *skb)
 		return TCX_NEXT;
 	}
 	mark = tcd_np_packet(np, interval_ns, t_ns, mark);
-	say.ce = mark == TCD_CE;
-	say.ue = mark == TCD_UE;
+	say.ce = mark == TCD_MARK_CE;
+	say.ue = mark == TCD_MARK_UE;
 	if (say.ce || say.ue)
 		notify(skb, &p, &say);
 	return TCX_NEXT;

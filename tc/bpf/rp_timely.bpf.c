@@ -17,12 +17,12 @@ const volatile struct timely_params params = {};
 
 static __always_inline void react_ce(struct flow_entry *flow, u64 t_ns)
 {
-	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, t_ns, TCD_CE);
+	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, t_ns, TCD_MARK_CE);
 }
 
 static __always_inline void react_ue(struct flow_entry *flow, u64 t_ns)
 {
-	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, t_ns, TCD_UE);
+	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, t_ns, TCD_MARK_UE);
 }
 
 #include "include/react.h"

@@ -44,8 +44,8 @@ type markNotifyArgs struct {
 type markNotifyStep struct {
 	_     structs.HostLayout
 	NowNs uint64
-	Mark  markTcdMark
-	Cnp   markTcdMark
+	Mark  markTcdVerdict
+	Cnp   markTcdVerdict
 }
 
 type markQcnCpParams struct {
@@ -113,12 +113,12 @@ type markSampleStep struct {
 	QdeltaUnits int16
 }
 
-type markTcdMark uint32
+type markTcdVerdict uint32
 
 const (
-	markTcdMarkTCD_NONE markTcdMark = 0
-	markTcdMarkTCD_UE   markTcdMark = 1
-	markTcdMarkTCD_CE   markTcdMark = 2
+	markTcdVerdictTCD_MARK_NONE markTcdVerdict = 0
+	markTcdVerdictTCD_MARK_UE   markTcdVerdict = 1
+	markTcdVerdictTCD_MARK_CE   markTcdVerdict = 2
 )
 
 type markWindowArgs struct {

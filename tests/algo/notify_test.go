@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	none = markTcdMarkTCD_NONE
-	ue   = markTcdMarkTCD_UE
-	ce   = markTcdMarkTCD_CE
+	none = markTcdVerdictTCD_MARK_NONE
+	ue   = markTcdVerdictTCD_MARK_UE
+	ce   = markTcdVerdictTCD_MARK_CE
 )
 
 // notified runs packets of one flow with this mark that arrive at these times, and returns when a CNP was sent. Each says
 // what its packet did.
-func notified(t testing.TB, m *markers, mark markTcdMark, intervalNs uint64, timesNs ...uint64) (sent []uint64) {
+func notified(t testing.TB, m *markers, mark markTcdVerdict, intervalNs uint64, timesNs ...uint64) (sent []uint64) {
 	t.Helper()
 
 	steps := make([]markNotifyStep, len(timesNs))
@@ -56,7 +56,7 @@ func TestDCQCNNotify(t *testing.T) {
 		{"the end of time", 50_000, []uint64{math.MaxUint64 - 10, math.MaxUint64}, []uint64{math.MaxUint64 - 10}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for _, mark := range []markTcdMark{ce, ue} {
+			for _, mark := range []markTcdVerdict{ce, ue} {
 				qt.Assert(t, qt.DeepEquals(notified(t, m, mark, test.intervalNs, test.timesNs...), test.want))
 			}
 			qt.Assert(t, qt.HasLen(notified(t, m, none, test.intervalNs, test.timesNs...), 0))
@@ -70,7 +70,7 @@ func TestTCDNotify(t *testing.T) {
 
 	type packet struct {
 		atUs      uint64
-		mark, cnp markTcdMark
+		mark, cnp markTcdVerdict
 	}
 	for _, test := range []struct {
 		name    string

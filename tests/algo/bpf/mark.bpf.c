@@ -45,9 +45,9 @@ int red(struct red_args *ctx)
 }
 
 struct notify_step {
-	u64 now_ns;	    /* in */
-	enum tcd_mark mark; /* in */
-	enum tcd_mark cnp;  /* out */
+	u64 now_ns;	       /* in */
+	enum tcd_verdict mark; /* in */
+	enum tcd_verdict cnp;  /* out */
 };
 
 struct notify_args {

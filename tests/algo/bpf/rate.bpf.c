@@ -174,10 +174,10 @@ static long timely_step(u32 i, struct timely_args *args)
 		timely_rp_ack(&timely_flow, &timely_set, step->now_ns, step->rtt_ns, step->acked_bytes);
 		break;
 	case NOTICE:
-		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_CE);
+		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_MARK_CE);
 		break;
 	case HOLD:
-		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_UE);
+		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_MARK_UE);
 		break;
 	case LOSS:
 		timely_rp_loss(&timely_flow, &timely_set);
