@@ -167,6 +167,20 @@ func TestStampLeavesStamped(t *testing.T) {
 	}
 }
 
+// With ECT1 what is ECN-capable is ECT(1), and CE stays CE.
+func TestStampECT1(t *testing.T) {
+	s := newStampOf(t, StampOptions{ECT1: true})
+	for ecn, want := range map[uint8]uint8{notECT: notECT, ect1: ect1, ect0: ect1, ce: ce} {
+		for _, tos := range []uint8{0, dataDSCP << 2} { // with another class, and with its own
+			frame := someFlow().tcp(t, tos|ecn, 100)
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			frame[offIP+1] = dataDSCP<<2 | want
+			fixChecksum(frame)
+			passes(t, r, frame)
+		}
+	}
+}
+
 // With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
 // everything else about it is as without.
 func TestStampAddressMAC(t *testing.T) {
