@@ -141,7 +141,7 @@ const tcdSuffix = "_tcd"
 type definition struct {
 	name     string
 	tcd      bool // it goes by TCD's marks; its name gets tcdSuffix
-	params   any // variable params; nil: it has none
+	params   any  // variable params; nil: it has none
 	vars     map[string]any
 	table    flowTable // nil: it keeps none
 	maxFlows uint32    // 0: as the object has it
