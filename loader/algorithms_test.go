@@ -96,7 +96,7 @@ type bad[O any] struct {
 }
 
 // refused registers a control with each of the spoilt options.
-func refused[O any](t *testing.T, name string, good func() O, register func(O) (*loader.Control, error), spoilt []bad[O]) {
+func refused[O any](t *testing.T, name string, good func() O, register func(O, ...loader.Option) (*loader.Control, error), spoilt []bad[O]) {
 	t.Helper()
 	for _, c := range spoilt {
 		o := good()

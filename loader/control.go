@@ -38,6 +38,8 @@ type Control struct {
 	table  flowTable
 	flows  *ebpf.Map
 	limits limits
+
+	fingerprint string
 }
 
 // limits of a flow's rate.
@@ -52,14 +54,16 @@ func (c *Control) TCD() bool { return c.tcd }
 // Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
 func (c *Control) Params() any { return c.params }
 
-// Close takes the control's name from the kernel. Sockets that use it keep it until they end.
+// Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it until they end.
 func (c *Control) Close() error {
-	if c.link == nil {
-		return nil // the kernel's own
+	if c.coll == nil {
+		return nil // the kernel's own, or another process's
 	}
-	err := c.link.Close()
-	c.coll.Close()
-	if err != nil {
+	defer c.coll.Close()
+	if c.link == nil {
+		return nil // it is not registered
+	}
+	if err := c.link.Close(); err != nil {
 		return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
 	}
 	return nil
@@ -98,7 +102,7 @@ func checkRate(lineRateBps uint64, shift uint32) error {
 }
 
 // RegisterPCN registers congestion control "pcn" (bpf/cc/pcn.bpf.c).
-func RegisterPCN(o PCNOptions) (*Control, error) {
+func RegisterPCN(o PCNOptions, options ...Option) (*Control, error) {
 	if o.MinRateBps == 0 {
 		o.MinRateBps = min(MinSendRateBps, o.LineRateBps)
 	}
@@ -116,12 +120,12 @@ func RegisterPCN(o PCNOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "pcn", params: params, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
-	})
+	}, options)
 }
 
 // RegisterLine registers congestion control "pcn_line": line rate, or the socket's SO_MAX_PACING_RATE, whatever
 // happens (bpf/cc/line.bpf.c).
-func RegisterLine(lineRateBps uint64, dilationShift uint32) (*Control, error) {
+func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (*Control, error) {
 	if err := checkRate(lineRateBps, dilationShift); err != nil {
 		return nil, fmt.Errorf("pcn_line: %w", err)
 	}
@@ -131,7 +135,7 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32) (*Control, error) {
 	}
 	return register(spec, definition{
 		name: "pcn_line", vars: map[string]any{lineVarLineRateBps: lineRateBps}, shift: dilationShift,
-	})
+	}, options)
 }
 
 // tcdSuffix is what the names of controls end in that go by TCD's marks (SIGCOMM 2021; bpf/algo/tcd_rp.h).
@@ -147,6 +151,9 @@ type definition struct {
 	maxFlows uint32    // 0: as the object has it
 	shift    uint32
 	limits   limits
+
+	reuse        *ebpf.Map // a flow table; nil: its own
+	unregistered bool
 }
 
 // The names that every object has (bpf/include/rate_control.h).
@@ -158,13 +165,28 @@ const (
 )
 
 // register loads the object and registers its one struct_ops instance.
-func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
+func register(spec *ebpf.CollectionSpec, d definition, options []Option) (*Control, error) {
+	for _, option := range options {
+		option(&d)
+	}
 	if d.tcd {
 		d.name += tcdSuffix
 		if err := setOps(spec, d.name, flagNeedsECN); err != nil {
 			return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 		}
 	}
+	c, err := load(spec, d)
+	if err != nil || d.unregistered {
+		return c, err
+	}
+	if err := c.Register(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	vars := map[string]any{shiftVar: d.shift}
 	maps.Copy(vars, d.vars)
 	if d.params != nil {
@@ -181,17 +203,29 @@ func register(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	if err := chooseCongControl(spec); err != nil {
 		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
-	coll, err := ebpf.NewCollection(spec)
+	replace := map[string]*ebpf.Map{}
+	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
+		replace[flowsMap] = d.reuse
+	}
+	fingerprint := Fingerprint(spec)
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
 	if err != nil {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
-	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[opsMap]})
+	return &Control{
+		name: d.name, tcd: d.tcd, coll: coll, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits, fingerprint: fingerprint,
+	}, nil
+}
+
+// Register registers a control that is only loaded.
+func (c *Control) Register() error {
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[opsMap]})
 	if err != nil {
-		coll.Close()
-		return nil, fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			d.name, explain(err, HaveTCPStructOps))
+		return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
+			c.name, explain(err, HaveTCPStructOps))
 	}
-	return &Control{name: d.name, tcd: d.tcd, coll: coll, link: l, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits}, nil
+	c.link = l
+	return nil
 }
 
 // flagNeedsECN is TCP_CONG_NEEDS_ECN of tcp_congestion_ops.flags.

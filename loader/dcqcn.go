@@ -19,7 +19,7 @@ type DCQCNOptions struct {
 }
 
 // RegisterDCQCN registers congestion control "dcqcn", or with TCD "dcqcn_tcd" (bpf/cc/dcqcn.bpf.c).
-func RegisterDCQCN(o DCQCNOptions) (*Control, error) {
+func RegisterDCQCN(o DCQCNOptions, options ...Option) (*Control, error) {
 	if err := o.check(o.DilationShift); err != nil {
 		return nil, fmt.Errorf("dcqcn: %w", err)
 	}
@@ -38,5 +38,5 @@ func RegisterDCQCN(o DCQCNOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "dcqcn", tcd: o.TCD, params: params, table: dcqcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
-	})
+	}, options)
 }

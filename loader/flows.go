@@ -86,6 +86,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 
 // flowTable reads and writes the entries of one control's flow table.
 type flowTable interface {
+	check(m *ebpf.Map) error
 	lookup(m *ebpf.Map, k FlowKey) (Flow, error)
 	all(m *ebpf.Map) ([]Flow, error)
 	setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error
@@ -95,6 +96,14 @@ type flowTable interface {
 type tableOf[T any] struct {
 	flow    func(FlowKey, *T) Flow
 	setting func(v *T, rateBps uint64) // nil: the control has no rate
+}
+
+// check says whether the map's entries are of this layout: another build of the program may have made it.
+func (t tableOf[T]) check(m *ebpf.Map) error {
+	if want := uint32(binary.Size(new(T))); m.ValueSize() != want {
+		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), want)
+	}
+	return nil
 }
 
 func (t tableOf[T]) lookup(m *ebpf.Map, k FlowKey) (Flow, error) {

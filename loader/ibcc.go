@@ -94,7 +94,7 @@ type ibccParams struct {
 }
 
 // RegisterIBCC registers congestion control "ibcc", or with TCD "ibcc_tcd" (bpf/cc/ibcc.bpf.c).
-func RegisterIBCC(o IBCCOptions) (*Control, error) {
+func RegisterIBCC(o IBCCOptions, options ...Option) (*Control, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("ibcc: %w", err)
 	}
@@ -110,7 +110,7 @@ func RegisterIBCC(o IBCCOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "ibcc", tcd: o.TCD, params: params, table: o.table(), maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.rateBps(last), o.rateBps(o.Min)},
-	})
+	}, options)
 }
 
 // table of the control's flows. A rate that is set is that of the nearest CCTI below.

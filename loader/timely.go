@@ -40,7 +40,7 @@ func (o TIMELYOptions) check() error {
 }
 
 // RegisterTIMELY registers congestion control "timely", or with TCD "timely_tcd" (bpf/cc/timely.bpf.c).
-func RegisterTIMELY(o TIMELYOptions) (*Control, error) {
+func RegisterTIMELY(o TIMELYOptions, options ...Option) (*Control, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("timely: %w", err)
 	}
@@ -61,5 +61,5 @@ func RegisterTIMELY(o TIMELYOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "timely", tcd: o.TCDHoldNs != 0, params: params, table: timelyTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
-	})
+	}, options)
 }

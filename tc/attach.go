@@ -19,26 +19,35 @@ type object struct {
 	name  string
 	coll  *ebpf.Collection
 	links []link.Link
+
+	fingerprint string
 }
 
 // load loads an object with these values of its variables, sharing the given maps.
-func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map) (object, error) {
+func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map, opts ...Option) (object, error) {
+	var o options
+	for _, option := range opts {
+		option(&o)
+	}
 	for v, value := range vars {
 		if err := spec.Variables[v].Set(value); err != nil {
 			return object{}, fmt.Errorf("tc program %s: set %s: %w", name, v, err)
 		}
 	}
+	fingerprint := loader.Fingerprint(spec)
+	replace := o.reused(spec)
 	for m, replacement := range shared {
+		replace[m] = replacement
 		spec.Maps[m].MaxEntries = replacement.MaxEntries()
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: shared})
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
 	if err != nil {
 		if reason := loader.HavePermission(); reason != nil {
 			err = reason
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
-	return object{name: name, coll: coll}, nil
+	return object{name: name, coll: coll, fingerprint: fingerprint}, nil
 }
 
 // attach attaches one of the object's programs to a device of the namespace, at the anchor.
@@ -59,6 +68,16 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 		o.links = append(o.links, l)
 		return nil
 	})
+}
+
+// attachAll attaches the programs at these places.
+func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error {
+	for _, p := range places {
+		if err := o.attach(h, ifindex, p.Program, p.Where, p.Anchor); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close detaches the programs and frees them.

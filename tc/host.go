@@ -25,7 +25,7 @@ type StampOptions struct {
 }
 
 // LoadStamp loads it.
-func LoadStamp(o StampOptions) (*Stamp, error) {
+func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
 	}
@@ -42,7 +42,7 @@ func LoadStamp(o StampOptions) (*Stamp, error) {
 	}
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC, "ect1": o.ECT1,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +51,14 @@ func LoadStamp(o StampOptions) (*Stamp, error) {
 
 // Attach puts it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
-	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
+	return s.attachAll(h, ifindex, s.Places())
 }
 
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
 type FirstRTT struct{ object }
 
 // LoadFirstRTT loads it for the flows of congestion control "ldcp".
-func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
+func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
 	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
 	}
@@ -66,7 +66,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 
 // Attach puts it last at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
-	return f.attach(h, ifindex, "first_rtt", ebpf.AttachTCXEgress, link.Tail())
+	return f.attachAll(h, ifindex, f.Places())
 }
 
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
@@ -97,7 +97,7 @@ type NPCounts struct {
 }
 
 // LoadNP loads the notification point.
-func LoadNP(o NPOptions) (*NP, error) {
+func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
 		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
@@ -121,7 +121,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 		"t_jitter_ns":    o.TJitterNs,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,10 +130,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
-	if err := n.attach(h, ifindex, "np_egress", ebpf.AttachTCXEgress, link.Head()); err != nil {
-		return err
-	}
-	return n.attach(h, ifindex, "np_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return n.attachAll(h, ifindex, n.Places())
 }
 
 // Counts reads the CNPs sent.
@@ -158,7 +155,7 @@ type DCQCNNPOptions struct {
 }
 
 // LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
-func LoadDCQCNNP(o DCQCNNPOptions) (*NP, error) {
+func LoadDCQCNNP(o DCQCNNPOptions, options ...Option) (*NP, error) {
 	spec, err := loadNpdcqcn()
 	if err != nil {
 		return nil, err
@@ -168,7 +165,7 @@ func LoadDCQCNNP(o DCQCNNPOptions) (*NP, error) {
 		"tcd":            o.TCD,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +189,7 @@ var reactionPoints = map[string]func() (*ebpf.CollectionSpec, error){
 }
 
 // LoadRP loads the reaction point of the control's flows.
-func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
+func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
 	specOf, ok := reactionPoints[control.Name()]
 	if !ok || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
@@ -205,7 +202,7 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 	if control.TCD() {
 		vars["tcd"] = true
 	}
-	obj, err := load("rp of "+control.Name(), spec, vars, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	obj, err := load("rp of "+control.Name(), spec, vars, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +211,7 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 
 // Attach puts it last at the device's ingress.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
-	return r.attach(h, ifindex, "rp_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return r.attachAll(h, ifindex, r.Places())
 }
 
 // Counts reads the CNPs received.
