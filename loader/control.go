@@ -9,8 +9,8 @@ import (
 	"math"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the parameters, as the BPF code is proven for.
@@ -40,6 +40,7 @@ type Control struct {
 	limits limits
 
 	fingerprint string
+	linkless    bool // it is registered by its map, and stays so until Close, also when this process ends
 }
 
 // limits of a flow's rate.
@@ -60,6 +61,12 @@ func (c *Control) Close() error {
 		return nil // the kernel's own, or another process's
 	}
 	defer c.coll.Close()
+	if c.linkless {
+		if err := c.coll.Maps[opsMap].Delete(uint32(0)); err != nil {
+			return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+		}
+		return nil
+	}
 	if c.link == nil {
 		return nil // it is not registered
 	}
@@ -138,9 +145,6 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (
 	}, options)
 }
 
-// tcdSuffix is what the names of controls end in that go by TCD's marks (SIGCOMM 2021; bpf/algo/tcd_rp.h).
-const tcdSuffix = "_tcd"
-
 // definition is what makes a control of an object.
 type definition struct {
 	name     string
@@ -203,57 +207,43 @@ func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	if err := chooseCongControl(spec); err != nil {
 		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
+	linkless := HaveStructOpsLink() != nil
+	if linkless {
+		spec.Maps[opsMap].Flags &^= unix.BPF_F_LINK
+	}
 	replace := map[string]*ebpf.Map{}
 	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
 		replace[flowsMap] = d.reuse
 	}
 	fingerprint := Fingerprint(spec)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	if linkless && errors.Is(err, unix.EEXIST) {
+		return nil, notRegistered(d.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
 	return &Control{
-		name: d.name, tcd: d.tcd, coll: coll, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits, fingerprint: fingerprint,
+		name: d.name, tcd: d.tcd, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
+		fingerprint: fingerprint,
 	}, nil
 }
 
-// Register registers a control that is only loaded.
+// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered it already.
 func (c *Control) Register() error {
+	if c.linkless {
+		return nil
+	}
 	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[opsMap]})
 	if err != nil {
-		return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			c.name, explain(err, HaveTCPStructOps))
+		return notRegistered(c.name, explain(err, HaveTCPStructOps))
 	}
 	c.link = l
 	return nil
 }
 
-// flagNeedsECN is TCP_CONG_NEEDS_ECN of tcp_congestion_ops.flags.
-const flagNeedsECN = 2
-
-// setOps names the object's tcp_congestion_ops, and sets flags beside those it has.
-func setOps(spec *ebpf.CollectionSpec, name string, flags byte) error {
-	ops := spec.Maps[opsMap]
-	value, ok := ops.Contents[0].Value.([]byte)
-	layout, isStruct := btf.As[*btf.Struct](ops.Value)
-	if !ok || !isStruct {
-		return fmt.Errorf("map %s is no struct_ops", opsMap)
-	}
-	for _, m := range layout.Members {
-		field := value[m.Offset.Bytes():]
-		switch m.Name {
-		case "name":
-			size, err := btf.Sizeof(m.Type)
-			if err != nil || len(name) >= size {
-				return fmt.Errorf("name of %d bytes: want fewer than %d", len(name), size)
-			}
-			clear(field[:size])
-			copy(field, name)
-		case "flags":
-			field[0] |= flags // little endian
-		}
-	}
-	return nil
+func notRegistered(name string, err error) error {
+	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", name, err)
 }
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
@@ -262,38 +252,18 @@ func chooseCongControl(spec *ebpf.CollectionSpec) error {
 	if spec.Programs[four] == nil {
 		return nil // it has none: DCTCP leaves the window to the core
 	}
-	args, err := congControlArgs()
+	kernel, err := readKernelTypes()
 	if err != nil {
-		return err
+		return HaveBTF()
 	}
-	if args == 4 {
+	if kernel.congControlArgs == 0 {
+		return fmt.Errorf("find tcp_congestion_ops.cong_control in the kernel's types: %w", ErrNotSupported)
+	}
+	if kernel.congControlArgs == 4 {
 		delete(spec.Programs, two)
 		return nil
 	}
 	spec.Programs[two].AttachTo = spec.Programs[four].AttachTo
 	delete(spec.Programs, four)
 	return nil
-}
-
-// congControlArgs counts the parameters of tcp_congestion_ops.cong_control in the running kernel.
-func congControlArgs() (int, error) {
-	kernel, err := btf.LoadKernelSpec()
-	if err != nil {
-		return 0, fmt.Errorf("read the kernel's types (CONFIG_DEBUG_INFO_BTF): %w", err)
-	}
-	var ops *btf.Struct
-	if err := kernel.TypeByName("tcp_congestion_ops", &ops); err != nil {
-		return 0, fmt.Errorf("find tcp_congestion_ops in the kernel's types: %w", err)
-	}
-	for _, m := range ops.Members {
-		if m.Name != "cong_control" {
-			continue
-		}
-		if ptr, ok := m.Type.(*btf.Pointer); ok {
-			if proto, ok := ptr.Target.(*btf.FuncProto); ok {
-				return len(proto.Params), nil
-			}
-		}
-	}
-	return 0, errors.New("tcp_congestion_ops has no cong_control")
 }
