@@ -57,6 +57,7 @@ const (
 	ttl           = 64
 	defaultPKey   = 0xffff
 	becn          = 0x40
+	ue            = 0x20 // reserved in RoCE
 )
 
 var (
@@ -82,9 +83,13 @@ type CNP struct {
 	// receiver of the flow, Dst its sender.
 	Src, Dst netip.Addr
 
-	// Decrease tells the sender to slow down to RecRateMbps. Otherwise it is to
-	// speed up.
+	// Decrease tells the sender to slow down: PCN's to RecRateMbps. Otherwise it is
+	// to speed up, or to hold its rate.
 	Decrease bool
+
+	// Undetermined tells the sender to hold its rate, as TCD's receivers do that got
+	// packets marked UE. It is not written beside Decrease, which overrides it.
+	Undetermined bool
 
 	// RecRateMbps is the rate at which the receiver got the flow, in Mbit/s. NP
 	// writes 0 unless Decrease is set (PCN, figure 8).
@@ -147,10 +152,7 @@ func (c CNP) encode() []byte {
 		c.putIP(frame[offIP:offUDP])
 	}
 	c.putUDP(frame[l.udp:l.bth])
-	putBTH(frame[l.bth:l.reserved])
-	if c.UDP {
-		frame[l.reserved-1] = protocolUDP // the PSN's last byte
-	}
+	c.putBTH(frame[l.bth:l.reserved])
 	c.putReserved(frame[l.reserved:l.icrc])
 	binary.LittleEndian.PutUint32(frame[l.icrc:], icrcOf(ip, ipv6))
 	return frame
@@ -193,10 +195,16 @@ func (c CNP) putUDP(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], FrameLen-offUDP)
 }
 
-func putBTH(b []byte) {
+func (c CNP) putBTH(b []byte) {
 	b[0] = Opcode
 	binary.BigEndian.PutUint16(b[2:], defaultPKey)
 	b[4] = becn
+	if c.Undetermined && !c.Decrease {
+		b[4] |= ue
+	}
+	if c.UDP {
+		b[11] = protocolUDP // the PSN's last byte
+	}
 }
 
 func (c CNP) putReserved(b []byte) {
@@ -323,22 +331,27 @@ func checkSums(frame []byte, ipv6 bool) error {
 func decode(frame []byte, ipv6 bool) CNP {
 	var b [FrameLenIPv6]byte
 	copy(b[:], frame)
-	ip, reserved := b[offIP:], b[layoutOf(ipv6).reserved:]
+	ip, l := b[offIP:], layoutOf(ipv6)
+	tos := ip[1]
+	if ipv6 {
+		tos = ip[1] >> 4
+	}
+	reserved, decrease := b[l.reserved:], tos&ecnCE == ecnCE
 	c := CNP{
-		DstMAC:      [6]byte(b[:]),
-		SrcMAC:      [6]byte(b[6:]),
-		Src:         netip.AddrFrom4([4]byte(ip[12:])),
-		Dst:         netip.AddrFrom4([4]byte(ip[16:])),
-		Decrease:    ip[1]&ecnCE == ecnCE,
-		RecRateMbps: binary.BigEndian.Uint32(reserved),
-		FlowSrcPort: binary.BigEndian.Uint16(reserved[4:]),
-		FlowDstPort: binary.BigEndian.Uint16(reserved[6:]),
-		UDP:         b[layoutOf(ipv6).reserved-1] == protocolUDP,
-		Tag:         [8]byte(reserved[8:]),
+		DstMAC:       [6]byte(b[:]),
+		SrcMAC:       [6]byte(b[6:]),
+		Src:          netip.AddrFrom4([4]byte(ip[12:])),
+		Dst:          netip.AddrFrom4([4]byte(ip[16:])),
+		Decrease:     decrease,
+		Undetermined: !decrease && b[l.bth+4]&ue != 0,
+		RecRateMbps:  binary.BigEndian.Uint32(reserved),
+		FlowSrcPort:  binary.BigEndian.Uint16(reserved[4:]),
+		FlowDstPort:  binary.BigEndian.Uint16(reserved[6:]),
+		UDP:          b[l.reserved-1] == protocolUDP,
+		Tag:          [8]byte(reserved[8:]),
 	}
 	if ipv6 {
 		c.Src, c.Dst = netip.AddrFrom16([16]byte(ip[8:])), netip.AddrFrom16([16]byte(ip[24:]))
-		c.Decrease = ip[1]>>4&ecnCE == ecnCE
 	}
 	return c
 }

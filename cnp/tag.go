@@ -51,14 +51,17 @@ func (c CNP) mac(key Key, word uint32) uint32 {
 	m = binary.BigEndian.AppendUint16(m, c.FlowSrcPort)
 	m = binary.BigEndian.AppendUint16(m, c.FlowDstPort)
 	m = binary.BigEndian.AppendUint32(m, word)
-	decrease, protocol := byte(0), byte(protocolTCP)
-	if c.Decrease {
-		decrease = 1
+	verdict, protocol := byte(0), byte(protocolTCP)
+	switch {
+	case c.Decrease:
+		verdict = 1
+	case c.Undetermined:
+		verdict = 2
 	}
 	if c.UDP {
 		protocol = protocolUDP
 	}
-	m = append(m, decrease, protocol, 0, 0)
+	m = append(m, verdict, protocol, 0, 0)
 	k0, k1 := binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])
 	return uint32(siphash.Hash(k0, k1, m) >> 32)
 }

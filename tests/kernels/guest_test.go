@@ -67,7 +67,7 @@ var rows = []row{
 	{"tc programs attached through", true, attachedThrough},
 	{"NP, RP: marks cut the rate, their absence raises it", true, notified},
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
-	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(50e3, false, 0) })},
+	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: 50e3}) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
 	{"the lab's switches, `--native`", false, loads(loadSwitch)},
