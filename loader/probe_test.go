@@ -69,7 +69,7 @@ func TestPermission(t *testing.T) {
 		if err == nil {
 			probe = loader.HavePermission()
 			_, register = loader.RegisterPCN(pcnOptions)
-			_, load = tc.LoadStamp(0, 0, false)
+			_, load = tc.LoadStamp(tc.StampOptions{})
 		}
 		done <- err
 	}()

@@ -29,6 +29,9 @@ type collector struct {
 	lost    map[string]uint64 // packets, by place, before the flows are closed
 
 	pfcOverflow uint64 // PFC events that a port lost
+
+	paused   pausedPorts
+	deadlock *result.Deadlock // nil: there is none yet
 }
 
 // sender is what a stream's sender knew at the end.
@@ -49,7 +52,7 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration)}
+	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration), paused: pausedPorts{}}
 	c.queues = make([]map[uint64]npecn.Sample, len(f.plan.ports))
 	for id := range c.queues {
 		c.queues[id] = map[uint64]npecn.Sample{}
@@ -77,6 +80,7 @@ func (c *collector) close() error { return c.events.Close() }
 func (c *collector) drain() error {
 	return c.events.Drain(npecn.Sink{
 		PFC: func(e npecn.PFCEvent) {
+			c.paused.see(e)
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
 		Queue: func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
@@ -234,6 +238,7 @@ func (c *collector) run() (*result.Run, error) {
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
 	m.DilationShift, m.Case = e.Dilation, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
+	m.Deadlock = c.deadlock
 	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
 	m.LatenessP50Ns, m.LatenessP99Ns, m.LatenessMaxNs =
 		int64(late.QuantileNs(0.5)), int64(late.QuantileNs(0.99)), int64(late.MaxNs)
@@ -245,7 +250,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.streams {
 		row := c.flowRow(s.Name, s.From, s.To, s.key, c.latest[i])
 		x := c.senders[i]
-		row.Group = s.Group
+		row.Group, row.Priority = s.Group, uint8(s.Priority)
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.TCP, c.since(s.startNs)
 		row.SentBytes, row.EchoedPackets = x.sentBytes, uint64(x.flow.MarkedPackets)
 		row.CNPDecrease, row.CNPIncrease = x.flow.CNPDecrease, x.flow.CNPIncrease
@@ -263,7 +268,7 @@ func (c *collector) flowRows() []result.Flow {
 	for i, s := range c.t.shots {
 		a := c.latest[len(c.t.streams)+i]
 		row := c.flowRow(s.name, s.from, s.to, s.key, a)
-		row.Group = s.group
+		row.Group, row.Priority = s.group, uint8(s.priority)
 		row.Scheme, row.Proto, row.StartNs = c.f.scheme, result.UDP, int64(s.startNs)
 		row.SentBytes = s.bytes
 		if a.Packets >= uint64(s.frames) {

@@ -75,7 +75,7 @@ func (c *collector) completions() []result.Completion {
 			continue
 		}
 		row := result.Completion{
-			Flow: s.Name, Group: s.Group, Src: s.From, Dst: s.To, SizeBytes: uint64(s.Size), StartNs: c.since(s.startNs),
+			Flow: s.Name, Group: s.Group, Src: s.From, Dst: s.To, Priority: s.Priority, SizeBytes: uint64(s.Size), StartNs: c.since(s.startNs),
 			IdealNs: c.f.plan.idealNs(s.From, s.To, uint64(s.Size)),
 		}
 		if at := c.senders[i].completedNs; at != 0 {

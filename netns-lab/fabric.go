@@ -47,7 +47,7 @@ type fabric struct {
 	rp      *tc.RP
 	// firstRTT makes LDCP's packets of the first round trip not ECN-capable.
 	firstRTT *tc.FirstRTT
-	backlog  []byte // net.core.netdev_max_backlog as it was; nil: not changed
+	machine  map[string][]byte // the machine's settings that were changed, by file, as they were
 }
 
 // newFabric builds it all, or nothing.
@@ -92,7 +92,10 @@ func (f *fabric) load() (err error) {
 	}); err != nil {
 		return err
 	}
-	if f.stamp, err = tc.LoadStamp(DataDSCP, ControlDSCP, f.scheme == schemeQCN); err != nil {
+	if f.stamp, err = tc.LoadStamp(tc.StampOptions{
+		DataDSCP: DataDSCP, ControlDSCP: ControlDSCP, DataClasses: dataClasses(f.plan.exp), AddressMAC: f.scheme == schemeQCN,
+		ECT1: isTCD(f.scheme),
+	}); err != nil {
 		return err
 	}
 	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{
@@ -219,10 +222,10 @@ func (f *fabric) configureDevice(id uint32) error {
 }
 
 // RTO's minimum, on the papers' clock: above the longest pause (a queue of 8 MB at 40 Gbit/s is 1.6 ms); in a lossy
-// network, where it is needed, a few round trips.
+// network, where it is needed, above the gap of LDCP's least window behind a queue of its own host (2.4 ms).
 const (
 	rtoMinNs      = 30_000_000
-	rtoMinLossyNs = 2_000_000
+	rtoMinLossyNs = 10_000_000
 )
 
 // rtoMinMaxMs is the kernel's TCP_RTO_MAX.
@@ -253,8 +256,8 @@ func (f *fabric) ecnSysctls() [][2]string {
 
 // configureHosts gives hosts their address, route and settings.
 func (f *fabric) configureHosts() error {
-	if err := f.raiseBacklog(); err != nil {
-		return fmt.Errorf("set net.core.netdev_max_backlog: %w", err)
+	if err := f.setMachine(); err != nil {
+		return fmt.Errorf("change the machine's settings: %w", err)
 	}
 	for i := range f.plan.hosts {
 		if err := f.configureHost(i); err != nil {
@@ -264,29 +267,36 @@ func (f *fabric) configureHosts() error {
 	return nil
 }
 
-const backlogFile = "/proc/sys/net/core/netdev_max_backlog"
+// machineSettings are the whole machine's, by file: the backlog takes all packets there can be, as its drops are silent;
+// the TCP memory, in pages, is no limit, or receivers with data of many flows drop.
+var machineSettings = [][2]string{
+	{"/proc/sys/net/core/netdev_max_backlog", "1000000"},
+	{"/proc/sys/net/ipv4/tcp_mem", "16777216 16777216 16777216"},
+}
 
-// raiseBacklog lets the backlog take all packets there can be: its drops are silent. It is the whole machine's.
-func (f *fabric) raiseBacklog() error {
-	was, err := os.ReadFile(backlogFile)
-	if err != nil {
-		return err
+func (f *fabric) setMachine() error {
+	f.machine = map[string][]byte{}
+	for _, s := range machineSettings {
+		was, err := os.ReadFile(s[0])
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(s[0], []byte(s[1]), 0); err != nil {
+			return err
+		}
+		f.machine[s[0]] = was
 	}
-	if err := os.WriteFile(backlogFile, []byte("1000000"), 0); err != nil {
-		return err
-	}
-	f.backlog = was
 	return nil
 }
 
-func (f *fabric) restoreBacklog() error {
-	if f.backlog == nil {
-		return nil
+func (f *fabric) restoreMachine() error {
+	var errs []error
+	for file, was := range f.machine {
+		if err := os.WriteFile(file, was, 0); err != nil {
+			errs = append(errs, fmt.Errorf("restore the machine's setting: %w", err))
+		}
 	}
-	if err := os.WriteFile(backlogFile, f.backlog, 0); err != nil {
-		return fmt.Errorf("restore net.core.netdev_max_backlog: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (f *fabric) configureHost(i int) error {
@@ -412,7 +422,7 @@ func (f *fabric) close() error {
 	for _, c := range f.closers() {
 		errs = append(errs, c.Close())
 	}
-	errs = append(errs, f.restoreBacklog())
+	errs = append(errs, f.restoreMachine())
 	if f.reg != nil {
 		errs = append(errs, f.reg.unlock())
 	}

@@ -36,16 +36,20 @@ flows: [{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R1}]
 type traces struct {
 	Namespaces, Controls, Devices []string
 	State                         []string
-	Backlog                       string
-	Files                         int // open in this process
+	Settings                      []string // the machine's
+	Files                         int      // open in this process
 }
 
 func findTraces(t *testing.T) traces {
 	t.Helper()
 	controls, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	qt.Assert(t, qt.IsNil(err))
-	backlog, err := os.ReadFile(backlogFile)
-	qt.Assert(t, qt.IsNil(err))
+	var settings []string
+	for _, s := range machineSettings {
+		setting, err := os.ReadFile(s[0])
+		qt.Assert(t, qt.IsNil(err))
+		settings = append(settings, string(setting))
+	}
 	links, err := netlink.LinkList()
 	qt.Assert(t, qt.IsNil(err))
 	var devices []string
@@ -54,9 +58,9 @@ func findTraces(t *testing.T) traces {
 	}
 	return traces{
 		Namespaces: entries(t, netnsDir), Controls: strings.Fields(string(controls)), Devices: devices,
-		State:   slices.DeleteFunc(entries(t, stateDir), func(name string) bool { return name == "lab.lock" }), // always there
-		Backlog: string(backlog),
-		Files:   len(entries(t, "/proc/self/fd")),
+		State:    slices.DeleteFunc(entries(t, stateDir), func(name string) bool { return name == "lab.lock" }), // always there
+		Settings: settings,
+		Files:    len(entries(t, "/proc/self/fd")),
 	}
 }
 
@@ -117,7 +121,7 @@ func TestFailures(t *testing.T) {
 		}, "register congestion control pcn .*"},
 		{"impossible MTU", func(t *testing.T, p *plan) { p.exp.Frame = 70_000 }, "make link H0->S0: add veth: .*"},
 		{"no names left", func(t *testing.T, p *plan) { p.nodes[p.ports[2].peer].name = "a-name-of-16-byte" }, "make link H0->S0: .*"},
-		{"sysctl refused", func(t *testing.T, p *plan) { coverReadOnly(t, backlogFile) }, "set net.core.netdev_max_backlog: .*read-only file system"},
+		{"sysctl refused", func(t *testing.T, p *plan) { coverReadOnly(t, machineSettings[1][0]) }, "change the machine's settings: .*tcp_mem: read-only file system"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := planOf(t, fabricYAML)
@@ -174,9 +178,11 @@ func TestFabricIsAsPlanned(t *testing.T) {
 			return q.Type() == "npecn" && q.Attrs().Parent == netlink.HANDLE_ROOT
 		})))
 	}
-	b, err := os.ReadFile(backlogFile)
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(string(b), "1000000\n"))
+	for _, s := range machineSettings {
+		b, err := os.ReadFile(s[0])
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.DeepEquals(strings.Fields(string(b)), strings.Fields(s[1])))
+	}
 }
 
 // sysctlsAre compares the settings of the thread's namespace.

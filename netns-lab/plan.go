@@ -16,11 +16,32 @@ import (
 
 // Classes of the lab: DSCP's class selectors.
 const (
-	DataDSCP    = 26 // class 3, lossless, as RoCE is usually set up
+	DataDSCP    = 26 // class 3, lossless, as RoCE is usually set up: data of priority 0
 	ControlDSCP = 48 // class 6, never paused: CNPs, pure ACKs
 	dataClass   = DataDSCP >> 3
 	ctrlClass   = ControlDSCP >> 3
 )
+
+// dataDSCP is that of data of a priority: 26, 18, 10 and 2.
+func dataDSCP(priority int) int { return int(experiment.DataClass(priority))<<3 | DataDSCP&7 }
+
+// dataClasses are those that data of the experiment has, by its priorities. Class 3 is always there.
+func dataClasses(e *experiment.Experiment) []uint8 {
+	used := [experiment.Priorities]bool{0: true}
+	for _, f := range e.Flows {
+		used[f.Priority] = true
+	}
+	for _, b := range e.Bursts {
+		used[b.Priority] = true
+	}
+	var classes []uint8
+	for priority, is := range used {
+		if is {
+			classes = append(classes, experiment.DataClass(priority))
+		}
+	}
+	return classes
+}
 
 const (
 	ethHeader   = 14
@@ -186,7 +207,7 @@ func (p *plan) burstFrames(b experiment.Burst) int {
 // sees its own host's queue and nothing else. This shifts the host's clock by one delay; every round trip,
 // one-way sum and PFC loop is as it would be.
 func (p *plan) qdiscOptions(scheme string) npecn.Options {
-	sw := p.exp.Switch
+	sw, classes := p.exp.Switch, dataClasses(p.exp)
 	o := npecn.Options{
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
@@ -221,7 +242,9 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			setMarker(&q, p.exp, scheme)
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
-		q.Classes[dataClass] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(scheme), Marked: !n.isHost}
+		for _, class := range classes {
+			q.Classes[class] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(scheme), Marked: !n.isHost}
+		}
 		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 		o.Ports[id] = q
 	}

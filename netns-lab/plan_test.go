@@ -147,6 +147,23 @@ func TestPortsOfHosts(t *testing.T) {
 	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions("pfc").Ports, func(q npecn.Port) bool { return q.Marker != npecn.NoMarker })))
 }
 
+// TestClassesOfPriorities: each priority that there is has a class of its own, like that of priority 0.
+func TestClassesOfPriorities(t *testing.T) {
+	p := planOf(t, fmt.Sprintf(planYAML, 2))
+	p.exp.Flows[0].Priority, p.exp.Bursts[0].Priority = 3, 1
+	o := p.qdiscOptions("pcn")
+	for id := 1; id < len(p.ports); id++ {
+		q := o.Ports[id]
+		for _, c := range []int{0, 2} {
+			qt.Check(t, qt.Equals(q.Classes[c], q.Classes[dataClass]))
+		}
+		qt.Check(t, qt.Equals(q.Classes[1], npecn.Class{}))
+	}
+	for priority, dscp := range []int{DataDSCP, 18, 10, 2} {
+		qt.Check(t, qt.Equals(dataDSCP(priority), dscp))
+	}
+}
+
 // TestRingSizes: rings take what there can be, so that the buffer is the only limit.
 func TestRingSizes(t *testing.T) {
 	p := planOf(t, fmt.Sprintf(planYAML, 2))

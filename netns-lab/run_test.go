@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/result"
 )
 
@@ -310,5 +311,38 @@ func TestJudge(t *testing.T) {
 		qt.Check(t, qt.Equals(m.Verdict, result.Invalid), qt.Commentf(test.name))
 		qt.Assert(t, qt.HasLen(m.Reasons, 1), qt.Commentf("%s: %s", test.name, m.Reasons))
 		qt.Check(t, qt.Matches(m.Reasons[0], test.want), qt.Commentf(test.name))
+	}
+}
+
+// TestPriorities: the first priority takes a link whole, and only the other is paused.
+func TestPriorities(t *testing.T) {
+	run := runShort(t, `
+name: priorities
+topology: {kind: dumbbell, senders: 3}
+switch: {pfc: {xoff: 30KB}}
+schemes: [pfc]
+warmup: 0.1ms
+duration: 0.4ms
+sample: 50us
+flows:
+  - {name: F, from: A0..A1, to: B0..B1, priority: 2}
+  - {name: first, from: A2, to: B2, start: 0ms}
+`, "pfc")
+	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid), qt.Commentf("%s", run.Manifest.Reasons))
+	rates, err := run.Measure(experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"first", "F"}, From: 100_000})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(rates[0].Value > 39e9), qt.Commentf("%v", rates))
+	qt.Check(t, qt.IsTrue(rates[1].Value+rates[2].Value < 0.5e9), qt.Commentf("%v", rates))
+	for _, e := range run.PFC {
+		qt.Check(t, qt.Equals(e.Class, experiment.DataClass(2)))
+		qt.Check(t, qt.Not(qt.Equals(e.To, "A2")))
+	}
+	qt.Check(t, qt.IsTrue(len(run.PFC) > 0))
+	for _, f := range run.Flows {
+		want := uint8(2)
+		if f.Name == "first" {
+			want = 0
+		}
+		qt.Check(t, qt.Equals(f.Priority, want))
 	}
 }

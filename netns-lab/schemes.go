@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"strings"
 
 	"pcn/loader"
 	"pcn/netns-lab/experiment"
@@ -51,7 +52,7 @@ func (f *fabric) loadControl() (err error) {
 	case schemePCN, schemeDCQCN, schemeQCN:
 		f.rp, err = tc.LoadRP(f.control, f.shift())
 	case schemeLDCP:
-		if f.plan.exp.LDCP.FastStart == experiment.FirstRTTDrop {
+		if dropsFirstRTT(f.plan.exp, f.scheme) {
 			f.firstRTT, err = tc.LoadFirstRTT(f.control)
 		}
 	}
@@ -68,7 +69,9 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
 		})
 	case schemeDCQCN:
-		return tc.LoadDCQCNNP(uint64(e.DCQCN.CNPInterval), true, f.shift())
+		return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+			IntervalNs: uint64(e.DCQCN.CNPInterval), IdealTime: true, DilationShift: f.shift(),
+		})
 	default:
 		return nil, nil
 	}
@@ -170,10 +173,18 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
 	}
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
-	if scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop {
+	if dropsFirstRTT(e, scheme) {
 		q.WREDBytes = max(uint64(e.LDCP.K), 1)
 	}
 }
+
+// dropsFirstRTT says whether switches drop packets of LDCP's first round trip: not in a lossless network.
+func dropsFirstRTT(e *experiment.Experiment, scheme string) bool {
+	return scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop && !e.PFCOn(scheme)
+}
+
+// isTCD says whether switches mark by TCD under the scheme.
+func isTCD(scheme string) bool { return strings.HasSuffix(scheme, "+tcd") }
 
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {

@@ -60,7 +60,9 @@ type shot struct {
 	startNs uint64
 	frames  int
 	bytes   uint64
-	conn    *net.UDPConn
+
+	priority int
+	conn     *net.UDPConn
 }
 
 // traffic is all flows of a run.
@@ -172,7 +174,7 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 	}
 	defer ln.Close()
 	if err := ns.Do(t.f.nodes[from].ns, func() error {
-		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(src), Control: t.dialerOptions, KeepAlive: -1}
+		d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(src), Control: t.dialerOptions(s.Priority), KeepAlive: -1}
 		c, err := d.DialContext(ctx, "tcp4", dst.String())
 		if err == nil {
 			s.send = c.(*net.TCPConn)
@@ -234,10 +236,13 @@ func (t *traffic) listenerOptions(_, _ string, c syscall.RawConn) error {
 		option{unix.IPPROTO_IP, unix.IP_TOS, ControlDSCP << 2}))
 }
 
-func (t *traffic) dialerOptions(_, _ string, c syscall.RawConn) error {
-	return errors.Join(t.setControl(c), setOptions(c,
-		option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, t.buffers.send},
-		option{unix.IPPROTO_IP, unix.IP_TOS, DataDSCP << 2}))
+// dialerOptions are those of a sender of a priority.
+func (t *traffic) dialerOptions(priority int) func(_, _ string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		return errors.Join(t.setControl(c), setOptions(c,
+			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, t.buffers.send},
+			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2}))
+	}
 }
 
 // setControl chooses the congestion control by name, on every socket.
@@ -312,7 +317,7 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 			s := &shot{
 				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), group: b.Name, from: from, to: b.To,
 				id:     uint32(len(t.streams) + len(t.shots)),
-				frames: p.burstFrames(b), bytes: uint64(b.Size),
+				frames: p.burstFrames(b), bytes: uint64(b.Size), priority: b.Priority,
 			}
 			src, err := t.freeAddr(i, burstSrcPorts)
 			if err != nil {
@@ -362,7 +367,7 @@ func (t *traffic) openShot(s *shot, n netNode) error {
 		}
 		if err := setOptions(raw,
 			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer},
-			option{unix.IPPROTO_IP, unix.IP_TOS, DataDSCP << 2}); err != nil {
+			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(s.priority) << 2}); err != nil {
 			return err
 		}
 		if cerr := raw.Control(func(fd uintptr) {

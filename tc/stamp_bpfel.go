@@ -19,7 +19,9 @@ const (
 	stampProgStamp      = "stamp"
 	stampVarAddressMac  = "address_mac"
 	stampVarControlDscp = "control_dscp"
+	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
+	stampVarEct1        = "ect1"
 )
 
 // loadStamp returns the embedded CollectionSpec for stamp.
@@ -79,7 +81,9 @@ type stampMapSpecs struct {
 type stampVariableSpecs struct {
 	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
+	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
+	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
 }
 
 // stampObjects contains all objects after they have been loaded into the kernel.
@@ -114,7 +118,9 @@ func (m *stampMaps) Close() error {
 type stampVariables struct {
 	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
+	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
+	Ect1        *ebpf.Variable `ebpf:"ect1"`
 }
 
 // stampPrograms contains all programs after they have been loaded into the kernel.

@@ -21,13 +21,14 @@ const (
 
 func newStamp(t *testing.T) *Stamp {
 	t.Helper()
-	return newStampOf(t, false)
+	return newStampOf(t, StampOptions{})
 }
 
-func newStampOf(t *testing.T, addressMAC bool) *Stamp {
+func newStampOf(t *testing.T, o StampOptions) *Stamp {
 	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(dataDSCP, controlDSCP, addressMAC)
+	o.DataDSCP, o.ControlDSCP = dataDSCP, controlDSCP
+	s, err := LoadStamp(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -35,9 +36,11 @@ func newStampOf(t *testing.T, addressMAC bool) *Stamp {
 
 func TestStampOptionsAreChecked(t *testing.T) {
 	for _, dscps := range [][2]uint8{{64, 48}, {26, 64}} {
-		_, err := LoadStamp(dscps[0], dscps[1], false)
+		_, err := LoadStamp(StampOptions{DataDSCP: dscps[0], ControlDSCP: dscps[1]})
 		qt.Check(t, qt.ErrorMatches(err, "stamp: DSCP .* want 0 to 63"))
 	}
+	_, err := LoadStamp(StampOptions{DataClasses: []uint8{3, 8}})
+	qt.Check(t, qt.ErrorMatches(err, "stamp: data class 8: want 0 to 7"))
 }
 
 // stamped is the frame with this DSCP and a right checksum.
@@ -70,7 +73,7 @@ func TestStampClasses(t *testing.T) {
 		{"pure ACK with options", f.tcp(t, 0, 0, timestamps), controlDSCP},
 		{"pure ACK, padded", append(f.tcp(t, 0, 0), make([]byte, 6)...), controlDSCP},
 		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })), controlDSCP},
-		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), controlDSCP},
+		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
 		{"RST", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.RST = true })), controlDSCP},
 		{"UDP", f.udp(t, 0, 1000), dataDSCP},
 		{"UDP without data", f.udp(t, 0, 0), dataDSCP},
@@ -82,6 +85,32 @@ func TestStampClasses(t *testing.T) {
 			passes(t, r, stamped(c.frame, c.dscp))
 			qt.Check(t, qt.Equals(r.skb.Priority, uint32(c.dscp>>3)))
 		})
+	}
+}
+
+// Data keeps the class that its socket gave it, if it is one of data; else, and whatever control packets have, it is as above.
+func TestStampKeepsDataClasses(t *testing.T) {
+	nstest.RequireRoot(t)
+	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, DataClasses: []uint8{1, 3, 7}})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { s.Close() })
+	for dscp := range uint8(64) {
+		class := dscp >> 3
+		want := uint8(dataDSCP)
+		if class == 1 || class == 3 || class == 7 {
+			want = dscp
+		}
+		for _, c := range []struct {
+			frame []byte
+			dscp  uint8
+		}{
+			{someFlow().tcp(t, dscp<<2|ect0, 100), want},
+			{someFlow().tcp(t, dscp<<2, 0), controlDSCP},
+		} {
+			r := s.run(t, here, "stamp", c.frame, skBuff{})
+			passes(t, r, stamped(c.frame, c.dscp))
+			qt.Check(t, qt.Equals(r.skb.Priority, uint32(c.dscp>>3)))
+		}
 	}
 }
 
@@ -138,10 +167,24 @@ func TestStampLeavesStamped(t *testing.T) {
 	}
 }
 
+// With ECT1 what is ECN-capable is ECT(1), and CE stays CE.
+func TestStampECT1(t *testing.T) {
+	s := newStampOf(t, StampOptions{ECT1: true})
+	for ecn, want := range map[uint8]uint8{notECT: notECT, ect1: ect1, ect0: ect1, ce: ce} {
+		for _, tos := range []uint8{0, dataDSCP << 2} { // with another class, and with its own
+			frame := someFlow().tcp(t, tos|ecn, 100)
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			frame[offIP+1] = dataDSCP<<2 | want
+			fixChecksum(frame)
+			passes(t, r, frame)
+		}
+	}
+}
+
 // With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
 // everything else about it is as without.
 func TestStampAddressMAC(t *testing.T) {
-	plain, s := newStamp(t), newStampOf(t, true)
+	plain, s := newStamp(t), newStampOf(t, StampOptions{AddressMAC: true})
 	rnd := rand.New(rand.NewPCG(21, 22))
 	for range 100 {
 		f := randomFlow(rnd)
@@ -170,7 +213,7 @@ func TestStampAddressMAC(t *testing.T) {
 
 // What has no IPv4 source keeps its address.
 func TestStampAddressMACOfOthers(t *testing.T) {
-	s := newStampOf(t, true)
+	s := newStampOf(t, StampOptions{AddressMAC: true})
 	f := someFlow()
 	for name, frame := range map[string][]byte{
 		"ARP":           f.arp(t),

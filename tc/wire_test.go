@@ -140,7 +140,7 @@ func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
 	sw := nstest.New(t)
 	nl := nstest.Netlink(t, sw)
 	ends := []*nstest.End{&sender, &receiver}
-	s, err := LoadStamp(dataDSCP, controlDSCP, true)
+	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, AddressMAC: true})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	for i, e := range ends {

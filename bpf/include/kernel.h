@@ -43,6 +43,8 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_LPM_TRIE = 11,
+	BPF_MAP_TYPE_QUEUE = 22,
 	BPF_MAP_TYPE_RINGBUF = 27,
 };
 
@@ -50,6 +52,8 @@ enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
 };
+
+#define BPF_F_NO_PREALLOC 1
 
 #define BPF_RB_NO_WAKEUP 1
 
@@ -95,6 +99,8 @@ struct tcphdr {
 	__sum16 check;
 	__be16 urg_ptr;
 };
+
+#define TCP_FIN 1 /* of tcphdr.flags */
 
 struct udphdr {
 	__be16 source;

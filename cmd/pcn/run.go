@@ -100,6 +100,9 @@ func runExperiment(cmd *cobra.Command, o launch.Options) error {
 	began := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name, launch.Count(o.Experiment))
 	o.Progress = bar.set
+	o.Waiting = func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "pcn: every CPU is taken by another microVM of this machine: waiting for one")
+	}
 	runs, err := launch.Run(cmd.Context(), o)
 	bar.finish()
 	if err != nil {

@@ -59,7 +59,7 @@ func (d *decoder) attachedText(path string, e *Experiment, name string) (where, 
 
 // failFile adds what is wrong with a file that the experiment names.
 func (d *decoder) failFile(file string, line int, msg, hint string) {
-	d.errs = append(d.errs, &Error{File: file, Line: line, Msg: msg, Hint: hint})
+	d.Errs = append(d.Errs, &Error{File: file, Line: line, Msg: msg, Hint: hint})
 }
 
 // failParse adds an error of a parser of such files.

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"pcn/config"
 )
 
 // Case is a variation of the experiment.
@@ -134,15 +136,15 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 	variants := make(map[string]*Experiment)
 	seen := make(map[Error]bool)
 	for i, c := range e.Cases {
-		v := newDecoder(d.file)
+		v := newDecoder(d.File)
 		v.attached = d.attached
-		variant := v.experiment(v.withSettings(root, d.nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
+		variant := v.experiment(v.withSettings(root, d.Nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
 		variant.Cases = nil
 		variants[c.Name] = variant
 
-		for _, err := range v.errs {
+		for _, err := range v.Errs {
 			if !seen[*err] { // of several cases, the first is named
-				d.errs = append(d.errs, inCase(err, c.Name, d.nodes[fmt.Sprintf("cases[%d]", i)].Line))
+				d.Errs = append(d.Errs, inCase(err, c.Name, d.Nodes[fmt.Sprintf("cases[%d]", i)].Line))
 			}
 			seen[*err] = true
 		}
@@ -169,13 +171,13 @@ func (d *decoder) withSettings(root, set *yaml.Node) *yaml.Node {
 		path, value := set.Content[i], set.Content[i+1]
 		keys := strings.Split(path.Value, ".")
 		if slices.Contains(sameInAllCases, keys[0]) {
-			d.failAt(path, fmt.Sprintf("%q is the same in all cases", keys[0]), "remove it")
+			d.FailAt(path, fmt.Sprintf("%q is the same in all cases", keys[0]), "remove it")
 			continue
 		}
 		s := setting{path, value}
 		tree, err := s.in(root, keys)
 		if err != nil {
-			d.check(path, err)
+			d.Check(path, err)
 			continue
 		}
 		root = tree
@@ -219,7 +221,7 @@ func (s setting) child(n *yaml.Node, key string) (int, error) {
 	case yaml.SequenceNode:
 		return itemOf(n, key)
 	default:
-		return 0, &valueError{fmt.Sprintf("%q is within a single value", key), ""}
+		return 0, config.Bad(fmt.Sprintf("%q is within a single value", key), "")
 	}
 }
 
@@ -253,5 +255,5 @@ func itemOf(list *yaml.Node, key string) (int, error) {
 	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list.Content) {
 		return i, nil
 	}
-	return 0, &valueError{fmt.Sprintf("no item of the list is %q", key), suggest(key, names)}
+	return 0, config.Bad(fmt.Sprintf("no item of the list is %q", key), suggest(key, names))
 }

@@ -125,8 +125,10 @@ type FlowGroup struct {
 	Name string `yaml:"name"`
 	// From are the sending hosts, such as H0 or H0..H49. Required.
 	From NodeList `yaml:"from"`
-	// To is the receiving host. Required.
-	To string `yaml:"to"`
+	// To are the receiving hosts: one for all, or as many as From, of which each receives from the host in the same place. Required.
+	To NodeList `yaml:"to"`
+	// Priority is that of the flows' data. 0, the first, to 3, default 0; see [DataClass].
+	Priority int `yaml:"priority"`
 	// Count is how many flows each host sends. 1 to 100000, default 1.
 	Count int `yaml:"count"`
 	// Start is when the first flow of each host starts. From -warmup, which is the default, to the end of the run.
@@ -149,13 +151,23 @@ type Flow struct {
 	Group string
 	// From and To are hosts.
 	From, To string
-	// Start, Size, InitialRate and LimitRate are those of the [FlowGroup].
+	// Priority, Start, Size, InitialRate and LimitRate are those of the [FlowGroup].
+	Priority    int
 	Start       Duration
 	Size        Bytes
 	InitialRate Rate
 	LimitRate   Rate
 	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so that they are not in phase.
 	Exact bool
+}
+
+// Priorities is how many priorities data can have; 0 is the first.
+const Priorities = 4
+
+// DataClass returns the traffic class of data of a priority: 3 of priority 0, 0 of priority 3. Ports serve higher classes first,
+// and pause each by itself.
+func DataClass(priority int) uint8 {
+	return uint8(Priorities - 1 - priority)
 }
 
 // size is how many flows the group has; of one with too many, only that.
@@ -166,10 +178,10 @@ func (g FlowGroup) size() int {
 // flows returns the flows of the group, host by host.
 func (g FlowGroup) flows() []Flow {
 	var flows []Flow
-	for _, from := range g.From {
+	for i, from := range g.From {
 		for k := range g.Count {
 			f := Flow{
-				Name: g.Name, Group: g.Name, From: from, To: g.To, Start: g.Start + Duration(k)*g.Every,
+				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority, Start: g.Start + Duration(k)*g.Every,
 				Size: g.Size, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
 			}
 			if g.size() > 1 {
@@ -179,6 +191,17 @@ func (g FlowGroup) flows() []Flow {
 		}
 	}
 	return flows
+}
+
+// receiver is that of the flows of host i of From; empty if To is not of the right length, which is refused.
+func (g FlowGroup) receiver(i int) string {
+	if len(g.To) == 1 {
+		i = 0
+	}
+	if i >= len(g.To) {
+		return ""
+	}
+	return g.To[i]
 }
 
 // fitting is how many flows of a host could start in a run that ends at duration.
@@ -203,6 +226,8 @@ type Burst struct {
 	From NodeList `yaml:"from"`
 	// To is the receiving host. Required.
 	To string `yaml:"to"`
+	// Priority is that of the packets. 0, the first, to 3, default 0; see [DataClass].
+	Priority int `yaml:"priority"`
 	// At is when the burst starts. Default 0.
 	At Duration `yaml:"at"`
 	// Flows is how many flows each host sends. 1 to 1024, default 1.
@@ -289,12 +314,12 @@ func Parse(name string, data []byte) (*Experiment, error) {
 func parse(name string, data []byte, dir string) (*Experiment, error) {
 	d := newDecoder(name)
 	d.attached.dir = dir
-	root := d.root(data)
+	root := d.Root(data)
 	e := d.experiment(root, "")
-	if len(d.errs) == 0 {
+	if len(d.Errs) == 0 {
 		e.variants = d.variants(root, e)
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	var err error
@@ -312,7 +337,7 @@ func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 	e := defaults()
 	e.CaseName = caseName
 	if root != nil {
-		d.decode(root, &e)
+		d.Decode(root, &e)
 		d.fill(&e)
 		d.validate(&e)
 	}
@@ -376,7 +401,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 		d.validateStarts(&c)
 		d.makeFlows(&c)
 	}
-	if err := d.err(); err != nil {
+	if err := d.Err(); err != nil {
 		return nil, err
 	}
 	if err := c.overrideCases(o); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"pcn/config"
 )
 
 // Figures chooses what a report draws. What is left out, the report chooses.
@@ -80,7 +82,7 @@ type Point struct {
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (p *Point) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.SequenceNode || len(n.Content) != 2 {
-		return &valueError{"want a time and a value", "write [3.35ms, 1.25Gbps]"}
+		return config.Bad("want a time and a value", "write [3.35ms, 1.25Gbps]")
 	}
 	if err := p.At.UnmarshalYAML(n.Content[0]); err != nil {
 		return err

@@ -98,18 +98,19 @@ func (d *decoder) addTrace(e *Experiment) {
 		return
 	}
 	for i, f := range flows {
-		if msg, hint := d.checkTraced(e, f, flows[0]); msg != "" {
+		if msg, hint := d.checkTraced(e, f); msg != "" {
 			d.failFile(file, lines[i], msg, hint)
 			return // the others are likely to have the same
 		}
 		e.Flows = append(e.Flows, Flow{
-			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
 		})
 	}
 }
 
-// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow starts.
+// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow starts, and priority 0
+// its lowest priority group.
 func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	if workload.IsTrace(text) {
 		return workload.ParseTrace(text)
@@ -118,23 +119,25 @@ func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	first := uint64(0)
+	var first uint64
+	var lowest int
 	for i, f := range list {
-		if i == 0 || f.StartNs < first {
-			first = f.StartNs
+		if i == 0 {
+			first, lowest = f.StartNs, f.Priority
 		}
+		first, lowest = min(first, f.StartNs), min(lowest, f.Priority)
 	}
 	for _, f := range list {
 		flows = append(flows, workload.Flow{
-			StartNs: int64(f.StartNs - first), Src: hostOf(f.From), Dst: hostOf(f.To), SizeBytes: f.SizeBytes, Priority: uint8(f.Priority),
+			StartNs: int64(f.StartNs - first), Src: hostOf(f.From), Dst: hostOf(f.To), SizeBytes: f.SizeBytes, Priority: uint8(f.Priority - lowest),
 		})
 		lines = append(lines, f.Line)
 	}
 	return flows, lines, nil
 }
 
-// checkTraced returns what is wrong with a flow of a trace, of which first is the first one; "" if nothing is.
-func (d *decoder) checkTraced(e *Experiment, f, first workload.Flow) (msg, hint string) {
+// checkTraced returns what is wrong with a flow of a trace; "" if nothing is.
+func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string) {
 	for _, host := range []string{f.Src, f.Dst} {
 		if d.isHost != nil && !d.isHost[host] {
 			return fmt.Sprintf("unknown host %q", host), suggest(host, d.hosts)
@@ -144,8 +147,8 @@ func (d *decoder) checkTraced(e *Experiment, f, first workload.Flow) (msg, hint 
 	switch {
 	case f.Src == f.Dst:
 		return fmt.Sprintf("flow goes from %s to itself", f.Src), ""
-	case f.Priority != first.Priority:
-		return fmt.Sprintf("flows have priorities %d and %d, and the lab has one for data", first.Priority, f.Priority), "give all the same"
+	case f.Priority >= Priorities:
+		return fmt.Sprintf("priority %d is out of range", f.Priority), fmt.Sprintf("0 to %d", Priorities-1)
 	case e.Duration > 0 && (start < -e.Warmup || start >= e.Duration):
 		return fmt.Sprintf("start %s is out of range", start), fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)
 	}

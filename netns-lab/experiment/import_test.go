@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"pcn/config"
 )
 
 // hpccTopology has two hosts at each of two switches, which two links join.
@@ -149,7 +151,7 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
 		{"2 5 3", "9 5 3", `flow.txt:2: unknown host "H9" (hint: did you mean "H0"?)`},
 		{"0 3 3", "3 3 3", `flow.txt:3: flow goes from H3 to itself`},
-		{"0 3 3", "0 3 1", `flow.txt:3: flows have priorities 3 and 1, and the lab has one for data (hint: give all the same)`},
+		{"0 3 3", "0 3 7", `flow.txt:3: priority 4 is out of range (hint: 0 to 3)`},
 		{flowIn, "64000 2.001", `flow.txt:2: start 1ms is out of range (hint: -1ms to 999.999us)`},
 		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1), `flow.txt:1: "-2" is not the number of flows: want a whole number up to 16777216`},
 	} {
@@ -217,14 +219,14 @@ e.yaml:5:15: "flow.txt" is not in the experiment \(hint: add it under files:\)`)
 // TestErrorsAreNotEndless: a file with very many is told of the first.
 func TestErrorsAreNotEndless(t *testing.T) {
 	file := smallest
-	for i := range 2 * maxErrors {
+	for i := range 2 * config.MaxErrors {
 		file += fmt.Sprintf("  - {name: G%d, from: X, to: R0}\n", i)
 	}
 	_, err := Parse("f.yaml", []byte(file))
 	joined, ok := err.(interface{ Unwrap() []error })
 	qt.Assert(t, qt.IsTrue(ok))
-	qt.Assert(t, qt.HasLen(joined.Unwrap(), maxErrors+1))
+	qt.Assert(t, qt.HasLen(joined.Unwrap(), config.MaxErrors+1))
 	var last *Error
-	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[maxErrors], &last)))
+	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[config.MaxErrors], &last)))
 	qt.Check(t, qt.Equals(last.Error(), "f.yaml: 200 more errors (hint: correct these first)"))
 }

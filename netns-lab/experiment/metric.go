@@ -14,6 +14,8 @@ type Measure struct {
 	Metric Metric `yaml:"metric"`
 	// Links are measured one by one, in the direction of the PAUSE frames.
 	Links []string `yaml:"links"`
+	// Priority is the one that is measured, of data. Default: PAUSE of any class.
+	Priority *int `yaml:"priority"`
 	// Ports are egress ports, measured one by one.
 	Ports []string `yaml:"ports"`
 	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with all flows of a group.
@@ -157,7 +159,7 @@ const (
 	TierPauseTotal Metric = "tier_pause_total"
 
 	// PauseDepth is how far PAUSE propagated at most: 1 if no node that was stopped in turn stopped another, 2 if one
-	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its ports.
+	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its ports in the same class.
 	PauseDepth Metric = "pause_depth"
 
 	// LostPackets is the number of packets lost in the whole run: dropped by ports and
@@ -169,6 +171,9 @@ const (
 
 	// WREDDrops is how many packets ports dropped in the whole run because they were not ECN-capable.
 	WREDDrops Metric = "wred_drops"
+
+	// Deadlock is 1 if ports came to wait for each other for good, else 0.
+	Deadlock Metric = "deadlock"
 
 	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
 	Timeouts Metric = "timeouts"
@@ -196,6 +201,7 @@ type metricSpec struct {
 	band                bool   // needs band
 	cnps                bool   // needs cnps
 	window              bool   // takes from and to
+	priority            bool   // takes priority
 	together            bool   // one value of all flows
 	sizes               bool   // takes sizes
 	tiers               bool   // takes tiers
@@ -207,10 +213,10 @@ func ofCompletions(unit Unit) metricSpec {
 }
 
 var metrics = map[Metric]metricSpec{
-	PauseCount:       {unit: UnitCount, links: true, window: true},
-	PauseSpan:        {unit: UnitTime, links: true, window: true},
-	PauseEnd:         {unit: UnitTime, links: true, window: true},
-	PauseTotal:       {unit: UnitTime, links: true, window: true},
+	PauseCount:       {unit: UnitCount, links: true, window: true, priority: true},
+	PauseSpan:        {unit: UnitTime, links: true, window: true, priority: true},
+	PauseEnd:         {unit: UnitTime, links: true, window: true, priority: true},
+	PauseTotal:       {unit: UnitTime, links: true, window: true, priority: true},
 	PortRate:         {unit: UnitRate, ports: true, window: true},
 	QueueMax:         {unit: UnitBytes, ports: true, window: true},
 	QueueMean:        {unit: UnitBytes, ports: true, window: true},
@@ -238,12 +244,13 @@ var metrics = map[Metric]metricSpec{
 	SlowdownP999:     ofCompletions(UnitCount),
 	Completed:        ofCompletions(UnitShare),
 	CompletionRate:   ofCompletions(UnitCount),
-	TierPauseCount:   {unit: UnitCount, window: true, tiers: true},
-	TierPauseTotal:   {unit: UnitTime, window: true, tiers: true},
-	PauseDepth:       {unit: UnitCount, window: true},
+	TierPauseCount:   {unit: UnitCount, window: true, tiers: true, priority: true},
+	TierPauseTotal:   {unit: UnitTime, window: true, tiers: true, priority: true},
+	PauseDepth:       {unit: UnitCount, window: true, priority: true},
 	LostPackets:      {unit: UnitCount},
 	BufferDrops:      {unit: UnitCount},
 	WREDDrops:        {unit: UnitCount},
+	Deadlock:         {unit: UnitCount},
 	Timeouts:         {unit: UnitCount},
 	LatenessP99:      {unit: UnitShare},
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"pcn/config"
 )
 
 func readReference(t *testing.T) string {
@@ -28,8 +30,8 @@ func keysWithin(t reflect.Type) []string {
 		return keysWithin(t.Elem())
 	case reflect.Struct:
 		keys := keysOf(t)
-		for _, f := range keyedFields(t) {
-			keys = append(keys, keysWithin(t.FieldByIndex(f.index).Type)...)
+		for _, f := range config.KeyedFields(t) {
+			keys = append(keys, keysWithin(t.FieldByIndex(f.Index).Type)...)
 		}
 		return keys
 	default:

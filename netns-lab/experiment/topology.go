@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"pcn/config"
 )
 
 // Topology is a fabric of hosts and switches: one of a kind, or one out of a file. What it does not have is 0.
@@ -135,9 +137,9 @@ func (k kind) keys() []string {
 // count is the number of the key.
 func (t *Topology) count(key string) *int {
 	v := reflect.ValueOf(t).Elem()
-	for _, f := range keyedFields(v.Type()) {
-		if f.key == key {
-			return v.FieldByIndex(f.index).Addr().Interface().(*int)
+	for _, f := range config.KeyedFields(v.Type()) {
+		if f.Key == key {
+			return v.FieldByIndex(f.Index).Addr().Interface().(*int)
 		}
 	}
 	panic("experiment: topologies have no " + key)
@@ -296,7 +298,7 @@ func (l *LinkList) UnmarshalYAML(n *yaml.Node) error {
 	*l = nil
 	for _, item := range items {
 		if item.Kind != yaml.ScalarNode || n.Kind == yaml.MappingNode {
-			return &valueError{"want a link or a list of links", "write L0-T3"}
+			return config.Bad("want a link or a list of links", "write L0-T3")
 		}
 		*l = append(*l, item.Value)
 	}
@@ -315,14 +317,14 @@ func ParseNodeList(text string) (NodeList, error) {
 	first, last, isRange := strings.Cut(text, "..")
 	if !isRange {
 		if !nodeName.MatchString(text) {
-			return nil, &valueError{fmt.Sprintf("%q is not a node name", text), "write H2 or H2..H15"}
+			return nil, config.Bad(fmt.Sprintf("%q is not a node name", text), "write H2 or H2..H15")
 		}
 		return NodeList{text}, nil
 	}
 	prefix, from, ok1 := splitNumber(first)
 	lastPrefix, to, ok2 := splitNumber(last)
 	if !ok1 || !ok2 || prefix != lastPrefix || from > to || to-from >= maxRange {
-		return nil, &valueError{fmt.Sprintf("%q is not a range of nodes", text), "write H2..H15"}
+		return nil, config.Bad(fmt.Sprintf("%q is not a range of nodes", text), "write H2..H15")
 	}
 	var nodes NodeList
 	for i := from; i <= to; i++ {
@@ -342,15 +344,15 @@ func splitNumber(name string) (prefix string, number int, ok bool) {
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (l *NodeList) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
-		return unmarshalScalar(l, n, ParseNodeList)
+		return config.UnmarshalScalar(l, n, ParseNodeList)
 	}
 	if n.Kind != yaml.SequenceNode {
-		return &valueError{"want a node, a range of nodes or a list of them", "write H2..H15"}
+		return config.Bad("want a node, a range of nodes or a list of them", "write H2..H15")
 	}
 	*l = nil
 	for _, item := range n.Content {
 		var nodes NodeList
-		if err := unmarshalScalar(&nodes, item, ParseNodeList); err != nil {
+		if err := config.UnmarshalScalar(&nodes, item, ParseNodeList); err != nil {
 			return err
 		}
 		*l = append(*l, nodes...)

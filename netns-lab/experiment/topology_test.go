@@ -474,3 +474,21 @@ func TestLargeNetworksAreQuick(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(time.Since(began) < 2*time.Second), qt.Commentf("%s", time.Since(began)))
 }
+
+func FuzzParseNodeList(f *testing.F) {
+	for _, s := range []string{"H2..H15", "H2", "H2..R3", "H15..H2", "H02..H3", "..", "H0..H99999999"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		nodes, err := ParseNodeList(text)
+		if err != nil {
+			return
+		}
+		qt.Assert(t, qt.IsTrue(len(nodes) >= 1 && len(nodes) <= maxRange))
+		for _, n := range nodes {
+			one, err := ParseNodeList(n)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Assert(t, qt.DeepEquals(one, NodeList{n}))
+		}
+	})
+}

@@ -97,7 +97,7 @@ func (e *Experiment) fillFlows() {
 func (d *decoder) fillAlgorithms(e *Experiment) {
 	line := e.Topology.Rate
 	fill := func(path string, params, defaults any) {
-		d.fillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
+		d.FillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
 	}
 	fill("dcqcn", &e.DCQCN, setOf(dcqcnSets, e.DCQCN.Set, "paper")(line))
 	fill("timely", &e.TIMELY, setOf(timelySets, e.TIMELY.Set, "snippet")(line))
@@ -277,11 +277,9 @@ func (d *decoder) validateFlows(e *Experiment) {
 			d.validateSenders(path+"from", f.From, "use count: to send more than one")
 		}
 		if d.required(path, "to") {
-			d.knownHost(path+"to", f.To)
+			d.validateReceivers(path+"to", f)
 		}
-		if slices.Contains(f.From, f.To) {
-			d.fail(path+"to", fmt.Sprintf("flow goes from %s to itself", f.To), "")
-		}
+		countInRange(d, path+"priority", f.Priority, 0, Priorities-1)
 		countInRange(d, path+"count", f.Count, 1, maxFlows)
 		inRange(d, path+"every", f.Every, 0, maxDuration)
 		if d.has(path+"every") && !d.has(path+"count") {
@@ -348,6 +346,7 @@ func (d *decoder) validateBursts(e *Experiment) {
 		if d.required(path, "to") {
 			d.knownHost(path+"to", b.To)
 		}
+		countInRange(d, path+"priority", b.Priority, 0, Priorities-1)
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
 			inRange(d, path+"size", b.Size, 1, 1e9)
@@ -378,6 +377,24 @@ func (d *decoder) validateSenders(path string, senders NodeList, hint string) {
 			d.fail(path, fmt.Sprintf("%s sends twice", from), hint)
 		}
 		seen[from] = true
+	}
+}
+
+func (d *decoder) validateReceivers(path string, g FlowGroup) {
+	for _, to := range g.To {
+		if !d.knownHost(path, to) {
+			return
+		}
+	}
+	if len(g.To) != 1 && len(g.To) != len(g.From) {
+		d.fail(path, fmt.Sprintf("%d hosts send to %d", len(g.From), len(g.To)), "give one receiver, or one for each sender")
+		return
+	}
+	for i, from := range g.From {
+		if from == g.receiver(i) {
+			d.fail(path, fmt.Sprintf("flow goes from %s to itself", from), "")
+			return
+		}
 	}
 }
 

@@ -134,6 +134,9 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 	if m.Metric == CompletionTime || metrics[m.Metric].sizes {
 		d.validateCompletion(path, m.Flows, e)
 	}
+	if m.Priority != nil {
+		countInRange(d, path+"priority", *m.Priority, 0, Priorities-1)
+	}
 	inRange(d, path+"from", m.From, -e.Warmup, e.Duration)
 	if d.has(path + "to") {
 		inRange(d, path+"to", m.To, m.From+1, e.Duration)
@@ -167,6 +170,7 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		needed, taken bool
 	}{
 		{"links", takesLinks, takesLinks},
+		{"priority", false, spec.priority},
 		{"ports", spec.ports, spec.ports},
 		{"flows", spec.flows, spec.flows},
 		{"target", settles, settles},

@@ -40,7 +40,7 @@ func (d *decoder) fillTopology(e *Experiment) {
 		{"spine_links", &t.SpineLinks, Uplinks{Rate: t.Rate, Delay: t.Delay, Parallel: 1}},
 	} {
 		if slices.Contains(k.links, links.key) {
-			d.fillFrom("topology."+links.key, reflect.ValueOf(links.of).Elem(), reflect.ValueOf(links.byDefault))
+			d.FillFrom("topology."+links.key, reflect.ValueOf(links.of).Elem(), reflect.ValueOf(links.byDefault))
 		}
 	}
 }

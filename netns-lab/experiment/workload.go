@@ -12,11 +12,15 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"pcn/config"
 	"pcn/netns-lab/workload"
 )
 
 // Workloads are those of an experiment. A file has one, or a list of them.
 type Workloads []Workload
+
+// OneOrMore implements [config.OneOrMore].
+func (Workloads) OneOrMore() {}
 
 // Workload is TCP flows that arrive at random, with sizes of a distribution: those that `pcn workload` prints. They are
 // named w0, w1 and on, after the name of the workload, which is also that of their group.
@@ -57,17 +61,17 @@ func ParseIncast(text string) (Incast, error) {
 	low, err1 := strconv.Atoi(first)
 	high, err2 := strconv.Atoi(last)
 	if err1 != nil || err2 != nil {
-		return Incast{}, &valueError{fmt.Sprintf("%q is not a number of hosts", text), "write 14 or 1..15"}
+		return Incast{}, config.Bad(fmt.Sprintf("%q is not a number of hosts", text), "write 14 or 1..15")
 	}
 	if low < 1 || low > high {
-		return Incast{}, &valueError{fmt.Sprintf("incast of %d to %d is none", low, high), "write 14 or 1..15"}
+		return Incast{}, config.Bad(fmt.Sprintf("incast of %d to %d is none", low, high), "write 14 or 1..15")
 	}
 	return Incast{low, high}, nil
 }
 
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (i *Incast) UnmarshalYAML(n *yaml.Node) error {
-	return unmarshalScalar(i, n, ParseIncast)
+	return config.UnmarshalScalar(i, n, ParseIncast)
 }
 
 // Sizes is a range of sizes of flows, To not included: 10KB..100KB, ..10KB or 1MB... Where To is 0, there is no end.
@@ -78,7 +82,7 @@ func ParseSizes(text string) (Sizes, error) {
 	const hint = "write 10KB..100KB, ..10KB or 1MB.."
 	first, last, isRange := strings.Cut(text, "..")
 	if !isRange || first+last == "" {
-		return Sizes{}, &valueError{fmt.Sprintf("%q is not a range of sizes", text), hint}
+		return Sizes{}, config.Bad(fmt.Sprintf("%q is not a range of sizes", text), hint)
 	}
 	var s Sizes
 	for _, end := range []struct {
@@ -94,14 +98,14 @@ func ParseSizes(text string) (Sizes, error) {
 		}
 	}
 	if last != "" && s.To <= s.From {
-		return Sizes{}, &valueError{fmt.Sprintf("no size is in %q", text), hint}
+		return Sizes{}, config.Bad(fmt.Sprintf("no size is in %q", text), hint)
 	}
 	return s, nil
 }
 
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (s *Sizes) UnmarshalYAML(n *yaml.Node) error {
-	return unmarshalScalar(s, n, ParseSizes)
+	return config.UnmarshalScalar(s, n, ParseSizes)
 }
 
 // Has reports whether a size is in the range.
@@ -149,11 +153,11 @@ func (d *decoder) validateWorkloads(e *Experiment) {
 		return
 	}
 	e.given = len(e.Flows)
-	before := len(d.errs)
+	before := len(d.Errs)
 	for i := range e.Workload {
 		d.validateWorkload(e, i)
 	}
-	if len(d.errs) == before && e.Duration > 0 {
+	if len(d.Errs) == before && e.Duration > 0 {
 		d.makeFlows(e)
 	}
 }
@@ -183,6 +187,9 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		inRange(d, path+"until", w.Until, w.Start+1, e.Duration)
 	}
 	d.growing(path+"classes", w.Classes)
+	if len(w.Classes) >= Priorities {
+		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes), len(w.Classes)+1), fmt.Sprintf("at most %d", Priorities))
+	}
 	for _, size := range w.Classes {
 		s.ClassBytes = append(s.ClassBytes, uint64(size))
 	}
@@ -255,9 +262,6 @@ func (d *decoder) makeFlows(e *Experiment) {
 			return
 		}
 		e.addMade(w.Name, flows)
-		if !d.samePriority(path, flows) {
-			return
-		}
 	}
 	if n := len(e.Flows); n > maxTCPFlows {
 		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
@@ -268,19 +272,10 @@ func (d *decoder) makeFlows(e *Experiment) {
 func (e *Experiment) addMade(name string, flows []workload.Flow) {
 	for k, f := range flows {
 		e.Flows = append(e.Flows, Flow{
-			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
 		})
 	}
-}
-
-// samePriority fails if flows have several.
-func (d *decoder) samePriority(path string, flows []workload.Flow) bool {
-	if len(workload.Priorities(flows)) < 2 {
-		return true
-	}
-	d.fail(path+"classes", "flows have several priorities, and the lab has one for data", "remove it")
-	return false
 }
 
 // TracedFlows returns the flows that the file does not list one by one, those of traces and workloads, as package workload has them.
@@ -288,7 +283,7 @@ func (e *Experiment) TracedFlows() []workload.Flow {
 	var flows []workload.Flow
 	for _, f := range e.Flows {
 		if f.Exact {
-			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To, SizeBytes: uint64(f.Size)})
+			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To, SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
 		}
 	}
 	return flows

@@ -19,7 +19,7 @@ schemes: [pcn]
 warmup: 1ms
 duration: 4ms
 seed: 3
-workload: {name: web, cdf: fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5, incast: 1..3, same_size: true, start: -1ms, until: 2ms}
+workload: {name: web, cdf: fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5, incast: 1..3, same_size: true, classes: [1KB, 10KB], start: -1ms, until: 2ms}
 expect: [{what: quick, metric: slowdown_p99, flows: [web], sizes: ..10KB, max: 10}]
 `
 
@@ -39,7 +39,7 @@ func sameFlows(t *testing.T, got []Flow, name string, s workload.Spec) {
 	qt.Assert(t, qt.HasLen(got, len(want)))
 	for i, f := range want {
 		qt.Assert(t, qt.Equals(got[i], Flow{
-			Name: fmt.Sprintf("%s%d", name, i), Group: name, From: f.Src, To: f.Dst, Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: fmt.Sprintf("%s%d", name, i), Group: name, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: 10e9, LimitRate: 10e9, Exact: true,
 		}))
 	}
@@ -51,7 +51,7 @@ func TestWorkload(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	s := workload.Spec{
 		Sizes: sizes(t, "fb-hadoop"), Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H1", "H4", "H5"}, Load: 0.5, RateBps: 10e9,
-		MinIncast: 1, MaxIncast: 3, SameSize: true, FromNs: -1e6, ToNs: 2e6, Seed: 3,
+		MinIncast: 1, MaxIncast: 3, SameSize: true, ClassBytes: []uint64{1000, 10_000}, FromNs: -1e6, ToNs: 2e6, Seed: 3,
 	}
 	sameFlows(t, e.Flows, "web", s)
 
@@ -124,8 +124,8 @@ func TestErrorsOfWorkloads(t *testing.T) {
 		{"early", "start: -1ms", "start: -2ms", "-2ms", `-2ms is out of range (hint: -1ms to 3.999999ms)`},
 		{"late", "until: 2ms", "until: 5ms", "5ms", `5ms is out of range (hint: -999.999us to 4ms)`},
 		{"too many", "fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5", "fb-key-value, from: H0..H3, to: [H1, H4..H5], load: 9", "9", `2.96e+05 flows are too many (hint: at most 45000)`},
-		{"classes", "load: 0.5", "load: 0.5, classes: [1KB, 1KB]", "1KB]", `1KB does not grow (hint: write [10KB, 100KB, 1MB])`},
-		{"priorities", "load: 0.5", "load: 0.5, classes: [1KB]", "[1KB]", `flows have several priorities, and the lab has one for data (hint: remove it)`},
+		{"classes", "classes: [1KB, 10KB]", "classes: [1KB, 1KB]", "1KB]", `1KB does not grow (hint: write [10KB, 100KB, 1MB])`},
+		{"priorities", "classes: [1KB, 10KB]", "classes: [1KB, 2KB, 3KB, 4KB]", "[1KB", `4 sizes make 5 priorities (hint: at most 4)`},
 		{"name with a number", "name: web", "name: web2", "web2", `"web2" can't be a name (hint: letters, "_" and "-", as its flows are numbered)`},
 		{"sizes", "..10KB", "10KB", "10KB", `"10KB" is not a range of sizes (hint: write 10KB..100KB, ..10KB or 1MB..)`},
 		{"no size", "..10KB", "10KB..1KB", "10KB..1KB", `no size is in "10KB..1KB" (hint: write 10KB..100KB, ..10KB or 1MB..)`},

@@ -39,6 +39,8 @@ type Options struct {
 	RealTime   bool   // microVMs by the clock (KVM) where that works: faster, not reproducible
 	// Progress is told, from several goroutines, how far each run, CASE/SCHEME or SCHEME, is: 0 to 1.
 	Progress func(run string, done float64)
+	// Waiting is told, once, that microVMs of other processes have all CPUs, and that the runs wait for them.
+	Waiting func()
 }
 
 // job is one run.
@@ -85,6 +87,9 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	}
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
+	}
+	if o.Waiting == nil {
+		o.Waiting = func() {}
 	}
 	todo, err := jobs(o.Experiment)
 	if err != nil {
@@ -144,13 +149,13 @@ func runNatively(ctx context.Context, o Options, todo []job) ([]*result.Run, err
 
 // runInVMs does as many jobs at a time as there are CPUs.
 func runInVMs(ctx context.Context, o Options, todo []job) ([]*result.Run, error) {
-	engine, err := newEngine(o.RealTime)
+	engine, err := newEngine(o)
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]*result.Run, len(todo))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(len(engine.cpus))
+	g.SetLimit(len(engine.cpus.ids))
 	for i, j := range todo {
 		g.Go(func() error {
 			run, err := engine.run(ctx, j, func(done float64) { o.Progress(j.label(), done) })

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	lab "pcn/netns-lab"
 	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/result"
@@ -32,31 +30,25 @@ const (
 type engine struct {
 	kernel   vm.Kernel
 	realTime bool
-	cpus     chan int
+	cpus     *cpus
 }
 
-func newEngine(realTime bool) (*engine, error) {
+func newEngine(o Options) (*engine, error) {
 	kernel, err := vm.FindKernel("")
 	if err != nil {
 		return nil, err
 	}
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("find the CPUs to run on: %w", err)
-	}
-	e := &engine{kernel: kernel, realTime: realTime, cpus: make(chan int, set.Count())}
-	for cpu := 0; len(e.cpus) < cap(e.cpus); cpu++ {
-		if set.IsSet(cpu) {
-			e.cpus <- cpu
-		}
-	}
-	return &engine{kernel: kernel, realTime: realTime, cpus: e.cpus}, nil
+	cpus, err := newCPUs(o.Waiting)
+	return &engine{kernel: kernel, realTime: o.RealTime, cpus: cpus}, err
 }
 
 // run boots a microVM, does the job in it, and reads what it left.
 func (e *engine) run(ctx context.Context, j job, progress func(float64)) (*result.Run, error) {
-	cpu := <-e.cpus
-	defer func() { e.cpus <- cpu }()
+	cpu, lock, err := e.cpus.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Release() // nothing was written to it
 	began := time.Now()
 	c := guestConfig(j)
 	c.Kernel, c.RealTime, c.HostCPU = e.kernel, e.realTime, cpu

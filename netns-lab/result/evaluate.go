@@ -128,13 +128,13 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	unit := m.Metric.Unit()
 	switch m.Metric {
 	case experiment.PauseCount:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, m.Priority, window), nil })
 	case experiment.PauseSpan:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, m.Priority, window), nil })
 	case experiment.PauseEnd:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseEnd(link, m.Priority, window), nil })
 	case experiment.PauseTotal:
-		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, window), nil })
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseTotal(link, m.Priority, window), nil })
 	case experiment.MeanRate:
 		return each(m.Flows, unit, over(window, r.ratesOf(KindFlow), mean))
 	case experiment.PortRate:
@@ -152,11 +152,11 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		experiment.Completed, experiment.CompletionRate:
 		return one(unit)(r.ofCompletions(m, window))
 	case experiment.TierPauseCount:
-		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausesSent(window, from) })
+		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausesSent(window, m.Priority, from) })
 	case experiment.TierPauseTotal:
-		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausedTotal(window, from) })
+		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausedTotal(window, m.Priority, from) })
 	case experiment.PauseDepth:
-		return one(unit)(r.pauseDepth(window), nil)
+		return one(unit)(r.pauseDepth(window, m.Priority), nil)
 	case experiment.CompletionTime:
 		return each(m.Flows, unit, r.completion)
 	case experiment.RateStd:
@@ -189,6 +189,12 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedPackets() - p.DroppedWREDPackets })
 	case experiment.WREDDrops:
 		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedWREDPackets })
+	case experiment.Deadlock:
+		n := 0.0
+		if r.Manifest.Deadlock != nil {
+			n = 1
+		}
+		return []experiment.Quantity{{Value: n, Unit: unit}}, nil
 	case experiment.Timeouts:
 		return r.timeouts(unit)
 	case experiment.LatenessP99:
@@ -231,10 +237,10 @@ func one(unit experiment.Unit) func(value float64, err error) ([]experiment.Quan
 	}
 }
 
-func (r *Run) pauseCount(link string, window Interval) float64 {
+func (r *Run) pauseCount(link string, priority *int, window Interval) float64 {
 	count := 0.0
 	for _, e := range r.PFC {
-		if e.Kind == Pause && e.link() == link && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+		if e.Kind == Pause && e.link() == link && e.of(priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 			count++
 		}
 	}
@@ -242,11 +248,11 @@ func (r *Run) pauseCount(link string, window Interval) float64 {
 }
 
 // pausedWithin returns the part of the window from the first to the last time the
-// link is paused.
-func (r *Run) pausedWithin(link string, window Interval) (Interval, bool) {
+// link is paused, for data of the priority if one is given.
+func (r *Run) pausedWithin(link string, priority *int, window Interval) (Interval, bool) {
 	var span Interval
 	found := false
-	for _, paused := range r.PausedIntervals(link) {
+	for _, paused := range r.pausedIntervals(link, priority) {
 		if paused.overlap(window) == 0 {
 			continue
 		}
@@ -258,19 +264,19 @@ func (r *Run) pausedWithin(link string, window Interval) (Interval, bool) {
 	return span, found
 }
 
-func (r *Run) pauseSpan(link string, window Interval) float64 {
-	span, _ := r.pausedWithin(link, window)
+func (r *Run) pauseSpan(link string, priority *int, window Interval) float64 {
+	span, _ := r.pausedWithin(link, priority, window)
 	return float64(span.ToNs - span.FromNs)
 }
 
-func (r *Run) pauseEnd(link string, window Interval) float64 {
-	span, _ := r.pausedWithin(link, window)
+func (r *Run) pauseEnd(link string, priority *int, window Interval) float64 {
+	span, _ := r.pausedWithin(link, priority, window)
 	return float64(span.ToNs)
 }
 
-func (r *Run) pauseTotal(link string, window Interval) float64 {
+func (r *Run) pauseTotal(link string, priority *int, window Interval) float64 {
 	total := int64(0)
-	for _, paused := range r.PausedIntervals(link) {
+	for _, paused := range r.pausedIntervals(link, priority) {
 		total += paused.overlap(window)
 	}
 	return float64(total)
@@ -380,7 +386,7 @@ func (r *Run) sinceNs(m experiment.Measure) (int64, error) {
 	case experiment.SincePauseEnd:
 		end, found := int64(0), false
 		for _, link := range m.Links {
-			if span, ok := r.pausedWithin(link, Interval{0, r.Manifest.DurationNs}); ok {
+			if span, ok := r.pausedWithin(link, nil, Interval{0, r.Manifest.DurationNs}); ok {
 				end, found = max(end, span.ToNs), true
 			}
 		}

@@ -236,7 +236,7 @@ func decodeSeries(data []byte) ([]Sample, error) {
 }
 
 func decodeFlows(data []byte) ([]Flow, error) {
-	return decodeCSV[Flow](data, "group", "completion_ns", "echoed_packets", "alpha", "cwnd_packets", "timeouts")
+	return decodeCSV[Flow](data, "group", "priority", "completion_ns", "echoed_packets", "alpha", "cwnd_packets", "timeouts")
 }
 
 func decodePorts(data []byte) ([]Port, error) {

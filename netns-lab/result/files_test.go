@@ -55,7 +55,7 @@ func small() *Run {
 			{SentNs: 7, EffectNs: 12, From: "S1", To: "S0", Class: 1, Kind: Pause},
 		},
 		Completions: []Completion{
-			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
+			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", Priority: 1, SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
 			{Flow: "F10", Group: "F", Src: "H0", Dst: "R0", SizeBytes: 6, IdealNs: 8},
 		},
 		Trace: []workload.Flow{{StartNs: -100, Src: "H0", Dst: "R0", SizeBytes: 5}, {StartNs: -200, Src: "H0", Dst: "R0", SizeBytes: 6}},
@@ -87,9 +87,9 @@ func TestWriteThenRead(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir := write(t, small())
 	for name, want := range map[string]string{
-		flowsFile: `flow,group,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,start_ns,end_ns,completion_ns,sent_bytes,received_bytes,packets,marked_packets,echoed_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,alpha,cwnd_packets,srtt_ns,retransmissions,timeouts,ecn
-F2,F,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,-100,,9,5,4,3,2,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,8,true
-F10,F,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
+		flowsFile: `flow,group,scheme,src,dst,src_addr,src_port,dst_addr,dst_port,proto,priority,start_ns,end_ns,completion_ns,sent_bytes,received_bytes,packets,marked_packets,echoed_packets,cnp_decrease,cnp_increase,send_rate_bps,rec_rate_bps,w,alpha,cwnd_packets,srtt_ns,retransmissions,timeouts,ecn
+F2,F,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,0,-100,,9,5,4,3,2,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,8,true
+F10,F,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
 `,
 		portsFile: `port,node,peer,tier,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,dropped_wred_packets,dropped_tail_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
 S0->S1,S0,S1,switch,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
@@ -101,9 +101,9 @@ S0->S1,S0,S1,switch,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5
 0,flow,F2,0,,,0,,,
 0,sender,F2,0,,,,0,0,0
 `,
-		completionFile: `flow,group,src,dst,size_bytes,start_ns,fct_ns,ideal_ns,slowdown
-F2,F,H0,R0,5,-100,9,7,1.2857
-F10,F,H0,R0,6,0,,8,
+		completionFile: `flow,group,src,dst,priority,size_bytes,start_ns,fct_ns,ideal_ns,slowdown
+F2,F,H0,R0,1,5,-100,9,7,1.2857
+F10,F,H0,R0,0,6,0,,8,
 `,
 		traceFile: `start_ns,src,dst,size_bytes,priority
 -100,H0,R0,5,0

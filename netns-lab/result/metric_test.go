@@ -58,6 +58,13 @@ func TestMetrics(t *testing.T) {
 		{"never paused", experiment.Measure{Metric: experiment.PauseEnd, Links: link, From: 400}, []float64{0}},
 		{"time paused", experiment.Measure{Metric: experiment.PauseTotal, Links: link}, []float64{20 + 50 + 20}},
 		{"time paused, cut off", experiment.Measure{Metric: experiment.PauseTotal, Links: link, From: -60, To: 150}, []float64{70 + 40}},
+		{"frames of a priority", experiment.Measure{Metric: experiment.PauseCount, Links: link, Priority: new(3)}, []float64{2}},
+		{"frames of another priority", experiment.Measure{Metric: experiment.PauseCount, Links: link, Priority: new(0)}, []float64{0}},
+		{"time paused of a priority", experiment.Measure{Metric: experiment.PauseTotal, Links: link, Priority: new(3)}, []float64{20 + 50 + 20}},
+		{"time paused of another priority", experiment.Measure{Metric: experiment.PauseTotal, Links: link, Priority: new(2)}, []float64{0}},
+		{"first to last pause of another priority", experiment.Measure{Metric: experiment.PauseSpan, Links: link, Priority: new(0)}, []float64{0}},
+		{"end of the last pause of a priority", experiment.Measure{Metric: experiment.PauseEnd, Links: link, Priority: new(3), To: 300}, []float64{160}},
+		{"end of the last pause of another priority", experiment.Measure{Metric: experiment.PauseEnd, Links: link, Priority: new(1), To: 300}, []float64{0}},
 		{"time paused of another link", experiment.Measure{Metric: experiment.PauseTotal, Links: []string{"S0->S1"}}, []float64{0}},
 
 		{"mean rates", experiment.Measure{Metric: experiment.MeanRate, Flows: each, From: 200, To: 400}, []float64{15, 5}},

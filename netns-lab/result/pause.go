@@ -35,10 +35,10 @@ func (r *Run) eachTier(m experiment.Measure, unit experiment.Unit, measure func(
 }
 
 // pausesSent counts the PAUSE frames of some nodes that were sent in the window.
-func (r *Run) pausesSent(window Interval, from func(node string) bool) float64 {
+func (r *Run) pausesSent(window Interval, priority *int, from func(node string) bool) float64 {
 	count := 0.0
 	for _, e := range r.PFC {
-		if e.Kind == Pause && from(e.From) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+		if e.Kind == Pause && e.of(priority) && from(e.From) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 			count++
 		}
 	}
@@ -46,9 +46,9 @@ func (r *Run) pausesSent(window Interval, from func(node string) bool) float64 {
 }
 
 // pausedTotal adds up how much of the window PAUSE frames of some nodes stopped each port.
-func (r *Run) pausedTotal(window Interval, from func(node string) bool) float64 {
+func (r *Run) pausedTotal(window Interval, priority *int, from func(node string) bool) float64 {
 	total := int64(0)
-	for link, intervals := range r.pausedIntervals() {
+	for link, intervals := range r.allPausedIntervals(priority) {
 		node, _, _ := experiment.SplitPort(link)
 		if !from(node) {
 			continue
@@ -68,7 +68,7 @@ type pauseMoment struct {
 }
 
 // pauseDepth returns how many links in a row PAUSE went at most: see [experiment.PauseDepth].
-func (r *Run) pauseDepth(window Interval) float64 {
+func (r *Run) pauseDepth(window Interval, priority *int) float64 {
 	var moments []pauseMoment
 	for i, e := range r.PFC {
 		moments = append(moments, pauseMoment{e.SentNs, false, i}, pauseMoment{e.EffectNs, true, i})
@@ -89,11 +89,13 @@ func (r *Run) pauseDepth(window Interval) float64 {
 		key := stop{e.From, e.To, e.Class}
 		switch {
 		case !m.takes && e.Kind == Pause:
-			for _, d := range stopped[e.From] {
-				depth[m.frame] = max(depth[m.frame], d)
+			for by, d := range stopped[e.From] {
+				if by.class == e.Class {
+					depth[m.frame] = max(depth[m.frame], d)
+				}
 			}
 			depth[m.frame]++
-			if e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+			if e.of(priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 				deepest = max(deepest, depth[m.frame])
 			}
 		case m.takes && e.Kind == Pause:

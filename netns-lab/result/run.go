@@ -3,9 +3,12 @@
 package result
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"time"
 
+	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/workload"
 )
 
@@ -51,6 +54,8 @@ type Manifest struct {
 	// sockets, and what TCP sent again. A port's own are in [Port.DroppedPackets].
 	LostPackets map[string]uint64 `json:"lost_packets"`
 
+	Deadlock *Deadlock `json:"deadlock,omitempty"` // nil: there was none
+
 	Verdict Verdict  `json:"verdict"`
 	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
 
@@ -68,6 +73,23 @@ func LabelOf(caseName, scheme string) string {
 // Label names the run among those of its experiment, as [LabelOf] does.
 func (m Manifest) Label() string {
 	return LabelOf(m.Case, m.Scheme)
+}
+
+// Deadlock is a cycle of ports each of which waits for the next, so that none will ever send again.
+type Deadlock struct {
+	SinceNs int64    `json:"since_ns"` // when the last of them was paused
+	Class   uint8    `json:"class"`
+	Ports   []string `json:"ports"`  // each is paused because of what stands in the next, and the last because of the first
+	Behind  int      `json:"behind"` // how many more ports wait for these for good
+}
+
+// String returns what there is to say of it.
+func (d *Deadlock) String() string {
+	var behind string
+	if d.Behind > 0 {
+		behind = fmt.Sprintf(", and %d more ports behind them", d.Behind)
+	}
+	return fmt.Sprintf("since %s, class %d: %s wait for each other%s", experiment.Duration(d.SinceNs), d.Class, strings.Join(d.Ports, ", "), behind)
 }
 
 // Wall is what a run cost, in the time of the machine. It differs from run to run.
@@ -99,6 +121,7 @@ type Flow struct {
 	DstAddr         string  `csv:"dst_addr"`
 	DstPort         uint16  `csv:"dst_port"`
 	Proto           Proto   `csv:"proto"`
+	Priority        uint8   `csv:"priority"` // of its data, 0 is the first
 	StartNs         int64   `csv:"start_ns"`
 	EndNs           *int64  `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
 	CompletionNs    int64   `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not
@@ -126,6 +149,7 @@ type Completion struct {
 	Group     string   `csv:"group"`
 	Src       string   `csv:"src"` // host
 	Dst       string   `csv:"dst"` // host
+	Priority  int      `csv:"priority"`
 	SizeBytes uint64   `csv:"size_bytes"`
 	StartNs   int64    `csv:"start_ns"`
 	FCTNs     *int64   `csv:"fct_ns"`   // until its sender knew that all of it had arrived; nil if it did not

@@ -190,20 +190,32 @@ func (e PFCEvent) link() string {
 // end of the run. The link is the direction in which the frames travel: S1->S0
 // stops the port S0->S1.
 func (r *Run) PausedIntervals(link string) []Interval {
+	return r.pausedIntervals(link, nil)
+}
+
+// of reports whether the frame is of the class of the data of a priority; any is, without one.
+func (e PFCEvent) of(priority *int) bool {
+	return priority == nil || e.Class == experiment.DataClass(*priority)
+}
+
+// pausedIntervals is [Run.PausedIntervals], of a priority if one is given.
+func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 	var events []PFCEvent
 	for _, e := range r.PFC {
-		if e.link() == link {
+		if e.link() == link && e.of(priority) {
 			events = append(events, e)
 		}
 	}
 	return r.intervalsOf(events)
 }
 
-// pausedIntervals returns [Run.PausedIntervals] of every link that has any.
-func (r *Run) pausedIntervals() map[string][]Interval {
+// allPausedIntervals is pausedIntervals of every link that has any.
+func (r *Run) allPausedIntervals(priority *int) map[string][]Interval {
 	events := make(map[string][]PFCEvent)
 	for _, e := range r.PFC {
-		events[e.link()] = append(events[e.link()], e)
+		if e.of(priority) {
+			events[e.link()] = append(events[e.link()], e)
+		}
 	}
 	intervals := make(map[string][]Interval)
 	for link, list := range events {

@@ -15,7 +15,6 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-#define TCP_FIN 1
 #define TCP_PSH 8
 
 /* The control's, bpf/cc/ldcp.bpf.c. */

@@ -4,7 +4,7 @@
  * CNPs, pure ACKs and everything else ride the control class, which is never paused. The class is written as
  * DSCP (class selector), where switches read it, and as skb->priority, where the host's own port does.
  *
- * Sockets that set IP_TOS themselves pass without a rewrite.
+ * Data of a socket whose IP_TOS is of one of the data classes keeps it: sockets choose their priority.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -17,12 +17,18 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 const volatile u8 data_dscp = 26;
 const volatile u8 control_dscp = 48;
 
+/* data_classes: a bit for each class that data keeps, if it has it already. */
+const volatile u8 data_classes = 0;
+
 /* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
 const volatile bool address_mac = false;
 
+/* ect1: ECN-capable packets say so by ECT(1), as TCD needs ECT(0) for UE. */
+const volatile bool ect1 = false;
+
 #define ROCE_PORT 4791
 
-/* is_data: TCP with payload, or UDP that is not RoCE's (which here are CNPs). */
+/* is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here are CNPs). */
 static __always_inline bool is_data(const struct packet *p)
 {
 	u32 payload = bpf_ntohs(p->ip->tot_len) - sizeof(struct iphdr);
@@ -30,7 +36,7 @@ static __always_inline bool is_data(const struct packet *p)
 	if (p->ip->protocol == IPPROTO_TCP) {
 		struct tcphdr *tcp = p->l4;
 
-		return (void *)(tcp + 1) <= p->end && payload > tcp->doff * 4;
+		return (void *)(tcp + 1) <= p->end && ((tcp->flags & TCP_FIN) || payload > tcp->doff * 4);
 	}
 	if (p->ip->protocol == IPPROTO_UDP) {
 		struct udphdr *udp = p->l4;
@@ -53,19 +59,27 @@ SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
 	struct packet p;
-	u8 dscp, tos;
+	u8 dscp, tos, ecn;
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
 		skb->priority = control_dscp >> 3;
 		return TCX_NEXT;
 	}
-	dscp = is_data(&p) ? data_dscp : control_dscp;
-	skb->priority = dscp >> 3;
 	tos = p.ip->tos;
+	if (!is_data(&p))
+		dscp = control_dscp;
+	else if (data_classes >> class_of(tos) & 1)
+		dscp = tos >> 2;
+	else
+		dscp = data_dscp;
+	skb->priority = dscp >> 3;
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
-	set_tos(skb, tos, dscp << 2 | (tos & ECN_MASK));
+	ecn = tos & ECN_MASK;
+	if (ect1 && ecn == ECN_UE)
+		ecn = ECN_ECT1;
+	set_tos(skb, tos, dscp << 2 | ecn);
 	return TCX_NEXT;
 }

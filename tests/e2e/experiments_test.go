@@ -44,8 +44,8 @@ func TestExperiments(t *testing.T) {
 // TestEveryScheme: each runs on the paper's fabric, is valid, and one page shows them all.
 func TestEveryScheme(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	schemes := []string{"qcn", "dcqcn", "timely", "pcn_dctcp", "dctcp", "cubic"}
-	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", "qcn,dcqcn,timely,pcn_dctcp,dctcp,cubic", "--out", out)
+	schemes := []string{"qcn", "dcqcn", "timely", "ldcp", "pcn_dctcp", "dctcp", "cubic"}
+	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", "qcn,dcqcn,timely,ldcp,pcn_dctcp,dctcp,cubic", "--out", out)
 	const notMet = 3 // a run of 1 ms shows no recovery
 	qt.Assert(t, qt.Equals(code, notMet), qt.Commentf("%s%s", stdout, stderr))
 	page := string(read(t, out, "report.html"))

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"bufio"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,12 +43,38 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-const patience = 30 * time.Second
+// TestOneMicroVMPerCPU starts a second pcn on the only CPU that a first one may use: it says that it waits, and goes on when
+// the first is killed.
+func TestOneMicroVMPerCPU(t *testing.T) {
+	start := func() (*exec.Cmd, *bufio.Scanner) {
+		cmd := exec.Command("taskset", "-c", "0", pcn, "run", "hol", "--algo", "pcn", "--out", filepath.Join(t.TempDir(), "out"))
+		stderr, err := cmd.StderrPipe()
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.IsNil(cmd.Start()))
+		t.Cleanup(func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		})
+		return cmd, bufio.NewScanner(stderr)
+	}
+	first, _ := start()
+	waitChild(t, first.Process.Pid)
+	second, stderr := start()
+	qt.Assert(t, qt.IsTrue(stderr.Scan()))
+	qt.Check(t, qt.Equals(stderr.Text(), "pcn: every CPU is taken by another microVM of this machine: waiting for one"))
+	qt.Assert(t, qt.IsNil(first.Process.Kill()))
+	waitChild(t, second.Process.Pid)
+}
+
+const (
+	patience    = 30 * time.Second
+	cpuPatience = 10 * time.Minute // pcn waits for a CPU while other microVMs have all
+)
 
 // waitChild waits until the process has a QEMU, and returns its pid.
 func waitChild(t *testing.T, pid int) int {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(cpuPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/children"))
 		for _, task := range tasks {
 			b, _ := os.ReadFile(task) // a thread may have ended
@@ -59,7 +86,7 @@ func waitChild(t *testing.T, pid int) int {
 			}
 		}
 	}
-	t.Fatalf("pcn started no QEMU in %s", patience)
+	t.Fatalf("pcn started no QEMU in %s", cpuPatience)
 	return 0
 }
 

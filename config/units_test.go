@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package experiment
+package config
 
 import (
 	"math"
@@ -224,23 +224,5 @@ func FuzzParseQuantity(f *testing.F) {
 			qt.Assert(t, qt.StringContains(q.String(), suffix))
 		}
 		qt.Assert(t, qt.IsFalse(math.IsNaN(q.Value) || math.IsInf(q.Value, 0)))
-	})
-}
-
-func FuzzParseNodeList(f *testing.F) {
-	for _, s := range []string{"H2..H15", "H2", "H2..R3", "H15..H2", "H02..H3", "..", "H0..H99999999"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		nodes, err := ParseNodeList(text)
-		if err != nil {
-			return
-		}
-		qt.Assert(t, qt.IsTrue(len(nodes) >= 1 && len(nodes) <= maxRange))
-		for _, n := range nodes {
-			one, err := ParseNodeList(n)
-			qt.Assert(t, qt.IsNil(err))
-			qt.Assert(t, qt.DeepEquals(one, NodeList{n}))
-		}
 	})
 }

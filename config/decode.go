@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config decodes configuration files strictly: what is wrong is told with its line and column, all of it at once,
+// and with what to do about it.
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Error is one thing that is wrong with a file.
+type Error struct {
+	File      string
+	Line, Col int    // from 1; 0 where unknown
+	Msg       string // what is wrong
+	Hint      string // what to do about it; may be empty
+}
+
+// Error returns file:line:col: what is wrong (hint: what to do about it).
+func (e *Error) Error() string {
+	pos := e.File
+	if e.Line > 0 {
+		pos += ":" + strconv.Itoa(e.Line)
+	}
+	if e.Col > 0 {
+		pos += ":" + strconv.Itoa(e.Col)
+	}
+	return pos + ": " + withHint(e.Msg, e.Hint)
+}
+
+// Decoder turns YAML into Go values, remembers where each value stands and
+// collects what is wrong.
+//
+// yaml.v3 can be strict too, but then knows no columns and no hints.
+type Decoder struct {
+	File  string                // as errors name it
+	Nodes map[string]*yaml.Node // by path, such as flows[0].from
+	Errs  []*Error
+
+	what, start string
+	bad         map[*yaml.Node]bool // values that could not be read
+}
+
+// NewDecoder returns the decoder of a file that holds one of what, and starts with the keys of start.
+func NewDecoder(file, what, start string) *Decoder {
+	return &Decoder{
+		File: file, Nodes: make(map[string]*yaml.Node), what: what, start: "start with " + start, bad: make(map[*yaml.Node]bool),
+	}
+}
+
+// MaxErrors is how many errors of a file are told.
+const MaxErrors = 200
+
+// Err joins what was found, in the order of the file.
+func (d *Decoder) Err() error {
+	slices.SortStableFunc(d.Errs, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
+	})
+	if more := len(d.Errs) - MaxErrors; more > 0 {
+		d.Errs = append(d.Errs[:MaxErrors], &Error{File: d.File, Msg: fmt.Sprintf("%d more errors", more), Hint: "correct these first"})
+	}
+	joined := make([]error, len(d.Errs))
+	for i, e := range d.Errs {
+		joined[i] = e
+	}
+	return errors.Join(joined...)
+}
+
+// Has reports whether the file gives the value at path.
+func (d *Decoder) Has(path string) bool {
+	return d.Nodes[path] != nil
+}
+
+// Fail adds an error at the value of path or, if the file does not give it, at
+// the innermost mapping around it. It adds nothing about what could not be read
+// anyway.
+func (d *Decoder) Fail(path, msg, hint string) {
+	at := path
+	for at != "" && d.Nodes[at] == nil {
+		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
+	}
+	if d.Nodes[at] == nil {
+		d.Errs = append(d.Errs, &Error{File: d.File, Msg: msg, Hint: hint})
+		return
+	}
+	if n := d.Nodes[at]; !d.bad[n] {
+		d.FailAt(n, msg, hint)
+	}
+}
+
+// failValue adds an error about a value that can't be read.
+func (d *Decoder) failValue(n *yaml.Node, msg, hint string) {
+	d.bad[n] = true
+	d.FailAt(n, msg, hint)
+}
+
+func (d *Decoder) FailAt(n *yaml.Node, msg, hint string) {
+	d.Errs = append(d.Errs, &Error{File: d.File, Line: n.Line, Col: n.Column, Msg: msg, Hint: hint})
+}
+
+// yamlLine finds the position in an error of yaml.v3.
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+
+// Root returns the mapping that the file consists of, or nil if it has none.
+func (d *Decoder) Root(data []byte) *yaml.Node {
+	var doc, more yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&doc); err != nil {
+		d.failSyntax(err)
+		return nil
+	}
+	if err := dec.Decode(&more); err == nil {
+		d.FailAt(&more, "second document", "write one "+d.what+" per file")
+		return nil
+	}
+	root := doc.Content[0]
+	if root.Kind != yaml.MappingNode {
+		d.FailAt(root, "want a mapping", d.start)
+		return nil
+	}
+	return root
+}
+
+func (d *Decoder) failSyntax(err error) {
+	if errors.Is(err, io.EOF) {
+		d.Errs = append(d.Errs, &Error{File: d.File, Msg: "is empty", Hint: d.start})
+		return
+	}
+	e := &Error{File: d.File, Msg: err.Error()}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		e.Line, _ = strconv.Atoi(m[1])
+		e.Msg = m[2]
+	}
+	d.Errs = append(d.Errs, e)
+}
+
+// Decode fills in the struct that dst points to.
+func (d *Decoder) Decode(n *yaml.Node, dst any) {
+	d.value("", n, reflect.ValueOf(dst).Elem())
+}
+
+func (d *Decoder) value(path string, n *yaml.Node, v reflect.Value) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	d.Nodes[path] = n
+	if n.ShortTag() == "!!null" {
+		d.failValue(n, "value is missing", "give a value or remove the key")
+		return
+	}
+	if u, ok := v.Addr().Interface().(yaml.Unmarshaler); ok {
+		d.Check(n, u.UnmarshalYAML(n))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(path, n, v)
+	case reflect.Slice:
+		d.slice(path, n, v)
+	case reflect.Map:
+		d.mapping(path, n, v)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(path, n, v.Elem())
+	default:
+		d.Check(n, scalar(n, v))
+	}
+}
+
+// Check adds an error about the value at n.
+func (d *Decoder) Check(n *yaml.Node, err error) {
+	if err == nil {
+		return
+	}
+	var ve *valueError
+	if !errors.As(err, &ve) {
+		d.failValue(n, err.Error(), "")
+		return
+	}
+	// The hint ends the text, also where the error is wrapped in what it is about.
+	d.failValue(n, strings.TrimSuffix(err.Error(), withHint("", ve.hint)), ve.hint)
+}
+
+func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.failValue(n, "want a mapping", "write {key: value}")
+		return
+	}
+	fields := KeyedFields(v.Type())
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		child := strings.TrimPrefix(path+"."+key.Value, ".")
+		field := slices.IndexFunc(fields, func(f Keyed) bool { return f.Key == key.Value })
+		if field < 0 {
+			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, KeysOf(v.Type())))
+			continue
+		}
+		if d.Has(child) {
+			d.FailAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
+			continue
+		}
+		d.value(child, val, v.FieldByIndex(fields[field].Index))
+	}
+}
+
+// OneOrMore is a list that a file may give as the one item that it mostly has, a mapping.
+type OneOrMore interface{ OneOrMore() }
+
+func (d *Decoder) slice(path string, n *yaml.Node, v reflect.Value) {
+	if _, ok := v.Interface().(OneOrMore); ok && n.Kind == yaml.MappingNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
+	}
+	if n.Kind != yaml.SequenceNode {
+		d.failValue(n, "want a list", "write [a, b], or one item per line after \"- \"")
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, item := range n.Content {
+		d.value(fmt.Sprintf("%s[%d]", path, i), item, v.Index(i))
+	}
+}
+
+// mapping fills in a map, whose keys are the user's own.
+func (d *Decoder) mapping(path string, n *yaml.Node, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		d.failValue(n, "want a mapping", "write {key: value}")
+		return
+	}
+	v.Set(reflect.MakeMap(v.Type()))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, val := n.Content[i], n.Content[i+1]
+		child := path + "." + key.Value
+		if d.Has(child) {
+			d.FailAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
+			continue
+		}
+		item := reflect.New(v.Type().Elem()).Elem()
+		d.value(child, val, item)
+		v.SetMapIndex(reflect.ValueOf(key.Value), item)
+	}
+}
+
+// FillFrom copies to v, the struct at path, what the file does not give from defaults.
+func (d *Decoder) FillFrom(path string, v, defaults reflect.Value) {
+	for _, f := range KeyedFields(v.Type()) {
+		at := path + "." + f.Key
+		field, value := v.FieldByIndex(f.Index), defaults.FieldByIndex(f.Index)
+		switch {
+		case !d.Has(at):
+			field.Set(value)
+		case field.Kind() == reflect.Struct:
+			d.FillFrom(at, field, value)
+		}
+	}
+}
+
+// scalar fills in a text, a whole number or a truth value.
+func scalar(n *yaml.Node, v reflect.Value) error {
+	if n.Kind != yaml.ScalarNode {
+		return Bad("want a single value, not a list or a mapping", "")
+	}
+	var err error
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(n.Value)
+	case reflect.Bool:
+		if n.Value != "true" && n.Value != "false" {
+			return Bad(fmt.Sprintf("%q is neither true nor false", n.Value), "")
+		}
+		v.SetBool(n.Value == "true")
+	case reflect.Int:
+		var i int64
+		i, err = strconv.ParseInt(n.Value, 10, v.Type().Bits())
+		v.SetInt(i)
+	case reflect.Uint, reflect.Uint64:
+		var u uint64
+		u, err = strconv.ParseUint(n.Value, 10, v.Type().Bits())
+		v.SetUint(u)
+	default:
+		panic("config: no decoder for " + v.Type().String())
+	}
+	if err != nil {
+		return Bad(fmt.Sprintf("%q is not a whole number in range", n.Value), "")
+	}
+	return nil
+}
+
+// Keyed is a field of a struct, or of one embedded in it, and its key in the file.
+type Keyed struct {
+	Key   string
+	Index []int
+}
+
+// KeyedFields returns the fields of struct type t in their order.
+func KeyedFields(t reflect.Type) []Keyed {
+	var fields []Keyed
+	for _, f := range reflect.VisibleFields(t) {
+		if key := f.Tag.Get("yaml"); key != "" && !f.Anonymous {
+			fields = append(fields, Keyed{key, f.Index})
+		}
+	}
+	return fields
+}
+
+// KeysOf returns the keys of struct type t in their order.
+func KeysOf(t reflect.Type) []string {
+	var keys []string
+	for _, f := range KeyedFields(t) {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
+// Suggest returns a hint at the known name closest to a wrong one.
+func Suggest(wrong string, known []string) string {
+	best, bestDistance := "", 3
+	for _, k := range known {
+		if dist := editDistance(strings.ToLower(wrong), strings.ToLower(k)); dist < min(bestDistance, len(k)) {
+			best, bestDistance = k, dist
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("did you mean %q?", best)
+	case len(known) > 0 && len(known) <= 30:
+		return "one of " + strings.Join(known, ", ")
+	default:
+		return ""
+	}
+}
+
+// editDistance is how many bytes to insert, delete or replace to turn a into b (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}

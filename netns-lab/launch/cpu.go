@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pcn/netns-lab/flock"
+)
+
+// cpus are those that microVMs are pinned to, one at a time: two on one CPU take minutes to boot.
+type cpus struct {
+	ids     []int  // those that this process may use
+	locks   string // folder of the locks
+	waiting func() // called once, when others have all CPUs
+	said    sync.Once
+}
+
+// cpuPoll is how long to wait between two looks for a free CPU; a microVM takes seconds.
+const cpuPoll = 200 * time.Millisecond
+
+func newCPUs(waiting func()) (*cpus, error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("find the CPUs to run on: %w", err)
+	}
+	c := &cpus{locks: flock.MachineDir(), waiting: waiting}
+	for id := 0; len(c.ids) < set.Count(); id++ {
+		if set.IsSet(id) {
+			c.ids = append(c.ids, id)
+		}
+	}
+	return c, nil
+}
+
+// take waits for a CPU that no microVM of this machine is pinned to. It is taken until the lock is released.
+func (c *cpus) take(ctx context.Context) (int, *flock.Lock, error) {
+	for {
+		id, lock, err := c.try()
+		if !errors.Is(err, flock.ErrHeld) {
+			return id, lock, err
+		}
+		c.said.Do(c.waiting)
+		select {
+		case <-ctx.Done():
+			return 0, nil, fmt.Errorf("wait for a CPU: %w", ctx.Err())
+		case <-time.After(cpuPoll):
+		}
+	}
+}
+
+// try takes the first CPU that is free.
+func (c *cpus) try() (id int, lock *flock.Lock, err error) {
+	for _, id = range c.ids {
+		lock, err = flock.Try(filepath.Join(c.locks, fmt.Sprintf("pcn-cpu-%d.lock", id)))
+		if !errors.Is(err, flock.ErrHeld) {
+			return id, lock, err
+		}
+	}
+	return 0, nil, err
+}
