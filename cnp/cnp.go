@@ -40,6 +40,7 @@ const (
 	ttl           = 64
 	defaultPKey   = 0xffff
 	becn          = 0x40
+	ue            = 0x20 // reserved in RoCE
 )
 
 var (
@@ -65,9 +66,13 @@ type CNP struct {
 	// of the flow, Dst its sender.
 	Src, Dst netip.Addr
 
-	// Decrease tells the sender to slow down to RecRateMbps. Otherwise it is to
-	// speed up.
+	// Decrease tells the sender to slow down: PCN's to RecRateMbps. Otherwise it is
+	// to speed up, or to hold its rate.
 	Decrease bool
+
+	// Undetermined tells the sender to hold its rate, as TCD's receivers do that got
+	// packets marked UE. It is not written beside Decrease, which overrides it.
+	Undetermined bool
 
 	// RecRateMbps is the rate at which the receiver got the flow, in Mbit/s. NP
 	// writes 0 unless Decrease is set (PCN, figure 8).
@@ -116,7 +121,7 @@ func (c CNP) encode() []byte {
 	binary.BigEndian.PutUint16(frame[12:], etherTypeIPv4)
 	c.putIP(frame[offIP:offUDP])
 	c.putUDP(frame[offUDP:offBTH])
-	putBTH(frame[offBTH:offReserved])
+	c.putBTH(frame[offBTH:offReserved])
 	c.putReserved(frame[offReserved:offICRC])
 	binary.LittleEndian.PutUint32(frame[offICRC:], icrc(frame[offIP:]))
 	return frame
@@ -144,10 +149,13 @@ func (c CNP) putUDP(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], FrameLen-offUDP)
 }
 
-func putBTH(b []byte) {
+func (c CNP) putBTH(b []byte) {
 	b[0] = Opcode
 	binary.BigEndian.PutUint16(b[2:], defaultPKey)
 	b[4] = becn
+	if c.Undetermined && !c.Decrease {
+		b[4] |= ue
+	}
 }
 
 func (c CNP) putReserved(b []byte) {
@@ -249,15 +257,17 @@ func decode(frame []byte) CNP {
 	var b [FrameLen]byte
 	copy(b[:], frame)
 	ip, reserved := b[offIP:], b[offReserved:]
+	decrease := ip[1]&ecnCE == ecnCE
 	return CNP{
-		DstMAC:      [6]byte(b[:]),
-		SrcMAC:      [6]byte(b[6:]),
-		Src:         netip.AddrFrom4([4]byte(ip[12:])),
-		Dst:         netip.AddrFrom4([4]byte(ip[16:])),
-		Decrease:    ip[1]&ecnCE == ecnCE,
-		RecRateMbps: binary.BigEndian.Uint32(reserved),
-		FlowSrcPort: binary.BigEndian.Uint16(reserved[4:]),
-		FlowDstPort: binary.BigEndian.Uint16(reserved[6:]),
-		Tag:         [8]byte(reserved[8:]),
+		DstMAC:       [6]byte(b[:]),
+		SrcMAC:       [6]byte(b[6:]),
+		Src:          netip.AddrFrom4([4]byte(ip[12:])),
+		Dst:          netip.AddrFrom4([4]byte(ip[16:])),
+		Decrease:     decrease,
+		Undetermined: !decrease && b[offBTH+4]&ue != 0,
+		RecRateMbps:  binary.BigEndian.Uint32(reserved),
+		FlowSrcPort:  binary.BigEndian.Uint16(reserved[4:]),
+		FlowDstPort:  binary.BigEndian.Uint16(reserved[6:]),
+		Tag:          [8]byte(reserved[8:]),
 	}
 }

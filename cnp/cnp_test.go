@@ -34,6 +34,13 @@ func increase() CNP {
 	return c
 }
 
+// hold is an increase with the bit that makes it a hold.
+func hold() CNP {
+	c := increase()
+	c.Undetermined = true
+	return c
+}
+
 func marshal(tb testing.TB, c CNP) []byte {
 	tb.Helper()
 	frame, err := c.MarshalBinary()
@@ -62,6 +69,13 @@ func TestCNPGolden(t *testing.T) {
 			8100ffff 40000000 00000000
 			00000000 9c401389 01020304 05060708
 			9a66e0d6`},
+		{"hold", hold(), `
+			020000000001 020000000002 0800
+			45c0003c 00004000 401124ef 0a000102 0a000001
+			cfc912b7 00280000
+			8100ffff 60000000 00000000
+			00000000 9c401389 01020304 05060708
+			9a66e0d6`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := unhex(t, tc.want)
@@ -71,6 +85,13 @@ func TestCNPGolden(t *testing.T) {
 			qt.Assert(t, qt.Equals(got, tc.cnp))
 		})
 	}
+}
+
+// A decrease overrides a hold: the bit is not written.
+func TestCNPDecreaseOverridesHold(t *testing.T) {
+	c := decrease()
+	c.Undetermined = true
+	qt.Assert(t, qt.DeepEquals(marshal(t, c), marshal(t, decrease())))
 }
 
 // A switch may set ECN bits, so the ICRC must not cover the verdict.
@@ -186,6 +207,7 @@ func TestParseErrors(t *testing.T) {
 		{"P_Key", forged(44, 0x7f), ErrMalformed, ".*BTH P_Key at offset 44 is 0x7fff, want 0xffff"},
 		{"no BECN", forged(46, 0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x00, want 0x40"},
 		{"FECN", forged(46, 0xc0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0xc0, want 0x40"},
+		{"hold in a decrease", forged(46, 0x60), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x60, want 0x40"},
 		{"queue pair", forged(49, 0xd2), ErrMalformed, ".*BTH destination queue pair at offset 47 is 0x0000d2, want 0x000000"},
 		{"acknowledge request", forged(50, 0x80), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x80000000, want 0x00000000"},
 		{"PSN", forged(53, 1), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x00000001, want 0x00000000"},
@@ -254,7 +276,11 @@ func checkWithGopacket(tb testing.TB, c CNP, frame []byte) {
 	qt.Check(tb, qt.Equals(udp.Length, 40))
 	qt.Check(tb, qt.Equals(udp.Checksum, 0))
 
-	want := append([]byte(nil), 0x81, 0, 0xff, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0)
+	becn := byte(0x40)
+	if c.Undetermined {
+		becn = 0x60
+	}
+	want := append([]byte(nil), 0x81, 0, 0xff, 0xff, becn, 0, 0, 0, 0, 0, 0, 0)
 	want = binary.BigEndian.AppendUint32(want, c.RecRateMbps)
 	want = binary.BigEndian.AppendUint16(want, c.FlowSrcPort)
 	want = binary.BigEndian.AppendUint16(want, c.FlowDstPort)
@@ -280,6 +306,7 @@ func FuzzCNP(f *testing.F) {
 			FlowSrcPort: sport,
 			FlowDstPort: dport,
 		}
+		c.Undetermined = !decrease && tag&1 != 0
 		n := copy(c.DstMAC[:], macs)
 		copy(c.SrcMAC[:], macs[n:])
 		binary.BigEndian.PutUint64(c.Tag[:], tag)
@@ -297,6 +324,7 @@ func FuzzCNP(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add(marshal(f, decrease()))
 	f.Add(marshal(f, increase()))
+	f.Add(marshal(f, hold()))
 	f.Add(unhex(f, nicCNP))
 	f.Add(unhex(f, ucSend))
 	f.Add([]byte{})

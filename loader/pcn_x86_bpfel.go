@@ -45,6 +45,7 @@ type pcnSender struct {
 	RecRateBps      uint64
 	CnpDecrease     uint64
 	CnpIncrease     uint64
+	CnpHold         uint64
 	Losses          uint64
 	Segments        uint32
 	Packets         uint32

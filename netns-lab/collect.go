@@ -33,6 +33,9 @@ type collector struct {
 
 	pfcOverflow uint64   // PFC events that a port lost
 	creditsLost []string // ports that do not have all of their credits at the end
+
+	paused   pausedPorts
+	deadlock *result.Deadlock // nil: there is none yet
 }
 
 // sender is what a stream's sender knew at the end.
@@ -53,7 +56,7 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration)}
+	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration), paused: pausedPorts{}}
 	c.queues = make([]map[uint64]npecn.Sample, len(f.plan.ports))
 	for id := range c.queues {
 		c.queues[id] = map[uint64]npecn.Sample{}
@@ -85,6 +88,7 @@ func (c *collector) close() error { return c.events.Close() }
 func (c *collector) drain() error {
 	return c.events.Drain(npecn.Sink{
 		PFC: func(e npecn.PFCEvent) {
+			c.paused.see(e)
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
 		Queue:    func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
@@ -250,6 +254,7 @@ func (c *collector) run() (*result.Run, error) {
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
 	m.DilationShift, m.Case = e.Dilation, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
+	m.Deadlock = c.deadlock
 	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
 	m.LatenessP50Ns, m.LatenessP99Ns, m.LatenessMaxNs =
 		int64(late.QuantileNs(0.5)), int64(late.QuantileNs(0.99)), int64(late.MaxNs)

@@ -69,7 +69,9 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
 		})
 	case schemeDCQCN:
-		return tc.LoadDCQCNNP(uint64(e.DCQCN.CNPInterval), true, f.shift())
+		return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+			IntervalNs: uint64(e.DCQCN.CNPInterval), IdealTime: true, DilationShift: f.shift(),
+		})
 	default:
 		return nil, nil
 	}

@@ -138,6 +138,9 @@ const (
 	// WREDDrops is how many packets ports dropped in the whole run because they were not ECN-capable.
 	WREDDrops Metric = "wred_drops"
 
+	// Deadlock is 1 if ports came to wait for each other for good, else 0.
+	Deadlock Metric = "deadlock"
+
 	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
 	Timeouts Metric = "timeouts"
 
@@ -214,6 +217,7 @@ var metrics = map[Metric]metricSpec{
 	LostPackets:      {unit: UnitCount},
 	BufferDrops:      {unit: UnitCount},
 	WREDDrops:        {unit: UnitCount},
+	Deadlock:         {unit: UnitCount},
 	Timeouts:         {unit: UnitCount},
 	LatenessP99:      {unit: UnitShare},
 }

@@ -266,11 +266,11 @@ func (g groupView) Runs() []runView {
 	return runs
 }
 
-// Listed are the runs whose verdict heads the section: of several cases, only the invalid ones.
+// Listed are the runs whose verdict heads the section: of several cases, only the invalid ones and those with a deadlock.
 func (g groupView) Listed() []runView {
 	runs := g.Runs()
 	if len(g.Cases) > 1 {
-		runs = slices.DeleteFunc(runs, func(r runView) bool { return r.Manifest.Verdict == result.Valid })
+		runs = slices.DeleteFunc(runs, func(r runView) bool { return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil })
 	}
 	return runs
 }

@@ -192,6 +192,12 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedPackets() - p.DroppedWREDPackets })
 	case experiment.WREDDrops:
 		return r.sumOfPorts(unit, func(p Port) uint64 { return p.DroppedWREDPackets })
+	case experiment.Deadlock:
+		n := 0.0
+		if r.Manifest.Deadlock != nil {
+			n = 1
+		}
+		return []experiment.Quantity{{Value: n, Unit: unit}}, nil
 	case experiment.Timeouts:
 		return r.timeouts(unit)
 	case experiment.LatenessP99:

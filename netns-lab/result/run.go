@@ -2,7 +2,13 @@
 
 package result
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"pcn/netns-lab/experiment"
+)
 
 // Run is one run of one scheme.
 type Run struct {
@@ -43,6 +49,8 @@ type Manifest struct {
 	// sockets, and what TCP sent again. A port's own are in [Port.DroppedPackets].
 	LostPackets map[string]uint64 `json:"lost_packets"`
 
+	Deadlock *Deadlock `json:"deadlock,omitempty"` // nil: there was none
+
 	Verdict Verdict  `json:"verdict"`
 	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
 
@@ -60,6 +68,23 @@ func LabelOf(caseName, scheme string) string {
 // Label names the run among those of its experiment, as [LabelOf] does.
 func (m Manifest) Label() string {
 	return LabelOf(m.Case, m.Scheme)
+}
+
+// Deadlock is a cycle of ports each of which waits for the next, so that none will ever send again.
+type Deadlock struct {
+	SinceNs int64    `json:"since_ns"` // when the last of them was paused
+	Class   uint8    `json:"class"`
+	Ports   []string `json:"ports"`  // each is paused because of what stands in the next, and the last because of the first
+	Behind  int      `json:"behind"` // how many more ports wait for these for good
+}
+
+// String returns what there is to say of it.
+func (d *Deadlock) String() string {
+	var behind string
+	if d.Behind > 0 {
+		behind = fmt.Sprintf(", and %d more ports behind them", d.Behind)
+	}
+	return fmt.Sprintf("since %s, class %d: %s wait for each other%s", experiment.Duration(d.SinceNs), d.Class, strings.Join(d.Ports, ", "), behind)
 }
 
 // Wall is what a run cost, in the time of the machine. It differs from run to run.
