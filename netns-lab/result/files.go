@@ -34,6 +34,7 @@ const (
 	pfcFile        = "pfc.csv"
 	completionFile = "completion.csv" // of runs that have any
 	traceFile      = "trace.csv"      // of runs that have any
+	statesFile     = "states.csv"     // of runs that have any
 )
 
 // maxBins bounds the series of a manifest that can't be true.
@@ -50,8 +51,10 @@ func (r *Run) Write(dir string) error {
 		return fmt.Errorf("create result folder: %w", err)
 	}
 	// What is left of an earlier run in this folder is no longer complete.
-	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace earlier result: %w", err)
+	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace earlier result: %w", err)
+		}
 	}
 	for _, f := range []struct {
 		name   string
@@ -64,16 +67,14 @@ func (r *Run) Write(dir string) error {
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
 		{completionFile, func() ([]byte, error) { return encodeSome(sortCompletions(r.Completions)) }},
 		{traceFile, r.encodeTrace},
+		{statesFile, func() ([]byte, error) { return encodeSome(sortStates(r.States)) }},
 		{manifestFile, r.Manifest.encode},
 	} {
 		data, err := f.encode()
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", f.name, err)
 		}
-		if data == nil { // what an earlier run left would not be of this one
-			if err := os.Remove(filepath.Join(dir, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("replace earlier result: %w", err)
-			}
+		if data == nil {
 			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, f.name), data, 0o644); err != nil {
@@ -98,6 +99,7 @@ func Read(dir string) (*Run, error) {
 		{seriesFile, false, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
 		{pfcFile, false, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
 		{completionFile, true, func(data []byte) (err error) { r.Completions, err = decodeCSV[Completion](data); return err }},
+		{statesFile, true, func(data []byte) (err error) { r.States, err = decodeCSV[State](data); return err }},
 		{traceFile, true, func(data []byte) (err error) { r.Trace, _, err = workload.ParseTrace(string(data)); return err }},
 	} {
 		path := filepath.Join(dir, f.name)

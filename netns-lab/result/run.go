@@ -20,6 +20,7 @@ type Run struct {
 	Ports      []Port
 	Series     []Sample
 	PFC        []PFCEvent
+	States     []State // of ports, if switches have detectors
 	// Completions has the TCP flows with a size; none if there is none.
 	Completions []Completion
 	// Trace has the flows of a trace or a workload; none if there is none.
