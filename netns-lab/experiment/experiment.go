@@ -37,6 +37,9 @@ type Experiment struct {
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
 	LDCP   LDCP   `yaml:"ldcp"`
+	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
+	FECN FECN `yaml:"fecn"`
+	TCD  TCD  `yaml:"tcd"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
 	Warmup Duration `yaml:"warmup"`
 	// Duration is how long the run goes on after t = 0. A multiple of Sample. Required.
@@ -84,8 +87,15 @@ type Switch struct {
 	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is dropped. Ten frames to
 	// Buffer, default 0: only the shared buffer bounds it.
 	PortBuffer Bytes `yaml:"port_buffer"`
+	// FlowControl is pfc (default) or cbfc.
+	FlowControl FlowControl `yaml:"flow_control"`
 	// PFC says when a switch pauses what sends to it.
 	PFC PFC `yaml:"pfc"`
+	// CBFC says which credits a switch lends what sends to it, in place of PFC.
+	CBFC CBFC `yaml:"cbfc"`
+	// Detectors makes switch ports say what TCD, NP-ECN, ECN and FECN would mark, whatever marks, and compares that with
+	// what the rates of all flows say. Default false.
+	Detectors bool `yaml:"detectors"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
@@ -226,6 +236,8 @@ type Burst struct {
 	Flows int `yaml:"flows"`
 	// Size is how much each flow sends. Required.
 	Size Bytes `yaml:"size"`
+	// Rate is that of each flow, whose packets leave evenly spaced and ECN-capable. Default: all leave at once, at line rate.
+	Rate Rate `yaml:"rate"`
 	// Every is how long after its start the burst starts again, as new flows; 0 is never and the default.
 	Every Duration `yaml:"every"`
 	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the default.
@@ -277,7 +289,9 @@ func defaults() Experiment {
 	return Experiment{
 		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
-		Switch:   Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3}},
+		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
+		FECN:     FECN{Threshold: 50e3},
+		TCD:      TCD{Epsilon: 0.05},
 		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
@@ -338,6 +352,9 @@ func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 
 // PFCOn reports whether the network is lossless under a scheme.
 func (e *Experiment) PFCOn(scheme string) bool {
+	if e.Switch.FlowControl == FlowCBFC {
+		return true
+	}
 	pfc := e.Switch.PFC
 	return !pfc.Off && (len(pfc.Schemes) == 0 || slices.Contains(pfc.Schemes, scheme))
 }

@@ -31,6 +31,8 @@ type Measure struct {
 	Band Ratio `yaml:"band"`
 	// CNPs is how many CNPs a sender has heard.
 	CNPs uint `yaml:"cnps"`
+	// Detector is whose marks are counted.
+	Detector Detector `yaml:"detector"`
 	// Hold is the length of the window that a settling time takes means over. Default 500us.
 	Hold Duration `yaml:"hold"`
 }
@@ -142,6 +144,24 @@ const (
 	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
 	Timeouts Metric = "timeouts"
 
+	// MarkedPackets is, for each flow or burst, how many of its packets had a CE mark when they arrived, in the whole run.
+	MarkedPackets Metric = "marked_packets"
+
+	// DetectorMarks is, for each port, how many packets the detector marks, or would, in the bins that lie wholly within
+	// the window.
+	DetectorMarks Metric = "detector_marks"
+
+	// WrongMarks is the share of all packets that the detector marks, or would, in the whole run and at all switch ports,
+	// that it marks where no port is congested, as the rates of all flows say: see [result.State]. 0 if it marks none.
+	WrongMarks Metric = "wrong_marks"
+
+	// OffEnd is, for each port, when the last time in the window ends that it is OFF: paused, or with packets and no
+	// credits for them; 0 if it never is.
+	OffEnd Metric = "off_end"
+
+	// DetectionTime is, for each port, how long after [OffEnd] the first bin ends in which TCD takes it for congested.
+	DetectionTime Metric = "detection_time"
+
 	// LatenessP99 is the 99th percentile of how late a port did its work, as a
 	// share of the base round trip, in the whole run.
 	LatenessP99 Metric = "lateness_p99"
@@ -165,6 +185,7 @@ type metricSpec struct {
 	band                bool   // needs band
 	cnps                bool   // needs cnps
 	window              bool   // takes from and to
+	detector            bool   // needs detector
 	priority            bool   // takes priority
 }
 
@@ -188,6 +209,11 @@ var metrics = map[Metric]metricSpec{
 	SettlingTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate, band: true},
 	SendRateSettling: {unit: UnitTime, flows: true, series: sent, target: UnitRate, band: true},
 	CompletionTime:   {unit: UnitTime, flows: true},
+	MarkedPackets:    {unit: UnitCount, flows: true},
+	DetectorMarks:    {unit: UnitCount, ports: true, window: true, detector: true},
+	WrongMarks:       {unit: UnitShare, detector: true},
+	OffEnd:           {unit: UnitTime, ports: true, window: true},
+	DetectionTime:    {unit: UnitTime, ports: true, window: true},
 	LostPackets:      {unit: UnitCount},
 	BufferDrops:      {unit: UnitCount},
 	WREDDrops:        {unit: UnitCount},

@@ -128,6 +128,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.name("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
 	d.validateSwitch(e)
+	d.validateDetection(e)
 	d.validateSchemes(e)
 	d.validateAlgorithms(e)
 	d.validateTime(e)
@@ -342,6 +343,9 @@ func (d *decoder) validateBursts(e *Experiment) {
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
 			inRange(d, path+"size", b.Size, 1, 1e9)
+		}
+		if d.has(path + "rate") {
+			inRange(d, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
 		}
 		d.validateRepetition(path, b)
 	}

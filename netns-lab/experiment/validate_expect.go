@@ -114,8 +114,20 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 	d.allKnown(path+"ports", "port", m.Ports, d.ports)
 	for i, sum := range m.Flows {
 		for _, flow := range SumOf(sum) {
-			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, flowNames(e))
+			names := flowNames(e)
+			if m.Metric == MarkedPackets { // arrive at a receiver, whoever sends them
+				for _, b := range e.Bursts {
+					names = append(names, b.Name)
+				}
+			}
+			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, names)
 		}
+	}
+	if d.has(path + "detector") {
+		d.known(path+"detector", "detector", string(m.Detector), texts(detectors()))
+	}
+	if needsDetectors(m.Metric) && !e.Switch.Detectors {
+		d.fail(path+"metric", fmt.Sprintf("metric %q is of detectors, and there are none", m.Metric), "add switch: {detectors: true}")
 	}
 	if m.Metric == CompletionTime {
 		d.validateCompletion(path, m.Flows, e)
@@ -128,6 +140,15 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		inRange(d, path+"to", m.To, m.From+1, e.Duration)
 	}
 	return true
+}
+
+// needsDetectors reports whether the metric is of what [Switch.Detectors] records.
+func needsDetectors(m Metric) bool {
+	switch m {
+	case DetectorMarks, WrongMarks, OffEnd, DetectionTime:
+		return true
+	}
+	return false
 }
 
 // validateCompletion fails for what never ends, and for sums.
@@ -162,6 +183,7 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		{"target", settles, settles},
 		{"band", spec.band, spec.band},
 		{"cnps", spec.cnps, spec.cnps},
+		{"detector", spec.detector, spec.detector},
 		{"since", false, settles},
 		{"hold", false, settles},
 		{"from", false, spec.window},

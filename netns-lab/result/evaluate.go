@@ -173,6 +173,19 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return each(m.Flows, unit, r.since(m, r.ratesOf(KindSender), func(t Timeline, sinceNs int64) (int64, error) {
 			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
 		}))
+	case experiment.MarkedPackets:
+		return each(m.Flows, unit, r.markedPackets)
+	case experiment.DetectorMarks:
+		return each(m.Ports, unit, func(port string) (float64, error) { return r.detectorMarks(port, m.Detector, window) })
+	case experiment.WrongMarks:
+		return r.wrongMarks(m)
+	case experiment.OffEnd:
+		return each(m.Ports, unit, func(port string) (float64, error) {
+			end, err := r.offEnd(port, window)
+			return float64(end), err
+		})
+	case experiment.DetectionTime:
+		return each(m.Ports, unit, func(port string) (float64, error) { return r.detectionTime(port, window) })
 	case experiment.LostPackets:
 		return []experiment.Quantity{{Value: r.lostPackets(), Unit: unit}}, nil
 	case experiment.BufferDrops:

@@ -30,6 +30,7 @@ const (
 	portsFile      = "ports.csv"
 	seriesFile     = "series.csv"
 	pfcFile        = "pfc.csv"
+	statesFile     = "states.csv" // only if there are states
 )
 
 // maxBins bounds the series of a manifest that can't be true.
@@ -46,8 +47,10 @@ func (r *Run) Write(dir string) error {
 		return fmt.Errorf("create result folder: %w", err)
 	}
 	// What is left of an earlier run in this folder is no longer complete.
-	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace earlier result: %w", err)
+	for _, name := range []string{manifestFile, statesFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace earlier result: %w", err)
+		}
 	}
 	for _, f := range []struct {
 		name   string
@@ -58,8 +61,12 @@ func (r *Run) Write(dir string) error {
 		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
 		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
+		{statesFile, func() ([]byte, error) { return encodeCSV(sortStates(r.States)) }},
 		{manifestFile, r.Manifest.encode},
 	} {
+		if f.name == statesFile && len(r.States) == 0 {
+			continue
+		}
 		data, err := f.encode()
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", f.name, err)
@@ -84,9 +91,13 @@ func Read(dir string) (*Run, error) {
 		{portsFile, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
 		{seriesFile, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
 		{pfcFile, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
+		{statesFile, func(data []byte) (err error) { r.States, err = decodeCSV[State](data); return err }},
 	} {
 		path := filepath.Join(dir, f.name)
 		data, err := os.ReadFile(path)
+		if f.name == statesFile && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w (hint: give the folder of a run that has ended)", err)
 		}

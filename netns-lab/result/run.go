@@ -18,6 +18,7 @@ type Run struct {
 	Ports      []Port
 	Series     []Sample
 	PFC        []PFCEvent
+	States     []State // of ports, if switches have detectors
 }
 
 // Manifest says what ran, and whether it can be believed.
