@@ -37,6 +37,12 @@ type pcnPcnFlow struct {
 		W           uint32
 		Pad         uint32
 	}
+	Guard struct {
+		_       structs.HostLayout
+		DueNs   uint64
+		Stamp   uint32
+		Stamped uint32
+	}
 }
 
 type pcnSender struct {

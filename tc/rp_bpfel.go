@@ -51,6 +51,12 @@ type rpPcnFlow struct {
 		W           uint32
 		Pad         uint32
 	}
+	Guard struct {
+		_       structs.HostLayout
+		DueNs   uint64
+		Stamp   uint32
+		Stamped uint32
+	}
 }
 
 type rpPcnRpParams struct {

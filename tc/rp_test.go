@@ -577,7 +577,7 @@ func parse(frame []byte) (cnp.CNP, error) {
 	routed[offIP+1] = routed[offIP+1]&3 | cnp.DSCP<<2
 	routed[offIP+8] = 64
 	c, err := cnp.Parse(seal(routed))
-	if c.Undetermined { // which is TCD's
+	if c.UDP || c.Undetermined { // of real hosts, and TCD's
 		return cnp.CNP{}, cnp.ErrMalformed
 	}
 	if err == nil && !bytes.Equal(routed[offICRC:], frame[offICRC:]) {

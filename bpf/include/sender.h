@@ -39,11 +39,19 @@ struct sender {
 	u32 ecn; /* whether ECN was negotiated */
 };
 
+/* What the reaction point of a real host (rp_host.bpf.c) knows of a flow's CNPs. */
+struct cnp_guard {
+	u64 due_ns; /* when the next CNP is due, by the rate limit */
+	u32 stamp;  /* of the latest CNP that was signed */
+	u32 stamped;
+};
+
 struct pcn_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
 	struct sender sender;
 	struct pcn_rp rp;
+	struct cnp_guard guard;
 };
 
 struct dcqcn_flow {
