@@ -333,7 +333,7 @@ func Suggest(wrong string, known []string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
-	case len(known) > 0 && len(known) <= 30:
+	case len(known) > 0 && len(known) <= 32:
 		return "one of " + strings.Join(known, ", ")
 	default:
 		return ""
