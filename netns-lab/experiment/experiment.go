@@ -67,6 +67,8 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
 	// Flows are those of all FlowGroups, one by one.
 	Flows []Flow
