@@ -20,7 +20,7 @@ const dctcpAlphaOne = 1 << 10
 
 // RegisterDCTCP registers congestion control "pcn_dctcp" (bpf/cc/dctcp.bpf.c). Receivers must run it too, or the
 // kernel's dctcp.
-func RegisterDCTCP(o DCTCPOptions) (*Control, error) {
+func RegisterDCTCP(o DCTCPOptions, options ...Option) (*Control, error) {
 	shift := -math.Log2(o.G)
 	if !(shift >= 0 && shift <= 10 && shift == math.Trunc(shift)) || !(o.InitialAlpha >= 0 && o.InitialAlpha <= 1) {
 		return nil, fmt.Errorf("pcn_dctcp: g %g, initial alpha %g: want 1, 1/2, ... 1/1024, and 0 to 1", o.G, o.InitialAlpha)
@@ -35,5 +35,5 @@ func RegisterDCTCP(o DCTCPOptions) (*Control, error) {
 	params := struct{ GShift, InitialAlpha uint32 }{uint32(shift), uint32(math.Round(o.InitialAlpha * dctcpAlphaOne))}
 	return register(spec, definition{
 		name: "pcn_dctcp", params: params, table: dctcpTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
-	})
+	}, options)
 }

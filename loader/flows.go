@@ -50,11 +50,13 @@ type Flow struct {
 	SendRateBps     uint64  // what the flow is paced by; 0: the control has a window
 	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
 	W               float64 // PCN: w
+	CCTI            uint32  // InfiniBand: CCTI
 	Alpha           float64 // DCQCN, DCTCP: alpha
 	Window          float64 // LDCP: cw, packets
 	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
+	CNPHold         uint64 // TCD: CNPs that said undetermined
 	SentBytes       uint64 // of frames
 	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
 	MarkedPackets   uint32
@@ -71,6 +73,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 		RecRateBps:      s.RecRateBps,
 		CNPDecrease:     s.CnpDecrease,
 		CNPIncrease:     s.CnpIncrease,
+		CNPHold:         s.CnpHold,
 		SentBytes:       s.SentBytes,
 		Packets:         s.Packets,
 		MarkedPackets:   s.MarkedPackets,
@@ -83,6 +86,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 
 // flowTable reads and writes the entries of one control's flow table.
 type flowTable interface {
+	check(m *ebpf.Map) error
 	lookup(m *ebpf.Map, k FlowKey) (Flow, error)
 	all(m *ebpf.Map) ([]Flow, error)
 	setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error
@@ -92,6 +96,14 @@ type flowTable interface {
 type tableOf[T any] struct {
 	flow    func(FlowKey, *T) Flow
 	setting func(v *T, rateBps uint64) // nil: the control has no rate
+}
+
+// check says whether the map's entries are of this layout: another build of the program may have made it.
+func (t tableOf[T]) check(m *ebpf.Map) error {
+	if want := uint32(binary.Size(new(T))); m.ValueSize() != want {
+		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), want)
+	}
+	return nil
 }
 
 func (t tableOf[T]) lookup(m *ebpf.Map, k FlowKey) (Flow, error) {

@@ -46,7 +46,7 @@ func q24Fits(f float64) bool { return f > 0 && q24(f) > 0 }
 
 // RegisterLDCP registers congestion control "ldcp" (bpf/cc/ldcp.bpf.c). Receivers must run it too: they echo each mark.
 // Packets of the first round trip are as ECN-capable as others unless tc.FirstRTT runs on the sender.
-func RegisterLDCP(o LDCPOptions) (*Control, error) {
+func RegisterLDCP(o LDCPOptions, options ...Option) (*Control, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("ldcp: %w", err)
 	}
@@ -60,5 +60,5 @@ func RegisterLDCP(o LDCPOptions) (*Control, error) {
 		vars: map[string]any{
 			ldcpVarLineRateBps: o.LineRateBps, ldcpVarBaseRttNs: o.BaseRTTNs, ldcpVarInitialWindow: o.InitialWindow,
 		},
-	})
+	}, options)
 }

@@ -14,7 +14,7 @@ type QCNOptions struct {
 }
 
 // RegisterQCN registers congestion control "qcn" (bpf/cc/qcn.bpf.c).
-func RegisterQCN(o QCNOptions) (*Control, error) {
+func RegisterQCN(o QCNOptions, options ...Option) (*Control, error) {
 	if err := o.check(o.DilationShift); err != nil {
 		return nil, fmt.Errorf("qcn: %w", err)
 	}
@@ -32,5 +32,5 @@ func RegisterQCN(o QCNOptions) (*Control, error) {
 	return register(spec, definition{
 		name: "qcn", params: params, table: qcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
-	})
+	}, options)
 }

@@ -18,6 +18,7 @@ const (
 	schemeDCQCN = "dcqcn"
 	schemeQCN   = "qcn"
 	schemeLDCP  = "ldcp"
+	schemeIBCC  = "ibcc"
 )
 
 // loaders register the congestion control of each scheme of ours.
@@ -68,7 +69,9 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
 		})
 	case schemeDCQCN:
-		return tc.LoadDCQCNNP(uint64(e.DCQCN.CNPInterval), true, f.shift())
+		return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+			IntervalNs: uint64(e.DCQCN.CNPInterval), IdealTime: true, DilationShift: f.shift(),
+		})
 	default:
 		return nil, nil
 	}
@@ -159,6 +162,8 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 	switch {
 	case scheme == schemePCN:
 		q.Marker = npecn.NPECN
+	case experiment.BaseScheme(scheme) == schemeIBCC:
+		q.Marker = npecn.FECN
 	case scheme == schemeQCN:
 		q.Marker = npecn.QCN
 		q.QCN = npecn.QCNOptions{
@@ -178,6 +183,24 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 // dropsFirstRTT says whether switches drop packets of LDCP's first round trip: not in a lossless network.
 func dropsFirstRTT(e *experiment.Experiment, scheme string) bool {
 	return scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop && !e.PFCOn(scheme)
+}
+
+// setDetection says what a switch port detects, and whether it marks by that.
+func setDetection(q *npecn.Port, e *experiment.Experiment, scheme string) {
+	q.FECN = npecn.FECNOptions{
+		ThresholdBytes: uint64(e.FECN.Threshold), PacketBytes: uint32(e.FECN.PacketSize),
+		MarkingRate: uint32(e.FECN.MarkingRate), Victims: e.FECN.Victims,
+	}
+	if !e.Switch.Detectors && !experiment.HasTCD(scheme) {
+		return
+	}
+	q.Detect = npecn.Detection{
+		MaxTonNs: uint64(e.MaxTon()), TCD: experiment.HasTCD(scheme), Watch: e.Switch.Detectors,
+		ECNBytes: uint64(e.ECNThreshold()), OverBytes: uint64(e.ECNThreshold()),
+	}
+	if e.Switch.FlowControl == experiment.FlowCBFC {
+		q.Detect.OverBytes = uint64(e.FECN.Threshold)
+	}
 }
 
 // needsECN says whether flows under the scheme are useless without it.

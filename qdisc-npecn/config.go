@@ -52,6 +52,7 @@ const (
 	NPECN           // PCN (bpf/algo/npecn.h)
 	RED             // DCQCN, DCTCP (bpf/algo/red.h)
 	QCN             // marks nothing: samples for CNMs (bpf/algo/qcn.h)
+	FECN            // InfiniBand (bpf/algo/fecn.h)
 )
 
 // QCNOptions are the parameters of QCN's congestion point (802.1Qau).
@@ -71,6 +72,39 @@ func (o QCNOptions) check() error {
 		return fmt.Errorf("QCN: w %g, jitter %g: want 0 to 128, 0 to 1", o.W, o.SampleJitter)
 	}
 	return nil
+}
+
+// CBFC are what an ingress port lends its peer (bpf/algo/cbfc.h), for each lossless class.
+type CBFC struct {
+	BufferBytes uint64 // rounded down to blocks of 64 bytes; 0: there is no CBFC
+	PeriodNs    uint64 // Tc, between updates
+}
+
+const (
+	cbfcBlock     = 64
+	cbfcPeriodMax = 1_000_000_000
+)
+
+func (c CBFC) blocks() uint64 { return c.BufferBytes / cbfcBlock }
+
+// FECNOptions are how an InfiniBand switch marks (annex A10).
+type FECNOptions struct {
+	ThresholdBytes uint64 // longer queues are marked
+	PacketBytes    uint32 // packets shorter than that are not
+	MarkingRate    uint32 // mean number of packets between marked ones
+	Victims        bool   // mark packets that waited for credits too
+}
+
+// Detection is TCD, and what a port says without doing it.
+type Detection struct {
+	// MaxTonNs is TCD's max(T_on); 0: there is no TCD.
+	MaxTonNs uint64
+	// TCD marks CE where the marker says that the queue is over, and UE; without it, TCD only says so.
+	TCD bool
+	// Watch makes NP-ECN, ECN, FECN and TCD say what they would mark, in a Detected of every bin, and reports OFF periods.
+	Watch bool
+	// OverBytes and ECNBytes are the thresholds of TCD and ECN, if they only say something.
+	OverBytes, ECNBytes uint64
 }
 
 // REDOptions are RED's parameters: marks with probability 0 up to KMinBytes, PMax at KMaxBytes, 1 above.
@@ -101,7 +135,11 @@ type Port struct {
 	// LimitBytes is buf_max: a queue of a marked class grows no longer, and drops; 0: only the node's buffer limits it.
 	LimitBytes uint64
 	QCN        QCNOptions // of marker QCN
-	Seed       uint32     // of their choices
+	// CBFC replaces PFC for what comes in by this port.
+	CBFC   CBFC
+	FECN   FECNOptions // of marker FECN, and of what Detect.Watch says of FECN
+	Detect Detection
+	Seed   uint32 // of their choices
 	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
 	RateChanges int
 	Classes     [Classes]Class
@@ -174,7 +212,7 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.PFCDelayNs, o.QuantumNs)
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
-	case p.Marker > QCN:
+	case p.Marker > FECN:
 		return fmt.Errorf("marker %d: there is none", p.Marker)
 	case p.Marker == RED && (p.RED.KMinBytes > p.RED.KMaxBytes || p.RED.KMaxBytes >= 1<<40 || !(p.RED.PMax > 0 && p.RED.PMax <= 1)):
 		return fmt.Errorf("RED %d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 < p_max <= 1", p.RED.KMinBytes, p.RED.KMaxBytes, p.RED.PMax)
@@ -184,6 +222,12 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("alpha %g: want 0 to 64", p.PFC.Alpha)
 	}
 	if err := p.checkDrops(); err != nil {
+		return err
+	}
+	if err := p.checkCBFC(); err != nil {
+		return err
+	}
+	if err := p.checkDetection(); err != nil {
 		return err
 	}
 	if p.Marker == QCN {
@@ -214,6 +258,34 @@ func (p *Port) checkDrops() error {
 		return fmt.Errorf("WRED at %d bytes, limit %d bytes: NP-ECN counts packets of queues that drop none: choose another marker", p.WREDBytes, p.LimitBytes)
 	case p.LimitBytes != 0 && p.LimitBytes < fullFrame:
 		return fmt.Errorf("limit %d bytes: want at least a frame, %d bytes", p.LimitBytes, fullFrame)
+	}
+	return nil
+}
+
+// checkCBFC checks that a buffer has room for a frame.
+func (p *Port) checkCBFC() error {
+	switch c := p.CBFC; {
+	case c == CBFC{}:
+		return nil
+	case c.BufferBytes < fullFrame || c.BufferBytes >= 1<<40:
+		return fmt.Errorf("CBFC buffer %d bytes: want at least a frame, %d bytes, and less than 2^40", c.BufferBytes, fullFrame)
+	case c.PeriodNs == 0 || c.PeriodNs > cbfcPeriodMax:
+		return fmt.Errorf("CBFC period %d ns: want 1 to %d", c.PeriodNs, uint64(cbfcPeriodMax))
+	}
+	return nil
+}
+
+func (p *Port) checkDetection() error {
+	d := p.Detect
+	switch {
+	case d.TCD && d.MaxTonNs == 0:
+		return fmt.Errorf("TCD without max(T_on): want more than 0")
+	case d.TCD && p.Marker != RED && p.Marker != FECN:
+		return fmt.Errorf("TCD with marker %d: want RED or FECN, which say whether a queue is over", p.Marker)
+	case d.MaxTonNs > cbfcPeriodMax:
+		return fmt.Errorf("max(T_on) %d ns: want at most %d", d.MaxTonNs, uint64(cbfcPeriodMax))
+	case (d.MaxTonNs > 0 || d.Watch) && (p.WREDBytes > 0 || p.LimitBytes > 0):
+		return fmt.Errorf("detectors with WRED or a limit: they are for queues that drop nothing")
 	}
 	return nil
 }
@@ -274,17 +346,26 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 		out.Qcn.Jitter = uint32(in.QCN.SampleJitter*(1<<qShift) + 0.5)
 		out.Cp.CreditBytes, out.Cp.Random = int64(in.QCN.SampleBaseBytes), max(in.Seed, 1)
 		out.RateChanges = uint32(in.RateChanges)
+		out.Cbfc.BufferBlocks, out.Cbfc.PeriodNs = in.CBFC.blocks(), in.CBFC.PeriodNs
+		out.Credits = o.Ports[in.Peer].CBFC.blocks()
+		out.Fecn.ThresholdBytes, out.Fecn.PacketBytes, out.Fecn.MarkingRate = in.FECN.ThresholdBytes, in.FECN.PacketBytes, in.FECN.MarkingRate
+		out.Fecn.Victims = flag(in.FECN.Victims)
+		out.MaxTonNs, out.OverBytes, out.EcnBytes = in.Detect.MaxTonNs, in.Detect.OverBytes, in.Detect.ECNBytes
+		out.Tcd, out.Watch = flag(in.Detect.TCD), flag(in.Detect.Watch)
 		out.Wire.Base, out.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
 			k := &out.Classes[c]
 			k.Queue.Base, k.Queue.Mask = take(in.Classes[c].Slots)
-			if in.Classes[c].Lossless {
-				k.Lossless = 1
-			}
-			if in.Classes[c].Marked {
-				k.Marked = 1
-			}
+			k.Lossless, k.Marked = flag(in.Classes[c].Lossless), flag(in.Classes[c].Marked)
+			k.Tx.Fccl = out.Credits
 		}
 	}
 	return ports, next
+}
+
+func flag(on bool) uint32 {
+	if on {
+		return 1
+	}
+	return 0
 }

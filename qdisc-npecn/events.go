@@ -12,9 +12,11 @@ import (
 
 // The kinds of bpf/include/events.h.
 const (
-	kindPFC   = 1
-	kindQueue = 2
-	kindFlow  = 3
+	kindPFC      = 1
+	kindQueue    = 2
+	kindFlow     = 3
+	kindOff      = 4
+	kindDetected = 5
 )
 
 // PFCEvent is a PAUSE or RESUME: Port is the one that stops or goes on, its peer sent the frame.
@@ -43,11 +45,44 @@ type FlowSample struct {
 	MarkedPackets uint32
 }
 
+// Off is a time in which a port's queue of a class was paused, or had a packet and no credits for it.
+type Off struct {
+	Port         uint32
+	Class        uint8
+	FromNs, ToNs uint64
+}
+
+// Detected is what detectors said, or did, in a bin of a port's series. Bins in which nothing happened are left out.
+type Detected struct {
+	Port uint32
+	Bin  uint64
+	Detections
+}
+
+// Detections count packets that detectors would mark, or marked.
+type Detections struct {
+	NPECN, ECN, FECN, TCDCE, TCDUE uint32
+	State                          TCDState // of TCD, after the last packet
+}
+
+// TCDState is the state of a port's queue.
+type TCDState uint32
+
+// The states of bpf/algo/tcd.h. Draining is non-congestion to the outside.
+const (
+	NonCongestion TCDState = iota
+	Draining
+	Undetermined
+	Congestion
+)
+
 // Sink takes events as they are read.
 type Sink struct {
-	PFC   func(PFCEvent)
-	Queue func(QueueSample)
-	Flow  func(FlowSample)
+	PFC      func(PFCEvent)
+	Queue    func(QueueSample)
+	Flow     func(FlowSample)
+	Off      func(Off)
+	Detected func(Detected)
 }
 
 // EventReader reads the ring buffer.
@@ -100,6 +135,11 @@ func (s Sink) decode(b []byte) error {
 			MarkedPackets: u32(28), QueueBytes: u64(32), QueueMaxBytes: u64(40)}})
 	case kind == kindFlow && len(b) == 32:
 		s.Flow(FlowSample{Flow: u32(4), Bin: u64(8), Bytes: u64(16), Packets: u32(24), MarkedPackets: u32(28)})
+	case kind == kindOff && len(b) == 24:
+		s.Off(Off{Port: u32(4) & 0xffff, Class: b[6], FromNs: u64(8), ToNs: u64(16)})
+	case kind == kindDetected && len(b) == 40:
+		s.Detected(Detected{Port: u32(4), Bin: u64(8), Detections: Detections{NPECN: u32(16), ECN: u32(20), FECN: u32(24),
+			TCDCE: u32(28), TCDUE: u32(32), State: TCDState(u32(36))}})
 	default:
 		return fmt.Errorf("event of unknown kind %d and %d bytes", kind, len(b))
 	}

@@ -13,6 +13,29 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type npecnEventDetected struct {
+	_            structs.HostLayout
+	Kind         uint32
+	Port         uint32
+	Bin          uint64
+	NpecnPackets uint32
+	EcnPackets   uint32
+	FecnPackets  uint32
+	TcdCePackets uint32
+	TcdUePackets uint32
+	TcdState     uint32
+}
+
+type npecnEventOff struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Port   uint16
+	Class  uint8
+	Pad    uint8
+	FromNs uint64
+	ToNs   uint64
+}
+
 type npecnEventPfc struct {
 	_        structs.HostLayout
 	Kind     uint32
@@ -40,6 +63,12 @@ type npecnNode struct {
 	BufferBytes  uint64
 	UsedBytes    uint64
 	UsedMaxBytes uint64
+}
+
+type npecnPfcEvent struct {
+	_     structs.HostLayout
+	AtNs  uint64
+	Pause uint64
 }
 
 type npecnPort struct {
@@ -75,6 +104,25 @@ type npecnPort struct {
 		W               uint32
 		Jitter          uint32
 	}
+	Cbfc struct {
+		_            structs.HostLayout
+		BufferBlocks uint64
+		PeriodNs     uint64
+	}
+	Credits uint64
+	Fecn    struct {
+		_              structs.HostLayout
+		ThresholdBytes uint64
+		PacketBytes    uint32
+		MarkingRate    uint32
+		Victims        uint32
+		Pad            uint32
+	}
+	MaxTonNs   uint64
+	OverBytes  uint64
+	EcnBytes   uint64
+	Tcd        uint32
+	Watch      uint32
 	Owner      uint64
 	LinkFreeNs uint64
 	DecidedNs  uint64
@@ -103,6 +151,15 @@ type npecnPort struct {
 	BinSentPackets   uint32
 	BinMarkedPackets uint32
 	BinQueueMaxBytes uint64
+	BinDetected      struct {
+		_     structs.HostLayout
+		Npecn uint32
+		Ecn   uint32
+		Fecn  uint32
+		TcdCe uint32
+		TcdUe uint32
+	}
+	TcdState         uint32
 	QueueBytes       uint64
 	GonePackets      uint32
 	GoneBytes        uint32
@@ -155,7 +212,33 @@ type npecnTclass struct {
 		_  structs.HostLayout
 		Pn uint32
 	}
-	IngressBytes   uint64
+	Tcd struct {
+		_          structs.HostLayout
+		State      uint32
+		WasOff     uint32
+		OnNs       uint64
+		OnBytes    uint64
+		DrainNs    uint64
+		DrainBytes uint64
+	}
+	Fecn struct {
+		_      structs.HostLayout
+		Passed uint32
+	}
+	Off        uint32
+	OffSinceNs uint64
+	Tx         struct {
+		_     structs.HostLayout
+		Fctbs uint64
+		Fccl  uint64
+	}
+	IngressBytes uint64
+	Rx           struct {
+		_    structs.HostLayout
+		Abr  uint64
+		Held uint64
+	}
+	HeldMaxBlocks  uint64
 	Pausing        uint32
 	Lossless       uint32
 	SentPackets    uint64
@@ -172,24 +255,26 @@ type npecnTclass struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	npecnMapEvents           = "events"
-	npecnMapNodes            = "nodes"
-	npecnMapNpecn            = "npecn"
-	npecnMapPfcEvents        = "pfc_events"
-	npecnMapPorts            = "ports"
-	npecnMapRateChanges      = "rate_changes"
-	npecnMapSlots            = "slots"
-	npecnProgNpecnDequeue    = "npecn_dequeue"
-	npecnProgNpecnDestroy    = "npecn_destroy"
-	npecnProgNpecnEnqueue    = "npecn_enqueue"
-	npecnProgNpecnInit       = "npecn_init"
-	npecnProgNpecnReset      = "npecn_reset"
-	npecnVarDilationShift    = "dilation_shift"
-	npecnVarEventsLost       = "events_lost"
-	npecnVarQuantumNs        = "quantum_ns"
-	npecnVarSampleNs         = "sample_ns"
-	npecnVarUnusedEventPfc   = "unused_event_pfc"
-	npecnVarUnusedEventQueue = "unused_event_queue"
+	npecnMapEvents              = "events"
+	npecnMapNodes               = "nodes"
+	npecnMapNpecn               = "npecn"
+	npecnMapPfcEvents           = "pfc_events"
+	npecnMapPorts               = "ports"
+	npecnMapRateChanges         = "rate_changes"
+	npecnMapSlots               = "slots"
+	npecnProgNpecnDequeue       = "npecn_dequeue"
+	npecnProgNpecnDestroy       = "npecn_destroy"
+	npecnProgNpecnEnqueue       = "npecn_enqueue"
+	npecnProgNpecnInit          = "npecn_init"
+	npecnProgNpecnReset         = "npecn_reset"
+	npecnVarDilationShift       = "dilation_shift"
+	npecnVarEventsLost          = "events_lost"
+	npecnVarQuantumNs           = "quantum_ns"
+	npecnVarSampleNs            = "sample_ns"
+	npecnVarUnusedEventDetected = "unused_event_detected"
+	npecnVarUnusedEventOff      = "unused_event_off"
+	npecnVarUnusedEventPfc      = "unused_event_pfc"
+	npecnVarUnusedEventQueue    = "unused_event_queue"
 )
 
 // loadNpecn returns the embedded CollectionSpec for npecn.
@@ -258,12 +343,14 @@ type npecnMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnVariableSpecs struct {
-	DilationShift    *ebpf.VariableSpec `ebpf:"dilation_shift"`
-	EventsLost       *ebpf.VariableSpec `ebpf:"events_lost"`
-	QuantumNs        *ebpf.VariableSpec `ebpf:"quantum_ns"`
-	SampleNs         *ebpf.VariableSpec `ebpf:"sample_ns"`
-	UnusedEventPfc   *ebpf.VariableSpec `ebpf:"unused_event_pfc"`
-	UnusedEventQueue *ebpf.VariableSpec `ebpf:"unused_event_queue"`
+	DilationShift       *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
+	QuantumNs           *ebpf.VariableSpec `ebpf:"quantum_ns"`
+	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
+	UnusedEventDetected *ebpf.VariableSpec `ebpf:"unused_event_detected"`
+	UnusedEventOff      *ebpf.VariableSpec `ebpf:"unused_event_off"`
+	UnusedEventPfc      *ebpf.VariableSpec `ebpf:"unused_event_pfc"`
+	UnusedEventQueue    *ebpf.VariableSpec `ebpf:"unused_event_queue"`
 }
 
 // npecnObjects contains all objects after they have been loaded into the kernel.
@@ -311,12 +398,14 @@ func (m *npecnMaps) Close() error {
 //
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnVariables struct {
-	DilationShift    *ebpf.Variable `ebpf:"dilation_shift"`
-	EventsLost       *ebpf.Variable `ebpf:"events_lost"`
-	QuantumNs        *ebpf.Variable `ebpf:"quantum_ns"`
-	SampleNs         *ebpf.Variable `ebpf:"sample_ns"`
-	UnusedEventPfc   *ebpf.Variable `ebpf:"unused_event_pfc"`
-	UnusedEventQueue *ebpf.Variable `ebpf:"unused_event_queue"`
+	DilationShift       *ebpf.Variable `ebpf:"dilation_shift"`
+	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
+	QuantumNs           *ebpf.Variable `ebpf:"quantum_ns"`
+	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`
+	UnusedEventDetected *ebpf.Variable `ebpf:"unused_event_detected"`
+	UnusedEventOff      *ebpf.Variable `ebpf:"unused_event_off"`
+	UnusedEventPfc      *ebpf.Variable `ebpf:"unused_event_pfc"`
+	UnusedEventQueue    *ebpf.Variable `ebpf:"unused_event_queue"`
 }
 
 // npecnPrograms contains all programs after they have been loaded into the kernel.

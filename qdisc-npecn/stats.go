@@ -24,13 +24,18 @@ type Stats struct {
 	// Obeyed; and the time of pauses that are over. What came while a class was empty counts when its next packet comes.
 	PauseReceived, ResumeReceived, PausedNs uint64
 
+	// Credits of CBFC: blocks that the peer lends, and those that are not on the way, in its buffer or on their way back.
+	CreditBlocks, FreeCreditBlocks uint64
+	HeldMaxBlocks                  uint64 // most that the peer's packets took of the buffer that this port lends it, of one class
+
 	QueueMaxBytes uint64
 	Causality     uint64 // packets that came after their ideal time had been decided
 	PFCOverflow   uint64 // PFC events lost
 	Lateness      Lateness
 
-	Bin   uint64 // the sample bin that is not over, in units of SampleNs, and what is in it
-	InBin Sample
+	Bin      uint64 // the sample bin that is not over, in units of SampleNs, and what is in it
+	InBin    Sample
+	Detected Detections // in it
 }
 
 // Sample is one bin of a port's series.
@@ -68,6 +73,8 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		Bin:           p.Bin,
 		InBin: Sample{SentBytes: p.BinSentBytes, SentPackets: p.BinSentPackets, MarkedPackets: p.BinMarkedPackets,
 			QueueBytes: p.QueueBytes, QueueMaxBytes: p.BinQueueMaxBytes},
+		Detected: Detections{NPECN: p.BinDetected.Npecn, ECN: p.BinDetected.Ecn, FECN: p.BinDetected.Fecn,
+			TCDCE: p.BinDetected.TcdCe, TCDUE: p.BinDetected.TcdUe, State: TCDState(p.TcdState)},
 	}
 	for i := range p.Classes {
 		c := &p.Classes[i]
@@ -80,8 +87,30 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		s.PauseReceived += c.PauseReceived
 		s.ResumeReceived += c.ResumeReceived
 		s.PausedNs += c.PausedNs
+		s.HeldMaxBlocks = max(s.HeldMaxBlocks, c.HeldMaxBlocks)
+		if p.Credits > 0 && c.Lossless != 0 {
+			free, err := q.freeCredits(id, i, c)
+			if err != nil {
+				return Stats{}, err
+			}
+			s.CreditBlocks += p.Credits
+			s.FreeCreditBlocks += free
+		}
 	}
 	return s, nil
+}
+
+// freeCredits are those of a class, with what is on its way back.
+func (q *Qdisc) freeCredits(id uint32, class int, c *npecnTclass) (uint64, error) {
+	free := c.Tx.Fccl - c.Tx.Fctbs
+	for i := c.EventHead; i != c.EventTail; i++ {
+		var e npecnPfcEvent
+		if err := q.objs.PfcEvents.Lookup((id*Classes+uint32(class))*pfcEventsPerPC+i%pfcEventsPerPC, &e); err != nil {
+			return 0, fmt.Errorf("read credits of port %d: %w", id, err)
+		}
+		free += e.Pause
+	}
+	return free, nil
 }
 
 // NodeStats are a node's counters.

@@ -21,10 +21,11 @@ type StampOptions struct {
 	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one; other data gets DataDSCP.
 	DataClasses []uint8
 	AddressMAC  bool // make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	ECT1        bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
 }
 
 // LoadStamp loads it.
-func LoadStamp(o StampOptions) (*Stamp, error) {
+func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
 	}
@@ -40,8 +41,8 @@ func LoadStamp(o StampOptions) (*Stamp, error) {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
-		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC,
-	}, nil)
+		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes, "address_mac": o.AddressMAC, "ect1": o.ECT1,
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +51,14 @@ func LoadStamp(o StampOptions) (*Stamp, error) {
 
 // Attach puts it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
-	return s.attach(h, ifindex, "stamp", ebpf.AttachTCXEgress, link.Tail())
+	return s.attachAll(h, ifindex, s.Places())
 }
 
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
 type FirstRTT struct{ object }
 
 // LoadFirstRTT loads it for the flows of congestion control "ldcp".
-func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
+func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
 	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
 	}
@@ -65,7 +66,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func LoadFirstRTT(control *loader.Control) (*FirstRTT, error) {
 
 // Attach puts it last at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
-	return f.attach(h, ifindex, "first_rtt", ebpf.AttachTCXEgress, link.Tail())
+	return f.attachAll(h, ifindex, f.Places())
 }
 
 // NPOptions are the parameters of PCN's notification point (Fig. 8).
@@ -90,13 +91,13 @@ type NPOptions struct {
 // NP is PCN's notification point (tc/bpf/np.bpf.c).
 type NP struct{ object }
 
-// NPCounts are the CNPs sent, and what failed.
+// NPCounts are the CNPs sent, by what they say, and what failed.
 type NPCounts struct {
-	Decrease, Increase, NoFlow, NoClone uint64
+	Decrease, Increase, Hold, NoFlow, NoClone uint64
 }
 
 // LoadNP loads the notification point.
-func LoadNP(o NPOptions) (*NP, error) {
+func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
 		return nil, fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
@@ -120,7 +121,7 @@ func LoadNP(o NPOptions) (*NP, error) {
 		"t_jitter_ns":    o.TJitterNs,
 		"ideal_time":     o.IdealTime,
 		"dilation_shift": o.DilationShift,
-	}, nil)
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -129,16 +130,13 @@ func LoadNP(o NPOptions) (*NP, error) {
 
 // Attach puts it at the device: last at ingress, first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
-	if err := n.attach(h, ifindex, "np_egress", ebpf.AttachTCXEgress, link.Head()); err != nil {
-		return err
-	}
-	return n.attach(h, ifindex, "np_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return n.attachAll(h, ifindex, n.Places())
 }
 
 // Counts reads the CNPs sent.
 func (n *NP) Counts() (NPCounts, error) {
 	var c NPCounts
-	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.NoFlow, &c.NoClone} {
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Hold, &c.NoFlow, &c.NoClone} {
 		v, err := n.sum("np_counts", uint32(i))
 		if err != nil {
 			return NPCounts{}, err
@@ -148,17 +146,26 @@ func (n *NP) Counts() (NPCounts, error) {
 	return c, nil
 }
 
+// DCQCNNPOptions are the parameters of DCQCN's notification point.
+type DCQCNNPOptions struct {
+	IntervalNs    uint64 // between CNPs for a flow, at least; 0: a CNP for every marked packet
+	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs pass on
+	IdealTime     bool   // take arrivals from the packets, as the lab's ports write them
+	DilationShift uint32
+}
+
 // LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
-func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, error) {
+func LoadDCQCNNP(o DCQCNNPOptions, options ...Option) (*NP, error) {
 	spec, err := loadNpdcqcn()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("np_dcqcn", spec, map[string]any{
-		"interval_ns":    intervalNs,
-		"ideal_time":     idealTime,
-		"dilation_shift": dilationShift,
-	}, nil)
+		"interval_ns":    o.IntervalNs,
+		"tcd":            o.TCD,
+		"ideal_time":     o.IdealTime,
+		"dilation_shift": o.DilationShift,
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -168,15 +175,22 @@ func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32) (*NP, 
 // RP is a reaction point: what hears of congestion for a control's flows.
 type RP struct{ object }
 
-// RPCounts are the CNPs and CNMs received.
+// RPCounts are the CNPs and CNMs received, by what they say.
 type RPCounts struct {
-	Decrease, Increase, Malformed, BadICRC, NoFlow uint64
+	Decrease, Increase, Hold, Malformed, BadICRC, NoFlow uint64
 }
 
-// LoadRP loads the reaction point of the control's flows: tc/bpf/rp.bpf.c for PCN, rp_dcqcn.bpf.c, rp_qcn.bpf.c.
-func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
-	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
-	specOf, ok := specs[control.Name()]
+// reactionPoints are the reaction points by their controls' names: those in tc/bpf/rp*.bpf.c.
+var reactionPoints = map[string]func() (*ebpf.CollectionSpec, error){
+	"pcn": loadRp, "qcn": loadRpqcn,
+	"dcqcn": loadRpdcqcn, "dcqcn_tcd": loadRpdcqcn,
+	"ibcc": loadRpibcc, "ibcc_tcd": loadRpibcc,
+	"timely_tcd": loadRptimely,
+}
+
+// LoadRP loads the reaction point of the control's flows.
+func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
+	specOf, ok := reactionPoints[control.Name()]
 	if !ok || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
@@ -184,10 +198,11 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("rp of "+control.Name(), spec, map[string]any{
-		"params":         control.Params(),
-		"dilation_shift": dilationShift,
-	}, map[string]*ebpf.Map{"flows": control.FlowTable()})
+	vars := map[string]any{"params": control.Params(), "dilation_shift": dilationShift}
+	if control.TCD() {
+		vars["tcd"] = true
+	}
+	obj, err := load("rp of "+control.Name(), spec, vars, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,13 +211,13 @@ func LoadRP(control *loader.Control, dilationShift uint32) (*RP, error) {
 
 // Attach puts it last at the device's ingress.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
-	return r.attach(h, ifindex, "rp_ingress", ebpf.AttachTCXIngress, link.Tail())
+	return r.attachAll(h, ifindex, r.Places())
 }
 
 // Counts reads the CNPs received.
 func (r *RP) Counts() (RPCounts, error) {
 	var c RPCounts
-	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Malformed, &c.BadICRC, &c.NoFlow} {
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Hold, &c.Malformed, &c.BadICRC, &c.NoFlow} {
 		v, err := r.sum("rp_counts", uint32(i))
 		if err != nil {
 			return RPCounts{}, err

@@ -21,6 +21,7 @@ const (
 	stampVarControlDscp = "control_dscp"
 	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
+	stampVarEct1        = "ect1"
 )
 
 // loadStamp returns the embedded CollectionSpec for stamp.
@@ -82,6 +83,7 @@ type stampVariableSpecs struct {
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
 	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
+	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
 }
 
 // stampObjects contains all objects after they have been loaded into the kernel.
@@ -118,6 +120,7 @@ type stampVariables struct {
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
 	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
+	Ect1        *ebpf.Variable `ebpf:"ect1"`
 }
 
 // stampPrograms contains all programs after they have been loaded into the kernel.

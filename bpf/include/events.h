@@ -10,6 +10,8 @@ enum event_kind {
 	EVENT_PFC = 1,	 /* a PAUSE or RESUME was sent */
 	EVENT_QUEUE = 2, /* a port's sample bin is over */
 	EVENT_FLOW = 3,	 /* a flow's sample bin at its receiver is over */
+	EVENT_OFF = 4,	 /* a port's queue was paused, or lacked credits, and is no longer */
+	EVENT_DETECTED = 5, /* what detectors said in a port's sample bin that is over */
 };
 
 /* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */
@@ -31,6 +33,26 @@ struct event_queue {
 	u32 marked_packets;
 	u64 queue_bytes; /* at the bin's end */
 	u64 queue_max_bytes;
+};
+
+struct event_off {
+	u32 kind;
+	u16 port;
+	u8 class;
+	u8 pad;
+	u64 from_ns, to_ns; /* ideal times */
+};
+
+struct event_detected {
+	u32 kind;
+	u32 port;
+	u64 bin;
+	u32 npecn_packets; /* that NP-ECN would mark, or marked; and so on */
+	u32 ecn_packets;
+	u32 fecn_packets;
+	u32 tcd_ce_packets;
+	u32 tcd_ue_packets;
+	u32 tcd_state; /* after the last packet of the bin: enum tcd_state */
 };
 
 struct event_flow {

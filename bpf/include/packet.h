@@ -8,6 +8,13 @@
 #define ECN_MASK 3
 #define ECN_CE	 3
 
+/*
+ * Under TCD the two other codepoints of ECN-capable packets tell more: senders use ECT(1), and a switch whose port is
+ * undetermined makes that ECT(0), UE, as the authors' simulator does. CE overrides UE, and UE never CE.
+ */
+#define ECN_ECT1 1
+#define ECN_UE	 2
+
 /* The headers of an IPv4 packet without options; l4 is checked for `need` bytes. */
 struct packet {
 	struct ethhdr *eth;
@@ -63,6 +70,13 @@ static __always_inline void set_tos(struct __sk_buff *skb, u8 old, u8 tos)
 	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
 			    bpf_htons(tos), 2);
 	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
+}
+
+/* mark_ue: marks the packet UE, if it is ECT(1). Pointers into the packet are void afterwards. */
+static __always_inline void mark_ue(struct __sk_buff *skb, u8 tos)
+{
+	if ((tos & ECN_MASK) == ECN_ECT1)
+		set_tos(skb, tos, (tos & ~ECN_MASK) | ECN_UE);
 }
 
 #endif

@@ -28,6 +28,7 @@
 #define CARRY_CE	 1U /* mark this packet */
 #define CARRY_FB_SHIFT	 1  /* QCN sampled this packet: QntzFb, 6 bits; 0: it did not */
 #define CARRY_FB_MASK	 63U
+#define CARRY_UE	 0x80U /* mark this packet UE, if it can be and is not CE: TCD */
 
 #define CARRY_WORD  0 /* magic | verdict */
 #define CARRY_LOW   1 /* ideal delivery time, low word */

@@ -17,6 +17,13 @@
  * looks at its ring every delay / 2 and applies each event at its ideal time; as an event takes effect one delay
  * after it was posted, it is always seen in time.
  *
+ * CBFC, in place of PFC. Blocks are counted likewise, and what leaves is told to the upstream port at the end of the
+ * update period, in the same ring: {effect time = then + delay, blocks}. It may send what it has credits for. A queue that
+ * is paused, or has a packet and too few credits for it, is OFF; else it is ON.
+ *
+ * Detectors. Beside the one that marks, a port can have others that only say what they would do: NP-ECN, ECN by a
+ * threshold, FECN and TCD.
+ *
  * A BPF qdisc can neither write packets nor make them: a mark is a bit in qdisc_skb_cb->data, applied at the far end
  * of the veth by tc/bpf/fabric.bpf.c or arrive.bpf.c; and a QCN sample is a few, of which the far end makes the CNM
  * and sends it back. So a CNM comes a round trip of one link late.
@@ -30,10 +37,13 @@
 #include "include/clock.h"
 #include "include/events.h"
 #include "include/port.h"
+#include "algo/cbfc.h"
+#include "algo/fecn.h"
 #include "algo/npecn.h"
 #include "algo/pfc.h"
 #include "algo/qcn.h"
 #include "algo/red.h"
+#include "algo/tcd.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -50,7 +60,10 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 #define NET_XMIT_DROP	 1
 #define NEVER		 (~0ULL)
 
-/* PAUSE and RESUME that may wait for one port and class; how many depends on XOFF - XON, in packets. */
+/*
+ * PAUSE and RESUME, or updates of credits, that may wait for one port and class; how many depends on XOFF - XON, in
+ * packets. Updates wait for longer only while nothing is sent, and then become one.
+ */
 #define PFC_EVENTS 64
 /* Decisions of one dequeue call; what is left is done by the next. */
 #define SERVE_MAX 64
@@ -67,6 +80,7 @@ enum marker {
 	MARKER_NPECN,
 	MARKER_RED,
 	MARKER_QCN, /* marks nothing: samples for CNMs */
+	MARKER_FECN,
 };
 
 /* quantum_ns: timers are rounded up to multiples of it; a power of two. Set by the loader. */
@@ -80,14 +94,14 @@ struct slot {
 	u64 t_ns; /* class queue: ideal arrival; wire: ideal delivery */
 	u32 len;
 	u16 ingress; /* port it came in by, 0: made here */
-	u8 verdict;  /* wire: CARRY_CE, and QntzFb */
+	u8 verdict;  /* wire: CARRY_CE, CARRY_UE, and QntzFb */
 	u8 not_ect;  /* class queue: WRED drops it */
 	u32 queue;   /* wire: CARRY_QUEUE */
 };
 
 struct pfc_event {
 	u64 at_ns;
-	u64 pause;
+	u64 pause; /* CBFC: blocks */
 };
 
 /* From at_ns on the port has this rate. */
@@ -118,17 +132,30 @@ struct tclass {
 	u64 event_last_ns; /* events are posted in order */
 	u32 paused;
 	struct npecn_cp cp;
+	struct tcd_cp tcd;
+	struct fecn_cp fecn;
+	u32 off;	  /* CBFC: too few credits for the first packet */
+	u64 off_since_ns; /* CBFC */
+	struct cbfc_tx tx;
 
 	/* as the downstream end: tells the peer to pause */
 	u64 ingress_bytes;
+	struct cbfc_rx rx;
+	u64 held_max_blocks;
 	u32 pausing;
-	u32 lossless; /* config: PFC on */
+	u32 lossless; /* config: PFC or CBFC on */
 
 	u64 sent_packets, sent_bytes;
 	u64 marked_packets;
 	u64 pause_sent, resume_sent;
 	u64 pause_received, resume_received;
 	u64 paused_ns;
+};
+
+/* What detectors said of a port's packets. */
+struct detected {
+	u32 npecn, ecn, fecn;
+	u32 tcd_ce, tcd_ue;
 };
 
 struct port {
@@ -146,6 +173,14 @@ struct port {
 	u64 wred_bytes;	 /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
 	u64 limit_bytes; /* buf_max: a packet that makes the queue longer is dropped; 0: never */
 	struct qcn_cp_params qcn;
+	struct cbfc_params cbfc; /* what it lends its peer */
+	u64 credits;		 /* the peer runs CBFC, and lends so many blocks */
+	struct fecn_params fecn;
+	u64 max_ton_ns; /* TCD's; 0: no TCD */
+	u64 over_bytes; /* TCD, if it only says: the queue that is over */
+	u64 ecn_bytes;	/* ECN, if it only says: its threshold */
+	u32 tcd;	/* TCD marks, where the marker says that the queue is over */
+	u32 watch;	/* all detectors say what they would do */
 
 	/* state */
 	u64 owner; /* the one qdisc that is this port; 0: none */
@@ -163,6 +198,8 @@ struct port {
 	u64 bin_sent_bytes;
 	u32 bin_sent_packets, bin_marked_packets;
 	u64 bin_queue_max_bytes;
+	struct detected bin_detected;
+	u32 tcd_state;	 /* after the latest packet */
 	u64 queue_bytes; /* all classes */
 
 	/* dropped by the dequeue that is under way: what the Qdisc still counts */
@@ -233,6 +270,8 @@ struct {
 /* Keeps the types in BTF, for bpf2go. */
 const struct event_pfc *unused_event_pfc __attribute__((unused));
 const struct event_queue *unused_event_queue __attribute__((unused));
+const struct event_off *unused_event_off __attribute__((unused));
+const struct event_detected *unused_event_detected __attribute__((unused));
 
 /* Events that found the ring buffer full. */
 u64 events_lost = 0;
@@ -309,13 +348,28 @@ static __noinline void sample_flush(struct port *p, u32 id, u64 t_ns)
 		.queue_max_bytes = p->bin_queue_max_bytes,
 	};
 
+	struct event_detected d = {
+		.kind = EVENT_DETECTED,
+		.port = id,
+		.bin = p->bin,
+		.npecn_packets = p->bin_detected.npecn,
+		.ecn_packets = p->bin_detected.ecn,
+		.fecn_packets = p->bin_detected.fecn,
+		.tcd_ce_packets = p->bin_detected.tcd_ce,
+		.tcd_ue_packets = p->bin_detected.tcd_ue,
+		.tcd_state = p->tcd_state,
+	};
+
 	if (p->bin_end_ns)
 		emit(&e, sizeof(e));
+	if (p->bin_end_ns && p->watch)
+		emit(&d, sizeof(d));
 	p->bin = t_ns / sample_ns;
 	p->bin_end_ns = (p->bin + 1) * sample_ns;
 	p->bin_sent_bytes = 0;
 	p->bin_sent_packets = 0;
 	p->bin_marked_packets = 0;
+	p->bin_detected = (struct detected){};
 	p->bin_queue_max_bytes = p->queue_bytes;
 }
 
@@ -366,6 +420,81 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 	emit(&log, sizeof(log));
 }
 
+/* --- CBFC --- */
+
+/*
+ * credit_post: tell the port at the other end of `in`, when the update period ends, that blocks are free again as of t_ns.
+ * The ports of a node do not work in the order of time, to within their lag: so the update is sorted in.
+ */
+static __noinline void credit_post(struct port *in, u32 c, u64 t_ns, u64 blocks)
+{
+	u32 up_id = in->peer, i, k;
+	u64 at_ns = cbfc_tick(&in->cbfc, t_ns) + in->pfc_delay_ns;
+	struct port *up = port_of(up_id);
+	struct pfc_event *e, *prev;
+	struct tclass *uc;
+
+	if (!up)
+		return;
+	uc = class_at(up, c);
+	i = uc->event_tail;
+	bounded (PFC_EVENTS) /* no more can wait */
+	{
+		if (i == uc->event_head)
+			break;
+		e = event_at(up_id, c, i - 1);
+		if (!e)
+			return;
+		if (e->at_ns == at_ns) {
+			__sync_fetch_and_add(&e->pause, blocks);
+			return;
+		}
+		if (e->at_ns < at_ns)
+			break;
+		i--;
+	}
+	if (uc->event_tail - uc->event_head >= PFC_EVENTS) { /* the sender sleeps: the first has long been in force */
+		e = event_at(up_id, c, uc->event_head);
+		if (!e)
+			return;
+		cbfc_tx_update(&uc->tx, uc->tx.fccl + e->pause);
+		uc->event_head++;
+	}
+	k = uc->event_tail;
+	bounded (PFC_EVENTS) /* later updates move up */
+	{
+		if (k == i)
+			break;
+		e = event_at(up_id, c, k);
+		prev = event_at(up_id, c, k - 1);
+		if (!e || !prev)
+			return;
+		*e = *prev;
+		k--;
+	}
+	e = event_at(up_id, c, i);
+	if (!e)
+		return;
+	e->at_ns = at_ns;
+	e->pause = blocks;
+	__sync_fetch_and_add(&uc->event_tail, 1);
+}
+
+/* credit_account: a packet that came in by `in` entered or left the node. */
+static __always_inline void credit_account(struct port *in, struct tclass *ic, u32 c, s64 bytes, u64 t_ns)
+{
+	u64 blocks = cbfc_blocks(bytes > 0 ? bytes : -bytes);
+
+	if (bytes > 0) {
+		cbfc_receive(&ic->rx, blocks);
+		if (ic->rx.held > ic->held_max_blocks)
+			ic->held_max_blocks = ic->rx.held;
+		return;
+	}
+	cbfc_release(&ic->rx, blocks);
+	credit_post(in, c, t_ns, blocks);
+}
+
 /* ingress_account: bytes that came in by port `id` entered or left the node; PAUSE or RESUME its peer. */
 static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_bytes, u64 t_ns)
 {
@@ -378,6 +507,10 @@ static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_b
 	ic = class_at(in, c);
 	if (!ic->lossless)
 		return;
+	if (in->cbfc.buffer_blocks) {
+		credit_account(in, ic, c, bytes, t_ns);
+		return;
+	}
 	held = __sync_fetch_and_add(&ic->ingress_bytes, bytes) + bytes;
 	switch (pfc_check(&in->pfc, ic->pausing, held, free_bytes)) {
 	case PFC_PAUSE: /* the exchange lets one CPU post, if two cross at once */
@@ -403,22 +536,35 @@ static __always_inline u64 buffer_account(struct node *n, s64 bytes)
 	return n->buffer_bytes > used ? n->buffer_bytes - used : 0;
 }
 
-/* queued_by: packets of the queue that had ideally arrived by t_ns: NP-ECN's PN at a RESUME. */
-static __always_inline u32 queued_by(const struct ring *q, u64 t_ns)
+/*
+ * switched_on: OFF, which began at from_ns, ends. NP-ECN and TCD want the queue of then, in packets and bytes: of those that
+ * had ideally arrived.
+ */
+static __always_inline void switched_on(struct port *p, struct tclass *k, u32 id, u32 c, u64 from_ns, u64 t_ns)
 {
+	const struct ring *q = &k->queue;
+	u64 bytes = k->queue_bytes;
 	u32 n = ring_len(q);
 
-	bounded (RING_MAX) { /* few are later: those of the last quantum, and what a host has for later */
+	bounded (RING_MAX) { /* few are later: those of the last quantum */
 		struct slot *s;
 
-		if (!n)
-			break;
+		if (!n || !k->marked)
+			break; /* nobody asks, and a host has many for later */
 		s = slot_at(q, q->head + n - 1);
 		if (!s || s->t_ns <= t_ns)
 			break;
 		n--;
+		bytes -= s->len;
 	}
-	return n;
+	npecn_resume(&k->cp, n);
+	if (p->max_ton_ns)
+		tcd_on(&k->tcd, t_ns, bytes);
+	if (p->watch) {
+		struct event_off e = {.kind = EVENT_OFF, .port = id, .class = c, .from_ns = from_ns, .to_ns = t_ns};
+
+		emit(&e, sizeof(e));
+	}
 }
 
 /*
@@ -453,11 +599,60 @@ static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id,
 				t_ns = e->at_ns;
 			k->paused_ns += e->at_ns - k->paused_since_ns;
 			k->resume_received++;
-			npecn_resume(&k->cp, queued_by(&k->queue, e->at_ns));
+			switched_on(p, k, id, c, k->paused_since_ns, e->at_ns);
 		}
 		k->event_head++;
 	}
 	return k->paused ? NEVER : t_ns;
+}
+
+/*
+ * credit_start: the ideal time at which class c, which could otherwise at t_ns, can start a packet of so many blocks; NEVER
+ * while no credits for it are in sight. Applies the updates up to that time, and to limit_ns at most.
+ */
+static __always_inline u64 credit_start(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns, u64 limit_ns,
+					u64 blocks)
+{
+	if (t_ns < k->ready_ns)
+		t_ns = k->ready_ns;
+	if (t_ns > limit_ns)
+		return t_ns; /* too early to say */
+	bounded (PFC_EVENTS) /* no more can wait */
+	{
+		struct pfc_event *e;
+
+		if (k->event_head == k->event_tail)
+			break;
+		e = event_at(id, c, k->event_head);
+		if (!e)
+			break;
+		if (e->at_ns > t_ns) {
+			if (cbfc_may_send(&k->tx, blocks))
+				break; /* the packet starts before */
+			if (!k->off) {
+				k->off = 1;
+				k->off_since_ns = t_ns;
+			}
+			if (e->at_ns > limit_ns)
+				return e->at_ns; /* known in advance, not due yet */
+			t_ns = e->at_ns;
+		}
+		cbfc_tx_update(&k->tx, k->tx.fccl + e->pause);
+		k->event_head++;
+		if (k->off && cbfc_may_send(&k->tx, blocks)) {
+			k->off = 0;
+			k->ready_ns = t_ns;
+			k->paused_ns += t_ns - k->off_since_ns;
+			switched_on(p, k, id, c, k->off_since_ns, t_ns);
+		}
+	}
+	if (cbfc_may_send(&k->tx, blocks))
+		return t_ns;
+	if (!k->off) {
+		k->off = 1;
+		k->off_since_ns = t_ns;
+	}
+	return NEVER;
 }
 
 /* --- the port --- */
@@ -594,25 +789,54 @@ static __always_inline u8 congestion_point(struct port *p, struct tclass *k, u32
 }
 
 /*
- * judge: what to do about the packet that class k sends, by the queue it leaves behind: who had arrived by then.
- * Returns the verdict.
+ * judge: what to do about the packet that class k sends at t_ns, by the queue it leaves behind: who had arrived by then.
+ * It waited for a RESUME or for credits, or not. Returns the verdict; detectors that only say something change none.
  */
-static __always_inline u8 judge(struct port *p, struct tclass *k, const struct slot *s, u32 len, u32 *queue)
+static __always_inline u8 judge(struct port *p, struct tclass *k, const struct slot *s, u32 len, u64 t_ns, bool waited,
+				u32 *queue)
 {
+	bool npecn = false, fecn = false, over;
+	enum tcd_verdict tcd;
+	u8 verdict = 0;
+
 	*queue = 0;
 	if (!k->marked)
 		return 0;
+	if (p->watch || p->marker == MARKER_NPECN)
+		npecn = npecn_transmit(&k->cp, k->arrived - k->queue.head);
+	if (p->watch || p->marker == MARKER_FECN)
+		fecn = fecn_mark(&k->fecn, &p->fecn, k->arrived_bytes, len, waited);
 	switch (p->marker) {
 	case MARKER_NPECN:
-		return npecn_transmit(&k->cp, k->arrived - k->queue.head) ? CARRY_CE : 0;
+		verdict = npecn ? CARRY_CE : 0;
+		break;
 	case MARKER_RED:
 		if (p->wred_bytes && s->not_ect)
-			return 0; /* WRED let it pass */
-		return red_mark(&p->red, k->arrived_bytes, random_next(&p->random)) ? CARRY_CE : 0;
+			break; /* WRED let it pass */
+		verdict = red_mark(&p->red, k->arrived_bytes, random_next(&p->random)) ? CARRY_CE : 0;
+		break;
 	case MARKER_QCN:
-		return congestion_point(p, k, len, queue);
+		verdict = congestion_point(p, k, len, queue);
+		break;
+	case MARKER_FECN:
+		verdict = fecn ? CARRY_CE : 0;
+		break;
 	}
-	return 0;
+	if (p->watch) {
+		p->bin_detected.npecn += npecn;
+		p->bin_detected.fecn += fecn;
+		p->bin_detected.ecn += k->arrived_bytes > p->ecn_bytes;
+	}
+	if (!p->max_ton_ns)
+		return verdict;
+	over = p->tcd ? verdict & CARRY_CE : k->arrived_bytes > p->over_bytes;
+	tcd = tcd_dequeue(&k->tcd, p->max_ton_ns, t_ns, k->arrived_bytes, over);
+	p->tcd_state = k->tcd.state;
+	p->bin_detected.tcd_ce += tcd == TCD_MARK_CE;
+	p->bin_detected.tcd_ue += tcd == TCD_MARK_UE;
+	if (!p->tcd)
+		return verdict;
+	return tcd == TCD_MARK_CE ? CARRY_CE : tcd == TCD_MARK_UE ? CARRY_UE : 0;
 }
 
 /* sort_in: make room at the tail's ideal place: later packets move up by one. Returns the free index. */
@@ -662,6 +886,15 @@ static __always_inline u64 arrival_ns(struct sk_buff *skb, u32 ingress, u64 now)
 	return t_ns < now ? t_ns : now;
 }
 
+/* refused: a packet that came in by this port is dropped at once: its credits go back. */
+static __always_inline void refused(u32 ingress, u32 c, u32 len, u64 t_ns)
+{
+	struct port *in = port_of(ingress);
+
+	if (in && in->cbfc.buffer_blocks && class_at(in, c)->lossless)
+		credit_post(in, c, t_ns, cbfc_blocks(len));
+}
+
 SEC("struct_ops/npecn_enqueue")
 int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
@@ -677,6 +910,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 
 	if (!p)
 		goto drop_silent;
+	t_ns = arrival_ns(skb, ingress, now);
 	k = &p->classes[c];
 	cause = &p->dropped_class;
 	if (!k->queue.mask)
@@ -689,7 +923,6 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	if (!n || (n->buffer_bytes && n->used_bytes + len > n->buffer_bytes))
 		goto drop;
 
-	t_ns = arrival_ns(skb, ingress, now);
 	if (t_ns < p->decided_ns)
 		p->causality++;
 	i = sort_in(&k->queue, t_ns);
@@ -727,6 +960,8 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	return NET_XMIT_SUCCESS;
 drop:
 	(*cause)++;
+	if (ingress)
+		refused(ingress, c, len, t_ns);
 drop_silent:
 	sch->qstats.drops++;
 	bpf_qdisc_skb_drop(skb, to_free);
@@ -738,11 +973,13 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 {
 	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail);
 	struct sk_buff *skb;
+	bool waited;
 	u32 len;
 
 	if (!s || !w)
 		return;
 	len = s->len;
+	waited = k->ready_ns > s->t_ns && k->ready_ns > p->link_free_ns;
 	sample(p, id, t_ns);
 	change_rate(p, id, t_ns);
 	arrive_by(p, k, c, t_ns);
@@ -752,7 +989,9 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	k->queue_bytes -= len;
 	p->queue_bytes -= len;
 	k->arrived_bytes -= len;
-	w->verdict = judge(p, k, s, len, &w->queue);
+	if (p->credits && k->lossless)
+		cbfc_send(&k->tx, cbfc_blocks(len));
+	w->verdict = judge(p, k, s, len, t_ns, waited, &w->queue);
 	if (w->verdict & CARRY_CE) {
 		k->marked_packets++;
 		p->bin_marked_packets++;
@@ -804,7 +1043,10 @@ __noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
 			continue;
 		t_ns = s->t_ns > p->link_free_ns ? s->t_ns : p->link_free_ns;
 		if (k->lossless) {
-			t_ns = class_start(p, k, id, c, t_ns, limit_ns);
+			if (p->credits)
+				t_ns = credit_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(s->len));
+			else
+				t_ns = class_start(p, k, id, c, t_ns, limit_ns);
 			if (t_ns == NEVER)
 				poll_ns = now + p->pfc_delay_ns / 2;
 		}
@@ -866,7 +1108,7 @@ __noinline int carry(struct sk_buff *skb __arg_trusted, u64 t_ns, u32 verdict, u
 	*(u32 *)&cb->data[CARRY_WORD * 4] = CARRY_MAGIC | verdict;
 	*(u32 *)&cb->data[CARRY_LOW * 4] = t_ns;
 	*(u32 *)&cb->data[CARRY_HIGH * 4] = t_ns >> 32;
-	if (verdict >> CARRY_FB_SHIFT) {
+	if (verdict >> CARRY_FB_SHIFT & CARRY_FB_MASK) {
 		*(u32 *)&cb->data[CARRY_QUEUE * 4] = queue;
 		*(u32 *)&cb->data[CARRY_PORT * 4] = id;
 	}

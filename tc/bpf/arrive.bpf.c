@@ -98,19 +98,22 @@ SEC("tc")
 int arrive(struct __sk_buff *skb)
 {
 	bool ours = carried(skb), ce = ours && (skb->cb[CARRY_WORD] & CARRY_CE);
+	bool ue = ours && (skb->cb[CARRY_WORD] & CARRY_UE);
 	u64 t_ns = ours ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
 	struct flow_key key;
 	struct arrival *a;
 	struct packet p;
 	u32 ports;
 	bool sunk;
+	u8 tos;
 
 	if (!packet_parse(skb, &p, 4))
 		return TCX_NEXT;
 	ports = *(u32 *)p.l4; /* TCP and UDP alike: source, destination */
 	flow_key_ipv4(&key, p.ip->saddr, p.ip->daddr, ports & 0xffff, ports >> 16, p.ip->protocol);
 	sunk = key.protocol == IPPROTO_UDP && key.dport == bpf_htons(sink_port);
-	ce = ce || (p.ip->tos & ECN_MASK) == ECN_CE;
+	tos = p.ip->tos;
+	ce = ce || (tos & ECN_MASK) == ECN_CE;
 	a = bpf_map_lookup_elem(&arrivals, &key);
 	if (a)
 		count(a, t_ns, skb->len, payload_bytes(&p), ce);
@@ -120,6 +123,8 @@ int arrive(struct __sk_buff *skb)
 		return TCX_DROP;
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
+	else if (ue)
+		mark_ue(skb, tos);
 	return TCX_NEXT;
 }
 

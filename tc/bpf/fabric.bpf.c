@@ -117,6 +117,8 @@ int fabric(struct __sk_buff *skb)
 	u32 id = port_id(skb), class = CNM_CLASS, not_ect = 0, key, host, path = 0, out;
 	struct fabric_port *f = bpf_map_lookup_elem(&fabric_ports, &id);
 	bool ce = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_CE);
+	bool ue = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_UE);
+	u8 tos = 0;
 	struct packet p;
 	struct route *r;
 	bool cnm;
@@ -128,8 +130,9 @@ int fabric(struct __sk_buff *skb)
 		if (!packet_parse(skb, &p, 0))
 			return drop(FABRIC_NOT_IP);
 		host = bpf_ntohl(p.ip->daddr);
-		class = class_of(p.ip->tos);
-		if (!(p.ip->tos & ECN_MASK))
+		tos = p.ip->tos;
+		class = class_of(tos);
+		if (!(tos & ECN_MASK))
 			not_ect = MARK_NOT_ECT;
 	}
 	host -= host_base;
@@ -145,6 +148,8 @@ int fabric(struct __sk_buff *skb)
 	out = r->ifindex[path & (PATHS_MAX - 1)];
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
+	if (ue)
+		mark_ue(skb, tos);
 	if (sampled(skb))
 		reflect(skb);
 	skb->priority = class;

@@ -23,6 +23,9 @@ const volatile u8 data_classes = 0;
 /* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
 const volatile bool address_mac = false;
 
+/* ect1: ECN-capable packets say so by ECT(1), as TCD needs ECT(0) for UE. */
+const volatile bool ect1 = false;
+
 #define ROCE_PORT 4791
 
 /* is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here are CNPs). */
@@ -56,7 +59,7 @@ SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
 	struct packet p;
-	u8 dscp, tos;
+	u8 dscp, tos, ecn;
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
@@ -74,6 +77,9 @@ int stamp(struct __sk_buff *skb)
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
-	set_tos(skb, tos, dscp << 2 | (tos & ECN_MASK));
+	ecn = tos & ECN_MASK;
+	if (ect1 && ecn == ECN_UE)
+		ecn = ECN_ECT1;
+	set_tos(skb, tos, dscp << 2 | ecn);
 	return TCX_NEXT;
 }

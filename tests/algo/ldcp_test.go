@@ -277,14 +277,32 @@ func TestLDCPEquilibrium(t *testing.T) {
 	for _, p := range []float64{0.005, 0.01, 0.05, 0.1, 0.2, 0.3} {
 		t.Run(fmt.Sprint("p ", p), func(t *testing.T) {
 			want := 2 * (1 - p) / p
-			got := timeAverage(t, o, p, uint32(want))
+			got := timeAverage(t, o, randomMarks(1, p), uint32(want))
 			t.Logf("%.3f packets, 2 (1 - p) / p is %.3f", got, want)
 			near(t, got, want, 0.1*want, "time average of cw")
 		})
 	}
 }
 
-// Where every second packet is marked, cw often gets below one, and there it balances at gamma (1 - p) = (1 - eta) p cw,
+// As above, with marks that come as regularly as their share lets them: no run of marks takes cw below one packet. With
+// p 1/2 cw is 2 and 5/2 in turn, the harmonic mean of which is 20/9: 1/9 above (1).
+func TestLDCPEquilibriumRegular(t *testing.T) {
+	o := loadWindow(t)
+
+	wants := map[float64]float64{0.5: 20. / 9}
+	for _, p := range []float64{0.005, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4} {
+		wants[p] = 2 * (1 - p) / p
+	}
+	for p, want := range wants {
+		t.Run(fmt.Sprint("p ", p), func(t *testing.T) {
+			got := timeAverage(t, o, regularMarks(p), uint32(want))
+			t.Logf("%.3f packets, want %.3f", got, want)
+			near(t, got, want, 0.06*want, "time average of cw")
+		})
+	}
+}
+
+// Where every second packet is marked at random, cw often gets below one, and there it balances at gamma (1 - p) = (1 - eta) p cw,
 // half a packet: so the time average is far below the 2 packets of (1). It is the draft's in real numbers.
 func TestLDCPEquilibriumBelowOne(t *testing.T) {
 	o := loadWindow(t)
@@ -292,17 +310,17 @@ func TestLDCPEquilibriumBelowOne(t *testing.T) {
 	const packets = 1 << 20
 	for _, p := range []float64{0.4, 0.5, 0.6} {
 		t.Run(fmt.Sprint("p ", p), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(2, 61))
+			marked := randomMarks(2, p)
 			d := newLDCPDraft(ldcpPublished)
 			d.step(ldcpStart(1, 1<<19))
 			d.step(ldcpACK(1, 0, 1))
 			roundTrips := 0.
 			for range packets {
-				d.step(markedWith(r, p))
+				d.step(markedIf(marked()))
 				roundTrips += 1 / d.cw
 			}
 			want := packets / roundTrips
-			got := timeAverage(t, o, p, 1)
+			got := timeAverage(t, o, randomMarks(1, p), 1)
 			t.Logf("%.3f packets, %.3f in real numbers, 2 (1 - p) / p is %.3f", got, want, 2*(1-p)/p)
 			near(t, got, want, 0.03*want, "time average of cw")
 			qt.Check(t, qt.IsTrue(got < 0.8*2*(1-p)/p))
@@ -311,16 +329,15 @@ func TestLDCPEquilibriumBelowOne(t *testing.T) {
 }
 
 // timeAverage is of cw in the kernel, in packets, for a flow that begins at iw.
-func timeAverage(t testing.TB, o *ldcpObjects, p float64, iw uint32) float64 {
+func timeAverage(t testing.TB, o *ldcpObjects, marked func() bool, iw uint32) float64 {
 	t.Helper()
 	const batches = 8
-	r := rand.New(rand.NewPCG(1, 61))
 	o.window(t, ldcpPublished, []ldcpLdcpStep{ldcpStart(iw, 1<<19), ldcpACK(1, 0, iw)})
 	steps := make([]ldcpLdcpStep, len(batchKeys))
 	packets, roundTrips := 0., 0.
 	for range batches {
 		for i := range steps {
-			steps[i] = markedWith(r, p)
+			steps[i] = markedIf(marked())
 		}
 		o.window(t, ldcpPublished, steps)
 		for _, s := range steps {
@@ -331,9 +348,28 @@ func timeAverage(t testing.TB, o *ldcpObjects, p float64, iw uint32) float64 {
 	return packets / roundTrips
 }
 
-// markedWith is the ACK of a packet that is marked with probability p.
-func markedWith(r *rand.Rand, p float64) ldcpLdcpStep {
-	if r.Float64() < p {
+// randomMarks says of each packet whether it is marked: with probability p, on its own.
+func randomMarks(seed uint64, p float64) func() bool {
+	r := rand.New(rand.NewPCG(seed, 61))
+	return func() bool { return r.Float64() < p }
+}
+
+// regularMarks says so for a share p of the packets, evenly spaced.
+func regularMarks(p float64) func() bool {
+	due := 0.
+	return func() bool {
+		due += p
+		if due < 1 {
+			return false
+		}
+		due--
+		return true
+	}
+}
+
+// markedIf is the ACK of a packet that is marked, or not.
+func markedIf(marked bool) ldcpLdcpStep {
+	if marked {
 		return ldcpACK(0, 1, 1)
 	}
 	return ldcpACK(1, 0, 1)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loader
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// Option changes how a control is registered.
+type Option func(*definition)
+
+// Reuse gives the control the flow table of an earlier one of its name, so that flows that live stay known. A table of
+// another layout or size is not used.
+func Reuse(flows *ebpf.Map) Option {
+	return func(d *definition) { d.reuse = flows }
+}
+
+// Unregistered only loads the control: [Control.Register] or [Control.Replace] follows.
+func Unregistered() Option {
+	return func(d *definition) { d.unregistered = true }
+}
+
+// Maps are the control's maps by their names, with that of its operations.
+func (c *Control) Maps() map[string]*ebpf.Map {
+	if c.coll == nil {
+		return nil
+	}
+	return c.coll.Maps
+}
+
+// Fingerprint changes with the control's programs and parameters.
+func (c *Control) Fingerprint() string { return c.fingerprint }
+
+// Link is the control's registration, for pinning; nil without one.
+func (c *Control) Link() link.Link { return c.link }
+
+// Replace makes the control that of an earlier registration, whose name it has. New connections get this one, those
+// there keep the old one's programs until they end; with [Reuse] both have one flow table.
+func (c *Control) Replace(registration link.Link) error {
+	if err := UpdateStructOps(registration, c.coll.Maps[opsMap]); err != nil {
+		return fmt.Errorf("replace congestion control %s: %w", c.name, err)
+	}
+	return nil
+}
+
+// UpdateStructOps makes a registration that of other operations, in one step. It does nothing if it has these already:
+// for that, kernels up to at least 6.18 hang for ever.
+func UpdateStructOps(registration link.Link, operations *ebpf.Map) error {
+	l, ok := registration.(interface{ FD() int })
+	if !ok {
+		return fmt.Errorf("a link of type %T can't be updated: %w", registration, ErrNotSupported)
+	}
+	current, err := structOpsMapID(l.FD())
+	if err != nil {
+		return err
+	}
+	info, err := operations.Info()
+	if err != nil {
+		return fmt.Errorf("read the new operations: %w", err)
+	}
+	id, ok := info.ID()
+	if !ok {
+		return fmt.Errorf("read the new operations' id: %w", ErrNotSupported)
+	}
+	if uint32(id) == current {
+		return nil
+	}
+	attr := struct{ link, newMap, flags, oldMap uint32 }{link: uint32(l.FD()), newMap: uint32(operations.FD())}
+	if err := bpf(unix.BPF_LINK_UPDATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return fmt.Errorf("update the registration: %w", err)
+	}
+	runtime.KeepAlive(operations)
+	return nil
+}
+
+// structOpsMapID is the map that a struct_ops link is of; the library does not tell.
+func structOpsMapID(fd int) (uint32, error) {
+	info := struct { // struct bpf_link_info
+		kind, id, prog, _ uint32
+		mapID             uint32
+		_                 [12]byte
+	}{}
+	attr := struct { // of BPF_OBJ_GET_INFO_BY_FD
+		fd, length uint32
+		info       uint64
+	}{uint32(fd), uint32(unsafe.Sizeof(info)), uint64(uintptr(unsafe.Pointer(&info)))}
+	if err := bpf(unix.BPF_OBJ_GET_INFO_BY_FD, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+		return 0, fmt.Errorf("read a registration: %w", err)
+	}
+	runtime.KeepAlive(&info)
+	if info.kind != unix.BPF_LINK_TYPE_STRUCT_OPS {
+		return 0, fmt.Errorf("read a registration: link %d is of type %d, not struct_ops", info.id, info.kind)
+	}
+	return info.mapID, nil
+}
+
+func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
+	if _, _, errno := unix.Syscall(unix.SYS_BPF, command, uintptr(attr), size); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// tables are the flow tables of the controls by name.
+func tables(name string) (flowTable, bool) {
+	table, ok := map[string]flowTable{
+		"pcn": pcnTable, "dcqcn": dcqcnTable, "dcqcn_tcd": dcqcnTable, "qcn": qcnTable, "timely": timelyTable, "timely_tcd": timelyTable,
+		"pcn_dctcp": dctcpTable, "ldcp": ldcpTable,
+	}[name]
+	return table, ok
+}
+
+// FromFlows is the control of a pinned flow table, whoever registered it: its flows can be read.
+func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
+	table, ok := tables(name)
+	if !ok {
+		return nil, fmt.Errorf("congestion control %s keeps no flow table: %w", name, ErrNoFlow)
+	}
+	if err := table.check(flows); err != nil {
+		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
+	}
+	return &Control{name: name, table: table, flows: flows}, nil
+}
+
+// Fingerprint is a hash of an object's programs, map sizes and the values of its variables: what is equal runs the same.
+func Fingerprint(spec *ebpf.CollectionSpec) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+		p := spec.Programs[name]
+		fmt.Fprintln(h, name, p.Type, p.AttachType, p.AttachTo)
+		for _, ins := range p.Instructions {
+			fmt.Fprintln(h, uint8(ins.OpCode), ins.Dst, ins.Src, ins.Offset, ins.Constant, ins.Reference())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Variables)) {
+		fmt.Fprintln(h, name, spec.Variables[name].Value)
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
+		m := spec.Maps[name]
+		fmt.Fprintln(h, name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags)
+		for _, kv := range m.Contents {
+			fmt.Fprintln(h, kv.Key, kv.Value)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
