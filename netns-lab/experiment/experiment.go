@@ -76,6 +76,8 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
 	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
 	Flows []Flow
