@@ -59,6 +59,11 @@ func (t *transaction) apply(f folder, c component, o *object) error {
 	if err := t.replaceLinks(f, o, old); err != nil {
 		return err
 	}
+	if c.applied != nil {
+		if err := c.applied(); err != nil {
+			return err
+		}
+	}
 	if err := replacePins(t, f, progPrefix, old.programs, o.programs); err != nil {
 		return err
 	}

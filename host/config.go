@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -13,6 +14,7 @@ import (
 
 	"pcn/config"
 	"pcn/loader"
+	"pcn/tc"
 )
 
 // Config is what a host runs. docs/host.md describes it.
@@ -94,12 +96,28 @@ type NP struct {
 	CongestedShare config.Ratio `yaml:"congested_share"`
 	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
 	MaxFlows uint `yaml:"max_flows"`
+	// UDPPorts are ports whose flows of UDP are answered too. At most 8.
+	UDPPorts []uint `yaml:"udp_ports"`
+	// Idle is how long a flow is silent before it is forgotten. 1ms to 3600s, default 10s.
+	Idle config.Duration `yaml:"idle"`
 }
 
-// RP is the reaction point, of control pcn.
+// RP is the reaction point, of control pcn. docs/security.md says what each limit stops.
 type RP struct {
-	// Interfaces are where it runs. Required.
+	// Interfaces are where it runs; CNPs that come elsewhere are not obeyed. Required.
 	Interfaces []string `yaml:"interfaces"`
+	// Prefixes are where CNPs may come from, such as 10.0.0.0/8. Default: everywhere.
+	Prefixes []string `yaml:"prefixes"`
+	// CNPInterval is the shortest time between two CNPs of a flow, in the long run. 0 is any, to 1s; default half of rtt.
+	CNPInterval config.Duration `yaml:"cnp_interval"`
+	// CNPBurst is how many CNPs of a flow may come at once. 1 to 1000000, default 8.
+	CNPBurst uint `yaml:"cnp_burst"`
+	// MinRate is a rate below which no CNP brings a flow. 1Mbps to the line rate, default that of control pcn.
+	MinRate config.Rate `yaml:"min_rate"`
+	// RequireTag refuses CNPs that no key signed: pcn host key. Default false.
+	RequireTag bool `yaml:"require_tag"`
+	// TagWindow is how far a signed CNP's time may be from this host's. 1ms to 3600s, default 500ms.
+	TagWindow config.Duration `yaml:"tag_window"`
 }
 
 // Stamp is where packets get their class.
@@ -170,7 +188,8 @@ func (c *Config) fill(d *config.Decoder) {
 		"controls.pcn":       {c.Controls.PCN, PCN{WMin: 1.0 / 128, WMax: 0.5, MinRate: loader.MinSendRateBps, MaxFlows: defaultFlows}},
 		"controls.ldcp":      {c.Controls.LDCP, LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, MaxFlows: defaultFlows}},
 		"controls.pcn_dctcp": {c.Controls.DCTCP, DCTCP{G: 1.0 / 16, InitialAlpha: 1, MaxFlows: defaultFlows}},
-		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: 0.95, MaxFlows: defaultFlows}},
+		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: 0.95, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
+		"rp":                 {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
 		"stamp":              {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
 	} {
 		v := reflect.ValueOf(section.of)
@@ -245,11 +264,29 @@ func (c *Config) validatePoints(d *config.Decoder) {
 		}
 		inRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
 		flowsInRange(d, "np.max_flows", n.MaxFlows)
+		inRange(d, "np.idle", n.Idle, config.Millisecond, 3600*config.Second)
+		if len(n.UDPPorts) > tc.MaxUDPPorts {
+			d.Fail("np.udp_ports", fmt.Sprintf("%d ports are too many", len(n.UDPPorts)), fmt.Sprintf("at most %d", tc.MaxUDPPorts))
+		}
+		for i, port := range n.UDPPorts {
+			countInRange(d, fmt.Sprintf("np.udp_ports[%d]", i), port, 1, 65535)
+		}
 	}
 	if r := c.RP; r != nil {
 		interfaces(d, "rp", r.Interfaces)
 		if c.Controls.PCN == nil {
 			d.Fail("rp", "there is no control that CNPs are for", "add controls: {pcn: {}}")
+		}
+		inRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
+		countInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
+		inRange(d, "rp.tag_window", r.TagWindow, config.Millisecond, 3600*config.Second)
+		if r.MinRate != 0 || d.Has("rp.min_rate") {
+			inRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+		}
+		for i, text := range r.Prefixes {
+			if _, err := netip.ParsePrefix(text); err != nil {
+				d.Fail(fmt.Sprintf("rp.prefixes[%d]", i), fmt.Sprintf("%q is not a prefix", text), "write 10.0.0.0/8 or 2001:db8::/32")
+			}
 		}
 	}
 	if s := c.Stamp; s != nil {

@@ -98,12 +98,12 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 	return changes, nil
 }
 
-// haveKernel says what this kernel lacks.
+// haveKernel says what this kernel lacks: it takes links of struct_ops (6.4) and of tc programs (6.6).
 func haveKernel() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
-	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF, loader.HaveTCPStructOps, loader.HaveTCX} {
+	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF, loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
 		if err := have(); err != nil {
 			return err
 		}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,6 +30,8 @@ type component struct {
 	settings []Setting
 	// load loads it with the maps of an earlier one, and with the controls that are loaded already.
 	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error)
+	// applied, if it is set, is called when the object has taken the place of an earlier one.
+	applied func() error
 }
 
 // object is a component's, loaded and not yet attached.
@@ -383,9 +387,17 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		n.T = rtt
 		settings = append(settings, rttSettings(c, rtt)...)
 	}
-	settings = append([]Setting{{"T", n.T.String()}}, settings...)
+	settings = append([]Setting{{"T", n.T.String()}, {"idle", n.Idle.String()}}, settings...)
+	var ports []uint16
+	for _, p := range n.UDPPorts {
+		ports = append(ports, uint16(p))
+		settings = append(settings, Setting{"udp_port", fmt.Sprint(p)})
+	}
 	return tcComponent(npName, n.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadNP(tc.NPOptions{TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare), MaxFlows: uint32(n.MaxFlows)}, tc.Reuse(old))
+		return tc.LoadHostNP(tc.HostNPOptions{
+			TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare), MaxFlows: uint32(n.MaxFlows),
+			Idle: time.Duration(n.Idle), UDPPorts: ports,
+		}, tc.Reuse(old))
 	})
 }
 
@@ -393,9 +405,52 @@ func rpComponent(c *Config) (*component, error) {
 	if c.RP == nil {
 		return nil, nil
 	}
-	return tcComponent(rpName, c.RP.Interfaces, nil, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadRP(controls["pcn"], 0, tc.Reuse(old))
+	r := *c.RP
+	var prefixes []netip.Prefix
+	for _, text := range r.Prefixes {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("rp: %w", err)
+		}
+		prefixes = append(prefixes, p)
+	}
+	devices, err := devicesOf(r.Interfaces)
+	if err != nil {
+		return nil, fmt.Errorf("rp: %w", err)
+	}
+	settings := []Setting{
+		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()}, {"cnp_burst", fmt.Sprint(r.CNPBurst)},
+		{"min_rate", r.MinRate.String()}, {"require_tag", fmt.Sprint(r.RequireTag)}, {"tag_window", r.TagWindow.String()},
+	}
+	var rp *tc.HostRP
+	allow := func() error {
+		for _, device := range devices {
+			if err := rp.Allow(device, prefixes...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (_ tc.Object, err error) {
+		old = maps.Clone(old)
+		for _, rules := range []string{"rp_sources", "rp_interfaces"} { // the new ones have new maps
+			delete(old, rules)
+		}
+		rp, err = tc.LoadHostRP(controls["pcn"], tc.HostRPOptions{
+			RequireTag: r.RequireTag, Window: time.Duration(r.TagWindow), CNPInterval: time.Duration(r.CNPInterval),
+			CNPBurst: int(r.CNPBurst), FloorBps: uint64(r.MinRate),
+		}, tc.Reuse(old))
+		if err != nil {
+			return nil, err
+		}
+		return rp, allow()
 	})
+	if err != nil {
+		return nil, err
+	}
+	// Until the links were updated, flows may have learnt of the old rules.
+	one.applied = allow
+	return one, nil
 }
 
 func stampComponent(c *Config) (*component, error) {

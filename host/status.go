@@ -120,8 +120,11 @@ var counters = map[string]struct {
 	mapName string
 	names   []string
 }{
-	npName:       {"np_counts", []string{"cnp_decrease", "cnp_increase", "no_flow", "no_clone"}},
-	rpName:       {"rp_counts", []string{"cnp_decrease", "cnp_increase", "malformed", "bad_icrc", "no_flow"}},
+	npName: {"np_counts", []string{"cnp_decrease", "cnp_increase", "no_flow", "no_clone", "extensions", "ended", "idle", "no_timer"}},
+	rpName: {"rp_counts", []string{
+		"cnp_decrease", "cnp_increase", "cnp_udp", "malformed", "interface", "prefix", "no_flow", "bad_icrc", "unsigned", "no_key",
+		"bad_tag", "stale", "replayed", "rate_limited",
+	}},
 	cgroupPrefix: {"choose_counts", []string{"chosen", "refused"}},
 }
 

@@ -51,11 +51,13 @@ type Flow struct {
 	SendRateBps     uint64        `json:"send_rate_bps"`   // what the flow is paced by; 0: the control has a window
 	TargetRateBps   uint64        `json:"target_rate_bps"` // QCN, DCQCN: what it recovers to
 	W               float64       `json:"w"`               // PCN: w
+	CCTI            uint32        `json:"ccti"`            // InfiniBand: CCTI
 	Alpha           float64       `json:"alpha"`           // DCQCN, DCTCP: alpha
 	Window          float64       `json:"window_packets"`  // LDCP: cw, packets
 	RecRateBps      uint64        `json:"rec_rate_bps"`    // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64        `json:"cnp_decrease"`    // CNPs and CNMs received, by kind
 	CNPIncrease     uint64        `json:"cnp_increase"`
+	CNPHold         uint64        `json:"cnp_hold"`   // TCD: CNPs that said undetermined
 	SentBytes       uint64        `json:"sent_bytes"` // of frames
 	Packets         uint32        `json:"packets"`    // delivered, and those of them that ACKs said were marked with CE
 	MarkedPackets   uint32        `json:"marked_packets"`
@@ -72,6 +74,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 		RecRateBps:      s.RecRateBps,
 		CNPDecrease:     s.CnpDecrease,
 		CNPIncrease:     s.CnpIncrease,
+		CNPHold:         s.CnpHold,
 		SentBytes:       s.SentBytes,
 		Packets:         s.Packets,
 		MarkedPackets:   s.MarkedPackets,

@@ -45,6 +45,9 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	for _, r := range g.Runs {
 		m := r.Manifest
 		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n", m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
+		if m.Deadlock != nil {
+			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
+		}
 	}
 	return max(code, printInvalid(w, g.Runs))
 }

@@ -2,7 +2,15 @@
 
 package result
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/workload"
+)
 
 // Run is one run of one scheme.
 type Run struct {
@@ -12,6 +20,11 @@ type Run struct {
 	Ports      []Port
 	Series     []Sample
 	PFC        []PFCEvent
+	States     []State // of ports, if switches have detectors
+	// Completions has the TCP flows with a size; none if there is none.
+	Completions []Completion
+	// Trace has the flows of a trace or a workload; none if there is none.
+	Trace []workload.Flow
 }
 
 // Manifest says what ran, and whether it can be believed.
@@ -42,6 +55,8 @@ type Manifest struct {
 	// sockets, and what TCP sent again. A port's own are in [Port.DroppedPackets].
 	LostPackets map[string]uint64 `json:"lost_packets"`
 
+	Deadlock *Deadlock `json:"deadlock,omitempty"` // nil: there was none
+
 	Verdict Verdict  `json:"verdict"`
 	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
 
@@ -59,6 +74,23 @@ func LabelOf(caseName, scheme string) string {
 // Label names the run among those of its experiment, as [LabelOf] does.
 func (m Manifest) Label() string {
 	return LabelOf(m.Case, m.Scheme)
+}
+
+// Deadlock is a cycle of ports each of which waits for the next, so that none will ever send again.
+type Deadlock struct {
+	SinceNs int64    `json:"since_ns"` // when the last of them was paused
+	Class   uint8    `json:"class"`
+	Ports   []string `json:"ports"`  // each is paused because of what stands in the next, and the last because of the first
+	Behind  int      `json:"behind"` // how many more ports wait for these for good
+}
+
+// String returns what there is to say of it.
+func (d *Deadlock) String() string {
+	var behind string
+	if d.Behind > 0 {
+		behind = fmt.Sprintf(", and %d more ports behind them", d.Behind)
+	}
+	return fmt.Sprintf("since %s, class %d: %s wait for each other%s", experiment.Duration(d.SinceNs), d.Class, strings.Join(d.Ports, ", "), behind)
 }
 
 // Wall is what a run cost, in the time of the machine. It differs from run to run.
@@ -112,6 +144,28 @@ type Flow struct {
 	ECN             bool    `csv:"ecn"`      // negotiated
 }
 
+// Completion is how long a flow with a size took.
+type Completion struct {
+	Flow      string   `csv:"flow"`
+	Group     string   `csv:"group"`
+	Src       string   `csv:"src"` // host
+	Dst       string   `csv:"dst"` // host
+	Priority  int      `csv:"priority"`
+	SizeBytes uint64   `csv:"size_bytes"`
+	StartNs   int64    `csv:"start_ns"`
+	FCTNs     *int64   `csv:"fct_ns"`   // until its sender knew that all of it had arrived; nil if it did not
+	IdealNs   int64    `csv:"ideal_ns"` // what that takes at line rate and alone
+	Slowdown  *float64 `csv:"slowdown"` // fct_ns / ideal_ns, to 4 decimals
+}
+
+// NewCompletion returns a completion with its slowdown.
+func NewCompletion(c Completion) Completion {
+	if c.FCTNs != nil && c.IdealNs > 0 {
+		c.Slowdown = new(math.Round(float64(*c.FCTNs)/float64(c.IdealNs)*1e4) / 1e4)
+	}
+	return c
+}
+
 // Proto is what a flow runs over. Bursts are UDP, controlled flows TCP.
 type Proto string
 
@@ -128,6 +182,7 @@ type Port struct {
 	Name                  string `csv:"port"` // such as S0->S1
 	Node                  string `csv:"node"`
 	Peer                  string `csv:"peer"`
+	Tier                  string `csv:"tier"` // of the node: host, or what switches as far from hosts are called
 	RateBps               uint64 `csv:"rate_bps"`
 	DelayNs               int64  `csv:"delay_ns"`
 	EnqueuedPackets       uint64 `csv:"enqueued_packets"`
