@@ -8,6 +8,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -401,4 +403,74 @@ func TestMeasuredT(t *testing.T) {
 	_, err = host.New().Up(context.Background(), parse(t, text))
 	qt.Assert(t, qt.ErrorMatches(err, "measure the round trip to 10.7.0.2:7777: .*"))
 	leavesNothing(t)
+}
+
+// What Prometheus gets, and the health; a trace of a flow; a capture of nothing.
+func TestSeeing(t *testing.T) {
+	_, peer := wire(t)
+	h := host.New()
+	s := httptest.NewServer(h.Handler(1))
+	t.Cleanup(s.Close)
+	get := func(path string) (int, string) {
+		r, err := http.Get(s.URL + path)
+		qt.Assert(t, qt.IsNil(err))
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		qt.Assert(t, qt.IsNil(err))
+		return r.StatusCode, string(body)
+	}
+	code, text := get("/healthz")
+	qt.Check(t, qt.Equals(code, http.StatusServiceUnavailable))
+	qt.Check(t, qt.Equals(text, "nothing runs: pcn host up\n"))
+	up(t, small)
+	var first connection
+	for i := range 3 {
+		c := connect(t, peer, "pcn")
+		if i == 0 {
+			first = c
+		}
+	}
+	first.flows(t)
+	code, text = get("/healthz")
+	qt.Check(t, qt.Equals(code, http.StatusOK), qt.Commentf("%s", text))
+	_, text = get("/metrics")
+	for _, want := range []string{
+		`pcn_flows{control="pcn"} 3`, `pcn_send_rate_bps{control="pcn"} 3e+09`, `pcn_component_ok{component="np"} 1`,
+		`pcn_events_total{component="rp",event="bad_icrc"} 0`, "pcn_read_error 0",
+	} {
+		qt.Check(t, qt.StringContains(text, want+"\n"))
+	}
+	qt.Check(t, qt.Equals(strings.Count(text, "\npcn_flow_send_rate_bps{"), 1))
+
+	f, err := h.FindFlow(first.LocalAddr().String())
+	qt.Assert(t, qt.IsNil(err))
+	_, err = h.FindFlow("10.7.0.1")
+	qt.Check(t, qt.ErrorMatches(err, `flow "10.7.0.1": 3 flows are so.*`))
+	_, err = h.FindFlow("nowhere")
+	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	events, traced := make(chan host.TraceEvent, 1), make(chan error, 1)
+	go func() {
+		traced <- h.Trace(ctx, f, true, func(e host.TraceEvent) error {
+			select {
+			case events <- e:
+			default:
+			}
+			return nil
+		})
+	}()
+	for e := (host.TraceEvent{}); e.FlowKey != f.FlowKey; {
+		first.flows(t)
+		select {
+		case e = <-events:
+			qt.Check(t, qt.Equals(e.What(), "ACK"))
+			qt.Check(t, qt.Equals(e.SendRateBps, 1e9))
+		case err := <-traced:
+			t.Fatal("the trace ended: ", err)
+		default:
+		}
+	}
+	cancel()
+	qt.Check(t, qt.IsNil(<-traced))
 }

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -391,8 +392,8 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 	var ports []uint16
 	for _, p := range n.UDPPorts {
 		ports = append(ports, uint16(p))
-		settings = append(settings, Setting{"udp_port", fmt.Sprint(p)})
 	}
+	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
 	return tcComponent(npName, n.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 		return tc.LoadHostNP(tc.HostNPOptions{
 			TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare), MaxFlows: uint32(n.MaxFlows),
@@ -406,6 +407,7 @@ func rpComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	r := *c.RP
+	r.MinRate = cmp.Or(r.MinRate, c.Controls.PCN.MinRate)
 	var prefixes []netip.Prefix
 	for _, text := range r.Prefixes {
 		p, err := netip.ParsePrefix(text)

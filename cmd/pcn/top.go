@@ -48,7 +48,7 @@ var topSorts = []struct {
 }
 
 // sparkLen is how many looks back the line of a flow goes.
-const sparkLen = 12
+const sparkLen = 8
 
 // topModel is what pcn top shows.
 type topModel struct {
@@ -158,12 +158,12 @@ func (m topModel) View() string {
 		b.WriteString(string(text[:min(len(text), m.width)]) + "\n")
 	}
 	line("pcn: %d flows, by %s%s", len(m.flows), topSorts[m.sort].name, state)
-	wide := max(m.width-66, 14)
-	line("%-*s %8s %8s %7s %6s %6s %8s  %s", wide, "FLOW", "RATE", "RECRATE", "MARKED", "CNP-", "CNP+", "SRTT", "RATE OVER TIME")
+	wide := max(m.width-58, 22)
+	line("%-*s %7s %7s %6s %6s %6s %8s  %s", wide, "FLOW", "RATE", "RECRATE", "MARKED", "CNP-", "CNP+", "SRTT", "RATES")
 	last := min(m.top+m.rows(), len(m.flows))
 	for _, f := range m.flows[m.top:last] {
 		name := f.FlowKey.String()
-		line("%-*s %8s %8s %7s %6s %6s %8s  %s", wide, shorten(name, wide), topRate(f), short(f.RecRateBps), short(uint64(f.MarkedPackets)),
+		line("%-*s %7s %7s %6s %6s %6s %8s  %s", wide, shorten(f, wide), topRate(f), short(f.RecRateBps), short(uint64(f.MarkedPackets)),
 			short(f.CNPDecrease), short(f.CNPIncrease), f.SRTT, spark(m.rates[name]))
 	}
 	if m.err != nil {
@@ -207,13 +207,16 @@ func short(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// shorten keeps the end of a flow's name, where its destination is.
-func shorten(name string, width int) string {
-	text := []rune(name)
-	if len(text) <= width {
-		return name
+// shorten leaves of a flow's name what fits: without the source's address, then without its beginning.
+func shorten(f host.LiveFlow, width int) string {
+	text := []rune(f.FlowKey.String())
+	if len(text) > width {
+		text = []rune(fmt.Sprintf(":%d->%s", f.Src.Port(), f.Dst))
 	}
-	return "…" + string(text[len(text)-width+1:])
+	if len(text) > width {
+		text = append([]rune("…"), text[len(text)-width+1:]...)
+	}
+	return string(text)
 }
 
 // spark draws values from 0 to the largest of them.

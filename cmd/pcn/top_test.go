@@ -4,7 +4,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -109,5 +108,8 @@ func TestShort(t *testing.T) {
 	}
 	qt.Check(t, qt.Equals(spark(nil), ""))
 	qt.Check(t, qt.Equals(spark([]uint64{0, 0}), "▁▁"))
-	qt.Check(t, qt.Equals(fmt.Sprint(len([]rune(shorten("0123456789", 5)))), "5"))
+	f := liveFlow(40112, 1)
+	for width, want := range map[int]string{40: "10.0.0.1:40112->10.0.0.2:5001", 22: ":40112->10.0.0.2:5001", 5: "…5001"} {
+		qt.Check(t, qt.Equals(shorten(f, width), want))
+	}
 }

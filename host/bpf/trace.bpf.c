@@ -59,13 +59,15 @@ static __always_inline bool traced(const struct flow_key *k)
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(trace, struct sock *sk, struct sk_buff *skb)
 {
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	u32 size = value_size;
 	struct pcn_flow *flow;
 	struct trace_event *e;
 	struct flow_key key;
 	u64 counters;
 
+	if (!tp)
+		return 0;
 	tcp_flow_key(sk, &key);
 	if (!traced(&key))
 		return 0;
