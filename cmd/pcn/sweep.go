@@ -87,6 +87,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.pack); err != nil {
 			return err
 		}
+		o.Parallel = sweep.TaskCPUs()
 	}
 	r, err := sweep.NewRunner(cmd.Context(), o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -137,6 +138,15 @@ func TaskCells(plan string, task, pack int) ([]string, error) {
 		return nil, fmt.Errorf("task %d of %d cells each: the list %s has %d", task, pack, plan, len(ids))
 	}
 	return ids[task*pack : min((task+1)*pack, len(ids))], nil
+}
+
+// TaskCPUs is how many CPUs the task that this is has: one, unless sbatch was asked for more.
+func TaskCPUs() int {
+	n, err := strconv.Atoi(os.Getenv("SLURM_CPUS_PER_TASK"))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
 }
 
 const (
