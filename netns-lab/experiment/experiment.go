@@ -32,13 +32,15 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// PCN, DCQCN, TIMELY, QCN, DCTCP and LDCP hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp and ldcp.
+	// PCN, DCQCN, TIMELY, QCN, DCTCP, LDCP and IBCC hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp
+	// and ibcc, with TCD too.
 	PCN    PCN    `yaml:"pcn"`
 	DCQCN  DCQCN  `yaml:"dcqcn"`
 	TIMELY TIMELY `yaml:"timely"`
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
 	LDCP   LDCP   `yaml:"ldcp"`
+	IBCC   IBCC   `yaml:"ibcc"`
 	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
@@ -74,6 +76,8 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
 	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
 	Flows []Flow
