@@ -5,6 +5,7 @@ package tc
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -18,6 +19,7 @@ import (
 type object struct {
 	name  string
 	coll  *ebpf.Collection
+	mu    *sync.Mutex // of links: ports are attached in parallel
 	links []link.Link
 
 	fingerprint string
@@ -47,7 +49,7 @@ func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared ma
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
-	return object{name: name, coll: coll, fingerprint: fingerprint}, nil
+	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
 }
 
 // attach attaches one of the object's programs to a device of the namespace, at the anchor.
@@ -65,6 +67,8 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 			}
 			return fmt.Errorf("attach tc program %s to device %d: %w", program, ifindex, err)
 		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		o.links = append(o.links, l)
 		return nil
 	})
