@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build demo test generate lint picture setup setup-dev clean
+.PHONY: help build demo test test-kernels generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 TIMED := ./loader/... ./tc/...
@@ -24,6 +24,9 @@ demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 test: setup-dev build ## run all tests, also those in the microVM
 	go test -p 1 -timeout 15m $(TIMED) # on a quiet machine: they measure rates and costs
 	go test -p 2 -timeout 40m $$(go list ./... | grep -vxF "$$(go list $(TIMED))")
+
+test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
+	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
 
 generate: ## compile the BPF programs again, with clang-19
 	go generate ./...

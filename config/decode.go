@@ -214,7 +214,13 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
+// OneOrMore is a list that a file may give as the one item that it mostly has, a mapping.
+type OneOrMore interface{ OneOrMore() }
+
 func (d *Decoder) slice(path string, n *yaml.Node, v reflect.Value) {
+	if _, ok := v.Interface().(OneOrMore); ok && n.Kind == yaml.MappingNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.failValue(n, "want a list", "write [a, b], or one item per line after \"- \"")
 		return

@@ -9,8 +9,8 @@ import (
 	"math"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // Limits of the parameters, as the BPF code is proven for.
@@ -31,6 +31,7 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 // Control is a congestion control registered with the kernel.
 type Control struct {
 	name   string
+	tcd    bool
 	coll   *ebpf.Collection
 	link   link.Link
 	params any // the algorithm's, in the layout of the BPF code
@@ -39,6 +40,7 @@ type Control struct {
 	limits limits
 
 	fingerprint string
+	linkless    bool // it is registered by its map, and stays so until Close, also when this process ends
 }
 
 // limits of a flow's rate.
@@ -46,6 +48,9 @@ type limits struct{ minBps, lineBps uint64 }
 
 // Name is what sockets select it by.
 func (c *Control) Name() string { return c.name }
+
+// TCD says whether the control goes by TCD's marks.
+func (c *Control) TCD() bool { return c.tcd }
 
 // Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
 func (c *Control) Params() any { return c.params }
@@ -56,6 +61,12 @@ func (c *Control) Close() error {
 		return nil // the kernel's own, or another process's
 	}
 	defer c.coll.Close()
+	if c.linkless {
+		if err := c.coll.Maps[opsMap].Delete(uint32(0)); err != nil {
+			return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+		}
+		return nil
+	}
 	if c.link == nil {
 		return nil // it is not registered
 	}
@@ -137,7 +148,8 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (
 // definition is what makes a control of an object.
 type definition struct {
 	name     string
-	params   any // variable params; nil: it has none
+	tcd      bool // it goes by TCD's marks; its name gets tcdSuffix
+	params   any  // variable params; nil: it has none
 	vars     map[string]any
 	table    flowTable // nil: it keeps none
 	maxFlows uint32    // 0: as the object has it
@@ -160,6 +172,12 @@ const (
 func register(spec *ebpf.CollectionSpec, d definition, options []Option) (*Control, error) {
 	for _, option := range options {
 		option(&d)
+	}
+	if d.tcd {
+		d.name += tcdSuffix
+		if err := setOps(spec, d.name, flagNeedsECN); err != nil {
+			return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
+		}
 	}
 	c, err := load(spec, d)
 	if err != nil || d.unregistered {
@@ -189,29 +207,43 @@ func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 	if err := chooseCongControl(spec); err != nil {
 		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
 	}
+	linkless := HaveStructOpsLink() != nil
+	if linkless {
+		spec.Maps[opsMap].Flags &^= unix.BPF_F_LINK
+	}
 	replace := map[string]*ebpf.Map{}
 	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
 		replace[flowsMap] = d.reuse
 	}
 	fingerprint := Fingerprint(spec)
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	if linkless && errors.Is(err, unix.EEXIST) {
+		return nil, notRegistered(d.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
 	return &Control{
-		name: d.name, coll: coll, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits, fingerprint: fingerprint,
+		name: d.name, tcd: d.tcd, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
+		fingerprint: fingerprint,
 	}, nil
 }
 
-// Register registers a control that is only loaded.
+// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered it already.
 func (c *Control) Register() error {
+	if c.linkless {
+		return nil
+	}
 	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[opsMap]})
 	if err != nil {
-		return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
-			c.name, explain(err, HaveTCPStructOps))
+		return notRegistered(c.name, explain(err, HaveTCPStructOps))
 	}
 	c.link = l
 	return nil
+}
+
+func notRegistered(name string, err error) error {
+	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", name, err)
 }
 
 // chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
@@ -220,38 +252,18 @@ func chooseCongControl(spec *ebpf.CollectionSpec) error {
 	if spec.Programs[four] == nil {
 		return nil // it has none: DCTCP leaves the window to the core
 	}
-	args, err := congControlArgs()
+	kernel, err := readKernelTypes()
 	if err != nil {
-		return err
+		return HaveBTF()
 	}
-	if args == 4 {
+	if kernel.congControlArgs == 0 {
+		return fmt.Errorf("find tcp_congestion_ops.cong_control in the kernel's types: %w", ErrNotSupported)
+	}
+	if kernel.congControlArgs == 4 {
 		delete(spec.Programs, two)
 		return nil
 	}
 	spec.Programs[two].AttachTo = spec.Programs[four].AttachTo
 	delete(spec.Programs, four)
 	return nil
-}
-
-// congControlArgs counts the parameters of tcp_congestion_ops.cong_control in the running kernel.
-func congControlArgs() (int, error) {
-	kernel, err := btf.LoadKernelSpec()
-	if err != nil {
-		return 0, fmt.Errorf("read the kernel's types (CONFIG_DEBUG_INFO_BTF): %w", err)
-	}
-	var ops *btf.Struct
-	if err := kernel.TypeByName("tcp_congestion_ops", &ops); err != nil {
-		return 0, fmt.Errorf("find tcp_congestion_ops in the kernel's types: %w", err)
-	}
-	for _, m := range ops.Members {
-		if m.Name != "cong_control" {
-			continue
-		}
-		if ptr, ok := m.Type.(*btf.Pointer); ok {
-			if proto, ok := ptr.Target.(*btf.FuncProto); ok {
-				return len(proto.Params), nil
-			}
-		}
-	}
-	return 0, errors.New("tcp_congestion_ops has no cong_control")
 }

@@ -37,6 +37,12 @@ type pcnPcnFlow struct {
 		W           uint32
 		Pad         uint32
 	}
+	Guard struct {
+		_       structs.HostLayout
+		DueNs   uint64
+		Stamp   uint32
+		Stamped uint32
+	}
 }
 
 type pcnSender struct {
@@ -45,6 +51,7 @@ type pcnSender struct {
 	RecRateBps      uint64
 	CnpDecrease     uint64
 	CnpIncrease     uint64
+	CnpHold         uint64
 	Losses          uint64
 	Segments        uint32
 	Packets         uint32

@@ -5,6 +5,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -16,9 +17,57 @@ import (
 // what to do.
 var ErrNotSupported = ebpf.ErrNotSupported
 
+// kernelTypes is what is asked of the running kernel's types.
+type kernelTypes struct {
+	names           map[string]bool // there are types or kfuncs of these names
+	congControlArgs int             // parameters of tcp_congestion_ops.cong_control; 0: it has none
+}
+
+const (
+	tcpStructOps  = "bpf_struct_ops_tcp_congestion_ops"
+	structOpsLink = "bpf_struct_ops_link"
+	qdiscOps      = "bpf_struct_ops_Qdisc_ops"
+	tcxEntry      = "bpf_mprog_entry"
+	castToKernCtx = "bpf_cast_to_kern_ctx"
+)
+
+// readKernelTypes reads them once: it takes 40 ms, and a kernel does not change.
+var readKernelTypes = sync.OnceValues(func() (kernelTypes, error) {
+	spec, err := btf.LoadKernelSpec()
+	if err != nil {
+		return kernelTypes{}, err
+	}
+	k := kernelTypes{names: map[string]bool{}}
+	for _, name := range []string{tcpStructOps, structOpsLink, qdiscOps, tcxEntry, castToKernCtx} {
+		_, err := spec.AnyTypesByName(name)
+		k.names[name] = err == nil
+	}
+	k.congControlArgs = congControlArgs(spec)
+	return k, nil
+})
+
+// congControlArgs counts the parameters of tcp_congestion_ops.cong_control.
+func congControlArgs(spec *btf.Spec) int {
+	var ops *btf.Struct
+	if err := spec.TypeByName("tcp_congestion_ops", &ops); err != nil {
+		return 0
+	}
+	for _, m := range ops.Members {
+		if m.Name != "cong_control" {
+			continue
+		}
+		if ptr, ok := m.Type.(*btf.Pointer); ok {
+			if proto, ok := ptr.Target.(*btf.FuncProto); ok {
+				return len(proto.Params)
+			}
+		}
+	}
+	return 0
+}
+
 // HaveBTF probes for the kernel's type information, which every object needs.
 func HaveBTF() error {
-	if _, err := btf.LoadKernelSpec(); err != nil {
+	if _, err := readKernelTypes(); err != nil {
 		return fmt.Errorf("this kernel has no type information (CONFIG_DEBUG_INFO_BTF, /sys/kernel/btf/vmlinux): %w", ErrNotSupported)
 	}
 	return nil
@@ -26,19 +75,30 @@ func HaveBTF() error {
 
 // HaveTCPStructOps probes for congestion controls in BPF.
 func HaveTCPStructOps() error {
-	return haveType("bpf_struct_ops_tcp_congestion_ops",
+	return haveType(tcpStructOps,
 		"this kernel lacks BPF congestion controls (CONFIG_BPF_JIT, CONFIG_DEBUG_INFO_BTF, 5.6+)")
+}
+
+// HaveStructOpsLink probes for links of struct_ops, by which a control goes when its last user does. Without them it stays
+// until it is closed.
+func HaveStructOpsLink() error {
+	return haveType(structOpsLink, "this kernel registers BPF congestion controls without links (before 6.4)")
 }
 
 // HaveQdisc probes for qdiscs in BPF, which the lab's switch ports are.
 func HaveQdisc() error {
-	return haveType("bpf_struct_ops_Qdisc_ops",
+	return haveType(qdiscOps,
 		"this kernel lacks CONFIG_NET_SCH_BPF (6.16+): run without --native to use the microVM")
 }
 
 // HaveTCX probes for tcx, the attachment of the tc programs.
 func HaveTCX() error {
-	return haveType("bpf_mprog_entry", "this kernel lacks tcx (CONFIG_NET_XGRESS, 6.6+)")
+	return haveType(tcxEntry, "this kernel lacks tcx (CONFIG_NET_XGRESS, 6.6+)")
+}
+
+// HaveKernelContext probes for a tc program's access to the sk_buff, by which wred and the lab's switches find their port.
+func HaveKernelContext() error {
+	return haveType(castToKernCtx, "this kernel's tc programs can't read the sk_buff (bpf_cast_to_kern_ctx, 6.2+)")
 }
 
 // HavePermission probes for the right to load programs.
@@ -58,12 +118,11 @@ func HavePermission() error {
 }
 
 func haveType(name, lack string) error {
-	kernel, err := btf.LoadKernelSpec()
+	kernel, err := readKernelTypes()
 	if err != nil {
 		return HaveBTF()
 	}
-	var s *btf.Struct
-	if err := kernel.TypeByName(name, &s); err != nil {
+	if !kernel.names[name] {
 		return fmt.Errorf("%s: %w", lack, ErrNotSupported)
 	}
 	return nil

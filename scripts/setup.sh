@@ -4,7 +4,7 @@
 # what is there is left alone, and nothing is fetched.
 #
 #   scripts/setup.sh                    what running experiments needs
-#   scripts/setup.sh --dev              also what building the BPF programs, linting and testing need
+#   scripts/setup.sh --dev              also what building the BPF programs, linting and testing need: three kernels
 #   scripts/setup.sh --kernel-suite S   another Debian kernel: bookworm, trixie or trixie-backports (default)
 set -euo pipefail
 
@@ -12,7 +12,7 @@ RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certi
 DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3)
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-SUITE=trixie-backports
+SUITES=(trixie-backports)
 PACKAGES=("${RUN_PACKAGES[@]}")
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -23,10 +23,13 @@ die() {
 
 while [ $# -gt 0 ]; do
 	case $1 in
-	--dev) PACKAGES+=("${DEV_PACKAGES[@]}") ;;
+	--dev)
+		PACKAGES+=("${DEV_PACKAGES[@]}")
+		SUITES=(bookworm trixie trixie-backports)
+		;;
 	--kernel-suite)
 		[ $# -ge 2 ] || die "--kernel-suite wants a suite: bookworm, trixie or trixie-backports"
-		SUITE=$2
+		SUITES=("$2")
 		shift
 		;;
 	-h | --help)
@@ -37,9 +40,9 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-case $SUITE in
+case ${SUITES[0]} in
 bookworm | trixie | trixie-backports) ;;
-*) die "unknown kernel suite $SUITE: want bookworm, trixie or trixie-backports" ;;
+*) die "unknown kernel suite ${SUITES[0]}: want bookworm, trixie or trixie-backports" ;;
 esac
 
 # as_root runs a command as root, or says what the user has to do.
@@ -67,22 +70,8 @@ fi
 command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://go.dev/doc/install"
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
-STAMP=$CACHE/.suite-$SUITE
-if [ -e "$STAMP" ] && [ -e "$CACHE/$(cat "$STAMP")/vmlinux" ]; then
-	say "microVM kernel $(cat "$STAMP") ($SUITE) is in $CACHE"
-	exit 0
-fi
 
-mkdir -p "$CACHE"
-work=$(mktemp -d "$CACHE/.setup-XXXXXX")
-trap 'rm -rf "$work"' EXIT
-
-say "fetching Debian's cloud kernel from $SUITE"
-mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
-signed_by=
-[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
-printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$SUITE" >"$work/sources.list"
-# A source list, state and cache of its own: the machine's apt is not touched.
+# apt_here runs one of apt's tools with a source list, state and cache of its own: the machine's apt is not touched.
 apt_here() {
 	local tool=$1
 	shift
@@ -90,22 +79,9 @@ apt_here() {
 		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives" \
 		-o APT::Sandbox::User= -o Acquire::Languages=none "$@"
 }
-apt_here apt-get update
 
 # depends prints the first alternative of each dependency that matches the pattern.
 depends() { apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true; }
-image=$(depends "linux-image-cloud-amd64/$SUITE" '^linux-image-[0-9]' | head -n 1)
-[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $SUITE"
-# From 7.2 on the image is split: linux-binary-* has the kernel, linux-modules-* the modules, linux-base-* the config.
-mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]')
-(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
-for deb in "$work"/deb/*.deb; do dpkg-deb -x "$deb" "$work/root"; done
-
-version=${image#linux-image-}
-bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
-[ -n "$bzimage" ] || die "no vmlinuz in ${parts[*]}"
-out=$work/out
-mkdir -p "$out/modules"
 
 # number prints the little-endian number of $2 bytes at offset $1 of the boot image.
 number() { od -An -v -t "u$2" -j "$1" -N "$2" "$bzimage" | tr -d ' '; }
@@ -123,21 +99,62 @@ unpack() {
 	esac
 	dd if="$bzimage" iflag=skip_bytes,count_bytes skip="$start" count="$length" bs=1M status=none | "$tool" -qdc >"$out/vmlinux"
 }
-unpack
 
-# The modules that experiments may want: links, congestion controls, qdiscs.
-find "$work/root" -path '*/kernel/drivers/net/veth.ko*' -o -path '*/kernel/net/ipv4/*.ko*' -o -path '*/kernel/net/sched/*.ko*' |
-	while read -r module; do
-		name=$(basename "$module")
-		case $name in
-		*.xz) xz -dc "$module" >"$out/modules/${name%.xz}" ;;
-		*.zst) zstd -qdc "$module" >"$out/modules/${name%.zst}" ;;
-		*) cp "$module" "$out/modules/$name" ;;
-		esac
+# fetch_kernel puts the kernel of a suite into the cache. It runs in a subshell of its own.
+fetch_kernel() {
+	local suite=$1 signed_by='' image deb module name version
+	work=$(mktemp -d "$CACHE/.setup-XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	say "fetching Debian's cloud kernel from $suite"
+	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
+	[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
+	printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$suite" >"$work/sources.list"
+	apt_here apt-get update
+	image=$(depends "linux-image-cloud-amd64/$suite" '^linux-image-[0-9]' | head -n 1)
+	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $suite"
+	# From 7.2 on the image is split: linux-binary-* has the kernel, linux-modules-* the modules, linux-base-* the config.
+	mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]')
+	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
+	# The modules that experiments may want: links, congestion controls, qdiscs.
+	for deb in "$work"/deb/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" --wildcards \
+			'*vmlinuz*' '*/boot/config-*' '*/modules/*/config' '*/drivers/net/veth.ko*' '*/net/ipv4/*.ko*' '*/net/sched/*.ko*' 2>/dev/null || true
 	done
-find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) -exec cp {} "$out/config" \;
+	version=${image#linux-image-}
+	bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
+	[ -n "$bzimage" ] || die "no vmlinuz in ${parts[*]}"
+	out=$work/out
+	mkdir -p "$out/modules"
+	unpack
+	find "$work/root" -name '*.ko*' |
+		while read -r module; do
+			name=$(basename "$module")
+			case $name in
+			*.xz) xz -dc "$module" >"$out/modules/${name%.xz}" ;;
+			*.zst) zstd -qdc "$module" >"$out/modules/${name%.zst}" ;;
+			*) cp "$module" "$out/modules/$name" ;;
+			esac
+		done
+	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in ${parts[*]}"
+	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) -exec cp {} "$out/config" \;
+	rm -rf "${CACHE:?}/$version"
+	mv "$out" "$CACHE/$version"
+	printf '%s\n' "$version" >"$CACHE/.suite-$suite"
+	say "microVM kernel $version is in $CACHE"
+}
 
-rm -rf "${CACHE:?}/$version"
-mv "$out" "$CACHE/$version"
-printf '%s\n' "$version" >"$STAMP"
-say "microVM kernel $version is in $CACHE"
+# They come side by side: most of the time goes into waiting for the mirror.
+mkdir -p "$CACHE"
+fetches=()
+for suite in "${SUITES[@]}"; do
+	stamp=$CACHE/.suite-$suite
+	if [ -e "$stamp" ] && [ -e "$CACHE/$(cat "$stamp")/vmlinux" ]; then
+		say "microVM kernel $(cat "$stamp") ($suite) is in $CACHE"
+		continue
+	fi
+	(fetch_kernel "$suite") &
+	fetches+=($!)
+done
+for fetch in "${fetches[@]}"; do
+	wait "$fetch" || die "a kernel could not be fetched, see above; run this again"
+done

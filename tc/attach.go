@@ -5,6 +5,7 @@ package tc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -20,7 +21,7 @@ type object struct {
 	name  string
 	coll  *ebpf.Collection
 	mu    *sync.Mutex // of links: ports are attached in parallel
-	links []link.Link
+	links []io.Closer // that keep its programs attached
 
 	fingerprint string
 }
@@ -46,25 +47,31 @@ func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared ma
 	if err != nil {
 		if reason := loader.HavePermission(); reason != nil {
 			err = reason
+		} else if usesKernelContext(spec) && loader.HaveKernelContext() != nil {
+			err = loader.HaveKernelContext()
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
 	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
 }
 
+// usesKernelContext says whether a program of the object calls bpf_cast_to_kern_ctx.
+func usesKernelContext(spec *ebpf.CollectionSpec) bool {
+	for _, p := range spec.Programs {
+		for _, ins := range p.Instructions {
+			if ins.IsKfuncCall() && ins.Reference() == "bpf_cast_to_kern_ctx" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // attach attaches one of the object's programs to a device of the namespace, at the anchor.
 func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebpf.AttachType, anchor link.Anchor) error {
 	return ns.Do(h, func() error {
-		l, err := link.AttachTCX(link.TCXOptions{
-			Interface: ifindex,
-			Program:   o.coll.Programs[program],
-			Attach:    where,
-			Anchor:    anchor,
-		})
+		l, err := attachProgram(ifindex, o.coll.Programs[program], program, where, anchor)
 		if err != nil {
-			if reason := loader.HaveTCX(); reason != nil {
-				err = reason
-			}
 			return fmt.Errorf("attach tc program %s to device %d: %w", program, ifindex, err)
 		}
 		o.mu.Lock()
@@ -72,6 +79,18 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 		o.links = append(o.links, l)
 		return nil
 	})
+}
+
+// attachProgram attaches through tcx, and through clsact where there is none. Both run in the order of their anchors.
+func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (io.Closer, error) {
+	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: where, Anchor: anchor})
+	if err == nil {
+		return l, nil
+	}
+	if loader.HaveTCX() == nil {
+		return nil, err
+	}
+	return attachClsact(ifindex, program, name, where, anchor)
 }
 
 // attachAll attaches the programs at these places.

@@ -36,6 +36,7 @@ type rpPcnFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32
@@ -49,6 +50,12 @@ type rpPcnFlow struct {
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
+	}
+	Guard struct {
+		_       structs.HostLayout
+		DueNs   uint64
+		Stamp   uint32
+		Stamped uint32
 	}
 }
 
@@ -69,6 +76,7 @@ const (
 	rpProgRpIngress    = "rp_ingress"
 	rpVarDilationShift = "dilation_shift"
 	rpVarParams        = "params"
+	rpVarTcd           = "tcd"
 )
 
 // loadRp returns the embedded CollectionSpec for rp.
@@ -130,6 +138,7 @@ type rpMapSpecs struct {
 type rpVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // rpObjects contains all objects after they have been loaded into the kernel.
@@ -169,6 +178,7 @@ func (m *rpMaps) Close() error {
 type rpVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // rpPrograms contains all programs after they have been loaded into the kernel.

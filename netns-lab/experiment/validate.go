@@ -65,6 +65,9 @@ func (d *decoder) fill(e *Experiment) {
 		}
 	}
 	e.fillFlows()
+	for i := range e.Workload {
+		d.fillWorkload(e, i)
+	}
 	for i := range e.Bursts {
 		if !d.has(fmt.Sprintf("bursts[%d].flows", i)) {
 			e.Bursts[i].Flows = 1
@@ -128,6 +131,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.name("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
 	d.validateSwitch(e)
+	d.validateDetection(e)
 	d.validateSchemes(e)
 	d.validateAlgorithms(e)
 	d.validateTime(e)
@@ -290,6 +294,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		}
 	}
 	d.addTrace(e)
+	d.validateWorkloads(e)
 	d.uniqueObjects(e)
 	if n := len(e.Flows); n > maxTCPFlows {
 		d.fail("flows", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
@@ -311,20 +316,24 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 	for i, b := range e.Bursts {
 		check(fmt.Sprintf("bursts[%d]", i), b.Name)
 	}
-	group := make(map[string]int)
+	at := make(map[string]string) // of a group
+	for i, w := range e.Workload {
+		at[w.Name] = fmt.Sprintf("workload[%d]", i)
+		check(at[w.Name], w.Name)
+	}
 	for i, g := range e.FlowGroups {
-		group[g.Name] = i
+		at[g.Name] = fmt.Sprintf("flows[%d]", i)
 	}
 	for _, f := range e.Flows {
 		if f.Name != f.Group {
-			check(fmt.Sprintf("flows[%d]", group[f.Group]), f.Name)
+			check(at[f.Group], f.Name)
 		}
 	}
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.FlowGroups)+len(e.Bursts) == 0 && !d.has("trace") {
-		d.fail("", "there is no traffic", "add flows:, trace: or bursts:")
+	if len(e.FlowGroups)+len(e.Bursts)+len(e.Workload) == 0 && !d.has("trace") {
+		d.fail("", "there is no traffic", "add flows:, trace:, workload: or bursts:")
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
@@ -342,6 +351,9 @@ func (d *decoder) validateBursts(e *Experiment) {
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
 			inRange(d, path+"size", b.Size, 1, 1e9)
+		}
+		if d.has(path + "rate") {
+			inRange(d, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
 		}
 		d.validateRepetition(path, b)
 	}

@@ -78,7 +78,7 @@ func Do(t testing.TB, h netns.NsHandle, fn func() error) {
 // Netlink is a route netlink connection into the namespace.
 func Netlink(t testing.TB, h netns.NsHandle) *netlink.Handle {
 	t.Helper()
-	nl, err := netlink.NewHandleAt(h)
+	nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
 	if err != nil {
 		t.Fatalf("connect to the netlink of network namespace %s: %v", h, err)
 	}

@@ -3,12 +3,15 @@
 package nstest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"pcn/loader"
 )
@@ -195,16 +198,19 @@ func put(t testing.TB, state *ebpf.Map, v any) {
 	}
 }
 
+// attachIngress attaches a program before all others at the device's ingress, until the test ends: through tcx, or before
+// 6.6 as the first filter of clsact, which goes with the device.
 func attachIngress(t testing.TB, h netns.NsHandle, ifindex int, insns asm.Instructions) {
 	t.Helper()
-	if err := loader.HaveTCX(); err != nil {
-		t.Skip("needs tcx: ", err)
-	}
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: insns, License: "GPL"})
 	if err != nil {
 		t.Fatalf("load a test's program: %+v", err)
 	}
 	t.Cleanup(func() { p.Close() })
+	if loader.HaveTCX() != nil {
+		attachFilter(t, h, ifindex, p)
+		return
+	}
 	Do(t, h, func() error {
 		l, err := link.AttachTCX(link.TCXOptions{
 			Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress, Anchor: link.Head(),
@@ -214,4 +220,23 @@ func attachIngress(t testing.TB, h netns.NsHandle, ifindex int, insns asm.Instru
 		}
 		return err
 	})
+}
+
+func attachFilter(t testing.TB, h netns.NsHandle, ifindex int, p *ebpf.Program) {
+	t.Helper()
+	nl := Netlink(t, h)
+	err := nl.QdiscAdd(&netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
+		LinkIndex: ifindex, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
+	}})
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		t.Fatal("add clsact:", err)
+	}
+	if err := nl.FilterAdd(&netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{
+			LinkIndex: ifindex, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1,
+		},
+		Fd: p.FD(), Name: "nstest", DirectAction: true,
+	}); err != nil {
+		t.Fatal("add a test's program to clsact:", err)
+	}
 }

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	gotc "github.com/florianl/go-tc"
+	"github.com/florianl/go-tc/core"
+	"golang.org/x/sys/unix"
+)
+
+// Handles of our filters, "pcn" and a bit: whether the device's clsact came with us, and goes with the last of us.
+// It stands in the kernel, so that every process of ours knows.
+const (
+	guestHandle = 0x70636e00
+	ownerHandle = 0x70636e01
+)
+
+// firstPriority is that of a device's first filter: others fit in before and behind it.
+const firstPriority = 0x8000
+
+// clsact is an attachment without tcx, before 6.6: a filter of the device's clsact qdisc. It outlives this process,
+// unless it is closed. TCX_NEXT is TC_ACT_UNSPEC there: the next filter is asked.
+type clsact struct {
+	conn   *gotc.Tc
+	filter gotc.Object
+}
+
+// attachClsact attaches the program to a device of this thread's namespace, before all of its filters or behind them.
+func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (*clsact, error) {
+	conn, err := gotc.Open(nil)
+	if err != nil {
+		return nil, fmt.Errorf("connect to netlink: %w", err)
+	}
+	c := &clsact{conn: conn}
+	if err := c.attach(uint32(ifindex), program, name, where, anchor); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) error {
+	err := c.conn.Qdisc().Add(clsactOf(ifindex))
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add clsact: %w", err)
+	}
+	added := err == nil
+	if err := c.addFilter(ifindex, program, name, where, anchor, added); err != nil {
+		if added {
+			err = errors.Join(err, c.conn.Qdisc().Delete(clsactOf(ifindex)))
+		}
+		return err
+	}
+	return nil
+}
+
+func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor, owner bool) error {
+	filters, err := c.filters(ifindex)
+	if err != nil {
+		return err
+	}
+	handle := uint32(guestHandle)
+	if owner || hasOwner(filters) {
+		handle = ownerHandle
+	}
+	parent := parentOf(where)
+	priority, err := priorityAt(filters[parent], anchor)
+	if err != nil {
+		return err
+	}
+	fd, flags := uint32(program.FD()), uint32(gotc.BpfActDirect)
+	c.filter = gotc.Object{
+		Msg: gotc.Msg{
+			Family: unix.AF_UNSPEC, Ifindex: ifindex, Parent: parent, Handle: handle,
+			Info: core.FilterInfo(priority, unix.ETH_P_ALL),
+		},
+		Attribute: gotc.Attribute{Kind: "bpf", BPF: &gotc.Bpf{FD: &fd, Name: &name, Flags: &flags}},
+	}
+	if err := c.conn.Filter().Add(&c.filter); err != nil {
+		return fmt.Errorf("add filter to clsact: %w", err)
+	}
+	return nil
+}
+
+// Close takes the filter from the device, and clsact too if it is ours and has no filter any more.
+func (c *clsact) Close() error {
+	defer c.conn.Close()
+	f := c.filter
+	f.BPF = nil
+	err := c.conn.Filter().Delete(&f)
+	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
+		return nil // it went with the device (ENODEV) or with its clsact (EINVAL), or somebody deleted it
+	}
+	if err != nil {
+		return fmt.Errorf("delete filter of clsact at device %d: %w", f.Ifindex, err)
+	}
+	filters, err := c.filters(f.Ifindex)
+	if err != nil {
+		return err
+	}
+	for _, left := range filters {
+		if len(left) > 0 {
+			return nil
+		}
+	}
+	if f.Handle != ownerHandle {
+		return nil
+	}
+	if err := c.conn.Qdisc().Delete(clsactOf(f.Ifindex)); err != nil {
+		return fmt.Errorf("delete clsact of device %d: %w", f.Ifindex, err)
+	}
+	return nil
+}
+
+func clsactOf(ifindex uint32) *gotc.Object {
+	return &gotc.Object{
+		Msg: gotc.Msg{
+			Family: unix.AF_UNSPEC, Ifindex: ifindex, Handle: core.BuildHandle(gotc.HandleRoot, 0), Parent: gotc.HandleIngress,
+		},
+		Attribute: gotc.Attribute{Kind: "clsact"},
+	}
+}
+
+// parentOf is where the filters of a direction hang.
+func parentOf(where ebpf.AttachType) uint32 {
+	if where == ebpf.AttachTCXIngress {
+		return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinIngress)
+	}
+	return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinEgress)
+}
+
+// filters are those of a device's clsact, by their parent.
+func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
+	all := map[uint32][]gotc.Object{}
+	for _, where := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+		parent := parentOf(where)
+		f, err := c.conn.Filter().Get(&gotc.Msg{Family: unix.AF_UNSPEC, Ifindex: ifindex, Parent: parent})
+		if err != nil {
+			return nil, fmt.Errorf("list filters of clsact at device %d: %w", ifindex, err)
+		}
+		all[parent] = f
+	}
+	return all, nil
+}
+
+func hasOwner(filters map[uint32][]gotc.Object) bool {
+	for _, of := range filters {
+		for _, f := range of {
+			if f.Kind == "bpf" && f.Handle == ownerHandle {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// priorityAt is that of a filter before all others or behind them.
+func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
+	if len(filters) == 0 {
+		return firstPriority, nil
+	}
+	lowest, highest := uint32(1<<16), uint32(0)
+	for _, f := range filters {
+		lowest, highest = min(lowest, f.Info>>16), max(highest, f.Info>>16)
+	}
+	if anchor == link.Head() {
+		if lowest <= 1 {
+			return 0, errors.New("clsact has a filter of priority 1: nothing fits in before it")
+		}
+		return uint16(lowest - 1), nil
+	}
+	if highest >= 1<<16-1 {
+		return 0, errors.New("clsact has a filter of priority 65535: nothing fits in behind it")
+	}
+	return uint16(highest + 1), nil
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf/btf"
+	"github.com/go-quicktest/qt"
+
+	"pcn/loader"
+	"pcn/loader/ns/nstest"
+	"pcn/tc"
+)
+
+// What a cell begins with; after no comes what the kernel lacks.
+const (
+	yes = "yes"
+	no  = "no"
+)
+
+// row is what is tried on each kernel.
+type row struct {
+	name       string
+	everywhere bool // no kernel of the matrix may lack it
+	try        func(t *testing.T) string
+}
+
+const lineRateBps = 1e9
+
+var rows = []row{
+	{"registered by", true, func(*testing.T) string {
+		if loader.HaveStructOpsLink() != nil {
+			return "map"
+		}
+		return "link"
+	}},
+	{"arguments of `cong_control`", true, congControlArguments},
+	{"`pcn`", true, transferWith(func() (*loader.Control, error) { return registerPCN() })},
+	{"`dcqcn`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterDCQCN(loader.DCQCNOptions{
+			RecoveryOptions: recovery, G: 1.0 / 16, InitialAlpha: 1, AlphaTimerNs: 55e3, ClampTarget: true,
+		})
+	})},
+	{"`qcn`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterQCN(loader.QCNOptions{RecoveryOptions: recovery, Gd: 1.0 / 128, MinDecreaseFactor: 0.5})
+	})},
+	{"`timely`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterTIMELY(loader.TIMELYOptions{
+			LineRateBps: lineRateBps, MinRateBps: 1e8, DeltaBps: 1e7, TLowNs: 50e6, THighNs: 500e6, MinRTTNs: 1e6, EWMA: 0.5, Beta: 0.8, MaxCut: 0.5,
+		})
+	})},
+	{"`ldcp`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterLDCP(loader.LDCPOptions{
+			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: lineRateBps, BaseRTTNs: 1e6,
+		})
+	})},
+	{"`pcn_dctcp`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterDCTCP(loader.DCTCPOptions{G: 1.0 / 16, InitialAlpha: 1})
+	})},
+	{"`pcn_line`", true, transferWith(func() (*loader.Control, error) { return loader.RegisterLine(lineRateBps, 0) })},
+	{"tc programs attached through", true, attachedThrough},
+	{"NP, RP: marks cut the rate, their absence raises it", true, notified},
+	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
+	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: 50e3}) })},
+	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
+	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
+	{"the lab's switches, `--native`", false, loads(loadSwitch)},
+}
+
+var recovery = loader.RecoveryOptions{
+	LineRateBps: lineRateBps, MinRateBps: 1e8, RAIBps: 1e7, RHAIBps: 1e8, TimerNs: 55e3, FastRecovery: 5,
+}
+
+func registerPCN() (*loader.Control, error) {
+	return loader.RegisterPCN(loader.PCNOptions{LineRateBps: lineRateBps, WMin: 1.0 / 128, WMax: 0.5})
+}
+
+// TestGuest fills this kernel's column. TestKernels runs it.
+func TestGuest(t *testing.T) {
+	dir := os.Getenv(resultDirEnv)
+	if dir == "" {
+		t.Skip("TestKernels runs it, on each kernel")
+	}
+	c := column{}
+	for _, r := range rows {
+		c[r.name] = no + ": failed"
+		t.Run(strings.ReplaceAll(r.name, "`", ""), func(t *testing.T) {
+			c[r.name] = r.try(t)
+			t.Log(c[r.name])
+		})
+	}
+	qt.Assert(t, qt.IsNil(c.write(dir)))
+}
+
+// congControlArguments is which of the two programs is loaded, by the kernel's types.
+func congControlArguments(t *testing.T) string {
+	kernel, err := btf.LoadKernelSpec()
+	qt.Assert(t, qt.IsNil(err))
+	var ops *btf.Struct
+	qt.Assert(t, qt.IsNil(kernel.TypeByName("tcp_congestion_ops", &ops)))
+	for _, m := range ops.Members {
+		if m.Name == "cong_control" {
+			return fmt.Sprint(len(m.Type.(*btf.Pointer).Target.(*btf.FuncProto).Params))
+		}
+	}
+	t.Fatal("tcp_congestion_ops has no cong_control")
+	return ""
+}
+
+// transferWith registers the control, sends through it, and checks what it counted.
+func transferWith(register func() (*loader.Control, error)) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		control := registered(t, register)
+		p := newPath(t)
+		c := p.connect(t, control.Name(), control.Name())
+		const bytes = 1 << 20
+		c.transfer(t, bytes)
+		if control.FlowTable() == nil { // pcn_line
+			return yes
+		}
+		f := c.flow(t, control)
+		qt.Check(t, qt.IsTrue(f.Packets >= bytes/payloadBytes), qt.Commentf("%d packets", f.Packets))
+		qt.Check(t, qt.Equals(f.Losses, 0))
+		qt.Check(t, qt.IsTrue(f.SRTT > 0))
+		info := tcpInfo(t, c.client)
+		qt.Check(t, qt.Equals(f.ECN, info.Options&tcpiOptECN != 0))
+		return yes
+	}
+}
+
+type closer interface{ Close() error }
+
+// loads says whether the programs load, and what the kernel lacks if not.
+func loads(load func() (closer, error)) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		nstest.RequireRoot(t)
+		c, err := load()
+		if errors.Is(err, loader.ErrNotSupported) {
+			t.Log(err)
+			return lacks(err)
+		}
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.IsNil(c.Close()))
+		return yes
+	}
+}
+
+// lacks is the cell of an error that says what the kernel lacks: its last part in brackets.
+func lacks(err error) string {
+	_, what, ok := strings.Cut(err.Error(), "(")
+	if !ok {
+		return no
+	}
+	what, _, _ = strings.Cut(what, ")")
+	return no + ": " + what
+}
+
+func loadFirstRTT() (closer, error) {
+	control, err := loader.RegisterLDCP(loader.LDCPOptions{
+		Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: lineRateBps, BaseRTTNs: 1e6,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer control.Close()
+	return tc.LoadFirstRTT(control)
+}
+
+// loadSwitch is what a native lab needs: the port's qdisc and the fabric's program.
+func loadSwitch() (closer, error) {
+	if err := loader.HaveQdisc(); err != nil {
+		return nil, err
+	}
+	return tc.LoadFabric(tc.FabricOptions{HostBase: netip.MustParseAddr("10.0.0.1"), Hosts: 2, Nodes: 1, Ports: 2})
+}
+
+// attachedThrough attaches at both directions of a device, and checks that Close leaves it as it was.
+func attachedThrough(t *testing.T) string {
+	p := newPath(t)
+	before := p.server.filters(t)
+	np := newNP(t, p)
+	stamp, err := tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(stamp.Attach(p.server.NS, p.server.Index())))
+	during := p.server.filters(t)
+	qt.Check(t, qt.IsNil(np.Close()))
+	qt.Check(t, qt.IsNil(stamp.Close()))
+	qt.Check(t, qt.Equals(p.server.filters(t), before))
+	if loader.HaveTCX() == nil {
+		qt.Check(t, qt.Equals(during, before))
+		return "tcx"
+	}
+	qt.Check(t, qt.Equals(during, before+"clsact np_ingress | np_egress stamp"))
+	return "clsact"
+}
+
+// notified sends through NP and RP, with marks and without.
+func notified(t *testing.T) string {
+	control := registered(t, registerPCN)
+	p := newPath(t)
+	marker := nstest.NewMarker(t, p.server.End)
+	newNP(t, p)
+	rp, err := tc.LoadRP(control, 0)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { rp.Close() })
+	qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
+	c := p.connect(t, "pcn", "pcn")
+	marker.Mark(t, true)
+	c.transfer(t, 256<<10)
+	cut := c.flow(t, control)
+	qt.Check(t, qt.IsTrue(cut.CNPDecrease > 0))
+	qt.Check(t, qt.IsTrue(cut.SendRateBps < lineRateBps))
+	marker.Mark(t, false)
+	c.transfer(t, 256<<10)
+	raised := c.flow(t, control)
+	qt.Check(t, qt.IsTrue(raised.CNPIncrease > 0))
+	qt.Check(t, qt.IsTrue(raised.SendRateBps > cut.SendRateBps), qt.Commentf("%d, then %d bit/s", cut.SendRateBps, raised.SendRateBps))
+	return yes
+}
+
+func newNP(t *testing.T, p path) *tc.NP {
+	t.Helper()
+	np, err := tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { np.Close() })
+	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
+	return np
+}
