@@ -56,6 +56,7 @@ type Flow struct {
 	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
+	ACKWindows      uint64 // PCN: times that ACKs changed the rate, without CNPs
 	CNPHold         uint64 // TCD: CNPs that said undetermined
 	SentBytes       uint64 // of frames
 	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
@@ -144,6 +145,7 @@ var (
 		flow: func(k FlowKey, v *pcnPcnFlow) Flow {
 			f := newFlow(k, v.Sender)
 			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
+			f.ACKWindows = uint64(v.Ack.Windows)
 			return f
 		},
 		setting: func(v *pcnPcnFlow, rateBps uint64) { v.Rp.SendRateBps = rateBps },
