@@ -336,7 +336,7 @@ func Suggest(wrong string, known []string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
-	case len(known) > 0 && len(known) <= 30:
+	case len(known) > 0 && len(known) <= 40:
 		return "one of " + strings.Join(known, ", ")
 	default:
 		return ""

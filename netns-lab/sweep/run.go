@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ type Options struct {
 	Out   string // folder of the results; what is there of the sweep is kept
 	// Only are the IDs of the cells to run; nil is all.
 	Only []string
+	// Parallel is how many cells to run at a time; 0 is as many as there are CPUs.
+	Parallel int
 	// Progress is told, from several goroutines, how far each cell is: 0 to 1.
 	Progress func(cell string, done float64)
 	// Waiting is told, once, that microVMs of other processes have all CPUs.
@@ -132,7 +135,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var failures []error
 	var g errgroup.Group
-	g.SetLimit(r.engine.CPUs())
+	g.SetLimit(cmp.Or(r.o.Parallel, r.engine.CPUs()))
 	for _, c := range todo {
 		g.Go(func() error {
 			mu.Lock()

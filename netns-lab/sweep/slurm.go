@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -139,6 +140,15 @@ func TaskCells(plan string, task, pack int) ([]string, error) {
 	return ids[task*pack : min((task+1)*pack, len(ids))], nil
 }
 
+// TaskCPUs is how many CPUs the task that this is has: one, unless sbatch was asked for more.
+func TaskCPUs() int {
+	n, err := strconv.Atoi(os.Getenv("SLURM_CPUS_PER_TASK"))
+	if err != nil || n < 1 {
+		return 1
+	}
+	return n
+}
+
 const (
 	slurmPoll  = time.Second
 	slurmTries = 60 // polls without an answer, as when the controller starts again
@@ -153,11 +163,7 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 			return fmt.Errorf("job %s goes on (hint: pcn sweep waits for it when it is called again; scancel %s ends it): %w", job, job, ctx.Err())
 		case <-time.After(slurmPoll):
 		}
-		for _, c := range r.cells {
-			if _, err := os.Stat(filepath.Join(r.store.path(c.ID), sumsFile)); err == nil {
-				r.o.Progress(c.ID, 1)
-			}
-		}
+		r.showFinished()
 		found, err := findJob(ctx, name)
 		switch {
 		case err == nil && found == "":
@@ -168,6 +174,23 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 			if failed++; failed == slurmTries {
 				return err
 			}
+		}
+	}
+}
+
+// showFinished tells of the cells that are there. It is for show: they are looked at closely when the job has ended.
+func (r *Runner) showFinished() {
+	entries, err := os.ReadDir(r.store.dir)
+	if err != nil {
+		return
+	}
+	there := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
+	for _, c := range r.cells {
+		if there[c.ID] {
+			r.o.Progress(c.ID, 1)
 		}
 	}
 }

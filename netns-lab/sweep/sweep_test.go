@@ -406,6 +406,13 @@ func TestPack(t *testing.T) {
 	}
 }
 
+func TestTaskCPUs(t *testing.T) {
+	for text, want := range map[string]int{"": 1, "x": 1, "0": 1, "3": 3} {
+		t.Setenv("SLURM_CPUS_PER_TASK", text)
+		qt.Check(t, qt.Equals(TaskCPUs(), want))
+	}
+}
+
 // The script is one line of words that a shell takes as they are.
 func TestTaskScript(t *testing.T) {
 	script, err := taskScript("it's.yaml", "/out dir", "/out dir/p", 3)
