@@ -29,19 +29,41 @@ type pcnPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
-	Sender pcnSender
-	Rp     struct {
+	Pad uint32
+	Rp  struct {
 		_           structs.HostLayout
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
 	}
 	Guard struct {
-		_       structs.HostLayout
-		DueNs   uint64
-		Stamp   uint32
-		Stamped uint32
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
+	Sender pcnSender
+	Ack    struct {
+		_  structs.HostLayout
+		Np struct {
+			_              structs.HostLayout
+			StartNs        uint64
+			LastNs         uint64
+			InterArrivalNs uint64
+			MaxGapNs       uint64
+			RecDataBytes   uint64
+			RecNum         uint32
+			EcnNum         uint32
+		}
+		HeardNs uint64
+		Packets uint32
+		Marked  uint32
+		Cnps    uint32
+		Windows uint32
 	}
 }
 
@@ -75,7 +97,9 @@ const (
 	pcnProgControlSsthresh     = "control_ssthresh"
 	pcnProgControlUndoCwnd     = "control_undo_cwnd"
 	pcnVarDilationShift        = "dilation_shift"
+	pcnVarFeedback             = "feedback"
 	pcnVarFlowsRefused         = "flows_refused"
+	pcnVarNpParams             = "np_params"
 	pcnVarParams               = "params"
 )
 
@@ -143,7 +167,9 @@ type pcnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	Feedback      *ebpf.VariableSpec `ebpf:"feedback"`
 	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
+	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
 
@@ -183,7 +209,9 @@ func (m *pcnMaps) Close() error {
 // It can be passed to loadPcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	Feedback      *ebpf.Variable `ebpf:"feedback"`
 	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
+	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	Params        *ebpf.Variable `ebpf:"params"`
 }
 

@@ -29,7 +29,23 @@ type rpPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad uint32
+	Rp  struct {
+		_           structs.HostLayout
+		SendRateBps uint64
+		W           uint32
+		Pad         uint32
+	}
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -45,17 +61,23 @@ type rpPcnFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 	}
-	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
-	}
-	Guard struct {
-		_       structs.HostLayout
-		DueNs   uint64
-		Stamp   uint32
-		Stamped uint32
+	Ack struct {
+		_  structs.HostLayout
+		Np struct {
+			_              structs.HostLayout
+			StartNs        uint64
+			LastNs         uint64
+			InterArrivalNs uint64
+			MaxGapNs       uint64
+			RecDataBytes   uint64
+			RecNum         uint32
+			EcnNum         uint32
+		}
+		HeardNs uint64
+		Packets uint32
+		Marked  uint32
+		Cnps    uint32
+		Windows uint32
 	}
 }
 

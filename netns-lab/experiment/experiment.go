@@ -32,13 +32,15 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// PCN, DCQCN, TIMELY, QCN, DCTCP and LDCP hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp and ldcp.
+	// PCN, DCQCN, TIMELY, QCN, DCTCP, LDCP and IBCC hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp
+	// and ibcc, with TCD too.
 	PCN    PCN    `yaml:"pcn"`
 	DCQCN  DCQCN  `yaml:"dcqcn"`
 	TIMELY TIMELY `yaml:"timely"`
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
 	LDCP   LDCP   `yaml:"ldcp"`
+	IBCC   IBCC   `yaml:"ibcc"`
 	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
@@ -74,6 +76,8 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
 	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
 	Flows []Flow
@@ -300,7 +304,7 @@ func defaults() Experiment {
 		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
 		FECN:     FECN{Threshold: 50e3},
 		TCD:      TCD{Epsilon: 0.05},
-		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},
+		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95, Feedback: FeedbackCNP},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
 		Dilation: 10,

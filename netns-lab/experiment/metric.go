@@ -344,6 +344,9 @@ func (e *Experiment) measured(on series) map[string]bool {
 	for _, c := range e.Compare {
 		add(c.Measure)
 	}
+	for _, m := range e.Metrics {
+		add(m.Measure)
+	}
 	return needed
 }
 

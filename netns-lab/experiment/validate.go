@@ -13,6 +13,7 @@ import (
 // Names, of what becomes a file name, a node or an object in a result.
 var (
 	fileName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	metricName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	nodeName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,14}$`)
 	objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
@@ -81,6 +82,11 @@ func (d *decoder) fill(e *Experiment) {
 		c.fill()
 		c.Over = cmp.Or(c.Over, OverMax)
 	}
+	for i := range e.Metrics {
+		m := &e.Metrics[i]
+		m.fill()
+		m.Over = cmp.Or(m.Over, OverMax)
+	}
 }
 
 // fillFlows sets the flows of all groups, unless they are too many.
@@ -104,6 +110,7 @@ func (d *decoder) fillAlgorithms(e *Experiment) {
 	fill("qcn", &e.QCN, qcnDefaults(line))
 	fill("dctcp", &e.DCTCP, dctcpDefaults(line))
 	fill("ldcp", &e.LDCP, ldcpDefaults(line))
+	fill("ibcc", &e.IBCC, ibccDefaults())
 	if !d.has("ldcp.wred_k") {
 		marking, _ := e.MarkingOf("ldcp")
 		e.LDCP.K = min(marking.KMin*3/2, 1e9) // see docs/ldcp.md
@@ -143,6 +150,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateFigures(e)
 	d.validateExpect(e)
 	d.validateCompare(e)
+	d.validateMetrics(e)
 }
 
 // required reports whether the file gives the value at path, and fails if it does not.

@@ -271,6 +271,18 @@ func (d *decoder) validateCompare(e *Experiment) {
 	}
 }
 
+func (d *decoder) validateMetrics(e *Experiment) {
+	var names []string
+	for i, m := range e.Metrics {
+		path := fmt.Sprintf("metrics[%d].", i)
+		d.name(path+"name", m.Name, metricName, "lower-case letters, digits, \"-\" and \"_\"")
+		d.known(path+"over", "way to make one value", string(m.Over), texts(overs()))
+		d.validateMeasure(path, m.Measure, e)
+		names = append(names, m.Name)
+	}
+	d.unique("metrics", "metric", names)
+}
+
 // validateChecks checks what the measured values are held against.
 func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	what := fmt.Sprintf("metric %q", c.Metric)
