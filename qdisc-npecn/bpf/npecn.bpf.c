@@ -641,9 +641,9 @@ static __always_inline u64 credit_start(struct port *p, struct tclass *k, u32 id
 		k->event_head++;
 		if (k->off && cbfc_may_send(&k->tx, blocks)) {
 			k->off = 0;
-			k->ready_ns = t_ns;
-			k->paused_ns += t_ns - k->off_since_ns;
-			switched_on(p, k, id, c, k->off_since_ns, t_ns);
+			k->ready_ns = e->at_ns;
+			k->paused_ns += e->at_ns - k->off_since_ns;
+			switched_on(p, k, id, c, k->off_since_ns, e->at_ns);
 		}
 	}
 	if (cbfc_may_send(&k->tx, blocks))
