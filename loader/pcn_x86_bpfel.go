@@ -29,20 +29,24 @@ type pcnPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
-	Sender pcnSender
-	Rp     struct {
+	Pad uint32
+	Rp  struct {
 		_           structs.HostLayout
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
 	}
 	Guard struct {
-		_       structs.HostLayout
-		DueNs   uint64
-		Stamp   uint32
-		Stamped uint32
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
 	}
+	Sender pcnSender
 }
 
 type pcnSender struct {

@@ -223,7 +223,9 @@ func (c *collector) sender(s *stream) (sender, error) {
 
 // run puts everything together as a result.
 func (c *collector) run() (*result.Run, error) {
-	r := &result.Run{PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows()}
+	r := &result.Run{
+		PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(), Completions: c.completions(), Trace: c.f.plan.exp.TracedFlows(),
+	}
 	var late npecn.Lateness
 	for id := 1; id < len(c.f.plan.ports); id++ {
 		s, err := c.f.qdisc.Stats(uint32(id))
@@ -313,7 +315,7 @@ func (c *collector) portRow(id int, s *npecn.Stats) result.Port {
 	p, o := c.f.plan.ports[id], c.f.options.Ports[id]
 	return result.Port{
 		Name: p.name, Node: c.f.plan.nodes[p.node].name, Peer: c.f.plan.nodes[p.peer].name,
-		RateBps: o.RateBps, DelayNs: int64(o.DelayNs),
+		Tier: c.f.plan.nodes[p.node].tier, RateBps: o.RateBps, DelayNs: int64(o.DelayNs),
 		EnqueuedPackets: s.EnqueuedPackets, EnqueuedBytes: s.EnqueuedBytes,
 		SentPackets: s.SentPackets, SentBytes: s.SentBytes,
 		QueuedPackets: s.QueuedPackets, MarkedPackets: s.MarkedPackets,

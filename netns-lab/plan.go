@@ -68,6 +68,7 @@ type plan struct {
 
 type node struct {
 	name   string
+	tier   string
 	isHost bool
 	addr   netip.Addr // of a host
 	ports  []uint32
@@ -88,9 +89,15 @@ type port struct {
 func newPlan(e *experiment.Experiment) (*plan, error) {
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	tiers := make(map[string]string)
+	for _, t := range net.Tiers() {
+		for _, name := range t.Nodes {
+			tiers[name] = t.Name
+		}
+	}
 	for i, name := range net.Nodes() {
 		p.number[name] = i
-		n := node{name: name, isHost: i < p.hosts}
+		n := node{name: name, tier: tiers[name], isHost: i < p.hosts}
 		if n.isHost {
 			n.addr = hostAddr(i)
 		}

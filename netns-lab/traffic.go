@@ -436,11 +436,14 @@ func (t *traffic) sendFrame(s *shot, i int, atNs uint64, payload []byte) error {
 	return nil
 }
 
-// start sends the flows off: each at its time after t = 0, give or take the seed.
+// start sends the flows off: each at its time after t = 0, and a little later by the seed unless it is exact.
 func (t *traffic) start(ctx context.Context, t0Ns uint64) {
 	rng := t.f.plan.rng()
 	for _, s := range t.streams {
-		s.startNs = uint64(int64(t0Ns)+int64(s.Start)) + rng.Uint64N(startJitter)
+		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
+		if !s.Exact {
+			s.startNs += rng.Uint64N(startJitter)
+		}
 		t.wg.Add(2)
 		go t.run(s.Name+": send", func() error { return t.pump(ctx, s) })
 		go t.run(s.Name+": receive", func() error { return drain(s.receive) })
@@ -454,7 +457,8 @@ func (t *traffic) run(what string, fn func() error) {
 	}
 }
 
-// pump writes the flow's data: Size bytes, or without end.
+// pump writes the flow's data: Size bytes, or without end. A flow that has ended stays open: a bare FIN is of the control
+// class, and could overtake data that waits for it.
 func (t *traffic) pump(ctx context.Context, s *stream) error {
 	if err := t.f.clock.sleepUntil(ctx, s.startNs); err != nil {
 		return err
@@ -480,7 +484,7 @@ func (t *traffic) pump(ctx context.Context, s *stream) error {
 			}
 		}
 	}
-	return s.send.CloseWrite()
+	return nil
 }
 
 // drain reads until the end without copying.

@@ -76,7 +76,7 @@ func LoadHostNP(o HostNPOptions, opts ...Option) (*HostNP, error) {
 	}
 	if o.MaxFlows != 0 {
 		spec.Maps[nphostMapNpFlows].MaxEntries = o.MaxFlows
-		spec.Maps[nphostMapNpLive].MaxEntries = o.MaxFlows
+		spec.Maps[nphostMapNpLive].MaxEntries = 2 * o.MaxFlows
 	}
 	var ports [MaxUDPPorts]uint16
 	for i, p := range o.UDPPorts {

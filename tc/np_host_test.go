@@ -3,6 +3,8 @@
 package tc
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -438,4 +440,49 @@ func TestHostNPForgetsFlows(t *testing.T) {
 	qt.Check(t, qt.Equals(n.flows(t), 1))
 	nstest.Eventually(t, "the lively flow is forgotten too", func() bool { return n.flows(t) == 0 })
 	qt.Check(t, qt.Equals(n.counts(t), HostNPCounts{Ended: 2, Idle: 2}))
+}
+
+// A hundred thousand flows come and go, some without a word: nothing of them stays, and the table never grows beyond
+// its size.
+func TestHostNPForgetsManyFlows(t *testing.T) {
+	const (
+		flows, maxFlows = 100_000, 4096
+		idle            = 50 * time.Millisecond
+	)
+	o := everyPacket()
+	o.TNs, o.MaxFlows, o.Idle = uint64(time.Hour), maxFlows, idle
+	n, err := LoadHostNP(o)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { n.Close() })
+	p, f := n.coll.Programs[nphostProgNpIngress], someFlowIPv6()
+	data, fin := f.tcpData(t, 0, 100), f.tcpData(t, 0, 0, func(tcp *layers.TCP) { tcp.FIN = true })
+	const offSource = 14 + 8 + 12 // the address's last word
+	hear := func(frame []byte, i int) {
+		binary.BigEndian.PutUint32(frame[offSource:], uint32(i))
+		_, err := p.Run(&ebpf.RunOptions{Data: frame})
+		qt.Assert(t, qt.IsNil(err))
+	}
+	most := 0
+	for i := range flows {
+		hear(data, i)
+		if i%2 == 0 {
+			hear(fin, i)
+		}
+		if i%20_000 == 0 {
+			most = max(most, n.flows(t))
+		}
+	}
+	qt.Check(t, qt.IsTrue(most <= maxFlows), qt.Commentf("%d flows", most))
+	live := n.coll.Maps[nphostMapNpLive]
+	nstest.Eventually(t, "all flows are forgotten", func() bool { return n.flows(t) == 0 })
+	nstest.Eventually(t, "none is tracked", func() bool {
+		return errors.Is(live.Lookup(nil, make([]byte, live.ValueSize())), ebpf.ErrKeyNotExist)
+	})
+	counts := n.counts(t)
+	qt.Check(t, qt.Equals(counts.Ended, flows/2))
+	qt.Check(t, qt.IsTrue(counts.Idle > 0))
+
+	hear(data, 1) // and it goes on
+	qt.Check(t, qt.Equals(n.flows(t), 1))
+	nstest.Eventually(t, "the last flow is forgotten", func() bool { return n.flows(t) == 0 })
 }

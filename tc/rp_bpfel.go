@@ -29,7 +29,23 @@ type rpPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad uint32
+	Rp  struct {
+		_           structs.HostLayout
+		SendRateBps uint64
+		W           uint32
+		Pad         uint32
+	}
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -44,18 +60,6 @@ type rpPcnFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
-	}
-	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
-	}
-	Guard struct {
-		_       structs.HostLayout
-		DueNs   uint64
-		Stamp   uint32
-		Stamped uint32
 	}
 }
 

@@ -154,6 +154,19 @@ func (r *HostRP) Allow(ifindex int, prefixes ...netip.Prefix) error {
 			return fmt.Errorf("rp: allow CNPs from %s at device %d: %w", p, ifindex, err)
 		}
 	}
+	return r.changeRules()
+}
+
+// changeRules makes flows forget that their peers were allowed.
+func (r *HostRP) changeRules() error {
+	var rules uint32
+	m := r.coll.Maps[rphostMapRpRules]
+	if err := m.Lookup(uint32(0), &rules); err != nil {
+		return fmt.Errorf("rp: read the issue of the rules: %w", err)
+	}
+	if err := m.Put(uint32(0), rules+1); err != nil {
+		return fmt.Errorf("rp: put the rules into force: %w", err)
+	}
 	return nil
 }
 
@@ -168,7 +181,7 @@ func (r *HostRP) Disallow(ifindex int, prefixes ...netip.Prefix) error {
 			return fmt.Errorf("rp: no longer allow CNPs from %s at device %d: %w", p, ifindex, err)
 		}
 	}
-	return nil
+	return r.changeRules()
 }
 
 // sourceOf is the key of rp_sources: the device is part of the prefix, and IPv4 is mapped into IPv6.
@@ -195,7 +208,7 @@ func (r *HostRP) Keys() *KeyRing { return NewKeyRing(r.coll.Maps[KeysMap], r.col
 func (r *HostRP) Counts() (HostRPCounts, error) {
 	var c HostRPCounts
 	for i, to := range []*uint64{
-		&c.Decrease, &c.Increase, &c.UDP, &c.Malformed, &c.Interface, &c.Prefix, &c.NoFlow, &c.BadICRC,
+		&c.Decrease, &c.Increase, &c.UDP, &c.Malformed, &c.NoFlow, &c.Interface, &c.Prefix, &c.BadICRC,
 		&c.Unsigned, &c.NoKey, &c.BadTag, &c.Stale, &c.Replayed, &c.RateLimited,
 	} {
 		v, err := r.sum(rphostMapRpCounts, uint32(i))

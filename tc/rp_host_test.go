@@ -47,10 +47,12 @@ func (r *HostRP) add(t *testing.T, f flow) {
 	qt.Assert(t, qt.IsNil(r.coll.Maps[rphostMapFlows].Put(f.key(6), &v)))
 }
 
+// flow is the flow's entry, but for what RP remembers only to be faster.
 func (r *HostRP) flow(t *testing.T, f flow) rphostPcnFlow {
 	t.Helper()
 	var v rphostPcnFlow
 	qt.Assert(t, qt.IsNil(r.coll.Maps[rphostMapFlows].Lookup(f.key(6), &v)))
+	v.Guard.Crc, v.Guard.CrcKnown, v.Guard.Ifindex, v.Guard.Rules = 0, 0, 0, 0
 	return v
 }
 
@@ -320,6 +322,24 @@ func TestHostRPSources(t *testing.T) {
 			qt.Check(t, qt.Equals(r.counts(t), want))
 		})
 	}
+}
+
+// A prefix that is taken away counts at once, also for a peer that was heard before.
+func TestHostRPChangesSources(t *testing.T) {
+	f, all := someFlow(), netip.MustParsePrefix("::/0")
+	r := newHostRP(t, HostRPOptions{}, nil, f)
+	want := HostRPCounts{}
+	for range 3 {
+		r.hear(t, encode(t, f.cnp(false, 0)))
+		r.hear(t, encode(t, f.cnp(false, 0)))
+		want.Increase += 2
+		qt.Assert(t, qt.IsNil(r.Disallow(testIfindex, all)))
+		r.hear(t, encode(t, f.cnp(false, 0)))
+		r.hear(t, encode(t, f.cnp(false, 0)))
+		want.Prefix += 2
+		qt.Assert(t, qt.IsNil(r.Allow(testIfindex, all)))
+	}
+	qt.Check(t, qt.Equals(r.counts(t), want))
 }
 
 // No more CNPs than the limit are obeyed, of each flow for itself.

@@ -40,7 +40,23 @@ type rphostPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad uint32
+	Rp  struct {
+		_           structs.HostLayout
+		SendRateBps uint64
+		W           uint32
+		Pad         uint32
+	}
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -55,18 +71,6 @@ type rphostPcnFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
-	}
-	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
-	}
-	Guard struct {
-		_       structs.HostLayout
-		DueNs   uint64
-		Stamp   uint32
-		Stamped uint32
 	}
 }
 
@@ -94,6 +98,7 @@ const (
 	rphostMapFlows         = "flows"
 	rphostMapRpCounts      = "rp_counts"
 	rphostMapRpInterfaces  = "rp_interfaces"
+	rphostMapRpRules       = "rp_rules"
 	rphostMapRpSources     = "rp_sources"
 	rphostProgRpIngress    = "rp_ingress"
 	rphostVarCnpBurstNs    = "cnp_burst_ns"
@@ -160,6 +165,7 @@ type rphostMapSpecs struct {
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
 	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
 	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
@@ -202,6 +208,7 @@ type rphostMaps struct {
 	Flows        *ebpf.Map `ebpf:"flows"`
 	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.Map `ebpf:"rp_rules"`
 	RpSources    *ebpf.Map `ebpf:"rp_sources"`
 }
 
@@ -212,6 +219,7 @@ func (m *rphostMaps) Close() error {
 		m.Flows,
 		m.RpCounts,
 		m.RpInterfaces,
+		m.RpRules,
 		m.RpSources,
 	)
 }

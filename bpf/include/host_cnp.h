@@ -71,8 +71,10 @@ static __always_inline u64 word(const void *header, u32 i)
 /*
  * The ICRC leaves out what may change on the way: TOS, TTL and the checksums, or traffic class, flow label, hop limit
  * and the checksum, and the byte of FECN and BECN (rxe_icrc.c). They count as ones.
+ *
+ * What precedes RecRate is the same in all well-formed CNPs of a flow: crc_ is the register behind it.
  */
-static __always_inline u32 icrc_ipv4(const struct cnp_ipv4 *c)
+static __always_inline u32 crc_ipv4(const struct cnp_ipv4 *c)
 {
 	u32 crc = ICRC_SEED;
 
@@ -80,12 +82,15 @@ static __always_inline u32 icrc_ipv4(const struct cnp_ipv4 *c)
 	crc = crc32_8(crc, word(c, 1) | 0xffff00ff); /* TTL, header checksum */
 	crc = crc32_8(crc, word(c, 2));
 	crc = crc32_8(crc, word(c, 3) | 0xffff0000); /* UDP's checksum */
-	crc = crc32_8(crc, word(c, 4) | 0xff);	     /* FECN, BECN */
-	crc = crc32_8(crc, word(c, 5));
-	return ~crc32_8(crc, word(c, 6));
+	return crc32_8(crc, word(c, 4) | 0xff);	     /* FECN, BECN */
 }
 
-static __always_inline u32 icrc_ipv6(const struct cnp_ipv6 *c)
+static __always_inline u32 icrc_ipv4(const struct cnp_ipv4 *c, u32 crc)
+{
+	return ~crc32_8(crc32_8(crc, word(c, 5)), word(c, 6));
+}
+
+static __always_inline u32 crc_ipv6(const struct cnp_ipv6 *c)
 {
 	u32 crc = ICRC_SEED;
 
@@ -95,10 +100,12 @@ static __always_inline u32 icrc_ipv6(const struct cnp_ipv6 *c)
 	crc = crc32_8(crc, word(c, 3));
 	crc = crc32_8(crc, word(c, 4));
 	crc = crc32_8(crc, word(c, 5) | 0xffffULL << 48); /* UDP's checksum */
-	crc = crc32_8(crc, word(c, 6) | 0xffULL << 32);	  /* FECN, BECN */
-	crc = crc32_8(crc, word(c, 7));
-	crc = crc32_8(crc, word(c, 8));
-	return ~crc32_4(crc, word(c, 9));
+	return crc32_8(crc, word(c, 6) | 0xffULL << 32);  /* FECN, BECN */
+}
+
+static __always_inline u32 icrc_ipv6(const struct cnp_ipv6 *c, u32 crc)
+{
+	return ~crc32_4(crc32_8(crc32_8(crc, word(c, 7)), word(c, 8)), word(c, 9));
 }
 
 /* KEYS: two, so that a new one comes before the old one goes. */

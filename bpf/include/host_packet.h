@@ -164,9 +164,20 @@ struct tcp_start {
 
 #define TCP_START_LEN 14
 
+/* at_hand: the part of TCP's or UDP's header at l4, behind a plain IP header, which is mostly within direct reach. */
+static __always_inline bool at_hand(const struct __sk_buff *skb, const void *l4, u32 off, void *to, const u32 len)
+{
+	if (l4 && l4 + len <= (void *)(long)skb->data_end) {
+		__builtin_memcpy(to, l4, len);
+		return true;
+	}
+	return !bpf_skb_load_bytes(skb, off, to, len);
+}
+
 /* transport_parse: of the packet at ingress or egress; len is the length of what the IP header is the start of. */
 static __always_inline int transport_parse(const struct __sk_buff *skb, const struct network *n, struct transport *t)
 {
+	const void *l4 = NULL;
 	u32 len, total, header_len;
 	u8 protocol;
 
@@ -181,7 +192,9 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 		t->tos = ipv6_class(ip);
 		__builtin_memcpy(t->key.saddr, ip->saddr, 2 * sizeof(ip->saddr));
 		protocol = ip->nexthdr;
-		verdict = protocol == IPPROTO_TCP ? TRANSPORT_OK : skip_extensions(skb, &protocol, &t->off);
+		if (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP)
+			l4 = ip + 1;
+		verdict = l4 ? TRANSPORT_OK : skip_extensions(skb, &protocol, &t->off);
 		if (verdict != TRANSPORT_OK)
 			return verdict;
 		if (t->off > n->off + MAX_HEADERS_LEN)
@@ -192,6 +205,8 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 		if (ip->frag_off & bpf_htons(FRAGMENT))
 			return TRANSPORT_OTHER;
 		t->off = n->off + ip->ihl * 4;
+		if (ip->ihl == 5)
+			l4 = ip + 1;
 		total = bpf_ntohs(ip->tot_len) ?: skb->len - n->off; /* 0: longer than 64 KB, by GRO */
 		t->tos = ip->tos;
 		t->key.saddr[2] = t->key.daddr[2] = bpf_htonl(0xffff);
@@ -206,7 +221,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 	if (protocol == IPPROTO_TCP) {
 		struct tcp_start tcp;
 
-		if (bpf_skb_load_bytes(skb, t->off, &tcp, TCP_START_LEN))
+		if (!at_hand(skb, l4, t->off, &tcp, TCP_START_LEN))
 			return TRANSPORT_OTHER;
 		t->key.sport = tcp.source;
 		t->key.dport = tcp.dest;
@@ -216,7 +231,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 	} else if (protocol == IPPROTO_UDP) {
 		struct udphdr udp;
 
-		if (bpf_skb_load_bytes(skb, t->off, &udp, sizeof(udp)))
+		if (!at_hand(skb, l4, t->off, &udp, sizeof(udp)))
 			return TRANSPORT_OTHER;
 		t->key.sport = udp.source;
 		t->key.dport = udp.dest;

@@ -41,17 +41,21 @@ struct sender {
 
 /* What the reaction point of a real host (rp_host.bpf.c) knows of a flow's CNPs. */
 struct cnp_guard {
-	u64 due_ns; /* when the next CNP is due, by the rate limit */
-	u32 stamp;  /* of the latest CNP that was signed */
-	u32 stamped;
+	u64 due_ns;  /* when the next CNP is due, by the rate limit */
+	u32 stamp;   /* of the latest CNP that was signed */
+	u32 crc;     /* CRC-32 of what is the same in all of them, if crc_known */
+	u32 ifindex; /* where CNPs of this peer were allowed last, 0: nowhere */
+	u32 rules;   /* and by which issue of the rules */
+	u32 stamped; /* stamp is one */
+	u32 crc_known;
 };
 
 struct pcn_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
-	struct sender sender;
-	struct pcn_rp rp;
+	struct pcn_rp rp; /* what a CNP touches is together */
 	struct cnp_guard guard;
+	struct sender sender;
 };
 
 struct dcqcn_flow {

@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"pcn/netns-lab/workload"
 )
 
 // Experiment is an experiment file. What a file leaves out has its default.
@@ -55,6 +57,8 @@ type Experiment struct {
 	FlowGroups []FlowGroup `yaml:"flows"`
 	// Trace is more flows, out of a file.
 	Trace Trace `yaml:"trace"`
+	// Workload is more flows, made up at random.
+	Workload Workloads `yaml:"workload"`
 	// Bursts are UDP and not controlled.
 	Bursts []Burst `yaml:"bursts"`
 	// LinkEvents change the rate of a port while the run goes on.
@@ -70,12 +74,16 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
-	// Flows are those of all FlowGroups, one by one.
+	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
 	Flows []Flow
 	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
 	CaseName string
 
+	specs    []workload.Spec // of the Workload
+	given    int             // of Flows: how many are of no Workload
 	source   []byte
 	variants map[string]*Experiment // the experiment of each case
 }
@@ -161,6 +169,8 @@ type Flow struct {
 	Size        Bytes
 	InitialRate Rate
 	LimitRate   Rate
+	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so that they are not in phase.
+	Exact bool
 }
 
 // Priorities is how many priorities data can have; 0 is the first.
@@ -408,6 +418,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 	if len(c.Cases) == 0 { // else the cases are run, and are checked
 		d.validateTime(&c)
 		d.validateStarts(&c)
+		d.makeFlows(&c)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ links:
 figures:
   pause: [S1->S0]
   throughput: [F0]
+  sizes: [2KB, 1MB]
   queues: [S1->R1]
   send_rate: [F1]
   rates: [S0->S1]
@@ -82,6 +83,8 @@ expect:
   - {what: both recover, scheme: pcn, metric: recovery_time, flows: [F0+F1, F0], since: pause_end, links: [S0->H0], target: 9Gbps, hold: 1ms, max: 2ms, paper: 1.4ms}
   - {what: F0 is fast, metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps}
   - {what: on time, metric: lateness_p99, max: 5%}
+  - {what: web is done, metric: slowdown_p99, flows: [web], sizes: 10KB..1MB, max: 10}
+  - {what: switches PAUSE, metric: tier_pause_count, tiers: [host, switch], max: 10}
   - {what: S0 settles, metric: settling_time, flows: [F0], target: 5Gbps, band: 10%, max: 1ms}
 compare:
   - what: queues drain
@@ -258,7 +261,7 @@ func TestEverythingIsRead(t *testing.T) {
 		},
 		LinkEvents: []LinkEvent{{At: 1e6, Port: "S0->S1", Rate: 5e9}, {Port: "S0->S1", Rate: 1e9}},
 		Figures: Figures{
-			Pause: []string{"S1->S0"}, Throughput: []string{"F0"}, Queues: []string{"S1->R1"}, SendRate: []string{"F1"}, Rates: []string{"S0->S1"},
+			Pause: []string{"S1->S0"}, Throughput: []string{"F0"}, Sizes: []Bytes{2e3, 1e6}, Queues: []string{"S1->R1"}, SendRate: []string{"F1"}, Rates: []string{"S0->S1"},
 			Reference: []Reference{
 				{
 					Figure: FigureThroughput, Scheme: "pcn", Name: "F1", Label: "PCN, Fig. 2(b)",
@@ -280,6 +283,8 @@ func TestEverythingIsRead(t *testing.T) {
 				Measure: Measure{Metric: MeanRate, Flows: []string{"F0"}, From: 1e6, To: 2e6},
 			},
 			{What: "on time", Measure: Measure{Metric: LatenessP99}, Max: &Quantity{Value: 0.05, Unit: UnitShare}},
+			{What: "web is done", Measure: Measure{Metric: SlowdownP99, Flows: []string{"web"}, Sizes: Sizes{10e3, 1e6}}, Max: &Quantity{Value: 10, Unit: UnitCount}},
+			{What: "switches PAUSE", Measure: Measure{Metric: TierPauseCount, Tiers: []string{"host", "switch"}}, Max: &Quantity{Value: 10, Unit: UnitCount}},
 			{
 				What: "S0 settles", Max: &Quantity{Value: 1e6, Unit: UnitTime},
 				Measure: Measure{
@@ -333,7 +338,7 @@ func TestErrors(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
-		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, bursts, links, files, cases, figures, expect, compare)`},
+		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8", `duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay", `"10": unit is missing (hint: write a rate as 40Gbps)`},
 		{"bad unit", "frame: 1500B", "frame: 1500b", "1500b", `"1500b": unknown unit "b" (hint: did you mean "B"?)`},
@@ -527,7 +532,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"negative index", "flows.F1.limit_rate: 9.5Gbps", "flows.-1.limit_rate: 9.5Gbps", "flows.-1.limit_rate", `case "f1-9.5": no item of the list is "-1" (hint: did you mean "F1"?)`},
 		{"path through a value", "flows.F1.limit_rate: 9.5Gbps", "flows.F1.limit_rate.max: 9.5Gbps", "flows.F1.limit_rate.max", `case "f1-9.5": "max" is within a single value`},
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}", `case "f1-9.5": want a mapping (hint: write {key: value})`},
-		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, bursts, links, files, cases, figures, expect, compare)`},
+		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
 		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [cubik]}", "cubik]", `unknown scheme of the experiment "cubik" (hint: did you mean "cubic"?)`},
@@ -722,7 +727,7 @@ func TestErrorsOfWholeFiles(t *testing.T) {
 		{"list", "- a\n", `f.yaml:1:1: want a mapping (hint: start with name: and topology:)`},
 		{"second document", smallest + "---\nname: b\n", `f.yaml:7:1: second document (hint: write one experiment per file)`},
 		{"syntax", "name: a\ntitle: [b\n", `f.yaml:1: did not find expected ',' or ']'`}, // yaml.v3 counts from 0 here,
-		{"no traffic", strings.Split(smallest, "flows:")[0], `f.yaml:1:1: there is no traffic (hint: add flows:, trace: or bursts:)`},
+		{"no traffic", strings.Split(smallest, "flows:")[0], `f.yaml:1:1: there is no traffic (hint: add flows:, trace:, workload: or bursts:)`},
 		{"too many bins", "sample: 1us\n" + strings.Replace(smallest, "15ms", "5s", 1), `f.yaml:1:9: 5001000 bins are too many (hint: make sample longer)`},
 		{"one mistake is one error", strings.Replace(smallest, "kind: fig1", "kind: fig1, rate: 1kbps", 1), `f.yaml:2:30: 1kbps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"recursive", "name: &a [*a]\n" + strings.TrimPrefix(smallest, "name: small\n"), `f.yaml:1:7: want a single value, not a list or a mapping`},

@@ -103,7 +103,7 @@ struct live {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, 65536);
+	__uint(max_entries, 131072); /* twice the flows: those that ended otherwise stay until they are looked at */
 	__type(value, struct live);
 } np_live SEC(".maps");
 
@@ -127,15 +127,18 @@ struct {
 #define SWEEP_FLOWS    64      /* at a time */
 #define SWEEP_PAUSE_NS 1000000 /* and no sooner again */
 
-/* sweep_one: look at the flow that has waited for longest. Returns how long there is nothing to do. */
-static __always_inline u64 sweep_one(u64 t_ns)
+/*
+ * sweep_one: look at the flow that has waited for longest, even before it is due if there is no room. Returns how long
+ * there is nothing to do.
+ */
+static __always_inline u64 sweep_one(u64 t_ns, bool early)
 {
 	struct np_flow *flow;
 	struct live l;
 
 	if (bpf_map_peek_elem(&np_live, &l))
 		return ~0ULL;
-	if ((s64)(l.due_ns - t_ns) > 0)
+	if (!early && (s64)(l.due_ns - t_ns) > 0)
 		return l.due_ns - t_ns;
 	if (bpf_map_pop_elem(&np_live, &l))
 		return ~0ULL;
@@ -147,7 +150,7 @@ static __always_inline u64 sweep_one(u64 t_ns)
 		bpf_map_delete_elem(&np_flows, &l.key);
 		return 0;
 	}
-	l.due_ns = flow->np.last_ns + idle_ns;
+	l.due_ns = early ? t_ns + idle_ns : flow->np.last_ns + idle_ns; /* the queue is in this order, about */
 	if (bpf_map_push_elem(&np_live, &l, 0))
 		flow->tracked = 0; /* its next window tries again */
 	return 0;
@@ -158,7 +161,7 @@ static int sweep(void *map, u32 *key, struct sweeper *s)
 	u64 wait_ns = 0, t_ns = now_ns();
 
 	for (u32 i = 0; i < SWEEP_FLOWS && !wait_ns; i++)
-		wait_ns = sweep_one(t_ns);
+		wait_ns = sweep_one(t_ns, false);
 	if (wait_ns == ~0ULL) {
 		struct live l;
 
@@ -184,12 +187,25 @@ static __always_inline bool start(struct sweeper *s)
 	return false;
 }
 
+#define MAKE_ROOM 16 /* flows to look at; about half of them are gone */
+
+/* push: into np_live, with room made for it. */
+static __always_inline bool push(const struct live *l, u64 t_ns)
+{
+	if (!bpf_map_push_elem(&np_live, l, 0))
+		return true;
+	for (u32 i = 0; i < MAKE_ROOM; i++)
+		sweep_one(t_ns, true);
+	return !bpf_map_push_elem(&np_live, l, 0);
+}
+
 /* track: have the flow removed when it is silent. Called once a window, for what may have failed. */
-static __always_inline void track(const struct flow_key *key, struct np_flow *flow)
+static __noinline void track(const struct flow_key *key, struct np_flow *flow)
 {
 	struct live l = {.key = *key};
 	u32 zero = 0;
 	struct sweeper *s = bpf_map_lookup_elem(&np_sweeper, &zero);
+	u64 t_ns = now_ns();
 
 	if (!s)
 		return;
@@ -197,8 +213,8 @@ static __always_inline void track(const struct flow_key *key, struct np_flow *fl
 		if (!flow->id)
 			flow->id = __sync_fetch_and_add(&s->next_id, 1) + 1 ?: 1;
 		l.id = flow->id;
-		l.due_ns = now_ns() + idle_ns;
-		flow->tracked = !bpf_map_push_elem(&np_live, &l, 0);
+		l.due_ns = t_ns + idle_ns;
+		flow->tracked = push(&l, t_ns);
 	}
 	if (!start(s) || !flow->tracked)
 		count(NP_UNTRACKED);
@@ -281,7 +297,7 @@ static __always_inline void build_ipv4(struct pending *p, const struct flow_key 
 	p->ipv4.ip = ip;
 	fill(&p->ipv4.body, key, cnp->rec_rate_mbps);
 	sign(p, &p->ipv4.body, t_ns, cnp->ce);
-	p->ipv4.body.icrc = icrc_ipv4(&p->ipv4);
+	p->ipv4.body.icrc = icrc_ipv4(&p->ipv4, crc_ipv4(&p->ipv4));
 }
 
 static __always_inline void build_ipv6(struct pending *p, const struct flow_key *key, const struct pcn_np_cnp *cnp,
@@ -301,7 +317,7 @@ static __always_inline void build_ipv6(struct pending *p, const struct flow_key 
 	__builtin_memcpy(p->ipv6.ip.daddr, key->saddr, sizeof(key->saddr));
 	fill(&p->ipv6.body, key, cnp->rec_rate_mbps);
 	sign(p, &p->ipv6.body, t_ns, cnp->ce);
-	p->ipv6.body.icrc = icrc_ipv6(&p->ipv6);
+	p->ipv6.body.icrc = icrc_ipv6(&p->ipv6, crc_ipv6(&p->ipv6));
 }
 
 /* keep_tags: those that are in the frame can't stay there, see np_egress. */

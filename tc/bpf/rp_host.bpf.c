@@ -3,7 +3,7 @@
  * rp_host: PCN's reaction point for real hosts. As rp.bpf.c, and also over IPv6 and in VLANs; and it trusts nobody:
  * see docs/security.md. A CNP is checked for, in this order,
  *
- *	its form; the interface and the source's prefix; a live flow with this peer; its ICRC, or with keys its tag and
+ *	its form; a live flow with this peer; the interface and the source's prefix; its ICRC, or with keys its tag and
  *	the tag's age; that it is no repetition; the flow's rate limit
  *
  * and the first that fails is counted.
@@ -32,9 +32,9 @@ enum rp_count {
 	RP_INCREASE,
 	RP_UDP,	      /* of flows of UDP: for the application, they go on to the stack */
 	RP_MALFORMED, /* ours by its header, but not in its length or fixed fields */
+	RP_NO_FLOW,   /* no live flow of this host with that peer */
 	RP_INTERFACE, /* on one where none are expected */
 	RP_PREFIX,    /* from an address where none are expected */
-	RP_NO_FLOW,   /* no live flow of this host with that peer */
 	RP_BAD_ICRC,
 	RP_UNSIGNED,
 	RP_NO_KEY,  /* signed with a key that this host does not have */
@@ -66,6 +66,14 @@ struct {
 	__type(key, struct source);
 	__type(value, u32); /* not looked at */
 } rp_sources SEC(".maps");
+
+/* How often rp_sources was changed: flows remember that their peer is in it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} rp_rules SEC(".maps");
 
 /* The interfaces in rp_sources. */
 struct {
@@ -118,20 +126,43 @@ static __always_inline bool ipv6_well_formed(const struct ipv6hdr *ip)
 	return verdict_well_formed(ipv6_class(ip)) && ip->payload_len == bpf_htons(sizeof(struct cnp_body));
 }
 
-/* source_allowed: counts if not. */
-static __always_inline bool source_allowed(const struct __sk_buff *skb, const struct flow_key *key)
+/* source_allowed: counts if not. What the flow remembers is written without its lock: the same by all. */
+static __always_inline bool source_allowed(const struct __sk_buff *skb, const struct flow_key *key, struct cnp_guard *g)
 {
-	u32 ifindex = skb->ifindex;
+	u32 ifindex = skb->ifindex, zero = 0;
+	u32 *rules = bpf_map_lookup_elem(&rp_rules, &zero);
 	struct source from = {
 		.prefix_bits = 8 * (sizeof(from.ifindex) + sizeof(from.addr)),
 		.ifindex = ifindex,
 	};
 
-	__builtin_memcpy(from.addr, key->daddr, sizeof(from.addr));
-	if (bpf_map_lookup_elem(&rp_sources, &from))
+	if (!rules)
+		return false;
+	if (g->ifindex == ifindex && g->rules == *rules)
 		return true;
+	__builtin_memcpy(from.addr, key->daddr, sizeof(from.addr));
+	g->ifindex = 0;
+	g->rules = *rules; /* before it is looked for: a change meanwhile makes this one old */
+	if (bpf_map_lookup_elem(&rp_sources, &from)) {
+		g->ifindex = ifindex;
+		return true;
+	}
 	count(bpf_map_lookup_elem(&rp_interfaces, &ifindex) ? RP_PREFIX : RP_INTERFACE);
 	return false;
+}
+
+/* icrc_good: by what the flow remembers, written without its lock too. */
+static __always_inline bool icrc_good(const struct heard *h, struct cnp_guard *g)
+{
+	u32 crc = g->crc;
+
+	if (!g->crc_known) {
+		crc = h->v6 ? crc_ipv6(h->header) : crc_ipv4(h->header);
+		g->crc = crc;
+		asm volatile("" ::: "memory");
+		g->crc_known = 1;
+	}
+	return (h->v6 ? icrc_ipv6(h->header, crc) : icrc_ipv4(h->header, crc)) == h->body->icrc;
 }
 
 /* tag_good: the tag's signature and age. Counts if not. */
@@ -194,18 +225,18 @@ static __always_inline void react(const struct __sk_buff *skb, const struct hear
 
 	if (p.min_rate_bps < floor_bps)
 		p.min_rate_bps = floor_bps;
-	if (!source_allowed(skb, key))
-		return;
 	flow = bpf_map_lookup_elem(&flows, key);
 	if (!flow) {
 		count(RP_NO_FLOW);
 		return;
 	}
-	t_ns = now_ns();
+	if (!source_allowed(skb, key, &flow->guard))
+		return;
+	t_ns = require_tag || cnp_interval_ns ? now_ns() : 0;
 	if (require_tag) {
 		if (!tag_good(h, t_ns))
 			return;
-	} else if ((h->v6 ? icrc_ipv6(h->header) : icrc_ipv4(h->header)) != h->body->icrc) {
+	} else if (!icrc_good(h, &flow->guard)) {
 		count(RP_BAD_ICRC);
 		return;
 	}
