@@ -79,10 +79,10 @@ func statePorts(e *experiment.Experiment, runs []runView) []string {
 }
 
 func statesPanel(f *figure, r runView, ports []string) panel {
-	rows := rowsOfPort*len(ports) + 1 // one on top for the label
+	rows := rowsOfPort*len(ports) + 2 // two on top for the label
 	p := f.newPlot("", 0, float64(rows))
 	var ticks []plot.Tick
-	at := float64(rows - 1)
+	at := float64(rows - 2)
 	next := func(name string) float64 {
 		at--
 		ticks = append(ticks, plot.Tick{Value: at + 0.5, Label: name})
