@@ -121,6 +121,9 @@ func loadTracer(c *loader.Control, k loader.FlowKey, everyACK bool) (*ebpf.Colle
 		}
 	}
 	flows := c.FlowTable()
+	if size := int(flows.ValueSize()); size > len(traceTraceEvent{}.Value) {
+		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d", c.Name(), size, len(traceTraceEvent{}.Value))
+	}
 	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(), flows.ValueSize()
 	spec.Maps["flows"].Value = nil
 	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})

@@ -18,7 +18,7 @@ type traceTraceEvent struct {
 	T_ns       uint64
 	Cwnd       uint32
 	PacketsOut uint32
-	Value      [256]uint8
+	Value      [512]uint8
 }
 
 // Names of all BPF objects in the ELF.

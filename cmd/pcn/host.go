@@ -29,7 +29,7 @@ What runs is pinned in /sys/fs/bpf/pcn: it stays when this program ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newCapture())
+	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(), newCapture())
 	return c
 }
 

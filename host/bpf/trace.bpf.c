@@ -12,7 +12,7 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-#define VALUE_MAX 256
+#define VALUE_MAX 512
 
 /* Set by the loader: the flow, the size of its entry, and whether every ACK is told of. */
 const volatile struct flow_key flow_traced = {};
