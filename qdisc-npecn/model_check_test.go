@@ -269,6 +269,12 @@ func TestCBFCAgainstModel(t *testing.T) {
 			rng := rand.New(rand.NewPCG(14, test.cbfc.PeriodNs))
 			l := fabricOf(test.timekeeping, rng, PFC{XOFFBytes: 1}, test.buffer).marking(func(p *Port) { p.CBFC = test.cbfc })
 			l.alignNs = test.cbfc.PeriodNs
+			configure := l.port
+			l.port = func(name string) Port { // who drops a class lends it nothing
+				p := configure(name)
+				p.Classes[1].Lossless = false
+				return p
+			}
 			n := newNetwork(t, l)
 			var off uint64
 			for run := range runs {
