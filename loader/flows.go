@@ -47,11 +47,11 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 // Flow is what a sender knows of one of its flows. What the control's algorithm does not have is 0.
 type Flow struct {
 	FlowKey
-	SendRateBps     uint64  // what the flow is paced by; 0: the control has a window
+	SendRateBps     uint64  // what the flow is paced by; 0: it has a window
 	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
 	W               float64 // PCN: w
 	Alpha           float64 // DCQCN, DCTCP: alpha
-	Window          float64 // LDCP: cw, packets
+	Window          float64 // packets: LDCP's cw, or Reno's where a control that needs ECN got none
 	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
@@ -61,7 +61,7 @@ type Flow struct {
 	Losses          uint64        // times a loss cut the rate
 	SRTT            time.Duration // on the kernel's clock
 	Retransmissions uint32
-	ECN             bool // negotiated; without it nothing is marked
+	ECN             bool // negotiated; without it nothing is marked, and PCN and DCQCN fall back to Reno's window
 }
 
 // newFlow is what every control keeps of a flow.
@@ -78,6 +78,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 		SRTT:            time.Duration(s.SrttUs) * time.Microsecond,
 		Retransmissions: s.Retransmissions,
 		ECN:             s.Ecn != 0,
+		Window:          float64(s.PlainWindow),
 	}
 }
 
@@ -140,6 +141,9 @@ var (
 	pcnTable = tableOf[pcnPcnFlow]{
 		flow: func(k FlowKey, v *pcnPcnFlow) Flow {
 			f := newFlow(k, v.Sender)
+			if f.Window != 0 {
+				return f
+			}
 			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
 			return f
 		},
@@ -148,6 +152,9 @@ var (
 	dcqcnTable = tableOf[dcqcnDcqcnFlow]{
 		flow: func(k FlowKey, v *dcqcnDcqcnFlow) Flow {
 			f := newFlow(k, pcnSender(v.Sender))
+			if f.Window != 0 {
+				return f
+			}
 			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
 			f.Alpha = float64(v.Rp.Alpha) / (1 << qShift)
 			return f

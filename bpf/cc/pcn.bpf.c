@@ -28,7 +28,8 @@ const volatile struct pcn_rp_params params = {
 	.w_max = Q24_ONE / 2,
 };
 
-#define flow_entry pcn_flow
+#define flow_entry    pcn_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -57,4 +58,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("pcn", TCP_CONG_NEEDS_ECN);
+RATE_CONTROL("pcn");

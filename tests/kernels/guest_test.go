@@ -5,6 +5,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -69,6 +70,10 @@ var rows = []row{
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
 	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(50e3, false, 0) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
+	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
+	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
+	{"the same without syn", false, plainServer("2", false)},
+	{"server refuses ECN, `tcp_ecn=0`: Reno's window, no more", true, refused},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
 	{"the lab's switches, `--native`", false, loads(loadSwitch)},
 }
@@ -231,4 +236,61 @@ func newNP(t *testing.T, p path) *tc.NP {
 	t.Cleanup(func() { np.Close() })
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
 	return np
+}
+
+// plainServer connects to a server with the kernel's own control, with tc/bpf/syn.bpf.c and without.
+func plainServer(tcpECN string, plainSYN bool) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		control := registered(t, registerPCN)
+		p := newPath(t)
+		p.server.sysctl(t, "tcp_ecn", tcpECN)
+		if plainSYN {
+			p.client.plainSYN(t)
+		}
+		marker := nstest.NewMarker(t, p.server.End)
+		marker.Mark(t, true)
+		c := p.connect(t, "pcn", "reno")
+		c.transfer(t, 128<<10)
+		f := c.flow(t, control)
+		for _, conn := range []*net.TCPConn{c.client, c.server} {
+			qt.Check(t, qt.Equals(f.ECN, tcpInfo(t, conn).Options&tcpiOptECN != 0))
+		}
+		if !f.ECN {
+			return no
+		}
+		qt.Check(t, qt.IsTrue(f.MarkedPackets > 0)) // ACKs echo what the marker did: packets were ECN-capable
+		return yes
+	}
+}
+
+// refused connects to a server that refuses ECN, loses packets, and holds the window against the kernel's Reno.
+func refused(t *testing.T) string {
+	control := registered(t, registerPCN)
+	p := newPath(t)
+	p.server.sysctl(t, "tcp_ecn", "0")
+	p.client.plainSYN(t)
+	dropper := nstest.NewDropper(t, p.server.End)
+	meanWindow := func(c connection) float64 {
+		dropper.DropEvery(t, 50)
+		sum, samples := 0.0, 8
+		for range samples {
+			c.transfer(t, 64<<10)
+			sum += float64(tcpInfo(t, c.client).Snd_cwnd)
+		}
+		dropper.DropEvery(t, 0)
+		return sum / float64(samples)
+	}
+	c := p.connect(t, "pcn", "reno")
+	first := c.flow(t, control)
+	qt.Check(t, qt.IsFalse(first.ECN))
+	qt.Check(t, qt.Equals(first.Window, 10)) // the core's initial window: not one that never binds
+	ours := meanWindow(c)
+	f := c.flow(t, control)
+	qt.Check(t, qt.IsTrue(f.Losses > 3), qt.Commentf("%d losses", f.Losses))
+	qt.Check(t, qt.Equals(f.SendRateBps, 0))
+	qt.Check(t, qt.Equals(f.Window, float64(tcpInfo(t, c.client).Snd_cwnd)))
+	reno := meanWindow(p.connect(t, "reno", "reno"))
+	t.Logf("mean window %.1f packets, Reno's %.1f", ours, reno)
+	qt.Check(t, qt.IsTrue(ours < 1.25*reno && ours > reno/2), qt.Commentf("mean window %.1f packets, Reno's %.1f", ours, reno))
+	return yes
 }
