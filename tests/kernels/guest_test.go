@@ -74,6 +74,8 @@ var rows = []row{
 	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
 	{"the same without syn", false, plainServer("2", false)},
 	{"server refuses ECN, `tcp_ecn=0`: Reno's window, no more", true, refused},
+	{"iperf3, with the statistics of `ss -ti`", true, iperf3},
+	{"curl, with the statistics of `ss -ti`", true, curl},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
 	{"the lab's switches, `--native`", false, loads(loadSwitch)},
 }
