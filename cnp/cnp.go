@@ -11,8 +11,12 @@ import (
 )
 
 const (
-	// FrameLen is the length of a CNP in bytes, with Ethernet header, without FCS.
+	// FrameLen is the length of a CNP over IPv4 in bytes, with Ethernet header, without
+	// FCS and VLAN tags.
 	FrameLen = 74
+
+	// FrameLenIPv6 is that of a CNP over IPv6.
+	FrameLenIPv6 = FrameLen - ipHeaderLen + ipv6HeaderLen
 
 	// UDPPort is the destination port of RoCEv2.
 	UDPPort = 4791
@@ -24,7 +28,7 @@ const (
 	DSCP = 48
 )
 
-// Where the parts of a CNP start.
+// Where the parts of a CNP over IPv4 start.
 const (
 	offIP       = 14
 	offUDP      = offIP + ipHeaderLen
@@ -33,17 +37,31 @@ const (
 	offICRC     = FrameLen - icrcLen
 )
 
+// layout is where the parts of a CNP start, behind the IP header.
+type layout struct{ udp, bth, reserved, icrc, end int }
+
+func layoutOf(ipv6 bool) layout {
+	l := layout{offUDP, offBTH, offReserved, offICRC, FrameLen}
+	if ipv6 {
+		const more = ipv6HeaderLen - ipHeaderLen
+		l = layout{l.udp + more, l.bth + more, l.reserved + more, l.icrc + more, l.end + more}
+	}
+	return l
+}
+
 const (
 	etherTypeIPv4 = 0x0800
+	etherTypeIPv6 = 0x86dd
 	ecnCE         = 0b11
 	dontFragment  = 0x4000
 	ttl           = 64
 	defaultPKey   = 0xffff
 	becn          = 0x40
+	ue            = 0x20 // reserved in RoCE
 )
 
 var (
-	// ErrNotCNP says that a frame is something other than a CNP over IPv4.
+	// ErrNotCNP says that a frame is something other than a CNP over IPv4 or IPv6.
 	ErrNotCNP = errors.New("not a CNP")
 
 	// ErrBadChecksum says that the IPv4 header checksum of a CNP is wrong.
@@ -54,30 +72,37 @@ var (
 	ErrBadICRC = errors.New("bad ICRC")
 )
 
-// CNP is PCN's congestion notification packet, from the receiver of a TCP flow
+// CNP is PCN's congestion notification packet, from the receiver of a flow
 // to its sender. The package comment has the bytes.
 type CNP struct {
 	// DstMAC and SrcMAC are the Ethernet addresses: the flow's sender and receiver,
 	// or the routers before them.
 	DstMAC, SrcMAC [6]byte
 
-	// Src and Dst are the IPv4 addresses of the CNP itself: Src is the receiver
-	// of the flow, Dst its sender.
+	// Src and Dst are the addresses of the CNP itself, IPv4 or IPv6: Src is the
+	// receiver of the flow, Dst its sender.
 	Src, Dst netip.Addr
 
-	// Decrease tells the sender to slow down to RecRateMbps. Otherwise it is to
-	// speed up.
+	// Decrease tells the sender to slow down: PCN's to RecRateMbps. Otherwise it is
+	// to speed up, or to hold its rate.
 	Decrease bool
+
+	// Undetermined tells the sender to hold its rate, as TCD's receivers do that got
+	// packets marked UE. It is not written beside Decrease, which overrides it.
+	Undetermined bool
 
 	// RecRateMbps is the rate at which the receiver got the flow, in Mbit/s. NP
 	// writes 0 unless Decrease is set (PCN, figure 8).
 	RecRateMbps uint32
 
-	// FlowSrcPort and FlowDstPort are the TCP ports of the flow in the direction
+	// FlowSrcPort and FlowDstPort are the ports of the flow in the direction
 	// of its data, from the CNP's Dst to its Src.
 	FlowSrcPort, FlowDstPort uint16
 
-	// Tag is zero for now.
+	// UDP says that the flow is one of UDP, and not of TCP.
+	UDP bool
+
+	// Tag is the signature, see Sign; zero if there is none.
 	Tag [8]byte
 }
 
@@ -86,19 +111,22 @@ var (
 	_ encoding.BinaryMarshaler = CNP{}
 )
 
-// AppendBinary appends the frame, FrameLen bytes, to b. It is an error if Src
-// or Dst is not an IPv4 address.
+// AppendBinary appends the frame, FrameLen or FrameLenIPv6 bytes, to b. It is an
+// error if Src and Dst are not both IPv4 or both IPv6 addresses.
 func (c CNP) AppendBinary(b []byte) ([]byte, error) {
-	if !c.Src.Is4() {
-		return b, fmt.Errorf("encode CNP: source address %q is not IPv4: unmap it, or use an IPv4 flow", c.Src)
+	for i, addr := range []netip.Addr{c.Src, c.Dst} {
+		if !addr.IsValid() || addr.Is4In6() {
+			return b, fmt.Errorf("encode CNP: %s address %q is neither IPv4 nor IPv6: set it, or unmap it",
+				[]string{"source", "destination"}[i], addr)
+		}
 	}
-	if !c.Dst.Is4() {
-		return b, fmt.Errorf("encode CNP: destination address %q is not IPv4: unmap it, or use an IPv4 flow", c.Dst)
+	if c.Src.Is4() != c.Dst.Is4() {
+		return b, fmt.Errorf("encode CNP: source address %q and destination address %q are of two families", c.Src, c.Dst)
 	}
 	return append(b, c.encode()...), nil
 }
 
-// MarshalBinary returns the frame, FrameLen bytes. Errors are those of
+// MarshalBinary returns the frame. Errors are those of
 // AppendBinary.
 func (c CNP) MarshalBinary() ([]byte, error) {
 	b, err := c.AppendBinary(nil)
@@ -108,26 +136,39 @@ func (c CNP) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// encode returns the frame of a CNP that has IPv4 addresses.
+// encode returns the frame of a CNP that has addresses of one family.
 func (c CNP) encode() []byte {
-	frame := make([]byte, FrameLen)
+	ipv6 := !c.Src.Is4()
+	l := layoutOf(ipv6)
+	frame := make([]byte, l.end)
 	copy(frame, c.DstMAC[:])
 	copy(frame[6:], c.SrcMAC[:])
-	binary.BigEndian.PutUint16(frame[12:], etherTypeIPv4)
-	c.putIP(frame[offIP:offUDP])
-	c.putUDP(frame[offUDP:offBTH])
-	putBTH(frame[offBTH:offReserved])
-	c.putReserved(frame[offReserved:offICRC])
-	binary.LittleEndian.PutUint32(frame[offICRC:], icrc(frame[offIP:]))
+	ip := frame[offIP:]
+	if ipv6 {
+		binary.BigEndian.PutUint16(frame[12:], etherTypeIPv6)
+		c.putIPv6(ip)
+	} else {
+		binary.BigEndian.PutUint16(frame[12:], etherTypeIPv4)
+		c.putIP(frame[offIP:offUDP])
+	}
+	c.putUDP(frame[l.udp:l.bth])
+	c.putBTH(frame[l.bth:l.reserved])
+	c.putReserved(frame[l.reserved:l.icrc])
+	binary.LittleEndian.PutUint32(frame[l.icrc:], icrcOf(ip, ipv6))
 	return frame
+}
+
+// tos is the TOS or traffic class.
+func (c CNP) tos() byte {
+	if c.Decrease {
+		return DSCP<<2 | ecnCE
+	}
+	return DSCP << 2
 }
 
 func (c CNP) putIP(b []byte) {
 	b[0] = 0x45
-	b[1] = DSCP << 2
-	if c.Decrease {
-		b[1] |= ecnCE
-	}
+	b[1] = c.tos()
 	binary.BigEndian.PutUint16(b[2:], FrameLen-offIP)
 	binary.BigEndian.PutUint16(b[6:], dontFragment)
 	b[8] = ttl
@@ -138,16 +179,32 @@ func (c CNP) putIP(b []byte) {
 	binary.BigEndian.PutUint16(b[10:], ipChecksum(b))
 }
 
+func (c CNP) putIPv6(b []byte) {
+	binary.BigEndian.PutUint32(b, 6<<28|uint32(c.tos())<<20)
+	binary.BigEndian.PutUint16(b[4:], FrameLen-offUDP)
+	b[6] = protocolUDP
+	b[7] = ttl
+	src, dst := c.Src.As16(), c.Dst.As16()
+	copy(b[8:], src[:])
+	copy(b[24:], dst[:])
+}
+
 func (c CNP) putUDP(b []byte) {
 	binary.BigEndian.PutUint16(b, 0xc000|((c.FlowSrcPort^c.FlowDstPort)&0x3fff))
 	binary.BigEndian.PutUint16(b[2:], UDPPort)
 	binary.BigEndian.PutUint16(b[4:], FrameLen-offUDP)
 }
 
-func putBTH(b []byte) {
+func (c CNP) putBTH(b []byte) {
 	b[0] = Opcode
 	binary.BigEndian.PutUint16(b[2:], defaultPKey)
 	b[4] = becn
+	if c.Undetermined && !c.Decrease {
+		b[4] |= ue
+	}
+	if c.UDP {
+		b[11] = protocolUDP // the PSN's last byte
+	}
 }
 
 func (c CNP) putReserved(b []byte) {
@@ -171,35 +228,54 @@ func ipChecksum(header []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// cnpKind tells a CNP over IPv4 from other frames.
-var cnpKind = []field{
-	{"EtherType", 12, 14, ErrNotCNP},
-	{"IPv4 version and header length", offIP, offIP + 1, ErrNotCNP},
-	{"IPv4 protocol", offIP + 9, offIP + 10, ErrNotCNP},
-	{"UDP destination port", offUDP + 2, offUDP + 4, ErrNotCNP},
-	{"BTH opcode", offBTH, offBTH + 1, ErrNotCNP},
+// kind tells a CNP from other frames.
+func (l layout) kind() []field {
+	fields := []field{
+		{"EtherType", 12, 14, ErrNotCNP},
+		{"IPv4 version and header length", offIP, offIP + 1, ErrNotCNP},
+		{"IPv4 protocol", offIP + 9, offIP + 10, ErrNotCNP},
+	}
+	if l.end == FrameLenIPv6 {
+		fields = []field{
+			{"EtherType", 12, 14, ErrNotCNP},
+			{"IPv6 next header", offIP + 6, offIP + 7, ErrNotCNP},
+		}
+	}
+	return append(fields,
+		field{"UDP destination port", l.udp + 2, l.udp + 4, ErrNotCNP},
+		field{"BTH opcode", l.bth, l.bth + 1, ErrNotCNP})
 }
 
-// cnpFixed is every other byte but the checksums that follows from the fields of
+// fixed is every other byte but the checksums that follows from the fields of
 // a CNP.
-var cnpFixed = []field{
-	{"IPv4 TOS", offIP + 1, offIP + 2, ErrMalformed},
-	{"IPv4 total length", offIP + 2, offIP + 4, ErrMalformed},
-	{"IPv4 identification", offIP + 4, offIP + 6, ErrMalformed},
-	{"IPv4 flags and fragment offset", offIP + 6, offIP + 8, ErrMalformed},
-	{"IPv4 TTL", offIP + 8, offIP + 9, ErrMalformed},
-	{"UDP source port", offUDP, offUDP + 2, ErrMalformed},
-	{"UDP length", offUDP + 4, offUDP + 6, ErrMalformed},
-	{"UDP checksum", offUDP + 6, offUDP + 8, ErrMalformed},
-	{"BTH flags", offBTH + 1, offBTH + 2, ErrMalformed},
-	{"BTH P_Key", offBTH + 2, offBTH + 4, ErrMalformed},
-	{"BTH FECN, BECN and reserved bits", offBTH + 4, offBTH + 5, ErrMalformed},
-	{"BTH destination queue pair", offBTH + 5, offBTH + 8, ErrMalformed},
-	{"BTH acknowledge request and PSN", offBTH + 8, offBTH + 12, ErrMalformed},
+func (l layout) fixed() []field {
+	fields := []field{
+		{"IPv4 TOS", offIP + 1, offIP + 2, ErrMalformed},
+		{"IPv4 total length", offIP + 2, offIP + 4, ErrMalformed},
+		{"IPv4 identification", offIP + 4, offIP + 6, ErrMalformed},
+		{"IPv4 flags and fragment offset", offIP + 6, offIP + 8, ErrMalformed},
+		{"IPv4 TTL", offIP + 8, offIP + 9, ErrMalformed},
+	}
+	if l.end == FrameLenIPv6 {
+		fields = []field{
+			{"IPv6 version, traffic class and flow label", offIP, offIP + 4, ErrMalformed},
+			{"IPv6 payload length", offIP + 4, offIP + 6, ErrMalformed},
+			{"IPv6 hop limit", offIP + 7, offIP + 8, ErrMalformed},
+		}
+	}
+	return append(fields,
+		field{"UDP source port", l.udp, l.udp + 2, ErrMalformed},
+		field{"UDP length", l.udp + 4, l.udp + 6, ErrMalformed},
+		field{"UDP checksum", l.udp + 6, l.udp + 8, ErrMalformed},
+		field{"BTH flags", l.bth + 1, l.bth + 2, ErrMalformed},
+		field{"BTH P_Key", l.bth + 2, l.bth + 4, ErrMalformed},
+		field{"BTH FECN, BECN and reserved bits", l.bth + 4, l.bth + 5, ErrMalformed},
+		field{"BTH destination queue pair", l.bth + 5, l.bth + 8, ErrMalformed},
+		field{"BTH acknowledge request and PSN", l.bth + 8, l.bth + 12, ErrMalformed})
 }
 
 // Parse decodes a CNP as its sender wrote it: an Ethernet frame without FCS or
-// VLAN tag, which no router has changed (TTL 64, DSCP 48).
+// VLAN tags, which no router has changed (TTL 64, DSCP 48).
 //
 // An error wraps ErrNotCNP for any other kind of frame, ErrBadChecksum or
 // ErrBadICRC for a CNP that was damaged, and ErrMalformed for one that has
@@ -215,49 +291,67 @@ func Parse(frame []byte) (CNP, error) {
 }
 
 func parse(frame []byte) (CNP, error) {
-	c := decode(frame)
+	ipv6 := len(frame) >= offIP && binary.BigEndian.Uint16(frame[12:]) == etherTypeIPv6
+	l := layoutOf(ipv6)
+	c := decode(frame, ipv6)
 	want := c.encode()
-	if err := checkFields(frame, want, cnpKind); err != nil {
+	if err := checkFields(frame, want, l.kind()); err != nil {
 		return CNP{}, err
 	}
-	if err := checkLen(frame, FrameLen); err != nil {
+	if err := checkLen(frame, l.end); err != nil {
 		return CNP{}, err
 	}
-	if err := checkSums(frame); err != nil {
+	if err := checkSums(frame, ipv6); err != nil {
 		return CNP{}, err
 	}
-	if err := checkFields(frame, want, cnpFixed); err != nil {
+	if err := checkFields(frame, want, l.fixed()); err != nil {
 		return CNP{}, err
+	}
+	if c.Src.Is4In6() || c.Dst.Is4In6() {
+		return CNP{}, fmt.Errorf("%w: the IPv6 address at offset %d or %d is an IPv4 one", ErrMalformed, offIP+8, offIP+24)
 	}
 	return c, nil
 }
 
 // checkSums checks what protects a CNP, over the bytes that came.
-func checkSums(frame []byte) error {
-	ip := frame[offIP:]
-	if got, want := binary.BigEndian.Uint16(ip[10:]), ipChecksum(ip); got != want {
-		return fmt.Errorf("%w: at offset %d it is 0x%04x, want 0x%04x", ErrBadChecksum, offIP+10, got, want)
+func checkSums(frame []byte, ipv6 bool) error {
+	ip, off := frame[offIP:], layoutOf(ipv6).icrc
+	if !ipv6 {
+		if got, want := binary.BigEndian.Uint16(ip[10:]), ipChecksum(ip); got != want {
+			return fmt.Errorf("%w: at offset %d it is 0x%04x, want 0x%04x", ErrBadChecksum, offIP+10, got, want)
+		}
 	}
-	if got, want := binary.LittleEndian.Uint32(frame[offICRC:]), icrc(ip); got != want {
-		return fmt.Errorf("%w: at offset %d it is 0x%08x, want 0x%08x (little endian)", ErrBadICRC, offICRC, got, want)
+	if got, want := binary.LittleEndian.Uint32(frame[off:]), icrcOf(ip, ipv6); got != want {
+		return fmt.Errorf("%w: at offset %d it is 0x%08x, want 0x%08x (little endian)", ErrBadICRC, off, got, want)
 	}
 	return nil
 }
 
 // decode reads the variable fields. What a short frame lacks counts as zero.
-func decode(frame []byte) CNP {
-	var b [FrameLen]byte
+func decode(frame []byte, ipv6 bool) CNP {
+	var b [FrameLenIPv6]byte
 	copy(b[:], frame)
-	ip, reserved := b[offIP:], b[offReserved:]
-	return CNP{
-		DstMAC:      [6]byte(b[:]),
-		SrcMAC:      [6]byte(b[6:]),
-		Src:         netip.AddrFrom4([4]byte(ip[12:])),
-		Dst:         netip.AddrFrom4([4]byte(ip[16:])),
-		Decrease:    ip[1]&ecnCE == ecnCE,
-		RecRateMbps: binary.BigEndian.Uint32(reserved),
-		FlowSrcPort: binary.BigEndian.Uint16(reserved[4:]),
-		FlowDstPort: binary.BigEndian.Uint16(reserved[6:]),
-		Tag:         [8]byte(reserved[8:]),
+	ip, l := b[offIP:], layoutOf(ipv6)
+	tos := ip[1]
+	if ipv6 {
+		tos = ip[1] >> 4
 	}
+	reserved, decrease := b[l.reserved:], tos&ecnCE == ecnCE
+	c := CNP{
+		DstMAC:       [6]byte(b[:]),
+		SrcMAC:       [6]byte(b[6:]),
+		Src:          netip.AddrFrom4([4]byte(ip[12:])),
+		Dst:          netip.AddrFrom4([4]byte(ip[16:])),
+		Decrease:     decrease,
+		Undetermined: !decrease && b[l.bth+4]&ue != 0,
+		RecRateMbps:  binary.BigEndian.Uint32(reserved),
+		FlowSrcPort:  binary.BigEndian.Uint16(reserved[4:]),
+		FlowDstPort:  binary.BigEndian.Uint16(reserved[6:]),
+		UDP:          b[l.reserved-1] == protocolUDP,
+		Tag:          [8]byte(reserved[8:]),
+	}
+	if ipv6 {
+		c.Src, c.Dst = netip.AddrFrom16([16]byte(ip[8:])), netip.AddrFrom16([16]byte(ip[24:]))
+	}
+	return c
 }

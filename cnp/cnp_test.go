@@ -34,6 +34,13 @@ func increase() CNP {
 	return c
 }
 
+// hold is an increase with the bit that makes it a hold.
+func hold() CNP {
+	c := increase()
+	c.Undetermined = true
+	return c
+}
+
 func marshal(tb testing.TB, c CNP) []byte {
 	tb.Helper()
 	frame, err := c.MarshalBinary()
@@ -62,6 +69,13 @@ func TestCNPGolden(t *testing.T) {
 			8100ffff 40000000 00000000
 			00000000 9c401389 01020304 05060708
 			9a66e0d6`},
+		{"hold", hold(), `
+			020000000001 020000000002 0800
+			45c0003c 00004000 401124ef 0a000102 0a000001
+			cfc912b7 00280000
+			8100ffff 60000000 00000000
+			00000000 9c401389 01020304 05060708
+			9a66e0d6`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := unhex(t, tc.want)
@@ -71,6 +85,13 @@ func TestCNPGolden(t *testing.T) {
 			qt.Assert(t, qt.Equals(got, tc.cnp))
 		})
 	}
+}
+
+// A decrease overrides a hold: the bit is not written.
+func TestCNPDecreaseOverridesHold(t *testing.T) {
+	c := decrease()
+	c.Undetermined = true
+	qt.Assert(t, qt.DeepEquals(marshal(t, c), marshal(t, decrease())))
 }
 
 // A switch may set ECN bits, so the ICRC must not cover the verdict.
@@ -95,10 +116,10 @@ func TestCNPMarshalErrors(t *testing.T) {
 		change func(*CNP)
 		want   string
 	}{
-		{"no source", func(c *CNP) { c.Src = netip.Addr{} }, `encode CNP: source address "invalid IP" is not IPv4: .*`},
-		{"IPv6 source", func(c *CNP) { c.Src = netip.IPv6Loopback() }, `encode CNP: source address "::1" is not IPv4: .*`},
+		{"no source", func(c *CNP) { c.Src = netip.Addr{} }, `encode CNP: source address "invalid IP" is neither IPv4 nor IPv6: .*`},
+		{"IPv6 source", func(c *CNP) { c.Src = netip.IPv6Loopback() }, `encode CNP: source address "::1" and destination address "10.0.0.1" are of two families`},
 		{"mapped destination", func(c *CNP) { c.Dst = netip.MustParseAddr("::ffff:10.0.0.1") },
-			`encode CNP: destination address "::ffff:10.0.0.1" is not IPv4: unmap it, .*`},
+			`encode CNP: destination address "::ffff:10.0.0.1" is neither IPv4 nor IPv6: .* unmap it`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := decrease()
@@ -186,6 +207,7 @@ func TestParseErrors(t *testing.T) {
 		{"P_Key", forged(44, 0x7f), ErrMalformed, ".*BTH P_Key at offset 44 is 0x7fff, want 0xffff"},
 		{"no BECN", forged(46, 0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x00, want 0x40"},
 		{"FECN", forged(46, 0xc0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0xc0, want 0x40"},
+		{"hold in a decrease", forged(46, 0x60), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x60, want 0x40"},
 		{"queue pair", forged(49, 0xd2), ErrMalformed, ".*BTH destination queue pair at offset 47 is 0x0000d2, want 0x000000"},
 		{"acknowledge request", forged(50, 0x80), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x80000000, want 0x00000000"},
 		{"PSN", forged(53, 1), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x00000001, want 0x00000000"},
@@ -254,7 +276,14 @@ func checkWithGopacket(tb testing.TB, c CNP, frame []byte) {
 	qt.Check(tb, qt.Equals(udp.Length, 40))
 	qt.Check(tb, qt.Equals(udp.Checksum, 0))
 
-	want := append([]byte(nil), 0x81, 0, 0xff, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0)
+	becn, psn := byte(0x40), byte(0)
+	if c.Undetermined {
+		becn = 0x60
+	}
+	if c.UDP {
+		psn = 17
+	}
+	want := append([]byte(nil), 0x81, 0, 0xff, 0xff, becn, 0, 0, 0, 0, 0, 0, psn)
 	want = binary.BigEndian.AppendUint32(want, c.RecRateMbps)
 	want = binary.BigEndian.AppendUint16(want, c.FlowSrcPort)
 	want = binary.BigEndian.AppendUint16(want, c.FlowDstPort)
@@ -269,9 +298,9 @@ func checkWithGopacket(tb testing.TB, c CNP, frame []byte) {
 }
 
 func FuzzCNP(f *testing.F) {
-	f.Add([]byte("dstmacsrcmac"), uint32(0x0a000102), uint32(0x0a000001), true, uint32(9500), uint16(40000), uint16(5001), uint64(0))
-	f.Add([]byte{}, uint32(0), uint32(0xffffffff), false, uint32(0xffffffff), uint16(0), uint16(0xffff), ^uint64(0))
-	f.Fuzz(func(t *testing.T, macs []byte, src, dst uint32, decrease bool, rate uint32, sport, dport uint16, tag uint64) {
+	f.Add([]byte("dstmacsrcmac"), uint32(0x0a000102), uint32(0x0a000001), true, uint32(9500), uint16(40000), uint16(5001), uint64(0), false)
+	f.Add([]byte{}, uint32(0), uint32(0xffffffff), false, uint32(0xffffffff), uint16(0), uint16(0xffff), ^uint64(0), true)
+	f.Fuzz(func(t *testing.T, macs []byte, src, dst uint32, decrease bool, rate uint32, sport, dport uint16, tag uint64, udp bool) {
 		c := CNP{
 			Src:         netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, src))),
 			Dst:         netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, dst))),
@@ -279,7 +308,9 @@ func FuzzCNP(f *testing.F) {
 			RecRateMbps: rate,
 			FlowSrcPort: sport,
 			FlowDstPort: dport,
+			UDP:         udp,
 		}
+		c.Undetermined = !decrease && tag&1 != 0
 		n := copy(c.DstMAC[:], macs)
 		copy(c.SrcMAC[:], macs[n:])
 		binary.BigEndian.PutUint64(c.Tag[:], tag)
@@ -297,6 +328,7 @@ func FuzzCNP(f *testing.F) {
 func FuzzParse(f *testing.F) {
 	f.Add(marshal(f, decrease()))
 	f.Add(marshal(f, increase()))
+	f.Add(marshal(f, hold()))
 	f.Add(unhex(f, nicCNP))
 	f.Add(unhex(f, ucSend))
 	f.Add([]byte{})
@@ -316,5 +348,8 @@ func roundTrip(t *testing.T, frame []byte) {
 		return
 	}
 	qt.Assert(t, qt.DeepEquals(marshal(t, c), frame))
+	if c.Src.Is6() {
+		return
+	}
 	checkWithGopacket(t, c, frame)
 }

@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	ipHeaderLen  = 20
-	udpHeaderLen = 8
-	bthLen       = 12
-	icrcLen      = 4
+	ipHeaderLen   = 20
+	ipv6HeaderLen = 40
+	udpHeaderLen  = 8
+	bthLen        = 12
+	icrcLen       = 4
 
+	protocolTCP = 6
 	protocolUDP = 17
 
 	// icrcSeed is the CRC-32 register after the eight bytes 0xFF that stand for
@@ -60,4 +62,18 @@ func icrc(ipPacket []byte) uint32 {
 	// Update takes and returns the register inverted, as the ICRC is stored.
 	crc := crc32.Update(^uint32(icrcSeed), crc32.IEEETable, hdr[:])
 	return crc32.Update(crc, crc32.IEEETable, ipPacket[n:len(ipPacket)-icrcLen])
+}
+
+// icrcOf is the ICRC of a CNP.
+func icrcOf(ipPacket []byte, ipv6 bool) uint32 {
+	if !ipv6 {
+		return icrc(ipPacket)
+	}
+	m := append([]byte(nil), ipPacket[:len(ipPacket)-icrcLen]...)
+	udp, bth := m[ipv6HeaderLen:], m[ipv6HeaderLen+udpHeaderLen:]
+	m[0] |= 0x0f // traffic class and flow label, hop limit
+	m[1], m[2], m[3], m[7] = 0xff, 0xff, 0xff, 0xff
+	udp[6], udp[7] = 0xff, 0xff // checksum
+	bth[4] = 0xff               // FECN, BECN, reserved
+	return crc32.Update(^uint32(icrcSeed), crc32.IEEETable, m)
 }

@@ -12,6 +12,7 @@
 -- cnm has an EtherType of its own, of which Wireshark knows nothing.
 
 local CNP_OPCODE = 0x81
+local BTH_UE = 2 -- the bit of its flags, from the left
 local CNP_LEN = 32 -- BTH 12, reserved 16, ICRC 4
 local ECN_CE = 3
 
@@ -25,13 +26,15 @@ local pcn = Proto("pcn", "PCN Congestion Notification")
 
 local f_decrease = ProtoField.bool("pcn.decrease", "Decrease", base.NONE, nil, nil,
 	"Whether the sender is to slow down: ECN is CE")
+local f_undetermined = ProtoField.bool("pcn.undetermined", "Undetermined", base.NONE, nil, nil,
+	"Whether the sender is to hold its rate: the bit beside BECN (TCD)")
 local f_recrate = ProtoField.uint32("pcn.recrate", "Receiving rate (Mbit/s)", base.DEC, nil, nil,
 	"Rate at which the receiver got the flow, 0 in an increase")
 local f_srcport = ProtoField.uint16("pcn.srcport", "Flow source port", base.DEC, nil, nil,
 	"TCP port of the flow's sender, to which this CNP goes")
 local f_dstport = ProtoField.uint16("pcn.dstport", "Flow destination port", base.DEC, nil, nil,
 	"TCP port of the flow's receiver, from which this CNP comes")
-pcn.fields = { f_decrease, f_recrate, f_srcport, f_dstport }
+pcn.fields = { f_decrease, f_undetermined, f_recrate, f_srcport, f_dstport }
 
 local opcode_of = Field.new("infiniband.bth.opcode")
 local ecn_of = Field.new("ip.dsfield.ecn")
@@ -52,14 +55,18 @@ function pcn.dissector(_, pinfo, tree)
 	end
 
 	local decrease = ecn.value == ECN_CE
+	local undetermined = data(4, 1):bitfield(BTH_UE, 1) == 1
 	local verdict = "increase"
 	if decrease then
 		verdict = string.format("decrease to %d Mbit/s", recrate:uint())
+	elseif undetermined then
+		verdict = "hold"
 	end
 	local flow = string.format("%d -> %d", srcport:uint(), dstport:uint())
 
 	local subtree = tree:add(pcn, data(12, 16), "PCN CNP, flow " .. flow .. ": " .. verdict)
 	subtree:add(f_decrease, ecn.range, decrease)
+	subtree:add(f_undetermined, data(4, 1), undetermined)
 	subtree:add(f_recrate, recrate)
 	subtree:add(f_srcport, srcport)
 	subtree:add(f_dstport, dstport)

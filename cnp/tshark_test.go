@@ -44,7 +44,7 @@ func tshark(t *testing.T, capture, filter string, fields ...string) []string {
 }
 
 // writeCapture writes a capture of a decrease, an increase, a pause of class 3,
-// its end and the CNP of a NIC.
+// its end, the CNP of a NIC and a hold.
 func writeCapture(t *testing.T) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -59,6 +59,7 @@ func writeCapture(t *testing.T) string {
 		{1, 60001, marshalPFC(t, pause(t, 3))},
 		{1, 70000, marshalPFC(t, resume(t, 3))},
 		{0, 80000, unhex(t, nicCNP)},
+		{0, 90000, marshal(t, hold())},
 	} {
 		qt.Assert(t, qt.IsNil(c.WriteFrame(f.iface, f.atNs, f.frame)))
 	}
@@ -116,7 +117,7 @@ func TestTshark(t *testing.T) {
 			filter: "frame",
 			fields: []string{"frame.time_epoch", "frame.interface_name"},
 			want: []string{
-				"999.999987200,H0", "1000.000050000,H0", "1000.000060001,S1:S0", "1000.000070000,S1:S0", "1000.000080000,H0",
+				"999.999987200,H0", "1000.000050000,H0", "1000.000060001,S1:S0", "1000.000070000,S1:S0", "1000.000080000,H0", "1000.000090000,H0",
 			},
 		},
 		{
@@ -125,6 +126,7 @@ func TestTshark(t *testing.T) {
 			fields: []string{"ip.src", "ip.dst", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.dstport"},
 			want: []string{
 				"10.0.1.2,10.0.0.1,48,3,4791", "10.0.1.2,10.0.0.1,48,0,4791", "10.0.17.1,10.0.18.1,48,2,4791",
+				"10.0.1.2,10.0.0.1,48,0,4791",
 			},
 		},
 		{
@@ -145,6 +147,7 @@ func TestTshark(t *testing.T) {
 			want: []string{
 				"1,9500,40000,5001,PCN CNP,flow 40000 -> 5001 decrease to 9500 Mbit/s",
 				"2,0,40000,5001,PCN CNP,flow 40000 -> 5001 increase",
+				"6,0,40000,5001,PCN CNP,flow 40000 -> 5001 hold",
 			},
 		},
 		{
@@ -155,9 +158,15 @@ func TestTshark(t *testing.T) {
 		},
 		{
 			name:   "our increase",
-			filter: "pcn.decrease == 0",
+			filter: "pcn.decrease == 0 && pcn.undetermined == 0",
 			fields: []string{"frame.number"},
 			want:   []string{"2"},
+		},
+		{
+			name:   "our hold",
+			filter: "pcn.undetermined == 1",
+			fields: []string{"frame.number"},
+			want:   []string{"6"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -47,6 +47,8 @@ type Decoder struct {
 	File  string                // as errors name it
 	Nodes map[string]*yaml.Node // by path, such as flows[0].from
 	Errs  []*Error
+	// Of has the files of nodes that are not of File.
+	Of map[*yaml.Node]string
 
 	what, start string
 	bad         map[*yaml.Node]bool // values that could not be read
@@ -55,7 +57,7 @@ type Decoder struct {
 // NewDecoder returns the decoder of a file that holds one of what, and starts with the keys of start.
 func NewDecoder(file, what, start string) *Decoder {
 	return &Decoder{
-		File: file, Nodes: make(map[string]*yaml.Node), what: what, start: "start with " + start, bad: make(map[*yaml.Node]bool),
+		File: file, Nodes: make(map[string]*yaml.Node), Of: make(map[*yaml.Node]string), what: what, start: "start with " + start, bad: make(map[*yaml.Node]bool),
 	}
 }
 
@@ -105,8 +107,9 @@ func (d *Decoder) failValue(n *yaml.Node, msg, hint string) {
 	d.FailAt(n, msg, hint)
 }
 
+// FailAt adds an error at a node.
 func (d *Decoder) FailAt(n *yaml.Node, msg, hint string) {
-	d.Errs = append(d.Errs, &Error{File: d.File, Line: n.Line, Col: n.Column, Msg: msg, Hint: hint})
+	d.Errs = append(d.Errs, &Error{File: cmp.Or(d.Of[n], d.File), Line: n.Line, Col: n.Column, Msg: msg, Hint: hint})
 }
 
 // yamlLine finds the position in an error of yaml.v3.
@@ -214,7 +217,13 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
+// OneOrMore is a list that a file may give as the one item that it mostly has, a mapping.
+type OneOrMore interface{ OneOrMore() }
+
 func (d *Decoder) slice(path string, n *yaml.Node, v reflect.Value) {
+	if _, ok := v.Interface().(OneOrMore); ok && n.Kind == yaml.MappingNode {
+		n = &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{n}}
+	}
 	if n.Kind != yaml.SequenceNode {
 		d.failValue(n, "want a list", "write [a, b], or one item per line after \"- \"")
 		return
@@ -327,7 +336,7 @@ func Suggest(wrong string, known []string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
-	case len(known) > 0 && len(known) <= 30:
+	case len(known) > 0 && len(known) <= 40:
 		return "one of " + strings.Join(known, ", ")
 	default:
 		return ""

@@ -54,18 +54,38 @@ func qcn(o loader.QCNOptions) func() (*loader.Control, error) {
 	return func() (*loader.Control, error) { return loader.RegisterQCN(o) }
 }
 
+// ibccOptions have a table whose entry i divides the line rate by i + 1.
+func ibccOptions(lineRateBps uint64) loader.IBCCOptions {
+	o := loader.IBCCOptions{LineRateBps: lineRateBps, TimerNs: never, Increase: 1}
+	for delay := range 10 {
+		o.CCT = append(o.CCT, loader.NewCCTEntry(float64(delay)))
+	}
+	return o
+}
+
+func ibcc(o loader.IBCCOptions) func() (*loader.Control, error) {
+	return func() (*loader.Control, error) { return loader.RegisterIBCC(o) }
+}
+
 func timely(o loader.TIMELYOptions) func() (*loader.Control, error) {
 	return func() (*loader.Control, error) { return loader.RegisterTIMELY(o) }
 }
 
 // controls are all that pace, each at line rate until it hears of congestion.
 func controls(lineRateBps uint64) map[string]func() (*loader.Control, error) {
+	dcqcnTCD, timelyTCD, ibccTCD := dcqcnOptions(lineRateBps), timelyOptions(lineRateBps), ibccOptions(lineRateBps)
+	dcqcnTCD.TCD, timelyTCD.TCDHoldNs, ibccTCD.TCD = true, 1, true
 	return map[string]func() (*loader.Control, error){
 		"pcn":      pcn(options(lineRateBps)),
 		"pcn_line": line(lineRateBps),
 		"dcqcn":    dcqcn(dcqcnOptions(lineRateBps)),
 		"qcn":      qcn(qcnOptions(lineRateBps)),
 		"timely":   timely(timelyOptions(lineRateBps)),
+		"ibcc":     ibcc(ibccOptions(lineRateBps)),
+
+		"dcqcn_tcd":  dcqcn(dcqcnTCD),
+		"timely_tcd": timely(timelyTCD),
+		"ibcc_tcd":   ibcc(ibccTCD),
 	}
 }
 
@@ -149,6 +169,44 @@ func TestTIMELYOptionsAreChecked(t *testing.T) {
 	})
 }
 
+func TestIBCCOptionsAreChecked(t *testing.T) {
+	table := func(entries ...loader.CCTEntry) func(*loader.IBCCOptions) {
+		return func(o *loader.IBCCOptions) { o.CCT = entries }
+	}
+	refused(t, "ibcc", func() loader.IBCCOptions { return ibccOptions(10e9) }, loader.RegisterIBCC, []bad[loader.IBCCOptions]{
+		{func(o *loader.IBCCOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s.*"},
+		{func(o *loader.IBCCOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
+		{func(o *loader.IBCCOptions) { o.TimerNs = 0 }, "CCTI_Timer 0 ns, CCTI_Increase 1: want more than 0"},
+		{func(o *loader.IBCCOptions) { o.Increase = 0 }, ".* CCTI_Increase 0: want more than 0"},
+		{func(o *loader.IBCCOptions) { o.Increase = 129 }, ".* CCTI_Increase 129, .* up to 128, .*"},
+		{func(o *loader.IBCCOptions) { o.Min = 10 }, "10 entries of the CCT, .* CCTI_Min 10: .* a minimum in the table"},
+		{table(), "0 entries of the CCT, .* want 1 to 128 entries, .*"},
+		{table(make([]loader.CCTEntry, 129)...), "129 entries of the CCT, .*"},
+		{table(loader.CCTEntry{Multiplier: 1 << 14}), "entry 0 of the CCT is 16384 >> 0: want 14 bits and 2"},
+		{table(loader.CCTEntry{Multiplier: 1, Shift: 4}), "entry 0 of the CCT is 1 >> 4: .*"},
+		{table(loader.CCTEntry{Multiplier: 3}, loader.CCTEntry{Multiplier: 5, Shift: 1}), "entry 1 of the CCT is a shorter delay, 2.5 packet times, .*"},
+	})
+}
+
+// An entry is the nearest to a delay that 14 bits of multiplier and 2 of shift give.
+func TestCCTEntries(t *testing.T) {
+	for delay, want := range map[float64]loader.CCTEntry{
+		0:       {Multiplier: 0, Shift: 3},
+		0.06:    {Multiplier: 0, Shift: 3},
+		0.07:    {Multiplier: 1, Shift: 3},
+		1:       {Multiplier: 8, Shift: 3},
+		2047.9:  {Multiplier: 16383, Shift: 3},
+		2047.95: {Multiplier: 8192, Shift: 2},
+		4095.5:  {Multiplier: 16382, Shift: 2},
+		8000:    {Multiplier: 16000, Shift: 1},
+		16383:   {Multiplier: 16383, Shift: 0},
+	} {
+		got := loader.NewCCTEntry(delay)
+		qt.Check(t, qt.Equals(got, want), qt.Commentf("%g", delay))
+		qt.Check(t, qt.IsTrue(math.Abs(got.Delay()-delay) <= math.Ldexp(0.5, -int(want.Shift))), qt.Commentf("%g", delay))
+	}
+}
+
 // sendAll sends n bytes of the stream, receives them, and waits until they are acknowledged.
 func (c connection) sendAll(t *testing.T, n int64) {
 	t.Helper()
@@ -174,6 +232,8 @@ func TestTransferOfEach(t *testing.T) {
 		{loader.Flow{SendRateBps: lineRateBps, TargetRateBps: lineRateBps, Alpha: 0.75, ECN: true}, dcqcn(dcqcnOptions(lineRateBps))},
 		{loader.Flow{SendRateBps: lineRateBps, TargetRateBps: lineRateBps}, qcn(qcnOptions(lineRateBps))},
 		{loader.Flow{SendRateBps: lineRateBps}, timely(timelyOptions(lineRateBps))},
+		{loader.Flow{SendRateBps: lineRateBps, ECN: true}, ibcc(ibccOptions(lineRateBps))},
+		{loader.Flow{SendRateBps: lineRateBps, ECN: true}, controls(lineRateBps)["timely_tcd"]},
 	} {
 		control := registered(t, want.register)
 		t.Run(control.Name(), func(t *testing.T) {
@@ -258,6 +318,40 @@ func TestSetRateIsKept(t *testing.T) {
 			qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: c.key().Src, Dst: c.key().Src}, 1e8), loader.ErrNoFlow))
 		})
 	}
+}
+
+// A rate that is set is that of the nearest CCTI below, and is kept; and a loss is a BECN.
+func TestIBCCRates(t *testing.T) {
+	const lineRateBps = 1e9
+	control := registered(t, ibcc(ibccOptions(lineRateBps)))
+	p := newPath(t)
+	c := p.connect(t, control)
+	r := c.start(t)
+	for rateBps, want := range map[uint64]uint32{500e6: 1, 499e6: 2, 334e6: 2, 100e6: 9, 1e9: 0} {
+		qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
+		f, err := control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(f.CCTI, want), qt.Commentf("%d bit/s", rateBps))
+		qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps/uint64(want+1)))
+	}
+	qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), 250e6)))
+	p.checkRate(t, r, 250e6)
+	for _, rateBps := range []uint64{0, 99e6, lineRateBps + 1} {
+		err := control.SetSendRate(c.key(), rateBps)
+		qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 100000000 to 1000000000 bit/s"))
+	}
+
+	d := nstest.NewDropper(t, p.server)
+	d.DropEvery(t, 5000)
+	for d.Dropped(t) < 1 {
+		r.receive(t, 64<<10)
+	}
+	d.DropEvery(t, 0)
+	r.receive(t, 1<<20)
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(f.Losses >= 1))
+	qt.Check(t, qt.Equals(uint64(f.CCTI), min(3+f.Losses, 9)))
 }
 
 // Each recovery, and each timeout, halves the rate of every control, once; QCN's and DCQCN's target is what it was.
@@ -361,36 +455,114 @@ func TestCNPsControlDCQCN(t *testing.T) {
 	o := dcqcnOptions(lineRateBps)
 	o.MinRateBps, o.TimerNs, o.AlphaTimerNs = minRateBps, 2*periodNs, 2*periodNs
 	control := registered(t, dcqcn(o))
-	p := newPath(t)
-	marker := nstest.NewMarker(t, p.server)
-	np, err := tc.LoadDCQCNNP(periodNs, false, 0)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { np.Close() })
-	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
-	rp := attachRP(t, control, p.client)
-	c := p.connect(t, control)
-	r := c.start(t)
+	l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs})
 	for range 2 {
-		before, err := control.Flow(c.key())
+		before, err := control.Flow(l.key())
 		qt.Assert(t, qt.IsNil(err))
-		marker.Mark(t, true)
-		f := r.until(t, control, c.key(), "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
+		l.marker.Mark(t, true)
+		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
 		qt.Check(t, qt.IsTrue(f.CNPDecrease > before.CNPDecrease))
 		qt.Check(t, qt.Equals(f.CNPIncrease, 0))
 		qt.Check(t, qt.IsTrue(f.MarkedPackets > before.MarkedPackets && f.MarkedPackets <= f.Packets))
-		marker.Mark(t, false)
-		f = r.until(t, control, c.key(), "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
+		l.marker.Mark(t, false)
+		f = l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
 		qt.Check(t, qt.Equals(f.TargetRateBps, lineRateBps))
 		qt.Check(t, qt.IsTrue(f.Alpha < 0.75), qt.Commentf("%g", f.Alpha))
 	}
-	got, err := rp.Counts()
+	l.checkCounts(t)
+}
+
+// The whole loop of InfiniBand's congestion control, by a CNP for every marked packet.
+func TestBECNsControlIBCC(t *testing.T) {
+	o := ibccOptions(100e6)
+	o.TimerNs = 2e6
+	control := registered(t, ibcc(o))
+	l := newLoop(t, control, tc.DCQCNNPOptions{})
+	for range 2 {
+		l.marker.Mark(t, true)
+		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps == 10e6 })
+		qt.Check(t, qt.Equals(f.CCTI, 9))
+		l.marker.Mark(t, false)
+		l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps == 100e6 })
+	}
+	l.checkCounts(t)
+}
+
+// The whole loop with TCD: CE takes the sender down; packets that are ECT(0), as TCP makes them, say UE and hold the rate;
+// and it goes up when stamp makes them ECT(1).
+func TestTCDHoldsRate(t *testing.T) {
+	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
+	d, i, y := dcqcnOptions(lineRateBps), ibccOptions(lineRateBps), timelyOptions(lineRateBps)
+	d.MinRateBps, d.TimerNs, d.AlphaTimerNs, d.TCD = minRateBps, 10*periodNs, 10*periodNs, true
+	i.TimerNs, i.TCD = 10*periodNs, true
+	// whatever the round trip, TIMELY adds without a mark
+	y.MinRateBps, y.DeltaBps, y.TCDHoldNs = minRateBps, 1e6, 20*periodNs
+	for _, register := range []func() (*loader.Control, error){dcqcn(d), ibcc(i), timely(y)} {
+		control := registered(t, register)
+		t.Run(control.Name(), func(t *testing.T) {
+			l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs, TCD: true})
+			if control.Name() == "timely_tcd" {
+				qt.Assert(t, qt.IsNil(control.SetSendRate(l.key(), minRateBps)))
+			} else {
+				l.marker.Mark(t, true)
+				l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
+				l.marker.Mark(t, false)
+			}
+			before := l.until(t, "packets say UE", func(f loader.Flow) bool { return f.CNPHold > 5 })
+			f := l.until(t, "and go on", func(f loader.Flow) bool { return f.CNPHold > before.CNPHold+100 })
+			qt.Check(t, qt.Equals(f.SendRateBps, before.SendRateBps))
+
+			stamp, err := tc.LoadStamp(tc.StampOptions{ECT1: true})
+			qt.Assert(t, qt.IsNil(err))
+			t.Cleanup(func() { stamp.Close() })
+			qt.Assert(t, qt.IsNil(stamp.Attach(l.path.client.NS, l.path.client.Index())))
+			l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
+			l.checkCounts(t)
+		})
+	}
+}
+
+// loop is a flow whose marks come back in CNPs of DCQCN's notification point.
+type loop struct {
+	connection
+	control  *loader.Control
+	path     path
+	marker   *nstest.Marker
+	np       *tc.NP
+	rp       *tc.RP
+	receiver *receiver
+}
+
+func newLoop(t *testing.T, control *loader.Control, o tc.DCQCNNPOptions) *loop {
+	t.Helper()
+	p := newPath(t)
+	np, err := tc.LoadDCQCNNP(o)
 	qt.Assert(t, qt.IsNil(err))
-	sent, err := np.Counts()
+	t.Cleanup(func() { np.Close() })
+	marker := nstest.NewMarker(t, p.server)
+	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
+	rp := attachRP(t, control, p.client)
+	c := p.connect(t, control)
+	return &loop{c, control, p, marker, np, rp, c.start(t)}
+}
+
+// until waits, receiving, until the flow is as it should be.
+func (l *loop) until(t *testing.T, what string, so func(f loader.Flow) bool) loader.Flow {
+	t.Helper()
+	return l.receiver.until(t, l.control, l.key(), what, so)
+}
+
+// checkCounts checks that every CNP sent was taken in by the flow.
+func (l *loop) checkCounts(t *testing.T) {
+	t.Helper()
+	got, err := l.rp.Counts()
 	qt.Assert(t, qt.IsNil(err))
-	f, err := control.Flow(c.key())
+	sent, err := l.np.Counts()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(sent, tc.NPCounts{Decrease: f.CNPDecrease}))
-	qt.Check(t, qt.Equals(got, tc.RPCounts{Decrease: f.CNPDecrease}))
+	f, err := l.control.Flow(l.key())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(sent, tc.NPCounts{Decrease: f.CNPDecrease, Hold: f.CNPHold}))
+	qt.Check(t, qt.Equals(got, tc.RPCounts{Decrease: f.CNPDecrease, Hold: f.CNPHold}))
 }
 
 // attachRP attaches the control's reaction point to the sender.

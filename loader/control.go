@@ -31,6 +31,7 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 // Control is a congestion control registered with the kernel.
 type Control struct {
 	name   string
+	tcd    bool
 	coll   *ebpf.Collection
 	link   link.Link
 	params any // the algorithm's, in the layout of the BPF code
@@ -47,6 +48,9 @@ type limits struct{ minBps, lineBps uint64 }
 
 // Name is what sockets select it by.
 func (c *Control) Name() string { return c.name }
+
+// TCD says whether the control goes by TCD's marks.
+func (c *Control) TCD() bool { return c.tcd }
 
 // Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
 func (c *Control) Params() any { return c.params }
@@ -144,7 +148,8 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (
 // definition is what makes a control of an object.
 type definition struct {
 	name     string
-	params   any // variable params; nil: it has none
+	tcd      bool // it goes by TCD's marks; its name gets tcdSuffix
+	params   any  // variable params; nil: it has none
 	vars     map[string]any
 	table    flowTable // nil: it keeps none
 	maxFlows uint32    // 0: as the object has it
@@ -167,6 +172,12 @@ const (
 func register(spec *ebpf.CollectionSpec, d definition, options []Option) (*Control, error) {
 	for _, option := range options {
 		option(&d)
+	}
+	if d.tcd {
+		d.name += tcdSuffix
+		if err := setOps(spec, d.name, flagNeedsECN); err != nil {
+			return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
+		}
 	}
 	c, err := load(spec, d)
 	if err != nil || d.unregistered {
@@ -213,7 +224,7 @@ func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
 	return &Control{
-		name: d.name, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
+		name: d.name, tcd: d.tcd, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
 		fingerprint: fingerprint,
 	}, nil
 }

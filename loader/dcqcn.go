@@ -13,11 +13,12 @@ type DCQCNOptions struct {
 	DecreaseIntervalNs uint64  // cuts are at least so far apart; 0: every CNP cuts
 	ClampTarget        bool    // TR = CR at every cut; else only after a cycle of recovery
 	AlphaFirst         bool    // alpha is updated before the cut
+	TCD                bool    // a CNP that says UE holds the rate; the control's name is "dcqcn_tcd"
 	DilationShift      uint32
 	MaxFlows           uint32 // 0: 65536
 }
 
-// RegisterDCQCN registers congestion control "dcqcn" (bpf/cc/dcqcn.bpf.c).
+// RegisterDCQCN registers congestion control "dcqcn", or with TCD "dcqcn_tcd" (bpf/cc/dcqcn.bpf.c).
 func RegisterDCQCN(o DCQCNOptions, options ...Option) (*Control, error) {
 	if err := o.check(o.DilationShift); err != nil {
 		return nil, fmt.Errorf("dcqcn: %w", err)
@@ -35,7 +36,7 @@ func RegisterDCQCN(o DCQCNOptions, options ...Option) (*Control, error) {
 		G, InitialAlpha, ClampTarget, AlphaFirst uint32
 	}{o.params(), o.AlphaTimerNs, o.DecreaseIntervalNs, q24(o.G), q24(o.InitialAlpha), boolean(o.ClampTarget), boolean(o.AlphaFirst)}
 	return register(spec, definition{
-		name: "dcqcn", params: params, table: dcqcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
+		name: "dcqcn", tcd: o.TCD, params: params, table: dcqcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
 	}, options)
 }

@@ -26,6 +26,7 @@ type dcqcnDcqcnFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32

@@ -50,11 +50,13 @@ type Flow struct {
 	SendRateBps     uint64  // what the flow is paced by; 0: it has a window
 	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
 	W               float64 // PCN: w
+	CCTI            uint32  // InfiniBand: CCTI
 	Alpha           float64 // DCQCN, DCTCP: alpha
 	Window          float64 // packets: LDCP's cw, or Reno's where a control that needs ECN got none
 	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64  // CNPs and CNMs received, by kind
 	CNPIncrease     uint64
+	CNPHold         uint64 // TCD: CNPs that said undetermined
 	SentBytes       uint64 // of frames
 	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
 	MarkedPackets   uint32
@@ -71,6 +73,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 		RecRateBps:      s.RecRateBps,
 		CNPDecrease:     s.CnpDecrease,
 		CNPIncrease:     s.CnpIncrease,
+		CNPHold:         s.CnpHold,
 		SentBytes:       s.SentBytes,
 		Packets:         s.Packets,
 		MarkedPackets:   s.MarkedPackets,

@@ -29,14 +29,24 @@ type pcnPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
-	Sender pcnSender
-	Rp     struct {
+	Pad uint32
+	Rp  struct {
 		_           structs.HostLayout
 		SendRateBps uint64
 		W           uint32
 		Pad         uint32
 	}
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
+	Sender pcnSender
 }
 
 type pcnSender struct {
@@ -45,6 +55,7 @@ type pcnSender struct {
 	RecRateBps      uint64
 	CnpDecrease     uint64
 	CnpIncrease     uint64
+	CnpHold         uint64
 	Losses          uint64
 	Segments        uint32
 	Packets         uint32

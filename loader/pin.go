@@ -114,7 +114,8 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
 // tables are the flow tables of the controls by name.
 func tables(name string) (flowTable, bool) {
 	table, ok := map[string]flowTable{
-		"pcn": pcnTable, "dcqcn": dcqcnTable, "qcn": qcnTable, "timely": timelyTable, "pcn_dctcp": dctcpTable, "ldcp": ldcpTable,
+		"pcn": pcnTable, "dcqcn": dcqcnTable, "dcqcn_tcd": dcqcnTable, "qcn": qcnTable, "timely": timelyTable, "timely_tcd": timelyTable,
+		"pcn_dctcp": dctcpTable, "ldcp": ldcpTable,
 	}[name]
 	return table, ok
 }

@@ -16,6 +16,7 @@ type TIMELYOptions struct {
 	MaxCut                  float64 // largest cut of one update, above 0, at most 1
 	HAIAfter, HAIFactor     uint32  // completions with falling RTT before hyper increase (0: never), and its N
 	DeltaFactor             bool    // scale additions and T_high's cut by min(dt / minRTT, 1): the authors' snippet
+	TCDHoldNs               uint64  // TCD: a mark is in force for so long after its CNP; the control's name is "timely_tcd". 0: no TCD
 	DilationShift           uint32
 	MaxFlows                uint32 // 0: 65536
 }
@@ -38,7 +39,7 @@ func (o TIMELYOptions) check() error {
 	return nil
 }
 
-// RegisterTIMELY registers congestion control "timely" (bpf/cc/timely.bpf.c).
+// RegisterTIMELY registers congestion control "timely", or with TCD "timely_tcd" (bpf/cc/timely.bpf.c).
 func RegisterTIMELY(o TIMELYOptions, options ...Option) (*Control, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("timely: %w", err)
@@ -52,12 +53,13 @@ func RegisterTIMELY(o TIMELYOptions, options ...Option) (*Control, error) {
 		TLowNs, THighNs, MinRTTNs, SegmentBytes uint64
 		EWMA, Beta, MaxCut                      uint32
 		HAIAfter, HAIFactor, DeltaFactor        uint32
+		TCDHoldNs                               uint64
 	}{
 		o.LineRateBps, o.MinRateBps, o.DeltaBps, o.TLowNs, o.THighNs, o.MinRTTNs, o.SegmentBytes,
-		q24(o.EWMA), q24(o.Beta), q24(o.MaxCut), o.HAIAfter, o.HAIFactor, boolean(o.DeltaFactor),
+		q24(o.EWMA), q24(o.Beta), q24(o.MaxCut), o.HAIAfter, o.HAIFactor, boolean(o.DeltaFactor), o.TCDHoldNs,
 	}
 	return register(spec, definition{
-		name: "timely", params: params, table: timelyTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
+		name: "timely", tcd: o.TCDHoldNs != 0, params: params, table: timelyTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
 	}, options)
 }

@@ -26,6 +26,7 @@ type timelyTimelyFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32
@@ -45,6 +46,11 @@ type timelyTimelyFlow struct {
 		RttDiff    int64
 		Falling    uint32
 		Pad        uint32
+		Tcd        struct {
+			_         structs.HostLayout
+			UeUntilNs uint64
+			CeUntilNs uint64
+		}
 	}
 }
 

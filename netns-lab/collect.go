@@ -24,11 +24,15 @@ type collector struct {
 	sending []map[uint64]result.Sample // of each stream's sender, by bin
 	watched []*stream                  // whose senders are looked at in every bin
 	pfc     []result.PFCEvent
-	latest  []tc.Arrival // of each flow, at the end
-	senders []sender
-	lost    map[string]uint64 // packets, by place, before the flows are closed
+	// detected and offs are of each port, by bin and in the order of time; of switches with detectors.
+	detected []map[uint64]npecn.Detections
+	offs     [][]npecn.Off
+	latest   []tc.Arrival // of each flow, at the end
+	senders  []sender
+	lost     map[string]uint64 // packets, by place, before the flows are closed
 
-	pfcOverflow uint64 // PFC events that a port lost
+	pfcOverflow uint64   // PFC events that a port lost
+	creditsLost []string // ports that do not have all of their credits at the end
 
 	paused   pausedPorts
 	deadlock *result.Deadlock // nil: there is none yet
@@ -57,6 +61,10 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	for id := range c.queues {
 		c.queues[id] = map[uint64]npecn.Sample{}
 	}
+	c.detected, c.offs = make([]map[uint64]npecn.Detections, len(f.plan.ports)), make([][]npecn.Off, len(f.plan.ports))
+	for id := range c.detected {
+		c.detected[id] = map[uint64]npecn.Detections{}
+	}
 	c.flows = make([]map[uint64]npecn.FlowSample, len(t.streams)+len(t.shots))
 	for id := range c.flows {
 		c.flows[id] = map[uint64]npecn.FlowSample{}
@@ -67,7 +75,7 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 	}
 	needed := f.plan.exp.SentSeries()
 	for _, s := range t.streams {
-		if len(t.streams) <= maxInSeries || needed[s.Name] {
+		if len(t.streams) <= maxInSeries || f.plan.exp.Switch.Detectors || needed[s.Name] {
 			c.watched = append(c.watched, s)
 		}
 	}
@@ -83,8 +91,10 @@ func (c *collector) drain() error {
 			c.paused.see(e)
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
-		Queue: func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
-		Flow:  func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
+		Queue:    func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
+		Flow:     func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
+		Off:      func(o npecn.Off) { c.offs[o.Port] = append(c.offs[o.Port], o) },
+		Detected: func(d npecn.Detected) { c.detected[d.Port][d.Bin] = d.Detections },
 	})
 }
 
@@ -113,6 +123,7 @@ func (c *collector) snapshot() error {
 			return err
 		}
 		c.queues[id][s.Bin] = s.InBin
+		c.detected[id][s.Bin] = s.Detected
 	}
 	for _, k := range c.keys() {
 		a, err := c.f.arrive.Flow(k, sampleNs)
@@ -212,7 +223,9 @@ func (c *collector) sender(s *stream) (sender, error) {
 
 // run puts everything together as a result.
 func (c *collector) run() (*result.Run, error) {
-	r := &result.Run{PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows()}
+	r := &result.Run{
+		PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(), Completions: c.completions(), Trace: c.f.plan.exp.TracedFlows(),
+	}
 	var late npecn.Lateness
 	for id := 1; id < len(c.f.plan.ports); id++ {
 		s, err := c.f.qdisc.Stats(uint32(id))
@@ -222,6 +235,9 @@ func (c *collector) run() (*result.Run, error) {
 		late.Add(s.Lateness)
 		r.Manifest.CausalityViolations += s.Causality
 		c.pfcOverflow += s.PFCOverflow
+		if s.FreeCreditBlocks != s.CreditBlocks {
+			c.creditsLost = append(c.creditsLost, fmt.Sprintf("port %s has %d of %d credits when nothing is under way", c.f.plan.ports[id].name, s.FreeCreditBlocks, s.CreditBlocks))
+		}
 		r.Ports = append(r.Ports, c.portRow(id, &s))
 		r.Series = append(r.Series, c.portSeries(id)...)
 	}
@@ -231,6 +247,10 @@ func (c *collector) run() (*result.Run, error) {
 	}
 	for _, s := range c.watched {
 		r.Series = append(r.Series, c.senderSeries(s)...)
+	}
+	var err error
+	if r.States, err = c.states(); err != nil {
+		return nil, err
 	}
 	e, m := c.f.plan.exp, &r.Manifest
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.f.scheme, e.Seed
@@ -295,7 +315,7 @@ func (c *collector) portRow(id int, s *npecn.Stats) result.Port {
 	p, o := c.f.plan.ports[id], c.f.options.Ports[id]
 	return result.Port{
 		Name: p.name, Node: c.f.plan.nodes[p.node].name, Peer: c.f.plan.nodes[p.peer].name,
-		RateBps: o.RateBps, DelayNs: int64(o.DelayNs),
+		Tier: c.f.plan.nodes[p.node].tier, RateBps: o.RateBps, DelayNs: int64(o.DelayNs),
 		EnqueuedPackets: s.EnqueuedPackets, EnqueuedBytes: s.EnqueuedBytes,
 		SentPackets: s.SentPackets, SentBytes: s.SentBytes,
 		QueuedPackets: s.QueuedPackets, MarkedPackets: s.MarkedPackets,

@@ -6,8 +6,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
+
+	"pcn/netns-lab/result"
 )
 
 // stampCompletion has the kernel note when the last byte of each write to come is acknowledged. Arrivals of ACKs
@@ -62,4 +65,50 @@ func lastStampNs(fd int) (uint64, error) {
 			}
 		}
 	}
+}
+
+// completions are those of the flows with a size.
+func (c *collector) completions() []result.Completion {
+	var rows []result.Completion
+	for i, s := range c.t.streams {
+		if s.Size == 0 {
+			continue
+		}
+		row := result.Completion{
+			Flow: s.Name, Group: s.Group, Src: s.From, Dst: s.To, Priority: s.Priority, SizeBytes: uint64(s.Size), StartNs: c.since(s.startNs),
+			IdealNs: c.f.plan.idealNs(s.From, s.To, uint64(s.Size)),
+		}
+		if at := c.senders[i].completedNs; at != 0 {
+			row.FCTNs = new(int64(at - s.startNs))
+		}
+		rows = append(rows, result.NewCompletion(row))
+	}
+	return rows
+}
+
+// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the last ACK. Switches
+// forward whole packets.
+func (p *plan) idealNs(from, to string, size uint64) int64 {
+	const header = ethHeader + tcpIPHeader
+	a, b := p.host(from), p.host(to)
+	path := p.paths.Path(a, b)
+	frame := uint64(p.exp.Frame)
+	payload := frame - header
+	full := (size - 1) / payload // frames before the last
+	last := size - full*payload + header
+
+	// at is when the last frame has left each link, of which free is when it can start to
+	var at, slowest, first, ack float64
+	for _, l := range path {
+		nsPerByte := 8e9 / float64(l.Rate)
+		slowest = max(slowest, float64(frame)*nsPerByte)
+		first += float64(frame) * nsPerByte
+		free := 0.0
+		if full > 0 {
+			free = first + float64(full-1)*slowest
+		}
+		at = max(at, free) + float64(last)*nsPerByte
+		ack += header * nsPerByte
+	}
+	return int64(math.Round(at+ack)) + int64(p.paths.Delay(a, b)) + int64(p.paths.Delay(b, a))
 }

@@ -94,7 +94,7 @@ func (f *fabric) load() (err error) {
 	}
 	if f.stamp, err = tc.LoadStamp(tc.StampOptions{
 		DataDSCP: DataDSCP, ControlDSCP: ControlDSCP, DataClasses: dataClasses(f.plan.exp), AddressMAC: f.scheme == schemeQCN,
-		ECT1: isTCD(f.scheme),
+		ECT1: experiment.HasTCD(f.scheme),
 	}); err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ type plan struct {
 
 type node struct {
 	name   string
+	tier   string
 	isHost bool
 	addr   netip.Addr // of a host
 	ports  []uint32
@@ -88,9 +89,15 @@ type port struct {
 func newPlan(e *experiment.Experiment) (*plan, error) {
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	tiers := make(map[string]string)
+	for _, t := range net.Tiers() {
+		for _, name := range t.Nodes {
+			tiers[name] = t.Name
+		}
+	}
 	for i, name := range net.Nodes() {
 		p.number[name] = i
-		n := node{name: name, isHost: i < p.hosts}
+		n := node{name: name, tier: tiers[name], isHost: i < p.hosts}
 		if n.isHost {
 			n.addr = hostAddr(i)
 		}
@@ -110,8 +117,10 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		return nil, fmt.Errorf("%d ports are more than a packet's mark has room to name", len(p.ports))
 	}
 	var err error
-	p.paths, err = net.Routes()
-	return p, err
+	if p.paths, err = net.Routes(); err != nil {
+		return nil, err
+	}
+	return p, p.checkPaths()
 }
 
 func hostAddr(i int) netip.Addr {
@@ -194,6 +203,14 @@ func (p *plan) burstFrames(b experiment.Burst) int {
 	return int((uint64(b.Size) + payload - 1) / payload)
 }
 
+// gapNs is between the packets of a burst's flow that has a rate.
+func (p *plan) gapNs(b experiment.Burst) uint64 {
+	if b.Rate == 0 {
+		return 0
+	}
+	return uint64(p.exp.Frame) * 8e9 / uint64(b.Rate)
+}
+
 // qdiscOptions configures the ports for a scheme.
 //
 // A host port only serialises: its propagation is added to that of the port towards it (2 * delay), so that TCP
@@ -233,6 +250,10 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			data = uint32(uint64(sw.Buffer)/uint64(p.exp.Frame)) + hostSlots
 			q.Seed = p.seed32() + uint32(id)
 			setMarker(&q, p.exp, scheme)
+			setDetection(&q, p.exp, scheme)
+			if sw.FlowControl == experiment.FlowCBFC {
+				q.CBFC = npecn.CBFC{BufferBytes: uint64(sw.CBFC.Buffer), PeriodNs: uint64(sw.CBFC.Period)}
+			}
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 		for _, class := range classes {

@@ -222,6 +222,7 @@ func (f *fabric) judge(c *collector, run *result.Run) error {
 	if c.pfcOverflow > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d PAUSE or RESUME events found a port's event ring full", c.pfcOverflow))
 	}
+	reasons = append(reasons, c.creditsLost...)
 	for _, flow := range run.Flows {
 		if flow.Proto == result.TCP && !flow.ECN && needsECN(f.plan.exp, f.scheme) {
 			reasons = append(reasons, fmt.Sprintf("flow %s did not negotiate ECN", flow.Name))

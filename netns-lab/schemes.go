@@ -4,7 +4,6 @@ package lab
 
 import (
 	"fmt"
-	"strings"
 
 	"pcn/loader"
 	"pcn/netns-lab/experiment"
@@ -19,6 +18,7 @@ const (
 	schemeDCQCN = "dcqcn"
 	schemeQCN   = "qcn"
 	schemeLDCP  = "ldcp"
+	schemeIBCC  = "ibcc"
 )
 
 // loaders register the congestion control of each scheme of ours.
@@ -69,7 +69,9 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
 		})
 	case schemeDCQCN:
-		return tc.LoadDCQCNNP(uint64(e.DCQCN.CNPInterval), true, f.shift())
+		return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+			IntervalNs: uint64(e.DCQCN.CNPInterval), IdealTime: true, DilationShift: f.shift(),
+		})
 	default:
 		return nil, nil
 	}
@@ -160,6 +162,8 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, scheme string) {
 	switch {
 	case scheme == schemePCN:
 		q.Marker = npecn.NPECN
+	case experiment.BaseScheme(scheme) == schemeIBCC:
+		q.Marker = npecn.FECN
 	case scheme == schemeQCN:
 		q.Marker = npecn.QCN
 		q.QCN = npecn.QCNOptions{
@@ -181,8 +185,23 @@ func dropsFirstRTT(e *experiment.Experiment, scheme string) bool {
 	return scheme == schemeLDCP && e.LDCP.FastStart == experiment.FirstRTTDrop && !e.PFCOn(scheme)
 }
 
-// isTCD says whether switches mark by TCD under the scheme.
-func isTCD(scheme string) bool { return strings.HasSuffix(scheme, "+tcd") }
+// setDetection says what a switch port detects, and whether it marks by that.
+func setDetection(q *npecn.Port, e *experiment.Experiment, scheme string) {
+	q.FECN = npecn.FECNOptions{
+		ThresholdBytes: uint64(e.FECN.Threshold), PacketBytes: uint32(e.FECN.PacketSize),
+		MarkingRate: uint32(e.FECN.MarkingRate), Victims: e.FECN.Victims,
+	}
+	if !e.Switch.Detectors && !experiment.HasTCD(scheme) {
+		return
+	}
+	q.Detect = npecn.Detection{
+		MaxTonNs: uint64(e.MaxTon()), TCD: experiment.HasTCD(scheme), Watch: e.Switch.Detectors,
+		ECNBytes: uint64(e.ECNThreshold()), OverBytes: uint64(e.ECNThreshold()),
+	}
+	if e.Switch.FlowControl == experiment.FlowCBFC {
+		q.Detect.OverBytes = uint64(e.FECN.Threshold)
+	}
+}
 
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {

@@ -61,8 +61,17 @@ type shot struct {
 	frames  int
 	bytes   uint64
 
+	gapNs    uint64 // between packets that leave at a rate; 0: all leave at once
 	priority int
 	conn     *net.UDPConn
+}
+
+// ecn is the ECN field of its packets: a burst is not ECN-capable, one that sends at a rate is ECT(0).
+func (s *shot) ecn() int {
+	if s.gapNs == 0 {
+		return 0
+	}
+	return 2
 }
 
 // traffic is all flows of a run.
@@ -317,7 +326,7 @@ func (t *traffic) openBurst(b experiment.Burst) error {
 			s := &shot{
 				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), group: b.Name, from: from, to: b.To,
 				id:     uint32(len(t.streams) + len(t.shots)),
-				frames: p.burstFrames(b), bytes: uint64(b.Size), priority: b.Priority,
+				frames: p.burstFrames(b), bytes: uint64(b.Size), priority: b.Priority, gapNs: t.f.plan.gapNs(b),
 			}
 			src, err := t.freeAddr(i, burstSrcPorts)
 			if err != nil {
@@ -367,7 +376,7 @@ func (t *traffic) openShot(s *shot, n netNode) error {
 		}
 		if err := setOptions(raw,
 			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer},
-			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(s.priority) << 2}); err != nil {
+			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(s.priority)<<2 | s.ecn()}); err != nil {
 			return err
 		}
 		if cerr := raw.Control(func(fd uintptr) {
@@ -399,7 +408,7 @@ func (t *traffic) loadBursts(t0Ns uint64) error {
 	for round := 0; len(left) > 0; round++ {
 		var more []*shot
 		for _, s := range left {
-			if err := t.sendFrame(s, round, t0Ns+s.startNs, payload); err != nil {
+			if err := t.sendFrame(s, round, t0Ns+s.startNs+uint64(round)*s.gapNs, payload); err != nil {
 				return fmt.Errorf("flow %s: %w", s.name, err)
 			}
 			if round+1 < s.frames {
@@ -427,11 +436,14 @@ func (t *traffic) sendFrame(s *shot, i int, atNs uint64, payload []byte) error {
 	return nil
 }
 
-// start sends the flows off: each at its time after t = 0, give or take the seed.
+// start sends the flows off: each at its time after t = 0, and a little later by the seed unless it is exact.
 func (t *traffic) start(ctx context.Context, t0Ns uint64) {
 	rng := t.f.plan.rng()
 	for _, s := range t.streams {
-		s.startNs = uint64(int64(t0Ns)+int64(s.Start)) + rng.Uint64N(startJitter)
+		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
+		if !s.Exact {
+			s.startNs += rng.Uint64N(startJitter)
+		}
 		t.wg.Add(2)
 		go t.run(s.Name+": send", func() error { return t.pump(ctx, s) })
 		go t.run(s.Name+": receive", func() error { return drain(s.receive) })
@@ -445,7 +457,8 @@ func (t *traffic) run(what string, fn func() error) {
 	}
 }
 
-// pump writes the flow's data: Size bytes, or without end.
+// pump writes the flow's data: Size bytes, or without end. A flow that has ended stays open: a bare FIN is of the control
+// class, and could overtake data that waits for it.
 func (t *traffic) pump(ctx context.Context, s *stream) error {
 	if err := t.f.clock.sleepUntil(ctx, s.startNs); err != nil {
 		return err
@@ -471,7 +484,7 @@ func (t *traffic) pump(ctx context.Context, s *stream) error {
 			}
 		}
 	}
-	return s.send.CloseWrite()
+	return nil
 }
 
 // drain reads until the end without copying.

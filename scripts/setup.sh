@@ -9,7 +9,7 @@
 set -euo pipefail
 
 RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates debian-archive-keyring)
-DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3 curl gcc libc6-dev python3)
+DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3 curl gcc libc6-dev python3 slurm-wlm munge)
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)
@@ -60,10 +60,24 @@ missing=()
 for p in "${PACKAGES[@]}"; do
 	dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
 done
+# The tests start daemons of their own: those that come with a package which is installed here do not run as services.
+services=()
+for p in munge slurm-wlm; do
+	[[ " ${missing[*]} " == *" $p "* && -d /run/systemd/system ]] || continue
+	case $p in
+	munge) services+=(munge.service) ;;
+	slurm-wlm) services+=(slurmctld.service slurmd.service) ;;
+	esac
+done
 if [ ${#missing[@]} -gt 0 ]; then
 	say "installing ${missing[*]}"
+	[ ${#services[@]} -eq 0 ] || as_root systemctl -q mask "${services[@]}"
 	as_root apt-get update -qq
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+	if [ ${#services[@]} -gt 0 ]; then
+		as_root systemctl -q unmask "${services[@]}"
+		as_root systemctl -q disable "${services[@]}"
+	fi
 else
 	say "all packages are installed"
 fi

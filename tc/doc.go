@@ -7,7 +7,10 @@
 //   - [NP], PCN's notification point at receivers: ingress, and an egress program that makes the CNPs;
 //   - [RP], PCN's reaction point at senders: ingress;
 //   - [FirstRTT], LDCP's first round trip, and [WRED], a switch played at a host's device: egress;
+//   - [HostNP] and [HostRP], the same for real hosts: IPv6, VLANs, UDP, signed CNPs, limits on who may send them;
 //   - [Stamp], a host's last egress program: classes as DSCP.
+//
+// All but HostNP and HostRP are the lab's and know plain IPv4 only: to them other packets are not there.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
 package tc

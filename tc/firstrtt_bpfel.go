@@ -36,6 +36,7 @@ type firstrttLdcpFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32

@@ -68,6 +68,13 @@ func (f flow) cnp(decrease bool, rateMbps uint32) cnp.CNP {
 	}
 }
 
+// hold is the CNP that answers the flow's packets marked UE.
+func (f flow) hold() cnp.CNP {
+	c := f.cnp(false, 0)
+	c.Undetermined = true
+	return c
+}
+
 func encode(t *testing.T, c cnp.CNP) []byte {
 	t.Helper()
 	b, err := c.MarshalBinary()

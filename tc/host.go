@@ -112,9 +112,9 @@ type NPOptions struct {
 // NP is PCN's notification point (tc/bpf/np.bpf.c).
 type NP struct{ object }
 
-// NPCounts are the CNPs sent, and what failed.
+// NPCounts are the CNPs sent, by what they say, and what failed.
 type NPCounts struct {
-	Decrease, Increase, NoFlow, NoClone uint64
+	Decrease, Increase, Hold, NoFlow, NoClone uint64
 }
 
 // LoadNP loads the notification point.
@@ -157,7 +157,7 @@ func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
 // Counts reads the CNPs sent.
 func (n *NP) Counts() (NPCounts, error) {
 	var c NPCounts
-	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.NoFlow, &c.NoClone} {
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Hold, &c.NoFlow, &c.NoClone} {
 		v, err := n.sum("np_counts", uint32(i))
 		if err != nil {
 			return NPCounts{}, err
@@ -167,16 +167,25 @@ func (n *NP) Counts() (NPCounts, error) {
 	return c, nil
 }
 
+// DCQCNNPOptions are the parameters of DCQCN's notification point.
+type DCQCNNPOptions struct {
+	IntervalNs    uint64 // between CNPs for a flow, at least; 0: a CNP for every marked packet
+	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs pass on
+	IdealTime     bool   // take arrivals from the packets, as the lab's ports write them
+	DilationShift uint32
+}
+
 // LoadDCQCNNP loads DCQCN's notification point (tc/bpf/np_dcqcn.bpf.c): at most one CNP a flow and interval.
-func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32, options ...Option) (*NP, error) {
+func LoadDCQCNNP(o DCQCNNPOptions, options ...Option) (*NP, error) {
 	spec, err := loadNpdcqcn()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("np_dcqcn", spec, map[string]any{
-		"interval_ns":    intervalNs,
-		"ideal_time":     idealTime,
-		"dilation_shift": dilationShift,
+		"interval_ns":    o.IntervalNs,
+		"tcd":            o.TCD,
+		"ideal_time":     o.IdealTime,
+		"dilation_shift": o.DilationShift,
 	}, nil, options...)
 	if err != nil {
 		return nil, err
@@ -187,15 +196,22 @@ func LoadDCQCNNP(intervalNs uint64, idealTime bool, dilationShift uint32, option
 // RP is a reaction point: what hears of congestion for a control's flows.
 type RP struct{ object }
 
-// RPCounts are the CNPs and CNMs received.
+// RPCounts are the CNPs and CNMs received, by what they say.
 type RPCounts struct {
-	Decrease, Increase, Malformed, BadICRC, NoFlow uint64
+	Decrease, Increase, Hold, Malformed, BadICRC, NoFlow uint64
 }
 
-// LoadRP loads the reaction point of the control's flows: tc/bpf/rp.bpf.c for PCN, rp_dcqcn.bpf.c, rp_qcn.bpf.c.
+// reactionPoints are the reaction points by their controls' names: those in tc/bpf/rp*.bpf.c.
+var reactionPoints = map[string]func() (*ebpf.CollectionSpec, error){
+	"pcn": loadRp, "qcn": loadRpqcn,
+	"dcqcn": loadRpdcqcn, "dcqcn_tcd": loadRpdcqcn,
+	"ibcc": loadRpibcc, "ibcc_tcd": loadRpibcc,
+	"timely_tcd": loadRptimely,
+}
+
+// LoadRP loads the reaction point of the control's flows.
 func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
-	specs := map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadRp, "dcqcn": loadRpdcqcn, "qcn": loadRpqcn}
-	specOf, ok := specs[control.Name()]
+	specOf, ok := reactionPoints[control.Name()]
 	if !ok || control.FlowTable() == nil { // or another process's of that name
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
@@ -203,10 +219,11 @@ func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("rp of "+control.Name(), spec, map[string]any{
-		"params":         control.Params(),
-		"dilation_shift": dilationShift,
-	}, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
+	vars := map[string]any{"params": control.Params(), "dilation_shift": dilationShift}
+	if control.TCD() {
+		vars["tcd"] = true
+	}
+	obj, err := load("rp of "+control.Name(), spec, vars, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +238,7 @@ func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
 // Counts reads the CNPs received.
 func (r *RP) Counts() (RPCounts, error) {
 	var c RPCounts
-	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Malformed, &c.BadICRC, &c.NoFlow} {
+	for i, to := range []*uint64{&c.Decrease, &c.Increase, &c.Hold, &c.Malformed, &c.BadICRC, &c.NoFlow} {
 		v, err := r.sum("rp_counts", uint32(i))
 		if err != nil {
 			return RPCounts{}, err

@@ -17,9 +17,15 @@ import (
 // newDCQCNNP attaches DCQCN's notification point, by ideal time, to a device of its own.
 func newDCQCNNP(t *testing.T, intervalNs uint64) (*NP, *tap) {
 	t.Helper()
+	return newDCQCNNPOf(t, DCQCNNPOptions{IntervalNs: intervalNs})
+}
+
+func newDCQCNNPOf(t *testing.T, o DCQCNNPOptions) (*NP, *tap) {
+	t.Helper()
+	o.IdealTime = true
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadDCQCNNP(intervalNs, true, 0)
+	n, err := LoadDCQCNNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
@@ -94,6 +100,40 @@ func TestDCQCNNPIntervals(t *testing.T) {
 			qt.Assert(t, qt.Equals(n.counts(t), want))
 		})
 	}
+}
+
+// With TCD packets marked UE are answered by holds, CE as ever, and the others not at all.
+func TestTCDNPAnswers(t *testing.T) {
+	const intervalNs, startNs = 50_000, 1_000_000
+	f := someFlow()
+	decrease, hold := encode(t, f.cnp(true, 0)), encode(t, f.hold())
+	n, dev := newDCQCNNPOf(t, DCQCNNPOptions{IntervalNs: intervalNs, TCD: true})
+	for i, a := range []struct {
+		atNs   uint64
+		tos    uint8
+		answer []byte
+	}{
+		{0, notECT, nil},
+		{0, ect1, nil},
+		{0, ect0, hold},
+		{1, ect0, nil},
+		{2, ce, decrease},
+		{3, ect0, nil},
+		{intervalNs + 1, ect0, nil},
+		{intervalNs + 2, ect0, hold},
+		{intervalNs + 3, ce, decrease},
+		{intervalNs + 4, ect1, nil},
+	} {
+		frame := f.tcp(t, a.tos, 1000)
+		passes(t, n.arrive(t, dev, startNs+a.atNs, frame), frame)
+		var want [][]byte
+		if a.answer != nil {
+			want = [][]byte{a.answer}
+		}
+		qt.Assert(t, qt.DeepEquals(dev.sent(t), want), qt.Commentf("packet %d", i))
+	}
+	qt.Assert(t, qt.Equals(n.counts(t), NPCounts{Decrease: 2, Hold: 2}))
+	qt.Assert(t, qt.Equals(n.flows(t), 1))
 }
 
 // A flow's CNPs do not depend on other flows, not even of the opposite direction.
@@ -173,7 +213,7 @@ func TestDCQCNNPKernelClock(t *testing.T) {
 	const hourNs = 3600e9
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadDCQCNNP(hourNs, false, 0)
+	n, err := LoadDCQCNNP(DCQCNNPOptions{IntervalNs: hourNs})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
@@ -191,7 +231,7 @@ func TestDCQCNNPOnTheWire(t *testing.T) {
 		t.Run(fmt.Sprint("marked ", mark), func(t *testing.T) {
 			sender, receiver := nstest.Veth(t, nstest.New(t), nstest.New(t),
 				netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
-			n, err := LoadDCQCNNP(intervalNs, false, 0)
+			n, err := LoadDCQCNNP(DCQCNNPOptions{IntervalNs: intervalNs})
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { n.Close() })
 			qt.Assert(t, qt.IsNil(n.Attach(receiver.NS, receiver.Index())))

@@ -60,13 +60,6 @@ type npdcqcnCnpFrame struct {
 	Icrc uint32
 }
 
-type npdcqcnDcqcnNp struct {
-	_       structs.HostLayout
-	CnpAtNs uint64
-	Sent    bool
-	_       [7]byte
-}
-
 type npdcqcnFlowKey struct {
 	_        structs.HostLayout
 	Saddr    [4]uint32
@@ -75,6 +68,22 @@ type npdcqcnFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+}
+
+type npdcqcnTcdNp struct {
+	_  structs.HostLayout
+	Ce struct {
+		_       structs.HostLayout
+		CnpAtNs uint64
+		Sent    bool
+		_       [7]byte
+	}
+	Any struct {
+		_       structs.HostLayout
+		CnpAtNs uint64
+		Sent    bool
+		_       [7]byte
+	}
 }
 
 // Names of all BPF objects in the ELF.
@@ -89,6 +98,7 @@ const (
 	npdcqcnVarDilationShift = "dilation_shift"
 	npdcqcnVarIdealTime     = "ideal_time"
 	npdcqcnVarIntervalNs    = "interval_ns"
+	npdcqcnVarTcd           = "tcd"
 )
 
 // loadNpdcqcn returns the embedded CollectionSpec for npdcqcn.
@@ -153,6 +163,7 @@ type npdcqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IntervalNs    *ebpf.VariableSpec `ebpf:"interval_ns"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // npdcqcnObjects contains all objects after they have been loaded into the kernel.
@@ -195,6 +206,7 @@ type npdcqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IntervalNs    *ebpf.Variable `ebpf:"interval_ns"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // npdcqcnPrograms contains all programs after they have been loaded into the kernel.

@@ -45,7 +45,7 @@ type Object interface {
 	Fingerprint() string
 }
 
-var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*PlainSYN)(nil)}
+var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*HostNP)(nil), (*HostRP)(nil), (*PlainSYN)(nil)}
 
 // Places are where Attach attaches it.
 func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }

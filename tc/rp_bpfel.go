@@ -29,13 +29,30 @@ type rpPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad uint32
+	Rp  struct {
+		_           structs.HostLayout
+		SendRateBps uint64
+		W           uint32
+		Pad         uint32
+	}
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32
@@ -45,12 +62,6 @@ type rpPcnFlow struct {
 		Ecn             uint32
 		PlainWindow     uint32
 		Pad             uint32
-	}
-	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
 	}
 }
 
@@ -71,6 +82,7 @@ const (
 	rpProgRpIngress    = "rp_ingress"
 	rpVarDilationShift = "dilation_shift"
 	rpVarParams        = "params"
+	rpVarTcd           = "tcd"
 )
 
 // loadRp returns the embedded CollectionSpec for rp.
@@ -132,6 +144,7 @@ type rpMapSpecs struct {
 type rpVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // rpObjects contains all objects after they have been loaded into the kernel.
@@ -171,6 +184,7 @@ func (m *rpMaps) Close() error {
 type rpVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // rpPrograms contains all programs after they have been loaded into the kernel.

@@ -35,11 +35,17 @@ const dcqcnStartNs = 1_000_000
 
 func newDCQCNRPAt(t *testing.T, dilationShift uint32, flows ...flow) *RP {
 	t.Helper()
+	return newDCQCNRPOf(t, map[string]any{rpdcqcnVarDilationShift: dilationShift}, flows...)
+}
+
+func newDCQCNRPOf(t *testing.T, vars map[string]any, flows ...flow) *RP {
+	t.Helper()
 	nstest.RequireRoot(t)
 	spec, err := loadRpdcqcn()
 	qt.Assert(t, qt.IsNil(err))
 	p := dcqcnParams()
-	obj, err := load("rp", spec, map[string]any{rpdcqcnVarParams: p, rpdcqcnVarDilationShift: dilationShift}, nil)
+	vars[rpdcqcnVarParams] = p
+	obj, err := load("rp", spec, vars, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -95,11 +101,11 @@ func (d *dcqcn) increase() {
 	d.rate = (d.rate + d.target) / 2
 }
 
-func (d *dcqcn) cnp(nowNs, sentBytes uint64) {
+// advance takes the cycles that are over.
+func (d *dcqcn) advance(nowNs, sentBytes uint64) {
 	for ; d.heard && nowNs >= d.alphaNs; d.alphaNs += d.p.AlphaTimerNs {
 		d.alpha *= 1 - d.g()
 	}
-	d.heard = true
 	for ; nowNs >= d.timerNs; d.timerNs += d.p.Recovery.TimerNs {
 		d.timeStage++
 		d.increase()
@@ -108,6 +114,11 @@ func (d *dcqcn) cnp(nowNs, sentBytes uint64) {
 		d.countStage++
 		d.increase()
 	}
+}
+
+func (d *dcqcn) cnp(nowNs, sentBytes uint64) {
+	d.advance(nowNs, sentBytes)
+	d.heard = true
 	d.target = d.rate
 	d.rate = max(float64(d.p.Recovery.MinRateBps), d.rate*(1-d.alpha/2))
 	d.alpha = (1-d.g())*d.alpha + d.g()
@@ -145,20 +156,36 @@ func TestDCQCNRPCuts(t *testing.T) {
 	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: 3}))
 }
 
+// hold starts the cycles that run again.
+func (d *dcqcn) hold(nowNs, sentBytes uint64) {
+	d.advance(nowNs, sentBytes)
+	d.timerNs, d.counterBytes = nowNs+d.p.Recovery.TimerNs, sentBytes+d.p.Recovery.ByteCounterBytes
+}
+
 // CNPs, at any time and after any number of bytes, change the flow they name as the paper says, and no other flow. What
 // they say of rates is nothing to DCQCN.
-func TestDCQCNRPObeys(t *testing.T) {
+func TestDCQCNRPObeys(t *testing.T) { checkDCQCNRP(t, newDCQCNRP, false) }
+
+// With TCD one in four says UE.
+func TestDCQCNRPObeysTCD(t *testing.T) {
+	checkDCQCNRP(t, func(t *testing.T, flows ...flow) *RP {
+		return newDCQCNRPOf(t, map[string]any{rpdcqcnVarTcd: true}, flows...)
+	}, true)
+}
+
+func checkDCQCNRP(t *testing.T, newRP func(*testing.T, ...flow) *RP, tcd bool) {
+	t.Helper()
 	const cnps = 3000
 	f := someFlow()
 	otherPort, otherAddr := f, f
 	otherPort.src = netip.AddrPortFrom(f.src.Addr(), f.src.Port()+1)
 	otherAddr.dst = netip.AddrPortFrom(f.dst.Addr().Next(), f.dst.Port())
 	others := []flow{otherPort, otherAddr, {src: f.dst, dst: f.src}}
-	r := newDCQCNRP(t, append(others, f)...)
+	r := newRP(t, append(others, f)...)
 	before := r.dcqcn(t, otherPort)
 	rnd := rand.New(rand.NewPCG(15, 16))
 	want, now := newDCQCN(), uint64(dcqcnStartNs)
-	lowest, active := want.rate, 0
+	lowest, active, holds := want.rate, 0, uint64(0)
 	for i := range cnps {
 		v := r.dcqcn(t, f)
 		if i/30%2 == 0 { // congestion
@@ -168,23 +195,32 @@ func TestDCQCNRPObeys(t *testing.T) {
 			v.Sender.SentBytes += rnd.Uint64N(11_000_000)
 		}
 		r.putDCQCN(t, f, v)
-		frame := encode(t, f.cnp(rnd.IntN(2) == 0, rnd.Uint32()))
+		c := f.cnp(rnd.IntN(2) == 0, rnd.Uint32())
+		c.Undetermined = tcd && !c.Decrease && rnd.IntN(2) == 0
+		frame := encode(t, c)
 		got := r.run(t, here, "rp_ingress", frame, skBuff{CB: carry(now, false)})
 		qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
-		want.cnp(now, v.Sender.SentBytes)
+		if c.Undetermined {
+			holds++
+			want.hold(now, v.Sender.SentBytes)
+		} else {
+			want.cnp(now, v.Sender.SentBytes)
+		}
 		v = r.dcqcn(t, f)
 		about := qt.Commentf("CNP %d: %+v, want %+v", i, v.Rp, want)
 		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Recovery.RateBps)/want.rate-1) < 1e-4), about)
 		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Recovery.TargetBps)/want.target-1) < 1e-4), about)
 		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Alpha)/q24-want.alpha) < 1e-5), about)
-		qt.Assert(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)))
+		qt.Assert(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)-holds))
+		qt.Assert(t, qt.Equals(v.Sender.CnpHold, holds))
 		lowest = min(lowest, want.rate)
 		if want.target < lineRateBps && want.target > 1e9 {
 			active++
 		}
 	}
 	qt.Assert(t, qt.IsTrue(lowest == 100e6 && active > cnps/3), qt.Commentf("down to %g, %d rates between", lowest, active))
-	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: cnps}))
+	qt.Assert(t, qt.Equals(holds > cnps/5, tcd))
+	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: cnps - holds, Hold: holds}))
 	for _, o := range others {
 		qt.Assert(t, qt.Equals(r.dcqcn(t, o), before))
 	}

@@ -74,7 +74,7 @@ func (r *RP) entry(t *testing.T, f flow) []byte {
 }
 
 // cnpHearers are the reaction points that CNPs are for.
-var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP}
+var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP, "ibcc": newIBCCRP}
 
 func (r *RP) counts(t *testing.T) RPCounts {
 	t.Helper()
@@ -227,6 +227,7 @@ func TestRPRefuses(t *testing.T) {
 		{"P_Key", set(offBTH+2, 0x7f), "malformed"},
 		{"no BECN", set(offBTH+4, 0), "malformed"},
 		{"FECN", set(offBTH+4, 0xc0), "malformed"},
+		{"UE, without TCD", func([]byte) []byte { return encode(t, f.hold()) }, "malformed"},
 		{"queue pair, first byte", set(offBTH+5, 1), "malformed"},
 		{"queue pair, last byte", set(offBTH+7, 1), "malformed"},
 		{"acknowledge request", set(offBTH+8, 0x80), "malformed"},
@@ -326,7 +327,7 @@ func TestRPAcceptsWhatRoutersChange(t *testing.T) {
 					got := r.run(t, here, "rp_ingress", frame, skBuff{})
 					qt.Check(t, qt.Equals(got.verdict, tcxDrop))
 					want := RPCounts{Increase: 1}
-					if decrease || algorithm == "dcqcn" { // to which every CNP is one thing
+					if decrease || algorithm != "pcn" { // to the others every CNP is one thing
 						want = RPCounts{Decrease: 1}
 					}
 					qt.Check(t, qt.Equals(r.counts(t), want))
@@ -576,6 +577,9 @@ func parse(frame []byte) (cnp.CNP, error) {
 	routed[offIP+1] = routed[offIP+1]&3 | cnp.DSCP<<2
 	routed[offIP+8] = 64
 	c, err := cnp.Parse(seal(routed))
+	if c.UDP || c.Undetermined { // of real hosts, and TCD's
+		return cnp.CNP{}, cnp.ErrMalformed
+	}
 	if err == nil && !bytes.Equal(routed[offICRC:], frame[offICRC:]) {
 		err = cnp.ErrBadICRC
 	}

@@ -26,6 +26,7 @@ type rpdcqcnDcqcnFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32
@@ -99,6 +100,7 @@ const (
 	rpdcqcnProgRpIngress    = "rp_ingress"
 	rpdcqcnVarDilationShift = "dilation_shift"
 	rpdcqcnVarParams        = "params"
+	rpdcqcnVarTcd           = "tcd"
 )
 
 // loadRpdcqcn returns the embedded CollectionSpec for rpdcqcn.
@@ -160,6 +162,7 @@ type rpdcqcnMapSpecs struct {
 type rpdcqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // rpdcqcnObjects contains all objects after they have been loaded into the kernel.
@@ -199,6 +202,7 @@ func (m *rpdcqcnMaps) Close() error {
 type rpdcqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // rpdcqcnPrograms contains all programs after they have been loaded into the kernel.

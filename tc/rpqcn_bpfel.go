@@ -36,6 +36,7 @@ type rpqcnQcnFlow struct {
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
+		CnpHold         uint64
 		Losses          uint64
 		Segments        uint32
 		Packets         uint32
@@ -91,6 +92,7 @@ const (
 	rpqcnProgRpIngress    = "rp_ingress"
 	rpqcnVarDilationShift = "dilation_shift"
 	rpqcnVarParams        = "params"
+	rpqcnVarTcd           = "tcd"
 )
 
 // loadRpqcn returns the embedded CollectionSpec for rpqcn.
@@ -152,6 +154,7 @@ type rpqcnMapSpecs struct {
 type rpqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // rpqcnObjects contains all objects after they have been loaded into the kernel.
@@ -191,6 +194,7 @@ func (m *rpqcnMaps) Close() error {
 type rpqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // rpqcnPrograms contains all programs after they have been loaded into the kernel.

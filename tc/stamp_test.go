@@ -21,13 +21,14 @@ const (
 
 func newStamp(t *testing.T) *Stamp {
 	t.Helper()
-	return newStampOf(t, false)
+	return newStampOf(t, StampOptions{})
 }
 
-func newStampOf(t *testing.T, addressMAC bool) *Stamp {
+func newStampOf(t *testing.T, o StampOptions) *Stamp {
 	t.Helper()
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, AddressMAC: addressMAC})
+	o.DataDSCP, o.ControlDSCP = dataDSCP, controlDSCP
+	s, err := LoadStamp(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -166,10 +167,24 @@ func TestStampLeavesStamped(t *testing.T) {
 	}
 }
 
+// With ECT1 what is ECN-capable is ECT(1), and CE stays CE.
+func TestStampECT1(t *testing.T) {
+	s := newStampOf(t, StampOptions{ECT1: true})
+	for ecn, want := range map[uint8]uint8{notECT: notECT, ect1: ect1, ect0: ect1, ce: ce} {
+		for _, tos := range []uint8{0, dataDSCP << 2} { // with another class, and with its own
+			frame := someFlow().tcp(t, tos|ecn, 100)
+			r := s.run(t, here, "stamp", frame, skBuff{})
+			frame[offIP+1] = dataDSCP<<2 | want
+			fixChecksum(frame)
+			passes(t, r, frame)
+		}
+	}
+}
+
 // With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
 // everything else about it is as without.
 func TestStampAddressMAC(t *testing.T) {
-	plain, s := newStamp(t), newStampOf(t, true)
+	plain, s := newStamp(t), newStampOf(t, StampOptions{AddressMAC: true})
 	rnd := rand.New(rand.NewPCG(21, 22))
 	for range 100 {
 		f := randomFlow(rnd)
@@ -198,7 +213,7 @@ func TestStampAddressMAC(t *testing.T) {
 
 // What has no IPv4 source keeps its address.
 func TestStampAddressMACOfOthers(t *testing.T) {
-	s := newStampOf(t, true)
+	s := newStampOf(t, StampOptions{AddressMAC: true})
 	f := someFlow()
 	for name, frame := range map[string][]byte{
 		"ARP":           f.arp(t),

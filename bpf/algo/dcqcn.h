@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * DCQCN's end points: reaction point (RP) and notification point (NP).
+ * DCQCN's end points: reaction point (RP), and in dcqcn_np.h notification point (NP).
  *
  * Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, sec. 3.1. Marking is red.h.
  *
@@ -12,10 +12,14 @@
  * Implementations differ, so what differs is a parameter: whether alpha is updated before the cut (ns3-rdma),
  * whether TR follows every cut (clamp_target), and whether cuts are at least an interval apart, with alpha on a
  * timer of its own (Mellanox NICs, HPCC's simulator).
+ *
+ * With TCD a CNP may say UE, undetermined: CR and TR hold, as no cycle of the timer or the byte counter ends for one
+ * cycle more. Alpha goes on: it is of CNPs that say CE. (In the authors' simulator a UE stops nothing, see tcd_rp.h.)
  */
 #ifndef PCN_ALGO_DCQCN_H
 #define PCN_ALGO_DCQCN_H
 
+#include "dcqcn_np.h"
 #include "fixed.h"
 #include "recovery.h"
 
@@ -108,25 +112,17 @@ static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn
 	rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
 }
 
+/* dcqcn_rp_ue: a CNP that says UE arrived. */
+static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+{
+	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
+	recovery_hold(&rp->recovery, &p->recovery, now_ns, sent_bytes);
+}
+
 /* dcqcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
 static __always_inline void dcqcn_rp_loss(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
 {
 	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2, false);
-}
-
-struct dcqcn_np {
-	u64 cnp_at_ns; /* the latest CNP */
-	bool sent;
-};
-
-/* dcqcn_np_packet: a packet of the flow arrived. Returns whether to send a CNP. */
-static __always_inline bool dcqcn_np_packet(struct dcqcn_np *np, u64 interval_ns, u64 now_ns, bool ce)
-{
-	if (!ce || (np->sent && (s64)(now_ns - np->cnp_at_ns) < (s64)interval_ns))
-		return false;
-	np->cnp_at_ns = now_ns;
-	np->sent = true;
-	return true;
 }
 
 #endif

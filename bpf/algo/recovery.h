@@ -129,6 +129,14 @@ static __always_inline void recovery_advance(struct recovery *r, const struct re
 	}
 }
 
+/* recovery_hold: the cycles of the timer and the byte counter that run start again. */
+static __always_inline void recovery_hold(struct recovery *r, const struct recovery_params *p, u64 now_ns,
+					  u64 sent_bytes)
+{
+	r->timer_at_ns = now_ns + p->timer_ns / recovery_divisor(r, p, r->time_stage, sent_bytes);
+	r->counter_at_bytes = sent_bytes + p->byte_counter_bytes / recovery_divisor(r, p, r->byte_stage, sent_bytes);
+}
+
 /*
  * recovery_cut: the rate falls to rate_bps. The target becomes the rate before the cut, and the byte counter starts
  * again, if keep_target is false.

@@ -10,11 +10,15 @@
  *	rtt > T_high:	rate *= 1 - beta * (1 - T_high / rtt)
  *	gradient <= 0:	rate += N * delta	N = 5 after 5 completions in a row with falling rtt, else 1
  *	else		rate *= 1 - beta * gradient
+ *
+ * With TCD, which is derived here, the marks of the path say in which direction, and TIMELY how far: while CE is in
+ *force the rate only falls, while UE is it holds, and without a mark it only rises. What is measured goes on in all.
  */
 #ifndef PCN_ALGO_TIMELY_H
 #define PCN_ALGO_TIMELY_H
 
 #include "fixed.h"
+#include "tcd_rp.h"
 
 /* Fixed point of the mean RTT difference, in ns. */
 #define TIMELY_NS_SHIFT 16
@@ -31,6 +35,7 @@ struct timely_params {
 	u32 hai_after;	   /* completions with falling RTT before hyper increase; 0: never */
 	u32 hai_factor;	   /* N */
 	u32 delta_factor;  /* scale additions and T_high's cut by min(dt / minRTT, 1): the snippet */
+	u64 tcd_hold_ns;   /* TCD: a mark is in force for so long after its CNP; 0: no TCD */
 };
 
 struct timely_rp {
@@ -41,6 +46,7 @@ struct timely_rp {
 	s64 rtt_diff;	 /* mean, ns << TIMELY_NS_SHIFT */
 	u32 falling;	 /* completions in a row with falling RTT */
 	u32 pad;
+	struct tcd_rp tcd;
 };
 
 static __always_inline void timely_rp_init(struct timely_rp *rp, const struct timely_params *p)
@@ -115,15 +121,30 @@ static __always_inline void timely_update(struct timely_rp *rp, const struct tim
 	timely_cut(rp, p, (q24_scale(rp->rtt_diff, p->beta) << (Q24_SHIFT - TIMELY_NS_SHIFT)) / (p->min_rtt_ns ?: 1));
 }
 
+/* timely_gate: takes back a change that TCD's mark does not allow. */
+static __always_inline void timely_gate(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 before_bps)
+{
+	enum tcd_verdict mark;
+
+	if (!p->tcd_hold_ns)
+		return;
+	mark = tcd_rp_mark(&rp->tcd, now_ns);
+	if (mark == TCD_MARK_UE || (mark == TCD_MARK_CE ? rp->rate_bps > before_bps : rp->rate_bps < before_bps))
+		rp->rate_bps = before_bps;
+}
+
 /* timely_rp_ack: bytes were acknowledged, the latest of them with this RTT. */
 static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 rtt_ns,
 					  u32 acked_bytes)
 {
+	u64 before_bps = rp->rate_bps;
+
 	rp->acked_bytes += acked_bytes;
 	if (!rtt_ns || !acked_bytes || rp->acked_bytes < p->segment_bytes)
 		return;
 	rp->acked_bytes = 0;
 	timely_update(rp, p, now_ns, rtt_ns);
+	timely_gate(rp, p, now_ns, before_bps);
 }
 
 /* timely_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */

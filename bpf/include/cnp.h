@@ -9,6 +9,7 @@
 #define ROCE_PORT     4791
 #define CNP_OPCODE    0x81
 #define CNP_BECN      0x40
+#define CNP_UE	      0x20 /* TCD: undetermined; reserved in RoCE */
 #define CNP_DSCP      48
 #define CNP_FRAME_LEN 74
 #define CNP_IP_LEN    60

@@ -11,6 +11,7 @@
 enum rp_count {
 	RP_DECREASE, /* CNPs and CNMs obeyed */
 	RP_INCREASE,
+	RP_HOLD,
 	RP_MALFORMED, /* ours by its header, but not in its length or fixed fields */
 	RP_BAD_ICRC,
 	RP_NO_FLOW, /* no live flow of this host */
@@ -45,6 +46,21 @@ static __always_inline u64 arrival_ns(const struct __sk_buff *skb)
 	return carried(skb) ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
 }
 
+/* tcd: CNPs may say UE. Set by the loader. */
+const volatile bool tcd = false;
+
+/* says_ue: the CNP says UE. */
+static __always_inline bool says_ue(const struct cnp_frame *f)
+{
+	return f->bth.becn & CNP_UE;
+}
+
+/* becn_well_formed: BECN, and UE with TCD only, and not beside CE, which overrides it. */
+static __always_inline bool becn_well_formed(const struct cnp_frame *f)
+{
+	return f->bth.becn == CNP_BECN || (tcd && f->bth.becn == (CNP_BECN | CNP_UE) && !(f->ip.tos & ECN_MASK));
+}
+
 /*
  * well_formed: every field in which the sender has no choice. Not DSCP and TTL, which routers change, and not the
  * rest of what the ICRC covers.
@@ -58,7 +74,7 @@ static __always_inline bool well_formed(const struct cnp_frame *f, u32 len)
 	       f->ip.frag_off == bpf_htons(CNP_FRAG_OFF) && !ip_checksum(&f->ip) &&
 	       f->udp.source == cnp_udp_source(f->pcn.flow_sport, f->pcn.flow_dport) &&
 	       f->udp.len == bpf_htons(CNP_UDP_LEN) && !f->udp.check && !f->bth.flags && f->bth.pkey == CNP_PKEY &&
-	       f->bth.becn == CNP_BECN && !(qp[0] | qp[1] | qp[2]) && !f->bth.psn;
+	       becn_well_formed(f) && !(qp[0] | qp[1] | qp[2]) && !f->bth.psn;
 }
 
 /*

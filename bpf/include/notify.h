@@ -19,6 +19,7 @@ const volatile bool ideal_time = false;
 struct notification {
 	u32 rec_rate_mbps; /* 0: nothing */
 	bool ce;	   /* decrease */
+	bool ue;	   /* TCD: hold */
 };
 
 /* The CNP between the programs at ingress and egress, which run in one softirq on one CPU. */
@@ -32,6 +33,7 @@ struct {
 enum np_count {
 	NP_DECREASE, /* CNPs sent */
 	NP_INCREASE,
+	NP_HOLD,
 	NP_NO_FLOW,  /* the flow table refused an entry */
 	NP_NO_CLONE, /* a CNP could not be sent */
 	NP_COUNTS,
@@ -78,7 +80,7 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 		.dest = bpf_htons(ROCE_PORT),
 		.len = bpf_htons(CNP_UDP_LEN),
 	};
-	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = CNP_PKEY, .becn = CNP_BECN};
+	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = CNP_PKEY, .becn = CNP_BECN | (cnp->ue ? CNP_UE : 0)};
 	f->pcn = (struct cnp_payload){
 		.rec_rate_mbps = bpf_htonl(cnp->rec_rate_mbps),
 		.flow_sport = tcp->source,
@@ -99,7 +101,7 @@ static __always_inline void notify(struct __sk_buff *skb, const struct packet *p
 	if (bpf_clone_redirect(skb, skb->ifindex, 0))
 		count(NP_NO_CLONE);
 	else
-		count(cnp->ce ? NP_DECREASE : NP_INCREASE);
+		count(cnp->ce ? NP_DECREASE : cnp->ue ? NP_HOLD : NP_INCREASE);
 	skb->mark = mark;
 }
 

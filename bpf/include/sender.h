@@ -11,6 +11,7 @@
 #include "flow.h"
 #include "../algo/dcqcn.h"
 #include "../algo/dctcp.h"
+#include "../algo/ibcc.h"
 #include "../algo/ldcp.h"
 #include "../algo/pcn.h"
 #include "../algo/qcn.h"
@@ -28,6 +29,7 @@ struct sender {
 	u64 rec_rate_bps; /* PCN: of the latest CNP that said decrease */
 	u64 cnp_decrease; /* CNPs and CNMs received, by what they said */
 	u64 cnp_increase;
+	u64 cnp_hold;	    /* TCD: CNPs that said UE */
 	u64 losses;	    /* times a loss cut the rate */
 	u32 segments;	    /* TCP's count, as of sent_bytes */
 	u32 packets;	    /* delivered to the receiver */
@@ -39,11 +41,23 @@ struct sender {
 	u32 pad;
 };
 
+/* What the reaction point of a real host (rp_host.bpf.c) knows of a flow's CNPs. */
+struct cnp_guard {
+	u64 due_ns;  /* when the next CNP is due, by the rate limit */
+	u32 stamp;   /* of the latest CNP that was signed */
+	u32 crc;     /* CRC-32 of what is the same in all of them, if crc_known */
+	u32 ifindex; /* where CNPs of this peer were allowed last, 0: nowhere */
+	u32 rules;   /* and by which issue of the rules */
+	u32 stamped; /* stamp is one */
+	u32 crc_known;
+};
+
 struct pcn_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
+	struct pcn_rp rp; /* what a CNP touches is together */
+	struct cnp_guard guard;
 	struct sender sender;
-	struct pcn_rp rp;
 };
 
 struct dcqcn_flow {
@@ -65,6 +79,13 @@ struct timely_flow {
 	u32 pad;
 	struct sender sender;
 	struct timely_rp rp;
+};
+
+struct ibcc_flow {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct sender sender;
+	struct ibcc_rp rp;
 };
 
 struct dctcp_flow {

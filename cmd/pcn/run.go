@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"time"
@@ -99,24 +100,36 @@ func (c changes) apply(e *experiment.Experiment, given func(flag string) bool) (
 func runExperiment(cmd *cobra.Command, o launch.Options) error {
 	began := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name, launch.Count(o.Experiment))
-	o.Progress = bar.set
-	o.Waiting = func() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "pcn: every CPU is taken by another microVM of this machine: waiting for one")
-	}
+	o.Progress, o.Waiting = bar.set, sayWaiting(cmd)
 	runs, err := launch.Run(cmd.Context(), o)
 	bar.finish()
 	if err != nil {
 		return err
 	}
+	w := cmd.OutOrStdout()
+	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
+	if err := printTotal(w, began, filepath.Join(o.Out, launch.ReportFile)); err != nil {
+		return err
+	}
+	return exitWith(code)
+}
+
+// sayWaiting returns what says that microVMs wait for a CPU.
+func sayWaiting(cmd *cobra.Command) func() {
+	return func() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "pcn: every CPU is taken by another microVM of this machine: waiting for one")
+	}
+}
+
+// printTotal prints what all runs cost, and where their report is.
+func printTotal(w io.Writer, began time.Time, report string) error {
 	cpu, err := cpuTime()
 	if err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
 	fmt.Fprintf(w, "total: %.0f s, %.0f s of CPU\n", time.Since(began).Seconds(), cpu.Seconds())
-	fmt.Fprintf(w, "\nReport: %s\n", filepath.Join(o.Out, launch.ReportFile))
-	return exitWith(code)
+	fmt.Fprintf(w, "\nReport: %s\n", report)
+	return nil
 }
 
 // cpuTime is what this process and the microVMs that have ended spent on all CPUs.

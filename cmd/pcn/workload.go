@@ -5,7 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ type made struct {
 	load                        float64
 	from, to, classes           []string
 	seed                        uint64
+	sameSize                    bool
 }
 
 func newWorkload() *cobra.Command {
@@ -55,6 +55,7 @@ A file of a distribution has lines of a size in bytes and the share of flows of 
 	f.StringVar(&m.rate, "rate", "40Gbps", "of a receiver's link")
 	f.Float64Var(&m.load, "load", 0.6, "share of the receivers' links that data takes on average")
 	f.StringVar(&m.incast, "incast", "1", "how many hosts start to send to the receiver at the same time: 14, or 1..15, all as often")
+	f.BoolVar(&m.sameSize, "same-size", false, "these hosts all send the same size, not each its own")
 	f.StringSliceVar(&m.classes, "classes", nil, "sizes such as 10KB,100KB,1MB: smaller flows than the first have priority 0, then 1 and so on")
 	f.StringVar(&m.duration, "duration", "", "flows start from t = 0 until then")
 	f.Uint64Var(&m.seed, "seed", 1, "start of all random choices")
@@ -63,7 +64,7 @@ A file of a distribution has lines of a size in bytes and the share of flows of 
 
 // spec is what the flags say.
 func (m made) spec() (s workload.Spec, err error) {
-	s.Load, s.Seed = m.load, m.seed
+	s.Load, s.Seed, s.SameSize = m.load, m.seed, m.sameSize
 	if s.Sizes, err = sizesOf(m.cdf); err != nil {
 		return s, err
 	}
@@ -82,9 +83,11 @@ func (m made) spec() (s workload.Spec, err error) {
 		return s, fmt.Errorf("--duration: %w", err)
 	}
 	s.RateBps, s.ToNs = uint64(rate), int64(duration)
-	if s.MinIncast, s.MaxIncast, err = incastOf(m.incast); err != nil {
+	incast, err := experiment.ParseIncast(m.incast)
+	if err != nil {
 		return s, fmt.Errorf("--incast: %w", err)
 	}
+	s.MinIncast, s.MaxIncast = incast.Min, incast.Max
 	for _, text := range m.classes {
 		size, err := experiment.ParseBytes(text)
 		if err != nil {
@@ -118,18 +121,4 @@ func hostsOf(texts []string) ([]string, error) {
 		hosts = append(hosts, list...)
 	}
 	return hosts, nil
-}
-
-// incastOf is a number, or a range such as 1..15.
-func incastOf(text string) (low, high int, err error) {
-	first, last, isRange := strings.Cut(text, "..")
-	if !isRange {
-		last = first
-	}
-	low, err1 := strconv.Atoi(first)
-	high, err2 := strconv.Atoi(last)
-	if err1 != nil || err2 != nil {
-		return 0, 0, fmt.Errorf("%q is not a number of hosts (hint: write 14 or 1..15)", text)
-	}
-	return low, high, nil
 }

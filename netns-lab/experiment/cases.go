@@ -28,7 +28,7 @@ type Case struct {
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // sameInAllCases are the keys of what says how runs are chosen and judged.
-var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect", "compare"}
+var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect", "compare", "metrics"}
 
 // CaseNames returns the names of the cases; only [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {
@@ -174,7 +174,7 @@ func (d *decoder) withSettings(root, set *yaml.Node) *yaml.Node {
 			d.FailAt(path, fmt.Sprintf("%q is the same in all cases", keys[0]), "remove it")
 			continue
 		}
-		s := setting{path, value}
+		s := setting{d, path, value}
 		tree, err := s.in(root, keys)
 		if err != nil {
 			d.Check(path, err)
@@ -187,6 +187,7 @@ func (d *decoder) withSettings(root, set *yaml.Node) *yaml.Node {
 
 // setting is a path and its new value.
 type setting struct {
+	d           *decoder
 	path, value *yaml.Node
 }
 
@@ -227,7 +228,11 @@ func (s setting) child(n *yaml.Node, key string) (int, error) {
 
 // node returns a new node that stands where the path does.
 func (s setting) node(kind yaml.Kind, value string) *yaml.Node {
-	return &yaml.Node{Kind: kind, Value: value, Line: s.path.Line, Column: s.path.Column}
+	n := &yaml.Node{Kind: kind, Value: value, Line: s.path.Line, Column: s.path.Column}
+	if file, ok := s.d.Of[s.path]; ok {
+		s.d.Of[n] = file
+	}
+	return n
 }
 
 // valueOf returns which of the content of a mapping is the value of a key, or -1.

@@ -18,8 +18,8 @@ type decoder struct {
 	attached attached
 
 	// Of the topology.
-	hosts, ports []string
-	isHost       map[string]bool
+	hosts, ports, tiers []string
+	isHost              map[string]bool
 }
 
 func newDecoder(file string) *decoder {

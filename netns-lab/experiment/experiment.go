@@ -12,6 +12,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"pcn/netns-lab/workload"
 )
 
 // Experiment is an experiment file. What a file leaves out has its default.
@@ -37,6 +39,9 @@ type Experiment struct {
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
 	LDCP   LDCP   `yaml:"ldcp"`
+	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
+	FECN FECN `yaml:"fecn"`
+	TCD  TCD  `yaml:"tcd"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
 	Warmup Duration `yaml:"warmup"`
 	// Duration is how long the run goes on after t = 0. A multiple of Sample. Required.
@@ -52,6 +57,8 @@ type Experiment struct {
 	FlowGroups []FlowGroup `yaml:"flows"`
 	// Trace is more flows, out of a file.
 	Trace Trace `yaml:"trace"`
+	// Workload is more flows, made up at random.
+	Workload Workloads `yaml:"workload"`
 	// Bursts are UDP and not controlled.
 	Bursts []Burst `yaml:"bursts"`
 	// LinkEvents change the rate of a port while the run goes on.
@@ -67,12 +74,16 @@ type Experiment struct {
 	Expect []Expect `yaml:"expect"`
 	// Compare holds what the paper reports of several schemes, to compare them with each other too.
 	Compare []Compare `yaml:"compare"`
+	// Metrics are measured too, and held against nothing.
+	Metrics []NamedMetric `yaml:"metrics"`
 
-	// Flows are those of all FlowGroups, one by one.
+	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
 	Flows []Flow
 	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
 	CaseName string
 
+	specs    []workload.Spec // of the Workload
+	given    int             // of Flows: how many are of no Workload
 	source   []byte
 	variants map[string]*Experiment // the experiment of each case
 }
@@ -84,8 +95,15 @@ type Switch struct {
 	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is dropped. Ten frames to
 	// Buffer, default 0: only the shared buffer bounds it.
 	PortBuffer Bytes `yaml:"port_buffer"`
+	// FlowControl is pfc (default) or cbfc.
+	FlowControl FlowControl `yaml:"flow_control"`
 	// PFC says when a switch pauses what sends to it.
 	PFC PFC `yaml:"pfc"`
+	// CBFC says which credits a switch lends what sends to it, in place of PFC.
+	CBFC CBFC `yaml:"cbfc"`
+	// Detectors makes switch ports say what TCD, NP-ECN, ECN and FECN would mark, whatever marks, and compares that with
+	// what the rates of all flows say. Default false.
+	Detectors bool `yaml:"detectors"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
@@ -151,6 +169,8 @@ type Flow struct {
 	Size        Bytes
 	InitialRate Rate
 	LimitRate   Rate
+	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so that they are not in phase.
+	Exact bool
 }
 
 // Priorities is how many priorities data can have; 0 is the first.
@@ -226,6 +246,8 @@ type Burst struct {
 	Flows int `yaml:"flows"`
 	// Size is how much each flow sends. Required.
 	Size Bytes `yaml:"size"`
+	// Rate is that of each flow, whose packets leave evenly spaced and ECN-capable. Default: all leave at once, at line rate.
+	Rate Rate `yaml:"rate"`
 	// Every is how long after its start the burst starts again, as new flows; 0 is never and the default.
 	Every Duration `yaml:"every"`
 	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the default.
@@ -277,7 +299,9 @@ func defaults() Experiment {
 	return Experiment{
 		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
-		Switch:   Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3}},
+		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
+		FECN:     FECN{Threshold: 50e3},
+		TCD:      TCD{Epsilon: 0.05},
 		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
@@ -338,6 +362,9 @@ func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 
 // PFCOn reports whether the network is lossless under a scheme.
 func (e *Experiment) PFCOn(scheme string) bool {
+	if e.Switch.FlowControl == FlowCBFC {
+		return true
+	}
 	pfc := e.Switch.PFC
 	return !pfc.Off && (len(pfc.Schemes) == 0 || slices.Contains(pfc.Schemes, scheme))
 }
@@ -391,6 +418,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 	if len(c.Cases) == 0 { // else the cases are run, and are checked
 		d.validateTime(&c)
 		d.validateStarts(&c)
+		d.makeFlows(&c)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err

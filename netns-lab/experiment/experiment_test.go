@@ -39,6 +39,8 @@ frame: 1500B
 switch:
   buffer: 9MB
   port_buffer: 1MB
+  flow_control: pfc
+  cbfc: {buffer: 100KB, period: 10us}
   pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}
 schemes: [pfc, pcn]
 marking: {kmin: 20KB, kmax: 80KB, pmax: 25%}
@@ -48,6 +50,8 @@ dcqcn: {set: ns3-rdma, g: 1/128, alpha_timer: 1us, rate_timer: 2us, byte_counter
 timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us, delta: 6Mbps, hai_after: 7, hai_factor: 8, delta_factor: true, segment: 9KB, max_cut: 0.11, min_rate: 12Mbps}
 qcn: {qeq: 1KB, w: 3, sample_base: 4KB, sample_jitter: 0.05, timer: 6us, byte_counter: 7KB, fast_recovery: 8, rate_ai: 9Mbps, rate_hai: 10Mbps,
   gd: 1/11, min_decrease_factor: 0.12, min_rate: 13Mbps, hai_after_packets: 14, half_from: hai}
+fecn: {threshold: 40KB, packet_size: 512B, marking_rate: 3, victims: true}
+tcd: {max_ton: 30us, epsilon: 0.1}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
 ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
 warmup: 2ms
@@ -61,13 +65,14 @@ flows:
   - {name: web, from: H2..H3, to: R0, start: 0.1ms, count: 2, every: 10us, size: 63KB}
 bursts:
   - {name: burst, from: H2..H4, to: R1, at: 0.5ms, flows: 16, size: 64KB}
-  - {name: pair, from: [H2, H3..H4], to: R0, size: 1MB, every: 1ms, times: 3}
+  - {name: pair, from: [H2, H3..H4], to: R0, size: 1MB, rate: 3Gbps, every: 1ms, times: 3}
 links:
   - {at: 1ms, link: S0->S1, rate: 5Gbps}
   - {link: S0->S1, rate: 1Gbps}
 figures:
   pause: [S1->S0]
   throughput: [F0]
+  sizes: [2KB, 1MB]
   queues: [S1->R1]
   send_rate: [F1]
   rates: [S0->S1]
@@ -78,6 +83,8 @@ expect:
   - {what: both recover, scheme: pcn, metric: recovery_time, flows: [F0+F1, F0], since: pause_end, links: [S0->H0], target: 9Gbps, hold: 1ms, max: 2ms, paper: 1.4ms}
   - {what: F0 is fast, metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps}
   - {what: on time, metric: lateness_p99, max: 5%}
+  - {what: web is done, metric: slowdown_p99, flows: [web], sizes: 10KB..1MB, max: 10}
+  - {what: switches PAUSE, metric: tier_pause_count, tiers: [host, switch], max: 10}
   - {what: S0 settles, metric: settling_time, flows: [F0], target: 5Gbps, band: 10%, max: 1ms}
 compare:
   - what: queues drain
@@ -154,7 +161,7 @@ func TestDefaults(t *testing.T) {
 			Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 40e9, Delay: 5000},
 		},
 		Frame:   1000,
-		Switch:  Switch{Buffer: 32e6, PFC: PFC{XOFF: 512e3, XON: 510e3}},
+		Switch:  Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3, XON: 510e3}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}},
 		Schemes: []string{"pfc"},
 		PCN:     PCN{T: 50e3, WMin: 1. / 128, WMax: 0.5, CongestedShare: 0.95},
 		DCQCN: DCQCN{
@@ -175,6 +182,8 @@ func TestDefaults(t *testing.T) {
 			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 30e3, DelayedAck: 1, Feedback: "echo",
 			Marking: Marking{KMin: 20e3, KMax: 80e3, PMax: 1},
 		},
+		FECN:     FECN{Threshold: 50e3},
+		TCD:      TCD{Epsilon: 0.05},
 		Warmup:   1e6,
 		Duration: 15e6,
 		Sample:   100e3,
@@ -201,7 +210,7 @@ func TestEverythingIsRead(t *testing.T) {
 			Rate: 10e9, Delay: 1000, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1000},
 		},
 		Frame:   1500,
-		Switch:  Switch{Buffer: 9e6, PortBuffer: 1e6, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
+		Switch:  Switch{Buffer: 9e6, PortBuffer: 1e6, FlowControl: FlowPFC, CBFC: CBFC{Buffer: 100e3, Period: 10e3}, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
 		Schemes: []string{"pfc", "pcn"},
 		Marking: &Marking{KMin: 20e3, KMax: 80e3, PMax: 0.25},
 		PCN:     PCN{T: 25e3, WMin: 0.01, WMax: 0.25, CongestedShare: 0.9},
@@ -223,6 +232,8 @@ func TestEverythingIsRead(t *testing.T) {
 			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2, Feedback: "accecn",
 			Marking: Marking{KMin: 3e3, KMax: 4e3, PMax: 0.4},
 		},
+		FECN:     FECN{Threshold: 40e3, PacketSize: 512, MarkingRate: 3, Victims: true},
+		TCD:      TCD{MaxTon: 30e3, Epsilon: 0.1},
 		Warmup:   2e6,
 		Duration: 4e6,
 		Sample:   50e3,
@@ -246,11 +257,11 @@ func TestEverythingIsRead(t *testing.T) {
 		},
 		Bursts: []Burst{
 			{Name: "burst", From: NodeList{"H2", "H3", "H4"}, To: "R1", At: 500e3, Flows: 16, Size: 64e3},
-			{Name: "pair", From: NodeList{"H2", "H3", "H4"}, To: "R0", Flows: 1, Size: 1e6, Every: 1e6, Times: 3},
+			{Name: "pair", From: NodeList{"H2", "H3", "H4"}, To: "R0", Flows: 1, Size: 1e6, Rate: 3e9, Every: 1e6, Times: 3},
 		},
 		LinkEvents: []LinkEvent{{At: 1e6, Port: "S0->S1", Rate: 5e9}, {Port: "S0->S1", Rate: 1e9}},
 		Figures: Figures{
-			Pause: []string{"S1->S0"}, Throughput: []string{"F0"}, Queues: []string{"S1->R1"}, SendRate: []string{"F1"}, Rates: []string{"S0->S1"},
+			Pause: []string{"S1->S0"}, Throughput: []string{"F0"}, Sizes: []Bytes{2e3, 1e6}, Queues: []string{"S1->R1"}, SendRate: []string{"F1"}, Rates: []string{"S0->S1"},
 			Reference: []Reference{
 				{
 					Figure: FigureThroughput, Scheme: "pcn", Name: "F1", Label: "PCN, Fig. 2(b)",
@@ -272,6 +283,8 @@ func TestEverythingIsRead(t *testing.T) {
 				Measure: Measure{Metric: MeanRate, Flows: []string{"F0"}, From: 1e6, To: 2e6},
 			},
 			{What: "on time", Measure: Measure{Metric: LatenessP99}, Max: &Quantity{Value: 0.05, Unit: UnitShare}},
+			{What: "web is done", Measure: Measure{Metric: SlowdownP99, Flows: []string{"web"}, Sizes: Sizes{10e3, 1e6}}, Max: &Quantity{Value: 10, Unit: UnitCount}},
+			{What: "switches PAUSE", Measure: Measure{Metric: TierPauseCount, Tiers: []string{"host", "switch"}}, Max: &Quantity{Value: 10, Unit: UnitCount}},
 			{
 				What: "S0 settles", Max: &Quantity{Value: 1e6, Unit: UnitTime},
 				Measure: Measure{
@@ -325,7 +338,7 @@ func TestErrors(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
-		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, warmup, duration, sample, dilation, seed, flows, trace, bursts, links, files, cases, figures, expect, compare)`},
+		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8", `duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay", `"10": unit is missing (hint: write a rate as 40Gbps)`},
 		{"bad unit", "frame: 1500B", "frame: 1500b", "1500b", `"1500b": unknown unit "b" (hint: did you mean "B"?)`},
@@ -519,7 +532,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"negative index", "flows.F1.limit_rate: 9.5Gbps", "flows.-1.limit_rate: 9.5Gbps", "flows.-1.limit_rate", `case "f1-9.5": no item of the list is "-1" (hint: did you mean "F1"?)`},
 		{"path through a value", "flows.F1.limit_rate: 9.5Gbps", "flows.F1.limit_rate.max: 9.5Gbps", "flows.F1.limit_rate.max", `case "f1-9.5": "max" is within a single value`},
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}", `case "f1-9.5": want a mapping (hint: write {key: value})`},
-		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, warmup, duration, sample, dilation, seed, flows, trace, bursts, links, files, cases, figures, expect, compare)`},
+		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
 		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [cubik]}", "cubik]", `unknown scheme of the experiment "cubik" (hint: did you mean "cubic"?)`},
@@ -714,7 +727,7 @@ func TestErrorsOfWholeFiles(t *testing.T) {
 		{"list", "- a\n", `f.yaml:1:1: want a mapping (hint: start with name: and topology:)`},
 		{"second document", smallest + "---\nname: b\n", `f.yaml:7:1: second document (hint: write one experiment per file)`},
 		{"syntax", "name: a\ntitle: [b\n", `f.yaml:1: did not find expected ',' or ']'`}, // yaml.v3 counts from 0 here,
-		{"no traffic", strings.Split(smallest, "flows:")[0], `f.yaml:1:1: there is no traffic (hint: add flows:, trace: or bursts:)`},
+		{"no traffic", strings.Split(smallest, "flows:")[0], `f.yaml:1:1: there is no traffic (hint: add flows:, trace:, workload: or bursts:)`},
 		{"too many bins", "sample: 1us\n" + strings.Replace(smallest, "15ms", "5s", 1), `f.yaml:1:9: 5001000 bins are too many (hint: make sample longer)`},
 		{"one mistake is one error", strings.Replace(smallest, "kind: fig1", "kind: fig1, rate: 1kbps", 1), `f.yaml:2:30: 1kbps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"recursive", "name: &a [*a]\n" + strings.TrimPrefix(smallest, "name: small\n"), `f.yaml:1:7: want a single value, not a list or a mapping`},

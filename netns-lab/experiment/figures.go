@@ -3,6 +3,8 @@
 package experiment
 
 import (
+	"slices"
+
 	"go.yaml.in/yaml/v3"
 
 	"pcn/config"
@@ -20,8 +22,26 @@ type Figures struct {
 	SendRate []string `yaml:"send_rate"`
 	// Rates are egress ports whose sent rate is drawn.
 	Rates []string `yaml:"rates"`
+	// Sizes are growing: flows below the first, from there to the second and so on are drawn as classes. Default: 10KB,
+	// 100KB, 1MB.
+	Sizes []Bytes `yaml:"sizes"`
 	// Reference are lines read off the paper, drawn beside what was measured.
 	Reference []Reference `yaml:"reference"`
+}
+
+// Classes returns the sizes of flows that are drawn as one.
+func (f Figures) Classes() []Sizes {
+	bounds := f.Sizes
+	if bounds == nil {
+		bounds = []Bytes{10e3, 100e3, 1e6}
+	}
+	var classes []Sizes
+	from := Bytes(0)
+	for _, to := range append(slices.Clone(bounds), 0) {
+		classes = append(classes, Sizes{from, to})
+		from = to
+	}
+	return classes
 }
 
 // FigureName is one of the figures that have a [Reference].

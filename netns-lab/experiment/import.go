@@ -104,7 +104,7 @@ func (d *decoder) addTrace(e *Experiment) {
 		}
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate,
+			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
 		})
 	}
 }

@@ -71,8 +71,8 @@ func TestFilesOfHPCC(t *testing.T) {
 	}))
 	qt.Check(t, qt.Equals(e.Topology.Rate, 25e9)) // the line rate
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
-		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9},
-		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9, LimitRate: 25e9},
+		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
 	}))
 }
 
@@ -118,8 +118,8 @@ func TestFilesInTheExperiment(t *testing.T) {
 	e, err := Parse("e.yaml", []byte(inline(hpccTopology, trace)))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
-		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000, InitialRate: 25e9, LimitRate: 25e9},
-		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9},
+		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
 	}))
 	qt.Check(t, qt.Equals(string(e.Source()), inline(hpccTopology, trace)))
 

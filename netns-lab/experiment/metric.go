@@ -20,6 +20,10 @@ type Measure struct {
 	Ports []string `yaml:"ports"`
 	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with all flows of a group.
 	Flows []string `yaml:"flows"`
+	// Sizes are those of the flows that are measured. Default: any.
+	Sizes Sizes `yaml:"sizes"`
+	// Tiers are what sends the PAUSE frames that are measured, tier by tier: see [Network.Tiers]. Default: all together.
+	Tiers []string `yaml:"tiers"`
 	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands for.
 	From Duration `yaml:"from"`
 	To   Duration `yaml:"to"`
@@ -31,6 +35,8 @@ type Measure struct {
 	Band Ratio `yaml:"band"`
 	// CNPs is how many CNPs a sender has heard.
 	CNPs uint `yaml:"cnps"`
+	// Detector is whose marks are counted.
+	Detector Detector `yaml:"detector"`
 	// Hold is the length of the window that a settling time takes means over. Default 500us.
 	Hold Duration `yaml:"hold"`
 }
@@ -126,6 +132,38 @@ const (
 	// arrived. It is not reached if that is after the end of the run.
 	CompletionTime Metric = "completion_time"
 
+	// FCTMean is the mean [CompletionTime] of all flows together that started in the window and completed before the
+	// end of the run; FCTP50 to FCTP999 are percentiles of it.
+	FCTMean Metric = "fct_mean"
+	FCTP50  Metric = "fct_p50"
+	FCTP95  Metric = "fct_p95"
+	FCTP99  Metric = "fct_p99"
+	FCTP999 Metric = "fct_p999" // the 99.9th
+
+	// SlowdownMean is the mean slowdown of the same flows, a flow's completion time over the one it would have had alone;
+	// SlowdownP50 to SlowdownP999 are percentiles of it.
+	SlowdownMean Metric = "slowdown_mean"
+	SlowdownP50  Metric = "slowdown_p50"
+	SlowdownP95  Metric = "slowdown_p95"
+	SlowdownP99  Metric = "slowdown_p99"
+	SlowdownP999 Metric = "slowdown_p999"
+
+	// Completed is the share of all flows that started in the window that completed before the end of the run.
+	Completed Metric = "completed"
+
+	// CompletionRate is how many of all flows completed in the window, per second.
+	CompletionRate Metric = "completion_rate"
+
+	// TierPauseCount is the number of PAUSE frames that the nodes of each tier sent in the window.
+	TierPauseCount Metric = "tier_pause_count"
+
+	// TierPauseTotal is how much of the window PAUSE frames of each tier stopped a port, added up over the ports.
+	TierPauseTotal Metric = "tier_pause_total"
+
+	// PauseDepth is how far PAUSE propagated at most: 1 if no node that was stopped in turn stopped another, 2 if one
+	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its ports in the same class.
+	PauseDepth Metric = "pause_depth"
+
 	// LostPackets is the number of packets lost in the whole run: dropped by ports and
 	// switches, lost in the kernel between them, or sent again by TCP.
 	LostPackets Metric = "lost_packets"
@@ -141,6 +179,24 @@ const (
 
 	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
 	Timeouts Metric = "timeouts"
+
+	// MarkedPackets is, for each flow or burst, how many of its packets had a CE mark when they arrived, in the whole run.
+	MarkedPackets Metric = "marked_packets"
+
+	// DetectorMarks is, for each port, how many packets the detector marks, or would, in the bins that lie wholly within
+	// the window.
+	DetectorMarks Metric = "detector_marks"
+
+	// WrongMarks is the share of all packets that the detector marks, or would, in the whole run and at all switch ports,
+	// that it marks where no port is congested, as the rates of all flows say: see [result.State]. 0 if it marks none.
+	WrongMarks Metric = "wrong_marks"
+
+	// OffEnd is, for each port, when the last time in the window ends that it is OFF: paused, or with packets and no
+	// credits for them; 0 if it never is.
+	OffEnd Metric = "off_end"
+
+	// DetectionTime is, for each port, how long after [OffEnd] the first bin ends in which TCD takes it for congested.
+	DetectionTime Metric = "detection_time"
 
 	// LatenessP99 is the 99th percentile of how late a port did its work, as a
 	// share of the base round trip, in the whole run.
@@ -165,7 +221,16 @@ type metricSpec struct {
 	band                bool   // needs band
 	cnps                bool   // needs cnps
 	window              bool   // takes from and to
+	detector            bool   // needs detector
 	priority            bool   // takes priority
+	together            bool   // one value of all flows
+	sizes               bool   // takes sizes
+	tiers               bool   // takes tiers
+}
+
+// ofCompletions is a metric of flows that completed.
+func ofCompletions(unit Unit) metricSpec {
+	return metricSpec{unit: unit, flows: true, window: true, together: true, sizes: true}
 }
 
 var metrics = map[Metric]metricSpec{
@@ -183,11 +248,31 @@ var metrics = map[Metric]metricSpec{
 	RateStd:          {unit: UnitRate, flows: true, series: sent, window: true},
 	MaxRateSwing:     {unit: UnitRate, flows: true, series: sent, window: true},
 	RateAfterCNPs:    {unit: UnitRate, flows: true, series: sent, cnps: true},
-	Jain:             {unit: UnitCount, flows: true, series: received, window: true},
+	Jain:             {unit: UnitCount, flows: true, series: received, window: true, together: true},
 	RecoveryTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate},
 	SettlingTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate, band: true},
 	SendRateSettling: {unit: UnitTime, flows: true, series: sent, target: UnitRate, band: true},
 	CompletionTime:   {unit: UnitTime, flows: true},
+	FCTMean:          ofCompletions(UnitTime),
+	FCTP50:           ofCompletions(UnitTime),
+	FCTP95:           ofCompletions(UnitTime),
+	FCTP99:           ofCompletions(UnitTime),
+	FCTP999:          ofCompletions(UnitTime),
+	SlowdownMean:     ofCompletions(UnitCount),
+	SlowdownP50:      ofCompletions(UnitCount),
+	SlowdownP95:      ofCompletions(UnitCount),
+	SlowdownP99:      ofCompletions(UnitCount),
+	SlowdownP999:     ofCompletions(UnitCount),
+	Completed:        ofCompletions(UnitShare),
+	CompletionRate:   ofCompletions(UnitCount),
+	TierPauseCount:   {unit: UnitCount, window: true, tiers: true, priority: true},
+	TierPauseTotal:   {unit: UnitTime, window: true, tiers: true, priority: true},
+	PauseDepth:       {unit: UnitCount, window: true, priority: true},
+	MarkedPackets:    {unit: UnitCount, flows: true},
+	DetectorMarks:    {unit: UnitCount, ports: true, window: true, detector: true},
+	WrongMarks:       {unit: UnitShare, detector: true},
+	OffEnd:           {unit: UnitTime, ports: true, window: true},
+	DetectionTime:    {unit: UnitTime, ports: true, window: true},
 	LostPackets:      {unit: UnitCount},
 	BufferDrops:      {unit: UnitCount},
 	WREDDrops:        {unit: UnitCount},
@@ -204,6 +289,11 @@ func Metrics() []Metric {
 // Unit returns what the metric is measured in.
 func (m Metric) Unit() Unit {
 	return metrics[m].unit
+}
+
+// Together reports whether the metric has one value of all its flows, not one of each.
+func (m Metric) Together() bool {
+	return metrics[m].together
 }
 
 // ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a group that is part
@@ -253,6 +343,9 @@ func (e *Experiment) measured(on series) map[string]bool {
 	}
 	for _, c := range e.Compare {
 		add(c.Measure)
+	}
+	for _, m := range e.Metrics {
+		add(m.Measure)
 	}
 	return needed
 }

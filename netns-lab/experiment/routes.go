@@ -15,6 +15,7 @@ const MaxPaths = 16
 type Routes struct {
 	network *Network
 	nodes   []string
+	number  map[string]int   // of each node
 	access  []endpoint       // of each host: its switch, and the link to it
 	to      map[int]*towards // by switch that has hosts
 }
@@ -34,8 +35,11 @@ type towards struct {
 
 // Routes finds the shortest paths. It fails if a host does not have one link to a switch.
 func (n *Network) Routes() (*Routes, error) {
-	r := &Routes{network: n, nodes: n.Nodes(), to: make(map[int]*towards)}
-	ends := n.endpoints(r.nodes)
+	r := &Routes{network: n, nodes: n.Nodes(), number: make(map[string]int), to: make(map[int]*towards)}
+	for i, name := range r.nodes {
+		r.number[name] = i
+	}
+	ends := n.endpoints(r.number)
 	for h, name := range n.Hosts {
 		if len(ends[h]) != 1 {
 			return nil, fmt.Errorf("host %s has %d links, want 1", name, len(ends[h]))
@@ -55,12 +59,8 @@ func (n *Network) Routes() (*Routes, error) {
 }
 
 // endpoints returns those of each node, in the order of the links.
-func (n *Network) endpoints(nodes []string) [][]endpoint {
-	number := make(map[string]int, len(nodes))
-	for i, name := range nodes {
-		number[name] = i
-	}
-	ends := make([][]endpoint, len(nodes))
+func (n *Network) endpoints(number map[string]int) [][]endpoint {
+	ends := make([][]endpoint, len(number))
 	for k, l := range n.Links {
 		a, b := number[l.A], number[l.B]
 		ends[a] = append(ends[a], endpoint{2 * k, b, l.Delay})

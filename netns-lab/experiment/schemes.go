@@ -45,6 +45,7 @@ type Marking struct {
 // RED: pcn has its own marking, NP-ECN, and pfc, timely and qcn need none.
 func (e *Experiment) MarkingOf(scheme string) (Marking, bool) {
 	var own Marking
+	scheme = BaseScheme(scheme)
 	switch {
 	case scheme == "dcqcn":
 		own = e.DCQCN.Marking

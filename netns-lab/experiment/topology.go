@@ -20,6 +20,7 @@ type Topology struct {
 	// Kind is one of
 	//
 	//	fig1         H0, H1 - S0 - S1 - R0, R1, and H2 and on at S1 (PCN, Fig. 1)
+	//	tcd-fig2     H0, H1 - S0, H2 - S1; S0, S1 - S2 - S3 - R0, R1, and A0 and on at S3 (TCD, Fig. 2)
 	//	dumbbell     A0, A1 and on - S0 - S1 - B0, B1 and on
 	//	star         H0, H1 and on, and R0, all at S0
 	//	parking-lot  S0 - S1 - S2 and on; H0 at S0 and R0 at the last, and for each link in between its own H1, R1 and on (PCN, Fig. 19)
@@ -28,7 +29,7 @@ type Topology struct {
 	Kind string `yaml:"kind"`
 	// File is, in place of a kind, a topology file of HPCC's simulator. Node 7 of it is H7 if it is a host, or else S7.
 	File string `yaml:"file"`
-	// BurstHosts is how many hosts, from H2 on, are at S1 of fig1. 1 to 62, default 14.
+	// BurstHosts is how many hosts, from H2 on, are at S1 of fig1, default 14, or from A0 on at S3 of tcd-fig2, default 15. 1 to 62.
 	BurstHosts int `yaml:"burst_hosts"`
 	// Senders is how many hosts are at S0 of a dumbbell. 1 to 62, default 3.
 	Senders int `yaml:"senders"`
@@ -100,6 +101,10 @@ var kinds = map[string]kind{
 		counts: []count{{"burst_hosts", 1, maxHosts, 14}},
 		links:  []string{"bottleneck"}, tiers: []string{"switch"}, build: fig1,
 	},
+	"tcd-fig2": {
+		counts: []count{{"burst_hosts", 1, maxHosts, 15}},
+		tiers:  []string{"switch"}, build: tcdFig2,
+	},
 	"dumbbell": {
 		counts: []count{{"senders", 1, maxHosts, 3}, {"receivers", 1, maxHosts, asSenders}},
 		links:  []string{"bottleneck"}, tiers: []string{"switch"}, build: dumbbell,
@@ -152,6 +157,19 @@ func fig1(n *Network, t Topology) {
 	n.addHosts(t, "S1", "H", 2, t.BurstHosts)
 	n.addHosts(t, "S1", "R", 0, 2)
 	n.addBottleneck(t, "S0", "S1")
+}
+
+// tcdFig2 is the unit of a multi-rooted topology that TCD's observations are made on. Its ports are P0 S0->S2, P1 S1->S2,
+// P2 S2->S3 and P3 S3->R1; where the senders are is read from the authors' simulator (config/bursttopolong.txt).
+func tcdFig2(n *Network, t Topology) {
+	n.addSwitches("S", 4)
+	n.addHosts(t, "S0", "H", 0, 2)
+	n.addHosts(t, "S1", "H", 2, 1)
+	n.addHosts(t, "S3", "R", 0, 2)
+	n.addHosts(t, "S3", "A", 0, t.BurstHosts)
+	for _, l := range [][2]string{{"S0", "S2"}, {"S1", "S2"}, {"S2", "S3"}} {
+		n.addLinks(Link{A: l[0], B: l[1], Rate: t.Rate, Delay: t.Delay}, 1)
+	}
 }
 
 // dumbbell has all senders on one side of a link, and all receivers on the other.

@@ -414,7 +414,7 @@ func TestSweepIsRead(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(e.Topology, Topology{
 		Kind: "dumbbell", Senders: 4, Receivers: 4, Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
 	}))
-	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, PFC: PFC{Off: true}}))
+	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{Off: true}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}}))
 }
 
 func TestTopologyDefaults(t *testing.T) {

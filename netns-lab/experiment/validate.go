@@ -13,6 +13,7 @@ import (
 // Names, of what becomes a file name, a node or an object in a result.
 var (
 	fileName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+	metricName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 	nodeName   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,14}$`)
 	objectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
@@ -65,6 +66,9 @@ func (d *decoder) fill(e *Experiment) {
 		}
 	}
 	e.fillFlows()
+	for i := range e.Workload {
+		d.fillWorkload(e, i)
+	}
 	for i := range e.Bursts {
 		if !d.has(fmt.Sprintf("bursts[%d].flows", i)) {
 			e.Bursts[i].Flows = 1
@@ -77,6 +81,11 @@ func (d *decoder) fill(e *Experiment) {
 		c := &e.Compare[i]
 		c.fill()
 		c.Over = cmp.Or(c.Over, OverMax)
+	}
+	for i := range e.Metrics {
+		m := &e.Metrics[i]
+		m.fill()
+		m.Over = cmp.Or(m.Over, OverMax)
 	}
 }
 
@@ -128,6 +137,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.name("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
 	d.validateSwitch(e)
+	d.validateDetection(e)
 	d.validateSchemes(e)
 	d.validateAlgorithms(e)
 	d.validateTime(e)
@@ -139,6 +149,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateFigures(e)
 	d.validateExpect(e)
 	d.validateCompare(e)
+	d.validateMetrics(e)
 }
 
 // required reports whether the file gives the value at path, and fails if it does not.
@@ -290,6 +301,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		}
 	}
 	d.addTrace(e)
+	d.validateWorkloads(e)
 	d.uniqueObjects(e)
 	if n := len(e.Flows); n > maxTCPFlows {
 		d.fail("flows", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
@@ -311,20 +323,24 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 	for i, b := range e.Bursts {
 		check(fmt.Sprintf("bursts[%d]", i), b.Name)
 	}
-	group := make(map[string]int)
+	at := make(map[string]string) // of a group
+	for i, w := range e.Workload {
+		at[w.Name] = fmt.Sprintf("workload[%d]", i)
+		check(at[w.Name], w.Name)
+	}
 	for i, g := range e.FlowGroups {
-		group[g.Name] = i
+		at[g.Name] = fmt.Sprintf("flows[%d]", i)
 	}
 	for _, f := range e.Flows {
 		if f.Name != f.Group {
-			check(fmt.Sprintf("flows[%d]", group[f.Group]), f.Name)
+			check(at[f.Group], f.Name)
 		}
 	}
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.FlowGroups)+len(e.Bursts) == 0 && !d.has("trace") {
-		d.fail("", "there is no traffic", "add flows:, trace: or bursts:")
+	if len(e.FlowGroups)+len(e.Bursts)+len(e.Workload) == 0 && !d.has("trace") {
+		d.fail("", "there is no traffic", "add flows:, trace:, workload: or bursts:")
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
@@ -342,6 +358,9 @@ func (d *decoder) validateBursts(e *Experiment) {
 		countInRange(d, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
 			inRange(d, path+"size", b.Size, 1, 1e9)
+		}
+		if d.has(path + "rate") {
+			inRange(d, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
 		}
 		d.validateRepetition(path, b)
 	}

@@ -15,6 +15,7 @@ func (d *decoder) validateFigures(e *Experiment) {
 	d.allKnown("figures.queues", "port", f.Queues, ports)
 	d.allKnown("figures.send_rate", "flow", f.SendRate, flows)
 	d.allKnown("figures.rates", "port", f.Rates, ports)
+	d.growing("figures.sizes", f.Sizes)
 	for i, r := range f.Reference {
 		d.validateReference(fmt.Sprintf("figures.reference[%d].", i), r, e)
 	}
@@ -54,6 +55,15 @@ func (d *decoder) validatePoints(path string, points []Point, unit Unit, what st
 	}
 }
 
+// growing fails at each size that is not above the one before.
+func (d *decoder) growing(path string, sizes []Bytes) {
+	for i, size := range sizes {
+		if i > 0 && size <= sizes[i-1] || size == 0 {
+			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("%s does not grow", size), "write [10KB, 100KB, 1MB]")
+		}
+	}
+}
+
 // flowNames are those of groups, and of flows where a group has several.
 func flowNames(e *Experiment) []string {
 	var names []string
@@ -62,6 +72,9 @@ func flowNames(e *Experiment) []string {
 	}
 	if e.Trace.File != "" {
 		names = append(names, tracedGroup)
+	}
+	for _, w := range e.Workload {
+		names = append(names, w.Name)
 	}
 	for _, f := range e.Flows {
 		if f.Name != f.Group {
@@ -114,10 +127,23 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 	d.allKnown(path+"ports", "port", m.Ports, d.ports)
 	for i, sum := range m.Flows {
 		for _, flow := range SumOf(sum) {
-			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, flowNames(e))
+			names := flowNames(e)
+			if m.Metric == MarkedPackets { // arrive at a receiver, whoever sends them
+				for _, b := range e.Bursts {
+					names = append(names, b.Name)
+				}
+			}
+			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, names)
 		}
 	}
-	if m.Metric == CompletionTime {
+	if d.has(path + "detector") {
+		d.known(path+"detector", "detector", string(m.Detector), texts(detectors()))
+	}
+	if needsDetectors(m.Metric) && !e.Switch.Detectors {
+		d.fail(path+"metric", fmt.Sprintf("metric %q is of detectors, and there are none", m.Metric), "add switch: {detectors: true}")
+	}
+	d.allKnown(path+"tiers", "tier of the topology", m.Tiers, d.tiers)
+	if m.Metric == CompletionTime || metrics[m.Metric].sizes {
 		d.validateCompletion(path, m.Flows, e)
 	}
 	if m.Priority != nil {
@@ -128,6 +154,15 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		inRange(d, path+"to", m.To, m.From+1, e.Duration)
 	}
 	return true
+}
+
+// needsDetectors reports whether the metric is of what [Switch.Detectors] records.
+func needsDetectors(m Metric) bool {
+	switch m {
+	case DetectorMarks, WrongMarks, OffEnd, DetectionTime:
+		return true
+	}
+	return false
 }
 
 // validateCompletion fails for what never ends, and for sums.
@@ -162,8 +197,11 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		{"target", settles, settles},
 		{"band", spec.band, spec.band},
 		{"cnps", spec.cnps, spec.cnps},
+		{"detector", spec.detector, spec.detector},
 		{"since", false, settles},
 		{"hold", false, settles},
+		{"sizes", false, spec.sizes},
+		{"tiers", false, spec.tiers},
 		{"from", false, spec.window},
 		{"to", false, spec.window},
 	}
@@ -231,6 +269,18 @@ func (d *decoder) validateCompare(e *Experiment) {
 			d.validateChecks(path, c, e)
 		}
 	}
+}
+
+func (d *decoder) validateMetrics(e *Experiment) {
+	var names []string
+	for i, m := range e.Metrics {
+		path := fmt.Sprintf("metrics[%d].", i)
+		d.name(path+"name", m.Name, metricName, "lower-case letters, digits, \"-\" and \"_\"")
+		d.known(path+"over", "way to make one value", string(m.Over), texts(overs()))
+		d.validateMeasure(path, m.Measure, e)
+		names = append(names, m.Name)
+	}
+	d.unique("metrics", "metric", names)
 }
 
 // validateChecks checks what the measured values are held against.

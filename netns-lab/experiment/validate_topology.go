@@ -118,6 +118,9 @@ func (d *decoder) validateNetwork(t *Topology) {
 		return
 	}
 	d.ports = n.Ports()
+	for _, t := range n.Tiers() {
+		d.tiers = append(d.tiers, t.Name)
+	}
 	if !d.validateFailed(t.Failed, n.Failed) {
 		return
 	}

@@ -43,25 +43,25 @@ type Options struct {
 	Waiting func()
 }
 
-// job is one run.
-type job struct {
-	experiment *experiment.Experiment // of the case
-	scheme     string
+// Job is one run.
+type Job struct {
+	Experiment *experiment.Experiment // of the case
+	Scheme     string
 }
 
-// label names the run, and its folder.
-func (j job) label() string { return result.LabelOf(j.experiment.CaseName, j.scheme) }
+// Label names the run, and its folder.
+func (j Job) Label() string { return result.LabelOf(j.Experiment.CaseName, j.Scheme) }
 
 // jobs are the runs of an experiment: each case, and each scheme in it.
-func jobs(e *experiment.Experiment) ([]job, error) {
-	var all []job
+func jobs(e *experiment.Experiment) ([]Job, error) {
+	var all []Job
 	for _, name := range e.CaseNames() {
 		c, err := e.Case(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, scheme := range c.Schemes {
-			all = append(all, job{c, scheme})
+			all = append(all, Job{c, scheme})
 		}
 	}
 	if len(all) == 0 {
@@ -122,7 +122,7 @@ func prepare(out string) error {
 }
 
 // runNatively does the jobs one after the other: they share the kernel.
-func runNatively(ctx context.Context, o Options, todo []job) ([]*result.Run, error) {
+func runNatively(ctx context.Context, o Options, todo []Job) ([]*result.Run, error) {
 	for _, have := range []func() error{loader.HaveBTF, loader.HaveQdisc, loader.HaveTCPStructOps, loader.HaveTCX, loader.HavePermission} {
 		if err := have(); err != nil {
 			return nil, err
@@ -131,11 +131,11 @@ func runNatively(ctx context.Context, o Options, todo []job) ([]*result.Run, err
 	var runs []*result.Run
 	for _, j := range todo {
 		began := time.Now()
-		run, err := lab.Run(ctx, j.experiment, j.scheme, func(done, total int64) {
-			o.Progress(j.label(), float64(done)/float64(total))
+		run, err := lab.Run(ctx, j.Experiment, j.Scheme, func(done, total int64) {
+			o.Progress(j.Label(), float64(done)/float64(total))
 		})
 		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", j.label(), err)
+			return nil, fmt.Errorf("run %s: %w", j.Label(), err)
 		}
 		run.Manifest.Wall = wall(began, time.Since(began), 0)
 		run.Manifest.Tool = Tool
@@ -148,8 +148,8 @@ func runNatively(ctx context.Context, o Options, todo []job) ([]*result.Run, err
 }
 
 // runInVMs does as many jobs at a time as there are CPUs.
-func runInVMs(ctx context.Context, o Options, todo []job) ([]*result.Run, error) {
-	engine, err := newEngine(o)
+func runInVMs(ctx context.Context, o Options, todo []Job) ([]*result.Run, error) {
+	engine, err := NewEngine(o)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +158,9 @@ func runInVMs(ctx context.Context, o Options, todo []job) ([]*result.Run, error)
 	g.SetLimit(len(engine.cpus.ids))
 	for i, j := range todo {
 		g.Go(func() error {
-			run, err := engine.run(ctx, j, func(done float64) { o.Progress(j.label(), done) })
+			run, err := engine.Run(ctx, j, func(done float64) { o.Progress(j.Label(), done) })
 			if err != nil {
-				return fmt.Errorf("run %s: %w", j.label(), err)
+				return fmt.Errorf("run %s: %w", j.Label(), err)
 			}
 			runs[i] = run
 			return save(run, o.Out)
@@ -177,9 +177,13 @@ func wall(began time.Time, total, boot time.Duration) result.Wall {
 	return result.Wall{StartedAt: began.UTC(), TotalS: total.Seconds(), BootS: boot.Seconds(), Host: host}
 }
 
-// save writes a run's files and its capture, into its folder in out.
+// save writes a run's files into its folder in out.
 func save(run *result.Run, out string) error {
-	dir := filepath.Join(out, run.Manifest.Label())
+	return SaveIn(filepath.Join(out, run.Manifest.Label()), run)
+}
+
+// SaveIn writes a run's files and its capture into a folder.
+func SaveIn(dir string, run *result.Run) error {
 	if err := run.Write(dir); err != nil {
 		return err
 	}

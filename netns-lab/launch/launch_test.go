@@ -58,7 +58,7 @@ func fig2(t *testing.T, e *experiment.Experiment, out string) {
 	all, err := jobs(e)
 	qt.Assert(t, qt.IsNil(err))
 	for _, j := range all {
-		qt.Assert(t, qt.IsNil(save(resulttest.Fig2(j.experiment, j.scheme), out)))
+		qt.Assert(t, qt.IsNil(save(resulttest.Fig2(j.Experiment, j.Scheme), out)))
 	}
 }
 
@@ -95,7 +95,7 @@ func TestJobs(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		var got []string
 		for _, j := range all {
-			got = append(got, j.label())
+			got = append(got, j.Label())
 		}
 		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
 		qt.Check(t, qt.Equals(Count(e), len(c.want)), qt.Commentf(c.name))
@@ -299,9 +299,9 @@ func TestGuestDoesTheJob(t *testing.T) {
 			qt.Assert(t, qt.IsNil(os.WriteFile(file, config.Files[0].Data, 0o600)))
 			got, err := jobOf(file, config.Args)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.Equals(got.label(), j.label()))
+			qt.Check(t, qt.Equals(got.Label(), j.Label()))
 			same := func(e *experiment.Experiment) []any { return []any{e.Seed, e.Duration, e.Dilation, e.Flows, e.Hash()} }
-			qt.Check(t, qt.DeepEquals(same(got.experiment), same(j.experiment)), qt.Commentf(c.name))
+			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)), qt.Commentf(c.name))
 		}
 		qt.Check(t, qt.DeepEquals(args, c.args), qt.Commentf(c.name))
 	}
@@ -313,7 +313,7 @@ func TestGuestModules(t *testing.T) {
 		"pfc": nil, "pcn": nil, "dcqcn": nil, "pcn_dctcp": nil,
 		"bbr": {"tcp_bbr"}, "dctcp": {"tcp_dctcp"}, "reno": {"tcp_reno"},
 	} {
-		qt.Check(t, qt.DeepEquals(guestConfig(job{&experiment.Experiment{}, scheme}).Modules, want), qt.Commentf(scheme))
+		qt.Check(t, qt.DeepEquals(guestConfig(Job{&experiment.Experiment{}, scheme}).Modules, want), qt.Commentf(scheme))
 	}
 }
 

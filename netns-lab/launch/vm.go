@@ -26,24 +26,37 @@ const (
 	memoryMiB       = 2048
 )
 
-// engine does jobs in microVMs, each on a CPU of its own.
-type engine struct {
+// Engine does jobs in microVMs, each on a CPU of its own.
+type Engine struct {
 	kernel   vm.Kernel
 	realTime bool
 	cpus     *cpus
 }
 
-func newEngine(o Options) (*engine, error) {
+// NewEngine returns the engine of microVMs that the options ask for: [Options.RealTime] and [Options.Waiting].
+func NewEngine(o Options) (*Engine, error) {
 	kernel, err := vm.FindKernel("")
 	if err != nil {
 		return nil, err
 	}
 	cpus, err := newCPUs(o.Waiting)
-	return &engine{kernel: kernel, realTime: o.RealTime, cpus: cpus}, err
+	return &Engine{kernel: kernel, realTime: o.RealTime, cpus: cpus}, err
 }
 
-// run boots a microVM, does the job in it, and reads what it left.
-func (e *engine) run(ctx context.Context, j job, progress func(float64)) (*result.Run, error) {
+// CPUs is how many jobs can be done at a time.
+func (e *Engine) CPUs() int { return len(e.cpus.ids) }
+
+// Fingerprints returns a function that takes the fingerprint of a job: two jobs with the same one give the same bytes.
+func (e *Engine) Fingerprints(ctx context.Context) (func(Job) (string, error), error) {
+	machine, err := vm.NewMachine(ctx, e.kernel)
+	if err != nil {
+		return nil, err
+	}
+	return func(j Job) (string, error) { return machine.Fingerprint(guestConfig(j)) }, nil
+}
+
+// Run boots a microVM, does the job in it, and reads what it left.
+func (e *Engine) Run(ctx context.Context, j Job, progress func(float64)) (*result.Run, error) {
 	cpu, lock, err := e.cpus.take(ctx)
 	if err != nil {
 		return nil, err
@@ -88,13 +101,13 @@ func unpack(res vm.Result) (*result.Run, error) {
 }
 
 // guestConfig is what a job decides of its microVM.
-func guestConfig(j job) vm.Config {
+func guestConfig(j Job) vm.Config {
 	return vm.Config{
 		Args:      guestArgs(j),
-		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: j.experiment.Source()}},
-		Modules:   modules(j.scheme),
+		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: j.Experiment.Source()}},
+		Modules:   modules(j.Scheme),
 		MemoryMiB: memoryMiB,
-		Seed:      j.experiment.Seed,
+		Seed:      j.Experiment.Seed,
 	}
 }
 
@@ -107,9 +120,9 @@ func modules(scheme string) []string {
 }
 
 // guestArgs are the guest program's, after what the command line changed.
-func guestArgs(j job) []string {
-	e := j.experiment
-	return []string{"guest", e.CaseName, j.scheme,
+func guestArgs(j Job) []string {
+	e := j.Experiment
+	return []string{"guest", e.CaseName, j.Scheme,
 		strconv.FormatUint(e.Seed, 10), strconv.FormatInt(int64(e.Duration), 10), strconv.FormatUint(uint64(e.Dilation), 10)}
 }
 
@@ -127,7 +140,7 @@ func guest(args []string) error {
 	if err != nil {
 		return err
 	}
-	run, err := lab.Run(context.Background(), j.experiment, j.scheme, func(done, total int64) {
+	run, err := lab.Run(context.Background(), j.Experiment, j.Scheme, func(done, total int64) {
 		fmt.Printf("%s%d %d\n", guestProgress, done, total)
 	})
 	if err != nil {
@@ -137,26 +150,26 @@ func guest(args []string) error {
 }
 
 // jobOf is the job that guestArgs tell of, on the experiment file that came along.
-func jobOf(file string, args []string) (job, error) {
+func jobOf(file string, args []string) (Job, error) {
 	if len(args) != 6 || args[0] != "guest" {
-		return job{}, fmt.Errorf("guest called with %q", args)
+		return Job{}, fmt.Errorf("guest called with %q", args)
 	}
 	seed, err1 := strconv.ParseUint(args[3], 10, 64)
 	duration, err2 := strconv.ParseInt(args[4], 10, 64)
 	dilation, err3 := strconv.ParseUint(args[5], 10, 32)
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return job{}, fmt.Errorf("guest called with %q: %w", args, err)
+		return Job{}, fmt.Errorf("guest called with %q: %w", args, err)
 	}
 	e, err := experiment.Load(file)
 	if err != nil {
-		return job{}, err
+		return Job{}, err
 	}
 	if e, err = e.Case(args[1]); err != nil {
-		return job{}, err
+		return Job{}, err
 	}
 	d, shift := experiment.Duration(duration), uint(dilation)
 	e, err = e.Override(experiment.Override{Seed: &seed, Duration: &d, Dilation: &shift, Schemes: []string{args[2]}})
-	return job{e, args[2]}, err
+	return Job{e, args[2]}, err
 }
 
 // progressWriter reads the guest's console for progress.

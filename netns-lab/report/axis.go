@@ -46,6 +46,15 @@ func newValueAxis(unit experiment.Unit, values []float64, room float64) valueAxi
 	return a
 }
 
+// linearAxis is newValueAxis, never logarithmic: for what is added up.
+func linearAxis(unit experiment.Unit, values []float64, room float64) valueAxis {
+	top := 0.0
+	for _, v := range values {
+		top = max(top, v)
+	}
+	return newValueAxis(unit, []float64{top}, room)
+}
+
 // at returns where on the axis a value is: not below its foot.
 func (a valueAxis) at(value float64) float64 {
 	value *= a.scale

@@ -117,7 +117,7 @@ func expectedOverCases(outcomes []outcomeView) []overCases {
 // without name if there is no other.
 func oneByOne(m experiment.Measure) []string {
 	objects := objectsOf(m)
-	if len(objects) == 1 || len(objects) > 1 && m.Metric == experiment.Jain {
+	if len(objects) == 1 || len(objects) > 1 && m.Metric.Together() {
 		return []string{""}
 	}
 	return objects

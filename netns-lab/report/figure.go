@@ -43,6 +43,7 @@ type figure struct {
 	xLabel         string
 	xMin, xMax     float64  // ms
 	names          []string // what is at 0, 1 and so on if the axis is not time
+	logarithmic    bool     // the axis has logarithms to base 10
 	legend         []legendEntry
 	panels         []panel
 }
@@ -96,6 +97,9 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
 
 // xTicks are a few times, or a tick for every name.
 func (f *figure) xTicks() plot.Ticker {
+	if f.logarithmic {
+		return logTicks{}
+	}
 	if f.names == nil {
 		return fewTicks{6}
 	}

@@ -51,6 +51,7 @@ func drawAll(g groupView) ([]figureView, error) {
 		figures = append(figures, compareFigure(o))
 	}
 	figures = append(figures, caseFigures(g)...)
+	figures = append(figures, workloadFigures(g.Cases[0], len(g.Cases))...)
 
 	var views []figureView
 	for i, f := range figures {

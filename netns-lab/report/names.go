@@ -45,7 +45,7 @@ func (f *figure) add(what experiment.Metric, axis valueAxis, plotters ...plot.Pl
 
 // inWords turns mean_rate into Mean rate.
 func inWords(m experiment.Metric) string {
-	words := strings.ReplaceAll(string(m), "_", " ")
+	words := strings.Replace(strings.ReplaceAll(string(m), "_", " "), "fct", "completion time", 1)
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
@@ -126,6 +126,9 @@ func compareCaption(o result.CompareOutcome) string {
 	if objects := objectsOf(m); len(objects) > 0 {
 		caption += " of " + strings.Join(objects, ", ")
 	}
+	if m.Sizes != (experiment.Sizes{}) {
+		caption += ", sizes " + m.Sizes.String()
+	}
 	over := map[experiment.Over]string{
 		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median", experiment.OverP99: "99th percentile",
 	}[o.Compare.Over]
@@ -140,10 +143,10 @@ func compareCaption(o result.CompareOutcome) string {
 	}
 }
 
-// objectsOf returns the flows, ports or links that are measured. Links may also say
+// objectsOf returns the flows, ports, tiers or links that are measured. Links may also say
 // since when a flow or port is.
 func objectsOf(m experiment.Measure) []string {
-	for _, objects := range [][]string{m.Flows, m.Ports} {
+	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
 		if len(objects) > 0 {
 			return objects
 		}
@@ -164,6 +167,8 @@ func shortest(q experiment.Quantity) string {
 // bar is one bar, from one place to another of the level axis.
 type bar struct {
 	from, to, value float64
+	stacked         bool
+	foot            float64 // where it starts if it is stacked
 	text            string
 	failed          bool // there is no value, and the text says why
 	swatch
@@ -180,6 +185,9 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	for _, item := range b.items {
 		foot, top := c.Min.Y, c.Min.Y
+		if item.stacked {
+			foot = trY(item.foot)
+		}
 		left, right := trX(item.from), trX(item.to)
 		if !item.failed {
 			top = trY(item.value)

@@ -65,6 +65,9 @@ type caseView struct {
 	Met        int // expectations
 	Outcomes   []outcomeView
 	Facts      []fact
+	// Of a trace or a workload; none if there is none.
+	Completions []completionRow
+	Tiers       []tierRow
 }
 
 // runView is one run, under the label it has everywhere in its section.
@@ -232,6 +235,7 @@ func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
 			return nil, fmt.Errorf("report: %w", err)
 		}
 		c.Facts = factsOf(c.Runs)
+		c.Completions, c.Tiers = completionRows(*c), tierRows(*c)
 	}
 	for _, r := range runs {
 		if !slices.Contains(names, r.Manifest.Case) {
@@ -367,9 +371,9 @@ func flowRows(flows []result.Flow) []flowRow {
 	return rows
 }
 
-// groupRow is that of controlled flows, which all have the same receiver.
+// groupRow is that of controlled flows.
 func groupRow(flows []result.Flow) flowRow {
-	row := sumRow(fmt.Sprintf("%s, %d flows", flows[0].Group, len(flows)), flows[0].Dst, flows)
+	row := sumRow(fmt.Sprintf("%s, %d flows", flows[0].Group, len(flows)), receivers(flows), flows)
 	var decrease, increase, retransmissions uint64
 	ecn := true
 	for _, f := range flows {

@@ -130,6 +130,18 @@ func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareV
 	return v, true
 }
 
+// MeasureOne returns one value of a metric of the run, over all its links, ports or flows.
+func (r *Run) MeasureOne(m experiment.Measure, over experiment.Over) (experiment.Quantity, error) {
+	values, err := r.Measure(m)
+	if err != nil {
+		return experiment.Quantity{}, err
+	}
+	if len(values) == 0 {
+		return experiment.Quantity{}, fmt.Errorf("metric %s is of nothing", m.Metric)
+	}
+	return aggregate(over, values), nil
+}
+
 // aggregate makes one value of several, of which there is at least one.
 func aggregate(over experiment.Over, values []experiment.Quantity) experiment.Quantity {
 	var plain []float64

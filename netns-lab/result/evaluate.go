@@ -147,6 +147,16 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return each(m.Ports, unit, over(window, r.QueueEnd, p99))
 	case experiment.Utilisation:
 		return each(m.Ports, unit, func(port string) (float64, error) { return r.utilisation(port, window) })
+	case experiment.FCTMean, experiment.FCTP50, experiment.FCTP95, experiment.FCTP99, experiment.FCTP999,
+		experiment.SlowdownMean, experiment.SlowdownP50, experiment.SlowdownP95, experiment.SlowdownP99, experiment.SlowdownP999,
+		experiment.Completed, experiment.CompletionRate:
+		return one(unit)(r.ofCompletions(m, window))
+	case experiment.TierPauseCount:
+		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausesSent(window, m.Priority, from) })
+	case experiment.TierPauseTotal:
+		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausedTotal(window, m.Priority, from) })
+	case experiment.PauseDepth:
+		return one(unit)(r.pauseDepth(window, m.Priority), nil)
 	case experiment.CompletionTime:
 		return each(m.Flows, unit, r.completion)
 	case experiment.RateStd:
@@ -173,6 +183,19 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return each(m.Flows, unit, r.since(m, r.ratesOf(KindSender), func(t Timeline, sinceNs int64) (int64, error) {
 			return t.settlingNs(sinceNs, int64(m.Hold), outOfBand(m))
 		}))
+	case experiment.MarkedPackets:
+		return each(m.Flows, unit, r.markedPackets)
+	case experiment.DetectorMarks:
+		return each(m.Ports, unit, func(port string) (float64, error) { return r.detectorMarks(port, m.Detector, window) })
+	case experiment.WrongMarks:
+		return r.wrongMarks(m)
+	case experiment.OffEnd:
+		return each(m.Ports, unit, func(port string) (float64, error) {
+			end, err := r.offEnd(port, window)
+			return float64(end), err
+		})
+	case experiment.DetectionTime:
+		return each(m.Ports, unit, func(port string) (float64, error) { return r.detectionTime(port, window) })
 	case experiment.LostPackets:
 		return []experiment.Quantity{{Value: r.lostPackets(), Unit: unit}}, nil
 	case experiment.BufferDrops:
@@ -215,6 +238,16 @@ func each(names []string, unit experiment.Unit, measure func(string) (float64, e
 		values = append(values, experiment.Quantity{Value: v, Unit: unit})
 	}
 	return values, nil
+}
+
+// one is the value of a metric that has one.
+func one(unit experiment.Unit) func(value float64, err error) ([]experiment.Quantity, error) {
+	return func(value float64, err error) ([]experiment.Quantity, error) {
+		if err != nil {
+			return nil, err
+		}
+		return []experiment.Quantity{{Value: value, Unit: unit}}, nil
+	}
 }
 
 func (r *Run) pauseCount(link string, priority *int, window Interval) float64 {

@@ -173,11 +173,13 @@ func TestEveryMetricIsImplemented(t *testing.T) {
 	e := load(t)
 	r := resulttest.Fig2(e, "pfc")
 	r.Flows[0].CompletionNs = 5000
+	r.Completions = []result.Completion{result.NewCompletion(result.Completion{Flow: "F0", FCTNs: new(int64(5000)), IdealNs: 2500})}
+	r.States = []result.State{{TimeNs: 0, Port: "S0->S1", TCD: result.Congestion, OffNs: 1}}
 	for _, m := range experiment.Metrics() {
 		t.Run(string(m), func(t *testing.T) {
 			values, err := r.Measure(experiment.Measure{
 				Metric: m, Links: []string{"S1->S0"}, Flows: []string{"F0"}, Ports: []string{"S0->S1"},
-				Target: rate(20e9), Band: 0.5, Hold: 500e3,
+				Target: rate(20e9), Band: 0.5, Hold: 500e3, Detector: experiment.DetectTCD,
 			})
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.HasLen(values, 1))

@@ -20,6 +20,8 @@ import (
 	"strings"
 
 	"github.com/jszwec/csvutil"
+
+	"pcn/netns-lab/workload"
 )
 
 // Files of a run.
@@ -30,6 +32,9 @@ const (
 	portsFile      = "ports.csv"
 	seriesFile     = "series.csv"
 	pfcFile        = "pfc.csv"
+	completionFile = "completion.csv" // of runs that have any
+	traceFile      = "trace.csv"      // of runs that have any
+	statesFile     = "states.csv"     // of runs that have any
 )
 
 // maxBins bounds the series of a manifest that can't be true.
@@ -46,23 +51,31 @@ func (r *Run) Write(dir string) error {
 		return fmt.Errorf("create result folder: %w", err)
 	}
 	// What is left of an earlier run in this folder is no longer complete.
-	if err := os.Remove(filepath.Join(dir, manifestFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace earlier result: %w", err)
+	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace earlier result: %w", err)
+		}
 	}
 	for _, f := range []struct {
 		name   string
 		encode func() ([]byte, error)
 	}{
-		{experimentFile, func() ([]byte, error) { return r.Experiment, nil }},
+		{experimentFile, func() ([]byte, error) { return slices.Concat([]byte{}, r.Experiment), nil }},
 		{flowsFile, func() ([]byte, error) { return encodeCSV(sortFlows(r.Flows)) }},
 		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
 		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
+		{completionFile, func() ([]byte, error) { return encodeSome(sortCompletions(r.Completions)) }},
+		{traceFile, r.encodeTrace},
+		{statesFile, func() ([]byte, error) { return encodeSome(sortStates(r.States)) }},
 		{manifestFile, r.Manifest.encode},
 	} {
 		data, err := f.encode()
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", f.name, err)
+		}
+		if data == nil {
+			continue
 		}
 		if err := os.WriteFile(filepath.Join(dir, f.name), data, 0o644); err != nil {
 			return fmt.Errorf("write result: %w", err)
@@ -75,18 +88,25 @@ func (r *Run) Write(dir string) error {
 func Read(dir string) (*Run, error) {
 	r := &Run{}
 	for _, f := range []struct {
-		name   string
-		decode func(data []byte) error
+		name     string
+		optional bool
+		decode   func(data []byte) error
 	}{
-		{manifestFile, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
-		{experimentFile, func(data []byte) error { r.Experiment = data; return nil }},
-		{flowsFile, func(data []byte) (err error) { r.Flows, err = decodeFlows(data); return err }},
-		{portsFile, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
-		{seriesFile, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
-		{pfcFile, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
+		{manifestFile, false, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
+		{experimentFile, false, func(data []byte) error { r.Experiment = data; return nil }},
+		{flowsFile, false, func(data []byte) (err error) { r.Flows, err = decodeFlows(data); return err }},
+		{portsFile, false, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
+		{seriesFile, false, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
+		{pfcFile, false, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
+		{completionFile, true, func(data []byte) (err error) { r.Completions, err = decodeCSV[Completion](data); return err }},
+		{statesFile, true, func(data []byte) (err error) { r.States, err = decodeCSV[State](data); return err }},
+		{traceFile, true, func(data []byte) (err error) { r.Trace, _, err = workload.ParseTrace(string(data)); return err }},
 	} {
 		path := filepath.Join(dir, f.name)
 		data, err := os.ReadFile(path)
+		if f.optional && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w (hint: give the folder of a run that has ended)", err)
 		}
@@ -222,7 +242,7 @@ func decodeFlows(data []byte) ([]Flow, error) {
 }
 
 func decodePorts(data []byte) ([]Port, error) {
-	return decodeCSV[Port](data, "dropped_wred_packets", "dropped_tail_packets")
+	return decodeCSV[Port](data, "tier", "dropped_wred_packets", "dropped_tail_packets")
 }
 
 // encodeCSV writes a header, also if there are no rows, and the rows.
@@ -240,6 +260,24 @@ func encodeCSV[T any](rows []T) ([]byte, error) {
 	}
 	w.Flush()
 	return buf.Bytes(), w.Error()
+}
+
+// encodeSome is encodeCSV, but nil if there are no rows.
+func encodeSome[T any](rows []T) ([]byte, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	return encodeCSV(rows)
+}
+
+// encodeTrace writes the trace in its own order, which decides addresses and so paths; nil if there is none.
+func (r *Run) encodeTrace() ([]byte, error) {
+	if len(r.Trace) == 0 {
+		return nil, nil
+	}
+	var buf bytes.Buffer
+	err := workload.WriteTrace(&buf, r.Trace)
+	return buf.Bytes(), err
 }
 
 // decodeCSV reads rows that have exactly the columns of T. Those that were added later may be missing, and read as 0.
@@ -300,6 +338,10 @@ func sortFlows(flows []Flow) []Flow {
 
 func compareFlows(a, b Flow) int {
 	return compareNatural(a.Name, b.Name)
+}
+
+func sortCompletions(completions []Completion) []Completion {
+	return slices.SortedStableFunc(slices.Values(completions), func(a, b Completion) int { return compareNatural(a.Flow, b.Flow) })
 }
 
 func sortPorts(ports []Port) []Port {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/workload"
 )
 
 // small returns a run with something in every field that is not always zero.
@@ -34,7 +36,7 @@ func small() *Run {
 		},
 		Ports: []Port{
 			{
-				Name: "S0->S1", Node: "S0", Peer: "S1", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 36, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
+				Name: "S0->S1", Node: "S0", Peer: "S1", Tier: "switch", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 36, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
 				QueuedPackets: 3, MarkedPackets: 2, DroppedBufferPackets: 1, DroppedRingPackets: 2, DroppedNoClassPackets: 3, DroppedResetPackets: 4,
 				DroppedWREDPackets: 10, DroppedTailPackets: 11,
 				PauseSent: 1, ResumeSent: 2, PauseReceived: 3, ResumeReceived: 4, PausedNs: 5, QueueMaxBytes: 6, LatenessP50Ns: 7, LatenessP99Ns: 8, LatenessMaxNs: 9,
@@ -52,6 +54,11 @@ func small() *Run {
 			{SentNs: -5, EffectNs: 0, From: "S1", To: "S0", Class: 3, Kind: Resume},
 			{SentNs: 7, EffectNs: 12, From: "S1", To: "S0", Class: 1, Kind: Pause},
 		},
+		Completions: []Completion{
+			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", Priority: 1, SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
+			{Flow: "F10", Group: "F", Src: "H0", Dst: "R0", SizeBytes: 6, IdealNs: 8},
+		},
+		Trace: []workload.Flow{{StartNs: -100, Src: "H0", Dst: "R0", SizeBytes: 5}, {StartNs: -200, Src: "H0", Dst: "R0", SizeBytes: 6}},
 	}
 }
 
@@ -84,8 +91,8 @@ func TestFiles(t *testing.T) {
 F2,F,pcn,H0,R0,10.0.0.1,1,10.0.0.2,2,tcp,0,-100,,9,5,4,3,2,2,1,6,40000000000,20000000000,0.0078125,0.25,12,31000,7,8,true
 F10,F,pcn,,,,0,,0,udp,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,false
 `,
-		portsFile: `port,node,peer,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,dropped_wred_packets,dropped_tail_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
-S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
+		portsFile: `port,node,peer,tier,rate_bps,delay_ns,enqueued_packets,enqueued_bytes,sent_packets,sent_bytes,queued_packets,marked_packets,dropped_buffer_packets,dropped_ring_packets,dropped_noclass_packets,dropped_reset_packets,dropped_wred_packets,dropped_tail_packets,pause_sent,resume_sent,pause_received,resume_received,paused_ns,queue_max_bytes,lateness_p50_ns,lateness_p99_ns,lateness_max_ns
+S0->S1,S0,S1,switch,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,9
 `,
 		seriesFile: `time_ns,kind,name,rate_bps,queue_bytes,queue_max_bytes,marked_packets,cwnd_packets,srtt_ns,cnps
 -100,flow,F2,5,,,1,,,
@@ -93,6 +100,14 @@ S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,10,11,1,2,3,4,5,6,7,8,
 -100,sender,F2,7,,,,12,31,3
 0,flow,F2,0,,,0,,,
 0,sender,F2,0,,,,0,0,0
+`,
+		completionFile: `flow,group,src,dst,priority,size_bytes,start_ns,fct_ns,ideal_ns,slowdown
+F2,F,H0,R0,1,5,-100,9,7,1.2857
+F10,F,H0,R0,0,6,0,,8,
+`,
+		traceFile: `start_ns,src,dst,size_bytes,priority
+-100,H0,R0,5,0
+-200,H0,R0,6,0
 `,
 		pfcFile: `sent_ns,effect_ns,from,to,class,kind
 -5,0,S1,S0,3,pause
@@ -233,7 +248,8 @@ S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 	want.Flows = want.Flows[:1]
 	f := &want.Flows[0]
 	f.Group, f.CompletionNs, f.EchoedPackets, f.Alpha, f.CwndPackets, f.Timeouts = "", 0, 0, 0, 0, 0
-	want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = 0, 0
+	want.Ports[0].Tier, want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = "", 0, 0
+	want.Completions, want.Trace = nil, nil
 	want.Series = want.Series[:2]
 
 	dir := write(t, want)

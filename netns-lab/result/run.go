@@ -4,10 +4,12 @@ package result
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
 	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/workload"
 )
 
 // Run is one run of one scheme.
@@ -18,6 +20,11 @@ type Run struct {
 	Ports      []Port
 	Series     []Sample
 	PFC        []PFCEvent
+	States     []State // of ports, if switches have detectors
+	// Completions has the TCP flows with a size; none if there is none.
+	Completions []Completion
+	// Trace has the flows of a trace or a workload; none if there is none.
+	Trace []workload.Flow
 }
 
 // Manifest says what ran, and whether it can be believed.
@@ -137,6 +144,28 @@ type Flow struct {
 	ECN             bool    `csv:"ecn"`      // negotiated
 }
 
+// Completion is how long a flow with a size took.
+type Completion struct {
+	Flow      string   `csv:"flow"`
+	Group     string   `csv:"group"`
+	Src       string   `csv:"src"` // host
+	Dst       string   `csv:"dst"` // host
+	Priority  int      `csv:"priority"`
+	SizeBytes uint64   `csv:"size_bytes"`
+	StartNs   int64    `csv:"start_ns"`
+	FCTNs     *int64   `csv:"fct_ns"`   // until its sender knew that all of it had arrived; nil if it did not
+	IdealNs   int64    `csv:"ideal_ns"` // what that takes at line rate and alone
+	Slowdown  *float64 `csv:"slowdown"` // fct_ns / ideal_ns, to 4 decimals
+}
+
+// NewCompletion returns a completion with its slowdown.
+func NewCompletion(c Completion) Completion {
+	if c.FCTNs != nil && c.IdealNs > 0 {
+		c.Slowdown = new(math.Round(float64(*c.FCTNs)/float64(c.IdealNs)*1e4) / 1e4)
+	}
+	return c
+}
+
 // Proto is what a flow runs over. Bursts are UDP, controlled flows TCP.
 type Proto string
 
@@ -153,6 +182,7 @@ type Port struct {
 	Name                  string `csv:"port"` // such as S0->S1
 	Node                  string `csv:"node"`
 	Peer                  string `csv:"peer"`
+	Tier                  string `csv:"tier"` // of the node: host, or what switches as far from hosts are called
 	RateBps               uint64 `csv:"rate_bps"`
 	DelayNs               int64  `csv:"delay_ns"`
 	EnqueuedPackets       uint64 `csv:"enqueued_packets"`

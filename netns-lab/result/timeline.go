@@ -206,6 +206,26 @@ func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 			events = append(events, e)
 		}
 	}
+	return r.intervalsOf(events)
+}
+
+// allPausedIntervals is pausedIntervals of every link that has any.
+func (r *Run) allPausedIntervals(priority *int) map[string][]Interval {
+	events := make(map[string][]PFCEvent)
+	for _, e := range r.PFC {
+		if e.of(priority) {
+			events[e.link()] = append(events[e.link()], e)
+		}
+	}
+	intervals := make(map[string][]Interval)
+	for link, list := range events {
+		intervals[link] = r.intervalsOf(list)
+	}
+	return intervals
+}
+
+// intervalsOf returns when the frames on a link keep its far end stopped.
+func (r *Run) intervalsOf(events []PFCEvent) []Interval {
 	slices.SortStableFunc(events, func(a, b PFCEvent) int { return cmp.Compare(a.EffectNs, b.EffectNs) })
 
 	var intervals []Interval

@@ -47,7 +47,7 @@ func NamedCDF(name string) (*CDF, error) {
 }
 
 // ParseCDF parses a distribution: lines of a size in bytes and the share of flows of at most this size, both growing, the
-// share from 0 to 1, or to 100 percent. What follows # is a comment. The file's name is for errors.
+// share from 0 to 1, or to 100 percent. What follows # is a comment. The file's name is for errors, which wrap an [*Error].
 func ParseCDF(file, text string) (*CDF, error) {
 	c := &CDF{}
 	line := 0
@@ -59,11 +59,11 @@ func ParseCDF(file, text string) (*CDF, error) {
 			continue
 		}
 		if err := c.add(fields); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
+			return nil, fmt.Errorf("%s:%w", file, &Error{line, err.Error()})
 		}
 	}
 	if err := c.normalise(); err != nil {
-		return nil, fmt.Errorf("%s:%d: %w", file, max(line, 1), err)
+		return nil, fmt.Errorf("%s:%w", file, &Error{max(line, 1), err.Error()})
 	}
 	return c, nil
 }

@@ -19,6 +19,8 @@ type Spec struct {
 	RateBps uint64
 	// MinIncast and MaxIncast bound how many senders start a flow each to the same receiver at the same ns.
 	MinIncast, MaxIncast int
+	// SameSize is whether the flows of these senders all have the same size, and not each its own.
+	SameSize bool
 	// FromNs and ToNs are when flows start, ToNs not included.
 	FromNs, ToNs int64
 	// ClassBytes are growing sizes: a flow below the first has priority 0, one below the second 1, and so on.
@@ -59,7 +61,7 @@ func (s *Spec) check() error {
 			return fmt.Errorf("%d hosts can send to %s, want %d for the incast", senders, to, s.MaxIncast)
 		}
 	}
-	if flows := float64(s.ToNs-s.FromNs) / s.meanGapNs() * s.meanIncast(); flows > maxFlows {
+	if flows := s.MeanFlows(); flows > maxFlows {
 		return fmt.Errorf("%.3g flows are too many, at most %d", flows, maxFlows)
 	}
 	return nil
@@ -75,6 +77,11 @@ func firstTwice(names []string) string {
 		seen[name] = true
 	}
 	return ""
+}
+
+// MeanFlows returns how many flows there are on average.
+func (s *Spec) MeanFlows() float64 {
+	return float64(s.ToNs-s.FromNs) / s.meanGapNs() * s.meanIncast()
 }
 
 func (s *Spec) meanIncast() float64 { return float64(s.MinIncast+s.MaxIncast) / 2 }
@@ -96,8 +103,11 @@ func (s Spec) Generate() ([]Flow, error) {
 	for at := rng.ExpFloat64() * s.meanGapNs(); at < float64(s.ToNs-s.FromNs); at += rng.ExpFloat64() * s.meanGapNs() {
 		to := s.Receivers[rng.IntN(len(s.Receivers))]
 		incast := s.MinIncast + rng.IntN(s.MaxIncast-s.MinIncast+1)
+		size := uint64(0)
 		for _, from := range pick(rng, senders, incast, to) {
-			size := s.Sizes.Quantile(rng.Float64())
+			if size == 0 || !s.SameSize {
+				size = s.Sizes.Quantile(rng.Float64())
+			}
 			flows = append(flows, Flow{StartNs: s.FromNs + int64(at), Src: from, Dst: to, SizeBytes: size, Priority: s.priority(size)})
 		}
 	}

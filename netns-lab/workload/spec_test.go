@@ -157,6 +157,21 @@ func TestSynchronisedBurst(t *testing.T) {
 	}
 }
 
+// TestSameSize: flows of one arrival are alike, those of several are not, and their sizes have the distribution.
+func TestSameSize(t *testing.T) {
+	s := all(t, "web-search")
+	s.SameSize = true
+	var sizes []float64
+	for _, a := range arrivals(generate(t, s)) {
+		sizes = append(sizes, float64(a[0].SizeBytes))
+		for _, f := range a {
+			qt.Assert(t, qt.Equals(f.SizeBytes, a[0].SizeBytes))
+		}
+	}
+	far := distance(sizes, named(t, "web-search").Share)
+	qt.Check(t, qt.IsTrue(far < farAt1Percent(len(sizes))), qt.Commentf("%g of %d", far, len(sizes)))
+}
+
 func TestPriorities(t *testing.T) {
 	s := all(t, "web-search")
 	s.ClassBytes = []uint64{10e3, 100e3, 1e6}

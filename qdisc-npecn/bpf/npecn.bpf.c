@@ -546,11 +546,11 @@ static __always_inline void switched_on(struct port *p, struct tclass *k, u32 id
 	u64 bytes = k->queue_bytes;
 	u32 n = ring_len(q);
 
-	bounded (RING_MAX) { /* few are later: those of the last quantum, and what a host has for later */
+	bounded (RING_MAX) { /* few are later: those of the last quantum */
 		struct slot *s;
 
-		if (!n)
-			break;
+		if (!n || !k->marked)
+			break; /* nobody asks, and a host has many for later */
 		s = slot_at(q, q->head + n - 1);
 		if (!s || s->t_ns <= t_ns)
 			break;

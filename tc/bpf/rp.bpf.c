@@ -7,6 +7,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "include/hear.h"
+#include "include/obey.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -30,13 +31,7 @@ static __always_inline void react(const struct cnp_frame *f)
 		return;
 	}
 	bpf_spin_lock(&flow->lock);
-	pcn_rp_cnp(&flow->rp, loaded(params), ce, rec_rate_bps);
-	if (ce) {
-		flow->sender.rec_rate_bps = rec_rate_bps;
-		flow->sender.cnp_decrease++;
-	} else {
-		flow->sender.cnp_increase++;
-	}
+	pcn_flow_cnp(flow, loaded(params), ce, rec_rate_bps);
 	bpf_spin_unlock(&flow->lock);
 	count(ce ? RP_DECREASE : RP_INCREASE);
 }

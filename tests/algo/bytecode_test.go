@@ -111,6 +111,12 @@ func (s *senders) timely(t testing.TB, params rateTimelyParams, steps []rateTime
 	runBatch(t, s.objs.Timely, s.objs.TimelySteps, &args, steps)
 }
 
+func (s *senders) ibcc(t testing.TB, params rateIbccParams, steps []rateIbccStep) {
+	t.Helper()
+	args := rateIbccArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Ibcc, s.objs.IbccSteps, &args, steps)
+}
+
 func (s *senders) fixed(t testing.TB, random uint32, steps []rateFixedStep) {
 	t.Helper()
 	args := rateFixedArgs{Random: random, Steps: uint32(len(steps))}

@@ -97,6 +97,9 @@ func (o *dcqcnOracle) apply(s rateDcqcnStep) {
 	case rateEventNOTICE:
 		o.ack(s.NowNs, s.SentBytes)
 		o.cnp(s.NowNs, s.SentBytes)
+	case rateEventHOLD:
+		o.ack(s.NowNs, s.SentBytes)
+		o.hold(s.NowNs, s.SentBytes)
 	case rateEventLOSS: // not in the paper: see dcqcn_rp_loss
 		o.recoveryOracle.cut(s.NowNs, s.SentBytes, 0.5, 0, true)
 	}
@@ -210,6 +213,8 @@ func (f *dcqcnFlow) add(e rateEvent) *dcqcnFlow {
 
 func (f *dcqcnFlow) cnp() *dcqcnFlow { return f.add(rateEventNOTICE) }
 
+func (f *dcqcnFlow) ue() *dcqcnFlow { return f.add(rateEventHOLD) }
+
 // wait lets n times ns pass, with an ACK after each.
 func (f *dcqcnFlow) wait(n int, ns uint64) *dcqcnFlow {
 	for range n {
@@ -233,6 +238,20 @@ func (f *dcqcnFlow) jump(ns, bytes uint64) *dcqcnFlow {
 	f.nowNs += ns
 	f.sentBytes += bytes
 	return f.add(rateEventACK)
+}
+
+// jumpUE lets time pass, with a UE after it and no ACK before.
+func (f *dcqcnFlow) jumpUE(ns uint64) *dcqcnFlow {
+	f.nowNs += ns
+	return f.ue()
+}
+
+// holdFor makes n UEs, so far apart, with ACKs between.
+func (f *dcqcnFlow) holdFor(n int, ns uint64) *dcqcnFlow {
+	for range n {
+		f.ue().wait(1, ns)
+	}
+	return f
 }
 
 func TestDCQCNSteps(t *testing.T) {
@@ -279,6 +298,16 @@ func TestDCQCNSteps(t *testing.T) {
 		{"many cycles at once, the timer's first", paper, cut().jump(6*timer, 5*counter), 20_315_429_687, 20.44e9},
 		{"never over line rate", paper, cut().send(9, counter).wait(100, timer), 40e9 - 1, 40e9},
 		{"a CNP ends it", paper, cut().send(9, counter).wait(100, timer).cnp().cnp().send(1, counter), 0, 0},
+		{"UE changes nothing", paper, cut().ue(), 10e9, 20e9},
+		{"and puts the timer's cycle off", paper, cut().wait(1, timer-1).ue().wait(1, timer-1), 10e9, 20e9},
+		{"by a cycle", paper, cut().wait(1, timer-1).ue().wait(1, timer), 15e9, 20e9},
+		{"and the byte counter's", paper, cut().send(1, counter-1).ue().send(1, counter-1), 10e9, 20e9},
+		{"by a cycle of it", paper, cut().send(1, counter-1).ue().send(1, counter), 15e9, 20e9},
+		{"stages stay", paper, cut().wait(4, timer).ue().wait(1, timer), 19_707_500_000, 20.04e9},
+		{"what was due before it is done", paper, cut().jumpUE(timer), 15e9, 20e9},
+		{"UE after UE holds", paper, cut().holdFor(100, 50_000), 10e9, 20e9},
+		{"and CE cuts as ever", paper, cut().ue().cnp(), 5e9, 10e9},
+		{"UE leaves the rate of a fresh flow", paper, start().ue().wait(3, timer), 40e9, 40e9},
 		{"loss halves", paper, start().cnp().wait(1, timer).add(rateEventLOSS), 15e9, 30e9},
 		{"and starts over", paper, start().cnp().wait(6, timer).send(6, counter).add(rateEventLOSS).send(4, counter).wait(1, timer-1), 0, 0},
 	} {
@@ -408,6 +437,20 @@ func TestDCQCNDecreaseInterval(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(cutTimes(newDCQCNFlow().cnp().cnp().cnp()), []uint64{0, 0, 0}))
 }
 
+// TCD: alpha is of CNPs that say CE. However many say UE, it decays; and a cut that waits for its interval is made.
+func TestDCQCNAlphaWhileUE(t *testing.T) {
+	s := loadSenders(t)
+
+	p := paperDCQCN(40e9)
+	p.G = q24(1. / 16)
+	got := checkDCQCN(t, s, p, newDCQCNFlow().cnp().holdFor(11*10, p.AlphaTimerNs/11).steps)
+	near(t, q24Float(got.Alpha), math.Pow(15./16, 10), 1e-5, "alpha after 10 periods of UE")
+
+	p = hpccDCQCN(40e9)
+	got = checkDCQCN(t, s, p, newDCQCNFlow().cnp().wait(1, 1000).cnp().holdFor(4, 1000).steps)
+	qt.Check(t, qt.IsTrue(got.Recovery.RateBps < 10.1e9), qt.Commentf("%d", got.Recovery.RateBps))
+}
+
 func TestDCQCNRandomCNPs(t *testing.T) {
 	s := loadSenders(t)
 
@@ -460,7 +503,7 @@ func randomDCQCNSteps(r *rand.Rand, p rateDcqcnParams, n int) []rateDcqcnStep {
 		step := rateDcqcnStep{NowNs: c.nowNs, SentBytes: c.sentBytes, Event: rateEventACK}
 		switch {
 		case r.Float64() < share:
-			step.Event = rateEventNOTICE
+			step.Event = pick(r, rateEventNOTICE, rateEventNOTICE, rateEventHOLD)
 		case r.IntN(100) == 0:
 			step.Event = rateEventLOSS
 		}

@@ -23,10 +23,19 @@ type markNotifyArgs struct {
 	_          structs.HostLayout
 	IntervalNs uint64
 	Np         struct {
-		_       structs.HostLayout
-		CnpAtNs uint64
-		Sent    bool
-		_       [7]byte
+		_  structs.HostLayout
+		Ce struct {
+			_       structs.HostLayout
+			CnpAtNs uint64
+			Sent    bool
+			_       [7]byte
+		}
+		Any struct {
+			_       structs.HostLayout
+			CnpAtNs uint64
+			Sent    bool
+			_       [7]byte
+		}
 	}
 	Steps uint32
 	Done  uint32
@@ -35,9 +44,8 @@ type markNotifyArgs struct {
 type markNotifyStep struct {
 	_     structs.HostLayout
 	NowNs uint64
-	Ce    bool
-	Cnp   bool
-	Pad   [6]uint8
+	Mark  markTcdVerdict
+	Cnp   markTcdVerdict
 }
 
 type markQcnCpParams struct {
@@ -104,6 +112,14 @@ type markSampleStep struct {
 	QoffUnits   int16
 	QdeltaUnits int16
 }
+
+type markTcdVerdict uint32
+
+const (
+	markTcdVerdictTCD_MARK_NONE markTcdVerdict = 0
+	markTcdVerdictTCD_MARK_UE   markTcdVerdict = 1
+	markTcdVerdictTCD_MARK_CE   markTcdVerdict = 2
+)
 
 type markWindowArgs struct {
 	_      structs.HostLayout

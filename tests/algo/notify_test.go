@@ -10,23 +10,32 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// notified runs marked packets of one flow that arrive at these times, and returns when a CNP was sent.
-func notified(t testing.TB, m *markers, intervalNs uint64, timesNs ...uint64) (sent []uint64) {
+const (
+	none = markTcdVerdictTCD_MARK_NONE
+	ue   = markTcdVerdictTCD_MARK_UE
+	ce   = markTcdVerdictTCD_MARK_CE
+)
+
+// notified runs packets of one flow with this mark that arrive at these times, and returns when a CNP was sent. Each says
+// what its packet did.
+func notified(t testing.TB, m *markers, mark markTcdVerdict, intervalNs uint64, timesNs ...uint64) (sent []uint64) {
 	t.Helper()
 
 	steps := make([]markNotifyStep, len(timesNs))
 	for i, ns := range timesNs {
-		steps[i] = markNotifyStep{NowNs: ns, Ce: true}
+		steps[i] = markNotifyStep{NowNs: ns, Mark: mark}
 	}
 	m.notify(t, intervalNs, steps)
 	for _, step := range steps {
-		if step.Cnp {
+		if step.Cnp != none {
+			qt.Assert(t, qt.Equals(step.Cnp, mark))
 			sent = append(sent, step.NowNs)
 		}
 	}
 	return sent
 }
 
+// Packets marked CE, and with TCD packets marked UE if there are none of the others.
 func TestDCQCNNotify(t *testing.T) {
 	m := loadMarkers(t)
 
@@ -47,17 +56,55 @@ func TestDCQCNNotify(t *testing.T) {
 		{"the end of time", 50_000, []uint64{math.MaxUint64 - 10, math.MaxUint64}, []uint64{math.MaxUint64 - 10}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			qt.Assert(t, qt.DeepEquals(notified(t, m, test.intervalNs, test.timesNs...), test.want))
+			for _, mark := range []markTcdVerdict{ce, ue} {
+				qt.Assert(t, qt.DeepEquals(notified(t, m, mark, test.intervalNs, test.timesNs...), test.want))
+			}
+			qt.Assert(t, qt.HasLen(notified(t, m, none, test.intervalNs, test.timesNs...), 0))
 		})
 	}
 }
 
-// CNPs are an interval apart or more; only a marked packet brings one about; and one that comes an interval after the
-// latest does.
+// TCD: CE is notified as if there were no UE, and UE if there was no CNP of either kind for an interval.
+func TestTCDNotify(t *testing.T) {
+	m := loadMarkers(t)
+
+	type packet struct {
+		atUs      uint64
+		mark, cnp markTcdVerdict
+	}
+	for _, test := range []struct {
+		name    string
+		packets []packet
+	}{
+		{"no UE in the interval of a CE", []packet{{0, ce, ce}, {10, ue, none}, {49, ue, none}}},
+		{"UE after it", []packet{{0, ce, ce}, {50, ue, ue}}},
+		{"CE at once, whatever was said of UE", []packet{{0, ue, ue}, {10, ce, ce}, {20, ce, none}}},
+		{"CE an interval after the latest CE", []packet{{0, ce, ce}, {50, ue, ue}, {60, ce, ce}, {100, ce, none}, {110, ce, ce}}},
+		{"UE an interval after the latest of either", []packet{{0, ue, ue}, {40, ce, ce}, {60, ue, none}, {89, ue, none}, {90, ue, ue}}},
+		{"UE an interval after UE", []packet{{0, ce, ce}, {60, ue, ue}, {100, ue, none}, {110, ue, ue}}},
+		{"CE that is not notified delays no UE", []packet{{0, ce, ce}, {49, ce, none}, {50, ue, ue}}},
+		{"nothing is not notified", []packet{{0, none, none}, {60, ue, ue}, {120, none, none}, {180, ce, ce}, {240, none, none}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			steps := make([]markNotifyStep, len(test.packets))
+			for i, p := range test.packets {
+				steps[i] = markNotifyStep{NowNs: startNs + p.atUs*1000, Mark: p.mark}
+			}
+			m.notify(t, 50_000, steps)
+			for i, p := range test.packets {
+				qt.Check(t, qt.Equals(steps[i].Cnp, p.cnp), qt.Commentf("packet %d: %+v", i, p))
+			}
+		})
+	}
+}
+
+// CNPs of a kind are an interval apart or more; only a marked packet brings one about; and one that comes an interval
+// after the latest does.
 func TestDCQCNNotifyRandomPackets(t *testing.T) {
 	m := loadMarkers(t)
 
 	const sequences, length = 50, 2000
+	saidCEs, saidUEs := 0, 0
 	for seed := range uint64(sequences) {
 		r := rand.New(rand.NewPCG(seed, 51))
 		intervalNs := pick(r, 0, 50_000, logUniform(r, 1, 1e9))
@@ -66,21 +113,33 @@ func TestDCQCNNotifyRandomPackets(t *testing.T) {
 		steps := make([]markNotifyStep, length)
 		nowNs := pick[uint64](r, 0, startNs)
 		for i := range steps {
-			steps[i] = markNotifyStep{NowNs: nowNs, Ce: r.Float64() < share}
+			if r.Float64() < share {
+				steps[i].Mark = pick(r, ue, ce)
+			}
+			steps[i].NowNs = nowNs
 			nowNs += r.Uint64N(stepNs)
 		}
 		m.notify(t, intervalNs, steps)
 
-		cnps, latestNs := 0, uint64(0)
+		var all, saidCE []uint64 // CNPs
+		over := func(cnps []uint64, nowNs uint64) bool { return len(cnps) == 0 || nowNs-cnps[len(cnps)-1] >= intervalNs }
 		for i, step := range steps {
-			want := step.Ce && (cnps == 0 || step.NowNs-latestNs >= intervalNs)
-			if step.Cnp != want {
-				t.Fatalf("packet %d: CNP %v, want %v; %+v, interval %d ns, latest CNP at %d", i, step.Cnp, want, step, intervalNs, latestNs)
+			want := none
+			switch {
+			case step.Mark == ce && over(saidCE, step.NowNs):
+				want, saidCE = ce, append(saidCE, step.NowNs)
+			case step.Mark == ue && over(all, step.NowNs):
+				want = ue
 			}
-			if want {
-				cnps, latestNs = cnps+1, step.NowNs
+			if step.Cnp != want {
+				t.Fatalf("packet %d: CNP %v, want %v; %+v, interval %d ns, CNPs before at %v", i, step.Cnp, want, step, intervalNs, all)
+			}
+			if want != none {
+				all = append(all, step.NowNs)
 			}
 		}
-		qt.Assert(t, qt.IsTrue(cnps > 0))
+		saidCEs += len(saidCE)
+		saidUEs += len(all) - len(saidCE)
 	}
+	qt.Assert(t, qt.IsTrue(saidCEs > 1000 && saidUEs > 1000), qt.Commentf("%d, %d", saidCEs, saidUEs))
 }

@@ -57,6 +57,7 @@ const (
 	rateEventACK    rateEvent = 1
 	rateEventNOTICE rateEvent = 2
 	rateEventLOSS   rateEvent = 3
+	rateEventHOLD   rateEvent = 4
 )
 
 type rateFixedArgs struct {
@@ -74,6 +75,40 @@ type rateFixedStep struct {
 	Exponent uint32
 	Power    uint32
 	Random   uint32
+}
+
+type rateIbccArgs struct {
+	_      structs.HostLayout
+	Params rateIbccParams
+	Steps  uint32
+	Done   uint32
+}
+
+type rateIbccParams struct {
+	_           structs.HostLayout
+	LineRateBps uint64
+	TimerNs     uint64
+	Increase    uint32
+	Limit       uint32
+	Min         uint32
+	Pad         uint32
+	Cct         [128]uint16
+}
+
+type rateIbccRp struct {
+	_         structs.HostLayout
+	TimerAtNs uint64
+	Ccti      uint32
+	Pad       uint32
+}
+
+type rateIbccStep struct {
+	_       structs.HostLayout
+	NowNs   uint64
+	Rp      rateIbccRp
+	RateBps uint64
+	Event   rateEvent
+	Pad     uint32
 }
 
 type rateQcnArgs struct {
@@ -153,6 +188,7 @@ type rateTimelyParams struct {
 	HaiAfter     uint32
 	HaiFactor    uint32
 	DeltaFactor  uint32
+	TcdHoldNs    uint64
 }
 
 type rateTimelyRp struct {
@@ -164,6 +200,11 @@ type rateTimelyRp struct {
 	RttDiff    int64
 	Falling    uint32
 	Pad        uint32
+	Tcd        struct {
+		_         structs.HostLayout
+		UeUntilNs uint64
+		CeUntilNs uint64
+	}
 }
 
 type rateTimelyStep struct {
@@ -181,10 +222,12 @@ type rateTimelyStep struct {
 const (
 	rateMapDcqcnSteps  = "dcqcn_steps"
 	rateMapFixedSteps  = "fixed_steps"
+	rateMapIbccSteps   = "ibcc_steps"
 	rateMapQcnSteps    = "qcn_steps"
 	rateMapTimelySteps = "timely_steps"
 	rateProgDcqcn      = "dcqcn"
 	rateProgFixed      = "fixed"
+	rateProgIbcc       = "ibcc"
 	rateProgQcn        = "qcn"
 	rateProgTimely     = "timely"
 )
@@ -233,6 +276,7 @@ type rateSpecs struct {
 type rateProgramSpecs struct {
 	Dcqcn  *ebpf.ProgramSpec `ebpf:"dcqcn"`
 	Fixed  *ebpf.ProgramSpec `ebpf:"fixed"`
+	Ibcc   *ebpf.ProgramSpec `ebpf:"ibcc"`
 	Qcn    *ebpf.ProgramSpec `ebpf:"qcn"`
 	Timely *ebpf.ProgramSpec `ebpf:"timely"`
 }
@@ -243,6 +287,7 @@ type rateProgramSpecs struct {
 type rateMapSpecs struct {
 	DcqcnSteps  *ebpf.MapSpec `ebpf:"dcqcn_steps"`
 	FixedSteps  *ebpf.MapSpec `ebpf:"fixed_steps"`
+	IbccSteps   *ebpf.MapSpec `ebpf:"ibcc_steps"`
 	QcnSteps    *ebpf.MapSpec `ebpf:"qcn_steps"`
 	TimelySteps *ebpf.MapSpec `ebpf:"timely_steps"`
 }
@@ -275,6 +320,7 @@ func (o *rateObjects) Close() error {
 type rateMaps struct {
 	DcqcnSteps  *ebpf.Map `ebpf:"dcqcn_steps"`
 	FixedSteps  *ebpf.Map `ebpf:"fixed_steps"`
+	IbccSteps   *ebpf.Map `ebpf:"ibcc_steps"`
 	QcnSteps    *ebpf.Map `ebpf:"qcn_steps"`
 	TimelySteps *ebpf.Map `ebpf:"timely_steps"`
 }
@@ -283,6 +329,7 @@ func (m *rateMaps) Close() error {
 	return _RateClose(
 		m.DcqcnSteps,
 		m.FixedSteps,
+		m.IbccSteps,
 		m.QcnSteps,
 		m.TimelySteps,
 	)
@@ -300,6 +347,7 @@ type rateVariables struct {
 type ratePrograms struct {
 	Dcqcn  *ebpf.Program `ebpf:"dcqcn"`
 	Fixed  *ebpf.Program `ebpf:"fixed"`
+	Ibcc   *ebpf.Program `ebpf:"ibcc"`
 	Qcn    *ebpf.Program `ebpf:"qcn"`
 	Timely *ebpf.Program `ebpf:"timely"`
 }
@@ -308,6 +356,7 @@ func (p *ratePrograms) Close() error {
 	return _RateClose(
 		p.Dcqcn,
 		p.Fixed,
+		p.Ibcc,
 		p.Qcn,
 		p.Timely,
 	)

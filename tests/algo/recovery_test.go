@@ -164,6 +164,12 @@ func (o *recoveryOracle) cut(nowNs, sentBytes uint64, share, shareErr float64, f
 	o.cutAtBytes = sentBytes
 }
 
+// hold starts the running cycles again.
+func (o *recoveryOracle) hold(nowNs, sentBytes uint64) {
+	o.timer.end = nowNs + o.length(o.params.TimerNs, o.timer, sentBytes)
+	o.counter.end = sentBytes + o.length(o.params.ByteCounterBytes, o.counter, sentBytes)
+}
+
 // check tells whether a state is what it should be.
 func (o *recoveryOracle) check(got rateRecovery) error {
 	const slack = 1e-2 // bit/s: float64

@@ -3,6 +3,7 @@
 package algo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -80,6 +81,8 @@ type timelyOracle struct {
 	updateNs      uint64
 	falling       uint32
 	ackedBytes    uint64 // of the running segment
+
+	heard []rateTimelyStep // TCD: all CNPs
 }
 
 func (o *timelyOracle) apply(s rateTimelyStep) {
@@ -92,9 +95,36 @@ func (o *timelyOracle) apply(s rateTimelyStep) {
 			return
 		}
 		o.ackedBytes = 0
+		before := *o
 		o.completion(s)
+		if o.params.TcdHoldNs > 0 {
+			o.gate(before, s.NowNs)
+		}
+	case rateEventNOTICE, rateEventHOLD:
+		o.heard = append(o.heard, s)
 	case rateEventLOSS: // not in the paper: see timely_rp_loss
 		o.cut(0.5, 0)
+	}
+}
+
+// gate is TCD's rule: CE decreases, UE holds, nothing increases. What was heard less than the hold time ago counts, and CE
+// overrides UE.
+func (o *timelyOracle) gate(before timelyOracle, nowNs uint64) {
+	var ue, ce bool
+	for _, cnp := range o.heard {
+		if nowNs-cnp.NowNs < o.params.TcdHoldNs {
+			ue = ue || cnp.Event == rateEventHOLD
+			ce = ce || cnp.Event == rateEventNOTICE
+		}
+	}
+	allowed := o.rate >= before.rate
+	if ce {
+		allowed = o.rate <= before.rate
+	} else if ue {
+		allowed = false
+	}
+	if !allowed {
+		o.rate, o.rateErr = before.rate, before.rateErr
 	}
 }
 
@@ -403,10 +433,105 @@ func randomTIMELYParams(r *rand.Rand) rateTimelyParams {
 		HaiAfter:     uint32(r.IntN(7)),
 		HaiFactor:    1 + uint32(r.IntN(10)),
 		DeltaFactor:  uint32(r.IntN(2)),
+		TcdHoldNs:    pick(r, 0, logUniform(r, 1, maxRTTNs)),
 	}
 }
 
-// randomRTTs makes RTTs that wander, stay for a while, or jump anywhere, with losses and ACKs that tell no RTT.
+// TCD: CE lets the rate only fall, UE not change and no mark only rise, and each as far as TIMELY says.
+func TestTIMELYWithTCD(t *testing.T) {
+	s := loadSenders(t)
+
+	plain := paperTIMELY(10e9)
+	const low, gap, hold = 10e9 * (1 - 0.8/2), 1_000_000, 1_100_000 // low after 1000 us; completions are 1 ms apart
+	const (
+		falls  = 300
+		ceSays = rateEventNOTICE
+		ueSays = rateEventHOLD
+		silent = rateEventACK
+	)
+	for _, test := range []struct {
+		name  string
+		says  rateEvent
+		agoNs uint64 // before the last completion
+		rttUs float64
+		want  float64
+	}{
+		{"CE, and TIMELY adds", ceSays, 0, falls, low},
+		{"CE, and it cuts", ceSays, 0, 1000, low * (1 - 0.8/2)},
+		{"CE, below T_low", ceSays, 0, 40, low},
+		{"UE, and TIMELY adds", ueSays, 0, falls, low},
+		{"UE, and it cuts", ueSays, 0, 1000, low},
+		{"UE, below T_low", ueSays, 0, 40, low},
+		{"no mark, and TIMELY adds", silent, 0, falls, low + 10e6},
+		{"no mark, and it cuts", silent, 0, 1000, low},
+		{"no mark, below T_low", silent, 0, 40, low + 10e6},
+		{"CE is in force for so long", ceSays, hold - 1, falls, low},
+		{"and no longer", ceSays, hold, falls, low + 10e6},
+		{"so is UE", ueSays, hold - 1, falls, low},
+		{"and not longer", ueSays, hold, falls, low + 10e6},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := plain
+			p.TcdHoldNs = hold
+			first := rateTimelyStep{Event: ceSays, NowNs: startNs}
+			steps := append([]rateTimelyStep{first}, rtts(1000)...) // cut to low
+			at := startNs + 10*uint64(gap)
+			if test.says != silent {
+				steps = append(steps, rateTimelyStep{Event: test.says, NowNs: at - test.agoNs})
+			}
+			last := rtts(test.rttUs)[0]
+			last.NowNs = at
+			steps = checkTIMELY(t, s, p, append(steps, last))
+			near(t, float64(lastRate(steps)), test.want, 1000, "rate")
+
+			// without TCD the marks are nothing
+			before := steps[len(steps)-2].Rp.RateBps
+			unmarked := checkTIMELY(t, s, plain, steps[1:])
+			qt.Check(t, qt.Not(qt.Equals(lastRate(unmarked), before)))
+		})
+	}
+}
+
+// TCD: CE is in force to its own end, whatever UE comes after it, and UE to its own.
+func TestTIMELYWithTCDOverlaps(t *testing.T) {
+	s := loadSenders(t)
+
+	p := paperTIMELY(10e9)
+	p.TcdHoldNs = 50_000
+	cnp := func(e rateEvent, us uint64) rateTimelyStep { return rateTimelyStep{Event: e, NowNs: startNs + us*1000} }
+	for _, test := range []struct {
+		name                 string
+		marks                []rateTimelyStep
+		decrease, hold, rise uint64 // us at which the rate does so
+	}{
+		{"UE in CE", []rateTimelyStep{cnp(rateEventNOTICE, 0), cnp(rateEventHOLD, 20)}, 49, 60, 70},
+		{"CE in UE", []rateTimelyStep{cnp(rateEventHOLD, 0), cnp(rateEventNOTICE, 10)}, 59, 0, 60},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for us, change := range map[uint64]int{test.decrease: -1, test.hold: 0, test.rise: 1} {
+				if us == 0 {
+					continue
+				}
+				for _, rttUs := range []float64{1000, 40} { // TIMELY cuts, TIMELY adds
+					first := rtts(1000)[0]
+					first.NowNs = startNs
+					last := rtts(rttUs)[0]
+					last.NowNs = startNs + us*1000
+					steps := append([]rateTimelyStep{cnp(rateEventNOTICE, 0), first}, test.marks...)
+					steps = checkTIMELY(t, s, p, append(steps, last))
+					before := steps[len(steps)-2].Rp.RateBps
+					want := 0
+					if change < 0 && rttUs == 1000 || change > 0 && rttUs == 40 {
+						want = change
+					}
+					qt.Check(t, qt.Equals(cmp.Compare(lastRate(steps), before), want), qt.Commentf("after %d us, RTT %g us", us, rttUs))
+				}
+			}
+		})
+	}
+}
+
+// randomRTTs makes RTTs that wander, stay for a while, or jump anywhere, with losses, marks, and ACKs that tell no RTT.
 func randomRTTs(r *rand.Rand, p rateTimelyParams, n int) []rateTimelyStep {
 	steps := make([]rateTimelyStep, n)
 	nowNs := logUniform(r, 1, 1<<62)
@@ -433,6 +558,8 @@ func randomRTTs(r *rand.Rand, p rateTimelyParams, n int) []rateTimelyStep {
 			steps[i].RttNs = 0
 		case 2:
 			steps[i].AckedBytes = 0
+		case 3, 4:
+			steps[i].Event = pick(r, rateEventNOTICE, rateEventHOLD)
 		}
 	}
 	return steps

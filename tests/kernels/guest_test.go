@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netns"
 
 	"pcn/loader"
 	"pcn/loader/ns/nstest"
@@ -48,6 +49,9 @@ var rows = []row{
 			RecoveryOptions: recovery, G: 1.0 / 16, InitialAlpha: 1, AlphaTimerNs: 55e3, ClampTarget: true,
 		})
 	})},
+	{"`ibcc`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterIBCC(loader.IBCCOptions{LineRateBps: lineRateBps, TimerNs: 1e6, Increase: 1, CCT: make([]loader.CCTEntry, 4)})
+	})},
 	{"`qcn`", true, transferWith(func() (*loader.Control, error) {
 		return loader.RegisterQCN(loader.QCNOptions{RecoveryOptions: recovery, Gd: 1.0 / 128, MinDecreaseFactor: 0.5})
 	})},
@@ -66,9 +70,10 @@ var rows = []row{
 	})},
 	{"`pcn_line`", true, transferWith(func() (*loader.Control, error) { return loader.RegisterLine(lineRateBps, 0) })},
 	{"tc programs attached through", true, attachedThrough},
-	{"NP, RP: marks cut the rate, their absence raises it", true, notified},
+	{"NP, RP: marks cut the rate, their absence raises it", true, notified(labNP, labRP)},
+	{"NP, RP for hosts: the same", true, notified(hostNP, hostRP)},
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
-	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(50e3, false, 0) })},
+	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: 50e3}) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
 	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
 	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
@@ -207,28 +212,57 @@ func attachedThrough(t *testing.T) string {
 	return "clsact"
 }
 
+// attacher is an NP or RP.
+type attacher interface {
+	closer
+	Attach(h netns.NsHandle, ifindex int) error
+}
+
+func labNP() (attacher, error) { return tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95}) }
+
+func labRP(control *loader.Control) (attacher, error) { return tc.LoadRP(control, 0) }
+
+func hostNP() (attacher, error) {
+	return tc.LoadHostNP(tc.HostNPOptions{TNs: 1e6, CongestedShare: 0.95})
+}
+
+func hostRP(control *loader.Control) (attacher, error) {
+	rp, err := tc.LoadHostRP(control, tc.HostRPOptions{})
+	return anyPrefix{rp}, err
+}
+
+// anyPrefix is an RP that obeys CNPs from anywhere.
+type anyPrefix struct{ *tc.HostRP }
+
+func (r anyPrefix) Attach(h netns.NsHandle, ifindex int) error { return r.HostRP.Attach(h, ifindex) }
+
 // notified sends through NP and RP, with marks and without.
-func notified(t *testing.T) string {
-	control := registered(t, registerPCN)
-	p := newPath(t)
-	marker := nstest.NewMarker(t, p.server.End)
-	newNP(t, p)
-	rp, err := tc.LoadRP(control, 0)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { rp.Close() })
-	qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
-	c := p.connect(t, "pcn", "pcn")
-	marker.Mark(t, true)
-	c.transfer(t, 256<<10)
-	cut := c.flow(t, control)
-	qt.Check(t, qt.IsTrue(cut.CNPDecrease > 0))
-	qt.Check(t, qt.IsTrue(cut.SendRateBps < lineRateBps))
-	marker.Mark(t, false)
-	c.transfer(t, 256<<10)
-	raised := c.flow(t, control)
-	qt.Check(t, qt.IsTrue(raised.CNPIncrease > 0))
-	qt.Check(t, qt.IsTrue(raised.SendRateBps > cut.SendRateBps), qt.Commentf("%d, then %d bit/s", cut.SendRateBps, raised.SendRateBps))
-	return yes
+func notified(loadNP func() (attacher, error), loadRP func(*loader.Control) (attacher, error)) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		control := registered(t, registerPCN)
+		p := newPath(t)
+		marker := nstest.NewMarker(t, p.server.End)
+		np, err := loadNP()
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { np.Close() })
+		qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
+		rp, err := loadRP(control)
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { rp.Close() })
+		qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
+		c := p.connect(t, "pcn", "pcn")
+		marker.Mark(t, true)
+		c.transfer(t, 256<<10)
+		cut := c.flow(t, control)
+		qt.Check(t, qt.IsTrue(cut.CNPDecrease > 0))
+		qt.Check(t, qt.IsTrue(cut.SendRateBps < lineRateBps))
+		marker.Mark(t, false)
+		c.transfer(t, 256<<10)
+		raised := c.flow(t, control)
+		qt.Check(t, qt.IsTrue(raised.CNPIncrease > 0))
+		qt.Check(t, qt.IsTrue(raised.SendRateBps > cut.SendRateBps), qt.Commentf("%d, then %d bit/s", cut.SendRateBps, raised.SendRateBps))
+		return yes
+	}
 }
 
 func newNP(t *testing.T, p path) *tc.NP {

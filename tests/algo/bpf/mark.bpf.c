@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What tells a sender of congestion: RED, DCQCN's NP, QCN's CP, and DCTCP's alpha. Each starts with each batch. */
+/* What tells a sender of congestion: RED, DCQCN's NP with TCD's marks, QCN's CP, and DCTCP's alpha. Each starts with
+ * each batch. */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
-#include "algo/dcqcn.h"
 #include "algo/dctcp.h"
 #include "algo/qcn.h"
 #include "algo/red.h"
+#include "algo/tcd_rp.h"
 #include "batch.h"
 
 struct red_step {
@@ -44,15 +45,14 @@ int red(struct red_args *ctx)
 }
 
 struct notify_step {
-	u64 now_ns; /* in */
-	bool ce;    /* in */
-	bool cnp;   /* out */
-	u8 pad[6];
+	u64 now_ns;	       /* in */
+	enum tcd_verdict mark; /* in */
+	enum tcd_verdict cnp;  /* out */
 };
 
 struct notify_args {
 	u64 interval_ns;
-	struct dcqcn_np np;
+	struct tcd_np np;
 	u32 steps;
 	u32 done;
 };
@@ -65,7 +65,7 @@ static long notify_step(u32 i, struct notify_args *args)
 
 	if (!step)
 		return 1;
-	step->cnp = dcqcn_np_packet(&args->np, args->interval_ns, step->now_ns, step->ce);
+	step->cnp = tcd_np_packet(&args->np, args->interval_ns, step->now_ns, step->mark);
 	args->done++;
 	return 0;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What sets a sender's rate: DCQCN, QCN and TIMELY, each with one flow; and the numbers they count in. */
+/* What sets a sender's rate: DCQCN, QCN, TIMELY and InfiniBand's, each with one flow; and the numbers they count in. */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/fixed.h"
 #include "algo/dcqcn.h"
+#include "algo/ibcc.h"
 #include "algo/qcn.h"
 #include "algo/timely.h"
 #include "batch.h"
@@ -11,8 +12,9 @@
 enum event {
 	INIT,
 	ACK,
-	NOTICE, /* a CNP or CNM */
+	NOTICE, /* a CNP, CNM or BECN */
 	LOSS,
+	HOLD, /* TCD: a CNP that says UE */
 };
 
 struct dcqcn_step {
@@ -48,6 +50,9 @@ __noinline int dcqcn_event(enum event event, u64 now_ns, u64 sent_bytes)
 		break;
 	case LOSS:
 		dcqcn_rp_loss(&dcqcn_flow, &dcqcn_set, now_ns, sent_bytes);
+		break;
+	case HOLD:
+		dcqcn_rp_ue(&dcqcn_flow, &dcqcn_set, now_ns, sent_bytes);
 		break;
 	}
 	return 0;
@@ -109,6 +114,8 @@ __noinline int qcn_event(enum event event, u64 now_ns, u64 sent_bytes, u32 qntz_
 	case LOSS:
 		qcn_rp_loss(&qcn_flow, &qcn_set, now_ns, sent_bytes);
 		break;
+	case HOLD: /* QCN has none */
+		break;
 	}
 	return 0;
 }
@@ -166,7 +173,11 @@ static long timely_step(u32 i, struct timely_args *args)
 	case ACK:
 		timely_rp_ack(&timely_flow, &timely_set, step->now_ns, step->rtt_ns, step->acked_bytes);
 		break;
-	case NOTICE: /* TIMELY has none */
+	case NOTICE:
+		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_MARK_CE);
+		break;
+	case HOLD:
+		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_MARK_UE);
 		break;
 	case LOSS:
 		timely_rp_loss(&timely_flow, &timely_set);
@@ -185,6 +196,61 @@ int timely(struct timely_args *ctx)
 	timely_set = args.params;
 	bpf_loop(args.steps, timely_step, &args, 0);
 	return args.done;
+}
+
+struct ibcc_step {
+	u64 now_ns;	   /* in */
+	struct ibcc_rp rp; /* out */
+	u64 rate_bps;	   /* out */
+	enum event event;  /* in */
+	u32 pad;
+};
+
+struct ibcc_args {
+	struct ibcc_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(ibcc_steps, struct ibcc_step, MAX_STEPS);
+static struct ibcc_params ibcc_set;
+static struct ibcc_rp ibcc_flow;
+
+static long ibcc_step(u32 i, u32 *done)
+{
+	struct ibcc_step *step = bpf_map_lookup_elem(&ibcc_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		ibcc_rp_init(&ibcc_flow, &ibcc_set);
+		break;
+	case ACK:
+		ibcc_rp_advance(&ibcc_flow, &ibcc_set, step->now_ns);
+		break;
+	case NOTICE:
+	case LOSS: /* as bpf/cc/ibcc.bpf.c takes it */
+		ibcc_rp_becn(&ibcc_flow, &ibcc_set, step->now_ns);
+		break;
+	case HOLD:
+		ibcc_rp_ue(&ibcc_flow, &ibcc_set, step->now_ns);
+		break;
+	}
+	step->rp = ibcc_flow;
+	step->rate_bps = ibcc_rp_rate_bps(&ibcc_flow, &ibcc_set);
+	(*done)++;
+	return 0;
+}
+
+SEC("syscall")
+int ibcc(struct ibcc_args *ctx)
+{
+	u32 steps = ctx->steps, done = 0;
+
+	ibcc_set = ctx->params; /* too long for the stack */
+	bpf_loop(steps, ibcc_step, &done, 0);
+	return done;
 }
 
 struct fixed_step {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * ibcc: InfiniBand's congestion control, of each queue pair, as a TCP congestion control.
+ *
+ * tc/bpf/rp_ibcc.bpf.c raises CCTI as BECNs come. Here every ACK lets CCTI_Timer do what was due, and sets the pacing
+ * rate, which is the line rate less the delays of CCT[CCTI]; the window never binds.
+ *
+ * Highlights:
+ *   1. FECN is CE in the IP header, and BECN a CNP: packets are TCP's. ECN must be negotiated, or nothing is marked.
+ *   2. The delay is the mean: TCP's pacing spreads a rate.
+ *   3. No timer runs: CCTI is brought up to date at each ACK and BECN.
+ *   4. A loss, for which InfiniBand has no rule, is taken for a BECN.
+ *
+ * Try it: pcn run FILE --algo ibcc
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_core_read.h>
+#include "include/tcp.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+/* Set by the loader, and the CCT with them. */
+const volatile struct ibcc_params params = {
+	.line_rate_bps = 10000000000ULL,
+	.timer_ns = 20480,
+	.increase = 1,
+	.limit = IBCC_ENTRIES - 1,
+};
+
+#define flow_entry    ibcc_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
+
+static __always_inline void control_start(struct flow_entry *flow)
+{
+	ibcc_rp_init(&flow->rp, loaded(params));
+}
+
+static __always_inline void control_ack(struct flow_entry *flow, const struct ack_event *e)
+{
+	ibcc_rp_advance(&flow->rp, loaded(params), e->now_ns);
+}
+
+static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+{
+	ibcc_rp_becn(&flow->rp, loaded(params), now);
+}
+
+static __always_inline u64 control_rate(const struct flow_entry *flow)
+{
+	return ibcc_rp_rate_bps(&flow->rp, loaded(params));
+}
+
+static __always_inline u64 line_rate_bps(void)
+{
+	return params.line_rate_bps;
+}
+
+#include "include/rate_control.h"
+
+RATE_CONTROL("ibcc");

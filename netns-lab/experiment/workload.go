@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"pcn/config"
+	"pcn/netns-lab/workload"
+)
+
+// Workloads are those of an experiment. A file has one, or a list of them.
+type Workloads []Workload
+
+// OneOrMore implements [config.OneOrMore].
+func (Workloads) OneOrMore() {}
+
+// Workload is TCP flows that arrive at random, with sizes of a distribution: those that `pcn workload` prints. They are
+// named w0, w1 and on, after the name of the workload, which is also that of their group.
+type Workload struct {
+	// Name is unique in the file. Default "w"; required in a list of several.
+	Name string `yaml:"name"`
+	// CDF is the distribution of sizes: one of [workload.CDFs], or a file, whose name has a dot or a slash. Required.
+	CDF string `yaml:"cdf"`
+	// From are hosts that send. Default: all.
+	From NodeList `yaml:"from"`
+	// To are hosts that receive; of each arrival one, all as often. Default: all.
+	To NodeList `yaml:"to"`
+	// Load is the share of the receivers' links, of the rate of the topology, that data takes on average, without headers.
+	// Above 0, at most 100. This or MeanRate is required.
+	Load Ratio `yaml:"load"`
+	// MeanRate is, in place of Load, the mean rate of data to each receiver.
+	MeanRate Rate `yaml:"mean_rate"`
+	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
+	Incast Incast `yaml:"incast"`
+	// SameSize gives the flows of such an incast all the same size, not each its own. Default false.
+	SameSize bool `yaml:"same_size"`
+	// Start and Until bound when flows start, Until not included. Default: from 0 to the end of the run.
+	Start Duration `yaml:"start"`
+	Until Duration `yaml:"until"`
+	// Classes are growing sizes: a flow below the first has priority 0, one below the second 1, and so on. Default: none.
+	Classes []Bytes `yaml:"classes"`
+}
+
+// Incast is a number of hosts, or a range of it such as 1..15, all as often.
+type Incast struct{ Min, Max int }
+
+// ParseIncast parses a number of hosts, or a range such as 1..15.
+func ParseIncast(text string) (Incast, error) {
+	first, last, isRange := strings.Cut(text, "..")
+	if !isRange {
+		last = first
+	}
+	low, err1 := strconv.Atoi(first)
+	high, err2 := strconv.Atoi(last)
+	if err1 != nil || err2 != nil {
+		return Incast{}, config.Bad(fmt.Sprintf("%q is not a number of hosts", text), "write 14 or 1..15")
+	}
+	if low < 1 || low > high {
+		return Incast{}, config.Bad(fmt.Sprintf("incast of %d to %d is none", low, high), "write 14 or 1..15")
+	}
+	return Incast{low, high}, nil
+}
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (i *Incast) UnmarshalYAML(n *yaml.Node) error {
+	return config.UnmarshalScalar(i, n, ParseIncast)
+}
+
+// Sizes is a range of sizes of flows, To not included: 10KB..100KB, ..10KB or 1MB... Where To is 0, there is no end.
+type Sizes struct{ From, To Bytes }
+
+// ParseSizes parses a range of sizes.
+func ParseSizes(text string) (Sizes, error) {
+	const hint = "write 10KB..100KB, ..10KB or 1MB.."
+	first, last, isRange := strings.Cut(text, "..")
+	if !isRange || first+last == "" {
+		return Sizes{}, config.Bad(fmt.Sprintf("%q is not a range of sizes", text), hint)
+	}
+	var s Sizes
+	for _, end := range []struct {
+		text string
+		size *Bytes
+	}{{first, &s.From}, {last, &s.To}} {
+		if end.text == "" {
+			continue
+		}
+		var err error
+		if *end.size, err = ParseBytes(end.text); err != nil {
+			return Sizes{}, err
+		}
+	}
+	if last != "" && s.To <= s.From {
+		return Sizes{}, config.Bad(fmt.Sprintf("no size is in %q", text), hint)
+	}
+	return s, nil
+}
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (s *Sizes) UnmarshalYAML(n *yaml.Node) error {
+	return config.UnmarshalScalar(s, n, ParseSizes)
+}
+
+// Has reports whether a size is in the range.
+func (s Sizes) Has(bytes uint64) bool {
+	return bytes >= uint64(s.From) && (s.To == 0 || bytes < uint64(s.To))
+}
+
+// String returns the range as it is written; empty if it has all sizes.
+func (s Sizes) String() string {
+	switch {
+	case s == (Sizes{}):
+		return ""
+	case s.To == 0:
+		return s.From.String() + ".."
+	case s.From == 0:
+		return ".." + s.To.String()
+	default:
+		return s.From.String() + ".." + s.To.String()
+	}
+}
+
+// defaultWorkload is the name of one that is alone.
+const defaultWorkload = "w"
+
+// seedStep is between the seeds of workloads: no experiment has that many seeds.
+const seedStep = 1 << 32
+
+// fillWorkload sets the defaults of the i-th workload.
+func (d *decoder) fillWorkload(e *Experiment, i int) {
+	w, path := &e.Workload[i], fmt.Sprintf("workload[%d].", i)
+	if !d.has(path+"name") && len(e.Workload) == 1 {
+		w.Name = defaultWorkload
+	}
+	if !d.has(path + "incast") {
+		w.Incast = Incast{1, 1}
+	}
+}
+
+// isFile reports whether a distribution is named by a file.
+func isFile(cdf string) bool { return strings.ContainsAny(cdf, "./") }
+
+// validateWorkloads checks the workloads and adds their flows to the others.
+func (d *decoder) validateWorkloads(e *Experiment) {
+	if len(e.Workload) == 0 {
+		return
+	}
+	e.given = len(e.Flows)
+	before := len(d.Errs)
+	for i := range e.Workload {
+		d.validateWorkload(e, i)
+	}
+	if len(d.Errs) == before && e.Duration > 0 {
+		d.makeFlows(e)
+	}
+}
+
+// objectPrefix is what names of flows can start with.
+var objectPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
+
+func (d *decoder) validateWorkload(e *Experiment, i int) {
+	w, path := e.Workload[i], fmt.Sprintf("workload[%d].", i)
+	if w.Name != defaultWorkload || len(e.Workload) > 1 {
+		d.name(path+"name", w.Name, objectPrefix, "letters, \"_\" and \"-\", as its flows are numbered")
+	}
+	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate), MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
+	if !d.has(path + "from") {
+		s.Senders = d.hosts
+	}
+	if !d.has(path + "to") {
+		s.Receivers = d.hosts
+	}
+	for key, hosts := range map[string]NodeList{"from": w.From, "to": w.To} {
+		d.allKnown(path+key, "host", hosts, d.hosts)
+		d.unique(path+key, "host", hosts)
+	}
+	s.Load = d.loadOf(path, w, e)
+	inRange(d, path+"start", w.Start, -e.Warmup, e.Duration-1)
+	if d.has(path + "until") {
+		inRange(d, path+"until", w.Until, w.Start+1, e.Duration)
+	}
+	d.growing(path+"classes", w.Classes)
+	if len(w.Classes) >= Priorities {
+		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes), len(w.Classes)+1), fmt.Sprintf("at most %d", Priorities))
+	}
+	for _, size := range w.Classes {
+		s.ClassBytes = append(s.ClassBytes, uint64(size))
+	}
+	if !d.required(path, "cdf") {
+		return
+	}
+	if s.Sizes = d.sizesOf(path+"cdf", w.CDF, e); s.Sizes != nil {
+		e.specs = append(e.specs, s)
+	}
+}
+
+// loadOf is the load of a workload.
+func (d *decoder) loadOf(path string, w Workload, e *Experiment) float64 {
+	switch {
+	case d.has(path+"load") && d.has(path+"mean_rate"):
+		d.fail(path+"mean_rate", "there are \"load\" and \"mean_rate\"", "keep one of them")
+	case d.has(path + "mean_rate"):
+		inRange(d, path+"mean_rate", w.MeanRate, minRate, maxRate)
+		return float64(w.MeanRate) / float64(max(e.Topology.Rate, 1))
+	case d.required(path, "load"):
+		inRange(d, path+"load", w.Load, minFraction, 100)
+	}
+	return float64(w.Load)
+}
+
+// sizesOf is a distribution; nil if there is none.
+func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
+	if !isFile(cdf) {
+		if !d.known(path, "distribution of sizes", cdf, workload.CDFs()) {
+			return nil
+		}
+		sizes, err := workload.NamedCDF(cdf)
+		if err != nil {
+			d.fail(path, err.Error(), "")
+		}
+		return sizes
+	}
+	file, text, ok := d.attachedText(path, e, cdf)
+	if !ok {
+		return nil
+	}
+	sizes, err := workload.ParseCDF(file, text)
+	if err != nil {
+		d.failParse(file, err)
+	}
+	return sizes
+}
+
+// makeFlows makes up the flows of the workloads, in place of those that there were.
+func (d *decoder) makeFlows(e *Experiment) {
+	if len(e.specs) == 0 {
+		return
+	}
+	e.Flows = slices.Clone(e.Flows[:e.given])
+	for i, s := range e.specs {
+		w := e.Workload[i]
+		s.Seed = e.Seed + uint64(i)*seedStep
+		s.FromNs, s.ToNs = int64(w.Start), int64(e.Duration)
+		if w.Until != 0 {
+			s.ToNs = min(s.ToNs, int64(w.Until)) // the run may have been made shorter
+		}
+		path := fmt.Sprintf("workload[%d].", i)
+		if n := s.MeanFlows(); n > 2*maxTCPFlows {
+			d.fail(path+"load", fmt.Sprintf("%.3g flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+			return
+		}
+		flows, err := s.Generate()
+		if err != nil {
+			d.fail(path+"incast", errors.Unwrap(err).Error(), "")
+			return
+		}
+		e.addMade(w.Name, flows)
+	}
+	if n := len(e.Flows); n > maxTCPFlows {
+		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+	}
+}
+
+// addMade adds the flows of a workload.
+func (e *Experiment) addMade(name string, flows []workload.Flow) {
+	for k, f := range flows {
+		e.Flows = append(e.Flows, Flow{
+			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
+		})
+	}
+}
+
+// TracedFlows returns the flows that the file does not list one by one, those of traces and workloads, as package workload has them.
+func (e *Experiment) TracedFlows() []workload.Flow {
+	var flows []workload.Flow
+	for _, f := range e.Flows {
+		if f.Exact {
+			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To, SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
+		}
+	}
+	return flows
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"image/color"
+	"io"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"pcn/netns-lab/experiment"
+)
+
+//go:embed sweep.html.tmpl
+var sweepText string
+
+// Sweep is what the report of a sweep shows.
+type Sweep struct {
+	Title, Name string
+	Seeds       int
+	Schemes     []string
+	Points      []string // their labels
+	PointHeader []string // of the columns of a point
+	Metrics     []SweepMetric
+	Outcomes    []SweepOutcome // of bounds
+	Invalid     []InvalidCell
+}
+
+// SweepMetric is a metric at all points, under all schemes.
+type SweepMetric struct {
+	Name    string
+	Measure experiment.Measure
+	Over    experiment.Over
+	Rows    []SweepRow
+}
+
+// SweepRow is the mean over the seeds of a point and scheme.
+type SweepRow struct {
+	Point           int
+	Columns         []string // of the point
+	Scheme          string
+	Runs, Values    int     // a value may be missing, or be of a run that is invalid
+	Mean, Low, High float64 // in the unit of the metric; only if there is a value
+	Text            string  // the same in words
+}
+
+// SweepOutcome is a bound held against a mean.
+type SweepOutcome struct {
+	Metric, Point, Scheme, Mean, Bound string
+	Pass                               bool
+}
+
+// InvalidCell is a run that can't be believed.
+type InvalidCell struct {
+	Cell    string
+	Reasons []string
+}
+
+// WriteSweep writes the report of a sweep. The same results give the same bytes.
+func WriteSweep(w io.Writer, s Sweep) error {
+	var figures []figureView
+	for _, m := range s.Metrics {
+		f := s.figure(m)
+		if f == nil {
+			continue
+		}
+		svg, err := f.svg()
+		if err != nil {
+			return fmt.Errorf("draw sweep %s: %w", s.Name, err)
+		}
+		figures = append(figures, figureView{f.title, f.caption, svg})
+	}
+	t, err := template.New("sweep").Parse(sweepText)
+	if err != nil {
+		return fmt.Errorf("parse template of report: %w", err)
+	}
+	err = t.Execute(w, struct {
+		Sweep
+		Style   template.CSS
+		Figures []figureView
+	}{s, template.CSS(styleText), figures})
+	if err != nil {
+		return fmt.Errorf("write report of sweep %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+// Caption says what the metric is of.
+func (m SweepMetric) Caption() string {
+	text := inWords(m.Measure.Metric)
+	if objects := objectsOf(m.Measure); len(objects) > 0 {
+		text += " of " + strings.Join(objects, ", ")
+	}
+	if len(objectsOf(m.Measure)) > 1 && m.Measure.Metric != experiment.Jain {
+		text += " (" + string(m.Over) + ")"
+	}
+	return text
+}
+
+// figure draws a curve for each scheme over the points or, with one point, a mark for each scheme; nil if there is no value.
+func (s Sweep) figure(m SweepMetric) *figure {
+	var values []float64
+	for _, r := range m.Rows {
+		if r.Values > 0 {
+			values = append(values, r.Mean, r.High)
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	names := s.Points
+	onePoint := len(names) == 1
+	if onePoint {
+		names = s.Schemes
+	}
+	f := named(m.Name, m.Caption()+". Mean over the seeds, and its 95% confidence interval.", names)
+	axis := newValueAxis(m.Measure.Metric.Unit(), values, 0.08)
+	var plotters []plot.Plotter
+	for i, scheme := range s.Schemes {
+		look := lookOf(i, 0)
+		f.legend = append(f.legend, legendEntry{strings.ToUpper(scheme), look})
+		apart := 0.08 * (float64(i) - float64(len(s.Schemes)-1)/2)
+		var means []point
+		var bars errorBars
+		for _, r := range m.Rows {
+			if r.Scheme != scheme || r.Values == 0 {
+				continue
+			}
+			x := float64(r.Point) + apart
+			if onePoint {
+				x = float64(i)
+			}
+			means = append(means, point{x, axis.at(r.Mean)})
+			if r.Values > 1 {
+				bars.at = append(bars.at, interval{x, axis.at(max(r.Low, 0)), axis.at(r.High)})
+			}
+		}
+		bars.color = look.line
+		plotters = append(plotters, &bars)
+		for _, part := range withoutGaps(means) {
+			plotters = append(plotters, &curve{part, look})
+		}
+	}
+	f.add(m.Measure.Metric, axis, plotters...)
+	return f
+}
+
+// withoutGaps cuts a curve where points have no value.
+func withoutGaps(points []point) [][]point {
+	var parts [][]point
+	for i, p := range points {
+		if i == 0 || p.x-points[i-1].x > 1.5 {
+			parts = append(parts, nil)
+		}
+		parts[len(parts)-1] = append(parts[len(parts)-1], p)
+	}
+	return parts
+}
+
+// interval is upright, at x.
+type interval struct{ x, low, high float64 }
+
+// errorBars are drawn with a short level line at each end.
+type errorBars struct {
+	at    []interval
+	color color.Color
+}
+
+// Plot implements [plot.Plotter].
+func (b *errorBars) Plot(c draw.Canvas, p *plot.Plot) {
+	const cap vg.Length = 3
+	trX, trY := p.Transforms(&c)
+	line := draw.LineStyle{Color: b.color, Width: vg.Points(0.9)}
+	for _, i := range b.at {
+		x, low, high := trX(i.x), trY(i.low), trY(i.high)
+		c.StrokeLine2(line, x, low, x, high)
+		c.StrokeLine2(line, x-cap, low, x+cap, low)
+		c.StrokeLine2(line, x-cap, high, x+cap, high)
+	}
+}
+
+// Missing is how many runs have no value.
+func (r SweepRow) Missing() int { return r.Runs - r.Values }
+
+// Met is how many bounds are.
+func (s Sweep) Met() int {
+	return len(slices.DeleteFunc(slices.Clone(s.Outcomes), func(o SweepOutcome) bool { return !o.Pass }))
+}

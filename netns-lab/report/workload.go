@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/result"
+)
+
+// Figures and tables of what came out of traces and workloads.
+
+// drawsCompletions is whether the flows of an experiment are many that end.
+func drawsCompletions(e *experiment.Experiment) bool {
+	return e.Trace.File != "" || len(e.Workload) > 0
+}
+
+// workloadFigures draws what came out of a trace or a workload, of a case, which is the first of a number of cases.
+func workloadFigures(c caseView, cases int) []*figure {
+	if !drawsCompletions(c.Experiment) {
+		return nil
+	}
+	classes := c.Experiment.Figures.Classes()
+	figures := []*figure{
+		completionFigure(c.Runs, classes, completionKind{
+			title: "Completion time by size of flows", caption: "From the start of a flow until its sender knows that all has arrived",
+			unit: experiment.UnitTime, of: func(s result.CompletionStats) result.Distribution { return s.FCT },
+		}),
+		completionFigure(c.Runs, classes, completionKind{
+			title: "Slowdown by size of flows", caption: "Completion time over that of the same flow alone",
+			unit: experiment.UnitCount, of: func(s result.CompletionStats) result.Distribution { return s.Slowdown },
+		}),
+		slowdownFigure(c.Runs),
+		tierFigure(c),
+		queueShareFigure(c),
+	}
+	figures = slices.DeleteFunc(figures, func(f *figure) bool { return f == nil })
+	for _, f := range figures {
+		if cases > 1 {
+			f.caption += fmt.Sprintf(" Case %s only, the first of %d.", c.Name, cases)
+		}
+	}
+	return figures
+}
+
+// completionKind is what is drawn of completions.
+type completionKind struct {
+	title, caption string
+	unit           experiment.Unit
+	of             func(result.CompletionStats) result.Distribution
+}
+
+// completionFigure draws a bar for each run and class of sizes, in a panel each for the mean and the 99th percentile.
+func completionFigure(runs []runView, classes []experiment.Sizes, kind completionKind) *figure {
+	classes = append([]experiment.Sizes{{}}, classes...) // all flows first
+	var names []string
+	for _, sizes := range classes {
+		names = append(names, sizesInWords(sizes))
+	}
+	f := named(kind.title, kind.caption+", of flows that completed.", names)
+	for i, r := range runs {
+		f.legend = append(f.legend, legendEntry{r.Label, runBar(i)})
+	}
+	for _, p := range []struct {
+		label string
+		value func(result.Distribution) float64
+	}{
+		{"Mean", func(d result.Distribution) float64 { return d.Mean }},
+		{"99th percentile", func(d result.Distribution) float64 { return d.P99 }},
+	} {
+		f.addBars(p.label, kind.unit, len(runs), func(class, run int) (float64, bool) {
+			s := runs[run].CompletionsOf(classes[class])
+			return p.value(kind.of(s)), s.Completed > 0
+		})
+	}
+	return f
+}
+
+// runBar is how the bars of the i-th run are filled.
+func runBar(i int) swatch { return swatch{fill: flowColors[i%len(flowColors)]} }
+
+// addBars adds a panel with a bar for each name and run.
+func (f *figure) addBars(label string, unit experiment.Unit, runs int, value func(name, run int) (v float64, ok bool)) {
+	const groupWidth = 0.84 // of the place of a name
+	var values []float64
+	for n := range f.names {
+		for r := range runs {
+			if v, ok := value(n, r); ok {
+				values = append(values, v)
+			}
+		}
+	}
+	axis := newValueAxis(unit, values, 0.22)
+	width := groupWidth / float64(runs)
+	b := &bars{upwards: true}
+	for n := range f.names {
+		for r := range runs {
+			left := float64(n) - groupWidth/2 + float64(r)*width
+			item := bar{from: left, to: left + width, swatch: runBar(r)}
+			if v, ok := value(n, r); ok {
+				item.value, item.text = axis.at(v), shortest(experiment.Quantity{Value: v, Unit: unit})
+			} else {
+				item.text, item.failed = "none", true
+			}
+			b.items = append(b.items, item)
+		}
+	}
+	p := f.newPlot(axis.label(label), axis.low, axis.high)
+	p.Y.Tick.Marker = axis.ticks()
+	p.Add(b)
+	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
+}
+
+// sizesInWords names a class of sizes.
+func sizesInWords(s experiment.Sizes) string {
+	switch {
+	case s == experiment.Sizes{}:
+		return "all"
+	case s.From == 0:
+		return "< " + s.To.String()
+	case s.To == 0:
+		return "≥ " + s.From.String()
+	default:
+		return s.From.String() + " to " + s.To.String()
+	}
+}
+
+// slowdownFigure draws which share of flows has at most which slowdown; nil if no flow completed.
+func slowdownFigure(runs []runView) *figure {
+	f := &figure{
+		title: "Slowdown", xLabel: "Slowdown", logarithmic: true,
+		caption: "Share of the flows that completed whose slowdown, completion time over that of the same flow alone, is at most so much.",
+	}
+	var curves [][]float64
+	for i, r := range runs {
+		var slowdowns []float64
+		for _, c := range r.Completions {
+			if c.Slowdown != nil {
+				slowdowns = append(slowdowns, math.Log10(*c.Slowdown))
+			}
+		}
+		slices.Sort(slowdowns)
+		curves = append(curves, slowdowns)
+		if len(slowdowns) > 0 {
+			f.xMax = max(f.xMax, slowdowns[len(slowdowns)-1])
+		}
+		f.legend = append(f.legend, legendEntry{r.Label, swatch{line: runBar(i).fill}})
+	}
+	if f.xMax == 0 {
+		return nil
+	}
+	f.xMax *= 1.02
+	f.panels = []panel{{plot: f.cumulative("Share of flows", 0, curves), height: namedHeight}}
+	return f
+}
+
+// cumulative returns a panel with the distribution of sorted values of each run, from a share on.
+func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot.Plot {
+	p := f.newPlot(label+" (%)", 100*low, 100)
+	for i, values := range curves {
+		points := []point{{f.xMin, 100 * low}}
+		for k, v := range values {
+			share := 100 * float64(k+1) / float64(len(values))
+			if x := min(v, f.xMax); share >= 100*low {
+				points = append(points, point{x, points[len(points)-1].y}, point{x, share})
+			}
+		}
+		points = append(points, point{f.xMax, points[len(points)-1].y})
+		p.Add(&curve{points, swatch{line: runBar(i).fill}})
+	}
+	return p
+}
+
+// Tiers are drawn solid, striped and empty from the lowest on, as in PCN, Fig. 14(a).
+var tierLooks = []swatch{
+	{fill: color.RGBA{R: 0x2b, G: 0x35, B: 0x70, A: 0xff}},
+	{line: color.RGBA{R: 0x2b, G: 0x35, B: 0x70, A: 0xff}, spacing: vg.Points(3)},
+	{fill: color.White},
+	{fill: color.Gray{Y: 0xb0}},
+}
+
+// tierFigure is PCN, Fig. 14(a), with how long ports were stopped below it.
+func tierFigure(c caseView) *figure {
+	var names []string
+	for _, r := range c.Runs {
+		names = append(names, r.Label)
+	}
+	tiers := switchTiers(c.Experiment)
+	f := named("PAUSE by tier", "PAUSE frames that the switches of each tier sent, and how long they stopped ports, added up over these. "+
+		"A PAUSE holds until a RESUME and is not refreshed.", names)
+	for i, tier := range tiers {
+		f.legend = append(f.legend, legendEntry{"from " + tier, tierLooks[i%len(tierLooks)]})
+	}
+	for _, p := range []struct {
+		label  string
+		metric experiment.Metric
+		per    float64 // of a run's duration in ms
+	}{{"PAUSE frames per ms", experiment.TierPauseCount, 1}, {"Stopped", experiment.TierPauseTotal, 0}} {
+		f.addStacks(p.label, p.metric.Unit(), func(run int) []float64 {
+			r := c.Runs[run]
+			values, err := r.Measure(experiment.Measure{Metric: p.metric, Tiers: tiers})
+			if err != nil {
+				return nil // of a result without tiers
+			}
+			var plain []float64
+			for _, v := range values {
+				plain = append(plain, v.Value/math.Pow(toMs(r.Manifest.DurationNs), p.per))
+			}
+			return plain
+		})
+	}
+	return f
+}
+
+// switchTiers are the tiers of the switches, from hosts on.
+func switchTiers(e *experiment.Experiment) []string {
+	var tiers []string
+	for _, t := range e.Topology.Network().Tiers()[1:] {
+		tiers = append(tiers, t.Name)
+	}
+	return tiers
+}
+
+// addStacks adds a panel with a bar for each name, made of the values from the lowest on.
+func (f *figure) addStacks(label string, unit experiment.Unit, values func(name int) []float64) {
+	var sums []float64
+	for n := range f.names {
+		sums = append(sums, total(values(n)))
+	}
+	axis := linearAxis(unit, sums, 0.12)
+	b := &bars{}
+	for n := range f.names {
+		foot := 0.0
+		for i, v := range values(n) {
+			b.items = append(b.items, bar{
+				from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot), value: axis.at(foot + v), swatch: tierLooks[i%len(tierLooks)],
+			})
+			foot += v
+		}
+		b.items = append(b.items, bar{
+			from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot), value: axis.at(foot), text: shortest(experiment.Quantity{Value: foot, Unit: unit}),
+		})
+	}
+	p := f.newPlot(axis.label(label), axis.low, axis.high)
+	p.Y.Tick.Marker = axis.ticks()
+	p.Add(b)
+	f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+}
+
+func total(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// queueShareFigure draws which share of the time queues are at most how long, of the ports of each tier of switches.
+func queueShareFigure(c caseView) *figure {
+	f := &figure{
+		title: "Queues", xLabel: "Queue (KB)",
+		caption: fmt.Sprintf("Share of the time, looked at every %s from t = 0 on, in which the queue of a port of each tier of switches is at most so long.", c.Experiment.Sample),
+	}
+	tiers := switchTiers(c.Experiment)
+	queues := make([][][]float64, len(tiers)) // by tier and run
+	const longest = 0.999                     // what is longer is not drawn
+	for i, r := range c.Runs {
+		of := r.Tiers()
+		byTier := make(map[string][]float64)
+		for _, s := range r.Series {
+			if s.Kind == result.KindPort && s.TimeNs >= 0 {
+				node, _, _ := experiment.SplitPort(s.Name)
+				byTier[of[node]] = append(byTier[of[node]], float64(s.QueueBytes)/1e3)
+			}
+		}
+		for t, tier := range tiers {
+			values := byTier[tier]
+			slices.Sort(values)
+			queues[t] = append(queues[t], values)
+			if len(values) > 0 {
+				f.xMax = max(f.xMax, values[int(longest*float64(len(values)-1))])
+			}
+		}
+		f.legend = append(f.legend, legendEntry{r.Label, swatch{line: runBar(i).fill}})
+	}
+	if f.xMax == 0 {
+		return nil
+	}
+	for t, tier := range tiers {
+		low := 1.0 // the share of empty queues
+		for _, values := range queues[t] {
+			empty, _ := slices.BinarySearch(values, math.SmallestNonzeroFloat64)
+			low = min(low, float64(empty)/float64(max(len(values), 1)))
+		}
+		p := f.cumulative("Time", math.Floor(low*20)/20*0.999, queues[t])
+		p.Add(&panelLabel{text: "ports of " + tier})
+		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+	}
+	return f
+}
+
+// completionRow is a row of the table of completions.
+type completionRow struct {
+	Run, Sizes, Completed string
+	FCT, Slowdown         []string // mean, percentiles; empty if none completed
+}
+
+// completionRows has the flows of each run by size, and all of them.
+func completionRows(c caseView) []completionRow {
+	if !drawsCompletions(c.Experiment) {
+		return nil
+	}
+	var rows []completionRow
+	for _, r := range c.Runs {
+		for _, sizes := range append([]experiment.Sizes{{}}, c.Experiment.Figures.Classes()...) {
+			s := r.CompletionsOf(sizes)
+			if s.Flows == 0 {
+				continue
+			}
+			row := completionRow{Run: r.Label, Sizes: sizesInWords(sizes), Completed: fmt.Sprintf("%d of %d", s.Completed, s.Flows)}
+			row.FCT, row.Slowdown = make([]string, 5), make([]string, 5)
+			if s.Completed > 0 {
+				row.FCT, row.Slowdown = inUnit(s.FCT, experiment.UnitTime), inUnit(s.Slowdown, experiment.UnitCount)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func inUnit(d result.Distribution, unit experiment.Unit) []string {
+	var texts []string
+	for _, v := range []float64{d.Mean, d.P50, d.P95, d.P99, d.P999} {
+		texts = append(texts, experiment.Quantity{Value: v, Unit: unit}.String())
+	}
+	return texts
+}
+
+// tierRow is a row of the table of PAUSE by tier.
+type tierRow struct {
+	Run, Tier, Sent, Stopped string
+}
+
+// tierRows has the PAUSE frames of each tier of each run that sent any, and how deep they went.
+func tierRows(c caseView) []tierRow {
+	if !drawsCompletions(c.Experiment) {
+		return nil
+	}
+	var rows []tierRow
+	for _, r := range c.Runs {
+		for _, tier := range switchTiers(c.Experiment) {
+			sent, err := r.Measure(experiment.Measure{Metric: experiment.TierPauseCount, Tiers: []string{tier}})
+			stopped, err2 := r.Measure(experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: []string{tier}})
+			if err == nil && err2 == nil {
+				rows = append(rows, tierRow{r.Label, tier, sent[0].String(), stopped[0].String()})
+			}
+		}
+		if depth, err := r.Measure(experiment.Measure{Metric: experiment.PauseDepth}); err == nil {
+			rows = append(rows, tierRow{Run: r.Label, Tier: "links in a row, at most", Sent: strconv.FormatFloat(depth[0].Value, 'f', -1, 64)})
+		}
+	}
+	return rows
+}
+
+// receivers names the one host that flows go to, or says that there are several.
+func receivers(flows []result.Flow) string {
+	for _, f := range flows {
+		if f.Dst != flows[0].Dst {
+			return "several hosts"
+		}
+	}
+	return flows[0].Dst
+}
+
+// logTicks labels powers of 10, and 2 and 5 times these where there are few.
+type logTicks struct{}
+
+// Ticks implements [plot.Ticker].
+func (logTicks) Ticks(low, high float64) []plot.Tick {
+	steps := []float64{1, 2, 5}
+	if high-low > 3 {
+		steps = steps[:1]
+	}
+	var ticks []plot.Tick
+	for power := math.Floor(low); power <= high; power++ {
+		for _, step := range steps {
+			if at := power + math.Log10(step); at >= low && at <= high {
+				ticks = append(ticks, plot.Tick{Value: at, Label: strings.TrimSpace(fmt.Sprintf("%.4g", step*math.Pow(10, power)))})
+			}
+		}
+	}
+	return ticks
+}

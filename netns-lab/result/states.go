@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"pcn/netns-lab/experiment"
+)
+
+// State is what detectors said of an egress port in a bin, and what is true of it: of a run whose switches have them.
+//
+// What is true is computed from the rates that senders were at, by a network without pauses: docs/tcd.md.
+type State struct {
+	TimeNs       int64    `csv:"time_ns"` // start of the bin
+	Port         string   `csv:"port"`
+	TCD          TCDState `csv:"tcd"`          // after the last packet that was sent
+	OffNs        int64    `csv:"off_ns"`       // paused, or with packets and no credits for them
+	SentPackets  uint64   `csv:"sent_packets"` // of all classes
+	NPECNPackets uint64   `csv:"np_ecn_packets"`
+	ECNPackets   uint64   `csv:"ecn_packets"` // marked, or would be; and so on
+	FECNPackets  uint64   `csv:"fecn_packets"`
+	TCDCEPackets uint64   `csv:"tcd_ce_packets"`
+	TCDUEPackets uint64   `csv:"tcd_ue_packets"`
+	InputBps     uint64   `csv:"input_bps"` // if nothing were ever paused
+	Congested    bool     `csv:"congested"` // likewise
+}
+
+// TCDState is the state that TCD takes a port to be in.
+type TCDState string
+
+// The states of a port. To the outside a draining port is not congested.
+const (
+	NonCongestion TCDState = "non-congestion"
+	Draining      TCDState = "draining"
+	Undetermined  TCDState = "undetermined"
+	Congestion    TCDState = "congestion"
+)
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (s *TCDState) UnmarshalText(text []byte) error {
+	return unmarshalName(s, text, NonCongestion, Draining, Undetermined, Congestion)
+}
+
+func sortStates(states []State) []State {
+	return slices.SortedStableFunc(slices.Values(states), compareStates)
+}
+
+func compareStates(a, b State) int {
+	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.Port, b.Port))
+}
+
+// errNoStates is a run without detectors.
+var errNoStates = errors.New("the run's switches had no detectors")
+
+// StatesOf returns the states of a port, in the order of time.
+func (r *Run) StatesOf(port string) []State {
+	var states []State
+	for _, s := range r.States {
+		if s.Port == port {
+			states = append(states, s)
+		}
+	}
+	slices.SortStableFunc(states, func(a, b State) int { return cmp.Compare(a.TimeNs, b.TimeNs) })
+	return states
+}
+
+// Marks returns how many packets of the bin a detector marked, or would have.
+func (s State) Marks(d experiment.Detector, congestedShare float64) uint64 {
+	switch d {
+	case experiment.DetectTCD:
+		return s.TCDCEPackets
+	case experiment.DetectPCN:
+		if float64(s.NPECNPackets) <= congestedShare*float64(s.SentPackets) {
+			return 0
+		}
+		return s.NPECNPackets
+	case experiment.DetectNPECN:
+		return s.NPECNPackets
+	case experiment.DetectECN:
+		return s.ECNPackets
+	case experiment.DetectFECN:
+		return s.FECNPackets
+	default:
+		return s.TCDUEPackets
+	}
+}
+
+// congestedShare is PCN's in the experiment of the run.
+func (r *Run) congestedShare() float64 {
+	e, err := experiment.Parse(r.Manifest.Experiment, r.Experiment)
+	if err != nil {
+		return 0.95 // PCN, section 4
+	}
+	return float64(e.PCN.CongestedShare)
+}
+
+// truthHoldNs is how long after a port was congested a mark is still right: for a bin at least, as what is true is known
+// to a bin only, and a packet is on its way for a part of one.
+func (r *Run) truthHoldNs() int64 { return max(r.Manifest.SampleNs, r.Manifest.BaseRTTNs) }
+
+// WrongMarks returns how many packets a detector marked, or would have, in the whole run, and how many of these at a
+// time when the port was not congested, nor had just been.
+func (r *Run) WrongMarks(d experiment.Detector) (wrong, all uint64, err error) {
+	if len(r.States) == 0 {
+		return 0, 0, errNoStates
+	}
+	share := r.congestedShare()
+	trueUntil := map[string]int64{}
+	for _, s := range sortStates(r.States) {
+		if s.Congested {
+			trueUntil[s.Port] = s.TimeNs + r.Manifest.SampleNs + r.truthHoldNs()
+		}
+		n := s.Marks(d, share)
+		all += n
+		if until, ok := trueUntil[s.Port]; d != experiment.DetectUE && (!ok || s.TimeNs >= until) {
+			wrong += n
+		}
+	}
+	return wrong, all, nil
+}
+
+func (r *Run) wrongMarks(m experiment.Measure) ([]experiment.Quantity, error) {
+	wrong, all, err := r.WrongMarks(m.Detector)
+	if err != nil {
+		return nil, err
+	}
+	return []experiment.Quantity{{Value: float64(wrong) / float64(max(all, 1)), Unit: m.Metric.Unit()}}, nil
+}
+
+// statesWithin returns the states of a port in the bins that lie wholly within the window.
+func (r *Run) statesWithin(port string, window Interval) ([]State, error) {
+	var states []State
+	for _, s := range r.StatesOf(port) {
+		if s.TimeNs >= window.FromNs && s.TimeNs+r.Manifest.SampleNs <= window.ToNs {
+			states = append(states, s)
+		}
+	}
+	if len(states) == 0 {
+		return nil, errNoStates
+	}
+	return states, nil
+}
+
+func (r *Run) detectorMarks(port string, d experiment.Detector, window Interval) (float64, error) {
+	states, err := r.statesWithin(port, window)
+	share, sum := r.congestedShare(), 0.0
+	for _, s := range states {
+		sum += float64(s.Marks(d, share))
+	}
+	return sum, err
+}
+
+// offEnd returns the end of the last bin in which the port was OFF.
+func (r *Run) offEnd(port string, window Interval) (int64, error) {
+	states, err := r.statesWithin(port, window)
+	end := int64(0)
+	for _, s := range states {
+		if s.OffNs > 0 {
+			end = s.TimeNs + r.Manifest.SampleNs
+		}
+	}
+	return end, err
+}
+
+func (r *Run) detectionTime(port string, window Interval) (float64, error) {
+	end, err := r.offEnd(port, window)
+	if err != nil {
+		return 0, err
+	}
+	if end == 0 {
+		return 0, fmt.Errorf("port %s was never OFF", port)
+	}
+	for _, s := range r.StatesOf(port) {
+		if s.TimeNs >= end-r.Manifest.SampleNs && s.TCD == Congestion {
+			return float64(s.TimeNs + r.Manifest.SampleNs - end), nil
+		}
+	}
+	return 0, &notReachedError{inNs: window.ToNs - end}
+}
+
+func (r *Run) markedPackets(flow string) (float64, error) {
+	n, found := uint64(0), false
+	for _, f := range r.Flows {
+		if f.Name == flow {
+			n += f.MarkedPackets
+			found = true
+		}
+	}
+	if !found {
+		return 0, fmt.Errorf("the run has no flow %s", flow)
+	}
+	return float64(n), nil
+}

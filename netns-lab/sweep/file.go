@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"pcn/config"
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/experiments"
+	"pcn/netns-lab/launch"
+)
+
+// file is a sweep file, as docs/sweeps.md describes it.
+type file struct {
+	Name       string              `yaml:"name"`
+	Title      string              `yaml:"title"`
+	Experiment string              `yaml:"experiment"`
+	Cases      []string            `yaml:"cases"`
+	Schemes    []string            `yaml:"schemes"`
+	Set        map[string]string   `yaml:"set"`
+	Parameters map[string][]string `yaml:"parameters"`
+	Seeds      seeds               `yaml:"seeds"`
+	Metrics    []Metric            `yaml:"metrics"`
+}
+
+// Metric is what is collected of every cell.
+type Metric struct {
+	experiment.NamedMetric `yaml:",inline"`
+	// Bounds are what the mean over the seeds is held against, by scheme.
+	Bounds map[string]experiment.Bounds `yaml:"bounds"`
+}
+
+// Sweep is a matrix of runs.
+type Sweep struct {
+	Name, Title string
+	Parameters  []string // paths in the experiment, in the order of the file
+	Points      []Point
+	Schemes     []string
+	Seeds       []uint64
+	Metrics     []Metric
+}
+
+// Point is a combination of a case and the parameters' values.
+type Point struct {
+	Case       string   // empty if the experiment has none
+	Values     []string // of the parameters
+	Experiment *experiment.Experiment
+	Schemes    []string // that the case is run with
+}
+
+// Label names the point: its case and values.
+func (p Point) Label() string {
+	words := slices.Clone(p.Values)
+	if p.Case != "" {
+		words = slices.Insert(words, 0, p.Case)
+	}
+	return strings.Join(words, " ")
+}
+
+// Cell is one run of the matrix.
+type Cell struct {
+	// ID is that of its folder. It stands for all that decides the run's bytes.
+	ID     string
+	Point  int // of the sweep's
+	Scheme string
+	Seed   uint64
+	job    launch.Job
+}
+
+const (
+	maxCells = 100_000
+	maxSeeds = 10_000
+)
+
+var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+
+// Load reads a sweep file. Paths in it are relative to it.
+func Load(path string) (*Sweep, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read sweep file: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse parses a sweep file of this path. The error joins a [*config.Error] for each thing that is wrong.
+func Parse(path string, data []byte) (*Sweep, error) {
+	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:")}
+	root := d.Root(data)
+	if root == nil {
+		return nil, d.Err()
+	}
+	var f file
+	d.Decode(root, &f)
+	s := d.sweep(&f)
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+type decoder struct{ *config.Decoder }
+
+// sweep checks the file and makes the matrix of it.
+func (d *decoder) sweep(f *file) *Sweep {
+	s := &Sweep{Name: f.Name, Title: f.Title, Seeds: f.Seeds, Metrics: f.Metrics}
+	if s.Title == "" {
+		s.Title = s.Name
+	}
+	for _, key := range []string{"name", "experiment", "seeds", "metrics"} {
+		if !d.Has(key) {
+			d.Fail("", fmt.Sprintf("%q is missing", key), "")
+		}
+	}
+	if d.Has("name") && !sweepName.MatchString(f.Name) {
+		d.Fail("name", fmt.Sprintf("%q can't be a name", f.Name), `lower-case letters, digits and "-"`)
+	}
+	if d.Has("metrics") && len(f.Metrics) == 0 {
+		d.Fail("metrics", "nothing is measured", "write metrics: [{name: jain, metric: jain, flows: [F0, F1]}]")
+	}
+	points := d.combinations(f, s)
+	if len(d.Errs) > 0 {
+		return nil
+	}
+	e := d.load(f)
+	if e == nil {
+		return nil
+	}
+	s.Schemes = e.Schemes
+	d.points(f, s, e, points)
+	d.bounds(s)
+	return s
+}
+
+// load reads the experiment, with the schemes and cases of the sweep.
+func (d *decoder) load(f *file) *experiment.Experiment {
+	name := f.Experiment
+	if ext := filepath.Ext(name); (ext == ".yaml" || ext == ".yml") && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(d.File), name)
+		if !strings.ContainsRune(name, filepath.Separator) {
+			name = "./" + name
+		}
+	}
+	e, err := experiments.Load(name)
+	if err != nil {
+		d.fail("experiment", err)
+		return nil
+	}
+	if f.Schemes != nil {
+		if e, err = e.Override(experiment.Override{Schemes: f.Schemes}); err != nil {
+			d.fail("schemes", err)
+			return nil
+		}
+	}
+	if f.Cases != nil {
+		if e, err = e.Override(experiment.Override{Cases: f.Cases}); err != nil {
+			d.fail("cases", err)
+			return nil
+		}
+	}
+	return e
+}
+
+// fail adds what is wrong with the value at path; errors of another file say where in it.
+func (d *decoder) fail(path string, err error) {
+	for _, e := range errorsIn(err) {
+		if e.Line > 0 {
+			d.Errs = append(d.Errs, e)
+			continue
+		}
+		d.Fail(path, e.Msg, e.Hint)
+	}
+}
+
+// errorsIn are the errors of files that an error joins; it makes one of another.
+func errorsIn(err error) []*config.Error {
+	var joined interface{ Unwrap() []error }
+	var one *config.Error
+	switch {
+	case errors.As(err, &joined):
+		var all []*config.Error
+		for _, e := range joined.Unwrap() {
+			all = append(all, errorsIn(e)...)
+		}
+		return all
+	case errors.As(err, &one):
+		return []*config.Error{one}
+	default:
+		return []*config.Error{{Msg: err.Error()}}
+	}
+}
+
+// combination are values of all parameters, as a mapping of their paths.
+type combination struct {
+	values []string
+	set    *yaml.Node
+}
+
+// combinations are those of the parameters' values: the last changes fastest.
+func (d *decoder) combinations(f *file, s *Sweep) []combination {
+	all := []combination{{set: &yaml.Node{Kind: yaml.MappingNode}}}
+	node := d.Nodes["parameters"]
+	if node == nil || node.Kind != yaml.MappingNode {
+		return all
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		path := node.Content[i]
+		at := "parameters." + path.Value
+		values := f.Parameters[path.Value]
+		if len(values) == 0 {
+			d.Fail(at, "there is no value", "write [25us, 50us]")
+			return nil
+		}
+		if _, ok := f.Set[path.Value]; ok {
+			d.Fail(at, fmt.Sprintf("%q is under \"set\" too", path.Value), "keep one of them")
+		}
+		if path.Value == "seed" {
+			d.Fail(at, "the seed is no parameter", "write seeds: 1..5")
+		}
+		for k, v := range values {
+			if slices.Contains(values[:k], v) {
+				d.Fail(fmt.Sprintf("%s[%d]", at, k), fmt.Sprintf("duplicate value %q", v), "keep one of them")
+			}
+		}
+		if len(all)*len(values) > maxCells {
+			d.Fail("parameters", fmt.Sprintf("more than %d combinations are too many", maxCells), "")
+			return nil
+		}
+		s.Parameters = append(s.Parameters, path.Value)
+		var more []combination
+		for _, c := range all {
+			for k, v := range values {
+				set := *c.set
+				set.Content = append(slices.Clone(set.Content), path, d.Nodes[fmt.Sprintf("%s[%d]", at, k)])
+				more = append(more, combination{append(slices.Clone(c.values), v), &set})
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+// points adds a point for each case and combination, and what is wrong with any.
+func (d *decoder) points(f *file, s *Sweep, e *experiment.Experiment, combinations []combination) {
+	names := e.CaseNames()
+	if n := len(names) * len(combinations) * len(s.Schemes) * len(s.Seeds); n > maxCells {
+		d.Fail("parameters", fmt.Sprintf("%d cells are too many", n), fmt.Sprintf("at most %d", maxCells))
+		return
+	}
+	metrics := withoutBounds(d.Nodes["metrics"])
+	told := make(map[string]bool)
+	for _, name := range names {
+		c, err := e.Case(name)
+		if err != nil {
+			d.fail("cases", err)
+			return
+		}
+		for _, combination := range combinations {
+			v := experiment.Variation{File: d.File, Case: name, Set: []*yaml.Node{combination.set}, Metrics: metrics}
+			if set := d.Nodes["set"]; set != nil {
+				v.Set = slices.Insert(v.Set, 0, set)
+			}
+			p := Point{Case: name, Values: combination.values, Schemes: c.Schemes}
+			if p.Experiment, err = e.Vary(v); err != nil {
+				d.failOnce(told, p, err)
+				continue
+			}
+			for i, m := range p.Experiment.Metrics {
+				s.Metrics[i].NamedMetric = m // with its defaults
+			}
+			s.Points = append(s.Points, p)
+		}
+	}
+}
+
+// failOnce adds what is wrong with a point, unless it is wrong with another too.
+func (d *decoder) failOnce(told map[string]bool, p Point, err error) {
+	for _, e := range errorsIn(err) {
+		if told[e.Error()] {
+			continue
+		}
+		told[e.Error()] = true
+		c := *e
+		if label := p.Label(); c.File != d.File && label != "" {
+			c.Msg = fmt.Sprintf("with %s: %s", label, c.Msg)
+		}
+		d.Errs = append(d.Errs, &c)
+	}
+}
+
+// withoutBounds is the list of metrics as experiments have it.
+func withoutBounds(list *yaml.Node) *yaml.Node {
+	c := *list
+	c.Content = nil
+	for _, item := range list.Content {
+		for item.Kind == yaml.AliasNode {
+			item = item.Alias
+		}
+		metric := *item
+		metric.Content = nil
+		for i := 0; i+1 < len(item.Content); i += 2 {
+			if item.Content[i].Value != "bounds" {
+				metric.Content = append(metric.Content, item.Content[i], item.Content[i+1])
+			}
+		}
+		c.Content = append(c.Content, &metric)
+	}
+	return &c
+}
+
+// bounds checks those of all metrics.
+func (d *decoder) bounds(s *Sweep) {
+	for i, m := range s.Metrics {
+		for scheme, b := range m.Bounds {
+			at := fmt.Sprintf("metrics[%d].bounds.%s", i, scheme)
+			if !slices.Contains(s.Schemes, scheme) {
+				d.Fail(at, fmt.Sprintf("unknown scheme of this sweep %q", scheme), config.Suggest(scheme, s.Schemes))
+			}
+			if b.Min == nil && b.Max == nil {
+				d.Fail(at, "there is no bound", "add min: or max:")
+			}
+			for _, q := range []*config.Quantity{b.Min, b.Max} {
+				if q != nil && q.Value != 0 && q.Unit != m.Metric.Unit() {
+					d.Fail(at, fmt.Sprintf("%s is a %s, but metric %q is a %s", q, q.Unit, m.Metric, m.Metric.Unit()), "")
+				}
+			}
+		}
+	}
+}
+
+// seeds are a list, or a range such as 1..5.
+type seeds []uint64
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (s *seeds) UnmarshalYAML(n *yaml.Node) error {
+	const hint = "write seeds: 1..5, or [1, 2, 3]"
+	items := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		items = n.Content
+	}
+	for _, item := range items {
+		text, to, isRange := strings.Cut(item.Value, "..")
+		if !isRange {
+			to = text
+		}
+		first, err1 := strconv.ParseUint(text, 10, 64)
+		last, err2 := strconv.ParseUint(to, 10, 64)
+		if item.Kind != yaml.ScalarNode || err1 != nil || err2 != nil || first > last {
+			return config.Bad(fmt.Sprintf("%q is neither a seed nor a range of them", item.Value), hint)
+		}
+		if last-first >= maxSeeds {
+			return config.Bad("too many seeds", fmt.Sprintf("at most %d", maxSeeds))
+		}
+		for seed := first; ; seed++ {
+			if slices.Contains(*s, seed) {
+				return config.Bad(fmt.Sprintf("duplicate seed %d", seed), "keep one of them")
+			}
+			*s = append(*s, seed)
+			if seed == last {
+				break
+			}
+		}
+	}
+	if len(*s) == 0 || len(*s) > maxSeeds {
+		return config.Bad(fmt.Sprintf("%d seeds", len(*s)), hint)
+	}
+	return nil
+}
+
+// Cells returns the runs of the matrix: for each point each scheme, and for this each seed. Fingerprint is of all that
+// decides a run's bytes.
+func (s *Sweep) Cells(fingerprint func(launch.Job) (string, error)) ([]Cell, error) {
+	var cells []Cell
+	for i, p := range s.Points {
+		for _, scheme := range p.Schemes {
+			for _, seed := range s.Seeds {
+				e, err := p.Experiment.Override(experiment.Override{Seed: &seed, Schemes: []string{scheme}})
+				if err != nil {
+					return nil, fmt.Errorf("cell %s %s, seed %d: %w", p.Label(), scheme, seed, err)
+				}
+				c := Cell{Point: i, Scheme: scheme, Seed: seed, job: launch.Job{Experiment: e, Scheme: scheme}}
+				sum, err := fingerprint(c.job)
+				if err != nil {
+					return nil, err
+				}
+				c.ID = fmt.Sprintf("%s-s%d-%.16s", scheme, seed, sum)
+				cells = append(cells, c)
+			}
+		}
+	}
+	if len(cells) == 0 {
+		return nil, fmt.Errorf("sweep %s has no cell: none of its cases is run with %s", s.Name, strings.Join(s.Schemes, ", "))
+	}
+	return cells, nil
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sweeps holds the sweeps that come with the program.
+package sweeps
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"pcn/netns-lab/sweep"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Names returns the sweeps that come with the program, in alphabetical order.
+func Names() []string {
+	// The pattern is constant and well-formed: Glob can't fail.
+	paths, _ := fs.Glob(files, "*.yaml")
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		names[i] = strings.TrimSuffix(p, ".yaml")
+	}
+	return names
+}
+
+// Load returns a sweep by its name, if it comes with the program, or by the path of its file, which contains a separator
+// or ends in .yaml or .yml.
+func Load(nameOrPath string) (*sweep.Sweep, error) {
+	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
+		return sweep.Load(nameOrPath)
+	}
+	file := nameOrPath + ".yaml"
+	data, err := files.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no sweep is named %q (hint: one of %s, or the path of a .yaml file)", nameOrPath, strings.Join(Names(), ", "))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read sweep %s: %w", nameOrPath, err)
+	}
+	return sweep.Parse(file, data)
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sweeps
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/sweep"
+)
+
+// What comes along is valid, and named as its file.
+func TestSweeps(t *testing.T) {
+	names := Names()
+	qt.Assert(t, qt.SliceContains(names, "hol-burst"))
+	for _, name := range names {
+		s, err := Load(name)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(s.Name, name))
+		_, err = Load(name + ".yaml")
+		qt.Check(t, qt.IsNil(err), qt.Commentf("by its path"))
+	}
+	_, err := Load("none")
+	qt.Check(t, qt.ErrorMatches(err, `no sweep is named "none" \(hint: one of hol-burst.*`))
+	_, err = Load("none.yaml")
+	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
+}
+
+// The example of the docs is a file.
+func TestExampleOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "sweeps.md"))
+	qt.Assert(t, qt.IsNil(err))
+	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(text)
+	qt.Assert(t, qt.IsNotNil(example))
+	s, err := sweep.Parse("example.yaml", example[1])
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(s.Points, 4))
+}

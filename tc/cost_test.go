@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"math"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/go-quicktest/qt"
+
+	"pcn/cnp"
+)
+
+// The costs of a packet and of a CNP are to be below these, less what an empty program costs, where the yardstick takes
+// yardstickNs: a Xeon at 2.5 GHz. On a machine that is slower, or busy with something else, they may be as many times
+// more.
+const (
+	npCost       = 150 // ns
+	rpCost       = 200
+	rpSignedCost = 350 // SipHash over the addresses of IPv6 is most of it
+	yardstickNs  = 320.0
+	costFlows    = 10_000
+)
+
+// yardstick is a program whose cost tells how fast the machine is just now.
+func yardstick(t *testing.T) *ebpf.Program {
+	t.Helper()
+	const rounds = 200
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: asm.Instructions{
+			asm.Mov.Imm(asm.R0, 1),
+			asm.Mov.Imm(asm.R2, 0),
+			asm.Mul.Imm(asm.R0, 1103515245).WithSymbol("round"),
+			asm.Add.Imm(asm.R0, 12345),
+			asm.Add.Imm(asm.R2, 1),
+			asm.JLT.Imm(asm.R2, rounds, "round"),
+			asm.Mov.Imm(asm.R0, 0),
+			asm.Return(),
+		},
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// emptyProgram costs what BPF_PROG_RUN does.
+func emptyProgram(t *testing.T) *ebpf.Program {
+	t.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { p.Close() })
+	return p
+}
+
+// costOf is what a run of the program costs on average, over these frames.
+func costOf(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte) float64 {
+	t.Helper()
+	var total time.Duration
+	for _, frame := range frames {
+		_, each, err := p.Benchmark(frame, repeat, nil)
+		qt.Assert(t, qt.IsNil(err))
+		total += each
+	}
+	return float64(total.Nanoseconds()) / float64(len(frames))
+}
+
+// costs checks that a program costs no more than limit ns, by the yardstick. The best of up to 40 rounds counts:
+// what else the machine does only adds.
+func costs(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte, limit int) {
+	t.Helper()
+	stick := yardstick(t)
+	best, bestNs := math.Inf(1), 0.0
+	empty := emptyProgram(t)
+	for rounds := 0; rounds < 40 && best >= float64(limit); rounds++ {
+		before := costOf(t, stick, 20_000, frames[:1])
+		ns := costOf(t, p, repeat, frames) - costOf(t, empty, repeat, frames[:len(frames)/10])
+		after := costOf(t, stick, 20_000, frames[:1])
+		if scaled := ns / max(1, min(before, after)/yardstickNs); scaled < best {
+			best, bestNs = scaled, ns
+		}
+		t.Logf("%.0f ns, yardstick %.0f and %.0f ns", ns, before, after)
+	}
+	qt.Check(t, qt.IsTrue(best < float64(limit)), qt.Commentf("%.0f ns, %.0f ns by the yardstick, want less than %d", bestNs, best, limit))
+}
+
+// flowsLike are flows to one receiver.
+func flowsLike(first flow, n int) (flows []flow) {
+	for i := range n {
+		f := first
+		addr := f.src.Addr().As16()
+		addr[14], addr[15] = byte(i>>8), byte(i)
+		f.src = netip.AddrPortFrom(netip.AddrFrom16(addr).Unmap(), f.src.Port())
+		flows = append(flows, f)
+	}
+	return flows
+}
+
+// What NP costs a packet while so many flows are live.
+func TestHostNPCost(t *testing.T) {
+	for _, first := range []flow{someFlow(), someFlowIPv6()} {
+		n, err := LoadHostNP(HostNPOptions{TNs: uint64(time.Hour), CongestedShare: 0.95})
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { n.Close() })
+		var frames [][]byte
+		for _, f := range flowsLike(first, costFlows) {
+			frames = append(frames, f.tcpData(t, ect0, 1000))
+		}
+		costOf(t, n.coll.Programs[nphostProgNpIngress], 1, frames) // the flows' first packets
+		qt.Assert(t, qt.Equals(n.flows(t), costFlows))
+		costs(t, n.coll.Programs[nphostProgNpIngress], 16, frames, npCost)
+	}
+}
+
+// What RP costs a CNP while so many flows are live. One with a tag is replayed but the first time, which costs the same
+// up to the last comparison.
+func TestHostRPCost(t *testing.T) {
+	for _, first := range []flow{someFlow(), someFlowIPv6()} {
+		for _, tag := range []bool{false, true} {
+			flows := flowsLike(first, costFlows)
+			r := newHostRP(t, HostRPOptions{RequireTag: tag, Window: time.Hour, CNPInterval: 1}, []netip.Prefix{
+				netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
+			}, flows...)
+			key := cnp.Key{1}
+			qt.Assert(t, qt.IsNil(r.Keys().Set(0, key, KeyAccepted)))
+			var frames [][]byte
+			for i, f := range flows {
+				c := f.cnp(i%2 == 0, 1000)
+				c.Sign(key, 0, time.Now())
+				frames = append(frames, encode(t, c))
+			}
+			limit := rpCost
+			if tag {
+				limit = rpSignedCost
+			}
+			costs(t, r.coll.Programs[rphostProgRpIngress], 16, frames, limit)
+			counts := r.counts(t)
+			qt.Check(t, qt.Equals(counts.Decrease+counts.Increase+counts.Replayed, counts.total()), qt.Commentf("%+v", counts))
+		}
+	}
+}
