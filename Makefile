@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-kernels generate lint picture setup setup-dev clean
+.PHONY: help build deb demo test test-kernels generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 TIMED := ./loader/... ./tc/...
@@ -16,6 +16,18 @@ setup-dev: ## as setup, and what building the BPF programs and testing need
 
 build: ## build bin/pcn, static
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" -o $(BIN) ./cmd/pcn # the same bytes from the same sources
+
+VERSION ?= 0.1.0
+
+deb: build ## make the Debian package bin/pcn_VERSION_amd64.deb
+	rm -rf bin/man bin/completion
+	mkdir -p bin/completion
+	$(BIN) man bin/man
+	gzip -9n bin/man/*.1
+	$(BIN) completion bash > bin/completion/pcn.bash
+	$(BIN) completion zsh > bin/completion/_pcn
+	$(BIN) completion fish > bin/completion/pcn.fish
+	VERSION=$(VERSION) go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 package --config packaging/nfpm.yaml --packager deb --target bin/
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo

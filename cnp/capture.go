@@ -27,12 +27,23 @@ const CaptureBaseNs int64 = 1000 * 1e9
 type Capture struct {
 	w          *pcapgo.NgWriter
 	interfaces []string
+	baseNs     int64 // of its times, after the Unix epoch
 }
 
 // NewCapture starts a pcapng file on w with the named interfaces. Call Flush
 // when done. It is an error if there is no interface or one has no name, or if
 // w fails.
 func NewCapture(w io.Writer, interfaces ...string) (*Capture, error) {
+	return startCapture(w, CaptureBaseNs, "The run starts at 1000 s after the Unix epoch.", interfaces)
+}
+
+// NewHostCapture is NewCapture for a real host: WriteFrame's times are those of
+// the wall clock, in ns after the Unix epoch.
+func NewHostCapture(w io.Writer, interfaces ...string) (*Capture, error) {
+	return startCapture(w, 0, "CNPs of a host.", interfaces)
+}
+
+func startCapture(w io.Writer, baseNs int64, comment string, interfaces []string) (*Capture, error) {
 	if len(interfaces) == 0 {
 		return nil, errors.New("start capture: name at least one interface")
 	}
@@ -44,7 +55,7 @@ func NewCapture(w io.Writer, interfaces ...string) (*Capture, error) {
 	// What is left empty here is what would differ between machines.
 	options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
 		Application: "pcn",
-		Comment:     "The run starts at 1000 s after the Unix epoch.",
+		Comment:     comment,
 	}}
 	ng, err := pcapgo.NewNgWriterInterface(w, ngInterface(interfaces[0]), options)
 	if err != nil {
@@ -55,7 +66,7 @@ func NewCapture(w io.Writer, interfaces ...string) (*Capture, error) {
 			return nil, fmt.Errorf("start capture: add interface %q: %w", name, err)
 		}
 	}
-	return &Capture{w: ng, interfaces: slices.Clone(interfaces)}, nil
+	return &Capture{w: ng, interfaces: slices.Clone(interfaces), baseNs: baseNs}, nil
 }
 
 func ngInterface(name string) pcapgo.NgInterface {
@@ -71,12 +82,12 @@ func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
 	if iface < 0 || iface >= len(c.interfaces) {
 		return fmt.Errorf("write frame to capture: no interface %d, there are %d", iface, len(c.interfaces))
 	}
-	if atNs < -CaptureBaseNs || atNs > math.MaxInt64-CaptureBaseNs {
+	if atNs < -c.baseNs || atNs > math.MaxInt64-c.baseNs {
 		return fmt.Errorf("write frame to capture on %s: time %d ns is not in %d to %d: count it from the start of the run",
-			c.interfaces[iface], atNs, -CaptureBaseNs, math.MaxInt64-CaptureBaseNs)
+			c.interfaces[iface], atNs, -c.baseNs, math.MaxInt64-c.baseNs)
 	}
 	info := gopacket.CaptureInfo{
-		Timestamp:      time.Unix(0, CaptureBaseNs+atNs),
+		Timestamp:      time.Unix(0, c.baseNs+atNs),
 		CaptureLength:  len(frame),
 		Length:         len(frame),
 		InterfaceIndex: iface,

@@ -162,7 +162,7 @@ type definition struct {
 
 // The names that every object has (bpf/include/rate_control.h).
 const (
-	opsMap    = "control"
+	opsMap    = OperationsMap
 	flowsMap  = "flows"
 	paramsVar = "params"
 	shiftVar  = "dilation_shift"

@@ -14,8 +14,9 @@ import (
 
 // FlowKey names a flow: its sender first.
 type FlowKey struct {
-	Src, Dst netip.AddrPort
-	Protocol uint8 // 6 TCP, 17 UDP
+	Src      netip.AddrPort `json:"src"`
+	Dst      netip.AddrPort `json:"dst"`
+	Protocol uint8          `json:"protocol"` // 6 TCP, 17 UDP
 }
 
 func (k FlowKey) String() string { return fmt.Sprintf("%s->%s", k.Src, k.Dst) }
@@ -47,23 +48,23 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 // Flow is what a sender knows of one of its flows. What the control's algorithm does not have is 0.
 type Flow struct {
 	FlowKey
-	SendRateBps     uint64  // what the flow is paced by; 0: it has a window
-	TargetRateBps   uint64  // QCN, DCQCN: what it recovers to
-	W               float64 // PCN: w
-	CCTI            uint32  // InfiniBand: CCTI
-	Alpha           float64 // DCQCN, DCTCP: alpha
-	Window          float64 // packets: LDCP's cw, or Reno's where a control that needs ECN got none
-	RecRateBps      uint64  // PCN: of the latest CNP that said decrease
-	CNPDecrease     uint64  // CNPs and CNMs received, by kind
-	CNPIncrease     uint64
-	CNPHold         uint64 // TCD: CNPs that said undetermined
-	SentBytes       uint64 // of frames
-	Packets         uint32 // delivered, and those of them that ACKs said were marked with CE
-	MarkedPackets   uint32
-	Losses          uint64        // times a loss cut the rate
-	SRTT            time.Duration // on the kernel's clock
-	Retransmissions uint32
-	ECN             bool // negotiated; without it nothing is marked, and PCN and DCQCN fall back to Reno's window
+	SendRateBps     uint64        `json:"send_rate_bps"`   // what the flow is paced by; 0: it has a window
+	TargetRateBps   uint64        `json:"target_rate_bps"` // QCN, DCQCN: what it recovers to
+	W               float64       `json:"w"`               // PCN: w
+	CCTI            uint32        `json:"ccti"`            // InfiniBand: CCTI
+	Alpha           float64       `json:"alpha"`           // DCQCN, DCTCP: alpha
+	Window          float64       `json:"window_packets"`  // packets: LDCP's cw, or Reno's where a control that needs ECN got none
+	RecRateBps      uint64        `json:"rec_rate_bps"`    // PCN: of the latest CNP that said decrease
+	CNPDecrease     uint64        `json:"cnp_decrease"`    // CNPs and CNMs received, by kind
+	CNPIncrease     uint64        `json:"cnp_increase"`
+	CNPHold         uint64        `json:"cnp_hold"`   // TCD: CNPs that said undetermined
+	SentBytes       uint64        `json:"sent_bytes"` // of frames
+	Packets         uint32        `json:"packets"`    // delivered, and those of them that ACKs said were marked with CE
+	MarkedPackets   uint32        `json:"marked_packets"`
+	Losses          uint64        `json:"losses"`  // times a loss cut the rate
+	SRTT            time.Duration `json:"srtt_ns"` // on the kernel's clock
+	Retransmissions uint32        `json:"retransmissions"`
+	ECN             bool          `json:"ecn"` // negotiated; without it nothing is marked, and rate-based controls that need it have Reno's window
 }
 
 // newFlow is what every control keeps of a flow.
@@ -88,6 +89,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 // flowTable reads and writes the entries of one control's flow table.
 type flowTable interface {
 	check(m *ebpf.Map) error
+	decode(k FlowKey, value []byte) (Flow, error)
 	lookup(m *ebpf.Map, k FlowKey) (Flow, error)
 	all(m *ebpf.Map) ([]Flow, error)
 	setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error
@@ -105,6 +107,14 @@ func (t tableOf[T]) check(m *ebpf.Map) error {
 		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), want)
 	}
 	return nil
+}
+
+func (t tableOf[T]) decode(k FlowKey, value []byte) (Flow, error) {
+	var v T
+	if _, err := binary.Decode(value, binary.NativeEndian, &v); err != nil {
+		return Flow{}, fmt.Errorf("decode flow %s: %w", k, err)
+	}
+	return t.flow(k, &v), nil
 }
 
 func (t tableOf[T]) lookup(m *ebpf.Map, k FlowKey) (Flow, error) {
@@ -223,6 +233,14 @@ func (c *Control) Flow(k FlowKey) (Flow, error) {
 		return Flow{}, fmt.Errorf("read flow %s of congestion control %s: %w", k, c.name, err)
 	}
 	return f, nil
+}
+
+// Decode reads an entry of the flow table.
+func (c *Control) Decode(k FlowKey, value []byte) (Flow, error) {
+	if c.table == nil {
+		return Flow{}, fmt.Errorf("flow %s: congestion control %s keeps no flow table: %w", k, c.name, ErrNoFlow)
+	}
+	return c.table.decode(k, value)
 }
 
 // Flows reads all live flows. Flows that come and go meanwhile may be missed.

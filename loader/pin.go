@@ -16,6 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// OperationsMap is the name of the map of a control's operations, among [Control.Maps].
+const OperationsMap = "control"
+
 // Option changes how a control is registered.
 type Option func(*definition)
 

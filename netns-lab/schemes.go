@@ -4,6 +4,7 @@ package lab
 
 import (
 	"fmt"
+	"math"
 
 	"pcn/loader"
 	"pcn/netns-lab/experiment"
@@ -19,14 +20,17 @@ const (
 	schemeQCN   = "qcn"
 	schemeLDCP  = "ldcp"
 	schemeIBCC  = "ibcc"
+
+	schemeTIMELYTCD = "timely+tcd"
 )
 
-// loaders register the congestion control of each scheme of ours.
+// loaders register the congestion control of each scheme of ours; with TCD, that of the scheme that it is made of.
 var loaders = map[string]func(f *fabric) (*loader.Control, error){
 	schemePFC:   loadLine,
 	schemePCN:   loadPCN,
 	schemeDCQCN: loadDCQCN,
 	schemeQCN:   loadQCN,
+	schemeIBCC:  loadIBCC,
 	"timely":    loadTIMELY,
 	"pcn_dctcp": loadDCTCP,
 	schemeLDCP:  loadLDCP,
@@ -38,7 +42,7 @@ func (f *fabric) loadControl() (err error) {
 		f.control, err = loader.KernelControl(f.scheme)
 		return err
 	}
-	load, ok := loaders[f.scheme]
+	load, ok := loaders[experiment.BaseScheme(f.scheme)]
 	if !ok {
 		return fmt.Errorf("scheme %q is not known", f.scheme)
 	}
@@ -48,10 +52,10 @@ func (f *fabric) loadControl() (err error) {
 	if f.np, err = f.loadNP(); err != nil {
 		return err
 	}
-	switch f.scheme {
-	case schemePCN, schemeDCQCN, schemeQCN:
+	switch base := experiment.BaseScheme(f.scheme); {
+	case base == schemePCN || base == schemeDCQCN || base == schemeQCN || base == schemeIBCC || f.scheme == schemeTIMELYTCD:
 		f.rp, err = tc.LoadRP(f.control, f.shift())
-	case schemeLDCP:
+	case base == schemeLDCP:
 		if dropsFirstRTT(f.plan.exp, f.scheme) {
 			f.firstRTT, err = tc.LoadFirstRTT(f.control)
 		}
@@ -62,19 +66,25 @@ func (f *fabric) loadControl() (err error) {
 // loadNP loads the scheme's notification point; nil if it has none.
 func (f *fabric) loadNP() (*tc.NP, error) {
 	e := f.plan.exp
-	switch f.scheme {
-	case schemePCN:
+	switch base := experiment.BaseScheme(f.scheme); {
+	case base == schemePCN:
 		return tc.LoadNP(tc.NPOptions{
 			TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)),
 			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
 		})
-	case schemeDCQCN:
-		return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
-			IntervalNs: uint64(e.DCQCN.CNPInterval), IdealTime: true, DilationShift: f.shift(),
-		})
+	case base == schemeDCQCN || f.scheme == schemeTIMELYTCD:
+		return f.loadDCQCNNP(e.DCQCN.CNPInterval)
+	case base == schemeIBCC:
+		return f.loadDCQCNNP(e.IBCC.BECNInterval)
 	default:
 		return nil, nil
 	}
+}
+
+func (f *fabric) loadDCQCNNP(interval experiment.Duration) (*tc.NP, error) {
+	return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+		IntervalNs: uint64(interval), TCD: experiment.HasTCD(f.scheme), IdealTime: true, DilationShift: f.shift(),
+	})
 }
 
 func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
@@ -102,7 +112,7 @@ func loadDCQCN(f *fabric) (*loader.Control, error) {
 		},
 		G: float64(p.G), InitialAlpha: float64(p.InitialAlpha), AlphaTimerNs: uint64(p.AlphaTimer),
 		DecreaseIntervalNs: uint64(p.DecreaseInterval), ClampTarget: p.ClampTarget, AlphaFirst: p.AlphaFirst,
-		DilationShift: f.shift(),
+		TCD: experiment.HasTCD(f.scheme), DilationShift: f.shift(),
 	})
 }
 
@@ -130,13 +140,35 @@ func loadTIMELY(f *fabric) (*loader.Control, error) {
 	if minRTTNs == 0 {
 		minRTTNs = f.plan.baseRTTNs()
 	}
+	var tcdHoldNs uint64
+	if experiment.HasTCD(f.scheme) {
+		tcdHoldNs = uint64(p.TCDHold)
+	}
 	return loader.RegisterTIMELY(loader.TIMELYOptions{
 		LineRateBps: f.lineRateBps(), MinRateBps: uint64(p.MinRate), DeltaBps: uint64(p.Delta),
 		TLowNs: uint64(p.TLow), THighNs: uint64(p.THigh), MinRTTNs: minRTTNs, SegmentBytes: uint64(p.Segment),
 		EWMA: float64(p.EWMA), Beta: float64(p.Beta), MaxCut: float64(p.MaxCut),
 		HAIAfter: uint32(p.HAIAfter), HAIFactor: uint32(p.HAIFactor), DeltaFactor: p.DeltaFactor,
-		DilationShift: f.shift(),
+		TCDHoldNs: tcdHoldNs, DilationShift: f.shift(),
 	})
+}
+
+func loadIBCC(f *fabric) (*loader.Control, error) {
+	p := f.plan.exp.IBCC
+	return loader.RegisterIBCC(loader.IBCCOptions{
+		LineRateBps: f.lineRateBps(), TimerNs: uint64(p.Timer), Increase: uint32(p.Increase), Min: uint32(p.Min),
+		CCT: cct(p), TCD: experiment.HasTCD(f.scheme), DilationShift: f.shift(),
+	})
+}
+
+// cct is the congestion control table: its last entry's delay, and the others' by their distance from 0.
+func cct(p experiment.IBCC) []loader.CCTEntry {
+	table := make([]loader.CCTEntry, p.Limit+1)
+	for i := range table {
+		share := math.Pow(float64(i)/float64(p.Limit), float64(p.Exponent))
+		table[i] = loader.NewCCTEntry(share * float64(p.Delay))
+	}
+	return table
 }
 
 func loadDCTCP(f *fabric) (*loader.Control, error) {
@@ -206,5 +238,5 @@ func setDetection(q *npecn.Port, e *experiment.Experiment, scheme string) {
 // needsECN says whether flows under the scheme are useless without it.
 func needsECN(e *experiment.Experiment, scheme string) bool {
 	_, red := e.MarkingOf(scheme)
-	return red || scheme == schemePCN || scheme == schemePFC
+	return red || scheme == schemePCN || scheme == schemePFC || experiment.BaseScheme(scheme) == schemeIBCC
 }

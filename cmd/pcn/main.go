@@ -92,11 +92,16 @@ can't be believed, 5 two runs differ (pcn diff).`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(), newList(), newReport(), newCompare(), newDiff(), newTopo(), newWorkload(), newDoctor())
+	root.AddCommand(newRun(), newSweep(), newList(), newReport(), newCompare(), newDiff(), newTopo(), newWorkload(), newDoctor(), newHost(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
+	wrapAll(root)
+	return root
+}
+
+func wrapAll(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		wrapArgs(c)
+		wrapAll(c)
 	}
-	return root
 }
 
 // wrapArgs makes a wrong number of arguments a usage error.

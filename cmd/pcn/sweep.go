@@ -125,13 +125,17 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 // runAll runs what is not finished.
 func (f sweepFlags) runAll(ctx context.Context, stderr io.Writer, r *sweep.Runner, file string) error {
 	if f.engine == engineSlurm {
-		return r.RunOnSlurm(ctx, sweep.Slurm{File: file, Pack: f.pack, Args: f.sbatch, Submitted: func(job string, tasks int) {
+		err := r.RunOnSlurm(ctx, sweep.Slurm{File: file, Pack: f.pack, Args: f.sbatch, Submitted: func(job string, tasks int) {
 			if tasks == 0 {
 				fmt.Fprintf(stderr, "pcn: waiting for job %s, which is in the queue already\n", job)
 				return
 			}
 			fmt.Fprintf(stderr, "pcn: submitted job %s of %d tasks\n", job, tasks)
 		}})
+		if err != nil && ctx.Err() != nil {
+			fmt.Fprintf(stderr, "pcn: %v\n", err) // what becomes of the job
+		}
+		return err
 	}
 	if err := r.Clean(); err != nil {
 		return err

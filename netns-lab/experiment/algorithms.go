@@ -12,6 +12,7 @@ package experiment
 //	hpcc       github.com/alibaba-edu/High-Precision-Congestion-Control: simulation/run.py --cc dcqcn
 //	QCN        IEEE 802.1Qau and IEEE8021-CN-MIB; Prabhakar, QCN: Quantized Congestion Notification (slides)
 //	DCTCP      Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257
+//	ibcc       InfiniBand Architecture Specification, volume 1, annex A10; the CCT and the timer of IBM's simulator, github.com/hcyang99/ib_model
 //	LDCP       Dai et al., PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-00
 
 // PCN holds the parameters of Photonic Congestion Notification (NSDI'20, section 4).
@@ -92,6 +93,8 @@ type TIMELY struct {
 	MaxCut Ratio `yaml:"max_cut"`
 	// MinRate is a rate that a flow never goes below. 1kbps to L. L/1000, L/1000, L/100.
 	MinRate Rate `yaml:"min_rate"`
+	// TCDHold is how long a mark is in force under timely+tcd. CNPs come at least [DCQCN.CNPInterval] apart. 1us to 1s. 55us in all sets.
+	TCDHold Duration `yaml:"tcd_hold"`
 }
 
 // QCN holds the parameters of 802.1Qau: of the congestion point (CP), a switch, and of
@@ -137,6 +140,24 @@ type DCTCP struct {
 	// Marking is that of the switches, also for every congestion control of Linux. Default 30KB * L / 10Gbps
 	// for both, and 1: a threshold, as in the paper.
 	Marking Marking `yaml:"marking"`
+}
+
+// IBCC holds the parameters of InfiniBand's congestion control at the hosts; those of the switches are [FECN].
+type IBCC struct {
+	// Increase is CCTI_Increase: by so much a BECN raises CCTI. 1 to 127, default 1.
+	Increase uint `yaml:"ccti_increase"`
+	// Limit is CCTI_Limit, the last entry of the congestion control table (CCT). 1 to 127, default 127.
+	Limit uint `yaml:"ccti_limit"`
+	// Min is CCTI_Min. 0 to Limit, default 0.
+	Min uint `yaml:"ccti_min"`
+	// Timer is CCTI_Timer: each time it ends CCTI falls by 1. InfiniBand counts it in 1.024us. 1us to 1s, default 20us.
+	Timer Duration `yaml:"ccti_timer"`
+	// Delay is that of the CCT's last entry, in packet times: the line rate is divided by it and 1. Above 0, to 16383, default 15.
+	Delay Ratio `yaml:"cct_delay"`
+	// Exponent makes entry i a delay of Delay * (i / Limit)^Exponent. 1 to 4, default 2.
+	Exponent uint `yaml:"cct_exponent"`
+	// BECNInterval is how far apart BECNs for a flow are at least, 0: one for every marked packet. To 1s, default 0.
+	BECNInterval Duration `yaml:"becn_interval"`
 }
 
 // What switches do about LDCP's packets of the first round trip.
@@ -245,6 +266,7 @@ var timelySets = map[string]func(Rate) TIMELY{
 			DeltaFactor: true,
 			MaxCut:      0.5,
 			MinRate:     line / 1000,
+			TCDHold:     55 * Microsecond,
 		}
 	},
 	"paper": func(line Rate) TIMELY {
@@ -261,6 +283,7 @@ var timelySets = map[string]func(Rate) TIMELY{
 			Segment:   64e3,
 			MaxCut:    1,
 			MinRate:   line / 1000,
+			TCDHold:   55 * Microsecond,
 		}
 	},
 	"ns3-rdma": func(line Rate) TIMELY {
@@ -276,6 +299,7 @@ var timelySets = map[string]func(Rate) TIMELY{
 			Segment:   16000,
 			MaxCut:    1,
 			MinRate:   line / 100,
+			TCDHold:   55 * Microsecond,
 		}
 	},
 }
@@ -305,6 +329,10 @@ func dctcpDefaults(line Rate) DCTCP {
 
 func ldcpDefaults(line Rate) LDCP {
 	return LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: FirstRTTDrop, DelayedAck: 1, Feedback: FeedbackEcho, Marking: rampMarking(line)}
+}
+
+func ibccDefaults() IBCC {
+	return IBCC{Increase: 1, Limit: 127, Timer: 20 * Microsecond, Delay: 15, Exponent: 2}
 }
 
 // rampMarking marks more the longer the queue.

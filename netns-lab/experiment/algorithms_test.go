@@ -58,7 +58,7 @@ func TestSetsOfDCQCN(t *testing.T) {
 func TestSetsOfTIMELY(t *testing.T) {
 	paper := TIMELY{
 		Set: "paper", EWMA: 0.875, Beta: 0.8, TLow: 50e3, THigh: 500e3, MinRTT: 20e3, Delta: 10e6,
-		HAIAfter: 5, HAIFactor: 5, Segment: 64e3, MaxCut: 1, MinRate: 100e6,
+		HAIAfter: 5, HAIFactor: 5, Segment: 64e3, MaxCut: 1, MinRate: 100e6, TCDHold: 55e3,
 	}
 	every := paper
 	every.Segment, every.DeltaFactor = 0, true
@@ -68,12 +68,12 @@ func TestSetsOfTIMELY(t *testing.T) {
 	}{
 		{"default", "", TIMELY{
 			Set: "snippet", EWMA: 0.02, Beta: 0.8, THigh: 1e6, Delta: 100e6,
-			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 100e6,
+			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 100e6, TCDHold: 55e3,
 		}},
 		{"paper", "timely: {set: paper}", paper},
 		{"ns3-rdma", "timely: {set: ns3-rdma}", TIMELY{
 			Set: "ns3-rdma", EWMA: 0.875, Beta: 0.8, TLow: 50e3, THigh: 500e3, MinRTT: 20e3, Delta: 10e6,
-			HAIFactor: 1, Segment: 16000, MaxCut: 1, MinRate: 1e9,
+			HAIFactor: 1, Segment: 16000, MaxCut: 1, MinRate: 1e9, TCDHold: 55e3,
 		}},
 		{"other values", "timely: {segment: 0, set: paper, delta_factor: true}", every},
 	} {
@@ -110,9 +110,12 @@ func TestMarkingOf(t *testing.T) {
 	e := with(t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}")
 	for scheme, want := range map[string]Marking{
 		"dcqcn":     {KMin: 6e3, KMax: 200e3, PMax: 0.01},
+		"dcqcn+tcd": {KMin: 6e3, KMax: 200e3, PMax: 0.01},
 		"pcn_dctcp": {KMin: 30e3, KMax: 30e3, PMax: 1},
 		"cubic":     {KMin: 30e3, KMax: 30e3, PMax: 1},
 		"ldcp":      {KMin: 5e3, KMax: 20e3, PMax: 1},
+
+		"timely+tcd": {KMin: 6e3, KMax: 200e3, PMax: 0.01},
 	} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
@@ -121,12 +124,12 @@ func TestMarkingOf(t *testing.T) {
 
 	// One marking for all.
 	e = with(t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}")
-	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp"} {
+	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp", "dcqcn+tcd", "timely+tcd"} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
 		qt.Assert(t, qt.Equals(got, Marking{KMin: 1e3, KMax: 2e3, PMax: 0.5}))
 	}
-	for _, scheme := range []string{"pfc", "pcn", "timely", "qcn", "tcp"} {
+	for _, scheme := range []string{"pfc", "pcn", "timely", "qcn", "ibcc", "ibcc+tcd", "tcp"} {
 		_, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsFalse(ok), qt.Commentf("%s", scheme))
 	}
@@ -171,12 +174,12 @@ func TestPFCOn(t *testing.T) {
 
 func TestEverySchemeIsAccepted(t *testing.T) {
 	all := append(Schemes(), KernelControls()...)
-	qt.Assert(t, qt.HasLen(all, 7+17))
+	qt.Assert(t, qt.HasLen(all, 11+17))
 	for _, scheme := range all {
 		_, err := Parse("f.yaml", []byte(strings.Replace(smallest, "[pfc]", "["+scheme+"]", 1)))
 		qt.Assert(t, qt.IsNil(err))
 	}
-	qt.Assert(t, qt.DeepEquals(Schemes(), []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp"}))
+	qt.Assert(t, qt.DeepEquals(Schemes(), []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp", "ibcc", "dcqcn+tcd", "timely+tcd", "ibcc+tcd"}))
 	qt.Assert(t, qt.IsTrue(IsKernelControl("dctcp")))
 	qt.Assert(t, qt.IsFalse(IsKernelControl("pcn_dctcp")))
 

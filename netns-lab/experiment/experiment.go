@@ -32,13 +32,15 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// PCN, DCQCN, TIMELY, QCN, DCTCP and LDCP hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp and ldcp.
+	// PCN, DCQCN, TIMELY, QCN, DCTCP, LDCP and IBCC hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp
+	// and ibcc, with TCD too.
 	PCN    PCN    `yaml:"pcn"`
 	DCQCN  DCQCN  `yaml:"dcqcn"`
 	TIMELY TIMELY `yaml:"timely"`
 	QCN    QCN    `yaml:"qcn"`
 	DCTCP  DCTCP  `yaml:"dctcp"`
 	LDCP   LDCP   `yaml:"ldcp"`
+	IBCC   IBCC   `yaml:"ibcc"`
 	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`

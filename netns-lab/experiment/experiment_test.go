@@ -47,11 +47,12 @@ marking: {kmin: 20KB, kmax: 80KB, pmax: 25%}
 pcn: {T: 25us, w_min: 0.01, w_max: 0.25, congested_share: 0.9}
 dcqcn: {set: ns3-rdma, g: 1/128, alpha_timer: 1us, rate_timer: 2us, byte_counter: 3MB, fast_recovery: 4, rate_ai: 5Mbps, rate_hai: 6Mbps, cnp_interval: 7us,
   decrease_interval: 8us, clamp_target: false, alpha_first: false, initial_alpha: 0.9, min_rate: 10Mbps, marking: {kmin: 11KB, kmax: 12KB, pmax: 0.13}}
-timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us, delta: 6Mbps, hai_after: 7, hai_factor: 8, delta_factor: true, segment: 9KB, max_cut: 0.11, min_rate: 12Mbps}
+timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us, delta: 6Mbps, hai_after: 7, hai_factor: 8, delta_factor: true, segment: 9KB, max_cut: 0.11, min_rate: 12Mbps, tcd_hold: 13us}
 qcn: {qeq: 1KB, w: 3, sample_base: 4KB, sample_jitter: 0.05, timer: 6us, byte_counter: 7KB, fast_recovery: 8, rate_ai: 9Mbps, rate_hai: 10Mbps,
   gd: 1/11, min_decrease_factor: 0.12, min_rate: 13Mbps, hai_after_packets: 14, half_from: hai}
 fecn: {threshold: 40KB, packet_size: 512B, marking_rate: 3, victims: true}
 tcd: {max_ton: 30us, epsilon: 0.1}
+ibcc: {ccti_increase: 2, ccti_limit: 63, ccti_min: 3, ccti_timer: 40us, cct_delay: 7.5, cct_exponent: 1, becn_interval: 5us}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
 ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
 warmup: 2ms
@@ -171,7 +172,7 @@ func TestDefaults(t *testing.T) {
 		},
 		TIMELY: TIMELY{
 			Set: "snippet", EWMA: 0.02, Beta: 0.8, THigh: 1e6, Delta: 40e6,
-			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 40e6,
+			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 40e6, TCDHold: 55e3,
 		},
 		QCN: QCN{
 			Qeq: 104e3, W: 2, SampleBase: 150e3, SampleJitter: 0.15, Timer: 15e6, ByteCounter: 150e3, FastRecovery: 5,
@@ -182,6 +183,7 @@ func TestDefaults(t *testing.T) {
 			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 30e3, DelayedAck: 1, Feedback: "echo",
 			Marking: Marking{KMin: 20e3, KMax: 80e3, PMax: 1},
 		},
+		IBCC:     IBCC{Increase: 1, Limit: 127, Timer: 20e3, Delay: 15, Exponent: 2},
 		FECN:     FECN{Threshold: 50e3},
 		TCD:      TCD{Epsilon: 0.05},
 		Warmup:   1e6,
@@ -221,7 +223,7 @@ func TestEverythingIsRead(t *testing.T) {
 		},
 		TIMELY: TIMELY{
 			Set: "paper", EWMA: 0.1, Beta: 0.2, TLow: 3e3, THigh: 4e3, MinRTT: 5e3, Delta: 6e6, HAIAfter: 7, HAIFactor: 8,
-			DeltaFactor: true, Segment: 9e3, MaxCut: 0.11, MinRate: 12e6,
+			DeltaFactor: true, Segment: 9e3, MaxCut: 0.11, MinRate: 12e6, TCDHold: 13e3,
 		},
 		QCN: QCN{
 			Qeq: 1e3, W: 3, SampleBase: 4e3, SampleJitter: 0.05, Timer: 6e3, ByteCounter: 7e3, FastRecovery: 8,
@@ -232,6 +234,7 @@ func TestEverythingIsRead(t *testing.T) {
 			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2, Feedback: "accecn",
 			Marking: Marking{KMin: 3e3, KMax: 4e3, PMax: 0.4},
 		},
+		IBCC:     IBCC{Increase: 2, Limit: 63, Min: 3, Timer: 40e3, Delay: 7.5, Exponent: 1, BECNInterval: 5e3},
 		FECN:     FECN{Threshold: 40e3, PacketSize: 512, MarkingRate: 3, Victims: true},
 		TCD:      TCD{MaxTon: 30e3, Epsilon: 0.1},
 		Warmup:   2e6,
@@ -338,7 +341,7 @@ func TestErrors(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
-		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
+		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, ibcc, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8", `duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay", `"10": unit is missing (hint: write a rate as 40Gbps)`},
 		{"bad unit", "frame: 1500B", "frame: 1500b", "1500b", `"1500b": unknown unit "b" (hint: did you mean "B"?)`},
@@ -368,7 +371,7 @@ func TestErrors(t *testing.T) {
 		{"PFC for a scheme twice", "schemes: [pfc]}", "schemes: [pfc, pfc]}", "pfc]", `duplicate scheme "pfc" (hint: keep one of them)`},
 		{"PFC for no scheme", "schemes: [pfc]}", "schemes: []}", "[]}", `PFC is on for no scheme (hint: write off: true)`},
 		{"PFC off and for a scheme", "dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes", "off: true, schemes", "[pfc]}", `"schemes" is given, and PFC is off (hint: keep one of them)`},
-		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp)`},
+		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, ibcc, dcqcn+tcd, timely+tcd, ibcc+tcd)`},
 		{"unknown scheme", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, tcp]", "tcp]", `unknown scheme "tcp" (hint: did you mean "htcp"?)`},
 		{"scheme twice", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, pcn]", "pcn]", `duplicate scheme "pcn" (hint: keep one of them)`},
 		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.25", `0.25 is out of range (hint: 0.5 to 1)`},
@@ -433,7 +436,7 @@ func TestErrors(t *testing.T) {
 		{"argument of another metric", "max: 5%", "max: 5%, flows: [F0]", "[F0]}", `metric "lateness_p99" does not take "flows" (hint: remove it)`},
 		{"unknown in sum", "F0+F1, F0", "F0+F9, F0", "F0+F9", `unknown flow "F9" (hint: did you mean "F0"?)`},
 		{"unknown moment", "since: pause_end", "since: pause_ends", "pause_ends", `unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},
-		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
+		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, ibcc, dcqcn+tcd, timely+tcd, ibcc+tcd, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
 		{"misspelt kernel control", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, cubik]", "cubik]", `unknown scheme "cubik" (hint: did you mean "cubic"?)`},
 		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate", `a fig1 has no "senders" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
 		{"marking without kmin", "marking: {kmin: 20KB, ", "marking: {", "{kmax: 80KB", `"kmin" is missing`},
@@ -532,7 +535,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"negative index", "flows.F1.limit_rate: 9.5Gbps", "flows.-1.limit_rate: 9.5Gbps", "flows.-1.limit_rate", `case "f1-9.5": no item of the list is "-1" (hint: did you mean "F1"?)`},
 		{"path through a value", "flows.F1.limit_rate: 9.5Gbps", "flows.F1.limit_rate.max: 9.5Gbps", "flows.F1.limit_rate.max", `case "f1-9.5": "max" is within a single value`},
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}", `case "f1-9.5": want a mapping (hint: write {key: value})`},
-		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
+		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, ibcc, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
 		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [cubik]}", "cubik]", `unknown scheme of the experiment "cubik" (hint: did you mean "cubic"?)`},
@@ -597,6 +600,14 @@ func TestRanges(t *testing.T) {
 		{"timely.segment", "", "10.1MB", "0B to 10MB"},
 		{"timely.max_cut", "0", "1.01", "0.0000152587890625 to 1"},
 		{"timely.min_rate", "999bps", "10.1Gbps", "1kbps to 10Gbps"},
+		{"timely.tcd_hold", "999ns", "1.1s", "1us to 1s"},
+		{"ibcc.ccti_increase", "0", "128", "1 to 127"},
+		{"ibcc.ccti_limit", "0", "128", "1 to 127"},
+		{"ibcc.ccti_min", "", "64", "0 to 63"},
+		{"ibcc.ccti_timer", "999ns", "1.1s", "1us to 1s"},
+		{"ibcc.cct_delay", "0", "16384", "0.0000152587890625 to 16383"},
+		{"ibcc.cct_exponent", "0", "5", "1 to 4"},
+		{"ibcc.becn_interval", "-1ns", "1.1s", "0ns to 1s"},
 		{"qcn.qeq", "999B", "1.1GB", "1KB to 1GB"},
 		{"qcn.w", "0.003", "65", "0.00390625 to 64"},
 		{"qcn.sample_base", "999B", "1.1GB", "1KB to 1GB"},

@@ -5,7 +5,7 @@ package experiment
 import "slices"
 
 // schemes are our own congestion controls.
-var schemes = []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp"}
+var schemes = []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp", "ibcc", "dcqcn+tcd", "timely+tcd", "ibcc+tcd"}
 
 // kernelControls are congestion controls that come with Linux.
 var kernelControls = []string{
@@ -42,12 +42,14 @@ type Marking struct {
 }
 
 // MarkingOf returns how switches mark under a scheme; false if they do not mark by
-// RED: pcn has its own marking, NP-ECN, and pfc, timely and qcn need none.
+// RED: pcn and ibcc have markings of their own, NP-ECN and FECN, and pfc, timely
+// and qcn need none. With TCD it is what a congested port marks CE by, and
+// timely+tcd has that of dcqcn.
 func (e *Experiment) MarkingOf(scheme string) (Marking, bool) {
 	var own Marking
-	scheme = BaseScheme(scheme)
+	tcd, scheme := HasTCD(scheme), BaseScheme(scheme)
 	switch {
-	case scheme == "dcqcn":
+	case scheme == "dcqcn" || tcd && scheme == "timely":
 		own = e.DCQCN.Marking
 	case scheme == "pcn_dctcp" || IsKernelControl(scheme):
 		own = e.DCTCP.Marking

@@ -110,6 +110,7 @@ func (d *decoder) fillAlgorithms(e *Experiment) {
 	fill("qcn", &e.QCN, qcnDefaults(line))
 	fill("dctcp", &e.DCTCP, dctcpDefaults(line))
 	fill("ldcp", &e.LDCP, ldcpDefaults(line))
+	fill("ibcc", &e.IBCC, ibccDefaults())
 	if !d.has("ldcp.wred_k") {
 		marking, _ := e.MarkingOf("ldcp")
 		e.LDCP.K = min(marking.KMin*3/2, 1e9) // see docs/ldcp.md

@@ -16,6 +16,8 @@ const (
 	minFlowRate = Rate(1e3)
 	minQueue    = Bytes(1e3) // about a packet
 	maxStages   = 100
+	maxCCTI     = 127
+	maxCCTDelay = Ratio(1<<14 - 1) // 14 bits of multiplier
 )
 
 func (d *decoder) validateSchemes(e *Experiment) {
@@ -44,6 +46,7 @@ func (d *decoder) validateAlgorithms(e *Experiment) {
 	d.validateQCN(e.QCN, line)
 	d.validateDCTCP(e.DCTCP)
 	d.validateLDCP(e.LDCP)
+	d.validateIBCC(e.IBCC)
 }
 
 func (d *decoder) validateMarking(path string, m Marking) {
@@ -94,6 +97,7 @@ func (d *decoder) validateTIMELY(p TIMELY, line Rate) {
 	inRange(d, "timely.segment", p.Segment, 0, 10e6)
 	inRange(d, "timely.max_cut", p.MaxCut, minFraction, 1)
 	inRange(d, "timely.min_rate", p.MinRate, minFlowRate, line)
+	inRange(d, "timely.tcd_hold", p.TCDHold, Microsecond, maxTimer)
 }
 
 func (d *decoder) validateQCN(p QCN, line Rate) {
@@ -120,6 +124,16 @@ func (d *decoder) validateDCTCP(p DCTCP) {
 	}
 	inRange(d, "dctcp.initial_alpha", p.InitialAlpha, 0, 1)
 	d.validateMarking("dctcp.marking.", p.Marking)
+}
+
+func (d *decoder) validateIBCC(p IBCC) {
+	countInRange(d, "ibcc.ccti_limit", p.Limit, 1, maxCCTI)
+	countInRange(d, "ibcc.ccti_increase", p.Increase, 1, maxCCTI)
+	countInRange(d, "ibcc.ccti_min", p.Min, 0, p.Limit)
+	inRange(d, "ibcc.ccti_timer", p.Timer, Microsecond, maxTimer)
+	inRange(d, "ibcc.cct_delay", p.Delay, minFraction, maxCCTDelay)
+	countInRange(d, "ibcc.cct_exponent", p.Exponent, 1, 4)
+	inRange(d, "ibcc.becn_interval", p.BECNInterval, 0, maxTimer)
 }
 
 func (d *decoder) validateLDCP(p LDCP) {

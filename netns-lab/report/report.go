@@ -506,7 +506,7 @@ func schemesInWords(e *experiment.Experiment, runs []*result.Run) []string {
 // schemeInWords returns the main parameters of a scheme, at its congestion points, senders and receivers.
 func schemeInWords(e *experiment.Experiment, scheme string) string {
 	var words []string
-	switch scheme {
+	switch experiment.BaseScheme(scheme) {
 	case "pcn":
 		p := e.PCN
 		words = append(words, fmt.Sprintf("T %s, T_jitter %s, w_min %s, w_max %s, congested above %s", p.T, p.TJitter, p.WMin, p.WMax, p.CongestedShare))
@@ -519,6 +519,10 @@ func schemeInWords(e *experiment.Experiment, scheme string) string {
 	case "qcn":
 		p := e.QCN
 		words = append(words, fmt.Sprintf("Q_eq %s, w %s, timer %s, R_AI %s, R_HAI %s", p.Qeq, p.W, p.Timer, p.RAI, p.RHAI))
+	case "ibcc":
+		p := e.IBCC
+		words = append(words, fmt.Sprintf("CCTI_Increase %d, CCTI_Limit %d, CCTI_Timer %s, CCT to %s packet times, exponent %d, FECN from %s",
+			p.Increase, p.Limit, p.Timer, p.Delay, p.Exponent, e.FECN.Threshold))
 	case "pcn_dctcp":
 		words = append(words, fmt.Sprintf("g %s", e.DCTCP.G))
 	case "ldcp":
@@ -527,6 +531,9 @@ func schemeInWords(e *experiment.Experiment, scheme string) string {
 	}
 	if m, ok := e.MarkingOf(scheme); ok {
 		words = append(words, fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
+	}
+	if experiment.HasTCD(scheme) {
+		words = append(words, fmt.Sprintf("max(T_on) %s", e.MaxTon()))
 	}
 	return strings.Join(words, ", ")
 }

@@ -163,11 +163,7 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 			return fmt.Errorf("job %s goes on (hint: pcn sweep waits for it when it is called again; scancel %s ends it): %w", job, job, ctx.Err())
 		case <-time.After(slurmPoll):
 		}
-		for _, c := range r.cells {
-			if _, err := os.Stat(filepath.Join(r.store.path(c.ID), sumsFile)); err == nil {
-				r.o.Progress(c.ID, 1)
-			}
-		}
+		r.showFinished()
 		found, err := findJob(ctx, name)
 		switch {
 		case err == nil && found == "":
@@ -178,6 +174,23 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 			if failed++; failed == slurmTries {
 				return err
 			}
+		}
+	}
+}
+
+// showFinished tells of the cells that are there. It is for show: they are looked at closely when the job has ended.
+func (r *Runner) showFinished() {
+	entries, err := os.ReadDir(r.store.dir)
+	if err != nil {
+		return
+	}
+	there := make(map[string]bool, len(entries))
+	for _, e := range entries {
+		there[e.Name()] = true
+	}
+	for _, c := range r.cells {
+		if there[c.ID] {
+			r.o.Progress(c.ID, 1)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -67,10 +68,31 @@ func waitCell(t *testing.T, out string) []string {
 	return nil
 }
 
-// TestSweep kills a sweep, goes on, and then finds a cell that is damaged: a run that is finished is not run again, all
+func TestSweep(t *testing.T) { localSweep(t) }
+
+// swept is the folder of a sweep that has ended, for all tests that want one.
+var swept struct {
+	once sync.Once
+	dir  string
+}
+
+// localSweep is the folder of the sweep, run here.
+func localSweep(t *testing.T) string {
+	t.Helper()
+	swept.once.Do(func() {
+		dir := filepath.Join(filepath.Dir(pcn), "sweep") // until all tests have ended
+		qt.Assert(t, qt.IsNil(os.Mkdir(dir, 0o755)))
+		sweepOnceMore(t, dir)
+		swept.dir = filepath.Join(dir, "out")
+	})
+	qt.Assert(t, qt.IsTrue(swept.dir != ""), qt.Commentf("the sweep failed"))
+	return swept.dir
+}
+
+// sweepOnceMore kills a sweep, goes on, and then finds a cell that is damaged: a run that is finished is not run again, all
 // others are, and their bytes do not depend on it.
-func TestSweep(t *testing.T) {
-	dir := t.TempDir()
+func sweepOnceMore(t *testing.T, dir string) {
+	t.Helper()
 	file, out := sweepFile(t, dir), filepath.Join(dir, "out")
 	first := exec.Command(pcn, "sweep", file, "--out", out)
 	qt.Assert(t, qt.IsNil(first.Start()))

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"pcn/docs"
+)
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:   "man FOLDER",
+		Short: "Write a manual page for each command into a folder",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("make the folder of manual pages: %w", err)
+			}
+			// the same bytes from the same commands
+			header := &doc.GenManHeader{Section: "1", Source: "pcn", Manual: "PCN for Linux", Date: &time.Time{}}
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return fmt.Errorf("write manual pages: %w", err)
+			}
+			return nil
+		},
+	}
+}
+
+func newDocs() *cobra.Command {
+	return &cobra.Command{
+		Use:       "docs [NAME]",
+		Short:     "Print a document that comes with the program, or list them",
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: docs.Names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := cmd.OutOrStdout()
+			if len(args) == 0 {
+				_, err := fmt.Fprintln(w, strings.Join(docs.Names(), "\n"))
+				return err
+			}
+			text, err := docs.Text(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			_, err = fmt.Fprint(w, text)
+			return err
+		},
+	}
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf/link"
+)
+
+// transaction remembers how to undo what was done, and what to free in the end.
+type transaction struct {
+	undo  []func() error
+	after []func()
+}
+
+// do does something that undo undoes. If it fails nothing was done.
+func (t *transaction) do(do, undo func() error) error {
+	if err := do(); err != nil {
+		return err
+	}
+	t.undo = append(t.undo, undo)
+	return nil
+}
+
+// end undoes all if err is not nil, and frees. It returns err, with what could not be undone.
+func (t *transaction) end(err error) error {
+	if err != nil {
+		for _, undo := range slices.Backward(t.undo) {
+			if failed := undo(); failed != nil {
+				err = fmt.Errorf("%w; and it could not be undone: %w: pcn host down removes what is left", err, failed)
+			}
+		}
+	}
+	for _, f := range slices.Backward(t.after) {
+		f()
+	}
+	return err
+}
+
+// apply makes the component's folder what the object is.
+func (t *transaction) apply(f folder, c component, o *object) error {
+	old, err := f.open()
+	if err != nil {
+		return err
+	}
+	t.after = append(t.after, old.close)
+	if err := t.makeFolder(f); err != nil {
+		return err
+	}
+	if err := t.unpin(f, statePin, old.state); err != nil {
+		return err
+	}
+	if err := t.replaceLinks(f, o, old); err != nil {
+		return err
+	}
+	if c.applied != nil {
+		if err := c.applied(); err != nil {
+			return err
+		}
+	}
+	if err := replacePins(t, f, progPrefix, old.programs, o.programs); err != nil {
+		return err
+	}
+	if err := replacePins(t, f, mapPrefix, old.maps, o.maps); err != nil {
+		return err
+	}
+	m, err := stateMap(state{c.settings, o.fingerprint})
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	return t.pin(f, statePin, m)
+}
+
+func (t *transaction) makeFolder(f folder) error {
+	if _, err := os.Stat(f.path); err == nil {
+		return nil
+	}
+	return t.do(func() error { return os.Mkdir(f.path, 0o700) }, func() error { return os.Remove(f.path) })
+}
+
+// pinner is a program, a map or a link.
+type pinner interface {
+	Pin(path string) error
+	Unpin() error
+}
+
+func (t *transaction) pin(f folder, name string, v pinner) error {
+	path := f.at(name)
+	return t.do(func() error {
+		if err := v.Pin(path); err != nil {
+			return fmt.Errorf("pin %s: %w", path, err)
+		}
+		return nil
+	}, v.Unpin)
+}
+
+// unpin takes a pin away, of which v is open, if there is one.
+func (t *transaction) unpin(f folder, name string, v pinner) error {
+	path := f.at(name)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return t.do(func() error {
+		if err := v.Unpin(); err != nil {
+			return fmt.Errorf("remove pin %s: %w", path, err)
+		}
+		return nil
+	}, func() error { return v.Pin(path) })
+}
+
+// replacePins pins the new ones in the place of the old ones.
+func replacePins[T pinner](t *transaction, f folder, prefix string, old, new map[string]T) error {
+	for name, v := range old {
+		if err := t.unpin(f, prefix+name, v); err != nil {
+			return err
+		}
+	}
+	for name, v := range new {
+		if strings.HasPrefix(name, ".") { // variables
+			continue
+		}
+		if err := t.pin(f, prefix+name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceLinks updates the links that stay, attaches new ones, and takes others away.
+func (t *transaction) replaceLinks(f folder, o *object, old *pinned) error {
+	wanted := map[string]bool{}
+	for _, a := range o.attachments {
+		wanted[a.pin] = true
+		l := old.links[a.pin]
+		if l != nil && dead(l) {
+			if err := t.unpin(f, linkPrefix+a.pin, l); err != nil {
+				return err
+			}
+			l = nil
+		}
+		if l == nil {
+			if err := t.attach(f, a); err != nil {
+				return err
+			}
+			continue
+		}
+		err := t.do(func() error { return a.update(l) }, func() error { return a.restore(l, old) })
+		if err != nil {
+			return fmt.Errorf("update %s: %w", f.at(linkPrefix+a.pin), err)
+		}
+	}
+	for name, l := range old.links {
+		if !wanted[name] {
+			if err := t.unpin(f, linkPrefix+name, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *transaction) attach(f folder, a attachment) error {
+	l, err := a.attach()
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", f.at(linkPrefix+a.pin), err)
+	}
+	t.after = append(t.after, func() { l.Close() })
+	return t.pin(f, linkPrefix+a.pin, l)
+}
+
+// dead says whether a link's device or cgroup has gone.
+func dead(l link.Link) bool {
+	info, err := l.Info()
+	if err != nil {
+		return false
+	}
+	if tcx := info.TCX(); tcx != nil {
+		return tcx.Ifindex == 0
+	}
+	if cgroup := info.Cgroup(); cgroup != nil {
+		return cgroup.CgroupId == 0
+	}
+	return false
+}
+
+// remove takes a component away. Its links are kept until the end, so that this can be undone.
+func (t *transaction) remove(f folder) error {
+	old, err := f.open()
+	if err != nil {
+		return err
+	}
+	t.after = append(t.after, old.close)
+	if err := t.unpin(f, statePin, old.state); err != nil {
+		return err
+	}
+	if err := unpinAll(t, f, linkPrefix, old.links); err != nil {
+		return err
+	}
+	if err := unpinAll(t, f, progPrefix, old.programs); err != nil {
+		return err
+	}
+	if err := unpinAll(t, f, mapPrefix, old.maps); err != nil {
+		return err
+	}
+	return t.do(func() error { return os.Remove(f.path) }, func() error { return os.Mkdir(f.path, 0o700) })
+}
+
+func unpinAll[T pinner](t *transaction, f folder, prefix string, old map[string]T) error {
+	for name, v := range old {
+		if err := t.unpin(f, prefix+name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

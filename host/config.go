@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"pcn/config"
+	"pcn/loader"
+	"pcn/tc"
+)
+
+// Config is what a host runs. docs/host.md describes it.
+type Config struct {
+	// LineRate is the rate at which flows start. Default: the speed of the interfaces' links, if they have the same.
+	LineRate config.Rate `yaml:"line_rate"`
+	// RTT is the largest round trip of the network. 1us to 1s.
+	RTT config.Duration `yaml:"rtt"`
+	// RTTTo are TCP services, HOST:PORT, to measure the round trip to, if rtt is not given: the largest counts.
+	RTTTo []string `yaml:"rtt_to"`
+	// Controls are the congestion controls to register.
+	Controls Controls `yaml:"controls"`
+	// NP answers marked packets with CNPs.
+	NP *NP `yaml:"np"`
+	// RP hears CNPs.
+	RP *RP `yaml:"rp"`
+	// Stamp gives packets their class, as DSCP.
+	Stamp *Stamp `yaml:"stamp"`
+	// FirstRTT makes LDCP's packets of the first round trip not ECN-capable.
+	FirstRTT *FirstRTT `yaml:"first_rtt"`
+	// Cgroups get a congestion control for their new connections.
+	Cgroups []Cgroup `yaml:"cgroups"`
+}
+
+// Controls are the parameters of the controls to register; of those that are not given, none is.
+type Controls struct {
+	PCN   *PCN   `yaml:"pcn"`
+	LDCP  *LDCP  `yaml:"ldcp"`
+	DCTCP *DCTCP `yaml:"pcn_dctcp"`
+	Line  *Line  `yaml:"pcn_line"`
+}
+
+// PCN holds the parameters of PCN's sender (NSDI'20, Algorithm 1).
+type PCN struct {
+	// WMin is w_min. Above 0, at most w_max, default 1/128.
+	WMin config.Ratio `yaml:"w_min"`
+	// WMax is w_max. Below 1, default 0.5.
+	WMax config.Ratio `yaml:"w_max"`
+	// MinRate is a rate that no flow goes below. 1Mbps to the line rate, default 1Mbps.
+	MinRate config.Rate `yaml:"min_rate"`
+	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
+	MaxFlows uint `yaml:"max_flows"`
+}
+
+// LDCP holds the parameters of LDCP.
+type LDCP struct {
+	// Alpha is the increase of the window in a round trip without marks, in packets. Above 0, at most 1, default 1.
+	Alpha config.Ratio `yaml:"alpha"`
+	// Beta is the decrease for each marked packet, in packets. Above 0, at most 1, default 0.5.
+	Beta config.Ratio `yaml:"beta"`
+	// Gamma is the increase of a window below one packet, and its minimum. Above 0, at most 1, default 0.25.
+	Gamma config.Ratio `yaml:"gamma"`
+	// Eta is the factor of decreases of a window below one packet. Above 0, below 1, default 0.5.
+	Eta config.Ratio `yaml:"eta"`
+	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
+	MaxFlows uint `yaml:"max_flows"`
+}
+
+// DCTCP holds the parameters of our DCTCP (RFC 8257).
+type DCTCP struct {
+	// G is the weight of the newest window. A power of 1/2 from 1/1024 to 1, default 1/16.
+	G config.Ratio `yaml:"g"`
+	// InitialAlpha is alpha before the first window. 0 to 1, default 1.
+	InitialAlpha config.Ratio `yaml:"initial_alpha"`
+	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
+	MaxFlows uint `yaml:"max_flows"`
+}
+
+// Line has no parameters: it sends at line rate, whatever happens.
+type Line struct{}
+
+// NP holds the parameters of the notification point (NSDI'20, Fig. 8).
+type NP struct {
+	// Interfaces are where it runs. Required.
+	Interfaces []string `yaml:"interfaces"`
+	// T is the period of CNPs: at least the largest round trip. 1us to 1s, default rtt.
+	T config.Duration `yaml:"T"`
+	// CongestedShare is the share of marked packets above which a flow is congested. 0 to below 1, default 0.95.
+	CongestedShare config.Ratio `yaml:"congested_share"`
+	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
+	MaxFlows uint `yaml:"max_flows"`
+	// UDPPorts are ports whose flows of UDP are answered too. At most 8.
+	UDPPorts []uint `yaml:"udp_ports"`
+	// Idle is how long a flow is silent before it is forgotten. 1ms to 3600s, default 10s.
+	Idle config.Duration `yaml:"idle"`
+}
+
+// RP is the reaction point, of control pcn. docs/security.md says what each limit stops.
+type RP struct {
+	// Interfaces are where it runs; CNPs that come elsewhere are not obeyed. Required.
+	Interfaces []string `yaml:"interfaces"`
+	// Prefixes are where CNPs may come from, such as 10.0.0.0/8. Default: everywhere.
+	Prefixes []string `yaml:"prefixes"`
+	// CNPInterval is the shortest time between two CNPs of a flow, in the long run. 0 is any, to 1s; default half of rtt.
+	CNPInterval config.Duration `yaml:"cnp_interval"`
+	// CNPBurst is how many CNPs of a flow may come at once. 1 to 1000000, default 8.
+	CNPBurst uint `yaml:"cnp_burst"`
+	// MinRate is a rate below which no CNP brings a flow. 1Mbps to the line rate, default that of control pcn.
+	MinRate config.Rate `yaml:"min_rate"`
+	// RequireTag refuses CNPs that no key signed: pcn host key. Default false.
+	RequireTag bool `yaml:"require_tag"`
+	// TagWindow is how far a signed CNP's time may be from this host's. 1ms to 3600s, default 500ms.
+	TagWindow config.Duration `yaml:"tag_window"`
+}
+
+// Stamp is where packets get their class.
+type Stamp struct {
+	// Interfaces are where it runs. Required.
+	Interfaces []string `yaml:"interfaces"`
+	// DataDSCP is that of packets with data. 0 to 63, default 26.
+	DataDSCP uint `yaml:"data_dscp"`
+	// ControlDSCP is that of CNPs, ACKs and the rest. 0 to 63, default 48.
+	ControlDSCP uint `yaml:"control_dscp"`
+}
+
+// FirstRTT is where LDCP's packets of the first round trip become not ECN-capable.
+type FirstRTT struct {
+	// Interfaces are where it runs. Required.
+	Interfaces []string `yaml:"interfaces"`
+}
+
+// Cgroup has its own congestion control.
+type Cgroup struct {
+	// Path is its folder, such as /sys/fs/cgroup/storage.slice. Required.
+	Path string `yaml:"path"`
+	// Control is the congestion control of its new connections: one of ours or of the kernel's. Required.
+	Control string `yaml:"control"`
+}
+
+const (
+	maxFlows     = 10_000_000
+	defaultFlows = 65_536
+	minShare     = config.Ratio(1.0 / 65536) // stands for "above 0"
+)
+
+// Load reads a file.
+func Load(path string) (*Config, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads the text of a file, which errors name so. They join a [config.Error] for each thing that is wrong.
+func Parse(name string, data []byte) (*Config, error) {
+	d := config.NewDecoder(name, "host", "controls: and np:")
+	var c Config
+	if root := d.Root(data); root != nil {
+		d.Decode(root, &c)
+		c.fill(d)
+		c.validate(d)
+	}
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Check fills in the defaults of a configuration that was not read from a file, and checks it as Parse does.
+func (c *Config) Check(name string) error {
+	d := config.NewDecoder(name, "host", "controls: and np:")
+	c.fill(d)
+	c.validate(d)
+	return d.Err()
+}
+
+// fill gives what the file does not give its default. A zero in the file, where d has it, stays.
+func (c *Config) fill(d *config.Decoder) {
+	for path, section := range map[string]struct{ of, defaults any }{
+		"controls.pcn":       {c.Controls.PCN, PCN{WMin: 1.0 / 128, WMax: 0.5, MinRate: loader.MinSendRateBps, MaxFlows: defaultFlows}},
+		"controls.ldcp":      {c.Controls.LDCP, LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, MaxFlows: defaultFlows}},
+		"controls.pcn_dctcp": {c.Controls.DCTCP, DCTCP{G: 1.0 / 16, InitialAlpha: 1, MaxFlows: defaultFlows}},
+		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: 0.95, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
+		"rp":                 {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
+		"stamp":              {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
+	} {
+		v := reflect.ValueOf(section.of)
+		if v.IsNil() {
+			continue
+		}
+		fillZero(d, path, v.Elem(), reflect.ValueOf(section.defaults))
+	}
+}
+
+func fillZero(d *config.Decoder, path string, v, defaults reflect.Value) {
+	for _, f := range config.KeyedFields(v.Type()) {
+		if field := v.FieldByIndex(f.Index); field.IsZero() && !d.Has(path+"."+f.Key) {
+			field.Set(defaults.FieldByIndex(f.Index))
+		}
+	}
+}
+
+func (c *Config) validate(d *config.Decoder) {
+	if c.LineRate != 0 || d.Has("line_rate") {
+		inRange(d, "line_rate", c.LineRate, loader.MinSendRateBps, loader.MaxRateBps)
+	}
+	if c.RTT != 0 || d.Has("rtt") {
+		inRange(d, "rtt", c.RTT, config.Microsecond, config.Second)
+	}
+	for i, to := range c.RTTTo {
+		if _, _, err := net.SplitHostPort(to); err != nil {
+			d.Fail(fmt.Sprintf("rtt_to[%d]", i), err.Error(), "write a host and its port, such as 10.0.0.2:22")
+		}
+	}
+	c.validateControls(d)
+	c.validatePoints(d)
+	for i, g := range c.Cgroups {
+		c.validateCgroup(d, fmt.Sprintf("cgroups[%d]", i), g)
+	}
+	if reflect.DeepEqual(*c, Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
+		d.Fail("", "nothing is to run", "start with controls: {pcn: {}} or with np: {interfaces: [eth0]}")
+	}
+}
+
+func (c *Config) validateControls(d *config.Decoder) {
+	if p := c.Controls.PCN; p != nil {
+		inRange(d, "controls.pcn.w_min", p.WMin, minShare, p.WMax)
+		inRange(d, "controls.pcn.w_max", p.WMax, p.WMin, 1-minShare)
+		inRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+		flowsInRange(d, "controls.pcn.max_flows", p.MaxFlows)
+	}
+	if p := c.Controls.LDCP; p != nil {
+		inRange(d, "controls.ldcp.alpha", p.Alpha, minShare, 1)
+		inRange(d, "controls.ldcp.beta", p.Beta, minShare, 1)
+		inRange(d, "controls.ldcp.gamma", p.Gamma, minShare, 1)
+		inRange(d, "controls.ldcp.eta", p.Eta, minShare, 1-minShare)
+		flowsInRange(d, "controls.ldcp.max_flows", p.MaxFlows)
+		if c.RTT == 0 && len(c.RTTTo) == 0 {
+			d.Fail("controls.ldcp", "LDCP needs the round trip", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+		}
+	}
+	if p := c.Controls.DCTCP; p != nil {
+		inRange(d, "controls.pcn_dctcp.g", p.G, 1.0/1024, 1)
+		inRange(d, "controls.pcn_dctcp.initial_alpha", p.InitialAlpha, 0, 1)
+		flowsInRange(d, "controls.pcn_dctcp.max_flows", p.MaxFlows)
+	}
+}
+
+func (c *Config) validatePoints(d *config.Decoder) {
+	if n := c.NP; n != nil {
+		interfaces(d, "np", n.Interfaces)
+		if n.T != 0 || d.Has("np.T") {
+			inRange(d, "np.T", n.T, config.Microsecond, config.Second)
+		} else if len(c.RTTTo) == 0 {
+			d.Fail("np", "\"T\" is missing", "add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+		}
+		inRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
+		flowsInRange(d, "np.max_flows", n.MaxFlows)
+		inRange(d, "np.idle", n.Idle, config.Millisecond, 3600*config.Second)
+		if len(n.UDPPorts) > tc.MaxUDPPorts {
+			d.Fail("np.udp_ports", fmt.Sprintf("%d ports are too many", len(n.UDPPorts)), fmt.Sprintf("at most %d", tc.MaxUDPPorts))
+		}
+		for i, port := range n.UDPPorts {
+			countInRange(d, fmt.Sprintf("np.udp_ports[%d]", i), port, 1, 65535)
+		}
+	}
+	if r := c.RP; r != nil {
+		interfaces(d, "rp", r.Interfaces)
+		if c.Controls.PCN == nil {
+			d.Fail("rp", "there is no control that CNPs are for", "add controls: {pcn: {}}")
+		}
+		inRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
+		countInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
+		inRange(d, "rp.tag_window", r.TagWindow, config.Millisecond, 3600*config.Second)
+		if r.MinRate != 0 || d.Has("rp.min_rate") {
+			inRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+		}
+		for i, text := range r.Prefixes {
+			if _, err := netip.ParsePrefix(text); err != nil {
+				d.Fail(fmt.Sprintf("rp.prefixes[%d]", i), fmt.Sprintf("%q is not a prefix", text), "write 10.0.0.0/8 or 2001:db8::/32")
+			}
+		}
+	}
+	if s := c.Stamp; s != nil {
+		interfaces(d, "stamp", s.Interfaces)
+		countInRange(d, "stamp.data_dscp", s.DataDSCP, 0, 63)
+		countInRange(d, "stamp.control_dscp", s.ControlDSCP, 0, 63)
+	}
+	if f := c.FirstRTT; f != nil {
+		interfaces(d, "first_rtt", f.Interfaces)
+		if c.Controls.LDCP == nil {
+			d.Fail("first_rtt", "it is part of LDCP", "add controls: {ldcp: {}}")
+		}
+	}
+}
+
+func (c *Config) validateCgroup(d *config.Decoder, path string, g Cgroup) {
+	if !filepath.IsAbs(g.Path) {
+		d.Fail(path+".path", fmt.Sprintf("%q is not the path of a cgroup", g.Path), "write /sys/fs/cgroup/storage.slice")
+	}
+	if g.Control == "" || len(g.Control) > 15 {
+		d.Fail(path+".control", fmt.Sprintf("%q can't be a congestion control", g.Control), "write pcn")
+	}
+	first := slices.IndexFunc(c.Cgroups, func(o Cgroup) bool { return filepath.Clean(o.Path) == filepath.Clean(g.Path) })
+	if fmt.Sprintf("cgroups[%d]", first) != path {
+		d.Fail(path+".path", fmt.Sprintf("duplicate cgroup %q", g.Path), "keep one of them")
+	}
+}
+
+func interfaces(d *config.Decoder, path string, names []string) {
+	if len(names) == 0 {
+		d.Fail(path, "\"interfaces\" is missing", "write interfaces: [eth0]")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i), fmt.Sprintf("duplicate interface %q", name), "keep one of them")
+		}
+	}
+}
+
+func inRange[T interface {
+	cmp.Ordered
+	fmt.Stringer
+}](d *config.Decoder, path string, v, low, high T) {
+	if v < low || v > high {
+		d.Fail(path, fmt.Sprintf("%s is out of range", v), fmt.Sprintf("%s to %s", low, high))
+	}
+}
+
+func flowsInRange(d *config.Decoder, path string, n uint) { countInRange(d, path, n, 1, maxFlows) }
+
+func countInRange(d *config.Decoder, path string, v, low, high uint) {
+	if v < low || v > high {
+		d.Fail(path, fmt.Sprintf("%d is out of range", v), fmt.Sprintf("%d to %d", low, high))
+	}
+}

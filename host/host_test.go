@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf/link"
+	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"pcn/host"
+	"pcn/loader"
+	"pcn/loader/ns/nstest"
+)
+
+const small = `
+line_rate: 1Gbps
+rtt: 1ms
+controls: {pcn: {}}
+np: {interfaces: [veth0]}
+rp: {interfaces: [veth0]}
+stamp: {interfaces: [veth0]}
+`
+
+// wire joins this host, the namespace of the test, to a peer that answers what it is sent, and takes all of it away
+// in the end.
+func wire(t *testing.T) (here, peer nstest.End) {
+	t.Helper()
+	home, err := netns.Get()
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { home.Close() })
+	t.Cleanup(func() {
+		_, err := host.New().Down(context.Background())
+		qt.Check(t, qt.IsNil(err))
+		leavesNothing(t)
+	})
+	return nstest.Veth(t, home, nstest.New(t), netip.MustParsePrefix("10.7.0.1/24"), netip.MustParsePrefix("10.7.0.2/24"))
+}
+
+// leavesNothing checks that the kernel has nothing of ours.
+func leavesNothing(t *testing.T) {
+	t.Helper()
+	_, err := os.Stat(host.DefaultRoot)
+	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
+	nstest.Eventually(t, "no link is left", func() bool { return links(t) == 0 })
+	qt.Check(t, qt.IsFalse(available(t, "pcn")))
+}
+
+func links(t *testing.T) int {
+	t.Helper()
+	n := 0
+	var it link.Iterator
+	defer it.Close()
+	for it.Next() {
+		n++
+	}
+	qt.Assert(t, qt.IsNil(it.Err()))
+	return n
+}
+
+func available(t *testing.T, name string) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
+	qt.Assert(t, qt.IsNil(err))
+	return slices.Contains(strings.Fields(string(b)), name)
+}
+
+func parse(t *testing.T, text string) *host.Config {
+	t.Helper()
+	c, err := host.Parse("test.yaml", []byte(text))
+	qt.Assert(t, qt.IsNil(err))
+	return c
+}
+
+func up(t *testing.T, text string) map[string]string {
+	t.Helper()
+	changes, err := host.New().Up(context.Background(), parse(t, text))
+	qt.Assert(t, qt.IsNil(err))
+	out := map[string]string{}
+	for _, c := range changes {
+		out[c.Component] = c.What
+	}
+	return out
+}
+
+// connection is one of congestion control pcn to the peer, who sends back what it gets.
+type connection struct{ net.Conn }
+
+func connect(t *testing.T, peer nstest.End, control string) connection {
+	t.Helper()
+	var l net.Listener
+	nstest.Do(t, peer.NS, func() (err error) {
+		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "0"))
+		return err
+	})
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(c, c)
+		}
+	}()
+	t.Cleanup(func() { l.Close() })
+	c, err := net.Dial("tcp", l.Addr().String())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { c.Close() })
+	if control != "" {
+		qt.Assert(t, qt.IsNil(setControl(c, control)))
+	}
+	return connection{c}
+}
+
+func setControl(c net.Conn, name string) error {
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var set error
+	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
+	return errors.Join(err, set)
+}
+
+func controlOf(t *testing.T, c net.Conn) string {
+	t.Helper()
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	var name string
+	var get error
+	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+		name, get = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+	})))
+	qt.Assert(t, qt.IsNil(get))
+	return strings.TrimRight(name, "\x00")
+}
+
+// flows checks that bytes come back.
+func (c connection) flows(t *testing.T) {
+	t.Helper()
+	const n = 20_000
+	qt.Assert(t, qt.IsNil(c.SetDeadline(time.Now().Add(10*time.Second))))
+	_, err := c.Write(make([]byte, n))
+	qt.Assert(t, qt.IsNil(err))
+	_, err = io.ReadFull(c, make([]byte, n))
+	qt.Assert(t, qt.IsNil(err))
+}
+
+func TestUpChangeDown(t *testing.T) {
+	_, peer := wire(t)
+	h := host.New()
+	qt.Assert(t, qt.DeepEquals(up(t, small), map[string]string{"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added}))
+	qt.Check(t, qt.IsTrue(available(t, "pcn")))
+	before := pinnedFiles(t)
+
+	c := connect(t, peer, "pcn")
+	c.flows(t)
+	flows, err := h.Flows()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(flows, 1))
+	qt.Check(t, qt.Equals(flows[0].Src.String(), c.LocalAddr().String()))
+	qt.Check(t, qt.Equals(flows[0].SendRateBps, 1e9))
+
+	// Again changes nothing.
+	for what, did := range up(t, small) {
+		qt.Check(t, qt.Equals(did, host.Kept), qt.Commentf("%s", what))
+	}
+	qt.Check(t, qt.DeepEquals(pinnedFiles(t), before))
+	s, err := h.Status(context.Background(), parse(t, small))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+
+	// Other parameters, in place: the links are the same, and the connection lives on in the flow table.
+	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "1ms", "2ms", "stamp: {interfaces: [veth0]}", "").Replace(small)
+	s, err = h.Status(context.Background(), parse(t, other))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(s.Differences, []string{
+		`control_pcn: w_min is "0.0078125", "0.015625" is configured`, `np: T is "1ms", "2ms" is configured`,
+		"stamp runs, and is not configured",
+	}))
+	ids := linkIDs(t)
+	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed}))
+	for id := range linkIDs(t) {
+		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
+	}
+	qt.Check(t, qt.Equals(controlOf(t, c.Conn), "pcn"))
+	c.flows(t)
+	after := connect(t, peer, "pcn")
+	after.flows(t)
+	flows, err = h.Flows()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(flows, 2))
+
+	// Down takes all, and the connections live on.
+	_, err = h.Down(context.Background())
+	qt.Assert(t, qt.IsNil(err))
+	leavesNothing(t)
+	c.flows(t)
+	after.flows(t)
+	qt.Check(t, qt.ErrorIs(setControl(connect(t, peer, "").Conn, "pcn"), unix.ENOENT))
+}
+
+// What another process pinned is there after it.
+func TestOutlivesTheLoader(t *testing.T) {
+	_, peer := wire(t)
+	run(t, small)
+	connect(t, peer, "pcn").flows(t)
+	run(t, "down")
+	leavesNothing(t)
+}
+
+func childProcess(what string) *exec.Cmd {
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), childEnv+"="+what)
+	return c
+}
+
+func run(t *testing.T, what string) {
+	t.Helper()
+	out, err := childProcess(what).CombinedOutput()
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", out))
+}
+
+func pinnedFiles(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	err := filepath.WalkDir(host.DefaultRoot, func(path string, d os.DirEntry, err error) error {
+		names = append(names, path)
+		if err == nil && !d.IsDir() {
+			info, err := d.Info()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(info.Mode().Perm()&0o077, 0), qt.Commentf("%s is open to others", path))
+		}
+		return err
+	})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	qt.Assert(t, qt.IsNil(err))
+	return names
+}
+
+func linkIDs(t *testing.T) map[link.ID]bool {
+	t.Helper()
+	ids := map[link.ID]bool{}
+	var it link.Iterator
+	defer it.Close()
+	for it.Next() {
+		ids[it.ID] = true
+	}
+	qt.Assert(t, qt.IsNil(it.Err()))
+	return ids
+}
+
+// A failure after most is done undoes all of it: the last thing is a cgroup that is none.
+func TestFailureRestores(t *testing.T) {
+	_, peer := wire(t)
+	h := host.New()
+	broken := strings.Replace(small, "w_min", "w_max", 1) + "cgroups: [{path: " + t.TempDir() + ", control: pcn}]\n"
+	_, err := h.Up(context.Background(), parse(t, broken))
+	qt.Assert(t, qt.ErrorMatches(err, "attach .*cgroup_.*"))
+	leavesNothing(t)
+
+	up(t, small)
+	c := connect(t, peer, "pcn")
+	pins, ids := pinnedFiles(t), linkIDs(t)
+	changed := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "1ms", "3ms", "stamp: {interfaces: [veth0]}", "").Replace(broken)
+	_, err = h.Up(context.Background(), parse(t, changed))
+	qt.Assert(t, qt.ErrorMatches(err, "attach .*cgroup_.*"))
+	qt.Check(t, qt.DeepEquals(pinnedFiles(t), pins))
+	qt.Check(t, qt.DeepEquals(linkIDs(t), ids))
+	s, err := h.Status(context.Background(), parse(t, small))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	for what, did := range up(t, small) {
+		qt.Check(t, qt.Equals(did, host.Kept), qt.Commentf("%s", what))
+	}
+	c.flows(t)
+}
+
+// killsEnv is how often TestKill kills, if 20 is not enough: each takes seconds of CPU in the microVM.
+const killsEnv = "PCN_KILLS"
+
+// Whenever a process of ours is killed, traffic flows, the next start is clean, and down leaves nothing.
+func TestKill(t *testing.T) {
+	_, peer := wire(t)
+	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "1ms", "2ms", "stamp: {interfaces: [veth0]}", "").Replace(small)
+	began := time.Now()
+	run(t, small)
+	whole := time.Since(began)
+	c := connect(t, peer, "pcn")
+	rng := rand.New(rand.NewPCG(1, 2))
+	interrupted := 0
+	kills := 20
+	if n, err := strconv.Atoi(os.Getenv(killsEnv)); err == nil {
+		kills = n
+	}
+	for i := range kills {
+		what := []string{small, other, "down", small, other}[i%5]
+		p := childProcess(what)
+		qt.Assert(t, qt.IsNil(p.Start()))
+		time.Sleep(time.Duration(rng.Int64N(int64(whole))))
+		p.Process.Kill()
+		p.Wait()
+		for _, one := range statusOf(t).Components {
+			if len(one.Problems) > 0 {
+				interrupted++
+				break
+			}
+		}
+		c.flows(t)
+		if i%10 == 9 {
+			up(t, small)
+			s, err := host.New().Status(context.Background(), parse(t, small))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Assert(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+			connect(t, peer, "pcn").flows(t)
+		}
+		if i%20 == 19 {
+			_, err := host.New().Down(context.Background())
+			qt.Assert(t, qt.IsNil(err))
+			leavesNothing(t)
+			c.flows(t)
+		}
+	}
+	t.Logf("%d kills, %d of them in the midst of a change; a whole start takes %v", kills, interrupted, whole)
+	qt.Check(t, qt.IsTrue(interrupted > 0))
+}
+
+func statusOf(t *testing.T) *host.Status {
+	t.Helper()
+	s, err := host.New().Status(context.Background(), nil)
+	qt.Assert(t, qt.IsNil(err))
+	return s
+}
+
+// A cgroup's new connections have its control, on both sides; others do not.
+func TestCgroup(t *testing.T) {
+	_, peer := wire(t)
+	const path = "/sys/fs/cgroup/pcn_test"
+	qt.Assert(t, qt.IsNil(os.Mkdir(path, 0o755)))
+	t.Cleanup(func() {
+		os.WriteFile("/sys/fs/cgroup/cgroup.procs", []byte("0"), 0)
+		nstest.Eventually(t, "the cgroup goes", func() bool { return os.Remove(path) == nil })
+	})
+	up(t, small+"cgroups: [{path: "+path+", control: pcn}]\n")
+	before := connect(t, peer, "")
+	qt.Check(t, qt.Not(qt.Equals(controlOf(t, before.Conn), "pcn")))
+	qt.Assert(t, qt.IsNil(os.WriteFile(path+"/cgroup.procs", []byte("0"), 0)))
+	c := connect(t, peer, "")
+	qt.Check(t, qt.Equals(controlOf(t, c.Conn), "pcn"))
+	c.flows(t)
+	flows, err := host.New().Flows()
+	qt.Assert(t, qt.IsNil(err))
+	at := slices.IndexFunc(flows, func(f host.LiveFlow) bool { return f.Src.String() == c.LocalAddr().String() })
+	qt.Assert(t, qt.IsTrue(at >= 0))
+	qt.Check(t, qt.IsTrue(flows[at].ECN), qt.Commentf("the listener was in the cgroup too"))
+}
+
+func TestStatusOfNothing(t *testing.T) {
+	s := statusOf(t)
+	qt.Check(t, qt.HasLen(s.Components, 0))
+	_, err := host.New().Control("pcn")
+	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+	changes, err := host.New().Down(context.Background())
+	qt.Check(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(changes, 0))
+}
+
+// T comes from handshakes, and stays what it was when it was first measured.
+func TestMeasuredT(t *testing.T) {
+	_, peer := wire(t)
+	var l net.Listener
+	nstest.Do(t, peer.NS, func() (err error) {
+		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "7777"))
+		return err
+	})
+	text := strings.Replace(small, "rtt: 1ms", `rtt_to: ["10.7.0.2:7777"]`, 1)
+	up(t, text)
+	l.Close()
+	for what, did := range up(t, text) {
+		qt.Check(t, qt.Equals(did, host.Kept), qt.Commentf("%s", what))
+	}
+	_, err := host.New().Down(context.Background())
+	qt.Assert(t, qt.IsNil(err))
+	_, err = host.New().Up(context.Background(), parse(t, text))
+	qt.Assert(t, qt.ErrorMatches(err, "measure the round trip to 10.7.0.2:7777: .*"))
+	leavesNothing(t)
+}
+
+// What Prometheus gets, and the health; a trace of a flow; a capture of nothing.
+func TestSeeing(t *testing.T) {
+	_, peer := wire(t)
+	h := host.New()
+	s := httptest.NewServer(h.Handler(1))
+	t.Cleanup(s.Close)
+	get := func(path string) (int, string) {
+		r, err := http.Get(s.URL + path)
+		qt.Assert(t, qt.IsNil(err))
+		defer r.Body.Close()
+		body, err := io.ReadAll(r.Body)
+		qt.Assert(t, qt.IsNil(err))
+		return r.StatusCode, string(body)
+	}
+	code, text := get("/healthz")
+	qt.Check(t, qt.Equals(code, http.StatusServiceUnavailable))
+	qt.Check(t, qt.Equals(text, "nothing runs: pcn host up\n"))
+	up(t, small)
+	var first connection
+	for i := range 3 {
+		c := connect(t, peer, "pcn")
+		if i == 0 {
+			first = c
+		}
+	}
+	first.flows(t)
+	code, text = get("/healthz")
+	qt.Check(t, qt.Equals(code, http.StatusOK), qt.Commentf("%s", text))
+	_, text = get("/metrics")
+	for _, want := range []string{
+		`pcn_flows{control="pcn"} 3`, `pcn_send_rate_bps{control="pcn"} 3e+09`, `pcn_component_ok{component="np"} 1`,
+		`pcn_events_total{component="rp",event="bad_icrc"} 0`, "pcn_read_error 0",
+	} {
+		qt.Check(t, qt.StringContains(text, want+"\n"))
+	}
+	qt.Check(t, qt.Equals(strings.Count(text, "\npcn_flow_send_rate_bps{"), 1))
+
+	f, err := h.FindFlow(first.LocalAddr().String())
+	qt.Assert(t, qt.IsNil(err))
+	_, err = h.FindFlow("10.7.0.1")
+	qt.Check(t, qt.ErrorMatches(err, `flow "10.7.0.1": 3 flows are so.*`))
+	_, err = h.FindFlow("nowhere")
+	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	events, traced := make(chan host.TraceEvent, 1), make(chan error, 1)
+	go func() {
+		traced <- h.Trace(ctx, f, true, func(e host.TraceEvent) error {
+			select {
+			case events <- e:
+			default:
+			}
+			return nil
+		})
+	}()
+	for e := (host.TraceEvent{}); e.FlowKey != f.FlowKey; {
+		first.flows(t)
+		select {
+		case e = <-events:
+			qt.Check(t, qt.Equals(e.What(), "ACK"))
+			qt.Check(t, qt.Equals(e.SendRateBps, 1e9))
+		case err := <-traced:
+			t.Fatal("the trace ended: ", err)
+		default:
+		}
+	}
+	cancel()
+	qt.Check(t, qt.IsNil(<-traced))
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+
+	"pcn/cnp"
+	"pcn/tc"
+)
+
+// SetKey puts a key of signed CNPs into a slot, 0 or 1, of NP and RP, whichever run, and returns which. It takes effect at
+// once, and stays until Down; docs/security.md has the order in which keys are rotated without losing a CNP.
+func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) ([]string, error) {
+	var done []string
+	for _, name := range []string{rpName, npName} {
+		p, err := h.folder(name).open()
+		if err != nil {
+			return done, err
+		}
+		keys, clock := p.maps[tc.KeysMap], p.maps[tc.ClockMap]
+		if keys != nil && clock != nil {
+			err = tc.NewKeyRing(keys, clock).Set(slot, key, keyState)
+			done = append(done, name)
+		}
+		p.close()
+		if err != nil {
+			return done, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if len(done) == 0 {
+		return nil, errors.New("neither NP nor RP runs on this host: pcn host up")
+	}
+	return done, nil
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// DefaultRoot is where PCN is pinned.
+const DefaultRoot = "/sys/fs/bpf/pcn"
+
+// Each component has a folder, and in it what is pinned: programs, maps and links, by these prefixes, and its state. While
+// it is being changed it has no state.
+const (
+	progPrefix = "prog_"
+	mapPrefix  = "map_"
+	linkPrefix = "link_"
+	statePin   = "state"
+)
+
+// Setting is one parameter of a component as it runs, in the words of the configuration.
+type Setting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// state is what a component says of itself.
+type state struct {
+	Settings    []Setting `json:"settings"`
+	Fingerprint string    `json:"fingerprint"`
+}
+
+func (s state) setting(key string) string {
+	for _, one := range s.Settings {
+		if one.Key == key {
+			return one.Value
+		}
+	}
+	return ""
+}
+
+// lock keeps other changes out until its result is called. Kernels free it when the process ends.
+func lock(ctx context.Context, root string) (unlock func(), err error) {
+	parent := filepath.Dir(root)
+	if err := haveBPFFS(parent); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(parent)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", parent, err)
+	}
+	const patience = 20 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", parent, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it", parent)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// haveBPFFS makes sure that a BPF file system is there, and mounts one where none is.
+func haveBPFFS(dir string) error {
+	var fsinfo unix.Statfs_t
+	if err := unix.Statfs(dir, &fsinfo); err != nil {
+		return fmt.Errorf("look for the BPF file system: %s: %w", dir, err)
+	}
+	if fsinfo.Type == unix.BPF_FS_MAGIC {
+		return nil
+	}
+	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700"); err != nil {
+		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf bpf %s", dir, err, dir)
+	}
+	return nil
+}
+
+// folder is a component's.
+type folder struct{ path string }
+
+// pins are the names of what is pinned there, by their prefix; none if the folder is not there.
+func (f folder) pins(prefix string) ([]string, error) {
+	entries, err := os.ReadDir(f.path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read pins: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutPrefix(e.Name(), prefix); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func (f folder) at(name string) string { return filepath.Join(f.path, name) }
+
+// state reads the component's; nil if it has none, because a change was interrupted.
+func (f folder) state() (*state, error) {
+	m, err := ebpf.LoadPinnedMap(f.at(statePin), &ebpf.LoadPinOptions{ReadOnly: true})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, explainPin(f.at(statePin), err)
+	}
+	defer m.Close()
+	text, err := m.LookupBytes(uint32(0))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", f.at(statePin), err)
+	}
+	var s state
+	if err := json.Unmarshal([]byte(strings.TrimRight(string(text), "\x00")), &s); err != nil {
+		return nil, fmt.Errorf("read %s, of another version of pcn: %w", f.at(statePin), err)
+	}
+	return &s, nil
+}
+
+// stateMap is a state, to be pinned.
+func stateMap(s state) (*ebpf.Map, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	size := (len(text) + 63) &^ 63
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "pcn_state", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1})
+	if err != nil {
+		return nil, fmt.Errorf("make the state's map: %w", err)
+	}
+	if err := m.Put(uint32(0), append(text, make([]byte, size-len(text))...)); err != nil {
+		m.Close()
+		return nil, fmt.Errorf("write the state's map: %w", err)
+	}
+	return m, nil
+}
+
+// pinned is what is open of a component's pins.
+type pinned struct {
+	programs map[string]*ebpf.Program
+	maps     map[string]*ebpf.Map
+	links    map[string]link.Link
+	state    *ebpf.Map
+}
+
+// open opens all of a component's pins.
+func (f folder) open() (*pinned, error) {
+	p := &pinned{map[string]*ebpf.Program{}, map[string]*ebpf.Map{}, map[string]link.Link{}, nil}
+	err := errors.Join(
+		openPins(f, progPrefix, ebpf.LoadPinnedProgram, p.programs),
+		openPins(f, mapPrefix, ebpf.LoadPinnedMap, p.maps),
+		openPins(f, linkPrefix, link.LoadPinnedLink, p.links),
+	)
+	if err == nil {
+		p.state, err = ebpf.LoadPinnedMap(f.at(statePin), nil)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOptions) (T, error), into map[string]T) error {
+	names, err := f.pins(prefix)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		v, err := load(f.at(prefix+name), nil)
+		if err != nil {
+			return explainPin(f.at(prefix+name), err)
+		}
+		into[name] = v
+	}
+	return nil
+}
+
+func explainPin(path string, err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return fmt.Errorf("open %s: %w: run as root, with CAP_BPF and CAP_NET_ADMIN", path, err)
+	}
+	return fmt.Errorf("open %s: %w", path, err)
+}
+
+func (p *pinned) close() {
+	for _, v := range p.programs {
+		v.Close()
+	}
+	for _, v := range p.maps {
+		v.Close()
+	}
+	for _, v := range p.links {
+		v.Close()
+	}
+	if p.state != nil {
+		p.state.Close()
+	}
+}

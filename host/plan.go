@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"pcn/config"
+	"pcn/loader"
+	"pcn/tc"
+)
+
+// component is a part of what runs, with a folder of pins.
+type component struct {
+	name     string
+	settings []Setting
+	// load loads it with the maps of an earlier one, and with the controls that are loaded already.
+	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error)
+	// applied, if it is set, is called when the object has taken the place of an earlier one.
+	applied func() error
+}
+
+// object is a component's, loaded and not yet attached.
+type object struct {
+	fingerprint string
+	programs    map[string]*ebpf.Program
+	maps        map[string]*ebpf.Map
+	attachments []attachment
+	close       func() error
+}
+
+// attachment is one link of a component.
+type attachment struct {
+	pin     string // its name
+	attach  func() (link.Link, error)
+	update  func(link.Link) error          // to the object's
+	restore func(link.Link, *pinned) error // to what was pinned
+}
+
+// Names of components.
+const (
+	controlPrefix = "control_"
+	cgroupPrefix  = "cgroup_"
+	npName        = "np"
+	rpName        = "rp"
+	stampName     = "stamp"
+	firstRTTName  = "first_rtt"
+)
+
+// plan is what a configuration comes to on this host. The components are in the order in which they are loaded.
+func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
+	lineBps, err := lineRate(c)
+	if err != nil {
+		return nil, err
+	}
+	rtt, err := h.roundTrip(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	components := controlComponents(c, lineBps, rtt)
+	for _, add := range []func() (*component, error){
+		func() (*component, error) { return npComponent(c, rtt) },
+		func() (*component, error) { return rpComponent(c) },
+		func() (*component, error) { return stampComponent(c) },
+		func() (*component, error) { return firstRTTComponent(c) },
+	} {
+		one, err := add()
+		if err != nil {
+			return nil, err
+		}
+		if one != nil {
+			components = append(components, *one)
+		}
+	}
+	for _, g := range c.Cgroups {
+		one, err := cgroupComponent(g)
+		if err != nil {
+			return nil, err
+		}
+		components = append(components, *one)
+	}
+	return components, nil
+}
+
+// lineRate is the configured one, or the speed that all interfaces have; 0 if no control needs it.
+func lineRate(c *Config) (config.Rate, error) {
+	if c.LineRate != 0 || c.Controls.PCN == nil && c.Controls.LDCP == nil && c.Controls.Line == nil {
+		return c.LineRate, nil
+	}
+	var rate config.Rate
+	var of string
+	for _, name := range c.interfaceNames() {
+		speed, err := linkSpeed(name)
+		if err != nil {
+			return 0, err
+		}
+		if rate != 0 && speed != rate {
+			return 0, fmt.Errorf("%s has %s and %s %s: say which with line_rate", of, rate, name, speed)
+		}
+		rate, of = speed, name
+	}
+	if rate == 0 {
+		return 0, errors.New("no interface is named whose link speed could be the line rate: add line_rate: 10Gbps")
+	}
+	return rate, nil
+}
+
+func (c *Config) interfaceNames() []string {
+	var names []string
+	if c.NP != nil {
+		names = append(names, c.NP.Interfaces...)
+	}
+	if c.RP != nil {
+		names = append(names, c.RP.Interfaces...)
+	}
+	if c.Stamp != nil {
+		names = append(names, c.Stamp.Interfaces...)
+	}
+	if c.FirstRTT != nil {
+		names = append(names, c.FirstRTT.Interfaces...)
+	}
+	return names
+}
+
+func linkSpeed(name string) (config.Rate, error) {
+	text, err := os.ReadFile(filepath.Join("/sys/class/net", filepath.Base(name), "speed"))
+	if err == nil {
+		if mbps, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && mbps > 0 {
+			return config.Rate(mbps) * 1e6, nil
+		}
+	}
+	return 0, fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add line_rate: 10Gbps", name)
+}
+
+// roundTrip is the configured one, or what was measured to the same services before, or what is measured now; 0 if none
+// is asked for.
+func (h *Host) roundTrip(ctx context.Context, c *Config) (config.Duration, error) {
+	if c.RTT != 0 || len(c.RTTTo) == 0 {
+		return c.RTT, nil
+	}
+	to := strings.Join(c.RTTTo, ",")
+	names, err := h.components()
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		s, err := h.folder(name).state()
+		if err != nil || s == nil || s.setting("rtt_to") != to {
+			continue
+		}
+		if rtt, err := config.ParseDuration(s.setting("rtt")); err == nil && rtt > 0 {
+			return rtt, nil
+		}
+	}
+	return MeasureRTT(ctx, c.RTTTo)
+}
+
+// MeasureRTT is the largest of the round trips to TCP services, HOST:PORT: for each the least of some handshakes.
+func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
+	const handshakes = 5
+	var largest time.Duration
+	for _, service := range to {
+		least := time.Duration(0)
+		for range handshakes {
+			rtt, err := handshake(ctx, service)
+			if err != nil {
+				return 0, fmt.Errorf("measure the round trip to %s: %w: is something listening there? or add rtt: 50us", service, err)
+			}
+			if least == 0 || rtt < least {
+				least = rtt
+			}
+		}
+		largest = max(largest, least)
+	}
+	return config.Duration(max(largest, time.Microsecond)), nil
+}
+
+// handshake is the round trip that the kernel measured by one.
+func handshake(ctx context.Context, service string) (time.Duration, error) {
+	dialer := net.Dialer{Timeout: 3 * time.Second}
+	c, err := dialer.DialContext(ctx, "tcp", service)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	raw, err := c.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var info *unix.TCPInfo
+	if controlErr := raw.Control(func(fd uintptr) {
+		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	}); controlErr != nil {
+		return 0, controlErr
+	}
+	if err != nil {
+		return 0, err
+	}
+	return time.Duration(info.Rtt) * time.Microsecond, nil
+}
+
+// rttSettings tell where a round trip is from.
+func rttSettings(c *Config, rtt config.Duration) []Setting {
+	s := []Setting{{"rtt", rtt.String()}}
+	if c.RTT == 0 && len(c.RTTTo) > 0 {
+		s = append(s, Setting{"rtt_to", strings.Join(c.RTTTo, ",")})
+	}
+	return s
+}
+
+func controlComponents(c *Config, line config.Rate, rtt config.Duration) []component {
+	var all []component
+	add := func(name string, settings []Setting, register func(options ...loader.Option) (*loader.Control, error)) {
+		all = append(all, component{
+			name:     controlPrefix + name,
+			settings: settings,
+			load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+				control, err := register(loader.Unregistered(), loader.Reuse(old["flows"]))
+				if err != nil {
+					return nil, err
+				}
+				controls[name] = control
+				return controlObject(control), nil
+			},
+		})
+	}
+	if p := c.Controls.PCN; p != nil {
+		add("pcn", []Setting{
+			{"line_rate", line.String()}, {"min_rate", p.MinRate.String()}, {"w_min", p.WMin.String()}, {"w_max", p.WMax.String()},
+			{"max_flows", fmt.Sprint(p.MaxFlows)},
+		}, func(options ...loader.Option) (*loader.Control, error) {
+			return loader.RegisterPCN(loader.PCNOptions{
+				LineRateBps: uint64(line), MinRateBps: uint64(p.MinRate), WMin: float64(p.WMin), WMax: float64(p.WMax),
+				MaxFlows: uint32(p.MaxFlows),
+			}, options...)
+		})
+	}
+	if p := c.Controls.LDCP; p != nil {
+		add("ldcp", append([]Setting{
+			{"line_rate", line.String()}, {"alpha", p.Alpha.String()}, {"beta", p.Beta.String()}, {"gamma", p.Gamma.String()},
+			{"eta", p.Eta.String()}, {"max_flows", fmt.Sprint(p.MaxFlows)},
+		}, rttSettings(c, rtt)...), func(options ...loader.Option) (*loader.Control, error) {
+			return loader.RegisterLDCP(loader.LDCPOptions{
+				Alpha: float64(p.Alpha), Beta: float64(p.Beta), Gamma: float64(p.Gamma), Eta: float64(p.Eta),
+				LineRateBps: uint64(line), BaseRTTNs: uint64(rtt), MaxFlows: uint32(p.MaxFlows),
+			}, options...)
+		})
+	}
+	if p := c.Controls.DCTCP; p != nil {
+		add("pcn_dctcp", []Setting{
+			{"g", p.G.String()}, {"initial_alpha", p.InitialAlpha.String()}, {"max_flows", fmt.Sprint(p.MaxFlows)},
+		}, func(options ...loader.Option) (*loader.Control, error) {
+			return loader.RegisterDCTCP(loader.DCTCPOptions{
+				G: float64(p.G), InitialAlpha: float64(p.InitialAlpha), MaxFlows: uint32(p.MaxFlows),
+			}, options...)
+		})
+	}
+	if c.Controls.Line != nil {
+		add("pcn_line", []Setting{{"line_rate", line.String()}}, func(options ...loader.Option) (*loader.Control, error) {
+			return loader.RegisterLine(uint64(line), 0, options...)
+		})
+	}
+	return all
+}
+
+func controlObject(c *loader.Control) *object {
+	return &object{
+		fingerprint: c.Fingerprint(),
+		maps:        c.Maps(),
+		close:       c.Close,
+		attachments: []attachment{{
+			pin: "registration",
+			attach: func() (link.Link, error) {
+				if err := registerSoon(c); err != nil {
+					return nil, err
+				}
+				return c.Link(), nil
+			},
+			update: c.Replace,
+			restore: func(l link.Link, old *pinned) error {
+				return loader.UpdateStructOps(l, old.maps[loader.OperationsMap])
+			},
+		}},
+	}
+}
+
+// registerSoon waits for the name: a registration whose process was killed goes a moment after it.
+func registerSoon(c *loader.Control) error {
+	const patience = 2 * time.Second
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := c.Register()
+		if !errors.Is(err, unix.EEXIST) || time.Since(began) > patience {
+			return err
+		}
+	}
+}
+
+// tcComponent is one of tc programs at interfaces.
+func tcComponent(name string, interfaces []string, settings []Setting, load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error)) (*component, error) {
+	devices, err := devicesOf(interfaces)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &component{
+		name:     name,
+		settings: append([]Setting{{"interfaces", strings.Join(interfaces, ",")}}, settings...),
+		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+			o, err := load(old, controls)
+			if err != nil {
+				return nil, err
+			}
+			return tcObject(o, devices), nil
+		},
+	}, nil
+}
+
+func devicesOf(interfaces []string) ([]int, error) {
+	var devices []int
+	for _, name := range interfaces {
+		device, err := net.InterfaceByName(name)
+		if err != nil {
+			return nil, fmt.Errorf("interface %s: %w: see ip link", name, err)
+		}
+		devices = append(devices, device.Index)
+	}
+	return devices, nil
+}
+
+func tcObject(o tc.Object, devices []int) *object {
+	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(), close: o.Close}
+	if flows := o.Maps()["flows"]; flows != nil { // a control's
+		out.fingerprint += mapID(flows)
+	}
+	for _, device := range devices {
+		for _, p := range o.Places() {
+			out.attachments = append(out.attachments, attachment{
+				pin: fmt.Sprintf("%d_%s", device, p.Program),
+				attach: func() (link.Link, error) {
+					l, err := link.AttachTCX(link.TCXOptions{
+						Interface: device, Program: o.Programs()[p.Program], Attach: p.Where, Anchor: p.Anchor,
+					})
+					if err != nil && loader.HaveTCX() != nil {
+						return nil, loader.HaveTCX()
+					}
+					return l, err
+				},
+				update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
+				restore: func(l link.Link, old *pinned) error {
+					return l.Update(old.programs[p.Program])
+				},
+			})
+		}
+	}
+	return out
+}
+
+func mapID(m *ebpf.Map) string {
+	info, err := m.Info()
+	if err != nil {
+		return ""
+	}
+	id, _ := info.ID()
+	return fmt.Sprintf(" with map %d", id)
+}
+
+func npComponent(c *Config, rtt config.Duration) (*component, error) {
+	if c.NP == nil {
+		return nil, nil
+	}
+	n := *c.NP
+	settings := []Setting{{"congested_share", n.CongestedShare.String()}, {"max_flows", fmt.Sprint(n.MaxFlows)}}
+	if n.T == 0 {
+		n.T = rtt
+		settings = append(settings, rttSettings(c, rtt)...)
+	}
+	settings = append([]Setting{{"T", n.T.String()}, {"idle", n.Idle.String()}}, settings...)
+	var ports []uint16
+	for _, p := range n.UDPPorts {
+		ports = append(ports, uint16(p))
+	}
+	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
+	return tcComponent(npName, n.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+		return tc.LoadHostNP(tc.HostNPOptions{
+			TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare), MaxFlows: uint32(n.MaxFlows),
+			Idle: time.Duration(n.Idle), UDPPorts: ports,
+		}, tc.Reuse(old))
+	})
+}
+
+func rpComponent(c *Config) (*component, error) {
+	if c.RP == nil {
+		return nil, nil
+	}
+	r := *c.RP
+	r.MinRate = cmp.Or(r.MinRate, c.Controls.PCN.MinRate)
+	var prefixes []netip.Prefix
+	for _, text := range r.Prefixes {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("rp: %w", err)
+		}
+		prefixes = append(prefixes, p)
+	}
+	devices, err := devicesOf(r.Interfaces)
+	if err != nil {
+		return nil, fmt.Errorf("rp: %w", err)
+	}
+	settings := []Setting{
+		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()}, {"cnp_burst", fmt.Sprint(r.CNPBurst)},
+		{"min_rate", r.MinRate.String()}, {"require_tag", fmt.Sprint(r.RequireTag)}, {"tag_window", r.TagWindow.String()},
+	}
+	var rp *tc.HostRP
+	allow := func() error {
+		for _, device := range devices {
+			if err := rp.Allow(device, prefixes...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (_ tc.Object, err error) {
+		old = maps.Clone(old)
+		for _, rules := range []string{"rp_sources", "rp_interfaces"} { // the new ones have new maps
+			delete(old, rules)
+		}
+		rp, err = tc.LoadHostRP(controls["pcn"], tc.HostRPOptions{
+			RequireTag: r.RequireTag, Window: time.Duration(r.TagWindow), CNPInterval: time.Duration(r.CNPInterval),
+			CNPBurst: int(r.CNPBurst), FloorBps: uint64(r.MinRate),
+		}, tc.Reuse(old))
+		if err != nil {
+			return nil, err
+		}
+		return rp, allow()
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Until the links were updated, flows may have learnt of the old rules.
+	one.applied = allow
+	return one, nil
+}
+
+func stampComponent(c *Config) (*component, error) {
+	if c.Stamp == nil {
+		return nil, nil
+	}
+	s := *c.Stamp
+	settings := []Setting{{"data_dscp", fmt.Sprint(s.DataDSCP)}, {"control_dscp", fmt.Sprint(s.ControlDSCP)}}
+	return tcComponent(stampName, s.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+		return tc.LoadStamp(tc.StampOptions{DataDSCP: uint8(s.DataDSCP), ControlDSCP: uint8(s.ControlDSCP)}, tc.Reuse(old))
+	})
+}
+
+func firstRTTComponent(c *Config) (*component, error) {
+	if c.FirstRTT == nil {
+		return nil, nil
+	}
+	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
+		return tc.LoadFirstRTT(controls["ldcp"], tc.Reuse(old))
+	})
+}
+
+// cgroupComponent is named by the cgroup's inode, which is its id.
+func cgroupComponent(g Cgroup) (*component, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(g.Path, &st); err != nil {
+		return nil, fmt.Errorf("cgroup %s: %w", g.Path, err)
+	}
+	return &component{
+		name:     fmt.Sprintf("%s%d", cgroupPrefix, st.Ino),
+		settings: []Setting{{"path", g.Path}, {"control", g.Control}},
+		load: func(_ map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+			if controls[g.Control] == nil {
+				if _, err := loader.KernelControl(g.Control); err != nil {
+					return nil, fmt.Errorf("cgroup %s: %w", g.Path, err)
+				}
+			}
+			return chooseObject(g)
+		},
+	}, nil
+}
+
+func chooseObject(g Cgroup) (*object, error) {
+	spec, err := loadChoose()
+	if err != nil {
+		return nil, err
+	}
+	var name [16]byte
+	copy(name[:], g.Control)
+	if err := spec.Variables["control"].Set(name); err != nil {
+		return nil, fmt.Errorf("cgroup %s: set the control: %w", g.Path, err)
+	}
+	fingerprint := loader.Fingerprint(spec)
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, fmt.Errorf("load the program that chooses congestion controls: %w", err)
+	}
+	return &object{
+		fingerprint: fingerprint, programs: coll.Programs, maps: coll.Maps,
+		close: func() error { coll.Close(); return nil },
+		attachments: []attachment{{
+			pin: "choose",
+			attach: func() (link.Link, error) {
+				return link.AttachCgroup(link.CgroupOptions{Path: g.Path, Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
+			},
+			update:  func(l link.Link) error { return l.Update(coll.Programs["choose"]) },
+			restore: func(l link.Link, old *pinned) error { return l.Update(old.programs["choose"]) },
+		}},
+	}, nil
+}

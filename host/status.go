@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"pcn/loader"
+)
+
+// Status is what runs on a host.
+type Status struct {
+	Components []ComponentStatus `json:"components"`
+	// Default is net.ipv4.tcp_congestion_control of this network namespace.
+	Default string `json:"default_control"`
+	// Differences are what a configuration asks for and does not run, or the other way round; without one, none.
+	Differences []string `json:"differences"`
+}
+
+// ComponentStatus is what one component says.
+type ComponentStatus struct {
+	Name     string            `json:"name"`
+	Settings []Setting         `json:"settings"`
+	Where    []string          `json:"where"` // interfaces, or a cgroup
+	Counts   map[string]uint64 `json:"counts"`
+	Problems []string          `json:"problems"`
+}
+
+// OK says whether all is whole and, if it was compared, as configured.
+func (s Status) OK() bool {
+	return len(s.Differences) == 0 && !slices.ContainsFunc(s.Components, func(c ComponentStatus) bool { return len(c.Problems) > 0 })
+}
+
+// Status reads what runs; if c is not nil it says what differs from it.
+func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
+	names, err := h.components()
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{Components: []ComponentStatus{}, Differences: []string{}}
+	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
+	if err != nil {
+		return nil, fmt.Errorf("read the default congestion control: %w", err)
+	}
+	s.Default = strings.TrimSpace(string(text))
+	for _, name := range names {
+		one, err := h.componentStatus(name)
+		if err != nil {
+			return nil, err
+		}
+		s.Components = append(s.Components, *one)
+	}
+	if c != nil {
+		if s.Differences, err = h.differences(ctx, c, s.Components); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
+	f := h.folder(name)
+	s := &ComponentStatus{Name: name, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{}, Problems: []string{}}
+	st, err := f.state()
+	switch {
+	case err != nil:
+		return nil, err
+	case st == nil:
+		s.Problems = append(s.Problems, "a change of it was interrupted: run pcn host up or down")
+	default:
+		s.Settings = st.Settings
+	}
+	p, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if len(p.links) == 0 {
+		s.Problems = append(s.Problems, "it is attached nowhere")
+	}
+	for pin, l := range p.links {
+		where := whereOf(pin)
+		if dead(l) {
+			s.Problems = append(s.Problems, fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
+		} else if where != "" && !slices.Contains(s.Where, where) {
+			s.Where = append(s.Where, where)
+		}
+	}
+	slices.Sort(s.Where)
+	return s, countsOf(name, p, s.Counts)
+}
+
+// whereOf is the interface of a pin like 7_np_ingress.
+func whereOf(pin string) string {
+	number, _, _ := strings.Cut(pin, "_")
+	index, err := strconv.Atoi(number)
+	if err != nil {
+		return ""
+	}
+	device, err := net.InterfaceByIndex(index)
+	if err != nil {
+		return fmt.Sprintf("interface %d, of another network namespace", index)
+	}
+	return device.Name
+}
+
+// counters are the names of a component's counters, in the order of its map.
+var counters = map[string]struct {
+	mapName string
+	names   []string
+}{
+	npName: {"np_counts", []string{"cnp_decrease", "cnp_increase", "no_flow", "no_clone", "extensions", "ended", "idle", "no_timer"}},
+	rpName: {"rp_counts", []string{
+		"cnp_decrease", "cnp_increase", "cnp_udp", "malformed", "interface", "prefix", "no_flow", "bad_icrc", "unsigned", "no_key",
+		"bad_tag", "stale", "replayed", "rate_limited",
+	}},
+	cgroupPrefix: {"choose_counts", []string{"chosen", "refused"}},
+}
+
+func countsOf(name string, p *pinned, into map[string]uint64) error {
+	kind := name
+	if strings.HasPrefix(name, cgroupPrefix) {
+		kind = cgroupPrefix
+	}
+	c := counters[kind]
+	m := p.maps[c.mapName]
+	if m == nil {
+		return flowCount(name, p, into)
+	}
+	for i, what := range c.names {
+		var perCPU []uint64
+		if err := m.Lookup(uint32(i), &perCPU); err != nil {
+			return fmt.Errorf("read counter %s of %s: %w", what, name, err)
+		}
+		for _, n := range perCPU {
+			into[what] += n
+		}
+	}
+	return nil
+}
+
+func flowCount(name string, p *pinned, into map[string]uint64) error {
+	control, ok := strings.CutPrefix(name, controlPrefix)
+	if !ok || p.maps["flows"] == nil {
+		return nil
+	}
+	c, err := loader.FromFlows(control, p.maps["flows"])
+	if err != nil {
+		return err
+	}
+	flows, err := c.Flows()
+	into["flows"] = uint64(len(flows))
+	return err
+}
+
+// differences compares what runs with what the configuration comes to.
+func (h *Host) differences(ctx context.Context, c *Config, running []ComponentStatus) ([]string, error) {
+	planned, err := h.plan(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for _, p := range planned {
+		i := slices.IndexFunc(running, func(r ComponentStatus) bool { return r.Name == p.name })
+		if i < 0 {
+			out = append(out, p.name+" does not run")
+			continue
+		}
+		out = append(out, compareSettings(p.name, running[i].Settings, p.settings)...)
+	}
+	for _, r := range running {
+		if !slices.ContainsFunc(planned, func(p component) bool { return p.name == r.Name }) {
+			out = append(out, r.Name+" runs, and is not configured")
+		}
+	}
+	return out, nil
+}
+
+func compareSettings(name string, runs, asked []Setting) []string {
+	var out []string
+	has := state{Settings: runs}
+	for _, s := range asked {
+		if now := has.setting(s.Key); now != s.Value {
+			out = append(out, fmt.Sprintf("%s: %s is %q, %q is configured", name, s.Key, now, s.Value))
+		}
+	}
+	return out
+}
+
+// LiveFlow is a flow of one of the host's congestion controls.
+type LiveFlow struct {
+	Control string `json:"control"`
+	loader.Flow
+}
+
+// Flows are the live flows of all pinned congestion controls.
+func (h *Host) Flows() ([]LiveFlow, error) {
+	names, err := h.components()
+	if err != nil {
+		return nil, err
+	}
+	flows := []LiveFlow{}
+	for _, name := range names {
+		control, ok := strings.CutPrefix(name, controlPrefix)
+		if !ok {
+			continue
+		}
+		c, err := h.Control(control)
+		if errors.Is(err, loader.ErrNoFlow) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		of, err := c.Flows()
+		c.FlowTable().Close()
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range of {
+			flows = append(flows, LiveFlow{control, f})
+		}
+	}
+	return flows, nil
+}
+
+// Control is a pinned congestion control, to read its flows; its flow table is to be closed. The error wraps
+// [loader.ErrNoFlow] if it keeps no flows, or is not there.
+func (h *Host) Control(name string) (*loader.Control, error) {
+	m, err := ebpf.LoadPinnedMap(h.folder(controlPrefix+name).at(mapPrefix+"flows"), nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("congestion control %s keeps no flows here: %w", name, loader.ErrNoFlow)
+	}
+	if err != nil {
+		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)
+	}
+	c, err := loader.FromFlows(name, m)
+	if err != nil {
+		m.Close()
+	}
+	return c, err
+}

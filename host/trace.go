@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+
+	"pcn/loader"
+)
+
+// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew say what.
+type TraceEvent struct {
+	At             time.Duration `json:"at_ns"` // on the kernel's clock, since it booted
+	Cwnd           uint32        `json:"cwnd_packets"`
+	PacketsOut     uint32        `json:"out_packets"` // under way
+	LiveFlow                     // the flow after it
+	NewDecrease    uint64        `json:"new_cnp_decrease"` // of each, since the event before; all of them in the first
+	NewIncrease    uint64        `json:"new_cnp_increase"`
+	NewMarks       uint32        `json:"new_marked_packets"`
+	NewLosses      uint64        `json:"new_losses"`
+	NewRetransmits uint32        `json:"new_retransmissions"`
+}
+
+// What is what happened, in words.
+func (e TraceEvent) What() string {
+	var what []string
+	for _, one := range []struct {
+		n    uint64
+		name string
+	}{
+		{e.NewDecrease, "CNP decrease"}, {e.NewIncrease, "CNP increase"}, {e.NewLosses, "loss"},
+		{uint64(e.NewRetransmits), "retransmission"}, {uint64(e.NewMarks), "marked"},
+	} {
+		switch {
+		case one.n == 1:
+			what = append(what, one.name)
+		case one.n > 1:
+			what = append(what, fmt.Sprintf("%d x %s", one.n, one.name))
+		}
+	}
+	if len(what) == 0 {
+		return "ACK"
+	}
+	return strings.Join(what, ", ")
+}
+
+// FindFlow is the one live flow whose SRC->DST has the text in it.
+func (h *Host) FindFlow(text string) (LiveFlow, error) {
+	flows, err := h.Flows()
+	if err != nil {
+		return LiveFlow{}, err
+	}
+	var found []LiveFlow
+	for _, f := range flows {
+		if strings.Contains(f.FlowKey.String(), text) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return LiveFlow{}, fmt.Errorf("flow %q: %w: see pcn flows", text, loader.ErrNoFlow)
+	case 1:
+		return found[0], nil
+	default:
+		return LiveFlow{}, fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text, len(found), found[0].FlowKey, found[1].FlowKey)
+	}
+}
+
+// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each segment from the peer at
+// which one of the flow's counters had grown, or with everyACK of each. It costs nothing while nobody traces, and then
+// some 100 ns a segment of any flow.
+func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool, tell func(TraceEvent) error) error {
+	c, err := h.Control(f.Control)
+	if err != nil {
+		return err
+	}
+	defer c.FlowTable().Close()
+	coll, err := loadTracer(c, f.FlowKey, everyACK)
+	if err != nil {
+		return err
+	}
+	defer coll.Close()
+	l, err := link.AttachTracing(link.TracingOptions{Program: coll.Programs["trace"]})
+	if err != nil {
+		return fmt.Errorf("attach the tracer: %w", err)
+	}
+	defer l.Close()
+	r, err := ringbuf.NewReader(coll.Maps["events"])
+	if err != nil {
+		return fmt.Errorf("read the tracer's events: %w", err)
+	}
+	defer r.Close()
+	stop := context.AfterFunc(ctx, func() { r.Close() })
+	defer stop()
+	return readTrace(r, c, f, tell)
+}
+
+func loadTracer(c *loader.Control, k loader.FlowKey, everyACK bool) (*ebpf.Collection, error) {
+	spec, err := loadTrace()
+	if err != nil {
+		return nil, err
+	}
+	key, err := k.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range map[string]any{"flow_traced": key, "value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
+		if err := spec.Variables[name].Set(value); err != nil {
+			return nil, fmt.Errorf("tracer: set %s: %w", name, err)
+		}
+	}
+	flows := c.FlowTable()
+	if size := int(flows.ValueSize()); size > len(traceTraceEvent{}.Value) {
+		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d", c.Name(), size, len(traceTraceEvent{}.Value))
+	}
+	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(), flows.ValueSize()
+	spec.Maps["flows"].Value = nil
+	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})
+	if err != nil {
+		return nil, fmt.Errorf("load the tracer (it needs CAP_BPF and CAP_PERFMON): %w", err)
+	}
+	return coll, nil
+}
+
+func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(TraceEvent) error) error {
+	last := f.Flow
+	for {
+		record, err := r.Read()
+		if errors.Is(err, ringbuf.ErrClosed) || errors.Is(err, os.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the tracer's events: %w", err)
+		}
+		var raw traceTraceEvent
+		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &raw); err != nil {
+			return fmt.Errorf("read the tracer's events: %w", err)
+		}
+		now, err := c.Decode(f.FlowKey, raw.Value[:c.FlowTable().ValueSize()])
+		if err != nil {
+			return err
+		}
+		if err := tell(newTraceEvent(raw, LiveFlow{f.Control, now}, last)); err != nil {
+			return err
+		}
+		last = now
+	}
+}
+
+func newTraceEvent(raw traceTraceEvent, now LiveFlow, last loader.Flow) TraceEvent {
+	return TraceEvent{
+		At: time.Duration(raw.T_ns), Cwnd: raw.Cwnd, PacketsOut: raw.PacketsOut, LiveFlow: now,
+		NewDecrease: now.CNPDecrease - last.CNPDecrease, NewIncrease: now.CNPIncrease - last.CNPIncrease,
+		NewMarks: now.MarkedPackets - last.MarkedPackets, NewLosses: now.Losses - last.Losses,
+		NewRetransmits: now.Retransmissions - last.Retransmissions,
+	}
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"pcn/netns-lab/experiment"
+)
+
+// sweepOf is a metric at two points under two schemes, of so many seeds.
+func sweepOf(seeds int) Sweep {
+	m := SweepMetric{Name: "queue", Measure: experiment.Measure{Metric: experiment.QueueMax, Ports: []string{"S0->R0", "S1->R1"}}, Over: experiment.OverMin}
+	for p := range 2 {
+		for i, scheme := range []string{"pfc", "pcn"} {
+			mean := float64(1000 * (1 + p + i))
+			half := mean / 4 * float64(min(seeds-1, 1))
+			m.Rows = append(m.Rows, SweepRow{
+				Point: p, Columns: []string{[]string{"a<b", "c"}[p]}, Scheme: scheme, Runs: seeds, Values: seeds,
+				Mean: mean, Low: mean - half, High: mean + half, Text: "so much",
+			})
+		}
+	}
+	return Sweep{
+		Title: "T & t", Name: "s", Seeds: seeds, Schemes: []string{"pfc", "pcn"}, Points: []string{"a<b", "c"}, PointHeader: []string{"x"},
+		Metrics: []SweepMetric{m},
+	}
+}
+
+func pageOf(t *testing.T, s Sweep) string {
+	t.Helper()
+	var page bytes.Buffer
+	qt.Assert(t, qt.IsNil(WriteSweep(&page, s)))
+	return page.String()
+}
+
+const barWidth = "stroke-width:0.9"
+
+func TestSweepReport(t *testing.T) {
+	page := pageOf(t, sweepOf(3))
+	for _, want := range []string{"T &amp; t", "Queue max of S0-&gt;R0, S1-&gt;R1 (min)", "<th>x</th>", "a&lt;b", "all valid", "<svg"} {
+		qt.Check(t, qt.StringContains(page, want))
+	}
+	qt.Check(t, qt.IsFalse(strings.Contains(page, "Bounds")))
+	qt.Check(t, qt.Equals(page, pageOf(t, sweepOf(3))))
+	// an error bar is three lines, of a width that nothing else has
+	qt.Check(t, qt.Equals(strings.Count(page, barWidth), 4*3))
+	qt.Check(t, qt.Equals(strings.Count(pageOf(t, sweepOf(1)), barWidth), 0))
+}
+
+// Without a value there is no figure, and with one point the axis is of schemes.
+func TestSweepReportOfLittle(t *testing.T) {
+	s := sweepOf(2)
+	for i := range s.Metrics[0].Rows {
+		s.Metrics[0].Rows[i].Values = 0
+	}
+	page := pageOf(t, s)
+	qt.Check(t, qt.IsFalse(strings.Contains(page, "<svg")))
+	qt.Check(t, qt.Equals(strings.Count(page, `<td class="n">2</td><td class="n">2</td>`), 4))
+
+	s = sweepOf(2)
+	s.Points, s.Metrics[0].Rows = s.Points[:1], s.Metrics[0].Rows[:2]
+	s.Outcomes = []SweepOutcome{{Metric: "queue", Scheme: "pcn", Mean: "1", Bound: "at most 2", Pass: true}, {Metric: "queue", Scheme: "pfc"}}
+	s.Invalid = []InvalidCell{{"pfc-s1", []string{"late"}}}
+	page = pageOf(t, s)
+	for _, want := range []string{">pcn<", "1 of 2 met", "1 invalid, and left out", "late"} {
+		qt.Check(t, qt.StringContains(page, want))
+	}
+}
