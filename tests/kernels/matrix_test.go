@@ -102,7 +102,7 @@ func runTest(t *testing.T, name, version, suite string) fs.FS {
 	args := []string{"-test.run=^" + name + "$", "-test.v"}
 	res, err := vm.Run(t.Context(), vm.Config{
 		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + vm.ResultDir}, Files: files,
-		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "sch_fq"},
+		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},
 		HostCPU: -1, Seed: 1, Console: nil,
 	})
 	if err != nil || res.ExitCode != 0 {
