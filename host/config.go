@@ -225,7 +225,7 @@ func (c *Config) validate(d *config.Decoder) {
 	for i, g := range c.Cgroups {
 		c.validateCgroup(d, fmt.Sprintf("cgroups[%d]", i), g)
 	}
-	if reflect.DeepEqual(*c, Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
+	if len(d.Errs) == 0 && reflect.DeepEqual(*c, Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
 		d.Fail("", "nothing is to run", "start with controls: {pcn: {}} or with np: {interfaces: [eth0]}")
 	}
 }
@@ -233,7 +233,7 @@ func (c *Config) validate(d *config.Decoder) {
 func (c *Config) validateControls(d *config.Decoder) {
 	if p := c.Controls.PCN; p != nil {
 		inRange(d, "controls.pcn.w_min", p.WMin, minShare, p.WMax)
-		inRange(d, "controls.pcn.w_max", p.WMax, p.WMin, 1-minShare)
+		inRange(d, "controls.pcn.w_max", p.WMax, minShare, 1-minShare)
 		inRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
 		flowsInRange(d, "controls.pcn.max_flows", p.MaxFlows)
 	}

@@ -5,6 +5,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -15,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +36,13 @@ rtt: 1ms
 controls: {pcn: {}}
 np: {interfaces: [veth0]}
 rp: {interfaces: [veth0]}
+stamp: {interfaces: [veth0]}
+`
+
+// light has no NP and RP, which emulated kernels verify for seconds.
+const light = `
+line_rate: 1Gbps
+controls: {pcn: {}}
 stamp: {interfaces: [veth0]}
 `
 
@@ -176,7 +183,7 @@ func TestUpChangeDown(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.HasLen(flows, 1))
 	qt.Check(t, qt.Equals(flows[0].Src.String(), c.LocalAddr().String()))
-	qt.Check(t, qt.Equals(flows[0].SendRateBps, 1e9))
+	qt.Check(t, qt.IsTrue(flows[0].SendRateBps > 0 && flows[0].SendRateBps <= 1e9), qt.Commentf("%d", flows[0].SendRateBps))
 
 	// Again changes nothing.
 	for what, did := range up(t, small) {
@@ -193,6 +200,7 @@ func TestUpChangeDown(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(s.Differences, []string{
 		`control_pcn: w_min is "0.0078125", "0.015625" is configured`, `np: T is "1ms", "2ms" is configured`,
+		`rp: cnp_interval is "500us", "1ms" is configured`,
 		"stamp runs, and is not configured",
 	}))
 	ids := linkIDs(t)
@@ -220,7 +228,7 @@ func TestUpChangeDown(t *testing.T) {
 // What another process pinned is there after it.
 func TestOutlivesTheLoader(t *testing.T) {
 	_, peer := wire(t)
-	run(t, small)
+	run(t, light)
 	connect(t, peer, "pcn").flows(t)
 	run(t, "down")
 	leavesNothing(t)
@@ -273,47 +281,43 @@ func linkIDs(t *testing.T) map[link.ID]bool {
 func TestFailureRestores(t *testing.T) {
 	_, peer := wire(t)
 	h := host.New()
-	broken := strings.Replace(small, "w_min", "w_max", 1) + "cgroups: [{path: " + t.TempDir() + ", control: pcn}]\n"
+	broken := light + "cgroups: [{path: " + t.TempDir() + ", control: pcn}]\n"
 	_, err := h.Up(context.Background(), parse(t, broken))
 	qt.Assert(t, qt.ErrorMatches(err, "attach .*cgroup_.*"))
 	leavesNothing(t)
 
-	up(t, small)
+	up(t, light)
 	c := connect(t, peer, "pcn")
 	pins, ids := pinnedFiles(t), linkIDs(t)
-	changed := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "1ms", "3ms", "stamp: {interfaces: [veth0]}", "").Replace(broken)
+	changed := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "stamp: {interfaces: [veth0]}", "stamp: {interfaces: [veth0], data_dscp: 8}").Replace(broken)
 	_, err = h.Up(context.Background(), parse(t, changed))
 	qt.Assert(t, qt.ErrorMatches(err, "attach .*cgroup_.*"))
 	qt.Check(t, qt.DeepEquals(pinnedFiles(t), pins))
 	qt.Check(t, qt.DeepEquals(linkIDs(t), ids))
-	s, err := h.Status(context.Background(), parse(t, small))
+	s, err := h.Status(context.Background(), parse(t, light))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
-	for what, did := range up(t, small) {
+	for what, did := range up(t, light) {
 		qt.Check(t, qt.Equals(did, host.Kept), qt.Commentf("%s", what))
 	}
 	c.flows(t)
 }
 
-// killsEnv is how often TestKill kills, if 20 is not enough: each takes seconds of CPU in the microVM.
-const killsEnv = "PCN_KILLS"
+// Each kill takes seconds of CPU in the microVM. go test ./host -run TestKill -timeout 30m -args -kills 100
+var kills = flag.Int("kills", 20, "how often TestKill kills")
 
 // Whenever a process of ours is killed, traffic flows, the next start is clean, and down leaves nothing.
 func TestKill(t *testing.T) {
 	_, peer := wire(t)
-	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "1ms", "2ms", "stamp: {interfaces: [veth0]}", "").Replace(small)
+	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "stamp: {interfaces: [veth0]}", "").Replace(light)
 	began := time.Now()
-	run(t, small)
+	run(t, light)
 	whole := time.Since(began)
 	c := connect(t, peer, "pcn")
 	rng := rand.New(rand.NewPCG(1, 2))
 	interrupted := 0
-	kills := 20
-	if n, err := strconv.Atoi(os.Getenv(killsEnv)); err == nil {
-		kills = n
-	}
-	for i := range kills {
-		what := []string{small, other, "down", small, other}[i%5]
+	for i := range *kills {
+		what := []string{light, other, "down", light, other}[i%5]
 		p := childProcess(what)
 		qt.Assert(t, qt.IsNil(p.Start()))
 		time.Sleep(time.Duration(rng.Int64N(int64(whole))))
@@ -327,8 +331,8 @@ func TestKill(t *testing.T) {
 		}
 		c.flows(t)
 		if i%10 == 9 {
-			up(t, small)
-			s, err := host.New().Status(context.Background(), parse(t, small))
+			up(t, light)
+			s, err := host.New().Status(context.Background(), parse(t, light))
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
 			connect(t, peer, "pcn").flows(t)
@@ -340,7 +344,7 @@ func TestKill(t *testing.T) {
 			c.flows(t)
 		}
 	}
-	t.Logf("%d kills, %d of them in the midst of a change; a whole start takes %v", kills, interrupted, whole)
+	t.Logf("%d kills, %d of them in the midst of a change; a whole start takes %v", *kills, interrupted, whole)
 	qt.Check(t, qt.IsTrue(interrupted > 0))
 }
 
@@ -360,7 +364,7 @@ func TestCgroup(t *testing.T) {
 		os.WriteFile("/sys/fs/cgroup/cgroup.procs", []byte("0"), 0)
 		nstest.Eventually(t, "the cgroup goes", func() bool { return os.Remove(path) == nil })
 	})
-	up(t, small+"cgroups: [{path: "+path+", control: pcn}]\n")
+	up(t, light+"cgroups: [{path: "+path+", control: pcn}]\n")
 	before := connect(t, peer, "")
 	qt.Check(t, qt.Not(qt.Equals(controlOf(t, before.Conn), "pcn")))
 	qt.Assert(t, qt.IsNil(os.WriteFile(path+"/cgroup.procs", []byte("0"), 0)))
@@ -392,7 +396,7 @@ func TestMeasuredT(t *testing.T) {
 		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "7777"))
 		return err
 	})
-	text := strings.Replace(small, "rtt: 1ms", `rtt_to: ["10.7.0.2:7777"]`, 1)
+	text := "line_rate: 1Gbps\nrtt_to: [\"10.7.0.2:7777\"]\ncontrols: {ldcp: {}}\n"
 	up(t, text)
 	l.Close()
 	for what, did := range up(t, text) {
@@ -405,7 +409,7 @@ func TestMeasuredT(t *testing.T) {
 	leavesNothing(t)
 }
 
-// What Prometheus gets, and the health; a trace of a flow; a capture of nothing.
+// What Prometheus gets, and the health; a trace of a flow.
 func TestSeeing(t *testing.T) {
 	_, peer := wire(t)
 	h := host.New()
@@ -435,7 +439,7 @@ func TestSeeing(t *testing.T) {
 	qt.Check(t, qt.Equals(code, http.StatusOK), qt.Commentf("%s", text))
 	_, text = get("/metrics")
 	for _, want := range []string{
-		`pcn_flows{control="pcn"} 3`, `pcn_send_rate_bps{control="pcn"} 3e+09`, `pcn_component_ok{component="np"} 1`,
+		`pcn_flows{control="pcn"} 3`, `pcn_component_ok{component="np"} 1`,
 		`pcn_events_total{component="rp",event="bad_icrc"} 0`, "pcn_read_error 0",
 	} {
 		qt.Check(t, qt.StringContains(text, want+"\n"))
@@ -464,8 +468,8 @@ func TestSeeing(t *testing.T) {
 		first.flows(t)
 		select {
 		case e = <-events:
-			qt.Check(t, qt.Equals(e.What(), "ACK"))
-			qt.Check(t, qt.Equals(e.SendRateBps, 1e9))
+			qt.Check(t, qt.Not(qt.Equals(e.What(), "")))
+			qt.Check(t, qt.IsTrue(e.SendRateBps > 0 && e.SendRateBps <= 1e9), qt.Commentf("%d", e.SendRateBps))
 		case err := <-traced:
 			t.Fatal("the trace ended: ", err)
 		default:

@@ -83,6 +83,36 @@ type PCNOptions struct {
 	WMin, WMax    float64 // 0 < WMin <= WMax < 1; the paper: 0.1/N or 1/128, and 0.5
 	DilationShift uint32  // the kernel's clock runs 2^shift slower than the papers'; 0 on a real host
 	MaxFlows      uint32  // size of the flow table; 0: 65536
+
+	// Feedback says what the rate goes by; "": FeedbackCNP. The others need TNs, and have a CongestedShare.
+	Feedback       Feedback
+	TNs            uint64  // T, as the receivers' notification points have it
+	CongestedShare float64 // 0: 0.95
+}
+
+// Feedback is what PCN's sender hears of congestion by.
+type Feedback string
+
+const (
+	FeedbackCNP  Feedback = "cnp"  // CNPs only: the paper's
+	FeedbackACK  Feedback = "ack"  // what ACKs tell of marks, for receivers that send no CNPs
+	FeedbackAuto Feedback = "auto" // ACKs while no CNPs come
+)
+
+// feedbacks are as bpf/algo/pcn.h has them.
+var feedbacks = map[Feedback]uint32{"": 0, FeedbackCNP: 0, FeedbackACK: 1, FeedbackAuto: 2}
+
+func (o PCNOptions) checkFeedback() error {
+	if _, ok := feedbacks[o.Feedback]; !ok {
+		return fmt.Errorf("feedback %q: want %q, %q or %q", o.Feedback, FeedbackCNP, FeedbackACK, FeedbackAuto)
+	}
+	if feedbacks[o.Feedback] != 0 && o.TNs == 0 {
+		return fmt.Errorf("feedback %q without T: set it to the longest round trip", o.Feedback)
+	}
+	if !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
+		return fmt.Errorf("congested share %g: want 0 <= share < 1", o.CongestedShare)
+	}
+	return nil
 }
 
 func (o PCNOptions) check() error {
@@ -95,7 +125,7 @@ func (o PCNOptions) check() error {
 	if o.MinRateBps > o.LineRateBps {
 		return fmt.Errorf("minimum rate %d bit/s is above the line rate %d bit/s", o.MinRateBps, o.LineRateBps)
 	}
-	return nil
+	return o.checkFeedback()
 }
 
 func checkRate(lineRateBps uint64, shift uint32) error {
@@ -113,6 +143,9 @@ func RegisterPCN(o PCNOptions, options ...Option) (*Control, error) {
 	if o.MinRateBps == 0 {
 		o.MinRateBps = min(MinSendRateBps, o.LineRateBps)
 	}
+	if o.CongestedShare == 0 {
+		o.CongestedShare = 0.95
+	}
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("pcn: %w", err)
 	}
@@ -124,8 +157,13 @@ func RegisterPCN(o PCNOptions, options ...Option) (*Control, error) {
 		LineRateBps, MinRateBps uint64
 		WMin, WMax              uint32
 	}{o.LineRateBps, o.MinRateBps, q24(o.WMin), q24(o.WMax)}
+	windows := struct {
+		TNs               uint64
+		CongestedPermille uint32
+		Pad               uint32
+	}{o.TNs, uint32(math.Round(o.CongestedShare * 1000)), 0}
 	return register(spec, definition{
-		name: "pcn", params: params, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
+		name: "pcn", params: params, vars: map[string]any{pcnVarFeedback: feedbacks[o.Feedback], pcnVarNpParams: windows}, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
 	}, options)
 }

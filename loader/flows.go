@@ -57,9 +57,10 @@ type Flow struct {
 	RecRateBps      uint64        `json:"rec_rate_bps"`    // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64        `json:"cnp_decrease"`    // CNPs and CNMs received, by kind
 	CNPIncrease     uint64        `json:"cnp_increase"`
-	CNPHold         uint64        `json:"cnp_hold"`   // TCD: CNPs that said undetermined
-	SentBytes       uint64        `json:"sent_bytes"` // of frames
-	Packets         uint32        `json:"packets"`    // delivered, and those of them that ACKs said were marked with CE
+	ACKWindows      uint64        `json:"ack_windows"` // PCN: times that ACKs changed the rate, without CNPs
+	CNPHold         uint64        `json:"cnp_hold"`    // TCD: CNPs that said undetermined
+	SentBytes       uint64        `json:"sent_bytes"`  // of frames
+	Packets         uint32        `json:"packets"`     // delivered, and those of them that ACKs said were marked with CE
 	MarkedPackets   uint32        `json:"marked_packets"`
 	Losses          uint64        `json:"losses"`  // times a loss cut the rate
 	SRTT            time.Duration `json:"srtt_ns"` // on the kernel's clock
@@ -158,6 +159,7 @@ var (
 				return f
 			}
 			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
+			f.ACKWindows = uint64(v.Ack.Windows)
 			return f
 		},
 		setting: func(v *pcnPcnFlow, rateBps uint64) { v.Rp.SendRateBps = rateBps },

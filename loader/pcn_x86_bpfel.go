@@ -47,6 +47,24 @@ type pcnPcnFlow struct {
 		CrcKnown uint32
 	}
 	Sender pcnSender
+	Ack    struct {
+		_  structs.HostLayout
+		Np struct {
+			_              structs.HostLayout
+			StartNs        uint64
+			LastNs         uint64
+			InterArrivalNs uint64
+			MaxGapNs       uint64
+			RecDataBytes   uint64
+			RecNum         uint32
+			EcnNum         uint32
+		}
+		HeardNs uint64
+		Packets uint32
+		Marked  uint32
+		Cnps    uint32
+		Windows uint32
+	}
 }
 
 type pcnSender struct {
@@ -81,7 +99,9 @@ const (
 	pcnProgControlSsthresh     = "control_ssthresh"
 	pcnProgControlUndoCwnd     = "control_undo_cwnd"
 	pcnVarDilationShift        = "dilation_shift"
+	pcnVarFeedback             = "feedback"
 	pcnVarFlowsRefused         = "flows_refused"
+	pcnVarNpParams             = "np_params"
 	pcnVarParams               = "params"
 )
 
@@ -149,7 +169,9 @@ type pcnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type pcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	Feedback      *ebpf.VariableSpec `ebpf:"feedback"`
 	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
+	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
 
@@ -189,7 +211,9 @@ func (m *pcnMaps) Close() error {
 // It can be passed to loadPcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type pcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	Feedback      *ebpf.Variable `ebpf:"feedback"`
 	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
+	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	Params        *ebpf.Variable `ebpf:"params"`
 }
 

@@ -248,7 +248,10 @@ func (f *fabric) sysctls() [][2]string {
 // ecnSysctls choose how receivers tell of marks. The counter of ACKs' three bits is enough for AccECN; its option would
 // take payload from data packets.
 func (f *fabric) ecnSysctls() [][2]string {
-	if f.scheme == schemeLDCP && f.plan.exp.LDCP.Feedback == experiment.FeedbackAccECN {
+	e := f.plan.exp
+	ldcp := f.scheme == schemeLDCP && e.LDCP.Feedback == experiment.FeedbackAccECN
+	pcn := f.scheme == schemePCN && (e.PCN.Feedback == experiment.FeedbackACK || e.PCN.Feedback == experiment.FeedbackAuto)
+	if ldcp || pcn {
 		return [][2]string{{"net/ipv4/tcp_ecn", "3"}, {"net/ipv4/tcp_ecn_option", "0"}}
 	}
 	return [][2]string{{"net/ipv4/tcp_ecn", "1"}}

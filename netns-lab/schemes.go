@@ -67,6 +67,8 @@ func (f *fabric) loadControl() (err error) {
 func (f *fabric) loadNP() (*tc.NP, error) {
 	e := f.plan.exp
 	switch base := experiment.BaseScheme(f.scheme); {
+	case base == schemePCN && f.feedback() == loader.FeedbackACK:
+		return nil, nil // receivers know nothing of PCN
 	case base == schemePCN:
 		return tc.LoadNP(tc.NPOptions{
 			TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)),
@@ -99,7 +101,16 @@ func loadPCN(f *fabric) (*loader.Control, error) {
 	p := f.plan.exp.PCN
 	return loader.RegisterPCN(loader.PCNOptions{
 		LineRateBps: f.lineRateBps(), WMin: float64(p.WMin), WMax: float64(p.WMax), DilationShift: f.shift(),
+		Feedback: f.feedback(), TNs: uint64(p.T), CongestedShare: float64(p.CongestedShare),
 	})
+}
+
+// feedback is what PCN's senders go by.
+func (f *fabric) feedback() loader.Feedback {
+	if f.plan.exp.PCN.Feedback == experiment.FeedbackECE {
+		return loader.FeedbackACK
+	}
+	return loader.Feedback(f.plan.exp.PCN.Feedback)
 }
 
 func loadDCQCN(f *fabric) (*loader.Control, error) {

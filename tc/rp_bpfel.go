@@ -63,6 +63,24 @@ type rpPcnFlow struct {
 		PlainWindow     uint32
 		Pad             uint32
 	}
+	Ack struct {
+		_  structs.HostLayout
+		Np struct {
+			_              structs.HostLayout
+			StartNs        uint64
+			LastNs         uint64
+			InterArrivalNs uint64
+			MaxGapNs       uint64
+			RecDataBytes   uint64
+			RecNum         uint32
+			EcnNum         uint32
+		}
+		HeardNs uint64
+		Packets uint32
+		Marked  uint32
+		Cnps    uint32
+		Windows uint32
+	}
 }
 
 type rpPcnRpParams struct {

@@ -137,8 +137,8 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, c
 }
 
 /*
- * pcn_np_packet: a packet of the flow arrived. Closes the open window first if T has passed: there is no timer
- * per flow, so the first packet after T does it, and what that packet is not part of is what Fig. 8 counted.
+ * pcn_np_packets: packets of the flow arrived at one time. Closes the open window first if T has passed: there is no
+ * timer per flow, so the first packet after T does it, and what that packet is not part of is what Fig. 8 counted.
  *
  * Timer is read when that packet comes, but no later than the longest gap within the window after T. Dividing by
  * T itself, as a timer at T would, counts half a packet too much on average (the window opens with a packet): more
@@ -146,8 +146,8 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, c
  * longest gap, not the latest: packets come in bursts, and inside one the latest is next to nothing. A flow that
  * fell silent (paused) is measured over the time it was not.
  */
-static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
-						       u32 size_bytes, bool ce)
+static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
+							u32 packets, u64 size_bytes, u32 marked)
 {
 	struct pcn_np_cnp cnp = {};
 	u64 timer_ns;
@@ -171,10 +171,77 @@ static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const 
 	} else if (np->inter_arrival_ns > np->max_gap_ns) {
 		np->max_gap_ns = np->inter_arrival_ns;
 	}
-	np->rec_num++;
+	np->rec_num += packets;
 	np->rec_data_bytes += size_bytes;
-	np->ecn_num += ce;
+	np->ecn_num += marked;
 	return cnp;
+}
+
+/* pcn_np_packet: a packet of the flow arrived. */
+static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
+						       u32 size_bytes, bool ce)
+{
+	return pcn_np_packets(np, p, now_ns, 1, size_bytes, ce);
+}
+
+/*
+ * Feedback from ACKs, for receivers without a notification point: the sender counts what each ACK says was delivered,
+ * and marked, as if it had arrived when the ACK did; each window of T ends with the CNP that NP would have sent.
+ *
+ * Marks are as exact as ACKs are. AccECN counts them. ECE of RFC 3168 stays set for a round trip after each mark, so
+ * a flow that has some packets marked looks like one that has all marked, and slows down where PCN would not.
+ */
+enum pcn_feedback {
+	PCN_FEEDBACK_CNP, /* CNPs only: the paper */
+	PCN_FEEDBACK_ACK, /* ACKs only */
+	PCN_FEEDBACK_AUTO /* ACKs while no CNPs come */
+};
+
+/* CNPs come once in T. If none came for so many T, none will. */
+#define PCN_SILENT_WINDOWS 8
+
+struct pcn_ack {
+	struct pcn_np np; /* of what ACKs tell */
+	u64 heard_ns;	  /* when the latest CNP was there, 0: never */
+	u32 packets;	  /* delivered, and marked, as of the latest ACK */
+	u32 marked;
+	u32 cnps;    /* heard until then */
+	u32 windows; /* that changed the rate */
+};
+
+/* What an ACK tells: TCP's counters, that may wrap. */
+struct pcn_ack_event {
+	u64 now_ns;
+	u32 packets; /* delivered since the connection began */
+	u32 marked;  /* of them */
+	u32 frame_bytes;
+	u32 cnps; /* received so far */
+};
+
+/* pcn_rp_ack: Algorithm 1 on an ACK. */
+static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a, const struct pcn_rp_params *p,
+				       const struct pcn_np_params *np, u32 feedback, const struct pcn_ack_event *e)
+{
+	u32 packets = e->packets - a->packets, marked = e->marked - a->marked;
+	struct pcn_np_cnp cnp;
+
+	if (e->cnps != a->cnps) {
+		a->cnps = e->cnps;
+		a->heard_ns = e->now_ns;
+	}
+	a->packets = e->packets;
+	a->marked = e->marked;
+	if (!packets)
+		return;
+	if (marked > packets)
+		marked = packets;
+	cnp = pcn_np_packets(&a->np, np, e->now_ns, packets, (u64)packets * e->frame_bytes, marked);
+	if (!cnp.send)
+		return;
+	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns && e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
+		return;
+	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate_mbps * 1000000);
+	a->windows++;
 }
 
 #endif

@@ -6,8 +6,9 @@
  * enters the table when it is established, every ACK sets the pacing rate, and the window never binds.
  *
  * Highlights:
- *   1. TCP's ECN echo is ignored: marks come back in CNPs. ECN must still be negotiated, or nothing is marked.
- *   2. A loss halves the rate, once per recovery; the fabric should have none.
+ *   1. TCP's ECN echo is ignored where marks come back in CNPs. ECN must still be negotiated, or nothing is marked.
+ *   2. With feedback "ack" or "auto" it is made of what ACKs tell of marks, where no CNPs come: see bpf/algo/pcn.h.
+ *   3. A loss halves the rate, once per recovery; the fabric should have none.
  *
  * Try it: pcn run hol --algo pcn
  */
@@ -28,8 +29,16 @@ const volatile struct pcn_rp_params params = {
 	.w_max = Q24_ONE / 2,
 };
 
+<<<<<<< HEAD
 #define flow_entry    pcn_flow
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
+=======
+/* enum pcn_feedback; and for feedback from ACKs what NP has: T and the congested share. */
+const volatile u32 feedback = PCN_FEEDBACK_CNP;
+const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
+
+#define flow_entry pcn_flow
+>>>>>>> main
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -38,7 +47,17 @@ static __always_inline void control_start(struct flow_entry *flow)
 
 static __always_inline void control_ack(struct flow_entry *flow, const struct ack_event *e)
 {
-	/* the rate changes with CNPs only */
+	struct pcn_ack_event ack = {
+		.now_ns = e->now_ns,
+		.packets = flow->sender.packets,
+		.marked = flow->sender.marked_packets,
+		.frame_bytes = e->frame_bytes,
+		.cnps = flow->sender.cnp_decrease + flow->sender.cnp_increase,
+	};
+
+	if (feedback == PCN_FEEDBACK_CNP)
+		return; /* the rate changes with CNPs only */
+	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), feedback, &ack);
 }
 
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)

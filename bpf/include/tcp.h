@@ -182,14 +182,15 @@ struct ack_event {
 	u64 now_ns;
 	u64 rtt_ns;	 /* 0: not measured */
 	u32 acked_bytes; /* of frames */
-	u32 pad;
+	u32 frame_bytes;
 };
 
 static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs, struct ack_event *e)
 {
 	e->now_ns = now_ns();
 	e->rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
-	e->acked_bytes = rs->acked_sacked * tcp_frame_bytes(sk);
+	e->frame_bytes = tcp_frame_bytes(sk);
+	e->acked_bytes = rs->acked_sacked * e->frame_bytes;
 }
 
 #endif

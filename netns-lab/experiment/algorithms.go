@@ -27,7 +27,18 @@ type PCN struct {
 	WMax Ratio `yaml:"w_max"`
 	// CongestedShare is the share of marked packets above which a receiver asks for a decrease. 0 to 1, default 0.95.
 	CongestedShare Ratio `yaml:"congested_share"`
+	// Feedback is what senders go by: cnp (default), ack or ece, with which receivers send no CNPs and TCP's AccECN or
+	// its ECE (RFC 3168) tells of marks, or auto, ACKs while no CNPs come.
+	Feedback string `yaml:"feedback"`
 }
+
+// What PCN's senders go by, PCN.Feedback.
+const (
+	FeedbackCNP  = "cnp"
+	FeedbackACK  = "ack"
+	FeedbackECE  = "ece"
+	FeedbackAuto = "auto"
+)
 
 // DCQCN holds the parameters of DCQCN. Defaults are those of sets paper (SIGCOMM'15,
 // Fig. 14), ns3-rdma and hpcc, in this order.

@@ -63,6 +63,7 @@ func (d *decoder) validatePCN(p PCN) {
 	inRange(d, "pcn.w_min", p.WMin, minFraction, 1)
 	inRange(d, "pcn.w_max", p.WMax, p.WMin, 1)
 	inRange(d, "pcn.congested_share", p.CongestedShare, 0, 1)
+	d.known("pcn.feedback", "feedback", p.Feedback, []string{FeedbackCNP, FeedbackACK, FeedbackECE, FeedbackAuto})
 }
 
 func (d *decoder) validateDCQCN(p DCQCN, line Rate) {

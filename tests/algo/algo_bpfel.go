@@ -13,6 +13,45 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type algoAckArgs struct {
+	_        structs.HostLayout
+	Rp       algoPcnRpParams
+	Np       algoPcnNpParams
+	Feedback uint32
+	Steps    uint32
+	Done     uint32
+	Pad      uint32
+}
+
+type algoAckFlow struct {
+	_   structs.HostLayout
+	Rp  algoPcnRp
+	Ack struct {
+		_       structs.HostLayout
+		Np      algoPcnNp
+		HeardNs uint64
+		Packets uint32
+		Marked  uint32
+		Cnps    uint32
+		Windows uint32
+	}
+}
+
+type algoAckStep struct {
+	_   structs.HostLayout
+	Ack struct {
+		_          structs.HostLayout
+		NowNs      uint64
+		Packets    uint32
+		Marked     uint32
+		FrameBytes uint32
+		Cnps       uint32
+	}
+	SendRateBps uint64
+	Windows     uint32
+	Flow        uint32
+}
+
 type algoCpArgs struct {
 	_     structs.HostLayout
 	Steps uint32
@@ -162,12 +201,15 @@ type algoRpStep struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	algoMapAckFlows = "ack_flows"
+	algoMapAckSteps = "ack_steps"
 	algoMapCpSteps  = "cp_steps"
 	algoMapNpFlows  = "np_flows"
 	algoMapNpSteps  = "np_steps"
 	algoMapPfcSteps = "pfc_steps"
 	algoMapRpFlows  = "rp_flows"
 	algoMapRpSteps  = "rp_steps"
+	algoProgAck     = "ack"
 	algoProgCp      = "cp"
 	algoProgNp      = "np"
 	algoProgPfc     = "pfc"
@@ -216,6 +258,7 @@ type algoSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type algoProgramSpecs struct {
+	Ack *ebpf.ProgramSpec `ebpf:"ack"`
 	Cp  *ebpf.ProgramSpec `ebpf:"cp"`
 	Np  *ebpf.ProgramSpec `ebpf:"np"`
 	Pfc *ebpf.ProgramSpec `ebpf:"pfc"`
@@ -226,6 +269,8 @@ type algoProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type algoMapSpecs struct {
+	AckFlows *ebpf.MapSpec `ebpf:"ack_flows"`
+	AckSteps *ebpf.MapSpec `ebpf:"ack_steps"`
 	CpSteps  *ebpf.MapSpec `ebpf:"cp_steps"`
 	NpFlows  *ebpf.MapSpec `ebpf:"np_flows"`
 	NpSteps  *ebpf.MapSpec `ebpf:"np_steps"`
@@ -260,6 +305,8 @@ func (o *algoObjects) Close() error {
 //
 // It can be passed to loadAlgoObjects or ebpf.CollectionSpec.LoadAndAssign.
 type algoMaps struct {
+	AckFlows *ebpf.Map `ebpf:"ack_flows"`
+	AckSteps *ebpf.Map `ebpf:"ack_steps"`
 	CpSteps  *ebpf.Map `ebpf:"cp_steps"`
 	NpFlows  *ebpf.Map `ebpf:"np_flows"`
 	NpSteps  *ebpf.Map `ebpf:"np_steps"`
@@ -270,6 +317,8 @@ type algoMaps struct {
 
 func (m *algoMaps) Close() error {
 	return _AlgoClose(
+		m.AckFlows,
+		m.AckSteps,
 		m.CpSteps,
 		m.NpFlows,
 		m.NpSteps,
@@ -289,6 +338,7 @@ type algoVariables struct {
 //
 // It can be passed to loadAlgoObjects or ebpf.CollectionSpec.LoadAndAssign.
 type algoPrograms struct {
+	Ack *ebpf.Program `ebpf:"ack"`
 	Cp  *ebpf.Program `ebpf:"cp"`
 	Np  *ebpf.Program `ebpf:"np"`
 	Pfc *ebpf.Program `ebpf:"pfc"`
@@ -297,6 +347,7 @@ type algoPrograms struct {
 
 func (p *algoPrograms) Close() error {
 	return _AlgoClose(
+		p.Ack,
 		p.Cp,
 		p.Np,
 		p.Pfc,

@@ -63,6 +63,12 @@ func (b *bytecode) np(t testing.TB, params algoPcnNpParams, steps []algoNpStep) 
 	runBatch(t, b.objs.Np, b.objs.NpSteps, &args, steps)
 }
 
+func (b *bytecode) ack(t testing.TB, args algoAckArgs, steps []algoAckStep) {
+	t.Helper()
+	args.Steps = uint32(len(steps))
+	runBatch(t, b.objs.Ack, b.objs.AckSteps, &args, steps)
+}
+
 func (b *bytecode) cp(t testing.TB, steps []algoCpStep) {
 	t.Helper()
 	args := algoCpArgs{Steps: uint32(len(steps))}

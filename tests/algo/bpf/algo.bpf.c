@@ -112,6 +112,58 @@ int np(struct np_args *ctx)
 	return args.done;
 }
 
+struct ack_step {
+	struct pcn_ack_event ack; /* in */
+	u64 send_rate_bps;	  /* out */
+	u32 windows;		  /* out */
+	u32 flow;		  /* in */
+};
+
+struct ack_args {
+	struct pcn_rp_params rp;
+	struct pcn_np_params np;
+	u32 feedback;
+	u32 steps;
+	u32 done;
+	u32 pad;
+};
+
+struct ack_flow {
+	struct pcn_rp rp;
+	struct pcn_ack ack;
+};
+
+ARRAY(ack_steps, struct ack_step, MAX_STEPS);
+ARRAY(ack_flows, struct ack_flow, MAX_FLOWS);
+
+static long ack_step(u32 i, struct ack_args *args)
+{
+	struct ack_step *step = bpf_map_lookup_elem(&ack_steps, &i);
+	struct ack_flow *flow;
+
+	if (!step)
+		return 1;
+	flow = bpf_map_lookup_elem(&ack_flows, &step->flow);
+	if (!flow)
+		return 1;
+	if (!flow->rp.send_rate_bps)
+		pcn_rp_init(&flow->rp, &args->rp);
+	pcn_rp_ack(&flow->rp, &flow->ack, &args->rp, &args->np, args->feedback, &step->ack);
+	step->send_rate_bps = flow->rp.send_rate_bps;
+	step->windows = flow->ack.windows;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int ack(struct ack_args *ctx)
+{
+	struct ack_args args = *ctx;
+
+	bpf_loop(args.steps, ack_step, &args, 0);
+	return args.done;
+}
+
 /* One queue of a port. It starts empty with every run. */
 enum cp_event {
 	CP_ARRIVAL,
