@@ -29,16 +29,12 @@ const volatile struct pcn_rp_params params = {
 	.w_max = Q24_ONE / 2,
 };
 
-<<<<<<< HEAD
-#define flow_entry    pcn_flow
-#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
-=======
 /* enum pcn_feedback; and for feedback from ACKs what NP has: T and the congested share. */
 const volatile u32 feedback = PCN_FEEDBACK_CNP;
 const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
 
-#define flow_entry pcn_flow
->>>>>>> main
+#define flow_entry    pcn_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
