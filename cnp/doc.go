@@ -23,7 +23,7 @@
 //	    42     12  BTH: opcode 0x81; 0; P_Key 0xFFFF; BECN 0x40, in a hold 0x60; queue pair 0; PSN 0
 //	    54      4  RecRate, in Mbit/s
 //	    58      4  flow ports: sport, dport
-//	    62      8  tag
+//	    62      8  tag: zero, or the signature of Sign
 //	    70      4  ICRC, little endian
 //
 // An increase is not-ECT rather than ECT, so that no switch on the way can mark
@@ -32,6 +32,10 @@
 // DCQCN's notification point sends decreases with RecRate 0. With TCD it sends holds
 // too: bit 0x20 beside BECN, which is reserved in RoCE and, like BECN, outside of the
 // ICRC, says undetermined (UE).
+//
+// For a flow of UDP the PSN is 17. Over IPv6 the CNP has IPv6's header instead,
+// with the same class and verdict, flow label 0 and hop limit 64, and what follows
+// is 20 bytes later. docs/security.md has what a tag signs.
 //
 // # CNM
 //

@@ -34,14 +34,21 @@ local f_srcport = ProtoField.uint16("pcn.srcport", "Flow source port", base.DEC,
 	"TCP port of the flow's sender, to which this CNP goes")
 local f_dstport = ProtoField.uint16("pcn.dstport", "Flow destination port", base.DEC, nil, nil,
 	"TCP port of the flow's receiver, from which this CNP comes")
-pcn.fields = { f_decrease, f_undetermined, f_recrate, f_srcport, f_dstport }
+local f_udp = ProtoField.bool("pcn.udp", "Flow of UDP", base.NONE, nil, nil, "Whether the flow is one of UDP, and not of TCP")
+local f_tag = ProtoField.bytes("pcn.tag", "Tag", base.NONE, "Signature, in a signed CNP")
+local f_slot = ProtoField.uint32("pcn.tag.slot", "Key", base.DEC, nil, 0x80000000, "Slot of the key")
+local f_stamp = ProtoField.uint32("pcn.tag.stamp", "Time (8192 ns)", base.DEC, nil, 0x7fffffff,
+	"Wall clock when it was signed, which begins anew every 4.9 hours")
+local f_mac = ProtoField.uint32("pcn.tag.mac", "SipHash", base.HEX, nil, nil, "Upper half of SipHash-2-4")
+pcn.fields = { f_decrease, f_undetermined, f_recrate, f_srcport, f_dstport, f_udp, f_tag, f_slot, f_stamp, f_mac }
 
 local opcode_of = Field.new("infiniband.bth.opcode")
 local ecn_of = Field.new("ip.dsfield.ecn")
+local ecn_ipv6_of = Field.new("ipv6.tclass.ecn")
 local payload_of = Field.new("udp.payload")
 
 function pcn.dissector(_, pinfo, tree)
-	local opcode, ecn, payload = opcode_of(), ecn_of(), payload_of()
+	local opcode, ecn, payload = opcode_of(), ecn_of() or ecn_ipv6_of(), payload_of()
 	if not (opcode and ecn and payload) or opcode.value ~= CNP_OPCODE then
 		return
 	end
@@ -70,6 +77,16 @@ function pcn.dissector(_, pinfo, tree)
 	subtree:add(f_recrate, recrate)
 	subtree:add(f_srcport, srcport)
 	subtree:add(f_dstport, dstport)
+	if data(11, 1):uint() == UDP then
+		subtree:add(f_udp, data(11, 1), true)
+	end
+	local tag = data(20, 8)
+	if tag(0, 4):uint() ~= 0 or tag(4, 4):uint() ~= 0 then
+		local tree_of_tag = subtree:add(f_tag, tag)
+		tree_of_tag:add(f_slot, tag(0, 4))
+		tree_of_tag:add(f_stamp, tag(0, 4))
+		tree_of_tag:add(f_mac, tag(4, 4))
+	end
 
 	pinfo.cols.protocol:set("PCN CNP")
 	pinfo.cols.info:set("flow " .. flow .. " " .. verdict)

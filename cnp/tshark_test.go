@@ -4,11 +4,13 @@ package cnp
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-quicktest/qt"
 )
@@ -173,6 +175,24 @@ func TestTshark(t *testing.T) {
 			qt.Assert(t, qt.DeepEquals(tshark(t, capture, tc.filter, tc.fields...), tc.want))
 		})
 	}
+}
+
+// Tags are shown, of CNPs over IPv4 and IPv6; and the flow's protocol.
+func TestTsharkTag(t *testing.T) {
+	var file bytes.Buffer
+	capture := newCapture(t, &file, "H0")
+	at := time.Unix(1000, 0)
+	var want []string
+	for i, c := range []CNP{decrease(), decreaseIPv6()} {
+		c.UDP = i == 1
+		c.Sign(testKey(), i, at)
+		qt.Assert(t, qt.IsNil(capture.WriteFrame(0, 0, marshal(t, c))))
+		want = append(want, fmt.Sprintf("9500,%d,%d,0x%x,%s", i, Stamp(at), c.Tag[4:], map[bool]string{true: "1"}[c.UDP]))
+	}
+	qt.Assert(t, qt.IsNil(capture.WriteFrame(0, 0, marshal(t, decrease()))))
+	got := tshark(t, saveCapture(t, capture, &file), "pcn.decrease == 1 && pcn.tag",
+		"pcn.recrate", "pcn.tag.slot", "pcn.tag.stamp", "pcn.tag.mac", "pcn.udp")
+	qt.Assert(t, qt.DeepEquals(got, want))
 }
 
 func TestTsharkCNM(t *testing.T) {

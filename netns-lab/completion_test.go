@@ -22,7 +22,7 @@ schemes: [pcn]
 warmup: 0ms
 duration: 0.6ms
 sample: 50us
-workload: {cdf: fb-hadoop, load: 0.4, incast: 1..2, until: 0.3ms}
+workload: {cdf: ali-storage-2019, load: 0.3, incast: 1..2, until: 0.3ms}
 `
 
 // TestIdealCompletion: counted by hand, packet by packet, for frames of 1000 B of which 66 are headers.

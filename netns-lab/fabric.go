@@ -118,23 +118,38 @@ func (f *fabric) makeNodes() (err error) {
 	if err := f.reg.claim(names); err != nil {
 		return err
 	}
-	for _, name := range names {
-		h, err := newNamespace(name)
-		if err != nil {
-			return fmt.Errorf("make network namespace %s: %w", name, err)
-		}
-		if err := ns.Do(h, disableIPv6); err != nil {
-			h.Close()
-			return fmt.Errorf("disable IPv6 in namespace %s: %w", name, err)
-		}
-		nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
-		if err != nil {
-			h.Close()
-			return fmt.Errorf("open netlink in namespace %s: %w", name, err)
-		}
-		f.nodes = append(f.nodes, netNode{h, nl})
+	if err := allowFiles(f.files()); err != nil {
+		return err
 	}
-	return nil
+	f.nodes = make([]netNode, len(names))
+	return parallel(len(names), func(i int) (err error) {
+		f.nodes[i], err = newNode(names[i])
+		return err
+	})
+}
+
+// files is how many a fabric has open: for each node a namespace and a socket, and for each port its programs' links.
+func (f *fabric) files() int {
+	const programsOfPort = 8
+	return 2*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)
+}
+
+// newNode makes a namespace and a netlink socket in it.
+func newNode(name string) (netNode, error) {
+	h, err := newNamespace(name)
+	if err != nil {
+		return netNode{}, fmt.Errorf("make network namespace %s: %w", name, err)
+	}
+	if err := ns.Do(h, disableIPv6); err != nil {
+		h.Close()
+		return netNode{}, fmt.Errorf("disable IPv6 in namespace %s: %w", name, err)
+	}
+	nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
+	if err != nil {
+		h.Close()
+		return netNode{}, fmt.Errorf("open netlink in namespace %s: %w", name, err)
+	}
+	return netNode{h, nl}, nil
 }
 
 // disableIPv6 keeps the thread's namespace from speaking it: its solicitations would be packets that nobody asked for.
@@ -166,13 +181,13 @@ func newNamespace(name string) (netns.NsHandle, error) {
 
 // makeLinks makes a veth a link, its ends in its nodes' namespaces.
 func (f *fabric) makeLinks() error {
-	for id := 1; id < len(f.plan.ports); id += 2 {
-		a, b := uint32(id), uint32(id+1)
-		if err := f.makeLink(a, b); err != nil {
+	return parallel(len(f.plan.ports)/2, func(i int) error {
+		a := uint32(2*i + 1)
+		if err := f.makeLink(a, a+1); err != nil {
 			return fmt.Errorf("make link %s: %w", f.plan.ports[a].name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func (f *fabric) makeLink(a, b uint32) error {
@@ -262,12 +277,12 @@ func (f *fabric) configureHosts() error {
 	if err := f.setMachine(); err != nil {
 		return fmt.Errorf("change the machine's settings: %w", err)
 	}
-	for i := range f.plan.hosts {
+	return parallel(f.plan.hosts, func(i int) error {
 		if err := f.configureHost(i); err != nil {
 			return fmt.Errorf("configure host %s: %w", f.plan.nodes[i].name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // machineSettings are the whole machine's, by file: the backlog takes all packets there can be, as its drops are silent;
@@ -353,7 +368,8 @@ func (f *fabric) quickACK() int {
 
 // attach puts the programs and the qdisc on every port, and the routes into the switches.
 func (f *fabric) attach() error {
-	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {
+	if err := parallel(len(f.plan.ports)-1, func(i int) error {
+		id := uint32(i + 1)
 		attach := f.attachSwitch
 		if f.plan.nodes[f.plan.ports[id].node].isHost {
 			attach = f.attachHost
@@ -364,6 +380,9 @@ func (f *fabric) attach() error {
 		if err := npecn.Attach(f.node(id).nl, f.ifindex[id]); err != nil {
 			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
 		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	for n, routes := range f.plan.routes() {
 		for host, ports := range routes {
@@ -416,6 +435,9 @@ func (f *fabric) attachHost(id uint32) error {
 func (f *fabric) close() error {
 	var errs []error
 	for _, n := range f.nodes {
+		if n.nl == nil {
+			continue // not made
+		}
 		n.nl.Close()
 		errs = append(errs, n.ns.Close())
 	}

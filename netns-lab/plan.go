@@ -247,7 +247,7 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
 			fallthrough
 		default:
-			data = uint32(uint64(sw.Buffer)/uint64(p.exp.Frame)) + hostSlots
+			data = uint32(p.mostBuffered(port.node, scheme)/uint64(p.exp.Frame)) + hostSlots
 			q.Seed = p.seed32() + uint32(id)
 			setMarker(&q, p.exp, scheme)
 			setDetection(&q, p.exp, scheme)
@@ -263,6 +263,21 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 		o.Ports[id] = q
 	}
 	return o
+}
+
+// mostBuffered is how many bytes a switch can hold: what its ports take in until PFC has stopped their peers, or its whole buffer.
+func (p *plan) mostBuffered(node int, scheme string) uint64 {
+	buffer, pfc := uint64(p.exp.Switch.Buffer), p.exp.Switch.PFC
+	if !p.exp.PFCOn(scheme) || pfc.Dynamic != nil {
+		return buffer
+	}
+	var most uint64
+	for _, id := range p.nodes[node].ports {
+		port := p.ports[id]
+		loopNs := 4*port.delayNs + 4*quantumNs // a host is twice as far away
+		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
+	}
+	return min(most, buffer)
 }
 
 // rateChanges are those of a port, where t = 0 is t0Ns.

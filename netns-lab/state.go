@@ -71,15 +71,17 @@ func (r *registry) clean() error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, name := range strings.Fields(string(b)) {
-		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err != nil {
-			continue // not made yet, or gone
+	names := strings.Fields(string(b))
+	errs := make([]error, len(names)) // one that can't be deleted does not keep the others
+	_ = parallel(len(names), func(i int) error {
+		if _, err := os.Lstat(filepath.Join(netnsDir, names[i])); err != nil {
+			return nil // not made yet, or gone
 		}
-		if err := deleteNamespace(name); err != nil {
-			errs = append(errs, fmt.Errorf("delete network namespace %s: %w", name, err))
+		if err := deleteNamespace(names[i]); err != nil {
+			errs[i] = fmt.Errorf("delete network namespace %s: %w", names[i], err)
 		}
-	}
+		return nil
+	})
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

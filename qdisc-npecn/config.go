@@ -224,7 +224,7 @@ func (o *Options) checkPort(p *Port) error {
 	if err := p.checkDrops(); err != nil {
 		return err
 	}
-	if err := p.checkCBFC(); err != nil {
+	if err := p.checkCBFC(&o.Ports[p.Peer]); err != nil {
 		return err
 	}
 	if err := p.checkDetection(); err != nil {
@@ -262,8 +262,14 @@ func (p *Port) checkDrops() error {
 	return nil
 }
 
-// checkCBFC checks that a buffer has room for a frame.
-func (p *Port) checkCBFC() error {
+// checkCBFC checks that a buffer has room for a frame, and that it is lent to classes that the peer has too: the others
+// would get no credits back.
+func (p *Port) checkCBFC(peer *Port) error {
+	for c := range p.Classes {
+		if p.CBFC.BufferBytes > 0 && peer.Classes[c].Lossless != p.Classes[c].Lossless {
+			return fmt.Errorf("CBFC: class %d is lossless at one end of the link only: want it so at both", c)
+		}
+	}
 	switch c := p.CBFC; {
 	case c == CBFC{}:
 		return nil

@@ -28,15 +28,19 @@ type flowEvent struct {
 func TestDecode(t *testing.T) {
 	var got []any
 	sink := Sink{
-		PFC:   func(e PFCEvent) { got = append(got, e) },
-		Queue: func(s QueueSample) { got = append(got, s) },
-		Flow:  func(s FlowSample) { got = append(got, s) },
+		PFC:      func(e PFCEvent) { got = append(got, e) },
+		Queue:    func(s QueueSample) { got = append(got, s) },
+		Flow:     func(s FlowSample) { got = append(got, s) },
+		Off:      func(o Off) { got = append(got, o) },
+		Detected: func(d Detected) { got = append(got, d) },
 	}
 	for _, event := range []any{
 		npecnEventPfc{Kind: kindPFC, Port: 0xffff, Class: 7, Pause: 1, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
 		npecnEventPfc{Kind: kindPFC, Port: 1, SentNs: 2, EffectNs: 3},
 		npecnEventQueue{Kind: kindQueue, Port: 9, Bin: 1, SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6},
 		flowEvent{kindFlow, 1, 2, 3, 4, 5},
+		npecnEventOff{Kind: kindOff, Port: 7, Class: 3, FromNs: 8, ToNs: 9},
+		npecnEventDetected{Kind: kindDetected, Port: 1, Bin: 2, NpecnPackets: 3, EcnPackets: 4, FecnPackets: 5, TcdCePackets: 6, TcdUePackets: 7, TcdState: 2},
 	} {
 		qt.Assert(t, qt.IsNil(sink.decode(encode(t, event))))
 	}
@@ -45,6 +49,8 @@ func TestDecode(t *testing.T) {
 		PFCEvent{Port: 1, SentNs: 2, EffectNs: 3},
 		QueueSample{Port: 9, Bin: 1, Sample: Sample{SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6}},
 		FlowSample{Flow: 1, Bin: 2, Bytes: 3, Packets: 4, MarkedPackets: 5},
+		Off{Port: 7, Class: 3, FromNs: 8, ToNs: 9},
+		Detected{Port: 1, Bin: 2, Detections: Detections{NPECN: 3, ECN: 4, FECN: 5, TCDCE: 6, TCDUE: 7, State: Undetermined}},
 	}))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -19,6 +20,7 @@ import (
 type object struct {
 	name  string
 	coll  *ebpf.Collection
+	mu    *sync.Mutex // of links: ports are attached in parallel
 	links []io.Closer // that keep its programs attached
 
 	fingerprint string
@@ -50,7 +52,7 @@ func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared ma
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
 	}
-	return object{name: name, coll: coll, fingerprint: fingerprint}, nil
+	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
 }
 
 // usesKernelContext says whether a program of the object calls bpf_cast_to_kern_ctx.
@@ -72,6 +74,8 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 		if err != nil {
 			return fmt.Errorf("attach tc program %s to device %d: %w", program, ifindex, err)
 		}
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		o.links = append(o.links, l)
 		return nil
 	})

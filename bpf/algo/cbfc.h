@@ -4,11 +4,11 @@
  *
  *	sender		FCTBS = blocks sent					a packet may go if it fits FCCL - FCTBS
  *	receiver	ABR   = blocks received
- *			FCCL  = ABR + blocks free in its buffer			told every update period Tc, if it changed
- *	an update	also says FCTBS, and ABR = FCTBS: what was lost on the way is no longer waited for
+ *			FCCL  = ABR + blocks free in its buffer			told every update period Tc, if it
+ *changed an update	also says FCTBS, and ABR = FCTBS: what was lost on the way is no longer waited for
  *
- * Credits are blocks of 64 bytes, a packet takes whole ones. As free = buffer - held, and what arrives adds as much to ABR
- * as to held, FCCL moves only when blocks leave the buffer: FCCL = buffer + blocks that left, but for losses.
+ * Credits are blocks of 64 bytes, a packet takes whole ones. As free = buffer - held, and what arrives adds as much to
+ *ABR as to held, FCCL moves only when blocks leave the buffer: FCCL = buffer + blocks that left, but for losses.
  *
  * The specification's counters have 12 bits, and FCCL is at most 2048 blocks (128 KB) ahead of ABR. Here they have 64,
  * so that a buffer can be larger, such as the 280 KB of TCD's paper, and never wrap.

@@ -3,9 +3,9 @@
  * FECN: how an InfiniBand switch marks, InfiniBand Architecture Specification, volume 1, annex A10.
  *
  * A packet of at least Packet_Size that leaves a queue over the threshold is marked, once in Marking_Rate + 1 such
- * packets, if the port is the root of the congestion: it has credits, the packet did not wait for any. A port that lacks
- * credits is a victim, and marks only if Victim_Mask says so. The specification's Threshold is a weight from 0 to 15 that
- * leaves the queue to the vendor; here it is that queue.
+ * packets, if the port is the root of the congestion: it has credits, the packet did not wait for any. A port that
+ * lacks credits is a victim, and marks only if Victim_Mask says so. The specification's Threshold is a weight from 0 to
+ * 15 that leaves the queue to the vendor; here it is that queue.
  */
 #ifndef PCN_ALGO_FECN_H
 #define PCN_ALGO_FECN_H

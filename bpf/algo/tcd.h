@@ -15,14 +15,14 @@
  *	      from the others		over: congestion, CE; else non-congestion
  *
  * "Over" is what the port's own marking says: RED's of DCQCN, or FECN's. A queue that drains has what OFF left there,
- * and is not marked. The paper's M for PFC is its equation; that for CBFC, where a port that is switched on and off is ON
- * for less than an update period Tc, M = Tc, is derived here, as the excerpt that we have ends before it. The
+ * and is not marked. The paper's M for PFC is its equation; that for CBFC, where a port that is switched on and off is
+ *ON for less than an update period Tc, M = Tc, is derived here, as the excerpt that we have ends before it. The
  * simulator's times are in whole us, these in ns.
  */
 #ifndef PCN_ALGO_TCD_H
 #define PCN_ALGO_TCD_H
 
-#define TCD_DRAIN_BYTES 900 /* what a queue that drains may have grown by in M */
+#define TCD_DRAIN_BYTES 900  /* what a queue that drains may have grown by in M */
 #define TCD_EMPTY_BYTES 2060 /* two packets of the simulator */
 
 enum tcd_state {
@@ -40,10 +40,10 @@ enum tcd_verdict {
 
 struct tcd_cp {
 	u32 state;
-	u32 was_off;	/* OFF has ended once */
-	u64 on_ns;	/* when it did last */
-	u64 on_bytes;	/* and the queue then */
-	u64 drain_ns;	/* draining: when the queue was looked at */
+	u32 was_off;	 /* OFF has ended once */
+	u64 on_ns;	 /* when it did last */
+	u64 on_bytes;	 /* and the queue then */
+	u64 drain_ns;	 /* draining: when the queue was looked at */
 	u64 drain_bytes; /* and how long it was */
 };
 

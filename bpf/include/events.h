@@ -7,10 +7,10 @@
 #define PCN_EVENTS_H
 
 enum event_kind {
-	EVENT_PFC = 1,	 /* a PAUSE or RESUME was sent */
-	EVENT_QUEUE = 2, /* a port's sample bin is over */
-	EVENT_FLOW = 3,	 /* a flow's sample bin at its receiver is over */
-	EVENT_OFF = 4,	 /* a port's queue was paused, or lacked credits, and is no longer */
+	EVENT_PFC = 1,	    /* a PAUSE or RESUME was sent */
+	EVENT_QUEUE = 2,    /* a port's sample bin is over */
+	EVENT_FLOW = 3,	    /* a flow's sample bin at its receiver is over */
+	EVENT_OFF = 4,	    /* a port's queue was paused, or lacked credits, and is no longer */
 	EVENT_DETECTED = 5, /* what detectors said in a port's sample bin that is over */
 };
 

@@ -161,7 +161,7 @@ const (
 	TierPauseTotal Metric = "tier_pause_total"
 
 	// PauseDepth is how far PAUSE propagated at most: 1 if no node that was stopped in turn stopped another, 2 if one
-	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its ports in the same class.
+	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its other ports in the same class.
 	PauseDepth Metric = "pause_depth"
 
 	// LostPackets is the number of packets lost in the whole run: dropped by ports and

@@ -68,7 +68,7 @@ func drawAll(g groupView) ([]figureView, error) {
 func timeFigures(c caseView, cases int) ([]*figure, error) {
 	var figures []*figure
 	for _, draw := range []func(*experiment.Experiment, []runView) (*figure, error){
-		pauseFigure, throughputFigure, queueFigure, sendRateFigure, portRateFigure,
+		pauseFigure, throughputFigure, queueFigure, statesFigure, sendRateFigure, portRateFigure,
 	} {
 		f, err := draw(c.Experiment, c.Runs)
 		if err != nil {

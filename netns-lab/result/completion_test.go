@@ -92,6 +92,7 @@ func TestMetricsOfTiers(t *testing.T) {
 		frame(300, "L", "T0.0", Pause), frame(304, "T0", "H", Pause), frame(310, "L", "T0.0", Resume), frame(320, "T0", "H", Resume), // not yet stopped
 		{SentNs: 350, EffectNs: 355, From: "L", To: "T0.0", Class: 2, Kind: Pause}, frame(360, "T0", "H", Pause), // of another class
 		{SentNs: 370, EffectNs: 375, From: "L", To: "T0.0", Class: 2, Kind: Resume}, frame(380, "T0", "H", Resume),
+		frame(390, "L", "T1", Pause), frame(396, "T1", "L", Pause), frame(397, "L", "T1", Resume), frame(398, "T1", "L", Resume), // to what stops it
 		frame(400, "L", "T1", Pause), frame(410, "T0", "H", Pause), frame(420, "L", "T1", Resume), frame(430, "T0", "H", Resume),
 	}}
 	for node, tier := range map[string]string{"H": "host", "T0": "ToR", "T1": "ToR", "L": "leaf"} {
@@ -103,14 +104,14 @@ func TestMetricsOfTiers(t *testing.T) {
 		m    experiment.Measure
 		want []float64
 	}{
-		{"frames", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all}, []float64{0, 5, 4}},
-		{"frames of all", experiment.Measure{Metric: experiment.TierPauseCount}, []float64{9}},
+		{"frames", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all}, []float64{0, 6, 5}},
+		{"frames of all", experiment.Measure{Metric: experiment.TierPauseCount}, []float64{11}},
 		{"frames of a class", experiment.Measure{Metric: experiment.TierPauseCount, Priority: new(1)}, []float64{1}},
 		{"stopped of a class", experiment.Measure{Metric: experiment.TierPauseTotal, Priority: new(1)}, []float64{20}},
 		{"depth of a class", experiment.Measure{Metric: experiment.PauseDepth, Priority: new(1)}, []float64{1}},
 		{"frames in a window", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all, From: 130, To: 300}, []float64{0, 2, 0}},
-		{"stopped", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all}, []float64{0, 40 + 10 + 16 + 20 + 20, 50 + 10 + 20 + 20}},
-		{"stopped by all", experiment.Measure{Metric: experiment.TierPauseTotal}, []float64{206}},
+		{"stopped", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all}, []float64{0, 40 + 10 + 16 + 20 + 20 + 2, 50 + 10 + 20 + 20 + 7}},
+		{"stopped by all", experiment.Measure{Metric: experiment.TierPauseTotal}, []float64{215}},
 		{"stopped in a window", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all, From: 150, To: 210}, []float64{0, 25 + 5, 5}},
 		{"depth", experiment.Measure{Metric: experiment.PauseDepth}, []float64{2}},
 		{"depth where nothing was stopped before", experiment.Measure{Metric: experiment.PauseDepth, From: 200}, []float64{1}},

@@ -90,7 +90,7 @@ func (r *Run) pauseDepth(window Interval, priority *int) float64 {
 		switch {
 		case !m.takes && e.Kind == Pause:
 			for by, d := range stopped[e.From] {
-				if by.class == e.Class {
+				if by.class == e.Class && by.from != node { // what comes from there does not go back
 					depth[m.frame] = max(depth[m.frame], d)
 				}
 			}

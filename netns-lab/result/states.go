@@ -89,8 +89,8 @@ func (s State) Marks(d experiment.Detector, congestedShare float64) uint64 {
 	}
 }
 
-// congestedShare is PCN's in the experiment of the run.
-func (r *Run) congestedShare() float64 {
+// CongestedShare is PCN's in the experiment of the run.
+func (r *Run) CongestedShare() float64 {
 	e, err := experiment.Parse(r.Manifest.Experiment, r.Experiment)
 	if err != nil {
 		return 0.95 // PCN, section 4
@@ -108,7 +108,7 @@ func (r *Run) WrongMarks(d experiment.Detector) (wrong, all uint64, err error) {
 	if len(r.States) == 0 {
 		return 0, 0, errNoStates
 	}
-	share := r.congestedShare()
+	share := r.CongestedShare()
 	trueUntil := map[string]int64{}
 	for _, s := range sortStates(r.States) {
 		if s.Congested {
@@ -147,7 +147,7 @@ func (r *Run) statesWithin(port string, window Interval) ([]State, error) {
 
 func (r *Run) detectorMarks(port string, d experiment.Detector, window Interval) (float64, error) {
 	states, err := r.statesWithin(port, window)
-	share, sum := r.congestedShare(), 0.0
+	share, sum := r.CongestedShare(), 0.0
 	for _, s := range states {
 		sum += float64(s.Marks(d, share))
 	}

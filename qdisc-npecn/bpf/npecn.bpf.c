@@ -18,8 +18,8 @@
  * after it was posted, it is always seen in time.
  *
  * CBFC, in place of PFC. Blocks are counted likewise, and what leaves is told to the upstream port at the end of the
- * update period, in the same ring: {effect time = then + delay, blocks}. It may send what it has credits for. A queue that
- * is paused, or has a packet and too few credits for it, is OFF; else it is ON.
+ * update period, in the same ring: {effect time = then + delay, blocks}. It may send what it has credits for. A queue
+ *that is paused, or has a packet and too few credits for it, is OFF; else it is ON.
  *
  * Detectors. Beside the one that marks, a port can have others that only say what they would do: NP-ECN, ECN by a
  * threshold, FECN and TCD.
@@ -423,8 +423,8 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 /* --- CBFC --- */
 
 /*
- * credit_post: tell the port at the other end of `in`, when the update period ends, that blocks are free again as of t_ns.
- * The ports of a node do not work in the order of time, to within their lag: so the update is sorted in.
+ * credit_post: tell the port at the other end of `in`, when the update period ends, that blocks are free again as of
+ * t_ns. The ports of a node do not work in the order of time, to within their lag: so the update is sorted in.
  */
 static __noinline void credit_post(struct port *in, u32 c, u64 t_ns, u64 blocks)
 {
@@ -537,8 +537,8 @@ static __always_inline u64 buffer_account(struct node *n, s64 bytes)
 }
 
 /*
- * switched_on: OFF, which began at from_ns, ends. NP-ECN and TCD want the queue of then, in packets and bytes: of those that
- * had ideally arrived.
+ * switched_on: OFF, which began at from_ns, ends. NP-ECN and TCD want the queue of then, in packets and bytes: of those
+ * that had ideally arrived.
  */
 static __always_inline void switched_on(struct port *p, struct tclass *k, u32 id, u32 c, u64 from_ns, u64 t_ns)
 {
@@ -607,8 +607,8 @@ static __always_inline u64 class_start(struct port *p, struct tclass *k, u32 id,
 }
 
 /*
- * credit_start: the ideal time at which class c, which could otherwise at t_ns, can start a packet of so many blocks; NEVER
- * while no credits for it are in sight. Applies the updates up to that time, and to limit_ns at most.
+ * credit_start: the ideal time at which class c, which could otherwise at t_ns, can start a packet of so many blocks;
+ * NEVER while no credits for it are in sight. Applies the updates up to that time, and to limit_ns at most.
  */
 static __always_inline u64 credit_start(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns, u64 limit_ns,
 					u64 blocks)
@@ -641,9 +641,9 @@ static __always_inline u64 credit_start(struct port *p, struct tclass *k, u32 id
 		k->event_head++;
 		if (k->off && cbfc_may_send(&k->tx, blocks)) {
 			k->off = 0;
-			k->ready_ns = t_ns;
-			k->paused_ns += t_ns - k->off_since_ns;
-			switched_on(p, k, id, c, k->off_since_ns, t_ns);
+			k->ready_ns = e->at_ns;
+			k->paused_ns += e->at_ns - k->off_since_ns;
+			switched_on(p, k, id, c, k->off_since_ns, e->at_ns);
 		}
 	}
 	if (cbfc_may_send(&k->tx, blocks))
@@ -789,8 +789,9 @@ static __always_inline u8 congestion_point(struct port *p, struct tclass *k, u32
 }
 
 /*
- * judge: what to do about the packet that class k sends at t_ns, by the queue it leaves behind: who had arrived by then.
- * It waited for a RESUME or for credits, or not. Returns the verdict; detectors that only say something change none.
+ * judge: what to do about the packet that class k sends at t_ns, by the queue it leaves behind: who had arrived by
+ * then. It waited for a RESUME or for credits, or not. Returns the verdict; detectors that only say something change
+ * none.
  */
 static __always_inline u8 judge(struct port *p, struct tclass *k, const struct slot *s, u32 len, u64 t_ns, bool waited,
 				u32 *queue)

@@ -164,8 +164,7 @@ static long tcd_step(u32 i, struct tcd_args *args)
 	if (step->on)
 		tcd_on(&args->cp, step->now_ns, step->queue_bytes);
 	else
-		step->verdict =
-			tcd_dequeue(&args->cp, args->max_ton_ns, step->now_ns, step->queue_bytes, step->over);
+		step->verdict = tcd_dequeue(&args->cp, args->max_ton_ns, step->now_ns, step->queue_bytes, step->over);
 	step->state = args->cp.state;
 	args->done++;
 	return 0;

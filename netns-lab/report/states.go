@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"image/color"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"pcn/netns-lab/experiment"
+	"pcn/netns-lab/result"
+)
+
+// Colours of the states of a port, of TCD's CE and detectors' marks, and of what is true.
+var (
+	stateColors = map[result.TCDState]color.RGBA{
+		result.NonCongestion: {R: 0xd9, G: 0xe8, B: 0xd6, A: 0xff},
+		result.Draining:      {R: 0x8f, G: 0xbd, B: 0x8a, A: 0xff},
+		result.Undetermined:  {R: 0xf2, G: 0xc1, B: 0x4e, A: 0xff},
+		result.Congestion:    {R: 0xb0, G: 0x2a, B: 0x2a, A: 0xff},
+	}
+	markColor  = color.RGBA{R: 0x2b, G: 0x35, B: 0xc9, A: 0xff}
+	truthColor = color.RGBA{R: 0x20, G: 0x20, B: 0x20, A: 0xff}
+	stateNames = []result.TCDState{result.NonCongestion, result.Draining, result.Undetermined, result.Congestion}
+)
+
+// drawnDetectors are the rows below TCD's state.
+var drawnDetectors = []experiment.Detector{experiment.DetectPCN, experiment.DetectECN, experiment.DetectFECN}
+
+// rowsOfPort is how many rows a port has: its state, the detectors and what is true.
+var rowsOfPort = 2 + len(drawnDetectors)
+
+// statesFigure draws what detectors say of each port over time, and what is true; nil if no run has detectors.
+func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
+	ports := statePorts(e, runs)
+	if len(ports) == 0 {
+		return nil, nil
+	}
+	f := &figure{
+		title: "Port states",
+		caption: "For each port, from above: the state that TCD takes it for; the share of packets that NP-ECN marks where PCN's receivers act on it, that ECN marks and " +
+			"that FECN marks, whichever of them is in force; and when the port is congested, by the rates of all senders in a network without pauses.",
+		xLabel: "Time (ms)",
+	}
+	for _, s := range stateNames {
+		f.legend = append(f.legend, legendEntry{string(s), swatch{fill: stateColors[s]}})
+	}
+	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}}, legendEntry{"congested in truth", swatch{fill: truthColor}})
+	f.xMin, f.xMax = wholeRange(runs)
+	for _, r := range runs {
+		f.panels = append(f.panels, statesPanel(f, r, ports))
+	}
+	return f, nil
+}
+
+// statePorts are those of the figure of queues that have states, or the first that have.
+func statePorts(e *experiment.Experiment, runs []runView) []string {
+	var all []string
+	for _, r := range runs {
+		for _, s := range r.States {
+			if !slices.Contains(all, s.Port) {
+				all = append(all, s.Port)
+			}
+		}
+	}
+	var ports []string
+	for _, p := range e.Figures.Queues {
+		if slices.Contains(all, p) {
+			ports = append(ports, p)
+		}
+	}
+	if ports == nil {
+		ports = all[:min(len(all), maxDrawn)]
+	}
+	return ports
+}
+
+func statesPanel(f *figure, r runView, ports []string) panel {
+	rows := rowsOfPort*len(ports) + 2 // two on top for the label
+	p := f.newPlot("", 0, float64(rows))
+	var ticks []plot.Tick
+	at := float64(rows - 2)
+	next := func(name string) float64 {
+		at--
+		ticks = append(ticks, plot.Tick{Value: at + 0.5, Label: name})
+		return at
+	}
+	share := r.CongestedShare()
+	for _, port := range ports {
+		states := r.StatesOf(port)
+		row := next(port + ": TCD")
+		for _, s := range stateNames {
+			p.Add(&bands{row: row, fill: stateColors[s], times: timesOf(r, states, func(x result.State) bool { return x.TCD == s })})
+		}
+		for _, d := range drawnDetectors {
+			t := result.Timeline{StartNs: -r.Manifest.WarmupNs, StepNs: r.Manifest.SampleNs}
+			for _, x := range states {
+				t.Values = append(t.Values, float64(x.Marks(d, share))/float64(max(x.SentPackets, 1)))
+			}
+			p.Add(&strip{share: t, row: next(detectorNames[d]), fill: markColor})
+		}
+		p.Add(&bands{row: next("congested"), fill: truthColor, times: timesOf(r, states, func(x result.State) bool { return x.Congested })})
+	}
+	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
+	p.Y.Tick.Label.Font.Size = vg.Points(7)
+	p.Add(&panelLabel{text: r.Label})
+	return panel{plot: p, height: stripHeight * vg.Length(rows)}
+}
+
+var detectorNames = map[experiment.Detector]string{
+	experiment.DetectPCN: "PCN", experiment.DetectECN: "ECN", experiment.DetectFECN: "FECN",
+}
+
+// timesOf are the times in which something holds, each as long as it goes on.
+func timesOf(r runView, states []result.State, holds func(result.State) bool) []result.Interval {
+	var times []result.Interval
+	for _, s := range states {
+		end := s.TimeNs + r.Manifest.SampleNs
+		switch n := len(times); {
+		case !holds(s):
+		case n > 0 && times[n-1].ToNs == s.TimeNs:
+			times[n-1].ToNs = end
+		default:
+			times = append(times, result.Interval{FromNs: s.TimeNs, ToNs: end})
+		}
+	}
+	return times
+}
+
+// bands are times filled in a row.
+type bands struct {
+	times []result.Interval
+	row   float64 // lower end; the row is 1 high
+	fill  color.RGBA
+}
+
+// Plot implements [plot.Plotter].
+func (b *bands) Plot(c draw.Canvas, p *plot.Plot) {
+	trX, trY := p.Transforms(&c)
+	bottom, top := trY(b.row+0.12), trY(b.row+0.88)
+	for _, t := range b.times {
+		left, right := max(trX(toMs(t.FromNs)), c.Min.X), min(trX(toMs(t.ToNs)), c.Max.X)
+		if left < right {
+			c.FillPolygon(b.fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+		}
+	}
+}
