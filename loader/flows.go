@@ -48,12 +48,12 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 // Flow is what a sender knows of one of its flows. What the control's algorithm does not have is 0.
 type Flow struct {
 	FlowKey
-	SendRateBps     uint64        `json:"send_rate_bps"`   // what the flow is paced by; 0: the control has a window
+	SendRateBps     uint64        `json:"send_rate_bps"`   // what the flow is paced by; 0: it has a window
 	TargetRateBps   uint64        `json:"target_rate_bps"` // QCN, DCQCN: what it recovers to
 	W               float64       `json:"w"`               // PCN: w
 	CCTI            uint32        `json:"ccti"`            // InfiniBand: CCTI
 	Alpha           float64       `json:"alpha"`           // DCQCN, DCTCP: alpha
-	Window          float64       `json:"window_packets"`  // LDCP: cw, packets
+	Window          float64       `json:"window_packets"`  // packets: LDCP's cw, or Reno's where a control that needs ECN got none
 	RecRateBps      uint64        `json:"rec_rate_bps"`    // PCN: of the latest CNP that said decrease
 	CNPDecrease     uint64        `json:"cnp_decrease"`    // CNPs and CNMs received, by kind
 	CNPIncrease     uint64        `json:"cnp_increase"`
@@ -65,7 +65,7 @@ type Flow struct {
 	Losses          uint64        `json:"losses"`  // times a loss cut the rate
 	SRTT            time.Duration `json:"srtt_ns"` // on the kernel's clock
 	Retransmissions uint32        `json:"retransmissions"`
-	ECN             bool          `json:"ecn"` // negotiated; without it nothing is marked
+	ECN             bool          `json:"ecn"` // negotiated; without it nothing is marked, and rate-based controls that need it have Reno's window
 }
 
 // newFlow is what every control keeps of a flow.
@@ -83,6 +83,7 @@ func newFlow(k FlowKey, s pcnSender) Flow {
 		SRTT:            time.Duration(s.SrttUs) * time.Microsecond,
 		Retransmissions: s.Retransmissions,
 		ECN:             s.Ecn != 0,
+		Window:          float64(s.PlainWindow),
 	}
 }
 
@@ -154,6 +155,9 @@ var (
 	pcnTable = tableOf[pcnPcnFlow]{
 		flow: func(k FlowKey, v *pcnPcnFlow) Flow {
 			f := newFlow(k, v.Sender)
+			if f.Window != 0 {
+				return f
+			}
 			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
 			f.ACKWindows = uint64(v.Ack.Windows)
 			return f
@@ -163,6 +167,9 @@ var (
 	dcqcnTable = tableOf[dcqcnDcqcnFlow]{
 		flow: func(k FlowKey, v *dcqcnDcqcnFlow) Flow {
 			f := newFlow(k, pcnSender(v.Sender))
+			if f.Window != 0 {
+				return f
+			}
 			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
 			f.Alpha = float64(v.Rp.Alpha) / (1 << qShift)
 			return f

@@ -118,6 +118,9 @@ func (o IBCCOptions) table() tableOf[ibccIbccFlow] {
 	return tableOf[ibccIbccFlow]{
 		flow: func(k FlowKey, v *ibccIbccFlow) Flow {
 			f := newFlow(k, pcnSender(v.Sender))
+			if f.Window != 0 {
+				return f
+			}
 			f.CCTI = v.Rp.Ccti
 			f.SendRateBps = o.rateBps(v.Rp.Ccti)
 			return f

@@ -81,6 +81,8 @@ type pcnSender struct {
 	SrttUs          uint32
 	Retransmissions uint32
 	Ecn             uint32
+	PlainWindow     uint32
+	Pad             uint32
 }
 
 // Names of all BPF objects in the ELF.

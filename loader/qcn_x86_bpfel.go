@@ -34,6 +34,8 @@ type qcnQcnFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
+		PlainWindow     uint32
+		Pad             uint32
 	}
 	Rp struct {
 		_        structs.HostLayout

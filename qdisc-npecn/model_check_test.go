@@ -250,6 +250,60 @@ func TestQCNAgainstModel(t *testing.T) {
 	}
 }
 
+// TestCBFCAgainstModel: credits in place of PFC. Nothing depends on thresholds, so it is exact also with timers that are
+// rounded. Whatever happens no buffer holds more than it lent, and in the end all credits are back.
+func TestCBFCAgainstModel(t *testing.T) {
+	const runs = 2
+	for _, test := range []struct {
+		name string
+		timekeeping
+		cbfc   CBFC
+		buffer uint64
+		off    bool // ports lack credits at times
+	}{
+		{"tight", exact, CBFC{BufferBytes: 4_000, PeriodNs: 1_000}, 1 << 40, true},
+		{"long period", rounded, CBFC{BufferBytes: 6_000, PeriodNs: 7_000}, 1 << 40, true},
+		{"wider than what comes", rounded, CBFC{BufferBytes: 40_000, PeriodNs: 3_000}, 1 << 40, false},
+		{"drops", exact, CBFC{BufferBytes: 20_000, PeriodNs: 2_000}, 15_000, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(14, test.cbfc.PeriodNs))
+			l := fabricOf(test.timekeeping, rng, PFC{XOFFBytes: 1}, test.buffer).marking(func(p *Port) { p.CBFC = test.cbfc })
+			l.alignNs = test.cbfc.PeriodNs
+			configure := l.port
+			l.port = func(name string) Port { // who drops a class lends it nothing
+				p := configure(name)
+				p.Classes[1].Lossless = false
+				return p
+			}
+			n := newNetwork(t, l)
+			var off uint64
+			for run := range runs {
+				packets, m := unambiguous(n.layout, func() []packet {
+					return randomPackets(rng, 250, 30_000, []int{0, 1, 3, 3, 3, 3, 3, 3, 3, 5, 6})
+				})
+				got := n.run(packets)
+				pfc, _ := n.events()
+				qt.Assert(t, qt.HasLen(pfc, 0))
+				for i := range packets {
+					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+				}
+				for id := uint32(1); id < n.portsMax(); id++ {
+					s, about := n.stats(id), qt.Commentf("run %d, port %s", run, n.config.Ports[id].Name)
+					qt.Assert(t, qt.Equals(s.FreeCreditBlocks, s.CreditBlocks), about)
+					qt.Assert(t, qt.IsTrue(s.HeldMaxBlocks <= test.cbfc.blocks()), about)
+					off += s.PausedNs
+					if run == 0 {
+						qt.Assert(t, qt.Equals(s.PausedNs, m.ports[id].PausedNs), about)
+					}
+				}
+			}
+			qt.Assert(t, qt.Equals(off > 0, test.off), qt.Commentf("ports lacked credits for %d ns", off))
+			n.checkCounters()
+		})
+	}
+}
+
 // randomRates changes the rate of some ports of the fabric, in the time that its packets take.
 func randomRates(rng *rand.Rand, l *layout, untilNs uint64) *layout {
 	l.rates = map[string][]RateChange{}

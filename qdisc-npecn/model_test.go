@@ -66,6 +66,11 @@ type modelClass struct {
 	ingressMax uint64
 	lastPostNs uint64 // effect of the latest PAUSE or RESUME to this port's class
 	pausedAtNs uint64
+
+	credits    uint64 // CBFC: blocks, if the peer lends any
+	off        bool   // it has a packet and too few of them
+	offSinceNs uint64
+	held       uint64 // blocks that came in by this port, and are in the node
 }
 
 type queued struct {
@@ -123,7 +128,11 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 		used: make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())), last: make([]moment, len(l.nodes())),
 	}
 	for _, p := range m.config.Ports {
-		m.ports = append(m.ports, modelPort{Port: p, creditLeft: int64(p.QCN.SampleBaseBytes)})
+		mp := modelPort{Port: p, creditLeft: int64(p.QCN.SampleBaseBytes)}
+		for class := range mp.classes {
+			mp.classes[class].credits = m.config.Ports[p.Peer].CBFC.BufferBytes / 64
+		}
+		m.ports = append(m.ports, mp)
 	}
 	m.heldAt = make([]uint64, len(pauses))
 	for i, e := range pauses {
@@ -164,15 +173,15 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 	switch buffer := m.config.Nodes[node].BufferBytes; {
 	case mp.Classes[p.class].Slots == 0:
 		mp.DroppedClass++
-		m.out[q.packet] = delivery{lost: true}
+		m.refuse(p.class, q)
 		return
 	case len(k.queue) == int(slotsFor(mp.Classes[p.class].Slots)):
 		mp.DroppedRing++
-		m.out[q.packet] = delivery{lost: true}
+		m.refuse(p.class, q)
 		return
 	case buffer != 0 && m.used[node]+q.size > buffer:
 		mp.DroppedBuffer++
-		m.out[q.packet] = delivery{lost: true}
+		m.refuse(p.class, q)
 		return
 	}
 	if n := len(k.queue); n > 0 && k.queue[n-1].atNs == q.atNs && k.queue[n-1].ingress != q.ingress {
@@ -192,6 +201,39 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 	mp.steps = append(mp.steps, step{ns: q.atNs, queueBytes: mp.queueBytes})
 	m.hold(node, p.class, q, int64(q.size), q.atNs)
 	m.startAt(port, max(q.atNs, mp.linkFreeNs))
+}
+
+// refuse loses a packet, and its credits go back.
+func (m *model) refuse(class int, q queued) {
+	m.out[q.packet] = delivery{lost: true}
+	if in := &m.ports[q.ingress]; q.ingress != 0 && in.Classes[class].Lossless && in.CBFC.BufferBytes > 0 {
+		m.lend(in, class, q.size, q.atNs)
+	}
+}
+
+// lend tells the peer, when the period ends, that the blocks of a packet are free.
+func (m *model) lend(in *modelPort, class int, size, ns uint64) {
+	period := in.CBFC.PeriodNs
+	effectNs := (ns+period-1)/period*period + in.PFCDelayNs
+	m.at(effectNs, orderPFC, func() {
+		up := &m.ports[in.Peer]
+		k := &up.classes[class]
+		k.credits += (size + 63) / 64
+		if k.off && m.mayStart(up, class) {
+			k.off = false
+			k.pn = len(k.queue)
+			up.PausedNs += effectNs - k.offSinceNs
+		}
+		m.startAt(in.Peer, effectNs)
+	})
+}
+
+// mayStart says whether there are credits for the first packet of a class.
+func (m *model) mayStart(mp *modelPort, class int) bool {
+	if !mp.Classes[class].Lossless || m.config.Ports[mp.Peer].CBFC.BufferBytes == 0 {
+		return true
+	}
+	return mp.classes[class].credits >= (mp.classes[class].queue[0].size+63)/64
 }
 
 // drops is WRED and the limit of the class's queue, by what waits in it. An empty queue takes every packet.
@@ -221,6 +263,16 @@ func (m *model) hold(node uint32, class int, q queued, bytes int64, ns uint64) {
 	k := &in.classes[class]
 	k.ingress = uint64(int64(k.ingress) + bytes)
 	k.ingressMax = max(k.ingressMax, k.ingress)
+	if in.CBFC.BufferBytes > 0 {
+		if blocks := (q.size + 63) / 64; bytes > 0 {
+			k.held += blocks
+			in.HeldMaxBlocks = max(in.HeldMaxBlocks, k.held)
+		} else {
+			k.held -= blocks
+			m.lend(in, class, q.size, ns)
+		}
+		return
+	}
 	if m.pauses != nil {
 		return
 	}
@@ -275,9 +327,15 @@ func (m *model) start(port uint32, ns uint64) {
 	if mp.linkFreeNs > ns {
 		return // it looks again when it is
 	}
+	for class := range mp.classes {
+		k := &mp.classes[class]
+		if len(k.queue) > 0 && !k.off && !m.mayStart(mp, class) {
+			k.off, k.offSinceNs = true, ns
+		}
+	}
 	for class := Classes - 1; class >= 0; class-- {
 		k := &mp.classes[class]
-		if len(k.queue) == 0 || k.paused {
+		if len(k.queue) == 0 || k.paused || k.off {
 			continue
 		}
 		m.transmit(port, class, ns)
@@ -296,6 +354,9 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	}
 	k.dropped = nil
 	marked := mp.MarkedPackets
+	if mp.Classes[class].Lossless && m.config.Ports[mp.Peer].CBFC.BufferBytes > 0 {
+		k.credits -= (q.size + 63) / 64
+	}
 	mp.SentPackets++
 	mp.SentBytes += q.size
 	mp.queueBytes -= q.size

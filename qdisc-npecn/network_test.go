@@ -40,6 +40,7 @@ type layout struct {
 	buffers         map[string]uint64
 	port            func(name string) Port  // configures port "a->b"; Peer, Node and RateChanges are filled in
 	rates           map[string][]RateChange // of ports, from the run's beginning on; for one run
+	alignNs         uint64                  // runs begin at a multiple of it; 0: at any time
 	notECT          func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
 }
 
@@ -300,6 +301,9 @@ func (n *network) send(packets []packet) {
 	n.t.Helper()
 	const sendKernelNs = 200_000 // for one packet, on a slow machine
 	n.t0Ns = n.nowNs() + uint64(len(packets)+100)*sendKernelNs>>n.config.DilationShift
+	if n.alignNs > 0 {
+		n.t0Ns = (n.t0Ns + n.alignNs - 1) / n.alignNs * n.alignNs
+	}
 	n.changeRates()
 	senders := map[[2]int]int{}
 	for i, p := range packets {

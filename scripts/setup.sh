@@ -9,7 +9,7 @@
 set -euo pipefail
 
 RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates debian-archive-keyring)
-DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3 slurm-wlm munge)
+DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3 curl gcc libc6-dev python3 slurm-wlm munge)
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)

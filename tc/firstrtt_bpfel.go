@@ -44,6 +44,8 @@ type firstrttLdcpFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
+		PlainWindow     uint32
+		Pad             uint32
 	}
 	Ldcp struct {
 		_     structs.HostLayout

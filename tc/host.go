@@ -54,6 +54,27 @@ func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attachAll(h, ifindex, s.Places())
 }
 
+// PlainSYN makes SYNs not ECN-capable (tc/bpf/syn.bpf.c): servers without PCN's controls then agree to ECN.
+type PlainSYN struct{ object }
+
+// LoadPlainSYN loads it.
+func LoadPlainSYN(opts ...Option) (*PlainSYN, error) {
+	spec, err := loadSyn()
+	if err != nil {
+		return nil, err
+	}
+	obj, err := load("syn", spec, nil, nil, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &PlainSYN{obj}, nil
+}
+
+// Attach puts it last at the device's egress.
+func (s *PlainSYN) Attach(h netns.NsHandle, ifindex int) error {
+	return s.attachAll(h, ifindex, s.Places())
+}
+
 // FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
 type FirstRTT struct{ object }
 

@@ -30,20 +30,20 @@ const defaultIdle = 10 * time.Second
 
 func (o HostNPOptions) check() error {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
-		return fmt.Errorf("T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
+		return fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1", o.TNs, o.CongestedShare)
 	}
 	if o.TNs < 2*cnp.StampUnitNs {
-		return fmt.Errorf("T %d ns: want at least %d ns, or signed CNPs of one flow would have the same date", o.TNs, 2*cnp.StampUnitNs)
+		return fmt.Errorf("np: T %d ns: want at least %d ns, or signed CNPs of one flow would have the same date", o.TNs, 2*cnp.StampUnitNs)
 	}
 	if o.Idle < 0 {
-		return fmt.Errorf("idle time %v: want 0 or more", o.Idle)
+		return fmt.Errorf("np: idle time %v: want 0 or more", o.Idle)
 	}
 	if len(o.UDPPorts) > MaxUDPPorts {
-		return fmt.Errorf("%d ports of UDP: want at most %d", len(o.UDPPorts), MaxUDPPorts)
+		return fmt.Errorf("np: %d ports of UDP: want at most %d", len(o.UDPPorts), MaxUDPPorts)
 	}
 	for _, p := range o.UDPPorts {
 		if p == 0 {
-			return fmt.Errorf("port 0 of UDP: want 1 to 65535")
+			return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
 		}
 	}
 	return nil
@@ -65,7 +65,7 @@ type HostNPCounts struct {
 // LoadHostNP loads the notification point.
 func LoadHostNP(o HostNPOptions, opts ...Option) (*HostNP, error) {
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("np: %w", err)
+		return nil, err
 	}
 	if o.Idle == 0 {
 		o.Idle = defaultIdle

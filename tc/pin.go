@@ -45,7 +45,7 @@ type Object interface {
 	Fingerprint() string
 }
 
-var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*HostNP)(nil), (*HostRP)(nil)}
+var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*HostNP)(nil), (*HostRP)(nil), (*PlainSYN)(nil)}
 
 // Places are where Attach attaches it.
 func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }
@@ -54,6 +54,9 @@ func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress
 func (f *FirstRTT) Places() []Place {
 	return []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Tail()}}
 }
+
+// Places are where Attach attaches it.
+func (s *PlainSYN) Places() []Place { return []Place{{"syn", ebpf.AttachTCXEgress, link.Tail()}} }
 
 // Places are where Attach attaches its programs, in this order.
 func (n *NP) Places() []Place {

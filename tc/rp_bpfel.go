@@ -60,6 +60,8 @@ type rpPcnFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
+		PlainWindow     uint32
+		Pad             uint32
 	}
 	Ack struct {
 		_  structs.HostLayout

@@ -71,6 +71,8 @@ type rphostPcnFlow struct {
 		SrttUs          uint32
 		Retransmissions uint32
 		Ecn             uint32
+		PlainWindow     uint32
+		Pad             uint32
 	}
 	Ack struct {
 		_  structs.HostLayout

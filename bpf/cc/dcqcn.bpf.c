@@ -39,7 +39,8 @@ const volatile struct dcqcn_params params = {
 	.clamp_target = 1,
 };
 
-#define flow_entry dcqcn_flow
+#define flow_entry    dcqcn_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -68,4 +69,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("dcqcn", TCP_CONG_NEEDS_ECN);
+RATE_CONTROL("dcqcn");

@@ -30,7 +30,8 @@ const volatile struct ibcc_params params = {
 	.limit = IBCC_ENTRIES - 1,
 };
 
-#define flow_entry ibcc_flow
+#define flow_entry    ibcc_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -59,4 +60,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("ibcc", TCP_CONG_NEEDS_ECN);
+RATE_CONTROL("ibcc");

@@ -33,7 +33,8 @@ const volatile struct pcn_rp_params params = {
 const volatile u32 feedback = PCN_FEEDBACK_CNP;
 const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
 
-#define flow_entry pcn_flow
+#define flow_entry    pcn_flow
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -72,4 +73,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("pcn", TCP_CONG_NEEDS_ECN);
+RATE_CONTROL("pcn");

@@ -37,7 +37,8 @@ const volatile struct qcn_rp_params params = {
 	.min_decrease_factor = Q24_ONE / 2,
 };
 
-#define flow_entry qcn_flow
+#define flow_entry    qcn_flow
+#define CONTROL_FLAGS 0
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -66,4 +67,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("qcn", 0);
+RATE_CONTROL("qcn");

@@ -35,7 +35,8 @@ const volatile struct timely_params params = {
 	.delta_factor = 1,
 };
 
-#define flow_entry timely_flow
+#define flow_entry    timely_flow
+#define CONTROL_FLAGS 0
 
 static __always_inline void control_start(struct flow_entry *flow)
 {
@@ -64,4 +65,4 @@ static __always_inline u64 line_rate_bps(void)
 
 #include "include/rate_control.h"
 
-RATE_CONTROL("timely", 0);
+RATE_CONTROL("timely");

@@ -10,13 +10,15 @@
  *	control_loss(flow, now)		a recovery or a timeout began
  *	control_rate(flow)		what to pace by
  *	line_rate_bps()			for flows that found the table full
- * and ends with RATE_CONTROL(name, flags). All but start run under the flow's lock, where no helper may be called.
+ *	CONTROL_FLAGS			TCP_CONG_NEEDS_ECN, or 0
+ * and ends with RATE_CONTROL(name). All but start run under the flow's lock, where no helper may be called.
  *
  * cong_control replaces the core's window reduction and pacing update, so both are set on every ACK.
  */
 #ifndef PCN_RATE_CONTROL_H
 #define PCN_RATE_CONTROL_H
 
+#include "plain.h"
 #include "tcp.h"
 
 FLOW_TABLE(struct flow_entry);
@@ -32,6 +34,12 @@ static __always_inline struct flow_entry *flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
+/* plain: nothing that the control hears of comes from this path, since its peer refused ECN: see plain.h. */
+static __always_inline bool plain(struct sock *sk)
+{
+	return CONTROL_FLAGS & TCP_CONG_NEEDS_ECN && !tcp_ecn_negotiated(sk);
+}
+
 SEC("struct_ops/control_init")
 void BPF_PROG(control_init, struct sock *sk)
 {
@@ -40,10 +48,15 @@ void BPF_PROG(control_init, struct sock *sk)
 
 	control_start(&flow);
 	tcp_establish(sk, &flow.sender, &key);
+	if (plain(sk))
+		flow.sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
 		__sync_fetch_and_add(&flows_refused, 1);
 	tcp_start_pacing(sk);
-	tcp_set_rate(sk, control_rate(&flow));
+	if (plain(sk))
+		plain_pace(sk, line_rate_bps());
+	else
+		tcp_set_rate(sk, control_rate(&flow));
 }
 
 SEC("struct_ops/control_release")
@@ -55,12 +68,27 @@ void BPF_PROG(control_release, struct sock *sk)
 	bpf_map_delete_elem(&flows, &key);
 }
 
+static __always_inline void on_plain_ack(struct sock *sk, struct flow_entry *flow, const struct rate_sample *rs)
+{
+	plain_ack(sk, rs, line_rate_bps());
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	tcp_account(sk, &flow->sender);
+	flow->sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
+	bpf_spin_unlock(&flow->lock);
+}
+
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct flow_entry *flow = flow_of(sk);
 	struct ack_event event;
 	u64 rate_bps;
 
+	if (plain(sk)) {
+		on_plain_ack(sk, flow, rs);
+		return;
+	}
 	if (!flow) {
 		tcp_set_rate(sk, line_rate_bps());
 		return;
@@ -100,16 +128,19 @@ void BPF_PROG(control_set_state, struct sock *sk, u8 state)
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);
-	control_loss(flow, now);
 	flow->sender.losses++;
+	control_loss(flow, now);
 	rate_bps = control_rate(flow);
 	bpf_spin_unlock(&flow->lock);
-	tcp_set_rate(sk, rate_bps);
+	if (!plain(sk))
+		tcp_set_rate(sk, rate_bps);
 }
 
 SEC("struct_ops/control_ssthresh")
 u32 BPF_PROG(control_ssthresh, struct sock *sk)
 {
+	if (plain(sk))
+		return plain_ssthresh(sk);
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
@@ -119,7 +150,7 @@ u32 BPF_PROG(control_undo_cwnd, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
-#define RATE_CONTROL(name_, flags_)                                                                                    \
+#define RATE_CONTROL(name_)                                                                                            \
 	SEC(".struct_ops.link")                                                                                        \
 	struct tcp_congestion_ops control = {                                                                          \
 		.init = (void *)control_init,                                                                          \
@@ -129,7 +160,7 @@ u32 BPF_PROG(control_undo_cwnd, struct sock *sk)
 		.ssthresh = (void *)control_ssthresh,                                                                  \
 		.undo_cwnd = (void *)control_undo_cwnd,                                                                \
 		.name = name_,                                                                                         \
-		.flags = TCP_CONG_NON_RESTRICTED | (flags_),                                                           \
+		.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,                                                      \
 	}
 
 #endif

@@ -36,7 +36,9 @@ struct sender {
 	u32 marked_packets; /* of them with CE, as far as ACKs tell */
 	u32 srtt_us;	    /* the kernel's clock */
 	u32 retransmissions;
-	u32 ecn;	 /* whether ECN was negotiated */
+	u32 ecn;	  /* whether ECN was negotiated */
+	u32 plain_window; /* packets, of a flow that is Reno's for want of ECN; 0: the control's own */
+	u32 pad;
 };
 
 /* What the reaction point of a real host (rp_host.bpf.c) knows of a flow's CNPs. */

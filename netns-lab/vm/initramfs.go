@@ -147,6 +147,23 @@ func writeArchive(w io.Writer, records map[string]cpio.Record) error {
 	return nil
 }
 
+// Program are a program of this machine and the libraries that it needs, as the guest's files by the same names.
+func Program(name string) ([]File, error) {
+	libraries, err := sharedLibraries(name)
+	if err != nil {
+		return nil, fmt.Errorf("find the libraries of %s: %w", name, err)
+	}
+	var files []File
+	for _, from := range append(libraries, name) {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return nil, fmt.Errorf("read a program for the guest: %w", err)
+		}
+		files = append(files, File{Path: from, Mode: 0o755, Data: data})
+	}
+	return files, nil
+}
+
 // HaveGuest says whether this program can be a guest: its libraries, if it has any, must be found.
 func HaveGuest() error {
 	exe, err := os.Executable()

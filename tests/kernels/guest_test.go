@@ -5,6 +5,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netns"
 
 	"pcn/loader"
 	"pcn/loader/ns/nstest"
@@ -47,6 +49,9 @@ var rows = []row{
 			RecoveryOptions: recovery, G: 1.0 / 16, InitialAlpha: 1, AlphaTimerNs: 55e3, ClampTarget: true,
 		})
 	})},
+	{"`ibcc`", true, transferWith(func() (*loader.Control, error) {
+		return loader.RegisterIBCC(loader.IBCCOptions{LineRateBps: lineRateBps, TimerNs: 1e6, Increase: 1, CCT: make([]loader.CCTEntry, 4)})
+	})},
 	{"`qcn`", true, transferWith(func() (*loader.Control, error) {
 		return loader.RegisterQCN(loader.QCNOptions{RecoveryOptions: recovery, Gd: 1.0 / 128, MinDecreaseFactor: 0.5})
 	})},
@@ -65,10 +70,17 @@ var rows = []row{
 	})},
 	{"`pcn_line`", true, transferWith(func() (*loader.Control, error) { return loader.RegisterLine(lineRateBps, 0) })},
 	{"tc programs attached through", true, attachedThrough},
-	{"NP, RP: marks cut the rate, their absence raises it", true, notified},
+	{"NP, RP: marks cut the rate, their absence raises it", true, notified(labNP, labRP)},
+	{"NP, RP for hosts: the same", true, notified(hostNP, hostRP)},
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
 	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: 50e3}) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
+	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
+	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
+	{"the same without syn", false, plainServer("2", false)},
+	{"server refuses ECN, `tcp_ecn=0`: Reno's window, no more", true, refused},
+	{"iperf3, with the statistics of `ss -ti`", true, iperf3},
+	{"curl, with the statistics of `ss -ti`", true, curl},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
 	{"the lab's switches, `--native`", false, loads(loadSwitch)},
 }
@@ -200,28 +212,57 @@ func attachedThrough(t *testing.T) string {
 	return "clsact"
 }
 
+// attacher is an NP or RP.
+type attacher interface {
+	closer
+	Attach(h netns.NsHandle, ifindex int) error
+}
+
+func labNP() (attacher, error) { return tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95}) }
+
+func labRP(control *loader.Control) (attacher, error) { return tc.LoadRP(control, 0) }
+
+func hostNP() (attacher, error) {
+	return tc.LoadHostNP(tc.HostNPOptions{TNs: 1e6, CongestedShare: 0.95})
+}
+
+func hostRP(control *loader.Control) (attacher, error) {
+	rp, err := tc.LoadHostRP(control, tc.HostRPOptions{})
+	return anyPrefix{rp}, err
+}
+
+// anyPrefix is an RP that obeys CNPs from anywhere.
+type anyPrefix struct{ *tc.HostRP }
+
+func (r anyPrefix) Attach(h netns.NsHandle, ifindex int) error { return r.HostRP.Attach(h, ifindex) }
+
 // notified sends through NP and RP, with marks and without.
-func notified(t *testing.T) string {
-	control := registered(t, registerPCN)
-	p := newPath(t)
-	marker := nstest.NewMarker(t, p.server.End)
-	newNP(t, p)
-	rp, err := tc.LoadRP(control, 0)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { rp.Close() })
-	qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
-	c := p.connect(t, "pcn", "pcn")
-	marker.Mark(t, true)
-	c.transfer(t, 256<<10)
-	cut := c.flow(t, control)
-	qt.Check(t, qt.IsTrue(cut.CNPDecrease > 0))
-	qt.Check(t, qt.IsTrue(cut.SendRateBps < lineRateBps))
-	marker.Mark(t, false)
-	c.transfer(t, 256<<10)
-	raised := c.flow(t, control)
-	qt.Check(t, qt.IsTrue(raised.CNPIncrease > 0))
-	qt.Check(t, qt.IsTrue(raised.SendRateBps > cut.SendRateBps), qt.Commentf("%d, then %d bit/s", cut.SendRateBps, raised.SendRateBps))
-	return yes
+func notified(loadNP func() (attacher, error), loadRP func(*loader.Control) (attacher, error)) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		control := registered(t, registerPCN)
+		p := newPath(t)
+		marker := nstest.NewMarker(t, p.server.End)
+		np, err := loadNP()
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { np.Close() })
+		qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
+		rp, err := loadRP(control)
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { rp.Close() })
+		qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))
+		c := p.connect(t, "pcn", "pcn")
+		marker.Mark(t, true)
+		c.transfer(t, 256<<10)
+		cut := c.flow(t, control)
+		qt.Check(t, qt.IsTrue(cut.CNPDecrease > 0))
+		qt.Check(t, qt.IsTrue(cut.SendRateBps < lineRateBps))
+		marker.Mark(t, false)
+		c.transfer(t, 256<<10)
+		raised := c.flow(t, control)
+		qt.Check(t, qt.IsTrue(raised.CNPIncrease > 0))
+		qt.Check(t, qt.IsTrue(raised.SendRateBps > cut.SendRateBps), qt.Commentf("%d, then %d bit/s", cut.SendRateBps, raised.SendRateBps))
+		return yes
+	}
 }
 
 func newNP(t *testing.T, p path) *tc.NP {
@@ -231,4 +272,61 @@ func newNP(t *testing.T, p path) *tc.NP {
 	t.Cleanup(func() { np.Close() })
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
 	return np
+}
+
+// plainServer connects to a server with the kernel's own control, with tc/bpf/syn.bpf.c and without.
+func plainServer(tcpECN string, plainSYN bool) func(t *testing.T) string {
+	return func(t *testing.T) string {
+		control := registered(t, registerPCN)
+		p := newPath(t)
+		p.server.sysctl(t, "tcp_ecn", tcpECN)
+		if plainSYN {
+			p.client.plainSYN(t)
+		}
+		marker := nstest.NewMarker(t, p.server.End)
+		marker.Mark(t, true)
+		c := p.connect(t, "pcn", "reno")
+		c.transfer(t, 128<<10)
+		f := c.flow(t, control)
+		for _, conn := range []*net.TCPConn{c.client, c.server} {
+			qt.Check(t, qt.Equals(f.ECN, tcpInfo(t, conn).Options&tcpiOptECN != 0))
+		}
+		if !f.ECN {
+			return no
+		}
+		qt.Check(t, qt.IsTrue(f.MarkedPackets > 0)) // ACKs echo what the marker did: packets were ECN-capable
+		return yes
+	}
+}
+
+// refused connects to a server that refuses ECN, loses packets, and holds the window against the kernel's Reno.
+func refused(t *testing.T) string {
+	control := registered(t, registerPCN)
+	p := newPath(t)
+	p.server.sysctl(t, "tcp_ecn", "0")
+	p.client.plainSYN(t)
+	dropper := nstest.NewDropper(t, p.server.End)
+	meanWindow := func(c connection) float64 {
+		dropper.DropEvery(t, 50)
+		sum, samples := 0.0, 8
+		for range samples {
+			c.transfer(t, 64<<10)
+			sum += float64(tcpInfo(t, c.client).Snd_cwnd)
+		}
+		dropper.DropEvery(t, 0)
+		return sum / float64(samples)
+	}
+	c := p.connect(t, "pcn", "reno")
+	first := c.flow(t, control)
+	qt.Check(t, qt.IsFalse(first.ECN))
+	qt.Check(t, qt.Equals(first.Window, 10)) // the core's initial window: not one that never binds
+	ours := meanWindow(c)
+	f := c.flow(t, control)
+	qt.Check(t, qt.IsTrue(f.Losses > 3), qt.Commentf("%d losses", f.Losses))
+	qt.Check(t, qt.Equals(f.SendRateBps, 0))
+	qt.Check(t, qt.Equals(f.Window, float64(tcpInfo(t, c.client).Snd_cwnd)))
+	reno := meanWindow(p.connect(t, "reno", "reno"))
+	t.Logf("mean window %.1f packets, Reno's %.1f", ours, reno)
+	qt.Check(t, qt.IsTrue(ours < 1.25*reno && ours > reno/2), qt.Commentf("mean window %.1f packets, Reno's %.1f", ours, reno))
+	return yes
 }

@@ -85,14 +85,24 @@ func TestKernels(t *testing.T) {
 // runInVM runs TestGuest on a kernel of the cache.
 func runInVM(t *testing.T, version, suite string) column {
 	t.Helper()
+	return readColumn(t, runTest(t, "TestGuest", version, suite))
+}
+
+// runTest runs a test of this binary on a kernel of the cache, and returns what it left.
+func runTest(t *testing.T, name, version, suite string) fs.FS {
+	t.Helper()
 	kernel, err := vm.FindKernel(version)
 	if err != nil {
 		t.Fatalf("%v --kernel-suite %s", err, suite)
 	}
-	args := []string{"-test.run=^TestGuest$", "-test.v"}
+	var files []vm.File
+	for _, name := range []string{"iperf3", "curl", "ss"} {
+		files = append(files, program(t, name)...)
+	}
+	args := []string{"-test.run=^" + name + "$", "-test.v"}
 	res, err := vm.Run(t.Context(), vm.Config{
-		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + vm.ResultDir},
-		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "sch_fq"},
+		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + vm.ResultDir}, Files: files,
+		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},
 		HostCPU: -1, Seed: 1, Console: nil,
 	})
 	if err != nil || res.ExitCode != 0 {
@@ -101,9 +111,21 @@ func runInVM(t *testing.T, version, suite string) column {
 	if testing.Verbose() {
 		t.Logf("%s, boot %v, wall %v:\n%s", kernel.Version, res.Boot, res.Wall, res.Console)
 	}
-	files, err := res.FS()
+	left, err := res.FS()
 	qt.Assert(t, qt.IsNil(err))
-	return readColumn(t, files)
+	return left
+}
+
+// program are the files of a program of this machine.
+func program(t *testing.T, name string) []vm.File {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatalf("%v: run scripts/setup.sh --dev", err)
+	}
+	files, err := vm.Program(path)
+	qt.Assert(t, qt.IsNil(err))
+	return files
 }
 
 // runHere runs TestGuest on this machine's kernel.

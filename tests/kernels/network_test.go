@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"pcn/loader"
 	"pcn/loader/ns/nstest"
+	"pcn/tc"
 )
 
 const (
@@ -66,6 +68,21 @@ func newPath(t *testing.T) path {
 	client, server := nstest.Veth(t, nstest.New(t), nstest.New(t),
 		netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
 	return path{end{client}, end{server}}
+}
+
+// sysctl sets one of net.ipv4 in the namespace.
+func (e end) sysctl(t *testing.T, name, value string) {
+	t.Helper()
+	nstest.Do(t, e.NS, func() error { return os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0) })
+}
+
+// plainSYN makes the host's SYNs not ECN-capable.
+func (e end) plainSYN(t *testing.T) {
+	t.Helper()
+	syn, err := tc.LoadPlainSYN()
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { syn.Close() })
+	qt.Assert(t, qt.IsNil(syn.Attach(e.NS, e.Index())))
 }
 
 // filters are the device's clsact, if any, and the names of its filters: ingress | egress.
