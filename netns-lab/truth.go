@@ -29,7 +29,6 @@ type fluid struct {
 type fluidPort struct {
 	rateBps func(ns uint64) uint64
 	flows   []*share
-	in      float64 // bytes in the bin
 }
 
 // share is what a port has of a flow.
