@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -110,29 +111,38 @@ func up(t *testing.T, text string) map[string]string {
 // connection is one of congestion control pcn to the peer, who sends back what it gets.
 type connection struct{ net.Conn }
 
+// connect has the control at both ends for the handshake, so that ECN is negotiated, and then at its own end only.
+// Without one it is the namespace's.
 func connect(t *testing.T, peer nstest.End, control string) connection {
 	t.Helper()
+	set := func(_, _ string, raw syscall.RawConn) (err error) {
+		if control == "" {
+			return nil
+		}
+		controlErr := raw.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control) })
+		return errors.Join(controlErr, err)
+	}
 	var l net.Listener
 	nstest.Do(t, peer.NS, func() (err error) {
-		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "0"))
+		l, err = (&net.ListenConfig{Control: set}).Listen(context.Background(), "tcp", net.JoinHostPort(peer.Addr.String(), "0"))
 		return err
 	})
+	accepted := make(chan error)
 	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go io.Copy(c, c)
+		c, err := l.Accept()
+		if err == nil && control != "" {
+			err = setControl(c, "reno")
+		}
+		accepted <- err
+		if err == nil {
+			io.Copy(c, c)
 		}
 	}()
 	t.Cleanup(func() { l.Close() })
-	c, err := net.Dial("tcp", l.Addr().String())
+	c, err := (&net.Dialer{Control: set}).Dial("tcp", l.Addr().String())
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { c.Close() })
-	if control != "" {
-		qt.Assert(t, qt.IsNil(setControl(c, control)))
-	}
+	qt.Assert(t, qt.IsNil(<-accepted))
 	return connection{c}
 }
 
