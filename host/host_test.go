@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -107,10 +108,33 @@ func up(t *testing.T, text string) map[string]string {
 	return out
 }
 
+// connectWith chooses the control before the first packet, which asks for ECN.
+func connectWith(t *testing.T, peer nstest.End, control string) connection {
+	t.Helper()
+	l := echo(t, peer)
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { return setControlOf(raw, control) }}
+	c, err := dialer.Dial("tcp", l.Addr().String())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { c.Close() })
+	return connection{c}
+}
+
 // connection is one of congestion control pcn to the peer, who sends back what it gets.
 type connection struct{ net.Conn }
 
 func connect(t *testing.T, peer nstest.End, control string) connection {
+	t.Helper()
+	c, err := net.Dial("tcp", echo(t, peer).Addr().String())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { c.Close() })
+	if control != "" {
+		qt.Assert(t, qt.IsNil(setControl(c, control)))
+	}
+	return connection{c}
+}
+
+// echo listens at the peer.
+func echo(t *testing.T, peer nstest.End) net.Listener {
 	t.Helper()
 	var l net.Listener
 	nstest.Do(t, peer.NS, func() (err error) {
@@ -127,13 +151,7 @@ func connect(t *testing.T, peer nstest.End, control string) connection {
 		}
 	}()
 	t.Cleanup(func() { l.Close() })
-	c, err := net.Dial("tcp", l.Addr().String())
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { c.Close() })
-	if control != "" {
-		qt.Assert(t, qt.IsNil(setControl(c, control)))
-	}
-	return connection{c}
+	return l
 }
 
 func setControl(c net.Conn, name string) error {
@@ -141,8 +159,12 @@ func setControl(c net.Conn, name string) error {
 	if err != nil {
 		return err
 	}
+	return setControlOf(raw, name)
+}
+
+func setControlOf(raw syscall.RawConn, name string) error {
 	var set error
-	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
+	err := raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
 	return errors.Join(err, set)
 }
 
@@ -173,7 +195,7 @@ func (c connection) flows(t *testing.T) {
 func TestUpChangeDown(t *testing.T) {
 	_, peer := wire(t)
 	h := host.New()
-	qt.Assert(t, qt.DeepEquals(up(t, small), map[string]string{"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added}))
+	qt.Assert(t, qt.DeepEquals(up(t, small), map[string]string{"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added, "syn": host.Added}))
 	qt.Check(t, qt.IsTrue(available(t, "pcn")))
 	before := pinnedFiles(t)
 
@@ -204,7 +226,7 @@ func TestUpChangeDown(t *testing.T) {
 		"stamp runs, and is not configured",
 	}))
 	ids := linkIDs(t)
-	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed}))
+	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed, "syn": host.Kept}))
 	for id := range linkIDs(t) {
 		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
 	}
@@ -402,6 +424,37 @@ func TestStatusOfNothing(t *testing.T) {
 	changes, err := host.New().Down(context.Background())
 	qt.Check(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(changes, 0))
+}
+
+// A server whose control does not need ECN agrees to it where SYNs are made plain, and only there. Taking that away and
+// back leaves the rest alone.
+func TestECNWithPlainServers(t *testing.T) {
+	_, peer := wire(t)
+	nstest.Do(t, peer.NS, func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("2"), 0) })
+	auto := strings.Replace(light, "pcn: {}", "pcn: {feedback: auto}", 1) + "rtt: 1ms\n"
+	with, without := auto+"ecn: {interfaces: [veth0]}\n", auto+"ecn: {interfaces: []}\n"
+	hasECN := func() bool {
+		c := connectWith(t, peer, "pcn")
+		c.flows(t)
+		flows, err := host.New().Flows()
+		qt.Assert(t, qt.IsNil(err))
+		at := slices.IndexFunc(flows, func(f host.LiveFlow) bool { return f.Src.String() == c.LocalAddr().String() })
+		qt.Assert(t, qt.IsTrue(at >= 0))
+		return flows[at].ECN
+	}
+	qt.Assert(t, qt.DeepEquals(up(t, without), map[string]string{"control_pcn": host.Added, "stamp": host.Added}))
+	qt.Check(t, qt.IsFalse(hasECN()))
+	qt.Assert(t, qt.DeepEquals(up(t, with), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Added}))
+	qt.Check(t, qt.IsTrue(hasECN()))
+	qt.Assert(t, qt.DeepEquals(up(t, with), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Kept}))
+	s, err := host.New().Status(context.Background(), parse(t, with))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	qt.Check(t, qt.IsTrue(slices.ContainsFunc(s.Components[0].Settings, func(s host.Setting) bool {
+		return s == host.Setting{Key: "feedback", Value: "auto"}
+	})), qt.Commentf("%+v", s))
+	qt.Assert(t, qt.DeepEquals(up(t, without), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Removed}))
+	qt.Check(t, qt.IsFalse(hasECN()))
 }
 
 // T comes from handshakes, and stays what it was when it was first measured.
