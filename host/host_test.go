@@ -346,7 +346,6 @@ func TestKill(t *testing.T) {
 			time.Sleep(time.Duration(rng.Int64N(int64(whole))))
 		} else {
 			waitForChange(2 * whole)
-			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Millisecond))))
 		}
 		p.Process.Kill()
 		p.Wait()

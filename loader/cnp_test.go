@@ -69,7 +69,7 @@ func TestCNPsControlRate(t *testing.T) {
 				}
 			}
 			// While the machine is busy with something else the receiver gets less: then try again.
-			const attempts = 10
+			const attempts = 60
 			for attempt := 1; ; attempt++ {
 				marker.Mark(t, true)
 				f := receiveUntil(20, 0)
