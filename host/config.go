@@ -35,6 +35,9 @@ type Config struct {
 	Stamp *Stamp `yaml:"stamp"`
 	// FirstRTT makes LDCP's packets of the first round trip not ECN-capable.
 	FirstRTT *FirstRTT `yaml:"first_rtt"`
+	// ECN is where this host's SYNs ask for ECN as servers without our controls expect it. Default, if a control needs ECN:
+	// the interfaces of NP and RP.
+	ECN *ECN `yaml:"ecn"`
 	// Cgroups get a congestion control for their new connections.
 	Cgroups []Cgroup `yaml:"cgroups"`
 }
@@ -57,6 +60,9 @@ type PCN struct {
 	MinRate config.Rate `yaml:"min_rate"`
 	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
 	MaxFlows uint `yaml:"max_flows"`
+	// Feedback is what senders go by: cnp, ack or ece (what ACKs tell of marks, by AccECN or ECE as TCP negotiated), or
+	// auto, ACKs while no CNPs come. Default cnp.
+	Feedback string `yaml:"feedback"`
 }
 
 // LDCP holds the parameters of LDCP.
@@ -136,6 +142,12 @@ type FirstRTT struct {
 	Interfaces []string `yaml:"interfaces"`
 }
 
+// ECN is where SYNs become not ECN-capable, so that servers whose control does not need ECN agree to it.
+type ECN struct {
+	// Interfaces are where it runs. Default: those of NP and RP; an empty list is nowhere.
+	Interfaces []string `yaml:"interfaces"`
+}
+
 // Cgroup has its own congestion control.
 type Cgroup struct {
 	// Path is its folder, such as /sys/fs/cgroup/storage.slice. Required.
@@ -147,8 +159,14 @@ type Cgroup struct {
 const (
 	maxFlows     = 10_000_000
 	defaultFlows = 65_536
+	defaultShare = 0.95                      // of marked packets
 	minShare     = config.Ratio(1.0 / 65536) // stands for "above 0"
 )
+
+// feedbacks are what PCN's sender can go by. Whether ACKs tell by AccECN or by ECE is TCP's to negotiate.
+var feedbacks = map[string]loader.Feedback{
+	"cnp": loader.FeedbackCNP, "ack": loader.FeedbackACK, "ece": loader.FeedbackACK, "auto": loader.FeedbackAuto,
+}
 
 // Load reads a file.
 func Load(path string) (*Config, error) {
@@ -185,10 +203,10 @@ func (c *Config) Check(name string) error {
 // fill gives what the file does not give its default. A zero in the file, where d has it, stays.
 func (c *Config) fill(d *config.Decoder) {
 	for path, section := range map[string]struct{ of, defaults any }{
-		"controls.pcn":       {c.Controls.PCN, PCN{WMin: 1.0 / 128, WMax: 0.5, MinRate: loader.MinSendRateBps, MaxFlows: defaultFlows}},
+		"controls.pcn":       {c.Controls.PCN, PCN{WMin: 1.0 / 128, WMax: 0.5, MinRate: loader.MinSendRateBps, MaxFlows: defaultFlows, Feedback: "cnp"}},
 		"controls.ldcp":      {c.Controls.LDCP, LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, MaxFlows: defaultFlows}},
 		"controls.pcn_dctcp": {c.Controls.DCTCP, DCTCP{G: 1.0 / 16, InitialAlpha: 1, MaxFlows: defaultFlows}},
-		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: 0.95, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
+		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
 		"rp":                 {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
 		"stamp":              {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
 	} {
@@ -198,6 +216,30 @@ func (c *Config) fill(d *config.Decoder) {
 		}
 		fillZero(d, path, v.Elem(), reflect.ValueOf(section.defaults))
 	}
+	c.fillECN()
+}
+
+func (c *Config) fillECN() {
+	if c.ECN == nil && c.needsECN() {
+		c.ECN = &ECN{}
+	}
+	if c.ECN == nil || c.ECN.Interfaces != nil {
+		return
+	}
+	var names []string
+	if c.NP != nil {
+		names = append(names, c.NP.Interfaces...)
+	}
+	if c.RP != nil {
+		names = append(names, c.RP.Interfaces...)
+	}
+	slices.Sort(names)
+	c.ECN.Interfaces = slices.Compact(names)
+}
+
+// needsECN says whether a control is configured whose flows ask for ECN.
+func (c *Config) needsECN() bool {
+	return c.Controls.PCN != nil || c.Controls.LDCP != nil || c.Controls.DCTCP != nil
 }
 
 func fillZero(d *config.Decoder, path string, v, defaults reflect.Value) {
@@ -236,6 +278,7 @@ func (c *Config) validateControls(d *config.Decoder) {
 		inRange(d, "controls.pcn.w_max", p.WMax, minShare, 1-minShare)
 		inRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
 		flowsInRange(d, "controls.pcn.max_flows", p.MaxFlows)
+		c.validateFeedback(d, p.Feedback)
 	}
 	if p := c.Controls.LDCP; p != nil {
 		inRange(d, "controls.ldcp.alpha", p.Alpha, minShare, 1)
@@ -251,6 +294,17 @@ func (c *Config) validateControls(d *config.Decoder) {
 		inRange(d, "controls.pcn_dctcp.g", p.G, 1.0/1024, 1)
 		inRange(d, "controls.pcn_dctcp.initial_alpha", p.InitialAlpha, 0, 1)
 		flowsInRange(d, "controls.pcn_dctcp.max_flows", p.MaxFlows)
+	}
+}
+
+func (c *Config) validateFeedback(d *config.Decoder, name string) {
+	const path = "controls.pcn.feedback"
+	feedback, ok := feedbacks[name]
+	switch {
+	case !ok:
+		d.Fail(path, fmt.Sprintf("unknown feedback %q", name), "one of cnp, ack, ece, auto")
+	case feedback != loader.FeedbackCNP && c.RTT == 0 && len(c.RTTTo) == 0 && (c.NP == nil || c.NP.T == 0):
+		d.Fail(path, "ACKs are gone by in windows of T", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
 	}
 }
 
@@ -300,6 +354,12 @@ func (c *Config) validatePoints(d *config.Decoder) {
 			d.Fail("first_rtt", "it is part of LDCP", "add controls: {ldcp: {}}")
 		}
 	}
+	if e := c.ECN; e != nil {
+		distinct(d, "ecn", e.Interfaces)
+		if !c.needsECN() {
+			d.Fail("ecn", "there is no control that needs ECN", "add controls: {pcn: {}}")
+		}
+	}
 }
 
 func (c *Config) validateCgroup(d *config.Decoder, path string, g Cgroup) {
@@ -319,6 +379,10 @@ func interfaces(d *config.Decoder, path string, names []string) {
 	if len(names) == 0 {
 		d.Fail(path, "\"interfaces\" is missing", "write interfaces: [eth0]")
 	}
+	distinct(d, path, names)
+}
+
+func distinct(d *config.Decoder, path string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i), fmt.Sprintf("duplicate interface %q", name), "keep one of them")

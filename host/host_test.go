@@ -108,25 +108,36 @@ func up(t *testing.T, text string) map[string]string {
 	return out
 }
 
+// connectWith chooses the control before the first packet, which asks for ECN.
+func connectWith(t *testing.T, peer nstest.End, control string) connection {
+	t.Helper()
+	l := echo(t, peer)
+	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { return setControlOf(raw, control) }}
+	c, err := dialer.Dial("tcp", l.Addr().String())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { c.Close() })
+	return connection{c}
+}
+
 // connection is one of congestion control pcn to the peer, who sends back what it gets.
 type connection struct{ net.Conn }
 
-// connect has the control at both ends for the handshake, so that ECN is negotiated, and then at its own end only.
-// Without one it is the namespace's.
+// connect has the control at both ends for the handshake, so that ECN is negotiated also where nothing rewrites SYNs,
+// and then at its own end only. Without one it is the namespace's.
 func connect(t *testing.T, peer nstest.End, control string) connection {
 	t.Helper()
-	set := func(_, _ string, raw syscall.RawConn) (err error) {
+	set := func(_, _ string, raw syscall.RawConn) error {
 		if control == "" {
 			return nil
 		}
-		controlErr := raw.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control) })
-		return errors.Join(controlErr, err)
+		return setControlOf(raw, control)
 	}
 	var l net.Listener
 	nstest.Do(t, peer.NS, func() (err error) {
 		l, err = (&net.ListenConfig{Control: set}).Listen(context.Background(), "tcp", net.JoinHostPort(peer.Addr.String(), "0"))
 		return err
 	})
+	t.Cleanup(func() { l.Close() })
 	accepted := make(chan error)
 	go func() {
 		c, err := l.Accept()
@@ -138,7 +149,6 @@ func connect(t *testing.T, peer nstest.End, control string) connection {
 			io.Copy(c, c)
 		}
 	}()
-	t.Cleanup(func() { l.Close() })
 	c, err := (&net.Dialer{Control: set}).Dial("tcp", l.Addr().String())
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { c.Close() })
@@ -146,13 +156,38 @@ func connect(t *testing.T, peer nstest.End, control string) connection {
 	return connection{c}
 }
 
+// echo listens at the peer, as a plain server does.
+func echo(t *testing.T, peer nstest.End) net.Listener {
+	t.Helper()
+	var l net.Listener
+	nstest.Do(t, peer.NS, func() (err error) {
+		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "0"))
+		return err
+	})
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go io.Copy(c, c)
+		}
+	}()
+	return l
+}
+
 func setControl(c net.Conn, name string) error {
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	if err != nil {
 		return err
 	}
+	return setControlOf(raw, name)
+}
+
+func setControlOf(raw syscall.RawConn, name string) error {
 	var set error
-	err = raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
+	err := raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
 	return errors.Join(err, set)
 }
 
@@ -183,7 +218,7 @@ func (c connection) flows(t *testing.T) {
 func TestUpChangeDown(t *testing.T) {
 	_, peer := wire(t)
 	h := host.New()
-	qt.Assert(t, qt.DeepEquals(up(t, small), map[string]string{"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added}))
+	qt.Assert(t, qt.DeepEquals(up(t, small), map[string]string{"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added, "syn": host.Added}))
 	qt.Check(t, qt.IsTrue(available(t, "pcn")))
 	before := pinnedFiles(t)
 
@@ -214,7 +249,7 @@ func TestUpChangeDown(t *testing.T) {
 		"stamp runs, and is not configured",
 	}))
 	ids := linkIDs(t)
-	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed}))
+	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed, "syn": host.Kept}))
 	for id := range linkIDs(t) {
 		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
 	}
@@ -411,6 +446,37 @@ func TestStatusOfNothing(t *testing.T) {
 	changes, err := host.New().Down(context.Background())
 	qt.Check(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(changes, 0))
+}
+
+// A server whose control does not need ECN agrees to it where SYNs are made plain, and only there. Taking that away and
+// back leaves the rest alone.
+func TestECNWithPlainServers(t *testing.T) {
+	_, peer := wire(t)
+	nstest.Do(t, peer.NS, func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("2"), 0) })
+	auto := strings.Replace(light, "pcn: {}", "pcn: {feedback: auto}", 1) + "rtt: 1ms\n"
+	with, without := auto+"ecn: {interfaces: [veth0]}\n", auto+"ecn: {interfaces: []}\n"
+	hasECN := func() bool {
+		c := connectWith(t, peer, "pcn")
+		c.flows(t)
+		flows, err := host.New().Flows()
+		qt.Assert(t, qt.IsNil(err))
+		at := slices.IndexFunc(flows, func(f host.LiveFlow) bool { return f.Src.String() == c.LocalAddr().String() })
+		qt.Assert(t, qt.IsTrue(at >= 0))
+		return flows[at].ECN
+	}
+	qt.Assert(t, qt.DeepEquals(up(t, without), map[string]string{"control_pcn": host.Added, "stamp": host.Added}))
+	qt.Check(t, qt.IsFalse(hasECN()))
+	qt.Assert(t, qt.DeepEquals(up(t, with), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Added}))
+	qt.Check(t, qt.IsTrue(hasECN()))
+	qt.Assert(t, qt.DeepEquals(up(t, with), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Kept}))
+	s, err := host.New().Status(context.Background(), parse(t, with))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	qt.Check(t, qt.IsTrue(slices.ContainsFunc(s.Components[0].Settings, func(s host.Setting) bool {
+		return s == host.Setting{Key: "feedback", Value: "auto"}
+	})), qt.Commentf("%+v", s))
+	qt.Assert(t, qt.DeepEquals(up(t, without), map[string]string{"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Removed}))
+	qt.Check(t, qt.IsFalse(hasECN()))
 }
 
 // T comes from handshakes, and stays what it was when it was first measured.

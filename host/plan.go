@@ -60,6 +60,7 @@ const (
 	rpName        = "rp"
 	stampName     = "stamp"
 	firstRTTName  = "first_rtt"
+	synName       = "syn"
 )
 
 // plan is what a configuration comes to on this host. The components are in the order in which they are loaded.
@@ -78,6 +79,7 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 		func() (*component, error) { return rpComponent(c) },
 		func() (*component, error) { return stampComponent(c) },
 		func() (*component, error) { return firstRTTComponent(c) },
+		func() (*component, error) { return synComponent(c) },
 	} {
 		one, err := add()
 		if err != nil {
@@ -133,6 +135,9 @@ func (c *Config) interfaceNames() []string {
 	}
 	if c.FirstRTT != nil {
 		names = append(names, c.FirstRTT.Interfaces...)
+	}
+	if c.ECN != nil {
+		names = append(names, c.ECN.Interfaces...)
 	}
 	return names
 }
@@ -240,13 +245,14 @@ func controlComponents(c *Config, line config.Rate, rtt config.Duration) []compo
 		})
 	}
 	if p := c.Controls.PCN; p != nil {
-		add("pcn", []Setting{
+		hears, settings := hearing(c, rtt)
+		add("pcn", append([]Setting{
 			{"line_rate", line.String()}, {"min_rate", p.MinRate.String()}, {"w_min", p.WMin.String()}, {"w_max", p.WMax.String()},
 			{"max_flows", fmt.Sprint(p.MaxFlows)},
-		}, func(options ...loader.Option) (*loader.Control, error) {
+		}, settings...), func(options ...loader.Option) (*loader.Control, error) {
 			return loader.RegisterPCN(loader.PCNOptions{
 				LineRateBps: uint64(line), MinRateBps: uint64(p.MinRate), WMin: float64(p.WMin), WMax: float64(p.WMax),
-				MaxFlows: uint32(p.MaxFlows),
+				MaxFlows: uint32(p.MaxFlows), Feedback: hears.Feedback, TNs: hears.TNs, CongestedShare: hears.CongestedShare,
 			}, options...)
 		})
 	}
@@ -276,6 +282,23 @@ func controlComponents(c *Config, line config.Rate, rtt config.Duration) []compo
 		})
 	}
 	return all
+}
+
+// hearing is what PCN's sender goes by. T and the share are those of the notification points; this host's stands for all.
+func hearing(c *Config, rtt config.Duration) (loader.PCNOptions, []Setting) {
+	o := loader.PCNOptions{Feedback: feedbacks[c.Controls.PCN.Feedback]}
+	settings := []Setting{{"feedback", c.Controls.PCN.Feedback}}
+	if o.Feedback == loader.FeedbackCNP {
+		return o, settings
+	}
+	t, share := rtt, config.Ratio(defaultShare)
+	if c.NP != nil {
+		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
+	}
+	const none = 1e-6 // the loader takes 0 for its default, and this for 0
+	o.TNs, o.CongestedShare = uint64(t), max(float64(share), none)
+	settings = append(settings, Setting{"T", t.String()}, Setting{"congested_share", share.String()})
+	return o, append(settings, rttSettings(c, rtt)...)
 }
 
 func controlObject(c *loader.Control) *object {
@@ -472,6 +495,15 @@ func firstRTTComponent(c *Config) (*component, error) {
 	}
 	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
 		return tc.LoadFirstRTT(controls["ldcp"], tc.Reuse(old))
+	})
+}
+
+func synComponent(c *Config) (*component, error) {
+	if c.ECN == nil || len(c.ECN.Interfaces) == 0 {
+		return nil, nil
+	}
+	return tcComponent(synName, c.ECN.Interfaces, nil, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+		return tc.LoadPlainSYN(tc.Reuse(old))
 	})
 }
 

@@ -44,7 +44,7 @@ func (f *hostFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.file, "config", "", "file that says what to run (default "+hostFile+", if no other flag says it)")
 	flags.StringSliceVar(&f.controls, "control", nil, "congestion controls to register: pcn, ldcp, pcn_dctcp, pcn_line")
-	flags.StringSliceVar(&f.on, "on", nil, "interfaces for NP and, with control pcn, RP")
+	flags.StringSliceVar(&f.on, "on", nil, "interfaces for NP, with control pcn RP, and where SYNs ask plainly for ECN")
 	flags.StringVar(&f.lineRate, "line-rate", "", "rate at which flows start, such as 10Gbps (default: the links' speed)")
 	flags.StringVar(&f.rtt, "rtt", "", "largest round trip of the network, such as 50us: the period of CNPs")
 	flags.StringSliceVar(&f.rttTo, "rtt-to", nil, "TCP services, HOST:PORT, to measure the round trip to")
