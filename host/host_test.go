@@ -122,18 +122,41 @@ func connectWith(t *testing.T, peer nstest.End, control string) connection {
 // connection is one of congestion control pcn to the peer, who sends back what it gets.
 type connection struct{ net.Conn }
 
+// connect has the control at both ends for the handshake, so that ECN is negotiated also where nothing rewrites SYNs,
+// and then at its own end only. Without one it is the namespace's.
 func connect(t *testing.T, peer nstest.End, control string) connection {
 	t.Helper()
-	c, err := net.Dial("tcp", echo(t, peer).Addr().String())
+	set := func(_, _ string, raw syscall.RawConn) error {
+		if control == "" {
+			return nil
+		}
+		return setControlOf(raw, control)
+	}
+	var l net.Listener
+	nstest.Do(t, peer.NS, func() (err error) {
+		l, err = (&net.ListenConfig{Control: set}).Listen(context.Background(), "tcp", net.JoinHostPort(peer.Addr.String(), "0"))
+		return err
+	})
+	t.Cleanup(func() { l.Close() })
+	accepted := make(chan error)
+	go func() {
+		c, err := l.Accept()
+		if err == nil && control != "" {
+			err = setControl(c, "reno")
+		}
+		accepted <- err
+		if err == nil {
+			io.Copy(c, c)
+		}
+	}()
+	c, err := (&net.Dialer{Control: set}).Dial("tcp", l.Addr().String())
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { c.Close() })
-	if control != "" {
-		qt.Assert(t, qt.IsNil(setControl(c, control)))
-	}
+	qt.Assert(t, qt.IsNil(<-accepted))
 	return connection{c}
 }
 
-// echo listens at the peer.
+// echo listens at the peer, as a plain server does.
 func echo(t *testing.T, peer nstest.End) net.Listener {
 	t.Helper()
 	var l net.Listener
@@ -141,6 +164,7 @@ func echo(t *testing.T, peer nstest.End) net.Listener {
 		l, err = net.Listen("tcp", net.JoinHostPort(peer.Addr.String(), "0"))
 		return err
 	})
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -150,7 +174,6 @@ func echo(t *testing.T, peer nstest.End) net.Listener {
 			go io.Copy(c, c)
 		}
 	}()
-	t.Cleanup(func() { l.Close() })
 	return l
 }
 

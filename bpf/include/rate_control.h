@@ -96,6 +96,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	tcp_ack_event(sk, rs, &event);
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
+	flow->sender.plain_window = 0;
 	control_ack(flow, &event);
 	rate_bps = control_rate(flow);
 	bpf_spin_unlock(&flow->lock);

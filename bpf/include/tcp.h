@@ -171,6 +171,7 @@ static __always_inline void tcp_account(struct sock *sk, struct sender *s)
 
 	s->sent_bytes += (u64)(segments - s->segments) * tcp_frame_bytes(sk);
 	s->segments = segments;
+	s->ecn = tcp_ecn_negotiated(sk); /* a control that a sockops program chose started before the handshake */
 	s->packets = tcp_delivered(sk);
 	s->marked_packets = tcp_delivered_ce(sk);
 	s->srtt_us = tcp_srtt_us(sk);
