@@ -102,6 +102,25 @@ func TestFirstRTT(t *testing.T) {
 	}
 }
 
+// Over IPv6 and behind VLAN tags as over plain IPv4.
+func TestFirstRTTIPv6AndVLANs(t *testing.T) {
+	const tos = dataDSCP<<2 | ect0
+	for _, f := range []flow{someFlow(), someFlowIPv6()} {
+		r := newFirstRTT(t, true, f)
+		for tags, stack := range tagStacks {
+			for seq, cleared := range map[uint32]bool{startSeq: true, firstEnd - 1001: true, firstEnd - 1000: false} {
+				at := func(tcp *layers.TCP) { tcp.Seq = seq }
+				want := f.tcpData(t, tos, 1000, at)
+				if cleared {
+					want = f.tcpData(t, dataDSCP<<2, 1000, at)
+				}
+				got := r.run(t, here, "first_rtt", tagged(f.tcpData(t, tos, 1000, at), stack...), skBuff{})
+				qt.Check(t, qt.DeepEquals(got.frame, tagged(want, stack...)), qt.Commentf("%s, %s, %#x", f.src, tags, seq))
+			}
+		}
+	}
+}
+
 // As the field changes the sum, for packets whose sums lie anywhere.
 func TestFirstRTTKeepsDSCPAndChecksum(t *testing.T) {
 	r := newFirstRTT(t, true, someFlow())

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
 	"pcn/loader/ns/nstest"
@@ -114,17 +116,65 @@ func TestStampKeepsDataClasses(t *testing.T) {
 	}
 }
 
-// What is not plain IPv4 has no DSCP, but a class.
+// tagStacks are the VLAN tags that programs for hosts look behind.
+var tagStacks = map[string][][4]byte{"untagged": nil, "VLAN": {vlan10}, "priority": {priority}, "two tags": {provider7, vlan10}}
+
+// Packets have their class, and keep their ECN bits, over IPv6 as over IPv4, and behind VLAN tags.
+func TestStampIPv6AndVLANs(t *testing.T) {
+	s := newStampOf(t, StampOptions{DataClasses: []uint8{1}})
+	fin := func(tcp *layers.TCP) { tcp.FIN = true }
+	for _, f := range []flow{someFlow(), someFlowIPv6()} {
+		roce := f
+		roce.dst = netip.AddrPortFrom(f.dst.Addr(), 4791)
+		for name, c := range map[string]struct {
+			frame func(tos uint8) []byte
+			dscp  uint8
+		}{
+			"data":     {func(tos uint8) []byte { return f.tcpData(t, tos, 1) }, dataDSCP},
+			"pure ACK": {func(tos uint8) []byte { return f.tcpData(t, tos, 0) }, controlDSCP},
+			"FIN":      {func(tos uint8) []byte { return f.tcpData(t, tos, 0, fin) }, dataDSCP},
+			"UDP":      {func(tos uint8) []byte { return f.datagram(t, tos, payload(100)) }, dataDSCP},
+			"CNP":      {func(tos uint8) []byte { return roce.datagram(t, tos, payload(32)) }, controlDSCP},
+			"other":    {func(tos uint8) []byte { return f.other(t, tos) }, controlDSCP},
+		} {
+			for tags, stack := range tagStacks {
+				t.Run(fmt.Sprintf("%s of %s, %s", name, f.src.Addr(), tags), func(t *testing.T) {
+					for tos := 0; tos < 256; tos += 5 {
+						dscp := c.dscp
+						if dscp == dataDSCP && tos>>5 == 1 { // of a class of data
+							dscp = uint8(tos >> 2)
+						}
+						r := s.run(t, here, "stamp", tagged(c.frame(uint8(tos)), stack...), skBuff{})
+						passes(t, r, tagged(c.frame(dscp<<2|uint8(tos)&3), stack...))
+						qt.Assert(t, qt.Equals(r.skb.Priority, uint32(dscp>>3)))
+					}
+				})
+			}
+		}
+	}
+}
+
+// other is a packet of neither TCP nor UDP.
+func (f flow) other(t *testing.T, tos uint8) []byte {
+	t.Helper()
+	etherType, ip := f.ip(tos, layers.IPProtocolGRE)
+	return serialize(t, f.eth(etherType), ip.(gopacket.SerializableLayer), payload(64))
+}
+
+// What is a fragment, has options or too many headers, or is no IP has no DSCP, but a class.
 func TestStampOthers(t *testing.T) {
 	s := newStamp(t)
 	f := someFlow()
 	for name, frame := range map[string][]byte{
-		"ARP":            f.arp(t),
-		"TCP over IPv6":  f.tcpIPv6(t),
-		"VLAN":           vlan(f.tcp(t, 0, 100), 10),
-		"first fragment": f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
-		"later fragment": f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
-		"empty":          make([]byte, 14),
+		"ARP":                f.arp(t),
+		"ARP in a VLAN":      tagged(f.arp(t), vlan10),
+		"three tags":         tagged(f.tcp(t, 0, 100), provider7, vlan10, vlan10),
+		"IPv6 fragment":      withExtensions(someFlowIPv6().tcpData(t, 0, 100), 44, extension(6, 8)),
+		"seven headers":      withExtensions(someFlowIPv6().tcpData(t, 0, 100), 60, sevenExtensions()...),
+		"first fragment":     f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
+		"fragment in a VLAN": vlan(f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }), 10),
+		"later fragment":     f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
+		"empty":              make([]byte, 14),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.run(t, here, "stamp", frame, skBuff{Priority: 1})
@@ -132,6 +182,15 @@ func TestStampOthers(t *testing.T) {
 			qt.Check(t, qt.Equals(r.skb.Priority, uint32(controlDSCP>>3)))
 		})
 	}
+}
+
+// sevenExtensions is one more than programs look behind.
+func sevenExtensions() [][]byte {
+	var headers [][]byte
+	for range 6 {
+		headers = append(headers, extension(60, 8))
+	}
+	return append(headers, extension(6, 8))
 }
 
 // Whatever TOS a packet has, its ECN bits stay and its checksum is right after: as another TOS changes the sum, for
@@ -211,16 +270,26 @@ func TestStampAddressMAC(t *testing.T) {
 	}
 }
 
+// Behind a VLAN tag the source is as without; IPv6 has no address that fits.
+func TestStampAddressMACOfIPv6AndVLANs(t *testing.T) {
+	s := newStampOf(t, StampOptions{AddressMAC: true})
+	f := someFlow()
+	from := f.src.Addr().As4()
+	want := tagged(f.tcpData(t, dataDSCP<<2, 100), vlan10)
+	copy(want[6:12], []byte{2, 0, from[0], from[1], from[2], from[3]})
+	passes(t, s.run(t, here, "stamp", tagged(f.tcpData(t, 0, 100), vlan10), skBuff{}), want)
+	f = someFlowIPv6()
+	passes(t, s.run(t, here, "stamp", f.tcpData(t, 0, 100), skBuff{}), f.tcpData(t, dataDSCP<<2, 100))
+}
+
 // What has no IPv4 source keeps its address.
 func TestStampAddressMACOfOthers(t *testing.T) {
 	s := newStampOf(t, StampOptions{AddressMAC: true})
 	f := someFlow()
 	for name, frame := range map[string][]byte{
-		"ARP":           f.arp(t),
-		"TCP over IPv6": f.tcpIPv6(t),
-		"VLAN":          vlan(f.tcp(t, 0, 100), 10),
-		"CNM":           f.cnm(t, 1),
-		"empty":         make([]byte, 14),
+		"ARP":   f.arp(t),
+		"CNM":   f.cnm(t, 1),
+		"empty": make([]byte, 14),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.run(t, here, "stamp", frame, skBuff{})

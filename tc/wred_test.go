@@ -49,7 +49,8 @@ func TestWREDOptionsAreChecked(t *testing.T) {
 
 // With an empty queue nothing is marked or dropped, but by a fixed probability; what is not ECN-capable is never marked.
 func TestWREDVerdicts(t *testing.T) {
-	f := someFlow()
+	f, v6 := someFlow(), someFlowIPv6()
+	fragment6 := withExtensions(v6.tcpData(t, ect0, 100), 44, extension(6, 8))
 	marked := func(frame []byte) []byte {
 		frame = bytes.Clone(frame)
 		frame[offIP+1] |= ce
@@ -73,7 +74,12 @@ func TestWREDVerdicts(t *testing.T) {
 		{"always, CE", always, f.tcp(t, ce, 100), f.tcp(t, ce, 100), WREDCounts{Marked: 1}},
 		{"always, UDP", always, f.udp(t, ect0, 100), marked(f.udp(t, ect0, 100)), WREDCounts{Marked: 1}},
 		{"always, not ECT", always, f.tcp(t, notECT, 100), f.tcp(t, notECT, 100), WREDCounts{Passed: 1}},
-		{"always, IPv6", always, f.tcpIPv6(t), f.tcpIPv6(t), WREDCounts{}},
+		{"always, IPv6", always, v6.tcpData(t, ect0, 100), v6.tcpData(t, ce, 100), WREDCounts{Marked: 1}},
+		{"always, IPv6, not ECT", always, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100), WREDCounts{Passed: 1}},
+		{"always, IPv6 fragment", always, fragment6, fragment6, WREDCounts{}},
+		{"always, VLAN", always, tagged(f.tcp(t, ect0, 100), vlan10), tagged(marked(f.tcp(t, ect0, 100)), vlan10), WREDCounts{Marked: 1}},
+		{"always, IPv6, two tags", always, tagged(v6.tcpData(t, ect1, 100), provider7, vlan10), tagged(v6.tcpData(t, ce, 100), provider7, vlan10), WREDCounts{Marked: 1}},
+		{"empty, IPv6", empty, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100), WREDCounts{Passed: 1}},
 		{"always, ARP", always, f.arp(t), f.arp(t), WREDCounts{}},
 		{"always, fragment", always, f.tcp(t, ect0, 100, fragment), f.tcp(t, ect0, 100, fragment), WREDCounts{}},
 	} {

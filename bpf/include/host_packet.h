@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Reading the packets of real hosts in tc programs: IPv4 with options, IPv6 with extension headers, and 802.1Q and
- * 802.1ad tags. The lab's programs, which see plain IPv4 only, have packet.h.
+ * 802.1ad tags. Programs that see the lab's plain IPv4 only have packet.h.
  *
  * A device's outermost tag is in the skb and not in the frame; what is here are the tags behind it.
  */
@@ -27,6 +27,10 @@
 #define IPPROTO_FRAGMENT 44
 #define IPPROTO_AH	 51
 #define IPPROTO_DSTOPTS	 60
+
+#ifndef BPF_F_RECOMPUTE_CSUM
+#define BPF_F_RECOMPUTE_CSUM 1
+#endif
 
 #define FRAGMENT 0x3fff /* of IPv4's frag_off: more fragments, and the offset */
 
@@ -110,6 +114,38 @@ static __always_inline bool network_parse(const struct __sk_buff *skb, struct ne
 		return (void *)(ip + 1) <= end && ip->version_class >> 4 == 6;
 	}
 	return false;
+}
+
+/* network_whole: it is neither a fragment nor IPv4 with options, which programs that write the TOS let pass. */
+static __always_inline bool network_whole(const struct network *n)
+{
+	const struct iphdr *ip = n->header;
+
+	if (n->v6)
+		return ((const struct ipv6hdr *)n->header)->nexthdr != IPPROTO_FRAGMENT;
+	return ip->ihl == 5 && !(ip->frag_off & bpf_htons(FRAGMENT));
+}
+
+/* network_tos: IPv4's TOS or IPv6's traffic class. */
+static __always_inline u8 network_tos(const struct network *n)
+{
+	return n->v6 ? ipv6_class(n->header) : ((const struct iphdr *)n->header)->tos;
+}
+
+/* network_set_tos: where `old` is now. Pointers into the packet are void afterwards. */
+static __always_inline void network_set_tos(struct __sk_buff *skb, const struct network *n, u8 old, u8 tos)
+{
+	if (tos == old)
+		return;
+	if (n->v6) {
+		const struct ipv6hdr *ip = n->header;
+		u8 start[2] = {6 << 4 | tos >> 4, tos << 4 | (ip->class_label & 15)};
+
+		bpf_skb_store_bytes(skb, n->off, start, sizeof(start), BPF_F_RECOMPUTE_CSUM);
+		return;
+	}
+	bpf_l3_csum_replace(skb, n->off + __builtin_offsetof(struct iphdr, check), bpf_htons(old), bpf_htons(tos), 2);
+	bpf_skb_store_bytes(skb, n->off + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
 }
 
 /* What a TCP segment or a UDP datagram is, whatever it came in. */

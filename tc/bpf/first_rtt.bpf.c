@@ -10,7 +10,7 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-#include "include/packet.h"
+#include "include/host_packet.h"
 #include "include/sender.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -24,24 +24,15 @@ SEC("tc")
 int first_rtt(struct __sk_buff *skb)
 {
 	struct ldcp_flow *flow;
-	struct flow_key key;
-	struct tcphdr *tcp;
-	struct packet p;
-	u32 payload, end;
-	u8 tos;
+	struct transport t;
+	struct network n;
 
-	if (!packet_parse(skb, &p, sizeof(*tcp)) || p.ip->protocol != IPPROTO_TCP || !(p.ip->tos & ECN_MASK))
+	if (!network_parse(skb, &n) || transport_parse(skb, &n, &t) != TRANSPORT_OK || t.key.protocol != IPPROTO_TCP ||
+	    !(t.tos & ECN_MASK) || !t.payload_len || t.flags & (TCP_PSH | TCP_FIN))
 		return TCX_NEXT;
-	tcp = p.l4;
-	payload = bpf_ntohs(p.ip->tot_len) - sizeof(*p.ip) - tcp->doff * 4;
-	if (!payload || tcp->flags & (TCP_PSH | TCP_FIN))
+	flow = bpf_map_lookup_elem(&flows, &t.key);
+	if (!flow || !flow->first_rtt || (s32)(t.seq + t.payload_len - flow->first_end) >= 0)
 		return TCX_NEXT;
-	end = bpf_ntohl(tcp->seq) + payload;
-	tos = p.ip->tos;
-	flow_key_ipv4(&key, p.ip->saddr, p.ip->daddr, tcp->source, tcp->dest, IPPROTO_TCP);
-	flow = bpf_map_lookup_elem(&flows, &key);
-	if (!flow || !flow->first_rtt || (s32)(end - flow->first_end) >= 0)
-		return TCX_NEXT;
-	set_tos(skb, tos, tos & ~ECN_MASK);
+	network_set_tos(skb, &n, t.tos, t.tos & ~ECN_MASK);
 	return TCX_NEXT;
 }

@@ -2,7 +2,7 @@
 /*
  * stamp: a host's last tcx egress program. Gives each packet its class: data rides the lossless class, and
  * CNPs, pure ACKs and everything else ride the control class, which is never paused. The class is written as
- * DSCP (class selector), where switches read it, and as skb->priority, where the host's own port does.
+ * DSCP (class selector) of IPv4 and IPv6, where switches read it, and as skb->priority, where the host's own port does.
  *
  * Data of a socket whose IP_TOS is of one of the data classes keeps it: sockets choose their priority.
  */
@@ -10,6 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "include/packet.h"
+#include "include/host_packet.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -55,31 +56,70 @@ static __always_inline void set_source(struct __sk_buff *skb, __be32 saddr)
 	bpf_skb_store_bytes(skb, __builtin_offsetof(struct ethhdr, h_source), mac, ETH_ALEN, 0);
 }
 
+static __always_inline u8 dscp_of(u8 tos, bool data)
+{
+	if (!data)
+		return control_dscp;
+	return data_classes >> class_of(tos) & 1 ? tos >> 2 : data_dscp;
+}
+
+static __always_inline u8 stamped_tos(u8 tos, u8 dscp)
+{
+	u8 ecn = tos & ECN_MASK;
+
+	if (ect1 && ecn == ECN_UE)
+		ecn = ECN_ECT1;
+	return dscp << 2 | ecn;
+}
+
+/*
+ * stamp_other: what is not plain IPv4: IPv6, and either behind VLAN tags. Returns the DSCP that the class is of, which
+ * of what has none, or cannot be told, is that of control packets.
+ */
+static __noinline u32 stamp_other(struct __sk_buff *skb)
+{
+	struct transport t;
+	struct network n;
+	u8 tos, dscp;
+	int verdict;
+	bool data;
+
+	if (!network_parse(skb, &n) || !network_whole(&n))
+		return control_dscp;
+	tos = network_tos(&n);
+	verdict = transport_parse(skb, &n, &t);
+	if (verdict == TRANSPORT_EXTENSIONS)
+		return control_dscp;
+	if (verdict != TRANSPORT_OK)
+		data = false;
+	else if (t.key.protocol == IPPROTO_TCP)
+		data = t.payload_len || (t.flags & TCP_FIN);
+	else
+		data = t.key.dport != bpf_htons(ROCE_PORT);
+	dscp = dscp_of(tos, data);
+	network_set_tos(skb, &n, tos, stamped_tos(tos, dscp));
+	if (address_mac && !n.v6)
+		set_source(skb, t.key.saddr[3]);
+	return dscp;
+}
+
 SEC("tc")
 int stamp(struct __sk_buff *skb)
 {
 	struct packet p;
-	u8 dscp, tos, ecn;
+	u8 dscp, tos;
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
-		skb->priority = control_dscp >> 3;
+		skb->priority = stamp_other(skb) >> 3;
 		return TCX_NEXT;
 	}
 	tos = p.ip->tos;
-	if (!is_data(&p))
-		dscp = control_dscp;
-	else if (data_classes >> class_of(tos) & 1)
-		dscp = tos >> 2;
-	else
-		dscp = data_dscp;
+	dscp = dscp_of(tos, is_data(&p));
 	skb->priority = dscp >> 3;
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);
-	ecn = tos & ECN_MASK;
-	if (ect1 && ecn == ECN_UE)
-		ecn = ECN_ECT1;
-	set_tos(skb, tos, dscp << 2 | ecn);
+	set_tos(skb, tos, stamped_tos(tos, dscp));
 	return TCX_NEXT;
 }

@@ -8,7 +8,7 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-#include "include/packet.h"
+#include "include/host_packet.h"
 #include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -67,16 +67,19 @@ SEC("tc")
 int wred(struct __sk_buff *skb)
 {
 	u32 backlog = backlog_bytes(skb);
-	struct packet p;
+	struct network n;
+	u8 tos;
 
-	if (!packet_parse(skb, &p, 0))
+	if (!network_parse(skb, &n) || !network_whole(&n))
 		return TCX_NEXT;
-	if (!(p.ip->tos & ECN_MASK)) {
+	tos = network_tos(&n);
+	if (!(tos & ECN_MASK)) {
 		if (wred_bytes && backlog >= wred_bytes) {
 			count(WRED_DROPPED);
 			return bpf_redirect(0, 0); /* to no device: TCP would hear of TCX_DROP */
 		}
-	} else if (marks(backlog) && bpf_skb_ecn_set_ce(skb)) {
+	} else if (marks(backlog)) {
+		network_set_tos(skb, &n, tos, tos | ECN_CE);
 		count(WRED_MARKED);
 		return TCX_NEXT;
 	}
