@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 )
 
 // topologyOf is the topology of a file that says so.
@@ -135,12 +136,12 @@ const pcnClos = "{kind: clos, pods: 8, leaves: 2, tors: 4, hosts: 16, spines: 8,
 
 // TestClosOfPCN: the counts of PCN, section 7.4, with as much capacity above each switch as below it.
 func TestClosOfPCN(t *testing.T) {
-	began := time.Now()
+	began := cpuTime(t)
 	topo := topologyOf(t, pcnClos)
 	net := topo.Network()
 	routes, err := net.Routes()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(time.Since(began) < time.Second), qt.Commentf("%s", time.Since(began)))
+	qt.Check(t, qt.IsTrue(cpuTime(t)-began < time.Second), qt.Commentf("%s", cpuTime(t)-began))
 
 	nodes := net.Nodes()
 	qt.Check(t, qt.HasLen(nodes, 568))
@@ -462,6 +463,14 @@ func TestPortNames(t *testing.T) {
 	qt.Check(t, qt.IsFalse(ok))
 }
 
+// cpuTime is what this process has had of the CPUs: a busy machine adds nothing to it.
+func cpuTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used unix.Rusage
+	qt.Assert(t, qt.IsNil(unix.Getrusage(unix.RUSAGE_SELF, &used)))
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
 // TestLargeNetworksAreQuick: nothing takes the square of what a Clos has.
 func TestLargeNetworksAreQuick(t *testing.T) {
 	file := "name: large\ntopology: " + pcnClos + "\nschemes: [pfc]\nduration: 1ms\n" +
@@ -469,10 +478,10 @@ func TestLargeNetworksAreQuick(t *testing.T) {
 	for i := range 5000 {
 		file += fmt.Sprintf("  - {name: F%d, from: H%d, to: H511}\n", i, i%511)
 	}
-	began := time.Now()
+	began := cpuTime(t)
 	_, err := Parse("large.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(time.Since(began) < 2*time.Second), qt.Commentf("%s", time.Since(began)))
+	qt.Check(t, qt.IsTrue(cpuTime(t)-began < 2*time.Second), qt.Commentf("%s", cpuTime(t)-began))
 }
 
 func FuzzParseNodeList(f *testing.F) {
