@@ -94,7 +94,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { o.Ports[1].PFC.Alpha = 65 }, `port 1 \(h0->s\): alpha 65: want 0 to 64`},
 		{func(o *Options) { o.Ports[1].Classes[7].Slots = 1 }, `port 1 \(h0->s\): class 7 has 1 slots: want 0, or 2 to 1048576`},
 		{func(o *Options) { o.Ports[1].Classes[0].Slots = 1<<20 + 1 }, `port 1 \(h0->s\): class 0 has 1048577 slots: .*`},
-		{func(o *Options) { o.Ports[2].Marker = 4 }, `port 2 \(s->h0\): marker 4: there is none`},
+		{func(o *Options) { o.Ports[2].Marker = FECN + 1 }, `port 2 \(s->h0\): marker 5: there is none`},
 		{func(o *Options) { redOf(o).KMinBytes = 2001 }, `port 2 \(s->h0\): RED 2001 to 2000 bytes, p_max 1: want k_min <= k_max < 2\^40, 0 < p_max <= 1`},
 		{func(o *Options) { redOf(o).KMaxBytes = 1 << 40 }, `port 2 \(s->h0\): RED 1000 to 1099511627776 bytes, .*`},
 		{func(o *Options) { redOf(o).PMax = 0 }, `port 2 \(s->h0\): RED .* p_max 0: .*`},
