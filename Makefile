@@ -4,6 +4,7 @@
 
 BIN := bin/pcn
 TIMED := ./loader/... ./tc/...
+E2E := ./tests/e2e
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +36,8 @@ demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 
 test: setup-dev build ## run all tests, also those in the microVM
 	go test -p 1 -timeout 15m $(TIMED) # on a quiet machine: they measure rates and costs
-	go test -p 2 -timeout 40m $$(go list ./... | grep -vxF "$$(go list $(TIMED))")
+	go test -p 2 -timeout 40m $$(go list ./... | grep -vxF "$$(go list $(TIMED) $(E2E))")
+	go test -timeout 40m $(E2E) # its experiments have a microVM a CPU
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
