@@ -15,6 +15,7 @@ import (
 const feedbackYAML = `name: ldcp-feedback
 topology: {kind: star, hosts: 4, rate: 40Gbps, delay: 7.5us}
 schemes: [ldcp]
+ldcp: {first_rtt: ect} # no losses: behind one AccECN's sender assumes that its three bits wrapped
 switch: {pfc: {off: true}}
 warmup: 0ms
 duration: 2ms
@@ -39,9 +40,9 @@ func TestLDCPFeedback(t *testing.T) {
 		packets := uint64(0)
 		for _, f := range r.Flows {
 			packets += f.Packets
-			// marks of the last round trip are under way; those of packets that were sent twice count twice
+			// marks of the last round trip are under way
 			missing := int64(f.MarkedPackets) - int64(f.EchoedPackets)
-			qt.Check(t, qt.IsTrue(f.EchoedPackets > 20 && missing <= 10 && missing >= -10),
+			qt.Check(t, qt.IsTrue(f.EchoedPackets > 20 && missing <= 10 && missing >= 0),
 				qt.Commentf("%s, flow %s: %d packets marked, the sender heard of %d", feedback, f.Name, f.MarkedPackets, f.EchoedPackets))
 		}
 		for _, p := range r.Ports {
