@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -47,7 +48,6 @@ type fabric struct {
 	rp      *tc.RP
 	// firstRTT makes LDCP's packets of the first round trip not ECN-capable.
 	firstRTT *tc.FirstRTT
-	machine  map[string][]byte // the machine's settings that were changed, by file, as they were
 }
 
 // newFabric builds it all, or nothing.
@@ -68,24 +68,39 @@ func describeFabric(p *plan, scheme string) *fabric {
 }
 
 func (f *fabric) steps() []func() error {
+	return append(append([]func() error{f.loadQdisc}, f.stepsWithoutQdisc()...), f.attachQdiscs)
+}
+
+func (f *fabric) stepsWithoutQdisc() []func() error {
 	return []func() error{f.makeNodes, f.load, f.makeLinks, f.configureHosts, f.attach}
 }
 
-// build takes the steps, and removes what they made if one fails.
-func (f *fabric) build(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return errors.Join(err, f.close())
+// build claims the machine and takes the steps, and removes what they made if one fails.
+func (f *fabric) build(steps ...func() error) (err error) {
+	if f.reg, err = openRegistry(); err != nil {
+		return err
+	}
+	err = f.hurry(func() error {
+		for _, step := range steps {
+			if err := step(); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return errors.Join(err, f.close())
 	}
 	return nil
 }
 
-// load puts the programs into the kernel.
+func (f *fabric) loadQdisc() (err error) {
+	f.qdisc, err = npecn.Load(f.options)
+	return err
+}
+
+// load puts the other programs into the kernel.
 func (f *fabric) load() (err error) {
-	if f.qdisc, err = npecn.Load(f.options); err != nil {
-		return err
-	}
 	if f.sw, err = tc.LoadFabric(tc.FabricOptions{
 		HostBase: hostBase, Hosts: uint32(f.plan.hosts),
 		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)),
@@ -98,19 +113,18 @@ func (f *fabric) load() (err error) {
 	}); err != nil {
 		return err
 	}
-	if f.arrive, err = tc.LoadArrive(tc.ArriveOptions{
-		SampleNs: uint64(f.plan.exp.Sample), SinkPort: sinkPort, MaxFlows: f.plan.flows(), Events: f.qdisc.Events(), DilationShift: f.shift(),
-	}); err != nil {
+	arrive := tc.ArriveOptions{SinkPort: sinkPort, MaxFlows: f.plan.flows(), DilationShift: f.shift()}
+	if f.qdisc != nil {
+		arrive.SampleNs, arrive.Events = uint64(f.plan.exp.Sample), f.qdisc.Events()
+	}
+	if f.arrive, err = tc.LoadArrive(arrive); err != nil {
 		return err
 	}
 	return f.loadControl()
 }
 
 // makeNodes makes a namespace a node, named as the node.
-func (f *fabric) makeNodes() (err error) {
-	if f.reg, err = openRegistry(); err != nil {
-		return err
-	}
+func (f *fabric) makeNodes() error {
 	names := make([]string, len(f.plan.nodes))
 	for i, n := range f.plan.nodes {
 		names[i] = n.name
@@ -134,17 +148,28 @@ func (f *fabric) files() int {
 	return 2*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)
 }
 
-// newNode makes a namespace and a netlink socket in it.
-func newNode(name string) (netNode, error) {
-	h, err := newNamespace(name)
+// newNode makes a namespace and a netlink socket in it, on a thread that enters it and is thrown away.
+func newNode(name string) (n netNode, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		n, err = enterNewNode(name)
+	}()
+	<-done
+	return n, err
+}
+
+func enterNewNode(name string) (netNode, error) {
+	h, err := netns.NewNamed(name)
 	if err != nil {
 		return netNode{}, fmt.Errorf("make network namespace %s: %w", name, err)
 	}
-	if err := ns.Do(h, disableIPv6); err != nil {
+	if err := disableIPv6(); err != nil {
 		h.Close()
 		return netNode{}, fmt.Errorf("disable IPv6 in namespace %s: %w", name, err)
 	}
-	nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
+	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		h.Close()
 		return netNode{}, fmt.Errorf("open netlink in namespace %s: %w", name, err)
@@ -161,22 +186,6 @@ func disableIPv6() error {
 		}
 	}
 	return nil
-}
-
-// newNamespace makes a named namespace. The thread that does it enters it, and is thrown away.
-func newNamespace(name string) (netns.NsHandle, error) {
-	type result struct {
-		h   netns.NsHandle
-		err error
-	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread()
-		h, err := netns.NewNamed(name)
-		done <- result{h, err}
-	}()
-	r := <-done
-	return r.h, r.err
 }
 
 // makeLinks makes a veth a link, its ends in its nodes' namespaces.
@@ -293,28 +302,25 @@ var machineSettings = [][2]string{
 }
 
 func (f *fabric) setMachine() error {
-	f.machine = map[string][]byte{}
 	for _, s := range machineSettings {
-		was, err := os.ReadFile(s[0])
-		if err != nil {
+		if err := f.reg.change(s[0], s[1]); err != nil {
 			return err
 		}
-		if err := os.WriteFile(s[0], []byte(s[1]), 0); err != nil {
-			return err
-		}
-		f.machine[s[0]] = was
 	}
 	return nil
 }
 
-func (f *fabric) restoreMachine() error {
-	var errs []error
-	for file, was := range f.machine {
-		if err := os.WriteFile(file, was, 0); err != nil {
-			errs = append(errs, fmt.Errorf("restore the machine's setting: %w", err))
-		}
+// expedited is a setting of the machine by which the kernel asks all CPUs whether their readers are done, and does not
+// wait until they pass by: tens of ms each time a program comes to a device or goes, with everybody locked out.
+const expedited = "/sys/kernel/rcu_expedited"
+
+// hurry calls fn with that setting.
+func (f *fabric) hurry(fn func() error) error {
+	if err := f.reg.change(expedited, "1"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("change the machine's settings: %w", err)
 	}
-	return errors.Join(errs...)
+	err := fn()
+	return errors.Join(err, f.reg.restore(expedited))
 }
 
 func (f *fabric) configureHost(i int) error {
@@ -366,21 +372,10 @@ func (f *fabric) quickACK() int {
 	return 1
 }
 
-// attach puts the programs and the qdisc on every port, and the routes into the switches.
+// attach puts the programs on every port, and the routes into the switches.
 func (f *fabric) attach() error {
-	if err := parallel(len(f.plan.ports)-1, func(i int) error {
-		id := uint32(i + 1)
-		attach := f.attachSwitch
-		if f.plan.nodes[f.plan.ports[id].node].isHost {
-			attach = f.attachHost
-		}
-		if err := attach(id); err != nil {
-			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
-		}
-		if err := npecn.Attach(f.node(id).nl, f.ifindex[id]); err != nil {
-			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
-		}
-		return nil
+	if err := parallel(len(f.nodes), func(i int) error {
+		return ns.Do(f.nodes[i].ns, func() error { return f.attachNode(i) })
 	}); err != nil {
 		return err
 	}
@@ -401,38 +396,77 @@ func (f *fabric) attach() error {
 	return nil
 }
 
+func (f *fabric) attachQdiscs() error {
+	return parallel(len(f.plan.ports)-1, func(i int) error {
+		id := uint32(i + 1)
+		if err := npecn.Attach(f.node(id).nl, f.ifindex[id]); err != nil {
+			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
+		}
+		return nil
+	})
+}
+
+// attachNode attaches the programs of a node's ports, from inside it.
+func (f *fabric) attachNode(i int) error {
+	attach := f.attachSwitch
+	if f.plan.nodes[i].isHost {
+		attach = f.attachHost
+	}
+	for _, id := range f.plan.nodes[i].ports {
+		if err := attach(id); err != nil {
+			return fmt.Errorf("port %s: %w", f.plan.ports[id].name, err)
+		}
+	}
+	return nil
+}
+
 func (f *fabric) attachSwitch(id uint32) error {
 	n := uint32(f.plan.ports[id].node)
-	return f.sw.AddPort(f.node(id).ns, f.ifindex[id], tc.FabricPort{
+	return f.sw.AddPort(netns.None(), f.ifindex[id], tc.FabricPort{
 		ID: id, Node: n, FromHost: f.plan.fromHost(id), Seed: hashSeed(f.plan.ports[id].node),
 	})
 }
 
 func (f *fabric) attachHost(id uint32) error {
-	h, ifindex := f.node(id).ns, f.ifindex[id]
-	if err := f.arrive.Attach(h, ifindex); err != nil {
+	here, ifindex := netns.None(), f.ifindex[id]
+	if err := f.arrive.Attach(here, ifindex); err != nil {
 		return err
 	}
 	if f.np != nil {
-		if err := f.np.Attach(h, ifindex); err != nil {
+		if err := f.np.Attach(here, ifindex); err != nil {
 			return err
 		}
 	}
 	if f.rp != nil {
-		if err := f.rp.Attach(h, ifindex); err != nil {
+		if err := f.rp.Attach(here, ifindex); err != nil {
 			return err
 		}
 	}
 	if f.firstRTT != nil {
-		if err := f.firstRTT.Attach(h, ifindex); err != nil {
+		if err := f.firstRTT.Attach(here, ifindex); err != nil {
 			return err
 		}
 	}
-	return f.stamp.Attach(h, ifindex)
+	return f.stamp.Attach(here, ifindex)
 }
 
 // close removes everything, and gives the machine back last.
 func (f *fabric) close() error {
+	err := f.hurry(func() error {
+		errs := []error{f.removeNodes()}
+		for _, c := range f.closers() {
+			errs = append(errs, c.Close())
+		}
+		return errors.Join(errs...)
+	})
+	if err := errors.Join(err, f.reg.restoreAll(), f.reg.unlock()); err != nil {
+		return fmt.Errorf("remove the lab: %w", err)
+	}
+	return nil
+}
+
+// removeNodes returns when the kernel, which removes namespaces later, has removed the ports.
+func (f *fabric) removeNodes() error {
 	var errs []error
 	for _, n := range f.nodes {
 		if n.nl == nil {
@@ -441,20 +475,29 @@ func (f *fabric) close() error {
 		n.nl.Close()
 		errs = append(errs, n.ns.Close())
 	}
-	if f.reg != nil {
-		errs = append(errs, f.reg.clean())
+	if err := errors.Join(append(errs, f.reg.clean())...); err != nil {
+		return err
 	}
-	for _, c := range f.closers() {
-		errs = append(errs, c.Close())
+	const patience = time.Minute
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(time.Millisecond) {
+		if gone, err := f.orphaned(); gone || err != nil {
+			return err
+		}
 	}
-	errs = append(errs, f.restoreMachine())
-	if f.reg != nil {
-		errs = append(errs, f.reg.unlock())
+	return fmt.Errorf("ports are still there %s after their namespaces: does another process use one of these (lsns -t net)?", patience)
+}
+
+// orphaned says whether the ports of all programs are gone.
+func (f *fabric) orphaned() (bool, error) {
+	if f.sw != nil {
+		if gone, err := f.sw.Orphaned(); !gone || err != nil {
+			return false, err
+		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("remove the lab: %w", err)
+	if f.arrive != nil {
+		return f.arrive.Orphaned()
 	}
-	return nil
+	return true, nil
 }
 
 type closer interface{ Close() error }

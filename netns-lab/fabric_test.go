@@ -45,7 +45,7 @@ func findTraces(t *testing.T) traces {
 	controls, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	qt.Assert(t, qt.IsNil(err))
 	var settings []string
-	for _, s := range machineSettings {
+	for _, s := range append([][2]string{{expedited}}, machineSettings...) {
 		setting, err := os.ReadFile(s[0])
 		qt.Assert(t, qt.IsNil(err))
 		settings = append(settings, string(setting))
@@ -66,7 +66,7 @@ func findTraces(t *testing.T) traces {
 
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
-	var names []string
+	names := []string{}
 	list, err := os.ReadDir(dir)
 	if !os.IsNotExist(err) {
 		qt.Assert(t, qt.IsNil(err))
@@ -97,11 +97,12 @@ func TestFailureAtEachStep(t *testing.T) {
 		f := describeFabric(p, scheme)
 		return f.build(append(f.steps()[:steps:steps], func() error { return broken })...)
 	}
-	qt.Assert(t, qt.ErrorIs(buildTo("pcn", 5), broken)) // what the process itself opens once is open
-	for steps := range 6 {
+	all := len(describeFabric(p, "pcn").steps())
+	qt.Assert(t, qt.ErrorIs(buildTo("pcn", all), broken)) // what the process itself opens once is open
+	for steps := range all + 1 {
 		leavesNothing(t, func() { qt.Check(t, qt.ErrorIs(buildTo("pcn", steps), broken)) })
 	}
-	leavesNothing(t, func() { qt.Check(t, qt.ErrorIs(buildTo("pfc", 5), broken)) })
+	leavesNothing(t, func() { qt.Check(t, qt.ErrorIs(buildTo("pfc", all), broken)) })
 }
 
 // TestFailures breaks what a step finds.
@@ -252,5 +253,26 @@ func TestConnectFailures(t *testing.T) {
 	leavesNothing(t, func() {
 		_, err := newTraffic(cancelled, f)
 		qt.Check(t, qt.ErrorIs(err, context.Canceled))
+	})
+}
+
+// TestUpAndDown: a Clos that is built and removed leaves nothing, and says what it cost.
+func TestUpAndDown(t *testing.T) {
+	e := parse(t, `
+name: small-clos
+topology: {kind: clos, pods: 2, tors: 2, leaves: 2, spines: 2, hosts: 4, rate: 10Gbps}
+schemes: [pcn]
+duration: 1ms
+flows: [{name: F0, from: H0, to: H15}]
+`)
+	_, err := UpAndDown(e, "pcn") // what the process itself opens once is open
+	qt.Assert(t, qt.IsNil(err))
+	leavesNothing(t, func() {
+		s, err := UpAndDown(e, "pcn")
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(s.Nodes, 16+4+4+2))
+		qt.Check(t, qt.Equals(s.Links, 16+8+8))
+		qt.Check(t, qt.IsFalse(s.WithoutQdisc))
+		qt.Check(t, qt.IsTrue(s.Up > 0 && s.Down > 0), qt.Commentf("%+v", s))
 	})
 }

@@ -3,11 +3,14 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netns"
@@ -19,11 +22,13 @@ const (
 	netnsDir = "/run/netns"
 )
 
-// registry holds the lab's claim on the machine, and writes down the namespaces it makes before it makes them,
-// so that the next start removes what a killed one left.
+// registry holds the lab's claim on the machine, and writes down the namespaces it makes and the settings it changes
+// before it does, so that the next start undoes what a killed one left.
 type registry struct {
-	lock *os.File
-	list string
+	lock     *os.File
+	list     string
+	settings string            // file of was
+	was      map[string]string // the machine's settings that are changed, by file, as they were
 }
 
 // openRegistry claims the machine, and removes what a lab that was killed left behind.
@@ -42,8 +47,11 @@ func openRegistry() (*registry, error) {
 		}
 		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
 	}
-	r := &registry{lock: lock, list: filepath.Join(stateDir, "lab.namespaces")}
-	if err := r.clean(); err != nil {
+	r := &registry{
+		lock: lock, list: filepath.Join(stateDir, "lab.namespaces"),
+		settings: filepath.Join(stateDir, "lab.settings"), was: map[string]string{},
+	}
+	if err := errors.Join(r.clean(), r.restoreLeft()); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove what an earlier lab left: %w", err), r.unlock())
 	}
 	return r, nil
@@ -86,6 +94,78 @@ func (r *registry) clean() error {
 		return err
 	}
 	return os.Remove(r.list)
+}
+
+// change sets a setting of the machine.
+func (r *registry) change(file, value string) error {
+	if _, changed := r.was[file]; changed {
+		return os.WriteFile(file, []byte(value), 0)
+	}
+	was, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	r.was[file] = string(was)
+	if err := r.writeSettings(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(value), 0); err != nil {
+		delete(r.was, file) // it is as it was
+		return errors.Join(err, r.writeSettings())
+	}
+	return nil
+}
+
+// restore sets these settings as they were before they were changed.
+func (r *registry) restore(files ...string) error {
+	var errs []error
+	for _, file := range files {
+		was, changed := r.was[file]
+		if !changed {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(was), 0); err != nil {
+			errs = append(errs, fmt.Errorf("restore the machine's setting: %w", err))
+			continue
+		}
+		delete(r.was, file)
+	}
+	return errors.Join(append(errs, r.writeSettings())...)
+}
+
+func (r *registry) restoreAll() error { return r.restore(slices.Sorted(maps.Keys(r.was))...) }
+
+// restoreLeft restores what an earlier lab wrote down.
+func (r *registry) restoreLeft() error {
+	b, err := os.ReadFile(r.settings)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, &r.was); err != nil {
+		return fmt.Errorf("%s: %w: remove it if no lab runs", r.settings, err)
+	}
+	return r.restoreAll()
+}
+
+// writeSettings writes down what was, at once or not at all.
+func (r *registry) writeSettings() error {
+	if len(r.was) == 0 {
+		if err := os.Remove(r.settings); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	b, err := json.Marshal(r.was)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(r.settings+".new", b, 0o600); err != nil {
+		return fmt.Errorf("write down the machine's settings: %w", err)
+	}
+	return os.Rename(r.settings+".new", r.settings)
 }
 
 // deleteNamespace removes a named namespace, also one that a lab was killed in the middle of making.

@@ -25,9 +25,10 @@ func openTestRegistry(t *testing.T) *registry {
 // makeNamespace makes one that a lab does not know of.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	h, err := newNamespace(name)
+	n, err := newNode(name)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.IsNil(h.Close()))
+	n.nl.Close()
+	qt.Assert(t, qt.IsNil(n.ns.Close()))
 	t.Cleanup(func() { _ = netns.DeleteNamed(name) })
 }
 
@@ -99,4 +100,41 @@ func TestUncleanableIsSaid(t *testing.T) {
 	}
 	qt.Assert(t, qt.IsNil(os.RemoveAll(dir)))
 	openTestRegistry(t)
+}
+
+// TestKilledLabsSettings: what a killed lab had changed of the machine is as it was again, also if it was killed in between.
+func TestKilledLabsSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "setting")
+	other := filepath.Join(t.TempDir(), "other")
+	for _, f := range []string{file, other} {
+		qt.Assert(t, qt.IsNil(os.WriteFile(f, []byte("1\t2\n"), 0o644)))
+	}
+	setting := func() string {
+		b, err := os.ReadFile(file)
+		qt.Assert(t, qt.IsNil(err))
+		return string(b)
+	}
+	killed := openTestRegistry(t)
+	qt.Assert(t, qt.IsNil(killed.change(file, "3 4")))
+	qt.Assert(t, qt.IsNil(killed.change(file, "5 6"))) // what it was is still what it was first
+	qt.Assert(t, qt.IsNil(killed.change(other, "7")))
+	qt.Assert(t, qt.IsNil(killed.restore(other)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(other, []byte("the user's"), 0o644)))
+	qt.Check(t, qt.Equals(setting(), "5 6"))
+	qt.Assert(t, qt.IsNil(killed.lock.Close()))
+
+	r := openTestRegistry(t)
+	qt.Check(t, qt.Equals(setting(), "1\t2\n"))
+	left, err := os.ReadFile(other)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(left), "the user's"))
+	qt.Check(t, qt.IsFalse(exists(t, r.settings)))
+	qt.Check(t, qt.ErrorIs(r.change(filepath.Join(t.TempDir(), "none"), "1"), fs.ErrNotExist))
+	qt.Check(t, qt.IsFalse(exists(t, r.settings)))
+
+	qt.Assert(t, qt.IsNil(os.WriteFile(r.settings, []byte("{"), 0o600)))
+	qt.Assert(t, qt.IsNil(r.unlock()))
+	_, err = openRegistry()
+	qt.Check(t, qt.ErrorMatches(err, `remove what an earlier lab left: /run/pcn/lab.settings: unexpected end of JSON input: remove it if no lab runs`))
+	qt.Assert(t, qt.IsNil(os.Remove(r.settings)))
 }

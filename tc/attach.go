@@ -22,6 +22,7 @@ type object struct {
 	coll  *ebpf.Collection
 	mu    *sync.Mutex // of links: ports are attached in parallel
 	links []io.Closer // that keep its programs attached
+	gone  int         // how many of the links, from the first, have lost their device
 
 	fingerprint string
 }
@@ -101,6 +102,24 @@ func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error 
 		}
 	}
 	return nil
+}
+
+// Orphaned says whether all devices that its programs were attached to through tcx are gone.
+func (o *object) Orphaned() (bool, error) {
+	for ; o.gone < len(o.links); o.gone++ {
+		l, ok := o.links[o.gone].(link.Link)
+		if !ok {
+			continue
+		}
+		info, err := l.Info()
+		if err != nil {
+			return false, fmt.Errorf("look for the device of tc program %s: %w", o.name, err)
+		}
+		if tcx := info.TCX(); tcx != nil && tcx.Ifindex != 0 {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // Close detaches the programs and frees them.

@@ -10,23 +10,33 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	lab "pcn/netns-lab"
 	"pcn/netns-lab/experiment"
 	"pcn/netns-lab/experiments"
+	"pcn/netns-lab/launch"
 	"pcn/netns-lab/report"
 )
 
 func newTopo() *cobra.Command {
-	var svg, caseName string
+	var (
+		svg, caseName string
+		up, native    bool
+	)
 	c := &cobra.Command{
 		Use:   "topo EXPERIMENT",
 		Short: "Say what an experiment's network comes to, and draw it",
 		Long: `Print how many nodes, links and ports an experiment's network has, how it is oversubscribed, its longest round trip
-and what one half of the hosts can send to the other. With --svg, draw it: failed links are dashed.`,
+and what one half of the hosts can send to the other. With --svg, draw it: failed links are dashed.
+
+With --up, build it, with the programs of the first of its schemes, and remove it again: that it can be, how long that
+takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native) all but the ports' qdisc.`,
 		Example: `  pcn topo hol
-  pcn topo my.yaml --svg my.svg`,
+  pcn topo my.yaml --svg my.svg
+  pcn topo clos --up`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := experiments.Load(args[0])
@@ -42,15 +52,38 @@ and what one half of the hosts can send to the other. With --svg, draw it: faile
 			if err := printTopology(cmd.OutOrStdout(), n); err != nil {
 				return err
 			}
-			if svg == "" {
+			if svg != "" {
+				if err := drawTopology(svg, n); err != nil {
+					return err
+				}
+			}
+			if !up {
 				return nil
 			}
-			return drawTopology(svg, n)
+			s, err := launch.UpAndDown(cmd.Context(), launch.Job{Experiment: e, Scheme: e.Schemes[0]}, native)
+			if err != nil {
+				return err
+			}
+			printScale(cmd.OutOrStdout(), s)
+			return nil
 		},
 	}
 	c.Flags().StringVar(&svg, "svg", "", "file to draw the network into")
 	c.Flags().StringVar(&caseName, "case", "", "the network of this case (default: that of the file without its cases)")
+	c.Flags().BoolVar(&up, "up", false, "build it and remove it, in a microVM by the clock")
+	c.Flags().BoolVar(&native, "native", false, "with --up: on this kernel, as root")
 	return c
+}
+
+func printScale(w io.Writer, s lab.Scale) {
+	what := ""
+	if s.WithoutQdisc {
+		what = ", without the ports' qdisc: this kernel lacks CONFIG_NET_SCH_BPF"
+	}
+	nodes := time.Duration(s.Nodes)
+	fmt.Fprintf(w, "up            %s, %s a node%s\n", s.Up.Round(time.Millisecond), (s.Up / nodes).Round(10*time.Microsecond), what)
+	fmt.Fprintf(w, "down          %s, %s a node\n", s.Down.Round(time.Millisecond), (s.Down / nodes).Round(10*time.Microsecond))
+	fmt.Fprintf(w, "memory        %d MB, %d KB a node\n", s.MemoryBytes/1e6, s.MemoryBytes/1e3/int64(s.Nodes))
 }
 
 func printTopology(w io.Writer, n *experiment.Network) error {

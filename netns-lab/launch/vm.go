@@ -23,7 +23,11 @@ import (
 const (
 	guestExperiment = "/experiment.yaml"
 	guestProgress   = "progress "
+	guestRun        = "guest"
+	guestUpAndDown  = "up-and-down"
 	memoryMiB       = 2048
+	// of networks with more nodes than nodesInMemory, each has nodeMiB more
+	nodesInMemory, nodeMiB = 128, 4
 )
 
 // Engine does jobs in microVMs, each on a CPU of its own.
@@ -106,7 +110,7 @@ func guestConfig(j Job) vm.Config {
 		Args:      guestArgs(j),
 		Files:     []vm.File{{Path: guestExperiment, Mode: 0o644, Data: j.Experiment.Source()}},
 		Modules:   modules(j.Scheme),
-		MemoryMiB: memoryMiB,
+		MemoryMiB: memoryMiB + nodeMiB*max(0, len(j.Experiment.Topology.Network().Nodes())-nodesInMemory),
 		Seed:      j.Experiment.Seed,
 	}
 }
@@ -122,7 +126,7 @@ func modules(scheme string) []string {
 // guestArgs are the guest program's, after what the command line changed.
 func guestArgs(j Job) []string {
 	e := j.Experiment
-	return []string{"guest", e.CaseName, j.Scheme,
+	return []string{guestRun, e.CaseName, j.Scheme,
 		strconv.FormatUint(e.Seed, 10), strconv.FormatInt(int64(e.Duration), 10), strconv.FormatUint(uint64(e.Dilation), 10)}
 }
 
@@ -136,6 +140,9 @@ func Guest(args []string) int {
 }
 
 func guest(args []string) error {
+	if len(args) > 0 && args[0] == guestUpAndDown {
+		return upAndDownInGuest(args)
+	}
 	j, err := jobOf(guestExperiment, args)
 	if err != nil {
 		return err
@@ -151,7 +158,7 @@ func guest(args []string) error {
 
 // jobOf is the job that guestArgs tell of, on the experiment file that came along.
 func jobOf(file string, args []string) (Job, error) {
-	if len(args) != 6 || args[0] != "guest" {
+	if len(args) != 6 {
 		return Job{}, fmt.Errorf("guest called with %q", args)
 	}
 	seed, err1 := strconv.ParseUint(args[3], 10, 64)

@@ -64,7 +64,7 @@ func addFile(h hash.Hash, path string) error {
 func (m Machine) Fingerprint(c Config) (string, error) {
 	c.Kernel = Kernel{}
 	text, err := json.Marshal([]any{
-		m.sum, arguments(c, false), c.Files, job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
+		m.sum, arguments(c, counted), c.Files, job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
 	})
 	if err != nil {
 		return "", fmt.Errorf("take a fingerprint: %w", err)

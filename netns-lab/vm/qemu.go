@@ -33,7 +33,19 @@ var deterministicFlags = []string{
 	"-cpu", "max,-rdrand,-rdseed,-erms,-smap,-smep,-la57,-pku,-avx,-avx2,-mpx,-vaes",
 }
 
-var realTimeFlags = []string{"-accel", "kvm", "-cpu", "host"}
+// acceleration is how QEMU runs the guest's instructions.
+type acceleration int
+
+const (
+	counted     acceleration = iota // time is a count of instructions: deterministic
+	virtualised                     // KVM, by the clock
+	emulated                        // by the clock, without KVM
+)
+
+var (
+	virtualisedFlags = []string{"-accel", "kvm", "-cpu", "host"}
+	emulatedFlags    = []string{"-accel", "tcg", "-cpu", "max"}
+)
 
 // kernelParameters are those of every microVM.
 var kernelParameters = []string{
@@ -62,10 +74,13 @@ const (
 )
 
 // arguments are QEMU's. The console is a file and not a pipe: a pipe that is full would delay the guest's UART.
-func arguments(c Config, realTime bool) []string {
+func arguments(c Config, how acceleration) []string {
 	mode, parameters := deterministicFlags, append(kernelParameters[:len(kernelParameters):len(kernelParameters)], clockParameters...)
-	if realTime {
-		mode, parameters = realTimeFlags, kernelParameters
+	switch how {
+	case virtualised:
+		mode, parameters = virtualisedFlags, kernelParameters
+	case emulated:
+		mode, parameters = emulatedFlags, kernelParameters
 	}
 	// the kernel mixes its command line into its random numbers
 	commandLine := fmt.Sprintf("%s pcn.seed=%d", strings.Join(parameters, " "), c.Seed)
