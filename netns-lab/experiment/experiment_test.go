@@ -433,6 +433,7 @@ func TestErrors(t *testing.T) {
 		{"scheme not run", "schemes: [pfc, pcn]", "schemes: [pfc]", "pcn, name: F1", `unknown scheme of this file "pcn" (hint: did you mean "pfc"?)`},
 		{"argument missing", "target: 9Gbps, ", "", "{what: both", `metric "recovery_time" needs "target"`},
 		{"links missing", "links: [S0->H0], ", "", "{what: both", `metric "recovery_time" needs "links"`},
+		{"no links", "links: [S0->H0], ", "links: [], ", "[], target", `"links" is empty (hint: name at least one, or remove it)`},
 		{"argument of another metric", "max: 5%", "max: 5%, flows: [F0]", "[F0]}", `metric "lateness_p99" does not take "flows" (hint: remove it)`},
 		{"unknown in sum", "F0+F1, F0", "F0+F9, F0", "F0+F9", `unknown flow "F9" (hint: did you mean "F0"?)`},
 		{"unknown moment", "since: pause_end", "since: pause_ends", "pause_ends", `unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},

@@ -214,6 +214,14 @@ func (d *decoder) validateArguments(path string, m Measure) {
 			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", m.Metric, a.key), "remove it")
 		}
 	}
+	for _, list := range []struct {
+		key string
+		n   int
+	}{{"links", len(m.Links)}, {"ports", len(m.Ports)}, {"flows", len(m.Flows)}, {"tiers", len(m.Tiers)}} {
+		if d.has(path+list.key) && list.n == 0 {
+			d.fail(path+list.key, fmt.Sprintf("%q is empty", list.key), "name at least one, or remove it")
+		}
+	}
 	if !settles {
 		return
 	}

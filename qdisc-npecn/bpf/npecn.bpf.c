@@ -655,6 +655,25 @@ static __always_inline u64 credit_start(struct port *p, struct tclass *k, u32 id
 	return NEVER;
 }
 
+/*
+ * lossless_start: the ideal time at which lossless class c, which could otherwise at t_ns, can start its first packet,
+ * of so many bytes; NEVER while it may not and no end is in sight. Decides up to limit_ns.
+ *
+ * A global function, as next_start, which has a loop around it: the verifier looks at it once.
+ */
+__noinline u64 lossless_start(u32 id, u32 c, u64 t_ns, u64 limit_ns, u32 len)
+{
+	struct port *p = port_of(id);
+	struct tclass *k;
+
+	if (!p)
+		return NEVER;
+	k = class_at(p, c);
+	if (p->credits)
+		return credit_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
+	return class_start(p, k, id, c, t_ns, limit_ns);
+}
+
 /* --- the port --- */
 
 /* joins: the packet is in the class queue from now on. */
@@ -969,16 +988,23 @@ drop_silent:
 	return NET_XMIT_DROP;
 }
 
-/* transmit: class c starts its first packet at t_ns; it goes on the wire. */
-static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns)
+/* transmit: class c starts its first packet at t_ns; it goes on the wire. A global function, as next_start. */
+__noinline int transmit(u32 id, u32 c, u64 t_ns)
 {
-	struct slot *s = slot_at(&k->queue, k->queue.head), *w = slot_at(&p->wire, p->wire.tail);
+	struct port *p = port_of(id);
 	struct sk_buff *skb;
+	struct slot *s, *w;
+	struct tclass *k;
 	bool waited;
 	u32 len;
 
+	if (!p)
+		return 0;
+	k = class_at(p, c);
+	s = slot_at(&k->queue, k->queue.head);
+	w = slot_at(&p->wire, p->wire.tail);
 	if (!s || !w)
-		return;
+		return 0;
 	len = s->len;
 	waited = k->ready_ns > s->t_ns && k->ready_ns > p->link_free_ns;
 	sample(p, id, t_ns);
@@ -1006,7 +1032,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	w->len = len;
 	skb = bpf_kptr_xchg(&s->skb, NULL);
 	if (!skb)
-		return;
+		return 0;
 	skb = bpf_kptr_xchg(&w->skb, skb);
 	if (skb)
 		bpf_kfree_skb(skb);
@@ -1014,6 +1040,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
 	skip_dropped(k);
 	if (!ring_len(&k->queue))
 		p->backlogged &= ~(1 << c);
+	return 0;
 }
 
 /*
@@ -1021,7 +1048,7 @@ static __always_inline void transmit(struct port *p, struct tclass *k, u32 id, u
  * (strict priority, no preemption), as time * CLASSES + class. If that is after limit_ns, it is when to look again,
  * at the PAUSE events too; NEVER if no class has a packet.
  *
- * A global function, so that the verifier looks at it by itself: the load is five times faster.
+ * A global function, so that the verifier looks at it by itself: the load is many times faster.
  */
 __noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
 {
@@ -1044,10 +1071,7 @@ __noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
 			continue;
 		t_ns = s->t_ns > p->link_free_ns ? s->t_ns : p->link_free_ns;
 		if (k->lossless) {
-			if (p->credits)
-				t_ns = credit_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(s->len));
-			else
-				t_ns = class_start(p, k, id, c, t_ns, limit_ns);
+			t_ns = lossless_start(id, c, t_ns, limit_ns, s->len);
 			if (t_ns == NEVER)
 				poll_ns = now + p->pfc_delay_ns / 2;
 		}
@@ -1079,7 +1103,7 @@ static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
 			return NEVER;
 		if (next / CLASSES > limit_ns)
 			return next / CLASSES;
-		transmit(p, class_at(p, next % CLASSES), id, next % CLASSES, next / CLASSES);
+		transmit(id, next % CLASSES, next / CLASSES);
 	}
 	return limit_ns; /* more than SERVE_MAX: go on at once */
 }
