@@ -161,6 +161,59 @@ func TestMarkersAgainstModel(t *testing.T) {
 	}
 }
 
+// TestDetectionAgainstModel compares TCD's marks; and the deliveries, NP-ECN's marks and PAUSE of ports whose detectors
+// all say something, of which the model knows nothing: they change nothing.
+func TestDetectionAgainstModel(t *testing.T) {
+	static := PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}
+	red := REDOptions{KMinBytes: 2_000, KMaxBytes: 2_000, PMax: 1}
+	for _, test := range []struct {
+		name   string
+		change func(p *Port)
+	}{
+		{"TCD", func(p *Port) { p.Marker, p.RED, p.Detect = RED, red, Detection{MaxTonNs: 6_000, TCD: true} }},
+		{"TCD, watched", func(p *Port) {
+			p.Marker, p.RED, p.Detect = RED, red, Detection{MaxTonNs: 9_000, TCD: true, Watch: true, OverBytes: 1_000, ECNBytes: 1_000}
+			p.FECN = FECNOptions{ThresholdBytes: 1_000, MarkingRate: 1}
+		}},
+		{"all detectors beside NP-ECN", func(p *Port) {
+			p.Detect = Detection{MaxTonNs: 2_000, Watch: true, OverBytes: 1_000, ECNBytes: 1_000}
+			p.FECN = FECNOptions{ThresholdBytes: 1_000, MarkingRate: 1}
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(15, 15))
+			n := newNetwork(t, fabricOf(exact, rng, static, 1<<40).marking(test.change))
+			packets, m := unambiguous(n.layout, func() []packet {
+				return randomPackets(rng, 300, 60_000, []int{0, 3, 3, 3, 3, 3, 3, 3, 5, 6})
+			})
+			got := n.run(packets)
+			pfc, _ := n.events()
+			comparePFC(t, pfc, m.pfc)
+			for i := range packets {
+				qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+			}
+			n.compareStats(m)
+			n.checkCounters()
+			var marks uint64
+			var ue uint32
+			for id, p := range m.ports {
+				marks += p.MarkedPackets
+				if id == 0 || !p.Detect.TCD {
+					continue
+				}
+				got, about := n.stats(uint32(id)).Detected, qt.Commentf("port %s", p.Name)
+				qt.Check(t, qt.Equals(got.TCDCE, p.Detected.TCDCE), about)
+				qt.Check(t, qt.Equals(got.TCDUE, p.Detected.TCDUE), about)
+				ue += got.TCDUE
+			}
+			qt.Assert(t, qt.IsTrue(marks > 10), qt.Commentf("%d marks are too few to tell", marks))
+			if strings.HasPrefix(test.name, "TCD") {
+				qt.Assert(t, qt.IsTrue(ue > 10), qt.Commentf("%d undetermined packets are too few to tell", ue))
+			}
+		})
+	}
+}
+
 // TestDropsAgainstModel compares what WRED and the queue's limit leave, at some of the switches' ports, with RED and PFC
 // and without.
 func TestDropsAgainstModel(t *testing.T) {
@@ -419,7 +472,7 @@ func comparePFC(t *testing.T, got, want []PFCEvent) {
 // of all classes may be another.
 func (n *network) compareStats(m *model) {
 	n.t.Helper()
-	ignore := cmpopts.IgnoreFields(Stats{}, "Lateness", "Bin", "InBin", "PauseReceived", "ResumeReceived", "PausedNs")
+	ignore := cmpopts.IgnoreFields(Stats{}, "Lateness", "Bin", "InBin", "PauseReceived", "ResumeReceived", "PausedNs", "Detected")
 	for id := uint32(1); id < n.portsMax(); id++ {
 		got, want := n.stats(id), m.ports[id].Stats
 		p := n.config.Ports[id]

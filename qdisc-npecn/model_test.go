@@ -9,8 +9,8 @@ import (
 )
 
 // model simulates a layout in ideal time, event by event, as the paper describes a lossless switch: strict
-// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter; WRED and limits of
-// queues; and changes of rates. It shares nothing with the C but the configuration.
+// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter, TCD; WRED and limits
+// of queues; and changes of rates. It shares nothing with the C but the configuration.
 type model struct {
 	*layout
 	config  Options
@@ -71,6 +71,41 @@ type modelClass struct {
 	off        bool   // it has a packet and too few of them
 	offSinceNs uint64
 	held       uint64 // blocks that came in by this port, and are in the node
+
+	tcd modelTCD
+}
+
+// modelTCD is TCD's state of a queue: SIGCOMM'21, section 3, with the drain of the authors' simulator.
+type modelTCD struct {
+	state               string // "": neither queue nor OFF so far
+	resumed             bool
+	onNs, onBytes       uint64 // when OFF ended last, and the queue then
+	checkNs, checkBytes uint64 // when the draining queue was looked at last
+	undetermined        int    // packets that left in this state
+}
+
+const undetermined = "undetermined"
+
+// judge is whether TCD marks a packet CE that leaves this queue, which ECN would mark if it is over.
+func (s *modelTCD) judge(ns, bytes, maxTonNs uint64, over bool) (ce bool) {
+	switch {
+	case s.resumed && ns-s.onNs <= maxTonNs:
+		s.state = undetermined
+	case s.state == undetermined && bytes < s.onBytes:
+		s.state, s.checkNs, s.checkBytes = "draining", ns, bytes
+	case s.state == "draining" && (ns-s.checkNs < maxTonNs || bytes < s.checkBytes+900):
+		if ns-s.checkNs >= maxTonNs {
+			s.checkNs, s.checkBytes = ns, bytes
+		}
+		if bytes <= 2060 {
+			s.state = "none"
+		}
+	case s.state == undetermined || s.state == "draining" || over:
+		s.state, ce = "congestion", over
+	default:
+		s.state = "none"
+	}
+	return ce
 }
 
 type queued struct {
@@ -222,6 +257,7 @@ func (m *model) lend(in *modelPort, class int, size, ns uint64) {
 		if k.off && m.mayStart(up, class) {
 			k.off = false
 			k.pn = len(k.queue)
+			k.tcd.resumed, k.tcd.onNs, k.tcd.onBytes = true, effectNs, k.bytes()
 			up.PausedNs += effectNs - k.offSinceNs
 		}
 		m.startAt(in.Peer, effectNs)
@@ -314,6 +350,7 @@ func (m *model) applyPFC(e PFCEvent) {
 	}
 	mp.PausedNs += e.EffectNs - k.pausedAtNs
 	k.pn = len(k.queue)
+	k.tcd.resumed, k.tcd.onNs, k.tcd.onBytes = true, e.EffectNs, k.bytes()
 	m.startAt(e.Port, e.EffectNs)
 }
 
@@ -360,7 +397,7 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	mp.SentPackets++
 	mp.SentBytes += q.size
 	mp.queueBytes -= q.size
-	if mp.Classes[class].Marked && m.judge(port, k, q) {
+	if mp.Classes[class].Marked && m.judge(port, k, q, ns) {
 		mp.MarkedPackets++
 		if _, peer := m.ends(port); m.isHost(peer) || !m.notCapable(m.packets[q.packet]) {
 			m.out[q.packet].marked = true // what is not ECN-capable can't carry a mark on to the next switch
@@ -385,8 +422,18 @@ func (m *model) rateBps(mp *modelPort, ns uint64) uint64 {
 }
 
 // judge is what the port's marker does to a packet that leaves this queue: whether it is marked.
-func (m *model) judge(port uint32, k *modelClass, q queued) bool {
+func (m *model) judge(port uint32, k *modelClass, q queued, ns uint64) bool {
 	mp := &m.ports[port]
+	if mp.Detect.TCD {
+		ce := k.tcd.judge(ns, k.bytes(), mp.Detect.MaxTonNs, k.bytes() > mp.RED.KMinBytes)
+		if ce {
+			mp.Detected.TCDCE++
+		}
+		if k.tcd.state == undetermined {
+			mp.Detected.TCDUE++
+		}
+		return ce
+	}
 	switch mp.Marker {
 	case NPECN:
 		return m.marks(k)

@@ -494,6 +494,7 @@ func (n *network) events() (pfc []PFCEvent, queue []QueueSample) {
 		},
 		Queue: func(s QueueSample) { queue = append(queue, s) },
 		Flow:  func(FlowSample) {},
+		Off:   func(Off) {}, Detected: func(Detected) {},
 	}))
 	lost, err := n.q.EventsLost()
 	n.check(err)

@@ -231,7 +231,7 @@ const (
 	tcdCE   = uint8(portTcdVerdictTCD_MARK_CE)
 )
 
-// tcdOracle is the authors' state machine, as DOMAIN's table of it has the rows, in their numbers of states.
+// tcdOracle is the authors' state machine, in their numbers of states.
 type tcdOracle struct {
 	maxTon  uint64
 	state   int // 0 non-congestion, 1 draining, 2 undetermined, 3 congestion
