@@ -297,12 +297,13 @@ func (p *Port) checkDetection() error {
 }
 
 // lagNs is how long a port waits before it decides, so that what arrives late is there: twice what timers are
-// rounded by, if the delay leaves room for that. A host has no lookahead, and decides at once.
+// rounded by, if the delay leaves room for that, for its own timer, and for the work. A host has no lookahead, and decides at
+// once.
 func (o *Options) lagNs(p *Port) uint64 {
 	switch {
 	case p.DelayNs == 0:
 		return 0
-	case p.DelayNs < 4*o.QuantumNs:
+	case 2*p.DelayNs < 7*o.QuantumNs:
 		return o.QuantumNs
 	default:
 		return 2 * o.QuantumNs

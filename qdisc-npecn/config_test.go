@@ -191,3 +191,11 @@ func TestSlotsFor(t *testing.T) {
 		qt.Check(t, qt.Equals(slotsFor(test.n), test.want), qt.Commentf("%d", test.n))
 	}
 }
+
+// TestLag: two quanta, if what is decided so late, and a quantum later, can still arrive in time.
+func TestLag(t *testing.T) {
+	o := Options{QuantumNs: 1024}
+	for delayNs, want := range map[uint64]uint64{0: 0, 1_500: 1024, 3_583: 1024, 3_584: 2048, 4_000: 2048, 5_000: 2048} {
+		qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: delayNs}), want), qt.Commentf("delay %d ns", delayNs))
+	}
+}

@@ -81,7 +81,6 @@ type modelTCD struct {
 	resumed             bool
 	onNs, onBytes       uint64 // when OFF ended last, and the queue then
 	checkNs, checkBytes uint64 // when the draining queue was looked at last
-	undetermined        int    // packets that left in this state
 }
 
 const undetermined = "undetermined"
