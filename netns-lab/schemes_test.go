@@ -35,9 +35,8 @@ func TestSchemesAreLoaded(t *testing.T) {
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			f := describeFabric(p, scheme)
-			err := f.loadControl()
+			qt.Assert(t, qt.IsNil(f.build(f.loadControl)))
 			t.Cleanup(func() { qt.Check(t, qt.IsNil(f.close())) })
-			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(f.control.Name(), want.control))
 			qt.Check(t, qt.Equals(f.np != nil, want.np))
 			qt.Check(t, qt.Equals(f.rp != nil, want.rp))
