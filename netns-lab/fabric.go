@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -26,8 +27,9 @@ var hostMAC = net.HardwareAddr{2, 0, 0, 0, 0, 1}
 
 // netNode is a node's namespace.
 type netNode struct {
-	ns netns.NsHandle
-	nl *netlink.Handle
+	ns       netns.NsHandle
+	nl       *netlink.Handle
+	requests *nl.SocketHandle // for what nl has no function for
 }
 
 // fabric is a plan made real: namespaces, links, qdiscs and programs.
@@ -142,10 +144,10 @@ func (f *fabric) makeNodes() error {
 	})
 }
 
-// files is how many a fabric has open: for each node a namespace and a socket, and for each port its programs' links.
+// files is how many a fabric has open: for each node a namespace and two sockets, and for each port its programs' links.
 func (f *fabric) files() int {
 	const programsOfPort = 8
-	return 2*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)
+	return 3*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)
 }
 
 // newNode makes a namespace and a netlink socket in it, on a thread that enters it and is thrown away.
@@ -169,12 +171,18 @@ func enterNewNode(name string) (netNode, error) {
 		h.Close()
 		return netNode{}, fmt.Errorf("disable IPv6 in namespace %s: %w", name, err)
 	}
-	nl, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		h.Close()
 		return netNode{}, fmt.Errorf("open netlink in namespace %s: %w", name, err)
 	}
-	return netNode{h, nl}, nil
+	requests, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		handle.Close()
+		h.Close()
+		return netNode{}, fmt.Errorf("open netlink in namespace %s: %w", name, err)
+	}
+	return netNode{h, handle, &nl.SocketHandle{Socket: requests}}, nil
 }
 
 // disableIPv6 keeps the thread's namespace from speaking it: its solicitations would be packets that nobody asked for.
@@ -204,8 +212,7 @@ func (f *fabric) makeLink(a, b uint32) error {
 	mtu := int(f.plan.exp.Frame) - ethHeader
 	veth := &netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{
-			Name: f.plan.device(a), MTU: mtu, HardwareAddr: hostMAC,
-			Group: a, GSOMaxSegs: 1, Namespace: netlink.NsFd(na.ns),
+			Name: f.plan.device(a), MTU: mtu, HardwareAddr: hostMAC, Namespace: netlink.NsFd(na.ns),
 		},
 		PeerName: f.plan.device(b), PeerMTU: uint32(mtu), PeerHardwareAddr: hostMAC, PeerNamespace: netlink.NsFd(nb.ns),
 	}
@@ -222,25 +229,24 @@ func (f *fabric) makeLink(a, b uint32) error {
 
 func (f *fabric) node(port uint32) netNode { return f.nodes[f.plan.ports[port].node] }
 
-// configureDevice names a port by its netdev group, and makes every skb one packet.
+// configureDevice names a port by its netdev group, makes every skb one packet, and sets it up, without ARP.
 func (f *fabric) configureDevice(id uint32) error {
-	nl := f.node(id).nl
-	dev, err := nl.LinkByName(f.plan.device(id))
+	n := f.node(id)
+	dev, err := n.nl.LinkByName(f.plan.device(id))
 	if err != nil {
 		return fmt.Errorf("find it: %w", err)
 	}
 	f.ifindex[id] = dev.Attrs().Index
-	if err := nl.LinkSetGroup(dev, int(id)); err != nil {
-		return fmt.Errorf("set group: %w", err)
-	}
-	if err := nl.LinkSetGSOMaxSegs(dev, 1); err != nil {
-		return fmt.Errorf("set gso_max_segs: %w", err)
-	}
-	if err := nl.LinkSetARPOff(dev); err != nil {
-		return fmt.Errorf("set arp off: %w", err)
-	}
-	if err := nl.LinkSetUp(dev); err != nil {
-		return fmt.Errorf("set up: %w", err)
+	const flags = unix.IFF_UP | unix.IFF_NOARP
+	change := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	change.Index, change.Flags, change.Change = int32(f.ifindex[id]), flags, flags
+	req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK) // all at once: netlink's functions take a request each
+	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: n.requests}
+	req.AddData(change)
+	req.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(id)))
+	req.AddData(nl.NewRtAttr(unix.IFLA_GSO_MAX_SEGS, nl.Uint32Attr(1)))
+	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil {
+		return fmt.Errorf("set it up as port %d: %w", id, err)
 	}
 	return nil
 }
@@ -335,11 +341,8 @@ func (f *fabric) configureHost(i int) error {
 	}); err != nil {
 		return err
 	}
-	lo, err := h.nl.LinkByName("lo")
-	if err != nil {
-		return fmt.Errorf("find lo: %w", err)
-	}
-	if err := h.nl.LinkSetUp(lo); err != nil {
+	const loopback = 1 // of every namespace
+	if err := h.nl.LinkSetUp(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: loopback}}); err != nil {
 		return fmt.Errorf("set lo up: %w", err)
 	}
 	dev := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: f.ifindex[n.ports[0]]}}
@@ -473,6 +476,7 @@ func (f *fabric) removeNodes() error {
 			continue // not made
 		}
 		n.nl.Close()
+		n.requests.Close()
 		errs = append(errs, n.ns.Close())
 	}
 	if err := errors.Join(append(errs, f.reg.clean())...); err != nil {

@@ -28,6 +28,7 @@ func makeNamespace(t *testing.T, name string) {
 	n, err := newNode(name)
 	qt.Assert(t, qt.IsNil(err))
 	n.nl.Close()
+	n.requests.Close()
 	qt.Assert(t, qt.IsNil(n.ns.Close()))
 	t.Cleanup(func() { _ = netns.DeleteNamed(name) })
 }

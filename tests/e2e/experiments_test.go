@@ -22,6 +22,7 @@ func TestExperiments(t *testing.T) {
 		{"Appendix A", []string{"appendix-a"}, "one loop brings the total rate to C (Proposition 1)"},
 		{"Fig. 10", []string{"increase-law"}, ""},
 		{"Fig. 5", []string{"rate-principle", "--case", "f1-9g,f1-10g"}, ""},
+		{"Flows under TCD", []string{"tcd-fct"}, ""},
 		{"LDCP's fast start", []string{"ldcp-faststart", "--case", "idle,loaded", "--algo", "ldcp"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
