@@ -163,6 +163,12 @@ func newNode(name string) (n netNode, err error) {
 }
 
 func enterNewNode(name string) (netNode, error) {
+	home, err := netns.Get()
+	if err != nil {
+		return netNode{}, fmt.Errorf("get the network namespace to return to: %w", err)
+	}
+	defer home.Close()
+	defer netns.Set(home) // Go keeps the process's main thread, which would keep the namespace
 	h, err := netns.NewNamed(name)
 	if err != nil {
 		return netNode{}, fmt.Errorf("make network namespace %s: %w", name, err)

@@ -158,7 +158,7 @@ func guest(args []string) error {
 
 // jobOf is the job that guestArgs tell of, on the experiment file that came along.
 func jobOf(file string, args []string) (Job, error) {
-	if len(args) != 6 {
+	if len(args) != 6 || args[0] != guestRun && args[0] != guestUpAndDown {
 		return Job{}, fmt.Errorf("guest called with %q", args)
 	}
 	seed, err1 := strconv.ParseUint(args[3], 10, 64)
