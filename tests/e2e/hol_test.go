@@ -19,10 +19,12 @@ import (
 	"pcn/netns-lab/result"
 )
 
-// Bounds on what the demo costs, on two cores.
+// Bounds on what the demo costs, on two cores. maxBootS is that of a machine on which a run takes usualS; on a slower one,
+// which emulates both more slowly, it is as many times longer.
 const (
 	maxBootS  = 5
 	maxTotalS = 180
+	usualS    = 80
 )
 
 // TestHeadOfLine runs the demo as it is, and holds it against the paper.
@@ -33,6 +35,7 @@ func TestHeadOfLine(t *testing.T) {
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
 
 	var boots []float64
+	maxBoot := float64(maxBootS)
 	for _, scheme := range []string{"pfc", "pcn"} {
 		r, err := result.Read(filepath.Join(demo, scheme))
 		qt.Assert(t, qt.IsNil(err))
@@ -40,6 +43,7 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Check(t, qt.IsTrue(r.Manifest.Deterministic))
 		qt.Check(t, qt.HasLen(r.Conservation(), 0))
 		boots = append(boots, r.Manifest.Wall.BootS)
+		maxBoot = max(maxBoot, maxBootS*r.Manifest.Wall.TotalS/usualS)
 		qt.Check(t, qt.IsTrue(r.Manifest.Wall.TotalS < maxTotalS), qt.Commentf("%s took %.0f s", scheme, r.Manifest.Wall.TotalS))
 		for _, f := range r.Flows {
 			qt.Check(t, qt.IsTrue(f.Proto == result.UDP || f.ECN), qt.Commentf("flow %s has no ECN", f.Name))
@@ -60,12 +64,12 @@ func TestHeadOfLine(t *testing.T) {
 	})
 	// a busy machine only adds to it: a microVM of its own may do better
 	for range 6 {
-		if slices.Min(boots) < maxBootS {
+		if slices.Min(boots) < maxBoot {
 			break
 		}
 		boots = append(boots, bootOnce(t))
 	}
-	qt.Check(t, qt.IsTrue(slices.Min(boots) < maxBootS), qt.Commentf("booted in %.1f s", boots))
+	qt.Check(t, qt.IsTrue(slices.Min(boots) < maxBoot), qt.Commentf("booted in %.1f s, want %.1f", boots, maxBoot))
 }
 
 // bootOnce runs the shortest of experiments, and returns how long its microVM took to boot, in seconds.
