@@ -255,8 +255,7 @@ func (m *model) lend(in *modelPort, class int, size, ns uint64) {
 		k.credits += (size + 63) / 64
 		if k.off && m.mayStart(up, class) {
 			k.off = false
-			k.pn = len(k.queue)
-			k.tcd.resumed, k.tcd.onNs, k.tcd.onBytes = true, effectNs, k.bytes()
+			k.resume(effectNs)
 			up.PausedNs += effectNs - k.offSinceNs
 		}
 		m.startAt(in.Peer, effectNs)
@@ -348,8 +347,7 @@ func (m *model) applyPFC(e PFCEvent) {
 		return
 	}
 	mp.PausedNs += e.EffectNs - k.pausedAtNs
-	k.pn = len(k.queue)
-	k.tcd.resumed, k.tcd.onNs, k.tcd.onBytes = true, e.EffectNs, k.bytes()
+	k.resume(e.EffectNs)
 	m.startAt(e.Port, e.EffectNs)
 }
 
@@ -424,7 +422,8 @@ func (m *model) rateBps(mp *modelPort, ns uint64) uint64 {
 func (m *model) judge(port uint32, k *modelClass, q queued, ns uint64) bool {
 	mp := &m.ports[port]
 	if mp.Detect.TCD {
-		ce := k.tcd.judge(ns, k.bytes(), mp.Detect.MaxTonNs, k.bytes() > mp.RED.KMinBytes)
+		waiting := k.bytes()
+		ce := k.tcd.judge(ns, waiting, mp.Detect.MaxTonNs, waiting > mp.RED.KMinBytes)
 		if ce {
 			mp.Detected.TCDCE++
 		}
@@ -442,6 +441,12 @@ func (m *model) judge(port uint32, k *modelClass, q queued, ns uint64) bool {
 		m.sample(port, k.bytes(), q)
 	}
 	return false
+}
+
+// resume ends OFF: NP-ECN and TCD remember the queue of then.
+func (k *modelClass) resume(ns uint64) {
+	k.pn = len(k.queue)
+	k.tcd.resumed, k.tcd.onNs, k.tcd.onBytes = true, ns, k.bytes()
 }
 
 // bytes are in the queue.

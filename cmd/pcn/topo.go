@@ -36,7 +36,7 @@ With --up, build it, with the programs of the first of its schemes, and remove i
 takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native) all but the ports' qdisc.`,
 		Example: `  pcn topo hol
   pcn topo my.yaml --svg my.svg
-  pcn topo clos --up`,
+  pcn topo clos-full --up`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := experiments.Load(args[0])

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	lab "pcn/netns-lab"
 	"pcn/netns-lab/vm"
@@ -34,14 +33,10 @@ func UpAndDown(ctx context.Context, j Job, native bool) (lab.Scale, error) {
 	defer lock.Release() // nothing was written to it
 	c := guestConfig(j)
 	c.Args[0] = guestUpAndDown
-	c.Kernel, c.HostCPU, c.RealTime, c.Emulated = engine.kernel, cpu, true, true
-	res, err := vm.Run(ctx, c)
+	c.HostCPU, c.RealTime, c.Emulated = cpu, true, true
+	res, err := engine.boot(ctx, c, "the network could not be built")
 	if err != nil {
 		return s, err
-	}
-	fmt.Println(res.Console)
-	if res.ExitCode != 0 {
-		return s, fmt.Errorf("the network could not be built in the microVM:\n%s", strings.TrimSpace(res.Console))
 	}
 	files, err := res.FS()
 	if err != nil {

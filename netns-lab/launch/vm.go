@@ -68,14 +68,11 @@ func (e *Engine) Run(ctx context.Context, j Job, progress func(float64)) (*resul
 	defer lock.Release() // nothing was written to it
 	began := time.Now()
 	c := guestConfig(j)
-	c.Kernel, c.RealTime, c.HostCPU = e.kernel, e.realTime, cpu
+	c.RealTime, c.HostCPU = e.realTime, cpu
 	c.Console = &progressWriter{report: progress}
-	res, err := vm.Run(ctx, c)
+	res, err := e.boot(ctx, c, "the experiment failed")
 	if err != nil {
 		return nil, err
-	}
-	if res.ExitCode != 0 {
-		return nil, fmt.Errorf("the experiment failed in the microVM:\n%s", strings.TrimSpace(res.Console))
 	}
 	run, err := unpack(res)
 	if err != nil {
@@ -85,6 +82,16 @@ func (e *Engine) Run(ctx context.Context, j Job, progress func(float64)) (*resul
 	m.Tool, m.QEMU, m.Deterministic = Tool, res.QEMU, res.Deterministic
 	m.Wall = wall(began, time.Since(began), res.Boot)
 	return run, nil
+}
+
+// boot runs a microVM to its end. What is wrong is what its error says when the guest program failed.
+func (e *Engine) boot(ctx context.Context, c vm.Config, wrong string) (vm.Result, error) {
+	c.Kernel = e.kernel
+	res, err := vm.Run(ctx, c)
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("%s in the microVM:\n%s", wrong, strings.TrimSpace(res.Console))
+	}
+	return res, err
 }
 
 // unpack reads the result folder that the guest sent.
