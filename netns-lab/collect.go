@@ -24,6 +24,7 @@ type collector struct {
 	sending []map[uint64]result.Sample // of each stream's sender, by bin
 	watched []*stream                  // whose senders are looked at in every bin
 	pfc     []result.PFCEvent
+	repeats map[repeatsBin]uint64 // PAUSE frames
 	// detected and offs are of each port, by bin and in the order of time; of switches with detectors.
 	detected []map[uint64]npecn.Detections
 	offs     [][]npecn.Off
@@ -36,6 +37,13 @@ type collector struct {
 
 	paused   pausedPorts
 	deadlock *result.Deadlock // nil: there is none yet
+}
+
+// repeatsBin is a bin of the PAUSE frames of a class that a port's node sends to the node at its other end.
+type repeatsBin struct {
+	port  uint32
+	class uint8
+	bin   uint64
 }
 
 // sender is what a stream's sender knew at the end.
@@ -57,6 +65,7 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 		return nil, err
 	}
 	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration), paused: pausedPorts{}}
+	c.repeats = map[repeatsBin]uint64{}
 	c.queues = make([]map[uint64]npecn.Sample, len(f.plan.ports))
 	for id := range c.queues {
 		c.queues[id] = map[uint64]npecn.Sample{}
@@ -91,11 +100,34 @@ func (c *collector) drain() error {
 			c.paused.see(e)
 			c.pfc = append(c.pfc, c.pfcEvent(e))
 		},
+		Repeats:  c.addRepeats,
 		Queue:    func(s npecn.QueueSample) { c.queues[s.Port][s.Bin] = s.Sample },
 		Flow:     func(s npecn.FlowSample) { c.flows[s.Flow][s.Bin] = s },
 		Off:      func(o npecn.Off) { c.offs[o.Port] = append(c.offs[o.Port], o) },
 		Detected: func(d npecn.Detected) { c.detected[d.Port][d.Bin] = d.Detections },
 	})
+}
+
+// addRepeats notes a bin. The last one is read before its event comes, which may know of fewer.
+func (c *collector) addRepeats(r npecn.PauseRepeats) {
+	at := repeatsBin{r.Port, r.Class, r.Bin}
+	c.repeats[at] = max(c.repeats[at], r.Frames)
+}
+
+// repeatRows are the bins of the measured time.
+func (c *collector) repeatRows() []result.PauseRepeats {
+	var rows []result.PauseRepeats
+	first, last := c.bins()
+	for at, frames := range c.repeats {
+		if at.bin < first || at.bin >= last {
+			continue
+		}
+		rows = append(rows, result.PauseRepeats{
+			TimeNs: c.since(at.bin * uint64(c.f.plan.exp.Sample)), From: c.f.plan.nodes[c.f.plan.ports[at.port].node].name, To: c.f.plan.device(at.port),
+			Class: at.class, Frames: frames,
+		})
+	}
+	return rows
 }
 
 func (c *collector) pfcEvent(e npecn.PFCEvent) result.PFCEvent {
@@ -124,6 +156,13 @@ func (c *collector) snapshot() error {
 		}
 		c.queues[id][s.Bin] = s.InBin
 		c.detected[id][s.Bin] = s.Detected
+		repeats, err := c.f.qdisc.PauseRepeats(uint32(id), c.endNs)
+		if err != nil {
+			return err
+		}
+		for _, r := range repeats {
+			c.addRepeats(r)
+		}
 	}
 	for _, k := range c.keys() {
 		a, err := c.f.arrive.Flow(k, sampleNs)
@@ -204,8 +243,8 @@ func (c *collector) sender(s *stream) (sender, error) {
 		return sender{}, err
 	}
 	out := sender{
-		sentBytes:       info.Bytes_sent - info.Bytes_retrans,
-		ackedBytes:      info.Bytes_acked,
+		sentBytes:       info.Bytes_sent - info.Bytes_retrans - s.primed,
+		ackedBytes:      info.Bytes_acked - s.primed,
 		srttNs:          int64(info.Rtt) * 1000 >> c.f.plan.exp.Dilation,
 		retransmissions: uint64(info.Total_retrans),
 		timeouts:        uint64(info.Total_rto),
@@ -224,7 +263,7 @@ func (c *collector) sender(s *stream) (sender, error) {
 // run puts everything together as a result.
 func (c *collector) run() (*result.Run, error) {
 	r := &result.Run{
-		PFC: c.pfc, Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(), Completions: c.completions(), Trace: c.f.plan.exp.TracedFlows(),
+		PFC: c.pfc, PauseRepeats: c.repeatRows(), Experiment: c.f.plan.exp.Source(), Flows: c.flowRows(), Completions: c.completions(), Trace: c.f.plan.exp.TracedFlows(),
 	}
 	var late npecn.Lateness
 	for id := 1; id < len(c.f.plan.ports); id++ {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,7 @@ const (
 	receiveBuffer = 16 << 20
 	chunk         = 256 << 10
 	startJitter   = 10_000 // ns: flows start within, by the seed
+	unpaced       = 10     // packets of a connection that Linux does not pace: tcp_update_skb_after_send
 )
 
 // portRange are the ports that one side of flows takes at a host.
@@ -47,6 +49,7 @@ type stream struct {
 	send    *net.TCPConn
 	receive *net.TCPConn
 	raw     syscall.RawConn // of send
+	primed  uint64          // bytes that were sent before it started
 }
 
 // shot is one UDP flow of a burst.
@@ -146,8 +149,10 @@ func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
 			return nil, errors.Join(fmt.Errorf("flow %s: %w", flow.Name, err), t.close())
 		}
 	}
-	if err := t.openWindows(); err != nil {
-		return nil, errors.Join(err, t.close())
+	for _, prepare := range []func() error{t.openWindows, func() error { return t.prime(ctx) }, t.begin} {
+		if err := prepare(); err != nil {
+			return nil, errors.Join(err, t.close())
+		}
 	}
 	for _, b := range f.plan.exp.Bursts {
 		if err := t.openBurst(b); err != nil {
@@ -170,9 +175,6 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 		return err
 	}
 	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
-	if err := t.f.arrive.Track(s.key, s.id); err != nil {
-		return err
-	}
 	var ln net.Listener
 	if err := ns.Do(t.f.nodes[to].ns, func() (err error) {
 		lc := net.ListenConfig{Control: t.listenerOptions}
@@ -199,6 +201,88 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 	s.receive = c.(*net.TCPConn)
 	if s.raw, err = s.send.SyscallConn(); err != nil {
 		return fmt.Errorf("get sender's socket: %w", err)
+	}
+	return nil
+}
+
+// prime sends the packets of each flow that TCP does not pace, if the flow is to start below the rate of its link: a byte
+// each, and by another control, so that its own knows nothing of them.
+func (t *traffic) prime(ctx context.Context) error {
+	var slow []*stream
+	for _, s := range t.streams {
+		if t.paced() && s.InitialRate < t.f.plan.exp.Topology.Rate {
+			slow = append(slow, s)
+		}
+	}
+	for range unpaced { // one by one: TCP puts bytes together that it can't send at once
+		for _, s := range slow {
+			if err := s.primeOnce(); err != nil {
+				return fmt.Errorf("flow %s: send a packet before it starts: %w", s.Name, err)
+			}
+		}
+		for _, s := range slow {
+			if err := s.waitAcked(ctx); err != nil {
+				return fmt.Errorf("flow %s: wait for what it sent before it starts: %w", s.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// paced says whether flows go by rates.
+func (t *traffic) paced() bool { return t.f.scheme == schemePFC || t.f.control.HasRate() }
+
+func (s *stream) primeOnce() error {
+	if s.primed == 0 {
+		if err := setControl(s.raw, "reno"); err != nil {
+			return err
+		}
+	}
+	if _, err := s.send.Write([]byte{0}); err != nil {
+		return err
+	}
+	s.primed++
+	return nil
+}
+
+// waitAcked waits until all that was sent has been acknowledged.
+func (s *stream) waitAcked(ctx context.Context) error {
+	for {
+		info, err := s.tcpInfo()
+		if err != nil || info.Unacked == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// begin makes flows as new, whatever was sent before, has them counted, and puts them where they start.
+func (t *traffic) begin() error {
+	for _, s := range t.streams {
+		if err := t.beginFlow(s); err != nil {
+			return fmt.Errorf("flow %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+func (t *traffic) beginFlow(s *stream) error {
+	if s.primed > 0 {
+		if err := setControl(s.raw, t.f.control.Name()); err != nil {
+			return err
+		}
+	}
+	if t.f.np != nil {
+		if err := t.f.np.Forget(s.key); err != nil {
+			return err
+		}
+	}
+	if err := t.f.arrive.Track(s.key, s.id); err != nil {
+		return err
 	}
 	return t.setRates(s)
 }
@@ -239,7 +323,7 @@ func setOptions(c syscall.RawConn, options ...option) error {
 
 // listenerOptions are inherited by the accepted socket: its ACKs go by the control class.
 func (t *traffic) listenerOptions(_, _ string, c syscall.RawConn) error {
-	return errors.Join(t.setControl(c), setOptions(c,
+	return errors.Join(setControl(c, t.f.control.Name()), setOptions(c,
 		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
 		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, t.buffers.lowat},
 		option{unix.IPPROTO_IP, unix.IP_TOS, ControlDSCP << 2}))
@@ -248,15 +332,14 @@ func (t *traffic) listenerOptions(_, _ string, c syscall.RawConn) error {
 // dialerOptions are those of a sender of a priority.
 func (t *traffic) dialerOptions(priority int) func(_, _ string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
-		return errors.Join(t.setControl(c), setOptions(c,
+		return errors.Join(setControl(c, t.f.control.Name()), setOptions(c,
 			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, t.buffers.send},
 			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2}))
 	}
 }
 
-// setControl chooses the congestion control by name, on every socket.
-func (t *traffic) setControl(c syscall.RawConn) error {
-	name := t.f.control.Name()
+// setControl chooses a socket's congestion control by name.
+func setControl(c syscall.RawConn, name string) error {
 	var err error
 	if cerr := c.Control(func(fd uintptr) {
 		err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)

@@ -17,6 +17,7 @@ const (
 	kindFlow     = 3
 	kindOff      = 4
 	kindDetected = 5
+	kindRepeat   = 6
 )
 
 // PFCEvent is a PAUSE or RESUME: Port is the one that stops or goes on, its peer sent the frame.
@@ -27,6 +28,18 @@ type PFCEvent struct {
 	SentNs   uint64
 	EffectNs uint64
 }
+
+// PauseRepeats are the PAUSE frames that Port would have sent in a bin, in units of SampleNs, if it repeated them as ns3-rdma
+// does: with each packet that finds its class over XOFF, and in every [RepeatNs] after. Empty bins are left out.
+type PauseRepeats struct {
+	Port   uint32
+	Class  uint8
+	Bin    uint64
+	Frames uint64
+}
+
+// RepeatNs is how long after a PAUSE a switch that repeats them sends the next one at the latest.
+const RepeatNs = 2500
 
 // QueueSample is one bin of a port's series. Bins in which nothing happened are left out: nothing was sent and
 // the queue was as at the end of the bin before.
@@ -79,6 +92,7 @@ const (
 // Sink takes events as they are read.
 type Sink struct {
 	PFC      func(PFCEvent)
+	Repeats  func(PauseRepeats)
 	Queue    func(QueueSample)
 	Flow     func(FlowSample)
 	Off      func(Off)
@@ -130,6 +144,8 @@ func (s Sink) decode(b []byte) error {
 	switch kind := u32(0); {
 	case kind == kindPFC && len(b) == 24:
 		s.PFC(PFCEvent{Port: u32(4) & 0xffff, Class: b[6], Pause: b[7] != 0, SentNs: u64(8), EffectNs: u64(16)})
+	case kind == kindRepeat && len(b) == 24:
+		s.Repeats(PauseRepeats{Port: u32(4) & 0xffff, Class: b[6], Bin: u64(8), Frames: u64(16)})
 	case kind == kindQueue && len(b) == 48:
 		s.Queue(QueueSample{Port: u32(4), Bin: u64(8), Sample: Sample{SentBytes: u64(16), SentPackets: u32(24),
 			MarkedPackets: u32(28), QueueBytes: u64(32), QueueMaxBytes: u64(40)}})

@@ -31,6 +31,7 @@ func TestDecode(t *testing.T) {
 		PFC:      func(e PFCEvent) { got = append(got, e) },
 		Queue:    func(s QueueSample) { got = append(got, s) },
 		Flow:     func(s FlowSample) { got = append(got, s) },
+		Repeats:  func(r PauseRepeats) { got = append(got, r) },
 		Off:      func(o Off) { got = append(got, o) },
 		Detected: func(d Detected) { got = append(got, d) },
 	}
@@ -41,6 +42,7 @@ func TestDecode(t *testing.T) {
 		flowEvent{kindFlow, 1, 2, 3, 4, 5},
 		npecnEventOff{Kind: kindOff, Port: 7, Class: 3, FromNs: 8, ToNs: 9},
 		npecnEventDetected{Kind: kindDetected, Port: 1, Bin: 2, NpecnPackets: 3, EcnPackets: 4, FecnPackets: 5, TcdCePackets: 6, TcdUePackets: 7, TcdState: 2},
+		npecnEventRepeat{Kind: kindRepeat, Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
 	} {
 		qt.Assert(t, qt.IsNil(sink.decode(encode(t, event))))
 	}
@@ -51,6 +53,7 @@ func TestDecode(t *testing.T) {
 		FlowSample{Flow: 1, Bin: 2, Bytes: 3, Packets: 4, MarkedPackets: 5},
 		Off{Port: 7, Class: 3, FromNs: 8, ToNs: 9},
 		Detected{Port: 1, Bin: 2, Detections: Detections{NPECN: 3, ECN: 4, FECN: 5, TCDCE: 6, TCDUE: 7, State: Undetermined}},
+		PauseRepeats{Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
 	}))
 }
 
@@ -75,6 +78,9 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, npecnEventPfc{Kind: kindPFC, Port: 3, Class: 2, Pause: 1, SentNs: 1, EffectNs: 2}))
 	f.Add(encode(f, npecnEventQueue{Kind: kindQueue, Port: 3}))
 	f.Add(encode(f, flowEvent{Kind: kindFlow}))
+	f.Add(encode(f, npecnEventOff{Kind: kindOff}))
+	f.Add(encode(f, npecnEventDetected{Kind: kindDetected}))
+	f.Add(encode(f, npecnEventRepeat{Kind: kindRepeat}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var events int
 		err := Sink{
@@ -82,8 +88,11 @@ func FuzzDecode(f *testing.F) {
 				events++
 				qt.Check(t, qt.IsTrue(e.Port <= 0xffff))
 			},
-			Queue: func(QueueSample) { events++ },
-			Flow:  func(FlowSample) { events++ },
+			Repeats:  func(PauseRepeats) { events++ },
+			Queue:    func(QueueSample) { events++ },
+			Flow:     func(FlowSample) { events++ },
+			Off:      func(Off) { events++ },
+			Detected: func(Detected) { events++ },
 		}.decode(b)
 		qt.Check(t, qt.Equals(events == 1, err == nil)) // an event or an error, never both nor neither
 	})

@@ -92,7 +92,10 @@ func TestAgainstModel(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(7, 7))
-			n := newNetwork(t, fabricOf(exact, rng, test.pfc, test.buffer))
+			l := fabricOf(exact, rng, test.pfc, test.buffer)
+			l.options.SampleNs = 5_000
+			n := newNetwork(t, l)
+			var repeats uint64
 			for run := range runs {
 				packets, m := unambiguous(n.layout, func() []packet { return randomPackets(rng, 250, 30_000, test.classes) })
 				got := n.run(packets)
@@ -103,6 +106,10 @@ func TestAgainstModel(t *testing.T) {
 				}
 				if run == 0 { // later ones add to the counters
 					n.compareStats(m)
+				}
+				if test.pfc.Alpha == 0 { // a threshold that moves is looked at when a packet comes or leaves
+					repeats += m.repeats
+					qt.Assert(t, qt.Equals(n.repeated(), repeats))
 				}
 				if test.pfc.XOFFBytes < 1<<40 {
 					qt.Assert(t, qt.IsTrue(len(pfc) > 4), qt.Commentf("run %d has too few PFC events to tell anything", run))

@@ -23,6 +23,7 @@ type model struct {
 	cnms    []sampled
 	pfc     []PFCEvent
 	pauses  []PFCEvent // PAUSE and RESUME that are given; then thresholds post none
+	repeats uint64     // PAUSE frames of ports that repeat them
 	heldAt  []uint64   // bytes that the sender of each of these held of its class then
 
 	// ambiguous: things happened at one node so close to each other that the qdisc may see them in either order
@@ -62,6 +63,7 @@ type modelClass struct {
 	pn      int // NP-ECN's counter
 	ingress uint64
 	pausing bool
+	repeat  int // how often the time of the next PAUSE was put off, which then is another
 	// ingressMax: of what came in by this port and is still in the node
 	ingressMax uint64
 	lastPostNs uint64 // effect of the latest PAUSE or RESUME to this port's class
@@ -310,18 +312,41 @@ func (m *model) hold(node uint32, class int, q queued, bytes int64, ns uint64) {
 	if m.pauses != nil {
 		return
 	}
-	xoff := in.PFC.XOFFBytes
-	if in.PFC.Alpha > 0 {
-		var free uint64
-		if b := m.config.Nodes[node].BufferBytes; b > m.used[node] {
-			free = b - m.used[node]
-		}
-		xoff = uint64(in.PFC.Alpha * float64(free))
+	xoff := m.xoff(in)
+	if bytes > 0 {
+		m.repeatPause(in, k, ns)
 	}
 	if pause := !k.pausing; pause && k.ingress > xoff || !pause && (k.ingress == 0 || k.ingress+in.PFC.XONOffsetBytes <= xoff) {
 		k.pausing = pause
 		m.post(in, class, pause, ns)
 	}
+}
+
+// xoff is the threshold of a port now.
+func (m *model) xoff(in *modelPort) uint64 {
+	if in.PFC.Alpha == 0 {
+		return in.PFC.XOFFBytes
+	}
+	var free uint64
+	if b := m.config.Nodes[in.Node].BufferBytes; b > m.used[in.Node] {
+		free = b - m.used[in.Node]
+	}
+	return uint64(in.PFC.Alpha * float64(free))
+}
+
+// repeatPause sends a PAUSE, as ns3-rdma would, if the class is over XOFF, and looks again after half of the 5 us that one holds.
+func (m *model) repeatPause(in *modelPort, k *modelClass, ns uint64) {
+	if k.ingress <= m.xoff(in) {
+		return
+	}
+	m.repeats++
+	k.repeat++
+	turn := k.repeat
+	m.at(ns+2500, orderPFC, func() {
+		if k.repeat == turn {
+			m.repeatPause(in, k, ns+2500)
+		}
+	})
 }
 
 // post sends a PAUSE or RESUME to the port at the other end of `in`.

@@ -156,6 +156,7 @@ type network struct {
 	cnms    []int // of each host, if there is QCN: a packet socket that gets the CNMs that come to it
 	sent    int   // packets of earlier runs
 	t0Ns    uint64
+	repeats uint64 // PAUSE frames that events told of
 }
 
 // newNetwork makes the layout, or fails the test.
@@ -480,6 +481,20 @@ func (n *network) deliveries(packets []packet) []delivery {
 	return out
 }
 
+// repeated is how many PAUSE frames ports would have sent that repeat them; [network.events] was called before.
+func (n *network) repeated() uint64 {
+	n.t.Helper()
+	sum := n.repeats
+	for id := uint32(1); id < n.portsMax(); id++ {
+		rows, err := n.q.PauseRepeats(id, n.nowNs())
+		n.check(err)
+		for _, r := range rows {
+			sum += r.Frames
+		}
+	}
+	return sum
+}
+
 // events reads all events so far; times are from the run's beginning on.
 func (n *network) events() (pfc []PFCEvent, queue []QueueSample) {
 	n.t.Helper()
@@ -492,9 +507,10 @@ func (n *network) events() (pfc []PFCEvent, queue []QueueSample) {
 			e.EffectNs -= n.t0Ns
 			pfc = append(pfc, e)
 		},
-		Queue: func(s QueueSample) { queue = append(queue, s) },
-		Flow:  func(FlowSample) {},
-		Off:   func(Off) {}, Detected: func(Detected) {},
+		Repeats: func(r PauseRepeats) { n.repeats += r.Frames },
+		Queue:   func(s QueueSample) { queue = append(queue, s) },
+		Flow:    func(FlowSample) {},
+		Off:     func(Off) {}, Detected: func(Detected) {},
 	}))
 	lost, err := n.q.EventsLost()
 	n.check(err)

@@ -58,6 +58,16 @@ type npecnEventQueue struct {
 	QueueMaxBytes uint64
 }
 
+type npecnEventRepeat struct {
+	_      structs.HostLayout
+	Kind   uint32
+	Port   uint16
+	Class  uint8
+	Pad    uint8
+	Bin    uint64
+	Frames uint64
+}
+
 type npecnNode struct {
 	_            structs.HostLayout
 	BufferBytes  uint64
@@ -233,6 +243,14 @@ type npecnTclass struct {
 		Fccl  uint64
 	}
 	IngressBytes uint64
+	Repeat       struct {
+		_      structs.HostLayout
+		LastNs uint64
+		Over   uint32
+		Pad    uint32
+	}
+	RepeatBin    uint64
+	RepeatFrames uint64
 	Rx           struct {
 		_    structs.HostLayout
 		Abr  uint64
@@ -275,6 +293,7 @@ const (
 	npecnVarUnusedEventOff      = "unused_event_off"
 	npecnVarUnusedEventPfc      = "unused_event_pfc"
 	npecnVarUnusedEventQueue    = "unused_event_queue"
+	npecnVarUnusedEventRepeat   = "unused_event_repeat"
 )
 
 // loadNpecn returns the embedded CollectionSpec for npecn.
@@ -351,6 +370,7 @@ type npecnVariableSpecs struct {
 	UnusedEventOff      *ebpf.VariableSpec `ebpf:"unused_event_off"`
 	UnusedEventPfc      *ebpf.VariableSpec `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.VariableSpec `ebpf:"unused_event_queue"`
+	UnusedEventRepeat   *ebpf.VariableSpec `ebpf:"unused_event_repeat"`
 }
 
 // npecnObjects contains all objects after they have been loaded into the kernel.
@@ -406,6 +426,7 @@ type npecnVariables struct {
 	UnusedEventOff      *ebpf.Variable `ebpf:"unused_event_off"`
 	UnusedEventPfc      *ebpf.Variable `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.Variable `ebpf:"unused_event_queue"`
+	UnusedEventRepeat   *ebpf.Variable `ebpf:"unused_event_repeat"`
 }
 
 // npecnPrograms contains all programs after they have been loaded into the kernel.

@@ -113,6 +113,26 @@ func (q *Qdisc) freeCredits(id uint32, class int, c *npecnTclass) (uint64, error
 	return free, nil
 }
 
+// PauseRepeats are those of a port that no event has told of yet, up to a time: of each class its bin that is not over.
+func (q *Qdisc) PauseRepeats(id uint32, atNs uint64) ([]PauseRepeats, error) {
+	var p npecnPort
+	if err := q.objs.Ports.Lookup(id, &p); err != nil {
+		return nil, fmt.Errorf("read port %d: %w", id, err)
+	}
+	var rows []PauseRepeats
+	for i := range p.Classes {
+		c := &p.Classes[i]
+		frames := c.RepeatFrames
+		if c.Repeat.Over != 0 && atNs > c.Repeat.LastNs {
+			frames += (atNs - c.Repeat.LastNs) / RepeatNs
+		}
+		if frames > 0 {
+			rows = append(rows, PauseRepeats{Port: id, Class: uint8(i), Bin: c.RepeatBin, Frames: frames})
+		}
+	}
+	return rows, nil
+}
+
 // NodeStats are a node's counters.
 type NodeStats struct {
 	UsedBytes, UsedMaxBytes uint64 // of the shared buffer

@@ -3,6 +3,7 @@
 package tc
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
@@ -165,6 +166,14 @@ func (n *NP) Counts() (NPCounts, error) {
 		*to = v
 	}
 	return c, nil
+}
+
+// Forget forgets a flow, if it knows it.
+func (n *NP) Forget(k loader.FlowKey) error {
+	if err := n.coll.Maps["np_flows"].Delete(k); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("np: forget flow %s: %w", k, err)
+	}
+	return nil
 }
 
 // DCQCNNPOptions are the parameters of DCQCN's notification point.

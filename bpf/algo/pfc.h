@@ -5,6 +5,9 @@
  * Per ingress port and class: PAUSE when its bytes in the switch rise over XOFF, RESUME when they fall to XON.
  * XOFF is static, or alpha times the switch's free shared buffer, as shared-buffer switches do; XON lies
  * xon_offset below it.
+ *
+ * A PAUSE here holds until the RESUME. Switches whose PAUSE expires repeat it, and so do simulators: how many frames
+ * that would be is counted, so that counts can be compared.
  */
 #ifndef PCN_ALGO_PFC_H
 #define PCN_ALGO_PFC_H
@@ -43,6 +46,37 @@ static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, boo
 	if (!pausing)
 		return ingress_bytes > xoff ? PFC_PAUSE : PFC_NONE;
 	return ingress_bytes <= xon ? PFC_RESUME : PFC_NONE;
+}
+
+#define PFC_REPEAT_NS 2500 /* half the time for which a PAUSE of ns3-rdma holds */
+
+/* What came by an ingress port, seen by a switch that repeats PAUSE. */
+struct pfc_repeat {
+	u64 last_ns; /* of the last frame */
+	u32 over;    /* since then the bytes have been over XOFF */
+	u32 pad;
+};
+
+/*
+ * pfc_repeat: the bytes of an ingress changed at t_ns, by a packet that came (or else left), and are now over XOFF or
+ * not. How many PAUSE frames a switch has sent since the last change: one in each period after the last frame, and one
+ * for a packet that came and finds them over XOFF. So does ns3-rdma (qbb-net-device.cc, CheckQueueFull), which the
+ * simulators of PCN and TCD are built on.
+ */
+static __always_inline u32 pfc_repeat(struct pfc_repeat *r, u64 t_ns, bool came, bool over)
+{
+	u32 frames = 0;
+
+	if (r->over && t_ns > r->last_ns) {
+		frames = (t_ns - r->last_ns) / PFC_REPEAT_NS;
+		r->last_ns += (u64)frames * PFC_REPEAT_NS;
+	}
+	r->over = over && (came || r->over);
+	if (came && over) {
+		frames++;
+		r->last_ns = t_ns;
+	}
+	return frames;
 }
 
 #endif

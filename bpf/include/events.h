@@ -12,6 +12,7 @@ enum event_kind {
 	EVENT_FLOW = 3,	    /* a flow's sample bin at its receiver is over */
 	EVENT_OFF = 4,	    /* a port's queue was paused, or lacked credits, and is no longer */
 	EVENT_DETECTED = 5, /* what detectors said in a port's sample bin that is over */
+	EVENT_REPEAT = 6,   /* a bin is over in which PAUSE frames would have been repeated */
 };
 
 /* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */
@@ -22,6 +23,16 @@ struct event_pfc {
 	u8 pause;      /* 1 PAUSE, 0 RESUME */
 	u64 sent_ns;   /* ideal time of sending */
 	u64 effect_ns; /* ideal time of taking effect: one link delay later */
+};
+
+/* port would have sent so many PAUSE frames in the bin, if it repeated them: algo/pfc.h. */
+struct event_repeat {
+	u32 kind;
+	u16 port;
+	u8 class;
+	u8 pad;
+	u64 bin; /* time / sample_ns */
+	u64 frames;
 };
 
 struct event_queue {

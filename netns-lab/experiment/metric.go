@@ -55,8 +55,12 @@ func SumOf(flows string) []string {
 type Metric string
 
 const (
-	// PauseCount is the number of PAUSE frames sent on each link in the window.
+	// PauseCount is how often PAUSE began on each link in the window: a PAUSE holds until the RESUME.
 	PauseCount Metric = "pause_count"
+
+	// PauseFrames is the number of PAUSE frames sent on each link, in the bins that start in the window, by switches
+	// that repeat them: see [result.PauseRepeats]. It is what simulators built on ns3-rdma count.
+	PauseFrames Metric = "pause_frames"
 
 	// PauseSpan is, for each link, the time from the start of the first to the end
 	// of the last period in the window in which the far end was stopped; 0 if
@@ -154,8 +158,11 @@ const (
 	// CompletionRate is how many of all flows completed in the window, per second.
 	CompletionRate Metric = "completion_rate"
 
-	// TierPauseCount is the number of PAUSE frames that the nodes of each tier sent in the window.
+	// TierPauseCount is [PauseCount] of all links from the nodes of each tier.
 	TierPauseCount Metric = "tier_pause_count"
+
+	// TierPauseFrames is [PauseFrames] of all links from the nodes of each tier.
+	TierPauseFrames Metric = "tier_pause_frames"
 
 	// TierPauseTotal is how much of the window PAUSE frames of each tier stopped a port, added up over the ports.
 	TierPauseTotal Metric = "tier_pause_total"
@@ -235,6 +242,7 @@ func ofCompletions(unit Unit) metricSpec {
 
 var metrics = map[Metric]metricSpec{
 	PauseCount:       {unit: UnitCount, links: true, window: true, priority: true},
+	PauseFrames:      {unit: UnitCount, links: true, window: true, priority: true},
 	PauseSpan:        {unit: UnitTime, links: true, window: true, priority: true},
 	PauseEnd:         {unit: UnitTime, links: true, window: true, priority: true},
 	PauseTotal:       {unit: UnitTime, links: true, window: true, priority: true},
@@ -266,6 +274,7 @@ var metrics = map[Metric]metricSpec{
 	Completed:        ofCompletions(UnitShare),
 	CompletionRate:   ofCompletions(UnitCount),
 	TierPauseCount:   {unit: UnitCount, window: true, tiers: true, priority: true},
+	TierPauseFrames:  {unit: UnitCount, window: true, tiers: true, priority: true},
 	TierPauseTotal:   {unit: UnitTime, window: true, tiers: true, priority: true},
 	PauseDepth:       {unit: UnitCount, window: true, priority: true},
 	MarkedPackets:    {unit: UnitCount, flows: true},

@@ -107,7 +107,7 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	f := &figure{
 		title: "PAUSE rate",
 		caption: fmt.Sprintf("PAUSE frames sent on each link, and below them the share of each %s in which the link was paused (blank: never, full colour: all of it). "+
-			"A PAUSE holds until a RESUME and is not refreshed: compare how long links are paused, not rates.", e.Sample),
+			"Frames are those of switches that repeat PAUSE, with each packet that finds the buffer over XOFF and every 2.5us; here it holds until a RESUME.", e.Sample),
 		xLabel: "Time (ms)",
 	}
 	for i, link := range links {

@@ -196,7 +196,7 @@ func tierFigure(c caseView) *figure {
 	}
 	tiers := switchTiers(c.Experiment)
 	f := named("PAUSE by tier", "PAUSE frames that the switches of each tier sent, and how long they stopped ports, added up over these. "+
-		"A PAUSE holds until a RESUME and is not refreshed.", names)
+		"Frames are those of switches that repeat PAUSE, with each packet that finds the buffer over XOFF and every 2.5us; here it holds until a RESUME.", names)
 	for i, tier := range tiers {
 		f.legend = append(f.legend, legendEntry{"from " + tier, tierLooks[i%len(tierLooks)]})
 	}
@@ -204,7 +204,7 @@ func tierFigure(c caseView) *figure {
 		label  string
 		metric experiment.Metric
 		per    float64 // of a run's duration in ms
-	}{{"PAUSE frames per ms", experiment.TierPauseCount, 1}, {"Stopped", experiment.TierPauseTotal, 0}} {
+	}{{"PAUSE frames per ms", experiment.TierPauseFrames, 1}, {"Stopped", experiment.TierPauseTotal, 0}} {
 		f.addStacks(p.label, p.metric.Unit(), func(run int) []float64 {
 			r := c.Runs[run]
 			values, err := r.Measure(experiment.Measure{Metric: p.metric, Tiers: tiers})
@@ -347,10 +347,10 @@ func inUnit(d result.Distribution, unit experiment.Unit) []string {
 
 // tierRow is a row of the table of PAUSE by tier.
 type tierRow struct {
-	Run, Tier, Sent, Stopped string
+	Run, Tier, Pauses, Frames, Stopped string
 }
 
-// tierRows has the PAUSE frames of each tier of each run that sent any, and how deep they went.
+// tierRows has the PAUSE of each tier of each run that sent any, and how deep it went.
 func tierRows(c caseView) []tierRow {
 	if !drawsCompletions(c.Experiment) {
 		return nil
@@ -358,14 +358,23 @@ func tierRows(c caseView) []tierRow {
 	var rows []tierRow
 	for _, r := range c.Runs {
 		for _, tier := range switchTiers(c.Experiment) {
-			sent, err := r.Measure(experiment.Measure{Metric: experiment.TierPauseCount, Tiers: []string{tier}})
-			stopped, err2 := r.Measure(experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: []string{tier}})
-			if err == nil && err2 == nil {
-				rows = append(rows, tierRow{r.Label, tier, sent[0].String(), stopped[0].String()})
+			row := tierRow{Run: r.Label, Tier: tier}
+			for _, cell := range []struct {
+				text   *string
+				metric experiment.Metric
+			}{{&row.Pauses, experiment.TierPauseCount}, {&row.Frames, experiment.TierPauseFrames}, {&row.Stopped, experiment.TierPauseTotal}} {
+				values, err := r.Measure(experiment.Measure{Metric: cell.metric, Tiers: []string{tier}})
+				if err != nil {
+					break // of a result without tiers
+				}
+				*cell.text = values[0].String()
+			}
+			if row.Stopped != "" {
+				rows = append(rows, row)
 			}
 		}
 		if depth, err := r.Measure(experiment.Measure{Metric: experiment.PauseDepth}); err == nil {
-			rows = append(rows, tierRow{Run: r.Label, Tier: "links in a row, at most", Sent: strconv.FormatFloat(depth[0].Value, 'f', -1, 64)})
+			rows = append(rows, tierRow{Run: r.Label, Tier: "links in a row, at most", Pauses: strconv.FormatFloat(depth[0].Value, 'f', -1, 64)})
 		}
 	}
 	return rows

@@ -59,9 +59,9 @@ func TestReportOfAWorkload(t *testing.T) {
 		"PCN|&lt; 10KB|2 of 2|3ms|2ms|4ms|4ms|4ms|3|2|4|4|4|",
 		"PCN|10KB to 100KB|2 of 2|7ms|6ms|8ms|8ms|8ms|7|6|8|8|8|",
 		"PCN|≥ 1MB|0 of 1|||||||||||",
-		// one each 14, 26 and 28 us, that stop ports for 12, 23 and 25 us, until 3200 us
-		"PFC|switch|419|7.509ms|",
-		"PCN|switch|41|492us|",
+		// 8 frames for one each 14, 26 and 28 us, that stop ports for 12, 23 and 25 us, until 3200 us
+		"PFC|switch|419|3352|7.509ms|",
+		"PCN|switch|41|328|492us|",
 	}))
 	qt.Check(t, qt.StringContains(page, "PAUSE by tier"))
 

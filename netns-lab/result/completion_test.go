@@ -98,6 +98,11 @@ func TestMetricsOfTiers(t *testing.T) {
 	for node, tier := range map[string]string{"H": "host", "T0": "ToR", "T1": "ToR", "L": "leaf"} {
 		r.Ports = append(r.Ports, Port{Node: node, Tier: tier})
 	}
+	r.PauseRepeats = []PauseRepeats{
+		{TimeNs: 0, From: "T0", To: "H", Class: experiment.DataClass(1), Frames: 7},
+		{TimeNs: 100, From: "T0", To: "H", Class: experiment.DataClass(0), Frames: 20},
+		{TimeNs: 300, From: "L", To: "T0", Class: experiment.DataClass(0), Frames: 4},
+	}
 	all := []string{"host", "ToR", "leaf"}
 	for _, tc := range []struct {
 		name string
@@ -109,6 +114,10 @@ func TestMetricsOfTiers(t *testing.T) {
 		{"frames of a class", experiment.Measure{Metric: experiment.TierPauseCount, Priority: new(1)}, []float64{1}},
 		{"stopped of a class", experiment.Measure{Metric: experiment.TierPauseTotal, Priority: new(1)}, []float64{20}},
 		{"depth of a class", experiment.Measure{Metric: experiment.PauseDepth, Priority: new(1)}, []float64{1}},
+		{"frames that are repeated", experiment.Measure{Metric: experiment.TierPauseFrames, Tiers: all}, []float64{0, 27, 4}},
+		{"those of all in a window", experiment.Measure{Metric: experiment.TierPauseFrames, From: 100}, []float64{24}},
+		{"those of a class", experiment.Measure{Metric: experiment.TierPauseFrames, Priority: new(1)}, []float64{7}},
+		{"those of a link", experiment.Measure{Metric: experiment.PauseFrames, Links: []string{"T0->H", "L->T0"}, To: 200}, []float64{27, 0}},
 		{"frames in a window", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all, From: 130, To: 300}, []float64{0, 2, 0}},
 		{"stopped", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all}, []float64{0, 40 + 10 + 16 + 20 + 20 + 2, 50 + 10 + 20 + 20 + 7}},
 		{"stopped by all", experiment.Measure{Metric: experiment.TierPauseTotal}, []float64{215}},

@@ -68,16 +68,19 @@ func keep(all []Difference, wanted func(Difference) bool) []Difference {
 	return kept
 }
 
-// firstEvent returns the first difference of the PFC log and the series, merged in
-// the order of time. A row of the series counts as of the start of its bin.
+// firstEvent returns the first difference of the PFC log, of repeated PAUSE frames and of the series, merged in
+// the order of time. A row of a bin counts as of the start of its bin.
 func firstEvent(a, b *Run) []Difference {
 	events := firstRow(sortPFC(a.PFC), sortPFC(b.PFC), comparePFC, func(e PFCEvent) row {
 		return row{what: e.link() + " in " + pfcFile, atNs: new(e.SentNs), columns: columnsOf(e, "csv")}
 	})
+	repeats := firstRow(sortRepeats(a.PauseRepeats), sortRepeats(b.PauseRepeats), compareRepeats, func(p PauseRepeats) row {
+		return row{what: p.link() + " in " + repeatsFile, atNs: new(p.TimeNs), columns: columnsOf(p, "csv")}
+	})
 	samples := firstRow(sortSeries(a.Series), sortSeries(b.Series), compareSamples, func(s Sample) row {
 		return row{what: fmt.Sprintf("%s %s in %s", s.Kind, s.Name, seriesFile), atNs: new(s.TimeNs), columns: columnsOf(s.row(), "csv")}
 	})
-	both := slices.Concat(events, samples)
+	both := slices.Concat(events, repeats, samples)
 	slices.SortStableFunc(both, func(x, y Difference) int { return cmp.Compare(*x.AtNs, *y.AtNs) })
 	return both[:min(len(both), 1)]
 }

@@ -52,6 +52,9 @@ func TestDiff(t *testing.T) {
 		{"PAUSE and RESUME of one time swapped", func(r *Run) { r.PFC[0], r.PFC[1] = r.PFC[1], r.PFC[0] }, []Difference{
 			{What: "S1->S0 in pfc.csv", AtNs: new(int64(-5)), A: "kind pause", B: "kind resume"},
 		}},
+		{"repeated PAUSE", func(r *Run) { r.PauseRepeats[1].Frames, r.PauseRepeats[2].Frames = 7, 8 }, []Difference{
+			{What: "S1->S0 in pause_repeats.csv", AtNs: new(int64(0)), A: "frames 5", B: "frames 7"},
+		}},
 		{"a row of the series", func(r *Run) { r.Series[1].RateBps, r.Series[1].MarkedPackets = 7, 0 }, []Difference{
 			{What: "port S0->S1 in series.csv", AtNs: new(int64(-100)), A: "rate_bps 6, marked_packets 9", B: "rate_bps 7, marked_packets 0"},
 		}},

@@ -129,6 +129,8 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 	switch m.Metric {
 	case experiment.PauseCount:
 		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseCount(link, m.Priority, window), nil })
+	case experiment.PauseFrames:
+		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseFrames(link, m.Priority, window), nil })
 	case experiment.PauseSpan:
 		return each(m.Links, unit, func(link string) (float64, error) { return r.pauseSpan(link, m.Priority, window), nil })
 	case experiment.PauseEnd:
@@ -153,6 +155,8 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		return one(unit)(r.ofCompletions(m, window))
 	case experiment.TierPauseCount:
 		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausesSent(window, m.Priority, from) })
+	case experiment.TierPauseFrames:
+		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.framesSent(window, m.Priority, from) })
 	case experiment.TierPauseTotal:
 		return r.eachTier(m, unit, func(from func(string) bool) float64 { return r.pausedTotal(window, m.Priority, from) })
 	case experiment.PauseDepth:
@@ -253,11 +257,15 @@ func one(unit experiment.Unit) func(value float64, err error) ([]experiment.Quan
 func (r *Run) pauseCount(link string, priority *int, window Interval) float64 {
 	count := 0.0
 	for _, e := range r.PFC {
-		if e.Kind == Pause && e.link() == link && e.of(priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+		if e.Kind == Pause && e.link() == link && isOf(e.Class, priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 			count++
 		}
 	}
 	return count
+}
+
+func (r *Run) pauseFrames(link string, priority *int, window Interval) float64 {
+	return r.repeats(window, priority, func(p PauseRepeats) bool { return p.link() == link })
 }
 
 // pausedWithin returns the part of the window from the first to the last time the

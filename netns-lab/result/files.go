@@ -32,9 +32,10 @@ const (
 	portsFile      = "ports.csv"
 	seriesFile     = "series.csv"
 	pfcFile        = "pfc.csv"
-	completionFile = "completion.csv" // of runs that have any
-	traceFile      = "trace.csv"      // of runs that have any
-	statesFile     = "states.csv"     // of runs that have any
+	completionFile = "completion.csv"    // of runs that have any
+	traceFile      = "trace.csv"         // of runs that have any
+	statesFile     = "states.csv"        // of runs that have any
+	repeatsFile    = "pause_repeats.csv" // of runs that have any
 )
 
 // maxBins bounds the series of a manifest that can't be true.
@@ -51,7 +52,7 @@ func (r *Run) Write(dir string) error {
 		return fmt.Errorf("create result folder: %w", err)
 	}
 	// What is left of an earlier run in this folder is no longer complete.
-	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile} {
+	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile, repeatsFile} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replace earlier result: %w", err)
 		}
@@ -65,6 +66,7 @@ func (r *Run) Write(dir string) error {
 		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
 		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
+		{repeatsFile, func() ([]byte, error) { return encodeSome(sortRepeats(r.PauseRepeats)) }},
 		{completionFile, func() ([]byte, error) { return encodeSome(sortCompletions(r.Completions)) }},
 		{traceFile, r.encodeTrace},
 		{statesFile, func() ([]byte, error) { return encodeSome(sortStates(r.States)) }},
@@ -98,6 +100,7 @@ func Read(dir string) (*Run, error) {
 		{portsFile, false, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
 		{seriesFile, false, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
 		{pfcFile, false, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
+		{repeatsFile, true, func(data []byte) (err error) { r.PauseRepeats, err = decodeCSV[PauseRepeats](data); return err }},
 		{completionFile, true, func(data []byte) (err error) { r.Completions, err = decodeCSV[Completion](data); return err }},
 		{statesFile, true, func(data []byte) (err error) { r.States, err = decodeCSV[State](data); return err }},
 		{traceFile, true, func(data []byte) (err error) { r.Trace, _, err = workload.ParseTrace(string(data)); return err }},
@@ -338,6 +341,14 @@ func sortFlows(flows []Flow) []Flow {
 
 func compareFlows(a, b Flow) int {
 	return compareNatural(a.Name, b.Name)
+}
+
+func sortRepeats(repeats []PauseRepeats) []PauseRepeats {
+	return slices.SortedStableFunc(slices.Values(repeats), compareRepeats)
+}
+
+func compareRepeats(a, b PauseRepeats) int {
+	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
 }
 
 func sortCompletions(completions []Completion) []Completion {

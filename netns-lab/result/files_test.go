@@ -54,6 +54,11 @@ func small() *Run {
 			{SentNs: -5, EffectNs: 0, From: "S1", To: "S0", Class: 3, Kind: Resume},
 			{SentNs: 7, EffectNs: 12, From: "S1", To: "S0", Class: 1, Kind: Pause},
 		},
+		PauseRepeats: []PauseRepeats{
+			{TimeNs: -100, From: "S1", To: "S0", Class: 3, Frames: 4},
+			{TimeNs: 0, From: "S1", To: "S0", Class: 1, Frames: 5},
+			{TimeNs: 0, From: "S1", To: "S0", Class: 3, Frames: 6},
+		},
 		Completions: []Completion{
 			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", Priority: 1, SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
 			{Flow: "F10", Group: "F", Src: "H0", Dst: "R0", SizeBytes: 6, IdealNs: 8},
@@ -113,6 +118,11 @@ F10,F,H0,R0,0,6,0,,8,
 -5,0,S1,S0,3,pause
 -5,0,S1,S0,3,resume
 7,12,S1,S0,1,pause
+`,
+		repeatsFile: `time_ns,from,to,class,frames
+-100,S1,S0,3,4
+0,S1,S0,1,5
+0,S1,S0,3,6
 `,
 		experimentFile: "name: small\n",
 		manifestFile: `{

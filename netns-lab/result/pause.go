@@ -38,11 +38,26 @@ func (r *Run) eachTier(m experiment.Measure, unit experiment.Unit, measure func(
 func (r *Run) pausesSent(window Interval, priority *int, from func(node string) bool) float64 {
 	count := 0.0
 	for _, e := range r.PFC {
-		if e.Kind == Pause && e.of(priority) && from(e.From) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+		if e.Kind == Pause && isOf(e.Class, priority) && from(e.From) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 			count++
 		}
 	}
 	return count
+}
+
+// framesSent counts the PAUSE frames of some nodes in the bins that start in the window, if switches repeat them.
+func (r *Run) framesSent(window Interval, priority *int, from func(node string) bool) float64 {
+	return r.repeats(window, priority, func(p PauseRepeats) bool { return from(p.From) })
+}
+
+func (r *Run) repeats(window Interval, priority *int, counts func(PauseRepeats) bool) float64 {
+	frames := 0.0
+	for _, p := range r.PauseRepeats {
+		if isOf(p.Class, priority) && counts(p) && p.TimeNs >= window.FromNs && p.TimeNs < window.ToNs {
+			frames += float64(p.Frames)
+		}
+	}
+	return frames
 }
 
 // pausedTotal adds up how much of the window PAUSE frames of some nodes stopped each port.
@@ -95,7 +110,7 @@ func (r *Run) pauseDepth(window Interval, priority *int) float64 {
 				}
 			}
 			depth[m.frame]++
-			if e.of(priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
+			if isOf(e.Class, priority) && e.SentNs >= window.FromNs && e.SentNs < window.ToNs {
 				deepest = max(deepest, depth[m.frame])
 			}
 		case m.takes && e.Kind == Pause:

@@ -20,7 +20,9 @@ type Run struct {
 	Ports      []Port
 	Series     []Sample
 	PFC        []PFCEvent
-	States     []State // of ports, if switches have detectors
+	// PauseRepeats has the bins in which PAUSE frames would be sent; none without PAUSE.
+	PauseRepeats []PauseRepeats
+	States       []State // of ports, if switches have detectors
 	// Completions has the TCP flows with a size; none if there is none.
 	Completions []Completion
 	// Trace has the flows of a trace or a workload; none if there is none.
@@ -263,6 +265,16 @@ type PFCEvent struct {
 	To       string  `csv:"to"`        // node it stops or restarts, with the suffix of the link if there are several
 	Class    uint8   `csv:"class"`
 	Kind     PFCKind `csv:"kind"`
+}
+
+// PauseRepeats are the PAUSE frames on a link in a bin of time, of a class, if switches repeated them as ns3-rdma's do:
+// with each packet that finds the buffer over XOFF, and every 2.5 us in between.
+type PauseRepeats struct {
+	TimeNs int64  `csv:"time_ns"` // start of the bin
+	From   string `csv:"from"`    // as in [PFCEvent]
+	To     string `csv:"to"`
+	Class  uint8  `csv:"class"`
+	Frames uint64 `csv:"frames"`
 }
 
 // PFCKind is what a PFC frame does.

@@ -155,14 +155,14 @@ func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
 	return t, err
 }
 
-// PauseRate returns how many PAUSE frames per second are sent on a link, in the
-// direction in which they travel: S1->S0 stops the port S0->S1.
+// PauseRate returns how many PAUSE frames per second are sent on a link by switches that repeat them, see [PauseRepeats],
+// in the direction in which they travel: S1->S0 stops the port S0->S1.
 func (r *Run) PauseRate(link string) Timeline {
 	t := r.timeline()
-	for _, e := range r.PFC {
-		bin := (e.SentNs - t.StartNs) / t.StepNs
-		if e.Kind == Pause && e.link() == link && e.SentNs >= t.StartNs && bin < int64(len(t.Values)) {
-			t.Values[bin] += 1e9 / float64(t.StepNs)
+	for _, p := range r.PauseRepeats {
+		bin := (p.TimeNs - t.StartNs) / t.StepNs
+		if p.link() == link && p.TimeNs >= t.StartNs && bin < int64(len(t.Values)) {
+			t.Values[bin] += float64(p.Frames) * 1e9 / float64(t.StepNs)
 		}
 	}
 	return t
@@ -185,6 +185,10 @@ func (e PFCEvent) link() string {
 	return experiment.PortName(e.From, e.To)
 }
 
+func (p PauseRepeats) link() string {
+	return experiment.PortName(p.From, p.To)
+}
+
 // PausedIntervals returns when PAUSE frames on a link keep its far end stopped, in
 // any class: from the time a PAUSE takes effect to the time a RESUME does, or to the
 // end of the run. The link is the direction in which the frames travel: S1->S0
@@ -193,16 +197,16 @@ func (r *Run) PausedIntervals(link string) []Interval {
 	return r.pausedIntervals(link, nil)
 }
 
-// of reports whether the frame is of the class of the data of a priority; any is, without one.
-func (e PFCEvent) of(priority *int) bool {
-	return priority == nil || e.Class == experiment.DataClass(*priority)
+// isOf reports whether a frame of a class is of the data of a priority; any is, without one.
+func isOf(class uint8, priority *int) bool {
+	return priority == nil || class == experiment.DataClass(*priority)
 }
 
 // pausedIntervals is [Run.PausedIntervals], of a priority if one is given.
 func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 	var events []PFCEvent
 	for _, e := range r.PFC {
-		if e.link() == link && e.of(priority) {
+		if e.link() == link && isOf(e.Class, priority) {
 			events = append(events, e)
 		}
 	}
@@ -213,7 +217,7 @@ func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 func (r *Run) allPausedIntervals(priority *int) map[string][]Interval {
 	events := make(map[string][]PFCEvent)
 	for _, e := range r.PFC {
-		if e.of(priority) {
+		if isOf(e.Class, priority) {
 			events[e.link()] = append(events[e.link()], e)
 		}
 	}

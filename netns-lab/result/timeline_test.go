@@ -48,8 +48,14 @@ func TestPauseTimelines(t *testing.T) {
 		pfc(1000, Pause, 3), // after the run
 	}
 	qt.Assert(t, qt.DeepEquals(r.PausedShare("S1->S0"), Timeline{-100, 100, []float64{0.25, 0.5, 1, 0.5, 0}}))
+	r.PauseRepeats = []PauseRepeats{
+		{TimeNs: -200, From: "S1", To: "S0", Class: 3, Frames: 9}, {TimeNs: -100, From: "S1", To: "S0", Class: 3, Frames: 1},
+		{TimeNs: 0, From: "S1", To: "S0", Class: 3, Frames: 1}, {TimeNs: 200, From: "S1", To: "S0", Class: 3, Frames: 1},
+		{TimeNs: 200, From: "S1", To: "S0", Class: 1, Frames: 2}, {TimeNs: 300, From: "S1", To: "H0", Class: 3, Frames: 4},
+		{TimeNs: 400, From: "S1", To: "S0", Class: 3, Frames: 9},
+	}
 	// One frame in 100 ns is 10 million a second.
-	qt.Assert(t, qt.DeepEquals(r.PauseRate("S1->S0"), Timeline{-100, 100, []float64{10e6, 10e6, 0, 10e6, 0}}))
+	qt.Assert(t, qt.DeepEquals(r.PauseRate("S1->S0"), Timeline{-100, 100, []float64{10e6, 10e6, 0, 30e6, 0}}))
 	qt.Assert(t, qt.Equals(r.PauseRate("S0->S1").Max(), 0))
 }
 

@@ -140,6 +140,8 @@ struct tclass {
 
 	/* as the downstream end: tells the peer to pause */
 	u64 ingress_bytes;
+	struct pfc_repeat repeat;
+	u64 repeat_bin, repeat_frames; /* sample bin, and the frames in it */
 	struct cbfc_rx rx;
 	u64 held_max_blocks;
 	u32 pausing;
@@ -270,6 +272,7 @@ struct {
 /* Keeps the types in BTF, for bpf2go. */
 const struct event_pfc *unused_event_pfc __attribute__((unused));
 const struct event_queue *unused_event_queue __attribute__((unused));
+const struct event_repeat *unused_event_repeat __attribute__((unused));
 const struct event_off *unused_event_off __attribute__((unused));
 const struct event_detected *unused_event_detected __attribute__((unused));
 
@@ -420,6 +423,27 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 	emit(&log, sizeof(log));
 }
 
+/* pause_repeated: a port that repeats PAUSE has sent so many more by t_ns. They count in the bin of then. */
+static __noinline void pause_repeated(u32 id, struct tclass *ic, u32 c, u64 t_ns, u32 frames)
+{
+	u64 bin = sample_ns ? t_ns / sample_ns : 0;
+	struct event_repeat e = {
+		.kind = EVENT_REPEAT,
+		.port = id,
+		.class = c,
+		.bin = ic->repeat_bin,
+		.frames = ic->repeat_frames,
+	};
+
+	if (bin > ic->repeat_bin) {
+		if (e.frames)
+			emit(&e, sizeof(e));
+		ic->repeat_bin = bin;
+		ic->repeat_frames = 0;
+	}
+	ic->repeat_frames += frames;
+}
+
 /* --- CBFC --- */
 
 /*
@@ -501,6 +525,7 @@ static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_b
 	struct port *in = port_of(id);
 	struct tclass *ic;
 	u64 held;
+	u32 frames;
 
 	if (!in)
 		return;
@@ -512,6 +537,9 @@ static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_b
 		return;
 	}
 	held = __sync_fetch_and_add(&ic->ingress_bytes, bytes) + bytes;
+	frames = pfc_repeat(&ic->repeat, t_ns, bytes > 0, held > pfc_xoff_bytes(&in->pfc, free_bytes));
+	if (frames)
+		pause_repeated(id, ic, c, t_ns, frames);
 	switch (pfc_check(&in->pfc, ic->pausing, held, free_bytes)) {
 	case PFC_PAUSE: /* the exchange lets one CPU post, if two cross at once */
 		if (!__sync_lock_test_and_set(&ic->pausing, 1))

@@ -153,6 +153,12 @@ type algoPfcArgs struct {
 	Done    uint32
 	Pausing uint32
 	Pad     uint32
+	Repeat  struct {
+		_      structs.HostLayout
+		LastNs uint64
+		Over   uint32
+		Pad    uint32
+	}
 }
 
 type algoPfcParams struct {
@@ -167,7 +173,10 @@ type algoPfcStep struct {
 	_            structs.HostLayout
 	IngressBytes uint64
 	FreeBytes    uint64
+	T_ns         uint64
+	Came         uint32
 	Action       algoPfcAction
+	Frames       uint32
 	Pad          uint32
 }
 

@@ -20,6 +20,28 @@ const (
 type ingressOracle struct {
 	params  algoPfcParams
 	pausing bool
+	lookNs  uint64 // when a switch that repeats PAUSE looks again; 0: it waits for a packet
+}
+
+const repeatNs = 2500 // half of ns3-rdma's 5 us
+
+// frames are what a switch that repeats PAUSE has sent since the step before.
+func (o *ingressOracle) frames(s algoPfcStep) (n uint32) {
+	for ; o.lookNs != 0 && o.lookNs <= s.T_ns; o.lookNs += repeatNs {
+		n++
+	}
+	xoff := 256 * o.params.XoffBytes
+	if o.params.Alpha != 0 {
+		xoff = uint64(o.params.Alpha) * s.FreeBytes
+	}
+	switch over := 256*s.IngressBytes > xoff; {
+	case !over:
+		o.lookNs = 0
+	case s.Came != 0:
+		n++
+		o.lookNs = s.T_ns + repeatNs
+	}
+	return n
 }
 
 func (o *ingressOracle) apply(ingressBytes, freeBytes uint64) algoPfcAction {
@@ -47,6 +69,9 @@ func checkPFC(t testing.TB, b *bytecode, p algoPfcParams, steps []algoPfcStep) (
 	for i, s := range steps {
 		if want := o.apply(s.IngressBytes, s.FreeBytes); s.Action != want {
 			t.Fatalf("step %d: got %v, want %v; %+v, params %+v", i, s.Action, want, s, p)
+		}
+		if want := o.frames(s); s.Frames != want {
+			t.Fatalf("step %d: %d frames, want %d; %+v, params %+v", i, s.Frames, want, s, p)
 		}
 		actions = append(actions, s.Action)
 	}
@@ -121,7 +146,7 @@ func TestPFCRandomPackets(t *testing.T) {
 	b := load(t)
 
 	const sequences, length = 100, 3000
-	pauses, resumes := 0, 0
+	pauses, resumes, frames := 0, 0, uint32(0)
 	for seed := range uint64(sequences) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		p := algoPfcParams{
@@ -129,7 +154,9 @@ func TestPFCRandomPackets(t *testing.T) {
 			XonOffsetBytes: pick(r, 0, logUniform(r, 1, 2e6)),
 			Alpha:          pick[uint32](r, 0, 0, 1, 256/16, 256/8, 256, 8*256),
 		}
-		for _, a := range checkPFC(t, b, p, randomIngress(r, length)) {
+		steps := randomIngress(r, length)
+		for i, a := range checkPFC(t, b, p, steps) {
+			frames += steps[i].Frames
 			switch a {
 			case pfcPause:
 				pauses++
@@ -139,6 +166,7 @@ func TestPFCRandomPackets(t *testing.T) {
 		}
 	}
 	qt.Assert(t, qt.IsTrue(pauses > 10*sequences && resumes > 10*sequences), qt.Commentf("%d PAUSEs, %d RESUMEs", pauses, resumes))
+	qt.Assert(t, qt.IsTrue(frames > 10*uint32(pauses)), qt.Commentf("%d frames", frames))
 }
 
 // randomIngress makes packets come to and leave an ingress that shares a buffer with others, and empties it at times.
@@ -148,6 +176,7 @@ func randomIngress(r *rand.Rand, n int) []algoPfcStep {
 	others := uint64(0)
 	ingress := uint64(0)
 	filling := true
+	var ns uint64
 
 	steps := make([]algoPfcStep, n)
 	for i := range steps {
@@ -164,7 +193,11 @@ func randomIngress(r *rand.Rand, n int) []algoPfcStep {
 		default:
 			ingress -= min(size, ingress)
 		}
-		steps[i] = algoPfcStep{IngressBytes: ingress, FreeBytes: bufferBytes - others - ingress}
+		ns += 1 + r.Uint64N(2*repeatNs)
+		steps[i] = algoPfcStep{IngressBytes: ingress, FreeBytes: bufferBytes - others - ingress, T_ns: ns}
+		if i > 0 && ingress > steps[i-1].IngressBytes {
+			steps[i].Came = 1
+		}
 	}
 	return steps
 }

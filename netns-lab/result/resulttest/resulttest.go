@@ -56,6 +56,8 @@ func Fig2(e *experiment.Experiment, scheme string) *result.Run {
 		},
 		Experiment: e.Source(),
 		PFC:        pfcEvents(scheme),
+
+		PauseRepeats: repeats(pfcEvents(scheme), int64(e.Sample)),
 	}
 	addSeries(r, scheme)
 	addFlows(r, e)
@@ -88,6 +90,20 @@ func toggles(from, to string, fromNs, toNs, periodNs, pausedNs int64) []result.P
 		)
 	}
 	return events
+}
+
+// repeatsOfPause is how many frames each PAUSE is, of switches that repeat them.
+const repeatsOfPause = 8
+
+// repeats are the frames of PAUSE, all in the bin in which it is sent.
+func repeats(events []result.PFCEvent, binNs int64) []result.PauseRepeats {
+	var rows []result.PauseRepeats
+	for _, e := range events {
+		if e.Kind == result.Pause {
+			rows = append(rows, result.PauseRepeats{TimeNs: e.SentNs / binNs * binNs, From: e.From, To: e.To, Class: e.Class, Frames: repeatsOfPause})
+		}
+	}
+	return rows
 }
 
 // lossMs is until when F0 and F1 are slow; 3.3 for schemes that are not named.

@@ -225,7 +225,10 @@ int cp(struct cp_args *ctx)
 struct pfc_step {
 	u64 ingress_bytes;	/* in */
 	u64 free_bytes;		/* in */
+	u64 t_ns;		/* in */
+	u32 came;		/* in */
 	enum pfc_action action; /* out */
+	u32 frames;		/* out */
 	u32 pad;
 };
 
@@ -235,6 +238,7 @@ struct pfc_args {
 	u32 done;
 	u32 pausing;
 	u32 pad;
+	struct pfc_repeat repeat;
 };
 
 ARRAY(pfc_steps, struct pfc_step, MAX_STEPS);
@@ -242,9 +246,12 @@ ARRAY(pfc_steps, struct pfc_step, MAX_STEPS);
 static long pfc_step(u32 i, struct pfc_args *args)
 {
 	struct pfc_step *step = bpf_map_lookup_elem(&pfc_steps, &i);
+	u64 xoff;
 
 	if (!step)
 		return 1;
+	xoff = pfc_xoff_bytes(&args->params, step->free_bytes);
+	step->frames = pfc_repeat(&args->repeat, step->t_ns, step->came, step->ingress_bytes > xoff);
 	step->action = pfc_check(&args->params, args->pausing, step->ingress_bytes, step->free_bytes);
 	if (step->action != PFC_NONE)
 		args->pausing = step->action == PFC_PAUSE;
