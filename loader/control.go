@@ -30,14 +30,16 @@ func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 
 // Control is a congestion control registered with the kernel.
 type Control struct {
-	name   string
-	tcd    bool
-	coll   *ebpf.Collection
-	link   link.Link
-	params any // the algorithm's, in the layout of the BPF code
-	table  flowTable
-	flows  *ebpf.Map
-	limits limits
+	name string
+	tcd  bool
+
+	rateUnitBps uint32
+	coll        *ebpf.Collection
+	link        link.Link
+	params      any // the algorithm's, in the layout of the BPF code
+	table       flowTable
+	flows       *ebpf.Map
+	limits      limits
 
 	fingerprint string
 	linkless    bool // it is registered by its map, and stays so until Close, also when this process ends
@@ -51,6 +53,9 @@ func (c *Control) Name() string { return c.name }
 
 // TCD says whether the control goes by TCD's marks.
 func (c *Control) TCD() bool { return c.tcd }
+
+// RateUnitBps is what PCN's RecRate counts; 0: what it does in the paper.
+func (c *Control) RateUnitBps() uint32 { return c.rateUnitBps }
 
 // Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
 func (c *Control) Params() any { return c.params }
@@ -81,6 +86,7 @@ type PCNOptions struct {
 	LineRateBps   uint64  // rate at which flows start and to which they grow, 1 to MaxRateBps
 	MinRateBps    uint64  // floor of sendRate; 0: MinSendRateBps
 	WMin, WMax    float64 // 0 < WMin <= WMax < 1; the paper: 0.1/N or 1/128, and 0.5
+	RateUnitBps   uint32  // what RecRate counts, as tc.NPOptions have it; 0: 1 Mbit/s
 	DilationShift uint32  // the kernel's clock runs 2^shift slower than the papers'; 0 on a real host
 	MaxFlows      uint32  // size of the flow table; 0: 65536
 
@@ -163,7 +169,7 @@ func RegisterPCN(o PCNOptions, options ...Option) (*Control, error) {
 		Pad               uint32
 	}{o.TNs, uint32(math.Round(o.CongestedShare * 1000)), 0}
 	return register(spec, definition{
-		name: "pcn", params: params, vars: map[string]any{pcnVarFeedback: feedbacks[o.Feedback], pcnVarNpParams: windows}, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
+		name: "pcn", rateUnitBps: o.RateUnitBps, params: params, vars: map[string]any{pcnVarFeedback: feedbacks[o.Feedback], pcnVarNpParams: windows}, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
 		limits: limits{o.MinRateBps, o.LineRateBps},
 	}, options)
 }
@@ -185,14 +191,16 @@ func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (
 
 // definition is what makes a control of an object.
 type definition struct {
-	name     string
-	tcd      bool // it goes by TCD's marks; its name gets tcdSuffix
-	params   any  // variable params; nil: it has none
-	vars     map[string]any
-	table    flowTable // nil: it keeps none
-	maxFlows uint32    // 0: as the object has it
-	shift    uint32
-	limits   limits
+	name string
+	tcd  bool // it goes by TCD's marks; its name gets tcdSuffix
+
+	rateUnitBps uint32 // of PCN's RecRate, if it is not the paper's
+	params      any    // variable params; nil: it has none
+	vars        map[string]any
+	table       flowTable // nil: it keeps none
+	maxFlows    uint32    // 0: as the object has it
+	shift       uint32
+	limits      limits
 
 	reuse        *ebpf.Map // a flow table; nil: its own
 	unregistered bool
@@ -262,7 +270,7 @@ func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
 		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
 	}
 	return &Control{
-		name: d.name, tcd: d.tcd, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
+		name: d.name, tcd: d.tcd, rateUnitBps: d.rateUnitBps, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
 		fingerprint: fingerprint,
 	}, nil
 }

@@ -32,6 +32,10 @@ type collector struct {
 	senders  []sender
 	lost     map[string]uint64 // packets, by place, before the flows are closed
 
+	// of the measured time
+	late      []npecn.Lateness // of each port
+	causality uint64           // packets that came after their ideal time had been decided
+
 	pfcOverflow uint64   // PFC events that a port lost
 	creditsLost []string // ports that do not have all of their credits at the end
 
@@ -65,6 +69,7 @@ func newCollector(f *fabric, t *traffic, t0Ns uint64) (*collector, error) {
 		return nil, err
 	}
 	c := &collector{f: f, t: t, events: events, t0Ns: t0Ns, endNs: t0Ns + uint64(f.plan.exp.Duration), paused: pausedPorts{}}
+	c.late = make([]npecn.Lateness, len(f.plan.ports))
 	c.repeats = map[repeatsBin]uint64{}
 	c.queues = make([]map[uint64]npecn.Sample, len(f.plan.ports))
 	for id := range c.queues {
@@ -146,7 +151,8 @@ func (c *collector) pfcEvent(e npecn.PFCEvent) result.PFCEvent {
 // since is a time counted from t = 0.
 func (c *collector) since(ns uint64) int64 { return int64(ns - c.t0Ns) }
 
-// snapshot reads the flows and the bins that are not over, at the end of the measured time.
+// snapshot reads the flows and the bins that are not over, at the end of the measured time. Ports come first: what is
+// read, and closed, after them keeps the CPU from packets, which are late then.
 func (c *collector) snapshot() error {
 	sampleNs := uint64(c.f.plan.exp.Sample)
 	for id := 1; id < len(c.f.plan.ports); id++ {
@@ -154,6 +160,8 @@ func (c *collector) snapshot() error {
 		if err != nil {
 			return err
 		}
+		c.late[id] = s.Lateness
+		c.causality += s.Causality
 		c.queues[id][s.Bin] = s.InBin
 		c.detected[id][s.Bin] = s.Detected
 		repeats, err := c.f.qdisc.PauseRepeats(uint32(id), c.endNs)
@@ -185,6 +193,9 @@ func (c *collector) snapshot() error {
 		if s.Size != 0 && sender.ackedBytes >= uint64(s.Size)+syn {
 			if sender.completedNs, err = s.completedNs(c.f.clock); err != nil {
 				return fmt.Errorf("flow %s: %w", s.Name, err)
+			}
+			if sender.completedNs > c.endNs {
+				sender.completedNs = 0
 			}
 		}
 		c.senders = append(c.senders, sender)
@@ -271,8 +282,7 @@ func (c *collector) run() (*result.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		late.Add(s.Lateness)
-		r.Manifest.CausalityViolations += s.Causality
+		late.Add(c.late[id])
 		c.pfcOverflow += s.PFCOverflow
 		if s.FreeCreditBlocks != s.CreditBlocks {
 			c.creditsLost = append(c.creditsLost, fmt.Sprintf("port %s has %d of %d credits when nothing is under way", c.f.plan.ports[id].name, s.FreeCreditBlocks, s.CreditBlocks))
@@ -299,6 +309,7 @@ func (c *collector) run() (*result.Run, error) {
 	m.BaseRTTNs = int64(c.f.plan.baseRTTNs())
 	m.LatenessP50Ns, m.LatenessP99Ns, m.LatenessMaxNs =
 		int64(late.QuantileNs(0.5)), int64(late.QuantileNs(0.99)), int64(late.MaxNs)
+	m.CausalityViolations = c.causality
 	return r, nil
 }
 
@@ -364,8 +375,8 @@ func (c *collector) portRow(id int, s *npecn.Stats) result.Port {
 		PauseSent: s.PauseSent, ResumeSent: s.ResumeSent,
 		PauseReceived: s.PauseReceived, ResumeReceived: s.ResumeReceived, PausedNs: int64(s.PausedNs),
 		QueueMaxBytes: s.QueueMaxBytes,
-		LatenessP50Ns: int64(s.Lateness.QuantileNs(0.5)), LatenessP99Ns: int64(s.Lateness.QuantileNs(0.99)),
-		LatenessMaxNs: int64(s.Lateness.MaxNs),
+		LatenessP50Ns: int64(c.late[id].QuantileNs(0.5)), LatenessP99Ns: int64(c.late[id].QuantileNs(0.99)),
+		LatenessMaxNs: int64(c.late[id].MaxNs),
 	}
 }
 

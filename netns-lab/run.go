@@ -18,6 +18,8 @@ const (
 	settleNs = 200_000
 	// stepNs is how often events are taken and progress is told, in the papers' time.
 	stepNs = 1_000_000
+	// decidedNs is how long after the end ports have decided all that ideally happened before it.
+	decidedNs = 8 * quantumNs
 	// quiesceNs is how long the packets under way may take to arrive when the senders have stopped.
 	quiesceNs = 50_000_000
 	// lateShare of the base RTT is what the 99th percentile of lateness may be at most.
@@ -85,6 +87,9 @@ func (f *fabric) measure(ctx context.Context, progress Progress) (*result.Run, e
 	}
 	t.start(sending, t0Ns)
 	if err := f.follow(ctx, c, progress); err != nil {
+		return nil, err
+	}
+	if err := f.clock.sleepUntil(ctx, c.endNs+decidedNs); err != nil {
 		return nil, err
 	}
 	if err := c.snapshot(); err != nil {

@@ -72,7 +72,7 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 	case base == schemePCN:
 		return tc.LoadNP(tc.NPOptions{
 			TNs: uint64(e.PCN.T), TJitterNs: uint64(float64(e.PCN.T) * float64(e.PCN.TJitter)),
-			CongestedShare: float64(e.PCN.CongestedShare), IdealTime: true, DilationShift: f.shift(),
+			CongestedShare: float64(e.PCN.CongestedShare), RateUnitBps: uint32(e.PCN.RateUnit), IdealTime: true, DilationShift: f.shift(),
 		})
 	case base == schemeDCQCN || f.scheme == schemeTIMELYTCD:
 		return f.loadDCQCNNP(e.DCQCN.CNPInterval)
@@ -100,8 +100,9 @@ func loadLine(f *fabric) (*loader.Control, error) {
 func loadPCN(f *fabric) (*loader.Control, error) {
 	p := f.plan.exp.PCN
 	return loader.RegisterPCN(loader.PCNOptions{
-		LineRateBps: f.lineRateBps(), WMin: float64(p.WMin), WMax: float64(p.WMax), DilationShift: f.shift(),
-		Feedback: f.feedback(), TNs: uint64(p.T), CongestedShare: float64(p.CongestedShare),
+		LineRateBps: f.lineRateBps(), MinRateBps: uint64(p.RateUnit), WMin: float64(p.WMin), WMax: float64(p.WMax), DilationShift: f.shift(),
+		RateUnitBps: uint32(p.RateUnit),
+		Feedback:    f.feedback(), TNs: uint64(p.T), CongestedShare: float64(p.CongestedShare),
 	})
 }
 

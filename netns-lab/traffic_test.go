@@ -102,3 +102,37 @@ func TestManyFlows(t *testing.T) {
 	got := rate["flow web"] / 8 * 50 / 1e6
 	qt.Check(t, qt.IsTrue(got > 70*16_000 && got < received*1000), qt.Commentf("%d B in %d packets", got, received))
 }
+
+// pacedYAML has flows that begin at a tenth and a hundredth of their link's rate.
+const pacedYAML = `
+name: paced
+topology: {kind: star, hosts: 3, rate: 10Gbps, delay: 10us}
+frame: 1000B
+schemes: [pfc, pcn]
+pcn: {T: 2ms}
+warmup: 0ms
+duration: 1ms
+sample: 50us
+flows:
+  - {name: slow, from: H0, to: R0, start: 0ms, initial_rate: 100Mbps}
+  - {name: fast, from: H1, to: R0, start: 0ms, initial_rate: 1Gbps}
+`
+
+// TestFirstPacketsArePaced: also those that Linux does not pace, and the one after the first, which it hurries.
+func TestFirstPacketsArePaced(t *testing.T) {
+	for _, scheme := range []string{"pfc", "pcn"} {
+		run := runShort(t, pacedYAML, scheme)
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid), qt.Commentf("%s: %s", scheme, run.Manifest.Reasons))
+		bytes := map[string]uint64{}
+		for _, s := range run.Series {
+			if s.Kind != result.KindFlow {
+				continue
+			}
+			bytes[s.Name] += s.RateBps * 50 / 8e6
+			sinceStart := s.TimeNs + 50_000
+			most := map[string]int64{"slow": 12_500, "fast": 125_000}[s.Name]*sinceStart/1e6 + 1100 // bytes
+			qt.Check(t, qt.IsTrue(int64(bytes[s.Name]) <= most), qt.Commentf("%s: %s sent %d bytes in %d ns", scheme, s.Name, bytes[s.Name], sinceStart))
+		}
+		qt.Check(t, qt.IsTrue(bytes["slow"] > 11_000 && bytes["fast"] > 115_000), qt.Commentf("%s: %v", scheme, bytes))
+	}
+}

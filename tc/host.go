@@ -104,6 +104,7 @@ func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
 type NPOptions struct {
 	TNs            uint64  // T, the CNP period
 	CongestedShare float64 // 0.95: a flow with more of its packets marked is congested
+	RateUnitBps    uint32  // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
 	TJitterNs      uint64  // each window's T is drawn from TNs +- TJitterNs; below TNs
 	IdealTime      bool    // take arrivals from the packets, as the lab's ports write them
 	DilationShift  uint32
@@ -126,6 +127,9 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if o.TJitterNs >= o.TNs {
 		return nil, fmt.Errorf("np: jitter %d ns of T %d ns: want less than T", o.TJitterNs, o.TNs)
 	}
+	if o.RateUnitBps != 0 && uint64(8_000_000_000)%uint64(o.RateUnitBps) != 0 {
+		return nil, fmt.Errorf("np: RecRate in units of %d bit/s: want a divisor of 8 Gbit/s", o.RateUnitBps)
+	}
 	spec, err := loadNp()
 	if err != nil {
 		return nil, err
@@ -136,8 +140,8 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	params := struct {
 		TNs               uint64
 		CongestedPermille uint32
-		Pad               uint32
-	}{o.TNs, uint32(o.CongestedShare*1000 + 0.5), 0}
+		RateUnitBps       uint32
+	}{o.TNs, uint32(o.CongestedShare*1000 + 0.5), o.RateUnitBps}
 	obj, err := load("np", spec, map[string]any{
 		"np_params":      params,
 		"t_jitter_ns":    o.TJitterNs,
@@ -231,6 +235,9 @@ func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*
 	vars := map[string]any{"params": control.Params(), "dilation_shift": dilationShift}
 	if control.TCD() {
 		vars["tcd"] = true
+	}
+	if unit := control.RateUnitBps(); unit != 0 {
+		vars["rate_unit_bps"] = unit
 	}
 	obj, err := load("rp of "+control.Name(), spec, vars, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
 	if err != nil {

@@ -51,11 +51,11 @@ type npCnpFrame struct {
 		Psn    uint32
 	}
 	Pcn struct {
-		_           structs.HostLayout
-		RecRateMbps uint32
-		FlowSport   uint16
-		FlowDport   uint16
-		Tag         [8]uint8
+		_         structs.HostLayout
+		RecRate   uint32
+		FlowSport uint16
+		FlowDport uint16
+		Tag       [8]uint8
 	}
 	Icrc uint32
 }
@@ -85,7 +85,7 @@ type npPcnNpParams struct {
 	_                 structs.HostLayout
 	T_ns              uint64
 	CongestedPermille uint32
-	Pad               uint32
+	RateUnitBps       uint32
 }
 
 // Names of all BPF objects in the ELF.

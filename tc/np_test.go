@@ -186,6 +186,34 @@ func TestNPLargestRate(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(dev.sent(t), [][]byte{encode(t, f.cnp(true, math.MaxUint32))}))
 }
 
+// RecRate in finer units than the paper's, from which RP makes the same rate.
+func TestRateUnit(t *testing.T) {
+	const unitBps = 10_000
+	n, dev := newNP(t, NPOptions{TNs: 50_000, CongestedShare: 0.95, RateUnitBps: unitBps, IdealTime: true})
+	f := someFlow()
+	frame := f.tcp(t, ce, 1460)
+	n.arrive(t, dev, 1000, frame)
+	n.arrive(t, dev, 820_000, frame)
+	wantBps := float64(len(frame)) * 8e9 / 50_000 // of one packet, and no gap, in T
+	want := uint32(math.Round(wantBps / unitBps))
+	qt.Assert(t, qt.DeepEquals(dev.sent(t), [][]byte{encode(t, f.cnp(true, want))}))
+
+	spec, err := loadRp()
+	qt.Assert(t, qt.IsNil(err))
+	obj, err := load("rp", spec, map[string]any{rpVarRateUnitBps: uint32(unitBps), rpVarParams: rpPcnRpParams{
+		LineRateBps: lineRateBps, MinRateBps: unitBps, W_min: wMin * q24, W_max: wMax * q24,
+	}}, nil)
+	qt.Assert(t, qt.IsNil(err))
+	r := &RP{obj}
+	t.Cleanup(func() { r.Close() })
+	r.add(t, f)
+	r.run(t, here, "rp_ingress", encode(t, f.cnp(true, want)), skBuff{})
+	qt.Check(t, qt.Equals(r.flow(t, f).Sender.RecRateBps, uint64(want)*unitBps))
+
+	_, err = LoadNP(NPOptions{TNs: 50_000, CongestedShare: 0.95, RateUnitBps: 3000})
+	qt.Check(t, qt.ErrorMatches(err, "np: RecRate in units of 3000 bit/s: want a divisor of 8 Gbit/s"))
+}
+
 func TestNPRandomFlows(t *testing.T) {
 	const tNs = 50_000
 	n, dev := newNP(t, NPOptions{TNs: tNs, CongestedShare: 0.95, IdealTime: true})

@@ -51,11 +51,11 @@ type npdcqcnCnpFrame struct {
 		Psn    uint32
 	}
 	Pcn struct {
-		_           structs.HostLayout
-		RecRateMbps uint32
-		FlowSport   uint16
-		FlowDport   uint16
-		Tag         [8]uint8
+		_         structs.HostLayout
+		RecRate   uint32
+		FlowSport uint16
+		FlowDport uint16
+		Tag       [8]uint8
 	}
 	Icrc uint32
 }

@@ -62,7 +62,7 @@ type nphostPcnNpParams struct {
 	_                 structs.HostLayout
 	T_ns              uint64
 	CongestedPermille uint32
-	Pad               uint32
+	RateUnitBps       uint32
 }
 
 type nphostPending struct {
@@ -107,11 +107,11 @@ type nphostPending struct {
 				Psn    uint32
 			}
 			Pcn struct {
-				_           structs.HostLayout
-				RecRateMbps uint32
-				FlowSport   uint16
-				FlowDport   uint16
-				Tag         [8]uint8
+				_         structs.HostLayout
+				RecRate   uint32
+				FlowSport uint16
+				FlowDport uint16
+				Tag       [8]uint8
 			}
 			Icrc uint32
 		}

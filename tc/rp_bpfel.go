@@ -100,6 +100,7 @@ const (
 	rpProgRpIngress    = "rp_ingress"
 	rpVarDilationShift = "dilation_shift"
 	rpVarParams        = "params"
+	rpVarRateUnitBps   = "rate_unit_bps"
 	rpVarTcd           = "tcd"
 )
 
@@ -162,6 +163,7 @@ type rpMapSpecs struct {
 type rpVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
@@ -202,6 +204,7 @@ func (m *rpMaps) Close() error {
 type rpVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 

@@ -84,10 +84,12 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 	rp->w = p->w_min;
 }
 
+#define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */
+
 struct pcn_np_params {
 	u64 t_ns;		/* T, the CNP period: the largest RTT of the network (sec. 6.2) */
 	u32 congested_permille; /* a flow is congested if more of its packets are marked: 950 */
-	u32 pad;
+	u32 rate_unit_bps;	/* of RecRate; 0: PCN_RATE_UNIT_BPS. Divides 8e9 */
 };
 
 struct pcn_np {
@@ -101,23 +103,30 @@ struct pcn_np {
 };
 
 struct pcn_np_cnp {
-	u32 rec_rate_mbps; /* unit of the CNP's RecRate field (Fig. 9) */
+	u32 rec_rate; /* in units of the CNP's RecRate field */
 	bool send;
 	bool ce;
 	u8 pad[2];
 };
 
-/* pcn_rate_mbps: bytes over ns in Mbit/s, to the nearest, at least 1 so that RP never hears of rate 0. */
-static __always_inline u32 pcn_rate_mbps(u64 bytes, u64 ns)
+/* pcn_rate_unit_bps: what RecRate counts. The paper's "normalized by 1Mbps" is coarse for a thousand flows of 10
+ * Gbit/s. */
+static __always_inline u32 pcn_rate_unit_bps(const struct pcn_np_params *p)
 {
-	u64 mbps;
+	return p->rate_unit_bps ? p->rate_unit_bps : PCN_RATE_UNIT_BPS;
+}
+
+/* pcn_rec_rate: bytes over ns in units of RecRate, to the nearest, at least 1 so that RP never hears of rate 0. */
+static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes, u64 ns)
+{
+	u64 rate;
 
 	if (!ns)
 		ns = 1;
-	mbps = (bytes * 8000 + ns / 2) / ns;
-	if (mbps > 0xffffffff)
-		mbps = 0xffffffff;
-	return mbps ? mbps : 1;
+	rate = (bytes * (8000000000 / pcn_rate_unit_bps(p)) + ns / 2) / ns;
+	if (rate > 0xffffffff)
+		rate = 0xffffffff;
+	return rate ? rate : 1;
 }
 
 /* pcn_np_close: the bottom half of Fig. 8, with Timer as it stands when the window closes. */
@@ -130,9 +139,9 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, c
 		return cnp; /* ECN = 0, recRate = 0 */
 	cnp.ce = true;
 	if (np->rec_num == 1 && np->inter_arrival_ns)
-		cnp.rec_rate_mbps = pcn_rate_mbps(np->rec_data_bytes, np->inter_arrival_ns);
+		cnp.rec_rate = pcn_rec_rate(p, np->rec_data_bytes, np->inter_arrival_ns);
 	else
-		cnp.rec_rate_mbps = pcn_rate_mbps(np->rec_data_bytes, timer_ns);
+		cnp.rec_rate = pcn_rec_rate(p, np->rec_data_bytes, timer_ns);
 	return cnp;
 }
 
@@ -240,7 +249,7 @@ static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a, con
 		return;
 	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns && e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
 		return;
-	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate_mbps * 1000000);
+	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
 	a->windows++;
 }
 

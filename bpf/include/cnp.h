@@ -27,7 +27,7 @@ struct bth {
 };
 
 struct cnp_payload {
-	__be32 rec_rate_mbps;
+	__be32 rec_rate;
 	__be16 flow_sport;
 	__be16 flow_dport;
 	u8 tag[8];

@@ -17,9 +17,9 @@ const volatile bool ideal_time = false;
 
 /* What a CNP says. */
 struct notification {
-	u32 rec_rate_mbps; /* 0: nothing */
-	bool ce;	   /* decrease */
-	bool ue;	   /* TCD: hold */
+	u32 rec_rate; /* 0: nothing */
+	bool ce;      /* decrease */
+	bool ue;      /* TCD: hold */
 };
 
 /* The CNP between the programs at ingress and egress, which run in one softirq on one CPU. */
@@ -82,7 +82,7 @@ static __always_inline void build(struct cnp_frame *f, const struct packet *p, c
 	};
 	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = CNP_PKEY, .becn = CNP_BECN | (cnp->ue ? CNP_UE : 0)};
 	f->pcn = (struct cnp_payload){
-		.rec_rate_mbps = bpf_htonl(cnp->rec_rate_mbps),
+		.rec_rate = bpf_htonl(cnp->rec_rate),
 		.flow_sport = tcp->source,
 		.flow_dport = tcp->dest,
 	};

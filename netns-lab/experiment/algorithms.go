@@ -27,6 +27,9 @@ type PCN struct {
 	WMax Ratio `yaml:"w_max"`
 	// CongestedShare is the share of marked packets above which a receiver asks for a decrease. 0 to 1, default 0.95.
 	CongestedShare Ratio `yaml:"congested_share"`
+	// RateUnit is what RecRate counts in CNPs, and the least rate of a flow. 1kbps to 1Mbps, a divisor of 8Gbps, default
+	// 1Mbps (Fig. 9).
+	RateUnit Rate `yaml:"rate_unit"`
 	// Feedback is what senders go by: cnp (default), ack or ece, with which receivers send no CNPs and TCP's AccECN or
 	// its ECE (RFC 3168) tells of marks, or auto, ACKs while no CNPs come.
 	Feedback string `yaml:"feedback"`

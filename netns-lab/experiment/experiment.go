@@ -304,7 +304,7 @@ func defaults() Experiment {
 		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
 		FECN:     FECN{Threshold: 50e3},
 		TCD:      TCD{Epsilon: 0.05},
-		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95, Feedback: FeedbackCNP},
+		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95, RateUnit: 1_000_000, Feedback: FeedbackCNP},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
 		Dilation: 10,

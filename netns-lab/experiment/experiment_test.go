@@ -44,7 +44,7 @@ switch:
   pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}
 schemes: [pfc, pcn]
 marking: {kmin: 20KB, kmax: 80KB, pmax: 25%}
-pcn: {T: 25us, w_min: 0.01, w_max: 0.25, congested_share: 0.9, feedback: auto}
+pcn: {T: 25us, w_min: 0.01, w_max: 0.25, congested_share: 0.9, rate_unit: 10kbps, feedback: auto}
 dcqcn: {set: ns3-rdma, g: 1/128, alpha_timer: 1us, rate_timer: 2us, byte_counter: 3MB, fast_recovery: 4, rate_ai: 5Mbps, rate_hai: 6Mbps, cnp_interval: 7us,
   decrease_interval: 8us, clamp_target: false, alpha_first: false, initial_alpha: 0.9, min_rate: 10Mbps, marking: {kmin: 11KB, kmax: 12KB, pmax: 0.13}}
 timely: {set: paper, ewma: 0.1, beta: 0.2, t_low: 3us, t_high: 4us, min_rtt: 5us, delta: 6Mbps, hai_after: 7, hai_factor: 8, delta_factor: true, segment: 9KB, max_cut: 0.11, min_rate: 12Mbps, tcd_hold: 13us}
@@ -164,7 +164,7 @@ func TestDefaults(t *testing.T) {
 		Frame:   1000,
 		Switch:  Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3, XON: 510e3}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}},
 		Schemes: []string{"pfc"},
-		PCN:     PCN{T: 50e3, WMin: 1. / 128, WMax: 0.5, CongestedShare: 0.95, Feedback: "cnp"},
+		PCN:     PCN{T: 50e3, WMin: 1. / 128, WMax: 0.5, CongestedShare: 0.95, RateUnit: 1e6, Feedback: "cnp"},
 		DCQCN: DCQCN{
 			Set: "paper", G: 1. / 256, AlphaTimer: 55e3, RateTimer: 55e3, ByteCounter: 10e6, FastRecovery: 5,
 			RAI: 40e6, RHAI: 200e6, CNPInterval: 50e3, ClampTarget: true, InitialAlpha: 1, MinRate: 100e6,
@@ -215,7 +215,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Switch:  Switch{Buffer: 9e6, PortBuffer: 1e6, FlowControl: FlowPFC, CBFC: CBFC{Buffer: 100e3, Period: 10e3}, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
 		Schemes: []string{"pfc", "pcn"},
 		Marking: &Marking{KMin: 20e3, KMax: 80e3, PMax: 0.25},
-		PCN:     PCN{T: 25e3, WMin: 0.01, WMax: 0.25, CongestedShare: 0.9, Feedback: "auto"},
+		PCN:     PCN{T: 25e3, WMin: 0.01, WMax: 0.25, CongestedShare: 0.9, RateUnit: 1e4, Feedback: "auto"},
 		DCQCN: DCQCN{
 			Set: "ns3-rdma", G: 1. / 128, AlphaTimer: 1e3, RateTimer: 2e3, ByteCounter: 3e6, FastRecovery: 4,
 			RAI: 5e6, RHAI: 6e6, CNPInterval: 7e3, DecreaseInterval: 8e3, InitialAlpha: 0.9, MinRate: 10e6,
@@ -383,6 +383,7 @@ func TestErrors(t *testing.T) {
 		{"comparison of a scheme twice", "over: mean", "schemes: [pcn, pcn]", "pcn]\n", `duplicate scheme "pcn" (hint: keep one of them)`},
 		{"paper of a scheme that is not compared", "over: mean", "schemes: [pcn]", "3.1ms, pcn", `unknown scheme of this comparison "pfc" (hint: did you mean "pcn"?)`},
 		{"bounds of a scheme that is not compared", "over: mean", "schemes: [pfc]", "1.4ms}", `unknown scheme of this comparison "pcn" (hint: did you mean "pfc"?)`},
+		{"unit of rates", "rate_unit: 10kbps,", "rate_unit: 3kbps,", "3kbps,", `3kbps does not divide 8Gbps (hint: 1kbps, 10kbps, 100kbps or 1Mbps do)`},
 		{"share above 1", "congested_share: 0.9,", "congested_share: 95,", "95,", `95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},
 		{"negative duration", "duration: 4ms", "duration: -4ms", "-4ms", `-4ms is out of range (hint: 1us to 10s)`},
@@ -576,6 +577,7 @@ func TestRanges(t *testing.T) {
 		{"pcn.T_jitter", "-0.1", "51%", "0 to 0.5"},
 		{"pcn.w_min", "0", "1.01", "0.0000152587890625 to 1"},
 		{"pcn.w_max", "0.001", "1.01", "0.01 to 1"},
+		{"pcn.rate_unit", "999bps", "1.001Mbps", "1kbps to 1Mbps"},
 		{"pcn.congested_share", "-0.1", "1.01", "0 to 1"},
 		{"dcqcn.g", "0", "1.01", "0.0000152587890625 to 1"},
 		{"dcqcn.alpha_timer", "999ns", "1.1s", "1us to 1s"},

@@ -63,6 +63,9 @@ func (d *decoder) validatePCN(p PCN) {
 	inRange(d, "pcn.w_min", p.WMin, minFraction, 1)
 	inRange(d, "pcn.w_max", p.WMax, p.WMin, 1)
 	inRange(d, "pcn.congested_share", p.CongestedShare, 0, 1)
+	if inRange(d, "pcn.rate_unit", p.RateUnit, 1000, 1_000_000); p.RateUnit > 0 && 8_000_000_000%p.RateUnit != 0 {
+		d.fail("pcn.rate_unit", fmt.Sprintf("%s does not divide 8Gbps", p.RateUnit), "1kbps, 10kbps, 100kbps or 1Mbps do")
+	}
 	d.known("pcn.feedback", "feedback", p.Feedback, []string{FeedbackCNP, FeedbackACK, FeedbackECE, FeedbackAuto})
 }
 

@@ -54,7 +54,7 @@ static __always_inline s64 jitter_ns(const struct pcn_np *np)
 SEC("tc")
 int np_ingress(struct __sk_buff *skb)
 {
-	struct pcn_np_params params = {.t_ns = np_params.t_ns, .congested_permille = np_params.congested_permille};
+	struct pcn_np_params params = *(const struct pcn_np_params *)loaded(np_params);
 	u64 t_ns = arrival_ns(skb);
 	struct notification say;
 	struct pcn_np_cnp cnp;
@@ -72,7 +72,7 @@ int np_ingress(struct __sk_buff *skb)
 	cnp = pcn_np_packet(np, &params, t_ns, skb->len, (p.ip->tos & ECN_MASK) == ECN_CE);
 	if (!cnp.send)
 		return TCX_NEXT;
-	say = (struct notification){.rec_rate_mbps = cnp.rec_rate_mbps, .ce = cnp.ce};
+	say = (struct notification){.rec_rate = cnp.rec_rate, .ce = cnp.ce};
 	notify(skb, &p, &say);
 	return TCX_NEXT;
 }

@@ -252,7 +252,7 @@ static __always_inline void sign(struct pending *p, struct cnp_body *body, u64 t
 }
 
 /* fill: everything behind the IP header but the tag and the ICRC. */
-static __always_inline void fill(struct cnp_body *b, const struct flow_key *key, u32 rec_rate_mbps)
+static __always_inline void fill(struct cnp_body *b, const struct flow_key *key, u32 rec_rate)
 {
 	*b = (struct cnp_body){
 		.udp =
@@ -270,7 +270,7 @@ static __always_inline void fill(struct cnp_body *b, const struct flow_key *key,
 			},
 		.pcn =
 			{
-				.rec_rate_mbps = bpf_htonl(rec_rate_mbps),
+				.rec_rate = bpf_htonl(rec_rate),
 				.flow_sport = key->sport,
 				.flow_dport = key->dport,
 			},
@@ -295,7 +295,7 @@ static __always_inline void build_ipv4(struct pending *p, const struct flow_key 
 	ip.check = ip_checksum(&ip);
 	p->eth.h_proto = bpf_htons(ETH_P_IP);
 	p->ipv4.ip = ip;
-	fill(&p->ipv4.body, key, cnp->rec_rate_mbps);
+	fill(&p->ipv4.body, key, cnp->rec_rate);
 	sign(p, &p->ipv4.body, t_ns, cnp->ce);
 	p->ipv4.body.icrc = icrc_ipv4(&p->ipv4, crc_ipv4(&p->ipv4));
 }
@@ -315,7 +315,7 @@ static __always_inline void build_ipv6(struct pending *p, const struct flow_key 
 	};
 	__builtin_memcpy(p->ipv6.ip.saddr, key->daddr, sizeof(key->daddr));
 	__builtin_memcpy(p->ipv6.ip.daddr, key->saddr, sizeof(key->saddr));
-	fill(&p->ipv6.body, key, cnp->rec_rate_mbps);
+	fill(&p->ipv6.body, key, cnp->rec_rate);
 	sign(p, &p->ipv6.body, t_ns, cnp->ce);
 	p->ipv6.body.icrc = icrc_ipv6(&p->ipv6, crc_ipv6(&p->ipv6));
 }

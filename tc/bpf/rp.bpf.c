@@ -13,6 +13,8 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* Those of bpf/cc/pcn.bpf.c. Set by the loader. */
 const volatile struct pcn_rp_params params = {};
+/* That of bpf/algo/pcn.h's NP. */
+const volatile u32 rate_unit_bps = PCN_RATE_UNIT_BPS;
 
 FLOW_TABLE(struct pcn_flow);
 
@@ -20,7 +22,7 @@ FLOW_TABLE(struct pcn_flow);
 static __always_inline void react(const struct cnp_frame *f)
 {
 	bool ce = (f->ip.tos & ECN_MASK) == ECN_CE;
-	u64 rec_rate_bps = (u64)bpf_ntohl(f->pcn.rec_rate_mbps) * 1000000;
+	u64 rec_rate_bps = (u64)bpf_ntohl(f->pcn.rec_rate) * rate_unit_bps;
 	struct flow_key key;
 	struct pcn_flow *flow;
 

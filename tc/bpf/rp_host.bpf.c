@@ -218,7 +218,7 @@ static __always_inline u32 guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 /* react: to a well-formed CNP. */
 static __always_inline void react(const struct __sk_buff *skb, const struct heard *h, const struct flow_key *key)
 {
-	u64 rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate_mbps) * 1000000, t_ns;
+	u64 rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * PCN_RATE_UNIT_BPS, t_ns;
 	u32 stamp = TAG_STAMP(bpf_ntohl(((const struct cnp_tag *)h->body->pcn.tag)->stamp)), refused;
 	struct pcn_rp_params p = *(const struct pcn_rp_params *)loaded(params);
 	struct pcn_flow *flow;

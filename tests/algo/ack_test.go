@@ -41,7 +41,7 @@ func (o *ackOracle) ack(s algoAckStep) {
 	}
 	heard := o.auto && o.heardNs != 0 && s.Ack.NowNs-o.heardNs < 8*o.np.params.T_ns
 	if cnp.Send && !heard {
-		o.rp.cnp(cnp.Ce, uint64(cnp.RecRateMbps)*1e6)
+		o.rp.cnp(cnp.Ce, uint64(cnp.RecRate)*1e6)
 		o.windows++
 	}
 }

@@ -109,18 +109,18 @@ type algoPcnNp struct {
 }
 
 type algoPcnNpCnp struct {
-	_           structs.HostLayout
-	RecRateMbps uint32
-	Send        bool
-	Ce          bool
-	Pad         [2]uint8
+	_       structs.HostLayout
+	RecRate uint32
+	Send    bool
+	Ce      bool
+	Pad     [2]uint8
 }
 
 type algoPcnNpParams struct {
 	_                 structs.HostLayout
 	T_ns              uint64
 	CongestedPermille uint32
-	Pad               uint32
+	RateUnitBps       uint32
 }
 
 type algoPcnRp struct {

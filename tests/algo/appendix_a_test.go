@@ -113,7 +113,7 @@ func (f *fluid) receive(t testing.TB, packets []algoNpStep) {
 			continue
 		}
 		cnps = append(cnps, algoRpStep{
-			Event: algoRpEventRP_CNP, Flow: s.Flow, Ce: s.Cnp.Ce, RecRateBps: uint64(s.Cnp.RecRateMbps) * 1e6,
+			Event: algoRpEventRP_CNP, Flow: s.Flow, Ce: s.Cnp.Ce, RecRateBps: uint64(s.Cnp.RecRate) * 1e6,
 		})
 	}
 	f.b.rp(t, f.rp, cnps)

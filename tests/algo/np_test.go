@@ -62,7 +62,11 @@ func (o *npOracle) timeout(nowNs uint64) algoPcnNpCnp {
 	if interArrivalNs := longestGapNs(latestTwo); len(packets) == 1 && interArrivalNs > 0 {
 		timerNs = interArrivalNs
 	}
-	return algoPcnNpCnp{Send: true, Ce: true, RecRateMbps: roundMbps(rateMbps(sizeBytes, timerNs))}
+	rate := rateMbps(sizeBytes, timerNs)
+	if o.params.RateUnitBps != 0 {
+		rate.Mul(rate, big.NewRat(1e6, int64(o.params.RateUnitBps)))
+	}
+	return algoPcnNpCnp{Send: true, Ce: true, RecRate: roundRate(rate)}
 }
 
 // longestGapNs is the longest time between two packets in a row, 0 if there is only one.
@@ -79,8 +83,8 @@ func rateMbps(bytes, ns uint64) *big.Rat {
 	return new(big.Rat).SetFrac(bits.Mul(bits, big.NewInt(1000)), new(big.Int).SetUint64(ns))
 }
 
-// roundMbps rounds to what RecRate can say: the nearest integer, halves up, from 1 to 2^32-1.
-func roundMbps(rate *big.Rat) uint32 {
+// roundRate rounds to what RecRate can say: the nearest integer, halves up, from 1 to 2^32-1.
+func roundRate(rate *big.Rat) uint32 {
 	half := new(big.Rat).Add(rate, big.NewRat(1, 2))
 	n := new(big.Int).Div(half.Num(), half.Denom())
 	if n.Sign() == 0 {
@@ -138,7 +142,7 @@ func every(startUs, stepUs float64, n int) []float64 {
 func TestNPWindows(t *testing.T) {
 	b := load(t)
 
-	ce := func(mbps uint32) algoPcnNpCnp { return algoPcnNpCnp{Send: true, Ce: true, RecRateMbps: mbps} }
+	ce := func(mbps uint32) algoPcnNpCnp { return algoPcnNpCnp{Send: true, Ce: true, RecRate: mbps} }
 	for _, test := range []struct {
 		name    string
 		timesUs []float64
@@ -209,7 +213,7 @@ func TestNPMarkedShare(t *testing.T) {
 			cnps := checkNP(t, b, p, packets)
 			qt.Assert(t, qt.HasLen(cnps, 1))
 			qt.Assert(t, qt.Equals(cnps[0].Ce, test.want))
-			qt.Assert(t, qt.Equals(cnps[0].RecRateMbps > 0, test.want), qt.Commentf("RecRate 0 unless congested"))
+			qt.Assert(t, qt.Equals(cnps[0].RecRate > 0, test.want), qt.Commentf("RecRate 0 unless congested"))
 		})
 	}
 }
@@ -224,9 +228,9 @@ func TestNPCountsAfresh(t *testing.T) {
 	}
 	got := checkNP(t, b, algoPcnNpParams{T_ns: paperTNs, CongestedPermille: paperPermille}, packets)
 	qt.Assert(t, qt.DeepEquals(got, []algoPcnNpCnp{
-		{Send: true, Ce: true, RecRateMbps: 400},
+		{Send: true, Ce: true, RecRate: 400},
 		{Send: true},
-		{Send: true, Ce: true, RecRateMbps: 400},
+		{Send: true, Ce: true, RecRate: 400},
 	}))
 }
 
@@ -241,12 +245,16 @@ func TestNPExtremes(t *testing.T) {
 		sizeBytes uint32
 		stepNs    uint64
 		packets   int
-		wantMbps  uint32
+		unitBps   uint32
+		want      uint32
 	}{
-		{"64 KB every ns", 1000, 65535, 1, 1001, 524_280_000},
-		{"more than RecRate can say", 1000, math.MaxUint32, 1, 1001, math.MaxUint32},
-		{"a second full of 4 GB packets", second, math.MaxUint32, second / 60_000, 60_001, 2_061_584_302},
-		{"no byte at all", 1000, 0, 100, 11, 1},
+		{"64 KB every ns", 1000, 65535, 1, 1001, 0, 524_280_000},
+		{"more than RecRate can say", 1000, math.MaxUint32, 1, 1001, 0, math.MaxUint32},
+		{"a second full of 4 GB packets", second, math.MaxUint32, second / 60_000, 60_001, 0, 2_061_584_302},
+		{"no byte at all", 1000, 0, 100, 11, 0, 1},
+		{"in kbit/s", 500_000, 1000, 100_000, 6, 1000, 80_000},
+		{"a thousandth of 10 Gbit/s, in kbit/s", 1_640_000, 1000, 820_000, 3, 1000, 9756},
+		{"a second full of 32 MB packets, in kbit/s", second, 32 << 20, second / 60_000, 60_001, 1000, math.MaxUint32},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			packets := make([]algoNpStep, test.packets)
@@ -254,9 +262,9 @@ func TestNPExtremes(t *testing.T) {
 				packets[i] = algoNpStep{NowNs: startNs + uint64(i)*test.stepNs, SizeBytes: test.sizeBytes, Ce: true}
 			}
 			packets[test.packets-1].NowNs = startNs + test.tNs
-			p := algoPcnNpParams{T_ns: test.tNs, CongestedPermille: paperPermille}
+			p := algoPcnNpParams{T_ns: test.tNs, CongestedPermille: paperPermille, RateUnitBps: test.unitBps}
 			cnps := checkNP(t, b, p, packets)
-			qt.Assert(t, qt.DeepEquals(cnps, []algoPcnNpCnp{{Send: true, Ce: true, RecRateMbps: test.wantMbps}}))
+			qt.Assert(t, qt.DeepEquals(cnps, []algoPcnNpCnp{{Send: true, Ce: true, RecRate: test.want}}))
 		})
 	}
 }
@@ -301,7 +309,7 @@ func TestNPEvenlySpaced(t *testing.T) {
 				trueMbps := float64(sizeBytes) * 8000 * perT / float64(tNs)
 				tolerance := 0.5 + trueMbps*2/float64(tNs)
 				for _, cnp := range cnps {
-					near(t, float64(cnp.RecRateMbps), max(trueMbps, 1), tolerance, "%d bytes, %g a T of %d ns", sizeBytes, perT, tNs)
+					near(t, float64(cnp.RecRate), max(trueMbps, 1), tolerance, "%d bytes, %g a T of %d ns", sizeBytes, perT, tNs)
 				}
 			}
 		}
@@ -353,7 +361,7 @@ func TestNPUnbiased(t *testing.T) {
 				cnps := measure(t, b, paperTNs, packets)
 				sumMbps := 0.0
 				for _, cnp := range cnps {
-					sumMbps += float64(cnp.RecRateMbps)
+					sumMbps += float64(cnp.RecRate)
 				}
 				trueMbps := 1000 * 8000 * float64(len(packets)) / at
 				bias := func(mbps float64) float64 { return math.Abs(mbps/trueMbps - 1) }
@@ -398,6 +406,7 @@ func TestNPRandomPackets(t *testing.T) {
 		p := algoPcnNpParams{
 			T_ns:              logUniform(r, 1000, 1e9),
 			CongestedPermille: pick[uint32](r, 0, 500, 900, 950, 950, 950, 999, 1000),
+			RateUnitBps:       pick[uint32](r, 0, 0, 1000, 8000, 100_000),
 		}
 		cnps += len(checkNP(t, b, p, randomPackets(r, p, length)))
 	}
