@@ -296,18 +296,18 @@ func (p *Port) checkDetection() error {
 	return nil
 }
 
-// lagNs is how long a port waits before it decides, so that what arrives late is there: up to three times what timers are
+// lagNs is how long a port waits before it decides, so that what arrives late is there: twice what timers are
 // rounded by, if the delay leaves room for that, for its own timer, and for the work. A host has no lookahead, and decides at
 // once.
 func (o *Options) lagNs(p *Port) uint64 {
-	if p.DelayNs == 0 {
+	switch {
+	case p.DelayNs == 0:
 		return 0
+	case 2*p.DelayNs < 7*o.QuantumNs:
+		return o.QuantumNs
+	default:
+		return 2 * o.QuantumNs
 	}
-	lag := 3 * o.QuantumNs
-	for lag > o.QuantumNs && 2*p.DelayNs < 2*lag+3*o.QuantumNs {
-		lag -= o.QuantumNs
-	}
-	return lag
 }
 
 // slotsFor rounds up to the ring's power of two.
