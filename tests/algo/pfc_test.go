@@ -25,16 +25,20 @@ type ingressOracle struct {
 
 const repeatNs = 2500 // half of ns3-rdma's 5 us
 
+// xoff is the threshold, in 1/256 of a byte.
+func (o *ingressOracle) xoff(freeBytes uint64) uint64 {
+	if o.params.Alpha != 0 {
+		return uint64(o.params.Alpha) * freeBytes
+	}
+	return 256 * o.params.XoffBytes
+}
+
 // frames are what a switch that repeats PAUSE has sent since the step before.
 func (o *ingressOracle) frames(s algoPfcStep) (n uint32) {
 	for ; o.lookNs != 0 && o.lookNs <= s.T_ns; o.lookNs += repeatNs {
 		n++
 	}
-	xoff := 256 * o.params.XoffBytes
-	if o.params.Alpha != 0 {
-		xoff = uint64(o.params.Alpha) * s.FreeBytes
-	}
-	switch over := 256*s.IngressBytes > xoff; {
+	switch over := 256*s.IngressBytes > o.xoff(s.FreeBytes); {
 	case !over:
 		o.lookNs = 0
 	case s.Came != 0:
@@ -45,10 +49,7 @@ func (o *ingressOracle) frames(s algoPfcStep) (n uint32) {
 }
 
 func (o *ingressOracle) apply(ingressBytes, freeBytes uint64) algoPfcAction {
-	xoff := 256 * o.params.XoffBytes
-	if o.params.Alpha != 0 {
-		xoff = uint64(o.params.Alpha) * freeBytes
-	}
+	xoff := o.xoff(freeBytes)
 	switch {
 	case !o.pausing && 256*ingressBytes > xoff:
 		o.pausing = true
