@@ -456,6 +456,7 @@ func TestCNPsControlDCQCN(t *testing.T) {
 	o.MinRateBps, o.TimerNs, o.AlphaTimerNs = minRateBps, 2*periodNs, 2*periodNs
 	control := registered(t, dcqcn(o))
 	l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs})
+	l.begin(t)
 	for range 2 {
 		before, err := control.Flow(l.key())
 		qt.Assert(t, qt.IsNil(err))
@@ -478,6 +479,7 @@ func TestBECNsControlIBCC(t *testing.T) {
 	o.TimerNs = 2e6
 	control := registered(t, ibcc(o))
 	l := newLoop(t, control, tc.DCQCNNPOptions{})
+	l.begin(t)
 	for range 2 {
 		l.marker.Mark(t, true)
 		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps == 10e6 })
@@ -503,7 +505,9 @@ func TestTCDHoldsRate(t *testing.T) {
 			l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs, TCD: true})
 			if control.Name() == "timely_tcd" {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(l.key(), minRateBps)))
-			} else {
+			}
+			l.begin(t)
+			if control.Name() != "timely_tcd" {
 				l.marker.Mark(t, true)
 				l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
 				l.marker.Mark(t, false)
@@ -530,7 +534,7 @@ type loop struct {
 	marker   *nstest.Marker
 	np       *tc.NP
 	rp       *tc.RP
-	receiver *receiver
+	receiver *receiver // from begin on
 }
 
 func newLoop(t *testing.T, control *loader.Control, o tc.DCQCNNPOptions) *loop {
@@ -543,7 +547,13 @@ func newLoop(t *testing.T, control *loader.Control, o tc.DCQCNNPOptions) *loop {
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
 	rp := attachRP(t, control, p.client)
 	c := p.connect(t, control)
-	return &loop{c, control, p, marker, np, rp, c.start(t)}
+	return &loop{connection: c, control: control, path: p, marker: marker, np: np, rp: rp}
+}
+
+// begin sends from now on.
+func (l *loop) begin(t *testing.T) {
+	t.Helper()
+	l.receiver = l.start(t)
 }
 
 // until waits, receiving, until the flow is as it should be.
