@@ -258,8 +258,7 @@ func (c *Control) Flows() ([]Flow, error) {
 }
 
 // SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line rate. The
-// rate lies between the control's floor and line rate. The sender takes it up at its next ACK. What CNPs and ACKs change in the
-// moment of the call is lost: make it while the flow rests.
+// rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 	if _, err := c.Flow(k); err != nil {
 		return err
