@@ -97,6 +97,16 @@ type End struct {
 // Index is the device's index.
 func (e End) Index() int { return e.Link.Attrs().Index }
 
+// SentBytes is how many bytes of frames the device has sent.
+func (e End) SentBytes(t testing.TB) uint64 {
+	t.Helper()
+	l, err := Netlink(t, e.NS).LinkByIndex(e.Index())
+	if err != nil {
+		t.Fatal("read the device:", err)
+	}
+	return l.Attrs().Statistics.TxBytes
+}
+
 // AddAddr gives the device another address.
 func (e End) AddAddr(t testing.TB, addr netip.Prefix) {
 	t.Helper()

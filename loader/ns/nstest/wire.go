@@ -13,31 +13,27 @@ import (
 )
 
 // Wire hears the frames that leave a device.
-type Wire struct {
-	end End
-	fd  int
-}
+type Wire struct{ fd int }
 
 // NewWire begins to hear.
 func NewWire(t testing.TB, e End) *Wire {
 	t.Helper()
-	w := &Wire{end: e}
+	w := &Wire{}
 	Do(t, e.NS, func() (err error) {
 		if w.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 			return err
 		}
 		const frames, truesize = 10_000, 4096
+		const ethPAll = 0x0300 // ETH_P_ALL in network byte order
 		return errors.Join(
 			unix.SetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, frames*truesize),
 			unix.SetsockoptInt(w.fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
-			unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: bigEndian(unix.ETH_P_ALL), Ifindex: e.Index()}),
+			unix.Bind(w.fd, &unix.SockaddrLinklayer{Protocol: ethPAll, Ifindex: e.Index()}),
 		)
 	})
 	t.Cleanup(func() { unix.Close(w.fd) })
 	return w
 }
-
-func bigEndian(v uint16) uint16 { return v>>8 | v<<8 }
 
 // PaceBps is the median, over the frames that left since the last call, of a frame's bits by the time until the next, in
 // bit/s; 0 with fewer than two frames.
@@ -90,14 +86,4 @@ func (w *Wire) next() (int, time.Time, error) {
 		}
 	}
 	return 0, time.Time{}, errors.New("a frame without a time")
-}
-
-// SentBytes is how many bytes of frames the device has sent.
-func (w *Wire) SentBytes(t testing.TB) uint64 {
-	t.Helper()
-	l, err := Netlink(t, w.end.NS).LinkByIndex(w.end.Index())
-	if err != nil {
-		t.Fatal("read the device:", err)
-	}
-	return l.Attrs().Statistics.TxBytes
 }
