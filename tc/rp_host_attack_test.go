@@ -91,15 +91,6 @@ func (a *attack) malformed(frame []byte) []byte {
 	return sealIPv6(frame)
 }
 
-// total is how many CNPs were rejected, of all causes.
-func total(c HostRPCounts) uint64 {
-	n := uint64(0)
-	for _, of := range c.Rejected() {
-		n += of
-	}
-	return n
-}
-
 // A million malformed, truncated, replayed and forged CNPs change no flow, and each is counted by its cause.
 func TestHostRPMillionForgedCNPs(t *testing.T) {
 	const frames, repeat = 20_000, 50
@@ -132,7 +123,7 @@ func TestHostRPMillionForgedCNPs(t *testing.T) {
 	for range frames {
 		frame, counter := a.frame()
 		// A signal ends the kernel's repetition, and Benchmark starts it again: what was counted until then is of this frame.
-		again := func() { *counter += total(r.counts(t)) - total(a.counted) }
+		again := func() { *counter += r.counts(t).total() - a.counted.total() }
 		_, _, err := r.coll.Programs[rphostProgRpIngress].Benchmark(frame, repeat, again)
 		*counter += repeat
 		qt.Assert(t, qt.IsNil(err))
