@@ -5,6 +5,7 @@ package lab
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -120,7 +121,24 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	if p.paths, err = net.Routes(); err != nil {
 		return nil, err
 	}
-	return p, p.checkPaths()
+	return p, errors.Join(p.checkPaths(), p.checkDilation())
+}
+
+// tcpTimeoutInitNs is TCP's first retransmission timeout, while it knows no round trip.
+const tcpTimeoutInitNs = 1_000_000_000
+
+// checkDilation fails if round trips last so long on the machine's clock that TCP gives them up while it connects.
+func (p *plan) checkDilation() error {
+	const share = 0.9 // the rest is for what propagation delays leave out
+	most, limitNs := p.exp.Dilation, uint64(share*tcpTimeoutInitNs)
+	for most > 0 && p.baseRTTNs()<<most > limitNs {
+		most--
+	}
+	if most == p.exp.Dilation {
+		return nil
+	}
+	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which TCP waits for an answer when it connects: write `dilation: %d` or less",
+		p.exp.Dilation, experiment.Duration(p.baseRTTNs()), most)
 }
 
 func hostAddr(i int) netip.Addr {

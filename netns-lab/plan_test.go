@@ -328,3 +328,26 @@ func TestLossyNetwork(t *testing.T) {
 		}
 	}
 }
+
+// TestDilationOfLongRoundTrips: TCP waits a second for the answer to its first packet, of the machine's time.
+func TestDilationOfLongRoundTrips(t *testing.T) {
+	const yaml = "name: far\ntopology: {kind: fig1, burst_hosts: 1, delay: %s}\nschemes: [pfc]\ndilation: %d\nduration: 1ms\nflows: [{name: F0, from: H0, to: R0}]\n"
+	for _, tc := range []struct {
+		delay    string
+		dilation int
+		want     string // "": it can be
+	}{
+		{"5us", 14, ""}, // 30 us, 0.49 s
+		{"5us", 15, "with dilation 15 a round trip of 30us lasts longer than the second .*: write `dilation: 14` or less"},
+		{"150us", 9, ""}, // 0.46 s
+		{"150us", 10, "with dilation 10 a round trip of 900us lasts longer .*: write `dilation: 9` or less"},
+		{"10ms", 4, "with dilation 4 a round trip of 60ms lasts longer .*: write `dilation: 3` or less"},
+	} {
+		_, err := newPlan(parse(t, fmt.Sprintf(yaml, tc.delay, tc.dilation)))
+		if tc.want == "" {
+			qt.Check(t, qt.IsNil(err))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, tc.want))
+		}
+	}
+}

@@ -29,6 +29,9 @@ type Compare struct {
 	Measure `yaml:",inline"`
 	// Schemes are those that are measured. Default: all.
 	Schemes []string `yaml:"schemes"`
+	// CompletedByAll is whether only flows count that completed in the runs of all schemes which are measured: one that
+	// completes no large flow has the shorter mean. For completion times and slowdowns.
+	CompletedByAll bool `yaml:"completed_by_all"`
 	// Over makes one value of those of several links, ports, flows and cases. Default: max.
 	Over Over `yaml:"over"`
 	// Cases are those that are measured. Default: all.

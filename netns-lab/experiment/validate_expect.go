@@ -307,6 +307,10 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	if c.Ratios != nil {
 		d.validateRatios(path+"ratios.", c, e)
 	}
+	ofCompletionTimes := metrics[c.Metric].sizes && c.Metric != Completed && c.Metric != CompletionRate
+	if c.CompletedByAll && !ofCompletionTimes {
+		d.fail(path+"completed_by_all", fmt.Sprintf("%s is not of how long flows took", what), "remove it")
+	}
 	if d.has(path + "within") {
 		inRange(d, path+"within", c.Within, minFraction, 100)
 	}

@@ -132,6 +132,7 @@ func TestErrorsOfWorkloads(t *testing.T) {
 		{"sizes of what has none", "slowdown_p99, flows: [web]", "pause_depth", "..10KB", `metric "pause_depth" does not take "sizes" (hint: remove it)`},
 		{"tiers of what has none", "sizes: ..10KB", "tiers: [leaf]", "[leaf]", `metric "slowdown_p99" does not take "tiers" (hint: remove it)`},
 		{"unknown tier", "slowdown_p99, flows: [web], sizes: ..10KB", "tier_pause_count, tiers: [Leaf]", "Leaf", `unknown tier of the topology "Leaf" (hint: did you mean "leaf"?)`},
+		{"completed by all, of what is not of times", "expect:", "compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" is not of how long flows took (hint: remove it)`},
 		{"same name", "expect:", "flows: [{name: web, from: H0, to: H1}]\nexpect:", "web", `duplicate name "web" (hint: give each flow and burst its own name)`},
 	})
 }

@@ -73,8 +73,9 @@ func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	var outcomes []CompareOutcome
 	for _, c := range e.Compare {
 		o := CompareOutcome{Compare: c, Pass: true}
+		compared := comparedRuns(c, runs)
 		for _, scheme := range e.Schemes {
-			if v, ok := compareScheme(c, scheme, runs); ok {
+			if v, ok := compareScheme(c, scheme, compared); ok {
 				o.Values = append(o.Values, v)
 				o.Pass = o.Pass && (v.Pass || !v.Judged)
 			}
@@ -102,13 +103,45 @@ func (o CompareOutcome) Relations() []Relation {
 	return relations
 }
 
+// comparedRuns returns the runs that are measured, with the completions that count.
+func comparedRuns(c experiment.Compare, runs []*Run) []*Run {
+	var compared []*Run
+	inRuns := make(map[string]int)    // runs, by case
+	completed := make(map[string]int) // in how many runs, by case and flow
+	for _, r := range runs {
+		m := r.Manifest
+		if c.Schemes != nil && !slices.Contains(c.Schemes, m.Scheme) || c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
+			continue
+		}
+		compared = append(compared, r)
+		inRuns[m.Case]++
+		for _, flow := range r.Completions {
+			if flow.FCTNs != nil {
+				completed[LabelOf(m.Case, flow.Flow)]++
+			}
+		}
+	}
+	if !c.CompletedByAll {
+		return compared
+	}
+	for i, r := range compared {
+		inCase := r.Manifest.Case
+		counting := *r
+		counting.Completions = slices.DeleteFunc(slices.Clone(r.Completions), func(flow Completion) bool {
+			return completed[LabelOf(inCase, flow.Flow)] < inRuns[inCase]
+		})
+		compared[i] = &counting
+	}
+	return compared
+}
+
 // compareScheme measures a scheme in its runs; it is not ok if it has none.
 func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareValue, ok bool) {
 	v.Scheme = scheme
 	var all []experiment.Quantity
 	for _, r := range runs {
 		m := r.Manifest
-		if m.Scheme != scheme || c.Schemes != nil && !slices.Contains(c.Schemes, scheme) || c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
+		if m.Scheme != scheme {
 			continue
 		}
 		values, err := r.Measure(c.Measure)

@@ -4,6 +4,7 @@ package result
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -256,6 +257,43 @@ func TestCompareOverFlows(t *testing.T) {
 		o := EvaluateCompare(&experiment.Experiment{Schemes: []string{"pcn"}, Compare: []experiment.Compare{c}}, []*Run{r})
 		qt.Check(t, qt.Equals(o[0].Values[0].Measured, experiment.Quantity{Value: want, Unit: experiment.UnitRate}))
 	}
+}
+
+// Of flows that one scheme did not complete, none counts: its mean would be the shorter for it.
+func TestCompletedByAll(t *testing.T) {
+	completing := func(inCase, scheme string, fcts ...int64) *Run {
+		r := recovering(inCase, scheme, 2)
+		for i, fct := range fcts {
+			c := Completion{Flow: "w" + strconv.Itoa(i), Group: "w", SizeBytes: 1, IdealNs: 10}
+			if fct > 0 {
+				c.FCTNs = &fct
+			}
+			r.Completions = append(r.Completions, NewCompletion(c))
+		}
+		return r
+	}
+	runs := []*Run{
+		completing("a", "pcn", 10, 500, 40), completing("a", "dcqcn", 20, 0, 60), completing("a", "qcn", 0, 0, 0),
+		completing("b", "pcn", 100, 700, 0), completing("b", "dcqcn", 110, 900, 400),
+	}
+	e := &experiment.Experiment{Schemes: []string{"pcn", "dcqcn", "qcn"}}
+	for _, by := range []bool{false, true} {
+		c := experiment.Compare{CompletedByAll: by, Schemes: []string{"pcn", "dcqcn"}, Over: experiment.OverMean}
+		c.Measure = experiment.Measure{Metric: experiment.FCTMean, Flows: []string{"w0", "w1", "w2"}}
+		e.Compare = append(e.Compare, c)
+	}
+	outcomes := EvaluateCompare(e, runs)
+	means := func(o CompareOutcome) (values []float64) {
+		for _, v := range o.Values {
+			for _, c := range v.Cases {
+				values = append(values, c.Measured.Value)
+			}
+		}
+		return values
+	}
+	qt.Check(t, qt.DeepEquals(means(outcomes[0]), []float64{550. / 3, 400, 40, 470}))
+	qt.Check(t, qt.DeepEquals(means(outcomes[1]), []float64{25, 400, 40, 505}))
+	qt.Check(t, qt.HasLen(runs[0].Completions, 3)) // the runs stay as they are
 }
 
 func TestCompareShowsEachCase(t *testing.T) {

@@ -194,6 +194,11 @@ func TestConservation(t *testing.T) {
 			r.Ports[0].EnqueuedPackets, r.Ports[0].DroppedWREDPackets, r.Ports[0].DroppedTailPackets = 15, 0, 0
 		}, []string{"port S0->S1 sent all packets, but 8000 of 15000 bytes"}},
 		{"event lost", func(r *Run) { r.PFC = nil }, []string{"port S0->S1 sent 1 pause frames, but the log has 0"}},
+		{"out of turn", func(r *Run) {
+			r.Ports[0].PauseSent = 2
+			r.PFC = append(r.PFC, PFCEvent{From: "S0", To: "S1", Kind: Pause, Class: 1}, PFCEvent{From: "S0", To: "S1", Kind: Resume, Class: 2, SentNs: 5})
+			r.Ports[0].ResumeSent = 1
+		}, []string{"port S0->S1 sent a resume frame for class 2 at 5 ns after another"}},
 		{"event made up", func(r *Run) { r.PFC = append(r.PFC, PFCEvent{From: "S0", To: "S1", Kind: Resume}) }, []string{"port S0->S1 sent 0 resume frames, but the log has 1"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -399,7 +399,7 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 	if (!up)
 		return;
 	uc = class_at(up, c);
-	if (at_ns < uc->event_last_ns)
+	if (at_ns < uc->event_last_ns) /* of ports that decide one after the other: not before the frame that went out */
 		at_ns = uc->event_last_ns;
 	uc->event_last_ns = at_ns;
 	i = uc->event_tail;
@@ -418,7 +418,7 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 		class_at(in, c)->pause_sent++;
 	else
 		class_at(in, c)->resume_sent++;
-	log.sent_ns = t_ns;
+	log.sent_ns = at_ns - in->pfc_delay_ns;
 	log.effect_ns = at_ns;
 	emit(&log, sizeof(log));
 }
