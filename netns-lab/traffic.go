@@ -177,7 +177,7 @@ func (t *traffic) connect(ctx context.Context, s *stream) error {
 	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
 	var ln net.Listener
 	if err := ns.Do(t.f.nodes[to].ns, func() (err error) {
-		lc := net.ListenConfig{Control: t.listenerOptions}
+		lc := net.ListenConfig{Control: t.listenerOptions, KeepAlive: -1}
 		ln, err = lc.Listen(ctx, "tcp4", dst.String())
 		return err
 	}); err != nil {

@@ -5,9 +5,11 @@ package lab
 import (
 	"context"
 	"fmt"
+	"net"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 
 	"pcn/netns-lab/result"
 )
@@ -23,6 +25,27 @@ func TestWindowsAreOpen(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.IsTrue(info.Snd_wnd >= 8<<20), qt.Commentf("flow %s: %d bytes", s.Name, info.Snd_wnd))
 		qt.Check(t, qt.Equals(info.Bytes_sent, s.primed))
+	}
+}
+
+// TestIdleFlowsAreQuiet: neither end of a connection asks whether the other is there still, which would be packets on the
+// emulated links, of thousands of flows at once.
+func TestIdleFlowsAreQuiet(t *testing.T) {
+	f := buildFabric(t, shortYAML, "pfc")
+	tr, err := newTraffic(context.Background(), f)
+	qt.Assert(t, qt.IsNil(err))
+	defer func() { qt.Check(t, qt.IsNil(tr.close())) }()
+	for _, s := range tr.streams {
+		for end, conn := range map[string]*net.TCPConn{"sender": s.send, "receiver": s.receive} {
+			raw, err := conn.SyscallConn()
+			qt.Assert(t, qt.IsNil(err))
+			asks := -1
+			qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+				asks, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+			})))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(asks, 0), qt.Commentf("%s of %s", end, s.Name))
+		}
 	}
 }
 
