@@ -258,7 +258,8 @@ func (c *Control) Flows() ([]Flow, error) {
 }
 
 // SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line rate. The
-// rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
+// rate lies between the control's floor and line rate. The sender takes it up at its next ACK. The flow's entry is written
+// whole: what its ACKs and CNPs change in that moment is lost, so set the rate before it sends.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 	if _, err := c.Flow(k); err != nil {
 		return err

@@ -39,9 +39,9 @@ var asked = []string{
 }
 
 // Diff returns where two runs part: what was asked differently, the first event in
-// time (of the PFC log or of the series) that differs, the first flow and the first
-// port that differ, and what else the manifests measured differently. It returns
-// nothing if they differ in the wall clock at most.
+// time (of the PFC log, of the series or of ports' states) that differs, the first flow,
+// completion and port that differ, and what else the manifests measured differently. It
+// returns nothing if they differ in the wall clock at most.
 func Diff(a, b *Run) []Difference {
 	manifest := diffColumns(columnsOf(a.Manifest, "json"), columnsOf(b.Manifest, "json"))
 	isAsked := func(d Difference) bool { return slices.Contains(asked, d.What) }
@@ -51,6 +51,9 @@ func Diff(a, b *Run) []Difference {
 	differences = append(differences, firstEvent(a, b)...)
 	differences = append(differences, firstRow(sortFlows(a.Flows), sortFlows(b.Flows), compareFlows, func(f Flow) row {
 		return row{what: "flow " + f.Name + " in " + flowsFile, columns: columnsOf(f, "csv")}
+	})...)
+	differences = append(differences, firstRow(sortCompletions(a.Completions), sortCompletions(b.Completions), compareCompletions, func(c Completion) row {
+		return row{what: "flow " + c.Flow + " in " + completionFile, columns: columnsOf(c, "csv")}
 	})...)
 	differences = append(differences, firstRow(sortPorts(a.Ports), sortPorts(b.Ports), comparePorts, func(p Port) row {
 		return row{what: "port " + p.Name + " in " + portsFile, columns: columnsOf(p, "csv")}
@@ -68,8 +71,8 @@ func keep(all []Difference, wanted func(Difference) bool) []Difference {
 	return kept
 }
 
-// firstEvent returns the first difference of the PFC log, of repeated PAUSE frames and of the series, merged in
-// the order of time. A row of a bin counts as of the start of its bin.
+// firstEvent returns the first difference of the PFC log, of repeated PAUSE frames, of the series and of ports' states,
+// merged in the order of time. A row of a bin counts as of the start of its bin.
 func firstEvent(a, b *Run) []Difference {
 	events := firstRow(sortPFC(a.PFC), sortPFC(b.PFC), comparePFC, func(e PFCEvent) row {
 		return row{what: e.link() + " in " + pfcFile, atNs: new(e.SentNs), columns: columnsOf(e, "csv")}
@@ -80,9 +83,12 @@ func firstEvent(a, b *Run) []Difference {
 	samples := firstRow(sortSeries(a.Series), sortSeries(b.Series), compareSamples, func(s Sample) row {
 		return row{what: fmt.Sprintf("%s %s in %s", s.Kind, s.Name, seriesFile), atNs: new(s.TimeNs), columns: columnsOf(s.row(), "csv")}
 	})
-	both := slices.Concat(events, repeats, samples)
-	slices.SortStableFunc(both, func(x, y Difference) int { return cmp.Compare(*x.AtNs, *y.AtNs) })
-	return both[:min(len(both), 1)]
+	states := firstRow(sortStates(a.States), sortStates(b.States), compareStates, func(s State) row {
+		return row{what: "port " + s.Port + " in " + statesFile, atNs: new(s.TimeNs), columns: columnsOf(s, "csv")}
+	})
+	all := slices.Concat(events, repeats, samples, states)
+	slices.SortStableFunc(all, func(x, y Difference) int { return cmp.Compare(*x.AtNs, *y.AtNs) })
+	return all[:min(len(all), 1)]
 }
 
 // row is a row of a file: what it is about, when, and its values.

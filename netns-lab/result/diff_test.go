@@ -74,6 +74,15 @@ func TestDiff(t *testing.T) {
 		{"the first of the flows, by name", func(r *Run) { r.Flows[0].Packets, r.Flows[1].Packets = 0, 9 }, []Difference{
 			{What: "flow F2 in flows.csv", A: "packets 3", B: "packets 0"},
 		}},
+		{"a completion", func(r *Run) { r.Completions[0].FCTNs = nil }, []Difference{
+			{What: "flow F2 in completion.csv", A: "fct_ns 9", B: "fct_ns none"},
+		}},
+		{"a port's state, before another event", func(r *Run) {
+			r.States = []State{{TimeNs: -100, Port: "S0->S1", TCD: Draining, Congested: true}}
+			r.Series[3].RateBps = 1
+		}, []Difference{
+			{What: "port S0->S1 in states.csv", AtNs: new(int64(-100)), A: None, B: inWords(columnsOf(State{TimeNs: -100, Port: "S0->S1", TCD: Draining, Congested: true}, "csv"))},
+		}},
 		{"no ports", func(r *Run) { r.Ports = nil }, []Difference{
 			{What: "port S0->S1 in ports.csv", A: inWords(columnsOf(small().Ports[0], "csv")), B: None},
 		}},

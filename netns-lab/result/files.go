@@ -352,7 +352,11 @@ func compareRepeats(a, b PauseRepeats) int {
 }
 
 func sortCompletions(completions []Completion) []Completion {
-	return slices.SortedStableFunc(slices.Values(completions), func(a, b Completion) int { return compareNatural(a.Flow, b.Flow) })
+	return slices.SortedStableFunc(slices.Values(completions), compareCompletions)
+}
+
+func compareCompletions(a, b Completion) int {
+	return compareNatural(a.Flow, b.Flow)
 }
 
 func sortPorts(ports []Port) []Port {
