@@ -399,7 +399,7 @@ static __noinline void pfc_post(struct port *in, u32 c, u64 t_ns, u32 pause)
 	if (!up)
 		return;
 	uc = class_at(up, c);
-	if (at_ns < uc->event_last_ns) /* of ports that decide one after the other: not before the frame that went out */
+	if (at_ns < uc->event_last_ns) /* ports decide one after the other: not before the latest */
 		at_ns = uc->event_last_ns;
 	uc->event_last_ns = at_ns;
 	i = uc->event_tail;
