@@ -29,8 +29,8 @@ var deterministicFlags = []string{
 	"-rtc", "base=2026-01-01T00:00:00,clock=vm",
 	// rdrand, rdseed: entropy of the host. erms: TCG emulates rep movsb byte by byte, TCP over veth takes 1.7 times as long.
 	// smap: stac and clac end a translation block, TCP on loopback takes 1.4 times as long. la57: a level of page tables
-	// more to walk at each TLB miss. The vector units: more state to save at each context switch, in a helper.
-	"-cpu", "max,-rdrand,-rdseed,-erms,-smap,-smep,-la57,-pku,-avx,-avx2,-mpx,-vaes",
+	// more to walk at each TLB miss. The vector units: more state to save at each context switch, in a helper. cx16: see below.
+	"-cpu", "max,-rdrand,-rdseed,-erms,-smap,-smep,-la57,-pku,-avx,-avx2,-mpx,-vaes,-cx16",
 }
 
 // acceleration is how QEMU runs the guest's instructions.
@@ -42,9 +42,10 @@ const (
 	emulated                        // by the clock, without KVM
 )
 
+// Without cx16, as QEMU 7.2's cmpxchg16b now and then leaves half of an operand in the flags: Linux 6.12 panics in kmalloc.
 var (
 	virtualisedFlags = []string{"-accel", "kvm", "-cpu", "host"}
-	emulatedFlags    = []string{"-accel", "tcg", "-cpu", "max"}
+	emulatedFlags    = []string{"-accel", "tcg", "-cpu", "max,-cx16"}
 )
 
 // kernelParameters are those of every microVM.
