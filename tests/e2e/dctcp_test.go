@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -24,26 +25,32 @@ flows:
   - {name: F1, from: A1, to: B1, start: 0ms}
 `
 
-// TestDCTCPIsTheKernels: our DCTCP and the kernel's, in the same scenario, have the same windows.
+// TestDCTCPIsTheKernels: our DCTCP and the kernel's, in the same scenario, have the same windows. Marks fall on other
+// packets as soon as one event is a nanosecond off, so which of the flows has the larger share for the whole run is chance
+// (the kernel's own differ by 6%), and what is held closely is what both have together.
 func TestDCTCPIsTheKernels(t *testing.T) {
+	const bins = 250
 	file := filepath.Join(t.TempDir(), "dctcp.yaml")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(dctcpYAML), 0o600)))
 	out := filepath.Join(t.TempDir(), "out")
 	stdout, stderr, code := run(t, "run", file, "--out", out)
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
 	ours, kernels := windows(t, filepath.Join(out, "pcn_dctcp")), windows(t, filepath.Join(out, "dctcp"))
+	allA, allB := 0.0, 0.0
 	for _, flow := range []string{"F0", "F1"} {
 		a, b := ours[flow], kernels[flow]
-		qt.Assert(t, qt.HasLen(a, 250))
-		qt.Assert(t, qt.HasLen(b, 250))
+		qt.Assert(t, qt.HasLen(a, bins))
+		qt.Assert(t, qt.HasLen(b, bins))
 		sumA, sumB := 0.0, 0.0
 		for i := range a {
 			sumA, sumB = sumA+a[i], sumB+b[i]
-			// marks fall on other packets as soon as one event is a nanosecond off
-			qt.Check(t, qt.IsTrue(math.Abs(a[i]-b[i]) <= 0.15*b[i]), qt.Commentf("%s, bin %d: %g packets, the kernel's %g", flow, i, a[i], b[i]))
+			near := b[max(i-1, 0):min(i+2, bins)] // a window that doubles in a round trip is sampled before or behind an ACK
+			qt.Check(t, qt.IsTrue(a[i] >= 0.85*slices.Min(near) && a[i] <= 1.15*slices.Max(near)), qt.Commentf("%s, bin %d: %g packets, the kernel's %g", flow, i, a[i], near))
 		}
-		qt.Check(t, qt.IsTrue(math.Abs(sumA-sumB) <= 0.03*sumB), qt.Commentf("%s: mean %g packets, the kernel's %g", flow, sumA/250, sumB/250))
+		qt.Check(t, qt.IsTrue(math.Abs(sumA-sumB) <= 0.05*sumB), qt.Commentf("%s: mean %g packets, the kernel's %g", flow, sumA/bins, sumB/bins))
+		allA, allB = allA+sumA, allB+sumB
 	}
+	qt.Check(t, qt.IsTrue(math.Abs(allA-allB) <= 0.01*allB), qt.Commentf("together: mean %g packets, the kernel's %g", allA/bins, allB/bins))
 }
 
 // windows are the congestion windows of each flow at the end of each bin, in packets.
