@@ -1,4 +1,4 @@
-module pcn
+module github.com/pcn-linux/pcn
 
 go 1.26.0
 

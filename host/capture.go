@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pcn/cnp"
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 // Where a CNP's fields are, behind the Ethernet header.

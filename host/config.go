@@ -12,9 +12,9 @@ import (
 	"reflect"
 	"slices"
 
-	"pcn/config"
-	"pcn/loader"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // Config is what a host runs. docs/host.md describes it.

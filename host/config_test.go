@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/config"
-	"pcn/host"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/host"
 )
 
 func TestDefaults(t *testing.T) {

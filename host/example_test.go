@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log"
 
-	"pcn/host"
+	"github.com/pcn-linux/pcn/host"
 )
 
 // Make this host run what a configuration says, and take it away again.

@@ -16,7 +16,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // Host is this machine, and the network namespace of the thread.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"pcn/cnp"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // SetKey puts a key of signed CNPs into a slot, 0 or 1, of NP and RP, whichever run, and returns which. It takes effect at

@@ -8,8 +8,8 @@ import (
 	"os"
 	"testing"
 
-	"pcn/host"
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // childEnv makes this program change the host, as pcn host does, instead of running tests.

@@ -20,9 +20,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
-	"pcn/config"
-	"pcn/loader"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // component is a part of what runs, with a folder of pins.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // Status is what runs on a host.

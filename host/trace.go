@@ -16,7 +16,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // TraceEvent is a flow as its sender knew it when something had happened: the counters that grew say what.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/host"
+	"github.com/pcn-linux/pcn/host"
 )
 
 func TestWhatHappened(t *testing.T) {

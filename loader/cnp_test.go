@@ -9,9 +9,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
 
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // A control without flow table has nothing that CNPs could change.

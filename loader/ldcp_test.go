@@ -18,9 +18,9 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // ldcpOptions are the parameters of the published driver, on a path of 100 packets.

@@ -13,9 +13,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // configured says whether the running kernel was built with the option.

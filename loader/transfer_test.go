@@ -24,8 +24,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // stallTimeout is longer than TCP ever waits, with the losses of these tests, between two packets.

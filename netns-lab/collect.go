@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"pcn/loader"
-	"pcn/netns-lab/result"
-	npecn "pcn/qdisc-npecn"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // collector takes a run's events as they come, and its counters at the end.

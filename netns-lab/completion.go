@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // stampCompletion has the kernel note when the last byte of each write to come is acknowledged. Arrivals of ACKs

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 const workloadYAML = `

@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
-	"pcn/netns-lab/result"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // A port is paused until the switch at the other end has sent most of what came from it. If that waits in ports that are

@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // ringYAML is five switches in a ring, and flows that go two links along it: each link's packets wait for the next one's,

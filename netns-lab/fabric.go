@@ -15,11 +15,11 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns"
-	"pcn/netns-lab/experiment"
-	npecn "pcn/qdisc-npecn"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // hostMAC is the address of every host: without ARP, a host takes every destination for its own address.

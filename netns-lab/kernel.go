@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pcn/loader/ns"
+	"github.com/pcn-linux/pcn/loader/ns"
 )
 
 // netstatDrops are the counters of /proc/net/netstat and snmp that mean a lost packet, by protocol.

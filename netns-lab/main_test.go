@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 func TestMain(m *testing.M) { os.Exit(vm.RunTests(m)) }

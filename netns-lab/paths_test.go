@@ -14,10 +14,10 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // closYAML is the fabric of PCN, section 7.4.

@@ -11,8 +11,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"pcn/netns-lab/experiment"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // Classes of the lab: DSCP's class selectors.

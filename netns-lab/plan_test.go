@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // parse reads an experiment, or fails the test.

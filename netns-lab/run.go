@@ -9,8 +9,8 @@ import (
 	"maps"
 	"slices"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"pcn/loader"
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // Scale is what the network of a run costs.

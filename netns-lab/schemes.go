@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"math"
 
-	"pcn/loader"
-	"pcn/netns-lab/experiment"
-	npecn "pcn/qdisc-npecn"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // The schemes that need more than a sender.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/loader"
-	"pcn/netns-lab/experiment"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // What hosts load for each scheme, and what switches do.

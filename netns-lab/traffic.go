@@ -17,9 +17,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns"
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 const (

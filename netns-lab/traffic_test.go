@@ -11,7 +11,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // TestWindowsAreOpen: before it sends anything, a sender may send more than a SYN-ACK can say.

@@ -5,8 +5,8 @@ package lab
 import (
 	"fmt"
 
-	"pcn/netns-lab/result"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // truth is a network without pauses: each port takes what flows offer it, sends as much as its rate allows, to each flow in

@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/result"
-	npecn "pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 const truthYAML = `

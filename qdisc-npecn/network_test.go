@@ -19,9 +19,9 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
-	"pcn/loader/ns"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 const (

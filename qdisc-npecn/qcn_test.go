@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"golang.org/x/sys/unix"
 
-	"pcn/cnp"
-	"pcn/loader/ns"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // sampled is what a CNM says: which packet of the run a port sampled, and what it found.

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // Kind is the qdisc's name in tc.

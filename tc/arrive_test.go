@@ -17,7 +17,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 const sinkPort = 9

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // attached are the names of a device's programs, in the order they run.

@@ -14,8 +14,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
-	"pcn/cnp"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/go-quicktest/qt"
 
-	"pcn/cnp"
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 // The costs of a packet and of a CNP are to be below these, less what an empty program costs, where the yardstick takes

@@ -15,7 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 var fabricOptions = FabricOptions{HostBase: netip.MustParseAddr("10.0.0.0"), Hosts: 8, Nodes: 3, Ports: 40}

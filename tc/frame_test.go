@@ -12,8 +12,8 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 
-	"pcn/cnp"
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // ECN field of the TOS byte.

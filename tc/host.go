@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // Stamp gives packets their class (tc/bpf/stamp.bpf.c).

@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"pcn/cnp"
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 // KeyState says what a key of a [KeyRing] is for.

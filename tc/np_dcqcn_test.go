@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/cnp"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // newDCQCNNP attaches DCQCN's notification point, by ideal time, to a device of its own.

@@ -10,7 +10,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
 
-	"pcn/cnp"
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 // MaxUDPPorts is how many ports of UDP a HostNP can watch.

@@ -13,8 +13,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/vishvananda/netns"
 
-	"pcn/cnp"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // newNP attaches a notification point to a device of its own.

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
 
-	"pcn/cnp"
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // HostRPOptions say which CNPs the reaction point of a real host obeys. docs/security.md says what each option stops.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/cnp"
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 // attack makes frames that no flow may obey, and says what RP is to count for each.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/cnp"
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // testIfindex is the device that Program.Run says a packet came in at, in the namespace of the test: lo.

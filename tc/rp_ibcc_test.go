@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/cnp"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // ibccParams are InfiniBand's, with a step of 2.

@@ -14,9 +14,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/layers"
 
-	"pcn/cnp"
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // qcnStartNs is when flows start.

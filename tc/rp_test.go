@@ -18,9 +18,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/cnp"
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Parameters of the flows under test.

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"pcn/cnp"
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // capture opens a packet socket that gets the CNPs which arrive at the device, and nothing else.

@@ -10,7 +10,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/layers"
 
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 func newWRED(t *testing.T, o WREDOptions) *WRED {

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 func newCompare() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 func newDiff() *cobra.Command {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/cnp"
-	"pcn/config"
-	"pcn/host"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/host"
 )
 
 func newFlows() *cobra.Command {

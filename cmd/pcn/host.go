@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/config"
-	"pcn/host"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/host"
 )
 
 // hostFile is where packages put the configuration.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/cnp"
-	"pcn/host"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // keyStates are what a key can be for.

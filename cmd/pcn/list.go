@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 func newList() *cobra.Command {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // Exit codes, beside 0.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
-	"pcn/docs"
+	"github.com/pcn-linux/pcn/docs"
 )
 
 func newMan() *cobra.Command {

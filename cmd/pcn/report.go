@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 func newReport() *cobra.Command {

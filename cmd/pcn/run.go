@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
 // changes are the flags that change an experiment.

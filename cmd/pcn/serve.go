@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/host"
+	"github.com/pcn-linux/pcn/host"
 )
 
 func newHostServe() *cobra.Command {

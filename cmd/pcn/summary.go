@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // summarise prints what was expected, compared and measured, and what it cost. Returns the exit code.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/sweep"
-	"pcn/netns-lab/sweeps"
+	"github.com/pcn-linux/pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
 // Engines of a sweep.

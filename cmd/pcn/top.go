@@ -12,7 +12,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/spf13/cobra"
 
-	"pcn/host"
+	"github.com/pcn-linux/pcn/host"
 )
 
 func newTop() *cobra.Command {

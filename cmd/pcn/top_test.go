@@ -13,8 +13,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/go-quicktest/qt"
 
-	"pcn/host"
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 func liveFlow(port uint16, rateBps uint64) host.LiveFlow {

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	lab "pcn/netns-lab"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/report"
+	lab "github.com/pcn-linux/pcn/netns-lab"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
 func newTopo() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // made are the flags that say what traffic to make up.

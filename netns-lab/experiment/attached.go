@@ -14,8 +14,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/netns-lab/hpcc"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/hpcc"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // attached are the files that an experiment names.

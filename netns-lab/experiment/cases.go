@@ -11,7 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Case is a variation of the experiment.

@@ -5,7 +5,7 @@ package experiment
 import (
 	"reflect"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Error is one thing that is wrong with an experiment file.

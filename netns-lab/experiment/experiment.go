@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // Experiment is an experiment file. What a file leaves out has its default.

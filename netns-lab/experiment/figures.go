@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Figures chooses what a report draws. What is left out, the report chooses.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"pcn/netns-lab/hpcc"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/hpcc"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // maxTCPFlows is how many TCP flows a run may have: each has a port of its own.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 // hpccTopology has two hosts at each of two switches, which two links join.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 func readReference(t *testing.T) string {

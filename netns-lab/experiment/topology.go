@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/config"
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Topology is a fabric of hosts and switches: one of a kind, or one out of a file. What it does not have is 0.

@@ -2,7 +2,7 @@
 
 package experiment
 
-import "pcn/config"
+import "github.com/pcn-linux/pcn/config"
 
 // What files hold, with its unit; times are of the paper's time.
 type (

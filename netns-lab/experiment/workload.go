@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/config"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // Workloads are those of an experiment. A file has one, or a list of them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // loaded has a workload with all its keys.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 //go:embed *.yaml

@@ -9,8 +9,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 func TestEveryExperimentParses(t *testing.T) {

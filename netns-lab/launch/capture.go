@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 
-	"pcn/cnp"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // WriteCapture writes the 802.1Qbb frames that the run's PFC events stand for, one capture interface a port:

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
 // cpus are those that microVMs are pinned to, one at a time: two on one CPU take minutes to boot.

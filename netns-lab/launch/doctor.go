@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"os/exec"
 
-	"pcn/loader"
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // Check is one requirement of the program on this machine.

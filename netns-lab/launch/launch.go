@@ -15,11 +15,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"pcn/loader"
-	lab "pcn/netns-lab"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/loader"
+	lab "github.com/pcn-linux/pcn/netns-lab"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // Tool is the program's name and version, as manifests have it.

@@ -12,11 +12,11 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/pcapgo"
 
-	"pcn/cnp"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 const small = `

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // maxDepth is how far below a folder its runs may be: EXPERIMENT/CASE/SCHEME.

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	lab "pcn/netns-lab"
-	"pcn/netns-lab/vm"
+	lab "github.com/pcn-linux/pcn/netns-lab"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 const scaleFile = "scale.json"

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"time"
 
-	lab "pcn/netns-lab"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/vm"
+	lab "github.com/pcn-linux/pcn/netns-lab"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 const (

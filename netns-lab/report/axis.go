@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // logarithmicFrom is how many times the smallest value the largest must be for a logarithmic axis.

@@ -13,7 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 var pointFields = cmp.AllowUnexported(point{})

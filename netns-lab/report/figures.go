@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // maxDrawn bounds how many objects a figure has if the experiment does not choose.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 const twoCases = `

@@ -12,8 +12,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 // drawnRings returns the middles and colours of what is drawn as full circles.

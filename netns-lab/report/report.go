@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 //go:embed report.html.tmpl

@@ -16,10 +16,10 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 // load returns hol, for 19 ms whatever the file says, and with the figures of Fig. 2 alone.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // sweepOf is a metric at two points under two schemes, of so many seeds.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 func network(t *testing.T, topology string) *experiment.Network {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 // loaded returns hol with a workload, and runs of two schemes whose flows took 1 to 4 times their ideal, or twice that.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // CompareOutcome is a comparison of schemes, held against runs. Schemes that were not

@@ -5,7 +5,7 @@ package result
 import (
 	"fmt"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // CompletionStats is what the flows of a range of sizes took.

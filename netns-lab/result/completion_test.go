@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // completed returns a run of 1 ms with flows that take 1 to 100 times their ideal, 100 ns, one that does not end and one

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // Difference is one thing that two runs do not have in common.

@@ -13,7 +13,7 @@
 //	series.csv       a row for each flow, TCP sender or port, and bin of time
 //	pfc.csv          a row for each PAUSE and RESUME
 //	pause_repeats.csv, completion.csv, states.csv, trace.csv
-//	                 of runs that have such: see [PauseRepeats], [Completion], [State] and [pcn/netns-lab/workload]
+//	                 of runs that have such: see [PauseRepeats], [Completion], [State] and [github.com/pcn-linux/pcn/netns-lab/workload]
 //
 // Times are in ns of the paper's time, with t = 0 at the start of the bursts, and
 // rates in bit/s of the paper's time. Only the wall object of the manifest is in

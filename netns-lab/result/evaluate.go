@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // Outcome is an expectation held against a run.

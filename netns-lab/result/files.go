@@ -21,7 +21,7 @@ import (
 
 	"github.com/jszwec/csvutil"
 
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // Files of a run.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // small returns a run with something in every field that is not always zero.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // Tiers returns the tier of each node that has a port.

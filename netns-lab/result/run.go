@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // Run is one run of one scheme.

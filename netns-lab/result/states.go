@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // State is what detectors said of an egress port in a bin, and what is true of it: of a run whose switches have them.

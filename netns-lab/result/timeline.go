@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // Timeline is a value for each bin of a run, without gaps.

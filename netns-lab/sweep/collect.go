@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"pcn/config"
-	"pcn/netns-lab/report"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // Row is what was measured in a cell.

@@ -14,10 +14,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"pcn/config"
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/experiments"
-	"pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 // file is a sweep file, as docs/sweeps.md describes it.

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"pcn/netns-lab/flock"
-	"pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 // Options say where a sweep is run, and who is told of it.

@@ -14,10 +14,10 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/launch"
-	"pcn/netns-lab/result"
-	"pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 const net = `name: net

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/sweep"
 )
 
 //go:embed *.yaml

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/sweep"
 )
 
 // What comes along is valid, and named as its file.

@@ -15,8 +15,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/go-quicktest/qt"
 
-	"pcn/loader"
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.

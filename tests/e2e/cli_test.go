@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 func TestUsage(t *testing.T) {

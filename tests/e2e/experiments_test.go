@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // Each of these holds a paper's equation or figure against packets; its bounds decide the exit code.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // Bounds on what the demo costs, on two cores. maxBootS is that of a machine on which a run takes usualS; on a slower one,

@@ -32,7 +32,7 @@ func build(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	pcn = filepath.Join(dir, "pcn")
 	// as the Makefile does: the program is its own guest, so its bytes decide a run's
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", pcn, "pcn/cmd/pcn")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", pcn, "github.com/pcn-linux/pcn/cmd/pcn")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build pcn: %v\n%s", err, out)

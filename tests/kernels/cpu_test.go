@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // pcn costs at most 5% more CPU a byte than the kernel's own controls at the same rate: iperf3 between two namespaces, a long

@@ -15,9 +15,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
-	"pcn/loader"
-	"pcn/loader/ns/nstest"
-	"pcn/tc"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // What a cell begins with; after no comes what the kernel lacks.

@@ -19,8 +19,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader/ns/nstest"
-	"pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/kernels.md")

@@ -19,7 +19,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader/ns"
+	"github.com/pcn-linux/pcn/loader/ns"
 )
 
 // timeout is how long a test waits for what takes milliseconds.

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"pcn/loader"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // Offsets in struct __sk_buff, and verdicts of tc programs.

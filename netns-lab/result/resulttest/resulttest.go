@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"math"
 
-	"pcn/netns-lab/experiment"
-	"pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // The made-up course of events, in ns after t = 0.
