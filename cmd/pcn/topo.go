@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	lab "github.com/pcn-linux/pcn/netns-lab"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 )
@@ -75,7 +75,7 @@ takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native
 	return c
 }
 
-func printScale(w io.Writer, s lab.Scale) {
+func printScale(w io.Writer, s kernel.Scale) {
 	what := ""
 	if s.WithoutQdisc {
 		what = ", without the ports' qdisc: this kernel lacks CONFIG_NET_SCH_BPF"

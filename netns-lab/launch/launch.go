@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pcn-linux/pcn/loader"
-	lab "github.com/pcn-linux/pcn/netns-lab"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -131,7 +131,7 @@ func runNatively(ctx context.Context, o Options, todo []Job) ([]*result.Run, err
 	var runs []*result.Run
 	for _, j := range todo {
 		began := time.Now()
-		run, err := lab.Run(ctx, j.Experiment, j.Scheme, func(done, total int64) {
+		run, err := kernel.Run(ctx, j.Experiment, j.Scheme, func(done, total int64) {
 			o.Progress(j.Label(), float64(done)/float64(total))
 		})
 		if err != nil {

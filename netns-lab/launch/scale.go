@@ -10,18 +10,18 @@ import (
 	"os"
 	"path/filepath"
 
-	lab "github.com/pcn-linux/pcn/netns-lab"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 const scaleFile = "scale.json"
 
 // UpAndDown builds the network of a run and removes it, in a microVM by the clock, or on this kernel.
-func UpAndDown(ctx context.Context, j Job, native bool) (lab.Scale, error) {
+func UpAndDown(ctx context.Context, j Job, native bool) (kernel.Scale, error) {
 	if native {
-		return lab.UpAndDown(j.Experiment, j.Scheme)
+		return kernel.UpAndDown(j.Experiment, j.Scheme)
 	}
-	var s lab.Scale
+	var s kernel.Scale
 	engine, err := NewEngine(Options{Waiting: func() {}})
 	if err != nil {
 		return s, err
@@ -57,7 +57,7 @@ func upAndDownInGuest(args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := lab.UpAndDown(j.Experiment, j.Scheme)
+	s, err := kernel.UpAndDown(j.Experiment, j.Scheme)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	lab "github.com/pcn-linux/pcn/netns-lab"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
@@ -154,7 +154,7 @@ func guest(args []string) error {
 	if err != nil {
 		return err
 	}
-	run, err := lab.Run(context.Background(), j.Experiment, j.Scheme, func(done, total int64) {
+	run, err := kernel.Run(context.Background(), j.Experiment, j.Scheme, func(done, total int64) {
 		fmt.Printf("%s%d %d\n", guestProgress, done, total)
 	})
 	if err != nil {
