@@ -18,6 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
@@ -86,7 +87,7 @@ func printScale(w io.Writer, s kernel.Scale) {
 	fmt.Fprintf(w, "memory        %d MB, %d KB a node\n", s.MemoryBytes/1e6, s.MemoryBytes/1e3/int64(s.Nodes))
 }
 
-func printTopology(w io.Writer, n *experiment.Network) error {
+func printTopology(w io.Writer, n *network.Network) error {
 	routes, err := n.Routes()
 	if err != nil {
 		return err
@@ -104,16 +105,18 @@ func printTopology(w io.Writer, n *experiment.Network) error {
 	if len(n.Failed) > 0 {
 		fmt.Fprintf(w, "failed        %s\n", failedInWords(n.Failed))
 	}
-	hops, delay := routes.Longest()
-	fmt.Fprintf(w, "longest path  %d links, round trip %s\n", hops, 2*delay)
-	fmt.Fprintf(w, "bisection     %s from the first half of the hosts to the second\n", n.Bisection())
+	hops, delayNs := routes.Longest()
+	fmt.Fprintf(w, "longest path  %d links, round trip %s\n", hops, experiment.Duration(2*delayNs))
+	fmt.Fprintf(w, "bisection     %s from the first half of the hosts to the second\n",
+		experiment.Rate(n.Bisection()))
 	return nil
 }
 
-func groupsInWords(groups []experiment.LinkGroup) string {
+func groupsInWords(groups []network.LinkGroup) string {
 	var all []string
 	for _, g := range groups {
-		all = append(all, fmt.Sprintf("%d of %s, %s", g.Count, g.Rate, g.Delay))
+		all = append(all, fmt.Sprintf("%d of %s, %s", g.Count,
+			experiment.Rate(g.RateBps), experiment.Duration(g.DelayNs)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -130,7 +133,7 @@ func oversubscriptionInWords(ratio float64) string {
 	}
 }
 
-func failedInWords(links []experiment.Link) string {
+func failedInWords(links []network.Link) string {
 	var all []string
 	for _, l := range links {
 		all = append(all, l.Name())
@@ -138,7 +141,7 @@ func failedInWords(links []experiment.Link) string {
 	return strings.Join(all, ", ")
 }
 
-func drawTopology(path string, n *experiment.Network) error {
+func drawTopology(path string, n *network.Network) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("draw the network: %w", err)

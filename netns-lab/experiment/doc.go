@@ -12,7 +12,7 @@
 // returns one of them as an experiment of its own.
 //
 // A file may name others, of a topology or a trace: [Load] reads them too, and adds them to
-// the experiment's source. [Topology.Network] is what a topology consists of.
+// the experiment's source. [Topology.Network] builds the network of a topology.
 //
 // All times are in the paper's time, which dilation slows down on the machine
 // that runs the experiment, and t = 0 is when the bursts start. KB is 1000 bytes,

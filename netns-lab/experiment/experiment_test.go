@@ -873,11 +873,11 @@ func checkParsed(t *testing.T, e *Experiment, name string) {
 	qt.Assert(t, qt.Equals(c.CaseName, name))
 	n := c.Topology.Network()
 	for _, l := range n.Links {
-		qt.Assert(t, qt.IsTrue(l.Rate >= minRate && l.Delay >= minDelay))
+		qt.Assert(t, qt.IsTrue(Rate(l.RateBps) >= minRate && Duration(l.DelayNs) >= minDelay))
 	}
 	routes, err := n.Routes()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.IsNil(routes.check()))
+	qt.Assert(t, qt.IsNil(routes.Validate()))
 	flows := len(c.Flows)
 	for _, b := range c.Bursts {
 		starts := b.Starts(c.Duration)

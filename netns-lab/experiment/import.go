@@ -7,13 +7,15 @@ import (
 	"strconv"
 
 	"github.com/pcn-linux/pcn/netns-lab/hpcc"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
 // maxTCPFlows is how many TCP flows a run may have: each has a port of its own.
 const maxTCPFlows = 45_000
 
-// importTopology reads the topology's file. The rate of the topology is that of the fastest link of a host.
+// importTopology reads the topology's file. The rate of the topology is that of the fastest link of
+// a host.
 func (d *decoder) importTopology(e *Experiment) {
 	t := &e.Topology
 	t.Rate, t.Delay = 0, 0
@@ -30,51 +32,20 @@ func (d *decoder) importTopology(e *Experiment) {
 		rate, delay := Rate(l.RateBps), Duration(l.DelayNs)
 		switch {
 		case rate < minRate || rate > maxRate:
-			d.failFile(file, l.Line, fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
+			d.failFile(file, l.Line,
+				fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
 			return
 		case delay < minDelay || delay > maxDelay:
-			d.failFile(file, l.Line, fmt.Sprintf("%s is out of range", delay), fmt.Sprintf("%s to %s", minDelay, maxDelay))
+			d.failFile(file, l.Line,
+				fmt.Sprintf("%s is out of range", delay), fmt.Sprintf("%s to %s", minDelay, maxDelay))
 			return
 		}
 		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {
 			t.Rate = max(t.Rate, rate)
 		}
 	}
-	t.Imported = imported(parsed)
+	t.Imported = network.Import(parsed)
 }
-
-// imported is the network of a topology file.
-func imported(t *hpcc.Topology) *Network {
-	n := &Network{}
-	names := make([]string, len(t.Switch))
-	for id, isSwitch := range t.Switch {
-		names[id] = hostOf(id)
-		if isSwitch {
-			names[id] = "S" + strconv.Itoa(id)
-			n.Switches = append(n.Switches, names[id])
-		} else {
-			n.Hosts = append(n.Hosts, names[id])
-		}
-	}
-	between := func(l hpcc.Link) [2]int { return [2]int{min(l.A, l.B), max(l.A, l.B)} }
-	parallel := make(map[[2]int]int)
-	for _, l := range t.Links {
-		parallel[between(l)]++
-	}
-	wired := make(map[[2]int]int)
-	for _, l := range t.Links {
-		link := Link{A: names[l.A], B: names[l.B], Rate: Rate(l.RateBps), Delay: Duration(l.DelayNs)}
-		if ends := between(l); parallel[ends] > 1 {
-			link.Suffix = "." + strconv.Itoa(wired[ends])
-			wired[ends]++
-		}
-		n.Links = append(n.Links, link)
-	}
-	return n
-}
-
-// hostOf is the host of a node's number in a file of HPCC's simulator.
-func hostOf(id int) string { return "H" + strconv.Itoa(id) }
 
 // tracedGroup is the group of a trace's flows.
 const tracedGroup = "t"
@@ -94,7 +65,8 @@ func (d *decoder) addTrace(e *Experiment) {
 		return
 	}
 	if len(flows) > maxTCPFlows {
-		d.failFile(file, lines[maxTCPFlows], fmt.Sprintf("%d flows are too many", len(flows)), fmt.Sprintf("at most %d", maxTCPFlows))
+		d.failFile(file, lines[maxTCPFlows],
+			fmt.Sprintf("%d flows are too many", len(flows)), fmt.Sprintf("at most %d", maxTCPFlows))
 		return
 	}
 	for i, f := range flows {
@@ -103,14 +75,15 @@ func (d *decoder) addTrace(e *Experiment) {
 			return // the others are likely to have the same
 		}
 		e.Flows = append(e.Flows, Flow{
-			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
+			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
 		})
 	}
 }
 
-// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow starts, and priority 0
-// its lowest priority group.
+// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow
+// starts, and priority 0 its lowest priority group.
 func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	if workload.IsTrace(text) {
 		return workload.ParseTrace(text)
@@ -129,7 +102,9 @@ func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	}
 	for _, f := range list {
 		flows = append(flows, workload.Flow{
-			StartNs: int64(f.StartNs - first), Src: hostOf(f.From), Dst: hostOf(f.To), SizeBytes: f.SizeBytes, Priority: uint8(f.Priority - lowest),
+			StartNs: int64(f.StartNs - first), Src: network.ImportedHost(f.From),
+			Dst: network.ImportedHost(f.To), SizeBytes: f.SizeBytes,
+			Priority: uint8(f.Priority - lowest),
 		})
 		lines = append(lines, f.Line)
 	}
@@ -148,9 +123,11 @@ func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string)
 	case f.Src == f.Dst:
 		return fmt.Sprintf("flow goes from %s to itself", f.Src), ""
 	case f.Priority >= Priorities:
-		return fmt.Sprintf("priority %d is out of range", f.Priority), fmt.Sprintf("0 to %d", Priorities-1)
+		return fmt.Sprintf("priority %d is out of range", f.Priority),
+			fmt.Sprintf("0 to %d", Priorities-1)
 	case e.Duration > 0 && (start < -e.Warmup || start >= e.Duration):
-		return fmt.Sprintf("start %s is out of range", start), fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)
+		return fmt.Sprintf("start %s is out of range", start),
+			fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)
 	}
 	return "", ""
 }

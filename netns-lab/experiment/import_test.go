@@ -13,6 +13,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // hpccTopology has two hosts at each of two switches, which two links join.
@@ -61,13 +62,13 @@ func TestFilesOfHPCC(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	n := e.Topology.Network()
 	qt.Check(t, qt.DeepEquals(n.Nodes(), []string{"H0", "H2", "H3", "H5", "S1", "S4"}))
-	qt.Check(t, qt.DeepEquals(n.Links, []Link{
-		{"H0", "S1", "", 10e9, 1000},
-		{"H2", "S1", "", 10e9, 1000},
-		{"H3", "S4", "", 25e9, 2000},
-		{"H5", "S4", "", 10e9, 1000},
-		{"S1", "S4", ".0", 100e9, 1000},
-		{"S4", "S1", ".1", 40e9, 1000},
+	qt.Check(t, qt.DeepEquals(n.Links, []network.Link{
+		{A: "H0", B: "S1", RateBps: 10e9, DelayNs: 1000},
+		{A: "H2", B: "S1", RateBps: 10e9, DelayNs: 1000},
+		{A: "H3", B: "S4", RateBps: 25e9, DelayNs: 2000},
+		{A: "H5", B: "S4", RateBps: 10e9, DelayNs: 1000},
+		{A: "S1", B: "S4", Suffix: ".0", RateBps: 100e9, DelayNs: 1000},
+		{A: "S4", B: "S1", Suffix: ".1", RateBps: 40e9, DelayNs: 1000},
 	}))
 	qt.Check(t, qt.Equals(e.Topology.Rate, 25e9)) // the line rate
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
@@ -96,7 +97,7 @@ func TestSourceHasItsFiles(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			got, err := again.Case(c)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.DeepEquals(got.Topology.Links(), want.Topology.Links()))
+			qt.Check(t, qt.DeepEquals(got.Topology.Network().Links, want.Topology.Network().Links))
 			qt.Check(t, qt.DeepEquals(got.Flows, want.Flows))
 			qt.Check(t, qt.Equals(string(got.Source()), string(e.Source())))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 func readReference(t *testing.T) string {
@@ -44,7 +45,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	code := strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").FindAllString(readReference(t), -1), "\n")
 	names := slices.Concat(
 		keysWithin(reflect.TypeFor[Experiment]()), texts(Metrics()), texts(sinces()), texts(overs()), texts(figureNames()),
-		schemes, kernelControls, topologyKinds(), slices.Collect(maps.Keys(dcqcnSets)), slices.Collect(maps.Keys(timelySets)),
+		schemes, kernelControls, network.KindNames(), slices.Collect(maps.Keys(dcqcnSets)), slices.Collect(maps.Keys(timelySets)),
 	)
 	qt.Assert(t, qt.SliceContains(names, "xon_offset")) // they are found
 	for _, name := range names {

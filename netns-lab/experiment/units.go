@@ -39,9 +39,3 @@ func ParseDuration(text string) (Duration, error) { return config.ParseDuration(
 
 // ParseBytes parses an amount of data such as 64KB.
 func ParseBytes(text string) (Bytes, error) { return config.ParseBytes(text) }
-
-// ParseRatio parses a number without unit, such as 0.5, 1/128 or 5%.
-func ParseRatio(text string) (Ratio, error) { return config.ParseRatio(text) }
-
-// ParseQuantity parses a time (2.6ms), a rate (6Gbps), a size (64KB), a share (5%) or a count (3).
-func ParseQuantity(text string) (Quantity, error) { return config.ParseQuantity(text) }

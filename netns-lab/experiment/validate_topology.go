@@ -7,29 +7,26 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-// What a topology can be made of.
-const (
-	maxHosts    = 62 // at one switch
-	maxParallel = MaxPaths
-)
-
-// fillTopology sets the defaults of the kind, and those that depend on those of every link.
+// fillTopology sets the defaults of the kind, and those of links that default to every link's.
 func (d *decoder) fillTopology(e *Experiment) {
 	t := &e.Topology
 	if d.has("topology.file") {
 		d.importTopology(e)
 		return
 	}
-	k := kinds[t.Kind]
-	for _, c := range k.counts {
-		if n := t.count(c.key); !d.has("topology." + c.key) {
-			*n = c.byDefault
+	k, _ := network.FindKind(t.Kind)
+	for _, c := range k.Counts {
+		if d.has("topology." + c.Name) {
+			continue
 		}
-	}
-	if t.Kind == "dumbbell" && !d.has("topology.receivers") {
-		t.Receivers = t.Senders
+		*t.count(c.Name) = c.Default
+		if c.SameAs != "" {
+			*t.count(c.Name) = *t.count(c.SameAs)
+		}
 	}
 	for _, links := range []struct {
 		key           string
@@ -39,8 +36,9 @@ func (d *decoder) fillTopology(e *Experiment) {
 		{"leaf_links", &t.LeafLinks, Uplinks{Rate: t.Rate, Delay: t.Delay, Parallel: 1}},
 		{"spine_links", &t.SpineLinks, Uplinks{Rate: t.Rate, Delay: t.Delay, Parallel: 1}},
 	} {
-		if slices.Contains(k.links, links.key) {
-			d.FillFrom("topology."+links.key, reflect.ValueOf(links.of).Elem(), reflect.ValueOf(links.byDefault))
+		if slices.Contains(k.Links, links.key) {
+			d.FillFrom("topology."+links.key,
+				reflect.ValueOf(links.of).Elem(), reflect.ValueOf(links.byDefault))
 		}
 	}
 }
@@ -54,13 +52,14 @@ func (d *decoder) validateTopology(e *Experiment) {
 		}
 		return
 	}
-	if !d.required("", "topology") || !d.required("topology.", "kind") || !d.known("topology.kind", "kind of topology", t.Kind, topologyKinds()) {
+	if !d.required("", "topology") || !d.required("topology.", "kind") ||
+		!d.known("topology.kind", "kind of topology", t.Kind, network.KindNames()) {
 		return
 	}
-	k := kinds[t.Kind]
-	d.validateKeys("a "+t.Kind, append(k.keys(), "kind", "rate", "delay", "failed"))
-	for _, c := range k.counts {
-		d.validateCount("topology."+c.key, t.count(c.key), c)
+	k, _ := network.FindKind(t.Kind)
+	d.validateKeys("a "+t.Kind, append(keysOfKind(k), "kind", "rate", "delay", "failed"))
+	for _, c := range k.Counts {
+		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}
 	d.validateLink("topology.", t.Rate, t.Delay)
 	d.validateLink("topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
@@ -69,7 +68,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	d.validateNetwork(t)
 }
 
-// validateKeys fails at what a topology does not have.
+// validateKeys fails at each key that a topology of this kind does not have.
 func (d *decoder) validateKeys(what string, has []string) {
 	for _, key := range keysOf(reflect.TypeFor[Topology]()) {
 		if d.has("topology."+key) && !slices.Contains(has, key) {
@@ -84,12 +83,13 @@ func inSeries(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// validateCount checks a number of nodes. One that is out of range is not built.
-func (d *decoder) validateCount(path string, n *int, c count) {
+// validateCount checks a number of nodes, and brings it into its range: a network too large to
+// build is never built.
+func (d *decoder) validateCount(path string, n *int, c network.Count) {
 	if d.has(path) {
-		countInRange(d, path, *n, c.low, c.high)
+		countInRange(d, path, *n, c.Low, c.High)
 	}
-	*n = min(max(*n, c.low), c.high) // it may follow another count
+	*n = min(max(*n, c.Low), c.High) // also without a key, as a default may be another count
 }
 
 // validateLink checks the rate and delay of links that the file gives.
@@ -105,28 +105,34 @@ func (d *decoder) validateLink(path string, rate Rate, delay Duration) {
 func (d *decoder) validateUplinks(path string, links *Uplinks) {
 	d.validateLink(path, links.Rate, links.Delay)
 	if d.has(path + "parallel") {
-		d.validateCount(path+"parallel", &links.Parallel, count{low: 1, high: maxParallel})
+		d.validateCount(path+"parallel", &links.Parallel,
+			network.Count{Low: 1, High: network.MaxPaths})
 	}
 }
 
-// validateNetwork checks what the topology comes to, and keeps its names.
+// validateNetwork checks the network of the topology, and keeps its names for later checks.
 func (d *decoder) validateNetwork(t *Topology) {
 	n := t.Network()
 	d.hosts, d.isHost = n.Hosts, setOfNames(n.Hosts)
-	if len(n.Links)+len(n.Failed) > maxLinks {
-		d.fail("topology", fmt.Sprintf("it has more than %d links", maxLinks), "make it smaller")
+	if len(n.Links)+len(n.Failed) > network.MaxLinks {
+		d.fail("topology",
+			fmt.Sprintf("it has more than %d links", network.MaxLinks), "make it smaller")
 		return
 	}
 	d.ports = n.Ports()
 	for _, t := range n.Tiers() {
 		d.tiers = append(d.tiers, t.Name)
 	}
-	if !d.validateFailed(t.Failed, n.Failed) {
+	if unknown := n.UnknownLinks(t.Failed); len(unknown) > 0 {
+		for _, name := range unknown {
+			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name),
+				"write L0-T3, the names of two nodes that are linked")
+		}
 		return
 	}
 	routes, err := n.Routes()
 	if err == nil {
-		err = routes.check()
+		err = routes.Validate()
 	}
 	if err == nil {
 		return
@@ -138,25 +144,15 @@ func (d *decoder) validateNetwork(t *Topology) {
 	}
 }
 
-// validateFailed reports whether each name is that of a link.
-func (d *decoder) validateFailed(names []string, failed []Link) bool {
-	known := make(map[string]bool)
-	for _, l := range failed {
-		for _, name := range l.names() {
-			known[name] = true
-		}
-	}
-	all := true
+func setOfNames(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
 	for _, name := range names {
-		if !known[name] {
-			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name), "write L0-T3, the names of two nodes that are linked")
-			all = false
-		}
+		set[name] = true
 	}
-	return all
+	return set
 }
 
-// knownHost is known for hosts, of which there may be many. Without a network all may be known.
+// knownHost is known for hosts, which may be many. Without a valid network it accepts any host.
 func (d *decoder) knownHost(path, name string) bool {
 	return d.isHost == nil || d.isHost[name] || d.known(path, "host", name, d.hosts)
 }

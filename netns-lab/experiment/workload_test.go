@@ -82,7 +82,7 @@ func TestWorkloadDefaults(t *testing.T) {
 	file := loaded[:strings.Index(loaded, "workload:")] + "workload: {cdf: web-search, mean_rate: 8Gbps}\n"
 	e, err := Parse("e.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
-	hosts := e.Topology.Hosts()
+	hosts := e.Topology.Network().Hosts
 	s := workload.Spec{Sizes: sizes(t, "web-search"), Senders: hosts, Receivers: hosts, Load: 0.8, RateBps: 10e9, MinIncast: 1, MaxIncast: 1, ToNs: 4e6, Seed: 3}
 	sameFlows(t, e.Flows, "w", s)
 }
@@ -149,21 +149,5 @@ func TestErrorsInDistributions(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(again.Flows, e.Flows))
 	for _, f := range e.Flows {
 		qt.Assert(t, qt.IsTrue(f.Size >= 1000 && f.Size <= 2000))
-	}
-}
-
-// TestPath: a path has as many links as there are hops, and ends at the host.
-func TestPath(t *testing.T) {
-	e, err := Parse("e.yaml", []byte(strings.NewReplacer("kind: fig1", "kind: clos, pods: 2, tors: 2, hosts: 2, spines: 2, leaf_links: {rate: 100Gbps}", "R0", "H7").Replace(smallest)))
-	qt.Assert(t, qt.IsNil(err))
-	routes, err := e.Topology.Network().Routes()
-	qt.Assert(t, qt.IsNil(err))
-	for to, want := range map[int]string{1: "H0-T0 H1-T0", 3: "H0-T0 T0-L0 T1-L0 H3-T1", 7: "H0-T0 T0-L0 L0-S0 L2-S0 T3-L2 H7-T3"} {
-		var names []string
-		for _, l := range routes.Path(0, to) {
-			names = append(names, l.Name())
-		}
-		qt.Check(t, qt.HasLen(names, routes.Hops(0, to)), qt.Commentf("%v, want %s", names, want))
-		qt.Check(t, qt.Equals(strings.Join(names, " "), want))
 	}
 }

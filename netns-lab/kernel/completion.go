@@ -100,7 +100,7 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	// at is when the last frame has left each link, of which free is when it can start to
 	var at, slowest, first, ack float64
 	for _, l := range path {
-		nsPerByte := 8e9 / float64(l.Rate)
+		nsPerByte := 8e9 / float64(l.RateBps)
 		slowest = max(slowest, float64(frame)*nsPerByte)
 		first += float64(frame) * nsPerByte
 		free := 0.0
@@ -110,5 +110,5 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 		at = max(at, free) + float64(last)*nsPerByte
 		ack += header * nsPerByte
 	}
-	return int64(math.Round(at+ack)) + int64(p.paths.Delay(a, b)) + int64(p.paths.Delay(b, a))
+	return int64(math.Round(at+ack)) + int64(p.paths.DelayNs(a, b)) + int64(p.paths.DelayNs(b, a))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -89,7 +90,7 @@ flows:
 			qt.Check(t, qt.IsNil(run.Manifest.Deadlock))
 			paused := map[string]bool{}
 			for _, e := range run.PFC {
-				paused[experiment.PortName(e.To, e.From)] = true
+				paused[network.PortName(e.To, e.From)] = true
 			}
 			qt.Check(t, qt.IsTrue(paused["S6->S7"] || paused["S0->S1"] && paused["S1->S0"]))
 		})

@@ -18,6 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -104,7 +105,7 @@ func (f *fabric) loadQdisc() (err error) {
 // load puts the other programs into the kernel.
 func (f *fabric) load() (err error) {
 	if f.sw, err = tc.LoadFabric(tc.FabricOptions{
-		HostBase: hostBase, Hosts: uint32(f.plan.hosts),
+		HostBase: network.HostAddr(0), Hosts: uint32(f.plan.hosts),
 		Nodes: uint32(len(f.plan.nodes)), Ports: uint32(len(f.plan.ports)),
 	}); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -29,7 +29,7 @@ duration: 1ms
 flows: [{name: f, from: H0, to: H511}]
 `
 
-func TestMaxPaths(t *testing.T) { qt.Assert(t, qt.Equals(experiment.MaxPaths, tc.PathsMax)) }
+func TestMaxPaths(t *testing.T) { qt.Assert(t, qt.Equals(network.MaxPaths, tc.PathsMax)) }
 
 // TestPlanOfClos: a device a port, with a name that no other of the node has, and routes out of the node's own ports.
 func TestPlanOfClos(t *testing.T) {
@@ -177,7 +177,7 @@ bursts: [{name: b, from: H0..H1, to: H3, flows: 24, size: 1KB}]
 		qt.Check(t, qt.IsTrue(want[name] > 0), qt.Commentf(name)) // all are taken
 	}
 	for _, port := range run.Ports {
-		if node, _, _ := experiment.SplitPort(port.Name); !strings.HasPrefix(node, "H") {
+		if node, _, _ := network.SplitPort(port.Name); !strings.HasPrefix(node, "H") {
 			qt.Check(t, qt.Equals(port.SentPackets, want[port.Name]), qt.Commentf(port.Name))
 		}
 	}
@@ -198,9 +198,19 @@ bursts: [{name: b, from: H0..H5, to: H6, flows: 4, size: 16KB}]
 	run := runShort(t, yaml, "pfc")
 	qt.Assert(t, qt.Equals(run.Manifest.Verdict, result.Valid), qt.Commentf("%s", run.Manifest.Reasons))
 	for _, port := range run.Ports { // the verdict says that what ports count is what the log has
-		if node, _, _ := experiment.SplitPort(port.Name); node == "S0" && port.Peer == "L1" {
+		if node, _, _ := network.SplitPort(port.Name); node == "S0" && port.Peer == "L1" {
 			qt.Check(t, qt.IsTrue(port.PausedNs > 0), qt.Commentf(port.Name))
-			qt.Check(t, qt.IsTrue(len(run.PausedIntervals(experiment.ReversePort(port.Name))) > 0), qt.Commentf(port.Name))
+			qt.Check(t, qt.IsTrue(len(run.PausedIntervals(reversePort(port.Name))) > 0), qt.Commentf(port.Name))
 		}
 	}
+}
+
+// reversePort returns the name of the port at the other end of a link: S1->S0.1 for S0->S1.1.
+func reversePort(name string) string {
+	node, peer, _ := network.SplitPort(name)
+	_, suffix, ok := strings.Cut(name, ".")
+	if ok {
+		node += "." + suffix
+	}
+	return network.PortName(peer, node)
 }

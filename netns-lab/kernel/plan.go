@@ -4,7 +4,6 @@ package kernel
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -54,9 +54,6 @@ const (
 	quantumNs   = 1024
 )
 
-// hostBase is the address of host 0; host i is hostBase + i.
-var hostBase = netip.MustParseAddr("10.0.0.1")
-
 // plan is all that follows from the experiment: who is there, and how it is connected.
 type plan struct {
 	exp    *experiment.Experiment
@@ -64,7 +61,7 @@ type plan struct {
 	ports  []port // index is the port id; 0 is none
 	hosts  int
 	number map[string]int // of a node
-	paths  *experiment.Routes
+	paths  *network.Routes
 }
 
 type node struct {
@@ -100,7 +97,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		p.number[name] = i
 		n := node{name: name, tier: tiers[name], isHost: i < p.hosts}
 		if n.isHost {
-			n.addr = hostAddr(i)
+			n.addr = network.HostAddr(i)
 		}
 		p.nodes = append(p.nodes, n)
 	}
@@ -109,8 +106,8 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		id := uint32(len(p.ports))
 		names := l.Ports()
 		p.ports = append(p.ports,
-			port{name: names[0], node: a, peer: b, suffix: l.Suffix, back: id + 1, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)},
-			port{name: names[1], node: b, peer: a, suffix: l.Suffix, back: id, rateBps: uint64(l.Rate), delayNs: uint64(l.Delay)})
+			port{name: names[0], node: a, peer: b, suffix: l.Suffix, back: id + 1, rateBps: l.RateBps, delayNs: l.DelayNs},
+			port{name: names[1], node: b, peer: a, suffix: l.Suffix, back: id, rateBps: l.RateBps, delayNs: l.DelayNs})
 		p.nodes[a].ports = append(p.nodes[a].ports, id)
 		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 	}
@@ -139,13 +136,6 @@ func (p *plan) checkDilation() error {
 	}
 	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which TCP waits for an answer when it connects: write `dilation: %d` or less",
 		p.exp.Dilation, experiment.Duration(p.baseRTTNs()), most)
-}
-
-func hostAddr(i int) netip.Addr {
-	base := hostBase.As4()
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+uint32(i))
-	return netip.AddrFrom4(b)
 }
 
 // device is the name of a port's network device.
@@ -180,8 +170,10 @@ func hashSeed(node int) uint32 { return uint32(node) }
 
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
 func (p *plan) baseRTTNs() uint64 {
-	var longest experiment.Duration
-	see := func(from, to string) { longest = max(longest, p.paths.Delay(p.host(from), p.host(to))) }
+	var longestNs uint64
+	see := func(from, to string) {
+		longestNs = max(longestNs, p.paths.DelayNs(p.host(from), p.host(to)))
+	}
 	for _, f := range p.exp.Flows {
 		see(f.From, f.To)
 	}
@@ -190,7 +182,7 @@ func (p *plan) baseRTTNs() uint64 {
 			see(from, b.To)
 		}
 	}
-	return 2 * uint64(longest)
+	return 2 * longestNs
 }
 
 // flows is how many flows there are, bursts' too.

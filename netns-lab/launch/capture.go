@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/pcn-linux/pcn/cnp"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -39,7 +39,7 @@ func capture(w *bufio.Writer, run *result.Run) error {
 		return err
 	}
 	for _, e := range run.PFC {
-		port := index[experiment.PortName(e.From, e.To)]
+		port := index[network.PortName(e.From, e.To)]
 		frame, err := pfcFrame(port, e)
 		if err != nil {
 			return err

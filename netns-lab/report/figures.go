@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -170,11 +171,11 @@ type hostPause struct {
 // hostSpan returns the time from the first to the last PAUSE at a host, the arrows
 // of PCN, Fig. 2(a). It is not drawn if no link of the figure ends at a host.
 func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
-	hosts := e.Topology.Hosts()
+	hosts := e.Topology.Network().Hosts
 	var span hostPause
 	found := false
 	for _, link := range links {
-		_, to, _ := experiment.SplitPort(link)
+		_, to, _ := network.SplitPort(link)
 		if !slices.Contains(hosts, to) {
 			continue
 		}
@@ -198,7 +199,7 @@ func pausedLinks(runs []runView) []string {
 	return mostOf(runs, func(r runView, add func(string, float64)) {
 		for _, e := range r.PFC {
 			if e.Kind == result.Pause {
-				add(experiment.PortName(e.From, e.To), 1)
+				add(network.PortName(e.From, e.To), 1)
 			}
 		}
 	})

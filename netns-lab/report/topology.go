@@ -14,7 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // Sizes of a drawn network, in points.
@@ -37,7 +37,7 @@ var (
 )
 
 // WriteTopology draws a network as an SVG file: a row for each tier, hosts at the bottom, failed links dashed.
-func WriteTopology(w io.Writer, n *experiment.Network) error {
+func WriteTopology(w io.Writer, n *network.Network) error {
 	d := newTopologyDrawing(n)
 	canvas := vgsvg.New(d.width, d.height)
 	c := draw.New(canvas)
@@ -54,14 +54,14 @@ func WriteTopology(w io.Writer, n *experiment.Network) error {
 
 // topologyDrawing is where nodes are.
 type topologyDrawing struct {
-	tiers         []experiment.Tier
+	tiers         []network.Tier
 	width, height vg.Length
 	row           vg.Length   // height of each tier over the one below
 	gap           []vg.Length // between the nodes of each tier
 	at            map[string]vg.Point
 }
 
-func newTopologyDrawing(n *experiment.Network) *topologyDrawing {
+func newTopologyDrawing(n *network.Network) *topologyDrawing {
 	d := &topologyDrawing{tiers: n.Tiers(), at: make(map[string]vg.Point)}
 	width := topologyWidth
 	for level, t := range d.tiers {
@@ -93,7 +93,7 @@ func minGap(level int) vg.Length {
 }
 
 // drawLinks draws links between the same nodes side by side.
-func (d *topologyDrawing) drawLinks(c draw.Canvas, links []experiment.Link, style draw.LineStyle) {
+func (d *topologyDrawing) drawLinks(c draw.Canvas, links []network.Link, style draw.LineStyle) {
 	for _, l := range links {
 		a, b := d.at[l.A], d.at[l.B]
 		number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, ".")) // 0 without a suffix
@@ -107,7 +107,7 @@ func (d *topologyDrawing) drawLinks(c draw.Canvas, links []experiment.Link, styl
 }
 
 // drawTier draws the nodes of a tier over their links. Hosts have names only if there is room.
-func (d *topologyDrawing) drawTier(c draw.Canvas, level int, t experiment.Tier) {
+func (d *topologyDrawing) drawTier(c draw.Canvas, level int, t network.Tier) {
 	row := labelStyle(9)
 	c.FillText(row, vg.Point{X: topologyMargin / 2, Y: d.rowAt(level)}, fmt.Sprintf("%s: %d", t.Name, len(t.Nodes)))
 	named := labelStyle(7)

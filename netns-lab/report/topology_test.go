@@ -14,9 +14,10 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-func network(t *testing.T, topology string) *experiment.Network {
+func networkOf(t *testing.T, topology string) *network.Network {
 	t.Helper()
 	e, err := experiment.Parse("t.yaml", []byte("name: t\ntopology: "+topology+"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: H1}]\n"))
 	qt.Assert(t, qt.IsNil(err))
@@ -24,7 +25,7 @@ func network(t *testing.T, topology string) *experiment.Network {
 }
 
 // drawn is the file, its texts, and how many of its lines are dashed.
-func drawn(t *testing.T, n *experiment.Network) (svg string, texts []string, dashed int) {
+func drawn(t *testing.T, n *network.Network) (svg string, texts []string, dashed int) {
 	t.Helper()
 	var buf bytes.Buffer
 	qt.Assert(t, qt.IsNil(WriteTopology(&buf, n)))
@@ -43,7 +44,7 @@ func drawn(t *testing.T, n *experiment.Network) (svg string, texts []string, das
 }
 
 func TestTopologyIsDrawn(t *testing.T) {
-	n := network(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: [L0-S1, L1-S0.1]}")
+	n := networkOf(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: [L0-S1, L1-S0.1]}")
 	svg, texts, dashed := drawn(t, n)
 	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "H0", "H1", "H2", "H3", "leaf: 2", "L0", "L1", "spine: 2", "S0", "S1"}))
 	qt.Check(t, qt.Equals(dashed, 3))
@@ -53,7 +54,7 @@ func TestTopologyIsDrawn(t *testing.T) {
 
 // TestLinksAreDrawnApart: parallel links, and one that has failed beside one that works, are different lines.
 func TestLinksAreDrawnApart(t *testing.T) {
-	n := network(t, "{kind: leaf-spine, spine_links: {parallel: 3}, failed: [L0-S1.1]}")
+	n := networkOf(t, "{kind: leaf-spine, spine_links: {parallel: 3}, failed: [L0-S1.1]}")
 	svg, _, _ := drawn(t, n)
 	lines := regexp.MustCompile(`<path d="(M[^"]*L[^"Z]*)"`).FindAllStringSubmatch(svg, -1)
 	seen := map[string]bool{}
@@ -66,7 +67,7 @@ func TestLinksAreDrawnApart(t *testing.T) {
 
 // TestManyHostsHaveNoNames: 512 do not fit, switches do.
 func TestManyHostsHaveNoNames(t *testing.T) {
-	_, texts, _ := drawn(t, network(t, "{kind: clos}"))
+	_, texts, _ := drawn(t, networkOf(t, "{kind: clos}"))
 	qt.Check(t, qt.HasLen(texts, 4+32+16+8))
 	qt.Check(t, qt.SliceContains(texts, "T31"))
 }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -278,7 +279,7 @@ func queueShareFigure(c caseView) *figure {
 		byTier := make(map[string][]float64)
 		for _, s := range r.Series {
 			if s.Kind == result.KindPort && s.TimeNs >= 0 {
-				node, _, _ := experiment.SplitPort(s.Name)
+				node, _, _ := network.SplitPort(s.Name)
 				byTier[of[node]] = append(byTier[of[node]], float64(s.QueueBytes)/1e3)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // Tiers returns the tier of each node that has a port.
@@ -64,7 +65,7 @@ func (r *Run) repeats(window Interval, priority *int, counts func(PauseRepeats) 
 func (r *Run) pausedTotal(window Interval, priority *int, from func(node string) bool) float64 {
 	total := int64(0)
 	for link, intervals := range r.allPausedIntervals(priority) {
-		node, _, _ := experiment.SplitPort(link)
+		node, _, _ := network.SplitPort(link)
 		if !from(node) {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // Timeline is a value for each bin of a run, without gaps.
@@ -182,11 +183,11 @@ func (r *Run) PausedShare(link string) Timeline {
 }
 
 func (e PFCEvent) link() string {
-	return experiment.PortName(e.From, e.To)
+	return network.PortName(e.From, e.To)
 }
 
 func (p PauseRepeats) link() string {
-	return experiment.PortName(p.From, p.To)
+	return network.PortName(p.From, p.To)
 }
 
 // PausedIntervals returns when PAUSE frames on a link keep its far end stopped, in

@@ -10,6 +10,7 @@ import (
 	"math"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -201,8 +202,8 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 }
 
 func addPorts(r *result.Run, e *experiment.Experiment) {
-	for i, name := range e.Topology.Ports() {
-		node, peer, _ := experiment.SplitPort(name)
+	for i, name := range e.Topology.Network().Ports() {
+		node, peer, _ := network.SplitPort(name)
 		sent := uint64(1000 + i)
 		p := result.Port{
 			Name: name, Node: node, Peer: peer, RateBps: uint64(e.Topology.Rate), DelayNs: int64(e.Topology.Delay),
@@ -214,7 +215,7 @@ func addPorts(r *result.Run, e *experiment.Experiment) {
 				p.QueueMaxBytes = max(p.QueueMaxBytes, s.QueueMaxBytes)
 			}
 		}
-		for _, paused := range r.PausedIntervals(experiment.ReversePort(name)) {
+		for _, paused := range r.PausedIntervals(network.PortName(peer, node)) {
 			p.PausedNs += paused.ToNs - paused.FromNs
 		}
 		countPFC(&p, r.PFC)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package experiment
+package network
 
 import "math"
 
-// Bisection returns how much the first half of the hosts can send to the second, over all paths there are.
-func (n *Network) Bisection() Rate {
+// Bisection returns how much the first half of the hosts can send to the second, in bit/s, over all
+// paths. The second half has one host more if their number is odd.
+func (n *Network) Bisection() uint64 {
 	f := &flowGraph{from: make([][]int, len(n.Hosts)+len(n.Switches)+2)}
 	number := make(map[string]int)
 	for i, name := range n.Nodes() {
@@ -20,25 +21,29 @@ func (n *Network) Bisection() Rate {
 		}
 	}
 	for _, l := range n.Links {
-		f.add(number[l.A], number[l.B], int64(l.Rate), int64(l.Rate))
+		f.add(number[l.A], number[l.B], int64(l.RateBps), int64(l.RateBps))
 	}
 	total := int64(0)
 	for f.layer(source, sink) {
 		f.next = make([]int, len(f.from))
-		for sent := f.send(source, sink, math.MaxInt64); sent > 0; sent = f.send(source, sink, math.MaxInt64) {
+		for {
+			sent := f.send(source, sink, math.MaxInt64)
+			if sent == 0 {
+				break
+			}
 			total += sent
 		}
 	}
-	return Rate(total)
+	return uint64(total)
 }
 
-// flowGraph finds a maximum flow (Dinic): edge i leads back over edge i^1.
+// flowGraph finds a maximum flow by Dinic's algorithm. Edge i^1 is edge i backwards.
 type flowGraph struct {
 	to    []int   // of each edge
 	left  []int64 // capacity of each edge
 	from  [][]int // edges of each node
 	depth []int   // of each node in this round; -1 if it is not reached
-	next  []int   // of each node: its first edge that may still lead on in this round
+	next  []int   // of each node: the first edge that this round has not used up
 }
 
 func (f *flowGraph) add(a, b int, there, back int64) {
@@ -48,7 +53,8 @@ func (f *flowGraph) add(a, b int, there, back int64) {
 	f.left = append(f.left, there, back)
 }
 
-// layer finds how far nodes are from the source over what is left, and whether the sink is reached.
+// layer finds the depth of each node over edges with capacity left, and reports whether the sink is
+// reached.
 func (f *flowGraph) layer(source, sink int) bool {
 	f.depth = make([]int, len(f.from))
 	for i := range f.depth {
@@ -66,7 +72,8 @@ func (f *flowGraph) layer(source, sink int) bool {
 	return f.depth[sink] >= 0
 }
 
-// send finds one more way that leads a layer on with each edge, and returns how much it takes.
+// send finds one more path to the sink, each edge of which leads one layer deeper, and returns how
+// much flow it takes.
 func (f *flowGraph) send(at, sink int, limit int64) int64 {
 	if at == sink {
 		return limit

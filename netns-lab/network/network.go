@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package network describes networks of hosts and switches: their topologies, shortest paths,
+// tiers, bisection and host addresses. It knows no file format and nothing of how a network is run.
+//
+// [Build] makes the network of a [Kind], [Import] that of a topology file of HPCC's simulator.
+// [Network.Without] takes failed links out, and [Network.Routes] finds the shortest paths.
+package network
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Network is hosts and switches, and the links between them.
+type Network struct {
+	Hosts, Switches []string
+	Links           []Link // links that work, in the order they are wired
+	Failed          []Link // links that were taken out
+
+	tiers []string // names of the tiers of switches, from the hosts on
+}
+
+// MaxLinks is how many links a network may have: each port needs a netdev group of its own.
+const MaxLinks = 1<<15 - 1
+
+// Link is a full-duplex cable between the nodes A and B.
+type Link struct {
+	A, B string
+	// Suffix tells links between the same nodes apart: .0, .1 and on; empty if there is only one.
+	Suffix string
+	// RateBps is that of both directions.
+	RateBps uint64
+	// DelayNs is the one-way propagation delay.
+	DelayNs uint64
+}
+
+// Name returns the name of the link, such as L0-T3, or L0-T3.1 if there are several.
+func (l Link) Name() string {
+	return l.A + "-" + l.B + l.Suffix
+}
+
+// Ports returns the names of the two egress ports of the link, A->B and B->A.
+func (l Link) Ports() [2]string {
+	return [2]string{PortName(l.A, l.B+l.Suffix), PortName(l.B, l.A+l.Suffix)}
+}
+
+// Nodes returns the names of the hosts and then of the switches.
+func (n *Network) Nodes() []string {
+	return slices.Concat(n.Hosts, n.Switches)
+}
+
+// Ports returns the names of the egress ports: 2*k is that of link k at A, and 2*k+1 that at B.
+func (n *Network) Ports() []string {
+	var ports []string
+	for _, l := range n.Links {
+		p := l.Ports()
+		ports = append(ports, p[0], p[1])
+	}
+	return ports
+}
+
+// addSwitches adds switches numbered from 0, and returns their names.
+func (n *Network) addSwitches(prefix string, count int) []string {
+	first := len(n.Switches)
+	for i := range count {
+		n.Switches = append(n.Switches, prefix+strconv.Itoa(i))
+	}
+	return n.Switches[first:]
+}
+
+// addHosts connects count hosts to a switch, numbered from first on.
+func (n *Network) addHosts(access Cable, sw, prefix string, first, count int) {
+	for i := range count {
+		host := prefix + strconv.Itoa(first+i)
+		n.Hosts = append(n.Hosts, host)
+		n.addLink(host, sw, access)
+	}
+}
+
+func (n *Network) addLink(a, b string, c Cable) {
+	n.addLinks(Link{A: a, B: b, RateBps: c.RateBps, DelayNs: c.DelayNs}, 1)
+}
+
+// addTrunks connects each switch of a tier to each of the next.
+func (n *Network) addTrunks(below, above []string, t Trunk) {
+	for _, a := range below {
+		for _, b := range above {
+			n.addLinks(Link{A: a, B: b, RateBps: t.RateBps, DelayNs: t.DelayNs}, t.Parallel)
+		}
+	}
+}
+
+// addLinks adds parallel links that are alike. It keeps one link over [MaxLinks] and no more, so
+// that a caller sees that there are too many.
+func (n *Network) addLinks(l Link, parallel int) {
+	for i := range parallel {
+		if len(n.Links) > MaxLinks {
+			return
+		}
+		if parallel > 1 {
+			l.Suffix = "." + strconv.Itoa(i)
+		}
+		n.Links = append(n.Links, l)
+	}
+}

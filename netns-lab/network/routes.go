@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import "fmt"
+
+// MaxPaths is how many paths of equal length a switch can spread flows over.
+const MaxPaths = 16
+
+// Routes are the shortest paths of a network, counted in links. Nodes are numbered as in
+// [Network.Nodes], hosts as in [Network.Hosts], ports as in [Network.Ports].
+type Routes struct {
+	network *Network
+	nodes   []string
+	number  map[string]int    // of each node
+	access  []endpoint        // by host: the link to its switch
+	to      map[int]*pathTree // by switch that has hosts
+}
+
+// endpoint is one end of a link: the port there, and the node at the other end.
+type endpoint struct {
+	port, peer int
+	delayNs    uint64
+}
+
+// pathTree is all shortest paths to one switch, by the node that they start from.
+type pathTree struct {
+	hops    []int    // links; -1 if no path leads to the switch
+	delayNs []uint64 // of the slowest of the paths
+	ports   [][]int  // first ports of the paths
+}
+
+// Routes finds the shortest paths. It fails if a host does not have one link to a switch.
+func (n *Network) Routes() (*Routes, error) {
+	r := &Routes{
+		network: n, nodes: n.Nodes(), number: make(map[string]int), to: make(map[int]*pathTree),
+	}
+	for i, name := range r.nodes {
+		r.number[name] = i
+	}
+	ends := n.endpoints(r.number)
+	for h, name := range n.Hosts {
+		if len(ends[h]) != 1 {
+			return nil, fmt.Errorf("host %s has %d links, want 1", name, len(ends[h]))
+		}
+		e := ends[h][0]
+		if e.peer < len(n.Hosts) {
+			return nil, fmt.Errorf("host %s is linked to host %s, want a switch",
+				name, r.nodes[e.peer])
+		}
+		r.access = append(r.access, e)
+	}
+	for _, e := range r.access {
+		if r.to[e.peer] == nil {
+			r.to[e.peer] = pathsTo(e.peer, ends, len(n.Hosts))
+		}
+	}
+	return r, nil
+}
+
+// endpoints returns the endpoints at each node, in the order of the links.
+func (n *Network) endpoints(number map[string]int) [][]endpoint {
+	ends := make([][]endpoint, len(number))
+	for k, l := range n.Links {
+		a, b := number[l.A], number[l.B]
+		ends[a] = append(ends[a], endpoint{2 * k, b, l.DelayNs})
+		ends[b] = append(ends[b], endpoint{2*k + 1, a, l.DelayNs})
+	}
+	return ends
+}
+
+// pathsTo finds the paths to a switch from all others, breadth first. Hosts, the first nodes, do
+// not forward.
+func pathsTo(sw int, ends [][]endpoint, hosts int) *pathTree {
+	t := &pathTree{
+		hops: make([]int, len(ends)), delayNs: make([]uint64, len(ends)),
+		ports: make([][]int, len(ends)),
+	}
+	for i := range t.hops {
+		t.hops[i] = -1
+	}
+	t.hops[sw] = 0
+	for queue := []int{sw}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, e := range ends[at] {
+			if e.peer < hosts {
+				continue
+			}
+			switch {
+			case t.hops[e.peer] < 0:
+				t.hops[e.peer] = t.hops[at] + 1
+				queue = append(queue, e.peer)
+			case t.hops[e.peer] == t.hops[at]-1: // which are all known by now
+				t.ports[at] = append(t.ports[at], e.port)
+				t.delayNs[at] = max(t.delayNs[at], e.delayNs+t.delayNs[e.peer])
+			}
+		}
+	}
+	return t
+}
+
+// Ports returns the ports of a switch that shortest paths to a host start with; none if there is no
+// path.
+func (r *Routes) Ports(sw, host int) []int {
+	e := r.access[host]
+	if sw == e.peer {
+		return []int{e.port ^ 1} // the other end
+	}
+	return r.to[e.peer].ports[sw]
+}
+
+// Hops returns how many links are between two hosts; 0 if there is no path.
+func (r *Routes) Hops(from, to int) int {
+	hops := r.to[r.access[to].peer].hops[r.access[from].peer]
+	if hops < 0 {
+		return 0
+	}
+	return hops + 2
+}
+
+// DelayNs returns the propagation delay between two hosts, of the slowest of the shortest paths.
+func (r *Routes) DelayNs(from, to int) uint64 {
+	a, b := r.access[from], r.access[to]
+	return a.delayNs + r.to[b.peer].delayNs[a.peer] + b.delayNs
+}
+
+// firstHosts returns one host of each switch that has any. Hosts of one switch share their paths.
+func (r *Routes) firstHosts() []int {
+	var hosts []int
+	seen := make(map[int]bool)
+	for h, e := range r.access {
+		if !seen[e.peer] {
+			seen[e.peer] = true
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// Validate fails if a host can't reach another, or if there are more paths than a switch can take.
+func (r *Routes) Validate() error {
+	hosts := r.firstHosts()
+	for _, to := range hosts {
+		for _, from := range hosts {
+			if r.Hops(from, to) == 0 {
+				return fmt.Errorf("no path leads from %s to %s", r.nodes[from], r.nodes[to])
+			}
+		}
+		paths := 0 // from one switch
+		for _, ports := range r.to[r.access[to].peer].ports {
+			paths = max(paths, len(ports))
+		}
+		if paths > MaxPaths {
+			return fmt.Errorf("%d shortest paths lead to %s from one switch, want at most %d",
+				paths, r.nodes[to], MaxPaths)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package network
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+// TestRoutesAreAllShortestPaths holds routes of random networks against distances found in another
+// way.
+func TestRoutesAreAllShortestPaths(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	unreached := 0
+	for range 200 {
+		net := randomNetwork(rng)
+		routes, err := net.Routes()
+		qt.Assert(t, qt.IsNil(err))
+		nodes, ports := net.Nodes(), net.Ports()
+		dist := floydWarshall(net)
+		for to := range net.Hosts {
+			for sw := len(net.Hosts); sw < len(nodes); sw++ {
+				var want []string
+				for k, l := range net.Links {
+					for side, ends := range [][2]string{{l.A, l.B}, {l.B, l.A}} {
+						peer := slices.Index(nodes, ends[1])
+						if ends[0] == nodes[sw] && dist[peer][to] < far && dist[peer][to] == dist[sw][to]-1 {
+							want = append(want, ports[2*k+side])
+						}
+					}
+				}
+				var got []string
+				for _, port := range routes.Ports(sw, to) {
+					got = append(got, ports[port])
+				}
+				slices.Sort(got)
+				slices.Sort(want)
+				qt.Assert(t, qt.DeepEquals(got, want))
+			}
+			for from := range net.Hosts {
+				want := dist[from][to]
+				switch {
+				case from == to: // which no flow does
+					continue
+				case want == far:
+					want = 0
+					unreached++
+				}
+				qt.Assert(t, qt.Equals(routes.Hops(from, to), want))
+			}
+		}
+	}
+	qt.Assert(t, qt.IsTrue(unreached > 0)) // such networks are among them
+}
+
+// randomNetwork has hosts at switches that are linked at random, some more than once.
+func randomNetwork(rng *rand.Rand) *Network {
+	n := &Network{}
+	n.addSwitches("S", 2+rng.IntN(6))
+	n.addHosts(Cable{DelayNs: 1000}, "S0", "H", 0, 1)
+	for i := range 4 {
+		n.addHosts(Cable{DelayNs: 1000}, n.Switches[rng.IntN(len(n.Switches))], "H", i+1, 1)
+	}
+	for range 1 + rng.IntN(10) {
+		a, b := rng.IntN(len(n.Switches)), rng.IntN(len(n.Switches))
+		if a != b {
+			n.addLinks(Link{A: n.Switches[a], B: n.Switches[b], DelayNs: 1000}, 1+rng.IntN(3))
+		}
+	}
+	return n
+}
+
+const far = 1 << 20
+
+// floydWarshall counts the links between all nodes. Hosts have one link, so no way leads through
+// them.
+func floydWarshall(n *Network) [][]int {
+	nodes := n.Nodes()
+	dist := make([][]int, len(nodes))
+	for i := range dist {
+		dist[i] = slices.Repeat([]int{far}, len(nodes))
+		dist[i][i] = 0
+	}
+	for _, l := range n.Links {
+		a, b := slices.Index(nodes, l.A), slices.Index(nodes, l.B)
+		dist[a][b], dist[b][a] = 1, 1
+	}
+	for k := range nodes {
+		for i := range nodes {
+			for j := range nodes {
+				dist[i][j] = min(dist[i][j], dist[i][k]+dist[k][j])
+			}
+		}
+	}
+	return dist
+}
+
+// TestDelayOfTheLongest: of paths that are as short in links, the one of most delay counts.
+func TestDelayOfTheLongest(t *testing.T) {
+	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1", "S2", "S3"}, Links: []Link{
+		{"H0", "S0", "", 1e9, 1}, {"H1", "S3", "", 1e9, 2},
+		{"S0", "S1", "", 1e9, 10}, {"S1", "S3", "", 1e9, 1},
+		{"S0", "S2", "", 1e9, 5}, {"S3", "S2", "", 1e9, 100},
+		{"S0", "S1", "", 1e9, 20}, {"S1", "S3", "", 1e9, 2},
+	}}
+	routes, err := n.Routes()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(routes.DelayNs(0, 1), 1+5+100+2))
+	qt.Check(t, qt.Equals(routes.DelayNs(1, 0), 1+5+100+2))
+}
+
+// TestWidestPaths: a switch takes 16 paths, and no more.
+func TestWidestPaths(t *testing.T) {
+	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "17 shortest paths lead to H. from one switch, want at most 16"} {
+		n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1"}, Links: []Link{{A: "H0", B: "S0"}, {A: "H1", B: "S1"}}}
+		n.addLinks(Link{A: "S0", B: "S1"}, parallel)
+		routes, err := n.Routes()
+		qt.Assert(t, qt.IsNil(err))
+		if err := routes.Validate(); want == "" {
+			qt.Check(t, qt.IsNil(err))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want))
+		}
+	}
+}
+
+func TestHostsHaveOneLinkToASwitch(t *testing.T) {
+	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0"}, Links: []Link{{A: "H0", B: "S0"}, {A: "S0", B: "H0"}, {A: "H1", B: "S0"}}}
+	_, err := n.Routes()
+	qt.Check(t, qt.ErrorMatches(err, "host H0 has 2 links, want 1"))
+	n.Links = []Link{{A: "H0", B: "H1"}}
+	_, err = n.Routes()
+	qt.Check(t, qt.ErrorMatches(err, "host H0 is linked to host H1, want a switch"))
+}
+
+// TestPath: a path has as many links as there are hops, and ends at the host.
+func TestPath(t *testing.T) {
+	s := shapeOf("clos", 40e9, map[string]int{"pods": 2, "tors": 2, "hosts": 2, "spines": 2})
+	s.LeafLinks.RateBps = 100e9
+	routes, err := Build(s).Routes()
+	qt.Assert(t, qt.IsNil(err))
+	for to, want := range map[int]string{1: "H0-T0 H1-T0", 3: "H0-T0 T0-L0 T1-L0 H3-T1", 7: "H0-T0 T0-L0 L0-S0 L2-S0 T3-L2 H7-T3"} {
+		var names []string
+		for _, l := range routes.Path(0, to) {
+			names = append(names, l.Name())
+		}
+		qt.Check(t, qt.HasLen(names, routes.Hops(0, to)), qt.Commentf("%v, want %s", names, want))
+		qt.Check(t, qt.Equals(strings.Join(names, " "), want))
+	}
+}
+
+// TestLongest holds the longest path against those of all pairs of hosts.
+func TestLongest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		n := randomNetwork(rng)
+		for i := range n.Links {
+			n.Links[i].DelayNs = uint64(1 + rng.IntN(50))
+		}
+		routes, err := n.Routes()
+		qt.Assert(t, qt.IsNil(err))
+		if routes.Validate() != nil {
+			continue // some have no path, which no file may have
+		}
+		var want uint64
+		for from := range n.Hosts {
+			for to := range n.Hosts {
+				if from != to {
+					want = max(want, routes.DelayNs(from, to))
+				}
+			}
+		}
+		_, got := routes.Longest()
+		qt.Assert(t, qt.Equals(got, want))
+	}
+	routes, err := Build(pcnClos()).Routes()
+	qt.Assert(t, qt.IsNil(err))
+	hops, delayNs := routes.Longest()
+	qt.Check(t, qt.DeepEquals([]any{hops, delayNs}, []any{6, uint64(30_000)}))
+}
