@@ -299,6 +299,23 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 	return nil
 }
 
+// InRange fails if v, the value at path, is below low or above high.
+func InRange[T interface {
+	cmp.Ordered
+	fmt.Stringer
+}](d *Decoder, path string, v, low, high T) {
+	if v < low || v > high {
+		d.Fail(path, fmt.Sprintf("%s is out of range", v), fmt.Sprintf("%s to %s", low, high))
+	}
+}
+
+// CountInRange is [InRange] for numbers without a unit.
+func CountInRange[T int | uint](d *Decoder, path string, v, low, high T) {
+	if v < low || v > high {
+		d.Fail(path, fmt.Sprintf("%d is out of range", v), fmt.Sprintf("%d to %d", low, high))
+	}
+}
+
 // Keyed is a field of a struct, or of one embedded in it, and its key in the file.
 type Keyed struct {
 	Key   string

@@ -252,10 +252,10 @@ func fillZero(d *config.Decoder, path string, v, defaults reflect.Value) {
 
 func (c *Config) validate(d *config.Decoder) {
 	if c.LineRate != 0 || d.Has("line_rate") {
-		inRange(d, "line_rate", c.LineRate, loader.MinSendRateBps, loader.MaxRateBps)
+		config.InRange(d, "line_rate", c.LineRate, loader.MinSendRateBps, loader.MaxRateBps)
 	}
 	if c.RTT != 0 || d.Has("rtt") {
-		inRange(d, "rtt", c.RTT, config.Microsecond, config.Second)
+		config.InRange(d, "rtt", c.RTT, config.Microsecond, config.Second)
 	}
 	for i, to := range c.RTTTo {
 		if _, _, err := net.SplitHostPort(to); err != nil {
@@ -274,25 +274,25 @@ func (c *Config) validate(d *config.Decoder) {
 
 func (c *Config) validateControls(d *config.Decoder) {
 	if p := c.Controls.PCN; p != nil {
-		inRange(d, "controls.pcn.w_min", p.WMin, minShare, p.WMax)
-		inRange(d, "controls.pcn.w_max", p.WMax, minShare, 1-minShare)
-		inRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+		config.InRange(d, "controls.pcn.w_min", p.WMin, minShare, p.WMax)
+		config.InRange(d, "controls.pcn.w_max", p.WMax, minShare, 1-minShare)
+		config.InRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
 		flowsInRange(d, "controls.pcn.max_flows", p.MaxFlows)
 		c.validateFeedback(d, p.Feedback)
 	}
 	if p := c.Controls.LDCP; p != nil {
-		inRange(d, "controls.ldcp.alpha", p.Alpha, minShare, 1)
-		inRange(d, "controls.ldcp.beta", p.Beta, minShare, 1)
-		inRange(d, "controls.ldcp.gamma", p.Gamma, minShare, 1)
-		inRange(d, "controls.ldcp.eta", p.Eta, minShare, 1-minShare)
+		config.InRange(d, "controls.ldcp.alpha", p.Alpha, minShare, 1)
+		config.InRange(d, "controls.ldcp.beta", p.Beta, minShare, 1)
+		config.InRange(d, "controls.ldcp.gamma", p.Gamma, minShare, 1)
+		config.InRange(d, "controls.ldcp.eta", p.Eta, minShare, 1-minShare)
 		flowsInRange(d, "controls.ldcp.max_flows", p.MaxFlows)
 		if c.RTT == 0 && len(c.RTTTo) == 0 {
 			d.Fail("controls.ldcp", "LDCP needs the round trip", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
 		}
 	}
 	if p := c.Controls.DCTCP; p != nil {
-		inRange(d, "controls.pcn_dctcp.g", p.G, 1.0/1024, 1)
-		inRange(d, "controls.pcn_dctcp.initial_alpha", p.InitialAlpha, 0, 1)
+		config.InRange(d, "controls.pcn_dctcp.g", p.G, 1.0/1024, 1)
+		config.InRange(d, "controls.pcn_dctcp.initial_alpha", p.InitialAlpha, 0, 1)
 		flowsInRange(d, "controls.pcn_dctcp.max_flows", p.MaxFlows)
 	}
 }
@@ -312,18 +312,18 @@ func (c *Config) validatePoints(d *config.Decoder) {
 	if n := c.NP; n != nil {
 		interfaces(d, "np", n.Interfaces)
 		if n.T != 0 || d.Has("np.T") {
-			inRange(d, "np.T", n.T, config.Microsecond, config.Second)
+			config.InRange(d, "np.T", n.T, config.Microsecond, config.Second)
 		} else if len(c.RTTTo) == 0 {
 			d.Fail("np", "\"T\" is missing", "add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
 		}
-		inRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
+		config.InRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
 		flowsInRange(d, "np.max_flows", n.MaxFlows)
-		inRange(d, "np.idle", n.Idle, config.Millisecond, 3600*config.Second)
+		config.InRange(d, "np.idle", n.Idle, config.Millisecond, 3600*config.Second)
 		if len(n.UDPPorts) > tc.MaxUDPPorts {
 			d.Fail("np.udp_ports", fmt.Sprintf("%d ports are too many", len(n.UDPPorts)), fmt.Sprintf("at most %d", tc.MaxUDPPorts))
 		}
 		for i, port := range n.UDPPorts {
-			countInRange(d, fmt.Sprintf("np.udp_ports[%d]", i), port, 1, 65535)
+			config.CountInRange(d, fmt.Sprintf("np.udp_ports[%d]", i), port, 1, 65535)
 		}
 	}
 	if r := c.RP; r != nil {
@@ -331,11 +331,11 @@ func (c *Config) validatePoints(d *config.Decoder) {
 		if c.Controls.PCN == nil {
 			d.Fail("rp", "there is no control that CNPs are for", "add controls: {pcn: {}}")
 		}
-		inRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
-		countInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
-		inRange(d, "rp.tag_window", r.TagWindow, config.Millisecond, 3600*config.Second)
+		config.InRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
+		config.CountInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
+		config.InRange(d, "rp.tag_window", r.TagWindow, config.Millisecond, 3600*config.Second)
 		if r.MinRate != 0 || d.Has("rp.min_rate") {
-			inRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+			config.InRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
 		}
 		for i, text := range r.Prefixes {
 			if _, err := netip.ParsePrefix(text); err != nil {
@@ -345,8 +345,8 @@ func (c *Config) validatePoints(d *config.Decoder) {
 	}
 	if s := c.Stamp; s != nil {
 		interfaces(d, "stamp", s.Interfaces)
-		countInRange(d, "stamp.data_dscp", s.DataDSCP, 0, 63)
-		countInRange(d, "stamp.control_dscp", s.ControlDSCP, 0, 63)
+		config.CountInRange(d, "stamp.data_dscp", s.DataDSCP, 0, 63)
+		config.CountInRange(d, "stamp.control_dscp", s.ControlDSCP, 0, 63)
 	}
 	if f := c.FirstRTT; f != nil {
 		interfaces(d, "first_rtt", f.Interfaces)
@@ -390,19 +390,6 @@ func distinct(d *config.Decoder, path string, names []string) {
 	}
 }
 
-func inRange[T interface {
-	cmp.Ordered
-	fmt.Stringer
-}](d *config.Decoder, path string, v, low, high T) {
-	if v < low || v > high {
-		d.Fail(path, fmt.Sprintf("%s is out of range", v), fmt.Sprintf("%s to %s", low, high))
-	}
-}
-
-func flowsInRange(d *config.Decoder, path string, n uint) { countInRange(d, path, n, 1, maxFlows) }
-
-func countInRange(d *config.Decoder, path string, v, low, high uint) {
-	if v < low || v > high {
-		d.Fail(path, fmt.Sprintf("%d is out of range", v), fmt.Sprintf("%d to %d", low, high))
-	}
+func flowsInRange(d *config.Decoder, path string, n uint) {
+	config.CountInRange(d, path, n, 1, maxFlows)
 }

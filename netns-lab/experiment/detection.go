@@ -5,6 +5,8 @@ package experiment
 import (
 	"fmt"
 	"strings"
+
+	"github.com/pcn-linux/pcn/config"
 )
 
 // FlowControl is how a lossless network keeps buffers from overflowing.
@@ -91,14 +93,14 @@ func (d *decoder) validateDetection(e *Experiment) {
 	if sw.FlowControl == FlowCBFC && d.has("switch.pfc.off") && sw.PFC.Off {
 		d.fail("switch.pfc.off", "a network with credits is lossless", "remove it, or flow_control: cbfc")
 	}
-	inRange(d, "switch.cbfc.buffer", sw.CBFC.Buffer, 10*e.Frame, 1e9)
-	inRange(d, "switch.cbfc.period", sw.CBFC.Period, Microsecond, 10*Millisecond)
-	inRange(d, "fecn.threshold", e.FECN.Threshold, 0, 1e9)
-	inRange(d, "fecn.packet_size", e.FECN.PacketSize, 0, 9018)
-	countInRange(d, "fecn.marking_rate", e.FECN.MarkingRate, 0, 65535)
-	inRange(d, "tcd.epsilon", e.TCD.Epsilon, 0.001, 1)
+	config.InRange(d.Decoder, "switch.cbfc.buffer", sw.CBFC.Buffer, 10*e.Frame, 1e9)
+	config.InRange(d.Decoder, "switch.cbfc.period", sw.CBFC.Period, Microsecond, 10*Millisecond)
+	config.InRange(d.Decoder, "fecn.threshold", e.FECN.Threshold, 0, 1e9)
+	config.InRange(d.Decoder, "fecn.packet_size", e.FECN.PacketSize, 0, 9018)
+	config.CountInRange(d.Decoder, "fecn.marking_rate", e.FECN.MarkingRate, 0, 65535)
+	config.InRange(d.Decoder, "tcd.epsilon", e.TCD.Epsilon, 0.001, 1)
 	if e.TCD.MaxTon != 0 {
-		inRange(d, "tcd.max_ton", e.TCD.MaxTon, Microsecond, 10*Millisecond)
+		config.InRange(d.Decoder, "tcd.max_ton", e.TCD.MaxTon, Microsecond, 10*Millisecond)
 	}
 	if sw.Detectors && sw.PortBuffer != 0 {
 		d.fail("switch.detectors", "detectors are for queues that drop nothing, and there is port_buffer", "keep one of them")

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Names, of what becomes a file name, a node or an object in a result.
@@ -162,23 +164,6 @@ func (d *decoder) required(path, key string) bool {
 	return false
 }
 
-// inRange fails if v is not within [low, high].
-func inRange[T interface {
-	cmp.Ordered
-	fmt.Stringer
-}](d *decoder, path string, v, low, high T) {
-	if v < low || v > high {
-		d.fail(path, fmt.Sprintf("%s is out of range", v), fmt.Sprintf("%s to %s", low, high))
-	}
-}
-
-// countInRange is inRange for what has no unit.
-func countInRange[T int | uint](d *decoder, path string, v, low, high T) {
-	if v < low || v > high {
-		d.fail(path, fmt.Sprintf("%d is out of range", v), fmt.Sprintf("%d to %d", low, high))
-	}
-}
-
 // name fails if the name at path is missing or not of the pattern.
 func (d *decoder) name(path, name string, pattern *regexp.Regexp, hint string) {
 	if !d.has(path) {
@@ -206,10 +191,10 @@ func (d *decoder) allKnown(path, what string, list, names []string) {
 }
 
 func (d *decoder) validateSwitch(e *Experiment) {
-	inRange(d, "frame", e.Frame, 128, 9018)
-	inRange(d, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
+	config.InRange(d.Decoder, "frame", e.Frame, 128, 9018)
+	config.InRange(d.Decoder, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
 	if e.Switch.PortBuffer != 0 {
-		inRange(d, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame, e.Switch.Buffer)
+		config.InRange(d.Decoder, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame, e.Switch.Buffer)
 	}
 	d.validatePFC(e)
 }
@@ -230,8 +215,8 @@ func (d *decoder) validatePFC(e *Experiment) {
 		d.fail("switch.pfc.schemes", "PFC is on for no scheme", "write off: true")
 	}
 	if pfc.Dynamic == nil {
-		inRange(d, "switch.pfc.xoff", pfc.XOFF, e.Frame, e.Switch.Buffer)
-		inRange(d, "switch.pfc.xon", pfc.XON, 0, pfc.XOFF)
+		config.InRange(d.Decoder, "switch.pfc.xoff", pfc.XOFF, e.Frame, e.Switch.Buffer)
+		config.InRange(d.Decoder, "switch.pfc.xon", pfc.XON, 0, pfc.XOFF)
 		return
 	}
 	for _, key := range []string{"xoff", "xon"} {
@@ -240,9 +225,9 @@ func (d *decoder) validatePFC(e *Experiment) {
 		}
 	}
 	if d.required("switch.pfc.dynamic.", "alpha") {
-		inRange(d, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
+		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
 	}
-	inRange(d, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0, e.Switch.Buffer)
+	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0, e.Switch.Buffer)
 }
 
 // unique fails at each name that was there before.
@@ -255,14 +240,14 @@ func (d *decoder) unique(path, what string, names []string) {
 }
 
 func (d *decoder) validateTime(e *Experiment) {
-	countInRange(d, "dilation", e.Dilation, 0, 16)
-	inRange(d, "sample", e.Sample, Microsecond, Second)
-	inRange(d, "warmup", e.Warmup, 0, maxDuration)
+	config.CountInRange(d.Decoder, "dilation", e.Dilation, 0, 16)
+	config.InRange(d.Decoder, "sample", e.Sample, Microsecond, Second)
+	config.InRange(d.Decoder, "warmup", e.Warmup, 0, maxDuration)
 	if e.Duration == 0 {
 		d.fail("duration", "\"duration\" is missing", "write 15ms")
 		return
 	}
-	inRange(d, "duration", e.Duration, Microsecond, maxDuration)
+	config.InRange(d.Decoder, "duration", e.Duration, Microsecond, maxDuration)
 	if e.Sample <= 0 {
 		return
 	}
@@ -288,17 +273,17 @@ func (d *decoder) validateFlows(e *Experiment) {
 		if d.required(path, "to") {
 			d.validateReceivers(path+"to", f)
 		}
-		countInRange(d, path+"priority", f.Priority, 0, Priorities-1)
-		countInRange(d, path+"count", f.Count, 1, maxFlows)
-		inRange(d, path+"every", f.Every, 0, maxDuration)
+		config.CountInRange(d.Decoder, path+"priority", f.Priority, 0, Priorities-1)
+		config.CountInRange(d.Decoder, path+"count", f.Count, 1, maxFlows)
+		config.InRange(d.Decoder, path+"every", f.Every, 0, maxDuration)
 		if d.has(path+"every") && !d.has(path+"count") {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		if d.has(path + "limit_rate") {
-			inRange(d, path+"limit_rate", f.LimitRate, minRate, max(e.Topology.Rate, minRate))
+			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate, max(e.Topology.Rate, minRate))
 		}
 		if d.has(path + "initial_rate") {
-			inRange(d, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
+			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
 		}
 	}
 	d.addTrace(e)
@@ -355,13 +340,13 @@ func (d *decoder) validateBursts(e *Experiment) {
 		if d.required(path, "to") {
 			d.knownHost(path+"to", b.To)
 		}
-		countInRange(d, path+"priority", b.Priority, 0, Priorities-1)
-		countInRange(d, path+"flows", b.Flows, 1, 1024)
+		config.CountInRange(d.Decoder, path+"priority", b.Priority, 0, Priorities-1)
+		config.CountInRange(d.Decoder, path+"flows", b.Flows, 1, 1024)
 		if d.required(path, "size") {
-			inRange(d, path+"size", b.Size, 1, 1e9)
+			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)
 		}
 		if d.has(path + "rate") {
-			inRange(d, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
+			config.InRange(d.Decoder, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
 		}
 		d.validateRepetition(path, b)
 	}
@@ -369,11 +354,11 @@ func (d *decoder) validateBursts(e *Experiment) {
 
 func (d *decoder) validateRepetition(path string, b Burst) {
 	if b.Every != 0 {
-		inRange(d, path+"every", b.Every, Microsecond, maxDuration)
+		config.InRange(d.Decoder, path+"every", b.Every, Microsecond, maxDuration)
 	} else if b.Times != 0 {
 		d.fail(path+"times", "\"times\" needs \"every\"", "write every: 1ms")
 	}
-	countInRange(d, path+"times", b.Times, 0, maxFlows)
+	config.CountInRange(d.Decoder, path+"times", b.Times, 0, maxFlows)
 }
 
 func (d *decoder) validateSenders(path string, senders NodeList, hint string) {
@@ -418,20 +403,20 @@ func (d *decoder) validateStarts(e *Experiment) {
 	last := e.Duration - 1
 	for i, g := range e.FlowGroups {
 		path := fmt.Sprintf("flows[%d].", i)
-		inRange(d, path+"start", g.Start, -e.Warmup, last)
+		config.InRange(d.Decoder, path+"start", g.Start, -e.Warmup, last)
 		if fit := g.fitting(e.Duration); g.Every > 0 && g.Count > fit && fit > 0 {
 			d.fail(path+"every", fmt.Sprintf("only %d of %d flows start before the end of the run", fit, g.Count), "")
 		}
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
-		inRange(d, path+"at", b.At, -e.Warmup, last)
+		config.InRange(d.Decoder, path+"at", b.At, -e.Warmup, last)
 		if fit := b.fitting(e.Duration); b.Every > 0 && b.Times > fit && fit > 0 {
 			d.fail(path+"times", fmt.Sprintf("only %d of %d starts are before the end of the run", fit, b.Times), "")
 		}
 	}
 	for i, l := range e.LinkEvents {
-		inRange(d, fmt.Sprintf("links[%d].at", i), l.At, -e.Warmup, last)
+		config.InRange(d.Decoder, fmt.Sprintf("links[%d].at", i), l.At, -e.Warmup, last)
 	}
 	if n := countFlows(e); n > maxFlows {
 		at := "bursts"
@@ -469,7 +454,7 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 	for i, l := range e.LinkEvents {
 		path := fmt.Sprintf("links[%d].", i)
 		if d.required(path, "rate") {
-			inRange(d, path+"rate", l.Rate, minRate, maxRate)
+			config.InRange(d.Decoder, path+"rate", l.Rate, minRate, maxRate)
 		}
 		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, d.ports) {
 			continue

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/pcn-linux/pcn/config"
 )
 
 func (d *decoder) validateFigures(e *Experiment) {
@@ -147,11 +149,11 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		d.validateCompletion(path, m.Flows, e)
 	}
 	if m.Priority != nil {
-		countInRange(d, path+"priority", *m.Priority, 0, Priorities-1)
+		config.CountInRange(d.Decoder, path+"priority", *m.Priority, 0, Priorities-1)
 	}
-	inRange(d, path+"from", m.From, -e.Warmup, e.Duration)
+	config.InRange(d.Decoder, path+"from", m.From, -e.Warmup, e.Duration)
 	if d.has(path + "to") {
-		inRange(d, path+"to", m.To, m.From+1, e.Duration)
+		config.InRange(d.Decoder, path+"to", m.To, m.From+1, e.Duration)
 	}
 	return true
 }
@@ -229,9 +231,9 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		d.validateUnit(path+"target", *m.Target, spec.target, fmt.Sprintf("the target of metric %q", m.Metric))
 	}
 	d.known(path+"since", "moment", string(m.Since), texts(sinces()))
-	inRange(d, path+"hold", m.Hold, Microsecond, maxDuration)
+	config.InRange(d.Decoder, path+"hold", m.Hold, Microsecond, maxDuration)
 	if spec.band && d.has(path+"band") {
-		inRange(d, path+"band", m.Band, minFraction, 1)
+		config.InRange(d.Decoder, path+"band", m.Band, minFraction, 1)
 	}
 }
 
@@ -312,7 +314,7 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 		d.fail(path+"completed_by_all", fmt.Sprintf("%s is not of how long flows took", what), "remove it")
 	}
 	if d.has(path + "within") {
-		inRange(d, path+"within", c.Within, minFraction, 100)
+		config.InRange(d.Decoder, path+"within", c.Within, minFraction, 100)
 	}
 	if c.Within != 0 && len(c.Paper) == 0 {
 		d.fail(path+"within", "\"within\" needs \"paper\"", "write paper: {pfc: 3.1ms}")
@@ -339,6 +341,6 @@ func (d *decoder) validateRatios(path string, c Compare, e *Experiment) {
 		d.comparedScheme(path+"to", c.Ratios.To, c, e)
 	}
 	if d.required(path, "min") {
-		inRange(d, path+"min", c.Ratios.Min, minFraction, 1e6)
+		config.InRange(d.Decoder, path+"min", c.Ratios.Min, minFraction, 1e6)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
@@ -87,7 +88,7 @@ func inSeries(names []string) string {
 // build is never built.
 func (d *decoder) validateCount(path string, n *int, c network.Count) {
 	if d.has(path) {
-		countInRange(d, path, *n, c.Low, c.High)
+		config.CountInRange(d.Decoder, path, *n, c.Low, c.High)
 	}
 	*n = min(max(*n, c.Low), c.High) // also without a key, as a default may be another count
 }
@@ -95,10 +96,10 @@ func (d *decoder) validateCount(path string, n *int, c network.Count) {
 // validateLink checks the rate and delay of links that the file gives.
 func (d *decoder) validateLink(path string, rate Rate, delay Duration) {
 	if d.has(path + "rate") {
-		inRange(d, path+"rate", rate, minRate, maxRate)
+		config.InRange(d.Decoder, path+"rate", rate, minRate, maxRate)
 	}
 	if d.has(path + "delay") {
-		inRange(d, path+"delay", delay, minDelay, maxDelay)
+		config.InRange(d.Decoder, path+"delay", delay, minDelay, maxDelay)
 	}
 }
 

@@ -182,9 +182,9 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.unique(path+key, "host", hosts)
 	}
 	s.Load = d.loadOf(path, w, e)
-	inRange(d, path+"start", w.Start, -e.Warmup, e.Duration-1)
+	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
 	if d.has(path + "until") {
-		inRange(d, path+"until", w.Until, w.Start+1, e.Duration)
+		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
 	}
 	d.growing(path+"classes", w.Classes)
 	if len(w.Classes) >= Priorities {
@@ -207,10 +207,10 @@ func (d *decoder) loadOf(path string, w Workload, e *Experiment) float64 {
 	case d.has(path+"load") && d.has(path+"mean_rate"):
 		d.fail(path+"mean_rate", "there are \"load\" and \"mean_rate\"", "keep one of them")
 	case d.has(path + "mean_rate"):
-		inRange(d, path+"mean_rate", w.MeanRate, minRate, maxRate)
+		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
 		return float64(w.MeanRate) / float64(max(e.Topology.Rate, 1))
 	case d.required(path, "load"):
-		inRange(d, path+"load", w.Load, minFraction, 100)
+		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)
 	}
 	return float64(w.Load)
 }
