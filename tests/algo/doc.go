@@ -7,8 +7,8 @@
 // BTF, 5.17 or later, and CAP_BPF with CAP_PERFMON, or root.
 package algo
 
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type rp_args -type rp_event -type pcn_rp_params -type np_args -type pcn_np_params -type pcn_np_cnp -type ack_args -type cp_args -type cp_event -type pfc_args -type pfc_params -type pfc_action -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" algo bpf/algo.bpf.c
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type event -type dcqcn_args -type dcqcn_params -type dcqcn_rp -type qcn_args -type qcn_rp_params -type qcn_rp -type recovery_params -type recovery -type timely_args -type timely_params -type timely_rp -type ibcc_args -type ibcc_params -type ibcc_rp -type fixed_args -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" rate bpf/rate.bpf.c
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type red_args -type red_params -type notify_args -type tcd_verdict -type sample_args -type qcn_cp_params -type qcn_sample -type window_args -type dctcp_params -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" mark bpf/mark.bpf.c
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type ldcp_event -type ldcp_args -type ldcp_params -type ldcp -type bdp_args -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" ldcp bpf/ldcp.bpf.c
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type credit_event -type credit_args -type cbfc_params -type fecn_args -type fecn_params -type tcd_args -type tcd_state -type tcd_verdict -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" port bpf/port.bpf.c
+//go:generate ../../scripts/bpf2go.sh algo bpf/algo.bpf.c rp_args rp_event pcn_rp_params np_args pcn_np_params pcn_np_cnp ack_args cp_args cp_event pfc_args pfc_params pfc_action
+//go:generate ../../scripts/bpf2go.sh rate bpf/rate.bpf.c event dcqcn_args dcqcn_params dcqcn_rp qcn_args qcn_rp_params qcn_rp recovery_params recovery timely_args timely_params timely_rp ibcc_args ibcc_params ibcc_rp fixed_args
+//go:generate ../../scripts/bpf2go.sh mark bpf/mark.bpf.c red_args red_params notify_args tcd_verdict sample_args qcn_cp_params qcn_sample window_args dctcp_params
+//go:generate ../../scripts/bpf2go.sh ldcp bpf/ldcp.bpf.c ldcp_event ldcp_args ldcp_params ldcp bdp_args
+//go:generate ../../scripts/bpf2go.sh port bpf/port.bpf.c credit_event credit_args cbfc_params fecn_args fecn_params tcd_args tcd_state tcd_verdict

@@ -6,4 +6,4 @@
 // or later, and CAP_BPF with CAP_PERFMON, or root.
 package wire
 
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target bpfel -type build_args -type check_args -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../../bpf" cnm bpf/cnm.bpf.c
+//go:generate ../../scripts/bpf2go.sh cnm bpf/cnm.bpf.c build_args check_args

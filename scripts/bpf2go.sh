@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compiles a BPF program with clang-19 and writes its object and Go bindings beside the file that
+# has the go:generate line:
+#
+#   //go:generate ../scripts/bpf2go.sh [--x86] NAME FILE [TYPE...]
+#
+#   NAME    begins the names of the generated Go types and functions
+#   FILE    the C file, from the package's directory
+#   TYPE    a C type that also becomes a Go type, whether or not a map holds it
+#   --x86   for programs that read structs of the kernel: x86's vmlinux.h, and no Go types but TYPE
+#
+# The path of bpf/ is relative to the package, since the object's line information contains it.
+set -euo pipefail
+
+options=(-target bpfel)
+if [ "${1-}" = --x86 ]; then
+	options=(-target amd64 -no-global-types)
+	shift
+fi
+[ $# -ge 2 ] || {
+	echo "usage: bpf2go.sh [--x86] NAME FILE [TYPE...], in a go:generate line" >&2
+	exit 2
+}
+name=$1 file=$2
+shift 2
+for type in "$@"; do
+	options+=(-type "$type")
+done
+include=$(realpath --relative-to=. "$(dirname "$0")/../bpf")
+exec go tool bpf2go -cc clang-19 -strip llvm-strip-19 "${options[@]}" \
+	-cflags "-O2 -g -Wall -Werror -mcpu=v3 -I$include" "$name" "$file"
