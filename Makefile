@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo test test-kernels generate lint picture setup setup-dev clean
+.PHONY: help build deb demo check test test-kernels generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 TIMED := ./loader/... ./tc/...
@@ -34,6 +34,9 @@ demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo
 	$(BIN) run hol --algo pfc,pcn --duration 19ms --out runs/demo
 
+check: lint ## lint, and run the tests that need neither root nor the microVM: under 2 minutes
+	scripts/unit-tests.sh
+
 test: setup-dev build ## run all tests, also those in the microVM
 	go test -p 1 -timeout 15m $(TIMED) # on a quiet machine: they measure rates and costs
 	go test -p 2 -timeout 40m $$(go list ./... | grep -vxF "$$(go list $(TIMED) $(E2E))")
@@ -45,7 +48,7 @@ test-kernels: setup-dev ## test what works on each kernel, and as root on this m
 generate: ## compile the BPF programs again, with clang-19
 	go generate ./...
 
-lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck
+lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck, line lengths
 	scripts/lint.sh
 
 picture: ## take the README's picture out of the demo's report

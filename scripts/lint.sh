@@ -11,5 +11,6 @@ if [ -n "$unformatted" ]; then
 fi
 go vet ./...
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-git ls-files '*.bpf.c' 'bpf/*.h' | xargs clang-format-19 --dry-run --Werror
+git ls-files '*.c' '*.h' | xargs clang-format-19 --dry-run --Werror
 git ls-files '*.sh' .ci/run | xargs shellcheck
+scripts/check-text.sh
