@@ -5,12 +5,14 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math"
+	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // Limits of the parameters, as the BPF code is proven for.
@@ -18,57 +20,50 @@ const (
 	MaxDilationShift = 20
 	MaxRateBps       = 800_000_000_000
 
-	// MinSendRateBps is the default floor of sendRate: RecRate is in units of 1 Mbit/s.
+	// MinSendRateBps is the least rate that a host may have: RecRate is in units of 1 Mbit/s.
 	MinSendRateBps = 1_000_000
-
-	// qShift is the fixed point of fractions in bpf/algo/fixed.h.
-	qShift = 24
 )
-
-// q24 is a fraction as the BPF code has it.
-func q24(f float64) uint32 { return uint32(math.Round(f * (1 << qShift))) }
 
 // Control is a congestion control registered with the kernel.
 type Control struct {
-	name string
-	tcd  bool
+	scheme    scheme.Scheme
+	variables map[string]any // of the object, with their values
+	shift     uint32
 
-	rateUnitBps uint32
-	coll        *ebpf.Collection
-	link        link.Link
-	params      any // the algorithm's, in the layout of the BPF code
-	table       flowTable
-	flows       *ebpf.Map
-	limits      limits
+	coll   *ebpf.Collection
+	ops    string // name of the map of its operations
+	link   link.Link
+	layout *flowLayout // nil: it keeps no flow table
+	flows  *ebpf.Map
+	limits limits
 
 	fingerprint string
-	linkless    bool // it is registered by its map, and stays so until Close, also when this process ends
+	linkless    bool // registered by its map, and stays so until Close, also when this process ends
 }
 
 // limits of a flow's rate.
 type limits struct{ minBps, lineBps uint64 }
 
-// Name is what sockets select it by.
-func (c *Control) Name() string { return c.name }
+// Name returns what sockets select it by.
+func (c *Control) Name() string { return c.scheme.Control }
 
-// TCD says whether the control goes by TCD's marks.
-func (c *Control) TCD() bool { return c.tcd }
+// Scheme returns the scheme whose senders it controls.
+func (c *Control) Scheme() scheme.Scheme { return c.scheme }
 
-// RateUnitBps is what PCN's RecRate counts; 0: what it does in the paper.
-func (c *Control) RateUnitBps() uint32 { return c.rateUnitBps }
+// Variables returns the values of the object's variables, for programs of the same object that are loaded
+// beside the control.
+func (c *Control) Variables() map[string]any { return c.variables }
 
-// Params are the algorithm's parameters in the layout of the BPF code, for tc.LoadRP.
-func (c *Control) Params() any { return c.params }
-
-// Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it until they end.
+// Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it
+// until they end.
 func (c *Control) Close() error {
 	if c.coll == nil {
 		return nil // the kernel's own, or another process's
 	}
 	defer c.coll.Close()
 	if c.linkless {
-		if err := c.coll.Maps[opsMap].Delete(uint32(0)); err != nil {
-			return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+		if err := c.coll.Maps[c.ops].Delete(uint32(0)); err != nil {
+			return fmt.Errorf("unregister congestion control %s: %w", c.Name(), err)
 		}
 		return nil
 	}
@@ -76,227 +71,253 @@ func (c *Control) Close() error {
 		return nil // it is not registered
 	}
 	if err := c.link.Close(); err != nil {
-		return fmt.Errorf("unregister congestion control %s: %w", c.name, err)
+		return fmt.Errorf("unregister congestion control %s: %w", c.Name(), err)
 	}
 	return nil
 }
 
-// PCNOptions are the parameters of PCN's reaction point (Algorithm 1).
-type PCNOptions struct {
-	LineRateBps   uint64  // rate at which flows start and to which they grow, 1 to MaxRateBps
-	MinRateBps    uint64  // floor of sendRate; 0: MinSendRateBps
-	WMin, WMax    float64 // 0 < WMin <= WMax < 1; the paper: 0.1/N or 1/128, and 0.5
-	RateUnitBps   uint32  // what RecRate counts, as tc.NPOptions have it; 0: 1 Mbit/s
-	DilationShift uint32  // the kernel's clock runs 2^shift slower than the papers'; 0 on a real host
-	MaxFlows      uint32  // size of the flow table; 0: 65536
-
-	// Feedback says what the rate goes by; "": FeedbackCNP. The others need TNs, and have a CongestedShare.
-	Feedback       Feedback
-	TNs            uint64  // T, as the receivers' notification points have it
-	CongestedShare float64 // 0: 0.95
+// Registration says which control to register, and how.
+type Registration struct {
+	// Scheme is the scheme whose control it is, of a [scheme.Catalogue].
+	Scheme scheme.Scheme
+	// Settings are the parameters that do not have their default.
+	Settings scheme.Settings
+	// Network is what defaults depend on. Its line rate, 1 to MaxRateBps, is where flows start.
+	Network scheme.Network
+	// DilationShift says that the kernel's clock runs 2^shift slower than the papers'; 0 on a real host.
+	DilationShift uint32
+	// MaxFlows is the size of the flow table; 0: 65536.
+	MaxFlows uint32
 }
 
-// Feedback is what PCN's sender hears of congestion by.
-type Feedback string
-
-const (
-	FeedbackCNP  Feedback = "cnp"  // CNPs only: the paper's
-	FeedbackACK  Feedback = "ack"  // what ACKs tell of marks, for receivers that send no CNPs
-	FeedbackAuto Feedback = "auto" // ACKs while no CNPs come
-)
-
-// feedbacks are as bpf/algo/pcn.h has them.
-var feedbacks = map[Feedback]uint32{"": 0, FeedbackCNP: 0, FeedbackACK: 1, FeedbackAuto: 2}
-
-func (o PCNOptions) checkFeedback() error {
-	if _, ok := feedbacks[o.Feedback]; !ok {
-		return fmt.Errorf("feedback %q: want %q, %q or %q", o.Feedback, FeedbackCNP, FeedbackACK, FeedbackAuto)
+// Register registers the congestion control of a scheme. A control of the kernel's own is only looked up.
+// The error wraps [ErrNotSupported] if this kernel can't have it.
+func Register(r Registration, options ...Option) (*Control, error) {
+	if r.Scheme.Object == nil {
+		return KernelControl(r.Scheme.Control)
 	}
-	if feedbacks[o.Feedback] != 0 && o.TNs == 0 {
-		return fmt.Errorf("feedback %q without T: set it to the longest round trip", o.Feedback)
-	}
-	if !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
-		return fmt.Errorf("congested share %g: want 0 <= share < 1", o.CongestedShare)
-	}
-	return nil
-}
-
-func (o PCNOptions) check() error {
-	if err := checkRate(o.LineRateBps, o.DilationShift); err != nil {
-		return err
-	}
-	if !(o.WMin > 0 && o.WMin <= o.WMax && o.WMax < 1) {
-		return fmt.Errorf("w_min %g, w_max %g: want 0 < w_min <= w_max < 1", o.WMin, o.WMax)
-	}
-	if o.MinRateBps > o.LineRateBps {
-		return fmt.Errorf("minimum rate %d bit/s is above the line rate %d bit/s", o.MinRateBps, o.LineRateBps)
-	}
-	return o.checkFeedback()
-}
-
-func checkRate(lineRateBps uint64, shift uint32) error {
-	if lineRateBps < 1 || lineRateBps > MaxRateBps {
-		return fmt.Errorf("line rate %d bit/s: want 1 bit/s to 800 Gbit/s", lineRateBps)
-	}
-	if shift > MaxDilationShift {
-		return fmt.Errorf("dilation shift %d: want 0 to %d", shift, MaxDilationShift)
-	}
-	return nil
-}
-
-// RegisterPCN registers congestion control "pcn" (bpf/cc/pcn.bpf.c).
-func RegisterPCN(o PCNOptions, options ...Option) (*Control, error) {
-	if o.MinRateBps == 0 {
-		o.MinRateBps = min(MinSendRateBps, o.LineRateBps)
-	}
-	if o.CongestedShare == 0 {
-		o.CongestedShare = 0.95
-	}
-	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("pcn: %w", err)
-	}
-	spec, err := loadPcn()
-	if err != nil {
-		return nil, err
-	}
-	params := struct {
-		LineRateBps, MinRateBps uint64
-		WMin, WMax              uint32
-	}{o.LineRateBps, o.MinRateBps, q24(o.WMin), q24(o.WMax)}
-	windows := struct {
-		TNs               uint64
-		CongestedPermille uint32
-		Pad               uint32
-	}{o.TNs, uint32(math.Round(o.CongestedShare * 1000)), 0}
-	return register(spec, definition{
-		name: "pcn", rateUnitBps: o.RateUnitBps, params: params, vars: map[string]any{pcnVarFeedback: feedbacks[o.Feedback], pcnVarNpParams: windows}, table: pcnTable, maxFlows: o.MaxFlows, shift: o.DilationShift,
-		limits: limits{o.MinRateBps, o.LineRateBps},
-	}, options)
-}
-
-// RegisterLine registers congestion control "pcn_line": line rate, or the socket's SO_MAX_PACING_RATE, whatever
-// happens (bpf/cc/line.bpf.c).
-func RegisterLine(lineRateBps uint64, dilationShift uint32, options ...Option) (*Control, error) {
-	if err := checkRate(lineRateBps, dilationShift); err != nil {
-		return nil, fmt.Errorf("pcn_line: %w", err)
-	}
-	spec, err := loadLine()
-	if err != nil {
-		return nil, err
-	}
-	return register(spec, definition{
-		name: "pcn_line", vars: map[string]any{lineVarLineRateBps: lineRateBps}, shift: dilationShift,
-	}, options)
-}
-
-// definition is what makes a control of an object.
-type definition struct {
-	name string
-	tcd  bool // it goes by TCD's marks; its name gets tcdSuffix
-
-	rateUnitBps uint32 // of PCN's RecRate, if it is not the paper's
-	params      any    // variable params; nil: it has none
-	vars        map[string]any
-	table       flowTable // nil: it keeps none
-	maxFlows    uint32    // 0: as the object has it
-	shift       uint32
-	limits      limits
-
-	reuse        *ebpf.Map // a flow table; nil: its own
-	unregistered bool
-}
-
-// The names that every object has (bpf/include/rate_control.h).
-const (
-	opsMap    = OperationsMap
-	flowsMap  = "flows"
-	paramsVar = "params"
-	shiftVar  = "dilation_shift"
-)
-
-// register loads the object and registers its one struct_ops instance.
-func register(spec *ebpf.CollectionSpec, d definition, options []Option) (*Control, error) {
+	d := definition{Registration: r}
 	for _, option := range options {
 		option(&d)
 	}
-	if d.tcd {
-		d.name += tcdSuffix
-		if err := setOps(spec, d.name, flagNeedsECN); err != nil {
-			return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
-		}
+	c, err := d.load()
+	if err != nil {
+		return nil, fmt.Errorf("congestion control %s: %w", r.Scheme.Control, err)
 	}
-	c, err := load(spec, d)
-	if err != nil || d.unregistered {
-		return c, err
+	if d.unregistered {
+		return c, nil
 	}
 	if err := c.Register(); err != nil {
-		c.Close()
-		return nil, err
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
-func load(spec *ebpf.CollectionSpec, d definition) (*Control, error) {
-	vars := map[string]any{shiftVar: d.shift}
-	maps.Copy(vars, d.vars)
-	if d.params != nil {
-		vars[paramsVar] = d.params
+// definition is a registration with its options.
+type definition struct {
+	Registration
+	reuse        *ebpf.Map // a flow table; nil: its own
+	unregistered bool
+}
+
+// Names in objects (bpf/include).
+const (
+	flowsMap      = "flows"
+	shiftVariable = "dilation_shift"
+	tcdVariable   = "tcd"
+	setRate       = "set_rate"
+)
+
+func (d definition) check() error {
+	if n := d.Network.LineRateBps; n == 0 || n > MaxRateBps {
+		return fmt.Errorf("line rate %d bit/s: want 1 to %d bit/s", n, uint64(MaxRateBps))
 	}
-	for v, value := range vars {
-		if err := spec.Variables[v].Set(value); err != nil {
-			return nil, fmt.Errorf("congestion control %s: set %s: %w", d.name, v, err)
+	if d.DilationShift > MaxDilationShift {
+		return fmt.Errorf("dilation shift %d: want 0 to %d", d.DilationShift, MaxDilationShift)
+	}
+	return nil
+}
+
+// values returns the values of the object's variables.
+func (d definition) values() (map[string]any, *scheme.Values, error) {
+	object := d.Scheme.Object
+	values, problems := object.Resolve(d.Settings, d.Network)
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, fmt.Errorf("%s: %s: want %s", p.Key, p.Msg, p.Hint))
+	}
+	if len(errs) > 0 {
+		return nil, nil, errors.Join(errs...)
+	}
+	variables := map[string]any{shiftVariable: d.DilationShift}
+	for _, name := range object.Variables() {
+		value, err := values.Bytes(name, d.Network, d.Scheme.TCD)
+		if err != nil {
+			return nil, nil, err
+		}
+		variables[name] = value
+	}
+	variables[tcdVariable] = d.Scheme.TCD
+	return variables, values, nil
+}
+
+// SetVariables gives an object's variables their values. Those that the object does not have are left out.
+func SetVariables(spec *ebpf.CollectionSpec, variables map[string]any) error {
+	for name, value := range variables {
+		v := spec.Variables[name]
+		if v == nil {
+			continue
+		}
+		if err := v.Set(value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
 		}
 	}
-	if d.maxFlows != 0 {
-		spec.Maps[flowsMap].MaxEntries = d.maxFlows
+	return nil
+}
+
+// load puts the control into the kernel, and leaves the object's programs for tc out.
+func (d definition) load() (*Control, error) {
+	if err := d.check(); err != nil {
+		return nil, err
 	}
-	if err := chooseCongControl(spec); err != nil {
-		return nil, fmt.Errorf("congestion control %s: %w", d.name, err)
+	variables, values, err := d.values()
+	if err != nil {
+		return nil, err
 	}
-	linkless := HaveStructOpsLink() != nil
-	if linkless {
-		spec.Maps[opsMap].Flags &^= unix.BPF_F_LINK
+	spec, err := d.Scheme.Object.Spec()
+	if err != nil {
+		return nil, err
 	}
+	if err := SetVariables(spec, variables); err != nil {
+		return nil, err
+	}
+	c := &Control{
+		scheme: d.Scheme, variables: variables, shift: d.DilationShift,
+		linkless: HaveStructOpsLink() != nil,
+	}
+	if d.Scheme.Sender == scheme.SenderRate {
+		c.limits.lineBps = d.Network.LineRateBps
+		if values.Has("min_rate") {
+			c.limits.minBps = uint64(values.Get("min_rate").Number)
+		}
+	}
+	if err := d.prepare(spec, c); err != nil {
+		return nil, err
+	}
+	return c, d.create(spec, c)
+}
+
+// prepare changes the object into what this kernel, and this registration, wants.
+func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
+	for name, p := range spec.Programs {
+		if p.Type != ebpf.StructOps && name != setRate {
+			delete(spec.Programs, name)
+		}
+	}
+	ops, err := scheme.Operations(spec)
+	if err != nil {
+		return err
+	}
+	c.ops = ops.Name
+	if d.Scheme.TCD {
+		if err := setOperations(ops, d.Scheme.Control, flagNeedsECN); err != nil {
+			return err
+		}
+	}
+	if c.linkless {
+		ops.Flags &^= unix.BPF_F_LINK
+	}
+	if d.MaxFlows != 0 && spec.Maps[flowsMap] != nil {
+		spec.Maps[flowsMap].MaxEntries = d.MaxFlows
+	}
+	if c.layout, err = layoutOf(d.Scheme.Object, spec.Maps[flowsMap]); err != nil {
+		return err
+	}
+	return chooseCongControl(spec)
+}
+
+func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 	replace := map[string]*ebpf.Map{}
 	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
 		replace[flowsMap] = d.reuse
 	}
-	fingerprint := Fingerprint(spec)
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
-	if linkless && errors.Is(err, unix.EEXIST) {
-		return nil, notRegistered(d.name, err)
+	c.fingerprint = Fingerprint(spec)
+	c.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	if c.linkless && errors.Is(err, unix.EEXIST) {
+		return notRegistered(c.Name(), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load congestion control %s: %w", d.name, explain(err, HaveTCPStructOps))
+		return fmt.Errorf("load it: %w", explain(err, HaveTCPStructOps))
 	}
-	return &Control{
-		name: d.name, tcd: d.tcd, rateUnitBps: d.rateUnitBps, coll: coll, linkless: linkless, params: d.params, table: d.table, flows: coll.Maps[flowsMap], limits: d.limits,
-		fingerprint: fingerprint,
-	}, nil
+	c.flows = c.coll.Maps[flowsMap]
+	return nil
 }
 
-// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered it already.
+// flagNeedsECN is TCP_CONG_NEEDS_ECN of tcp_congestion_ops.flags.
+const flagNeedsECN = 2
+
+// setOperations names a tcp_congestion_ops, and sets flags beside those it has.
+func setOperations(ops *ebpf.MapSpec, name string, flags byte) error {
+	value, ok := ops.Contents[0].Value.([]byte)
+	layout, isStruct := btf.As[*btf.Struct](ops.Value)
+	if !ok || !isStruct {
+		return fmt.Errorf("map %s is no struct_ops", ops.Name)
+	}
+	for _, m := range layout.Members {
+		field := value[m.Offset.Bytes():]
+		switch m.Name {
+		case "name":
+			size, err := btf.Sizeof(m.Type)
+			if err != nil || len(name) >= size {
+				return fmt.Errorf("name of %d bytes: want fewer than %d", len(name), size)
+			}
+			clear(field[:size])
+			copy(field, name)
+		case "flags":
+			field[0] |= flags // little endian
+		}
+	}
+	return nil
+}
+
+// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered
+// it already.
 func (c *Control) Register() error {
 	if c.linkless {
 		return nil
 	}
-	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[opsMap]})
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: c.coll.Maps[c.ops]})
 	if err != nil {
-		return notRegistered(c.name, explain(err, HaveTCPStructOps))
+		return notRegistered(c.Name(), explain(err, HaveTCPStructOps))
 	}
 	c.link = l
 	return nil
 }
 
 func notRegistered(name string, err error) error {
-	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w", name, err)
+	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
+		name, err)
 }
 
-// chooseCongControl keeps the cong_control program of the running kernel: 4 arguments from 6.10 on, 2 before.
+// The endings of the two programs for cong_control: with 4 arguments, from 6.10 on, and with 2, before.
+const (
+	congControl4 = "_cong_control"
+	congControl2 = "_cong_control_2"
+)
+
+// chooseCongControl keeps the cong_control program that the running kernel calls.
 func chooseCongControl(spec *ebpf.CollectionSpec) error {
-	const four, two = "control_cong_control", "control_cong_control_2"
-	if spec.Programs[four] == nil {
-		return nil // it has none: DCTCP leaves the window to the core
+	var four, two string
+	for name := range spec.Programs {
+		switch {
+		case strings.HasSuffix(name, congControl4):
+			four = name
+		case strings.HasSuffix(name, congControl2):
+			two = name
+		}
+	}
+	if four == "" || two == "" {
+		return nil // it leaves the window to the core
 	}
 	kernel, err := readKernelTypes()
 	if err != nil {

@@ -3,13 +3,19 @@
 package loader
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // FlowKey names a flow: its sender first.
@@ -21,9 +27,13 @@ type FlowKey struct {
 
 func (k FlowKey) String() string { return fmt.Sprintf("%s->%s", k.Src, k.Dst) }
 
-// MarshalBinary gives struct flow_key of bpf/include/flow.h.
+// flowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the maps'
+// interface: two addresses, two ports in network byte order, the protocol and three bytes of zero.
+const flowKeyBytes = 40
+
+// MarshalBinary gives struct flow_key.
 func (k FlowKey) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, 40)
+	b := make([]byte, 0, flowKeyBytes)
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
 	b = append(b, src[:]...)
 	b = append(b, dst[:]...)
@@ -34,8 +44,8 @@ func (k FlowKey) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary reads what MarshalBinary gives.
 func (k *FlowKey) UnmarshalBinary(b []byte) error {
-	if len(b) != 40 {
-		return fmt.Errorf("flow key of %d bytes, want 40", len(b))
+	if len(b) != flowKeyBytes {
+		return fmt.Errorf("flow key of %d bytes: want %d", len(b), flowKeyBytes)
 	}
 	src := netip.AddrFrom16([16]byte(b[:16])).Unmap()
 	dst := netip.AddrFrom16([16]byte(b[16:32])).Unmap()
@@ -45,230 +55,249 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// Flow is what a sender knows of one of its flows. What the control's algorithm does not have is 0.
+// Flow is what a sender knows of one of its flows.
 type Flow struct {
 	FlowKey
-	SendRateBps     uint64        `json:"send_rate_bps"`   // what the flow is paced by; 0: it has a window
-	TargetRateBps   uint64        `json:"target_rate_bps"` // QCN, DCQCN: what it recovers to
-	W               float64       `json:"w"`               // PCN: w
-	CCTI            uint32        `json:"ccti"`            // InfiniBand: CCTI
-	Alpha           float64       `json:"alpha"`           // DCQCN, DCTCP: alpha
-	Window          float64       `json:"window_packets"`  // packets: LDCP's cw, or Reno's where a control that needs ECN got none
-	RecRateBps      uint64        `json:"rec_rate_bps"`    // PCN: of the latest CNP that said decrease
-	CNPDecrease     uint64        `json:"cnp_decrease"`    // CNPs and CNMs received, by kind
-	CNPIncrease     uint64        `json:"cnp_increase"`
-	ACKWindows      uint64        `json:"ack_windows"` // PCN: times that ACKs changed the rate, without CNPs
-	CNPHold         uint64        `json:"cnp_hold"`    // TCD: CNPs that said undetermined
-	SentBytes       uint64        `json:"sent_bytes"`  // of frames
-	Packets         uint32        `json:"packets"`     // delivered, and those of them that ACKs said were marked with CE
-	MarkedPackets   uint32        `json:"marked_packets"`
-	Losses          uint64        `json:"losses"`  // times a loss cut the rate
-	SRTT            time.Duration `json:"srtt_ns"` // on the kernel's clock
+	// SendRateBps is what the flow is paced by; 0: it has a window.
+	SendRateBps uint64 `json:"send_rate_bps"`
+	// Window is in packets: that of a control that has one, or Reno's where ECN is missing; else 0.
+	Window float64 `json:"window_packets"`
+	// RecRateBps is that of the latest CNP that said decrease.
+	RecRateBps uint64 `json:"rec_rate_bps"`
+	// CNPDecrease, CNPIncrease and CNPHold count the CNPs and CNMs received, by what they said.
+	CNPDecrease uint64 `json:"cnp_decrease"`
+	CNPIncrease uint64 `json:"cnp_increase"`
+	CNPHold     uint64 `json:"cnp_hold"`
+	// SentBytes is of frames.
+	SentBytes uint64 `json:"sent_bytes"`
+	// Packets are those delivered, and MarkedPackets those of them that ACKs said were marked with CE.
+	Packets       uint32 `json:"packets"`
+	MarkedPackets uint32 `json:"marked_packets"`
+	// Losses is how often a loss cut the rate or window.
+	Losses uint64 `json:"losses"`
+	// SRTT is on the kernel's clock.
+	SRTT            time.Duration `json:"srtt_ns"`
 	Retransmissions uint32        `json:"retransmissions"`
-	ECN             bool          `json:"ecn"` // negotiated; without it nothing is marked, and rate-based controls that need it have Reno's window
+	// ECN says that it was negotiated. Without it nothing is marked.
+	ECN bool `json:"ecn"`
+
+	stats  []scheme.Stat
+	values []float64
 }
 
-// newFlow is what every control keeps of a flow.
-func newFlow(k FlowKey, s pcnSender) Flow {
-	return Flow{
-		FlowKey:         k,
-		RecRateBps:      s.RecRateBps,
-		CNPDecrease:     s.CnpDecrease,
-		CNPIncrease:     s.CnpIncrease,
-		CNPHold:         s.CnpHold,
-		SentBytes:       s.SentBytes,
-		Packets:         s.Packets,
-		MarkedPackets:   s.MarkedPackets,
-		Losses:          s.Losses,
-		SRTT:            time.Duration(s.SrttUs) * time.Microsecond,
-		Retransmissions: s.Retransmissions,
-		ECN:             s.Ecn != 0,
-		Window:          float64(s.PlainWindow),
+// Stat returns a statistic of the control's algorithm by its key, such as alpha; 0 if it has none.
+func (f Flow) Stat(key string) float64 {
+	for i, s := range f.stats {
+		if s.Key == key {
+			return f.values[i]
+		}
 	}
+	return 0
 }
 
-// flowTable reads and writes the entries of one control's flow table.
-type flowTable interface {
-	check(m *ebpf.Map) error
-	decode(k FlowKey, value []byte) (Flow, error)
-	lookup(m *ebpf.Map, k FlowKey) (Flow, error)
-	all(m *ebpf.Map) ([]Flow, error)
-	setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error
+// Stats returns the statistics of the control's algorithm, and their values in the same order.
+func (f Flow) Stats() ([]scheme.Stat, []float64) { return f.stats, f.values }
+
+// MarshalJSON writes the flow with the statistics of its algorithm behind what all flows have.
+func (f Flow) MarshalJSON() ([]byte, error) {
+	type plain Flow
+	text, err := json.Marshal(plain(f))
+	if err != nil {
+		return nil, err
+	}
+	return f.appendStats(text), nil
 }
 
-// tableOf is the flow table with entries of type T.
-type tableOf[T any] struct {
-	flow    func(FlowKey, *T) Flow
-	setting func(v *T, rateBps uint64) // nil: the control has no rate
+// appendStats puts the statistics at the end of a JSON object.
+func (f Flow) appendStats(object []byte) []byte {
+	object = bytes.TrimSuffix(object, []byte("}"))
+	for i, s := range f.stats {
+		if s.Key == windowStat {
+			continue
+		}
+		object = fmt.Appendf(object, ",%q:%s", s.Key, strconv.FormatFloat(f.values[i], 'g', -1, 64))
+	}
+	return append(object, '}')
 }
 
-// check says whether the map's entries are of this layout: another build of the program may have made it.
-func (t tableOf[T]) check(m *ebpf.Map) error {
-	if want := uint32(binary.Size(new(T))); m.ValueSize() != want {
-		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), want)
+// windowStat is the statistic that is shown as the flow's window.
+const windowStat = "window_packets"
+
+// flowLayout says where things stand in an entry of a control's flow table.
+type flowLayout struct {
+	size   uint32
+	sender map[string]field // of struct sender
+	stats  []scheme.Stat
+}
+
+// field is a number in an entry.
+type field struct{ offset, size uint32 }
+
+// layoutOf reads the layout of the flow table's entries; nil if the object has no table.
+func layoutOf(o *scheme.Object, flows *ebpf.MapSpec) (*flowLayout, error) {
+	if flows == nil {
+		return nil, nil
+	}
+	entry, ok := btf.As[*btf.Struct](flows.Value)
+	if !ok {
+		return nil, fmt.Errorf("map %s: its values are no struct", flowsMap)
+	}
+	for _, m := range entry.Members {
+		sender, ok := btf.As[*btf.Struct](m.Type)
+		if !ok || sender.Name != "sender" {
+			continue
+		}
+		l := &flowLayout{size: flows.ValueSize, sender: map[string]field{}, stats: o.Stats}
+		for _, f := range sender.Members {
+			size, err := btf.Sizeof(f.Type)
+			if err != nil {
+				return nil, err
+			}
+			l.sender[f.Name] = field{(m.Offset + f.Offset).Bytes(), uint32(size)}
+		}
+		return l, l.check()
+	}
+	return nil, fmt.Errorf("map %s: its values have no struct sender", flowsMap)
+}
+
+// The fields of struct sender that are read.
+var senderFields = []string{
+	"sent_bytes", "send_rate_bps", "rec_rate_bps", "cnp_decrease", "cnp_increase", "cnp_hold", "losses",
+	"packets", "marked_packets", "srtt_us", "retransmissions", "ecn", "plain_window",
+}
+
+func (l *flowLayout) check() error {
+	for _, name := range senderFields {
+		if _, ok := l.sender[name]; !ok {
+			return fmt.Errorf("struct sender has no field %s", name)
+		}
 	}
 	return nil
 }
 
-func (t tableOf[T]) decode(k FlowKey, value []byte) (Flow, error) {
-	var v T
-	if _, err := binary.Decode(value, binary.NativeEndian, &v); err != nil {
-		return Flow{}, fmt.Errorf("decode flow %s: %w", k, err)
+// decode reads an entry.
+func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
+	if uint32(len(entry)) != l.size {
+		return Flow{}, fmt.Errorf("flow %s: its entry has %d bytes: want %d", k, len(entry), l.size)
 	}
-	return t.flow(k, &v), nil
-}
-
-func (t tableOf[T]) lookup(m *ebpf.Map, k FlowKey) (Flow, error) {
-	var v T
-	if err := m.Lookup(k, &v); err != nil {
-		return Flow{}, err
+	get := func(name string) uint64 {
+		f := l.sender[name]
+		var b [8]byte
+		copy(b[:], entry[f.offset:f.offset+f.size])
+		return binary.LittleEndian.Uint64(b[:])
 	}
-	return t.flow(k, &v), nil
-}
-
-func (t tableOf[T]) all(m *ebpf.Map) ([]Flow, error) {
-	var (
-		flows []Flow
-		k     FlowKey
-		v     T
-	)
-	it := m.Iterate()
-	for it.Next(&k, &v) {
-		flows = append(flows, t.flow(k, &v))
+	f := Flow{
+		FlowKey: k, SendRateBps: get("send_rate_bps"), RecRateBps: get("rec_rate_bps"),
+		CNPDecrease: get("cnp_decrease"), CNPIncrease: get("cnp_increase"), CNPHold: get("cnp_hold"),
+		SentBytes: get("sent_bytes"), Losses: get("losses"),
+		Packets: uint32(get("packets")), MarkedPackets: uint32(get("marked_packets")),
+		SRTT:            time.Duration(get("srtt_us")) * time.Microsecond,
+		Retransmissions: uint32(get("retransmissions")), ECN: get("ecn") != 0,
+		Window: float64(get("plain_window")),
+		stats:  l.stats,
 	}
-	return flows, it.Err()
-}
-
-func (t tableOf[T]) setRate(m *ebpf.Map, k FlowKey, rateBps uint64) error {
-	if t.setting == nil {
-		return errors.New("its control has no rate")
-	}
-	var v T
-	if err := m.Lookup(k, &v); err != nil {
-		return err
-	}
-	t.setting(&v, rateBps)
-	return m.Update(k, &v, ebpf.UpdateExist|ebpf.UpdateLock)
-}
-
-var (
-	pcnTable = tableOf[pcnPcnFlow]{
-		flow: func(k FlowKey, v *pcnPcnFlow) Flow {
-			f := newFlow(k, v.Sender)
-			if f.Window != 0 {
-				return f
-			}
-			f.SendRateBps, f.W = v.Rp.SendRateBps, float64(v.Rp.W)/(1<<qShift)
-			f.ACKWindows = uint64(v.Ack.Windows)
-			return f
-		},
-		setting: func(v *pcnPcnFlow, rateBps uint64) { v.Rp.SendRateBps = rateBps },
-	}
-	dcqcnTable = tableOf[dcqcnDcqcnFlow]{
-		flow: func(k FlowKey, v *dcqcnDcqcnFlow) Flow {
-			f := newFlow(k, pcnSender(v.Sender))
-			if f.Window != 0 {
-				return f
-			}
-			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
-			f.Alpha = float64(v.Rp.Alpha) / (1 << qShift)
-			return f
-		},
-		setting: func(v *dcqcnDcqcnFlow, rateBps uint64) {
-			v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = rateBps, rateBps
-		},
-	}
-	qcnTable = tableOf[qcnQcnFlow]{
-		flow: func(k FlowKey, v *qcnQcnFlow) Flow {
-			f := newFlow(k, pcnSender(v.Sender))
-			f.SendRateBps, f.TargetRateBps = v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps
-			return f
-		},
-		setting: func(v *qcnQcnFlow, rateBps uint64) {
-			v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = rateBps, rateBps
-			v.Rp.Limited = 1 // as after a CNM: it goes on from here
-		},
-	}
-	timelyTable = tableOf[timelyTimelyFlow]{
-		flow: func(k FlowKey, v *timelyTimelyFlow) Flow {
-			f := newFlow(k, pcnSender(v.Sender))
-			f.SendRateBps = v.Rp.RateBps
-			return f
-		},
-		setting: func(v *timelyTimelyFlow, rateBps uint64) { v.Rp.RateBps = rateBps },
-	}
-	dctcpTable = tableOf[dctcpDctcpFlow]{
-		flow: func(k FlowKey, v *dctcpDctcpFlow) Flow {
-			f := newFlow(k, pcnSender(v.Sender))
-			f.Alpha = float64(v.Dctcp.Alpha) / dctcpAlphaOne
-			return f
-		},
-	}
-	ldcpTable = tableOf[ldcpLdcpFlow]{
-		flow: func(k FlowKey, v *ldcpLdcpFlow) Flow {
-			f := newFlow(k, pcnSender(v.Sender))
-			f.Window = float64(v.Ldcp.Cw) / (1 << qShift)
-			return f
-		},
-	}
-)
-
-// ErrNoFlow says that the control has no such flow, or keeps no table of flows.
-var ErrNoFlow = errors.New("no such flow")
-
-// FlowTable is the map of the control's live flows, for tc.LoadRP; nil if it has none.
-func (c *Control) FlowTable() *ebpf.Map { return c.flows }
-
-// HasRate says whether the control has a rate for each flow, and not a window.
-func (c *Control) HasRate() bool { return c.limits.lineBps != 0 }
-
-// Flow reads one live flow. The error wraps ErrNoFlow if there is none.
-func (c *Control) Flow(k FlowKey) (Flow, error) {
-	if c.table == nil {
-		return Flow{}, fmt.Errorf("flow %s: congestion control %s keeps no flow table: %w", k, c.name, ErrNoFlow)
-	}
-	f, err := c.table.lookup(c.flows, k)
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return Flow{}, fmt.Errorf("flow %s of congestion control %s: %w", k, c.name, ErrNoFlow)
-	}
-	if err != nil {
-		return Flow{}, fmt.Errorf("read flow %s of congestion control %s: %w", k, c.name, err)
+	for _, s := range l.stats {
+		value := s.Read(entry)
+		f.values = append(f.values, value)
+		if s.Key == windowStat {
+			f.Window = value
+		}
 	}
 	return f, nil
 }
 
-// Decode reads an entry of the flow table.
-func (c *Control) Decode(k FlowKey, value []byte) (Flow, error) {
-	if c.table == nil {
-		return Flow{}, fmt.Errorf("flow %s: congestion control %s keeps no flow table: %w", k, c.name, ErrNoFlow)
+// checkMap says whether a map's entries have this layout: another build of the program may have made it.
+func (l *flowLayout) checkMap(m *ebpf.Map) error {
+	if m.ValueSize() != l.size {
+		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), l.size)
 	}
-	return c.table.decode(k, value)
+	return nil
+}
+
+// ErrNoFlow says that the control has no such flow, or keeps no table of flows.
+var ErrNoFlow = errors.New("no such flow")
+
+func (c *Control) noTable() error {
+	return fmt.Errorf("congestion control %s keeps no flow table: %w", c.Name(), ErrNoFlow)
+}
+
+// FlowTable returns the map of the control's live flows; nil if it has none.
+func (c *Control) FlowTable() *ebpf.Map { return c.flows }
+
+// HasRate reports whether the control has a rate for each flow, and not a window.
+func (c *Control) HasRate() bool { return c.limits.lineBps != 0 }
+
+// Flow reads one live flow. The error wraps ErrNoFlow if there is none.
+func (c *Control) Flow(k FlowKey) (Flow, error) {
+	if c.layout == nil {
+		return Flow{}, fmt.Errorf("flow %s: %w", k, c.noTable())
+	}
+	entry := make([]byte, c.layout.size)
+	err := c.flows.Lookup(k, entry)
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return Flow{}, fmt.Errorf("flow %s of congestion control %s: %w", k, c.Name(), ErrNoFlow)
+	}
+	if err != nil {
+		return Flow{}, fmt.Errorf("read flow %s of congestion control %s: %w", k, c.Name(), err)
+	}
+	return c.layout.decode(k, entry)
+}
+
+// Decode reads an entry of the flow table.
+func (c *Control) Decode(k FlowKey, entry []byte) (Flow, error) {
+	if c.layout == nil {
+		return Flow{}, fmt.Errorf("flow %s: %w", k, c.noTable())
+	}
+	return c.layout.decode(k, entry)
 }
 
 // Flows reads all live flows. Flows that come and go meanwhile may be missed.
 func (c *Control) Flows() ([]Flow, error) {
-	if c.table == nil {
+	if c.layout == nil {
 		return nil, nil
 	}
-	flows, err := c.table.all(c.flows)
-	if err != nil {
-		return nil, fmt.Errorf("read flows of congestion control %s: %w", c.name, err)
+	var (
+		flows []Flow
+		k     FlowKey
+	)
+	entry := make([]byte, c.layout.size)
+	it := c.flows.Iterate()
+	for it.Next(&k, &entry) {
+		f, err := c.layout.decode(k, entry)
+		if err != nil {
+			return nil, err
+		}
+		flows = append(flows, f)
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("read flows of congestion control %s: %w", c.Name(), err)
 	}
 	return flows, nil
 }
 
-// SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line rate. The
-// rate lies between the control's floor and line rate. The sender takes it up at its next ACK. The flow's entry is written
-// whole: what its ACKs and CNPs change in that moment is lost, so set the rate before it sends.
+// SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line
+// rate. The rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 	if _, err := c.Flow(k); err != nil {
 		return err
 	}
+	if !c.HasRate() {
+		return fmt.Errorf("set rate of flow %s: congestion control %s has no rate", k, c.Name())
+	}
 	if rateBps < c.limits.minBps || rateBps > c.limits.lineBps {
 		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps, c.limits.minBps, c.limits.lineBps)
 	}
-	if err := c.table.setRate(c.flows, k, rateBps); err != nil {
+	key, err := k.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	order := binary.LittleEndian.AppendUint64(key, rateBps) // struct rate_order
+	result, err := c.coll.Programs[setRate].Run(&ebpf.RunOptions{Data: order})
+	if err != nil {
 		return fmt.Errorf("set rate of flow %s: %w", k, err)
+	}
+	if result != 0 {
+		return fmt.Errorf("set rate of flow %s: %w", k, ErrNoFlow)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 const availableFile = "/proc/sys/net/ipv4/tcp_available_congestion_control"
@@ -21,5 +23,9 @@ func KernelControl(name string) (*Control, error) {
 		return nil, fmt.Errorf("this kernel has no congestion control %s, only %s: load its module (modprobe tcp_%s): %w",
 			name, strings.Join(have, ", "), name, ErrNotSupported)
 	}
-	return &Control{name: name}, nil
+	s, err := scheme.Builtin().Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Control{scheme: s}, nil
 }

@@ -14,9 +14,11 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// OperationsMap is the name of the map of a control's operations, among [Control.Maps].
+// OperationsMap is the key of the map of a control's operations, among [Control.Maps].
 const OperationsMap = "control"
 
 // Option changes how a control is registered.
@@ -38,7 +40,12 @@ func (c *Control) Maps() map[string]*ebpf.Map {
 	if c.coll == nil {
 		return nil
 	}
-	return c.coll.Maps
+	all := maps.Clone(c.coll.Maps)
+	all[OperationsMap] = all[c.ops]
+	if c.ops != OperationsMap {
+		delete(all, c.ops)
+	}
+	return all
 }
 
 // Fingerprint changes with the control's programs and parameters.
@@ -50,8 +57,8 @@ func (c *Control) Link() link.Link { return c.link }
 // Replace makes the control that of an earlier registration, whose name it has. New connections get this one, those
 // there keep the old one's programs until they end; with [Reuse] both have one flow table.
 func (c *Control) Replace(registration link.Link) error {
-	if err := UpdateStructOps(registration, c.coll.Maps[opsMap]); err != nil {
-		return fmt.Errorf("replace congestion control %s: %w", c.name, err)
+	if err := UpdateStructOps(registration, c.coll.Maps[c.ops]); err != nil {
+		return fmt.Errorf("replace congestion control %s: %w", c.Name(), err)
 	}
 	return nil
 }
@@ -114,25 +121,27 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// tables are the flow tables of the controls by name.
-func tables(name string) (flowTable, bool) {
-	table, ok := map[string]flowTable{
-		"pcn": pcnTable, "dcqcn": dcqcnTable, "dcqcn_tcd": dcqcnTable, "qcn": qcnTable, "timely": timelyTable, "timely_tcd": timelyTable,
-		"pcn_dctcp": dctcpTable, "ldcp": ldcpTable,
-	}[name]
-	return table, ok
-}
-
-// FromFlows is the control of a pinned flow table, whoever registered it: its flows can be read.
+// FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be read.
 func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
-	table, ok := tables(name)
+	s, ok := scheme.Builtin().ByControl(name)
 	if !ok {
 		return nil, fmt.Errorf("congestion control %s keeps no flow table: %w", name, ErrNoFlow)
 	}
-	if err := table.check(flows); err != nil {
+	spec, err := s.Object.Spec()
+	if err != nil {
+		return nil, err
+	}
+	layout, err := layoutOf(s.Object, spec.Maps[flowsMap])
+	if err != nil {
 		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
 	}
-	return &Control{name: name, table: table, flows: flows}, nil
+	if layout == nil {
+		return nil, fmt.Errorf("congestion control %s keeps no flow table: %w", name, ErrNoFlow)
+	}
+	if err := layout.checkMap(flows); err != nil {
+		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
+	}
+	return &Control{scheme: s, layout: layout, flows: flows}, nil
 }
 
 // Fingerprint is a hash of an object's programs, map sizes and the values of its variables: what is equal runs the same.

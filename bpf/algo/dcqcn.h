@@ -24,20 +24,23 @@
 #include "recovery.h"
 
 struct dcqcn_params {
-	struct recovery_params recovery;
-	u64 alpha_timer_ns;	  /* K */
-	u64 decrease_interval_ns; /* cuts are at least so far apart; 0: every CNP cuts */
-	u32 g;			  /* Q24 */
-	u32 initial_alpha;	  /* Q24 */
-	u32 clamp_target;	  /* TR = CR at every cut; else only after a cycle of recovery */
-	u32 alpha_first;	  /* alpha is updated before the cut */
+	struct recovery_params recovery OF("timer_ns", "key:rate_timer");
+	u64 alpha_timer_ns
+		PARAM("K: without a CNP for so long, alpha decays", "1us to 1s", "55us");
+	u64 decrease_interval_ns
+		PARAM("Shortest time between two cuts; 0: every CNP cuts", "0 to 1s", "0");
+	q24 g PARAM("Weight of the newest sample in alpha", "1/65536 to 1", "1/256");
+	q24 initial_alpha PARAM("alpha before the first CNP", "0 to 1", "1");
+	flag clamp_target
+		PARAM("TR becomes CR at every cut; else only after a cycle of recovery", "", "false");
+	flag alpha_first PARAM("alpha is updated before the cut, as ns3-rdma does", "", "false");
 };
 
 struct dcqcn_rp {
 	struct recovery recovery;
 	u64 alpha_at_ns; /* when alpha's timer ends */
 	u64 cut_at_ns;	 /* the latest cut */
-	u32 alpha;	 /* Q24 */
+	q24 alpha STAT("alpha, how congested the path is");
 	u16 cut_due;	 /* a CNP waits for the decrease interval */
 	u16 alpha_due;	 /* a CNP came since alpha's timer last ended */
 };

@@ -3,6 +3,14 @@
 #ifndef PCN_ALGO_DCQCN_NP_H
 #define PCN_ALGO_DCQCN_NP_H
 
+#include "param.h"
+
+struct dcqcn_np_params {
+	u64 interval_ns KEY("cnp_interval")
+		PARAM("Shortest time between two CNPs of a flow; 0: one for every marked packet",
+		      "0 to 1s", "50us");
+};
+
 struct dcqcn_np {
 	u64 cnp_at_ns; /* the latest CNP */
 	bool sent;

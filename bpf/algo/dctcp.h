@@ -13,15 +13,18 @@
 #ifndef PCN_ALGO_DCTCP_H
 #define PCN_ALGO_DCTCP_H
 
+#include "param.h"
+
 #define DCTCP_ALPHA_ONE 1024U
 
 struct dctcp_params {
-	u32 g_shift;	   /* g = 2^-g_shift: 4 */
-	u32 initial_alpha; /* Q10 */
+	halvings g_shift KEY("g")
+		PARAM("Weight of the newest window in alpha: a power of 1/2", "1/1024 to 1", "1/16");
+	q10 initial_alpha PARAM("alpha before the first window", "0 to 1", "1");
 };
 
 struct dctcp {
-	u32 alpha;	  /* Q10 */
+	q10 alpha STAT("alpha, how congested the path is");
 	u32 delivered;	  /* packets, at the start of the window */
 	u32 delivered_ce; /* of them marked */
 	u32 next_seq;	  /* the window ends when this is acknowledged */

@@ -3,6 +3,8 @@
 #ifndef PCN_ALGO_FIXED_H
 #define PCN_ALGO_FIXED_H
 
+#include "param.h"
+
 #define Q24_SHIFT 24
 #define Q24_ONE	  (1U << Q24_SHIFT)
 

@@ -17,25 +17,36 @@
 #ifndef PCN_ALGO_IBCC_H
 #define PCN_ALGO_IBCC_H
 
+#include "param.h"
+
 #define IBCC_ENTRIES 128 /* of the CCT: two blocks */
 
 /* An entry of the CCT. */
 #define IBCC_SHIFT_BITS 14 /* shift above, multiplier below */
 #define IBCC_MULTIPLIER 0x3fff
 
+/* 14 bits of multiplier under 2 bits of shift: a delay of multiplier / 2^shift packet times. */
+typedef u16 cct_entry;
+
 struct ibcc_params {
-	u64 line_rate_bps;
-	u64 timer_ns; /* CCTI_Timer, above 0 */
-	u32 increase; /* CCTI_Increase */
-	u32 limit;    /* CCTI_Limit, below IBCC_ENTRIES */
-	u32 min;      /* CCTI_Min, at most the limit */
-	u32 pad;
-	u16 cct[IBCC_ENTRIES];
+	u64 line_rate_bps FROM("line_rate");
+	u64 timer_ns KEY("ccti_timer")
+		PARAM("CCTI_Timer: each time it ends CCTI falls by 1; InfiniBand counts it in 1.024us", "1us to 1s", "20us");
+	u32 increase KEY("ccti_increase") PARAM("CCTI_Increase: by so much a BECN raises CCTI", "1 to 127", "1");
+	u32 limit KEY("ccti_limit")
+		PARAM("CCTI_Limit, the last entry of the congestion control table (CCT)", "1 to 127", "127");
+	u32 min KEY("ccti_min") PARAM("CCTI_Min", "0 to ccti_limit", "0");
+	u32 exponent KEY("cct_exponent")
+		PARAM("Entry i of the CCT is a delay of cct_delay * (i / ccti_limit)^cct_exponent", "1 to 4", "2");
+	wide_q24 delay KEY("cct_delay")
+		PARAM("Delay of the CCT's last entry, in packet times: the line rate is divided by it and 1",
+		      "1/65536 to 16383", "15");
+	cct_entry cct[IBCC_ENTRIES] TABLE("cct_delay * (min(i, ccti_limit) / ccti_limit) ^ cct_exponent");
 };
 
 struct ibcc_rp {
 	u64 timer_at_ns; /* when it ends; 0: it does not run */
-	u32 ccti;
+	u32 ccti STAT("CCTI, the index of the delay in the CCT");
 	u32 pad;
 };
 
@@ -84,14 +95,33 @@ static __always_inline void ibcc_rp_ue(struct ibcc_rp *rp, const struct ibcc_par
 		rp->timer_at_ns = now_ns + p->timer_ns;
 }
 
-/* ibcc_rp_rate_bps: what CCT[CCTI] leaves of the line rate. */
-static __always_inline u64 ibcc_rp_rate_bps(const struct ibcc_rp *rp, const struct ibcc_params *p)
+/* ibcc_rate_bps: what CCT[ccti] leaves of the line rate. */
+static __always_inline u64 ibcc_rate_bps(const struct ibcc_params *p, u32 ccti)
 {
-	u16 entry = p->cct[rp->ccti & (IBCC_ENTRIES - 1)];
+	u16 entry = p->cct[ccti & (IBCC_ENTRIES - 1)];
 	u32 shift = entry >> IBCC_SHIFT_BITS, multiplier = entry & IBCC_MULTIPLIER;
 
 	/* 800 Gbit/s << 3 is far from 2^64 */
 	return (p->line_rate_bps << shift) / ((1U << shift) + multiplier);
+}
+
+static __always_inline u64 ibcc_rp_rate_bps(const struct ibcc_rp *rp, const struct ibcc_params *p)
+{
+	return ibcc_rate_bps(p, rp->ccti);
+}
+
+/* ibcc_rp_set_rate: the least CCTI whose rate is not above this one; CCTI_Limit if there is none. */
+static __always_inline void ibcc_rp_set_rate(struct ibcc_rp *rp, const struct ibcc_params *p, u64 rate_bps)
+{
+	u32 ccti = p->min;
+
+	for (u32 i = 0; i < IBCC_ENTRIES; i++) {
+		if (ccti >= p->limit || ibcc_rate_bps(p, ccti) <= rate_bps)
+			break;
+		ccti++;
+	}
+	rp->ccti = ccti;
+	rp->timer_at_ns = 0;
 }
 
 #endif

@@ -18,9 +18,40 @@
 
 #define LDCP_ONE ((u64)Q24_ONE) /* of windows: one packet */
 
+/* How a receiver tells of marks. */
+enum ldcp_feedback {
+	LDCP_FEEDBACK_ECHO,   /* each packet's mark, in its ACK, as RFC 8257 has it */
+	LDCP_FEEDBACK_ACCECN, /* a counter of marks, in each ACK */
+};
+
+/* What switches do about packets of the first round trip. */
+enum ldcp_first_rtt {
+	LDCP_FIRST_RTT_DROP, /* they are not ECN-capable, and are dropped from K on */
+	LDCP_FIRST_RTT_ECT,  /* they are ECN-capable, and are marked like all others */
+};
+
 struct ldcp_params {
-	u32 alpha, beta; /* Q24, above 0, at most 1 */
-	u32 gamma, eta;	 /* Q24, likewise, eta below 1 */
+	q24 alpha PARAM("Increase of the window in a round trip without marks, in packets", "1/65536 to 1", "1");
+	q24 beta PARAM("Decrease of the window for each marked packet, in packets", "1/65536 to 1", "0.5");
+	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1", "0.25");
+	q24 eta PARAM("Factor of decreases of a window below one packet", "1/65536 to below 1", "0.5");
+};
+
+/* What the sender's wiring to TCP needs besides. */
+struct ldcp_path_params {
+	u64 line_rate_bps FROM("line_rate");
+	u64 base_rtt_ns FROM("base_rtt"); /* of a path that nothing is known of */
+	u64 initial_window_bytes
+		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path", "0 to 100MB", "0");
+	u32 ack_every
+		PARAM("m: a receiver acknowledges every m-th packet that is not marked; Linux can do 1 or 2",
+		      "1 to 2", "1");
+	enum ldcp_feedback feedback
+		PARAM("How receivers tell of marks: echo, as RFC 8257 has it, or accecn, Accurate ECN", "", "echo");
+	enum ldcp_first_rtt first_rtt
+		PARAM("What switches do about packets of the first round trip: drop, they are not ECN-capable, and dropped from K on; or ect, they are ECN-capable, and marked like all others",
+		      "", "drop");
+	u32 pad;
 };
 
 enum ldcp_stage {
@@ -29,7 +60,7 @@ enum ldcp_stage {
 };
 
 struct ldcp {
-	u64 cw;	 /* Q24 packets */
+	wide_q24 cw KEY("window_packets") STAT("The window, in packets");
 	u32 iw;	 /* packets */
 	u32 max; /* packets: cw grows no further */
 	u32 stage;
@@ -48,9 +79,11 @@ static __always_inline u32 ldcp_bdp(u64 rate_bps, u64 rtt_ns, u32 packet_bytes)
 	return packets ?: 1;
 }
 
-/* ldcp_init: sec. 2.3. iw, bdp: packets, 1 to 2^20. cw grows to twice the larger of them, a path's worth and a queue's.
+/*
+ * ldcp_window_init: sec. 2.3. iw, bdp: packets, 1 to 2^20. cw grows to twice the larger of them, a
+ * path's worth and a queue's.
  */
-static __always_inline void ldcp_init(struct ldcp *l, u32 iw, u32 bdp)
+static __always_inline void ldcp_window_init(struct ldcp *l, u32 iw, u32 bdp)
 {
 	*l = (struct ldcp){
 		.cw = iw * LDCP_ONE,

@@ -23,16 +23,30 @@
 
 #include "fixed.h"
 
+/* What tells the sender of marks. */
+enum pcn_feedback {
+	PCN_FEEDBACK_CNP,  /* CNPs only: the paper */
+	PCN_FEEDBACK_ACK,  /* ACKs only, with AccECN where TCP has it */
+	PCN_FEEDBACK_AUTO, /* ACKs while no CNPs come */
+	PCN_FEEDBACK_ECE,  /* ACKs only, without AccECN: ECE of RFC 3168 */
+};
+
 struct pcn_rp_params {
-	u64 line_rate_bps;
-	u64 min_rate_bps; /* floor of sendRate */
-	u32 w_min;	  /* Q24, 0 < w_min <= w_max < 1: 20 steps of Fig. 10 stay within 0.01% */
-	u32 w_max;	  /* Q24 */
+	u64 line_rate_bps FROM("line_rate");
+	u64 min_rate_bps KEY("min_rate")
+		PARAM("Rate that no flow goes below", "rate_unit to line_rate", "rate_unit");
+	/* 20 steps of Fig. 10 stay within 0.01% */
+	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128");
+	q24 w_max PARAM("w_max of Algorithm 1", "w_min to below 1", "0.5");
+	enum pcn_feedback feedback
+		PARAM("What senders go by: cnp; ack or ece, with which receivers send no CNPs and TCP's AccECN or its ECE (RFC 3168) tells of marks; or auto, ACKs while no CNPs come",
+		      "", "cnp");
+	u32 pad;
 };
 
 struct pcn_rp {
 	u64 send_rate_bps;
-	u32 w; /* Q24 */
+	q24 w STAT("w of Algorithm 1");
 	u32 pad;
 };
 
@@ -87,9 +101,16 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 #define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */
 
 struct pcn_np_params {
-	u64 t_ns;		/* T, the CNP period: the largest RTT of the network (sec. 6.2) */
-	u32 congested_permille; /* a flow is congested if more of its packets are marked: 950 */
-	u32 rate_unit_bps;	/* of RecRate; 0: PCN_RATE_UNIT_BPS. Divides 8e9 */
+	/* The rule of sec. 6.2: the largest RTT of the network. */
+	u64 t_ns KEY("T") PARAM("Period at which a receiver sends CNPs", "1us to 1s", "50us");
+	permille congested_permille KEY("congested_share")
+		PARAM("Share of marked packets above which a receiver asks for a decrease", "0 to 1", "0.95");
+	/* 0: PCN_RATE_UNIT_BPS. Divides 8e9 */
+	u32 rate_unit_bps KEY("rate_unit")
+		PARAM("What RecRate counts in CNPs (Fig. 9): 1kbps, 10kbps, 100kbps or 1Mbps", "1kbps to 1Mbps", "1Mbps") DIVIDES("8Gbps");
+	q24 t_jitter KEY("T_jitter")
+		PARAM("Each window lasts T * (1 +- T_jitter), so that flows do not keep their phase", "0 to 0.5", "0");
+	u32 pad;
 };
 
 struct pcn_np {
@@ -200,12 +221,6 @@ static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const 
  * Marks are as exact as ACKs are. AccECN counts them. ECE of RFC 3168 stays set for a round trip after each mark, so
  * a flow that has some packets marked looks like one that has all marked, and slows down where PCN would not.
  */
-enum pcn_feedback {
-	PCN_FEEDBACK_CNP, /* CNPs only: the paper */
-	PCN_FEEDBACK_ACK, /* ACKs only */
-	PCN_FEEDBACK_AUTO /* ACKs while no CNPs come */
-};
-
 /* CNPs come once in T. If none came for so many T, none will. */
 #define PCN_SILENT_WINDOWS 8
 
@@ -215,7 +230,7 @@ struct pcn_ack {
 	u32 packets;	  /* delivered, and marked, as of the latest ACK */
 	u32 marked;
 	u32 cnps;    /* heard until then */
-	u32 windows; /* that changed the rate */
+	u32 windows KEY("ack_windows") STAT("Times that ACKs changed the rate, without CNPs");
 };
 
 /* What an ACK tells: TCP's counters, that may wrap. */
@@ -229,7 +244,8 @@ struct pcn_ack_event {
 
 /* pcn_rp_ack: Algorithm 1 on an ACK. */
 static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a, const struct pcn_rp_params *p,
-				       const struct pcn_np_params *np, u32 feedback, const struct pcn_ack_event *e)
+				       const struct pcn_np_params *np, enum pcn_feedback feedback,
+				       const struct pcn_ack_event *e)
 {
 	u32 packets = e->packets - a->packets, marked = e->marked - a->marked;
 	struct pcn_np_cnp cnp;

@@ -21,10 +21,17 @@
 #define QCN_W_SHIFT 8
 
 struct qcn_cp_params {
-	u64 qeq_bytes;	       /* Q_eq, the queue to keep; 0: no congestion point. Below 2^32 */
-	u64 sample_base_bytes; /* between samples while there is no congestion. Below 2^32 */
-	u32 w;		       /* Q8 */
-	u32 jitter;	       /* Q24: of the distance between samples, to both sides */
+	/* 0: no congestion point. Below 2^32 */
+	u64 qeq_bytes PARAM("Q_eq, the queue to keep (CP; MIB: cpQueueSizeSetPoint)", "1KB to 1GB",
+			    "26000B * max(line_rate, 10Gbps) / 10Gbps");
+	/* Below 2^32 */
+	u64 sample_base_bytes PARAM(
+		"Bytes between two samples while there is no congestion (CP; MIB: MinSampleBase)",
+		"1KB to 1GB", "150KB");
+	q8 w PARAM("Weight of the queue's growth in the feedback (CP; MIB: cpFeedbackWeight)", "1/256 to 64", "2");
+	q24 jitter KEY("sample_jitter")
+		PARAM("Share by which distances between samples vary, to both sides (CP)", "0 to 0.5",
+		      "0.15");
 };
 
 struct qcn_cp {
@@ -95,9 +102,23 @@ static __always_inline s16 qcn_units(s64 bytes)
 }
 
 struct qcn_rp_params {
-	struct recovery_params recovery;
-	u32 gd;			 /* Q24 */
-	u32 min_decrease_factor; /* Q24 */
+	struct recovery_params recovery OF("byte_counter_bytes", "range:1KB to 10GB")
+		OF("byte_counter_bytes", "doc:Bytes sent in a cycle of the byte counter (RP; MIB: rpgByteReset)")
+		OF("timer_ns", "doc:Period of the increase timer (RP; MIB: rpgTimeReset)")
+		OF("threshold", "doc:The cycles of fast recovery (RP; MIB: rpgThreshold)")
+		OF("rai_bps", "doc:R_AI, the step of active increase (RP; MIB: rpgAiRate)")
+		OF("rhai_bps", "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
+		OF("min_rate_bps", "doc:Rate that a flow never goes below (RP; MIB: rpgMinRate)")
+		OF("hyper_bytes", "from:hai_after_packets * frame")
+		OF("half", "key:half_from") OF("half", "default:ai")
+		OF("half", "doc:From when on the timer and the byte counter run twice as fast (RP): ai is active increase (slides), hai hyper increase (ns3-rdma)");
+	q24 gd PARAM("G_d, the share of the rate that a cut takes for each of the 63 steps of feedback (RP; MIB: rpgGd)",
+		     "1/65536 to 1", "1/128");
+	q24 min_decrease_factor PARAM("Least share of the rate that a cut leaves (RP; MIB: rpgMinDecFac)",
+				      "1/65536 to 1", "0.5");
+	u32 hai_after_packets KEY("hai_after_packets")
+		PARAM("Packets that must be sent after a cut before hyper increase (RP; slides)", "0 to 1000000", "500");
+	u32 pad;
 };
 
 struct qcn_rp {

@@ -13,31 +13,40 @@
 #ifndef PCN_ALGO_RECOVERY_H
 #define PCN_ALGO_RECOVERY_H
 
+#include "fixed.h"
+
 /* Cycles that one call takes; the next call takes the rest. */
 #define RECOVERY_CYCLES 32
 
 /* From which stage on the timer and the byte counter run twice as fast. */
 enum recovery_half {
 	RECOVERY_HALF_NEVER,
-	RECOVERY_HALF_ACTIVE, /* QCN, slide 27 */
-	RECOVERY_HALF_HYPER,  /* ns3-rdma */
+	RECOVERY_HALF_AI,  /* active increase: QCN, slide 27 */
+	RECOVERY_HALF_HAI, /* hyper increase: ns3-rdma */
 };
 
 struct recovery_params {
-	u64 line_rate_bps, min_rate_bps;
-	u64 rai_bps, rhai_bps;
-	u64 timer_ns;
-	u64 byte_counter_bytes; /* 0: the timer alone, and hyper increase follows active increase */
-	u64 hyper_bytes;	/* no hyper increase before so much was sent since the cut */
-	u32 threshold;		/* F */
-	u32 half;		/* enum recovery_half */
-	u32 target_guard;	/* the first cycle after a deep cut lowers the target: 802.1Qau */
+	u64 line_rate_bps FROM("line_rate");
+	u64 min_rate_bps KEY("min_rate")
+		PARAM("Rate that a flow never goes below", "1kbps to line_rate", "min(5Mbps, line_rate / 10)");
+	u64 rai_bps KEY("rate_ai")
+		PARAM("R_AI, the step of active increase", "1bps to 800Gbps", "line_rate / 2000");
+	u64 rhai_bps KEY("rate_hai")
+		PARAM("R_HAI, the step of hyper increase", "1bps to 800Gbps", "line_rate / 200");
+	u64 timer_ns PARAM("Period of the increase timer", "1us to 1s", "15ms");
+	/* 0: the timer alone, and hyper increase follows active increase */
+	u64 byte_counter_bytes KEY("byte_counter")
+		PARAM("Bytes sent in a cycle of the byte counter; 0: the timer alone", "0 to 10GB", "150KB");
+	u64 hyper_bytes FROM("0"); /* no hyper increase before so much was sent since the cut */
+	u32 threshold KEY("fast_recovery") PARAM("F, the cycles of fast recovery", "1 to 100", "5");
+	enum recovery_half half FROM("0"); /* when the timer and the byte counter run twice as fast */
+	flag target_guard FROM("0"); /* the first cycle after a deep cut lowers the target: 802.1Qau */
 	u32 pad;
 };
 
 struct recovery {
-	u64 rate_bps;			   /* CR */
-	u64 target_bps;			   /* TR */
+	u64 rate_bps; /* CR */
+	u64 target_bps KEY("target_rate_bps") STAT("TR, the rate that the flow recovers to");
 	u64 timer_at_ns, counter_at_bytes; /* when the cycles end */
 	u64 cut_at_bytes;
 	u32 time_stage, byte_stage;
@@ -58,6 +67,13 @@ static __always_inline void recovery_init(struct recovery *r, const struct recov
 		.timer_at_ns = now_ns + p->timer_ns,
 		.counter_at_bytes = p->byte_counter_bytes,
 	};
+}
+
+/* recovery_set: the flow is at this rate, and has nothing to recover. */
+static __always_inline void recovery_set(struct recovery *r, u64 rate_bps)
+{
+	r->rate_bps = rate_bps;
+	r->target_bps = rate_bps;
 }
 
 static __always_inline bool recovery_active(const struct recovery *r, const struct recovery_params *p)
@@ -86,9 +102,9 @@ static __always_inline u32 recovery_hyper_stage(const struct recovery *r, const 
 static __always_inline u32 recovery_divisor(const struct recovery *r, const struct recovery_params *p, u32 stage,
 					    u64 sent_bytes)
 {
-	if (p->half == RECOVERY_HALF_ACTIVE)
+	if (p->half == RECOVERY_HALF_AI)
 		return stage >= p->threshold ? 2 : 1;
-	if (p->half == RECOVERY_HALF_HYPER)
+	if (p->half == RECOVERY_HALF_HAI)
 		return recovery_hyper_stage(r, p, sent_bytes) ? 2 : 1;
 	return 1;
 }

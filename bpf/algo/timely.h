@@ -24,18 +24,25 @@
 #define TIMELY_NS_SHIFT 16
 
 struct timely_params {
-	u64 line_rate_bps, min_rate_bps;
-	u64 delta_bps;
-	u64 t_low_ns, t_high_ns;
-	u64 min_rtt_ns;
-	u64 segment_bytes; /* one update per so many acknowledged bytes; 0: per ACK */
-	u32 ewma;	   /* Q24, weight of the newest difference */
-	u32 beta;	   /* Q24 */
-	u32 max_cut;	   /* Q24, of one update */
-	u32 hai_after;	   /* completions with falling RTT before hyper increase; 0: never */
-	u32 hai_factor;	   /* N */
-	u32 delta_factor;  /* scale additions and T_high's cut by min(dt / minRTT, 1): the snippet */
-	u64 tcd_hold_ns;   /* TCD: a mark is in force for so long after its CNP; 0: no TCD */
+	u64 line_rate_bps FROM("line_rate");
+	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate", "line_rate / 1000");
+	u64 delta_bps PARAM("Additive increase", "1bps to 800Gbps", "line_rate / 1000");
+	u64 t_low_ns PARAM("RTT below which the rate only increases", "0 to t_high", "0");
+	u64 t_high_ns PARAM("RTT above which the rate only decreases", "1us to 1s", "1ms");
+	/* Above 0. */
+	u64 min_rtt_ns PARAM("minRTT, what the gradient is normalised by; 0: the network's base RTT", "0 to 1s", "0")
+		UNLESS_GIVEN("base_rtt");
+	u64 segment_bytes PARAM("Acknowledged bytes that make a completion; 0: every ACK is one", "0 to 10MB", "0");
+	q24 ewma PARAM("Weight of the newest RTT difference", "1/65536 to 1", "0.02");
+	q24 beta PARAM("Multiplicative decrease", "1/65536 to 1", "0.8");
+	q24 max_cut PARAM("Largest share of the rate that one update takes away", "1/65536 to 1", "0.5");
+	u32 hai_after PARAM("Completions with falling RTT before hyper increase; 0: never", "0 to 1000", "5");
+	u32 hai_factor PARAM("N, the steps of a hyper increase", "1 to 1000", "5");
+	flag delta_factor
+		PARAM("Scale increases and t_high's cut by min(time since the last update / min_rtt, 1): the snippet",
+		      "", "true");
+	/* 0: no TCD. */
+	u64 tcd_hold_ns PARAM("How long a mark is in force under +tcd", "1us to 1s", "55us") WITH_TCD;
 };
 
 struct timely_rp {

@@ -17,28 +17,23 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
+#include "algo/red.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; the values of SIGCOMM 2015, Fig. 14. */
-const volatile struct dcqcn_params params = {
-	.recovery =
-		{
-			.line_rate_bps = 10000000000ULL,
-			.min_rate_bps = 100000000,
-			.rai_bps = 40000000,
-			.rhai_bps = 200000000,
-			.timer_ns = 55000,
-			.byte_counter_bytes = 10000000,
-			.threshold = 5,
-		},
-	.alpha_timer_ns = 55000,
-	.g = Q24_ONE / 256,
-	.initial_alpha = Q24_ONE,
-	.clamp_target = 1,
-};
+const volatile struct dcqcn_params params
+	SCHEME("title", "DCQCN: a rate that CNPs cut, and QCN's recovery raises")
+	SCHEME("source", "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015")
+	SCHEME("sender", "rate") SCHEME("marker", "red") SCHEME("notification", "cnp") SCHEME("hears", "cnp")
+	SCHEME("ecn", "needed") SCHEME("tcd", "yes") = {};
 
+/* What receivers and switches are set to. */
+const struct dcqcn_np_params np_params = {};
+const struct red_params marker_params PREFIX("marking") = {};
+
+#define CONTROL	      dcqcn
 #define flow_entry    dcqcn_flow
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
@@ -62,11 +57,14 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 	return flow->rp.recovery.rate_bps;
 }
 
+static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
+{
+	recovery_set(&flow->rp.recovery, rate_bps);
+}
+
 static __always_inline u64 line_rate_bps(void)
 {
 	return params.recovery.line_rate_bps;
 }
 
 #include "include/rate_control.h"
-
-RATE_CONTROL("dcqcn");

@@ -17,14 +17,18 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/echo.h"
+#include "include/scheme.h"
+#include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; the values of RFC 8257. */
-const volatile struct dctcp_params params = {
-	.g_shift = 4,
-	.initial_alpha = DCTCP_ALPHA_ONE,
-};
+const volatile struct dctcp_params params
+	SCHEME("section", "dctcp") SCHEME("title", "DCTCP: a window that follows the share of marked packets")
+	SCHEME("source", "Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257")
+	SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed") = {};
+
+/* What switches are set to: a threshold, as in the paper. */
+const struct red_params marker_params PREFIX("marking") = {};
 
 FLOW_TABLE(struct dctcp_flow);
 
@@ -41,8 +45,8 @@ static __always_inline struct dctcp_flow *flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
-SEC("struct_ops/dctcp_init")
-void BPF_PROG(dctcp_cc_init, struct sock *sk)
+SEC("struct_ops/init")
+void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow flow = {};
@@ -55,8 +59,8 @@ void BPF_PROG(dctcp_cc_init, struct sock *sk)
 		__sync_fetch_and_add(&flows_refused, 1);
 }
 
-SEC("struct_ops/dctcp_release")
-void BPF_PROG(dctcp_release, struct sock *sk)
+SEC("struct_ops/release")
+void BPF_PROG(pcn_dctcp_release, struct sock *sk)
 {
 	struct flow_key key;
 
@@ -64,8 +68,8 @@ void BPF_PROG(dctcp_release, struct sock *sk)
 	bpf_map_delete_elem(&flows, &key);
 }
 
-SEC("struct_ops/dctcp_in_ack_event")
-void BPF_PROG(dctcp_in_ack_event, struct sock *sk, u32 flags)
+SEC("struct_ops/in_ack_event")
+void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered, delivered_ce = tp->delivered_ce;
@@ -80,8 +84,8 @@ void BPF_PROG(dctcp_in_ack_event, struct sock *sk, u32 flags)
 }
 
 /* The window after an echoed mark: once a window, in state CWR. */
-SEC("struct_ops/dctcp_ssthresh")
-u32 BPF_PROG(dctcp_cc_ssthresh, struct sock *sk)
+SEC("struct_ops/ssthresh")
+u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow *flow = flow_of(sk);
@@ -93,14 +97,14 @@ u32 BPF_PROG(dctcp_cc_ssthresh, struct sock *sk)
 	return dctcp_ssthresh(&flow->dctcp, cwnd);
 }
 
-SEC("struct_ops/dctcp_cong_avoid")
-void BPF_PROG(dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
+SEC("struct_ops/cong_avoid")
+void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	tcp_reno_cong_avoid(sk, ack, acked);
 }
 
-SEC("struct_ops/dctcp_undo_cwnd")
-u32 BPF_PROG(dctcp_undo_cwnd, struct sock *sk)
+SEC("struct_ops/undo_cwnd")
+u32 BPF_PROG(pcn_dctcp_undo_cwnd, struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow *flow = flow_of(sk);
@@ -123,15 +127,15 @@ static __always_inline void on_loss(struct sock *sk)
 	flow->sender.losses++;
 }
 
-SEC("struct_ops/dctcp_set_state")
-void BPF_PROG(dctcp_set_state, struct sock *sk, u8 state)
+SEC("struct_ops/set_state")
+void BPF_PROG(pcn_dctcp_set_state, struct sock *sk, u8 state)
 {
 	if (state == TCP_CA_Recovery && state != ((struct inet_connection_sock *)sk)->icsk_ca_state)
 		on_loss(sk);
 }
 
-SEC("struct_ops/dctcp_cwnd_event")
-void BPF_PROG(dctcp_cwnd_event, struct sock *sk, int event)
+SEC("struct_ops/cwnd_event")
+void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
 {
 	struct dctcp_flow *flow;
 
@@ -146,15 +150,15 @@ void BPF_PROG(dctcp_cwnd_event, struct sock *sk, int event)
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops control = {
-	.init = (void *)dctcp_cc_init,
-	.release = (void *)dctcp_release,
-	.in_ack_event = (void *)dctcp_in_ack_event,
-	.cwnd_event = (void *)dctcp_cwnd_event,
-	.ssthresh = (void *)dctcp_cc_ssthresh,
-	.cong_avoid = (void *)dctcp_cong_avoid,
-	.undo_cwnd = (void *)dctcp_undo_cwnd,
-	.set_state = (void *)dctcp_set_state,
+struct tcp_congestion_ops pcn_dctcp = {
+	.init = (void *)pcn_dctcp_init,
+	.release = (void *)pcn_dctcp_release,
+	.in_ack_event = (void *)pcn_dctcp_in_ack_event,
+	.cwnd_event = (void *)pcn_dctcp_cwnd_event,
+	.ssthresh = (void *)pcn_dctcp_ssthresh,
+	.cong_avoid = (void *)pcn_dctcp_cong_avoid,
+	.undo_cwnd = (void *)pcn_dctcp_undo_cwnd,
+	.set_state = (void *)pcn_dctcp_set_state,
 	.name = "pcn_dctcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

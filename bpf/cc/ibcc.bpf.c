@@ -18,18 +18,22 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader, and the CCT with them. */
-const volatile struct ibcc_params params = {
-	.line_rate_bps = 10000000000ULL,
-	.timer_ns = 20480,
-	.increase = 1,
-	.limit = IBCC_ENTRIES - 1,
-};
+const volatile struct ibcc_params params
+	SCHEME("title", "InfiniBand's congestion control: a longer pause behind each packet for every BECN")
+	SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
+	SCHEME("sender", "rate") SCHEME("marker", "fecn") SCHEME("notification", "cnp") SCHEME("hears", "cnp")
+	SCHEME("ecn", "needed") SCHEME("tcd", "yes") = {};
 
+/* What receivers are set to. */
+const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns", "default:0")
+	OF("interval_ns", "doc:Shortest time between two BECNs of a flow; 0: one for every marked packet") = {};
+
+#define CONTROL	      ibcc
 #define flow_entry    ibcc_flow
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
@@ -53,11 +57,14 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 	return ibcc_rp_rate_bps(&flow->rp, loaded(params));
 }
 
+static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
+{
+	ibcc_rp_set_rate(&flow->rp, loaded(params), rate_bps);
+}
+
 static __always_inline u64 line_rate_bps(void)
 {
 	return params.line_rate_bps;
 }
 
 #include "include/rate_control.h"
-
-RATE_CONTROL("ibcc");

@@ -21,19 +21,23 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/echo.h"
+#include "include/scheme.h"
+#include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; the values of the published driver. */
-const volatile struct ldcp_params params = {
-	.alpha = Q24_ONE,
-	.beta = Q24_ONE / 2,
-	.gamma = Q24_ONE / 4,
-	.eta = Q24_ONE / 2,
-};
-const volatile u64 line_rate_bps = 10000000000ULL;
-const volatile u64 base_rtt_ns = 100000; /* of a path that nothing is known of */
-const volatile u32 initial_window = 0;	 /* packets; 0: the path's BDP */
+const volatile struct ldcp_params params
+	SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
+	SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-00")
+	SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed")
+	SCHEME("accecn", "yes when feedback is accecn") SCHEME("delayed_ack", "yes when ack_every is 2")
+	SCHEME("first_rtt", "drop when first_rtt is drop") = {};
+const volatile struct ldcp_path_params path_params = {};
+
+/* What switches are set to: a ramp, by which flows do not keep their phase. */
+const struct red_params marker_params PREFIX("marking") OF("kmin_bytes", "default:min(1GB, 5KB * line_rate / 10Gbps)")
+	OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
+const struct wred_params wred_params = {};
 
 FLOW_TABLE(struct ldcp_flow);
 
@@ -78,11 +82,20 @@ static __always_inline u32 path_bdp(struct sock *sk, const struct flow_key *key)
 {
 	u64 *cached = bpf_map_lookup_elem(&base_rtts, &key->daddr);
 
-	return ldcp_bdp(line_rate_bps, cached ? *cached : base_rtt_ns, tcp_frame_bytes(sk));
+	return ldcp_bdp(path_params.line_rate_bps, cached ? *cached : path_params.base_rtt_ns,
+			 tcp_frame_bytes(sk));
 }
 
-SEC("struct_ops/ldcp_init")
-void BPF_PROG(ldcp_cc_init, struct sock *sk)
+/* initial_window: IW in packets; 0: the path's BDP. */
+static __always_inline u32 initial_window(struct sock *sk)
+{
+	u32 frame_bytes = tcp_frame_bytes(sk);
+
+	return (path_params.initial_window_bytes + frame_bytes - 1) / (frame_bytes ?: 1);
+}
+
+SEC("struct_ops/init")
+void BPF_PROG(ldcp_init, struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ldcp_flow flow = {.first_rtt = 1};
@@ -90,8 +103,8 @@ void BPF_PROG(ldcp_cc_init, struct sock *sk)
 
 	tcp_establish(sk, &flow.sender, &key);
 	/* cw's cap is of the configured path, for all flows alike: or those that know a short one would get less */
-	ldcp_init(&flow.ldcp, initial_window ?: path_bdp(sk, &key),
-		  ldcp_bdp(line_rate_bps, base_rtt_ns, tcp_frame_bytes(sk)));
+	ldcp_window_init(&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
+			 ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
 	flow.start_seq = tp->snd_nxt;
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
@@ -106,7 +119,7 @@ void BPF_PROG(ldcp_cc_init, struct sock *sk)
 	set_window(sk, &flow.ldcp);
 }
 
-SEC("struct_ops/ldcp_release")
+SEC("struct_ops/release")
 void BPF_PROG(ldcp_release, struct sock *sk)
 {
 	struct flow_key key;
@@ -170,20 +183,20 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 }
 
 /* From 6.10 on. */
-SEC("struct_ops/control_cong_control")
-void BPF_PROG(control_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+SEC("struct_ops/cong_control")
+void BPF_PROG(ldcp_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }
 
 /* Before 6.10. */
-SEC("struct_ops/control_cong_control_2")
-void BPF_PROG(control_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+SEC("struct_ops/cong_control_2")
+void BPF_PROG(ldcp_cong_control_2, struct sock *sk, const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }
 
-SEC("struct_ops/ldcp_set_state")
+SEC("struct_ops/set_state")
 void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 {
 	struct ldcp_flow *flow;
@@ -208,7 +221,7 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 	set_window(sk, &now);
 }
 
-SEC("struct_ops/ldcp_cwnd_event")
+SEC("struct_ops/cwnd_event")
 void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
 {
 	struct ldcp_flow *flow;
@@ -221,23 +234,23 @@ void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
 		ack_now(sk); /* sec. 2.2: only packets that are not marked may wait for others */
 }
 
-SEC("struct_ops/ldcp_ssthresh")
+SEC("struct_ops/ssthresh")
 u32 BPF_PROG(ldcp_ssthresh, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-SEC("struct_ops/ldcp_undo_cwnd")
+SEC("struct_ops/undo_cwnd")
 u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops control = {
-	.init = (void *)ldcp_cc_init,
+struct tcp_congestion_ops ldcp = {
+	.init = (void *)ldcp_init,
 	.release = (void *)ldcp_release,
-	.cong_control = (void *)control_cong_control,
+	.cong_control = (void *)ldcp_cong_control,
 	.cwnd_event = (void *)ldcp_cwnd_event,
 	.set_state = (void *)ldcp_set_state,
 	.ssthresh = (void *)ldcp_ssthresh,

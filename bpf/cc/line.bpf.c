@@ -8,52 +8,58 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader. */
-const volatile u64 line_rate_bps = 10000000000ULL;
+struct line_params {
+	u64 line_rate_bps FROM("line_rate");
+};
 
-SEC("struct_ops/control_init")
-void BPF_PROG(control_init, struct sock *sk)
+const volatile struct line_params params
+	SCHEME("name", "pfc") SCHEME("title", "No congestion control: what PFC alone makes of it")
+	SCHEME("source", "IEEE 802.1Qbb") SCHEME("sender", "line") SCHEME("ecn", "needed") = {};
+
+SEC("struct_ops/init")
+void BPF_PROG(pcn_line_init, struct sock *sk)
 {
 	tcp_start_pacing(sk);
-	tcp_set_rate(sk, line_rate_bps);
+	tcp_set_rate(sk, params.line_rate_bps);
 }
 
 /* From 6.10 on. */
-SEC("struct_ops/control_cong_control")
-void BPF_PROG(control_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+SEC("struct_ops/cong_control")
+void BPF_PROG(pcn_line_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 {
-	tcp_set_rate(sk, line_rate_bps);
+	tcp_set_rate(sk, params.line_rate_bps);
 }
 
 /* Before 6.10. */
-SEC("struct_ops/control_cong_control_2")
-void BPF_PROG(control_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+SEC("struct_ops/cong_control_2")
+void BPF_PROG(pcn_line_cong_control_2, struct sock *sk, const struct rate_sample *rs)
 {
-	tcp_set_rate(sk, line_rate_bps);
+	tcp_set_rate(sk, params.line_rate_bps);
 }
 
-SEC("struct_ops/control_ssthresh")
-u32 BPF_PROG(control_ssthresh, struct sock *sk)
+SEC("struct_ops/ssthresh")
+u32 BPF_PROG(pcn_line_ssthresh, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-SEC("struct_ops/control_undo_cwnd")
-u32 BPF_PROG(control_undo_cwnd, struct sock *sk)
+SEC("struct_ops/undo_cwnd")
+u32 BPF_PROG(pcn_line_undo_cwnd, struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 SEC(".struct_ops.link")
-struct tcp_congestion_ops control = {
-	.init = (void *)control_init,
-	.cong_control = (void *)control_cong_control,
-	.ssthresh = (void *)control_ssthresh,
-	.undo_cwnd = (void *)control_undo_cwnd,
+struct tcp_congestion_ops pcn_line = {
+	.init = (void *)pcn_line_init,
+	.cong_control = (void *)pcn_line_cong_control,
+	.ssthresh = (void *)pcn_line_ssthresh,
+	.undo_cwnd = (void *)pcn_line_undo_cwnd,
 	.name = "pcn_line",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

@@ -17,22 +17,22 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; w_min and w_max in Q24. */
-const volatile struct pcn_rp_params params = {
-	.line_rate_bps = 10000000000ULL,
-	.min_rate_bps = 1000000,
-	.w_min = Q24_ONE / 128,
-	.w_max = Q24_ONE / 2,
-};
+const volatile struct pcn_rp_params params
+	SCHEME("title", "PCN: receivers say by how much, switches say who")
+	SCHEME("source", "Cheng et al., Re-architecting Congestion Management in Lossless Ethernet, NSDI 2020")
+	SCHEME("sender", "rate") SCHEME("marker", "npecn") SCHEME("hears", "cnp") SCHEME("ecn", "needed")
+	SCHEME("notification", "pcn when feedback is cnp or auto")
+	SCHEME("accecn", "yes when feedback is ack or auto") = {};
 
-/* enum pcn_feedback; and for feedback from ACKs what NP has: T and the congested share. */
-const volatile u32 feedback = PCN_FEEDBACK_CNP;
-const volatile struct pcn_np_params np_params = {.t_ns = 50000, .congested_permille = 950};
+/* What receivers are set to; and, for feedback from ACKs, what the sender makes of those. */
+const volatile struct pcn_np_params np_params = {};
 
+#define CONTROL	      pcn
 #define flow_entry    pcn_flow
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
@@ -51,9 +51,9 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 		.cnps = flow->sender.cnp_decrease + flow->sender.cnp_increase,
 	};
 
-	if (feedback == PCN_FEEDBACK_CNP)
+	if (params.feedback == PCN_FEEDBACK_CNP)
 		return; /* the rate changes with CNPs only */
-	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), feedback, &ack);
+	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);
 }
 
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
@@ -66,11 +66,14 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 	return flow->rp.send_rate_bps;
 }
 
+static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
+{
+	flow->rp.send_rate_bps = rate_bps;
+}
+
 static __always_inline u64 line_rate_bps(void)
 {
 	return params.line_rate_bps;
 }
 
 #include "include/rate_control.h"
-
-RATE_CONTROL("pcn");

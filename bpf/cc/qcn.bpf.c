@@ -16,27 +16,20 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; the defaults of 802.1Qau for 10 Gbit/s. */
-const volatile struct qcn_rp_params params = {
-	.recovery =
-		{
-			.line_rate_bps = 10000000000ULL,
-			.min_rate_bps = 5000000,
-			.rai_bps = 5000000,
-			.rhai_bps = 50000000,
-			.timer_ns = 15000000,
-			.byte_counter_bytes = 150000,
-			.threshold = 5,
-			.half = RECOVERY_HALF_ACTIVE,
-		},
-	.gd = Q24_ONE / 128,
-	.min_decrease_factor = Q24_ONE / 2,
-};
+const volatile struct qcn_rp_params params
+	SCHEME("title", "QCN: switches tell senders how long their queue is")
+	SCHEME("source", "IEEE 802.1Qau; Prabhakar, QCN: Quantized Congestion Notification (slides)")
+	SCHEME("sender", "rate") SCHEME("marker", "qcn") SCHEME("hears", "cnm") = {};
 
+/* What switches are set to. */
+const struct qcn_cp_params marker_params = {};
+
+#define CONTROL	      qcn
 #define flow_entry    qcn_flow
 #define CONTROL_FLAGS 0
 
@@ -60,11 +53,15 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 	return flow->rp.recovery.rate_bps;
 }
 
+static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
+{
+	recovery_set(&flow->rp.recovery, rate_bps);
+	flow->rp.limited = 1; /* as after a CNM: it goes on from here */
+}
+
 static __always_inline u64 line_rate_bps(void)
 {
 	return params.recovery.line_rate_bps;
 }
 
 #include "include/rate_control.h"
-
-RATE_CONTROL("qcn");

@@ -16,25 +16,18 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
+#include "include/scheme.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the loader; the authors' code snippet, for 10 Gbit/s. */
-const volatile struct timely_params params = {
-	.line_rate_bps = 10000000000ULL,
-	.min_rate_bps = 10000000,
-	.delta_bps = 10000000,
-	.t_high_ns = 1000000,
-	.min_rtt_ns = 20000,
-	.ewma = Q24_ONE / 50,
-	.beta = Q24_ONE / 5 * 4,
-	.max_cut = Q24_ONE / 2,
-	.hai_after = 5,
-	.hai_factor = 5,
-	.delta_factor = 1,
-};
+const volatile struct timely_params params
+	SCHEME("title", "TIMELY: the rate follows the gradient of the round trip")
+	SCHEME("source", "Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015")
+	SCHEME("sender", "rate") SCHEME("tcd", "yes") SCHEME("tcd.marker", "red") SCHEME("tcd.notification", "cnp")
+	SCHEME("tcd.hears", "cnp") SCHEME("tcd.values", "dcqcn") SCHEME("tcd.ecn", "needed") = {};
 
+#define CONTROL	      timely
 #define flow_entry    timely_flow
 #define CONTROL_FLAGS 0
 
@@ -58,11 +51,14 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 	return flow->rp.rate_bps;
 }
 
+static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
+{
+	flow->rp.rate_bps = rate_bps;
+}
+
 static __always_inline u64 line_rate_bps(void)
 {
 	return params.line_rate_bps;
 }
 
 #include "include/rate_control.h"
-
-RATE_CONTROL("timely");

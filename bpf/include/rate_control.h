@@ -5,13 +5,16 @@
  *
  * A control includes this behind the definitions of struct flow_entry (a lock, a struct sender and the algorithm's
  * state) and of
+ *	CONTROL				its name, which sockets choose it by
+ *	CONTROL_FLAGS			TCP_CONG_NEEDS_ECN, or 0
  *	control_start(flow)		a flow was established
  *	control_ack(flow, event)	an ACK came
  *	control_loss(flow, now)		a recovery or a timeout began
  *	control_rate(flow)		what to pace by
+ *	control_set_rate(flow, rate)	what to pace by from now on: experiments start flows at other rates
  *	line_rate_bps()			for flows that found the table full
- *	CONTROL_FLAGS			TCP_CONG_NEEDS_ECN, or 0
- * and ends with RATE_CONTROL(name). All but start run under the flow's lock, where no helper may be called.
+ * All but start run under the flow's lock, where no helper may be called. The programs and the operations get the
+ * control's name: pcn_init and so on.
  *
  * cong_control replaces the core's window reduction and pacing update, so both are set on every ACK.
  */
@@ -25,6 +28,13 @@ FLOW_TABLE(struct flow_entry);
 
 /* Flows that found the table full: they run at line rate, uncontrolled. */
 u64 flows_refused = 0;
+
+#define JOIN_(a_, b_)		     a_##_##b_
+#define JOIN(a_, b_)		     JOIN_(a_, b_)
+#define TEXT_(a_)		     #a_
+#define TEXT(a_)		     TEXT_(a_)
+#define PROGRAM(what_)		     JOIN(CONTROL, what_)
+#define CONTROL_PROG(program_, ...)  BPF_PROG(program_, ##__VA_ARGS__)
 
 static __always_inline struct flow_entry *flow_of(struct sock *sk)
 {
@@ -40,16 +50,19 @@ static __always_inline bool plain(struct sock *sk)
 	return CONTROL_FLAGS & TCP_CONG_NEEDS_ECN && !tcp_ecn_negotiated(sk);
 }
 
-SEC("struct_ops/control_init")
-void BPF_PROG(control_init, struct sock *sk)
+SEC("struct_ops/init")
+void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
 
 	control_start(&flow);
 	tcp_establish(sk, &flow.sender, &key);
-	if (plain(sk))
+	flow.sender.send_rate_bps = control_rate(&flow);
+	if (plain(sk)) {
 		flow.sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
+		flow.sender.send_rate_bps = 0;
+	}
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
 		__sync_fetch_and_add(&flows_refused, 1);
 	tcp_start_pacing(sk);
@@ -59,8 +72,8 @@ void BPF_PROG(control_init, struct sock *sk)
 		tcp_set_rate(sk, control_rate(&flow));
 }
 
-SEC("struct_ops/control_release")
-void BPF_PROG(control_release, struct sock *sk)
+SEC("struct_ops/release")
+void CONTROL_PROG(PROGRAM(release), struct sock *sk)
 {
 	struct flow_key key;
 
@@ -76,6 +89,7 @@ static __always_inline void on_plain_ack(struct sock *sk, struct flow_entry *flo
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
 	flow->sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
+	flow->sender.send_rate_bps = 0;
 	bpf_spin_unlock(&flow->lock);
 }
 
@@ -99,26 +113,27 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	flow->sender.plain_window = 0;
 	control_ack(flow, &event);
 	rate_bps = control_rate(flow);
+	flow->sender.send_rate_bps = rate_bps;
 	bpf_spin_unlock(&flow->lock);
 	tcp_set_rate(sk, rate_bps);
 }
 
 /* From 6.10 on. */
-SEC("struct_ops/control_cong_control")
-void BPF_PROG(control_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+SEC("struct_ops/cong_control")
+void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }
 
 /* Before 6.10. */
-SEC("struct_ops/control_cong_control_2")
-void BPF_PROG(control_cong_control_2, struct sock *sk, const struct rate_sample *rs)
+SEC("struct_ops/cong_control_2")
+void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }
 
-SEC("struct_ops/control_set_state")
-void BPF_PROG(control_set_state, struct sock *sk, u8 state)
+SEC("struct_ops/set_state")
+void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
 	struct flow_entry *flow;
 	u64 now = now_ns(), rate_bps;
@@ -132,36 +147,61 @@ void BPF_PROG(control_set_state, struct sock *sk, u8 state)
 	flow->sender.losses++;
 	control_loss(flow, now);
 	rate_bps = control_rate(flow);
+	flow->sender.send_rate_bps = rate_bps;
 	bpf_spin_unlock(&flow->lock);
 	if (!plain(sk))
 		tcp_set_rate(sk, rate_bps);
 }
 
-SEC("struct_ops/control_ssthresh")
-u32 BPF_PROG(control_ssthresh, struct sock *sk)
+SEC("struct_ops/ssthresh")
+u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
 {
 	if (plain(sk))
 		return plain_ssthresh(sk);
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
-SEC("struct_ops/control_undo_cwnd")
-u32 BPF_PROG(control_undo_cwnd, struct sock *sk)
+SEC("struct_ops/undo_cwnd")
+u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
-#define RATE_CONTROL(name_)                                                                                            \
-	SEC(".struct_ops.link")                                                                                        \
-	struct tcp_congestion_ops control = {                                                                          \
-		.init = (void *)control_init,                                                                          \
-		.release = (void *)control_release,                                                                    \
-		.cong_control = (void *)control_cong_control,                                                          \
-		.set_state = (void *)control_set_state,                                                                \
-		.ssthresh = (void *)control_ssthresh,                                                                  \
-		.undo_cwnd = (void *)control_undo_cwnd,                                                                \
-		.name = name_,                                                                                         \
-		.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,                                                      \
-	}
+/* What set_rate takes, in place of a packet. */
+struct rate_order {
+	struct flow_key key;
+	u64 rate_bps;
+};
+
+/* Run by user space, with a struct rate_order as the packet. Returns 1 if there is no such flow. */
+SEC("tc")
+int set_rate(struct __sk_buff *skb)
+{
+	struct rate_order order;
+	struct flow_entry *flow;
+
+	if (bpf_skb_load_bytes(skb, 0, &order, sizeof(order)))
+		return 1;
+	flow = bpf_map_lookup_elem(&flows, &order.key);
+	if (!flow)
+		return 1;
+	bpf_spin_lock(&flow->lock);
+	control_set_rate(flow, order.rate_bps);
+	flow->sender.send_rate_bps = control_rate(flow);
+	bpf_spin_unlock(&flow->lock);
+	return 0;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops CONTROL = {
+	.init = (void *)PROGRAM(init),
+	.release = (void *)PROGRAM(release),
+	.cong_control = (void *)PROGRAM(cong_control),
+	.set_state = (void *)PROGRAM(set_state),
+	.ssthresh = (void *)PROGRAM(ssthresh),
+	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
+	.name = TEXT(CONTROL),
+	.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,
+};
 
 #endif

@@ -25,8 +25,9 @@ struct echo {
 
 /* What every control keeps of a flow. */
 struct sender {
-	u64 sent_bytes;	  /* frames given to the device */
-	u64 rec_rate_bps; /* PCN: of the latest CNP that said decrease */
+	u64 sent_bytes;	   /* frames given to the device */
+	u64 send_rate_bps; /* what the flow is paced by; 0: it has a window */
+	u64 rec_rate_bps;  /* PCN: of the latest CNP that said decrease */
 	u64 cnp_decrease; /* CNPs and CNMs received, by what they said */
 	u64 cnp_increase;
 	u64 cnp_hold;	    /* TCD: CNPs that said UE */

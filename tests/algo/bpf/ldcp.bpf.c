@@ -45,7 +45,7 @@ static long ldcp_step(u32 i, struct ldcp_args *args)
 		return 1;
 	switch (step->event) {
 	case INIT:
-		ldcp_init(&flow, step->iw, step->bdp);
+		ldcp_window_init(&flow, step->iw, step->bdp);
 		break;
 	case ACK:
 		ldcp_ack(&flow, &set, step->clean, step->marked, step->acked, step->limited);

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+)
+
+// Object is a compiled congestion control, and what its C source says about it.
+type Object struct {
+	// Control is the name that sockets choose it by.
+	Control string
+	// Params are its parameters, and those of what belongs to its scheme, in the order of the source.
+	Params []Param
+	// Stats are the statistics of a flow that its algorithm keeps.
+	Stats []Stat
+
+	data       []byte
+	sha256     string
+	derived    []derived
+	sizes      map[string]uint32 // of the variables with parameters
+	attributes map[string]attribute
+	presets    []preset
+}
+
+// Stat is a statistic of a flow that an algorithm keeps.
+type Stat struct {
+	Key  string // with its unit
+	Doc  string
+	Kind Kind
+
+	offset uint32
+	format format
+}
+
+// The variables that hold parameters: of the sender, of its wiring to TCP, of the notification point, of
+// switches' marking and of WRED.
+var parameterVariables = []string{ParamsVariable, "path_params", NotificationVariable, MarkerVariable, "wred_params"}
+
+// Names of variables in objects.
+const (
+	ParamsVariable       = "params"
+	NotificationVariable = "np_params"
+	MarkerVariable       = "marker_params"
+	// flowsMap is the table of live flows.
+	flowsMap = "flows"
+)
+
+// ErrNoControl says that an object has no congestion control in it.
+var ErrNoControl = errors.New("the object has no congestion control: want one struct tcp_congestion_ops in section .struct_ops.link")
+
+// NewObject reads a compiled congestion control.
+func NewObject(data []byte) (*Object, error) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("read the object: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	o := &Object{data: data, sha256: hex.EncodeToString(sum[:]), sizes: map[string]uint32{}}
+	if o.Control, err = controlName(spec); err != nil {
+		return nil, err
+	}
+	for _, name := range parameterVariables {
+		if v := spec.Variables[name]; v != nil {
+			if err := o.readVariable(name, v); err != nil {
+				return nil, fmt.Errorf("control %s: variable %s: %w", o.Control, name, err)
+			}
+		}
+	}
+	if err := o.readStats(spec.Maps[flowsMap]); err != nil {
+		return nil, fmt.Errorf("control %s: %w", o.Control, err)
+	}
+	return o, o.checkFormulas()
+}
+
+// Spec returns the object as a collection to load, a fresh one each time.
+func (o *Object) Spec() (*ebpf.CollectionSpec, error) {
+	return ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.data))
+}
+
+// Variables returns the names of the object's variables that hold parameters.
+func (o *Object) Variables() []string { return slices.Sorted(maps.Keys(o.sizes)) }
+
+// SHA256 returns the hash of the object's bytes, in hexadecimal.
+func (o *Object) SHA256() string { return o.sha256 }
+
+// Operations returns the map of the object's one struct tcp_congestion_ops.
+func Operations(spec *ebpf.CollectionSpec) (*ebpf.MapSpec, error) {
+	for _, m := range spec.Maps {
+		if m.Type == ebpf.StructOpsMap {
+			return m, nil
+		}
+	}
+	return nil, ErrNoControl
+}
+
+// controlName reads the name in the operations.
+func controlName(spec *ebpf.CollectionSpec) (string, error) {
+	ops, err := Operations(spec)
+	if err != nil {
+		return "", err
+	}
+	layout, isStruct := btf.As[*btf.Struct](ops.Value)
+	value, isBytes := ops.Contents[0].Value.([]byte)
+	if !isStruct || !isBytes {
+		return "", ErrNoControl
+	}
+	for _, m := range layout.Members {
+		if m.Name == "name" {
+			text, _, _ := strings.Cut(string(value[m.Offset.Bytes():]), "\x00")
+			return text, nil
+		}
+	}
+	return "", ErrNoControl
+}
+
+// readVariable reads what a variable of parameters says.
+func (o *Object) readVariable(name string, v *ebpf.VariableSpec) error {
+	if v.Type == nil {
+		return errors.New("it has no type: compile with -g")
+	}
+	s, ok := btf.UnderlyingType(v.Type.Type).(*btf.Struct)
+	if !ok {
+		return fmt.Errorf("it is a %v: want a struct", v.Type.Type)
+	}
+	own := parseTags(v.Type.Tags)
+	if name == ParamsVariable {
+		var err error
+		if o.attributes, err = parseAttributes(v.Type.Tags); err != nil {
+			return err
+		}
+	}
+	o.sizes[name] = uint32(v.Size())
+	prefix := ""
+	if p := own["prefix"]; p != "" {
+		prefix = p + "."
+	}
+	return fields(s, 0, own, func(m btf.Member, offset uint32, t tags) error {
+		return o.readField(m, place{variable: name, offset: offset}, prefix, t)
+	})
+}
+
+func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error {
+	d, err := newDerived(m, at, t)
+	if err != nil {
+		return err
+	}
+	if d != nil {
+		o.derived = append(o.derived, *d)
+		return nil
+	}
+	if _, ok := t["doc"]; !ok {
+		return nil // padding
+	}
+	p, err := newParam(m, at, prefix, t)
+	if err != nil {
+		return err
+	}
+	if o.param(p.Key) != nil {
+		return fmt.Errorf("duplicate key %q", p.Key)
+	}
+	o.Params = append(o.Params, p)
+	return nil
+}
+
+// readStats reads the statistics in the flow table's entries; an object may have no table.
+func (o *Object) readStats(flows *ebpf.MapSpec) error {
+	if flows == nil {
+		return nil
+	}
+	entry, ok := btf.UnderlyingType(flows.Value).(*btf.Struct)
+	if !ok {
+		return fmt.Errorf("map %s: its values have no struct", flowsMap)
+	}
+	return fields(entry, 0, nil, func(m btf.Member, offset uint32, t tags) error {
+		doc, ok := t["stat"]
+		if !ok {
+			return nil
+		}
+		f, kind, _, err := formatOf(m.Type)
+		if err != nil {
+			return err
+		}
+		if kind == "" {
+			kind, _ = kindOfName(m.Name)
+		}
+		key := m.Name
+		if k, ok := t["key"]; ok {
+			key = k
+		}
+		o.Stats = append(o.Stats, Stat{Key: key, Doc: doc, Kind: kind, offset: offset, format: f})
+		return nil
+	})
+}
+
+// Read reads the statistic out of an entry of the flow table.
+func (s Stat) Read(entry []byte) float64 {
+	return s.format.decode(s.format.get(entry[s.offset:]))
+}
+
+// param returns the parameter of a key; nil if there is none.
+func (o *Object) param(key string) *Param {
+	i := slices.IndexFunc(o.Params, func(p Param) bool { return p.Key == key })
+	if i < 0 {
+		return nil
+	}
+	return &o.Params[i]
+}
+
+// checkFormulas resolves the defaults once, so that a name which is not there is found at once.
+func (o *Object) checkFormulas() error {
+	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
+	values, problems := o.Resolve(Settings{}, n)
+	if len(problems) > 0 {
+		return fmt.Errorf("control %s: the default of %s: %s", o.Control, problems[0].Key, problems[0].Msg)
+	}
+	for variable := range o.sizes {
+		if _, err := values.Bytes(variable, n, true); err != nil {
+			return fmt.Errorf("control %s: %w", o.Control, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// Param is a parameter of a scheme, as its C source describes it (bpf/algo/param.h).
+type Param struct {
+	Key     string // in files; of one in a mapping, such as marking.kmin, with that
+	Doc     string
+	Kind    Kind
+	Range   string   // "1us to 1s"; empty for flags and choices
+	Default string   // a value or a formula
+	Choices []string // of a choice
+
+	place
+	byDefault, low, high *formula
+	aboveLow, belowHigh  bool
+	ifZero, divides      *formula
+	onlyTCD              bool
+	choices              []choice
+}
+
+// place is where a value stands in the object's variables.
+type place struct {
+	variable string
+	offset   uint32
+	format   format
+}
+
+// derived is a field that users do not set.
+type derived struct {
+	place
+	name    string
+	formula *formula
+	entries uint32 // of a table, whose formula has i; 0: it is none
+}
+
+// tags are the annotations of a field, by what they are about.
+type tags map[string]string
+
+// parseTags reads annotations "what:text".
+func parseTags(list []string) tags {
+	t := tags{}
+	for _, tag := range list {
+		what, text, _ := strings.Cut(tag, ":")
+		if what == "of" {
+			field, rest, _ := strings.Cut(text, ":")
+			what, text, _ = strings.Cut(rest, ":")
+			what = "of:" + field + ":" + what
+		}
+		t[what] = text
+	}
+	return t
+}
+
+// of returns what the annotations of a member say about a field in it, over the field's own.
+func (t tags) of(field string, own tags) tags {
+	merged := tags{}
+	for what, text := range own {
+		merged[what] = text
+	}
+	for what, text := range t {
+		if about, ok := strings.CutPrefix(what, "of:"+field+":"); ok {
+			if about == "default" || about == "doc" {
+				delete(merged, "from") // users set it here
+			}
+			merged[about] = text
+		}
+	}
+	return merged
+}
+
+// fields walks the fields of a struct, and of the structs in it, that are annotated. member says about
+// fields what their users add.
+func fields(s *btf.Struct, base uint32, member tags, visit func(btf.Member, uint32, tags) error) error {
+	for _, m := range s.Members {
+		own := member.of(m.Name, parseTags(m.Tags))
+		offset := base + m.Offset.Bytes()
+		if inner, ok := btf.UnderlyingType(m.Type).(*btf.Struct); ok {
+			if err := fields(inner, offset, own, visit); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := visit(m, offset, own); err != nil {
+			return fmt.Errorf("%s.%s: %w", s.Name, m.Name, err)
+		}
+	}
+	return nil
+}
+
+// formatOf returns how C holds a value of the type, its kind as far as the type says it, and its choices.
+func formatOf(t btf.Type) (format, Kind, []choice, error) {
+	size, err := btf.Sizeof(t)
+	if err != nil {
+		return format{}, "", nil, err
+	}
+	f := format{size: uint32(size)}
+	if def, ok := t.(*btf.Typedef); ok {
+		if known, ok := formats[def.Name]; ok {
+			f.fraction, f.scale, f.special = known.fraction, known.scale, def.Name
+			return f, known.kind, nil, nil
+		}
+	}
+	switch under := btf.UnderlyingType(t).(type) {
+	case *btf.Enum:
+		return f, KindChoice, choicesOf(under), nil
+	case *btf.Int:
+		if under.Encoding == btf.Bool {
+			return f, KindFlag, nil, nil
+		}
+		return f, "", nil, nil
+	default:
+		return f, "", nil, fmt.Errorf("a %T has no format", under)
+	}
+}
+
+// choicesOf returns the names of an enum in lower case, without the words that they begin with alike.
+func choicesOf(e *btf.Enum) []choice {
+	common := ""
+	if len(e.Values) > 0 {
+		common = e.Values[0].Name
+	}
+	for _, v := range e.Values {
+		for !strings.HasPrefix(v.Name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	common = common[:strings.LastIndexByte(common, '_')+1]
+	var all []choice
+	for _, v := range e.Values {
+		all = append(all, choice{strings.ToLower(strings.TrimPrefix(v.Name, common)), v.Value})
+	}
+	return all
+}
+
+// newParam makes a parameter of a field's annotations.
+func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error) {
+	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], place: at}
+	var kind Kind
+	if p.format, kind, p.choices, err = formatOf(m.Type); err != nil {
+		return p, err
+	}
+	byName, bare := kindOfName(m.Name)
+	p.Kind = kind
+	if kind == "" {
+		p.Kind = byName
+	}
+	p.Key = prefix + bare
+	if key, ok := t["key"]; ok {
+		p.Key = prefix + key
+	}
+	p.Choices = names(p.choices)
+	_, p.onlyTCD = t["with_tcd"]
+	if p.Kind == KindChoice || p.Kind == KindFlag {
+		_, err = p.Kind.parse(p.Default, p.choices)
+		return p, err
+	}
+	return p, p.parseFormulas(t)
+}
+
+func (p *Param) parseFormulas(t tags) (err error) {
+	low, high, ok := strings.Cut(p.Range, " to ")
+	if !ok {
+		return fmt.Errorf("range %q: want LOW to HIGH", p.Range)
+	}
+	low, p.aboveLow = strings.CutPrefix(low, "above ")
+	high, p.belowHigh = strings.CutPrefix(high, "below ")
+	for _, f := range []struct {
+		to   **formula
+		text string
+	}{
+		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]}, {&p.divides, t["divides"]},
+	} {
+		if f.text == "" {
+			continue
+		}
+		if *f.to, err = parseFormula(f.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newDerived makes a field that users do not set of its annotations; nil if it has none.
+func newDerived(m btf.Member, at place, t tags) (*derived, error) {
+	text, isTable := t["table"]
+	if !isTable {
+		if text = t["from"]; text == "" {
+			return nil, nil
+		}
+	}
+	d := &derived{place: at, name: m.Name}
+	kind := m.Type
+	if array, ok := btf.UnderlyingType(m.Type).(*btf.Array); ok && isTable {
+		d.entries, kind = array.Nelems, array.Type
+	}
+	var err error
+	if d.format, _, _, err = formatOf(kind); err != nil {
+		return nil, err
+	}
+	d.formula, err = parseFormula(text)
+	return d, err
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/pcn-linux/pcn/config"
+)
+
+// presetFiles hold sets of values for a scheme's parameters, one file a section.
+//
+//go:embed presets
+var presetFiles embed.FS
+
+// presetFile is a file of presets.
+type presetFile struct {
+	Sets []preset `yaml:"sets"`
+}
+
+// preset is a set of values with where they are from.
+type preset struct {
+	// Name is what files write as set.
+	Name string `yaml:"name"`
+	// Source is where the values are from that do not say.
+	Source string `yaml:"source"`
+	// Values are by key.
+	Values map[string]presetValue `yaml:"values"`
+
+	formulas map[string]*formula
+}
+
+type presetValue struct {
+	// Is is the value, or a formula.
+	Is string `yaml:"is"`
+	// From is where it is from, if not the set's source.
+	From string `yaml:"from"`
+}
+
+// readPresets reads the presets of a section. There may be none.
+func readPresets(section string) ([]preset, error) {
+	name := "presets/" + section + ".yaml"
+	data, err := presetFiles.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parsePresets(name, data)
+}
+
+func parsePresets(name string, data []byte) ([]preset, error) {
+	d := config.NewDecoder(name, "file of presets", "sets:")
+	var f presetFile
+	if root := d.Root(data); root != nil {
+		d.Decode(root, &f)
+	}
+	return f.Sets, d.Err()
+}
+
+// addPresets gives the object sets of values. A key that it does not have is refused.
+func (o *Object) addPresets(sets []preset) error {
+	for _, s := range sets {
+		s.formulas = map[string]*formula{}
+		for key, v := range s.Values {
+			p := o.param(key)
+			if p == nil {
+				return fmt.Errorf("preset %s of control %s: there is no parameter %q", s.Name, o.Control, key)
+			}
+			var err error
+			if p.byDefault == nil {
+				_, err = p.Kind.parse(v.Is, p.choices)
+			} else {
+				s.formulas[key], err = parseFormula(v.Is)
+			}
+			if err != nil {
+				return fmt.Errorf("preset %s of control %s: %s: %w", s.Name, o.Control, key, err)
+			}
+		}
+		o.presets = append(o.presets, s)
+	}
+	return o.checkFormulas()
+}
+
+// PresetNames returns the names of the sets, the default first.
+func (o *Object) PresetNames() []string {
+	var all []string
+	for _, s := range o.presets {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// preset returns a set by its name, and the first for none.
+func (o *Object) preset(name string) (preset, error) {
+	if len(o.presets) == 0 {
+		if name != "" {
+			return preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets", name)
+		}
+		return preset{}, nil
+	}
+	if name == "" {
+		return o.presets[0], nil
+	}
+	i := slices.IndexFunc(o.presets, func(s preset) bool { return s.Name == name })
+	if i < 0 {
+		return o.presets[0], fmt.Errorf("unknown set of parameters %q", name)
+	}
+	return o.presets[i], nil
+}
+
+func hintOf(known []string, wrong string) string { return config.Suggest(wrong, known) }

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+)
+
+// Network is what formulas of parameters know of the network.
+type Network struct {
+	LineRateBps uint64 // of hosts' links
+	BaseRTTNs   uint64 // of the longest path, in propagation delays alone; 0: not known
+	FrameBytes  uint64 // of a full data frame
+}
+
+// Settings are what a file says about the parameters of a scheme.
+type Settings struct {
+	// Set names the preset that the defaults are from; empty: the scheme's first.
+	Set string
+	// Given are the values in the file, by key.
+	Given map[string]Value
+}
+
+// Problem is a value that is refused.
+type Problem struct {
+	Key       string
+	Msg, Hint string
+}
+
+// Values are the values of all parameters of an object.
+type Values struct {
+	object *Object
+	set    string
+	byKey  map[string]Value
+}
+
+// Set returns the name of the preset that the defaults are from; empty if the scheme has none.
+func (v *Values) Set() string { return v.set }
+
+// Get returns the value of a key. It panics if the scheme has no such parameter.
+func (v *Values) Get(key string) Value {
+	value, ok := v.byKey[key]
+	if !ok {
+		panic(fmt.Sprintf("scheme: control %s has no parameter %q", v.object.Control, key))
+	}
+	return value
+}
+
+// Has reports whether the scheme has a parameter.
+func (v *Values) Has(key string) bool {
+	_, ok := v.byKey[key]
+	return ok
+}
+
+// Resolve gives every parameter its value: that of the file, of the preset or its default. It returns
+// what is out of range, too.
+func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
+	v := &Values{object: o, byKey: map[string]Value{}}
+	var problems []Problem
+	set, err := o.preset(s.Set)
+	if err != nil {
+		problems = append(problems, Problem{"set", err.Error(), hintOf(o.PresetNames(), s.Set)})
+	}
+	v.set = set.Name
+	r := resolver{values: v, given: s.Given, preset: set, network: n, open: map[string]bool{}}
+	for i := range o.Params {
+		p := &o.Params[i]
+		if _, err := r.value(p.Key); err != nil {
+			problems = append(problems, Problem{p.Key, err.Error(), ""})
+		}
+	}
+	for i := range o.Params {
+		if problem := r.check(&o.Params[i]); problem != nil {
+			problems = append(problems, *problem)
+		}
+	}
+	return v, problems
+}
+
+// resolver evaluates values that depend on each other.
+type resolver struct {
+	values  *Values
+	given   map[string]Value
+	preset  preset
+	network Network
+	open    map[string]bool // being evaluated
+}
+
+var errCycle = errors.New("its default depends on itself")
+
+// value returns the value of a parameter, which it evaluates once.
+func (r *resolver) value(key string) (Value, error) {
+	if v, ok := r.values.byKey[key]; ok {
+		return v, nil
+	}
+	p := r.values.object.param(key)
+	if p == nil {
+		return Value{}, fmt.Errorf("there is no %q", key)
+	}
+	if r.open[key] {
+		return Value{}, errCycle
+	}
+	r.open[key] = true
+	v, err := r.evaluate(p)
+	if err != nil {
+		return Value{}, err
+	}
+	r.values.byKey[key] = v
+	return v, nil
+}
+
+func (r *resolver) evaluate(p *Param) (Value, error) {
+	if v, ok := r.given[p.Key]; ok {
+		return v, nil
+	}
+	text, f := p.Default, p.byDefault
+	if v, ok := r.preset.Values[p.Key]; ok {
+		text, f = v.Is, r.preset.formulas[p.Key]
+	}
+	if f == nil {
+		return p.Kind.parse(text, p.choices)
+	}
+	number, err := f.eval(r.beside(p))
+	if p.Kind != KindRatio {
+		number = math.Trunc(number)
+	}
+	return Value{Kind: p.Kind, Number: number}, err
+}
+
+// lookup is for formulas: what the network has, or another parameter.
+func (r *resolver) lookup(name string) (float64, error) {
+	switch name {
+	case "line_rate":
+		return float64(r.network.LineRateBps), nil
+	case "base_rtt":
+		return float64(r.network.BaseRTTNs), nil
+	case "frame":
+		return float64(r.network.FrameBytes), nil
+	}
+	v, err := r.value(name)
+	return v.Number, err
+}
+
+// beside is lookup, where a name is first that of a parameter in the same mapping.
+func (r *resolver) beside(p *Param) lookup {
+	mapping := p.Key[:strings.LastIndexByte(p.Key, '.')+1]
+	return func(name string) (float64, error) {
+		if mapping != "" && r.values.object.param(mapping+name) != nil {
+			name = mapping + name
+		}
+		return r.lookup(name)
+	}
+}
+
+// check returns what is wrong with a value; nil if nothing is.
+func (r *resolver) check(p *Param) *Problem {
+	v, ok := r.values.byKey[p.Key]
+	if !ok || p.low == nil {
+		return nil
+	}
+	low, err1 := p.low.eval(r.beside(p))
+	high, err2 := p.high.eval(r.beside(p))
+	if err := errors.Join(err1, err2); err != nil {
+		return &Problem{p.Key, err.Error(), ""}
+	}
+	if v.Number < low || v.Number > high || p.aboveLow && v.Number == low || p.belowHigh && v.Number == high {
+		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), p.rangeInWords(low, high)}
+	}
+	if p.divides != nil {
+		whole, err := p.divides.eval(r.lookup)
+		if err == nil && math.Mod(whole, v.Number) != 0 {
+			msg := fmt.Sprintf("%s does not divide %s", v, Value{Kind: p.Kind, Number: whole})
+			return &Problem{p.Key, msg, "1kbps, 10kbps, 100kbps or 1Mbps do"}
+		}
+	}
+	if _, err := p.format.encode(v.Number); err != nil {
+		return &Problem{p.Key, err.Error(), "write 1/16"}
+	}
+	return nil
+}
+
+// rangeInWords writes the range with the values that its bounds have here.
+func (p *Param) rangeInWords(low, high float64) string {
+	text := ""
+	if p.aboveLow {
+		text = "above "
+	}
+	text += Value{Kind: p.Kind, Number: low}.String() + " to "
+	if p.belowHigh {
+		text += "below "
+	}
+	return text + Value{Kind: p.Kind, Number: high}.String()
+}
+
+// Bytes returns a variable of the object as C holds it; nil if the object has no such variable. tcd says
+// whether switches mark by TCD.
+func (v *Values) Bytes(variable string, n Network, tcd bool) ([]byte, error) {
+	o := v.object
+	size, ok := o.sizes[variable]
+	if !ok {
+		return nil, nil
+	}
+	out := make([]byte, size)
+	r := resolver{values: &Values{object: o, byKey: maps.Clone(v.byKey)}, network: n, open: map[string]bool{}}
+	for i := range o.Params {
+		p := &o.Params[i]
+		if p.variable != variable || p.onlyTCD && !tcd {
+			continue
+		}
+		number := v.byKey[p.Key].Number
+		if number == 0 && p.ifZero != nil {
+			var err error
+			if number, err = p.ifZero.eval(r.lookup); err != nil {
+				return nil, fmt.Errorf("%s: %w", p.Key, err)
+			}
+		}
+		if err := p.write(out, number); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.Key, err)
+		}
+	}
+	for _, d := range o.derived {
+		if d.variable != variable {
+			continue
+		}
+		if err := d.fill(out, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.name, err)
+		}
+	}
+	return out, nil
+}
+
+func (p place) write(out []byte, number float64) error {
+	n, err := p.format.encode(number)
+	if err != nil {
+		return err
+	}
+	p.format.put(out[p.offset:], n)
+	return nil
+}
+
+// fill writes the field, or all entries of the table.
+func (d derived) fill(out []byte, r *resolver) error {
+	for i := range max(d.entries, 1) {
+		number, err := d.formula.eval(func(name string) (float64, error) {
+			if name == "i" && d.entries > 0 {
+				return float64(i), nil
+			}
+			return r.lookup(name)
+		})
+		if err != nil {
+			return err
+		}
+		at := d.place
+		at.offset += i * d.format.size
+		if err := at.write(out, number); err != nil {
+			return err
+		}
+	}
+	return nil
+}

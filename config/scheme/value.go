@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheme
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pcn-linux/pcn/config"
+)
+
+// Kind is what a parameter or statistic measures, and so how files write it.
+type Kind string
+
+// The kinds.
+const (
+	KindRate   Kind = "rate"   // bit/s, written 40Gbps
+	KindTime   Kind = "time"   // ns, written 50us
+	KindBytes  Kind = "size"   // bytes, written 64KB
+	KindRatio  Kind = "ratio"  // a number without unit, written 0.5, 1/128 or 5%
+	KindCount  Kind = "count"  // a whole number
+	KindFlag   Kind = "flag"   // true or false
+	KindChoice Kind = "choice" // one of some names
+)
+
+// Value is the value of a parameter or statistic.
+type Value struct {
+	Kind Kind
+	// Number is in bit/s, ns, bytes or without unit; 1 is true; of a choice it is its number in C.
+	Number float64
+	choice string
+}
+
+// String writes the value as files have it.
+func (v Value) String() string {
+	switch v.Kind {
+	case KindRate:
+		return config.Rate(v.Number).String()
+	case KindTime:
+		return config.Duration(v.Number).String()
+	case KindBytes:
+		return config.Bytes(v.Number).String()
+	case KindRatio:
+		return config.Ratio(v.Number).String()
+	case KindFlag:
+		return strconv.FormatBool(v.Number != 0)
+	case KindChoice:
+		return v.choice
+	default:
+		return strconv.FormatFloat(v.Number, 'f', -1, 64)
+	}
+}
+
+// choice is a name that a file may give, and its number in C.
+type choice struct {
+	name   string
+	number uint64
+}
+
+func names(choices []choice) []string {
+	var all []string
+	for _, c := range choices {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// parse reads the text of a file.
+func (k Kind) parse(text string, choices []choice) (Value, error) {
+	v := Value{Kind: k}
+	var err error
+	switch k {
+	case KindRate:
+		var r config.Rate
+		r, err = config.ParseRate(text)
+		v.Number = float64(r)
+	case KindTime:
+		var d config.Duration
+		d, err = config.ParseDuration(text)
+		v.Number = float64(d)
+	case KindBytes:
+		var b config.Bytes
+		b, err = config.ParseBytes(text)
+		v.Number = float64(b)
+	case KindRatio:
+		var r config.Ratio
+		r, err = config.ParseRatio(text)
+		v.Number = float64(r)
+	case KindCount:
+		var n uint64
+		if n, err = strconv.ParseUint(text, 10, 32); err != nil {
+			err = config.Bad(fmt.Sprintf("%q is not a whole number in range", text), "")
+		}
+		v.Number = float64(n)
+	case KindFlag:
+		if text != "true" && text != "false" {
+			err = config.Bad(fmt.Sprintf("%q is neither true nor false", text), "")
+		}
+		v.Number = float64(b2i(text == "true"))
+	case KindChoice:
+		return chosen(text, choices)
+	}
+	return v, err
+}
+
+func chosen(text string, choices []choice) (Value, error) {
+	i := slices.IndexFunc(choices, func(c choice) bool { return c.name == text })
+	if i < 0 {
+		hint := config.Suggest(text, names(choices))
+		return Value{}, config.Bad(fmt.Sprintf("unknown value %q", text), hint)
+	}
+	return Value{KindChoice, float64(choices[i].number), text}, nil
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// format is how C holds a value: algo/param.h.
+type format struct {
+	size     uint32 // bytes
+	fraction uint   // bits behind the binary point
+	scale    float64
+	special  string // a typedef that is no linear scale
+}
+
+// The typedefs of algo/param.h, and of algorithms, that say how a number is held.
+var formats = map[string]struct {
+	kind     Kind
+	fraction uint
+	scale    float64
+}{
+	"q24":       {KindRatio, 24, 0},
+	"wide_q24":  {KindRatio, 24, 0},
+	"q10":       {KindRatio, 10, 0},
+	"q8":        {KindRatio, 8, 0},
+	"permille":  {KindRatio, 0, 1000},
+	"halvings":  {KindRatio, 0, 0},
+	"flag":      {KindFlag, 0, 0},
+	"cct_entry": {KindRatio, 0, 0},
+}
+
+// encode gives the C value of a number.
+func (f format) encode(number float64) (uint64, error) {
+	switch f.special {
+	case "halvings":
+		return encodeHalvings(number)
+	case "cct_entry":
+		return encodeShifted(number), nil
+	}
+	scaled := math.Ldexp(number, int(f.fraction))
+	if f.scale != 0 {
+		scaled *= f.scale
+	}
+	scaled = math.Round(scaled)
+	if limit := math.Ldexp(1, int(8*f.size)); !(scaled >= 0 && scaled < limit) {
+		return 0, fmt.Errorf("%g does not fit %d bits", number, 8*f.size)
+	}
+	return uint64(scaled), nil
+}
+
+// decode is the inverse of encode.
+func (f format) decode(n uint64) float64 {
+	v := math.Ldexp(float64(n), -int(f.fraction))
+	if f.scale != 0 {
+		v /= f.scale
+	}
+	return v
+}
+
+// encodeHalvings gives n of 2^-n.
+func encodeHalvings(number float64) (uint64, error) {
+	fraction, exponent := math.Frexp(number)
+	if fraction != 0.5 || exponent > 1 {
+		return 0, fmt.Errorf("%g is not a power of 1/2", number)
+	}
+	return uint64(1 - exponent), nil
+}
+
+// encodeShifted gives a number as 14 bits of multiplier under 2 bits of shift: multiplier / 2^shift,
+// with the largest shift that the multiplier has room for.
+func encodeShifted(number float64) uint64 {
+	const bits, maxShift = 14, 3
+	for shift := maxShift; ; shift-- {
+		m := math.Round(math.Ldexp(number, shift))
+		if m < 1<<bits || shift == 0 {
+			return uint64(shift)<<bits | uint64(m)
+		}
+	}
+}
+
+// put writes the C value into its place; get reads it.
+func (f format) put(to []byte, n uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], n)
+	copy(to[:f.size], b[:])
+}
+
+func (f format) get(from []byte) uint64 {
+	var b [8]byte
+	copy(b[:], from[:f.size])
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// The units that C names end in, and what they say.
+var unitSuffixes = []struct {
+	suffix string
+	kind   Kind
+}{
+	{"_bps", KindRate}, {"_ns", KindTime}, {"_bytes", KindBytes}, {"_packets", KindCount},
+}
+
+// kindOfName returns the kind that a C name says by its unit, and the name without the unit.
+func kindOfName(name string) (Kind, string) {
+	for _, u := range unitSuffixes {
+		if bare, ok := strings.CutSuffix(name, u.suffix); ok {
+			return u.kind, bare
+		}
+	}
+	return KindCount, name
+}
