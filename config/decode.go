@@ -201,20 +201,67 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		return
 	}
 	fields := KeyedFields(v.Type())
+	extra, _ := v.Addr().Interface().(Extra)
+	var extraKeys []string
+	if extra != nil {
+		extraKeys = extra.ExtraKeys()
+	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, val := n.Content[i], n.Content[i+1]
 		child := strings.TrimPrefix(path+"."+key.Value, ".")
 		field := slices.IndexFunc(fields, func(f Keyed) bool { return f.Key == key.Value })
-		if field < 0 {
-			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, KeysOf(v.Type())))
+		isExtra := field < 0 && slices.Contains(extraKeys, key.Value)
+		if field < 0 && !isExtra {
+			known := slices.Concat(KeysOf(v.Type()), extraKeys)
+			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, known))
 			continue
 		}
 		if d.Has(child) {
 			d.FailAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
 			continue
 		}
+		if isExtra {
+			extra.DecodeExtra(d, key.Value, val)
+			continue
+		}
 		d.value(child, val, v.FieldByIndex(fields[field].Index))
 	}
+}
+
+// Extra is a struct that takes more keys than its fields have.
+type Extra interface {
+	// ExtraKeys returns these keys.
+	ExtraKeys() []string
+	// DecodeExtra decodes the value of one of them.
+	DecodeExtra(d *Decoder, key string, value *yaml.Node)
+}
+
+// EachKey calls visit for each key of the mapping at path, with the nodes of the key and its value. It fails
+// for what is no mapping, and for a key that stands there twice.
+func (d *Decoder) EachKey(path string, n *yaml.Node, visit func(key string, at, value *yaml.Node)) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	d.Nodes[path] = n
+	if n.Kind != yaml.MappingNode {
+		d.failValue(n, "want a mapping", "write {key: value}")
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if d.Has(path + "." + key.Value) {
+			d.FailAt(key, fmt.Sprintf("duplicate key %q", key.Value), "keep one of them")
+			continue
+		}
+		visit(key.Value, key, n.Content[i+1])
+	}
+}
+
+// Text returns the single value at path as it is written.
+func (d *Decoder) Text(path string, n *yaml.Node) string {
+	var text string
+	d.value(path, n, reflect.ValueOf(&text).Elem())
+	return text
 }
 
 // OneOrMore is a list that a file may give as the one item that it mostly has, a mapping.

@@ -166,7 +166,7 @@ func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error 
 	if err != nil {
 		return err
 	}
-	if o.param(p.Key) != nil {
+	if o.Param(p.Key) != nil {
 		return fmt.Errorf("duplicate key %q", p.Key)
 	}
 	o.Params = append(o.Params, p)
@@ -208,8 +208,8 @@ func (s Stat) Read(entry []byte) float64 {
 	return s.format.decode(s.format.get(entry[s.offset:]))
 }
 
-// param returns the parameter of a key; nil if there is none.
-func (o *Object) param(key string) *Param {
+// Param returns the parameter of a key; nil if there is none.
+func (o *Object) Param(key string) *Param {
 	i := slices.IndexFunc(o.Params, func(p Param) bool { return p.Key == key })
 	if i < 0 {
 		return nil

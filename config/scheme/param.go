@@ -208,3 +208,6 @@ func newDerived(m btf.Member, at place, t tags) (*derived, error) {
 	d.formula, err = parseFormula(text)
 	return d, err
 }
+
+// Parse reads a value as files write it.
+func (p *Param) Parse(text string) (Value, error) { return p.Kind.parse(text, p.choices) }

@@ -68,7 +68,7 @@ func (o *Object) addPresets(sets []preset) error {
 	for _, s := range sets {
 		s.formulas = map[string]*formula{}
 		for key, v := range s.Values {
-			p := o.param(key)
+			p := o.Param(key)
 			if p == nil {
 				return fmt.Errorf("preset %s of control %s: there is no parameter %q", s.Name, o.Control, key)
 			}

@@ -97,7 +97,7 @@ func (r *resolver) value(key string) (Value, error) {
 	if v, ok := r.values.byKey[key]; ok {
 		return v, nil
 	}
-	p := r.values.object.param(key)
+	p := r.values.object.Param(key)
 	if p == nil {
 		return Value{}, fmt.Errorf("there is no %q", key)
 	}
@@ -149,7 +149,7 @@ func (r *resolver) lookup(name string) (float64, error) {
 func (r *resolver) beside(p *Param) lookup {
 	mapping := p.Key[:strings.LastIndexByte(p.Key, '.')+1]
 	return func(name string) (float64, error) {
-		if mapping != "" && r.values.object.param(mapping+name) != nil {
+		if mapping != "" && r.values.object.Param(mapping+name) != nil {
 			name = mapping + name
 		}
 		return r.lookup(name)

@@ -6,16 +6,20 @@ import (
 	"reflect"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // Error is one thing that is wrong with an experiment file.
 type Error = config.Error
 
+type configDecoder = config.Decoder
+
 // decoder reads an experiment file.
 type decoder struct {
 	*config.Decoder
 
-	attached attached
+	attached  attached
+	catalogue *scheme.Catalogue
 
 	// Of the topology.
 	hosts, ports, tiers []string
@@ -25,7 +29,8 @@ type decoder struct {
 func newDecoder(file string) *decoder {
 	return &decoder{
 		Decoder:  config.NewDecoder(file, "experiment", "name: and topology:"),
-		attached: attached{read: make(map[string]string)},
+		attached:  attached{read: make(map[string]string)},
+		catalogue: scheme.Builtin(),
 	}
 }
 

@@ -4,7 +4,6 @@ package experiment
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/pcn-linux/pcn/config"
 )
@@ -48,15 +47,6 @@ type TCD struct {
 	// away still counts. 0.001 to 1, default 0.05.
 	Epsilon Ratio `yaml:"epsilon"`
 }
-
-// tcdSuffix ends the names of schemes whose switches mark by TCD.
-const tcdSuffix = "+tcd"
-
-// BaseScheme returns the congestion control that a scheme with TCD is made of, such as dcqcn of dcqcn+tcd; else the scheme.
-func BaseScheme(scheme string) string { return strings.TrimSuffix(scheme, tcdSuffix) }
-
-// HasTCD reports whether switches mark by TCD under a scheme.
-func HasTCD(scheme string) bool { return strings.HasSuffix(scheme, tcdSuffix) }
 
 // MaxTon returns max(T_on): the longest time that a port is ON between two times that it is OFF, while a port downstream
 // is congested.
@@ -106,7 +96,7 @@ func (d *decoder) validateDetection(e *Experiment) {
 		d.fail("switch.detectors", "detectors are for queues that drop nothing, and there is port_buffer", "keep one of them")
 	}
 	for i, scheme := range e.Schemes {
-		if (HasTCD(scheme) || sw.Detectors) && !e.PFCOn(scheme) {
+		if (e.tcdOf(scheme) || sw.Detectors) && !e.PFCOn(scheme) {
 			d.fail(fmt.Sprintf("schemes[%d]", i), fmt.Sprintf("TCD is for lossless networks, and that of %s is not", scheme), "turn switch.pfc on")
 		}
 	}
@@ -118,7 +108,7 @@ type Detector string
 // The detectors of a run with [Switch.Detectors].
 const (
 	DetectTCD   Detector = "tcd"    // packets that TCD marks CE
-	DetectPCN   Detector = "pcn"    // those that NP-ECN marks in bins in which it marks more than [PCN.CongestedShare]
+	DetectPCN   Detector = "pcn"    // those that NP-ECN marks in bins in which it marks more than [Experiment.CongestedShare]
 	DetectNPECN Detector = "np-ecn" // all that NP-ECN marks
 	DetectECN   Detector = "ecn"    // ECN by a threshold, [Experiment.ECNThreshold]
 	DetectFECN  Detector = "fecn"   // FECN, with its root and victim rule
@@ -127,10 +117,4 @@ const (
 
 func detectors() []Detector {
 	return []Detector{DetectTCD, DetectPCN, DetectNPECN, DetectECN, DetectFECN, DetectUE}
-}
-
-// ECNThreshold returns the queue above which DCQCN's switches mark every packet: K_max.
-func (e *Experiment) ECNThreshold() Bytes {
-	m, _ := e.MarkingOf("dcqcn")
-	return m.KMax
 }

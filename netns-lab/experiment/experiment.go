@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
@@ -28,19 +29,11 @@ type Experiment struct {
 	Frame Bytes `yaml:"frame"`
 	// Switch is what every switch is configured as.
 	Switch Switch `yaml:"switch"`
-	// Schemes are the congestion controls to run, one run each: those of [Schemes] and [KernelControls]. Required.
+	// Schemes are the congestion controls to run, one run each: those of [scheme.Builtin], the experiment's own, and
+	// those of the kernel. Required.
 	Schemes []string `yaml:"schemes"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// PCN, DCQCN, TIMELY, QCN, DCTCP, LDCP and IBCC hold the parameters of schemes pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp
-	// and ibcc, with TCD too.
-	PCN    PCN    `yaml:"pcn"`
-	DCQCN  DCQCN  `yaml:"dcqcn"`
-	TIMELY TIMELY `yaml:"timely"`
-	QCN    QCN    `yaml:"qcn"`
-	DCTCP  DCTCP  `yaml:"dctcp"`
-	LDCP   LDCP   `yaml:"ldcp"`
-	IBCC   IBCC   `yaml:"ibcc"`
 	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
@@ -83,6 +76,8 @@ type Experiment struct {
 	Flows []Flow
 	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
 	CaseName string
+
+	parameters parameters // of the schemes: a section each
 
 	specs    []workload.Spec // of the Workload
 	given    int             // of Flows: how many are of no Workload
@@ -297,14 +292,14 @@ type LinkEvent struct {
 
 // defaults returns what a file that says nothing means. Defaults that depend on
 // other values are filled in by [decoder.fill].
-func defaults() Experiment {
+func defaults(c *scheme.Catalogue) Experiment {
 	return Experiment{
+		parameters: newParameters(c),
 		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:    1000,
 		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
 		FECN:     FECN{Threshold: 50e3},
 		TCD:      TCD{Epsilon: 0.05},
-		PCN:      PCN{T: 50 * Microsecond, WMin: 1.0 / 128, WMax: 0.5, CongestedShare: 0.95, RateUnit: 1_000_000, Feedback: FeedbackCNP},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
 		Dilation: 10,
@@ -352,7 +347,7 @@ func parse(name string, data []byte, dir string) (*Experiment, error) {
 
 // experiment returns what the mapping root, if there is one, says; for the case of the name, if that is given.
 func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
-	e := defaults()
+	e := defaults(d.catalogue)
 	e.CaseName = caseName
 	if root != nil {
 		d.Decode(root, &e)

@@ -5,7 +5,6 @@ package experiment
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 
@@ -43,7 +42,6 @@ func (d *decoder) fill(e *Experiment) {
 		e.Title = e.Name
 	}
 	d.fillTopology(e)
-	d.fillAlgorithms(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
 	case pfc.Off:
@@ -101,32 +99,6 @@ func (e *Experiment) fillFlows() {
 	}
 }
 
-// fillAlgorithms sets the defaults of the parameters, of which many depend on the line rate.
-func (d *decoder) fillAlgorithms(e *Experiment) {
-	line := e.Topology.Rate
-	fill := func(path string, params, defaults any) {
-		d.FillFrom(path, reflect.ValueOf(params).Elem(), reflect.ValueOf(defaults))
-	}
-	fill("dcqcn", &e.DCQCN, setOf(dcqcnSets, e.DCQCN.Set, "paper")(line))
-	fill("timely", &e.TIMELY, setOf(timelySets, e.TIMELY.Set, "snippet")(line))
-	fill("qcn", &e.QCN, qcnDefaults(line))
-	fill("dctcp", &e.DCTCP, dctcpDefaults(line))
-	fill("ldcp", &e.LDCP, ldcpDefaults(line))
-	fill("ibcc", &e.IBCC, ibccDefaults())
-	if !d.has("ldcp.wred_k") {
-		marking, _ := e.MarkingOf("ldcp")
-		e.LDCP.K = min(marking.KMin*3/2, 1e9) // see docs/ldcp.md
-	}
-}
-
-// setOf returns the named set of parameters, or the default one if there is none of the name.
-func setOf[T any](sets map[string]T, name, byDefault string) T {
-	if set, ok := sets[name]; ok {
-		return set
-	}
-	return sets[byDefault]
-}
-
 // fill sets the defaults of what the metric takes.
 func (m *Measure) fill() {
 	if metrics[m.Metric].target == "" {
@@ -142,7 +114,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateSwitch(e)
 	d.validateDetection(e)
 	d.validateSchemes(e)
-	d.validateAlgorithms(e)
+	d.resolveParameters(e)
 	d.validateTime(e)
 	d.validateFlows(e)
 	d.validateBursts(e)

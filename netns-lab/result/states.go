@@ -95,7 +95,7 @@ func (r *Run) CongestedShare() float64 {
 	if err != nil {
 		return 0.95 // PCN, section 4
 	}
-	return float64(e.PCN.CongestedShare)
+	return e.CongestedShare()
 }
 
 // truthHoldNs is how long after a port was congested a mark is still right: for a bin at least, as what is true is known

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
+)
+
+// parameters are what an experiment's file says about the parameters of schemes, one section a scheme.
+type parameters struct {
+	catalogue *scheme.Catalogue
+	objects   map[string]*scheme.Object // by section
+	settings  map[string]scheme.Settings
+	values    map[string]*scheme.Values
+}
+
+func newParameters(c *scheme.Catalogue) parameters {
+	return parameters{
+		catalogue: c, objects: c.Sections(),
+		settings: map[string]scheme.Settings{}, values: map[string]*scheme.Values{},
+	}
+}
+
+// setKey is the key of a section that names its preset.
+const setKey = "set"
+
+// ExtraKeys returns the keys of a file beside those of Experiment's fields: the sections of schemes.
+func (e *Experiment) ExtraKeys() []string { return e.parameters.catalogue.SectionNames() }
+
+// DecodeExtra decodes the section of a scheme.
+func (e *Experiment) DecodeExtra(d *configDecoder, key string, n *yaml.Node) {
+	s := scheme.Settings{Given: map[string]scheme.Value{}}
+	decodeSection(d, key, "", e.parameters.objects[key], n, &s)
+	e.parameters.settings[key] = s
+}
+
+// decodeSection decodes the keys of a mapping, whose keys in the object begin with prefix.
+func decodeSection(d *configDecoder, path, prefix string, o *scheme.Object, n *yaml.Node, s *scheme.Settings) {
+	d.EachKey(path, n, func(key string, at, value *yaml.Node) {
+		child := path + "." + key
+		switch {
+		case key == setKey && prefix == "" && len(o.PresetNames()) > 0:
+			s.Set = d.Text(child, value)
+		case slices.ContainsFunc(o.Params, func(p scheme.Param) bool { return strings.HasPrefix(p.Key, prefix+key+".") }):
+			decodeSection(d, child, prefix+key+".", o, value, s)
+		default:
+			decodeParameter(d, child, prefix+key, o, at, value, s)
+		}
+	})
+}
+
+func decodeParameter(d *configDecoder, path, key string, o *scheme.Object, at, value *yaml.Node, s *scheme.Settings) {
+	p := o.Param(key)
+	if p == nil {
+		d.FailAt(at, fmt.Sprintf("unknown key %q", at.Value), suggest(at.Value, keysUnder(o, key)))
+		return
+	}
+	text := d.Text(path, value)
+	v, err := p.Parse(text)
+	if err != nil {
+		d.Check(value, err)
+		return
+	}
+	s.Given[key] = v
+}
+
+// keysUnder returns the keys that could stand where key does.
+func keysUnder(o *scheme.Object, key string) []string {
+	prefix := key[:strings.LastIndexByte(key, '.')+1]
+	var keys []string
+	if prefix == "" && len(o.PresetNames()) > 0 {
+		keys = append(keys, setKey)
+	}
+	for _, p := range o.Params {
+		if rest, ok := strings.CutPrefix(p.Key, prefix); ok {
+			rest, _, _ = strings.Cut(rest, ".")
+			if !slices.Contains(keys, rest) {
+				keys = append(keys, rest)
+			}
+		}
+	}
+	return keys
+}
+
+// network is what defaults depend on.
+func (e *Experiment) network() scheme.Network {
+	return scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
+}
+
+// resolveParameters gives every parameter of every scheme its value, whether it is run or not, and fails for
+// those out of range.
+func (d *decoder) resolveParameters(e *Experiment) {
+	if e.Topology.Rate < minRate || e.Topology.Rate > maxRate {
+		return // already refused, and with it what follows from it
+	}
+	d.validateMarking(e)
+	for _, section := range slices.Sorted(maps.Keys(e.parameters.objects)) {
+		object := e.parameters.objects[section]
+		settings := e.withMarking(object, e.parameters.settings[section])
+		values, problems := object.Resolve(settings, e.network())
+		e.parameters.settings[section], e.parameters.values[section] = settings, values
+		for _, p := range problems {
+			d.fail(section+"."+p.Key, p.Msg, p.Hint)
+		}
+	}
+}
+
+// withMarking puts the experiment's one marking, if it has one, in place of the scheme's.
+func (e *Experiment) withMarking(o *scheme.Object, s scheme.Settings) scheme.Settings {
+	if e.Marking == nil || o.Param(keyKMin) == nil {
+		return s
+	}
+	s.Given = maps.Clone(s.Given)
+	if s.Given == nil {
+		s.Given = map[string]scheme.Value{}
+	}
+	s.Given[keyKMin] = scheme.Value{Kind: scheme.KindBytes, Number: float64(e.Marking.KMin)}
+	s.Given[keyKMax] = scheme.Value{Kind: scheme.KindBytes, Number: float64(e.Marking.KMax)}
+	s.Given[keyPMax] = scheme.Value{Kind: scheme.KindRatio, Number: float64(e.Marking.PMax)}
+	return s
+}
+
+// The keys of RED's marking in a section.
+const (
+	keyKMin = "marking.kmin"
+	keyKMax = "marking.kmax"
+	keyPMax = "marking.pmax"
+)
+
+// Catalogue returns the schemes that the experiment knows: those that come along, and its own.
+func (e *Experiment) Catalogue() *scheme.Catalogue { return e.parameters.catalogue }
+
+// Scheme returns a scheme by its name.
+func (e *Experiment) Scheme(name string) (scheme.Scheme, error) {
+	return e.parameters.catalogue.Lookup(name)
+}
+
+// Settings returns what the experiment says about the parameters of a scheme.
+func (e *Experiment) Settings(s scheme.Scheme) scheme.Settings { return e.parameters.settings[s.Section] }
+
+// Values returns the values of a scheme's parameters; nil for one of the kernel's own.
+func (e *Experiment) Values(s scheme.Scheme) *scheme.Values { return e.parameters.values[s.Section] }
+
+// Section returns the values of the parameters of a section, such as pcn; nil if there is none.
+func (e *Experiment) Section(name string) *scheme.Values { return e.parameters.values[name] }
+
+// MarkingValues returns the values that switches and receivers have under a scheme: its own, or those of the
+// section that it borrows.
+func (e *Experiment) MarkingValues(s scheme.Scheme) *scheme.Values {
+	return e.parameters.values[s.MarkingSection]
+}
+
+// Setup returns what a scheme needs of the network in this experiment.
+func (e *Experiment) Setup(s scheme.Scheme) scheme.Setup { return s.Setup(e.Values(s)) }
+
+// Marking is RED on the instantaneous queue of an egress port: a packet that finds up to KMin is not marked,
+// one that finds more is marked with a probability that grows from 0 to PMax at KMax, and one that finds more
+// than KMax is always marked.
+type Marking struct {
+	// KMin is the queue below which nothing is marked. In bytes, 0 to KMax.
+	KMin Bytes `yaml:"kmin"`
+	// KMax is the queue above which everything is marked. In bytes, to 1GB.
+	KMax Bytes `yaml:"kmax"`
+	// PMax is the probability at KMax. Above 0, at most 1.
+	PMax Ratio `yaml:"pmax"`
+}
+
+// minFraction stands for "above 0".
+const minFraction = Ratio(1.0 / 65536)
+
+// validateMarking checks the one marking for all schemes, if the file has one.
+func (d *decoder) validateMarking(e *Experiment) {
+	if e.Marking == nil {
+		return
+	}
+	m := *e.Marking
+	for _, key := range []string{"kmin", "kmax", "pmax"} {
+		d.required("marking.", key)
+	}
+	config.InRange(d.Decoder, "marking.kmax", m.KMax, 1, 1e9)
+	if m.KMin > m.KMax {
+		d.fail("marking.kmin", fmt.Sprintf("kmin %s is above kmax %s", m.KMin, m.KMax), "")
+	}
+	config.InRange(d.Decoder, "marking.pmax", m.PMax, minFraction, 1)
+}
+
+// MarkingOf returns how switches mark by RED under a scheme; false if they do not.
+func (e *Experiment) MarkingOf(name string) (Marking, bool) {
+	s, err := e.Scheme(name)
+	if err != nil || e.Setup(s).Marker != markerRED {
+		return Marking{}, false
+	}
+	return markingIn(e.MarkingValues(s)), true
+}
+
+// markerRED is the marker that takes a Marking.
+const markerRED = "red"
+
+// markingIn returns the marking in a section.
+func markingIn(v *scheme.Values) Marking {
+	return Marking{
+		KMin: Bytes(v.Get(keyKMin).Number), KMax: Bytes(v.Get(keyKMax).Number), PMax: Ratio(v.Get(keyPMax).Number),
+	}
+}
+
+// ECNThreshold returns the queue above which switches mark every packet for TCD's schemes: K_max.
+func (e *Experiment) ECNThreshold() Bytes {
+	return markingIn(e.parameters.values[detectorSection]).KMax
+}
+
+// CongestedShare returns the share of marked packets above which PCN's receivers call a flow congested.
+func (e *Experiment) CongestedShare() float64 {
+	return e.parameters.values[congestedSection].Get("congested_share").Number
+}
+
+// The sections whose values detectors go by: the threshold of plain ECN, and the share of NP-ECN's marks.
+const (
+	detectorSection  = "dcqcn"
+	congestedSection = "pcn"
+)
+
+func (d *decoder) validateSchemes(e *Experiment) {
+	known := slices.Concat(e.parameters.catalogue.Names(), scheme.KernelControls())
+	if len(e.Schemes) == 0 {
+		d.fail("schemes", "\"schemes\" is missing", suggest("", e.parameters.catalogue.Names()))
+	}
+	d.allKnown("schemes", "scheme", e.Schemes, known)
+	d.unique("schemes", "scheme", e.Schemes)
+}
+
+// tcdOf reports whether switches mark by TCD under a scheme of the experiment.
+func (e *Experiment) tcdOf(name string) bool {
+	s, err := e.Scheme(name)
+	return err == nil && s.TCD
+}
