@@ -28,7 +28,7 @@ type decoder struct {
 
 func newDecoder(file string) *decoder {
 	return &decoder{
-		Decoder:  config.NewDecoder(file, "experiment", "name: and topology:"),
+		Decoder:   config.NewDecoder(file, "experiment", "name: and topology:"),
 		attached:  attached{read: make(map[string]string)},
 		catalogue: scheme.Builtin(),
 	}

@@ -295,15 +295,15 @@ type LinkEvent struct {
 func defaults(c *scheme.Catalogue) Experiment {
 	return Experiment{
 		parameters: newParameters(c),
-		Topology: Topology{Rate: 40e9, Delay: 5 * Microsecond},
-		Frame:    1000,
-		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
-		FECN:     FECN{Threshold: 50e3},
-		TCD:      TCD{Epsilon: 0.05},
-		Warmup:   Millisecond,
-		Sample:   100 * Microsecond,
-		Dilation: 10,
-		Seed:     1,
+		Topology:   Topology{Rate: 40e9, Delay: 5 * Microsecond},
+		Frame:      1000,
+		Switch:     Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
+		FECN:       FECN{Threshold: 50e3},
+		TCD:        TCD{Epsilon: 0.05},
+		Warmup:     Millisecond,
+		Sample:     100 * Microsecond,
+		Dilation:   10,
+		Seed:       1,
 	}
 }
 

@@ -144,7 +144,9 @@ func (e *Experiment) Scheme(name string) (scheme.Scheme, error) {
 }
 
 // Settings returns what the experiment says about the parameters of a scheme.
-func (e *Experiment) Settings(s scheme.Scheme) scheme.Settings { return e.parameters.settings[s.Section] }
+func (e *Experiment) Settings(s scheme.Scheme) scheme.Settings {
+	return e.parameters.settings[s.Section]
+}
 
 // Values returns the values of a scheme's parameters; nil for one of the kernel's own.
 func (e *Experiment) Values(s scheme.Scheme) *scheme.Values { return e.parameters.values[s.Section] }
