@@ -221,7 +221,7 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 			continue
 		}
 		if isExtra {
-			extra.DecodeExtra(d, key.Value, val)
+			extra.DecodeExtra(d, child, key.Value, val)
 			continue
 		}
 		d.value(child, val, v.FieldByIndex(fields[field].Index))
@@ -232,8 +232,8 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 type Extra interface {
 	// ExtraKeys returns these keys.
 	ExtraKeys() []string
-	// DecodeExtra decodes the value of one of them.
-	DecodeExtra(d *Decoder, key string, value *yaml.Node)
+	// DecodeExtra decodes the value of one of them, which stands at path.
+	DecodeExtra(d *Decoder, path, key string, value *yaml.Node)
 }
 
 // EachKey calls visit for each key of the mapping at path, with the nodes of the key and its value. It fails
@@ -256,6 +256,9 @@ func (d *Decoder) EachKey(path string, n *yaml.Node, visit func(key string, at, 
 		visit(key.Value, key, n.Content[i+1])
 	}
 }
+
+// IsBad reports whether the value at a node could not be read.
+func (d *Decoder) IsBad(n *yaml.Node) bool { return d.bad[n] }
 
 // Text returns the single value at path as it is written.
 func (d *Decoder) Text(path string, n *yaml.Node) string {

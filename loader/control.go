@@ -129,7 +129,7 @@ const (
 )
 
 func (d definition) check() error {
-	if n := d.Network.LineRateBps; n == 0 || n > MaxRateBps {
+	if n := d.Network.LineRateBps; n == 0 && d.Scheme.Object.Uses("line_rate") || n > MaxRateBps {
 		return fmt.Errorf("line rate %d bit/s: want 1 to %d bit/s", n, uint64(MaxRateBps))
 	}
 	if d.DilationShift > MaxDilationShift {
@@ -140,8 +140,11 @@ func (d definition) check() error {
 
 // values returns the values of the object's variables.
 func (d definition) values() (map[string]any, *scheme.Values, error) {
-	object := d.Scheme.Object
-	values, problems := object.Resolve(d.Settings, d.Network)
+	object, network := d.Scheme.Object, d.Network
+	if network.LineRateBps == 0 {
+		network.LineRateBps = MaxRateBps // the sender makes nothing of it
+	}
+	values, problems := object.Resolve(d.Settings, network)
 	var errs []error
 	for _, p := range problems {
 		errs = append(errs, fmt.Errorf("%s: %s: want %s", p.Key, p.Msg, p.Hint))
@@ -151,7 +154,7 @@ func (d definition) values() (map[string]any, *scheme.Values, error) {
 	}
 	variables := map[string]any{shiftVariable: d.DilationShift}
 	for _, name := range object.Variables() {
-		value, err := values.Bytes(name, d.Network, d.Scheme.TCD)
+		value, err := values.Bytes(name, network, d.Scheme.TCD)
 		if err != nil {
 			return nil, nil, err
 		}

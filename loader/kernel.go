@@ -23,9 +23,5 @@ func KernelControl(name string) (*Control, error) {
 		return nil, fmt.Errorf("this kernel has no congestion control %s, only %s: load its module (modprobe tcp_%s): %w",
 			name, strings.Join(have, ", "), name, ErrNotSupported)
 	}
-	s, err := scheme.Builtin().Lookup(name)
-	if err != nil {
-		return nil, err
-	}
-	return &Control{scheme: s}, nil
+	return &Control{scheme: scheme.Kernel(name)}, nil
 }

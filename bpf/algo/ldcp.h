@@ -35,14 +35,14 @@ struct ldcp_params {
 	q24 beta PARAM("Decrease of the window for each marked packet, in packets", "1/65536 to 1", "0.5");
 	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1", "0.25");
 	q24 eta PARAM("Factor of decreases of a window below one packet", "1/65536 to below 1", "0.5");
+	u64 initial_window_bytes
+		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path", "0 to 100MB", "0");
 };
 
 /* What the sender's wiring to TCP needs besides. */
 struct ldcp_path_params {
 	u64 line_rate_bps FROM("line_rate");
 	u64 base_rtt_ns FROM("base_rtt"); /* of a path that nothing is known of */
-	u64 initial_window_bytes
-		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path", "0 to 100MB", "0");
 	u32 ack_every
 		PARAM("m: a receiver acknowledges every m-th packet that is not marked; Linux can do 1 or 2",
 		      "1 to 2", "1");

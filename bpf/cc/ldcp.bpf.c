@@ -91,7 +91,7 @@ static __always_inline u32 initial_window(struct sock *sk)
 {
 	u32 frame_bytes = tcp_frame_bytes(sk);
 
-	return (path_params.initial_window_bytes + frame_bytes - 1) / (frame_bytes ?: 1);
+	return (params.initial_window_bytes + frame_bytes - 1) / (frame_bytes ?: 1);
 }
 
 SEC("struct_ops/init")

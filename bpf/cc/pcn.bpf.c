@@ -27,7 +27,8 @@ const volatile struct pcn_rp_params params
 	SCHEME("source", "Cheng et al., Re-architecting Congestion Management in Lossless Ethernet, NSDI 2020")
 	SCHEME("sender", "rate") SCHEME("marker", "npecn") SCHEME("hears", "cnp") SCHEME("ecn", "needed")
 	SCHEME("notification", "pcn when feedback is cnp or auto")
-	SCHEME("accecn", "yes when feedback is ack or auto") = {};
+	SCHEME("accecn", "yes when feedback is ack or auto")
+	SCHEME("counts_acks", "yes when feedback is ack or auto or ece") = {};
 
 /* What receivers are set to; and, for feedback from ACKs, what the sender makes of those. */
 const volatile struct pcn_np_params np_params = {};

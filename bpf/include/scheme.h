@@ -16,6 +16,7 @@
  *	hears		what the reaction point in this object takes: cnp or cnm. Default none
  *	ecn		needed: flows are useless without
  *	accecn		yes: TCP negotiates Accurate ECN, and its ACKs count marks
+ *	counts_acks	yes: the sender counts the marks that ACKs tell of, in windows of the notification point's T
  *	delayed_ack	yes: receivers acknowledge every second packet
  *	first_rtt	drop: packets of the first round trip are not ECN-capable, and a lossy network drops them early
  *	tcd		yes: the control knows what TCD's marks say

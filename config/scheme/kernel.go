@@ -19,8 +19,8 @@ func KernelControls() []string { return slices.Clone(kernelControls) }
 // IsKernelControl reports whether a name is that of a congestion control of Linux.
 func IsKernelControl(name string) bool { return slices.Contains(kernelControls, name) }
 
-// kernelScheme is a control of the kernel's own, behind switches that mark by RED.
-func kernelScheme(name string) Scheme {
+// Kernel returns the scheme of a control of the kernel's own, behind switches that mark by RED.
+func Kernel(name string) Scheme {
 	return Scheme{
 		Name: name, Control: name, Sender: SenderWindow, MarkingSection: kernelMarking,
 		Title: "Linux's own " + name, Source: "net/ipv4",

@@ -45,13 +45,14 @@ type Stat struct {
 
 // The variables that hold parameters: of the sender, of its wiring to TCP, of the notification point, of
 // switches' marking and of WRED.
-var parameterVariables = []string{ParamsVariable, "path_params", NotificationVariable, MarkerVariable, "wred_params"}
+var parameterVariables = []string{ParamsVariable, pathVariable, NotificationVariable, MarkerVariable, "wred_params"}
 
 // Names of variables in objects.
 const (
 	ParamsVariable       = "params"
 	NotificationVariable = "np_params"
 	MarkerVariable       = "marker_params"
+	pathVariable         = "path_params"
 	// flowsMap is the table of live flows.
 	flowsMap = "flows"
 )
@@ -216,6 +217,23 @@ func (o *Object) Param(key string) *Param {
 	}
 	return &o.Params[i]
 }
+
+// Uses reports whether what the sender gets follows from something of the network: line_rate, base_rtt or
+// frame.
+func (o *Object) Uses(name string) bool {
+	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
+	return slices.ContainsFunc(o.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+		slices.ContainsFunc(o.Params, func(p Param) bool { return p.ofSender() && uses(p.ifZero) })
+}
+
+// ofSender reports whether the value is the sender's, and not that of a receiver or a switch.
+func (p place) ofSender() bool { return p.variable == ParamsVariable || p.variable == pathVariable }
+
+// IsSender reports whether the parameter is one of the sender's algorithm.
+func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyTCD }
+
+// IsNotification reports whether the parameter is one of the notification point.
+func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
 // checkFormulas resolves the defaults once, so that a name which is not there is found at once.
 func (o *Object) checkFormulas() error {

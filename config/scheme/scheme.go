@@ -57,6 +57,7 @@ type Setup struct {
 	Hears        string // what the reaction point takes: none, cnp or cnm
 	NeedsECN     bool   // flows are useless without ECN
 	AccECN       bool   // TCP negotiates Accurate ECN
+	CountsACKs   bool   // the sender counts the marks that ACKs tell of, as a notification point would
 	DelayedACK   bool   // receivers acknowledge every second packet
 	DropFirstRTT bool   // packets of the first round trip are not ECN-capable
 }
@@ -106,8 +107,13 @@ func (s Scheme) Setup(v *Values) Setup {
 	return Setup{
 		Marker: or(is("marker")), Notification: or(is("notification")), Hears: or(is("hears")),
 		NeedsECN: is("ecn") == "needed", AccECN: is("accecn") == "yes",
-		DelayedACK: is("delayed_ack") == "yes", DropFirstRTT: is("first_rtt") == "drop",
+		CountsACKs: is("counts_acks") == "yes", DelayedACK: is("delayed_ack") == "yes", DropFirstRTT: is("first_rtt") == "drop",
 	}
+}
+
+// HasFirstRTT reports whether the scheme treats packets of the first round trip in a way of their own.
+func (s Scheme) HasFirstRTT() bool {
+	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
 }
 
 // newScheme makes a scheme of an object.
@@ -217,7 +223,7 @@ func (c *Catalogue) Lookup(name string) (Scheme, error) {
 		return s, nil
 	}
 	if IsKernelControl(name) {
-		return kernelScheme(name), nil
+		return Kernel(name), nil
 	}
 	return Scheme{}, config.Bad(fmt.Sprintf("unknown scheme %q", name), config.Suggest(name, c.known()))
 }

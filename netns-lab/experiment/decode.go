@@ -12,8 +12,6 @@ import (
 // Error is one thing that is wrong with an experiment file.
 type Error = config.Error
 
-type configDecoder = config.Decoder
-
 // decoder reads an experiment file.
 type decoder struct {
 	*config.Decoder

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -29,65 +28,13 @@ func newParameters(c *scheme.Catalogue) parameters {
 	}
 }
 
-// setKey is the key of a section that names its preset.
-const setKey = "set"
-
 // ExtraKeys returns the keys of a file beside those of Experiment's fields: the sections of schemes.
 func (e *Experiment) ExtraKeys() []string { return e.parameters.catalogue.SectionNames() }
 
 // DecodeExtra decodes the section of a scheme.
-func (e *Experiment) DecodeExtra(d *configDecoder, key string, n *yaml.Node) {
-	s := scheme.Settings{Given: map[string]scheme.Value{}}
-	decodeSection(d, key, "", e.parameters.objects[key], n, &s)
-	e.parameters.settings[key] = s
-}
-
-// decodeSection decodes the keys of a mapping, whose keys in the object begin with prefix.
-func decodeSection(d *configDecoder, path, prefix string, o *scheme.Object, n *yaml.Node, s *scheme.Settings) {
-	d.EachKey(path, n, func(key string, at, value *yaml.Node) {
-		child := path + "." + key
-		switch {
-		case key == setKey && prefix == "" && len(o.PresetNames()) > 0:
-			s.Set = d.Text(child, value)
-		case slices.ContainsFunc(o.Params, func(p scheme.Param) bool { return strings.HasPrefix(p.Key, prefix+key+".") }):
-			decodeSection(d, child, prefix+key+".", o, value, s)
-		default:
-			decodeParameter(d, child, prefix+key, o, at, value, s)
-		}
-	})
-}
-
-func decodeParameter(d *configDecoder, path, key string, o *scheme.Object, at, value *yaml.Node, s *scheme.Settings) {
-	p := o.Param(key)
-	if p == nil {
-		d.FailAt(at, fmt.Sprintf("unknown key %q", at.Value), suggest(at.Value, keysUnder(o, key)))
-		return
-	}
-	text := d.Text(path, value)
-	v, err := p.Parse(text)
-	if err != nil {
-		d.Check(value, err)
-		return
-	}
-	s.Given[key] = v
-}
-
-// keysUnder returns the keys that could stand where key does.
-func keysUnder(o *scheme.Object, key string) []string {
-	prefix := key[:strings.LastIndexByte(key, '.')+1]
-	var keys []string
-	if prefix == "" && len(o.PresetNames()) > 0 {
-		keys = append(keys, setKey)
-	}
-	for _, p := range o.Params {
-		if rest, ok := strings.CutPrefix(p.Key, prefix); ok {
-			rest, _, _ = strings.Cut(rest, ".")
-			if !slices.Contains(keys, rest) {
-				keys = append(keys, rest)
-			}
-		}
-	}
-	return keys
+func (e *Experiment) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node) {
+	section := scheme.Section{Object: e.parameters.objects[key]}
+	e.parameters.settings[key] = section.Decode(d, path, n)
 }
 
 // network is what defaults depend on.
