@@ -153,6 +153,11 @@ func (d *Decoder) Decode(n *yaml.Node, dst any) {
 	d.value("", n, reflect.ValueOf(dst).Elem())
 }
 
+// DecodeAt fills in what dst points to with the value at path.
+func (d *Decoder) DecodeAt(path string, n *yaml.Node, dst any) {
+	d.value(path, n, reflect.ValueOf(dst).Elem())
+}
+
 func (d *Decoder) value(path string, n *yaml.Node, v reflect.Value) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -42,56 +42,6 @@ type Config struct {
 	Cgroups []Cgroup `yaml:"cgroups"`
 }
 
-// Controls are the parameters of the controls to register; of those that are not given, none is.
-type Controls struct {
-	PCN   *PCN   `yaml:"pcn"`
-	LDCP  *LDCP  `yaml:"ldcp"`
-	DCTCP *DCTCP `yaml:"pcn_dctcp"`
-	Line  *Line  `yaml:"pcn_line"`
-}
-
-// PCN holds the parameters of PCN's sender (NSDI'20, Algorithm 1).
-type PCN struct {
-	// WMin is w_min. Above 0, at most w_max, default 1/128.
-	WMin config.Ratio `yaml:"w_min"`
-	// WMax is w_max. Below 1, default 0.5.
-	WMax config.Ratio `yaml:"w_max"`
-	// MinRate is a rate that no flow goes below. 1Mbps to the line rate, default 1Mbps.
-	MinRate config.Rate `yaml:"min_rate"`
-	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
-	MaxFlows uint `yaml:"max_flows"`
-	// Feedback is what senders go by: cnp, ack or ece (what ACKs tell of marks, by AccECN or ECE as TCP negotiated), or
-	// auto, ACKs while no CNPs come. Default cnp.
-	Feedback string `yaml:"feedback"`
-}
-
-// LDCP holds the parameters of LDCP.
-type LDCP struct {
-	// Alpha is the increase of the window in a round trip without marks, in packets. Above 0, at most 1, default 1.
-	Alpha config.Ratio `yaml:"alpha"`
-	// Beta is the decrease for each marked packet, in packets. Above 0, at most 1, default 0.5.
-	Beta config.Ratio `yaml:"beta"`
-	// Gamma is the increase of a window below one packet, and its minimum. Above 0, at most 1, default 0.25.
-	Gamma config.Ratio `yaml:"gamma"`
-	// Eta is the factor of decreases of a window below one packet. Above 0, below 1, default 0.5.
-	Eta config.Ratio `yaml:"eta"`
-	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
-	MaxFlows uint `yaml:"max_flows"`
-}
-
-// DCTCP holds the parameters of our DCTCP (RFC 8257).
-type DCTCP struct {
-	// G is the weight of the newest window. A power of 1/2 from 1/1024 to 1, default 1/16.
-	G config.Ratio `yaml:"g"`
-	// InitialAlpha is alpha before the first window. 0 to 1, default 1.
-	InitialAlpha config.Ratio `yaml:"initial_alpha"`
-	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
-	MaxFlows uint `yaml:"max_flows"`
-}
-
-// Line has no parameters: it sends at line rate, whatever happens.
-type Line struct{}
-
 // NP holds the parameters of the notification point (NSDI'20, Fig. 8).
 type NP struct {
 	// Interfaces are where it runs. Required.
@@ -163,11 +113,6 @@ const (
 	minShare     = config.Ratio(1.0 / 65536) // stands for "above 0"
 )
 
-// feedbacks are what PCN's sender can go by. Whether ACKs tell by AccECN or by ECE is TCP's to negotiate.
-var feedbacks = map[string]loader.Feedback{
-	"cnp": loader.FeedbackCNP, "ack": loader.FeedbackACK, "ece": loader.FeedbackACK, "auto": loader.FeedbackAuto,
-}
-
 // Load reads a file.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
@@ -203,12 +148,9 @@ func (c *Config) Check(name string) error {
 // fill gives what the file does not give its default. A zero in the file, where d has it, stays.
 func (c *Config) fill(d *config.Decoder) {
 	for path, section := range map[string]struct{ of, defaults any }{
-		"controls.pcn":       {c.Controls.PCN, PCN{WMin: 1.0 / 128, WMax: 0.5, MinRate: loader.MinSendRateBps, MaxFlows: defaultFlows, Feedback: "cnp"}},
-		"controls.ldcp":      {c.Controls.LDCP, LDCP{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, MaxFlows: defaultFlows}},
-		"controls.pcn_dctcp": {c.Controls.DCTCP, DCTCP{G: 1.0 / 16, InitialAlpha: 1, MaxFlows: defaultFlows}},
-		"np":                 {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
-		"rp":                 {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
-		"stamp":              {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
+		"np":    {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
+		"rp":    {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
+		"stamp": {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
 	} {
 		v := reflect.ValueOf(section.of)
 		if v.IsNil() {
@@ -216,6 +158,7 @@ func (c *Config) fill(d *config.Decoder) {
 		}
 		fillZero(d, path, v.Elem(), reflect.ValueOf(section.defaults))
 	}
+	c.Controls.fill(d)
 	c.fillECN()
 }
 
@@ -235,11 +178,6 @@ func (c *Config) fillECN() {
 	}
 	slices.Sort(names)
 	c.ECN.Interfaces = slices.Compact(names)
-}
-
-// needsECN says whether a control is configured whose flows ask for ECN.
-func (c *Config) needsECN() bool {
-	return c.Controls.PCN != nil || c.Controls.LDCP != nil || c.Controls.DCTCP != nil
 }
 
 func fillZero(d *config.Decoder, path string, v, defaults reflect.Value) {
@@ -272,42 +210,6 @@ func (c *Config) validate(d *config.Decoder) {
 	}
 }
 
-func (c *Config) validateControls(d *config.Decoder) {
-	if p := c.Controls.PCN; p != nil {
-		config.InRange(d, "controls.pcn.w_min", p.WMin, minShare, p.WMax)
-		config.InRange(d, "controls.pcn.w_max", p.WMax, minShare, 1-minShare)
-		config.InRange(d, "controls.pcn.min_rate", p.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
-		flowsInRange(d, "controls.pcn.max_flows", p.MaxFlows)
-		c.validateFeedback(d, p.Feedback)
-	}
-	if p := c.Controls.LDCP; p != nil {
-		config.InRange(d, "controls.ldcp.alpha", p.Alpha, minShare, 1)
-		config.InRange(d, "controls.ldcp.beta", p.Beta, minShare, 1)
-		config.InRange(d, "controls.ldcp.gamma", p.Gamma, minShare, 1)
-		config.InRange(d, "controls.ldcp.eta", p.Eta, minShare, 1-minShare)
-		flowsInRange(d, "controls.ldcp.max_flows", p.MaxFlows)
-		if c.RTT == 0 && len(c.RTTTo) == 0 {
-			d.Fail("controls.ldcp", "LDCP needs the round trip", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
-		}
-	}
-	if p := c.Controls.DCTCP; p != nil {
-		config.InRange(d, "controls.pcn_dctcp.g", p.G, 1.0/1024, 1)
-		config.InRange(d, "controls.pcn_dctcp.initial_alpha", p.InitialAlpha, 0, 1)
-		flowsInRange(d, "controls.pcn_dctcp.max_flows", p.MaxFlows)
-	}
-}
-
-func (c *Config) validateFeedback(d *config.Decoder, name string) {
-	const path = "controls.pcn.feedback"
-	feedback, ok := feedbacks[name]
-	switch {
-	case !ok:
-		d.Fail(path, fmt.Sprintf("unknown feedback %q", name), "one of cnp, ack, ece, auto")
-	case feedback != loader.FeedbackCNP && c.RTT == 0 && len(c.RTTTo) == 0 && (c.NP == nil || c.NP.T == 0):
-		d.Fail(path, "ACKs are gone by in windows of T", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
-	}
-}
-
 func (c *Config) validatePoints(d *config.Decoder) {
 	if n := c.NP; n != nil {
 		interfaces(d, "np", n.Interfaces)
@@ -328,7 +230,7 @@ func (c *Config) validatePoints(d *config.Decoder) {
 	}
 	if r := c.RP; r != nil {
 		interfaces(d, "rp", r.Interfaces)
-		if c.Controls.PCN == nil {
+		if c.Controls.hears() == nil {
 			d.Fail("rp", "there is no control that CNPs are for", "add controls: {pcn: {}}")
 		}
 		config.InRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
@@ -350,7 +252,7 @@ func (c *Config) validatePoints(d *config.Decoder) {
 	}
 	if f := c.FirstRTT; f != nil {
 		interfaces(d, "first_rtt", f.Interfaces)
-		if c.Controls.LDCP == nil {
+		if c.Controls.withFirstRTT() == nil {
 			d.Fail("first_rtt", "it is part of LDCP", "add controls: {ldcp: {}}")
 		}
 	}

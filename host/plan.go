@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -73,7 +75,10 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	if err != nil {
 		return nil, err
 	}
-	components := controlComponents(c, lineBps, rtt)
+	components, err := controlComponents(c, lineBps, rtt)
+	if err != nil {
+		return nil, err
+	}
 	for _, add := range []func() (*component, error){
 		func() (*component, error) { return npComponent(c, rtt) },
 		func() (*component, error) { return rpComponent(c) },
@@ -101,7 +106,8 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 
 // lineRate is the configured one, or the speed that all interfaces have; 0 if no control needs it.
 func lineRate(c *Config) (config.Rate, error) {
-	if c.LineRate != 0 || c.Controls.PCN == nil && c.Controls.LDCP == nil && c.Controls.Line == nil {
+	usesLineRate := func(o Control) bool { return o.Scheme.Object.Uses("line_rate") }
+	if c.LineRate != 0 || !slices.ContainsFunc(c.Controls.all, usesLineRate) {
 		return c.LineRate, nil
 	}
 	var rate config.Rate
@@ -228,77 +234,81 @@ func rttSettings(c *Config, rtt config.Duration) []Setting {
 	return s
 }
 
-func controlComponents(c *Config, line config.Rate, rtt config.Duration) []component {
+// controlComponents are the controls to register.
+func controlComponents(c *Config, line config.Rate, rtt config.Duration) ([]component, error) {
 	var all []component
-	add := func(name string, settings []Setting, register func(options ...loader.Option) (*loader.Control, error)) {
-		all = append(all, component{
-			name:     controlPrefix + name,
-			settings: settings,
-			load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
-				control, err := register(loader.Unregistered(), loader.Reuse(old["flows"]))
-				if err != nil {
-					return nil, err
-				}
-				controls[name] = control
-				return controlObject(control), nil
-			},
-		})
+	for _, control := range c.Controls.all {
+		one, err := controlComponent(c, control, line, rtt)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	if p := c.Controls.PCN; p != nil {
-		hears, settings := hearing(c, rtt)
-		add("pcn", append([]Setting{
-			{"line_rate", line.String()}, {"min_rate", p.MinRate.String()}, {"w_min", p.WMin.String()}, {"w_max", p.WMax.String()},
-			{"max_flows", fmt.Sprint(p.MaxFlows)},
-		}, settings...), func(options ...loader.Option) (*loader.Control, error) {
-			return loader.RegisterPCN(loader.PCNOptions{
-				LineRateBps: uint64(line), MinRateBps: uint64(p.MinRate), WMin: float64(p.WMin), WMax: float64(p.WMax),
-				MaxFlows: uint32(p.MaxFlows), Feedback: hears.Feedback, TNs: hears.TNs, CongestedShare: hears.CongestedShare,
-			}, options...)
-		})
-	}
-	if p := c.Controls.LDCP; p != nil {
-		add("ldcp", append([]Setting{
-			{"line_rate", line.String()}, {"alpha", p.Alpha.String()}, {"beta", p.Beta.String()}, {"gamma", p.Gamma.String()},
-			{"eta", p.Eta.String()}, {"max_flows", fmt.Sprint(p.MaxFlows)},
-		}, rttSettings(c, rtt)...), func(options ...loader.Option) (*loader.Control, error) {
-			return loader.RegisterLDCP(loader.LDCPOptions{
-				Alpha: float64(p.Alpha), Beta: float64(p.Beta), Gamma: float64(p.Gamma), Eta: float64(p.Eta),
-				LineRateBps: uint64(line), BaseRTTNs: uint64(rtt), MaxFlows: uint32(p.MaxFlows),
-			}, options...)
-		})
-	}
-	if p := c.Controls.DCTCP; p != nil {
-		add("pcn_dctcp", []Setting{
-			{"g", p.G.String()}, {"initial_alpha", p.InitialAlpha.String()}, {"max_flows", fmt.Sprint(p.MaxFlows)},
-		}, func(options ...loader.Option) (*loader.Control, error) {
-			return loader.RegisterDCTCP(loader.DCTCPOptions{
-				G: float64(p.G), InitialAlpha: float64(p.InitialAlpha), MaxFlows: uint32(p.MaxFlows),
-			}, options...)
-		})
-	}
-	if c.Controls.Line != nil {
-		add("pcn_line", []Setting{{"line_rate", line.String()}}, func(options ...loader.Option) (*loader.Control, error) {
-			return loader.RegisterLine(uint64(line), 0, options...)
-		})
-	}
-	return all
+	return all, nil
 }
 
-// hearing is what PCN's sender goes by. T and the share are those of the notification points; this host's stands for all.
-func hearing(c *Config, rtt config.Duration) (loader.PCNOptions, []Setting) {
-	o := loader.PCNOptions{Feedback: feedbacks[c.Controls.PCN.Feedback]}
-	settings := []Setting{{"feedback", c.Controls.PCN.Feedback}}
-	if o.Feedback == loader.FeedbackCNP {
-		return o, settings
+func controlComponent(c *Config, control Control, line config.Rate, rtt config.Duration) (component, error) {
+	name := control.Scheme.Control
+	r := loader.Registration{
+		Scheme: control.Scheme, Network: c.network(line, rtt), MaxFlows: uint32(control.MaxFlows),
+	}
+	r.Network.LineRateBps = uint64(line)
+	var acks []Setting
+	r.Settings, acks = withWindows(c, control, rtt)
+	values, problems := control.Scheme.Object.Resolve(r.Settings, r.Network)
+	if len(problems) > 0 {
+		p := problems[0]
+		return component{}, fmt.Errorf("control %s: %s: %s: want %s", name, p.Key, p.Msg, p.Hint)
+	}
+	var settings []Setting
+	if control.Scheme.Object.Uses("line_rate") {
+		settings = append(settings, Setting{"line_rate", line.String()})
+	}
+	for _, p := range control.Scheme.Object.Params {
+		if p.IsSender() {
+			settings = append(settings, Setting{p.Key, values.Get(p.Key).String()})
+		}
+	}
+	if control.MaxFlows != 0 && control.Scheme.Sender != scheme.SenderLine {
+		settings = append(settings, Setting{"max_flows", fmt.Sprint(control.MaxFlows)})
+	}
+	settings = append(settings, acks...)
+	if control.Scheme.Object.Uses("base_rtt") {
+		settings = append(settings, rttSettings(c, rtt)...)
+	}
+	return component{
+		name:     controlPrefix + name,
+		settings: settings,
+		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old["flows"]))
+			if err != nil {
+				return nil, err
+			}
+			controls[name] = registered
+			return controlObject(registered), nil
+		},
+	}, nil
+}
+
+// withWindows gives a control that counts marks in ACKs the windows of the notification points: this host's
+// stands for all.
+func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
+	s := control.Settings
+	if !control.setup().CountsACKs {
+		return s, nil
 	}
 	t, share := rtt, config.Ratio(defaultShare)
 	if c.NP != nil {
 		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
 	}
-	const none = 1e-6 // the loader takes 0 for its default, and this for 0
-	o.TNs, o.CongestedShare = uint64(t), max(float64(share), none)
-	settings = append(settings, Setting{"T", t.String()}, Setting{"congested_share", share.String()})
-	return o, append(settings, rttSettings(c, rtt)...)
+	s.Given = maps.Clone(s.Given)
+	if s.Given == nil {
+		s.Given = map[string]scheme.Value{}
+	}
+	s.Given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(t)}
+	s.Given["congested_share"] = scheme.Value{Kind: scheme.KindRatio, Number: float64(share)}
+	settings := []Setting{{"T", t.String()}, {"congested_share", share.String()}}
+	return s, append(settings, rttSettings(c, rtt)...)
 }
 
 func controlObject(c *loader.Control) *object {
@@ -430,7 +440,9 @@ func rpComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	r := *c.RP
-	r.MinRate = cmp.Or(r.MinRate, c.Controls.PCN.MinRate)
+	hears := c.Controls.hears()
+	floor, _ := hears.Scheme.Object.Resolve(hears.Settings, c.network(loader.MaxRateBps, 0))
+	r.MinRate = cmp.Or(r.MinRate, config.Rate(floor.Get("min_rate").Number))
 	var prefixes []netip.Prefix
 	for _, text := range r.Prefixes {
 		p, err := netip.ParsePrefix(text)
@@ -461,7 +473,7 @@ func rpComponent(c *Config) (*component, error) {
 		for _, rules := range []string{"rp_sources", "rp_interfaces"} { // the new ones have new maps
 			delete(old, rules)
 		}
-		rp, err = tc.LoadHostRP(controls["pcn"], tc.HostRPOptions{
+		rp, err = tc.LoadHostRP(controls[hears.Scheme.Control], tc.HostRPOptions{
 			RequireTag: r.RequireTag, Window: time.Duration(r.TagWindow), CNPInterval: time.Duration(r.CNPInterval),
 			CNPBurst: int(r.CNPBurst), FloorBps: uint64(r.MinRate),
 		}, tc.Reuse(old))
@@ -494,7 +506,7 @@ func firstRTTComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadFirstRTT(controls["ldcp"], tc.Reuse(old))
+		return tc.LoadFirstRTT(controls[c.Controls.withFirstRTT().Scheme.Control], tc.Reuse(old))
 	})
 }
 

@@ -26,7 +26,7 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 const volatile struct ibcc_params params
 	SCHEME("title", "InfiniBand's congestion control: a longer pause behind each packet for every BECN")
 	SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
-	SCHEME("sender", "rate") SCHEME("marker", "fecn") SCHEME("notification", "cnp") SCHEME("hears", "cnp")
+	SCHEME("sender", "rate") SCHEME("marker", "fecn") SCHEME("notification", "marked") SCHEME("hears", "cnp")
 	SCHEME("ecn", "needed") SCHEME("tcd", "yes") = {};
 
 /* What receivers are set to. */

@@ -22,19 +22,13 @@
 #define PCN_RATE_CONTROL_H
 
 #include "plain.h"
+#include "program.h"
 #include "tcp.h"
 
 FLOW_TABLE(struct flow_entry);
 
 /* Flows that found the table full: they run at line rate, uncontrolled. */
 u64 flows_refused = 0;
-
-#define JOIN_(a_, b_)		     a_##_##b_
-#define JOIN(a_, b_)		     JOIN_(a_, b_)
-#define TEXT_(a_)		     #a_
-#define TEXT(a_)		     TEXT_(a_)
-#define PROGRAM(what_)		     JOIN(CONTROL, what_)
-#define CONTROL_PROG(program_, ...)  BPF_PROG(program_, ##__VA_ARGS__)
 
 static __always_inline struct flow_entry *flow_of(struct sock *sk)
 {

@@ -11,8 +11,9 @@
  *	title		one line
  *	source		where the algorithm is from
  *	sender		rate: it is paced; window; or line: nothing controls it
- *	marker		how switches mark: npecn, red, fecn, qcn; own: by a rule of the user's. Default none
- *	notification	what receivers run to answer marks: pcn, or cnp (a CNP for a mark). Default none
+ *	marker		how switches mark: npecn, red, fecn, qcn; or a rule of one's own: "own ./mark.h". Default none
+ *	notification	what receivers run to answer marks: pcn, marked (a CNP for a mark), or one's own: "own ./np.c".
+ *			Default none
  *	hears		what the reaction point in this object takes: cnp or cnm. Default none
  *	ecn		needed: flows are useless without
  *	accecn		yes: TCP negotiates Accurate ECN, and its ACKs count marks

@@ -53,6 +53,15 @@ struct cnp_guard {
 	u32 crc_known;
 };
 
+/*
+ * FLOW_HEAD: what the entry of every control's flow table begins with. The algorithm's state follows.
+ */
+#define FLOW_HEAD                                                                                                      \
+	struct bpf_spin_lock lock;                                                                                     \
+	u32 pad;                                                                                                       \
+	struct cnp_guard guard;                                                                                        \
+	struct sender sender
+
 struct pcn_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;

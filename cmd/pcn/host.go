@@ -43,7 +43,7 @@ type hostFlags struct {
 func (f *hostFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.file, "config", "", "file that says what to run (default "+hostFile+", if no other flag says it)")
-	flags.StringSliceVar(&f.controls, "control", nil, "congestion controls to register: pcn, ldcp, pcn_dctcp, pcn_line")
+	flags.StringSliceVar(&f.controls, "control", nil, "congestion controls to register: "+strings.Join(host.ControlNames(), ", "))
 	flags.StringSliceVar(&f.on, "on", nil, "interfaces for NP, with control pcn RP, and where SYNs ask plainly for ECN")
 	flags.StringVar(&f.lineRate, "line-rate", "", "rate at which flows start, such as 10Gbps (default: the links' speed)")
 	flags.StringVar(&f.rtt, "rtt", "", "largest round trip of the network, such as 50us: the period of CNPs")
@@ -81,22 +81,13 @@ func (f *hostFlags) configuration() (*host.Config, error) {
 func (f *hostFlags) fromFlags() (*host.Config, error) {
 	c := &host.Config{RTTTo: f.rttTo}
 	for _, name := range f.controls {
-		switch name {
-		case "pcn":
-			c.Controls.PCN = &host.PCN{}
-		case "ldcp":
-			c.Controls.LDCP = &host.LDCP{}
-		case "pcn_dctcp":
-			c.Controls.DCTCP = &host.DCTCP{}
-		case "pcn_line":
-			c.Controls.Line = &host.Line{}
-		default:
-			return nil, fmt.Errorf("--control %s: want pcn, ldcp, pcn_dctcp or pcn_line", name)
+		if err := c.Controls.Add(name); err != nil {
+			return nil, fmt.Errorf("--control: %w", err)
 		}
 	}
 	if len(f.on) > 0 {
 		c.NP = &host.NP{Interfaces: f.on}
-		if c.Controls.PCN != nil {
+		if c.HearsCNPs() {
 			c.RP = &host.RP{Interfaces: f.on}
 		}
 	}

@@ -38,6 +38,8 @@ type Scheme struct {
 	// MarkingSection is the section that has the values of its marking and notification: its own, or
 	// another one's that it borrows.
 	MarkingSection string
+	// Own has the objects of a scheme of the user's own; nil if it comes along.
+	Own *Own
 }
 
 // Sender says what a sender is controlled by.
@@ -62,8 +64,11 @@ type Setup struct {
 	DropFirstRTT bool   // packets of the first round trip are not ECN-capable
 }
 
-// None stands for what a scheme does not need.
-const None = "none"
+// None stands for what a scheme does not need, OwnPart for what it has an object of its own for.
+const (
+	None    = "none"
+	OwnPart = "own"
+)
 
 // tcdSuffix ends the names of schemes whose switches mark by TCD.
 const tcdSuffix = "+tcd"
@@ -102,6 +107,9 @@ func (s Scheme) Setup(v *Values) Setup {
 		if text == "" {
 			return None
 		}
+		if strings.HasPrefix(text, ownValue) {
+			return OwnPart
+		}
 		return text
 	}
 	return Setup{
@@ -109,6 +117,18 @@ func (s Scheme) Setup(v *Values) Setup {
 		NeedsECN: is("ecn") == "needed", AccECN: is("accecn") == "yes",
 		CountsACKs: is("counts_acks") == "yes", DelayedACK: is("delayed_ack") == "yes", DropFirstRTT: is("first_rtt") == "drop",
 	}
+}
+
+// HearsCNPs reports whether the senders' rate follows CNPs.
+func (s Scheme) HearsCNPs() bool {
+	if s.Object == nil {
+		return false
+	}
+	a := s.Object.attributes["hears"]
+	if with, ok := s.Object.attributes["tcd.hears"]; ok && s.TCD {
+		a = with
+	}
+	return a.value == "cnp"
 }
 
 // HasFirstRTT reports whether the scheme treats packets of the first round trip in a way of their own.
@@ -157,7 +177,7 @@ var builtin = sync.OnceValue(func() *Catalogue {
 	for _, name := range files {
 		data, err := objectFiles.ReadFile(name)
 		if err == nil {
-			err = c.add(data)
+			err = c.add(data, nil)
 		}
 		if err != nil {
 			panic(fmt.Sprintf("scheme: %s: %v", name, err))
@@ -167,7 +187,7 @@ var builtin = sync.OnceValue(func() *Catalogue {
 })
 
 // add reads an object into the catalogue.
-func (c *Catalogue) add(data []byte) error {
+func (c *Catalogue) add(data []byte, own *Own) error {
 	o, err := NewObject(data)
 	if err != nil {
 		return err
@@ -176,6 +196,7 @@ func (c *Catalogue) add(data []byte) error {
 	if err != nil {
 		return err
 	}
+	s.Own = own
 	for _, known := range c.schemes {
 		if known.Name == s.Name || known.Section == s.Section || IsKernelControl(s.Name) {
 			return fmt.Errorf("there is a scheme %s already: choose another name", s.Name)
@@ -186,13 +207,14 @@ func (c *Catalogue) add(data []byte) error {
 	return nil
 }
 
-// With returns the catalogue with one more scheme, of a compiled control.
-func (c *Catalogue) With(object []byte) (*Catalogue, error) {
+// With returns the catalogue with a scheme of the user's own, and that scheme.
+func (c *Catalogue) With(own Own) (*Catalogue, Scheme, error) {
 	more := &Catalogue{schemes: slices.Clone(c.schemes)}
-	if err := more.add(object); err != nil {
-		return nil, err
+	if err := more.add(own.Control, &own); err != nil {
+		return nil, Scheme{}, err
 	}
-	return more, nil
+	i := slices.IndexFunc(more.schemes, func(s Scheme) bool { return s.Own == &own })
+	return more, more.schemes[i], nil
 }
 
 // Names returns the names of all schemes of ours, those with TCD last.

@@ -26,12 +26,12 @@ type attached struct {
 
 // attachedText returns the file that the value at path names. The errors of the text are of the file at where.
 func (d *decoder) attachedText(path string, e *Experiment, name string) (where, text string, ok bool) {
-	if e.Files != nil {
-		text, ok = e.Files[name]
-		if !ok {
-			d.fail(path, fmt.Sprintf("%q is not among \"files\"", name), suggest(name, slices.Sorted(maps.Keys(e.Files))))
-		}
-		return name, text, ok
+	if text, ok = e.Files[name]; ok {
+		return name, text, true
+	}
+	if d.attached.dir == "" && e.Files != nil {
+		d.fail(path, fmt.Sprintf("%q is not among \"files\"", name), suggest(name, slices.Sorted(maps.Keys(e.Files))))
+		return name, "", false
 	}
 	if d.attached.dir == "" {
 		d.fail(path, fmt.Sprintf("%q is not in the experiment", name), "add it under files:")
@@ -80,6 +80,13 @@ func (d *decoder) failParse(file string, err error) {
 func attach(name string, source []byte, files map[string]string) ([]byte, error) {
 	if len(files) == 0 {
 		return bytes.Clone(source), nil
+	}
+	var doc yaml.Node
+	if yaml.Unmarshal(source, &doc) == nil && valueOf(doc.Content[0], filesKey) >= 0 {
+		for file, text := range files {
+			setEntry(doc.Content[0], filesKey, file, text)
+		}
+		return yaml.Marshal(&doc)
 	}
 	section, err := yaml.Marshal(map[string]map[string]string{"files": files})
 	if err != nil {

@@ -137,6 +137,7 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 	seen := make(map[Error]bool)
 	for i, c := range e.Cases {
 		v := newDecoder(d.File)
+		v.catalogue, v.options, v.ownAdded = d.catalogue, d.options, true
 		v.attached = d.attached
 		variant := v.experiment(v.withSettings(root, d.Nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
 		variant.Cases = nil

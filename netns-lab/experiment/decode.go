@@ -18,6 +18,8 @@ type decoder struct {
 
 	attached  attached
 	catalogue *scheme.Catalogue
+	options   Options
+	ownAdded  bool // the file's own schemes are in the catalogue
 
 	// Of the topology.
 	hosts, ports, tiers []string

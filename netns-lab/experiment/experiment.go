@@ -32,6 +32,8 @@ type Experiment struct {
 	// Schemes are the congestion controls to run, one run each: those of [scheme.Builtin], the experiment's own, and
 	// those of the kernel. Required.
 	Schemes []string `yaml:"schemes"`
+	// Algorithms are schemes of the user's own: the C files of their controls, by their names.
+	Algorithms map[string]string `yaml:"algorithms"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
 	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
@@ -308,25 +310,37 @@ func defaults(c *scheme.Catalogue) Experiment {
 }
 
 // Load reads an experiment file, and the files that it names, by paths relative to it.
-func Load(path string) (*Experiment, error) {
+func Load(path string) (*Experiment, error) { return LoadWith(path, Options{}) }
+
+// LoadWith is Load with options.
+func LoadWith(path string, o Options) (*Experiment, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read experiment file: %w", err)
 	}
-	return parse(path, data, filepath.Dir(path))
+	return parse(path, data, filepath.Dir(path), o)
 }
 
 // Parse parses an experiment file that has all files that it names. The name stands for
 // the file in errors. The error joins an [*Error] for each thing that is wrong, in the
 // order of the file.
 func Parse(name string, data []byte) (*Experiment, error) {
-	return parse(name, data, "")
+	return ParseWith(name, data, Options{})
+}
+
+// ParseWith is Parse with options.
+func ParseWith(name string, data []byte, o Options) (*Experiment, error) {
+	return parse(name, data, "", o)
 }
 
 // parse parses an experiment file whose other files are in the folder.
-func parse(name string, data []byte, dir string) (*Experiment, error) {
+func parse(name string, data []byte, dir string, o Options) (*Experiment, error) {
+	data, err := withOwn(name, data, o.Own)
+	if err != nil {
+		return nil, err
+	}
 	d := newDecoder(name)
-	d.attached.dir = dir
+	d.attached.dir, d.options = dir, o
 	root := d.Root(data)
 	e := d.experiment(root, "")
 	if len(d.Errs) == 0 {
@@ -335,7 +349,6 @@ func parse(name string, data []byte, dir string) (*Experiment, error) {
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
-	var err error
 	if e.source, err = attach(name, data, d.attached.read); err != nil {
 		return nil, err
 	}
@@ -347,6 +360,10 @@ func parse(name string, data []byte, dir string) (*Experiment, error) {
 
 // experiment returns what the mapping root, if there is one, says; for the case of the name, if that is given.
 func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
+	if root != nil && !d.ownAdded {
+		d.addOwn(root)
+		d.ownAdded = true
+	}
 	e := defaults(d.catalogue)
 	e.CaseName = caseName
 	if root != nil {

@@ -32,8 +32,13 @@ func Names() []string {
 // Load returns an experiment by its name, if it comes with the program, or by the
 // path of its file, which contains a separator or ends in .yaml or .yml.
 func Load(nameOrPath string) (*experiment.Experiment, error) {
+	return LoadWith(nameOrPath, experiment.Options{})
+}
+
+// LoadWith is Load with options.
+func LoadWith(nameOrPath string, o experiment.Options) (*experiment.Experiment, error) {
 	if isPath(nameOrPath) {
-		return experiment.Load(nameOrPath)
+		return experiment.LoadWith(nameOrPath, o)
 	}
 	file := nameOrPath + ".yaml"
 	data, err := files.ReadFile(file)
@@ -43,7 +48,7 @@ func Load(nameOrPath string) (*experiment.Experiment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read experiment %s: %w", nameOrPath, err)
 	}
-	return experiment.Parse(file, data)
+	return experiment.ParseWith(file, data, o)
 }
 
 func isPath(s string) bool {

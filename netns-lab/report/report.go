@@ -503,36 +503,29 @@ func schemesInWords(e *experiment.Experiment, runs []*result.Run) []string {
 	return words
 }
 
-// schemeInWords returns the main parameters of a scheme, at its congestion points, senders and receivers.
-func schemeInWords(e *experiment.Experiment, scheme string) string {
-	var words []string
-	switch experiment.BaseScheme(scheme) {
-	case "pcn":
-		p := e.PCN
-		words = append(words, fmt.Sprintf("T %s, T_jitter %s, w_min %s, w_max %s, congested above %s", p.T, p.TJitter, p.WMin, p.WMax, p.CongestedShare))
-	case "dcqcn":
-		p := e.DCQCN
-		words = append(words, fmt.Sprintf("set %s, g %s, R_AI %s, R_HAI %s", p.Set, p.G, p.RAI, p.RHAI))
-	case "timely":
-		p := e.TIMELY
-		words = append(words, fmt.Sprintf("set %s, beta %s, T_low %s, T_high %s, delta %s", p.Set, p.Beta, p.TLow, p.THigh, p.Delta))
-	case "qcn":
-		p := e.QCN
-		words = append(words, fmt.Sprintf("Q_eq %s, w %s, timer %s, R_AI %s, R_HAI %s", p.Qeq, p.W, p.Timer, p.RAI, p.RHAI))
-	case "ibcc":
-		p := e.IBCC
-		words = append(words, fmt.Sprintf("CCTI_Increase %d, CCTI_Limit %d, CCTI_Timer %s, CCT to %s packet times, exponent %d, FECN from %s",
-			p.Increase, p.Limit, p.Timer, p.Delay, p.Exponent, e.FECN.Threshold))
-	case "pcn_dctcp":
-		words = append(words, fmt.Sprintf("g %s", e.DCTCP.G))
-	case "ldcp":
-		p := e.LDCP
-		words = append(words, fmt.Sprintf("alpha %s, beta %s, gamma %s, eta %s, first RTT %s, drops from %s", p.Alpha, p.Beta, p.Gamma, p.Eta, p.FastStart, p.K))
+// schemeInWords returns the parameters of a scheme: all, or where it has presets the name of its set and
+// what the experiment gives beside.
+func schemeInWords(e *experiment.Experiment, name string) string {
+	s, err := e.Scheme(name)
+	if err != nil {
+		return ""
 	}
-	if m, ok := e.MarkingOf(scheme); ok {
+	var words []string
+	if values := e.Values(s); values != nil {
+		if set := values.Set(); set != "" {
+			words = append(words, "set "+set)
+		}
+		given := e.Settings(s).Given
+		for _, p := range s.Object.Params {
+			if _, ok := given[p.Key]; ok || values.Set() == "" {
+				words = append(words, p.Key+" "+values.Get(p.Key).String())
+			}
+		}
+	}
+	if m, ok := e.MarkingOf(name); ok {
 		words = append(words, fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
 	}
-	if experiment.HasTCD(scheme) {
+	if s.TCD {
 		words = append(words, fmt.Sprintf("max(T_on) %s", e.MaxTon()))
 	}
 	return strings.Join(words, ", ")

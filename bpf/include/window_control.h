@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A window-based congestion control: every ACK tells how many packets arrived, and how many of them were
+ * marked with CE, and the algorithm says how many may be under way.
+ *
+ * A control includes this behind the definitions of struct flow_entry (FLOW_HEAD, then the algorithm's
+ * state) and of
+ *	CONTROL				its name, which sockets choose it by
+ *	control_start(flow)		a flow was established
+ *	control_ack(flow, event)	an ACK came
+ *	control_loss(flow, now)		a recovery or a timeout began
+ *	control_window(flow)		packets that may be under way, at least 1
+ * All but start run under the flow's lock, where no helper may be called. The programs and the operations
+ * get the control's name: mine_init and so on.
+ *
+ * The receiver is part of it: it echoes each packet's mark (echo.h), so it must run this control too.
+ */
+#ifndef PCN_WINDOW_CONTROL_H
+#define PCN_WINDOW_CONTROL_H
+
+#include "echo.h"
+#include "program.h"
+
+FLOW_TABLE(struct flow_entry);
+
+/* Flows that found the table full: they keep one packet under way. */
+u64 flows_refused = 0;
+
+/* What an ACK tells a window-based algorithm. */
+struct window_event {
+	u64 now_ns;
+	u64 rtt_ns;  /* 0: not measured */
+	u32 packets; /* that the ACK says arrived */
+	u32 marked;  /* of them, with CE */
+	bool limited; /* the window was what held the sender back: else it need not grow */
+};
+
+static __always_inline struct flow_entry *flow_of(struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+static __always_inline void set_window(struct sock *sk, u32 packets)
+{
+	((struct tcp_sock *)sk)->snd_cwnd = packets ?: 1;
+	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+}
+
+SEC("struct_ops/init")
+void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+{
+	struct flow_entry flow = {};
+	struct flow_key key;
+
+	tcp_establish(sk, &flow.sender, &key);
+	control_start(&flow);
+	echo_start(sk, &flow.receiver);
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
+		__sync_fetch_and_add(&flows_refused, 1);
+		set_window(sk, 1);
+		return;
+	}
+	set_window(sk, control_window(&flow));
+}
+
+SEC("struct_ops/release")
+void CONTROL_PROG(PROGRAM(release), struct sock *sk)
+{
+	struct flow_key key;
+
+	tcp_kept_key(sk, &key);
+	bpf_map_delete_elem(&flows, &key);
+}
+
+static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	struct window_event event = {.now_ns = now_ns()};
+	struct flow_entry *flow = flow_of(sk);
+	u32 packets, marked, window;
+
+	if (!flow)
+		return;
+	event.rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
+	event.limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
+	packets = tcp_delivered(sk);
+	marked = tcp_delivered_ce(sk);
+	bpf_spin_lock(&flow->lock);
+	event.packets = packets - flow->sender.packets;
+	event.marked = marked - flow->sender.marked_packets;
+	tcp_account(sk, &flow->sender);
+	if (event.marked > event.packets)
+		event.packets = event.marked; /* AccECN counts what is not yet acknowledged */
+	control_ack(flow, &event);
+	window = control_window(flow);
+	bpf_spin_unlock(&flow->lock);
+	set_window(sk, window);
+}
+
+/* From 6.10 on. */
+SEC("struct_ops/cong_control")
+void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+{
+	on_ack(sk, rs);
+}
+
+/* Before 6.10. */
+SEC("struct_ops/cong_control_2")
+void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
+{
+	on_ack(sk, rs);
+}
+
+SEC("struct_ops/set_state")
+void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
+{
+	struct flow_entry *flow;
+	u64 now = now_ns();
+	u32 window;
+
+	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
+		return;
+	flow = flow_of(sk);
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	flow->sender.losses++;
+	control_loss(flow, now);
+	window = control_window(flow);
+	bpf_spin_unlock(&flow->lock);
+	set_window(sk, window);
+}
+
+SEC("struct_ops/cwnd_event")
+void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
+{
+	struct flow_entry *flow;
+
+	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
+		return;
+	flow = flow_of(sk);
+	echo_event(sk, flow ? &flow->receiver : NULL, event);
+}
+
+SEC("struct_ops/ssthresh")
+u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_ssthresh;
+}
+
+SEC("struct_ops/undo_cwnd")
+u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
+{
+	return ((struct tcp_sock *)sk)->snd_cwnd;
+}
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops CONTROL = {
+	.init = (void *)PROGRAM(init),
+	.release = (void *)PROGRAM(release),
+	.cong_control = (void *)PROGRAM(cong_control),
+	.cwnd_event = (void *)PROGRAM(cwnd_event),
+	.set_state = (void *)PROGRAM(set_state),
+	.ssthresh = (void *)PROGRAM(ssthresh),
+	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
+	.name = TEXT(CONTROL),
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+};
+
+#endif

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * NAME: a window-based congestion control. Additive increase, multiplicative decrease (AIMD) on marks.
+ *
+ *	an ACK of packets without marks		window = window + step * packets / window
+ *	an ACK that tells of marks		window = window * (1 - cut), at most once a round trip
+ *
+ * Compile and run it:	pcn run NAME.yaml
+ *			pcn run hol --algo ./NAME.c,pcn
+ *
+ * It is one file. What users can set, and what is shown of a flow, is described where it is defined:
+ * algo/param.h has the words, include/scheme.h those for the scheme. The functions run in the kernel:
+ * integers only, no loop without a bound. control_window says how many packets may be under way.
+ */
+#include "include/control.h"
+#include "include/echo.h"
+#include "algo/red.h"
+
+/* Parameters: keys of the section `NAME:` in an experiment. PARAM(documentation, range, default). */
+struct NAME_params {
+	u32 initial_packets KEY("initial_window")
+		PARAM("Window at the start, in packets", "1 to 100000", "10");
+	u32 pad;
+	q24 step PARAM("Growth of the window in a round trip, in packets", "1/65536 to 100", "1");
+	q24 cut PARAM("Share of the window that a mark takes away", "1/65536 to 1", "0.25");
+};
+
+/* What belongs to the scheme: how it is called, and what it needs of switches. */
+const volatile struct NAME_params params
+	SCHEME("title", "NAME: AIMD on marks")
+	SCHEME("source", "your paper")
+	SCHEME("sender", "window")
+	SCHEME("marker", "red") /* switches mark by RED; or your own: "own ./mark.h" */
+	SCHEME("ecn", "needed") = {};
+
+/* What switches are set to: keys of the same section. */
+const struct red_params marker_params PREFIX("marking") = {};
+
+/* State of a flow. What has a STAT is shown by `pcn flows` and in flows.csv. */
+struct NAME_state {
+	wide_q24 window KEY("window_packets") STAT("The window, in packets");
+	u64 cut_at_ns; /* when a mark cut the window last */
+	u32 cuts STAT("Times that a mark cut the window");
+	u32 pad;
+};
+
+struct flow_entry {
+	FLOW_HEAD;
+	struct echo receiver; /* what ACKs say of marks */
+	struct NAME_state state;
+};
+
+#define CONTROL NAME
+
+/* A flow was established. */
+static __always_inline void control_start(struct flow_entry *flow)
+{
+	flow->state.window = (u64)params.initial_packets << Q24_SHIFT;
+}
+
+static __always_inline void cut(struct flow_entry *flow, u32 share, u64 now_ns)
+{
+	flow->state.window -= q24_scale(flow->state.window, share);
+	if (flow->state.window < Q24_ONE)
+		flow->state.window = Q24_ONE;
+	flow->state.cut_at_ns = now_ns;
+	flow->state.cuts++;
+}
+
+/* An ACK came: e has now_ns, rtt_ns, packets, marked and limited. */
+static __always_inline void control_ack(struct flow_entry *flow, const struct window_event *e)
+{
+	u64 grown;
+
+	if (e->marked) {
+		if (e->now_ns - flow->state.cut_at_ns >= e->rtt_ns)
+			cut(flow, params.cut, e->now_ns);
+		return;
+	}
+	if (!e->limited)
+		return;
+	grown = ((u64)e->packets * params.step << Q24_SHIFT) / (flow->state.window ?: 1);
+	flow->state.window += grown;
+}
+
+/* A packet was lost, which a lossless network should not do: halve. */
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
+{
+	cut(flow, Q24_ONE / 2, now_ns);
+}
+
+/* How many packets may be under way. */
+static __always_inline u32 control_window(const struct flow_entry *flow)
+{
+	return flow->state.window >> Q24_SHIFT;
+}
+
+#include "include/window_control.h"

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/config/scheme/compile"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+)
+
+func newScheme() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "scheme",
+		Short: "List, show and write congestion-control schemes",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	c.AddCommand(newSchemeList(), newSchemeShow(), newSchemeNew())
+	return c
+}
+
+func newSchemeList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the schemes that come along",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			t := newTable(cmd.OutOrStdout())
+			for _, s := range scheme.Builtin().Schemes() {
+				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.Title)
+			}
+			return t.Flush()
+		},
+	}
+}
+
+func newSchemeShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show SCHEME|FILE",
+		Short: "Show what a scheme needs, and its parameters; of your own C file, whether it compiles",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := findScheme(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return showScheme(cmd, s)
+		},
+	}
+}
+
+// findScheme returns a scheme by its name, or of a C file or object.
+func findScheme(ctx context.Context, name string) (scheme.Scheme, error) {
+	if !isOwnFile(name) {
+		return scheme.Builtin().Lookup(name)
+	}
+	own, err := compileOwn(ctx, name)
+	if err != nil {
+		return scheme.Scheme{}, err
+	}
+	_, s, err := scheme.Builtin().With(own)
+	return s, err
+}
+
+// isOwnFile reports whether the name of a scheme is that of a file.
+func isOwnFile(name string) bool {
+	ext := filepath.Ext(name)
+	return ext == ".c" || ext == ".o"
+}
+
+// compileOwn compiles a scheme of the user's own.
+func compileOwn(ctx context.Context, path string) (scheme.Own, error) {
+	return compile.Scheme(ctx, path, npecn.Source())
+}
+
+func showScheme(cmd *cobra.Command, s scheme.Scheme) error {
+	w := cmd.OutOrStdout()
+	fmt.Fprintf(w, "%s\n%s\n\n", s.Title, s.Source)
+	if s.Object == nil {
+		return nil
+	}
+	values, problems := s.Object.Resolve(scheme.Settings{}, scheme.Network{LineRateBps: 40e9, FrameBytes: 1000})
+	if len(problems) > 0 {
+		return fmt.Errorf("%s: %s", problems[0].Key, problems[0].Msg)
+	}
+	setup := s.Setup(values)
+	fmt.Fprintf(w, "congestion control  %s (%s)\nswitches mark by    %s\nreceivers run       %s\nsenders hear        %s\n\n",
+		s.Control, s.Sender, setup.Marker, setup.Notification, setup.Hears)
+	t := newTable(w)
+	fmt.Fprintf(t, "KEY\tDEFAULT\tRANGE\tWHAT\n")
+	for _, p := range s.Object.Params {
+		limits := p.Range
+		if len(p.Choices) > 0 {
+			limits = strings.Join(p.Choices, ", ")
+		}
+		fmt.Fprintf(t, "%s.%s\t%s\t%s\t%s\n", s.Section, p.Key, values.Get(p.Key), limits, p.Doc)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nDefaults are for links of 40 Gbit/s.\n")
+	return nil
+}
+
+// templateKinds are what can be written, and the files of each: template and name.
+var templateKinds = map[string][][2]string{
+	"rate":         {{"rate.c", "NAME.c"}, {"control.yaml", "NAME.yaml"}},
+	"window":       {{"window.c", "NAME.c"}, {"control.yaml", "NAME.yaml"}},
+	"marker":       {{"mark.h", "NAME.h"}},
+	"notification": {{"np.c", "NAME.c"}},
+}
+
+// schemeName is what a control may be called: a name in C that fits the kernel's 15 bytes, with TCD too.
+var schemeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,10}$`)
+
+func newSchemeNew() *cobra.Command {
+	var kind, dir string
+	c := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Write a congestion control of your own to start from, with a test",
+		Long: `Write a commented template: a rate-based or a window-based congestion control with an experiment that tests it,
+a marking rule for switches, or a notification point for receivers.`,
+		Example: `  pcn scheme new mine                  mine.c and mine.yaml, rate-based
+  pcn scheme new mine --kind window
+  pcn run mine.yaml                    compile and test it
+  pcn run hol --algo ./mine.c,pcn      Fig. 2 of the PCN paper with it`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := writeTemplates(args[0], kind, dir)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", strings.Join(files, " and "))
+			if slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) == ".yaml" }) {
+				fmt.Fprintf(cmd.OutOrStdout(), "test it: pcn run %s\n", files[len(files)-1])
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&kind, "kind", "rate", "what to write: rate, window, marker or notification")
+	c.Flags().StringVar(&dir, "dir", ".", "folder to write into")
+	return c
+}
+
+// writeTemplates writes the files of a kind. It overwrites nothing.
+func writeTemplates(name, kind, dir string) ([]string, error) {
+	if !schemeName.MatchString(name) {
+		return nil, usageError{fmt.Errorf("%q can't be a congestion control's name: want up to 11 of a to z, 0 to 9 and _, a letter first", name)}
+	}
+	templates, ok := templateKinds[kind]
+	if !ok {
+		return nil, usageError{fmt.Errorf("--kind %s: want rate, window, marker or notification", kind)}
+	}
+	if _, err := scheme.Builtin().Lookup(name); err == nil {
+		return nil, usageError{fmt.Errorf("there is a scheme %s already: choose another name", name)}
+	}
+	var files []string
+	for _, t := range templates {
+		text, err := fs.ReadFile(bpf.Templates, "templates/"+t[0])
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, strings.ReplaceAll(t[1], "NAME", name))
+		if err := writeNew(path, strings.ReplaceAll(string(text), "NAME", name)); err != nil {
+			return nil, err
+		}
+		files = append(files, path)
+	}
+	return files, nil
+}
+
+// writeNew writes a file that must not be there.
+func writeNew(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s is there already: remove it, or choose another name", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}

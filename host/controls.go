@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/loader"
+)
+
+// Control is a congestion control to register, with its parameters.
+type Control struct {
+	// Scheme is that of its senders.
+	Scheme scheme.Scheme
+	// Settings are the parameters that do not have their default.
+	Settings scheme.Settings
+	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
+	MaxFlows uint
+}
+
+// Controls are the congestion controls to register, by their names. A file gives each a mapping of its
+// parameters: docs/schemes.md.
+type Controls struct{ all []Control }
+
+// Add adds the control of a name with its defaults. It fails if there is none of the name.
+func (c *Controls) Add(name string) error {
+	s, ok := scheme.Builtin().ByControl(name)
+	if !ok || s.TCD {
+		return fmt.Errorf("unknown congestion control %q (hint: %s)", name, config.Suggest(name, ControlNames()))
+	}
+	c.all = append(c.all, Control{Scheme: s})
+	return nil
+}
+
+// AddObject adds a compiled control of the user's own with its defaults.
+func (c *Controls) AddObject(object []byte) error {
+	_, s, err := scheme.Builtin().With(scheme.Own{Control: object})
+	if err != nil {
+		return err
+	}
+	c.all = append(c.all, Control{Scheme: s})
+	return nil
+}
+
+// Has reports whether a control is to be registered.
+func (c *Controls) Has(name string) bool { return c.named(name) != nil }
+
+// HearsCNPs reports whether a control is to be registered whose flows follow CNPs.
+func (c *Config) HearsCNPs() bool { return c.Controls.hears() != nil }
+
+// ControlNames returns the names of the controls that a host can register.
+func ControlNames() []string {
+	var names []string
+	for _, s := range scheme.Builtin().Schemes() {
+		names = append(names, s.Control)
+	}
+	return names
+}
+
+// ExtraKeys returns the keys of the mapping "controls": the names of controls.
+func (c *Controls) ExtraKeys() []string { return ControlNames() }
+
+// DecodeExtra decodes the parameters of a control.
+func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node) {
+	s, ok := scheme.Builtin().ByControl(key)
+	if !ok {
+		return // not one of ExtraKeys
+	}
+	control := Control{Scheme: s}
+	var flows struct {
+		MaxFlows uint `yaml:"max_flows"`
+	}
+	section := scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender, Extra: map[string]func(string, *yaml.Node){
+		"max_flows": func(path string, value *yaml.Node) { d.DecodeAt(path, value, &flows.MaxFlows) },
+	}}
+	control.Settings = section.Decode(d, path, n)
+	control.MaxFlows = flows.MaxFlows
+	c.all = append(c.all, control)
+}
+
+// named returns the control of a name; nil if it is not to be registered.
+func (c *Controls) named(name string) *Control {
+	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.Control == name })
+	if i < 0 {
+		return nil
+	}
+	return &c.all[i]
+}
+
+// hears returns the control that CNPs are for; nil if there is none.
+func (c *Controls) hears() *Control {
+	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HearsCNPs() })
+	if i < 0 {
+		return nil
+	}
+	return &c.all[i]
+}
+
+// withFirstRTT returns the control whose packets of the first round trip are marked; nil if there is none.
+func (c *Controls) withFirstRTT() *Control {
+	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HasFirstRTT() })
+	if i < 0 {
+		return nil
+	}
+	return &c.all[i]
+}
+
+// fill gives what the file does not give its default.
+func (c *Controls) fill(d *config.Decoder) {
+	for i := range c.all {
+		control := &c.all[i]
+		if !d.Has("controls." + control.Scheme.Control + ".max_flows") {
+			control.MaxFlows = defaultFlows
+		}
+	}
+}
+
+// validate fails for values that are out of range, and for what the controls do not get.
+func (c *Config) validateControls(d *config.Decoder) {
+	var hear []string
+	for _, control := range c.Controls.all {
+		path := "controls." + control.Scheme.Control
+		config.CountInRange(d, path+".max_flows", control.MaxFlows, 1, maxFlows)
+		values, problems := control.Scheme.Object.Resolve(control.Settings, c.network(loader.MaxRateBps, 0))
+		for _, p := range problems {
+			d.Fail(path+"."+p.Key, p.Msg, p.Hint)
+		}
+		setup := control.Scheme.Setup(values)
+		hasRTT := c.RTT != 0 || len(c.RTTTo) > 0
+		switch {
+		case control.Scheme.Object.Uses("base_rtt") && !hasRTT:
+			d.Fail(path, "it needs the round trip", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+		case setup.CountsACKs && !hasRTT && (c.NP == nil || c.NP.T == 0):
+			d.Fail(path+".feedback", "ACKs are gone by in windows of T",
+				"add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+		}
+		if control.Scheme.HearsCNPs() {
+			hear = append(hear, control.Scheme.Control)
+		}
+	}
+	if c.RP != nil && len(hear) > 1 {
+		d.Fail("rp", fmt.Sprintf("CNPs could be for %s or %s", hear[0], hear[1]), "keep one of these controls")
+	}
+}
+
+// network is what the controls' defaults depend on. The line rate stands for one that is not known yet.
+func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Network {
+	const fullFrameBytes = 1514
+	if c.LineRate != 0 {
+		lineBps = c.LineRate
+	}
+	if c.RTT != 0 {
+		rtt = c.RTT
+	}
+	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt), FrameBytes: fullFrameBytes}
+}
+
+// needsECN reports whether a control is configured whose flows ask for ECN.
+func (c *Config) needsECN() bool {
+	return slices.ContainsFunc(c.Controls.all, func(o Control) bool {
+		return o.Scheme.Sender != scheme.SenderLine && o.setup().NeedsECN
+	})
+}
+
+// setup is what the control's scheme needs, with the parameters it has.
+func (o Control) setup() scheme.Setup {
+	values, _ := o.Scheme.Object.Resolve(o.Settings, scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: 1})
+	return o.Scheme.Setup(values)
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/config/scheme"
+)
+
+// Compiler compiles the C file of a scheme of the user's own.
+type Compiler func(ctx context.Context, path string) (scheme.Own, error)
+
+// Options change how an experiment is read.
+type Options struct {
+	// Compile compiles the schemes that the file names under "algorithms"; nil: they must have been compiled
+	// already, as those in a result are.
+	Compile Compiler
+	// Own are more schemes of the user's own, by the paths of their C files.
+	Own map[string]scheme.Own
+}
+
+const (
+	algorithmsKey = "algorithms"
+	filesKey      = "files"
+)
+
+// addOwn adds the schemes that the file names, and those of the options, to the decoder's catalogue.
+func (d *decoder) addOwn(root *yaml.Node) {
+	d.ownFiles(root, func(name, file string, at *yaml.Node) {
+		own, err := d.ownScheme(root, file)
+		if err != nil {
+			d.FailAt(at, err.Error(), "")
+			return
+		}
+		d.addToCatalogue(name, own, at)
+	})
+}
+
+// ownFiles calls visit for each entry of "algorithms".
+func (d *decoder) ownFiles(root *yaml.Node, visit func(name, file string, at *yaml.Node)) {
+	at := valueOf(root, algorithmsKey)
+	if at < 0 || root.Content[at].Kind != yaml.MappingNode {
+		return // there are none, or it is refused when it is decoded
+	}
+	entries := root.Content[at].Content
+	for i := 0; i+1 < len(entries); i += 2 {
+		visit(entries[i].Value, entries[i+1].Value, entries[i+1])
+	}
+}
+
+// ownScheme returns the scheme in a C file, compiled; or what was compiled before, if the experiment has that.
+func (d *decoder) ownScheme(root *yaml.Node, file string) (own scheme.Own, err error) {
+	if text, ok := fileIn(root, file); ok {
+		return own, own.UnmarshalText([]byte(text))
+	}
+	if d.options.Compile == nil {
+		return own, fmt.Errorf("%q is not compiled, and not among %q", file, filesKey)
+	}
+	path := file
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.attached.dir, path)
+	}
+	if own, err = d.options.Compile(context.Background(), path); err != nil {
+		return own, err
+	}
+	text, err := own.MarshalText()
+	d.attached.read[file] = string(text)
+	return own, err
+}
+
+// fileIn returns the text of a file that the experiment has in it.
+func fileIn(root *yaml.Node, name string) (string, bool) {
+	at := valueOf(root, filesKey)
+	if at < 0 {
+		return "", false
+	}
+	files := root.Content[at]
+	if i := valueOf(files, name); files.Kind == yaml.MappingNode && i >= 0 {
+		return files.Content[i].Value, true
+	}
+	return "", false
+}
+
+func (d *decoder) addToCatalogue(name string, own scheme.Own, at *yaml.Node) {
+	more, s, err := d.catalogue.With(own)
+	if err != nil {
+		d.FailAt(at, err.Error(), "")
+		return
+	}
+	if s.Name != name {
+		d.FailAt(at, fmt.Sprintf("its scheme is %q, not %q", s.Name, name), "write "+s.Name+" as the key")
+		return
+	}
+	d.catalogue = more
+}
+
+// withOwn returns the source of an experiment with more schemes of the user's own, compiled.
+func withOwn(name string, source []byte, own map[string]scheme.Own) ([]byte, error) {
+	if len(own) == 0 {
+		return source, nil
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(source, &doc); err != nil || len(doc.Content) == 0 {
+		return source, nil // it is refused when it is decoded
+	}
+	for _, path := range slices.Sorted(maps.Keys(own)) {
+		_, s, err := scheme.Builtin().With(own[path])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		text, err := own[path].MarshalText()
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Base(path)
+		setEntry(doc.Content[0], algorithmsKey, s.Name, file)
+		setEntry(doc.Content[0], filesKey, file, string(text))
+	}
+	data, err := yaml.Marshal(&doc)
+	if err != nil {
+		return nil, fmt.Errorf("%s: add schemes: %w", name, err)
+	}
+	return data, nil
+}
+
+// setEntry sets an entry of a mapping in root, which it adds if it is not there.
+func setEntry(root *yaml.Node, mapping, key, value string) {
+	at := valueOf(root, mapping)
+	if at < 0 {
+		root.Content = append(root.Content,
+			&yaml.Node{Kind: yaml.ScalarNode, Value: mapping}, &yaml.Node{Kind: yaml.MappingNode})
+		at = len(root.Content) - 1
+	}
+	m := root.Content[at]
+	if i := valueOf(m, key); i >= 0 {
+		m.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Value: value}
+		return
+	}
+	m.Content = append(m.Content,
+		&yaml.Node{Kind: yaml.ScalarNode, Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
+}
