@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
@@ -40,14 +42,15 @@ func newRun() *cobra.Command {
 Schemes: %s.
 Baselines, congestion controls of Linux:
 %s.`,
-			strings.Join(experiment.Schemes(), ", "), strings.Join(experiment.KernelControls(), ", ")),
+			strings.Join(scheme.Builtin().Names(), ", "), strings.Join(scheme.KernelControls(), ", ")),
 		Example: `  pcn run hol                          Fig. 2 of the PCN paper
   pcn run hol --algo pcn --seed 7      one scheme, other random choices
   pcn run hol --algo pcn,bbr           a baseline that the file does not list
+  pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := experiments.Load(args[0])
+			e, err := loadExperiment(cmd.Context(), args[0], change.algos)
 			if err != nil {
 				return err
 			}
@@ -70,6 +73,27 @@ Baselines, congestion controls of Linux:
 	f.BoolVar(&o.RealTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
 	f.StringVar(&o.Out, "out", "", "folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
+}
+
+// loadExperiment loads an experiment, with the schemes among the algorithms that are files of the user's own,
+// which it replaces by their names.
+func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*experiment.Experiment, error) {
+	own := map[string]scheme.Own{}
+	for i, name := range algos {
+		if !isOwnFile(name) {
+			continue
+		}
+		compiled, err := compileOwn(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		_, s, err := scheme.Builtin().With(compiled)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		own[name], algos[i] = compiled, s.Name
+	}
+	return experiments.LoadWith(nameOrPath, experiment.Options{Compile: compileOwn, Own: own})
 }
 
 // apply makes the changes whose flags were given.

@@ -40,7 +40,7 @@ takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native
   pcn topo clos-full --up`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := experiments.Load(args[0])
+			e, err := loadExperiment(cmd.Context(), args[0], nil)
 			if err != nil {
 				return err
 			}

@@ -123,11 +123,11 @@ func guestConfig(j Job) vm.Config {
 }
 
 // modules are those of the kernel that a scheme needs, unless they are built in.
-func modules(scheme string) []string {
-	if !experiment.IsKernelControl(scheme) {
+func modules(name string) []string {
+	if !scheme.IsKernelControl(name) {
 		return nil
 	}
-	return []string{"tcp_" + scheme}
+	return []string{"tcp_" + name}
 }
 
 // guestArgs are the guest program's, after what the command line changed.
