@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // Exit codes, beside 0.
@@ -27,10 +26,6 @@ const (
 )
 
 func main() {
-	if vm.InGuest() {
-		vm.GuestMain(launch.Guest)
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))

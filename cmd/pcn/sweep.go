@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
@@ -81,15 +82,20 @@ Sweeps that come along: %s.`, strings.Join(sweeps.Names(), ", ")),
 func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	began := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), s.Name, 0)
-	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: sayWaiting(cmd)}
+	engine, err := launch.NewMicroVMs(cmd.Context(), false)
+	if err != nil {
+		return err
+	}
+	o := sweep.Options{
+		Sweep: s, Engine: engine, Out: f.out, Progress: bar.set, Waiting: sayWaiting(cmd),
+	}
 	if f.cells != "" {
-		var err error
 		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.pack); err != nil {
 			return err
 		}
 		o.Parallel = sweep.TaskCPUs()
 	}
-	r, err := sweep.NewRunner(cmd.Context(), o)
+	r, err := sweep.NewRunner(o)
 	if err != nil {
 		return err
 	}

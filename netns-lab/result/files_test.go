@@ -21,6 +21,7 @@ func small() *Run {
 		Manifest: Manifest{
 			Tool: "pcn test", Experiment: "small", Case: "low-rate", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
 			Scheme: "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100, SampleNs: 100, BaseRTTNs: 30_000,
+			GuestSHA256: "0a", SchemeSHA256: "0b", KernelSHA256: "0c",
 			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1, LatenessP99Ns: 2, LatenessMaxNs: 3,
 			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5, "kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
 			Wall: Wall{TotalS: 1.5, BootS: 0.5, Host: "here"},

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vm
+package guest
 
 import (
 	"bytes"
-	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/go-quicktest/qt"
@@ -33,15 +33,15 @@ func someAnswer(t testing.TB, code int) []byte {
 }
 
 func TestAnswerRoundTrip(t *testing.T) {
-	code, archive, err := readAnswer(bytes.NewReader(someAnswer(t, -1)))
+	code, archive, err := ReadAnswer(bytes.NewReader(someAnswer(t, -1)))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(code, -1))
-	files, err := Result{archive: archive}.FS()
+	files, err := Files(archive)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsNil(fstest.TestFS(files, "manifest.json", "series/queue.csv")))
-	queue, err := fs.ReadFile(files, "series/queue.csv")
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(string(queue), "t_ns,bytes\n1,2\n"))
+	names := slices.Sorted(maps.Keys(files))
+	qt.Check(t, qt.DeepEquals(names, []string{"manifest.json", "series/queue.csv"}))
+	qt.Check(t, qt.Equals(string(files["manifest.json"]), "{}"))
+	qt.Check(t, qt.Equals(string(files["series/queue.csv"]), "t_ns,bytes\n1,2\n"))
 }
 
 // The archive does not depend on when the files were written.
@@ -71,8 +71,8 @@ func TestDamagedAnswers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := readAnswer(bytes.NewReader(test.damage(someAnswer(t, 0))))
-			qt.Check(t, qt.ErrorIs(err, errNoAnswer))
+			_, _, err := ReadAnswer(bytes.NewReader(test.damage(someAnswer(t, 0))))
+			qt.Check(t, qt.ErrorIs(err, ErrNoAnswer))
 			qt.Check(t, qt.ErrorMatches(err, test.message))
 		})
 	}
@@ -86,8 +86,8 @@ func TestAnswerDoesNotFit(t *testing.T) {
 	memory := make([]byte, 32<<10)
 	err := writeAnswer(memory, 0, writeFiles(t, map[string]string{"big": string(noise)}))
 	qt.Check(t, qt.ErrorMatches(err, `.*results are larger than 256 MiB: shorten the run, or record less`))
-	_, _, err = readAnswer(bytes.NewReader(memory))
-	qt.Check(t, qt.ErrorIs(err, errNoAnswer))
+	_, _, err = ReadAnswer(bytes.NewReader(memory))
+	qt.Check(t, qt.ErrorIs(err, ErrNoAnswer))
 }
 
 func FuzzReadAnswer(f *testing.F) {
@@ -96,7 +96,7 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Add(good[:answerArchive])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, memory []byte) {
-		_, archive, err := readAnswer(bytes.NewReader(memory))
+		_, archive, err := ReadAnswer(bytes.NewReader(memory))
 		if err == nil && len(archive) > len(memory) {
 			t.Errorf("%d bytes came out of %d", len(archive), len(memory))
 		}
@@ -104,17 +104,17 @@ func FuzzReadAnswer(f *testing.F) {
 }
 
 // Whatever a guest packs, no path leads out of the folder that the host unpacks into.
-func FuzzFS(f *testing.F) {
-	_, archive, err := readAnswer(bytes.NewReader(someAnswer(f, 0)))
+func FuzzFiles(f *testing.F) {
+	_, archive, err := ReadAnswer(bytes.NewReader(someAnswer(f, 0)))
 	qt.Assert(f, qt.IsNil(err))
 	f.Add(archive)
 	f.Add(bytes.ReplaceAll(archive, []byte("manifest.json"), []byte("../evil.json\x00")))
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		files, err := Result{archive: archive}.FS()
+		files, err := Files(archive)
 		if err != nil {
 			return
 		}
-		for name := range files.(fstest.MapFS) {
+		for name := range files {
 			if !filepath.IsLocal(name) {
 				t.Errorf("path %q leads out of the folder", name)
 			}

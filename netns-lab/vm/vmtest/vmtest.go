@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vm
+// Package vmtest runs a package's tests in a microVM.
+package vmtest
 
 import (
 	"context"
@@ -13,13 +14,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test gave. The package's
-// testdata folder comes along. A host without QEMU or kernel fails and says what to do.
+// RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
+// gave. The test binary is its own guest. The package's testdata folder comes along. A host without
+// QEMU or kernel fails and says what to do.
 func RunTests(m *testing.M) int {
-	if InGuest() {
-		GuestMain(func([]string) int { return m.Run() })
+	if guest.Inside() {
+		guest.Main(func([]string) int { return m.Run() })
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -32,7 +37,7 @@ func RunTests(m *testing.M) int {
 }
 
 func runTests(ctx context.Context) (int, error) {
-	kernel, err := FindKernel("")
+	kernel, err := vm.FindKernel("")
 	if err != nil {
 		return 0, err
 	}
@@ -44,15 +49,19 @@ func runTests(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	res, err := Run(ctx, Config{
-		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: files, HostCPU: -1, Seed: 1, Console: os.Stdout,
+	res, err := vm.Run(ctx, vm.Config{
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: files,
+		HostCPU: -1, Seed: 1, Console: os.Stdout,
 	})
 	return res.ExitCode, err
 }
 
 // hostFlags are go test's that name files of the host.
-var hostFlags = []string{"-test.testlogfile", "-test.coverprofile", "-test.gocoverdir", "-test.outputdir", "-test.cpuprofile",
-	"-test.memprofile", "-test.blockprofile", "-test.mutexprofile", "-test.trace", "-test.fuzzcachedir"}
+var hostFlags = []string{
+	"-test.testlogfile", "-test.coverprofile", "-test.gocoverdir", "-test.outputdir",
+	"-test.cpuprofile", "-test.memprofile", "-test.blockprofile", "-test.mutexprofile",
+	"-test.trace", "-test.fuzzcachedir",
+}
 
 func guestFlags(args []string) []string {
 	var out []string
@@ -65,15 +74,16 @@ func guestFlags(args []string) []string {
 	return out
 }
 
-// testdata are the files of the package's testdata folder, and one that makes the working directory.
-func testdata(dir string) ([]File, error) {
-	files := []File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
+// testdata returns the files of the package's testdata folder, and one that makes the working
+// directory.
+func testdata(dir string) ([]vm.File, error) {
+	files := []vm.File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
 	err := filepath.WalkDir(filepath.Join(dir, "testdata"), func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		data, err := os.ReadFile(name)
-		files = append(files, File{Path: name, Mode: 0o644, Data: data})
+		files = append(files, vm.File{Path: name, Mode: 0o644, Data: data})
 		return err
 	})
 	if err != nil && !os.IsNotExist(err) {
