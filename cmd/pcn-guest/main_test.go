@@ -132,7 +132,8 @@ func TestSameBytesAnywhere(t *testing.T) {
 	}
 	here := hash(t, "../..", "scripts/build-guest.sh", "FILE")
 	elsewhere := filepath.Join(t.TempDir(), "else", "where")
-	files, err := exec.Command("git", "-C", "../..", "ls-files", "-z", "-co", "--exclude-standard").Output()
+	list := exec.Command("git", "-C", "../..", "ls-files", "-z", "-co", "--exclude-standard")
+	files, err := list.Output()
 	if err != nil {
 		t.Skip("this is no git checkout")
 	}

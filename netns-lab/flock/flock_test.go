@@ -94,7 +94,8 @@ func TestWait(t *testing.T) {
 
 // A private lock's file is closed to other users, and a shared one's open.
 func TestPrivate(t *testing.T) {
-	for mode, try := range map[os.FileMode]func(string) (*Lock, error){0o444: Try, 0o400: TryPrivate} {
+	type takes func(path string) (*Lock, error)
+	for mode, try := range map[os.FileMode]takes{0o444: Try, 0o400: TryPrivate} {
 		path := filepath.Join(t.TempDir(), "lock")
 		l, err := try(path)
 		qt.Assert(t, qt.IsNil(err))

@@ -57,7 +57,8 @@ func Parse(file string, args []string) (Task, Job, error) {
 	}
 	task := Task(args[0])
 	if task != Run && task != UpAndDown {
-		return "", Job{}, fmt.Errorf("guest called with task %q: want %q or %q", task, Run, UpAndDown)
+		return "", Job{}, fmt.Errorf("guest called with task %q: want %q or %q",
+			task, Run, UpAndDown)
 	}
 	seed, err1 := strconv.ParseUint(args[3], 10, 64)
 	durationNs, err2 := strconv.ParseInt(args[4], 10, 64)

@@ -4,7 +4,7 @@ package launch
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"os"
 	"time"
 
@@ -86,6 +86,8 @@ func (p *Pool) take(ctx context.Context) (cpu int, release func(), err error) {
 	return cpu, func() { _ = lock.Release() }, nil // nothing was written to it
 }
 
+var errNoNetwork = errors.New("this engine builds no network: choose the microVM or --native")
+
 // builder is an engine that builds networks.
 type builder interface {
 	upAndDown(ctx context.Context, j job.Job, cpu int) (kernel.Scale, error)
@@ -95,7 +97,7 @@ type builder interface {
 func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (kernel.Scale, error) {
 	b, ok := p.engine.(builder)
 	if !ok {
-		return kernel.Scale{}, fmt.Errorf("this engine builds no network: choose the microVM or --native")
+		return kernel.Scale{}, errNoNetwork
 	}
 	cpu, release, err := p.take(ctx)
 	if err != nil {

@@ -43,8 +43,8 @@ type Manifest struct {
 	SampleNs         int64  `json:"sample_ns"`      // length of a bin of the series
 	BaseRTTNs        int64  `json:"base_rtt_ns"`    // longest round trip of a flow through empty queues
 
-	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a guest
-	// and QEMU only if it had a microVM.
+	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
+	// guest and QEMU only if it had a microVM.
 	GuestSHA256   string `json:"guest_sha256"`  // of the microVM's program
 	SchemeSHA256  string `json:"scheme_sha256"` // of the scheme's compiled object
 	Kernel        string `json:"kernel"`        // release

@@ -58,7 +58,9 @@ func unpackCPIO(t *testing.T, b []byte) (names []string, data map[string]string)
 
 func TestInitramfs(t *testing.T) {
 	files := []File{{Path: "/etc/deep/b", Mode: 0o644, Data: []byte("B")}, {Path: "etc/a", Mode: 0o600, Data: []byte("A")}}
-	names, data := unpackCPIO(t, build(t, someProgram, guest.Job{Args: []string{"x"}}, someKernel(t, "veth.ko", "sch_fq.ko"), files...))
+	kernel := someKernel(t, "veth.ko", "sch_fq.ko")
+	archive := build(t, someProgram, guest.Job{Args: []string{"x"}}, kernel, files...)
+	names, data := unpackCPIO(t, archive)
 
 	for _, name := range names {
 		if dir := path.Dir(name); dir != "." {
@@ -74,7 +76,8 @@ func TestInitramfs(t *testing.T) {
 	qt.Check(t, qt.Equals(data["modules/veth.ko"], "module veth.ko"))
 	var j guest.Job
 	qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(data["pcn-job.json"]), &j)))
-	qt.Check(t, qt.DeepEquals(j, guest.Job{Args: []string{"x"}, Modules: []string{"/modules/veth.ko"}}))
+	want := guest.Job{Args: []string{"x"}, Modules: []string{"/modules/veth.ko"}}
+	qt.Check(t, qt.DeepEquals(j, want))
 	for _, name := range []string{"proc", "sys", "dev/console", "result"} {
 		qt.Check(t, qt.IsTrue(slices.Contains(names, name)), qt.Commentf("%s", name))
 	}

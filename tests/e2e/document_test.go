@@ -12,7 +12,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// TestDocumentsChangeNoResult changes a document, which makes another pcn, and wants the same bytes.
+// TestDocumentsChangeNoResult changes a document, which makes another pcn. The bytes stay the same.
 func TestDocumentsChangeNoResult(t *testing.T) {
 	dir := t.TempDir()
 	text := read(t, "../../docs/architecture.md")

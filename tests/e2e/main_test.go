@@ -39,8 +39,8 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
-// buildPCN builds pcn and its guest as the Makefile does, beside the file, so that no test depends on
-// an earlier make build. Sources may be replaced: paths below the repository's folder, by files.
+// buildPCN builds pcn and its guest as the Makefile does, beside the file, so that no test depends
+// on an earlier make build. Sources may be replaced: paths below the repository's folder, by files.
 func buildPCN(file string, replaced map[string]string) error {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -63,8 +63,8 @@ func buildPCN(file string, replaced map[string]string) error {
 	if flags, err = overlay(file+".json", files); err != nil {
 		return err
 	}
-	build = exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid=",
-		flags, "-o", file, "github.com/pcn-linux/pcn/cmd/pcn")
+	build = exec.Command("go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -buildid=", flags, "-o", file, "github.com/pcn-linux/pcn/cmd/pcn")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build pcn: %w\n%s", err, out)

@@ -20,7 +20,7 @@ import (
 const ResultDir = "/result"
 
 // The answer is a piece of memory that host and guest share: a header, and at answerArchive a tar
-// of ResultDir. It costs nothing until it is written, and carries 180 times what a serial port does.
+// of ResultDir. It costs nothing until it is written, and is 180 times as fast as a serial port.
 const (
 	AnswerBytes   = 256 << 20
 	answerArchive = 4096
@@ -120,14 +120,16 @@ func ReadAnswer(memory io.ReaderAt) (exitCode int, archive []byte, err error) {
 		return 0, nil, ErrNoAnswer
 	}
 	if h.Length > AnswerBytes-answerArchive {
-		return 0, nil, fmt.Errorf("%w that is whole: %d bytes are more than it can hold", ErrNoAnswer, h.Length)
+		return 0, nil, fmt.Errorf("%w that is whole: %d bytes are more than it can hold",
+			ErrNoAnswer, h.Length)
 	}
 	archive, err = io.ReadAll(io.NewSectionReader(memory, answerArchive, int64(h.Length)))
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the guest's answer: %w", err)
 	}
 	if uint64(len(archive)) < h.Length {
-		return 0, nil, fmt.Errorf("%w that is whole: %d of %d bytes came", ErrNoAnswer, len(archive), h.Length)
+		return 0, nil, fmt.Errorf("%w that is whole: %d of %d bytes came",
+			ErrNoAnswer, len(archive), h.Length)
 	}
 	if crc32.Checksum(archive, castagnoli) != h.Checksum {
 		return 0, nil, fmt.Errorf("%w that is whole: its checksum is wrong", ErrNoAnswer)
@@ -147,7 +149,8 @@ func Files(archive []byte) (map[string][]byte, error) {
 			return nil, fmt.Errorf("unpack the guest's files: %w", err)
 		}
 		if !fs.ValidPath(h.Name) {
-			return nil, fmt.Errorf("unpack the guest's files: %q is no path below %s", h.Name, ResultDir)
+			return nil, fmt.Errorf("unpack the guest's files: %q is no path below %s",
+				h.Name, ResultDir)
 		}
 		if files[h.Name], err = io.ReadAll(t); err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", h.Name, err)

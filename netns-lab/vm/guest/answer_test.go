@@ -27,7 +27,9 @@ func writeFiles(t testing.TB, files map[string]string) (dir string) {
 
 func someAnswer(t testing.TB, code int) []byte {
 	memory := make([]byte, 64<<10)
-	dir := writeFiles(t, map[string]string{"manifest.json": "{}", "series/queue.csv": "t_ns,bytes\n1,2\n"})
+	dir := writeFiles(t, map[string]string{
+		"manifest.json": "{}", "series/queue.csv": "t_ns,bytes\n1,2\n",
+	})
 	qt.Assert(t, qt.IsNil(writeAnswer(memory, code, dir)))
 	return memory
 }
@@ -56,18 +58,22 @@ func TestAnswerIsReproducible(t *testing.T) {
 }
 
 func TestDamagedAnswers(t *testing.T) {
+	const none = "the microVM ended without an answer"
 	tests := []struct {
 		name    string
 		damage  func(memory []byte) []byte
 		message string
 	}{
-		{"never written", func(m []byte) []byte { return make([]byte, len(m)) }, "the microVM ended without an answer"},
-		{"empty", func([]byte) []byte { return nil }, "the microVM ended without an answer"},
-		{"half a header", func(m []byte) []byte { return m[:10] }, "the microVM ended without an answer"},
-		{"header only", func(m []byte) []byte { return m[:answerArchive] }, ".*: 0 of [0-9]+ bytes came"},
-		{"truncated", func(m []byte) []byte { return m[:answerArchive+100] }, ".*: 100 of [0-9]+ bytes came"},
+		{"never written", func(m []byte) []byte { return make([]byte, len(m)) }, none},
+		{"empty", func([]byte) []byte { return nil }, none},
+		{"half a header", func(m []byte) []byte { return m[:10] }, none},
+		{"header only", func(m []byte) []byte { return m[:answerArchive] },
+			".*: 0 of [0-9]+ bytes came"},
+		{"truncated", func(m []byte) []byte { return m[:answerArchive+100] },
+			".*: 100 of [0-9]+ bytes came"},
 		{"too long", func(m []byte) []byte { m[14] = 0xff; return m }, ".*more than it can hold"},
-		{"one bit wrong", func(m []byte) []byte { m[answerArchive+600] ^= 1; return m }, ".*its checksum is wrong"},
+		{"one bit wrong", func(m []byte) []byte { m[answerArchive+600] ^= 1; return m },
+			".*its checksum is wrong"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -85,7 +91,8 @@ func TestAnswerDoesNotFit(t *testing.T) {
 	_, _ = random.Read(noise) // never fails
 	memory := make([]byte, 32<<10)
 	err := writeAnswer(memory, 0, writeFiles(t, map[string]string{"big": string(noise)}))
-	qt.Check(t, qt.ErrorMatches(err, `.*results are larger than 256 MiB: shorten the run, or record less`))
+	const hint = "shorten the run, or record less"
+	qt.Check(t, qt.ErrorMatches(err, `.*results are larger than 256 MiB: `+hint))
 	_, _, err = ReadAnswer(bytes.NewReader(memory))
 	qt.Check(t, qt.ErrorIs(err, ErrNoAnswer))
 }

@@ -147,8 +147,8 @@ func loadModule(path string) error {
 	return nil
 }
 
-// settleClock waits, for 5 s of the guest's time at most, until the kernel has the clock source that
-// it keeps: a change in the midst of an experiment would be a step in its time.
+// settleClock waits, for 5 s of the guest's time at most, until the kernel has the clock source
+// that it keeps: a change in the midst of an experiment would be a step in its time.
 func settleClock() error {
 	const current = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	for range 500 {

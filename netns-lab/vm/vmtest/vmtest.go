@@ -78,14 +78,15 @@ func guestFlags(args []string) []string {
 // directory.
 func testdata(dir string) ([]vm.File, error) {
 	files := []vm.File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
-	err := filepath.WalkDir(filepath.Join(dir, "testdata"), func(name string, d fs.DirEntry, err error) error {
+	add := func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		data, err := os.ReadFile(name)
 		files = append(files, vm.File{Path: name, Mode: 0o644, Data: data})
 		return err
-	})
+	}
+	err := filepath.WalkDir(filepath.Join(dir, "testdata"), add)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("read testdata: %w", err)
 	}

@@ -25,7 +25,10 @@ func TestMain(m *testing.M) {
 
 func TestGuestFlags(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(
-		guestFlags([]string{"-test.v=test2json", "-test.testlogfile=/x", "-test.run=^A$/b=c", "-test.gocoverdir=/y", "-test.outputdir=/z", "arg"}),
+		guestFlags([]string{
+			"-test.v=test2json", "-test.testlogfile=/x", "-test.run=^A$/b=c",
+			"-test.gocoverdir=/y", "-test.outputdir=/z", "arg",
+		}),
 		[]string{"-test.v=test2json", "-test.run=^A$/b=c", "arg"}))
 }
 
