@@ -55,7 +55,7 @@ func TestKilledLabIsCleanedUp(t *testing.T) {
 	makeNamespace(t, "A")
 	makeNamespace(t, "B")
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(netnsDir, "C"), nil, 0o444))) // nothing mounted on it yet
-	qt.Assert(t, qt.IsNil(killed.lock.Release()))                                    // all that a killed process gives back
+	qt.Assert(t, qt.IsNil(killed.lock.Release()))                                  // all that a killed process gives back
 
 	r := openTestRegistry(t)
 	for name, want := range map[string]bool{"A": false, "B": false, "C": false, "D": false, "foreign": true} {
