@@ -35,15 +35,16 @@ func kernelDrops(nodes namespaces) (map[string]uint64, error) {
 
 // addNamespaceDrops adds the counters of the thread's namespace.
 func addNamespaceDrops(drops map[string]uint64, proc procfs.FS) error {
+	for _, file := range []string{"netstat", "snmp"} {
+		b, err := os.ReadFile("/proc/thread-self/net/" + file)
+		if err != nil {
+			return err
+		}
+		if err := addNetstat(drops, b); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
 	thread, err := proc.Thread(os.Getpid(), unix.Gettid())
-	if err != nil {
-		return err
-	}
-	netstat, err := thread.Netstat()
-	if err != nil {
-		return err
-	}
-	snmp, err := thread.Snmp()
 	if err != nil {
 		return err
 	}
@@ -51,48 +52,9 @@ func addNamespaceDrops(drops map[string]uint64, proc procfs.FS) error {
 	if err != nil {
 		return err
 	}
-	addProtocolDrops(drops, &netstat, &snmp)
 	for _, d := range devices { // a veth counts what its far end refused
 		drops["device receive"] += d.RxDropped
 		drops["device transmit"] += d.TxDropped
 	}
 	return nil
-}
-
-// addProtocolDrops adds the counters that a kernel has. One without a counter does not drop there.
-func addProtocolDrops(drops map[string]uint64, n *procfs.ProcNetstat, s *procfs.ProcSnmp) {
-	for place, count := range protocolDrops(n, s) {
-		if count != nil {
-			drops[place] += uint64(*count)
-		}
-	}
-}
-
-// protocolDrops are the counters of /proc/net/netstat and snmp that mean a lost packet, by place.
-func protocolDrops(n *procfs.ProcNetstat, s *procfs.ProcSnmp) map[string]*float64 {
-	return map[string]*float64{
-		"tcpext TCPBacklogDrop":    n.TCPBacklogDrop,
-		"tcpext TCPRcvQDrop":       n.TCPRcvQDrop,
-		"tcpext TCPOFODrop":        n.TCPOFODrop,
-		"tcpext TCPMinTTLDrop":     n.TCPMinTTLDrop,
-		"tcpext PFMemallocDrop":    n.PFMemallocDrop,
-		"tcpext PruneCalled":       n.PruneCalled,
-		"tcpext RcvPruned":         n.RcvPruned,
-		"tcpext OfoPruned":         n.OfoPruned,
-		"tcpext TCPTimeouts":       n.TCPTimeouts,
-		"tcpext TCPLossProbes":     n.TCPLossProbes,
-		"tcpext TCPLostRetransmit": n.TCPLostRetransmit,
-		"tcpext TCPWqueueTooBig":   n.TCPWqueueTooBig,
-		"tcp RetransSegs":          s.RetransSegs,
-		"tcp InErrs":               s.InErrs,
-		"udp InErrors":             s.Udp.InErrors,
-		"udp RcvbufErrors":         s.Udp.RcvbufErrors,
-		"udp SndbufErrors":         s.Udp.SndbufErrors,
-		"udp InCsumErrors":         s.Udp.InCsumErrors,
-		"ip InHdrErrors":           s.InHdrErrors,
-		"ip InAddrErrors":          s.InAddrErrors,
-		"ip InDiscards":            s.InDiscards,
-		"ip OutDiscards":           s.OutDiscards,
-		"ip OutNoRoutes":           s.OutNoRoutes,
-	}
 }
