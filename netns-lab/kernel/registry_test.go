@@ -25,11 +25,11 @@ func openTestRegistry(t *testing.T) *registry {
 // makeNamespace makes one that a lab does not know of.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	n, err := newNode(name)
+	n, err := newNamespace(name)
 	qt.Assert(t, qt.IsNil(err))
 	n.nl.Close()
 	n.requests.Close()
-	qt.Assert(t, qt.IsNil(n.ns.Close()))
+	qt.Assert(t, qt.IsNil(n.handle.Close()))
 	t.Cleanup(func() { _ = netns.DeleteNamed(name) })
 }
 
