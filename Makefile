@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo check test test-kernels generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
+GUEST := netns-lab/launch/guest/pcn-guest
+# The same bytes from the same sources, wherever they are built.
+STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
 TIMED := ./loader/... ./tc/...
 E2E := ./tests/e2e
 
@@ -15,8 +18,11 @@ setup: ## install what running needs (apt), and the microVM's kernel
 setup-dev: ## as setup, and what building the BPF programs and testing need
 	scripts/setup.sh --dev
 
-build: ## build bin/pcn, static
-	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w" -o $(BIN) ./cmd/pcn # the same bytes from the same sources
+build: guest ## build bin/pcn, static
+	$(STATIC) -o $(BIN) ./cmd/pcn
+
+guest: # build what microVMs run, which is built into bin/pcn
+	scripts/build-guest.sh $(GUEST)
 
 VERSION ?= 0.1.0
 
@@ -55,4 +61,4 @@ picture: ## take the README's picture out of the demo's report
 	scripts/picture.sh
 
 clean: ## remove what was built and run
-	rm -rf bin runs
+	rm -rf bin runs $(GUEST)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/pcn-linux/pcn/host"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
 // childEnv makes this program change the host, as pcn host does, instead of running tests.
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(vm.RunTests(m))
+	os.Exit(vmtest.RunTests(m))
 }
 
 func child(what string) error {

@@ -16,6 +16,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
 // DefaultRoot is where PCN is pinned.
@@ -51,35 +53,23 @@ func (s state) setting(key string) string {
 	return ""
 }
 
-// lock keeps other changes out until its result is called. Kernels free it when the process ends.
+// lock keeps other changes out until its result is called, or this process ends.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	parent := filepath.Dir(root)
 	if err := haveBPFFS(parent); err != nil {
 		return nil, err
 	}
-	f, err := os.Open(parent)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", parent, err)
-	}
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", parent, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it", parent)
-		case <-time.After(5 * time.Millisecond):
-		}
+	held, err := flock.Wait(ctx, parent)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it", parent)
 	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = held.Release() }, nil // nothing was written to it
 }
 
 // haveBPFFS makes sure that a BPF file system is there, and mounts one where none is.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(vm.RunTests(m)) }
+func TestMain(m *testing.M) { os.Exit(vmtest.RunTests(m)) }

@@ -15,9 +15,11 @@ func newDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say whether two runs are the same, or where they part",
-		Long: fmt.Sprintf(`Hold two result folders against each other: two runs, or two folders with runs of the same experiments, cases and
-schemes, pair by pair. Prints "same" or, with the values of A / B, what was asked differently, the first event in
-time that differs, and the first flow and port. What a run cost does not count.
+		Long: fmt.Sprintf(`Compare two result folders: two runs, or two folders with runs of the same experiments, cases and
+schemes, pair by pair. Prints "same" or, with the values of A / B:
+first which of guest program, kernel, QEMU, experiment file and scheme object differ, by their
+hashes or versions; then what else was asked differently; then the first event in time that
+differs, and the first flow and port. What a run cost does not count.
 
 Exits with %d if runs differ.`, exitDiffer),
 		Args: cobra.ExactArgs(2),

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // Exit codes, beside 0.
@@ -27,10 +26,6 @@ const (
 )
 
 func main() {
-	if vm.InGuest() {
-		vm.GuestMain(launch.Guest)
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:]))
@@ -92,7 +87,7 @@ can't be believed, 5 two runs differ (pcn diff).`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(), newList(), newReport(), newCompare(), newDiff(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
+	root.AddCommand(newRun(), newSweep(newMicroVMs), newList(), newReport(), newCompare(), newDiff(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
 	wrapAll(root)
 	return root
 }

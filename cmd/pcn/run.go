@@ -31,8 +31,9 @@ type changes struct {
 
 func newRun() *cobra.Command {
 	var (
-		change changes
-		o      launch.Options
+		change           changes
+		o                launch.Options
+		native, realTime bool
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -57,6 +58,9 @@ Baselines, congestion controls of Linux:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
+			if o.Engine, err = newEngine(cmd.Context(), native, realTime); err != nil {
+				return err
+			}
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
@@ -69,8 +73,8 @@ Baselines, congestion controls of Linux:
 	f.Uint64Var(&change.seed, "seed", 0, "start of all random choices (default: the experiment's)")
 	f.StringVar(&change.duration, "duration", "", "time after t = 0, in the paper's time, such as 15ms (default: the experiment's)")
 	f.UintVar(&change.dilation, "dilation", 0, "binary logarithm of how much slower than the paper's time to run (default: the experiment's)")
-	f.BoolVar(&o.Native, "native", false, "run on this kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
-	f.BoolVar(&o.RealTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
+	f.BoolVar(&native, "native", false, "run on this kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
+	f.BoolVar(&realTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
 	f.StringVar(&o.Out, "out", "", "folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
 }
@@ -94,6 +98,14 @@ func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*ex
 		own[name], algos[i] = compiled, s.Name
 	}
 	return experiments.LoadWith(nameOrPath, experiment.Options{Compile: compileOwn, Own: own})
+}
+
+// newEngine returns the engine that the flags ask for.
+func newEngine(ctx context.Context, native, realTime bool) (launch.Engine, error) {
+	if native {
+		return launch.NewNative()
+	}
+	return launch.NewMicroVMs(ctx, realTime)
 }
 
 // apply makes the changes whose flags were given.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
@@ -30,10 +31,15 @@ type sweepFlags struct {
 	pack        int
 	cells       string // of a task: the list of all tasks' cells
 	task        int    // of a task: its number
+
+	microVMs func(context.Context) (launch.Engine, error)
 }
 
-func newSweep() *cobra.Command {
-	var f sweepFlags
+// newMicroVMs returns the engine of sweeps: their results can be reproduced.
+func newMicroVMs(ctx context.Context) (launch.Engine, error) { return newEngine(ctx, false, false) }
+
+func newSweep(microVMs func(context.Context) (launch.Engine, error)) *cobra.Command {
+	f := sweepFlags{microVMs: microVMs}
 	c := &cobra.Command{
 		Use:   "sweep SWEEP",
 		Short: "Run an experiment over schemes, parameters and seeds, with confidence intervals",
@@ -82,14 +88,17 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	began := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), s.Name, 0)
 	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: sayWaiting(cmd)}
+	var err error
 	if f.cells != "" {
-		var err error
 		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.pack); err != nil {
 			return err
 		}
 		o.Parallel = sweep.TaskCPUs()
 	}
-	r, err := sweep.NewRunner(cmd.Context(), o)
+	if o.Engine, err = f.microVMs(cmd.Context()); err != nil {
+		return err
+	}
+	r, err := sweep.NewRunner(o)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 func TestSweepArguments(t *testing.T) {
@@ -26,14 +32,27 @@ func TestSweepArguments(t *testing.T) {
 	}
 }
 
+// idleEngine stands for microVMs: it tells jobs apart by their seed, and runs none.
+type idleEngine struct{}
+
+func (idleEngine) Exclusive() bool { return false }
+
+func (idleEngine) Fingerprint(j job.Job) (string, error) {
+	return fmt.Sprintf("%016x", j.Experiment.Seed), nil
+}
+
+func (idleEngine) Run(context.Context, job.Job, int, func(float64)) (*result.Run, error) {
+	return nil, errors.New("a dry run runs nothing")
+}
+
 // A dry run lists every run and leaves nothing.
 func TestSweepDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	root := newRoot()
+	c := newSweep(func(context.Context) (launch.Engine, error) { return idleEngine{}, nil })
 	var text bytes.Buffer
-	root.SetOut(&text)
-	root.SetArgs([]string{"sweep", "hol-burst", "--dry-run", "--out", out})
-	qt.Assert(t, qt.IsNil(root.Execute()))
+	c.SetOut(&text)
+	c.SetArgs([]string{"hol-burst", "--dry-run", "--out", out})
+	qt.Assert(t, qt.IsNil(c.Execute()))
 	qt.Check(t, qt.StringContains(text.String(), "12 runs, 12 to do"))
 	left, err := filepath.Glob(out)
 	qt.Assert(t, qt.IsNil(err))

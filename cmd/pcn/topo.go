@@ -16,6 +16,7 @@ import (
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/network"
@@ -61,12 +62,7 @@ takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native
 			if !up {
 				return nil
 			}
-			s, err := launch.UpAndDown(cmd.Context(), launch.Job{Experiment: e, Scheme: e.Schemes[0]}, native)
-			if err != nil {
-				return err
-			}
-			printScale(cmd.OutOrStdout(), s)
-			return nil
+			return upAndDown(cmd, e, native)
 		},
 	}
 	c.Flags().StringVar(&svg, "svg", "", "file to draw the network into")
@@ -74,6 +70,27 @@ takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native
 	c.Flags().BoolVar(&up, "up", false, "build it and remove it, in a microVM by the clock")
 	c.Flags().BoolVar(&native, "native", false, "with --up: on this kernel, as root")
 	return c
+}
+
+// upAndDown builds and removes the network of the first scheme. It needs less of a kernel than a run.
+func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error {
+	var engine launch.Engine = launch.Native{}
+	if !native {
+		var err error
+		if engine, err = launch.NewMicroVMs(cmd.Context(), true); err != nil {
+			return err
+		}
+	}
+	pool, err := launch.NewPool(engine, sayWaiting(cmd))
+	if err != nil {
+		return err
+	}
+	s, err := pool.UpAndDown(cmd.Context(), job.Job{Experiment: e, Scheme: e.Schemes[0]})
+	if err != nil {
+		return err
+	}
+	printScale(cmd.OutOrStdout(), s)
+	return nil
 }
 
 func printScale(w io.Writer, s kernel.Scale) {

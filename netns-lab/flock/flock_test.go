@@ -4,6 +4,7 @@ package flock
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -64,6 +65,47 @@ func TestKilledHolder(t *testing.T) {
 	l, err := Try(path)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsNil(l.Release()))
+}
+
+// Wait gets the lock, here of a folder, as soon as it is released, and gives up with its context.
+func TestWait(t *testing.T) {
+	folder := t.TempDir()
+	first, err := Try(folder)
+	qt.Assert(t, qt.IsNil(err))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = Wait(ended, folder)
+	qt.Check(t, qt.ErrorIs(err, ErrHeld))
+
+	got := make(chan error)
+	go func() {
+		second, err := Wait(t.Context(), folder)
+		if err == nil {
+			err = second.Release()
+		}
+		got <- err
+	}()
+	qt.Check(t, qt.IsNil(first.Release()))
+	qt.Check(t, qt.IsNil(<-got))
+
+	_, err = Wait(t.Context(), filepath.Join(folder, "none", "lock"))
+	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
+}
+
+// A private lock's file is closed to other users, and a shared one's open.
+func TestPrivate(t *testing.T) {
+	type takes func(path string) (*Lock, error)
+	for mode, try := range map[os.FileMode]takes{0o444: Try, 0o400: TryPrivate} {
+		path := filepath.Join(t.TempDir(), "lock")
+		l, err := try(path)
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { qt.Check(t, qt.IsNil(l.Release())) })
+		info, err := os.Stat(path)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(info.Mode().Perm(), mode))
+		_, err = try(path)
+		qt.Check(t, qt.ErrorIs(err, ErrHeld))
+	}
 }
 
 func TestNoFolder(t *testing.T) {

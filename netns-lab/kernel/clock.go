@@ -12,24 +12,24 @@ import (
 // clock is the papers' time: the kernel's monotonic clock, 2^shift times slower.
 type clock struct{ shift uint }
 
-func (c clock) nowNs() uint64 { return kernelNs() >> c.shift }
+func (c clock) nowNs() uint64 { return monotonicNs() >> c.shift }
 
-// kernel is a point or length of the papers' time on the kernel's clock.
-func (c clock) kernel(ns uint64) uint64 { return ns << c.shift }
+// toKernelNs converts a point or a length of the papers' time to the kernel's clock.
+func (c clock) toKernelNs(ns uint64) uint64 { return ns << c.shift }
 
-// bytesPerS is a rate on the kernel's clock, as sockets want it.
-func (c clock) bytesPerS(rateBps uint64) uint64 { return rateBps / 8 >> c.shift }
+// toKernelBytesPerS converts a rate to what a socket has to pace by.
+func (c clock) toKernelBytesPerS(rateBps uint64) uint64 { return rateBps / 8 >> c.shift }
 
-// ofWall is a point of the wall clock on the papers' clock.
-func (c clock) ofWall(ns uint64) uint64 {
+// fromWallNs converts a point of the wall clock to the papers' clock.
+func (c clock) fromWallNs(ns uint64) uint64 {
 	var wall unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall) // as in kernelNs
-	return (kernelNs() - (uint64(wall.Nano()) - ns)) >> c.shift
+	_ = unix.ClockGettime(unix.CLOCK_REALTIME, &wall) // as in monotonicNs
+	return (monotonicNs() - (uint64(wall.Nano()) - ns)) >> c.shift
 }
 
 // sleepUntil waits until a point of the papers' time, or until the context ends.
 func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
-	timer := time.NewTimer(time.Duration(int64(c.kernel(ns)) - int64(kernelNs())))
+	timer := time.NewTimer(time.Duration(int64(c.toKernelNs(ns)) - int64(monotonicNs())))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -39,7 +39,7 @@ func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
 	}
 }
 
-func kernelNs() uint64 {
+func monotonicNs() uint64 {
 	var ts unix.Timespec
 	// it cannot fail with a valid clock and pointer
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)

@@ -9,12 +9,10 @@ import (
 	"math"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// stampCompletion has the kernel note when the last byte of each write to come is acknowledged. Arrivals of ACKs
-// would not tell it: some are for packets that were sent twice.
+// stampCompletion makes the kernel note when the last byte of each later write is acknowledged.
+// Arrivals of ACKs would not tell: some are for packets that were sent twice.
 func (s *stream) stampCompletion() error {
 	err := setOptions(s.raw, option{
 		unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
@@ -26,20 +24,20 @@ func (s *stream) stampCompletion() error {
 	return nil
 }
 
-// completedNs is when the last byte was acknowledged, on the papers' clock and as late as the ACK was; 0: not yet.
+// completedNs is when the last byte was acknowledged, on the papers' clock and as late as the ACK
+// was; 0: not yet.
 func (s *stream) completedNs(c clock) (uint64, error) {
 	var wallNs uint64
-	var err error
-	if cerr := s.raw.Control(func(fd uintptr) { wallNs, err = lastStampNs(int(fd)) }); cerr != nil {
-		return 0, cerr
-	}
-	if err != nil {
+	if err := control(s.raw, func(fd int) (err error) {
+		wallNs, err = lastStampNs(fd)
+		return err
+	}); err != nil {
 		return 0, fmt.Errorf("read the time of completion: %w", err)
 	}
 	if wallNs == 0 {
 		return 0, nil
 	}
-	return c.ofWall(wallNs), nil
+	return c.fromWallNs(wallNs), nil
 }
 
 // lastStampNs takes all time stamps that a socket has, and returns the last; 0: it has none.
@@ -59,35 +57,23 @@ func lastStampNs(fd int) (uint64, error) {
 			return 0, err
 		}
 		for _, m := range messages {
-			// struct scm_timestamping: the first of three timespecs is the kernel's
-			if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SCM_TIMESTAMPING && len(m.Data) >= 16 {
-				last = max(last, binary.NativeEndian.Uint64(m.Data)*1e9+binary.NativeEndian.Uint64(m.Data[8:]))
-			}
+			last = max(last, stampNs(&m))
 		}
 	}
 }
 
-// completions are those of the flows with a size.
-func (c *collector) completions() []result.Completion {
-	var rows []result.Completion
-	for i, s := range c.t.streams {
-		if s.Size == 0 {
-			continue
-		}
-		row := result.Completion{
-			Flow: s.Name, Group: s.Group, Src: s.From, Dst: s.To, Priority: s.Priority, SizeBytes: uint64(s.Size), StartNs: c.since(s.startNs),
-			IdealNs: c.f.plan.idealNs(s.From, s.To, uint64(s.Size)),
-		}
-		if at := c.senders[i].completedNs; at != 0 {
-			row.FCTNs = new(int64(at - s.startNs))
-		}
-		rows = append(rows, result.NewCompletion(row))
+// stampNs returns the kernel's time stamp of a control message; 0: it has none.
+func stampNs(m *unix.SocketControlMessage) uint64 {
+	// struct scm_timestamping: the first of three timespecs is the kernel's
+	h := m.Header
+	if h.Level != unix.SOL_SOCKET || h.Type != unix.SCM_TIMESTAMPING || len(m.Data) < 16 {
+		return 0
 	}
-	return rows
+	return binary.NativeEndian.Uint64(m.Data)*1e9 + binary.NativeEndian.Uint64(m.Data[8:])
 }
 
-// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the last ACK. Switches
-// forward whole packets.
+// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the last
+// ACK. Switches store and forward.
 func (p *plan) idealNs(from, to string, size uint64) int64 {
 	const header = ethHeader + tcpIPHeader
 	a, b := p.host(from), p.host(to)
@@ -97,7 +83,7 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	full := (size - 1) / payload // frames before the last
 	last := size - full*payload + header
 
-	// at is when the last frame has left each link, of which free is when it can start to
+	// at is when the last frame has left a link, and free when it could start to leave it
 	var at, slowest, first, ack float64
 	for _, l := range path {
 		nsPerByte := 8e9 / float64(l.RateBps)

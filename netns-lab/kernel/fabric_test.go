@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns"
 )
 
 const fabricYAML = `
@@ -45,7 +44,7 @@ func findTraces(t *testing.T) traces {
 	controls, err := os.ReadFile("/proc/sys/net/ipv4/tcp_available_congestion_control")
 	qt.Assert(t, qt.IsNil(err))
 	var settings []string
-	for _, s := range append([][2]string{{expedited}}, machineSettings...) {
+	for _, s := range append([][2]string{{rcuExpedited}}, machineSettings...) {
 		setting, err := os.ReadFile(s[0])
 		qt.Assert(t, qt.IsNil(err))
 		settings = append(settings, string(setting))
@@ -159,21 +158,23 @@ func buildFabric(t *testing.T, yaml, scheme string) *fabric {
 // TestFabricIsAsPlanned reads back from the kernel what was set.
 func TestFabricIsAsPlanned(t *testing.T) {
 	f := buildFabric(t, fabricYAML, "pcn")
+	settings := hostSettingsOf(f.plan, f.scheme, f.clock)
 	for i := range f.plan.hosts {
-		qt.Check(t, qt.IsNil(ns.Do(f.nodes[i].ns, func() error { return sysctlsAre(f.sysctls()) })), qt.Commentf("host %s", f.plan.nodes[i].name))
-		f.checkRoute(t, i)
+		err := f.nodes[i].do(func() error { return sysctlsAre(settings.sysctls) })
+		qt.Check(t, qt.IsNil(err), qt.Commentf("host %s", f.plan.nodes[i].name))
+		checkRoute(t, f, i)
 	}
 	for id := uint32(1); id < uint32(len(f.plan.ports)); id++ {
-		link, err := f.node(id).nl.LinkByName(f.plan.device(id))
+		link, err := f.links.node(id).nl.LinkByName(f.plan.device(id))
 		qt.Assert(t, qt.IsNil(err))
 		a := link.Attrs()
 		qt.Check(t, qt.Equals(a.Group, id))
 		qt.Check(t, qt.Equals(a.GSOMaxSegs, 1))
 		qt.Check(t, qt.Equals(a.MTU, 1000-14))
-		qt.Check(t, qt.Equals(a.Index, f.ifindex[id]))
+		qt.Check(t, qt.Equals(a.Index, f.links.ifindex[id]))
 		qt.Check(t, qt.IsTrue(a.Flags&net.FlagUp != 0))
 		qt.Check(t, qt.IsTrue(a.RawFlags&unix.IFF_NOARP != 0))
-		qdiscs, err := f.node(id).nl.QdiscList(link)
+		qdiscs, err := f.links.node(id).nl.QdiscList(link)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.IsTrue(slices.ContainsFunc(qdiscs, func(q netlink.Qdisc) bool {
 			return q.Type() == "npecn" && q.Attrs().Parent == netlink.HANDLE_ROOT
@@ -200,7 +201,7 @@ func sysctlsAre(want [][2]string) error {
 	return nil
 }
 
-func (f *fabric) checkRoute(t *testing.T, host int) {
+func checkRoute(t *testing.T, f *fabric, host int) {
 	t.Helper()
 	routes, err := f.nodes[host].nl.RouteList(nil, netlink.FAMILY_V4)
 	qt.Assert(t, qt.IsNil(err))
@@ -222,8 +223,7 @@ func TestConnectFailures(t *testing.T) {
 	qt.Assert(t, qt.IsNil(tr.close()))
 
 	occupy := func(host, network, addr string) {
-		h := f.nodes[f.plan.host(host)].ns
-		qt.Assert(t, qt.IsNil(ns.Do(h, func() error {
+		qt.Assert(t, qt.IsNil(f.nodes[f.plan.host(host)].do(func() error {
 			if network == "udp4" {
 				c, err := net.ListenPacket(network, addr)
 				if err == nil {

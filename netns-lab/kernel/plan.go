@@ -226,7 +226,7 @@ func (p *plan) gapNs(b experiment.Burst) uint64 {
 // A host port only serialises: its propagation is added to that of the port towards it (2 * delay), so that TCP
 // sees its own host's queue and nothing else. This shifts the host's clock by one delay; every round trip,
 // one-way sum and PFC loop is as it would be.
-func (p *plan) qdiscOptions(scheme string) npecn.Options {
+func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 	sw, classes := p.exp.Switch, dataClasses(p.exp)
 	o := npecn.Options{
 		Ports:         make([]npecn.Port, len(p.ports)),
@@ -257,17 +257,17 @@ func (p *plan) qdiscOptions(scheme string) npecn.Options {
 			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
 			fallthrough
 		default:
-			data = uint32(p.mostBuffered(port.node, scheme)/uint64(p.exp.Frame)) + hostSlots
+			data = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
 			q.Seed = p.seed32() + uint32(id)
-			setMarker(&q, p.exp, scheme)
-			setDetection(&q, p.exp, scheme)
+			setMarker(&q, p.exp, a)
+			setDetection(&q, p.exp, a)
 			if sw.FlowControl == experiment.FlowCBFC {
 				q.CBFC = npecn.CBFC{BufferBytes: uint64(sw.CBFC.Buffer), PeriodNs: uint64(sw.CBFC.Period)}
 			}
 		}
 		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 		for _, class := range classes {
-			q.Classes[class] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(scheme), Marked: !n.isHost}
+			q.Classes[class] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(a.Name), Marked: !n.isHost}
 		}
 		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 		o.Ports[id] = q

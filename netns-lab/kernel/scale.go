@@ -5,9 +5,6 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/pcn-linux/pcn/loader"
@@ -18,18 +15,22 @@ import (
 type Scale struct {
 	Nodes, Links int
 	Up, Down     time.Duration
-	MemoryBytes  int64 // of the machine, and not of this process alone
-	WithoutQdisc bool  // as this kernel lacks CONFIG_NET_SCH_BPF
+	MemoryBytes  int64 // of the whole machine, not of this process alone
+	WithoutQdisc bool  // this kernel lacks CONFIG_NET_SCH_BPF
 }
 
-// UpAndDown builds the network of a scheme's run and removes it. On a kernel without CONFIG_NET_SCH_BPF it builds all
-// but the ports' qdisc.
+// UpAndDown builds the network of a scheme's run and removes it. On a kernel without
+// CONFIG_NET_SCH_BPF it builds all but the ports' qdisc.
 func UpAndDown(e *experiment.Experiment, scheme string) (Scale, error) {
 	p, err := newPlan(e)
 	if err != nil {
 		return Scale{}, fmt.Errorf("lay out experiment %s: %w", e.Name, err)
 	}
-	f := describeFabric(p, scheme)
+	a, err := algorithmOf(e, scheme)
+	if err != nil {
+		return Scale{}, err
+	}
+	f := describeFabric(p, a)
 	steps := f.steps()
 	s := Scale{Nodes: len(p.nodes), Links: len(p.ports) / 2}
 	if err := loader.HaveQdisc(); errors.Is(err, loader.ErrNotSupported) {
@@ -52,24 +53,4 @@ func UpAndDown(e *experiment.Experiment, scheme string) (Scale, error) {
 	}
 	s.Down, s.MemoryBytes = time.Since(began), before-after
 	return s, nil
-}
-
-// availableBytes is the machine's memory that can be had without swapping.
-func availableBytes() (int64, error) {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("read the machine's memory: %w", err)
-	}
-	for line := range strings.Lines(string(b)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "MemAvailable:" {
-			continue
-		}
-		kib, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/meminfo: %w", err)
-		}
-		return kib << 10, nil
-	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }

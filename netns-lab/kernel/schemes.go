@@ -26,11 +26,18 @@ func algorithmOf(e *experiment.Experiment, name string) (algorithm, error) {
 	if err != nil {
 		return algorithm{}, err
 	}
-	return algorithm{Scheme: s, Setup: e.Setup(s), values: e.Values(s), marking: e.MarkingValues(s)}, nil
+	setup := e.Setup(s)
+	if _, ok := markers[setup.Marker]; !ok {
+		return algorithm{}, fmt.Errorf("scheme %s: switches can't mark by %q", name, setup.Marker)
+	}
+	return algorithm{Scheme: s, Setup: setup, values: e.Values(s), marking: e.MarkingValues(s)}, nil
 }
 
 // isLine reports whether senders have no control and go by what the experiment tells them.
 func (a algorithm) isLine() bool { return a.Sender == scheme.SenderLine }
+
+// hearsCNMs reports whether switches tell senders of congestion by QCN's messages.
+func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 
 // network is what parameters follow from.
 func (p *plan) network() scheme.Network {
@@ -83,17 +90,13 @@ var markers = map[string]npecn.Marker{
 }
 
 // setMarker says what the port does about congestion under the scheme.
-func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm, n scheme.Network) error {
-	marker, ok := markers[a.Marker]
-	if !ok {
-		return fmt.Errorf("scheme %s: switches can't mark by %q", a.Name, a.Marker)
-	}
-	q.Marker = marker
+func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
+	q.Marker = markers[a.Marker]
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
 	if dropsFirstRTT(e, a) {
 		q.WREDBytes = max(uint64(a.values.Get("wred_k").Number), 1)
 	}
-	switch marker {
+	switch q.Marker {
 	case npecn.QCN:
 		q.QCN = npecn.QCNOptions{
 			QeqBytes: uint64(a.marking.Get("qeq").Number), W: a.marking.Get("w").Number,
@@ -104,7 +107,6 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm, n scheme.Ne
 		m, _ := e.MarkingOf(a.Name)
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
 	}
-	return nil
 }
 
 // dropsFirstRTT reports whether switches drop packets of the first round trip: not in a lossless network.

@@ -51,20 +51,20 @@ func TestIdleFlowsAreQuiet(t *testing.T) {
 
 // TestPortsOfAHost: every flow of a host has its own, until there are no more.
 func TestPortsOfAHost(t *testing.T) {
-	tr := &traffic{f: describeFabric(planOf(t, shortYAML), "pfc"), taken: map[takenPorts]uint16{}}
+	a := newAddresses(planOf(t, shortYAML))
 	few := portRange{65534, 65535}
 	for _, want := range []string{"10.0.0.1:65534", "10.0.0.1:65535"} {
-		got, err := tr.freeAddr(0, few)
+		got, err := a.next(0, few)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(got.String(), want))
 	}
-	_, err := tr.freeAddr(0, few)
+	_, err := a.next(0, few)
 	qt.Check(t, qt.ErrorMatches(err, "host H0 has ports for 2 flows only: .*"))
 	for want, at := range map[string]struct {
 		host int
 		r    portRange
 	}{"10.0.0.2:65534": {1, few}, "10.0.0.1:10000": {0, flowSrcPorts}, "10.0.0.1:20000": {0, flowDstPorts}} {
-		got, err := tr.freeAddr(at.host, at.r)
+		got, err := a.next(at.host, at.r)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(got.String(), want))
 	}

@@ -30,19 +30,20 @@ bursts:
 func truthOf(t *testing.T, yaml string) map[string][]input {
 	t.Helper()
 	p := planOf(t, yaml)
-	c := &collector{f: &fabric{plan: p}, t: &traffic{}, t0Ns: 1e9}
+	w, tr := newWindow(p.exp, 1e9), &traffic{bursts: &bursts{}}
 	for _, b := range p.exp.Bursts {
 		for _, from := range b.From {
-			c.t.shots = append(c.t.shots, &shot{
-				from: from, to: b.To, startNs: uint64(b.At), frames: p.burstFrames(b), bytes: uint64(b.Size), gapNs: p.gapNs(b),
+			tr.bursts.flows = append(tr.bursts.flows, &burstFlow{
+				from: from, to: b.To, startNs: uint64(b.At), frames: p.burstFrames(b),
+				bytes: uint64(b.Size), gapNs: p.gapNs(b),
 			})
 		}
 	}
-	truth, err := c.truth()
+	truth, err := newTruth(p, w, tr, nil)
 	qt.Assert(t, qt.IsNil(err))
 	inputs := map[string][]input{}
 	for bin := range uint64(p.exp.Duration / p.exp.Sample) {
-		for id, in := range truth.step(c.t0Ns + bin*uint64(p.exp.Sample)) {
+		for id, in := range truth.step(w.t0Ns + bin*uint64(p.exp.Sample)) {
 			inputs[p.ports[id].name] = append(inputs[p.ports[id].name], in)
 		}
 	}
@@ -105,11 +106,10 @@ flows: [{name: F0, from: H0, to: H2}]
 
 // TestOffWithin: of times that overlap a bin, the parts in it count.
 func TestOffWithin(t *testing.T) {
-	c := &collector{offs: make([][]npecn.Off, 1)}
-	c.offs[0] = []npecn.Off{{FromNs: 50, ToNs: 120}, {FromNs: 150, ToNs: 160}, {FromNs: 190, ToNs: 500}}
-	qt.Check(t, qt.Equals(c.offWithin(0, 100, 200), 20+10+10))
-	qt.Check(t, qt.Equals(c.offWithin(0, 300, 400), 100))
-	qt.Check(t, qt.Equals(c.offWithin(0, 500, 600), 0))
+	offs := []npecn.Off{{FromNs: 50, ToNs: 120}, {FromNs: 150, ToNs: 160}, {FromNs: 190, ToNs: 500}}
+	qt.Check(t, qt.Equals(offWithin(offs, 100, 200), 20+10+10))
+	qt.Check(t, qt.Equals(offWithin(offs, 300, 400), 100))
+	qt.Check(t, qt.Equals(offWithin(offs, 500, 600), 0))
 	qt.Check(t, qt.Equals(len(tcdStates), 4))
 	qt.Check(t, qt.Equals(tcdStates[0], result.NonCongestion))
 }

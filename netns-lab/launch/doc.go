@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package launch runs experiments from the outside: each scheme of each case in a microVM of its own, side by side,
-// or all of them on the host's kernel; and puts result folders, captures and the report where the user asked.
+// Package launch runs experiments from the outside. An [Engine] does one job; a [Pool] gives jobs
+// CPUs; [Run] does all jobs of an experiment, and puts result folders, captures and the report where
+// the user asked.
 package launch

@@ -31,11 +31,12 @@ func Doctor() []Check {
 	return []Check{
 		{"QEMU (qemu-system-x86_64)", ForVM, vm.HaveQEMU(), setup},
 		{"microVM kernel in the cache", ForVM, haveKernel(), setup},
-		{"this program can be a guest", ForVM, vm.HaveGuest(), "make build"},
+		{"the microVM's program", ForVM, haveGuest(), "make build"},
 		{"kernel types (BTF)", ForNative, loader.HaveBTF(), "boot a distribution kernel"},
 		{"BPF congestion controls", ForNative, loader.HaveTCPStructOps(), "boot a kernel 6.1 or later"},
 		{"tcx", ForNative, loader.HaveTCX(), "boot a kernel 6.6 or later"},
-		{"BPF qdiscs", ForNative, loader.HaveQdisc(), "boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y, or run without --native"},
+		{"BPF qdiscs", ForNative, loader.HaveQdisc(),
+			"boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y, or run without --native"},
 		{"permission to load programs", ForNative, loader.HavePermission(), "sudo pcn ..."},
 		{"tshark", ForCaptures, haveTshark(), setup},
 	}
@@ -43,6 +44,11 @@ func Doctor() []Check {
 
 func haveKernel() error {
 	_, err := vm.FindKernel("")
+	return err
+}
+
+func haveGuest() error {
+	_, err := guestProgram(guestFolder)
 	return err
 }
 

@@ -11,13 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/kernel"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -34,38 +32,31 @@ const (
 // Options say what to run, and where.
 type Options struct {
 	Experiment *experiment.Experiment
+	Engine     Engine
 	Out        string // folder of the results; must not exist, or be empty
-	Native     bool   // on this kernel, not in microVMs
-	RealTime   bool   // microVMs by the clock (KVM) where that works: faster, not reproducible
-	// Progress is told, from several goroutines, how far each run, CASE/SCHEME or SCHEME, is: 0 to 1.
+	// Progress is told, from several goroutines, how far each run, CASE/SCHEME or SCHEME, is: 0 to
+	// 1. It may be nil.
 	Progress func(run string, done float64)
-	// Waiting is told, once, that microVMs of other processes have all CPUs, and that the runs wait for them.
+	// Waiting is told, once, that microVMs of other processes have all CPUs, and that the runs wait
+	// for them. It may be nil.
 	Waiting func()
 }
 
-// Job is one run.
-type Job struct {
-	Experiment *experiment.Experiment // of the case
-	Scheme     string
-}
-
-// Label names the run, and its folder.
-func (j Job) Label() string { return result.LabelOf(j.Experiment.CaseName, j.Scheme) }
-
-// jobs are the runs of an experiment: each case, and each scheme in it.
-func jobs(e *experiment.Experiment) ([]Job, error) {
-	var all []Job
+// jobs returns the runs of an experiment: each case, and each scheme in it.
+func jobs(e *experiment.Experiment) ([]job.Job, error) {
+	var all []job.Job
 	for _, name := range e.CaseNames() {
 		c, err := e.Case(name)
 		if err != nil {
 			return nil, err
 		}
 		for _, scheme := range c.Schemes {
-			all = append(all, Job{c, scheme})
+			all = append(all, job.Job{Experiment: c, Scheme: scheme})
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no case of experiment %s is run with %s", e.Name, strings.Join(e.Schemes, ", "))
+		return nil, fmt.Errorf("no case of experiment %s is run with %s",
+			e.Name, strings.Join(e.Schemes, ", "))
 	}
 	return all, nil
 }
@@ -79,8 +70,9 @@ func Count(e *experiment.Experiment) int {
 	return len(all)
 }
 
-// Run runs all schemes in all cases of the experiment and leaves the files of each in Out/CASE/SCHEME, or Out/SCHEME
-// if there are no cases, and Out/report.html. What has ended is kept if another run fails.
+// Run runs all schemes in all cases of the experiment. It leaves the files of each in
+// Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html. What has ended is kept
+// if another run fails.
 func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if err := prepare(o.Out); err != nil {
 		return nil, err
@@ -88,77 +80,33 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}
-	if o.Waiting == nil {
-		o.Waiting = func() {}
-	}
 	todo, err := jobs(o.Experiment)
 	if err != nil {
 		return nil, err
 	}
-	engine := runInVMs
-	if o.Native {
-		engine = runNatively
-	}
-	runs, err := engine(ctx, o, todo)
+	runs, err := runAll(ctx, o, todo)
 	if err != nil {
 		return nil, err
 	}
-	return runs, WriteReport(filepath.Join(o.Out, ReportFile), []report.Group{{Experiment: o.Experiment, Runs: runs}})
+	groups := []report.Group{{Experiment: o.Experiment, Runs: runs}}
+	return runs, WriteReport(filepath.Join(o.Out, ReportFile), groups)
 }
 
-// prepare makes the folder, and refuses to mix results with what is there.
-func prepare(out string) error {
-	entries, err := os.ReadDir(out)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("look into the result folder: %w", err)
-	}
-	if len(entries) > 0 {
-		return fmt.Errorf("result folder %s is not empty: choose another with --out, or remove it", out)
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fmt.Errorf("make the result folder: %w", err)
-	}
-	return nil
-}
-
-// runNatively does the jobs one after the other: they share the kernel.
-func runNatively(ctx context.Context, o Options, todo []Job) ([]*result.Run, error) {
-	for _, have := range []func() error{loader.HaveBTF, loader.HaveQdisc, loader.HaveTCPStructOps, loader.HaveTCX, loader.HavePermission} {
-		if err := have(); err != nil {
-			return nil, err
-		}
-	}
-	var runs []*result.Run
-	for _, j := range todo {
-		began := time.Now()
-		run, err := kernel.Run(ctx, j.Experiment, j.Scheme, func(done, total int64) {
-			o.Progress(j.Label(), float64(done)/float64(total))
-		})
-		if err != nil {
-			return nil, fmt.Errorf("run %s: %w", j.Label(), err)
-		}
-		run.Manifest.Wall = wall(began, time.Since(began), 0)
-		run.Manifest.Tool = Tool
-		if err := save(run, o.Out); err != nil {
-			return nil, err
-		}
-		runs = append(runs, run)
-	}
-	return runs, nil
-}
-
-// runInVMs does as many jobs at a time as there are CPUs.
-func runInVMs(ctx context.Context, o Options, todo []Job) ([]*result.Run, error) {
-	engine, err := NewEngine(o)
+// runAll does as many jobs at a time as the engine can, and saves each result.
+func runAll(ctx context.Context, o Options, todo []job.Job) ([]*result.Run, error) {
+	pool, err := NewPool(o.Engine, o.Waiting)
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]*result.Run, len(todo))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(len(engine.cpus.ids))
+	g.SetLimit(pool.Size())
 	for i, j := range todo {
 		g.Go(func() error {
-			run, err := engine.Run(ctx, j, func(done float64) { o.Progress(j.Label(), done) })
+			if ctx.Err() != nil {
+				return ctx.Err() // another run failed before this one began
+			}
+			run, err := pool.Run(ctx, j, func(done float64) { o.Progress(j.Label(), done) })
 			if err != nil {
 				return fmt.Errorf("run %s: %w", j.Label(), err)
 			}
@@ -169,12 +117,20 @@ func runInVMs(ctx context.Context, o Options, todo []Job) ([]*result.Run, error)
 	return runs, g.Wait()
 }
 
-func wall(began time.Time, total, boot time.Duration) result.Wall {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+// prepare makes the folder, and refuses to mix results with what is there.
+func prepare(out string) error {
+	entries, err := os.ReadDir(out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look into the result folder: %w", err)
 	}
-	return result.Wall{StartedAt: began.UTC(), TotalS: total.Seconds(), BootS: boot.Seconds(), Host: host}
+	if len(entries) > 0 {
+		return fmt.Errorf("result folder %s is not empty: choose another with --out, or remove it",
+			out)
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("make the result folder: %w", err)
+	}
+	return nil
 }
 
 // save writes a run's files into its folder in out.
@@ -190,8 +146,8 @@ func SaveIn(dir string, run *result.Run) error {
 	return WriteCapture(filepath.Join(dir, CaptureFile), run)
 }
 
-// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those of several come with
-// what they cost.
+// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those of
+// several come with what they cost.
 func WriteReport(path string, groups []report.Group) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -3,17 +3,18 @@
 package launch
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
@@ -250,15 +251,6 @@ func TestProgress(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(got, []float64{0.25, 0.5, 1}))
 }
 
-func TestGuestChecksItsArguments(t *testing.T) {
-	for _, args := range [][]string{
-		nil, {"guest"}, {"other", "", "pcn", "1", "1", "1"}, {"guest", "", "pcn", "x", "1", "1"}, {"guest", "", "pcn", "1", "1", "-1"},
-		{"guest", "pcn", "1", "1", "1"},
-	} {
-		qt.Check(t, qt.ErrorMatches(guest(args), "guest called with .*"))
-	}
-}
-
 // The guest does the job that the host has, on the same file.
 func TestGuestDoesTheJob(t *testing.T) {
 	plain := parse(t, small)
@@ -291,14 +283,15 @@ func TestGuestDoesTheJob(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		var args [][]string
 		for _, j := range all {
-			config := guestConfig(j)
+			config := guestConfig(j, job.Run)
 			args = append(args, config.Args)
 			qt.Check(t, qt.Equals(config.Seed, e.Seed), qt.Commentf(c.name))
 
 			file := filepath.Join(t.TempDir(), "experiment.yaml")
 			qt.Assert(t, qt.IsNil(os.WriteFile(file, config.Files[0].Data, 0o600)))
-			got, err := jobOf(file, config.Args)
+			task, got, err := job.Parse(file, config.Args)
 			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(task, job.Run))
 			qt.Check(t, qt.Equals(got.Label(), j.Label()))
 			same := func(e *experiment.Experiment) []any { return []any{e.Seed, e.Duration, e.Dilation, e.Flows, e.Hash()} }
 			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)), qt.Commentf(c.name))
@@ -313,7 +306,7 @@ func TestGuestModules(t *testing.T) {
 		"pfc": nil, "pcn": nil, "dcqcn": nil, "pcn_dctcp": nil,
 		"bbr": {"tcp_bbr"}, "dctcp": {"tcp_dctcp"}, "reno": {"tcp_reno"},
 	} {
-		qt.Check(t, qt.DeepEquals(guestConfig(Job{&experiment.Experiment{}, scheme}).Modules, want), qt.Commentf(scheme))
+		qt.Check(t, qt.DeepEquals(guestConfig(job.Job{Experiment: &experiment.Experiment{}, Scheme: scheme}, job.Run).Modules, want), qt.Commentf(scheme))
 	}
 }
 
@@ -343,8 +336,16 @@ func TestReportIsTheSame(t *testing.T) {
 }
 
 func TestRunWithoutKernel(t *testing.T) {
-	e := parse(t, small)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, err := Run(context.Background(), Options{Experiment: e, Out: filepath.Join(t.TempDir(), "out")})
+	_, err := NewMicroVMs(t.Context(), false)
 	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel.*run scripts/setup\.sh.*`))
+}
+
+// A pcn that go build made, without make, says what to do.
+func TestRunWithoutGuest(t *testing.T) {
+	_, err := guestProgram(fstest.MapFS{"guest/README": &fstest.MapFile{}})
+	qt.Check(t, qt.ErrorMatches(err, ".*run make build, and use bin/pcn"))
+	program, err := guestProgram(fstest.MapFS{"guest/pcn-guest": {Data: []byte("ELF")}})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(program), "ELF"))
 }

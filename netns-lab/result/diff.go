@@ -31,23 +31,28 @@ func (d Difference) String() string {
 	return what + ": " + d.A + " / " + d.B
 }
 
-// asked are the fields of the manifest that say what was to run, and on what; the
-// others are measured.
-var asked = []string{
-	"tool", "experiment", "case", "experiment_sha256", "scheme", "seed", "dilation_shift", "duration_ns", "warmup_ns",
-	"sample_ns", "base_rtt_ns", "kernel", "qemu", "deterministic",
+// inputs are the fields of the manifest that name what a run was made from.
+var inputs = []string{
+	"guest_sha256", "kernel", "kernel_sha256", "qemu", "experiment_sha256", "scheme_sha256",
 }
 
-// Diff returns where two runs part: what was asked differently, the first event in
-// time (of the PFC log, of the series or of ports' states) that differs, the first flow,
-// completion and port that differ, and what else the manifests measured differently. It
+// asked are the fields that say what was to run. Those of neither list are measured.
+var asked = []string{
+	"tool", "experiment", "case", "scheme", "seed", "dilation_shift", "duration_ns", "warmup_ns",
+	"sample_ns", "base_rtt_ns", "deterministic",
+}
+
+// Diff returns where two runs part: first what they were made from and what was asked, then the
+// first event in time (of the PFC log, of the series or of ports' states) that differs, the first
+// flow, completion and port that differ, and what else the manifests measured differently. It
 // returns nothing if they differ in the wall clock at most.
 func Diff(a, b *Run) []Difference {
 	manifest := diffColumns(columnsOf(a.Manifest, "json"), columnsOf(b.Manifest, "json"))
+	isInput := func(d Difference) bool { return slices.Contains(inputs, d.What) }
 	isAsked := func(d Difference) bool { return slices.Contains(asked, d.What) }
-	isMeasured := func(d Difference) bool { return !isAsked(d) && d.What != "wall" }
+	isMeasured := func(d Difference) bool { return !isInput(d) && !isAsked(d) && d.What != "wall" }
 
-	differences := keep(manifest, isAsked)
+	differences := append(keep(manifest, isInput), keep(manifest, isAsked)...)
 	differences = append(differences, firstEvent(a, b)...)
 	differences = append(differences, firstRow(sortFlows(a.Flows), sortFlows(b.Flows), compareFlows, func(f Flow) row {
 		return row{what: "flow " + f.Name + " in " + flowsFile, columns: columnsOf(f, "csv")}

@@ -24,15 +24,28 @@ func TestDiff(t *testing.T) {
 		}, nil},
 		{"asked differently", func(r *Run) {
 			m := &r.Manifest
-			m.Tool, m.Case, m.ExperimentSHA256, m.Scheme, m.Seed, m.DurationNs, m.Kernel = "pcn 2", "", "00", "pfc", 7, 500, "7.3"
+			m.Tool, m.Case, m.ExperimentSHA256, m.Scheme = "pcn 2", "", "00", "pfc"
+			m.Seed, m.DurationNs, m.Kernel = 7, 500, "7.3"
 		}, []Difference{
+			{What: "experiment_sha256", A: small().Manifest.ExperimentSHA256, B: "00"},
+			{What: "kernel", A: "7.2", B: "7.3"},
 			{What: "tool", A: "pcn test", B: "pcn 2"},
 			{What: "case", A: "low-rate", B: None},
-			{What: "experiment_sha256", A: small().Manifest.ExperimentSHA256, B: "00"},
 			{What: "scheme", A: "pcn", B: "pfc"},
 			{What: "seed", A: "18446744073709551615", B: "7"},
 			{What: "duration_ns", A: "400", B: "500"},
-			{What: "kernel", A: "7.2", B: "7.3"},
+		}},
+		{"what the run was made from comes first", func(r *Run) {
+			m := &r.Manifest
+			m.GuestSHA256, m.SchemeSHA256, m.KernelSHA256, m.QEMU = "", "03", "04", "8"
+			m.Tool, r.PFC[2].EffectNs = "pcn 2", 13
+		}, []Difference{
+			{What: "guest_sha256", A: "0a", B: None},
+			{What: "scheme_sha256", A: "0b", B: "03"},
+			{What: "kernel_sha256", A: "0c", B: "04"},
+			{What: "qemu", A: "7.2", B: "8"},
+			{What: "tool", A: "pcn test", B: "pcn 2"},
+			{What: "S1->S0 in pfc.csv", AtNs: new(int64(7)), A: "effect_ns 12", B: "effect_ns 13"},
 		}},
 		{"measured by the manifest comes last", func(r *Run) { r.Manifest.LatenessMaxNs, r.Manifest.Deterministic = 4, false }, []Difference{
 			{What: "deterministic", A: "true", B: "false"},
@@ -102,13 +115,13 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Every field of the manifest is either asked or measured, under the name it has in the file.
+// Every field of the manifest is an input, asked or measured, under the name it has in the file.
 func TestDiffKnowsTheManifest(t *testing.T) {
 	var names []string
 	for _, c := range columnsOf(Manifest{}, "json") {
 		names = append(names, c.name)
 	}
-	for _, name := range asked {
+	for _, name := range slices.Concat(inputs, asked) {
 		qt.Check(t, qt.SliceContains(names, name))
 	}
 	qt.Check(t, qt.SliceContains(names, "wall"))

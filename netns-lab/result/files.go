@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jszwec/csvutil"
@@ -62,7 +63,7 @@ func (r *Run) Write(dir string) error {
 		encode func() ([]byte, error)
 	}{
 		{experimentFile, func() ([]byte, error) { return slices.Concat([]byte{}, r.Experiment), nil }},
-		{flowsFile, func() ([]byte, error) { return encodeCSV(sortFlows(r.Flows)) }},
+		{flowsFile, func() ([]byte, error) { return encodeFlows(sortFlows(r.Flows)) }},
 		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
 		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
@@ -240,8 +241,104 @@ func decodeSeries(data []byte) ([]Sample, error) {
 	return series, nil
 }
 
+// decodeFlows reads flows.csv. Columns behind those of Flow are statistics of the control's algorithm.
 func decodeFlows(data []byte) ([]Flow, error) {
-	return decodeCSV[Flow](data, "group", "priority", "completion_ns", "echoed_packets", "alpha", "cwnd_packets", "timeouts")
+	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	known, err := csvutil.Header(Flow{}, "csv")
+	if err != nil || len(records) == 0 {
+		return decodeCSV[Flow](data) // it says what is wrong
+	}
+	at := slices.IndexFunc(records[0], func(column string) bool { return !slices.Contains(known, column) })
+	if at < 0 {
+		at = len(records[0])
+	}
+	plain, err := joinCSV(records, func(r []string) []string { return r[:at] })
+	if err != nil {
+		return nil, err
+	}
+	flows, err := decodeCSV[Flow](plain, "group", "priority", "completion_ns", "echoed_packets", "cwnd_packets", "timeouts")
+	if err != nil {
+		return nil, err
+	}
+	for i := range flows {
+		if flows[i].Stats, err = statsOf(records[0][at:], records[i+1][at:]); err != nil {
+			return nil, err
+		}
+	}
+	return flows, nil
+}
+
+// statsOf reads the statistics of a flow. An empty cell is of a flow that has no such statistic.
+func statsOf(keys, cells []string) ([]Stat, error) {
+	var stats []Stat
+	for i, cell := range cells {
+		if cell == "" {
+			continue
+		}
+		value, err := strconv.ParseFloat(cell, 64)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", keys[i], err)
+		}
+		stats = append(stats, Stat{keys[i], value})
+	}
+	return stats, nil
+}
+
+// encodeFlows writes the flows, with a column for each statistic that one of them has.
+func encodeFlows(flows []Flow) ([]byte, error) {
+	plain, err := encodeCSV(flows)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, f := range flows {
+		for _, s := range f.Stats {
+			if !slices.Contains(keys, s.Key) {
+				keys = append(keys, s.Key)
+			}
+		}
+	}
+	if len(keys) == 0 {
+		return plain, nil
+	}
+	records, err := csv.NewReader(bytes.NewReader(plain)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	row := -1 // the header
+	return joinCSV(records, func(r []string) []string {
+		cells := keys
+		if row >= 0 {
+			cells = flows[row].cells(keys)
+		}
+		row++
+		return slices.Concat(r, cells)
+	})
+}
+
+// cells returns the flow's statistics as text, in the order of the keys.
+func (f Flow) cells(keys []string) []string {
+	cells := make([]string, len(keys))
+	for _, s := range f.Stats {
+		cells[slices.Index(keys, s.Key)] = strconv.FormatFloat(s.Value, 'g', -1, 64)
+	}
+	return cells
+}
+
+// joinCSV writes records, each changed.
+func joinCSV(records [][]string, change func([]string) []string) ([]byte, error) {
+	var buf bytes.Buffer
+	w := csv.NewWriter(&buf)
+	for _, r := range records {
+		if err := w.Write(change(r)); err != nil {
+			return nil, err
+		}
+	}
+	w.Flush()
+	return buf.Bytes(), w.Error()
 }
 
 func decodePorts(data []byte) ([]Port, error) {

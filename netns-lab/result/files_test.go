@@ -21,6 +21,7 @@ func small() *Run {
 		Manifest: Manifest{
 			Tool: "pcn test", Experiment: "small", Case: "low-rate", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
 			Scheme: "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100, SampleNs: 100, BaseRTTNs: 30_000,
+			GuestSHA256: "0a", SchemeSHA256: "0b", KernelSHA256: "0c",
 			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1, LatenessP99Ns: 2, LatenessMaxNs: 3,
 			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5, "kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
 			Wall: Wall{TotalS: 1.5, BootS: 0.5, Host: "here"},
@@ -30,7 +31,7 @@ func small() *Run {
 			{
 				Name: "F2", Group: "F", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1", SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
 				StartNs: -100, CompletionNs: 9, SentBytes: 5, ReceivedBytes: 4, Packets: 3, MarkedPackets: 2, EchoedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
-				SendRateBps: 40e9, RecRateBps: 20e9, W: 1. / 128, Alpha: 0.25, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, Timeouts: 8, ECN: true,
+				SendRateBps: 40e9, RecRateBps: 20e9, Stats: []Stat{{"w", 1. / 128}, {"alpha", 0.25}}, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, Timeouts: 8, ECN: true,
 			},
 			{Name: "F10", Group: "F", Scheme: "pcn", Proto: UDP, EndNs: new(int64(0))},
 		},
@@ -137,7 +138,10 @@ F10,F,H0,R0,0,6,0,,8,
   "warmup_ns": 100,
   "sample_ns": 100,
   "base_rtt_ns": 30000,
+  "guest_sha256": "0a",
+  "scheme_sha256": "0b",
   "kernel": "7.2",
+  "kernel_sha256": "0c",
   "qemu": "7.2",
   "deterministic": true,
   "guest_cpu_busy": 0.5,
@@ -257,7 +261,7 @@ S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 	want.Manifest.Case = ""
 	want.Flows = want.Flows[:1]
 	f := &want.Flows[0]
-	f.Group, f.CompletionNs, f.EchoedPackets, f.Alpha, f.CwndPackets, f.Timeouts = "", 0, 0, 0, 0, 0
+	f.Group, f.CompletionNs, f.EchoedPackets, f.CwndPackets, f.Timeouts = "", 0, 0, 0, 0
 	want.Ports[0].Tier, want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = "", 0, 0
 	want.Completions, want.Trace = nil, nil
 	want.Series = want.Series[:2]

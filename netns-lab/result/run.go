@@ -43,8 +43,13 @@ type Manifest struct {
 	SampleNs         int64  `json:"sample_ns"`      // length of a bin of the series
 	BaseRTTNs        int64  `json:"base_rtt_ns"`    // longest round trip of a flow through empty queues
 
-	Kernel        string `json:"kernel"`
-	QEMU          string `json:"qemu"`          // version; empty if the run had no microVM
+	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
+	// guest and QEMU only if it had a microVM.
+	GuestSHA256   string `json:"guest_sha256"`  // of the microVM's program
+	SchemeSHA256  string `json:"scheme_sha256"` // of the scheme's compiled object
+	Kernel        string `json:"kernel"`        // release
+	KernelSHA256  string `json:"kernel_sha256"` // of the microVM's kernel image
+	QEMU          string `json:"qemu"`          // version
 	Deterministic bool   `json:"deterministic"` // the same input gives the same bytes
 
 	GuestCPUBusy        float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
@@ -137,13 +142,20 @@ type Flow struct {
 	CNPIncrease     uint64  `csv:"cnp_increase"`
 	SendRateBps     uint64  `csv:"send_rate_bps"` // of the control, at the end
 	RecRateBps      uint64  `csv:"rec_rate_bps"`  // of the last CNP
-	W               float64 `csv:"w"`             // w of PCN, Algorithm 1, at the end
-	Alpha           float64 `csv:"alpha"`         // of DCQCN and DCTCP, at the end; 0 if the control has none
 	CwndPackets     uint64  `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
 	SRTTNs          int64   `csv:"srtt_ns"`
 	Retransmissions uint64  `csv:"retransmissions"`
 	Timeouts        uint64  `csv:"timeouts"` // of TCP's retransmission timer
 	ECN             bool    `csv:"ecn"`      // negotiated
+
+	// Stats are the statistics of the control's algorithm at the end: a column each behind those above.
+	Stats []Stat `csv:"-"`
+}
+
+// Stat is a statistic that a control's algorithm keeps of a flow.
+type Stat struct {
+	Key   string
+	Value float64
 }
 
 // Completion is how long a flow with a size took.

@@ -17,7 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 )
 
 // file is a sweep file, as docs/sweeps.md describes it.
@@ -74,7 +74,7 @@ type Cell struct {
 	Point  int // of the sweep's
 	Scheme string
 	Seed   uint64
-	job    launch.Job
+	job    job.Job
 }
 
 const (
@@ -379,7 +379,7 @@ func (s *seeds) UnmarshalYAML(n *yaml.Node) error {
 
 // Cells returns the runs of the matrix: for each point each scheme, and for this each seed. Fingerprint is of all that
 // decides a run's bytes.
-func (s *Sweep) Cells(fingerprint func(launch.Job) (string, error)) ([]Cell, error) {
+func (s *Sweep) Cells(fingerprint func(job.Job) (string, error)) ([]Cell, error) {
 	var cells []Cell
 	for i, p := range s.Points {
 		for _, scheme := range p.Schemes {
@@ -388,7 +388,7 @@ func (s *Sweep) Cells(fingerprint func(launch.Job) (string, error)) ([]Cell, err
 				if err != nil {
 					return nil, fmt.Errorf("cell %s %s, seed %d: %w", p.Label(), scheme, seed, err)
 				}
-				c := Cell{Point: i, Scheme: scheme, Seed: seed, job: launch.Job{Experiment: e, Scheme: scheme}}
+				c := Cell{Point: i, Scheme: scheme, Seed: seed, job: job.Job{Experiment: e, Scheme: scheme}}
 				sum, err := fingerprint(c.job)
 				if err != nil {
 					return nil, err

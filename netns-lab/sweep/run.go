@@ -20,15 +20,16 @@ import (
 
 // Options say where a sweep is run, and who is told of it.
 type Options struct {
-	Sweep *Sweep
-	Out   string // folder of the results; what is there of the sweep is kept
+	Sweep  *Sweep
+	Engine launch.Engine
+	Out    string // folder of the results; what is there of the sweep is kept
 	// Only are the IDs of the cells to run; nil is all.
 	Only []string
 	// Parallel is how many cells to run at a time; 0 is as many as there are CPUs.
 	Parallel int
 	// Progress is told, from several goroutines, how far each cell is: 0 to 1.
 	Progress func(cell string, done float64)
-	// Waiting is told, once, that microVMs of other processes have all CPUs.
+	// Waiting is told, once, that microVMs of other processes have all CPUs. It may be nil.
 	Waiting func()
 }
 
@@ -43,33 +44,26 @@ const (
 
 // Runner runs the cells of a sweep.
 type Runner struct {
-	o      Options
-	engine *launch.Engine
-	store  store
-	cells  []Cell
+	o     Options
+	pool  *launch.Pool
+	store store
+	cells []Cell
 }
 
 // NewRunner finds out what the cells of the sweep are on this machine.
-func NewRunner(ctx context.Context, o Options) (*Runner, error) {
+func NewRunner(o Options) (*Runner, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}
-	if o.Waiting == nil {
-		o.Waiting = func() {}
-	}
-	engine, err := launch.NewEngine(launch.Options{Waiting: o.Waiting})
+	pool, err := launch.NewPool(o.Engine, o.Waiting)
 	if err != nil {
 		return nil, err
 	}
-	fingerprint, err := engine.Fingerprints(ctx)
+	cells, err := o.Sweep.Cells(o.Engine.Fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	cells, err := o.Sweep.Cells(fingerprint)
-	if err != nil {
-		return nil, err
-	}
-	r := &Runner{o: o, engine: engine, store: store{filepath.Join(o.Out, cellsDir)}, cells: cells}
+	r := &Runner{o: o, pool: pool, store: store{filepath.Join(o.Out, cellsDir)}, cells: cells}
 	return r, r.keepOnly()
 }
 
@@ -135,7 +129,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	var mu sync.Mutex
 	var failures []error
 	var g errgroup.Group
-	g.SetLimit(cmp.Or(r.o.Parallel, r.engine.CPUs()))
+	g.SetLimit(cmp.Or(r.o.Parallel, r.pool.Size()))
 	for _, c := range todo {
 		g.Go(func() error {
 			mu.Lock()
@@ -160,7 +154,7 @@ func (r *Runner) Run(ctx context.Context) error {
 }
 
 func (r *Runner) run(ctx context.Context, c Cell) error {
-	run, err := r.engine.Run(ctx, c.job, func(done float64) { r.o.Progress(c.ID, done) })
+	run, err := r.pool.Run(ctx, c.job, func(done float64) { r.o.Progress(c.ID, done) })
 	if err != nil {
 		return err
 	}

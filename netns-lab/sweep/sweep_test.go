@@ -15,6 +15,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
@@ -65,7 +66,7 @@ func mustParse(t testing.TB, text, experimentText string) *Sweep {
 }
 
 // fingerprint stands for the machine's: of the experiment, scheme and seed.
-func fingerprint(j launch.Job) (string, error) {
+func fingerprint(j job.Job) (string, error) {
 	return fmt.Sprintf("%s%d%s%s", j.Scheme, j.Experiment.Seed, j.Experiment.Hash()[:8], "0123456789abcdef"), nil
 }
 

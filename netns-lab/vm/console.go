@@ -8,13 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
-)
 
-// The guest's init frames what its program prints with these lines: what firmware and kernel say before and after it
-// is not the program's.
-const (
-	readyLine = "pcn guest is up"
-	doneLine  = "pcn guest is done"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // followInterval is how often the console's file is looked at.
@@ -23,7 +18,7 @@ const followInterval = 10 * time.Millisecond
 // console is what the guest says: kept, and passed on line by line.
 type console struct {
 	began time.Time
-	boot  time.Duration // from began to readyLine, 0 before
+	boot  time.Duration // from began to guest.ReadyLine, 0 before
 	text  strings.Builder
 	line  []byte // unfinished
 	done  bool
@@ -73,11 +68,11 @@ func (c *console) add(data []byte) error {
 }
 
 func (c *console) addLine(line string) error {
-	if c.boot == 0 && line == readyLine {
+	if c.boot == 0 && line == guest.ReadyLine {
 		c.boot = time.Since(c.began)
 		return nil
 	}
-	line, c.done = strings.CutSuffix(line, doneLine)
+	line, c.done = strings.CutSuffix(line, guest.DoneLine)
 	if c.done && line == "" {
 		return nil
 	}

@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 func TestConsole(t *testing.T) {
@@ -53,7 +55,7 @@ func TestConsoleErrors(t *testing.T) {
 	close(done)
 	broken := errors.New("broken")
 	c := console{tee: failingWriter{broken}}
-	err := c.follow(strings.NewReader(readyLine+"\nhello\n"), done)
+	err := c.follow(strings.NewReader(guest.ReadyLine+"\nhello\n"), done)
 	qt.Check(t, qt.ErrorIs(err, broken))
 
 	c = console{}

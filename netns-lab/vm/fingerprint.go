@@ -8,17 +8,24 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Machine is what all microVMs of a kernel have in common: this program, the kernel and QEMU.
-type Machine struct{ sum []byte }
+// Machine is what all microVMs of a guest program and a kernel have in common. Hashes are in
+// hexadecimal.
+type Machine struct {
+	GuestSHA256  string
+	KernelSHA256 string // of the image; its modules count in the fingerprint only
+	QEMU         string // version
+	modules      [][2]string
+}
 
-// NewMachine reads what the microVMs have in common.
-func NewMachine(ctx context.Context, kernel Kernel) (Machine, error) {
+// NewMachine takes the hashes of what the microVMs have in common.
+func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, error) {
 	if err := HaveQEMU(); err != nil {
 		return Machine{}, err
 	}
@@ -26,45 +33,46 @@ func NewMachine(ctx context.Context, kernel Kernel) (Machine, error) {
 	if err != nil {
 		return Machine{}, err
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return Machine{}, fmt.Errorf("find this program's file: %w", err)
+	sum := sha256.Sum256(program)
+	m := Machine{GuestSHA256: hex.EncodeToString(sum[:]), QEMU: version}
+	if m.KernelSHA256, err = hashFile(kernel.Image); err != nil {
+		return Machine{}, err
 	}
 	modules, err := filepath.Glob(filepath.Join(kernel.Modules, "*.ko")) // sorted
 	if err != nil {
 		return Machine{}, fmt.Errorf("find kernel modules: %w", err)
 	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%q\n", version)
-	for _, path := range append([]string{exe, kernel.Image}, modules...) {
-		if err := addFile(h, path); err != nil {
+	for _, path := range modules {
+		hash, err := hashFile(path)
+		if err != nil {
 			return Machine{}, err
 		}
+		m.modules = append(m.modules, [2]string{filepath.Base(path), hash})
 	}
-	return Machine{h.Sum(nil)}, nil
+	return m, nil
 }
 
-// addFile adds the name of a file and the hash of what is in it.
-func addFile(h hash.Hash, path string) error {
+// hashFile returns the SHA-256 of a file in hexadecimal.
+func hashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("take a fingerprint: %w", err)
+		return "", fmt.Errorf("take a fingerprint: %w", err)
 	}
 	defer f.Close()
-	of := sha256.New()
-	if _, err := io.Copy(of, f); err != nil {
-		return fmt.Errorf("take a fingerprint of %s: %w", path, err)
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("take a fingerprint of %s: %w", path, err)
 	}
-	fmt.Fprintf(h, "%q %x\n", filepath.Base(path), of.Sum(nil))
-	return nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Fingerprint is a SHA-256, in hexadecimal, of all that decides what a deterministic microVM of the machine does. Paths of
-// the host are not in it, and neither is the CPU.
+// Fingerprint returns a SHA-256, in hexadecimal, of all that decides what a deterministic microVM
+// of the machine does. Paths of the host are not in it, and neither is the CPU.
 func (m Machine) Fingerprint(c Config) (string, error) {
 	c.Kernel = Kernel{}
 	text, err := json.Marshal([]any{
-		m.sum, arguments(c, counted), c.Files, job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
+		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, arguments(c, counted), c.Files,
+		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
 	})
 	if err != nil {
 		return "", fmt.Errorf("take a fingerprint: %w", err)

@@ -19,8 +19,9 @@ func TestFingerprint(t *testing.T) {
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "veth.ko"), []byte(module), 0o644)))
 		return Kernel{Version: "7", Image: filepath.Join(dir, imageFile), Modules: dir}
 	}
+	program := []byte("program")
 	of := func(k Kernel, c Config) string {
-		m, err := NewMachine(context.Background(), k)
+		m, err := NewMachine(context.Background(), k, program)
 		qt.Assert(t, qt.IsNil(err))
 		text, err := m.Fingerprint(c)
 		qt.Assert(t, qt.IsNil(err))
@@ -49,4 +50,20 @@ func TestFingerprint(t *testing.T) {
 	} {
 		qt.Check(t, qt.IsFalse(of(kernel("image", "module"), config(change)) == want), qt.Commentf("%s", name))
 	}
+	program = []byte("other")
+	qt.Check(t, qt.IsFalse(of(kernel("image", "module"), same) == want), qt.Commentf("program"))
+}
+
+// The hashes are those of sha256sum.
+func TestMachineHashes(t *testing.T) {
+	dir := t.TempDir()
+	image := filepath.Join(dir, imageFile)
+	qt.Assert(t, qt.IsNil(os.WriteFile(image, []byte("image"), 0o644)))
+	m, err := NewMachine(t.Context(), Kernel{Image: image, Modules: dir}, []byte("program"))
+	qt.Assert(t, qt.IsNil(err))
+	const image256 = "6105d6cc76af400325e94d588ce511be5bfdbb73b437dc51eca43917d7a43e3d"
+	const program256 = "1310ca2c8932dbd118668bd97442558a3e1f546b5e15c69699dfbd6024f548d8"
+	qt.Check(t, qt.Equals(m.KernelSHA256, image256))
+	qt.Check(t, qt.Equals(m.GuestSHA256, program256))
+	qt.Check(t, qt.Not(qt.Equals(m.QEMU, "")))
 }

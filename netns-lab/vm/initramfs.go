@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"github.com/u-root/u-root/pkg/cpio"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // File is a file of the guest, beside the program.
@@ -25,18 +27,8 @@ type File struct {
 	Data []byte
 }
 
-// job is what the guest program is told, in jobFile.
-type job struct {
-	Args    []string // after the program's name
-	Env     []string
-	Dir     string   // working directory
-	Modules []string // to load, in this order: names, and in the guest paths
-}
-
-const (
-	jobFile     = "/pcn-job.json"
-	modulesPath = "/modules"
-)
+// modulesPath is the guest's folder of kernel modules.
+const modulesPath = "/modules"
 
 // guestModules are what every guest may need of the kernel's modules.
 var guestModules = []string{"veth"}
@@ -47,8 +39,9 @@ type module struct {
 	data []byte
 }
 
-// initramfs writes the archive: the same files give the same bytes.
-func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) error {
+// initramfs writes the archive: the same files give the same bytes. The program is /init, and the
+// job's modules are names.
+func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []File) error {
 	records := map[string]cpio.Record{}
 	add := func(name string, mode uint64, data []byte) {
 		name = strings.TrimPrefix(path.Clean("/"+name), "/")
@@ -57,14 +50,10 @@ func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) erro
 			records[dir] = cpio.Directory(dir, 0o755)
 		}
 	}
-	program, err := os.ReadFile(exe)
-	if err != nil {
-		return fmt.Errorf("read the guest program: %w", err)
-	}
 	add("/init", 0o755, program)
-	libraries, err := sharedLibraries(exe)
+	libraries, err := sharedLibraries(bytes.NewReader(program))
 	if err != nil {
-		return fmt.Errorf("find the libraries of %s: %w", exe, err)
+		return fmt.Errorf("find the libraries of the guest program: %w", err)
 	}
 	for _, name := range libraries {
 		data, err := os.ReadFile(name)
@@ -89,18 +78,20 @@ func initramfs(w io.Writer, exe string, j job, kernel Kernel, files []File) erro
 	if err != nil {
 		return fmt.Errorf("encode the guest's job: %w", err)
 	}
-	add(jobFile, 0o644, text)
+	add(guest.JobFile, 0o644, text)
 	for _, f := range files {
 		add(f.Path, f.Mode, f.Data)
 	}
-	for _, dir := range []string{"proc", "sys", "dev", "tmp", "run", strings.TrimPrefix(ResultDir, "/")} {
+	result := strings.TrimPrefix(guest.ResultDir, "/")
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", "run", result} {
 		records[dir] = cpio.Directory(dir, 0o755)
 	}
 	records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1)
 	return writeArchive(w, records)
 }
 
-// addModule adds the module and, before it, what it depends on. One that is not in the folder is taken to be built in.
+// addModule adds the module and, before it, what it depends on. One that is not in the folder is
+// taken to be built in.
 func addModule(out *[]module, dir, name string) error {
 	file := name + ".ko"
 	if slices.ContainsFunc(*out, func(m module) bool { return m.file == file }) {
@@ -122,7 +113,8 @@ func addModule(out *[]module, dir, name string) error {
 	return nil
 }
 
-// dependencies are the names in a module's .modinfo, which consists of key=value texts that end in NUL.
+// dependencies returns the names in a module's .modinfo, which consists of key=value texts that end
+// in NUL.
 func dependencies(module []byte) []string {
 	_, rest, _ := bytes.Cut(module, []byte("\x00depends="))
 	names, _, _ := bytes.Cut(rest, []byte{0})
@@ -147,44 +139,40 @@ func writeArchive(w io.Writer, records map[string]cpio.Record) error {
 	return nil
 }
 
-// Program are a program of this machine and the libraries that it needs, as the guest's files by the same names.
+// Program returns a program of this machine and the libraries that it needs, as the guest's files by
+// the same names.
 func Program(name string) ([]File, error) {
-	libraries, err := sharedLibraries(name)
+	program, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read a program for the guest: %w", err)
+	}
+	libraries, err := sharedLibraries(bytes.NewReader(program))
 	if err != nil {
 		return nil, fmt.Errorf("find the libraries of %s: %w", name, err)
 	}
 	var files []File
-	for _, from := range append(libraries, name) {
+	for _, from := range libraries {
 		data, err := os.ReadFile(from)
 		if err != nil {
-			return nil, fmt.Errorf("read a program for the guest: %w", err)
+			return nil, fmt.Errorf("read a library for the guest: %w", err)
 		}
 		files = append(files, File{Path: from, Mode: 0o755, Data: data})
 	}
-	return files, nil
-}
-
-// HaveGuest says whether this program can be a guest: its libraries, if it has any, must be found.
-func HaveGuest() error {
-	exe, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find this program's file: %w", err)
-	}
-	_, err = sharedLibraries(exe)
-	return err
+	return append(files, File{Path: name, Mode: 0o755, Data: program}), nil
 }
 
 // libraryDirs are where a loader looks: Debian's first.
-var libraryDirs = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"}
+var libraryDirs = []string{
+	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+}
 
-// sharedLibraries are the paths of the loader and the libraries that a dynamically linked program needs; none for a
-// static one. A test binary is dynamic wherever cgo is on.
-func sharedLibraries(exe string) ([]string, error) {
-	f, err := elf.Open(exe)
+// sharedLibraries returns the paths of the loader and the libraries that a dynamically linked
+// program needs; none for a static one. A test binary is dynamic wherever cgo is on.
+func sharedLibraries(program io.ReaderAt) ([]string, error) {
+	f, err := elf.NewFile(program)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	loader, err := interpreter(f)
 	if err != nil || loader == "" {
 		return nil, err

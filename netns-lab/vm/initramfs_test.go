@@ -16,6 +16,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 	"github.com/u-root/u-root/pkg/cpio"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // someProgram is a dynamically linked program that every Debian has.
@@ -29,9 +31,11 @@ func someKernel(t *testing.T, modules ...string) Kernel {
 	return Kernel{Modules: dir}
 }
 
-func build(t *testing.T, exe string, j job, k Kernel, files ...File) []byte {
+func build(t *testing.T, exe string, j guest.Job, k Kernel, files ...File) []byte {
 	var b bytes.Buffer
-	qt.Assert(t, qt.IsNil(initramfs(&b, exe, j, k, files)))
+	program, err := os.ReadFile(exe)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(initramfs(&b, program, j, k, files)))
 	return b.Bytes()
 }
 
@@ -54,7 +58,9 @@ func unpackCPIO(t *testing.T, b []byte) (names []string, data map[string]string)
 
 func TestInitramfs(t *testing.T) {
 	files := []File{{Path: "/etc/deep/b", Mode: 0o644, Data: []byte("B")}, {Path: "etc/a", Mode: 0o600, Data: []byte("A")}}
-	names, data := unpackCPIO(t, build(t, someProgram, job{Args: []string{"x"}}, someKernel(t, "veth.ko", "sch_fq.ko"), files...))
+	kernel := someKernel(t, "veth.ko", "sch_fq.ko")
+	archive := build(t, someProgram, guest.Job{Args: []string{"x"}}, kernel, files...)
+	names, data := unpackCPIO(t, archive)
 
 	for _, name := range names {
 		if dir := path.Dir(name); dir != "." {
@@ -68,9 +74,10 @@ func TestInitramfs(t *testing.T) {
 	qt.Check(t, qt.Equals(data["etc/deep/b"], "B"))
 	qt.Check(t, qt.Equals(data["etc/a"], "A"))
 	qt.Check(t, qt.Equals(data["modules/veth.ko"], "module veth.ko"))
-	var j job
+	var j guest.Job
 	qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(data["pcn-job.json"]), &j)))
-	qt.Check(t, qt.DeepEquals(j, job{Args: []string{"x"}, Modules: []string{"/modules/veth.ko"}}))
+	want := guest.Job{Args: []string{"x"}, Modules: []string{"/modules/veth.ko"}}
+	qt.Check(t, qt.DeepEquals(j, want))
 	for _, name := range []string{"proc", "sys", "dev/console", "result"} {
 		qt.Check(t, qt.IsTrue(slices.Contains(names, name)), qt.Commentf("%s", name))
 	}
@@ -90,8 +97,8 @@ func TestModules(t *testing.T) {
 		{[]string{"tcp_reno", "veth"}, []string{"/modules/veth.ko"}},
 		{[]string{"x", "tcp_vegas"}, []string{"/modules/veth.ko", "/modules/tcp_vegas.ko", "/modules/tcp_yeah.ko", "/modules/x.ko"}},
 	} {
-		_, data := unpackCPIO(t, build(t, someProgram, job{Modules: test.modules}, Kernel{Modules: dir}))
-		var j job
+		_, data := unpackCPIO(t, build(t, someProgram, guest.Job{Modules: test.modules}, Kernel{Modules: dir}))
+		var j guest.Job
 		qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(data["pcn-job.json"]), &j)))
 		qt.Check(t, qt.DeepEquals(j.Modules, test.want))
 		for _, m := range test.want {
@@ -109,27 +116,32 @@ func TestInitramfsIsReproducible(t *testing.T) {
 	past := time.Unix(1, 0)
 	qt.Assert(t, qt.IsNil(os.Chtimes(copied, past, past)))
 	a, b := File{Path: "/a", Mode: 0o644, Data: []byte("1")}, File{Path: "/b", Mode: 0o644, Data: []byte("2")}
-	j := job{Args: []string{"run"}}
+	j := guest.Job{Args: []string{"run"}}
 	first := build(t, someProgram, j, someKernel(t, "veth.ko"), a, b)
 	second := build(t, copied, j, someKernel(t, "veth.ko"), b, a)
 	qt.Check(t, qt.IsTrue(bytes.Equal(first, second)))
-	other := build(t, copied, job{Args: []string{"list"}}, someKernel(t, "veth.ko"), b, a)
+	other := build(t, copied, guest.Job{Args: []string{"list"}}, someKernel(t, "veth.ko"), b, a)
 	qt.Check(t, qt.IsFalse(bytes.Equal(first, other)))
 }
 
 func TestInitramfsErrors(t *testing.T) {
+	err := initramfs(io.Discard, []byte("no program"), guest.Job{}, someKernel(t), nil)
+	qt.Check(t, qt.ErrorMatches(err, "find the libraries of the guest program: .*"))
 	text := filepath.Join(t.TempDir(), "text")
 	qt.Assert(t, qt.IsNil(os.WriteFile(text, []byte("no program"), 0o755)))
-	err := initramfs(io.Discard, text, job{}, someKernel(t), nil)
+	_, err = Program(text)
 	qt.Check(t, qt.ErrorMatches(err, "find the libraries of .*/text: .*"))
-	err = initramfs(io.Discard, text+"-missing", job{}, someKernel(t), nil)
-	qt.Check(t, qt.ErrorMatches(err, "read the guest program: .*"))
+	_, err = Program(text + "-missing")
+	qt.Check(t, qt.ErrorMatches(err, "read a program for the guest: .*"))
 }
 
 // A dynamic program brings its loader and all that it and its libraries need. A boot of one is in TestRun, wherever
 // this test is built with cgo.
 func TestSharedLibraries(t *testing.T) {
-	libraries, err := sharedLibraries(someProgram)
+	program, err := os.Open(someProgram)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { program.Close() })
+	libraries, err := sharedLibraries(program)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsTrue(len(libraries) >= 2))
 	have := map[string]bool{}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 const qemu = "qemu-system-x86_64"
@@ -91,7 +93,7 @@ func arguments(c Config, how acceleration) []string {
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
 		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
 		"-chardev", "file,id=console,path="+consolePath, "-serial", "chardev:console",
-		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d", answerPath, answerBytes),
+		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d", answerPath, guest.AnswerBytes),
 		"-device", "ivshmem-plain,memdev=answer")
 }
 

@@ -16,23 +16,30 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // Config is a microVM and what runs in it.
 type Config struct {
-	Kernel     Kernel
-	Executable string   // the guest program, which must call [GuestMain]; "": this one
-	Args       []string // its arguments
-	Env        []string // its environment, KEY=value
-	Dir        string   // its working directory; "": /
-	Files      []File
-	Modules    []string  // the kernel's modules that it needs, without .ko; built-in ones may be among them
-	MemoryMiB  int       // 0: 2048
-	RealTime   bool      // by the clock, on KVM, where a kernel really boots so; not reproducible
-	Emulated   bool      // by the clock also where KVM can't: QEMU's emulation, at its own pace; not reproducible
-	Seed       uint64    // of the guest's random numbers
-	HostCPU    int       // pin QEMU to this CPU; -1: do not
-	Console    io.Writer // gets what the guest program prints, line by line
+	Kernel  Kernel
+	Program []byte   // an ELF file that calls [guest.Main]; nil: the file of this process
+	Args    []string // of the program
+	Env     []string // of the program, KEY=value
+	Dir     string   // working directory; "": /
+	Files   []File
+	// Modules are the kernel modules that the program needs, without .ko. Those that are built into
+	// the kernel may be among them.
+	Modules   []string
+	MemoryMiB int // 0: 2048
+	// RealTime runs the guest by the clock, on KVM, if a kernel boots there; not reproducible.
+	RealTime bool
+	// Emulated, with RealTime, runs it by the clock also without KVM, as fast as QEMU emulates it;
+	// not reproducible.
+	Emulated bool
+	Seed     uint64    // of the guest's random numbers
+	HostCPU  int       // pin QEMU to this CPU; -1: do not
+	Console  io.Writer // gets what the program prints, line by line; nil: nobody
 }
 
 // Result is what a microVM left.
@@ -46,10 +53,10 @@ type Result struct {
 	archive       []byte
 }
 
-var (
-	errNoAnswer = errors.New("the microVM ended without an answer")
-	errPanic    = errors.New("the microVM's kernel panicked")
-)
+// Files returns the files that the program left in [guest.ResultDir], by their paths below it.
+func (r Result) Files() (map[string][]byte, error) { return guest.Files(r.archive) }
+
+var errPanic = errors.New("the microVM's kernel panicked")
 
 const defaultMemoryMiB = 2048
 
@@ -59,12 +66,11 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if err := HaveQEMU(); err != nil {
 		return Result{}, err
 	}
-	if c.Executable == "" {
-		exe, err := os.Executable()
-		if err != nil {
-			return Result{}, fmt.Errorf("find this program's file: %w", err)
+	if c.Program == nil {
+		var err error
+		if c.Program, err = os.ReadFile("/proc/self/exe"); err != nil {
+			return Result{}, fmt.Errorf("read this program's file: %w", err)
 		}
-		c.Executable = exe
 	}
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
@@ -98,7 +104,7 @@ func kvmBoots(ctx context.Context, c Config) bool {
 	const patience = 10 * time.Second // KVM boots in one
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	c.Args, c.Console = []string{probeArg}, nil
+	c.Args, c.Console = []string{guest.ProbeArg}, nil
 	res, err := boot(ctx, c, virtualised)
 	return err == nil && res.ExitCode == 0
 }
@@ -106,7 +112,8 @@ func kvmBoots(ctx context.Context, c Config) bool {
 // boot runs one microVM.
 func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	var archive bytes.Buffer
-	if err := initramfs(&archive, c.Executable, job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules}, c.Kernel, c.Files); err != nil {
+	job := guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules}
+	if err := initramfs(&archive, c.Program, job, c.Kernel, c.Files); err != nil {
 		return Result{}, err
 	}
 	files := make([]*os.File, 0, 3) // in the order of initramfsPath, consolePath, answerPath
@@ -120,15 +127,18 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	}
 	said := &console{began: time.Now(), tee: c.Console}
 	stderr, err := runQEMU(ctx, c.HostCPU, arguments(c, how), files, said)
-	res := Result{Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began), Deterministic: how == counted}
+	res := Result{
+		Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began),
+		Deterministic: how == counted,
+	}
 	if ctx.Err() != nil {
 		return res, fmt.Errorf("microVM stopped: %w", ctx.Err())
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s failed: %w\n%s", qemu, err, lastLines(stderr+res.Console))
 	}
-	res.ExitCode, res.archive, err = readAnswer(files[2])
-	if errors.Is(err, errNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
+	res.ExitCode, res.archive, err = guest.ReadAnswer(files[2])
+	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
 		err = errPanic
 	}
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -25,6 +24,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // roleEnv makes this test binary something else than a test: see TestMain.
@@ -32,18 +33,10 @@ const roleEnv = "PCN_VM_TEST_ROLE"
 
 // This test binary is also the guest program of its microVMs, and the process that dies with one.
 func TestMain(m *testing.M) {
-	if InGuest() {
-		GuestMain(func(args []string) int {
-			if role := guestRoles[args[0]]; role != nil {
-				return role(args[1:])
-			}
-			return RunTests(m)
-		})
+	if guest.Inside() {
+		guest.Main(func(args []string) int { return guestRoles[args[0]](args[1:]) })
 	}
-	switch os.Getenv(roleEnv) {
-	case "RunTests":
-		os.Exit(RunTests(m))
-	case "hang":
+	if os.Getenv(roleEnv) == "hang" {
 		_, err := Run(context.Background(), testConfig("hang", os.Stdout))
 		fmt.Println(err)
 		os.Exit(1)
@@ -79,13 +72,13 @@ func guestAnswer(args []string) int {
 	if err != nil || lo.Flags&net.FlagUp == 0 {
 		return guestError(fmt.Errorf("lo is not up: %v", err))
 	}
-	if err := os.MkdirAll(ResultDir+"/deep", 0o755); err != nil {
+	if err := os.MkdirAll(guest.ResultDir+"/deep", 0o755); err != nil {
 		return guestError(err)
 	}
-	if err := os.WriteFile(ResultDir+"/b", make([]byte, 3<<20), 0o644); err != nil {
+	if err := os.WriteFile(guest.ResultDir+"/b", make([]byte, 3<<20), 0o644); err != nil {
 		return guestError(err)
 	}
-	if err := os.WriteFile(ResultDir+"/deep/a", []byte("hello"), 0o600); err != nil {
+	if err := os.WriteFile(guest.ResultDir+"/deep/a", []byte("hello"), 0o600); err != nil {
 		return guestError(err)
 	}
 	return 7
@@ -146,11 +139,11 @@ func guestControls([]string) int {
 }
 
 func guestTooMuch([]string) int {
-	f, err := os.Create(ResultDir + "/huge")
+	f, err := os.Create(guest.ResultDir + "/huge")
 	if err != nil {
 		return guestError(err)
 	}
-	if err := f.Truncate(answerBytes); err != nil {
+	if err := f.Truncate(guest.AnswerBytes); err != nil {
 		return guestError(err)
 	}
 	return 0
@@ -179,14 +172,10 @@ func TestRun(t *testing.T) {
 	qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
 	qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
 
-	files, err := res.FS()
+	files, err := res.Files()
 	qt.Assert(t, qt.IsNil(err))
-	a, err := fs.ReadFile(files, "deep/a")
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(string(a), "hello"))
-	b, err := fs.ReadFile(files, "b")
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.HasLen(b, 3<<20))
+	qt.Check(t, qt.Equals(string(files["deep/a"]), "hello"))
+	qt.Check(t, qt.HasLen(files["b"], 3<<20))
 	t.Logf("boot %v, wall %v", res.Boot, res.Wall)
 }
 
@@ -217,8 +206,8 @@ func TestHowGuestsEnd(t *testing.T) {
 		{role: "gopanic", code: 2, message: "panic: on purpose"},
 		{role: "killed", code: 137, message: "ended by signal: killed"},
 		{role: "panic", is: errPanic, message: "sysrq triggered crash"},
-		{role: "vanish", is: errNoAnswer},
-		{role: "too much", is: errNoAnswer, message: "results are larger than 256 MiB"},
+		{role: "vanish", is: guest.ErrNoAnswer},
+		{role: "too much", is: guest.ErrNoAnswer, message: "results are larger than 256 MiB"},
 	}
 	for _, test := range tests {
 		t.Run(test.role, func(t *testing.T) {
@@ -344,36 +333,6 @@ func children(t *testing.T, pid int) []int {
 		}
 	}
 	return out
-}
-
-// RunTests takes a test binary with its flags, testdata and working directory into the guest, and its exit code back.
-func TestRunTests(t *testing.T) {
-	runTests := func(pattern string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern, "-test.v", "-test.testlogfile=/no/such/dir/log")
-		cmd.Env = append(os.Environ(), roleEnv+"=RunTests")
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
-	out, err := runTests("^TestInGuest$/^passes$")
-	qt.Check(t, qt.IsNil(err), qt.Commentf("%s", out))
-	qt.Check(t, qt.StringContains(out, "--- PASS: TestInGuest/passes"))
-	out, err = runTests("^TestInGuest$/^fails$")
-	qt.Check(t, qt.ErrorMatches(err, "exit status 1"))
-	qt.Check(t, qt.StringContains(out, "--- FAIL: TestInGuest/fails"))
-}
-
-// TestInGuest is what TestRunTests runs in the guest.
-func TestInGuest(t *testing.T) {
-	if !InGuest() {
-		t.Skip("runs in the microVM of TestRunTests")
-	}
-	t.Run("passes", func(t *testing.T) {
-		qt.Check(t, qt.Equals(os.Getuid(), 0))
-		text, err := os.ReadFile("testdata/hello.txt")
-		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(string(text), "hello\n"))
-	})
-	t.Run("fails", func(t *testing.T) { t.Error("on purpose") })
 }
 
 func TestNoQEMU(t *testing.T) {

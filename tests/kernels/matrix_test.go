@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/kernels.md")
@@ -34,8 +34,8 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if vm.InGuest() {
-		vm.GuestMain(func([]string) int { return m.Run() })
+	if guest.Inside() {
+		guest.Main(func([]string) int { return m.Run() })
 	}
 	os.Exit(m.Run())
 }
@@ -89,7 +89,7 @@ func runInVM(t *testing.T, version, suite string) column {
 }
 
 // runTest runs a test of this binary on a kernel of the cache, and returns what it left.
-func runTest(t *testing.T, name, version, suite string) fs.FS {
+func runTest(t *testing.T, name, version, suite string) map[string][]byte {
 	t.Helper()
 	kernel, err := vm.FindKernel(version)
 	if err != nil {
@@ -101,7 +101,7 @@ func runTest(t *testing.T, name, version, suite string) fs.FS {
 	}
 	args := []string{"-test.run=^" + name + "$", "-test.v"}
 	res, err := vm.Run(t.Context(), vm.Config{
-		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + vm.ResultDir}, Files: files,
+		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + guest.ResultDir}, Files: files,
 		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},
 		HostCPU: -1, Seed: 1, Console: nil,
 	})
@@ -111,7 +111,7 @@ func runTest(t *testing.T, name, version, suite string) fs.FS {
 	if testing.Verbose() {
 		t.Logf("%s, boot %v, wall %v:\n%s", kernel.Version, res.Boot, res.Wall, res.Console)
 	}
-	left, err := res.FS()
+	left, err := res.Files()
 	qt.Assert(t, qt.IsNil(err))
 	return left
 }
@@ -142,13 +142,14 @@ func runHere(t *testing.T) column {
 	if testing.Verbose() {
 		t.Logf("%s", out)
 	}
-	return readColumn(t, os.DirFS(dir))
+	text, err := os.ReadFile(filepath.Join(dir, resultFile))
+	qt.Assert(t, qt.IsNil(err))
+	return readColumn(t, map[string][]byte{resultFile: text})
 }
 
-func readColumn(t *testing.T, files fs.FS) column {
+func readColumn(t *testing.T, files map[string][]byte) column {
 	t.Helper()
-	text, err := fs.ReadFile(files, resultFile)
-	qt.Assert(t, qt.IsNil(err))
+	text := files[resultFile]
 	var c column
 	qt.Assert(t, qt.IsNil(json.Unmarshal(text, &c)))
 	return c

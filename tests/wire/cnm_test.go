@@ -15,13 +15,14 @@ import (
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
 // TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.
 func TestMain(m *testing.M) {
-	if vm.InGuest() || loader.HavePermission() != nil {
-		os.Exit(vm.RunTests(m))
+	if guest.Inside() || loader.HavePermission() != nil {
+		os.Exit(vmtest.RunTests(m))
 	}
 	os.Exit(m.Run())
 }

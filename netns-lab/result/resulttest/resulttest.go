@@ -184,7 +184,7 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 		r.Flows = append(r.Flows, result.Flow{
 			Name: f.Name, Group: f.Group, Scheme: r.Manifest.Scheme, Src: f.From, Dst: f.To, SrcAddr: "10.0.0.1", SrcPort: 40000, DstAddr: "10.0.1.1", DstPort: 5001,
 			Proto: result.TCP, StartNs: int64(f.Start), SentBytes: bytes, ReceivedBytes: bytes, Packets: bytes / frame,
-			MarkedPackets: bytes / frame / 9, CNPDecrease: 51, CNPIncrease: 214, SendRateBps: 20e9, RecRateBps: 19.9e9, W: 0.0078125, SRTTNs: 31 * us, ECN: true,
+			MarkedPackets: bytes / frame / 9, CNPDecrease: 51, CNPIncrease: 214, SendRateBps: 20e9, RecRateBps: 19.9e9, Stats: []result.Stat{{Key: "w", Value: 0.0078125}}, SRTTNs: 31 * us, ECN: true,
 		})
 	}
 	for _, b := range e.Bursts {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vm
+package guest
 
 import (
 	"bytes"
-	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/go-quicktest/qt"
@@ -27,21 +27,23 @@ func writeFiles(t testing.TB, files map[string]string) (dir string) {
 
 func someAnswer(t testing.TB, code int) []byte {
 	memory := make([]byte, 64<<10)
-	dir := writeFiles(t, map[string]string{"manifest.json": "{}", "series/queue.csv": "t_ns,bytes\n1,2\n"})
+	dir := writeFiles(t, map[string]string{
+		"manifest.json": "{}", "series/queue.csv": "t_ns,bytes\n1,2\n",
+	})
 	qt.Assert(t, qt.IsNil(writeAnswer(memory, code, dir)))
 	return memory
 }
 
 func TestAnswerRoundTrip(t *testing.T) {
-	code, archive, err := readAnswer(bytes.NewReader(someAnswer(t, -1)))
+	code, archive, err := ReadAnswer(bytes.NewReader(someAnswer(t, -1)))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(code, -1))
-	files, err := Result{archive: archive}.FS()
+	files, err := Files(archive)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsNil(fstest.TestFS(files, "manifest.json", "series/queue.csv")))
-	queue, err := fs.ReadFile(files, "series/queue.csv")
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(string(queue), "t_ns,bytes\n1,2\n"))
+	names := slices.Sorted(maps.Keys(files))
+	qt.Check(t, qt.DeepEquals(names, []string{"manifest.json", "series/queue.csv"}))
+	qt.Check(t, qt.Equals(string(files["manifest.json"]), "{}"))
+	qt.Check(t, qt.Equals(string(files["series/queue.csv"]), "t_ns,bytes\n1,2\n"))
 }
 
 // The archive does not depend on when the files were written.
@@ -56,23 +58,27 @@ func TestAnswerIsReproducible(t *testing.T) {
 }
 
 func TestDamagedAnswers(t *testing.T) {
+	const none = "the microVM ended without an answer"
 	tests := []struct {
 		name    string
 		damage  func(memory []byte) []byte
 		message string
 	}{
-		{"never written", func(m []byte) []byte { return make([]byte, len(m)) }, "the microVM ended without an answer"},
-		{"empty", func([]byte) []byte { return nil }, "the microVM ended without an answer"},
-		{"half a header", func(m []byte) []byte { return m[:10] }, "the microVM ended without an answer"},
-		{"header only", func(m []byte) []byte { return m[:answerArchive] }, ".*: 0 of [0-9]+ bytes came"},
-		{"truncated", func(m []byte) []byte { return m[:answerArchive+100] }, ".*: 100 of [0-9]+ bytes came"},
+		{"never written", func(m []byte) []byte { return make([]byte, len(m)) }, none},
+		{"empty", func([]byte) []byte { return nil }, none},
+		{"half a header", func(m []byte) []byte { return m[:10] }, none},
+		{"header only", func(m []byte) []byte { return m[:answerArchive] },
+			".*: 0 of [0-9]+ bytes came"},
+		{"truncated", func(m []byte) []byte { return m[:answerArchive+100] },
+			".*: 100 of [0-9]+ bytes came"},
 		{"too long", func(m []byte) []byte { m[14] = 0xff; return m }, ".*more than it can hold"},
-		{"one bit wrong", func(m []byte) []byte { m[answerArchive+600] ^= 1; return m }, ".*its checksum is wrong"},
+		{"one bit wrong", func(m []byte) []byte { m[answerArchive+600] ^= 1; return m },
+			".*its checksum is wrong"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, _, err := readAnswer(bytes.NewReader(test.damage(someAnswer(t, 0))))
-			qt.Check(t, qt.ErrorIs(err, errNoAnswer))
+			_, _, err := ReadAnswer(bytes.NewReader(test.damage(someAnswer(t, 0))))
+			qt.Check(t, qt.ErrorIs(err, ErrNoAnswer))
 			qt.Check(t, qt.ErrorMatches(err, test.message))
 		})
 	}
@@ -85,9 +91,10 @@ func TestAnswerDoesNotFit(t *testing.T) {
 	_, _ = random.Read(noise) // never fails
 	memory := make([]byte, 32<<10)
 	err := writeAnswer(memory, 0, writeFiles(t, map[string]string{"big": string(noise)}))
-	qt.Check(t, qt.ErrorMatches(err, `.*results are larger than 256 MiB: shorten the run, or record less`))
-	_, _, err = readAnswer(bytes.NewReader(memory))
-	qt.Check(t, qt.ErrorIs(err, errNoAnswer))
+	const hint = "shorten the run, or record less"
+	qt.Check(t, qt.ErrorMatches(err, `.*results are larger than 256 MiB: `+hint))
+	_, _, err = ReadAnswer(bytes.NewReader(memory))
+	qt.Check(t, qt.ErrorIs(err, ErrNoAnswer))
 }
 
 func FuzzReadAnswer(f *testing.F) {
@@ -96,7 +103,7 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Add(good[:answerArchive])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, memory []byte) {
-		_, archive, err := readAnswer(bytes.NewReader(memory))
+		_, archive, err := ReadAnswer(bytes.NewReader(memory))
 		if err == nil && len(archive) > len(memory) {
 			t.Errorf("%d bytes came out of %d", len(archive), len(memory))
 		}
@@ -104,17 +111,17 @@ func FuzzReadAnswer(f *testing.F) {
 }
 
 // Whatever a guest packs, no path leads out of the folder that the host unpacks into.
-func FuzzFS(f *testing.F) {
-	_, archive, err := readAnswer(bytes.NewReader(someAnswer(f, 0)))
+func FuzzFiles(f *testing.F) {
+	_, archive, err := ReadAnswer(bytes.NewReader(someAnswer(f, 0)))
 	qt.Assert(f, qt.IsNil(err))
 	f.Add(archive)
 	f.Add(bytes.ReplaceAll(archive, []byte("manifest.json"), []byte("../evil.json\x00")))
 	f.Fuzz(func(t *testing.T, archive []byte) {
-		files, err := Result{archive: archive}.FS()
+		files, err := Files(archive)
 		if err != nil {
 			return
 		}
-		for name := range files.(fstest.MapFS) {
+		for name := range files {
 			if !filepath.IsLocal(name) {
 				t.Errorf("path %q leads out of the folder", name)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vm
+package guest
 
 import (
 	"archive/tar"
@@ -13,19 +13,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"testing/fstest"
 	"time"
 )
 
 // ResultDir is the guest's folder whose files the host gets.
 const ResultDir = "/result"
 
-// The answer is a piece of memory that host and guest share: a header, and at answerArchive a tar of ResultDir. It
-// costs nothing until it is written, and carries 180 times what a serial port does.
+// The answer is a piece of memory that host and guest share: a header, and at answerArchive a tar
+// of ResultDir. It costs nothing until it is written, and is 180 times as fast as a serial port.
 const (
-	answerBytes   = 256 << 20
+	AnswerBytes   = 256 << 20
 	answerArchive = 4096
 )
+
+// ErrNoAnswer is the error of an answer that was not written, or not all of it.
+var ErrNoAnswer = errors.New("the microVM ended without an answer")
 
 var answerMagic = [4]byte{'P', 'C', 'N', '1'}
 
@@ -64,7 +66,8 @@ func (r *region) Write(b []byte) (int, error) {
 	r.free = r.free[n:]
 	r.written += n
 	if n < len(b) {
-		return n, fmt.Errorf("results are larger than %d MiB: shorten the run, or record less", answerBytes>>20)
+		return n, fmt.Errorf("results are larger than %d MiB: shorten the run, or record less",
+			AnswerBytes>>20)
 	}
 	return n, nil
 }
@@ -98,7 +101,9 @@ func packFile(t *tar.Writer, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{Name: rel, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: time.Unix(0, 0)}
+	h := &tar.Header{
+		Name: rel, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: time.Unix(0, 0),
+	}
 	if err := t.WriteHeader(h); err != nil {
 		return err
 	}
@@ -106,33 +111,36 @@ func packFile(t *tar.Writer, dir, name string) error {
 	return err
 }
 
-// readAnswer reads what writeAnswer wrote. The error wraps errNoAnswer if it is not all there.
-func readAnswer(memory io.ReaderAt) (exitCode int, archive []byte, err error) {
+// ReadAnswer returns the program's exit code and an archive of its files, for [Files]. The error
+// wraps [ErrNoAnswer] if the answer is not all there.
+func ReadAnswer(memory io.ReaderAt) (exitCode int, archive []byte, err error) {
 	var h answerHeader
 	head := io.NewSectionReader(memory, 0, answerArchive)
 	if err := binary.Read(head, binary.LittleEndian, &h); err != nil || h.Magic != answerMagic {
-		return 0, nil, errNoAnswer
+		return 0, nil, ErrNoAnswer
 	}
-	if h.Length > answerBytes-answerArchive {
-		return 0, nil, fmt.Errorf("%w that is whole: %d bytes are more than it can hold", errNoAnswer, h.Length)
+	if h.Length > AnswerBytes-answerArchive {
+		return 0, nil, fmt.Errorf("%w that is whole: %d bytes are more than it can hold",
+			ErrNoAnswer, h.Length)
 	}
 	archive, err = io.ReadAll(io.NewSectionReader(memory, answerArchive, int64(h.Length)))
 	if err != nil {
 		return 0, nil, fmt.Errorf("read the guest's answer: %w", err)
 	}
 	if uint64(len(archive)) < h.Length {
-		return 0, nil, fmt.Errorf("%w that is whole: %d of %d bytes came", errNoAnswer, len(archive), h.Length)
+		return 0, nil, fmt.Errorf("%w that is whole: %d of %d bytes came",
+			ErrNoAnswer, len(archive), h.Length)
 	}
 	if crc32.Checksum(archive, castagnoli) != h.Checksum {
-		return 0, nil, fmt.Errorf("%w that is whole: its checksum is wrong", errNoAnswer)
+		return 0, nil, fmt.Errorf("%w that is whole: its checksum is wrong", ErrNoAnswer)
 	}
 	return int(int32(h.ExitCode)), archive, nil
 }
 
-// FS is the guest's ResultDir.
-func (r Result) FS() (fs.FS, error) {
-	files := fstest.MapFS{}
-	for t := tar.NewReader(bytes.NewReader(r.archive)); ; {
+// Files returns the files of an answer's archive by their paths below [ResultDir].
+func Files(archive []byte) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for t := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			return files, nil
@@ -141,12 +149,11 @@ func (r Result) FS() (fs.FS, error) {
 			return nil, fmt.Errorf("unpack the guest's files: %w", err)
 		}
 		if !fs.ValidPath(h.Name) {
-			return nil, fmt.Errorf("unpack the guest's files: %q is no path below %s", h.Name, ResultDir)
+			return nil, fmt.Errorf("unpack the guest's files: %q is no path below %s",
+				h.Name, ResultDir)
 		}
-		data, err := io.ReadAll(t)
-		if err != nil {
+		if files[h.Name], err = io.ReadAll(t); err != nil {
 			return nil, fmt.Errorf("unpack %s: %w", h.Name, err)
 		}
-		files[h.Name] = &fstest.MapFile{Data: data, Mode: fs.FileMode(h.Mode).Perm()}
 	}
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package vm
+// Package guest is the microVM's side of package vm: its init, and how it talks to the host. The
+// host puts a [Job] into the initramfs; the guest sends back an exit code and files.
+package guest
 
 import (
 	"encoding/json"
@@ -17,34 +19,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeArg makes a guest that only shows that it boots.
-const probeArg = "pcn-probe"
+// A Job is what the guest's init is told, as JSON in JobFile.
+type Job struct {
+	Args    []string // of the program, after its name
+	Env     []string // KEY=value
+	Dir     string   // working directory
+	Modules []string // paths of kernel modules, to load in this order
+}
 
-// InGuest says whether this process runs in a microVM of ours.
-func InGuest() bool {
-	_, err := os.Stat(jobFile)
+// JobFile is where the host puts the job.
+const JobFile = "/pcn-job.json"
+
+// ProbeArg, as the only argument, asks for a guest that boots, runs nothing and ends.
+const ProbeArg = "pcn-probe"
+
+// These lines on the console enclose what the program prints: what firmware and kernel say before
+// and after is not the program's.
+const (
+	ReadyLine = "pcn guest is up"
+	DoneLine  = "pcn guest is done"
+)
+
+// Inside reports whether this process runs in a microVM of ours.
+func Inside() bool {
+	_, err := os.Stat(JobFile)
 	return err == nil
 }
 
-// GuestMain must be the first thing that a program does when [InGuest]. As the microVM's init it sets the guest up, runs
-// this program again as a child, hands its exit code and ResultDir to the host, and powers off; in the child it exits
-// with what main returns for the arguments the host gave. So a program that crashes gives an exit code, as anywhere.
-// It does not return.
-func GuestMain(main func(args []string) int) {
+// Main must be the first thing that a program does [Inside]. As the microVM's init it sets the
+// guest up, runs this program again as a child, hands its exit code and [ResultDir] to the host,
+// and powers off. In the child it exits with what main returns for the host's arguments. So a
+// program that crashes gives an exit code, as anywhere. Main does not return.
+func Main(main func(args []string) int) {
 	if os.Getpid() != 1 {
 		os.Exit(main(os.Args[1:]))
 	}
-	if err := guestInit(); err != nil {
+	if err := runInit(); err != nil {
 		fmt.Println("pcn guest:", err)
 	}
-	// until the console has sent all
+	// wait until the console has sent all
 	_ = unix.IoctlSetInt(int(os.Stdout.Fd()), unix.TCSBRK, 1)
 	err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
-	// an init that ends is a panic: the host gets to know
+	// the kernel panics when init ends, and the host reads that
 	panic(fmt.Sprintf("power off: %v", err))
 }
 
-func guestInit() error {
+func runInit() error {
 	j, err := readJob()
 	if err != nil {
 		return err
@@ -56,9 +76,9 @@ func guestInit() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(readyLine)
+	fmt.Println(ReadyLine)
 	code := 0
-	if len(j.Args) != 1 || j.Args[0] != probeArg {
+	if len(j.Args) != 1 || j.Args[0] != ProbeArg {
 		if code, err = runProgram(j); err != nil {
 			return err
 		}
@@ -66,13 +86,13 @@ func guestInit() error {
 	if err := writeAnswer(memory, code, ResultDir); err != nil {
 		return err
 	}
-	fmt.Println(doneLine)
+	fmt.Println(DoneLine)
 	return nil
 }
 
-func readJob() (job, error) {
-	var j job
-	text, err := os.ReadFile(jobFile)
+func readJob() (Job, error) {
+	var j Job
+	text, err := os.ReadFile(JobFile)
 	if err != nil {
 		return j, fmt.Errorf("read the job: %w", err)
 	}
@@ -82,7 +102,8 @@ func readJob() (job, error) {
 	return j, nil
 }
 
-// mounts are the guest's file systems, beside the initramfs. /tmp stays in that: files of the host may have come there.
+// mounts are the guest's file systems, beside the initramfs. /tmp stays in the initramfs: the host
+// may have put files there.
 var mounts = []struct{ kind, at string }{
 	{"proc", "/proc"},
 	{"sysfs", "/sys"},
@@ -93,7 +114,7 @@ var mounts = []struct{ kind, at string }{
 	{"tracefs", "/sys/kernel/tracing"},
 }
 
-func setUp(j job) error {
+func setUp(j Job) error {
 	for _, m := range mounts {
 		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
@@ -126,8 +147,8 @@ func loadModule(path string) error {
 	return nil
 }
 
-// settleClock waits, at most for some seconds of the guest's time, until the kernel has the clock source that it keeps:
-// a change in the midst of an experiment would be a step in its time.
+// settleClock waits, for 5 s of the guest's time at most, until the kernel has the clock source
+// that it keeps: a change in the midst of an experiment would be a step in its time.
 func settleClock() error {
 	const current = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	for range 500 {
@@ -143,14 +164,16 @@ func settleClock() error {
 	return errors.New("the kernel's clock source did not settle")
 }
 
-// runProgram runs the guest program and returns its exit code: that of a shell, 128 and more, if a signal ended it.
-func runProgram(j job) (int, error) {
+// runProgram runs the program and returns its exit code: as in a shell, 128 plus the signal that
+// ended it.
+func runProgram(j Job) (int, error) {
 	cmd := exec.Command("/proc/self/exe", j.Args...)
 	cmd.Args[0] = "/init"
 	cmd.Dir = j.Dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// memory is there, instructions are dear: collect garbage rarely
-	cmd.Env = append([]string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}, j.Env...)
+	standard := []string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}
+	cmd.Env = append(standard, j.Env...)
 	err := cmd.Run()
 	if err != nil && cmd.ProcessState == nil {
 		return 0, fmt.Errorf("start the guest program: %w", err)
@@ -163,7 +186,7 @@ func runProgram(j job) (int, error) {
 	return status.ExitStatus(), nil
 }
 
-// mapAnswer maps the memory that the host reads the answer from: the second BAR of QEMU's ivshmem device.
+// mapAnswer maps the memory that the host reads the answer from: BAR 2 of QEMU's ivshmem device.
 func mapAnswer() ([]byte, error) {
 	const ivshmem = "PCI_ID=1AF4:1110"
 	devices, err := filepath.Glob("/sys/bus/pci/devices/*/uevent")
@@ -191,7 +214,8 @@ func mapDevice(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("open the answer's memory: %w", err)
 	}
 	defer f.Close()
-	memory, err := unix.Mmap(int(f.Fd()), 0, answerBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	const access = unix.PROT_READ | unix.PROT_WRITE
+	memory, err := unix.Mmap(int(f.Fd()), 0, AnswerBytes, access, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map the answer's memory: %w", err)
 	}

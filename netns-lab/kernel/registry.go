@@ -15,6 +15,8 @@ import (
 
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 // registry holds the lab's claim on the machine, and writes down the namespaces it makes and the settings it changes
 // before it does, so that the next start undoes what a killed one left.
 type registry struct {
-	lock     *os.File
+	lock     *flock.Lock
 	list     string
 	settings string            // file of was
 	was      map[string]string // the machine's settings that are changed, by file, as they were
@@ -36,16 +38,14 @@ func openRegistry() (*registry, error) {
 	if err := os.MkdirAll(stateDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the lab's state folder (are you root?): %w", err)
 	}
-	lock, err := os.OpenFile(filepath.Join(stateDir, "lab.lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open the lab's lock: %w", err)
+	path := filepath.Join(stateDir, "lab.lock")
+	lock, err := flock.TryPrivate(path)
+	if errors.Is(err, flock.ErrHeld) {
+		const hint = "wait until it ends (fuser %s shows it)"
+		return nil, fmt.Errorf("another lab runs on this kernel: "+hint, path)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		lock.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another lab runs on this kernel: wait until it ends (fuser %s shows it)", lock.Name())
-		}
-		return nil, fmt.Errorf("lock %s: %w", lock.Name(), err)
+	if err != nil {
+		return nil, fmt.Errorf("claim the machine for the lab: %w", err)
 	}
 	r := &registry{
 		lock: lock, list: filepath.Join(stateDir, "lab.namespaces"),
@@ -178,4 +178,4 @@ func deleteNamespace(name string) error {
 }
 
 // unlock gives the machine back.
-func (r *registry) unlock() error { return r.lock.Close() }
+func (r *registry) unlock() error { return r.lock.Release() }

@@ -18,18 +18,18 @@ func openTestRegistry(t *testing.T) *registry {
 	t.Helper()
 	r, err := openRegistry()
 	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { r.lock.Close() })
+	t.Cleanup(func() { r.lock.Release() })
 	return r
 }
 
 // makeNamespace makes one that a lab does not know of.
 func makeNamespace(t *testing.T, name string) {
 	t.Helper()
-	n, err := newNode(name)
+	n, err := newNamespace(name)
 	qt.Assert(t, qt.IsNil(err))
 	n.nl.Close()
 	n.requests.Close()
-	qt.Assert(t, qt.IsNil(n.ns.Close()))
+	qt.Assert(t, qt.IsNil(n.handle.Close()))
 	t.Cleanup(func() { _ = netns.DeleteNamed(name) })
 }
 
@@ -55,7 +55,7 @@ func TestKilledLabIsCleanedUp(t *testing.T) {
 	makeNamespace(t, "A")
 	makeNamespace(t, "B")
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(netnsDir, "C"), nil, 0o444))) // nothing mounted on it yet
-	qt.Assert(t, qt.IsNil(killed.lock.Close()))                                    // all that a killed process gives back
+	qt.Assert(t, qt.IsNil(killed.lock.Release()))                                  // all that a killed process gives back
 
 	r := openTestRegistry(t)
 	for name, want := range map[string]bool{"A": false, "B": false, "C": false, "D": false, "foreign": true} {
@@ -122,7 +122,7 @@ func TestKilledLabsSettings(t *testing.T) {
 	qt.Assert(t, qt.IsNil(killed.restore(other)))
 	qt.Assert(t, qt.IsNil(os.WriteFile(other, []byte("the user's"), 0o644)))
 	qt.Check(t, qt.Equals(setting(), "5 6"))
-	qt.Assert(t, qt.IsNil(killed.lock.Close()))
+	qt.Assert(t, qt.IsNil(killed.lock.Release()))
 
 	r := openTestRegistry(t)
 	qt.Check(t, qt.Equals(setting(), "1\t2\n"))

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command pcn-guest is the microVM's init. It runs one experiment with one scheme, and leaves the
+// result for the host. Its bytes decide a run's bytes, so it links only what a run needs.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+)
+
+func main() {
+	if !guest.Inside() {
+		fmt.Fprintln(os.Stderr, "pcn-guest runs in a microVM: use pcn run")
+		os.Exit(2)
+	}
+	guest.Main(func(args []string) int {
+		if err := do(args); err != nil {
+			fmt.Println(err) // the console is all that the host reads
+			return 1
+		}
+		return 0
+	})
+}
+
+func do(args []string) error {
+	task, j, err := job.Parse(job.ExperimentFile, args)
+	if err != nil {
+		return err
+	}
+	if task == job.UpAndDown {
+		return upAndDown(j)
+	}
+	run, err := kernel.Run(context.Background(), j.Experiment, j.Scheme, func(done, total int64) {
+		fmt.Printf("%s%d %d\n", job.ProgressPrefix, done, total)
+	})
+	if err != nil {
+		return err
+	}
+	return run.Write(guest.ResultDir)
+}
+
+// upAndDown builds the network and removes it, and writes down what that took.
+func upAndDown(j job.Job) error {
+	scale, err := kernel.UpAndDown(j.Experiment, j.Scheme)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(scale)
+	if err != nil {
+		return fmt.Errorf("encode the network's scale: %w", err)
+	}
+	return os.WriteFile(filepath.Join(guest.ResultDir, job.ScaleFile), text, 0o644)
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/loader"
+)
+
+// connector opens the connections of TCP flows.
+type connector struct {
+	plan      *plan
+	nodes     namespaces
+	control   string // congestion control of both ends
+	buffers   buffers
+	addresses *addresses
+}
+
+// connect opens a flow's connection between its hosts' namespaces.
+func (c *connector) connect(ctx context.Context, s *stream) error {
+	from, to := c.plan.host(s.From), c.plan.host(s.To)
+	src, err := c.addresses.next(from, flowSrcPorts)
+	if err != nil {
+		return err
+	}
+	dst, err := c.addresses.next(to, flowDstPorts)
+	if err != nil {
+		return err
+	}
+	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
+	ln, err := c.listen(ctx, c.nodes[to], dst)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", dst, err)
+	}
+	defer ln.Close()
+	if s.send, err = c.dial(ctx, c.nodes[from], src, dst, s.Priority); err != nil {
+		return fmt.Errorf("connect %s to %s: %w", src, dst, err)
+	}
+	conn, err := ln.Accept()
+	if err != nil {
+		return fmt.Errorf("accept on %s: %w", dst, err)
+	}
+	s.receive = conn.(*net.TCPConn)
+	if s.raw, err = s.send.SyscallConn(); err != nil {
+		return fmt.Errorf("get sender's socket: %w", err)
+	}
+	return nil
+}
+
+func (c *connector) listen(
+	ctx context.Context, n namespace, dst netip.AddrPort,
+) (ln net.Listener, err error) {
+	err = n.do(func() (err error) {
+		lc := net.ListenConfig{Control: c.listenerOptions, KeepAlive: -1}
+		ln, err = lc.Listen(ctx, "tcp4", dst.String())
+		return err
+	})
+	return ln, err
+}
+
+func (c *connector) dial(
+	ctx context.Context, n namespace, src, dst netip.AddrPort, priority int,
+) (conn *net.TCPConn, err error) {
+	err = n.do(func() error {
+		d := net.Dialer{
+			LocalAddr: net.TCPAddrFromAddrPort(src), Control: c.dialerOptions(priority), KeepAlive: -1,
+		}
+		tcp, err := d.DialContext(ctx, "tcp4", dst.String())
+		if err == nil {
+			conn = tcp.(*net.TCPConn)
+		}
+		return err
+	})
+	return conn, err
+}
+
+// listenerOptions are inherited by the accepted socket: its ACKs go by the control class.
+func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
+	return errors.Join(setControl(raw, c.control), setOptions(raw,
+		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
+		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, c.buffers.lowat},
+		option{unix.IPPROTO_IP, unix.IP_TOS, ControlDSCP << 2}))
+}
+
+func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.RawConn) error {
+	return func(_, _ string, raw syscall.RawConn) error {
+		return errors.Join(setControl(raw, c.control), setOptions(raw,
+			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, c.buffers.send},
+			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2}))
+	}
+}
+
+// openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB, the
+// segment after it has.
+func openWindows(streams []*stream) error {
+	var b [1]byte
+	for _, s := range streams {
+		if _, err := s.receive.Write(b[:]); err != nil {
+			return fmt.Errorf("flow %s: open the window: %w", s.Name, err)
+		}
+	}
+	for _, s := range streams {
+		if _, err := io.ReadFull(s.send, b[:]); err != nil {
+			return fmt.Errorf("flow %s: hear of the window: %w", s.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/prometheus/procfs"
+	"golang.org/x/sys/unix"
+)
+
+// machineSettings are settings of the whole machine, by file. The backlog has room for all packets
+// of a run, as its drops are silent. The TCP memory, in pages, is no limit: receivers with the data
+// of many flows would drop.
+var machineSettings = [][2]string{
+	{"/proc/sys/net/core/netdev_max_backlog", "1000000"},
+	{"/proc/sys/net/ipv4/tcp_mem", "16777216 16777216 16777216"},
+}
+
+// rcuExpedited makes the kernel interrupt all CPUs to end an RCU grace period, in place of waiting
+// for them: tens of ms each time that a program is attached or removed, with the RTNL lock held.
+const rcuExpedited = "/sys/kernel/rcu_expedited"
+
+func (r *registry) configureMachine() error {
+	for _, s := range machineSettings {
+		if err := r.change(s[0], s[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expedite calls fn with short RCU grace periods.
+func (r *registry) expedite(fn func() error) error {
+	if err := r.change(rcuExpedited, "1"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("change the machine's settings: %w", err)
+	}
+	err := fn()
+	return errors.Join(err, r.restore(rcuExpedited))
+}
+
+// cpuTimes are the ticks of all CPUs since boot.
+type cpuTimes struct{ busy, total uint64 }
+
+func readCPUTimes() (cpuTimes, error) {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return cpuTimes{}, err
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return cpuTimes{}, fmt.Errorf("read CPU times: %w", err)
+	}
+	const ticksPerS = 100 // USER_HZ
+	ticks := func(seconds float64) uint64 { return uint64(math.Round(seconds * ticksPerS)) }
+	c := stat.CPUTotal
+	busy := ticks(c.User) + ticks(c.Nice) + ticks(c.System) +
+		ticks(c.IRQ) + ticks(c.SoftIRQ) + ticks(c.Steal)
+	return cpuTimes{busy, busy + ticks(c.Idle) + ticks(c.Iowait)}, nil
+}
+
+// busySince is the share of the time since then that was busy; 0 if no tick has passed.
+func (c cpuTimes) busySince(before cpuTimes) float64 {
+	if c.total <= before.total {
+		return 0
+	}
+	return float64(c.busy-before.busy) / float64(c.total-before.total)
+}
+
+// availableBytes is the machine's memory that can be had without swapping.
+func availableBytes() (int64, error) {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0, err
+	}
+	m, err := proc.Meminfo()
+	if err != nil {
+		return 0, fmt.Errorf("read the machine's memory: %w", err)
+	}
+	if m.MemAvailableBytes == nil {
+		return 0, errors.New("/proc/meminfo has no MemAvailable")
+	}
+	return int64(*m.MemAvailableBytes), nil
+}
+
+// kernelRelease is uname -r.
+func kernelRelease() (string, error) {
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return "", fmt.Errorf("read the kernel's release: %w", err)
+	}
+	return unix.ByteSliceToString(name.Release[:]), nil
+}

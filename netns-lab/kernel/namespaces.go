@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/loader/ns"
+)
+
+// namespace is the network namespace of a node.
+type namespace struct {
+	name     string
+	handle   netns.NsHandle
+	nl       *netlink.Handle
+	requests *nl.SocketHandle // for requests that nl has no function for
+}
+
+// namespaces are those of all nodes, in the order of the plan.
+type namespaces []namespace
+
+// newNamespaces makes a namespace for each name. What it returns is to be closed also if it fails.
+func newNamespaces(names []string) (namespaces, error) {
+	nodes := make(namespaces, len(names))
+	err := parallel(len(names), func(i int) (err error) {
+		nodes[i], err = newNamespace(names[i])
+		return err
+	})
+	return nodes, err
+}
+
+// do calls fn on a thread that is in the namespace.
+func (n namespace) do(fn func() error) error { return ns.Do(n.handle, fn) }
+
+// close gives the handles back. The registry deletes the namespaces.
+func (nodes namespaces) close() error {
+	var errs []error
+	for _, n := range nodes {
+		if n.nl == nil {
+			continue // never made
+		}
+		n.nl.Close()
+		n.requests.Close()
+		errs = append(errs, n.handle.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// newNamespace makes a namespace and netlink sockets in it, on a thread that is then thrown away.
+func newNamespace(name string) (n namespace, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		n, err = enterNewNamespace(name)
+	}()
+	<-done
+	return n, err
+}
+
+func enterNewNamespace(name string) (namespace, error) {
+	home, err := netns.Get()
+	if err != nil {
+		return namespace{}, fmt.Errorf("get the network namespace to return to: %w", err)
+	}
+	defer home.Close()
+	defer netns.Set(home) // Go keeps the process's main thread, which would keep the namespace
+	h, err := netns.NewNamed(name)
+	if err != nil {
+		return namespace{}, fmt.Errorf("make network namespace %s: %w", name, err)
+	}
+	n, err := openNetlink(name, h)
+	if err != nil {
+		h.Close()
+		return namespace{}, fmt.Errorf("prepare network namespace %s: %w", name, err)
+	}
+	return n, nil
+}
+
+// openNetlink disables IPv6 and opens the sockets, in the namespace of the thread.
+func openNetlink(name string, h netns.NsHandle) (namespace, error) {
+	if err := disableIPv6(); err != nil {
+		return namespace{}, fmt.Errorf("disable IPv6: %w", err)
+	}
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return namespace{}, fmt.Errorf("open netlink: %w", err)
+	}
+	requests, err := nl.Subscribe(unix.NETLINK_ROUTE)
+	if err != nil {
+		handle.Close()
+		return namespace{}, fmt.Errorf("open netlink: %w", err)
+	}
+	return namespace{name, h, handle, &nl.SocketHandle{Socket: requests}}, nil
+}
+
+// disableIPv6 disables it in the thread's namespace: its neighbour solicitations would be packets
+// that no experiment asked for.
+func disableIPv6() error {
+	for _, conf := range []string{"all", "default"} {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+conf+"/disable_ipv6", []byte("1"), 0)
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without IPv6
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// newTruth makes the network that the run's flows cross. The rates of streams are those in sampled:
+// by stream, then bin.
+func newTruth(
+	p *plan, w window, t *traffic, sampled []map[uint64]result.Sample,
+) (*truth, error) {
+	out := &truth{
+		binNs: uint64(p.exp.Sample), ports: map[uint32]*fluidPort{},
+		slackBytes: 2 * float64(p.exp.Frame),
+	}
+	port := func(id uint32) *fluidPort { return &fluidPort{rateBps: p.rateAt(id, w.t0Ns)} }
+	for _, s := range t.streams {
+		path, err := p.pathOf(s.From, s.To)
+		if err != nil {
+			return nil, err
+		}
+		out.addFlow(&fluidFlow{path: path, offered: streamOffered(s, p.exp, sampled[s.id])}, port)
+	}
+	for _, b := range t.bursts.flows {
+		path, err := p.pathOf(b.from, b.to)
+		if err != nil {
+			return nil, err
+		}
+		out.addFlow(&fluidFlow{path: path, offered: burstOffered(b, w.t0Ns)}, port)
+	}
+	out.sort()
+	return out, nil
+}
+
+// rateAt returns the rate of a port as a function of the time, with t = 0 at t0Ns.
+func (p *plan) rateAt(id uint32, t0Ns uint64) func(ns uint64) uint64 {
+	changes := p.rateChanges(id, t0Ns)
+	return func(ns uint64) uint64 {
+		rate := p.ports[id].rateBps
+		for _, change := range changes {
+			if change.AtNs <= ns {
+				rate = change.RateBps
+			}
+		}
+		return rate
+	}
+}
+
+// pathOf returns the ports that a flow takes. It must have one path only.
+func (p *plan) pathOf(from, to string) ([]uint32, error) {
+	dst := p.host(to)
+	path := []uint32{p.nodes[p.host(from)].ports[0]}
+	for node := p.ports[path[0]].peer; node != dst; {
+		out := p.paths.Ports(node, dst)
+		if len(out) != 1 {
+			return nil, fmt.Errorf(
+				"from %s to %s there are %d paths at %s: `detectors` need a network with one",
+				from, to, len(out), p.nodes[node].name)
+		}
+		id := uint32(out[0] + 1)
+		path = append(path, id)
+		node = p.ports[id].peer
+	}
+	return path, nil
+}
+
+// checkPaths fails if detectors are to be judged, and a flow has several paths.
+func (p *plan) checkPaths() error {
+	if !p.exp.Switch.Detectors {
+		return nil
+	}
+	for _, f := range p.exp.Flows {
+		if _, err := p.pathOf(f.From, f.To); err != nil {
+			return err
+		}
+	}
+	for _, b := range p.exp.Bursts {
+		for _, from := range b.From {
+			if _, err := p.pathOf(from, b.To); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// streamOffered is what a TCP flow's control lets it send, from its start until it has sent its size.
+func streamOffered(
+	s *stream, e *experiment.Experiment, sampled map[uint64]result.Sample,
+) func(fromNs, toNs uint64) float64 {
+	left := float64(s.Size) * float64(e.Frame) / float64(e.Frame-ethHeader-tcpIPHeader)
+	return func(fromNs, toNs uint64) float64 {
+		rate := uint64(s.InitialRate)
+		if x, ok := sampled[fromNs/(toNs-fromNs)]; ok && x.RateBps > 0 {
+			rate = min(x.RateBps, uint64(s.LimitRate))
+		}
+		if toNs <= s.startNs {
+			return 0
+		}
+		bytes := float64(rate) * float64(toNs-max(fromNs, s.startNs)) / 8e9
+		if s.Size != 0 {
+			bytes = min(bytes, left)
+			left -= bytes
+		}
+		return bytes
+	}
+}
+
+// burstOffered is all of a burst's flow at its start, or as much as its rate says.
+func burstOffered(b *burstFlow, t0Ns uint64) func(fromNs, toNs uint64) float64 {
+	startNs := t0Ns + b.startNs
+	left := float64(b.bytes) + float64(b.frames)*(ethHeader+udpIPHeader)
+	frame := left / float64(b.frames)
+	return func(fromNs, toNs uint64) float64 {
+		if toNs <= startNs {
+			return 0
+		}
+		bytes := left
+		if b.gapNs != 0 {
+			bytes = min(left, frame*float64(toNs-max(fromNs, startNs))/float64(b.gapNs))
+		}
+		left -= bytes
+		return bytes
+	}
+}

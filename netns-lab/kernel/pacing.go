@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pcn-linux/pcn/loader"
+)
+
+// unpacedPackets are those of a new connection that Linux does not pace: tcp_update_skb_after_send.
+const unpacedPackets = 10
+
+// pacing puts flows at the rates that they start with, and keeps them under their limits.
+type pacing struct {
+	algorithm   algorithm
+	control     *loader.Control
+	clock       clock
+	frame       uint64 // bytes
+	lineRateBps uint64
+}
+
+func newPacing(f *fabric) pacing {
+	return pacing{
+		algorithm: f.algorithm, control: f.control, clock: f.clock,
+		frame: uint64(f.plan.exp.Frame), lineRateBps: uint64(f.plan.exp.Topology.Rate),
+	}
+}
+
+// hasRates reports whether flows send at rates, and not by windows.
+func (p *pacing) hasRates() bool { return p.algorithm.isLine() || p.control.HasRate() }
+
+// prime sends the packets of each flow that TCP does not pace, if the flow is to start below the
+// rate of its link.
+func (p *pacing) prime(ctx context.Context, streams []*stream) error {
+	var slow []*stream
+	for _, s := range streams {
+		if p.hasRates() && uint64(s.InitialRate) < p.lineRateBps {
+			slow = append(slow, s)
+		}
+	}
+	for range unpacedPackets { // one by one: TCP puts bytes together that it can't send at once
+		for _, s := range slow {
+			if err := s.prime(); err != nil {
+				return fmt.Errorf("flow %s: send a packet before it starts: %w", s.Name, err)
+			}
+		}
+		for _, s := range slow {
+			if err := s.waitAcked(ctx); err != nil {
+				return fmt.Errorf("flow %s: wait for what it sent before it starts: %w", s.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// begin puts a flow where it starts. With a rate, that is the initial rate, from where its control
+// goes on, or which it keeps without control. With a window, it starts as its control does.
+func (p *pacing) begin(s *stream) error {
+	switch {
+	case p.algorithm.isLine():
+		return p.limit(s, uint64(s.InitialRate))
+	case !p.control.HasRate():
+		return p.limitWindow(s)
+	}
+	if err := p.control.SetSendRate(s.key, uint64(s.InitialRate)); err != nil {
+		return err
+	}
+	return p.limit(s, uint64(s.InitialRate))
+}
+
+// started leaves a flow that has packets under way at its initial rate to its control.
+func (p *pacing) started(s *stream) error {
+	if !p.control.HasRate() {
+		return nil
+	}
+	return p.limit(s, uint64(s.LimitRate))
+}
+
+// limitWindow limits a flow with a window only if it must: a limit makes TCP pace it.
+func (p *pacing) limitWindow(s *stream) error {
+	if uint64(s.LimitRate) >= p.lineRateBps {
+		return nil
+	}
+	return p.limit(s, uint64(s.LimitRate))
+}
+
+// limit sets the rate that the flow's frames do not exceed; 0: there is none.
+func (p *pacing) limit(s *stream, rateBps uint64) error {
+	payload := p.frame - ethHeader - tcpIPHeader
+	bytesPerS := ^uint64(0)
+	if rateBps != 0 {
+		bytesPerS = p.clock.toKernelBytesPerS(rateBps) * payload / p.frame
+	}
+	return setMaxPacing(s.raw, bytesPerS)
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"errors"
+
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// maxInSeries is how many TCP flows are all in the series. Of more, only those are that metrics and
+// figures need.
+const maxInSeries = 64
+
+const tcpInfoECN = 8 // TCPI_OPT_ECN
+
+// senderLog samples what the senders of TCP flows know.
+type senderLog struct {
+	control  *loader.Control
+	isLine   bool // senders have no control
+	frame    uint64 // bytes
+	dilation uint
+	watched  []*stream                  // senders that are sampled in every bin
+	bins     []map[uint64]result.Sample // by stream, then bin
+}
+
+// senderState is what the sender of a stream knows.
+type senderState struct {
+	flow            loader.Flow
+	sentBytes       uint64
+	ackedBytes      uint64 // and SYN and FIN
+	cwndPackets     uint64 // 0: the control has a rate
+	srttNs          int64
+	retransmissions uint64
+	timeouts        uint64
+	completedNs     uint64 // the last ACK's time on the papers' clock; 0: not completed
+	ecn             bool
+}
+
+func newSenderLog(f *fabric, streams []*stream) *senderLog {
+	l := &senderLog{
+		control: f.control, isLine: f.algorithm.isLine(), frame: uint64(f.plan.exp.Frame),
+		dilation: f.plan.exp.Dilation, bins: byBin[result.Sample](len(streams)),
+	}
+	all := len(streams) <= maxInSeries || f.plan.exp.Switch.Detectors
+	needed := f.plan.exp.SentSeries()
+	for _, s := range streams {
+		if all || needed[s.Name] {
+			l.watched = append(l.watched, s)
+		}
+	}
+	return l
+}
+
+// sample notes what the watched senders know at the end of a bin.
+func (l *senderLog) sample(bin uint64) error {
+	for _, s := range l.watched {
+		x, err := l.read(s)
+		if err != nil {
+			return err
+		}
+		l.bins[s.id][bin] = result.Sample{
+			RateBps: l.rateBps(&x), CwndPackets: x.cwndPackets, SRTTNs: x.srttNs,
+			CNPs: x.flow.CNPDecrease + x.flow.CNPIncrease,
+		}
+	}
+	return nil
+}
+
+// rateBps is the rate that the sender paces by, or a window a round trip.
+func (l *senderLog) rateBps(s *senderState) uint64 {
+	switch {
+	case l.control.HasRate():
+		return s.flow.SendRateBps
+	case l.isLine || s.srttNs == 0:
+		return 0
+	default:
+		return s.cwndPackets * l.frame * 8e9 / uint64(s.srttNs)
+	}
+}
+
+func (l *senderLog) read(s *stream) (senderState, error) {
+	info, err := s.tcpInfo()
+	if err != nil {
+		return senderState{}, err
+	}
+	out := senderState{
+		sentBytes:       info.Bytes_sent - info.Bytes_retrans - s.primed,
+		ackedBytes:      info.Bytes_acked - s.primed,
+		srttNs:          int64(info.Rtt) * 1000 >> l.dilation,
+		retransmissions: uint64(info.Total_retrans),
+		timeouts:        uint64(info.Total_rto),
+		ecn:             info.Options&tcpInfoECN != 0,
+	}
+	if !l.control.HasRate() && !l.isLine {
+		out.cwndPackets = uint64(info.Snd_cwnd)
+	}
+	// a control without a flow table, and a flow that has ended, have no more to tell
+	out.flow, err = l.control.Flow(s.key)
+	if err != nil && !errors.Is(err, loader.ErrNoFlow) {
+		return senderState{}, err
+	}
+	return out, nil
+}
+
+// rows are the bins of a stream's sender.
+func (l *senderLog) rows(s *stream, w window) []result.Sample {
+	var rows []result.Sample
+	first, end := w.bins()
+	for bin := first; bin < end; bin++ {
+		sample, ok := l.bins[s.id][bin]
+		if !ok {
+			continue
+		}
+		sample.TimeNs = w.since(bin * w.sampleNs)
+		sample.Kind, sample.Name = result.KindSender, s.Name
+		rows = append(rows, sample)
+	}
+	return rows
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+)
+
+const (
+	chunk         = 256 << 10 // bytes of a write
+	startJitterNs = 10_000    // flows start within, by the seed
+)
+
+// senders are the goroutines that send and receive the data of TCP flows.
+type senders struct {
+	clock  clock
+	pacing pacing
+	rng    *rand.Rand
+	data   []byte // what flows send, again and again
+	wg     *sync.WaitGroup
+	errs   chan error
+}
+
+func newSenders(f *fabric, flows int) senders {
+	return senders{
+		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(), data: make([]byte, chunk),
+		wg: &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
+	}
+}
+
+// start sends the flows off: each at its time after t = 0, and a little later by the seed unless it
+// is exact.
+func (t *senders) start(ctx context.Context, streams []*stream, t0Ns uint64) {
+	for _, s := range streams {
+		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
+		if !s.Exact {
+			s.startNs += t.rng.Uint64N(startJitterNs)
+		}
+		t.wg.Add(2)
+		go t.run(s.Name+": send", func() error { return t.send(ctx, s) })
+		go t.run(s.Name+": receive", func() error { return discard(s.receive) })
+	}
+}
+
+func (t *senders) run(what string, fn func() error) {
+	defer t.wg.Done()
+	err := fn()
+	if err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, context.Canceled) {
+		t.errs <- fmt.Errorf("flow %s: %w", what, err)
+	}
+}
+
+// err returns an error that a goroutine has met so far, or nil.
+func (t *senders) err() error {
+	select {
+	case err := <-t.errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// wait returns when all goroutines have ended, with their errors. Their connections must be closed.
+func (t *senders) wait() error {
+	t.wg.Wait()
+	close(t.errs)
+	var errs []error
+	for err := range t.errs {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// send writes the flow's data: Size bytes, or without end. A flow that has ended stays open: a bare
+// FIN is of the control class, and could overtake data that waits for it.
+func (t *senders) send(ctx context.Context, s *stream) error {
+	if err := t.clock.sleepUntil(ctx, s.startNs); err != nil {
+		return err
+	}
+	left := uint64(s.Size)
+	for first := true; s.Size == 0 || left > 0; first = false {
+		n := uint64(len(t.data))
+		if first && s.primed > 0 {
+			// TCP halves the gap behind the first packet after a pause, to catch up: that of a byte
+			n = 1
+		}
+		if s.Size != 0 && left <= n {
+			n = left
+			if err := s.stampCompletion(); err != nil {
+				return err
+			}
+		}
+		sent, err := s.send.Write(t.data[:n])
+		if err != nil {
+			return err
+		}
+		left -= uint64(sent)
+		if first {
+			if err := t.pacing.started(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+)
+
+// guestFolder has cmd/pcn-guest as it was built before this program, if it was: the folder is there
+// in any case, so that go build works without it.
+//
+//go:embed guest
+var guestFolder embed.FS
+
+var errNoGuest = errors.New("this pcn was built without the program that its microVMs run: " +
+	"run make build, and use bin/pcn")
+
+// guestProgram returns the program that microVMs run, out of the folder.
+func guestProgram(folder fs.FS) ([]byte, error) {
+	program, err := fs.ReadFile(folder, "guest/pcn-guest")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errNoGuest
+	}
+	return program, err
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/kernel"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
+)
+
+// Memory of a microVM: memoryMiB, and nodeMiB for each node above nodesInMemory.
+const (
+	memoryMiB     = 2048
+	nodesInMemory = 128
+	nodeMiB       = 4
+)
+
+// MicroVMs is the engine that runs each job in a microVM of its own.
+type MicroVMs struct {
+	kernel   vm.Kernel
+	machine  vm.Machine
+	program  []byte
+	realTime bool
+}
+
+// NewMicroVMs returns the engine on the newest kernel of the cache. With realTime, microVMs run by
+// the clock (KVM) where that works: faster, not reproducible.
+func NewMicroVMs(ctx context.Context, realTime bool) (*MicroVMs, error) {
+	newest, err := vm.FindKernel("")
+	if err != nil {
+		return nil, err
+	}
+	program, err := guestProgram(guestFolder)
+	if err != nil {
+		return nil, err
+	}
+	machine, err := vm.NewMachine(ctx, newest, program)
+	return &MicroVMs{newest, machine, program, realTime}, err
+}
+
+// Exclusive implements [Engine]: microVMs share nothing.
+func (e *MicroVMs) Exclusive() bool { return false }
+
+// Fingerprint implements [Engine].
+func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
+	return e.machine.Fingerprint(guestConfig(j, job.Run))
+}
+
+// Run implements [Engine]: it boots a microVM, does the job in it, and reads what it left.
+func (e *MicroVMs) Run(
+	ctx context.Context, j job.Job, cpu int, progress func(float64),
+) (*result.Run, error) {
+	c := guestConfig(j, job.Run)
+	c.RealTime, c.HostCPU = e.realTime, cpu
+	c.Console = &progressWriter{report: progress}
+	res, err := e.boot(ctx, c, "the experiment failed")
+	if err != nil {
+		return nil, err
+	}
+	run, err := unpack(res)
+	if err != nil {
+		return nil, err
+	}
+	m := &run.Manifest
+	m.GuestSHA256, m.KernelSHA256 = e.machine.GuestSHA256, e.machine.KernelSHA256
+	m.QEMU, m.Deterministic, m.Wall.BootS = res.QEMU, res.Deterministic, res.Boot.Seconds()
+	return run, nil
+}
+
+// upAndDown builds and removes the network in a microVM by the clock.
+func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s kernel.Scale, err error) {
+	c := guestConfig(j, job.UpAndDown)
+	c.HostCPU, c.RealTime, c.Emulated = cpu, true, true
+	res, err := e.boot(ctx, c, "the network could not be built")
+	if err != nil {
+		return s, err
+	}
+	files, err := res.Files()
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(files[job.ScaleFile], &s); err != nil {
+		return s, fmt.Errorf("read what the microVM measured: %w", err)
+	}
+	return s, nil
+}
+
+// boot runs a microVM to its end. What is wrong is what its error says when the program failed.
+func (e *MicroVMs) boot(ctx context.Context, c vm.Config, wrong string) (vm.Result, error) {
+	c.Kernel, c.Program = e.kernel, e.program
+	res, err := vm.Run(ctx, c)
+	if err == nil && res.ExitCode != 0 {
+		err = fmt.Errorf("%s in the microVM:\n%s", wrong, strings.TrimSpace(res.Console))
+	}
+	return res, err
+}
+
+// unpack reads the result folder that the guest sent.
+func unpack(res vm.Result) (*result.Run, error) {
+	dir, err := os.MkdirTemp("", "pcn-result-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the guest's results: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	files, err := res.Files()
+	if err != nil {
+		return nil, err
+	}
+	for name, data := range files {
+		path := filepath.Join(dir, name) // of files that are in the folder, or below it
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, fmt.Errorf("unpack the guest's results: %w", err)
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return nil, fmt.Errorf("unpack the guest's results: %w", err)
+		}
+	}
+	return result.Read(dir)
+}
+
+// guestConfig is what a job decides of its microVM.
+func guestConfig(j job.Job, task job.Task) vm.Config {
+	nodes := len(j.Experiment.Topology.Network().Nodes())
+	return vm.Config{
+		Args:      j.Args(task),
+		Files:     []vm.File{{Path: job.ExperimentFile, Mode: 0o644, Data: j.Experiment.Source()}},
+		Modules:   modules(j.Scheme),
+		MemoryMiB: memoryMiB + nodeMiB*max(0, nodes-nodesInMemory),
+		Seed:      j.Experiment.Seed,
+	}
+}
+
+// modules returns the kernel modules that a scheme needs, unless they are built in.
+func modules(name string) []string {
+	if !scheme.IsKernelControl(name) {
+		return nil
+	}
+	return []string{"tcp_" + name}
+}
+
+// progressWriter reads the guest's console for progress.
+type progressWriter struct {
+	mu     sync.Mutex
+	line   []byte
+	report func(float64)
+}
+
+func (w *progressWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.line = append(w.line, b...)
+	for {
+		line, rest, ok := bytes.Cut(w.line, []byte("\n"))
+		if !ok {
+			return len(b), nil
+		}
+		w.line = rest
+		var done, total float64
+		text, found := strings.CutPrefix(strings.TrimSpace(string(line)), job.ProgressPrefix)
+		if n, err := fmt.Sscan(text, &done, &total); found && err == nil && n == 2 && total > 0 {
+			w.report(done / total)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vmtest runs a package's tests in a microVM.
+package vmtest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+)
+
+// RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
+// gave. The test binary is its own guest. The package's testdata folder comes along. A host without
+// QEMU or kernel fails and says what to do.
+func RunTests(m *testing.M) int {
+	if guest.Inside() {
+		guest.Main(func([]string) int { return m.Run() })
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	code, err := runTests(ctx)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "tests in the microVM: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+func runTests(ctx context.Context) (int, error) {
+	kernel, err := vm.FindKernel("")
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return 0, fmt.Errorf("find the working directory: %w", err)
+	}
+	files, err := testdata(dir)
+	if err != nil {
+		return 0, err
+	}
+	res, err := vm.Run(ctx, vm.Config{
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: files,
+		HostCPU: -1, Seed: 1, Console: os.Stdout,
+	})
+	return res.ExitCode, err
+}
+
+// hostFlags are go test's that name files of the host.
+var hostFlags = []string{
+	"-test.testlogfile", "-test.coverprofile", "-test.gocoverdir", "-test.outputdir",
+	"-test.cpuprofile", "-test.memprofile", "-test.blockprofile", "-test.mutexprofile",
+	"-test.trace", "-test.fuzzcachedir",
+}
+
+func guestFlags(args []string) []string {
+	var out []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if !slices.Contains(hostFlags, name) {
+			out = append(out, arg)
+		}
+	}
+	return out
+}
+
+// testdata returns the files of the package's testdata folder, and one that makes the working
+// directory.
+func testdata(dir string) ([]vm.File, error) {
+	files := []vm.File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
+	add := func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		files = append(files, vm.File{Path: name, Mode: 0o644, Data: data})
+		return err
+	}
+	err := filepath.WalkDir(filepath.Join(dir, "testdata"), add)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, fmt.Errorf("read testdata: %w", err)
+	}
+	return files, nil
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// TestDocumentsChangeNoResult changes a document, which makes another pcn. The bytes stay the same.
+func TestDocumentsChangeNoResult(t *testing.T) {
+	dir := t.TempDir()
+	text := read(t, "../../docs/architecture.md")
+	changed := filepath.Join(dir, "architecture.md")
+	const line = "This line is in the document for a test.\n"
+	qt.Assert(t, qt.IsNil(os.WriteFile(changed, append(text, line...), 0o644)))
+	other := filepath.Join(dir, "pcn")
+	err := buildPCN(other, map[string]string{"docs/architecture.md": changed})
+	qt.Assert(t, qt.IsNil(err))
+	stdout, _, _ := runProgram(t, other, "docs", "architecture")
+	qt.Assert(t, qt.StringContains(stdout, line))
+	stdout, _, _ = run(t, "docs", "architecture")
+	qt.Assert(t, qt.Not(qt.StringContains(stdout, line)))
+
+	hol := func(program, out string) (folder string, m result.Manifest) {
+		out = filepath.Join(dir, out)
+		_, stderr, code := runProgram(t, program,
+			"run", "hol", "--algo", "pcn", "--duration", "1ms", "--out", out)
+		const expectNotMet = 3 // the bounds are for 19 ms
+		qt.Assert(t, qt.IsTrue(code == 0 || code == expectNotMet), qt.Commentf("%s", stderr))
+		folder = filepath.Join(out, "pcn")
+		r, err := result.Read(folder)
+		qt.Assert(t, qt.IsNil(err))
+		return folder, r.Manifest
+	}
+	first, m := hol(pcn, "first")
+	second, otherM := hol(other, "second")
+	qt.Check(t, qt.HasLen(m.GuestSHA256, 64))
+	qt.Check(t, qt.HasLen(m.KernelSHA256, 64))
+	qt.Check(t, qt.Equals(otherM.GuestSHA256, m.GuestSHA256))
+	qt.Check(t, qt.DeepEquals(differing(t, first, second), nil))
+	stdout, stderr, code := run(t, "diff", first, second)
+	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+}
