@@ -18,7 +18,7 @@ const tcpInfoECN = 8 // TCPI_OPT_ECN
 // senderLog samples what the senders of TCP flows know.
 type senderLog struct {
 	control  *loader.Control
-	isLine   bool // senders have no control
+	isLine   bool   // senders have no control
 	frame    uint64 // bytes
 	dilation uint
 	watched  []*stream                  // senders that are sampled in every bin

@@ -241,21 +241,15 @@ func decodeSeries(data []byte) ([]Sample, error) {
 	return series, nil
 }
 
-// decodeFlows reads flows.csv. Columns behind those of Flow are statistics of the control's algorithm.
+// decodeFlows reads flows.csv. Columns that Flow does not have are statistics of the control's algorithm.
 func decodeFlows(data []byte) ([]Flow, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	known, err := csvutil.Header(Flow{}, "csv")
-	if err != nil || len(records) == 0 {
+	known, headerErr := csvutil.Header(Flow{}, "csv")
+	if err != nil || headerErr != nil || len(records) == 0 {
 		return decodeCSV[Flow](data) // it says what is wrong
 	}
-	at := slices.IndexFunc(records[0], func(column string) bool { return !slices.Contains(known, column) })
-	if at < 0 {
-		at = len(records[0])
-	}
-	plain, err := joinCSV(records, func(r []string) []string { return r[:at] })
+	isStat := func(column int) bool { return !slices.Contains(known, records[0][column]) }
+	plain, err := joinCSV(records, func(r []string) []string { return columns(r, func(i int) bool { return !isStat(i) }) })
 	if err != nil {
 		return nil, err
 	}
@@ -264,11 +258,22 @@ func decodeFlows(data []byte) ([]Flow, error) {
 		return nil, err
 	}
 	for i := range flows {
-		if flows[i].Stats, err = statsOf(records[0][at:], records[i+1][at:]); err != nil {
+		if flows[i].Stats, err = statsOf(columns(records[0], isStat), columns(records[i+1], isStat)); err != nil {
 			return nil, err
 		}
 	}
 	return flows, nil
+}
+
+// columns returns those cells of a record that are wanted.
+func columns(record []string, wanted func(column int) bool) []string {
+	var cells []string
+	for i, cell := range record {
+		if wanted(i) {
+			cells = append(cells, cell)
+		}
+	}
+	return cells
 }
 
 // statsOf reads the statistics of a flow. An empty cell is of a flow that has no such statistic.

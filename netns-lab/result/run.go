@@ -119,34 +119,34 @@ const (
 
 // Flow is what one flow did.
 type Flow struct {
-	Name            string  `csv:"flow"`
-	Group           string  `csv:"group"` // of the experiment's flows or bursts that it is of
-	Scheme          string  `csv:"scheme"`
-	Src             string  `csv:"src"` // host
-	Dst             string  `csv:"dst"` // host
-	SrcAddr         string  `csv:"src_addr"`
-	SrcPort         uint16  `csv:"src_port"`
-	DstAddr         string  `csv:"dst_addr"`
-	DstPort         uint16  `csv:"dst_port"`
-	Proto           Proto   `csv:"proto"`
-	Priority        uint8   `csv:"priority"` // of its data, 0 is the first
-	StartNs         int64   `csv:"start_ns"`
-	EndNs           *int64  `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
-	CompletionNs    int64   `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not
-	SentBytes       uint64  `csv:"sent_bytes"`
-	ReceivedBytes   uint64  `csv:"received_bytes"`
-	Packets         uint64  `csv:"packets"`        // received
-	MarkedPackets   uint64  `csv:"marked_packets"` // received with CE
-	EchoedPackets   uint64  `csv:"echoed_packets"` // marked, as far as the sender heard of it
-	CNPDecrease     uint64  `csv:"cnp_decrease"`
-	CNPIncrease     uint64  `csv:"cnp_increase"`
-	SendRateBps     uint64  `csv:"send_rate_bps"` // of the control, at the end
-	RecRateBps      uint64  `csv:"rec_rate_bps"`  // of the last CNP
-	CwndPackets     uint64  `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
-	SRTTNs          int64   `csv:"srtt_ns"`
-	Retransmissions uint64  `csv:"retransmissions"`
-	Timeouts        uint64  `csv:"timeouts"` // of TCP's retransmission timer
-	ECN             bool    `csv:"ecn"`      // negotiated
+	Name            string `csv:"flow"`
+	Group           string `csv:"group"` // of the experiment's flows or bursts that it is of
+	Scheme          string `csv:"scheme"`
+	Src             string `csv:"src"` // host
+	Dst             string `csv:"dst"` // host
+	SrcAddr         string `csv:"src_addr"`
+	SrcPort         uint16 `csv:"src_port"`
+	DstAddr         string `csv:"dst_addr"`
+	DstPort         uint16 `csv:"dst_port"`
+	Proto           Proto  `csv:"proto"`
+	Priority        uint8  `csv:"priority"` // of its data, 0 is the first
+	StartNs         int64  `csv:"start_ns"`
+	EndNs           *int64 `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
+	CompletionNs    int64  `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not
+	SentBytes       uint64 `csv:"sent_bytes"`
+	ReceivedBytes   uint64 `csv:"received_bytes"`
+	Packets         uint64 `csv:"packets"`        // received
+	MarkedPackets   uint64 `csv:"marked_packets"` // received with CE
+	EchoedPackets   uint64 `csv:"echoed_packets"` // marked, as far as the sender heard of it
+	CNPDecrease     uint64 `csv:"cnp_decrease"`
+	CNPIncrease     uint64 `csv:"cnp_increase"`
+	SendRateBps     uint64 `csv:"send_rate_bps"` // of the control, at the end
+	RecRateBps      uint64 `csv:"rec_rate_bps"`  // of the last CNP
+	CwndPackets     uint64 `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
+	SRTTNs          int64  `csv:"srtt_ns"`
+	Retransmissions uint64 `csv:"retransmissions"`
+	Timeouts        uint64 `csv:"timeouts"` // of TCP's retransmission timer
+	ECN             bool   `csv:"ecn"`      // negotiated
 
 	// Stats are the statistics of the control's algorithm at the end: a column each behind those above.
 	Stats []Stat `csv:"-"`
