@@ -193,12 +193,12 @@ func TestParametersOfSchemes(t *testing.T) {
 		runs = append(runs, &result.Run{Manifest: result.Manifest{Scheme: scheme}})
 	}
 	qt.Check(t, qt.DeepEquals(schemesInWords(e, runs), []string{
-		"DCQCN set paper, g 0.00390625, R_AI 40Mbps, R_HAI 200Mbps, marks from 5KB to 200KB by up to 0.01",
-		"PCN_DCTCP g 0.0625, marks from 120KB to 120KB by up to 1",
-		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, first RTT drop, drops from 30KB, marks from 20KB to 80KB by up to 1",
-		"QCN Q_eq 104KB, w 2, timer 15ms, R_AI 20Mbps, R_HAI 200Mbps",
-		"TIMELY set snippet, beta 0.8, T_low 0ns, T_high 1ms, delta 40Mbps",
-		"PCN T 50us, T_jitter 0, w_min 0.0078125, w_max 0.5, congested above 0.95",
+		"DCQCN set paper, marks from 5KB to 200KB by up to 0.01",
+		"PCN_DCTCP g 0.0625, initial_alpha 1, marks from 120KB to 120KB by up to 1",
+		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, initial_window 0B, ack_every 1, feedback echo, first_rtt drop, wred_k 30KB, marks from 20KB to 80KB by up to 1",
+		"QCN min_rate 5Mbps, rate_ai 20Mbps, rate_hai 200Mbps, timer 15ms, byte_counter 150KB, fast_recovery 5, half_from ai, gd 0.0078125, min_decrease_factor 0.5, hai_after_packets 500, qeq 104KB, sample_base 150KB, w 2, sample_jitter 0.15",
+		"TIMELY set snippet",
+		"PCN min_rate 1Mbps, w_min 0.0078125, w_max 0.5, feedback cnp, T 50us, congested_share 0.95, rate_unit 1Mbps, T_jitter 0",
 		"CUBIC marks from 120KB to 120KB by up to 1",
 	}))
 	qt.Check(t, qt.HasLen(schemesInWords(e, runs[3:4]), 0))

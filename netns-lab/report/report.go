@@ -517,6 +517,9 @@ func schemeInWords(e *experiment.Experiment, name string) string {
 		}
 		given := e.Settings(s).Given
 		for _, p := range s.Object.Params {
+			if strings.HasPrefix(p.Key, "marking.") {
+				continue // told below
+			}
 			if _, ok := given[p.Key]; ok || values.Set() == "" {
 				words = append(words, p.Key+" "+values.Get(p.Key).String())
 			}
