@@ -315,9 +315,9 @@ static __always_inline u32 np_sent(const struct notification *say)
 	return say->ue ? NP(cnp_hold) : NP(cnp_increase);
 }
 
-/* np_send answers the data packet. */
-static __always_inline void np_send(struct __sk_buff *skb, const struct network *n,
-				    const struct transport *t, const struct notification *say, u64 t_ns)
+/* np_send answers the data packet. It is no inline function for the sake of its stack. */
+static __noinline void np_send(struct __sk_buff *skb, const struct network *n, const struct transport *t,
+			       const struct notification *say, u64 t_ns)
 {
 	u32 zero = 0, mark = skb->mark;
 	struct np_pending *p = bpf_map_lookup_elem(&np_pending, &zero);

@@ -75,16 +75,16 @@ func (f *fabric) loadNP() (*tc.NP, error) {
 			CongestedShare: float64(e.PCN.CongestedShare), RateUnitBps: uint32(e.PCN.RateUnit), IdealTime: true, DilationShift: f.shift(),
 		})
 	case base == schemeDCQCN || f.scheme == schemeTIMELYTCD:
-		return f.loadDCQCNNP(e.DCQCN.CNPInterval)
+		return f.loadMarkedNP(e.DCQCN.CNPInterval)
 	case base == schemeIBCC:
-		return f.loadDCQCNNP(e.IBCC.BECNInterval)
+		return f.loadMarkedNP(e.IBCC.BECNInterval)
 	default:
 		return nil, nil
 	}
 }
 
-func (f *fabric) loadDCQCNNP(interval experiment.Duration) (*tc.NP, error) {
-	return tc.LoadDCQCNNP(tc.DCQCNNPOptions{
+func (f *fabric) loadMarkedNP(interval experiment.Duration) (*tc.NP, error) {
+	return tc.LoadMarkedNP(tc.MarkedNPOptions{
 		IntervalNs: uint64(interval), TCD: experiment.HasTCD(f.scheme), IdealTime: true, DilationShift: f.shift(),
 	})
 }
