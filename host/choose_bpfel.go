@@ -8,9 +8,16 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"structs"
 
 	"github.com/cilium/ebpf"
 )
+
+type chooseChooseCounts struct {
+	_       structs.HostLayout
+	Chosen  uint64
+	Refused uint64
+}
 
 // Names of all BPF objects in the ELF.
 //

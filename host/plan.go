@@ -459,7 +459,7 @@ func rpComponent(c *Config) (*component, error) {
 		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()}, {"cnp_burst", fmt.Sprint(r.CNPBurst)},
 		{"min_rate", r.MinRate.String()}, {"require_tag", fmt.Sprint(r.RequireTag)}, {"tag_window", r.TagWindow.String()},
 	}
-	var rp *tc.HostRP
+	var rp *tc.RP
 	allow := func() error {
 		for _, device := range devices {
 			if err := rp.Allow(device, prefixes...); err != nil {

@@ -453,7 +453,7 @@ func TestCNPsControlDCQCN(t *testing.T) {
 	o := dcqcnOptions(lineRateBps)
 	o.MinRateBps, o.TimerNs, o.AlphaTimerNs = minRateBps, 2*periodNs, 2*periodNs
 	control := registered(t, dcqcn(o))
-	l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs})
+	l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs})
 	l.begin(t)
 	for range 2 {
 		before, err := control.Flow(l.key())
@@ -476,7 +476,7 @@ func TestBECNsControlIBCC(t *testing.T) {
 	o := ibccOptions(100e6)
 	o.TimerNs = 2e6
 	control := registered(t, ibcc(o))
-	l := newLoop(t, control, tc.DCQCNNPOptions{})
+	l := newLoop(t, control, tc.MarkedNPOptions{})
 	l.begin(t)
 	for range 2 {
 		l.marker.Mark(t, true)
@@ -500,7 +500,7 @@ func TestTCDHoldsRate(t *testing.T) {
 	for _, register := range []func() (*loader.Control, error){dcqcn(d), ibcc(i), timely(y)} {
 		control := registered(t, register)
 		t.Run(control.Name(), func(t *testing.T) {
-			l := newLoop(t, control, tc.DCQCNNPOptions{IntervalNs: periodNs, TCD: true})
+			l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs, TCD: true})
 			if control.Name() == "timely_tcd" {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(l.key(), minRateBps)))
 				l.begin(t)
@@ -535,10 +535,10 @@ type loop struct {
 	receiver *receiver // from begin on
 }
 
-func newLoop(t *testing.T, control *loader.Control, o tc.DCQCNNPOptions) *loop {
+func newLoop(t *testing.T, control *loader.Control, o tc.MarkedNPOptions) *loop {
 	t.Helper()
 	p := newPath(t)
-	np, err := tc.LoadDCQCNNP(o)
+	np, err := tc.LoadMarkedNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { np.Close() })
 	marker := nstest.NewMarker(t, p.server)
@@ -569,8 +569,16 @@ func (l *loop) checkCounts(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	f, err := l.control.Flow(l.key())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(sent, tc.NPCounts{Decrease: f.CNPDecrease, Hold: f.CNPHold}))
-	qt.Check(t, qt.Equals(got, tc.RPCounts{Decrease: f.CNPDecrease, Hold: f.CNPHold}))
+	checkCounts(t, sent, tc.Counts{"cnp_decrease": f.CNPDecrease, "cnp_hold": f.CNPHold})
+	checkCounts(t, got, tc.Counts{"cnp_decrease": f.CNPDecrease, "cnp_hold": f.CNPHold})
+}
+
+// checkCounts checks every counter; those that are not in want are to be 0.
+func checkCounts(t *testing.T, got, want tc.Counts) {
+	t.Helper()
+	for name, n := range got {
+		qt.Check(t, qt.Equals(n, want[name]), qt.Commentf("%s", name))
+	}
 }
 
 // attachRP attaches the control's reaction point to the sender.
@@ -617,7 +625,7 @@ func TestCNMsControlQCN(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(got, tc.RPCounts{Decrease: f.CNPDecrease}))
+	checkCounts(t, got, tc.Counts{"cnp_decrease": f.CNPDecrease})
 	qt.Check(t, qt.Equals(sent, tc.CNMCounts{Sent: f.CNPDecrease}))
 }
 

@@ -462,7 +462,7 @@ func TestLDCPBehindWRED(t *testing.T) {
 			qt.Check(t, qt.IsTrue(p99 <= 1.5*threshold), qt.Commentf("%g bytes", p99))
 			qt.Check(t, qt.IsTrue(median >= threshold/2), qt.Commentf("%g bytes", median))
 			qt.Check(t, qt.IsTrue(jain(received) >= 0.95), qt.Commentf("%v", received))
-			qt.Check(t, qt.IsTrue(counts.Marked > 0))
+			qt.Check(t, qt.IsTrue(counts["marked"] > 0))
 		})
 	}
 }

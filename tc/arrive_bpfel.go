@@ -28,6 +28,12 @@ type arriveArrival struct {
 	LastNs           uint64
 }
 
+type arriveCnmCounts struct {
+	_    structs.HostLayout
+	Sent uint64
+	Lost uint64
+}
+
 type arriveCnmFrame struct {
 	_   structs.HostLayout
 	Eth struct {

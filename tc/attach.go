@@ -28,7 +28,10 @@ type object struct {
 }
 
 // load loads an object with these values of its variables, sharing the given maps.
-func load(name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map, opts ...Option) (object, error) {
+func load(
+	name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map,
+	opts ...Option,
+) (object, error) {
 	var o options
 	for _, option := range opts {
 		option(&o)
@@ -69,7 +72,9 @@ func usesKernelContext(spec *ebpf.CollectionSpec) bool {
 }
 
 // attach attaches one of the object's programs to a device of the namespace, at the anchor.
-func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebpf.AttachType, anchor link.Anchor) error {
+func (o *object) attach(
+	h netns.NsHandle, ifindex int, program string, where ebpf.AttachType, anchor link.Anchor,
+) error {
 	return ns.Do(h, func() error {
 		l, err := attachProgram(ifindex, o.coll.Programs[program], program, where, anchor)
 		if err != nil {
@@ -82,9 +87,14 @@ func (o *object) attach(h netns.NsHandle, ifindex int, program string, where ebp
 	})
 }
 
-// attachProgram attaches through tcx, and through clsact where there is none. Both run in the order of their anchors.
-func attachProgram(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (io.Closer, error) {
-	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: program, Attach: where, Anchor: anchor})
+// attachProgram attaches through tcx, and through clsact where there is none. Both run programs in the
+// order of their anchors.
+func attachProgram(
+	ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
+) (io.Closer, error) {
+	l, err := link.AttachTCX(link.TCXOptions{
+		Interface: ifindex, Program: program, Attach: where, Anchor: anchor,
+	})
 	if err == nil {
 		return l, nil
 	}
@@ -132,19 +142,6 @@ func (o *object) Close() error {
 	return errors.Join(errs...)
 }
 
-// sum reads a counter of a per-CPU array.
-func (o *object) sum(m string, index uint32) (uint64, error) {
-	var perCPU []uint64
-	if err := o.coll.Maps[m].Lookup(index, &perCPU); err != nil {
-		return 0, fmt.Errorf("read counter %d of %s: %w", index, m, err)
-	}
-	var total uint64
-	for _, v := range perCPU {
-		total += v
-	}
-	return total, nil
-}
-
 // cnmEgress is the program that sends a CNM, of the objects that answer QCN's samples (bpf/include/reflect.h).
 const cnmEgress = "cnm_egress"
 
@@ -153,10 +150,6 @@ type CNMCounts struct{ Sent, Lost uint64 }
 
 // CNMs reads them; for a Fabric and an Arrive.
 func (o *object) CNMs() (CNMCounts, error) {
-	sent, err := o.sum("cnm_counts", 0)
-	if err != nil {
-		return CNMCounts{}, err
-	}
-	lost, err := o.sum("cnm_counts", 1)
-	return CNMCounts{Sent: sent, Lost: lost}, err
+	c, err := o.readCounts(cnmCounts)
+	return CNMCounts{Sent: c["sent"], Lost: c["lost"]}, err
 }

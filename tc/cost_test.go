@@ -128,9 +128,9 @@ func TestHostNPCost(t *testing.T) {
 		for _, f := range flowsLike(first, costFlows) {
 			frames = append(frames, f.tcpData(t, ect0, 1000))
 		}
-		costOf(t, n.coll.Programs[nphostProgNpIngress], 1, frames) // the flows' first packets
+		costOf(t, n.coll.Programs[npProgNpIngress], 1, frames) // the flows' first packets
 		qt.Assert(t, qt.Equals(n.flows(t), costFlows))
-		costs(t, n.coll.Programs[nphostProgNpIngress], 16, frames, npCost)
+		costs(t, n.coll.Programs[npProgNpIngress], 16, frames, npCost)
 	}
 }
 
@@ -155,9 +155,9 @@ func TestHostRPCost(t *testing.T) {
 			if tag {
 				limit = rpSignedCost
 			}
-			costs(t, r.coll.Programs[rphostProgRpIngress], 16, frames, limit)
+			costs(t, r.coll.Programs[rpProgRpIngress], 16, frames, limit)
 			counts := r.counts(t)
-			qt.Check(t, qt.Equals(counts.Decrease+counts.Increase+counts.Replayed, counts.total()), qt.Commentf("%+v", counts))
+			qt.Check(t, qt.Equals(counts["cnp_decrease"]+counts["cnp_increase"]+counts["replayed"], counts.total()), qt.Commentf("%+v", counts))
 		}
 	}
 }

@@ -82,10 +82,12 @@ func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
 // SetRoute sends packets for a host out of these devices of the node, spread by flow.
 func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
 	if node >= f.nodes || host >= f.hosts {
-		return fmt.Errorf("route of node %d to host %d: the fabric has %d nodes and %d hosts", node, host, f.nodes, f.hosts)
+		return fmt.Errorf("route of node %d to host %d: the fabric has %d nodes and %d hosts",
+			node, host, f.nodes, f.hosts)
 	}
 	if len(ifindexes) == 0 || len(ifindexes) > PathsMax {
-		return fmt.Errorf("route of node %d to host %d has %d paths, want 1 to %d", node, host, len(ifindexes), PathsMax)
+		return fmt.Errorf("route of node %d to host %d has %d paths, want 1 to %d",
+			node, host, len(ifindexes), PathsMax)
 	}
 	r := fabricRoute{Paths: uint32(len(ifindexes))}
 	for i, ifindex := range ifindexes {
@@ -99,11 +101,8 @@ func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
 
 // Drops reads what the switches dropped.
 func (f *Fabric) Drops() (FabricDrops, error) {
-	var n [4]uint64
-	for i := range n {
-		if err := f.coll.Maps["fabric_drops"].Lookup(uint32(i), &n[i]); err != nil {
-			return FabricDrops{}, fmt.Errorf("read fabric drops: %w", err)
-		}
-	}
-	return FabricDrops{NotIP: n[0], NoRoute: n[1], NoPort: n[2], Redirect: n[3]}, nil
+	c, err := f.readCounts(fabricDrops)
+	return FabricDrops{
+		NotIP: c["not_ip"], NoRoute: c["no_route"], NoPort: c["no_port"], Redirect: c["redirect"],
+	}, err
 }

@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type fabricCnmCounts struct {
+	_    structs.HostLayout
+	Sent uint64
+	Lost uint64
+}
+
 type fabricCnmFrame struct {
 	_   structs.HostLayout
 	Eth struct {
@@ -32,6 +38,14 @@ type fabricCnmFrame struct {
 		EncapMsduLen  uint16
 	}
 	Msdu [64]uint8
+}
+
+type fabricFabricDrops struct {
+	_        structs.HostLayout
+	NotIp    uint64
+	NoRoute  uint64
+	NoPort   uint64
+	Redirect uint64
 }
 
 type fabricFabricPort struct {

@@ -5,7 +5,6 @@ package tc
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/crc32"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -17,15 +16,15 @@ import (
 // KeyState says what a key of a [KeyRing] is for.
 type KeyState uint32
 
-// As bpf/include/host_cnp.h has them.
+// The values of enum key_state in bpf/include/cnp_tag.h.
 const (
 	KeyNone     KeyState = iota
 	KeyAccepted          // the reaction point takes CNPs that it signed
 	KeySigns             // and the notification point signs with it
 )
 
-// KeyRing is where a HostNP or a HostRP has the keys of signed CNPs. It can be changed while packets flow; docs/security.md
-// has the order in which no CNP is lost.
+// KeyRing is where an NP or an RP of a host has the keys of signed CNPs. It can be changed while packets
+// flow; docs/security.md has the order in which no CNP is lost.
 type KeyRing struct{ keys, clock *ebpf.Map }
 
 // The maps of a ring, in either program's object.
@@ -34,23 +33,25 @@ const (
 	ClockMap = "cnp_clock"
 )
 
-// NewKeyRing is the ring of a program whose maps KeysMap and ClockMap these are, for instance from where they are pinned.
+// NewKeyRing is the ring of a program whose maps KeysMap and ClockMap these are, for instance from where
+// they are pinned.
 func NewKeyRing(keys, clock *ebpf.Map) *KeyRing { return &KeyRing{keys, clock} }
 
 // Set puts the key into a slot, 0 or 1: hosts agree on what is where.
 func (r *KeyRing) Set(slot int, key cnp.Key, state KeyState) error {
 	if slot < 0 || slot >= cnp.Keys || state > KeySigns {
-		return fmt.Errorf("set key %d to state %d: want slot 0 or 1, and a state up to %d", slot, state, KeySigns)
+		return fmt.Errorf("set key %d to state %d: want slot 0 or 1, and a state up to %d",
+			slot, state, KeySigns)
 	}
 	if state != KeyNone {
 		if err := r.SyncClock(); err != nil {
 			return err
 		}
 	}
-	v := nphostCnpKey{State: uint32(state)}
+	v := npCnpKey{State: uint32(state)}
 	v.Key.K0, v.Key.K1 = binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])
 	if state == KeyNone {
-		v = nphostCnpKey{} // nothing of it stays
+		v = npCnpKey{} // nothing of it stays
 	}
 	if err := r.keys.Put(uint32(slot), &v); err != nil {
 		return fmt.Errorf("set key %d: %w", slot, err)
@@ -60,15 +61,15 @@ func (r *KeyRing) Set(slot int, key cnp.Key, state KeyState) error {
 
 // State reads a slot's state.
 func (r *KeyRing) State(slot int) (KeyState, error) {
-	var v nphostCnpKey
+	var v npCnpKey
 	if err := r.keys.Lookup(uint32(slot), &v); err != nil {
 		return KeyNone, fmt.Errorf("read key %d: %w", slot, err)
 	}
 	return KeyState(v.State), nil
 }
 
-// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does so; it is needed again when the
-// wall clock was set, but not when it was slewed.
+// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does so; it is needed
+// again when the wall clock was set, but not when it was slewed.
 func (r *KeyRing) SyncClock() error {
 	ahead, err := wallAhead()
 	if err != nil {
@@ -91,19 +92,3 @@ func wallAhead() (time.Duration, error) {
 	}
 	return time.Duration(wall.Nano() - kernel.Nano()), nil
 }
-
-// crcSlices is crc32_slice of bpf/include/host_cnp.h: [n][b] is the register after byte b and then n zeros.
-func crcSlices() (t [8][256]uint32) {
-	for b := range t[0] {
-		t[0][b] = crc32.IEEETable[b]
-	}
-	for n := 1; n < len(t); n++ {
-		for b, before := range t[n-1] {
-			t[n][b] = before>>8 ^ crc32.IEEETable[before&0xff]
-		}
-	}
-	return t
-}
-
-// nativeWord is four bytes of a packet as a program reads them.
-func nativeWord(b []byte) uint32 { return binary.NativeEndian.Uint32(b) }

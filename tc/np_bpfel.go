@@ -13,51 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type npCnpFrame struct {
+type npCnpKey struct {
 	_   structs.HostLayout
-	Eth struct {
-		_        structs.HostLayout
-		H_dest   [6]uint8
-		H_source [6]uint8
-		H_proto  uint16
+	Key struct {
+		_  structs.HostLayout
+		K0 uint64
+		K1 uint64
 	}
-	Ip struct {
-		_        structs.HostLayout
-		_        [1]byte /* unsupported bitfield */
-		Tos      uint8
-		TotLen   uint16
-		Id       uint16
-		FragOff  uint16
-		Ttl      uint8
-		Protocol uint8
-		Check    uint16
-		Saddr    uint32
-		Daddr    uint32
-	}
-	Udp struct {
-		_      structs.HostLayout
-		Source uint16
-		Dest   uint16
-		Len    uint16
-		Check  uint16
-	}
-	Bth struct {
-		_      structs.HostLayout
-		Opcode uint8
-		Flags  uint8
-		Pkey   uint16
-		Becn   uint8
-		DestQp [3]uint8
-		Psn    uint32
-	}
-	Pcn struct {
-		_         structs.HostLayout
-		RecRate   uint32
-		FlowSport uint16
-		FlowDport uint16
-		Tag       [8]uint8
-	}
-	Icrc uint32
+	State uint32
+	Pad   uint32
 }
 
 type npFlowKey struct {
@@ -70,15 +34,117 @@ type npFlowKey struct {
 	Pad      [3]uint8
 }
 
-type npPcnNp struct {
-	_              structs.HostLayout
-	StartNs        uint64
-	LastNs         uint64
-	InterArrivalNs uint64
-	MaxGapNs       uint64
-	RecDataBytes   uint64
-	RecNum         uint32
-	EcnNum         uint32
+type npNpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	NoFlow      uint64
+	NoClone     uint64
+	Extensions  uint64
+	Ended       uint64
+	Idle        uint64
+	NoTimer     uint64
+}
+
+type npNpFlow struct {
+	_     structs.HostLayout
+	State struct {
+		_              structs.HostLayout
+		StartNs        uint64
+		LastNs         uint64
+		InterArrivalNs uint64
+		MaxGapNs       uint64
+		RecDataBytes   uint64
+		RecNum         uint32
+		EcnNum         uint32
+	}
+	LastNs  uint64
+	Id      uint32
+	Tracked uint32
+}
+
+type npNpLive struct {
+	_     structs.HostLayout
+	Key   npFlowKey
+	Id    uint32
+	_     [4]byte
+	DueNs uint64
+}
+
+type npNpPending struct {
+	_   structs.HostLayout
+	Eth struct {
+		_        structs.HostLayout
+		H_dest   [6]uint8
+		H_source [6]uint8
+		H_proto  uint16
+	}
+	Ipv4 struct {
+		_  structs.HostLayout
+		Ip struct {
+			_        structs.HostLayout
+			_        [1]byte /* unsupported bitfield */
+			Tos      uint8
+			TotLen   uint16
+			Id       uint16
+			FragOff  uint16
+			Ttl      uint8
+			Protocol uint8
+			Check    uint16
+			Saddr    uint32
+			Daddr    uint32
+		}
+		Body struct {
+			_   structs.HostLayout
+			Udp struct {
+				_      structs.HostLayout
+				Source uint16
+				Dest   uint16
+				Len    uint16
+				Check  uint16
+			}
+			Bth struct {
+				_      structs.HostLayout
+				Opcode uint8
+				Flags  uint8
+				Pkey   uint16
+				Becn   uint8
+				DestQp [3]uint8
+				Psn    uint32
+			}
+			Pcn struct {
+				_         structs.HostLayout
+				RecRate   uint32
+				FlowSport uint16
+				FlowDport uint16
+				Tag       [8]uint8
+			}
+			Icrc uint32
+		}
+	}
+	_          [20]byte
+	Pad        [2]uint8
+	Ready      uint32
+	V6         uint32
+	HeadersLen uint32
+	Tags       uint32
+	Tag        [3]struct {
+		_     structs.HostLayout
+		Tci   uint16
+		Proto uint16
+	}
+	_ [4]byte
+}
+
+type npNpSweeper struct {
+	_     structs.HostLayout
+	Timer struct {
+		_      structs.HostLayout
+		Opaque [2]uint64
+	}
+	NextId uint32
+	Runs   uint32
 }
 
 type npPcnNpParams struct {
@@ -92,15 +158,22 @@ type npPcnNpParams struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	npMapCnpClock      = "cnp_clock"
+	npMapCnpKeys       = "cnp_keys"
 	npMapNpCounts      = "np_counts"
 	npMapNpFlows       = "np_flows"
+	npMapNpLive        = "np_live"
 	npMapNpPending     = "np_pending"
+	npMapNpSweeper     = "np_sweeper"
 	npProgNpEgress     = "np_egress"
 	npProgNpIngress    = "np_ingress"
 	npVarDilationShift = "dilation_shift"
 	npVarIdealTime     = "ideal_time"
-	npVarNpParams      = "np_params"
+	npVarIdleNs        = "idle_ns"
+	npVarOnHost        = "on_host"
+	npVarParams        = "params"
 	npVarT_jitterNs    = "t_jitter_ns"
+	npVarUdpPorts      = "udp_ports"
 )
 
 // loadNp returns the embedded CollectionSpec for np.
@@ -153,9 +226,13 @@ type npProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npMapSpecs struct {
+	CnpClock  *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys   *ebpf.MapSpec `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.MapSpec `ebpf:"np_counts"`
 	NpFlows   *ebpf.MapSpec `ebpf:"np_flows"`
+	NpLive    *ebpf.MapSpec `ebpf:"np_live"`
 	NpPending *ebpf.MapSpec `ebpf:"np_pending"`
+	NpSweeper *ebpf.MapSpec `ebpf:"np_sweeper"`
 }
 
 // npVariableSpecs contains global variables before they are loaded into the kernel.
@@ -164,8 +241,11 @@ type npMapSpecs struct {
 type npVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
-	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
+	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
+	Params        *ebpf.VariableSpec `ebpf:"params"`
 	T_jitterNs    *ebpf.VariableSpec `ebpf:"t_jitter_ns"`
+	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
 }
 
 // npObjects contains all objects after they have been loaded into the kernel.
@@ -188,16 +268,24 @@ func (o *npObjects) Close() error {
 //
 // It can be passed to loadNpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npMaps struct {
+	CnpClock  *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys   *ebpf.Map `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.Map `ebpf:"np_counts"`
 	NpFlows   *ebpf.Map `ebpf:"np_flows"`
+	NpLive    *ebpf.Map `ebpf:"np_live"`
 	NpPending *ebpf.Map `ebpf:"np_pending"`
+	NpSweeper *ebpf.Map `ebpf:"np_sweeper"`
 }
 
 func (m *npMaps) Close() error {
 	return _NpClose(
+		m.CnpClock,
+		m.CnpKeys,
 		m.NpCounts,
 		m.NpFlows,
+		m.NpLive,
 		m.NpPending,
+		m.NpSweeper,
 	)
 }
 
@@ -207,8 +295,11 @@ func (m *npMaps) Close() error {
 type npVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
-	NpParams      *ebpf.Variable `ebpf:"np_params"`
+	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
+	Params        *ebpf.Variable `ebpf:"params"`
 	T_jitterNs    *ebpf.Variable `ebpf:"t_jitter_ns"`
+	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`
 }
 
 // npPrograms contains all programs after they have been loaded into the kernel.

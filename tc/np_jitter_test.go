@@ -20,10 +20,10 @@ func TestNPJitter(t *testing.T) {
 		n.arrive(t, dev, now, frame)
 		counts, err := n.Counts()
 		qt.Assert(t, qt.IsNil(err))
-		if counts.Increase == cnps {
+		if counts["cnp_increase"] == cnps {
 			continue
 		}
-		cnps = counts.Increase
+		cnps = counts["cnp_increase"]
 		if opened != 0 { // the first window opened with the first packet
 			lengths = append(lengths, now-opened)
 		}

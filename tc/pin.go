@@ -12,8 +12,8 @@ type Option func(*options)
 
 type options struct{ reuse map[string]*ebpf.Map }
 
-// Reuse gives the programs maps of an earlier load, by their names, so that they go on where those stopped. Maps of
-// another layout or size, and those that only hold variables, are not used.
+// Reuse gives the programs maps of an earlier load, by their names, so that they go on where those
+// stopped. Maps of another layout or size, and those that only hold variables, are not used.
 func Reuse(maps map[string]*ebpf.Map) Option {
 	return func(o *options) { o.reuse = maps }
 }
@@ -45,7 +45,9 @@ type Object interface {
 	Fingerprint() string
 }
 
-var _ = []Object{(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*HostNP)(nil), (*HostRP)(nil), (*PlainSYN)(nil)}
+var _ = []Object{
+	(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*PlainSYN)(nil), (*WRED)(nil),
+}
 
 // Places are where Attach attaches it.
 func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }
@@ -58,13 +60,8 @@ func (f *FirstRTT) Places() []Place {
 // Places are where Attach attaches it.
 func (s *PlainSYN) Places() []Place { return []Place{{"syn", ebpf.AttachTCXEgress, link.Tail()}} }
 
-// Places are where Attach attaches its programs, in this order.
-func (n *NP) Places() []Place {
-	return []Place{{"np_egress", ebpf.AttachTCXEgress, link.Head()}, {"np_ingress", ebpf.AttachTCXIngress, link.Tail()}}
-}
-
 // Places are where Attach attaches it.
-func (r *RP) Places() []Place { return []Place{{"rp_ingress", ebpf.AttachTCXIngress, link.Tail()}} }
+func (w *WRED) Places() []Place { return []Place{{"wred", ebpf.AttachTCXEgress, link.Tail()}} }
 
 // Programs are the object's by their names.
 func (o *object) Programs() map[string]*ebpf.Program { return o.coll.Programs }

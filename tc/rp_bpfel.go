@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type rpCnpKey struct {
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		K0 uint64
+		K1 uint64
+	}
+	State uint32
+	Pad   uint32
+}
+
 type rpFlowKey struct {
 	_        structs.HostLayout
 	Saddr    [4]uint32
@@ -91,17 +102,55 @@ type rpPcnRpParams struct {
 	W_max       uint32
 }
 
+type rpRpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	CnpUdp      uint64
+	Malformed   uint64
+	NoFlow      uint64
+	Interface   uint64
+	Prefix      uint64
+	BadIcrc     uint64
+	Unsigned    uint64
+	NoKey       uint64
+	BadTag      uint64
+	Stale       uint64
+	Replayed    uint64
+	RateLimited uint64
+}
+
+type rpRpSource struct {
+	_          structs.HostLayout
+	PrefixBits uint32
+	Ifindex    uint32
+	Addr       [4]uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	rpMapCnpClock      = "cnp_clock"
+	rpMapCnpKeys       = "cnp_keys"
 	rpMapFlows         = "flows"
 	rpMapRpCounts      = "rp_counts"
+	rpMapRpInterfaces  = "rp_interfaces"
+	rpMapRpRules       = "rp_rules"
+	rpMapRpSources     = "rp_sources"
 	rpProgRpIngress    = "rp_ingress"
+	rpVarCnpBurstNs    = "cnp_burst_ns"
+	rpVarCnpIntervalNs = "cnp_interval_ns"
 	rpVarDilationShift = "dilation_shift"
+	rpVarFloorBps      = "floor_bps"
+	rpVarIdealTime     = "ideal_time"
+	rpVarOnHost        = "on_host"
 	rpVarParams        = "params"
 	rpVarRateUnitBps   = "rate_unit_bps"
+	rpVarRequireTag    = "require_tag"
 	rpVarTcd           = "tcd"
+	rpVarWindowStamps  = "window_stamps"
 )
 
 // loadRp returns the embedded CollectionSpec for rp.
@@ -153,18 +202,30 @@ type rpProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpMapSpecs struct {
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
+	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
+	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpVariableSpecs struct {
+	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
+	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
 }
 
 // rpObjects contains all objects after they have been loaded into the kernel.
@@ -187,14 +248,24 @@ func (o *rpObjects) Close() error {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpMaps struct {
-	Flows    *ebpf.Map `ebpf:"flows"`
-	RpCounts *ebpf.Map `ebpf:"rp_counts"`
+	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
+	Flows        *ebpf.Map `ebpf:"flows"`
+	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.Map `ebpf:"rp_rules"`
+	RpSources    *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpMaps) Close() error {
 	return _RpClose(
+		m.CnpClock,
+		m.CnpKeys,
 		m.Flows,
 		m.RpCounts,
+		m.RpInterfaces,
+		m.RpRules,
+		m.RpSources,
 	)
 }
 
@@ -202,10 +273,17 @@ func (m *rpMaps) Close() error {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpVariables struct {
+	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
+	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
 }
 
 // rpPrograms contains all programs after they have been loaded into the kernel.

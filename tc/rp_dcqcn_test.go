@@ -44,7 +44,7 @@ func newDCQCNRPOf(t *testing.T, vars map[string]any, flows ...flow) *RP {
 	spec, err := loadRpdcqcn()
 	qt.Assert(t, qt.IsNil(err))
 	p := dcqcnParams()
-	vars[rpdcqcnVarParams] = p
+	vars[rpdcqcnVarParams], vars[rpdcqcnVarIdealTime] = p, true
 	obj, err := load("rp", spec, vars, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
@@ -153,7 +153,7 @@ func TestDCQCNRPCuts(t *testing.T) {
 		qt.Check(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)))
 		qt.Check(t, qt.Equals(v.Sender.CnpIncrease+v.Sender.RecRateBps, 0))
 	}
-	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: 3}))
+	qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": 3}))
 }
 
 // hold starts the cycles that run again.
@@ -220,7 +220,7 @@ func checkDCQCNRP(t *testing.T, newRP func(*testing.T, ...flow) *RP, tcd bool) {
 	}
 	qt.Assert(t, qt.IsTrue(lowest == 100e6 && active > cnps/3), qt.Commentf("down to %g, %d rates between", lowest, active))
 	qt.Assert(t, qt.Equals(holds > cnps/5, tcd))
-	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: cnps - holds, Hold: holds}))
+	qt.Assert(t, qt.DeepEquals(r.counts(t), nonZero(t, Counts{"cnp_decrease": cnps - holds, "cnp_hold": holds}, nil)))
 	for _, o := range others {
 		qt.Assert(t, qt.Equals(r.dcqcn(t, o), before))
 	}

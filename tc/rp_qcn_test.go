@@ -43,7 +43,7 @@ func newQCNRPOf(t *testing.T, p rpqcnQcnRpParams, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpqcn()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{rpqcnVarParams: p}, nil)
+	obj, err := load("rp", spec, map[string]any{rpqcnVarParams: p, rpqcnVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -103,7 +103,7 @@ func TestQCNRPCuts(t *testing.T) {
 		qt.Check(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)))
 		qt.Check(t, qt.Equals(v.Sender.CnpIncrease+v.Sender.RecRateBps, 0))
 	}
-	qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: 4}))
+	qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": 4}))
 }
 
 // The timer raises the rate between CNMs: a quarter of the way is left after two cycles.
@@ -158,7 +158,7 @@ func TestQCNRPObeys(t *testing.T) {
 		qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 		rate := float64(r.qcn(t, f).Rp.Recovery.RateBps)
 		qt.Assert(t, qt.IsTrue(near(rate, 40e9*(1-float64(qntzFb)/128))), qt.Commentf("QntzFb %d: %g", qntzFb, rate))
-		qt.Assert(t, qt.Equals(r.counts(t), RPCounts{Decrease: uint64(qntzFb)}))
+		qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": uint64(qntzFb)}))
 		for _, o := range others {
 			qt.Assert(t, qt.Equals(r.qcn(t, o), started(qcnRPParams())))
 		}
@@ -247,7 +247,7 @@ func TestQCNRPShortMSDU(t *testing.T) {
 	for msdu := shortest; msdu <= cnp.MaxMSDULen; msdu++ {
 		got := r.run(t, here, "rp_ingress", someSample().cnm(t, f.data(t, 1000)[:14+msdu]), skBuff{})
 		qt.Check(t, qt.Equals(got.verdict, tcxDrop))
-		qt.Check(t, qt.Equals(r.counts(t), RPCounts{Decrease: uint64(msdu - shortest + 1)}), qt.Commentf("%d bytes", msdu))
+		qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": uint64(msdu - shortest + 1)}), qt.Commentf("%d bytes", msdu))
 	}
 }
 
@@ -267,7 +267,7 @@ func TestQCNRPManyCNMs(t *testing.T) {
 	}
 	r := newQCNRP(t, flows...)
 	var (
-		want   RPCounts
+		want   = Counts{}
 		passed uint64
 		cuts   [flowCount]uint64
 	)
@@ -287,11 +287,11 @@ func TestQCNRPManyCNMs(t *testing.T) {
 			wantVerdict = tcxNext
 			passed++
 		case err != nil || m.QntzFb == 0:
-			want.Malformed++
+			want["malformed"]++
 		case !ok || !live:
-			want.NoFlow++
+			want["no_flow"]++
 		default:
-			want.Decrease++
+			want["cnp_decrease"]++
 			cuts[named]++
 		}
 		if verdict != wantVerdict {
@@ -300,12 +300,12 @@ func TestQCNRPManyCNMs(t *testing.T) {
 		if i%(total/100) != 0 && i != total-1 {
 			continue
 		}
-		qt.Assert(t, qt.Equals(r.counts(t), want), qt.Commentf("after CNM %d", i))
+		qt.Assert(t, qt.DeepEquals(r.counts(t), want), qt.Commentf("after CNM %d", i))
 		for k, f := range flows {
 			qt.Assert(t, qt.Equals(r.qcn(t, f).Sender.CnpDecrease, cuts[k]), qt.Commentf("flow %d after CNM %d", k, i))
 		}
 	}
-	for cause, n := range map[string]uint64{"cut": want.Decrease, "malformed": want.Malformed, "no flow": want.NoFlow, "passed": passed} {
+	for cause, n := range map[string]uint64{"cut": want["cnp_decrease"], "malformed": want["malformed"], "no flow": want["no_flow"], "passed": passed} {
 		qt.Check(t, qt.IsTrue(n > total/100), qt.Commentf("%s: %d of %d CNMs, too few to tell", cause, n, total))
 	}
 }

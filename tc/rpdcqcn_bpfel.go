@@ -13,13 +13,34 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type rpdcqcnCnpKey struct {
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		K0 uint64
+		K1 uint64
+	}
+	State uint32
+	Pad   uint32
+}
+
 type rpdcqcnDcqcnFlow struct {
 	_    structs.HostLayout
 	Lock struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad   uint32
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -91,16 +112,55 @@ type rpdcqcnFlowKey struct {
 	Pad      [3]uint8
 }
 
+type rpdcqcnRpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	CnpUdp      uint64
+	Malformed   uint64
+	NoFlow      uint64
+	Interface   uint64
+	Prefix      uint64
+	BadIcrc     uint64
+	Unsigned    uint64
+	NoKey       uint64
+	BadTag      uint64
+	Stale       uint64
+	Replayed    uint64
+	RateLimited uint64
+}
+
+type rpdcqcnRpSource struct {
+	_          structs.HostLayout
+	PrefixBits uint32
+	Ifindex    uint32
+	Addr       [4]uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	rpdcqcnMapCnpClock      = "cnp_clock"
+	rpdcqcnMapCnpKeys       = "cnp_keys"
 	rpdcqcnMapFlows         = "flows"
 	rpdcqcnMapRpCounts      = "rp_counts"
+	rpdcqcnMapRpInterfaces  = "rp_interfaces"
+	rpdcqcnMapRpRules       = "rp_rules"
+	rpdcqcnMapRpSources     = "rp_sources"
 	rpdcqcnProgRpIngress    = "rp_ingress"
+	rpdcqcnVarCnpBurstNs    = "cnp_burst_ns"
+	rpdcqcnVarCnpIntervalNs = "cnp_interval_ns"
 	rpdcqcnVarDilationShift = "dilation_shift"
+	rpdcqcnVarFloorBps      = "floor_bps"
+	rpdcqcnVarIdealTime     = "ideal_time"
+	rpdcqcnVarOnHost        = "on_host"
 	rpdcqcnVarParams        = "params"
+	rpdcqcnVarRateUnitBps   = "rate_unit_bps"
+	rpdcqcnVarRequireTag    = "require_tag"
 	rpdcqcnVarTcd           = "tcd"
+	rpdcqcnVarWindowStamps  = "window_stamps"
 )
 
 // loadRpdcqcn returns the embedded CollectionSpec for rpdcqcn.
@@ -152,17 +212,30 @@ type rpdcqcnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpdcqcnMapSpecs struct {
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
+	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
+	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpdcqcnVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpdcqcnVariableSpecs struct {
+	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
+	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
 }
 
 // rpdcqcnObjects contains all objects after they have been loaded into the kernel.
@@ -185,14 +258,24 @@ func (o *rpdcqcnObjects) Close() error {
 //
 // It can be passed to loadRpdcqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpdcqcnMaps struct {
-	Flows    *ebpf.Map `ebpf:"flows"`
-	RpCounts *ebpf.Map `ebpf:"rp_counts"`
+	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
+	Flows        *ebpf.Map `ebpf:"flows"`
+	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.Map `ebpf:"rp_rules"`
+	RpSources    *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpdcqcnMaps) Close() error {
 	return _RpdcqcnClose(
+		m.CnpClock,
+		m.CnpKeys,
 		m.Flows,
 		m.RpCounts,
+		m.RpInterfaces,
+		m.RpRules,
+		m.RpSources,
 	)
 }
 
@@ -200,9 +283,17 @@ func (m *rpdcqcnMaps) Close() error {
 //
 // It can be passed to loadRpdcqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpdcqcnVariables struct {
+	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
+	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
 }
 
 // rpdcqcnPrograms contains all programs after they have been loaded into the kernel.

@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type rpibccCnpKey struct {
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		K0 uint64
+		K1 uint64
+	}
+	State uint32
+	Pad   uint32
+}
+
 type rpibccFlowKey struct {
 	_        structs.HostLayout
 	Saddr    [4]uint32
@@ -29,7 +40,17 @@ type rpibccIbccFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad   uint32
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -66,16 +87,55 @@ type rpibccIbccParams struct {
 	Cct         [128]uint16
 }
 
+type rpibccRpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	CnpUdp      uint64
+	Malformed   uint64
+	NoFlow      uint64
+	Interface   uint64
+	Prefix      uint64
+	BadIcrc     uint64
+	Unsigned    uint64
+	NoKey       uint64
+	BadTag      uint64
+	Stale       uint64
+	Replayed    uint64
+	RateLimited uint64
+}
+
+type rpibccRpSource struct {
+	_          structs.HostLayout
+	PrefixBits uint32
+	Ifindex    uint32
+	Addr       [4]uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	rpibccMapCnpClock      = "cnp_clock"
+	rpibccMapCnpKeys       = "cnp_keys"
 	rpibccMapFlows         = "flows"
 	rpibccMapRpCounts      = "rp_counts"
+	rpibccMapRpInterfaces  = "rp_interfaces"
+	rpibccMapRpRules       = "rp_rules"
+	rpibccMapRpSources     = "rp_sources"
 	rpibccProgRpIngress    = "rp_ingress"
+	rpibccVarCnpBurstNs    = "cnp_burst_ns"
+	rpibccVarCnpIntervalNs = "cnp_interval_ns"
 	rpibccVarDilationShift = "dilation_shift"
+	rpibccVarFloorBps      = "floor_bps"
+	rpibccVarIdealTime     = "ideal_time"
+	rpibccVarOnHost        = "on_host"
 	rpibccVarParams        = "params"
+	rpibccVarRateUnitBps   = "rate_unit_bps"
+	rpibccVarRequireTag    = "require_tag"
 	rpibccVarTcd           = "tcd"
+	rpibccVarWindowStamps  = "window_stamps"
 )
 
 // loadRpibcc returns the embedded CollectionSpec for rpibcc.
@@ -127,17 +187,30 @@ type rpibccProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpibccMapSpecs struct {
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
+	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
+	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpibccVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpibccVariableSpecs struct {
+	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
+	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
 }
 
 // rpibccObjects contains all objects after they have been loaded into the kernel.
@@ -160,14 +233,24 @@ func (o *rpibccObjects) Close() error {
 //
 // It can be passed to loadRpibccObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpibccMaps struct {
-	Flows    *ebpf.Map `ebpf:"flows"`
-	RpCounts *ebpf.Map `ebpf:"rp_counts"`
+	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
+	Flows        *ebpf.Map `ebpf:"flows"`
+	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.Map `ebpf:"rp_rules"`
+	RpSources    *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpibccMaps) Close() error {
 	return _RpibccClose(
+		m.CnpClock,
+		m.CnpKeys,
 		m.Flows,
 		m.RpCounts,
+		m.RpInterfaces,
+		m.RpRules,
+		m.RpSources,
 	)
 }
 
@@ -175,9 +258,17 @@ func (m *rpibccMaps) Close() error {
 //
 // It can be passed to loadRpibccObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpibccVariables struct {
+	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
+	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
 }
 
 // rpibccPrograms contains all programs after they have been loaded into the kernel.

@@ -83,6 +83,25 @@ type rpqcnQcnRpParams struct {
 	MinDecreaseFactor uint32
 }
 
+type rpqcnRpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	CnpUdp      uint64
+	Malformed   uint64
+	NoFlow      uint64
+	Interface   uint64
+	Prefix      uint64
+	BadIcrc     uint64
+	Unsigned    uint64
+	NoKey       uint64
+	BadTag      uint64
+	Stale       uint64
+	Replayed    uint64
+	RateLimited uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -91,8 +110,9 @@ const (
 	rpqcnMapRpCounts      = "rp_counts"
 	rpqcnProgRpIngress    = "rp_ingress"
 	rpqcnVarDilationShift = "dilation_shift"
+	rpqcnVarIdealTime     = "ideal_time"
+	rpqcnVarOnHost        = "on_host"
 	rpqcnVarParams        = "params"
-	rpqcnVarTcd           = "tcd"
 )
 
 // loadRpqcn returns the embedded CollectionSpec for rpqcn.
@@ -153,8 +173,9 @@ type rpqcnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 }
 
 // rpqcnObjects contains all objects after they have been loaded into the kernel.
@@ -193,8 +214,9 @@ func (m *rpqcnMaps) Close() error {
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	Tcd           *ebpf.Variable `ebpf:"tcd"`
 }
 
 // rpqcnPrograms contains all programs after they have been loaded into the kernel.

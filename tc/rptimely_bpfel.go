@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type rptimelyCnpKey struct {
+	_   structs.HostLayout
+	Key struct {
+		_  structs.HostLayout
+		K0 uint64
+		K1 uint64
+	}
+	State uint32
+	Pad   uint32
+}
+
 type rptimelyFlowKey struct {
 	_        structs.HostLayout
 	Saddr    [4]uint32
@@ -23,13 +34,49 @@ type rptimelyFlowKey struct {
 	Pad      [3]uint8
 }
 
+type rptimelyRpCounts struct {
+	_           structs.HostLayout
+	CnpDecrease uint64
+	CnpIncrease uint64
+	CnpHold     uint64
+	CnpUdp      uint64
+	Malformed   uint64
+	NoFlow      uint64
+	Interface   uint64
+	Prefix      uint64
+	BadIcrc     uint64
+	Unsigned    uint64
+	NoKey       uint64
+	BadTag      uint64
+	Stale       uint64
+	Replayed    uint64
+	RateLimited uint64
+}
+
+type rptimelyRpSource struct {
+	_          structs.HostLayout
+	PrefixBits uint32
+	Ifindex    uint32
+	Addr       [4]uint32
+}
+
 type rptimelyTimelyFlow struct {
 	_    structs.HostLayout
 	Lock struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad   uint32
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
@@ -86,12 +133,25 @@ type rptimelyTimelyParams struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	rptimelyMapCnpClock      = "cnp_clock"
+	rptimelyMapCnpKeys       = "cnp_keys"
 	rptimelyMapFlows         = "flows"
 	rptimelyMapRpCounts      = "rp_counts"
+	rptimelyMapRpInterfaces  = "rp_interfaces"
+	rptimelyMapRpRules       = "rp_rules"
+	rptimelyMapRpSources     = "rp_sources"
 	rptimelyProgRpIngress    = "rp_ingress"
+	rptimelyVarCnpBurstNs    = "cnp_burst_ns"
+	rptimelyVarCnpIntervalNs = "cnp_interval_ns"
 	rptimelyVarDilationShift = "dilation_shift"
+	rptimelyVarFloorBps      = "floor_bps"
+	rptimelyVarIdealTime     = "ideal_time"
+	rptimelyVarOnHost        = "on_host"
 	rptimelyVarParams        = "params"
+	rptimelyVarRateUnitBps   = "rate_unit_bps"
+	rptimelyVarRequireTag    = "require_tag"
 	rptimelyVarTcd           = "tcd"
+	rptimelyVarWindowStamps  = "window_stamps"
 )
 
 // loadRptimely returns the embedded CollectionSpec for rptimely.
@@ -143,17 +203,30 @@ type rptimelyProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rptimelyMapSpecs struct {
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
+	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
+	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rptimelyVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rptimelyVariableSpecs struct {
+	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
+	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
 }
 
 // rptimelyObjects contains all objects after they have been loaded into the kernel.
@@ -176,14 +249,24 @@ func (o *rptimelyObjects) Close() error {
 //
 // It can be passed to loadRptimelyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rptimelyMaps struct {
-	Flows    *ebpf.Map `ebpf:"flows"`
-	RpCounts *ebpf.Map `ebpf:"rp_counts"`
+	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
+	Flows        *ebpf.Map `ebpf:"flows"`
+	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules      *ebpf.Map `ebpf:"rp_rules"`
+	RpSources    *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rptimelyMaps) Close() error {
 	return _RptimelyClose(
+		m.CnpClock,
+		m.CnpKeys,
 		m.Flows,
 		m.RpCounts,
+		m.RpInterfaces,
+		m.RpRules,
+		m.RpSources,
 	)
 }
 
@@ -191,9 +274,17 @@ func (m *rptimelyMaps) Close() error {
 //
 // It can be passed to loadRptimelyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rptimelyVariables struct {
+	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
+	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
+	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
+	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
 }
 
 // rptimelyPrograms contains all programs after they have been loaded into the kernel.

@@ -5,8 +5,6 @@ package tc
 import (
 	"fmt"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
 )
 
@@ -23,7 +21,8 @@ type WREDOptions struct {
 
 func (o WREDOptions) check() error {
 	if o.KMinBytes > o.KMaxBytes || o.KMaxBytes >= 1<<40 || !(o.PMax >= 0 && o.PMax <= 1) {
-		return fmt.Errorf("%d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 <= p_max <= 1", o.KMinBytes, o.KMaxBytes, o.PMax)
+		return fmt.Errorf("%d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 <= p_max <= 1",
+			o.KMinBytes, o.KMaxBytes, o.PMax)
 	}
 	if !(o.FixedProbability >= 0 && o.FixedProbability <= 1) {
 		return fmt.Errorf("fixed probability %g: want 0 to 1", o.FixedProbability)
@@ -31,14 +30,11 @@ func (o WREDOptions) check() error {
 	return nil
 }
 
-// WRED plays the switch at a device (tc/bpf/wred.bpf.c), for IPv4.
+// WRED plays the switch at a device (tc/bpf/wred.bpf.c).
 type WRED struct{ object }
 
-// WREDCounts are the packets by verdict.
-type WREDCounts struct{ Passed, Marked, Dropped uint64 }
-
 // LoadWRED loads it.
-func LoadWRED(o WREDOptions) (*WRED, error) {
+func LoadWRED(o WREDOptions, options ...Option) (*WRED, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("wred: %w", err)
 	}
@@ -46,15 +42,13 @@ func LoadWRED(o WREDOptions) (*WRED, error) {
 	if err != nil {
 		return nil, err
 	}
-	red := struct {
-		KMinBytes, KMaxBytes uint64
-		PMax, Pad            uint32
-	}{o.KMinBytes, o.KMaxBytes, fraction(o.PMax), 0}
 	obj, err := load("wred", spec, map[string]any{
-		"red":               red,
-		"wred_bytes":        o.WREDBytes,
-		"fixed_probability": fraction(o.FixedProbability),
-	}, nil)
+		wredVarRed: wredRedParams{
+			KminBytes: o.KMinBytes, KmaxBytes: o.KMaxBytes, Pmax: fraction(o.PMax),
+		},
+		wredVarWredBytes:        o.WREDBytes,
+		wredVarFixedProbability: fraction(o.FixedProbability),
+	}, nil, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -66,18 +60,8 @@ func fraction(f float64) uint32 { return uint32(f*(1<<24) + 0.5) }
 
 // Attach puts it last at the device's egress: after what changes ECN fields, if that is attached before.
 func (w *WRED) Attach(h netns.NsHandle, ifindex int) error {
-	return w.attach(h, ifindex, "wred", ebpf.AttachTCXEgress, link.Tail())
+	return w.attachAll(h, ifindex, w.Places())
 }
 
-// Counts reads the packets by verdict.
-func (w *WRED) Counts() (WREDCounts, error) {
-	var c WREDCounts
-	for i, to := range []*uint64{&c.Passed, &c.Marked, &c.Dropped} {
-		v, err := w.sum("wred_counts", uint32(i))
-		if err != nil {
-			return WREDCounts{}, err
-		}
-		*to = v
-	}
-	return c, nil
-}
+// Counts reads the packets by verdict: struct wred_counts of tc/bpf/wred.bpf.c.
+func (w *WRED) Counts() (Counts, error) { return w.readCounts(wredCounts) }

@@ -21,6 +21,13 @@ type wredRedParams struct {
 	Pad       uint32
 }
 
+type wredWredCounts struct {
+	_       structs.HostLayout
+	Passed  uint64
+	Marked  uint64
+	Dropped uint64
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.

@@ -34,7 +34,7 @@ struct cnm_frame {
 _Static_assert(sizeof(struct cnm_pdu) == 24, "a CNM's PDU is 24 bytes before the MSDU");
 _Static_assert(sizeof(struct cnm_frame) == CNM_FRAME_LEN, "a CNM is 102 bytes");
 
-/* cnm_frame_len: of a CNM with so many bytes of MSDU. */
+/* cnm_frame_len is the length of a CNM with so many bytes of MSDU. */
 static __always_inline u32 cnm_frame_len(u32 msdu_len)
 {
 	u32 len = sizeof(struct cnm_frame) - CNM_MSDU_LEN + msdu_len;
@@ -42,7 +42,7 @@ static __always_inline u32 cnm_frame_len(u32 msdu_len)
 	return len < CNM_MIN_FRAME_LEN ? CNM_MIN_FRAME_LEN : len;
 }
 
-/* cnm_queue_units: rounded down, and no further from 0 than 16 bits go. */
+/* cnm_queue_units rounds down, and stops at what 16 bits hold. */
 static __always_inline s16 cnm_queue_units(s64 bytes)
 {
 	s64 units = bytes >> CNM_QUEUE_SHIFT;
@@ -53,10 +53,10 @@ static __always_inline s16 cnm_queue_units(s64 bytes)
 }
 
 /*
- * cnm_build: the CNM that answers a sampled packet, of which CNM_MSDU_LEN bytes behind the Ethernet header (without
- * VLAN tag) can be read and msdu_len belong to it. Its destination is the source of the CNM, for want of a MAC
- * address of the congestion point; HP's FlexFabric 5700 does so too. priority is 0 to 7. Writes all of f and
- * returns how many bytes of it are the frame.
+ * cnm_build builds the CNM that answers a sampled packet. CNM_MSDU_LEN bytes behind its Ethernet header
+ * (without VLAN tag) can be read, and msdu_len of them belong to it. Its destination becomes the source of
+ * the CNM, for want of a MAC address of the congestion point; HP's FlexFabric 5700 does so too. priority
+ * is 0 to 7. It writes all of f and returns how many bytes of it are the frame.
  */
 static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16 msdu_len, u64 cpid, u8 qntz_fb,
 				     s64 qoff_bytes, s64 qdelta_bytes, u8 priority)
@@ -65,7 +65,8 @@ static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16
 	const u8 *msdu = (void *)(eth + 1);
 	u32 len = msdu_len < CNM_MSDU_LEN ? msdu_len : CNM_MSDU_LEN;
 
-	barrier_var(len); /* clang computes with 16 bits otherwise, and the verifier loses sight of the bounds */
+	/* clang computes with 16 bits otherwise, and the verifier loses sight of the bounds */
+	barrier_var(len);
 	if (qntz_fb > CNM_QNTZ_FB_MAX)
 		qntz_fb = CNM_QNTZ_FB_MAX;
 	__builtin_memcpy(f->eth.h_dest, eth->h_source, ETH_ALEN);
@@ -84,8 +85,8 @@ static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16
 }
 
 /*
- * cnm_well_formed: every field in which the sender has no choice, of a CNM of len bytes of which those before the
- * MSDU can be read. Not the padding.
+ * cnm_well_formed checks every field in which the sender has no choice, but not the padding. The CNM has
+ * len bytes, and those before the MSDU can be read.
  */
 static __always_inline bool cnm_well_formed(const struct cnm_frame *f, u32 len)
 {

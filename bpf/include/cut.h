@@ -6,15 +6,15 @@
 #define BPF_ADJ_ROOM_MAC 1 /* linux/bpf.h: right behind the Ethernet header */
 
 /*
- * cut: makes the clone of a TCP or UDP packet len bytes long. It is left longer by the data packet's headers first,
- * which are then pulled out: the place of a checksum still to do (any segment that GRO merged has one) goes with
- * them. Otherwise the device would write TCP's checksum into it.
+ * cut makes the clone len bytes long. First it leaves it longer by the data packet's headers_len bytes of
+ * IP and transport header, then it pulls those out: with them goes the place of a checksum that is still
+ * to do, which any segment that GRO merged has. Otherwise the device would write that checksum into the
+ * new packet.
  */
-static __always_inline bool cut(struct __sk_buff *skb, u32 len)
+static __always_inline bool cut(struct __sk_buff *skb, u32 len, u32 headers_len)
 {
-	const int headers = sizeof(struct iphdr) + sizeof(struct tcphdr);
-
-	return !bpf_skb_change_tail(skb, len + headers, 0) && !bpf_skb_adjust_room(skb, -headers, BPF_ADJ_ROOM_MAC, 0);
+	return !bpf_skb_change_tail(skb, len + headers_len, 0) &&
+	       !bpf_skb_adjust_room(skb, -(s32)headers_len, BPF_ADJ_ROOM_MAC, 0);
 }
 
 #endif

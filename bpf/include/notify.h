@@ -1,151 +1,462 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Sending a CNP from a receiver. The program at ingress builds it and sends a clone of the data packet to its own
- * egress, where np_egress cuts the clone down to the CNP. Cloning is how a tc program sends a packet of its own.
+ * A notification point (NP), at a receiver: it looks at the data packets of each flow and answers with
+ * CNPs. A notification point is one C file that includes this behind the definitions of
+ *
+ *	struct notify_state	what it keeps of a flow; all zero for a new one. It may be a macro:
+ *				#define notify_state pcn_np
+ *	params			a const volatile struct that the loader sets
+ *	notify_wants(event)	false: the packet does not count, and needs no entry in the flow table
+ *	notify_packet(state, params, event, say)
+ *				a packet of the flow arrived. True: send a CNP that says *say. state and
+ *				params are pointers; say is all zero before
+ *
+ * notify_event.h has the types of event and say.
+ *
+ * The program at ingress builds the CNP and sends a clone of the data packet to its own egress, where
+ * np_egress cuts the clone down to the CNP: cloning is how a tc program sends a packet of its own. Data
+ * packets pass unchanged.
  */
 #ifndef PCN_NOTIFY_H
 #define PCN_NOTIFY_H
 
-#include "clock.h"
-#include "cnp.h"
+#include "cnp_tag.h"
+#include "counts.h"
 #include "cut.h"
-#include "flow.h"
-#include "packet.h"
+#include "notify_event.h"
+#include "point.h"
 
-/* ideal_time: packets carry their ideal arrival (the lab); otherwise the clock tells it. Set by the loader. */
-const volatile bool ideal_time = false;
+#define TCP_RST		4 /* of tcphdr.flags */
+#define CLOCK_MONOTONIC 1
 
-/* What a CNP says. */
-struct notification {
-	u32 rec_rate; /* 0: nothing */
-	bool ce;      /* decrease */
-	bool ue;      /* TCD: hold */
+/*
+ * idle_ns: a flow ends with FIN, RST, or silence for so long, and its entry goes. 0: flows do not end, and
+ * the full table forgets the least recently used. Set by the loader.
+ */
+const volatile u64 idle_ns = 0;
+
+/*
+ * udp_ports: flows of UDP from or to one of these ports are watched. Network byte order; the first 0 ends
+ * the list. Set by the loader.
+ */
+#define UDP_PORTS 8
+const volatile u16 udp_ports[UDP_PORTS] = {};
+
+struct np_flow {
+	struct notify_state state;
+	u64 last_ns; /* arrival of the latest packet, if flows end */
+	u32 id;	     /* tells it from an earlier flow of the same key */
+	u32 tracked; /* it is in np_live */
 };
 
-/* The CNP between the programs at ingress and egress, which run in one softirq on one CPU. */
+/* Flows seen at this receiver; the least recently used goes when it is full. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct flow_key);
+	__type(value, struct np_flow);
+} np_flows SEC(".maps");
+
+struct np_counts {
+	u64 cnp_decrease; /* CNPs sent that say CE */
+	u64 cnp_increase; /* CNPs sent that say neither CE nor UE */
+	u64 cnp_hold;	  /* CNPs sent that say UE */
+	u64 no_flow;	  /* packets whose flow the table refused */
+	u64 no_clone;	  /* CNPs that could not be sent */
+	u64 extensions;	  /* IPv6 packets with extension headers that were not looked into */
+	u64 ended;	  /* flows that ended with FIN or RST */
+	u64 idle;	  /* flows that fell silent */
+	u64 no_timer;	  /* CNPs of flows that only a full table would remove */
+};
+
+COUNTS(np_counts)
+
+#define NP(counter) COUNTER(np_counts, counter)
+
+/* The CNP between ingress and egress, which run in one softirq on one CPU. */
+struct np_pending {
+	struct ethhdr eth;
+	union {
+		struct cnp_ipv4 ipv4;
+		struct cnp_ipv6 ipv6;
+	};
+	u8 pad[2];
+	u32 ready; /* the packet at egress with MARK_CNP is ours */
+	u32 v6;
+	u32 headers_len; /* of the data packet's IP and transport headers, see cut */
+	u32 tags;	 /* of the data packet, if not all are in the skb: outermost first */
+	struct vlan_hdr tag[1 + MAX_TAGS];
+} __attribute__((packed, aligned(8)));
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct cnp_frame);
+	__type(value, struct np_pending);
 } np_pending SEC(".maps");
 
-enum np_count {
-	NP_DECREASE, /* CNPs sent */
-	NP_INCREASE,
-	NP_HOLD,
-	NP_NO_FLOW,  /* the flow table refused an entry */
-	NP_NO_CLONE, /* a CNP could not be sent */
-	NP_COUNTS,
+/*
+ * One timer removes silent flows, a few at a time: it looks at those in np_live, the one not looked at for
+ * longest first. A timer for each flow would need memory at times when the kernel has none to give.
+ */
+struct np_live {
+	struct flow_key key;
+	u32 id;
+	u64 due_ns; /* when to look at it */
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, NP_COUNTS);
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	/* twice the flows: those that ended otherwise stay until they are looked at */
+	__uint(max_entries, 131072);
+	__type(value, struct np_live);
+} np_live SEC(".maps");
+
+struct bpf_timer {
+	u64 __opaque[2];
+} __attribute__((aligned(8)));
+
+struct np_sweeper {
+	struct bpf_timer timer;
+	u32 next_id;
+	u32 runs;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, u64);
-} np_counts SEC(".maps");
+	__type(value, struct np_sweeper);
+} np_sweeper SEC(".maps");
 
-static __always_inline void count(u32 what)
+#define SWEEP_FLOWS    64      /* at a time */
+#define SWEEP_PAUSE_NS 1000000 /* at least, between two times */
+
+/*
+ * sweep_one looks at the flow that has waited for longest, even before it is due if early. It returns how
+ * long there is nothing to do; ~0: there are no flows.
+ */
+static __always_inline u64 sweep_one(u64 t_ns, bool early)
 {
-	u64 *n = bpf_map_lookup_elem(&np_counts, &what);
+	struct np_flow *flow;
+	struct np_live l;
 
-	if (n)
-		(*n)++;
+	if (bpf_map_peek_elem(&np_live, &l))
+		return ~0ULL;
+	if (!early && (s64)(l.due_ns - t_ns) > 0)
+		return l.due_ns - t_ns;
+	if (bpf_map_pop_elem(&np_live, &l))
+		return ~0ULL;
+	flow = bpf_map_lookup_elem(&np_flows, &l.key);
+	if (!flow || flow->id != l.id)
+		return 0; /* it ended otherwise */
+	if ((s64)(t_ns - flow->last_ns) >= (s64)idle_ns) {
+		np_counts_add(NP(idle));
+		bpf_map_delete_elem(&np_flows, &l.key);
+		return 0;
+	}
+	/* the queue is in the order of due_ns, about */
+	l.due_ns = early ? t_ns + idle_ns : flow->last_ns + idle_ns;
+	if (bpf_map_push_elem(&np_live, &l, 0))
+		flow->tracked = 0; /* its next CNP tries again */
+	return 0;
 }
 
-/* build: the CNP that answers the data packet p. */
-static __always_inline void build(struct cnp_frame *f, const struct packet *p, const struct notification *cnp)
+static int sweep(void *map, u32 *key, struct np_sweeper *s)
 {
-	struct tcphdr *tcp = p->l4;
-	struct iphdr ip = {
-		.version = 4,
-		.ihl = 5,
-		.tos = CNP_DSCP << 2 | (cnp->ce ? ECN_CE : 0),
-		.tot_len = bpf_htons(CNP_IP_LEN),
-		.frag_off = bpf_htons(CNP_FRAG_OFF),
-		.ttl = 64,
-		.protocol = IPPROTO_UDP,
-		.saddr = p->ip->daddr,
-		.daddr = p->ip->saddr,
-	};
+	u64 wait_ns = 0, t_ns = now_ns();
 
-	__builtin_memcpy(f->eth.h_dest, p->eth->h_source, ETH_ALEN);
-	__builtin_memcpy(f->eth.h_source, p->eth->h_dest, ETH_ALEN);
-	f->eth.h_proto = bpf_htons(ETH_P_IP);
-	ip.check = ip_checksum(&ip);
-	f->ip = ip;
-	f->udp = (struct udphdr){
-		.source = cnp_udp_source(tcp->source, tcp->dest),
-		.dest = bpf_htons(ROCE_PORT),
-		.len = bpf_htons(CNP_UDP_LEN),
-	};
-	f->bth = (struct bth){.opcode = CNP_OPCODE, .pkey = CNP_PKEY, .becn = CNP_BECN | (cnp->ue ? CNP_UE : 0)};
-	f->pcn = (struct cnp_payload){
-		.rec_rate = bpf_htonl(cnp->rec_rate),
-		.flow_sport = tcp->source,
-		.flow_dport = tcp->dest,
-	};
-	f->icrc = cnp_icrc(f);
+	for (u32 i = 0; i < SWEEP_FLOWS && !wait_ns; i++)
+		wait_ns = sweep_one(t_ns, false);
+	if (wait_ns == ~0ULL) {
+		struct np_live l;
+
+		s->runs = 0; /* np_track starts it again */
+		if (bpf_map_peek_elem(&np_live, &l) || __sync_lock_test_and_set(&s->runs, 1))
+			return 0;
+	}
+	if (wait_ns < SWEEP_PAUSE_NS || wait_ns == ~0ULL)
+		wait_ns = SWEEP_PAUSE_NS;
+	bpf_timer_start(&s->timer, to_kernel_ns(wait_ns), 0);
+	return 0;
 }
 
-static __always_inline void notify(struct __sk_buff *skb, const struct packet *p, const struct notification *cnp)
+/* start_sweeper does nothing if it runs. */
+static __always_inline bool start_sweeper(struct np_sweeper *s)
+{
+	if (s->runs || __sync_lock_test_and_set(&s->runs, 1))
+		return true;
+	bpf_timer_init(&s->timer, &np_sweeper, CLOCK_MONOTONIC); /* fails but the first time */
+	if (!bpf_timer_set_callback(&s->timer, sweep) &&
+	    !bpf_timer_start(&s->timer, to_kernel_ns(idle_ns), 0))
+		return true;
+	s->runs = 0;
+	return false;
+}
+
+#define MAKE_ROOM 16 /* flows to look at; about half of them are gone */
+
+/* push_live makes room if np_live is full. */
+static __always_inline bool push_live(const struct np_live *l, u64 t_ns)
+{
+	if (!bpf_map_push_elem(&np_live, l, 0))
+		return true;
+	for (u32 i = 0; i < MAKE_ROOM; i++)
+		sweep_one(t_ns, true);
+	return !bpf_map_push_elem(&np_live, l, 0);
+}
+
+/* np_track has the flow removed when it is silent. Each CNP calls it again, for what may have failed. */
+static __noinline void np_track(const struct flow_key *key, struct np_flow *flow)
+{
+	struct np_live l = {.key = *key};
+	u32 zero = 0;
+	struct np_sweeper *s = bpf_map_lookup_elem(&np_sweeper, &zero);
+	u64 t_ns = now_ns();
+
+	if (!s)
+		return;
+	if (!flow->tracked) {
+		if (!flow->id)
+			flow->id = __sync_fetch_and_add(&s->next_id, 1) + 1 ?: 1;
+		l.id = flow->id;
+		l.due_ns = t_ns + idle_ns;
+		flow->tracked = push_live(&l, t_ns);
+	}
+	if (!start_sweeper(s) || !flow->tracked)
+		np_counts_add(NP(no_timer));
+}
+
+static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
+{
+	struct np_flow fresh = {}, *flow;
+
+	flow = bpf_map_lookup_elem(&np_flows, key);
+	if (flow)
+		return flow;
+	bpf_map_update_elem(&np_flows, key, &fresh, BPF_NOEXIST);
+	flow = bpf_map_lookup_elem(&np_flows, key);
+	if (flow && idle_ns)
+		np_track(key, flow);
+	return flow;
+}
+
+/* np_sign signs the CNP with the current key, if there is one. */
+static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body, u64 t_ns, bool ce)
+{
+	for (u32 i = 0; i < KEYS; i++) {
+		u32 index = i;
+		struct cnp_key *k = bpf_map_lookup_elem(&cnp_keys, &index);
+		struct cnp_tag *tag = (void *)body->pcn.tag;
+
+		if (!k || k->state != KEY_SIGNS)
+			continue;
+		tag->stamp = bpf_htonl(index << STAMP_BITS | stamp_of(t_ns));
+		tag->mac = p->v6 ? mac_ipv6(&k->key, &p->ipv6, tag->stamp, ce)
+				 : mac_ipv4(&k->key, &p->ipv4, tag->stamp, ce);
+		return;
+	}
+}
+
+static __always_inline void np_build(struct np_pending *p, const struct flow_key *key,
+				     const struct notification *say, u64 t_ns)
+{
+	if (p->v6) {
+		p->eth.h_proto = bpf_htons(ETH_P_IPV6);
+		cnp_build_ipv6(&p->ipv6, key, say);
+		np_sign(p, &p->ipv6.body, t_ns, say->ce);
+		p->ipv6.body.icrc = icrc_ipv6(&p->ipv6, crc_ipv6(&p->ipv6));
+	} else {
+		p->eth.h_proto = bpf_htons(ETH_P_IP);
+		cnp_build_ipv4(&p->ipv4, key, say);
+		if (on_host)
+			np_sign(p, &p->ipv4.body, t_ns, say->ce);
+		p->ipv4.body.icrc = icrc_ipv4(&p->ipv4, crc_ipv4(&p->ipv4));
+	}
+}
+
+/* np_keep_tags notes the tags: those that are in the frame can't stay there, see np_egress. */
+static __always_inline bool np_keep_tags(const struct __sk_buff *skb, const struct network *n,
+					 struct np_pending *p)
+{
+	u32 in_frame = (n->off - sizeof(struct ethhdr)) / sizeof(struct vlan_hdr);
+
+	p->tags = 0;
+	if (!on_host || !in_frame)
+		return true; /* the clone has the skb's */
+	if (skb->vlan_present) {
+		p->tag[0].tci = skb->vlan_tci;
+		p->tag[0].proto = skb->vlan_proto;
+		p->tags = 1;
+	}
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < MAX_TAGS; i++) {
+		const u32 off = sizeof(struct ethhdr) + i * sizeof(struct vlan_hdr);
+		struct vlan_hdr h;
+		__be16 proto; /* the EtherType before the tag */
+		u32 to = p->tags;
+
+		if (i >= in_frame)
+			break;
+		if (bpf_skb_load_bytes(skb, off - sizeof(proto), &proto, sizeof(proto)) ||
+		    bpf_skb_load_bytes(skb, off, &h, sizeof(h)) || to > MAX_TAGS)
+			return false;
+		p->tag[to].tci = bpf_ntohs(h.tci);
+		p->tag[to].proto = proto;
+		p->tags = to + 1;
+	}
+	return true;
+}
+
+static __always_inline u32 np_sent(const struct notification *say)
+{
+	if (say->ce)
+		return NP(cnp_decrease);
+	return say->ue ? NP(cnp_hold) : NP(cnp_increase);
+}
+
+/* np_send answers the data packet. It is no inline function for the sake of its stack. */
+static __noinline void np_send(struct __sk_buff *skb, const struct network *n, const struct transport *t,
+			       const struct notification *say, u64 t_ns)
 {
 	u32 zero = 0, mark = skb->mark;
-	struct cnp_frame *f = bpf_map_lookup_elem(&np_pending, &zero);
+	struct np_pending *p = bpf_map_lookup_elem(&np_pending, &zero);
+	struct ethhdr eth;
+	long failed;
 
-	if (!f)
+	if (!p || bpf_skb_load_bytes(skb, 0, &eth, sizeof(eth)) || !np_keep_tags(skb, n, p)) {
+		np_counts_add(NP(no_clone));
 		return;
-	build(f, p, cnp);
+	}
+	__builtin_memcpy(p->eth.h_dest, eth.h_source, ETH_ALEN);
+	__builtin_memcpy(p->eth.h_source, eth.h_dest, ETH_ALEN);
+	p->v6 = n->v6;
+	p->headers_len = t->off - n->off + sizeof(struct tcphdr);
+	np_build(p, &t->key, say, t_ns);
+	p->ready = 1;
 	skb->mark = MARK_CNP;
-	if (bpf_clone_redirect(skb, skb->ifindex, 0))
-		count(NP_NO_CLONE);
-	else
-		count(cnp->ce ? NP_DECREASE : cnp->ue ? NP_HOLD : NP_INCREASE);
+	failed = bpf_clone_redirect(skb, skb->ifindex, 0);
 	skb->mark = mark;
+	p->ready = 0;
+	np_counts_add(failed ? NP(no_clone) : np_sent(say));
 }
 
-/* has_data: a whole packet (the kernel drops truncated ones) with something for the application. */
-static __always_inline bool has_data(const struct __sk_buff *skb, const struct packet *p)
+/*
+ * np_watches says whether the flow of UDP has one of the ports, and the packet is no CNP. Port 0 is no
+ * flow's: a CNP with it would be somebody else's.
+ */
+static __always_inline bool np_watches(const struct __sk_buff *skb, const struct transport *t)
 {
-	const struct tcphdr *tcp = p->l4;
-	u32 len = bpf_ntohs(p->ip->tot_len);
+	u8 opcode = 0;
 
-	return len > sizeof(struct iphdr) + tcp->doff * 4 && sizeof(struct ethhdr) + len <= skb->len;
+	if (!udp_ports[0] || !t->key.sport)
+		return false;
+	if (t->key.dport == bpf_htons(ROCE_PORT) &&
+	    (bpf_skb_load_bytes(skb, t->off + sizeof(struct udphdr), &opcode, 1) ||
+	     opcode == CNP_OPCODE))
+		return false;
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < UDP_PORTS; i++) {
+		u16 port = udp_ports[i];
+
+		if (port && (port == t->key.dport || port == t->key.sport))
+			return true;
+	}
+	return false;
 }
 
-/* arrival_ns: when the packet arrived, ideally. */
-static __always_inline u64 arrival_ns(const struct __sk_buff *skb)
+/* np_parse finds a packet of a flow of TCP, or of UDP that is watched. */
+static __always_inline bool np_parse(struct __sk_buff *skb, struct network *n, struct transport *t)
 {
-	return ideal_time && carried(skb) ? (u64)skb->cb[CARRY_HIGH] << 32 | skb->cb[CARRY_LOW] : now_ns();
+	const u32 headers =
+		sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan_hdr) + sizeof(struct ipv6hdr);
+	int verdict;
+
+	if (on_host)
+		reach(skb, headers);
+	if (!point_parse(skb, n))
+		return false;
+	verdict = transport_parse(skb, n, t);
+	if (verdict == TRANSPORT_EXTENSIONS)
+		np_counts_add(NP(extensions));
+	return verdict == TRANSPORT_OK && (t->key.protocol == IPPROTO_TCP || np_watches(skb, t));
 }
 
-/* np_takes: data of a TCP flow, which p is then parsed as. */
-static __always_inline bool np_takes(struct __sk_buff *skb, struct packet *p)
+static __always_inline void np_flow_ended(const struct flow_key *key)
 {
-	return !other_vlan(skb) && packet_parse(skb, p, sizeof(struct tcphdr)) && p->ip->protocol == IPPROTO_TCP &&
-	       has_data(skb, p);
+	if (!bpf_map_delete_elem(&np_flows, key))
+		np_counts_add(NP(ended));
 }
 
-/* np_flow_key: of the flow that the packet is of. */
-static __always_inline void np_flow_key(const struct packet *p, struct flow_key *k)
+SEC("tc")
+int np_ingress(struct __sk_buff *skb)
 {
-	const struct tcphdr *tcp = p->l4;
+	struct notification say = {};
+	struct notify_event event;
+	struct np_flow *flow;
+	struct transport t;
+	struct network n;
 
-	flow_key_ipv4(k, p->ip->saddr, p->ip->daddr, tcp->source, tcp->dest, IPPROTO_TCP);
+	if (!np_parse(skb, &n, &t))
+		return TCX_NEXT;
+	if (idle_ns && t.flags & (TCP_FIN | TCP_RST)) {
+		np_flow_ended(&t.key);
+		return TCX_NEXT;
+	}
+	if (!t.payload_len)
+		return TCX_NEXT;
+	event.frame_bytes = skb->len;
+	event.ecn = t.tos & ECN_MASK;
+	if (!notify_wants(&event))
+		return TCX_NEXT;
+	flow = np_flow_of(&t.key);
+	if (!flow) {
+		np_counts_add(NP(no_flow));
+		return TCX_NEXT;
+	}
+	event.now_ns = arrival_ns(skb);
+	if (idle_ns)
+		flow->last_ns = event.now_ns;
+	if (!notify_packet(&flow->state, loaded(params), &event, &say))
+		return TCX_NEXT;
+	if (idle_ns)
+		np_track(&t.key, flow);
+	np_send(skb, &n, &t, &say, event.now_ns);
+	return TCX_NEXT;
 }
 
 SEC("tc")
 int np_egress(struct __sk_buff *skb)
 {
-	u32 zero = 0;
-	struct cnp_frame *f;
+	u32 zero = 0, len, headers_len, tags;
+	struct np_pending *p;
 
 	if (skb->mark != MARK_CNP)
 		return TCX_NEXT;
-	f = bpf_map_lookup_elem(&np_pending, &zero);
-	if (!f || !cut(skb, CNP_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNP_FRAME_LEN, 0))
+	p = bpf_map_lookup_elem(&np_pending, &zero);
+	if (!p || !p->ready)
+		return TCX_NEXT;
+	p->ready = 0;
+	headers_len = p->headers_len;
+	tags = on_host ? p->tags : 0;
+	/* adjust_room wants IP behind the Ethernet header: all tags off, and back on at the end */
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < 1 + MAX_TAGS; i++)
+		if (i < tags && bpf_skb_vlan_pop(skb))
+			return TCX_DROP;
+	len = sizeof(struct ethhdr) + (p->v6 ? sizeof(struct cnp_ipv6) : sizeof(struct cnp_ipv4));
+	if (headers_len > MAX_HEADERS_LEN + sizeof(struct tcphdr) || !cut(skb, len, headers_len))
 		return TCX_DROP;
+	if (p->v6 ? bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv6), 0)
+		  : bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv4), 0))
+		return TCX_DROP;
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < 1 + MAX_TAGS; i++) {
+		u32 from = MAX_TAGS - i; /* the innermost first */
+
+		if (from < tags && bpf_skb_vlan_push(skb, p->tag[from].proto, p->tag[from].tci))
+			return TCX_DROP;
+	}
 	skb->mark = 0;
 	return TCX_NEXT;
 }

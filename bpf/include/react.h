@@ -1,53 +1,327 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A reaction point for the CNPs of DCQCN's notification point, which say that there is congestion (CE) or, with TCD,
- *that it is not known (UE), and nothing of rates.
+ * A reaction point (RP), at tcx ingress of a sender: takes CNPs out of the stream, checks them, and tells
+ * the congestion control of the flow that each is about. The file of a control includes this, behind the
+ * definitions of
  *
- * A program includes this behind the definitions of struct flow_entry and of
- *	react_ce(flow, t_ns)	a CNP that says CE arrived
- *	react_ue(flow, t_ns)	one that says UE
- * which run under the flow's lock.
+ *	struct flow_entry	with members lock, guard (struct cnp_guard), sender (struct sender), and the
+ *				control's own state. It may be a macro: #define flow_entry pcn_flow
+ *	flows			the table of them, by FLOW_TABLE(struct flow_entry)
+ *	control_cnp(flow, event)
+ *				a CNP for the flow arrived (cnp_event.h). Runs under the flow's lock, where no
+ *				helper may be called
+ * and, if a CNP without CE means congestion to the control all the same, as RoCE's own do,
+ *	CONTROL_CNP_IS_CE	1: every CNP that does not say UE is taken to say CE
+ *
+ * A real host trusts nobody: see docs/security.md. A CNP is checked for, in this order,
+ *
+ *	its form; a live flow with this peer; on hosts, the interface and the source's prefix; its ICRC or,
+ *	if tags are required, its tag and the tag's age; that it is no repetition; the flow's rate limit
+ *
+ * and the first that fails is counted (rp_counts.h).
  */
 #ifndef PCN_REACT_H
 #define PCN_REACT_H
 
-#include "hear.h"
+#include "cnp_event.h"
+#include "cnp_tag.h"
+#include "point.h"
+#include "rp_counts.h"
+#include "sender.h"
 
-FLOW_TABLE(struct flow_entry);
+#ifndef CONTROL_CNP_IS_CE
+#define CONTROL_CNP_IS_CE 0
+#endif
 
-static __always_inline void react(const struct cnp_frame *f, u64 t_ns)
+/* Set by the loader, as all below. The unit of RecRate; Fig. 9's is 1 Mbit/s. */
+const volatile u32 rate_unit_bps = 1000000;
+
+/* tcd: CNPs may say UE. */
+const volatile bool tcd = false;
+
+/* What only hosts set. */
+const volatile u64 floor_bps = 0; /* no CNP brings a flow below it; 0: the control's own minimum */
+const volatile bool require_tag = false;
+const volatile u32 window_stamps = 0;	/* a tag's stamp differs from the clock here by so much at most */
+const volatile u64 cnp_interval_ns = 0; /* between two CNPs of a flow, in the long run; 0: any */
+const volatile u64 cnp_burst_ns = 0;	/* how far a burst may run ahead of it */
+
+/* Where CNPs are expected from on hosts. User space writes it while the program runs. */
+struct rp_source {
+	u32 prefix_bits; /* of what follows */
+	u32 ifindex;
+	u32 addr[4]; /* network byte order; IPv4 as ::ffff:a.b.c.d */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct rp_source);
+	__type(value, u32); /* not looked at */
+} rp_sources SEC(".maps");
+
+/* How often rp_sources was changed: flows remember that their peer is in it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} rp_rules SEC(".maps");
+
+/* The interfaces in rp_sources. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, u32);
+	__type(value, u32); /* not looked at */
+} rp_interfaces SEC(".maps");
+
+/* A CNP in a packet. v6 is a constant wherever it is used: the verifier is to know what header is. */
+struct heard {
+	const void *header; /* struct cnp_ipv6 or struct cnp_ipv4 */
+	const struct cnp_body *body;
+	u32 len; /* of the packet, from header on */
+	u8 tos;
+	bool v6;
+};
+
+static __always_inline bool rp_well_formed(const struct heard *h)
 {
-	bool ue = says_ue(f);
+	if (!cnp_body_well_formed(h->body, h->tos, tcd, on_host))
+		return false;
+	return h->v6 ? cnp_ipv6_well_formed(h->header, h->len) : cnp_ipv4_well_formed(h->header, h->len);
+}
+
+/* rp_flow_key names the flow whose receiver sent the CNP. */
+static __always_inline void rp_flow_key(const struct heard *h, struct flow_key *k)
+{
+	const struct cnp_ipv4 *ipv4 = h->header;
+	const struct cnp_ipv6 *ipv6 = h->header;
+
+	flow_key_ipv4(k, 0, 0, h->body->pcn.flow_sport, h->body->pcn.flow_dport, IPPROTO_TCP);
+	if (h->v6) {
+		__builtin_memcpy(k->saddr, ipv6->ip.daddr, sizeof(k->saddr));
+		__builtin_memcpy(k->daddr, ipv6->ip.saddr, sizeof(k->daddr));
+	} else {
+		k->saddr[3] = ipv4->ip.daddr;
+		k->daddr[3] = ipv4->ip.saddr;
+	}
+}
+
+/*
+ * rp_source_allowed counts if not. What the flow remembers is written without its lock: everybody writes
+ * the same.
+ */
+static __always_inline bool rp_source_allowed(const struct __sk_buff *skb, const struct flow_key *key,
+					      struct cnp_guard *g)
+{
+	u32 ifindex = skb->ifindex, zero = 0;
+	u32 *rules = bpf_map_lookup_elem(&rp_rules, &zero);
+	struct rp_source from = {
+		.prefix_bits = 8 * (sizeof(from.ifindex) + sizeof(from.addr)),
+		.ifindex = ifindex,
+	};
+
+	if (!rules)
+		return false;
+	if (g->ifindex == ifindex && g->rules == *rules)
+		return true;
+	__builtin_memcpy(from.addr, key->daddr, sizeof(from.addr));
+	g->ifindex = 0;
+	g->rules = *rules; /* before the lookup: a change meanwhile makes this one old */
+	if (bpf_map_lookup_elem(&rp_sources, &from)) {
+		g->ifindex = ifindex;
+		return true;
+	}
+	rp_counts_add(bpf_map_lookup_elem(&rp_interfaces, &ifindex) ? RP(prefix) : RP(interface));
+	return false;
+}
+
+/*
+ * rp_icrc_good counts if not. A good CNP's register before RecRate is remembered, without the flow's lock
+ * too: all well-formed CNPs of the flow have the same.
+ */
+static __always_inline bool rp_icrc_good(const struct heard *h, struct cnp_guard *g)
+{
+	u32 known = g->crc_known, crc = g->crc;
+
+	if (!known)
+		crc = h->v6 ? crc_ipv6(h->header) : crc_ipv4(h->header);
+	if ((h->v6 ? icrc_ipv6(h->header, crc) : icrc_ipv4(h->header, crc)) != h->body->icrc) {
+		rp_counts_add(RP(bad_icrc));
+		return false;
+	}
+	if (!known) {
+		g->crc = crc;
+		asm volatile("" ::: "memory"); /* crc_known is set last */
+		g->crc_known = 1;
+	}
+	return true;
+}
+
+/* rp_tag_fault is the counter of what is wrong with the tag; RP_NO_FAULT: nothing. */
+#define RP_NO_FAULT (~0U)
+
+static __always_inline u32 rp_tag_fault(const struct heard *h, bool ce, u64 t_ns)
+{
+	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
+	u32 word = bpf_ntohl(tag->stamp), index = TAG_KEY(word);
+	struct cnp_key *k;
+	__be32 mac;
+	s32 age;
+
+	if (!tag->stamp && !tag->mac)
+		return RP(unsigned_);
+	k = bpf_map_lookup_elem(&cnp_keys, &index);
+	if (!k || k->state == KEY_NONE)
+		return RP(no_key);
+	mac = h->v6 ? mac_ipv6(&k->key, h->header, tag->stamp, ce)
+		    : mac_ipv4(&k->key, h->header, tag->stamp, ce);
+	if (mac != tag->mac)
+		return RP(bad_tag);
+	age = stamp_after(stamp_of(t_ns), TAG_STAMP(word));
+	if (age > (s32)window_stamps || -age > (s32)window_stamps)
+		return RP(stale);
+	return RP_NO_FAULT;
+}
+
+static __always_inline bool rp_tag_good(const struct heard *h, bool ce, u64 t_ns)
+{
+	u32 fault = rp_tag_fault(h, ce, t_ns);
+
+	if (fault == RP_NO_FAULT)
+		return true;
+	rp_counts_add(fault);
+	return false;
+}
+
+/* rp_guard says why the flow takes no CNP now. Under its lock. */
+static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
+{
+	if (require_tag) {
+		if (g->stamped && stamp_after(stamp, g->stamp) <= 0)
+			return RP(replayed);
+		g->stamp = stamp;
+		g->stamped = 1;
+	}
+	if (cnp_interval_ns) { /* a token bucket, by when the next CNP is due */
+		u64 due_ns = g->due_ns > t_ns ? g->due_ns : t_ns;
+
+		if (due_ns - t_ns > cnp_burst_ns)
+			return RP(rate_limited);
+		g->due_ns = due_ns + cnp_interval_ns;
+	}
+	return RP_NO_FAULT;
+}
+
+/* rp_obey tells the control, and keeps the flow's statistics. Under its lock. */
+static __always_inline u32 rp_obey(struct flow_entry *flow, const struct cnp_event *event)
+{
+	control_cnp(flow, event);
+	if (event->ue) {
+		flow->sender.cnp_hold++;
+		return RP(cnp_hold);
+	}
+	if (!event->ce) {
+		flow->sender.cnp_increase++;
+		return RP(cnp_increase);
+	}
+	flow->sender.rec_rate_bps = event->rec_rate_bps;
+	flow->sender.cnp_decrease++;
+	return RP(cnp_decrease);
+}
+
+/* rp_react is one function for both families: the control's code is there once. */
+static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp)
+{
+	u32 counter;
+
+	bpf_spin_lock(&flow->lock);
+	counter = rp_guard(&flow->guard, stamp, event->now_ns);
+	if (counter == RP_NO_FAULT)
+		counter = rp_obey(flow, event);
+	bpf_spin_unlock(&flow->lock);
+	rp_counts_add(counter);
+}
+
+/* rp_hear takes a well-formed CNP for a flow of TCP. */
+static __always_inline void rp_hear(const struct __sk_buff *skb, const struct heard *h)
+{
+	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
+	bool ue = h->body->bth.becn & CNP_UE, ce = (h->tos & ECN_MASK) == ECN_CE;
+	struct cnp_event event = {
+		.rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * rate_unit_bps,
+		.floor_bps = floor_bps,
+		.ce = ce || (CONTROL_CNP_IS_CE && !ue),
+		.ue = ue,
+	};
+	u32 stamp = TAG_STAMP(bpf_ntohl(tag->stamp));
 	struct flow_entry *flow;
 	struct flow_key key;
 
-	cnp_flow_key(f, &key);
+	rp_flow_key(h, &key);
 	flow = bpf_map_lookup_elem(&flows, &key);
 	if (!flow) {
-		count(RP_NO_FLOW);
+		rp_counts_add(RP(no_flow));
 		return;
 	}
-	bpf_spin_lock(&flow->lock);
-	if (ue) {
-		react_ue(flow, t_ns);
-		flow->sender.cnp_hold++;
-	} else {
-		react_ce(flow, t_ns);
-		flow->sender.cnp_decrease++;
+	if (on_host && !rp_source_allowed(skb, &key, &flow->guard))
+		return;
+	event.now_ns = arrival_ns(skb);
+	if (require_tag ? !rp_tag_good(h, ce, event.now_ns) : !rp_icrc_good(h, &flow->guard))
+		return;
+	rp_react(flow, &event, stamp);
+}
+
+/* rp_read hears the packet if it is a CNP. */
+static __always_inline int rp_read(const struct __sk_buff *skb, const struct network *n, bool v6)
+{
+	const struct iphdr *ipv4 = n->header;
+	const struct ipv6hdr *ipv6 = n->header;
+	const void *end = (void *)(long)skb->data_end;
+	struct heard h = {.header = n->header, .len = skb->len - n->off, .v6 = v6};
+
+	h.body = v6 ? (const void *)(ipv6 + 1) : (const void *)(ipv4 + 1);
+	if ((const void *)&h.body->pcn > end)
+		return TCX_NEXT;
+	if (v6 ? ipv6->nexthdr != IPPROTO_UDP
+	       : ipv4->protocol != IPPROTO_UDP || ipv4->ihl != 5 ||
+			 ipv4->frag_off & bpf_htons(FRAGMENT))
+		return TCX_NEXT;
+	if (h.body->udp.dest != bpf_htons(ROCE_PORT) || h.body->bth.opcode != CNP_OPCODE)
+		return TCX_NEXT;
+	if ((const void *)(h.body + 1) > end) {
+		rp_counts_add(RP(malformed));
+		return TCX_DROP;
 	}
-	bpf_spin_unlock(&flow->lock);
-	count(ue ? RP_HOLD : RP_DECREASE);
+	if (!h.body->pcn.flow_sport)
+		return TCX_NEXT; /* somebody else's RoCE: their reserved bytes are zero */
+	h.tos = v6 ? ipv6_class(ipv6) : ipv4->tos;
+	if (!rp_well_formed(&h)) {
+		rp_counts_add(RP(malformed));
+		return TCX_DROP;
+	}
+	if (h.body->bth.psn) {
+		rp_counts_add(RP(cnp_udp));
+		return TCX_NEXT;
+	}
+	rp_hear(skb, &h);
+	return TCX_DROP;
 }
 
 SEC("tc")
 int rp_ingress(struct __sk_buff *skb)
 {
-	const struct cnp_frame *f;
-	int verdict = hear_cnp(skb, &f);
+	const u32 longest =
+		sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan_hdr) + sizeof(struct cnp_ipv6);
+	struct network n;
 
-	if (f)
-		react(f, arrival_ns(skb));
-	return verdict;
+	if (skb->len <= longest)
+		reach(skb, skb->len);
+	if (!point_parse(skb, &n))
+		return TCX_NEXT;
+	return n.v6 ? rp_read(skb, &n, true) : rp_read(skb, &n, false);
 }
 
 #endif

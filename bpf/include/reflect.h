@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The CNMs of QCN's congestion points. The port qdisc samples a packet when it sends it, and can't send another: so the
- * program at the far end makes the CNM of a clone, and sends it back to the switch, which forwards it to the source.
+ * The CNMs of QCN's congestion points. The port qdisc samples a packet when it sends it, and can't send
+ * another. So the program at the far end makes the CNM of a clone, and sends it back to the switch, which
+ * forwards it to the source.
  */
 #ifndef PCN_REFLECT_H
 #define PCN_REFLECT_H
 
 #include "cnm.h"
+#include "counts.h"
 #include "cut.h"
 #include "packet.h"
 
@@ -18,43 +20,31 @@ struct {
 	__type(value, struct cnm_frame);
 } cnm_pending SEC(".maps");
 
-enum cnm_count {
-	CNM_SENT,
-	CNM_LOST, /* could not be sent */
-	CNM_COUNTS,
+struct cnm_counts {
+	u64 sent;
+	u64 lost; /* could not be sent */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, CNM_COUNTS);
-	__type(key, u32);
-	__type(value, u64);
-} cnm_counts SEC(".maps");
-
-static __always_inline void count_cnm(u32 what)
-{
-	u64 *n = bpf_map_lookup_elem(&cnm_counts, &what);
-
-	if (n)
-		(*n)++;
-}
+COUNTS(cnm_counts)
 
 /* The class that CNMs ride, which is never paused. */
 #define CNM_CLASS 6
 
-/* sampled_class: of the sampled packet's first bytes. */
+/* sampled_class reads the class from the sampled packet's first bytes. */
 static __always_inline u8 sampled_class(const u8 *sample)
 {
 	return class_of(((const struct iphdr *)(sample + sizeof(struct ethhdr)))->tos);
 }
 
-/* sampled: QntzFb, if the packet was sampled where it comes from; 0: it was not. */
+/* sampled is QntzFb, if the packet was sampled where it comes from; 0: it was not. */
 static __always_inline u32 sampled(const struct __sk_buff *skb)
 {
 	return carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK : 0;
 }
 
-/* reflect: send the CNM for a sampled packet, back the way that it came. Packet pointers are void after it. */
+/*
+ * reflect sends the CNM for a sampled packet back the way that it came. Packet pointers are void after it.
+ */
 static __always_inline void reflect(struct __sk_buff *skb)
 {
 	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr), mark = skb->mark;
@@ -67,20 +57,22 @@ static __always_inline void reflect(struct __sk_buff *skb)
 	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT], sampled(skb),
 		  (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64, sampled_class(sample));
 	skb->mark = MARK_CNM;
-	count_cnm(bpf_clone_redirect(skb, skb->ifindex, 0) ? CNM_LOST : CNM_SENT);
+	cnm_counts_add(bpf_clone_redirect(skb, skb->ifindex, 0) ? COUNTER(cnm_counts, lost)
+								: COUNTER(cnm_counts, sent));
 	skb->mark = mark;
 }
 
-/* make_cnm: makes the clone the CNM. mark is the one it leaves with. */
+/* make_cnm turns the clone into the CNM. mark is the one it leaves with. */
 static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
 {
-	u32 zero = 0;
+	const u32 headers_len = sizeof(struct iphdr) + sizeof(struct tcphdr);
 	struct cnm_frame *f;
+	u32 zero = 0;
 
 	if (skb->mark != MARK_CNM)
 		return TCX_NEXT;
 	f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	if (!f || !cut(skb, CNM_FRAME_LEN) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
+	if (!f || !cut(skb, CNM_FRAME_LEN, headers_len) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
 		return TCX_DROP; /* reflect counts it */
 	skb->priority = CNM_CLASS;
 	skb->mark = mark;

@@ -42,7 +42,7 @@ struct sender {
 	u32 pad;
 };
 
-/* What the reaction point of a real host (rp_host.bpf.c) knows of a flow's CNPs. */
+/* What the reaction point (react.h) knows of a flow's CNPs. */
 struct cnp_guard {
 	u64 due_ns;  /* when the next CNP is due, by the rate limit */
 	u32 stamp;   /* of the latest CNP that was signed */
@@ -74,6 +74,7 @@ struct pcn_flow {
 struct dcqcn_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
+	struct cnp_guard guard;
 	struct sender sender;
 	struct dcqcn_rp rp;
 };
@@ -88,6 +89,7 @@ struct qcn_flow {
 struct timely_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
+	struct cnp_guard guard;
 	struct sender sender;
 	struct timely_rp rp;
 };
@@ -95,6 +97,7 @@ struct timely_flow {
 struct ibcc_flow {
 	struct bpf_spin_lock lock;
 	u32 pad;
+	struct cnp_guard guard;
 	struct sender sender;
 	struct ibcc_rp rp;
 };

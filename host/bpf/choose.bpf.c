@@ -8,6 +8,7 @@
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
+#include "include/counts.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -28,34 +29,27 @@ struct bpf_sock_ops { /* its beginning */
 /* The control's name. Set by the loader. */
 const volatile char control[16] = "";
 
-enum choose_count {
-	CHOSEN,
-	REFUSED, /* the kernel has no such control any more */
-	CHOOSE_COUNTS,
+/* Connections that were to get the control. */
+struct choose_counts {
+	u64 chosen;
+	u64 refused; /* the kernel has no such control any more */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, CHOOSE_COUNTS);
-	__type(key, u32);
-	__type(value, u64);
-} choose_counts SEC(".maps");
+COUNTS(choose_counts)
 
 SEC("sockops")
 int choose(struct bpf_sock_ops *ops)
 {
 	char name[16];
-	u32 what;
-	u64 *n;
 
 	if (ops->op != BPF_SOCK_OPS_TCP_CONNECT_CB && ops->op != BPF_SOCK_OPS_TCP_LISTEN_CB &&
 	    ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
 		return 1;
 	for (u32 i = 0; i < sizeof(name); i++) /* the helper wants the stack */
 		name[i] = control[i];
-	what = bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)) ? REFUSED : CHOSEN;
-	n = bpf_map_lookup_elem(&choose_counts, &what);
-	if (n)
-		(*n)++;
+	if (bpf_setsockopt(ops, SOL_TCP, TCP_CONGESTION, name, sizeof(name)))
+		choose_counts_add(COUNTER(choose_counts, refused));
+	else
+		choose_counts_add(COUNTER(choose_counts, chosen));
 	return 1;
 }

@@ -2,14 +2,14 @@
 /*
  * fabric: a switch, at tcx ingress of each of its ports.
  *
- * Applies the mark that the last port decided, notes the ingress port and class for the egress port's qdisc,
- * routes by destination, spreads equal-cost paths by flow hash, and redirects.
+ * It applies the mark that the last port decided, notes the ingress port and class for the egress port's
+ * qdisc, routes by destination, spreads equal-cost paths by flow hash, and redirects.
  *
- * A packet that QCN sampled on its way is answered by a CNM. CNMs find their host by the destination address that
- * hosts' stamp gives them: 02:00 and their IPv4 address.
+ * It answers a packet that QCN sampled on its way by a CNM. CNMs find their host by the destination
+ * address that hosts' stamp gives them: 02:00 and their IPv4 address.
  *
- * From a host it sends a clone and drops the original: TCP small queues count a packet until it is orphaned, a
- * clone has no socket, and so a sender sees its own host's queue and nothing else.
+ * From a host it sends a clone and drops the original: TCP small queues count a packet until it is
+ * orphaned. A clone has no socket, so a sender sees its own host's queue and nothing else.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -37,13 +37,16 @@ struct route {
 	u32 ifindex[PATHS_MAX];
 };
 
-enum fabric_drop {
-	FABRIC_NOT_IP, /* not plain IPv4 */
-	FABRIC_NO_ROUTE,
-	FABRIC_NO_PORT,	 /* the device is no port of ours */
-	FABRIC_REDIRECT, /* the clone could not be sent */
-	FABRIC_DROPS,
+struct fabric_drops {
+	u64 not_ip; /* not plain IPv4 */
+	u64 no_route;
+	u64 no_port;  /* the device is no port of ours */
+	u64 redirect; /* the clone could not be sent */
 };
+
+COUNTS(fabric_drops)
+
+#define DROP(cause) drop(COUNTER(fabric_drops, cause))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -60,19 +63,9 @@ struct {
 	__type(value, struct route);
 } routes SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FABRIC_DROPS);
-	__type(key, u32);
-	__type(value, u64);
-} fabric_drops SEC(".maps");
-
 static __always_inline int drop(u32 cause)
 {
-	u64 *n = bpf_map_lookup_elem(&fabric_drops, &cause);
-
-	if (n)
-		__sync_fetch_and_add(n, 1);
+	fabric_drops_add(cause);
 	return TCX_DROP;
 }
 
@@ -100,14 +93,15 @@ static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
 	return h ^ (h >> 16);
 }
 
-/* is_cnm: then h is the address of the host that it is for. */
+/* is_cnm sets h to the address of the host that the CNM is for. */
 static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 {
 	const struct cnm_frame *f = (void *)(long)skb->data;
 
 	if ((void *)(&f->eth + 1) > (void *)(long)skb->data_end || f->eth.h_proto != bpf_htons(ETH_P_CNM))
 		return false;
-	*h = (u32)f->eth.h_dest[2] << 24 | (u32)f->eth.h_dest[3] << 16 | (u32)f->eth.h_dest[4] << 8 | f->eth.h_dest[5];
+	*h = (u32)f->eth.h_dest[2] << 24 | (u32)f->eth.h_dest[3] << 16 |
+	     (u32)f->eth.h_dest[4] << 8 | f->eth.h_dest[5];
 	return true;
 }
 
@@ -124,11 +118,11 @@ int fabric(struct __sk_buff *skb)
 	bool cnm;
 
 	if (!f || !f->known)
-		return drop(FABRIC_NO_PORT);
+		return DROP(no_port);
 	cnm = is_cnm(skb, &host);
 	if (!cnm) {
 		if (!packet_parse(skb, &p, 0))
-			return drop(FABRIC_NOT_IP);
+			return DROP(not_ip);
 		host = bpf_ntohl(p.ip->daddr);
 		tos = p.ip->tos;
 		class = class_of(tos);
@@ -137,11 +131,11 @@ int fabric(struct __sk_buff *skb)
 	}
 	host -= host_base;
 	if (host >= hosts)
-		return drop(FABRIC_NO_ROUTE);
+		return DROP(no_route);
 	key = f->node * hosts + host;
 	r = bpf_map_lookup_elem(&routes, &key);
 	if (!r || !r->paths)
-		return drop(FABRIC_NO_ROUTE);
+		return DROP(no_route);
 	if (r->paths > 1 && !cnm)
 		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
 	barrier_var(path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
@@ -157,7 +151,7 @@ int fabric(struct __sk_buff *skb)
 	if (!f->clone)
 		return bpf_redirect(out, 0);
 	if (bpf_clone_redirect(skb, out, 0))
-		return drop(FABRIC_REDIRECT);
+		return DROP(redirect);
 	return TCX_DROP;
 }
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * first_rtt: makes LDCP's packets of the first round trip not ECN-capable, at a sender's tcx egress. A switch with
- * WRED and ECN drops such packets when its queue is long, where it marks others.
+ * first_rtt: makes LDCP's packets of the first round trip not ECN-capable, at a sender's tcx egress. A
+ * switch with WRED and ECN drops such packets when its queue is long, where it marks others.
  *
- * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial window, and the last
- * of a message, which TCP pushes or ends with, stay ECN-capable, so that one arrives and a loss is heard of without a
- * timeout.
+ * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial window,
+ * and the last of a message, which TCP pushes or ends with, stay ECN-capable. So one arrives, and a loss
+ * is heard of without a timeout.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-#include "include/host_packet.h"
+#include "include/packet.h"
 #include "include/sender.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * stamp: a host's last tcx egress program. Gives each packet its class: data rides the lossless class, and
- * CNPs, pure ACKs and everything else ride the control class, which is never paused. The class is written as
- * DSCP (class selector) of IPv4 and IPv6, where switches read it, and as skb->priority, where the host's own port does.
+ * stamp: a host's last tcx egress program. It gives each packet its class: data rides the lossless class,
+ * and CNPs, pure ACKs and everything else ride the control class, which is never paused. It writes the
+ * class as DSCP (class selector) of IPv4 and IPv6, where switches read it, and as skb->priority, where the
+ * host's own port does.
  *
  * Data of a socket whose IP_TOS is of one of the data classes keeps it: sockets choose their priority.
  */
@@ -10,7 +11,6 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
 #include "include/packet.h"
-#include "include/host_packet.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -29,7 +29,10 @@ const volatile bool ect1 = false;
 
 #define ROCE_PORT 4791
 
-/* is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here are CNPs). */
+/*
+ * is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here
+ * are CNPs).
+ */
 static __always_inline bool is_data(const struct packet *p)
 {
 	u32 payload = bpf_ntohs(p->ip->tot_len) - sizeof(struct iphdr);
@@ -73,8 +76,8 @@ static __always_inline u8 stamped_tos(u8 tos, u8 dscp)
 }
 
 /*
- * stamp_other: what is not plain IPv4: IPv6, and either behind VLAN tags. Returns the DSCP that the class is of, which
- * of what has none, or cannot be told, is that of control packets.
+ * stamp_other stamps what is not plain IPv4: IPv6, and either behind VLAN tags. It returns the DSCP that
+ * the class is of; a packet without one, or too hard to read, has that of control packets.
  */
 static __noinline u32 stamp_other(struct __sk_buff *skb)
 {

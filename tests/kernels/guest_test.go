@@ -73,7 +73,7 @@ var rows = []row{
 	{"NP, RP: marks cut the rate, their absence raises it", true, notified(labNP, labRP)},
 	{"NP, RP for hosts: the same", true, notified(hostNP, hostRP)},
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
-	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadDCQCNNP(tc.DCQCNNPOptions{IntervalNs: 50e3}) })},
+	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadMarkedNP(tc.MarkedNPOptions{IntervalNs: 50e3}) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
 	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
 	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
@@ -232,9 +232,11 @@ func hostRP(control *loader.Control) (attacher, error) {
 }
 
 // anyPrefix is an RP that obeys CNPs from anywhere.
-type anyPrefix struct{ *tc.HostRP }
+type anyPrefix struct{ *tc.RP }
 
-func (r anyPrefix) Attach(h netns.NsHandle, ifindex int) error { return r.HostRP.Attach(h, ifindex) }
+func (r anyPrefix) Attach(h netns.NsHandle, ifindex int) error {
+	return errors.Join(r.Allow(ifindex), r.RP.Attach(h, ifindex))
+}
 
 // notified sends through NP and RP, with marks and without.
 func notified(loadNP func() (attacher, error), loadRP func(*loader.Control) (attacher, error)) func(t *testing.T) string {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * np_marked: a CNP for a marked packet, unless the flow had one less than an interval ago. It is the
+ * notification point of DCQCN (SIGCOMM 2015, sec. 3.1); InfiniBand's congestion control uses it for BECN.
+ * The CNP says that there is congestion, and nothing of rates.
+ *
+ * With TCD a packet may say UE, undetermined, and so may a CNP (algo/tcd_rp.h).
+ */
+#include "include/kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include "include/notify_event.h"
+#include "algo/tcd_rp.h"
+
+char _license[] SEC("license") = "Dual BSD/GPL";
+
+struct marked_params {
+	u64 interval_ns; /* between two CNPs of a flow, at least; 0: each marked packet has one */
+	u32 tcd;	 /* code point ECN_UE is TCD's mark */
+	u32 pad;
+};
+
+/* Set by the loader. */
+const volatile struct marked_params params = {.interval_ns = 50000};
+
+#define notify_state tcd_np
+
+static __always_inline enum tcd_verdict mark_of(const struct notify_event *event)
+{
+	if (event->ecn == ECN_CE)
+		return TCD_MARK_CE;
+	return params.tcd && event->ecn == ECN_UE ? TCD_MARK_UE : TCD_MARK_NONE;
+}
+
+static __always_inline bool notify_wants(const struct notify_event *event)
+{
+	return mark_of(event) != TCD_MARK_NONE;
+}
+
+static __always_inline bool notify_packet(struct tcd_np *np, const struct marked_params *p,
+					  const struct notify_event *event, struct notification *say)
+{
+	enum tcd_verdict mark = tcd_np_packet(np, p->interval_ns, event->now_ns, mark_of(event));
+
+	say->ce = mark == TCD_MARK_CE;
+	say->ue = mark == TCD_MARK_UE;
+	return mark != TCD_MARK_NONE;
+}
+
+#include "include/notify.h"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tc
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netns"
+
+	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/loader"
+)
+
+// NP is a notification point: what answers a receiver's marked packets with CNPs. Each is a C file
+// over bpf/include/notify.h.
+type NP struct{ object }
+
+// NPOptions are the parameters of PCN's notification point in a lab (NSDI 2020, Fig. 8).
+type NPOptions struct {
+	TNs            uint64  // T, the CNP period
+	CongestedShare float64 // 0.95: a flow with more of its packets marked is congested
+	RateUnitBps    uint32  // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
+	TJitterNs      uint64  // each window's T is drawn from TNs +- TJitterNs; below TNs
+	IdealTime      bool    // take arrivals from the packets, as the lab's ports write them
+	DilationShift  uint32
+	MaxFlows       uint32 // 0: 65536
+}
+
+func (o NPOptions) check() error {
+	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
+		return fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1",
+			o.TNs, o.CongestedShare)
+	}
+	if o.TJitterNs >= o.TNs {
+		return fmt.Errorf("np: jitter %d ns of T %d ns: want less than T", o.TJitterNs, o.TNs)
+	}
+	if o.RateUnitBps != 0 && uint64(8_000_000_000)%uint64(o.RateUnitBps) != 0 {
+		return fmt.Errorf("np: RecRate in units of %d bit/s: want a divisor of 8 Gbit/s", o.RateUnitBps)
+	}
+	return nil
+}
+
+// LoadNP loads PCN's notification point (tc/bpf/np.bpf.c) for a lab: it sees plain IPv4 only.
+func LoadNP(o NPOptions, options ...Option) (*NP, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	spec, err := loadNp()
+	if err != nil {
+		return nil, err
+	}
+	return loadedNP("np", spec, o.MaxFlows, map[string]any{
+		npVarParams:        npParams(o.TNs, o.CongestedShare, o.RateUnitBps),
+		npVarT_jitterNs:    o.TJitterNs,
+		npVarIdealTime:     o.IdealTime,
+		npVarDilationShift: o.DilationShift,
+	}, options)
+}
+
+func npParams(tNs uint64, congestedShare float64, rateUnitBps uint32) npPcnNpParams {
+	return npPcnNpParams{
+		T_ns: tNs, CongestedPermille: uint32(congestedShare*1000 + 0.5), RateUnitBps: rateUnitBps,
+	}
+}
+
+// MaxUDPPorts is how many ports of UDP a host's notification point can watch.
+const MaxUDPPorts = 8
+
+// HostNPOptions are the parameters of PCN's notification point on a real host.
+type HostNPOptions struct {
+	TNs            uint64        // T, the CNP period
+	CongestedShare float64       // 0.95: a flow with more of its packets marked is congested
+	MaxFlows       uint32        // 0: 65536
+	Idle           time.Duration // a flow without a packet for so long has ended; 0: 10 s
+	UDPPorts       []uint16      // flows of UDP from or to these are watched; at most MaxUDPPorts
+}
+
+// defaultIdle is far longer than any flow that still needs CNPs is silent.
+const defaultIdle = 10 * time.Second
+
+func (o HostNPOptions) check() error {
+	if err := (NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}).check(); err != nil {
+		return err
+	}
+	if o.TNs < 2*cnp.StampUnitNs {
+		return fmt.Errorf("np: T %d ns: want at least %d ns, or signed CNPs of one flow would have "+
+			"the same date", o.TNs, 2*cnp.StampUnitNs)
+	}
+	if o.Idle < 0 {
+		return fmt.Errorf("np: idle time %v: want 0 or more", o.Idle)
+	}
+	if len(o.UDPPorts) > MaxUDPPorts {
+		return fmt.Errorf("np: %d ports of UDP: want at most %d", len(o.UDPPorts), MaxUDPPorts)
+	}
+	for _, p := range o.UDPPorts {
+		if p == 0 {
+			return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
+		}
+	}
+	return nil
+}
+
+// LoadHostNP loads PCN's notification point (tc/bpf/np.bpf.c) for a real host: over IPv4 and IPv6, in
+// VLANs, for TCP and for UDP that is watched; it forgets flows that ended, and signs CNPs.
+func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Idle == 0 {
+		o.Idle = defaultIdle
+	}
+	spec, err := loadNp()
+	if err != nil {
+		return nil, err
+	}
+	var ports [MaxUDPPorts]uint16
+	for i, p := range o.UDPPorts {
+		ports[i] = bits.ReverseBytes16(p) // network byte order
+	}
+	return loadedNP("np", spec, o.MaxFlows, map[string]any{
+		npVarParams:   npParams(o.TNs, o.CongestedShare, 0),
+		npVarOnHost:   true,
+		npVarIdleNs:   uint64(o.Idle),
+		npVarUdpPorts: ports,
+	}, options)
+}
+
+// MarkedNPOptions are the parameters of the notification point that answers marked packets.
+type MarkedNPOptions struct {
+	IntervalNs    uint64 // between CNPs for a flow, at least; 0: a CNP for every marked packet
+	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs pass on
+	IdealTime     bool   // take arrivals from the packets, as the lab's ports write them
+	DilationShift uint32
+}
+
+// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c): a CNP for
+// a marked packet, at most one a flow and interval.
+func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
+	spec, err := loadNpmarked()
+	if err != nil {
+		return nil, err
+	}
+	params := npmarkedMarkedParams{IntervalNs: o.IntervalNs}
+	if o.TCD {
+		params.Tcd = 1
+	}
+	return loadedNP("np_marked", spec, 0, map[string]any{
+		npmarkedVarParams:        params,
+		npmarkedVarIdealTime:     o.IdealTime,
+		npmarkedVarDilationShift: o.DilationShift,
+	}, options)
+}
+
+// loadedNP loads a program over bpf/include/notify.h, for so many flows; 0: as many as the C file says.
+func loadedNP(
+	name string, spec *ebpf.CollectionSpec, maxFlows uint32, vars map[string]any, options []Option,
+) (*NP, error) {
+	flows, live := spec.Maps[npMapNpFlows], spec.Maps[npMapNpLive]
+	if maxFlows != 0 {
+		flows.MaxEntries = maxFlows
+	}
+	live.MaxEntries = 2 * flows.MaxEntries
+	if _, ends := vars[npVarIdleNs]; !ends {
+		live.MaxEntries = 1 // no flow is ever put in
+	}
+	obj, err := load(name, spec, vars, nil, options...)
+	if err != nil {
+		return nil, err
+	}
+	return &NP{obj}, nil
+}
+
+// Places are where Attach attaches its programs, in this order.
+func (n *NP) Places() []Place {
+	return []Place{
+		{npProgNpEgress, ebpf.AttachTCXEgress, link.Head()},
+		{npProgNpIngress, ebpf.AttachTCXIngress, link.Tail()},
+	}
+}
+
+// Attach puts it at the device: last at ingress, first at egress.
+func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
+	return n.attachAll(h, ifindex, n.Places())
+}
+
+// Keys are what it signs CNPs with on a host; it signs none while no key's state is KeySigns.
+func (n *NP) Keys() *KeyRing { return NewKeyRing(n.coll.Maps[KeysMap], n.coll.Maps[ClockMap]) }
+
+// Counts reads the CNPs sent, and what failed: struct np_counts of bpf/include/notify.h.
+func (n *NP) Counts() (Counts, error) { return n.readCounts(npCounts) }
+
+// Forget forgets a flow, if it knows it.
+func (n *NP) Forget(k loader.FlowKey) error {
+	err := n.coll.Maps[npMapNpFlows].Delete(k)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("np: forget flow %s: %w", k, err)
+	}
+	return nil
+}
