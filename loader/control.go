@@ -210,13 +210,37 @@ func (d definition) load() (*Control, error) {
 	return c, d.create(spec, c)
 }
 
-// prepare changes the object into what this kernel, and this registration, wants.
-func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
+// Prune leaves the programs in an object that are wanted, and the maps that these use.
+func Prune(spec *ebpf.CollectionSpec, wanted func(*ebpf.ProgramSpec) bool) {
+	used := map[string]bool{}
+	operations := false
 	for name, p := range spec.Programs {
-		if p.Type != ebpf.StructOps && name != setRate {
+		if !wanted(p) {
 			delete(spec.Programs, name)
+			continue
+		}
+		operations = operations || p.Type == ebpf.StructOps
+		for _, ins := range p.Instructions {
+			if ins.IsLoadFromMap() {
+				used[ins.Reference()] = true
+			}
 		}
 	}
+	for name, m := range spec.Maps {
+		if keep := used[name] || m.Type == ebpf.StructOpsMap && operations; !keep {
+			delete(spec.Maps, name)
+		}
+	}
+	for name, v := range spec.Variables {
+		if spec.Maps[v.SectionName] == nil {
+			delete(spec.Variables, name)
+		}
+	}
+}
+
+// prepare changes the object into what this kernel, and this registration, wants.
+func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
+	Prune(spec, func(p *ebpf.ProgramSpec) bool { return p.Type == ebpf.StructOps || p.Name == setRate })
 	ops, err := scheme.Operations(spec)
 	if err != nil {
 		return err

@@ -3,18 +3,22 @@
 # Compiles a BPF program with clang-19 and writes its object and Go bindings beside the file that
 # has the go:generate line:
 #
-#   //go:generate ../scripts/bpf2go.sh [--x86] NAME FILE [TYPE...]
+#   //go:generate ../scripts/bpf2go.sh [--x86|--test] NAME FILE [TYPE...]
 #
 #   NAME    begins the names of the generated Go types and functions
 #   FILE    the C file, from the package's directory
 #   TYPE    a C type that also becomes a Go type, whether or not a map holds it
 #   --x86   for programs that read structs of the kernel: x86's vmlinux.h, and no Go types but TYPE
+#   --test  the generated Go files are for tests only
 #
 # The path of bpf/ is relative to the package, since the object's line information contains it.
 set -euo pipefail
 
 options=(-target bpfel)
-if [ "${1-}" = --x86 ]; then
+if [ "${1-}" = --test ]; then
+	options=(-target bpfel -output-suffix _test -no-global-types)
+	shift
+elif [ "${1-}" = --x86 ]; then
 	options=(-target amd64 -no-global-types)
 	shift
 fi

@@ -7,11 +7,15 @@ package tc
 //go:generate ../scripts/bpf2go.sh arrive bpf/arrive.bpf.c event_flow
 //go:generate ../scripts/bpf2go.sh np bpf/np.bpf.c
 //go:generate ../scripts/bpf2go.sh npmarked bpf/np_marked.bpf.c
-//go:generate ../scripts/bpf2go.sh rp bpf/rp.bpf.c
-//go:generate ../scripts/bpf2go.sh rpdcqcn bpf/rp_dcqcn.bpf.c
-//go:generate ../scripts/bpf2go.sh rptimely bpf/rp_timely.bpf.c
-//go:generate ../scripts/bpf2go.sh rpibcc bpf/rp_ibcc.bpf.c
-//go:generate ../scripts/bpf2go.sh rpqcn bpf/rp_qcn.bpf.c
-//go:generate ../scripts/bpf2go.sh firstrtt bpf/first_rtt.bpf.c
 //go:generate ../scripts/bpf2go.sh wred bpf/wred.bpf.c
 //go:generate ../scripts/bpf2go.sh syn bpf/syn.bpf.c
+
+// The tests read and write the entries of controls' flow tables. The objects that they load come along
+// with package scheme.
+//
+//go:generate ../scripts/bpf2go.sh --test rp ../bpf/cc/pcn.bpf.c pcn_flow pcn_rp_params rp_source
+//go:generate ../scripts/bpf2go.sh --test rpdcqcn ../bpf/cc/dcqcn.bpf.c dcqcn_flow dcqcn_params
+//go:generate ../scripts/bpf2go.sh --test rptimely ../bpf/cc/timely.bpf.c timely_flow timely_params
+//go:generate ../scripts/bpf2go.sh --test rpibcc ../bpf/cc/ibcc.bpf.c ibcc_flow ibcc_params
+//go:generate ../scripts/bpf2go.sh --test rpqcn ../bpf/cc/qcn.bpf.c qcn_flow qcn_rp_params
+//go:generate ../scripts/bpf2go.sh --test firstrtt ../bpf/cc/ldcp.bpf.c ldcp_flow

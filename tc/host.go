@@ -75,23 +75,33 @@ func (s *PlainSYN) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attachAll(h, ifindex, s.Places())
 }
 
-// FirstRTT makes LDCP's packets of the first round trip not ECN-capable (tc/bpf/first_rtt.bpf.c).
+// FirstRTT makes packets of the first round trip not ECN-capable (bpf/include/first_rtt.h).
 type FirstRTT struct{ object }
 
-// LoadFirstRTT loads it for the flows of congestion control "ldcp".
+// firstRTT is the program's name, in the object of a control.
+const firstRTT = "first_rtt"
+
+// LoadFirstRTT loads it for the flows of a control that treats these packets in a way of their own.
 func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
-	if control.Name() != "ldcp" || control.FlowTable() == nil { // or another process's of that name
-		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want ldcp", control.Name())
+	if !control.Scheme().HasFirstRTT() || control.FlowTable() == nil { // or another process's of that name
+		return nil, fmt.Errorf("first_rtt: congestion control %s has no first round trip: want one such as ldcp",
+			control.Name())
 	}
-	spec, err := loadFirstrtt()
+	spec, err := control.Scheme().Object.Spec()
 	if err != nil {
 		return nil, err
 	}
-	obj, err := load("first_rtt", spec, nil, map[string]*ebpf.Map{"flows": control.FlowTable()}, options...)
+	keepProgram(spec, firstRTT)
+	obj, err := load(firstRTT, spec, nil, map[string]*ebpf.Map{rpFlows: control.FlowTable()}, options...)
 	if err != nil {
 		return nil, err
 	}
 	return &FirstRTT{obj}, nil
+}
+
+// keepProgram leaves one program in an object.
+func keepProgram(spec *ebpf.CollectionSpec, name string) {
+	loader.Prune(spec, func(p *ebpf.ProgramSpec) bool { return p.Name == name })
 }
 
 // Attach puts it last at the device's egress.

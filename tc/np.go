@@ -3,9 +3,13 @@
 package tc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/bits"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -55,16 +59,17 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 		return nil, err
 	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:        npParams(o.TNs, o.CongestedShare, o.RateUnitBps),
-		npVarT_jitterNs:    o.TJitterNs,
+		npVarParams:        npParams(o),
 		npVarIdealTime:     o.IdealTime,
 		npVarDilationShift: o.DilationShift,
 	}, options)
 }
 
-func npParams(tNs uint64, congestedShare float64, rateUnitBps uint32) npPcnNpParams {
+func npParams(o NPOptions) npPcnNpParams {
+	const q24 = 1 << 24
 	return npPcnNpParams{
-		T_ns: tNs, CongestedPermille: uint32(congestedShare*1000 + 0.5), RateUnitBps: rateUnitBps,
+		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5), RateUnitBps: o.RateUnitBps,
+		T_jitter: uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
 	}
 }
 
@@ -123,7 +128,7 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 		ports[i] = bits.ReverseBytes16(p) // network byte order
 	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:   npParams(o.TNs, o.CongestedShare, 0),
+		npVarParams:   npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}),
 		npVarOnHost:   true,
 		npVarIdleNs:   uint64(o.Idle),
 		npVarUdpPorts: ports,
@@ -145,15 +150,52 @@ func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
 	if err != nil {
 		return nil, err
 	}
-	params := npmarkedMarkedParams{IntervalNs: o.IntervalNs}
-	if o.TCD {
-		params.Tcd = 1
-	}
 	return loadedNP("np_marked", spec, 0, map[string]any{
-		npmarkedVarParams:        params,
+		npmarkedVarParams:        npmarkedDcqcnNpParams{IntervalNs: o.IntervalNs},
+		npmarkedVarTcd:           o.TCD,
 		npmarkedVarIdealTime:     o.IdealTime,
 		npmarkedVarDilationShift: o.DilationShift,
 	}, options)
+}
+
+// PointOptions are what a lab tells any notification point.
+type PointOptions struct {
+	// Params are the point's parameters as its C file has them: a variable of an object of package
+	// scheme.
+	Params []byte
+	// Object is a compiled notification point of the user's own; nil: the one of the name.
+	Object        []byte
+	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs pass on
+	IdealTime     bool // take arrivals from the packets, as the lab's ports write them
+	DilationShift uint32
+}
+
+// points are the notification points by the names that schemes call them (bpf/include/scheme.h).
+var points = map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadNp, "marked": loadNpmarked}
+
+// LoadPoint loads a notification point by its name, or one of the user's own, for a lab.
+func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
+	load, ok := points[name]
+	if o.Object != nil {
+		load = func() (*ebpf.CollectionSpec, error) {
+			return ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.Object))
+		}
+	} else if !ok {
+		return nil, fmt.Errorf("unknown notification point %q: want one of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(points)), ", "))
+	}
+	spec, err := load()
+	if err != nil {
+		return nil, fmt.Errorf("np %s: %w", name, err)
+	}
+	vars := map[string]any{"ideal_time": o.IdealTime, "dilation_shift": o.DilationShift}
+	if o.Params != nil {
+		vars["params"] = o.Params
+	}
+	if spec.Variables["tcd"] != nil {
+		vars["tcd"] = o.TCD
+	}
+	return loadedNP("np "+name, spec, 0, vars, options)
 }
 
 // loadedNP loads a program over bpf/include/notify.h, for so many flows; 0: as many as the C file says.

@@ -152,6 +152,8 @@ type npPcnNpParams struct {
 	T_ns              uint64
 	CongestedPermille uint32
 	RateUnitBps       uint32
+	T_jitter          uint32
+	Pad               uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -172,7 +174,6 @@ const (
 	npVarIdleNs        = "idle_ns"
 	npVarOnHost        = "on_host"
 	npVarParams        = "params"
-	npVarT_jitterNs    = "t_jitter_ns"
 	npVarUdpPorts      = "udp_ports"
 )
 
@@ -244,7 +245,6 @@ type npVariableSpecs struct {
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	T_jitterNs    *ebpf.VariableSpec `ebpf:"t_jitter_ns"`
 	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
 }
 
@@ -298,7 +298,6 @@ type npVariables struct {
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	T_jitterNs    *ebpf.Variable `ebpf:"t_jitter_ns"`
 	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`
 }
 

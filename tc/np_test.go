@@ -200,7 +200,7 @@ func TestRateUnit(t *testing.T) {
 
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{rpVarRateUnitBps: uint32(unitBps), rpVarParams: rpPcnRpParams{
+	obj, err := load("rp", pruned(spec), map[string]any{rpVarNpParams: npPcnNpParams{RateUnitBps: unitBps}, rpVarParams: rpPcnRpParams{
 		LineRateBps: lineRateBps, MinRateBps: unitBps, W_min: wMin * q24, W_max: wMax * q24,
 	}}, nil)
 	qt.Assert(t, qt.IsNil(err))

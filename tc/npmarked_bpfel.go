@@ -24,6 +24,11 @@ type npmarkedCnpKey struct {
 	Pad   uint32
 }
 
+type npmarkedDcqcnNpParams struct {
+	_          structs.HostLayout
+	IntervalNs uint64
+}
+
 type npmarkedFlowKey struct {
 	_        structs.HostLayout
 	Saddr    [4]uint32
@@ -32,13 +37,6 @@ type npmarkedFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
-}
-
-type npmarkedMarkedParams struct {
-	_          structs.HostLayout
-	IntervalNs uint64
-	Tcd        uint32
-	Pad        uint32
 }
 
 type npmarkedNpCounts struct {
@@ -177,6 +175,7 @@ const (
 	npmarkedVarIdleNs        = "idle_ns"
 	npmarkedVarOnHost        = "on_host"
 	npmarkedVarParams        = "params"
+	npmarkedVarTcd           = "tcd"
 	npmarkedVarUdpPorts      = "udp_ports"
 )
 
@@ -248,6 +247,7 @@ type npmarkedVariableSpecs struct {
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
+	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
 }
 
@@ -301,6 +301,7 @@ type npmarkedVariables struct {
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
+	Tcd           *ebpf.Variable `ebpf:"tcd"`
 	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`
 }
 

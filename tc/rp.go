@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
 
@@ -16,44 +17,41 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// RP is a reaction point: what hears of congestion for a control's flows. Each is a C file over
-// bpf/include/react.h, or react_cnm.h for QCN.
+// RP is a reaction point: what hears of congestion for a control's flows. It is part of the control's
+// object, over bpf/include/react.h, or react_cnm.h for QCN.
 type RP struct{ object }
 
-// reactionPoints are the reaction points by their controls' names: those in tc/bpf/rp*.bpf.c.
-var reactionPoints = map[string]func() (*ebpf.CollectionSpec, error){
-	"pcn": loadRp, "qcn": loadRpqcn,
-	"dcqcn": loadRpdcqcn, "dcqcn_tcd": loadRpdcqcn,
-	"ibcc": loadRpibcc, "ibcc_tcd": loadRpibcc,
-	"timely_tcd": loadRptimely,
-}
-
-// LabRPVariables are the values of bpf/include/react.h's variables for a lab: packets carry their ideal
-// arrival. rateUnitBps is what RecRate counts; 0: 1 Mbit/s. tcd says whether CNPs may say UE.
-func LabRPVariables(dilationShift, rateUnitBps uint32, tcd bool) map[string]any {
-	vars := map[string]any{rpVarDilationShift: dilationShift, rpVarIdealTime: true}
-	if rateUnitBps != 0 {
-		vars[rpVarRateUnitBps] = rateUnitBps
-	}
-	if tcd {
-		vars[rpVarTcd] = true
-	}
-	return vars
-}
+// Names in objects over bpf/include/react.h.
+const (
+	rpIngress    = "rp_ingress"
+	rpFlows      = "flows"
+	rpSources    = "rp_sources"
+	rpRules      = "rp_rules"
+	rpInterfaces = "rp_interfaces"
+)
 
 // LoadRP loads the reaction point of the control's flows for a lab: it sees plain IPv4 only, and takes
-// CNPs from anybody.
-func LoadRP(control *loader.Control, dilationShift uint32, options ...Option) (*RP, error) {
-	specOf, ok := reactionPoints[control.Name()]
-	if !ok || control.FlowTable() == nil { // or another process's of that name
+// CNPs from anybody. Packets carry their ideal arrival.
+func LoadRP(control *loader.Control, options ...Option) (*RP, error) {
+	return rpOf(control, map[string]any{"ideal_time": true}, options)
+}
+
+// rpOf loads the reaction point in a control's object.
+func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, error) {
+	o := control.Scheme().Object
+	if o == nil || control.FlowTable() == nil { // the kernel's own, or another process's
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
-	spec, err := specOf()
+	spec, err := o.Spec()
 	if err != nil {
 		return nil, err
 	}
-	vars := LabRPVariables(dilationShift, control.RateUnitBps(), control.TCD())
-	vars[rpVarParams] = control.Params()
+	if spec.Programs[rpIngress] == nil {
+		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
+	}
+	if err := loader.SetVariables(spec, control.Variables()); err != nil {
+		return nil, fmt.Errorf("rp of %s: %w", control.Name(), err)
+	}
 	return loadedRP("rp of "+control.Name(), spec, vars, control.FlowTable(), options)
 }
 
@@ -111,45 +109,32 @@ func (o HostRPOptions) Variables() (map[string]any, error) {
 		o.CNPBurst = DefaultCNPBurst
 	}
 	return map[string]any{
-		rpVarOnHost:        true,
-		rpVarFloorBps:      o.FloorBps,
-		rpVarRequireTag:    o.RequireTag,
-		rpVarWindowStamps:  uint32(o.Window / cnp.StampUnitNs),
-		rpVarCnpIntervalNs: uint64(o.CNPInterval),
-		rpVarCnpBurstNs:    uint64(o.CNPInterval) * uint64(o.CNPBurst-1),
+		"on_host":         true,
+		"floor_bps":       o.FloorBps,
+		"require_tag":     o.RequireTag,
+		"window_stamps":   uint32(o.Window / cnp.StampUnitNs),
+		"cnp_interval_ns": uint64(o.CNPInterval),
+		"cnp_burst_ns":    uint64(o.CNPInterval) * uint64(o.CNPBurst-1),
 	}, nil
 }
 
-// LoadHostRP loads the reaction point of the flows of congestion control "pcn" for a real host. It obeys
-// no CNP until Allow.
+// LoadHostRP loads the reaction point of the control's flows for a real host. It obeys no CNP until
+// Allow.
 func LoadHostRP(control *loader.Control, o HostRPOptions, options ...Option) (*RP, error) {
-	if control.Name() != "pcn" || control.FlowTable() == nil { // or another process's of that name
-		return nil, fmt.Errorf("rp: congestion control %s has no reaction point for hosts: want pcn",
-			control.Name())
-	}
-	return loadHostRP(control.Params(), o, control.FlowTable(), options...)
-}
-
-// loadHostRP loads it with a flow table that is shared; nil: one of its own.
-func loadHostRP(params any, o HostRPOptions, flows *ebpf.Map, options ...Option) (*RP, error) {
 	vars, err := o.Variables()
 	if err != nil {
 		return nil, err
 	}
-	spec, err := loadRp()
-	if err != nil {
-		return nil, err
-	}
-	vars[rpVarParams] = params
-	return loadedRP("rp", spec, vars, flows, options)
+	return rpOf(control, vars, options)
 }
 
 func loadedRP(
 	name string, spec *ebpf.CollectionSpec, vars map[string]any, flows *ebpf.Map, options []Option,
 ) (*RP, error) {
+	keepProgram(spec, rpIngress)
 	shared := map[string]*ebpf.Map{}
 	if flows != nil {
-		shared[rpMapFlows] = flows
+		shared[rpFlows] = flows
 	}
 	obj, err := load(name, spec, vars, shared, options...)
 	if err != nil {
@@ -160,7 +145,7 @@ func loadedRP(
 
 // Places are where Attach attaches it.
 func (r *RP) Places() []Place {
-	return []Place{{rpProgRpIngress, ebpf.AttachTCXIngress, link.Tail()}}
+	return []Place{{rpIngress, ebpf.AttachTCXIngress, link.Tail()}}
 }
 
 // Attach puts it last at the device's ingress. On a host it then still wants Allow.
@@ -178,19 +163,19 @@ func AllowCNPs(maps map[string]*ebpf.Map, ifindex int, prefixes ...netip.Prefix)
 	if len(prefixes) == 0 {
 		prefixes = []netip.Prefix{netip.MustParsePrefix("::/0")}
 	}
-	if err := maps[rpMapRpInterfaces].Put(uint32(ifindex), uint32(0)); err != nil {
+	if err := maps[rpInterfaces].Put(uint32(ifindex), uint32(0)); err != nil {
 		return fmt.Errorf("rp: allow CNPs at device %d: %w", ifindex, err)
 	}
 	for _, p := range prefixes {
-		source, err := sourceOf(ifindex, p)
+		source, err := sourceOf(maps[rpSources], ifindex, p)
 		if err != nil {
 			return err
 		}
-		if err := maps[rpMapRpSources].Put(&source, uint32(0)); err != nil {
+		if err := maps[rpSources].Put(source, uint32(0)); err != nil {
 			return fmt.Errorf("rp: allow CNPs from %s at device %d: %w", p, ifindex, err)
 		}
 	}
-	return changeRules(maps[rpMapRpRules])
+	return changeRules(maps[rpRules])
 }
 
 // changeRules makes flows forget that their peers were allowed.
@@ -206,21 +191,50 @@ func changeRules(m *ebpf.Map) error {
 }
 
 // sourceOf is the key of rp_sources: the device is part of the prefix, and IPv4 is mapped into IPv6.
-func sourceOf(ifindex int, p netip.Prefix) (rpRpSource, error) {
+func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 	if !p.IsValid() {
-		return rpRpSource{}, fmt.Errorf(
+		return nil, fmt.Errorf(
 			"rp: allow CNPs from prefix %q: want one such as 10.0.0.0/8 or 2001:db8::/32", p)
 	}
+	layout, err := structIn(sources, "rp_source")
+	if err != nil {
+		return nil, fmt.Errorf("rp: allow CNPs from %s: %w", p, err)
+	}
 	const ifindexBits, mappedBits = 32, 96
-	s := rpRpSource{PrefixBits: uint32(ifindexBits + p.Bits()), Ifindex: uint32(ifindex)}
+	bits := uint32(ifindexBits + p.Bits())
 	if p.Addr().Is4() {
-		s.PrefixBits += mappedBits
+		bits += mappedBits
 	}
 	addr := p.Masked().Addr().As16()
-	for i := range s.Addr {
-		s.Addr[i] = binary.NativeEndian.Uint32(addr[4*i:])
+	key := make([]byte, sources.KeySize())
+	for _, m := range layout.Members {
+		at := key[m.Offset.Bytes():]
+		switch m.Name {
+		case "prefix_bits":
+			binary.NativeEndian.PutUint32(at, bits)
+		case "ifindex":
+			binary.NativeEndian.PutUint32(at, uint32(ifindex))
+		case "addr": // network byte order
+			copy(at, addr[:])
+		}
 	}
-	return s, nil
+	return key, nil
+}
+
+// structIn returns a struct of a map's keys or values by its name, as the kernel keeps it with the map.
+func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
+	h, err := m.Handle()
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	spec, err := h.Spec(nil)
+	if err != nil {
+		return nil, err
+	}
+	var s *btf.Struct
+	err = spec.TypeByName(name, &s)
+	return s, err
 }
 
 // Keys are what it checks signed CNPs by, on a host.

@@ -45,7 +45,7 @@ func newDCQCNRPOf(t *testing.T, vars map[string]any, flows ...flow) *RP {
 	qt.Assert(t, qt.IsNil(err))
 	p := dcqcnParams()
 	vars[rpdcqcnVarParams], vars[rpdcqcnVarIdealTime] = p, true
-	obj, err := load("rp", spec, vars, nil)
+	obj, err := load("rp", pruned(spec), vars, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}

@@ -27,9 +27,14 @@ const testIfindex = 1
 func newHostRP(t *testing.T, o HostRPOptions, prefixes []netip.Prefix, flows ...flow) *RP {
 	t.Helper()
 	nstest.RequireRoot(t)
-	r, err := loadHostRP(rpPcnRpParams{
+	vars, err := o.Variables()
+	qt.Assert(t, qt.IsNil(err))
+	vars[rpVarParams] = rpPcnRpParams{
 		LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
-	}, o, nil)
+	}
+	spec, err := loadRp()
+	qt.Assert(t, qt.IsNil(err))
+	r, err := loadedRP("rp", spec, vars, nil, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { r.Close() })
 	qt.Assert(t, qt.IsNil(r.Allow(testIfindex, prefixes...)))
@@ -64,7 +69,7 @@ func TestHostRPOptionsAreChecked(t *testing.T) {
 		{HostRPOptions{CNPInterval: -1}, "rp: CNP interval -1ns: .*"},
 		{HostRPOptions{CNPBurst: -1}, "rp: burst of -1 CNPs: .*"},
 	} {
-		_, err := loadHostRP(rpPcnRpParams{}, c.o, nil)
+		_, err := c.o.Variables()
 		qt.Check(t, qt.ErrorMatches(err, c.want))
 	}
 	r := newHostRP(t, HostRPOptions{}, nil)
@@ -253,9 +258,9 @@ func hostRefuses(t *testing.T, r *RP, flows []flow, frame []byte, want Counts) {
 func (r *RP) disallow(t *testing.T, ifindex int, prefixes ...netip.Prefix) {
 	t.Helper()
 	for _, p := range prefixes {
-		source, err := sourceOf(ifindex, p)
+		source, err := sourceOf(r.coll.Maps[rpMapRpSources], ifindex, p)
 		qt.Assert(t, qt.IsNil(err))
-		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpSources].Delete(&source)))
+		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpSources].Delete(source)))
 	}
 	qt.Assert(t, qt.IsNil(changeRules(r.coll.Maps[rpMapRpRules])))
 }

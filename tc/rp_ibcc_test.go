@@ -28,7 +28,7 @@ func newIBCCRPOf(t *testing.T, tcd bool, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpibcc()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{rpibccVarParams: ibccParams(), rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpibccVarParams: ibccParams(), rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -44,7 +44,7 @@ func newTIMELYRP(t *testing.T, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRptimely()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{
+	obj, err := load("rp", pruned(spec), map[string]any{
 		rptimelyVarParams: rptimelyTimelyParams{TcdHoldNs: 55_000}, rptimelyVarTcd: true, rptimelyVarIdealTime: true,
 	}, nil)
 	qt.Assert(t, qt.IsNil(err))

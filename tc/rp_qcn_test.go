@@ -43,7 +43,7 @@ func newQCNRPOf(t *testing.T, p rpqcnQcnRpParams, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpqcn()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{rpqcnVarParams: p, rpqcnVarIdealTime: true}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpqcnVarParams: p, rpqcnVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}

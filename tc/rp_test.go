@@ -38,7 +38,7 @@ func newRP(t *testing.T, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", spec, map[string]any{rpVarIdealTime: true, rpVarParams: rpPcnRpParams{
+	obj, err := load("rp", pruned(spec), map[string]any{rpVarIdealTime: true, rpVarParams: rpPcnRpParams{
 		LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
 	}}, nil)
 	qt.Assert(t, qt.IsNil(err))
@@ -48,6 +48,12 @@ func newRP(t *testing.T, flows ...flow) *RP {
 		r.add(t, f)
 	}
 	return r
+}
+
+// pruned leaves the reaction point in the object of a control.
+func pruned(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
+	keepProgram(spec, rpIngress)
+	return spec
 }
 
 func (r *RP) add(t *testing.T, f flow) {

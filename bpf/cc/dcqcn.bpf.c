@@ -2,7 +2,7 @@
 /*
  * dcqcn: DCQCN's sender as a TCP congestion control.
  *
- * tc/bpf/rp_dcqcn.bpf.c cuts the rate as CNPs come. Here every ACK lets the timers and the byte counter do what was
+ * the reaction point below cuts the rate as CNPs come. Here every ACK lets the timers and the byte counter do what was
  * due, and sets the pacing rate; the window never binds.
  *
  * Highlights:
@@ -19,6 +19,7 @@
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
 #include "algo/red.h"
+#include "include/cnp_event.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -47,6 +48,15 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	dcqcn_rp_advance(&flow->rp, loaded(params), e->now_ns, flow->sender.sent_bytes);
 }
 
+/* A CNP came. */
+static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
+{
+	if (event->ue)
+		dcqcn_rp_ue(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes);
+	else
+		dcqcn_rp_cnp(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes);
+}
+
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
 {
 	dcqcn_rp_loss(&flow->rp, loaded(params), now, flow->sender.sent_bytes);
@@ -67,4 +77,6 @@ static __always_inline u64 line_rate_bps(void)
 	return params.recovery.line_rate_bps;
 }
 
+#define CONTROL_CNP_IS_CE 1
 #include "include/rate_control.h"
+#include "include/react.h"

@@ -2,7 +2,7 @@
 /*
  * ibcc: InfiniBand's congestion control, of each queue pair, as a TCP congestion control.
  *
- * tc/bpf/rp_ibcc.bpf.c raises CCTI as BECNs come. Here every ACK lets CCTI_Timer do what was due, and sets the pacing
+ * the reaction point below raises CCTI as BECNs come. Here every ACK lets CCTI_Timer do what was due, and sets the pacing
  * rate, which is the line rate less the delays of CCT[CCTI]; the window never binds.
  *
  * Highlights:
@@ -19,6 +19,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "include/cnp_event.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -47,6 +48,15 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	ibcc_rp_advance(&flow->rp, loaded(params), e->now_ns);
 }
 
+/* A BECN came. */
+static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
+{
+	if (event->ue)
+		ibcc_rp_ue(&flow->rp, loaded(params), event->now_ns);
+	else
+		ibcc_rp_becn(&flow->rp, loaded(params), event->now_ns);
+}
+
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
 {
 	ibcc_rp_becn(&flow->rp, loaded(params), now);
@@ -67,4 +77,6 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
+#define CONTROL_CNP_IS_CE 1
 #include "include/rate_control.h"
+#include "include/react.h"

@@ -10,7 +10,7 @@
  *	AccECN keeps exact, and the receiver's echo (include/echo.h) without it.
  *   4. IW is the BDP of the line rate and the path's round trip: the smallest measured to that host before, or what the
  *	loader says.
- *   5. Packets of the first round trip are made not ECN-capable on their way out, by tc/bpf/first_rtt.bpf.c, which
+ *   5. Packets of the first round trip are made not ECN-capable on their way out, by include/first_rtt.h, which
  *	reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
@@ -39,7 +39,8 @@ const struct red_params marker_params PREFIX("marking") OF("kmin_bytes", "defaul
 	OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
 const struct wred_params wred_params = {};
 
-FLOW_TABLE(struct ldcp_flow);
+#define flow_entry ldcp_flow
+FLOW_TABLE(struct flow_entry);
 
 /* Flows that found the table full: they keep one packet under way. */
 u64 flows_refused = 0;
@@ -258,3 +259,5 @@ struct tcp_congestion_ops ldcp = {
 	.name = "ldcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };
+
+#include "include/first_rtt.h"

@@ -2,7 +2,7 @@
 /*
  * pcn: PCN's sender as a TCP congestion control.
  *
- * The rate is Algorithm 1's, computed by tc/bpf/rp.bpf.c as CNPs come; this file only wires it to TCP: a flow
+ * The rate is Algorithm 1's, computed by the reaction point below as CNPs come; this file only wires it to TCP: a flow
  * enters the table when it is established, every ACK sets the pacing rate, and the window never binds.
  *
  * Highlights:
@@ -18,6 +18,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "include/cnp_event.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -57,6 +58,16 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);
 }
 
+/* A CNP came: Algorithm 1, lines 4 to 11. */
+static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
+{
+	struct pcn_rp_params p = *(const struct pcn_rp_params *)loaded(params);
+
+	if (p.min_rate_bps < event->floor_bps)
+		p.min_rate_bps = event->floor_bps;
+	pcn_rp_cnp(&flow->rp, &p, event->ce, event->rec_rate_bps);
+}
+
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
 {
 	pcn_rp_loss(&flow->rp, loaded(params));
@@ -77,4 +88,6 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
+#define CONTROL_RATE_UNIT_BPS pcn_rate_unit_bps(loaded(np_params))
 #include "include/rate_control.h"
+#include "include/react.h"

@@ -2,7 +2,7 @@
 /*
  * qcn: QCN's reaction point as a TCP congestion control: a rate limiter for each flow.
  *
- * tc/bpf/rp_qcn.bpf.c cuts the rate as CNMs come from switches. Here every ACK lets the timer and the byte counter do
+ * the reaction point below cuts the rate as CNMs come from switches. Here every ACK lets the timer and the byte counter do
  * what was due, and sets the pacing rate; the window never binds.
  *
  * Highlights:
@@ -17,6 +17,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "include/cnp_event.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -43,6 +44,12 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	qcn_rp_advance(&flow->rp, loaded(params), e->now_ns, flow->sender.sent_bytes);
 }
 
+/* A CNM came. */
+static __always_inline void control_cnm(struct flow_entry *flow, const struct cnm_event *event)
+{
+	qcn_rp_cnm(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes, event->qntz_fb);
+}
+
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
 {
 	qcn_rp_loss(&flow->rp, loaded(params), now, flow->sender.sent_bytes);
@@ -65,3 +72,4 @@ static __always_inline u64 line_rate_bps(void)
 }
 
 #include "include/rate_control.h"
+#include "include/react_cnm.h"

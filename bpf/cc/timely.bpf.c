@@ -17,6 +17,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "include/cnp_event.h"
 #include "include/tcp.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -41,6 +42,13 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	timely_rp_ack(&flow->rp, loaded(params), e->now_ns, e->rtt_ns, e->acked_bytes);
 }
 
+/* With TCD a CNP says in which direction the rate may go. */
+static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
+{
+	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, event->now_ns,
+		   event->ue ? TCD_MARK_UE : TCD_MARK_CE);
+}
+
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)
 {
 	timely_rp_loss(&flow->rp, loaded(params));
@@ -61,4 +69,6 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
+#define CONTROL_CNP_IS_CE 1
 #include "include/rate_control.h"
+#include "include/react.h"

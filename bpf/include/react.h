@@ -7,11 +7,14 @@
  *	struct flow_entry	with members lock, guard (struct cnp_guard), sender (struct sender), and the
  *				control's own state. It may be a macro: #define flow_entry pcn_flow
  *	flows			the table of them, by FLOW_TABLE(struct flow_entry)
+ *	control_rate(flow)	what the flow is paced by
  *	control_cnp(flow, event)
  *				a CNP for the flow arrived (cnp_event.h). Runs under the flow's lock, where no
  *				helper may be called
  * and, if a CNP without CE means congestion to the control all the same, as RoCE's own do,
  *	CONTROL_CNP_IS_CE	1: every CNP that does not say UE is taken to say CE
+ *
+ * and, if RecRate counts in another unit than 1 Mbit/s, CONTROL_RATE_UNIT_BPS.
  *
  * A real host trusts nobody: see docs/security.md. A CNP is checked for, in this order,
  *
@@ -33,10 +36,11 @@
 #define CONTROL_CNP_IS_CE 0
 #endif
 
-/* Set by the loader, as all below. The unit of RecRate; Fig. 9's is 1 Mbit/s. */
-const volatile u32 rate_unit_bps = 1000000;
+#ifndef CONTROL_RATE_UNIT_BPS
+#define CONTROL_RATE_UNIT_BPS 1000000 /* Fig. 9 */
+#endif
 
-/* tcd: CNPs may say UE. */
+/* tcd: CNPs may say UE. Set by the loader, as all below. */
 const volatile bool tcd = false;
 
 /* What only hosts set. */
@@ -219,6 +223,8 @@ static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 static __always_inline u32 rp_obey(struct flow_entry *flow, const struct cnp_event *event)
 {
 	control_cnp(flow, event);
+	if (!flow->sender.plain_window)
+		flow->sender.send_rate_bps = control_rate(flow);
 	if (event->ue) {
 		flow->sender.cnp_hold++;
 		return RP(cnp_hold);
@@ -251,7 +257,7 @@ static __always_inline void rp_hear(const struct __sk_buff *skb, const struct he
 	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
 	bool ue = h->body->bth.becn & CNP_UE, ce = (h->tos & ECN_MASK) == ECN_CE;
 	struct cnp_event event = {
-		.rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * rate_unit_bps,
+		.rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * CONTROL_RATE_UNIT_BPS,
 		.floor_bps = floor_bps,
 		.ce = ce || (CONTROL_CNP_IS_CE && !ue),
 		.ue = ue,

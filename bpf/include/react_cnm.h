@@ -7,6 +7,8 @@
  *	struct flow_entry	with members lock, sender (struct sender), and the control's own state
  *	flows			the table of them, by FLOW_TABLE(struct flow_entry)
  *	control_cnm(flow, event)
+	if (!flow->sender.plain_window)
+		flow->sender.send_rate_bps = control_rate(flow);
  *				a CNM for the flow arrived (cnp_event.h). Runs under the flow's lock, where no
  *				helper may be called
  */

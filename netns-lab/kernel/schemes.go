@@ -59,7 +59,7 @@ func (f *fabric) loadControl() (err error) {
 		return err
 	}
 	if a.Hears != scheme.None {
-		if f.rp, err = tc.LoadRP(f.control, tc.RPOptions{}); err != nil {
+		if f.rp, err = tc.LoadRP(f.control); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,11 @@ func (f *fabric) loadNotificationPoint() (*tc.NP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tc.LoadNP(a.Notification, params, tc.NPOptions{IdealTime: true, DilationShift: f.shift(), TCD: a.TCD})
+	o := tc.PointOptions{Params: params, IdealTime: true, DilationShift: f.shift(), TCD: a.TCD}
+	if a.Own != nil {
+		o.Object = a.Own.Notification
+	}
+	return tc.LoadPoint(a.Notification, o)
 }
 
 func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }

@@ -11,9 +11,6 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 /* Set by the loader. */
 const volatile struct pcn_np_params params = {.t_ns = 50000, .congested_permille = 950};
 
-/* t_jitter_ns: each window's T is drawn from params.t_ns +- this; less than T. Set by the loader. */
-const volatile u64 t_jitter_ns = 0;
-
 #define notify_state pcn_np
 
 /*
@@ -21,11 +18,12 @@ const volatile u64 t_jitter_ns = 0;
  * keep their phase to each other and to the rate cycles they cause, and favour the same flow for
  * milliseconds: the phase effects of Floyd and Jacobson (1991). The paper does not speak of jitter.
  */
-static __always_inline s64 jitter_ns(const struct pcn_np *np)
+static __always_inline s64 jitter_ns(const struct pcn_np *np, const struct pcn_np_params *p)
 {
+	u64 most_ns = q24_scale(p->t_ns, p->t_jitter);
 	u32 h = (u32)np->start_ns * 2654435761U; /* Knuth's multiplicative hash */
 
-	return (s64)((u64)h * (2 * t_jitter_ns) >> 32) - (s64)t_jitter_ns;
+	return (s64)((u64)h * (2 * most_ns) >> 32) - (s64)most_ns;
 }
 
 static __always_inline bool notify_wants(const struct notify_event *event)
@@ -39,7 +37,7 @@ static __always_inline bool notify_packet(struct pcn_np *np, const struct pcn_np
 	struct pcn_np_params p = *set;
 	struct pcn_np_cnp cnp;
 
-	p.t_ns += jitter_ns(np);
+	p.t_ns += jitter_ns(np, set);
 	cnp = pcn_np_packet(np, &p, event->now_ns, event->frame_bytes, event->ecn == ECN_CE);
 	say->rec_rate = cnp.rec_rate;
 	say->ce = cnp.ce;

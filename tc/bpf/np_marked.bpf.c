@@ -14,14 +14,11 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-struct marked_params {
-	u64 interval_ns; /* between two CNPs of a flow, at least; 0: each marked packet has one */
-	u32 tcd;	 /* code point ECN_UE is TCD's mark */
-	u32 pad;
-};
+/* Set by the loader, as all below. */
+const volatile struct dcqcn_np_params params = {.interval_ns = 50000};
 
-/* Set by the loader. */
-const volatile struct marked_params params = {.interval_ns = 50000};
+/* tcd: code point ECN_UE is TCD's mark. */
+const volatile bool tcd = false;
 
 #define notify_state tcd_np
 
@@ -29,7 +26,7 @@ static __always_inline enum tcd_verdict mark_of(const struct notify_event *event
 {
 	if (event->ecn == ECN_CE)
 		return TCD_MARK_CE;
-	return params.tcd && event->ecn == ECN_UE ? TCD_MARK_UE : TCD_MARK_NONE;
+	return tcd && event->ecn == ECN_UE ? TCD_MARK_UE : TCD_MARK_NONE;
 }
 
 static __always_inline bool notify_wants(const struct notify_event *event)
@@ -37,7 +34,7 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 	return mark_of(event) != TCD_MARK_NONE;
 }
 
-static __always_inline bool notify_packet(struct tcd_np *np, const struct marked_params *p,
+static __always_inline bool notify_packet(struct tcd_np *np, const struct dcqcn_np_params *p,
 					  const struct notify_event *event, struct notification *say)
 {
 	enum tcd_verdict mark = tcd_np_packet(np, p->interval_ns, event->now_ns, mark_of(event));

@@ -13,27 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type rpibccCnpKey struct {
-	_   structs.HostLayout
-	Key struct {
-		_  structs.HostLayout
-		K0 uint64
-		K1 uint64
-	}
-	State uint32
-	Pad   uint32
-}
-
-type rpibccFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
 type rpibccIbccFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -54,6 +33,7 @@ type rpibccIbccFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -83,59 +63,44 @@ type rpibccIbccParams struct {
 	Increase    uint32
 	Limit       uint32
 	Min         uint32
-	Pad         uint32
+	Exponent    uint32
+	Delay       uint64
 	Cct         [128]uint16
-}
-
-type rpibccRpCounts struct {
-	_           structs.HostLayout
-	CnpDecrease uint64
-	CnpIncrease uint64
-	CnpHold     uint64
-	CnpUdp      uint64
-	Malformed   uint64
-	NoFlow      uint64
-	Interface   uint64
-	Prefix      uint64
-	BadIcrc     uint64
-	Unsigned    uint64
-	NoKey       uint64
-	BadTag      uint64
-	Stale       uint64
-	Replayed    uint64
-	RateLimited uint64
-}
-
-type rpibccRpSource struct {
-	_          structs.HostLayout
-	PrefixBits uint32
-	Ifindex    uint32
-	Addr       [4]uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rpibccMapCnpClock      = "cnp_clock"
-	rpibccMapCnpKeys       = "cnp_keys"
-	rpibccMapFlows         = "flows"
-	rpibccMapRpCounts      = "rp_counts"
-	rpibccMapRpInterfaces  = "rp_interfaces"
-	rpibccMapRpRules       = "rp_rules"
-	rpibccMapRpSources     = "rp_sources"
-	rpibccProgRpIngress    = "rp_ingress"
-	rpibccVarCnpBurstNs    = "cnp_burst_ns"
-	rpibccVarCnpIntervalNs = "cnp_interval_ns"
-	rpibccVarDilationShift = "dilation_shift"
-	rpibccVarFloorBps      = "floor_bps"
-	rpibccVarIdealTime     = "ideal_time"
-	rpibccVarOnHost        = "on_host"
-	rpibccVarParams        = "params"
-	rpibccVarRateUnitBps   = "rate_unit_bps"
-	rpibccVarRequireTag    = "require_tag"
-	rpibccVarTcd           = "tcd"
-	rpibccVarWindowStamps  = "window_stamps"
+	rpibccMapCnpClock          = "cnp_clock"
+	rpibccMapCnpKeys           = "cnp_keys"
+	rpibccMapFlows             = "flows"
+	rpibccMapIbcc              = "ibcc"
+	rpibccMapRpCounts          = "rp_counts"
+	rpibccMapRpInterfaces      = "rp_interfaces"
+	rpibccMapRpRules           = "rp_rules"
+	rpibccMapRpSources         = "rp_sources"
+	rpibccProgIbccCongControl  = "ibcc_cong_control"
+	rpibccProgIbccCongControl2 = "ibcc_cong_control_2"
+	rpibccProgIbccInit         = "ibcc_init"
+	rpibccProgIbccRelease      = "ibcc_release"
+	rpibccProgIbccSetState     = "ibcc_set_state"
+	rpibccProgIbccSsthresh     = "ibcc_ssthresh"
+	rpibccProgIbccUndoCwnd     = "ibcc_undo_cwnd"
+	rpibccProgRpIngress        = "rp_ingress"
+	rpibccProgSetRate          = "set_rate"
+	rpibccVarCnpBurstNs        = "cnp_burst_ns"
+	rpibccVarCnpIntervalNs     = "cnp_interval_ns"
+	rpibccVarDilationShift     = "dilation_shift"
+	rpibccVarFloorBps          = "floor_bps"
+	rpibccVarFlowsRefused      = "flows_refused"
+	rpibccVarIdealTime         = "ideal_time"
+	rpibccVarNpParams          = "np_params"
+	rpibccVarOnHost            = "on_host"
+	rpibccVarParams            = "params"
+	rpibccVarRequireTag        = "require_tag"
+	rpibccVarTcd               = "tcd"
+	rpibccVarWindowStamps      = "window_stamps"
 )
 
 // loadRpibcc returns the embedded CollectionSpec for rpibcc.
@@ -180,7 +145,15 @@ type rpibccSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpibccProgramSpecs struct {
-	RpIngress *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	IbccCongControl  *ebpf.ProgramSpec `ebpf:"ibcc_cong_control"`
+	IbccCongControl2 *ebpf.ProgramSpec `ebpf:"ibcc_cong_control_2"`
+	IbccInit         *ebpf.ProgramSpec `ebpf:"ibcc_init"`
+	IbccRelease      *ebpf.ProgramSpec `ebpf:"ibcc_release"`
+	IbccSetState     *ebpf.ProgramSpec `ebpf:"ibcc_set_state"`
+	IbccSsthresh     *ebpf.ProgramSpec `ebpf:"ibcc_ssthresh"`
+	IbccUndoCwnd     *ebpf.ProgramSpec `ebpf:"ibcc_undo_cwnd"`
+	RpIngress        *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	SetRate          *ebpf.ProgramSpec `ebpf:"set_rate"`
 }
 
 // rpibccMapSpecs contains maps before they are loaded into the kernel.
@@ -190,6 +163,7 @@ type rpibccMapSpecs struct {
 	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	Ibcc         *ebpf.MapSpec `ebpf:"ibcc"`
 	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
@@ -204,10 +178,11 @@ type rpibccVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
@@ -236,6 +211,7 @@ type rpibccMaps struct {
 	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
 	Flows        *ebpf.Map `ebpf:"flows"`
+	Ibcc         *ebpf.Map `ebpf:"ibcc"`
 	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.Map `ebpf:"rp_rules"`
@@ -247,6 +223,7 @@ func (m *rpibccMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.Flows,
+		m.Ibcc,
 		m.RpCounts,
 		m.RpInterfaces,
 		m.RpRules,
@@ -262,10 +239,11 @@ type rpibccVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
 	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
@@ -275,12 +253,28 @@ type rpibccVariables struct {
 //
 // It can be passed to loadRpibccObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpibccPrograms struct {
-	RpIngress *ebpf.Program `ebpf:"rp_ingress"`
+	IbccCongControl  *ebpf.Program `ebpf:"ibcc_cong_control"`
+	IbccCongControl2 *ebpf.Program `ebpf:"ibcc_cong_control_2"`
+	IbccInit         *ebpf.Program `ebpf:"ibcc_init"`
+	IbccRelease      *ebpf.Program `ebpf:"ibcc_release"`
+	IbccSetState     *ebpf.Program `ebpf:"ibcc_set_state"`
+	IbccSsthresh     *ebpf.Program `ebpf:"ibcc_ssthresh"`
+	IbccUndoCwnd     *ebpf.Program `ebpf:"ibcc_undo_cwnd"`
+	RpIngress        *ebpf.Program `ebpf:"rp_ingress"`
+	SetRate          *ebpf.Program `ebpf:"set_rate"`
 }
 
 func (p *rpibccPrograms) Close() error {
 	return _RpibccClose(
+		p.IbccCongControl,
+		p.IbccCongControl2,
+		p.IbccInit,
+		p.IbccRelease,
+		p.IbccSetState,
+		p.IbccSsthresh,
+		p.IbccUndoCwnd,
 		p.RpIngress,
+		p.SetRate,
 	)
 }
 
@@ -295,5 +289,5 @@ func _RpibccClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed rpibcc_bpfel.o
+//go:embed rpibcc_bpfel_test.o
 var _RpibccBytes []byte

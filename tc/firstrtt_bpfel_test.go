@@ -13,16 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type firstrttFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
 type firstrttLdcpFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -33,6 +23,7 @@ type firstrttLdcpFlow struct {
 	Sender   struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -70,8 +61,24 @@ type firstrttLdcpFlow struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	firstrttMapFlows     = "flows"
-	firstrttProgFirstRtt = "first_rtt"
+	firstrttMapBaseRtts          = "base_rtts"
+	firstrttMapFlows             = "flows"
+	firstrttMapLdcp              = "ldcp"
+	firstrttProgFirstRtt         = "first_rtt"
+	firstrttProgLdcpCongControl  = "ldcp_cong_control"
+	firstrttProgLdcpCongControl2 = "ldcp_cong_control_2"
+	firstrttProgLdcpCwndEvent    = "ldcp_cwnd_event"
+	firstrttProgLdcpInit         = "ldcp_init"
+	firstrttProgLdcpRelease      = "ldcp_release"
+	firstrttProgLdcpSetState     = "ldcp_set_state"
+	firstrttProgLdcpSsthresh     = "ldcp_ssthresh"
+	firstrttProgLdcpUndoCwnd     = "ldcp_undo_cwnd"
+	firstrttVarDilationShift     = "dilation_shift"
+	firstrttVarFlowsRefused      = "flows_refused"
+	firstrttVarMarkerParams      = "marker_params"
+	firstrttVarParams            = "params"
+	firstrttVarPathParams        = "path_params"
+	firstrttVarWredParams        = "wred_params"
 )
 
 // loadFirstrtt returns the embedded CollectionSpec for firstrtt.
@@ -116,20 +123,36 @@ type firstrttSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttProgramSpecs struct {
-	FirstRtt *ebpf.ProgramSpec `ebpf:"first_rtt"`
+	FirstRtt         *ebpf.ProgramSpec `ebpf:"first_rtt"`
+	LdcpCongControl  *ebpf.ProgramSpec `ebpf:"ldcp_cong_control"`
+	LdcpCongControl2 *ebpf.ProgramSpec `ebpf:"ldcp_cong_control_2"`
+	LdcpCwndEvent    *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event"`
+	LdcpInit         *ebpf.ProgramSpec `ebpf:"ldcp_init"`
+	LdcpRelease      *ebpf.ProgramSpec `ebpf:"ldcp_release"`
+	LdcpSetState     *ebpf.ProgramSpec `ebpf:"ldcp_set_state"`
+	LdcpSsthresh     *ebpf.ProgramSpec `ebpf:"ldcp_ssthresh"`
+	LdcpUndoCwnd     *ebpf.ProgramSpec `ebpf:"ldcp_undo_cwnd"`
 }
 
 // firstrttMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttMapSpecs struct {
-	Flows *ebpf.MapSpec `ebpf:"flows"`
+	BaseRtts *ebpf.MapSpec `ebpf:"base_rtts"`
+	Flows    *ebpf.MapSpec `ebpf:"flows"`
+	Ldcp     *ebpf.MapSpec `ebpf:"ldcp"`
 }
 
 // firstrttVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttVariableSpecs struct {
+	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
+	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
+	Params        *ebpf.VariableSpec `ebpf:"params"`
+	PathParams    *ebpf.VariableSpec `ebpf:"path_params"`
+	WredParams    *ebpf.VariableSpec `ebpf:"wred_params"`
 }
 
 // firstrttObjects contains all objects after they have been loaded into the kernel.
@@ -152,12 +175,16 @@ func (o *firstrttObjects) Close() error {
 //
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttMaps struct {
-	Flows *ebpf.Map `ebpf:"flows"`
+	BaseRtts *ebpf.Map `ebpf:"base_rtts"`
+	Flows    *ebpf.Map `ebpf:"flows"`
+	Ldcp     *ebpf.Map `ebpf:"ldcp"`
 }
 
 func (m *firstrttMaps) Close() error {
 	return _FirstrttClose(
+		m.BaseRtts,
 		m.Flows,
+		m.Ldcp,
 	)
 }
 
@@ -165,18 +192,40 @@ func (m *firstrttMaps) Close() error {
 //
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttVariables struct {
+	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
+	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
+	Params        *ebpf.Variable `ebpf:"params"`
+	PathParams    *ebpf.Variable `ebpf:"path_params"`
+	WredParams    *ebpf.Variable `ebpf:"wred_params"`
 }
 
 // firstrttPrograms contains all programs after they have been loaded into the kernel.
 //
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttPrograms struct {
-	FirstRtt *ebpf.Program `ebpf:"first_rtt"`
+	FirstRtt         *ebpf.Program `ebpf:"first_rtt"`
+	LdcpCongControl  *ebpf.Program `ebpf:"ldcp_cong_control"`
+	LdcpCongControl2 *ebpf.Program `ebpf:"ldcp_cong_control_2"`
+	LdcpCwndEvent    *ebpf.Program `ebpf:"ldcp_cwnd_event"`
+	LdcpInit         *ebpf.Program `ebpf:"ldcp_init"`
+	LdcpRelease      *ebpf.Program `ebpf:"ldcp_release"`
+	LdcpSetState     *ebpf.Program `ebpf:"ldcp_set_state"`
+	LdcpSsthresh     *ebpf.Program `ebpf:"ldcp_ssthresh"`
+	LdcpUndoCwnd     *ebpf.Program `ebpf:"ldcp_undo_cwnd"`
 }
 
 func (p *firstrttPrograms) Close() error {
 	return _FirstrttClose(
 		p.FirstRtt,
+		p.LdcpCongControl,
+		p.LdcpCongControl2,
+		p.LdcpCwndEvent,
+		p.LdcpInit,
+		p.LdcpRelease,
+		p.LdcpSetState,
+		p.LdcpSsthresh,
+		p.LdcpUndoCwnd,
 	)
 }
 
@@ -191,5 +240,5 @@ func _FirstrttClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed firstrtt_bpfel.o
+//go:embed firstrtt_bpfel_test.o
 var _FirstrttBytes []byte

@@ -13,27 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type rpCnpKey struct {
-	_   structs.HostLayout
-	Key struct {
-		_  structs.HostLayout
-		K0 uint64
-		K1 uint64
-	}
-	State uint32
-	Pad   uint32
-}
-
-type rpFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
 type rpPcnFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -60,6 +39,7 @@ type rpPcnFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -100,25 +80,8 @@ type rpPcnRpParams struct {
 	MinRateBps  uint64
 	W_min       uint32
 	W_max       uint32
-}
-
-type rpRpCounts struct {
-	_           structs.HostLayout
-	CnpDecrease uint64
-	CnpIncrease uint64
-	CnpHold     uint64
-	CnpUdp      uint64
-	Malformed   uint64
-	NoFlow      uint64
-	Interface   uint64
-	Prefix      uint64
-	BadIcrc     uint64
-	Unsigned    uint64
-	NoKey       uint64
-	BadTag      uint64
-	Stale       uint64
-	Replayed    uint64
-	RateLimited uint64
+	Feedback    uint32
+	Pad         uint32
 }
 
 type rpRpSource struct {
@@ -132,25 +95,35 @@ type rpRpSource struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rpMapCnpClock      = "cnp_clock"
-	rpMapCnpKeys       = "cnp_keys"
-	rpMapFlows         = "flows"
-	rpMapRpCounts      = "rp_counts"
-	rpMapRpInterfaces  = "rp_interfaces"
-	rpMapRpRules       = "rp_rules"
-	rpMapRpSources     = "rp_sources"
-	rpProgRpIngress    = "rp_ingress"
-	rpVarCnpBurstNs    = "cnp_burst_ns"
-	rpVarCnpIntervalNs = "cnp_interval_ns"
-	rpVarDilationShift = "dilation_shift"
-	rpVarFloorBps      = "floor_bps"
-	rpVarIdealTime     = "ideal_time"
-	rpVarOnHost        = "on_host"
-	rpVarParams        = "params"
-	rpVarRateUnitBps   = "rate_unit_bps"
-	rpVarRequireTag    = "require_tag"
-	rpVarTcd           = "tcd"
-	rpVarWindowStamps  = "window_stamps"
+	rpMapCnpClock         = "cnp_clock"
+	rpMapCnpKeys          = "cnp_keys"
+	rpMapFlows            = "flows"
+	rpMapPcn              = "pcn"
+	rpMapRpCounts         = "rp_counts"
+	rpMapRpInterfaces     = "rp_interfaces"
+	rpMapRpRules          = "rp_rules"
+	rpMapRpSources        = "rp_sources"
+	rpProgPcnCongControl  = "pcn_cong_control"
+	rpProgPcnCongControl2 = "pcn_cong_control_2"
+	rpProgPcnInit         = "pcn_init"
+	rpProgPcnRelease      = "pcn_release"
+	rpProgPcnSetState     = "pcn_set_state"
+	rpProgPcnSsthresh     = "pcn_ssthresh"
+	rpProgPcnUndoCwnd     = "pcn_undo_cwnd"
+	rpProgRpIngress       = "rp_ingress"
+	rpProgSetRate         = "set_rate"
+	rpVarCnpBurstNs       = "cnp_burst_ns"
+	rpVarCnpIntervalNs    = "cnp_interval_ns"
+	rpVarDilationShift    = "dilation_shift"
+	rpVarFloorBps         = "floor_bps"
+	rpVarFlowsRefused     = "flows_refused"
+	rpVarIdealTime        = "ideal_time"
+	rpVarNpParams         = "np_params"
+	rpVarOnHost           = "on_host"
+	rpVarParams           = "params"
+	rpVarRequireTag       = "require_tag"
+	rpVarTcd              = "tcd"
+	rpVarWindowStamps     = "window_stamps"
 )
 
 // loadRp returns the embedded CollectionSpec for rp.
@@ -195,7 +168,15 @@ type rpSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpProgramSpecs struct {
-	RpIngress *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	PcnCongControl  *ebpf.ProgramSpec `ebpf:"pcn_cong_control"`
+	PcnCongControl2 *ebpf.ProgramSpec `ebpf:"pcn_cong_control_2"`
+	PcnInit         *ebpf.ProgramSpec `ebpf:"pcn_init"`
+	PcnRelease      *ebpf.ProgramSpec `ebpf:"pcn_release"`
+	PcnSetState     *ebpf.ProgramSpec `ebpf:"pcn_set_state"`
+	PcnSsthresh     *ebpf.ProgramSpec `ebpf:"pcn_ssthresh"`
+	PcnUndoCwnd     *ebpf.ProgramSpec `ebpf:"pcn_undo_cwnd"`
+	RpIngress       *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	SetRate         *ebpf.ProgramSpec `ebpf:"set_rate"`
 }
 
 // rpMapSpecs contains maps before they are loaded into the kernel.
@@ -205,6 +186,7 @@ type rpMapSpecs struct {
 	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
+	Pcn          *ebpf.MapSpec `ebpf:"pcn"`
 	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
@@ -219,10 +201,11 @@ type rpVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
@@ -251,6 +234,7 @@ type rpMaps struct {
 	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
 	Flows        *ebpf.Map `ebpf:"flows"`
+	Pcn          *ebpf.Map `ebpf:"pcn"`
 	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.Map `ebpf:"rp_rules"`
@@ -262,6 +246,7 @@ func (m *rpMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.Flows,
+		m.Pcn,
 		m.RpCounts,
 		m.RpInterfaces,
 		m.RpRules,
@@ -277,10 +262,11 @@ type rpVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
 	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
@@ -290,12 +276,28 @@ type rpVariables struct {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpPrograms struct {
-	RpIngress *ebpf.Program `ebpf:"rp_ingress"`
+	PcnCongControl  *ebpf.Program `ebpf:"pcn_cong_control"`
+	PcnCongControl2 *ebpf.Program `ebpf:"pcn_cong_control_2"`
+	PcnInit         *ebpf.Program `ebpf:"pcn_init"`
+	PcnRelease      *ebpf.Program `ebpf:"pcn_release"`
+	PcnSetState     *ebpf.Program `ebpf:"pcn_set_state"`
+	PcnSsthresh     *ebpf.Program `ebpf:"pcn_ssthresh"`
+	PcnUndoCwnd     *ebpf.Program `ebpf:"pcn_undo_cwnd"`
+	RpIngress       *ebpf.Program `ebpf:"rp_ingress"`
+	SetRate         *ebpf.Program `ebpf:"set_rate"`
 }
 
 func (p *rpPrograms) Close() error {
 	return _RpClose(
+		p.PcnCongControl,
+		p.PcnCongControl2,
+		p.PcnInit,
+		p.PcnRelease,
+		p.PcnSetState,
+		p.PcnSsthresh,
+		p.PcnUndoCwnd,
 		p.RpIngress,
+		p.SetRate,
 	)
 }
 
@@ -310,5 +312,5 @@ func _RpClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed rp_bpfel.o
+//go:embed rp_bpfel_test.o
 var _RpBytes []byte

@@ -13,17 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type rpdcqcnCnpKey struct {
-	_   structs.HostLayout
-	Key struct {
-		_  structs.HostLayout
-		K0 uint64
-		K1 uint64
-	}
-	State uint32
-	Pad   uint32
-}
-
 type rpdcqcnDcqcnFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -44,6 +33,7 @@ type rpdcqcnDcqcnFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -102,65 +92,40 @@ type rpdcqcnDcqcnParams struct {
 	AlphaFirst         uint32
 }
 
-type rpdcqcnFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
-type rpdcqcnRpCounts struct {
-	_           structs.HostLayout
-	CnpDecrease uint64
-	CnpIncrease uint64
-	CnpHold     uint64
-	CnpUdp      uint64
-	Malformed   uint64
-	NoFlow      uint64
-	Interface   uint64
-	Prefix      uint64
-	BadIcrc     uint64
-	Unsigned    uint64
-	NoKey       uint64
-	BadTag      uint64
-	Stale       uint64
-	Replayed    uint64
-	RateLimited uint64
-}
-
-type rpdcqcnRpSource struct {
-	_          structs.HostLayout
-	PrefixBits uint32
-	Ifindex    uint32
-	Addr       [4]uint32
-}
-
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rpdcqcnMapCnpClock      = "cnp_clock"
-	rpdcqcnMapCnpKeys       = "cnp_keys"
-	rpdcqcnMapFlows         = "flows"
-	rpdcqcnMapRpCounts      = "rp_counts"
-	rpdcqcnMapRpInterfaces  = "rp_interfaces"
-	rpdcqcnMapRpRules       = "rp_rules"
-	rpdcqcnMapRpSources     = "rp_sources"
-	rpdcqcnProgRpIngress    = "rp_ingress"
-	rpdcqcnVarCnpBurstNs    = "cnp_burst_ns"
-	rpdcqcnVarCnpIntervalNs = "cnp_interval_ns"
-	rpdcqcnVarDilationShift = "dilation_shift"
-	rpdcqcnVarFloorBps      = "floor_bps"
-	rpdcqcnVarIdealTime     = "ideal_time"
-	rpdcqcnVarOnHost        = "on_host"
-	rpdcqcnVarParams        = "params"
-	rpdcqcnVarRateUnitBps   = "rate_unit_bps"
-	rpdcqcnVarRequireTag    = "require_tag"
-	rpdcqcnVarTcd           = "tcd"
-	rpdcqcnVarWindowStamps  = "window_stamps"
+	rpdcqcnMapCnpClock           = "cnp_clock"
+	rpdcqcnMapCnpKeys            = "cnp_keys"
+	rpdcqcnMapDcqcn              = "dcqcn"
+	rpdcqcnMapFlows              = "flows"
+	rpdcqcnMapRpCounts           = "rp_counts"
+	rpdcqcnMapRpInterfaces       = "rp_interfaces"
+	rpdcqcnMapRpRules            = "rp_rules"
+	rpdcqcnMapRpSources          = "rp_sources"
+	rpdcqcnProgDcqcnCongControl  = "dcqcn_cong_control"
+	rpdcqcnProgDcqcnCongControl2 = "dcqcn_cong_control_2"
+	rpdcqcnProgDcqcnInit         = "dcqcn_init"
+	rpdcqcnProgDcqcnRelease      = "dcqcn_release"
+	rpdcqcnProgDcqcnSetState     = "dcqcn_set_state"
+	rpdcqcnProgDcqcnSsthresh     = "dcqcn_ssthresh"
+	rpdcqcnProgDcqcnUndoCwnd     = "dcqcn_undo_cwnd"
+	rpdcqcnProgRpIngress         = "rp_ingress"
+	rpdcqcnProgSetRate           = "set_rate"
+	rpdcqcnVarCnpBurstNs         = "cnp_burst_ns"
+	rpdcqcnVarCnpIntervalNs      = "cnp_interval_ns"
+	rpdcqcnVarDilationShift      = "dilation_shift"
+	rpdcqcnVarFloorBps           = "floor_bps"
+	rpdcqcnVarFlowsRefused       = "flows_refused"
+	rpdcqcnVarIdealTime          = "ideal_time"
+	rpdcqcnVarMarkerParams       = "marker_params"
+	rpdcqcnVarNpParams           = "np_params"
+	rpdcqcnVarOnHost             = "on_host"
+	rpdcqcnVarParams             = "params"
+	rpdcqcnVarRequireTag         = "require_tag"
+	rpdcqcnVarTcd                = "tcd"
+	rpdcqcnVarWindowStamps       = "window_stamps"
 )
 
 // loadRpdcqcn returns the embedded CollectionSpec for rpdcqcn.
@@ -205,7 +170,15 @@ type rpdcqcnSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpdcqcnProgramSpecs struct {
-	RpIngress *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	DcqcnCongControl  *ebpf.ProgramSpec `ebpf:"dcqcn_cong_control"`
+	DcqcnCongControl2 *ebpf.ProgramSpec `ebpf:"dcqcn_cong_control_2"`
+	DcqcnInit         *ebpf.ProgramSpec `ebpf:"dcqcn_init"`
+	DcqcnRelease      *ebpf.ProgramSpec `ebpf:"dcqcn_release"`
+	DcqcnSetState     *ebpf.ProgramSpec `ebpf:"dcqcn_set_state"`
+	DcqcnSsthresh     *ebpf.ProgramSpec `ebpf:"dcqcn_ssthresh"`
+	DcqcnUndoCwnd     *ebpf.ProgramSpec `ebpf:"dcqcn_undo_cwnd"`
+	RpIngress         *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	SetRate           *ebpf.ProgramSpec `ebpf:"set_rate"`
 }
 
 // rpdcqcnMapSpecs contains maps before they are loaded into the kernel.
@@ -214,6 +187,7 @@ type rpdcqcnProgramSpecs struct {
 type rpdcqcnMapSpecs struct {
 	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
+	Dcqcn        *ebpf.MapSpec `ebpf:"dcqcn"`
 	Flows        *ebpf.MapSpec `ebpf:"flows"`
 	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
@@ -229,10 +203,12 @@ type rpdcqcnVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
+	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
@@ -260,6 +236,7 @@ func (o *rpdcqcnObjects) Close() error {
 type rpdcqcnMaps struct {
 	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
+	Dcqcn        *ebpf.Map `ebpf:"dcqcn"`
 	Flows        *ebpf.Map `ebpf:"flows"`
 	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
 	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
@@ -271,6 +248,7 @@ func (m *rpdcqcnMaps) Close() error {
 	return _RpdcqcnClose(
 		m.CnpClock,
 		m.CnpKeys,
+		m.Dcqcn,
 		m.Flows,
 		m.RpCounts,
 		m.RpInterfaces,
@@ -287,10 +265,12 @@ type rpdcqcnVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
+	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
 	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
@@ -300,12 +280,28 @@ type rpdcqcnVariables struct {
 //
 // It can be passed to loadRpdcqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpdcqcnPrograms struct {
-	RpIngress *ebpf.Program `ebpf:"rp_ingress"`
+	DcqcnCongControl  *ebpf.Program `ebpf:"dcqcn_cong_control"`
+	DcqcnCongControl2 *ebpf.Program `ebpf:"dcqcn_cong_control_2"`
+	DcqcnInit         *ebpf.Program `ebpf:"dcqcn_init"`
+	DcqcnRelease      *ebpf.Program `ebpf:"dcqcn_release"`
+	DcqcnSetState     *ebpf.Program `ebpf:"dcqcn_set_state"`
+	DcqcnSsthresh     *ebpf.Program `ebpf:"dcqcn_ssthresh"`
+	DcqcnUndoCwnd     *ebpf.Program `ebpf:"dcqcn_undo_cwnd"`
+	RpIngress         *ebpf.Program `ebpf:"rp_ingress"`
+	SetRate           *ebpf.Program `ebpf:"set_rate"`
 }
 
 func (p *rpdcqcnPrograms) Close() error {
 	return _RpdcqcnClose(
+		p.DcqcnCongControl,
+		p.DcqcnCongControl2,
+		p.DcqcnInit,
+		p.DcqcnRelease,
+		p.DcqcnSetState,
+		p.DcqcnSsthresh,
+		p.DcqcnUndoCwnd,
 		p.RpIngress,
+		p.SetRate,
 	)
 }
 
@@ -320,5 +316,5 @@ func _RpdcqcnClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed rpdcqcn_bpfel.o
+//go:embed rpdcqcn_bpfel_test.o
 var _RpdcqcnBytes []byte

@@ -1,29 +1,26 @@
-// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * first_rtt: makes LDCP's packets of the first round trip not ECN-capable, at a sender's tcx egress. A
+ * first_rtt: makes packets of a flow's first round trip not ECN-capable, at a sender's tcx egress. A
  * switch with WRED and ECN drops such packets when its queue is long, where it marks others.
  *
  * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial window,
  * and the last of a message, which TCP pushes or ends with, stay ECN-capable. So one arrives, and a loss
  * is heard of without a timeout.
+ *
+ * A control includes this behind its flow table, whose entries have first_rtt, which says that the round
+ * trip goes on, and first_end, TCP's sequence number behind the initial window.
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_endian.h>
-#include "include/packet.h"
-#include "include/sender.h"
+#ifndef PCN_FIRST_RTT_H
+#define PCN_FIRST_RTT_H
 
-char _license[] SEC("license") = "Dual BSD/GPL";
+#include "packet.h"
 
 #define TCP_PSH 8
-
-/* The control's, bpf/cc/ldcp.bpf.c. */
-FLOW_TABLE(struct ldcp_flow);
 
 SEC("tc")
 int first_rtt(struct __sk_buff *skb)
 {
-	struct ldcp_flow *flow;
+	struct flow_entry *flow;
 	struct transport t;
 	struct network n;
 
@@ -36,3 +33,5 @@ int first_rtt(struct __sk_buff *skb)
 	network_set_tos(skb, &n, t.tos, t.tos & ~ECN_MASK);
 	return TCX_NEXT;
 }
+
+#endif

@@ -13,53 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type rptimelyCnpKey struct {
-	_   structs.HostLayout
-	Key struct {
-		_  structs.HostLayout
-		K0 uint64
-		K1 uint64
-	}
-	State uint32
-	Pad   uint32
-}
-
-type rptimelyFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
-type rptimelyRpCounts struct {
-	_           structs.HostLayout
-	CnpDecrease uint64
-	CnpIncrease uint64
-	CnpHold     uint64
-	CnpUdp      uint64
-	Malformed   uint64
-	NoFlow      uint64
-	Interface   uint64
-	Prefix      uint64
-	BadIcrc     uint64
-	Unsigned    uint64
-	NoKey       uint64
-	BadTag      uint64
-	Stale       uint64
-	Replayed    uint64
-	RateLimited uint64
-}
-
-type rptimelyRpSource struct {
-	_          structs.HostLayout
-	PrefixBits uint32
-	Ifindex    uint32
-	Addr       [4]uint32
-}
-
 type rptimelyTimelyFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -80,6 +33,7 @@ type rptimelyTimelyFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -133,25 +87,34 @@ type rptimelyTimelyParams struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rptimelyMapCnpClock      = "cnp_clock"
-	rptimelyMapCnpKeys       = "cnp_keys"
-	rptimelyMapFlows         = "flows"
-	rptimelyMapRpCounts      = "rp_counts"
-	rptimelyMapRpInterfaces  = "rp_interfaces"
-	rptimelyMapRpRules       = "rp_rules"
-	rptimelyMapRpSources     = "rp_sources"
-	rptimelyProgRpIngress    = "rp_ingress"
-	rptimelyVarCnpBurstNs    = "cnp_burst_ns"
-	rptimelyVarCnpIntervalNs = "cnp_interval_ns"
-	rptimelyVarDilationShift = "dilation_shift"
-	rptimelyVarFloorBps      = "floor_bps"
-	rptimelyVarIdealTime     = "ideal_time"
-	rptimelyVarOnHost        = "on_host"
-	rptimelyVarParams        = "params"
-	rptimelyVarRateUnitBps   = "rate_unit_bps"
-	rptimelyVarRequireTag    = "require_tag"
-	rptimelyVarTcd           = "tcd"
-	rptimelyVarWindowStamps  = "window_stamps"
+	rptimelyMapCnpClock            = "cnp_clock"
+	rptimelyMapCnpKeys             = "cnp_keys"
+	rptimelyMapFlows               = "flows"
+	rptimelyMapRpCounts            = "rp_counts"
+	rptimelyMapRpInterfaces        = "rp_interfaces"
+	rptimelyMapRpRules             = "rp_rules"
+	rptimelyMapRpSources           = "rp_sources"
+	rptimelyMapTimely              = "timely"
+	rptimelyProgRpIngress          = "rp_ingress"
+	rptimelyProgSetRate            = "set_rate"
+	rptimelyProgTimelyCongControl  = "timely_cong_control"
+	rptimelyProgTimelyCongControl2 = "timely_cong_control_2"
+	rptimelyProgTimelyInit         = "timely_init"
+	rptimelyProgTimelyRelease      = "timely_release"
+	rptimelyProgTimelySetState     = "timely_set_state"
+	rptimelyProgTimelySsthresh     = "timely_ssthresh"
+	rptimelyProgTimelyUndoCwnd     = "timely_undo_cwnd"
+	rptimelyVarCnpBurstNs          = "cnp_burst_ns"
+	rptimelyVarCnpIntervalNs       = "cnp_interval_ns"
+	rptimelyVarDilationShift       = "dilation_shift"
+	rptimelyVarFloorBps            = "floor_bps"
+	rptimelyVarFlowsRefused        = "flows_refused"
+	rptimelyVarIdealTime           = "ideal_time"
+	rptimelyVarOnHost              = "on_host"
+	rptimelyVarParams              = "params"
+	rptimelyVarRequireTag          = "require_tag"
+	rptimelyVarTcd                 = "tcd"
+	rptimelyVarWindowStamps        = "window_stamps"
 )
 
 // loadRptimely returns the embedded CollectionSpec for rptimely.
@@ -196,7 +159,15 @@ type rptimelySpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rptimelyProgramSpecs struct {
-	RpIngress *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	RpIngress          *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	SetRate            *ebpf.ProgramSpec `ebpf:"set_rate"`
+	TimelyCongControl  *ebpf.ProgramSpec `ebpf:"timely_cong_control"`
+	TimelyCongControl2 *ebpf.ProgramSpec `ebpf:"timely_cong_control_2"`
+	TimelyInit         *ebpf.ProgramSpec `ebpf:"timely_init"`
+	TimelyRelease      *ebpf.ProgramSpec `ebpf:"timely_release"`
+	TimelySetState     *ebpf.ProgramSpec `ebpf:"timely_set_state"`
+	TimelySsthresh     *ebpf.ProgramSpec `ebpf:"timely_ssthresh"`
+	TimelyUndoCwnd     *ebpf.ProgramSpec `ebpf:"timely_undo_cwnd"`
 }
 
 // rptimelyMapSpecs contains maps before they are loaded into the kernel.
@@ -210,6 +181,7 @@ type rptimelyMapSpecs struct {
 	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
 	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
+	Timely       *ebpf.MapSpec `ebpf:"timely"`
 }
 
 // rptimelyVariableSpecs contains global variables before they are loaded into the kernel.
@@ -220,10 +192,10 @@ type rptimelyVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
-	RateUnitBps   *ebpf.VariableSpec `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
 	WindowStamps  *ebpf.VariableSpec `ebpf:"window_stamps"`
@@ -256,6 +228,7 @@ type rptimelyMaps struct {
 	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
 	RpRules      *ebpf.Map `ebpf:"rp_rules"`
 	RpSources    *ebpf.Map `ebpf:"rp_sources"`
+	Timely       *ebpf.Map `ebpf:"timely"`
 }
 
 func (m *rptimelyMaps) Close() error {
@@ -267,6 +240,7 @@ func (m *rptimelyMaps) Close() error {
 		m.RpInterfaces,
 		m.RpRules,
 		m.RpSources,
+		m.Timely,
 	)
 }
 
@@ -278,10 +252,10 @@ type rptimelyVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
-	RateUnitBps   *ebpf.Variable `ebpf:"rate_unit_bps"`
 	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
 	WindowStamps  *ebpf.Variable `ebpf:"window_stamps"`
@@ -291,12 +265,28 @@ type rptimelyVariables struct {
 //
 // It can be passed to loadRptimelyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rptimelyPrograms struct {
-	RpIngress *ebpf.Program `ebpf:"rp_ingress"`
+	RpIngress          *ebpf.Program `ebpf:"rp_ingress"`
+	SetRate            *ebpf.Program `ebpf:"set_rate"`
+	TimelyCongControl  *ebpf.Program `ebpf:"timely_cong_control"`
+	TimelyCongControl2 *ebpf.Program `ebpf:"timely_cong_control_2"`
+	TimelyInit         *ebpf.Program `ebpf:"timely_init"`
+	TimelyRelease      *ebpf.Program `ebpf:"timely_release"`
+	TimelySetState     *ebpf.Program `ebpf:"timely_set_state"`
+	TimelySsthresh     *ebpf.Program `ebpf:"timely_ssthresh"`
+	TimelyUndoCwnd     *ebpf.Program `ebpf:"timely_undo_cwnd"`
 }
 
 func (p *rptimelyPrograms) Close() error {
 	return _RptimelyClose(
 		p.RpIngress,
+		p.SetRate,
+		p.TimelyCongControl,
+		p.TimelyCongControl2,
+		p.TimelyInit,
+		p.TimelyRelease,
+		p.TimelySetState,
+		p.TimelySsthresh,
+		p.TimelyUndoCwnd,
 	)
 }
 
@@ -311,5 +301,5 @@ func _RptimelyClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed rptimely_bpfel.o
+//go:embed rptimely_bpfel_test.o
 var _RptimelyBytes []byte

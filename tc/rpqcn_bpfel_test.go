@@ -13,16 +13,6 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type rpqcnFlowKey struct {
-	_        structs.HostLayout
-	Saddr    [4]uint32
-	Daddr    [4]uint32
-	Sport    uint16
-	Dport    uint16
-	Protocol uint8
-	Pad      [3]uint8
-}
-
 type rpqcnQcnFlow struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -33,6 +23,7 @@ type rpqcnQcnFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64
 		CnpIncrease     uint64
@@ -81,38 +72,32 @@ type rpqcnQcnRpParams struct {
 	}
 	Gd                uint32
 	MinDecreaseFactor uint32
-}
-
-type rpqcnRpCounts struct {
-	_           structs.HostLayout
-	CnpDecrease uint64
-	CnpIncrease uint64
-	CnpHold     uint64
-	CnpUdp      uint64
-	Malformed   uint64
-	NoFlow      uint64
-	Interface   uint64
-	Prefix      uint64
-	BadIcrc     uint64
-	Unsigned    uint64
-	NoKey       uint64
-	BadTag      uint64
-	Stale       uint64
-	Replayed    uint64
-	RateLimited uint64
+	HaiAfterPackets   uint32
+	Pad               uint32
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rpqcnMapFlows         = "flows"
-	rpqcnMapRpCounts      = "rp_counts"
-	rpqcnProgRpIngress    = "rp_ingress"
-	rpqcnVarDilationShift = "dilation_shift"
-	rpqcnVarIdealTime     = "ideal_time"
-	rpqcnVarOnHost        = "on_host"
-	rpqcnVarParams        = "params"
+	rpqcnMapFlows            = "flows"
+	rpqcnMapQcn              = "qcn"
+	rpqcnMapRpCounts         = "rp_counts"
+	rpqcnProgQcnCongControl  = "qcn_cong_control"
+	rpqcnProgQcnCongControl2 = "qcn_cong_control_2"
+	rpqcnProgQcnInit         = "qcn_init"
+	rpqcnProgQcnRelease      = "qcn_release"
+	rpqcnProgQcnSetState     = "qcn_set_state"
+	rpqcnProgQcnSsthresh     = "qcn_ssthresh"
+	rpqcnProgQcnUndoCwnd     = "qcn_undo_cwnd"
+	rpqcnProgRpIngress       = "rp_ingress"
+	rpqcnProgSetRate         = "set_rate"
+	rpqcnVarDilationShift    = "dilation_shift"
+	rpqcnVarFlowsRefused     = "flows_refused"
+	rpqcnVarIdealTime        = "ideal_time"
+	rpqcnVarMarkerParams     = "marker_params"
+	rpqcnVarOnHost           = "on_host"
+	rpqcnVarParams           = "params"
 )
 
 // loadRpqcn returns the embedded CollectionSpec for rpqcn.
@@ -157,7 +142,15 @@ type rpqcnSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnProgramSpecs struct {
-	RpIngress *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	QcnCongControl  *ebpf.ProgramSpec `ebpf:"qcn_cong_control"`
+	QcnCongControl2 *ebpf.ProgramSpec `ebpf:"qcn_cong_control_2"`
+	QcnInit         *ebpf.ProgramSpec `ebpf:"qcn_init"`
+	QcnRelease      *ebpf.ProgramSpec `ebpf:"qcn_release"`
+	QcnSetState     *ebpf.ProgramSpec `ebpf:"qcn_set_state"`
+	QcnSsthresh     *ebpf.ProgramSpec `ebpf:"qcn_ssthresh"`
+	QcnUndoCwnd     *ebpf.ProgramSpec `ebpf:"qcn_undo_cwnd"`
+	RpIngress       *ebpf.ProgramSpec `ebpf:"rp_ingress"`
+	SetRate         *ebpf.ProgramSpec `ebpf:"set_rate"`
 }
 
 // rpqcnMapSpecs contains maps before they are loaded into the kernel.
@@ -165,6 +158,7 @@ type rpqcnProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnMapSpecs struct {
 	Flows    *ebpf.MapSpec `ebpf:"flows"`
+	Qcn      *ebpf.MapSpec `ebpf:"qcn"`
 	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
 }
 
@@ -173,7 +167,9 @@ type rpqcnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
@@ -199,12 +195,14 @@ func (o *rpqcnObjects) Close() error {
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnMaps struct {
 	Flows    *ebpf.Map `ebpf:"flows"`
+	Qcn      *ebpf.Map `ebpf:"qcn"`
 	RpCounts *ebpf.Map `ebpf:"rp_counts"`
 }
 
 func (m *rpqcnMaps) Close() error {
 	return _RpqcnClose(
 		m.Flows,
+		m.Qcn,
 		m.RpCounts,
 	)
 }
@@ -214,7 +212,9 @@ func (m *rpqcnMaps) Close() error {
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 }
@@ -223,12 +223,28 @@ type rpqcnVariables struct {
 //
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnPrograms struct {
-	RpIngress *ebpf.Program `ebpf:"rp_ingress"`
+	QcnCongControl  *ebpf.Program `ebpf:"qcn_cong_control"`
+	QcnCongControl2 *ebpf.Program `ebpf:"qcn_cong_control_2"`
+	QcnInit         *ebpf.Program `ebpf:"qcn_init"`
+	QcnRelease      *ebpf.Program `ebpf:"qcn_release"`
+	QcnSetState     *ebpf.Program `ebpf:"qcn_set_state"`
+	QcnSsthresh     *ebpf.Program `ebpf:"qcn_ssthresh"`
+	QcnUndoCwnd     *ebpf.Program `ebpf:"qcn_undo_cwnd"`
+	RpIngress       *ebpf.Program `ebpf:"rp_ingress"`
+	SetRate         *ebpf.Program `ebpf:"set_rate"`
 }
 
 func (p *rpqcnPrograms) Close() error {
 	return _RpqcnClose(
+		p.QcnCongControl,
+		p.QcnCongControl2,
+		p.QcnInit,
+		p.QcnRelease,
+		p.QcnSetState,
+		p.QcnSsthresh,
+		p.QcnUndoCwnd,
 		p.RpIngress,
+		p.SetRate,
 	)
 }
 
@@ -243,5 +259,5 @@ func _RpqcnClose(closers ...io.Closer) error {
 
 // Do not access this directly.
 //
-//go:embed rpqcn_bpfel.o
+//go:embed rpqcn_bpfel_test.o
 var _RpqcnBytes []byte
