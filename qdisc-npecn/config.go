@@ -10,18 +10,22 @@ import (
 )
 
 // Classes is how many traffic classes a port has; the highest goes first.
-const Classes = 8
+const Classes = len(npecnPort{}.Classes)
+
+// Limits of bpf/port.h.
+const (
+	ringMax        = uint32(npecnPortLimitRING_MAX)
+	rateChangesMax = int(npecnPortLimitRATE_CHANGES)
+	linkEvents     = uint32(npecnPortLimitLINK_EVENTS) // that may wait for one port and class
+	lateBuckets    = uint64(npecnPortLimitLATE_BUCKETS)
+	lateBucketNs   = uint64(1) << npecnPortLimitLATE_BUCKET_SHIFT
+)
 
 const (
-	alphaShift      = 8       // fixed point of alpha in bpf/algo/pfc.h
-	ringMax         = 1 << 20 // slots of the longest ring
-	lateBuckets     = 128
-	lateBucketNs    = 64
-	pfcEventsPerPC  = 64 // events that may wait for one port and class
+	alphaShift      = 8 // fixed point of alpha in bpf/algo/pfc.h
 	maxDilation     = 20
 	defaultEvents   = 16 << 20
 	defaultQuantum  = 1024
-	rateChangesMax  = 8
 	wShift          = 8       // fixed point of QCN's w in bpf/algo/qcn.h
 	qShift          = 24      // fixed point of fractions in bpf/algo/fixed.h
 	portIDsReserved = 1       // id 0 is the default netdev group, no port
@@ -48,11 +52,12 @@ type Marker uint32
 
 // The markers.
 const (
-	NoMarker Marker = iota
-	NPECN           // PCN (bpf/algo/npecn.h)
-	RED             // DCQCN, DCTCP (bpf/algo/red.h)
-	QCN             // marks nothing: samples for CNMs (bpf/algo/qcn.h)
-	FECN            // InfiniBand (bpf/algo/fecn.h)
+	NoMarker  = Marker(npecnMarkerMARKER_NONE)
+	NPECN     = Marker(npecnMarkerMARKER_NPECN) // PCN (bpf/algo/npecn.h)
+	RED       = Marker(npecnMarkerMARKER_RED)   // DCQCN, DCTCP (bpf/algo/red.h)
+	QCN       = Marker(npecnMarkerMARKER_QCN)   // marks nothing: samples for CNMs (bpf/algo/qcn.h)
+	FECN      = Marker(npecnMarkerMARKER_FECN)  // InfiniBand (bpf/algo/fecn.h)
+	OwnMarker = Marker(npecnMarkerMARKER_OWN)   // that of Options.Object (bpf/include/marker.h)
 )
 
 // QCNOptions are the parameters of QCN's congestion point (802.1Qau).
@@ -65,8 +70,10 @@ type QCNOptions struct {
 
 func (o QCNOptions) check() error {
 	const limit = 1 << 32
-	if o.QeqBytes == 0 || o.QeqBytes >= limit || o.SampleBaseBytes == 0 || o.SampleBaseBytes >= limit {
-		return fmt.Errorf("QCN: Q_eq %d bytes, samples every %d bytes: want 1 to 2^32 - 1", o.QeqBytes, o.SampleBaseBytes)
+	if o.QeqBytes == 0 || o.QeqBytes >= limit || o.SampleBaseBytes == 0 ||
+		o.SampleBaseBytes >= limit {
+		return fmt.Errorf("QCN: Q_eq %d bytes, samples every %d bytes: want 1 to 2^32 - 1",
+			o.QeqBytes, o.SampleBaseBytes)
 	}
 	if !(o.W >= 0 && o.W <= 128 && o.SampleJitter >= 0 && o.SampleJitter <= 1) {
 		return fmt.Errorf("QCN: w %g, jitter %g: want 0 to 128, 0 to 1", o.W, o.SampleJitter)
@@ -95,19 +102,22 @@ type FECNOptions struct {
 	Victims        bool   // mark packets that waited for credits too
 }
 
-// Detection is TCD, and what a port says without doing it.
+// Detection configures TCD, and detectors that only say what they would mark.
 type Detection struct {
 	// MaxTonNs is TCD's max(T_on); 0: there is no TCD.
 	MaxTonNs uint64
-	// TCD marks CE where the marker says that the queue is over, and UE; without it, TCD only says so.
+	// TCD marks CE where the marker says that the queue is over, and UE; without it, TCD only says
+	// so.
 	TCD bool
-	// Watch makes NP-ECN, ECN, FECN and TCD say what they would mark, in a Detected of every bin, and reports OFF periods.
+	// Watch makes NP-ECN, ECN, FECN and TCD say what they would mark, in a Detected of every bin,
+	// and reports OFF periods.
 	Watch bool
 	// OverBytes and ECNBytes are the thresholds of TCD and ECN, if they only say something.
 	OverBytes, ECNBytes uint64
 }
 
-// REDOptions are RED's parameters: marks with probability 0 up to KMinBytes, PMax at KMaxBytes, 1 above.
+// REDOptions are RED's parameters: it marks with probability 0 up to KMinBytes, PMax at KMaxBytes,
+// and 1 above.
 type REDOptions struct {
 	KMinBytes, KMaxBytes uint64
 	PMax                 float64 // above 0, at most 1
@@ -130,16 +140,20 @@ type Port struct {
 	Node       uint32 // index in Options.Nodes
 	Marker     Marker
 	RED        REDOptions // of marker RED
-	// WREDBytes is WRED's K: a queue of a marked class that is so long drops packets that are not ECN-capable; 0: never.
+	// WREDBytes is WRED's K: a queue of a marked class that is so long drops packets that are not
+	// ECN-capable; 0: never.
 	WREDBytes uint64
-	// LimitBytes is buf_max: a queue of a marked class grows no longer, and drops; 0: only the node's buffer limits it.
+	// LimitBytes is buf_max: a queue of a marked class grows no longer, and drops; 0: only the
+	// node's buffer limits it.
 	LimitBytes uint64
 	QCN        QCNOptions // of marker QCN
 	// CBFC replaces PFC for what comes in by this port.
-	CBFC   CBFC
-	FECN   FECNOptions // of marker FECN, and of what Detect.Watch says of FECN
-	Detect Detection
-	Seed   uint32 // of their choices
+	CBFC CBFC
+	FECN FECNOptions // of marker FECN, and of what Detect.Watch says of FECN
+	// OwnMarkerParams are the bytes of struct own_marker_params, of marker OwnMarker.
+	OwnMarkerParams []byte
+	Detect          Detection
+	Seed            uint32 // of their choices
 	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
 	RateChanges int
 	Classes     [Classes]Class
@@ -159,6 +173,9 @@ type Options struct {
 	QuantumNs     uint64 // timers are rounded up to it, a power of two; 0: 1024
 	DilationShift uint32 // the kernel's clock runs 2^shift slower than the papers'
 	EventsBytes   uint32 // ring buffer, a power of two; 0: 16 MiB
+	// Object is bpf/npecn.bpf.c compiled with a marker of one's own (bpf/include/marker.h), an
+	// ELF file; nil: the built-in object, which has none.
+	Object []byte
 }
 
 func (o *Options) check() error {
@@ -175,7 +192,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("dilation shift %d: want 0 to %d", o.DilationShift, maxDilation)
 	}
 	if n := o.EventsBytes; n&(n-1) != 0 || int(n) < os.Getpagesize() {
-		return fmt.Errorf("ring buffer of %d bytes: want a power of two, at least a page (%d bytes)", n, os.Getpagesize())
+		return fmt.Errorf("ring buffer of %d bytes: want a power of two, "+
+			"at least a page (%d bytes)", n, os.Getpagesize())
 	}
 	var slots uint64
 	for id := portIDsReserved; id < len(o.Ports); id++ {
@@ -207,15 +225,20 @@ func (o *Options) checkPort(p *Port) error {
 	case int(p.Node) >= len(o.Nodes):
 		return fmt.Errorf("node %d: there are %d nodes", p.Node, len(o.Nodes))
 	case p.DelayNs != 0 && p.DelayNs <= o.QuantumNs:
-		return fmt.Errorf("delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.DelayNs, o.QuantumNs)
+		return fmt.Errorf("delay %d ns must exceed the quantum %d ns, which it is the "+
+			"lookahead for", p.DelayNs, o.QuantumNs)
 	case p.lossless() && p.PFCDelayNs <= o.QuantumNs:
-		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the lookahead for", p.PFCDelayNs, o.QuantumNs)
+		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the "+
+			"lookahead for", p.PFCDelayNs, o.QuantumNs)
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
-	case p.Marker > FECN:
+	case p.Marker > OwnMarker:
 		return fmt.Errorf("marker %d: there is none", p.Marker)
-	case p.Marker == RED && (p.RED.KMinBytes > p.RED.KMaxBytes || p.RED.KMaxBytes >= 1<<40 || !(p.RED.PMax > 0 && p.RED.PMax <= 1)):
-		return fmt.Errorf("RED %d to %d bytes, p_max %g: want k_min <= k_max < 2^40, 0 < p_max <= 1", p.RED.KMinBytes, p.RED.KMaxBytes, p.RED.PMax)
+	case p.Marker == RED &&
+		(p.RED.KMinBytes > p.RED.KMaxBytes || p.RED.KMaxBytes >= 1<<40 ||
+			!(p.RED.PMax > 0 && p.RED.PMax <= 1)):
+		return fmt.Errorf("RED %d to %d bytes, p_max %g: want k_min <= k_max < 2^40, "+
+			"0 < p_max <= 1", p.RED.KMinBytes, p.RED.KMaxBytes, p.RED.PMax)
 	case p.RateChanges < 0 || p.RateChanges > rateChangesMax:
 		return fmt.Errorf("%d rate changes: want at most %d", p.RateChanges, rateChangesMax)
 	case !(p.PFC.Alpha >= 0 && p.PFC.Alpha <= 64):
@@ -253,28 +276,33 @@ func (p *Port) checkDrops() error {
 	}
 	switch {
 	case !slices.ContainsFunc(p.Classes[:], func(k Class) bool { return k.Slots > 0 && k.Marked }):
-		return fmt.Errorf("WRED at %d bytes, limit %d bytes, but no class is marked: they are for those that are", p.WREDBytes, p.LimitBytes)
+		return fmt.Errorf("WRED at %d bytes, limit %d bytes, but no class is marked: "+
+			"they are for those that are", p.WREDBytes, p.LimitBytes)
 	case p.Marker == NPECN:
-		return fmt.Errorf("WRED at %d bytes, limit %d bytes: NP-ECN counts packets of queues that drop none: choose another marker", p.WREDBytes, p.LimitBytes)
+		return fmt.Errorf("WRED at %d bytes, limit %d bytes: NP-ECN counts packets of "+
+			"queues that drop none: choose another marker", p.WREDBytes, p.LimitBytes)
 	case p.LimitBytes != 0 && p.LimitBytes < fullFrame:
-		return fmt.Errorf("limit %d bytes: want at least a frame, %d bytes", p.LimitBytes, fullFrame)
+		return fmt.Errorf("limit %d bytes: want at least a frame, %d bytes", p.LimitBytes,
+			fullFrame)
 	}
 	return nil
 }
 
-// checkCBFC checks that a buffer has room for a frame, and that it is lent to classes that the peer has too: the others
-// would get no credits back.
+// checkCBFC checks that a buffer has room for a frame, and that it is lent to classes that the peer
+// has too: the others would get no credits back.
 func (p *Port) checkCBFC(peer *Port) error {
 	for c := range p.Classes {
 		if p.CBFC.BufferBytes > 0 && peer.Classes[c].Lossless != p.Classes[c].Lossless {
-			return fmt.Errorf("CBFC: class %d is lossless at one end of the link only: want it so at both", c)
+			return fmt.Errorf("CBFC: class %d is lossless at one end of the link only: "+
+				"want it so at both", c)
 		}
 	}
 	switch c := p.CBFC; {
 	case c == CBFC{}:
 		return nil
 	case c.BufferBytes < fullFrame || c.BufferBytes >= 1<<40:
-		return fmt.Errorf("CBFC buffer %d bytes: want at least a frame, %d bytes, and less than 2^40", c.BufferBytes, fullFrame)
+		return fmt.Errorf("CBFC buffer %d bytes: want at least a frame, %d bytes, "+
+			"and less than 2^40", c.BufferBytes, fullFrame)
 	case c.PeriodNs == 0 || c.PeriodNs > cbfcPeriodMax:
 		return fmt.Errorf("CBFC period %d ns: want 1 to %d", c.PeriodNs, uint64(cbfcPeriodMax))
 	}
@@ -287,7 +315,8 @@ func (p *Port) checkDetection() error {
 	case d.TCD && d.MaxTonNs == 0:
 		return fmt.Errorf("TCD without max(T_on): want more than 0")
 	case d.TCD && p.Marker != RED && p.Marker != FECN:
-		return fmt.Errorf("TCD with marker %d: want RED or FECN, which say whether a queue is over", p.Marker)
+		return fmt.Errorf("TCD with marker %d: want RED or FECN, which say whether a queue is over",
+			p.Marker)
 	case d.MaxTonNs > cbfcPeriodMax:
 		return fmt.Errorf("max(T_on) %d ns: want at most %d", d.MaxTonNs, uint64(cbfcPeriodMax))
 	case (d.MaxTonNs > 0 || d.Watch) && (p.WREDBytes > 0 || p.LimitBytes > 0):
@@ -296,9 +325,9 @@ func (p *Port) checkDetection() error {
 	return nil
 }
 
-// lagNs is how long a port waits before it decides, so that what arrives late is there: twice what timers are
-// rounded by, if the delay leaves room for that, for its own timer, and for the work. A host has no lookahead, and decides at
-// once.
+// lagNs is how long a port waits before it decides, so that what arrives late is there: twice what
+// timers are rounded by, if the delay leaves room for that, for its own timer, and for the work. A
+// host has no lookahead, and decides at once.
 func (o *Options) lagNs(p *Port) uint64 {
 	switch {
 	case p.DelayNs == 0:
@@ -318,7 +347,8 @@ func slotsFor(n uint32) uint32 {
 	return 1 << bits.Len32(n-1)
 }
 
-// layout gives every ring its slots and returns the ports as the kernel wants them, and how many slots there are.
+// layout gives every ring its slots and returns the ports as the kernel wants them, and how many
+// slots there are.
 func (o *Options) layout() ([]npecnPort, uint32) {
 	ports := make([]npecnPort, len(o.Ports))
 	var next uint32
@@ -333,42 +363,51 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 	}
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		in, out := &o.Ports[id], &ports[id]
-		out.RateBps = in.RateBps
-		out.DelayNs = in.DelayNs
-		out.LagNs = o.lagNs(in)
-		out.PfcDelayNs = in.PFCDelayNs
-		out.Pfc.XoffBytes = in.PFC.XOFFBytes
-		out.Pfc.XonOffsetBytes = in.PFC.XONOffsetBytes
-		out.Pfc.Alpha = uint32(in.PFC.Alpha*(1<<alphaShift) + 0.5)
-		out.Peer = in.Peer
-		out.Node = in.Node
-		out.Marker = uint32(in.Marker)
-		out.Red.KminBytes = in.RED.KMinBytes
-		out.Red.KmaxBytes = in.RED.KMaxBytes
-		out.Red.Pmax = uint32(in.RED.PMax*(1<<qShift) + 0.5)
-		out.WredBytes, out.LimitBytes = in.WREDBytes, in.LimitBytes
-		out.Random = max(in.Seed, 1)
-		out.Qcn.QeqBytes, out.Qcn.SampleBaseBytes = in.QCN.QeqBytes, in.QCN.SampleBaseBytes
-		out.Qcn.W = uint32(in.QCN.W*(1<<wShift) + 0.5)
-		out.Qcn.Jitter = uint32(in.QCN.SampleJitter*(1<<qShift) + 0.5)
-		out.Cp.CreditBytes, out.Cp.Random = int64(in.QCN.SampleBaseBytes), max(in.Seed, 1)
-		out.RateChanges = uint32(in.RateChanges)
-		out.Cbfc.BufferBlocks, out.Cbfc.PeriodNs = in.CBFC.blocks(), in.CBFC.PeriodNs
-		out.Credits = o.Ports[in.Peer].CBFC.blocks()
-		out.Fecn.ThresholdBytes, out.Fecn.PacketBytes, out.Fecn.MarkingRate = in.FECN.ThresholdBytes, in.FECN.PacketBytes, in.FECN.MarkingRate
-		out.Fecn.Victims = flag(in.FECN.Victims)
-		out.MaxTonNs, out.OverBytes, out.EcnBytes = in.Detect.MaxTonNs, in.Detect.OverBytes, in.Detect.ECNBytes
-		out.Tcd, out.Watch = flag(in.Detect.TCD), flag(in.Detect.Watch)
-		out.Wire.Base, out.Wire.Mask = take(in.WireSlots)
+		out.Config = o.portConfig(in)
+		out.State = in.initialState()
+		out.State.Wire.Base, out.State.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
 			k := &out.Classes[c]
 			k.Queue.Base, k.Queue.Mask = take(in.Classes[c].Slots)
-			k.Lossless, k.Marked = flag(in.Classes[c].Lossless), flag(in.Classes[c].Marked)
-			k.Tx.Fccl = out.Credits
+			k.Config.Lossless = flag(in.Classes[c].Lossless)
+			k.Config.Marked = flag(in.Classes[c].Marked)
+			k.Tx.Credits.Fccl = out.Config.Credits
 		}
 	}
 	return ports, next
 }
+
+// portConfig returns the port's configuration as the kernel wants it.
+func (o *Options) portConfig(p *Port) npecnPortConfig {
+	c := npecnPortConfig{
+		RateBps: p.RateBps, DelayNs: p.DelayNs, LagNs: o.lagNs(p), PfcDelayNs: p.PFCDelayNs,
+		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
+		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
+	}
+	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
+	c.Red.Pmax = fixed(p.RED.PMax, qShift)
+	c.Qcn.QeqBytes, c.Qcn.SampleBaseBytes = p.QCN.QeqBytes, p.QCN.SampleBaseBytes
+	c.Qcn.W, c.Qcn.Jitter = fixed(p.QCN.W, wShift), fixed(p.QCN.SampleJitter, qShift)
+	c.Fecn.ThresholdBytes, c.Fecn.PacketBytes = p.FECN.ThresholdBytes, p.FECN.PacketBytes
+	c.Fecn.MarkingRate, c.Fecn.Victims = p.FECN.MarkingRate, flag(p.FECN.Victims)
+	c.Pfc.XoffBytes, c.Pfc.XonOffsetBytes = p.PFC.XOFFBytes, p.PFC.XONOffsetBytes
+	c.Pfc.Alpha = fixed(p.PFC.Alpha, alphaShift)
+	c.Cbfc.BufferBlocks, c.Cbfc.PeriodNs = p.CBFC.blocks(), p.CBFC.PeriodNs
+	c.Detect.MaxTonNs = p.Detect.MaxTonNs
+	c.Detect.OverBytes, c.Detect.EcnBytes = p.Detect.OverBytes, p.Detect.ECNBytes
+	c.Detect.Tcd, c.Detect.Watch = flag(p.Detect.TCD), flag(p.Detect.Watch)
+	return c
+}
+
+// initialState returns what a port's state is before its first packet.
+func (p *Port) initialState() npecnPortState {
+	s := npecnPortState{RateBps: p.RateBps, Random: max(p.Seed, 1)}
+	s.Cp.CreditBytes, s.Cp.Random = int64(p.QCN.SampleBaseBytes), max(p.Seed, 1)
+	return s
+}
+
+// fixed returns x in fixed point, rounded.
+func fixed(x float64, shift uint) uint32 { return uint32(x*float64(uint64(1)<<shift) + 0.5) }
 
 func flag(on bool) uint32 {
 	if on {

@@ -36,7 +36,8 @@ func redOf(o *Options) *REDOptions {
 // qcnOf makes port 2 a congestion point, with options that pass, and returns them.
 func qcnOf(o *Options) *QCNOptions {
 	o.Ports[2].Marker = QCN
-	o.Ports[2].QCN = QCNOptions{QeqBytes: 26_000, W: 2, SampleBaseBytes: 150_000, SampleJitter: 0.15}
+	o.Ports[2].QCN = QCNOptions{QeqBytes: 26_000, W: 2, SampleBaseBytes: 150_000,
+		SampleJitter: 0.15}
 	return &o.Ports[2].QCN
 }
 
@@ -55,7 +56,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		func(o *Options) { *redOf(o) = REDOptions{KMinBytes: 5, KMaxBytes: 5, PMax: 0.01} },
 		func(o *Options) { qcnOf(o) },
 		func(o *Options) { qcnOf(o).W, o.Ports[2].QCN.SampleJitter = 0, 0 },
-		func(o *Options) { redOf(o).PMax, o.Ports[2].Marker = 0, NPECN }, // RED's options are of no concern
+		// RED's options are of no concern
+		func(o *Options) { redOf(o).PMax, o.Ports[2].Marker = 0, NPECN },
 		func(o *Options) { qcnOf(o).QeqBytes, o.Ports[2].Marker = 0, NPECN },
 		func(o *Options) { o.Ports[2].RateChanges = rateChangesMax },
 		func(o *Options) { redOf(o); o.Ports[2].WREDBytes, o.Ports[2].LimitBytes = 1, fullFrame },
@@ -81,42 +83,75 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { o.Ports[1].RateBps = 0 }, `port 1 \(h0->s\): rate is 0`},
 		{func(o *Options) { o.Ports[2].Peer = 3 }, `port 2 \(s->h0\): peer 3: there are 3 ports`},
 		{func(o *Options) { o.Ports[2].Node = 2 }, `port 2 \(s->h0\): node 2: there are 2 nodes`},
-		{func(o *Options) { o.QuantumNs = 8192 }, `port 1 \(h0->s\): PFC delay 6000 ns must exceed the quantum 8192 ns, .*`},
-		{func(o *Options) { o.Ports[2].DelayNs = 1 }, `port 2 \(s->h0\): delay 1 ns must exceed the quantum 1 ns, .*`},
-		{func(o *Options) { o.Ports[1].PFCDelayNs = 0 }, `port 1 \(h0->s\): PFC delay 0 ns must exceed the quantum 1 ns, .*`},
-		{func(o *Options) { o.Ports[1].PFCDelayNs = 1 }, `port 1 \(h0->s\): PFC delay 1 ns must exceed the quantum 1 ns, .*`},
-		{func(o *Options) { o.Ports[1].WireSlots = 1 }, `port 1 \(h0->s\): wire slots 1: want 2 to 1048576`},
-		{func(o *Options) { o.Ports[1].WireSlots = 1<<20 + 1 }, `port 1 \(h0->s\): wire slots 1048577: .*`},
-		{func(o *Options) { o.Ports[1].PFC.Alpha = -1 }, `port 1 \(h0->s\): alpha -1: want 0 to 64`},
-		{func(o *Options) { o.Ports[1].PFC.Alpha = math.NaN() }, `port 1 \(h0->s\): alpha NaN: want 0 to 64`},
-		{func(o *Options) { o.Ports = make([]Port, portsMax+1) }, "32769 ports: want at most 32768"},
-		{func(o *Options) { o.Ports = manySlots(o) }, "2156135424 slots in all rings: want at most 2147483648"},
-		{func(o *Options) { o.Ports[1].PFC.Alpha = 65 }, `port 1 \(h0->s\): alpha 65: want 0 to 64`},
-		{func(o *Options) { o.Ports[1].Classes[7].Slots = 1 }, `port 1 \(h0->s\): class 7 has 1 slots: want 0, or 2 to 1048576`},
-		{func(o *Options) { o.Ports[1].Classes[0].Slots = 1<<20 + 1 }, `port 1 \(h0->s\): class 0 has 1048577 slots: .*`},
-		{func(o *Options) { o.Ports[2].Marker = FECN + 1 }, `port 2 \(s->h0\): marker 5: there is none`},
-		{func(o *Options) { redOf(o).KMinBytes = 2001 }, `port 2 \(s->h0\): RED 2001 to 2000 bytes, p_max 1: want k_min <= k_max < 2\^40, 0 < p_max <= 1`},
-		{func(o *Options) { redOf(o).KMaxBytes = 1 << 40 }, `port 2 \(s->h0\): RED 1000 to 1099511627776 bytes, .*`},
+		{func(o *Options) { o.QuantumNs = 8192 },
+			`port 1 \(h0->s\): PFC delay 6000 ns must exceed the quantum 8192 ns, .*`},
+		{func(o *Options) { o.Ports[2].DelayNs = 1 },
+			`port 2 \(s->h0\): delay 1 ns must exceed the quantum 1 ns, .*`},
+		{func(o *Options) { o.Ports[1].PFCDelayNs = 0 },
+			`port 1 \(h0->s\): PFC delay 0 ns must exceed the quantum 1 ns, .*`},
+		{func(o *Options) { o.Ports[1].PFCDelayNs = 1 },
+			`port 1 \(h0->s\): PFC delay 1 ns must exceed the quantum 1 ns, .*`},
+		{func(o *Options) { o.Ports[1].WireSlots = 1 },
+			`port 1 \(h0->s\): wire slots 1: want 2 to 1048576`},
+		{func(o *Options) { o.Ports[1].WireSlots = 1<<20 + 1 },
+			`port 1 \(h0->s\): wire slots 1048577: .*`},
+		{func(o *Options) { o.Ports[1].PFC.Alpha = -1 },
+			`port 1 \(h0->s\): alpha -1: want 0 to 64`},
+		{func(o *Options) { o.Ports[1].PFC.Alpha = math.NaN() },
+			`port 1 \(h0->s\): alpha NaN: want 0 to 64`},
+		{func(o *Options) { o.Ports = make([]Port, portsMax+1) },
+			"32769 ports: want at most 32768"},
+		{func(o *Options) { o.Ports = manySlots(o) },
+			"2156135424 slots in all rings: want at most 2147483648"},
+		{func(o *Options) { o.Ports[1].PFC.Alpha = 65 },
+			`port 1 \(h0->s\): alpha 65: want 0 to 64`},
+		{func(o *Options) { o.Ports[1].Classes[7].Slots = 1 },
+			`port 1 \(h0->s\): class 7 has 1 slots: want 0, or 2 to 1048576`},
+		{func(o *Options) { o.Ports[1].Classes[0].Slots = 1<<20 + 1 },
+			`port 1 \(h0->s\): class 0 has 1048577 slots: .*`},
+		{func(o *Options) { o.Ports[2].Marker = OwnMarker + 1 },
+			`port 2 \(s->h0\): marker 6: there is none`},
+		{func(o *Options) { redOf(o).KMinBytes = 2001 },
+			`port 2 \(s->h0\): RED 2001 to 2000 bytes, p_max 1: ` +
+				`want k_min <= k_max < 2\^40, 0 < p_max <= 1`},
+		{func(o *Options) { redOf(o).KMaxBytes = 1 << 40 },
+			`port 2 \(s->h0\): RED 1000 to 1099511627776 bytes, .*`},
 		{func(o *Options) { redOf(o).PMax = 0 }, `port 2 \(s->h0\): RED .* p_max 0: .*`},
 		{func(o *Options) { redOf(o).PMax = -1 }, `port 2 \(s->h0\): RED .* p_max -1: .*`},
 		{func(o *Options) { redOf(o).PMax = 1.1 }, `port 2 \(s->h0\): RED .* p_max 1.1: .*`},
 		{func(o *Options) { redOf(o).PMax = math.NaN() }, `port 2 \(s->h0\): RED .* p_max NaN: .*`},
-		{func(o *Options) { qcnOf(o).QeqBytes = 0 }, `port 2 \(s->h0\): QCN: Q_eq 0 bytes, samples every 150000 bytes: want 1 to 2\^32 - 1`},
-		{func(o *Options) { qcnOf(o).QeqBytes = 1 << 32 }, `port 2 \(s->h0\): QCN: Q_eq 4294967296 bytes, .*`},
-		{func(o *Options) { qcnOf(o).SampleBaseBytes = 0 }, `port 2 \(s->h0\): QCN: .* samples every 0 bytes: .*`},
-		{func(o *Options) { qcnOf(o).SampleBaseBytes = 1 << 32 }, `port 2 \(s->h0\): QCN: .* samples every 4294967296 bytes: .*`},
-		{func(o *Options) { qcnOf(o).W = -1 }, `port 2 \(s->h0\): QCN: w -1, jitter 0.15: want 0 to 128, 0 to 1`},
+		{func(o *Options) { qcnOf(o).QeqBytes = 0 },
+			`port 2 \(s->h0\): QCN: Q_eq 0 bytes, samples every 150000 bytes: want 1 to 2\^32 - 1`},
+		{func(o *Options) { qcnOf(o).QeqBytes = 1 << 32 },
+			`port 2 \(s->h0\): QCN: Q_eq 4294967296 bytes, .*`},
+		{func(o *Options) { qcnOf(o).SampleBaseBytes = 0 },
+			`port 2 \(s->h0\): QCN: .* samples every 0 bytes: .*`},
+		{func(o *Options) { qcnOf(o).SampleBaseBytes = 1 << 32 },
+			`port 2 \(s->h0\): QCN: .* samples every 4294967296 bytes: .*`},
+		{func(o *Options) { qcnOf(o).W = -1 },
+			`port 2 \(s->h0\): QCN: w -1, jitter 0.15: want 0 to 128, 0 to 1`},
 		{func(o *Options) { qcnOf(o).W = 129 }, `port 2 \(s->h0\): QCN: w 129, .*`},
 		{func(o *Options) { qcnOf(o).W = math.NaN() }, `port 2 \(s->h0\): QCN: w NaN, .*`},
-		{func(o *Options) { qcnOf(o).SampleJitter = -0.1 }, `port 2 \(s->h0\): QCN: w 2, jitter -0.1: .*`},
-		{func(o *Options) { qcnOf(o).SampleJitter = 1.1 }, `port 2 \(s->h0\): QCN: w 2, jitter 1.1: .*`},
-		{func(o *Options) { qcnOf(o).SampleJitter = math.NaN() }, `port 2 \(s->h0\): QCN: w 2, jitter NaN: .*`},
-		{func(o *Options) { redOf(o); o.Ports[2].LimitBytes = 1513 }, `port 2 \(s->h0\): limit 1513 bytes: want at least a frame, 1514 bytes`},
-		{func(o *Options) { o.Ports[2].WREDBytes = 1 }, `port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes: NP-ECN counts packets of queues that drop none: choose another marker`},
-		{func(o *Options) { o.Ports[2].LimitBytes = 5000 }, `port 2 \(s->h0\): WRED at 0 bytes, limit 5000 bytes: NP-ECN counts .*`},
-		{func(o *Options) { redOf(o); o.Ports[2].WREDBytes = 1; unmark(&o.Ports[2]) }, `port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes, but no class is marked: they are for those that are`},
-		{func(o *Options) { o.Ports[2].RateChanges = -1 }, `port 2 \(s->h0\): -1 rate changes: want at most 8`},
-		{func(o *Options) { o.Ports[2].RateChanges = 9 }, `port 2 \(s->h0\): 9 rate changes: want at most 8`},
+		{func(o *Options) { qcnOf(o).SampleJitter = -0.1 },
+			`port 2 \(s->h0\): QCN: w 2, jitter -0.1: .*`},
+		{func(o *Options) { qcnOf(o).SampleJitter = 1.1 },
+			`port 2 \(s->h0\): QCN: w 2, jitter 1.1: .*`},
+		{func(o *Options) { qcnOf(o).SampleJitter = math.NaN() },
+			`port 2 \(s->h0\): QCN: w 2, jitter NaN: .*`},
+		{func(o *Options) { redOf(o); o.Ports[2].LimitBytes = 1513 },
+			`port 2 \(s->h0\): limit 1513 bytes: want at least a frame, 1514 bytes`},
+		{func(o *Options) { o.Ports[2].WREDBytes = 1 },
+			`port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes: ` +
+				`NP-ECN counts packets of queues that drop none: choose another marker`},
+		{func(o *Options) { o.Ports[2].LimitBytes = 5000 },
+			`port 2 \(s->h0\): WRED at 0 bytes, limit 5000 bytes: NP-ECN counts .*`},
+		{func(o *Options) { redOf(o); o.Ports[2].WREDBytes = 1; unmark(&o.Ports[2]) },
+			`port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes, ` +
+				`but no class is marked: they are for those that are`},
+		{func(o *Options) { o.Ports[2].RateChanges = -1 },
+			`port 2 \(s->h0\): -1 rate changes: want at most 8`},
+		{func(o *Options) { o.Ports[2].RateChanges = 9 },
+			`port 2 \(s->h0\): 9 rate changes: want at most 8`},
 	} {
 		o := validOptions()
 		test.change(&o)
@@ -159,35 +194,40 @@ func TestLayoutOfRings(t *testing.T) {
 		}
 	}
 	for _, p := range ports[1:] {
-		qt.Check(t, qt.Equals(p.Wire.Mask, 7))
+		qt.Check(t, qt.Equals(p.State.Wire.Mask, 7))
 		qt.Check(t, qt.Equals(p.Classes[2].Queue.Mask, 1))
 		qt.Check(t, qt.Equals(p.Classes[7].Queue.Mask, 63))
 		qt.Check(t, qt.Equals(p.Classes[0].Queue.Mask, 0))
-		qt.Check(t, qt.Equals(p.Classes[2].Lossless, 1))
-		qt.Check(t, qt.Equals(p.Classes[7].Lossless, 0))
-		qt.Check(t, qt.Equals(p.Pfc.Alpha, 32)) // Q8
-		qt.Check(t, qt.Equals(p.Classes[2].Marked, 0))
-		qt.Check(t, qt.Equals(p.Classes[7].Marked, 1))
-		qt.Check(t, qt.Equals(p.Marker, 2))
-		qt.Check(t, qt.Equals(p.RateChanges, 2))
-		qt.Check(t, qt.DeepEquals([]uint64{p.Red.KminBytes, p.Red.KmaxBytes, uint64(p.Red.Pmax)}, []uint64{5, 6, 1 << 22}))
-		qt.Check(t, qt.DeepEquals([]uint64{p.WredBytes, p.LimitBytes}, []uint64{11, 12}))
-		qt.Check(t, qt.DeepEquals([]uint64{p.Qcn.QeqBytes, p.Qcn.SampleBaseBytes}, []uint64{9, 8}))
-		qt.Check(t, qt.DeepEquals([]uint32{p.Qcn.W, p.Qcn.Jitter}, []uint32{0x180, 1 << 23})) // Q8, Q24
-		qt.Check(t, qt.Equals(p.Cp.CreditBytes, 8))
-		take(p.Wire.Base, p.Wire.Mask)
+		qt.Check(t, qt.Equals(p.Classes[2].Config.Lossless, 1))
+		qt.Check(t, qt.Equals(p.Classes[7].Config.Lossless, 0))
+		qt.Check(t, qt.Equals(p.Config.Pfc.Alpha, 32)) // Q8
+		qt.Check(t, qt.Equals(p.Classes[2].Config.Marked, 0))
+		qt.Check(t, qt.Equals(p.Classes[7].Config.Marked, 1))
+		qt.Check(t, qt.Equals(p.Config.Marker, 2))
+		qt.Check(t, qt.Equals(p.Config.RateChanges, 2))
+		red := p.Config.Red
+		qt.Check(t, qt.DeepEquals([]uint64{red.KminBytes, red.KmaxBytes, uint64(red.Pmax)},
+			[]uint64{5, 6, 1 << 22}))
+		qt.Check(t, qt.DeepEquals([]uint64{p.Config.WredBytes, p.Config.LimitBytes},
+			[]uint64{11, 12}))
+		qcn := p.Config.Qcn
+		qt.Check(t, qt.DeepEquals([]uint64{qcn.QeqBytes, qcn.SampleBaseBytes}, []uint64{9, 8}))
+		qt.Check(t, qt.DeepEquals([]uint32{qcn.W, qcn.Jitter}, []uint32{0x180, 1 << 23})) // Q8, Q24
+		qt.Check(t, qt.Equals(p.State.Cp.CreditBytes, 8))
+		take(p.State.Wire.Base, p.State.Wire.Mask)
 		for _, c := range p.Classes {
 			take(c.Queue.Base, c.Queue.Mask)
 		}
 	}
 	for id, random := range map[int]uint32{1: 1, 2: 7} { // it may not be 0
-		qt.Check(t, qt.Equals(ports[id].Random, random))
-		qt.Check(t, qt.Equals(ports[id].Cp.Random, random))
+		qt.Check(t, qt.Equals(ports[id].State.Random, random))
+		qt.Check(t, qt.Equals(ports[id].State.Cp.Random, random))
 	}
 }
 
 func TestSlotsFor(t *testing.T) {
-	for _, test := range []struct{ n, want uint32 }{{0, 0}, {1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8}, {ringMax - 1, ringMax}, {ringMax, ringMax}} {
+	for _, test := range []struct{ n, want uint32 }{{0, 0}, {1, 1}, {2, 2}, {3, 4}, {4, 4}, {5, 8},
+		{ringMax - 1, ringMax}, {ringMax, ringMax}} {
 		qt.Check(t, qt.Equals(slotsFor(test.n), test.want), qt.Commentf("%d", test.n))
 	}
 }
@@ -195,7 +235,9 @@ func TestSlotsFor(t *testing.T) {
 // TestLag: two quanta, if what is decided so late, and a quantum later, can still arrive in time.
 func TestLag(t *testing.T) {
 	o := Options{QuantumNs: 1024}
-	for delayNs, want := range map[uint64]uint64{0: 0, 1_500: 1024, 3_583: 1024, 3_584: 2048, 4_000: 2048, 5_000: 2048} {
-		qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: delayNs}), want), qt.Commentf("delay %d ns", delayNs))
+	for delayNs, want := range map[uint64]uint64{0: 0, 1_500: 1024, 3_583: 1024, 3_584: 2048,
+		4_000: 2048, 5_000: 2048} {
+		qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: delayNs}), want),
+			qt.Commentf("delay %d ns", delayNs))
 	}
 }

@@ -6,18 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/cilium/ebpf/ringbuf"
-)
-
-// The kinds of bpf/include/events.h.
-const (
-	kindPFC      = 1
-	kindQueue    = 2
-	kindFlow     = 3
-	kindOff      = 4
-	kindDetected = 5
-	kindRepeat   = 6
 )
 
 // PFCEvent is a PAUSE or RESUME: Port is the one that stops or goes on, its peer sent the frame.
@@ -29,8 +20,9 @@ type PFCEvent struct {
 	EffectNs uint64
 }
 
-// PauseRepeats are the PAUSE frames that Port would have sent in a bin, in units of SampleNs, if it repeated them as ns3-rdma
-// does: with each packet that finds its class over XOFF, and in every [RepeatNs] after. Empty bins are left out.
+// PauseRepeats are the PAUSE frames that Port would have sent in a bin, in units of SampleNs, if it
+// repeated them as ns3-rdma does: with each packet that finds its class over XOFF, and in every
+// [RepeatNs] after. Empty bins are left out.
 type PauseRepeats struct {
 	Port   uint32
 	Class  uint8
@@ -41,8 +33,8 @@ type PauseRepeats struct {
 // RepeatNs is how long after a PAUSE a switch that repeats them sends the next one at the latest.
 const RepeatNs = 2500
 
-// QueueSample is one bin of a port's series. Bins in which nothing happened are left out: nothing was sent and
-// the queue was as at the end of the bin before.
+// QueueSample is one bin of a port's series. Bins in which nothing happened are left out: nothing
+// was sent, and the queue was as at the end of the bin before.
 type QueueSample struct {
 	Port uint32
 	Bin  uint64
@@ -58,14 +50,16 @@ type FlowSample struct {
 	MarkedPackets uint32
 }
 
-// Off is a time in which a port's queue of a class was paused, or had a packet and no credits for it.
+// Off is a time in which a port's queue of a class was paused, or had a packet and no credits for
+// it.
 type Off struct {
 	Port         uint32
 	Class        uint8
 	FromNs, ToNs uint64
 }
 
-// Detected is what detectors said, or did, in a bin of a port's series. Bins in which nothing happened are left out.
+// Detected is what detectors said, or did, in a bin of a port's series. Bins in which nothing
+// happened are left out.
 type Detected struct {
 	Port uint32
 	Bin  uint64
@@ -78,15 +72,15 @@ type Detections struct {
 	State                          TCDState // of TCD, after the last packet
 }
 
-// TCDState is the state of a port's queue.
+// TCDState is the state of a port's queue (bpf/algo/tcd.h).
 type TCDState uint32
 
-// The states of bpf/algo/tcd.h. Draining is non-congestion to the outside.
+// The states. Draining is non-congestion to the outside.
 const (
-	NonCongestion TCDState = iota
-	Draining
-	Undetermined
-	Congestion
+	NonCongestion = TCDState(npecnTcdStateTCD_NON_CONGESTION)
+	Draining      = TCDState(npecnTcdStateTCD_DRAINING)
+	Undetermined  = TCDState(npecnTcdStateTCD_UNDETERMINED)
+	Congestion    = TCDState(npecnTcdStateTCD_CONGESTION)
 )
 
 // Sink takes events as they are read.
@@ -134,35 +128,68 @@ func (r *EventReader) Drain(sink Sink) error {
 	}
 }
 
-// decode reads one event of bpf/include/events.h, little endian.
+// decode hands one event of bpf/include/events.h to the sink.
 func (s Sink) decode(b []byte) error {
-	u32 := func(at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
-	u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 	if len(b) < 4 {
 		return fmt.Errorf("event of %d bytes", len(b))
 	}
-	switch kind := u32(0); {
-	case kind == kindPFC && len(b) == 24:
-		s.PFC(PFCEvent{Port: u32(4) & 0xffff, Class: b[6], Pause: b[7] != 0, SentNs: u64(8), EffectNs: u64(16)})
-	case kind == kindRepeat && len(b) == 24:
-		s.Repeats(PauseRepeats{Port: u32(4) & 0xffff, Class: b[6], Bin: u64(8), Frames: u64(16)})
-	case kind == kindQueue && len(b) == 48:
-		s.Queue(QueueSample{Port: u32(4), Bin: u64(8), Sample: Sample{SentBytes: u64(16), SentPackets: u32(24),
-			MarkedPackets: u32(28), QueueBytes: u64(32), QueueMaxBytes: u64(40)}})
-	case kind == kindFlow && len(b) == 32:
-		s.Flow(FlowSample{Flow: u32(4), Bin: u64(8), Bytes: u64(16), Packets: u32(24), MarkedPackets: u32(28)})
-	case kind == kindOff && len(b) == 24:
-		s.Off(Off{Port: u32(4) & 0xffff, Class: b[6], FromNs: u64(8), ToNs: u64(16)})
-	case kind == kindDetected && len(b) == 40:
-		s.Detected(Detected{Port: u32(4), Bin: u64(8), Detections: Detections{NPECN: u32(16), ECN: u32(20), FECN: u32(24),
-			TCDCE: u32(28), TCDUE: u32(32), State: TCDState(u32(36))}})
-	default:
+	kind, known := binary.NativeEndian.Uint32(b), false
+	switch npecnEventKind(kind) {
+	case npecnEventKindEVENT_PFC:
+		known = handOver(b, func(e *npecnEventPfc) {
+			s.PFC(PFCEvent{
+				Port: uint32(e.Port), Class: e.Class, Pause: e.Pause != 0,
+				SentNs: e.SentNs, EffectNs: e.EffectNs,
+			})
+		})
+	case npecnEventKindEVENT_REPEAT:
+		known = handOver(b, func(e *npecnEventRepeat) {
+			s.Repeats(PauseRepeats{
+				Port: uint32(e.Port), Class: e.Class, Bin: e.Bin, Frames: e.Frames,
+			})
+		})
+	case npecnEventKindEVENT_QUEUE:
+		known = handOver(b, func(e *npecnEventQueue) {
+			s.Queue(QueueSample{Port: e.Port, Bin: e.Bin, Sample: Sample{
+				SentBytes: e.SentBytes, SentPackets: e.SentPackets, MarkedPackets: e.MarkedPackets,
+				QueueBytes: e.QueueBytes, QueueMaxBytes: e.QueueMaxBytes,
+			}})
+		})
+	case npecnEventKindEVENT_FLOW:
+		known = handOver(b, func(e *npecnEventFlow) {
+			s.Flow(FlowSample{
+				Flow: e.Flow, Bin: e.Bin, Bytes: e.ReceivedBytes,
+				Packets: e.ReceivedPackets, MarkedPackets: e.MarkedPackets,
+			})
+		})
+	case npecnEventKindEVENT_OFF:
+		known = handOver(b, func(e *npecnEventOff) {
+			s.Off(Off{Port: uint32(e.Port), Class: e.Class, FromNs: e.FromNs, ToNs: e.ToNs})
+		})
+	case npecnEventKindEVENT_DETECTED:
+		known = handOver(b, func(e *npecnEventDetected) {
+			s.Detected(Detected{Port: e.Port, Bin: e.Bin, Detections: Detections{
+				NPECN: e.NpecnPackets, ECN: e.EcnPackets, FECN: e.FecnPackets,
+				TCDCE: e.TcdCePackets, TCDUE: e.TcdUePackets, State: TCDState(e.TcdState),
+			}})
+		})
+	}
+	if !known {
 		return fmt.Errorf("event of unknown kind %d and %d bytes", kind, len(b))
 	}
 	return nil
 }
 
-// EventsLost is how many events found the ring buffer full.
+// handOver calls take with the event, if it has its size.
+func handOver[T any](b []byte, take func(*T)) bool {
+	if len(b) != int(unsafe.Sizeof(*new(T))) {
+		return false
+	}
+	take(view[T](b))
+	return true
+}
+
+// EventsLost returns how many events found the ring buffer full.
 func (q *Qdisc) EventsLost() (uint64, error) {
 	var n uint64
 	if err := q.objs.EventsLost.Get(&n); err != nil {

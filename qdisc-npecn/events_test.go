@@ -18,12 +18,15 @@ func encode(t testing.TB, event any) []byte {
 	return b.Bytes()
 }
 
-// flowEvent is struct event_flow.
-type flowEvent struct {
-	Kind, Flow                     uint32
-	Bin, ReceivedBytes             uint64
-	ReceivedPackets, MarkedPackets uint32
-}
+// The kinds, as the field kind has them.
+const (
+	kindPFC      = uint32(npecnEventKindEVENT_PFC)
+	kindQueue    = uint32(npecnEventKindEVENT_QUEUE)
+	kindFlow     = uint32(npecnEventKindEVENT_FLOW)
+	kindOff      = uint32(npecnEventKindEVENT_OFF)
+	kindDetected = uint32(npecnEventKindEVENT_DETECTED)
+	kindRepeat   = uint32(npecnEventKindEVENT_REPEAT)
+)
 
 func TestDecode(t *testing.T) {
 	var got []any
@@ -36,12 +39,16 @@ func TestDecode(t *testing.T) {
 		Detected: func(d Detected) { got = append(got, d) },
 	}
 	for _, event := range []any{
-		npecnEventPfc{Kind: kindPFC, Port: 0xffff, Class: 7, Pause: 1, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
+		npecnEventPfc{Kind: kindPFC, Port: 0xffff, Class: 7, Pause: 1, SentNs: 1 << 60,
+			EffectNs: 1<<60 + 5},
 		npecnEventPfc{Kind: kindPFC, Port: 1, SentNs: 2, EffectNs: 3},
-		npecnEventQueue{Kind: kindQueue, Port: 9, Bin: 1, SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6},
-		flowEvent{kindFlow, 1, 2, 3, 4, 5},
+		npecnEventQueue{Kind: kindQueue, Port: 9, Bin: 1, SentBytes: 2, SentPackets: 3,
+			MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6},
+		npecnEventFlow{Kind: kindFlow, Flow: 1, Bin: 2, ReceivedBytes: 3, ReceivedPackets: 4,
+			MarkedPackets: 5},
 		npecnEventOff{Kind: kindOff, Port: 7, Class: 3, FromNs: 8, ToNs: 9},
-		npecnEventDetected{Kind: kindDetected, Port: 1, Bin: 2, NpecnPackets: 3, EcnPackets: 4, FecnPackets: 5, TcdCePackets: 6, TcdUePackets: 7, TcdState: 2},
+		npecnEventDetected{Kind: kindDetected, Port: 1, Bin: 2, NpecnPackets: 3, EcnPackets: 4,
+			FecnPackets: 5, TcdCePackets: 6, TcdUePackets: 7, TcdState: 2},
 		npecnEventRepeat{Kind: kindRepeat, Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
 	} {
 		qt.Assert(t, qt.IsNil(sink.decode(encode(t, event))))
@@ -49,10 +56,14 @@ func TestDecode(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(got, []any{
 		PFCEvent{Port: 0xffff, Class: 7, Pause: true, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
 		PFCEvent{Port: 1, SentNs: 2, EffectNs: 3},
-		QueueSample{Port: 9, Bin: 1, Sample: Sample{SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5, QueueMaxBytes: 6}},
+		QueueSample{Port: 9, Bin: 1,
+			Sample: Sample{SentBytes: 2, SentPackets: 3, MarkedPackets: 4, QueueBytes: 5,
+				QueueMaxBytes: 6}},
 		FlowSample{Flow: 1, Bin: 2, Bytes: 3, Packets: 4, MarkedPackets: 5},
 		Off{Port: 7, Class: 3, FromNs: 8, ToNs: 9},
-		Detected{Port: 1, Bin: 2, Detections: Detections{NPECN: 3, ECN: 4, FECN: 5, TCDCE: 6, TCDUE: 7, State: Undetermined}},
+		Detected{Port: 1, Bin: 2,
+			Detections: Detections{NPECN: 3, ECN: 4, FECN: 5, TCDCE: 6, TCDUE: 7,
+				State: Undetermined}},
 		PauseRepeats{Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
 	}))
 }
@@ -66,8 +77,9 @@ func TestDecodeRefuses(t *testing.T) {
 		{make([]byte, 3), "event of 3 bytes"},
 		{make([]byte, 24), "event of unknown kind 0 and 24 bytes"},
 		{encode(t, npecnEventPfc{Kind: kindPFC})[:23], "event of unknown kind 1 and 23 bytes"},
-		{append(encode(t, npecnEventQueue{Kind: kindQueue}), 0), "event of unknown kind 2 and 49 bytes"},
-		{encode(t, flowEvent{Kind: 4}), "event of unknown kind 4 and 32 bytes"},
+		{append(encode(t, npecnEventQueue{Kind: kindQueue}), 0),
+			"event of unknown kind 2 and 49 bytes"},
+		{encode(t, npecnEventFlow{Kind: 4}), "event of unknown kind 4 and 32 bytes"},
 	} {
 		qt.Check(t, qt.ErrorMatches(Sink{}.decode(test.event), test.want))
 	}
@@ -75,9 +87,10 @@ func TestDecodeRefuses(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(encode(f, npecnEventPfc{Kind: kindPFC, Port: 3, Class: 2, Pause: 1, SentNs: 1, EffectNs: 2}))
+	f.Add(encode(f, npecnEventPfc{Kind: kindPFC, Port: 3, Class: 2, Pause: 1, SentNs: 1,
+		EffectNs: 2}))
 	f.Add(encode(f, npecnEventQueue{Kind: kindQueue, Port: 3}))
-	f.Add(encode(f, flowEvent{Kind: kindFlow}))
+	f.Add(encode(f, npecnEventFlow{Kind: kindFlow}))
 	f.Add(encode(f, npecnEventOff{Kind: kindOff}))
 	f.Add(encode(f, npecnEventDetected{Kind: kindDetected}))
 	f.Add(encode(f, npecnEventRepeat{Kind: kindRepeat}))
@@ -94,6 +107,7 @@ func FuzzDecode(f *testing.F) {
 			Off:      func(Off) { events++ },
 			Detected: func(Detected) { events++ },
 		}.decode(b)
-		qt.Check(t, qt.Equals(events == 1, err == nil)) // an event or an error, never both nor neither
+		// an event or an error, never both nor neither
+		qt.Check(t, qt.Equals(events == 1, err == nil))
 	})
 }

@@ -2,4 +2,4 @@
 
 package npecn
 
-//go:generate go tool bpf2go -cc clang-19 -strip llvm-strip-19 -target amd64 -cflags "-O2 -g -Wall -Werror -mcpu=v3 -I../bpf" -no-global-types -type port -type tclass -type node -type event_pfc -type event_repeat -type event_queue -type event_off -type event_detected -type pfc_event -type rate_change npecn bpf/npecn.bpf.c
+//go:generate ../scripts/bpf2go.sh --x86 npecn bpf/npecn.bpf.c port port_config port_state port_counters tclass node packet event_kind event_pfc event_repeat event_queue event_flow event_off event_detected link_event rate_change port_limit marker drop_cause tcd_state

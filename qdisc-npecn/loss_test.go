@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// congested is a star whose port s->h2 is slow, so that h0 and h1 are paused, with packets queued everywhere and one
-// on every wire.
+// congested is a star whose port s->h2 is slow, so that h0 and h1 are paused, with packets queued
+// everywhere and one on every wire.
 func congested(t testing.TB) *network {
 	t.Helper()
 	l := star(3, func(name string, p *Port) {
@@ -39,37 +39,44 @@ func (n *network) fill() []packet {
 	packets := append(backToBack(0, 2, dataClass, 30, 0), backToBack(1, 2, dataClass, 30, 0)...)
 	n.send(packets)
 	n.waitUntil("h0 and h1 are paused and s->h2 has a packet on the wire", func() bool {
-		return n.stats(1).PauseReceived == 1 && n.stats(3).PauseReceived == 1 && n.stats(n.id("s->h2")).WirePackets > 0
+		return n.stats(1).PauseReceived == 1 && n.stats(3).PauseReceived == 1 &&
+			n.stats(n.id("s->h2")).WirePackets > 0
 	})
 	return packets
+}
+
+// device is that of a port.
+func (n *network) device(port string) netlink.Link {
+	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: n.ifindex[n.id(port)]}}
 }
 
 // accounts are what a switch's ports hold, as PFC and the shared buffer see it.
 func (n *network) accounts() (buffer uint64, ingress []uint64) {
 	n.t.Helper()
-	node, err := n.q.NodeStats(uint32(n.node("s")))
+	node, err := n.q.nodeStats(uint32(n.node("s")))
 	n.check(err)
 	for id := uint32(2); id < n.portsMax(); id += 2 {
-		var p npecnPort
-		n.check(n.q.objs.Ports.Lookup(id, &p))
-		ingress = append(ingress, p.Classes[dataClass].IngressBytes)
+		p, err := n.q.port(id)
+		n.check(err)
+		ingress = append(ingress, p.Classes[dataClass].Rx.Bytes)
 	}
 	return node.UsedBytes, ingress
 }
 
-// TestQdiscDeleted: what it held is freed and leaves all accounts, and who was paused for it goes on.
+// TestQdiscDeleted: what it held is freed and leaves all accounts, and who was paused for it goes
+// on.
 func TestQdiscDeleted(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		lose func(n *network)
 		back bool // the port can be used again
 	}{
-		{"qdisc", func(n *network) { n.check(Detach(n.nl[3], n.ifindex[n.id("s->h2")])) }, true},
+		{"qdisc", func(n *network) { n.check(detach(n.nl[3], n.ifindex[n.id("s->h2")])) }, true},
 		{"device down", func(n *network) {
-			n.check(n.nl[3].LinkSetDown(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: n.ifindex[n.id("s->h2")]}}))
+			n.check(n.nl[3].LinkSetDown(n.device("s->h2")))
 		}, false},
 		{"device", func(n *network) {
-			n.check(n.nl[3].LinkDel(&netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: n.ifindex[n.id("s->h2")]}}))
+			n.check(n.nl[3].LinkDel(n.device("s->h2")))
 		}, false},
 		{"namespace of the peer", func(n *network) {
 			n.nl[2].Close()
@@ -91,7 +98,7 @@ func TestQdiscDeleted(t *testing.T) {
 			test.lose(n)
 			n.waitEmpty()
 			s := n.stats(n.id("s->h2"))
-			qt.Check(t, qt.IsTrue(s.DroppedReset >= lost.QueuedPackets+lost.WirePackets))
+			qt.Check(t, qt.IsTrue(s.Drops[DropReset] >= lost.QueuedPackets+lost.WirePackets))
 			buffer, ingress = n.accounts()
 			qt.Check(t, qt.Equals(buffer, 0))
 			qt.Check(t, qt.DeepEquals(ingress, []uint64{0, 0, 0}))
@@ -115,11 +122,12 @@ func TestQdiscDeleted(t *testing.T) {
 	}
 }
 
-// TestPausedPortDeleted: a port that is deleted while paused starts anew, and obeys the RESUME that is on its way.
+// TestPausedPortDeleted: a port that is deleted while paused starts anew, and obeys the RESUME that
+// is on its way.
 func TestPausedPortDeleted(t *testing.T) {
 	n := congested(t)
 	n.fill()
-	n.check(Detach(n.nl[0], n.ifindex[1]))
+	n.check(detach(n.nl[0], n.ifindex[1]))
 	qt.Check(t, qt.Equals(n.stats(1).QueuedPackets, 0))
 	n.waitEmpty()
 	n.check(Attach(n.nl[0], n.ifindex[1]))
@@ -151,7 +159,8 @@ func TestClose(t *testing.T) {
 		n.check(Attach(n.nl[node], n.ifindex[id]))
 	}
 	qt.Check(t, qt.Equals(n.stats(port).EnqueuedPackets, 0))
-	for i, d := range n.run([]packet{{0, 2, dataClass, frame1K, 0}, {1, 0, dataClass, frame1K, 0}}) {
+	for i, d := range n.run([]packet{{0, 2, dataClass, frame1K, 0},
+		{1, 0, dataClass, frame1K, 0}}) {
 		qt.Check(t, qt.IsFalse(d.lost), qt.Commentf("packet %d", i))
 	}
 	n.checkCounters()
@@ -160,7 +169,8 @@ func TestClose(t *testing.T) {
 // childEnv makes the test binary the child of TestLoaderKilled.
 const childEnv = "PCN_TEST_LOADER_CHILD"
 
-// loaderChild is the process that is killed: it says which namespaces and devices it made, and waits.
+// loaderChild is the process that is killed: it says which namespaces and devices it made, and
+// waits.
 func loaderChild(t *testing.T) {
 	n := congested(t)
 	n.fill()
@@ -178,8 +188,8 @@ type orphan struct {
 	ifindex int
 }
 
-// TestLoaderKilled kills the process that loaded the qdisc. While the namespaces live on, the qdisc does its work
-// without it; when they go, everything goes.
+// TestLoaderKilled kills the process that loaded the qdisc. While the namespaces live on, the qdisc
+// does its work without it; when they go, everything goes.
 func TestLoaderKilled(t *testing.T) {
 	if os.Getenv(childEnv) != "" {
 		loaderChild(t)
@@ -242,13 +252,13 @@ func adopt(t *testing.T, n *network, orphans []orphan) {
 	t.Helper()
 	for _, o := range orphans {
 		n.waitUntil("an orphan is empty", func() bool {
-			s, err := ReadKernelStats(o.ns, o.ifindex)
+			s, err := readKernelStats(o.ns, o.ifindex)
 			qt.Assert(t, qt.IsNil(err))
 			return s.QueuedPackets == 0
 		})
 		id := uint32(o.id)
 		node, _ := n.ends(id)
-		n.check(Detach(n.nl[node], n.ifindex[id])) // a port has one device
+		n.check(detach(n.nl[node], n.ifindex[id])) // a port has one device
 		nl, err := netlink.NewHandleAt(o.ns, unix.NETLINK_ROUTE)
 		qt.Assert(t, qt.IsNil(err))
 		defer nl.Close()
@@ -256,7 +266,8 @@ func adopt(t *testing.T, n *network, orphans []orphan) {
 	}
 }
 
-// TestNoLeaks: in 50 rounds of losing ports with packets queued and on the wire, no skb is left behind.
+// TestNoLeaks: in 50 rounds of losing ports with packets queued and on the wire, no skb is left
+// behind.
 func TestNoLeaks(t *testing.T) {
 	n := congested(t)
 	port := n.id("s->h2")
@@ -268,19 +279,22 @@ func TestNoLeaks(t *testing.T) {
 		}
 		n.fillAgain()
 		if held := int(n.held()); round == 0 {
-			qt.Assert(t, qt.IsTrue(skbs(t) >= held && held >= 20), qt.Commentf("%d skbs, of which %d are held", skbs(t), held))
+			qt.Assert(t, qt.IsTrue(skbs(t) >= held && held >= 20),
+				qt.Commentf("%d skbs, of which %d are held", skbs(t), held))
 		}
-		n.check(Detach(n.nl[3], n.ifindex[port]))
+		n.check(detach(n.nl[3], n.ifindex[port]))
 		n.waitEmpty()
 		n.check(Attach(n.nl[3], n.ifindex[port]))
 	}
-	lost := n.stats(port).DroppedReset
+	lost := n.stats(port).Drops[DropReset]
 	qt.Assert(t, qt.IsTrue(lost > 10*rounds), qt.Commentf("%d", lost))
 	after := skbs(t)
-	for began := time.Now(); after > before+rounds && time.Since(began) < time.Minute; after = skbs(t) {
+	began := time.Now()
+	for ; after > before+rounds && time.Since(began) < time.Minute; after = skbs(t) {
 		time.Sleep(100 * time.Millisecond) // for RCU
 	}
-	qt.Assert(t, qt.IsTrue(after <= before+rounds), qt.Commentf("%d skbs before, %d after losing %d", before, after, lost))
+	qt.Assert(t, qt.IsTrue(after <= before+rounds),
+		qt.Commentf("%d skbs before, %d after losing %d", before, after, lost))
 }
 
 // fillAgain congests s->h2 until h0 is paused.
@@ -307,7 +321,8 @@ func skbs(t *testing.T) int {
 	qt.Assert(t, qt.IsNil(err))
 	for line := range strings.Lines(string(b)) {
 		var active int
-		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[0], "skbuff_") && strings.HasSuffix(f[0], "_cache") {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[0], "skbuff_") &&
+			strings.HasSuffix(f[0], "_cache") {
 			_, err := fmt.Sscan(f[1], &active)
 			qt.Assert(t, qt.IsNil(err))
 			total += active

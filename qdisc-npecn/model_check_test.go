@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// fabricOf is the fabric that random traffic crosses: hosts at both ends of two switches, links of unequal rates.
+// fabricOf is the fabric that random traffic crosses: hosts at both ends of two switches, links of
+// unequal rates.
 func fabricOf(k timekeeping, rng *rand.Rand, pfc PFC, buffer uint64) *layout {
 	rates := []uint64{10e9, 9_999_999_967, 7_000_000_001, 12e9, 11e9}
 	delays := []uint64{3_000, 5_000, 7_001}
@@ -45,11 +46,13 @@ func fabricOf(k timekeeping, rng *rand.Rand, pfc PFC, buffer uint64) *layout {
 	return l
 }
 
-// randomPackets load the fabric by more than it takes, in bursts that meet at h2, in the classes given.
+// randomPackets load the fabric by more than it takes, in bursts that meet at h2, in the classes
+// given.
 func randomPackets(rng *rand.Rand, count int, spreadNs uint64, classes []int) []packet {
 	var packets []packet
 	for range count {
-		p := packet{from: rng.IntN(4), to: 2, class: classes[rng.IntN(len(classes))], size: minFrame + rng.IntN(1400), atNs: rng.Uint64N(spreadNs)}
+		p := packet{from: rng.IntN(4), to: 2, class: classes[rng.IntN(len(classes))],
+			size: minFrame + rng.IntN(1400), atNs: rng.Uint64N(spreadNs)}
 		if rng.IntN(3) == 0 {
 			p.to = rng.IntN(4)
 		}
@@ -62,8 +65,8 @@ func randomPackets(rng *rand.Rand, count int, spreadNs uint64, classes []int) []
 	return packets
 }
 
-// unambiguous draws packets until no two things that concern a switch happen in the same ns at two of its ports: the
-// qdisc does these in any order.
+// unambiguous draws packets until no two things that concern a switch happen in the same ns at two
+// of its ports: the qdisc does these in any order.
 func unambiguous(l *layout, draw func() []packet) ([]packet, *model) {
 	for {
 		packets := draw()
@@ -73,7 +76,8 @@ func unambiguous(l *layout, draw func() []packet) ([]packet, *model) {
 	}
 }
 
-// TestAgainstModel compares arrivals, departures, marks, PAUSE and RESUME, drops and counters with the model's.
+// TestAgainstModel compares arrivals, departures, marks, PAUSE and RESUME, drops and counters with
+// the model's.
 func TestAgainstModel(t *testing.T) {
 	const runs = 3
 	mixed := []int{0, 1, 3, 3, 3, 3, 3, 3, 3, 5, 6}
@@ -97,22 +101,26 @@ func TestAgainstModel(t *testing.T) {
 			n := newNetwork(t, l)
 			var repeats uint64
 			for run := range runs {
-				packets, m := unambiguous(n.layout, func() []packet { return randomPackets(rng, 250, 30_000, test.classes) })
+				packets, m := unambiguous(n.layout,
+					func() []packet { return randomPackets(rng, 250, 30_000, test.classes) })
 				got := n.run(packets)
 				pfc, _ := n.events()
 				comparePFC(t, pfc, m.pfc)
 				for i := range packets {
-					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+					qt.Assert(t, qt.Equals(got[i], m.out[i]),
+						qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
 				}
 				if run == 0 { // later ones add to the counters
 					n.compareStats(m)
 				}
-				if test.pfc.Alpha == 0 { // a threshold that moves is looked at when a packet comes or leaves
+				// a threshold that moves is looked at when a packet comes or leaves
+				if test.pfc.Alpha == 0 {
 					repeats += m.repeats
 					qt.Assert(t, qt.Equals(n.repeated(), repeats))
 				}
 				if test.pfc.XOFFBytes < 1<<40 {
-					qt.Assert(t, qt.IsTrue(len(pfc) > 4), qt.Commentf("run %d has too few PFC events to tell anything", run))
+					qt.Assert(t, qt.IsTrue(len(pfc) > 4),
+						qt.Commentf("run %d has too few PFC events to tell anything", run))
 				}
 			}
 			n.checkCounters()
@@ -148,8 +156,10 @@ func TestMarkersAgainstModel(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(9, 9))
-			n := newNetwork(t, fabricOf(test.timekeeping, rng, test.pfc, 1<<40).marking(func(p *Port) {
-				p.Marker, p.RED = RED, REDOptions{KMinBytes: test.threshold, KMaxBytes: test.threshold, PMax: 1}
+			n := newNetwork(t, fabricOf(test.timekeeping, rng, test.pfc,
+				1<<40).marking(func(p *Port) {
+				p.Marker, p.RED = RED,
+					REDOptions{KMinBytes: test.threshold, KMaxBytes: test.threshold, PMax: 1}
 				p.Classes[0].Lossless, p.Classes[5].Marked = false, false
 			}))
 			for run := range runs {
@@ -158,18 +168,20 @@ func TestMarkersAgainstModel(t *testing.T) {
 				})
 				got := n.run(packets)
 				for i := range packets {
-					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+					qt.Assert(t, qt.Equals(got[i], m.out[i]),
+						qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
 				}
 				marks := len(markedOf(got))
-				qt.Assert(t, qt.IsTrue(marks > 20 && marks < 200), qt.Commentf("%d marks are too few, or too many, to tell", marks))
+				qt.Assert(t, qt.IsTrue(marks > 20 && marks < 200),
+					qt.Commentf("%d marks are too few, or too many, to tell", marks))
 			}
 			n.checkCounters()
 		})
 	}
 }
 
-// TestDetectionAgainstModel compares TCD's marks; and the deliveries, NP-ECN's marks and PAUSE of ports whose detectors
-// all say something, of which the model knows nothing: they change nothing.
+// TestDetectionAgainstModel compares TCD's marks; and the deliveries, NP-ECN's marks and PAUSE of
+// ports whose detectors all say something, of which the model knows nothing: they change nothing.
 func TestDetectionAgainstModel(t *testing.T) {
 	static := PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}
 	red := REDOptions{KMinBytes: 2_000, KMaxBytes: 2_000, PMax: 1}
@@ -177,9 +189,14 @@ func TestDetectionAgainstModel(t *testing.T) {
 		name   string
 		change func(p *Port)
 	}{
-		{"TCD", func(p *Port) { p.Marker, p.RED, p.Detect = RED, red, Detection{MaxTonNs: 6_000, TCD: true} }},
+		{"TCD", func(p *Port) {
+			p.Marker, p.RED, p.Detect = RED, red,
+				Detection{MaxTonNs: 6_000, TCD: true}
+		}},
 		{"TCD, watched", func(p *Port) {
-			p.Marker, p.RED, p.Detect = RED, red, Detection{MaxTonNs: 9_000, TCD: true, Watch: true, OverBytes: 1_000, ECNBytes: 1_000}
+			p.Marker, p.RED, p.Detect = RED, red,
+				Detection{MaxTonNs: 9_000, TCD: true, Watch: true, OverBytes: 1_000,
+					ECNBytes: 1_000}
 			p.FECN = FECNOptions{ThresholdBytes: 1_000, MarkingRate: 1}
 		}},
 		{"all detectors beside NP-ECN", func(p *Port) {
@@ -197,7 +214,8 @@ func TestDetectionAgainstModel(t *testing.T) {
 			pfc, _ := n.events()
 			comparePFC(t, pfc, m.pfc)
 			for i := range packets {
-				qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+				qt.Assert(t, qt.Equals(got[i], m.out[i]),
+					qt.Commentf("packet %d: %+v", i, packets[i]))
 			}
 			n.compareStats(m)
 			n.checkCounters()
@@ -215,14 +233,15 @@ func TestDetectionAgainstModel(t *testing.T) {
 			}
 			qt.Assert(t, qt.IsTrue(marks > 10), qt.Commentf("%d marks are too few to tell", marks))
 			if strings.HasPrefix(test.name, "TCD") {
-				qt.Assert(t, qt.IsTrue(ue > 10), qt.Commentf("%d undetermined packets are too few to tell", ue))
+				qt.Assert(t, qt.IsTrue(ue > 10),
+					qt.Commentf("%d undetermined packets are too few to tell", ue))
 			}
 		})
 	}
 }
 
-// TestDropsAgainstModel compares what WRED and the queue's limit leave, at some of the switches' ports, with RED and PFC
-// and without.
+// TestDropsAgainstModel compares what WRED and the queue's limit leave, at some of the switches'
+// ports, with RED and PFC and without.
 func TestDropsAgainstModel(t *testing.T) {
 	const runs = 3
 	for _, test := range []struct {
@@ -258,20 +277,23 @@ func TestDropsAgainstModel(t *testing.T) {
 					comparePFC(t, pfc, m.pfc)
 				}
 				for i := range packets {
-					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+					qt.Assert(t, qt.Equals(got[i], m.out[i]),
+						qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
 				}
 				if run == 0 && test.timekeeping == exact {
 					n.compareStats(m)
 				}
 				for _, p := range m.ports {
-					wred, tail = wred+p.DroppedWRED, tail+p.DroppedTail
+					wred, tail = wred+p.Drops[DropWRED], tail+p.Drops[DropTail]
 				}
 			}
-			qt.Check(t, qt.Equals(wred > 20, test.wred > 0), qt.Commentf("%d packets dropped by WRED", wred))
-			qt.Check(t, qt.Equals(tail > 20, test.limit > 0), qt.Commentf("%d packets dropped by the limit", tail))
+			qt.Check(t, qt.Equals(wred > 20, test.wred > 0),
+				qt.Commentf("%d packets dropped by WRED", wred))
+			qt.Check(t, qt.Equals(tail > 20, test.limit > 0),
+				qt.Commentf("%d packets dropped by the limit", tail))
 			n.checkCounters()
 			for node := range n.nodes() {
-				s, err := n.q.NodeStats(uint32(node))
+				s, err := n.q.nodeStats(uint32(node))
 				n.check(err)
 				qt.Check(t, qt.Equals(s.UsedBytes, 0), qt.Commentf("node %s", n.nodes()[node]))
 			}
@@ -279,14 +301,15 @@ func TestDropsAgainstModel(t *testing.T) {
 	}
 }
 
-// TestQCNAgainstModel compares the samples of two switches in a row, by what their CNMs say. Data goes one way, so that
-// CNMs are not in its way.
+// TestQCNAgainstModel compares the samples of two switches in a row, by what their CNMs say. Data
+// goes one way, so that CNMs are not in its way.
 func TestQCNAgainstModel(t *testing.T) {
 	for _, base := range []uint64{1, 2_500, 10_000} {
 		t.Run(fmt.Sprintf("a sample in %d bytes", base), func(t *testing.T) {
 			const shortest = 78 // of what a CNM answers
 			rng := rand.New(rand.NewPCG(10, base))
-			n := newNetwork(t, fabricOf(rounded, rng, PFC{XOFFBytes: 1 << 40}, 1<<40).marking(func(p *Port) {
+			n := newNetwork(t, fabricOf(rounded, rng, PFC{XOFFBytes: 1 << 40},
+				1<<40).marking(func(p *Port) {
 				p.Marker, p.QCN = QCN, QCNOptions{QeqBytes: 3_000, W: 2, SampleBaseBytes: base}
 				for c := range p.Classes {
 					p.Classes[c].Marked = c == dataClass
@@ -302,17 +325,20 @@ func TestQCNAgainstModel(t *testing.T) {
 			})
 			got := n.run(packets)
 			for i := range packets {
-				qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+				qt.Assert(t, qt.Equals(got[i], m.out[i]),
+					qt.Commentf("packet %d: %+v", i, packets[i]))
 			}
 			sameSamples(t, n.samples(packets), m.cnms)
-			qt.Assert(t, qt.IsTrue(len(m.cnms) > 20), qt.Commentf("%d CNMs are too few to tell", len(m.cnms)))
+			qt.Assert(t, qt.IsTrue(len(m.cnms) > 20),
+				qt.Commentf("%d CNMs are too few to tell", len(m.cnms)))
 			n.checkCounters()
 		})
 	}
 }
 
-// TestCBFCAgainstModel: credits in place of PFC. Nothing depends on thresholds, so it is exact also with timers that are
-// rounded. Whatever happens no buffer holds more than it lent, and in the end all credits are back.
+// TestCBFCAgainstModel: credits in place of PFC. Nothing depends on thresholds, so it is exact also
+// with timers that are rounded. Whatever happens no buffer holds more than it lent, and in the end
+// all credits are back.
 func TestCBFCAgainstModel(t *testing.T) {
 	const runs = 2
 	for _, test := range []struct {
@@ -324,12 +350,14 @@ func TestCBFCAgainstModel(t *testing.T) {
 	}{
 		{"tight", exact, CBFC{BufferBytes: 4_000, PeriodNs: 1_000}, 1 << 40, true},
 		{"long period", rounded, CBFC{BufferBytes: 6_000, PeriodNs: 7_000}, 1 << 40, true},
-		{"wider than what comes", rounded, CBFC{BufferBytes: 40_000, PeriodNs: 3_000}, 1 << 40, false},
+		{"wider than what comes", rounded, CBFC{BufferBytes: 40_000, PeriodNs: 3_000}, 1 << 40,
+			false},
 		{"drops", exact, CBFC{BufferBytes: 20_000, PeriodNs: 2_000}, 15_000, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(14, test.cbfc.PeriodNs))
-			l := fabricOf(test.timekeeping, rng, PFC{XOFFBytes: 1}, test.buffer).marking(func(p *Port) { p.CBFC = test.cbfc })
+			l := fabricOf(test.timekeeping, rng, PFC{XOFFBytes: 1},
+				test.buffer).marking(func(p *Port) { p.CBFC = test.cbfc })
 			l.alignNs = test.cbfc.PeriodNs
 			configure := l.port
 			l.port = func(name string) Port { // who drops a class lends it nothing
@@ -347,10 +375,12 @@ func TestCBFCAgainstModel(t *testing.T) {
 				pfc, _ := n.events()
 				qt.Assert(t, qt.HasLen(pfc, 0))
 				for i := range packets {
-					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
+					qt.Assert(t, qt.Equals(got[i], m.out[i]),
+						qt.Commentf("run %d, packet %d: %+v", run, i, packets[i]))
 				}
 				for id := uint32(1); id < n.portsMax(); id++ {
-					s, about := n.stats(id), qt.Commentf("run %d, port %s", run, n.config.Ports[id].Name)
+					s := n.stats(id)
+					about := qt.Commentf("run %d, port %s", run, n.config.Ports[id].Name)
 					qt.Assert(t, qt.Equals(s.FreeCreditBlocks, s.CreditBlocks), about)
 					qt.Assert(t, qt.IsTrue(s.HeldMaxBlocks <= test.cbfc.blocks()), about)
 					off += s.PausedNs
@@ -359,7 +389,8 @@ func TestCBFCAgainstModel(t *testing.T) {
 					}
 				}
 			}
-			qt.Assert(t, qt.Equals(off > 0, test.off), qt.Commentf("ports lacked credits for %d ns", off))
+			qt.Assert(t, qt.Equals(off > 0, test.off),
+				qt.Commentf("ports lacked credits for %d ns", off))
 			n.checkCounters()
 		})
 	}
@@ -372,9 +403,11 @@ func randomRates(rng *rand.Rand, l *layout, untilNs uint64) *layout {
 		node, peer := l.ends(id)
 		name := portName(l.nodes()[node], l.nodes()[peer])
 		for range rng.IntN(rateChangesMax + 1) {
-			l.rates[name] = append(l.rates[name], RateChange{rng.Uint64N(untilNs), 2e9 + rng.Uint64N(10e9)})
+			l.rates[name] = append(l.rates[name],
+				RateChange{rng.Uint64N(untilNs), 2e9 + rng.Uint64N(10e9)})
 		}
-		slices.SortFunc(l.rates[name], func(a, b RateChange) int { return cmp.Compare(a.AtNs, b.AtNs) })
+		slices.SortFunc(l.rates[name],
+			func(a, b RateChange) int { return cmp.Compare(a.AtNs, b.AtNs) })
 	}
 	return l
 }
@@ -392,13 +425,17 @@ func TestRateChangesAgainstModel(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(12, 12))
-			n := newNetwork(t, randomRates(rng, fabricOf(test.timekeeping, rng, test.pfc, 100_000), 60_000))
-			packets, m := unambiguous(n.layout, func() []packet { return randomPackets(rng, 250, 60_000, []int{0, 1, 3, 3, 3, 3, 5, 6}) })
+			l := fabricOf(test.timekeeping, rng, test.pfc, 100_000)
+			n := newNetwork(t, randomRates(rng, l, 60_000))
+			classes := []int{0, 1, 3, 3, 3, 3, 5, 6}
+			packets, m := unambiguous(n.layout,
+				func() []packet { return randomPackets(rng, 250, 60_000, classes) })
 			got := n.run(packets)
 			pfc, _ := n.events()
 			comparePFC(t, pfc, m.pfc)
 			for i := range packets {
-				qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+				qt.Assert(t, qt.Equals(got[i], m.out[i]),
+					qt.Commentf("packet %d: %+v", i, packets[i]))
 			}
 			if test.timekeeping == exact {
 				n.compareStats(m)
@@ -408,9 +445,9 @@ func TestRateChangesAgainstModel(t *testing.T) {
 	}
 }
 
-// TestRoundedTimers: with timers rounded up to the quantum, a threshold is crossed by what the other ports of the
-// switch have not sent yet or sent too early, two quanta at most. What follows from the PAUSE and RESUME that are
-// sent is exact all the same.
+// TestRoundedTimers: with timers rounded up to the quantum, a threshold is crossed by what the
+// other ports of the switch have not sent yet or sent too early, two quanta at most. What follows
+// from the PAUSE and RESUME that are sent is exact all the same.
 func TestRoundedTimers(t *testing.T) {
 	const (
 		xoff, xon  = 6_000, 4_000
@@ -427,7 +464,8 @@ func TestRoundedTimers(t *testing.T) {
 		{"static", PFC{XOFFBytes: xoff, XONOffsetBytes: xoff - xon}, 1 << 40, true},
 		{"dynamic", PFC{Alpha: 0.125, XONOffsetBytes: 1_000}, 100_000, true},
 	} {
-		// A guest that is still busy with what the test before left behind is later than its timers: then try again.
+		// A guest that is still busy with what the test before left behind is later than its
+		// timers: then try again.
 		const attempts = 3
 		for attempt := 1; ; attempt++ {
 			var early []string // PAUSE and RESUME that no rounding explains
@@ -438,15 +476,20 @@ func TestRoundedTimers(t *testing.T) {
 				runtime.GC() // not while packets are under way
 				got := n.run(packets)
 				pfc, _ := n.events()
-				qt.Assert(t, qt.Equals(len(pfc) > 10, test.events), qt.Commentf("%d PFC events", len(pfc)))
+				qt.Assert(t, qt.Equals(len(pfc) > 10, test.events),
+					qt.Commentf("%d PFC events", len(pfc)))
 				m := simulatePaused(n.layout, packets, append([]PFCEvent{}, pfc...))
 				for i := range packets {
-					qt.Assert(t, qt.Equals(got[i], m.out[i]), qt.Commentf("packet %d: %+v", i, packets[i]))
+					qt.Assert(t, qt.Equals(got[i], m.out[i]),
+						qt.Commentf("packet %d: %+v", i, packets[i]))
 				}
 				for i, e := range pfc {
 					about := fmt.Sprintf("%+v, %d B held", e, m.heldAt[i])
-					qt.Check(t, qt.IsTrue(e.EffectNs >= e.SentNs+n.config.Ports[e.Port].PFCDelayNs), qt.Commentf("%s", about))
-					if test.pfc.Alpha == 0 && (e.Pause && m.heldAt[i]+slack <= xoff || !e.Pause && m.heldAt[i] > xon+slack) {
+					qt.Check(t, qt.IsTrue(e.EffectNs >= e.SentNs+n.config.Ports[e.Port].PFCDelayNs),
+						qt.Commentf("%s", about))
+					if test.pfc.Alpha == 0 &&
+						(e.Pause && m.heldAt[i]+slack <= xoff ||
+							!e.Pause && m.heldAt[i] > xon+slack) {
 						early = append(early, about)
 					}
 				}
@@ -464,7 +507,8 @@ func TestRoundedTimers(t *testing.T) {
 func comparePFC(t *testing.T, got, want []PFCEvent) {
 	t.Helper()
 	order := func(a, b PFCEvent) int {
-		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Class, b.Class))
+		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), cmp.Compare(a.Port, b.Port),
+			cmp.Compare(a.Class, b.Class))
 	}
 	slices.SortStableFunc(got, order)
 	slices.SortStableFunc(want, order)
@@ -474,12 +518,13 @@ func comparePFC(t *testing.T, got, want []PFCEvent) {
 	qt.Assert(t, qt.Equals(len(got), len(want)))
 }
 
-// compareStats compares the counters after the first run. Of a host's queue it leaves out the maximum: the packets
-// are there ahead of their time. Where packets are dropped they join a class's queue when it sends, so that the maximum
-// of all classes may be another.
+// compareStats compares the counters after the first run. Of a host's queue it leaves out the
+// maximum: the packets are there ahead of their time. Where packets are dropped they join a class's
+// queue when it sends, so that the maximum of all classes may be another.
 func (n *network) compareStats(m *model) {
 	n.t.Helper()
-	ignore := cmpopts.IgnoreFields(Stats{}, "Lateness", "Bin", "InBin", "PauseReceived", "ResumeReceived", "PausedNs", "Detected")
+	ignore := cmpopts.IgnoreFields(Stats{}, "Lateness", "Bin", "InBin", "PauseReceived",
+		"ResumeReceived", "PausedNs", "Detected")
 	for id := uint32(1); id < n.portsMax(); id++ {
 		got, want := n.stats(id), m.ports[id].Stats
 		p := n.config.Ports[id]

@@ -8,9 +8,10 @@ import (
 	"math"
 )
 
-// model simulates a layout in ideal time, event by event, as the paper describes a lossless switch: strict
-// priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN without jitter, TCD; WRED and limits
-// of queues; and changes of rates. It shares nothing with the C but the configuration.
+// model simulates a layout in ideal time, event by event, as the paper describes a lossless switch:
+// strict priority without preemption, PFC by ingress port; NP-ECN, RED with one threshold, QCN
+// without jitter, TCD; WRED and limits of queues; and changes of rates. It shares nothing with the
+// C but the configuration.
 type model struct {
 	*layout
 	config  Options
@@ -26,7 +27,8 @@ type model struct {
 	repeats uint64     // PAUSE frames of ports that repeat them
 	heldAt  []uint64   // bytes that the sender of each of these held of its class then
 
-	// ambiguous: things happened at one node so close to each other that the qdisc may see them in either order
+	// ambiguous: things happened at one node so close to each other that the qdisc may see them in
+	// either order
 	ambiguous bool
 	last      []moment // of each node
 }
@@ -57,8 +59,9 @@ type step struct {
 }
 
 type modelClass struct {
-	queue   []queued
-	dropped []queued // of what came since the class sent last: the port gives them up when it sends again
+	queue []queued
+	// of what came since the class sent last: the port gives them up when it sends again
+	dropped []queued
 	paused  bool
 	pn      int // NP-ECN's counter
 	ingress uint64
@@ -77,7 +80,8 @@ type modelClass struct {
 	tcd modelTCD
 }
 
-// modelTCD is TCD's state of a queue: SIGCOMM'21, section 3, with the drain of the authors' simulator.
+// modelTCD is TCD's state of a queue: SIGCOMM'21, section 3, with the drain of the authors'
+// simulator.
 type modelTCD struct {
 	state               string // "": neither queue nor OFF so far
 	resumed             bool
@@ -87,7 +91,8 @@ type modelTCD struct {
 
 const undetermined = "undetermined"
 
-// judge is whether TCD marks a packet CE that leaves this queue, which ECN would mark if it is over.
+// judge is whether TCD marks a packet CE that leaves this queue, which ECN would mark if it is
+// over.
 func (s *modelTCD) judge(ns, bytes, maxTonNs uint64, over bool) (ce bool) {
 	switch {
 	case s.resumed && ns-s.onNs <= maxTonNs:
@@ -116,7 +121,8 @@ type queued struct {
 	atNs    uint64
 }
 
-// happening is one event of the simulation; of those at one time arrivals come first, then PFC, then departures.
+// happening is one event of the simulation; of those at one time arrivals come first, then PFC,
+// then departures.
 type happening struct {
 	atNs  uint64
 	order int
@@ -139,7 +145,8 @@ type agenda struct {
 func (a *agenda) Len() int { return len(a.h) }
 func (a *agenda) Less(i, j int) bool {
 	x, y := a.h[i], a.h[j]
-	return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.order, y.order), cmp.Compare(x.seq, y.seq)) < 0
+	return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.order, y.order),
+		cmp.Compare(x.seq, y.seq)) < 0
 }
 func (a *agenda) Swap(i, j int) { a.h[i], a.h[j] = a.h[j], a.h[i] }
 func (a *agenda) Push(x any)    { a.h = append(a.h, x.(happening)) }
@@ -157,11 +164,14 @@ func (m *model) at(ns uint64, order int, do func()) {
 // simulate runs the packets through the layout.
 func simulate(l *layout, packets []packet) *model { return simulatePaused(l, packets, nil) }
 
-// simulatePaused runs them with these PAUSE and RESUME events, if there are any, instead of PFC's thresholds.
+// simulatePaused runs them with these PAUSE and RESUME events, if there are any, instead of PFC's
+// thresholds.
 func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 	m := &model{
-		layout: l, config: l.configure(), packets: packets, out: make([]delivery, len(packets)), pauses: pauses,
-		used: make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())), last: make([]moment, len(l.nodes())),
+		layout: l, config: l.configure(), packets: packets, out: make([]delivery, len(packets)),
+		pauses: pauses,
+		used:   make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())),
+		last: make([]moment, len(l.nodes())),
 	}
 	for _, p := range m.config.Ports {
 		mp := modelPort{Port: p, creditLeft: int64(p.QCN.SampleBaseBytes)}
@@ -173,7 +183,8 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 	m.heldAt = make([]uint64, len(pauses))
 	for i, e := range pauses {
 		m.at(e.EffectNs, orderPFC, func() { m.applyPFC(e) })
-		m.at(e.SentNs, orderLook, func() { m.heldAt[i] = m.ports[m.ports[e.Port].Peer].classes[e.Class].ingress })
+		m.at(e.SentNs, orderLook,
+			func() { m.heldAt[i] = m.ports[m.ports[e.Port].Peer].classes[e.Class].ingress })
 	}
 	for i, p := range packets {
 		q := queued{packet: i, size: uint64(p.size), atNs: p.atNs}
@@ -187,8 +198,8 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 	return m
 }
 
-// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are ambiguous, and so is
-// what a port held when one packet came and another started.
+// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are
+// ambiguous, and so is what a port held when one packet came and another started.
 func (m *model) acts(ns uint64, port uint32, starts bool) {
 	node, _ := m.ends(port)
 	if m.isHost(node) {
@@ -208,19 +219,20 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 	node := mp.Node
 	switch buffer := m.config.Nodes[node].BufferBytes; {
 	case mp.Classes[p.class].Slots == 0:
-		mp.DroppedClass++
+		mp.Drops[DropClass]++
 		m.refuse(p.class, q)
 		return
 	case len(k.queue) == int(slotsFor(mp.Classes[p.class].Slots)):
-		mp.DroppedRing++
+		mp.Drops[DropRing]++
 		m.refuse(p.class, q)
 		return
 	case buffer != 0 && m.used[node]+q.size > buffer:
-		mp.DroppedBuffer++
+		mp.Drops[DropBuffer]++
 		m.refuse(p.class, q)
 		return
 	}
-	if n := len(k.queue); n > 0 && k.queue[n-1].atNs == q.atNs && k.queue[n-1].ingress != q.ingress {
+	if n := len(k.queue); n > 0 && k.queue[n-1].atNs == q.atNs &&
+		k.queue[n-1].ingress != q.ingress {
 		m.ambiguous = true // first come, first served, but who comes first?
 	}
 	mp.EnqueuedPackets++
@@ -242,7 +254,8 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 // refuse loses a packet, and its credits go back.
 func (m *model) refuse(class int, q queued) {
 	m.out[q.packet] = delivery{lost: true}
-	if in := &m.ports[q.ingress]; q.ingress != 0 && in.Classes[class].Lossless && in.CBFC.BufferBytes > 0 {
+	if in := &m.ports[q.ingress]; q.ingress != 0 && in.Classes[class].Lossless &&
+		in.CBFC.BufferBytes > 0 {
 		m.lend(in, class, q.size, q.atNs)
 	}
 }
@@ -272,17 +285,18 @@ func (m *model) mayStart(mp *modelPort, class int) bool {
 	return mp.classes[class].credits >= (mp.classes[class].queue[0].size+63)/64
 }
 
-// drops is WRED and the limit of the class's queue, by what waits in it. An empty queue takes every packet.
+// drops is WRED and the limit of the class's queue, by what waits in it. An empty queue takes every
+// packet.
 func (m *model) drops(mp *modelPort, p packet, q queued) bool {
 	waiting := mp.classes[p.class].bytes()
 	switch {
 	case !mp.Classes[p.class].Marked || waiting == 0:
 		return false
 	case mp.LimitBytes > 0 && waiting+q.size > mp.LimitBytes:
-		mp.DroppedTail++
+		mp.Drops[DropTail]++
 		return true
 	case mp.WREDBytes > 0 && waiting >= mp.WREDBytes && m.notCapable(p):
-		mp.DroppedWRED++
+		mp.Drops[DropWRED]++
 		return true
 	}
 	return false
@@ -316,7 +330,8 @@ func (m *model) hold(node uint32, class int, q queued, bytes int64, ns uint64) {
 	if bytes > 0 {
 		m.repeatPause(in, k, ns)
 	}
-	if pause := !k.pausing; pause && k.ingress > xoff || !pause && (k.ingress == 0 || k.ingress+in.PFC.XONOffsetBytes <= xoff) {
+	if pause := !k.pausing; pause && k.ingress > xoff ||
+		!pause && (k.ingress == 0 || k.ingress+in.PFC.XONOffsetBytes <= xoff) {
 		k.pausing = pause
 		m.post(in, class, pause, ns)
 	}
@@ -334,7 +349,8 @@ func (m *model) xoff(in *modelPort) uint64 {
 	return uint64(in.PFC.Alpha * float64(free))
 }
 
-// repeatPause sends a PAUSE, as ns3-rdma would, if the class is over XOFF, and looks again after half of the 5 us that one holds.
+// repeatPause sends a PAUSE, as ns3-rdma would, if the class is over XOFF, and looks again after
+// half of the 5 us that one holds.
 func (m *model) repeatPause(in *modelPort, k *modelClass, ns uint64) {
 	if k.ingress <= m.xoff(in) {
 		return
@@ -357,7 +373,8 @@ func (m *model) post(in *modelPort, class int, pause bool, ns uint64) {
 		in.ResumeSent++
 	}
 	up := &m.ports[in.Peer].classes[class]
-	e := PFCEvent{Port: in.Peer, Class: uint8(class), Pause: pause, SentNs: ns, EffectNs: max(ns+in.PFCDelayNs, up.lastPostNs)}
+	e := PFCEvent{Port: in.Peer, Class: uint8(class), Pause: pause, SentNs: ns,
+		EffectNs: max(ns+in.PFCDelayNs, up.lastPostNs)}
 	up.lastPostNs = e.EffectNs
 	m.pfc = append(m.pfc, e)
 	m.at(e.EffectNs, orderPFC, func() { m.applyPFC(e) })
@@ -422,7 +439,8 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	if mp.Classes[class].Marked && m.judge(port, k, q, ns) {
 		mp.MarkedPackets++
 		if _, peer := m.ends(port); m.isHost(peer) || !m.notCapable(m.packets[q.packet]) {
-			m.out[q.packet].marked = true // what is not ECN-capable can't carry a mark on to the next switch
+			// what is not ECN-capable can't carry a mark on to the next switch
+			m.out[q.packet].marked = true
 		}
 	}
 	mp.steps = append(mp.steps, step{ns, mp.queueBytes, q.size, mp.MarkedPackets > marked})
@@ -461,7 +479,8 @@ func (m *model) judge(port uint32, k *modelClass, q queued, ns uint64) bool {
 	case NPECN:
 		return m.marks(k)
 	case RED: // WRED drops what is not ECN-capable, or lets it pass
-		return k.bytes() > mp.RED.KMinBytes && (mp.WREDBytes == 0 || !m.notCapable(m.packets[q.packet]))
+		return k.bytes() > mp.RED.KMinBytes &&
+			(mp.WREDBytes == 0 || !m.notCapable(m.packets[q.packet]))
 	case QCN:
 		m.sample(port, k.bytes(), q)
 	}
@@ -488,13 +507,16 @@ func (m *model) sample(port uint32, queueBytes uint64, q queued) {
 	if mp.creditLeft -= int64(q.size); mp.creditLeft > 0 {
 		return
 	}
-	off, delta := float64(queueBytes)-float64(mp.QCN.QeqBytes), float64(queueBytes)-float64(mp.qOldBytes)
+	off, delta := float64(queueBytes)-float64(mp.QCN.QeqBytes),
+		float64(queueBytes)-float64(mp.qOldBytes)
 	mp.qOldBytes = queueBytes
 	fb := math.Floor((off + mp.QCN.W*delta) * 63 / (float64(mp.QCN.QeqBytes) * (2*mp.QCN.W + 1)))
 	fb = max(0, min(63, fb))
 	mp.creditLeft = int64(mp.QCN.SampleBaseBytes) / (1 + int64(fb)/8)
 	if fb > 0 {
-		m.cnms = append(m.cnms, sampled{q.packet, port, uint8(fb), int16(math.Floor(off / 64)), int16(math.Floor(delta / 64))})
+		m.cnms = append(m.cnms,
+			sampled{q.packet, port, uint8(fb), int16(math.Floor(off / 64)),
+				int16(math.Floor(delta / 64))})
 	}
 }
 

@@ -32,16 +32,18 @@ const (
 	ethHeader = 14
 )
 
-// layout is who is connected to whom. Each link makes two ports, a->b with the odd id and b->a with the even one.
+// layout is who is connected to whom. Each link makes two ports, a->b with the odd id and b->a with
+// the even one.
 type layout struct {
 	hosts, switches []string
 	links           [][2]string
 	options         Options // Ports and Nodes are filled in
 	buffers         map[string]uint64
-	port            func(name string) Port  // configures port "a->b"; Peer, Node and RateChanges are filled in
-	rates           map[string][]RateChange // of ports, from the run's beginning on; for one run
-	alignNs         uint64                  // runs begin at a multiple of it; 0: at any time
-	notECT          func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
+	// configures port "a->b"; Peer, Node and RateChanges are filled in
+	port    func(name string) Port
+	rates   map[string][]RateChange // of ports, from the run's beginning on; for one run
+	alignNs uint64                  // runs begin at a multiple of it; 0: at any time
+	notECT  func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
 }
 
 // portName is the name of an egress port.
@@ -153,8 +155,9 @@ type network struct {
 	ns      []netns.NsHandle
 	nl      []*netlink.Handle
 	ifindex []int // of each port
-	cnms    []int // of each host, if there is QCN: a packet socket that gets the CNMs that come to it
-	sent    int   // packets of earlier runs
+	// of each host, if there is QCN: a packet socket that gets the CNMs that come to it
+	cnms    []int
+	sent    int // packets of earlier runs
 	t0Ns    uint64
 	repeats uint64 // PAUSE frames that events told of
 }
@@ -185,11 +188,13 @@ func (n *network) load() {
 	n.q, err = Load(n.config)
 	n.check(err)
 	n.t.Cleanup(func() { qt.Check(n.t, qt.IsNil(n.q.Close())) })
-	n.arrive, err = tc.LoadArrive(tc.ArriveOptions{SinkPort: sinkPort, Events: n.q.Events(), DilationShift: n.config.DilationShift})
+	n.arrive, err = tc.LoadArrive(tc.ArriveOptions{SinkPort: sinkPort, Events: n.q.Events(),
+		DilationShift: n.config.DilationShift})
 	n.check(err)
 	n.t.Cleanup(func() { qt.Check(n.t, qt.IsNil(n.arrive.Close())) })
 	n.fabric, err = tc.LoadFabric(tc.FabricOptions{
-		HostBase: hostAddr(0), Hosts: uint32(len(n.hosts)), Nodes: uint32(len(n.nodes())), Ports: n.portsMax(),
+		HostBase: hostAddr(0), Hosts: uint32(len(n.hosts)), Nodes: uint32(len(n.nodes())),
+		Ports: n.portsMax(),
 	})
 	n.check(err)
 	n.t.Cleanup(func() { qt.Check(n.t, qt.IsNil(n.fabric.Close())) })
@@ -243,8 +248,10 @@ func (n *network) addLink(id uint32) {
 	a, b := n.ends(id)
 	names := n.nodes()
 	n.check(n.nl[a].LinkAdd(&netlink.Veth{
-		LinkAttrs: netlink.LinkAttrs{Name: names[b], MTU: mtu, HardwareAddr: hostMAC, Namespace: netlink.NsFd(n.ns[a])},
-		PeerName:  names[a], PeerMTU: mtu, PeerHardwareAddr: hostMAC, PeerNamespace: netlink.NsFd(n.ns[b]),
+		LinkAttrs: netlink.LinkAttrs{Name: names[b], MTU: mtu, HardwareAddr: hostMAC,
+			Namespace: netlink.NsFd(n.ns[a])},
+		PeerName: names[a], PeerMTU: mtu, PeerHardwareAddr: hostMAC,
+		PeerNamespace: netlink.NsFd(n.ns[b]),
 	}))
 	for _, port := range []uint32{id, id + 1} {
 		node, peer := n.ends(port)
@@ -288,8 +295,8 @@ func (n *network) nowNs() uint64 {
 	return uint64(ts.Nano()) >> n.config.DilationShift
 }
 
-// run hands all packets to their ports ahead of their time, waits until the network is empty and returns what
-// became of them. Packets of one host must be in the order of their departure.
+// run hands all packets to their ports ahead of their time, waits until the network is empty and
+// returns what became of them. Packets of one host must be in the order of their departure.
 func (n *network) run(packets []packet) []delivery {
 	n.t.Helper()
 	n.send(packets)
@@ -335,7 +342,8 @@ func (n *network) changeRates() {
 	}
 }
 
-// flow is the flow of the i-th packet: each packet is one of its own, so that arrivals tell its time.
+// flow is the flow of the i-th packet: each packet is one of its own, so that arrivals tell its
+// time.
 func (n *network) flow(i int, p packet) loader.FlowKey {
 	return loader.FlowKey{
 		Src:      netip.AddrPortFrom(hostAddr(p.from), uint16(srcPort+i)),
@@ -344,7 +352,8 @@ func (n *network) flow(i int, p packet) loader.FlowKey {
 	}
 }
 
-// openSender opens a packet socket of a host: its frames go to the port as they are, with class and departure.
+// openSender opens a packet socket of a host: its frames go to the port as they are, with class and
+// departure.
 func (n *network) openSender(host, class int) int {
 	n.t.Helper()
 	var fd int
@@ -367,7 +376,8 @@ func (n *network) sendFrame(fd, i int, p packet) error {
 	binary.NativeEndian.PutUint32(oob[8:], unix.SOL_SOCKET)
 	binary.NativeEndian.PutUint32(oob[12:], unix.SCM_TXTIME)
 	binary.NativeEndian.PutUint64(oob[unix.CmsgLen(0):], (n.t0Ns+p.atNs)<<n.config.DilationShift)
-	to := &unix.SockaddrLinklayer{Protocol: 0x0008 /* ETH_P_IP, big endian */, Ifindex: n.hostDevice(p.from), Halen: 6}
+	to := &unix.SockaddrLinklayer{Protocol: 0x0008, /* ETH_P_IP, big endian */
+		Ifindex: n.hostDevice(p.from), Halen: 6}
 	b := frame(n.flow(i, p), p)
 	if n.notCapable(p) {
 		b[ethHeader+1] &^= 3
@@ -416,8 +426,8 @@ func (n *network) waitEmpty() {
 	n.waitUntil("no port holds a packet", func() bool { return n.held() == 0 })
 }
 
-// waitUntil looks every 20 us of the papers' time. The guest's clock jumps while nothing runs; after 10 minutes of
-// it, something is stuck.
+// waitUntil looks every 20 us of the papers' time. The guest's clock jumps while nothing runs;
+// after 10 minutes of it, something is stuck.
 func (n *network) waitUntil(what string, done func() bool) {
 	n.t.Helper()
 	const patience = 10 * time.Minute
@@ -429,11 +439,11 @@ func (n *network) waitUntil(what string, done func() bool) {
 	}
 }
 
-func (n *network) kernelStats(port string) KernelStats {
+func (n *network) kernelStats(port string) kernelStats {
 	n.t.Helper()
 	id := n.id(port)
 	node, _ := n.ends(id)
-	s, err := ReadKernelStats(n.ns[node], n.ifindex[id])
+	s, err := readKernelStats(n.ns[node], n.ifindex[id])
 	n.check(err)
 	return s
 }
@@ -472,7 +482,8 @@ func (n *network) deliveries(packets []packet) []delivery {
 	for i, p := range packets {
 		a, err := n.arrive.Flow(n.flow(n.sent-len(packets)+i, p), 1)
 		n.check(err)
-		qt.Assert(n.t, qt.IsTrue(a.Packets <= 1), qt.Commentf("packet %d came %d times", i, a.Packets))
+		qt.Assert(n.t, qt.IsTrue(a.Packets <= 1),
+			qt.Commentf("packet %d came %d times", i, a.Packets))
 		out[i] = delivery{lost: a.Packets == 0}
 		if a.Packets == 1 {
 			out[i] = delivery{atNs: a.LastNs - n.t0Ns, marked: a.MarkedPackets == 1}
@@ -481,7 +492,8 @@ func (n *network) deliveries(packets []packet) []delivery {
 	return out
 }
 
-// repeated is how many PAUSE frames ports would have sent that repeat them; [network.events] was called before.
+// repeated is how many PAUSE frames ports would have sent that repeat them; [network.events] was
+// called before.
 func (n *network) repeated() uint64 {
 	n.t.Helper()
 	sum := n.repeats

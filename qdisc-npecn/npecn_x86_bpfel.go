@@ -13,6 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type npecnDropCause uint32
+
+const (
+	npecnDropCauseDROP_WRED   npecnDropCause = 0
+	npecnDropCauseDROP_TAIL   npecnDropCause = 1
+	npecnDropCauseDROP_BUFFER npecnDropCause = 2
+	npecnDropCauseDROP_RING   npecnDropCause = 3
+	npecnDropCauseDROP_CLASS  npecnDropCause = 4
+	npecnDropCauseDROP_RESET  npecnDropCause = 5
+	npecnDropCauseDROP_CAUSES npecnDropCause = 6
+)
+
 type npecnEventDetected struct {
 	_            structs.HostLayout
 	Kind         uint32
@@ -25,6 +37,27 @@ type npecnEventDetected struct {
 	TcdUePackets uint32
 	TcdState     uint32
 }
+
+type npecnEventFlow struct {
+	_               structs.HostLayout
+	Kind            uint32
+	Flow            uint32
+	Bin             uint64
+	ReceivedBytes   uint64
+	ReceivedPackets uint32
+	MarkedPackets   uint32
+}
+
+type npecnEventKind uint32
+
+const (
+	npecnEventKindEVENT_PFC      npecnEventKind = 1
+	npecnEventKindEVENT_QUEUE    npecnEventKind = 2
+	npecnEventKindEVENT_FLOW     npecnEventKind = 3
+	npecnEventKindEVENT_OFF      npecnEventKind = 4
+	npecnEventKindEVENT_DETECTED npecnEventKind = 5
+	npecnEventKindEVENT_REPEAT   npecnEventKind = 6
+)
 
 type npecnEventOff struct {
 	_      structs.HostLayout
@@ -68,6 +101,23 @@ type npecnEventRepeat struct {
 	Frames uint64
 }
 
+type npecnLinkEvent struct {
+	_     structs.HostLayout
+	AtNs  uint64
+	Value uint64
+}
+
+type npecnMarker uint32
+
+const (
+	npecnMarkerMARKER_NONE  npecnMarker = 0
+	npecnMarkerMARKER_NPECN npecnMarker = 1
+	npecnMarkerMARKER_RED   npecnMarker = 2
+	npecnMarkerMARKER_QCN   npecnMarker = 3
+	npecnMarkerMARKER_FECN  npecnMarker = 4
+	npecnMarkerMARKER_OWN   npecnMarker = 5
+)
+
 type npecnNode struct {
 	_            structs.HostLayout
 	BufferBytes  uint64
@@ -75,29 +125,38 @@ type npecnNode struct {
 	UsedMaxBytes uint64
 }
 
-type npecnPfcEvent struct {
-	_     structs.HostLayout
-	AtNs  uint64
-	Pause uint64
+type npecnPacket struct {
+	_       structs.HostLayout
+	T_ns    uint64
+	Len     uint32
+	Ingress uint16
+	Verdict uint8
+	NotEct  uint8
+	Queue   uint32
+	Pad     uint32
 }
 
 type npecnPort struct {
-	_          structs.HostLayout
-	RateBps    uint64
-	DelayNs    uint64
-	LagNs      uint64
-	PfcDelayNs uint64
-	Pfc        struct {
-		_              structs.HostLayout
-		XoffBytes      uint64
-		XonOffsetBytes uint64
-		Alpha          uint32
-		Pad            uint32
-	}
+	_        structs.HostLayout
+	Config   npecnPortConfig
+	State    npecnPortState
+	Counters npecnPortCounters
+	Classes  [8]npecnTclass
+}
+
+type npecnPortConfig struct {
+	_           structs.HostLayout
+	RateBps     uint64
+	DelayNs     uint64
+	LagNs       uint64
+	PfcDelayNs  uint64
+	WredBytes   uint64
+	LimitBytes  uint64
+	Credits     uint64
 	Peer        uint32
 	Node        uint32
-	Marker      uint32
 	RateChanges uint32
+	Marker      uint32
 	Red         struct {
 		_         structs.HostLayout
 		KminBytes uint64
@@ -105,22 +164,14 @@ type npecnPort struct {
 		Pmax      uint32
 		Pad       uint32
 	}
-	WredBytes  uint64
-	LimitBytes uint64
-	Qcn        struct {
+	Qcn struct {
 		_               structs.HostLayout
 		QeqBytes        uint64
 		SampleBaseBytes uint64
 		W               uint32
 		Jitter          uint32
 	}
-	Cbfc struct {
-		_            structs.HostLayout
-		BufferBlocks uint64
-		PeriodNs     uint64
-	}
-	Credits uint64
-	Fecn    struct {
+	Fecn struct {
 		_              structs.HostLayout
 		ThresholdBytes uint64
 		PacketBytes    uint32
@@ -128,15 +179,60 @@ type npecnPort struct {
 		Victims        uint32
 		Pad            uint32
 	}
-	MaxTonNs   uint64
-	OverBytes  uint64
-	EcnBytes   uint64
-	Tcd        uint32
-	Watch      uint32
+	Pfc struct {
+		_              structs.HostLayout
+		XoffBytes      uint64
+		XonOffsetBytes uint64
+		Alpha          uint32
+		Pad            uint32
+	}
+	Cbfc struct {
+		_            structs.HostLayout
+		BufferBlocks uint64
+		PeriodNs     uint64
+	}
+	Detect struct {
+		_         structs.HostLayout
+		MaxTonNs  uint64
+		OverBytes uint64
+		EcnBytes  uint64
+		Tcd       uint32
+		Watch     uint32
+	}
+}
+
+type npecnPortCounters struct {
+	_                structs.HostLayout
+	EnqueuedPackets  uint64
+	EnqueuedBytes    uint64
+	DeliveredPackets uint64
+	QueueMaxBytes    uint64
+	Dropped          [6]uint64
+	Causality        uint64
+	EventsLost       uint64
+	LateMaxNs        uint64
+	LateSumNs        uint64
+	Late             [128]uint64
+}
+
+type npecnPortLimit uint32
+
+const (
+	npecnPortLimitLINK_EVENTS       npecnPortLimit = 64
+	npecnPortLimitRATE_CHANGES      npecnPortLimit = 8
+	npecnPortLimitLATE_BUCKETS      npecnPortLimit = 128
+	npecnPortLimitLATE_BUCKET_SHIFT npecnPortLimit = 6
+	npecnPortLimitRING_MAX          npecnPortLimit = 1048576
+)
+
+type npecnPortState struct {
+	_          structs.HostLayout
 	Owner      uint64
+	RateBps    uint64
 	LinkFreeNs uint64
 	DecidedNs  uint64
 	ServeNs    uint64
+	QueueBytes uint64
 	Wire       struct {
 		_    structs.HostLayout
 		Base uint32
@@ -147,7 +243,7 @@ type npecnPort struct {
 	Backlogged uint32
 	Random     uint32
 	RateNext   uint32
-	Pad        uint32
+	TcdState   uint32
 	Cp         struct {
 		_           structs.HostLayout
 		CreditBytes int64
@@ -155,40 +251,26 @@ type npecnPort struct {
 		Random      uint32
 		Pad         uint32
 	}
-	BinEndNs         uint64
-	Bin              uint64
-	BinSentBytes     uint64
-	BinSentPackets   uint32
-	BinMarkedPackets uint32
-	BinQueueMaxBytes uint64
-	BinDetected      struct {
-		_     structs.HostLayout
-		Npecn uint32
-		Ecn   uint32
-		Fecn  uint32
-		TcdCe uint32
-		TcdUe uint32
+	Bin struct {
+		_             structs.HostLayout
+		Index         uint64
+		EndNs         uint64
+		SentBytes     uint64
+		QueueMaxBytes uint64
+		SentPackets   uint32
+		MarkedPackets uint32
+		Detected      struct {
+			_     structs.HostLayout
+			Npecn uint32
+			Ecn   uint32
+			Fecn  uint32
+			TcdCe uint32
+			TcdUe uint32
+			Pad   uint32
+		}
 	}
-	TcdState         uint32
-	QueueBytes       uint64
-	GonePackets      uint32
-	GoneBytes        uint32
-	EnqueuedPackets  uint64
-	EnqueuedBytes    uint64
-	DeliveredPackets uint64
-	QueueMaxBytes    uint64
-	DroppedWred      uint64
-	DroppedTail      uint64
-	DroppedBuffer    uint64
-	DroppedRing      uint64
-	DroppedClass     uint64
-	DroppedReset     uint64
-	Causality        uint64
-	PfcOverflow      uint64
-	LateMaxNs        uint64
-	LateSumNs        uint64
-	Late             [128]uint64
-	Classes          [8]npecnTclass
+	GonePackets uint32
+	GoneBytes   uint32
 }
 
 type npecnRateChange struct {
@@ -197,8 +279,22 @@ type npecnRateChange struct {
 	RateBps uint64
 }
 
+type npecnTcdState uint32
+
+const (
+	npecnTcdStateTCD_NON_CONGESTION npecnTcdState = 0
+	npecnTcdStateTCD_DRAINING       npecnTcdState = 1
+	npecnTcdStateTCD_UNDETERMINED   npecnTcdState = 2
+	npecnTcdStateTCD_CONGESTION     npecnTcdState = 3
+)
+
 type npecnTclass struct {
-	_     structs.HostLayout
+	_      structs.HostLayout
+	Config struct {
+		_        structs.HostLayout
+		Marked   uint32
+		Lossless uint32
+	}
 	Queue struct {
 		_    structs.HostLayout
 		Base uint32
@@ -206,21 +302,17 @@ type npecnTclass struct {
 		Head uint32
 		Tail uint32
 	}
-	QueueBytes    uint64
-	ArrivedBytes  uint64
-	Arrived       uint32
-	Marked        uint32
-	Dropped       uint32
-	Pad           uint32
-	ReadyNs       uint64
-	PausedSinceNs uint64
-	EventHead     uint32
-	EventTail     uint32
-	EventLastNs   uint64
-	Paused        uint32
-	Cp            struct {
+	QueueBytes   uint64
+	ArrivedBytes uint64
+	Arrived      uint32
+	Dropped      uint32
+	Npecn        struct {
 		_  structs.HostLayout
 		Pn uint32
+	}
+	Fecn struct {
+		_      structs.HostLayout
+		Passed uint32
 	}
 	Tcd struct {
 		_          structs.HostLayout
@@ -231,42 +323,52 @@ type npecnTclass struct {
 		DrainNs    uint64
 		DrainBytes uint64
 	}
-	Fecn struct {
+	Tx struct {
+		_             structs.HostLayout
+		ReadyNs       uint64
+		PausedSinceNs uint64
+		OffSinceNs    uint64
+		EventLastNs   uint64
+		EventHead     uint32
+		EventTail     uint32
+		Paused        uint32
+		Off           uint32
+		Credits       struct {
+			_     structs.HostLayout
+			Fctbs uint64
+			Fccl  uint64
+		}
+	}
+	Rx struct {
 		_      structs.HostLayout
-		Passed uint32
+		Bytes  uint64
+		Repeat struct {
+			_      structs.HostLayout
+			LastNs uint64
+			Over   uint32
+			Pad    uint32
+		}
+		RepeatBin    uint64
+		RepeatFrames uint64
+		Credits      struct {
+			_    structs.HostLayout
+			Held uint64
+		}
+		HeldMaxBlocks uint64
+		Pausing       uint32
+		Pad           uint32
 	}
-	Off        uint32
-	OffSinceNs uint64
-	Tx         struct {
-		_     structs.HostLayout
-		Fctbs uint64
-		Fccl  uint64
+	Counters struct {
+		_              structs.HostLayout
+		SentPackets    uint64
+		SentBytes      uint64
+		MarkedPackets  uint64
+		PauseSent      uint64
+		ResumeSent     uint64
+		PauseReceived  uint64
+		ResumeReceived uint64
+		PausedNs       uint64
 	}
-	IngressBytes uint64
-	Repeat       struct {
-		_      structs.HostLayout
-		LastNs uint64
-		Over   uint32
-		Pad    uint32
-	}
-	RepeatBin    uint64
-	RepeatFrames uint64
-	Rx           struct {
-		_    structs.HostLayout
-		Abr  uint64
-		Held uint64
-	}
-	HeldMaxBlocks  uint64
-	Pausing        uint32
-	Lossless       uint32
-	SentPackets    uint64
-	SentBytes      uint64
-	MarkedPackets  uint64
-	PauseSent      uint64
-	ResumeSent     uint64
-	PauseReceived  uint64
-	ResumeReceived uint64
-	PausedNs       uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -274,9 +376,9 @@ type npecnTclass struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	npecnMapEvents              = "events"
+	npecnMapLinkEvents          = "link_events"
 	npecnMapNodes               = "nodes"
 	npecnMapNpecn               = "npecn"
-	npecnMapPfcEvents           = "pfc_events"
 	npecnMapPorts               = "ports"
 	npecnMapRateChanges         = "rate_changes"
 	npecnMapSlots               = "slots"
@@ -289,11 +391,17 @@ const (
 	npecnVarEventsLost          = "events_lost"
 	npecnVarQuantumNs           = "quantum_ns"
 	npecnVarSampleNs            = "sample_ns"
+	npecnVarUnusedDropCause     = "unused_drop_cause"
 	npecnVarUnusedEventDetected = "unused_event_detected"
+	npecnVarUnusedEventFlow     = "unused_event_flow"
+	npecnVarUnusedEventKind     = "unused_event_kind"
 	npecnVarUnusedEventOff      = "unused_event_off"
 	npecnVarUnusedEventPfc      = "unused_event_pfc"
 	npecnVarUnusedEventQueue    = "unused_event_queue"
 	npecnVarUnusedEventRepeat   = "unused_event_repeat"
+	npecnVarUnusedMarker        = "unused_marker"
+	npecnVarUnusedPortLimit     = "unused_port_limit"
+	npecnVarUnusedTcdState      = "unused_tcd_state"
 )
 
 // loadNpecn returns the embedded CollectionSpec for npecn.
@@ -350,9 +458,9 @@ type npecnProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnMapSpecs struct {
 	Events      *ebpf.MapSpec `ebpf:"events"`
+	LinkEvents  *ebpf.MapSpec `ebpf:"link_events"`
 	Nodes       *ebpf.MapSpec `ebpf:"nodes"`
 	Npecn       *ebpf.MapSpec `ebpf:"npecn"`
-	PfcEvents   *ebpf.MapSpec `ebpf:"pfc_events"`
 	Ports       *ebpf.MapSpec `ebpf:"ports"`
 	RateChanges *ebpf.MapSpec `ebpf:"rate_changes"`
 	Slots       *ebpf.MapSpec `ebpf:"slots"`
@@ -366,11 +474,17 @@ type npecnVariableSpecs struct {
 	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
 	QuantumNs           *ebpf.VariableSpec `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
+	UnusedDropCause     *ebpf.VariableSpec `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.VariableSpec `ebpf:"unused_event_detected"`
+	UnusedEventFlow     *ebpf.VariableSpec `ebpf:"unused_event_flow"`
+	UnusedEventKind     *ebpf.VariableSpec `ebpf:"unused_event_kind"`
 	UnusedEventOff      *ebpf.VariableSpec `ebpf:"unused_event_off"`
 	UnusedEventPfc      *ebpf.VariableSpec `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.VariableSpec `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.VariableSpec `ebpf:"unused_event_repeat"`
+	UnusedMarker        *ebpf.VariableSpec `ebpf:"unused_marker"`
+	UnusedPortLimit     *ebpf.VariableSpec `ebpf:"unused_port_limit"`
+	UnusedTcdState      *ebpf.VariableSpec `ebpf:"unused_tcd_state"`
 }
 
 // npecnObjects contains all objects after they have been loaded into the kernel.
@@ -394,9 +508,9 @@ func (o *npecnObjects) Close() error {
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnMaps struct {
 	Events      *ebpf.Map `ebpf:"events"`
+	LinkEvents  *ebpf.Map `ebpf:"link_events"`
 	Nodes       *ebpf.Map `ebpf:"nodes"`
 	Npecn       *ebpf.Map `ebpf:"npecn"`
-	PfcEvents   *ebpf.Map `ebpf:"pfc_events"`
 	Ports       *ebpf.Map `ebpf:"ports"`
 	RateChanges *ebpf.Map `ebpf:"rate_changes"`
 	Slots       *ebpf.Map `ebpf:"slots"`
@@ -405,9 +519,9 @@ type npecnMaps struct {
 func (m *npecnMaps) Close() error {
 	return _NpecnClose(
 		m.Events,
+		m.LinkEvents,
 		m.Nodes,
 		m.Npecn,
-		m.PfcEvents,
 		m.Ports,
 		m.RateChanges,
 		m.Slots,
@@ -422,11 +536,17 @@ type npecnVariables struct {
 	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
 	QuantumNs           *ebpf.Variable `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`
+	UnusedDropCause     *ebpf.Variable `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.Variable `ebpf:"unused_event_detected"`
+	UnusedEventFlow     *ebpf.Variable `ebpf:"unused_event_flow"`
+	UnusedEventKind     *ebpf.Variable `ebpf:"unused_event_kind"`
 	UnusedEventOff      *ebpf.Variable `ebpf:"unused_event_off"`
 	UnusedEventPfc      *ebpf.Variable `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.Variable `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.Variable `ebpf:"unused_event_repeat"`
+	UnusedMarker        *ebpf.Variable `ebpf:"unused_marker"`
+	UnusedPortLimit     *ebpf.Variable `ebpf:"unused_port_limit"`
+	UnusedTcdState      *ebpf.Variable `ebpf:"unused_tcd_state"`
 }
 
 // npecnPrograms contains all programs after they have been loaded into the kernel.

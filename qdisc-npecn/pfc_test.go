@@ -14,7 +14,8 @@ const (
 	dataClass  = 3
 )
 
-// TestPauseAndResume: h0 sends at twice the rate of the port to h2. All times are worked out by hand.
+// TestPauseAndResume: h0 sends at twice the rate of the port to h2. All times are worked out by
+// hand.
 func TestPauseAndResume(t *testing.T) {
 	const packets = 20
 	n := newNetwork(t, star(3, func(name string, p *Port) {
@@ -24,11 +25,14 @@ func TestPauseAndResume(t *testing.T) {
 			p.RateBps = gbit8 / 2
 		}
 	}))
-	// Frame n, from 1 on, arrives at n us and every other starts: at 1, 3, 5 ... us. At 9 us the fifth is held.
+	// Frame n, from 1 on, arrives at n us and every other starts: at 1, 3, 5 ... us. At 9 us the
+	// fifth is held.
 	wantPFC := []PFCEvent{
-		{Port: n.id("h0->s"), Class: dataClass, Pause: true, SentNs: 9_000, EffectNs: 9_000 + 2*delayNs},
+		{Port: n.id("h0->s"), Class: dataClass, Pause: true, SentNs: 9_000,
+			EffectNs: 9_000 + 2*delayNs},
 		// Frames 1 to 15 start before the pause, and 2 are left at 25 us.
-		{Port: n.id("h0->s"), Class: dataClass, Pause: false, SentNs: 25_000, EffectNs: 25_000 + 2*delayNs},
+		{Port: n.id("h0->s"), Class: dataClass, Pause: false, SentNs: 25_000,
+			EffectNs: 25_000 + 2*delayNs},
 	}
 	wantNs := func(frame int) uint64 {
 		start := uint64(2*frame-1) * 1000
@@ -39,7 +43,8 @@ func TestPauseAndResume(t *testing.T) {
 	}
 	// another class of the host, and another host to the same port, are not in the pause
 	data := backToBack(0, 2, dataClass, packets, 0)
-	others := []packet{{0, 1, dataClass + 1, frame1K, 20_000}, {1, 2, dataClass + 2, frame1K, 50_000}}
+	others := []packet{{0, 1, dataClass + 1, frame1K, 20_000},
+		{1, 2, dataClass + 2, frame1K, 50_000}}
 	got := n.run(append(data, others...))
 
 	pfc, _ := n.events()
@@ -62,12 +67,14 @@ func TestPauseAndResume(t *testing.T) {
 	pfc, _ = n.events()
 	qt.Check(t, qt.HasLen(pfc, 0))
 	for i := range got {
-		qt.Check(t, qt.Equals(got[i].atNs, uint64(2*i+1)*1000+2000+2*delayNs), qt.Commentf("lossy frame %d", i+1))
+		qt.Check(t, qt.Equals(got[i].atNs, uint64(2*i+1)*1000+2000+2*delayNs),
+			qt.Commentf("lossy frame %d", i+1))
 	}
 	n.checkCounters()
 }
 
-// TestDynamicThreshold: with alpha 1/2 one ingress may hold a third of the buffer, and two a quarter each.
+// TestDynamicThreshold: with alpha 1/2 one ingress may hold a third of the buffer, and two a
+// quarter each.
 func TestDynamicThreshold(t *testing.T) {
 	const buffer = 30_000
 	for _, test := range []struct {
@@ -75,8 +82,9 @@ func TestDynamicThreshold(t *testing.T) {
 		hosts int
 		want  uint64 // bytes held by each ingress when it sends PAUSE
 	}{
-		{"one ingress", 1, 11_000}, // 10 frames are half of the 20,000 B that they leave, 11 are more
-		{"two", 2, 8_000},          // 7 of each are less than half of the 16,000 B that they leave
+		// 10 frames are half of the 20,000 B that they leave, 11 are more
+		{"one ingress", 1, 11_000},
+		{"two", 2, 8_000}, // 7 of each are less than half of the 16,000 B that they leave
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := star(3, func(name string, p *Port) {
@@ -90,7 +98,9 @@ func TestDynamicThreshold(t *testing.T) {
 			packets := []packet{{0, 2, dataClass, frame1K, 0}} // is on the link and holds nothing
 			for i := range 12 {
 				for host := range test.hosts {
-					packets = append(packets, packet{host, 2, dataClass, frame1K, 10_000 + uint64(i)*1000 + uint64(host)*100})
+					packets = append(packets,
+						packet{host, 2, dataClass, frame1K,
+							10_000 + uint64(i)*1000 + uint64(host)*100})
 				}
 			}
 			n.send(packets)
@@ -102,13 +112,16 @@ func TestDynamicThreshold(t *testing.T) {
 			})
 			for host, e := range pfc {
 				sentNs := 10_000 + test.want + uint64(host)*100
-				qt.Check(t, qt.Equals(e, PFCEvent{Port: uint32(2*host + 1), Class: dataClass, Pause: true, SentNs: sentNs, EffectNs: sentNs + 2*delayNs}))
+				qt.Check(t, qt.Equals(e,
+					PFCEvent{Port: uint32(2*host + 1), Class: dataClass, Pause: true,
+						SentNs: sentNs, EffectNs: sentNs + 2*delayNs}))
 			}
 		})
 	}
 }
 
-// TestPauseIsBounded: after PAUSE an ingress takes what is under way, and no more (headroom, 802.1Qbb).
+// TestPauseIsBounded: after PAUSE an ingress takes what is under way, and no more (headroom,
+// 802.1Qbb).
 func TestPauseIsBounded(t *testing.T) {
 	const xoff = 20_000
 	for _, k := range []timekeeping{exact, rounded} {
@@ -122,10 +135,11 @@ func TestPauseIsBounded(t *testing.T) {
 			l.options = k.options()
 			n := newNetwork(t, l)
 			n.run(backToBack(0, 1, dataClass, 120, 0))
-			node, err := n.q.NodeStats(uint32(n.node("s")))
+			node, err := n.q.nodeStats(uint32(n.node("s")))
 			n.check(err)
 			const loop = 2 * 2 * delayNs // PAUSE to the host, and back
-			qt.Check(t, qt.IsTrue(node.UsedMaxBytes <= xoff+gbit8/8*loop/1e9+2*frame1K), qt.Commentf("%d B", node.UsedMaxBytes))
+			qt.Check(t, qt.IsTrue(node.UsedMaxBytes <= xoff+gbit8/8*loop/1e9+2*frame1K),
+				qt.Commentf("%d B", node.UsedMaxBytes))
 			qt.Check(t, qt.IsTrue(node.UsedMaxBytes > xoff))
 			qt.Check(t, qt.Equals(node.UsedBytes, 0))
 			s := n.stats(n.id("s->h0"))
@@ -136,8 +150,9 @@ func TestPauseIsBounded(t *testing.T) {
 	}
 }
 
-// TestTooManyEvents: with XOFF 0 each packet pauses and resumes its host, long before the first of these takes effect.
-// More than there is room for are dropped in pairs: nobody is left paused, and the counter says so.
+// TestTooManyEvents: with XOFF 0 each packet pauses and resumes its host, long before the first of
+// these takes effect. More than there is room for are dropped in pairs: nobody is left paused, and
+// the counter says so.
 func TestTooManyEvents(t *testing.T) {
 	const packets = 200
 	l := star(2, func(name string, p *Port) {
@@ -183,13 +198,16 @@ func TestNPECN(t *testing.T) {
 	}
 	n := newNetwork(t, l)
 	// h2 takes s1->h1 from 1 to 31 us in a higher class; h0's frame i, from 1 on, is at s0 at i us
-	packets := append(backToBack(0, 1, dataClass, data, 0), backToBack(2, 1, dataClass+2, cross, 0)...)
+	packets := append(backToBack(0, 1, dataClass, data, 0),
+		backToBack(2, 1, dataClass+2, cross, 0)...)
 	got := n.run(packets)
 
 	pfc, _ := n.events()
 	qt.Assert(t, qt.DeepEquals(pfc, []PFCEvent{
-		{Port: n.id("s0->s1"), Class: dataClass, Pause: true, SentNs: 9_000, EffectNs: 12_000},   // frame 5 is at s1
-		{Port: n.id("s0->s1"), Class: dataClass, Pause: false, SentNs: 39_000, EffectNs: 42_000}, // 2 of 11 are left
+		// frame 5 is at s1
+		{Port: n.id("s0->s1"), Class: dataClass, Pause: true, SentNs: 9_000, EffectNs: 12_000},
+		// 2 of 11 are left
+		{Port: n.id("s0->s1"), Class: dataClass, Pause: false, SentNs: 39_000, EffectNs: 42_000},
 	}))
 	var marked []int
 	for i, d := range got[:data] {
@@ -206,7 +224,9 @@ func TestNPECN(t *testing.T) {
 		want = append(want, i)
 	}
 	qt.Check(t, qt.DeepEquals(marked, want))
-	qt.Check(t, qt.IsFalse(slices.ContainsFunc(got[data:], func(d delivery) bool { return d.marked }))) // never waits
+	// never waits
+	qt.Check(t, qt.IsFalse(slices.ContainsFunc(got[data:],
+		func(d delivery) bool { return d.marked })))
 	qt.Check(t, qt.Equals(n.stats(n.id("s0->s1")).MarkedPackets, 17))
 	qt.Check(t, qt.Equals(n.stats(n.id("s1->h1")).MarkedPackets, 10))
 	n.checkCounters()
@@ -230,7 +250,8 @@ func TestNoMarks(t *testing.T) {
 	}{
 		{"congested", both(2, dataClass), 19}, // all but the last
 		{"lossy class", both(2, lossyClass), 0},
-		{"NP-ECN off", append(backToBack(0, 1, dataClass, 10, 0), backToBack(2, 1, dataClass, 10, 0)...), 0},
+		{"NP-ECN off", append(backToBack(0, 1, dataClass, 10, 0),
+			backToBack(2, 1, dataClass, 10, 0)...), 0},
 	} {
 		var marked int
 		for _, d := range n.run(test.packets) {

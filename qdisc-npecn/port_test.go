@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -51,9 +50,11 @@ func backToBack(from, to, class, n int, atNs uint64) []packet {
 func TestStrictPriority(t *testing.T) {
 	n := newNetwork(t, star(2, unchanged))
 	var packets []packet
-	// the lowest class comes first and is not interrupted; the others come together, while it is on the link
+	// the lowest class comes first and is not interrupted; the others come together, while it is on
+	// the link
 	for class := range Classes {
-		packets = append(packets, packet{from: 0, to: 1, class: class, size: frame1K, atNs: min(uint64(class), 1)})
+		packets = append(packets,
+			packet{from: 0, to: 1, class: class, size: frame1K, atNs: min(uint64(class), 1)})
 	}
 	// an equal arrival: the higher class goes first
 	packets = append(packets, packet{0, 1, 2, frame1K, 100_000}, packet{0, 1, 5, frame1K, 100_000})
@@ -62,13 +63,15 @@ func TestStrictPriority(t *testing.T) {
 	const pathNs = 1000 + 2*delayNs // the switch's port: it never has to choose
 	for class := range Classes {
 		turn := (Classes - class) % Classes // 0, 7, 6, ... 1
-		qt.Check(t, qt.Equals(got[class].atNs, uint64(turn+1)*1000+pathNs), qt.Commentf("class %d", class))
+		qt.Check(t, qt.Equals(got[class].atNs, uint64(turn+1)*1000+pathNs),
+			qt.Commentf("class %d", class))
 	}
 	qt.Check(t, qt.Equals(got[Classes+1].atNs, 101_000+pathNs))
 	qt.Check(t, qt.Equals(got[Classes].atNs, 102_000+pathNs))
 }
 
-// TestMergeInIdealOrder lets packets of two hosts arrive a few ns apart, far less than the timers' quantum.
+// TestMergeInIdealOrder lets packets of two hosts arrive a few ns apart, far less than the timers'
+// quantum.
 func TestMergeInIdealOrder(t *testing.T) {
 	const frames, gapNs = 50, 40 // the smallest frame takes 42 ns
 	l := star(3, unchanged)
@@ -119,9 +122,11 @@ func TestDropsByCause(t *testing.T) {
 	l.buffers = map[string]uint64{"s": buffer}
 	n := newNetwork(t, l)
 	var packets []packet
-	packets = append(packets, backToBack(0, 1, 3, 12, 0)...)      // 1 on the link, 8 queued, 3 find the ring full
-	packets = append(packets, backToBack(0, 1, 4, 5, 20_000)...)  // 5 have no class
-	packets = append(packets, backToBack(0, 1, 5, 20, 40_000)...) // 12 find room beside the 8, 8 do not
+	// 1 on the link, 8 queued, 3 find the ring full
+	packets = append(packets, backToBack(0, 1, 3, 12, 0)...)
+	packets = append(packets, backToBack(0, 1, 4, 5, 20_000)...) // 5 have no class
+	// 12 find room beside the 8, 8 do not
+	packets = append(packets, backToBack(0, 1, 5, 20, 40_000)...)
 	n.send(packets)
 	n.waitUntil("all have arrived at the port", func() bool {
 		s := n.stats(n.id("s->h1"))
@@ -129,17 +134,18 @@ func TestDropsByCause(t *testing.T) {
 	})
 
 	s := n.stats(n.id("s->h1"))
-	qt.Check(t, qt.Equals(s.DroppedRing, 3))
-	qt.Check(t, qt.Equals(s.DroppedClass, 5))
-	qt.Check(t, qt.Equals(s.DroppedBuffer, 8))
-	qt.Check(t, qt.Equals(s.DroppedReset, 0))
+	qt.Check(t, qt.Equals(s.Drops[DropRing], 3))
+	qt.Check(t, qt.Equals(s.Drops[DropClass], 5))
+	qt.Check(t, qt.Equals(s.Drops[DropBuffer], 8))
+	qt.Check(t, qt.Equals(s.Drops[DropReset], 0))
 	qt.Check(t, qt.Equals(s.QueuedPackets, 20))
 	qt.Check(t, qt.Equals(s.QueuedBytes, 20_000))
 	qt.Check(t, qt.Equals(s.WirePackets, 1))
-	qt.Check(t, qt.Equals(n.kernelStats("s->h1"), KernelStats{DroppedPackets: 16, QueuedPackets: 21, QueuedBytes: 21_000}))
-	node, err := n.q.NodeStats(uint32(n.node("s")))
+	qt.Check(t, qt.Equals(n.kernelStats("s->h1"),
+		kernelStats{DroppedPackets: 16, QueuedPackets: 21, QueuedBytes: 21_000}))
+	node, err := n.q.nodeStats(uint32(n.node("s")))
 	n.check(err)
-	qt.Check(t, qt.Equals(node, NodeStats{UsedBytes: 20_000, UsedMaxBytes: 20_000}))
+	qt.Check(t, qt.Equals(node, nodeStats{UsedBytes: 20_000, UsedMaxBytes: 20_000}))
 
 	n.waitEmpty()
 	var delivered int
@@ -149,8 +155,9 @@ func TestDropsByCause(t *testing.T) {
 		}
 	}
 	qt.Check(t, qt.Equals(delivered, 21))
-	qt.Check(t, qt.Equals(n.kernelStats("s->h1"), KernelStats{SentPackets: 21, SentBytes: 21_000, DroppedPackets: 16}))
-	node, err = n.q.NodeStats(uint32(n.node("s")))
+	qt.Check(t, qt.Equals(n.kernelStats("s->h1"),
+		kernelStats{SentPackets: 21, SentBytes: 21_000, DroppedPackets: 16}))
+	node, err = n.q.nodeStats(uint32(n.node("s")))
 	n.check(err)
 	qt.Check(t, qt.Equals(node.UsedBytes, 0))
 	n.checkCounters()
@@ -171,19 +178,14 @@ func TestRefusedAtHost(t *testing.T) {
 		for range test.fit {
 			n.check(n.sendFrame(fd, 0, p))
 		}
-		qt.Check(t, qt.ErrorIs(n.sendFrame(fd, 0, p), unix.ENOBUFS), qt.Commentf("class %d", test.class))
+		qt.Check(t, qt.ErrorIs(n.sendFrame(fd, 0, p), unix.ENOBUFS),
+			qt.Commentf("class %d", test.class))
 	}
 	s := n.stats(n.id("h0->s"))
-	qt.Check(t, qt.Equals(s.DroppedClass, 1))
-	qt.Check(t, qt.Equals(s.DroppedRing, 1))
-	qt.Check(t, qt.Equals(n.kernelStats("h0->s"), KernelStats{DroppedPackets: 2, QueuedPackets: 2, QueuedBytes: 2000}))
-}
-
-func TestKernelStatsOfOtherDevice(t *testing.T) {
-	_, err := ReadKernelStats(netns.None(), 1)
-	qt.Check(t, qt.ErrorMatches(err, `device 1 has no qdisc npecn: attach it first`))
-	_, err = ReadKernelStats(netns.NsHandle(9999), 1)
-	qt.Check(t, qt.ErrorMatches(err, `read kernel's counters of device 1: .*`))
+	qt.Check(t, qt.Equals(s.Drops[DropClass], 1))
+	qt.Check(t, qt.Equals(s.Drops[DropRing], 1))
+	qt.Check(t, qt.Equals(n.kernelStats("h0->s"),
+		kernelStats{DroppedPackets: 2, QueuedPackets: 2, QueuedBytes: 2000}))
 }
 
 // TestAttachRefusals: a device must be a configured port, and a port one device.
@@ -193,11 +195,14 @@ func TestAttachRefusals(t *testing.T) {
 	n.check(err)
 	for _, group := range []int{0, int(n.portsMax()), 1 << 30} {
 		n.check(n.nl[0].LinkSetGroup(dev, group))
-		qt.Check(t, qt.ErrorMatches(Attach(n.nl[0], dev.Attrs().Index), "make npecn the root qdisc of device 1 .*: no such device"))
+		qt.Check(t, qt.ErrorMatches(Attach(n.nl[0], dev.Attrs().Index),
+			"make npecn the root qdisc of device 1 .*: no such device"))
 	}
 	n.check(n.nl[0].LinkSetGroup(dev, 1))
-	qt.Check(t, qt.ErrorMatches(Attach(n.nl[0], dev.Attrs().Index), "make npecn the root qdisc of device 1 .*: device or resource busy"))
-	qt.Check(t, qt.ErrorMatches(Detach(n.nl[0], dev.Attrs().Index), "remove root qdisc npecn of device 1: .*"))
+	qt.Check(t, qt.ErrorMatches(Attach(n.nl[0], dev.Attrs().Index),
+		"make npecn the root qdisc of device 1 .*: device or resource busy"))
+	qt.Check(t, qt.ErrorMatches(detach(n.nl[0], dev.Attrs().Index),
+		"remove root qdisc npecn of device 1: .*"))
 
 	// and the port works on
 	got := n.run(backToBack(0, 1, 3, 1, 0))
@@ -208,5 +213,6 @@ func TestAttachRefusals(t *testing.T) {
 func TestRegisterTwice(t *testing.T) {
 	n := newNetwork(t, star(2, unchanged))
 	_, err := Load(n.config)
-	qt.Check(t, qt.ErrorMatches(err, "register qdisc npecn: another program has registered it; end that one first: .*file exists"))
+	qt.Check(t, qt.ErrorMatches(err, "register qdisc npecn: another program has registered it; "+
+		"end that one first: .*file exists"))
 }

@@ -53,8 +53,8 @@ func (n *network) openCapture(host int) int {
 	return fd
 }
 
-// samples are what the CNMs say that came to hosts since the last call, all of which are as package cnp writes them, and
-// came to the packet's sender.
+// samples are what the CNMs say that came to hosts since the last call, all of which are as package
+// cnp writes them, and came to the packet's sender.
 func (n *network) samples(packets []packet) (all []sampled) {
 	n.t.Helper()
 	buf := make([]byte, mtu)
@@ -82,7 +82,8 @@ func (n *network) sample(packets []packet, cnm []byte) sampled {
 	qt.Assert(n.t, qt.IsTrue(i >= 0 && i < len(packets)))
 	want, err := cnp.NewCNM(frame(n.flow(first+i, packets[i]), packets[i]))
 	n.check(err)
-	want.QntzFb, want.CPID, want.CnmQOffset, want.CnmQDelta = m.QntzFb, m.CPID, m.CnmQOffset, m.CnmQDelta
+	want.QntzFb, want.CPID, want.CnmQOffset, want.CnmQDelta = m.QntzFb, m.CPID, m.CnmQOffset,
+		m.CnmQDelta
 	want.EncapsulatedPriority = uint8(packets[i].class)
 	qt.Assert(n.t, qt.DeepEquals(m, want))
 	return sampled{i, uint32(m.CPID), m.QntzFb, m.CnmQOffset, m.CnmQDelta}
@@ -95,7 +96,8 @@ func qcnStar(k timekeeping, sampleBase uint64, change func(p *Port)) *layout {
 			p.Classes[c].Slots = 2048
 		}
 		if name == "s->h2" {
-			p.Marker, p.QCN, p.Seed = QCN, QCNOptions{QeqBytes: 5000, W: 2, SampleBaseBytes: sampleBase}, someSeed
+			p.Marker, p.QCN, p.Seed = QCN,
+				QCNOptions{QeqBytes: 5000, W: 2, SampleBaseBytes: sampleBase}, someSeed
 			change(p)
 		}
 	})
@@ -103,8 +105,8 @@ func qcnStar(k timekeeping, sampleBase uint64, change func(p *Port)) *layout {
 	return l
 }
 
-// TestQCN: every packet is a sample of the queue it leaves behind at its ideal start. All numbers are worked out by hand:
-// one unit of QntzFb is 25000 / 63 = 396.8 bytes.
+// TestQCN: every packet is a sample of the queue it leaves behind at its ideal start. All numbers
+// are worked out by hand: one unit of QntzFb is 25000 / 63 = 396.8 bytes.
 func TestQCN(t *testing.T) {
 	const unmarkedClass = 2
 	for _, k := range []timekeeping{exact, rounded} {
@@ -126,7 +128,8 @@ func TestQCN(t *testing.T) {
 			}
 			packets := converging(dataClass)
 			for i, d := range n.run(packets) {
-				qt.Check(t, qt.Equals(d, delivery{atNs: uint64(i+1)*1000 + 1000 + 2*delayNs}), qt.Commentf("packet %d", i))
+				qt.Check(t, qt.Equals(d, delivery{atNs: uint64(i+1)*1000 + 1000 + 2*delayNs}),
+					qt.Commentf("packet %d", i))
 			}
 			sameSamples(t, n.samples(packets), want)
 
@@ -148,26 +151,32 @@ func TestQCN(t *testing.T) {
 // sameSamples compares samples, in any order.
 func sameSamples(t *testing.T, got, want []sampled) {
 	t.Helper()
-	order := func(a, b sampled) int { return cmp.Or(cmp.Compare(a.packet, b.packet), cmp.Compare(a.port, b.port)) }
+	order := func(a, b sampled) int {
+		return cmp.Or(cmp.Compare(a.packet, b.packet),
+			cmp.Compare(a.port, b.port))
+	}
 	slices.SortFunc(got, order)
 	slices.SortFunc(want, order)
 	qt.Check(t, qt.CmpEquals(got, want, cmpopts.EquateComparable(sampled{})))
 }
 
-// TestQCNJitter: with jitter, distances between samples differ by up to its share to both sides, as often up as down. The
-// seed decides, and nothing else.
+// TestQCNJitter: with jitter, distances between samples differ by up to its share to both sides, as
+// often up as down. The seed decides, and nothing else.
 func TestQCNJitter(t *testing.T) {
 	const mean, jitter, queue, packets = 20, 0.15, 200, 800
 	var distances [3][]int
 	for i, seed := range []uint32{someSeed, someSeed, someSeed + 1} {
 		t.Run(fmt.Sprint("network ", i), func(t *testing.T) {
-			n := newNetwork(t, qcnStar(rounded, 8*mean*frame1K, func(p *Port) { p.QCN.SampleJitter, p.Seed = jitter, seed }))
+			n := newNetwork(t, qcnStar(rounded, 8*mean*frame1K,
+				func(p *Port) { p.QCN.SampleJitter, p.Seed = jitter, seed }))
 			all, first := standing(queue, packets)
 			got := n.run(all)
 			var starts []int
 			for _, s := range n.samples(all) {
-				if at := int(got[s.packet].atNs) / 1000; at > first && at < packets { // the queue stands
-					qt.Assert(t, qt.Equals(s.qntzFb, 63)) // the next sample comes after an eighth of the base
+				// the queue stands
+				if at := int(got[s.packet].atNs) / 1000; at > first && at < packets {
+					// the next sample comes after an eighth of the base
+					qt.Assert(t, qt.Equals(s.qntzFb, 63))
 					starts = append(starts, at)
 				}
 			}
@@ -181,11 +190,14 @@ func TestQCNJitter(t *testing.T) {
 	for _, d := range distances[0] {
 		sum += d
 		different[d] = true
-		qt.Check(t, qt.IsTrue(d >= mean*(1-jitter) && d <= mean*(1+jitter)), qt.Commentf("%d packets", d))
+		qt.Check(t, qt.IsTrue(d >= mean*(1-jitter) && d <= mean*(1+jitter)),
+			qt.Commentf("%d packets", d))
 	}
 	got := float64(sum) / float64(len(distances[0]))
-	t.Logf("%d distances of %.1f packets on average, %d different", len(distances[0]), got, len(different))
-	qt.Check(t, qt.IsTrue(got > 0.96*mean && got < 1.06*mean)) // rounded up to packets: half of one more
+	t.Logf("%d distances of %.1f packets on average, %d different", len(distances[0]), got,
+		len(different))
+	// rounded up to packets: half of one more
+	qt.Check(t, qt.IsTrue(got > 0.96*mean && got < 1.06*mean))
 	qt.Check(t, qt.IsTrue(len(different) >= 5))
 	qt.Check(t, qt.DeepEquals(distances[1], distances[0]))
 	qt.Check(t, qt.Not(qt.DeepEquals(distances[2], distances[0])))

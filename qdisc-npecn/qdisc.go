@@ -5,6 +5,7 @@ package npecn
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -22,10 +23,11 @@ type Qdisc struct {
 	objs        npecnObjects
 	link        link.Link
 	rateChanges []int // of each port
+	own         ownMarker
 }
 
-// Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel without
-// CONFIG_NET_SCH_BPF.
+// Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel
+// without CONFIG_NET_SCH_BPF.
 func Load(o Options) (*Qdisc, error) {
 	if o.QuantumNs == 0 {
 		o.QuantumNs = defaultQuantum
@@ -39,16 +41,23 @@ func Load(o Options) (*Qdisc, error) {
 	if err := loader.HaveQdisc(); err != nil {
 		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
 	}
-	spec, err := loadNpecn()
+	spec, err := o.spec()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
+	}
+	own, err := findOwnMarker(spec)
+	if err != nil {
+		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
+	}
+	if err := own.check(o.Ports); err != nil {
+		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
 	}
 	ports, slots := o.layout()
 	spec.Maps[npecnMapPorts].MaxEntries = uint32(len(ports))
 	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
 	spec.Maps[npecnMapSlots].MaxEntries = slots
-	spec.Maps[npecnMapPfcEvents].MaxEntries = uint32(len(ports)) * Classes * pfcEventsPerPC
-	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports)) * rateChangesMax
+	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(len(ports)*Classes) * linkEvents
+	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports) * rateChangesMax)
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
@@ -59,34 +68,36 @@ func Load(o Options) (*Qdisc, error) {
 			return nil, fmt.Errorf("qdisc %s: set %s: %w", Kind, name, err)
 		}
 	}
-	q := &Qdisc{}
+	q := &Qdisc{own: own}
 	for i := range o.Ports {
 		q.rateChanges = append(q.rateChanges, o.Ports[i].RateChanges)
 	}
 	if err := spec.LoadAndAssign(&q.objs, nil); err != nil {
 		return nil, fmt.Errorf("load qdisc %s: %w", Kind, err)
 	}
-	if err := q.register(ports, o.Nodes); err != nil {
+	if err := q.register(&o, ports); err != nil {
 		q.objs.Close()
 		return nil, err
 	}
 	return q, nil
 }
 
-func (q *Qdisc) register(ports []npecnPort, nodes []Node) error {
+func (q *Qdisc) register(o *Options, ports []npecnPort) error {
 	for id := range ports {
-		if err := q.objs.Ports.Put(uint32(id), &ports[id]); err != nil {
+		value := q.own.portValue(&ports[id], o.Ports[id].OwnMarkerParams)
+		if err := q.objs.Ports.Put(uint32(id), value); err != nil {
 			return fmt.Errorf("configure port %d: %w", id, err)
 		}
 	}
-	for i, n := range nodes {
+	for i, n := range o.Nodes {
 		if err := q.objs.Nodes.Put(uint32(i), &npecnNode{BufferBytes: n.BufferBytes}); err != nil {
 			return fmt.Errorf("configure node %d: %w", i, err)
 		}
 	}
 	l, err := link.AttachStructOps(link.StructOpsOptions{Map: q.objs.Npecn})
 	if errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("register qdisc %s: another program has registered it; end that one first: %w", Kind, err)
+		return fmt.Errorf("register qdisc %s: another program has registered it; "+
+			"end that one first: %w", Kind, err)
 	}
 	if err != nil {
 		return fmt.Errorf("register qdisc %s: %w", Kind, err)
@@ -95,7 +106,8 @@ func (q *Qdisc) register(ports []npecnPort, nodes []Node) error {
 	return nil
 }
 
-// Close takes the qdisc's name from the kernel. Ports that have it keep it until their device or qdisc goes.
+// Close takes the qdisc's name from the kernel. Ports that have it keep it until their device or
+// qdisc goes.
 func (q *Qdisc) Close() error {
 	err := q.link.Close()
 	if cerr := q.objs.Close(); err == nil {
@@ -107,16 +119,31 @@ func (q *Qdisc) Close() error {
 	return nil
 }
 
-// Events is the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
+// port reads a port: its configuration, state and counters.
+func (q *Qdisc) port(id uint32) (*npecnPort, error) {
+	value := make([]byte, q.objs.Ports.ValueSize())
+	if err := q.objs.Ports.Lookup(id, value); err != nil {
+		return nil, fmt.Errorf("read port %d: %w", id, err)
+	}
+	return view[npecnPort](value), nil // what an own marker adds is behind it
+}
+
+// view returns the T that b begins with, in place. T has no pointers, and b is not shorter.
+func view[T any](b []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// Events returns the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
 
-// ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges said.
+// ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges
+// said.
 func (q *Qdisc) ChangeRates(id uint32, changes []RateChange) error {
 	if err := q.checkRates(id, changes); err != nil {
 		return fmt.Errorf("change rate of port %d: %w", id, err)
 	}
 	for i, c := range changes {
-		if err := q.objs.RateChanges.Put(id*rateChangesMax+uint32(i), &npecnRateChange{AtNs: c.AtNs, RateBps: c.RateBps}); err != nil {
+		key := id*uint32(rateChangesMax) + uint32(i)
+		value := npecnRateChange{AtNs: c.AtNs, RateBps: c.RateBps}
+		if err := q.objs.RateChanges.Put(key, &value); err != nil {
 			return fmt.Errorf("change rate of port %d: %w", id, err)
 		}
 	}
@@ -135,33 +162,28 @@ func (q *Qdisc) checkRates(id uint32, changes []RateChange) error {
 			return fmt.Errorf("at %d ns to %d bit/s: want both above 0", c.AtNs, c.RateBps)
 		}
 		if i > 0 && c.AtNs < changes[i-1].AtNs {
-			return fmt.Errorf("at %d ns, after one at %d ns: want them in order", c.AtNs, changes[i-1].AtNs)
+			return fmt.Errorf("at %d ns, after one at %d ns: want them in order", c.AtNs,
+				changes[i-1].AtNs)
 		}
 	}
 	return nil
 }
 
-// Attach makes it the root qdisc of a device, in place of what is there. The device's group must be a port's id, and
-// a port has one device. The handle is of the device's network namespace.
+// Attach makes it the root qdisc of a device, in place of what is there. The device's group must be
+// a port's id, and a port has one device. The handle is of the device's network namespace.
 func Attach(h *netlink.Handle, ifindex int) error {
 	q := portQdisc(ifindex)
 	err := h.QdiscAdd(q)
 	if errors.Is(err, unix.EEXIST) {
-		// not QdiscReplace: it leaves a qdisc of the same name as it is, also if that is an earlier Load's
+		// not QdiscReplace: it leaves a qdisc of the same name as it is, also if that is an earlier
+		// Load's
 		if err = h.QdiscDel(q); err == nil {
 			err = h.QdiscAdd(q)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("make %s the root qdisc of device %d (is its group a configured port, and no other device's?): %w", Kind, ifindex, err)
-	}
-	return nil
-}
-
-// Detach removes it; what it holds is freed.
-func Detach(h *netlink.Handle, ifindex int) error {
-	if err := h.QdiscDel(portQdisc(ifindex)); err != nil {
-		return fmt.Errorf("remove root qdisc %s of device %d: %w", Kind, ifindex, err)
+		return fmt.Errorf("make %s the root qdisc of device %d "+
+			"(is its group a configured port, and no other device's?): %w", Kind, ifindex, err)
 	}
 	return nil
 }

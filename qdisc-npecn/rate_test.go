@@ -8,7 +8,8 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// leaving are packets that leave a port one after another: from the first-th on, every everyNs, and each in takesNs.
+// leaving are packets that leave a port one after another: from the first-th on, every everyNs, and
+// each in takesNs.
 type leaving struct {
 	first            int
 	atNs             uint64
@@ -30,22 +31,25 @@ func checkLeaving(t *testing.T, got []delivery, want []leaving, behindNs uint64)
 	}
 }
 
-// TestRateChanges: each takes effect at its ideal time, for the next packet that starts. Packets, from 1 on, arrive at
-// every us. All times are worked out by hand.
+// TestRateChanges: each takes effect at its ideal time, for the next packet that starts. Packets,
+// from 1 on, arrive at every us. All times are worked out by hand.
 func TestRateChanges(t *testing.T) {
 	for _, k := range []timekeeping{exact, rounded} {
 		t.Run(k.String(), func(t *testing.T) {
 			l := star(2, unchanged)
 			l.options = k.options()
 			l.rates = map[string][]RateChange{"s->h1": {
-				{10_000, gbit8 / 2}, {25_500, gbit8 * 2}, {40_200, gbit8 / 100}, {40_400, gbit8}, {100_000, gbit8 / 4},
+				{10_000, gbit8 / 2}, {25_500, gbit8 * 2}, {40_200, gbit8 / 100}, {40_400, gbit8},
+				{100_000, gbit8 / 4},
 			}}
 			n := newNetwork(t, l)
-			got := n.run(append(backToBack(0, 1, dataClass, 45, 0), backToBack(0, 1, dataClass, 2, 149_000)...))
+			got := n.run(append(backToBack(0, 1, dataClass, 45, 0),
+				backToBack(0, 1, dataClass, 2, 149_000)...))
 			checkLeaving(t, got, []leaving{
-				{1, 1000, 1000, 1000},     // as they arrive
-				{10, 10_000, 2000, 2000},  // the tenth starts at the very time of the change
-				{18, 26_000, 500, 500},    // the one before was under way when the rate changed, and is not hurried
+				{1, 1000, 1000, 1000},    // as they arrive
+				{10, 10_000, 2000, 2000}, // the tenth starts at the very time of the change
+				// the one before was under way when the rate changed, and is not hurried
+				{18, 26_000, 500, 500},
 				{34, 34_000, 1000, 500},   // all that waited has left
 				{41, 41_000, 1000, 1000},  // of two changes in between the latter
 				{46, 150_000, 4000, 4000}, // it changed while the port was idle
@@ -64,7 +68,8 @@ func TestHostRateChanges(t *testing.T) {
 			l.rates = map[string][]RateChange{"h0->s": {{5_000, gbit8 / 2}, {10_500, gbit8}}}
 			n := newNetwork(t, l)
 			got := n.run(backToBack(0, 1, dataClass, 20, 0))
-			checkLeaving(t, got, []leaving{{1, 0, 1000, 1000}, {6, 5_000, 2000, 2000}, {9, 11_000, 1000, 1000}}, 1000+2*delayNs)
+			checkLeaving(t, got, []leaving{{1, 0, 1000, 1000}, {6, 5_000, 2000, 2000},
+				{9, 11_000, 1000, 1000}}, 1000+2*delayNs)
 			n.checkCounters()
 		})
 	}
@@ -90,17 +95,19 @@ func TestMostRateChanges(t *testing.T) {
 	n.checkCounters()
 }
 
-// TestRateChangesToldLate: a port has its rate until it is told of another. One that is over when it is told takes effect
-// with the next packet.
+// TestRateChangesToldLate: a port has its rate until it is told of another. One that is over when
+// it is told takes effect with the next packet.
 func TestRateChangesToldLate(t *testing.T) {
 	l := star(2, unchanged)
 	const port = "s->h1"
 	l.rates = map[string][]RateChange{port: {{1, gbit8}}}
 	n := newNetwork(t, l)
 	l.rates = nil
-	checkLeaving(t, n.run(backToBack(0, 1, dataClass, 3, 0)), []leaving{{1, 1000, 1000, 1000}}, 2*delayNs)
+	checkLeaving(t, n.run(backToBack(0, 1, dataClass, 3, 0)), []leaving{{1, 1000, 1000, 1000}},
+		2*delayNs)
 	n.check(n.q.ChangeRates(n.id(port), []RateChange{{n.nowNs() - 1, gbit8 / 2}}))
-	checkLeaving(t, n.run(backToBack(0, 1, dataClass, 3, 0)), []leaving{{1, 1000, 2000, 2000}}, 2*delayNs)
+	checkLeaving(t, n.run(backToBack(0, 1, dataClass, 3, 0)), []leaving{{1, 1000, 2000, 2000}},
+		2*delayNs)
 	n.checkCounters()
 }
 

@@ -21,18 +21,20 @@ func markedOf(ds []delivery) (marked []int) {
 	return marked
 }
 
-// converging are packets of h0 and h1 to h2, 1 ns apart, in the order in which they leave s->h2. The k-th, from 1 on,
-// leaves at k us; behind it are k-1 of the first 20, and from the eleventh on 20-k.
+// converging are packets of h0 and h1 to h2, 1 ns apart, in the order in which they leave s->h2.
+// The k-th, from 1 on, leaves at k us; behind it are k-1 of the first 20, and from the eleventh on
+// 20-k.
 func converging(class int) []packet {
 	var packets []packet
 	for i := range uint64(10) {
-		packets = append(packets, packet{0, 2, class, frame1K, i * 1000}, packet{1, 2, class, frame1K, i*1000 + 1})
+		packets = append(packets, packet{0, 2, class, frame1K, i * 1000},
+			packet{1, 2, class, frame1K, i*1000 + 1})
 	}
 	return packets
 }
 
-// TestRED: a packet is marked by the queue it leaves behind at its ideal start. Those that arrive later, but before the
-// port decides, do not count. All times are worked out by hand.
+// TestRED: a packet is marked by the queue it leaves behind at its ideal start. Those that arrive
+// later, but before the port decides, do not count. All times are worked out by hand.
 func TestRED(t *testing.T) {
 	const threshold, unmarkedClass = 5000, 2
 	for _, k := range []timekeeping{exact, rounded} {
@@ -41,22 +43,26 @@ func TestRED(t *testing.T) {
 				p.Classes[lossyClass].Lossless = false
 				p.Classes[unmarkedClass].Marked = false
 				if name == "s->h2" {
-					p.Marker, p.RED = RED, REDOptions{KMinBytes: threshold, KMaxBytes: threshold, PMax: 1}
+					p.Marker, p.RED = RED,
+						REDOptions{KMinBytes: threshold, KMaxBytes: threshold, PMax: 1}
 				}
 			})
 			l.options = k.options()
 			n := newNetwork(t, l)
-			want := []int{6, 7, 8, 9, 10, 11, 12, 13} // of the 6th and 15th exactly the threshold are left
+			// of the 6th and 15th exactly the threshold are left
+			want := []int{6, 7, 8, 9, 10, 11, 12, 13}
 			for run, c := range []struct {
 				class int
 				want  []int
 			}{{dataClass, want}, {lossyClass, want}, {unmarkedClass, nil}} {
 				got := n.run(converging(c.class))
 				for i, d := range got {
-					qt.Check(t, qt.Equals(d.atNs, uint64(i+1)*1000+1000+2*delayNs), qt.Commentf("class %d, packet %d", c.class, i))
+					qt.Check(t, qt.Equals(d.atNs, uint64(i+1)*1000+1000+2*delayNs),
+						qt.Commentf("class %d, packet %d", c.class, i))
 				}
 				qt.Check(t, qt.DeepEquals(markedOf(got), c.want), qt.Commentf("class %d", c.class))
-				qt.Check(t, qt.Equals(n.stats(n.id("s->h2")).MarkedPackets, uint64(min(8*(run+1), 16))))
+				qt.Check(t, qt.Equals(n.stats(n.id("s->h2")).MarkedPackets,
+					uint64(min(8*(run+1), 16))))
 			}
 			n.checkCounters()
 		})
@@ -72,15 +78,17 @@ func TestREDByClass(t *testing.T) {
 	}))
 	// the higher class goes first; then the 4 of the lower leave 3, 2, 1 and 0 behind
 	got := n.run(append(converging(dataClass+1), backToBack(0, 2, dataClass, 4, 10_000)...))
-	qt.Check(t, qt.DeepEquals(markedOf(got), []int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20}))
+	qt.Check(t, qt.DeepEquals(markedOf(got),
+		[]int{3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20}))
 	n.checkCounters()
 }
 
-// standing are packets of which so many leave s->h2 with exactly queue more behind each: h1 sends a burst of as many
-// while h0 sends for longer, at the rate of the link. first is the first of them.
+// standing are packets of which so many leave s->h2 with exactly queue more behind each: h1 sends a
+// burst of as many while h0 sends for longer, at the rate of the link. first is the first of them.
 func standing(queue, count int) (packets []packet, first int) {
 	for i := range queue {
-		packets = append(packets, packet{0, 2, dataClass, frame1K, uint64(i) * 1000}, packet{1, 2, dataClass, frame1K, uint64(i)*1000 + 1})
+		packets = append(packets, packet{0, 2, dataClass, frame1K, uint64(i) * 1000},
+			packet{1, 2, dataClass, frame1K, uint64(i)*1000 + 1})
 	}
 	// the k-th packet, from 1 on, leaves at k us, when h0's k-th and all of h1's are there
 	return append(packets, backToBack(0, 2, dataClass, count, uint64(queue)*1000)...), queue
@@ -93,7 +101,8 @@ func red(pMax float64, seed uint32) *layout {
 			p.Classes[c].Slots = 4096
 		}
 		if name == "s->h2" {
-			p.Marker, p.RED, p.Seed = RED, REDOptions{KMinBytes: 2000, KMaxBytes: 22_000, PMax: pMax}, seed
+			p.Marker, p.RED, p.Seed = RED,
+				REDOptions{KMinBytes: 2000, KMaxBytes: 22_000, PMax: pMax}, seed
 		}
 	})
 	l.options = rounded.options()
@@ -102,7 +111,8 @@ func red(pMax float64, seed uint32) *layout {
 
 const someSeed = 0x9e3779b9
 
-// TestREDProbability: over many packets with the same queue, the share of marks is RED's probability.
+// TestREDProbability: over many packets with the same queue, the share of marks is RED's
+// probability.
 func TestREDProbability(t *testing.T) {
 	const packets, pMax = 600, 0.5
 	for _, c := range []struct {
@@ -134,7 +144,8 @@ func TestREDIsReproducible(t *testing.T) {
 	all, _ := standing(12, 300)
 	var marks [3][]int
 	for i, seed := range []uint32{someSeed, someSeed, someSeed + 1} {
-		t.Run(fmt.Sprint("network ", i), func(t *testing.T) { marks[i] = markedOf(newNetwork(t, red(0.5, seed)).run(all)) })
+		t.Run(fmt.Sprint("network ", i),
+			func(t *testing.T) { marks[i] = markedOf(newNetwork(t, red(0.5, seed)).run(all)) })
 	}
 	qt.Check(t, qt.IsTrue(len(marks[0]) > 30))
 	qt.Check(t, qt.DeepEquals(marks[1], marks[0]))

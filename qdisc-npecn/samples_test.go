@@ -17,7 +17,8 @@ func TestSamplesAreExact(t *testing.T) {
 	l := fabricOf(exact, rng, PFC{XOFFBytes: 5_000, XONOffsetBytes: 2_000}, 1<<40)
 	l.options.SampleNs = sampleNs
 	n := newNetwork(t, l)
-	packets, m := unambiguous(l, func() []packet { return randomPackets(rng, 200, 30_000, []int{0, 3, 3, 3, 6}) })
+	packets, m := unambiguous(l,
+		func() []packet { return randomPackets(rng, 200, 30_000, []int{0, 3, 3, 3, 6}) })
 	n.run(packets)
 
 	_, samples := n.events()
@@ -36,7 +37,8 @@ func TestSamplesAreExact(t *testing.T) {
 		if node, _ := n.ends(id); n.isHost(node) {
 			continue // its queue holds packets ahead of their time
 		}
-		qt.Check(t, qt.DeepEquals(got[id], m.ports[id].samples(n.t0Ns, sampleNs)), qt.Commentf("port %s", n.config.Ports[id].Name))
+		qt.Check(t, qt.DeepEquals(got[id], m.ports[id].samples(n.t0Ns, sampleNs)),
+			qt.Commentf("port %s", n.config.Ports[id].Name))
 	}
 }
 
@@ -52,7 +54,8 @@ func (n *network) checkSum(id uint32, bins map[uint64]Sample) {
 	}
 	s := n.stats(id)
 	qt.Check(n.t, qt.Equals(sum, Sample{
-		SentBytes: s.SentBytes, SentPackets: uint32(s.SentPackets), MarkedPackets: uint32(s.MarkedPackets), QueueMaxBytes: s.QueueMaxBytes,
+		SentBytes: s.SentBytes, SentPackets: uint32(s.SentPackets),
+		MarkedPackets: uint32(s.MarkedPackets), QueueMaxBytes: s.QueueMaxBytes,
 	}), qt.Commentf("port %s", n.config.Ports[id].Name))
 }
 
@@ -102,7 +105,8 @@ func TestHostSamples(t *testing.T) {
 	qt.Check(t, qt.Equals(sent[last]+sent[last+1], 5))
 }
 
-// TestLatenessIsCounted: every packet handed over is in the histogram, and with time to spare none is late.
+// TestLatenessIsCounted: every packet handed over is in the histogram, and with time to spare none
+// is late.
 func TestLatenessIsCounted(t *testing.T) {
 	n := newNetwork(t, star(2, unchanged))
 	n.run(backToBack(0, 1, dataClass, 20, 0))

@@ -4,38 +4,53 @@ package npecn
 
 import "fmt"
 
+// DropCause is why a port dropped a packet (enum drop_cause in bpf/port.h).
+type DropCause uint32
+
+// The causes.
+const (
+	DropWRED   = DropCause(npecnDropCauseDROP_WRED)
+	DropTail   = DropCause(npecnDropCauseDROP_TAIL)
+	DropBuffer = DropCause(npecnDropCauseDROP_BUFFER)
+	DropRing   = DropCause(npecnDropCauseDROP_RING)
+	DropClass  = DropCause(npecnDropCauseDROP_CLASS)
+	DropReset  = DropCause(npecnDropCauseDROP_RESET)
+)
+
 // Stats are a port's counters. Times are the papers' ns.
 type Stats struct {
 	EnqueuedPackets, EnqueuedBytes uint64
 	SentPackets, SentBytes         uint64 // started on the wire
 	DeliveredPackets               uint64 // handed to the far end
-	QueuedPackets, QueuedBytes     uint64 // in class queues now; bytes: if they can be dropped, of what has ideally arrived
-	WirePackets                    uint64 // on the wire now
 	MarkedPackets                  uint64
 
-	DroppedWRED   uint64 // not ECN-capable, and the queue was as long as WREDBytes
-	DroppedTail   uint64 // the queue was as long as LimitBytes
-	DroppedBuffer uint64 // the node's shared buffer was full
-	DroppedRing   uint64 // a ring was full
-	DroppedClass  uint64 // no queue for the class
-	DroppedReset  uint64 // freed with the qdisc
+	// What the port holds now. Where packets can be dropped, QueuedBytes counts those that have
+	// ideally arrived.
+	QueuedPackets, QueuedBytes uint64 // in class queues
+	WirePackets                uint64
 
-	PauseSent, ResumeSent uint64 // to the peer, as ingress
-	// Obeyed; and the time of pauses that are over. What came while a class was empty counts when its next packet comes.
+	Drops [npecnDropCauseDROP_CAUSES]uint64 // packets, by DropCause
+
+	PauseSent, ResumeSent uint64 // to the peer, for what came from it
+	// PAUSE and RESUME that the port obeyed, and the length of pauses that are over. Frames that
+	// come while a class is empty count when its next packet comes.
 	PauseReceived, ResumeReceived, PausedNs uint64
 
-	// Credits of CBFC: blocks that the peer lends, and those that are not on the way, in its buffer or on their way back.
+	// Credits of CBFC: blocks that the peer lends, and those of them that no packet takes, on the
+	// link or in the peer's buffer.
 	CreditBlocks, FreeCreditBlocks uint64
-	HeldMaxBlocks                  uint64 // most that the peer's packets took of the buffer that this port lends it, of one class
+	// The most that the peer's packets of one class took of the buffer that this port lends it.
+	HeldMaxBlocks uint64
 
 	QueueMaxBytes uint64
 	Causality     uint64 // packets that came after their ideal time had been decided
-	PFCOverflow   uint64 // PFC events lost
+	PFCOverflow   uint64 // link events lost: PAUSE and RESUME
 	Lateness      Lateness
 
-	Bin      uint64 // the sample bin that is not over, in units of SampleNs, and what is in it
+	// The sample bin that is not over, in units of SampleNs, and what happened in it so far.
+	Bin      uint64
 	InBin    Sample
-	Detected Detections // in it
+	Detected Detections
 }
 
 // Sample is one bin of a port's series.
@@ -47,104 +62,109 @@ type Sample struct {
 	QueueMaxBytes uint64
 }
 
-// Dropped is the sum of all causes.
+// Dropped returns the sum of all causes.
 func (s *Stats) Dropped() uint64 {
-	return s.DroppedWRED + s.DroppedTail + s.DroppedBuffer + s.DroppedRing + s.DroppedClass + s.DroppedReset
+	var sum uint64
+	for _, n := range s.Drops {
+		sum += n
+	}
+	return sum
 }
 
 // Stats reads a port's counters.
 func (q *Qdisc) Stats(id uint32) (Stats, error) {
-	var p npecnPort
-	if err := q.objs.Ports.Lookup(id, &p); err != nil {
-		return Stats{}, fmt.Errorf("read port %d: %w", id, err)
+	p, err := q.port(id)
+	if err != nil {
+		return Stats{}, err
 	}
+	n, bin := &p.Counters, &p.State.Bin
 	s := Stats{
-		EnqueuedPackets: p.EnqueuedPackets, EnqueuedBytes: p.EnqueuedBytes,
-		DeliveredPackets: p.DeliveredPackets,
-		QueuedBytes:      p.QueueBytes,
-		WirePackets:      uint64(p.Wire.Tail - p.Wire.Head),
-		DroppedWRED:      p.DroppedWred, DroppedTail: p.DroppedTail,
-		DroppedBuffer: p.DroppedBuffer, DroppedRing: p.DroppedRing,
-		DroppedClass: p.DroppedClass, DroppedReset: p.DroppedReset,
-		QueueMaxBytes: p.QueueMaxBytes,
-		Causality:     p.Causality,
-		PFCOverflow:   p.PfcOverflow,
-		Lateness:      Lateness{counts: p.Late, MaxNs: p.LateMaxNs},
-		Bin:           p.Bin,
-		InBin: Sample{SentBytes: p.BinSentBytes, SentPackets: p.BinSentPackets, MarkedPackets: p.BinMarkedPackets,
-			QueueBytes: p.QueueBytes, QueueMaxBytes: p.BinQueueMaxBytes},
-		Detected: Detections{NPECN: p.BinDetected.Npecn, ECN: p.BinDetected.Ecn, FECN: p.BinDetected.Fecn,
-			TCDCE: p.BinDetected.TcdCe, TCDUE: p.BinDetected.TcdUe, State: TCDState(p.TcdState)},
+		EnqueuedPackets: n.EnqueuedPackets, EnqueuedBytes: n.EnqueuedBytes,
+		DeliveredPackets: n.DeliveredPackets,
+		QueuedBytes:      p.State.QueueBytes,
+		WirePackets:      uint64(p.State.Wire.Tail - p.State.Wire.Head),
+		Drops:            n.Dropped,
+		QueueMaxBytes:    n.QueueMaxBytes,
+		Causality:        n.Causality,
+		PFCOverflow:      n.EventsLost,
+		Lateness:         Lateness{counts: n.Late, MaxNs: n.LateMaxNs},
+		Bin:              bin.Index,
+		InBin: Sample{
+			SentBytes: bin.SentBytes, SentPackets: bin.SentPackets,
+			MarkedPackets: bin.MarkedPackets,
+			QueueBytes:    p.State.QueueBytes, QueueMaxBytes: bin.QueueMaxBytes,
+		},
+		Detected: Detections{
+			NPECN: bin.Detected.Npecn, ECN: bin.Detected.Ecn, FECN: bin.Detected.Fecn,
+			TCDCE: bin.Detected.TcdCe, TCDUE: bin.Detected.TcdUe,
+			State: TCDState(p.State.TcdState),
+		},
 	}
-	for i := range p.Classes {
-		c := &p.Classes[i]
-		s.SentPackets += c.SentPackets
-		s.SentBytes += c.SentBytes
-		s.MarkedPackets += c.MarkedPackets
-		s.QueuedPackets += uint64(c.Queue.Tail - c.Queue.Head - c.Dropped)
-		s.PauseSent += c.PauseSent
-		s.ResumeSent += c.ResumeSent
-		s.PauseReceived += c.PauseReceived
-		s.ResumeReceived += c.ResumeReceived
-		s.PausedNs += c.PausedNs
-		s.HeldMaxBlocks = max(s.HeldMaxBlocks, c.HeldMaxBlocks)
-		if p.Credits > 0 && c.Lossless != 0 {
-			free, err := q.freeCredits(id, i, c)
-			if err != nil {
-				return Stats{}, err
+	for c := range p.Classes {
+		s.addClass(&p.Classes[c])
+	}
+	if p.Config.Credits > 0 {
+		err = q.addCredits(&s, id, p)
+	}
+	return s, err
+}
+
+func (s *Stats) addClass(k *npecnTclass) {
+	n := &k.Counters
+	s.SentPackets += n.SentPackets
+	s.SentBytes += n.SentBytes
+	s.MarkedPackets += n.MarkedPackets
+	s.QueuedPackets += uint64(k.Queue.Tail - k.Queue.Head - k.Dropped)
+	s.PauseSent += n.PauseSent
+	s.ResumeSent += n.ResumeSent
+	s.PauseReceived += n.PauseReceived
+	s.ResumeReceived += n.ResumeReceived
+	s.PausedNs += n.PausedNs
+	s.HeldMaxBlocks = max(s.HeldMaxBlocks, k.Rx.HeldMaxBlocks)
+}
+
+// addCredits adds those of the lossless classes, with what is on its way back.
+func (q *Qdisc) addCredits(s *Stats, id uint32, p *npecnPort) error {
+	for c := range p.Classes {
+		k := &p.Classes[c]
+		if k.Config.Lossless == 0 {
+			continue
+		}
+		s.CreditBlocks += p.Config.Credits
+		s.FreeCreditBlocks += k.Tx.Credits.Fccl - k.Tx.Credits.Fctbs
+		first := (id*uint32(Classes) + uint32(c)) * linkEvents
+		for i := k.Tx.EventHead; i != k.Tx.EventTail; i++ {
+			var e npecnLinkEvent
+			if err := q.objs.LinkEvents.Lookup(first+i%linkEvents, &e); err != nil {
+				return fmt.Errorf("read credits of port %d: %w", id, err)
 			}
-			s.CreditBlocks += p.Credits
-			s.FreeCreditBlocks += free
+			s.FreeCreditBlocks += e.Value
 		}
 	}
-	return s, nil
+	return nil
 }
 
-// freeCredits are those of a class, with what is on its way back.
-func (q *Qdisc) freeCredits(id uint32, class int, c *npecnTclass) (uint64, error) {
-	free := c.Tx.Fccl - c.Tx.Fctbs
-	for i := c.EventHead; i != c.EventTail; i++ {
-		var e npecnPfcEvent
-		if err := q.objs.PfcEvents.Lookup((id*Classes+uint32(class))*pfcEventsPerPC+i%pfcEventsPerPC, &e); err != nil {
-			return 0, fmt.Errorf("read credits of port %d: %w", id, err)
-		}
-		free += e.Pause
-	}
-	return free, nil
-}
-
-// PauseRepeats are those of a port that no event has told of yet, up to a time: of each class its bin that is not over.
+// PauseRepeats returns those of a port that no event has told of yet, up to a time: of each class
+// the bin that is not over.
 func (q *Qdisc) PauseRepeats(id uint32, atNs uint64) ([]PauseRepeats, error) {
-	var p npecnPort
-	if err := q.objs.Ports.Lookup(id, &p); err != nil {
-		return nil, fmt.Errorf("read port %d: %w", id, err)
+	p, err := q.port(id)
+	if err != nil {
+		return nil, err
 	}
 	var rows []PauseRepeats
-	for i := range p.Classes {
-		c := &p.Classes[i]
-		frames := c.RepeatFrames
-		if c.Repeat.Over != 0 && atNs > c.Repeat.LastNs {
-			frames += (atNs - c.Repeat.LastNs) / RepeatNs
+	for c := range p.Classes {
+		rx := &p.Classes[c].Rx
+		frames := rx.RepeatFrames
+		if rx.Repeat.Over != 0 && atNs > rx.Repeat.LastNs {
+			frames += (atNs - rx.Repeat.LastNs) / RepeatNs
 		}
 		if frames > 0 {
-			rows = append(rows, PauseRepeats{Port: id, Class: uint8(i), Bin: c.RepeatBin, Frames: frames})
+			rows = append(rows, PauseRepeats{
+				Port: id, Class: uint8(c), Bin: rx.RepeatBin, Frames: frames,
+			})
 		}
 	}
 	return rows, nil
-}
-
-// NodeStats are a node's counters.
-type NodeStats struct {
-	UsedBytes, UsedMaxBytes uint64 // of the shared buffer
-}
-
-// NodeStats reads a node's counters.
-func (q *Qdisc) NodeStats(node uint32) (NodeStats, error) {
-	var n npecnNode
-	if err := q.objs.Nodes.Lookup(node, &n); err != nil {
-		return NodeStats{}, fmt.Errorf("read node %d: %w", node, err)
-	}
-	return NodeStats{UsedBytes: n.UsedBytes, UsedMaxBytes: n.UsedMaxBytes}, nil
 }
 
 // Lateness is a histogram of how long after its ideal time each packet was delivered.
@@ -153,7 +173,7 @@ type Lateness struct {
 	MaxNs  uint64
 }
 
-// Add adds another port's histogram.
+// Add adds another port's histogram to this one.
 func (l *Lateness) Add(o Lateness) {
 	for i, n := range o.counts {
 		l.counts[i] += n
@@ -161,8 +181,8 @@ func (l *Lateness) Add(o Lateness) {
 	l.MaxNs = max(l.MaxNs, o.MaxNs)
 }
 
-// QuantileNs is an upper bound, to 64 ns, of the lateness of a share q of the packets, 0 < q <= 1; MaxNs if that
-// is beyond the histogram; 0 if there were none.
+// QuantileNs returns an upper bound, to 64 ns, of the lateness of a share q of the packets,
+// 0 < q <= 1; MaxNs if that is beyond the histogram; 0 if there were none.
 func (l *Lateness) QuantileNs(q float64) uint64 {
 	var total uint64
 	for _, n := range l.counts {

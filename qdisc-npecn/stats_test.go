@@ -34,7 +34,8 @@ func TestQuantile(t *testing.T) {
 		{"99% of 100", lateBy(append(make([]uint64, 99), 5000)...), 0.99, 64},
 		{"over 99% of 100", lateBy(append(make([]uint64, 99), 5000)...), 0.995, 5000},
 		{"beyond the histogram", lateBy(0, 1<<40, 2<<40), 0.6, 2 << 40},
-		{"in the last, open bucket", lateBy(lateBuckets*lateBucketNs-1, lateBuckets*lateBucketNs), 0.5, lateBuckets * lateBucketNs},
+		{"in the last, open bucket", lateBy(lateBuckets*lateBucketNs-1, lateBuckets*lateBucketNs),
+			0.5, lateBuckets * lateBucketNs},
 	} {
 		qt.Check(t, qt.Equals(test.l.QuantileNs(test.q), test.want), qt.Commentf(test.name))
 	}
@@ -49,6 +50,8 @@ func TestLatenessAdd(t *testing.T) {
 }
 
 func TestDropped(t *testing.T) {
-	s := Stats{DroppedBuffer: 1, DroppedRing: 20, DroppedClass: 300, DroppedReset: 4000}
+	s := Stats{}
+	s.Drops[DropBuffer], s.Drops[DropRing] = 1, 20
+	s.Drops[DropClass], s.Drops[DropReset] = 300, 4000
 	qt.Check(t, qt.Equals(s.Dropped(), 4321))
 }

@@ -25,14 +25,16 @@ func (k timekeeping) options() Options {
 }
 
 var (
-	exact   = timekeeping{16, 1}    // every ns of the papers' time is long enough to do all that is due in it
+	// every ns of the papers' time is long enough to do all that is due in it
+	exact   = timekeeping{16, 1}
 	rounded = timekeeping{10, 1024} // as experiments run
 )
 
-// lossless configures a port with 8 lossless classes and no PFC threshold in reach. A host's has no propagation
-// delay, as the lab's.
+// lossless configures a port with 8 lossless classes and no PFC threshold in reach. A host's has no
+// propagation delay, as the lab's.
 func lossless(name string, rateBps, delayNs uint64, slots uint32) Port {
-	p := Port{RateBps: rateBps, DelayNs: delayNs, PFCDelayNs: delayNs, PFC: PFC{XOFFBytes: 1 << 40}, Marker: NPECN, WireSlots: 1024}
+	p := Port{RateBps: rateBps, DelayNs: delayNs, PFCDelayNs: delayNs, PFC: PFC{XOFFBytes: 1 << 40},
+		Marker: NPECN, WireSlots: 1024}
 	if name[0] == 'h' {
 		p.DelayNs, p.PFCDelayNs, p.Marker = 0, 2*delayNs, NoMarker
 	}
@@ -54,7 +56,8 @@ func TestSerialisationAndDelay(t *testing.T) {
 		lines []line
 	}{
 		{exact, []line{{0, 40e9, 5_000}, {1, 40e9, 5_000}, {2, 9_999_999_967, 3_001}}},
-		{rounded, []line{{0, 1e9, 5_000}, {1, 40e9, 5_000}, {2, 40e9, 1_025}, {1, 800e9, 2_000}, {1, 9_999_999_967, 3_001}, {3, 25e9, 100_000}}},
+		{rounded, []line{{0, 1e9, 5_000}, {1, 40e9, 5_000}, {2, 40e9, 1_025}, {1, 800e9, 2_000},
+			{1, 9_999_999_967, 3_001}, {3, 25e9, 100_000}}},
 		{timekeeping{12, 256}, []line{{1, 100e9, 500}}},
 		{timekeeping{0, 1 << 20}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}}, // real speed
 	} {
@@ -70,7 +73,8 @@ func TestSerialisationAndDelay(t *testing.T) {
 			got := n.run(all)
 			for i, l := range test.lines {
 				for j, want := range l.deliverNs(packets[i]) {
-					qt.Assert(t, qt.Equals(got[0].atNs, want), qt.Commentf("line %+v, packet %d", l, j))
+					qt.Assert(t, qt.Equals(got[0].atNs, want),
+						qt.Commentf("line %+v, packet %d", l, j))
 					got = got[1:]
 				}
 			}
@@ -111,7 +115,8 @@ func linePackets(rng *rand.Rand, i int, l line) []packet {
 	var atNs uint64
 	for range 60 {
 		size := minFrame + rng.IntN(sizeMax-minFrame)
-		packets = append(packets, packet{from: 2 * i, to: 2*i + 1, class: 3, size: size, atNs: atNs})
+		packets = append(packets,
+			packet{from: 2 * i, to: 2*i + 1, class: 3, size: size, atNs: atNs})
 		if rng.IntN(3) == 0 {
 			atNs += rng.Uint64N(3 * sizeMax * 8e9 / l.rateBps)
 		}
@@ -139,7 +144,8 @@ func (l line) deliverNs(packets []packet) []uint64 {
 	return at
 }
 
-// checkCounters fails if a packet came after its ideal time had been decided, or a port's counters do not add up.
+// checkCounters fails if a packet came after its ideal time had been decided, or a port's counters
+// do not add up.
 func (n *network) checkCounters() {
 	n.t.Helper()
 	for id := uint32(1); id < n.portsMax(); id++ {
@@ -147,6 +153,9 @@ func (n *network) checkCounters() {
 		name := qt.Commentf("port %s: %+v", n.config.Ports[id].Name, s)
 		qt.Check(n.t, qt.Equals(s.Causality, 0), name)
 		qt.Check(n.t, qt.Equals(s.PFCOverflow, 0), name)
-		qt.Check(n.t, qt.Equals(s.EnqueuedPackets, s.DeliveredPackets+s.QueuedPackets+s.WirePackets+s.DroppedWRED+s.DroppedTail+s.DroppedReset), name)
+		// of those that were taken in
+		dropped := s.Drops[DropWRED] + s.Drops[DropTail] + s.Drops[DropReset]
+		qt.Check(n.t, qt.Equals(s.EnqueuedPackets,
+			s.DeliveredPackets+s.QueuedPackets+s.WirePackets+dropped), name)
 	}
 }

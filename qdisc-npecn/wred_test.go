@@ -23,7 +23,8 @@ func lostOf(ds []delivery) (lost []int) {
 // thresholds are where a port drops.
 type thresholds struct{ wred, limit uint64 }
 
-// dropping is a star whose ports s->h2, s->h3, ... have these thresholds. What h1 sends is not ECN-capable.
+// dropping is a star whose ports s->h2, s->h3, ... have these thresholds. What h1 sends is not
+// ECN-capable.
 func dropping(k timekeeping, ports ...thresholds) *layout {
 	const unmarkedClass = 2
 	l := star(2+len(ports), func(name string, p *Port) {
@@ -40,9 +41,9 @@ func dropping(k timekeeping, ports ...thresholds) *layout {
 	return l
 }
 
-// TestWREDAndLimit: a packet is dropped by the queue that it finds at its ideal arrival. h0's k-th, from 0 on, arrives at
-// k us, just before the port starts a packet; h1's, not ECN-capable, 1 ns after. So h0's finds one packet more. All
-// drops are worked out by hand.
+// TestWREDAndLimit: a packet is dropped by the queue that it finds at its ideal arrival. h0's k-th,
+// from 0 on, arrives at k us, just before the port starts a packet; h1's, not ECN-capable, 1 ns
+// after. So h0's finds one packet more. All drops are worked out by hand.
 func TestWREDAndLimit(t *testing.T) {
 	const unmarkedClass = 2
 	tests := []struct {
@@ -51,12 +52,18 @@ func TestWREDAndLimit(t *testing.T) {
 		wred, tail uint64
 		queueMax   uint64
 	}{
-		{thresholds{wred: 3000}, []int{7, 9, 11, 13, 15, 17, 19}, 7, 0, 4000},                 // h1's that find 3 packets or more
-		{thresholds{wred: 3001}, []int{9, 11, 13, 15, 17, 19}, 6, 0, 5000},                    // or 4
-		{thresholds{limit: 3000}, []int{6, 8, 10, 12, 14, 16, 18}, 0, 7, 3000},                // h0's that find 3
-		{thresholds{limit: 2999}, []int{4, 6, 8, 10, 12, 14, 16, 18}, 0, 8, 2000},             // or 2
-		{thresholds{wred: 2000, limit: 4000}, []int{5, 7, 9, 11, 13, 15, 17, 19}, 8, 0, 3000}, // h0 never finds 4
-		{thresholds{wred: 4000, limit: 3000}, []int{6, 8, 10, 12, 14, 16, 18}, 0, 7, 3000},    // nor h1
+		// h1's that find 3 packets or more
+		{thresholds{wred: 3000}, []int{7, 9, 11, 13, 15, 17, 19}, 7, 0, 4000},
+		// or 4
+		{thresholds{wred: 3001}, []int{9, 11, 13, 15, 17, 19}, 6, 0, 5000},
+		// h0's that find 3
+		{thresholds{limit: 3000}, []int{6, 8, 10, 12, 14, 16, 18}, 0, 7, 3000},
+		// or 2
+		{thresholds{limit: 2999}, []int{4, 6, 8, 10, 12, 14, 16, 18}, 0, 8, 2000},
+		// h0 never finds 4
+		{thresholds{wred: 2000, limit: 4000}, []int{5, 7, 9, 11, 13, 15, 17, 19}, 8, 0, 3000},
+		// nor h1
+		{thresholds{wred: 4000, limit: 3000}, []int{6, 8, 10, 12, 14, 16, 18}, 0, 7, 3000},
 	}
 	var ports []thresholds
 	for _, test := range tests {
@@ -83,8 +90,8 @@ func TestWREDAndLimit(t *testing.T) {
 			}
 			s := n.stats(n.id(port))
 			times := min(uint64(run)+1, 2)
-			qt.Check(t, qt.Equals(s.DroppedWRED, times*test.wred), about)
-			qt.Check(t, qt.Equals(s.DroppedTail, times*test.tail), about)
+			qt.Check(t, qt.Equals(s.Drops[DropWRED], times*test.wred), about)
+			qt.Check(t, qt.Equals(s.Drops[DropTail], times*test.tail), about)
 			qt.Check(t, qt.Equals(s.Dropped(), times*(test.wred+test.tail)), about)
 			qt.Check(t, qt.Equals(s.EnqueuedBytes, uint64(run+1)*20_000), about)
 			qt.Check(t, qt.Equals(s.SentBytes, s.EnqueuedBytes-s.Dropped()*frame1K), about)
@@ -92,7 +99,7 @@ func TestWREDAndLimit(t *testing.T) {
 			if class != unmarkedClass {
 				qt.Check(t, qt.Equals(s.QueueMaxBytes, test.queueMax), about)
 			}
-			qt.Check(t, qt.Equals(n.kernelStats(port), KernelStats{
+			qt.Check(t, qt.Equals(n.kernelStats(port), kernelStats{
 				SentPackets: s.SentPackets, SentBytes: s.SentBytes, DroppedPackets: s.Dropped(),
 			}), about)
 			n.checkReleased()
@@ -114,7 +121,8 @@ func (n *network) checkReleased() {
 // TestWREDByClass: the queue is that of the packet's class, whatever waits in others.
 func TestWREDByClass(t *testing.T) {
 	n := newNetwork(t, dropping(exact, thresholds{wred: 2000}))
-	// 12 of the higher class are taken. When the lower's arrive, two of them wait, and then one and the first of the lower.
+	// 12 of the higher class are taken. When the lower's arrive, two of them wait, and then one and
+	// the first of the lower.
 	packets := append(converging(dataClass+1), backToBack(1, 2, dataClass, 2, 10_000)...)
 	got := n.run(packets)
 	qt.Check(t, qt.DeepEquals(lostOf(got), []int{5, 7, 9, 11, 13, 15, 17, 19}))
@@ -122,7 +130,8 @@ func TestWREDByClass(t *testing.T) {
 	n.checkReleased()
 }
 
-// TestFirstOfQueueIsTaken: an empty queue takes every packet, also one that is longer than the limit.
+// TestFirstOfQueueIsTaken: an empty queue takes every packet, also one that is longer than the
+// limit.
 func TestFirstOfQueueIsTaken(t *testing.T) {
 	n := newNetwork(t, dropping(exact, thresholds{wred: 1, limit: fullFrame}))
 	got := n.run([]packet{
@@ -151,8 +160,8 @@ func crowded(t testing.TB) *network {
 	return newNetwork(t, l)
 }
 
-// TestDeletedWithDroppedSlots: dropped packets leave slots in the queue behind those that wait. A port that is deleted
-// then frees the others, and leaves all accounts.
+// TestDeletedWithDroppedSlots: dropped packets leave slots in the queue behind those that wait. A
+// port that is deleted then frees the others, and leaves all accounts.
 func TestDeletedWithDroppedSlots(t *testing.T) {
 	n := crowded(t)
 	port := n.id("s->h2")
@@ -165,21 +174,22 @@ func TestDeletedWithDroppedSlots(t *testing.T) {
 		}
 		n.waitUntil("the second is on the wire, and the first is through", func() bool {
 			s := n.stats(port)
-			return s.DroppedWRED > round*17 && s.WirePackets == 1
+			return s.Drops[DropWRED] > round*17 && s.WirePackets == 1
 		})
 		s := n.stats(port)
-		qt.Check(t, qt.Equals(s.DroppedWRED, (round+1)*17)) // the third waits
+		qt.Check(t, qt.Equals(s.Drops[DropWRED], (round+1)*17)) // the third waits
 		qt.Check(t, qt.Equals(s.QueuedPackets, 1))
 		qt.Check(t, qt.Equals(s.QueuedBytes, frame1K))
 		kernel := n.kernelStats("s->h2")
 		kernel.SentPackets, kernel.SentBytes = 0, 0
-		qt.Check(t, qt.Equals(kernel, KernelStats{DroppedPackets: 17, QueuedPackets: 2, QueuedBytes: 2 * frame1K}))
+		qt.Check(t, qt.Equals(kernel,
+			kernelStats{DroppedPackets: 17, QueuedPackets: 2, QueuedBytes: 2 * frame1K}))
 		buffer, ingress := n.accounts()
 		qt.Check(t, qt.Equals(buffer, frame1K))
 		qt.Check(t, qt.DeepEquals(ingress, []uint64{0, frame1K, 0}))
 
-		n.check(Detach(n.nl[3], n.ifindex[port]))
-		qt.Check(t, qt.Equals(n.stats(port).DroppedReset, (round+1)*2))
+		n.check(detach(n.nl[3], n.ifindex[port]))
+		qt.Check(t, qt.Equals(n.stats(port).Drops[DropReset], (round+1)*2))
 		qt.Check(t, qt.Equals(n.stats(port).QueuedPackets, 0))
 		n.checkReleased()
 		n.checkCounters()

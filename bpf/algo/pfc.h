@@ -2,12 +2,12 @@
 /*
  * Priority-based flow control, 802.1Qbb: when to send PAUSE and RESUME.
  *
- * Per ingress port and class: PAUSE when its bytes in the switch rise over XOFF, RESUME when they fall to XON.
- * XOFF is static, or alpha times the switch's free shared buffer, as shared-buffer switches do; XON lies
- * xon_offset below it.
+ * Per ingress port and class: PAUSE when its bytes in the switch rise over XOFF, RESUME when they
+ * fall to XON. XOFF is static, or alpha times the switch's free shared buffer, as shared-buffer
+ * switches do; XON lies xon_offset below it.
  *
- * A PAUSE here holds until the RESUME. Switches whose PAUSE expires repeat it, and so do simulators: how many frames
- * that would be is counted, so that counts can be compared.
+ * A PAUSE here holds until the RESUME. Switches whose PAUSE expires repeat it, and so do
+ * simulators. How many frames that would be is counted, so that counts can be compared.
  */
 #ifndef PCN_ALGO_PFC_H
 #define PCN_ALGO_PFC_H
@@ -34,8 +34,9 @@ static __always_inline u64 pfc_xoff_bytes(const struct pfc_params *p, u64 free_b
 }
 
 /*
- * pfc_check: what to tell the upstream port, given whether it has been told to pause, the bytes that came from
- * it and are still here, and the shared buffer's free bytes. An empty ingress always resumes.
+ * pfc_check: what to tell the upstream port, given whether it has been told to pause, the bytes
+ * that came from it and are still here, and the shared buffer's free bytes. An empty ingress always
+ * resumes.
  */
 static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, bool pausing, u64 ingress_bytes,
 						 u64 free_bytes)
@@ -50,7 +51,7 @@ static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, boo
 
 #define PFC_REPEAT_NS 2500 /* half the time for which a PAUSE of ns3-rdma holds */
 
-/* What came by an ingress port, seen by a switch that repeats PAUSE. */
+/* An ingress port and class of a switch that repeats PAUSE. */
 struct pfc_repeat {
 	u64 last_ns; /* of the last frame */
 	u32 over;    /* since then the bytes have been over XOFF */
@@ -58,10 +59,10 @@ struct pfc_repeat {
 };
 
 /*
- * pfc_repeat: the bytes of an ingress changed at t_ns, by a packet that came (or else left), and are now over XOFF or
- * not. How many PAUSE frames a switch has sent since the last change: one in each period after the last frame, and one
- * for a packet that came and finds them over XOFF. So does ns3-rdma (qbb-net-device.cc, CheckQueueFull), which the
- * simulators of PCN and TCD are built on.
+ * pfc_repeat: at t_ns a packet came, or left, after which the bytes are over XOFF, or not. Returns
+ * how many PAUSE frames a switch has sent since the last change: one in each period after the last
+ * frame, and one for a packet that came and finds the bytes over XOFF. This is what ns3-rdma does
+ * (qbb-net-device.cc, CheckQueueFull), which the simulators of PCN and TCD are built on.
  */
 static __always_inline u32 pfc_repeat(struct pfc_repeat *r, u64 t_ns, bool came, bool over)
 {

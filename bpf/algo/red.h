@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * RED on the instantaneous queue: the marking of DCQCN (SIGCOMM 2015, Fig. 5), and with K_min = K_max, that of
- * DCTCP.
+ * RED on the instantaneous queue: the marking of DCQCN (SIGCOMM 2015, Fig. 5), and of DCTCP if
+ * K_min = K_max.
  *
  *	p = 0                                             q <= K_min
  *	    P_max * (q - K_min) / (K_max - K_min)         K_min < q <= K_max

@@ -2,22 +2,40 @@
 /*
  * TCD, ternary congestion detection: which state a port's queue is in, and what it marks.
  *
- * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021, sec. 3.2 defines the states; the algorithm is
- * as in the authors' simulator (github.com/Yi-ran/DCQCN-TCD, qbb-net-device.cc, "rootecn"). A queue is OFF while it is
- * paused, or has a packet and no credits for it. At each packet it sends, with `on` the time since the last OFF ended,
- * q the queue then, qR the queue when OFF ended, and M = max(T_on), the longest ON period of a queue that is still
- * switched on and off:
+ * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021, sec. 3.2 defines the
+ * states; the algorithm is that of the authors' simulator (github.com/Yi-ran/DCQCN-TCD,
+ * qbb-net-device.cc, "rootecn"). A queue is OFF while it is paused, or has a packet and no credits
+ * for it. TCD looks at each packet that the queue sends. Then
  *
- *	on <= M				undetermined; mark UE
- *	else, from undetermined		q >= qR: congestion, CE if over; else draining
- *	      from draining, M passed	q < that M ago + 900 B: draining on; else congestion, CE if over
- *	      from draining		draining until the queue is empty, then non-congestion
- *	      from the others		over: congestion, CE; else non-congestion
+ *	on	time since the last OFF ended
+ *	q, q_R	the queue now, and when OFF ended
+ *	M	max(T_on), the longest ON period of a queue that is still switched on and off
+ *	q_L	the queue when draining began, or when it was last checked, at least M ago
+ *	over	what the port's own marking says: RED's of DCQCN, or FECN's
  *
- * "Over" is what the port's own marking says: RED's of DCQCN, or FECN's. A queue that drains has what OFF left there,
- * and is not marked. The paper's M for PFC is its equation; that for CBFC, where a port that is switched on and off is
- *ON for less than an update period Tc, M = Tc, is derived here, as the excerpt that we have ends before it. The
- * simulator's times are in whole us, these in ns.
+ *	                          on <= M, from every state
+ *	                                     |
+ *	                                     v
+ *	                             +--------------+
+ *	                             | UNDETERMINED |  mark UE
+ *	                             +--------------+
+ *	                    on > M,   |            |  on > M,
+ *	                    q < q_R   |            |  q >= q_R
+ *	                              v            v
+ *	                   +----------+  M passed,  +------------+
+ *	      mark nothing | DRAINING | ----------> | CONGESTION |  mark CE if over
+ *	                   +----------+  q >= q_L   +------------+
+ *	                       q is |     + 900 B    |   ^
+ *	                      empty |       not over |   | over
+ *	                            v                v   |
+ *	                          +-----------------------+
+ *	             mark nothing |    NON-CONGESTION     |
+ *	                          +-----------------------+
+ *
+ * A queue that drains holds what OFF left there, and is not marked. The paper's M for PFC is its
+ * equation. Its M for CBFC is not in the excerpt that we have, so it is derived here: a port that
+ * is switched on and off is ON for less than an update period Tc, hence M = Tc. The simulator's
+ * times are in whole us, these in ns.
  */
 #ifndef PCN_ALGO_TCD_H
 #define PCN_ALGO_TCD_H
@@ -27,7 +45,7 @@
 
 enum tcd_state {
 	TCD_NON_CONGESTION,
-	TCD_DRAINING, /* ON, and what is queued is from OFF: to the outside, no congestion */
+	TCD_DRAINING, /* ON, but what is queued is from OFF: to the outside no congestion */
 	TCD_UNDETERMINED,
 	TCD_CONGESTION,
 };
@@ -41,10 +59,10 @@ enum tcd_verdict {
 struct tcd_cp {
 	u32 state;
 	u32 was_off;	 /* OFF has ended once */
-	u64 on_ns;	 /* when it did last */
-	u64 on_bytes;	 /* and the queue then */
-	u64 drain_ns;	 /* draining: when the queue was looked at */
-	u64 drain_bytes; /* and how long it was */
+	u64 on_ns;	 /* when it last did */
+	u64 on_bytes;	 /* q_R */
+	u64 drain_ns;	 /* when q_L was taken */
+	u64 drain_bytes; /* q_L */
 };
 
 /* tcd_on: OFF ends. */
@@ -62,7 +80,7 @@ static __always_inline void tcd_drain(struct tcd_cp *cp, u64 now_ns, u64 queue_b
 	cp->drain_bytes = queue_bytes;
 }
 
-/* tcd_dequeue: a packet leaves this queue; over is what the port's own marking says about it. Returns TCD's mark. */
+/* tcd_dequeue: a packet leaves queue_bytes behind; over is what the port's marking says of it. */
 static __always_inline enum tcd_verdict tcd_dequeue(struct tcd_cp *cp, u64 max_ton_ns, u64 now_ns, u64 queue_bytes,
 						    bool over)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What the programs tell user space, through one ring buffer that is read while a run goes on.
- * All times in the papers' ns, all sizes in bytes.
+ * Events for user space, in one ring buffer that is read while a run goes on.
+ * All times are in the papers' ns. A bin is time / sample_ns.
  */
 #ifndef PCN_EVENTS_H
 #define PCN_EVENTS_H
@@ -11,8 +11,8 @@ enum event_kind {
 	EVENT_QUEUE = 2,    /* a port's sample bin is over */
 	EVENT_FLOW = 3,	    /* a flow's sample bin at its receiver is over */
 	EVENT_OFF = 4,	    /* a port's queue was paused, or lacked credits, and is no longer */
-	EVENT_DETECTED = 5, /* what detectors said in a port's sample bin that is over */
-	EVENT_REPEAT = 6,   /* a bin is over in which PAUSE frames would have been repeated */
+	EVENT_DETECTED = 5, /* the same bin: what the port's detectors said */
+	EVENT_REPEAT = 6,   /* a class's sample bin is over: PAUSE frames, if repeated */
 };
 
 /* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */
@@ -25,20 +25,20 @@ struct event_pfc {
 	u64 effect_ns; /* ideal time of taking effect: one link delay later */
 };
 
-/* port would have sent so many PAUSE frames in the bin, if it repeated them: algo/pfc.h. */
+/* How many PAUSE frames the port would have sent in the bin, if it repeated them: algo/pfc.h. */
 struct event_repeat {
 	u32 kind;
 	u16 port;
 	u8 class;
 	u8 pad;
-	u64 bin; /* time / sample_ns */
+	u64 bin;
 	u64 frames;
 };
 
 struct event_queue {
 	u32 kind;
 	u32 port;
-	u64 bin; /* time / sample_ns */
+	u64 bin;
 	u64 sent_bytes;
 	u32 sent_packets;
 	u32 marked_packets;
@@ -58,7 +58,7 @@ struct event_detected {
 	u32 kind;
 	u32 port;
 	u64 bin;
-	u32 npecn_packets; /* that NP-ECN would mark, or marked; and so on */
+	u32 npecn_packets; /* that NP-ECN marked, or would have; likewise the others */
 	u32 ecn_packets;
 	u32 fecn_packets;
 	u32 tcd_ce_packets;

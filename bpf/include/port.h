@@ -6,22 +6,23 @@
 #define CLASSES 8
 
 /*
- * The fabric program notes the ingress port in skb->mark, and the class in skb->priority, for the egress port's
- * enqueue. Port ids are netdev groups, 1 and up.
+ * The fabric program notes the ingress port in skb->mark, and the class in skb->priority, for the
+ * egress port's enqueue. Port ids are netdev groups, 1 and up.
  */
 #define MARK_INGRESS	  0x50430000U
 #define MARK_INGRESS_MASK 0xffff0000U
 #define MARK_NOT_ECT	  0x8000U /* the packet is not ECN-capable: WRED drops it */
 #define MARK_PORT_MASK	  0x7fffU
 
-/* MARK_CNP: a clone that NP sends to its own egress, to be made a CNP there. */
+/* MARK_CNP: a clone that NP sends to its own egress, which makes it a CNP. */
 #define MARK_CNP 0x504e0000U
-/* MARK_CNM: likewise, of a switch's congestion point. */
+/* MARK_CNM: the same for the CNM of a switch's congestion point. */
 #define MARK_CNM 0x504d0000U
 
 /*
- * A packet's ideal time and what the port decided about it travel in qdisc_skb_cb->data, from dequeue to the next tcx
- * ingress and enqueue (they survive veth, redirect and clone). Seen from tc these are cb[0] to cb[4].
+ * A packet's ideal time and what the port decided about it travel in qdisc_skb_cb->data, from
+ * dequeue to the next tcx ingress and enqueue. They survive veth, redirect and clone. Seen from tc
+ * these are cb[0] to cb[4].
  */
 #define CARRY_MAGIC	 0x50434e00U
 #define CARRY_MAGIC_MASK 0xffffff00U

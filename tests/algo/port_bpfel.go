@@ -34,8 +34,7 @@ const (
 	portCreditEventCREDIT_RELEASE portCreditEvent = 2
 	portCreditEventCREDIT_UPDATE  portCreditEvent = 3
 	portCreditEventCREDIT_HEAR    portCreditEvent = 4
-	portCreditEventCREDIT_RESYNC  portCreditEvent = 5
-	portCreditEventCREDIT_TICK    portCreditEvent = 6
+	portCreditEventCREDIT_TICK    portCreditEvent = 5
 )
 
 type portCreditLink struct {
@@ -48,15 +47,16 @@ type portCreditLink struct {
 	}
 	Rx struct {
 		_    structs.HostLayout
-		Abr  uint64
 		Held uint64
 	}
+	Left uint64
 }
 
 type portCreditStep struct {
 	_       structs.HostLayout
 	Value   uint64
 	Credits uint64
+	Held    uint64
 	Len     uint32
 	Event   uint8
 	Sent    bool

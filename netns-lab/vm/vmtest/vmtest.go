@@ -20,15 +20,15 @@ import (
 )
 
 // RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
-// gave. The test binary is its own guest. The package's testdata folder comes along. A host without
-// QEMU or kernel fails and says what to do.
-func RunTests(m *testing.M) int {
+// gave. The test binary is its own guest. The package's testdata folder and these files come along.
+// A host without QEMU or kernel fails and says what to do.
+func RunTests(m *testing.M, files ...vm.File) int {
 	if guest.Inside() {
 		guest.Main(func([]string) int { return m.Run() })
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := runTests(ctx)
+	code, err := runTests(ctx, files)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tests in the microVM: %v\n", err)
 		return 1
@@ -36,7 +36,7 @@ func RunTests(m *testing.M) int {
 	return code
 }
 
-func runTests(ctx context.Context) (int, error) {
+func runTests(ctx context.Context, extra []vm.File) (int, error) {
 	kernel, err := vm.FindKernel("")
 	if err != nil {
 		return 0, err
@@ -50,7 +50,7 @@ func runTests(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	res, err := vm.Run(ctx, vm.Config{
-		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: files,
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: append(files, extra...),
 		HostCPU: -1, Seed: 1, Console: os.Stdout,
 	})
 	return res.ExitCode, err

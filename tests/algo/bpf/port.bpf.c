@@ -11,15 +11,15 @@ enum credit_event {
 	CREDIT_SEND,	/* the sender sends len bytes, if it may */
 	CREDIT_RECEIVE, /* the receiver takes len bytes in */
 	CREDIT_RELEASE, /* and gives them on */
-	CREDIT_UPDATE,	/* the receiver says FCCL */
+	CREDIT_UPDATE,	/* the receiver says FCCL: its buffer, and all blocks that left it */
 	CREDIT_HEAR,	/* and the sender hears value */
-	CREDIT_RESYNC,	/* the receiver hears FCTBS: value */
 	CREDIT_TICK,	/* when is value told? */
 };
 
 struct credit_step {
 	u64 value;   /* in, or out: FCCL, FCTBS, or a time */
 	u64 credits; /* out: the sender's */
+	u64 held;    /* out: blocks in the receiver's buffer */
 	u32 len;     /* in */
 	u8 event;    /* in: enum credit_event */
 	bool sent;   /* out */
@@ -37,6 +37,7 @@ struct credit_link {
 	struct cbfc_params params;
 	struct cbfc_tx tx;
 	struct cbfc_rx rx;
+	u64 left; /* blocks that left the buffer */
 };
 
 ARRAY(credit_links, struct credit_link, 1);
@@ -64,21 +65,20 @@ static long credit_step(u32 i, u32 *done)
 		break;
 	case CREDIT_RELEASE:
 		cbfc_release(&args->rx, blocks);
+		args->left += blocks;
 		break;
 	case CREDIT_UPDATE:
-		step->value = cbfc_fccl(&args->rx, &args->params);
+		step->value = args->params.buffer_blocks + args->left;
 		break;
 	case CREDIT_HEAR:
 		cbfc_tx_update(&args->tx, step->value);
-		break;
-	case CREDIT_RESYNC:
-		cbfc_resync(&args->rx, step->value);
 		break;
 	case CREDIT_TICK:
 		step->value = cbfc_tick(&args->params, step->value);
 		break;
 	}
 	step->credits = args->tx.fccl - args->tx.fctbs;
+	step->held = args->rx.held;
 	(*done)++;
 	return 0;
 }
@@ -93,6 +93,7 @@ int credit(struct credit_args *ctx)
 		return 0;
 	link->params = ctx->params;
 	link->rx = (struct cbfc_rx){};
+	link->left = 0;
 	cbfc_tx_init(&link->tx, &link->params);
 	bpf_loop(ctx->steps, credit_step, &done, 0);
 	return done;

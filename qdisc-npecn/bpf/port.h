@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A port and its class queues: what user space configures, what the port is doing, and what it has
+ * counted. All ports are in one map, by their id: the netdev group of their device.
+ */
+#ifndef NPECN_PORT_H
+#define NPECN_PORT_H
+
+#include "algo/cbfc.h"
+#include "algo/fecn.h"
+#include "algo/npecn.h"
+#include "algo/pfc.h"
+#include "algo/qcn.h"
+#include "algo/red.h"
+#include "algo/tcd.h"
+#ifdef OWN_MARKER
+#include OWN_MARKER
+#endif
+
+#define NEVER (~0ULL)
+
+/* Sizes that user space must know too. */
+enum port_limit {
+	/*
+	 * PAUSE and RESUME, or updates of credits, that may wait for one port and class. How many
+	 * do depends on XOFF - XON, in packets. Updates wait for longer only while nothing is
+	 * sent, and then become one.
+	 */
+	LINK_EVENTS = 64,
+	/* Changes of a port's rate in a run. */
+	RATE_CHANGES = 8,
+	/* Histogram of lateness: buckets of 64 ns, the last one open. */
+	LATE_BUCKETS = 128,
+	LATE_BUCKET_SHIFT = 6,
+	/* Slots of the longest ring. */
+	RING_MAX = 1 << 20,
+};
+
+/* What decides which packets a port marks. */
+enum marker {
+	MARKER_NONE,
+	MARKER_NPECN,
+	MARKER_RED,
+	MARKER_QCN, /* marks nothing: samples packets for CNMs */
+	MARKER_FECN,
+	MARKER_OWN, /* a user's own: include/marker.h. Marks nothing unless compiled in */
+};
+
+/* Why a port dropped a packet. */
+enum drop_cause {
+	DROP_WRED,   /* it is not ECN-capable, and the queue was long */
+	DROP_TAIL,   /* the class queue was full */
+	DROP_BUFFER, /* the node's shared buffer was full */
+	DROP_RING,   /* the ring of its class had no free slot */
+	DROP_CLASS,  /* the port has no queue for its class */
+	DROP_RESET,  /* it was queued when the qdisc was removed */
+	DROP_CAUSES,
+};
+
+/* Timers are rounded up to multiples of it, a power of two. Set by the loader. */
+const volatile u64 quantum_ns = 1024;
+/* Length of a bin of the sampled series; 0: none. Set by the loader. */
+const volatile u64 sample_ns = 0;
+
+/* What user space knows of a packet in a ring. */
+struct packet {
+	u64 t_ns; /* class queue: ideal arrival; wire: ideal delivery */
+	u32 len;
+	u16 ingress; /* port it came in by; 0: this host sent it */
+	u8 verdict;  /* wire: CARRY_CE, CARRY_UE, and QntzFb */
+	u8 not_ect;  /* class queue: WRED drops it */
+	u32 queue;   /* wire: CARRY_QUEUE */
+	u32 pad;
+};
+
+/* A place in a class queue or on the wire. */
+struct slot {
+	struct sk_buff __kptr *skb; /* first: an address less to compute */
+	struct packet packet;	    /* last: where user space finds it */
+};
+
+struct ring {
+	u32 base;	/* first slot */
+	u32 mask;	/* slots - 1, a power of two less one; 0: no such queue */
+	u32 head, tail; /* free-running */
+};
+
+/* What the peer of a port tells it, to take effect at at_ns. */
+struct link_event {
+	u64 at_ns;
+	u64 value; /* PFC: 1 PAUSE, 0 RESUME; CBFC: blocks that are free again */
+};
+
+/* From at_ns on the port has this rate. */
+struct rate_change {
+	u64 at_ns; /* 0: not known yet */
+	u64 rate_bps;
+};
+
+/* --- a class queue --- */
+
+struct class_config {
+	u32 marked;   /* the port's marker marks this class */
+	u32 lossless; /* PFC or CBFC is on */
+};
+
+/* The class at the sending end of a link: what the peer has told it. */
+struct class_tx {
+	u64 ready_ns;	     /* ideal time of the last RESUME, or of the credits that ended OFF */
+	u64 paused_since_ns; /* ideal time of the last PAUSE */
+	u64 off_since_ns;    /* CBFC: ideal time at which credits ran out */
+	u64 event_last_ns;   /* events are posted in order */
+	u32 event_head, event_tail;
+	u32 paused;
+	u32 off; /* CBFC: too few credits for the first packet */
+	struct cbfc_tx credits;
+};
+
+/* The class at the receiving end: what it tells the peer. */
+struct class_rx {
+	u64 bytes; /* that came in by this port and are still in the node */
+	struct pfc_repeat repeat;
+	u64 repeat_bin, repeat_frames; /* sample bin, and the frames in it */
+	struct cbfc_rx credits;
+	u64 held_max_blocks;
+	u32 pausing;
+	u32 pad;
+};
+
+struct class_counters {
+	u64 sent_packets, sent_bytes; /* started on the wire */
+	u64 marked_packets;
+	u64 pause_sent, resume_sent;	     /* to the peer */
+	u64 pause_received, resume_received; /* obeyed */
+	u64 paused_ns;			     /* of pauses that are over */
+};
+
+struct tclass {
+	struct class_config config;
+	struct ring queue;
+	u64 queue_bytes;
+	u64 arrived_bytes; /* of packets that had ideally arrived by the last decision */
+	u32 arrived;	   /* ring index behind them */
+	u32 dropped;	   /* slots of the queue whose packet was dropped */
+	struct npecn_cp npecn;
+	struct fecn_cp fecn;
+	struct tcd_cp tcd;
+	struct class_tx tx;
+	struct class_rx rx;
+	struct class_counters counters;
+};
+
+/* --- a port --- */
+
+/* TCD, and what a port says of its packets without doing it. */
+struct detection {
+	u64 max_ton_ns; /* TCD's max(T_on); 0: no TCD */
+	u64 over_bytes; /* the queue that TCD calls over, if it only says so */
+	u64 ecn_bytes;	/* the threshold of ECN, which only says so */
+	u32 tcd;	/* TCD marks, where the marker says that the queue is over */
+	u32 watch;	/* all detectors say what they would mark */
+};
+
+/* Written by user space before the qdisc is attached, and never by the port. */
+struct port_config {
+	u64 rate_bps;	  /* 0: no such port */
+	u64 delay_ns;	  /* propagation of the link it sends to */
+	u64 lag_ns;	  /* decides only what starts before now - lag; 0 without propagation */
+	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
+	u64 wred_bytes;	  /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
+	u64 limit_bytes;  /* buf_max: a packet that makes the queue longer is dropped; 0: never */
+	u64 credits;	  /* blocks that the peer lends, if it runs CBFC; else 0 */
+	u32 peer;	  /* port id at the other end */
+	u32 node;	  /* index in nodes */
+	u32 rate_changes; /* how many there are */
+	u32 marker;	  /* enum marker; its parameters are among these: */
+	struct red_params red;
+	struct qcn_cp_params qcn;
+	struct fecn_params fecn;
+	struct pfc_params pfc;
+	struct cbfc_params cbfc; /* what it lends its peer */
+	struct detection detect;
+};
+
+/* What detectors said of a bin's packets. */
+struct detected {
+	u32 npecn, ecn, fecn;
+	u32 tcd_ce, tcd_ue;
+	u32 pad;
+};
+
+/* The bin of the sampled series that is not over. */
+struct bin {
+	u64 index; /* time / sample_ns */
+	u64 end_ns;
+	u64 sent_bytes;
+	u64 queue_max_bytes;
+	u32 sent_packets, marked_packets;
+	struct detected detected;
+};
+
+struct port_state {
+	u64 owner;    /* the one qdisc that is this port; 0: none */
+	u64 rate_bps; /* now; set by the loader */
+	u64 link_free_ns;
+	u64 decided_ns;	 /* nothing may arrive before this any more */
+	u64 serve_ns;	 /* no class can start a packet before */
+	u64 queue_bytes; /* all classes */
+	struct ring wire;
+	u32 backlogged;	  /* bit per class with packets */
+	u32 random;	  /* state of the markers' choices; set by the loader, not 0 */
+	u32 rate_next;	  /* the rate change to come */
+	u32 tcd_state;	  /* after the latest packet */
+	struct qcn_cp cp; /* set by the loader */
+	struct bin bin;
+	/* dropped by the dequeue that is under way: what the Qdisc still counts */
+	u32 gone_packets, gone_bytes;
+};
+
+struct port_counters {
+	u64 enqueued_packets, enqueued_bytes;
+	u64 delivered_packets;
+	u64 queue_max_bytes;
+	u64 dropped[DROP_CAUSES];
+	u64 causality;	 /* arrived before decided_ns: the ideal order was not kept */
+	u64 events_lost; /* link events that found no room */
+	u64 late_max_ns, late_sum_ns;
+	u64 late[LATE_BUCKETS];
+};
+
+struct port {
+	struct port_config config;
+	struct port_state state;
+	struct port_counters counters;
+	struct tclass classes[CLASSES];
+#ifdef OWN_MARKER
+	/* at the end: user space finds all else where it is without an own marker */
+	struct {
+		struct own_marker_params params; /* configuration */
+		struct own_marker state[CLASSES];
+	} own;
+#endif
+};
+
+/* What the ports of a node share. */
+struct node {
+	u64 buffer_bytes; /* 0: unlimited (a host) */
+	u64 used_bytes;
+	u64 used_max_bytes;
+};
+
+/* --- maps: how many entries each has is set by the loader --- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct node);
+} nodes SEC(".maps");
+
+/* LINK_EVENTS per class per port. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct link_event);
+} link_events SEC(".maps");
+
+/* RATE_CHANGES per port, in order of time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rate_change);
+} rate_changes SEC(".maps");
+
+static __always_inline struct port *port_of(u32 id)
+{
+	return bpf_map_lookup_elem(&ports, &id);
+}
+
+/* port_of_qdisc: NULL if another qdisc is the port, or the device's group was changed. */
+static __always_inline struct port *port_of_qdisc(struct Qdisc *sch, u32 id)
+{
+	struct port *p = port_of(id);
+
+	return p && p->state.owner == (u64)sch ? p : NULL;
+}
+
+static __always_inline struct node *node_of(const struct port *p)
+{
+	u32 id = p->config.node;
+
+	return bpf_map_lookup_elem(&nodes, &id);
+}
+
+/* class_at: the verifier forgets across loops that c is a class; the mask tells it again. */
+static __always_inline struct tclass *class_at(struct port *p, u32 c)
+{
+	barrier_var(c); /* or clang, which knows, leaves the mask out */
+	return &p->classes[c & (CLASSES - 1)];
+}
+
+static __always_inline struct link_event *link_event_at(u32 id, u32 c, u32 i)
+{
+	u32 k = (id * CLASSES + c) * LINK_EVENTS + (i & (LINK_EVENTS - 1));
+
+	return bpf_map_lookup_elem(&link_events, &k);
+}
+
+/* change_rate: apply the rate changes that are due at t_ns. */
+static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
+{
+	bounded (RATE_CHANGES) {
+		u32 key = id * RATE_CHANGES + p->state.rate_next;
+		struct rate_change *c;
+
+		if (p->state.rate_next >= p->config.rate_changes)
+			break;
+		c = bpf_map_lookup_elem(&rate_changes, &key);
+		if (!c || !c->at_ns || c->at_ns > t_ns)
+			break;
+		p->state.rate_bps = c->rate_bps;
+		p->state.rate_next++;
+	}
+}
+
+#endif

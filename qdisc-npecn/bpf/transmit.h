@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Which packet starts when: strict priority, in ideal time, from the class queues to the wire. */
+#ifndef NPECN_TRANSMIT_H
+#define NPECN_TRANSMIT_H
+
+#include "judge.h"
+#include "queue.h"
+
+/* Decisions of one dequeue call; what is left is done by the next. */
+#define SERVE_MAX 64
+
+/*
+ * transmit: class c starts its first packet at t_ns; it goes on the wire. A global function, as
+ * next_start.
+ */
+__noinline int transmit(u32 id, u32 c, u64 t_ns)
+{
+	struct port *p = port_of(id);
+	struct departure d = {.t_ns = t_ns, .class = c};
+	struct sk_buff *skb;
+	struct slot *s, *w;
+	struct tclass *k;
+	u32 len;
+
+	if (!p)
+		return 0;
+	k = class_at(p, c);
+	s = slot_at(&k->queue, k->queue.head);
+	w = slot_at(&p->state.wire, p->state.wire.tail);
+	if (!s || !w)
+		return 0;
+	len = s->packet.len;
+	d.packet = &s->packet;
+	d.len = len;
+	d.waited = k->tx.ready_ns > s->packet.t_ns && k->tx.ready_ns > p->state.link_free_ns;
+	bin_reach(p, id, t_ns);
+	change_rate(p, id, t_ns);
+	arrive_by(p, k, c, t_ns);
+	p->state.link_free_ns = t_ns + (u64)len * 8000000000ULL / (p->state.rate_bps ?: 1);
+	p->state.decided_ns = t_ns;
+	k->queue.head++;
+	k->queue_bytes -= len;
+	p->state.queue_bytes -= len;
+	k->arrived_bytes -= len;
+	if (p->config.credits && k->config.lossless)
+		cbfc_send(&k->tx.credits, cbfc_blocks(len));
+	w->packet.verdict = judge(p, k, &d, &w->packet.queue);
+	if (w->packet.verdict & CARRY_CE) {
+		k->counters.marked_packets++;
+		p->state.bin.marked_packets++;
+	}
+	k->counters.sent_packets++;
+	k->counters.sent_bytes += len;
+	p->state.bin.sent_packets++;
+	p->state.bin.sent_bytes += len;
+	leave_node(p, c, len, s->packet.ingress, t_ns);
+	w->packet.t_ns = p->state.link_free_ns + p->config.delay_ns;
+	w->packet.len = len;
+	skb = bpf_kptr_xchg(&s->skb, NULL);
+	if (!skb)
+		return 0;
+	skb = bpf_kptr_xchg(&w->skb, skb);
+	if (skb)
+		bpf_kfree_skb(skb);
+	p->state.wire.tail++;
+	skip_dropped(k);
+	if (!ring_len(&k->queue))
+		p->state.backlogged &= ~(1 << c);
+	return 0;
+}
+
+/*
+ * lossless_start: the ideal time at which lossless class c, which could otherwise at t_ns, can
+ * start its first packet, of so many bytes; NEVER while it may not and no end is in sight. Decides
+ * up to limit_ns.
+ *
+ * A global function, as next_start, which has a loop around it: the verifier looks at it once.
+ */
+__noinline u64 lossless_start(u32 id, u32 c, u64 t_ns, u64 limit_ns, u32 len)
+{
+	struct port *p = port_of(id);
+	struct tclass *k;
+
+	if (!p)
+		return NEVER;
+	k = class_at(p, c);
+	if (p->config.credits)
+		return cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
+	return pfc_start(p, k, id, c, t_ns, limit_ns);
+}
+
+/*
+ * next_start: the earliest ideal time at which a class can start a packet, and among equals the
+ * highest class (strict priority, no preemption), as time * CLASSES + class. If that is after
+ * limit_ns, it is when to look again, at the link events too; NEVER if no class has a packet.
+ *
+ * A global function, so that the verifier looks at it by itself: the load is many times faster.
+ */
+__noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
+{
+	u64 best_ns = NEVER, poll_ns = NEVER;
+	struct port *p = port_of(id);
+	u32 best = 0;
+
+	if (!p)
+		return NEVER;
+	for (u32 i = 0; i < CLASSES; i++) {
+		u32 c = CLASSES - 1 - i;
+		struct tclass *k = class_at(p, c);
+		struct slot *s;
+		u64 t_ns;
+
+		if (!(p->state.backlogged & (1 << c)))
+			continue;
+		s = slot_at(&k->queue, k->queue.head);
+		if (!s)
+			continue;
+		t_ns = s->packet.t_ns;
+		if (t_ns < p->state.link_free_ns)
+			t_ns = p->state.link_free_ns;
+		if (k->config.lossless) {
+			t_ns = lossless_start(id, c, t_ns, limit_ns, s->packet.len);
+			if (t_ns == NEVER)
+				poll_ns = now + p->config.pfc_delay_ns / 2;
+		}
+		if (t_ns < best_ns) {
+			best_ns = t_ns;
+			best = c;
+		}
+	}
+	if (best_ns > limit_ns && poll_ns < best_ns)
+		best_ns = poll_ns;
+	return best_ns == NEVER ? NEVER : best_ns * CLASSES + best;
+}
+
+/*
+ * serve: decide every packet that starts by limit_ns, in ideal order. Returns the ideal time at
+ * which there is something to decide again: a start, or a look at the link events.
+ */
+static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
+{
+	bounded (SERVE_MAX) {
+		u64 next;
+
+		if (!p->state.backlogged)
+			return NEVER;
+		if (ring_full(&p->state.wire))
+			return limit_ns; /* dequeue makes room */
+		next = next_start(id, now, limit_ns);
+		if (next == NEVER)
+			return NEVER;
+		if (next / CLASSES > limit_ns)
+			return next / CLASSES;
+		transmit(id, next % CLASSES, next / CLASSES);
+	}
+	return limit_ns; /* more than SERVE_MAX: go on at once */
+}
+
+#endif
