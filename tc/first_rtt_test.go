@@ -26,7 +26,7 @@ func newFirstRTT(t *testing.T, firstRTT bool, flows ...flow) *FirstRTT {
 	nstest.RequireRoot(t)
 	spec, err := loadFirstrtt()
 	qt.Assert(t, qt.IsNil(err))
-	keepProgram(spec, firstRTT)
+	keepProgram(spec, "first_rtt")
 	obj, err := load("first_rtt", spec, nil, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
