@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -58,7 +57,7 @@ Baselines, congestion controls of Linux:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			if o.Engine, err = newEngine(cmd.Context(), native, realTime); err != nil {
+			if o.Engine, err = newEngine(native, realTime); err != nil {
 				return err
 			}
 			if o.Out == "" {
@@ -101,11 +100,11 @@ func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*ex
 }
 
 // newEngine returns the engine that the flags ask for.
-func newEngine(ctx context.Context, native, realTime bool) (launch.Engine, error) {
+func newEngine(native, realTime bool) (launch.Engine, error) {
 	if native {
 		return launch.NewNative()
 	}
-	return launch.NewMicroVMs(ctx, realTime)
+	return launch.NewMicroVMs(realTime)
 }
 
 // apply makes the changes whose flags were given.

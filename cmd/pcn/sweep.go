@@ -32,14 +32,14 @@ type sweepFlags struct {
 	cells       string // of a task: the list of all tasks' cells
 	task        int    // of a task: its number
 
-	microVMs func(context.Context) (launch.Engine, error)
+	newEngine func() (launch.Engine, error)
 }
 
-// newMicroVMs returns the engine of sweeps: their results can be reproduced.
-func newMicroVMs(ctx context.Context) (launch.Engine, error) { return newEngine(ctx, false, false) }
+// newMicroVMs returns the engine of sweeps: its results can be reproduced.
+func newMicroVMs() (launch.Engine, error) { return newEngine(false, false) }
 
-func newSweep(microVMs func(context.Context) (launch.Engine, error)) *cobra.Command {
-	f := sweepFlags{microVMs: microVMs}
+func newSweep(newEngine func() (launch.Engine, error)) *cobra.Command {
+	f := sweepFlags{newEngine: newEngine}
 	c := &cobra.Command{
 		Use:   "sweep SWEEP",
 		Short: "Run an experiment over schemes, parameters and seeds, with confidence intervals",
@@ -95,7 +95,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 		}
 		o.Parallel = sweep.TaskCPUs()
 	}
-	if o.Engine, err = f.microVMs(cmd.Context()); err != nil {
+	if o.Engine, err = f.newEngine(); err != nil {
 		return err
 	}
 	r, err := sweep.NewRunner(o)

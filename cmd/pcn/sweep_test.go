@@ -48,7 +48,7 @@ func (idleEngine) Run(context.Context, job.Job, int, func(float64)) (*result.Run
 // A dry run lists every run and leaves nothing.
 func TestSweepDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	c := newSweep(func(context.Context) (launch.Engine, error) { return idleEngine{}, nil })
+	c := newSweep(func() (launch.Engine, error) { return idleEngine{}, nil })
 	var text bytes.Buffer
 	c.SetOut(&text)
 	c.SetArgs([]string{"hol-burst", "--dry-run", "--out", out})

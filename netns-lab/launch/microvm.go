@@ -29,14 +29,14 @@ const (
 // MicroVMs is the engine that runs each job in a microVM of its own.
 type MicroVMs struct {
 	kernel   vm.Kernel
-	machine  vm.Machine
 	program  []byte
+	machine  func() (vm.Machine, error) // what they have in common, looked at once
 	realTime bool
 }
 
 // NewMicroVMs returns the engine on the newest kernel of the cache. With realTime, microVMs run by
 // the clock (KVM) where that works: faster, not reproducible.
-func NewMicroVMs(ctx context.Context, realTime bool) (*MicroVMs, error) {
+func NewMicroVMs(realTime bool) (*MicroVMs, error) {
 	newest, err := vm.FindKernel("")
 	if err != nil {
 		return nil, err
@@ -45,8 +45,10 @@ func NewMicroVMs(ctx context.Context, realTime bool) (*MicroVMs, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, err := vm.NewMachine(ctx, newest, program)
-	return &MicroVMs{newest, machine, program, realTime}, err
+	machine := sync.OnceValues(func() (vm.Machine, error) {
+		return vm.NewMachine(context.Background(), newest, program)
+	})
+	return &MicroVMs{newest, program, machine, realTime}, nil
 }
 
 // Exclusive implements [Engine]: microVMs share nothing.
@@ -54,13 +56,21 @@ func (e *MicroVMs) Exclusive() bool { return false }
 
 // Fingerprint implements [Engine].
 func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
-	return e.machine.Fingerprint(guestConfig(j, job.Run))
+	machine, err := e.machine()
+	if err != nil {
+		return "", err
+	}
+	return machine.Fingerprint(guestConfig(j, job.Run))
 }
 
 // Run implements [Engine]: it boots a microVM, does the job in it, and reads what it left.
 func (e *MicroVMs) Run(
 	ctx context.Context, j job.Job, cpu int, progress func(float64),
 ) (*result.Run, error) {
+	machine, err := e.machine()
+	if err != nil {
+		return nil, err
+	}
 	c := guestConfig(j, job.Run)
 	c.RealTime, c.HostCPU = e.realTime, cpu
 	c.Console = &progressWriter{report: progress}
@@ -73,7 +83,7 @@ func (e *MicroVMs) Run(
 		return nil, err
 	}
 	m := &run.Manifest
-	m.GuestSHA256, m.KernelSHA256 = e.machine.GuestSHA256, e.machine.KernelSHA256
+	m.GuestSHA256, m.KernelSHA256 = machine.GuestSHA256, machine.KernelSHA256
 	m.QEMU, m.Deterministic, m.Wall.BootS = res.QEMU, res.Deterministic, res.Boot.Seconds()
 	return run, nil
 }
