@@ -139,5 +139,5 @@ func explain(err error, probes ...func() error) error {
 	if reason := HavePermission(); errors.Is(reason, unix.EPERM) {
 		return reason
 	}
-	return err
+	return ExplainVerifier(err)
 }

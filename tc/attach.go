@@ -54,7 +54,7 @@ func load(
 		} else if usesKernelContext(spec) && loader.HaveKernelContext() != nil {
 			err = loader.HaveKernelContext()
 		}
-		return object{}, fmt.Errorf("load tc program %s: %w", name, err)
+		return object{}, fmt.Errorf("load tc program %s: %w", name, loader.ExplainVerifier(err))
 	}
 	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
 }

@@ -9,7 +9,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "scheme.h"
+#include "cnp_event.h"
 #include "tcp.h"
+#include "window_event.h"
 #include "../algo/fixed.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -20,20 +20,12 @@
 
 #include "echo.h"
 #include "program.h"
+#include "window_event.h"
 
 FLOW_TABLE(struct flow_entry);
 
 /* Flows that found the table full: they keep one packet under way. */
 u64 flows_refused = 0;
-
-/* What an ACK tells a window-based algorithm. */
-struct window_event {
-	u64 now_ns;
-	u64 rtt_ns;  /* 0: not measured */
-	u32 packets; /* that the ACK says arrived */
-	u32 marked;  /* of them, with CE */
-	bool limited; /* the window was what held the sender back: else it need not grow */
-};
 
 static __always_inline struct flow_entry *flow_of(struct sock *sk)
 {

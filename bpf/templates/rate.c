@@ -43,7 +43,8 @@ const struct red_params marker_params PREFIX("marking") = {};
 /* State of a flow. What has a STAT is shown by `pcn flows` and in flows.csv. */
 struct NAME_state {
 	u64 rate_bps;
-	u64 changed_at_ns; /* when the rate changed last */
+	u64 cut_at_ns;	    /* when a CNP cut the rate last; 0: never */
+	u64 increase_at_ns; /* when it grows next */
 	u32 cuts STAT("Times that a CNP cut the rate");
 	u32 pad;
 };
@@ -56,6 +57,7 @@ struct flow_entry {
 #define CONTROL	      NAME
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
 
+/* The rate changes now, and grows an interval later. */
 static __always_inline void set_rate_bps(struct flow_entry *flow, u64 rate_bps, u64 now_ns)
 {
 	if (rate_bps < params.min_rate_bps)
@@ -63,7 +65,7 @@ static __always_inline void set_rate_bps(struct flow_entry *flow, u64 rate_bps, 
 	if (rate_bps > params.line_rate_bps)
 		rate_bps = params.line_rate_bps;
 	flow->state.rate_bps = rate_bps;
-	flow->state.changed_at_ns = now_ns;
+	flow->state.increase_at_ns = now_ns + params.interval_ns;
 }
 
 /* A flow was established: it starts at line rate. */
@@ -75,16 +77,17 @@ static __always_inline void control_start(struct flow_entry *flow)
 /* An ACK came: e has now_ns, rtt_ns, acked_bytes and frame_bytes. */
 static __always_inline void control_ack(struct flow_entry *flow, const struct ack_event *e)
 {
-	if (e->now_ns - flow->state.changed_at_ns >= params.interval_ns)
+	if (e->now_ns >= flow->state.increase_at_ns)
 		set_rate_bps(flow, flow->state.rate_bps + params.step_bps, e->now_ns);
 }
 
 /* A CNP came: e has now_ns, ce, ue and rec_rate_bps. */
 static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *e)
 {
-	if (flow->state.cuts && e->now_ns - flow->state.changed_at_ns < params.interval_ns)
+	if (flow->state.cut_at_ns && e->now_ns - flow->state.cut_at_ns < params.interval_ns)
 		return;
 	set_rate_bps(flow, flow->state.rate_bps - q24_scale(flow->state.rate_bps, params.cut), e->now_ns);
+	flow->state.cut_at_ns = e->now_ns;
 	flow->state.cuts++;
 }
 

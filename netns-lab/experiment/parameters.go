@@ -178,6 +178,9 @@ const (
 
 func (d *decoder) validateSchemes(e *Experiment) {
 	known := slices.Concat(e.parameters.catalogue.Names(), scheme.KernelControls())
+	for name := range e.Algorithms { // one that can't be had is refused where it is named
+		known = append(known, name)
+	}
 	if len(e.Schemes) == 0 {
 		d.fail("schemes", "\"schemes\" is missing", suggest("", e.parameters.catalogue.Names()))
 	}

@@ -235,6 +235,9 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		QuantumNs:     quantumNs,
 		DilationShift: uint32(p.exp.Dilation),
 	}
+	if a.Own != nil {
+		o.Object = a.Own.Port
+	}
 	for i := p.hosts; i < len(p.nodes); i++ {
 		o.Nodes[i].BufferBytes = uint64(sw.Buffer)
 	}

@@ -18,6 +18,7 @@ type algorithm struct {
 	scheme.Setup
 	values  *scheme.Values // of its own parameters; nil for a control of the kernel's own
 	marking *scheme.Values // of its marking and notification; nil if it has none
+	marker  []byte         // parameters of a marking rule of the user's own
 }
 
 // algorithmOf looks a scheme of the experiment up.
@@ -30,7 +31,12 @@ func algorithmOf(e *experiment.Experiment, name string) (algorithm, error) {
 	if _, ok := markers[setup.Marker]; !ok {
 		return algorithm{}, fmt.Errorf("scheme %s: switches can't mark by %q", name, setup.Marker)
 	}
-	return algorithm{Scheme: s, Setup: setup, values: e.Values(s), marking: e.MarkingValues(s)}, nil
+	a := algorithm{Scheme: s, Setup: setup, values: e.Values(s), marking: e.MarkingValues(s)}
+	if setup.Marker == scheme.OwnPart {
+		n := scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
+		a.marker, err = a.marking.Bytes(scheme.MarkerVariable, n, a.TCD)
+	}
+	return a, err
 }
 
 // isLine reports whether senders have no control and go by what the experiment tells them.
@@ -91,6 +97,7 @@ func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
 // markers are what switch ports can mark by, by the names that schemes call them.
 var markers = map[string]npecn.Marker{
 	scheme.None: npecn.NoMarker, "npecn": npecn.NPECN, "red": npecn.RED, "fecn": npecn.FECN, "qcn": npecn.QCN,
+	scheme.OwnPart: npecn.OwnMarker,
 }
 
 // setMarker says what the port does about congestion under the scheme.
@@ -101,6 +108,8 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 		q.WREDBytes = max(uint64(a.values.Get("wred_k").Number), 1)
 	}
 	switch q.Marker {
+	case npecn.OwnMarker:
+		q.OwnMarkerParams = a.marker
 	case npecn.QCN:
 		q.QCN = npecn.QCNOptions{
 			QeqBytes: uint64(a.marking.Get("qeq").Number), W: a.marking.Get("w").Number,

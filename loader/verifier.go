@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/cilium/ebpf"
+)
+
+// sourceLine is how the verifier names a line of C: "; x = y; @ mine.c:42".
+var sourceLine = regexp.MustCompile(`^; (.*) @ (\S+:\d+)$`)
+
+// ExplainVerifier says where in the C source a program is that the kernel's verifier refuses, and why. Other
+// errors stay as they are.
+func ExplainVerifier(err error) error {
+	var refused *ebpf.VerifierError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	where, code, reason := complaint(refused.Log)
+	if reason == "" {
+		return err
+	}
+	if where == "" {
+		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w", reason, refused.Cause)
+	}
+	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s", where, reason, refused.Cause, code)
+}
+
+// complaint finds the last line of C in a log of the verifier, and what it says about it last.
+func complaint(log []string) (where, code, reason string) {
+	for _, line := range log {
+		line = strings.TrimSpace(line)
+		if m := sourceLine.FindStringSubmatch(line); m != nil {
+			code, where = m[1], m[2]
+			continue
+		}
+		if line != "" && !isStatistic(line) {
+			reason = line
+		}
+	}
+	return where, code, reason
+}
+
+// isStatistic reports whether a line is one of those that end every log.
+func isStatistic(line string) bool {
+	for _, prefix := range []string{"processed ", "verification time ", "stack depth ", "peak_states", "max_states"} {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	return false
+}
