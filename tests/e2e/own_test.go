@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// outside copies the sources of a scheme to a folder outside the tree, where nothing of the project is.
+func outside(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	qt.Assert(t, qt.IsNil(os.CopyFS(dir, os.DirFS("testdata/own"))))
+	return dir
+}
+
+// runs runs an experiment that must meet its bounds, and returns the result of one scheme.
+func runs(t *testing.T, scheme string, args ...string) *result.Run {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out")
+	stdout, stderr, code := run(t, append([]string{"run", "--out", out}, args...)...)
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+	r, err := result.Read(filepath.Join(out, scheme))
+	qt.Assert(t, qt.IsNil(err))
+	return r
+}
+
+const ownYAML = `name: own
+topology: {kind: dumbbell, senders: 2, rate: 10Gbps, delay: 5us}
+algorithms: {dctcpr: dctcpr.c}
+schemes: [dctcpr, pcn]
+dctcpr: {g: 1/8, marking: {threshold: 20us}}
+warmup: 0ms
+duration: 10ms
+flows:
+  - {name: F0, from: A0, to: B0, start: 0ms}
+  - {name: F1, from: A1, to: B1, start: 0ms}
+expect:
+  - {what: utilisation, scheme: dctcpr, metric: utilisation, ports: [S0->S1], from: 5ms, min: 80%}
+  - {what: Jain's index, scheme: dctcpr, metric: jain, flows: [F0, F1], from: 5ms, min: 0.9}
+`
+
+// A rate-based control like DCTCP, with a marking rule whose threshold is a time, is written outside the
+// tree, and runs beside one that comes along. Its parameters are set by name in the experiment.
+func TestOwnControlAndMarker(t *testing.T) {
+	dir := outside(t)
+	file := filepath.Join(dir, "own.yaml")
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(ownYAML), 0o600)))
+	r := runs(t, "dctcpr", file)
+	qt.Check(t, qt.IsTrue(len(r.Flows) == 2))
+	for _, f := range r.Flows {
+		qt.Check(t, qt.IsTrue(f.MarkedPackets > 0 && f.MarkedPackets < f.Packets),
+			qt.Commentf("%d of %d packets marked", f.MarkedPackets, f.Packets))
+		qt.Assert(t, qt.Equals(len(f.Stats), 1))
+		qt.Check(t, qt.Equals(f.Stats[0].Key, "alpha"))
+		qt.Check(t, qt.IsTrue(f.Stats[0].Value > 0 && f.Stats[0].Value < 1), qt.Commentf("%g", f.Stats[0].Value))
+	}
+	for _, p := range r.Ports {
+		if p.Name == "S0->S1" { // 20 us at 10 Gbit/s
+			qt.Check(t, qt.IsTrue(p.QueueMaxBytes > 25_000), qt.Commentf("%d bytes", p.QueueMaxBytes))
+		}
+	}
+}
+
+// Each template of `pcn scheme new` passes its own test as it is written.
+func TestTemplates(t *testing.T) {
+	for _, kind := range []string{"rate", "window"} {
+		t.Run(kind, func(t *testing.T) {
+			dir := t.TempDir()
+			stdout, stderr, code := run(t, "scheme", "new", "mine", "--kind", kind, "--dir", dir)
+			qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+			r := runs(t, "mine", filepath.Join(dir, "mine.yaml"))
+			qt.Check(t, qt.Equals(len(r.Flows), 2))
+
+			_, stderr, code = run(t, "scheme", "new", "mine", "--dir", dir)
+			qt.Check(t, qt.Equals(code, 1))
+			qt.Check(t, qt.StringContains(stderr, "is there already"))
+		})
+	}
+}
+
+// A template's marking rule and notification point work with its control.
+func TestTemplateParts(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"mine"}, {"late", "--kind", "marker"}, {"every", "--kind", "notification"}} {
+		_, stderr, code := run(t, append([]string{"scheme", "new", "--dir", dir}, args...)...)
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	}
+	file := filepath.Join(dir, "mine.c")
+	source := string(read(t, file))
+	for from, to := range map[string]string{
+		`SCHEME("marker", "red")`:                                       `SCHEME("marker", "own ./late.h")`,
+		`SCHEME("notification", "marked")`:                              `SCHEME("notification", "own ./every.c")`,
+		`const struct red_params marker_params PREFIX("marking") = {};`: "#include \"late.h\"\nconst struct own_marker_params marker_params PREFIX(\"marking\") = {};",
+		"const struct dcqcn_np_params np_params = {};": `struct every_params {
+	u32 every PARAM("A CNP answers every so many marked packets", "1 to 1000", "7");
+	u32 pad;
+};
+const struct every_params np_params = {};`,
+	} {
+		qt.Assert(t, qt.StringContains(source, from))
+		source = strings.Replace(source, from, to, 1)
+	}
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(source), 0o600)))
+	r := runs(t, "mine", filepath.Join(dir, "mine.yaml"))
+	for _, f := range r.Flows {
+		every := float64(f.MarkedPackets) / float64(f.CNPDecrease)
+		qt.Check(t, qt.IsTrue(every >= 7 && every < 8), qt.Commentf("%d marked, %d CNPs", f.MarkedPackets, f.CNPDecrease))
+	}
+}
+
+// What is wrong with a control of one's own is told with its file and line.
+func TestOwnMistakes(t *testing.T) {
+	dir := t.TempDir()
+	_, stderr, code := run(t, "scheme", "new", "mine", "--dir", dir)
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	good := string(read(t, dir, "mine.c"))
+	const line = "\tflow->state.cuts++;\n"
+	for _, test := range []struct{ name, with, want string }{
+		{"compiler", "\tflow->state.cut++;\n", `(?s).*mine\.c:\d+:\d+: error: no member named 'cut' .*`},
+		{"verifier", "\t((u8 *)flow)[bpf_get_prandom_u32()] = 1;\n",
+			`(?s).*mine\.c:\d+: the kernel's verifier refuses the program: .*`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(dir, "mine.c")
+			bad := strings.Replace(good, line, test.with, 1)
+			qt.Assert(t, qt.IsTrue(bad != good))
+			qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(bad), 0o600)))
+			_, stderr, code := run(t, "run", "hol", "--algo", file, "--duration", "1ms", "--out", filepath.Join(t.TempDir(), "out"))
+			qt.Check(t, qt.Equals(code, 1))
+			qt.Check(t, qt.Matches(stderr, test.want))
+		})
+	}
+	_, stderr, code = run(t, "scheme", "new", "pcn", "--dir", dir)
+	qt.Check(t, qt.Equals(code, 2))
+	qt.Check(t, qt.StringContains(stderr, "there is a scheme pcn already"))
+}
