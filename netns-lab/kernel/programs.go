@@ -39,7 +39,7 @@ func (p *programs) loadDatapath(plan *plan, scheme string, c clock) (err error) 
 		return err
 	}
 	if p.stamp, err = tc.LoadStamp(tc.StampOptions{
-		DataDSCP: DataDSCP, ControlDSCP: ControlDSCP, DataClasses: dataClasses(plan.exp),
+		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: dataClasses(plan.exp),
 		AddressMAC: scheme == schemeQCN, ECT1: experiment.HasTCD(scheme),
 	}); err != nil {
 		return err
