@@ -61,7 +61,8 @@ func openRegistry() (*registry, error) {
 func (r *registry) claim(names []string) error {
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err == nil {
-			return fmt.Errorf("network namespace %s exists and is not a lab's: remove it (ip netns del %s), or rename the node", name, name)
+			return fmt.Errorf("network namespace %s exists and is not a lab's: "+
+				"remove it (ip netns del %s), or rename the node", name, name)
 		}
 	}
 	if err := os.WriteFile(r.list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
