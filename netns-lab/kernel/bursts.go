@@ -46,8 +46,8 @@ type bursts struct {
 	flows     []*burstFlow
 }
 
-// open opens the sockets of a burst. Flow ids go on from firstID; track is told each flow before its
-// socket is open.
+// open opens the sockets of a burst. Flow ids go on from firstID; track is told each flow before
+// its socket is open.
 func (b *bursts) open(
 	burst experiment.Burst, nodes namespaces, firstID int, track func(loader.FlowKey, uint32) error,
 ) error {
@@ -122,8 +122,8 @@ func (b *bursts) frames() int {
 	return n
 }
 
-// load hands all bursts to their hosts' ports, each packet with its departure time; t0Ns is t = 0 on
-// the papers' clock. The flows of a host take turns, packet by packet.
+// load hands all bursts to their hosts' ports, each packet with its departure time; t0Ns is t = 0
+// on the papers' clock. The flows of a host take turns, packet by packet.
 func (b *bursts) load(t0Ns uint64) error {
 	payload := make([]byte, b.plan.exp.Frame-ethHeader-udpIPHeader)
 	left := b.flows

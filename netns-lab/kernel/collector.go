@@ -32,8 +32,8 @@ func newCollector(f *fabric, t *traffic, w window) (*collector, error) {
 
 func (c *collector) close() error { return c.events.reader.Close() }
 
-// snapshot reads counters and the bins that are not over, at the end of the measured time. Ports come
-// first: what is read, and closed, after them keeps the CPU from packets, which are late then.
+// snapshot reads counters and the bins that are not over, at the end of the measured time. Ports
+// come first: what is read, and closed, after them keeps the CPU from packets, which are late then.
 func (c *collector) snapshot() (err error) {
 	if err := c.counters.readPorts(c.fabric, c.window.endNs, c.events); err != nil {
 		return err

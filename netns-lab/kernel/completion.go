@@ -16,7 +16,8 @@ import (
 func (s *stream) stampCompletion() error {
 	err := setOptions(s.raw, option{
 		unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
-		unix.SOF_TIMESTAMPING_TX_ACK | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY,
+		unix.SOF_TIMESTAMPING_TX_ACK | unix.SOF_TIMESTAMPING_SOFTWARE |
+			unix.SOF_TIMESTAMPING_OPT_TSONLY,
 	})
 	if err != nil {
 		return fmt.Errorf("ask for the time of completion: %w", err)
@@ -72,8 +73,8 @@ func stampNs(m *unix.SocketControlMessage) uint64 {
 	return binary.NativeEndian.Uint64(m.Data)*1e9 + binary.NativeEndian.Uint64(m.Data[8:])
 }
 
-// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the last
-// ACK. Switches store and forward.
+// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the
+// last ACK. Switches store and forward.
 func (p *plan) idealNs(from, to string, size uint64) int64 {
 	const header = ethHeader + tcpIPHeader
 	a, b := p.host(from), p.host(to)

@@ -25,12 +25,14 @@ sample: 50us
 workload: {cdf: ali-storage-2019, load: 0.3, incast: 1..2, until: 0.3ms}
 `
 
-// TestIdealCompletion: counted by hand, packet by packet, for frames of 1000 B of which 66 are headers.
+// TestIdealCompletion: counted by hand, packet by packet, for frames of 1000 B of which 66 are
+// headers.
 func TestIdealCompletion(t *testing.T) {
 	p, err := newPlan(parse(t, workloadYAML))
 	qt.Assert(t, qt.IsNil(err))
-	// A byte takes 0.8 ns at 10 Gbit/s and 0.2 ns at 40 Gbit/s. There and back, delays are 20 us at a leaf and 28 us over a
-	// spine, and the ACK of 66 B takes 2 x 52.8 ns on its way at a leaf, 2 x 13.2 ns more over a spine.
+	// A byte takes 0.8 ns at 10 Gbit/s and 0.2 ns at 40 Gbit/s. There and back, delays are 20 us at
+	// a leaf and 28 us over a spine, and the ACK of 66 B takes 2 x 52.8 ns on its way at a leaf, 2
+	// x 13.2 ns more over a spine.
 	const atLeaf, overSpine = 20_000 + 105.6, 28_000 + 132
 	for _, c := range []struct {
 		to   string
@@ -51,7 +53,8 @@ func TestIdealCompletion(t *testing.T) {
 	}
 }
 
-// TestWorkload: flows complete, none faster than can be; and so do those of the trace that the run recorded.
+// TestWorkload: flows complete, none faster than can be; and so do those of the trace that the run
+// recorded.
 func TestWorkload(t *testing.T) {
 	run := runShort(t, workloadYAML, "pcn")
 	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid), qt.Commentf("%s", run.Manifest.Reasons))

@@ -72,7 +72,8 @@ func (c *connector) dial(
 ) (conn *net.TCPConn, err error) {
 	err = n.do(func() error {
 		d := net.Dialer{
-			LocalAddr: net.TCPAddrFromAddrPort(src), Control: c.dialerOptions(priority), KeepAlive: -1,
+			LocalAddr: net.TCPAddrFromAddrPort(src), Control: c.dialerOptions(priority),
+			KeepAlive: -1,
 		}
 		tcp, err := d.DialContext(ctx, "tcp4", dst.String())
 		if err == nil {
@@ -88,7 +89,7 @@ func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
 	return errors.Join(setControl(raw, c.control), setOptions(raw,
 		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
 		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, c.buffers.lowat},
-		option{unix.IPPROTO_IP, unix.IP_TOS, ControlDSCP << 2}))
+		option{unix.IPPROTO_IP, unix.IP_TOS, controlDSCP << 2}))
 }
 
 func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.RawConn) error {
@@ -99,8 +100,8 @@ func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.Ra
 	}
 }
 
-// openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB, the
-// segment after it has.
+// openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB,
+// the segment after it has.
 func openWindows(streams []*stream) error {
 	var b [1]byte
 	for _, s := range streams {

@@ -22,8 +22,8 @@ func (p pausedPorts) see(e npecn.PFCEvent) {
 	}
 }
 
-// suspects are the queues each of which waits for a port that is paused too. Without them there is no
-// deadlock.
+// suspects are the queues each of which waits for a port that is paused too. Without them there is
+// no deadlock.
 func (p pausedPorts) suspects(ports []port) []network.Queue {
 	left := maps.Clone(p)
 	for changed := true; changed; {

@@ -14,8 +14,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// ringYAML is five switches in a ring, and flows that go two links along it: each link's packets wait for the next one's,
-// all the way around.
+// ringYAML is five switches in a ring, and flows that go two links along it: each link's packets
+// wait for the next one's, all the way around.
 const ringYAML = `
 name: ring
 topology: {file: ring.txt}
@@ -65,7 +65,8 @@ func TestCyclicDependencyIsFound(t *testing.T) {
 	qt.Check(t, qt.Equals(found[0].Value, 1.))
 }
 
-// TestAcyclicIsNoDeadlock: pauses everywhere, also on both directions of the same links, and all goes on.
+// TestAcyclicIsNoDeadlock: pauses everywhere, also on both directions of the same links, and all
+// goes on.
 func TestAcyclicIsNoDeadlock(t *testing.T) {
 	for name, yaml := range map[string]string{
 		"row": strings.Replace(ringYAML, "{file: ring.txt}", "{file: ring.txt, failed: S9-S5}", 1),

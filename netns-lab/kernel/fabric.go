@@ -91,8 +91,8 @@ func (f *fabric) createNamespaces() (err error) {
 	return err
 }
 
-// files is how many files a fabric has open: for each node a namespace and two sockets, and for each
-// port its programs' links.
+// files is how many files a fabric has open: for each node a namespace and two sockets, and for
+// each port its programs' links.
 func (f *fabric) files() int {
 	const programsOfPort = 8
 	return 3*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)
@@ -169,7 +169,8 @@ func (f *fabric) close() error {
 	return nil
 }
 
-// removeNamespaces returns when the kernel, which removes namespaces later, has removed their ports.
+// removeNamespaces returns when the kernel, which removes namespaces later, has removed their
+// ports.
 func (f *fabric) removeNamespaces() error {
 	if err := errors.Join(f.nodes.close(), f.reg.clean()); err != nil {
 		return err

@@ -38,7 +38,8 @@ func (l *links) createOne(a, b uint32) error {
 	mtu := int(l.plan.exp.Frame) - ethHeader
 	veth := &netlink.Veth{
 		LinkAttrs: netlink.LinkAttrs{
-			Name: l.plan.device(a), MTU: mtu, HardwareAddr: hostMAC, Namespace: netlink.NsFd(na.handle),
+			Name: l.plan.device(a), MTU: mtu, HardwareAddr: hostMAC,
+			Namespace: netlink.NsFd(na.handle),
 		},
 		PeerName: l.plan.device(b), PeerMTU: uint32(mtu), PeerHardwareAddr: hostMAC,
 		PeerNamespace: netlink.NsFd(nb.handle),
@@ -57,8 +58,8 @@ func (l *links) createOne(a, b uint32) error {
 // node returns the namespace that the port's device is in.
 func (l *links) node(port uint32) namespace { return l.nodes[l.plan.ports[port].node] }
 
-// configure sets a port's device up without ARP, stores the port's id as its netdev group, and makes
-// every skb one packet.
+// configure sets a port's device up without ARP, stores the port's id as its netdev group, and
+// makes every skb one packet.
 func (l *links) configure(id uint32) error {
 	n := l.node(id)
 	dev, err := n.nl.LinkByName(l.plan.device(id))

@@ -89,7 +89,8 @@ func (p *plan) checkPaths() error {
 	return nil
 }
 
-// streamOffered is what a TCP flow's control lets it send, from its start until it has sent its size.
+// streamOffered is what a TCP flow's control lets it send, from its start until it has sent its
+// size.
 func streamOffered(
 	s *stream, e *experiment.Experiment, sampled map[uint64]result.Sample,
 ) func(fromNs, toNs uint64) float64 {

@@ -48,7 +48,8 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 		}
 		for _, s := range slow {
 			if err := s.waitAcked(ctx); err != nil {
-				return fmt.Errorf("flow %s: wait for what it sent before it starts: %w", s.Name, err)
+				return fmt.Errorf("flow %s: wait for what it sent before it starts: %w",
+					s.Name, err)
 			}
 		}
 	}

@@ -31,7 +31,8 @@ flows: [{name: f, from: H0, to: H511}]
 
 func TestMaxPaths(t *testing.T) { qt.Assert(t, qt.Equals(network.MaxPaths, tc.PathsMax)) }
 
-// TestPlanOfClos: a device a port, with a name that no other of the node has, and routes out of the node's own ports.
+// TestPlanOfClos: a device a port, with a name that no other of the node has, and routes out of the
+// node's own ports.
 func TestPlanOfClos(t *testing.T) {
 	began := time.Now()
 	p := planOf(t, closYAML)
@@ -96,8 +97,9 @@ func (p *plan) wayOf(routes map[int][][]uint32, k loader.FlowKey, from, to int, 
 	return way
 }
 
-// unevenness is the largest chi-square, over its degrees of freedom, of what a switch hands on to each of several
-// ports: about 1 if flows are spread at random, whatever the switches before it chose.
+// unevenness is the largest chi-square, over its degrees of freedom, of what a switch hands on to
+// each of several ports: about 1 if flows are spread at random, whatever the switches before it
+// chose.
 func unevenness(p *plan, seed func(node int) uint32) float64 {
 	routes := p.routes()
 	sent := map[string][]float64{} // by the way so far and the node
@@ -137,8 +139,8 @@ func unevenness(p *plan, seed func(node int) uint32) float64 {
 	return worst
 }
 
-// TestNoPolarisation: given what the ToR chose, leaves spread flows evenly over spines, and spines over leaves. With the
-// same hash in all switches they would not.
+// TestNoPolarisation: given what the ToR chose, leaves spread flows evenly over spines, and spines
+// over leaves. With the same hash in all switches they would not.
 func TestNoPolarisation(t *testing.T) {
 	p := planOf(t, closYAML)
 	worst := unevenness(p, hashSeed)
@@ -147,7 +149,8 @@ func TestNoPolarisation(t *testing.T) {
 	qt.Check(t, qt.IsTrue(same > 100), qt.Commentf("%g", same))
 }
 
-// TestFlowsGoWhereTheHashSays holds the switches' program against flowHash, over parallel links and around a failed one.
+// TestFlowsGoWhereTheHashSays holds the switches' program against flowHash, over parallel links and
+// around a failed one.
 func TestFlowsGoWhereTheHashSays(t *testing.T) {
 	const yaml = `
 name: ways

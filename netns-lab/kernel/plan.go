@@ -3,58 +3,23 @@
 package kernel
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/network"
-	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
-// Classes of the lab: DSCP's class selectors.
-const (
-	DataDSCP    = 26 // class 3, lossless, as RoCE is usually set up: data of priority 0
-	ControlDSCP = 48 // class 6, never paused: CNPs, pure ACKs
-	dataClass   = DataDSCP >> 3
-	ctrlClass   = ControlDSCP >> 3
-)
-
-// dataDSCP is that of data of a priority: 26, 18, 10 and 2.
-func dataDSCP(priority int) int { return int(experiment.DataClass(priority))<<3 | DataDSCP&7 }
-
-// dataClasses are those that data of the experiment has, by its priorities. Class 3 is always there.
-func dataClasses(e *experiment.Experiment) []uint8 {
-	used := [experiment.Priorities]bool{0: true}
-	for _, f := range e.Flows {
-		used[f.Priority] = true
-	}
-	for _, b := range e.Bursts {
-		used[b.Priority] = true
-	}
-	var classes []uint8
-	for priority, is := range used {
-		if is {
-			classes = append(classes, experiment.DataClass(priority))
-		}
-	}
-	return classes
-}
-
+// Bytes of a frame before its payload.
 const (
 	ethHeader   = 14
 	tcpIPHeader = 20 + 20 + 12 // IPv4, TCP, timestamps
 	udpIPHeader = 20 + 8
-	minFrame    = 54 // a bare ACK
-	ctrlSlots   = 4096
-	hostSlots   = 4096
-	quantumNs   = 1024
 )
 
-// plan is all that follows from the experiment: who is there, and how it is connected.
+// plan is the network of an experiment with numbers for nodes and ports, and its traffic counted.
 type plan struct {
 	exp    *experiment.Experiment
 	nodes  []node // hosts first
@@ -72,7 +37,8 @@ type node struct {
 	ports  []uint32
 }
 
-// port is an egress port: its device is in its node's namespace and has its peer's name, and the link's suffix.
+// port is an egress port: its device is in its node's namespace and has its peer's name, and the
+// link's suffix.
 type port struct {
 	name   string // node->peer
 	node   int
@@ -87,6 +53,22 @@ type port struct {
 func newPlan(e *experiment.Experiment) (*plan, error) {
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	p.addNodes(net)
+	for _, l := range net.Links {
+		p.addLink(l)
+	}
+	if len(p.ports) > 1<<15 {
+		return nil, fmt.Errorf("%d ports are too many: a packet's mark can name 32767",
+			len(p.ports)-1)
+	}
+	var err error
+	if p.paths, err = net.Routes(); err != nil {
+		return nil, err
+	}
+	return p, errors.Join(p.checkPaths(), p.checkDilation())
+}
+
+func (p *plan) addNodes(net *network.Network) {
 	tiers := make(map[string]string)
 	for _, t := range net.Tiers() {
 		for _, name := range t.Nodes {
@@ -101,30 +83,26 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		}
 		p.nodes = append(p.nodes, n)
 	}
-	for _, l := range net.Links {
-		a, b := p.number[l.A], p.number[l.B]
-		id := uint32(len(p.ports))
-		names := l.Ports()
-		p.ports = append(p.ports,
-			port{name: names[0], node: a, peer: b, suffix: l.Suffix, back: id + 1, rateBps: l.RateBps, delayNs: l.DelayNs},
-			port{name: names[1], node: b, peer: a, suffix: l.Suffix, back: id, rateBps: l.RateBps, delayNs: l.DelayNs})
-		p.nodes[a].ports = append(p.nodes[a].ports, id)
-		p.nodes[b].ports = append(p.nodes[b].ports, id+1)
-	}
-	if len(p.ports) > 1<<15 {
-		return nil, fmt.Errorf("%d ports are more than a packet's mark has room to name", len(p.ports))
-	}
-	var err error
-	if p.paths, err = net.Routes(); err != nil {
-		return nil, err
-	}
-	return p, errors.Join(p.checkPaths(), p.checkDilation())
+}
+
+func (p *plan) addLink(l network.Link) {
+	a, b := p.number[l.A], p.number[l.B]
+	id := uint32(len(p.ports))
+	names := l.Ports()
+	there := port{suffix: l.Suffix, rateBps: l.RateBps, delayNs: l.DelayNs}
+	back := there
+	there.name, there.node, there.peer, there.back = names[0], a, b, id+1
+	back.name, back.node, back.peer, back.back = names[1], b, a, id
+	p.ports = append(p.ports, there, back)
+	p.nodes[a].ports = append(p.nodes[a].ports, id)
+	p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 }
 
 // tcpTimeoutInitNs is TCP's first retransmission timeout, while it knows no round trip.
 const tcpTimeoutInitNs = 1_000_000_000
 
-// checkDilation fails if round trips last so long on the machine's clock that TCP gives them up while it connects.
+// checkDilation fails if round trips last so long on the machine's clock that TCP gives them up
+// while it connects.
 func (p *plan) checkDilation() error {
 	const share = 0.9 // the rest is for what propagation delays leave out
 	most, limitNs := p.exp.Dilation, uint64(share*tcpTimeoutInitNs)
@@ -134,12 +112,15 @@ func (p *plan) checkDilation() error {
 	if most == p.exp.Dilation {
 		return nil
 	}
-	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which TCP waits for an answer when it connects: write `dilation: %d` or less",
+	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which "+
+		"TCP waits for an answer when it connects: write `dilation: %d` or less",
 		p.exp.Dilation, experiment.Duration(p.baseRTTNs()), most)
 }
 
 // device is the name of a port's network device.
-func (p *plan) device(id uint32) string { return p.nodes[p.ports[id].peer].name + p.ports[id].suffix }
+func (p *plan) device(id uint32) string {
+	return p.nodes[p.ports[id].peer].name + p.ports[id].suffix
+}
 
 // fromHost says whether a switch port's peer is a host.
 func (p *plan) fromHost(id uint32) bool { return p.nodes[p.ports[id].peer].isHost }
@@ -151,7 +132,8 @@ func (p *plan) host(name string) int {
 	return -1
 }
 
-// routes gives, for every switch, the ports on shortest paths to every host: routes[switch node][host].
+// routes gives, for every switch, the ports on shortest paths to every host: routes[switch
+// node][host].
 func (p *plan) routes() map[int][][]uint32 {
 	out := map[int][][]uint32{}
 	for n := p.hosts; n < len(p.nodes); n++ {
@@ -165,7 +147,7 @@ func (p *plan) routes() map[int][][]uint32 {
 	return out
 }
 
-// hashSeed is that of a switch's flow hash: switches in a row must not pick alike.
+// hashSeed is the seed of a switch's flow hash: switches in a row must not pick alike.
 func hashSeed(node int) uint32 { return uint32(node) }
 
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
@@ -184,6 +166,12 @@ func (p *plan) baseRTTNs() uint64 {
 	}
 	return 2 * longestNs
 }
+
+// seed32 starts random choices in the kernel; not 0.
+func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }
+
+// rng is the run's source of random choices.
+func (p *plan) rng() *rand.Rand { return rand.New(rand.NewPCG(p.exp.Seed, 0)) }
 
 // flows is how many flows there are, bursts' too.
 func (p *plan) flows() uint32 {
@@ -220,98 +208,3 @@ func (p *plan) gapNs(b experiment.Burst) uint64 {
 	}
 	return uint64(p.exp.Frame) * 8e9 / uint64(b.Rate)
 }
-
-// qdiscOptions configures the ports for a scheme.
-//
-// A host port only serialises: its propagation is added to that of the port towards it (2 * delay), so that TCP
-// sees its own host's queue and nothing else. This shifts the host's clock by one delay; every round trip,
-// one-way sum and PFC loop is as it would be.
-func (p *plan) qdiscOptions(a algorithm) npecn.Options {
-	sw, classes := p.exp.Switch, dataClasses(p.exp)
-	o := npecn.Options{
-		Ports:         make([]npecn.Port, len(p.ports)),
-		Nodes:         make([]npecn.Node, len(p.nodes)),
-		SampleNs:      uint64(p.exp.Sample),
-		QuantumNs:     quantumNs,
-		DilationShift: uint32(p.exp.Dilation),
-	}
-	if a.Own != nil {
-		o.Object = a.Own.Port
-	}
-	for i := p.hosts; i < len(p.nodes); i++ {
-		o.Nodes[i].BufferBytes = uint64(sw.Buffer)
-	}
-	pfc := npecn.PFC{XOFFBytes: uint64(sw.PFC.XOFF), XONOffsetBytes: uint64(sw.PFC.XOFF - sw.PFC.XON)}
-	if d := sw.PFC.Dynamic; d != nil {
-		pfc = npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
-	}
-	for id := 1; id < len(p.ports); id++ {
-		port := p.ports[id]
-		n := p.nodes[port.node]
-		q := npecn.Port{
-			Name: port.name, RateBps: port.rateBps, DelayNs: port.delayNs, PFCDelayNs: port.delayNs,
-			PFC: pfc, Peer: port.back, Node: uint32(port.node), RateChanges: len(p.rateChanges(uint32(id), 0)),
-		}
-		data := uint32(hostSlots + p.burstPackets(n.name))
-		switch {
-		case n.isHost:
-			q.DelayNs, q.PFCDelayNs = 0, 2*port.delayNs
-		case p.fromHost(uint32(id)):
-			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
-			fallthrough
-		default:
-			data = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
-			q.Seed = p.seed32() + uint32(id)
-			setMarker(&q, p.exp, a)
-			setDetection(&q, p.exp, a)
-			if sw.FlowControl == experiment.FlowCBFC {
-				q.CBFC = npecn.CBFC{BufferBytes: uint64(sw.CBFC.Buffer), PeriodNs: uint64(sw.CBFC.Period)}
-			}
-		}
-		q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
-		for _, class := range classes {
-			q.Classes[class] = npecn.Class{Slots: data, Lossless: p.exp.PFCOn(a.Name), Marked: !n.isHost}
-		}
-		q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
-		o.Ports[id] = q
-	}
-	return o
-}
-
-// mostBuffered is how many bytes a switch can hold: what its ports take in until PFC has stopped their peers, or its whole buffer.
-func (p *plan) mostBuffered(node int, scheme string) uint64 {
-	buffer, pfc := uint64(p.exp.Switch.Buffer), p.exp.Switch.PFC
-	if !p.exp.PFCOn(scheme) || pfc.Dynamic != nil {
-		return buffer
-	}
-	var most uint64
-	for _, id := range p.nodes[node].ports {
-		port := p.ports[id]
-		loopNs := 4*port.delayNs + 4*quantumNs // a host is twice as far away
-		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
-	}
-	return min(most, buffer)
-}
-
-// rateChanges are those of a port, where t = 0 is t0Ns.
-func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
-	var changes []npecn.RateChange
-	for _, e := range p.exp.LinkEvents {
-		if e.Port == p.ports[id].name {
-			changes = append(changes, npecn.RateChange{AtNs: uint64(int64(t0Ns) + int64(e.At)), RateBps: uint64(e.Rate)})
-		}
-	}
-	slices.SortStableFunc(changes, func(a, b npecn.RateChange) int { return cmp.Compare(int64(a.AtNs), int64(b.AtNs)) })
-	return changes
-}
-
-// wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
-func wireSlots(rateBps, delayNs uint64) uint32 {
-	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
-}
-
-// seed32 starts random choices in the kernel; not 0.
-func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }
-
-// rng is the run's source of random choices.
-func (p *plan) rng() *rand.Rand { return rand.New(rand.NewPCG(p.exp.Seed, 0)) }

@@ -119,8 +119,8 @@ func TestBaseRTT(t *testing.T) {
 	}
 }
 
-// TestPortsOfHosts: a host's port only serialises, and its delay is on the port towards it; round trips and PFC loops
-// are as with a delay on each link.
+// TestPortsOfHosts: a host's port only serialises, and its delay is on the port towards it; round
+// trips and PFC loops are as with a delay on each link.
 func TestPortsOfHosts(t *testing.T) {
 	const delay = 5_000
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
@@ -130,7 +130,8 @@ func TestPortsOfHosts(t *testing.T) {
 		about := qt.Commentf("port %s", q.Name)
 		qt.Check(t, qt.Equals(q.DelayNs+back.DelayNs, 2*delay), about)
 		qt.Check(t, qt.Equals(q.PFCDelayNs, back.PFCDelayNs), about)
-		// from PAUSE at the switch to the last byte that is under way: two delays after the last packet's start
+		// from PAUSE at the switch to the last byte that is under way: two delays after the last
+		// packet's start
 		qt.Check(t, qt.Equals(q.PFCDelayNs+min(q.DelayNs, back.DelayNs), 2*delay), about)
 		qt.Check(t, qt.Equals(q.Peer, p.ports[id].back), about)
 		qt.Check(t, qt.Equals(q.RateBps, 40_000_000_000), about)
@@ -147,7 +148,8 @@ func TestPortsOfHosts(t *testing.T) {
 	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions("pfc").Ports, func(q npecn.Port) bool { return q.Marker != npecn.NoMarker })))
 }
 
-// TestClassesOfPriorities: each priority that there is has a class of its own, like that of priority 0.
+// TestClassesOfPriorities: each priority that there is has a class of its own, like that of
+// priority 0.
 func TestClassesOfPriorities(t *testing.T) {
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
 	p.exp.Flows[0].Priority, p.exp.Bursts[0].Priority = 3, 1
@@ -159,7 +161,7 @@ func TestClassesOfPriorities(t *testing.T) {
 		}
 		qt.Check(t, qt.Equals(q.Classes[1], npecn.Class{}))
 	}
-	for priority, dscp := range []int{DataDSCP, 18, 10, 2} {
+	for priority, dscp := range []int{roceDSCP, 18, 10, 2} {
 		qt.Check(t, qt.Equals(dataDSCP(priority), dscp))
 	}
 }
@@ -259,7 +261,8 @@ func TestMarkers(t *testing.T) {
 	}
 }
 
-// TestLinksOfTheirOwn: each link has its rate and delay, and the base round trip is the sum of the slowest path's.
+// TestLinksOfTheirOwn: each link has its rate and delay, and the base round trip is the sum of the
+// slowest path's.
 func TestLinksOfTheirOwn(t *testing.T) {
 	p := planOf(t, `name: d
 topology: {kind: dumbbell, senders: 2, receivers: 1, rate: 10Gbps, delay: 10us, bottleneck: {rate: 1Gbps, delay: 230us}}
@@ -329,7 +332,8 @@ func TestLossyNetwork(t *testing.T) {
 	}
 }
 
-// TestDilationOfLongRoundTrips: TCP waits a second for the answer to its first packet, of the machine's time.
+// TestDilationOfLongRoundTrips: TCP waits a second for the answer to its first packet, of the
+// machine's time.
 func TestDilationOfLongRoundTrips(t *testing.T) {
 	const yaml = "name: far\ntopology: {kind: fig1, burst_hosts: 1, delay: %s}\nschemes: [pfc]\ndilation: %d\nduration: 1ms\nflows: [{name: F0, from: H0, to: R0}]\n"
 	for _, tc := range []struct {

@@ -24,8 +24,8 @@ const (
 	netnsDir = "/run/netns"
 )
 
-// registry holds the lab's claim on the machine, and writes down the namespaces it makes and the settings it changes
-// before it does, so that the next start undoes what a killed one left.
+// registry holds the lab's claim on the machine, and writes down the namespaces it makes and the
+// settings it changes before it does, so that the next start undoes what a killed one left.
 type registry struct {
 	lock     *flock.Lock
 	list     string
@@ -61,7 +61,8 @@ func openRegistry() (*registry, error) {
 func (r *registry) claim(names []string) error {
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err == nil {
-			return fmt.Errorf("network namespace %s exists and is not a lab's: remove it (ip netns del %s), or rename the node", name, name)
+			return fmt.Errorf("network namespace %s exists and is not a lab's: "+
+				"remove it (ip netns del %s), or rename the node", name, name)
 		}
 	}
 	if err := os.WriteFile(r.list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
@@ -168,7 +169,8 @@ func (r *registry) writeSettings() error {
 	return os.Rename(r.settings+".new", r.settings)
 }
 
-// deleteNamespace removes a named namespace, also one that a lab was killed in the middle of making.
+// deleteNamespace removes a named namespace, also one that a lab was killed in the middle of
+// making.
 func deleteNamespace(name string) error {
 	err := netns.DeleteNamed(name)
 	if errors.Is(err, unix.EINVAL) { // a file on which nothing is mounted yet

@@ -47,7 +47,8 @@ func namespaceExists(t *testing.T, name string) bool {
 	return exists(t, filepath.Join(netnsDir, name))
 }
 
-// TestKilledLabIsCleanedUp: a lab is killed after it has made some of its namespaces, and in the middle of one.
+// TestKilledLabIsCleanedUp: a lab is killed after it has made some of its namespaces, and in the
+// middle of one.
 func TestKilledLabIsCleanedUp(t *testing.T) {
 	killed := openTestRegistry(t)
 	makeNamespace(t, "foreign")
@@ -103,7 +104,8 @@ func TestUncleanableIsSaid(t *testing.T) {
 	openTestRegistry(t)
 }
 
-// TestKilledLabsSettings: what a killed lab had changed of the machine is as it was again, also if it was killed in between.
+// TestKilledLabsSettings: what a killed lab had changed of the machine is as it was again, also if
+// it was killed in between.
 func TestKilledLabsSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "setting")
 	other := filepath.Join(t.TempDir(), "other")

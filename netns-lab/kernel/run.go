@@ -21,9 +21,9 @@ const (
 // Progress is told how far a run is, in the papers' ns.
 type Progress func(doneNs, totalNs int64)
 
-// Run runs one scheme of the experiment on the kernel it is on, and removes all that it made, whatever
-// happens. The result's manifest says whether the run can be believed. Run leaves Tool, QEMU,
-// Deterministic and Wall of the manifest to the caller.
+// Run runs one scheme of the experiment on the kernel it is on, and removes all that it made,
+// whatever happens. The result's manifest says whether the run can be believed. Run leaves Tool,
+// QEMU, Deterministic and Wall of the manifest to the caller.
 func Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
 ) (run *result.Run, err error) {

@@ -128,7 +128,8 @@ func meanOf(run *result.Run, kind result.Kind, name string, fromNs int64) float6
 	return sum / bins
 }
 
-// checkRate allows for the 1% that is a packet at the edge of the time, and for what the burst lets wait.
+// checkRate allows for the 1% that is a packet at the edge of the time, and for what the burst lets
+// wait.
 func checkRate(t *testing.T, run *result.Run, flow string, want float64) {
 	t.Helper()
 	got := meanRate(run, flow, -200_000)
@@ -169,7 +170,8 @@ func checkSeries(t *testing.T, run *result.Run) {
 	for name, n := range rows {
 		qt.Check(t, qt.Equals(n, bins), qt.Commentf(name))
 	}
-	// what the receivers got is what the ports to them sent, but for what is on the last link and not data
+	// what the receivers got is what the ports to them sent, but for what is on the last link and
+	// not data
 	qt.Check(t, qt.IsTrue(received <= sent && received > 0.9*sent), qt.Commentf("received %.0f B, sent %.0f B", received, sent))
 }
 
@@ -247,7 +249,8 @@ func TestStartOf(t *testing.T) {
 	tr, err := newTraffic(context.Background(), f)
 	qt.Assert(t, qt.IsNil(err))
 	defer func() { qt.Check(t, qt.IsNil(tr.close())) }()
-	// t = 0 leaves time to settle, to warm up, and 100 us of the kernel's time for each packet; on a bin of the series
+	// t = 0 leaves time to settle, to warm up, and 100 us of the kernel's time for each packet; on
+	// a bin of the series
 	t0Ns, nowNs := startOf(f, tr), f.clock.nowNs()
 	qt.Check(t, qt.Equals(tr.bursts.frames(), 4*17)) // 16 KB are 17 frames
 	leastNs := uint64(prepareNs + 300_000 + 4*17*100_000>>10)

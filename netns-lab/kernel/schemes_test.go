@@ -55,8 +55,8 @@ func TestSchemesAreLoaded(t *testing.T) {
 	}
 }
 
-// The default table is that of IBM's simulator: a gap of CCTI^2 * 3300 / 6889 ns behind packets of 2 KB at 32 Gbit/s. 14
-// and 2 bits tell an eighth of a packet's time.
+// The default table is that of IBM's simulator: a gap of CCTI^2 * 3300 / 6889 ns behind packets of
+// 2 KB at 32 Gbit/s. 14 and 2 bits tell an eighth of a packet's time.
 func TestCCT(t *testing.T) {
 	table := cct(experiment.IBCC{Limit: 127, Delay: 15, Exponent: 2})
 	qt.Assert(t, qt.HasLen(table, 128))

@@ -36,8 +36,8 @@ func (s *series) port(id int) []result.Sample {
 	return rows
 }
 
-// streamRows are those of TCP flows. Of too many, they are the sum of each group, and the flows that
-// are needed one by one.
+// streamRows are those of TCP flows. Of too many, they are the sum of each group, and the flows
+// that are needed one by one.
 func (s *series) streamRows() []result.Sample {
 	all, needed := len(s.streams) <= maxInSeries, s.plan.exp.ReceivedSeries()
 	groups := make(map[string][]uint32)

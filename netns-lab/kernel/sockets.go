@@ -59,7 +59,8 @@ func setOptions(c syscall.RawConn, options ...option) error {
 	return control(c, func(fd int) error {
 		for _, o := range options {
 			if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
-				return fmt.Errorf("set socket option %d/%d to %d: %w", o.level, o.name, o.value, err)
+				return fmt.Errorf("set socket option %d/%d to %d: %w",
+					o.level, o.name, o.value, err)
 			}
 		}
 		return nil

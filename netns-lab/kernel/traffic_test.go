@@ -28,8 +28,8 @@ func TestWindowsAreOpen(t *testing.T) {
 	}
 }
 
-// TestIdleFlowsAreQuiet: neither end of a connection asks whether the other is there still, which would be packets on the
-// emulated links, of thousands of flows at once.
+// TestIdleFlowsAreQuiet: neither end of a connection asks whether the other is there still, which
+// would be packets on the emulated links, of thousands of flows at once.
 func TestIdleFlowsAreQuiet(t *testing.T) {
 	f := buildFabric(t, shortYAML, "pfc")
 	tr, err := newTraffic(context.Background(), f)
@@ -141,7 +141,8 @@ flows:
   - {name: fast, from: H1, to: R0, start: 0ms, initial_rate: 1Gbps}
 `
 
-// TestFirstPacketsArePaced: also those that Linux does not pace, and the one after the first, which it hurries.
+// TestFirstPacketsArePaced: also those that Linux does not pace, and the one after the first, which
+// it hurries.
 func TestFirstPacketsArePaced(t *testing.T) {
 	for _, scheme := range []string{"pfc", "pcn"} {
 		run := runShort(t, pacedYAML, scheme)

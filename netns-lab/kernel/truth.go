@@ -2,15 +2,16 @@
 
 package kernel
 
-// truth is a network without pauses, which says what detectors should have said. Each port takes what
-// flows offer, sends as much as its rate allows, to each flow in proportion to what it has there, and
-// keeps the rest. Time moves in bins of the series; links take no time. A port is congested while it
-// keeps something: its input was more than its capacity, and nothing else made it keep it.
+// truth is a network without pauses, which says what detectors should have said. Each port takes
+// what flows offer, sends as much as its rate allows, to each flow in proportion to what it has
+// there, and keeps the rest. Time moves in bins of the series; links take no time. A port is
+// congested while it keeps something: its input was more than its capacity, and nothing else made
+// it keep it.
 type truth struct {
 	binNs      uint64
 	flows      []*fluidFlow
 	ports      map[uint32]*fluidPort
-	order      []uint32 // ports, each after those that its flows come from, unless paths go in a circle
+	order      []uint32 // ports in the order of paths, unless these go in a circle
 	slackBytes float64  // bytes that a port may keep and not be congested: two frames
 }
 

@@ -50,7 +50,8 @@ func truthOf(t *testing.T, yaml string) map[string][]input {
 	return inputs
 }
 
-// congestedBins is the first bin in which a port is congested, and the first after it in which it is not.
+// congestedBins is the first bin in which a port is congested, and the first after it in which it
+// is not.
 func congestedBins(in []input) (from, to int) {
 	from = -1
 	for i, x := range in {
@@ -64,8 +65,9 @@ func congestedBins(in []input) (from, to int) {
 	return from, to
 }
 
-// TestTruth: what is congested is worked out by hand. Three bursts of 1 MB, of 960 frames, are 3.13 MB of frames: at 40
-// Gbit/s 627 us, or 13 bins of which the last is not full, so that nothing is kept at its end.
+// TestTruth: what is congested is worked out by hand. Three bursts of 1 MB, of 960 frames, are 3.13
+// MB of frames: at 40 Gbit/s 627 us, or 13 bins of which the last is not full, so that nothing is
+// kept at its end.
 func TestTruth(t *testing.T) {
 	for _, test := range []struct {
 		rate string

@@ -57,8 +57,8 @@ func fidelity(m *result.Manifest) []string {
 	var reasons []string
 	if limit := int64(lateShare * float64(m.BaseRTTNs)); m.LatenessP99Ns > limit {
 		reasons = append(reasons, fmt.Sprintf(
-			"99%% of packets were up to %d ns late, over 5%% of the base RTT (%d ns): raise `dilation`",
-			m.LatenessP99Ns, limit))
+			"99%% of packets were up to %d ns late, over 5%% of the base RTT (%d ns): "+
+				"raise `dilation`", m.LatenessP99Ns, limit))
 	}
 	if m.CausalityViolations > 0 {
 		reasons = append(reasons, fmt.Sprintf(
@@ -127,13 +127,15 @@ func (v *verdict) linkConservation(run *result.Run) ([]string, error) {
 		if v.fabric.algorithm.hearsCNMs() && out[n.name] >= in[n.name] {
 			made += own
 		} else if own != 0 {
-			wrong = append(wrong, fmt.Sprintf("switch %s was sent %d packets, but its ports took in %d",
+			wrong = append(wrong, fmt.Sprintf(
+				"switch %s was sent %d packets, but its ports took in %d",
 				n.name, in[n.name], out[n.name]))
 		}
 	}
 	if made != cnms.Sent {
 		wrong = append(wrong, fmt.Sprintf(
-			"switches' ports took in %d packets of their own, but they made %d CNMs", made, cnms.Sent))
+			"switches' ports took in %d packets of their own, but they made %d CNMs",
+			made, cnms.Sent))
 	}
 	return wrong, nil
 }

@@ -18,7 +18,8 @@ func randomXON(ingress uint32, stuckBytes uint64) uint64 {
 	return uint64(ingress%4)*10 - min(uint64(ingress%4)*10, stuckBytes/8)
 }
 
-// randomPaused is a random network of queues, of which each node has some. Port p and p^1 are the ends of a link.
+// randomPaused is a random network of queues, of which each node has some. Port p and p^1 are the
+// ends of a link.
 func randomPaused(rng *rand.Rand) (all PausedQueues, nodeOf func(uint32) int) {
 	nodes := 2 + rng.IntN(4)
 	var at []int // node of each port
@@ -108,8 +109,8 @@ func queueNames(queues []Queue) []string {
 	return names
 }
 
-// TestCycleAgainstDistances: there is a cycle where a queue is at a distance of itself, by Floyd and Warshall, and it is as
-// long as the least such distance.
+// TestCycleAgainstDistances: there is a cycle where a queue is at a distance of itself, by Floyd
+// and Warshall, and it is as long as the least such distance.
 func TestCycleAgainstDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	lengths := map[int]int{}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import "github.com/pcn-linux/pcn/netns-lab/experiment"
+
+// Classes of the lab: DSCP's class selectors.
+const (
+	roceDSCP    = 26 // class 3, lossless, as RoCE is usually set up: data of priority 0
+	controlDSCP = 48 // class 6, never paused: CNPs, pure ACKs
+	dataClass   = roceDSCP >> 3
+	ctrlClass   = controlDSCP >> 3
+)
+
+// dataDSCP is that of data of a priority: 26, 18, 10 and 2.
+func dataDSCP(priority int) int { return int(experiment.DataClass(priority))<<3 | roceDSCP&7 }
+
+// dataClasses are those that data of the experiment has, by its priorities. Class 3 is always
+// there.
+func dataClasses(e *experiment.Experiment) []uint8 {
+	used := [experiment.Priorities]bool{0: true}
+	for _, f := range e.Flows {
+		used[f.Priority] = true
+	}
+	for _, b := range e.Bursts {
+		used[b.Priority] = true
+	}
+	var classes []uint8
+	for priority, is := range used {
+		if is {
+			classes = append(classes, experiment.DataClass(priority))
+		}
+	}
+	return classes
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernel
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+)
+
+const (
+	minFrame  = 54 // a bare ACK
+	ctrlSlots = 4096
+	hostSlots = 4096
+	quantumNs = 1024
+)
+
+// qdiscOptions configures the ports for a scheme.
+//
+// A host port only serialises: its propagation is added to that of the port towards it (2 * delay),
+// so that TCP sees its own host's queue and nothing else. This shifts the host's clock by one
+// delay; every round trip, one-way sum and PFC loop is as it would be.
+func (p *plan) qdiscOptions(a algorithm) npecn.Options {
+	sw, classes := p.exp.Switch, dataClasses(p.exp)
+	o := npecn.Options{
+		Ports:         make([]npecn.Port, len(p.ports)),
+		Nodes:         make([]npecn.Node, len(p.nodes)),
+		SampleNs:      uint64(p.exp.Sample),
+		QuantumNs:     quantumNs,
+		DilationShift: uint32(p.exp.Dilation),
+	}
+	if a.Own != nil {
+		o.Object = a.Own.Port
+	}
+	for i := p.hosts; i < len(p.nodes); i++ {
+		o.Nodes[i].BufferBytes = uint64(sw.Buffer)
+	}
+	for id := 1; id < len(p.ports); id++ {
+		o.Ports[id] = p.qdiscPort(uint32(id), a, classes)
+	}
+	return o
+}
+
+// pfcOptions are the thresholds of every port.
+func pfcOptions(pfc experiment.PFC) npecn.PFC {
+	if d := pfc.Dynamic; d != nil {
+		return npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
+	}
+	return npecn.PFC{XOFFBytes: uint64(pfc.XOFF), XONOffsetBytes: uint64(pfc.XOFF - pfc.XON)}
+}
+
+// qdiscPort configures a port for a scheme.
+func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
+	port := p.ports[id]
+	n := p.nodes[port.node]
+	q := npecn.Port{
+		Name: port.name, RateBps: port.rateBps, DelayNs: port.delayNs, PFCDelayNs: port.delayNs,
+		PFC: pfcOptions(p.exp.Switch.PFC), Peer: port.back, Node: uint32(port.node),
+		RateChanges: len(p.rateChanges(id, 0)),
+	}
+	slots := uint32(hostSlots + p.burstPackets(n.name)) // of each data class
+	if n.isHost {
+		q.DelayNs, q.PFCDelayNs = 0, 2*port.delayNs
+	} else {
+		if p.fromHost(id) {
+			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
+		}
+		slots = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
+		p.setSwitchPort(&q, id, a)
+	}
+	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
+	for _, class := range classes {
+		q.Classes[class] = npecn.Class{
+			Slots: slots, Lossless: p.exp.PFCOn(a.Name), Marked: !n.isHost,
+		}
+	}
+	q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
+	return q
+}
+
+// setSwitchPort configures what only switches do: marking, detection, credits.
+func (p *plan) setSwitchPort(q *npecn.Port, id uint32, a algorithm) {
+	sw := p.exp.Switch
+	q.Seed = p.seed32() + id
+	setMarker(q, p.exp, a)
+	setDetection(q, p.exp, a)
+	if sw.FlowControl == experiment.FlowCBFC {
+		q.CBFC = npecn.CBFC{
+			BufferBytes: uint64(sw.CBFC.Buffer), PeriodNs: uint64(sw.CBFC.Period),
+		}
+	}
+}
+
+// mostBuffered is how many bytes a switch can hold: what its ports take in until PFC has stopped
+// their peers, or its whole buffer.
+func (p *plan) mostBuffered(node int, scheme string) uint64 {
+	buffer, pfc := uint64(p.exp.Switch.Buffer), p.exp.Switch.PFC
+	if !p.exp.PFCOn(scheme) || pfc.Dynamic != nil {
+		return buffer
+	}
+	var most uint64
+	for _, id := range p.nodes[node].ports {
+		port := p.ports[id]
+		loopNs := 4*port.delayNs + 4*quantumNs // a host is twice as far away
+		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
+	}
+	return min(most, buffer)
+}
+
+// rateChanges are those of a port, where t = 0 is t0Ns.
+func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
+	var changes []npecn.RateChange
+	for _, e := range p.exp.LinkEvents {
+		if e.Port == p.ports[id].name {
+			changes = append(changes, npecn.RateChange{
+				AtNs: uint64(int64(t0Ns) + int64(e.At)), RateBps: uint64(e.Rate),
+			})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b npecn.RateChange) int {
+		return cmp.Compare(int64(a.AtNs), int64(b.AtNs))
+	})
+	return changes
+}
+
+// wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
+func wireSlots(rateBps, delayNs uint64) uint32 {
+	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
+}
