@@ -218,12 +218,13 @@ func (o *Object) Param(key string) *Param {
 	return &o.Params[i]
 }
 
-// Uses reports whether what the sender gets follows from something of the network: line_rate, base_rtt or
-// frame.
-func (o *Object) Uses(name string) bool {
-	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
-	return slices.ContainsFunc(o.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
-		slices.ContainsFunc(o.Params, func(p Param) bool { return p.ofSender() && uses(p.ifZero) })
+// Keys returns the keys of the parameters, in the order of the source.
+func (o *Object) Keys() []string {
+	var keys []string
+	for _, p := range o.Params {
+		keys = append(keys, p.Key)
+	}
+	return keys
 }
 
 // ofSender reports whether the value is the sender's, and not that of a receiver or a switch.
