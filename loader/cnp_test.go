@@ -18,9 +18,9 @@ import (
 func TestReactionPointNeedsFlowTable(t *testing.T) {
 	_, err := tc.LoadRP(registered(t, line(1e9)), 0)
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no reaction point"))
-	_, err = tc.LoadRP(registered(t, timely(timelyOptions(1e9))), 0)
+	_, err = tc.LoadRP(registered(t, timely(1e9)), 0)
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control timely has no reaction point"))
-	registered(t, dcqcn(dcqcnOptions(1e9)))
+	registered(t, dcqcn(1e9))
 	another, err := loader.KernelControl("dcqcn") // of another process, for all that this one knows
 	qt.Assert(t, qt.IsNil(err))
 	_, err = tc.LoadRP(another, 0)
@@ -37,7 +37,7 @@ func TestCNPsControlRate(t *testing.T) {
 	)
 	for _, maxSegs := range []int{1, 64} {
 		t.Run(fmt.Sprintf("up to %d segments in a packet", maxSegs), func(t *testing.T) {
-			control := registered(t, pcn(options(lineRateBps)))
+			control := registered(t, pcn(lineRateBps))
 			p := newPath(t)
 			bottleneck(t, p.client, bottleneckBps)
 			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, maxSegs)))
