@@ -535,7 +535,7 @@ func checkCounts(t *testing.T, got, want tc.Counts) {
 // attachRP attaches the control's reaction point to the sender.
 func attachRP(t *testing.T, control *loader.Control, sender nstest.End) *tc.RP {
 	t.Helper()
-	rp, err := tc.LoadRP(control, 0)
+	rp, err := tc.LoadRP(control)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { rp.Close() })
 	qt.Assert(t, qt.IsNil(rp.Attach(sender.NS, sender.Index())))

@@ -3,6 +3,7 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -32,6 +33,7 @@ const (
 type Control struct {
 	scheme    scheme.Scheme
 	variables map[string]any // of the object, with their values
+	hears     string
 	shift     uint32
 
 	coll   *ebpf.Collection
@@ -57,6 +59,9 @@ func (c *Control) Scheme() scheme.Scheme { return c.scheme }
 // Variables returns the values of the object's variables, for programs of the same object that are loaded
 // beside the control.
 func (c *Control) Variables() map[string]any { return c.variables }
+
+// Hears returns what the reaction point of the control's flows takes: cnp, cnm or [scheme.None].
+func (c *Control) Hears() string { return cmp.Or(c.hears, scheme.None) }
 
 // Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it
 // until they end.
@@ -218,7 +223,7 @@ func (d definition) load() (*Control, error) {
 	}
 	c := &Control{
 		scheme: d.Scheme, variables: variables, shift: d.DilationShift,
-		linkless: HaveStructOpsLink() != nil,
+		hears: d.Scheme.Setup(values).Hears, linkless: HaveStructOpsLink() != nil,
 	}
 	if d.Scheme.Sender == scheme.SenderRate {
 		c.limits.lineBps = d.Network.LineRateBps

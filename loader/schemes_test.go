@@ -72,7 +72,7 @@ func dcqcn(lineRateBps uint64) loader.Registration {
 
 // qcn has a timer that does not run out within a second, and a byte counter that does not for 10 GB.
 func qcn(lineRateBps uint64) loader.Registration {
-	return with(recovery("qcn", "timer", lineRateBps), "byte_counter", "10GB", "half_from", "never",
+	return with(recovery("qcn", "timer", lineRateBps), "byte_counter", "10GB", "half_from", "ai",
 		"hai_after_packets", "0", "gd", "1/128", "min_decrease_factor", "0.5")
 }
 

@@ -227,6 +227,14 @@ func (o *Object) Keys() []string {
 	return keys
 }
 
+// Uses reports whether what the sender gets can follow from something of the network: line_rate, base_rtt or
+// frame. See [Values.Uses].
+func (o *Object) Uses(name string) bool {
+	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
+	return slices.ContainsFunc(o.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+		slices.ContainsFunc(o.Params, func(p Param) bool { return p.ofSender() && uses(p.ifZero) })
+}
+
 // ofSender reports whether the value is the sender's, and not that of a receiver or a switch.
 func (p place) ofSender() bool { return p.variable == ParamsVariable || p.variable == pathVariable }
 
