@@ -6,205 +6,128 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/go-quicktest/qt"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
 )
 
-const never = uint64(time.Hour) // for a timer
-
-// recovery has timers that do not run out while a test runs.
-func recovery(lineRateBps uint64) loader.RecoveryOptions {
-	return loader.RecoveryOptions{
-		LineRateBps: lineRateBps, MinRateBps: loader.MinSendRateBps,
-		RAIBps: lineRateBps / 100, RHAIBps: lineRateBps / 10, TimerNs: never, FastRecovery: 5,
-	}
-}
-
-func dcqcnOptions(lineRateBps uint64) loader.DCQCNOptions {
-	return loader.DCQCNOptions{RecoveryOptions: recovery(lineRateBps), G: 1.0 / 16, InitialAlpha: 0.75, AlphaTimerNs: never, ClampTarget: true}
-}
-
-func qcnOptions(lineRateBps uint64) loader.QCNOptions {
-	return loader.QCNOptions{RecoveryOptions: recovery(lineRateBps), Gd: 1.0 / 128, MinDecreaseFactor: 0.5}
-}
-
-// timelyOptions are such that no round trip changes the rate: none is long, and nothing is added to it.
-func timelyOptions(lineRateBps uint64) loader.TIMELYOptions {
-	return loader.TIMELYOptions{
-		LineRateBps: lineRateBps, MinRateBps: loader.MinSendRateBps,
-		TLowNs: never, THighNs: never, MinRTTNs: 1e6, EWMA: 0.5, Beta: 0.8, MaxCut: 0.5,
-	}
-}
-
-func dcqcn(o loader.DCQCNOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterDCQCN(o) }
-}
-
-func qcn(o loader.QCNOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterQCN(o) }
-}
-
-// ibccOptions have a table whose entry i divides the line rate by i + 1.
-func ibccOptions(lineRateBps uint64) loader.IBCCOptions {
-	o := loader.IBCCOptions{LineRateBps: lineRateBps, TimerNs: never, Increase: 1}
-	for delay := range 10 {
-		o.CCT = append(o.CCT, loader.NewCCTEntry(float64(delay)))
-	}
-	return o
-}
-
-func ibcc(o loader.IBCCOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterIBCC(o) }
-}
-
-func timely(o loader.TIMELYOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterTIMELY(o) }
-}
-
-// controls are all that pace, each at line rate until it hears of congestion.
-func controls(lineRateBps uint64) map[string]func() (*loader.Control, error) {
-	dcqcnTCD, timelyTCD, ibccTCD := dcqcnOptions(lineRateBps), timelyOptions(lineRateBps), ibccOptions(lineRateBps)
-	dcqcnTCD.TCD, timelyTCD.TCDHoldNs, ibccTCD.TCD = true, 1, true
-	return map[string]func() (*loader.Control, error){
-		"pcn":      pcn(options(lineRateBps)),
-		"pcn_line": line(lineRateBps),
-		"dcqcn":    dcqcn(dcqcnOptions(lineRateBps)),
-		"qcn":      qcn(qcnOptions(lineRateBps)),
-		"timely":   timely(timelyOptions(lineRateBps)),
-		"ibcc":     ibcc(ibccOptions(lineRateBps)),
-
-		"dcqcn_tcd":  dcqcn(dcqcnTCD),
-		"timely_tcd": timely(timelyTCD),
-		"ibcc_tcd":   ibcc(ibccTCD),
-	}
-}
-
-// bad is a change that spoils good options, and what the error says.
-type bad[O any] struct {
-	change func(*O)
+// refusal is a registration that is refused, and what the error says.
+type refusal struct {
+	spoilt loader.Registration
 	want   string
 }
 
-// refused registers a control with each of the spoilt options.
-func refused[O any](t *testing.T, name string, good func() O, register func(O, ...loader.Option) (*loader.Control, error), spoilt []bad[O]) {
+func refused(t *testing.T, refusals []refusal) {
 	t.Helper()
-	for _, c := range spoilt {
-		o := good()
-		c.change(&o)
-		_, err := register(o)
-		qt.Check(t, qt.ErrorMatches(err, name+": "+c.want))
+	for _, c := range refusals {
+		_, err := loader.Register(c.spoilt)
+		qt.Check(t, qt.ErrorMatches(err, "congestion control "+c.spoilt.Scheme.Control+": "+c.want))
 	}
 }
 
-func TestRecoveryOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		change func(*loader.RecoveryOptions)
-		want   string
-	}{
-		{func(o *loader.RecoveryOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s.*"},
-		{func(o *loader.RecoveryOptions) { o.LineRateBps = 801e9 }, "line rate .* want 1 bit/s to 800 Gbit/s"},
-		{func(o *loader.RecoveryOptions) { o.MinRateBps = 0 }, "minimum rate 0 bit/s: want 1 bit/s to the line rate, 10000000000 bit/s"},
-		{func(o *loader.RecoveryOptions) { o.MinRateBps = 11e9 }, "minimum rate 11000000000 bit/s: .*"},
-		{func(o *loader.RecoveryOptions) { o.TimerNs = 0 }, "timer 0 ns: want more"},
-		{func(o *loader.RecoveryOptions) { o.FastRecovery = 0 }, "no cycle of fast recovery: want 1 or more"},
-		{func(o *loader.RecoveryOptions) { o.Half = 3 }, "halving 3: there is none"},
-	} {
-		d, q := dcqcnOptions(10e9), qcnOptions(10e9)
-		c.change(&d.RecoveryOptions)
-		c.change(&q.RecoveryOptions)
-		_, err := loader.RegisterDCQCN(d)
-		qt.Check(t, qt.ErrorMatches(err, "dcqcn: "+c.want))
-		_, err = loader.RegisterQCN(q)
-		qt.Check(t, qt.ErrorMatches(err, "qcn: "+c.want))
+// onLine is the registration for another line rate.
+func onLine(r loader.Registration, lineRateBps uint64) loader.Registration {
+	r.Network.LineRateBps = lineRateBps
+	return r
+}
+
+// afterRTT is the registration for another base RTT.
+func afterRTT(r loader.Registration, ns uint64) loader.Registration {
+	r.Network.BaseRTTNs = ns
+	return r
+}
+
+func dilated(r loader.Registration, shift uint32) loader.Registration {
+	r.DilationShift = shift
+	return r
+}
+
+func TestRecoveryParametersAreChecked(t *testing.T) {
+	for timer, good := range map[string]loader.Registration{"rate_timer": dcqcn(10e9), "timer": qcn(10e9)} {
+		refused(t, []refusal{
+			{onLine(good, 0), "line rate 0 bit/s.*"},
+			{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
+			{withNumber(good, "min_rate", 0), `min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
+			{with(good, "min_rate", "11Gbps"), "min_rate: 11Gbps is out of range .*"},
+			{withNumber(good, timer, 0), timer + `: 0ns is out of range \(hint: 1us to 1s\)`},
+			{with(good, "fast_recovery", "0"), `fast_recovery: 0 is out of range \(hint: 1 to 100\)`},
+		})
 	}
+	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3), `half_from: there is no choice 3 \(hint: never, ai, hai\)`}})
+	_, err := scheme.Builtin().Sections()["qcn"].Param("half_from").Parse("some")
+	qt.Check(t, qt.ErrorMatches(err, `unknown value "some".*`))
 }
 
-func TestDCQCNOptionsAreChecked(t *testing.T) {
-	refused(t, "dcqcn", func() loader.DCQCNOptions { return dcqcnOptions(10e9) }, loader.RegisterDCQCN, []bad[loader.DCQCNOptions]{
-		{func(o *loader.DCQCNOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
-		{func(o *loader.DCQCNOptions) { o.G = 0 }, "g 0, initial alpha 0.75, .*"},
-		{func(o *loader.DCQCNOptions) { o.G = 1.1 }, "g 1.1, .*"},
-		{func(o *loader.DCQCNOptions) { o.G = math.NaN() }, "g NaN, .*"},
-		{func(o *loader.DCQCNOptions) { o.InitialAlpha = -0.1 }, ".* initial alpha -0.1, .*"},
-		{func(o *loader.DCQCNOptions) { o.InitialAlpha = 1.1 }, ".* initial alpha 1.1, .*"},
-		{func(o *loader.DCQCNOptions) { o.InitialAlpha = math.NaN() }, ".* initial alpha NaN, .*"},
-		{func(o *loader.DCQCNOptions) { o.AlphaTimerNs = 0 }, ".* alpha timer 0 ns: want 0 < g <= 1, 0 <= alpha <= 1, a timer"},
+func TestDCQCNParametersAreChecked(t *testing.T) {
+	good := dcqcn(10e9)
+	refused(t, []refusal{
+		{dilated(good, 21), "dilation shift 21.*"},
+		{withNumber(good, "g", 0), `g: 0 is out of range \(hint: 0.0000152587890625 to 1\)`},
+		{withNumber(good, "g", 1.1), "g: 1.1 is out of range .*"},
+		{withNumber(good, "g", math.NaN()), "g: NaN is out of range .*"},
+		{withNumber(good, "initial_alpha", -0.1), `initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
+		{withNumber(good, "initial_alpha", 1.1), "initial_alpha: 1.1 is out of range .*"},
+		{withNumber(good, "initial_alpha", math.NaN()), "initial_alpha: NaN is out of range .*"},
+		{withNumber(good, "alpha_timer", 0), `alpha_timer: 0ns is out of range \(hint: 1us to 1s\)`},
 	})
 }
 
-func TestQCNOptionsAreChecked(t *testing.T) {
-	refused(t, "qcn", func() loader.QCNOptions { return qcnOptions(10e9) }, loader.RegisterQCN, []bad[loader.QCNOptions]{
-		{func(o *loader.QCNOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
-		{func(o *loader.QCNOptions) { o.Gd = 0 }, "Gd 0, minimum decrease factor 0.5: want 0 < Gd <= 1, 0 <= factor <= 1"},
-		{func(o *loader.QCNOptions) { o.Gd = 1.1 }, "Gd 1.1, .*"},
-		{func(o *loader.QCNOptions) { o.Gd = math.NaN() }, "Gd NaN, .*"},
-		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = -0.1 }, ".* factor -0.1: .*"},
-		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = 1.1 }, ".* factor 1.1: .*"},
-		{func(o *loader.QCNOptions) { o.MinDecreaseFactor = math.NaN() }, ".* factor NaN: .*"},
+func TestQCNParametersAreChecked(t *testing.T) {
+	good := qcn(10e9)
+	refused(t, []refusal{
+		{dilated(good, 21), "dilation shift 21.*"},
+		{withNumber(good, "gd", 0), `gd: 0 is out of range \(hint: .* to 1\)`},
+		{withNumber(good, "gd", 1.1), "gd: 1.1 is out of range .*"},
+		{withNumber(good, "gd", math.NaN()), "gd: NaN is out of range .*"},
+		{withNumber(good, "min_decrease_factor", -0.1), `min_decrease_factor: -0.1 is out of range \(hint: .* to 1\)`},
+		{withNumber(good, "min_decrease_factor", 1.1), "min_decrease_factor: 1.1 is out of range .*"},
+		{withNumber(good, "min_decrease_factor", math.NaN()), "min_decrease_factor: NaN is out of range .*"},
 	})
 }
 
-func TestTIMELYOptionsAreChecked(t *testing.T) {
-	refused(t, "timely", func() loader.TIMELYOptions { return timelyOptions(10e9) }, loader.RegisterTIMELY, []bad[loader.TIMELYOptions]{
-		{func(o *loader.TIMELYOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s.*"},
-		{func(o *loader.TIMELYOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
-		{func(o *loader.TIMELYOptions) { o.MinRateBps = 0 }, "minimum rate 0 bit/s: want 1 bit/s to the line rate, 10000000000 bit/s"},
-		{func(o *loader.TIMELYOptions) { o.MinRateBps = 11e9 }, "minimum rate 11000000000 bit/s: .*"},
-		{func(o *loader.TIMELYOptions) { o.MinRTTNs = 0 }, "minRTT 0 ns, .* want minRTT > 0, T_low <= T_high"},
-		{func(o *loader.TIMELYOptions) { o.THighNs = o.TLowNs - 1 }, "minRTT .*, T_low 3600000000000 ns, T_high 3599999999999 ns: .*"},
-		{func(o *loader.TIMELYOptions) { o.EWMA = 0 }, "ewma 0, beta 0.8, largest cut 0.5: want each above 0, at most 1"},
-		{func(o *loader.TIMELYOptions) { o.EWMA = math.NaN() }, "ewma NaN, .*"},
-		{func(o *loader.TIMELYOptions) { o.Beta = 1.1 }, ".* beta 1.1, .*"},
-		{func(o *loader.TIMELYOptions) { o.MaxCut = 0 }, ".* largest cut 0: .*"},
+func TestTIMELYParametersAreChecked(t *testing.T) {
+	good := timely(10e9)
+	refused(t, []refusal{
+		{onLine(good, 0), "line rate 0 bit/s.*"},
+		{dilated(good, 21), "dilation shift 21.*"},
+		{withNumber(good, "min_rate", 0), `min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
+		{with(good, "min_rate", "11Gbps"), "min_rate: 11Gbps is out of range .*"},
+		{afterRTT(withNumber(good, "min_rtt", 0), 0), "base RTT 0 ns: want 1000 to 1000000000 ns"},
+		{withNumber(with(good, "t_low", "1ms"), "t_high", 1e6-1), `t_low: 1ms is out of range \(hint: 0ns to 999.999us\)`},
+		{withNumber(good, "ewma", 0), `ewma: 0 is out of range \(hint: .* to 1\)`},
+		{withNumber(good, "ewma", math.NaN()), "ewma: NaN is out of range .*"},
+		{withNumber(good, "beta", 1.1), "beta: 1.1 is out of range .*"},
+		{withNumber(good, "max_cut", 0), "max_cut: 0 is out of range .*"},
 	})
 }
 
-func TestIBCCOptionsAreChecked(t *testing.T) {
-	table := func(entries ...loader.CCTEntry) func(*loader.IBCCOptions) {
-		return func(o *loader.IBCCOptions) { o.CCT = entries }
-	}
-	refused(t, "ibcc", func() loader.IBCCOptions { return ibccOptions(10e9) }, loader.RegisterIBCC, []bad[loader.IBCCOptions]{
-		{func(o *loader.IBCCOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s.*"},
-		{func(o *loader.IBCCOptions) { o.DilationShift = 21 }, "dilation shift 21.*"},
-		{func(o *loader.IBCCOptions) { o.TimerNs = 0 }, "CCTI_Timer 0 ns, CCTI_Increase 1: want more than 0"},
-		{func(o *loader.IBCCOptions) { o.Increase = 0 }, ".* CCTI_Increase 0: want more than 0"},
-		{func(o *loader.IBCCOptions) { o.Increase = 129 }, ".* CCTI_Increase 129, .* up to 128, .*"},
-		{func(o *loader.IBCCOptions) { o.Min = 10 }, "10 entries of the CCT, .* CCTI_Min 10: .* a minimum in the table"},
-		{table(), "0 entries of the CCT, .* want 1 to 128 entries, .*"},
-		{table(make([]loader.CCTEntry, 129)...), "129 entries of the CCT, .*"},
-		{table(loader.CCTEntry{Multiplier: 1 << 14}), "entry 0 of the CCT is 16384 >> 0: want 14 bits and 2"},
-		{table(loader.CCTEntry{Multiplier: 1, Shift: 4}), "entry 0 of the CCT is 1 >> 4: .*"},
-		{table(loader.CCTEntry{Multiplier: 3}, loader.CCTEntry{Multiplier: 5, Shift: 1}), "entry 1 of the CCT is a shorter delay, 2.5 packet times, .*"},
+func TestIBCCParametersAreChecked(t *testing.T) {
+	good := ibcc(10e9)
+	refused(t, []refusal{
+		{onLine(good, 0), "line rate 0 bit/s.*"},
+		{dilated(good, 21), "dilation shift 21.*"},
+		{withNumber(good, "ccti_timer", 0), `ccti_timer: 0ns is out of range \(hint: 1us to 1s\)`},
+		{with(good, "ccti_increase", "0"), `ccti_increase: 0 is out of range \(hint: 1 to 127\)`},
+		{with(good, "ccti_increase", "129"), "ccti_increase: 129 is out of range .*"},
+		{with(good, "ccti_min", "10"), `ccti_min: 10 is out of range \(hint: 0 to 9\)`},
+		{with(good, "ccti_limit", "0"), `ccti_limit: 0 is out of range \(hint: 1 to 127\)`},
+		{with(good, "ccti_limit", "128"), "ccti_limit: 128 is out of range .*"},
+		{with(good, "cct_delay", "16384"), `cct_delay: 16384 is out of range \(hint: .* to 16383\)`},
+		{withNumber(good, "cct_delay", -1), "cct_delay: -1 is out of range .*"},
+		{with(good, "cct_exponent", "0"), `cct_exponent: 0 is out of range \(hint: 1 to 4\)`},
 	})
-}
-
-// An entry is the nearest to a delay that 14 bits of multiplier and 2 of shift give.
-func TestCCTEntries(t *testing.T) {
-	for delay, want := range map[float64]loader.CCTEntry{
-		0:       {Multiplier: 0, Shift: 3},
-		0.06:    {Multiplier: 0, Shift: 3},
-		0.07:    {Multiplier: 1, Shift: 3},
-		1:       {Multiplier: 8, Shift: 3},
-		2047.9:  {Multiplier: 16383, Shift: 3},
-		2047.95: {Multiplier: 8192, Shift: 2},
-		4095.5:  {Multiplier: 16382, Shift: 2},
-		8000:    {Multiplier: 16000, Shift: 1},
-		16383:   {Multiplier: 16383, Shift: 0},
-	} {
-		got := loader.NewCCTEntry(delay)
-		qt.Check(t, qt.Equals(got, want), qt.Commentf("%g", delay))
-		qt.Check(t, qt.IsTrue(math.Abs(got.Delay()-delay) <= math.Ldexp(0.5, -int(want.Shift))), qt.Commentf("%g", delay))
-	}
 }
 
 // sendAll sends n bytes of the stream, receives them, and waits until they are acknowledged.
@@ -221,30 +144,51 @@ func (c connection) sendAll(t *testing.T, n int64) {
 	nstest.Eventually(t, "everything is acknowledged", func() bool { return tcpInfo(t, c.client).Unacked == 0 })
 }
 
+// targetRate is the statistic of controls that recover to a target.
+const targetRate = "target_rate_bps"
+
+// statsOf are the statistics of the flow's algorithm.
+func statsOf(f loader.Flow) map[string]float64 {
+	all := map[string]float64{}
+	stats, values := f.Stats()
+	for i, s := range stats {
+		all[s.Key] = values[i]
+	}
+	return all
+}
+
+// hasTarget reports whether the control recovers to a target.
+func hasTarget(f loader.Flow) bool {
+	_, ok := statsOf(f)[targetRate]
+	return ok
+}
+
 // A transfer over each control completes; what its flow knows of itself is what the device and TCP know; and flows leave
 // the table when they close.
 func TestTransferOfEach(t *testing.T) {
 	const lineRateBps, bytes = 1e9, 10 << 20
 	for _, want := range []struct {
-		loader.Flow
-		register func() (*loader.Control, error)
+		ecn          bool
+		stats        map[string]float64
+		registration loader.Registration
 	}{
-		{loader.Flow{SendRateBps: lineRateBps, TargetRateBps: lineRateBps, Alpha: 0.75, ECN: true}, dcqcn(dcqcnOptions(lineRateBps))},
-		{loader.Flow{SendRateBps: lineRateBps, TargetRateBps: lineRateBps}, qcn(qcnOptions(lineRateBps))},
-		{loader.Flow{SendRateBps: lineRateBps}, timely(timelyOptions(lineRateBps))},
-		{loader.Flow{SendRateBps: lineRateBps, ECN: true}, ibcc(ibccOptions(lineRateBps))},
-		{loader.Flow{SendRateBps: lineRateBps, ECN: true}, controls(lineRateBps)["timely_tcd"]},
+		{true, map[string]float64{targetRate: lineRateBps, "alpha": 0.75}, dcqcn(lineRateBps)},
+		{false, map[string]float64{targetRate: lineRateBps}, qcn(lineRateBps)},
+		{false, map[string]float64{}, timely(lineRateBps)},
+		{true, map[string]float64{"ccti": 0}, ibcc(lineRateBps)},
+		{true, map[string]float64{}, withTCD(timely(lineRateBps))},
 	} {
-		control := registered(t, want.register)
+		control := registered(t, want.registration)
 		t.Run(control.Name(), func(t *testing.T) {
 			p := newPath(t)
 			c := p.connect(t, control)
 			for _, k := range []loader.FlowKey{c.key(), reverse(c.key())} {
 				f, err := control.Flow(k)
 				qt.Assert(t, qt.IsNil(err))
-				start := want.Flow
+				start := loader.Flow{SendRateBps: lineRateBps, ECN: want.ecn}
 				start.FlowKey, start.SRTT, start.Packets, start.SentBytes = k, f.SRTT, f.Packets, f.SentBytes
-				qt.Check(t, qt.Equals(f, start))
+				qt.Check(t, qt.CmpEquals(f, start, cmpopts.IgnoreUnexported(loader.Flow{}), cmpopts.EquateComparable(netip.AddrPort{})))
+				qt.Check(t, qt.DeepEquals(statsOf(f), want.stats))
 				qt.Check(t, qt.IsTrue(f.SentBytes == 0 && f.Packets <= 1), qt.Commentf("%+v", f)) // the SYN counts
 			}
 			flows, err := control.Flows()
@@ -258,10 +202,10 @@ func TestTransferOfEach(t *testing.T) {
 			info := tcpInfo(t, c.client)
 			qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
 			if f.Losses == 0 { // on a busy machine the timer may expire before an ACK comes
-				qt.Check(t, qt.Equals(f.SendRateBps, want.SendRateBps))
-				qt.Check(t, qt.Equals(f.TargetRateBps, want.TargetRateBps))
+				qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps))
+				qt.Check(t, qt.Equals(f.Stat(targetRate), want.stats[targetRate]))
 			}
-			qt.Check(t, qt.Equals(f.Alpha, want.Alpha))
+			qt.Check(t, qt.Equals(f.Stat("alpha"), want.stats["alpha"]))
 			// TCP does not tell a control of an ACK that comes after a later one
 			qt.Check(t, qt.IsTrue(f.Packets <= info.Delivered && f.Packets > info.Delivered*99/100), qt.Commentf("%d of %d packets", f.Packets, info.Delivered))
 			qt.Check(t, qt.Equals(f.Retransmissions, info.Total_retrans))
@@ -288,24 +232,27 @@ func TestTransferOfEach(t *testing.T) {
 // A rate that is set is kept, and so is the target: no recovery leads back to line rate.
 func TestSetRateIsKept(t *testing.T) {
 	const lineRateBps = 1e9
-	d, q := dcqcnOptions(lineRateBps), qcnOptions(lineRateBps)
-	for _, o := range []*loader.RecoveryOptions{&d.RecoveryOptions, &q.RecoveryOptions} {
-		o.TimerNs, o.ByteCounterBytes, o.FastRecovery = uint64(time.Millisecond), 100_000, math.MaxUint32
-	}
-	for _, register := range []func() (*loader.Control, error){dcqcn(d), qcn(q), timely(timelyOptions(lineRateBps))} {
-		control := registered(t, register)
+	// cycles end while the test runs, but not so many that active increase begins
+	cycles := []string{"byte_counter", "2500KB", "fast_recovery", "100"}
+	for _, r := range []loader.Registration{
+		with(dcqcn(lineRateBps), append(cycles, "rate_timer", "250ms")...),
+		with(qcn(lineRateBps), append(cycles, "timer", "250ms")...),
+		timely(lineRateBps),
+	} {
+		control := registered(t, r)
 		t.Run(control.Name(), func(t *testing.T) {
 			p := newPath(t)
 			c := p.connect(t, control)
 			r := c.start(t)
+			r.receive(t, 64<<10) // TIMELY's first round trip adds all of its delta
 			for _, rateBps := range []uint64{100e6, 20e6, 50e6} {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
 				p.checkRate(t, r, float64(rateBps))
 				f, err := control.Flow(c.key())
 				qt.Assert(t, qt.IsNil(err))
 				qt.Check(t, qt.Equals(f.SendRateBps, rateBps))
-				if control.Name() != "timely" {
-					qt.Check(t, qt.Equals(f.TargetRateBps, rateBps))
+				if hasTarget(f) {
+					qt.Check(t, qt.Equals(f.Stat(targetRate), float64(rateBps)))
 				}
 				qt.Check(t, qt.IsTrue(f.SentBytes > 0))
 			}
@@ -318,25 +265,34 @@ func TestSetRateIsKept(t *testing.T) {
 	}
 }
 
+// slow is the registration on a clock that makes the longest timer last a minute, which no test does. Rates are lower
+// by as much.
+func slow(r loader.Registration) loader.Registration { return dilated(r, slowShift) }
+
+const (
+	slowShift = 6
+	slowness  = 1 << slowShift
+)
+
 // A rate that is set is that of the nearest CCTI below, and is kept; and a loss is a BECN.
 func TestIBCCRates(t *testing.T) {
-	const lineRateBps = 1e9
-	control := registered(t, ibcc(ibccOptions(lineRateBps)))
+	const lineRateBps = 64e9
+	control := registered(t, slow(ibcc(lineRateBps)))
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
-	for rateBps, want := range map[uint64]uint32{500e6: 1, 499e6: 2, 334e6: 2, 100e6: 9, 1e9: 0} {
+	for rateBps, want := range map[uint64]uint32{32e9: 1, 31.99e9: 2, 21.4e9: 2, 6.4e9: 9, 64e9: 0} {
 		qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
 		f, err := control.Flow(c.key())
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(f.CCTI, want), qt.Commentf("%d bit/s", rateBps))
+		qt.Check(t, qt.Equals(f.Stat("ccti"), float64(want)), qt.Commentf("%d bit/s", rateBps))
 		qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps/uint64(want+1)))
 	}
-	qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), 250e6)))
-	p.checkRate(t, r, 250e6)
-	for _, rateBps := range []uint64{0, 99e6, lineRateBps + 1} {
+	qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), lineRateBps/4)))
+	p.checkRate(t, r, lineRateBps/4/slowness)
+	for _, rateBps := range []uint64{0, 6.39e9, lineRateBps + 1} {
 		err := control.SetSendRate(c.key(), rateBps)
-		qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 100000000 to 1000000000 bit/s"))
+		qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 6400000000 to 64000000000 bit/s"))
 	}
 
 	d := nstest.NewDropper(t, p.server)
@@ -349,16 +305,14 @@ func TestIBCCRates(t *testing.T) {
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(f.Losses >= 1))
-	qt.Check(t, qt.Equals(uint64(f.CCTI), min(3+f.Losses, 9)))
+	qt.Check(t, qt.Equals(f.Stat("ccti"), float64(min(3+f.Losses, 9))))
 }
 
 // Each recovery, and each timeout, halves the rate of every control, once; QCN's and DCQCN's target is what it was.
 func TestLossHalvesRateOfEach(t *testing.T) {
-	const lineRateBps, drops = 1 << 33, 3
-	for _, register := range []func() (*loader.Control, error){
-		dcqcn(dcqcnOptions(lineRateBps)), qcn(qcnOptions(lineRateBps)), timely(timelyOptions(lineRateBps)),
-	} {
-		control := registered(t, register)
+	const lineRateBps, drops = 1 << 39, 3
+	for _, r := range []loader.Registration{dcqcn(lineRateBps), qcn(lineRateBps), timely(lineRateBps)} {
+		control := registered(t, slow(r))
 		t.Run(control.Name(), func(t *testing.T) {
 			p := newPath(t)
 			d := nstest.NewDropper(t, p.server)
@@ -376,8 +330,8 @@ func TestLossHalvesRateOfEach(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(f.Losses, losses))
 			qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps>>losses))
-			if control.Name() != "timely" {
-				qt.Check(t, qt.Equals(f.TargetRateBps, lineRateBps>>(losses-1)))
+			if hasTarget(f) {
+				qt.Check(t, qt.Equals(f.Stat(targetRate), float64(uint64(lineRateBps)>>(losses-1))))
 			}
 			qt.Check(t, qt.IsTrue(f.Retransmissions >= drops), qt.Commentf("%d retransmissions", f.Retransmissions))
 		})
@@ -397,7 +351,8 @@ func TestKernelControl(t *testing.T) {
 			control, err := loader.KernelControl(name)
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(control.Name(), name))
-			qt.Check(t, qt.IsNil(control.Params()))
+			qt.Check(t, qt.IsNil(control.Variables()))
+			qt.Check(t, qt.IsNil(control.Scheme().Object))
 			qt.Check(t, qt.IsNil(control.FlowTable()))
 			c := newPath(t).connect(t, control)
 			c.sendAll(t, 1<<20)
@@ -441,7 +396,7 @@ func (r *receiver) until(t *testing.T, control *loader.Control, k loader.FlowKey
 			return f
 		}
 		qt.Assert(t, qt.IsTrue(time.Now().Before(deadline)), qt.Commentf("%s: not so: %d bit/s, %d CNPs, alpha %g, round trip %v",
-			what, f.SendRateBps, f.CNPDecrease, f.Alpha, f.SRTT))
+			what, f.SendRateBps, f.CNPDecrease, f.Stat("alpha"), f.SRTT))
 		r.receive(t, 16<<10)
 	}
 }
@@ -450,9 +405,7 @@ func (r *receiver) until(t *testing.T, control *loader.Control, k loader.FlowKey
 // goes back to line rate, through all stages of its recovery, when the marks end.
 func TestCNPsControlDCQCN(t *testing.T) {
 	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
-	o := dcqcnOptions(lineRateBps)
-	o.MinRateBps, o.TimerNs, o.AlphaTimerNs = minRateBps, 2*periodNs, 2*periodNs
-	control := registered(t, dcqcn(o))
+	control := registered(t, with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer", "2ms", "alpha_timer", "2ms"))
 	l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs})
 	l.begin(t)
 	for range 2 {
@@ -465,23 +418,21 @@ func TestCNPsControlDCQCN(t *testing.T) {
 		qt.Check(t, qt.IsTrue(f.MarkedPackets > before.MarkedPackets && f.MarkedPackets <= f.Packets))
 		l.marker.Mark(t, false)
 		f = l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
-		qt.Check(t, qt.Equals(f.TargetRateBps, lineRateBps))
-		qt.Check(t, qt.IsTrue(f.Alpha < 0.75), qt.Commentf("%g", f.Alpha))
+		qt.Check(t, qt.Equals(f.Stat(targetRate), lineRateBps))
+		qt.Check(t, qt.IsTrue(f.Stat("alpha") < 0.75), qt.Commentf("%g", f.Stat("alpha")))
 	}
 	l.checkCounts(t)
 }
 
 // The whole loop of InfiniBand's congestion control, by a CNP for every marked packet.
 func TestBECNsControlIBCC(t *testing.T) {
-	o := ibccOptions(100e6)
-	o.TimerNs = 2e6
-	control := registered(t, ibcc(o))
+	control := registered(t, with(ibcc(100e6), "ccti_timer", "2ms"))
 	l := newLoop(t, control, tc.MarkedNPOptions{})
 	l.begin(t)
 	for range 2 {
 		l.marker.Mark(t, true)
 		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps == 10e6 })
-		qt.Check(t, qt.Equals(f.CCTI, 9))
+		qt.Check(t, qt.Equals(f.Stat("ccti"), 9))
 		l.marker.Mark(t, false)
 		l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps == 100e6 })
 	}
@@ -492,13 +443,13 @@ func TestBECNsControlIBCC(t *testing.T) {
 // and it goes up when stamp makes them ECT(1).
 func TestTCDHoldsRate(t *testing.T) {
 	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
-	d, i, y := dcqcnOptions(lineRateBps), ibccOptions(lineRateBps), timelyOptions(lineRateBps)
-	d.MinRateBps, d.TimerNs, d.AlphaTimerNs, d.TCD = minRateBps, 10*periodNs, 10*periodNs, true
-	i.TimerNs, i.TCD = 10*periodNs, true
-	// whatever the round trip, TIMELY adds without a mark
-	y.MinRateBps, y.DeltaBps, y.TCDHoldNs = minRateBps, 1e6, 20*periodNs
-	for _, register := range []func() (*loader.Control, error){dcqcn(d), ibcc(i), timely(y)} {
-		control := registered(t, register)
+	for _, r := range []loader.Registration{
+		with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer", "10ms", "alpha_timer", "10ms"),
+		with(ibcc(lineRateBps), "ccti_timer", "10ms"),
+		// whatever the round trip, TIMELY adds without a mark
+		with(timely(lineRateBps), "min_rate", bps(minRateBps), "delta", "1Mbps", "delta_factor", "false", "tcd_hold", "20ms"),
+	} {
+		control := registered(t, withTCD(r))
 		t.Run(control.Name(), func(t *testing.T) {
 			l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs, TCD: true})
 			if control.Name() == "timely_tcd" {
@@ -584,7 +535,7 @@ func checkCounts(t *testing.T, got, want tc.Counts) {
 // attachRP attaches the control's reaction point to the sender.
 func attachRP(t *testing.T, control *loader.Control, sender nstest.End) *tc.RP {
 	t.Helper()
-	rp, err := tc.LoadRP(control, 0)
+	rp, err := tc.LoadRP(control)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { rp.Close() })
 	qt.Assert(t, qt.IsNil(rp.Attach(sender.NS, sender.Index())))
@@ -595,9 +546,8 @@ func attachRP(t *testing.T, control *loader.Control, sender nstest.End) *tc.RP {
 // floor, and it goes back to line rate when they end.
 func TestCNMsControlQCN(t *testing.T) {
 	const lineRateBps, minRateBps, verdict, queue, port = 100e6, 10e6, 0x50434e00 | 40<<1, 0, 3
-	o := qcnOptions(lineRateBps)
-	o.MinRateBps, o.TimerNs, o.ByteCounterBytes, o.Half = minRateBps, 10e6, 150_000, loader.HalfActive
-	control := registered(t, qcn(o))
+	control := registered(t, with(qcn(lineRateBps),
+		"min_rate", bps(minRateBps), "timer", "10ms", "byte_counter", "150KB", "half_from", "ai"))
 	p := newPath(t)
 	events, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: uint32(os.Getpagesize())})
 	qt.Assert(t, qt.IsNil(err))
@@ -633,9 +583,8 @@ func TestCNMsControlQCN(t *testing.T) {
 // 5 ms, the rate comes down; and it goes to line rate when there is none.
 func TestRTTControlsTIMELY(t *testing.T) {
 	const lineRateBps, bottleneckBps = 100e6, 20e6
-	o := timelyOptions(lineRateBps)
-	o.TLowNs, o.THighNs, o.MinRTTNs, o.DeltaBps = 1e6, 3e6, 1e6, 500_000
-	control := registered(t, timely(o))
+	control := registered(t, with(timely(lineRateBps),
+		"t_low", "1ms", "t_high", "3ms", "min_rtt", "1ms", "delta", "500kbps", "delta_factor", "false"))
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
@@ -660,44 +609,42 @@ func TestRTTControlsTIMELY(t *testing.T) {
 	r.until(t, control, c.key(), "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.9*lineRateBps })
 }
 
-func TestDCTCPOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		o    loader.DCTCPOptions
-		want string
-	}{
-		{loader.DCTCPOptions{G: 0, InitialAlpha: 1}, "g 0, initial alpha 1: want 1, 1/2, ... 1/1024, and 0 to 1"},
-		{loader.DCTCPOptions{G: 2, InitialAlpha: 1}, "g 2, .*"},
-		{loader.DCTCPOptions{G: 0.3, InitialAlpha: 1}, "g 0.3, .*"},
-		{loader.DCTCPOptions{G: 1.0 / 2048, InitialAlpha: 1}, "g 0.00048828125, .*"},
-		{loader.DCTCPOptions{G: math.NaN(), InitialAlpha: 1}, "g NaN, .*"},
-		{loader.DCTCPOptions{G: 1, InitialAlpha: -0.1}, "g 1, initial alpha -0.1: .*"},
-		{loader.DCTCPOptions{G: 1, InitialAlpha: 1.1}, "g 1, initial alpha 1.1: .*"},
-		{loader.DCTCPOptions{G: 1, InitialAlpha: math.NaN()}, "g 1, initial alpha NaN: .*"},
-		{loader.DCTCPOptions{G: 1, InitialAlpha: 1, DilationShift: 21}, "dilation shift 21: want 0 to 20"},
-	} {
-		_, err := loader.RegisterDCTCP(c.o)
-		qt.Check(t, qt.ErrorMatches(err, "pcn_dctcp: "+c.want))
-	}
+// dctcp has no use for a line rate.
+func dctcp(keysAndValues ...string) loader.Registration {
+	return onLine(registration("pcn_dctcp", 1e9, keysAndValues...), 0)
+}
+
+func TestDCTCPParametersAreChecked(t *testing.T) {
+	good := dctcp("g", "1", "initial_alpha", "1")
+	refused(t, []refusal{
+		{withNumber(good, "g", 0), `g: 0 is out of range \(hint: 0.0009765625 to 1\)`},
+		{with(good, "g", "2"), "g: 2 is out of range .*"},
+		{with(good, "g", "0.3"), `g: 0.3 is not a power of 1/2 \(hint: write 1/16\)`},
+		{with(good, "g", "1/2048"), "g: 0.00048828125 is out of range .*"},
+		{withNumber(good, "g", math.NaN()), "g: NaN is out of range .*"},
+		{withNumber(good, "initial_alpha", -0.1), `initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
+		{with(good, "initial_alpha", "1.1"), "initial_alpha: 1.1 is out of range .*"},
+		{withNumber(good, "initial_alpha", math.NaN()), "initial_alpha: NaN is out of range .*"},
+		{dilated(good, 21), "dilation shift 21: want 0 to 20"},
+	})
 }
 
 // DCTCP: alpha follows the marks, the window follows alpha, and the receiver tells of each packet's mark.
 func TestDCTCP(t *testing.T) {
-	const g, initialAlpha = 1.0 / 16, 0.5
-	control := registered(t, func() (*loader.Control, error) {
-		return loader.RegisterDCTCP(loader.DCTCPOptions{G: g, InitialAlpha: initialAlpha})
-	})
+	const initialAlpha = 0.5
+	control := registered(t, dctcp("g", "1/16", "initial_alpha", "0.5"))
 	p := newPath(t)
 	marker := nstest.NewMarker(t, p.server)
 	c := p.connect(t, control)
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(f.Alpha, initialAlpha))
+	qt.Check(t, qt.Equals(f.Stat("alpha"), initialAlpha))
 	qt.Check(t, qt.IsTrue(f.ECN))
 	qt.Check(t, qt.Equals(f.SendRateBps, 0))
 	qt.Check(t, qt.ErrorMatches(control.SetSendRate(c.key(), 1e6), "set rate of flow .*"))
 
 	r := c.start(t)
-	r.until(t, control, c.key(), "alpha falls to 0 without marks", func(f loader.Flow) bool { return f.Alpha == 0 })
+	r.until(t, control, c.key(), "alpha falls to 0 without marks", func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
 	for range 20 {
 		marker.Mark(t, true)
 		r.receive(t, 128<<10)
@@ -712,13 +659,13 @@ func TestDCTCP(t *testing.T) {
 	qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
 
 	marker.Mark(t, true)
-	f = r.until(t, control, c.key(), "alpha rises with marks", func(f loader.Flow) bool { return f.Alpha > 0.95 })
+	f = r.until(t, control, c.key(), "alpha rises with marks", func(f loader.Flow) bool { return f.Stat("alpha") > 0.95 })
 	nstest.Eventually(t, "the window closes", func() bool {
 		r.receive(t, 64<<10)
 		return tcpInfo(t, c.client).Snd_cwnd <= 4
 	})
 	marker.Mark(t, false)
-	r.until(t, control, c.key(), "alpha falls again", func(f loader.Flow) bool { return f.Alpha == 0 })
+	r.until(t, control, c.key(), "alpha falls again", func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
 	qt.Check(t, qt.IsTrue(tcpInfo(t, c.client).Snd_cwnd > 10))
 
 	qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))

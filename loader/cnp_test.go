@@ -16,14 +16,14 @@ import (
 
 // A control without flow table has nothing that CNPs could change.
 func TestReactionPointNeedsFlowTable(t *testing.T) {
-	_, err := tc.LoadRP(registered(t, line(1e9)), 0)
+	_, err := tc.LoadRP(registered(t, line(1e9)))
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control pcn_line has no reaction point"))
-	_, err = tc.LoadRP(registered(t, timely(timelyOptions(1e9))), 0)
+	_, err = tc.LoadRP(registered(t, timely(1e9)))
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control timely has no reaction point"))
-	registered(t, dcqcn(dcqcnOptions(1e9)))
+	registered(t, dcqcn(1e9))
 	another, err := loader.KernelControl("dcqcn") // of another process, for all that this one knows
 	qt.Assert(t, qt.IsNil(err))
-	_, err = tc.LoadRP(another, 0)
+	_, err = tc.LoadRP(another)
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control dcqcn has no reaction point"))
 }
 
@@ -37,7 +37,7 @@ func TestCNPsControlRate(t *testing.T) {
 	)
 	for _, maxSegs := range []int{1, 64} {
 		t.Run(fmt.Sprintf("up to %d segments in a packet", maxSegs), func(t *testing.T) {
-			control := registered(t, pcn(options(lineRateBps)))
+			control := registered(t, pcn(lineRateBps))
 			p := newPath(t)
 			bottleneck(t, p.client, bottleneckBps)
 			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, maxSegs)))
@@ -46,7 +46,7 @@ func TestCNPsControlRate(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { np.Close() })
 			qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))
-			rp, err := tc.LoadRP(control, 0)
+			rp, err := tc.LoadRP(control)
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { rp.Close() })
 			qt.Assert(t, qt.IsNil(rp.Attach(p.client.NS, p.client.Index())))

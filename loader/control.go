@@ -3,6 +3,7 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
@@ -22,12 +24,16 @@ const (
 
 	// MinSendRateBps is the least rate that a host may have: RecRate is in units of 1 Mbit/s.
 	MinSendRateBps = 1_000_000
+
+	minBaseRTTNs = 1000
+	maxBaseRTTNs = 1_000_000_000
 )
 
 // Control is a congestion control registered with the kernel.
 type Control struct {
 	scheme    scheme.Scheme
 	variables map[string]any // of the object, with their values
+	hears     string
 	shift     uint32
 
 	coll   *ebpf.Collection
@@ -53,6 +59,9 @@ func (c *Control) Scheme() scheme.Scheme { return c.scheme }
 // Variables returns the values of the object's variables, for programs of the same object that are loaded
 // beside the control.
 func (c *Control) Variables() map[string]any { return c.variables }
+
+// Hears returns what the reaction point of the control's flows takes: cnp, cnm or [scheme.None].
+func (c *Control) Hears() string { return cmp.Or(c.hears, scheme.None) }
 
 // Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it
 // until they end.
@@ -129,11 +138,26 @@ const (
 )
 
 func (d definition) check() error {
-	if n := d.Network.LineRateBps; n == 0 && d.Scheme.Object.Uses("line_rate") || n > MaxRateBps {
-		return fmt.Errorf("line rate %d bit/s: want 1 to %d bit/s", n, uint64(MaxRateBps))
+	if n := d.Network.LineRateBps; n > MaxRateBps {
+		return lineRateError(n)
 	}
 	if d.DilationShift > MaxDilationShift {
 		return fmt.Errorf("dilation shift %d: want 0 to %d", d.DilationShift, MaxDilationShift)
+	}
+	return nil
+}
+
+func lineRateError(bps uint64) error {
+	return fmt.Errorf("line rate %d bit/s: want 1 to %d bit/s", bps, uint64(MaxRateBps))
+}
+
+// checkUsed checks what the sender gets of the network with these values.
+func (d definition) checkUsed(v *scheme.Values) error {
+	if v.Uses("line_rate") && d.Network.LineRateBps == 0 {
+		return lineRateError(0)
+	}
+	if n := d.Network.BaseRTTNs; v.Uses("base_rtt") && (n < minBaseRTTNs || n > maxBaseRTTNs) {
+		return fmt.Errorf("base RTT %d ns: want %d to %d ns", n, minBaseRTTNs, maxBaseRTTNs)
 	}
 	return nil
 }
@@ -142,15 +166,18 @@ func (d definition) check() error {
 func (d definition) values() (map[string]any, *scheme.Values, error) {
 	object, network := d.Scheme.Object, d.Network
 	if network.LineRateBps == 0 {
-		network.LineRateBps = MaxRateBps // the sender makes nothing of it
+		network.LineRateBps = MaxRateBps // refused below, unless the sender makes nothing of it
 	}
 	values, problems := object.Resolve(d.Settings, network)
 	var errs []error
 	for _, p := range problems {
-		errs = append(errs, fmt.Errorf("%s: %s: want %s", p.Key, p.Msg, p.Hint))
+		errs = append(errs, fmt.Errorf("%s: %w", p.Key, config.Bad(p.Msg, p.Hint)))
 	}
 	if len(errs) > 0 {
 		return nil, nil, errors.Join(errs...)
+	}
+	if err := d.checkUsed(values); err != nil {
+		return nil, nil, err
 	}
 	variables := map[string]any{shiftVariable: d.DilationShift}
 	for _, name := range object.Variables() {
@@ -196,12 +223,12 @@ func (d definition) load() (*Control, error) {
 	}
 	c := &Control{
 		scheme: d.Scheme, variables: variables, shift: d.DilationShift,
-		linkless: HaveStructOpsLink() != nil,
+		hears: d.Scheme.Setup(values).Hears, linkless: HaveStructOpsLink() != nil,
 	}
 	if d.Scheme.Sender == scheme.SenderRate {
 		c.limits.lineBps = d.Network.LineRateBps
-		if values.Has("min_rate") {
-			c.limits.minBps = uint64(values.Get("min_rate").Number)
+		if c.limits.minBps, err = d.Scheme.MinRateBps(values, d.Network); err != nil {
+			return nil, err
 		}
 	}
 	if err := d.prepare(spec, c); err != nil {

@@ -18,21 +18,9 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-var pcnOptions = loader.PCNOptions{LineRateBps: 40e9, WMin: 1.0 / 128, WMax: 0.5}
-
-// pcn registers congestion control pcn.
-func pcn(o loader.PCNOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterPCN(o) }
-}
-
-// line registers congestion control pcn_line.
-func line(rateBps uint64) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterLine(rateBps, 0) }
-}
-
 // registered registers a congestion control until the test ends, and checks that its name is free then. A machine has
 // a name once, in all of its namespaces: the test waits while another process has it.
-func registered(t *testing.T, register func() (*loader.Control, error)) *loader.Control {
+func registered(t *testing.T, r loader.Registration) *loader.Control {
 	t.Helper()
 	nstest.RequireRoot(t)
 	var (
@@ -40,7 +28,7 @@ func registered(t *testing.T, register func() (*loader.Control, error)) *loader.
 		err error
 	)
 	nstest.Eventually(t, "no other process has registered the control", func() bool {
-		c, err = register()
+		c, err = loader.Register(r)
 		return !errors.Is(err, unix.EEXIST)
 	})
 	qt.Assert(t, qt.IsNil(err))
@@ -52,13 +40,13 @@ func registered(t *testing.T, register func() (*loader.Control, error)) *loader.
 }
 
 func TestRegister(t *testing.T) {
-	for name, register := range controls(40e9) {
+	for name, r := range paced(40e9) {
 		t.Run(name, func(t *testing.T) {
-			control := registered(t, register)
+			control := registered(t, r)
 			qt.Assert(t, qt.Equals(control.Name(), name))
 			qt.Assert(t, qt.IsTrue(available(t, name)))
 
-			_, err := register()
+			_, err := loader.Register(r)
 			qt.Assert(t, qt.ErrorMatches(err, "register congestion control .*is the name taken.*"))
 			qt.Assert(t, qt.IsTrue(available(t, name)), qt.Commentf("the other one took the name along"))
 
@@ -73,26 +61,18 @@ func available(t *testing.T, name string) bool {
 	return slices.Contains(strings.Fields(string(b)), name)
 }
 
-func TestOptionsAreChecked(t *testing.T) {
-	for _, c := range []struct {
-		change func(*loader.PCNOptions)
-		want   string
-	}{
-		{func(o *loader.PCNOptions) { o.LineRateBps = 0 }, "pcn: line rate 0 bit/s.*"},
-		{func(o *loader.PCNOptions) { o.LineRateBps = 801e9 }, "pcn: line rate .* want 1 bit/s to 800 Gbit/s"},
-		{func(o *loader.PCNOptions) { o.DilationShift = 21 }, "pcn: dilation shift 21.*"},
-		{func(o *loader.PCNOptions) { o.WMin = 0 }, "pcn: w_min 0, w_max 0.5.*"},
-		{func(o *loader.PCNOptions) { o.WMin = 0.6 }, "pcn: w_min 0.6, w_max 0.5.*"},
-		{func(o *loader.PCNOptions) { o.WMax = 1 }, "pcn: .*w_max 1.*"},
-		{func(o *loader.PCNOptions) { o.MinRateBps = 41e9 }, "pcn: minimum rate .* is above the line rate.*"},
-	} {
-		o := pcnOptions
-		c.change(&o)
-		_, err := loader.RegisterPCN(o)
-		qt.Check(t, qt.ErrorMatches(err, c.want))
-	}
-	_, err := loader.RegisterLine(0, 0)
-	qt.Check(t, qt.ErrorMatches(err, "pcn_line: line rate 0 bit/s: want 1 bit/s to 800 Gbit/s"))
+func TestPCNParametersAreChecked(t *testing.T) {
+	good := with(pcn(40e9), "w_min", "1/128", "w_max", "0.5")
+	refused(t, []refusal{
+		{onLine(good, 0), "line rate 0 bit/s.*"},
+		{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
+		{dilated(good, 21), "dilation shift 21.*"},
+		{withNumber(good, "w_min", 0), `w_min: 0 is out of range \(hint: 0.0000152587890625 to 0.5\).*`},
+		{with(good, "w_min", "0.6"), `w_min: 0.6 is out of range .*\nw_max: 0.5 is out of range \(hint: 0.6 to below 1\)`},
+		{with(good, "w_max", "1"), `w_max: 1 is out of range \(hint: 0.0078125 to below 1\)`},
+		{with(good, "min_rate", "41Gbps"), `min_rate: 41Gbps is out of range \(hint: 1Mbps to 40Gbps\)`},
+	})
+	refused(t, []refusal{{onLine(line(40e9), 0), "line rate 0 bit/s: want 1 to 800000000000 bit/s"}})
 }
 
 func TestFlowKeyRoundTrip(t *testing.T) {
@@ -107,7 +87,7 @@ func TestFlowKeyRoundTrip(t *testing.T) {
 		qt.Assert(t, qt.Equals(back, k))
 	}
 	var k loader.FlowKey
-	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)), "flow key of 39 bytes, want 40"))
+	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)), "flow key of 39 bytes: want 40"))
 }
 
 // Every 40 bytes are a key, and the same 40 bytes come back, but for the padding.

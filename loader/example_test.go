@@ -10,13 +10,21 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Register PCN for as long as the program runs, and read what its flows do.
-func ExampleRegisterPCN() {
-	control, err := loader.RegisterPCN(loader.PCNOptions{LineRateBps: 10e9, WMin: 1.0 / 128, WMax: 0.5})
+func ExampleRegister() {
+	pcn, err := scheme.Builtin().Lookup("pcn")
+	if err != nil {
+		log.Fatal(err)
+	}
+	control, err := loader.Register(loader.Registration{
+		Scheme:  pcn,
+		Network: scheme.Network{LineRateBps: 10e9},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,9 +47,9 @@ func ExampleFlowKey() {
 }
 
 // The examples that need root run here; a failure ends the test's process.
-func TestExampleRegisterPCN(t *testing.T) {
+func TestExampleRegister(t *testing.T) {
 	nstest.RequireRoot(t)
 	nstest.Eventually(t, "no other process has the name", func() bool { return !available(t, "pcn") })
-	ExampleRegisterPCN()
+	ExampleRegister()
 	qt.Assert(t, qt.IsFalse(available(t, "pcn")))
 }

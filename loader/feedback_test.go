@@ -12,22 +12,19 @@ import (
 )
 
 func TestFeedbackIsChecked(t *testing.T) {
-	o := options(1e9)
-	o.Feedback = "acks"
-	_, err := loader.RegisterPCN(o)
-	qt.Check(t, qt.ErrorMatches(err, `pcn: feedback "acks": want "cnp", "ack" or "auto"`))
-	o.Feedback = loader.FeedbackAuto
-	_, err = loader.RegisterPCN(o)
-	qt.Check(t, qt.ErrorMatches(err, `pcn: feedback "auto" without T: set it to the longest round trip`))
+	_, err := pcn(1e9).Scheme.Object.Param("feedback").Parse("acks")
+	qt.Check(t, qt.ErrorMatches(err, `unknown value "acks" \(hint: did you mean "ack"\?\)`))
+	refused(t, []refusal{
+		{withNumber(pcn(1e9), "feedback", 4), `feedback: there is no choice 4 \(hint: cnp, ack, auto, ece\)`},
+		{withNumber(with(pcn(1e9), "feedback", "auto"), "T", 0), `T: 0ns is out of range \(hint: 1us to 1s\)`},
+	})
 }
 
 // Without a notification point: while all packets are marked the sender comes down to the rate that its ACKs tell of, and
 // goes back to line rate when the marks end.
 func TestACKsControlRate(t *testing.T) {
 	const lineRateBps, bottleneckBps = 100e6, 20e6
-	o := options(lineRateBps)
-	o.Feedback, o.TNs = loader.FeedbackAuto, 20e6
-	control := registered(t, pcn(o))
+	control := registered(t, with(pcn(lineRateBps), "feedback", "auto", "T", "20ms"))
 	p := newPath(t)
 	bottleneck(t, p.client, bottleneckBps)
 	qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, 1)))
@@ -41,7 +38,7 @@ func TestACKsControlRate(t *testing.T) {
 		for {
 			f, err := control.Flow(c.key())
 			qt.Assert(t, qt.IsNil(err))
-			if f.ACKWindows >= first.ACKWindows+windows {
+			if f.Stat("ack_windows") >= first.Stat("ack_windows")+float64(windows) {
 				return f
 			}
 			r.receive(t, 64<<10)

@@ -23,42 +23,42 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// ldcpOptions are the parameters of the published driver, on a path of 100 packets.
-func ldcpOptions() loader.LDCPOptions {
-	return loader.LDCPOptions{Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: 100 * frameBytes * 8 * 1000, BaseRTTNs: 1e6}
+// ldcp has the parameters of the published driver, on a path of 100 packets.
+func ldcp(keysAndValues ...string) loader.Registration {
+	return registration("ldcp", 100*frameBytes*8*1000, append([]string{
+		"alpha", "1", "beta", "0.5", "gamma", "0.25", "eta", "0.5",
+	}, keysAndValues...)...)
 }
 
-func ldcp(o loader.LDCPOptions) func() (*loader.Control, error) {
-	return func() (*loader.Control, error) { return loader.RegisterLDCP(o) }
-}
+// frames is the size of so many full frames.
+func frames(n int) string { return fmt.Sprintf("%dB", n*frameBytes) }
 
-func TestLDCPOptionsAreChecked(t *testing.T) {
-	const shares = "want each above 0, at most 1"
-	refused(t, "ldcp", ldcpOptions, loader.RegisterLDCP, []bad[loader.LDCPOptions]{
-		{func(o *loader.LDCPOptions) { o.LineRateBps = 0 }, "line rate 0 bit/s: want 1 bit/s to 800 Gbit/s"},
-		{func(o *loader.LDCPOptions) { o.LineRateBps = 801e9 }, "line rate 801000000000 bit/s: .*"},
-		{func(o *loader.LDCPOptions) { o.DilationShift = 21 }, "dilation shift 21: want 0 to 20"},
-		{func(o *loader.LDCPOptions) { o.Alpha = 0 }, "alpha 0, beta 0.5, gamma 0.25: " + shares},
-		{func(o *loader.LDCPOptions) { o.Alpha = 1.1 }, "alpha 1.1, .*"},
-		{func(o *loader.LDCPOptions) { o.Alpha = math.NaN() }, "alpha NaN, .*"},
-		{func(o *loader.LDCPOptions) { o.Beta = -0.1 }, "alpha 1, beta -0.1, .*"},
-		{func(o *loader.LDCPOptions) { o.Beta = 1e-9 }, "alpha 1, beta 1e-09, .*"}, // 0 in the kernel
-		{func(o *loader.LDCPOptions) { o.Gamma = 1.1 }, ".* gamma 1.1: " + shares},
-		{func(o *loader.LDCPOptions) { o.Gamma = 0 }, ".* gamma 0: " + shares},
-		{func(o *loader.LDCPOptions) { o.Eta = 0 }, "eta 0: want above 0, below 1"},
-		{func(o *loader.LDCPOptions) { o.Eta = 1 }, "eta 1: .*"},
-		{func(o *loader.LDCPOptions) { o.Eta = math.NaN() }, "eta NaN: .*"},
-		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 999 }, "base RTT 999 ns: want 1 us to 1 s"},
-		{func(o *loader.LDCPOptions) { o.BaseRTTNs = 1e9 + 1 }, "base RTT 1000000001 ns: .*"},
-		{func(o *loader.LDCPOptions) { o.InitialWindow = 1<<20 + 1 }, "initial window of 1048577 packets: want at most 1048576"},
+func TestLDCPParametersAreChecked(t *testing.T) {
+	good := ldcp()
+	const share = `is out of range \(hint: 0.0000152587890625 to 1\)`
+	refused(t, []refusal{
+		{onLine(good, 0), "line rate 0 bit/s: want 1 to 800000000000 bit/s"},
+		{onLine(good, 801e9), "line rate 801000000000 bit/s: .*"},
+		{dilated(good, 21), "dilation shift 21: want 0 to 20"},
+		{withNumber(good, "alpha", 0), "alpha: 0 " + share},
+		{with(good, "alpha", "1.1"), "alpha: 1.1 " + share},
+		{withNumber(good, "alpha", math.NaN()), "alpha: NaN " + share},
+		{withNumber(good, "beta", -0.1), "beta: -0.1 " + share},
+		{withNumber(good, "beta", 1e-9), "beta: 0.000000001 " + share}, // 0 in the kernel
+		{with(good, "gamma", "1.1"), "gamma: 1.1 " + share},
+		{withNumber(good, "gamma", 0), "gamma: 0 " + share},
+		{withNumber(good, "eta", 0), `eta: 0 is out of range \(hint: 0.0000152587890625 to below 1\)`},
+		{with(good, "eta", "1"), "eta: 1 is out of range .*"},
+		{withNumber(good, "eta", math.NaN()), "eta: NaN is out of range .*"},
+		{afterRTT(good, 999), "base RTT 999 ns: want 1000 to 1000000000 ns"},
+		{afterRTT(good, 1e9+1), "base RTT 1000000001 ns: .*"},
+		{with(good, "initial_window", "101MB"), `initial_window: 101MB is out of range \(hint: 0B to 100MB\)`},
 	})
 }
 
 // A flow begins with the BDP of the configured round trip, and the next one to that host with the smallest measured.
 func TestLDCPInitialWindow(t *testing.T) {
-	o := ldcpOptions()
-	o.LineRateBps = 100e9
-	control := registered(t, ldcp(o))
+	control := registered(t, onLine(ldcp(), 100e9))
 	p := newPath(t)
 	const other = "10.0.0.3"
 	p.server.AddAddr(t, netip.MustParsePrefix(other+"/24"))
@@ -70,12 +70,12 @@ func TestLDCPInitialWindow(t *testing.T) {
 		qt.Check(t, qt.Equals(float64(tcpInfo(t, c.client).Snd_cwnd), f.Window))
 		return f.Window
 	}
-	packets := func(rttNs float64) float64 { return math.Ceil(rttNs * 100e9 / 8e9 / frameBytes) }
+	bdp := func(rttNs float64) float64 { return math.Ceil(rttNs * 100e9 / 8e9 / frameBytes) }
 
 	c := p.connect(t, control)
 	_, err := control.BaseRTT(p.server.Addr)
 	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
-	qt.Check(t, qt.Equals(window(c), packets(1e6)))
+	qt.Check(t, qt.Equals(window(c), bdp(1e6)))
 	c.sendAll(t, 10<<20)
 	info := tcpInfo(t, c.client)
 	learned, err := control.BaseRTT(p.server.Addr)
@@ -84,14 +84,12 @@ func TestLDCPInitialWindow(t *testing.T) {
 	qt.Check(t, qt.IsTrue(learned >= time.Duration(info.Min_rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Min_rtt))
 	qt.Check(t, qt.IsTrue(learned <= time.Duration(info.Rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Rtt))
 
-	qt.Check(t, qt.Equals(window(p.connect(t, control)), packets(float64(learned))))
-	qt.Check(t, qt.Equals(window(p.connectTo(t, control, other, other)), packets(1e6)))
+	qt.Check(t, qt.Equals(window(p.connect(t, control)), bdp(float64(learned))))
+	qt.Check(t, qt.Equals(window(p.connectTo(t, control, other, other)), bdp(1e6)))
 }
 
 func TestLDCPConfiguredInitialWindow(t *testing.T) {
-	o := ldcpOptions()
-	o.InitialWindow = 7
-	control := registered(t, ldcp(o))
+	control := registered(t, ldcp("initial_window", frames(7)))
 	f, err := control.Flow(newPath(t).connect(t, control).key())
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(f.Window, 7))
@@ -159,9 +157,7 @@ func TestLDCPFirstRoundTrip(t *testing.T) {
 		{"one packet", true, 1, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			o := ldcpOptions()
-			o.InitialWindow = iw
-			control := registered(t, ldcp(o))
+			control := registered(t, ldcp("initial_window", frames(iw)))
 			p := newPath(t)
 			shape(t, p.server, 5e3, 1) // behind the SYN-ACK no ACK comes for 120 ms
 			if test.firstRTT {
@@ -181,9 +177,7 @@ func TestLDCPFirstRoundTrip(t *testing.T) {
 // A packet of the fast start is lost: cw is what was acknowledged before it, and the transfer goes on.
 func TestLDCPLossInFastStart(t *testing.T) {
 	const iw, lost = 20, 8
-	o := ldcpOptions()
-	o.InitialWindow = iw
-	control := registered(t, ldcp(o))
+	control := registered(t, ldcp("initial_window", frames(iw)))
 	p := newPath(t)
 	shape(t, p.client, 5e6, frameBytes) // a packet in 2.4 ms
 	d := nstest.NewDropper(t, p.server)
@@ -216,9 +210,7 @@ func TestLDCPFirstFlightDropped(t *testing.T) {
 	const iw = 20
 	for name, packets := range map[string]int{"long message": 100, "as long as IW": iw, "short message": 5} {
 		t.Run(name, func(t *testing.T) {
-			o := ldcpOptions()
-			o.InitialWindow = iw
-			control := registered(t, ldcp(o))
+			control := registered(t, ldcp("initial_window", frames(iw)))
 			p := newPath(t)
 			attachFirstRTT(t, control, p.client)
 			d := nstest.NewNotECTDropper(t, p.server)
@@ -245,7 +237,7 @@ func TestLDCPEchoIsExact(t *testing.T) {
 		for _, p := range []float64{0.01, 0.3, 0.5, 0.9, 1} {
 			t.Run(fmt.Sprintf("ACK a packet %v, p %g", perPacket, p), func(t *testing.T) {
 				path := newPath(t)
-				control := registered(t, ldcp(ldcpOptions()))
+				control := registered(t, ldcp())
 				if perPacket {
 					quickACK(t, path.server)
 				}
@@ -300,7 +292,7 @@ func attachWRED(t *testing.T, e nstest.End, o tc.WREDOptions) *tc.WRED {
 // flow, which is not ECN-capable, keeps a queue, or the round trip would be too short to be kept.
 func TestLDCPBelowOne(t *testing.T) {
 	const gamma, linkBps, queueBytes = 0.25, 20e6, 32 << 10
-	control := registered(t, ldcp(ldcpOptions()))
+	control := registered(t, ldcp())
 	p := newPath(t)
 	shape(t, p.client, linkBps, 2*frameBytes)
 	reno, err := loader.KernelControl("reno")
@@ -356,7 +348,7 @@ func packetsPerRoundTrip(t *testing.T, p path, c connection, r *receiver) (packe
 
 // A transfer completes, and flows leave the table when they close.
 func TestLDCPFlowsLeave(t *testing.T) {
-	control := registered(t, ldcp(ldcpOptions()))
+	control := registered(t, ldcp())
 	p := newPath(t)
 	c := p.connect(t, control)
 	c.sendAll(t, 10<<20)
@@ -442,9 +434,7 @@ func TestLDCPBehindWRED(t *testing.T) {
 	const linkBps, threshold, burstBytes = 100e6, 30_000, 32 << 10
 	for _, flows := range []int{1, 2, 4} {
 		t.Run(fmt.Sprint(flows, " flows"), func(t *testing.T) {
-			o := ldcpOptions()
-			o.LineRateBps, o.BaseRTTNs = linkBps, 4e6
-			control := registered(t, ldcp(o))
+			control := registered(t, afterRTT(onLine(ldcp(), linkBps), 4e6))
 			p := newPath(t)
 			quickACK(t, p.server)
 			shape(t, p.client, linkBps, burstBytes)
@@ -477,9 +467,8 @@ func TestLDCPWindowOfFixedProbability(t *testing.T) {
 		{0.5, 0.5, 2},
 	} {
 		t.Run(fmt.Sprint("p ", test.p), func(t *testing.T) {
-			o := ldcpOptions()
-			o.LineRateBps, o.BaseRTTNs, o.InitialWindow = 10e9, 1e6, uint32((test.low+test.high)/2) // far from cw's cap
-			control := registered(t, ldcp(o))
+			start := ldcp("initial_window", frames(int((test.low+test.high)/2)))
+			control := registered(t, onLine(start, 10e9)) // far from cw's cap
 			p := newPath(t)
 			quickACK(t, p.server)
 			shape(t, p.client, linkBps, burstBytes)

@@ -68,7 +68,7 @@ func TestPermission(t *testing.T) {
 		err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 		if err == nil {
 			probe = loader.HavePermission()
-			_, register = loader.RegisterPCN(pcnOptions)
+			_, register = loader.Register(pcn(40e9))
 			_, load = tc.LoadStamp(tc.StampOptions{})
 		}
 		done <- err
@@ -76,7 +76,7 @@ func TestPermission(t *testing.T) {
 	qt.Assert(t, qt.IsNil(<-done))
 	const advice = "no permission to load BPF programs: run as root, or with CAP_BPF and CAP_NET_ADMIN: .*"
 	qt.Assert(t, qt.ErrorMatches(probe, advice))
-	qt.Assert(t, qt.ErrorMatches(register, "load congestion control pcn: "+advice))
+	qt.Assert(t, qt.ErrorMatches(register, "congestion control pcn: load it: "+advice))
 	qt.Assert(t, qt.ErrorMatches(load, "load tc program stamp: "+advice))
 	qt.Assert(t, qt.ErrorIs(probe, unix.EPERM))
 }

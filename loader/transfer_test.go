@@ -189,13 +189,9 @@ func tcpInfo(t *testing.T, c *net.TCPConn) *unix.TCPInfo {
 	return info
 }
 
-func options(lineRateBps uint64) loader.PCNOptions {
-	return loader.PCNOptions{LineRateBps: lineRateBps, WMin: 1.0 / 128, WMax: 0.5}
-}
-
 func TestTransfer(t *testing.T) {
 	const bytes = 10 << 20
-	control := registered(t, pcn(options(10e9)))
+	control := registered(t, pcn(10e9))
 	p := newPath(t)
 	c := p.connect(t, control)
 
@@ -204,7 +200,7 @@ func TestTransfer(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(f.FlowKey, k))
 		qt.Check(t, qt.Equals(f.SendRateBps, 10e9))
-		qt.Check(t, qt.Equals(f.W, 1.0/128))
+		qt.Check(t, qt.Equals(f.Stat("w"), 1.0/128))
 		qt.Check(t, qt.IsTrue(f.ECN))
 	}
 	flows, err := control.Flows()
@@ -239,7 +235,7 @@ func TestTransfer(t *testing.T) {
 // A socket that loses its local port before its control is told, as all do whose port the kernel chose, and one
 // that is disconnected leave the table like others.
 func TestFlowsLeave(t *testing.T) {
-	control := registered(t, pcn(options(1e9)))
+	control := registered(t, pcn(1e9))
 	p := newPath(t)
 	for name, end := range map[string]func(connection) error{
 		"closed by the client": func(c connection) error { return errors.Join(c.client.Close(), c.server.Close()) },
@@ -281,7 +277,7 @@ func disconnect(c *net.TCPConn) error {
 
 // IPv6 flows, and IPv4 flows of IPv6 sockets, have their own addresses.
 func TestFlowAddresses(t *testing.T) {
-	control := registered(t, pcn(options(1e9)))
+	control := registered(t, pcn(1e9))
 	p := newPath(t)
 	p.client.AddAddr(t, netip.MustParsePrefix("fd00::1/64"))
 	p.server.AddAddr(t, netip.MustParsePrefix("fd00::2/64"))
@@ -332,7 +328,7 @@ const (
 )
 
 func TestRateIsKept(t *testing.T) {
-	control := registered(t, pcn(options(1e9)))
+	control := registered(t, pcn(1e9))
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
@@ -360,9 +356,7 @@ func TestLineKeepsRate(t *testing.T) {
 
 // With dilation the kernel's clock runs slower than the papers'.
 func TestRateIsDilated(t *testing.T) {
-	o := options(40e9)
-	o.DilationShift = 10
-	control := registered(t, pcn(o))
+	control := registered(t, dilated(pcn(40e9), 10))
 	p := newPath(t)
 	r := p.connect(t, control).start(t)
 	p.checkRate(t, r, 40e9/(1<<10))
@@ -370,9 +364,9 @@ func TestRateIsDilated(t *testing.T) {
 
 // SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on the way.
 func TestMaxPacingRate(t *testing.T) {
-	for name, register := range controls(1e9) {
+	for name, r := range paced(1e9) {
 		t.Run(name, func(t *testing.T) {
-			control := registered(t, register)
+			control := registered(t, r)
 			p := newPath(t)
 			c := p.connect(t, control)
 			r := c.start(t)
@@ -393,7 +387,7 @@ func TestMaxPacingRate(t *testing.T) {
 // Each recovery, and each timeout, halves the rate, once.
 func TestLossHalvesRate(t *testing.T) {
 	const lineRateBps, drops = 10e9, 3
-	control := registered(t, pcn(options(lineRateBps)))
+	control := registered(t, pcn(lineRateBps))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	c := p.connect(t, control)
@@ -410,7 +404,7 @@ func TestLossHalvesRate(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(f.Losses, losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps>>losses))
-	qt.Check(t, qt.Equals(f.W, 1.0/128))
+	qt.Check(t, qt.Equals(f.Stat("w"), 1.0/128))
 	qt.Check(t, qt.IsTrue(f.Retransmissions >= drops), qt.Commentf("%d retransmissions", f.Retransmissions))
 }
 
@@ -451,9 +445,7 @@ func netstat(t *testing.T, e nstest.End, group string, names ...string) (sum uin
 
 // One packet in a hundred is lost: the transfer goes on, at the floor of the rate.
 func TestTransferSurvivesLoss(t *testing.T) {
-	o := options(200e6)
-	o.MinRateBps = 50e6
-	control := registered(t, pcn(o))
+	control := registered(t, with(pcn(200e6), "min_rate", "50Mbps"))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	d.DropEvery(t, 100)
@@ -463,12 +455,12 @@ func TestTransferSurvivesLoss(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(d.Dropped(t) > 50), qt.Commentf("%d dropped", d.Dropped(t)))
 	qt.Check(t, qt.IsTrue(f.Losses > 10), qt.Commentf("%d losses", f.Losses))
-	qt.Check(t, qt.Equals(f.SendRateBps, o.MinRateBps))
+	qt.Check(t, qt.Equals(f.SendRateBps, 50e6))
 }
 
 // After a blackout, of which the retransmission timer tells, the flow goes on with an open window.
 func TestTransferSurvivesBlackout(t *testing.T) {
-	control := registered(t, pcn(options(200e6)))
+	control := registered(t, pcn(200e6))
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	c := p.connect(t, control)
@@ -494,9 +486,9 @@ func blackout(t *testing.T, d *nstest.Dropper, c connection, r *receiver) {
 
 // Flows that find the table full run at line rate, and do not depend on the table.
 func TestTableFull(t *testing.T) {
-	o := options(50e6)
-	o.MaxFlows = 1
-	control := registered(t, pcn(o))
+	table := pcn(50e6)
+	table.MaxFlows = 1
+	control := registered(t, table)
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	p.connect(t, control) // one end takes the entry
@@ -520,7 +512,7 @@ func checkRefused(t *testing.T, control *loader.Control, want uint64) {
 
 // Sockets keep a control that was unregistered.
 func TestTransferSurvivesUnregistering(t *testing.T) {
-	control := registered(t, pcn(options(1e9)))
+	control := registered(t, pcn(1e9))
 	r := newPath(t).connect(t, control).start(t)
 	r.receive(t, 1<<20)
 	qt.Assert(t, qt.IsNil(control.Close()))

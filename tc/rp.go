@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -38,16 +39,16 @@ func LoadRP(control *loader.Control, options ...Option) (*RP, error) {
 
 // rpOf loads the reaction point in a control's object.
 func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, error) {
-	o := control.Scheme().Object
-	if o == nil || control.FlowTable() == nil { // the kernel's own, or another process's
+	if control.Hears() == scheme.None {
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
 	}
-	spec, err := o.Spec()
+	spec, err := control.Scheme().Object.Spec()
 	if err != nil {
 		return nil, err
 	}
 	if spec.Programs[rpIngress] == nil {
-		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
+		return nil, fmt.Errorf("rp: the object of congestion control %s has no program %s, and hears %s: "+
+			"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
 	}
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {
 		return nil, fmt.Errorf("rp of %s: %w", control.Name(), err)

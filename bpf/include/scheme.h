@@ -20,6 +20,7 @@
  *	counts_acks	yes: the sender counts the marks that ACKs tell of, in windows of the notification point's T
  *	delayed_ack	yes: receivers acknowledge every second packet
  *	first_rtt	drop: packets of the first round trip are not ECN-capable, and a lossy network drops them early
+ *	min_rate	a formula of the rate that no flow goes below, if no parameter min_rate says it
  *	tcd		yes: the control knows what TCD's marks say
  *	tcd.values	the section whose marking and notification count with TCD, if this one has none
  */

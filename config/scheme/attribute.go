@@ -18,7 +18,7 @@ type attribute struct {
 // The attributes that a description may have.
 var attributeNames = []string{
 	"name", "section", "title", "source", "sender", "marker", "notification", "hears", "ecn", "accecn", "counts_acks",
-	"delayed_ack", "first_rtt", "tcd", "tcd.marker", "tcd.notification", "tcd.hears", "tcd.ecn", "tcd.values",
+	"delayed_ack", "first_rtt", "min_rate", "tcd", "tcd.marker", "tcd.notification", "tcd.hears", "tcd.ecn", "tcd.values",
 }
 
 const attributeTag = "scheme:"

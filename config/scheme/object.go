@@ -218,8 +218,17 @@ func (o *Object) Param(key string) *Param {
 	return &o.Params[i]
 }
 
-// Uses reports whether what the sender gets follows from something of the network: line_rate, base_rtt or
-// frame.
+// Keys returns the keys of the parameters, in the order of the source.
+func (o *Object) Keys() []string {
+	var keys []string
+	for _, p := range o.Params {
+		keys = append(keys, p.Key)
+	}
+	return keys
+}
+
+// Uses reports whether what the sender gets can follow from something of the network: line_rate, base_rtt or
+// frame. See [Values.Uses].
 func (o *Object) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
 	return slices.ContainsFunc(o.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -60,7 +61,7 @@ func (v *Values) Has(key string) bool {
 // what is out of range, too.
 func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	v := &Values{object: o, byKey: map[string]Value{}}
-	var problems []Problem
+	problems := o.checkGiven(s.Given)
 	set, err := o.preset(s.Set)
 	if err != nil {
 		problems = append(problems, Problem{"set", err.Error(), hintOf(o.PresetNames(), s.Set)})
@@ -79,6 +80,33 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 		}
 	}
 	return v, problems
+}
+
+// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or of another
+// kind.
+func (o *Object) checkGiven(given map[string]Value) []Problem {
+	var problems []Problem
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		p := o.Param(key)
+		if p == nil {
+			problems = append(problems, Problem{key, "there is no such parameter", hintOf(o.Keys(), key)})
+			continue
+		}
+		if v := given[key]; v.Kind != p.Kind {
+			problems = append(problems, Problem{key, fmt.Sprintf("it is a %s", v.Kind), fmt.Sprintf("want a %s", p.Kind)})
+		}
+	}
+	return problems
+}
+
+// Uses reports whether what the sender gets follows from something of the network with these values:
+// line_rate, base_rtt or frame.
+func (v *Values) Uses(name string) bool {
+	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
+	return slices.ContainsFunc(v.object.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+		slices.ContainsFunc(v.object.Params, func(p Param) bool {
+			return p.ofSender() && v.Get(p.Key).Number == 0 && uses(p.ifZero)
+		})
 }
 
 // resolver evaluates values that depend on each other.
@@ -159,7 +187,13 @@ func (r *resolver) beside(p *Param) lookup {
 // check returns what is wrong with a value; nil if nothing is.
 func (r *resolver) check(p *Param) *Problem {
 	v, ok := r.values.byKey[p.Key]
-	if !ok || p.low == nil {
+	if !ok {
+		return nil
+	}
+	if p.Kind == KindChoice && !slices.ContainsFunc(p.choices, func(c choice) bool { return float64(c.number) == v.Number }) {
+		return &Problem{p.Key, fmt.Sprintf("there is no choice %g", v.Number), strings.Join(p.Choices, ", ")}
+	}
+	if p.low == nil {
 		return nil
 	}
 	low, err1 := p.low.eval(r.beside(p))
@@ -167,7 +201,8 @@ func (r *resolver) check(p *Param) *Problem {
 	if err := errors.Join(err1, err2); err != nil {
 		return &Problem{p.Key, err.Error(), ""}
 	}
-	if v.Number < low || v.Number > high || p.aboveLow && v.Number == low || p.belowHigh && v.Number == high {
+	isWithin := v.Number >= low && v.Number <= high // false for NaN
+	if !isWithin || p.aboveLow && v.Number == low || p.belowHigh && v.Number == high {
 		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), p.rangeInWords(low, high)}
 	}
 	if p.divides != nil {
@@ -178,7 +213,7 @@ func (r *resolver) check(p *Param) *Problem {
 		}
 	}
 	if _, err := p.format.encode(v.Number); err != nil {
-		return &Problem{p.Key, err.Error(), "write 1/16"}
+		return &Problem{p.Key, err.Error(), p.format.hint()}
 	}
 	return nil
 }

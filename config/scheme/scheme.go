@@ -136,6 +136,30 @@ func (s Scheme) HasFirstRTT() bool {
 	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
 }
 
+// MinRateBps returns the rate that no flow goes below with these values; 0 if the scheme says none.
+func (s Scheme) MinRateBps(v *Values, n Network) (uint64, error) {
+	if v.Has(minRate) {
+		return uint64(v.Get(minRate).Number), nil
+	}
+	text := s.Object.attributes[minRate].value
+	if text == "" {
+		return 0, nil
+	}
+	f, err := parseFormula(text)
+	if err != nil {
+		return 0, fmt.Errorf("attribute %s: %w", minRate, err)
+	}
+	r := resolver{values: v, network: n, open: map[string]bool{}}
+	number, err := f.eval(r.lookup)
+	if err != nil {
+		return 0, fmt.Errorf("attribute %s: %w", minRate, err)
+	}
+	return uint64(number), nil
+}
+
+// minRate is the parameter, or the attribute, that says which rate no flow goes below.
+const minRate = "min_rate"
+
 // newScheme makes a scheme of an object.
 func newScheme(o *Object) (Scheme, error) {
 	text := func(name, byDefault string) string {

@@ -166,6 +166,14 @@ func (f format) encode(number float64) (uint64, error) {
 	return uint64(scaled), nil
 }
 
+// hint says how to write a number that encode takes.
+func (f format) hint() string {
+	if f.special == "halvings" {
+		return "write 1/16"
+	}
+	return ""
+}
+
 // decode is the inverse of encode.
 func (f format) decode(n uint64) float64 {
 	v := math.Ldexp(float64(n), -int(f.fraction))

@@ -9,12 +9,6 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// The modes of enum pcn_feedback.
-const (
-	feedbackACK  = 1
-	feedbackAuto = 2
-)
-
 // ackOracle is what a notification point would have made of the packets that ACKs tell of, arriving with their ACK, and
 // Algorithm 1 on that.
 type ackOracle struct {
@@ -84,8 +78,11 @@ func TestFeedbackFromACKs(t *testing.T) {
 	ignored := uint32(0)
 	for flow := range uint32(60) {
 		args := ackParams
-		args.Feedback = feedbackACK + flow%2
-		auto := args.Feedback == feedbackAuto
+		auto := flow%2 == 1
+		args.Rp.Feedback = algoPcnFeedbackPCN_FEEDBACK_ACK
+		if auto {
+			args.Rp.Feedback = algoPcnFeedbackPCN_FEEDBACK_AUTO
+		}
 		steps := feedbackACKs(rnd, flow, flow%3 > 0)
 		qt.Assert(t, qt.IsNil(b.objs.AckFlows.Put(flow, algoAckFlow{})))
 		got := append([]algoAckStep(nil), steps...)
@@ -109,7 +106,7 @@ func TestFeedbackFromACKs(t *testing.T) {
 func TestFeedbackFromACKsSettles(t *testing.T) {
 	b := load(t)
 	args := ackParams
-	args.Feedback = feedbackACK
+	args.Rp.Feedback = algoPcnFeedbackPCN_FEEDBACK_ACK
 	qt.Assert(t, qt.IsNil(b.objs.AckFlows.Put(uint32(0), algoAckFlow{})))
 	s := algoAckStep{}
 	s.Ack.NowNs, s.Ack.FrameBytes = startNs, 1000

@@ -14,13 +14,11 @@ import (
 )
 
 type algoAckArgs struct {
-	_        structs.HostLayout
-	Rp       algoPcnRpParams
-	Np       algoPcnNpParams
-	Feedback uint32
-	Steps    uint32
-	Done     uint32
-	Pad      uint32
+	_     structs.HostLayout
+	Rp    algoPcnRpParams
+	Np    algoPcnNpParams
+	Steps uint32
+	Done  uint32
 }
 
 type algoAckFlow struct {
@@ -97,6 +95,15 @@ type algoNpStep struct {
 	Pad       [7]uint8
 }
 
+type algoPcnFeedback uint32
+
+const (
+	algoPcnFeedbackPCN_FEEDBACK_CNP  algoPcnFeedback = 0
+	algoPcnFeedbackPCN_FEEDBACK_ACK  algoPcnFeedback = 1
+	algoPcnFeedbackPCN_FEEDBACK_AUTO algoPcnFeedback = 2
+	algoPcnFeedbackPCN_FEEDBACK_ECE  algoPcnFeedback = 3
+)
+
 type algoPcnNp struct {
 	_              structs.HostLayout
 	StartNs        uint64
@@ -121,6 +128,8 @@ type algoPcnNpParams struct {
 	T_ns              uint64
 	CongestedPermille uint32
 	RateUnitBps       uint32
+	T_jitter          uint32
+	Pad               uint32
 }
 
 type algoPcnRp struct {
@@ -136,6 +145,8 @@ type algoPcnRpParams struct {
 	MinRateBps  uint64
 	W_min       uint32
 	W_max       uint32
+	Feedback    algoPcnFeedback
+	Pad         uint32
 }
 
 type algoPfcAction uint32

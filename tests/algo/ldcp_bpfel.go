@@ -53,11 +53,12 @@ const (
 )
 
 type ldcpLdcpParams struct {
-	_     structs.HostLayout
-	Alpha uint32
-	Beta  uint32
-	Gamma uint32
-	Eta   uint32
+	_                  structs.HostLayout
+	Alpha              uint32
+	Beta               uint32
+	Gamma              uint32
+	Eta                uint32
+	InitialWindowBytes uint64
 }
 
 type ldcpLdcpStep struct {

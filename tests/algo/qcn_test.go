@@ -195,7 +195,7 @@ func TestQCNHalving(t *testing.T) {
 	const timer, counter = 15e6, 150_000
 	for _, test := range []struct {
 		name                   string
-		half                   uint32
+		half                   rateRecoveryHalf
 		flow                   *qcnFlow
 		wantTimer, wantCounter float64 // length of the cycle that runs, over the full one
 	}{
@@ -240,14 +240,14 @@ func TestQCNRandomCNMs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(sequences) {
 				r := rand.New(rand.NewPCG(seed, 30))
-				p := randomQCNParams(r, uint32(half))
+				p := randomQCNParams(r, rateRecoveryHalf(half))
 				checkQCN(t, s, p, randomQCNSteps(r, p, length))
 			}
 		})
 	}
 }
 
-func randomQCNParams(r *rand.Rand, half uint32) rateQcnRpParams {
+func randomQCNParams(r *rand.Rand, half rateRecoveryHalf) rateQcnRpParams {
 	p := rateQcnRpParams{
 		Recovery:          randomRecoveryParams(r, half),
 		Gd:                pick(r, q24One/128, q24One/128, uint32(logUniform(r, 1, q24One))),

@@ -91,7 +91,8 @@ type rateIbccParams struct {
 	Increase    uint32
 	Limit       uint32
 	Min         uint32
-	Pad         uint32
+	Exponent    uint32
+	Delay       uint64
 	Cct         [128]uint16
 }
 
@@ -129,6 +130,8 @@ type rateQcnRpParams struct {
 	Recovery          rateRecoveryParams
 	Gd                uint32
 	MinDecreaseFactor uint32
+	HaiAfterPackets   uint32
+	Pad               uint32
 }
 
 type rateQcnStep struct {
@@ -151,6 +154,14 @@ type rateRecovery struct {
 	ByteStage      uint32
 }
 
+type rateRecoveryHalf uint32
+
+const (
+	rateRecoveryHalfRECOVERY_HALF_NEVER rateRecoveryHalf = 0
+	rateRecoveryHalfRECOVERY_HALF_AI    rateRecoveryHalf = 1
+	rateRecoveryHalfRECOVERY_HALF_HAI   rateRecoveryHalf = 2
+)
+
 type rateRecoveryParams struct {
 	_                structs.HostLayout
 	LineRateBps      uint64
@@ -161,7 +172,7 @@ type rateRecoveryParams struct {
 	ByteCounterBytes uint64
 	HyperBytes       uint64
 	Threshold        uint32
-	Half             uint32
+	Half             rateRecoveryHalf
 	TargetGuard      uint32
 	Pad              uint32
 }

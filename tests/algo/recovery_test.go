@@ -10,9 +10,9 @@ import (
 
 // Of recovery.h.
 const (
-	halfNever uint32 = iota
-	halfActive
-	halfHyper
+	halfNever  = rateRecoveryHalfRECOVERY_HALF_NEVER
+	halfActive = rateRecoveryHalfRECOVERY_HALF_AI
+	halfHyper  = rateRecoveryHalfRECOVERY_HALF_HAI
 
 	recoveryCycles = 32 // of one call
 )
@@ -199,7 +199,7 @@ func (o *recoveryOracle) check(got rateRecovery) error {
 }
 
 // randomRecoveryParams is any line rate from 1 Mbit/s to 800 Gbit/s, and anything that fits it.
-func randomRecoveryParams(r *rand.Rand, half uint32) rateRecoveryParams {
+func randomRecoveryParams(r *rand.Rand, half rateRecoveryHalf) rateRecoveryParams {
 	lineBps := logUniform(r, 1e6, maxLineBps)
 	return rateRecoveryParams{
 		LineRateBps:      lineBps,

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -71,7 +72,7 @@ func (e end) listens(t *testing.T, port int) bool {
 func iperf3(t *testing.T) string {
 	const port = 5201
 	control := registered(t, func() (*loader.Control, error) { // so slow that there is time to look
-		return loader.RegisterPCN(loader.PCNOptions{LineRateBps: 1e8, WMin: 1.0 / 128, WMax: 0.5})
+		return register("pcn", 1e8, nil)
 	})
 	p := newPath(t)
 	p.client.sysctl(t, "tcp_ecn", "1") // it chooses the control when it is connected: too late to ask for ECN
@@ -163,7 +164,7 @@ func compare(t *testing.T, e end, control *loader.Control, k loader.FlowKey) {
 		before = f
 		f, err = control.Flow(k)
 		qt.Assert(t, qt.IsNil(err))
-		return f == before
+		return reflect.DeepEqual(f, before)
 	})
 	stats := e.ss(t, k)
 	for what, want := range map[string]float64{

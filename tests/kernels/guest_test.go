@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
@@ -35,7 +37,7 @@ type row struct {
 
 const lineRateBps = 1e9
 
-var rows = []row{
+var rows = slices.Concat([]row{
 	{"registered by", true, func(*testing.T) string {
 		if loader.HaveStructOpsLink() != nil {
 			return "map"
@@ -43,32 +45,7 @@ var rows = []row{
 		return "link"
 	}},
 	{"arguments of `cong_control`", true, congControlArguments},
-	{"`pcn`", true, transferWith(func() (*loader.Control, error) { return registerPCN() })},
-	{"`dcqcn`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterDCQCN(loader.DCQCNOptions{
-			RecoveryOptions: recovery, G: 1.0 / 16, InitialAlpha: 1, AlphaTimerNs: 55e3, ClampTarget: true,
-		})
-	})},
-	{"`ibcc`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterIBCC(loader.IBCCOptions{LineRateBps: lineRateBps, TimerNs: 1e6, Increase: 1, CCT: make([]loader.CCTEntry, 4)})
-	})},
-	{"`qcn`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterQCN(loader.QCNOptions{RecoveryOptions: recovery, Gd: 1.0 / 128, MinDecreaseFactor: 0.5})
-	})},
-	{"`timely`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterTIMELY(loader.TIMELYOptions{
-			LineRateBps: lineRateBps, MinRateBps: 1e8, DeltaBps: 1e7, TLowNs: 50e6, THighNs: 500e6, MinRTTNs: 1e6, EWMA: 0.5, Beta: 0.8, MaxCut: 0.5,
-		})
-	})},
-	{"`ldcp`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterLDCP(loader.LDCPOptions{
-			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: lineRateBps, BaseRTTNs: 1e6,
-		})
-	})},
-	{"`pcn_dctcp`", true, transferWith(func() (*loader.Control, error) {
-		return loader.RegisterDCTCP(loader.DCTCPOptions{G: 1.0 / 16, InitialAlpha: 1})
-	})},
-	{"`pcn_line`", true, transferWith(func() (*loader.Control, error) { return loader.RegisterLine(lineRateBps, 0) })},
+}, transfers(), []row{
 	{"tc programs attached through", true, attachedThrough},
 	{"NP, RP: marks cut the rate, their absence raises it", true, notified(labNP, labRP)},
 	{"NP, RP for hosts: the same", true, notified(hostNP, hostRP)},
@@ -83,15 +60,44 @@ var rows = []row{
 	{"curl, with the statistics of `ss -ti`", true, curl},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
 	{"the lab's switches, `--native`", false, loads(loadSwitch)},
+})
+
+// transfers are a row for each scheme that comes along.
+func transfers() []row {
+	var list []row
+	for _, s := range scheme.Builtin().Schemes() {
+		list = append(list, row{"`" + s.Control + "`", true, transferWith(func() (*loader.Control, error) {
+			return register(s.Name, lineRateBps, quick[s.Name])
+		})})
+	}
+	return list
 }
 
-var recovery = loader.RecoveryOptions{
-	LineRateBps: lineRateBps, MinRateBps: 1e8, RAIBps: 1e7, RHAIBps: 1e8, TimerNs: 55e3, FastRecovery: 5,
+// quick are parameters with which a transfer is quick on a machine that is slow: what is not here has its default.
+var quick = map[string]map[string]string{
+	"dcqcn":  {"min_rate": "100Mbps"},
+	"qcn":    {"min_rate": "100Mbps"},
+	"timely": {"min_rate": "100Mbps", "t_low": "50ms", "t_high": "500ms", "min_rtt": "1ms"},
 }
 
-func registerPCN() (*loader.Control, error) {
-	return loader.RegisterPCN(loader.PCNOptions{LineRateBps: lineRateBps, WMin: 1.0 / 128, WMax: 0.5})
+// register registers the control of a scheme that comes along.
+func register(name string, lineRateBps uint64, given map[string]string) (*loader.Control, error) {
+	s, err := scheme.Builtin().Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	settings := scheme.Settings{Given: map[string]scheme.Value{}}
+	for key, text := range given {
+		if settings.Given[key], err = s.Object.Param(key).Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return loader.Register(loader.Registration{
+		Scheme: s, Settings: settings, Network: scheme.Network{LineRateBps: lineRateBps, BaseRTTNs: 1e6, FrameBytes: frameBytes},
+	})
 }
+
+func registerPCN() (*loader.Control, error) { return register("pcn", lineRateBps, nil) }
 
 // TestGuest fills this kernel's column. TestKernels runs it.
 func TestGuest(t *testing.T) {
@@ -174,9 +180,7 @@ func lacks(err error) string {
 }
 
 func loadFirstRTT() (closer, error) {
-	control, err := loader.RegisterLDCP(loader.LDCPOptions{
-		Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, LineRateBps: lineRateBps, BaseRTTNs: 1e6,
-	})
+	control, err := register("ldcp", lineRateBps, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +224,7 @@ type attacher interface {
 
 func labNP() (attacher, error) { return tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95}) }
 
-func labRP(control *loader.Control) (attacher, error) { return tc.LoadRP(control, 0) }
+func labRP(control *loader.Control) (attacher, error) { return tc.LoadRP(control) }
 
 func hostNP() (attacher, error) {
 	return tc.LoadHostNP(tc.HostNPOptions{TNs: 1e6, CongestedShare: 0.95})

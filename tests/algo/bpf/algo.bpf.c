@@ -122,10 +122,8 @@ struct ack_step {
 struct ack_args {
 	struct pcn_rp_params rp;
 	struct pcn_np_params np;
-	u32 feedback;
 	u32 steps;
 	u32 done;
-	u32 pad;
 };
 
 struct ack_flow {
@@ -148,7 +146,7 @@ static long ack_step(u32 i, struct ack_args *args)
 		return 1;
 	if (!flow->rp.send_rate_bps)
 		pcn_rp_init(&flow->rp, &args->rp);
-	pcn_rp_ack(&flow->rp, &flow->ack, &args->rp, &args->np, args->feedback, &step->ack);
+	pcn_rp_ack(&flow->rp, &flow->ack, &args->rp, &args->np, args->rp.feedback, &step->ack);
 	step->send_rate_bps = flow->rp.send_rate_bps;
 	step->windows = flow->ack.windows;
 	args->done++;
