@@ -51,7 +51,7 @@ func TestCaseHasItsValues(t *testing.T) {
 	qt.Assert(t, qt.Equals(late.Flows[0].Start, Millisecond))
 	qt.Assert(t, qt.Equals(late.Flows[1].Start, -2*Millisecond)) // follows the warm-up
 	qt.Assert(t, qt.Equals(late.Bursts[0].Every, 2*Millisecond))
-	qt.Assert(t, qt.Equals(late.PCN.T, 25*Microsecond))
+	qt.Assert(t, qt.Equals(late.Section("pcn").Get("T").String(), "25us"))
 	qt.Assert(t, qt.Equals(late.Warmup, 2*Millisecond))
 	qt.Assert(t, qt.Equals(late.Hash(), e.Hash()))
 	qt.Assert(t, qt.Equals(string(late.Source()), sweep))

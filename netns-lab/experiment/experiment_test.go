@@ -17,10 +17,24 @@ import (
 
 	"github.com/go-quicktest/qt"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// allFields compares unexported fields too.
-var allFields = cmp.AllowUnexported(Experiment{})
+// allFields compares unexported fields too, and parameters by their values.
+var allFields = cmp.Options{
+	cmp.AllowUnexported(Experiment{}),
+	cmp.Transformer("sections", func(p parameters) map[string]values {
+		e := &Experiment{parameters: p}
+		sections := map[string]values{}
+		for section := range p.values {
+			sections[section] = sectionOf(e, section)
+		}
+		return sections
+	}),
+}
+
+// withoutSections compares all but parameters.
+var withoutSections = cmp.Options{allFields, cmpopts.IgnoreFields(Experiment{}, "parameters")}
 
 // smallest is the least a file must say.
 const smallest = `name: small
@@ -161,29 +175,9 @@ func TestDefaults(t *testing.T) {
 			Kind: "fig1", BurstHosts: 14,
 			Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 40e9, Delay: 5000},
 		},
-		Frame:   1000,
-		Switch:  Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3, XON: 510e3}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}},
-		Schemes: []string{"pfc"},
-		PCN:     PCN{T: 50e3, WMin: 1. / 128, WMax: 0.5, CongestedShare: 0.95, RateUnit: 1e6, Feedback: "cnp"},
-		DCQCN: DCQCN{
-			Set: "paper", G: 1. / 256, AlphaTimer: 55e3, RateTimer: 55e3, ByteCounter: 10e6, FastRecovery: 5,
-			RAI: 40e6, RHAI: 200e6, CNPInterval: 50e3, ClampTarget: true, InitialAlpha: 1, MinRate: 100e6,
-			Marking: Marking{KMin: 5e3, KMax: 200e3, PMax: 0.01},
-		},
-		TIMELY: TIMELY{
-			Set: "snippet", EWMA: 0.02, Beta: 0.8, THigh: 1e6, Delta: 40e6,
-			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 40e6, TCDHold: 55e3,
-		},
-		QCN: QCN{
-			Qeq: 104e3, W: 2, SampleBase: 150e3, SampleJitter: 0.15, Timer: 15e6, ByteCounter: 150e3, FastRecovery: 5,
-			RAI: 20e6, RHAI: 200e6, Gd: 1. / 128, MinDecreaseFactor: 0.5, MinRate: 5e6, HAIAfterPackets: 500, HalfFrom: "ai",
-		},
-		DCTCP: DCTCP{G: 1. / 16, InitialAlpha: 1, Marking: Marking{KMin: 120e3, KMax: 120e3, PMax: 1}},
-		LDCP: LDCP{
-			Alpha: 1, Beta: 0.5, Gamma: 0.25, Eta: 0.5, FastStart: "drop", K: 30e3, DelayedAck: 1, Feedback: "echo",
-			Marking: Marking{KMin: 20e3, KMax: 80e3, PMax: 1},
-		},
-		IBCC:     IBCC{Increase: 1, Limit: 127, Timer: 20e3, Delay: 15, Exponent: 2},
+		Frame:    1000,
+		Switch:   Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3, XON: 510e3}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}},
+		Schemes:  []string{"pfc"},
 		FECN:     FECN{Threshold: 50e3},
 		TCD:      TCD{Epsilon: 0.05},
 		Warmup:   1e6,
@@ -197,7 +191,45 @@ func TestDefaults(t *testing.T) {
 		Flows:  []Flow{{Name: "F0", Group: "F0", From: "H0", To: "R0", Start: -1e6, InitialRate: 40e9, LimitRate: 40e9}},
 		source: []byte(smallest),
 	}
-	qt.Assert(t, qt.CmpEquals(*e, want, allFields))
+	qt.Assert(t, qt.CmpEquals(*e, want, withoutSections))
+	checkSections(t, e, map[string]values{
+		"pcn": {
+			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
+			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
+		},
+		"dcqcn": {
+			"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
+			"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps", "rate_hai": "200Mbps",
+			"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
+			"alpha_first": "false", "initial_alpha": "1", "min_rate": "100Mbps",
+			"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
+		},
+		"timely": {
+			"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
+			"min_rtt": "0ns", "delta": "40Mbps", "hai_after": "5", "hai_factor": "5",
+			"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "40Mbps",
+			"tcd_hold": "55us",
+		},
+		"qcn": {
+			"qeq": "104KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15",
+			"timer": "15ms", "byte_counter": "150KB", "fast_recovery": "5", "rate_ai": "20Mbps",
+			"rate_hai": "200Mbps", "gd": "0.0078125", "min_decrease_factor": "0.5",
+			"min_rate": "5Mbps", "hai_after_packets": "500", "half_from": "ai",
+		},
+		"dctcp": {
+			"g": "0.0625", "initial_alpha": "1",
+			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
+		},
+		"ldcp": {
+			"alpha": "1", "beta": "0.5", "gamma": "0.25", "eta": "0.5", "initial_window": "0B",
+			"first_rtt": "drop", "wred_k": "30KB", "ack_every": "1", "feedback": "echo",
+			"marking.kmin": "20KB", "marking.kmax": "80KB", "marking.pmax": "1",
+		},
+		"ibcc": {
+			"ccti_increase": "1", "ccti_limit": "127", "ccti_min": "0", "ccti_timer": "20us",
+			"cct_delay": "15", "cct_exponent": "2", "becn_interval": "0ns",
+		},
+	})
 }
 
 func TestEverythingIsRead(t *testing.T) {
@@ -211,30 +243,10 @@ func TestEverythingIsRead(t *testing.T) {
 			Kind: "fig1", BurstHosts: 3,
 			Rate: 10e9, Delay: 1000, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1000},
 		},
-		Frame:   1500,
-		Switch:  Switch{Buffer: 9e6, PortBuffer: 1e6, FlowControl: FlowPFC, CBFC: CBFC{Buffer: 100e3, Period: 10e3}, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
-		Schemes: []string{"pfc", "pcn"},
-		Marking: &Marking{KMin: 20e3, KMax: 80e3, PMax: 0.25},
-		PCN:     PCN{T: 25e3, WMin: 0.01, WMax: 0.25, CongestedShare: 0.9, RateUnit: 1e4, Feedback: "auto"},
-		DCQCN: DCQCN{
-			Set: "ns3-rdma", G: 1. / 128, AlphaTimer: 1e3, RateTimer: 2e3, ByteCounter: 3e6, FastRecovery: 4,
-			RAI: 5e6, RHAI: 6e6, CNPInterval: 7e3, DecreaseInterval: 8e3, InitialAlpha: 0.9, MinRate: 10e6,
-			Marking: Marking{KMin: 11e3, KMax: 12e3, PMax: 0.13},
-		},
-		TIMELY: TIMELY{
-			Set: "paper", EWMA: 0.1, Beta: 0.2, TLow: 3e3, THigh: 4e3, MinRTT: 5e3, Delta: 6e6, HAIAfter: 7, HAIFactor: 8,
-			DeltaFactor: true, Segment: 9e3, MaxCut: 0.11, MinRate: 12e6, TCDHold: 13e3,
-		},
-		QCN: QCN{
-			Qeq: 1e3, W: 3, SampleBase: 4e3, SampleJitter: 0.05, Timer: 6e3, ByteCounter: 7e3, FastRecovery: 8,
-			RAI: 9e6, RHAI: 10e6, Gd: 1. / 11, MinDecreaseFactor: 0.12, MinRate: 13e6, HAIAfterPackets: 14, HalfFrom: "hai",
-		},
-		DCTCP: DCTCP{G: 1. / 8, InitialAlpha: 0.25, Marking: Marking{KMin: 1e3, KMax: 2e3, PMax: 0.3}},
-		LDCP: LDCP{
-			Alpha: 0.5, Beta: 0.25, Gamma: 1. / 16, Eta: 0.75, InitialWindow: 40e3, FastStart: "ect", K: 60e3, DelayedAck: 2, Feedback: "accecn",
-			Marking: Marking{KMin: 3e3, KMax: 4e3, PMax: 0.4},
-		},
-		IBCC:     IBCC{Increase: 2, Limit: 63, Min: 3, Timer: 40e3, Delay: 7.5, Exponent: 1, BECNInterval: 5e3},
+		Frame:    1500,
+		Switch:   Switch{Buffer: 9e6, PortBuffer: 1e6, FlowControl: FlowPFC, CBFC: CBFC{Buffer: 100e3, Period: 10e3}, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125, XONOffset: 3000}, Schemes: []string{"pfc"}}},
+		Schemes:  []string{"pfc", "pcn"},
+		Marking:  &Marking{KMin: 20e3, KMax: 80e3, PMax: 0.25},
 		FECN:     FECN{Threshold: 40e3, PacketSize: 512, MarkingRate: 3, Victims: true},
 		TCD:      TCD{MaxTon: 30e3, Epsilon: 0.1},
 		Warmup:   2e6,
@@ -310,7 +322,56 @@ func TestEverythingIsRead(t *testing.T) {
 		}},
 		source: []byte(full),
 	}
-	qt.Assert(t, qt.CmpEquals(*e, want, allFields))
+	qt.Assert(t, qt.CmpEquals(*e, want, withoutSections))
+	checkSections(t, e, map[string]values{
+		"pcn": {
+			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
+			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
+			"min_rate": "10kbps",
+		},
+		"dcqcn": {
+			"set": "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
+			"byte_counter": "3MB", "fast_recovery": "4", "rate_ai": "5Mbps", "rate_hai": "6Mbps",
+			"cnp_interval": "7us", "decrease_interval": "8us", "clamp_target": "false",
+			"alpha_first": "false", "initial_alpha": "0.9", "min_rate": "10Mbps",
+			"marking.kmin": "11KB", "marking.kmax": "12KB", "marking.pmax": "0.13",
+		},
+		"timely": {
+			"set": "paper", "ewma": "0.1", "beta": "0.2", "t_low": "3us", "t_high": "4us",
+			"min_rtt": "5us", "delta": "6Mbps", "hai_after": "7", "hai_factor": "8",
+			"delta_factor": "true", "segment": "9KB", "max_cut": "0.11", "min_rate": "12Mbps",
+			"tcd_hold": "13us",
+		},
+		"qcn": {
+			"qeq": "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05", "timer": "6us",
+			"byte_counter": "7KB", "fast_recovery": "8", "rate_ai": "9Mbps", "rate_hai": "10Mbps",
+			"gd": Ratio(1. / 11).String(), "min_decrease_factor": "0.12", "min_rate": "13Mbps",
+			"hai_after_packets": "14", "half_from": "hai",
+		},
+		"dctcp": {
+			"g": "0.125", "initial_alpha": "0.25",
+			"marking.kmin": "1KB", "marking.kmax": "2KB", "marking.pmax": "0.3",
+		},
+		"ldcp": {
+			"alpha": "0.5", "beta": "0.25", "gamma": "0.0625", "eta": "0.75",
+			"initial_window": "40KB", "first_rtt": "ect", "wred_k": "60KB", "ack_every": "2",
+			"feedback":     "accecn",
+			"marking.kmin": "3KB", "marking.kmax": "4KB", "marking.pmax": "0.4",
+		},
+		"ibcc": {
+			"ccti_increase": "2", "ccti_limit": "63", "ccti_min": "3", "ccti_timer": "40us",
+			"cct_delay": "7.5", "cct_exponent": "1", "becn_interval": "5us",
+		},
+	})
+}
+
+// checkSections checks the values of all sections, and that there are no others.
+func checkSections(t *testing.T, e *Experiment, want map[string]values) {
+	t.Helper()
+	qt.Assert(t, qt.DeepEquals(e.ExtraKeys(), slices.Sorted(maps.Keys(want))))
+	for section, v := range want {
+		qt.Assert(t, qt.DeepEquals(sectionOf(e, section), v), qt.Commentf("%s", section))
+	}
 }
 
 // spoilt is a good file with a mistake in it, the error it gives and the text that this points at.
