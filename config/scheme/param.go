@@ -4,6 +4,7 @@ package scheme
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -156,13 +157,32 @@ func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error
 	if key, ok := t["key"]; ok {
 		p.Key = prefix + key
 	}
-	p.Choices = names(p.choices)
+	if err = p.limitChoices(); err != nil {
+		return p, err
+	}
 	_, p.onlyTCD = t["with_tcd"]
 	if p.Kind == KindChoice || p.Kind == KindFlag {
 		_, err = p.Kind.parse(p.Default, p.choices)
 		return p, err
 	}
 	return p, p.parseFormulas(t)
+}
+
+// limitChoices leaves those that the range names, "ai or hai"; all if it is empty.
+func (p *Param) limitChoices() error {
+	if p.Kind == KindChoice && p.Range != "" {
+		var left []choice
+		for _, name := range strings.Split(p.Range, " or ") {
+			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
+			if i < 0 {
+				return fmt.Errorf("range %q: %q is none of %s", p.Range, name, strings.Join(names(p.choices), ", "))
+			}
+			left = append(left, p.choices[i])
+		}
+		p.choices, p.Range = left, ""
+	}
+	p.Choices = names(p.choices)
+	return nil
 }
 
 func (p *Param) parseFormulas(t tags) (err error) {
@@ -210,4 +230,9 @@ func newDerived(m btf.Member, at place, t tags) (*derived, error) {
 }
 
 // Parse reads a value as files write it.
-func (p *Param) Parse(text string) (Value, error) { return p.Kind.parse(text, p.choices) }
+func (p *Param) Parse(text string) (Value, error) {
+	if p.Kind == KindChoice {
+		return chosen(p.Key, text, p.choices)
+	}
+	return p.Kind.parse(text, nil)
+}

@@ -102,16 +102,17 @@ func (k Kind) parse(text string, choices []choice) (Value, error) {
 		}
 		v.Number = float64(b2i(text == "true"))
 	case KindChoice:
-		return chosen(text, choices)
+		return chosen("value", text, choices)
 	}
 	return v, err
 }
 
-func chosen(text string, choices []choice) (Value, error) {
+// chosen returns the choice of a name. What is what it is a choice of.
+func chosen(what, text string, choices []choice) (Value, error) {
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.name == text })
 	if i < 0 {
 		hint := config.Suggest(text, names(choices))
-		return Value{}, config.Bad(fmt.Sprintf("unknown value %q", text), hint)
+		return Value{}, config.Bad(fmt.Sprintf("unknown %s %q", what, text), hint)
 	}
 	return Value{KindChoice, float64(choices[i].number), text}, nil
 }

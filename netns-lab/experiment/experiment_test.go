@@ -323,6 +323,18 @@ func TestEverythingIsRead(t *testing.T) {
 		source: []byte(full),
 	}
 	qt.Assert(t, qt.CmpEquals(*e, want, withoutSections))
+	// One marking is in place of those of all sections.
+	for _, section := range []string{"dcqcn", "dctcp", "ldcp"} {
+		v := sectionOf(e, section)
+		got := []string{v["marking.kmin"], v["marking.kmax"], v["marking.pmax"]}
+		qt.Check(t, qt.DeepEquals(got, []string{"20KB", "80KB", "0.25"}), qt.Commentf("%s", section))
+	}
+}
+
+func TestEverySectionIsRead(t *testing.T) {
+	const marking = "marking: {kmin: 20KB, kmax: 80KB, pmax: 25%}\n"
+	e, err := Parse("full.yaml", []byte(strings.Replace(full, marking, "", 1)))
+	qt.Assert(t, qt.IsNil(err))
 	checkSections(t, e, map[string]values{
 		"pcn": {
 			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
@@ -402,7 +414,7 @@ func TestErrors(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	testErrors(t, full, []spoilt{
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:", `unknown key "delai" (hint: did you mean "delay"?)`},
-		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, ibcc, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
+		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:", `unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, marking, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8", `duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay", `"10": unit is missing (hint: write a rate as 40Gbps)`},
 		{"bad unit", "frame: 1500B", "frame: 1500b", "1500b", `"1500b": unknown unit "b" (hint: did you mean "B"?)`},
@@ -432,12 +444,12 @@ func TestErrors(t *testing.T) {
 		{"PFC for a scheme twice", "schemes: [pfc]}", "schemes: [pfc, pfc]}", "pfc]", `duplicate scheme "pfc" (hint: keep one of them)`},
 		{"PFC for no scheme", "schemes: [pfc]}", "schemes: []}", "[]}", `PFC is on for no scheme (hint: write off: true)`},
 		{"PFC off and for a scheme", "dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes", "off: true, schemes", "[pfc]}", `"schemes" is given, and PFC is off (hint: keep one of them)`},
-		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, ibcc, dcqcn+tcd, timely+tcd, ibcc+tcd)`},
+		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]", `"schemes" is missing (hint: one of dcqcn, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd)`},
 		{"unknown scheme", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, tcp]", "tcp]", `unknown scheme "tcp" (hint: did you mean "htcp"?)`},
 		{"scheme twice", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, pcn]", "pcn]", `duplicate scheme "pcn" (hint: keep one of them)`},
-		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.25", `0.25 is out of range (hint: 0.5 to 1)`},
+		{"w_min above w_max", "w_min: 0.01", "w_min: 0.5", "0.5, w_max", `0.5 is out of range (hint: 0.0000152587890625 to w_max = 0.25)`},
 		{"unknown feedback", "feedback: accecn", "feedback: acecn", "acecn,", `unknown feedback "acecn" (hint: did you mean "accecn"?)`},
-		{"unknown first RTT", "first_rtt: ect", "first_rtt: ecn", "ecn,", `unknown way to start "ecn" (hint: did you mean "ect"?)`},
+		{"unknown first RTT", "first_rtt: ect", "first_rtt: ecn", "ecn,", `unknown first_rtt "ecn" (hint: did you mean "ect"?)`},
 		{"completion of a sum", "metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps", "metric: completion_time, flows: [web+F0], max: 2ms", "web+F0", `a sum has no completion time (hint: list its flows one by one)`},
 		{"completion of what never ends", "metric: mean_rate, flows: [F0], from: 1ms, to: 2ms, min: 1Gbps, max: 2Gbps", "metric: completion_time, flows: [web, F1], max: 2ms", "F1]", `flow F1 never ends (hint: give it a size)`},
 		{"comparison of an unknown scheme", "over: mean", "schemes: [pcn, cubic]", "cubic]", `unknown scheme of this file "cubic" (hint: one of pfc, pcn)`},
@@ -499,20 +511,20 @@ func TestErrors(t *testing.T) {
 		{"argument of another metric", "max: 5%", "max: 5%, flows: [F0]", "[F0]}", `metric "lateness_p99" does not take "flows" (hint: remove it)`},
 		{"unknown in sum", "F0+F1, F0", "F0+F9, F0", "F0+F9", `unknown flow "F9" (hint: did you mean "F0"?)`},
 		{"unknown moment", "since: pause_end", "since: pause_ends", "pause_ends", `unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},
-		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of pfc, pcn, dcqcn, timely, qcn, pcn_dctcp, ldcp, ibcc, dcqcn+tcd, timely+tcd, ibcc+tcd, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
+		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]", "xxxxxxxxxx]", `unknown scheme "xxxxxxxxxx" (hint: one of dcqcn, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
 		{"misspelt kernel control", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, cubik]", "cubik]", `unknown scheme "cubik" (hint: did you mean "cubic"?)`},
 		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate", `a fig1 has no "senders" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
 		{"marking without kmin", "marking: {kmin: 20KB, ", "marking: {", "{kmax: 80KB", `"kmin" is missing`},
 		{"marking without kmax", "kmax: 80KB, ", "", "{kmin: 20KB", `"kmax" is missing`},
 		{"marking without pmax", ", pmax: 25%", "", "{kmin: 20KB", `"pmax" is missing`},
 		{"kmin above kmax", "kmin: 20KB", "kmin: 80001B", "80001B", `kmin 80.001KB is above kmax 80KB`},
-		{"own kmin above kmax", "kmin: 11KB", "kmin: 13KB", "13KB", `kmin 13KB is above kmax 12KB`},
-		{"unknown set of DCQCN", "set: ns3-rdma", "set: ns3", "ns3, g", `unknown set of parameters "ns3" (hint: one of hpcc, ns3-rdma, paper)`},
+		{"own kmin above kmax", "kmin: 11KB", "kmin: 13KB", "13KB", `13KB is out of range (hint: 0B to kmax = 12KB)`},
+		{"unknown set of DCQCN", "set: ns3-rdma", "set: ns3", "ns3, g", `unknown set of parameters "ns3" (hint: one of paper, ns3-rdma, hpcc)`},
 		{"unknown set of TIMELY", "set: paper", "set: snipet", "snipet", `unknown set of parameters "snipet" (hint: did you mean "snippet"?)`},
 		{"not a truth value", "clamp_target: false", "clamp_target: yes", "yes, alpha", `"yes" is neither true nor false`},
 		{"list for a truth value", "alpha_first: false", "alpha_first: [true]", "[true]", `want a single value, not a list or a mapping`},
-		{"T_low above T_high", "t_low: 3us", "t_low: 5us", "5us, t_high", `t_low 5us is above t_high 4us`},
-		{"unknown increase", "half_from: hai", "half_from: fr", "fr}", `unknown increase "fr" (hint: one of ai, hai)`},
+		{"T_low above T_high", "t_low: 3us", "t_low: 5us", "5us, t_high", `5us is out of range (hint: 0ns to t_high = 4us)`},
+		{"unknown increase", "half_from: hai", "half_from: fr", "fr}", `unknown half_from "fr" (hint: one of ai, hai)`},
 		{"g is no shift", "g: 1/8,", "g: 0.1,", "0.1,", `0.1 is not a power of 1/2 (hint: write 1/16)`},
 		{"PFC off and threshold", "pfc: {dynamic", "pfc: {off: true, dynamic", "{alpha", `"dynamic" is given, and PFC is off (hint: keep one of them)`},
 		{"PFC off and xoff", "pfc: {dynamic: {alpha: 1/8, xon_offset: 3KB}, schemes: [pfc]}", "pfc: {off: true, xoff: 1MB}", "1MB", `"xoff" is given, and PFC is off (hint: keep one of them)`},
@@ -598,7 +610,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"negative index", "flows.F1.limit_rate: 9.5Gbps", "flows.-1.limit_rate: 9.5Gbps", "flows.-1.limit_rate", `case "f1-9.5": no item of the list is "-1" (hint: did you mean "F1"?)`},
 		{"path through a value", "flows.F1.limit_rate: 9.5Gbps", "flows.F1.limit_rate.max: 9.5Gbps", "flows.F1.limit_rate.max", `case "f1-9.5": "max" is within a single value`},
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}", `case "f1-9.5": want a mapping (hint: write {key: value})`},
-		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, marking, pcn, dcqcn, timely, qcn, dctcp, ldcp, ibcc, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics)`},
+		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps", `case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, marking, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps", "expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB", "marking.kmin", `case "f1-9.5": "kmax" is missing`},
 		{"unknown scheme", "{name: plain}", "{name: plain, schemes: [cubik]}", "cubik]", `unknown scheme of the experiment "cubik" (hint: did you mean "cubic"?)`},
@@ -634,10 +646,10 @@ func TestRanges(t *testing.T) {
 	}{
 		{"marking.kmax", "0", "1000000001B", "1B to 1GB"},
 		{"marking.pmax", "0", "1.01", "0.0000152587890625 to 1"},
-		{"pcn.T", "999ns", "100.1ms", "1us to 100ms"},
+		{"pcn.T", "999ns", "1.1s", "1us to 1s"},
 		{"pcn.T_jitter", "-0.1", "51%", "0 to 0.5"},
-		{"pcn.w_min", "0", "1.01", "0.0000152587890625 to 1"},
-		{"pcn.w_max", "0.001", "1.01", "0.01 to 1"},
+		{"pcn.w_min", "0", "0.26", "0.0000152587890625 to w_max = 0.25"},
+		{"pcn.w_max", "", "1", "w_min = 0.01 to below 1"},
 		{"pcn.rate_unit", "999bps", "1.001Mbps", "1kbps to 1Mbps"},
 		{"pcn.congested_share", "-0.1", "1.01", "0 to 1"},
 		{"dcqcn.g", "0", "1.01", "0.0000152587890625 to 1"},
@@ -655,7 +667,7 @@ func TestRanges(t *testing.T) {
 		{"dcqcn.marking.pmax", "0", "1.01", "0.0000152587890625 to 1"},
 		{"timely.ewma", "0", "1.01", "0.0000152587890625 to 1"},
 		{"timely.beta", "0", "1.01", "0.0000152587890625 to 1"},
-		{"timely.t_low", "-1ns", "1.1s", "0ns to 1s"},
+		{"timely.t_low", "-1ns", "4.1us", "0ns to t_high = 4us"},
 		{"timely.t_high", "999ns", "1.1s", "1us to 1s"},
 		{"timely.min_rtt", "-1ns", "1.1s", "0ns to 1s"},
 		{"timely.delta", "0", "801Gbps", "1bps to 800Gbps"},
@@ -667,7 +679,7 @@ func TestRanges(t *testing.T) {
 		{"timely.tcd_hold", "999ns", "1.1s", "1us to 1s"},
 		{"ibcc.ccti_increase", "0", "128", "1 to 127"},
 		{"ibcc.ccti_limit", "0", "128", "1 to 127"},
-		{"ibcc.ccti_min", "", "64", "0 to 63"},
+		{"ibcc.ccti_min", "", "64", "0 to ccti_limit = 63"},
 		{"ibcc.ccti_timer", "999ns", "1.1s", "1us to 1s"},
 		{"ibcc.cct_delay", "0", "16384", "0.0000152587890625 to 16383"},
 		{"ibcc.cct_exponent", "0", "5", "1 to 4"},
@@ -691,7 +703,7 @@ func TestRanges(t *testing.T) {
 		{"ldcp.alpha", "0", "1.01", "0.0000152587890625 to 1"},
 		{"ldcp.beta", "0", "1.01", "0.0000152587890625 to 1"},
 		{"ldcp.gamma", "0", "1.01", "0.0000152587890625 to 1"},
-		{"ldcp.eta", "0", "1", "0.0000152587890625 to 0.9999847412109375"},
+		{"ldcp.eta", "0", "1", "0.0000152587890625 to below 1"},
 		{"ldcp.initial_window", "", "101MB", "0B to 100MB"},
 		{"ldcp.wred_k", "", "1.1GB", "0B to 1GB"},
 		{"ldcp.ack_every", "0", "3", "1 to 2"},
