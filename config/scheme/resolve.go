@@ -124,6 +124,9 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	if p.Kind != KindRatio {
 		number = math.Trunc(number)
 	}
+	if err == nil && (math.IsNaN(number) || math.IsInf(number, 0)) {
+		err = fmt.Errorf("%q is no finite number here", f.text)
+	}
 	return Value{Kind: p.Kind, Number: number}, err
 }
 
@@ -218,7 +221,11 @@ func (r *resolver) check(p *Param) *Problem {
 		}
 	}
 	if _, err := p.format.encode(v.Number); err != nil {
-		return &Problem{p.Key, err.Error(), "write 1/16"}
+		hint := ""
+		if p.format.special == "halvings" {
+			hint = "write 1/16"
+		}
+		return &Problem{p.Key, err.Error(), hint}
 	}
 	return nil
 }
