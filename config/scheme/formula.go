@@ -27,7 +27,7 @@ type lookup func(name string) (float64, error)
 func parseFormula(text string) (*formula, error) {
 	p := &formulaParser{rest: text}
 	eval, err := p.sum()
-	if err == nil && p.peek() != 0 {
+	if p.peek(); err == nil && p.rest != "" {
 		err = fmt.Errorf("%q is left over", p.rest)
 	}
 	if err != nil {

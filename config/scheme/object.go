@@ -84,8 +84,8 @@ func NewObject(data []byte) (*Object, error) {
 	if err := o.checkAttributes(); err != nil {
 		return nil, fmt.Errorf("control %s: %w", o.Control, err)
 	}
-	if err := o.checkFormulas(); err != nil {
-		return nil, err
+	if err := o.checkDefaults(""); err != nil {
+		return nil, fmt.Errorf("control %s: %w", o.Control, err)
 	}
 	return o, nil
 }
@@ -267,16 +267,16 @@ func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyT
 // IsNotification reports whether the parameter is one of the notification point.
 func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
-// checkFormulas resolves the defaults once, so that a name which is not there is found at once.
-func (o *Object) checkFormulas() error {
+// checkDefaults resolves the defaults of a set once, so that a name which is not there is found at once.
+func (o *Object) checkDefaults(set string) error {
 	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
-	values, problems := o.Resolve(Settings{}, n)
+	values, problems := o.Resolve(Settings{Set: set}, n)
 	if len(problems) > 0 {
-		return fmt.Errorf("control %s: the default of %s: %s", o.Control, problems[0].Key, problems[0].Msg)
+		return fmt.Errorf("the default of %s: %s", problems[0].Key, problems[0].Msg)
 	}
-	for variable := range o.sizes {
+	for _, variable := range o.Variables() {
 		if _, err := values.Bytes(variable, n, true); err != nil {
-			return fmt.Errorf("control %s: %w", o.Control, err)
+			return err
 		}
 	}
 	return nil

@@ -251,8 +251,8 @@ func (p *Param) parseFormulas(t tags) (err error) {
 	}{
 		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]}, {&p.divides, t["divides"]},
 	} {
-		if f.text == "" {
-			continue
+		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides) {
+			continue // there need not be one
 		}
 		if *f.to, err = parseFormula(f.text); err != nil {
 			return err

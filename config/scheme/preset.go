@@ -66,6 +66,12 @@ func parsePresets(name string, data []byte) ([]preset, error) {
 // addPresets gives the object sets of values. A key that it does not have is refused.
 func (o *Object) addPresets(sets []preset) error {
 	for _, s := range sets {
+		if s.Name == "" {
+			return fmt.Errorf("preset of control %s has no name", o.Control)
+		}
+		if slices.Contains(o.PresetNames(), s.Name) {
+			return fmt.Errorf("duplicate preset %s of control %s", s.Name, o.Control)
+		}
 		s.formulas = map[string]*formula{}
 		for key, v := range s.Values {
 			p := o.Param(key)
@@ -83,8 +89,11 @@ func (o *Object) addPresets(sets []preset) error {
 			}
 		}
 		o.presets = append(o.presets, s)
+		if err := o.checkDefaults(s.Name); err != nil {
+			return fmt.Errorf("control %s: set %s: %w", o.Control, s.Name, err)
+		}
 	}
-	return o.checkFormulas()
+	return nil
 }
 
 // PresetNames returns the names of the sets, the default first.
