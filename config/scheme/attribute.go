@@ -11,6 +11,7 @@ import (
 
 // attribute is something that a control's description says of its scheme (bpf/include/scheme.h).
 type attribute struct {
+	text  string // as it is written
 	value string
 	key   string   // of the parameter that it depends on; empty: it holds always
 	in    []string // the parameter's values with which it holds
@@ -58,13 +59,13 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 			continue
 		}
 		name, value, _ := strings.Cut(text, "=")
-		a := attribute{value: value}
+		a := attribute{text: value, value: value}
 		if v, condition, ok := strings.Cut(value, " when "); ok {
 			key, in, ok := strings.Cut(condition, " is ")
 			if !ok {
 				return nil, fmt.Errorf("attribute %q depends on %q: want KEY is VALUE or VALUE", name, condition)
 			}
-			a = attribute{v, key, strings.Split(in, " or ")}
+			a = attribute{value, v, key, strings.Split(in, " or ")}
 		}
 		if err := checkAttribute(name, a.value); err != nil {
 			return nil, err
@@ -73,6 +74,10 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 	}
 	return all, nil
 }
+
+// Attribute returns what the control says of its scheme, such as "pcn when feedback is cnp or auto"; empty if
+// it says nothing (bpf/include/scheme.h).
+func (o *Object) Attribute(name string) string { return o.attributes[name].text }
 
 // checkAttributes fails for attributes that depend on a parameter which is not there.
 func (o *Object) checkAttributes() error {

@@ -30,7 +30,7 @@ type Object struct {
 	derived    []derived
 	sizes      map[string]uint32 // of the variables with parameters
 	attributes map[string]attribute
-	presets    []preset
+	presets    []Preset
 }
 
 // Stat is a statistic of a flow that an algorithm keeps.

@@ -81,7 +81,7 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 type resolver struct {
 	values  *Values
 	given   map[string]Value
-	preset  preset
+	preset  Preset
 	network Network
 	open    map[string]bool // being evaluated
 }
