@@ -32,7 +32,8 @@ typedef u32 flag;
 /*
  * PARAM: a field of a struct of parameters that users set. The range is "LOW to HIGH", where "above LOW" and "below
  * HIGH" leave the bound itself out. Bounds and defaults are values with a unit, or formulas of them, of other keys, and
- * of line_rate, base_rtt and frame (bytes of a full frame): "min(100Mbps, line_rate / 10)".
+ * of line_rate, base_rtt and frame (bytes of a full frame): "min(100Mbps, line_rate / 10)". Of an enum, the range is the
+ * values that users may choose, "ai or hai"; empty: all.
  */
 #define PARAM(doc_, range_, default_)                                                                                  \
 	DESCRIBE("doc:" doc_) DESCRIBE("range:" range_) DESCRIBE("default:" default_)

@@ -110,7 +110,7 @@ struct qcn_rp_params {
 		OF("rhai_bps", "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
 		OF("min_rate_bps", "doc:Rate that a flow never goes below (RP; MIB: rpgMinRate)")
 		OF("hyper_bytes", "from:hai_after_packets * frame")
-		OF("half", "key:half_from") OF("half", "default:ai")
+		OF("half", "key:half_from") OF("half", "range:ai or hai") OF("half", "default:ai")
 		OF("half", "doc:From when on the timer and the byte counter run twice as fast (RP): ai is active increase (slides), hai hyper increase (ns3-rdma)");
 	q24 gd PARAM("G_d, the share of the rate that a cut takes for each of the 63 steps of feedback (RP; MIB: rpgGd)",
 		     "1/65536 to 1", "1/128");

@@ -9,3 +9,4 @@
 package scheme
 
 //go:generate ../../scripts/compile-controls.sh
+//go:generate go run ./document ../../docs/schemes.md

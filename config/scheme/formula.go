@@ -15,8 +15,9 @@ import (
 // formula is an arithmetic expression of numbers with units and names, such as
 // "min(100Mbps, line_rate / 10)". Rates are in bit/s, times in ns and sizes in bytes.
 type formula struct {
-	text string
-	eval func(lookup lookup) (float64, error)
+	text  string
+	names []string // that it looks up
+	eval  func(lookup lookup) (float64, error)
 }
 
 // lookup returns the value that a name stands for.
@@ -24,18 +25,21 @@ type lookup func(name string) (float64, error)
 
 // parseFormula parses a formula: + - * / ^, parentheses, min(a, b) and max(a, b).
 func parseFormula(text string) (*formula, error) {
-	p := formulaParser{rest: text}
+	p := &formulaParser{rest: text}
 	eval, err := p.sum()
-	if err == nil && p.peek() != 0 {
+	if p.peek(); err == nil && p.rest != "" {
 		err = fmt.Errorf("%q is left over", p.rest)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("formula %q: %w", text, err)
 	}
-	return &formula{text: text, eval: eval}, nil
+	return &formula{text: text, names: p.names, eval: eval}, nil
 }
 
-type formulaParser struct{ rest string }
+type formulaParser struct {
+	rest  string
+	names []string
+}
 
 type evaluator = func(lookup) (float64, error)
 
@@ -153,6 +157,7 @@ func (p *formulaParser) number() (evaluator, error) {
 func (p *formulaParser) name() (evaluator, error) {
 	name := p.word(func(c rune) bool { return isNameStart(c) || c == '.' || unicode.IsDigit(c) })
 	if !p.take('(') {
+		p.names = append(p.names, name)
 		return func(names lookup) (float64, error) { return names(name) }, nil
 	}
 	function, ok := functions[name]

@@ -30,7 +30,7 @@ type Object struct {
 	derived    []derived
 	sizes      map[string]uint32 // of the variables with parameters
 	attributes map[string]attribute
-	presets    []preset
+	presets    []Preset
 }
 
 // Stat is a statistic of a flow that an algorithm keeps.
@@ -81,7 +81,13 @@ func NewObject(data []byte) (*Object, error) {
 	if err := o.readStats(spec.Maps[flowsMap]); err != nil {
 		return nil, fmt.Errorf("control %s: %w", o.Control, err)
 	}
-	return o, o.checkFormulas()
+	if err := o.checkAttributes(); err != nil {
+		return nil, fmt.Errorf("control %s: %w", o.Control, err)
+	}
+	if err := o.checkDefaults(""); err != nil {
+		return nil, fmt.Errorf("control %s: %w", o.Control, err)
+	}
+	return o, nil
 }
 
 // Spec returns the object as a collection to load, a fresh one each time.
@@ -112,12 +118,15 @@ func controlName(spec *ebpf.CollectionSpec) (string, error) {
 		return "", err
 	}
 	layout, isStruct := btf.As[*btf.Struct](ops.Value)
+	if !isStruct || len(ops.Contents) == 0 {
+		return "", ErrNoControl
+	}
 	value, isBytes := ops.Contents[0].Value.([]byte)
-	if !isStruct || !isBytes {
+	if !isBytes {
 		return "", ErrNoControl
 	}
 	for _, m := range layout.Members {
-		if m.Name == "name" {
+		if m.Name == "name" && int(m.Offset.Bytes()) < len(value) {
 			text, _, _ := strings.Cut(string(value[m.Offset.Bytes():]), "\x00")
 			return text, nil
 		}
@@ -135,6 +144,9 @@ func (o *Object) readVariable(name string, v *ebpf.VariableSpec) error {
 		return fmt.Errorf("it is a %v: want a struct", v.Type.Type)
 	}
 	own := parseTags(v.Type.Tags)
+	if err := own.check(variableTags); err != nil {
+		return err
+	}
 	if name == ParamsVariable {
 		var err error
 		if o.attributes, err = parseAttributes(v.Type.Tags); err != nil {
@@ -147,6 +159,9 @@ func (o *Object) readVariable(name string, v *ebpf.VariableSpec) error {
 		prefix = p + "."
 	}
 	return fields(s, 0, own, func(m btf.Member, offset uint32, t tags) error {
+		if err := t.check(fieldTags); err != nil {
+			return err
+		}
 		return o.readField(m, place{variable: name, offset: offset}, prefix, t)
 	})
 }
@@ -157,6 +172,9 @@ func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error 
 		return err
 	}
 	if d != nil {
+		if err := o.checkPlace(d.place, max(d.entries, 1)); err != nil {
+			return err
+		}
 		o.derived = append(o.derived, *d)
 		return nil
 	}
@@ -170,7 +188,18 @@ func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error 
 	if o.Param(p.Key) != nil {
 		return fmt.Errorf("duplicate key %q", p.Key)
 	}
+	if err := o.checkPlace(p.place, 1); err != nil {
+		return err
+	}
 	o.Params = append(o.Params, p)
+	return nil
+}
+
+// checkPlace fails for what lies beyond the variable, which only a damaged object has.
+func (o *Object) checkPlace(p place, entries uint32) error {
+	if uint64(p.offset)+uint64(entries)*uint64(p.format.size) > uint64(o.sizes[p.variable]) {
+		return errors.New("it lies beyond the end of the variable: the object is damaged")
+	}
 	return nil
 }
 
@@ -191,6 +220,9 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 		f, kind, _, err := formatOf(m.Type)
 		if err != nil {
 			return err
+		}
+		if uint64(offset)+uint64(f.size) > uint64(flows.ValueSize) {
+			return errors.New("it lies beyond the end of the entry: the object is damaged")
 		}
 		if kind == "" {
 			kind, _ = kindOfName(m.Name)
@@ -244,16 +276,16 @@ func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyT
 // IsNotification reports whether the parameter is one of the notification point.
 func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
-// checkFormulas resolves the defaults once, so that a name which is not there is found at once.
-func (o *Object) checkFormulas() error {
+// checkDefaults resolves the defaults of a set once, so that a name which is not there is found at once.
+func (o *Object) checkDefaults(set string) error {
 	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
-	values, problems := o.Resolve(Settings{}, n)
+	values, problems := o.Resolve(Settings{Set: set}, n)
 	if len(problems) > 0 {
-		return fmt.Errorf("control %s: the default of %s: %s", o.Control, problems[0].Key, problems[0].Msg)
+		return fmt.Errorf("the default of %s: %s", problems[0].Key, problems[0].Msg)
 	}
-	for variable := range o.sizes {
+	for _, variable := range o.Variables() {
 		if _, err := values.Bytes(variable, n, true); err != nil {
-			return fmt.Errorf("control %s: %w", o.Control, err)
+			return err
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ package scheme
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
@@ -59,6 +61,39 @@ func parseTags(list []string) tags {
 	return t
 }
 
+// The annotations that variables and fields may have (bpf/algo/param.h, bpf/include/scheme.h).
+var (
+	variableTags = []string{"prefix", "scheme"}
+	fieldTags    = []string{
+		"doc", "range", "default", "key", "from", "zero", "with_tcd", "table", "divides", "stat",
+	}
+)
+
+// check fails for annotations that are none of the known, nor about a field.
+func (t tags) check(known []string) error {
+	for _, what := range slices.Sorted(maps.Keys(t)) {
+		if !slices.Contains(known, what) && !strings.HasPrefix(what, "of:") {
+			return fmt.Errorf("unknown annotation %q: want one of %s", what, strings.Join(known, ", "))
+		}
+	}
+	return nil
+}
+
+// checkFields fails for annotations about fields that the struct does not have.
+func (t tags) checkFields(s *btf.Struct) error {
+	for _, what := range slices.Sorted(maps.Keys(t)) {
+		about, ok := strings.CutPrefix(what, "of:")
+		if !ok {
+			continue
+		}
+		field, _, _ := strings.Cut(about, ":")
+		if !slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == field }) {
+			return fmt.Errorf("annotation of field %q: struct %s has none of the name", field, s.Name)
+		}
+	}
+	return nil
+}
+
 // of returns what the annotations of a member say about a field in it, over the field's own.
 func (t tags) of(field string, own tags) tags {
 	merged := tags{}
@@ -79,11 +114,26 @@ func (t tags) of(field string, own tags) tags {
 // fields walks the fields of a struct, and of the structs in it, that are annotated. member says about
 // fields what their users add.
 func fields(s *btf.Struct, base uint32, member tags, visit func(btf.Member, uint32, tags) error) error {
+	return fieldsWithin(s, base, member, visit, maxNesting)
+}
+
+// maxNesting is how deep structs in structs are read. Only a damaged object has more.
+const maxNesting = 16
+
+func fieldsWithin(
+	s *btf.Struct, base uint32, member tags, visit func(btf.Member, uint32, tags) error, depth int,
+) error {
+	if depth == 0 {
+		return fmt.Errorf("struct %s is nested too deep", s.Name)
+	}
+	if err := member.checkFields(s); err != nil {
+		return err
+	}
 	for _, m := range s.Members {
 		own := member.of(m.Name, parseTags(m.Tags))
 		offset := base + m.Offset.Bytes()
 		if inner, ok := btf.UnderlyingType(m.Type).(*btf.Struct); ok {
-			if err := fields(inner, offset, own, visit); err != nil {
+			if err := fieldsWithin(inner, offset, own, visit, depth-1); err != nil {
 				return err
 			}
 			continue
@@ -101,6 +151,9 @@ func formatOf(t btf.Type) (format, Kind, []choice, error) {
 	if err != nil {
 		return format{}, "", nil, err
 	}
+	if size < 1 || size > 8 {
+		return format{}, "", nil, fmt.Errorf("%d bytes: want an integer or an enum of 1 to 8", size)
+	}
 	f := format{size: uint32(size)}
 	if def, ok := t.(*btf.Typedef); ok {
 		if known, ok := formats[def.Name]; ok {
@@ -115,9 +168,10 @@ func formatOf(t btf.Type) (format, Kind, []choice, error) {
 		if under.Encoding == btf.Bool {
 			return f, KindFlag, nil, nil
 		}
+		f.signed = under.Encoding == btf.Signed
 		return f, "", nil, nil
 	default:
-		return f, "", nil, fmt.Errorf("a %T has no format", under)
+		return f, "", nil, fmt.Errorf("it is a %v: want an integer or an enum", under)
 	}
 }
 
@@ -156,13 +210,32 @@ func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error
 	if key, ok := t["key"]; ok {
 		p.Key = prefix + key
 	}
-	p.Choices = names(p.choices)
+	if err = p.limitChoices(); err != nil {
+		return p, err
+	}
 	_, p.onlyTCD = t["with_tcd"]
 	if p.Kind == KindChoice || p.Kind == KindFlag {
 		_, err = p.Kind.parse(p.Default, p.choices)
 		return p, err
 	}
 	return p, p.parseFormulas(t)
+}
+
+// limitChoices leaves those that the range names, "ai or hai"; all if it is empty.
+func (p *Param) limitChoices() error {
+	if p.Kind == KindChoice && p.Range != "" {
+		var left []choice
+		for _, name := range strings.Split(p.Range, " or ") {
+			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
+			if i < 0 {
+				return fmt.Errorf("range %q: %q is none of %s", p.Range, name, strings.Join(names(p.choices), ", "))
+			}
+			left = append(left, p.choices[i])
+		}
+		p.choices, p.Range = left, ""
+	}
+	p.Choices = names(p.choices)
+	return nil
 }
 
 func (p *Param) parseFormulas(t tags) (err error) {
@@ -178,8 +251,8 @@ func (p *Param) parseFormulas(t tags) (err error) {
 	}{
 		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]}, {&p.divides, t["divides"]},
 	} {
-		if f.text == "" {
-			continue
+		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides) {
+			continue // there need not be one
 		}
 		if *f.to, err = parseFormula(f.text); err != nil {
 			return err
@@ -210,4 +283,9 @@ func newDerived(m btf.Member, at place, t tags) (*derived, error) {
 }
 
 // Parse reads a value as files write it.
-func (p *Param) Parse(text string) (Value, error) { return p.Kind.parse(text, p.choices) }
+func (p *Param) Parse(text string) (Value, error) {
+	if p.Kind == KindChoice {
+		return chosen(p.Key, text, p.choices)
+	}
+	return p.Kind.parse(text, nil)
+}

@@ -19,22 +19,23 @@ var presetFiles embed.FS
 
 // presetFile is a file of presets.
 type presetFile struct {
-	Sets []preset `yaml:"sets"`
+	Sets []Preset `yaml:"sets"`
 }
 
-// preset is a set of values with where they are from.
-type preset struct {
+// Preset is a set of values with where they are from.
+type Preset struct {
 	// Name is what files write as set.
 	Name string `yaml:"name"`
 	// Source is where the values are from that do not say.
 	Source string `yaml:"source"`
 	// Values are by key.
-	Values map[string]presetValue `yaml:"values"`
+	Values map[string]PresetValue `yaml:"values"`
 
 	formulas map[string]*formula
 }
 
-type presetValue struct {
+// PresetValue is the value of a parameter in a set.
+type PresetValue struct {
 	// Is is the value, or a formula.
 	Is string `yaml:"is"`
 	// From is where it is from, if not the set's source.
@@ -42,7 +43,7 @@ type presetValue struct {
 }
 
 // readPresets reads the presets of a section. There may be none.
-func readPresets(section string) ([]preset, error) {
+func readPresets(section string) ([]Preset, error) {
 	name := "presets/" + section + ".yaml"
 	data, err := presetFiles.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +55,7 @@ func readPresets(section string) ([]preset, error) {
 	return parsePresets(name, data)
 }
 
-func parsePresets(name string, data []byte) ([]preset, error) {
+func parsePresets(name string, data []byte) ([]Preset, error) {
 	d := config.NewDecoder(name, "file of presets", "sets:")
 	var f presetFile
 	if root := d.Root(data); root != nil {
@@ -64,8 +65,14 @@ func parsePresets(name string, data []byte) ([]preset, error) {
 }
 
 // addPresets gives the object sets of values. A key that it does not have is refused.
-func (o *Object) addPresets(sets []preset) error {
+func (o *Object) addPresets(sets []Preset) error {
 	for _, s := range sets {
+		if s.Name == "" {
+			return fmt.Errorf("preset of control %s has no name", o.Control)
+		}
+		if slices.Contains(o.PresetNames(), s.Name) {
+			return fmt.Errorf("duplicate preset %s of control %s", s.Name, o.Control)
+		}
 		s.formulas = map[string]*formula{}
 		for key, v := range s.Values {
 			p := o.Param(key)
@@ -83,9 +90,15 @@ func (o *Object) addPresets(sets []preset) error {
 			}
 		}
 		o.presets = append(o.presets, s)
+		if err := o.checkDefaults(s.Name); err != nil {
+			return fmt.Errorf("control %s: set %s: %w", o.Control, s.Name, err)
+		}
 	}
-	return o.checkFormulas()
+	return nil
 }
+
+// Presets returns the sets, the default first.
+func (o *Object) Presets() []Preset { return slices.Clone(o.presets) }
 
 // PresetNames returns the names of the sets, the default first.
 func (o *Object) PresetNames() []string {
@@ -97,17 +110,17 @@ func (o *Object) PresetNames() []string {
 }
 
 // preset returns a set by its name, and the first for none.
-func (o *Object) preset(name string) (preset, error) {
+func (o *Object) preset(name string) (Preset, error) {
 	if len(o.presets) == 0 {
 		if name != "" {
-			return preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets", name)
+			return Preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets", name)
 		}
-		return preset{}, nil
+		return Preset{}, nil
 	}
 	if name == "" {
 		return o.presets[0], nil
 	}
-	i := slices.IndexFunc(o.presets, func(s preset) bool { return s.Name == name })
+	i := slices.IndexFunc(o.presets, func(s Preset) bool { return s.Name == name })
 	if i < 0 {
 		return o.presets[0], fmt.Errorf("unknown set of parameters %q", name)
 	}

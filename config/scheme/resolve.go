@@ -74,12 +74,7 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 			problems = append(problems, Problem{p.Key, err.Error(), ""})
 		}
 	}
-	for i := range o.Params {
-		if problem := r.check(&o.Params[i]); problem != nil {
-			problems = append(problems, *problem)
-		}
-	}
-	return v, problems
+	return v, append(problems, r.checkAll()...)
 }
 
 // checkGiven returns what is wrong with values whatever the network: they are of no parameter, or of another
@@ -113,7 +108,7 @@ func (v *Values) Uses(name string) bool {
 type resolver struct {
 	values  *Values
 	given   map[string]Value
-	preset  preset
+	preset  Preset
 	network Network
 	open    map[string]bool // being evaluated
 }
@@ -156,6 +151,9 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	if p.Kind != KindRatio {
 		number = math.Trunc(number)
 	}
+	if err == nil && (math.IsNaN(number) || math.IsInf(number, 0)) {
+		err = fmt.Errorf("%q is no finite number here", f.text)
+	}
 	return Value{Kind: p.Kind, Number: number}, err
 }
 
@@ -175,13 +173,57 @@ func (r *resolver) lookup(name string) (float64, error) {
 
 // beside is lookup, where a name is first that of a parameter in the same mapping.
 func (r *resolver) beside(p *Param) lookup {
+	return func(name string) (float64, error) { return r.lookup(r.keyBeside(p, name)) }
+}
+
+// keyBeside returns the key that a name in a parameter's formula means.
+func (r *resolver) keyBeside(p *Param, name string) string {
 	mapping := p.Key[:strings.LastIndexByte(p.Key, '.')+1]
-	return func(name string) (float64, error) {
-		if mapping != "" && r.values.object.Param(mapping+name) != nil {
-			name = mapping + name
-		}
-		return r.lookup(name)
+	if mapping != "" && r.values.object.Param(mapping+name) != nil {
+		return mapping + name
 	}
+	return name
+}
+
+// checkAll returns what is out of range. Of two values that contradict each other, one is named.
+func (r *resolver) checkAll() []Problem {
+	var problems []Problem
+	wrong := map[string]bool{}
+	check := func(p *Param) {
+		if problem := r.check(p); problem != nil {
+			problems = append(problems, *problem)
+			wrong[p.Key] = true
+		}
+	}
+	params := r.values.object.Params
+	for i := range params {
+		if len(r.rangeKeys(&params[i])) == 0 {
+			check(&params[i])
+		}
+	}
+	for i := range params {
+		keys := r.rangeKeys(&params[i])
+		if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { return wrong[key] }) {
+			check(&params[i])
+		}
+	}
+	return problems
+}
+
+// rangeKeys returns the other parameters that a range depends on.
+func (r *resolver) rangeKeys(p *Param) []string {
+	var keys []string
+	for _, f := range []*formula{p.low, p.high} {
+		if f == nil {
+			continue
+		}
+		for _, name := range f.names {
+			if key := r.keyBeside(p, name); r.values.object.Param(key) != nil {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
 }
 
 // check returns what is wrong with a value; nil if nothing is.
@@ -203,7 +245,7 @@ func (r *resolver) check(p *Param) *Problem {
 	}
 	isWithin := v.Number >= low && v.Number <= high // false for NaN
 	if !isWithin || p.aboveLow && v.Number == low || p.belowHigh && v.Number == high {
-		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), p.rangeInWords(low, high)}
+		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), r.rangeInWords(p, low, high)}
 	}
 	if p.divides != nil {
 		whole, err := p.divides.eval(r.lookup)
@@ -218,17 +260,24 @@ func (r *resolver) check(p *Param) *Problem {
 	return nil
 }
 
-// rangeInWords writes the range with the values that its bounds have here.
-func (p *Param) rangeInWords(low, high float64) string {
+// rangeInWords writes the range with the values that its bounds have here: "0ns to t_high = 4us".
+func (r *resolver) rangeInWords(p *Param, low, high float64) string {
+	bound := func(f *formula, number float64) string {
+		text := Value{Kind: p.Kind, Number: number}.String()
+		if r.values.object.Param(r.keyBeside(p, f.text)) != nil {
+			text = f.text + " = " + text
+		}
+		return text
+	}
 	text := ""
 	if p.aboveLow {
 		text = "above "
 	}
-	text += Value{Kind: p.Kind, Number: low}.String() + " to "
+	text += bound(p.low, low) + " to "
 	if p.belowHigh {
 		text += "below "
 	}
-	return text + Value{Kind: p.Kind, Number: high}.String()
+	return text + bound(p.high, high)
 }
 
 // Bytes returns a variable of the object as C holds it; nil if the object has no such variable. tcd says

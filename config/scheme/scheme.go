@@ -97,7 +97,7 @@ func (s Scheme) Setup(v *Values) Setup {
 		return Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}
 	}
 	is := func(name string) string {
-		a, ok := s.Object.attributes["tcd."+name]
+		a, ok := s.Object.attributes[tcdPrefix+name]
 		if !s.TCD || !ok {
 			a = s.Object.attributes[name]
 		}
@@ -173,8 +173,11 @@ func newScheme(o *Object) (Scheme, error) {
 		Title: text("title", ""), Source: text("source", ""), Sender: Sender(text("sender", "")),
 	}
 	s.MarkingSection = s.Section
-	if !slices.Contains([]Sender{SenderRate, SenderWindow, SenderLine}, s.Sender) {
-		return s, fmt.Errorf("control %s says its sender is %q: want rate, window or line", o.Control, s.Sender)
+	if s.Sender == "" {
+		return s, fmt.Errorf("control %s does not say its sender: want rate, window or line", o.Control)
+	}
+	if err := o.checkParts(); err != nil {
+		return s, fmt.Errorf("control %s: %w", o.Control, err)
 	}
 	sets, err := readPresets(s.Section)
 	if err != nil {
@@ -227,6 +230,9 @@ func (c *Catalogue) add(data []byte, own *Own) error {
 		}
 	}
 	c.schemes = append(c.schemes, s)
+	if borrowed := o.attributes["tcd.values"].value; borrowed != "" && c.Sections()[borrowed] == nil {
+		return fmt.Errorf("with TCD, scheme %s borrows section %q: there is none", s.Name, borrowed)
+	}
 	slices.SortFunc(c.schemes, func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }

@@ -102,16 +102,17 @@ func (k Kind) parse(text string, choices []choice) (Value, error) {
 		}
 		v.Number = float64(b2i(text == "true"))
 	case KindChoice:
-		return chosen(text, choices)
+		return chosen("value", text, choices)
 	}
 	return v, err
 }
 
-func chosen(text string, choices []choice) (Value, error) {
+// chosen returns the choice of a name. What is what it is a choice of.
+func chosen(what, text string, choices []choice) (Value, error) {
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.name == text })
 	if i < 0 {
 		hint := config.Suggest(text, names(choices))
-		return Value{}, config.Bad(fmt.Sprintf("unknown value %q", text), hint)
+		return Value{}, config.Bad(fmt.Sprintf("unknown %s %q", what, text), hint)
 	}
 	return Value{KindChoice, float64(choices[i].number), text}, nil
 }
@@ -128,6 +129,7 @@ type format struct {
 	size     uint32 // bytes
 	fraction uint   // bits behind the binary point
 	scale    float64
+	signed   bool
 	special  string // a typedef that is no linear scale
 }
 
@@ -153,15 +155,19 @@ func (f format) encode(number float64) (uint64, error) {
 	case "halvings":
 		return encodeHalvings(number)
 	case "cct_entry":
-		return encodeShifted(number), nil
+		return encodeShifted(number)
 	}
 	scaled := math.Ldexp(number, int(f.fraction))
 	if f.scale != 0 {
 		scaled *= f.scale
 	}
 	scaled = math.Round(scaled)
-	if limit := math.Ldexp(1, int(8*f.size)); !(scaled >= 0 && scaled < limit) {
-		return 0, fmt.Errorf("%g does not fit %d bits", number, 8*f.size)
+	bits := int(8 * f.size)
+	if f.signed {
+		bits--
+	}
+	if !(scaled >= 0 && scaled < math.Ldexp(1, bits)) {
+		return 0, fmt.Errorf("%g does not fit %d bits", number, bits)
 	}
 	return uint64(scaled), nil
 }
@@ -174,9 +180,19 @@ func (f format) hint() string {
 	return ""
 }
 
-// decode is the inverse of encode.
+// decode is the inverse of encode. Of signed statistics, it gives negative values too.
 func (f format) decode(n uint64) float64 {
-	v := math.Ldexp(float64(n), -int(f.fraction))
+	switch f.special {
+	case "halvings":
+		return math.Ldexp(1, -int(min(n, 1<<16)))
+	case "cct_entry":
+		return math.Ldexp(float64(n&(1<<shiftedBits-1)), -int(n>>shiftedBits))
+	}
+	number := float64(n)
+	if unused := 64 - 8*f.size; f.signed {
+		number = float64(int64(n<<unused) >> unused)
+	}
+	v := math.Ldexp(number, -int(f.fraction))
 	if f.scale != 0 {
 		v /= f.scale
 	}
@@ -192,16 +208,19 @@ func encodeHalvings(number float64) (uint64, error) {
 	return uint64(1 - exponent), nil
 }
 
+// shiftedBits is how many bits of multiplier a cct_entry has.
+const shiftedBits = 14
+
 // encodeShifted gives a number as 14 bits of multiplier under 2 bits of shift: multiplier / 2^shift,
 // with the largest shift that the multiplier has room for.
-func encodeShifted(number float64) uint64 {
-	const bits, maxShift = 14, 3
-	for shift := maxShift; ; shift-- {
+func encodeShifted(number float64) (uint64, error) {
+	for shift := 3; shift >= 0; shift-- {
 		m := math.Round(math.Ldexp(number, shift))
-		if m < 1<<bits || shift == 0 {
-			return uint64(shift)<<bits | uint64(m)
+		if m >= 0 && m < 1<<shiftedBits {
+			return uint64(shift)<<shiftedBits | uint64(m), nil
 		}
 	}
+	return 0, fmt.Errorf("%g does not fit %d bits", number, shiftedBits)
 }
 
 // put writes the C value into its place; get reads it.

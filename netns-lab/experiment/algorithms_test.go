@@ -3,10 +3,13 @@
 package experiment
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // with returns the smallest file with more lines, at another rate of the links.
@@ -18,83 +21,115 @@ func with(t *testing.T, rate, lines string) *Experiment {
 	return e
 }
 
+// values are those of a section's parameters by key, as files write them.
+type values map[string]string
+
+// with returns the values with some replaced.
+func (v values) with(others values) values {
+	changed := maps.Clone(v)
+	maps.Copy(changed, others)
+	return changed
+}
+
+// sectionOf returns the values of all parameters of a section, and its set.
+func sectionOf(e *Experiment, section string) values {
+	v := e.Section(section)
+	all := values{}
+	if v.Set() != "" {
+		all["set"] = v.Set()
+	}
+	for _, p := range e.Catalogue().Sections()[section].Params {
+		all[p.Key] = v.Get(p.Key).String()
+	}
+	return all
+}
+
 func TestSetsOfDCQCN(t *testing.T) {
-	paper := DCQCN{
-		Set: "paper", G: 1. / 256, AlphaTimer: 55e3, RateTimer: 55e3, ByteCounter: 10e6, FastRecovery: 5,
-		RAI: 40e6, RHAI: 200e6, CNPInterval: 50e3, ClampTarget: true, InitialAlpha: 1, MinRate: 100e6,
-		Marking: Marking{KMin: 5e3, KMax: 200e3, PMax: 0.01},
+	paper := values{
+		"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
+		"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps", "rate_hai": "200Mbps",
+		"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
+		"alpha_first": "false", "initial_alpha": "1", "min_rate": "100Mbps",
+		"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 	}
-	slow := paper
-	slow.MinRate = 10e6
-	ns3 := DCQCN{
-		Set: "ns3-rdma", G: 1. / 256, AlphaTimer: 55e3, RateTimer: 60e3, ByteCounter: 300e6, FastRecovery: 5,
-		RAI: 40e6, RHAI: 200e6, CNPInterval: 50e3, ClampTarget: true, AlphaFirst: true, InitialAlpha: 0.5, MinRate: 100e6,
-		Marking: Marking{KMin: 40e3, KMax: 1000e3, PMax: 1},
+	ns3 := paper.with(values{
+		"set": "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB", "alpha_first": "true",
+		"initial_alpha": "0.5", "marking.kmin": "40KB", "marking.kmax": "1MB", "marking.pmax": "1",
+	})
+	hpcc := values{
+		"set": "hpcc", "g": "0.00390625", "alpha_timer": "1us", "rate_timer": "300us",
+		"byte_counter": "0B", "fast_recovery": "1", "rate_ai": "20Mbps", "rate_hai": "200Mbps",
+		"cnp_interval": "0ns", "decrease_interval": "4us", "clamp_target": "false",
+		"alpha_first": "false", "initial_alpha": "1", "min_rate": "1Gbps",
+		"marking.kmin": "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
 	}
-	hpcc := DCQCN{
-		Set: "hpcc", G: 1. / 256, AlphaTimer: 1e3, RateTimer: 300e3, FastRecovery: 1,
-		RAI: 20e6, RHAI: 200e6, DecreaseInterval: 4e3, InitialAlpha: 1, MinRate: 1000e6,
-		Marking: Marking{KMin: 400e3, KMax: 1600e3, PMax: 0.2},
-	}
-	half := ns3
-	half.G, half.ClampTarget, half.Marking.KMax = 0.5, false, 50e3
+	const others = "dcqcn: {g: 1/2, marking: {kmax: 50KB}, set: ns3-rdma, clamp_target: false}"
 	for _, tc := range []struct {
 		name, rate, lines string
-		want              DCQCN
+		want              values
 	}{
 		{"default", "40Gbps", "", paper},
 		{"paper", "100Gbps", "dcqcn: {set: paper}", paper},
-		{"slow link", "100Mbps", "dcqcn: {set: paper}", slow},
+		{"slow link", "100Mbps", "dcqcn: {set: paper}", paper.with(values{"min_rate": "10Mbps"})},
 		{"ns3-rdma", "100Gbps", "dcqcn: {set: ns3-rdma}", ns3},
 		{"hpcc", "100Gbps", "dcqcn: {set: hpcc}", hpcc},
-		{"other values", "40Gbps", "dcqcn: {g: 1/2, marking: {kmax: 50KB}, set: ns3-rdma, clamp_target: false}", half},
+		{"other values", "40Gbps", others, ns3.with(values{
+			"g": "0.5", "clamp_target": "false", "marking.kmax": "50KB",
+		})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			qt.Assert(t, qt.Equals(with(t, tc.rate, tc.lines).DCQCN, tc.want))
+			qt.Assert(t, qt.DeepEquals(sectionOf(with(t, tc.rate, tc.lines), "dcqcn"), tc.want))
 		})
 	}
 }
 
 func TestSetsOfTIMELY(t *testing.T) {
-	paper := TIMELY{
-		Set: "paper", EWMA: 0.875, Beta: 0.8, TLow: 50e3, THigh: 500e3, MinRTT: 20e3, Delta: 10e6,
-		HAIAfter: 5, HAIFactor: 5, Segment: 64e3, MaxCut: 1, MinRate: 100e6, TCDHold: 55e3,
+	snippet := values{
+		"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
+		"min_rtt": "0ns", "delta": "100Mbps", "hai_after": "5", "hai_factor": "5",
+		"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "100Mbps",
+		"tcd_hold": "55us",
 	}
-	every := paper
-	every.Segment, every.DeltaFactor = 0, true
+	paper := snippet.with(values{
+		"set": "paper", "ewma": "0.875", "t_low": "50us", "t_high": "500us", "min_rtt": "20us",
+		"delta": "10Mbps", "delta_factor": "false", "segment": "64KB", "max_cut": "1",
+	})
 	for _, tc := range []struct {
 		name, lines string
-		want        TIMELY
+		want        values
 	}{
-		{"default", "", TIMELY{
-			Set: "snippet", EWMA: 0.02, Beta: 0.8, THigh: 1e6, Delta: 100e6,
-			HAIAfter: 5, HAIFactor: 5, DeltaFactor: true, MaxCut: 0.5, MinRate: 100e6, TCDHold: 55e3,
-		}},
+		{"default", "", snippet},
 		{"paper", "timely: {set: paper}", paper},
-		{"ns3-rdma", "timely: {set: ns3-rdma}", TIMELY{
-			Set: "ns3-rdma", EWMA: 0.875, Beta: 0.8, TLow: 50e3, THigh: 500e3, MinRTT: 20e3, Delta: 10e6,
-			HAIFactor: 1, Segment: 16000, MaxCut: 1, MinRate: 1e9, TCDHold: 55e3,
-		}},
-		{"other values", "timely: {segment: 0, set: paper, delta_factor: true}", every},
+		{"ns3-rdma", "timely: {set: ns3-rdma}", paper.with(values{
+			"set": "ns3-rdma", "hai_after": "0", "hai_factor": "1", "segment": "16KB",
+			"min_rate": "1Gbps",
+		})},
+		{"other values", "timely: {segment: 0, set: paper, delta_factor: true}", paper.with(values{
+			"segment": "0B", "delta_factor": "true",
+		})},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			qt.Assert(t, qt.Equals(with(t, "100Gbps", tc.lines).TIMELY, tc.want))
+			qt.Assert(t, qt.DeepEquals(sectionOf(with(t, "100Gbps", tc.lines), "timely"), tc.want))
 		})
 	}
 }
 
 func TestQCNScalesWithTheLineRate(t *testing.T) {
-	want := QCN{
-		Qeq: 26e3, W: 2, SampleBase: 150e3, SampleJitter: 0.15, Timer: 15e6, ByteCounter: 150e3, FastRecovery: 5,
-		RAI: 5e6, RHAI: 50e6, Gd: 1. / 128, MinDecreaseFactor: 0.5, MinRate: 5e6, HAIAfterPackets: 500, HalfFrom: "ai",
+	want := values{
+		"qeq": "26KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15", "timer": "15ms",
+		"byte_counter": "150KB", "fast_recovery": "5", "rate_ai": "5Mbps", "rate_hai": "50Mbps",
+		"gd": "0.0078125", "min_decrease_factor": "0.5", "min_rate": "5Mbps",
+		"hai_after_packets": "500", "half_from": "ai",
 	}
-	qt.Assert(t, qt.Equals(with(t, "10Gbps", "").QCN, want))
+	qt.Assert(t, qt.DeepEquals(sectionOf(with(t, "10Gbps", ""), "qcn"), want))
 
-	want.Qeq, want.RAI, want.RHAI = 104e3, 20e6, 200e6
-	qt.Assert(t, qt.Equals(with(t, "40Gbps", "").QCN, want))
+	want = want.with(values{"qeq": "104KB", "rate_ai": "20Mbps", "rate_hai": "200Mbps"})
+	qt.Assert(t, qt.DeepEquals(sectionOf(with(t, "40Gbps", ""), "qcn"), want))
 
-	want.Qeq, want.RAI, want.RHAI, want.MinRate = 26e3, 5e3, 50e3, 1e6 // a queue of less would be no queue
-	qt.Assert(t, qt.Equals(with(t, "10Mbps", "").QCN, want))
+	want = want.with(values{ // a queue of less would be no queue
+		"qeq": "26KB", "rate_ai": "5kbps", "rate_hai": "50kbps", "min_rate": "1Mbps",
+	})
+	qt.Assert(t, qt.DeepEquals(sectionOf(with(t, "10Mbps", ""), "qcn"), want))
 }
 
 // At every rate that a link may have, what the file does not give is in range.
@@ -138,17 +173,16 @@ func TestMarkingOf(t *testing.T) {
 // Without a threshold of its own, WRED drops a little above where marking begins.
 func TestWREDStartsAboveMarking(t *testing.T) {
 	for _, tc := range []struct {
-		name, lines string
-		want        Bytes
+		name, lines, want string
 	}{
-		{"default", "", 7.5e3},
-		{"own marking", "ldcp: {marking: {kmin: 6KB}}", 9e3},
-		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", 1.5e3},
-		{"own threshold", "ldcp: {wred_k: 7KB}", 7e3},
-		{"always", "ldcp: {wred_k: 0}", 0},
+		{"default", "", "7.5KB"},
+		{"own marking", "ldcp: {marking: {kmin: 6KB}}", "9KB"},
+		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", "1.5KB"},
+		{"own threshold", "ldcp: {wred_k: 7KB}", "7KB"},
+		{"always", "ldcp: {wred_k: 0}", "0B"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			qt.Assert(t, qt.Equals(with(t, "10Gbps", tc.lines).LDCP.K, tc.want))
+			qt.Assert(t, qt.Equals(sectionOf(with(t, "10Gbps", tc.lines), "ldcp")["wred_k"], tc.want))
 		})
 	}
 }
@@ -173,18 +207,26 @@ func TestPFCOn(t *testing.T) {
 }
 
 func TestEverySchemeIsAccepted(t *testing.T) {
-	all := append(Schemes(), KernelControls()...)
+	catalogue := scheme.Builtin()
+	all := append(catalogue.Names(), scheme.KernelControls()...)
 	qt.Assert(t, qt.HasLen(all, 11+17))
-	for _, scheme := range all {
-		_, err := Parse("f.yaml", []byte(strings.Replace(smallest, "[pfc]", "["+scheme+"]", 1)))
+	for _, name := range all {
+		file := strings.Replace(smallest, "[pfc]", "["+name+"]", 1)
+		e, err := Parse("f.yaml", []byte(file))
 		qt.Assert(t, qt.IsNil(err))
+		s, err := e.Scheme(name)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.Equals(s.Name, name))
 	}
-	qt.Assert(t, qt.DeepEquals(Schemes(), []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "ldcp", "ibcc", "dcqcn+tcd", "timely+tcd", "ibcc+tcd"}))
-	qt.Assert(t, qt.IsTrue(IsKernelControl("dctcp")))
-	qt.Assert(t, qt.IsFalse(IsKernelControl("pcn_dctcp")))
+	qt.Assert(t, qt.DeepEquals(catalogue.Names(), []string{
+		"dcqcn", "ibcc", "ldcp", "pcn", "pcn_dctcp", "pfc", "qcn", "timely",
+		"dcqcn+tcd", "ibcc+tcd", "timely+tcd",
+	}))
+	qt.Assert(t, qt.IsTrue(scheme.IsKernelControl("dctcp")))
+	qt.Assert(t, qt.IsFalse(scheme.IsKernelControl("pcn_dctcp")))
 
 	// The lists are the caller's own.
-	Schemes()[0], KernelControls()[0] = "x", "x"
-	qt.Assert(t, qt.Equals(Schemes()[0], "pfc"))
-	qt.Assert(t, qt.IsTrue(IsKernelControl("reno")))
+	catalogue.Names()[0], scheme.KernelControls()[0] = "x", "x"
+	qt.Assert(t, qt.Equals(catalogue.Names()[0], "dcqcn"))
+	qt.Assert(t, qt.IsTrue(scheme.IsKernelControl("reno")))
 }

@@ -51,7 +51,7 @@ func TestCaseHasItsValues(t *testing.T) {
 	qt.Assert(t, qt.Equals(late.Flows[0].Start, Millisecond))
 	qt.Assert(t, qt.Equals(late.Flows[1].Start, -2*Millisecond)) // follows the warm-up
 	qt.Assert(t, qt.Equals(late.Bursts[0].Every, 2*Millisecond))
-	qt.Assert(t, qt.Equals(late.PCN.T, 25*Microsecond))
+	qt.Assert(t, qt.Equals(late.Section("pcn").Get("T").String(), "25us"))
 	qt.Assert(t, qt.Equals(late.Warmup, 2*Millisecond))
 	qt.Assert(t, qt.Equals(late.Hash(), e.Hash()))
 	qt.Assert(t, qt.Equals(string(late.Source()), sweep))
@@ -93,7 +93,7 @@ cases:
 
 // A whole mapping that is an alias is changed where the path leads, and not at its anchor.
 func TestCaseChangesAliasedMapping(t *testing.T) {
-	file := smallest + `marking: &m {kmin: 1KB, kmax: 2KB, pmax: 0.5}
+	file := smallest + `ldcp: {marking: &m {kmin: 1KB, kmax: 2KB, pmax: 0.5}}
 dctcp: {marking: *m}
 cases:
   - {name: a, set: {dctcp.marking.kmax: 3KB}}
@@ -101,8 +101,8 @@ cases:
 	e, err := Parse("f.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
 	c := getCase(t, e, "a")
-	qt.Assert(t, qt.Equals(c.DCTCP.Marking, Marking{KMin: 1e3, KMax: 3e3, PMax: 0.5}))
-	qt.Assert(t, qt.Equals(*c.Marking, Marking{KMin: 1e3, KMax: 2e3, PMax: 0.5}))
+	qt.Assert(t, qt.Equals(markingIn(c.Section("dctcp")), Marking{KMin: 1e3, KMax: 3e3, PMax: 0.5}))
+	qt.Assert(t, qt.Equals(markingIn(c.Section("ldcp")), Marking{KMin: 1e3, KMax: 2e3, PMax: 0.5}))
 }
 
 // What the file does not have is added on the way to the value.

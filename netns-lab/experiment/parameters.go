@@ -51,18 +51,22 @@ func (d *decoder) resolveParameters(e *Experiment) {
 	d.validateMarking(e)
 	for _, section := range slices.Sorted(maps.Keys(e.parameters.objects)) {
 		object := e.parameters.objects[section]
-		settings := e.withMarking(object, e.parameters.settings[section])
+		settings := e.parameters.settings[section]
 		values, problems := object.Resolve(settings, e.network())
-		e.parameters.settings[section], e.parameters.values[section] = settings, values
 		for _, p := range problems {
 			d.fail(section+"."+p.Key, p.Msg, p.Hint)
 		}
+		if e.Marking != nil {
+			settings = e.withMarking(object, settings)
+			values, _ = object.Resolve(settings, e.network()) // validateMarking has checked the marking
+		}
+		e.parameters.settings[section], e.parameters.values[section] = settings, values
 	}
 }
 
-// withMarking puts the experiment's one marking, if it has one, in place of the scheme's.
+// withMarking puts the experiment's one marking in place of the scheme's.
 func (e *Experiment) withMarking(o *scheme.Object, s scheme.Settings) scheme.Settings {
-	if e.Marking == nil || o.Param(keyKMin) == nil {
+	if o.Param(keyKMin) == nil {
 		return s
 	}
 	s.Given = maps.Clone(s.Given)

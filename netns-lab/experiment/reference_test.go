@@ -3,7 +3,6 @@
 package experiment
 
 import (
-	"maps"
 	"os"
 	"reflect"
 	"regexp"
@@ -14,6 +13,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
@@ -43,9 +43,10 @@ func keysWithin(t reflect.Type) []string {
 // The reference names every key and every name that a file may use, in code.
 func TestReferenceIsComplete(t *testing.T) {
 	code := strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").FindAllString(readReference(t), -1), "\n")
+	catalogue := scheme.Builtin()
 	names := slices.Concat(
 		keysWithin(reflect.TypeFor[Experiment]()), texts(Metrics()), texts(sinces()), texts(overs()), texts(figureNames()),
-		schemes, kernelControls, network.KindNames(), slices.Collect(maps.Keys(dcqcnSets)), slices.Collect(maps.Keys(timelySets)),
+		catalogue.Names(), catalogue.SectionNames(), scheme.KernelControls(), network.KindNames(),
 	)
 	qt.Assert(t, qt.SliceContains(names, "xon_offset")) // they are found
 	for _, name := range names {

@@ -34,11 +34,12 @@ func TestHeadOfLineIsThePapers(t *testing.T) {
 
 			qt.Assert(t, qt.Equals(e.Topology.Rate, 40e9))
 			qt.Assert(t, qt.Equals(e.Topology.Delay, 5*experiment.Microsecond))
-			qt.Assert(t, qt.Equals(e.PCN.T, 50*experiment.Microsecond))
-			qt.Assert(t, qt.Equals(e.PCN.WMax, 0.5))
-			qt.Assert(t, qt.Equals(e.PCN.CongestedShare, 0.95))
+			pcn := e.Section("pcn")
+			qt.Assert(t, qt.Equals(pcn.Get("T").String(), "50us"))
+			qt.Assert(t, qt.Equals(pcn.Get("w_max").Number, 0.5))
+			qt.Assert(t, qt.Equals(pcn.Get("congested_share").Number, 0.95))
 			// Section 6.2 recommends w_min = 0.1/N; two flows share a bottleneck.
-			qt.Assert(t, qt.IsTrue(e.PCN.WMin <= 0.1/2))
+			qt.Assert(t, qt.IsTrue(pcn.Get("w_min").Number <= 0.1/2))
 
 			burst := e.Bursts[0]
 			bytes := experiment.Bytes(len(burst.From)*burst.Flows) * burst.Size

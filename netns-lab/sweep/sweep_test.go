@@ -84,14 +84,14 @@ func TestMatrix(t *testing.T) {
 	for _, p := range s.Points {
 		labels = append(labels, p.Label())
 		e := p.Experiment
-		qt.Check(t, qt.Equals(e.PCN.T.String(), p.Values[0]))
+		qt.Check(t, qt.Equals(e.Section("pcn").Get("T").String(), p.Values[0]))
 		qt.Check(t, qt.Equals(e.Bursts[0].Size.String(), p.Values[1]))
 		qt.Check(t, qt.Equals(e.Bursts[1].Size.String(), "64KB"), qt.Commentf("the other of the alias"))
 		qt.Check(t, qt.HasLen(e.Expect, 0))
 		qt.Check(t, qt.HasLen(e.Metrics, 2))
 		again, err := experiment.Parse("again.yaml", e.Source())
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(again.PCN.T, e.PCN.T))
+		qt.Check(t, qt.Equals(again.Section("pcn").Get("T"), e.Section("pcn").Get("T")))
 	}
 	qt.Check(t, qt.DeepEquals(labels, []string{"25us 32KB", "25us 64KB", "25us 128KB", "100us 32KB", "100us 64KB", "100us 128KB"}))
 
@@ -147,7 +147,7 @@ func TestCases(t *testing.T) {
 	var labels []string
 	for _, p := range s.Points {
 		labels = append(labels, p.Label())
-		qt.Check(t, qt.Equals(p.Experiment.PCN.T.String(), p.Values[0]))
+		qt.Check(t, qt.Equals(p.Experiment.Section("pcn").Get("T").String(), p.Values[0]))
 		qt.Check(t, qt.HasLen(p.Experiment.Cases, 0))
 	}
 	qt.Check(t, qt.DeepEquals(labels, []string{"slow 25us", "slow 100us", "short 25us", "short 100us"}))
