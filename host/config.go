@@ -35,6 +35,8 @@ type Config struct {
 	Stamp *Stamp `yaml:"stamp"`
 	// FirstRTT makes LDCP's packets of the first round trip not ECN-capable.
 	FirstRTT *FirstRTT `yaml:"first_rtt"`
+	// WRED plays a switch at this host's interfaces: it marks and drops what leaves.
+	WRED *WRED `yaml:"wred"`
 	// ECN is where this host's SYNs ask for ECN as servers without our controls expect it. Default, if a control needs ECN:
 	// the interfaces of NP and RP.
 	ECN *ECN `yaml:"ecn"`
@@ -91,6 +93,25 @@ type FirstRTT struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
 }
+
+// WRED is what a switch does at one of its queues, done to what leaves an interface. The queue is that of
+// the interface's root qdisc, which must keep one: HTB or TBF, for instance.
+type WRED struct {
+	// Interfaces are where it runs. Required.
+	Interfaces []string `yaml:"interfaces"`
+	// KMin is the queue up to which no packet is marked. 0 to kmax. Required.
+	KMin config.Bytes `yaml:"kmin"`
+	// KMax is the queue above which every ECN-capable packet is marked. To 1GB, default kmin.
+	KMax config.Bytes `yaml:"kmax"`
+	// PMax is the probability of marking at kmax; it grows from 0 at kmin. Above 0, at most 1, default 1.
+	PMax config.Ratio `yaml:"pmax"`
+	// K is the queue from which on packets that are not ECN-capable are dropped. To 1GB, 0 is never;
+	// default 1.5 kmin.
+	K config.Bytes `yaml:"k"`
+}
+
+// maxQueue is the longest queue that a threshold of WRED may name.
+const maxQueue = config.Bytes(1e9)
 
 // ECN is where SYNs become not ECN-capable, so that servers whose control does not need ECN agree to it.
 type ECN struct {
@@ -151,6 +172,7 @@ func (c *Config) fill(d *config.Decoder) {
 		"np":    {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
 		"rp":    {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
 		"stamp": {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
+		"wred":  {c.WRED, c.wredDefaults()},
 	} {
 		v := reflect.ValueOf(section.of)
 		if v.IsNil() {
@@ -160,6 +182,15 @@ func (c *Config) fill(d *config.Decoder) {
 	}
 	c.Controls.fill(d)
 	c.fillECN()
+}
+
+// wredDefaults are those of an experiment's switches.
+func (c *Config) wredDefaults() WRED {
+	if c.WRED == nil {
+		return WRED{}
+	}
+	kmin := c.WRED.KMin
+	return WRED{KMax: kmin, PMax: 1, K: kmin + kmin/2}
 }
 
 func (c *Config) fillECN() {
@@ -256,12 +287,28 @@ func (c *Config) validatePoints(d *config.Decoder) {
 			d.Fail("first_rtt", "it is part of LDCP", "add controls: {ldcp: {}}")
 		}
 	}
+	c.validateWRED(d)
 	if e := c.ECN; e != nil {
 		distinct(d, "ecn", e.Interfaces)
 		if !c.needsECN() {
 			d.Fail("ecn", "there is no control that needs ECN", "add controls: {pcn: {}}")
 		}
 	}
+}
+
+func (c *Config) validateWRED(d *config.Decoder) {
+	w := c.WRED
+	if w == nil {
+		return
+	}
+	interfaces(d, "wred", w.Interfaces)
+	if w.KMin == 0 && !d.Has("wred.kmin") {
+		d.Fail("wred", "\"kmin\" is missing", "write kmin: 50KB, the queue where marking begins")
+	}
+	config.InRange(d, "wred.kmax", w.KMax, 0, maxQueue)
+	config.InRange(d, "wred.kmin", w.KMin, 0, w.KMax)
+	config.InRange(d, "wred.pmax", w.PMax, minShare, 1)
+	config.InRange(d, "wred.k", w.K, 0, maxQueue)
 }
 
 func (c *Config) validateCgroup(d *config.Decoder, path string, g Cgroup) {

@@ -63,6 +63,7 @@ const (
 	stampName     = "stamp"
 	firstRTTName  = "first_rtt"
 	synName       = "syn"
+	wredName      = "wred"
 )
 
 // plan is what a configuration comes to on this host. The components are in the order in which they are loaded.
@@ -85,6 +86,7 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 		func() (*component, error) { return stampComponent(c) },
 		func() (*component, error) { return firstRTTComponent(c) },
 		func() (*component, error) { return synComponent(c) },
+		func() (*component, error) { return wredComponent(c) },
 	} {
 		one, err := add()
 		if err != nil {
@@ -141,6 +143,9 @@ func (c *Config) interfaceNames() []string {
 	}
 	if c.FirstRTT != nil {
 		names = append(names, c.FirstRTT.Interfaces...)
+	}
+	if c.WRED != nil {
+		names = append(names, c.WRED.Interfaces...)
 	}
 	if c.ECN != nil {
 		names = append(names, c.ECN.Interfaces...)
@@ -516,6 +521,25 @@ func synComponent(c *Config) (*component, error) {
 	}
 	return tcComponent(synName, c.ECN.Interfaces, nil, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 		return tc.LoadPlainSYN(tc.Reuse(old))
+	})
+}
+
+func wredComponent(c *Config) (*component, error) {
+	if c.WRED == nil {
+		return nil, nil
+	}
+	w := *c.WRED
+	settings := []Setting{
+		{"kmin", w.KMin.String()}, {"kmax", w.KMax.String()}, {"pmax", w.PMax.String()},
+		{"k", w.K.String()},
+	}
+	return tcComponent(wredName, w.Interfaces, settings, func(
+		old map[string]*ebpf.Map, _ map[string]*loader.Control,
+	) (tc.Object, error) {
+		return tc.LoadWRED(tc.WREDOptions{
+			KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
+			WREDBytes: uint64(w.K),
+		}, tc.Reuse(old))
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // Status is what runs on a host.
@@ -98,7 +100,7 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 		}
 	}
 	slices.Sort(s.Where)
-	return s, countsOf(name, p, s.Counts)
+	return s, readCounts(name, p, s.Counts)
 }
 
 // whereOf is the interface of a pin like 7_np_ingress.
@@ -115,39 +117,19 @@ func whereOf(pin string) string {
 	return device.Name
 }
 
-// counters are the names of a component's counters, in the order of its map.
-var counters = map[string]struct {
-	mapName string
-	names   []string
-}{
-	npName: {"np_counts", []string{"cnp_decrease", "cnp_increase", "no_flow", "no_clone", "extensions", "ended", "idle", "no_timer"}},
-	rpName: {"rp_counts", []string{
-		"cnp_decrease", "cnp_increase", "cnp_udp", "malformed", "interface", "prefix", "no_flow", "bad_icrc", "unsigned", "no_key",
-		"bad_tag", "stale", "replayed", "rate_limited",
-	}},
-	cgroupPrefix: {"choose_counts", []string{"chosen", "refused"}},
-}
-
-func countsOf(name string, p *pinned, into map[string]uint64) error {
-	kind := name
-	if strings.HasPrefix(name, cgroupPrefix) {
-		kind = cgroupPrefix
-	}
-	c := counters[kind]
-	m := p.maps[c.mapName]
-	if m == nil {
-		return flowCount(name, p, into)
-	}
-	for i, what := range c.names {
-		var perCPU []uint64
-		if err := m.Lookup(uint32(i), &perCPU); err != nil {
-			return fmt.Errorf("read counter %s of %s: %w", what, name, err)
+// readCounts reads all counters of a component's programs, and how many flows a control has.
+func readCounts(name string, p *pinned, into map[string]uint64) error {
+	for pin, m := range p.maps {
+		if !tc.IsCounts(pin) {
+			continue
 		}
-		for _, n := range perCPU {
-			into[what] += n
+		counts, err := tc.ReadCounts(m)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
+		maps.Copy(into, counts)
 	}
-	return nil
+	return flowCount(name, p, into)
 }
 
 func flowCount(name string, p *pinned, into map[string]uint64) error {

@@ -70,7 +70,7 @@ func LoadPlainSYN(opts ...Option) (*PlainSYN, error) {
 	return &PlainSYN{obj}, nil
 }
 
-// Attach puts it last at the device's egress.
+// Attach puts it first at the device's egress.
 func (s *PlainSYN) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attachAll(h, ifindex, s.Places())
 }
@@ -104,7 +104,7 @@ func keepProgram(spec *ebpf.CollectionSpec, name string) {
 	loader.Prune(spec, func(p *ebpf.ProgramSpec) bool { return p.Name == name })
 }
 
-// Attach puts it last at the device's egress.
+// Attach puts it first at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
 	return f.attachAll(h, ifindex, f.Places())
 }

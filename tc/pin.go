@@ -52,13 +52,15 @@ var _ = []Object{
 // Places are where Attach attaches it.
 func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }
 
-// Places are where Attach attaches it.
+// Places are where Attach attaches it: before WRED, which goes by what it writes.
 func (f *FirstRTT) Places() []Place {
-	return []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Tail()}}
+	return []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Head()}}
 }
 
-// Places are where Attach attaches it.
-func (s *PlainSYN) Places() []Place { return []Place{{"syn", ebpf.AttachTCXEgress, link.Tail()}} }
+// Places are where Attach attaches it: before WRED, which goes by what it writes.
+func (s *PlainSYN) Places() []Place {
+	return []Place{{"syn", ebpf.AttachTCXEgress, link.Head()}}
+}
 
 // Places are where Attach attaches it.
 func (w *WRED) Places() []Place { return []Place{{"wred", ebpf.AttachTCXEgress, link.Tail()}} }

@@ -58,7 +58,7 @@ func LoadWRED(o WREDOptions, options ...Option) (*WRED, error) {
 // fraction is a share as bpf/algo/fixed.h has it.
 func fraction(f float64) uint32 { return uint32(f*(1<<24) + 0.5) }
 
-// Attach puts it last at the device's egress: after what changes ECN fields, if that is attached before.
+// Attach puts it last at the device's egress, after what changes ECN fields.
 func (w *WRED) Attach(h netns.NsHandle, ifindex int) error {
 	return w.attachAll(h, ifindex, w.Places())
 }
