@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(vmtest.RunTests(m))
+	os.Exit(vmtest.RunTests(m, vmtest.Extra{Modules: []string{"sch_htb"}}))
 }
 
 func child(what string) error {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 			objects = append(objects, object)
 		}
 	}
-	os.Exit(vmtest.RunTests(m, objects...))
+	os.Exit(vmtest.RunTests(m, vmtest.Extra{Files: objects}))
 }
 
 // compileMarker compiles the port with a marker as bpf/include/marker.h says.

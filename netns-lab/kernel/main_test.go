@@ -9,4 +9,4 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(vmtest.RunTests(m)) }
+func TestMain(m *testing.M) { os.Exit(vmtest.RunTests(m, vmtest.Extra{})) }

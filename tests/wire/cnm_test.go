@@ -22,7 +22,7 @@ import (
 // TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.
 func TestMain(m *testing.M) {
 	if guest.Inside() || loader.HavePermission() != nil {
-		os.Exit(vmtest.RunTests(m))
+		os.Exit(vmtest.RunTests(m, vmtest.Extra{}))
 	}
 	os.Exit(m.Run())
 }

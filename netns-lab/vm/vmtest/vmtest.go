@@ -19,16 +19,22 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
+// Extra is what a package's tests need in the microVM beside their testdata.
+type Extra struct {
+	Files   []vm.File
+	Modules []string // of the kernel
+}
+
 // RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
-// gave. The test binary is its own guest. The package's testdata folder and these files come along.
-// A host without QEMU or kernel fails and says what to do.
-func RunTests(m *testing.M, files ...vm.File) int {
+// gave. The test binary is its own guest. The package's testdata folder comes along. A host without QEMU
+// or kernel fails and says what to do.
+func RunTests(m *testing.M, extra Extra) int {
 	if guest.Inside() {
 		guest.Main(func([]string) int { return m.Run() })
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := runTests(ctx, files)
+	code, err := runTests(ctx, extra)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tests in the microVM: %v\n", err)
 		return 1
@@ -36,7 +42,7 @@ func RunTests(m *testing.M, files ...vm.File) int {
 	return code
 }
 
-func runTests(ctx context.Context, extra []vm.File) (int, error) {
+func runTests(ctx context.Context, extra Extra) (int, error) {
 	kernel, err := vm.FindKernel("")
 	if err != nil {
 		return 0, err
@@ -50,7 +56,7 @@ func runTests(ctx context.Context, extra []vm.File) (int, error) {
 		return 0, err
 	}
 	res, err := vm.Run(ctx, vm.Config{
-		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: append(files, extra...),
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: append(files, extra.Files...), Modules: extra.Modules,
 		HostCPU: -1, Seed: 1, Console: os.Stdout,
 	})
 	return res.ExitCode, err
