@@ -16,12 +16,14 @@ import (
 
 // workloadArgs are those of a small workload, and more or others.
 func workloadArgs(more ...string) []string {
-	return append([]string{"workload", "--cdf", "fb-hadoop", "--from", "H0..H3", "--to", "H0,R1", "--rate", "10Gbps", "--duration", "2ms"}, more...)
+	return append([]string{"workload", "--cdf", "fb-hadoop", "--from", "H0..H3", "--to", "H0,R1",
+		"--rate", "10Gbps", "--duration", "2ms"}, more...)
 }
 
 // TestWorkload: what is written is a trace that an experiment runs.
 func TestWorkload(t *testing.T) {
-	out, code, err := pcn(t, workloadArgs("--incast", "2..3", "--load", "0.5", "--classes", "1KB,1MB", "--seed", "3")...)
+	out, code, err := pcn(t, workloadArgs("--incast", "2..3", "--load", "0.5", "--classes",
+		"1KB,1MB", "--seed", "3")...)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(code, 0))
 	flows, _, err := workload.ParseTrace(out)
@@ -29,7 +31,8 @@ func TestWorkload(t *testing.T) {
 	sizes, err := workload.NamedCDF("fb-hadoop")
 	qt.Assert(t, qt.IsNil(err))
 	want, err := workload.Spec{
-		Sizes: sizes, Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H0", "R1"}, Load: 0.5, RateBps: 10e9,
+		Sizes: sizes, Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H0", "R1"},
+		Load: 0.5, RateBps: 10e9,
 		MinIncast: 2, MaxIncast: 3, ToNs: 2e6, ClassBytes: []uint64{1e3, 1e6}, Seed: 3,
 	}.Generate()
 	qt.Assert(t, qt.IsNil(err))
@@ -70,7 +73,8 @@ func TestWorkloadUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--cdf", "hadoop"}, `no distribution of sizes is named "hadoop" .*`},
-		{[]string{"--cdf", "./none.txt"}, `read distribution of sizes: open ./none.txt: .*`},
+		{[]string{"--cdf", "./none.txt"},
+			`read the distribution of flow sizes: open ./none.txt: .*`},
 		{[]string{"--from", "H3..H0"}, `--from: "H3..H0" is not a range of nodes .*`},
 		{[]string{"--to", "-"}, `--to: "-" is not a node name .*`},
 		{[]string{"--rate", "10"}, `--rate: "10": unit is missing .*`},
