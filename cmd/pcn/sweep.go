@@ -220,7 +220,7 @@ func printMeans(w io.Writer, res *sweep.Results) {
 	for _, g := range res.Groups {
 		fmt.Fprintf(t, "%s\t%s\t%d", s.Points[g.Point].Label(), g.Scheme, g.Runs)
 		for i := range s.Metrics {
-			fmt.Fprintf(t, "\t%s", res.InWords(g, i))
+			fmt.Fprintf(t, "\t%s", res.Format(g, i))
 		}
 		fmt.Fprintln(t)
 	}

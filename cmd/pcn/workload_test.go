@@ -64,7 +64,7 @@ func TestWorkloadOfAFile(t *testing.T) {
 	}
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte("999 0\n1000 2\n"), 0o644)))
 	_, _, err = pcn(t, workloadArgs("--cdf", file)...)
-	qt.Check(t, qt.ErrorMatches(err, `.*/mine.txt:2: the last share is 2, want 1 or 100`))
+	qt.Check(t, qt.ErrorMatches(err, `.*/mine.txt:2: the last share is 2: want 1 or 100`))
 }
 
 func TestWorkloadUsage(t *testing.T) {
@@ -72,7 +72,7 @@ func TestWorkloadUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--cdf", "hadoop"}, `no distribution of sizes is named "hadoop" .*`},
+		{[]string{"--cdf", "hadoop"}, `unknown distribution of flow sizes "hadoop" .*`},
 		{[]string{"--cdf", "./none.txt"},
 			`read the distribution of flow sizes: open ./none.txt: .*`},
 		{[]string{"--from", "H3..H0"}, `--from: "H3..H0" is not a range of nodes .*`},
@@ -80,9 +80,10 @@ func TestWorkloadUsage(t *testing.T) {
 		{[]string{"--rate", "10"}, `--rate: "10": unit is missing .*`},
 		{[]string{"--duration", "1"}, `--duration: "1": unit is missing .*`},
 		{[]string{"--incast", "a..2"}, `--incast: "a..2" is not a number of hosts .*`},
-		{[]string{"--incast", "5"}, `make up flows: 3 hosts can send to H0, want 5 for the incast`},
+		{[]string{"--incast", "5"},
+			`generate flows: 3 hosts can send to H0: want 5 for the incast`},
 		{[]string{"--classes", "1"}, `--classes: "1": unit is missing .*`},
-		{[]string{"--load", "0"}, `make up flows: load 0 is not above 0 and at most 100`},
+		{[]string{"--load", "0"}, `generate flows: invalid load 0: want above 0 and at most 100`},
 	} {
 		_, _, err := pcn(t, workloadArgs(c.args...)...)
 		qt.Check(t, qt.ErrorAs(err, new(usageError)), qt.Commentf("%s", c.args))
