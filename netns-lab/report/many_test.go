@@ -176,7 +176,7 @@ func TestComparedTable(t *testing.T) {
 	for _, want := range []string{
 		"throughput loss lasts|PFC|3.1ms|3.3ms|1.06|1.55ms to 4.65ms|yes|",
 		"|QCN|20ms|6.4ms|0.32|10ms to 30ms|no|",
-		"|TIMELY|60ms|not measured: calm: F0&#43;F1: not reached in the 19ms that the run goes on||30ms to 90ms|no|",
+		"|TIMELY|60ms|not measured: calm: F0&#43;F1: not reached within the remaining 19ms of the run||30ms to 90ms|no|",
 		"|CUBIC||3.3ms||||",
 		"|pcn &lt; pfc &lt; qcn &lt; timely|pcn 1.1ms, pfc 3.3ms, qcn 6.4ms, timely not reached|yes|",
 		"|each at least 4 times pcn|pfc 3 times, qcn 5.82 times, timely over 17.3 times|no|",

@@ -152,7 +152,7 @@ func TestWhatWentWrongIsShown(t *testing.T) {
 	qt.Assert(t, qt.StringContains(page, `<span class="invalid">10 of 12 met</span>`))
 	got := rows(page)
 	qt.Assert(t, qt.SliceContains(got, "PCN|no packet is lost|lossless|3|at most 0|no|"))
-	qt.Assert(t, qt.SliceContains(got, "PCN|F1 is back at 90% of 20 Gbit/s after the burst|about 10ms (read off Fig. 2b)|not measured: F1: burst flow burst-H15-15 did not end in the run|at most 15ms|no|"))
+	qt.Assert(t, qt.SliceContains(got, "PCN|F1 is back at 90% of 20 Gbit/s after the burst|about 10ms (read off Fig. 2b)|not measured: F1: burst flow burst-H15-15 did not end during the run|at most 15ms|no|"))
 	qt.Assert(t, qt.SliceContains(got, "PCN|224 burst flows|→ R1|udp|0ns|not ended|14.34MB|14336|0|||||"))
 	qt.Assert(t, qt.SliceContains(got, "Packets lost outside the ports|0|3|"))
 }
