@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the BPF programs again and fails if the committed objects are not what comes out.
+# Compiles the BPF programs again, and fails if the committed objects differ from the result.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
