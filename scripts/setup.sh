@@ -100,7 +100,8 @@ apt_here() {
 	local tool=$1
 	shift
 	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
-		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives" \
+		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" \
+		-o "Dir::Cache::archives=$work/archives" \
 		-o APT::Sandbox::User= -o Acquire::Languages=none "$@"
 }
 
@@ -143,7 +144,9 @@ fetch_kernel() {
 	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $suite"
 	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the modules,
 	# linux-base-* the configuration.
-	mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]')
+	mapfile -t parts < <(
+		printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
+	)
 	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
 	# Experiments may use these modules: links, congestion controls, qdiscs.
 	for deb in "$work"/deb/*.deb; do

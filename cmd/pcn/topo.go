@@ -75,7 +75,8 @@ no BPF qdisc.`,
 	return c
 }
 
-// upAndDown builds and removes the network of the first scheme. It needs less of a kernel than a run.
+// upAndDown builds and removes the network of the first scheme. It runs on kernels that lack what
+// runs need.
 func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error {
 	var engine launch.Engine = launch.Native{}
 	if !native {

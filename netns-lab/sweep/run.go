@@ -75,8 +75,8 @@ func (r *Runner) keepOnly() error {
 	}
 	for _, id := range r.o.Only {
 		if !slices.ContainsFunc(r.cells, func(c Cell) bool { return c.ID == id }) {
-			return fmt.Errorf("the sweep has no cell %s (hint: the file, pcn or the kernel has changed "+
-				"since the job was submitted: run pcn sweep again)", id)
+			return fmt.Errorf("the sweep has no cell %s (hint: the file, pcn or the kernel has "+
+				"changed since the job was submitted: run pcn sweep again)", id)
 		}
 	}
 	r.cells = slices.DeleteFunc(r.cells, func(c Cell) bool {

@@ -168,8 +168,8 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("job %s continues (hint: pcn sweep waits for it when you run it again; "+
-				"scancel %s ends it): %w", job, job, ctx.Err())
+			return fmt.Errorf("job %s continues (hint: pcn sweep waits for it when you run it "+
+				"again; scancel %s ends it): %w", job, job, ctx.Err())
 		case <-time.After(slurmPoll):
 		}
 		r.showFinished()
