@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config decodes configuration files strictly: what is wrong is told with its line and column, all of it at once,
-// and with what to do about it.
+// Package config decodes YAML files strictly. It reports all mistakes of a file at once, each with
+// line, column and a hint.
 package config
 
 import (
@@ -19,15 +19,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Error is one thing that is wrong with a file.
+// Error is one mistake in a file.
 type Error struct {
 	File      string
-	Line, Col int    // from 1; 0 where unknown
+	Line, Col int    // from 1; 0 if unknown
 	Msg       string // what is wrong
 	Hint      string // what to do about it; may be empty
 }
 
-// Error returns file:line:col: what is wrong (hint: what to do about it).
+// Error returns "file:line:col: message (hint: what to do)".
 func (e *Error) Error() string {
 	pos := e.File
 	if e.Line > 0 {
@@ -39,38 +39,40 @@ func (e *Error) Error() string {
 	return pos + ": " + withHint(e.Msg, e.Hint)
 }
 
-// Decoder turns YAML into Go values, remembers where each value stands and
-// collects what is wrong.
+// Decoder turns YAML into Go values, remembers the position of each value, and collects mistakes.
 //
-// yaml.v3 can be strict too, but then knows no columns and no hints.
+// The strict mode of yaml.v3 has neither columns nor hints.
 type Decoder struct {
-	File  string                // as errors name it
+	File  string                // name in errors
 	Nodes map[string]*yaml.Node // by path, such as flows[0].from
 	Errs  []*Error
-	// Of has the files of nodes that are not of File.
+	// Of has the files of nodes that come from another file.
 	Of map[*yaml.Node]string
 
-	what, start string
+	what, start string              // kind of file, and how to start one: for hints
 	bad         map[*yaml.Node]bool // values that could not be read
 }
 
-// NewDecoder returns the decoder of a file that holds one of what, and starts with the keys of start.
+// NewDecoder returns a decoder. Hints name what, the kind of file, and start, the keys to begin
+// with.
 func NewDecoder(file, what, start string) *Decoder {
 	return &Decoder{
-		File: file, Nodes: make(map[string]*yaml.Node), Of: make(map[*yaml.Node]string), what: what, start: "start with " + start, bad: make(map[*yaml.Node]bool),
+		File: file, Nodes: make(map[string]*yaml.Node), Of: make(map[*yaml.Node]string), what: what,
+		start: "start with " + start, bad: make(map[*yaml.Node]bool),
 	}
 }
 
-// MaxErrors is how many errors of a file are told.
+// MaxErrors is the number of errors of a file that Err returns.
 const MaxErrors = 200
 
-// Err joins what was found, in the order of the file.
+// Err joins all errors in the order of the file; nil if there are none.
 func (d *Decoder) Err() error {
 	slices.SortStableFunc(d.Errs, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 	})
 	if more := len(d.Errs) - MaxErrors; more > 0 {
-		d.Errs = append(d.Errs[:MaxErrors], &Error{File: d.File, Msg: fmt.Sprintf("%d more errors", more), Hint: "correct these first"})
+		d.Errs = append(d.Errs[:MaxErrors], &Error{File: d.File,
+			Msg: fmt.Sprintf("%d more errors", more), Hint: "correct these first"})
 	}
 	joined := make([]error, len(d.Errs))
 	for i, e := range d.Errs {
@@ -84,9 +86,8 @@ func (d *Decoder) Has(path string) bool {
 	return d.Nodes[path] != nil
 }
 
-// Fail adds an error at the value of path or, if the file does not give it, at
-// the innermost mapping around it. It adds nothing about what could not be read
-// anyway.
+// Fail adds an error at the value of path. If the file lacks the value, the error has the position
+// of the innermost mapping around it. A value that could not be read gets no further errors.
 func (d *Decoder) Fail(path, msg, hint string) {
 	at := path
 	for at != "" && d.Nodes[at] == nil {
@@ -101,7 +102,7 @@ func (d *Decoder) Fail(path, msg, hint string) {
 	}
 }
 
-// failValue adds an error about a value that can't be read.
+// failValue adds an error at a value that can't be read.
 func (d *Decoder) failValue(n *yaml.Node, msg, hint string) {
 	d.bad[n] = true
 	d.FailAt(n, msg, hint)
@@ -109,13 +110,14 @@ func (d *Decoder) failValue(n *yaml.Node, msg, hint string) {
 
 // FailAt adds an error at a node.
 func (d *Decoder) FailAt(n *yaml.Node, msg, hint string) {
-	d.Errs = append(d.Errs, &Error{File: cmp.Or(d.Of[n], d.File), Line: n.Line, Col: n.Column, Msg: msg, Hint: hint})
+	d.Errs = append(d.Errs, &Error{File: cmp.Or(d.Of[n], d.File), Line: n.Line, Col: n.Column,
+		Msg: msg, Hint: hint})
 }
 
 // yamlLine finds the position in an error of yaml.v3.
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
 
-// Root returns the mapping that the file consists of, or nil if it has none.
+// Root returns the top-level mapping of the file; nil after an error.
 func (d *Decoder) Root(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -196,7 +198,7 @@ func (d *Decoder) Check(n *yaml.Node, err error) {
 		d.failValue(n, err.Error(), "")
 		return
 	}
-	// The hint ends the text, also where the error is wrapped in what it is about.
+	// The hint is at the end of the text, also if the error is wrapped.
 	d.failValue(n, strings.TrimSuffix(err.Error(), withHint("", ve.hint)), ve.hint)
 }
 
@@ -272,7 +274,7 @@ func (d *Decoder) Text(path string, n *yaml.Node) string {
 	return text
 }
 
-// OneOrMore is a list that a file may give as the one item that it mostly has, a mapping.
+// OneOrMore marks a list type that a file may also write as a single mapping.
 type OneOrMore interface{ OneOrMore() }
 
 func (d *Decoder) slice(path string, n *yaml.Node, v reflect.Value) {
@@ -289,7 +291,7 @@ func (d *Decoder) slice(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// mapping fills in a map, whose keys are the user's own.
+// mapping fills in a map whose keys the user chooses.
 func (d *Decoder) mapping(path string, n *yaml.Node, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
 		d.failValue(n, "want a mapping", "write {key: value}")
@@ -309,7 +311,7 @@ func (d *Decoder) mapping(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// FillFrom copies to v, the struct at path, what the file does not give from defaults.
+// FillFrom copies to v, the struct at path, the values of defaults that the file does not give.
 func (d *Decoder) FillFrom(path string, v, defaults reflect.Value) {
 	for _, f := range KeyedFields(v.Type()) {
 		at := path + "." + f.Key
@@ -323,7 +325,7 @@ func (d *Decoder) FillFrom(path string, v, defaults reflect.Value) {
 	}
 }
 
-// scalar fills in a text, a whole number or a truth value.
+// scalar fills in a string, a whole number or a boolean.
 func scalar(n *yaml.Node, v reflect.Value) error {
 	if n.Kind != yaml.ScalarNode {
 		return Bad("want a single value, not a list or a mapping", "")
@@ -334,7 +336,7 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 		v.SetString(n.Value)
 	case reflect.Bool:
 		if n.Value != "true" && n.Value != "false" {
-			return Bad(fmt.Sprintf("%q is neither true nor false", n.Value), "")
+			return Bad(fmt.Sprintf("invalid value %q: want true or false", n.Value), "")
 		}
 		v.SetBool(n.Value == "true")
 	case reflect.Int:
@@ -371,7 +373,7 @@ func CountInRange[T int | uint](d *Decoder, path string, v, low, high T) {
 	}
 }
 
-// Keyed is a field of a struct, or of one embedded in it, and its key in the file.
+// Keyed is a field of a struct, or of an embedded struct, with its key in the file.
 type Keyed struct {
 	Key   string
 	Index []int
@@ -397,11 +399,12 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Suggest returns a hint at the known name closest to a wrong one.
+// Suggest returns a hint with the known name closest to a wrong one, or with all known names.
 func Suggest(wrong string, known []string) string {
 	best, bestDistance := "", 3
 	for _, k := range known {
-		if dist := editDistance(strings.ToLower(wrong), strings.ToLower(k)); dist < min(bestDistance, len(k)) {
+		if dist := editDistance(strings.ToLower(wrong),
+			strings.ToLower(k)); dist < min(bestDistance, len(k)) {
 			best, bestDistance = k, dist
 		}
 	}
@@ -415,7 +418,8 @@ func Suggest(wrong string, known []string) string {
 	}
 }
 
-// editDistance is how many bytes to insert, delete or replace to turn a into b (Levenshtein).
+// editDistance returns the number of bytes to insert, delete or replace to turn a into b
+// (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

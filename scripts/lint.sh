@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# All linters. Changes nothing; fails on the first that finds something.
+# Runs all linters. It changes nothing, and stops at the first linter that finds something.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

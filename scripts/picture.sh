@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Takes the README's picture, docs/hol.svg, out of the report of `make demo`.
+# Extracts the README's picture, docs/hol.svg, from the report of `make demo`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,6 +12,6 @@ report=runs/demo/report.html
 sed -n '/<svg role="img" aria-label="Throughput"/,/<\/svg>/p' "$report" |
 	sed '1s/<svg /<svg style="background:white" /' >docs/hol.svg
 [ -s docs/hol.svg ] || {
-	echo "found no throughput figure in $report" >&2
+	echo "$report has no figure named Throughput: did its title change?" >&2
 	exit 1
 }

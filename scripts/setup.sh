@@ -1,15 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, through apt, and puts the microVM's kernel into the user's cache. Run it again at any time:
-# what is there is left alone, and nothing is fetched.
+# Installs missing packages with apt, and downloads the microVM's kernel to the user's cache. It
+# leaves alone what is installed already, so it is safe and quick to run again.
 #
-#   scripts/setup.sh                    what running experiments needs
-#   scripts/setup.sh --dev              also what building the BPF programs, linting and testing need: three kernels
-#   scripts/setup.sh --kernel-suite S   another Debian kernel: bookworm, trixie or trixie-backports (default)
+#   scripts/setup.sh                    for running experiments
+#   scripts/setup.sh --dev              also for compiling BPF programs, linting and testing
+#   scripts/setup.sh --kernel-suite S   with the kernel of Debian S: bookworm, trixie or
+#                                       trixie-backports (default)
 set -euo pipefail
 
-RUN_PACKAGES=(qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates debian-archive-keyring)
-DEV_PACKAGES=(clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3 curl gcc libc6-dev python3 slurm-wlm munge)
+RUN_PACKAGES=(
+	qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates
+	debian-archive-keyring
+)
+DEV_PACKAGES=(
+	clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
+	curl gcc libc6-dev python3 slurm-wlm munge
+)
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)
@@ -28,12 +35,12 @@ while [ $# -gt 0 ]; do
 		SUITES=(bookworm trixie trixie-backports)
 		;;
 	--kernel-suite)
-		[ $# -ge 2 ] || die "--kernel-suite wants a suite: bookworm, trixie or trixie-backports"
+		[ $# -ge 2 ] || die "--kernel-suite needs a suite: bookworm, trixie or trixie-backports"
 		SUITES=("$2")
 		shift
 		;;
 	-h | --help)
-		sed -n '3,9s/^# \{0,1\}//p' "$0"
+		sed -n '3,9s/^# \{0,1\}//p' "$0" # the comment above
 		exit 0
 		;;
 	*) die "unknown option $1: see $0 --help" ;;
@@ -45,14 +52,15 @@ bookworm | trixie | trixie-backports) ;;
 *) die "unknown kernel suite ${SUITES[0]}: want bookworm, trixie or trixie-backports" ;;
 esac
 
-# as_root runs a command as root, or says what the user has to do.
+# as_root runs a command as root, or tells the user what to do.
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
 	elif command -v sudo >/dev/null; then
 		sudo "$@"
 	else
-		die "missing ${missing[*]}, and neither root nor sudo: ask for them to be installed, then run this again"
+		die "missing ${missing[*]}, but there is neither root nor sudo:" \
+			"have them installed, then run this again"
 	fi
 }
 
@@ -60,7 +68,7 @@ missing=()
 for p in "${PACKAGES[@]}"; do
 	dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing+=("$p")
 done
-# The tests start daemons of their own: those that come with a package which is installed here do not run as services.
+# Tests start their own munge and Slurm daemons. The packages' services must not run beside them.
 services=()
 for p in munge slurm-wlm; do
 	[[ " ${missing[*]} " == *" $p "* && -d /run/systemd/system ]] || continue
@@ -73,7 +81,8 @@ if [ ${#missing[@]} -gt 0 ]; then
 	say "installing ${missing[*]}"
 	[ ${#services[@]} -eq 0 ] || as_root systemctl -q mask "${services[@]}"
 	as_root apt-get update -qq
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 	if [ ${#services[@]} -gt 0 ]; then
 		as_root systemctl -q unmask "${services[@]}"
 		as_root systemctl -q disable "${services[@]}"
@@ -85,23 +94,29 @@ command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
 
-# apt_here runs one of apt's tools with a source list, state and cache of its own: the machine's apt is not touched.
+# apt_here runs one of apt's tools with its own source list, state and cache in $work. It does not
+# touch the machine's.
 apt_here() {
 	local tool=$1
 	shift
 	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
-		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" -o "Dir::Cache::archives=$work/archives" \
+		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" \
+		-o "Dir::Cache::archives=$work/archives" \
 		-o APT::Sandbox::User= -o Acquire::Languages=none "$@"
 }
 
-# depends prints the first alternative of each dependency that matches the pattern.
-depends() { apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true; }
+# depends prints the first alternative of each dependency of package $1 that matches pattern $2.
+depends() {
+	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' |
+		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true
+}
 
 # number prints the little-endian number of $2 bytes at offset $1 of the boot image.
 number() { od -An -v -t "u$2" -j "$1" -N "$2" "$bzimage" | tr -d ' '; }
 
-# unpack takes the kernel out of the boot image, whose header says where it is (Documentation/arch/x86/boot.rst:
-# setup_sects, payload_offset, payload_length). Its last 4 bytes are the unpacked size and not of the stream.
+# unpack extracts the kernel from the boot image. The image's header says where it is: setup_sects,
+# payload_offset and payload_length in Documentation/arch/x86/boot.rst. The last 4 bytes of the
+# payload are the unpacked size, not part of the compressed stream.
 unpack() {
 	local start=$((($(number $((0x1f1)) 1) + 1) * 512 + $(number $((0x248)) 4)))
 	local length=$(($(number $((0x24c)) 4) - 4)) tool
@@ -109,12 +124,13 @@ unpack() {
 	$((0xfd2fb528))) tool=zstd ;;
 	$((0x587a37fd))) tool=xz ;;
 	$((0x184c2102))) tool=lz4 ;;
-	*) die "$bzimage is packed in a way that this script does not know" ;;
+	*) die "unknown compression of $bzimage: want zstd, xz or lz4" ;;
 	esac
-	dd if="$bzimage" iflag=skip_bytes,count_bytes skip="$start" count="$length" bs=1M status=none | "$tool" -qdc >"$out/vmlinux"
+	dd if="$bzimage" iflag=skip_bytes,count_bytes skip="$start" count="$length" bs=1M status=none |
+		"$tool" -qdc >"$out/vmlinux"
 }
 
-# fetch_kernel puts the kernel of a suite into the cache. It runs in a subshell of its own.
+# fetch_kernel downloads the kernel of a suite to the cache. It runs in its own subshell.
 fetch_kernel() {
 	local suite=$1 signed_by='' image deb module name version
 	work=$(mktemp -d "$CACHE/.setup-XXXXXX")
@@ -126,13 +142,17 @@ fetch_kernel() {
 	apt_here apt-get update
 	image=$(depends "linux-image-cloud-amd64/$suite" '^linux-image-[0-9]' | head -n 1)
 	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $suite"
-	# From 7.2 on the image is split: linux-binary-* has the kernel, linux-modules-* the modules, linux-base-* the config.
-	mapfile -t parts < <(printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]')
+	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the modules,
+	# linux-base-* the configuration.
+	mapfile -t parts < <(
+		printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
+	)
 	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
-	# The modules that experiments may want: links, congestion controls, qdiscs.
+	# Experiments may use these modules: links, congestion controls, qdiscs.
 	for deb in "$work"/deb/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" --wildcards \
-			'*vmlinuz*' '*/boot/config-*' '*/modules/*/config' '*/drivers/net/veth.ko*' '*/net/ipv4/*.ko*' '*/net/sched/*.ko*' 2>/dev/null || true
+			'*vmlinuz*' '*/boot/config-*' '*/modules/*/config' \
+			'*/drivers/net/veth.ko*' '*/net/ipv4/*.ko*' '*/net/sched/*.ko*' 2>/dev/null || true
 	done
 	version=${image#linux-image-}
 	bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
@@ -150,14 +170,15 @@ fetch_kernel() {
 			esac
 		done
 	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in ${parts[*]}"
-	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) -exec cp {} "$out/config" \;
+	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) \
+		-exec cp {} "$out/config" \;
 	rm -rf "${CACHE:?}/$version"
 	mv "$out" "$CACHE/$version"
 	printf '%s\n' "$version" >"$CACHE/.suite-$suite"
 	say "microVM kernel $version is in $CACHE"
 }
 
-# They come side by side: most of the time goes into waiting for the mirror.
+# Downloads run in parallel, since most of the time is waiting for the mirror.
 mkdir -p "$CACHE"
 fetches=()
 for suite in "${SUITES[@]}"; do
@@ -170,5 +191,5 @@ for suite in "${SUITES[@]}"; do
 	fetches+=($!)
 done
 for fetch in "${fetches[@]}"; do
-	wait "$fetch" || die "a kernel could not be fetched, see above; run this again"
+	wait "$fetch" || die "could not download a kernel, see above: run this again"
 done

@@ -23,9 +23,10 @@ func newCompare() *cobra.Command {
 	var to string
 	c := &cobra.Command{
 		Use:   "compare DIR...",
-		Short: "Print how many times that of one scheme the others' values are",
-		Long: `Print a table for all that the experiments compare, and for each metric that they expect something of: the value of
-each scheme and how many times that of one scheme it is, and the same of the paper's numbers.`,
+		Short: "Compare schemes as ratios to one baseline",
+		Long: `Print a table for each comparison and for each expected metric of the experiments:
+the value of each scheme and its ratio to the baseline scheme. Where the file gives the paper's
+numbers, the table also shows these and their ratios.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			groups, err := launch.ReadRuns(dirs)
@@ -34,73 +35,80 @@ each scheme and how many times that of one scheme it is, and the same of the pap
 			}
 			code := 0
 			for _, g := range groups {
-				base, err := baseOf(g, to)
+				baseline, err := chooseBaseline(g, to)
 				if err != nil {
 					return usageError{err}
 				}
-				printRatios(cmd.OutOrStdout(), g, base)
+				printRatios(cmd.OutOrStdout(), g, baseline)
 				code = max(code, printInvalid(cmd.OutOrStdout(), g.Runs))
 			}
 			return exitWith(code)
 		},
 	}
-	c.Flags().StringVar(&to, "to", "", "the scheme that all are compared to (default: pcn or, without one, the first)")
+	c.Flags().StringVar(&to, "to", "",
+		"baseline scheme (default: pcn, or the first scheme if pcn was not run)")
 	return c
 }
 
-// baseOf is the scheme that the others are compared to.
-func baseOf(g report.Group, asked string) (string, error) {
+// defaultBaseline is the scheme that others are compared to if it was run.
+const defaultBaseline = "pcn"
+
+// chooseBaseline returns the requested scheme; without a request, the default or the first one.
+func chooseBaseline(g report.Group, requested string) (string, error) {
 	schemes := g.Experiment.Schemes
 	switch {
-	case asked == "" && slices.Contains(schemes, "pcn"):
-		return "pcn", nil
-	case asked == "":
+	case requested == "" && slices.Contains(schemes, defaultBaseline):
+		return defaultBaseline, nil
+	case requested == "":
 		return schemes[0], nil
-	case !slices.Contains(schemes, asked):
-		return "", fmt.Errorf("--to: experiment %s has no run of scheme %q (hint: it has %s)", g.Experiment.Name, asked, strings.Join(schemes, ", "))
+	case !slices.Contains(schemes, requested):
+		return "", fmt.Errorf("--to: experiment %s has no run of scheme %q (hint: it has %s)",
+			g.Experiment.Name, requested, strings.Join(schemes, ", "))
 	default:
-		return asked, nil
+		return requested, nil
 	}
 }
 
-// printRatios prints a table for each comparison of the group.
-func printRatios(w io.Writer, g report.Group, base string) {
+func printRatios(w io.Writer, g report.Group, baseline string) {
 	e := *g.Experiment
 	e.Compare = comparisons(&e)
 	if len(e.Compare) == 0 {
-		fmt.Fprintf(w, "%s: nothing to compare: the file has neither compare: nor expect:\n", e.Name)
+		fmt.Fprintf(w, "%s: nothing to compare: the file has neither compare: nor expect:\n",
+			e.Name)
 	}
 	for _, o := range result.EvaluateCompare(&e, g.Runs) {
 		fmt.Fprintf(w, "%s: %s\n", e.Name, o.Compare.What)
-		printRatiosOf(w, o, base)
+		printRatioTable(w, o, baseline)
 		fmt.Fprintln(w)
 	}
 }
 
-// printRatiosOf prints the table of one comparison; with the paper's columns if that has numbers.
-func printRatiosOf(w io.Writer, o result.CompareOutcome, base string) {
+// printRatioTable prints one comparison. It has the paper's columns only if the paper has numbers.
+func printRatioTable(w io.Writer, o result.CompareOutcome, baseline string) {
 	t := newTable(w)
-	fmt.Fprintf(t, "scheme\tmeasured\tto %s", base)
+	fmt.Fprintf(t, "scheme\tmeasured\tto %s", baseline)
 	if len(o.Compare.Paper) > 0 {
-		fmt.Fprintf(t, "\tpaper\tto %s", base)
+		fmt.Fprintf(t, "\tpaper\tto %s", baseline)
 	}
 	fmt.Fprintln(t)
-	to := valueOf(o, base)
+	to := valueOf(o, baseline)
 	for _, v := range o.Values {
-		fmt.Fprintf(t, "%s\t%s\t%s", v.Scheme, v.Short(), ratio(measured(v), measured(to)))
+		fmt.Fprintf(t, "%s\t%s\t%s", v.Scheme, v.Short(), formatRatio(measured(v), measured(to)))
 		if len(o.Compare.Paper) > 0 {
-			fmt.Fprintf(t, "\t%s\t%s", cmp.Or(inWords(v.Paper), "-"), ratio(v.Paper, to.Paper))
+			fmt.Fprintf(t, "\t%s\t%s",
+				cmp.Or(formatQuantity(v.Paper), "-"), formatRatio(v.Paper, to.Paper))
 		}
 		fmt.Fprintln(t)
 	}
 	t.Flush()
 }
 
-// comparisons are what the experiment compares and, with no number of the paper, what else it expects something of.
+// comparisons returns the experiment's comparisons and one more for each other metric that it has
+// an expectation of. The latter have no numbers of a paper.
 func comparisons(e *experiment.Experiment) []experiment.Compare {
 	var all []experiment.Compare
 	for _, c := range e.Compare {
-		c.What += ": " + measureInWords(c)
+		c.What += ": " + describeMeasure(c)
 		all = append(all, c)
 	}
 	for _, x := range e.Expect {
@@ -112,27 +120,27 @@ func comparisons(e *experiment.Experiment) []experiment.Compare {
 			return reflect.DeepEqual(c.Measure, other.Measure) && slices.Equal(c.Cases, other.Cases)
 		}
 		if !slices.ContainsFunc(all, known) {
-			c.What = measureInWords(c)
+			c.What = describeMeasure(c)
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// measureInWords says what is measured, of what, and when.
-func measureInWords(c experiment.Compare) string {
-	of := c.Links
+// describeMeasure names the metric, its objects, and the time it covers.
+func describeMeasure(c experiment.Compare) string {
+	objects := c.Links
 	switch {
 	case len(c.Ports) > 0:
-		of = c.Ports
+		objects = c.Ports
 	case len(c.Flows) > 0:
-		of = c.Flows
+		objects = c.Flows
 	}
 	text := string(c.Metric)
-	if len(of) > 0 {
-		text += " of " + strings.Join(of, ", ")
+	if len(objects) > 0 {
+		text += " of " + strings.Join(objects, ", ")
 	}
-	if len(of) > 1 || c.Over != experiment.OverMax { // or of a group
+	if len(objects) > 1 || c.Over != experiment.OverMax { // the one object may be a group of flows
 		text += " (" + string(c.Over) + ")"
 	}
 	if c.Target != nil {
@@ -150,7 +158,7 @@ func measureInWords(c experiment.Compare) string {
 	return text
 }
 
-// valueOf is the value of a scheme; none if it was not run.
+// valueOf returns the value of a scheme; the zero value if the scheme was not run.
 func valueOf(o result.CompareOutcome, scheme string) result.CompareValue {
 	for _, v := range o.Values {
 		if v.Scheme == scheme {
@@ -160,7 +168,7 @@ func valueOf(o result.CompareOutcome, scheme string) result.CompareValue {
 	return result.CompareValue{}
 }
 
-// measured is what was measured; nil if that is nothing.
+// measured returns the measured quantity; nil if there is none.
 func measured(v result.CompareValue) *experiment.Quantity {
 	if v.Scheme == "" || v.Err != nil {
 		return nil
@@ -168,8 +176,8 @@ func measured(v result.CompareValue) *experiment.Quantity {
 	return &v.Measured
 }
 
-// ratio is how many times another value one is, to 3 significant digits; "-" if that is not known.
-func ratio(value, to *experiment.Quantity) string {
+// formatRatio returns value / to with 3 significant digits; "-" if either is missing.
+func formatRatio(value, to *experiment.Quantity) string {
 	if value == nil || to == nil || to.Value == 0 {
 		return "-"
 	}

@@ -14,17 +14,17 @@ import (
 func newDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say whether two runs are the same, or where they part",
-		Long: fmt.Sprintf(`Compare two result folders: two runs, or two folders with runs of the same experiments, cases and
-schemes, pair by pair. Prints "same" or, with the values of A / B:
-first which of guest program, kernel, QEMU, experiment file and scheme object differ, by their
-hashes or versions; then what else was asked differently; then the first event in time that
-differs, and the first flow and port. What a run cost does not count.
+		Short: "Check whether two runs are the same, and show where they first differ",
+		Long: fmt.Sprintf(`Compare two result folders: two runs, or two folders with runs of the
+same experiments, cases and schemes, pair by pair. Prints "same", or the values of A / B where
+they differ. First come guest program, kernel, QEMU, experiment file and scheme object, by their
+hashes or versions; then other settings; then the first event in time, and the first flow and
+port. The cost of a run, such as its CPU time, is not compared.
 
 Exits with %d if runs differ.`, exitDiffer),
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			pairs, err := pairsOf(dirs[0], dirs[1])
+			pairs, err := pairRuns(dirs[0], dirs[1])
 			if err != nil {
 				return err
 			}
@@ -47,14 +47,14 @@ Exits with %d if runs differ.`, exitDiffer),
 	}
 }
 
-// pair are two runs to hold against each other.
-type pair struct {
+type runPair struct {
 	name string
 	a, b *result.Run
 }
 
-// pairsOf are the runs of two folders: the only ones, or those of the same name.
-func pairsOf(dirA, dirB string) ([]pair, error) {
+// pairRuns pairs the runs of two folders by name. If each folder has one run, these are a pair
+// whatever their names.
+func pairRuns(dirA, dirB string) ([]runPair, error) {
 	namesA, a, err := runsByName(dirA)
 	if err != nil {
 		return nil, err
@@ -64,24 +64,24 @@ func pairsOf(dirA, dirB string) ([]pair, error) {
 		return nil, err
 	}
 	if len(a) == 1 && len(b) == 1 {
-		return []pair{{namesA[0], a[namesA[0]], b[namesB[0]]}}, nil
+		return []runPair{{namesA[0], a[namesA[0]], b[namesB[0]]}}, nil
 	}
-	var pairs []pair
+	var pairs []runPair
 	for _, name := range namesA {
 		if b[name] == nil {
-			return nil, fmt.Errorf("%s has no run %s, and %s has", dirB, name, dirA)
+			return nil, fmt.Errorf("%s has no run %s, but %s has one", dirB, name, dirA)
 		}
-		pairs = append(pairs, pair{name, a[name], b[name]})
+		pairs = append(pairs, runPair{name, a[name], b[name]})
 	}
 	for _, name := range namesB {
 		if a[name] == nil {
-			return nil, fmt.Errorf("%s has no run %s, and %s has", dirA, name, dirB)
+			return nil, fmt.Errorf("%s has no run %s, but %s has one", dirA, name, dirB)
 		}
 	}
 	return pairs, nil
 }
 
-// runsByName are the runs of a folder, and their names in order.
+// runsByName reads the runs of a folder; names has their names in order.
 func runsByName(dir string) (names []string, runs map[string]*result.Run, err error) {
 	groups, err := launch.ReadRuns([]string{dir})
 	if err != nil {
@@ -92,7 +92,9 @@ func runsByName(dir string) (names []string, runs map[string]*result.Run, err er
 		for _, r := range g.Runs {
 			name := r.Manifest.Experiment + " " + r.Manifest.Label()
 			if runs[name] != nil {
-				return nil, nil, fmt.Errorf("%s has two runs %s: give the folder of one", dir, name)
+				return nil, nil,
+					fmt.Errorf("%s has two runs named %q: give the folder of one of them",
+						dir, name)
 			}
 			names = append(names, name)
 			runs[name] = r

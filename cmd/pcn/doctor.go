@@ -13,9 +13,9 @@ import (
 func newDoctor() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what this machine has, and say what fixes the rest",
-		Long: `Check each requirement: for the microVM that experiments run in by default, for --native, and for captures.
-Exits with 1 if experiments can't run in either way.`,
+		Short: "Check this machine's requirements, and show how to install what is missing",
+		Long: `Check the requirements of the microVM, in which experiments run by default, of
+--native and of captures. Exits with 1 if experiments can run neither in the microVM nor natively.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())

@@ -44,30 +44,35 @@ func newFlows() *cobra.Command {
 // sortFlows puts the fastest first.
 func sortFlows(flows []host.LiveFlow) {
 	slices.SortStableFunc(flows, func(a, b host.LiveFlow) int {
-		return cmp.Or(-cmp.Compare(a.SendRateBps, b.SendRateBps), strings.Compare(a.FlowKey.String(), b.FlowKey.String()))
+		return cmp.Or(-cmp.Compare(a.SendRateBps, b.SendRateBps), compareKeys(a, b))
 	})
+}
+
+func compareKeys(a, b host.LiveFlow) int {
+	return strings.Compare(a.FlowKey.String(), b.FlowKey.String())
 }
 
 func printFlows(w io.Writer, flows []host.LiveFlow) error {
 	t := newTable(w)
 	fmt.Fprintln(t, "FLOW\tCONTROL\tRATE\tREC RATE\tWINDOW\tMARKED\tCNP-\tCNP+\tLOSSES\tSRTT\tECN")
 	for _, f := range flows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", f.FlowKey, f.Control, rateInWords(f.SendRateBps),
-			rateInWords(f.RecRateBps), windowInWords(f.Window), f.MarkedPackets, f.CNPDecrease, f.CNPIncrease, f.Losses,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n",
+			f.FlowKey, f.Control, formatRate(f.SendRateBps), formatRate(f.RecRateBps),
+			formatWindow(f.Window), f.MarkedPackets, f.CNPDecrease, f.CNPIncrease, f.Losses,
 			f.SRTT, map[bool]string{true: "yes", false: "NO"}[f.ECN])
 	}
 	return t.Flush()
 }
 
-// rateInWords is a rate in its largest unit; "-" for none.
-func rateInWords(bps uint64) string {
+// formatRate returns a rate in its largest unit; "-" for 0, which means that there is none.
+func formatRate(bps uint64) string {
 	if bps == 0 {
 		return "-"
 	}
 	return config.Quantity{Value: float64(bps), Unit: config.UnitRate}.String()
 }
 
-func windowInWords(packets float64) string {
+func formatWindow(packets float64) string {
 	if packets == 0 {
 		return "-"
 	}
@@ -78,9 +83,10 @@ func newTrace() *cobra.Command {
 	var asJSON, acks bool
 	c := &cobra.Command{
 		Use:   "trace FLOW",
-		Short: "Print what happens to one flow of this host, as it happens",
-		Long: `Print each CNP, mark, loss and retransmission that the flow's sender hears of, and what the flow makes of it. FLOW is
-any part of its line in pcn flows that no other flow has, such as a port. Ends with ctrl-c.`,
+		Short: "Print the congestion events of one flow of this host as they happen",
+		Long: `Print each congestion notification packet (CNP), mark, loss and retransmission that
+the flow's sender receives, and the flow's rate and window after it. FLOW is any part of the
+flow's line in pcn flows that no other flow has, such as a port. Stop with ctrl-c.`,
 		Example: `  pcn trace :40112
   pcn trace '10.0.0.1:40112->10.0.0.2:5001' --acks --json`,
 		Args: cobra.ExactArgs(1),
@@ -92,33 +98,36 @@ any part of its line in pcn flows that no other flow has, such as a port. Ends w
 			}
 			w := cmd.OutOrStdout()
 			if !asJSON {
-				fmt.Fprintf(w, "%s, %s\n%12s  %-24s %10s %10s %8s %8s %6s\n", f.FlowKey, f.Control, "time", "what", "rate", "recRate", "srtt", "window", "out")
+				fmt.Fprintf(w, "%s, %s\n%12s  %-24s %10s %10s %8s %8s %6s\n", f.FlowKey, f.Control,
+					"time", "what", "rate", "recRate", "srtt", "window", "out")
 			}
-			var began time.Duration
+			var start time.Duration
 			return h.Trace(cmd.Context(), f, acks, func(e host.TraceEvent) error {
 				if asJSON {
-					return printLine(w, e)
+					return printJSONLine(w, e)
 				}
-				if began == 0 {
-					began = e.At
+				if start == 0 {
+					start = e.At
 				}
-				_, err := fmt.Fprintf(w, "%12s  %-24s %10s %10s %8s %8s %6d\n", e.At-began, e.What(), rateInWords(e.SendRateBps),
-					rateInWords(e.RecRateBps), e.SRTT, traceWindow(e), e.PacketsOut)
+				_, err := fmt.Fprintf(w, "%12s  %-24s %10s %10s %8s %8s %6d\n",
+					e.At-start, e.What(), formatRate(e.SendRateBps), formatRate(e.RecRateBps),
+					e.SRTT, traceWindow(e), e.PacketsOut)
 				return err
 			})
 		},
 	}
-	c.Flags().BoolVar(&acks, "acks", false, "print every ACK")
-	c.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
+	c.Flags().BoolVar(&acks, "acks", false, "also print every ACK")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per line")
 	return c
 }
 
-// traceWindow is the window in packets; rate-based controls have one that never binds.
+// traceWindow returns the window in packets; "-" for rate-based controls, whose window never
+// limits.
 func traceWindow(e host.TraceEvent) string {
 	if e.SendRateBps != 0 {
 		return "-"
 	}
-	return windowInWords(cmp.Or(e.Window, float64(e.Cwnd)))
+	return formatWindow(cmp.Or(e.Window, float64(e.Cwnd)))
 }
 
 func newCapture() *cobra.Command {
@@ -128,15 +137,16 @@ func newCapture() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "capture",
-		Short: "Write the CNPs that come and go into a pcapng file",
-		Long: `Write each CNP that arrives at or leaves interfaces into a pcapng file, for Wireshark (-X lua_script:cnp/pcn.lua), until
-ctrl-c. It sees CNPs before RP takes them. It needs CAP_NET_RAW.`,
+		Short: "Write received and sent CNPs to a pcapng file",
+		Long: `Write each congestion notification packet (CNP) that the interfaces receive or send
+to a pcapng file, until ctrl-c. It captures CNPs before the reaction point (RP) removes them. Open
+the file with Wireshark (-X lua_script:cnp/pcn.lua). Needs CAP_NET_RAW.`,
 		Example: `  pcn host capture --on eth0 --out cnps.pcapng`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			f, err := os.Create(out)
 			if err != nil {
-				return fmt.Errorf("create the capture's file: %w", err)
+				return fmt.Errorf("create the capture file: %w", err)
 			}
 			defer func() { err = errors.Join(err, f.Close()) }()
 			capture, err := cnp.NewHostCapture(f, on...)
@@ -148,7 +158,7 @@ ctrl-c. It sees CNPs before RP takes them. It needs CAP_NET_RAW.`,
 			return err
 		},
 	}
-	c.Flags().StringSliceVar(&on, "on", nil, "interfaces")
+	c.Flags().StringSliceVar(&on, "on", nil, "interfaces to capture on")
 	c.Flags().StringVar(&out, "out", "cnps.pcapng", "file to write")
 	_ = c.MarkFlagRequired("on")
 	return c

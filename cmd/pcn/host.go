@@ -17,52 +17,61 @@ import (
 	"github.com/pcn-linux/pcn/host"
 )
 
-// hostFile is where packages put the configuration.
+// hostFile is the configuration that packages install and that is used without --config.
 const hostFile = "/etc/pcn/host.yaml"
 
 func newHost() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
-		Short: "Run congestion controls, NP and RP on this host",
-		Long: `Register congestion controls and attach notification and reaction points on this host, from one file: docs/host.md.
-What runs is pinned in /sys/fs/bpf/pcn: it stays when this program ends.`,
+		Short: "Run congestion control on this host",
+		Long: `Register congestion controls, and attach the notification point (NP) and the
+reaction point (RP) to interfaces of this host, from one configuration file: see pcn docs host.
+All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(), newCapture())
+	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
+		newCapture())
 	return c
 }
 
-// hostFlags say what to run, in a file or in themselves.
+// hostFlags name a configuration file or replace one.
 type hostFlags struct {
-	file                      string
-	controls, on, rttTo, cgrp []string
-	lineRate, rtt             string
+	file                         string
+	controls, on, rttTo, cgroups []string
+	lineRate, rtt                string
 }
 
 func (f *hostFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.file, "config", "", "file that says what to run (default "+hostFile+", if no other flag says it)")
-	flags.StringSliceVar(&f.controls, "control", nil, "congestion controls to register: "+strings.Join(host.ControlNames(), ", "))
-	flags.StringSliceVar(&f.on, "on", nil, "interfaces for NP, with control pcn RP, and where SYNs ask plainly for ECN")
-	flags.StringVar(&f.lineRate, "line-rate", "", "rate at which flows start, such as 10Gbps (default: the links' speed)")
-	flags.StringVar(&f.rtt, "rtt", "", "largest round trip of the network, such as 50us: the period of CNPs")
-	flags.StringSliceVar(&f.rttTo, "rtt-to", nil, "TCP services, HOST:PORT, to measure the round trip to")
-	flags.StringSliceVar(&f.cgrp, "cgroup", nil, "cgroups and the control of their new connections, PATH=CONTROL")
+	flags.StringVar(&f.file, "config", "",
+		"configuration file (default "+hostFile+", unless other flags configure the host)")
+	flags.StringSliceVar(&f.controls, "control", nil,
+		"congestion controls to register: "+strings.Join(host.ControlNames(), ", "))
+	flags.StringSliceVar(&f.on, "on", nil,
+		"interfaces for NP, for RP if the control is pcn, and for ECN on SYNs")
+	flags.StringVar(&f.lineRate, "line-rate", "",
+		"rate at which flows start, such as 10Gbps (default: the speed of the links)")
+	flags.StringVar(&f.rtt, "rtt", "",
+		"largest round trip of the network, such as 50us; CNPs are sent once in this time")
+	flags.StringSliceVar(&f.rttTo, "rtt-to", nil,
+		"TCP services, HOST:PORT, to measure the round trip to")
+	flags.StringSliceVar(&f.cgroups, "cgroup", nil,
+		"cgroups and the control of their new connections, PATH=CONTROL")
 	c.MarkFlagsMutuallyExclusive("rtt", "rtt-to")
 	for _, name := range []string{"control", "on", "line-rate", "rtt", "rtt-to", "cgroup"} {
 		c.MarkFlagsMutuallyExclusive("config", name)
 	}
 }
 
-// given says whether the flags say what to run.
-func (f *hostFlags) given() bool {
-	return len(f.controls)+len(f.on)+len(f.cgrp)+len(f.rttTo) > 0 || f.lineRate+f.rtt != ""
+// replaceFile reports whether the flags configure the host in place of a file.
+func (f *hostFlags) replaceFile() bool {
+	return len(f.controls)+len(f.on)+len(f.cgroups)+len(f.rttTo) > 0 || f.lineRate+f.rtt != ""
 }
 
-// configuration is what to run.
-func (f *hostFlags) configuration() (*host.Config, error) {
-	if !f.given() {
+// load reads the configuration from the flags or from the file that they name.
+func (f *hostFlags) load() (*host.Config, error) {
+	if !f.replaceFile() {
 		if f.file == "" {
 			f.file = hostFile
 		}
@@ -91,7 +100,7 @@ func (f *hostFlags) fromFlags() (*host.Config, error) {
 			c.RP = &host.RP{Interfaces: f.on}
 		}
 	}
-	for _, g := range f.cgrp {
+	for _, g := range f.cgroups {
 		path, control, _ := strings.Cut(g, "=")
 		c.Cgroups = append(c.Cgroups, host.Cgroup{Path: path, Control: control})
 	}
@@ -113,15 +122,16 @@ func newHostUp() *cobra.Command {
 	var f hostFlags
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Make this host run what a file or flags say",
-		Long: `Register, attach, change and remove what it takes for this host to run what the file says, or the flags. What runs
-already is changed in place, and connections live on. If anything fails, the host is as it was.`,
-		Example: `  pcn host up                                          what /etc/pcn/host.yaml says
+		Short: "Configure this host from a file or from flags",
+		Long: `Register, attach, change and remove components until this host runs what the file or
+the flags describe. Components that run already are changed in place, and connections continue. If
+any step fails, pcn restores the host's previous state.`,
+		Example: `  pcn host up                                          from /etc/pcn/host.yaml
   pcn host up --control pcn --on eth0 --rtt 50us       without a file
   pcn host up --control pcn --on eth0 --rtt-to 10.0.0.2:22`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.configuration()
+			c, err := f.load()
 			if err != nil {
 				return err
 			}
@@ -139,7 +149,7 @@ already is changed in place, and connections live on. If anything fails, the hos
 func newHostDown() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Remove all that pcn host up left, and leave the host as it was",
+		Short: "Remove everything that pcn host up installed, and restore the host",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h := host.New()
@@ -151,9 +161,10 @@ func newHostDown() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, one := range s.Components {
-				if one.Name == "control_"+s.Default {
-					fmt.Fprintf(cmd.ErrOrStderr(), "net.ipv4.tcp_congestion_control is %s: new connections use it until you set another\n", s.Default)
+			for _, component := range s.Components {
+				if component.Name == "control_"+s.Default {
+					fmt.Fprintf(cmd.ErrOrStderr(), "net.ipv4.tcp_congestion_control is %s: "+
+						"new connections use it until you set another\n", s.Default)
 				}
 			}
 			return printChanges(cmd.OutOrStdout(), changes)
@@ -163,8 +174,8 @@ func newHostDown() *cobra.Command {
 
 func printChanges(w io.Writer, changes []host.Change) error {
 	t := newTable(w)
-	for _, one := range changes {
-		fmt.Fprintf(t, "%s\t%s\n", one.What, one.Component)
+	for _, change := range changes {
+		fmt.Fprintf(t, "%s\t%s\n", change.What, change.Component)
 	}
 	return t.Flush()
 }
@@ -176,12 +187,13 @@ func newHostStatus() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Say what runs on this host, and what differs from the file or the flags",
-		Long: `Say what runs, where, with which parameters, and what it counted. If there is a configuration, given or in
-/etc/pcn/host.yaml, say what differs from it. Exits with 1 if anything differs or is broken.`,
+		Short: "Show what runs on this host, and how it differs from the configuration",
+		Long: `Show the components that run on this host, their interfaces, parameters and
+counters. With a configuration, from flags or from /etc/pcn/host.yaml, show what differs from it.
+Exits with 1 if anything differs or is broken.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.configured()
+			c, err := f.loadIfAny()
 			if err != nil {
 				return err
 			}
@@ -205,14 +217,14 @@ func newHostStatus() *cobra.Command {
 	return c
 }
 
-// configured is the configuration that is given or installed; nil if there is none.
-func (f *hostFlags) configured() (*host.Config, error) {
-	if f.file == "" && !f.given() {
+// loadIfAny is load, but returns nil if no flag is given and no file is installed.
+func (f *hostFlags) loadIfAny() (*host.Config, error) {
+	if f.file == "" && !f.replaceFile() {
 		if _, err := os.Stat(hostFile); err != nil {
 			return nil, nil
 		}
 	}
-	return f.configuration()
+	return f.load()
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -221,12 +233,11 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printLine prints JSON on one line.
-func printLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
+func printJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 func printStatus(w io.Writer, s *host.Status) error {
 	if len(s.Components) == 0 {
-		fmt.Fprintln(w, "nothing of pcn runs on this host")
+		fmt.Fprintln(w, "no component of pcn runs on this host")
 	}
 	for _, c := range s.Components {
 		fmt.Fprintf(w, "%s  %s\n", c.Name, strings.Join(c.Where, ", "))
@@ -234,8 +245,8 @@ func printStatus(w io.Writer, s *host.Status) error {
 			fmt.Fprintf(w, "  PROBLEM: %s\n", p)
 		}
 		t := newTable(w)
-		for _, one := range c.Settings {
-			fmt.Fprintf(t, "  %s\t%s\n", one.Key, one.Value)
+		for _, setting := range c.Settings {
+			fmt.Fprintf(t, "  %s\t%s\n", setting.Key, setting.Value)
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.Counts)) {
 			fmt.Fprintf(t, "  %s\t%d\n", name, c.Counts[name])

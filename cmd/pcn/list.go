@@ -14,7 +14,7 @@ import (
 func newList() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the experiments that come with the program",
+		Short: "List the experiments that come with pcn",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t := newTable(cmd.OutOrStdout())
@@ -24,7 +24,8 @@ func newList() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", name, len(e.CaseNames()), strings.Join(e.Schemes, ","), e.Title)
+				fmt.Fprintf(t, "%s\t%d\t%s\t%s\n",
+					name, len(e.CaseNames()), strings.Join(e.Schemes, ","), e.Title)
 			}
 			return t.Flush()
 		},

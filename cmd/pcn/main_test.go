@@ -95,7 +95,8 @@ func recovered(scheme string, atNs int64) func(r *result.Run) {
 	}
 }
 
-// pcn runs the program in this process. A run of the program that tells an error has none of its own code.
+// pcn runs the program in this process. A run of the program that tells an error has none of its
+// own code.
 func pcn(t *testing.T, args ...string) (stdout string, code int, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -212,7 +213,8 @@ pfc: valid, kernel no kernel, boot 4.0 s, 56 s in all
 pcn: valid, kernel no kernel, boot 4.0 s, 56 s in all
 `},
 		{"invalid", small, func(r *result.Run) {
-			r.Manifest.Verdict, r.Manifest.Reasons = result.Invalid, []string{"late", r.Manifest.Scheme}
+			r.Manifest.Verdict, r.Manifest.Reasons = result.Invalid,
+				[]string{"late", r.Manifest.Scheme}
 		}, exitInvalid, `
 pfc: invalid, kernel no kernel, boot 4.0 s, 56 s in all
 pcn: invalid, kernel no kernel, boot 4.0 s, 56 s in all
@@ -270,7 +272,8 @@ pcn: valid, kernel no kernel, boot 4.0 s, 56 s in all
 
 func TestCompare(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"compared": small + compared, "cases": small + compared + cases, "nothing": small} {
+	for name, text := range map[string]string{"compared": small + compared, "cases": small +
+		compared + cases, "nothing": small} {
 		fig2(t, parse(t, text), filepath.Join(dir, name), asIs)
 	}
 	fig2(t, parse(t, small), filepath.Join(dir, "invalid"), func(r *result.Run) {
@@ -327,8 +330,10 @@ scheme  measured  to pfc
 pfc     2.61Gbps  1
 
 `},
-		{"nothing", []string{"nothing"}, 0, "small: nothing to compare: the file has neither compare: nor expect:\n"},
-		{"invalid", []string{"invalid"}, exitInvalid, "small: nothing to compare: the file has neither compare: nor expect:\nINVALID: pfc: late\nINVALID: pcn: late\n"},
+		{"nothing", []string{"nothing"}, 0,
+			"small: nothing to compare: the file has neither compare: nor expect:\n"},
+		{"invalid", []string{"invalid"}, exitInvalid,
+			"small: nothing to compare: the file has neither compare: nor expect:\nINVALID: pfc: late\nINVALID: pcn: late\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			args := append([]string{"compare", filepath.Join(dir, c.args[0])}, c.args[1:]...)
@@ -341,7 +346,8 @@ pfc     2.61Gbps  1
 
 	_, _, err := pcn(t, "compare", filepath.Join(dir, "compared"), "--to", "bbr")
 	qt.Check(t, qt.ErrorAs(err, new(usageError)))
-	qt.Check(t, qt.ErrorMatches(err, `--to: experiment small has no run of scheme "bbr" \(hint: it has pfc, pcn\)`))
+	qt.Check(t, qt.ErrorMatches(err,
+		`--to: experiment small has no run of scheme "bbr" \(hint: it has pfc, pcn\)`))
 }
 
 // What a comparison measures is said in full: two that differ do not read the same.
@@ -400,8 +406,10 @@ func TestDiff(t *testing.T) {
 		{"a/pcn", "same/pcn", 0, "small pcn: same\n"},
 		{"a/pcn", "seed/pcn", exitDiffer, "small pcn: different\n" + parted},
 		{"a", "seed", exitDiffer, "small pfc: same\nsmall pcn: different\n" + parted},
-		{"cases/a", "cases/a", 0, "small fast/pfc: same\nsmall fast/pcn: same\nsmall slow/pfc: same\nsmall slow/pcn: same\n"},
-		{"cases/a", "cases/seed", exitDiffer, "small fast/pfc: same\nsmall fast/pcn: same\nsmall slow/pfc: same\nsmall slow/pcn: different\n" + parted},
+		{"cases/a", "cases/a", 0,
+			"small fast/pfc: same\nsmall fast/pcn: same\nsmall slow/pfc: same\nsmall slow/pcn: same\n"},
+		{"cases/a", "cases/seed", exitDiffer,
+			"small fast/pfc: same\nsmall fast/pcn: same\nsmall slow/pfc: same\nsmall slow/pcn: different\n" + parted},
 	} {
 		out, code, err := pcn(t, "diff", filepath.Join(dir, c.a), filepath.Join(dir, c.b))
 		qt.Assert(t, qt.IsNil(err))
@@ -417,10 +425,11 @@ func TestDiff(t *testing.T) {
 	for _, c := range []struct {
 		a, b, want string
 	}{
-		{"a", "a/pcn", ".*/a/pcn has no run small pfc, and .*/a has"},
-		{"a/pcn", "a", ".*/a/pcn has no run small pfc, and .*/a has"},
-		{"a", "cases/a", ".*/cases/a has no run small pfc, and .*/a has"},
-		{"cases", "a", ".*/cases has two runs small fast/pfc: give the folder of one"},
+		{"a", "a/pcn", ".*/a/pcn has no run small pfc, but .*/a has one"},
+		{"a/pcn", "a", ".*/a/pcn has no run small pfc, but .*/a has one"},
+		{"a", "cases/a", ".*/cases/a has no run small pfc, but .*/a has one"},
+		{"cases", "a",
+			`.*/cases has two runs named "small fast/pfc": give the folder of one of them`},
 		{"a", "nowhere", "look for runs: .*nowhere.*"},
 	} {
 		_, _, err := pcn(t, "diff", filepath.Join(dir, c.a), filepath.Join(dir, c.b))
@@ -431,16 +440,22 @@ func TestDiff(t *testing.T) {
 func TestChanges(t *testing.T) {
 	e := parse(t, small+cases)
 	given := func(flags ...string) func(string) bool {
-		return func(flag string) bool { return strings.Contains(" "+strings.Join(flags, " ")+" ", " "+flag+" ") }
+		return func(flag string) bool {
+			return strings.Contains(" "+strings.Join(flags, " ")+" ",
+				" "+flag+" ")
+		}
 	}
-	all := changes{algos: []string{"bbr", "pcn"}, cases: []string{"slow"}, seed: 7, duration: "5ms", dilation: 8}
+	all := changes{algos: []string{"bbr", "pcn"}, cases: []string{"slow"}, seed: 7, duration: "5ms",
+		dilation: 8}
 	got, err := all.apply(e, given())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.DeepEquals([]any{got.Schemes, got.CaseNames(), got.Seed}, []any{e.Schemes, e.CaseNames(), e.Seed}))
+	qt.Check(t, qt.DeepEquals([]any{got.Schemes, got.CaseNames(), got.Seed},
+		[]any{e.Schemes, e.CaseNames(), e.Seed}))
 
 	got, err = all.apply(e, given("algo", "case", "seed", "duration", "dilation"))
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.DeepEquals([]any{got.Schemes, got.CaseNames(), got.Seed, got.Duration, got.Dilation},
+	qt.Check(t, qt.DeepEquals([]any{got.Schemes, got.CaseNames(), got.Seed, got.Duration,
+		got.Dilation},
 		[]any{all.algos, all.cases, uint64(7), 5 * experiment.Millisecond, uint(8)}))
 
 	for _, c := range []struct {
@@ -448,8 +463,10 @@ func TestChanges(t *testing.T) {
 		changes
 		want string
 	}{
-		{"algo", changes{algos: []string{"bbx"}}, `.*unknown scheme "bbx" \(hint: did you mean "bbr"\?\).*`},
-		{"case", changes{cases: []string{"quick"}}, `experiment small has no case "quick" \(hint: it has fast, slow\)`},
+		{"algo", changes{algos: []string{"bbx"}},
+			`.*unknown scheme "bbx" \(hint: did you mean "bbr"\?\).*`},
+		{"case", changes{cases: []string{"quick"}},
+			`experiment small has no case "quick" \(hint: it has fast, slow\)`},
 		{"duration", changes{duration: "15"}, `--duration: .*unit is missing.*`},
 	} {
 		_, err := c.apply(e, given(c.flag))
@@ -462,7 +479,8 @@ func TestList(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(code, 0))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	qt.Check(t, qt.DeepEquals(strings.Fields(lines[0]), []string{"NAME", "CASES", "SCHEMES", "TITLE"}))
+	qt.Check(t, qt.DeepEquals(strings.Fields(lines[0]),
+		[]string{"NAME", "CASES", "SCHEMES", "TITLE"}))
 	qt.Assert(t, qt.HasLen(lines[1:], len(experiments.Names())))
 	for i, name := range experiments.Names() {
 		e, err := experiments.Load(name)

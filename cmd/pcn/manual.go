@@ -17,14 +17,16 @@ import (
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",
-		Short: "Write a manual page for each command into a folder",
+		Short: "Write the manual page of each command to a folder",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return fmt.Errorf("make the folder of manual pages: %w", err)
+				return fmt.Errorf("create the folder of manual pages: %w", err)
 			}
-			// the same bytes from the same commands
-			header := &doc.GenManHeader{Section: "1", Source: "pcn", Manual: "PCN for Linux", Date: &time.Time{}}
+			header := &doc.GenManHeader{
+				Section: "1", Source: "pcn", Manual: "PCN for Linux",
+				Date: &time.Time{}, // the same commands give the same bytes on every day
+			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
@@ -38,7 +40,7 @@ func newMan() *cobra.Command {
 func newDocs() *cobra.Command {
 	return &cobra.Command{
 		Use:       "docs [NAME]",
-		Short:     "Print a document that comes with the program, or list them",
+		Short:     "Print a document that comes with pcn, or list them all",
 		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: docs.Names(),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/term"
 )
 
-// progress is one line for all runs, with the time left.
+// progress draws one bar for all runs, with the time left. It is invisible off a terminal.
 type progress struct {
 	mu   sync.Mutex
 	bar  *progressbar.ProgressBar
-	done map[string]float64
-	of   int
+	done map[string]float64 // by run, 0 to 1
+	runs int
 }
 
 const progressSteps = 1000
@@ -28,7 +28,7 @@ func newProgress(w io.Writer, what string, runs int) *progress {
 	}
 	return &progress{
 		done: map[string]float64{},
-		of:   runs,
+		runs: runs,
 		bar: progressbar.NewOptions(progressSteps,
 			progressbar.OptionSetWriter(w),
 			progressbar.OptionSetVisibility(visible),
@@ -40,7 +40,7 @@ func newProgress(w io.Writer, what string, runs int) *progress {
 	}
 }
 
-// set tells how far a run is, 0 to 1. Drawing is for show: its errors do not matter.
+// set draws that a run is done to this part, 0 to 1. It ignores errors of drawing.
 func (p *progress) set(run string, done float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *progress) set(run string, done float64) {
 	for _, d := range p.done {
 		sum += d
 	}
-	_ = p.bar.Set(int(sum / float64(p.of) * progressSteps))
+	_ = p.bar.Set(int(sum / float64(p.runs) * progressSteps))
 }
 
 func (p *progress) finish() { _ = p.bar.Finish() }

@@ -14,9 +14,9 @@ func newReport() *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "report DIR...",
-		Short: "Draw the report of runs again, or of any runs side by side",
-		Long: `Draw the report of result folders: of a run (runs/NAME/pcn), of all runs of an experiment (runs/NAME), or of
-several (runs). They may be of any experiments.`,
+		Short: "Write the report of any runs, side by side",
+		Long: `Write the HTML report of result folders: of one run (runs/NAME/pcn), of all runs of
+an experiment (runs/NAME), or of several experiments (runs).`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			groups, err := launch.ReadRuns(dirs)

@@ -20,7 +20,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
-// changes are the flags that change an experiment.
+// changes are the flags that override values of the experiment file.
 type changes struct {
 	algos    []string
 	cases    []string
@@ -37,16 +37,18 @@ func newRun() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
-		Short: "Run an experiment, by its name (pcn list) or the path of its file",
-		Long: fmt.Sprintf(`Run the schemes of an experiment, in each of its cases, and hold them against what the file expects.
+		Short: "Run an experiment, by name (pcn list) or by the path of its file",
+		Long: fmt.Sprintf(`Run every scheme of an experiment in each of its cases, and check the
+results against the expectations in the file.
 
 Schemes: %s.
-Baselines, congestion controls of Linux:
+Congestion controls of Linux, as baselines:
 %s.`,
-			strings.Join(scheme.Builtin().Names(), ", "), strings.Join(scheme.KernelControls(), ", ")),
+			strings.Join(scheme.Builtin().Names(), ", "),
+			strings.Join(scheme.KernelControls(), ", ")),
 		Example: `  pcn run hol                          Fig. 2 of the PCN paper
-  pcn run hol --algo pcn --seed 7      one scheme, other random choices
-  pcn run hol --algo pcn,bbr           a baseline that the file does not list
+  pcn run hol --algo pcn --seed 7      one scheme with another random seed
+  pcn run hol --algo pcn,bbr           with a baseline that the file does not list
   pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
@@ -68,14 +70,22 @@ Baselines, congestion controls of Linux:
 		},
 	}
 	f := c.Flags()
-	f.StringSliceVar(&change.algos, "algo", nil, "schemes to run, see above (default: the experiment's)")
-	f.StringSliceVar(&change.cases, "case", nil, "cases to run, of those of the experiment (default: all)")
-	f.Uint64Var(&change.seed, "seed", 0, "start of all random choices (default: the experiment's)")
-	f.StringVar(&change.duration, "duration", "", "time after t = 0, in the paper's time, such as 15ms (default: the experiment's)")
-	f.UintVar(&change.dilation, "dilation", 0, "binary logarithm of how much slower than the paper's time to run (default: the experiment's)")
-	f.BoolVar(&native, "native", false, "run on this kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
-	f.BoolVar(&realTime, "real-time", false, "let microVMs run by the clock (KVM) if they can: faster, not reproducible")
-	f.StringVar(&o.Out, "out", "", "folder for the results (default: runs/EXPERIMENT-TIME)")
+	f.StringSliceVar(&change.algos, "algo", nil,
+		"schemes to run, see above (default: the experiment's)")
+	f.StringSliceVar(&change.cases, "case", nil,
+		"cases of the experiment to run (default: all)")
+	f.Uint64Var(&change.seed, "seed", 0,
+		"seed of all random choices (default: the experiment's)")
+	f.StringVar(&change.duration, "duration", "",
+		"end of the run, in the paper's time from t = 0, such as 15ms (default: the experiment's)")
+	f.UintVar(&change.dilation, "dilation", 0,
+		"run 2^N times slower than the paper's time, N = 0 to 16 (default: the experiment's)")
+	f.BoolVar(&native, "native", false,
+		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
+	f.BoolVar(&realTime, "real-time", false,
+		"run microVMs in real time (KVM) if possible: faster, but not reproducible")
+	f.StringVar(&o.Out, "out", "",
+		"folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
 }
 
@@ -108,8 +118,10 @@ func newEngine(native, realTime bool) (launch.Engine, error) {
 	return launch.NewMicroVMs(realTime)
 }
 
-// apply makes the changes whose flags were given.
-func (c changes) apply(e *experiment.Experiment, given func(flag string) bool) (*experiment.Experiment, error) {
+// apply overrides the values whose flags were given.
+func (c changes) apply(
+	e *experiment.Experiment, given func(flag string) bool,
+) (*experiment.Experiment, error) {
 	var o experiment.Override
 	if given("algo") {
 		o.Schemes = c.algos
@@ -134,9 +146,9 @@ func (c changes) apply(e *experiment.Experiment, given func(flag string) bool) (
 }
 
 func runExperiment(cmd *cobra.Command, o launch.Options) error {
-	began := time.Now()
+	start := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name, launch.Count(o.Experiment))
-	o.Progress, o.Waiting = bar.set, sayWaiting(cmd)
+	o.Progress, o.Waiting = bar.set, printWaiting(cmd)
 	runs, err := launch.Run(cmd.Context(), o)
 	bar.finish()
 	if err != nil {
@@ -144,31 +156,32 @@ func runExperiment(cmd *cobra.Command, o launch.Options) error {
 	}
 	w := cmd.OutOrStdout()
 	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
-	if err := printTotal(w, began, filepath.Join(o.Out, launch.ReportFile)); err != nil {
+	if err := printTotal(w, start, filepath.Join(o.Out, launch.ReportFile)); err != nil {
 		return err
 	}
 	return exitWith(code)
 }
 
-// sayWaiting returns what says that microVMs wait for a CPU.
-func sayWaiting(cmd *cobra.Command) func() {
+// printWaiting returns a function to call when microVMs have to wait for a CPU.
+func printWaiting(cmd *cobra.Command) func() {
 	return func() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "pcn: every CPU is taken by another microVM of this machine: waiting for one")
+		fmt.Fprintln(cmd.ErrOrStderr(),
+			"pcn: other microVMs of this machine use every CPU: waiting for one")
 	}
 }
 
-// printTotal prints what all runs cost, and where their report is.
-func printTotal(w io.Writer, began time.Time, report string) error {
+// printTotal prints the time since start, the CPU time, and the path of the report.
+func printTotal(w io.Writer, start time.Time, report string) error {
 	cpu, err := cpuTime()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "total: %.0f s, %.0f s of CPU\n", time.Since(began).Seconds(), cpu.Seconds())
+	fmt.Fprintf(w, "total: %.0f s, %.0f s of CPU\n", time.Since(start).Seconds(), cpu.Seconds())
 	fmt.Fprintf(w, "\nReport: %s\n", report)
 	return nil
 }
 
-// cpuTime is what this process and the microVMs that have ended spent on all CPUs.
+// cpuTime returns the CPU time of this process and of the microVMs that have ended.
 func cpuTime() (time.Duration, error) {
 	var total time.Duration
 	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {

@@ -22,13 +22,15 @@ func newHostServe() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve metrics for Prometheus, at /metrics, and this host's health, at /healthz",
-		Long: `Serve what this host's congestion controls, NP and RP do, for Prometheus. It only reads: what runs does not depend on
-it. Flows are summed up by congestion control; with --flows, the fastest have series of their own too.`,
+		Short: "Serve this host's metrics for Prometheus at /metrics, and its health at /healthz",
+		Long: `Serve metrics of this host's congestion controls, NP and RP for Prometheus. The
+server only reads: the host works the same without it. Metrics of flows are sums for each
+congestion control; with --flows, the fastest flows also have series of their own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if flows < 0 || flows > 1000 {
-				return usageError{fmt.Errorf("--flows %d: want 0 to 1000: each is a new series, for ever", flows)}
+				return usageError{fmt.Errorf("invalid --flows %d: want 0 to 1000, "+
+					"since each flow adds series that Prometheus keeps", flows)}
 			}
 			l, err := net.Listen("tcp", listen)
 			if err != nil {
@@ -38,12 +40,13 @@ it. Flows are summed up by congestion control; with --flows, the fastest have se
 			return serve(cmd.Context(), l, host.New().Handler(flows))
 		},
 	}
-	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9818", "address to listen at")
-	c.Flags().IntVar(&flows, "flows", 0, "how many flows, the fastest, have series of their own")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:9818", "address to listen on")
+	c.Flags().IntVar(&flows, "flows", 0,
+		"number of flows, the fastest ones, with series of their own")
 	return c
 }
 
-// serve serves until the context ends.
+// serve answers requests until the context ends.
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
 	stop := context.AfterFunc(ctx, func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// summarise prints what was expected, compared and measured, and what it cost. Returns the exit code.
+// summarise prints the expectations, comparisons and costs of all runs. It returns the exit code.
 func summarise(w io.Writer, groups []report.Group) int {
 	code := 0
 	for _, g := range groups {
@@ -44,7 +44,8 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {
 		m := r.Manifest
-		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n", m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
+		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n",
+			m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
 		if m.Deadlock != nil {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}
@@ -52,7 +53,7 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	return max(code, printInvalid(w, g.Runs))
 }
 
-// printInvalid prints why runs can't be believed. Returns the exit code.
+// printInvalid prints the reasons why runs are invalid. It returns the exit code.
 func printInvalid(w io.Writer, runs []*result.Run) int {
 	code := 0
 	for _, r := range runs {

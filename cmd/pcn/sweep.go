@@ -23,16 +23,17 @@ const (
 	engineSlurm = "slurm"
 )
 
-// sweepFlags are those of pcn sweep.
 type sweepFlags struct {
 	out, engine string
 	dryRun      bool
 	sbatch      []string
 	pack        int
-	cells       string // of a task: the list of all tasks' cells
-	task        int    // of a task: its number
 
 	newEngine func() (launch.Engine, error)
+
+	// A task of a Slurm job runs pcn sweep itself, with these two:
+	cells string // file with the cells of all tasks
+	task  int    // its number
 }
 
 // newMicroVMs returns the engine of sweeps: its results can be reproduced.
@@ -43,11 +44,12 @@ func newSweep(newEngine func() (launch.Engine, error)) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep SWEEP",
 		Short: "Run an experiment over schemes, parameters and seeds, with confidence intervals",
-		Long: fmt.Sprintf(`Run a sweep, by its name or the path of its file: every scheme with every combination of parameters and every seed, on
-all CPUs or as a Slurm job array. A run that is finished is never run again: call it again after it was stopped, or
-with more seeds in the file.
+		Long: fmt.Sprintf(`Run a sweep, by its name or the path of its file: every scheme with
+every combination of parameters and every seed, on all CPUs or as a Slurm job array. Finished runs
+are kept: to continue after an interruption, or to add seeds to the file, run the same command
+again.
 
-Sweeps that come along: %s.`, strings.Join(sweeps.Names(), ", ")),
+Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 		Example: `  pcn sweep hol-burst
   pcn sweep my.yaml --out runs/mine
   pcn sweep my.yaml --out runs/mine --engine slurm --sbatch --partition=short`,
@@ -58,10 +60,11 @@ Sweeps that come along: %s.`, strings.Join(sweeps.Names(), ", ")),
 				return err
 			}
 			if f.engine != engineLocal && f.engine != engineSlurm {
-				return usageError{fmt.Errorf("--engine %q is neither %s nor %s", f.engine, engineLocal, engineSlurm)}
+				return usageError{fmt.Errorf("unknown --engine %q: want %s or %s",
+					f.engine, engineLocal, engineSlurm)}
 			}
 			if f.pack < 0 {
-				return usageError{fmt.Errorf("--pack %d is less than 0", f.pack)}
+				return usageError{fmt.Errorf("invalid --pack %d: want 0 or more", f.pack)}
 			}
 			if f.out == "" {
 				f.out = filepath.Join("runs", "sweep-"+s.Name)
@@ -70,24 +73,28 @@ Sweeps that come along: %s.`, strings.Join(sweeps.Names(), ", ")),
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.out, "out", "", "folder for the results, and to go on in (default: runs/sweep-NAME)")
-	flags.StringVar(&f.engine, "engine", engineLocal, "where to run: local, or slurm, as a job array")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list the runs, and which are finished, and do nothing")
-	flags.StringArrayVar(&f.sbatch, "sbatch", nil, "argument for Slurm's sbatch, such as --partition=short; once for each")
-	flags.IntVar(&f.pack, "pack", 0, "runs a task of the job array, 0: up to 8")
-	flags.StringVar(&f.cells, "cells", "", "of a task: list of the runs of all tasks")
-	flags.IntVar(&f.task, "task", 0, "of a task: its number")
+	flags.StringVar(&f.out, "out", "",
+		"folder for the results, also to continue in (default: runs/sweep-NAME)")
+	flags.StringVar(&f.engine, "engine", engineLocal,
+		"where to run: local, or slurm for a job array")
+	flags.BoolVar(&f.dryRun, "dry-run", false,
+		"only list the runs, and which of them are finished")
+	flags.StringArrayVar(&f.sbatch, "sbatch", nil,
+		"argument for sbatch, such as --partition=short; may be repeated")
+	flags.IntVar(&f.pack, "pack", 0,
+		"runs in each task of the job array; 0 means up to 8")
+	flags.StringVar(&f.cells, "cells", "", "in a Slurm task: file with the runs of all tasks")
+	flags.IntVar(&f.task, "task", 0, "in a Slurm task: its number")
 	for _, name := range []string{"cells", "task"} {
-		// the flag is there: hiding it can't fail
-		_ = flags.MarkHidden(name)
+		_ = flags.MarkHidden(name) // fails only for flags that do not exist
 	}
 	return c
 }
 
 func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
-	began := time.Now()
+	start := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), s.Name, 0)
-	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: sayWaiting(cmd)}
+	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: printWaiting(cmd)}
 	var err error
 	if f.cells != "" {
 		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.pack); err != nil {
@@ -102,7 +109,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	if err != nil {
 		return err
 	}
-	bar.of = len(r.Cells())
+	bar.runs = len(r.Cells())
 	switch {
 	case f.dryRun:
 		return listCells(cmd.OutOrStdout(), s, r)
@@ -113,8 +120,8 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Release() // nothing was written to it
-	err = f.runAll(cmd.Context(), cmd.ErrOrStderr(), r, file)
+	defer lock.Release()
+	err = f.runUnfinished(cmd.Context(), cmd.ErrOrStderr(), r, file)
 	bar.finish()
 	if err != nil {
 		return err
@@ -125,26 +132,17 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	}
 	w := cmd.OutOrStdout()
 	code := summariseSweep(w, res)
-	if err := printTotal(w, began, filepath.Join(f.out, sweep.ReportFile)); err != nil {
+	if err := printTotal(w, start, filepath.Join(f.out, sweep.ReportFile)); err != nil {
 		return err
 	}
 	return exitWith(code)
 }
 
-// runAll runs what is not finished.
-func (f sweepFlags) runAll(ctx context.Context, stderr io.Writer, r *sweep.Runner, file string) error {
+func (f sweepFlags) runUnfinished(
+	ctx context.Context, stderr io.Writer, r *sweep.Runner, file string,
+) error {
 	if f.engine == engineSlurm {
-		err := r.RunOnSlurm(ctx, sweep.Slurm{File: file, Pack: f.pack, Args: f.sbatch, Submitted: func(job string, tasks int) {
-			if tasks == 0 {
-				fmt.Fprintf(stderr, "pcn: waiting for job %s, which is in the queue already\n", job)
-				return
-			}
-			fmt.Fprintf(stderr, "pcn: submitted job %s of %d tasks\n", job, tasks)
-		}})
-		if err != nil && ctx.Err() != nil {
-			fmt.Fprintf(stderr, "pcn: %v\n", err) // what becomes of the job
-		}
-		return err
+		return f.runOnSlurm(ctx, stderr, r, file)
 	}
 	if err := r.Clean(); err != nil {
 		return err
@@ -152,14 +150,34 @@ func (f sweepFlags) runAll(ctx context.Context, stderr io.Writer, r *sweep.Runne
 	return r.Run(ctx)
 }
 
+func (f sweepFlags) runOnSlurm(
+	ctx context.Context, stderr io.Writer, r *sweep.Runner, file string,
+) error {
+	printJob := func(job string, tasks int) {
+		if tasks == 0 {
+			fmt.Fprintf(stderr, "pcn: waiting for job %s, which is in the queue already\n", job)
+			return
+		}
+		fmt.Fprintf(stderr, "pcn: submitted job %s of %d tasks\n", job, tasks)
+	}
+	err := r.RunOnSlurm(ctx, sweep.Slurm{
+		File: file, Pack: f.pack, Args: f.sbatch, Submitted: printJob,
+	})
+	if err != nil && ctx.Err() != nil {
+		// After an interruption main prints no error, but this one says what happens to the job.
+		fmt.Fprintf(stderr, "pcn: %v\n", err)
+	}
+	return err
+}
+
 // listCells prints a row for each run.
 func listCells(w io.Writer, s *sweep.Sweep, r *sweep.Runner) error {
-	left, err := r.Unfinished()
+	unfinished, err := r.Unfinished()
 	if err != nil {
 		return err
 	}
 	todo := map[string]bool{}
-	for _, c := range left {
+	for _, c := range unfinished {
 		todo[c.ID] = true
 	}
 	t := newTable(w)
@@ -169,15 +187,29 @@ func listCells(w io.Writer, s *sweep.Sweep, r *sweep.Runner) error {
 		if todo[c.ID] {
 			finished = "no"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n", s.Points[c.Point].Label(), c.Scheme, c.Seed, c.ID, finished)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t%s\n",
+			s.Points[c.Point].Label(), c.Scheme, c.Seed, c.ID, finished)
 	}
 	t.Flush()
-	fmt.Fprintf(w, "%d runs, %d to do\n", len(r.Cells()), len(left))
+	fmt.Fprintf(w, "%d runs, %d to do\n", len(r.Cells()), len(unfinished))
 	return nil
 }
 
-// summariseSweep prints the means of all metrics, what is held against bounds, and what is invalid. Returns the exit code.
+// summariseSweep prints means, checked bounds and invalid runs. It returns the exit code.
 func summariseSweep(w io.Writer, res *sweep.Results) int {
+	printMeans(w, res)
+	code := printBounds(w, res)
+	fmt.Fprintln(w)
+	for _, row := range res.Rows {
+		for _, reason := range row.Reasons {
+			fmt.Fprintf(w, "INVALID: %s: %s\n", row.ID, reason)
+			code = exitInvalid
+		}
+	}
+	return code
+}
+
+func printMeans(w io.Writer, res *sweep.Results) {
 	s := res.Sweep
 	t := newTable(w)
 	fmt.Fprint(t, "point\tscheme\truns")
@@ -188,31 +220,32 @@ func summariseSweep(w io.Writer, res *sweep.Results) int {
 	for _, g := range res.Groups {
 		fmt.Fprintf(t, "%s\t%s\t%d", s.Points[g.Point].Label(), g.Scheme, g.Runs)
 		for i := range s.Metrics {
-			fmt.Fprintf(t, "\t%s", res.InWords(g, i))
+			fmt.Fprintf(t, "\t%s", res.Format(g, i))
 		}
 		fmt.Fprintln(t)
 	}
 	t.Flush()
 	fmt.Fprintln(w, "mean ± 95% confidence interval, over the seeds")
+}
+
+// printBounds prints a row for each mean that the file sets a bound for. It returns the exit code.
+func printBounds(w io.Writer, res *sweep.Results) int {
+	outcomes := res.Outcomes()
+	if len(outcomes) == 0 {
+		return 0
+	}
 	code := 0
-	if outcomes := res.Outcomes(); len(outcomes) > 0 {
-		fmt.Fprintln(w)
-		t := newTable(w)
-		fmt.Fprintln(t, "\tmetric\tpoint\tscheme\tmean\tbound")
-		for _, o := range outcomes {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", markOf(o.Pass), o.Metric, s.Points[o.Group.Point].Label(), o.Group.Scheme, o.Mean, o.Bound)
-			if !o.Pass {
-				code = exitExpect
-			}
-		}
-		t.Flush()
-	}
 	fmt.Fprintln(w)
-	for _, row := range res.Rows {
-		for _, reason := range row.Reasons {
-			fmt.Fprintf(w, "INVALID: %s: %s\n", row.ID, reason)
-			code = exitInvalid
+	t := newTable(w)
+	fmt.Fprintln(t, "\tmetric\tpoint\tscheme\tmean\tbound")
+	for _, o := range outcomes {
+		point := res.Sweep.Points[o.Group.Point]
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n",
+			formatPass(o.Pass), o.Metric, point.Label(), o.Group.Scheme, o.Mean, o.Bound)
+		if !o.Pass {
+			code = exitExpect
 		}
 	}
+	t.Flush()
 	return code
 }

@@ -26,7 +26,8 @@ func TestSweepArguments(t *testing.T) {
 		{[]string{"sweep", "hol-burst", "--engine", "pbs"}, exitUsage},
 		{[]string{"sweep", "hol-burst", "--pack", "-1"}, exitUsage},
 		{[]string{"sweep", "no-such-sweep"}, exitError},
-		{[]string{"sweep", "hol-burst", "--cells", filepath.Join(t.TempDir(), "none"), "--pack", "1"}, exitError},
+		{[]string{"sweep", "hol-burst", "--cells", filepath.Join(t.TempDir(), "none"), "--pack",
+			"1"}, exitError},
 	} {
 		qt.Check(t, qt.Equals(run(context.Background(), c.args), c.want), qt.Commentf("%q", c.args))
 	}

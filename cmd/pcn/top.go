@@ -16,87 +16,95 @@ import (
 )
 
 func newTop() *cobra.Command {
-	every := time.Second
+	interval := time.Second
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "Watch the live flows of this host",
-		Long: `Show the live flows of this host's congestion controls, with a line of each flow's rate over time.
+		Long: `Show the live flows of this host's congestion controls, each with a small chart of
+its rate over time.
 
-Keys: s what to sort by, p pause, up and down scroll, q quit.`,
+Keys: s changes the sort column, p pauses, up and down scroll, q quits.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if every < 50*time.Millisecond {
-				return usageError{fmt.Errorf("--interval %s: want 50ms or more", every)}
+			if interval < 50*time.Millisecond {
+				return usageError{fmt.Errorf("invalid --interval %s: want 50ms or more", interval)}
 			}
-			_, err := tea.NewProgram(newTopModel(host.New().Flows, every), tea.WithContext(cmd.Context()), tea.WithAltScreen()).Run()
+			m := newTopModel(host.New().Flows, interval)
+			_, err := tea.NewProgram(m, tea.WithContext(cmd.Context()), tea.WithAltScreen()).Run()
 			return err
 		},
 	}
-	c.Flags().DurationVar(&every, "interval", every, "how often to look")
+	c.Flags().DurationVar(&interval, "interval", interval, "how often to read the flows")
 	return c
 }
 
-// topSorts are what flows can be sorted by.
-var topSorts = []struct {
-	name string
-	less func(a, b host.LiveFlow) int
+// topColumns are the columns that flows can be sorted by.
+var topColumns = []struct {
+	name    string
+	compare func(a, b host.LiveFlow) int
 }{
 	{"rate", func(a, b host.LiveFlow) int { return -cmp.Compare(a.SendRateBps, b.SendRateBps) }},
-	{"marked", func(a, b host.LiveFlow) int { return -cmp.Compare(a.MarkedPackets, b.MarkedPackets) }},
+	{"marked", func(a, b host.LiveFlow) int {
+		return -cmp.Compare(a.MarkedPackets, b.MarkedPackets)
+	}},
 	{"srtt", func(a, b host.LiveFlow) int { return -cmp.Compare(a.SRTT, b.SRTT) }},
-	{"flow", func(a, b host.LiveFlow) int { return strings.Compare(a.FlowKey.String(), b.FlowKey.String()) }},
+	{"flow", compareKeys},
 }
 
-// sparkLen is how many looks back the line of a flow goes.
-const sparkLen = 8
+// sparklineLen is the number of readings in the small chart of a flow's rate.
+const sparklineLen = 8
 
-// topModel is what pcn top shows.
+// topModel is the state of pcn top, in the sense of bubbletea.
 type topModel struct {
-	read          func() ([]host.LiveFlow, error)
-	every         time.Duration
+	readFlows     func() ([]host.LiveFlow, error)
+	interval      time.Duration
 	flows         []host.LiveFlow
-	rates         map[string][]uint64 // of each flow, the newest last
-	sort, top     int
+	rates         map[string][]uint64 // bit/s, by flow, the newest last
+	sortColumn    int                 // index into topColumns
+	top           int                 // index of the first flow shown
 	paused        bool
-	width, height int
+	width, height int // of the terminal, in characters
 	err           error
 }
 
-func newTopModel(read func() ([]host.LiveFlow, error), every time.Duration) topModel {
-	return topModel{read: read, every: every, rates: map[string][]uint64{}, width: 80, height: 24}
+func newTopModel(readFlows func() ([]host.LiveFlow, error), interval time.Duration) topModel {
+	return topModel{
+		readFlows: readFlows, interval: interval, rates: map[string][]uint64{},
+		width: 80, height: 24,
+	}
 }
 
-// topTick says that it is time to look again.
+// topTick tells the model to read the flows again.
 type topTick struct{}
 
-// topFlows are what a look saw.
+// topFlows carries one reading of the flows.
 type topFlows struct {
 	flows []host.LiveFlow
 	err   error
 }
 
-func (m topModel) look() tea.Msg {
-	flows, err := m.read()
+func (m topModel) read() tea.Msg {
+	flows, err := m.readFlows()
 	return topFlows{flows, err}
 }
 
-func (m topModel) Init() tea.Cmd { return m.look }
+func (m topModel) Init() tea.Cmd { return m.read }
 
 func (m topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 	case tea.KeyMsg:
-		return m.key(msg.String())
+		return m.handleKey(msg.String())
 	case topTick:
 		if m.paused {
 			return m, m.wait()
 		}
-		return m, m.look
+		return m, m.read
 	case topFlows:
 		m.err = msg.err
 		if msg.err == nil {
-			m = m.take(msg.flows)
+			m = m.withFlows(msg.flows)
 		}
 		return m, m.wait()
 	}
@@ -104,16 +112,16 @@ func (m topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 func (m topModel) wait() tea.Cmd {
-	return tea.Tick(m.every, func(time.Time) tea.Msg { return topTick{} })
+	return tea.Tick(m.interval, func(time.Time) tea.Msg { return topTick{} })
 }
 
-func (m topModel) key(key string) (tea.Model, tea.Cmd) {
+func (m topModel) handleKey(key string) (tea.Model, tea.Cmd) {
 	switch key {
 	case "q", "ctrl+c", "esc":
 		return m, tea.Quit
 	case "s":
-		m.sort = (m.sort + 1) % len(topSorts)
-		m.order()
+		m.sortColumn = (m.sortColumn + 1) % len(topColumns)
+		m.sort()
 	case "p", " ":
 		m.paused = !m.paused
 	case "down", "j":
@@ -124,27 +132,27 @@ func (m topModel) key(key string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take takes in what a look saw, and forgets flows that are gone.
-func (m topModel) take(flows []host.LiveFlow) topModel {
+// withFlows returns the model after a reading. It drops the rates of flows that are gone.
+func (m topModel) withFlows(flows []host.LiveFlow) topModel {
 	rates := map[string][]uint64{}
 	for _, f := range flows {
 		name := f.FlowKey.String()
-		seen := append(slices.Clone(m.rates[name]), f.SendRateBps)
-		rates[name] = seen[max(len(seen)-sparkLen, 0):]
+		history := append(slices.Clone(m.rates[name]), f.SendRateBps)
+		rates[name] = history[max(len(history)-sparklineLen, 0):]
 	}
 	m.flows, m.rates = slices.Clone(flows), rates
-	m.order()
+	m.sort()
 	m.top = max(min(m.top, len(m.flows)-m.rows()), 0)
 	return m
 }
 
-func (m topModel) order() {
+func (m topModel) sort() {
 	slices.SortStableFunc(m.flows, func(a, b host.LiveFlow) int {
-		return cmp.Or(topSorts[m.sort].less(a, b), strings.Compare(a.FlowKey.String(), b.FlowKey.String()))
+		return cmp.Or(topColumns[m.sortColumn].compare(a, b), compareKeys(a, b))
 	})
 }
 
-// rows are how many flows fit, between two lines above and one below.
+// rows returns the number of flows that fit between the two lines above and the one below.
 func (m topModel) rows() int { return max(m.height-3, 1) }
 
 func (m topModel) View() string {
@@ -157,21 +165,26 @@ func (m topModel) View() string {
 		text := []rune(fmt.Sprintf(format, args...))
 		b.WriteString(string(text[:min(len(text), m.width)]) + "\n")
 	}
-	line("pcn: %d flows, by %s%s", len(m.flows), topSorts[m.sort].name, state)
-	wide := max(m.width-58, 22)
-	line("%-*s %7s %7s %6s %6s %6s %8s  %s", wide, "FLOW", "RATE", "RECRATE", "MARKED", "CNP-", "CNP+", "SRTT", "RATES")
+	line("pcn: %d flows, by %s%s", len(m.flows), topColumns[m.sortColumn].name, state)
+	nameWidth := max(m.width-58, 22)
+	line("%-*s %7s %7s %6s %6s %6s %8s  %s",
+		nameWidth, "FLOW", "RATE", "RECRATE", "MARKED", "CNP-", "CNP+", "SRTT", "RATES")
 	last := min(m.top+m.rows(), len(m.flows))
 	for _, f := range m.flows[m.top:last] {
-		name := f.FlowKey.String()
-		line("%-*s %7s %7s %6s %6s %6s %8s  %s", wide, shorten(f, wide), topRate(f), short(f.RecRateBps), short(uint64(f.MarkedPackets)),
-			short(f.CNPDecrease), short(f.CNPIncrease), f.SRTT, spark(m.rates[name]))
+		line("%-*s %7s %7s %6s %6s %6s %8s  %s", nameWidth, shortName(f, nameWidth),
+			shortRate(f), shortNumber(f.RecRateBps), shortNumber(uint64(f.MarkedPackets)),
+			shortNumber(f.CNPDecrease), shortNumber(f.CNPIncrease), f.SRTT,
+			sparkline(m.rates[f.FlowKey.String()]))
 	}
+	emptyRows := m.rows() - (last - m.top)
 	if m.err != nil {
 		line("ERROR: %v", m.err)
+		emptyRows--
 	} else if len(m.flows) == 0 {
-		line("no live flow of a control of pcn's: see pcn host status")
+		line("no live flow uses a congestion control of pcn: see pcn host status")
+		emptyRows--
 	}
-	for range m.rows() - (last - m.top) - boolToInt(m.err != nil || len(m.flows) == 0) {
+	for range emptyRows {
 		b.WriteString("\n")
 	}
 	keys := []rune("s sort  p pause  up/down scroll  q quit")
@@ -179,23 +192,16 @@ func (m topModel) View() string {
 	return b.String()
 }
 
-func boolToInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// topRate is a flow's rate, or its window in packets.
-func topRate(f host.LiveFlow) string {
+// shortRate returns a flow's rate or, for window-based controls, its window in packets ("12p").
+func shortRate(f host.LiveFlow) string {
 	if f.SendRateBps == 0 && f.Window != 0 {
 		return fmt.Sprintf("%.3gp", f.Window)
 	}
-	return short(f.SendRateBps)
+	return shortNumber(f.SendRateBps)
 }
 
-// short is a number in at most 6 characters.
-func short(n uint64) string {
+// shortNumber formats n in at most 6 characters, such as 123.5M.
+func shortNumber(n uint64) string {
 	for _, u := range []struct {
 		scale uint64
 		name  string
@@ -207,8 +213,8 @@ func short(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// shorten leaves of a flow's name what fits: without the source's address, then without its beginning.
-func shorten(f host.LiveFlow, width int) string {
+// shortName cuts a flow's name to a width: first the source address goes, then the beginning.
+func shortName(f host.LiveFlow, width int) string {
 	text := []rune(f.FlowKey.String())
 	if len(text) > width {
 		text = []rune(fmt.Sprintf(":%d->%s", f.Src.Port(), f.Dst))
@@ -219,8 +225,8 @@ func shorten(f host.LiveFlow, width int) string {
 	return string(text)
 }
 
-// spark draws values from 0 to the largest of them.
-func spark(values []uint64) string {
+// sparkline draws a bar for each value, on a scale from 0 to the largest of them.
+func sparkline(values []uint64) string {
 	bars := []rune("▁▂▃▄▅▆▇█")
 	if len(values) == 0 {
 		return ""

@@ -20,9 +20,11 @@ import (
 func liveFlow(port uint16, rateBps uint64) host.LiveFlow {
 	return host.LiveFlow{Control: "pcn", Flow: loader.Flow{
 		FlowKey: loader.FlowKey{
-			Src: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), port), Dst: netip.MustParseAddrPort("10.0.0.2:5001"), Protocol: 6,
+			Src: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), port),
+			Dst: netip.MustParseAddrPort("10.0.0.2:5001"), Protocol: 6,
 		},
-		SendRateBps: rateBps, RecRateBps: 123_456_789, MarkedPackets: 7 + uint32(port), CNPDecrease: 12, CNPIncrease: 3456,
+		SendRateBps: rateBps, RecRateBps: 123_456_789, MarkedPackets: 7 + uint32(port),
+		CNPDecrease: 12, CNPIncrease: 3456,
 		SRTT: 1234 * time.Microsecond, ECN: true,
 	}}
 }
@@ -40,7 +42,8 @@ func keyMsg(s string) tea.Msg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []r
 
 func TestTopShowsFlows(t *testing.T) {
 	m := newTopModel(nil, time.Second)
-	m = after(m, topFlows{flows: []host.LiveFlow{liveFlow(1, 1e9), liveFlow(2, 4e9)}}, topFlows{flows: []host.LiveFlow{liveFlow(1, 2e9), liveFlow(2, 4e9)}})
+	m = after(m, topFlows{flows: []host.LiveFlow{liveFlow(1, 1e9), liveFlow(2, 4e9)}},
+		topFlows{flows: []host.LiveFlow{liveFlow(1, 2e9), liveFlow(2, 4e9)}})
 	lines := strings.Split(m.View(), "\n")
 	qt.Assert(t, qt.HasLen(lines, 24))
 	for _, l := range lines {
@@ -67,7 +70,8 @@ func TestTopScrolls(t *testing.T) {
 	for i := range uint16(50) {
 		flows = append(flows, liveFlow(10000+i, uint64(i+1)*1e6))
 	}
-	m := after(newTopModel(nil, time.Second), tea.WindowSizeMsg{Width: 80, Height: 10}, topFlows{flows: flows})
+	m := after(newTopModel(nil, time.Second), tea.WindowSizeMsg{Width: 80, Height: 10},
+		topFlows{flows: flows})
 	first := func() string { return strings.Split(m.View(), "\n")[2] }
 	qt.Check(t, qt.StringContains(first(), "50M"))
 	m = after(m, tea.KeyMsg{Type: tea.KeyDown}, keyMsg("j"))
@@ -103,13 +107,15 @@ func TestTopPausesAndEnds(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
-	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1k", 123456: "123.5k", 39_840_000_000: "39.84G", 1e12: "1T"} {
-		qt.Check(t, qt.Equals(short(n), want))
+	for n, want := range map[uint64]string{0: "0", 999: "999", 1000: "1k", 123456: "123.5k",
+		39_840_000_000: "39.84G", 1e12: "1T"} {
+		qt.Check(t, qt.Equals(shortNumber(n), want))
 	}
-	qt.Check(t, qt.Equals(spark(nil), ""))
-	qt.Check(t, qt.Equals(spark([]uint64{0, 0}), "▁▁"))
+	qt.Check(t, qt.Equals(sparkline(nil), ""))
+	qt.Check(t, qt.Equals(sparkline([]uint64{0, 0}), "▁▁"))
 	f := liveFlow(40112, 1)
-	for width, want := range map[int]string{40: "10.0.0.1:40112->10.0.0.2:5001", 22: ":40112->10.0.0.2:5001", 5: "…5001"} {
-		qt.Check(t, qt.Equals(shorten(f, width), want))
+	for width, want := range map[int]string{40: "10.0.0.1:40112->10.0.0.2:5001",
+		22: ":40112->10.0.0.2:5001", 5: "…5001"} {
+		qt.Check(t, qt.Equals(shortName(f, width), want))
 	}
 }

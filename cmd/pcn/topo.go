@@ -29,12 +29,14 @@ func newTopo() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "topo EXPERIMENT",
-		Short: "Say what an experiment's network comes to, and draw it",
-		Long: `Print how many nodes, links and ports an experiment's network has, how it is oversubscribed, its longest round trip
-and what one half of the hosts can send to the other. With --svg, draw it: failed links are dashed.
+		Short: "Summarise and draw an experiment's network",
+		Long: `Print the number of nodes, links and ports of an experiment's network, its
+oversubscription, its longest round trip, and the bandwidth from one half of the hosts to the
+other. With --svg, draw the network; failed links are dashed.
 
-With --up, build it, with the programs of the first of its schemes, and remove it again: that it can be, how long that
-takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native) all but the ports' qdisc.`,
+With --up, build the network with the BPF programs of the experiment's first scheme, measure time
+and memory, and remove it again. With --native on a kernel without CONFIG_NET_SCH_BPF, ports have
+no BPF qdisc.`,
 		Example: `  pcn topo hol
   pcn topo my.yaml --svg my.svg
   pcn topo clos-full --up`,
@@ -65,13 +67,15 @@ takes, and how much memory. A kernel without CONFIG_NET_SCH_BPF builds (--native
 		},
 	}
 	c.Flags().StringVar(&svg, "svg", "", "file to draw the network into")
-	c.Flags().StringVar(&caseName, "case", "", "the network of this case (default: that of the file without its cases)")
-	c.Flags().BoolVar(&up, "up", false, "build it and remove it, in a microVM by the clock")
-	c.Flags().BoolVar(&native, "native", false, "with --up: on this kernel, as root")
+	c.Flags().StringVar(&caseName, "case", "",
+		"show the network of this case (default: the file's network without any case)")
+	c.Flags().BoolVar(&up, "up", false, "build and remove the network in a microVM, in real time")
+	c.Flags().BoolVar(&native, "native", false, "with --up: on this machine's kernel, as root")
 	return c
 }
 
-// upAndDown builds and removes the network of the first scheme. It needs less of a kernel than a run.
+// upAndDown builds and removes the network of the first scheme. It runs on kernels that lack what
+// runs need.
 func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error {
 	var engine launch.Engine = launch.Native{}
 	if !native {
@@ -80,7 +84,7 @@ func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error 
 			return err
 		}
 	}
-	pool, err := launch.NewPool(engine, sayWaiting(cmd))
+	pool, err := launch.NewPool(engine, printWaiting(cmd))
 	if err != nil {
 		return err
 	}
@@ -93,14 +97,17 @@ func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error 
 }
 
 func printScale(w io.Writer, s kernel.Scale) {
-	what := ""
+	note := ""
 	if s.WithoutQdisc {
-		what = ", without the ports' qdisc: this kernel lacks CONFIG_NET_SCH_BPF"
+		note = ", without the ports' qdisc: this kernel lacks CONFIG_NET_SCH_BPF"
 	}
 	nodes := time.Duration(s.Nodes)
-	fmt.Fprintf(w, "up            %s, %s a node%s\n", s.Up.Round(time.Millisecond), (s.Up / nodes).Round(10*time.Microsecond), what)
-	fmt.Fprintf(w, "down          %s, %s a node\n", s.Down.Round(time.Millisecond), (s.Down / nodes).Round(10*time.Microsecond))
-	fmt.Fprintf(w, "memory        %d MB, %d KB a node\n", s.MemoryBytes/1e6, s.MemoryBytes/1e3/int64(s.Nodes))
+	fmt.Fprintf(w, "up            %s, %s a node%s\n",
+		s.Up.Round(time.Millisecond), (s.Up / nodes).Round(10*time.Microsecond), note)
+	fmt.Fprintf(w, "down          %s, %s a node\n",
+		s.Down.Round(time.Millisecond), (s.Down / nodes).Round(10*time.Microsecond))
+	fmt.Fprintf(w, "memory        %d MB, %d KB a node\n",
+		s.MemoryBytes/1e6, s.MemoryBytes/1e3/int64(s.Nodes))
 }
 
 func printTopology(w io.Writer, n *network.Network) error {
@@ -111,7 +118,8 @@ func printTopology(w io.Writer, n *network.Network) error {
 	t := newTable(w)
 	fmt.Fprintln(t, "tier\tnodes\tlinks up and across\toversubscription")
 	for _, tier := range n.Tiers() {
-		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", tier.Name, len(tier.Nodes), groupsInWords(tier.Links), oversubscriptionInWords(tier.Oversubscription))
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", tier.Name, len(tier.Nodes),
+			formatLinkGroups(tier.Links), formatOversubscription(tier.Oversubscription))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -119,7 +127,7 @@ func printTopology(w io.Writer, n *network.Network) error {
 	fmt.Fprintf(w, "\nnodes         %d, %d of them hosts\n", len(n.Nodes()), len(n.Hosts))
 	fmt.Fprintf(w, "links         %d, %d ports\n", len(n.Links), 2*len(n.Links))
 	if len(n.Failed) > 0 {
-		fmt.Fprintf(w, "failed        %s\n", failedInWords(n.Failed))
+		fmt.Fprintf(w, "failed        %s\n", formatLinks(n.Failed))
 	}
 	hops, delayNs := routes.Longest()
 	fmt.Fprintf(w, "longest path  %d links, round trip %s\n", hops, experiment.Duration(2*delayNs))
@@ -128,7 +136,7 @@ func printTopology(w io.Writer, n *network.Network) error {
 	return nil
 }
 
-func groupsInWords(groups []network.LinkGroup) string {
+func formatLinkGroups(groups []network.LinkGroup) string {
 	var all []string
 	for _, g := range groups {
 		all = append(all, fmt.Sprintf("%d of %s, %s", g.Count,
@@ -137,8 +145,8 @@ func groupsInWords(groups []network.LinkGroup) string {
 	return strings.Join(all, "; ")
 }
 
-// oversubscriptionInWords is 2:1, or nothing where there is none.
-func oversubscriptionInWords(ratio float64) string {
+// formatOversubscription returns such as 2:1; "" for 0, which means that it does not apply.
+func formatOversubscription(ratio float64) string {
 	switch {
 	case ratio == 0:
 		return ""
@@ -149,7 +157,7 @@ func oversubscriptionInWords(ratio float64) string {
 	}
 }
 
-func failedInWords(links []network.Link) string {
+func formatLinks(links []network.Link) string {
 	var all []string
 	for _, l := range links {
 		all = append(all, l.Name())

@@ -13,8 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// made are the flags that say what traffic to make up.
-type made struct {
+// workloadFlags describe the flows to generate.
+type workloadFlags struct {
 	cdf, rate, duration, incast string
 	load                        float64
 	from, to, classes           []string
@@ -23,21 +23,29 @@ type made struct {
 }
 
 func newWorkload() *cobra.Command {
-	var m made
+	var flags workloadFlags
 	c := &cobra.Command{
 		Use:   "workload",
-		Short: "Make up the flows of a workload, as a trace",
-		Long: fmt.Sprintf(`Write a trace, CSV, of flows whose sizes have a published distribution and that arrive at random, so that they
-take a share of the receivers' links. An experiment runs them with trace: {file: FILE}.
+		Short: "Generate the flows of a workload as a trace",
+		Long: fmt.Sprintf(`Write a trace of flows as CSV. Flow sizes have a published distribution,
+and flows arrive at random at a rate that loads the receivers' links as --load says. An experiment
+runs the trace with trace: {file: FILE}.
 
 Distributions: %s.
-A file of a distribution has lines of a size in bytes and the share of flows of at most this size.`, strings.Join(workload.CDFs(), ", ")),
-		Example: `  pcn workload --cdf web-search --from H0..H15 --to H0..H15 --rate 10Gbps --load 0.6 --duration 10ms > trace.csv
-  pcn workload --cdf fb-hadoop --from H2..H15 --to R1 --incast 14 --duration 10ms      synchronised bursts
-  pcn workload --cdf mine.txt --from H0..H63 --to H0..H63 --incast 1..15 --classes 10KB,100KB,1MB --duration 10ms`,
+In the file of a distribution, each line has a size in bytes and the share of flows of at most
+this size.`, strings.Join(workload.CDFs(), ", ")),
+		Example: `  pcn workload --cdf web-search --from H0..H15 --to H0..H15 --rate 10Gbps \
+    --load 0.6 --duration 10ms > trace.csv
+
+  Synchronised bursts:
+  pcn workload --cdf fb-hadoop --from H2..H15 --to R1 --incast 14 --duration 10ms
+
+  A distribution and priorities of your own:
+  pcn workload --cdf mine.txt --from H0..H63 --to H0..H63 --incast 1..15 \
+    --classes 10KB,100KB,1MB --duration 10ms`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := m.spec()
+			s, err := flags.spec()
 			if err != nil {
 				return usageError{err}
 			}
@@ -49,46 +57,55 @@ A file of a distribution has lines of a size in bytes and the share of flows of 
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&m.cdf, "cdf", "", "distribution of sizes: a name, see above, or a file")
-	f.StringSliceVar(&m.from, "from", nil, "hosts that send, such as H0..H15,R0")
-	f.StringSliceVar(&m.to, "to", nil, "hosts that receive; of each arrival one, all as often")
-	f.StringVar(&m.rate, "rate", "40Gbps", "of a receiver's link")
-	f.Float64Var(&m.load, "load", 0.6, "share of the receivers' links that data takes on average")
-	f.StringVar(&m.incast, "incast", "1", "how many hosts start to send to the receiver at the same time: 14, or 1..15, all as often")
-	f.BoolVar(&m.sameSize, "same-size", false, "these hosts all send the same size, not each its own")
-	f.StringSliceVar(&m.classes, "classes", nil, "sizes such as 10KB,100KB,1MB: smaller flows than the first have priority 0, then 1 and so on")
-	f.StringVar(&m.duration, "duration", "", "flows start from t = 0 until then")
-	f.Uint64Var(&m.seed, "seed", 1, "start of all random choices")
+	f.StringVar(&flags.cdf, "cdf", "",
+		"distribution of flow sizes: a name from above, or a file")
+	f.StringSliceVar(&flags.from, "from", nil,
+		"sending hosts, such as H0..H15,R0")
+	f.StringSliceVar(&flags.to, "to", nil,
+		"receiving hosts; each arrival has one of them, all equally likely")
+	f.StringVar(&flags.rate, "rate", "40Gbps",
+		"rate of a receiver's link")
+	f.Float64Var(&flags.load, "load", 0.6,
+		"average share of the receivers' links that the data uses")
+	f.StringVar(&flags.incast, "incast", "1",
+		"hosts that start to send to a receiver together: 14, or 1..15, all equally likely")
+	f.BoolVar(&flags.sameSize, "same-size", false,
+		"hosts of an incast all send the same size (default: each draws its own)")
+	f.StringSliceVar(&flags.classes, "classes", nil,
+		"sizes such as 10KB,100KB,1MB: flows below the first get priority 0, then 1, and so on")
+	f.StringVar(&flags.duration, "duration", "",
+		"flows start from t = 0 until this time")
+	f.Uint64Var(&flags.seed, "seed", 1,
+		"seed of all random choices")
 	return c
 }
 
-// spec is what the flags say.
-func (m made) spec() (s workload.Spec, err error) {
-	s.Load, s.Seed, s.SameSize = m.load, m.seed, m.sameSize
-	if s.Sizes, err = sizesOf(m.cdf); err != nil {
+func (f workloadFlags) spec() (s workload.Spec, err error) {
+	s.Load, s.Seed, s.SameSize = f.load, f.seed, f.sameSize
+	if s.Sizes, err = loadCDF(f.cdf); err != nil {
 		return s, err
 	}
-	if s.Senders, err = hostsOf(m.from); err != nil {
+	if s.Senders, err = parseHosts(f.from); err != nil {
 		return s, fmt.Errorf("--from: %w", err)
 	}
-	if s.Receivers, err = hostsOf(m.to); err != nil {
+	if s.Receivers, err = parseHosts(f.to); err != nil {
 		return s, fmt.Errorf("--to: %w", err)
 	}
-	rate, err := experiment.ParseRate(m.rate)
+	rate, err := experiment.ParseRate(f.rate)
 	if err != nil {
 		return s, fmt.Errorf("--rate: %w", err)
 	}
-	duration, err := experiment.ParseDuration(m.duration)
+	duration, err := experiment.ParseDuration(f.duration)
 	if err != nil {
 		return s, fmt.Errorf("--duration: %w", err)
 	}
 	s.RateBps, s.ToNs = uint64(rate), int64(duration)
-	incast, err := experiment.ParseIncast(m.incast)
+	incast, err := experiment.ParseIncast(f.incast)
 	if err != nil {
 		return s, fmt.Errorf("--incast: %w", err)
 	}
 	s.MinIncast, s.MaxIncast = incast.Min, incast.Max
-	for _, text := range m.classes {
+	for _, text := range f.classes {
 		size, err := experiment.ParseBytes(text)
 		if err != nil {
 			return s, fmt.Errorf("--classes: %w", err)
@@ -98,20 +115,21 @@ func (m made) spec() (s workload.Spec, err error) {
 	return s, nil
 }
 
-// sizesOf is a distribution that comes along, or one of a file: its name has a separator or a dot.
-func sizesOf(nameOrPath string) (*workload.CDF, error) {
+// loadCDF returns a distribution by name or from a file. A path has a separator or a dot, a name
+// has neither.
+func loadCDF(nameOrPath string) (*workload.CDF, error) {
 	if !strings.ContainsAny(nameOrPath, "./") {
 		return workload.NamedCDF(nameOrPath)
 	}
 	text, err := os.ReadFile(nameOrPath)
 	if err != nil {
-		return nil, fmt.Errorf("read distribution of sizes: %w", err)
+		return nil, fmt.Errorf("read the distribution of flow sizes: %w", err)
 	}
 	return workload.ParseCDF(nameOrPath, string(text))
 }
 
-// hostsOf are names and ranges of hosts.
-func hostsOf(texts []string) ([]string, error) {
+// parseHosts expands names and ranges of hosts.
+func parseHosts(texts []string) ([]string, error) {
 	var hosts []string
 	for _, text := range texts {
 		list, err := experiment.ParseNodeList(text)

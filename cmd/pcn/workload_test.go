@@ -16,12 +16,14 @@ import (
 
 // workloadArgs are those of a small workload, and more or others.
 func workloadArgs(more ...string) []string {
-	return append([]string{"workload", "--cdf", "fb-hadoop", "--from", "H0..H3", "--to", "H0,R1", "--rate", "10Gbps", "--duration", "2ms"}, more...)
+	return append([]string{"workload", "--cdf", "fb-hadoop", "--from", "H0..H3", "--to", "H0,R1",
+		"--rate", "10Gbps", "--duration", "2ms"}, more...)
 }
 
 // TestWorkload: what is written is a trace that an experiment runs.
 func TestWorkload(t *testing.T) {
-	out, code, err := pcn(t, workloadArgs("--incast", "2..3", "--load", "0.5", "--classes", "1KB,1MB", "--seed", "3")...)
+	out, code, err := pcn(t, workloadArgs("--incast", "2..3", "--load", "0.5", "--classes",
+		"1KB,1MB", "--seed", "3")...)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(code, 0))
 	flows, _, err := workload.ParseTrace(out)
@@ -29,7 +31,8 @@ func TestWorkload(t *testing.T) {
 	sizes, err := workload.NamedCDF("fb-hadoop")
 	qt.Assert(t, qt.IsNil(err))
 	want, err := workload.Spec{
-		Sizes: sizes, Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H0", "R1"}, Load: 0.5, RateBps: 10e9,
+		Sizes: sizes, Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H0", "R1"},
+		Load: 0.5, RateBps: 10e9,
 		MinIncast: 2, MaxIncast: 3, ToNs: 2e6, ClassBytes: []uint64{1e3, 1e6}, Seed: 3,
 	}.Generate()
 	qt.Assert(t, qt.IsNil(err))
@@ -61,7 +64,7 @@ func TestWorkloadOfAFile(t *testing.T) {
 	}
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte("999 0\n1000 2\n"), 0o644)))
 	_, _, err = pcn(t, workloadArgs("--cdf", file)...)
-	qt.Check(t, qt.ErrorMatches(err, `.*/mine.txt:2: the last share is 2, want 1 or 100`))
+	qt.Check(t, qt.ErrorMatches(err, `.*/mine.txt:2: the last share is 2: want 1 or 100`))
 }
 
 func TestWorkloadUsage(t *testing.T) {
@@ -69,16 +72,18 @@ func TestWorkloadUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--cdf", "hadoop"}, `no distribution of sizes is named "hadoop" .*`},
-		{[]string{"--cdf", "./none.txt"}, `read distribution of sizes: open ./none.txt: .*`},
+		{[]string{"--cdf", "hadoop"}, `unknown distribution of flow sizes "hadoop" .*`},
+		{[]string{"--cdf", "./none.txt"},
+			`read the distribution of flow sizes: open ./none.txt: .*`},
 		{[]string{"--from", "H3..H0"}, `--from: "H3..H0" is not a range of nodes .*`},
 		{[]string{"--to", "-"}, `--to: "-" is not a node name .*`},
 		{[]string{"--rate", "10"}, `--rate: "10": unit is missing .*`},
 		{[]string{"--duration", "1"}, `--duration: "1": unit is missing .*`},
 		{[]string{"--incast", "a..2"}, `--incast: "a..2" is not a number of hosts .*`},
-		{[]string{"--incast", "5"}, `make up flows: 3 hosts can send to H0, want 5 for the incast`},
+		{[]string{"--incast", "5"},
+			`generate flows: 3 hosts can send to H0: want 5 for the incast`},
 		{[]string{"--classes", "1"}, `--classes: "1": unit is missing .*`},
-		{[]string{"--load", "0"}, `make up flows: load 0 is not above 0 and at most 100`},
+		{[]string{"--load", "0"}, `generate flows: invalid load 0: want above 0 and at most 100`},
 	} {
 		_, _, err := pcn(t, workloadArgs(c.args...)...)
 		qt.Check(t, qt.ErrorAs(err, new(usageError)), qt.Commentf("%s", c.args))

@@ -521,7 +521,7 @@ func TestErrors(t *testing.T) {
 		{"own kmin above kmax", "kmin: 11KB", "kmin: 13KB", "13KB", `13KB is out of range (hint: 0B to kmax = 12KB)`},
 		{"unknown set of DCQCN", "set: ns3-rdma", "set: ns3", "ns3, g", `unknown set of parameters "ns3" (hint: one of paper, ns3-rdma, hpcc)`},
 		{"unknown set of TIMELY", "set: paper", "set: snipet", "snipet", `unknown set of parameters "snipet" (hint: did you mean "snippet"?)`},
-		{"not a truth value", "clamp_target: false", "clamp_target: yes", "yes, alpha", `"yes" is neither true nor false`},
+		{"not a truth value", "clamp_target: false", "clamp_target: yes", "yes, alpha", `invalid value "yes": want true or false`},
 		{"list for a truth value", "alpha_first: false", "alpha_first: [true]", "[true]", `want a single value, not a list or a mapping`},
 		{"T_low above T_high", "t_low: 3us", "t_low: 5us", "5us, t_high", `5us is out of range (hint: 0ns to t_high = 4us)`},
 		{"unknown increase", "half_from: hai", "half_from: fr", "fr}", `unknown half_from "fr" (hint: one of ai, hai)`},

@@ -148,13 +148,13 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"{file: topology.txt}", "{file: topology.txt, failed: S1-S4}", `e.yaml:2:40: no path leads from H3 to H0`},
 		{"{file: topology.txt}", "{file: topo.txt}", `e.yaml:2:18: "topo.txt" is not among "files" (hint: one of flow.txt, topology.txt)`},
 		{"{file: flow.txt}", "{}", `e.yaml:5:8: "file" is missing`},
-		{flowIn, "0 2.0002", `flow.txt:2: a flow of no bytes`},
+		{flowIn, "0 2.0002", `flow.txt:2: a flow has 0 bytes: want 1 or more`},
 		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
 		{"2 5 3", "9 5 3", `flow.txt:2: unknown host "H9" (hint: did you mean "H0"?)`},
 		{"0 3 3", "3 3 3", `flow.txt:3: flow goes from H3 to itself`},
 		{"0 3 3", "0 3 7", `flow.txt:3: priority 4 is out of range (hint: 0 to 3)`},
 		{flowIn, "64000 2.001", `flow.txt:2: start 1ms is out of range (hint: -1ms to 999.999us)`},
-		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1), `flow.txt:1: "-2" is not the number of flows: want a whole number up to 16777216`},
+		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1), `flow.txt:1: "-2" is not the number of flows: want a whole number from 0 to 16777216`},
 	} {
 		good := inline(hpccTopology, hpccFlows)
 		qt.Assert(t, qt.StringContains(good, c.old))

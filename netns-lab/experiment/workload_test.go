@@ -120,7 +120,7 @@ func TestErrorsOfWorkloads(t *testing.T) {
 		{"receiver twice", "[H1,", "[H1, H1,", "[H1, H1", `duplicate host "H1" (hint: keep one of them)`},
 		{"incast", "1..3", "3..1", "3..1", `incast of 3 to 1 is none (hint: write 14 or 1..15)`},
 		{"no incast", "1..3", "some", "some", `"some" is not a number of hosts (hint: write 14 or 1..15)`},
-		{"too much incast", "1..3", "1..4", "1..4", `3 hosts can send to H1, want 4 for the incast`},
+		{"too much incast", "1..3", "1..4", "1..4", `3 hosts can send to H1: want 4 for the incast`},
 		{"early", "start: -1ms", "start: -2ms", "-2ms", `-2ms is out of range (hint: -1ms to 3.999999ms)`},
 		{"late", "until: 2ms", "until: 5ms", "5ms", `5ms is out of range (hint: -999.999us to 4ms)`},
 		{"too many", "fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5", "fb-key-value, from: H0..H3, to: [H1, H4..H5], load: 9", "9", `2.96e+05 flows are too many (hint: at most 45000)`},
@@ -141,7 +141,7 @@ func TestErrorsOfWorkloads(t *testing.T) {
 func TestErrorsInDistributions(t *testing.T) {
 	text := strings.Replace(loaded, "fb-hadoop", "mine.txt", 1)
 	_, err := Load(folder(t, [2]string{"e.yaml", text}, [2]string{"mine.txt", "0 0\n5 x\n"}))
-	qt.Assert(t, qt.ErrorMatches(err, `.*/mine\.txt:2: "x" is not a number from 0 to 1e\+15`))
+	qt.Assert(t, qt.ErrorMatches(err, `.*/mine\.txt:2: invalid value "x": want a number from 0 to 1e\+15`))
 	e, err := Load(folder(t, [2]string{"e.yaml", text}, [2]string{"mine.txt", "1000 0\n2000 1\n"}))
 	qt.Assert(t, qt.IsNil(err))
 	again, err := Parse("again.yaml", e.Source())

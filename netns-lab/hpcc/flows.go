@@ -5,14 +5,14 @@ package hpcc
 // Flow is a flow between two hosts.
 type Flow struct {
 	From, To  int // nodes
-	Priority  int // 0 is the first
+	Priority  int // 0 is the highest
 	SizeBytes uint64
-	StartNs   uint64 // of the simulator's time
-	Line      int    // of the file
+	StartNs   uint64 // in the simulator's time
+	Line      int    // in the file
 }
 
-// ParseFlows parses a flow file: how many flows there are, and for each its source, destination, priority group,
-// destination port, size in bytes and start in seconds. An error is an [*Error].
+// ParseFlows parses a flow file: the number of flows, then each flow's source, destination,
+// priority group, destination port, size in bytes and start in seconds. An error is an [*Error].
 func ParseFlows(text string) ([]Flow, error) {
 	r := newReader(text)
 	count := r.integer("the number of flows", maxCount)
@@ -25,7 +25,7 @@ func ParseFlows(text string) ([]Flow, error) {
 		r.integer("a destination port", 1<<16-1)
 		f.SizeBytes = uint64(r.integer("a size in bytes", maxBytes))
 		if f.SizeBytes == 0 {
-			r.fail("a flow of no bytes")
+			r.fail("a flow has 0 bytes: want 1 or more")
 		}
 		f.StartNs = r.quantity("a start in seconds", timeUnits[:1], maxTime)
 		if r.err != nil {

@@ -9,18 +9,18 @@ import (
 	"strings"
 )
 
-// Error is what is wrong with a file.
+// Error is a mistake in a file.
 type Error struct {
 	Line int // from 1
 	Msg  string
 }
 
-// Error returns line: what is wrong.
+// Error returns "line: message".
 func (e *Error) Error() string {
 	return strconv.Itoa(e.Line) + ": " + e.Msg
 }
 
-// Bounds on what is read, far beyond what can be run.
+// Largest values accepted, far beyond what can be run.
 const (
 	maxNodes = 1 << 20
 	maxCount = 1 << 24
@@ -53,14 +53,14 @@ func newReader(text string) *reader {
 	return r
 }
 
-// fail keeps the first error: of the word that was read last.
+// fail records an error at the last word read. Only the first error is kept.
 func (r *reader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = &Error{r.last, fmt.Sprintf(format, args...)}
 	}
 }
 
-// error is the first error, as an interface that is nil if there is none.
+// error returns the first error. A nil *Error in an error interface would not be nil.
 func (r *reader) error() error {
 	if r.err == nil {
 		return nil
@@ -68,7 +68,7 @@ func (r *reader) error() error {
 	return r.err
 }
 
-// next returns the next word, which is what; "" after an error.
+// next returns the next word, or "" after an error; what names the expected word in errors.
 func (r *reader) next(what string) string {
 	if r.err != nil {
 		return ""
@@ -87,19 +87,18 @@ func (r *reader) integer(what string, limit int) int {
 	text := r.next(what)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > limit {
-		r.fail("%q is not %s: want a whole number up to %d", text, what, limit)
+		r.fail("%q is not %s: want a whole number from 0 to %d", text, what, limit)
 		return 0
 	}
 	return n
 }
 
-// unit is a suffix, and how many base units it stands for.
 type unit struct {
 	name  string
-	scale float64
+	scale float64 // in base units
 }
 
-// Units of ns-3. What has no unit is in the first one.
+// Units of ns-3, whose base units are bit/s and ns. A number without a unit has the first one.
 var (
 	rateUnits = []unit{
 		{"bps", 1}, {"kbps", 1e3}, {"Kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9}, {"Tbps", 1e12},

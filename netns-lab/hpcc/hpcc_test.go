@@ -28,7 +28,8 @@ func TestTopology(t *testing.T) {
 	want := &Topology{
 		Switch: []bool{false, false, false, false, true, true},
 		Links: []Link{
-			{0, 4, 100e9, 1000, 3}, {1, 4, 25e9, 1000, 4}, {2, 5, 10e9, 500, 5}, {3, 5, 1e9, 1000, 6}, {4, 5, 400e9, 1000, 7},
+			{0, 4, 100e9, 1000, 3}, {1, 4, 25e9, 1000, 4}, {2, 5, 10e9, 500, 5},
+			{3, 5, 1e9, 1000, 6}, {4, 5, 400e9, 1000, 7},
 		},
 	}
 	qt.Check(t, qt.DeepEquals(got, want))
@@ -42,7 +43,8 @@ func TestTopology(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(got, want))
 	got, err = ParseTopology("2 0 1\n\n0 1 1Gbps 1us 0")
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.DeepEquals(got, &Topology{Switch: make([]bool, 2), Links: []Link{{0, 1, 1e9, 1000, 3}}}))
+	qt.Check(t, qt.DeepEquals(got, &Topology{Switch: make([]bool, 2),
+		Links: []Link{{0, 1, 1e9, 1000, 3}}}))
 }
 
 // flows are three, of which two start together.
@@ -58,7 +60,8 @@ func TestFlows(t *testing.T) {
 	got, err := ParseFlows(flows)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(got, []Flow{
-		{2, 1, 3, 200_000_000, 2_000_000_000, 2}, {0, 3, 3, 1, 2_000_000_001, 3}, {1, 0, 0, 1500, 2_500_000_000, 4},
+		{2, 1, 3, 200_000_000, 2_000_000_000, 2}, {0, 3, 3, 1, 2_000_000_001, 3},
+		{1, 0, 0, 1500, 2_500_000_000, 4},
 	}))
 	got, err = ParseFlows("0\n")
 	qt.Assert(t, qt.IsNil(err))
@@ -68,24 +71,28 @@ func TestFlows(t *testing.T) {
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{topology, "", "1: the file ends, want the number of nodes"},
-		{"6 2 5", "six 2 5", `1: "six" is not the number of nodes: want a whole number up to 1048576`},
+		{"6 2 5", "six 2 5",
+			`1: "six" is not the number of nodes: want a whole number from 0 to 1048576`},
 		{"6 2 5", "-6 2 5", `1: "-6" is not the number of nodes: .*`},
-		{"6 2 5", "6 7 5", `1: "7" is not the number of switches: want a whole number up to 6`},
+		{"6 2 5", "6 7 5", `1: "7" is not the number of switches: want a whole number from 0 to 6`},
 		{"6 2 5", "6 2 1e9", `1: "1e9" is not the number of links: .*`},
-		{"6 2 5", "6 2 99", `9: "First" is not the number of a node: want a whole number up to 5`},
-		{"4 5\n0", "4 6\n0", `2: "6" is not the number of a switch: want a whole number up to 5`},
-		{"4 5\n0", "4 4\n0", `2: node 4 is a switch twice`},
+		{"6 2 5", "6 2 99",
+			`9: "First" is not the number of a node: want a whole number from 0 to 5`},
+		{"4 5\n0", "4 6\n0",
+			`2: "6" is not the number of a switch: want a whole number from 0 to 5`},
+		{"4 5\n0", "4 4\n0", `2: node 4 is listed as a switch twice`},
 		{"0 4 100Gbps", "0 6 100Gbps", `3: "6" is not the number of a node: .*`},
-		{"0 4 100Gbps", "4 4 100Gbps", `3: a link leads from node 4 to itself`},
+		{"0 4 100Gbps", "4 4 100Gbps", `3: a link connects node 4 to itself`},
 		{"100Gbps", "100GBps", `3: "100GBps" is not a rate such as 100Gbps`},
 		{"100Gbps", "Gbps", `3: "Gbps" is not a rate .*`},
 		{"100Gbps", "-1Gbps", `3: "-1Gbps" is not a rate .*`},
 		{"100Gbps", "1e300Gbps", `3: "1e300Gbps" is not a rate .*`},
 		{"500ns", "5e9", `5: "5e9" is not a delay such as 1us`}, // seconds, and too many
 		{"500ns", "500min", `5: "500min" is not a delay such as 1us`},
-		{"0.000000", "0.01", `4: error rate 0.01: links of the lab lose nothing, write 0`},
+		{"0.000000", "0.01", `4: error rate 0.01: want 0, since links of the lab lose no packets`},
 		{"0.000000", "none", `4: "none" is not an error rate`},
-		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "", `7: the file ends, want a delay such as 1us`},
+		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "",
+			`7: the file ends, want a delay such as 1us`},
 	} {
 		qt.Assert(t, qt.StringContains(topology, c.old))
 		_, err := ParseTopology(strings.Replace(topology, c.old, c.new, 1))
@@ -99,9 +106,9 @@ func TestFlowsErrors(t *testing.T) {
 		{"3\n2", "5\n2", `6: "First" is not the number of a source: .*`},
 		{"2 1 3", "x 1 3", `2: "x" is not the number of a source: .*`},
 		{"2 1 3", "2 -1 3", `2: "-1" is not the number of a destination: .*`},
-		{"2 1 3", "2 1 8", `2: "8" is not a priority group: want a whole number up to 7`},
+		{"2 1 3", "2 1 8", `2: "8" is not a priority group: want a whole number from 0 to 7`},
 		{"65535", "65536", `4: "65536" is not a destination port: .*`},
-		{"100 1 2", "100 0 2", `3: a flow of no bytes`},
+		{"100 1 2", "100 0 2", `3: a flow has 0 bytes: want 1 or more`},
 		{"1500", "1.5e3", `4: "1.5e3" is not a size in bytes: .*`},
 		{"2.5", "-2.5", `4: "-2.5" is not a start in seconds`},
 		{"2.5", "2.5ms", `4: "2.5ms" is not a start in seconds`},
@@ -118,7 +125,8 @@ func checkError(t *testing.T, text string, err error) {
 	t.Helper()
 	var at *Error
 	qt.Assert(t, qt.IsTrue(errors.As(err, &at)))
-	qt.Assert(t, qt.IsTrue(at.Line >= 1 && at.Line <= 1+strings.Count(text, "\n")), qt.Commentf("%v", err))
+	qt.Assert(t, qt.IsTrue(at.Line >= 1 && at.Line <= 1+strings.Count(text, "\n")),
+		qt.Commentf("%v", err))
 }
 
 // FuzzTopology: what is accepted has links between its nodes.
@@ -134,7 +142,8 @@ func FuzzTopology(f *testing.F) {
 			return
 		}
 		for _, l := range topo.Links {
-			qt.Assert(t, qt.IsTrue(l.A != l.B && min(l.A, l.B) >= 0 && max(l.A, l.B) < len(topo.Switch)))
+			qt.Assert(t, qt.IsTrue(l.A != l.B && min(l.A, l.B) >= 0 &&
+				max(l.A, l.B) < len(topo.Switch)))
 			qt.Assert(t, qt.IsTrue(l.RateBps <= maxRate && l.DelayNs <= maxTime && l.Line >= 1))
 		}
 	})
@@ -152,7 +161,8 @@ func FuzzFlows(f *testing.F) {
 			return
 		}
 		for _, flow := range list {
-			qt.Assert(t, qt.IsTrue(flow.From >= 0 && flow.To >= 0 && flow.SizeBytes > 0 && flow.StartNs <= maxTime && flow.Line >= 1))
+			qt.Assert(t, qt.IsTrue(flow.From >= 0 && flow.To >= 0 && flow.SizeBytes > 0 &&
+				flow.StartNs <= maxTime && flow.Line >= 1))
 		}
 	})
 }

@@ -4,9 +4,9 @@ package hpcc
 
 import "strconv"
 
-// Topology is what a topology file holds. Nodes are numbers from 0.
+// Topology is the content of a topology file. Nodes are numbered from 0.
 type Topology struct {
-	Switch []bool // of each node: else it is a host
+	Switch []bool // by node: switch or host
 	Links  []Link
 }
 
@@ -15,11 +15,12 @@ type Link struct {
 	A, B    int
 	RateBps uint64
 	DelayNs uint64
-	Line    int // of the file
+	Line    int // in the file
 }
 
-// ParseTopology parses a topology file: how many nodes, switches and links there are, the numbers of the switches, and for
-// each link its nodes, rate, delay and error rate, which must be 0: links of the lab lose nothing. An error is an [*Error].
+// ParseTopology parses a topology file: the numbers of nodes, switches and links, the list of
+// switches, then each link's nodes, rate, delay and error rate. The error rate must be 0, since
+// links of the lab lose no packets. An error is an [*Error].
 func ParseTopology(text string) (*Topology, error) {
 	r := newReader(text)
 	nodes := r.integer("the number of nodes", maxNodes)
@@ -29,7 +30,7 @@ func ParseTopology(text string) (*Topology, error) {
 	for range switches {
 		id := r.integer("the number of a switch", nodes-1)
 		if r.err == nil && t.Switch[id] {
-			r.fail("node %d is a switch twice", id)
+			r.fail("node %d is listed as a switch twice", id)
 		}
 		if r.err != nil {
 			return nil, r.err
@@ -42,9 +43,9 @@ func ParseTopology(text string) (*Topology, error) {
 		l.B = r.integer("the number of a node", nodes-1)
 		l.RateBps = r.quantity("a rate such as 100Gbps", rateUnits, maxRate)
 		l.DelayNs = r.quantity("a delay such as 1us", timeUnits, maxTime)
-		r.noErrors()
+		r.zeroErrorRate()
 		if l.A == l.B {
-			r.fail("a link leads from node %d to itself", l.A)
+			r.fail("a link connects node %d to itself", l.A)
 		}
 		if r.err != nil {
 			return nil, r.err
@@ -54,8 +55,7 @@ func ParseTopology(text string) (*Topology, error) {
 	return t, r.error()
 }
 
-// noErrors reads an error rate, which must be 0.
-func (r *reader) noErrors() {
+func (r *reader) zeroErrorRate() {
 	const what = "an error rate"
 	text := r.next(what)
 	rate, err := strconv.ParseFloat(text, 64)
@@ -63,6 +63,6 @@ func (r *reader) noErrors() {
 	case err != nil:
 		r.fail("%q is not %s", text, what)
 	case rate != 0:
-		r.fail("error rate %s: links of the lab lose nothing, write 0", text)
+		r.fail("error rate %s: want 0, since links of the lab lose no packets", text)
 	}
 }

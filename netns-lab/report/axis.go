@@ -11,20 +11,20 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// logarithmicFrom is how many times the smallest value the largest must be for a logarithmic axis.
+// logarithmicFrom is the ratio of largest to smallest value above which an axis is logarithmic.
 const logarithmicFrom = 30
 
-// valueAxis is an upright axis that fits some values. What is drawn on it are values
-// in its unit or, if it is logarithmic, their logarithms to base 10: the axis label
-// of a plot with [plot.LogScale] is not where it belongs.
+// valueAxis is a vertical axis that fits some values. It has values in its unit or, if it is
+// logarithmic, their logarithms to base 10. It does not use [plot.LogScale], which puts the axis
+// label in the wrong place.
 type valueAxis struct {
 	unit        string
-	scale       float64 // of values into the unit
+	scale       float64 // multiplies values to get the unit
 	low, high   float64
 	logarithmic bool
 }
 
-// newValueAxis returns an axis for values, with a share of its length left above them.
+// newValueAxis returns an axis for values. It leaves the share room of its length empty above them.
 func newValueAxis(unit experiment.Unit, values []float64, room float64) valueAxis {
 	least, top := math.Inf(1), 0.0
 	for _, v := range values {
@@ -38,7 +38,7 @@ func newValueAxis(unit experiment.Unit, values []float64, room float64) valueAxi
 	switch {
 	case top > logarithmicFrom*least:
 		a.logarithmic = true
-		a.low = math.Floor(math.Log10(least * a.scale / 1.5)) // the lowest is not at the foot
+		a.low = math.Floor(math.Log10(least * a.scale / 1.5)) // keeps the lowest bar visible
 		a.high = a.low + (math.Log10(top*a.scale)-a.low)/(1-room)
 	case top > 0:
 		a.high = top * a.scale / (1 - room)
@@ -46,7 +46,7 @@ func newValueAxis(unit experiment.Unit, values []float64, room float64) valueAxi
 	return a
 }
 
-// linearAxis is newValueAxis, never logarithmic: for what is added up.
+// linearAxis is newValueAxis, but never logarithmic: stacked values need a linear axis.
 func linearAxis(unit experiment.Unit, values []float64, room float64) valueAxis {
 	top := 0.0
 	for _, v := range values {
@@ -55,7 +55,7 @@ func linearAxis(unit experiment.Unit, values []float64, room float64) valueAxis 
 	return newValueAxis(unit, []float64{top}, room)
 }
 
-// at returns where on the axis a value is: not below its foot.
+// at returns the position of a value on the axis, at least its lower end.
 func (a valueAxis) at(value float64) float64 {
 	value *= a.scale
 	if a.logarithmic {
@@ -64,7 +64,7 @@ func (a valueAxis) at(value float64) float64 {
 	return max(value, a.low)
 }
 
-// ticks are powers of 10 on a logarithmic axis.
+// ticks returns powers of 10 for a logarithmic axis, else about 4 ticks.
 func (a valueAxis) ticks() plot.Ticker {
 	if !a.logarithmic {
 		return fewTicks{4}
@@ -76,7 +76,7 @@ func (a valueAxis) ticks() plot.Ticker {
 	return ticks
 }
 
-// label returns what is measured, with the unit.
+// label returns the text of the axis, with the unit.
 func (a valueAxis) label(what string) string {
 	if a.unit == "" {
 		return what
@@ -84,8 +84,7 @@ func (a valueAxis) label(what string) string {
 	return what + " (" + a.unit + ")"
 }
 
-// axisUnit returns the unit of an axis that reaches up to a value, and what to
-// multiply values with to have them in it.
+// axisUnit returns the unit of an axis with top as largest value, and the factor from values to it.
 func axisUnit(unit experiment.Unit, top float64) (name string, scale float64) {
 	type step struct {
 		from  float64
@@ -93,7 +92,8 @@ func axisUnit(unit experiment.Unit, top float64) (name string, scale float64) {
 		scale float64
 	}
 	for _, s := range map[experiment.Unit][]step{
-		experiment.UnitTime:  {{1e9, "s", 1e-9}, {1e6, "ms", 1e-6}, {1e3, "us", 1e-3}, {0, "ns", 1}},
+		experiment.UnitTime: {{1e9, "s", 1e-9}, {1e6, "ms", 1e-6}, {1e3, "us", 1e-3},
+			{0, "ns", 1}},
 		experiment.UnitRate:  {{1e9, "Gbit/s", 1e-9}, {0, "Mbit/s", 1e-6}},
 		experiment.UnitBytes: {{2e6, "MB", 1e-6}, {0, "KB", 1e-3}},
 		experiment.UnitShare: {{0, "%", 100}},

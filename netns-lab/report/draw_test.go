@@ -42,12 +42,14 @@ func TestHatchSegments(t *testing.T) {
 			for _, share := range []vg.Length{0, 0.25, 0.5, 0.75, 1} {
 				x := s.from.X + share*(s.to.X-s.from.X)
 				at := s.from.Y + share*(s.to.Y-s.from.Y)
-				qt.Check(t, qt.IsTrue(at >= y(low, x)-1e-9 && at <= y(high, x)+1e-9), qt.Commentf("(%v, %v)", x, at))
+				qt.Check(t, qt.IsTrue(at >= y(low, x)-1e-9 && at <= y(high, x)+1e-9),
+					qt.Commentf("(%v, %v)", x, at))
 				n := float64((at - slope*x) / step)
 				qt.Check(t, qt.IsTrue(math.Abs(n-math.Round(n)) < 1e-9))
 			}
 		}
-		// Lines a step apart have, in x, about area/step of length: the area is 10*20 + 10*10 + 10*15 = 450.
+		// Lines a step apart have, in x, about area/step of length: the area is 10*20 + 10*10 +
+		// 10*15 = 450.
 		qt.Check(t, qt.IsTrue(math.Abs(float64(length)-450.0/step) < 12), qt.Commentf("%v", length))
 	}
 }
@@ -137,10 +139,12 @@ func TestThroughputLoss(t *testing.T) {
 		{"none", []float64{40, 40, 40, 40, 40, 40}, "no throughput loss", 0},
 		{"within 5%", []float64{39, 39, 39, 39, 39, 39}, "no throughput loss", 0},
 		{"some", []float64{40, 10, 10, 40, 40, 40, 40, 40}, "throughput loss 300us", 300_000},
-		{"to the end", []float64{40, 10, 10, 10, 10, 10, 10}, "throughput loss to the end", 700_000},
+		{"to the end", []float64{40, 10, 10, 10, 10, 10, 10}, "throughput loss until the end",
+			700_000},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			tl := result.Timeline{StartNs: -500_000, StepNs: 100_000, Values: append(append([]float64{}, steady...), tc.after...)}
+			tl := result.Timeline{StartNs: -500_000, StepNs: 100_000,
+				Values: append(append([]float64{}, steady...), tc.after...)}
 			text, until, ok := throughputLoss(tl)
 			qt.Assert(t, qt.IsTrue(ok))
 			qt.Assert(t, qt.Equals(text, tc.text))
@@ -158,7 +162,8 @@ func TestShades(t *testing.T) {
 }
 
 func TestActiveRange(t *testing.T) {
-	r := runView{Run: &result.Run{Manifest: result.Manifest{WarmupNs: 1e6, DurationNs: 9e6, SampleNs: 1e6}}}
+	r := runView{Run: &result.Run{Manifest: result.Manifest{WarmupNs: 1e6, DurationNs: 9e6,
+		SampleNs: 1e6}}}
 	timeline := func(values ...float64) func(runView) []result.Timeline {
 		return func(runView) []result.Timeline {
 			return []result.Timeline{{StartNs: -1e6, StepNs: 1e6, Values: values}}
@@ -169,8 +174,10 @@ func TestActiveRange(t *testing.T) {
 		values   []float64
 		from, to float64
 	}{
-		{"until the last activity, and a little", []float64{0, 0, 100, 0, 50, 0, 0, 0, 0, 0}, -0.2, 4.32},
-		{"what is under 1% is no activity", []float64{0, 0, 100, 0, 50, 0, 0, 0.5, 0, 0}, -0.2, 4.32},
+		{"until the last activity, and a little", []float64{0, 0, 100, 0, 50, 0, 0, 0, 0, 0}, -0.2,
+			4.32},
+		{"what is under 1% is no activity", []float64{0, 0, 100, 0, 50, 0, 0, 0.5, 0, 0}, -0.2,
+			4.32},
 		{"not beyond the run", []float64{0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, -0.45, 9},
 		{"nothing", make([]float64, 10), -1, 9},
 	} {
@@ -196,15 +203,18 @@ func TestHostSpan(t *testing.T) {
 			frame(1e6, "S0", "H1", result.Pause), frame(2.5e6, "S0", "H1", result.Resume),
 		},
 	}}
-	qt.Assert(t, qt.Equals(hostSpan(e, r, []string{"S1->S0", "S0->H0", "S0->H1"}), hostPause{true, "PAUSE reaches hosts for 2ms", 1e6, 3e6}))
+	qt.Assert(t, qt.Equals(hostSpan(e, r, []string{"S1->S0", "S0->H0", "S0->H1"}),
+		hostPause{true, "PAUSE reaches hosts for 2ms", 1e6, 3e6}))
 	qt.Assert(t, qt.IsFalse(hostSpan(e, r, []string{"S1->S0"}).drawn))
 }
 
-// One box for each bin in which the link was paused, the fuller the longer, and none outside of the axes.
+// One box for each bin in which the link was paused, the fuller the longer, and none outside of the
+// axes.
 func TestStrip(t *testing.T) {
 	f := &figure{xMin: 0, xMax: 4}
 	p := f.newPlot("", 0, 1)
-	s := &strip{share: result.Timeline{StartNs: -1e6, StepNs: 1e6, Values: []float64{1, 0, 0.5, 1, 0, 1}}, fill: pauseDark}
+	s := &strip{share: result.Timeline{StartNs: -1e6, StepNs: 1e6,
+		Values: []float64{1, 0, 0.5, 1, 0, 1}}, fill: pauseDark}
 	var rec recorder.Canvas
 	c := draw.NewCanvas(&rec, 100, 10)
 	s.Plot(c, p)

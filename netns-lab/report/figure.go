@@ -17,10 +17,9 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// figureWidth is that of every figure.
 const figureWidth = 5.4 * vg.Inch
 
-// Distances between panels, and room for each row of the legend above them, in points.
+// Gaps between panels, and the height of a row of the legend above them, in points.
 const (
 	panelGap    vg.Length = 9
 	closeGap    vg.Length = 3
@@ -37,21 +36,21 @@ const (
 	entryGap     vg.Length = 14
 )
 
-// figure is panels one below the other on the same axis, and a legend above.
+// figure has panels one below the other, with the same horizontal axis, and a legend above.
 type figure struct {
 	title, caption string
 	xLabel         string
-	xMin, xMax     float64  // ms
-	names          []string // what is at 0, 1 and so on if the axis is not time
+	xMin, xMax     float64  // ms, unless names is set or logarithmic is true
+	names          []string // names at 0, 1 and so on, in place of time
 	logarithmic    bool     // the axis has logarithms to base 10
 	legend         []legendEntry
 	panels         []panel
 }
 
-// panel is one plot of a figure; height is that of its data.
+// panel is one plot of a figure.
 type panel struct {
 	plot         *plot.Plot
-	height       vg.Length
+	height       vg.Length // of the data area
 	closeToAbove bool
 }
 
@@ -60,13 +59,13 @@ type legendEntry struct {
 	swatch
 }
 
-// swatch is how something is drawn: filled, hatched or as a line.
+// swatch is a style: filled, hatched, or a line.
 type swatch struct {
 	fill, line color.Color
-	spacing    vg.Length   // of the hatching; 0 is none
-	dashes     []vg.Length // of the line; nil is solid
+	spacing    vg.Length   // between hatch lines; 0 means no hatching
+	dashes     []vg.Length // of the line; nil means solid
 	marker     draw.GlyphDrawer
-	unlined    bool // the marker alone
+	unlined    bool // draw only the marker
 }
 
 func sans(size float64) font.Font {
@@ -89,13 +88,14 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
 	p.X.Tick.Marker = f.xTicks()
 	if f.namesAreTooWide() {
 		style := &p.X.Tick.Label
-		style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter // off the axis
+		// 0.06: a gap to the axis
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter
 	}
 	p.Add(grid{upright: f.names == nil})
 	return p
 }
 
-// xTicks are a few times, or a tick for every name.
+// xTicks returns a few times, or a tick for every name.
 func (f *figure) xTicks() plot.Ticker {
 	if f.logarithmic {
 		return logTicks{}
@@ -110,14 +110,15 @@ func (f *figure) xTicks() plot.Ticker {
 	return ticks
 }
 
-// grid draws a dotted line at each tick. The one of plotter does not at ticks without label.
+// grid draws a dotted line at each tick. The grid of package plotter skips ticks without a label.
 type grid struct {
-	upright bool // lines too, not only level ones
+	upright bool // also draw vertical lines
 }
 
 // Plot implements [plot.Plotter].
 func (g grid) Plot(c draw.Canvas, p *plot.Plot) {
-	dotted := draw.LineStyle{Color: color.Gray{Y: 0xb8}, Width: vg.Points(0.5), Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
+	dotted := draw.LineStyle{Color: color.Gray{Y: 0xb8}, Width: vg.Points(0.5),
+		Dashes: []vg.Length{vg.Points(1), vg.Points(2)}}
 	trX, trY := p.Transforms(&c)
 	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
 		if !g.upright {
@@ -145,24 +146,24 @@ func (f fewTicks) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// tickStep returns the step of 1, 2 or 5 times a power of 10 that is next above the wish.
-func tickStep(wish float64) float64 {
+// tickStep returns the smallest step of 1, 2 or 5 times a power of 10 that is at least minimum.
+func tickStep(minimum float64) float64 {
 	power := 1.0
-	for power > wish {
+	for power > minimum {
 		power /= 10
 	}
-	for power*10 <= wish {
+	for power*10 <= minimum {
 		power *= 10
 	}
 	for _, step := range []float64{1, 2, 5} {
-		if step*power >= wish {
+		if step*power >= minimum {
 			return step * power
 		}
 	}
 	return 10 * power
 }
 
-// withoutLabels keeps ticks, for the grid, and drops what is written at them.
+// withoutLabels removes the labels of ticks, but keeps the ticks for the grid.
 type withoutLabels struct{ plot.Ticker }
 
 // Ticks implements [plot.Ticker].
@@ -174,7 +175,7 @@ func (w withoutLabels) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// svg draws the figure. Only the lowest panel names the time.
+// svg draws the figure. Only the lowest panel has labels at its horizontal axis.
 func (f *figure) svg() (template.HTML, error) {
 	last := len(f.panels) - 1
 	for i, p := range f.panels {
@@ -218,12 +219,12 @@ func (f *figure) gapAbove(i int) vg.Length {
 	}
 }
 
-// margin is what a plot needs around its data for axes and labels.
+// margin is the space that a plot needs around its data for axes and labels.
 type margin struct {
 	left, right, bottom, top vg.Length
 }
 
-// margins returns the margin of each panel and the widest on the left, where all data starts.
+// margins returns the margin of each panel, and the widest left margin, at which all data starts.
 func (f *figure) margins() (margins []margin, left vg.Length) {
 	for _, p := range f.panels {
 		c := draw.NewCanvas(vgsvg.New(figureWidth, figureWidth), figureWidth, figureWidth)
@@ -240,15 +241,16 @@ func (f *figure) margins() (margins []margin, left vg.Length) {
 	return margins, max(left, f.reachOfFirstName())
 }
 
-// reachOfFirstName returns how far a slanted first name reaches to the left of its panel.
+// reachOfFirstName returns how far a slanted first name extends to the left of its panel.
 func (f *figure) reachOfFirstName() vg.Length {
 	if !f.namesAreTooWide() {
 		return 0
 	}
-	return labelStyle(8.5).Width(f.names[0])*0.8 - f.slot()/2 // 0.8: at 45 degrees, its height, and off the axis
+	// 0.8: at 45 degrees, its height, and off the axis
+	return labelStyle(8.5).Width(f.names[0])*0.8 - f.slot()/2
 }
 
-// legendRows breaks the legend into rows that are not wider than the width, if an entry is not.
+// legendRows breaks the legend into rows that fit the width. A wider entry has a row of its own.
 func (f *figure) legendRows(width vg.Length) [][]legendEntry {
 	var rows [][]legendEntry
 	free := vg.Length(0)
@@ -262,7 +264,8 @@ func (f *figure) legendRows(width vg.Length) [][]legendEntry {
 	return rows
 }
 
-// width leaves room for a font of the reader that is wider than ours.
+// width returns the width of the entry, with some room since the reader's font may be wider than
+// ours.
 func (e legendEntry) width() vg.Length {
 	return swatchWidth + swatchGap + 1.08*labelStyle(9).Width(e.text)
 }
@@ -273,8 +276,10 @@ func drawLegend(c draw.Canvas, rows [][]legendEntry, left vg.Length) {
 	for _, row := range rows {
 		x := c.Min.X + left
 		for _, entry := range row {
-			entry.draw(c, vg.Rectangle{Min: vg.Point{X: x, Y: y}, Max: vg.Point{X: x + swatchWidth, Y: y + swatchHeight}})
-			c.FillText(labelStyle(9), vg.Point{X: x + swatchWidth + swatchGap, Y: y + swatchHeight/2}, entry.text)
+			entry.draw(c, vg.Rectangle{Min: vg.Point{X: x, Y: y},
+				Max: vg.Point{X: x + swatchWidth, Y: y + swatchHeight}})
+			c.FillText(labelStyle(9), vg.Point{X: x + swatchWidth + swatchGap, Y: y +
+				swatchHeight/2}, entry.text)
 			x += entry.width() + entryGap
 		}
 		y -= legendRow
@@ -282,10 +287,11 @@ func drawLegend(c draw.Canvas, rows [][]legendEntry, left vg.Length) {
 }
 
 func labelStyle(size float64) text.Style {
-	return text.Style{Color: color.Black, Font: sans(size), YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
+	return text.Style{Color: color.Black, Font: sans(size), YAlign: draw.YCenter,
+		Handler: plot.DefaultTextHandler}
 }
 
-// inlineSVG returns the canvas without what only a file of its own needs.
+// inlineSVG returns the canvas as an <svg> element, without the XML header of a separate file.
 func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
 	var buf bytes.Buffer
 	if _, err := canvas.WriteTo(&buf); err != nil {
@@ -295,5 +301,6 @@ func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
 	if !found {
 		return "", fmt.Errorf("figure %q has no <svg> element", title)
 	}
-	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` + string(svg)), nil
+	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` +
+		string(svg)), nil
 }

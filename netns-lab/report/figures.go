@@ -17,7 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// maxDrawn bounds how many objects a figure has if the experiment does not choose.
+// maxDrawn is the largest number of objects in a figure if the experiment does not choose them.
 const maxDrawn = 6
 
 // Heights of the panels, in points.
@@ -27,7 +27,7 @@ const (
 	panelHeight vg.Length = 112
 )
 
-// Colours of PCN, Fig. 2, and more where that has no more.
+// The first colours are those of PCN, Fig. 2.
 var (
 	flowColors = []color.Color{
 		color.RGBA{R: 0x9b, G: 0x1c, B: 0x1c, A: 0xff},
@@ -41,8 +41,8 @@ var (
 	pauseDark  = color.RGBA{R: 0x85, G: 0x00, B: 0x00, A: 0xff}
 )
 
-// drawAll draws every figure that the runs have something for. Those over time are
-// of the first case only.
+// drawAll draws every figure that the runs have data for. Figures over time show only the first
+// case.
 func drawAll(g groupView) ([]figureView, error) {
 	figures, err := timeFigures(g.Cases[0], len(g.Cases))
 	if err != nil {
@@ -60,12 +60,13 @@ func drawAll(g groupView) ([]figureView, error) {
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title), Caption: f.caption, SVG: svg})
+		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title),
+			Caption: f.caption, SVG: svg})
 	}
 	return views, nil
 }
 
-// timeFigures draws the figures over time of a case, which is the first of a number of cases.
+// timeFigures draws the figures over time of a case. If there are several cases, captions say so.
 func timeFigures(c caseView, cases int) ([]*figure, error) {
 	var figures []*figure
 	for _, draw := range []func(*experiment.Experiment, []runView) (*figure, error){
@@ -86,7 +87,7 @@ func timeFigures(c caseView, cases int) ([]*figure, error) {
 	return figures, nil
 }
 
-// letters counts a to z, aa, ab and so on.
+// letters returns the i-th of a to z, aa, ab and so on.
 func letters(i int) string {
 	last := string(rune('a' + i%26))
 	if i < 26 {
@@ -95,8 +96,8 @@ func letters(i int) string {
 	return letters(i/26-1) + last
 }
 
-// pauseFigure is PCN, Fig. 2(a), with a strip below each panel that shows what
-// share of the time a link was paused; nil if there is no link to draw.
+// pauseFigure draws PCN, Fig. 2(a). A strip below each panel shows the share of time in which a
+// link was paused. It returns nil if there is no link to draw.
 func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	links := e.Figures.Pause
 	if links == nil {
@@ -107,8 +108,8 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	}
 	f := &figure{
 		title: "PAUSE rate",
-		caption: fmt.Sprintf("PAUSE frames sent on each link, and below them the share of each %s in which the link was paused (blank: never, full colour: all of it). "+
-			"Frames are those of switches that repeat PAUSE, with each packet that finds the buffer over XOFF and every 2.5us; here it holds until a RESUME.", e.Sample),
+		caption: fmt.Sprintf("PAUSE frames sent on each link. Below, the share of each %s in "+
+			"which the link was paused (blank: none, full colour: all of it). "+repeatNote, e.Sample),
 		xLabel: "Time (ms)",
 	}
 	for i, link := range links {
@@ -128,7 +129,8 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		}
 	}
 	for _, r := range runs {
-		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), hostSpan(e, r, links)), stripPanel(f, r, links))
+		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), hostSpan(e, r, links)),
+			stripPanel(f, r, links))
 	}
 	return f, nil
 }
@@ -137,7 +139,8 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 	p := f.newPlot("PAUSE rate (Mpps)", 0, top)
 	for i, link := range links {
 		high := pointsOf(r.PauseRate(link), 1e-6, f.xMin, f.xMax)
-		p.Add(&area{low: zeros(high), high: high, fill: shade(i, len(links)), line: color.Gray{Y: 0x70}})
+		p.Add(&area{low: zeros(high), high: high, fill: shade(i, len(links)),
+			line: color.Gray{Y: 0x70}})
 	}
 	label := r.Label
 	if span.drawn {
@@ -161,15 +164,19 @@ func stripPanel(f *figure, r runView, links []string) panel {
 	return panel{plot: p, height: stripHeight * vg.Length(len(links)), closeToAbove: true}
 }
 
-// hostPause is how long PAUSE reached hosts.
+// repeatNote explains the counts of PAUSE frames in captions.
+const repeatNote = "Frames are counted as if switches repeated PAUSE: with each packet that finds " +
+	"the buffer above XOFF, and every 2.5us in between. In this emulation one PAUSE holds until RESUME."
+
+// hostPause is the time in which PAUSE reached hosts.
 type hostPause struct {
 	drawn    bool
 	text     string
-	from, to int64
+	from, to int64 // ns
 }
 
-// hostSpan returns the time from the first to the last PAUSE at a host, the arrows
-// of PCN, Fig. 2(a). It is not drawn if no link of the figure ends at a host.
+// hostSpan returns the time from the first to the last PAUSE at a host, which PCN, Fig. 2(a) shows
+// as arrows. It is not drawn if no link of the figure ends at a host.
 func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
 	hosts := e.Topology.Network().Hosts
 	var span hostPause
@@ -194,7 +201,7 @@ func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
 	return span
 }
 
-// pausedLinks returns the links that had most PAUSE frames in any run.
+// pausedLinks returns the links with the most PAUSE frames over all runs.
 func pausedLinks(runs []runView) []string {
 	return mostOf(runs, func(r runView, add func(string, float64)) {
 		for _, e := range r.PFC {
@@ -205,7 +212,7 @@ func pausedLinks(runs []runView) []string {
 	})
 }
 
-// throughputFigure is PCN, Fig. 2(b); nil if there is no flow to draw.
+// throughputFigure draws PCN, Fig. 2(b). It returns nil if there is no flow to draw.
 func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	flows := e.Figures.Throughput
 	if flows == nil {
@@ -219,9 +226,10 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 	}
 	sum := strings.Join(flows, "+")
 	f := &figure{
-		title:   "Throughput",
-		caption: fmt.Sprintf("%s, stacked. Throughput loss is the time until their sum is back at 95%% of what it was before t = 0, for good.", strings.Join(flows, " over ")),
-		xLabel:  "Time (ms)",
+		title: "Throughput",
+		caption: fmt.Sprintf("%s, stacked. Throughput loss is the time until their sum stays at "+
+			"or above 95%% of its value before t = 0.", strings.Join(flows, " over ")),
+		xLabel: "Time (ms)",
 	}
 	for i, flow := range flows {
 		f.legend = append(f.legend, legendEntry{flow, hatchOf(i)})
@@ -241,7 +249,8 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 		if err != nil {
 			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
 		}
-		addReferences(p.plot, referencesOf(e, experiment.FigureThroughput, r), 1e-9, flows, stackedBelow(r, flows))
+		addReferences(p.plot, referencesOf(e, experiment.FigureThroughput, r), 1e-9, flows,
+			stackedBelow(r, flows))
 		f.panels = append(f.panels, p)
 	}
 	return f, nil
@@ -269,8 +278,7 @@ func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, 
 	return panel{plot: p, height: panelHeight}, nil
 }
 
-// stack returns the rates of flows in Gbit/s, one on top of the other, from the
-// last at the bottom to the first at the top.
+// stack returns the rates of flows in Gbit/s as layers, with the last flow at the bottom.
 func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
 	var layers []*area
 	var low []point
@@ -290,7 +298,7 @@ func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
 	return layers, nil
 }
 
-// stackedBelow returns the rate of the flows that a flow is stacked on, at a time.
+// stackedBelow returns a function for the total rate of the flows below a flow at a time.
 func stackedBelow(r runView, flows []string) func(flow string, ns int64) float64 {
 	return func(flow string, ns int64) float64 {
 		i := slices.Index(flows, flow)
@@ -306,8 +314,8 @@ func stackedBelow(r runView, flows []string) func(flow string, ns int64) float64
 	}
 }
 
-// throughputLoss returns how long, and until when, a rate is below 95% of its mean in
-// the 0.5 ms before t = 0. It is not ok if the run has no warm-up of that length.
+// throughputLoss returns the time in which a rate is below 95% of its mean in the 0.5 ms before t =
+// 0, as text, and its end. It returns false if the warm-up is shorter than that.
 func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool) {
 	const holdNs = 500_000
 	before, bins := 0.0, 0
@@ -323,7 +331,7 @@ func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool)
 	lost, err := total.RecoveryNs(0.95*before/float64(bins), 0, holdNs)
 	switch {
 	case err != nil:
-		return "throughput loss to the end", total.TimeNs(len(total.Values)), true
+		return "throughput loss until the end", total.TimeNs(len(total.Values)), true
 	case lost == 0:
 		return "no throughput loss", 0, true
 	default:
@@ -331,38 +339,43 @@ func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool)
 	}
 }
 
-// queueFigure draws the longest queue in each bin; nil if there is no port to draw.
+// queueFigure draws the longest queue in each bin. It returns nil if there is no port to draw.
 func queueFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	ports := e.Figures.Queues
 	if ports == nil {
 		ports = queuedPorts(runs)
 	}
 	return curveFigure(e, runs, curves{
-		name: experiment.FigureQueue, title: "Queue length", yLabel: "Queue", unit: experiment.UnitBytes, objects: ports, untilActive: true,
+		name: experiment.FigureQueue, title: "Queue length", yLabel: "Queue",
+		unit: experiment.UnitBytes, objects: ports, untilActive: true,
 		caption: fmt.Sprintf("Longest queue of the egress port in each %s.", e.Sample),
 		solid:   func(r runView) timelineOf { return r.QueueMax },
 	})
 }
 
-// sendRateFigure is PCN, Fig. 3; nil if the experiment does not ask for it.
+// sendRateFigure draws PCN, Fig. 3. It returns nil if the experiment does not ask for it.
 func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	f, err := curveFigure(e, runs, curves{
-		name: experiment.FigureSendRate, title: "Sending and receiving rate", yLabel: "Rate", unit: experiment.UnitRate, objects: e.Figures.SendRate,
-		caption: fmt.Sprintf("What the receiver of each flow got (solid) in each %s, and the rate its sender paced by (dashed) at the end of it.", e.Sample),
-		solid:   func(r runView) timelineOf { return r.FlowRate },
-		dashed:  func(r runView) timelineOf { return r.SendRate },
+		name: experiment.FigureSendRate, title: "Sending and receiving rate", yLabel: "Rate",
+		unit: experiment.UnitRate, objects: e.Figures.SendRate,
+		caption: fmt.Sprintf("Receiving rate of each flow (solid) in each %s, and pacing rate of "+
+			"its sender (dashed) at the end of it.", e.Sample),
+		solid:  func(r runView) timelineOf { return r.FlowRate },
+		dashed: func(r runView) timelineOf { return r.SendRate },
 	})
 	if f != nil {
-		f.legend = append(f.legend, legendEntry{"sender's rate", swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
+		f.legend = append(f.legend, legendEntry{"sender's rate",
+			swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
 	}
 	return f, err
 }
 
-// portRateFigure draws what ports sent; nil if the experiment does not ask for it.
+// portRateFigure draws the rates of ports. It returns nil if the experiment does not ask for it.
 func portRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	return curveFigure(e, runs, curves{
-		name: experiment.FigureRates, title: "Port rate", yLabel: "Rate", unit: experiment.UnitRate, objects: e.Figures.Rates,
-		caption: fmt.Sprintf("What the egress port sent in each %s.", e.Sample),
+		name: experiment.FigureRates, title: "Port rate", yLabel: "Rate", unit: experiment.UnitRate,
+		objects: e.Figures.Rates,
+		caption: fmt.Sprintf("Rate at which the egress port sent in each %s.", e.Sample),
 		solid:   func(r runView) timelineOf { return r.PortRate },
 	})
 }
@@ -370,7 +383,7 @@ func portRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 // timelineOf returns the timeline of a flow or port.
 type timelineOf func(name string) (result.Timeline, error)
 
-// curves is a figure with a curve, or two, for each flow or port.
+// curves describes a figure with one or two curves for each flow or port.
 type curves struct {
 	name           experiment.FigureName
 	title, caption string
@@ -378,20 +391,22 @@ type curves struct {
 	unit           experiment.Unit
 	objects        []string                   // flows or ports
 	solid, dashed  func(r runView) timelineOf // dashed may be nil
-	untilActive    bool                       // the time axis ends where nothing goes on any more
+	untilActive    bool                       // end the time axis after the last activity
 }
 
-// dashes are those of dashed curves.
+// dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
 
-// curveFigure draws curves over time, a panel for each run; nil if there is nothing to draw.
+// curveFigure draws curves over time, in a panel for each run. It returns nil if there are no
+// objects.
 func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, error) {
 	if len(c.objects) == 0 {
 		return nil, nil
 	}
 	f := &figure{title: c.title, caption: c.caption, xLabel: "Time (ms)"}
 	for i, object := range c.objects {
-		f.legend = append(f.legend, legendEntry{object, swatch{line: flowColors[i%len(flowColors)]}})
+		f.legend = append(f.legend, legendEntry{object,
+			swatch{line: flowColors[i%len(flowColors)]}})
 	}
 	solid := make(map[string][]result.Timeline) // by label of the run
 	dashed := make(map[string][]result.Timeline)
@@ -407,7 +422,8 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 				}
 				t, err := kind.of(r)(object)
 				if err != nil {
-					return nil, fmt.Errorf("%s of run %s: %w", strings.ToLower(c.title), r.Label, err)
+					return nil, fmt.Errorf("%s of run %s: %w", strings.ToLower(c.title), r.Label,
+						err)
 				}
 				kind.drawn[r.Label] = append(kind.drawn[r.Label], t)
 				top = max(top, t.Max())
@@ -416,25 +432,28 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 	}
 	f.xMin, f.xMax = wholeRange(runs)
 	if c.untilActive {
-		f.xMin, f.xMax = activeRange(runs, func(r runView) []result.Timeline { return solid[r.Label] })
+		f.xMin, f.xMax = activeRange(runs,
+			func(r runView) []result.Timeline { return solid[r.Label] })
 	}
 	unit, scale := axisUnit(c.unit, top)
 	for _, r := range runs {
 		p := f.newPlot(c.yLabel+" ("+unit+")", 0, headroom(top*scale))
 		for i, t := range solid[r.Label] {
-			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax), swatch{line: flowColors[i%len(flowColors)]}})
+			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
+				swatch{line: flowColors[i%len(flowColors)]}})
 		}
 		for i, t := range dashed[r.Label] {
-			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax), swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
+			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
+				swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
 		}
-		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, nothing)
+		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, notStacked)
 		p.Add(&panelLabel{text: r.Label})
 		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
 	}
 	return f, nil
 }
 
-// queuedPorts returns the ports of the series with the longest queues in any run.
+// queuedPorts returns the ports with the longest queues over all runs.
 func queuedPorts(runs []runView) []string {
 	return mostOf(runs, func(r runView, add func(string, float64)) {
 		for _, s := range r.Series {
@@ -445,7 +464,7 @@ func queuedPorts(runs []runView) []string {
 	})
 }
 
-// mostOf returns the names that got most in total, in the order of their totals.
+// mostOf returns the names with the largest totals, largest first.
 func mostOf(runs []runView, count func(r runView, add func(name string, amount float64))) []string {
 	totals := make(map[string]float64)
 	for _, r := range runs {
@@ -461,7 +480,7 @@ func mostOf(runs []runView, count func(r runView, add func(name string, amount f
 	return names[:min(len(names), maxDrawn)]
 }
 
-// wholeRange returns the time that all runs cover, in ms.
+// wholeRange returns the time from the first start to the last end of a run, in ms.
 func wholeRange(runs []runView) (from, to float64) {
 	for _, r := range runs {
 		from = min(from, toMs(-r.Manifest.WarmupNs))
@@ -470,8 +489,8 @@ func wholeRange(runs []runView) (from, to float64) {
 	return from, to
 }
 
-// activeRange returns the time from a little before t = 0 to a little after the last
-// bin in which a timeline is above 1% of its maximum in any run, in ms.
+// activeRange returns the time from just before t = 0 until just after the last bin in which a
+// timeline of any run is above 1% of its maximum, in ms.
 func activeRange(runs []runView, timelines func(runView) []result.Timeline) (from, to float64) {
 	whole, end := wholeRange(runs)
 	last := 0.0
@@ -495,11 +514,10 @@ func toMs(ns int64) float64 {
 	return float64(ns) / 1e6
 }
 
-// arrowAt is where arrows are, as a share of the height of a panel: between the
-// data and the label.
+// arrowAt is the position of arrows as a share of a panel's height: between the data and the label.
 const arrowAt = 0.74
 
-// headroom leaves room for the label and the arrow of a panel above its data.
+// headroom returns the upper end of an axis, with room above the data for the label and the arrow.
 func headroom(top float64) float64 {
 	if top == 0 {
 		return 1
@@ -523,7 +541,7 @@ func shade(i, n int) color.Color {
 	}
 }
 
-// hatchOf returns how the i-th flow is hatched: the first wide, the second narrow, as in the paper.
+// hatchOf returns the hatching of the i-th flow: alternately wide and narrow, as in the PCN paper.
 func hatchOf(i int) swatch {
 	spacing := vg.Points(6)
 	if i%2 == 1 {

@@ -75,7 +75,8 @@ func renderMany(t *testing.T, groups ...Group) string {
 
 func titles(page string) []string {
 	var found []string
-	for _, m := range regexp.MustCompile(`<figcaption><b>(.*?)</b>`).FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile(`<figcaption><b>(.*?)</b>`).FindAllStringSubmatch(page,
+		-1) {
 		found = append(found, m[1])
 	}
 	return found
@@ -93,7 +94,7 @@ func TestOverviewOfManyExperiments(t *testing.T) {
 	for _, want := range []string{
 		"twice|calm/PFC|valid|2 of 2|1 of 1|56.0 s|4.0 s|38703|691|",
 		"twice|wild/PCN|valid|3 of 3|1 of 1|56.0 s|4.0 s|38703|691|",
-		"twice|calm/TIMELY|valid|1 of 2not: F1 recovers|0 of 1not: throughput loss lasts|56.0 s|4.0 s|38703|691|",
+		"twice|calm/TIMELY|valid|1 of 2not met: F1 recovers|0 of 1not met: throughput loss lasts|56.0 s|4.0 s|38703|691|",
 		"twice|calm/CUBIC|valid|2 of 2||56.0 s|4.0 s|38703|691|",
 		"hol|PFC|valid|5 of 5||100.0 s|2.5 s|38703|387|",
 		"hol|PCN|invalid|7 of 7||56.0 s|4.0 s|38703|691|",
@@ -104,7 +105,8 @@ func TestOverviewOfManyExperiments(t *testing.T) {
 	qt.Check(t, qt.StringContains(page, `<section id="experiment-1">`))
 	qt.Check(t, qt.StringContains(page, `<a href="#experiment-2">hol</a>`))
 	qt.Check(t, qt.StringContains(page, `<b>10 runs</b> <span class="valid">all valid</span>`))
-	qt.Check(t, qt.StringContains(page, `<b>PCN</b> <span class="invalid">run is invalid</span><br>late`))
+	qt.Check(t,
+		qt.StringContains(page, `<b>PCN</b> <span class="invalid">run is invalid</span><br>late`))
 }
 
 // Each run of the same scheme counts its own expectations.
@@ -115,25 +117,30 @@ func TestOverviewOfSeveralSeeds(t *testing.T) {
 	other.Ports[0].DroppedRingPackets = 1
 	got := rows(renderMany(t, Group{e, []*result.Run{resulttest.Fig2(e, "pcn"), other}}))
 	qt.Check(t, qt.SliceContains(got, "hol|PCN, seed 1|valid|7 of 7||56.0 s|4.0 s|38703|691|"))
-	qt.Check(t, qt.SliceContains(got, "hol|PCN, seed 2|valid|6 of 7not: no packet is lost||56.0 s|4.0 s|38703|691|"))
+	qt.Check(t, qt.SliceContains(got,
+		"hol|PCN, seed 2|valid|6 of 7not met: no packet is lost||56.0 s|4.0 s|38703|691|"))
 }
 
 func TestWriteManyErrors(t *testing.T) {
 	e := load(t)
-	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, nil), `report: there is no run .*`))
-	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, []Group{{e, fig2(e)}, {e, nil}}), `report: there is no run .*`))
-	qt.Check(t, qt.ErrorMatches(WriteMany(failingWriter{}, []Group{{e, fig2(e)}}), `write report of experiments hol: disk full`))
+	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, nil), `report: there are no runs .*`))
+	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, []Group{{e, fig2(e)}, {e, nil}}),
+		`report: there are no runs .*`))
+	qt.Check(t, qt.ErrorMatches(WriteMany(failingWriter{}, []Group{{e, fig2(e)}}),
+		`write report of experiments hol: disk full`))
 
 	r := resulttest.Fig2(e, "pcn")
 	r.Manifest.Case = "calm"
-	qt.Check(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{r}), `report: run of scheme pcn is of case "calm", which experiment hol does not have`))
+	qt.Check(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{r}),
+		`report: a run of scheme pcn has case "calm", but experiment hol has no such case`))
 }
 
 func TestSeveralCases(t *testing.T) {
 	e, runs := both(t)
 	page := render(t, e, runs)
 	qt.Assert(t, qt.DeepEquals(titles(page), []string{
-		"(a) PAUSE rate.", "(b) Throughput.", "(c) Queue length.", "(d) Sending and receiving rate.", "(e) Port rate.",
+		"(a) PAUSE rate.", "(b) Throughput.", "(c) Queue length.",
+		"(d) Sending and receiving rate.", "(e) Port rate.",
 		"(f) throughput loss lasts.", // beside the paper
 		"(g) throughput loss lasts.", // over the cases
 		"(h) F1 recovers.",           // of one case only: both keep going
@@ -145,18 +152,23 @@ func TestSeveralCases(t *testing.T) {
 	qt.Check(t, qt.Equals(strings.Count(page, " Case calm only, the first of 2.</figcaption>"), 5))
 
 	// The tables are of all cases, and those with something to see are open.
-	qt.Check(t, qt.StringContains(page, "<details open>\n<summary>Case calm: <span class=\"invalid\">9 of 10 expectations met</span></summary>"))
+	qt.Check(t,
+		qt.StringContains(page,
+			"<details open>\n<summary>Case calm: <span class=\"invalid\">9 of 10 expectations met</span></summary>"))
 	got := rows(page)
-	qt.Check(t, qt.SliceContains(got, "wild/TIMELY|both keep going||2.784Gbps, 2.585Gbps|at least 1Gbps|yes|"))
+	qt.Check(t, qt.SliceContains(got,
+		"wild/TIMELY|both keep going||2.784Gbps, 2.585Gbps|at least 1Gbps|yes|"))
 	qt.Check(t, qt.SliceContains(got, "Seed|1|1|1|1|1|"))
 
 	// What is compared and expected is drawn over the cases once.
-	e.Expect = append(e.Expect, experiment.Expect{What: "the sum recovers", Measure: e.Compare[0].Measure, Max: new(experiment.Quantity{Value: 70e6})})
+	e.Expect = append(e.Expect, experiment.Expect{What: "the sum recovers",
+		Measure: e.Compare[0].Measure, Max: new(experiment.Quantity{Value: 70e6})})
 	qt.Check(t, qt.HasLen(titles(render(t, e, runs)), 8))
 	e.Expect = e.Expect[:3]
 
 	runs[2].Series, runs[7].Series = runs[0].Series, runs[0].Series // TIMELY as PFC
-	qt.Check(t, qt.StringContains(render(t, e, runs), "<details>\n<summary>Case calm: <span class=\"valid\">10 of 10 expectations met</span></summary>"))
+	qt.Check(t, qt.StringContains(render(t, e, runs),
+		"<details>\n<summary>Case calm: <span class=\"valid\">10 of 10 expectations met</span></summary>"))
 }
 
 // The runs of one case are drawn, whichever it is, and their tables are not folded.
@@ -176,7 +188,7 @@ func TestComparedTable(t *testing.T) {
 	for _, want := range []string{
 		"throughput loss lasts|PFC|3.1ms|3.3ms|1.06|1.55ms to 4.65ms|yes|",
 		"|QCN|20ms|6.4ms|0.32|10ms to 30ms|no|",
-		"|TIMELY|60ms|not measured: calm: F0&#43;F1: not reached in the 19ms that the run goes on||30ms to 90ms|no|",
+		"|TIMELY|60ms|not measured: calm: F0&#43;F1: not reached within the remaining 19ms of the run||30ms to 90ms|no|",
 		"|CUBIC||3.3ms||||",
 		"|pcn &lt; pfc &lt; qcn &lt; timely|pcn 1.1ms, pfc 3.3ms, qcn 6.4ms, timely not reached|yes|",
 		"|each at least 4 times pcn|pfc 3 times, qcn 5.82 times, timely over 17.3 times|no|",
@@ -186,7 +198,8 @@ func TestComparedTable(t *testing.T) {
 }
 
 func TestParametersOfSchemes(t *testing.T) {
-	e, err := experiment.Parse("x.yaml", []byte(strings.Replace(twoCases, "schemes: [pfc,", "switch: {pfc: {off: true}}\nschemes: [dcqcn, pcn_dctcp, ldcp, pfc,", 1)))
+	e, err := experiment.Parse("x.yaml", []byte(strings.Replace(twoCases, "schemes: [pfc,",
+		"switch: {pfc: {off: true}}\nschemes: [dcqcn, pcn_dctcp, ldcp, pfc,", 1)))
 	qt.Assert(t, qt.IsNil(err))
 	var runs []*result.Run
 	for _, scheme := range e.Schemes {
@@ -209,5 +222,6 @@ func TestParametersOfSchemes(t *testing.T) {
 
 func TestLastSendingRate(t *testing.T) {
 	qt.Check(t, qt.Equals(sendRateInWords(result.Flow{SendRateBps: 20e9}), "20Gbps"))
-	qt.Check(t, qt.Equals(sendRateInWords(result.Flow{SendRateBps: 9.5e9, CwndPackets: 12}), "9.5Gbps, window 12 packets"))
+	qt.Check(t, qt.Equals(sendRateInWords(result.Flow{SendRateBps: 9.5e9, CwndPackets: 12}),
+		"9.5Gbps, window 12 packets"))
 }

@@ -18,44 +18,46 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// Figures whose axis is not time but names, of schemes or of cases.
+// Figures in this file have names of schemes or cases on the horizontal axis, not time.
 
 // namedHeight is the height of their panel, in points.
 const namedHeight vg.Length = 170
 
-// What bars are drawn as.
+// Styles of bars.
 var (
 	measuredBar = swatch{fill: color.RGBA{R: 0x3b, G: 0x6f, B: 0xb6, A: 0xff}}
 	failedBar   = swatch{fill: color.RGBA{R: 0xc0, G: 0x2a, B: 0x2a, A: 0xff}}
-	paperBar    = swatch{line: color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff}, spacing: vg.Points(3)}
+	paperBar    = swatch{line: color.RGBA{R: 0x66, G: 0x66, B: 0x66, A: 0xff},
+		spacing: vg.Points(3)}
 )
 
 // named returns an empty figure with a place for each name.
 func named(title, caption string, names []string) *figure {
-	return &figure{title: title, caption: caption, names: names, xMin: -0.5, xMax: float64(len(names)) - 0.5}
+	return &figure{title: title, caption: caption, names: names, xMin: -0.5,
+		xMax: float64(len(names)) - 0.5}
 }
 
 // add adds the one panel of a figure of names.
 func (f *figure) add(what experiment.Metric, axis valueAxis, plotters ...plot.Plotter) {
-	p := f.newPlot(axis.label(inWords(what)), axis.low, axis.high)
+	p := f.newPlot(axis.label(metricTitle(what)), axis.low, axis.high)
 	p.Y.Tick.Marker = axis.ticks()
 	p.Add(plotters...)
 	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
 }
 
-// inWords turns mean_rate into Mean rate.
-func inWords(m experiment.Metric) string {
+// metricTitle turns mean_rate into "Mean rate".
+func metricTitle(m experiment.Metric) string {
 	words := strings.Replace(strings.ReplaceAll(string(m), "_", " "), "fct", "completion time", 1)
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// slot is how wide the place of a name is.
+// slot returns the width that each name has.
 func (f *figure) slot() vg.Length {
 	const aboutTheAxis = 60
 	return (figureWidth - aboutTheAxis) / vg.Length(len(f.names))
 }
 
-// namesAreTooWide is whether the names of the figure do not fit side by side.
+// namesAreTooWide reports whether the names do not fit side by side.
 func (f *figure) namesAreTooWide() bool {
 	for _, name := range f.names {
 		if labelStyle(8.5).Width(name)+3 > f.slot() {
@@ -65,7 +67,7 @@ func (f *figure) namesAreTooWide() bool {
 	return false
 }
 
-// compareFigure draws two bars for each scheme.
+// compareFigure draws two bars for each scheme: measured, and from the paper.
 func compareFigure(o result.CompareOutcome) *figure {
 	var names []string
 	var values []float64
@@ -79,8 +81,8 @@ func compareFigure(o result.CompareOutcome) *figure {
 		}
 	}
 	f := named(o.Compare.What, compareCaption(o), names)
-	// Texts are written upwards where bars are too narrow for them.
-	const widest = 34 // of a text, in points
+	// Texts over bars that are too narrow for them are rotated.
+	const widest = 34 // width of a text, in points
 	upwards := f.slot() < 2*widest
 	room := 0.1
 	if upwards {
@@ -94,7 +96,8 @@ func compareFigure(o result.CompareOutcome) *figure {
 		if !v.Pass {
 			kind = &failedBar
 		}
-		left := bar{from: float64(i) - 0.38, to: float64(i), text: shortest(v.Measured), swatch: *kind}
+		left := bar{from: float64(i) - 0.38, to: float64(i), text: formatShort(v.Measured),
+			swatch: *kind}
 		if v.Err != nil {
 			left.text, left.failed = v.Short(), true
 		} else {
@@ -103,7 +106,8 @@ func compareFigure(o result.CompareOutcome) *figure {
 		}
 		b.items = append(b.items, left)
 		if v.Paper != nil {
-			b.items = append(b.items, bar{from: float64(i), to: float64(i) + 0.38, value: axis.at(v.Paper.Value), text: shortest(*v.Paper), swatch: paperBar})
+			b.items = append(b.items, bar{from: float64(i), to: float64(i) + 0.38,
+				value: axis.at(v.Paper.Value), text: formatShort(*v.Paper), swatch: paperBar})
 			used[&paperBar] = true
 		}
 	}
@@ -119,10 +123,10 @@ func compareFigure(o result.CompareOutcome) *figure {
 	return f
 }
 
-// compareCaption says of what the bars are.
+// compareCaption names the metric, its objects, and how they are reduced to one value.
 func compareCaption(o result.CompareOutcome) string {
 	m := o.Compare.Measure
-	caption := inWords(m.Metric)
+	caption := metricTitle(m.Metric)
 	if objects := objectsOf(m); len(objects) > 0 {
 		caption += " of " + strings.Join(objects, ", ")
 	}
@@ -130,11 +134,12 @@ func compareCaption(o result.CompareOutcome) string {
 		caption += ", sizes " + m.Sizes.String()
 	}
 	over := map[experiment.Over]string{
-		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median", experiment.OverP99: "99th percentile",
+		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median",
+		experiment.OverP99: "99th percentile",
 	}[o.Compare.Over]
 	cases := len(o.Values[0].Cases)
 	switch {
-	case len(objectsOf(m)) <= 1 && cases == 1 && over == "": // or of a group
+	case len(objectsOf(m)) <= 1 && cases == 1 && over == "": // a group is one object, too
 		return caption + "."
 	case cases == 1:
 		return caption + ", the " + cmp.Or(over, "largest") + " of them."
@@ -143,8 +148,8 @@ func compareCaption(o result.CompareOutcome) string {
 	}
 }
 
-// objectsOf returns the flows, ports, tiers or links that are measured. Links may also say
-// since when a flow or port is.
+// objectsOf returns the flows, ports, tiers or links that are measured. A metric of flows or ports
+// may have links too, but only for its "since".
 func objectsOf(m experiment.Measure) []string {
 	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
 		if len(objects) > 0 {
@@ -154,8 +159,8 @@ func objectsOf(m experiment.Measure) []string {
 	return m.Links
 }
 
-// shortest writes a quantity to 3 significant digits.
-func shortest(q experiment.Quantity) string {
+// formatShort returns a quantity with 3 significant digits.
+func formatShort(q experiment.Quantity) string {
 	if q.Value == 0 {
 		return "0"
 	}
@@ -164,20 +169,20 @@ func shortest(q experiment.Quantity) string {
 	return q.String()
 }
 
-// bar is one bar, from one place to another of the level axis.
+// bar is one bar. It extends from one position on the horizontal axis to another.
 type bar struct {
 	from, to, value float64
 	stacked         bool
-	foot            float64 // where it starts if it is stacked
+	foot            float64 // lower end of a stacked bar
 	text            string
 	failed          bool // there is no value, and the text says why
 	swatch
 }
 
-// bars are bars with a text above each.
+// bars draws bars with a text above each.
 type bars struct {
 	items   []bar
-	upwards bool // texts
+	upwards bool // rotate the texts
 }
 
 // Plot implements [plot.Plotter].
@@ -193,7 +198,8 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			top = trY(item.value)
 		}
 		if top > foot {
-			item.draw(c, vg.Rectangle{Min: vg.Point{X: left, Y: foot}, Max: vg.Point{X: right, Y: top}})
+			item.draw(c, vg.Rectangle{Min: vg.Point{X: left, Y: foot},
+				Max: vg.Point{X: right, Y: top}})
 		}
 		style := labelStyle(7.5)
 		style.XAlign, style.YAlign = text.XCenter, text.YBottom

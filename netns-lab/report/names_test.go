@@ -25,14 +25,21 @@ func TestValueAxis(t *testing.T) {
 		label  string
 		ticks  []string
 	}{
-		{"times", experiment.UnitTime, []float64{1.4e6, 3.1e6}, "x (ms)", []string{"0", "1", "2", "3"}},
+		{"times", experiment.UnitTime, []float64{1.4e6, 3.1e6}, "x (ms)",
+			[]string{"0", "1", "2", "3"}},
 		{"long times", experiment.UnitTime, []float64{1e9}, "x (s)", []string{"0", "0.5", "1"}},
-		{"short times", experiment.UnitTime, []float64{900}, "x (ns)", []string{"0", "500", "1000"}},
-		{"30 times is linear", experiment.UnitTime, []float64{1e6, 30e6}, "x (ms)", []string{"0", "10", "20", "30"}},
-		{"31 times is logarithmic", experiment.UnitTime, []float64{1e6, 31e6}, "x (ms)", []string{"0.1", "1", "10"}},
-		{"0 does not count", experiment.UnitTime, []float64{0, 30e6, 20e6}, "x (ms)", []string{"0", "10", "20", "30"}},
-		{"low rates", experiment.UnitRate, []float64{5e8}, "x (Mbit/s)", []string{"0", "200", "400"}},
-		{"rates", experiment.UnitRate, []float64{5e8, 40e9}, "x (Gbit/s)", []string{"0.1", "1", "10"}},
+		{"short times", experiment.UnitTime, []float64{900}, "x (ns)",
+			[]string{"0", "500", "1000"}},
+		{"30 times is linear", experiment.UnitTime, []float64{1e6, 30e6}, "x (ms)",
+			[]string{"0", "10", "20", "30"}},
+		{"31 times is logarithmic", experiment.UnitTime, []float64{1e6, 31e6}, "x (ms)",
+			[]string{"0.1", "1", "10"}},
+		{"0 does not count", experiment.UnitTime, []float64{0, 30e6, 20e6}, "x (ms)",
+			[]string{"0", "10", "20", "30"}},
+		{"low rates", experiment.UnitRate, []float64{5e8}, "x (Mbit/s)",
+			[]string{"0", "200", "400"}},
+		{"rates", experiment.UnitRate, []float64{5e8, 40e9}, "x (Gbit/s)",
+			[]string{"0.1", "1", "10"}},
 		{"queues", experiment.UnitBytes, []float64{500e3}, "x (KB)", []string{"0", "200", "400"}},
 		{"long queues", experiment.UnitBytes, []float64{2e6}, "x (MB)", []string{"0", "1", "2"}},
 		{"shares", experiment.UnitShare, []float64{0.5}, "x (%)", []string{"0", "20", "40"}},
@@ -49,21 +56,27 @@ func TestValueAxis(t *testing.T) {
 			}
 			qt.Check(t, qt.DeepEquals(ticks, tc.ticks))
 			for _, v := range tc.values {
-				qt.Check(t, qt.IsTrue(axis.at(v) >= axis.low && axis.at(v) <= axis.low+0.9001*(axis.high-axis.low)), qt.Commentf("%v at %v", v, axis.at(v)))
-				qt.Check(t, qt.IsTrue(v == 0 || axis.at(v) > axis.low), qt.Commentf("%v is drawn", v))
+				qt.Check(t, qt.IsTrue(axis.at(v) >= axis.low &&
+					axis.at(v) <= axis.low+0.9001*(axis.high-axis.low)),
+					qt.Commentf("%v at %v", v, axis.at(v)))
+				qt.Check(t, qt.IsTrue(v == 0 || axis.at(v) > axis.low),
+					qt.Commentf("%v is drawn", v))
 			}
 		})
 	}
 }
 
 func TestShortest(t *testing.T) {
-	for value, want := range map[float64]string{0: "0", 3.285e6: "3.29ms", 3e6: "3ms", 12_716_000: "12.7ms", 999.9e3: "1ms", -1.2345e6: "-1.23ms", 7: "7ns"} {
-		qt.Check(t, qt.Equals(shortest(experiment.Quantity{Value: value, Unit: experiment.UnitTime}), want))
+	for value, want := range map[float64]string{0: "0", 3.285e6: "3.29ms", 3e6: "3ms",
+		12_716_000: "12.7ms", 999.9e3: "1ms", -1.2345e6: "-1.23ms", 7: "7ns"} {
+		qt.Check(t, qt.Equals(formatShort(experiment.Quantity{Value: value,
+			Unit: experiment.UnitTime}), want))
 	}
 }
 
 func TestLetters(t *testing.T) {
-	for i, want := range map[int]string{0: "a", 25: "z", 26: "aa", 51: "az", 52: "ba", 701: "zz", 702: "aaa"} {
+	for i, want := range map[int]string{0: "a", 25: "z", 26: "aa", 51: "az", 52: "ba", 701: "zz",
+		702: "aaa"} {
 		qt.Check(t, qt.Equals(letters(i), want))
 	}
 }
@@ -129,7 +142,8 @@ func TestBars(t *testing.T) {
 	var rec recorder.Canvas
 	b.Plot(draw.NewCanvas(&rec, 200, 100), p)
 	colors, boxes := drawnBoxes(&rec)
-	qt.Check(t, qt.DeepEquals(boxes, []vg.Rectangle{{Max: vg.Point{X: 50, Y: 50}}, {Min: vg.Point{X: 100}, Max: vg.Point{X: 150, Y: 100}}}))
+	qt.Check(t, qt.DeepEquals(boxes, []vg.Rectangle{{Max: vg.Point{X: 50, Y: 50}},
+		{Min: vg.Point{X: 100}, Max: vg.Point{X: 150, Y: 100}}}))
 	qt.Check(t, qt.DeepEquals(colors, []color.Color{measuredBar.fill, failedBar.fill}))
 	qt.Check(t, qt.DeepEquals(drawnTexts(&rec), []string{"five", "ten", "0", "not reached"}))
 }
@@ -148,7 +162,9 @@ func TestCompareFigure(t *testing.T) {
 
 	svg, err := f.svg()
 	qt.Assert(t, qt.IsNil(err))
-	for _, text := range []string{">Recovery time (ms)<", ">100<", ">10<", ">1<", ">0.1<", ">3.3ms<", ">3.1ms<", ">6.4ms<", ">20ms<", ">not reached<", ">60ms<", ">1.1ms<", ">1.4ms<"} {
+	for _, text := range []string{">Recovery time (ms)<", ">100<", ">10<", ">1<", ">0.1<",
+		">3.3ms<", ">3.1ms<", ">6.4ms<", ">20ms<", ">not reached<", ">60ms<", ">1.1ms<",
+		">1.4ms<"} {
 		qt.Check(t, qt.StringContains(string(svg), text))
 	}
 
@@ -158,7 +174,8 @@ func TestCompareFigure(t *testing.T) {
 	o.Compare.Flows, o.Compare.Over = []string{"F0", "F1"}, experiment.OverMean
 	qt.Check(t, qt.Equals(compareFigure(o).caption, "Recovery time of F0, F1, the mean of them."))
 	o.Compare.Flows, o.Compare.Over = []string{"group"}, experiment.OverP99
-	qt.Check(t, qt.Equals(compareFigure(o).caption, "Recovery time of group, the 99th percentile of them."))
+	qt.Check(t, qt.Equals(compareFigure(o).caption,
+		"Recovery time of group, the 99th percentile of them."))
 }
 
 func TestSlantedNames(t *testing.T) {
@@ -179,15 +196,16 @@ func TestOverCases(t *testing.T) {
 	all := expectedOverCases(outcomes)
 	qt.Assert(t, qt.HasLen(all, 2)) // what is lost is of the run as a whole
 	recovers, goesOn := all[0], all[1]
-	qt.Check(t, qt.HasLen(recovers.tracks, 5))
+	qt.Check(t, qt.HasLen(recovers.curves, 5))
 	qt.Check(t, qt.DeepEquals(recovers.cases([]string{"calm", "wild"}), []string{"calm", "wild"}))
 	qt.Check(t, qt.DeepEquals(goesOn.cases([]string{"calm", "wild"}), []string{"wild"}))
-	qt.Check(t, qt.HasLen(goesOn.tracks, 10))
-	qt.Check(t, qt.Equals(goesOn.tracks[1].object, "F1"))
+	qt.Check(t, qt.HasLen(goesOn.curves, 10))
+	qt.Check(t, qt.Equals(goesOn.curves[1].object, "F1"))
 
 	svg, err := recovers.figure([]string{"calm", "wild"}, e.Schemes).svg()
 	qt.Assert(t, qt.IsNil(err))
-	for _, text := range []string{">Recovery time (ms)<", ">calm<", ">wild<", ">PFC<", ">TIMELY<", ">not reached or not measured<"} {
+	for _, text := range []string{">Recovery time (ms)<", ">calm<", ">wild<", ">PFC<", ">TIMELY<",
+		">not reached or not measured<"} {
 		qt.Check(t, qt.StringContains(string(svg), text))
 	}
 	svg, err = goesOn.figure([]string{"wild"}, e.Schemes).svg()
@@ -199,20 +217,30 @@ func TestOverCases(t *testing.T) {
 // Jain's index is one value of several flows.
 func TestOneByOne(t *testing.T) {
 	flows := []string{"F0", "F1"}
-	qt.Check(t, qt.DeepEquals(oneByOne(experiment.Measure{Metric: experiment.MeanRate, Flows: flows}), flows))
-	qt.Check(t, qt.DeepEquals(oneByOne(experiment.Measure{Metric: experiment.MeanRate, Flows: flows[:1]}), []string{""}))
-	qt.Check(t, qt.DeepEquals(oneByOne(experiment.Measure{Metric: experiment.Jain, Flows: flows}), []string{""}))
-	qt.Check(t, qt.DeepEquals(oneByOne(experiment.Measure{Metric: experiment.RecoveryTime, Flows: flows, Links: []string{"S0->H0"}}), flows))
-	qt.Check(t, qt.DeepEquals(oneByOne(experiment.Measure{Metric: experiment.QueueMax, Ports: flows}), flows))
-	qt.Check(t, qt.HasLen(oneByOne(experiment.Measure{Metric: experiment.LostPackets}), 0))
+	qt.Check(t, qt.DeepEquals(separateObjects(experiment.Measure{Metric: experiment.MeanRate,
+		Flows: flows}), flows))
+	qt.Check(t, qt.DeepEquals(separateObjects(experiment.Measure{Metric: experiment.MeanRate,
+		Flows: flows[:1]}), []string{""}))
+	qt.Check(t, qt.DeepEquals(separateObjects(experiment.Measure{Metric: experiment.Jain,
+		Flows: flows}), []string{""}))
+	qt.Check(t, qt.DeepEquals(separateObjects(experiment.Measure{Metric: experiment.RecoveryTime,
+		Flows: flows, Links: []string{"S0->H0"}}), flows))
+	qt.Check(t, qt.DeepEquals(separateObjects(experiment.Measure{Metric: experiment.QueueMax,
+		Ports: flows}), flows))
+	qt.Check(t, qt.HasLen(separateObjects(experiment.Measure{Metric: experiment.LostPackets}), 0))
 }
 
 // A case without a value leaves a gap.
 func TestTrackParts(t *testing.T) {
-	value := func(name string, v float64) mark { return mark{name: name, value: experiment.Quantity{Value: v}} }
-	tr := &track{marks: []mark{value("a", 1), value("b", 2), {name: "c", err: errNoRun}, value("d", 4)}}
+	value := func(name string, v float64) caseValue {
+		return caseValue{name: name,
+			value: experiment.Quantity{Value: v}}
+	}
+	tr := &caseCurve{values: []caseValue{value("a", 1), value("b", 2), {name: "c", err: errNoRun},
+		value("d", 4)}}
 	names := []string{"a", "b", "c", "d"}
 	axis := newValueAxis(experiment.UnitCount, []float64{4}, 0.1)
-	qt.Check(t, qt.CmpEquals(tr.parts(names, axis), [][]point{{{0, 1}, {1, 2}}, {{3, 4}}}, cmp.AllowUnexported(point{})))
+	qt.Check(t, qt.CmpEquals(tr.parts(names, axis), [][]point{{{0, 1}, {1, 2}}, {{3, 4}}},
+		cmp.AllowUnexported(point{})))
 	qt.Check(t, qt.DeepEquals(tr.missing(names), []int{2}))
 }

@@ -28,7 +28,7 @@ func pointsOf(t result.Timeline, scale, xMin, xMax float64) []point {
 	return points
 }
 
-// zeros returns points at the same places and of value 0.
+// zeros returns points at the same times, with value 0.
 func zeros(points []point) []point {
 	flat := make([]point, len(points))
 	for i, p := range points {
@@ -37,7 +37,7 @@ func zeros(points []point) []point {
 	return flat
 }
 
-// transformed returns where on the canvas points are.
+// transformed returns the positions of points on the canvas.
 func transformed(points []point, c draw.Canvas, p *plot.Plot) []vg.Point {
 	trX, trY := p.Transforms(&c)
 	at := make([]vg.Point, len(points))
@@ -47,12 +47,12 @@ func transformed(points []point, c draw.Canvas, p *plot.Plot) []vg.Point {
 	return at
 }
 
-// area is what lies between two curves, which have points at the same times. It is
-// filled or hatched both ways, and the upper curve is drawn.
+// area draws the area between two curves with points at the same times: filled or cross-hatched,
+// with the upper curve as a line.
 type area struct {
 	low, high  []point
 	fill, line color.Color
-	hatch      vg.Length // distance of the lines; 0 is none
+	hatch      vg.Length // distance between hatch lines; 0 means none
 }
 
 // Plot implements [plot.Plotter].
@@ -89,8 +89,8 @@ func hatch(c draw.Canvas, low, high []vg.Point, spacing vg.Length, clr color.Col
 
 type segment struct{ from, to vg.Point }
 
-// hatchSegments returns the parts of the lines y = slope*x + n*step that lie between
-// two curves, which have points at the same x.
+// hatchSegments returns the parts of the lines y = slope*x + n*step between two curves with points
+// at the same x.
 func hatchSegments(low, high []vg.Point, slope, step vg.Length) []segment {
 	first, last := offsets(low, high, slope)
 	var segments []segment
@@ -143,8 +143,8 @@ func lineWithin(low, high []vg.Point, slope, offset vg.Length) []segment {
 	return segments
 }
 
-// positive returns the part [from, to] of [0, 1] in which a value that goes linearly
-// from a to b is not negative; from is above to if there is none.
+// positive returns the part [from, to] of [0, 1] in which a value that changes linearly from a to b
+// is not negative. If there is none, from is larger than to.
 func positive(a, b vg.Length) (from, to vg.Length) {
 	switch {
 	case a >= 0 && b >= 0:
@@ -185,7 +185,7 @@ func (s swatch) mark(c draw.Canvas, at vg.Point) {
 	}
 }
 
-// strip is a row of boxes, one for each bin, the fuller of colour the larger the share.
+// strip draws a row of boxes, one for each bin. A larger share has a stronger colour.
 type strip struct {
 	share result.Timeline
 	row   float64 // lower end; the row is 1 high
@@ -197,17 +197,19 @@ func (s *strip) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	bottom, top := trY(s.row+0.12), trY(s.row+0.88)
 	for i, share := range s.share.Values {
-		left, right := max(trX(toMs(s.share.TimeNs(i))), c.Min.X), min(trX(toMs(s.share.TimeNs(i+1))), c.Max.X)
+		left, right := max(trX(toMs(s.share.TimeNs(i))), c.Min.X),
+			min(trX(toMs(s.share.TimeNs(i+1))), c.Max.X)
 		if share == 0 || left >= right {
 			continue
 		}
 		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*min(share, 1))}
-		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom},
+			{X: right, Y: top}, {X: left, Y: top}})
 	}
 }
 
-// arrow is a double-headed arrow between two dashed lines, from one time to another
-// in ms; nothing if they are the same.
+// arrow draws a double-headed arrow between two times in ms, and a dashed line at each. It draws
+// nothing if the times are equal.
 type arrow struct {
 	from, to, y float64
 }
@@ -220,7 +222,8 @@ func (a *arrow) Plot(c draw.Canvas, p *plot.Plot) {
 	const head = 3.2
 	trX, trY := p.Transforms(&c)
 	left, right, y := max(trX(a.from), c.Min.X), min(trX(a.to), c.Max.X), trY(a.y)
-	dashed := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8), Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
+	dashed := draw.LineStyle{Color: color.Black, Width: vg.Points(0.8),
+		Dashes: []vg.Length{vg.Points(4), vg.Points(3)}}
 	for _, x := range []vg.Length{left, right} {
 		c.StrokeLine2(dashed, x, c.Min.Y, x, y+3)
 	}
@@ -229,8 +232,10 @@ func (a *arrow) Plot(c draw.Canvas, p *plot.Plot) {
 	if right-left < 2*head {
 		return
 	}
-	c.FillPolygon(color.Black, []vg.Point{{X: left, Y: y}, {X: left + 2*head, Y: y + head}, {X: left + 2*head, Y: y - head}})
-	c.FillPolygon(color.Black, []vg.Point{{X: right, Y: y}, {X: right - 2*head, Y: y + head}, {X: right - 2*head, Y: y - head}})
+	c.FillPolygon(color.Black, []vg.Point{{X: left, Y: y}, {X: left + 2*head, Y: y + head},
+		{X: left + 2*head, Y: y - head}})
+	c.FillPolygon(color.Black, []vg.Point{{X: right, Y: y}, {X: right - 2*head, Y: y + head},
+		{X: right - 2*head, Y: y - head}})
 }
 
 // panelLabel is text at the upper left of a panel.

@@ -14,14 +14,16 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// referencesOf returns what was read off the paper for a figure of a run.
-func referencesOf(e *experiment.Experiment, name experiment.FigureName, r runView) []experiment.Reference {
-	return slices.DeleteFunc(slices.Clone(e.Figures.Reference), func(ref experiment.Reference) bool {
-		return ref.Figure != name || ref.Scheme != "" && ref.Scheme != r.Manifest.Scheme
-	})
+// referencesOf returns the paper's data points for a figure of a run.
+func referencesOf(e *experiment.Experiment, name experiment.FigureName,
+	r runView) []experiment.Reference {
+	return slices.DeleteFunc(slices.Clone(e.Figures.Reference),
+		func(ref experiment.Reference) bool {
+			return ref.Figure != name || ref.Scheme != "" && ref.Scheme != r.Manifest.Scheme
+		})
 }
 
-// topOf returns the largest value that was read off the paper for a figure.
+// topOf returns the largest of the paper's data points for a figure.
 func topOf(references []experiment.Reference, name experiment.FigureName) float64 {
 	top := 0.0
 	for _, ref := range references {
@@ -34,10 +36,11 @@ func topOf(references []experiment.Reference, name experiment.FigureName) float6
 	return top
 }
 
-// addReferences draws points read off the paper as open circles, in the colour of
-// the flow or port that they are of, and their labels at the upper right. What a flow
-// or port lies on top of at a time, if anything, comes below its points too.
-func addReferences(p *plot.Plot, references []experiment.Reference, scale float64, objects []string, below func(object string, ns int64) float64) {
+// addReferences draws the paper's data points as open circles in the colour of their flow or port,
+// and their labels at the upper right. In stacked figures, below returns the height on which an
+// object's curve stands.
+func addReferences(p *plot.Plot, references []experiment.Reference, scale float64, objects []string,
+	below func(object string, ns int64) float64) {
 	legend := &ringLegend{}
 	for _, ref := range references {
 		r := &rings{color: color.Black}
@@ -46,7 +49,8 @@ func addReferences(p *plot.Plot, references []experiment.Reference, scale float6
 		}
 		for _, at := range ref.Points {
 			ns := int64(at.At)
-			r.points = append(r.points, point{toMs(ns), (at.Value.Value + below(ref.Name, ns)) * scale})
+			r.points = append(r.points, point{toMs(ns),
+				(at.Value.Value + below(ref.Name, ns)) * scale})
 		}
 		p.Add(r)
 		legend.add(ref.Label, r.color)
@@ -54,12 +58,12 @@ func addReferences(p *plot.Plot, references []experiment.Reference, scale float6
 	p.Add(legend)
 }
 
-// nothing is what flows and ports lie on top of that are not stacked.
-func nothing(string, int64) float64 {
+// notStacked is the "below" of addReferences for figures whose curves stand on the axis.
+func notStacked(string, int64) float64 {
 	return 0
 }
 
-// rings are open circles at points.
+// rings draws open circles at points.
 type rings struct {
 	points []point
 	color  color.Color
@@ -72,7 +76,7 @@ func (r *rings) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// ringLegend is text at the upper right of a panel, each behind the rings that it names.
+// ringLegend writes texts at the upper right of a panel, each after the rings that it names.
 type ringLegend struct {
 	entries []ringEntry
 }

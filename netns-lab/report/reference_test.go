@@ -34,12 +34,14 @@ func drawnRings(rec *recorder.Canvas) (middles []vg.Point, colors []color.Color)
 
 func TestReferences(t *testing.T) {
 	at := func(ms, value float64) experiment.Point {
-		return experiment.Point{At: experiment.Duration(ms * 1e6), Value: experiment.Quantity{Value: value}}
+		return experiment.Point{At: experiment.Duration(ms * 1e6),
+			Value: experiment.Quantity{Value: value}}
 	}
 	f := &figure{xMin: 0, xMax: 10}
 	p := f.newPlot("", 0, 40)
 	addReferences(p, []experiment.Reference{
-		{Name: "F1", Label: "Fig. 2", Points: []experiment.Point{at(5, 10e9), at(11, 10e9)}}, // one is outside
+		// one is outside
+		{Name: "F1", Label: "Fig. 2", Points: []experiment.Point{at(5, 10e9), at(11, 10e9)}},
 		{Name: "F0", Label: "Fig. 2", Points: []experiment.Point{at(1, 20e9)}},
 		{Name: "F9", Label: "Fig. 3", Points: []experiment.Point{at(2, 20e9)}},
 	}, 1e-9, []string{"F0", "F1"}, func(object string, ns int64) float64 {
@@ -53,7 +55,8 @@ func TestReferences(t *testing.T) {
 	p.Draw(draw.NewCanvas(&rec, 1000, 400))
 	middles, colors := drawnRings(&rec)
 	qt.Assert(t, qt.HasLen(middles, 6)) // and three in the legend
-	qt.Check(t, qt.DeepEquals(middles[:3], []vg.Point{{X: 500, Y: 100}, {X: 100, Y: 250}, {X: 200, Y: 200}}))
+	qt.Check(t, qt.DeepEquals(middles[:3], []vg.Point{{X: 500, Y: 100}, {X: 100, Y: 250},
+		{X: 200, Y: 200}}))
 	qt.Check(t, qt.DeepEquals(colors[:3], []color.Color{flowColors[1], flowColors[0], color.Black}))
 	texts := drawnTexts(&rec)
 	qt.Check(t, qt.DeepEquals(texts, []string{"Fig. 3", "Fig. 2"})) // once each, from the right
@@ -83,8 +86,10 @@ func TestReferencesInFigures(t *testing.T) {
 
 	e.Figures.Reference[0].Scheme = ""
 	e.Figures.Reference[0].Points[0].Value.Value = 90e9
-	for i, name := range []experiment.FigureName{experiment.FigureThroughput, experiment.FigureQueue, experiment.FigureSendRate, experiment.FigureRates} {
-		f := []func(*experiment.Experiment, []runView) (*figure, error){throughputFigure, queueFigure, sendRateFigure, portRateFigure}[i]
+	for i, name := range []experiment.FigureName{experiment.FigureThroughput,
+		experiment.FigureQueue, experiment.FigureSendRate, experiment.FigureRates} {
+		f := []func(*experiment.Experiment, []runView) (*figure, error){throughputFigure,
+			queueFigure, sendRateFigure, portRateFigure}[i]
 		e.Figures.Reference[0].Figure = name
 		drawn, err := f(e, viewsOf(runs[:2]))
 		qt.Assert(t, qt.IsNil(err))
@@ -104,14 +109,17 @@ func TestReferencesInFigures(t *testing.T) {
 func TestSendRateFigure(t *testing.T) {
 	e, runs := both(t)
 	figures := svgElement.FindAllString(render(t, e, runs), -1)
-	for _, text := range []string{">Rate (Gbit/s)<", ">F0<", ">F1<", ">sender&#39;s rate<", ">calm/PCN<"} {
+	for _, text := range []string{">Rate (Gbit/s)<", ">F0<", ">F1<", ">sender&#39;s rate<",
+		">calm/PCN<"} {
 		qt.Check(t, qt.StringContains(figures[3], text))
 	}
-	qt.Check(t, qt.Equals(strings.Count(figures[3], "stroke-dasharray:4,2.5"), 2*5+1)) // two flows of five schemes, and the legend
+	// two flows of five schemes, and the legend
+	qt.Check(t, qt.Equals(strings.Count(figures[3], "stroke-dasharray:4,2.5"), 2*5+1))
 	qt.Check(t, qt.StringContains(figures[4], ">S0-&gt;S1<"))
 	qt.Check(t, qt.Not(qt.StringContains(figures[4], "stroke-dasharray:4,2.5")))
 
 	runs[0].Series = nil
 	_, err := sendRateFigure(e, viewsOf(runs[:1]))
-	qt.Check(t, qt.ErrorMatches(err, "sending and receiving rate of run calm/PFC: series has no flow F0"))
+	qt.Check(t,
+		qt.ErrorMatches(err, "sending and receiving rate of run calm/PFC: series has no flow F0"))
 }

@@ -23,24 +23,24 @@ var pageText string
 //go:embed report.css
 var styleText string
 
-// Bounds of the tables of a run.
+// Limits of the tables of a run.
 const (
-	maxPortRows  = 8  // the busiest ports
-	maxGroupRows = 16 // a group of more flows is one row
+	maxPortRows  = 8  // only the busiest ports have rows
+	maxGroupRows = 16 // a larger group of flows has one row
 )
 
-// Group is runs of one experiment.
+// Group has the runs of one experiment.
 type Group struct {
 	Experiment *experiment.Experiment
 	Runs       []*result.Run
 }
 
-// page is what the template shows.
+// page is the data of the template.
 type page struct {
 	Style    template.CSS
 	Title    string
 	of       string        // the experiments, for errors
-	Overview []overviewRow // nil: there is none
+	Overview []overviewRow // nil for no overview
 	Groups   []groupView
 }
 
@@ -52,25 +52,25 @@ type groupView struct {
 	Schemes    []string // parameters of those that were run, in words
 	Hash       string
 	Cases      []caseView
-	Met, Total int // expectations
+	Met, Total int // number of expectations
 	Compared   []result.CompareOutcome
 	Figures    []figureView
 }
 
-// caseView is the runs of one case.
+// caseView has the runs of one case.
 type caseView struct {
 	Name       string
 	Experiment *experiment.Experiment // of the case
 	Runs       []runView
-	Met        int // expectations
+	Met        int // number of expectations
 	Outcomes   []outcomeView
 	Facts      []fact
-	// Of a trace or a workload; none if there is none.
+	// Only with a trace or a workload:
 	Completions []completionRow
 	Tiers       []tierRow
 }
 
-// runView is one run, under the label it has everywhere in its section.
+// runView is one run with its label, which is the same everywhere in its section.
 type runView struct {
 	*result.Run
 	Label string
@@ -83,17 +83,17 @@ type outcomeView struct {
 	runView
 }
 
-// overviewRow is a run in the table of all, and what it cost.
+// overviewRow is a row of the table of all runs and their costs.
 type overviewRow struct {
 	Group *groupView
 	runView
 	Packets          uint64 // sent by ports
 	PacketsPerSecond float64
 	Expected         tally
-	Compared         tally // of the scheme
+	Compared         tally // comparisons of the run's scheme
 }
 
-// tally counts what is met, and names what is not.
+// tally counts met conditions, and has the names of unmet ones.
 type tally struct {
 	Met, Total int
 	Unmet      []string
@@ -108,27 +108,26 @@ func (t *tally) add(what string, met bool) {
 	t.Unmet = append(t.Unmet, what)
 }
 
-// figureView is one figure.
 type figureView struct {
 	Title, Caption string
 	SVG            template.HTML
 }
 
-// flowRow is a flow, or all flows of a large group or of the bursts to one host.
+// flowRow describes a flow, all flows of a large group, or all bursts to one host.
 type flowRow struct {
 	Name, Route, Proto, Start, End, Received string
 	Packets, Marked                          uint64
 	CNPs, SendRate, Retransmissions, ECN     string // empty for bursts
 }
 
-// fact is a line of the manifests, with a value for each run.
+// fact is a field of the manifest, with a value for each run.
 type fact struct {
 	Name   string
 	Values []string
 }
 
-// Write writes the report of one or more runs of an experiment and its cases, in the
-// order given. It is an error if one of them is of another experiment.
+// Write writes the report of one or more runs of an experiment and its cases, in the given order.
+// It fails if a run belongs to another experiment.
 func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
 	g, err := viewOf(Group{e, runs}, 0)
 	if err != nil {
@@ -137,8 +136,8 @@ func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
 	return page{Title: e.Title, of: "experiment " + e.Name, Groups: []groupView{*g}}.write(w)
 }
 
-// WriteMany writes a report with a section for each group, and a table of all runs
-// and their cost. With it, the same runs do not give the same bytes on every machine.
+// WriteMany writes a report with a section for each group, and a table of all runs and their costs.
+// The costs differ between machines.
 func WriteMany(w io.Writer, groups []Group) error {
 	if len(groups) == 0 {
 		return errNoRun
@@ -159,7 +158,7 @@ func WriteMany(w io.Writer, groups []Group) error {
 	return p.write(w)
 }
 
-var errNoRun = errors.New("report: there is no run (hint: give the folder of a run)")
+var errNoRun = errors.New("report: there are no runs (hint: give the folder of a run)")
 
 func (p page) write(w io.Writer) error {
 	p.Style = template.CSS(styleText)
@@ -186,8 +185,10 @@ func viewOf(g Group, i int) (*groupView, error) {
 	}
 	for _, r := range g.Runs {
 		if r.Manifest.ExperimentSHA256 != e.Hash() {
-			return nil, fmt.Errorf("report: run of scheme %s is of experiment %s, SHA-256 %s, not of %s, SHA-256 %s (hint: report them apart)",
-				r.Manifest.Scheme, r.Manifest.Experiment, r.Manifest.ExperimentSHA256, e.Name, e.Hash())
+			return nil, fmt.Errorf("report: a run of scheme %s has experiment %s, SHA-256 %s, "+
+				"but others have %s, SHA-256 %s (hint: report them separately)",
+				r.Manifest.Scheme, r.Manifest.Experiment, r.Manifest.ExperimentSHA256,
+				e.Name, e.Hash())
 		}
 	}
 	cases, err := casesOf(e, viewsOf(g.Runs))
@@ -239,13 +240,14 @@ func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
 	}
 	for _, r := range runs {
 		if !slices.Contains(names, r.Manifest.Case) {
-			return nil, fmt.Errorf("report: run of scheme %s is of case %q, which experiment %s does not have", r.Manifest.Scheme, r.Manifest.Case, e.Name)
+			return nil, fmt.Errorf("report: a run of scheme %s has case %q, "+
+				"but experiment %s has no such case", r.Manifest.Scheme, r.Manifest.Case, e.Name)
 		}
 	}
 	return cases, nil
 }
 
-// add adds a run, and what is expected of it.
+// add adds a run and evaluates its expectations.
 func (c *caseView) add(e *experiment.Experiment, r runView) {
 	c.Runs = append(c.Runs, r)
 	for _, o := range result.Evaluate(e, r.Run) {
@@ -256,12 +258,12 @@ func (c *caseView) add(e *experiment.Experiment, r runView) {
 	}
 }
 
-// AllMet is whether all that is expected is met.
+// AllMet reports whether all expectations are met.
 func (c caseView) AllMet() bool {
 	return c.Met == len(c.Outcomes)
 }
 
-// Runs are those of all cases.
+// Runs returns the runs of all cases.
 func (g groupView) Runs() []runView {
 	var runs []runView
 	for _, c := range g.Cases {
@@ -270,11 +272,16 @@ func (g groupView) Runs() []runView {
 	return runs
 }
 
-// Listed are the runs whose verdict heads the section: of several cases, only the invalid ones and those with a deadlock.
+// Listed returns the runs whose verdict is shown at the top of the section. With several cases,
+// these are only invalid runs and runs with a deadlock.
 func (g groupView) Listed() []runView {
 	runs := g.Runs()
 	if len(g.Cases) > 1 {
-		runs = slices.DeleteFunc(runs, func(r runView) bool { return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil })
+		runs = slices.DeleteFunc(runs,
+			func(r runView) bool {
+				return r.Manifest.Verdict == result.Valid &&
+					r.Manifest.Deadlock == nil
+			})
 	}
 	return runs
 }
@@ -303,7 +310,7 @@ func (g *groupView) overview() []overviewRow {
 	return rows
 }
 
-// comparedOf counts the comparisons that say something about a scheme.
+// comparedOf counts the comparisons that judge a scheme.
 func (g *groupView) comparedOf(scheme string) tally {
 	var t tally
 	for _, o := range g.Compared {
@@ -316,11 +323,17 @@ func (g *groupView) comparedOf(scheme string) tally {
 	return t
 }
 
-// viewsOf labels each run by its case and scheme, and by its seed and number where
-// that is not enough to tell it from another.
+// viewsOf labels each run by its case and scheme. Where labels would be equal, it adds the seed,
+// then a number.
 func viewsOf(runs []*result.Run) []runView {
-	byScheme := func(r *result.Run) string { return result.LabelOf(r.Manifest.Case, strings.ToUpper(r.Manifest.Scheme)) }
-	bySeed := func(r *result.Run) string { return fmt.Sprintf("%s, seed %d", byScheme(r), r.Manifest.Seed) }
+	byScheme := func(r *result.Run) string {
+		return result.LabelOf(r.Manifest.Case,
+			strings.ToUpper(r.Manifest.Scheme))
+	}
+	bySeed := func(r *result.Run) string {
+		return fmt.Sprintf("%s, seed %d", byScheme(r),
+			r.Manifest.Seed)
+	}
 	count := make(map[string]int)
 	for _, r := range runs {
 		count[byScheme(r)]++
@@ -335,12 +348,14 @@ func viewsOf(runs []*result.Run) []runView {
 		if count[label] > 1 {
 			label = fmt.Sprintf("%s, run %d", label, i+1)
 		}
-		views = append(views, runView{Run: r, Label: label, Flows: flowRows(r.Flows), Ports: busiest(r.Ports)})
+		views = append(views, runView{Run: r, Label: label, Flows: flowRows(r.Flows),
+			Ports: busiest(r.Ports)})
 	}
 	return views
 }
 
-// flowRows returns a row for each controlled flow or large group, and one for all bursts to a host.
+// flowRows returns a row for each controlled flow or large group, and one for all bursts to each
+// host.
 func flowRows(flows []result.Flow) []flowRow {
 	var rows []flowRow
 	bursts, groups := make(map[string][]result.Flow), make(map[string][]result.Flow)
@@ -359,7 +374,8 @@ func flowRows(flows []result.Flow) []flowRow {
 		group := groups[f.Group]
 		switch {
 		case f.Proto == result.UDP:
-		case len(group) <= maxGroupRows || f.Group == "": // an older result has no groups
+		// results of older versions have no groups
+		case len(group) <= maxGroupRows || f.Group == "":
 			rows = append(rows, controlledRow(f))
 		case f.Name == group[0].Name:
 			rows = append(rows, groupRow(group))
@@ -371,7 +387,7 @@ func flowRows(flows []result.Flow) []flowRow {
 	return rows
 }
 
-// groupRow is that of controlled flows.
+// groupRow returns the row of a large group of controlled flows.
 func groupRow(flows []result.Flow) flowRow {
 	row := sumRow(fmt.Sprintf("%s, %d flows", flows[0].Group, len(flows)), receivers(flows), flows)
 	var decrease, increase, retransmissions uint64
@@ -382,13 +398,15 @@ func groupRow(flows []result.Flow) flowRow {
 		retransmissions += f.Retransmissions
 		ecn = ecn && f.ECN
 	}
-	row.CNPs, row.Retransmissions, row.ECN = fmt.Sprintf("%d, %d", decrease, increase), strconv.FormatUint(retransmissions, 10), yesNo(ecn)
+	row.CNPs, row.Retransmissions, row.ECN = fmt.Sprintf("%d, %d", decrease, increase),
+		strconv.FormatUint(retransmissions, 10), yesNo(ecn)
 	return row
 }
 
 func controlledRow(f result.Flow) flowRow {
 	return flowRow{
-		Name: f.Name, Route: f.Src + " → " + f.Dst, Proto: string(f.Proto), Start: formatTime(f.StartNs), End: formatEnd(f.EndNs),
+		Name: f.Name, Route: f.Src + " → " + f.Dst, Proto: string(f.Proto),
+		Start: formatTime(f.StartNs), End: formatEnd(f.EndNs),
 		Received: formatBytes(f.ReceivedBytes), Packets: f.Packets, Marked: f.MarkedPackets,
 		CNPs: fmt.Sprintf("%d, %d", f.CNPDecrease, f.CNPIncrease), SendRate: sendRateInWords(f),
 		Retransmissions: strconv.FormatUint(f.Retransmissions, 10), ECN: yesNo(f.ECN),
@@ -407,7 +425,7 @@ func burstRow(dst string, flows []result.Flow) flowRow {
 	return sumRow(fmt.Sprintf("%d burst flows", len(flows)), dst, flows)
 }
 
-// sumRow is that of several flows: from the first start to the last end, and what all received.
+// sumRow sums up several flows: first start, last end, and all data received.
 func sumRow(name, dst string, flows []result.Flow) flowRow {
 	first := flows[0]
 	received, packets, marked := uint64(0), uint64(0), uint64(0)
@@ -422,20 +440,22 @@ func sumRow(name, dst string, flows []result.Flow) flowRow {
 		}
 	}
 	return flowRow{
-		Name: name, Route: "→ " + dst, Proto: string(first.Proto), Start: formatTime(start), End: formatEnd(end),
+		Name: name, Route: "→ " + dst, Proto: string(first.Proto), Start: formatTime(start),
+		End:      formatEnd(end),
 		Received: formatBytes(received), Packets: packets, Marked: marked,
 	}
 }
 
-// busiest returns the ports with the longest queues and, among equals, most bytes sent.
+// busiest returns the ports with the longest queues and, for equal queues, the most bytes sent.
 func busiest(ports []result.Port) []result.Port {
 	sorted := slices.SortedStableFunc(slices.Values(ports), func(a, b result.Port) int {
-		return cmp.Or(-cmp.Compare(a.QueueMaxBytes, b.QueueMaxBytes), -cmp.Compare(a.SentBytes, b.SentBytes))
+		return cmp.Or(-cmp.Compare(a.QueueMaxBytes, b.QueueMaxBytes),
+			-cmp.Compare(a.SentBytes, b.SentBytes))
 	})
 	return sorted[:min(len(sorted), maxPortRows)]
 }
 
-// factsOf returns the manifests of the runs side by side, but for the wall clock.
+// factsOf returns the manifests of the runs side by side, without the costs.
 func factsOf(runs []runView) []fact {
 	var facts []fact
 	for _, f := range []struct {
@@ -447,17 +467,29 @@ func factsOf(runs []runView) []fact {
 		{"QEMU", func(m result.Manifest) string { return cmp.Or(m.QEMU, "none") }},
 		{"Deterministic", func(m result.Manifest) string { return yesNo(m.Deterministic) }},
 		{"Seed", func(m result.Manifest) string { return strconv.FormatUint(m.Seed, 10) }},
-		{"Dilation", func(m result.Manifest) string { return fmt.Sprintf("%d times slower", uint64(1)<<m.DilationShift) }},
-		{"Warm-up, duration", func(m result.Manifest) string { return formatTime(m.WarmupNs) + ", " + formatTime(m.DurationNs) }},
+		{"Dilation", func(m result.Manifest) string {
+			return fmt.Sprintf("%d times slower",
+				uint64(1)<<m.DilationShift)
+		}},
+		{"Warm-up, duration", func(m result.Manifest) string {
+			return formatTime(m.WarmupNs) +
+				", " + formatTime(m.DurationNs)
+		}},
 		{"Base round trip", func(m result.Manifest) string { return formatTime(m.BaseRTTNs) }},
 		{"Lateness p50, p99, max", func(m result.Manifest) string {
-			return strings.Join([]string{formatTime(m.LatenessP50Ns), formatTime(m.LatenessP99Ns), formatTime(m.LatenessMaxNs)}, ", ")
+			return strings.Join([]string{formatTime(m.LatenessP50Ns), formatTime(m.LatenessP99Ns),
+				formatTime(m.LatenessMaxNs)}, ", ")
 		}},
 		{"Guest CPU busy", func(m result.Manifest) string {
 			return experiment.Quantity{Value: m.GuestCPUBusy, Unit: experiment.UnitShare}.String()
 		}},
-		{"Packets lost outside the ports", func(m result.Manifest) string { return strconv.FormatUint(sum(m.LostPackets), 10) }},
-		{"Causality violations", func(m result.Manifest) string { return strconv.FormatUint(m.CausalityViolations, 10) }},
+		{"Packets lost outside the ports",
+			func(m result.Manifest) string { return strconv.FormatUint(sum(m.LostPackets), 10) }},
+		{"Causality violations",
+			func(m result.Manifest) string {
+				return strconv.FormatUint(m.CausalityViolations,
+					10)
+			}},
 	} {
 		line := fact{Name: f.name}
 		for _, r := range runs {
@@ -485,7 +517,8 @@ func pfcInWords(p experiment.PFC) string {
 	case p.Off:
 		return "off"
 	case p.Dynamic != nil:
-		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below%s", p.Dynamic.Alpha, p.Dynamic.XONOffset, only)
+		return fmt.Sprintf("dynamic, XOFF at %s of the free buffer, XON %s below%s",
+			p.Dynamic.Alpha, p.Dynamic.XONOffset, only)
 	default:
 		return fmt.Sprintf("static, XOFF %s, XON %s%s", p.XOFF, p.XON, only)
 	}
@@ -495,7 +528,8 @@ func pfcInWords(p experiment.PFC) string {
 func schemesInWords(e *experiment.Experiment, runs []*result.Run) []string {
 	var words []string
 	for _, scheme := range e.Schemes {
-		wasRun := slices.ContainsFunc(runs, func(r *result.Run) bool { return r.Manifest.Scheme == scheme })
+		wasRun := slices.ContainsFunc(runs,
+			func(r *result.Run) bool { return r.Manifest.Scheme == scheme })
 		if text := schemeInWords(e, scheme); wasRun && text != "" {
 			words = append(words, strings.ToUpper(scheme)+" "+text)
 		}
@@ -549,7 +583,7 @@ func formatEnd(ns *int64) string {
 	return formatTime(*ns)
 }
 
-// formatBytes returns a size to 4 significant digits.
+// formatBytes returns a size with 4 significant digits.
 func formatBytes(b uint64) string {
 	scale, unit := 1.0, "B"
 	switch {

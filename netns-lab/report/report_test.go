@@ -62,7 +62,8 @@ func TestReportIsTheSameBytesOnEveryMachine(t *testing.T) {
 	e := load(t)
 	elsewhere := fig2(e)
 	for _, r := range elsewhere {
-		r.Manifest.Wall = result.Wall{StartedAt: time.Unix(1e9, 0), TotalS: 8127.5, BootS: 913.25, Host: "some-other-machine"}
+		r.Manifest.Wall = result.Wall{StartedAt: time.Unix(1e9, 0), TotalS: 8127.5, BootS: 913.25,
+			Host: "some-other-machine"}
 	}
 	page := render(t, e, fig2(e))
 	qt.Assert(t, qt.Equals(page, render(t, e, elsewhere)))
@@ -73,8 +74,10 @@ func TestReportIsTheSameBytesOnEveryMachine(t *testing.T) {
 func TestReportIsSelfContained(t *testing.T) {
 	e := load(t)
 	page := render(t, e, fig2(e))
-	namespaces := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "", `xmlns:xlink="http://www.w3.org/1999/xlink"`, "")
-	for _, outside := range []string{"http:", "https:", "//", "<script", "<link", "<img", "@import", "url("} {
+	namespaces := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "",
+		`xmlns:xlink="http://www.w3.org/1999/xlink"`, "")
+	for _, outside := range []string{"http:", "https:", "//", "<script", "<link", "<img", "@import",
+		"url("} {
 		qt.Check(t, qt.Not(qt.StringContains(namespaces.Replace(page), outside)))
 	}
 }
@@ -102,8 +105,10 @@ func TestFiguresAreLabelled(t *testing.T) {
 	e := load(t)
 	figures := svgElement.FindAllString(render(t, e, fig2(e)), -1)
 	for i, want := range [][]string{
-		{">PAUSE rate (Mpps)<", ">S1-&gt;S0<", ">S0-&gt;H0<", ">S0-&gt;H1<", ">PFC: PAUSE reaches hosts for 2.8ms<", ">PCN: no PAUSE reaches a host<"},
-		{">Throughput (Gbit/s)<", ">F0<", ">F1<", ">PFC: throughput loss 3.3ms<", ">PCN: throughput loss 1.1ms<"},
+		{">PAUSE rate (Mpps)<", ">S1-&gt;S0<", ">S0-&gt;H0<", ">S0-&gt;H1<",
+			">PFC: PAUSE reaches hosts for 2.8ms<", ">PCN: no PAUSE reaches a host<"},
+		{">Throughput (Gbit/s)<", ">F0<", ">F1<", ">PFC: throughput loss 3.3ms<",
+			">PCN: throughput loss 1.1ms<"},
 		{">Queue (MB)<", ">S0-&gt;S1<", ">S1-&gt;R1<", ">PFC<", ">PCN<"},
 	} {
 		qt.Check(t, qt.Equals(strings.Count(figures[i], ">Time (ms)<"), 1))
@@ -148,12 +153,17 @@ func TestWhatWentWrongIsShown(t *testing.T) {
 	page := render(t, e, runs)
 
 	qt.Assert(t, qt.StringContains(page, `<b>PFC</b> <span class="valid">run is valid</span>`))
-	qt.Assert(t, qt.StringContains(page, `<b>PCN</b> <span class="invalid">run is invalid</span><br>port S0-&gt;S1 dropped 3 packets`))
+	qt.Assert(t,
+		qt.StringContains(page,
+			`<b>PCN</b> <span class="invalid">run is invalid</span><br>port S0-&gt;S1 dropped 3 packets`))
 	qt.Assert(t, qt.StringContains(page, `<span class="invalid">10 of 12 met</span>`))
 	got := rows(page)
 	qt.Assert(t, qt.SliceContains(got, "PCN|no packet is lost|lossless|3|at most 0|no|"))
-	qt.Assert(t, qt.SliceContains(got, "PCN|F1 is back at 90% of 20 Gbit/s after the burst|about 10ms (read off Fig. 2b)|not measured: F1: burst flow burst-H15-15 did not end in the run|at most 15ms|no|"))
-	qt.Assert(t, qt.SliceContains(got, "PCN|224 burst flows|→ R1|udp|0ns|not ended|14.34MB|14336|0|||||"))
+	qt.Assert(t,
+		qt.SliceContains(got,
+			"PCN|F1 is back at 90% of 20 Gbit/s after the burst|about 10ms (read off Fig. 2b)|not measured: F1: burst flow burst-H15-15 did not end during the run|at most 15ms|no|"))
+	qt.Assert(t,
+		qt.SliceContains(got, "PCN|224 burst flows|→ R1|udp|0ns|not ended|14.34MB|14336|0|||||"))
 	qt.Assert(t, qt.SliceContains(got, "Packets lost outside the ports|0|3|"))
 }
 
@@ -213,8 +223,10 @@ func TestLabels(t *testing.T) {
 		want []string
 	}{
 		{"schemes", []*result.Run{run("pfc", 1), run("pcn", 1)}, []string{"PFC", "PCN"}},
-		{"seeds", []*result.Run{run("pcn", 1), run("pcn", 2), run("pfc", 1)}, []string{"PCN, seed 1", "PCN, seed 2", "PFC"}},
-		{"the same again", []*result.Run{run("pcn", 1), run("pcn", 1)}, []string{"PCN, seed 1, run 1", "PCN, seed 1, run 2"}},
+		{"seeds", []*result.Run{run("pcn", 1), run("pcn", 2), run("pfc", 1)},
+			[]string{"PCN, seed 1", "PCN, seed 2", "PFC"}},
+		{"the same again", []*result.Run{run("pcn", 1), run("pcn", 1)},
+			[]string{"PCN, seed 1, run 1", "PCN, seed 1, run 2"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
@@ -249,21 +261,26 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk ful
 
 func TestWriteErrors(t *testing.T) {
 	e := load(t)
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, nil), `report: there is no run \(hint: give the folder of a run\)`))
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, nil),
+		`report: there are no runs \(hint: give the folder of a run\)`))
 
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.ExperimentSHA256 = "0123"
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{other}), `report: run of scheme pcn is of experiment hol, SHA-256 0123, not of hol, SHA-256 .* \(hint: report them apart\)`))
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{other}),
+		`report: a run of scheme pcn has experiment hol, SHA-256 0123, but others have hol, SHA-256 .* \(hint: report them separately\)`))
 
 	noSeries := resulttest.Fig2(e, "pcn")
 	noSeries.Series = nil
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{noSeries}), `draw figures of experiment hol: throughput of run PCN: series has no flow F0`))
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{noSeries}),
+		`draw figures of experiment hol: throughput of run PCN: series has no flow F0`))
 
-	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, e, fig2(e)), `write report of experiment hol: disk full`))
+	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, e, fig2(e)),
+		`write report of experiment hol: disk full`))
 }
 
 func TestFormatBytes(t *testing.T) {
-	for b, want := range map[uint64]string{0: "0B", 999: "999B", 1000: "1KB", 512_000: "512KB", 14_336_000: "14.34MB"} {
+	for b, want := range map[uint64]string{0: "0B", 999: "999B", 1000: "1KB", 512_000: "512KB",
+		14_336_000: "14.34MB"} {
 		qt.Check(t, qt.Equals(formatBytes(b), want))
 	}
 }
@@ -274,8 +291,10 @@ func TestRowsOfGroups(t *testing.T) {
 		var flows []result.Flow
 		for i := range count {
 			flows = append(flows, result.Flow{
-				Name: fmt.Sprintf("%s-H0-%d", name, i), Group: name, Src: "H0", Dst: "R0", Proto: result.TCP, StartNs: int64(i), EndNs: new(int64(100 + i)),
-				ReceivedBytes: 1000, Packets: 2, MarkedPackets: 1, CNPDecrease: 3, CNPIncrease: 4, Retransmissions: 5, ECN: true,
+				Name: fmt.Sprintf("%s-H0-%d", name, i), Group: name, Src: "H0", Dst: "R0",
+				Proto: result.TCP, StartNs: int64(i), EndNs: new(int64(100 + i)),
+				ReceivedBytes: 1000, Packets: 2, MarkedPackets: 1, CNPDecrease: 3, CNPIncrease: 4,
+				Retransmissions: 5, ECN: true,
 			})
 		}
 		return flows
@@ -284,8 +303,9 @@ func TestRowsOfGroups(t *testing.T) {
 	qt.Assert(t, qt.HasLen(rows, 17))
 	qt.Check(t, qt.Equals(rows[15].Name, "small-H0-15"))
 	qt.Check(t, qt.Equals(rows[16], flowRow{
-		Name: "large, 17 flows", Route: "→ R0", Proto: "tcp", Start: "0ns", End: "116ns", Received: "17KB",
-		Packets: 34, Marked: 17, CNPs: "51, 68", Retransmissions: "85", ECN: "yes",
+		Name: "large, 17 flows", Route: "→ R0", Proto: "tcp", Start: "0ns", End: "116ns",
+		Received: "17KB",
+		Packets:  34, Marked: 17, CNPs: "51, 68", Retransmissions: "85", ECN: "yes",
 	}))
 
 	older := group("", 17)

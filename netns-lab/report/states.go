@@ -14,7 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// Colours of the states of a port, of TCD's CE and detectors' marks, and of what is true.
+// Colours of a port's states, of detectors' marks, and of the ground truth.
 var (
 	stateColors = map[result.TCDState]color.RGBA{
 		result.NonCongestion: {R: 0xd9, G: 0xe8, B: 0xd6, A: 0xff},
@@ -24,16 +24,19 @@ var (
 	}
 	markColor  = color.RGBA{R: 0x2b, G: 0x35, B: 0xc9, A: 0xff}
 	truthColor = color.RGBA{R: 0x20, G: 0x20, B: 0x20, A: 0xff}
-	stateNames = []result.TCDState{result.NonCongestion, result.Draining, result.Undetermined, result.Congestion}
+	stateNames = []result.TCDState{result.NonCongestion, result.Draining, result.Undetermined,
+		result.Congestion}
 )
 
-// drawnDetectors are the rows below TCD's state.
-var drawnDetectors = []experiment.Detector{experiment.DetectPCN, experiment.DetectECN, experiment.DetectFECN}
+// drawnDetectors have a row each below TCD's state.
+var drawnDetectors = []experiment.Detector{experiment.DetectPCN, experiment.DetectECN,
+	experiment.DetectFECN}
 
-// rowsOfPort is how many rows a port has: its state, the detectors and what is true.
+// rowsOfPort is the number of rows of a port: TCD's state, the detectors and the ground truth.
 var rowsOfPort = 2 + len(drawnDetectors)
 
-// statesFigure draws what detectors say of each port over time, and what is true; nil if no run has detectors.
+// statesFigure draws the detectors' verdicts on each port over time, and the ground truth. It
+// returns nil if no run has detectors.
 func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	ports := statePorts(e, runs)
 	if len(ports) == 0 {
@@ -41,14 +44,17 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	}
 	f := &figure{
 		title: "Port states",
-		caption: "For each port, from above: the state that TCD takes it for; the share of packets that NP-ECN marks where PCN's receivers act on it, that ECN marks and " +
-			"that FECN marks, whichever of them is in force; and when the port is congested, by the rates of all senders in a network without pauses.",
+		caption: "For each port, from top to bottom: TCD's state of the port; the share of " +
+			"packets marked by NP-ECN where PCN's receivers would react, by ECN, and by FECN, even " +
+			"if the run uses another detector; and the times when the port is really congested, " +
+			"computed from the rates of all senders in a network without pauses.",
 		xLabel: "Time (ms)",
 	}
 	for _, s := range stateNames {
 		f.legend = append(f.legend, legendEntry{string(s), swatch{fill: stateColors[s]}})
 	}
-	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}}, legendEntry{"congested in truth", swatch{fill: truthColor}})
+	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}},
+		legendEntry{"really congested", swatch{fill: truthColor}})
 	f.xMin, f.xMax = wholeRange(runs)
 	for _, r := range runs {
 		f.panels = append(f.panels, statesPanel(f, r, ports))
@@ -56,7 +62,8 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	return f, nil
 }
 
-// statePorts are those of the figure of queues that have states, or the first that have.
+// statePorts returns the ports of the queue figure that have states, else the first ports with
+// states.
 func statePorts(e *experiment.Experiment, runs []runView) []string {
 	var all []string
 	for _, r := range runs {
@@ -93,16 +100,19 @@ func statesPanel(f *figure, r runView, ports []string) panel {
 		states := r.StatesOf(port)
 		row := next(port + ": TCD")
 		for _, s := range stateNames {
-			p.Add(&bands{row: row, fill: stateColors[s], times: timesOf(r, states, func(x result.State) bool { return x.TCD == s })})
+			p.Add(&bands{row: row, fill: stateColors[s],
+				times: timesOf(r, states, func(x result.State) bool { return x.TCD == s })})
 		}
 		for _, d := range drawnDetectors {
 			t := result.Timeline{StartNs: -r.Manifest.WarmupNs, StepNs: r.Manifest.SampleNs}
 			for _, x := range states {
-				t.Values = append(t.Values, float64(x.Marks(d, share))/float64(max(x.SentPackets, 1)))
+				t.Values = append(t.Values, float64(x.Marks(d, share))/float64(max(x.SentPackets,
+					1)))
 			}
 			p.Add(&strip{share: t, row: next(detectorNames[d]), fill: markColor})
 		}
-		p.Add(&bands{row: next("congested"), fill: truthColor, times: timesOf(r, states, func(x result.State) bool { return x.Congested })})
+		p.Add(&bands{row: next("congested"), fill: truthColor,
+			times: timesOf(r, states, func(x result.State) bool { return x.Congested })})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Label.Font.Size = vg.Points(7)
@@ -114,7 +124,7 @@ var detectorNames = map[experiment.Detector]string{
 	experiment.DetectPCN: "PCN", experiment.DetectECN: "ECN", experiment.DetectFECN: "FECN",
 }
 
-// timesOf are the times in which something holds, each as long as it goes on.
+// timesOf returns the intervals in which a condition holds.
 func timesOf(r runView, states []result.State, holds func(result.State) bool) []result.Interval {
 	var times []result.Interval
 	for _, s := range states {
@@ -130,7 +140,7 @@ func timesOf(r runView, states []result.State, holds func(result.State) bool) []
 	return times
 }
 
-// bands are times filled in a row.
+// bands fills intervals in a row.
 type bands struct {
 	times []result.Interval
 	row   float64 // lower end; the row is 1 high
@@ -144,7 +154,8 @@ func (b *bands) Plot(c draw.Canvas, p *plot.Plot) {
 	for _, t := range b.times {
 		left, right := max(trX(toMs(t.FromNs)), c.Min.X), min(trX(toMs(t.ToNs)), c.Max.X)
 		if left < right {
-			c.FillPolygon(b.fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom}, {X: right, Y: top}, {X: left, Y: top}})
+			c.FillPolygon(b.fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom},
+				{X: right, Y: top}, {X: left, Y: top}})
 		}
 	}
 }

@@ -21,19 +21,19 @@ import (
 //go:embed sweep.html.tmpl
 var sweepText string
 
-// Sweep is what the report of a sweep shows.
+// Sweep is the data of a sweep's report.
 type Sweep struct {
 	Title, Name string
 	Seeds       int
 	Schemes     []string
 	Points      []string // their labels
-	PointHeader []string // of the columns of a point
+	PointHeader []string // names of the columns of a point
 	Metrics     []SweepMetric
-	Outcomes    []SweepOutcome // of bounds
+	Outcomes    []SweepOutcome // one for each bound
 	Invalid     []InvalidCell
 }
 
-// SweepMetric is a metric at all points, under all schemes.
+// SweepMetric is a metric at all points, for all schemes.
 type SweepMetric struct {
 	Name    string
 	Measure experiment.Measure
@@ -46,18 +46,18 @@ type SweepRow struct {
 	Point           int
 	Columns         []string // of the point
 	Scheme          string
-	Runs, Values    int     // a value may be missing, or be of a run that is invalid
-	Mean, Low, High float64 // in the unit of the metric; only if there is a value
-	Text            string  // the same in words
+	Runs, Values    int     // invalid runs and missing values make Values smaller than Runs
+	Mean, Low, High float64 // in the unit of the metric; 0 without any value
+	Text            string  // mean and interval
 }
 
-// SweepOutcome is a bound held against a mean.
+// SweepOutcome is the result of checking a bound.
 type SweepOutcome struct {
 	Metric, Point, Scheme, Mean, Bound string
 	Pass                               bool
 }
 
-// InvalidCell is a run that can't be believed.
+// InvalidCell is an invalid run.
 type InvalidCell struct {
 	Cell    string
 	Reasons []string
@@ -92,9 +92,9 @@ func WriteSweep(w io.Writer, s Sweep) error {
 	return nil
 }
 
-// Caption says what the metric is of.
+// Caption returns the metric and its objects as text.
 func (m SweepMetric) Caption() string {
-	text := inWords(m.Measure.Metric)
+	text := metricTitle(m.Measure.Metric)
 	if objects := objectsOf(m.Measure); len(objects) > 0 {
 		text += " of " + strings.Join(objects, ", ")
 	}
@@ -104,7 +104,8 @@ func (m SweepMetric) Caption() string {
 	return text
 }
 
-// figure draws a curve for each scheme over the points or, with one point, a mark for each scheme; nil if there is no value.
+// figure draws a curve for each scheme over the points or, with one point, a marker for each
+// scheme. It returns nil if there is no value.
 func (s Sweep) figure(m SweepMetric) *figure {
 	var values []float64
 	for _, r := range m.Rows {
@@ -126,14 +127,14 @@ func (s Sweep) figure(m SweepMetric) *figure {
 	for i, scheme := range s.Schemes {
 		look := lookOf(i, 0)
 		f.legend = append(f.legend, legendEntry{strings.ToUpper(scheme), look})
-		apart := 0.08 * (float64(i) - float64(len(s.Schemes)-1)/2)
+		shift := 0.08 * (float64(i) - float64(len(s.Schemes)-1)/2) // keeps intervals apart
 		var means []point
 		var bars errorBars
 		for _, r := range m.Rows {
 			if r.Scheme != scheme || r.Values == 0 {
 				continue
 			}
-			x := float64(r.Point) + apart
+			x := float64(r.Point) + shift
 			if onePoint {
 				x = float64(i)
 			}
@@ -144,7 +145,7 @@ func (s Sweep) figure(m SweepMetric) *figure {
 		}
 		bars.color = look.line
 		plotters = append(plotters, &bars)
-		for _, part := range withoutGaps(means) {
+		for _, part := range splitAtGaps(means) {
 			plotters = append(plotters, &curve{part, look})
 		}
 	}
@@ -152,8 +153,8 @@ func (s Sweep) figure(m SweepMetric) *figure {
 	return f
 }
 
-// withoutGaps cuts a curve where points have no value.
-func withoutGaps(points []point) [][]point {
+// splitAtGaps cuts a curve where points have no value.
+func splitAtGaps(points []point) [][]point {
 	var parts [][]point
 	for i, p := range points {
 		if i == 0 || p.x-points[i-1].x > 1.5 {
@@ -164,10 +165,10 @@ func withoutGaps(points []point) [][]point {
 	return parts
 }
 
-// interval is upright, at x.
+// interval is a vertical line at x.
 type interval struct{ x, low, high float64 }
 
-// errorBars are drawn with a short level line at each end.
+// errorBars draws intervals with a short horizontal line at each end.
 type errorBars struct {
 	at    []interval
 	color color.Color
@@ -186,10 +187,11 @@ func (b *errorBars) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// Missing is how many runs have no value.
+// Missing returns the number of runs without a value.
 func (r SweepRow) Missing() int { return r.Runs - r.Values }
 
-// Met is how many bounds are.
+// Met returns the number of bounds that are met.
 func (s Sweep) Met() int {
-	return len(slices.DeleteFunc(slices.Clone(s.Outcomes), func(o SweepOutcome) bool { return !o.Pass }))
+	return len(slices.DeleteFunc(slices.Clone(s.Outcomes),
+		func(o SweepOutcome) bool { return !o.Pass }))
 }

@@ -19,13 +19,13 @@ import (
 
 // Sizes of a drawn network, in points.
 const (
-	topologyLabel  vg.Length = 90 // what a row is, left of it
+	topologyLabel  vg.Length = 90 // width of the labels left of the rows
 	topologyWidth  vg.Length = 420
-	topologyRow    vg.Length = 72 // from tier to tier, or more if rows are long
+	topologyRow    vg.Length = 72 // between tiers, at least
 	topologyMargin vg.Length = 14
-	hostGap        vg.Length = 7  // of hosts, at least
-	switchGap      vg.Length = 26 // of switches, at least
-	parallelGap    vg.Length = 3  // of links between the same nodes
+	hostGap        vg.Length = 7  // between hosts, at least
+	switchGap      vg.Length = 26 // between switches, at least
+	parallelGap    vg.Length = 3  // between links of the same two nodes
 	hostRadius     vg.Length = 2.4
 	switchHeight   vg.Length = 12
 )
@@ -36,13 +36,15 @@ var (
 	switchColor = color.RGBA{R: 0xdc, G: 0xe6, B: 0xf4, A: 0xff}
 )
 
-// WriteTopology draws a network as an SVG file: a row for each tier, hosts at the bottom, failed links dashed.
+// WriteTopology draws a network as an SVG file, with a row for each tier and hosts at the bottom.
+// Failed links are dashed.
 func WriteTopology(w io.Writer, n *network.Network) error {
 	d := newTopologyDrawing(n)
 	canvas := vgsvg.New(d.width, d.height)
 	c := draw.New(canvas)
 	d.drawLinks(c, n.Links, draw.LineStyle{Color: linkColor, Width: vg.Points(0.6)})
-	d.drawLinks(c, n.Failed, draw.LineStyle{Color: failedColor, Width: vg.Points(1), Dashes: []vg.Length{3, 2}})
+	d.drawLinks(c, n.Failed, draw.LineStyle{Color: failedColor, Width: vg.Points(1),
+		Dashes: []vg.Length{3, 2}})
 	for level, t := range d.tiers {
 		d.drawTier(c, level, t)
 	}
@@ -52,11 +54,11 @@ func WriteTopology(w io.Writer, n *network.Network) error {
 	return nil
 }
 
-// topologyDrawing is where nodes are.
+// topologyDrawing has the positions of the nodes.
 type topologyDrawing struct {
 	tiers         []network.Tier
 	width, height vg.Length
-	row           vg.Length   // height of each tier over the one below
+	row           vg.Length   // distance between tiers
 	gap           []vg.Length // between the nodes of each tier
 	at            map[string]vg.Point
 }
@@ -80,7 +82,7 @@ func newTopologyDrawing(n *network.Network) *topologyDrawing {
 	return d
 }
 
-// rowAt is how high the nodes of a tier are.
+// rowAt returns the height of a tier's nodes.
 func (d *topologyDrawing) rowAt(level int) vg.Length {
 	return 2*topologyMargin + d.row*vg.Length(level)
 }
@@ -98,7 +100,7 @@ func (d *topologyDrawing) drawLinks(c draw.Canvas, links []network.Link, style d
 		a, b := d.at[l.A], d.at[l.B]
 		number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, ".")) // 0 without a suffix
 		aside := parallelGap * vg.Length(number)
-		if a.Y == b.Y { // side by side would be one on the other
+		if a.Y == b.Y { // a horizontal shift would draw them on top of each other
 			c.StrokeLine2(style, a.X, a.Y+aside, b.X, b.Y+aside)
 			continue
 		}
@@ -106,10 +108,11 @@ func (d *topologyDrawing) drawLinks(c draw.Canvas, links []network.Link, style d
 	}
 }
 
-// drawTier draws the nodes of a tier over their links. Hosts have names only if there is room.
+// drawTier draws the nodes of a tier over their links. It writes names of hosts only if they fit.
 func (d *topologyDrawing) drawTier(c draw.Canvas, level int, t network.Tier) {
 	row := labelStyle(9)
-	c.FillText(row, vg.Point{X: topologyMargin / 2, Y: d.rowAt(level)}, fmt.Sprintf("%s: %d", t.Name, len(t.Nodes)))
+	c.FillText(row, vg.Point{X: topologyMargin / 2, Y: d.rowAt(level)},
+		fmt.Sprintf("%s: %d", t.Name, len(t.Nodes)))
 	named := labelStyle(7)
 	named.XAlign = text.XCenter
 	for _, name := range t.Nodes {
@@ -118,7 +121,8 @@ func (d *topologyDrawing) drawTier(c draw.Canvas, level int, t network.Tier) {
 			d.drawSwitch(c, at, name, named)
 			continue
 		}
-		c.DrawGlyph(draw.GlyphStyle{Color: linkColor, Radius: hostRadius, Shape: draw.CircleGlyph{}}, at)
+		c.DrawGlyph(draw.GlyphStyle{Color: linkColor, Radius: hostRadius,
+			Shape: draw.CircleGlyph{}}, at)
 		if named.Width(name)+2 < d.gap[level] {
 			c.FillText(named, vg.Point{X: at.X, Y: at.Y - 9}, name)
 		}
@@ -128,8 +132,10 @@ func (d *topologyDrawing) drawTier(c draw.Canvas, level int, t network.Tier) {
 func (d *topologyDrawing) drawSwitch(c draw.Canvas, at vg.Point, name string, style text.Style) {
 	half := vg.Point{X: max(style.Width(name)/2+3, 9), Y: switchHeight / 2}
 	box := vg.Rectangle{Min: at.Sub(half), Max: at.Add(half)}
-	corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
+	corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max,
+		{X: box.Min.X, Y: box.Max.Y}}
 	c.FillPolygon(switchColor, corners)
-	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.6)}, append(corners, box.Min))
+	c.StrokeLines(draw.LineStyle{Color: color.Black, Width: vg.Points(0.6)},
+		append(corners, box.Min))
 	c.FillText(style, at, name)
 }

@@ -19,7 +19,8 @@ import (
 
 func networkOf(t *testing.T, topology string) *network.Network {
 	t.Helper()
-	e, err := experiment.Parse("t.yaml", []byte("name: t\ntopology: "+topology+"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: H1}]\n"))
+	e, err := experiment.Parse("t.yaml",
+		[]byte("name: t\ntopology: "+topology+"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: H1}]\n"))
 	qt.Assert(t, qt.IsNil(err))
 	return e.Topology.Network()
 }
@@ -46,13 +47,15 @@ func drawn(t *testing.T, n *network.Network) (svg string, texts []string, dashed
 func TestTopologyIsDrawn(t *testing.T) {
 	n := networkOf(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: [L0-S1, L1-S0.1]}")
 	svg, texts, dashed := drawn(t, n)
-	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "H0", "H1", "H2", "H3", "leaf: 2", "L0", "L1", "spine: 2", "S0", "S1"}))
+	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "H0", "H1", "H2", "H3", "leaf: 2", "L0",
+		"L1", "spine: 2", "S0", "S1"}))
 	qt.Check(t, qt.Equals(dashed, 3))
 	again, _, _ := drawn(t, n)
 	qt.Check(t, qt.Equals(again, svg))
 }
 
-// TestLinksAreDrawnApart: parallel links, and one that has failed beside one that works, are different lines.
+// TestLinksAreDrawnApart: parallel links, and one that has failed beside one that works, are
+// different lines.
 func TestLinksAreDrawnApart(t *testing.T) {
 	n := networkOf(t, "{kind: leaf-spine, spine_links: {parallel: 3}, failed: [L0-S1.1]}")
 	svg, _, _ := drawn(t, n)

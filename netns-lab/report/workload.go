@@ -18,14 +18,15 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// Figures and tables of what came out of traces and workloads.
+// This file has the figures and tables of traces and workloads.
 
-// drawsCompletions is whether the flows of an experiment are many that end.
+// drawsCompletions reports whether an experiment has many flows with a size.
 func drawsCompletions(e *experiment.Experiment) bool {
 	return e.Trace.File != "" || len(e.Workload) > 0
 }
 
-// workloadFigures draws what came out of a trace or a workload, of a case, which is the first of a number of cases.
+// workloadFigures draws the results of a trace or a workload in a case. If there are several cases,
+// captions say so.
 func workloadFigures(c caseView, cases int) []*figure {
 	if !drawsCompletions(c.Experiment) {
 		return nil
@@ -33,12 +34,16 @@ func workloadFigures(c caseView, cases int) []*figure {
 	classes := c.Experiment.Figures.Classes()
 	figures := []*figure{
 		completionFigure(c.Runs, classes, completionKind{
-			title: "Completion time by size of flows", caption: "From the start of a flow until its sender knows that all has arrived",
-			unit: experiment.UnitTime, of: func(s result.CompletionStats) result.Distribution { return s.FCT },
+			title:   "Completion time by size of flows",
+			caption: "From the start of a flow until its sender knows that all data has arrived",
+			unit:    experiment.UnitTime,
+			of:      func(s result.CompletionStats) result.Distribution { return s.FCT },
 		}),
 		completionFigure(c.Runs, classes, completionKind{
-			title: "Slowdown by size of flows", caption: "Completion time over that of the same flow alone",
-			unit: experiment.UnitCount, of: func(s result.CompletionStats) result.Distribution { return s.Slowdown },
+			title:   "Slowdown by size of flows",
+			caption: "Completion time divided by that of the same flow in an empty network",
+			unit:    experiment.UnitCount,
+			of:      func(s result.CompletionStats) result.Distribution { return s.Slowdown },
 		}),
 		slowdownFigure(c.Runs),
 		tierFigure(c),
@@ -53,19 +58,20 @@ func workloadFigures(c caseView, cases int) []*figure {
 	return figures
 }
 
-// completionKind is what is drawn of completions.
+// completionKind selects what a completion figure shows.
 type completionKind struct {
 	title, caption string
 	unit           experiment.Unit
 	of             func(result.CompletionStats) result.Distribution
 }
 
-// completionFigure draws a bar for each run and class of sizes, in a panel each for the mean and the 99th percentile.
+// completionFigure draws a bar for each run and class of sizes, in one panel for the mean and one
+// for the 99th percentile.
 func completionFigure(runs []runView, classes []experiment.Sizes, kind completionKind) *figure {
 	classes = append([]experiment.Sizes{{}}, classes...) // all flows first
 	var names []string
 	for _, sizes := range classes {
-		names = append(names, sizesInWords(sizes))
+		names = append(names, formatSizes(sizes))
 	}
 	f := named(kind.title, kind.caption+", of flows that completed.", names)
 	for i, r := range runs {
@@ -86,12 +92,13 @@ func completionFigure(runs []runView, classes []experiment.Sizes, kind completio
 	return f
 }
 
-// runBar is how the bars of the i-th run are filled.
+// runBar returns the style of bars of the i-th run.
 func runBar(i int) swatch { return swatch{fill: flowColors[i%len(flowColors)]} }
 
 // addBars adds a panel with a bar for each name and run.
-func (f *figure) addBars(label string, unit experiment.Unit, runs int, value func(name, run int) (v float64, ok bool)) {
-	const groupWidth = 0.84 // of the place of a name
+func (f *figure) addBars(label string, unit experiment.Unit, runs int,
+	value func(name, run int) (v float64, ok bool)) {
+	const groupWidth = 0.84 // of the distance between names
 	var values []float64
 	for n := range f.names {
 		for r := range runs {
@@ -108,7 +115,8 @@ func (f *figure) addBars(label string, unit experiment.Unit, runs int, value fun
 			left := float64(n) - groupWidth/2 + float64(r)*width
 			item := bar{from: left, to: left + width, swatch: runBar(r)}
 			if v, ok := value(n, r); ok {
-				item.value, item.text = axis.at(v), shortest(experiment.Quantity{Value: v, Unit: unit})
+				item.value, item.text = axis.at(v),
+					formatShort(experiment.Quantity{Value: v, Unit: unit})
 			} else {
 				item.text, item.failed = "none", true
 			}
@@ -121,8 +129,8 @@ func (f *figure) addBars(label string, unit experiment.Unit, runs int, value fun
 	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
 }
 
-// sizesInWords names a class of sizes.
-func sizesInWords(s experiment.Sizes) string {
+// formatSizes returns a class of sizes as text.
+func formatSizes(s experiment.Sizes) string {
 	switch {
 	case s == experiment.Sizes{}:
 		return "all"
@@ -135,11 +143,13 @@ func sizesInWords(s experiment.Sizes) string {
 	}
 }
 
-// slowdownFigure draws which share of flows has at most which slowdown; nil if no flow completed.
+// slowdownFigure draws the cumulative distribution of slowdowns. It returns nil if no flow
+// completed.
 func slowdownFigure(runs []runView) *figure {
 	f := &figure{
 		title: "Slowdown", xLabel: "Slowdown", logarithmic: true,
-		caption: "Share of the flows that completed whose slowdown, completion time over that of the same flow alone, is at most so much.",
+		caption: "Share of completed flows with at most this slowdown. Slowdown is the completion " +
+			"time divided by that of the same flow in an empty network.",
 	}
 	var curves [][]float64
 	for i, r := range runs {
@@ -164,7 +174,8 @@ func slowdownFigure(runs []runView) *figure {
 	return f
 }
 
-// cumulative returns a panel with the distribution of sorted values of each run, from a share on.
+// cumulative returns a panel with the cumulative distribution of each run's sorted values. The
+// panel starts at the share low.
 func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot.Plot {
 	p := f.newPlot(label+" (%)", 100*low, 100)
 	for i, values := range curves {
@@ -181,7 +192,7 @@ func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot
 	return p
 }
 
-// Tiers are drawn solid, striped and empty from the lowest on, as in PCN, Fig. 14(a).
+// tierLooks are solid, striped and empty from the lowest tier on, as in PCN, Fig. 14(a).
 var tierLooks = []swatch{
 	{fill: color.RGBA{R: 0x2b, G: 0x35, B: 0x70, A: 0xff}},
 	{line: color.RGBA{R: 0x2b, G: 0x35, B: 0x70, A: 0xff}, spacing: vg.Points(3)},
@@ -189,28 +200,30 @@ var tierLooks = []swatch{
 	{fill: color.Gray{Y: 0xb0}},
 }
 
-// tierFigure is PCN, Fig. 14(a), with how long ports were stopped below it.
+// tierFigure draws PCN, Fig. 14(a), and below it the time that ports were stopped.
 func tierFigure(c caseView) *figure {
 	var names []string
 	for _, r := range c.Runs {
 		names = append(names, r.Label)
 	}
 	tiers := switchTiers(c.Experiment)
-	f := named("PAUSE by tier", "PAUSE frames that the switches of each tier sent, and how long they stopped ports, added up over these. "+
-		"Frames are those of switches that repeat PAUSE, with each packet that finds the buffer over XOFF and every 2.5us; here it holds until a RESUME.", names)
+	f := named("PAUSE by tier",
+		"PAUSE frames that the switches of each tier sent, and the time that "+
+			"they stopped ports, summed over all ports. "+repeatNote, names)
 	for i, tier := range tiers {
 		f.legend = append(f.legend, legendEntry{"from " + tier, tierLooks[i%len(tierLooks)]})
 	}
 	for _, p := range []struct {
 		label  string
 		metric experiment.Metric
-		per    float64 // of a run's duration in ms
-	}{{"PAUSE frames per ms", experiment.TierPauseFrames, 1}, {"Stopped", experiment.TierPauseTotal, 0}} {
+		per    float64 // 1: divide by the run's duration in ms; 0: do not
+	}{{"PAUSE frames per ms", experiment.TierPauseFrames, 1},
+		{"Stopped", experiment.TierPauseTotal, 0}} {
 		f.addStacks(p.label, p.metric.Unit(), func(run int) []float64 {
 			r := c.Runs[run]
 			values, err := r.Measure(experiment.Measure{Metric: p.metric, Tiers: tiers})
 			if err != nil {
-				return nil // of a result without tiers
+				return nil // results of older versions have no tiers
 			}
 			var plain []float64
 			for _, v := range values {
@@ -222,7 +235,7 @@ func tierFigure(c caseView) *figure {
 	return f
 }
 
-// switchTiers are the tiers of the switches, from hosts on.
+// switchTiers returns the tiers of switches, from the hosts on.
 func switchTiers(e *experiment.Experiment) []string {
 	var tiers []string
 	for _, t := range e.Topology.Network().Tiers()[1:] {
@@ -231,7 +244,7 @@ func switchTiers(e *experiment.Experiment) []string {
 	return tiers
 }
 
-// addStacks adds a panel with a bar for each name, made of the values from the lowest on.
+// addStacks adds a panel with a stacked bar for each name, with the first value at the bottom.
 func (f *figure) addStacks(label string, unit experiment.Unit, values func(name int) []float64) {
 	var sums []float64
 	for n := range f.names {
@@ -243,12 +256,15 @@ func (f *figure) addStacks(label string, unit experiment.Unit, values func(name 
 		foot := 0.0
 		for i, v := range values(n) {
 			b.items = append(b.items, bar{
-				from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot), value: axis.at(foot + v), swatch: tierLooks[i%len(tierLooks)],
+				from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot),
+				value: axis.at(foot + v), swatch: tierLooks[i%len(tierLooks)],
 			})
 			foot += v
 		}
 		b.items = append(b.items, bar{
-			from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot), value: axis.at(foot), text: shortest(experiment.Quantity{Value: foot, Unit: unit}),
+			from: float64(n) - 0.25, to: float64(n) + 0.25, stacked: true, foot: axis.at(foot),
+			value: axis.at(foot), text: formatShort(experiment.Quantity{Value: foot,
+				Unit: unit}),
 		})
 	}
 	p := f.newPlot(axis.label(label), axis.low, axis.high)
@@ -265,22 +281,25 @@ func total(values []float64) float64 {
 	return sum
 }
 
-// queueShareFigure draws which share of the time queues are at most how long, of the ports of each tier of switches.
+// queueShareFigure draws the cumulative distribution of queue lengths for the ports of each tier of
+// switches.
 func queueShareFigure(c caseView) *figure {
 	f := &figure{
 		title: "Queues", xLabel: "Queue (KB)",
-		caption: fmt.Sprintf("Share of the time, looked at every %s from t = 0 on, in which the queue of a port of each tier of switches is at most so long.", c.Experiment.Sample),
+		caption: fmt.Sprintf("Share of time in which queues are at most this long, sampled every "+
+			"%s from t = 0 on, for all ports of each tier of switches.", c.Experiment.Sample),
 	}
 	tiers := switchTiers(c.Experiment)
 	queues := make([][][]float64, len(tiers)) // by tier and run
-	const longest = 0.999                     // what is longer is not drawn
+	const longest = 0.999                     // longer queues are not drawn
 	for i, r := range c.Runs {
-		of := r.Tiers()
+		tierOf := r.Tiers()
 		byTier := make(map[string][]float64)
 		for _, s := range r.Series {
 			if s.Kind == result.KindPort && s.TimeNs >= 0 {
 				node, _, _ := network.SplitPort(s.Name)
-				byTier[of[node]] = append(byTier[of[node]], float64(s.QueueBytes)/1e3)
+				tier := tierOf[node]
+				byTier[tier] = append(byTier[tier], float64(s.QueueBytes)/1e3)
 			}
 		}
 		for t, tier := range tiers {
@@ -315,7 +334,7 @@ type completionRow struct {
 	FCT, Slowdown         []string // mean, percentiles; empty if none completed
 }
 
-// completionRows has the flows of each run by size, and all of them.
+// completionRows returns a row for all flows of each run, and one for each class of sizes.
 func completionRows(c caseView) []completionRow {
 	if !drawsCompletions(c.Experiment) {
 		return nil
@@ -327,10 +346,12 @@ func completionRows(c caseView) []completionRow {
 			if s.Flows == 0 {
 				continue
 			}
-			row := completionRow{Run: r.Label, Sizes: sizesInWords(sizes), Completed: fmt.Sprintf("%d of %d", s.Completed, s.Flows)}
+			row := completionRow{Run: r.Label, Sizes: formatSizes(sizes),
+				Completed: fmt.Sprintf("%d of %d", s.Completed, s.Flows)}
 			row.FCT, row.Slowdown = make([]string, 5), make([]string, 5)
 			if s.Completed > 0 {
-				row.FCT, row.Slowdown = inUnit(s.FCT, experiment.UnitTime), inUnit(s.Slowdown, experiment.UnitCount)
+				row.FCT, row.Slowdown = formatDistribution(s.FCT, experiment.UnitTime),
+					formatDistribution(s.Slowdown, experiment.UnitCount)
 			}
 			rows = append(rows, row)
 		}
@@ -338,7 +359,7 @@ func completionRows(c caseView) []completionRow {
 	return rows
 }
 
-func inUnit(d result.Distribution, unit experiment.Unit) []string {
+func formatDistribution(d result.Distribution, unit experiment.Unit) []string {
 	var texts []string
 	for _, v := range []float64{d.Mean, d.P50, d.P95, d.P99, d.P999} {
 		texts = append(texts, experiment.Quantity{Value: v, Unit: unit}.String())
@@ -351,7 +372,7 @@ type tierRow struct {
 	Run, Tier, Pauses, Frames, Stopped string
 }
 
-// tierRows has the PAUSE of each tier of each run that sent any, and how deep it went.
+// tierRows returns a row for each run and tier that sent PAUSE, and one for how far PAUSE spread.
 func tierRows(c caseView) []tierRow {
 	if !drawsCompletions(c.Experiment) {
 		return nil
@@ -363,10 +384,12 @@ func tierRows(c caseView) []tierRow {
 			for _, cell := range []struct {
 				text   *string
 				metric experiment.Metric
-			}{{&row.Pauses, experiment.TierPauseCount}, {&row.Frames, experiment.TierPauseFrames}, {&row.Stopped, experiment.TierPauseTotal}} {
-				values, err := r.Measure(experiment.Measure{Metric: cell.metric, Tiers: []string{tier}})
+			}{{&row.Pauses, experiment.TierPauseCount}, {&row.Frames, experiment.TierPauseFrames},
+				{&row.Stopped, experiment.TierPauseTotal}} {
+				values, err := r.Measure(experiment.Measure{Metric: cell.metric,
+					Tiers: []string{tier}})
 				if err != nil {
-					break // of a result without tiers
+					break // results of older versions have no tiers
 				}
 				*cell.text = values[0].String()
 			}
@@ -375,13 +398,16 @@ func tierRows(c caseView) []tierRow {
 			}
 		}
 		if depth, err := r.Measure(experiment.Measure{Metric: experiment.PauseDepth}); err == nil {
-			rows = append(rows, tierRow{Run: r.Label, Tier: "links in a row, at most", Pauses: strconv.FormatFloat(depth[0].Value, 'f', -1, 64)})
+			rows = append(rows, tierRow{
+				Run: r.Label, Tier: "links in a row, at most",
+				Pauses: strconv.FormatFloat(depth[0].Value, 'f', -1, 64),
+			})
 		}
 	}
 	return rows
 }
 
-// receivers names the one host that flows go to, or says that there are several.
+// receivers returns the host that all flows go to, or "several hosts".
 func receivers(flows []result.Flow) string {
 	for _, f := range flows {
 		if f.Dst != flows[0].Dst {
@@ -391,7 +417,7 @@ func receivers(flows []result.Flow) string {
 	return flows[0].Dst
 }
 
-// logTicks labels powers of 10, and 2 and 5 times these where there are few.
+// logTicks labels powers of 10 and, on short axes, also 2 and 5 times these.
 type logTicks struct{}
 
 // Ticks implements [plot.Ticker].
@@ -404,7 +430,8 @@ func (logTicks) Ticks(low, high float64) []plot.Tick {
 	for power := math.Floor(low); power <= high; power++ {
 		for _, step := range steps {
 			if at := power + math.Log10(step); at >= low && at <= high {
-				ticks = append(ticks, plot.Tick{Value: at, Label: strings.TrimSpace(fmt.Sprintf("%.4g", step*math.Pow(10, power)))})
+				ticks = append(ticks, plot.Tick{Value: at,
+					Label: strings.TrimSpace(fmt.Sprintf("%.4g", step*math.Pow(10, power)))})
 			}
 		}
 	}

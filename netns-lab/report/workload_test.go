@@ -13,7 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
-// loaded returns hol with a workload, and runs of two schemes whose flows took 1 to 4 times their ideal, or twice that.
+// loaded returns hol with a workload, and runs of two schemes whose flows took 1 to 4 times their
+// ideal, or twice that.
 func loaded(t *testing.T) (*experiment.Experiment, []*result.Run) {
 	t.Helper()
 	text := string(load(t).Source()) + "workload: {cdf: fb-hadoop, load: 0.01, until: 10us}\n"
@@ -26,10 +27,12 @@ func loaded(t *testing.T) (*experiment.Experiment, []*result.Run) {
 	for i, scheme := range []string{"pfc", "pcn"} {
 		r := resulttest.Fig2(e, scheme)
 		for k := range int64(4) {
-			c := result.Completion{Flow: "w", Group: "w", SizeBytes: uint64(5000 + 3000*k), FCTNs: new((k + 1) * int64(i+1) * 1e6), IdealNs: 1e6}
+			c := result.Completion{Flow: "w", Group: "w", SizeBytes: uint64(5000 + 3000*k),
+				FCTNs: new((k + 1) * int64(i+1) * 1e6), IdealNs: 1e6}
 			r.Completions = append(r.Completions, result.NewCompletion(c))
 		}
-		r.Completions = append(r.Completions, result.Completion{Flow: "w", Group: "w", SizeBytes: 2e6, IdealNs: 1e6})
+		r.Completions = append(r.Completions,
+			result.Completion{Flow: "w", Group: "w", SizeBytes: 2e6, IdealNs: 1e6})
 		for k := range r.Ports {
 			r.Ports[k].Tier = "switch"
 			if strings.HasPrefix(r.Ports[k].Node, "H") || strings.HasPrefix(r.Ports[k].Node, "R") {
@@ -46,7 +49,8 @@ func TestReportOfAWorkload(t *testing.T) {
 	page := render(t, e, runs)
 	var found []string
 	for _, row := range rows(page) {
-		if strings.Contains(row, "of 4|") || strings.Contains(row, "of 2|") || strings.Contains(row, "of 5|") || strings.Contains(row, "of 1|") || strings.Contains(row, "|switch|") {
+		if strings.Contains(row, "of 4|") || strings.Contains(row, "of 2|") || strings.Contains(row,
+			"of 5|") || strings.Contains(row, "of 1|") || strings.Contains(row, "|switch|") {
 			found = append(found, row)
 		}
 	}
@@ -59,7 +63,8 @@ func TestReportOfAWorkload(t *testing.T) {
 		"PCN|&lt; 10KB|2 of 2|3ms|2ms|4ms|4ms|4ms|3|2|4|4|4|",
 		"PCN|10KB to 100KB|2 of 2|7ms|6ms|8ms|8ms|8ms|7|6|8|8|8|",
 		"PCN|≥ 1MB|0 of 1|||||||||||",
-		// 8 frames for one each 14, 26 and 28 us, that stop ports for 12, 23 and 25 us, until 3200 us
+		// 8 frames for one each 14, 26 and 28 us, that stop ports for 12, 23 and 25 us, until 3200
+		// us
 		"PFC|switch|419|3352|7.509ms|",
 		"PCN|switch|41|328|492us|",
 	}))
@@ -97,13 +102,14 @@ func TestReportOfAnOlderWorkload(t *testing.T) {
 }
 
 func TestSizesInWords(t *testing.T) {
-	for text, want := range map[string]string{"..10KB": "< 10KB", "10KB..100KB": "10KB to 100KB", "1MB..": "≥ 1MB"} {
+	for text, want := range map[string]string{"..10KB": "< 10KB", "10KB..100KB": "10KB to 100KB",
+		"1MB..": "≥ 1MB"} {
 		s, err := experiment.ParseSizes(text)
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(sizesInWords(s), want))
+		qt.Check(t, qt.Equals(formatSizes(s), want))
 		qt.Check(t, qt.Equals(s.String(), text))
 	}
-	qt.Check(t, qt.Equals(sizesInWords(experiment.Sizes{}), "all"))
+	qt.Check(t, qt.Equals(formatSizes(experiment.Sizes{}), "all"))
 }
 
 func TestLogTicks(t *testing.T) {

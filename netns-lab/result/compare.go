@@ -13,36 +13,35 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// CompareOutcome is a comparison of schemes, held against runs. Schemes that were not
-// run are left out of it.
+// CompareOutcome is the result of a comparison. It leaves out schemes that were not run.
 type CompareOutcome struct {
 	Compare experiment.Compare
 	Values  []CompareValue // in the order of the experiment's schemes
-	// Order and Ratios are what is asked between schemes; nil if that is nothing, or
-	// nothing about those that were run.
+	// Order and Ratios are the required relations between schemes; nil if the comparison requires
+	// none, or none between the schemes that were run.
 	Order, Ratios *Relation
-	// Pass is whether every scheme passes that is judged, and what is asked between them holds.
+	// Pass reports whether all judged schemes pass and all relations hold.
 	Pass bool
 }
 
-// CompareValue is what one scheme reached in a comparison.
+// CompareValue is the result of one scheme in a comparison.
 type CompareValue struct {
 	Scheme string
 	// Measured is the value over all links, ports or flows of all cases.
 	Measured experiment.Quantity
-	// Err says why something could not be measured; the scheme does then not pass.
+	// Err says why the metric could not be measured. The scheme then does not pass.
 	Err error
-	// Cases has the value of each run, in the order given.
+	// Cases has the value of each run, in the order of the runs.
 	Cases []CaseValue
 	// Paper is the paper's number; nil if it gives none.
 	Paper *experiment.Quantity
-	// Min and Max are the bounds, or how near the value is to be to the paper's; nil is none.
+	// Min and Max come from bounds or from the allowed distance to the paper's number; nil if none.
 	Min, Max *experiment.Quantity
-	// Judged is whether the scheme has a number of the paper or a bound, or is listed. Others are only shown, unless
-	// there is nothing but ratios.
+	// Judged reports whether the scheme can fail: it has a number of the paper or a bound, the
+	// comparison lists it, or the comparison requires only ratios. Other schemes are only shown.
 	Judged bool
-	// Pass is whether the value could be measured and is within the bounds. A time that
-	// was not reached passes where there are none.
+	// Pass reports whether the value was measured and is within the bounds. Without bounds, a time
+	// that was not reached passes too.
 	Pass bool
 }
 
@@ -53,22 +52,21 @@ type CaseValue struct {
 	Err      error
 }
 
-// named returns the error with the case it is of.
-func (c CaseValue) named() error {
+// namedErr returns the error with the name of the case.
+func (c CaseValue) namedErr() error {
 	if c.Err == nil || c.Case == "" {
 		return c.Err
 	}
 	return fmt.Errorf("%s: %w", c.Case, c.Err)
 }
 
-// Relation is what is asked between schemes.
+// Relation is a required relation between schemes.
 type Relation struct {
-	Asked, Measured string // in words
+	Asked, Measured string // as text
 	Holds           bool
 }
 
-// EvaluateCompare holds the runs against what the experiment compares. Comparisons of
-// which nothing was run are left out.
+// EvaluateCompare evaluates the experiment's comparisons. It leaves out those without any run.
 func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	var outcomes []CompareOutcome
 	for _, c := range e.Compare {
@@ -92,7 +90,7 @@ func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	return outcomes
 }
 
-// Relations returns what is asked between schemes: the order, the ratios, both or nothing.
+// Relations returns the required relations between schemes.
 func (o CompareOutcome) Relations() []Relation {
 	var relations []Relation
 	for _, relation := range []*Relation{o.Order, o.Ratios} {
@@ -103,18 +101,20 @@ func (o CompareOutcome) Relations() []Relation {
 	return relations
 }
 
-// comparedRuns returns the runs that are measured, with the completions that count.
+// comparedRuns returns the runs that the comparison covers. With completed_by_all, it removes the
+// completions of flows that did not complete in every run of their case.
 func comparedRuns(c experiment.Compare, runs []*Run) []*Run {
 	var compared []*Run
-	inRuns := make(map[string]int)    // runs, by case
-	completed := make(map[string]int) // in how many runs, by case and flow
+	runCount := make(map[string]int)  // by case
+	completed := make(map[string]int) // number of runs in which a flow completed, by case and flow
 	for _, r := range runs {
 		m := r.Manifest
-		if c.Schemes != nil && !slices.Contains(c.Schemes, m.Scheme) || c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
+		if c.Schemes != nil && !slices.Contains(c.Schemes, m.Scheme) ||
+			c.Cases != nil && !slices.Contains(c.Cases, m.Case) {
 			continue
 		}
 		compared = append(compared, r)
-		inRuns[m.Case]++
+		runCount[m.Case]++
 		for _, flow := range r.Completions {
 			if flow.FCTNs != nil {
 				completed[LabelOf(m.Case, flow.Flow)]++
@@ -125,17 +125,18 @@ func comparedRuns(c experiment.Compare, runs []*Run) []*Run {
 		return compared
 	}
 	for i, r := range compared {
-		inCase := r.Manifest.Case
-		counting := *r
-		counting.Completions = slices.DeleteFunc(slices.Clone(r.Completions), func(flow Completion) bool {
-			return completed[LabelOf(inCase, flow.Flow)] < inRuns[inCase]
-		})
-		compared[i] = &counting
+		caseName := r.Manifest.Case
+		reduced := *r
+		reduced.Completions = slices.DeleteFunc(slices.Clone(r.Completions),
+			func(flow Completion) bool {
+				return completed[LabelOf(caseName, flow.Flow)] < runCount[caseName]
+			})
+		compared[i] = &reduced
 	}
 	return compared
 }
 
-// compareScheme measures a scheme in its runs; it is not ok if it has none.
+// compareScheme measures a scheme in its runs. It returns false if there are none.
 func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareValue, ok bool) {
 	v.Scheme = scheme
 	var all []experiment.Quantity
@@ -145,13 +146,13 @@ func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareV
 			continue
 		}
 		values, err := r.Measure(c.Measure)
-		inCase := CaseValue{Case: m.Case, Err: err}
+		value := CaseValue{Case: m.Case, Err: err}
 		if err == nil {
-			inCase.Measured = aggregate(c.Over, values)
+			value.Measured = aggregate(c.Over, values)
 			all = append(all, values...)
 		}
-		v.Cases = append(v.Cases, inCase)
-		v.Err = cmp.Or(v.Err, inCase.named())
+		v.Cases = append(v.Cases, value)
+		v.Err = cmp.Or(v.Err, value.namedErr())
 	}
 	if len(v.Cases) == 0 {
 		return CompareValue{}, false
@@ -163,19 +164,19 @@ func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareV
 	return v, true
 }
 
-// MeasureOne returns one value of a metric of the run, over all its links, ports or flows.
+// MeasureOne returns one value of a metric over all its links, ports or flows.
 func (r *Run) MeasureOne(m experiment.Measure, over experiment.Over) (experiment.Quantity, error) {
 	values, err := r.Measure(m)
 	if err != nil {
 		return experiment.Quantity{}, err
 	}
 	if len(values) == 0 {
-		return experiment.Quantity{}, fmt.Errorf("metric %s is of nothing", m.Metric)
+		return experiment.Quantity{}, fmt.Errorf("metric %s needs flows, links or ports", m.Metric)
 	}
 	return aggregate(over, values), nil
 }
 
-// aggregate makes one value of several, of which there is at least one.
+// aggregate reduces one or more values to one.
 func aggregate(over experiment.Over, values []experiment.Quantity) experiment.Quantity {
 	var plain []float64
 	for _, v := range values {
@@ -197,8 +198,8 @@ func aggregate(over experiment.Over, values []experiment.Quantity) experiment.Qu
 	return one
 }
 
-// judge holds the value against the bounds of its scheme or, where it has none,
-// against the paper's number.
+// judge checks the value against the bounds of its scheme or, without bounds, against the paper's
+// number.
 func (v *CompareValue) judge(c experiment.Compare) {
 	paper, inPaper := c.Paper[v.Scheme]
 	bounds, bounded := c.Bounds[v.Scheme]
@@ -216,34 +217,34 @@ func (v *CompareValue) judge(c experiment.Compare) {
 		v.Max = &experiment.Quantity{Value: paper.Value * (1 + share), Unit: paper.Unit}
 	}
 	if v.Min == nil && v.Max == nil && errors.Is(v.Err, errNotReached) {
-		v.Pass = true // longer than the run: that is for the order and the ratios to judge
+		v.Pass = true // only order and ratios judge a time that is longer than the run
 		return
 	}
 	v.Pass = v.Err == nil && within([]experiment.Quantity{v.Measured}, v.Min, v.Max)
 }
 
-// Value returns what was measured, in words, or why there is nothing.
+// Value returns the measured value as text, or the reason why there is none.
 func (v CompareValue) Value() string {
-	return valueInWords([]experiment.Quantity{v.Measured}, v.Err)
+	return formatValues([]experiment.Quantity{v.Measured}, v.Err)
 }
 
-// Bound returns the bounds in words; empty if there are none.
+// Bound returns the bounds as text; empty if there are none.
 func (v CompareValue) Bound() string {
-	return boundInWords(v.Min, v.Max)
+	return formatBound(v.Min, v.Max)
 }
 
-// Ratio returns how many times the paper's number was measured, as text; empty if
-// one of them is missing or the paper's is 0.
+// Ratio returns measured value / paper's number as text. It is empty if one of them is missing or
+// the paper's number is 0.
 func (v CompareValue) Ratio() string {
 	if v.Err != nil || v.Paper == nil || v.Paper.Value == 0 {
 		return ""
 	}
-	return factor(v.Measured.Value / v.Paper.Value)
+	return formatFactor(v.Measured.Value / v.Paper.Value)
 }
 
-// Short returns what was measured, in a word or two.
+// Short returns the measured value in one or two words.
 func (v CompareValue) Short() string {
-	switch v.known() {
+	switch v.status() {
 	case measured:
 		return v.Measured.String()
 	case notReached:
@@ -253,16 +254,16 @@ func (v CompareValue) Short() string {
 	}
 }
 
-// knowledge is what is known of a value, from most to least.
-type knowledge int
+// valueStatus says how much is known about a value, from most to least.
+type valueStatus int
 
 const (
-	measured   knowledge = iota
-	notReached           // a time that is longer than the run went on
+	measured   valueStatus = iota
+	notReached             // a time that is longer than the run
 	unknown
 )
 
-func (v CompareValue) known() knowledge {
+func (v CompareValue) status() valueStatus {
 	switch {
 	case v.Err == nil:
 		return measured
@@ -273,19 +274,24 @@ func (v CompareValue) known() knowledge {
 	}
 }
 
-// compareValues orders what was measured by value, and puts what was not reached and
-// then what is unknown behind it.
+// compareValues orders measured values by size, then times that were not reached, then unknown
+// values.
 func compareValues(a, b CompareValue) int {
-	return cmp.Or(cmp.Compare(a.known(), b.known()), cmp.Compare(a.Measured.Value, b.Measured.Value))
+	return cmp.Or(
+		cmp.Compare(a.status(), b.status()), cmp.Compare(a.Measured.Value, b.Measured.Value))
 }
 
-// order returns whether the schemes come in the order of the paper's numbers.
+// order checks that the schemes have the same order as the paper's numbers.
 func (o CompareOutcome) order() *Relation {
-	values := slices.DeleteFunc(slices.Clone(o.Values), func(v CompareValue) bool { return v.Paper == nil })
+	values := slices.DeleteFunc(slices.Clone(o.Values), func(v CompareValue) bool {
+		return v.Paper == nil
+	})
 	if !o.Compare.Order || len(values) < 2 {
 		return nil
 	}
-	slices.SortStableFunc(values, func(a, b CompareValue) int { return cmp.Compare(a.Paper.Value, b.Paper.Value) })
+	slices.SortStableFunc(values, func(a, b CompareValue) int {
+		return cmp.Compare(a.Paper.Value, b.Paper.Value)
+	})
 	order := &Relation{Asked: values[0].Scheme, Holds: true}
 	for i, v := range values[1:] {
 		sign := " = "
@@ -294,7 +300,8 @@ func (o CompareOutcome) order() *Relation {
 		}
 		order.Asked += sign + v.Scheme
 		for _, earlier := range values[:i+1] {
-			order.Holds = order.Holds && (earlier.Paper.Value == v.Paper.Value || inOrder(earlier, v))
+			order.Holds = order.Holds &&
+				(earlier.Paper.Value == v.Paper.Value || isLess(earlier, v))
 		}
 	}
 	slices.SortStableFunc(values, compareValues)
@@ -306,27 +313,28 @@ func (o CompareOutcome) order() *Relation {
 	return order
 }
 
-// inOrder returns whether a is less than b. Two times that are both longer than the
-// run are taken to be.
-func inOrder(a, b CompareValue) bool {
+// isLess reports whether a is less than b. For two times that are both longer than the run, which
+// can't be compared, it returns true.
+func isLess(a, b CompareValue) bool {
 	switch {
-	case a.known() == unknown || b.known() == unknown:
+	case a.status() == unknown || b.status() == unknown:
 		return false
-	case a.known() == notReached && b.known() == notReached:
+	case a.status() == notReached && b.status() == notReached:
 		return true
 	default:
 		return compareValues(a, b) < 0
 	}
 }
 
-// ratios returns whether the other schemes are so many times the one of the ratios.
+// ratios checks that each judged scheme is at least the required factor times the base scheme.
 func (o CompareOutcome) ratios() *Relation {
 	asked := o.Compare.Ratios
 	if asked == nil {
 		return nil
 	}
 	to := slices.IndexFunc(o.Values, func(v CompareValue) bool { return v.Scheme == asked.To })
-	ratios := &Relation{Asked: fmt.Sprintf("each at least %s times %s", asked.Min, asked.To), Holds: true}
+	ratios := &Relation{Asked: fmt.Sprintf("each at least %s times %s", asked.Min, asked.To),
+		Holds: true}
 	var words []string
 	for i, v := range o.Values {
 		if to < 0 || i == to || !v.Judged {
@@ -343,24 +351,25 @@ func (o CompareOutcome) ratios() *Relation {
 	return ratios
 }
 
-// ratio returns how many times another value one is, and whether that is at least
-// what is asked. What was not reached is at least the time that the run went on.
-func ratio(v, to CompareValue, least float64) (text string, holds bool) {
-	if to.known() != measured || v.known() == unknown {
+// ratio returns v / to as text, and whether it is at least the required factor. A time that was not
+// reached counts as the time for which the run was observed.
+func ratio(v, to CompareValue, required float64) (text string, holds bool) {
+	if to.status() != measured || v.status() == unknown {
 		return "not known", false
 	}
-	value, over := v.Measured.Value, ""
+	value, prefix := v.Measured.Value, ""
 	var longer *notReachedError
 	if errors.As(v.Err, &longer) {
-		value, over = float64(longer.inNs), "over "
+		value, prefix = float64(longer.observedNs), "over "
 	}
 	if to.Measured.Value == 0 {
 		return v.Short() + " to 0", value > 0
 	}
-	return over + factor(value/to.Measured.Value) + " times", value >= least*to.Measured.Value
+	return prefix + formatFactor(value/to.Measured.Value) + " times",
+		value >= required*to.Measured.Value
 }
 
-// factor writes a factor to 3 significant digits.
-func factor(f float64) string {
+// formatFactor returns a factor with 3 significant digits.
+func formatFactor(f float64) string {
 	return strconv.FormatFloat(f, 'g', 3, 64)
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// CompletionStats is what the flows of a range of sizes took.
+// CompletionStats sums up the completion times of flows in a range of sizes.
 type CompletionStats struct {
 	Sizes            experiment.Sizes
 	Flows, Completed int
-	// FCT and Slowdown are of those that completed, which may be none.
-	FCT, Slowdown Distribution
+	FCT              Distribution // of completed flows, in ns
+	Slowdown         Distribution // of completed flows
 }
 
-// Distribution is the mean and the percentiles of some values, by nearest rank; all 0 if there are none.
+// Distribution has the mean and percentiles (nearest rank) of some values; all are 0 without
+// values.
 type Distribution struct {
 	Mean, P50, P95, P99, P999 float64
 }
@@ -26,17 +27,19 @@ func distributionOf(values []float64) Distribution {
 		return Distribution{}
 	}
 	return Distribution{
-		Mean: mean(values), P50: percentile(values, 0.5), P95: percentile(values, 0.95), P99: percentile(values, 0.99), P999: percentile(values, 0.999),
+		Mean: mean(values), P50: percentile(values, 0.5), P95: percentile(values, 0.95),
+		P99: percentile(values, 0.99), P999: percentile(values, 0.999),
 	}
 }
 
-// CompletionsOf returns what all flows of a range of sizes took, in ns and as slowdown.
+// CompletionsOf returns the completion times of all flows in a range of sizes.
 func (r *Run) CompletionsOf(sizes experiment.Sizes) CompletionStats {
 	all := func(c Completion) bool { return sizes.Has(c.SizeBytes) }
 	return r.completionStats(sizes, all)
 }
 
-func (r *Run) completionStats(sizes experiment.Sizes, wanted func(Completion) bool) CompletionStats {
+func (r *Run) completionStats(sizes experiment.Sizes,
+	wanted func(Completion) bool) CompletionStats {
 	s := CompletionStats{Sizes: sizes}
 	var fcts, slowdowns []float64
 	for _, c := range r.Completions {
@@ -52,8 +55,8 @@ func (r *Run) completionStats(sizes experiment.Sizes, wanted func(Completion) bo
 	return s
 }
 
-// ofCompletions measures flows that completed.
-func (r *Run) ofCompletions(m experiment.Measure, window Interval) (float64, error) {
+// completionMetric measures the completions of flows that started in the window.
+func (r *Run) completionMetric(m experiment.Measure, window Interval) (float64, error) {
 	flows := make(map[string]bool)
 	for _, name := range m.Flows {
 		flows[name] = true
@@ -62,11 +65,13 @@ func (r *Run) ofCompletions(m experiment.Measure, window Interval) (float64, err
 		return r.completionRate(m.Sizes, flows, window), nil
 	}
 	s := r.completionStats(m.Sizes, func(c Completion) bool {
-		return flows[c.Flow] && m.Sizes.Has(c.SizeBytes) && c.StartNs >= window.FromNs && c.StartNs < window.ToNs
+		return flows[c.Flow] && m.Sizes.Has(c.SizeBytes) && c.StartNs >= window.FromNs &&
+			c.StartNs < window.ToNs
 	})
 	switch {
 	case s.Flows == 0:
-		return 0, fmt.Errorf("no such flow started from %s to %s", experiment.Duration(window.FromNs), experiment.Duration(window.ToNs))
+		return 0, fmt.Errorf("no such flow started from %s to %s",
+			experiment.Duration(window.FromNs), experiment.Duration(window.ToNs))
 	case m.Metric == experiment.Completed:
 		return float64(s.Completed) / float64(s.Flows), nil
 	case s.Completed == 0:
@@ -75,13 +80,15 @@ func (r *Run) ofCompletions(m experiment.Measure, window Interval) (float64, err
 	return map[experiment.Metric]float64{
 		experiment.FCTMean: s.FCT.Mean, experiment.FCTP50: s.FCT.P50, experiment.FCTP95: s.FCT.P95,
 		experiment.FCTP99: s.FCT.P99, experiment.FCTP999: s.FCT.P999,
-		experiment.SlowdownMean: s.Slowdown.Mean, experiment.SlowdownP50: s.Slowdown.P50, experiment.SlowdownP95: s.Slowdown.P95,
+		experiment.SlowdownMean: s.Slowdown.Mean, experiment.SlowdownP50: s.Slowdown.P50,
+		experiment.SlowdownP95: s.Slowdown.P95,
 		experiment.SlowdownP99: s.Slowdown.P99, experiment.SlowdownP999: s.Slowdown.P999,
 	}[m.Metric], nil
 }
 
-// completionRate returns how many of the flows completed in the window, per second.
-func (r *Run) completionRate(sizes experiment.Sizes, flows map[string]bool, window Interval) float64 {
+// completionRate returns the number of flows that completed in the window, per second.
+func (r *Run) completionRate(sizes experiment.Sizes, flows map[string]bool,
+	window Interval) float64 {
 	count := 0
 	for _, c := range r.Completions {
 		if !flows[c.Flow] || !sizes.Has(c.SizeBytes) || c.FCTNs == nil {

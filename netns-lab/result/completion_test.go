@@ -11,14 +11,15 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// completed returns a run of 1 ms with flows that take 1 to 100 times their ideal, 100 ns, one that does not end and one
-// of another group. Flow k starts at k us, and has k KB.
+// completed returns a run of 1 ms with flows that take 1 to 100 times their ideal, 100 ns, one that
+// does not end and one of another group. Flow k starts at k us, and has k KB.
 func completed() *Run {
 	r := &Run{Manifest: Manifest{DurationNs: 1e6, SampleNs: 1e6}}
 	add := func(name, group string, k int, fctNs *int64) {
 		r.Flows = append(r.Flows, Flow{Name: name, Group: group, Proto: TCP})
 		r.Completions = append(r.Completions, NewCompletion(Completion{
-			Flow: name, Group: group, SizeBytes: uint64(k) * 1000, StartNs: int64(k) * 1000, FCTNs: fctNs, IdealNs: 100,
+			Flow: name, Group: group, SizeBytes: uint64(k) * 1000, StartNs: int64(k) * 1000,
+			FCTNs: fctNs, IdealNs: 100,
 		}))
 	}
 	for k := 1; k <= 100; k++ {
@@ -46,24 +47,33 @@ func TestMetricsOfCompletions(t *testing.T) {
 		{"median of slowdown", experiment.Measure{Metric: experiment.SlowdownP50, Flows: w}, 50},
 		{"95th of slowdown", experiment.Measure{Metric: experiment.SlowdownP95, Flows: w}, 95},
 		{"99.9th of slowdown", experiment.Measure{Metric: experiment.SlowdownP999, Flows: w}, 100},
-		{"a range of sizes", experiment.Measure{Metric: experiment.FCTMean, Flows: w, Sizes: experiment.Sizes{From: 10e3, To: 12e3}}, 1050},
-		{"sizes up to", experiment.Measure{Metric: experiment.FCTMean, Flows: w, Sizes: experiment.Sizes{To: 3e3}}, 150},
-		{"sizes from", experiment.Measure{Metric: experiment.FCTMean, Flows: w, Sizes: experiment.Sizes{From: 100e3}}, 10000},
-		{"started in the window", experiment.Measure{Metric: experiment.FCTMean, Flows: w, From: 2000, To: 4000}, 250},
-		{"two groups are one", experiment.Measure{Metric: experiment.FCTMean, Flows: []string{"w", "x"}, Sizes: experiment.Sizes{From: 5e3, To: 6e3}}, 500250},
+		{"a range of sizes", experiment.Measure{Metric: experiment.FCTMean, Flows: w,
+			Sizes: experiment.Sizes{From: 10e3, To: 12e3}}, 1050},
+		{"sizes up to", experiment.Measure{Metric: experiment.FCTMean, Flows: w,
+			Sizes: experiment.Sizes{To: 3e3}}, 150},
+		{"sizes from", experiment.Measure{Metric: experiment.FCTMean, Flows: w,
+			Sizes: experiment.Sizes{From: 100e3}}, 10000},
+		{"started in the window", experiment.Measure{Metric: experiment.FCTMean, Flows: w,
+			From: 2000, To: 4000}, 250},
+		{"two groups are one", experiment.Measure{Metric: experiment.FCTMean,
+			Flows: []string{"w", "x"}, Sizes: experiment.Sizes{From: 5e3, To: 6e3}}, 500250},
 		{"a flow", experiment.Measure{Metric: experiment.FCTP99, Flows: []string{"w7"}}, 700},
 		{"share", experiment.Measure{Metric: experiment.Completed, Flows: w}, 100. / 101},
-		{"share of a window", experiment.Measure{Metric: experiment.Completed, Flows: w, From: 100_000}, 0.5},
-		{"share of sizes", experiment.Measure{Metric: experiment.Completed, Flows: w, Sizes: experiment.Sizes{From: 101e3}}, 0},
+		{"share of a window", experiment.Measure{Metric: experiment.Completed, Flows: w,
+			From: 100_000}, 0.5},
+		{"share of sizes", experiment.Measure{Metric: experiment.Completed, Flows: w,
+			Sizes: experiment.Sizes{From: 101e3}}, 0},
 		{"per second", experiment.Measure{Metric: experiment.CompletionRate, Flows: w}, 100e3},
 		// flow k ends at 1.1 k us
-		{"per second of a window", experiment.Measure{Metric: experiment.CompletionRate, Flows: w, From: 5000, To: 10_000}, 5. / 5e-6},
+		{"per second of a window", experiment.Measure{Metric: experiment.CompletionRate, Flows: w,
+			From: 5000, To: 10_000}, 5. / 5e-6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			values, err := r.Measure(tc.m)
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.HasLen(values, 1))
-			qt.Check(t, qt.IsTrue(values[0].Value > tc.want*(1-1e-9) && values[0].Value < tc.want*(1+1e-9) || values[0].Value == tc.want),
+			qt.Check(t, qt.IsTrue(values[0].Value > tc.want*(1-1e-9) &&
+				values[0].Value < tc.want*(1+1e-9) || values[0].Value == tc.want),
 				qt.Commentf("%g, want %g", values[0].Value, tc.want))
 			qt.Check(t, qt.Equals(values[0].Unit, tc.m.Metric.Unit()))
 		})
@@ -72,9 +82,12 @@ func TestMetricsOfCompletions(t *testing.T) {
 		m    experiment.Measure
 		want string
 	}{
-		{experiment.Measure{Metric: experiment.FCTMean, Flows: []string{"w101"}}, "none of 1 flows completed"},
-		{experiment.Measure{Metric: experiment.SlowdownP50, Flows: w, From: 200_000}, "no such flow started from 200us to 1ms"},
-		{experiment.Measure{Metric: experiment.Completed, Flows: []string{"y"}}, "no such flow started .*"},
+		{experiment.Measure{Metric: experiment.FCTMean, Flows: []string{"w101"}},
+			"none of 1 flows completed"},
+		{experiment.Measure{Metric: experiment.SlowdownP50, Flows: w, From: 200_000},
+			"no such flow started from 200us to 1ms"},
+		{experiment.Measure{Metric: experiment.Completed, Flows: []string{"y"}},
+			"no such flow started .*"},
 	} {
 		_, err := r.Measure(tc.m)
 		qt.Check(t, qt.ErrorMatches(err, tc.want))
@@ -87,13 +100,22 @@ func TestMetricsOfTiers(t *testing.T) {
 		return PFCEvent{SentNs: atNs, EffectNs: atNs + 5, From: from, To: to, Class: 3, Kind: kind}
 	}
 	r := &Run{Manifest: Manifest{DurationNs: 1000, SampleNs: 1000}, PFC: []PFCEvent{
-		frame(100, "L", "T0.1", Pause), frame(130, "T0", "H", Pause), frame(150, "L", "T0.1", Resume), frame(170, "T0", "H", Resume),
+		frame(100, "L", "T0.1", Pause), frame(130, "T0", "H", Pause),
+		frame(150, "L", "T0.1", Resume), frame(170, "T0", "H", Resume),
 		frame(200, "T0", "H", Pause), frame(210, "T0", "H", Resume),
-		frame(300, "L", "T0.0", Pause), frame(304, "T0", "H", Pause), frame(310, "L", "T0.0", Resume), frame(320, "T0", "H", Resume), // not yet stopped
-		{SentNs: 350, EffectNs: 355, From: "L", To: "T0.0", Class: 2, Kind: Pause}, frame(360, "T0", "H", Pause), // of another class
-		{SentNs: 370, EffectNs: 375, From: "L", To: "T0.0", Class: 2, Kind: Resume}, frame(380, "T0", "H", Resume),
-		frame(390, "L", "T1", Pause), frame(396, "T1", "L", Pause), frame(397, "L", "T1", Resume), frame(398, "T1", "L", Resume), // to what stops it
-		frame(400, "L", "T1", Pause), frame(410, "T0", "H", Pause), frame(420, "L", "T1", Resume), frame(430, "T0", "H", Resume),
+		// not yet stopped
+		frame(300, "L", "T0.0", Pause), frame(304, "T0", "H", Pause),
+		frame(310, "L", "T0.0", Resume), frame(320, "T0", "H", Resume),
+		// of another class
+		{SentNs: 350, EffectNs: 355, From: "L", To: "T0.0", Class: 2, Kind: Pause},
+		frame(360, "T0", "H", Pause),
+		{SentNs: 370, EffectNs: 375, From: "L", To: "T0.0", Class: 2, Kind: Resume},
+		frame(380, "T0", "H", Resume),
+		// to what stops it
+		frame(390, "L", "T1", Pause), frame(396, "T1", "L", Pause), frame(397, "L", "T1", Resume),
+		frame(398, "T1", "L", Resume),
+		frame(400, "L", "T1", Pause), frame(410, "T0", "H", Pause), frame(420, "L", "T1", Resume),
+		frame(430, "T0", "H", Resume),
 	}}
 	for node, tier := range map[string]string{"H": "host", "T0": "ToR", "T1": "ToR", "L": "leaf"} {
 		r.Ports = append(r.Ports, Port{Node: node, Tier: tier})
@@ -109,21 +131,33 @@ func TestMetricsOfTiers(t *testing.T) {
 		m    experiment.Measure
 		want []float64
 	}{
-		{"frames", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all}, []float64{0, 6, 5}},
+		{"frames", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all},
+			[]float64{0, 6, 5}},
 		{"frames of all", experiment.Measure{Metric: experiment.TierPauseCount}, []float64{11}},
-		{"frames of a class", experiment.Measure{Metric: experiment.TierPauseCount, Priority: new(1)}, []float64{1}},
-		{"stopped of a class", experiment.Measure{Metric: experiment.TierPauseTotal, Priority: new(1)}, []float64{20}},
-		{"depth of a class", experiment.Measure{Metric: experiment.PauseDepth, Priority: new(1)}, []float64{1}},
-		{"frames that are repeated", experiment.Measure{Metric: experiment.TierPauseFrames, Tiers: all}, []float64{0, 27, 4}},
-		{"those of all in a window", experiment.Measure{Metric: experiment.TierPauseFrames, From: 100}, []float64{24}},
-		{"those of a class", experiment.Measure{Metric: experiment.TierPauseFrames, Priority: new(1)}, []float64{7}},
-		{"those of a link", experiment.Measure{Metric: experiment.PauseFrames, Links: []string{"T0->H", "L->T0"}, To: 200}, []float64{27, 0}},
-		{"frames in a window", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all, From: 130, To: 300}, []float64{0, 2, 0}},
-		{"stopped", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all}, []float64{0, 40 + 10 + 16 + 20 + 20 + 2, 50 + 10 + 20 + 20 + 7}},
+		{"frames of a class", experiment.Measure{Metric: experiment.TierPauseCount,
+			Priority: new(1)}, []float64{1}},
+		{"stopped of a class", experiment.Measure{Metric: experiment.TierPauseTotal,
+			Priority: new(1)}, []float64{20}},
+		{"depth of a class", experiment.Measure{Metric: experiment.PauseDepth, Priority: new(1)},
+			[]float64{1}},
+		{"frames that are repeated", experiment.Measure{Metric: experiment.TierPauseFrames,
+			Tiers: all}, []float64{0, 27, 4}},
+		{"those of all in a window", experiment.Measure{Metric: experiment.TierPauseFrames,
+			From: 100}, []float64{24}},
+		{"those of a class", experiment.Measure{Metric: experiment.TierPauseFrames,
+			Priority: new(1)}, []float64{7}},
+		{"those of a link", experiment.Measure{Metric: experiment.PauseFrames,
+			Links: []string{"T0->H", "L->T0"}, To: 200}, []float64{27, 0}},
+		{"frames in a window", experiment.Measure{Metric: experiment.TierPauseCount, Tiers: all,
+			From: 130, To: 300}, []float64{0, 2, 0}},
+		{"stopped", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all},
+			[]float64{0, 40 + 10 + 16 + 20 + 20 + 2, 50 + 10 + 20 + 20 + 7}},
 		{"stopped by all", experiment.Measure{Metric: experiment.TierPauseTotal}, []float64{215}},
-		{"stopped in a window", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all, From: 150, To: 210}, []float64{0, 25 + 5, 5}},
+		{"stopped in a window", experiment.Measure{Metric: experiment.TierPauseTotal, Tiers: all,
+			From: 150, To: 210}, []float64{0, 25 + 5, 5}},
 		{"depth", experiment.Measure{Metric: experiment.PauseDepth}, []float64{2}},
-		{"depth where nothing was stopped before", experiment.Measure{Metric: experiment.PauseDepth, From: 200}, []float64{1}},
+		{"depth where nothing was stopped before",
+			experiment.Measure{Metric: experiment.PauseDepth, From: 200}, []float64{1}},
 		{"no depth", experiment.Measure{Metric: experiment.PauseDepth, From: 500}, []float64{0}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -136,6 +170,7 @@ func TestMetricsOfTiers(t *testing.T) {
 			qt.Check(t, qt.DeepEquals(got, tc.want))
 		})
 	}
-	_, err := r.Measure(experiment.Measure{Metric: experiment.TierPauseCount, Tiers: []string{"spine"}})
+	_, err := r.Measure(experiment.Measure{Metric: experiment.TierPauseCount,
+		Tiers: []string{"spine"}})
 	qt.Check(t, qt.ErrorMatches(err, "spine: ports.csv has no node of this tier .*"))
 }

@@ -16,13 +16,14 @@ func TestDiff(t *testing.T) {
 		want  []Difference
 	}{
 		{"the same", func(r *Run) {}, nil},
-		{"another machine", func(r *Run) { r.Manifest.Wall = Wall{TotalS: 99, Host: "there"} }, nil},
+		{"another machine", func(r *Run) { r.Manifest.Wall = Wall{TotalS: 99, Host: "there"} },
+			nil},
 		{"another order of rows", func(r *Run) {
 			slices.Reverse(r.Flows)
 			slices.Reverse(r.Series)
 			r.PFC = append(r.PFC[2:], r.PFC[:2]...)
 		}, nil},
-		{"asked differently", func(r *Run) {
+		{"different settings", func(r *Run) {
 			m := &r.Manifest
 			m.Tool, m.Case, m.ExperimentSHA256, m.Scheme = "pcn 2", "", "00", "pfc"
 			m.Seed, m.DurationNs, m.Kernel = 7, 500, "7.3"
@@ -47,7 +48,9 @@ func TestDiff(t *testing.T) {
 			{What: "tool", A: "pcn test", B: "pcn 2"},
 			{What: "S1->S0 in pfc.csv", AtNs: new(int64(7)), A: "effect_ns 12", B: "effect_ns 13"},
 		}},
-		{"measured by the manifest comes last", func(r *Run) { r.Manifest.LatenessMaxNs, r.Manifest.Deterministic = 4, false }, []Difference{
+		{"measured by the manifest comes last", func(r *Run) {
+			r.Manifest.LatenessMaxNs, r.Manifest.Deterministic = 4, false
+		}, []Difference{
 			{What: "deterministic", A: "true", B: "false"},
 			{What: "lateness_max_ns", A: "3", B: "4"},
 		}},
@@ -55,36 +58,61 @@ func TestDiff(t *testing.T) {
 			{What: "S1->S0 in pfc.csv", AtNs: new(int64(7)), A: "effect_ns 12", B: "effect_ns 13"},
 		}},
 		{"a PAUSE less", func(r *Run) { r.PFC = r.PFC[:2] }, []Difference{
-			{What: "S1->S0 in pfc.csv", AtNs: new(int64(7)), A: "sent_ns 7, effect_ns 12, from S1, to S0, class 1, kind pause", B: None},
+			{What: "S1->S0 in pfc.csv", AtNs: new(int64(7)),
+				A: "sent_ns 7, effect_ns 12, from S1, to S0, class 1, kind pause", B: None},
 		}},
 		{"a PAUSE more", func(r *Run) {
-			r.PFC = append(r.PFC, PFCEvent{SentNs: 6, EffectNs: 11, From: "S1", To: "S0", Kind: Pause})
+			r.PFC = append(r.PFC, PFCEvent{SentNs: 6, EffectNs: 11, From: "S1", To: "S0",
+				Kind: Pause})
 		}, []Difference{
-			{What: "S1->S0 in pfc.csv", AtNs: new(int64(6)), A: None, B: "sent_ns 6, effect_ns 11, from S1, to S0, class 0, kind pause"},
+			{What: "S1->S0 in pfc.csv", AtNs: new(int64(6)), A: None,
+				B: "sent_ns 6, effect_ns 11, from S1, to S0, class 0, kind pause"},
 		}},
-		{"PAUSE and RESUME of one time swapped", func(r *Run) { r.PFC[0], r.PFC[1] = r.PFC[1], r.PFC[0] }, []Difference{
+		{"PAUSE and RESUME of one time swapped", func(r *Run) {
+			r.PFC[0], r.PFC[1] = r.PFC[1],
+				r.PFC[0]
+		}, []Difference{
 			{What: "S1->S0 in pfc.csv", AtNs: new(int64(-5)), A: "kind pause", B: "kind resume"},
 		}},
-		{"repeated PAUSE", func(r *Run) { r.PauseRepeats[1].Frames, r.PauseRepeats[2].Frames = 7, 8 }, []Difference{
-			{What: "S1->S0 in pause_repeats.csv", AtNs: new(int64(0)), A: "frames 5", B: "frames 7"},
+		{"repeated PAUSE", func(r *Run) {
+			r.PauseRepeats[1].Frames, r.PauseRepeats[2].Frames = 7,
+				8
+		}, []Difference{
+			{What: "S1->S0 in pause_repeats.csv", AtNs: new(int64(0)), A: "frames 5",
+				B: "frames 7"},
 		}},
-		{"a row of the series", func(r *Run) { r.Series[1].RateBps, r.Series[1].MarkedPackets = 7, 0 }, []Difference{
-			{What: "port S0->S1 in series.csv", AtNs: new(int64(-100)), A: "rate_bps 6, marked_packets 9", B: "rate_bps 7, marked_packets 0"},
+		{"a row of the series", func(r *Run) {
+			r.Series[1].RateBps, r.Series[1].MarkedPackets = 7,
+				0
+		}, []Difference{
+			{What: "port S0->S1 in series.csv", AtNs: new(int64(-100)),
+				A: "rate_bps 6, marked_packets 9", B: "rate_bps 7, marked_packets 0"},
 		}},
-		{"of the series the first in time", func(r *Run) { r.Series[3].RateBps, r.Series[2].CNPs = 1, 4 }, []Difference{
+		{"of the series the first in time", func(r *Run) {
+			r.Series[3].RateBps,
+				r.Series[2].CNPs = 1, 4
+		}, []Difference{
 			{What: "sender F2 in series.csv", AtNs: new(int64(-100)), A: "cnps 3", B: "cnps 4"},
 		}},
-		{"a frame before a bin", func(r *Run) { r.PFC[0].EffectNs, r.Series[3].RateBps = 1, 1 }, []Difference{
-			{What: "S1->S0 in pfc.csv", AtNs: new(int64(-5)), A: "effect_ns 0", B: "effect_ns 1"},
-		}},
-		{"a bin before a frame", func(r *Run) { r.PFC[2].EffectNs, r.Series[3].RateBps = 1, 1 }, []Difference{
-			{What: "flow F2 in series.csv", AtNs: new(int64(0)), A: "rate_bps 0", B: "rate_bps 1"},
-		}},
-		{"a flow, and a port", func(r *Run) { r.Flows[1].EndNs, r.Ports[0].SentBytes = nil, 7 }, []Difference{
-			{What: "flow F10 in flows.csv", A: "end_ns 0", B: "end_ns none"},
-			{What: "port S0->S1 in ports.csv", A: "sent_bytes 8000", B: "sent_bytes 7"},
-		}},
-		{"the first of the flows, by name", func(r *Run) { r.Flows[0].Packets, r.Flows[1].Packets = 0, 9 }, []Difference{
+		{"a frame before a bin", func(r *Run) { r.PFC[0].EffectNs, r.Series[3].RateBps = 1, 1 },
+			[]Difference{
+				{What: "S1->S0 in pfc.csv", AtNs: new(int64(-5)), A: "effect_ns 0",
+					B: "effect_ns 1"},
+			}},
+		{"a bin before a frame", func(r *Run) { r.PFC[2].EffectNs, r.Series[3].RateBps = 1, 1 },
+			[]Difference{
+				{What: "flow F2 in series.csv", AtNs: new(int64(0)), A: "rate_bps 0",
+					B: "rate_bps 1"},
+			}},
+		{"a flow, and a port", func(r *Run) { r.Flows[1].EndNs, r.Ports[0].SentBytes = nil, 7 },
+			[]Difference{
+				{What: "flow F10 in flows.csv", A: "end_ns 0", B: "end_ns none"},
+				{What: "port S0->S1 in ports.csv", A: "sent_bytes 8000", B: "sent_bytes 7"},
+			}},
+		{"the first of the flows, by name", func(r *Run) {
+			r.Flows[0].Packets,
+				r.Flows[1].Packets = 0, 9
+		}, []Difference{
 			{What: "flow F2 in flows.csv", A: "packets 3", B: "packets 0"},
 		}},
 		{"a completion", func(r *Run) { r.Completions[0].FCTNs = nil }, []Difference{
@@ -94,10 +122,13 @@ func TestDiff(t *testing.T) {
 			r.States = []State{{TimeNs: -100, Port: "S0->S1", TCD: Draining, Congested: true}}
 			r.Series[3].RateBps = 1
 		}, []Difference{
-			{What: "port S0->S1 in states.csv", AtNs: new(int64(-100)), A: None, B: inWords(columnsOf(State{TimeNs: -100, Port: "S0->S1", TCD: Draining, Congested: true}, "csv"))},
+			{What: "port S0->S1 in states.csv", AtNs: new(int64(-100)), A: None,
+				B: formatColumns(columnsOf(State{TimeNs: -100, Port: "S0->S1", TCD: Draining,
+					Congested: true}, "csv"))},
 		}},
 		{"no ports", func(r *Run) { r.Ports = nil }, []Difference{
-			{What: "port S0->S1 in ports.csv", A: inWords(columnsOf(small().Ports[0], "csv")), B: None},
+			{What: "port S0->S1 in ports.csv", A: formatColumns(columnsOf(small().Ports[0], "csv")),
+				B: None},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,13 +146,14 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Every field of the manifest is an input, asked or measured, under the name it has in the file.
+// Every field of the manifest is an input, a setting or measured, under the name it has in the
+// file.
 func TestDiffKnowsTheManifest(t *testing.T) {
 	var names []string
 	for _, c := range columnsOf(Manifest{}, "json") {
 		names = append(names, c.name)
 	}
-	for _, name := range slices.Concat(inputs, asked) {
+	for _, name := range slices.Concat(inputs, settings) {
 		qt.Check(t, qt.SliceContains(names, name))
 	}
 	qt.Check(t, qt.SliceContains(names, "wall"))
@@ -129,6 +161,7 @@ func TestDiffKnowsTheManifest(t *testing.T) {
 
 func TestDifferenceInWords(t *testing.T) {
 	qt.Check(t, qt.Equals(Difference{What: "seed", A: "1", B: "2"}.String(), "seed: 1 / 2"))
-	qt.Check(t, qt.Equals(Difference{What: "flow F0 in series.csv", AtNs: new(int64(1_200_000)), A: "rate_bps 1", B: None}.String(),
+	qt.Check(t, qt.Equals(Difference{What: "flow F0 in series.csv", AtNs: new(int64(1_200_000)),
+		A: "rate_bps 1", B: None}.String(),
 		"at 1.2ms: flow F0 in series.csv: rate_bps 1 / none"))
 }

@@ -60,7 +60,8 @@ func TestEvaluateHeadOfLine(t *testing.T) {
 	pause := func(r *result.Run, to string, from, until int64) {
 		r.PFC = append(r.PFC,
 			result.PFCEvent{SentNs: from, EffectNs: from, From: "S0", To: to, Kind: result.Pause},
-			result.PFCEvent{SentNs: until, EffectNs: until, From: "S0", To: to, Kind: result.Resume})
+			result.PFCEvent{SentNs: until, EffectNs: until, From: "S0", To: to,
+				Kind: result.Resume})
 	}
 	for _, tc := range []struct {
 		name, scheme string
@@ -71,16 +72,21 @@ func TestEvaluateHeadOfLine(t *testing.T) {
 		{"no PAUSE to H1", "pfc", func(r *result.Run) {
 			dropEvents(r, func(e result.PFCEvent) bool { return e.To == "H1" })
 		}, []string{"PAUSE reaches H0 and H1"}},
-		{"PAUSE too long", "pfc", func(r *result.Run) { pause(r, "H0", 3800*us, 3801*us) }, []string{
-			"PAUSE reaches H0 and H1",
-		}},
-		{"F1 does not collapse", "pfc", func(r *result.Run) { setRate(r, "F1", 0, 3*ms, 7e9) }, []string{"F0 and F1 both collapse in that time"}},
-		{"F0 slow after PAUSE", "pfc", func(r *result.Run) { setRate(r, "F0", 3*ms, 4*ms, 17e9) }, []string{"F0 recovers at once after the last PAUSE to a host"}},
+		{"PAUSE too long", "pfc", func(r *result.Run) { pause(r, "H0", 3800*us, 3801*us) },
+			[]string{
+				"PAUSE reaches H0 and H1",
+			}},
+		{"F1 does not collapse", "pfc", func(r *result.Run) { setRate(r, "F1", 0, 3*ms, 7e9) },
+			[]string{"F0 and F1 both collapse in that time"}},
+		{"F0 slow after PAUSE", "pfc", func(r *result.Run) { setRate(r, "F0", 3*ms, 4*ms, 17e9) },
+			[]string{"F0 recovers at once after the last PAUSE to a host"}},
 
 		{"as in the paper", "pcn", func(r *result.Run) {}, nil},
-		{"a PAUSE to a host", "pcn", func(r *result.Run) { pause(r, "H0", 200*us, 201*us) }, []string{"no PAUSE reaches H0 or H1"}},
+		{"a PAUSE to a host", "pcn", func(r *result.Run) { pause(r, "H0", 200*us, 201*us) },
+			[]string{"no PAUSE reaches H0 or H1"}},
 		{"PAUSE to S0 goes on", "pcn", func(r *result.Run) {
-			r.PFC = append(r.PFC, result.PFCEvent{SentNs: ms, EffectNs: ms, From: "S1", To: "S0", Kind: result.Pause})
+			r.PFC = append(r.PFC, result.PFCEvent{SentNs: ms, EffectNs: ms, From: "S1", To: "S0",
+				Kind: result.Pause})
 		}, []string{"PAUSE from S1 to S0 ends early, if there is any"}},
 		{"no PAUSE at all is early enough", "pcn", func(r *result.Run) { r.PFC = nil }, nil},
 		{"link idle until 3 ms", "pcn", func(r *result.Run) {
@@ -97,9 +103,13 @@ func TestEvaluateHeadOfLine(t *testing.T) {
 		{"burst does not end", "pcn", func(r *result.Run) {
 			r.Flows[len(r.Flows)-1].EndNs = nil
 		}, []string{"F1 is back at 90% of 20 Gbit/s after the burst"}},
-		{"a packet lost", "pcn", func(r *result.Run) { r.Ports[3].DroppedRingPackets = 1 }, []string{"no packet is lost"}},
-		{"a packet lost elsewhere", "pcn", func(r *result.Run) { r.Manifest.LostPackets["switch: no route"] = 1 }, []string{"no packet is lost"}},
-		{"late", "pcn", func(r *result.Run) { r.Manifest.LatenessP99Ns = 1501 }, []string{"emulation is on time, against the base round trip"}},
+		{"a packet lost", "pcn", func(r *result.Run) { r.Ports[3].DroppedRingPackets = 1 },
+			[]string{"no packet is lost"}},
+		{"a packet lost elsewhere", "pcn",
+			func(r *result.Run) { r.Manifest.LostPackets["switch: no route"] = 1 },
+			[]string{"no packet is lost"}},
+		{"late", "pcn", func(r *result.Run) { r.Manifest.LatenessP99Ns = 1501 },
+			[]string{"emulation is on time, against the base round trip"}},
 		{"just on time", "pcn", func(r *result.Run) { r.Manifest.LatenessP99Ns = 1500 }, nil},
 	} {
 		t.Run(tc.scheme+"/"+tc.name, func(t *testing.T) {
@@ -136,7 +146,8 @@ func TestMeasured(t *testing.T) {
 		"pcn pause_end 892us",     // 880+12 us
 		"pcn recovery_time 1.1ms", // 26+11*(t-0.2)/0.8 = 38 at t = 1.07
 		"pcn mean_rate 38.5Gbps",
-		"pcn recovery_time 7.8ms", // 20*(1-0.96*exp(-(t-3)/3.4)) = 18 at t = 10.69, burst ends at 2.9
+		// 20*(1-0.96*exp(-(t-3)/3.4)) = 18 at t = 10.69, burst ends at 2.9
+		"pcn recovery_time 7.8ms",
 		"pcn lost_packets 0",
 		"pcn lateness_p99 0.3%",
 	}))
@@ -150,12 +161,21 @@ func TestWhatCanNotBeMeasured(t *testing.T) {
 		m    experiment.Measure
 		want string
 	}{
-		{"window beyond the run", experiment.Measure{Metric: experiment.MeanRate, Flows: flow, To: 20 * experiment.Millisecond}, "the run ends at 19ms, before the window does"},
-		{"window without a bin", experiment.Measure{Metric: experiment.MeanRate, Flows: flow, From: 1050 * experiment.Microsecond, To: 1150 * experiment.Microsecond}, "F0: no bin of the series is in the window"},
-		{"flow without series", experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"F9"}}, "F9: series has no flow F9"},
-		{"no PAUSE to count from", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SincePauseEnd, Links: link, Target: rate(1), Hold: 1}, `F0: no PAUSE was on \[S0->H0\]`},
-		{"target not reached", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow, Since: experiment.SinceStart, Target: rate(50e9), Hold: 1}, "F0: not reached in the 19ms that the run goes on"},
-		{"unknown metric", experiment.Measure{Metric: "goodput"}, `metric "goodput" is not known`},
+		{"window beyond the run", experiment.Measure{Metric: experiment.MeanRate, Flows: flow,
+			To: 20 * experiment.Millisecond},
+			"the run ends at 19ms, before the metric's window does"},
+		{"window without a bin", experiment.Measure{Metric: experiment.MeanRate, Flows: flow,
+			From: 1050 * experiment.Microsecond, To: 1150 * experiment.Microsecond},
+			"F0: the window has no whole bin of the series"},
+		{"flow without series", experiment.Measure{Metric: experiment.MeanRate,
+			Flows: []string{"F9"}}, "F9: series has no flow F9"},
+		{"no PAUSE to count from", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow,
+			Since: experiment.SincePauseEnd, Links: link, Target: rate(1), Hold: 1},
+			`F0: no PAUSE was sent on \[S0->H0\]`},
+		{"target not reached", experiment.Measure{Metric: experiment.RecoveryTime, Flows: flow,
+			Since: experiment.SinceStart, Target: rate(50e9), Hold: 1},
+			"F0: not reached within the remaining 19ms of the run"},
+		{"unknown metric", experiment.Measure{Metric: "goodput"}, `unknown metric "goodput"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := resulttest.Fig2(e, "pcn").Measure(tc.m)
@@ -173,12 +193,14 @@ func TestEveryMetricIsImplemented(t *testing.T) {
 	e := load(t)
 	r := resulttest.Fig2(e, "pfc")
 	r.Flows[0].CompletionNs = 5000
-	r.Completions = []result.Completion{result.NewCompletion(result.Completion{Flow: "F0", FCTNs: new(int64(5000)), IdealNs: 2500})}
+	r.Completions = []result.Completion{result.NewCompletion(result.Completion{Flow: "F0",
+		FCTNs: new(int64(5000)), IdealNs: 2500})}
 	r.States = []result.State{{TimeNs: 0, Port: "S0->S1", TCD: result.Congestion, OffNs: 1}}
 	for _, m := range experiment.Metrics() {
 		t.Run(string(m), func(t *testing.T) {
 			values, err := r.Measure(experiment.Measure{
-				Metric: m, Links: []string{"S1->S0"}, Flows: []string{"F0"}, Ports: []string{"S0->S1"},
+				Metric: m, Links: []string{"S1->S0"}, Flows: []string{"F0"},
+				Ports:  []string{"S0->S1"},
 				Target: rate(20e9), Band: 0.5, Hold: 500e3, Detector: experiment.DetectTCD,
 			})
 			qt.Assert(t, qt.IsNil(err))
@@ -191,7 +213,8 @@ func TestEveryMetricIsImplemented(t *testing.T) {
 // An expectation without values is not met by default.
 func TestNothingMeasuredIsNoPass(t *testing.T) {
 	e := load(t)
-	e.Expect = []experiment.Expect{{Measure: experiment.Measure{Metric: experiment.MeanRate}, Max: &experiment.Quantity{Value: 1, Unit: experiment.UnitRate}}}
+	e.Expect = []experiment.Expect{{Measure: experiment.Measure{Metric: experiment.MeanRate},
+		Max: &experiment.Quantity{Value: 1, Unit: experiment.UnitRate}}}
 	outcomes := result.Evaluate(e, resulttest.Fig2(e, "pcn"))
 	qt.Assert(t, qt.IsFalse(outcomes[0].Pass))
 }

@@ -39,12 +39,12 @@ const (
 	repeatsFile    = "pause_repeats.csv" // of runs that have any
 )
 
-// maxBins bounds the series of a manifest that can't be true.
+// maxBins protects memory against a damaged manifest.
 const maxBins = 10_000_000
 
-// Write writes the run into a folder, which it creates, in an order of rows that
-// does not depend on that of the slices. The manifest comes last: a folder without
-// one is not complete.
+// Write writes the run to a folder, which it creates. It sorts rows, so that the files do not
+// depend on the order of the slices. It writes the manifest last: a folder without one is
+// incomplete.
 func (r *Run) Write(dir string) error {
 	if err := r.Manifest.check(); err != nil {
 		return fmt.Errorf("write run to %s: %w", dir, err)
@@ -52,9 +52,12 @@ func (r *Run) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("create result folder: %w", err)
 	}
-	// What is left of an earlier run in this folder is no longer complete.
-	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile, repeatsFile} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Without its manifest an earlier run in this folder is incomplete. Optional files must not
+	// stay.
+	for _, name := range []string{manifestFile, statesFile, completionFile, traceFile,
+		repeatsFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("replace earlier result: %w", err)
 		}
 	}
@@ -67,10 +70,12 @@ func (r *Run) Write(dir string) error {
 		{portsFile, func() ([]byte, error) { return encodeCSV(sortPorts(r.Ports)) }},
 		{seriesFile, func() ([]byte, error) { return encodeCSV(rowsOf(sortSeries(r.Series))) }},
 		{pfcFile, func() ([]byte, error) { return encodeCSV(sortPFC(r.PFC)) }},
-		{repeatsFile, func() ([]byte, error) { return encodeSome(sortRepeats(r.PauseRepeats)) }},
-		{completionFile, func() ([]byte, error) { return encodeSome(sortCompletions(r.Completions)) }},
+		{repeatsFile,
+			func() ([]byte, error) { return encodeOptional(sortRepeats(r.PauseRepeats)) }},
+		{completionFile,
+			func() ([]byte, error) { return encodeOptional(sortCompletions(r.Completions)) }},
 		{traceFile, r.encodeTrace},
-		{statesFile, func() ([]byte, error) { return encodeSome(sortStates(r.States)) }},
+		{statesFile, func() ([]byte, error) { return encodeOptional(sortStates(r.States)) }},
 		{manifestFile, r.Manifest.encode},
 	} {
 		data, err := f.encode()
@@ -87,7 +92,7 @@ func (r *Run) Write(dir string) error {
 	return nil
 }
 
-// Read reads the run that [Run.Write] left in a folder.
+// Read reads a run from the folder that [Run.Write] wrote.
 func Read(dir string) (*Run, error) {
 	r := &Run{}
 	for _, f := range []struct {
@@ -95,16 +100,52 @@ func Read(dir string) (*Run, error) {
 		optional bool
 		decode   func(data []byte) error
 	}{
-		{manifestFile, false, func(data []byte) (err error) { r.Manifest, err = decodeManifest(data); return err }},
+		{manifestFile, false, func(data []byte) (err error) {
+			r.Manifest,
+				err = decodeManifest(data)
+			return err
+		}},
 		{experimentFile, false, func(data []byte) error { r.Experiment = data; return nil }},
-		{flowsFile, false, func(data []byte) (err error) { r.Flows, err = decodeFlows(data); return err }},
-		{portsFile, false, func(data []byte) (err error) { r.Ports, err = decodePorts(data); return err }},
-		{seriesFile, false, func(data []byte) (err error) { r.Series, err = decodeSeries(data); return err }},
-		{pfcFile, false, func(data []byte) (err error) { r.PFC, err = decodeCSV[PFCEvent](data); return err }},
-		{repeatsFile, true, func(data []byte) (err error) { r.PauseRepeats, err = decodeCSV[PauseRepeats](data); return err }},
-		{completionFile, true, func(data []byte) (err error) { r.Completions, err = decodeCSV[Completion](data); return err }},
-		{statesFile, true, func(data []byte) (err error) { r.States, err = decodeCSV[State](data); return err }},
-		{traceFile, true, func(data []byte) (err error) { r.Trace, _, err = workload.ParseTrace(string(data)); return err }},
+		{flowsFile, false, func(data []byte) (err error) {
+			r.Flows,
+				err = decodeFlows(data)
+			return err
+		}},
+		{portsFile, false, func(data []byte) (err error) {
+			r.Ports,
+				err = decodePorts(data)
+			return err
+		}},
+		{seriesFile, false, func(data []byte) (err error) {
+			r.Series,
+				err = decodeSeries(data)
+			return err
+		}},
+		{pfcFile, false, func(data []byte) (err error) {
+			r.PFC,
+				err = decodeCSV[PFCEvent](data)
+			return err
+		}},
+		{repeatsFile, true, func(data []byte) (err error) {
+			r.PauseRepeats,
+				err = decodeCSV[PauseRepeats](data)
+			return err
+		}},
+		{completionFile, true, func(data []byte) (err error) {
+			r.Completions,
+				err = decodeCSV[Completion](data)
+			return err
+		}},
+		{statesFile, true, func(data []byte) (err error) {
+			r.States,
+				err = decodeCSV[State](data)
+			return err
+		}},
+		{traceFile, true, func(data []byte) (err error) {
+			r.Trace, _,
+				err = workload.ParseTrace(string(data))
+			return err
+		}},
 	} {
 		path := filepath.Join(dir, f.name)
 		data, err := os.ReadFile(path)
@@ -112,7 +153,7 @@ func Read(dir string) (*Run, error) {
 			continue
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w (hint: give the folder of a run that has ended)", err)
+			return nil, fmt.Errorf("%w (hint: give the folder of a finished run)", err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read result: %w", err)
@@ -127,11 +168,12 @@ func Read(dir string) (*Run, error) {
 	return r, nil
 }
 
-// checkHash makes sure that the experiment is the one that ran.
+// checkHash fails if the experiment file is not the one of the run.
 func (r *Run) checkHash() error {
 	sum := sha256.Sum256(r.Experiment)
 	if got := hex.EncodeToString(sum[:]); got != r.Manifest.ExperimentSHA256 {
-		return fmt.Errorf("has SHA-256 %s, but %s ran (hint: it was edited after the run; run it again)", got, r.Manifest.ExperimentSHA256)
+		return fmt.Errorf("the file has SHA-256 %s, but the run had %s "+
+			"(hint: it was edited after the run; run it again)", got, r.Manifest.ExperimentSHA256)
 	}
 	return nil
 }
@@ -150,27 +192,31 @@ func decodeManifest(data []byte) (Manifest, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&m); err != nil {
-		return Manifest{}, fmt.Errorf("decode manifest: %w (hint: it may be of another version of this program)", err)
+		return Manifest{}, fmt.Errorf("decode manifest: %w "+
+			"(hint: another version of pcn may have written it)", err)
 	}
 	return m, m.check()
 }
 
-// check makes sure that the manifest does not contradict itself.
+// check fails if the manifest contradicts itself.
 func (m Manifest) check() error {
 	switch {
 	case m.Verdict != Valid && m.Verdict != Invalid:
-		return fmt.Errorf("verdict is %q, not %q or %q", m.Verdict, Valid, Invalid)
+		return fmt.Errorf("invalid verdict %q: want %q or %q", m.Verdict, Valid, Invalid)
 	case (m.Verdict == Invalid) != (len(m.Reasons) > 0):
-		return fmt.Errorf("verdict is %s with %d reasons", m.Verdict, len(m.Reasons))
+		return fmt.Errorf("verdict %s has %d reasons: want reasons only for %s",
+			m.Verdict, len(m.Reasons), Invalid)
 	case m.WarmupNs < 0 || m.DurationNs <= 0 || m.SampleNs <= 0:
-		return fmt.Errorf("warmup_ns %d, duration_ns %d or sample_ns %d is out of range", m.WarmupNs, m.DurationNs, m.SampleNs)
-	case m.WarmupNs > math.MaxInt64-m.DurationNs || (m.WarmupNs+m.DurationNs)/m.SampleNs > maxBins:
+		return fmt.Errorf("warmup_ns %d, duration_ns %d or sample_ns %d is out of range",
+			m.WarmupNs, m.DurationNs, m.SampleNs)
+	case m.WarmupNs > math.MaxInt64-m.DurationNs ||
+		(m.WarmupNs+m.DurationNs)/m.SampleNs > maxBins:
 		return fmt.Errorf("sample_ns %d makes more than %d bins", m.SampleNs, maxBins)
 	}
 	return nil
 }
 
-// seriesRow is a sample as it is written: what its kind does not have is left empty.
+// seriesRow is a row of series.csv. Columns that its kind lacks are empty.
 type seriesRow struct {
 	TimeNs        int64   `csv:"time_ns"`
 	Kind          Kind    `csv:"kind"`
@@ -188,7 +234,8 @@ func (s Sample) row() seriesRow {
 	row := seriesRow{TimeNs: s.TimeNs, Kind: s.Kind, Name: s.Name, RateBps: s.RateBps}
 	switch s.Kind {
 	case KindPort:
-		row.QueueBytes, row.QueueMaxBytes, row.MarkedPackets = new(s.QueueBytes), new(s.QueueMaxBytes), new(s.MarkedPackets)
+		row.QueueBytes, row.QueueMaxBytes, row.MarkedPackets = new(s.QueueBytes),
+			new(s.QueueMaxBytes), new(s.MarkedPackets)
 	case KindSender:
 		row.CwndPackets, row.SRTTNs, row.CNPs = new(s.CwndPackets), new(s.SRTTNs), new(s.CNPs)
 	default:
@@ -197,15 +244,19 @@ func (s Sample) row() seriesRow {
 	return row
 }
 
-// sample returns what the row says; it is not ok if the row has what its kind does not, or has not what its kind does.
+// sample returns the row's sample. It returns false if the columns that are set are not those of
+// its kind.
 func (row seriesRow) sample() (s Sample, ok bool) {
 	isPort, isSender := row.Kind == KindPort, row.Kind == KindSender
-	ok = (row.QueueBytes != nil) == isPort && (row.QueueMaxBytes != nil) == isPort && (row.MarkedPackets != nil) == !isSender &&
-		(row.CwndPackets != nil) == isSender && (row.SRTTNs != nil) == isSender && (row.CNPs != nil) == isSender
+	ok = (row.QueueBytes != nil) == isPort && (row.QueueMaxBytes != nil) == isPort &&
+		(row.MarkedPackets != nil) == !isSender &&
+		(row.CwndPackets != nil) == isSender && (row.SRTTNs != nil) == isSender &&
+		(row.CNPs != nil) == isSender
 	return Sample{
 		TimeNs: row.TimeNs, Kind: row.Kind, Name: row.Name, RateBps: row.RateBps,
-		QueueBytes: orZero(row.QueueBytes), QueueMaxBytes: orZero(row.QueueMaxBytes), MarkedPackets: orZero(row.MarkedPackets),
-		CwndPackets: orZero(row.CwndPackets), SRTTNs: orZero(row.SRTTNs), CNPs: orZero(row.CNPs),
+		QueueBytes: orZero(row.QueueBytes), QueueMaxBytes: orZero(row.QueueMaxBytes),
+		MarkedPackets: orZero(row.MarkedPackets),
+		CwndPackets:   orZero(row.CwndPackets), SRTTNs: orZero(row.SRTTNs), CNPs: orZero(row.CNPs),
 	}, ok
 }
 
@@ -234,7 +285,9 @@ func decodeSeries(data []byte) ([]Sample, error) {
 	for i, row := range rows {
 		s, ok := row.sample()
 		if !ok {
-			return nil, fmt.Errorf("row %d: a port has queues and marks, a flow has marks, a sender has a window, but this is a %s", i+2, row.Kind)
+			return nil,
+				fmt.Errorf("row %d: columns do not fit kind %q: a port has queues and marks, "+
+					"a flow has marks, a sender has a window", i+2, row.Kind)
 		}
 		series[i] = s
 	}
@@ -350,7 +403,7 @@ func decodePorts(data []byte) ([]Port, error) {
 	return decodeCSV[Port](data, "tier", "dropped_wred_packets", "dropped_tail_packets")
 }
 
-// encodeCSV writes a header, also if there are no rows, and the rows.
+// encodeCSV returns the header and the rows as CSV, also without any rows.
 func encodeCSV[T any](rows []T) ([]byte, error) {
 	var buf bytes.Buffer
 	w := csv.NewWriter(&buf)
@@ -367,15 +420,16 @@ func encodeCSV[T any](rows []T) ([]byte, error) {
 	return buf.Bytes(), w.Error()
 }
 
-// encodeSome is encodeCSV, but nil if there are no rows.
-func encodeSome[T any](rows []T) ([]byte, error) {
+// encodeOptional is encodeCSV, but returns nil if there are no rows.
+func encodeOptional[T any](rows []T) ([]byte, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	return encodeCSV(rows)
 }
 
-// encodeTrace writes the trace in its own order, which decides addresses and so paths; nil if there is none.
+// encodeTrace keeps the order of the trace, which decides addresses and so paths. It returns nil
+// without a trace.
 func (r *Run) encodeTrace() ([]byte, error) {
 	if len(r.Trace) == 0 {
 		return nil, nil
@@ -385,11 +439,12 @@ func (r *Run) encodeTrace() ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// decodeCSV reads rows that have exactly the columns of T. Those that were added later may be missing, and read as 0.
+// decodeCSV reads rows with exactly the columns of T. Columns that a later version added may be
+// missing and read as 0.
 func decodeCSV[T any](data []byte, added ...string) ([]T, error) {
 	dec, err := csvutil.NewDecoder(csv.NewReader(bytes.NewReader(data)))
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("is empty, it must have a header")
+		return nil, errors.New("the file is empty: want a header")
 	}
 	if err != nil {
 		return nil, err
@@ -400,11 +455,13 @@ func decodeCSV[T any](data []byte, added ...string) ([]T, error) {
 		return nil, err
 	}
 	got := dec.Header()
-	older := slices.DeleteFunc(slices.Clone(want), func(column string) bool {
+	accepted := slices.DeleteFunc(slices.Clone(want), func(column string) bool {
 		return slices.Contains(added, column) && !slices.Contains(got, column)
 	})
-	if !slices.Equal(got, older) {
-		return nil, fmt.Errorf("has columns %s, not %s (hint: it may be of another version of this program)", strings.Join(got, ","), strings.Join(want, ","))
+	if !slices.Equal(got, accepted) {
+		return nil, fmt.Errorf("invalid columns %s: want %s "+
+			"(hint: another version of pcn may have written the file)",
+			strings.Join(got, ","), strings.Join(want, ","))
 	}
 	rows := []T{}
 	if err := dec.Decode(&rows); err != nil && !errors.Is(err, io.EOF) {
@@ -413,10 +470,10 @@ func decodeCSV[T any](data []byte, added ...string) ([]T, error) {
 	return rows, nil
 }
 
-// unmarshalName sets one of a fixed set of names.
+// unmarshalName sets dst to text, which must be one of the known names.
 func unmarshalName[T ~string](dst *T, text []byte, known ...T) error {
 	if !slices.Contains(known, T(text)) {
-		return fmt.Errorf("%q is not one of %v", text, known)
+		return fmt.Errorf("unknown name %q: want one of %v", text, known)
 	}
 	*dst = T(text)
 	return nil
@@ -450,7 +507,8 @@ func sortRepeats(repeats []PauseRepeats) []PauseRepeats {
 }
 
 func compareRepeats(a, b PauseRepeats) int {
-	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
+	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.From, b.From),
+		compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
 }
 
 func sortCompletions(completions []Completion) []Completion {
@@ -474,7 +532,8 @@ func sortSeries(series []Sample) []Sample {
 }
 
 func compareSamples(a, b Sample) int {
-	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind), compareNatural(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind),
+		compareNatural(a.Name, b.Name))
 }
 
 func sortPFC(events []PFCEvent) []PFCEvent {
@@ -482,7 +541,8 @@ func sortPFC(events []PFCEvent) []PFCEvent {
 }
 
 func comparePFC(a, b PFCEvent) int {
-	return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From), compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
+	return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From),
+		compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
 }
 
 // compareNatural orders H2 before H10.
@@ -490,8 +550,8 @@ func compareNatural(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
 		var p, q string
-		p, x = chunk(x)
-		q, y = chunk(y)
+		p, x = splitRun(x)
+		q, y = splitRun(y)
 		if p == q {
 			continue
 		}
@@ -503,8 +563,8 @@ func compareNatural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// chunk splits off the digits, or what is no digit, at the start of s.
-func chunk(s string) (first, rest string) {
+// splitRun splits off the digits, or the other characters, at the start of s.
+func splitRun(s string) (first, rest string) {
 	i := 1
 	for i < len(s) && isDigit(s[i]) == isDigit(s[0]) {
 		i++

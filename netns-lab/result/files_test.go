@@ -19,34 +19,47 @@ import (
 func small() *Run {
 	return &Run{
 		Manifest: Manifest{
-			Tool: "pcn test", Experiment: "small", Case: "low-rate", ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
-			Scheme: "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100, SampleNs: 100, BaseRTTNs: 30_000,
+			Tool: "pcn test", Experiment: "small", Case: "low-rate",
+			ExperimentSHA256: "d9c7ad0987366663ad6f7b7ddb01a433a21a0a83c5693ab7c7b8bdceb9a54b2a",
+			Scheme:           "pcn", Seed: math.MaxUint64, DilationShift: 10, DurationNs: 400, WarmupNs: 100,
+			SampleNs: 100, BaseRTTNs: 30_000,
 			GuestSHA256: "0a", SchemeSHA256: "0b", KernelSHA256: "0c",
-			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1, LatenessP99Ns: 2, LatenessMaxNs: 3,
-			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5, "kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
+			Kernel: "7.2", QEMU: "7.2", Deterministic: true, GuestCPUBusy: 0.5, LatenessP50Ns: 1,
+			LatenessP99Ns: 2, LatenessMaxNs: 3,
+			CausalityViolations: 4, LostPackets: map[string]uint64{"tcp retransmissions": 5,
+				"kernel": 0}, Verdict: Invalid, Reasons: []string{"1 packet lost", "late"},
 			Wall: Wall{TotalS: 1.5, BootS: 0.5, Host: "here"},
 		},
 		Experiment: []byte("name: small\n"),
 		Flows: []Flow{
 			{
-				Name: "F2", Group: "F", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1", SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
-				StartNs: -100, CompletionNs: 9, SentBytes: 5, ReceivedBytes: 4, Packets: 3, MarkedPackets: 2, EchoedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
-				SendRateBps: 40e9, RecRateBps: 20e9, Stats: []Stat{{"w", 1. / 128}, {"alpha", 0.25}}, CwndPackets: 12, SRTTNs: 31_000, Retransmissions: 7, Timeouts: 8, ECN: true,
+				Name: "F2", Group: "F", Scheme: "pcn", Src: "H0", Dst: "R0", SrcAddr: "10.0.0.1",
+				SrcPort: 1, DstAddr: "10.0.0.2", DstPort: 2, Proto: TCP,
+				StartNs: -100, CompletionNs: 9, SentBytes: 5, ReceivedBytes: 4, Packets: 3,
+				MarkedPackets: 2, EchoedPackets: 2, CNPDecrease: 1, CNPIncrease: 6,
+				SendRateBps: 40e9, RecRateBps: 20e9, Stats: []Stat{{"w", 1. / 128}, {"alpha", 0.25}}, CwndPackets: 12,
+				SRTTNs: 31_000, Retransmissions: 7, Timeouts: 8, ECN: true,
 			},
 			{Name: "F10", Group: "F", Scheme: "pcn", Proto: UDP, EndNs: new(int64(0))},
 		},
 		Ports: []Port{
 			{
-				Name: "S0->S1", Node: "S0", Peer: "S1", Tier: "switch", RateBps: 40e9, DelayNs: 5000, EnqueuedPackets: 36, EnqueuedBytes: 15_000, SentPackets: 8, SentBytes: 8000,
-				QueuedPackets: 3, MarkedPackets: 2, DroppedBufferPackets: 1, DroppedRingPackets: 2, DroppedNoClassPackets: 3, DroppedResetPackets: 4,
+				Name: "S0->S1", Node: "S0", Peer: "S1", Tier: "switch", RateBps: 40e9,
+				DelayNs: 5000, EnqueuedPackets: 36, EnqueuedBytes: 15_000, SentPackets: 8,
+				SentBytes:     8000,
+				QueuedPackets: 3, MarkedPackets: 2, DroppedBufferPackets: 1, DroppedRingPackets: 2,
+				DroppedNoClassPackets: 3, DroppedResetPackets: 4,
 				DroppedWREDPackets: 10, DroppedTailPackets: 11,
-				PauseSent: 1, ResumeSent: 2, PauseReceived: 3, ResumeReceived: 4, PausedNs: 5, QueueMaxBytes: 6, LatenessP50Ns: 7, LatenessP99Ns: 8, LatenessMaxNs: 9,
+				PauseSent: 1, ResumeSent: 2, PauseReceived: 3, ResumeReceived: 4, PausedNs: 5,
+				QueueMaxBytes: 6, LatenessP50Ns: 7, LatenessP99Ns: 8, LatenessMaxNs: 9,
 			},
 		},
 		Series: []Sample{
 			{TimeNs: -100, Kind: KindFlow, Name: "F2", RateBps: 5, MarkedPackets: 1},
-			{TimeNs: -100, Kind: KindPort, Name: "S0->S1", RateBps: 6, QueueBytes: 0, QueueMaxBytes: 8, MarkedPackets: 9},
-			{TimeNs: -100, Kind: KindSender, Name: "F2", RateBps: 7, CwndPackets: 12, SRTTNs: 31, CNPs: 3},
+			{TimeNs: -100, Kind: KindPort, Name: "S0->S1", RateBps: 6, QueueBytes: 0,
+				QueueMaxBytes: 8, MarkedPackets: 9},
+			{TimeNs: -100, Kind: KindSender, Name: "F2", RateBps: 7, CwndPackets: 12, SRTTNs: 31,
+				CNPs: 3},
 			{TimeNs: 0, Kind: KindFlow, Name: "F2"},
 			{TimeNs: 0, Kind: KindSender, Name: "F2"},
 		},
@@ -61,10 +74,12 @@ func small() *Run {
 			{TimeNs: 0, From: "S1", To: "S0", Class: 3, Frames: 6},
 		},
 		Completions: []Completion{
-			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", Priority: 1, SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
+			NewCompletion(Completion{Flow: "F2", Group: "F", Src: "H0", Dst: "R0", Priority: 1,
+				SizeBytes: 5, StartNs: -100, FCTNs: new(int64(9)), IdealNs: 7}),
 			{Flow: "F10", Group: "F", Src: "H0", Dst: "R0", SizeBytes: 6, IdealNs: 8},
 		},
-		Trace: []workload.Flow{{StartNs: -100, Src: "H0", Dst: "R0", SizeBytes: 5}, {StartNs: -200, Src: "H0", Dst: "R0", SizeBytes: 6}},
+		Trace: []workload.Flow{{StartNs: -100, Src: "H0", Dst: "R0", SizeBytes: 5},
+			{StartNs: -200, Src: "H0", Dst: "R0", SizeBytes: 6}},
 	}
 }
 
@@ -179,14 +194,16 @@ func TestWriteDoesNotDependOnTheOrderOfRows(t *testing.T) {
 	shuffled := small()
 	slices.Reverse(shuffled.Flows)
 	slices.Reverse(shuffled.Series)
-	shuffled.PFC = append(shuffled.PFC[2:], shuffled.PFC[:2]...) // of the same time: in the order of events
+	// of the same time: in the order of events
+	shuffled.PFC = append(shuffled.PFC[2:], shuffled.PFC[:2]...)
 	before := shuffled.Series[0]
 
 	got := write(t, shuffled)
 	for _, name := range []string{flowsFile, portsFile, seriesFile, pfcFile, manifestFile} {
 		qt.Assert(t, qt.Equals(readFile(t, got, name), readFile(t, want, name)))
 	}
-	qt.Assert(t, qt.Equals(shuffled.Series[0], before)) // what is written is not reordered in memory
+	// what is written is not reordered in memory
+	qt.Assert(t, qt.Equals(shuffled.Series[0], before))
 }
 
 func TestEmptyRunHasHeaders(t *testing.T) {
@@ -207,28 +224,47 @@ func TestReadErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name, file, old, new, want string
 	}{
-		{"unknown field", manifestFile, `"tool"`, `"tol"`, `.*manifest.json: decode manifest: json: unknown field "tol" \(hint: it may be of another version of this program\)`},
-		{"cut off", manifestFile, "}\n}", "", `.*manifest.json: decode manifest: unexpected EOF .*`},
-		{"verdict", manifestFile, `"invalid"`, `"maybe"`, `.*manifest.json: verdict is "maybe", not "valid" or "invalid"`},
-		{"reasons for valid", manifestFile, `"invalid"`, `"valid"`, `.*manifest.json: verdict is valid with 2 reasons`},
-		{"no bins", manifestFile, `"sample_ns": 100`, `"sample_ns": 0`, `.*manifest.json: warmup_ns 100, duration_ns 400 or sample_ns 0 is out of range`},
-		{"too many bins", manifestFile, `"duration_ns": 400`, `"duration_ns": 9223372036854775800`, `.*manifest.json: sample_ns 100 makes more than 10000000 bins`},
-		{"edited experiment", experimentFile, "small", "large", `.*experiment.yaml: has SHA-256 .*, but d9c7.* ran \(hint: it was edited after the run; run it again\)`},
-		{"column missing", flowsFile, "src_addr,", "", `.*flows.csv: has columns flow,group,scheme,src,dst,src_port.* \(hint: it may be of another version of this program\)`},
-		{"column too many", pfcFile, "class,kind", "class,kind,x", `.*pfc.csv: has columns sent_ns,effect_ns,from,to,class,kind,x, not .*`},
-		{"columns swapped", pfcFile, "from,to", "to,from", `.*pfc.csv: has columns .*`},
-		{"value missing", pfcFile, "7,12,S1,S0,1,pause", "7,12,S1,S0,1", `.*pfc.csv: record on line 4: wrong number of fields`},
+		{"unknown field", manifestFile, `"tool"`, `"tol"`,
+			`.*manifest.json: decode manifest: json: unknown field "tol" \(hint: another version of pcn may have written it\)`},
+		{"cut off", manifestFile, "}\n}", "",
+			`.*manifest.json: decode manifest: unexpected EOF .*`},
+		{"verdict", manifestFile, `"invalid"`, `"maybe"`,
+			`.*manifest.json: invalid verdict "maybe": want "valid" or "invalid"`},
+		{"reasons for valid", manifestFile, `"invalid"`, `"valid"`,
+			`.*manifest.json: verdict valid has 2 reasons: want reasons only for invalid`},
+		{"no bins", manifestFile, `"sample_ns": 100`, `"sample_ns": 0`,
+			`.*manifest.json: warmup_ns 100, duration_ns 400 or sample_ns 0 is out of range`},
+		{"too many bins", manifestFile, `"duration_ns": 400`, `"duration_ns": 9223372036854775800`,
+			`.*manifest.json: sample_ns 100 makes more than 10000000 bins`},
+		{"edited experiment", experimentFile, "small", "large",
+			`.*experiment.yaml: the file has SHA-256 .*, but the run had d9c7.* \(hint: it was edited after the run; run it again\)`},
+		{"column missing", flowsFile, "src_addr,", "",
+			`.*flows.csv: invalid columns flow,group,scheme,src,dst,src_port.* \(hint: another version of pcn may have written the file\)`},
+		{"column too many", pfcFile, "class,kind", "class,kind,x",
+			`.*pfc.csv: invalid columns sent_ns,effect_ns,from,to,class,kind,x: want .*`},
+		{"columns swapped", pfcFile, "from,to", "to,from", `.*pfc.csv: invalid columns .*`},
+		{"value missing", pfcFile, "7,12,S1,S0,1,pause", "7,12,S1,S0,1",
+			`.*pfc.csv: record on line 4: wrong number of fields`},
 		{"not a number", pfcFile, "7,12", "x,12", `.*pfc.csv: .*x.*`},
 		{"out of range", pfcFile, "S0,1", "S0,256", `.*pfc.csv: .*256.*`},
-		{"unknown frame", pfcFile, "1,pause", "1,stop", `.*pfc.csv: .*"stop" is not one of \[pause resume\].*`},
-		{"unknown protocol", flowsFile, "tcp", "sctp", `.*flows.csv: .*"sctp" is not one of \[tcp udp\].*`},
-		{"unknown kind", seriesFile, "flow", "path", `.*series.csv: .*"path" is not one of \[port flow sender\].*`},
-		{"port without queue", seriesFile, "6,0,8,9", "6,,8,9", `.*series.csv: row 3: a port has queues and marks, .*, but this is a port`},
-		{"flow with queue", seriesFile, "5,,,1", "5,1,,1", `.*series.csv: row 2: .*, but this is a flow`},
-		{"flow with window", seriesFile, "5,,,1,", "5,,,1,1", `.*series.csv: row 2: .*, but this is a flow`},
-		{"sender with marks", seriesFile, "7,,,,12", "7,,,1,12", `.*series.csv: row 4: .*, but this is a sender`},
-		{"sender without window", seriesFile, "7,,,,12", "7,,,,", `.*series.csv: row 4: .*, but this is a sender`},
-		{"sender of an older file", seriesFile, "cwnd_packets,srtt_ns,", "", `.*series.csv: record on line 2: wrong number of fields`},
+		{"unknown frame", pfcFile, "1,pause", "1,stop",
+			`.*pfc.csv: .*unknown name "stop": want one of \[pause resume\].*`},
+		{"unknown protocol", flowsFile, "tcp", "sctp",
+			`.*flows.csv: .*unknown name "sctp": want one of \[tcp udp\].*`},
+		{"unknown kind", seriesFile, "flow", "path",
+			`.*series.csv: .*unknown name "path": want one of \[port flow sender\].*`},
+		{"port without queue", seriesFile, "6,0,8,9", "6,,8,9",
+			`.*series.csv: row 3: columns do not fit kind "port": a port has queues and marks, .*`},
+		{"flow with queue", seriesFile, "5,,,1", "5,1,,1",
+			`.*series.csv: row 2: columns do not fit kind "flow": .*`},
+		{"flow with window", seriesFile, "5,,,1,", "5,,,1,1",
+			`.*series.csv: row 2: columns do not fit kind "flow": .*`},
+		{"sender with marks", seriesFile, "7,,,,12", "7,,,1,12",
+			`.*series.csv: row 4: columns do not fit kind "sender": .*`},
+		{"sender without window", seriesFile, "7,,,,12", "7,,,,",
+			`.*series.csv: row 4: columns do not fit kind "sender": .*`},
+		{"sender of an older file", seriesFile, "cwnd_packets,srtt_ns,", "",
+			`.*series.csv: record on line 2: wrong number of fields`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			dir := write(t, small())
@@ -263,7 +299,8 @@ S0->S1,S0,S1,40000000000,5000,36,15000,8,8000,3,2,1,2,3,4,1,2,3,4,5,6,7,8,9
 	f := &want.Flows[0]
 	f.Stats = f.Stats[:1] // its file has w only
 	f.Group, f.CompletionNs, f.EchoedPackets, f.CwndPackets, f.Timeouts = "", 0, 0, 0, 0
-	want.Ports[0].Tier, want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = "", 0, 0
+	want.Ports[0].Tier, want.Ports[0].DroppedWREDPackets, want.Ports[0].DroppedTailPackets = "", 0,
+		0
 	want.Completions, want.Trace = nil, nil
 	want.Series = want.Series[:2]
 
@@ -286,13 +323,14 @@ func TestReadOfAnEmptyFile(t *testing.T) {
 	dir := write(t, small())
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, portsFile), nil, 0o644)))
 	_, err := Read(dir)
-	qt.Assert(t, qt.ErrorMatches(err, `.*ports.csv: is empty, it must have a header`))
+	qt.Assert(t, qt.ErrorMatches(err, `.*ports.csv: the file is empty: want a header`))
 }
 
 func TestReadOfARunThatDidNotEnd(t *testing.T) {
 	_, err := Read(t.TempDir())
 	qt.Assert(t, qt.ErrorIs(err, os.ErrNotExist))
-	qt.Assert(t, qt.ErrorMatches(err, `.*manifest.json: .* \(hint: give the folder of a run that has ended\)`))
+	qt.Assert(t,
+		qt.ErrorMatches(err, `.*manifest.json: .* \(hint: give the folder of a finished run\)`))
 }
 
 // A write that fails half-way over an older run must not leave a folder that reads as complete.
@@ -309,7 +347,8 @@ func TestFailedWriteLeavesNoManifest(t *testing.T) {
 func TestWriteErrors(t *testing.T) {
 	r := small()
 	r.Manifest.Verdict = ""
-	qt.Assert(t, qt.ErrorMatches(r.Write(t.TempDir()), `write run to .*: verdict is "", not "valid" or "invalid"`))
+	qt.Assert(t, qt.ErrorMatches(r.Write(t.TempDir()),
+		`write run to .*: invalid verdict "": want "valid" or "invalid"`))
 
 	file := filepath.Join(t.TempDir(), "file")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, nil, 0o644)))
@@ -317,7 +356,8 @@ func TestWriteErrors(t *testing.T) {
 }
 
 func TestCompareNatural(t *testing.T) {
-	ordered := []string{"", "F", "F2", "F10", "G", "H0->S0", "H2->S1", "H10->S1", "R1", "S0->H1", "S0->S1"}
+	ordered := []string{"", "F", "F2", "F10", "G", "H0->S0", "H2->S1", "H10->S1", "R1", "S0->H1",
+		"S0->S1"}
 	for i, a := range ordered {
 		for j, b := range ordered {
 			got := compareNatural(a, b)
@@ -345,8 +385,14 @@ func FuzzReadCSV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fuzzRoundTrip(t, data, decodeFlows, encodeCSV[Flow])
 		fuzzRoundTrip(t, data, decodePorts, encodeCSV[Port])
-		fuzzRoundTrip(t, data, func(data []byte) ([]PFCEvent, error) { return decodeCSV[PFCEvent](data) }, encodeCSV[PFCEvent])
-		fuzzRoundTrip(t, data, decodeSeries, func(s []Sample) ([]byte, error) { return encodeCSV(rowsOf(s)) })
+		fuzzRoundTrip(t, data, func(data []byte) ([]PFCEvent,
+			error) {
+			return decodeCSV[PFCEvent](data)
+		}, encodeCSV[PFCEvent])
+		fuzzRoundTrip(t, data, decodeSeries, func(s []Sample) ([]byte,
+			error) {
+			return encodeCSV(rowsOf(s))
+		})
 	})
 }
 
@@ -360,7 +406,8 @@ func FuzzReadManifest(f *testing.F) {
 	})
 }
 
-func fuzzRoundTrip[T any](t *testing.T, data []byte, decode func([]byte) (T, error), encode func(T) ([]byte, error)) {
+func fuzzRoundTrip[T any](t *testing.T, data []byte, decode func([]byte) (T, error),
+	encode func(T) ([]byte, error)) {
 	t.Helper()
 	v, err := decode(data)
 	if err != nil {

@@ -14,34 +14,32 @@ import (
 
 // Run is one run of one scheme.
 type Run struct {
-	Manifest   Manifest
-	Experiment []byte // the experiment file, as it was read
-	Flows      []Flow
-	Ports      []Port
-	Series     []Sample
-	PFC        []PFCEvent
-	// PauseRepeats has the bins in which PAUSE frames would be sent; none without PAUSE.
-	PauseRepeats []PauseRepeats
-	States       []State // of ports, if switches have detectors
-	// Completions has the TCP flows with a size; none if there is none.
-	Completions []Completion
-	// Trace has the flows of a trace or a workload; none if there is none.
-	Trace []workload.Flow
+	Manifest     Manifest
+	Experiment   []byte // the experiment file as it was read
+	Flows        []Flow
+	Ports        []Port
+	Series       []Sample
+	PFC          []PFCEvent
+	PauseRepeats []PauseRepeats  // only bins with PAUSE frames
+	States       []State         // only if switches have detectors
+	Completions  []Completion    // of TCP flows with a size
+	Trace        []workload.Flow // of a trace or a workload
 }
 
-// Manifest says what ran, and whether it can be believed.
+// Manifest describes a run: its settings, the machine, and whether it is valid.
 type Manifest struct {
-	Tool             string `json:"tool"`              // name and version of the program
-	Experiment       string `json:"experiment"`        // name of the experiment
-	Case             string `json:"case,omitempty"`    // of the experiment; empty if it has none
+	Tool             string `json:"tool"`              // name and version of pcn
+	Experiment       string `json:"experiment"`        // name
+	Case             string `json:"case,omitempty"`    // empty if the experiment has no cases
 	ExperimentSHA256 string `json:"experiment_sha256"` // of the experiment file, in hexadecimal
 	Scheme           string `json:"scheme"`
 	Seed             uint64 `json:"seed"`
-	DilationShift    uint   `json:"dilation_shift"` // binary logarithm of how much slower than the paper's time it ran
-	DurationNs       int64  `json:"duration_ns"`    // after t = 0
-	WarmupNs         int64  `json:"warmup_ns"`      // before t = 0
-	SampleNs         int64  `json:"sample_ns"`      // length of a bin of the series
-	BaseRTTNs        int64  `json:"base_rtt_ns"`    // longest round trip of a flow through empty queues
+	// The run was 2^DilationShift times slower than the paper's time.
+	DilationShift uint  `json:"dilation_shift"`
+	DurationNs    int64 `json:"duration_ns"` // after t = 0
+	WarmupNs      int64 `json:"warmup_ns"`   // before t = 0
+	SampleNs      int64 `json:"sample_ns"`   // length of a bin of the series
+	BaseRTTNs     int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
 
 	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
 	// guest and QEMU only if it had a microVM.
@@ -52,25 +50,27 @@ type Manifest struct {
 	QEMU          string `json:"qemu"`          // version
 	Deterministic bool   `json:"deterministic"` // the same input gives the same bytes
 
-	GuestCPUBusy        float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
-	LatenessP50Ns       int64   `json:"lateness_p50_ns"`
-	LatenessP99Ns       int64   `json:"lateness_p99_ns"`
-	LatenessMaxNs       int64   `json:"lateness_max_ns"`
-	CausalityViolations uint64  `json:"causality_violations"` // packets that arrived after the ideal time of their departure
+	GuestCPUBusy  float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
+	LatenessP50Ns int64   `json:"lateness_p50_ns"`
+	LatenessP99Ns int64   `json:"lateness_p99_ns"`
+	LatenessMaxNs int64   `json:"lateness_max_ns"`
+	// CausalityViolations counts packets that arrived after the ideal time of their departure.
+	CausalityViolations uint64 `json:"causality_violations"`
 
-	// LostPackets counts packets lost outside the ports, by place: in switches, the kernel's backlog, devices and
-	// sockets, and what TCP sent again. A port's own are in [Port.DroppedPackets].
+	// LostPackets counts packets lost outside the ports, by place: in switches, the kernel's
+	// backlog, devices and sockets, and TCP's retransmissions. Losses in a port are in
+	// [Port.DroppedPackets].
 	LostPackets map[string]uint64 `json:"lost_packets"`
 
-	Deadlock *Deadlock `json:"deadlock,omitempty"` // nil: there was none
+	Deadlock *Deadlock `json:"deadlock,omitempty"` // nil if there was none
 
 	Verdict Verdict  `json:"verdict"`
-	Reasons []string `json:"reasons"` // why the run is invalid; none if it is valid
+	Reasons []string `json:"reasons"` // why the run is invalid; empty if it is valid
 
 	Wall Wall `json:"wall"`
 }
 
-// LabelOf names a run of an experiment: CASE/SCHEME, or SCHEME if the experiment has no cases.
+// LabelOf returns CASE/SCHEME, or SCHEME if the experiment has no cases.
 func LabelOf(caseName, scheme string) string {
 	if caseName == "" {
 		return scheme
@@ -78,29 +78,32 @@ func LabelOf(caseName, scheme string) string {
 	return caseName + "/" + scheme
 }
 
-// Label names the run among those of its experiment, as [LabelOf] does.
+// Label returns the run's name among the runs of its experiment, as [LabelOf] does.
 func (m Manifest) Label() string {
 	return LabelOf(m.Case, m.Scheme)
 }
 
-// Deadlock is a cycle of ports each of which waits for the next, so that none will ever send again.
+// Deadlock is a cycle of paused ports. Each waits for the next, so none can ever send again.
 type Deadlock struct {
-	SinceNs int64    `json:"since_ns"` // when the last of them was paused
-	Class   uint8    `json:"class"`
-	Ports   []string `json:"ports"`  // each is paused because of what stands in the next, and the last because of the first
-	Behind  int      `json:"behind"` // how many more ports wait for these for good
+	SinceNs int64 `json:"since_ns"` // when the last of them was paused
+	Class   uint8 `json:"class"`
+	// Ports has the cycle: packets queued at the next port keep each of them paused, and packets at
+	// the first port keep the last one paused.
+	Ports  []string `json:"ports"`
+	Behind int      `json:"behind"` // number of further ports that wait for these
 }
 
-// String returns what there is to say of it.
+// String describes the deadlock in one line.
 func (d *Deadlock) String() string {
 	var behind string
 	if d.Behind > 0 {
 		behind = fmt.Sprintf(", and %d more ports behind them", d.Behind)
 	}
-	return fmt.Sprintf("since %s, class %d: %s wait for each other%s", experiment.Duration(d.SinceNs), d.Class, strings.Join(d.Ports, ", "), behind)
+	return fmt.Sprintf("since %s, class %d: %s wait for each other%s",
+		experiment.Duration(d.SinceNs), d.Class, strings.Join(d.Ports, ", "), behind)
 }
 
-// Wall is what a run cost, in the time of the machine. It differs from run to run.
+// Wall is the cost of a run in the machine's time. It differs from run to run.
 type Wall struct {
 	StartedAt time.Time `json:"started_at"`
 	TotalS    float64   `json:"total_s"`
@@ -108,47 +111,49 @@ type Wall struct {
 	Host      string    `json:"host"`
 }
 
-// Verdict says whether a run can be believed.
+// Verdict says whether the results of a run are valid.
 type Verdict string
 
-// A run is valid if it was on time and lost nothing.
+// A run is valid if it was on time and lost no packets that the experiment did not intend to lose.
 const (
 	Valid   Verdict = "valid"
 	Invalid Verdict = "invalid"
 )
 
-// Flow is what one flow did.
+// Flow has the counters of one flow.
 type Flow struct {
-	Name            string `csv:"flow"`
-	Group           string `csv:"group"` // of the experiment's flows or bursts that it is of
-	Scheme          string `csv:"scheme"`
-	Src             string `csv:"src"` // host
-	Dst             string `csv:"dst"` // host
-	SrcAddr         string `csv:"src_addr"`
-	SrcPort         uint16 `csv:"src_port"`
-	DstAddr         string `csv:"dst_addr"`
-	DstPort         uint16 `csv:"dst_port"`
-	Proto           Proto  `csv:"proto"`
-	Priority        uint8  `csv:"priority"` // of its data, 0 is the first
-	StartNs         int64  `csv:"start_ns"`
-	EndNs           *int64 `csv:"end_ns"`        // when the receiver got the last packet; nil if it did not
-	CompletionNs    int64  `csv:"completion_ns"` // from the start until the sender of a flow with a size knew it had arrived; 0: it did not
+	Name     string `csv:"flow"`
+	Group    string `csv:"group"` // name of the experiment's entry under flows or bursts
+	Scheme   string `csv:"scheme"`
+	Src      string `csv:"src"` // host
+	Dst      string `csv:"dst"` // host
+	SrcAddr  string `csv:"src_addr"`
+	SrcPort  uint16 `csv:"src_port"`
+	DstAddr  string `csv:"dst_addr"`
+	DstPort  uint16 `csv:"dst_port"`
+	Proto    Proto  `csv:"proto"`
+	Priority uint8  `csv:"priority"` // 0 is the highest
+	StartNs  int64  `csv:"start_ns"`
+	// when the last packet was received; nil if it was not
+	EndNs           *int64 `csv:"end_ns"`
+	CompletionNs    int64  `csv:"completion_ns"` // as [Completion.FCTNs]; 0 if not complete
 	SentBytes       uint64 `csv:"sent_bytes"`
 	ReceivedBytes   uint64 `csv:"received_bytes"`
 	Packets         uint64 `csv:"packets"`        // received
 	MarkedPackets   uint64 `csv:"marked_packets"` // received with CE
-	EchoedPackets   uint64 `csv:"echoed_packets"` // marked, as far as the sender heard of it
+	EchoedPackets   uint64 `csv:"echoed_packets"` // of the marked ones, echoed to the sender
 	CNPDecrease     uint64 `csv:"cnp_decrease"`
 	CNPIncrease     uint64 `csv:"cnp_increase"`
 	SendRateBps     uint64 `csv:"send_rate_bps"` // of the control, at the end
-	RecRateBps      uint64 `csv:"rec_rate_bps"`  // of the last CNP
-	CwndPackets     uint64 `csv:"cwnd_packets"`  // at the end; 0 if the control goes by a rate
+	RecRateBps      uint64 `csv:"rec_rate_bps"`  // in the last CNP
+	CwndPackets     uint64 `csv:"cwnd_packets"`  // at the end; 0 for rate-based controls
 	SRTTNs          int64  `csv:"srtt_ns"`
 	Retransmissions uint64 `csv:"retransmissions"`
 	Timeouts        uint64 `csv:"timeouts"` // of TCP's retransmission timer
 	ECN             bool   `csv:"ecn"`      // negotiated
 
-	// Stats are the statistics of the control's algorithm at the end: a column each behind those above.
+	// Stats are the statistics of the control's algorithm at the end: a column each behind those
+	// above.
 	Stats []Stat `csv:"-"`
 }
 
@@ -158,7 +163,7 @@ type Stat struct {
 	Value float64
 }
 
-// Completion is how long a flow with a size took.
+// Completion has the completion time of a flow with a size.
 type Completion struct {
 	Flow      string   `csv:"flow"`
 	Group     string   `csv:"group"`
@@ -167,12 +172,12 @@ type Completion struct {
 	Priority  int      `csv:"priority"`
 	SizeBytes uint64   `csv:"size_bytes"`
 	StartNs   int64    `csv:"start_ns"`
-	FCTNs     *int64   `csv:"fct_ns"`   // until its sender knew that all of it had arrived; nil if it did not
-	IdealNs   int64    `csv:"ideal_ns"` // what that takes at line rate and alone
+	FCTNs     *int64   `csv:"fct_ns"`   // until all data was acknowledged; nil if it was not
+	IdealNs   int64    `csv:"ideal_ns"` // the same for a flow at line rate in an empty network
 	Slowdown  *float64 `csv:"slowdown"` // fct_ns / ideal_ns, to 4 decimals
 }
 
-// NewCompletion returns a completion with its slowdown.
+// NewCompletion returns c with its slowdown computed.
 func NewCompletion(c Completion) Completion {
 	if c.FCTNs != nil && c.IdealNs > 0 {
 		c.Slowdown = new(math.Round(float64(*c.FCTNs)/float64(c.IdealNs)*1e4) / 1e4)
@@ -180,7 +185,7 @@ func NewCompletion(c Completion) Completion {
 	return c
 }
 
-// Proto is what a flow runs over. Bursts are UDP, controlled flows TCP.
+// Proto is a transport. Bursts use UDP, controlled flows use TCP.
 type Proto string
 
 // The transports of the lab.
@@ -189,14 +194,13 @@ const (
 	UDP Proto = "udp"
 )
 
-// Port is what one egress port did. PAUSE frames that it sent or received are those
-// on its link: a port S0->S1 is stopped by what it received from S1, and sent what
-// stops the port S1->S0.
+// Port has the counters of one egress port. PAUSE frames belong to the port that sends on their
+// link: frames that S0->S1 received from S1 stop it, and frames that it sent stop S1->S0.
 type Port struct {
 	Name                  string `csv:"port"` // such as S0->S1
 	Node                  string `csv:"node"`
 	Peer                  string `csv:"peer"`
-	Tier                  string `csv:"tier"` // of the node: host, or what switches as far from hosts are called
+	Tier                  string `csv:"tier"` // of the node, such as host, leaf or spine
 	RateBps               uint64 `csv:"rate_bps"`
 	DelayNs               int64  `csv:"delay_ns"`
 	EnqueuedPackets       uint64 `csv:"enqueued_packets"`
@@ -207,65 +211,69 @@ type Port struct {
 	MarkedPackets         uint64 `csv:"marked_packets"`
 	DroppedBufferPackets  uint64 `csv:"dropped_buffer_packets"`  // refused: shared buffer full
 	DroppedRingPackets    uint64 `csv:"dropped_ring_packets"`    // refused: ring full
-	DroppedNoClassPackets uint64 `csv:"dropped_noclass_packets"` // refused: of no class
-	DroppedResetPackets   uint64 `csv:"dropped_reset_packets"`   // were queued when the qdisc was reset
-	DroppedWREDPackets    uint64 `csv:"dropped_wred_packets"`    // not ECN-capable, in a queue that is over WRED's threshold
-	DroppedTailPackets    uint64 `csv:"dropped_tail_packets"`    // the queue was as long as a port's may be
-	PauseSent             uint64 `csv:"pause_sent"`
-	ResumeSent            uint64 `csv:"resume_sent"`
-	PauseReceived         uint64 `csv:"pause_received"`
-	ResumeReceived        uint64 `csv:"resume_received"`
-	PausedNs              int64  `csv:"paused_ns"`
-	QueueMaxBytes         uint64 `csv:"queue_max_bytes"`
-	LatenessP50Ns         int64  `csv:"lateness_p50_ns"`
-	LatenessP99Ns         int64  `csv:"lateness_p99_ns"`
-	LatenessMaxNs         int64  `csv:"lateness_max_ns"`
+	DroppedNoClassPackets uint64 `csv:"dropped_noclass_packets"` // refused: no class
+	DroppedResetPackets   uint64 `csv:"dropped_reset_packets"`   // queued when the qdisc was reset
+	// not ECN-capable, above WRED's threshold
+	DroppedWREDPackets uint64 `csv:"dropped_wred_packets"`
+	DroppedTailPackets uint64 `csv:"dropped_tail_packets"` // the port's queue was full
+	PauseSent          uint64 `csv:"pause_sent"`
+	ResumeSent         uint64 `csv:"resume_sent"`
+	PauseReceived      uint64 `csv:"pause_received"`
+	ResumeReceived     uint64 `csv:"resume_received"`
+	PausedNs           int64  `csv:"paused_ns"`
+	QueueMaxBytes      uint64 `csv:"queue_max_bytes"`
+	LatenessP50Ns      int64  `csv:"lateness_p50_ns"`
+	LatenessP99Ns      int64  `csv:"lateness_p99_ns"`
+	LatenessMaxNs      int64  `csv:"lateness_max_ns"`
 }
 
-// DroppedPackets returns how many packets the port dropped, for any reason.
+// DroppedPackets returns the number of packets that the port dropped for any reason.
 func (p Port) DroppedPackets() uint64 {
 	return p.RefusedPackets() + p.DroppedQueuedPackets()
 }
 
-// DroppedQueuedPackets returns how many packets the port took in, and then dropped: by WRED, behind a full queue, or at a reset.
+// DroppedQueuedPackets returns the number of packets that the port accepted and then dropped: by
+// WRED, because of a full queue, or at a reset.
 func (p Port) DroppedQueuedPackets() uint64 {
 	return p.DroppedWREDPackets + p.DroppedTailPackets + p.DroppedResetPackets
 }
 
-// RefusedPackets returns how many packets the port did not take in: no buffer, full ring, or of no class.
+// RefusedPackets returns the number of packets that the port did not accept: because of a full
+// buffer or ring, or because they have no class.
 func (p Port) RefusedPackets() uint64 {
 	return p.DroppedBufferPackets + p.DroppedRingPackets + p.DroppedNoClassPackets
 }
 
-// Kind is what a row of the series is about.
+// Kind is the kind of object that a row of the series describes.
 type Kind string
 
 // The kinds of objects in the series.
 const (
 	KindPort   Kind = "port"
-	KindFlow   Kind = "flow"   // what the receiver of a flow got
-	KindSender Kind = "sender" // what the TCP sender of a flow knew at the end of the bin
+	KindFlow   Kind = "flow"   // the receiver of a flow
+	KindSender Kind = "sender" // the TCP sender of a flow, at the end of the bin
 )
 
-// Sample is one flow, sender or port in one bin of time. A number that is not of its kind is 0.
+// Sample describes one flow, sender or port in one bin of time. Values that its kind lacks are 0.
 type Sample struct {
 	TimeNs int64 // start of the bin
 	Kind   Kind
 	Name   string // of the port or the flow
-	// RateBps is what the port sent or the receiver of the flow got in the bin, in
-	// Ethernet frames without FCS; or the rate by which the sender paces.
+	// RateBps is the rate at which the port sent or the receiver of the flow received in the bin,
+	// in Ethernet frames without FCS. For a sender it is the pacing rate.
 	RateBps uint64
-	// QueueBytes is the queue of the port at the start of the bin.
+	// QueueBytes is the port's queue at the start of the bin.
 	QueueBytes uint64
-	// QueueMaxBytes is the longest queue of the port in the bin.
+	// QueueMaxBytes is the port's longest queue in the bin.
 	QueueMaxBytes uint64
-	// MarkedPackets is how many packets the port marked, or the flow received marked, in the bin.
+	// MarkedPackets counts packets that the port marked, or that the flow received marked, in the
+	// bin.
 	MarkedPackets uint64
-	// CwndPackets is the congestion window of the sender; 0 if its control goes by a rate.
+	// CwndPackets is the sender's congestion window; 0 for rate-based controls.
 	CwndPackets uint64
 	// SRTTNs is the smoothed round trip that the sender measures.
 	SRTTNs int64
-	// CNPs is how many CNPs or CNMs the sender has received so far.
+	// CNPs counts the CNPs or CNMs that the sender has received since its start.
 	CNPs uint64
 }
 
@@ -273,14 +281,15 @@ type Sample struct {
 type PFCEvent struct {
 	SentNs   int64   `csv:"sent_ns"`
 	EffectNs int64   `csv:"effect_ns"` // when it stops or restarts the port To->From
-	From     string  `csv:"from"`      // node that sent it
-	To       string  `csv:"to"`        // node it stops or restarts, with the suffix of the link if there are several
+	From     string  `csv:"from"`      // the node that sent it
+	To       string  `csv:"to"`        // the node it stops; parallel links have a suffix, as S1.0
 	Class    uint8   `csv:"class"`
 	Kind     PFCKind `csv:"kind"`
 }
 
-// PauseRepeats are the PAUSE frames on a link in a bin of time, of a class, if switches repeated them as ns3-rdma's do:
-// with each packet that finds the buffer over XOFF, and every 2.5 us in between.
+// PauseRepeats counts the PAUSE frames of a class on a link in a bin of time, as if switches
+// repeated them like those of ns3-rdma: with each packet that finds the buffer above XOFF, and
+// every 2.5 us in between.
 type PauseRepeats struct {
 	TimeNs int64  `csv:"time_ns"` // start of the bin
 	From   string `csv:"from"`    // as in [PFCEvent]
@@ -289,10 +298,10 @@ type PauseRepeats struct {
 	Frames uint64 `csv:"frames"`
 }
 
-// PFCKind is what a PFC frame does.
+// PFCKind is a kind of PFC frame.
 type PFCKind string
 
-// The two frames of PFC that the lab has.
+// The kinds of PFC frames.
 const (
 	Pause  PFCKind = "pause"
 	Resume PFCKind = "resume"

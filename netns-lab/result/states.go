@@ -11,28 +11,32 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// State is what detectors said of an egress port in a bin, and what is true of it: of a run whose switches have them.
+// State has the verdicts of the congestion detectors on an egress port in a bin, and the ground
+// truth. Only runs whose switches have detectors have states.
 //
-// What is true is computed from the rates that senders were at, by a network without pauses: docs/tcd.md.
+// The ground truth is computed from the senders' rates in a network without pauses: see
+// docs/tcd.md.
 type State struct {
-	TimeNs       int64    `csv:"time_ns"` // start of the bin
-	Port         string   `csv:"port"`
-	TCD          TCDState `csv:"tcd"`          // after the last packet that was sent
-	OffNs        int64    `csv:"off_ns"`       // paused, or with packets and no credits for them
-	SentPackets  uint64   `csv:"sent_packets"` // of all classes
-	NPECNPackets uint64   `csv:"np_ecn_packets"`
-	ECNPackets   uint64   `csv:"ecn_packets"` // marked, or would be; and so on
-	FECNPackets  uint64   `csv:"fecn_packets"`
-	TCDCEPackets uint64   `csv:"tcd_ce_packets"`
-	TCDUEPackets uint64   `csv:"tcd_ue_packets"`
-	InputBps     uint64   `csv:"input_bps"` // if nothing were ever paused
-	Congested    bool     `csv:"congested"` // likewise
+	TimeNs      int64    `csv:"time_ns"` // start of the bin
+	Port        string   `csv:"port"`
+	TCD         TCDState `csv:"tcd"`          // after the last packet that the port sent
+	OffNs       int64    `csv:"off_ns"`       // time paused, or with packets but without credits
+	SentPackets uint64   `csv:"sent_packets"` // of all classes
+	// Packets that each detector marked, or would have marked:
+	NPECNPackets uint64 `csv:"np_ecn_packets"`
+	ECNPackets   uint64 `csv:"ecn_packets"`
+	FECNPackets  uint64 `csv:"fecn_packets"`
+	TCDCEPackets uint64 `csv:"tcd_ce_packets"`
+	TCDUEPackets uint64 `csv:"tcd_ue_packets"`
+	// Ground truth:
+	InputBps  uint64 `csv:"input_bps"`
+	Congested bool   `csv:"congested"`
 }
 
-// TCDState is the state that TCD takes a port to be in.
+// TCDState is TCD's state of a port.
 type TCDState string
 
-// The states of a port. To the outside a draining port is not congested.
+// The states of a port in TCD. TCD does not mark packets of a draining port.
 const (
 	NonCongestion TCDState = "non-congestion"
 	Draining      TCDState = "draining"
@@ -53,7 +57,6 @@ func compareStates(a, b State) int {
 	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.Port, b.Port))
 }
 
-// errNoStates is a run without detectors.
 var errNoStates = errors.New("the run's switches had no detectors")
 
 // StatesOf returns the states of a port, in the order of time.
@@ -89,21 +92,24 @@ func (s State) Marks(d experiment.Detector, congestedShare float64) uint64 {
 	}
 }
 
-// CongestedShare is PCN's in the experiment of the run.
+// CongestedShare returns the share of marked packets above which PCN takes a flow to be congested,
+// in the run's experiment.
 func (r *Run) CongestedShare() float64 {
 	e, err := experiment.Parse(r.Manifest.Experiment, r.Experiment)
 	if err != nil {
-		return 0.95 // PCN, section 4
+		return 0.95 // the default: PCN, section 4
 	}
 	return e.CongestedShare()
 }
 
-// truthHoldNs is how long after a port was congested a mark is still right: for a bin at least, as what is true is known
-// to a bin only, and a packet is on its way for a part of one.
+// truthHoldNs returns the time after congestion in which a mark is still right. It is at least a
+// bin, since the ground truth is known only for whole bins and packets are under way for a part of
+// one.
 func (r *Run) truthHoldNs() int64 { return max(r.Manifest.SampleNs, r.Manifest.BaseRTTNs) }
 
-// WrongMarks returns how many packets a detector marked, or would have, in the whole run, and how many of these at a
-// time when the port was not congested, nor had just been.
+// WrongMarks returns the number of packets that a detector marked, or would have marked, in the
+// whole run (all), and how many of them while the port was not and had not just been congested
+// (wrong).
 func (r *Run) WrongMarks(d experiment.Detector) (wrong, all uint64, err error) {
 	if len(r.States) == 0 {
 		return 0, 0, errNoStates
@@ -123,12 +129,10 @@ func (r *Run) WrongMarks(d experiment.Detector) (wrong, all uint64, err error) {
 	return wrong, all, nil
 }
 
-func (r *Run) wrongMarks(m experiment.Measure) ([]experiment.Quantity, error) {
+// wrongMarks returns the share of wrong marks.
+func (r *Run) wrongMarks(m experiment.Measure, _ Interval) (float64, error) {
 	wrong, all, err := r.WrongMarks(m.Detector)
-	if err != nil {
-		return nil, err
-	}
-	return []experiment.Quantity{{Value: float64(wrong) / float64(max(all, 1)), Unit: m.Metric.Unit()}}, nil
+	return float64(wrong) / float64(max(all, 1)), err
 }
 
 // statesWithin returns the states of a port in the bins that lie wholly within the window.
@@ -145,13 +149,18 @@ func (r *Run) statesWithin(port string, window Interval) ([]State, error) {
 	return states, nil
 }
 
-func (r *Run) detectorMarks(port string, d experiment.Detector, window Interval) (float64, error) {
+func (r *Run) detectorMarks(m experiment.Measure, port string, window Interval) (float64, error) {
 	states, err := r.statesWithin(port, window)
 	share, sum := r.CongestedShare(), 0.0
 	for _, s := range states {
-		sum += float64(s.Marks(d, share))
+		sum += float64(s.Marks(m.Detector, share))
 	}
 	return sum, err
+}
+
+func (r *Run) offEndMetric(_ experiment.Measure, port string, window Interval) (float64, error) {
+	end, err := r.offEnd(port, window)
+	return float64(end), err
 }
 
 // offEnd returns the end of the last bin in which the port was OFF.
@@ -166,7 +175,8 @@ func (r *Run) offEnd(port string, window Interval) (int64, error) {
 	return end, err
 }
 
-func (r *Run) detectionTime(port string, window Interval) (float64, error) {
+// detectionTime returns the time from the last OFF until TCD finds congestion.
+func (r *Run) detectionTime(_ experiment.Measure, port string, window Interval) (float64, error) {
 	end, err := r.offEnd(port, window)
 	if err != nil {
 		return 0, err
@@ -179,10 +189,10 @@ func (r *Run) detectionTime(port string, window Interval) (float64, error) {
 			return float64(s.TimeNs + r.Manifest.SampleNs - end), nil
 		}
 	}
-	return 0, &notReachedError{inNs: window.ToNs - end}
+	return 0, &notReachedError{observedNs: window.ToNs - end}
 }
 
-func (r *Run) markedPackets(flow string) (float64, error) {
+func (r *Run) markedPackets(_ experiment.Measure, flow string) (float64, error) {
 	n, found := uint64(0), false
 	for _, f := range r.Flows {
 		if f.Name == flow {

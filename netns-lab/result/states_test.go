@@ -19,12 +19,18 @@ func detected(t *testing.T) *result.Run {
 	const bin = 100_000
 	r.States = []result.State{
 		{TimeNs: 0, Port: "P", TCD: result.NonCongestion, SentPackets: 10, ECNPackets: 1},
-		{TimeNs: bin, Port: "P", TCD: result.Undetermined, OffNs: 40, SentPackets: 10, ECNPackets: 2, NPECNPackets: 9, TCDUEPackets: 10},
-		{TimeNs: 2 * bin, Port: "P", TCD: result.Undetermined, OffNs: 1, SentPackets: 10, ECNPackets: 4, NPECNPackets: 10, TCDUEPackets: 10, Congested: true},
-		{TimeNs: 3 * bin, Port: "P", TCD: result.Undetermined, SentPackets: 10, ECNPackets: 8, NPECNPackets: 10, Congested: true},
-		{TimeNs: 4 * bin, Port: "P", TCD: result.Congestion, SentPackets: 10, ECNPackets: 16, TCDCEPackets: 5},
-		{TimeNs: 5 * bin, Port: "P", TCD: result.Congestion, SentPackets: 10, ECNPackets: 32, TCDCEPackets: 6},
-		{TimeNs: 5 * bin, Port: "Q", TCD: result.NonCongestion, SentPackets: 10, NPECNPackets: 10, FECNPackets: 3},
+		{TimeNs: bin, Port: "P", TCD: result.Undetermined, OffNs: 40, SentPackets: 10,
+			ECNPackets: 2, NPECNPackets: 9, TCDUEPackets: 10},
+		{TimeNs: 2 * bin, Port: "P", TCD: result.Undetermined, OffNs: 1, SentPackets: 10,
+			ECNPackets: 4, NPECNPackets: 10, TCDUEPackets: 10, Congested: true},
+		{TimeNs: 3 * bin, Port: "P", TCD: result.Undetermined, SentPackets: 10, ECNPackets: 8,
+			NPECNPackets: 10, Congested: true},
+		{TimeNs: 4 * bin, Port: "P", TCD: result.Congestion, SentPackets: 10, ECNPackets: 16,
+			TCDCEPackets: 5},
+		{TimeNs: 5 * bin, Port: "P", TCD: result.Congestion, SentPackets: 10, ECNPackets: 32,
+			TCDCEPackets: 6},
+		{TimeNs: 5 * bin, Port: "Q", TCD: result.NonCongestion, SentPackets: 10, NPECNPackets: 10,
+			FECNPackets: 3},
 	}
 	return r
 }
@@ -62,7 +68,8 @@ func TestMetricsOfStates(t *testing.T) {
 		{experiment.Measure{Metric: experiment.OffEnd}, 300_000},
 		{experiment.Measure{Metric: experiment.OffEnd, To: 200_000}, 200_000},
 		{experiment.Measure{Metric: experiment.DetectionTime}, 200_000}, // of the fifth bin's end
-		{experiment.Measure{Metric: experiment.DetectorMarks, Detector: experiment.DetectECN, From: 100_000, To: 350_000}, 2 + 4},
+		{experiment.Measure{Metric: experiment.DetectorMarks, Detector: experiment.DetectECN,
+			From: 100_000, To: 350_000}, 2 + 4},
 		{experiment.Measure{Metric: experiment.DetectorMarks, Detector: experiment.DetectUE}, 20},
 	} {
 		test.m.Ports = []string{"P"}
@@ -76,7 +83,8 @@ func TestMetricsOfStates(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "F9: the run has no flow F9"))
 }
 
-// States are written and read; a folder of a run without detectors has none, also if an earlier run left some.
+// States are written and read; a folder of a run without detectors has none, also if an earlier run
+// left some.
 func TestStatesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	r := detected(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-// Timeline is a value for each bin of a run, without gaps.
+// Timeline has a value for each bin of a run, without gaps.
 type Timeline struct {
 	StartNs int64 // of the first bin
 	StepNs  int64 // length of a bin
@@ -24,7 +24,7 @@ func (t Timeline) TimeNs(i int) int64 {
 	return t.StartNs + int64(i)*t.StepNs
 }
 
-// Max returns the largest value; 0 if there is none above.
+// Max returns the largest value, or 0 if none is positive.
 func (t Timeline) Max() float64 {
 	top := 0.0
 	for _, v := range t.Values {
@@ -33,12 +33,14 @@ func (t Timeline) Max() float64 {
 	return top
 }
 
-// Interval is a period of time, To not included.
+// Interval is a period of time from FromNs until before ToNs.
 type Interval struct {
 	FromNs, ToNs int64
 }
 
-// overlap returns how much of the interval is within another, in ns.
+func (i Interval) contains(atNs int64) bool { return atNs >= i.FromNs && atNs < i.ToNs }
+
+// overlap returns the length of the part that both intervals have in common, in ns.
 func (i Interval) overlap(o Interval) int64 {
 	return max(0, min(i.ToNs, o.ToNs)-max(i.FromNs, o.FromNs))
 }
@@ -51,10 +53,13 @@ func (r *Run) whole() Interval {
 // timeline returns a timeline of zeros.
 func (r *Run) timeline() Timeline {
 	m := r.Manifest
-	return Timeline{StartNs: -m.WarmupNs, StepNs: m.SampleNs, Values: make([]float64, (m.WarmupNs+m.DurationNs)/m.SampleNs)}
+	return Timeline{
+		StartNs: -m.WarmupNs, StepNs: m.SampleNs,
+		Values: make([]float64, (m.WarmupNs+m.DurationNs)/m.SampleNs),
+	}
 }
 
-// samplesOf returns the samples of each object of a kind, by its name.
+// samplesOf returns the samples of all objects of a kind, by the object's name.
 func (r *Run) samplesOf(kind Kind) map[string][]Sample {
 	samples := make(map[string][]Sample)
 	for _, s := range r.Series {
@@ -73,14 +78,15 @@ func (t Timeline) add(kind Kind, name string, samples []Sample, value func(Sampl
 	for _, s := range samples {
 		offset := s.TimeNs - t.StartNs
 		if offset < 0 || offset%t.StepNs != 0 || offset/t.StepNs >= int64(len(t.Values)) {
-			return fmt.Errorf("series has %s %s at %d ns, which is not the start of a bin of the run", kind, name, s.TimeNs)
+			return fmt.Errorf("series has %s %s at %d ns, which is not the start of a bin",
+				kind, name, s.TimeNs)
 		}
 		t.Values[offset/t.StepNs] += float64(value(s))
 	}
 	return nil
 }
 
-// membersOf returns a function that returns the flows of a group, or the flow if the name is that of one.
+// membersOf returns a function from a name to flows: the members of a group, or the flow itself.
 func (r *Run) membersOf() func(name string) []string {
 	groups := make(map[string][]string)
 	for _, f := range r.Flows {
@@ -94,26 +100,27 @@ func (r *Run) membersOf() func(name string) []string {
 	}
 }
 
-// FlowRate returns the rate in bit/s that the receiver of a flow got, in Ethernet
-// frames without FCS. The name F0+F1 stands for the sum of both, and that of a group for the sum of its flows.
+// FlowRate returns the rate in bit/s at which a flow was received, in Ethernet frames without FCS.
+// A name such as F0+F1 means the sum of both flows, and the name of a group the sum of its flows.
 func (r *Run) FlowRate(name string) (Timeline, error) {
 	return r.ratesOf(KindFlow)(name)
 }
 
-// SendRate returns the rate in bit/s by which the sender of a flow paced at the end
-// of each bin. Names are those of [Run.FlowRate].
+// SendRate returns the pacing rate of a flow's sender in bit/s, at the end of each bin. It takes
+// the same names as [Run.FlowRate].
 func (r *Run) SendRate(name string) (Timeline, error) {
 	return r.ratesOf(KindSender)(name)
 }
 
-// ratesOf returns [Run.FlowRate] or, of senders, [Run.SendRate], to be called for many flows.
+// ratesOf returns [Run.FlowRate] or, for senders, [Run.SendRate]. It reads the series once, so that
+// the function is cheap to call for many flows.
 func (r *Run) ratesOf(kind Kind) timelineOf {
 	samples, members := r.samplesOf(kind), r.membersOf()
 	return func(name string) (Timeline, error) {
 		t := r.timeline()
 		for _, group := range experiment.SumOf(name) {
 			flows := members(group)
-			if len(samples[group]) > 0 { // a large group has its sum in the series
+			if len(samples[group]) > 0 { // for a large group the series has only the sum
 				flows = []string{group}
 			}
 			for _, flow := range flows {
@@ -130,7 +137,7 @@ func rateBps(s Sample) uint64 {
 	return s.RateBps
 }
 
-// PortRate returns the rate in bit/s that a port sent, in Ethernet frames without FCS.
+// PortRate returns the rate in bit/s at which a port sent, in Ethernet frames without FCS.
 func (r *Run) PortRate(port string) (Timeline, error) {
 	return r.ofPort(port, rateBps)
 }
@@ -140,8 +147,8 @@ func (r *Run) QueueMax(port string) (Timeline, error) {
 	return r.ofPort(port, func(s Sample) uint64 { return s.QueueMaxBytes })
 }
 
-// QueueEnd returns the queue of a port at the end of each bin, in bytes. A bin ends
-// with the queue that the next starts with, so the last one is left out.
+// QueueEnd returns the queue of a port at the end of each bin, in bytes. Samples have the queue at
+// the start of a bin, so the last bin is left out.
 func (r *Run) QueueEnd(port string) (Timeline, error) {
 	t, err := r.ofPort(port, func(s Sample) uint64 { return s.QueueBytes })
 	if len(t.Values) > 0 {
@@ -156,8 +163,8 @@ func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
 	return t, err
 }
 
-// PauseRate returns how many PAUSE frames per second are sent on a link by switches that repeat them, see [PauseRepeats],
-// in the direction in which they travel: S1->S0 stops the port S0->S1.
+// PauseRate returns the number of PAUSE frames per second on a link, with repetitions: see
+// [PauseRepeats]. The link has the direction of the frames: those on S1->S0 stop the port S0->S1.
 func (r *Run) PauseRate(link string) Timeline {
 	t := r.timeline()
 	for _, p := range r.PauseRepeats {
@@ -169,12 +176,13 @@ func (r *Run) PauseRate(link string) Timeline {
 	return t
 }
 
-// PausedShare returns the share of each bin, 0 to 1, in which PAUSE frames on a
-// link keep its far end stopped.
+// PausedShare returns the share of each bin, 0 to 1, in which PAUSE frames on a link stop the port
+// at its far end.
 func (r *Run) PausedShare(link string) Timeline {
 	t := r.timeline()
 	for _, paused := range r.PausedIntervals(link) {
-		for bin := int((paused.FromNs - t.StartNs) / t.StepNs); bin < len(t.Values) && t.TimeNs(bin) < paused.ToNs; bin++ {
+		for bin := int((paused.FromNs - t.StartNs) / t.StepNs); bin < len(t.Values) &&
+			t.TimeNs(bin) < paused.ToNs; bin++ {
 			part := paused.overlap(Interval{t.TimeNs(bin), t.TimeNs(bin + 1)})
 			t.Values[bin] += float64(part) / float64(t.StepNs)
 		}
@@ -190,20 +198,19 @@ func (p PauseRepeats) link() string {
 	return network.PortName(p.From, p.To)
 }
 
-// PausedIntervals returns when PAUSE frames on a link keep its far end stopped, in
-// any class: from the time a PAUSE takes effect to the time a RESUME does, or to the
-// end of the run. The link is the direction in which the frames travel: S1->S0
-// stops the port S0->S1.
+// PausedIntervals returns the times in which PAUSE frames on a link stop the port at its far end,
+// in any class: from the effect of a PAUSE until the effect of the RESUME, or until the end of the
+// run. The link has the direction of the frames: those on S1->S0 stop the port S0->S1.
 func (r *Run) PausedIntervals(link string) []Interval {
 	return r.pausedIntervals(link, nil)
 }
 
-// isOf reports whether a frame of a class is of the data of a priority; any is, without one.
+// isOf reports whether a PFC class carries data of the priority. A nil priority means any.
 func isOf(class uint8, priority *int) bool {
 	return priority == nil || class == experiment.DataClass(*priority)
 }
 
-// pausedIntervals is [Run.PausedIntervals], of a priority if one is given.
+// pausedIntervals is [Run.PausedIntervals] for one priority; nil means all.
 func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 	var events []PFCEvent
 	for _, e := range r.PFC {
@@ -214,7 +221,7 @@ func (r *Run) pausedIntervals(link string, priority *int) []Interval {
 	return r.intervalsOf(events)
 }
 
-// allPausedIntervals is pausedIntervals of every link that has any.
+// allPausedIntervals returns the paused intervals of every link that has any.
 func (r *Run) allPausedIntervals(priority *int) map[string][]Interval {
 	events := make(map[string][]PFCEvent)
 	for _, e := range r.PFC {
@@ -229,9 +236,12 @@ func (r *Run) allPausedIntervals(priority *int) map[string][]Interval {
 	return intervals
 }
 
-// intervalsOf returns when the frames on a link keep its far end stopped.
+// intervalsOf returns the paused intervals from the PFC frames of one link.
 func (r *Run) intervalsOf(events []PFCEvent) []Interval {
-	slices.SortStableFunc(events, func(a, b PFCEvent) int { return cmp.Compare(a.EffectNs, b.EffectNs) })
+	slices.SortStableFunc(events, func(a, b PFCEvent) int {
+		return cmp.Compare(a.EffectNs,
+			b.EffectNs)
+	})
 
 	var intervals []Interval
 	whole := r.whole()
@@ -263,8 +273,8 @@ func (r *Run) intervalsOf(events []PFCEvent) []Interval {
 	return intervals
 }
 
-// BurstEndNs returns when the receivers got the last packet of the last burst. It
-// is an error if there is no burst, or if one did not end.
+// BurstEndNs returns the time at which the last packet of the last burst was received. It fails if
+// there is no burst, or if one did not end.
 func (r *Run) BurstEndNs() (int64, error) {
 	end, found := int64(0), false
 	for _, f := range r.Flows {
@@ -272,14 +282,14 @@ func (r *Run) BurstEndNs() (int64, error) {
 			continue
 		}
 		if f.EndNs == nil {
-			return 0, fmt.Errorf("burst flow %s did not end in the run", f.Name)
+			return 0, fmt.Errorf("burst flow %s did not end during the run", f.Name)
 		}
 		if !found || *f.EndNs > end {
 			end, found = *f.EndNs, true
 		}
 	}
 	if !found {
-		return 0, errors.New("run has no burst")
+		return 0, errors.New("the run has no burst")
 	}
 	return end, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/pcn-linux/pcn/config"
@@ -16,38 +17,38 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// Row is what was measured in a cell.
+// Row has the measurements of a cell.
 type Row struct {
 	Cell
 	Verdict result.Verdict
 	Reasons []string
-	Values  []Value // of the metrics
+	Values  []Value // in the order of the metrics
 }
 
-// Value is a number, or why there is none.
+// Value is a measured quantity, or the reason why there is none.
 type Value struct {
 	config.Quantity
 	Err error
 }
 
-// Results are all cells of a sweep, and what they come to.
+// Results are the measurements of a sweep.
 type Results struct {
 	Sweep  *Sweep
 	Rows   []Row
 	Groups []Group
 }
 
-// Group is the cells of a point and scheme, which differ in the seed only.
+// Group sums up the cells of one point and scheme, which differ only in the seed.
 type Group struct {
-	Point     int
+	Point     int // index into the sweep's points
 	Scheme    string
-	Runs      int // cells
-	Invalid   int // of them, which count for nothing
-	Estimates []Estimate
+	Runs      int        // number of cells
+	Invalid   int        // how many of them are invalid; their values are not used
+	Estimates []Estimate // in the order of the metrics
 }
 
-// Collect measures all cells, which must be there, and writes sweep.csv, summary.csv and report.html. These depend on
-// nothing but the cells' bytes.
+// Collect measures all cells and writes sweep.csv, summary.csv and report.html. It fails if a cell
+// is missing. The files depend only on the bytes of the cells.
 func (r *Runner) Collect() (*Results, error) {
 	res := &Results{Sweep: r.o.Sweep}
 	for _, c := range r.cells {
@@ -81,33 +82,43 @@ func (r *Runner) measure(c Cell) (Row, error) {
 	return row, nil
 }
 
-// group sums up the rows, of which those of a point and scheme are one after the other.
+// group makes the groups from the rows. Rows of one point and scheme stand together.
 func (res *Results) group() {
-	for from, to := 0, 0; from < len(res.Rows); from = to {
-		first := res.Rows[from]
-		g := Group{Point: first.Point, Scheme: first.Scheme}
-		values := make([][]float64, len(res.Sweep.Metrics))
-		for to = from; to < len(res.Rows) && res.Rows[to].Point == first.Point && res.Rows[to].Scheme == first.Scheme; to++ {
-			row := res.Rows[to]
-			g.Runs++
-			if row.Verdict == result.Invalid {
-				g.Invalid++
-				continue
-			}
-			for i, v := range row.Values {
-				if v.Err == nil {
-					values[i] = append(values[i], v.Value)
-				}
-			}
+	rows := res.Rows
+	for len(rows) > 0 {
+		first := rows[0]
+		other := slices.IndexFunc(rows, func(r Row) bool {
+			return r.Point != first.Point || r.Scheme != first.Scheme
+		})
+		if other < 0 {
+			other = len(rows)
 		}
-		for _, of := range values {
-			g.Estimates = append(g.Estimates, estimate(of))
-		}
-		res.Groups = append(res.Groups, g)
+		res.Groups = append(res.Groups, groupOf(rows[:other], len(res.Sweep.Metrics)))
+		rows = rows[other:]
 	}
 }
 
-// Outcome is a bound of a metric held against the mean over the seeds.
+func groupOf(rows []Row, metrics int) Group {
+	g := Group{Point: rows[0].Point, Scheme: rows[0].Scheme, Runs: len(rows)}
+	values := make([][]float64, metrics)
+	for _, row := range rows {
+		if row.Verdict == result.Invalid {
+			g.Invalid++
+			continue
+		}
+		for i, v := range row.Values {
+			if v.Err == nil {
+				values[i] = append(values[i], v.Value)
+			}
+		}
+	}
+	for _, v := range values {
+		g.Estimates = append(g.Estimates, estimate(v))
+	}
+	return g
+}
+
+// Outcome says whether the mean of a metric over the seeds is within a bound of the file.
 type Outcome struct {
 	Metric string
 	Group  Group
@@ -116,7 +127,7 @@ type Outcome struct {
 	Pass   bool
 }
 
-// Outcomes are those of all bounds of the file.
+// Outcomes checks every bound of the file.
 func (res *Results) Outcomes() []Outcome {
 	var all []Outcome
 	for i, m := range res.Sweep.Metrics {
@@ -126,14 +137,17 @@ func (res *Results) Outcomes() []Outcome {
 				continue
 			}
 			x := g.Estimates[i]
-			low, high := b.Min == nil || x.Mean >= b.Min.Value, b.Max == nil || x.Mean <= b.Max.Value
-			all = append(all, Outcome{m.Name, g, boundInWords(b.Min, b.Max), res.inWords(i, x), x.N > 0 && low && high})
+			pass := x.N > 0 &&
+				(b.Min == nil || x.Mean >= b.Min.Value) && (b.Max == nil || x.Mean <= b.Max.Value)
+			all = append(all, Outcome{
+				m.Name, g, formatBound(b.Min, b.Max), res.formatEstimate(i, x), pass,
+			})
 		}
 	}
 	return all
 }
 
-func boundInWords(low, high *config.Quantity) string {
+func formatBound(low, high *config.Quantity) string {
 	switch {
 	case low == nil:
 		return "at most " + high.String()
@@ -144,18 +158,20 @@ func boundInWords(low, high *config.Quantity) string {
 	}
 }
 
-// InWords is the estimate of the i-th metric in a group, and how many runs have a value where that is not all.
-func (res *Results) InWords(g Group, i int) string {
+// Format returns the estimate of the i-th metric in a group, such as "4 ± 1 (3 of 4)" if only 3 of
+// 4 runs have a value.
+func (res *Results) Format(g Group, i int) string {
 	x := g.Estimates[i]
-	text := res.inWords(i, x)
+	text := res.formatEstimate(i, x)
 	if x.N < g.Runs {
 		text += fmt.Sprintf(" (%d of %d)", x.N, g.Runs)
 	}
 	return text
 }
 
-// inWords is an estimate of the i-th metric: its mean, and half the width of its interval.
-func (res *Results) inWords(i int, x Estimate) string {
+// formatEstimate returns an estimate of the i-th metric: the mean and half the width of the
+// interval.
+func (res *Results) formatEstimate(i int, x Estimate) string {
 	unit := res.Sweep.Metrics[i].Metric.Unit()
 	text := config.Quantity{Value: x.Mean, Unit: unit}.String()
 	switch {
@@ -168,7 +184,7 @@ func (res *Results) inWords(i int, x Estimate) string {
 	}
 }
 
-// pointHeader names the columns of a point.
+// pointHeader returns the names of the columns that describe a point.
 func (res *Results) pointHeader() []string {
 	header := append([]string(nil), res.Sweep.Parameters...)
 	if res.hasCases() {
@@ -187,24 +203,27 @@ func (res *Results) pointColumns(i int) []string {
 	return append([]string{p.Case}, p.Values...)
 }
 
-// suffixes are of columns, by what is in them.
-var suffixes = map[config.Unit]string{
-	config.UnitCount: "", config.UnitShare: "", config.UnitTime: "_ns", config.UnitRate: "_bps", config.UnitBytes: "_bytes",
+// columnSuffixes end the names of columns in sweep.csv.
+var columnSuffixes = map[config.Unit]string{
+	config.UnitCount: "", config.UnitShare: "",
+	config.UnitTime: "_ns", config.UnitRate: "_bps", config.UnitBytes: "_bytes",
 }
 
-// writeCells writes a row a cell. A value that could not be measured is empty.
+// writeCells writes one row for each cell. A value that could not be measured is empty.
 func (res *Results) writeCells(w io.Writer) error {
 	header := append(res.pointHeader(), "scheme", "seed", "cell", "verdict")
 	for _, m := range res.Sweep.Metrics {
-		header = append(header, m.Name+suffixes[m.Metric.Unit()])
+		header = append(header, m.Name+columnSuffixes[m.Metric.Unit()])
 	}
 	lines := [][]string{header}
 	for _, row := range res.Rows {
-		line := append(append([]string(nil), res.pointColumns(row.Point)...), row.Scheme, strconv.FormatUint(row.Seed, 10), row.ID, string(row.Verdict))
+		line := slices.Concat(res.pointColumns(row.Point), []string{
+			row.Scheme, strconv.FormatUint(row.Seed, 10), row.ID, string(row.Verdict),
+		})
 		for _, v := range row.Values {
 			text := ""
 			if v.Err == nil {
-				text = number(v.Value)
+				text = formatNumber(v.Value)
 			}
 			line = append(line, text)
 		}
@@ -215,41 +234,50 @@ func (res *Results) writeCells(w io.Writer) error {
 
 // writeSummary writes a row for each point, scheme and metric.
 func (res *Results) writeSummary(w io.Writer) error {
-	lines := [][]string{append(res.pointHeader(), "scheme", "metric", "unit", "runs", "invalid_runs", "values", "mean", "ci95_low", "ci95_high", "std_dev")}
+	lines := [][]string{append(res.pointHeader(), "scheme", "metric", "unit",
+		"runs", "invalid_runs", "values", "mean", "ci95_low", "ci95_high", "std_dev")}
 	for _, g := range res.Groups {
 		for i, x := range g.Estimates {
 			m := res.Sweep.Metrics[i]
-			line := append(append([]string(nil), res.pointColumns(g.Point)...), g.Scheme, m.Name, unitNames[m.Metric.Unit()],
-				strconv.Itoa(g.Runs), strconv.Itoa(g.Invalid), strconv.Itoa(x.N), "", "", "", "")
-			at := len(line) - 4
+			var mean, low, high, stdDev string
 			if x.N > 0 {
-				line[at] = number(x.Mean)
+				mean = formatNumber(x.Mean)
 			}
 			if x.N > 1 {
-				line[at+1], line[at+2], line[at+3] = number(x.Low), number(x.High), number(x.StdDev)
+				low, high, stdDev = formatNumber(x.Low), formatNumber(x.High),
+					formatNumber(x.StdDev)
 			}
-			lines = append(lines, line)
+			lines = append(lines, slices.Concat(res.pointColumns(g.Point), []string{
+				g.Scheme, m.Name, unitNames[m.Metric.Unit()],
+				strconv.Itoa(g.Runs), strconv.Itoa(g.Invalid), strconv.Itoa(x.N),
+				mean, low, high, stdDev,
+			}))
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
 }
 
-// unitNames are those of the numbers in summary.csv.
+// unitNames are the units in summary.csv.
 var unitNames = map[config.Unit]string{
-	config.UnitCount: "1", config.UnitShare: "1", config.UnitTime: "ns", config.UnitRate: "bps", config.UnitBytes: "bytes",
+	config.UnitCount: "1", config.UnitShare: "1",
+	config.UnitTime: "ns", config.UnitRate: "bps", config.UnitBytes: "bytes",
 }
 
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func (res *Results) writeReport(w io.Writer) error {
 	s := res.Sweep
-	page := report.Sweep{Title: s.Title, Name: s.Name, Seeds: len(s.Seeds), Schemes: s.Schemes, PointHeader: res.pointHeader()}
+	page := report.Sweep{
+		Title: s.Title, Name: s.Name, Seeds: len(s.Seeds), Schemes: s.Schemes,
+		PointHeader: res.pointHeader(),
+	}
 	for _, p := range s.Points {
 		page.Points = append(page.Points, p.Label())
 	}
 	for _, row := range res.Rows {
 		if row.Verdict == result.Invalid {
-			page.Invalid = append(page.Invalid, report.InvalidCell{Cell: row.ID, Reasons: row.Reasons})
+			page.Invalid = append(page.Invalid,
+				report.InvalidCell{Cell: row.ID, Reasons: row.Reasons})
 		}
 	}
 	for i, m := range s.Metrics {
@@ -257,27 +285,29 @@ func (res *Results) writeReport(w io.Writer) error {
 		for _, g := range res.Groups {
 			e := g.Estimates[i]
 			x.Rows = append(x.Rows, report.SweepRow{
-				Point: g.Point, Columns: res.pointColumns(g.Point), Scheme: g.Scheme, Runs: g.Runs, Values: e.N,
-				Mean: e.Mean, Low: e.Low, High: e.High, Text: res.inWords(i, e),
+				Point: g.Point, Columns: res.pointColumns(g.Point), Scheme: g.Scheme,
+				Runs: g.Runs, Values: e.N,
+				Mean: e.Mean, Low: e.Low, High: e.High, Text: res.formatEstimate(i, e),
 			})
 		}
 		page.Metrics = append(page.Metrics, x)
 	}
 	for _, o := range res.Outcomes() {
 		page.Outcomes = append(page.Outcomes, report.SweepOutcome{
-			Metric: o.Metric, Point: s.Points[o.Group.Point].Label(), Scheme: o.Group.Scheme, Mean: o.Mean, Bound: o.Bound, Pass: o.Pass,
+			Metric: o.Metric, Point: s.Points[o.Group.Point].Label(), Scheme: o.Group.Scheme,
+			Mean: o.Mean, Bound: o.Bound, Pass: o.Pass,
 		})
 	}
 	return report.WriteSweep(w, page)
 }
 
-// writeFile writes a file as a whole or not at all.
+// writeFile writes a whole file or none: an interrupted write leaves the old one.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".sweep-")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	defer os.Remove(f.Name()) // there is none once it is renamed
+	defer os.Remove(f.Name()) // fails without harm after the rename
 	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep runs an experiment in many cells, schemes x parameters x seeds, each in a deterministic microVM, here or
-// as a Slurm job array. A cell that is finished is never run again. Values over seeds come with confidence intervals.
+// Package sweep runs an experiment once for each combination of scheme, parameters and seed. Such a
+// run is a cell. Cells run in deterministic microVMs, on this machine or as a Slurm job array, and
+// a finished cell is never run again. Means over the seeds have confidence intervals.
 package sweep

@@ -9,16 +9,15 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// confidence is that of all intervals.
 const confidence = 0.95
 
-// Estimate is a mean over seeds, with its interval of 95% confidence: by Student's t distribution, as the variance is not
-// known. With one value there is no interval, and all is that value.
+// Estimate is a mean over seeds with its 95% confidence interval. The interval comes from Student's
+// t distribution, since the variance is unknown. With one value, mean, low and high are that value.
 type Estimate struct {
-	N         int
+	N         int // number of values
 	Mean      float64
-	Low, High float64 // of the interval
-	StdDev    float64 // of the values, with N - 1
+	Low, High float64 // ends of the interval
+	StdDev    float64 // sample standard deviation, divided by N - 1
 }
 
 func estimate(values []float64) Estimate {

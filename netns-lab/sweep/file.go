@@ -20,7 +20,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/job"
 )
 
-// file is a sweep file, as docs/sweeps.md describes it.
+// file is the content of a sweep file: see docs/sweeps.md.
 type file struct {
 	Name       string              `yaml:"name"`
 	Title      string              `yaml:"title"`
@@ -33,10 +33,10 @@ type file struct {
 	Metrics    []Metric            `yaml:"metrics"`
 }
 
-// Metric is what is collected of every cell.
+// Metric is measured in every cell.
 type Metric struct {
 	experiment.NamedMetric `yaml:",inline"`
-	// Bounds are what the mean over the seeds is held against, by scheme.
+	// Bounds limit the mean over the seeds, by scheme.
 	Bounds map[string]experiment.Bounds `yaml:"bounds"`
 }
 
@@ -50,15 +50,15 @@ type Sweep struct {
 	Metrics     []Metric
 }
 
-// Point is a combination of a case and the parameters' values.
+// Point is a combination of a case and a value of each parameter.
 type Point struct {
-	Case       string   // empty if the experiment has none
-	Values     []string // of the parameters
+	Case       string   // empty if the experiment has no cases
+	Values     []string // in the order of Sweep.Parameters
 	Experiment *experiment.Experiment
-	Schemes    []string // that the case is run with
+	Schemes    []string // the schemes that run this case
 }
 
-// Label names the point: its case and values.
+// Label returns the point's case and values.
 func (p Point) Label() string {
 	words := slices.Clone(p.Values)
 	if p.Case != "" {
@@ -69,9 +69,9 @@ func (p Point) Label() string {
 
 // Cell is one run of the matrix.
 type Cell struct {
-	// ID is that of its folder. It stands for all that decides the run's bytes.
+	// ID names the cell's folder. It has a hash of everything that decides the run's bytes.
 	ID     string
-	Point  int // of the sweep's
+	Point  int // index into Sweep.Points
 	Scheme string
 	Seed   uint64
 	job    job.Job
@@ -84,7 +84,7 @@ const (
 
 var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// Load reads a sweep file. Paths in it are relative to it.
+// Load reads a sweep file. Paths in the file are relative to it.
 func Load(path string) (*Sweep, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -93,7 +93,8 @@ func Load(path string) (*Sweep, error) {
 	return Parse(path, data)
 }
 
-// Parse parses a sweep file of this path. The error joins a [*config.Error] for each thing that is wrong.
+// Parse parses the content of the sweep file at path. The error joins one [*config.Error] for each
+// mistake.
 func Parse(path string, data []byte) (*Sweep, error) {
 	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:")}
 	root := d.Root(data)
@@ -111,7 +112,7 @@ func Parse(path string, data []byte) (*Sweep, error) {
 
 type decoder struct{ *config.Decoder }
 
-// sweep checks the file and makes the matrix of it.
+// sweep checks the file and returns its matrix of runs; nil after an error.
 func (d *decoder) sweep(f *file) *Sweep {
 	s := &Sweep{Name: f.Name, Title: f.Title, Seeds: f.Seeds, Metrics: f.Metrics}
 	if s.Title == "" {
@@ -123,10 +124,12 @@ func (d *decoder) sweep(f *file) *Sweep {
 		}
 	}
 	if d.Has("name") && !sweepName.MatchString(f.Name) {
-		d.Fail("name", fmt.Sprintf("%q can't be a name", f.Name), `lower-case letters, digits and "-"`)
+		d.Fail("name", fmt.Sprintf("%q can't be a name", f.Name),
+			`lower-case letters, digits and "-"`)
 	}
 	if d.Has("metrics") && len(f.Metrics) == 0 {
-		d.Fail("metrics", "nothing is measured", "write metrics: [{name: jain, metric: jain, flows: [F0, F1]}]")
+		d.Fail("metrics", "\"metrics\" is empty: want at least one",
+			"write metrics: [{name: jain, metric: jain, flows: [F0, F1]}]")
 	}
 	points := d.combinations(f, s)
 	if len(d.Errs) > 0 {
@@ -171,7 +174,7 @@ func (d *decoder) load(f *file) *experiment.Experiment {
 	return e
 }
 
-// fail adds what is wrong with the value at path; errors of another file say where in it.
+// fail adds err at path. Errors that have a line of their own, in another file, keep it.
 func (d *decoder) fail(path string, err error) {
 	for _, e := range errorsIn(err) {
 		if e.Line > 0 {
@@ -182,7 +185,7 @@ func (d *decoder) fail(path string, err error) {
 	}
 }
 
-// errorsIn are the errors of files that an error joins; it makes one of another.
+// errorsIn returns the file errors that err joins. It turns any other error into one.
 func errorsIn(err error) []*config.Error {
 	var joined interface{ Unwrap() []error }
 	var one *config.Error
@@ -200,13 +203,13 @@ func errorsIn(err error) []*config.Error {
 	}
 }
 
-// combination are values of all parameters, as a mapping of their paths.
+// combination has one value of each parameter.
 type combination struct {
 	values []string
-	set    *yaml.Node
+	set    *yaml.Node // the same values as a mapping, by path
 }
 
-// combinations are those of the parameters' values: the last changes fastest.
+// combinations returns all combinations of parameter values. The last parameter changes fastest.
 func (d *decoder) combinations(f *file, s *Sweep) []combination {
 	all := []combination{{set: &yaml.Node{Kind: yaml.MappingNode}}}
 	node := d.Nodes["parameters"]
@@ -218,22 +221,24 @@ func (d *decoder) combinations(f *file, s *Sweep) []combination {
 		at := "parameters." + path.Value
 		values := f.Parameters[path.Value]
 		if len(values) == 0 {
-			d.Fail(at, "there is no value", "write [25us, 50us]")
+			d.Fail(at, "the list of values is empty", "write [25us, 50us]")
 			return nil
 		}
 		if _, ok := f.Set[path.Value]; ok {
-			d.Fail(at, fmt.Sprintf("%q is under \"set\" too", path.Value), "keep one of them")
+			d.Fail(at, fmt.Sprintf("%q is also under \"set\"", path.Value), "keep one of them")
 		}
 		if path.Value == "seed" {
-			d.Fail(at, "the seed is no parameter", "write seeds: 1..5")
+			d.Fail(at, "the seed can't be a parameter", "write seeds: 1..5")
 		}
 		for k, v := range values {
 			if slices.Contains(values[:k], v) {
-				d.Fail(fmt.Sprintf("%s[%d]", at, k), fmt.Sprintf("duplicate value %q", v), "keep one of them")
+				d.Fail(fmt.Sprintf("%s[%d]", at, k), fmt.Sprintf("duplicate value %q", v),
+					"keep one of them")
 			}
 		}
 		if len(all)*len(values) > maxCells {
-			d.Fail("parameters", fmt.Sprintf("more than %d combinations are too many", maxCells), "")
+			d.Fail("parameters", fmt.Sprintf("more than %d combinations of values", maxCells),
+				"remove values")
 			return nil
 		}
 		s.Parameters = append(s.Parameters, path.Value)
@@ -241,7 +246,8 @@ func (d *decoder) combinations(f *file, s *Sweep) []combination {
 		for _, c := range all {
 			for k, v := range values {
 				set := *c.set
-				set.Content = append(slices.Clone(set.Content), path, d.Nodes[fmt.Sprintf("%s[%d]", at, k)])
+				set.Content = append(slices.Clone(set.Content), path,
+					d.Nodes[fmt.Sprintf("%s[%d]", at, k)])
 				more = append(more, combination{append(slices.Clone(c.values), v), &set})
 			}
 		}
@@ -250,15 +256,16 @@ func (d *decoder) combinations(f *file, s *Sweep) []combination {
 	return all
 }
 
-// points adds a point for each case and combination, and what is wrong with any.
+// points adds a point for each case and combination, and the errors of each.
 func (d *decoder) points(f *file, s *Sweep, e *experiment.Experiment, combinations []combination) {
 	names := e.CaseNames()
 	if n := len(names) * len(combinations) * len(s.Schemes) * len(s.Seeds); n > maxCells {
-		d.Fail("parameters", fmt.Sprintf("%d cells are too many", n), fmt.Sprintf("at most %d", maxCells))
+		d.Fail("parameters", fmt.Sprintf("the sweep has %d cells", n),
+			fmt.Sprintf("at most %d", maxCells))
 		return
 	}
 	metrics := withoutBounds(d.Nodes["metrics"])
-	told := make(map[string]bool)
+	reported := make(map[string]bool)
 	for _, name := range names {
 		c, err := e.Case(name)
 		if err != nil {
@@ -266,13 +273,14 @@ func (d *decoder) points(f *file, s *Sweep, e *experiment.Experiment, combinatio
 			return
 		}
 		for _, combination := range combinations {
-			v := experiment.Variation{File: d.File, Case: name, Set: []*yaml.Node{combination.set}, Metrics: metrics}
+			v := experiment.Variation{File: d.File, Case: name, Set: []*yaml.Node{combination.set},
+				Metrics: metrics}
 			if set := d.Nodes["set"]; set != nil {
 				v.Set = slices.Insert(v.Set, 0, set)
 			}
 			p := Point{Case: name, Values: combination.values, Schemes: c.Schemes}
 			if p.Experiment, err = e.Vary(v); err != nil {
-				d.failOnce(told, p, err)
+				d.failOnce(reported, p, err)
 				continue
 			}
 			for i, m := range p.Experiment.Metrics {
@@ -283,13 +291,13 @@ func (d *decoder) points(f *file, s *Sweep, e *experiment.Experiment, combinatio
 	}
 }
 
-// failOnce adds what is wrong with a point, unless it is wrong with another too.
-func (d *decoder) failOnce(told map[string]bool, p Point, err error) {
+// failOnce adds the errors of a point that no other point has had.
+func (d *decoder) failOnce(reported map[string]bool, p Point, err error) {
 	for _, e := range errorsIn(err) {
-		if told[e.Error()] {
+		if reported[e.Error()] {
 			continue
 		}
-		told[e.Error()] = true
+		reported[e.Error()] = true
 		c := *e
 		if label := p.Label(); c.File != d.File && label != "" {
 			c.Msg = fmt.Sprintf("with %s: %s", label, c.Msg)
@@ -298,7 +306,7 @@ func (d *decoder) failOnce(told map[string]bool, p Point, err error) {
 	}
 }
 
-// withoutBounds is the list of metrics as experiments have it.
+// withoutBounds removes the bounds from the list of metrics: in experiments, metrics have none.
 func withoutBounds(list *yaml.Node) *yaml.Node {
 	c := *list
 	c.Content = nil
@@ -318,20 +326,21 @@ func withoutBounds(list *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// bounds checks those of all metrics.
 func (d *decoder) bounds(s *Sweep) {
 	for i, m := range s.Metrics {
 		for scheme, b := range m.Bounds {
 			at := fmt.Sprintf("metrics[%d].bounds.%s", i, scheme)
 			if !slices.Contains(s.Schemes, scheme) {
-				d.Fail(at, fmt.Sprintf("unknown scheme of this sweep %q", scheme), config.Suggest(scheme, s.Schemes))
+				d.Fail(at, fmt.Sprintf("the sweep has no scheme %q", scheme),
+					config.Suggest(scheme, s.Schemes))
 			}
 			if b.Min == nil && b.Max == nil {
-				d.Fail(at, "there is no bound", "add min: or max:")
+				d.Fail(at, "the bound has neither min nor max", "add min: or max:")
 			}
 			for _, q := range []*config.Quantity{b.Min, b.Max} {
 				if q != nil && q.Value != 0 && q.Unit != m.Metric.Unit() {
-					d.Fail(at, fmt.Sprintf("%s is a %s, but metric %q is a %s", q, q.Unit, m.Metric, m.Metric.Unit()), "")
+					d.Fail(at, fmt.Sprintf("%s is a %s, but metric %q is a %s", q, q.Unit, m.Metric,
+						m.Metric.Unit()), "")
 				}
 			}
 		}
@@ -356,7 +365,8 @@ func (s *seeds) UnmarshalYAML(n *yaml.Node) error {
 		first, err1 := strconv.ParseUint(text, 10, 64)
 		last, err2 := strconv.ParseUint(to, 10, 64)
 		if item.Kind != yaml.ScalarNode || err1 != nil || err2 != nil || first > last {
-			return config.Bad(fmt.Sprintf("%q is neither a seed nor a range of them", item.Value), hint)
+			return config.Bad(fmt.Sprintf("%q is neither a seed nor a range of them", item.Value),
+				hint)
 		}
 		if last-first >= maxSeeds {
 			return config.Bad("too many seeds", fmt.Sprintf("at most %d", maxSeeds))
@@ -377,18 +387,20 @@ func (s *seeds) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Cells returns the runs of the matrix: for each point each scheme, and for this each seed. Fingerprint is of all that
-// decides a run's bytes.
+// Cells returns all runs of the matrix, ordered by point, scheme and seed. The function fingerprint
+// returns a hash of everything that decides the bytes of a run.
 func (s *Sweep) Cells(fingerprint func(job.Job) (string, error)) ([]Cell, error) {
 	var cells []Cell
 	for i, p := range s.Points {
 		for _, scheme := range p.Schemes {
 			for _, seed := range s.Seeds {
-				e, err := p.Experiment.Override(experiment.Override{Seed: &seed, Schemes: []string{scheme}})
+				e, err := p.Experiment.Override(experiment.Override{Seed: &seed,
+					Schemes: []string{scheme}})
 				if err != nil {
 					return nil, fmt.Errorf("cell %s %s, seed %d: %w", p.Label(), scheme, seed, err)
 				}
-				c := Cell{Point: i, Scheme: scheme, Seed: seed, job: job.Job{Experiment: e, Scheme: scheme}}
+				c := Cell{Point: i, Scheme: scheme, Seed: seed,
+					job: job.Job{Experiment: e, Scheme: scheme}}
 				sum, err := fingerprint(c.job)
 				if err != nil {
 					return nil, err
@@ -399,7 +411,8 @@ func (s *Sweep) Cells(fingerprint func(job.Job) (string, error)) ([]Cell, error)
 		}
 	}
 	if len(cells) == 0 {
-		return nil, fmt.Errorf("sweep %s has no cell: none of its cases is run with %s", s.Name, strings.Join(s.Schemes, ", "))
+		return nil, fmt.Errorf("sweep %s has no runs: none of its cases has scheme %s",
+			s.Name, strings.Join(s.Schemes, ", "))
 	}
 	return cells, nil
 }

@@ -18,18 +18,18 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
-// Options say where a sweep is run, and who is told of it.
+// Options configure a Runner.
 type Options struct {
 	Sweep  *Sweep
 	Engine launch.Engine
-	Out    string // folder of the results; what is there of the sweep is kept
-	// Only are the IDs of the cells to run; nil is all.
+	Out    string // folder of the results; finished cells in it are kept
+	// Only has the IDs of the cells to run; nil means all.
 	Only []string
-	// Parallel is how many cells to run at a time; 0 is as many as there are CPUs.
+	// Parallel is the number of cells that run at a time; 0 means one for each CPU.
 	Parallel int
-	// Progress is told, from several goroutines, how far each cell is: 0 to 1.
+	// Progress is called from several goroutines with the part of a cell that is done, 0 to 1.
 	Progress func(cell string, done float64)
-	// Waiting is told, once, that microVMs of other processes have all CPUs. It may be nil.
+	// Waiting is called once if microVMs of other processes use all CPUs. It may be nil.
 	Waiting func()
 }
 
@@ -50,7 +50,8 @@ type Runner struct {
 	cells []Cell
 }
 
-// NewRunner finds out what the cells of the sweep are on this machine.
+// NewRunner returns a runner of the sweep's cells. Their IDs depend on this machine's pcn, kernel
+// and QEMU.
 func NewRunner(o Options) (*Runner, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
@@ -67,21 +68,25 @@ func NewRunner(o Options) (*Runner, error) {
 	return r, r.keepOnly()
 }
 
-// keepOnly leaves out all cells but those asked for.
+// keepOnly removes all cells that are not in Options.Only.
 func (r *Runner) keepOnly() error {
 	if r.o.Only == nil {
 		return nil
 	}
 	for _, id := range r.o.Only {
 		if !slices.ContainsFunc(r.cells, func(c Cell) bool { return c.ID == id }) {
-			return fmt.Errorf("the sweep has no cell %s (hint: the file, this program or the kernel has changed since the job was submitted: run pcn sweep again)", id)
+			return fmt.Errorf("the sweep has no cell %s (hint: the file, pcn or the kernel has "+
+				"changed since the job was submitted: run pcn sweep again)", id)
 		}
 	}
-	r.cells = slices.DeleteFunc(r.cells, func(c Cell) bool { return !slices.Contains(r.o.Only, c.ID) })
+	r.cells = slices.DeleteFunc(r.cells, func(c Cell) bool {
+		return !slices.Contains(r.o.Only,
+			c.ID)
+	})
 	return nil
 }
 
-// Cells are those of the sweep, or the ones that were asked for.
+// Cells returns the cells of the sweep, or those in Options.Only.
 func (r *Runner) Cells() []Cell { return r.cells }
 
 // Lock keeps other sweeps out of the folder until it is released.
@@ -91,15 +96,17 @@ func (r *Runner) Lock() (*flock.Lock, error) {
 	}
 	lock, err := flock.Try(filepath.Join(r.o.Out, lockFile))
 	if errors.Is(err, flock.ErrHeld) {
-		return nil, fmt.Errorf("another pcn sweep is at work in %s (hint: wait for it, or choose another folder with --out)", r.o.Out)
+		return nil, fmt.Errorf("another pcn sweep is running in %s (hint: wait for it, or choose "+
+			"another folder with --out)", r.o.Out)
 	}
 	return lock, err
 }
 
-// Clean removes what was left half-written. No other sweep, nor a task of one, may be at work.
+// Clean removes half-written cells. No other sweep in the folder, and no task of one, may be
+// running.
 func (r *Runner) Clean() error { return r.store.clean() }
 
-// Unfinished are the cells that are not there yet. The others count as done.
+// Unfinished returns the cells that are not finished. It reports the finished ones to Progress.
 func (r *Runner) Unfinished() ([]Cell, error) {
 	var todo []Cell
 	for _, c := range r.cells {
@@ -116,11 +123,10 @@ func (r *Runner) Unfinished() ([]Cell, error) {
 	return todo, nil
 }
 
-// maxFailures is after how many cells that fail no other is begun.
+// maxFailures is the number of failed cells after which no further cell is started.
 const maxFailures = 3
 
-// Run runs the unfinished cells here, as many at a time as there are CPUs. One that fails does not keep the others from being
-// run, unless several do.
+// Run runs the unfinished cells on this machine. It goes on after a failed cell, up to maxFailures.
 func (r *Runner) Run(ctx context.Context) error {
 	todo, err := r.Unfinished()
 	if err != nil {
@@ -146,7 +152,7 @@ func (r *Runner) Run(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // failures are in the list
+	_ = g.Wait() // no function returns an error: they are in failures
 	if ctx.Err() != nil {
 		return fmt.Errorf("sweep stopped: %w", ctx.Err())
 	}
@@ -158,7 +164,10 @@ func (r *Runner) run(ctx context.Context, c Cell) error {
 	if err != nil {
 		return err
 	}
-	if err := r.store.put(c.ID, func(dir string) error { return launch.SaveIn(dir, run) }); err != nil {
+	if err := r.store.put(c.ID, func(dir string) error {
+		return launch.SaveIn(dir,
+			run)
+	}); err != nil {
 		return err
 	}
 	r.o.Progress(c.ID, 1)

@@ -16,25 +16,26 @@ import (
 	"time"
 )
 
-// Slurm says how a sweep is run as a Slurm job array.
+// Slurm configures the Slurm job array of a sweep.
 type Slurm struct {
-	File string   // of the sweep
-	Pack int      // cells a task; 0: up to maxPack, less if there would be few tasks
-	Args []string // more arguments of sbatch
-	// Submitted is told which job does the sweep, and how many tasks it has, 0 if it was there already.
+	File string   // the sweep file
+	Pack int      // cells in each task; 0 chooses up to maxPack
+	Args []string // further arguments of sbatch
+	// Submitted is called with the job that runs the sweep and its number of tasks; 0 tasks if the
+	// job was in the queue already.
 	Submitted func(job string, tasks int)
 }
 
 const (
-	slurmDir    = "slurm" // of the results: lists of cells, and what tasks print
-	maxPack     = 8       // a cell takes seconds, and the start of a task one
-	fewTasks    = 64
-	maxTasks    = 1000 // Slurm's MaxArraySize is 1001
-	slurmMemory = "2560M"
+	slurmDir    = "slurm" // folder in the results for lists of cells and logs of tasks
+	maxPack     = 8       // a cell takes seconds, and the start of a task one second
+	minTasks    = 64      // below, each task has one cell, so that the cluster can spread them
+	maxTasks    = 1000    // Slurm's default MaxArraySize is 1001
+	slurmMemory = "2560M" // for each task
 )
 
-// RunOnSlurm submits the unfinished cells as a job array and waits for it. A job of the sweep that is in the queue already
-// is waited for instead. If the context ends, the job goes on.
+// RunOnSlurm submits the unfinished cells as a job array and waits for it. If a job of this sweep
+// is in the queue already, it waits for that one. If the context ends, the job continues.
 func (r *Runner) RunOnSlurm(ctx context.Context, s Slurm) error {
 	out, err := filepath.Abs(r.o.Out)
 	if err != nil {
@@ -51,23 +52,24 @@ func (r *Runner) RunOnSlurm(ctx context.Context, s Slurm) error {
 		return err
 	}
 	if job == "" {
-		return nil // all is there
+		return nil // all cells were finished before
 	}
 	if err := r.wait(ctx, name, job); err != nil {
 		return err
 	}
-	left, err := r.Unfinished()
+	unfinished, err := r.Unfinished()
 	if err != nil {
 		return err
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("job %s has ended, and %d of %d cells are not finished: see %s, and run pcn sweep again for what is left",
-			job, len(left), len(r.cells), filepath.Join(out, slurmDir, job+"_*.log"))
+	if len(unfinished) > 0 {
+		return fmt.Errorf("job %s has ended, but %d of %d cells are not finished: "+
+			"see %s, and run pcn sweep again for the rest",
+			job, len(unfinished), len(r.cells), filepath.Join(out, slurmDir, job+"_*.log"))
 	}
 	return nil
 }
 
-// submit submits what is left to do; no job if that is nothing.
+// submit submits the unfinished cells; it returns "" if there are none.
 func (r *Runner) submit(ctx context.Context, s Slurm, name, out string) (job string, err error) {
 	if err := r.Clean(); err != nil {
 		return "", err
@@ -84,63 +86,69 @@ func (r *Runner) submit(ctx context.Context, s Slurm, name, out string) (job str
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("create the folder of jobs: %w", err)
 	}
-	plan := filepath.Join(dir, fmt.Sprintf("%.12x.cells", sha256.Sum256([]byte(list.String()))))
-	if err := os.WriteFile(plan, []byte(list.String()), 0o644); err != nil {
+	listFile := filepath.Join(dir, fmt.Sprintf("%.12x.cells", sha256.Sum256([]byte(list.String()))))
+	if err := os.WriteFile(listFile, []byte(list.String()), 0o644); err != nil {
 		return "", fmt.Errorf("write the list of cells: %w", err)
 	}
-	pack := packOf(len(todo), s.Pack)
+	pack := cellsPerTask(len(todo), s.Pack)
 	tasks := (len(todo) + pack - 1) / pack
-	script, err := taskScript(s.File, out, plan, pack)
+	script, err := taskScript(s.File, out, listFile, pack)
 	if err != nil {
 		return "", err
 	}
-	args := []string{"--parsable", "--job-name", name, "--array", fmt.Sprintf("0-%d", tasks-1), "--requeue", "--open-mode", "append",
-		"--cpus-per-task", "1", "--mem", slurmMemory, "--output", filepath.Join(dir, "%A_%a.log")}
+	args := []string{
+		"--parsable", "--job-name", name, "--array", fmt.Sprintf("0-%d", tasks-1),
+		"--requeue", "--open-mode", "append", "--cpus-per-task", "1", "--mem", slurmMemory,
+		"--output", filepath.Join(dir, "%A_%a.log"),
+	}
 	text, err := slurm(ctx, script, "sbatch", append(args, s.Args...)...)
 	if err != nil {
 		return "", err
 	}
-	job, _, _ = strings.Cut(strings.TrimSpace(text), ";") // a cluster may follow
+	job, _, _ = strings.Cut(strings.TrimSpace(text), ";") // the name of a cluster may follow
 	s.Submitted(job, tasks)
 	return job, nil
 }
 
-// packOf is how many cells a task runs.
-func packOf(cells, asked int) int {
-	pack := asked
+// cellsPerTask returns the requested number; 0 lets it choose. A job has at most maxTasks tasks.
+func cellsPerTask(cells, requested int) int {
+	pack := requested
 	if pack == 0 {
-		pack = min(max(cells/fewTasks, 1), maxPack)
+		pack = min(max(cells/minTasks, 1), maxPack)
 	}
 	return max(pack, (cells+maxTasks-1)/maxTasks)
 }
 
-// taskScript is what every task of the array runs.
-func taskScript(file, out, plan string, pack int) (string, error) {
+// taskScript returns the shell script of every task in the array.
+func taskScript(file, out, listFile string, pack int) (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("find this program's file: %w", err)
+		return "", fmt.Errorf("find the path of pcn: %w", err)
 	}
-	return fmt.Sprintf("#!/bin/sh\nexec %s sweep %s --out %s --cells %s --pack %d --task \"$SLURM_ARRAY_TASK_ID\"\n",
-		quoted(exe), quoted(file), quoted(out), quoted(plan), pack), nil
+	return fmt.Sprintf("#!/bin/sh\nexec %s sweep %s --out %s --cells %s --pack %d"+
+		" --task \"$SLURM_ARRAY_TASK_ID\"\n",
+		shellQuote(exe), shellQuote(file), shellQuote(out), shellQuote(listFile), pack), nil
 }
 
-// quoted is a word of a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// TaskCells are the IDs of a task's cells: so many of a list that is in a file, from 0.
-func TaskCells(plan string, task, pack int) ([]string, error) {
-	data, err := os.ReadFile(plan)
+// TaskCells returns the IDs of the cells of a task, counted from 0, with pack cells for each task
+// of the list.
+func TaskCells(listFile string, task, pack int) ([]string, error) {
+	data, err := os.ReadFile(listFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the list of cells: %w", err)
 	}
 	ids := strings.Fields(string(data))
 	if task < 0 || pack < 1 || task*pack >= len(ids) {
-		return nil, fmt.Errorf("task %d of %d cells each: the list %s has %d", task, pack, plan, len(ids))
+		return nil, fmt.Errorf("no task %d of %d cells each: the list %s has %d cells",
+			task, pack, listFile, len(ids))
 	}
 	return ids[task*pack : min((task+1)*pack, len(ids))], nil
 }
 
-// TaskCPUs is how many CPUs the task that this is has: one, unless sbatch was asked for more.
+// TaskCPUs returns the number of CPUs of the Slurm task that this process is: 1, unless the user's
+// arguments of sbatch ask for more.
 func TaskCPUs() int {
 	n, err := strconv.Atoi(os.Getenv("SLURM_CPUS_PER_TASK"))
 	if err != nil || n < 1 {
@@ -151,7 +159,7 @@ func TaskCPUs() int {
 
 const (
 	slurmPoll  = time.Second
-	slurmTries = 60 // polls without an answer, as when the controller starts again
+	slurmTries = 60 // polls that may fail in a row, as while Slurm's controller restarts
 )
 
 // wait waits until no task of the job is in the queue.
@@ -160,7 +168,8 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("job %s goes on (hint: pcn sweep waits for it when it is called again; scancel %s ends it): %w", job, job, ctx.Err())
+			return fmt.Errorf("job %s continues (hint: pcn sweep waits for it when you run it "+
+				"again; scancel %s ends it): %w", job, job, ctx.Err())
 		case <-time.After(slurmPoll):
 		}
 		r.showFinished()
@@ -178,24 +187,25 @@ func (r *Runner) wait(ctx context.Context, name, job string) error {
 	}
 }
 
-// showFinished tells of the cells that are there. It is for show: they are looked at closely when the job has ended.
+// showFinished reports cells whose folder exists to Progress. It only serves the progress bar:
+// Unfinished checks the folders when the job has ended.
 func (r *Runner) showFinished() {
 	entries, err := os.ReadDir(r.store.dir)
 	if err != nil {
 		return
 	}
-	there := make(map[string]bool, len(entries))
+	exists := make(map[string]bool, len(entries))
 	for _, e := range entries {
-		there[e.Name()] = true
+		exists[e.Name()] = true
 	}
 	for _, c := range r.cells {
-		if there[c.ID] {
+		if exists[c.ID] {
 			r.o.Progress(c.ID, 1)
 		}
 	}
 }
 
-// findJob is the number of the user's job of the name that has not ended; "" if there is none.
+// findJob returns the number of the user's queued or running job of this name; "" if there is none.
 func findJob(ctx context.Context, name string) (string, error) {
 	text, err := slurm(ctx, "", "squeue", "--noheader", "--me", "--name", name, "--format", "%F")
 	if err != nil {
@@ -205,14 +215,16 @@ func findJob(ctx context.Context, name string) (string, error) {
 	return job, nil
 }
 
-// slurm runs a command of Slurm and returns what it prints.
+// slurm runs a command of Slurm and returns its output.
 func slurm(ctx context.Context, stdin, command string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, command, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%s is not installed: run pcn sweep on a machine of a Slurm cluster, or without --engine slurm", command)
+		return "",
+			fmt.Errorf("%s is not installed: run pcn sweep on a machine of a Slurm cluster, "+
+				"or without --engine slurm", command)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", command, err, strings.TrimSpace(stderr.String()))

@@ -12,25 +12,24 @@ import (
 	"strings"
 )
 
-// store is the folder of the cells. A cell is there as a whole or not at all.
+// store is the folder of the cells. It never shows a half-written cell under the cell's ID.
 type store struct{ dir string }
 
-// sumsFile has the hash of every other file of a cell, as sha256sum -c reads it.
+// sumsFile has the hash of every other file of a cell, in the format of sha256sum.
 const sumsFile = "SHA256SUMS"
 
-// path is the folder of a cell.
 func (s store) path(id string) string { return filepath.Join(s.dir, id) }
 
-// temporary begins the names of folders of cells that are being written.
-const temporary = ".cell-"
+// temporaryPrefix begins the names of folders of cells that are being written.
+const temporaryPrefix = ".cell-"
 
-// clean removes what was left half-written. Nothing may be writing.
+// clean removes half-written cells. No cell may be being written.
 func (s store) clean() error {
-	left, err := filepath.Glob(filepath.Join(s.dir, temporary+"*"))
+	halfWritten, err := filepath.Glob(filepath.Join(s.dir, temporaryPrefix+"*"))
 	if err != nil {
 		return fmt.Errorf("look for half-written cells: %w", err)
 	}
-	for _, dir := range left {
+	for _, dir := range halfWritten {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove half-written cell: %w", err)
 		}
@@ -38,12 +37,12 @@ func (s store) clean() error {
 	return nil
 }
 
-// put writes a cell, and replaces what is there of it.
+// put writes a cell and replaces an earlier one.
 func (s store) put(id string, write func(dir string) error) (err error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("create the folder of cells: %w", err)
 	}
-	dir, err := os.MkdirTemp(s.dir, temporary)
+	dir, err := os.MkdirTemp(s.dir, temporaryPrefix)
 	if err != nil {
 		return fmt.Errorf("create the folder of a cell: %w", err)
 	}
@@ -86,7 +85,7 @@ func writeSums(dir string) error {
 	return os.WriteFile(filepath.Join(dir, sumsFile), []byte(text.String()), 0o644)
 }
 
-// finished says whether the cell is there, and as it was written.
+// finished reports whether the cell exists and its files have the hashes that put wrote.
 func (s store) finished(id string) (bool, error) {
 	dir := s.path(id)
 	text, err := os.ReadFile(filepath.Join(dir, sumsFile))

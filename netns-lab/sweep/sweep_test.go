@@ -50,7 +50,8 @@ metrics:
 func parse(t testing.TB, text, experimentText string) (*Sweep, error) {
 	t.Helper()
 	dir := t.TempDir()
-	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(experimentText), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(experimentText),
+		0o644)))
 	s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(text))
 	if err != nil {
 		err = errors.New(strings.ReplaceAll(err.Error(), dir+"/", ""))
@@ -67,7 +68,8 @@ func mustParse(t testing.TB, text, experimentText string) *Sweep {
 
 // fingerprint stands for the machine's: of the experiment, scheme and seed.
 func fingerprint(j job.Job) (string, error) {
-	return fmt.Sprintf("%s%d%s%s", j.Scheme, j.Experiment.Seed, j.Experiment.Hash()[:8], "0123456789abcdef"), nil
+	return fmt.Sprintf("%s%d%s%s", j.Scheme, j.Experiment.Seed, j.Experiment.Hash()[:8],
+		"0123456789abcdef"), nil
 }
 
 func cellsOf(t testing.TB, s *Sweep) []Cell {
@@ -86,14 +88,16 @@ func TestMatrix(t *testing.T) {
 		e := p.Experiment
 		qt.Check(t, qt.Equals(e.Section("pcn").Get("T").String(), p.Values[0]))
 		qt.Check(t, qt.Equals(e.Bursts[0].Size.String(), p.Values[1]))
-		qt.Check(t, qt.Equals(e.Bursts[1].Size.String(), "64KB"), qt.Commentf("the other of the alias"))
+		qt.Check(t, qt.Equals(e.Bursts[1].Size.String(), "64KB"),
+			qt.Commentf("the other of the alias"))
 		qt.Check(t, qt.HasLen(e.Expect, 0))
 		qt.Check(t, qt.HasLen(e.Metrics, 2))
 		again, err := experiment.Parse("again.yaml", e.Source())
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(again.Section("pcn").Get("T"), e.Section("pcn").Get("T")))
 	}
-	qt.Check(t, qt.DeepEquals(labels, []string{"25us 32KB", "25us 64KB", "25us 128KB", "100us 32KB", "100us 64KB", "100us 128KB"}))
+	qt.Check(t, qt.DeepEquals(labels, []string{"25us 32KB", "25us 64KB", "25us 128KB", "100us 32KB",
+		"100us 64KB", "100us 128KB"}))
 
 	cells := cellsOf(t, s)
 	qt.Assert(t, qt.HasLen(cells, 6*2*2))
@@ -143,14 +147,16 @@ func TestMoreCellsKeepTheOthers(t *testing.T) {
 
 // Each case is a point, with the values of the case unless the sweep has others.
 func TestCases(t *testing.T) {
-	s := mustParse(t, strings.Replace(small, "  bursts.burst.size: [32KB, 64KB, 128KB]\n", "", 1), net+netCases)
+	s := mustParse(t, strings.Replace(small, "  bursts.burst.size: [32KB, 64KB, 128KB]\n", "", 1),
+		net+netCases)
 	var labels []string
 	for _, p := range s.Points {
 		labels = append(labels, p.Label())
 		qt.Check(t, qt.Equals(p.Experiment.Section("pcn").Get("T").String(), p.Values[0]))
 		qt.Check(t, qt.HasLen(p.Experiment.Cases, 0))
 	}
-	qt.Check(t, qt.DeepEquals(labels, []string{"slow 25us", "slow 100us", "short 25us", "short 100us"}))
+	qt.Check(t, qt.DeepEquals(labels, []string{"slow 25us", "slow 100us", "short 25us",
+		"short 100us"}))
 	qt.Check(t, qt.Equals(s.Points[0].Experiment.Flows[1].InitialRate.String(), "10Gbps"))
 	qt.Check(t, qt.Equals(s.Points[2].Experiment.Flows[1].InitialRate.String(), "40Gbps"))
 	qt.Check(t, qt.Equals(s.Points[2].Experiment.Duration.String(), "12ms"))
@@ -158,8 +164,9 @@ func TestCases(t *testing.T) {
 
 	s = mustParse(t, small+"cases: [short]\n", net+netCases)
 	qt.Check(t, qt.HasLen(s.Points, 6))
-	_, err := mustParse(t, strings.Replace(small, ", bounds: {pcn: {max: 1us}}", "", 1)+"cases: [short]\nschemes: [pfc]\n", net+netCases).Cells(fingerprint)
-	qt.Check(t, qt.ErrorMatches(err, "sweep small has no cell: none of its cases is run with pfc"))
+	_, err := mustParse(t, strings.Replace(small, ", bounds: {pcn: {max: 1us}}", "",
+		1)+"cases: [short]\nschemes: [pfc]\n", net+netCases).Cells(fingerprint)
+	qt.Check(t, qt.ErrorMatches(err, "sweep small has no runs: none of its cases has scheme pfc"))
 }
 
 func TestErrors(t *testing.T) {
@@ -170,41 +177,62 @@ func TestErrors(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", `s\.yaml: is empty \(hint: start with name: and experiment:\)`},
-		{"unknown key", replace("seeds:", "seed:"), `(?s).*s\.yaml:6:1: unknown key "seed" \(hint: did you mean "seeds"\?\)`},
+		{"unknown key", replace("seeds:", "seed:"),
+			`(?s).*s\.yaml:6:1: unknown key "seed" \(hint: did you mean "seeds"\?\)`},
 		{"no name", replace("name: small\n", ""), `s\.yaml:1:1: "name" is missing`},
-		{"name", replace("name: small", "name: a/b"), `s\.yaml:1:7: "a/b" can't be a name \(hint: .*\)`},
-		{"no experiment", replace("net.yaml", "none.yaml"), `s\.yaml:2:13: read experiment file: .*none\.yaml: no such file or directory`},
-		{"unknown experiment", replace("net.yaml", "holl"), `s\.yaml:2:13: no experiment is named "holl" .*`},
+		{"name", replace("name: small", "name: a/b"),
+			`s\.yaml:1:7: "a/b" can't be a name \(hint: .*\)`},
+		{"no experiment", replace("net.yaml", "none.yaml"),
+			`s\.yaml:2:13: read experiment file: .*none\.yaml: no such file or directory`},
+		{"unknown experiment", replace("net.yaml", "holl"),
+			`s\.yaml:2:13: no experiment is named "holl" .*`},
 		{"path", replace("pcn.T:", "pcn.X:"), `s\.yaml:4:3: unknown key "X" \(hint: .*\)`},
 		{"value", replace("100us]", "100]"), `s\.yaml:4:17: "100": unit is missing .*`},
 		{"value out of range", replace("128KB", "0B"), `s\.yaml:5:35: 0B is out of range .*`},
-		{"item", replace("bursts.burst.size", "bursts.bust.size"), `s\.yaml:5:3: no item of the list is "bust" \(hint: did you mean "burst"\?\)`},
-		{"duplicate value", replace("100us", "25us"), `s\.yaml:4:17: duplicate value "25us" \(hint: keep one of them\)`},
-		{"no value", replace("[25us, 100us]", "[]"), `s\.yaml:4:10: there is no value \(hint: write \[25us, 50us\]\)`},
+		{"item", replace("bursts.burst.size", "bursts.bust.size"),
+			`s\.yaml:5:3: no item of the list is "bust" \(hint: did you mean "burst"\?\)`},
+		{"duplicate value", replace("100us", "25us"),
+			`s\.yaml:4:17: duplicate value "25us" \(hint: keep one of them\)`},
+		{"no value", replace("[25us, 100us]", "[]"),
+			`s\.yaml:4:10: the list of values is empty \(hint: write \[25us, 50us\]\)`},
 		{"no list", replace("[25us, 100us]", "25us"), `s\.yaml:4:10: want a list.*`},
-		{"parameter of all cases", replace("pcn.T", "expect.0.max"), `s\.yaml:4:3: "expect" is the same in all cases \(hint: remove it\)`},
-		{"seed as parameter", replace("pcn.T: [25us, 100us]", "seed: [1]"), `s\.yaml:4:9: the seed is no parameter \(hint: .*\)`},
-		{"set twice", small + "set: {pcn.T: 5us}\n", `s\.yaml:4:10: "pcn.T" is under "set" too \(hint: keep one of them\)`},
+		{"parameter of all cases", replace("pcn.T", "expect.0.max"),
+			`s\.yaml:4:3: "expect" is the same in all cases \(hint: remove it\)`},
+		{"seed as parameter", replace("pcn.T: [25us, 100us]", "seed: [1]"),
+			`s\.yaml:4:9: the seed can't be a parameter \(hint: .*\)`},
+		{"set twice", small + "set: {pcn.T: 5us}\n",
+			`s\.yaml:4:10: "pcn.T" is also under "set" \(hint: keep one of them\)`},
 		{"set", small + "set: {frame: 1B}\n", `s\.yaml:10:14: 1B is out of range .*`},
-		{"seeds", replace("1..2", "2..1"), `s\.yaml:6:8: "2\.\.1" is neither a seed nor a range of them .*`},
+		{"seeds", replace("1..2", "2..1"),
+			`s\.yaml:6:8: "2\.\.1" is neither a seed nor a range of them .*`},
 		{"duplicate seed", replace("1..2", "[1..3, 2]"), `s\.yaml:6:8: duplicate seed 2 .*`},
-		{"too many seeds", replace("1..2", "1..18446744073709551615"), `s\.yaml:6:8: too many seeds .*`},
-		{"metric", replace("queue_max", "queue_mx"), `s\.yaml:9:27: unknown metric "queue_mx" \(hint: did you mean "queue_max"\?\)`},
+		{"too many seeds", replace("1..2", "1..18446744073709551615"),
+			`s\.yaml:6:8: too many seeds .*`},
+		{"metric", replace("queue_max", "queue_mx"),
+			`s\.yaml:9:27: unknown metric "queue_mx" \(hint: did you mean "queue_max"\?\)`},
 		{"port", replace("S1->R1", "S1->R9"), `s\.yaml:9:46: unknown port "S1->R9".*`},
-		{"duplicate metric", replace("name: queue,", "name: pause,"), `s\.yaml:9:5: duplicate metric "pause".*`},
-		{"metric's name", replace("name: queue,", "name: Q,"), `s\.yaml:9:12: "Q" can't be a name.*`},
-		{"no metrics", small[:strings.Index(small, "metrics")] + "metrics: []\n", `s\.yaml:7:10: nothing is measured .*`},
-		{"bound", replace("max: 1us", "max: 1KB"), `s\.yaml:8:\d+: 1KB is a size, but metric "pause_span" is a time`},
-		{"no bound", replace("{max: 1us}", "{}"), `s\.yaml:8:\d+: there is no bound .*`},
-		{"bound of a scheme", replace("{pcn: {max", "{pnc: {max"), `s\.yaml:8:\d+: unknown scheme of this sweep "pnc".*`},
+		{"duplicate metric", replace("name: queue,", "name: pause,"),
+			`s\.yaml:9:5: duplicate metric "pause".*`},
+		{"metric's name", replace("name: queue,", "name: Q,"),
+			`s\.yaml:9:12: "Q" can't be a name.*`},
+		{"no metrics", small[:strings.Index(small, "metrics")] + "metrics: []\n",
+			`s\.yaml:7:10: "metrics" is empty: want at least one .*`},
+		{"bound", replace("max: 1us", "max: 1KB"),
+			`s\.yaml:8:\d+: 1KB is a size, but metric "pause_span" is a time`},
+		{"no bound", replace("{max: 1us}", "{}"),
+			`s\.yaml:8:\d+: the bound has neither min nor max .*`},
+		{"bound of a scheme", replace("{pcn: {max", "{pnc: {max"),
+			`s\.yaml:8:\d+: the sweep has no scheme "pnc".*`},
 		{"scheme", small + "schemes: [pnc]\n", `s\.yaml:10:10: unknown scheme "pnc".*`},
-		{"case", small + "cases: [slow]\n", `s\.yaml:10:8: experiment net has no case "slow" \(hint: it has no cases\)`},
+		{"case", small + "cases: [slow]\n",
+			`s\.yaml:10:8: experiment net has no case "slow" \(hint: it has no cases\)`},
 	} {
 		_, err := parse(t, c.text, net)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.name))
 	}
-	// what is wrong with the experiment's own values is told where they are
-	_, err := parse(t, strings.Replace(small, "pcn.T: [25us, 100us]", "duration: [5ms, 500us]", 1), net)
+	// errors in the experiment's own values have their line in the experiment file
+	_, err := parse(t, strings.Replace(small, "pcn.T: [25us, 100us]", "duration: [5ms, 500us]", 1),
+		net)
 	qt.Check(t, qt.ErrorMatches(err, `net\.yaml:6:\d+: with 500us 32KB: .*`))
 	_, err = parse(t, small, strings.Replace(net, "15ms", "15", 1))
 	qt.Check(t, qt.ErrorMatches(err, `net\.yaml:4:11: .*`))
@@ -256,7 +284,8 @@ func TestStore(t *testing.T) {
 		return ok
 	}
 	write := func(dir string) error {
-		return errors.Join(os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644), os.WriteFile(filepath.Join(dir, "x.csv"), []byte("x\n1\n"), 0o644))
+		return errors.Join(os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644),
+			os.WriteFile(filepath.Join(dir, "x.csv"), []byte("x\n1\n"), 0o644))
 	}
 	qt.Check(t, qt.IsFalse(finished()))
 	qt.Check(t, qt.IsNotNil(s.put("a", func(string) error { return errors.New("no room") })))
@@ -264,11 +293,17 @@ func TestStore(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(entries, 0))
 	for name, damage := range map[string]func(dir string) error{
-		"changed":    func(dir string) error { return os.WriteFile(filepath.Join(dir, "x.csv"), []byte("x\n2\n"), 0o644) },
-		"shorter":    func(dir string) error { return os.Truncate(filepath.Join(dir, "x.csv"), 0) },
-		"without":    func(dir string) error { return os.Remove(filepath.Join(dir, "x.csv")) },
-		"no sums":    func(dir string) error { return os.Remove(filepath.Join(dir, sumsFile)) },
-		"empty sums": func(dir string) error { return os.Truncate(filepath.Join(dir, sumsFile), 0) },
+		"changed": func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "x.csv"),
+				[]byte("x\n2\n"), 0o644)
+		},
+		"shorter": func(dir string) error { return os.Truncate(filepath.Join(dir, "x.csv"), 0) },
+		"without": func(dir string) error { return os.Remove(filepath.Join(dir, "x.csv")) },
+		"no sums": func(dir string) error { return os.Remove(filepath.Join(dir, sumsFile)) },
+		"empty sums": func(dir string) error {
+			return os.Truncate(filepath.Join(dir, sumsFile),
+				0)
+		},
 		"sums of other files": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, sumsFile), []byte("00  ../../etc\n"), 0o644)
 		},
@@ -279,7 +314,7 @@ func TestStore(t *testing.T) {
 		qt.Check(t, qt.IsFalse(finished()), qt.Commentf("%s", name))
 	}
 	qt.Assert(t, qt.IsNil(s.put("a", write)))
-	qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(s.dir, temporary+"1"), 0o755)))
+	qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(s.dir, temporaryPrefix+"1"), 0o755)))
 	qt.Assert(t, qt.IsNil(s.clean()))
 	entries, err = os.ReadDir(s.dir)
 	qt.Assert(t, qt.IsNil(err))
@@ -304,7 +339,8 @@ func TestEstimate(t *testing.T) {
 		half := c.t * c.std / math.Sqrt(float64(len(c.values)))
 		close := func(a, b float64) bool { return math.Abs(a-b) < 2e-3*(1+math.Abs(b)) }
 		qt.Check(t, qt.IsTrue(close(x.StdDev, c.std)), qt.Commentf("%+v", x))
-		qt.Check(t, qt.IsTrue(close(x.High-x.Mean, half) && close(x.Mean-x.Low, half)), qt.Commentf("%+v, want %v", x, half))
+		qt.Check(t, qt.IsTrue(close(x.High-x.Mean, half) && close(x.Mean-x.Low, half)),
+			qt.Commentf("%+v, want %v", x, half))
 	}
 }
 
@@ -316,7 +352,8 @@ func collected(t *testing.T, s *Sweep, change func(c Cell, run *result.Run)) (*R
 	for _, c := range r.cells {
 		run := resulttest.Fig2(c.job.Experiment, c.Scheme)
 		change(c, run)
-		qt.Assert(t, qt.IsNil(r.store.put(c.ID, func(dir string) error { return launch.SaveIn(dir, run) })))
+		qt.Assert(t, qt.IsNil(r.store.put(c.ID,
+			func(dir string) error { return launch.SaveIn(dir, run) })))
 	}
 	res, err := r.Collect()
 	qt.Assert(t, qt.IsNil(err))
@@ -326,7 +363,8 @@ func collected(t *testing.T, s *Sweep, change func(c Cell, run *result.Run)) (*R
 // Values of the cells are summed up over the seeds, but for runs that are invalid.
 func TestCollect(t *testing.T) {
 	text := strings.Replace(small, "1..2", "1..4", 1)
-	text = strings.Replace(text, "metric: queue_max, ports: [S1->R1], over: min", "metric: timeouts", 1)
+	text = strings.Replace(text, "metric: queue_max, ports: [S1->R1], over: min",
+		"metric: timeouts", 1)
 	s := mustParse(t, text, net)
 	res, out := collected(t, s, func(c Cell, run *result.Run) {
 		run.Flows[0].Timeouts = c.Seed * uint64(c.Point+1)
@@ -342,7 +380,7 @@ func TestCollect(t *testing.T) {
 	g = res.Groups[2]
 	qt.Check(t, qt.Equals(g.Invalid, 1))
 	qt.Check(t, qt.Equals(g.Estimates[1], estimate([]float64{2, 4, 6})))
-	qt.Check(t, qt.StringContains(res.InWords(g, 1), "4 ± 4.968 (3 of 4)"))
+	qt.Check(t, qt.StringContains(res.Format(g, 1), "4 ± 4.968 (3 of 4)"))
 
 	lines := func(name string) []string {
 		data, err := os.ReadFile(filepath.Join(out, name))
@@ -351,13 +389,14 @@ func TestCollect(t *testing.T) {
 	}
 	cells := lines(CellsFile)
 	qt.Assert(t, qt.HasLen(cells, 1+48))
-	qt.Check(t, qt.Equals(cells[0], "pcn.T,bursts.burst.size,scheme,seed,cell,verdict,pause_ns,queue"))
+	qt.Check(t,
+		qt.Equals(cells[0], "pcn.T,bursts.burst.size,scheme,seed,cell,verdict,pause_ns,queue"))
 	qt.Check(t, qt.StringContains(cells[1], "25us,32KB,pfc,1,pfc-s1-"))
 	summary := lines(SummaryFile)
 	qt.Assert(t, qt.HasLen(summary, 1+24))
 	qt.Check(t, qt.StringContains(summary[4], "25us,32KB,pcn,queue,1,4,0,4,2.5,0.44"))
 	page := strings.Join(lines(ReportFile), "\n")
-	for _, want := range []string{"<svg", "late", "pcn.T", "invalid, and left out"} {
+	for _, want := range []string{"<svg", "late", "pcn.T", "invalid, left out of all means"} {
 		qt.Check(t, qt.StringContains(page, want))
 	}
 
@@ -379,7 +418,8 @@ func TestCollect(t *testing.T) {
 		a, err1 := os.ReadFile(filepath.Join(out, name))
 		b, err2 := os.ReadFile(filepath.Join(other, name))
 		qt.Assert(t, qt.IsNil(errors.Join(err1, err2)))
-		qt.Check(t, qt.IsTrue(string(a) == string(b)), qt.Commentf("%s depends on the machine", name))
+		qt.Check(t, qt.IsTrue(string(a) == string(b)),
+			qt.Commentf("%s depends on the machine", name))
 	}
 }
 
@@ -393,17 +433,18 @@ func TestTaskCells(t *testing.T) {
 	}
 	for _, wrong := range [][2]int{{3, 2}, {-1, 2}, {0, 0}} {
 		_, err := TaskCells(plan, wrong[0], wrong[1])
-		qt.Check(t, qt.ErrorMatches(err, "task .* of . cells each: the list .* has 5"))
+		qt.Check(t, qt.ErrorMatches(err, "no task .* of . cells each: the list .* has 5 cells"))
 	}
 	_, err := TaskCells(plan+"-none", 0, 1)
 	qt.Check(t, qt.ErrorMatches(err, "read the list of cells: .*"))
 }
 
 func TestPack(t *testing.T) {
-	for _, c := range []struct{ cells, asked, want int }{
-		{1, 0, 1}, {63, 0, 1}, {128, 0, 2}, {100_000, 0, 100}, {512, 0, 8}, {2000, 0, 8}, {4, 2, 2}, {5000, 1, 5},
+	for _, c := range []struct{ cells, requested, want int }{
+		{1, 0, 1}, {63, 0, 1}, {128, 0, 2}, {100_000, 0, 100}, {512, 0, 8}, {2000, 0, 8}, {4, 2, 2},
+		{5000, 1, 5},
 	} {
-		qt.Check(t, qt.Equals(packOf(c.cells, c.asked), c.want), qt.Commentf("%+v", c))
+		qt.Check(t, qt.Equals(cellsPerTask(c.cells, c.requested), c.want), qt.Commentf("%+v", c))
 	}
 }
 
@@ -418,13 +459,16 @@ func TestTaskCPUs(t *testing.T) {
 func TestTaskScript(t *testing.T) {
 	script, err := taskScript("it's.yaml", "/out dir", "/out dir/p", 3)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.StringContains(script, `sweep 'it'\''s.yaml' --out '/out dir' --cells '/out dir/p' --pack 3 --task "$SLURM_ARRAY_TASK_ID"`))
+	qt.Check(t,
+		qt.StringContains(script,
+			`sweep 'it'\''s.yaml' --out '/out dir' --cells '/out dir/p' --pack 3 --task "$SLURM_ARRAY_TASK_ID"`))
 }
 
 func TestOnly(t *testing.T) {
 	s := mustParse(t, small, net)
 	cells := cellsOf(t, s)
-	r := &Runner{o: Options{Sweep: s, Only: []string{cells[3].ID, cells[5].ID}}, cells: slices.Clone(cells)}
+	r := &Runner{o: Options{Sweep: s, Only: []string{cells[3].ID, cells[5].ID}},
+		cells: slices.Clone(cells)}
 	qt.Assert(t, qt.IsNil(r.keepOnly()))
 	qt.Check(t, qt.HasLen(r.cells, 2))
 	r = &Runner{o: Options{Sweep: s, Only: []string{"gone"}}, cells: cells}

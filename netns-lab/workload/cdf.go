@@ -16,7 +16,8 @@ import (
 //go:embed cdf/*.txt
 var cdfFiles embed.FS
 
-// CDF is a distribution of flow sizes: straight lines between points, the first of which is at share 0.
+// CDF is the cumulative distribution of flow sizes: straight lines between points, from share 0 to
+// 1.
 type CDF struct {
 	bytes, share []float64
 }
@@ -24,10 +25,9 @@ type CDF struct {
 // maxBytes is the largest size of a flow.
 const maxBytes = 1e15
 
-// CDFs returns the names of the distributions that come along, in alphabetical order.
+// CDFs returns the names of the distributions that come with pcn, in alphabetical order.
 func CDFs() []string {
-	// The pattern is constant and well-formed: Glob can't fail.
-	paths, _ := fs.Glob(cdfFiles, "cdf/*.txt")
+	paths, _ := fs.Glob(cdfFiles, "cdf/*.txt") // fails only for a malformed pattern
 	names := make([]string, len(paths))
 	for i, p := range paths {
 		names[i] = strings.TrimSuffix(strings.TrimPrefix(p, "cdf/"), ".txt")
@@ -36,18 +36,20 @@ func CDFs() []string {
 	return names
 }
 
-// NamedCDF returns a distribution that comes along.
+// NamedCDF returns a distribution that comes with pcn.
 func NamedCDF(name string) (*CDF, error) {
 	file := "cdf/" + name + ".txt"
 	data, err := cdfFiles.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("no distribution of sizes is named %q (hint: one of %s)", name, strings.Join(CDFs(), ", "))
+		return nil, fmt.Errorf("unknown distribution of flow sizes %q (hint: one of %s)",
+			name, strings.Join(CDFs(), ", "))
 	}
 	return ParseCDF(file, string(data))
 }
 
-// ParseCDF parses a distribution: lines of a size in bytes and the share of flows of at most this size, both growing, the
-// share from 0 to 1, or to 100 percent. What follows # is a comment. The file's name is for errors, which wrap an [*Error].
+// ParseCDF parses a distribution. Each line has a size in bytes and the share of flows of at most
+// this size. Both grow from line to line; the share goes from 0 to 1, or to 100 if it is in
+// percent. A comment starts with #. Errors name the file and wrap an [*Error].
 func ParseCDF(file, text string) (*CDF, error) {
 	c := &CDF{}
 	line := 0
@@ -68,24 +70,26 @@ func ParseCDF(file, text string) (*CDF, error) {
 	return c, nil
 }
 
-// add adds a point.
 func (c *CDF) add(fields []string) error {
 	if len(fields) != 2 {
-		return fmt.Errorf("%d values, want a size in bytes and a share", len(fields))
+		return fmt.Errorf("%d values: want a size in bytes and a share", len(fields))
 	}
 	var point [2]float64
 	for i, text := range fields {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= maxBytes) {
-			return fmt.Errorf("%q is not a number from 0 to %g", text, maxBytes)
+			return fmt.Errorf("invalid value %q: want a number from 0 to %g", text, maxBytes)
 		}
 		point[i] = v
 	}
-	if last := len(c.bytes) - 1; last >= 0 && (point[0] <= c.bytes[last] || point[1] <= c.share[last]) {
-		return fmt.Errorf("%s %s does not grow over the line before", fields[0], fields[1])
+	if last := len(c.bytes) - 1; last >= 0 &&
+		(point[0] <= c.bytes[last] || point[1] <= c.share[last]) {
+		return fmt.Errorf("size %s and share %s do not both grow: want more than in the line before",
+			fields[0], fields[1])
 	}
 	if len(c.bytes) == 0 && point[1] != 0 {
-		return fmt.Errorf("the first share is %s, want 0: the size that all flows are above", fields[1])
+		return fmt.Errorf("the first share is %s: want 0, with a size below that of all flows",
+			fields[1])
 	}
 	c.bytes, c.share = append(c.bytes, point[0]), append(c.share, point[1])
 	return nil
@@ -94,11 +98,11 @@ func (c *CDF) add(fields []string) error {
 // normalise turns percent into shares.
 func (c *CDF) normalise() error {
 	if len(c.share) == 0 {
-		return fmt.Errorf("there is no point, want lines of a size in bytes and a share")
+		return fmt.Errorf("the distribution is empty: want lines with a size in bytes and a share")
 	}
 	total := c.share[len(c.share)-1]
 	if total != 1 && total != 100 {
-		return fmt.Errorf("the last share is %g, want 1 or 100", total)
+		return fmt.Errorf("the last share is %g: want 1 or 100", total)
 	}
 	for i := range c.share {
 		c.share[i] /= total
@@ -106,7 +110,8 @@ func (c *CDF) normalise() error {
 	return nil
 }
 
-// Quantile returns the size that a share of flows, 0 to 1, does not exceed; at least 1 byte.
+// Quantile returns the size that this share of flows, 0 to 1, does not exceed. It is at least 1
+// byte.
 func (c *CDF) Quantile(share float64) uint64 {
 	i := min(max(sort.SearchFloat64s(c.share, share), 1), len(c.share)-1)
 	part := (share - c.share[i-1]) / (c.share[i] - c.share[i-1])

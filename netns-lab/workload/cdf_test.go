@@ -18,17 +18,22 @@ func named(t testing.TB, name string) *CDF {
 	return c
 }
 
-// TestCDFsThatComeAlong holds each against its mean, and the number and bytes of flows below 10 KB, 100 KB and 1 MB.
+// TestCDFsThatComeAlong holds each against its mean, and the number and bytes of flows below 10 KB,
+// 100 KB and 1 MB.
 func TestCDFsThatComeAlong(t *testing.T) {
 	want := map[string]struct {
 		meanBytes      float64
 		flows, carried [3]float64 // share below the sizes
 	}{
-		"web-search":       {1_711_250, [3]float64{0.15, 0.5417, 0.7}, [3]float64{0.0004, 0.0102, 0.0504}},
-		"data-mining":      {12_658_198.6, [3]float64{0.8, 0.8231, 0.9109}, [3]float64{0.0001, 0.0002, 0.0023}},
-		"fb-hadoop":        {120_420.75, [3]float64{0.7026, 0.885, 0.975}, [3]float64{0.0048, 0.0791, 0.3149}},
-		"ali-storage-2019": {40_869.8, [3]float64{0.7206, 0.9535, 0.9858}, [3]float64{0.0854, 0.243, 0.4802}},
-		"fb-key-value":     {342.235, [3]float64{0.995, 1, 1}, [3]float64{0.7163, 0.9839, 1}},
+		"web-search": {1_711_250, [3]float64{0.15, 0.5417, 0.7},
+			[3]float64{0.0004, 0.0102, 0.0504}},
+		"data-mining": {12_658_198.6, [3]float64{0.8, 0.8231, 0.9109},
+			[3]float64{0.0001, 0.0002, 0.0023}},
+		"fb-hadoop": {120_420.75, [3]float64{0.7026, 0.885, 0.975},
+			[3]float64{0.0048, 0.0791, 0.3149}},
+		"ali-storage-2019": {40_869.8, [3]float64{0.7206, 0.9535, 0.9858},
+			[3]float64{0.0854, 0.243, 0.4802}},
+		"fb-key-value": {342.235, [3]float64{0.995, 1, 1}, [3]float64{0.7163, 0.9839, 1}},
 	}
 	qt.Assert(t, qt.HasLen(want, len(CDFs())))
 	for _, name := range CDFs() {
@@ -36,7 +41,8 @@ func TestCDFsThatComeAlong(t *testing.T) {
 			c, w := named(t, name), want[name]
 			about := func(got, want, off float64) {
 				t.Helper()
-				qt.Check(t, qt.IsTrue(math.Abs(got-want) <= off), qt.Commentf("got %g, want %g", got, want))
+				qt.Check(t, qt.IsTrue(math.Abs(got-want) <= off),
+					qt.Commentf("got %g, want %g", got, want))
 			}
 			about(c.MeanBytes(), w.meanBytes, 1e-6*w.meanBytes)
 			for i, bytes := range []float64{10e3, 100e3, 1e6} {
@@ -46,7 +52,9 @@ func TestCDFsThatComeAlong(t *testing.T) {
 		})
 	}
 	_, err := NamedCDF("hadoop")
-	qt.Check(t, qt.ErrorMatches(err, `no distribution of sizes is named "hadoop" \(hint: one of ali-storage-2019, data-mining, fb-hadoop, fb-key-value, web-search\)`))
+	qt.Check(t,
+		qt.ErrorMatches(err,
+			`unknown distribution of flow sizes "hadoop" \(hint: one of ali-storage-2019, data-mining, fb-hadoop, fb-key-value, web-search\)`))
 }
 
 // carried is the share of all bytes that flows below a size have, by steps of the quantile.
@@ -66,7 +74,8 @@ func (c *CDF) carried(bytes float64) float64 {
 func TestQuantileAndShare(t *testing.T) {
 	c, err := ParseCDF("t", "100 0\n200 50 # half\n\n# all\n1000 100\n")
 	qt.Assert(t, qt.IsNil(err))
-	for _, p := range []struct{ share, bytes float64 }{{0, 100}, {0.25, 150}, {0.5, 200}, {0.75, 600}, {1, 1000}} {
+	for _, p := range []struct{ share, bytes float64 }{{0, 100}, {0.25, 150}, {0.5, 200},
+		{0.75, 600}, {1, 1000}} {
 		qt.Check(t, qt.Equals(c.Quantile(p.share), uint64(p.bytes)))
 		qt.Check(t, qt.Equals(c.Share(p.bytes), p.share))
 	}
@@ -78,12 +87,14 @@ func TestQuantileAndShare(t *testing.T) {
 		c := named(t, name)
 		for share := 0.05; share < 1; share += 0.01 {
 			bytes := float64(c.Quantile(share))
-			qt.Check(t, qt.IsTrue(c.Share(bytes-1) <= share && share <= c.Share(bytes+1)), qt.Commentf("%s: %g", name, share))
+			qt.Check(t, qt.IsTrue(c.Share(bytes-1) <= share && share <= c.Share(bytes+1)),
+				qt.Commentf("%s: %g", name, share))
 		}
 	}
 }
 
-// distance is Kolmogorov's and Smirnov's: how far the distribution of what was drawn is from what it should be.
+// distance is Kolmogorov's and Smirnov's: how far the distribution of what was drawn is from what
+// it should be.
 func distance(drawn []float64, cdf func(float64) float64) float64 {
 	slices.Sort(drawn)
 	far, n := 0.0, float64(len(drawn))
@@ -115,7 +126,8 @@ func TestSizesHaveTheDistribution(t *testing.T) {
 		far := distance(sizes, func(x float64) float64 { return c.Share(x + 0.5) })
 		qt.Check(t, qt.IsTrue(far < farAt1Percent(n)), qt.Commentf("%s: %g", name, far))
 		mean := sum / n
-		qt.Check(t, qt.IsTrue(math.Abs(mean/c.MeanBytes()-1) < 0.04), qt.Commentf("%s: mean %g of %g", name, mean, c.MeanBytes()))
+		qt.Check(t, qt.IsTrue(math.Abs(mean/c.MeanBytes()-1) < 0.04),
+			qt.Commentf("%s: mean %g of %g", name, mean, c.MeanBytes()))
 	}
 	// the test tells distributions apart
 	var sizes []float64
@@ -128,19 +140,22 @@ func TestSizesHaveTheDistribution(t *testing.T) {
 
 func TestCDFErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"", `f.txt:1: there is no point, want lines of a size in bytes and a share`},
-		{"# a\n# b\n", `f.txt:2: there is no point, .*`},
-		{"0 0\n100\n", `f.txt:2: 1 values, want a size in bytes and a share`},
-		{"0 0\n100 0.5 1\n", `f.txt:2: 3 values, want a size in bytes and a share`},
-		{"0 0\n1KB 0.5\n", `f.txt:2: "1KB" is not a number from 0 to 1e\+15`},
-		{"0 0\n-1 0.5\n", `f.txt:2: "-1" is not a number from 0 to 1e\+15`},
-		{"0 0\nNaN 0.5\n", `f.txt:2: "NaN" is not a number .*`},
-		{"0 0\n1e16 1\n", `f.txt:2: "1e16" is not a number .*`},
-		{"0 0.1\n100 1\n", `f.txt:1: the first share is 0.1, want 0: the size that all flows are above`},
-		{"0 0\n100 0.5\n100 1\n", `f.txt:3: 100 1 does not grow over the line before`},
-		{"0 0\n100 0.5\n200 0.5\n", `f.txt:3: 200 0.5 does not grow over the line before`},
-		{"0 0\n100 0.9\n", `f.txt:2: the last share is 0.9, want 1 or 100`},
-		{"0 0\n", `f.txt:1: the last share is 0, want 1 or 100`},
+		{"", `f.txt:1: the distribution is empty: want lines with a size in bytes and a share`},
+		{"# a\n# b\n", `f.txt:2: the distribution is empty: .*`},
+		{"0 0\n100\n", `f.txt:2: 1 values: want a size in bytes and a share`},
+		{"0 0\n100 0.5 1\n", `f.txt:2: 3 values: want a size in bytes and a share`},
+		{"0 0\n1KB 0.5\n", `f.txt:2: invalid value "1KB": want a number from 0 to 1e\+15`},
+		{"0 0\n-1 0.5\n", `f.txt:2: invalid value "-1": want a number from 0 to 1e\+15`},
+		{"0 0\nNaN 0.5\n", `f.txt:2: invalid value "NaN": want a number .*`},
+		{"0 0\n1e16 1\n", `f.txt:2: invalid value "1e16": want a number .*`},
+		{"0 0.1\n100 1\n",
+			`f.txt:1: the first share is 0.1: want 0, with a size below that of all flows`},
+		{"0 0\n100 0.5\n100 1\n",
+			`f.txt:3: size 100 and share 1 do not both grow: want more than in the line before`},
+		{"0 0\n100 0.5\n200 0.5\n",
+			`f.txt:3: size 200 and share 0.5 do not both grow: want more than in the line before`},
+		{"0 0\n100 0.9\n", `f.txt:2: the last share is 0.9: want 1 or 100`},
+		{"0 0\n", `f.txt:1: the last share is 0: want 1 or 100`},
 	} {
 		_, err := ParseCDF("f.txt", c.text)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%q", c.text))

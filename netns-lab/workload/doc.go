@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload makes up traffic: flows whose sizes have a published distribution, that arrive at random, from one
-// sender or from several at a time.
+// Package workload generates traffic: flows arrive at random, with sizes from a published
+// distribution, from one sender or from several at once (incast).
 //
-//	cdf    distributions of flow sizes, and those that come along
-//	spec   what to make up, and the flows of it
-//	trace  flows as a file
+//	cdf    distributions of flow sizes, and the ones that come with pcn
+//	spec   what to generate, and the generator
+//	trace  files of flows
 //
-// The same spec gives the same flows. Whatever the flows come from, they are a list of [Flow].
+// The same spec always gives the same flows.
 package workload

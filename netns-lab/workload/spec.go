@@ -8,48 +8,52 @@ import (
 	"slices"
 )
 
-// Spec is what traffic to make up. Receivers are chosen at random, all alike, and hear from some senders, chosen at
-// random too, at moments of a Poisson process.
+// Spec describes the traffic to generate. Arrivals are a Poisson process. Each has one receiver and
+// one or more senders, chosen at random with equal probability.
 type Spec struct {
 	Sizes              *CDF
 	Senders, Receivers []string // hosts
-	// Load is the share of the receivers' links that data takes on average, without headers.
+	// Load is the average share of the receivers' links that payload takes, without headers.
 	Load float64
-	// RateBps is that of each receiver's link.
+	// RateBps is the rate of each receiver's link.
 	RateBps uint64
-	// MinIncast and MaxIncast bound how many senders start a flow each to the same receiver at the same ns.
+	// MinIncast and MaxIncast bound the number of senders of an arrival. Each starts one flow, all
+	// at the same ns.
 	MinIncast, MaxIncast int
-	// SameSize is whether the flows of these senders all have the same size, and not each its own.
+	// SameSize makes all flows of an arrival equally large. Otherwise each draws its own size.
 	SameSize bool
-	// FromNs and ToNs are when flows start, ToNs not included.
+	// Flows start from FromNs until before ToNs.
 	FromNs, ToNs int64
-	// ClassBytes are growing sizes: a flow below the first has priority 0, one below the second 1, and so on.
+	// ClassBytes are growing sizes: a flow below the first has priority 0, one below the second 1,
+	// and so on.
 	ClassBytes []uint64
 	Seed       uint64
 }
 
-// maxFlows bounds what is made up.
+// maxFlows keeps a typing error from using all memory.
 const maxFlows = 10_000_000
 
-// check fails if there is no such traffic.
 func (s *Spec) check() error {
 	switch {
 	case len(s.Senders) == 0 || len(s.Receivers) == 0:
-		return fmt.Errorf("%d senders and %d receivers, want at least one of each", len(s.Senders), len(s.Receivers))
+		return fmt.Errorf("%d senders and %d receivers: want at least one of each",
+			len(s.Senders), len(s.Receivers))
 	case !(s.Load > 0 && s.Load <= 100):
-		return fmt.Errorf("load %g is not above 0 and at most 100", s.Load)
+		return fmt.Errorf("invalid load %g: want above 0 and at most 100", s.Load)
 	case s.RateBps == 0:
 		return fmt.Errorf("the rate of links is missing")
 	case s.MinIncast < 1 || s.MinIncast > s.MaxIncast:
-		return fmt.Errorf("incast of %d to %d is none, want 1 or more senders", s.MinIncast, s.MaxIncast)
+		return fmt.Errorf("invalid incast of %d to %d senders: want 1 or more, in growing order",
+			s.MinIncast, s.MaxIncast)
 	case s.ToNs <= s.FromNs:
-		return fmt.Errorf("flows start from %d ns to %d ns, want some time", s.FromNs, s.ToNs)
+		return fmt.Errorf("flows start from %d ns to %d ns: want a later end", s.FromNs, s.ToNs)
 	case len(s.ClassBytes) > 255 || !slices.IsSorted(s.ClassBytes):
-		return fmt.Errorf("size classes %d do not grow, or are more than 255", s.ClassBytes)
+		return fmt.Errorf("invalid size classes %d: want at most 255, in growing order",
+			s.ClassBytes)
 	}
 	for _, names := range [][]string{s.Senders, s.Receivers} {
-		if twice := firstTwice(names); twice != "" {
-			return fmt.Errorf("host %s is named twice", twice)
+		if name := firstDuplicate(names); name != "" {
+			return fmt.Errorf("host %s is listed twice", name)
 		}
 	}
 	for _, to := range s.Receivers {
@@ -58,17 +62,18 @@ func (s *Spec) check() error {
 			senders--
 		}
 		if senders < s.MaxIncast {
-			return fmt.Errorf("%d hosts can send to %s, want %d for the incast", senders, to, s.MaxIncast)
+			return fmt.Errorf("%d hosts can send to %s: want %d for the incast",
+				senders, to, s.MaxIncast)
 		}
 	}
 	if flows := s.MeanFlows(); flows > maxFlows {
-		return fmt.Errorf("%.3g flows are too many, at most %d", flows, maxFlows)
+		return fmt.Errorf("the load makes %.3g flows: want at most %d", flows, maxFlows)
 	}
 	return nil
 }
 
-// firstTwice returns the first name that was there before; "" if there is none.
-func firstTwice(names []string) string {
+// firstDuplicate returns the first name that occurs again; "" if there is none.
+func firstDuplicate(names []string) string {
 	seen := make(map[string]bool)
 	for _, name := range names {
 		if seen[name] {
@@ -79,28 +84,30 @@ func firstTwice(names []string) string {
 	return ""
 }
 
-// MeanFlows returns how many flows there are on average.
+// MeanFlows returns the expected number of flows.
 func (s *Spec) MeanFlows() float64 {
 	return float64(s.ToNs-s.FromNs) / s.meanGapNs() * s.meanIncast()
 }
 
 func (s *Spec) meanIncast() float64 { return float64(s.MinIncast+s.MaxIncast) / 2 }
 
-// meanGapNs is the mean time between arrivals at any of the receivers.
+// meanGapNs returns the mean time between two arrivals, at any of the receivers.
 func (s *Spec) meanGapNs() float64 {
-	bitsOfArrival := s.Sizes.MeanBytes() * 8 * s.meanIncast()
-	return bitsOfArrival / (s.Load * float64(s.RateBps) * float64(len(s.Receivers))) * 1e9
+	bitsPerArrival := s.Sizes.MeanBytes() * 8 * s.meanIncast()
+	return bitsPerArrival / (s.Load * float64(s.RateBps) * float64(len(s.Receivers))) * 1e9
 }
 
 // Generate returns the flows, in the order of their start.
 func (s Spec) Generate() ([]Flow, error) {
 	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("make up flows: %w", err)
+		return nil, fmt.Errorf("generate flows: %w", err)
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 0))
 	senders := slices.Clone(s.Senders)
+	durationNs := float64(s.ToNs - s.FromNs)
+	gapNs := func() float64 { return rng.ExpFloat64() * s.meanGapNs() }
 	var flows []Flow
-	for at := rng.ExpFloat64() * s.meanGapNs(); at < float64(s.ToNs-s.FromNs); at += rng.ExpFloat64() * s.meanGapNs() {
+	for offsetNs := gapNs(); offsetNs < durationNs; offsetNs += gapNs() {
 		to := s.Receivers[rng.IntN(len(s.Receivers))]
 		incast := s.MinIncast + rng.IntN(s.MaxIncast-s.MinIncast+1)
 		size := uint64(0)
@@ -108,26 +115,28 @@ func (s Spec) Generate() ([]Flow, error) {
 			if size == 0 || !s.SameSize {
 				size = s.Sizes.Quantile(rng.Float64())
 			}
-			flows = append(flows, Flow{StartNs: s.FromNs + int64(at), Src: from, Dst: to, SizeBytes: size, Priority: s.priority(size)})
+			flows = append(flows, Flow{
+				StartNs: s.FromNs + int64(offsetNs), Src: from, Dst: to,
+				SizeBytes: size, Priority: s.priority(size),
+			})
 		}
 	}
 	return flows, nil
 }
 
-// pick returns so many of the names, none of them twice and none the one that is left out. It changes their order.
-func pick(rng *rand.Rand, names []string, count int, without string) []string {
+// pick returns count different names at random, never the excluded one. It shuffles names.
+func pick(rng *rand.Rand, names []string, count int, excluded string) []string {
 	var picked []string
 	for i := 0; len(picked) < count; i++ {
 		j := i + rng.IntN(len(names)-i)
 		names[i], names[j] = names[j], names[i]
-		if names[i] != without {
+		if names[i] != excluded {
 			picked = append(picked, names[i])
 		}
 	}
 	return picked
 }
 
-// priority is the number of the size class.
 func (s *Spec) priority(size uint64) uint8 {
 	class := 0
 	for class < len(s.ClassBytes) && size >= s.ClassBytes[class] {

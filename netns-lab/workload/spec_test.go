@@ -22,7 +22,8 @@ func hosts(first, count int) []string {
 // all is every host to every other: the traffic of PCN, section 7.4, on 64 hosts.
 func all(t testing.TB, sizes string) Spec {
 	return Spec{
-		Sizes: named(t, sizes), Senders: hosts(0, 64), Receivers: hosts(0, 64), Load: 0.6, RateBps: 10e9,
+		Sizes: named(t, sizes), Senders: hosts(0, 64), Receivers: hosts(0, 64), Load: 0.6,
+		RateBps:   10e9,
 		MinIncast: 1, MaxIncast: 15, ToNs: 100e6, Seed: 1,
 	}
 }
@@ -56,8 +57,10 @@ func TestLoad(t *testing.T) {
 		load   float64
 		incast [2]int
 	}{
-		{"fb-hadoop", 0.6, [2]int{1, 1}}, {"fb-hadoop", 0.6, [2]int{1, 15}}, {"fb-hadoop", 0.3, [2]int{15, 15}},
-		{"ali-storage-2019", 1.2, [2]int{1, 15}}, {"web-search", 0.6, [2]int{1, 1}}, {"fb-key-value", 0.001, [2]int{1, 1}},
+		{"fb-hadoop", 0.6, [2]int{1, 1}}, {"fb-hadoop", 0.6, [2]int{1, 15}},
+		{"fb-hadoop", 0.3, [2]int{15, 15}},
+		{"ali-storage-2019", 1.2, [2]int{1, 15}}, {"web-search", 0.6, [2]int{1, 1}},
+		{"fb-key-value", 0.001, [2]int{1, 1}},
 	} {
 		s := all(t, c.sizes)
 		s.Load, s.MinIncast, s.MaxIncast = c.load, c.incast[0], c.incast[1]
@@ -69,15 +72,18 @@ func TestLoad(t *testing.T) {
 		}
 		capacity := float64(s.RateBps) / 8 * float64(s.ToNs) / 1e9
 		got, deviation := total/capacity/64, s.deviation()
-		qt.Check(t, qt.IsTrue(math.Abs(got/c.load-1) < 3*deviation), qt.Commentf("%+v: %g, deviation %g", c, got, deviation))
+		qt.Check(t, qt.IsTrue(math.Abs(got/c.load-1) < 3*deviation),
+			qt.Commentf("%+v: %g, deviation %g", c, got, deviation))
 		for _, to := range s.Receivers { // of which each has a 64th of the flows
 			got := bytes[to] / capacity
-			qt.Check(t, qt.IsTrue(math.Abs(got/c.load-1) < 5*8*deviation), qt.Commentf("%+v, %s: %g", c, to, got))
+			qt.Check(t, qt.IsTrue(math.Abs(got/c.load-1) < 5*8*deviation),
+				qt.Commentf("%+v, %s: %g", c, to, got))
 		}
 	}
 }
 
-// deviation is the standard deviation of what all receivers get, as a share of it: that of a compound Poisson process.
+// deviation is the standard deviation of what all receivers get, as a share of it: that of a
+// compound Poisson process.
 func (s *Spec) deviation() float64 {
 	var sum, squares float64
 	const steps = 100_000
@@ -108,8 +114,8 @@ func arrivals(flows []Flow) [][]Flow {
 	return all
 }
 
-// TestArrivals: gaps are exponential with the mean that the load makes, and as many senders start at once as can be, each
-// number as often.
+// TestArrivals: gaps are exponential with the mean that the load makes, and as many senders start
+// at once as can be, each number as often.
 func TestArrivals(t *testing.T) {
 	s := all(t, "fb-hadoop")
 	var gaps []float64
@@ -126,7 +132,8 @@ func TestArrivals(t *testing.T) {
 		}
 		qt.Assert(t, qt.HasLen(senders, len(a)))
 	}
-	mean := named(t, "fb-hadoop").MeanBytes() * 8 * 8 / (0.6 * 10e9 * 64) * 1e9 // 8 senders on average
+	// 8 senders on average
+	mean := named(t, "fb-hadoop").MeanBytes() * 8 * 8 / (0.6 * 10e9 * 64) * 1e9
 	far := distance(gaps, func(x float64) float64 { return 1 - math.Exp(-(x+0.5)/mean) })
 	qt.Check(t, qt.IsTrue(far < farAt1Percent(len(gaps))), qt.Commentf("%g", far))
 
@@ -134,13 +141,15 @@ func TestArrivals(t *testing.T) {
 	for _, n := range degrees[1:] {
 		chi2 += (n - each) * (n - each) / each
 	}
-	qt.Check(t, qt.IsTrue(chi2 < 29.1), qt.Commentf("%g", chi2)) // 1 of 100 with 14 degrees of freedom
+	// 1 of 100 with 14 degrees of freedom
+	qt.Check(t, qt.IsTrue(chi2 < 29.1), qt.Commentf("%g", chi2))
 }
 
 // TestSynchronisedBurst: all hosts start at the same ns, every time.
 func TestSynchronisedBurst(t *testing.T) {
 	s := Spec{
-		Sizes: named(t, "fb-hadoop"), Senders: hosts(2, 14), Receivers: []string{"R1"}, Load: 0.6, RateBps: 40e9,
+		Sizes: named(t, "fb-hadoop"), Senders: hosts(2, 14), Receivers: []string{"R1"}, Load: 0.6,
+		RateBps:   40e9,
 		MinIncast: 14, MaxIncast: 14, ToNs: 100e6, Seed: 3,
 	}
 	events := arrivals(generate(t, s))
@@ -157,7 +166,8 @@ func TestSynchronisedBurst(t *testing.T) {
 	}
 }
 
-// TestSameSize: flows of one arrival are alike, those of several are not, and their sizes have the distribution.
+// TestSameSize: flows of one arrival are alike, those of several are not, and their sizes have the
+// distribution.
 func TestSameSize(t *testing.T) {
 	s := all(t, "web-search")
 	s.SameSize = true
@@ -169,7 +179,8 @@ func TestSameSize(t *testing.T) {
 		}
 	}
 	far := distance(sizes, named(t, "web-search").Share)
-	qt.Check(t, qt.IsTrue(far < farAt1Percent(len(sizes))), qt.Commentf("%g of %d", far, len(sizes)))
+	qt.Check(t, qt.IsTrue(far < farAt1Percent(len(sizes))),
+		qt.Commentf("%g of %d", far, len(sizes)))
 }
 
 func TestPriorities(t *testing.T) {
@@ -189,7 +200,8 @@ func TestPriorities(t *testing.T) {
 		qt.Assert(t, qt.Equals(f.Priority, want))
 	}
 	qt.Check(t, qt.DeepEquals(Priorities(flows), []uint8{0, 1, 2, 3}))
-	for size, want := range map[uint64]uint8{9_999: 0, 10_000: 1, 99_999: 1, 100_000: 2, 999_999: 2, 1_000_000: 3} {
+	for size, want := range map[uint64]uint8{9_999: 0, 10_000: 1, 99_999: 1, 100_000: 2, 999_999: 2,
+		1_000_000: 3} {
 		qt.Check(t, qt.Equals(s.priority(size), want), qt.Commentf("%d B", size))
 	}
 	s.ClassBytes = nil
@@ -201,7 +213,8 @@ func TestSeedDecides(t *testing.T) {
 	s := all(t, "fb-hadoop")
 	flows := generate(t, s)
 	qt.Check(t, qt.DeepEquals(generate(t, s), flows))
-	qt.Check(t, qt.DeepEquals(flows[:3], []Flow{{9426, "H56", "H22", 547, 0}, {9426, "H45", "H22", 350, 0}, {9426, "H36", "H22", 4372, 0}}))
+	qt.Check(t, qt.DeepEquals(flows[:3], []Flow{{9426, "H56", "H22", 547, 0},
+		{9426, "H45", "H22", 350, 0}, {9426, "H36", "H22", 4372, 0}}))
 	s.Seed = 2
 	other := generate(t, s)
 	qt.Check(t, qt.Not(qt.Equals(other[0], flows[0])))
@@ -212,21 +225,25 @@ func TestSpecErrors(t *testing.T) {
 		spoil func(s *Spec)
 		want  string
 	}{
-		{func(s *Spec) { s.Senders = nil }, "0 senders and 64 receivers, want at least one of each"},
-		{func(s *Spec) { s.Load = 0 }, "load 0 is not above 0 and at most 100"},
-		{func(s *Spec) { s.Load = math.NaN() }, "load NaN is not above 0 and at most 100"},
+		{func(s *Spec) { s.Senders = nil },
+			"0 senders and 64 receivers: want at least one of each"},
+		{func(s *Spec) { s.Load = 0 }, "invalid load 0: want above 0 and at most 100"},
+		{func(s *Spec) { s.Load = math.NaN() }, "invalid load NaN: want above 0 and at most 100"},
 		{func(s *Spec) { s.RateBps = 0 }, "the rate of links is missing"},
-		{func(s *Spec) { s.MinIncast = 0 }, "incast of 0 to 15 is none, want 1 or more senders"},
-		{func(s *Spec) { s.MaxIncast = 0 }, "incast of 1 to 0 is none, .*"},
-		{func(s *Spec) { s.MaxIncast = 64 }, "63 hosts can send to H0, want 64 for the incast"},
-		{func(s *Spec) { s.ToNs = 0 }, "flows start from 0 ns to 0 ns, want some time"},
-		{func(s *Spec) { s.ClassBytes = []uint64{2, 1} }, `size classes \[2 1\] do not grow, or are more than 255`},
-		{func(s *Spec) { s.Senders = []string{"H0", "H1", "H0"} }, "host H0 is named twice"},
-		{func(s *Spec) { s.Sizes = named(t, "fb-key-value"); s.ToNs = 1e12 }, `1\.4e\+11 flows are too many, at most 10000000`},
+		{func(s *Spec) { s.MinIncast = 0 },
+			"invalid incast of 0 to 15 senders: want 1 or more, in growing order"},
+		{func(s *Spec) { s.MaxIncast = 0 }, "invalid incast of 1 to 0 senders: .*"},
+		{func(s *Spec) { s.MaxIncast = 64 }, "63 hosts can send to H0: want 64 for the incast"},
+		{func(s *Spec) { s.ToNs = 0 }, "flows start from 0 ns to 0 ns: want a later end"},
+		{func(s *Spec) { s.ClassBytes = []uint64{2, 1} },
+			`invalid size classes \[2 1\]: want at most 255, in growing order`},
+		{func(s *Spec) { s.Senders = []string{"H0", "H1", "H0"} }, "host H0 is listed twice"},
+		{func(s *Spec) { s.Sizes = named(t, "fb-key-value"); s.ToNs = 1e12 },
+			`the load makes 1\.4e\+11 flows: want at most 10000000`},
 	} {
 		s := all(t, "fb-hadoop")
 		c.spoil(&s)
 		_, err := s.Generate()
-		qt.Check(t, qt.ErrorMatches(err, "make up flows: "+c.want))
+		qt.Check(t, qt.ErrorMatches(err, "generate flows: "+c.want))
 	}
 }

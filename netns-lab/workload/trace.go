@@ -19,30 +19,29 @@ type Flow struct {
 	Src       string `csv:"src"`      // host
 	Dst       string `csv:"dst"`      // host
 	SizeBytes uint64 `csv:"size_bytes"`
-	Priority  uint8  `csv:"priority"` // 0 is the first
+	Priority  uint8  `csv:"priority"` // 0 is the highest
 }
 
-// Error is what is wrong with a file.
+// Error is a mistake in a file.
 type Error struct {
 	Line int // from 1
 	Msg  string
 }
 
-// Error returns line: what is wrong.
+// Error returns "line: message".
 func (e *Error) Error() string {
 	return fmt.Sprintf("%d: %s", e.Line, e.Msg)
 }
 
-// header is the first line of a trace.
 func header() []string {
 	columns, err := csvutil.Header(Flow{}, "csv")
 	if err != nil {
-		panic(err) // of a struct that csvutil can't write
+		panic(err) // Flow has a field that csvutil can't write
 	}
 	return columns
 }
 
-// IsTrace reports whether a text starts as a trace does.
+// IsTrace reports whether a text starts with the header of a trace.
 func IsTrace(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.TrimSuffix(first, "\r") == strings.Join(header(), ",")
@@ -66,7 +65,8 @@ func WriteTrace(w io.Writer, flows []Flow) error {
 	return nil
 }
 
-// ParseTrace parses what [WriteTrace] writes, and returns the line of each flow too. An error is an [*Error].
+// ParseTrace parses a trace as [WriteTrace] writes it. It returns the flows and the line of each.
+// An error is an [*Error].
 func ParseTrace(text string) (flows []Flow, lines []int, err error) {
 	if !IsTrace(text) {
 		return nil, nil, &Error{1, "want columns " + strings.Join(header(), ",")}
@@ -97,20 +97,19 @@ func ParseTrace(text string) (flows []Flow, lines []int, err error) {
 	}
 }
 
-// check fails if there can be no such flow.
 func (f *Flow) check() error {
 	switch {
 	case f.Src == "" || f.Dst == "":
-		return errors.New("a flow without src or dst")
+		return errors.New("src or dst is missing: want a host in both columns")
 	case f.Src == f.Dst:
-		return fmt.Errorf("a flow from %s to itself", f.Src)
+		return fmt.Errorf("host %s sends to itself: want different src and dst", f.Src)
 	case f.SizeBytes == 0 || f.SizeBytes > maxBytes:
-		return fmt.Errorf("a flow of %d bytes, want 1 to %g", f.SizeBytes, maxBytes)
+		return fmt.Errorf("invalid size of %d bytes: want 1 to %g", f.SizeBytes, maxBytes)
 	}
 	return nil
 }
 
-// Priorities returns those that flows have, each once, the first one first.
+// Priorities returns the priorities of the flows, each once, in growing order.
 func Priorities(flows []Flow) []uint8 {
 	var found []uint8
 	for _, f := range flows {

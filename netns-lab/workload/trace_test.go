@@ -37,7 +37,8 @@ func TestTrace(t *testing.T) {
 	qt.Check(t, qt.Equals(buf.String(), strings.Replace(text, "\n\n", "\n", 1)))
 	buf.Reset()
 	qt.Assert(t, qt.IsNil(WriteTrace(&buf, nil)))
-	qt.Check(t, qt.Equals(buf.String(), "start_ns,src,dst,size_bytes,priority\n")) // is a trace, of no flow
+	// is a trace, of no flow
+	qt.Check(t, qt.Equals(buf.String(), "start_ns,src,dst,size_bytes,priority\n"))
 
 	flows, _, err = ParseTrace(strings.ReplaceAll(text, "\n", "\r\n"))
 	qt.Assert(t, qt.IsNil(err))
@@ -55,16 +56,17 @@ func TestTraceErrors(t *testing.T) {
 		{head + "0,H0,H1,1,256\n", "2: .*256.*"},
 		{head + "0,H0,H1,1\n", "2: wrong number of fields"},
 		{head + "0,\"H0,H1,1,0\n", "2: .*"},
-		{head + "0,,H1,1,0\n", "2: a flow without src or dst"},
-		{head + "0,H1,H1,1,0\n", "2: a flow from H1 to itself"},
-		{head + "0,H0,H1,0,0\n", `2: a flow of 0 bytes, want 1 to 1e\+15`},
+		{head + "0,,H1,1,0\n", "2: src or dst is missing: want a host in both columns"},
+		{head + "0,H1,H1,1,0\n", "2: host H1 sends to itself: want different src and dst"},
+		{head + "0,H0,H1,0,0\n", `2: invalid size of 0 bytes: want 1 to 1e\+15`},
 	} {
 		_, _, err := ParseTrace(c.text)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%q", c.text))
 	}
 }
 
-// FuzzTrace: a trace is flows that can be, which are written as they were read, or an error at one of its lines.
+// FuzzTrace: a trace is flows that can be, which are written as they were read, or an error at one
+// of its lines.
 func FuzzTrace(f *testing.F) {
 	const head = "start_ns,src,dst,size_bytes,priority\n"
 	f.Add(head)

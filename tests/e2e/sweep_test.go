@@ -99,7 +99,7 @@ func sweepOnceMore(t *testing.T, dir string) {
 	waitCell(t, out)
 	_, stderr, code := run(t, "sweep", file, "--out", out)
 	qt.Check(t, qt.Equals(code, 1))
-	qt.Check(t, qt.StringContains(stderr, "another pcn sweep is at work"))
+	qt.Check(t, qt.StringContains(stderr, "another pcn sweep is running"))
 	qt.Assert(t, qt.IsNil(first.Process.Kill()))
 	qt.Assert(t, qt.IsNotNil(first.Wait()))
 	// what a kill in the middle of writing leaves

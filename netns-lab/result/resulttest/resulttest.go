@@ -27,8 +27,8 @@ const (
 	pcnPauseToNs    = 900 * us
 )
 
-// Fig2 returns a made-up run of the experiment or of its case, which must be of
-// topology fig1 with flows F0 and F1. Every scheme but pcn behaves as pfc, and takes its time to recover.
+// Fig2 returns a made-up run of the experiment or of its case, which must be of topology fig1 with
+// flows F0 and F1. Every scheme but pcn behaves as pfc, and takes its time to recover.
 func Fig2(e *experiment.Experiment, scheme string) *result.Run {
 	r := &result.Run{
 		Manifest: result.Manifest{
@@ -86,8 +86,10 @@ func toggles(from, to string, fromNs, toNs, periodNs, pausedNs int64) []result.P
 	for at := fromNs; at < toNs; at += periodNs {
 		end := min(at+pausedNs, toNs)
 		events = append(events,
-			result.PFCEvent{SentNs: at - delayNs, EffectNs: at, From: from, To: to, Class: 3, Kind: result.Pause},
-			result.PFCEvent{SentNs: end - delayNs, EffectNs: end, From: from, To: to, Class: 3, Kind: result.Resume},
+			result.PFCEvent{SentNs: at - delayNs, EffectNs: at, From: from, To: to, Class: 3,
+				Kind: result.Pause},
+			result.PFCEvent{SentNs: end - delayNs, EffectNs: end, From: from, To: to, Class: 3,
+				Kind: result.Resume},
 		)
 	}
 	return events
@@ -101,7 +103,8 @@ func repeats(events []result.PFCEvent, binNs int64) []result.PauseRepeats {
 	var rows []result.PauseRepeats
 	for _, e := range events {
 		if e.Kind == result.Pause {
-			rows = append(rows, result.PauseRepeats{TimeNs: e.SentNs / binNs * binNs, From: e.From, To: e.To, Class: e.Class, Frames: repeatsOfPause})
+			rows = append(rows, result.PauseRepeats{TimeNs: e.SentNs / binNs * binNs, From: e.From,
+				To: e.To, Class: e.Class, Frames: repeatsOfPause})
 		}
 	}
 	return rows
@@ -157,11 +160,18 @@ func addSeries(r *result.Run, scheme string) {
 		send0, send1 := rates(scheme, t+m.SampleNs)
 		r.Series = append(r.Series,
 			result.Sample{TimeNs: t, Kind: result.KindFlow, Name: "F0", RateBps: uint64(f0)},
-			result.Sample{TimeNs: t, Kind: result.KindFlow, Name: "F1", RateBps: uint64(f1), MarkedPackets: s1r1 / 10_000},
-			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S0->S1", RateBps: uint64(f0 + f1), QueueBytes: s0s1, QueueMaxBytes: s0s1 + 2000},
-			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S1->R1", RateBps: 40e9, QueueBytes: s1r1, QueueMaxBytes: max(s1r1, next)},
-			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F0", RateBps: uint64(1.02 * send0), SRTTNs: 31 * us, CNPs: uint64((t + m.WarmupNs) / (50 * us))},
-			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F1", RateBps: uint64(1.05 * send1), SRTTNs: 31 * us, CNPs: uint64((t + m.WarmupNs) / (50 * us))},
+			result.Sample{TimeNs: t, Kind: result.KindFlow, Name: "F1", RateBps: uint64(f1),
+				MarkedPackets: s1r1 / 10_000},
+			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S0->S1",
+				RateBps: uint64(f0 + f1), QueueBytes: s0s1, QueueMaxBytes: s0s1 + 2000},
+			result.Sample{TimeNs: t, Kind: result.KindPort, Name: "S1->R1", RateBps: 40e9,
+				QueueBytes: s1r1, QueueMaxBytes: max(s1r1, next)},
+			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F0",
+				RateBps: uint64(1.02 * send0), SRTTNs: 31 * us,
+				CNPs: uint64((t + m.WarmupNs) / (50 * us))},
+			result.Sample{TimeNs: t, Kind: result.KindSender, Name: "F1",
+				RateBps: uint64(1.05 * send1), SRTTNs: 31 * us,
+				CNPs: uint64((t + m.WarmupNs) / (50 * us))},
 		)
 	}
 }
@@ -182,9 +192,12 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 	for _, f := range e.Flows {
 		bytes := flowBytes(r, f.Name)
 		r.Flows = append(r.Flows, result.Flow{
-			Name: f.Name, Group: f.Group, Scheme: r.Manifest.Scheme, Src: f.From, Dst: f.To, SrcAddr: "10.0.0.1", SrcPort: 40000, DstAddr: "10.0.1.1", DstPort: 5001,
-			Proto: result.TCP, StartNs: int64(f.Start), SentBytes: bytes, ReceivedBytes: bytes, Packets: bytes / frame,
-			MarkedPackets: bytes / frame / 9, CNPDecrease: 51, CNPIncrease: 214, SendRateBps: 20e9, RecRateBps: 19.9e9, Stats: []result.Stat{{Key: "w", Value: 0.0078125}}, SRTTNs: 31 * us, ECN: true,
+			Name: f.Name, Group: f.Group, Scheme: r.Manifest.Scheme, Src: f.From, Dst: f.To,
+			SrcAddr: "10.0.0.1", SrcPort: 40000, DstAddr: "10.0.1.1", DstPort: 5001,
+			Proto: result.TCP, StartNs: int64(f.Start), SentBytes: bytes, ReceivedBytes: bytes,
+			Packets:       bytes / frame,
+			MarkedPackets: bytes / frame / 9, CNPDecrease: 51, CNPIncrease: 214, SendRateBps: 20e9,
+			RecRateBps: 19.9e9, Stats: []result.Stat{{Key: "w", Value: 0.0078125}}, SRTTNs: 31 * us, ECN: true,
 		})
 	}
 	for _, b := range e.Bursts {
@@ -192,9 +205,12 @@ func addFlows(r *result.Run, e *experiment.Experiment) {
 			for j := range b.Flows {
 				size := uint64(b.Size)
 				r.Flows = append(r.Flows, result.Flow{
-					Name: fmt.Sprintf("%s-%s-%d", b.Name, host, j), Group: b.Name, Scheme: r.Manifest.Scheme, Src: host, Dst: b.To,
-					SrcAddr: fmt.Sprintf("10.0.0.%d", i+3), SrcPort: uint16(6000 + j), DstAddr: "10.0.1.2", DstPort: 6000,
-					Proto: result.UDP, StartNs: int64(b.At), EndNs: new(burstEndNs - int64(i)*us), SentBytes: size, ReceivedBytes: size, Packets: size / frame,
+					Name: fmt.Sprintf("%s-%s-%d", b.Name, host, j), Group: b.Name,
+					Scheme: r.Manifest.Scheme, Src: host, Dst: b.To,
+					SrcAddr: fmt.Sprintf("10.0.0.%d", i+3), SrcPort: uint16(6000 + j),
+					DstAddr: "10.0.1.2", DstPort: 6000,
+					Proto: result.UDP, StartNs: int64(b.At), EndNs: new(burstEndNs - int64(i)*us),
+					SentBytes: size, ReceivedBytes: size, Packets: size / frame,
 				})
 			}
 		}
@@ -206,8 +222,10 @@ func addPorts(r *result.Run, e *experiment.Experiment) {
 		node, peer, _ := network.SplitPort(name)
 		sent := uint64(1000 + i)
 		p := result.Port{
-			Name: name, Node: node, Peer: peer, RateBps: uint64(e.Topology.Rate), DelayNs: int64(e.Topology.Delay),
-			EnqueuedPackets: sent, EnqueuedBytes: sent * 1000, SentPackets: sent, SentBytes: sent * 1000,
+			Name: name, Node: node, Peer: peer, RateBps: uint64(e.Topology.Rate),
+			DelayNs:         int64(e.Topology.Delay),
+			EnqueuedPackets: sent, EnqueuedBytes: sent * 1000, SentPackets: sent,
+			SentBytes:     sent * 1000,
 			LatenessP50Ns: 20, LatenessP99Ns: 90, LatenessMaxNs: 260,
 		}
 		for _, s := range r.Series {
