@@ -98,7 +98,7 @@ func (k Kind) parse(text string, choices []choice) (Value, error) {
 		v.Number = float64(n)
 	case KindFlag:
 		if text != "true" && text != "false" {
-			err = config.Bad(fmt.Sprintf("%q is neither true nor false", text), "")
+			err = config.Bad(fmt.Sprintf("invalid value %q: want true or false", text), "")
 		}
 		v.Number = float64(b2i(text == "true"))
 	case KindChoice:
