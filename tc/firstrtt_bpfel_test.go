@@ -19,8 +19,18 @@ type firstrttLdcpFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	FirstRtt uint32
-	Sender   struct {
+	Pad   uint32
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
+	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
 		SendRateBps     uint64
@@ -51,10 +61,12 @@ type firstrttLdcpFlow struct {
 		Ce  uint32
 		Seq uint32
 	}
+	FirstRtt    uint32
 	StartSeq    uint32
 	FirstEnd    uint32
 	Delivered   uint32
 	DeliveredCe uint32
+	Pad2        uint32
 }
 
 // Names of all BPF objects in the ELF.

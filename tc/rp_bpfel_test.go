@@ -19,13 +19,7 @@ type rpPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad uint32
-	Rp  struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
-	}
+	Pad   uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -53,6 +47,12 @@ type rpPcnFlow struct {
 		Ecn             uint32
 		PlainWindow     uint32
 		Pad             uint32
+	}
+	Rp struct {
+		_           structs.HostLayout
+		SendRateBps uint64
+		W           uint32
+		Pad         uint32
 	}
 	Ack struct {
 		_  structs.HostLayout

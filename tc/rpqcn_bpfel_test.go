@@ -19,7 +19,17 @@ type rpqcnQcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad    uint32
+	Pad   uint32
+	Guard struct {
+		_        structs.HostLayout
+		DueNs    uint64
+		Stamp    uint32
+		Crc      uint32
+		Ifindex  uint32
+		Rules    uint32
+		Stamped  uint32
+		CrcKnown uint32
+	}
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64

@@ -7,8 +7,7 @@
  *
  *	CE decreases, UE holds, nothing increases
  *
- * How it is put into DCQCN is said in dcqcn.h, into TIMELY in timely.h and into InfiniBand's congestion control in
- * ibcc.h. That DCQCN does not decrease for UE is read from the authors' simulator (github.com/Yi-ran/DCQCN-TCD); the
+ * How a control goes by that is said in its own header. That DCQCN does not decrease for UE is read from the authors' simulator (github.com/Yi-ran/DCQCN-TCD); the
  * rest is derived here.
  */
 #ifndef PCN_ALGO_TCD_RP_H

@@ -18,6 +18,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "algo/dcqcn.h"
 #include "algo/red.h"
 #include "include/cnp_event.h"
 #include "include/tcp.h"
@@ -33,6 +34,11 @@ const volatile struct dcqcn_params params
 /* What receivers and switches are set to. */
 const struct dcqcn_np_params np_params = {};
 const struct red_params marker_params PREFIX("marking") = {};
+
+struct dcqcn_flow {
+	FLOW_HEAD;
+	struct dcqcn_rp rp;
+};
 
 #define CONTROL	      dcqcn
 #define flow_entry    dcqcn_flow

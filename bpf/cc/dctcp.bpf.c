@@ -18,6 +18,7 @@
 #include <bpf/bpf_core_read.h>
 #include "include/echo.h"
 #include "include/scheme.h"
+#include "algo/dctcp.h"
 #include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -29,6 +30,14 @@ const volatile struct dctcp_params params
 
 /* What switches are set to: a threshold, as in the paper. */
 const struct red_params marker_params PREFIX("marking") = {};
+
+struct dctcp_flow {
+	FLOW_HEAD;
+	struct dctcp dctcp;
+	struct echo receiver;
+	u32 loss_cwnd; /* before the latest cut, to undo it */
+	u32 pad2;
+};
 
 FLOW_TABLE(struct dctcp_flow);
 

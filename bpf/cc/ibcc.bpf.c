@@ -19,6 +19,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "algo/dcqcn_np.h"
+#include "algo/ibcc.h"
 #include "include/cnp_event.h"
 #include "include/tcp.h"
 
@@ -33,6 +35,11 @@ const volatile struct ibcc_params params
 /* What receivers are set to. */
 const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns", "default:0")
 	OF("interval_ns", "doc:Shortest time between two BECNs of a flow; 0: one for every marked packet") = {};
+
+struct ibcc_flow {
+	FLOW_HEAD;
+	struct ibcc_rp rp;
+};
 
 #define CONTROL	      ibcc
 #define flow_entry    ibcc_flow

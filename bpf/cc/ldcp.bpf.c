@@ -22,6 +22,7 @@
 #include <bpf/bpf_core_read.h>
 #include "include/echo.h"
 #include "include/scheme.h"
+#include "algo/ldcp.h"
 #include "algo/red.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -38,6 +39,17 @@ const volatile struct ldcp_path_params path_params = {};
 const struct red_params marker_params PREFIX("marking") OF("kmin_bytes", "default:min(1GB, 5KB * line_rate / 10Gbps)")
 	OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
 const struct wred_params wred_params = {};
+
+struct ldcp_flow {
+	FLOW_HEAD;
+	struct ldcp ldcp;
+	struct echo receiver;
+	u32 first_rtt; /* no ACK has come yet: packets before first_end are not ECN-capable */
+	u32 start_seq, first_end; /* TCP's sequence numbers */
+	u32 delivered;		  /* packets, as of the latest ACK */
+	u32 delivered_ce;	  /* of them marked */
+	u32 pad2;
+};
 
 #define flow_entry ldcp_flow
 FLOW_TABLE(struct flow_entry);

@@ -18,6 +18,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "algo/pcn.h"
 #include "include/cnp_event.h"
 #include "include/tcp.h"
 
@@ -33,6 +34,12 @@ const volatile struct pcn_rp_params params
 
 /* What receivers are set to; and, for feedback from ACKs, what the sender makes of those. */
 const volatile struct pcn_np_params np_params = {};
+
+struct pcn_flow {
+	FLOW_HEAD;
+	struct pcn_rp rp;
+	struct pcn_ack ack; /* feedback without CNPs */
+};
 
 #define CONTROL	      pcn
 #define flow_entry    pcn_flow

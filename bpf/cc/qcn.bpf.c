@@ -17,6 +17,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "algo/qcn.h"
 #include "include/cnp_event.h"
 #include "include/tcp.h"
 
@@ -29,6 +30,11 @@ const volatile struct qcn_rp_params params
 
 /* What switches are set to. */
 const struct qcn_cp_params marker_params = {};
+
+struct qcn_flow {
+	FLOW_HEAD;
+	struct qcn_rp rp;
+};
 
 #define CONTROL	      qcn
 #define flow_entry    qcn_flow

@@ -17,6 +17,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_core_read.h>
 #include "include/scheme.h"
+#include "algo/timely.h"
 #include "include/cnp_event.h"
 #include "include/tcp.h"
 
@@ -27,6 +28,11 @@ const volatile struct timely_params params
 	SCHEME("source", "Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015")
 	SCHEME("sender", "rate") SCHEME("tcd", "yes") SCHEME("tcd.marker", "red") SCHEME("tcd.notification", "marked")
 	SCHEME("tcd.hears", "cnp") SCHEME("tcd.values", "dcqcn") SCHEME("tcd.ecn", "needed") = {};
+
+struct timely_flow {
+	FLOW_HEAD;
+	struct timely_rp rp;
+};
 
 #define CONTROL	      timely
 #define flow_entry    timely_flow

@@ -9,13 +9,7 @@
 #define PCN_SENDER_H
 
 #include "flow.h"
-#include "../algo/dcqcn.h"
-#include "../algo/dctcp.h"
-#include "../algo/ibcc.h"
-#include "../algo/ldcp.h"
-#include "../algo/pcn.h"
-#include "../algo/qcn.h"
-#include "../algo/timely.h"
+#include "../algo/param.h"
 
 /* At the receiver of a control that echoes each packet's mark, see echo.h. */
 struct echo {
@@ -61,67 +55,6 @@ struct cnp_guard {
 	u32 pad;                                                                                                       \
 	struct cnp_guard guard;                                                                                        \
 	struct sender sender
-
-struct pcn_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct pcn_rp rp; /* what a CNP touches is together */
-	struct cnp_guard guard;
-	struct sender sender;
-	struct pcn_ack ack; /* feedback without CNPs */
-};
-
-struct dcqcn_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct cnp_guard guard;
-	struct sender sender;
-	struct dcqcn_rp rp;
-};
-
-struct qcn_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct sender sender;
-	struct qcn_rp rp;
-};
-
-struct timely_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct cnp_guard guard;
-	struct sender sender;
-	struct timely_rp rp;
-};
-
-struct ibcc_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct cnp_guard guard;
-	struct sender sender;
-	struct ibcc_rp rp;
-};
-
-struct dctcp_flow {
-	struct bpf_spin_lock lock;
-	u32 pad;
-	struct sender sender;
-	struct dctcp dctcp;
-	struct echo receiver;
-	u32 loss_cwnd; /* before the latest cut, to undo it */
-	u32 pad2;
-};
-
-struct ldcp_flow {
-	struct bpf_spin_lock lock;
-	u32 first_rtt; /* no ACK has come yet: packets before first_end are not ECN-capable */
-	struct sender sender;
-	struct ldcp ldcp;
-	struct echo receiver;
-	u32 start_seq, first_end; /* TCP's sequence numbers */
-	u32 delivered;		  /* packets, as of the latest ACK */
-	u32 delivered_ce;	  /* of them marked */
-};
 
 /* FLOW_TABLE: live flows of this host; the congestion control adds and removes them. */
 #define FLOW_TABLE(type_)                                                                                              \

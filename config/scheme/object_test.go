@@ -143,7 +143,7 @@ func TestErrorsOfAnnotations(t *testing.T) {
 		{"default that is no choice", structOf(param("a", colour, "", "blue")), nil, `params.a: unknown value "blue" .*`},
 		{"choice that the enum lacks", structOf(param("a", colour, "red or blue", "red")), nil, `params.a: range "red or blue": "blue" is none of red, green, dark_red`},
 		{"default that is not left", structOf(param("a", colour, "red or green", "dark_red")), nil, `params.a: unknown value "dark_red" .*`},
-		{"default that is no flag", structOf(param("a", typedef("flag", u32), "", "1")), nil, `params.a: "1" is neither true nor false`},
+		{"default that is no flag", structOf(param("a", typedef("flag", u32), "", "1")), nil, `params.a: invalid value "1": want true or false`},
 		{"pointer", structOf(param("a", &btf.Pointer{Target: u32}, "0 to 1", "1")), nil, `params.a: it is a .*: want an integer or an enum`},
 		{"does not fit", structOf(param("a", u8, "0 to 1000", "256")), nil, `the default of a: 256 does not fit 8 bits`},
 		{"derived does not fit", structOf(field("a", u8, "from:line_rate")), nil, `a: .* does not fit 8 bits`},

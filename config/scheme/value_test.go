@@ -212,7 +212,7 @@ func TestKindsAreParsedAndWritten(t *testing.T) {
 		{KindCount, "1.5", `"1.5" is not a whole number in range`},
 		{KindCount, "-1", `"-1" is not a whole number in range`},
 		{KindCount, "4294967296", `"4294967296" is not a whole number in range`},
-		{KindFlag, "yes", `"yes" is neither true nor false`},
+		{KindFlag, "yes", `invalid value "yes": want true or false`},
 		{KindChoice, "gren", `unknown value "gren" \(hint: did you mean "green"\?\)`},
 		{KindChoice, "", `unknown value "" \(hint: one of red, green, dark_red\)`},
 	} {

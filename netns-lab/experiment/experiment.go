@@ -36,7 +36,7 @@ type Experiment struct {
 	Algorithms map[string]string `yaml:"algorithms"`
 	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// FECN is how switches mark under ibcc, and TCD how they do under dcqcn+tcd, timely+tcd and ibcc+tcd.
+	// FECN is how switches mark under ibcc, and TCD how they do under schemes with "+tcd".
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
