@@ -65,9 +65,9 @@ func TestRecoveryParametersAreChecked(t *testing.T) {
 			{with(good, "fast_recovery", "0"), `fast_recovery: 0 is out of range \(hint: 1 to 100\)`},
 		})
 	}
-	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3), `half_from: there is no choice 3 \(hint: never, ai, hai\)`}})
+	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3), `half_from: there is no choice 3 \(hint: ai, hai\)`}})
 	_, err := scheme.Builtin().Sections()["qcn"].Param("half_from").Parse("some")
-	qt.Check(t, qt.ErrorMatches(err, `unknown value "some".*`))
+	qt.Check(t, qt.ErrorMatches(err, `unknown half_from "some".*`))
 }
 
 func TestDCQCNParametersAreChecked(t *testing.T) {
@@ -105,7 +105,7 @@ func TestTIMELYParametersAreChecked(t *testing.T) {
 		{withNumber(good, "min_rate", 0), `min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
 		{with(good, "min_rate", "11Gbps"), "min_rate: 11Gbps is out of range .*"},
 		{afterRTT(withNumber(good, "min_rtt", 0), 0), "base RTT 0 ns: want 1000 to 1000000000 ns"},
-		{withNumber(with(good, "t_low", "1ms"), "t_high", 1e6-1), `t_low: 1ms is out of range \(hint: 0ns to 999.999us\)`},
+		{withNumber(with(good, "t_low", "1ms"), "t_high", 1e6-1), `t_low: 1ms is out of range \(hint: 0ns to t_high = 999.999us\)`},
 		{withNumber(good, "ewma", 0), `ewma: 0 is out of range \(hint: .* to 1\)`},
 		{withNumber(good, "ewma", math.NaN()), "ewma: NaN is out of range .*"},
 		{withNumber(good, "beta", 1.1), "beta: 1.1 is out of range .*"},
@@ -121,7 +121,7 @@ func TestIBCCParametersAreChecked(t *testing.T) {
 		{withNumber(good, "ccti_timer", 0), `ccti_timer: 0ns is out of range \(hint: 1us to 1s\)`},
 		{with(good, "ccti_increase", "0"), `ccti_increase: 0 is out of range \(hint: 1 to 127\)`},
 		{with(good, "ccti_increase", "129"), "ccti_increase: 129 is out of range .*"},
-		{with(good, "ccti_min", "10"), `ccti_min: 10 is out of range \(hint: 0 to 9\)`},
+		{with(good, "ccti_min", "10"), `ccti_min: 10 is out of range \(hint: 0 to ccti_limit = 9\)`},
 		{with(good, "ccti_limit", "0"), `ccti_limit: 0 is out of range \(hint: 1 to 127\)`},
 		{with(good, "ccti_limit", "128"), "ccti_limit: 128 is out of range .*"},
 		{with(good, "cct_delay", "16384"), `cct_delay: 16384 is out of range \(hint: .* to 16383\)`},

@@ -14,7 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// all are the schemes that come along, with TCD and without, each at this line rate with its defaults.
+// all are the schemes that come along, with TCD and without, at this line rate, with their defaults.
 func all(lineRateBps uint64) []loader.Registration {
 	var list []loader.Registration
 	for _, name := range scheme.Builtin().Names() {
@@ -32,7 +32,9 @@ func TestEverySchemeRegisters(t *testing.T) {
 			qt.Assert(t, qt.Equals(control.Scheme().Name, r.Scheme.Name))
 			qt.Assert(t, qt.IsTrue(available(t, r.Scheme.Control)))
 			qt.Assert(t, qt.IsNil(control.Close()))
-			nstest.Eventually(t, "the control is gone", func() bool { return !available(t, r.Scheme.Control) })
+			nstest.Eventually(t, "the control is gone", func() bool {
+				return !available(t, r.Scheme.Control)
+			})
 		})
 	}
 }
@@ -59,7 +61,8 @@ func TestFlowKeyLayout(t *testing.T) {
 	}
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
 	want := map[string][]byte{
-		"saddr": src[:], "daddr": dst[:], "sport": {8210 >> 8, 8210 & 255}, "dport": {8724 >> 8, 8724 & 255},
+		"saddr": src[:], "daddr": dst[:],
+		"sport": {8210 >> 8, 8210 & 255}, "dport": {8724 >> 8, 8724 & 255},
 		"protocol": {37}, "pad": {0, 0, 0},
 	}
 	got, err := k.MarshalBinary()
@@ -88,8 +91,8 @@ func TestFlowKeyLayout(t *testing.T) {
 	}
 }
 
-// Every rate-based scheme takes the rates between its floor and line rate, or the nearest below that it can have; the
-// others have no rate to set.
+// Every rate-based scheme takes the rates between its floor and line rate, or the nearest below that it can
+// have. The others have no rate to set.
 func TestSetSendRateOfEveryScheme(t *testing.T) {
 	const lineRateBps = 10_000_000_000
 	for _, r := range all(lineRateBps) {
@@ -105,18 +108,21 @@ func TestSetSendRateOfEveryScheme(t *testing.T) {
 			qt.Assert(t, qt.HasLen(problems, 0))
 			floorBps, err := r.Scheme.MinRateBps(values, r.Network)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Assert(t, qt.IsTrue(floorBps > 0 && floorBps < lineRateBps), qt.Commentf("floor of %d bit/s", floorBps))
-			for _, rateBps := range []uint64{lineRateBps / 2, floorBps, lineRateBps / 3, 2 * floorBps, lineRateBps} {
+			qt.Assert(t, qt.IsTrue(floorBps > 0 && floorBps < lineRateBps), qt.Commentf("%d bit/s", floorBps))
+			const half, third = lineRateBps / 2, lineRateBps / 3
+			for _, rateBps := range []uint64{half, floorBps, third, 2 * floorBps, lineRateBps} {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(k, rateBps)))
 				f, err := control.Flow(k)
 				qt.Assert(t, qt.IsNil(err))
-				qt.Check(t, qt.IsTrue(f.SendRateBps <= rateBps && float64(f.SendRateBps) >= 0.95*float64(rateBps)),
-					qt.Commentf("%d bit/s, %d were set", f.SendRateBps, rateBps))
+				isNear := f.SendRateBps <= rateBps && float64(f.SendRateBps) >= 0.95*float64(rateBps)
+				qt.Check(t, qt.IsTrue(isNear), qt.Commentf("%d bit/s, %d were set", f.SendRateBps, rateBps))
 			}
 			for _, rateBps := range []uint64{0, floorBps - 1, lineRateBps + 1} {
-				qt.Check(t, qt.ErrorMatches(control.SetSendRate(k, rateBps), "set rate of flow .* want .* to 10000000000 bit/s"))
+				err := control.SetSendRate(k, rateBps)
+				qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want .* to 10000000000 bit/s"))
 			}
-			qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: k.Src, Dst: k.Src}, lineRateBps), loader.ErrNoFlow))
+			none := loader.FlowKey{Src: k.Src, Dst: k.Src}
+			qt.Check(t, qt.ErrorIs(control.SetSendRate(none, lineRateBps), loader.ErrNoFlow))
 		})
 	}
 }

@@ -67,10 +67,10 @@ func TestPCNParametersAreChecked(t *testing.T) {
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
 		{dilated(good, 21), "dilation shift 21.*"},
-		{withNumber(good, "w_min", 0), `w_min: 0 is out of range \(hint: 0.0000152587890625 to 0.5\).*`},
-		{with(good, "w_min", "0.6"), `w_min: 0.6 is out of range .*\nw_max: 0.5 is out of range \(hint: 0.6 to below 1\)`},
-		{with(good, "w_max", "1"), `w_max: 1 is out of range \(hint: 0.0078125 to below 1\)`},
-		{with(good, "min_rate", "41Gbps"), `min_rate: 41Gbps is out of range \(hint: 1Mbps to 40Gbps\)`},
+		{withNumber(good, "w_min", 0), `w_min: 0 is out of range \(hint: 0.0000152587890625 to w_max = 0.5\)`},
+		{with(good, "w_min", "0.6"), "w_min: 0.6 is out of range .*"},
+		{with(good, "w_max", "1"), `w_max: 1 is out of range \(hint: w_min = 0.0078125 to below 1\)`},
+		{with(good, "min_rate", "41Gbps"), `min_rate: 41Gbps is out of range \(hint: rate_unit = 1Mbps to 40Gbps\)`},
 	})
 	refused(t, []refusal{{onLine(line(40e9), 0), "line rate 0 bit/s: want 1 to 800000000000 bit/s"}})
 }

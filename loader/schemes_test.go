@@ -11,15 +11,17 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// registration is that of a scheme that comes along, at this line rate, with all defaults but the given ones.
+// registration is that of a scheme that comes along, at this line rate, with all defaults but these.
 func registration(name string, lineRateBps uint64, keysAndValues ...string) loader.Registration {
 	s, err := scheme.Builtin().Lookup(name)
 	if err != nil {
 		panic(err) // a mistake in the test
 	}
 	r := loader.Registration{
-		Scheme:  s,
-		Network: scheme.Network{LineRateBps: lineRateBps, BaseRTTNs: uint64(time.Millisecond), FrameBytes: frameBytes},
+		Scheme: s,
+		Network: scheme.Network{
+			LineRateBps: lineRateBps, BaseRTTNs: uint64(time.Millisecond), FrameBytes: frameBytes,
+		},
 	}
 	return with(r, keysAndValues...)
 }
@@ -70,17 +72,18 @@ func dcqcn(lineRateBps uint64) loader.Registration {
 		"g", "1/16", "initial_alpha", "0.75", "alpha_timer", never)
 }
 
-// qcn has a timer that does not run out within a second, and a byte counter that does not for 10 GB.
+// qcn has a timer that does not run out within a second, and a byte counter that does not in 10 GB.
 func qcn(lineRateBps uint64) loader.Registration {
 	return with(recovery("qcn", "timer", lineRateBps), "byte_counter", "10GB", "half_from", "ai",
 		"hai_after_packets", "0", "gd", "1/128", "min_decrease_factor", "0.5")
 }
 
-// timely is such that no round trip changes the rate: none is long, and what an ACK within a second adds is less than
-// half a bit per second.
+// timely is such that no round trip changes the rate: none is long, and ACKs that are less than half a
+// second apart add less than half a bit per second.
 func timely(lineRateBps uint64) loader.Registration {
-	return registration("timely", lineRateBps, "min_rate", "1Mbps", "delta", "1bps", "delta_factor", "true", "min_rtt", "1s",
-		"t_low", never, "t_high", never, "ewma", "0.5", "beta", "0.8", "max_cut", "0.5", "hai_after", "0")
+	return registration("timely", lineRateBps, "min_rate", "1Mbps",
+		"delta", "1bps", "delta_factor", "true", "min_rtt", "1s", "t_low", never, "t_high", never,
+		"ewma", "0.5", "beta", "0.8", "max_cut", "0.5", "hai_after", "0")
 }
 
 // ibcc has a table whose entry i, 0 to 9, divides the line rate by i + 1.

@@ -77,18 +77,20 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	return v, append(problems, r.checkAll()...)
 }
 
-// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or of another
-// kind.
+// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or of
+// another kind.
 func (o *Object) checkGiven(given map[string]Value) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		p := o.Param(key)
 		if p == nil {
-			problems = append(problems, Problem{key, "there is no such parameter", hintOf(o.Keys(), key)})
+			hint := hintOf(o.Keys(), key)
+			problems = append(problems, Problem{key, "there is no such parameter", hint})
 			continue
 		}
 		if v := given[key]; v.Kind != p.Kind {
-			problems = append(problems, Problem{key, fmt.Sprintf("it is a %s", v.Kind), fmt.Sprintf("want a %s", p.Kind)})
+			msg, hint := fmt.Sprintf("it is a %s", v.Kind), fmt.Sprintf("want a %s", p.Kind)
+			problems = append(problems, Problem{key, msg, hint})
 		}
 	}
 	return problems
@@ -232,8 +234,10 @@ func (r *resolver) check(p *Param) *Problem {
 	if !ok {
 		return nil
 	}
-	if p.Kind == KindChoice && !slices.ContainsFunc(p.choices, func(c choice) bool { return float64(c.number) == v.Number }) {
-		return &Problem{p.Key, fmt.Sprintf("there is no choice %g", v.Number), strings.Join(p.Choices, ", ")}
+	isChosen := func(c choice) bool { return float64(c.number) == v.Number }
+	if p.Kind == KindChoice && !slices.ContainsFunc(p.choices, isChosen) {
+		msg := fmt.Sprintf("there is no choice %g", v.Number)
+		return &Problem{p.Key, msg, strings.Join(p.Choices, ", ")}
 	}
 	if p.low == nil {
 		return nil

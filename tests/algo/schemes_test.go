@@ -14,8 +14,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
-// oracles are the tests that hold the senders' algorithms against their papers, in events drawn at random, by the
-// names of the schemes. Whoever adds a scheme writes such a test, and enters it here.
+// oracles are the tests that hold the senders' algorithms against their papers, in events drawn at random,
+// by the names of the schemes. Whoever adds a scheme writes such a test, and enters it here.
 var oracles = map[string]func(*testing.T){
 	"dcqcn":      TestDCQCNRandomCNPs,
 	"dcqcn+tcd":  TestDCQCNRandomCNPs, // its events are UEs too
@@ -46,7 +46,8 @@ func TestEverySchemeHasAnOracle(t *testing.T) {
 		if s.Sender == scheme.SenderLine {
 			return // it has no algorithm
 		}
-		qt.Assert(t, qt.IsNotNil(oracles[s.Name]), qt.Commentf("write a test against an oracle, and enter it in oracles"))
+		what := qt.Commentf("write a test against an oracle, and enter it in oracles")
+		qt.Assert(t, qt.IsNotNil(oracles[s.Name]), what)
 	})
 	for name := range oracles {
 		_, err := scheme.Builtin().Lookup(name)
@@ -75,14 +76,15 @@ func TestEveryParameterIsDescribed(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			for _, name := range s.Object.Variables() {
 				variable := spec.Variables[name].Type
-				qt.Check(t, qt.HasLen(silent(variable.Type, variable.Tags), 0), qt.Commentf("variable %s", name))
+				fields := silent(variable.Type, variable.Tags)
+				qt.Check(t, qt.HasLen(fields, 0), qt.Commentf("variable %s", name))
 			}
 		})
 	}
 }
 
-// silent are the fields of a struct, and of the structs in it, that have no description: neither of their own nor
-// in the tags of what they are part of.
+// silent are the fields of a struct, and of the structs in it, that have no description: neither of their
+// own nor in the tags of what they are part of.
 func silent(t btf.Type, tags []string) []string {
 	var list []string
 	for _, m := range btf.UnderlyingType(t).(*btf.Struct).Members {
@@ -127,9 +129,11 @@ func TestEverySchemeIsRun(t *testing.T) {
 	}
 	everyScheme(t, func(t *testing.T, s scheme.Scheme) {
 		if slices.Contains(notRun, s.Name) {
-			qt.Assert(t, qt.IsFalse(run[s.Name]), qt.Commentf("an experiment runs it: take it out of notRun"))
+			what := qt.Commentf("an experiment runs it: take it out of notRun")
+			qt.Assert(t, qt.IsFalse(run[s.Name]), what)
 			return
 		}
-		qt.Assert(t, qt.IsTrue(run[s.Name]), qt.Commentf("no experiment of netns-lab/experiments runs it: write one"))
+		what := qt.Commentf("no experiment of netns-lab/experiments runs it: write one")
+		qt.Assert(t, qt.IsTrue(run[s.Name]), what)
 	})
 }

@@ -73,7 +73,7 @@ func transfers() []row {
 	return list
 }
 
-// quick are parameters with which a transfer is quick on a machine that is slow: what is not here has its default.
+// quick are parameters with which a transfer is quick on a slow machine. The others have their defaults.
 var quick = map[string]map[string]string{
 	"dcqcn":  {"min_rate": "100Mbps"},
 	"qcn":    {"min_rate": "100Mbps"},
@@ -81,7 +81,9 @@ var quick = map[string]map[string]string{
 }
 
 // register registers the control of a scheme that comes along.
-func register(name string, lineRateBps uint64, given map[string]string) (*loader.Control, error) {
+func register(
+	name string, lineRateBps uint64, given map[string]string, options ...loader.Option,
+) (*loader.Control, error) {
 	s, err := scheme.Builtin().Lookup(name)
 	if err != nil {
 		return nil, err
@@ -93,8 +95,9 @@ func register(name string, lineRateBps uint64, given map[string]string) (*loader
 		}
 	}
 	return loader.Register(loader.Registration{
-		Scheme: s, Settings: settings, Network: scheme.Network{LineRateBps: lineRateBps, BaseRTTNs: 1e6, FrameBytes: frameBytes},
-	})
+		Scheme: s, Settings: settings,
+		Network: scheme.Network{LineRateBps: lineRateBps, BaseRTTNs: 1e6, FrameBytes: frameBytes},
+	}, options...)
 }
 
 func registerPCN() (*loader.Control, error) { return register("pcn", lineRateBps, nil) }
@@ -180,7 +183,8 @@ func lacks(err error) string {
 }
 
 func loadFirstRTT() (closer, error) {
-	control, err := register("ldcp", lineRateBps, nil)
+	// another process may have the name
+	control, err := register("ldcp", lineRateBps, nil, loader.Unregistered())
 	if err != nil {
 		return nil, err
 	}
