@@ -74,12 +74,13 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 func (s *Schema) Write(w io.Writer) error {
 	whole := *s
 	whole.Schema, whole.Defs = draft, definitions()
-	data, err := json.MarshalIndent(whole, "", "  ")
-	if err != nil {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(whole); err != nil {
 		return fmt.Errorf("write the JSON schema: %w", err)
 	}
-	_, err = w.Write(append(data, '\n'))
-	return err
+	return nil
 }
 
 // definitions are of the values that files write with a unit. YAML takes 0 without one for a number.

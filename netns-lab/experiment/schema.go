@@ -5,6 +5,7 @@ package experiment
 import (
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/pcn-linux/pcn/config/jsonschema"
 	"github.com/pcn-linux/pcn/config/scheme"
@@ -56,7 +57,7 @@ func allowOwn(s *jsonschema.Schema, names []string) {
 
 // What files write as a node, a port or a list of them.
 var (
-	nodes = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String, Pattern: `^[A-Za-z]+[0-9]+(\.\.[A-Za-z]+[0-9]+)?$`})
+	nodes = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String, Pattern: nodesPattern()})
 	links = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String})
 	// 10KB..1MB, without one of the ends too.
 	sizeRange = &jsonschema.Schema{Type: jsonschema.String, Pattern: `^.*\.\..*$`}
@@ -72,6 +73,12 @@ var (
 		jsonschema.OneOf(workload.CDFs()), {Type: jsonschema.String, Pattern: `[./]`},
 	}}
 )
+
+// nodesPattern is that of a node or a range of them: H2..H15.
+func nodesPattern() string {
+	name := strings.Trim(nodeName.String(), "^$")
+	return "^" + name + `(\.\.` + name + ")?$"
+}
 
 // schemaMaker makes schemas of what is in an experiment file.
 var schemaMaker = jsonschema.Maker{
