@@ -75,12 +75,21 @@ func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node
 	var flows struct {
 		MaxFlows uint `yaml:"max_flows"`
 	}
-	section := scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender, Extra: map[string]func(string, *yaml.Node){
-		"max_flows": func(path string, value *yaml.Node) { d.DecodeAt(path, value, &flows.MaxFlows) },
-	}}
+	section := sectionOf(s)
+	section.Extra = map[string]func(string, *yaml.Node){
+		maxFlowsKey: func(path string, value *yaml.Node) { d.DecodeAt(path, value, &flows.MaxFlows) },
+	}
 	control.Settings = section.Decode(d, path, n)
 	control.MaxFlows = flows.MaxFlows
 	c.all = append(c.all, control)
+}
+
+// maxFlowsKey is a key of every control, beside its parameters.
+const maxFlowsKey = "max_flows"
+
+// sectionOf returns what a file may say about a control: the parameters of its sender.
+func sectionOf(s scheme.Scheme) scheme.Section {
+	return scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender}
 }
 
 // named returns the control of a name; nil if it is not to be registered.

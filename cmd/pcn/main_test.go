@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/report"
@@ -494,8 +495,8 @@ func TestList(t *testing.T) {
 func TestRunHelp(t *testing.T) {
 	out, _, err := pcn(t, "run", "--help")
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.StringContains(out, strings.Join(experiment.Schemes(), ", ")))
-	qt.Check(t, qt.StringContains(out, strings.Join(experiment.KernelControls(), ", ")))
+	qt.Check(t, qt.StringContains(out, strings.Join(scheme.Builtin().Names(), ", ")))
+	qt.Check(t, qt.StringContains(out, strings.Join(scheme.KernelControls(), ", ")))
 }
 
 func TestCPUTimeGrows(t *testing.T) {

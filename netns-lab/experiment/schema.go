@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/pcn-linux/pcn/config/jsonschema"
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/netns-lab/network"
+	"github.com/pcn-linux/pcn/netns-lab/workload"
+)
+
+// Schema returns the JSON schema of experiment files that know the schemes of a catalogue.
+func Schema(c *scheme.Catalogue) *jsonschema.Schema {
+	e := defaults(c)
+	s := schemaMaker.Of(&e)
+	s.Title = "PCN for Linux: experiment"
+	s.Description = "An experiment of data-centre congestion control. pcn docs experiments describes the keys."
+	allowOwn(s, slices.Concat(c.Names(), scheme.KernelControls()))
+	return s
+}
+
+// ExtraSchemas returns the schemas of the sections of schemes.
+func (e *Experiment) ExtraSchemas() map[string]*jsonschema.Schema {
+	all := map[string]*jsonschema.Schema{}
+	for section, object := range e.parameters.objects {
+		all[section] = scheme.Section{Object: object}.JSONSchema(nil)
+		all[section].Description = "Parameters: pcn docs schemes describes them."
+	}
+	return all
+}
+
+// allowOwn lets a file have sections and names of schemes of its own, if it has the key that lists them.
+func allowOwn(s *jsonschema.Schema, names []string) {
+	var keys []string
+	for key := range s.Properties {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	ownName := &jsonschema.Schema{Type: jsonschema.String, Pattern: "^[a-z][a-z0-9_]*([+]tcd)?$"}
+
+	s.AdditionalProperties = nil
+	s.If = &jsonschema.Schema{Required: []string{algorithmsKey}}
+	s.Then = &jsonschema.Schema{PropertyNames: ownName}
+	s.Else = &jsonschema.Schema{
+		PropertyNames: jsonschema.OneOf(keys),
+		Properties: map[string]*jsonschema.Schema{
+			"schemes": {Items: jsonschema.OneOf(names)},
+		},
+	}
+	s.Properties["schemes"] = jsonschema.List(&jsonschema.Schema{AnyOf: []*jsonschema.Schema{jsonschema.OneOf(names), ownName}})
+	s.Properties["schemes"].MinItems = 1
+}
+
+// What files write as a node, a port or a list of them.
+var (
+	nodes = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String, Pattern: nodesPattern()})
+	links = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String})
+	// 10KB..1MB, without one of the ends too.
+	sizeRange = &jsonschema.Schema{Type: jsonschema.String, Pattern: `^.*\.\..*$`}
+	incast    = &jsonschema.Schema{
+		Type: jsonschema.Types{jsonschema.Integer, jsonschema.String}, Minimum: new(1.0), Pattern: `^[0-9]+(\.\.[0-9]+)?$`,
+	}
+	point = &jsonschema.Schema{
+		Type: jsonschema.Array, MinItems: 2, MaxItems: 2,
+		PrefixItems: []*jsonschema.Schema{jsonschema.Time(), jsonschema.Quantity()},
+	}
+	// A distribution that comes along, or a file, whose name has a dot or a slash.
+	distribution = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		jsonschema.OneOf(workload.CDFs()), {Type: jsonschema.String, Pattern: `[./]`},
+	}}
+)
+
+// nodesPattern is that of a node or a range of them: H2..H15.
+func nodesPattern() string {
+	name := strings.Trim(nodeName.String(), "^$")
+	return "^" + name + `(\.\.` + name + ")?$"
+}
+
+// schemaMaker makes schemas of what is in an experiment file.
+var schemaMaker = jsonschema.Maker{
+	Types: map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[NodeList]():    nodes,
+		reflect.TypeFor[LinkList]():    links,
+		reflect.TypeFor[Sizes]():       sizeRange,
+		reflect.TypeFor[Incast]():      incast,
+		reflect.TypeFor[Point]():       point,
+		reflect.TypeFor[Metric]():      jsonschema.OneOf(Metrics()),
+		reflect.TypeFor[Since]():       jsonschema.OneOf(sinces()),
+		reflect.TypeFor[Over]():        jsonschema.OneOf(overs()),
+		reflect.TypeFor[FigureName]():  jsonschema.OneOf(figureNames()),
+		reflect.TypeFor[FlowControl](): jsonschema.OneOf(flowControls()),
+		reflect.TypeFor[Detector]():    jsonschema.OneOf(detectors()),
+	},
+	Structs: map[reflect.Type]jsonschema.Struct{
+		reflect.TypeFor[Experiment](): {Required: []string{"name", "topology", "schemes", "duration"}},
+		reflect.TypeFor[Topology](): {
+			OneRequired: []string{"kind", "file"},
+			Fields:      map[string]*jsonschema.Schema{"kind": jsonschema.OneOf(network.KindNames())},
+		},
+		reflect.TypeFor[Marking]():     {Required: []string{"kmin", "kmax", "pmax"}},
+		reflect.TypeFor[DynamicPFC]():  {Required: []string{"alpha"}},
+		reflect.TypeFor[FlowGroup]():   {Required: []string{"name", "from", "to"}},
+		reflect.TypeFor[Trace]():       {Required: []string{"file"}},
+		reflect.TypeFor[Burst]():       {Required: []string{"name", "from", "to", "size"}},
+		reflect.TypeFor[LinkEvent]():   {Required: []string{"link", "rate"}},
+		reflect.TypeFor[Case]():        {Required: []string{"name"}},
+		reflect.TypeFor[Reference]():   {Required: []string{"figure", "name", "label", "points"}},
+		reflect.TypeFor[Expect]():      {Required: []string{"what", "metric"}, OneRequired: []string{"min", "max"}},
+		reflect.TypeFor[Bounds]():      {OneRequired: []string{"min", "max"}},
+		reflect.TypeFor[Compare]():     {Required: []string{"what", "metric"}, OneRequired: []string{"within", "bounds", "order", "ratios"}},
+		reflect.TypeFor[Ratios]():      {Required: []string{"to", "min"}},
+		reflect.TypeFor[NamedMetric](): {Required: []string{"name", "metric"}},
+		reflect.TypeFor[Workload](): {
+			Required: []string{"cdf"}, OneRequired: []string{"load", "mean_rate"},
+			Fields: map[string]*jsonschema.Schema{"cdf": distribution},
+		},
+	},
+}
