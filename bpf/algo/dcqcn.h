@@ -25,14 +25,13 @@
 
 struct dcqcn_params {
 	struct recovery_params recovery OF("timer_ns", "key:rate_timer");
-	u64 alpha_timer_ns
-		PARAM("K: without a CNP for so long, alpha decays", "1us to 1s", "55us");
-	u64 decrease_interval_ns
-		PARAM("Shortest time between two cuts; 0: every CNP cuts", "0 to 1s", "0");
+	u64 alpha_timer_ns PARAM("K: without a CNP for so long, alpha decays", "1us to 1s", "55us");
+	u64 decrease_interval_ns PARAM("Shortest time between two cuts; 0: every CNP cuts",
+				       "0 to 1s", "0");
 	q24 g PARAM("Weight of the newest sample in alpha", "1/65536 to 1", "1/256");
 	q24 initial_alpha PARAM("alpha before the first CNP", "0 to 1", "1");
-	flag clamp_target
-		PARAM("TR becomes CR at every cut; else only after a cycle of recovery", "", "false");
+	flag clamp_target PARAM("TR becomes CR at every cut; else only after a cycle of recovery",
+				"", "false");
 	flag alpha_first PARAM("alpha is updated before the cut, as ns3-rdma does", "", "false");
 };
 
@@ -41,13 +40,15 @@ struct dcqcn_rp {
 	u64 alpha_at_ns; /* when alpha's timer ends */
 	u64 cut_at_ns;	 /* the latest cut */
 	q24 alpha STAT("alpha, how congested the path is");
-	u16 cut_due;	 /* a CNP waits for the decrease interval */
-	u16 alpha_due;	 /* a CNP came since alpha's timer last ended */
+	u16 cut_due;   /* a CNP waits for the decrease interval */
+	u16 alpha_due; /* a CNP came since alpha's timer last ended */
 };
 
-static __always_inline void dcqcn_rp_init(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns)
+static __always_inline void dcqcn_rp_init(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					  u64 now_ns)
 {
-	*rp = (struct dcqcn_rp){.alpha = p->initial_alpha, .alpha_at_ns = now_ns + p->alpha_timer_ns};
+	*rp = (struct dcqcn_rp){.alpha = p->initial_alpha,
+				.alpha_at_ns = now_ns + p->alpha_timer_ns};
 	recovery_init(&rp->recovery, &p->recovery, now_ns);
 }
 
@@ -57,7 +58,8 @@ static __always_inline void dcqcn_alpha_up(struct dcqcn_rp *rp, const struct dcq
 }
 
 /* dcqcn_alpha_timer: eq. (2) for each period of K that has ended. */
-static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns)
+static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					      u64 now_ns)
 {
 	u64 periods;
 
@@ -72,23 +74,25 @@ static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct 
 		rp->alpha_due = 0;
 		periods--;
 	}
-	rp->alpha = q24_scale(rp->alpha, q24_power(Q24_ONE - p->g, periods > 0xffffffff ? 0xffffffff : periods));
+	rp->alpha = q24_scale(
+		rp->alpha, q24_power(Q24_ONE - p->g, periods > 0xffffffff ? 0xffffffff : periods));
 }
 
-static __always_inline void dcqcn_cut(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void dcqcn_cut(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns,
+				      u64 sent_bytes)
 {
 	struct recovery *r = &rp->recovery;
 	bool keep_target = !p->clamp_target && !r->time_stage && !r->byte_stage;
 
-	recovery_cut(r, &p->recovery, now_ns, sent_bytes, r->rate_bps - q24_scale(r->rate_bps, rp->alpha / 2),
-		     keep_target);
+	recovery_cut(r, &p->recovery, now_ns, sent_bytes,
+		     r->rate_bps - q24_scale(r->rate_bps, rp->alpha / 2), keep_target);
 	rp->cut_at_ns = now_ns;
 	rp->cut_due = 0;
 }
 
 /* dcqcn_rp_advance: what the timers and the byte counter did by now. */
-static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns,
-					     u64 sent_bytes)
+static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					     u64 now_ns, u64 sent_bytes)
 {
 	dcqcn_alpha_timer(rp, p, now_ns);
 	if (rp->cut_due && (s64)(now_ns - rp->cut_at_ns) >= (s64)p->decrease_interval_ns)
@@ -97,7 +101,8 @@ static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct d
 }
 
 /* dcqcn_rp_cnp: a CNP arrived. */
-static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					 u64 now_ns, u64 sent_bytes)
 {
 	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
 	if (p->decrease_interval_ns) {
@@ -116,16 +121,19 @@ static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn
 }
 
 /* dcqcn_rp_ue: a CNP that says UE arrived. */
-static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					u64 now_ns, u64 sent_bytes)
 {
 	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
 	recovery_hold(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
 
 /* dcqcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
-static __always_inline void dcqcn_rp_loss(struct dcqcn_rp *rp, const struct dcqcn_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void dcqcn_rp_loss(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+					  u64 now_ns, u64 sent_bytes)
 {
-	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2, false);
+	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2,
+		     false);
 }
 
 #endif

@@ -17,7 +17,8 @@ struct dcqcn_np {
 };
 
 /* dcqcn_np_packet: a packet of the flow arrived. Returns whether to send a CNP. */
-static __always_inline bool dcqcn_np_packet(struct dcqcn_np *np, u64 interval_ns, u64 now_ns, bool ce)
+static __always_inline bool dcqcn_np_packet(struct dcqcn_np *np, u64 interval_ns, u64 now_ns,
+					    bool ce)
 {
 	if (!ce || (np->sent && (s64)(now_ns - np->cnp_at_ns) < (s64)interval_ns))
 		return false;

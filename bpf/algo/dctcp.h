@@ -18,8 +18,8 @@
 #define DCTCP_ALPHA_ONE 1024U
 
 struct dctcp_params {
-	halvings g_shift KEY("g")
-		PARAM("Weight of the newest window in alpha: a power of 1/2", "1/1024 to 1", "1/16");
+	halvings g_shift KEY("g") PARAM("Weight of the newest window in alpha: a power of 1/2",
+					"1/1024 to 1", "1/16");
 	q10 initial_alpha PARAM("alpha before the first window", "0 to 1", "1");
 };
 
@@ -30,8 +30,8 @@ struct dctcp {
 	u32 next_seq;	  /* the window ends when this is acknowledged */
 };
 
-static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_params *p, u32 snd_nxt, u32 delivered,
-				       u32 delivered_ce)
+static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_params *p, u32 snd_nxt,
+				       u32 delivered, u32 delivered_ce)
 {
 	*d = (struct dctcp){
 		.alpha = p->initial_alpha,
@@ -45,8 +45,8 @@ static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_param
  * dctcp_ack: everything before snd_una is acknowledged, snd_nxt is sent next; packets delivered so far, and those of
  * them that were marked. Returns true if a window ended, and with it alpha changed.
  */
-static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params *p, u32 snd_una, u32 snd_nxt,
-				      u32 delivered, u32 delivered_ce)
+static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params *p, u32 snd_una,
+				      u32 snd_nxt, u32 delivered, u32 delivered_ce)
 {
 	u32 marked = delivered_ce - d->delivered_ce, packets = delivered - d->delivered, decay;
 

@@ -24,10 +24,11 @@ struct fecn_cp {
 };
 
 /* fecn_mark: whether to mark a packet that leaves queue_bytes behind; it waited for credits? */
-static __always_inline bool fecn_mark(struct fecn_cp *cp, const struct fecn_params *p, u64 queue_bytes, u32 len_bytes,
-				      bool waited)
+static __always_inline bool fecn_mark(struct fecn_cp *cp, const struct fecn_params *p,
+				      u64 queue_bytes, u32 len_bytes, bool waited)
 {
-	if (queue_bytes <= p->threshold_bytes || len_bytes < p->packet_bytes || (waited && !p->victims))
+	if (queue_bytes <= p->threshold_bytes || len_bytes < p->packet_bytes ||
+	    (waited && !p->victims))
 		return false;
 	if (cp->passed < p->marking_rate) {
 		cp->passed++;

@@ -30,18 +30,23 @@ typedef u16 cct_entry;
 
 struct ibcc_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 timer_ns KEY("ccti_timer")
-		PARAM("CCTI_Timer: each time it ends CCTI falls by 1; InfiniBand counts it in 1.024us", "1us to 1s", "20us");
-	u32 increase KEY("ccti_increase") PARAM("CCTI_Increase: by so much a BECN raises CCTI", "1 to 127", "1");
+	u64 timer_ns KEY("ccti_timer") PARAM(
+		"CCTI_Timer: each time it ends CCTI falls by 1; InfiniBand counts it in 1.024us",
+		"1us to 1s", "20us");
+	u32 increase KEY("ccti_increase")
+		PARAM("CCTI_Increase: by so much a BECN raises CCTI", "1 to 127", "1");
 	u32 limit KEY("ccti_limit")
-		PARAM("CCTI_Limit, the last entry of the congestion control table (CCT)", "1 to 127", "127");
+		PARAM("CCTI_Limit, the last entry of the congestion control table (CCT)",
+		      "1 to 127", "127");
 	u32 min KEY("ccti_min") PARAM("CCTI_Min", "0 to ccti_limit", "0");
 	u32 exponent KEY("cct_exponent")
-		PARAM("Entry i of the CCT is a delay of cct_delay * (i / ccti_limit)^cct_exponent", "1 to 4", "2");
-	wide_q24 delay KEY("cct_delay")
-		PARAM("Delay of the CCT's last entry, in packet times: the line rate is divided by it and 1",
-		      "1/65536 to 16383", "15");
-	cct_entry cct[IBCC_ENTRIES] TABLE("cct_delay * (min(i, ccti_limit) / ccti_limit) ^ cct_exponent");
+		PARAM("Entry i of the CCT is a delay of cct_delay * (i / ccti_limit)^cct_exponent",
+		      "1 to 4", "2");
+	wide_q24 delay KEY("cct_delay") PARAM("Delay of the CCT's last entry, in packet times: the "
+					      "line rate is divided by it and 1",
+					      "1/65536 to 16383", "15");
+	cct_entry cct[IBCC_ENTRIES] TABLE(
+		"cct_delay * (min(i, ccti_limit) / ccti_limit) ^ cct_exponent");
 };
 
 struct ibcc_rp {
@@ -56,7 +61,8 @@ static __always_inline void ibcc_rp_init(struct ibcc_rp *rp, const struct ibcc_p
 }
 
 /* ibcc_rp_advance: what the timer did by now. */
-static __always_inline void ibcc_rp_advance(struct ibcc_rp *rp, const struct ibcc_params *p, u64 now_ns)
+static __always_inline void ibcc_rp_advance(struct ibcc_rp *rp, const struct ibcc_params *p,
+					    u64 now_ns)
 {
 	u64 periods;
 
@@ -79,7 +85,8 @@ static __always_inline void ibcc_rp_advance(struct ibcc_rp *rp, const struct ibc
 }
 
 /* ibcc_rp_becn: a BECN arrived. */
-static __always_inline void ibcc_rp_becn(struct ibcc_rp *rp, const struct ibcc_params *p, u64 now_ns)
+static __always_inline void ibcc_rp_becn(struct ibcc_rp *rp, const struct ibcc_params *p,
+					 u64 now_ns)
 {
 	ibcc_rp_advance(rp, p, now_ns);
 	rp->ccti = rp->ccti + p->increase < p->limit ? rp->ccti + p->increase : p->limit;
@@ -111,7 +118,8 @@ static __always_inline u64 ibcc_rp_rate_bps(const struct ibcc_rp *rp, const stru
 }
 
 /* ibcc_rp_set_rate: the least CCTI whose rate is not above this one; CCTI_Limit if there is none. */
-static __always_inline void ibcc_rp_set_rate(struct ibcc_rp *rp, const struct ibcc_params *p, u64 rate_bps)
+static __always_inline void ibcc_rp_set_rate(struct ibcc_rp *rp, const struct ibcc_params *p,
+					     u64 rate_bps)
 {
 	u32 ccti = p->min;
 

@@ -31,26 +31,34 @@ enum ldcp_first_rtt {
 };
 
 struct ldcp_params {
-	q24 alpha PARAM("Increase of the window in a round trip without marks, in packets", "1/65536 to 1", "1");
-	q24 beta PARAM("Decrease of the window for each marked packet, in packets", "1/65536 to 1", "0.5");
-	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1", "0.25");
-	q24 eta PARAM("Factor of decreases of a window below one packet", "1/65536 to below 1", "0.5");
+	q24 alpha PARAM("Increase of the window in a round trip without marks, in packets",
+			"1/65536 to 1", "1");
+	q24 beta PARAM("Decrease of the window for each marked packet, in packets", "1/65536 to 1",
+		       "0.5");
+	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1",
+			"0.25");
+	q24 eta PARAM("Factor of decreases of a window below one packet", "1/65536 to below 1",
+		      "0.5");
 	u64 initial_window_bytes
-		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path", "0 to 100MB", "0");
+		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path",
+		      "0 to 100MB", "0");
 };
 
 /* What the sender's wiring to TCP needs besides. */
 struct ldcp_path_params {
 	u64 line_rate_bps FROM("line_rate");
 	u64 base_rtt_ns FROM("base_rtt"); /* of a path that nothing is known of */
-	u32 ack_every
-		PARAM("m: a receiver acknowledges every m-th packet that is not marked; Linux can do 1 or 2",
-		      "1 to 2", "1");
-	enum ldcp_feedback feedback
-		PARAM("How receivers tell of marks: echo, as RFC 8257 has it, or accecn, Accurate ECN", "", "echo");
-	enum ldcp_first_rtt first_rtt
-		PARAM("What switches do about packets of the first round trip: drop, they are not ECN-capable, and dropped from K on; or ect, they are ECN-capable, and marked like all others",
-		      "", "drop");
+	u32 ack_every PARAM("m: a receiver acknowledges every m-th packet that is not marked; "
+			    "Linux can do 1 or 2",
+			    "1 to 2", "1");
+	enum ldcp_feedback feedback PARAM(
+		"How receivers tell of marks: echo, as RFC 8257 has it, or accecn, Accurate ECN",
+		"", "echo");
+	enum ldcp_first_rtt
+		first_rtt PARAM("What switches do about packets of the first round trip: drop, "
+				"they are not ECN-capable, and dropped from K on; or ect, they are "
+				"ECN-capable, and marked like all others",
+				"", "drop");
 	u32 pad;
 };
 
@@ -71,7 +79,8 @@ struct ldcp {
 static __always_inline u32 ldcp_bdp(u64 rate_bps, u64 rtt_ns, u32 packet_bytes)
 {
 	/* 800 Gbit/s are 10^11 bytes/s; 100 ms of them in us: 10^16 < 2^64 */
-	u64 bytes = (rate_bps >> 3) * (rtt_ns / 1000) / 1000000 + (rate_bps >> 3) * (rtt_ns % 1000) / 1000000000;
+	u64 bytes = (rate_bps >> 3) * (rtt_ns / 1000) / 1000000 +
+		    (rate_bps >> 3) * (rtt_ns % 1000) / 1000000000;
 	u64 packets = (bytes + packet_bytes - 1) / (packet_bytes ?: 1);
 
 	if (packets > 1 << 20)
@@ -121,8 +130,8 @@ static __always_inline void ldcp_decrease(struct ldcp *l, const struct ldcp_para
  * ldcp_ack: an ACK tells of packets that were not marked, and of some that were; acked packets are acknowledged in
  * order since the start. limited: the window was what held the sender back; else it does not grow.
  */
-static __always_inline void ldcp_ack(struct ldcp *l, const struct ldcp_params *p, u32 clean, u32 marked, u32 acked,
-				     bool limited)
+static __always_inline void ldcp_ack(struct ldcp *l, const struct ldcp_params *p, u32 clean,
+				     u32 marked, u32 acked, bool limited)
 {
 	if (l->stage == LDCP_FAST_START) {
 		if (acked >= l->iw)

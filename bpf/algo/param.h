@@ -35,7 +35,7 @@ typedef u32 flag;
  * of line_rate, base_rtt and frame (bytes of a full frame): "min(100Mbps, line_rate / 10)". Of an enum, the range is the
  * values that users may choose, "ai or hai"; empty: all.
  */
-#define PARAM(doc_, range_, default_)                                                                                  \
+#define PARAM(doc_, range_, default_)                                                              \
 	DESCRIBE("doc:" doc_) DESCRIBE("range:" range_) DESCRIBE("default:" default_)
 /* KEY: the key in files, if it is not the field's name without its unit. */
 #define KEY(name_) DESCRIBE("key:" name_)

@@ -38,9 +38,10 @@ struct pcn_rp_params {
 	/* 20 steps of Fig. 10 stay within 0.01% */
 	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128");
 	q24 w_max PARAM("w_max of Algorithm 1", "w_min to below 1", "0.5");
-	enum pcn_feedback feedback
-		PARAM("What senders go by: cnp; ack or ece, with which receivers send no CNPs and TCP's AccECN or its ECE (RFC 3168) tells of marks; or auto, ACKs while no CNPs come",
-		      "", "cnp");
+	enum pcn_feedback feedback PARAM(
+		"What senders go by: cnp; ack or ece, with which receivers send no CNPs and TCP's "
+		"AccECN or its ECE (RFC 3168) tells of marks; or auto, ACKs while no CNPs come",
+		"", "cnp");
 	u32 pad;
 };
 
@@ -62,7 +63,8 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 }
 
 /* pcn_rp_decrease: a CNP with CE, that is the flow is congested. */
-static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 rec_rate_bps)
+static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p,
+					    u64 rec_rate_bps)
 {
 	u64 target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
 
@@ -74,13 +76,15 @@ static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_
 /* pcn_rp_increase: a CNP without CE. */
 static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p)
 {
-	u64 gap_bps = p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
+	u64 gap_bps =
+		p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
 
 	rp->send_rate_bps += q24_scale(gap_bps, rp->w);			      /* line 10 */
 	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
-static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce, u64 rec_rate_bps)
+static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce,
+				       u64 rec_rate_bps)
 {
 	if (ce)
 		pcn_rp_decrease(rp, p, rec_rate_bps); /* lines 4 to 7 */
@@ -104,12 +108,15 @@ struct pcn_np_params {
 	/* The rule of sec. 6.2: the largest RTT of the network. */
 	u64 t_ns KEY("T") PARAM("Period at which a receiver sends CNPs", "1us to 1s", "50us");
 	permille congested_permille KEY("congested_share")
-		PARAM("Share of marked packets above which a receiver asks for a decrease", "0 to 1", "0.95");
+		PARAM("Share of marked packets above which a receiver asks for a decrease",
+		      "0 to 1", "0.95");
 	/* 0: PCN_RATE_UNIT_BPS. Divides 8e9 */
 	u32 rate_unit_bps KEY("rate_unit")
-		PARAM("What RecRate counts in CNPs (Fig. 9): 1kbps, 10kbps, 100kbps or 1Mbps", "1kbps to 1Mbps", "1Mbps") DIVIDES("8Gbps");
-	q24 t_jitter KEY("T_jitter")
-		PARAM("Each window lasts T * (1 +- T_jitter), so that flows do not keep their phase", "0 to 0.5", "0");
+		PARAM("What RecRate counts in CNPs (Fig. 9): 1kbps, 10kbps, 100kbps or 1Mbps",
+		      "1kbps to 1Mbps", "1Mbps") DIVIDES("8Gbps");
+	q24 t_jitter KEY("T_jitter") PARAM(
+		"Each window lasts T * (1 +- T_jitter), so that flows do not keep their phase",
+		"0 to 0.5", "0");
 	u32 pad;
 };
 
@@ -151,8 +158,8 @@ static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes
 }
 
 /* pcn_np_close: the bottom half of Fig. 8, with Timer as it stands when the window closes. */
-static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, const struct pcn_np_params *p,
-						      u64 timer_ns)
+static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
+						      const struct pcn_np_params *p, u64 timer_ns)
 {
 	struct pcn_np_cnp cnp = {.send = true};
 
@@ -176,7 +183,8 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np, c
  * longest gap, not the latest: packets come in bursts, and inside one the latest is next to nothing. A flow that
  * fell silent (paused) is measured over the time it was not.
  */
-static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
+static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
+							const struct pcn_np_params *p, u64 now_ns,
 							u32 packets, u64 size_bytes, u32 marked)
 {
 	struct pcn_np_cnp cnp = {};
@@ -208,8 +216,8 @@ static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np, const
 }
 
 /* pcn_np_packet: a packet of the flow arrived. */
-static __always_inline struct pcn_np_cnp pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns,
-						       u32 size_bytes, bool ce)
+static __always_inline struct pcn_np_cnp
+pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns, u32 size_bytes, bool ce)
 {
 	return pcn_np_packets(np, p, now_ns, 1, size_bytes, ce);
 }
@@ -229,7 +237,7 @@ struct pcn_ack {
 	u64 heard_ns;	  /* when the latest CNP was there, 0: never */
 	u32 packets;	  /* delivered, and marked, as of the latest ACK */
 	u32 marked;
-	u32 cnps;    /* heard until then */
+	u32 cnps; /* heard until then */
 	u32 windows KEY("ack_windows") STAT("Times that ACKs changed the rate, without CNPs");
 };
 
@@ -243,7 +251,8 @@ struct pcn_ack_event {
 };
 
 /* pcn_rp_ack: Algorithm 1 on an ACK. */
-static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a, const struct pcn_rp_params *p,
+static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a,
+				       const struct pcn_rp_params *p,
 				       const struct pcn_np_params *np, enum pcn_feedback feedback,
 				       const struct pcn_ack_event *e)
 {
@@ -263,7 +272,8 @@ static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a, con
 	cnp = pcn_np_packets(&a->np, np, e->now_ns, packets, (u64)packets * e->frame_bytes, marked);
 	if (!cnp.send)
 		return;
-	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns && e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
+	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns &&
+	    e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
 		return;
 	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
 	a->windows++;

@@ -38,8 +38,8 @@ static __always_inline u64 pfc_xoff_bytes(const struct pfc_params *p, u64 free_b
  * that came from it and are still here, and the shared buffer's free bytes. An empty ingress always
  * resumes.
  */
-static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, bool pausing, u64 ingress_bytes,
-						 u64 free_bytes)
+static __always_inline enum pfc_action pfc_check(const struct pfc_params *p, bool pausing,
+						 u64 ingress_bytes, u64 free_bytes)
 {
 	u64 xoff = pfc_xoff_bytes(p, free_bytes);
 	u64 xon = xoff > p->xon_offset_bytes ? xoff - p->xon_offset_bytes : 0;

@@ -28,10 +28,11 @@ struct qcn_cp_params {
 	u64 sample_base_bytes PARAM(
 		"Bytes between two samples while there is no congestion (CP; MIB: MinSampleBase)",
 		"1KB to 1GB", "150KB");
-	q8 w PARAM("Weight of the queue's growth in the feedback (CP; MIB: cpFeedbackWeight)", "1/256 to 64", "2");
+	q8 w PARAM("Weight of the queue's growth in the feedback (CP; MIB: cpFeedbackWeight)",
+		   "1/256 to 64", "2");
 	q24 jitter KEY("sample_jitter")
-		PARAM("Share by which distances between samples vary, to both sides (CP)", "0 to 0.5",
-		      "0.15");
+		PARAM("Share by which distances between samples vary, to both sides (CP)",
+		      "0 to 0.5", "0.15");
 };
 
 struct qcn_cp {
@@ -72,8 +73,8 @@ static __always_inline s64 qcn_credit(struct qcn_cp *cp, const struct qcn_cp_par
 }
 
 /* qcn_cp_packet: a packet of len bytes leaves a queue that then holds queue_bytes. */
-static __always_inline struct qcn_sample qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p,
-						       u64 queue_bytes, u32 len)
+static __always_inline struct qcn_sample
+qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p, u64 queue_bytes, u32 len)
 {
 	struct qcn_sample s = {};
 	s64 fb;
@@ -102,22 +103,35 @@ static __always_inline s16 qcn_units(s64 bytes)
 }
 
 struct qcn_rp_params {
-	struct recovery_params recovery OF("byte_counter_bytes", "range:1KB to 10GB")
-		OF("byte_counter_bytes", "doc:Bytes sent in a cycle of the byte counter (RP; MIB: rpgByteReset)")
-		OF("timer_ns", "doc:Period of the increase timer (RP; MIB: rpgTimeReset)")
-		OF("threshold", "doc:The cycles of fast recovery (RP; MIB: rpgThreshold)")
-		OF("rai_bps", "doc:R_AI, the step of active increase (RP; MIB: rpgAiRate)")
-		OF("rhai_bps", "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
-		OF("min_rate_bps", "doc:Rate that a flow never goes below (RP; MIB: rpgMinRate)")
-		OF("hyper_bytes", "from:hai_after_packets * frame")
-		OF("half", "key:half_from") OF("half", "range:ai or hai") OF("half", "default:ai")
-		OF("half", "doc:From when on the timer and the byte counter run twice as fast (RP): ai is active increase (slides), hai hyper increase (ns3-rdma)");
-	q24 gd PARAM("G_d, the share of the rate that a cut takes for each of the 63 steps of feedback (RP; MIB: rpgGd)",
+	struct recovery_params recovery OF("byte_counter_bytes", "range:1KB to 10GB") OF(
+		"byte_counter_bytes",
+		"doc:Bytes sent in a cycle of the byte counter (RP; MIB: rpgByteReset)")
+		OF("timer_ns", "doc:Period of the increase timer (RP; MIB: rpgTimeReset)") OF(
+			"threshold", "doc:The cycles of fast recovery (RP; MIB: rpgThreshold)")
+			OF("rai_bps", "doc:R_AI, the step of active increase (RP; MIB: rpgAiRate)")
+				OF("rhai_bps",
+				   "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
+					OF("min_rate_bps",
+					   "doc:Rate that a flow never goes below (RP; MIB: "
+					   "rpgMinRate)") OF("hyper_bytes",
+							     "from:hai_after_packets * frame")
+						OF("half", "key:half_from") OF(
+							"half", "range:ai or hai") OF("half",
+										      "default:ai")
+							OF("half",
+							   "doc:From when on the timer and the "
+							   "byte counter run twice as fast (RP): "
+							   "ai is active increase (slides), hai "
+							   "hyper increase (ns3-rdma)");
+	q24 gd PARAM("G_d, the share of the rate that a cut takes for each of the 63 steps of "
+		     "feedback (RP; MIB: rpgGd)",
 		     "1/65536 to 1", "1/128");
-	q24 min_decrease_factor PARAM("Least share of the rate that a cut leaves (RP; MIB: rpgMinDecFac)",
-				      "1/65536 to 1", "0.5");
+	q24 min_decrease_factor
+		PARAM("Least share of the rate that a cut leaves (RP; MIB: rpgMinDecFac)",
+		      "1/65536 to 1", "0.5");
 	u32 hai_after_packets KEY("hai_after_packets")
-		PARAM("Packets that must be sent after a cut before hyper increase (RP; slides)", "0 to 1000000", "500");
+		PARAM("Packets that must be sent after a cut before hyper increase (RP; slides)",
+		      "0 to 1000000", "500");
 	u32 pad;
 };
 
@@ -126,22 +140,24 @@ struct qcn_rp {
 	u64 limited; /* a CNM has come: before, there is no rate limiter, and nothing to recover from */
 };
 
-static __always_inline void qcn_rp_init(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns)
+static __always_inline void qcn_rp_init(struct qcn_rp *rp, const struct qcn_rp_params *p,
+					u64 now_ns)
 {
 	*rp = (struct qcn_rp){};
 	recovery_init(&rp->recovery, &p->recovery, now_ns);
 }
 
 /* qcn_rp_advance: what the timer and the byte counter did by now. */
-static __always_inline void qcn_rp_advance(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void qcn_rp_advance(struct qcn_rp *rp, const struct qcn_rp_params *p,
+					   u64 now_ns, u64 sent_bytes)
 {
 	if (rp->limited)
 		recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
 
 /* qcn_rp_cnm: a CNM arrived, with 0 < qntz_fb <= 63. */
-static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes,
-				       u32 qntz_fb)
+static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns,
+				       u64 sent_bytes, u32 qntz_fb)
 {
 	struct recovery *r = &rp->recovery;
 	u32 factor = Q24_ONE - (u64)qntz_fb * p->gd;
@@ -155,9 +171,11 @@ static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_pa
 }
 
 /* qcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the standard has no rule. Halve. */
-static __always_inline void qcn_rp_loss(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns, u64 sent_bytes)
+static __always_inline void qcn_rp_loss(struct qcn_rp *rp, const struct qcn_rp_params *p,
+					u64 now_ns, u64 sent_bytes)
 {
-	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2, false);
+	recovery_cut(&rp->recovery, &p->recovery, now_ns, sent_bytes, rp->recovery.rate_bps / 2,
+		     false);
 	rp->limited = 1;
 }
 

@@ -27,8 +27,8 @@ enum recovery_half {
 
 struct recovery_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 min_rate_bps KEY("min_rate")
-		PARAM("Rate that a flow never goes below", "1kbps to line_rate", "min(5Mbps, line_rate / 10)");
+	u64 min_rate_bps KEY("min_rate") PARAM("Rate that a flow never goes below",
+					       "1kbps to line_rate", "min(5Mbps, line_rate / 10)");
 	u64 rai_bps KEY("rate_ai")
 		PARAM("R_AI, the step of active increase", "1bps to 800Gbps", "line_rate / 2000");
 	u64 rhai_bps KEY("rate_hai")
@@ -36,11 +36,14 @@ struct recovery_params {
 	u64 timer_ns PARAM("Period of the increase timer", "1us to 1s", "15ms");
 	/* 0: the timer alone, and hyper increase follows active increase */
 	u64 byte_counter_bytes KEY("byte_counter")
-		PARAM("Bytes sent in a cycle of the byte counter; 0: the timer alone", "0 to 10GB", "150KB");
+		PARAM("Bytes sent in a cycle of the byte counter; 0: the timer alone", "0 to 10GB",
+		      "150KB");
 	u64 hyper_bytes FROM("0"); /* no hyper increase before so much was sent since the cut */
 	u32 threshold KEY("fast_recovery") PARAM("F, the cycles of fast recovery", "1 to 100", "5");
-	enum recovery_half half FROM("0"); /* when the timer and the byte counter run twice as fast */
-	flag target_guard FROM("0"); /* the first cycle after a deep cut lowers the target: 802.1Qau */
+	enum recovery_half
+		half FROM("0"); /* when the timer and the byte counter run twice as fast */
+	flag target_guard
+		FROM("0"); /* the first cycle after a deep cut lowers the target: 802.1Qau */
 	u32 pad;
 };
 
@@ -59,7 +62,8 @@ static __always_inline u64 recovery_limit(u64 rate_bps, const struct recovery_pa
 	return rate_bps > p->line_rate_bps ? p->line_rate_bps : rate_bps;
 }
 
-static __always_inline void recovery_init(struct recovery *r, const struct recovery_params *p, u64 now_ns)
+static __always_inline void recovery_init(struct recovery *r, const struct recovery_params *p,
+					  u64 now_ns)
 {
 	*r = (struct recovery){
 		.rate_bps = p->line_rate_bps,
@@ -76,7 +80,8 @@ static __always_inline void recovery_set(struct recovery *r, u64 rate_bps)
 	r->target_bps = rate_bps;
 }
 
-static __always_inline bool recovery_active(const struct recovery *r, const struct recovery_params *p)
+static __always_inline bool recovery_active(const struct recovery *r,
+					    const struct recovery_params *p)
 {
 	if (!p->byte_counter_bytes) /* the timer alone: HPCC's simulator counts a cycle afterwards */
 		return r->time_stage > p->threshold;
@@ -84,8 +89,8 @@ static __always_inline bool recovery_active(const struct recovery *r, const stru
 }
 
 /* recovery_hyper_stage: min(stages) - F + 1; 0: not in hyper increase. */
-static __always_inline u32 recovery_hyper_stage(const struct recovery *r, const struct recovery_params *p,
-						u64 sent_bytes)
+static __always_inline u32 recovery_hyper_stage(const struct recovery *r,
+						const struct recovery_params *p, u64 sent_bytes)
 {
 	u32 stage = r->time_stage;
 
@@ -99,7 +104,8 @@ static __always_inline u32 recovery_hyper_stage(const struct recovery *r, const 
 }
 
 /* recovery_divisor: 2 if the next cycle of the timer or the byte counter, which is at this stage, is halved. */
-static __always_inline u32 recovery_divisor(const struct recovery *r, const struct recovery_params *p, u32 stage,
+static __always_inline u32 recovery_divisor(const struct recovery *r,
+					    const struct recovery_params *p, u32 stage,
 					    u64 sent_bytes)
 {
 	if (p->half == RECOVERY_HALF_AI)
@@ -110,11 +116,13 @@ static __always_inline u32 recovery_divisor(const struct recovery *r, const stru
 }
 
 /* recovery_increase: a cycle of the timer or of the byte counter is over. */
-static __always_inline void recovery_increase(struct recovery *r, const struct recovery_params *p, u64 sent_bytes)
+static __always_inline void recovery_increase(struct recovery *r, const struct recovery_params *p,
+					      u64 sent_bytes)
 {
 	u32 hyper = recovery_hyper_stage(r, p, sent_bytes);
 
-	if (p->target_guard && (r->time_stage == 1 || r->byte_stage == 1) && r->target_bps > 10 * r->rate_bps)
+	if (p->target_guard && (r->time_stage == 1 || r->byte_stage == 1) &&
+	    r->target_bps > 10 * r->rate_bps)
 		r->target_bps /= 8;
 	else if (hyper)
 		r->target_bps += hyper * p->rhai_bps;
@@ -125,20 +133,23 @@ static __always_inline void recovery_increase(struct recovery *r, const struct r
 }
 
 /* recovery_advance: what the cycles did that have ended by now. sent_bytes counts from the flow's start. */
-static __always_inline void recovery_advance(struct recovery *r, const struct recovery_params *p, u64 now_ns,
-					     u64 sent_bytes)
+static __always_inline void recovery_advance(struct recovery *r, const struct recovery_params *p,
+					     u64 now_ns, u64 sent_bytes)
 {
 	for (u32 i = 0; i < RECOVERY_CYCLES; i++) {
-		asm volatile("" ::: "memory"); /* no value stays in a register: one verification for all cycles */
+		asm volatile(
+			"" ::
+				: "memory"); /* no value stays in a register: one verification for all cycles */
 		if ((s64)(now_ns - r->timer_at_ns) >= 0) {
 			r->time_stage++;
 			recovery_increase(r, p, sent_bytes);
-			r->timer_at_ns += p->timer_ns / recovery_divisor(r, p, r->time_stage, sent_bytes);
+			r->timer_at_ns +=
+				p->timer_ns / recovery_divisor(r, p, r->time_stage, sent_bytes);
 		} else if (p->byte_counter_bytes && (s64)(sent_bytes - r->counter_at_bytes) >= 0) {
 			r->byte_stage++;
 			recovery_increase(r, p, sent_bytes);
-			r->counter_at_bytes +=
-				p->byte_counter_bytes / recovery_divisor(r, p, r->byte_stage, sent_bytes);
+			r->counter_at_bytes += p->byte_counter_bytes /
+					       recovery_divisor(r, p, r->byte_stage, sent_bytes);
 		} else {
 			break;
 		}
@@ -146,19 +157,21 @@ static __always_inline void recovery_advance(struct recovery *r, const struct re
 }
 
 /* recovery_hold: the cycles of the timer and the byte counter that run start again. */
-static __always_inline void recovery_hold(struct recovery *r, const struct recovery_params *p, u64 now_ns,
-					  u64 sent_bytes)
+static __always_inline void recovery_hold(struct recovery *r, const struct recovery_params *p,
+					  u64 now_ns, u64 sent_bytes)
 {
 	r->timer_at_ns = now_ns + p->timer_ns / recovery_divisor(r, p, r->time_stage, sent_bytes);
-	r->counter_at_bytes = sent_bytes + p->byte_counter_bytes / recovery_divisor(r, p, r->byte_stage, sent_bytes);
+	r->counter_at_bytes =
+		sent_bytes +
+		p->byte_counter_bytes / recovery_divisor(r, p, r->byte_stage, sent_bytes);
 }
 
 /*
  * recovery_cut: the rate falls to rate_bps. The target becomes the rate before the cut, and the byte counter starts
  * again, if keep_target is false.
  */
-static __always_inline void recovery_cut(struct recovery *r, const struct recovery_params *p, u64 now_ns,
-					 u64 sent_bytes, u64 rate_bps, bool keep_target)
+static __always_inline void recovery_cut(struct recovery *r, const struct recovery_params *p,
+					 u64 now_ns, u64 sent_bytes, u64 rate_bps, bool keep_target)
 {
 	if (!keep_target) {
 		r->target_bps = r->rate_bps;

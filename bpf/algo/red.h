@@ -14,8 +14,10 @@
 
 struct red_params {
 	/* kmin <= kmax < 2^40 */
-	u64 kmin_bytes PARAM("Queue up to which nothing is marked", "0 to kmax", "30KB * line_rate / 10Gbps");
-	u64 kmax_bytes PARAM("Queue above which everything is marked", "1B to 1GB", "30KB * line_rate / 10Gbps");
+	u64 kmin_bytes PARAM("Queue up to which nothing is marked", "0 to kmax",
+			     "30KB * line_rate / 10Gbps");
+	u64 kmax_bytes PARAM("Queue above which everything is marked", "1B to 1GB",
+			     "30KB * line_rate / 10Gbps");
 	/* 0: never mark */
 	q24 pmax PARAM("Probability of a mark at kmax", "1/65536 to 1", "1");
 	u32 pad;
@@ -23,8 +25,9 @@ struct red_params {
 
 /* WRED: a lossy queue drops what is not ECN-capable before it marks the rest heavily. */
 struct wred_params {
-	u64 k_bytes KEY("wred_k") PARAM("K, the queue from which on switches drop packets that are not ECN-capable",
-					"0 to 1GB", "min(1GB, marking.kmin * 3 / 2)");
+	u64 k_bytes KEY("wred_k")
+		PARAM("K, the queue from which on switches drop packets that are not ECN-capable",
+		      "0 to 1GB", "min(1GB, marking.kmin * 3 / 2)");
 };
 
 /* red_mark: random is uniform over 32 bits. */

@@ -81,8 +81,8 @@ static __always_inline void tcd_drain(struct tcd_cp *cp, u64 now_ns, u64 queue_b
 }
 
 /* tcd_dequeue: a packet leaves queue_bytes behind; over is what the port's marking says of it. */
-static __always_inline enum tcd_verdict tcd_dequeue(struct tcd_cp *cp, u64 max_ton_ns, u64 now_ns, u64 queue_bytes,
-						    bool over)
+static __always_inline enum tcd_verdict tcd_dequeue(struct tcd_cp *cp, u64 max_ton_ns, u64 now_ns,
+						    u64 queue_bytes, bool over)
 {
 	enum tcd_verdict ce = over ? TCD_MARK_CE : TCD_MARK_NONE;
 

@@ -27,14 +27,15 @@ struct tcd_np {
 };
 
 /* tcd_np_packet: a packet of the flow arrived. Returns what the CNP to send now says; TCD_MARK_NONE: send none. */
-static __always_inline enum tcd_verdict tcd_np_packet(struct tcd_np *np, u64 interval_ns, u64 now_ns,
-						      enum tcd_verdict mark)
+static __always_inline enum tcd_verdict tcd_np_packet(struct tcd_np *np, u64 interval_ns,
+						      u64 now_ns, enum tcd_verdict mark)
 {
 	if (dcqcn_np_packet(&np->ce, interval_ns, now_ns, mark == TCD_MARK_CE)) {
 		np->any = np->ce;
 		return TCD_MARK_CE;
 	}
-	return dcqcn_np_packet(&np->any, interval_ns, now_ns, mark == TCD_MARK_UE) ? TCD_MARK_UE : TCD_MARK_NONE;
+	return dcqcn_np_packet(&np->any, interval_ns, now_ns, mark == TCD_MARK_UE) ? TCD_MARK_UE
+										   : TCD_MARK_NONE;
 }
 
 /* What a sender that has no timers of its own remembers: each mark is in force for a time after its CNP. */
@@ -42,7 +43,8 @@ struct tcd_rp {
 	u64 ue_until_ns, ce_until_ns;
 };
 
-static __always_inline void tcd_rp_cnp(struct tcd_rp *rp, u64 hold_ns, u64 now_ns, enum tcd_verdict mark)
+static __always_inline void tcd_rp_cnp(struct tcd_rp *rp, u64 hold_ns, u64 now_ns,
+				       enum tcd_verdict mark)
 {
 	if (mark == TCD_MARK_CE)
 		rp->ce_until_ns = now_ns + hold_ns;

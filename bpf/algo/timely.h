@@ -25,24 +25,30 @@
 
 struct timely_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate", "line_rate / 1000");
+	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate",
+			       "line_rate / 1000");
 	u64 delta_bps PARAM("Additive increase", "1bps to 800Gbps", "line_rate / 1000");
 	u64 t_low_ns PARAM("RTT below which the rate only increases", "0 to t_high", "0");
 	u64 t_high_ns PARAM("RTT above which the rate only decreases", "1us to 1s", "1ms");
 	/* Above 0. */
-	u64 min_rtt_ns PARAM("minRTT, what the gradient is normalised by; 0: the network's base RTT", "0 to 1s", "0")
-		UNLESS_GIVEN("base_rtt");
-	u64 segment_bytes PARAM("Acknowledged bytes that make a completion; 0: every ACK is one", "0 to 10MB", "0");
+	u64 min_rtt_ns
+		PARAM("minRTT, what the gradient is normalised by; 0: the network's base RTT",
+		      "0 to 1s", "0") UNLESS_GIVEN("base_rtt");
+	u64 segment_bytes PARAM("Acknowledged bytes that make a completion; 0: every ACK is one",
+				"0 to 10MB", "0");
 	q24 ewma PARAM("Weight of the newest RTT difference", "1/65536 to 1", "0.02");
 	q24 beta PARAM("Multiplicative decrease", "1/65536 to 1", "0.8");
-	q24 max_cut PARAM("Largest share of the rate that one update takes away", "1/65536 to 1", "0.5");
-	u32 hai_after PARAM("Completions with falling RTT before hyper increase; 0: never", "0 to 1000", "5");
+	q24 max_cut PARAM("Largest share of the rate that one update takes away", "1/65536 to 1",
+			  "0.5");
+	u32 hai_after PARAM("Completions with falling RTT before hyper increase; 0: never",
+			    "0 to 1000", "5");
 	u32 hai_factor PARAM("N, the steps of a hyper increase", "1 to 1000", "5");
-	flag delta_factor
-		PARAM("Scale increases and t_high's cut by min(time since the last update / min_rtt, 1): the snippet",
-		      "", "true");
+	flag delta_factor PARAM("Scale increases and t_high's cut by min(time since the last "
+				"update / min_rtt, 1): the snippet",
+				"", "true");
 	/* 0: no TCD. */
-	u64 tcd_hold_ns PARAM("How long a mark is in force under +tcd", "1us to 1s", "55us") WITH_TCD;
+	u64 tcd_hold_ns PARAM("How long a mark is in force under +tcd", "1us to 1s",
+			      "55us") WITH_TCD;
 };
 
 struct timely_rp {
@@ -62,7 +68,8 @@ static __always_inline void timely_rp_init(struct timely_rp *rp, const struct ti
 }
 
 /* timely_cut: a share of the rate, at most max_cut, in Q24. */
-static __always_inline void timely_cut(struct timely_rp *rp, const struct timely_params *p, u64 share)
+static __always_inline void timely_cut(struct timely_rp *rp, const struct timely_params *p,
+				       u64 share)
 {
 	if (share > p->max_cut)
 		share = p->max_cut;
@@ -71,7 +78,8 @@ static __always_inline void timely_cut(struct timely_rp *rp, const struct timely
 		rp->rate_bps = p->min_rate_bps;
 }
 
-static __always_inline void timely_add(struct timely_rp *rp, const struct timely_params *p, u64 add_bps)
+static __always_inline void timely_add(struct timely_rp *rp, const struct timely_params *p,
+				       u64 add_bps)
 {
 	rp->rate_bps += add_bps;
 	if (rp->rate_bps > p->line_rate_bps)
@@ -79,7 +87,8 @@ static __always_inline void timely_add(struct timely_rp *rp, const struct timely
 }
 
 /* timely_mean: the moving average of RTT differences, signed. RTTs are below 2^37 ns. */
-static __always_inline void timely_mean(struct timely_rp *rp, const struct timely_params *p, s64 diff_ns)
+static __always_inline void timely_mean(struct timely_rp *rp, const struct timely_params *p,
+					s64 diff_ns)
 {
 	s64 step = (diff_ns << TIMELY_NS_SHIFT) - rp->rtt_diff;
 	u64 size = step < 0 ? -step : step;
@@ -89,7 +98,8 @@ static __always_inline void timely_mean(struct timely_rp *rp, const struct timel
 }
 
 /* timely_elapsed: min(dt / minRTT, 1), Q24. */
-static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const struct timely_params *p, u64 now_ns)
+static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const struct timely_params *p,
+					  u64 now_ns)
 {
 	u64 dt_ns = now_ns - rp->update_ns;
 
@@ -99,7 +109,8 @@ static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const stru
 }
 
 /* timely_update: a completion with this RTT. */
-static __always_inline void timely_update(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 rtt_ns)
+static __always_inline void timely_update(struct timely_rp *rp, const struct timely_params *p,
+					  u64 now_ns, u64 rtt_ns)
 {
 	s64 diff_ns = rp->prev_rtt_ns ? (s64)(rtt_ns - rp->prev_rtt_ns) : 0;
 	u32 elapsed = timely_elapsed(rp, p, now_ns), factor = 1;
@@ -125,24 +136,28 @@ static __always_inline void timely_update(struct timely_rp *rp, const struct tim
 		return;
 	}
 	/* Q16 ns over ns, times beta: Q24 */
-	timely_cut(rp, p, (q24_scale(rp->rtt_diff, p->beta) << (Q24_SHIFT - TIMELY_NS_SHIFT)) / (p->min_rtt_ns ?: 1));
+	timely_cut(rp, p,
+		   (q24_scale(rp->rtt_diff, p->beta) << (Q24_SHIFT - TIMELY_NS_SHIFT)) /
+			   (p->min_rtt_ns ?: 1));
 }
 
 /* timely_gate: takes back a change that TCD's mark does not allow. */
-static __always_inline void timely_gate(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 before_bps)
+static __always_inline void timely_gate(struct timely_rp *rp, const struct timely_params *p,
+					u64 now_ns, u64 before_bps)
 {
 	enum tcd_verdict mark;
 
 	if (!p->tcd_hold_ns)
 		return;
 	mark = tcd_rp_mark(&rp->tcd, now_ns);
-	if (mark == TCD_MARK_UE || (mark == TCD_MARK_CE ? rp->rate_bps > before_bps : rp->rate_bps < before_bps))
+	if (mark == TCD_MARK_UE ||
+	    (mark == TCD_MARK_CE ? rp->rate_bps > before_bps : rp->rate_bps < before_bps))
 		rp->rate_bps = before_bps;
 }
 
 /* timely_rp_ack: bytes were acknowledged, the latest of them with this RTT. */
-static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct timely_params *p, u64 now_ns, u64 rtt_ns,
-					  u32 acked_bytes)
+static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct timely_params *p,
+					  u64 now_ns, u64 rtt_ns, u32 acked_bytes)
 {
 	u64 before_bps = rp->rate_bps;
 

@@ -23,10 +23,11 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct dctcp_params params
-	SCHEME("section", "dctcp") SCHEME("title", "DCTCP: a window that follows the share of marked packets")
-	SCHEME("source", "Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257")
-	SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed") = {};
+const volatile struct dctcp_params params SCHEME("section", "dctcp")
+	SCHEME("title", "DCTCP: a window that follows the share of marked packets")
+		SCHEME("source", "Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257")
+			SCHEME("sender", "window") SCHEME("marker", "red")
+				SCHEME("ecn", "needed") = {};
 
 /* What switches are set to: a threshold, as in the paper. */
 const struct red_params marker_params PREFIX("marking") = {};
@@ -61,7 +62,8 @@ void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 	struct dctcp_flow flow = {};
 	struct flow_key key;
 
-	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk), tcp_delivered_ce(sk));
+	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk),
+		   tcp_delivered_ce(sk));
 	tcp_establish(sk, &flow.sender, &key);
 	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
@@ -81,7 +83,8 @@ SEC("struct_ops/in_ack_event")
 void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered, delivered_ce = tp->delivered_ce;
+	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered,
+	    delivered_ce = tp->delivered_ce;
 	struct dctcp_flow *flow = flow_of(sk);
 
 	if (!flow)

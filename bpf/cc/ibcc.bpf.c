@@ -27,14 +27,20 @@
 char _license[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct ibcc_params params
-	SCHEME("title", "InfiniBand's congestion control: a longer pause behind each packet for every BECN")
-	SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
-	SCHEME("sender", "rate") SCHEME("marker", "fecn") SCHEME("notification", "marked") SCHEME("hears", "cnp")
-	SCHEME("ecn", "needed") SCHEME("min_rate", "line_rate / (cct_delay + 1)") SCHEME("tcd", "yes") = {};
+	SCHEME("title",
+	       "InfiniBand's congestion control: a longer pause behind each packet for every BECN")
+		SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
+			SCHEME("sender", "rate") SCHEME("marker", "fecn")
+				SCHEME("notification", "marked") SCHEME("hears", "cnp")
+					SCHEME("ecn", "needed")
+						SCHEME("min_rate", "line_rate / (cct_delay + 1)")
+							SCHEME("tcd", "yes") = {};
 
 /* What receivers are set to. */
-const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns", "default:0")
-	OF("interval_ns", "doc:Shortest time between two BECNs of a flow; 0: one for every marked packet") = {};
+const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns",
+										 "default:0")
+	OF("interval_ns",
+	   "doc:Shortest time between two BECNs of a flow; 0: one for every marked packet") = {};
 
 struct ibcc_flow {
 	FLOW_HEAD;

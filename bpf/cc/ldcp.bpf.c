@@ -27,17 +27,21 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct ldcp_params params
-	SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
-	SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-00")
-	SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed")
-	SCHEME("accecn", "yes when feedback is accecn") SCHEME("delayed_ack", "yes when ack_every is 2")
-	SCHEME("first_rtt", "drop when first_rtt is drop") = {};
+const volatile struct ldcp_params
+	params SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
+		SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, "
+				 "draft-dai-tsvwg-pfc-free-congestion-control-00")
+			SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed")
+				SCHEME("accecn", "yes when feedback is accecn")
+					SCHEME("delayed_ack", "yes when ack_every is 2")
+						SCHEME("first_rtt",
+						       "drop when first_rtt is drop") = {};
 const volatile struct ldcp_path_params path_params = {};
 
 /* What switches are set to: a ramp, by which flows do not keep their phase. */
-const struct red_params marker_params PREFIX("marking") OF("kmin_bytes", "default:min(1GB, 5KB * line_rate / 10Gbps)")
-	OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
+const struct red_params marker_params PREFIX("marking")
+	OF("kmin_bytes", "default:min(1GB, 5KB * line_rate / 10Gbps)")
+		OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
 const struct wred_params wred_params = {};
 
 struct ldcp_flow {
@@ -79,7 +83,8 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 	u64 rate = ~0UL;
 
 	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
-		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns) ?: 1;
+		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns)
+			       ?: 1;
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
@@ -96,7 +101,7 @@ static __always_inline u32 path_bdp(struct sock *sk, const struct flow_key *key)
 	u64 *cached = bpf_map_lookup_elem(&base_rtts, &key->daddr);
 
 	return ldcp_bdp(path_params.line_rate_bps, cached ? *cached : path_params.base_rtt_ns,
-			 tcp_frame_bytes(sk));
+			tcp_frame_bytes(sk));
 }
 
 /* initial_window: IW in packets; 0: the path's BDP. */
@@ -116,8 +121,9 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 
 	tcp_establish(sk, &flow.sender, &key);
 	/* cw's cap is of the configured path, for all flows alike: or those that know a short one would get less */
-	ldcp_window_init(&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
-			 ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
+	ldcp_window_init(
+		&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
+		ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
 	flow.start_seq = tp->snd_nxt;
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
@@ -169,7 +175,8 @@ static __always_inline u32 in_order(struct sock *sk, const struct ldcp_flow *flo
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
-	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked, acked;
+	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked,
+	    acked;
 	struct ldcp_flow *flow = flow_of(sk);
 	struct ldcp now;
 	bool limited;

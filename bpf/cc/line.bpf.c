@@ -17,9 +17,10 @@ struct line_params {
 	u64 line_rate_bps FROM("line_rate");
 };
 
-const volatile struct line_params params
-	SCHEME("name", "pfc") SCHEME("title", "No congestion control: what PFC alone makes of it")
-	SCHEME("source", "IEEE 802.1Qbb") SCHEME("sender", "line") SCHEME("ecn", "needed") = {};
+const volatile struct line_params params SCHEME("name", "pfc")
+	SCHEME("title", "No congestion control: what PFC alone makes of it")
+		SCHEME("source", "IEEE 802.1Qbb") SCHEME("sender", "line")
+			SCHEME("ecn", "needed") = {};
 
 SEC("struct_ops/init")
 void BPF_PROG(pcn_line_init, struct sock *sk)
@@ -30,7 +31,8 @@ void BPF_PROG(pcn_line_init, struct sock *sk)
 
 /* From 6.10 on. */
 SEC("struct_ops/cong_control")
-void BPF_PROG(pcn_line_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+void BPF_PROG(pcn_line_cong_control, struct sock *sk, u32 ack, int flag,
+	      const struct rate_sample *rs)
 {
 	tcp_set_rate(sk, params.line_rate_bps);
 }

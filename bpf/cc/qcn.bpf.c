@@ -23,10 +23,12 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct qcn_rp_params params
-	SCHEME("title", "QCN: switches tell senders how long their queue is")
-	SCHEME("source", "IEEE 802.1Qau; Prabhakar, QCN: Quantized Congestion Notification (slides)")
-	SCHEME("sender", "rate") SCHEME("marker", "qcn") SCHEME("hears", "cnm") = {};
+const volatile struct qcn_rp_params
+	params SCHEME("title", "QCN: switches tell senders how long their queue is")
+		SCHEME("source",
+		       "IEEE 802.1Qau; Prabhakar, QCN: Quantized Congestion Notification (slides)")
+			SCHEME("sender", "rate") SCHEME("marker", "qcn")
+				SCHEME("hears", "cnm") = {};
 
 /* What switches are set to. */
 const struct qcn_cp_params marker_params = {};
@@ -53,7 +55,8 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 /* A CNM came. */
 static __always_inline void control_cnm(struct flow_entry *flow, const struct cnm_event *event)
 {
-	qcn_rp_cnm(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes, event->qntz_fb);
+	qcn_rp_cnm(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes,
+		   event->qntz_fb);
 }
 
 static __always_inline void control_loss(struct flow_entry *flow, u64 now)

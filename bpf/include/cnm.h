@@ -6,19 +6,20 @@
 #ifndef PCN_CNM_H
 #define PCN_CNM_H
 
-#define ETH_P_CNM	   0x22E7
-#define CNM_MSDU_LEN	   64
-#define CNM_FRAME_LEN	   102 /* with the whole MSDU */
-#define CNM_MIN_FRAME_LEN  60  /* of Ethernet, without FCS; what the MSDU leaves of it is zero */
-#define CNM_QNTZ_FB_MAX	   63
-#define CNM_QUEUE_SHIFT	   6  /* units of 64 bytes; from memory of the standard, no source at hand has it */
+#define ETH_P_CNM	  0x22E7
+#define CNM_MSDU_LEN	  64
+#define CNM_FRAME_LEN	  102 /* with the whole MSDU */
+#define CNM_MIN_FRAME_LEN 60  /* of Ethernet, without FCS; what the MSDU leaves of it is zero */
+#define CNM_QNTZ_FB_MAX	  63
+#define CNM_QUEUE_SHIFT                                                                            \
+	6 /* units of 64 bytes; from memory of the standard, no source at hand has it */
 #define CNM_PRIORITY_SHIFT 13 /* likewise */
 
 struct cnm_pdu {
 	__be16 qntz_fb; /* version 4 bits, 0; reserved 6 bits, 0; QntzFb 6 bits */
 	__be64 cpid;	/* the congestion point */
-	__be16 qoff;	/* signed, in units of 64 bytes: the queue is longer than it should be by this */
-	__be16 qdelta;	/* and has grown since the last sample by this */
+	__be16 qoff; /* signed, in units of 64 bytes: the queue is longer than it should be by this */
+	__be16 qdelta; /* and has grown since the last sample by this */
 	/* of the sampled packet: */
 	__be16 encap_priority;
 	u8 encap_dest[ETH_ALEN];
@@ -58,8 +59,8 @@ static __always_inline s16 cnm_queue_units(s64 bytes)
  * the CNM, for want of a MAC address of the congestion point; HP's FlexFabric 5700 does so too. priority
  * is 0 to 7. It writes all of f and returns how many bytes of it are the frame.
  */
-static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16 msdu_len, u64 cpid, u8 qntz_fb,
-				     s64 qoff_bytes, s64 qdelta_bytes, u8 priority)
+static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16 msdu_len, u64 cpid,
+				     u8 qntz_fb, s64 qoff_bytes, s64 qdelta_bytes, u8 priority)
 {
 	const struct ethhdr *eth = (void *)sampled;
 	const u8 *msdu = (void *)(eth + 1);
@@ -92,9 +93,10 @@ static __always_inline bool cnm_well_formed(const struct cnm_frame *f, u32 len)
 {
 	u16 msdu_len = bpf_ntohs(f->pdu.encap_msdu_len);
 
-	return f->eth.h_proto == bpf_htons(ETH_P_CNM) && !(f->pdu.qntz_fb & bpf_htons(~CNM_QNTZ_FB_MAX)) &&
-	       !(f->pdu.encap_priority & bpf_htons((1 << CNM_PRIORITY_SHIFT) - 1)) && msdu_len <= CNM_MSDU_LEN &&
-	       len == cnm_frame_len(msdu_len);
+	return f->eth.h_proto == bpf_htons(ETH_P_CNM) &&
+	       !(f->pdu.qntz_fb & bpf_htons(~CNM_QNTZ_FB_MAX)) &&
+	       !(f->pdu.encap_priority & bpf_htons((1 << CNM_PRIORITY_SHIFT) - 1)) &&
+	       msdu_len <= CNM_MSDU_LEN && len == cnm_frame_len(msdu_len);
 }
 
 #endif

@@ -44,7 +44,8 @@ static __always_inline bool ack_owed(struct sock *sk, const struct echo *e)
 	s32 behind = e->seq - ((struct tcp_sock *)sk)->rcv_wup;
 
 	/* with behind 0, that ACK was one that is sent below: it did not cover the packet that was received then */
-	return behind > 0 || (!behind && ((struct inet_connection_sock *)sk)->icsk_ack.pending & ICSK_ACK_NOW);
+	return behind > 0 ||
+	       (!behind && ((struct inet_connection_sock *)sk)->icsk_ack.pending & ICSK_ACK_NOW);
 }
 
 /* echo_event: cwnd_event's CA_EVENT_ECN_IS_CE or CA_EVENT_ECN_NO_CE. e may be NULL. */

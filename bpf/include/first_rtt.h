@@ -24,8 +24,9 @@ int first_rtt(struct __sk_buff *skb)
 	struct transport t;
 	struct network n;
 
-	if (!network_parse(skb, &n) || transport_parse(skb, &n, &t) != TRANSPORT_OK || t.key.protocol != IPPROTO_TCP ||
-	    !(t.tos & ECN_MASK) || !t.payload_len || t.flags & (TCP_PSH | TCP_FIN))
+	if (!network_parse(skb, &n) || transport_parse(skb, &n, &t) != TRANSPORT_OK ||
+	    t.key.protocol != IPPROTO_TCP || !(t.tos & ECN_MASK) || !t.payload_len ||
+	    t.flags & (TCP_PSH | TCP_FIN))
 		return TCX_NEXT;
 	flow = bpf_map_lookup_elem(&flows, &t.key);
 	if (!flow || !flow->first_rtt || (s32)(t.seq + t.payload_len - flow->first_end) >= 0)

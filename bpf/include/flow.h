@@ -14,8 +14,8 @@ struct flow_key {
 	u8 pad[3];
 };
 
-static __always_inline void flow_key_ipv4(struct flow_key *k, __be32 saddr, __be32 daddr, u16 sport, u16 dport,
-					  u8 protocol)
+static __always_inline void flow_key_ipv4(struct flow_key *k, __be32 saddr, __be32 daddr, u16 sport,
+					  u16 dport, u8 protocol)
 {
 	*k = (struct flow_key){
 		.saddr = {0, 0, bpf_htonl(0xffff), saddr},

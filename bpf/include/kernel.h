@@ -254,7 +254,8 @@ struct bpf_iter_num {
 	u64 __opaque[1];
 } __attribute__((aligned(8)));
 
-extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __attribute__((section(".ksyms"), weak));
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end)
+	__attribute__((section(".ksyms"), weak));
 extern int *bpf_iter_num_next(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
 extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((section(".ksyms"), weak));
 
@@ -268,17 +269,17 @@ extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), w
  * loaded(v): a pointer to a const volatile struct that the loader sets. Behind the barrier, or the compiler would take
  * the values that it sees in the source.
  */
-#define loaded(v)                                                                                                      \
-	({                                                                                                             \
-		const void *loaded_ = (const void *)&(v);                                                              \
-		asm volatile("" : "+r"(loaded_));                                                                      \
-		loaded_;                                                                                               \
+#define loaded(v)                                                                                  \
+	({                                                                                         \
+		const void *loaded_ = (const void *)&(v);                                          \
+		asm volatile("" : "+r"(loaded_));                                                  \
+		loaded_;                                                                           \
 	})
 
 /* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
-#define bounded(n)                                                                                                     \
-	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),                                   \
-	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);                                 \
+#define bounded(n)                                                                                 \
+	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),               \
+	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);             \
 	     bpf_iter_num_next(&it_);)
 
 #endif

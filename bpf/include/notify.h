@@ -316,8 +316,8 @@ static __always_inline u32 np_sent(const struct notification *say)
 }
 
 /* np_send answers the data packet. It is no inline function for the sake of its stack. */
-static __noinline void np_send(struct __sk_buff *skb, const struct network *n, const struct transport *t,
-			       const struct notification *say, u64 t_ns)
+static __noinline void np_send(struct __sk_buff *skb, const struct network *n,
+			       const struct transport *t, const struct notification *say, u64 t_ns)
 {
 	u32 zero = 0, mark = skb->mark;
 	struct np_pending *p = bpf_map_lookup_elem(&np_pending, &zero);
@@ -447,8 +447,10 @@ int np_egress(struct __sk_buff *skb)
 	len = sizeof(struct ethhdr) + (p->v6 ? sizeof(struct cnp_ipv6) : sizeof(struct cnp_ipv4));
 	if (headers_len > MAX_HEADERS_LEN + sizeof(struct tcphdr) || !cut(skb, len, headers_len))
 		return TCX_DROP;
-	if (p->v6 ? bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv6), 0)
-		  : bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv4), 0))
+	if (p->v6 ? bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv6),
+					0)
+		  : bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv4),
+					0))
 		return TCX_DROP;
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < 1 + MAX_TAGS; i++) {

@@ -134,8 +134,9 @@ static __always_inline bool network_parse_plain(const struct __sk_buff *skb, str
 	n->header = ip;
 	n->off = sizeof(*eth);
 	n->v6 = false;
-	return (void *)(ip + 1) <= (void *)(long)skb->data_end && eth->h_proto == bpf_htons(ETH_P_IP) &&
-	       ip->version == 4 && ip->ihl == 5 && !(ip->frag_off & bpf_htons(FRAGMENT));
+	return (void *)(ip + 1) <= (void *)(long)skb->data_end &&
+	       eth->h_proto == bpf_htons(ETH_P_IP) && ip->version == 4 && ip->ihl == 5 &&
+	       !(ip->frag_off & bpf_htons(FRAGMENT));
 }
 
 /*
@@ -158,7 +159,8 @@ static __always_inline u8 network_tos(const struct network *n)
 }
 
 /* network_set_tos replaces `old`. Pointers into the packet are void afterwards. */
-static __always_inline void network_set_tos(struct __sk_buff *skb, const struct network *n, u8 old, u8 tos)
+static __always_inline void network_set_tos(struct __sk_buff *skb, const struct network *n, u8 old,
+					    u8 tos)
 {
 	if (tos == old)
 		return;
@@ -169,7 +171,8 @@ static __always_inline void network_set_tos(struct __sk_buff *skb, const struct 
 		bpf_skb_store_bytes(skb, n->off, start, sizeof(start), BPF_F_RECOMPUTE_CSUM);
 		return;
 	}
-	bpf_l3_csum_replace(skb, n->off + __builtin_offsetof(struct iphdr, check), bpf_htons(old), bpf_htons(tos), 2);
+	bpf_l3_csum_replace(skb, n->off + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
+			    bpf_htons(tos), 2);
 	bpf_skb_store_bytes(skb, n->off + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
 }
 
@@ -185,7 +188,7 @@ struct transport {
 
 enum transport_verdict {
 	TRANSPORT_OK,
-	TRANSPORT_OTHER,      /* neither TCP nor UDP, a fragment, or truncated */
+	TRANSPORT_OTHER, /* neither TCP nor UDP, a fragment, or truncated */
 	TRANSPORT_EXTENSIONS, /* IPv6 with more or longer extension headers than one looks at, or one not known */
 };
 
@@ -195,15 +198,16 @@ enum transport_verdict {
  */
 static __always_inline int skip_extensions(const struct __sk_buff *skb, u8 *next, u32 *off)
 {
-	for (u32 i = 0; i <= MAX_IPV6_EXTENSION; i++) { /* the headers, and what is behind the last */
-		u8 extension[2];			/* next header, length */
+	for (u32 i = 0; i <= MAX_IPV6_EXTENSION;
+	     i++) {		 /* the headers, and what is behind the last */
+		u8 extension[2]; /* next header, length */
 
 		if (*next == IPPROTO_TCP || *next == IPPROTO_UDP)
 			return TRANSPORT_OK;
 		if (*next == IPPROTO_FRAGMENT)
 			return TRANSPORT_OTHER;
-		if (*next != IPPROTO_HOPOPTS && *next != IPPROTO_ROUTING && *next != IPPROTO_DSTOPTS &&
-		    *next != IPPROTO_AH)
+		if (*next != IPPROTO_HOPOPTS && *next != IPPROTO_ROUTING &&
+		    *next != IPPROTO_DSTOPTS && *next != IPPROTO_AH)
 			return i ? TRANSPORT_EXTENSIONS : TRANSPORT_OTHER;
 		if (bpf_skb_load_bytes(skb, *off, extension, sizeof(extension)))
 			return TRANSPORT_OTHER;
@@ -230,8 +234,8 @@ struct tcp_start {
  * read_header copies the start of TCP's or UDP's header, at off in the frame. l4 points there if a plain
  * IP header precedes it; then it is mostly within direct reach.
  */
-static __always_inline bool read_header(const struct __sk_buff *skb, const void *l4, u32 off, void *to,
-					const u32 len)
+static __always_inline bool read_header(const struct __sk_buff *skb, const void *l4, u32 off,
+					void *to, const u32 len)
 {
 	if (l4 && l4 + len <= (void *)(long)skb->data_end) {
 		__builtin_memcpy(to, l4, len);
@@ -255,7 +259,8 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 
 		t->off = n->off + sizeof(*ip);
 		total = bpf_ntohs(ip->payload_len);
-		total = total ? total + sizeof(*ip) : skb->len - n->off; /* 0: a jumbogram, as GRO makes them */
+		total = total ? total + sizeof(*ip)
+			      : skb->len - n->off; /* 0: a jumbogram, as GRO makes them */
 		t->tos = ipv6_class(ip);
 		__builtin_memcpy(t->key.saddr, ip->saddr, 2 * sizeof(ip->saddr));
 		protocol = ip->nexthdr;
@@ -274,7 +279,8 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 		t->off = n->off + ip->ihl * 4;
 		if (ip->ihl == 5)
 			l4 = ip + 1;
-		total = bpf_ntohs(ip->tot_len) ?: skb->len - n->off; /* 0: longer than 64 KB, by GRO */
+		total = bpf_ntohs(ip->tot_len)
+				?: skb->len - n->off; /* 0: longer than 64 KB, by GRO */
 		t->tos = ip->tos;
 		t->key.saddr[2] = t->key.daddr[2] = bpf_htonl(0xffff);
 		t->key.saddr[3] = ip->saddr;
@@ -367,9 +373,10 @@ static __always_inline void set_tos(struct __sk_buff *skb, u8 old, u8 tos)
 {
 	if (tos == old)
 		return;
-	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check), bpf_htons(old),
-			    bpf_htons(tos), 2);
-	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
+	bpf_l3_csum_replace(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, check),
+			    bpf_htons(old), bpf_htons(tos), 2);
+	bpf_skb_store_bytes(skb, sizeof(struct ethhdr) + __builtin_offsetof(struct iphdr, tos),
+			    &tos, 1, 0);
 }
 
 /* mark_ue marks an ECT(1) packet UE. Pointers into the packet are void afterwards. */

@@ -27,7 +27,8 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 	u64 window_bytes = (u64)tp->snd_cwnd * tp->mss_cache;
 	/* srtt_us is 8 times the round trip; 2^20 packets of 9000 bytes * 20 * 800000 < 2^58 */
 	u64 round_trips = tp->snd_cwnd < tp->snd_ssthresh / 2 ? 20 : 12, pace = ~0ULL;
-	u64 line = to_kernel_bytes_per_s(line_rate_bps) * tp->mss_cache / (tcp_frame_bytes(sk) ?: 1);
+	u64 line =
+		to_kernel_bytes_per_s(line_rate_bps) * tp->mss_cache / (tcp_frame_bytes(sk) ?: 1);
 
 	if (tp->srtt_us)
 		pace = window_bytes * round_trips * 800000 / tp->srtt_us;
@@ -39,7 +40,8 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 }
 
 /* plain_ack: with cong_control the core leaves the window alone, so it is halved here. */
-static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs, u64 line_rate_bps)
+static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs,
+				      u64 line_rate_bps)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;

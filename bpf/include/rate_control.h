@@ -75,7 +75,8 @@ void CONTROL_PROG(PROGRAM(release), struct sock *sk)
 	bpf_map_delete_elem(&flows, &key);
 }
 
-static __always_inline void on_plain_ack(struct sock *sk, struct flow_entry *flow, const struct rate_sample *rs)
+static __always_inline void on_plain_ack(struct sock *sk, struct flow_entry *flow,
+					 const struct rate_sample *rs)
 {
 	plain_ack(sk, rs, line_rate_bps());
 	if (!flow)
@@ -114,7 +115,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 /* From 6.10 on. */
 SEC("struct_ops/cong_control")
-void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
+		  const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }

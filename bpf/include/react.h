@@ -46,7 +46,8 @@ const volatile bool tcd = false;
 /* What only hosts set. */
 const volatile u64 floor_bps = 0; /* no CNP brings a flow below it; 0: the control's own minimum */
 const volatile bool require_tag = false;
-const volatile u32 window_stamps = 0;	/* a tag's stamp differs from the clock here by so much at most */
+const volatile u32 window_stamps =
+	0; /* a tag's stamp differs from the clock here by so much at most */
 const volatile u64 cnp_interval_ns = 0; /* between two CNPs of a flow, in the long run; 0: any */
 const volatile u64 cnp_burst_ns = 0;	/* how far a burst may run ahead of it */
 
@@ -94,7 +95,8 @@ static __always_inline bool rp_well_formed(const struct heard *h)
 {
 	if (!cnp_body_well_formed(h->body, h->tos, tcd, on_host))
 		return false;
-	return h->v6 ? cnp_ipv6_well_formed(h->header, h->len) : cnp_ipv4_well_formed(h->header, h->len);
+	return h->v6 ? cnp_ipv6_well_formed(h->header, h->len)
+		     : cnp_ipv4_well_formed(h->header, h->len);
 }
 
 /* rp_flow_key names the flow whose receiver sent the CNP. */
@@ -117,8 +119,8 @@ static __always_inline void rp_flow_key(const struct heard *h, struct flow_key *
  * rp_source_allowed counts if not. What the flow remembers is written without its lock: everybody writes
  * the same.
  */
-static __always_inline bool rp_source_allowed(const struct __sk_buff *skb, const struct flow_key *key,
-					      struct cnp_guard *g)
+static __always_inline bool rp_source_allowed(const struct __sk_buff *skb,
+					      const struct flow_key *key, struct cnp_guard *g)
 {
 	u32 ifindex = skb->ifindex, zero = 0;
 	u32 *rules = bpf_map_lookup_elem(&rp_rules, &zero);
@@ -293,7 +295,7 @@ static __always_inline int rp_read(const struct __sk_buff *skb, const struct net
 		return TCX_NEXT;
 	if (v6 ? ipv6->nexthdr != IPPROTO_UDP
 	       : ipv4->protocol != IPPROTO_UDP || ipv4->ihl != 5 ||
-			 ipv4->frag_off & bpf_htons(FRAGMENT))
+			    ipv4->frag_off & bpf_htons(FRAGMENT))
 		return TCX_NEXT;
 	if (h.body->udp.dest != bpf_htons(ROCE_PORT) || h.body->bth.opcode != CNP_OPCODE)
 		return TCX_NEXT;
@@ -319,8 +321,8 @@ static __always_inline int rp_read(const struct __sk_buff *skb, const struct net
 SEC("tc")
 int rp_ingress(struct __sk_buff *skb)
 {
-	const u32 longest =
-		sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan_hdr) + sizeof(struct cnp_ipv6);
+	const u32 longest = sizeof(struct ethhdr) + MAX_TAGS * sizeof(struct vlan_hdr) +
+			    sizeof(struct cnp_ipv6);
 	struct network n;
 
 	if (skb->len <= longest)

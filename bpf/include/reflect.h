@@ -47,15 +47,17 @@ static __always_inline u32 sampled(const struct __sk_buff *skb)
  */
 static __always_inline void reflect(struct __sk_buff *skb)
 {
-	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr), mark = skb->mark;
+	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr),
+	    mark = skb->mark;
 	struct cnm_frame *f = bpf_map_lookup_elem(&cnm_pending, &zero);
 	u8 sample[sizeof(struct ethhdr) + CNM_MSDU_LEN];
 
 	/* TCP's payload is in pages: no packet pointer reaches it */
 	if (!f || bpf_skb_load_bytes(skb, 0, sample, sizeof(sample)))
 		return; /* too short to be data */
-	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT], sampled(skb),
-		  (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64, sampled_class(sample));
+	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT],
+		  sampled(skb), (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64,
+		  sampled_class(sample));
 	skb->mark = MARK_CNM;
 	cnm_counts_add(bpf_clone_redirect(skb, skb->ifindex, 0) ? COUNTER(cnm_counts, lost)
 								: COUNTER(cnm_counts, sent));
@@ -72,7 +74,8 @@ static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
 	if (skb->mark != MARK_CNM)
 		return TCX_NEXT;
 	f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	if (!f || !cut(skb, CNM_FRAME_LEN, headers_len) || bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
+	if (!f || !cut(skb, CNM_FRAME_LEN, headers_len) ||
+	    bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
 		return TCX_DROP; /* reflect counts it */
 	skb->priority = CNM_CLASS;
 	skb->mark = mark;

@@ -22,7 +22,7 @@ struct sender {
 	u64 sent_bytes;	   /* frames given to the device */
 	u64 send_rate_bps; /* what the flow is paced by; 0: it has a window */
 	u64 rec_rate_bps;  /* PCN: of the latest CNP that said decrease */
-	u64 cnp_decrease; /* CNPs and CNMs received, by what they said */
+	u64 cnp_decrease;  /* CNPs and CNMs received, by what they said */
 	u64 cnp_increase;
 	u64 cnp_hold;	    /* TCD: CNPs that said UE */
 	u64 losses;	    /* times a loss cut the rate */
@@ -50,19 +50,19 @@ struct cnp_guard {
 /*
  * FLOW_HEAD: what the entry of every control's flow table begins with. The algorithm's state follows.
  */
-#define FLOW_HEAD                                                                                                      \
-	struct bpf_spin_lock lock;                                                                                     \
-	u32 pad;                                                                                                       \
-	struct cnp_guard guard;                                                                                        \
+#define FLOW_HEAD                                                                                  \
+	struct bpf_spin_lock lock;                                                                 \
+	u32 pad;                                                                                   \
+	struct cnp_guard guard;                                                                    \
 	struct sender sender
 
 /* FLOW_TABLE: live flows of this host; the congestion control adds and removes them. */
-#define FLOW_TABLE(type_)                                                                                              \
-	struct {                                                                                                       \
-		__uint(type, BPF_MAP_TYPE_HASH);                                                                       \
-		__uint(max_entries, 65536);                                                                            \
-		__type(key, struct flow_key);                                                                          \
-		__type(value, type_);                                                                                  \
+#define FLOW_TABLE(type_)                                                                          \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_HASH);                                                   \
+		__uint(max_entries, 65536);                                                        \
+		__type(key, struct flow_key);                                                      \
+		__type(value, type_);                                                              \
 	} flows SEC(".maps")
 
 #endif

@@ -64,8 +64,8 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 {
 	struct sock_common___ipv6 *v6 = (void *)&sk->__sk_common;
 
-	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr, bpf_htons(sk->__sk_common.skc_num),
-		      sk->__sk_common.skc_dport, IPPROTO_TCP);
+	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr,
+		      bpf_htons(sk->__sk_common.skc_num), sk->__sk_common.skc_dport, IPPROTO_TCP);
 	if (sk->__sk_common.skc_family != AF_INET6 || !bpf_core_field_exists(v6->skc_v6_daddr))
 		return;
 	for (u32 i = 0; i < 4; i++) { /* an IPv4 address is mapped here too */
@@ -78,7 +78,8 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
  * The flow's key is kept in the socket, in the control's private part: when release is called, the socket has lost
  * its port already. No flow has the key of a socket that was never established.
  */
-_Static_assert(sizeof(struct flow_key) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv), "key too long");
+_Static_assert(sizeof(struct flow_key) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
+	       "key too long");
 
 static __always_inline void tcp_keep_key(struct sock *sk, const struct flow_key *k)
 {
@@ -171,7 +172,8 @@ static __always_inline void tcp_account(struct sock *sk, struct sender *s)
 
 	s->sent_bytes += (u64)(segments - s->segments) * tcp_frame_bytes(sk);
 	s->segments = segments;
-	s->ecn = tcp_ecn_negotiated(sk); /* a control that a sockops program chose started before the handshake */
+	s->ecn = tcp_ecn_negotiated(
+		sk); /* a control that a sockops program chose started before the handshake */
 	s->packets = tcp_delivered(sk);
 	s->marked_packets = tcp_delivered_ce(sk);
 	s->srtt_us = tcp_srtt_us(sk);
@@ -186,7 +188,8 @@ struct ack_event {
 	u32 frame_bytes;
 };
 
-static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs, struct ack_event *e)
+static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs,
+					  struct ack_event *e)
 {
 	e->now_ns = now_ns();
 	e->rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;

@@ -93,7 +93,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 /* From 6.10 on. */
 SEC("struct_ops/cong_control")
-void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
+void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
+		  const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }

@@ -6,9 +6,9 @@
 /* What an ACK tells a window-based algorithm. */
 struct window_event {
 	u64 now_ns;
-	u64 rtt_ns;  /* 0: not measured */
-	u32 packets; /* that the ACK says arrived */
-	u32 marked;  /* of them, with CE */
+	u64 rtt_ns;   /* 0: not measured */
+	u32 packets;  /* that the ACK says arrived */
+	u32 marked;   /* of them, with CE */
 	bool limited; /* the window was what held the sender back: else it need not grow */
 };
 

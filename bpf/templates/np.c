@@ -34,7 +34,8 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 
 /* A packet that counts arrived: event has now_ns, frame_bytes and ecn. True: send a CNP that says *say. */
 static __always_inline bool notify_packet(struct notify_state *state, const struct NAME_params *p,
-					  const struct notify_event *event, struct notification *say)
+					  const struct notify_event *event,
+					  struct notification *say)
 {
 	state->marked++;
 	if (state->marked < p->every)

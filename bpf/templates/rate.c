@@ -21,19 +21,19 @@ struct NAME_params {
 	u64 line_rate_bps FROM("line_rate"); /* users do not set it */
 	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate",
 			       "min(10Mbps, line_rate / 10)");
-	u64 step_bps PARAM("Rate that is added every interval", "1bps to 800Gbps", "line_rate / 200");
-	u64 interval_ns PARAM("Time between two increases, and between two cuts", "1us to 1s", "50us");
+	u64 step_bps PARAM("Rate that is added every interval", "1bps to 800Gbps",
+			   "line_rate / 200");
+	u64 interval_ns PARAM("Time between two increases, and between two cuts", "1us to 1s",
+			      "50us");
 	q24 cut PARAM("Share of the rate that a CNP takes away", "1/65536 to 1", "0.25");
 };
 
 /* What belongs to the scheme: how it is called, and what it needs of receivers and switches. */
-const volatile struct NAME_params params
-	SCHEME("title", "NAME: AIMD on CNPs")
-	SCHEME("source", "your paper")
-	SCHEME("sender", "rate")
-	SCHEME("marker", "red")		  /* switches mark by RED; or your own: "own ./mark.h" */
-	SCHEME("notification", "marked")  /* receivers answer a mark with a CNP; or "own ./np.c" */
-	SCHEME("hears", "cnp")		  /* senders hear CNPs: control_cnp below */
+const volatile struct NAME_params params SCHEME("title", "NAME: AIMD on CNPs")
+	SCHEME("source", "your paper") SCHEME("sender", "rate")
+		SCHEME("marker", "red")	 /* switches mark by RED; or your own: "own ./mark.h" */
+	SCHEME("notification", "marked") /* receivers answer a mark with a CNP; or "own ./np.c" */
+	SCHEME("hears", "cnp")		 /* senders hear CNPs: control_cnp below */
 	SCHEME("ecn", "needed") = {};
 
 /* What receivers and switches are set to: keys of the same section. */
@@ -86,7 +86,8 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 {
 	if (flow->state.cut_at_ns && e->now_ns - flow->state.cut_at_ns < params.interval_ns)
 		return;
-	set_rate_bps(flow, flow->state.rate_bps - q24_scale(flow->state.rate_bps, params.cut), e->now_ns);
+	set_rate_bps(flow, flow->state.rate_bps - q24_scale(flow->state.rate_bps, params.cut),
+		     e->now_ns);
 	flow->state.cut_at_ns = e->now_ns;
 	flow->state.cuts++;
 }

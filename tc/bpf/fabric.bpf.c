@@ -84,7 +84,8 @@ static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
 {
 	u32 h = mix(mix(mix(seed, p->ip->saddr), p->ip->daddr), p->ip->protocol);
 
-	if ((p->ip->protocol == IPPROTO_TCP || p->ip->protocol == IPPROTO_UDP) && p->l4 + 4 <= p->end)
+	if ((p->ip->protocol == IPPROTO_TCP || p->ip->protocol == IPPROTO_UDP) &&
+	    p->l4 + 4 <= p->end)
 		h = mix(h, *(u32 *)p->l4); /* both ports */
 	h ^= h >> 16;
 	h *= 0x85ebca6b;
@@ -98,7 +99,8 @@ static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 {
 	const struct cnm_frame *f = (void *)(long)skb->data;
 
-	if ((void *)(&f->eth + 1) > (void *)(long)skb->data_end || f->eth.h_proto != bpf_htons(ETH_P_CNM))
+	if ((void *)(&f->eth + 1) > (void *)(long)skb->data_end ||
+	    f->eth.h_proto != bpf_htons(ETH_P_CNM))
 		return false;
 	*h = (u32)f->eth.h_dest[2] << 24 | (u32)f->eth.h_dest[3] << 16 |
 	     (u32)f->eth.h_dest[4] << 8 | f->eth.h_dest[5];
@@ -138,7 +140,8 @@ int fabric(struct __sk_buff *skb)
 		return DROP(no_route);
 	if (r->paths > 1 && !cnm)
 		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
-	barrier_var(path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
+	barrier_var(
+		path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
 	out = r->ifindex[path & (PATHS_MAX - 1)];
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);

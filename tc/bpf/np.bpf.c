@@ -32,7 +32,8 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 }
 
 static __always_inline bool notify_packet(struct pcn_np *np, const struct pcn_np_params *set,
-					  const struct notify_event *event, struct notification *say)
+					  const struct notify_event *event,
+					  struct notification *say)
 {
 	struct pcn_np_params p = *set;
 	struct pcn_np_cnp cnp;

@@ -35,7 +35,8 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 }
 
 static __always_inline bool notify_packet(struct tcd_np *np, const struct dcqcn_np_params *p,
-					  const struct notify_event *event, struct notification *say)
+					  const struct notify_event *event,
+					  struct notification *say)
 {
 	enum tcd_verdict mark = tcd_np_packet(np, p->interval_ns, event->now_ns, mark_of(event));
 

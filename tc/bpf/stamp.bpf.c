@@ -40,7 +40,8 @@ static __always_inline bool is_data(const struct packet *p)
 	if (p->ip->protocol == IPPROTO_TCP) {
 		struct tcphdr *tcp = p->l4;
 
-		return (void *)(tcp + 1) <= p->end && ((tcp->flags & TCP_FIN) || payload > tcp->doff * 4);
+		return (void *)(tcp + 1) <= p->end &&
+		       ((tcp->flags & TCP_FIN) || payload > tcp->doff * 4);
 	}
 	if (p->ip->protocol == IPPROTO_UDP) {
 		struct udphdr *udp = p->l4;

@@ -17,7 +17,8 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the loader. */
 const volatile struct red_params red = {};
-const volatile u64 wred_bytes = 0; /* K: so long a backlog drops what is not ECN-capable; 0: never */
+const volatile u64 wred_bytes =
+	0; /* K: so long a backlog drops what is not ECN-capable; 0: never */
 const volatile u32 fixed_probability = 0; /* Q24: of marking, whatever the backlog; 0: by red */
 
 struct net_device___root {

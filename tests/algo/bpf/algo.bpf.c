@@ -249,8 +249,10 @@ static long pfc_step(u32 i, struct pfc_args *args)
 	if (!step)
 		return 1;
 	xoff = pfc_xoff_bytes(&args->params, step->free_bytes);
-	step->frames = pfc_repeat(&args->repeat, step->t_ns, step->came, step->ingress_bytes > xoff);
-	step->action = pfc_check(&args->params, args->pausing, step->ingress_bytes, step->free_bytes);
+	step->frames =
+		pfc_repeat(&args->repeat, step->t_ns, step->came, step->ingress_bytes > xoff);
+	step->action =
+		pfc_check(&args->params, args->pausing, step->ingress_bytes, step->free_bytes);
 	if (step->action != PFC_NONE)
 		args->pausing = step->action == PFC_PAUSE;
 	args->done++;

@@ -152,10 +152,11 @@ static long window_step(u32 i, struct window_args *args)
 	if (!step)
 		return 1;
 	if (i == 0)
-		dctcp_init(&args->dctcp, &args->params, step->snd_nxt, step->delivered, step->delivered_ce);
+		dctcp_init(&args->dctcp, &args->params, step->snd_nxt, step->delivered,
+			   step->delivered_ce);
 	else
-		step->ended = dctcp_ack(&args->dctcp, &args->params, step->snd_una, step->snd_nxt, step->delivered,
-					step->delivered_ce);
+		step->ended = dctcp_ack(&args->dctcp, &args->params, step->snd_una, step->snd_nxt,
+					step->delivered, step->delivered_ce);
 	step->alpha = args->dctcp.alpha;
 	step->ssthresh = dctcp_ssthresh(&args->dctcp, step->cwnd);
 	args->done++;

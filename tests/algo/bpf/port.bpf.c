@@ -123,7 +123,8 @@ static long fecn_step(u32 i, struct fecn_args *args)
 
 	if (!step)
 		return 1;
-	step->mark = fecn_mark(&args->cp, &args->params, step->queue_bytes, step->len, step->waited);
+	step->mark =
+		fecn_mark(&args->cp, &args->params, step->queue_bytes, step->len, step->waited);
 	args->done++;
 	return 0;
 }
@@ -165,7 +166,8 @@ static long tcd_step(u32 i, struct tcd_args *args)
 	if (step->on)
 		tcd_on(&args->cp, step->now_ns, step->queue_bytes);
 	else
-		step->verdict = tcd_dequeue(&args->cp, args->max_ton_ns, step->now_ns, step->queue_bytes, step->over);
+		step->verdict = tcd_dequeue(&args->cp, args->max_ton_ns, step->now_ns,
+					    step->queue_bytes, step->over);
 	step->state = args->cp.state;
 	args->done++;
 	return 0;

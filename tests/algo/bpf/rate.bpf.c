@@ -171,7 +171,8 @@ static long timely_step(u32 i, struct timely_args *args)
 		timely_rp_init(&timely_flow, &timely_set);
 		break;
 	case ACK:
-		timely_rp_ack(&timely_flow, &timely_set, step->now_ns, step->rtt_ns, step->acked_bytes);
+		timely_rp_ack(&timely_flow, &timely_set, step->now_ns, step->rtt_ns,
+			      step->acked_bytes);
 		break;
 	case NOTICE:
 		tcd_rp_cnp(&timely_flow.tcd, timely_set.tcd_hold_ns, step->now_ns, TCD_MARK_CE);

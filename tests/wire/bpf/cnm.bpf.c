@@ -22,8 +22,8 @@ struct build_args {
 SEC("syscall")
 int build(struct build_args *a)
 {
-	return cnm_build((void *)frame, sampled, a->msdu_len, a->cpid, a->qntz_fb, a->qoff_bytes, a->qdelta_bytes,
-			 a->priority);
+	return cnm_build((void *)frame, sampled, a->msdu_len, a->cpid, a->qntz_fb, a->qoff_bytes,
+			 a->qdelta_bytes, a->priority);
 }
 
 struct check_args {
