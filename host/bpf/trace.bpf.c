@@ -19,8 +19,12 @@ const volatile struct flow_key flow_traced = {};
 const volatile u32 value_size = 0;
 const volatile bool every_ack = false;
 
-/* The control's flow table; entries of every control begin as pcn_flow does. */
-FLOW_TABLE(struct pcn_flow);
+/* The control's flow table: what entries of every control begin with. */
+struct flow_entry {
+	FLOW_HEAD;
+};
+
+FLOW_TABLE(struct flow_entry);
 
 struct tcp_sock___out {
 	u32 packets_out;
@@ -61,7 +65,7 @@ int BPF_PROG(trace, struct sock *sk, struct sk_buff *skb)
 {
 	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
 	u32 size = value_size;
-	struct pcn_flow *flow;
+	struct flow_entry *flow;
 	struct trace_event *e;
 	struct flow_key key;
 	u64 counters;
