@@ -25,12 +25,19 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct dcqcn_params params SCHEME(
-	"title", "DCQCN: a rate that CNPs cut, and QCN's recovery raises")
-	SCHEME("source",
-	       "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015")
-		SCHEME("sender", "rate") SCHEME("marker", "red") SCHEME("notification", "marked")
-			SCHEME("hears", "cnp") SCHEME("ecn", "needed") SCHEME("tcd", "yes") = {};
+/* clang-format off */
+const volatile struct dcqcn_params params
+	SCHEME("title", "DCQCN: a rate that CNPs cut, and QCN's recovery raises")
+	SCHEME("source", "Zhu et al., Congestion Control for Large-Scale RDMA Deployments, "
+		"SIGCOMM 2015")
+	SCHEME("sender", "rate")
+	SCHEME("marker", "red")
+	SCHEME("notification", "marked")
+	SCHEME("hears", "cnp")
+	SCHEME("ecn", "needed")
+	SCHEME("tcd", "yes")
+	= {};
+/* clang-format on */
 
 /* What receivers and switches are set to. */
 const struct dcqcn_np_params np_params = {};

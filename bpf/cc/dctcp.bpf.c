@@ -23,11 +23,16 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct dctcp_params params SCHEME("section", "dctcp")
+/* clang-format off */
+const volatile struct dctcp_params params
+	SCHEME("section", "dctcp")
 	SCHEME("title", "DCTCP: a window that follows the share of marked packets")
-		SCHEME("source", "Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257")
-			SCHEME("sender", "window") SCHEME("marker", "red")
-				SCHEME("ecn", "needed") = {};
+	SCHEME("source", "Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257")
+	SCHEME("sender", "window")
+	SCHEME("marker", "red")
+	SCHEME("ecn", "needed")
+	= {};
+/* clang-format on */
 
 /* What switches are set to: a threshold, as in the paper. */
 const struct red_params marker_params PREFIX("marking") = {};

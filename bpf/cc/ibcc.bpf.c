@@ -26,15 +26,20 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
+/* clang-format off */
 const volatile struct ibcc_params params
-	SCHEME("title",
-	       "InfiniBand's congestion control: a longer pause behind each packet for every BECN")
-		SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
-			SCHEME("sender", "rate") SCHEME("marker", "fecn")
-				SCHEME("notification", "marked") SCHEME("hears", "cnp")
-					SCHEME("ecn", "needed")
-						SCHEME("min_rate", "line_rate / (cct_delay + 1)")
-							SCHEME("tcd", "yes") = {};
+	SCHEME("title", "InfiniBand's congestion control: a longer pause behind each packet "
+		"for every BECN")
+	SCHEME("source", "InfiniBand Architecture Specification, volume 1, annex A10")
+	SCHEME("sender", "rate")
+	SCHEME("marker", "fecn")
+	SCHEME("notification", "marked")
+	SCHEME("hears", "cnp")
+	SCHEME("ecn", "needed")
+	SCHEME("min_rate", "line_rate / (cct_delay + 1)")
+	SCHEME("tcd", "yes")
+	= {};
+/* clang-format on */
 
 /* What receivers are set to. */
 const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns",

@@ -27,15 +27,19 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct ldcp_params
-	params SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
-		SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, "
-				 "draft-dai-tsvwg-pfc-free-congestion-control-00")
-			SCHEME("sender", "window") SCHEME("marker", "red") SCHEME("ecn", "needed")
-				SCHEME("accecn", "yes when feedback is accecn")
-					SCHEME("delayed_ack", "yes when ack_every is 2")
-						SCHEME("first_rtt",
-						       "drop when first_rtt is drop") = {};
+/* clang-format off */
+const volatile struct ldcp_params params
+	SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
+	SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, "
+		"draft-dai-tsvwg-pfc-free-congestion-control-00")
+	SCHEME("sender", "window")
+	SCHEME("marker", "red")
+	SCHEME("ecn", "needed")
+	SCHEME("accecn", "yes when feedback is accecn")
+	SCHEME("delayed_ack", "yes when ack_every is 2")
+	SCHEME("first_rtt", "drop when first_rtt is drop")
+	= {};
+/* clang-format on */
 const volatile struct ldcp_path_params path_params = {};
 
 /* What switches are set to: a ramp, by which flows do not keep their phase. */

@@ -17,10 +17,15 @@ struct line_params {
 	u64 line_rate_bps FROM("line_rate");
 };
 
-const volatile struct line_params params SCHEME("name", "pfc")
+/* clang-format off */
+const volatile struct line_params params
+	SCHEME("name", "pfc")
 	SCHEME("title", "No congestion control: what PFC alone makes of it")
-		SCHEME("source", "IEEE 802.1Qbb") SCHEME("sender", "line")
-			SCHEME("ecn", "needed") = {};
+	SCHEME("source", "IEEE 802.1Qbb")
+	SCHEME("sender", "line")
+	SCHEME("ecn", "needed")
+	= {};
+/* clang-format on */
 
 SEC("struct_ops/init")
 void BPF_PROG(pcn_line_init, struct sock *sk)

@@ -24,15 +24,20 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct pcn_rp_params params SCHEME(
-	"title", "PCN: receivers say by how much, switches say who")
+/* clang-format off */
+const volatile struct pcn_rp_params params
+	SCHEME("title", "PCN: receivers say by how much, switches say who")
 	SCHEME("source", "Cheng et al., Re-architecting Congestion Management in Lossless "
-			 "Ethernet, NSDI 2020") SCHEME("sender", "rate") SCHEME("marker", "npecn")
-		SCHEME("hears", "cnp") SCHEME("ecn", "needed")
-			SCHEME("notification", "pcn when feedback is cnp or auto")
-				SCHEME("accecn", "yes when feedback is ack or auto")
-					SCHEME("counts_acks",
-					       "yes when feedback is ack or auto or ece") = {};
+		"Ethernet, NSDI 2020")
+	SCHEME("sender", "rate")
+	SCHEME("marker", "npecn")
+	SCHEME("hears", "cnp")
+	SCHEME("ecn", "needed")
+	SCHEME("notification", "pcn when feedback is cnp or auto")
+	SCHEME("accecn", "yes when feedback is ack or auto")
+	SCHEME("counts_acks", "yes when feedback is ack or auto or ece")
+	= {};
+/* clang-format on */
 
 /* What receivers are set to; and, for feedback from ACKs, what the sender makes of those. */
 const volatile struct pcn_np_params np_params = {};

@@ -23,12 +23,16 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct qcn_rp_params
-	params SCHEME("title", "QCN: switches tell senders how long their queue is")
-		SCHEME("source",
-		       "IEEE 802.1Qau; Prabhakar, QCN: Quantized Congestion Notification (slides)")
-			SCHEME("sender", "rate") SCHEME("marker", "qcn")
-				SCHEME("hears", "cnm") = {};
+/* clang-format off */
+const volatile struct qcn_rp_params params
+	SCHEME("title", "QCN: switches tell senders how long their queue is")
+	SCHEME("source", "IEEE 802.1Qau; Prabhakar, QCN: Quantized Congestion Notification "
+		"(slides)")
+	SCHEME("sender", "rate")
+	SCHEME("marker", "qcn")
+	SCHEME("hears", "cnm")
+	= {};
+/* clang-format on */
 
 /* What switches are set to. */
 const struct qcn_cp_params marker_params = {};

@@ -23,14 +23,20 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-const volatile struct timely_params
-	params SCHEME("title", "TIMELY: the rate follows the gradient of the round trip")
-		SCHEME("source", "Mittal et al., TIMELY: RTT-based Congestion Control for the "
-				 "Datacenter, SIGCOMM 2015") SCHEME("sender", "rate")
-			SCHEME("tcd", "yes") SCHEME("tcd.marker", "red")
-				SCHEME("tcd.notification", "marked") SCHEME("tcd.hears", "cnp")
-					SCHEME("tcd.values", "dcqcn")
-						SCHEME("tcd.ecn", "needed") = {};
+/* clang-format off */
+const volatile struct timely_params params
+	SCHEME("title", "TIMELY: the rate follows the gradient of the round trip")
+	SCHEME("source", "Mittal et al., TIMELY: RTT-based Congestion Control for the "
+		"Datacenter, SIGCOMM 2015")
+	SCHEME("sender", "rate")
+	SCHEME("tcd", "yes")
+	SCHEME("tcd.marker", "red")
+	SCHEME("tcd.notification", "marked")
+	SCHEME("tcd.hears", "cnp")
+	SCHEME("tcd.values", "dcqcn")
+	SCHEME("tcd.ecn", "needed")
+	= {};
+/* clang-format on */
 
 struct timely_flow {
 	FLOW_HEAD;
