@@ -112,7 +112,7 @@ func (f Flow) MarshalJSON() ([]byte, error) {
 func (f Flow) appendStats(object []byte) []byte {
 	object = bytes.TrimSuffix(object, []byte("}"))
 	for i, s := range f.stats {
-		if s.Key == windowStat {
+		if s.Key == WindowStat {
 			continue
 		}
 		object = fmt.Appendf(object, ",%q:%s", s.Key, strconv.FormatFloat(f.values[i], 'g', -1, 64))
@@ -120,8 +120,8 @@ func (f Flow) appendStats(object []byte) []byte {
 	return append(object, '}')
 }
 
-// windowStat is the statistic that is shown as the flow's window.
-const windowStat = "window_packets"
+// WindowStat is the key of the statistic that is the flow's window.
+const WindowStat = "window_packets"
 
 // flowLayout says where things stand in an entry of a control's flow table.
 type flowLayout struct {
@@ -199,7 +199,7 @@ func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
 	for _, s := range l.stats {
 		value := s.Read(entry)
 		f.values = append(f.values, value)
-		if s.Key == windowStat {
+		if s.Key == WindowStat {
 			f.Window = value
 		}
 	}

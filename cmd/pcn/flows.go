@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +17,9 @@ import (
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 func newFlows() *cobra.Command {
@@ -54,14 +57,51 @@ func compareKeys(a, b host.LiveFlow) int {
 
 func printFlows(w io.Writer, flows []host.LiveFlow) error {
 	t := newTable(w)
-	fmt.Fprintln(t, "FLOW\tCONTROL\tRATE\tREC RATE\tWINDOW\tMARKED\tCNP-\tCNP+\tLOSSES\tSRTT\tECN")
+	stats := statKeys(flows)
+	fmt.Fprint(t, "FLOW\tCONTROL\tRATE\tREC RATE\tWINDOW\tMARKED\tCNP-\tCNP+\tLOSSES\tSRTT\tECN")
+	for _, key := range stats {
+		fmt.Fprintf(t, "\t%s", strings.ToUpper(strings.ReplaceAll(key, "_", " ")))
+	}
+	fmt.Fprintln(t)
 	for _, f := range flows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n",
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s",
 			f.FlowKey, f.Control, formatRate(f.SendRateBps), formatRate(f.RecRateBps),
 			formatWindow(f.Window), f.MarkedPackets, f.CNPDecrease, f.CNPIncrease, f.Losses,
 			f.SRTT, map[bool]string{true: "yes", false: "NO"}[f.ECN])
+		for _, key := range stats {
+			fmt.Fprintf(t, "\t%s", formatStat(f, key))
+		}
+		fmt.Fprintln(t)
 	}
 	return t.Flush()
+}
+
+// statKeys returns the statistics that the algorithms of the flows keep. Windows have a column already.
+func statKeys(flows []host.LiveFlow) []string {
+	var keys []string
+	for _, f := range flows {
+		stats, _ := f.Stats()
+		for _, s := range stats {
+			if s.Key != loader.WindowStat && !slices.Contains(keys, s.Key) {
+				keys = append(keys, s.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// formatStat returns a statistic of a flow; "-" if its algorithm has no such.
+func formatStat(f host.LiveFlow, key string) string {
+	stats, values := f.Stats()
+	i := slices.IndexFunc(stats, func(s scheme.Stat) bool { return s.Key == key })
+	switch {
+	case i < 0:
+		return "-"
+	case stats[i].Kind == scheme.KindRate:
+		return formatRate(uint64(values[i]))
+	default:
+		return strconv.FormatFloat(values[i], 'g', 4, 64)
+	}
 }
 
 // formatRate returns a rate in its largest unit; "-" for 0, which means that there is none.

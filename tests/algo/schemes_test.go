@@ -115,9 +115,6 @@ func tagsOf(field string, tags []string) []string {
 	return list
 }
 
-// notRun are the schemes that no shipped experiment runs yet. None may be added.
-var notRun = []string{"ibcc", "ibcc+tcd", "timely+tcd"}
-
 func TestEverySchemeIsRun(t *testing.T) {
 	run := map[string]bool{}
 	for _, name := range experiments.Names() {
@@ -128,11 +125,6 @@ func TestEverySchemeIsRun(t *testing.T) {
 		}
 	}
 	everyScheme(t, func(t *testing.T, s scheme.Scheme) {
-		if slices.Contains(notRun, s.Name) {
-			what := qt.Commentf("an experiment runs it: take it out of notRun")
-			qt.Assert(t, qt.IsFalse(run[s.Name]), what)
-			return
-		}
 		what := qt.Commentf("no experiment of netns-lab/experiments runs it: write one")
 		qt.Assert(t, qt.IsTrue(run[s.Name]), what)
 	})
