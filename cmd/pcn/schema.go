@@ -30,8 +30,8 @@ func newSchema() *cobra.Command {
 		Use:   "schema [experiment|host]",
 		Short: "Print a JSON schema of experiment or host files, for editors",
 		Long: `Print a JSON schema (draft 2020-12) of experiment files, or of host files. With it,
-an editor completes keys, shows what parameters are, and checks files while you write. For editors with
-yaml-language-server (VS Code, Neovim, Emacs), put this line at the top of a file:
+an editor completes keys, shows what parameters are, and checks files while you write. For
+editors with yaml-language-server (VS Code, Neovim, Emacs), put this line at the top of a file:
 
   # yaml-language-server: $schema=pcn-experiment.json
 
