@@ -13,7 +13,9 @@ var (
 	DurationPattern = quantityPattern("-?", durationUnits)
 	BytesPattern    = quantityPattern("", slices.Concat(bytesUnits, binaryUnits))
 	RatioPattern    = `^-?` + numberPattern + `(/-?` + numberPattern + `)?%?$`
-	QuantityPattern = strings.Join([]string{RatePattern, DurationPattern, BytesPattern, RatioPattern}, "|")
+	QuantityPattern = strings.Join(
+		[]string{RatePattern, DurationPattern, BytesPattern, RatioPattern}, "|",
+	)
 )
 
 const numberPattern = `[0-9]{1,20}(\.[0-9]{1,20})?`

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -28,18 +29,22 @@ func TestSchema(t *testing.T) {
 
 	shipped, err := os.ReadFile("../packaging/host.yaml")
 	qt.Assert(t, qt.IsNil(err))
-	for text, valid := range map[string]bool{
-		string(shipped): true,
-		"rtt: 1ms\ncontrols: {pcn: {w_max: 0.4, max_flows: 10}}\nnp: {interfaces: [a], udp_ports: [4791]}\n": true,
-		"rtt: 1ms\ncontrols: {ldcp: {alpha: 1/2}, cubic: {}}\n":                                              false,
-		"rtt: 1ms\ncontrols: {pnc: {}}\n":                                                                    false,
-		"rtt: 1ms\ncontrols: {pcn: {max_flows: 0}}\n":                                                        false,
-		"rtt: 1ms\ncontrols: {pcn: {T: 1ms}}\n":                                                              false, // the receiver's
-		"rtt: 1\ncontrols: {pcn: {}}\n":                                                                      false,
-		"np: {T: 50us}\n":                                                                                    false,
-		"stamp: {interfaces: eth0}\n":                                                                        false,
-		"cgroups: [{path: /sys/fs/cgroup/a}]\n":                                                              false,
-	} {
+	valid := []string{
+		string(shipped),
+		"rtt: 1ms\ncontrols: {pcn: {w_max: 0.4, max_flows: 10}}\n",
+		"rtt: 1ms\ncontrols: {pcn: {}}\nnp: {interfaces: [a], udp_ports: [4791]}\n",
+	}
+	for _, text := range slices.Concat(valid, []string{
+		"rtt: 1ms\ncontrols: {ldcp: {alpha: 1/2}, cubic: {}}\n",
+		"rtt: 1ms\ncontrols: {pnc: {}}\n",
+		"rtt: 1ms\ncontrols: {pcn: {max_flows: 0}}\n",
+		"rtt: 1ms\ncontrols: {pcn: {T: 1ms}}\n", // the receiver's
+		"rtt: 1\ncontrols: {pcn: {}}\n",
+		"np: {T: 50us}\n",
+		"stamp: {interfaces: eth0}\n",
+		"cgroups: [{path: /sys/fs/cgroup/a}]\n",
+	}) {
+		valid := slices.Contains(valid, text)
 		_, err := host.Parse("f.yaml", []byte(text))
 		qt.Check(t, qt.Equals(err == nil, valid), qt.Commentf("decoder: %s: %v", text, err))
 

@@ -29,9 +29,9 @@ func newSchema() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema [experiment|host]",
 		Short: "Print a JSON schema of experiment or host files, for editors",
-		Long: `Print a JSON schema (draft 2020-12) of experiment files, or of host files. With it, an editor completes
-keys, shows what parameters are, and checks files while you write. For editors with yaml-language-server
-(VS Code, Neovim, Emacs), put this line at the top of a file:
+		Long: `Print a JSON schema (draft 2020-12) of experiment files, or of host files. With it,
+an editor completes keys, shows what parameters are, and checks files while you write. For
+editors with yaml-language-server (VS Code, Neovim, Emacs), put this line at the top of a file:
 
   # yaml-language-server: $schema=pcn-experiment.json
 
@@ -45,7 +45,12 @@ keys, shows what parameters are, and checks files while you write. For editors w
 			kind := slices.Concat(args, schemaKinds)[0]
 			makeSchema, ok := schemas[kind]
 			if !ok {
-				return usageError{fmt.Errorf("unknown kind of file %q (hint: %s)", kind, config.Suggest(kind, schemaKinds))}
+				return usageError{
+					fmt.Errorf(
+						"unknown kind of file %q (hint: %s)", kind,
+						config.Suggest(kind, schemaKinds),
+					),
+				}
 			}
 			catalogue := scheme.Builtin()
 			for _, file := range algorithms {
@@ -60,6 +65,8 @@ keys, shows what parameters are, and checks files while you write. For editors w
 			return makeSchema(catalogue).Write(cmd.OutOrStdout())
 		},
 	}
-	c.Flags().StringSliceVar(&algorithms, "algo", nil, "C files of schemes of your own, such as ./mine.c")
+	c.Flags().StringSliceVar(
+		&algorithms, "algo", nil, "C files of schemes of your own, such as ./mine.c",
+	)
 	return c
 }

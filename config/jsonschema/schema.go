@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonschema makes JSON schemas (draft 2020-12) of the structs that files are decoded into, so that
-// editors complete and check files. Keys are those that package config decodes.
+// Package jsonschema makes JSON schemas (draft 2020-12) of the structs that files are decoded into,
+// so that editors complete and check files. Keys are those that package config decodes.
 package jsonschema
 
 import (
@@ -83,10 +83,13 @@ func (s *Schema) Write(w io.Writer) error {
 	return nil
 }
 
-// definitions are of the values that files write with a unit. YAML takes 0 without one for a number.
+// definitions are of the values that files write with a unit. YAML takes 0 without one for a
+// number.
 func definitions() map[string]*Schema {
 	withUnit := func(pattern string) *Schema {
-		return &Schema{Type: Types{String, Integer}, Pattern: pattern, Minimum: new(0.0), Maximum: new(0.0)}
+		return &Schema{
+			Type: Types{String, Integer}, Pattern: pattern, Minimum: new(0.0), Maximum: new(0.0),
+		}
 	}
 	return map[string]*Schema{
 		"rate":     withUnit(config.RatePattern),
@@ -160,8 +163,8 @@ type Extended interface {
 	ExtraSchemas() map[string]*Schema
 }
 
-// Of returns the schema of what a file says that is decoded into v, a pointer. It panics for a type that it does
-// not know, which is a mistake in the program.
+// Of returns the schema of what a file says that is decoded into v, a pointer. It panics for a type
+// that it does not know, which is a mistake in the program.
 func (m Maker) Of(v any) *Schema { return m.of(reflect.ValueOf(v).Elem()) }
 
 // The schemas of types of package config.
@@ -224,7 +227,8 @@ func (m Maker) ofStruct(v reflect.Value) *Schema {
 	if x, ok := v.Addr().Interface().(config.Extra); ok {
 		addExtra(s, t, x)
 	}
-	for _, key := range slices.Concat(more.Required, more.OneRequired, slices.Collect(maps.Keys(more.Fields))) {
+	named := slices.Concat(more.Required, more.OneRequired, slices.Collect(maps.Keys(more.Fields)))
+	for _, key := range named {
 		if s.Properties[key] == nil {
 			panic(fmt.Sprintf("jsonschema: %v has no key %q", t, key))
 		}

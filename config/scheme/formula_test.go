@@ -94,8 +94,8 @@ func TestErrorsOfFormulas(t *testing.T) {
 	qt.Assert(t, qt.ErrorMatches(err, "there is no line_rat"))
 }
 
-// Whatever the text is, a formula parses or is refused. What parses is evaluated, and parses in parentheses
-// to the same.
+// Whatever the text is, a formula parses or is refused. What parses is evaluated, and parses in
+// parentheses to the same.
 func FuzzFormula(f *testing.F) {
 	for _, o := range builtinObjects(f) {
 		for _, p := range o.Params {

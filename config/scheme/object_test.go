@@ -45,7 +45,10 @@ func field(name string, of btf.Type, tags ...string) btf.Member {
 
 // param is a field with the annotations of PARAM.
 func param(name string, of btf.Type, limits, byDefault string, more ...string) btf.Member {
-	return field(name, of, append([]string{"doc:" + name, "range:" + limits, "default:" + byDefault}, more...)...)
+	return field(
+		name, of,
+		append([]string{"doc:" + name, "range:" + limits, "default:" + byDefault}, more...)...,
+	)
 }
 
 // structOf lays fields out one behind the other, 8 bytes each.
@@ -62,7 +65,9 @@ func structOf(members ...btf.Member) *btf.Struct {
 func readObject(s *btf.Struct, tags ...string) (*Object, error) {
 	o := &Object{Control: "test", sizes: map[string]uint32{}}
 	v := &ebpf.VariableSpec{
-		Name: ParamsVariable, Value: make([]byte, s.Size), Type: &btf.Var{Name: ParamsVariable, Type: s, Tags: tags},
+		Name: ParamsVariable, Value: make([]byte, s.Size), Type: &btf.Var{
+			Name: ParamsVariable, Type: s, Tags: tags,
+		},
 	}
 	if err := o.readVariable(ParamsVariable, v); err != nil {
 		return nil, err
@@ -81,7 +86,9 @@ func mustRead(t *testing.T, s *btf.Struct, tags ...string) *Object {
 }
 
 func TestAnnotationsMakeParameters(t *testing.T) {
-	inner := structOf(param("timer_ns", u64, "1us to 1s", "15ms"), field("hyper_bytes", u64, "from:0"))
+	inner := structOf(
+		param("timer_ns", u64, "1us to 1s", "15ms"), field("hyper_bytes", u64, "from:0"),
+	)
 	o := mustRead(t, structOf(
 		field("line_rate_bps", u64, "from:line_rate"),
 		param("min_rate_bps", u64, "1kbps to line_rate", "min(5Mbps, line_rate / 10)"),
@@ -91,7 +98,8 @@ func TestAnnotationsMakeParameters(t *testing.T) {
 		param("shade", colour, "red or dark_red", "red"),
 		field("pad", u32),
 		btf.Member{Name: "recovery", Type: inner, Tags: []string{
-			"of:timer_ns:key:rate_timer", "of:hyper_bytes:doc:set here", "of:hyper_bytes:range:0 to 1GB",
+			"of:timer_ns:key:rate_timer",
+			"of:hyper_bytes:doc:set here", "of:hyper_bytes:range:0 to 1GB",
 			"of:hyper_bytes:default:2KB",
 		}},
 		field("pad2", u64),
@@ -126,37 +134,128 @@ func TestErrorsOfAnnotations(t *testing.T) {
 		tags []string
 		want string
 	}{
-		{"misspelt", structOf(param("a_ns", u64, "0 to 1s", "1us", "ky:b")), nil, `params.a_ns: unknown annotation "ky": want one of doc, range, .*`},
-		{"misspelt on the variable", structOf(good), []string{"prefx:b"}, `unknown annotation "prefx": want one of prefix, scheme`},
-		{"of no field", structOf(good), []string{"of:b_ns:key:b"}, `annotation of field "b_ns": struct params has none of the name`},
-		{"no range", structOf(field("a_ns", u64, "doc:a", "default:1us")), nil, `params.a_ns: range "": want LOW to HIGH`},
-		{"half a range", structOf(param("a_ns", u64, "1us", "1us")), nil, `params.a_ns: range "1us": want LOW to HIGH`},
-		{"range without end", structOf(param("a_ns", u64, "1us to ", "1us")), nil, `params.a_ns: formula "": .*`},
-		{"no default", structOf(param("a_ns", u64, "0 to 1s", "")), nil, `params.a_ns: formula "": .*`},
-		{"formula", structOf(param("a_ns", u64, "0 to 1s", "1us +")), nil, `params.a_ns: formula "1us \+": .*`},
-		{"key twice", structOf(good, param("b_ns", u64, "0 to 1s", "1us", "key:a")), nil, `params.b_ns: duplicate key "a"`},
-		{"unknown name", structOf(param("a_ns", u64, "0 to b", "1us")), nil, `the default of a: there is no "b"`},
-		{"default out of range", structOf(param("a_ns", u64, "0 to 1s", "2s")), nil, `the default of a: 2s is out of range`},
-		{"default of itself", structOf(param("a_ns", u64, "0 to 1s", "a + 1us")), nil, `the default of a: its default depends on itself`},
-		{"cycle", structOf(param("a_ns", u64, "0 to 1s", "b"), param("b_ns", u64, "0 to 1s", "a")), nil, `the default of a: its default depends on itself`},
-		{"no number", structOf(param("a_ns", u64, "0 to 1s", "1us / 0")), nil, `the default of a: "1us / 0" is no finite number here`},
-		{"default that is no choice", structOf(param("a", colour, "", "blue")), nil, `params.a: unknown value "blue" .*`},
-		{"choice that the enum lacks", structOf(param("a", colour, "red or blue", "red")), nil, `params.a: range "red or blue": "blue" is none of red, green, dark_red`},
-		{"default that is not left", structOf(param("a", colour, "red or green", "dark_red")), nil, `params.a: unknown value "dark_red" .*`},
-		{"default that is no flag", structOf(param("a", typedef("flag", u32), "", "1")), nil, `params.a: invalid value "1": want true or false`},
-		{"pointer", structOf(param("a", &btf.Pointer{Target: u32}, "0 to 1", "1")), nil, `params.a: it is a .*: want an integer or an enum`},
-		{"does not fit", structOf(param("a", u8, "0 to 1000", "256")), nil, `the default of a: 256 does not fit 8 bits`},
-		{"derived does not fit", structOf(field("a", u8, "from:line_rate")), nil, `a: .* does not fit 8 bits`},
+		{
+			"misspelt", structOf(param("a_ns", u64, "0 to 1s", "1us", "ky:b")), nil,
+			`params.a_ns: unknown annotation "ky": want one of doc, range, .*`,
+		},
+		{
+			"misspelt on the variable", structOf(good), []string{"prefx:b"},
+			`unknown annotation "prefx": want one of prefix, scheme`,
+		},
+		{
+			"of no field", structOf(good), []string{"of:b_ns:key:b"},
+			`annotation of field "b_ns": struct params has none of the name`,
+		},
+		{
+			"no range", structOf(field("a_ns", u64, "doc:a", "default:1us")), nil,
+			`params.a_ns: range "": want LOW to HIGH`,
+		},
+		{
+			"half a range", structOf(param("a_ns", u64, "1us", "1us")), nil,
+			`params.a_ns: range "1us": want LOW to HIGH`,
+		},
+		{
+			"range without end", structOf(param("a_ns", u64, "1us to ", "1us")), nil,
+			`params.a_ns: formula "": .*`,
+		},
+		{
+			"no default", structOf(param("a_ns", u64, "0 to 1s", "")), nil,
+			`params.a_ns: formula "": .*`,
+		},
+		{
+			"formula", structOf(param("a_ns", u64, "0 to 1s", "1us +")), nil,
+			`params.a_ns: formula "1us \+": .*`,
+		},
+		{
+			"key twice", structOf(good, param("b_ns", u64, "0 to 1s", "1us", "key:a")), nil,
+			`params.b_ns: duplicate key "a"`,
+		},
+		{
+			"unknown name", structOf(param("a_ns", u64, "0 to b", "1us")), nil,
+			`the default of a: there is no "b"`,
+		},
+		{
+			"default out of range", structOf(param("a_ns", u64, "0 to 1s", "2s")), nil,
+			`the default of a: 2s is out of range`,
+		},
+		{
+			"default of itself", structOf(param("a_ns", u64, "0 to 1s", "a + 1us")), nil,
+			`the default of a: its default depends on itself`,
+		},
+		{
+			"cycle",
+			structOf(param("a_ns", u64, "0 to 1s", "b"), param("b_ns", u64, "0 to 1s", "a")), nil,
+			`the default of a: its default depends on itself`,
+		},
+		{
+			"no number", structOf(param("a_ns", u64, "0 to 1s", "1us / 0")), nil,
+			`the default of a: "1us / 0" is no finite number here`,
+		},
+		{
+			"default that is no choice", structOf(param("a", colour, "", "blue")), nil,
+			`params.a: unknown value "blue" .*`,
+		},
+		{
+			"choice that the enum lacks", structOf(param("a", colour, "red or blue", "red")), nil,
+			`params.a: range "red or blue": "blue" is none of red, green, dark_red`,
+		},
+		{
+			"default that is not left", structOf(param("a", colour, "red or green", "dark_red")),
+			nil, `params.a: unknown value "dark_red" .*`,
+		},
+		{
+			"default that is no flag", structOf(param("a", typedef("flag", u32), "", "1")), nil,
+			`params.a: invalid value "1": want true or false`,
+		},
+		{
+			"pointer", structOf(param("a", &btf.Pointer{Target: u32}, "0 to 1", "1")), nil,
+			`params.a: it is a .*: want an integer or an enum`,
+		},
+		{
+			"does not fit", structOf(param("a", u8, "0 to 1000", "256")), nil,
+			`the default of a: 256 does not fit 8 bits`,
+		},
+		{
+			"derived does not fit", structOf(field("a", u8, "from:line_rate")), nil,
+			`a: .* does not fit 8 bits`,
+		},
 		{"derived of what", structOf(field("a", u64, "from:speed")), nil, `a: there is no "speed"`},
-		{"beyond the variable", &btf.Struct{Name: "params", Size: 4, Members: []btf.Member{good}}, nil, `params.a_ns: it lies beyond the end of the variable: the object is damaged`},
-		{"table beyond the variable", structOf(field("a", &btf.Array{Type: u16, Nelems: 1 << 30}, "table:i")), nil, `params.a: it lies beyond the end of the variable: the object is damaged`},
+		{
+			"beyond the variable",
+			&btf.Struct{Name: "params", Size: 4, Members: []btf.Member{good}}, nil,
+			`params.a_ns: it lies beyond the end of the variable: the object is damaged`,
+		},
+		{
+			"table beyond the variable",
+			structOf(field("a", &btf.Array{Type: u16, Nelems: 1 << 30}, "table:i")), nil,
+			`params.a: it lies beyond the end of the variable: the object is damaged`,
+		},
 
-		{"unknown attribute", structOf(good), []string{"scheme:merker=red"}, `unknown attribute "merker" of the scheme: want one of .*marker.*`},
-		{"unknown marker", structOf(good), []string{"scheme:marker=rad"}, `unknown marker "rad" of the scheme: want npecn or red or fecn or qcn or own FILE`},
-		{"unknown sender", structOf(good), []string{"scheme:sender=fast"}, `unknown sender "fast" of the scheme: want rate or window or line`},
-		{"condition", structOf(good), []string{"scheme:marker=red when a"}, `attribute "marker" depends on "a": want KEY is VALUE or VALUE`},
-		{"condition on no parameter", structOf(good), []string{"scheme:marker=red when b is 1"}, `attribute "marker" depends on "b": there is no such parameter`},
-		{"condition on no choice", structOf(param("b", colour, "", "red")), []string{"scheme:ecn=needed when b is red or blue"}, `attribute "ecn" depends on b: unknown b "blue" .*`},
+		{
+			"unknown attribute", structOf(good), []string{"scheme:merker=red"},
+			`unknown attribute "merker" of the scheme: want one of .*marker.*`,
+		},
+		{
+			"unknown marker", structOf(good), []string{"scheme:marker=rad"},
+			`unknown marker "rad" of the scheme: want npecn or red or fecn or qcn or own FILE`,
+		},
+		{
+			"unknown sender", structOf(good), []string{"scheme:sender=fast"},
+			`unknown sender "fast" of the scheme: want rate or window or line`,
+		},
+		{
+			"condition", structOf(good), []string{"scheme:marker=red when a"},
+			`attribute "marker" depends on "a": want KEY is VALUE or VALUE`,
+		},
+		{
+			"condition on no parameter", structOf(good), []string{"scheme:marker=red when b is 1"},
+			`attribute "marker" depends on "b": there is no such parameter`,
+		},
+		{
+			"condition on no choice", structOf(param("b", colour, "", "red")),
+			[]string{"scheme:ecn=needed when b is red or blue"},
+			`attribute "ecn" depends on b: unknown b "blue" .*`,
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := readObject(tc.s, tc.tags...)
@@ -221,7 +320,12 @@ func TestStatistics(t *testing.T) {
 	qt.Assert(t, qt.Equals(o.Stats[1].Read(data), 7))
 
 	err := (&Object{}).readStats(&ebpf.MapSpec{Name: flowsMap, Value: entry, ValueSize: 19})
-	qt.Assert(t, qt.ErrorMatches(err, `params.cuts: it lies beyond the end of the entry: the object is damaged`))
+	qt.Assert(
+		t,
+		qt.ErrorMatches(
+			err, `params.cuts: it lies beyond the end of the entry: the object is damaged`,
+		),
+	)
 	err = (&Object{}).readStats(&ebpf.MapSpec{Name: flowsMap, Value: u64, ValueSize: 8})
 	qt.Assert(t, qt.ErrorMatches(err, `map flows: its values have no struct`))
 }
@@ -244,7 +348,10 @@ func TestBuiltinObjects(t *testing.T) {
 			qt.Check(t, qt.IsTrue(s.Title != "" && s.Source != ""))
 			keys := map[string]bool{}
 			for _, p := range s.Object.Params {
-				qt.Check(t, qt.IsFalse(p.Doc == "" || strings.HasSuffix(p.Doc, ".")), qt.Commentf("%s: %q", p.Key, p.Doc))
+				qt.Check(
+					t, qt.IsFalse(p.Doc == "" || strings.HasSuffix(p.Doc, ".")),
+					qt.Commentf("%s: %q", p.Key, p.Doc),
+				)
 				qt.Check(t, qt.IsFalse(keys[p.Key]))
 				keys[p.Key] = true
 			}
@@ -255,19 +362,26 @@ func TestBuiltinObjects(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			ops, err := Operations(data)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.Equals(ops.Name, s.Control), qt.Commentf("the operations have the control's name"))
+			qt.Check(
+				t, qt.Equals(ops.Name, s.Control),
+				qt.Commentf("the operations have the control's name"),
+			)
 			qt.Check(t, qt.HasLen(s.Object.SHA256(), 64))
 		})
 	}
 }
 
-// Whatever an object is damaged to, it is read or refused, and what is read can be resolved and encoded.
+// Whatever an object is damaged to, it is read or refused, and what is read can be resolved and
+// encoded.
 func FuzzNewObject(f *testing.F) {
 	objects := builtinData(f)
 	for i, data := range objects {
 		f.Add(uint8(i), uint32(0), []byte(nil))
 		f.Add(uint8(i), uint32(len(data)/2), []byte{0xff, 0xff, 0xff, 0xff})
-		for _, text := range []string{"doc:", "range:", "default:", "from:", "of:", "scheme:", "stat:", "table:", "key:", "divides:"} {
+		for _, text := range []string{
+			"doc:", "range:", "default:", "from:", "of:", "scheme:", "stat:", "table:", "key:",
+			"divides:",
+		} {
 			if at := strings.Index(string(data), text); at >= 0 {
 				f.Add(uint8(i), uint32(at), []byte("x"))
 				f.Add(uint8(i), uint32(at+len(text)), []byte("((("))

@@ -53,7 +53,10 @@ func TestDefaultsFollowWhatIsGiven(t *testing.T) {
 	qt.Assert(t, qt.Equals(v.Get("marking.drop").String(), "375B"))
 	qt.Assert(t, qt.IsTrue(v.Has("marking.kmin")))
 	qt.Assert(t, qt.IsFalse(v.Has("kmin")))
-	qt.Assert(t, qt.PanicMatches(func() { v.Get("kmin") }, `scheme: control test has no parameter "kmin"`))
+	qt.Assert(
+		t,
+		qt.PanicMatches(func() { v.Get("kmin") }, `scheme: control test has no parameter "kmin"`),
+	)
 }
 
 func TestProblems(t *testing.T) {
@@ -62,17 +65,52 @@ func TestProblems(t *testing.T) {
 		given       map[string]string
 		want        []Problem
 	}{
-		{"pcn", "", map[string]string{"T": "999ns"}, []Problem{{"T", "999ns is out of range", "1us to 1s"}}},
-		{"pcn", "", map[string]string{"w_max": "1"}, []Problem{{"w_max", "1 is out of range", "w_min = 0.0078125 to below 1"}}},
-		{"pcn", "", map[string]string{"w_min": "0.6"}, []Problem{{"w_min", "0.6 is out of range", "0.0000152587890625 to w_max = 0.5"}}},
-		{"pcn", "", map[string]string{"rate_unit": "3kbps"}, []Problem{{"rate_unit", "3kbps does not divide 8Gbps", "1kbps, 10kbps, 100kbps or 1Mbps do"}}},
-		{"dcqcn", "", map[string]string{"marking.kmax": "0"}, []Problem{{"marking.kmax", "0B is out of range", "1B to 1GB"}}},
-		{"dcqcn", "", map[string]string{"marking.kmin": "201KB"}, []Problem{{"marking.kmin", "201KB is out of range", "0B to kmax = 200KB"}}},
-		{"dcqcn", "", map[string]string{"min_rate": "41Gbps"}, []Problem{{"min_rate", "41Gbps is out of range", "1kbps to 40Gbps"}}},
-		{"dcqcn", "papr", nil, []Problem{{"set", `unknown set of parameters "papr"`, `did you mean "paper"?`}}},
-		{"pcn", "paper", nil, []Problem{{"set", `unknown set of parameters "paper": the scheme has no sets`, ""}}},
-		{"pcn_dctcp", "", map[string]string{"g": "0.1"}, []Problem{{"g", "0.1 is not a power of 1/2", "write 1/16"}}},
-		{"ldcp", "", map[string]string{"eta": "1"}, []Problem{{"eta", "1 is out of range", "0.0000152587890625 to below 1"}}},
+		{
+			"pcn", "", map[string]string{"T": "999ns"},
+			[]Problem{{"T", "999ns is out of range", "1us to 1s"}},
+		},
+		{
+			"pcn", "", map[string]string{"w_max": "1"},
+			[]Problem{{"w_max", "1 is out of range", "w_min = 0.0078125 to below 1"}},
+		},
+		{
+			"pcn", "", map[string]string{"w_min": "0.6"},
+			[]Problem{{"w_min", "0.6 is out of range", "0.0000152587890625 to w_max = 0.5"}},
+		},
+		{
+			"pcn", "", map[string]string{"rate_unit": "3kbps"},
+			[]Problem{
+				{"rate_unit", "3kbps does not divide 8Gbps", "1kbps, 10kbps, 100kbps or 1Mbps do"},
+			},
+		},
+		{
+			"dcqcn", "", map[string]string{"marking.kmax": "0"},
+			[]Problem{{"marking.kmax", "0B is out of range", "1B to 1GB"}},
+		},
+		{
+			"dcqcn", "", map[string]string{"marking.kmin": "201KB"},
+			[]Problem{{"marking.kmin", "201KB is out of range", "0B to kmax = 200KB"}},
+		},
+		{
+			"dcqcn", "", map[string]string{"min_rate": "41Gbps"},
+			[]Problem{{"min_rate", "41Gbps is out of range", "1kbps to 40Gbps"}},
+		},
+		{
+			"dcqcn", "papr", nil,
+			[]Problem{{"set", `unknown set of parameters "papr"`, `did you mean "paper"?`}},
+		},
+		{
+			"pcn", "paper", nil,
+			[]Problem{{"set", `unknown set of parameters "paper": the scheme has no sets`, ""}},
+		},
+		{
+			"pcn_dctcp", "", map[string]string{"g": "0.1"},
+			[]Problem{{"g", "0.1 is not a power of 1/2", "write 1/16"}},
+		},
+		{
+			"ldcp", "", map[string]string{"eta": "1"},
+			[]Problem{{"eta", "1 is out of range", "0.0000152587890625 to below 1"}},
+		},
 	} {
 		t.Run(tc.scheme, func(t *testing.T) {
 			o := findScheme(t, tc.scheme).Object
@@ -84,8 +122,11 @@ func TestProblems(t *testing.T) {
 
 func TestBoundsThatAreLeftOut(t *testing.T) {
 	o := mustRead(t, structOf(param("share", typedef("q24", u32), "above 0 to below 1", "0.5")))
-	for text, inRange := range map[string]bool{"0": false, "0.001": true, "0.999": true, "1": false} {
-		_, problems := o.Resolve(Settings{Given: given(t, o, map[string]string{"share": text})}, network)
+	inRange := map[string]bool{"0": false, "0.001": true, "0.999": true, "1": false}
+	for text, inRange := range inRange {
+		_, problems := o.Resolve(
+			Settings{Given: given(t, o, map[string]string{"share": text})}, network,
+		)
 		qt.Check(t, qt.Equals(len(problems) == 0, inRange), qt.Commentf("%s", text))
 		if !inRange {
 			qt.Check(t, qt.Equals(problems[0].Hint, "above 0 to below 1"))
@@ -110,7 +151,10 @@ func checkBytes(t *testing.T, v *Values, variable string, tcd bool, fields any) 
 }
 
 func TestBytesOfDCQCN(t *testing.T) {
-	v := resolve(t, findScheme(t, "dcqcn").Object, "ns3-rdma", map[string]string{"g": "1/128", "marking.pmax": "25%"})
+	v := resolve(
+		t, findScheme(t, "dcqcn").Object, "ns3-rdma",
+		map[string]string{"g": "1/128", "marking.pmax": "25%"},
+	)
 	checkBytes(t, v, ParamsVariable, false, struct {
 		LineRateBps, MinRateBps, RAIBps, RHAIBps uint64
 		TimerNs, ByteCounterBytes, HyperBytes    uint64
@@ -143,8 +187,10 @@ func TestBytesOfTIMELY(t *testing.T) {
 	}
 	v := resolve(t, findScheme(t, "timely").Object, "", nil)
 	want := params{
-		LineRateBps: 40e9, MinRateBps: 40e6, DeltaBps: 40e6, THighNs: 1e6, MinRTTNs: 60e3, // that of the network
-		EWMA: 335544, Beta: 13421773, MaxCut: 1 << 23, HAIAfter: 5, HAIFactor: 5, DeltaFactor: 1,
+		LineRateBps: 40e9, MinRateBps: 40e6, DeltaBps: 40e6, THighNs: 1e6,
+		MinRTTNs: 60e3, // that of the network
+		EWMA:     335544, Beta: 13421773, MaxCut: 1 << 23,
+		HAIAfter: 5, HAIFactor: 5, DeltaFactor: 1,
 	}
 	checkBytes(t, v, ParamsVariable, false, want)
 	want.TCDHoldNs = 55e3
@@ -164,7 +210,10 @@ func TestBytesOfIBCC(t *testing.T) {
 		Increase, Limit, Min, Exponent uint32
 		Delay                          uint64
 		CCT                            [128]uint16
-	}{LineRateBps: 40e9, TimerNs: 20e3, Increase: 1, Limit: 100, Min: 2, Exponent: 2, Delay: 15 << 24}
+	}{
+		LineRateBps: 40e9, TimerNs: 20e3, Increase: 1, Limit: 100, Min: 2, Exponent: 2,
+		Delay: 15 << 24,
+	}
 	for i := range want.CCT {
 		eighths := 8 * 15 * float64(min(i, 100)*min(i, 100)) / 10_000
 		want.CCT[i] = 3<<14 | uint16(eighths+0.5)
@@ -176,7 +225,9 @@ func TestBytesOfIBCC(t *testing.T) {
 func TestBytesOfChoices(t *testing.T) {
 	o := findScheme(t, "pcn").Object
 	for text, want := range map[string]uint32{"cnp": 0, "ack": 1, "auto": 2, "ece": 3} {
-		v := resolve(t, o, "", map[string]string{"feedback": text, "T_jitter": "0.5", "rate_unit": "10kbps"})
+		v := resolve(
+			t, o, "", map[string]string{"feedback": text, "T_jitter": "0.5", "rate_unit": "10kbps"},
+		)
 		checkBytes(t, v, ParamsVariable, false, struct {
 			LineRateBps, MinRateBps   uint64
 			WMin, WMax, Feedback, Pad uint32

@@ -101,7 +101,9 @@ func (f *formula) constant() (float64, bool) {
 	if f == nil || len(f.names) > 0 {
 		return 0, false
 	}
-	number, err := f.eval(func(string) (float64, error) { return 0, errors.New("it names something") })
+	number, err := f.eval(
+		func(string) (float64, error) { return 0, errors.New("it names something") },
+	)
 	return number, err == nil
 }
 

@@ -26,26 +26,45 @@ func TestSetups(t *testing.T) {
 		{"pfc", nil, Setup{Marker: None, Notification: None, Hears: None, NeedsECN: true}},
 		{"pcn", nil, Setup{Marker: "npecn", Notification: "pcn", Hears: "cnp", NeedsECN: true}},
 		{"pcn", map[string]string{"feedback": "ack"}, Setup{
-			Marker: "npecn", Notification: None, Hears: "cnp", NeedsECN: true, AccECN: true, CountsACKs: true,
+			Marker: "npecn", Notification: None, Hears: "cnp", NeedsECN: true,
+			AccECN: true, CountsACKs: true,
 		}},
 		{"pcn", map[string]string{"feedback": "ece"}, Setup{
 			Marker: "npecn", Notification: None, Hears: "cnp", NeedsECN: true, CountsACKs: true,
 		}},
 		{"pcn", map[string]string{"feedback": "auto"}, Setup{
-			Marker: "npecn", Notification: "pcn", Hears: "cnp", NeedsECN: true, AccECN: true, CountsACKs: true,
+			Marker: "npecn", Notification: "pcn", Hears: "cnp", NeedsECN: true,
+			AccECN: true, CountsACKs: true,
 		}},
 		{"dcqcn", nil, Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true}},
-		{"dcqcn+tcd", nil, Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true}},
+		{
+			"dcqcn+tcd", nil,
+			Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true},
+		},
 		{"timely", nil, Setup{Marker: None, Notification: None, Hears: None}},
-		{"timely+tcd", nil, Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true}},
+		{
+			"timely+tcd", nil,
+			Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true},
+		},
 		{"qcn", nil, Setup{Marker: "qcn", Notification: None, Hears: "cnm"}},
 		{"pcn_dctcp", nil, Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}},
-		{"ldcp", nil, Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true, DropFirstRTT: true}},
-		{"ldcp", map[string]string{"first_rtt": "ect", "feedback": "accecn", "ack_every": "2"}, Setup{
-			Marker: "red", Notification: None, Hears: None, NeedsECN: true, AccECN: true, DelayedACK: true,
+		{
+			"ldcp", nil,
+			Setup{
+				Marker: "red", Notification: None, Hears: None, NeedsECN: true, DropFirstRTT: true,
+			},
+		},
+		{"ldcp", map[string]string{
+			"first_rtt": "ect", "feedback": "accecn", "ack_every": "2",
+		}, Setup{
+			Marker: "red", Notification: None, Hears: None, NeedsECN: true,
+			AccECN: true, DelayedACK: true,
 		}},
 		{"ibcc", nil, Setup{Marker: "fecn", Notification: "marked", Hears: "cnp", NeedsECN: true}},
-		{"ibcc+tcd", nil, Setup{Marker: "fecn", Notification: "marked", Hears: "cnp", NeedsECN: true}},
+		{
+			"ibcc+tcd", nil,
+			Setup{Marker: "fecn", Notification: "marked", Hears: "cnp", NeedsECN: true},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			qt.Assert(t, qt.Equals(setupOf(t, tc.name, tc.given), tc.want))
@@ -54,11 +73,14 @@ func TestSetups(t *testing.T) {
 	s := findScheme(t, "cubic")
 	want := Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}
 	qt.Assert(t, qt.Equals(s.Setup(nil), want))
-	qt.Assert(t, qt.IsTrue(s.Object == nil && s.MarkingSection == "dctcp" && s.Sender == SenderWindow))
+	qt.Assert(
+		t, qt.IsTrue(s.Object == nil && s.MarkingSection == "dctcp" && s.Sender == SenderWindow),
+	)
 }
 
 func TestWithTCD(t *testing.T) {
-	knows := map[string]string{"dcqcn": "dcqcn", "timely": "dcqcn", "ibcc": "ibcc"} // and whose marking
+	// Which schemes know TCD, and whose marking they have.
+	knows := map[string]string{"dcqcn": "dcqcn", "timely": "dcqcn", "ibcc": "ibcc"}
 	for _, s := range Builtin().Schemes() {
 		t.Run(s.Name, func(t *testing.T) {
 			qt.Check(t, qt.Equals(s.MarkingSection, s.Section))
@@ -98,7 +120,10 @@ func TestLookup(t *testing.T) {
 	for _, s := range c.Schemes() {
 		found, ok := c.ByControl(s.Control)
 		qt.Check(t, qt.IsTrue(ok && found == s), qt.Commentf("%s", s.Control))
-		qt.Check(t, qt.IsTrue(len(s.Control)+len(ControlTCDSuffix) < 16), qt.Commentf("the kernel's names have 15 bytes"))
+		qt.Check(
+			t, qt.IsTrue(len(s.Control)+len(ControlTCDSuffix) < 16),
+			qt.Commentf("the kernel's names have 15 bytes"),
+		)
 	}
 	_, ok := c.ByControl("cubic")
 	qt.Check(t, qt.IsFalse(ok))
@@ -107,8 +132,16 @@ func TestLookup(t *testing.T) {
 	_, err := c.Lookup("timly")
 	qt.Check(t, qt.ErrorMatches(err, `unknown scheme "timly" \(hint: did you mean "timely"\?\)`))
 	_, err = c.Lookup("dcqcn+tcp")
-	qt.Check(t, qt.ErrorMatches(err, `unknown scheme "dcqcn\+tcp" \(hint: did you mean "dcqcn\+tcd"\?\)`))
-	qt.Check(t, qt.DeepEquals(c.SectionNames(), []string{"dcqcn", "dctcp", "ibcc", "ldcp", "pcn", "qcn", "timely"}))
+	qt.Check(
+		t,
+		qt.ErrorMatches(err, `unknown scheme "dcqcn\+tcp" \(hint: did you mean "dcqcn\+tcd"\?\)`),
+	)
+	qt.Check(
+		t,
+		qt.DeepEquals(
+			c.SectionNames(), []string{"dcqcn", "dctcp", "ibcc", "ldcp", "pcn", "qcn", "timely"},
+		),
+	)
 }
 
 func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
@@ -123,7 +156,12 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 	for i, want := range []string{"dcqcn", "pcn_dctcp", "ibcc", "ldcp", "pfc", "pcn", "qcn", ""} {
 		c, s, err := (&Catalogue{}).With(Own{Control: builtinData(t)[i]})
 		if want == "" {
-			qt.Assert(t, qt.ErrorMatches(err, `with TCD, scheme timely borrows section "dcqcn": there is none`))
+			qt.Assert(
+				t,
+				qt.ErrorMatches(
+					err, `with TCD, scheme timely borrows section "dcqcn": there is none`,
+				),
+			)
 			continue
 		}
 		qt.Assert(t, qt.IsNil(err))
@@ -138,11 +176,23 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 func TestPartsHaveTheirParameters(t *testing.T) {
 	good := structOf(param("a_ns", u64, "0 to 1s", "1us"))
 	for _, tc := range []struct{ tag, want string }{
-		{"marker=red", `marker "red" of the scheme goes by parameter "marking.kmin", and there is none`},
+		{
+			"marker=red",
+			`marker "red" of the scheme goes by parameter "marking.kmin", and there is none`,
+		},
 		{"marker=qcn", `marker "qcn" of the scheme goes by parameter "qeq", and there is none`},
-		{"notification=pcn", `notification "pcn" of the scheme goes by parameter "T", and there is none`},
-		{"first_rtt=drop", `first_rtt "drop" of the scheme goes by parameter "wred_k", and there is none`},
-		{"tcd.marker=red", `tcd.marker "red" of the scheme goes by parameter "marking.kmin", and there is none`},
+		{
+			"notification=pcn",
+			`notification "pcn" of the scheme goes by parameter "T", and there is none`,
+		},
+		{
+			"first_rtt=drop",
+			`first_rtt "drop" of the scheme goes by parameter "wred_k", and there is none`,
+		},
+		{
+			"tcd.marker=red",
+			`tcd.marker "red" of the scheme goes by parameter "marking.kmin", and there is none`,
+		},
 		{"marker=npecn", ""},
 		{"marker=own ./mark.h", ""},
 	} {
@@ -156,12 +206,15 @@ func TestPartsHaveTheirParameters(t *testing.T) {
 		})
 	}
 	_, err := newScheme(mustRead(t, good))
-	qt.Assert(t, qt.ErrorMatches(err, `control test does not say its sender: want rate, window or line`))
+	qt.Assert(
+		t, qt.ErrorMatches(err, `control test does not say its sender: want rate, window or line`),
+	)
 }
 
 func TestPresets(t *testing.T) {
 	for name, want := range map[string][]string{
-		"dcqcn": {"paper", "ns3-rdma", "hpcc"}, "timely": {"snippet", "paper", "ns3-rdma"}, "pcn": nil, "qcn": nil,
+		"dcqcn": {"paper", "ns3-rdma", "hpcc"}, "timely": {"snippet", "paper", "ns3-rdma"},
+		"pcn": nil, "qcn": nil,
 	} {
 		qt.Check(t, qt.DeepEquals(findScheme(t, name).Object.PresetNames(), want))
 	}
@@ -169,11 +222,18 @@ func TestPresets(t *testing.T) {
 	for _, s := range Builtin().Schemes() {
 		for _, set := range s.Object.presets {
 			for key, v := range set.Values {
-				qt.Check(t, qt.IsTrue(v.From != "" || set.Source != ""), qt.Commentf("%s %s %s", s.Name, set.Name, key))
+				qt.Check(
+					t, qt.IsTrue(v.From != "" || set.Source != ""),
+					qt.Commentf("%s %s %s", s.Name, set.Name, key),
+				)
 			}
 			for _, rate := range []uint64{1e6, 999e6, 10e9, 400e9, 800e9} {
-				_, problems := s.Object.Resolve(Settings{Set: set.Name}, Network{LineRateBps: rate, FrameBytes: 1000})
-				qt.Check(t, qt.HasLen(problems, 0), qt.Commentf("%s %s at %d", s.Name, set.Name, rate))
+				_, problems := s.Object.Resolve(
+					Settings{Set: set.Name}, Network{LineRateBps: rate, FrameBytes: 1000},
+				)
+				qt.Check(
+					t, qt.HasLen(problems, 0), qt.Commentf("%s %s at %d", s.Name, set.Name, rate),
+				)
 			}
 		}
 	}
@@ -181,17 +241,34 @@ func TestPresets(t *testing.T) {
 
 func TestErrorsOfPresets(t *testing.T) {
 	for _, tc := range []struct{ name, file, want string }{
-		{"unknown parameter", "sets: [{name: a, values: {b: {is: 1us}}}]", `preset a of control test: there is no parameter "b"`},
-		{"no value", "sets: [{name: a, values: {a: {is: 1 us}}}]", `preset a of control test: a: .*`},
-		{"no choice", "sets: [{name: a, values: {c: {is: blue}}}]", `preset a of control test: c: unknown value "blue" .*`},
-		{"out of range", "sets: [{name: a, values: {a: {is: 2s}}}]", `control test: set a: the default of a: 2s is out of range`},
-		{"later set out of range", "sets: [{name: a}, {name: b, values: {a: {is: 2s}}}]", `control test: set b: the default of a: 2s is out of range`},
+		{
+			"unknown parameter", "sets: [{name: a, values: {b: {is: 1us}}}]",
+			`preset a of control test: there is no parameter "b"`,
+		},
+		{
+			"no value", "sets: [{name: a, values: {a: {is: 1 us}}}]",
+			`preset a of control test: a: .*`,
+		},
+		{
+			"no choice", "sets: [{name: a, values: {c: {is: blue}}}]",
+			`preset a of control test: c: unknown value "blue" .*`,
+		},
+		{
+			"out of range", "sets: [{name: a, values: {a: {is: 2s}}}]",
+			`control test: set a: the default of a: 2s is out of range`,
+		},
+		{
+			"later set out of range", "sets: [{name: a}, {name: b, values: {a: {is: 2s}}}]",
+			`control test: set b: the default of a: 2s is out of range`,
+		},
 		{"no name", "sets: [{values: {a: {is: 1us}}}]", `preset of control test has no name`},
 		{"name twice", "sets: [{name: a}, {name: a}]", `duplicate preset a of control test`},
 		{"unknown key", "sets: [{name: a, vals: {}}]", `a.yaml:1:18: unknown key "vals" .*`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			o := mustRead(t, structOf(param("a_ns", u64, "0 to 1s", "1us"), param("c", colour, "", "red")))
+			o := mustRead(
+				t, structOf(param("a_ns", u64, "0 to 1s", "1us"), param("c", colour, "", "red")),
+			)
 			sets, err := parsePresets("a.yaml", []byte(tc.file))
 			if err == nil {
 				err = o.addPresets(sets)

@@ -20,7 +20,9 @@ var (
 
 	boolean = &btf.Int{Name: "_Bool", Size: 1, Encoding: btf.Bool}
 	colour  = &btf.Enum{Name: "colour", Size: 4, Values: []btf.EnumValue{
-		{Name: "COLOUR_RED", Value: 0}, {Name: "COLOUR_GREEN", Value: 1}, {Name: "COLOUR_DARK_RED", Value: 7},
+		{Name: "COLOUR_RED", Value: 0}, {Name: "COLOUR_GREEN", Value: 1}, {
+			Name: "COLOUR_DARK_RED", Value: 7,
+		},
 	}}
 )
 
@@ -158,7 +160,10 @@ func TestChoicesAreNamedWithoutWhatTheyHaveInCommon(t *testing.T) {
 		values []string
 		want   []string
 	}{
-		{"common words", []string{"LDCP_FIRST_RTT_DROP", "LDCP_FIRST_RTT_ECT"}, []string{"drop", "ect"}},
+		{
+			"common words", []string{"LDCP_FIRST_RTT_DROP", "LDCP_FIRST_RTT_ECT"},
+			[]string{"drop", "ect"},
+		},
 		{"common letters", []string{"HALF_AI", "HALF_AX"}, []string{"ai", "ax"}},
 		{"nothing in common", []string{"DROP", "ECT"}, []string{"drop", "ect"}},
 		{"one", []string{"WAY_OUT"}, []string{"out"}},

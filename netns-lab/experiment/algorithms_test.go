@@ -158,7 +158,9 @@ func TestMarkingOf(t *testing.T) {
 	}
 
 	// One marking for all.
-	e = with(t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}")
+	e = with(
+		t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}",
+	)
 	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp", "dcqcn+tcd", "timely+tcd"} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
@@ -177,12 +179,17 @@ func TestWREDStartsAboveMarking(t *testing.T) {
 	}{
 		{"default", "", "7.5KB"},
 		{"own marking", "ldcp: {marking: {kmin: 6KB}}", "9KB"},
-		{"one marking for all", "ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", "1.5KB"},
+		{
+			"one marking for all",
+			"ldcp: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", "1.5KB",
+		},
 		{"own threshold", "ldcp: {wred_k: 7KB}", "7KB"},
 		{"always", "ldcp: {wred_k: 0}", "0B"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			qt.Assert(t, qt.Equals(sectionOf(with(t, "10Gbps", tc.lines), "ldcp")["wred_k"], tc.want))
+			qt.Assert(
+				t, qt.Equals(sectionOf(with(t, "10Gbps", tc.lines), "ldcp")["wred_k"], tc.want),
+			)
 		})
 	}
 }

@@ -18,7 +18,8 @@ func Schema(c *scheme.Catalogue) *jsonschema.Schema {
 	e := defaults(c)
 	s := schemaMaker.Of(&e)
 	s.Title = "PCN for Linux: experiment"
-	s.Description = "An experiment of data-centre congestion control. pcn docs experiments describes the keys."
+	s.Description = "An experiment of data-centre congestion control. " +
+		"pcn docs experiments describes the keys."
 	allowOwn(s, slices.Concat(c.Names(), scheme.KernelControls()))
 	return s
 }
@@ -33,7 +34,8 @@ func (e *Experiment) ExtraSchemas() map[string]*jsonschema.Schema {
 	return all
 }
 
-// allowOwn lets a file have sections and names of schemes of its own, if it has the key that lists them.
+// allowOwn lets a file have sections and names of schemes of its own, if it has the key that lists
+// them.
 func allowOwn(s *jsonschema.Schema, names []string) {
 	var keys []string
 	for key := range s.Properties {
@@ -51,18 +53,23 @@ func allowOwn(s *jsonschema.Schema, names []string) {
 			"schemes": {Items: jsonschema.OneOf(names)},
 		},
 	}
-	s.Properties["schemes"] = jsonschema.List(&jsonschema.Schema{AnyOf: []*jsonschema.Schema{jsonschema.OneOf(names), ownName}})
+	s.Properties["schemes"] = jsonschema.List(
+		&jsonschema.Schema{AnyOf: []*jsonschema.Schema{jsonschema.OneOf(names), ownName}},
+	)
 	s.Properties["schemes"].MinItems = 1
 }
 
 // What files write as a node, a port or a list of them.
 var (
-	nodes = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String, Pattern: nodesPattern()})
+	nodes = jsonschema.OneOrList(
+		&jsonschema.Schema{Type: jsonschema.String, Pattern: nodesPattern()},
+	)
 	links = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String})
 	// 10KB..1MB, without one of the ends too.
 	sizeRange = &jsonschema.Schema{Type: jsonschema.String, Pattern: `^.*\.\..*$`}
 	incast    = &jsonschema.Schema{
-		Type: jsonschema.Types{jsonschema.Integer, jsonschema.String}, Minimum: new(1.0), Pattern: `^[0-9]+(\.\.[0-9]+)?$`,
+		Type:    jsonschema.Types{jsonschema.Integer, jsonschema.String},
+		Minimum: new(1.0), Pattern: `^[0-9]+(\.\.[0-9]+)?$`,
 	}
 	point = &jsonschema.Schema{
 		Type: jsonschema.Array, MinItems: 2, MaxItems: 2,
@@ -96,22 +103,31 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[Detector]():    jsonschema.OneOf(detectors()),
 	},
 	Structs: map[reflect.Type]jsonschema.Struct{
-		reflect.TypeFor[Experiment](): {Required: []string{"name", "topology", "schemes", "duration"}},
+		reflect.TypeFor[Experiment](): {
+			Required: []string{"name", "topology", "schemes", "duration"},
+		},
 		reflect.TypeFor[Topology](): {
 			OneRequired: []string{"kind", "file"},
-			Fields:      map[string]*jsonschema.Schema{"kind": jsonschema.OneOf(network.KindNames())},
+			Fields: map[string]*jsonschema.Schema{
+				"kind": jsonschema.OneOf(network.KindNames()),
+			},
 		},
-		reflect.TypeFor[Marking]():     {Required: []string{"kmin", "kmax", "pmax"}},
-		reflect.TypeFor[DynamicPFC]():  {Required: []string{"alpha"}},
-		reflect.TypeFor[FlowGroup]():   {Required: []string{"name", "from", "to"}},
-		reflect.TypeFor[Trace]():       {Required: []string{"file"}},
-		reflect.TypeFor[Burst]():       {Required: []string{"name", "from", "to", "size"}},
-		reflect.TypeFor[LinkEvent]():   {Required: []string{"link", "rate"}},
-		reflect.TypeFor[Case]():        {Required: []string{"name"}},
-		reflect.TypeFor[Reference]():   {Required: []string{"figure", "name", "label", "points"}},
-		reflect.TypeFor[Expect]():      {Required: []string{"what", "metric"}, OneRequired: []string{"min", "max"}},
-		reflect.TypeFor[Bounds]():      {OneRequired: []string{"min", "max"}},
-		reflect.TypeFor[Compare]():     {Required: []string{"what", "metric"}, OneRequired: []string{"within", "bounds", "order", "ratios"}},
+		reflect.TypeFor[Marking]():    {Required: []string{"kmin", "kmax", "pmax"}},
+		reflect.TypeFor[DynamicPFC](): {Required: []string{"alpha"}},
+		reflect.TypeFor[FlowGroup]():  {Required: []string{"name", "from", "to"}},
+		reflect.TypeFor[Trace]():      {Required: []string{"file"}},
+		reflect.TypeFor[Burst]():      {Required: []string{"name", "from", "to", "size"}},
+		reflect.TypeFor[LinkEvent]():  {Required: []string{"link", "rate"}},
+		reflect.TypeFor[Case]():       {Required: []string{"name"}},
+		reflect.TypeFor[Reference]():  {Required: []string{"figure", "name", "label", "points"}},
+		reflect.TypeFor[Expect](): {
+			Required: []string{"what", "metric"}, OneRequired: []string{"min", "max"},
+		},
+		reflect.TypeFor[Bounds](): {OneRequired: []string{"min", "max"}},
+		reflect.TypeFor[Compare](): {
+			Required:    []string{"what", "metric"},
+			OneRequired: []string{"within", "bounds", "order", "ratios"},
+		},
 		reflect.TypeFor[Ratios]():      {Required: []string{"to", "min"}},
 		reflect.TypeFor[NamedMetric](): {Required: []string{"name", "metric"}},
 		reflect.TypeFor[Workload](): {

@@ -56,10 +56,15 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 		"smallest": smallest, "full": full, "sweep": sweep,
 		"numbers for texts": strings.Replace(full, "title: Everything", "title: 7", 1),
 		"zero":              strings.Replace(full, "T: 25us", "T_jitter: 0", 1),
-		"workloads":         smallest + `workload: [{name: a, cdf: web-search, load: 50%, incast: 1..3}, {name: b, cdf: ./mine.cdf, mean_rate: 1Gbps, incast: 2}]`,
-		"workload":          smallest + `workload: {cdf: web-search, load: 0.5}`,
-		"file":              strings.Replace(smallest, "{kind: fig1}", "{file: topology.txt, failed: L0-T3}", 1),
-		"own":               strings.Replace(smallest, "[pfc]", "[pfc, mine]", 1) + "algorithms: {mine: mine.c}\nmine: {step: 1}\n",
+		"workloads": smallest + `workload:
+  - {name: a, cdf: web-search, load: 50%, incast: 1..3}
+  - {name: b, cdf: ./mine.cdf, mean_rate: 1Gbps, incast: 2}`,
+		"workload": smallest + `workload: {cdf: web-search, load: 0.5}`,
+		"file": strings.Replace(
+			smallest, "{kind: fig1}", "{file: topology.txt, failed: L0-T3}", 1,
+		),
+		"own": strings.Replace(smallest, "[pfc]", "[pfc, mine]", 1) +
+			"algorithms: {mine: mine.c}\nmine: {step: 1}\n",
 	}
 	shipped, err := filepath.Glob("../experiments/*.yaml")
 	qt.Assert(t, qt.IsNil(err))
@@ -128,7 +133,8 @@ func TestSchemaRefusesMistakes(t *testing.T) {
 // isMissing finds what the decoder says of keys that must be there.
 var isMissing = regexp.MustCompile(`"\w+" is missing`)
 
-// What the schema requires, the decoder does, and the reverse: each key of each mapping is left out in turn.
+// What the schema requires, the decoder does, and the reverse: each key of each mapping is left out
+// in turn.
 func TestSchemaRequiresWhatTheDecoderDoes(t *testing.T) {
 	s := compiledSchema(t)
 	left := 0
@@ -145,7 +151,10 @@ func TestSchemaRequiresWhatTheDecoderDoes(t *testing.T) {
 				qt.Check(t, qt.IsNotNil(err), qt.Commentf("the schema requires %s", path))
 			}
 			if err != nil && isMissing.MatchString(err.Error()) {
-				qt.Check(t, qt.IsTrue(refused), qt.Commentf("the schema does not require %s: %v", path, err))
+				qt.Check(
+					t, qt.IsTrue(refused),
+					qt.Commentf("the schema does not require %s: %v", path, err),
+				)
 			}
 		})
 	}
@@ -172,9 +181,16 @@ func eachKeyLeftOut(n *yaml.Node, path string, visit func(path string)) {
 // Every key of every section says what it is, its range and its default.
 func TestSchemaDescribesParameters(t *testing.T) {
 	s := Schema(scheme.Builtin())
-	qt.Assert(t, qt.Equals(s.Properties["pcn"].Properties["T"].Description, "Period at which a receiver sends CNPs. 1us to 1s. Default: 50us."))
+	qt.Assert(
+		t,
+		qt.Equals(
+			s.Properties["pcn"].Properties["T"].Description,
+			"Period at which a receiver sends CNPs. 1us to 1s. Default: 50us.",
+		),
+	)
 	qt.Assert(t, qt.Equals(s.Properties["dcqcn"].Properties["alpha_timer"].Description,
-		"K: without a CNP for so long, alpha decays. 1us to 1s. Default: 55us (paper), 55us (ns3-rdma), 1us (hpcc)."))
+		"K: without a CNP for so long, alpha decays. 1us to 1s. "+
+			"Default: 55us (paper), 55us (ns3-rdma), 1us (hpcc)."))
 	qt.Assert(t, qt.IsNotNil(s.Properties["ldcp"].Properties["marking"].Properties["kmin"]))
 	for section, o := range scheme.Builtin().Sections() {
 		for _, p := range o.Params {

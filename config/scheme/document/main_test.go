@@ -16,7 +16,10 @@ import (
 func TestReferenceIsUpToDate(t *testing.T) {
 	committed, err := os.ReadFile("../../../docs/schemes.md")
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.Equals(string(committed), document(scheme.Builtin())), qt.Commentf("run go generate ./config/scheme"))
+	qt.Assert(
+		t, qt.Equals(string(committed), document(scheme.Builtin())),
+		qt.Commentf("run go generate ./config/scheme"),
+	)
 }
 
 // Every scheme has a chapter, with all that it says of itself.
@@ -30,7 +33,9 @@ func TestReferenceIsComplete(t *testing.T) {
 		text := chapters[s.Name]
 		qt.Assert(t, qt.IsTrue(text != ""), qt.Commentf("%s", s.Name))
 		contains := func(what string) {
-			qt.Check(t, qt.IsTrue(strings.Contains(text, what)), qt.Commentf("%s: %s", s.Name, what))
+			qt.Check(
+				t, qt.IsTrue(strings.Contains(text, what)), qt.Commentf("%s: %s", s.Name, what),
+			)
 		}
 		contains(s.Title)
 		for _, word := range strings.Fields(s.Source) { // which is wrapped
