@@ -72,15 +72,13 @@ func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node
 		return // not one of ExtraKeys
 	}
 	control := Control{Scheme: s}
-	var flows struct {
-		MaxFlows uint `yaml:"max_flows"`
-	}
 	section := sectionOf(s)
-	section.Extra = map[string]func(string, *yaml.Node){
-		maxFlowsKey: func(path string, value *yaml.Node) { d.DecodeAt(path, value, &flows.MaxFlows) },
+	if control.hasFlowTable() {
+		section.Extra = map[string]func(string, *yaml.Node){
+			maxFlowsKey: func(path string, value *yaml.Node) { d.DecodeAt(path, value, &control.MaxFlows) },
+		}
 	}
 	control.Settings = section.Decode(d, path, n)
-	control.MaxFlows = flows.MaxFlows
 	c.all = append(c.all, control)
 }
 
@@ -123,18 +121,23 @@ func (c *Controls) withFirstRTT() *Control {
 func (c *Controls) fill(d *config.Decoder) {
 	for i := range c.all {
 		control := &c.all[i]
-		if !d.Has("controls." + control.Scheme.Control + ".max_flows") {
+		given := d.Has("controls." + control.Scheme.Control + ".max_flows")
+		if control.hasFlowTable() && !given {
 			control.MaxFlows = defaultFlows
 		}
 	}
 }
 
-// validate fails for values that are out of range, and for what the controls do not get.
+const hintRTT = "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it"
+
+// validateControls fails for values that are out of range, and for what the controls do not get.
 func (c *Config) validateControls(d *config.Decoder) {
 	var hear []string
 	for _, control := range c.Controls.all {
 		path := "controls." + control.Scheme.Control
-		config.CountInRange(d, path+".max_flows", control.MaxFlows, 1, maxFlows)
+		if control.hasFlowTable() {
+			config.CountInRange(d, path+".max_flows", control.MaxFlows, 1, maxFlows)
+		}
 		values, problems := control.Scheme.Object.Resolve(control.Settings, c.network(loader.MaxRateBps, 0))
 		for _, p := range problems {
 			d.Fail(path+"."+p.Key, p.Msg, p.Hint)
@@ -142,11 +145,10 @@ func (c *Config) validateControls(d *config.Decoder) {
 		setup := control.Scheme.Setup(values)
 		hasRTT := c.RTT != 0 || len(c.RTTTo) > 0
 		switch {
-		case control.Scheme.Object.Uses("base_rtt") && !hasRTT:
-			d.Fail(path, "it needs the round trip", "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+		case values.Uses("base_rtt") && !hasRTT:
+			d.Fail(path, control.Scheme.Control+" needs the round trip", hintRTT)
 		case setup.CountsACKs && !hasRTT && (c.NP == nil || c.NP.T == 0):
-			d.Fail(path+".feedback", "ACKs are gone by in windows of T",
-				"add rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+			d.Fail(path+".feedback", "ACKs are gone by in windows of T", hintRTT)
 		}
 		if control.Scheme.HearsCNPs() {
 			hear = append(hear, control.Scheme.Control)
@@ -157,9 +159,10 @@ func (c *Config) validateControls(d *config.Decoder) {
 	}
 }
 
+const fullFrameBytes = 1514 // of Ethernet
+
 // network is what the controls' defaults depend on. The line rate stands for one that is not known yet.
 func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Network {
-	const fullFrameBytes = 1514
 	if c.LineRate != 0 {
 		lineBps = c.LineRate
 	}
@@ -176,8 +179,18 @@ func (c *Config) needsECN() bool {
 	})
 }
 
+// hasFlowTable reports whether the control keeps something of its flows.
+func (o Control) hasFlowTable() bool { return o.Scheme.Sender != scheme.SenderLine }
+
+// uses reports whether the control wants line_rate or base_rtt, with the parameters it has.
+func (o Control) uses(name string) bool { return o.values().Uses(name) }
+
 // setup is what the control's scheme needs, with the parameters it has.
-func (o Control) setup() scheme.Setup {
-	values, _ := o.Scheme.Object.Resolve(o.Settings, scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: 1})
-	return o.Scheme.Setup(values)
+func (o Control) setup() scheme.Setup { return o.Scheme.Setup(o.values()) }
+
+// values are the parameters as far as they do not depend on the network.
+func (o Control) values() *scheme.Values {
+	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes}
+	values, _ := o.Scheme.Object.Resolve(o.Settings, n)
+	return values
 }

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
@@ -275,7 +276,11 @@ func TestEveryCounterOfCgroupIsSeen(t *testing.T) {
 		os.WriteFile("/sys/fs/cgroup/cgroup.procs", []byte("0"), 0)
 		nstest.Eventually(t, "the cgroup goes", func() bool { return os.Remove(path) == nil })
 	})
-	control, err := loader.RegisterLine(1e9, 0)
+	line, err := scheme.Builtin().Lookup("pfc")
+	qt.Assert(t, qt.IsNil(err))
+	control, err := loader.Register(loader.Registration{
+		Scheme: line, Network: scheme.Network{LineRateBps: 1e9},
+	})
 	qt.Assert(t, qt.IsNil(err))
 	defer control.Close()
 	up(t, "cgroups: [{path: "+path+", control: pcn_line}]\n")

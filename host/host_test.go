@@ -270,6 +270,61 @@ func TestUpChangeDown(t *testing.T) {
 	qt.Check(t, qt.ErrorIs(setControl(connect(t, peer, "").Conn, "pcn"), unix.ENOENT))
 }
 
+// Each control that there is runs: registered, with the reaction point that its flows hear CNPs by, its
+// connections in its flow table; one takes the place of another.
+func TestEachControlRuns(t *testing.T) {
+	_, peer := wire(t)
+	before := ""
+	for _, name := range host.ControlNames() {
+		const network = "line_rate: 1Gbps\nrtt: 1ms\n"
+		text := network + "controls: {" + name + ": {}}\n"
+		want := map[string]string{"control_" + name: host.Added}
+		if before != "" {
+			want["control_"+before] = host.Removed
+		}
+		qt.Assert(t, qt.DeepEquals(up(t, text), want))
+		qt.Check(t, qt.IsTrue(available(t, name)))
+		qt.Check(t, qt.IsTrue(before == "" || !available(t, before)))
+		c := connect(t, peer, name)
+		c.flows(t)
+		flows, err := host.New().Flows()
+		qt.Assert(t, qt.IsNil(err))
+		hasFlows := name != "pcn_line"
+		qt.Check(t, qt.Equals(len(flows) == 1, hasFlows), qt.Commentf("%s: %+v", name, flows))
+		s, err := host.New().Status(context.Background(), parse(t, text))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+		c.Close()
+		if parse(t, text).HearsCNPs() {
+			qt.Check(t, qt.DeepEquals(up(t, text+"rp: {interfaces: [veth0]}\n"), map[string]string{
+				"control_" + name: host.Kept, "rp": host.Added, "syn": host.Added,
+			}))
+			floor := map[string]string{"pcn": "1Mbps", "dcqcn": "100Mbps", "ibcc": "62.5Mbps"}[name]
+			qt.Check(t, qt.SliceContains(settingsOf(t, "rp"), host.Setting{Key: "min_rate", Value: floor}))
+			up(t, text)
+		}
+		before = name
+	}
+}
+
+// settingsOf returns the settings of a component that runs.
+func settingsOf(t *testing.T, component string) []host.Setting {
+	t.Helper()
+	s := statusOf(t)
+	i := slices.IndexFunc(s.Components, func(c host.ComponentStatus) bool { return c.Name == component })
+	qt.Assert(t, qt.IsTrue(i >= 0), qt.Commentf("%+v", s))
+	return s.Components[i].Settings
+}
+
+// Where ACKs tell of marks, CNPs that come nevertheless are heard as before.
+func TestReactionPointBesideACKs(t *testing.T) {
+	wire(t)
+	text := strings.Replace(small, "pcn: {}", "pcn: {feedback: ack}", 1)
+	qt.Check(t, qt.DeepEquals(up(t, text), map[string]string{
+		"control_pcn": host.Added, "np": host.Added, "rp": host.Added, "stamp": host.Added, "syn": host.Added,
+	}))
+}
+
 // What another process pinned is there after it.
 func TestOutlivesTheLoader(t *testing.T) {
 	_, peer := wire(t)

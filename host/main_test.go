@@ -6,9 +6,12 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
@@ -23,7 +26,30 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(vmtest.RunTests(m, vmtest.Extra{Modules: []string{"sch_htb"}}))
+	extra, err := extraFiles()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(vmtest.RunTests(m, extra))
+}
+
+// shippedFile is the configuration in packages.
+const shippedFile = "../packaging/host.yaml"
+
+// extraFiles are what the tests need in the microVM; in it they are there.
+func extraFiles() (vmtest.Extra, error) {
+	extra := vmtest.Extra{Modules: []string{"sch_htb"}}
+	if guest.Inside() {
+		return extra, nil
+	}
+	path, err := filepath.Abs(shippedFile)
+	if err != nil {
+		return extra, err
+	}
+	data, err := os.ReadFile(path)
+	extra.Files = []vm.File{{Path: path, Mode: 0o644, Data: data}}
+	return extra, err
 }
 
 func child(what string) error {

@@ -82,7 +82,7 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	}
 	for _, add := range []func() (*component, error){
 		func() (*component, error) { return npComponent(c, rtt) },
-		func() (*component, error) { return rpComponent(c) },
+		func() (*component, error) { return rpComponent(c, lineBps) },
 		func() (*component, error) { return stampComponent(c) },
 		func() (*component, error) { return firstRTTComponent(c) },
 		func() (*component, error) { return synComponent(c) },
@@ -108,7 +108,7 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 
 // lineRate is the configured one, or the speed that all interfaces have; 0 if no control needs it.
 func lineRate(c *Config) (config.Rate, error) {
-	usesLineRate := func(o Control) bool { return o.Scheme.Object.Uses("line_rate") }
+	usesLineRate := func(o Control) bool { return o.uses("line_rate") }
 	if c.LineRate != 0 || !slices.ContainsFunc(c.Controls.all, usesLineRate) {
 		return c.LineRate, nil
 	}
@@ -254,31 +254,20 @@ func controlComponents(c *Config, line config.Rate, rtt config.Duration) ([]comp
 
 func controlComponent(c *Config, control Control, line config.Rate, rtt config.Duration) (component, error) {
 	name := control.Scheme.Control
-	r := loader.Registration{
-		Scheme: control.Scheme, Network: c.network(line, rtt), MaxFlows: uint32(control.MaxFlows),
-	}
-	r.Network.LineRateBps = uint64(line)
-	var acks []Setting
-	r.Settings, acks = withWindows(c, control, rtt)
-	values, problems := control.Scheme.Object.Resolve(r.Settings, r.Network)
+	given, acks := withWindows(c, control, rtt)
+	// A control that makes nothing of the line rate has none here.
+	network := c.network(cmp.Or(line, loader.MaxRateBps), rtt)
+	values, problems := control.Scheme.Object.Resolve(given, network)
 	if len(problems) > 0 {
 		p := problems[0]
-		return component{}, fmt.Errorf("control %s: %s: %s: want %s", name, p.Key, p.Msg, p.Hint)
+		return component{}, fmt.Errorf("control %s: %s: %w", name, p.Key, config.Bad(p.Msg, p.Hint))
 	}
-	var settings []Setting
-	if control.Scheme.Object.Uses("line_rate") {
-		settings = append(settings, Setting{"line_rate", line.String()})
+	network.LineRateBps = uint64(line)
+	r := loader.Registration{
+		Scheme: control.Scheme, Settings: given, Network: network, MaxFlows: uint32(control.MaxFlows),
 	}
-	for _, p := range control.Scheme.Object.Params {
-		if p.IsSender() {
-			settings = append(settings, Setting{p.Key, values.Get(p.Key).String()})
-		}
-	}
-	if control.MaxFlows != 0 && control.Scheme.Sender != scheme.SenderLine {
-		settings = append(settings, Setting{"max_flows", fmt.Sprint(control.MaxFlows)})
-	}
-	settings = append(settings, acks...)
-	if control.Scheme.Object.Uses("base_rtt") {
+	settings := append(controlSettings(control, values, line), acks...)
+	if values.Uses("base_rtt") {
 		settings = append(settings, rttSettings(c, rtt)...)
 	}
 	return component{
@@ -293,6 +282,23 @@ func controlComponent(c *Config, control Control, line config.Rate, rtt config.D
 			return controlObject(registered), nil
 		},
 	}, nil
+}
+
+// controlSettings are the parameters of a control.
+func controlSettings(control Control, values *scheme.Values, line config.Rate) []Setting {
+	var settings []Setting
+	if values.Uses("line_rate") {
+		settings = append(settings, Setting{"line_rate", line.String()})
+	}
+	for _, p := range control.Scheme.Object.Params {
+		if p.IsSender() {
+			settings = append(settings, Setting{p.Key, values.Get(p.Key).String()})
+		}
+	}
+	if control.hasFlowTable() {
+		settings = append(settings, Setting{"max_flows", fmt.Sprint(control.MaxFlows)})
+	}
+	return settings
 }
 
 // withWindows gives a control that counts marks in ACKs the windows of the notification points: this host's
@@ -440,14 +446,19 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 	})
 }
 
-func rpComponent(c *Config) (*component, error) {
+func rpComponent(c *Config, line config.Rate) (*component, error) {
 	if c.RP == nil {
 		return nil, nil
 	}
 	r := *c.RP
 	hears := c.Controls.hears()
-	floor, _ := hears.Scheme.Object.Resolve(hears.Settings, c.network(loader.MaxRateBps, 0))
-	r.MinRate = cmp.Or(r.MinRate, config.Rate(floor.Get("min_rate").Number))
+	network := c.network(cmp.Or(line, loader.MaxRateBps), 0)
+	values, _ := hears.Scheme.Object.Resolve(hears.Settings, network)
+	floorBps, err := hears.Scheme.MinRateBps(values, network)
+	if err != nil {
+		return nil, fmt.Errorf("rp: %w", err)
+	}
+	r.MinRate = cmp.Or(r.MinRate, config.Rate(floorBps))
 	var prefixes []netip.Prefix
 	for _, text := range r.Prefixes {
 		p, err := netip.ParsePrefix(text)

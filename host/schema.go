@@ -35,7 +35,11 @@ func (c *Controls) ExtraSchemas() map[string]*jsonschema.Schema {
 	}
 	all := map[string]*jsonschema.Schema{}
 	for _, s := range scheme.Builtin().Schemes() {
-		all[s.Control] = sectionOf(s).JSONSchema(map[string]*jsonschema.Schema{maxFlowsKey: flows})
+		extra := map[string]*jsonschema.Schema{}
+		if (Control{Scheme: s}).hasFlowTable() {
+			extra[maxFlowsKey] = flows
+		}
+		all[s.Control] = sectionOf(s).JSONSchema(extra)
 		all[s.Control].Description = s.Title + "."
 	}
 	return all

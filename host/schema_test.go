@@ -27,7 +27,7 @@ func TestSchema(t *testing.T) {
 	s, err := c.Compile("host.json")
 	qt.Assert(t, qt.IsNil(err))
 
-	shipped, err := os.ReadFile("../packaging/host.yaml")
+	shipped, err := os.ReadFile(shippedFile)
 	qt.Assert(t, qt.IsNil(err))
 	valid := []string{
 		string(shipped),

@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -93,10 +94,10 @@ func TestFailureAtEachStep(t *testing.T) {
 	broken := errors.New("broken")
 	p := planOf(t, fabricYAML)
 	buildTo := func(scheme string, steps int) error {
-		f := describeFabric(p, scheme)
+		f := describeFabric(p, algorithmIn(t, p, scheme))
 		return f.build(append(f.steps()[:steps:steps], func() error { return broken })...)
 	}
-	all := len(describeFabric(p, "pcn").steps())
+	all := len(describeFabric(p, algorithmIn(t, p, "pcn")).steps())
 	qt.Assert(t, qt.ErrorIs(buildTo("pcn", all), broken)) // what the process itself opens once is open
 	for steps := range all + 1 {
 		leavesNothing(t, func() { qt.Check(t, qt.ErrorIs(buildTo("pcn", steps), broken)) })
@@ -113,9 +114,19 @@ func TestFailures(t *testing.T) {
 	}{
 		{"foreign namespace", func(t *testing.T, p *plan) { makeNamespace(t, "R1") }, "network namespace R1 exists and is not a lab's: .*"},
 		{"another lab", func(t *testing.T, p *plan) { openTestRegistry(t) }, "another lab runs on this kernel: .*"},
-		{"bad parameters", func(t *testing.T, p *plan) { p.exp.PCN.WMin = 2 }, "pcn: w_min 2, w_max 0.5: .*"},
+		{"bad parameters", func(t *testing.T, p *plan) {
+			p.exp = parse(t, fabricYAML+"pcn: {w_min: 1/64}\n")
+			set := p.exp.Settings(algorithmIn(t, p, "pcn").Scheme)
+			set.Given["w_min"] = scheme.Value{Kind: scheme.KindRatio, Number: 2}
+		}, `congestion control pcn: w_min: 2 is out of range \(hint: 0.000.* to w_max = 0.5\)`},
 		{"control taken", func(t *testing.T, p *plan) {
-			c, err := loader.RegisterPCN(loader.PCNOptions{LineRateBps: 1e9, WMin: 0.1, WMax: 0.5})
+			c, err := loader.Register(loader.Registration{
+				Scheme: algorithmIn(t, p, "pcn").Scheme, Network: scheme.Network{LineRateBps: 1e9},
+				Settings: scheme.Settings{Given: map[string]scheme.Value{
+					"w_min": {Kind: scheme.KindRatio, Number: 0.1},
+					"w_max": {Kind: scheme.KindRatio, Number: 0.5},
+				}},
+			})
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { c.Close() })
 		}, "register congestion control pcn .*"},
@@ -158,7 +169,7 @@ func buildFabric(t *testing.T, yaml, scheme string) *fabric {
 // TestFabricIsAsPlanned reads back from the kernel what was set.
 func TestFabricIsAsPlanned(t *testing.T) {
 	f := buildFabric(t, fabricYAML, "pcn")
-	settings := hostSettingsOf(f.plan, f.scheme, f.clock)
+	settings := hostSettingsOf(f.plan, f.algorithm, f.clock)
 	for i := range f.plan.hosts {
 		err := f.nodes[i].do(func() error { return sysctlsAre(settings.sysctls) })
 		qt.Check(t, qt.IsNil(err), qt.Commentf("host %s", f.plan.nodes[i].name))

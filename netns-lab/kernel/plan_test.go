@@ -29,6 +29,20 @@ func planOf(t testing.TB, yaml string) *plan {
 	return p
 }
 
+// algorithmIn looks a scheme of the plan's experiment up.
+func algorithmIn(t testing.TB, p *plan, scheme string) algorithm {
+	t.Helper()
+	a, err := algorithmOf(p.exp, scheme)
+	qt.Assert(t, qt.IsNil(err))
+	return a
+}
+
+// optionsOf returns the options of the ports under a scheme.
+func optionsOf(t testing.TB, p *plan, scheme string) npecn.Options {
+	t.Helper()
+	return p.qdiscOptions(algorithmIn(t, p, scheme))
+}
+
 const planYAML = `
 name: plan
 topology: {kind: fig1, burst_hosts: %d, rate: 40Gbps, delay: 5us}
@@ -124,7 +138,7 @@ func TestBaseRTT(t *testing.T) {
 func TestPortsOfHosts(t *testing.T) {
 	const delay = 5_000
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
-	o := p.qdiscOptions("pcn")
+	o := optionsOf(t, p, "pcn")
 	for id := 1; id < len(p.ports); id++ {
 		q, back := o.Ports[id], o.Ports[p.ports[id].back]
 		about := qt.Commentf("port %s", q.Name)
@@ -145,7 +159,7 @@ func TestPortsOfHosts(t *testing.T) {
 			qt.Check(t, qt.Equals(k.Slots > 0, c == dataClass || c == ctrlClass), about)
 		}
 	}
-	qt.Check(t, qt.IsFalse(slices.ContainsFunc(p.qdiscOptions("pfc").Ports, func(q npecn.Port) bool { return q.Marker != npecn.NoMarker })))
+	qt.Check(t, qt.IsFalse(slices.ContainsFunc(optionsOf(t, p, "pfc").Ports, func(q npecn.Port) bool { return q.Marker != npecn.NoMarker })))
 }
 
 // TestClassesOfPriorities: each priority that there is has a class of its own, like that of
@@ -153,7 +167,7 @@ func TestPortsOfHosts(t *testing.T) {
 func TestClassesOfPriorities(t *testing.T) {
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
 	p.exp.Flows[0].Priority, p.exp.Bursts[0].Priority = 3, 1
-	o := p.qdiscOptions("pcn")
+	o := optionsOf(t, p, "pcn")
 	for id := 1; id < len(p.ports); id++ {
 		q := o.Ports[id]
 		for _, c := range []int{0, 2} {
@@ -169,7 +183,7 @@ func TestClassesOfPriorities(t *testing.T) {
 // TestRingSizes: rings take what there can be, so that the buffer is the only limit.
 func TestRingSizes(t *testing.T) {
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
-	o := p.qdiscOptions("pcn")
+	o := optionsOf(t, p, "pcn")
 	slots := func(name string) uint32 {
 		i := slices.IndexFunc(o.Ports, func(q npecn.Port) bool { return q.Name == name })
 		return o.Ports[i].Classes[dataClass].Slots
@@ -207,7 +221,7 @@ func TestThresholdsOfPlan(t *testing.T) {
 		{"{dynamic: {alpha: 0.125, xon_offset: 3KB}}", npecn.PFC{Alpha: 0.125, XONOffsetBytes: 3_000}},
 	} {
 		p := planOf(t, "name: pfc\ntopology: {kind: fig1}\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: "+test.pfc+"}")
-		for _, q := range p.qdiscOptions("pfc").Ports[1:] {
+		for _, q := range optionsOf(t, p, "pfc").Ports[1:] {
 			qt.Check(t, qt.Equals(q.PFC, test.want), qt.Commentf("port %s", q.Name))
 		}
 	}
@@ -241,8 +255,8 @@ func TestMarkers(t *testing.T) {
 		{scheme: "cubic", more: "marking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}", marker: npecn.RED, red: npecn.REDOptions{KMinBytes: 1000, KMaxBytes: 2000, PMax: 0.5}, ecn: true},
 	} {
 		p := planOf(t, yaml+test.more)
-		qt.Check(t, qt.Equals(needsECN(p.exp, test.scheme), test.ecn), qt.Commentf(test.scheme))
-		o := p.qdiscOptions(test.scheme)
+		qt.Check(t, qt.Equals(algorithmIn(t, p, test.scheme).NeedsECN, test.ecn), qt.Commentf(test.scheme))
+		o := optionsOf(t, p, test.scheme)
 		seeds := map[uint32]bool{}
 		for id := 1; id < len(p.ports); id++ {
 			q := o.Ports[id]
@@ -271,7 +285,7 @@ duration: 1ms
 flows: [{name: f, from: A0, to: B0}]
 `)
 	qt.Check(t, qt.Equals(p.baseRTTNs(), 500_000))
-	o := p.qdiscOptions("pfc")
+	o := optionsOf(t, p, "pfc")
 	for id := 1; id < len(p.ports); id++ {
 		q := o.Ports[id]
 		rate, delay := uint64(10e9), uint64(10_000)
@@ -292,7 +306,7 @@ duration: 3ms
 flows: [{name: f, from: H0, to: R0}]
 links: [{at: 2ms, link: S0->R0, rate: 10Gbps}, {at: -1ms, link: S0->R0, rate: 0.5Gbps}]
 `)
-	o := p.qdiscOptions("pfc")
+	o := optionsOf(t, p, "pfc")
 	for id := uint32(1); id < uint32(len(p.ports)); id++ {
 		got := p.rateChanges(id, 5_000_000)
 		qt.Check(t, qt.Equals(len(got), o.Ports[id].RateChanges))
@@ -320,13 +334,13 @@ bursts: [{name: b, from: H2..H3, to: R1, size: 1KB, flows: 2, every: 1ms}]
 // TestLossyNetwork has no PAUSE.
 func TestLossyNetwork(t *testing.T) {
 	p := planOf(t, "name: l\ntopology: {kind: fig1}\nschemes: [cubic]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: {off: true}}")
-	for _, q := range p.qdiscOptions("cubic").Ports[1:] {
+	for _, q := range optionsOf(t, p, "cubic").Ports[1:] {
 		qt.Check(t, qt.IsFalse(q.Classes[dataClass].Lossless), qt.Commentf(q.Name))
 	}
 
 	p = planOf(t, "name: l\ntopology: {kind: fig1}\nschemes: [cubic, pcn]\nduration: 1ms\nflows: [{name: f, from: H0, to: R0}]\nswitch: {pfc: {schemes: [pcn]}}")
 	for _, scheme := range p.exp.Schemes {
-		for _, q := range p.qdiscOptions(scheme).Ports[1:] {
+		for _, q := range optionsOf(t, p, scheme).Ports[1:] {
 			qt.Check(t, qt.Equals(q.Classes[dataClass].Lossless, scheme == "pcn"), qt.Commentf("%s, %s", scheme, q.Name))
 		}
 	}

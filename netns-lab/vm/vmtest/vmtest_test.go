@@ -18,7 +18,7 @@ const insideEnv = "PCN_VMTEST_INSIDE"
 
 func TestMain(m *testing.M) {
 	if guest.Inside() || os.Getenv(insideEnv) != "" {
-		os.Exit(RunTests(m))
+		os.Exit(RunTests(m, Extra{}))
 	}
 	os.Exit(m.Run())
 }
