@@ -200,7 +200,8 @@ func TestParseCNMSeesEveryBit(t *testing.T) {
 	short := congested(t)
 	short.MSDU = short.MSDU[:20]
 	for _, c := range []CNM{congested(t), short} {
-		// The bits that carry something: all but EtherType, version, reserved bits, MSDU length and padding.
+		// The bits that carry something: all but EtherType, version, reserved bits, MSDU length and
+		// padding.
 		carries := bytes.Repeat([]byte{0xff}, offMSDU+len(c.MSDU))
 		copy(carries[12:], []byte{0, 0, 0, 0x3f})
 		copy(carries[28:], []byte{0xe0, 0})

@@ -23,23 +23,27 @@ const (
 	stampMask = 1<<stampBits - 1
 )
 
-// Stamp is a time as a tag has it: of the wall clock, in units of StampUnitNs, beginning anew every 4.9 hours.
+// Stamp is a time as a tag has it: of the wall clock, in units of StampUnitNs, beginning anew every
+// 4.9 hours.
 func Stamp(at time.Time) uint32 { return uint32(at.UnixNano()/StampUnitNs) & stampMask }
 
-// Sign makes the tag, with the key that hosts have in this slot, 0 or 1. What changes afterwards is not signed.
+// Sign makes the tag, with the key that hosts have in this slot, 0 or 1. What changes afterwards is
+// not signed.
 func (c *CNP) Sign(key Key, slot int, at time.Time) {
 	word := uint32(slot)<<stampBits | Stamp(at)
 	binary.BigEndian.PutUint32(c.Tag[:], word)
 	binary.BigEndian.PutUint32(c.Tag[4:], c.mac(key, word))
 }
 
-// Signed says whether there is a tag, and by the key in which slot and at which Stamp it says that it was made.
+// Signed says whether there is a tag, and by the key in which slot and at which Stamp it says that
+// it was made.
 func (c CNP) Signed() (slot int, stamp uint32, ok bool) {
 	word := binary.BigEndian.Uint32(c.Tag[:])
 	return int(word >> stampBits), word & stampMask, c.Tag != [8]byte{}
 }
 
-// Verify says whether the tag was made with this key, and for this CNP. Age and repetition are not looked at.
+// Verify says whether the tag was made with this key, and for this CNP. Age and repetition are not
+// looked at.
 func (c CNP) Verify(key Key) bool {
 	return c.Tag != [8]byte{} && c.mac(key, binary.BigEndian.Uint32(c.Tag[:])) == binary.BigEndian.Uint32(c.Tag[4:])
 }

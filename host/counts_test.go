@@ -44,13 +44,17 @@ func seen(t *testing.T, component string, want map[string]uint64, never ...strin
 	metrics, err := io.ReadAll(r.Body)
 	qt.Assert(t, qt.IsNil(err))
 	s := statusOf(t)
-	i := slices.IndexFunc(s.Components, func(c host.ComponentStatus) bool { return c.Name == component })
+	i := slices.IndexFunc(s.Components, func(c host.ComponentStatus) bool {
+		return c.Name == component
+	})
 	qt.Assert(t, qt.IsTrue(i >= 0), qt.Commentf("no %s in %+v", component, s))
 	for name, n := range s.Components[i].Counts {
 		_, provoked := want[name]
-		qt.Check(t, qt.IsTrue(provoked || slices.Contains(never, name)), qt.Commentf("%s is not tested", name))
+		qt.Check(t, qt.IsTrue(provoked || slices.Contains(never, name)),
+			qt.Commentf("%s is not tested", name))
 		qt.Check(t, qt.Equals(n, want[name]), qt.Commentf("%s of %s", name, component))
-		line := fmt.Sprintf("pcn_events_total{component=%q,event=%q} %d\n", component, name, want[name])
+		line := fmt.Sprintf("pcn_events_total{component=%q,event=%q} %d\n",
+			component, name, want[name])
 		qt.Check(t, qt.StringContains(string(metrics), line))
 	}
 	for name := range want {
@@ -80,7 +84,8 @@ func rpConfig(settings string) string {
 	return "line_rate: 1Gbps\ncontrols: {pcn: {}}\nrp: {interfaces: [veth0]" + settings + "}\n"
 }
 
-// Each cause for which a reaction point drops a CNP is seen under its name, and each kind that it obeys.
+// Each cause for which a reaction point drops a CNP is seen under its name, and each kind that it
+// obeys.
 func TestEveryCounterOfRPIsSeen(t *testing.T) {
 	here, peer := wire(t)
 	rp := pinnedProgram{"rp", "rp_ingress"}
@@ -150,7 +155,9 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 }
 
 // dataFrame is a TCP segment with data from the peer.
-func dataFrame(t *testing.T, here, peer nstest.End, port uint16, change func(*layers.IPv4, *layers.TCP)) []byte {
+func dataFrame(
+	t *testing.T, here, peer nstest.End, port uint16, change func(*layers.IPv4, *layers.TCP),
+) []byte {
 	t.Helper()
 	const ect0 = 2
 	ip := &layers.IPv4{
@@ -162,11 +169,13 @@ func dataFrame(t *testing.T, here, peer nstest.End, port uint16, change func(*la
 		change(ip, segment)
 	}
 	qt.Assert(t, qt.IsNil(segment.SetNetworkLayerForChecksum(ip)))
-	return serialize(t, here, peer, layers.EthernetTypeIPv4, ip, segment, gopacket.Payload(make([]byte, 1000)))
+	return serialize(t, here, peer, layers.EthernetTypeIPv4,
+		ip, segment, gopacket.Payload(make([]byte, 1000)))
 }
 
 func serialize(
-	t *testing.T, here, peer nstest.End, etherType layers.EthernetType, ls ...gopacket.SerializableLayer,
+	t *testing.T, here, peer nstest.End, etherType layers.EthernetType,
+	ls ...gopacket.SerializableLayer,
 ) []byte {
 	t.Helper()
 	buf := gopacket.NewSerializeBuffer()
@@ -177,8 +186,8 @@ func serialize(
 	return buf.Bytes()
 }
 
-// unreadable is IPv6 whose extension headers are not looked into: one of hop-by-hop options, then one of
-// mobility.
+// unreadable is IPv6 whose extension headers are not looked into: one of hop-by-hop options, then
+// one of mobility.
 func unreadable(t *testing.T, here, peer nstest.End) []byte {
 	const mobility = 135
 	ip := &layers.IPv6{
@@ -186,12 +195,13 @@ func unreadable(t *testing.T, here, peer nstest.End) []byte {
 		SrcIP: net.ParseIP("2001:db8::2"), DstIP: net.ParseIP("2001:db8::1"),
 	}
 	hopByHop := []byte{mobility, 0, 1, 4, 0, 0, 0, 0} // padding
-	return serialize(t, here, peer, layers.EthernetTypeIPv6, ip, gopacket.Payload(append(hopByHop, make([]byte, 100)...)))
+	return serialize(t, here, peer, layers.EthernetTypeIPv6,
+		ip, gopacket.Payload(append(hopByHop, make([]byte, 100)...)))
 }
 
-// Each counter of a notification point is seen under its name. The kernel makes timers of BPF programs
-// with cmpxchg16b only, which the microVM lacks: so here no flow falls silent, and each that is to be
-// watched for it is counted as no_timer, when it begins and with each of its CNPs.
+// Each counter of a notification point is seen under its name. The kernel makes timers of BPF
+// programs with cmpxchg16b only, which the microVM lacks: so here no flow falls silent, and each
+// that is to be watched for it is counted as no_timer, when it begins and with each of its CNPs.
 func TestEveryCounterOfNPIsSeen(t *testing.T) {
 	here, peer := wire(t)
 	np := pinnedProgram{"np", "np_ingress"}
@@ -234,8 +244,8 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 	)
 }
 
-// The counters that no host can provoke, and all others, are shown by the names that the map has in C:
-// here each has its own number.
+// The counters that no host can provoke, and all others, are shown by the names that the map has in
+// C: here each has its own number.
 func TestCountersAreShownByTheirNames(t *testing.T) {
 	wire(t)
 	up(t, small)

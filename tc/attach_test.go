@@ -38,8 +38,8 @@ func attached(t *testing.T, dev *tap, where ebpf.AttachType) (names []string) {
 	return names
 }
 
-// Whatever the order of attaching, marks are applied before they are counted, CNPs and CNMs are made before they are
-// stamped, and Close leaves the device as it was.
+// Whatever the order of attaching, marks are applied before they are counted, CNPs and CNMs are
+// made before they are stamped, and Close leaves the device as it was.
 func TestAttachOrder(t *testing.T) {
 	type attacher interface{ Close() error }
 	steps := map[string]func(t *testing.T, dev *tap) attacher{

@@ -69,7 +69,8 @@ func hasClsact(t *testing.T, dev *tap) bool {
 	return false
 }
 
-// Filters run in the order of their anchors, and the last that goes takes clsact along, whichever brought it.
+// Filters run in the order of their anchors, and the last that goes takes clsact along, whichever
+// brought it.
 func TestClsact(t *testing.T) {
 	dev := newTap(t, nstest.New(t), "tap0", 1)
 	first := attachedAtClsact(t, dev, "first", ebpf.AttachTCXEgress, link.Tail())

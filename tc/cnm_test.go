@@ -121,7 +121,8 @@ func (r reflector) counts(t *testing.T) CNMCounts {
 	return c
 }
 
-// Every sample is answered, where it came from, by a CNM as package cnp writes it, and the packet goes its way.
+// Every sample is answered, where it came from, by a CNM as package cnp writes it, and the packet
+// goes its way.
 func TestCNMAnswersSamples(t *testing.T) {
 	for name, r := range reflectors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -248,8 +249,8 @@ func TestCNMCountsFailure(t *testing.T) {
 	}
 }
 
-// The port's qdisc gets a CNM in the control class: from a switch as if it had come in by the port itself, at the
-// sample's time; from a host as its own, now.
+// The port's qdisc gets a CNM in the control class: from a switch as if it had come in by the port
+// itself, at the sample's time; from a host as its own, now.
 func TestCNMTellsEgress(t *testing.T) {
 	const markCNM, ingressMark = 0x504d0000, 0x50430000
 	for name, r := range reflectors(t) {

@@ -4,14 +4,17 @@
 //
 //   - [Fabric], a switch: ingress of each of its ports;
 //   - [Arrive], a lab host's first ingress program: applies marks, counts flows, absorbs bursts;
-//   - [NP], PCN's notification point at receivers: ingress, and an egress program that makes the CNPs;
-//   - [RP], PCN's reaction point at senders: ingress;
+//   - [NP], a notification point at receivers: ingress, and an egress program that makes the CNPs;
+//   - [RP], a reaction point at senders, which is part of the control's object: ingress;
 //   - [FirstRTT], LDCP's first round trip, and [WRED], a switch played at a host's device: egress;
-//   - [HostNP] and [HostRP], the same for real hosts: IPv6, VLANs, UDP, signed CNPs, limits on who may send them;
 //   - [Stamp], a host's last egress program: classes as DSCP.
 //
-// Stamp, FirstRTT, WRED, PlainSYN, HostNP and HostRP know IPv6 and VLAN tags too. The others are the lab's and know plain
-// IPv4 only: to them other packets are not there.
+// Stamp, FirstRTT, WRED and PlainSYN know IPv6 and VLAN tags too. So do NP and RP on a real host
+// ([LoadHostNP], [LoadHostRP]), where they also know flows of UDP and signed CNPs, and limit who
+// may send CNPs. In a lab, as the other programs, they see plain IPv4 only.
+//
+// Programs count in maps of their own. [ReadCounts] reads them, with the names that the counters
+// have in C.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
 package tc

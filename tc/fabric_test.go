@@ -192,7 +192,8 @@ func TestFabricDrops(t *testing.T) {
 	}
 }
 
-// A device whose group is no port of the fabric, within the table or beyond it, is not taken for one.
+// A device whose group is no port of the fabric, within the table or beyond it, is not taken for
+// one.
 func TestFabricUnknownPort(t *testing.T) {
 	for _, group := range []int{0, 7, int(fabricOptions.Ports), 1 << 20} {
 		t.Run(fmt.Sprintf("group %d", group), func(t *testing.T) {
@@ -219,7 +220,8 @@ func TestFabricCountsFailure(t *testing.T) {
 	qt.Check(t, qt.Equals(n.drops(t), FabricDrops{Redirect: 1}))
 }
 
-// The egress port's qdisc is told the ingress port and the class, and the last port's mark is in the packet.
+// The egress port's qdisc is told the ingress port and the class, and the last port's mark is in
+// the packet.
 func TestFabricTellsEgress(t *testing.T) {
 	const ingressMark = 0x50430000
 	n := newNetwork(t, FabricPort{ID: 1, FromHost: true}, FabricPort{ID: 2}, FabricPort{ID: 39})
@@ -352,8 +354,8 @@ func TestFabricKeepsFlowOnPath(t *testing.T) {
 	}
 }
 
-// Flows that one switch sends the same way part at the next, if that has another seed; with the same seed they
-// would all stay together.
+// Flows that one switch sends the same way part at the next, if that has another seed; with the
+// same seed they would all stay together.
 func TestFabricDoesNotPolarise(t *testing.T) {
 	const n = 4
 	for _, seeds := range [][2]uint32{{0, 1}, {1, 2}, {1, 1 << 31}, {7, 8}} {
@@ -378,8 +380,8 @@ func TestFabricDoesNotPolarise(t *testing.T) {
 	}
 }
 
-// A packet that waits in a switch is off its socket's account if a host-facing port cloned it: TCP small queues
-// see the host's own queue only.
+// A packet that waits in a switch is off its socket's account if a host-facing port cloned it: TCP
+// small queues see the host's own queue only.
 func TestFabricOrphansHostPackets(t *testing.T) {
 	const datagrams, size, rate = 20, 1000, 1000 // bytes, bytes/s
 	for _, c := range []struct {

@@ -32,7 +32,8 @@ func newHostNP(t *testing.T, o HostNPOptions) (*NP, *tap) {
 	return n, dev
 }
 
-// everyPacket is the shortest T: a packet closes the window of the one before if it comes 16 µs later.
+// everyPacket is the shortest T: a packet closes the window of the one before if it comes 16 µs
+// later.
 func everyPacket() HostNPOptions {
 	return HostNPOptions{TNs: 2 * cnp.StampUnitNs, CongestedShare: 0.95}
 }
@@ -120,8 +121,8 @@ func TestHostNPOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// What a host's NP answers to packets that its device received, of every family, VLAN, size and offload, is a CNP as
-// package cnp writes it, in the flow's VLAN.
+// What a host's NP answers to packets that its device received, of every family, VLAN, size and
+// offload, is a CNP as package cnp writes it, in the flow's VLAN.
 func TestHostNPAnswersReceivedPackets(t *testing.T) {
 	n, dev := newHostNP(t, everyPacket())
 	port := uint16(0)
@@ -328,7 +329,8 @@ func TestHostNPReadsLongHeaders(t *testing.T) {
 	}
 }
 
-// What is not data of TCP or of watched UDP passes, leaves no entry, and is not answered, whole or truncated.
+// What is not data of TCP or of watched UDP passes, leaves no entry, and is not answered, whole or
+// truncated.
 func TestHostNPIgnores(t *testing.T) {
 	n, dev := newHostNP(t, everyPacket())
 	frames := ignored(t)
@@ -408,7 +410,8 @@ func TestHostNPSigns(t *testing.T) {
 	qt.Check(t, qt.IsFalse(signed))
 }
 
-// Flows that end leave no entry: those of TCP with FIN or RST, all others when they have been silent.
+// Flows that end leave no entry: those of TCP with FIN or RST, all others when they have been
+// silent.
 func TestHostNPForgetsFlows(t *testing.T) {
 	const idle = 100 * time.Millisecond
 	o := everyPacket()
@@ -438,8 +441,8 @@ func TestHostNPForgetsFlows(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(n.counts(t), Counts{"ended": 2, "idle": 2}))
 }
 
-// A hundred thousand flows come and go, some without a word: nothing of them stays, and the table never grows beyond
-// its size.
+// A hundred thousand flows come and go, some without a word: nothing of them stays, and the table
+// never grows beyond its size.
 func TestHostNPForgetsManyFlows(t *testing.T) {
 	const (
 		flows, maxFlows = 100_000, 4096

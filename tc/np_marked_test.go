@@ -51,7 +51,8 @@ func TestMarkedNPAnswersReceivedPackets(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(n.counts(t), Counts{"cnp_decrease": uint64(len(received))}))
 }
 
-// One CNP a flow and interval, at once for the first marked packet, and then for the first after the interval.
+// One CNP a flow and interval, at once for the first marked packet, and then for the first after
+// the interval.
 func TestMarkedNPIntervals(t *testing.T) {
 	const (
 		intervalNs = 50_000
@@ -160,7 +161,8 @@ func TestMarkedNPRandomFlows(t *testing.T) {
 	qt.Assert(t, qt.Equals(n.flows(t), flowCount))
 }
 
-// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of the flow table.
+// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of
+// the flow table.
 func TestMarkedNPIgnores(t *testing.T) {
 	n, dev := newMarkedNP(t, 0)
 	for name, frame := range ignored(t) {
@@ -179,7 +181,8 @@ func TestMarkedNPIgnores(t *testing.T) {
 	qt.Assert(t, qt.HasLen(dev.sent(t), 1), qt.Commentf("whole"))
 }
 
-// The data packet goes on with what programs before NP wrote, also if its CNP can't leave; that is counted.
+// The data packet goes on with what programs before NP wrote, also if its CNP can't leave; that is
+// counted.
 func TestMarkedNPCountsFailure(t *testing.T) {
 	n, dev := newMarkedNP(t, 0)
 	frame := someFlow().tcp(t, ce, 1000)

@@ -47,8 +47,8 @@ func TestNPOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// received are packets as devices hand them over: of every size and with every offload: checksummed, or not, as after
-// GRO, or many segments in one.
+// received are packets as devices hand them over: of every size and with every offload:
+// checksummed, or not, as after GRO, or many segments in one.
 var received = []struct {
 	payloadLen int
 	offload    vnetHeader
@@ -284,7 +284,8 @@ func ignored(t *testing.T) map[string][]byte {
 	}
 }
 
-// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of the flow table.
+// Only data over TCP and IPv4 is answered. Everything else passes untouched and takes no entry of
+// the flow table.
 func TestNPIgnores(t *testing.T) {
 	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0, IdealTime: true})
 	for name, frame := range ignored(t) {
@@ -308,8 +309,8 @@ func TestNPIgnores(t *testing.T) {
 	qt.Assert(t, qt.HasLen(dev.sent(t), 1), qt.Commentf("whole"))
 }
 
-// A tag that the kernel has taken off the frame: a VLAN's packet is for the VLAN's device, a priority is not a VLAN,
-// and the CNP has it too.
+// A tag that the kernel has taken off the frame: a VLAN's packet is for the VLAN's device, a
+// priority is not a VLAN, and the CNP has it too.
 func TestNPAndVLANs(t *testing.T) {
 	f := someFlow()
 	for _, c := range []struct {

@@ -24,7 +24,8 @@ func dcqcnParams() rpdcqcnDcqcnParams {
 	return p
 }
 
-// newDCQCNRP loads DCQCN's reaction point with a flow table of its own, that holds these flows as they start.
+// newDCQCNRP loads DCQCN's reaction point with a flow table of its own, that holds these flows as
+// they start.
 func newDCQCNRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	return newDCQCNRPAt(t, 0, flows...)
@@ -71,7 +72,8 @@ func (r *RP) dcqcn(t *testing.T, f flow) (v rpdcqcnDcqcnFlow) {
 	return v
 }
 
-// dcqcn is DCQCN's reaction point, in floating point: the timers' and the byte counter's cycles as they end, and CNPs.
+// dcqcn is DCQCN's reaction point, in floating point: the timers' and the byte counter's cycles as
+// they end, and CNPs.
 type dcqcn struct {
 	p                     rpdcqcnDcqcnParams
 	rate, target, alpha   float64
@@ -162,8 +164,8 @@ func (d *dcqcn) hold(nowNs, sentBytes uint64) {
 	d.timerNs, d.counterBytes = nowNs+d.p.Recovery.TimerNs, sentBytes+d.p.Recovery.ByteCounterBytes
 }
 
-// CNPs, at any time and after any number of bytes, change the flow they name as the paper says, and no other flow. What
-// they say of rates is nothing to DCQCN.
+// CNPs, at any time and after any number of bytes, change the flow they name as the paper says, and
+// no other flow. What they say of rates is nothing to DCQCN.
 func TestDCQCNRPObeys(t *testing.T) { checkDCQCNRP(t, newDCQCNRP, false) }
 
 // With TCD one in four says UE.

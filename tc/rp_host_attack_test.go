@@ -91,7 +91,8 @@ func (a *attack) malformed(frame []byte) []byte {
 	return sealIPv6(frame)
 }
 
-// A million malformed, truncated, replayed and forged CNPs change no flow, and each is counted by its cause.
+// A million malformed, truncated, replayed and forged CNPs change no flow, and each is counted by
+// its cause.
 func TestHostRPMillionForgedCNPs(t *testing.T) {
 	const frames, repeat = 20_000, 50
 	a := &attack{t: t, rnd: rand.New(rand.NewPCG(1, 2)), key: cnp.Key{1, 2, 3}}
@@ -122,7 +123,8 @@ func TestHostRPMillionForgedCNPs(t *testing.T) {
 
 	for range frames {
 		frame, counter := a.frame()
-		// A signal ends the kernel's repetition, and Benchmark starts it again: what was counted until then is of this frame.
+		// A signal ends the kernel's repetition, and Benchmark starts it again: what was counted
+		// until then is of this frame.
 		again := func() { a.counted[counter] += r.counts(t).total() - a.counted.total() }
 		_, _, err := r.coll.Programs[rpProgRpIngress].Benchmark(frame, repeat, again)
 		a.counted[counter] += repeat

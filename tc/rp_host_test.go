@@ -19,11 +19,12 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// testIfindex is the device that Program.Run says a packet came in at, in the namespace of the test: lo.
+// testIfindex is the device that Program.Run says a packet came in at, in the namespace of the
+// test: lo.
 const testIfindex = 1
 
-// newHostRP loads a host's reaction point with a flow table of its own, that holds these flows at half of line rate.
-// It allows CNPs at testIfindex, from everywhere or these prefixes.
+// newHostRP loads a host's reaction point with a flow table of its own, that holds these flows at
+// half of line rate. It allows CNPs at testIfindex, from everywhere or these prefixes.
 func newHostRP(t *testing.T, o HostRPOptions, prefixes []netip.Prefix, flows ...flow) *RP {
 	t.Helper()
 	nstest.RequireRoot(t)
@@ -140,7 +141,8 @@ func sealIPv6(frame []byte) []byte {
 	return frame
 }
 
-// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not for RP passes.
+// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not
+// for RP passes.
 func TestHostRPRefuses(t *testing.T) {
 	v4, v6 := someFlow(), someFlowIPv6()
 	set := func(seal func([]byte) []byte, off int, to ...byte) func([]byte) []byte {
@@ -424,7 +426,8 @@ func TestHostRPTags(t *testing.T) {
 	}
 }
 
-// Keys are rotated without losing a CNP: each comes to RP before NP signs with it, and goes after that.
+// Keys are rotated without losing a CNP: each comes to RP before NP signs with it, and goes after
+// that.
 func TestKeyRotation(t *testing.T) {
 	n, dev := newHostNP(t, everyPacket())
 	f := someFlow()

@@ -16,8 +16,8 @@ func ibccParams() rpibccIbccParams {
 	return rpibccIbccParams{LineRateBps: lineRateBps, TimerNs: 20_480, Increase: 2, Limit: 127}
 }
 
-// newIBCCRP loads the reaction point of InfiniBand's congestion control with a flow table of its own, that holds these
-// flows as they start.
+// newIBCCRP loads the reaction point of InfiniBand's congestion control with a flow table of its
+// own, that holds these flows as they start.
 func newIBCCRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	return newIBCCRPOf(t, false, flows...)
@@ -63,7 +63,8 @@ func (r *RP) hear(t *testing.T, c cnp.CNP, nowNs uint64) {
 	qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 }
 
-// BECNs raise CCTI of the flow that they name, a UE puts its timer off, and no other flow changes: worked out by hand.
+// BECNs raise CCTI of the flow that they name, a UE puts its timer off, and no other flow changes:
+// worked out by hand.
 func TestIBCCRPObeys(t *testing.T) {
 	f, other := someFlow(), flow{src: someFlow().dst, dst: someFlow().src}
 	const start = 1_000_000

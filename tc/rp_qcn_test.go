@@ -32,7 +32,8 @@ func qcnRPParams() rpqcnQcnRpParams {
 	return p
 }
 
-// newQCNRP loads QCN's reaction point with a flow table of its own, that holds these flows as they start.
+// newQCNRP loads QCN's reaction point with a flow table of its own, that holds these flows as they
+// start.
 func newQCNRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	return newQCNRPOf(t, qcnRPParams(), flows...)
@@ -71,8 +72,8 @@ func (r *RP) qcn(t *testing.T, f flow) (v rpqcnQcnFlow) {
 	return v
 }
 
-// CNMs cut the rate by QntzFb / 128, worked out by hand. The target is the rate before the cut, but not before a cycle
-// of the byte counter is over.
+// CNMs cut the rate by QntzFb / 128, worked out by hand. The target is the rate before the cut, but
+// not before a cycle of the byte counter is over.
 func TestQCNRPCuts(t *testing.T) {
 	const (
 		once  = 40e9 * 127 / 128
@@ -134,7 +135,8 @@ func TestQCNRPBounds(t *testing.T) {
 	qt.Assert(t, qt.Equals(r.qcn(t, f).Rp.Recovery.RateBps, 10e6))
 }
 
-// All strengths of feedback, of any switch and with any queue, change the flow that was sampled and no other.
+// All strengths of feedback, of any switch and with any queue, change the flow that was sampled and
+// no other.
 func TestQCNRPObeys(t *testing.T) {
 	f := someFlow()
 	otherPort, otherAddr := f, f
@@ -173,7 +175,8 @@ const (
 	offMSDU     = 38
 )
 
-// What is not a sound CNM of a live flow changes no flow, and is counted by its cause. What is not for RP passes.
+// What is not a sound CNM of a live flow changes no flow, and is counted by its cause. What is not
+// for RP passes.
 func TestQCNRPRefuses(t *testing.T) {
 	const pass = "pass" // to the stack, not counted
 	f, unknown := someFlow(), someFlow()
@@ -239,7 +242,8 @@ func TestQCNRPRefuses(t *testing.T) {
 	}
 }
 
-// Of a short packet, or from a switch that is sparing, a CNM has less of an MSDU: as far as the ports will do.
+// Of a short packet, or from a switch that is sparing, a CNM has less of an MSDU: as far as the
+// ports will do.
 func TestQCNRPShortMSDU(t *testing.T) {
 	const shortest = 24 // bytes: IPv4 header, ports
 	f := someFlow()
@@ -251,8 +255,8 @@ func TestQCNRPShortMSDU(t *testing.T) {
 	}
 }
 
-// A hundred thousand CNMs, whole, damaged and forged: RP obeys those that package cnp finds sound, and no flow changes
-// but for those.
+// A hundred thousand CNMs, whole, damaged and forged: RP obeys those that package cnp finds sound,
+// and no flow changes but for those.
 func TestQCNRPManyCNMs(t *testing.T) {
 	const total, flowCount = 100_000, 16
 	rnd := rand.New(rand.NewPCG(19, 20))

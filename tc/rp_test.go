@@ -32,7 +32,8 @@ const (
 	q24         = 1 << 24 // the weights' fixed point, bpf/algo/fixed.h
 )
 
-// newRP loads a reaction point with a flow table of its own, that holds these flows at half of line rate.
+// newRP loads a reaction point with a flow table of its own, that holds these flows at half of line
+// rate.
 func newRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	nstest.RequireRoot(t)
@@ -151,7 +152,8 @@ const (
 	offICRC    = 70
 )
 
-// seal makes the checksum and the ICRC of a changed CNP right again, also of one that is no CNP any more.
+// seal makes the checksum and the ICRC of a changed CNP right again, also of one that is no CNP any
+// more.
 func seal(frame []byte) []byte {
 	fixChecksum(frame)
 	covered := append(bytes.Repeat([]byte{0xff}, 8), frame[offIP:offICRC]...) // 8 bytes for the LRH that is not there
@@ -180,7 +182,8 @@ func checksum(frame []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not for RP passes.
+// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not
+// for RP passes.
 func TestRPRefuses(t *testing.T) {
 	const pass = "pass" // to the stack, not counted
 	f, unknown := someFlow(), someFlow()
@@ -330,8 +333,8 @@ func TestRPAcceptsWhatRoutersChange(t *testing.T) {
 	}
 }
 
-// A tag that the kernel has taken off the frame: a VLAN's CNP or CNM is for the VLAN's device, a priority is
-// not a VLAN.
+// A tag that the kernel has taken off the frame: a VLAN's CNP or CNM is for the VLAN's device, a
+// priority is not a VLAN.
 func TestRPAndVLANs(t *testing.T) {
 	for _, c := range []struct {
 		id   uint16
@@ -410,8 +413,8 @@ func sendPages(to netip.Addr, payload []byte) error {
 	return nil
 }
 
-// A million CNPs, whole, damaged and forged: RP obeys those that the test's own judge finds sound, and no flow
-// changes but for those.
+// A million CNPs, whole, damaged and forged: RP obeys those that the test's own judge finds sound,
+// and no flow changes but for those.
 func TestRPMillionCNPs(t *testing.T) {
 	const total, flowCount = 1_000_000, 64
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -551,7 +554,8 @@ func (j *judge) judge(frame []byte) uint32 {
 	return tcxDrop
 }
 
-// isCNP says whether the frame is a CNP by the fields that tell: a whole IPv4 packet to the port, with the opcode.
+// isCNP says whether the frame is a CNP by the fields that tell: a whole IPv4 packet to the port,
+// with the opcode.
 func isCNP(frame []byte) bool {
 	return len(frame) >= offPayload && bytes.Equal(frame[12:15], []byte{8, 0, 0x45}) &&
 		frame[offIP+6]&0x3f == 0 && frame[offIP+7] == 0 && frame[offIP+9] == 17 &&

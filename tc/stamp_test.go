@@ -90,7 +90,8 @@ func TestStampClasses(t *testing.T) {
 	}
 }
 
-// Data keeps the class that its socket gave it, if it is one of data; else, and whatever control packets have, it is as above.
+// Data keeps the class that its socket gave it, if it is one of data; else, and whatever control
+// packets have, it is as above.
 func TestStampKeepsDataClasses(t *testing.T) {
 	nstest.RequireRoot(t)
 	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, DataClasses: []uint8{1, 3, 7}})
@@ -193,8 +194,8 @@ func sevenExtensions() [][]byte {
 	return append(headers, extension(6, 8))
 }
 
-// Whatever TOS a packet has, its ECN bits stay and its checksum is right after: as another TOS changes the sum, for
-// packets whose sums lie anywhere.
+// Whatever TOS a packet has, its ECN bits stay and its checksum is right after: as another TOS
+// changes the sum, for packets whose sums lie anywhere.
 func TestStampKeepsECNAndChecksum(t *testing.T) {
 	s := newStamp(t)
 	for tos := range 256 {
@@ -240,8 +241,8 @@ func TestStampECT1(t *testing.T) {
 	}
 }
 
-// With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had to be written or not;
-// everything else about it is as without.
+// With address MACs every IPv4 packet's source is 02:00 and its IPv4 source, whether its class had
+// to be written or not; everything else about it is as without.
 func TestStampAddressMAC(t *testing.T) {
 	plain, s := newStamp(t), newStampOf(t, StampOptions{AddressMAC: true})
 	rnd := rand.New(rand.NewPCG(21, 22))

@@ -44,7 +44,8 @@ func capture(t *testing.T, e nstest.End) int {
 	return captureType(t, e, unix.ETH_P_IP, unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})
 }
 
-// captureType opens a packet socket that gets the frames of this EtherType that arrive at the device and pass the filter.
+// captureType opens a packet socket that gets the frames of this EtherType that arrive at the
+// device and pass the filter.
 func captureType(t *testing.T, e nstest.End, etherType uint16, filter ...unix.SockFprog) int {
 	t.Helper()
 	var s int
@@ -77,8 +78,8 @@ func captured(t *testing.T, s int) (frames [][]byte) {
 	}
 }
 
-// A TCP transfer, of any congestion control, between two hosts: every CNP that the sender's device receives is as
-// package cnp writes it, and the receiver gets the data unharmed.
+// A TCP transfer, of any congestion control, between two hosts: every CNP that the sender's device
+// receives is as package cnp writes it, and the receiver gets the data unharmed.
 func TestNPOnTheWire(t *testing.T) {
 	const size = 10 << 20
 	for _, c := range []struct {
@@ -134,7 +135,8 @@ func TestNPOnTheWire(t *testing.T) {
 	}
 }
 
-// switched joins two hosts by a switch, whose ports 1 and 2 they are at; the hosts stamp what they send.
+// switched joins two hosts by a switch, whose ports 1 and 2 they are at; the hosts stamp what they
+// send.
 func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
 	t.Helper()
 	sw := nstest.New(t)
@@ -165,8 +167,8 @@ func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
 	return sender, receiver
 }
 
-// A TCP transfer through a switch: each packet of data that is sampled on its last link is answered, and the sender's
-// device receives the CNM.
+// A TCP transfer through a switch: each packet of data that is sampled on its last link is
+// answered, and the sender's device receives the CNM.
 func TestCNMOnTheWire(t *testing.T) {
 	const size = 10 << 20
 	fabric, err := LoadFabric(fabricOptions)

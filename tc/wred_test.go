@@ -46,7 +46,8 @@ func TestWREDOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// With an empty queue nothing is marked or dropped, but by a fixed probability; what is not ECN-capable is never marked.
+// With an empty queue nothing is marked or dropped, but by a fixed probability; what is not
+// ECN-capable is never marked.
 func TestWREDVerdicts(t *testing.T) {
 	f, v6 := someFlow(), someFlowIPv6()
 	fragment6 := withExtensions(v6.tcpData(t, ect0, 100), 44, extension(6, 8))
