@@ -27,6 +27,8 @@ type Config struct {
 	RTTTo []string `yaml:"rtt_to"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
+	// Objects are compiled controls of the user's own to register, with their defaults: paths of .o files.
+	Objects []string `yaml:"objects"`
 	// NP answers marked packets with CNPs.
 	NP *NP `yaml:"np"`
 	// RP hears CNPs.
@@ -149,6 +151,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	var c Config
 	if root := d.Root(data); root != nil {
 		d.Decode(root, &c)
+		c.readObjects(d)
 		c.fill(d)
 		c.validate(d)
 	}

@@ -4,6 +4,7 @@ package host
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -45,6 +46,21 @@ func (c *Controls) AddObject(object []byte) error {
 	}
 	c.all = append(c.all, Control{Scheme: s})
 	return nil
+}
+
+// readObjects adds the controls whose objects the file names.
+func (c *Config) readObjects(d *config.Decoder) {
+	for i, path := range c.Objects {
+		at := fmt.Sprintf("objects[%d]", i)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			d.Fail(at, err.Error(), "write the path of a control that was compiled: pcn scheme compile")
+			continue
+		}
+		if err := c.Controls.AddObject(data); err != nil {
+			d.Fail(at, err.Error(), "")
+		}
+	}
 }
 
 // Has reports whether a control is to be registered.

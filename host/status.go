@@ -4,6 +4,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -193,6 +194,27 @@ func compareSettings(name string, runs, asked []Setting) []string {
 type LiveFlow struct {
 	Control string `json:"control"`
 	loader.Flow
+}
+
+// MarshalJSON writes the control before what it knows of the flow.
+func (f LiveFlow) MarshalJSON() ([]byte, error) {
+	return joinObjects(map[string]string{"control": f.Control}, f.Flow)
+}
+
+// joinObjects writes values that are JSON objects as one object, with the keys of all.
+func joinObjects(values ...any) ([]byte, error) {
+	joined := []byte("{")
+	for i, v := range values {
+		object, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			joined = append(joined, ',')
+		}
+		joined = append(joined, object[1:len(object)-1]...)
+	}
+	return append(joined, '}'), nil
 }
 
 // Flows are the live flows of all pinned congestion controls.

@@ -21,15 +21,25 @@ import (
 
 // TraceEvent is a flow as its sender knew it when something had happened: the counters that grew say what.
 type TraceEvent struct {
-	At             time.Duration `json:"at_ns"` // on the kernel's clock, since it booted
-	Cwnd           uint32        `json:"cwnd_packets"`
-	PacketsOut     uint32        `json:"out_packets"` // under way
-	LiveFlow                     // the flow after it
-	NewDecrease    uint64        `json:"new_cnp_decrease"` // of each, since the event before; all of them in the first
-	NewIncrease    uint64        `json:"new_cnp_increase"`
-	NewMarks       uint32        `json:"new_marked_packets"`
-	NewLosses      uint64        `json:"new_losses"`
-	NewRetransmits uint32        `json:"new_retransmissions"`
+	At             time.Duration // on the kernel's clock, since it booted
+	Cwnd           uint32
+	PacketsOut     uint32 // under way
+	LiveFlow              // the flow after it
+	NewDecrease    uint64 // of each, since the event before; all of them in the first
+	NewIncrease    uint64
+	NewMarks       uint32
+	NewLosses      uint64
+	NewRetransmits uint32
+}
+
+// MarshalJSON writes the event's own keys and those of the flow as one object.
+func (e TraceEvent) MarshalJSON() ([]byte, error) {
+	return joinObjects(map[string]any{
+		"at_ns": e.At, "cwnd_packets": e.Cwnd, "out_packets": e.PacketsOut,
+		"new_cnp_decrease": e.NewDecrease, "new_cnp_increase": e.NewIncrease,
+		"new_marked_packets": e.NewMarks, "new_losses": e.NewLosses,
+		"new_retransmissions": e.NewRetransmits,
+	}, e.LiveFlow)
 }
 
 // What is what happened, in words.

@@ -142,12 +142,17 @@ func layoutOf(o *scheme.Object, flows *ebpf.MapSpec) (*flowLayout, error) {
 	if !ok {
 		return nil, fmt.Errorf("map %s: its values are no struct", flowsMap)
 	}
+	return entryLayout(entry, flows.ValueSize, o.Stats)
+}
+
+// entryLayout reads the layout of a flow table's entries out of their type.
+func entryLayout(entry *btf.Struct, size uint32, stats []scheme.Stat) (*flowLayout, error) {
 	for _, m := range entry.Members {
 		sender, ok := btf.As[*btf.Struct](m.Type)
 		if !ok || sender.Name != "sender" {
 			continue
 		}
-		l := &flowLayout{size: flows.ValueSize, sender: map[string]field{}, stats: o.Stats}
+		l := &flowLayout{size: size, sender: map[string]field{}, stats: stats}
 		for _, f := range sender.Members {
 			size, err := btf.Sizeof(f.Type)
 			if err != nil {
@@ -204,14 +209,6 @@ func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
 		}
 	}
 	return f, nil
-}
-
-// checkMap says whether a map's entries have this layout: another build of the program may have made it.
-func (l *flowLayout) checkMap(m *ebpf.Map) error {
-	if m.ValueSize() != l.size {
-		return fmt.Errorf("its entries have %d bytes, this program's %d: run pcn host up with this program", m.ValueSize(), l.size)
-	}
-	return nil
 }
 
 // ErrNoFlow says that the control has no such flow, or keeps no table of flows.

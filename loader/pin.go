@@ -5,6 +5,7 @@ package loader
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
@@ -121,27 +123,49 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be read.
+// FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be read. The
+// kernel keeps the type of the entries with the table, so it may be another build's, or a control of the
+// user's own.
 func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
+	layout, err := layoutInKernel(flows)
+	if err != nil {
+		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
+	}
 	s, ok := scheme.Builtin().ByControl(name)
 	if !ok {
-		return nil, fmt.Errorf("congestion control %s keeps no flow table: %w", name, ErrNoFlow)
-	}
-	spec, err := s.Object.Spec()
-	if err != nil {
-		return nil, err
-	}
-	layout, err := layoutOf(s.Object, spec.Maps[flowsMap])
-	if err != nil {
-		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
-	}
-	if layout == nil {
-		return nil, fmt.Errorf("congestion control %s keeps no flow table: %w", name, ErrNoFlow)
-	}
-	if err := layout.checkMap(flows); err != nil {
-		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
+		s = scheme.Scheme{Name: name, Control: name}
 	}
 	return &Control{scheme: s, layout: layout, flows: flows}, nil
+}
+
+// layoutInKernel reads the layout of a table's entries from the kernel.
+func layoutInKernel(flows *ebpf.Map) (*flowLayout, error) {
+	h, err := flows.Handle()
+	if err != nil {
+		return nil, fmt.Errorf("read the type of its entries: %w", err)
+	}
+	defer h.Close()
+	spec, err := h.Spec(nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the type of its entries: %w", err)
+	}
+	for t, err := range spec.All() {
+		if err != nil {
+			return nil, fmt.Errorf("read the type of its entries: %w", err)
+		}
+		entry, ok := t.(*btf.Struct)
+		if !ok || entry.Size != flows.ValueSize() {
+			continue
+		}
+		stats, err := scheme.StatsOf(entry, entry.Size)
+		if err != nil {
+			return nil, err
+		}
+		if layout, err := entryLayout(entry, entry.Size, stats); err == nil {
+			return layout, nil
+		}
+	}
+	return nil, errors.New("its entries are not those of a congestion control of pcn: run pcn host up with this program")
 }
 
 // Fingerprint is a hash of an object's programs, map sizes and the values of its variables: what is equal runs the same.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,7 +48,7 @@ func (f *hostFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.file, "config", "",
 		"configuration file (default "+hostFile+", unless other flags configure the host)")
 	flags.StringSliceVar(&f.controls, "control", nil,
-		"congestion controls to register: "+strings.Join(host.ControlNames(), ", "))
+		"congestion controls to register: "+strings.Join(host.ControlNames(), ", ")+", or files of your own: ./mine.c or ./mine.o")
 	flags.StringSliceVar(&f.on, "on", nil,
 		"interfaces for NP, for RP if the control is pcn, and for ECN on SYNs")
 	flags.StringVar(&f.lineRate, "line-rate", "",
@@ -70,14 +71,14 @@ func (f *hostFlags) replaceFile() bool {
 }
 
 // load reads the configuration from the flags or from the file that they name.
-func (f *hostFlags) load() (*host.Config, error) {
+func (f *hostFlags) load(ctx context.Context) (*host.Config, error) {
 	if !f.replaceFile() {
 		if f.file == "" {
 			f.file = hostFile
 		}
 		return host.Load(f.file)
 	}
-	c, err := f.fromFlags()
+	c, err := f.fromFlags(ctx)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -87,10 +88,10 @@ func (f *hostFlags) load() (*host.Config, error) {
 	return c, nil
 }
 
-func (f *hostFlags) fromFlags() (*host.Config, error) {
+func (f *hostFlags) fromFlags(ctx context.Context) (*host.Config, error) {
 	c := &host.Config{RTTTo: f.rttTo}
 	for _, name := range f.controls {
-		if err := c.Controls.Add(name); err != nil {
+		if err := addControl(ctx, &c.Controls, name); err != nil {
 			return nil, fmt.Errorf("--control: %w", err)
 		}
 	}
@@ -118,6 +119,18 @@ func (f *hostFlags) fromFlags() (*host.Config, error) {
 	return c, nil
 }
 
+// addControl adds a control by its name, or that of a C file or object of the user's own.
+func addControl(ctx context.Context, c *host.Controls, name string) error {
+	if !isOwnFile(name) {
+		return c.Add(name)
+	}
+	own, err := compileOwn(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.AddObject(own.Control)
+}
+
 func newHostUp() *cobra.Command {
 	var f hostFlags
 	c := &cobra.Command{
@@ -131,7 +144,7 @@ any step fails, pcn restores the host's previous state.`,
   pcn host up --control pcn --on eth0 --rtt-to 10.0.0.2:22`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.load()
+			c, err := f.load(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -193,7 +206,7 @@ counters. With a configuration, from flags or from /etc/pcn/host.yaml, show what
 Exits with 1 if anything differs or is broken.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := f.loadIfAny()
+			c, err := f.loadIfAny(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -218,13 +231,13 @@ Exits with 1 if anything differs or is broken.`,
 }
 
 // loadIfAny is load, but returns nil if no flag is given and no file is installed.
-func (f *hostFlags) loadIfAny() (*host.Config, error) {
+func (f *hostFlags) loadIfAny(ctx context.Context) (*host.Config, error) {
 	if f.file == "" && !f.replaceFile() {
 		if _, err := os.Stat(hostFile); err != nil {
 			return nil, nil
 		}
 	}
-	return f.load()
+	return f.load(ctx)
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -28,7 +28,7 @@ func newScheme() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newSchemeList(), newSchemeShow(), newSchemeNew())
+	c.AddCommand(newSchemeList(), newSchemeShow(), newSchemeNew(), newSchemeCompile())
 	return c
 }
 
@@ -113,6 +113,33 @@ func showScheme(cmd *cobra.Command, s scheme.Scheme) error {
 	}
 	fmt.Fprintf(w, "\nDefaults are for links of 40 Gbit/s.\n")
 	return nil
+}
+
+func newSchemeCompile() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "compile FILE",
+		Short: "Compile the C file of your own control, for hosts that have no compiler",
+		Example: `  pcn scheme compile mine.c            writes mine.o
+  pcn host up --control ./mine.o --line-rate 10Gbps`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			own, err := compileOwn(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if out == "" {
+				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".o"
+			}
+			if err := os.WriteFile(out, own.Control, 0o644); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", out)
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "file to write (default: that of the C file, ending in .o)")
+	return c
 }
 
 // templateKinds are what can be written, and the files of each: template and name.

@@ -212,7 +212,15 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 	if !ok {
 		return fmt.Errorf("map %s: its values have no struct", flowsMap)
 	}
-	return fields(entry, 0, nil, func(m btf.Member, offset uint32, t tags) error {
+	var err error
+	o.Stats, err = StatsOf(entry, flows.ValueSize)
+	return err
+}
+
+// StatsOf returns the statistics that the struct of a flow table's entries describes, of so many bytes.
+func StatsOf(entry *btf.Struct, size uint32) ([]Stat, error) {
+	var stats []Stat
+	err := fields(entry, 0, nil, func(m btf.Member, offset uint32, t tags) error {
 		doc, ok := t["stat"]
 		if !ok {
 			return nil
@@ -221,7 +229,7 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 		if err != nil {
 			return err
 		}
-		if uint64(offset)+uint64(f.size) > uint64(flows.ValueSize) {
+		if uint64(offset)+uint64(f.size) > uint64(size) {
 			return errors.New("it lies beyond the end of the entry: the object is damaged")
 		}
 		if kind == "" {
@@ -231,9 +239,10 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 		if k, ok := t["key"]; ok {
 			key = k
 		}
-		o.Stats = append(o.Stats, Stat{Key: key, Doc: doc, Kind: kind, offset: offset, format: f})
+		stats = append(stats, Stat{Key: key, Doc: doc, Kind: kind, offset: offset, format: f})
 		return nil
 	})
+	return stats, err
 }
 
 // Read reads the statistic out of an entry of the flow table.

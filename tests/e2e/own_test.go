@@ -3,12 +3,17 @@
 package e2e
 
 import (
+	"errors"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -141,4 +146,60 @@ func TestOwnMistakes(t *testing.T) {
 	_, stderr, code = run(t, "scheme", "new", "pcn", "--dir", dir)
 	qt.Check(t, qt.Equals(code, 2))
 	qt.Check(t, qt.StringContains(stderr, "there is a scheme pcn already"))
+}
+
+// A control of one's own runs on a host, without a compiler there: its object is enough, and flows show
+// what its algorithm keeps.
+func TestOwnControlOnHost(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"scheme", "new", "ownhost", "--dir", dir},
+		{"scheme", "compile", filepath.Join(dir, "ownhost.c")},
+		{"host", "up", "--control", filepath.Join(dir, "ownhost.o"), "--line-rate", "1Gbps"},
+	} {
+		stdout, stderr, code := run(t, args...)
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("pcn %q: %s%s", args, stdout, stderr))
+	}
+	t.Cleanup(func() {
+		_, stderr, code := run(t, "host", "down")
+		qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	})
+	connection := connectWith(t, "ownhost")
+	_, err := connection.Write(make([]byte, 1<<20))
+	qt.Assert(t, qt.IsNil(err))
+
+	stdout, stderr, code := run(t, "flows", "--json")
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	qt.Check(t, qt.StringContains(stdout, `"control": "ownhost"`), qt.Commentf("%s", stdout))
+	qt.Check(t, qt.StringContains(stdout, `"cuts": `), qt.Commentf("%s", stdout))
+	stdout, stderr, code = run(t, "flows")
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	qt.Check(t, qt.StringContains(stdout, "CUTS"))
+}
+
+// connectWith connects to a listener of its own over the loopback device, whose receiver reads all.
+func connectWith(t *testing.T, control string) net.Conn {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		_, _ = io.Copy(io.Discard, c)
+	}()
+	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		var failed error
+		err := c.Control(func(fd uintptr) {
+			failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
+		})
+		return errors.Join(err, failed)
+	}}
+	c, err := dialer.Dial("tcp4", l.Addr().String())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { c.Close() })
+	return c
 }
