@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
@@ -55,7 +56,7 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
   pcn sweep my.yaml --out runs/mine --engine slurm --sbatch --partition=short`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := sweeps.Load(args[0])
+			s, err := sweeps.LoadWith(args[0], experiment.Options{Compile: compileOwn})
 			if err != nil {
 				return err
 			}

@@ -85,18 +85,25 @@ const (
 var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
 // Load reads a sweep file. Paths in the file are relative to it.
-func Load(path string) (*Sweep, error) {
+func Load(path string) (*Sweep, error) { return LoadWith(path, experiment.Options{}) }
+
+// LoadWith is Load, where the options are those of reading the experiment.
+func LoadWith(path string, o experiment.Options) (*Sweep, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep file: %w", err)
 	}
-	return Parse(path, data)
+	return parseWith(path, data, o)
 }
 
 // Parse parses the content of the sweep file at path. The error joins one [*config.Error] for each
 // mistake.
 func Parse(path string, data []byte) (*Sweep, error) {
-	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:")}
+	return parseWith(path, data, experiment.Options{})
+}
+
+func parseWith(path string, data []byte, o experiment.Options) (*Sweep, error) {
+	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:"), options: o}
 	root := d.Root(data)
 	if root == nil {
 		return nil, d.Err()
@@ -110,7 +117,10 @@ func Parse(path string, data []byte) (*Sweep, error) {
 	return s, nil
 }
 
-type decoder struct{ *config.Decoder }
+type decoder struct {
+	*config.Decoder
+	options experiment.Options // of reading the experiment
+}
 
 // sweep checks the file and returns its matrix of runs; nil after an error.
 func (d *decoder) sweep(f *file) *Sweep {
@@ -154,7 +164,7 @@ func (d *decoder) load(f *file) *experiment.Experiment {
 			name = "./" + name
 		}
 	}
-	e, err := experiments.Load(name)
+	e, err := experiments.LoadWith(name, d.options)
 	if err != nil {
 		d.fail("experiment", err)
 		return nil

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 )
 
@@ -31,8 +32,13 @@ func Names() []string {
 // Load returns a sweep by its name, if it comes with the program, or by the path of its file, which contains a separator
 // or ends in .yaml or .yml.
 func Load(nameOrPath string) (*sweep.Sweep, error) {
+	return LoadWith(nameOrPath, experiment.Options{})
+}
+
+// LoadWith is Load, where the options are those of reading the experiment.
+func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
 	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
-		return sweep.Load(nameOrPath)
+		return sweep.LoadWith(nameOrPath, o)
 	}
 	file := nameOrPath + ".yaml"
 	data, err := files.ReadFile(file)
