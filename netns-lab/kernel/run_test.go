@@ -295,7 +295,7 @@ func TestJudge(t *testing.T) {
 			run.Ports[0].SentPackets += 5
 			run.Ports[0].EnqueuedPackets += 5
 		}, "port S0->R0 dropped 5 packets"},
-		{"kept", func(_ *verdict, run *result.Run) { run.Ports[1].SentPackets-- }, "port S0->R0 took in 10 packets, but sent 9, holds 0 and lost 0"},
+		{"kept", func(_ *verdict, run *result.Run) { run.Ports[1].SentPackets-- }, "port S0->R0 accepted 10 packets, but sent 9, holds 0 and dropped 0"},
 		{
 			"vanished on a link", func(_ *verdict, run *result.Run) { run.Ports[1].SentPackets--; run.Ports[1].EnqueuedPackets-- },
 			"switch S0 was sent 10 packets, but its ports took in 9",
