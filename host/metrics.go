@@ -15,20 +15,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Names of metrics, and their labels. Labels have few values: components, congestion controls, counters' names. Flows
-// come and go, so only so many as the user allows have series of their own.
+// Names of metrics, and their labels. Labels have few values: components, congestion controls,
+// counters' names. Flows come and go, so only so many as the user allows have series of their own.
 var (
 	descComponent = desc("component_ok", "1 if the component is whole and attached.", "component")
-	descCount     = desc("events_total", "What NP, RP and the cgroups' programs counted.", "component", "event")
-	descFlows     = desc("flows", "Live flows.", "control")
-	descNoECN     = desc("flows_without_ecn", "Live flows that negotiated no ECN, so that nothing is marked.", "control")
-	descRate      = desc("send_rate_bps", "Sum of the rates that live flows may send at.", "control")
-	descMinRate   = desc("send_rate_min_bps", "The least of them.", "control")
-	descMarked    = desc("live_marked_packets", "Marked packets of live flows.", "control")
-	descLosses    = desc("live_losses", "Times that a loss cut the rate of a live flow.", "control")
-	descSRTT      = desc("srtt_max_seconds", "The longest smoothed round trip of a live flow.", "control")
-	descFlowRate  = desc("flow_send_rate_bps", "Rate of one of the fastest flows.", "control", "src", "dst")
-	descFlowSRTT  = desc("flow_srtt_seconds", "Smoothed round trip of one of the fastest flows.", "control", "src", "dst")
+	descCount     = desc("events_total", "What NP, RP and the cgroups' programs counted.",
+		"component", "event")
+	descFlows = desc("flows", "Live flows.", "control")
+	descNoECN = desc("flows_without_ecn",
+		"Live flows that negotiated no ECN, so that nothing is marked.", "control")
+	descRate = desc("send_rate_bps", "Sum of the rates that live flows may send at.",
+		"control")
+	descMinRate = desc("send_rate_min_bps", "The least of them.", "control")
+	descMarked  = desc("live_marked_packets", "Marked packets of live flows.", "control")
+	descLosses  = desc("live_losses", "Times that a loss cut the rate of a live flow.", "control")
+	descSRTT    = desc("srtt_max_seconds", "The longest smoothed round trip of a live flow.",
+		"control")
+	descFlowRate = desc("flow_send_rate_bps", "Rate of one of the fastest flows.", "control",
+		"src", "dst")
+	descFlowSRTT = desc("flow_srtt_seconds", "Smoothed round trip of one of the fastest flows.",
+		"control", "src", "dst")
 	descReadError = desc("read_error", "1 if the host's state could not be read.")
 )
 
@@ -44,7 +50,8 @@ type collector struct {
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descComponent, descCount, descFlows, descNoECN, descRate, descMinRate, descMarked, descLosses, descSRTT, descFlowRate,
+		descComponent, descCount, descFlows, descNoECN, descRate, descMinRate, descMarked,
+		descLosses, descSRTT, descFlowRate,
 		descFlowSRTT, descReadError,
 	} {
 		to <- d
@@ -72,20 +79,25 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			if event == "flows" {
 				continue
 			}
-			to <- prometheus.MustNewConstMetric(descCount, prometheus.CounterValue, float64(n), one.Name, event)
+			to <- prometheus.MustNewConstMetric(descCount, prometheus.CounterValue, float64(n),
+				one.Name, event)
 		}
 		if control, ok := strings.CutPrefix(one.Name, controlPrefix); ok {
 			collectFlows(gauge, control, flows)
 		}
 	}
-	slices.SortStableFunc(flows, func(a, b LiveFlow) int { return -cmp.Compare(a.SendRateBps, b.SendRateBps) })
+	slices.SortStableFunc(flows, func(a, b LiveFlow) int {
+		return -cmp.Compare(a.SendRateBps, b.SendRateBps)
+	})
 	for _, f := range flows[:min(c.maxFlows, len(flows))] {
 		gauge(descFlowRate, float64(f.SendRateBps), f.Control, f.Src.String(), f.Dst.String())
 		gauge(descFlowSRTT, f.SRTT.Seconds(), f.Control, f.Src.String(), f.Dst.String())
 	}
 }
 
-func collectFlows(gauge func(*prometheus.Desc, float64, ...string), control string, flows []LiveFlow) {
+func collectFlows(
+	gauge func(*prometheus.Desc, float64, ...string), control string, flows []LiveFlow,
+) {
 	var n, noECN, rate, least, marked, losses, srtt float64
 	for _, f := range flows {
 		if f.Control != control {
@@ -110,11 +122,12 @@ func collectFlows(gauge func(*prometheus.Desc, float64, ...string), control stri
 	gauge(descSRTT, srtt, control)
 }
 
-// Handler serves /metrics for Prometheus, with series of their own for at most maxFlows flows, the fastest, and /healthz,
-// which is 200 if all that is pinned is whole and attached.
+// Handler serves /metrics for Prometheus, with series of their own for at most maxFlows flows, the
+// fastest, and /healthz, which is 200 if all that is pinned is whole and attached.
 func (h *Host) Handler(maxFlows int) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{h, maxFlows}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collector{h, maxFlows}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {

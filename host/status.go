@@ -26,7 +26,8 @@ type Status struct {
 	Components []ComponentStatus `json:"components"`
 	// Default is net.ipv4.tcp_congestion_control of this network namespace.
 	Default string `json:"default_control"`
-	// Differences are what a configuration asks for and does not run, or the other way round; without one, none.
+	// Differences are what a configuration asks for and does not run, or the other way round;
+	// without one, none.
 	Differences []string `json:"differences"`
 }
 
@@ -41,7 +42,8 @@ type ComponentStatus struct {
 
 // OK says whether all is whole and, if it was compared, as configured.
 func (s Status) OK() bool {
-	return len(s.Differences) == 0 && !slices.ContainsFunc(s.Components, func(c ComponentStatus) bool { return len(c.Problems) > 0 })
+	return len(s.Differences) == 0 && !slices.ContainsFunc(s.Components,
+		func(c ComponentStatus) bool { return len(c.Problems) > 0 })
 }
 
 // Status reads what runs; if c is not nil it says what differs from it.
@@ -73,7 +75,8 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 
 func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	f := h.folder(name)
-	s := &ComponentStatus{Name: name, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{}, Problems: []string{}}
+	s := &ComponentStatus{Name: name, Settings: []Setting{}, Where: []string{},
+		Counts: map[string]uint64{}, Problems: []string{}}
 	st, err := f.state()
 	switch {
 	case err != nil:
@@ -94,7 +97,8 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	for pin, l := range p.links {
 		where := whereOf(pin)
 		if dead(l) {
-			s.Problems = append(s.Problems, fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
+			s.Problems = append(s.Problems,
+				fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
 		} else if where != "" && !slices.Contains(s.Where, where) {
 			s.Where = append(s.Where, where)
 		}
@@ -147,7 +151,9 @@ func flowCount(name string, p *pinned, into map[string]uint64) error {
 }
 
 // differences compares what runs with what the configuration comes to.
-func (h *Host) differences(ctx context.Context, c *Config, running []ComponentStatus) ([]string, error) {
+func (h *Host) differences(
+	ctx context.Context, c *Config, running []ComponentStatus,
+) ([]string, error) {
 	planned, err := h.plan(ctx, c)
 	if err != nil {
 		return nil, err
@@ -174,7 +180,8 @@ func compareSettings(name string, runs, asked []Setting) []string {
 	has := state{Settings: runs}
 	for _, s := range asked {
 		if now := has.setting(s.Key); now != s.Value {
-			out = append(out, fmt.Sprintf("%s: %s is %q, %q is configured", name, s.Key, now, s.Value))
+			out = append(out, fmt.Sprintf("%s: %s is %q, %q is configured", name, s.Key, now,
+				s.Value))
 		}
 	}
 	return out
@@ -217,12 +224,13 @@ func (h *Host) Flows() ([]LiveFlow, error) {
 	return flows, nil
 }
 
-// Control is a pinned congestion control, to read its flows; its flow table is to be closed. The error wraps
-// [loader.ErrNoFlow] if it keeps no flows, or is not there.
+// Control is a pinned congestion control, to read its flows; its flow table is to be closed. The
+// error wraps [loader.ErrNoFlow] if it keeps no flows, or is not there.
 func (h *Host) Control(name string) (*loader.Control, error) {
 	m, err := ebpf.LoadPinnedMap(h.folder(controlPrefix+name).at(mapPrefix+"flows"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("congestion control %s keeps no flows here: %w", name, loader.ErrNoFlow)
+		return nil, fmt.Errorf("congestion control %s keeps no flows here: %w", name,
+			loader.ErrNoFlow)
 	}
 	if err != nil {
 		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)

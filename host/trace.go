@@ -19,17 +19,19 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew say what.
+// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew
+// say what.
 type TraceEvent struct {
-	At             time.Duration `json:"at_ns"` // on the kernel's clock, since it booted
-	Cwnd           uint32        `json:"cwnd_packets"`
-	PacketsOut     uint32        `json:"out_packets"` // under way
-	LiveFlow                     // the flow after it
-	NewDecrease    uint64        `json:"new_cnp_decrease"` // of each, since the event before; all of them in the first
-	NewIncrease    uint64        `json:"new_cnp_increase"`
-	NewMarks       uint32        `json:"new_marked_packets"`
-	NewLosses      uint64        `json:"new_losses"`
-	NewRetransmits uint32        `json:"new_retransmissions"`
+	At         time.Duration `json:"at_ns"` // on the kernel's clock, since it booted
+	Cwnd       uint32        `json:"cwnd_packets"`
+	PacketsOut uint32        `json:"out_packets"` // under way
+	LiveFlow                 // the flow after it
+	// of each, since the event before; all of them in the first
+	NewDecrease    uint64 `json:"new_cnp_decrease"`
+	NewIncrease    uint64 `json:"new_cnp_increase"`
+	NewMarks       uint32 `json:"new_marked_packets"`
+	NewLosses      uint64 `json:"new_losses"`
+	NewRetransmits uint32 `json:"new_retransmissions"`
 }
 
 // What is what happened, in words.
@@ -73,14 +75,17 @@ func (h *Host) FindFlow(text string) (LiveFlow, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return LiveFlow{}, fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text, len(found), found[0].FlowKey, found[1].FlowKey)
+		return LiveFlow{},
+			fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text,
+				len(found), found[0].FlowKey, found[1].FlowKey)
 	}
 }
 
-// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each segment from the peer at
-// which one of the flow's counters had grown, or with everyACK of each. It costs nothing while nobody traces, and then
-// some 100 ns a segment of any flow.
-func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool, tell func(TraceEvent) error) error {
+// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each
+// segment from the peer at which one of the flow's counters had grown, or with everyACK of each. It
+// costs nothing while nobody traces, and then some 100 ns a segment of any flow.
+func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool,
+	tell func(TraceEvent) error) error {
 	c, err := h.Control(f.Control)
 	if err != nil {
 		return err
@@ -115,25 +120,30 @@ func loadTracer(c *loader.Control, k loader.FlowKey, everyACK bool) (*ebpf.Colle
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]any{"flow_traced": key, "value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
+	for name, value := range map[string]any{"flow_traced": key,
+		"value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("tracer: set %s: %w", name, err)
 		}
 	}
 	flows := c.FlowTable()
 	if size := int(flows.ValueSize()); size > len(traceTraceEvent{}.Value) {
-		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d", c.Name(), size, len(traceTraceEvent{}.Value))
+		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d",
+			c.Name(), size, len(traceTraceEvent{}.Value))
 	}
-	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(), flows.ValueSize()
+	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(),
+		flows.ValueSize()
 	spec.Maps["flows"].Value = nil
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})
+	coll, err := ebpf.NewCollectionWithOptions(spec,
+		ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})
 	if err != nil {
 		return nil, fmt.Errorf("load the tracer (it needs CAP_BPF and CAP_PERFMON): %w", err)
 	}
 	return coll, nil
 }
 
-func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(TraceEvent) error) error {
+func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow,
+	tell func(TraceEvent) error) error {
 	last := f.Flow
 	for {
 		record, err := r.Read()
@@ -144,7 +154,8 @@ func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(Trace
 			return fmt.Errorf("read the tracer's events: %w", err)
 		}
 		var raw traceTraceEvent
-		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &raw); err != nil {
+		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian,
+			&raw); err != nil {
 			return fmt.Errorf("read the tracer's events: %w", err)
 		}
 		now, err := c.Decode(f.FlowKey, raw.Value[:c.FlowTable().ValueSize()])
@@ -161,8 +172,9 @@ func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(Trace
 func newTraceEvent(raw traceTraceEvent, now LiveFlow, last loader.Flow) TraceEvent {
 	return TraceEvent{
 		At: time.Duration(raw.T_ns), Cwnd: raw.Cwnd, PacketsOut: raw.PacketsOut, LiveFlow: now,
-		NewDecrease: now.CNPDecrease - last.CNPDecrease, NewIncrease: now.CNPIncrease - last.CNPIncrease,
-		NewMarks: now.MarkedPackets - last.MarkedPackets, NewLosses: now.Losses - last.Losses,
+		NewDecrease: now.CNPDecrease - last.CNPDecrease,
+		NewIncrease: now.CNPIncrease - last.CNPIncrease,
+		NewMarks:    now.MarkedPackets - last.MarkedPackets, NewLosses: now.Losses - last.Losses,
 		NewRetransmits: now.Retransmissions - last.Retransmissions,
 	}
 }

@@ -47,7 +47,8 @@ func load(
 		replace[m] = replacement
 		spec.Maps[m].MaxEntries = replacement.MaxEntries()
 	}
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	coll, err := ebpf.NewCollectionWithOptions(spec,
+		ebpf.CollectionOptions{MapReplacements: replace})
 	if err != nil {
 		if reason := loader.HavePermission(); reason != nil {
 			err = reason
@@ -87,8 +88,8 @@ func (o *object) attach(
 	})
 }
 
-// attachProgram attaches through tcx, and through clsact where there is none. Both run programs in the
-// order of their anchors.
+// attachProgram attaches through tcx, and through clsact where there is none. Both run programs in
+// the order of their anchors.
 func attachProgram(
 	ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
 ) (io.Closer, error) {
@@ -142,7 +143,8 @@ func (o *object) Close() error {
 	return errors.Join(errs...)
 }
 
-// cnmEgress is the program that sends a CNM, of the objects that answer QCN's samples (bpf/include/reflect.h).
+// cnmEgress is the program that sends a CNM, of the objects that answer QCN's samples
+// (bpf/include/reflect.h).
 const cnmEgress = "cnm_egress"
 
 // CNMCounts are the CNMs that a program sent for samples of QCN.

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handles of our filters, "pcn" and a bit: whether the device's clsact came with us, and goes with the last of us.
-// It stands in the kernel, so that every process of ours knows.
+// Handles of our filters, "pcn" and a bit: whether the device's clsact came with us, and goes with
+// the last of us. It stands in the kernel, so that every process of ours knows.
 const (
 	guestHandle = 0x70636e00
 	ownerHandle = 0x70636e01
@@ -23,15 +23,18 @@ const (
 // firstPriority is that of a device's first filter: others fit in before and behind it.
 const firstPriority = 0x8000
 
-// clsact is an attachment without tcx, before 6.6: a filter of the device's clsact qdisc. It outlives this process,
-// unless it is closed. TCX_NEXT is TC_ACT_UNSPEC there: the next filter is asked.
+// clsact is an attachment without tcx, before 6.6: a filter of the device's clsact qdisc. It
+// outlives this process, unless it is closed. TCX_NEXT is TC_ACT_UNSPEC there: the next filter is
+// asked.
 type clsact struct {
 	conn   *gotc.Tc
 	filter gotc.Object
 }
 
-// attachClsact attaches the program to a device of this thread's namespace, before all of its filters or behind them.
-func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) (*clsact, error) {
+// attachClsact attaches the program to a device of this thread's namespace, before all of its
+// filters or behind them.
+func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType,
+	anchor link.Anchor) (*clsact, error) {
 	conn, err := gotc.Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to netlink: %w", err)
@@ -44,7 +47,8 @@ func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.At
 	return c, nil
 }
 
-func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor) error {
+func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType,
+	anchor link.Anchor) error {
 	err := c.conn.Qdisc().Add(clsactOf(ifindex))
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add clsact: %w", err)
@@ -59,7 +63,8 @@ func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, wher
 	return nil
 }
 
-func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor, owner bool) error {
+func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
+	where ebpf.AttachType, anchor link.Anchor, owner bool) error {
 	filters, err := c.filters(ifindex)
 	if err != nil {
 		return err
@@ -94,7 +99,8 @@ func (c *clsact) Close() error {
 	f.BPF = nil
 	err := c.conn.Filter().Delete(&f)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
-		return nil // it went with the device (ENODEV) or with its clsact (EINVAL), or somebody deleted it
+		// it went with the device (ENODEV) or with its clsact (EINVAL), or somebody deleted it
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("delete filter of clsact at device %d: %w", f.Ifindex, err)
@@ -120,7 +126,8 @@ func (c *clsact) Close() error {
 func clsactOf(ifindex uint32) *gotc.Object {
 	return &gotc.Object{
 		Msg: gotc.Msg{
-			Family: unix.AF_UNSPEC, Ifindex: ifindex, Handle: core.BuildHandle(gotc.HandleRoot, 0), Parent: gotc.HandleIngress,
+			Family: unix.AF_UNSPEC, Ifindex: ifindex, Handle: core.BuildHandle(gotc.HandleRoot, 0),
+			Parent: gotc.HandleIngress,
 		},
 		Attribute: gotc.Attribute{Kind: "clsact"},
 	}
@@ -139,7 +146,8 @@ func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
 	all := map[uint32][]gotc.Object{}
 	for _, where := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
 		parent := parentOf(where)
-		f, err := c.conn.Filter().Get(&gotc.Msg{Family: unix.AF_UNSPEC, Ifindex: ifindex, Parent: parent})
+		f, err := c.conn.Filter().Get(&gotc.Msg{Family: unix.AF_UNSPEC, Ifindex: ifindex,
+			Parent: parent})
 		if err != nil {
 			return nil, fmt.Errorf("list filters of clsact at device %d: %w", ifindex, err)
 		}

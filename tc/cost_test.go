@@ -16,9 +16,10 @@ import (
 	"github.com/pcn-linux/pcn/cnp"
 )
 
-// The costs of a packet and of a CNP are to be below these, less what an empty program costs, where the yardstick takes
-// yardstickNs, its fastest on a Xeon at 2 GHz with nothing else to do. On a machine that is slower, or shares its core's
-// caches and units with something else, they may be as many times more.
+// The costs of a packet and of a CNP are to be below these, less what an empty program costs, where
+// the yardstick takes yardstickNs, its fastest on a Xeon at 2 GHz with nothing else to do. On a
+// machine that is slower, or shares its core's caches and units with something else, they may be as
+// many times more.
 const (
 	npCost       = 150 // ns
 	rpCost       = 200
@@ -27,15 +28,16 @@ const (
 	costFlows    = 10_000
 )
 
-// yardstick is a program whose cost tells how fast the machine is just now at what BPF programs do: it looks keys as
-// long as a flow's up in a table.
+// yardstick is a program whose cost tells how fast the machine is just now at what BPF programs do:
+// it looks keys as long as a flow's up in a table.
 func yardstick(t *testing.T) *ebpf.Program {
 	t.Helper()
 	const (
 		keyBytes = 40
 		lookups  = 16
 	)
-	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: keyBytes, ValueSize: 64, MaxEntries: costFlows})
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: keyBytes, ValueSize: 64,
+		MaxEntries: costFlows})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { m.Close() })
 	key := make([]byte, keyBytes)
@@ -57,7 +59,8 @@ func yardstick(t *testing.T) *ebpf.Program {
 		)
 	}
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: append(code, asm.Mov.Imm(asm.R0, 0), asm.Return()),
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: append(code, asm.Mov.Imm(asm.R0, 0), asm.Return()),
 	})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { p.Close() })
@@ -68,7 +71,8 @@ func yardstick(t *testing.T) *ebpf.Program {
 func emptyProgram(t *testing.T) *ebpf.Program {
 	t.Helper()
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { p.Close() })
@@ -87,8 +91,8 @@ func costOf(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte) float64 
 	return float64(total.Nanoseconds()) / float64(len(frames))
 }
 
-// costs checks that a program costs no more than limit ns, by the yardstick. The best of up to 40 rounds counts:
-// what else the machine does only adds.
+// costs checks that a program costs no more than limit ns, by the yardstick. The best of up to 40
+// rounds counts: what else the machine does only adds.
 func costs(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte, limit int) {
 	t.Helper()
 	stick := yardstick(t)
@@ -103,7 +107,8 @@ func costs(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte, limit int
 		}
 		t.Logf("%.0f ns, yardstick %.0f and %.0f ns", ns, before, after)
 	}
-	qt.Check(t, qt.IsTrue(best < float64(limit)), qt.Commentf("%.0f ns, %.0f ns by the yardstick, want less than %d", bestNs, best, limit))
+	qt.Check(t, qt.IsTrue(best < float64(limit)),
+		qt.Commentf("%.0f ns, %.0f ns by the yardstick, want less than %d", bestNs, best, limit))
 }
 
 // flowsLike are flows to one receiver.
@@ -134,15 +139,16 @@ func TestHostNPCost(t *testing.T) {
 	}
 }
 
-// What RP costs a CNP while so many flows are live. One with a tag is replayed but the first time, which costs the same
-// up to the last comparison.
+// What RP costs a CNP while so many flows are live. One with a tag is replayed but the first time,
+// which costs the same up to the last comparison.
 func TestHostRPCost(t *testing.T) {
 	for _, first := range []flow{someFlow(), someFlowIPv6()} {
 		for _, tag := range []bool{false, true} {
 			flows := flowsLike(first, costFlows)
-			r := newHostRP(t, HostRPOptions{RequireTag: tag, Window: time.Hour, CNPInterval: 1}, []netip.Prefix{
-				netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
-			}, flows...)
+			r := newHostRP(t, HostRPOptions{RequireTag: tag, Window: time.Hour, CNPInterval: 1},
+				[]netip.Prefix{
+					netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
+				}, flows...)
 			key := cnp.Key{1}
 			qt.Assert(t, qt.IsNil(r.Keys().Set(0, key, KeyAccepted)))
 			var frames [][]byte
@@ -157,7 +163,8 @@ func TestHostRPCost(t *testing.T) {
 			}
 			costs(t, r.coll.Programs[rpProgRpIngress], 16, frames, limit)
 			counts := r.counts(t)
-			qt.Check(t, qt.Equals(counts["cnp_decrease"]+counts["cnp_increase"]+counts["replayed"], counts.total()), qt.Commentf("%+v", counts))
+			qt.Check(t, qt.Equals(counts["cnp_decrease"]+counts["cnp_increase"]+counts["replayed"],
+				counts.total()), qt.Commentf("%+v", counts))
 		}
 	}
 }

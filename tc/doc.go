@@ -10,8 +10,8 @@
 //   - [HostNP] and [HostRP], the same for real hosts: IPv6, VLANs, UDP, signed CNPs, limits on who may send them;
 //   - [Stamp], a host's last egress program: classes as DSCP.
 //
-// Stamp, FirstRTT, WRED, PlainSYN, HostNP and HostRP know IPv6 and VLAN tags too. The others are the lab's and know plain
-// IPv4 only: to them other packets are not there.
+// Stamp, FirstRTT, WRED, PlainSYN, HostNP and HostRP know IPv6 and VLAN tags too. The others are
+// the lab's and know plain IPv4 only: to them other packets are not there.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
 package tc

@@ -10,8 +10,8 @@ package tc
 //go:generate ../scripts/bpf2go.sh wred bpf/wred.bpf.c
 //go:generate ../scripts/bpf2go.sh syn bpf/syn.bpf.c
 
-// The tests read and write the entries of controls' flow tables. The objects that they load come along
-// with package scheme.
+// The tests read and write the entries of controls' flow tables. The objects that they load come
+// along with package scheme.
 //
 //go:generate ../scripts/bpf2go.sh --test rp ../bpf/cc/pcn.bpf.c pcn_flow pcn_rp_params rp_source
 //go:generate ../scripts/bpf2go.sh --test rpdcqcn ../bpf/cc/dcqcn.bpf.c dcqcn_flow dcqcn_params

@@ -23,8 +23,8 @@ const (
 	KeySigns             // and the notification point signs with it
 )
 
-// KeyRing is where an NP or an RP of a host has the keys of signed CNPs. It can be changed while packets
-// flow; docs/security.md has the order in which no CNP is lost.
+// KeyRing is where an NP or an RP of a host has the keys of signed CNPs. It can be changed while
+// packets flow; docs/security.md has the order in which no CNP is lost.
 type KeyRing struct{ keys, clock *ebpf.Map }
 
 // The maps of a ring, in either program's object.
@@ -33,8 +33,8 @@ const (
 	ClockMap = "cnp_clock"
 )
 
-// NewKeyRing is the ring of a program whose maps KeysMap and ClockMap these are, for instance from where
-// they are pinned.
+// NewKeyRing is the ring of a program whose maps KeysMap and ClockMap these are, for instance from
+// where they are pinned.
 func NewKeyRing(keys, clock *ebpf.Map) *KeyRing { return &KeyRing{keys, clock} }
 
 // Set puts the key into a slot, 0 or 1: hosts agree on what is where.
@@ -68,8 +68,8 @@ func (r *KeyRing) State(slot int) (KeyState, error) {
 	return KeyState(v.State), nil
 }
 
-// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does so; it is needed
-// again when the wall clock was set, but not when it was slewed.
+// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does so; it is
+// needed again when the wall clock was set, but not when it was slewed.
 func (r *KeyRing) SyncClock() error {
 	ahead, err := wallAhead()
 	if err != nil {

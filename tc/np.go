@@ -44,7 +44,8 @@ func (o NPOptions) check() error {
 		return fmt.Errorf("np: jitter %d ns of T %d ns: want less than T", o.TJitterNs, o.TNs)
 	}
 	if o.RateUnitBps != 0 && uint64(8_000_000_000)%uint64(o.RateUnitBps) != 0 {
-		return fmt.Errorf("np: RecRate in units of %d bit/s: want a divisor of 8 Gbit/s", o.RateUnitBps)
+		return fmt.Errorf("np: RecRate in units of %d bit/s: want a divisor of 8 Gbit/s",
+			o.RateUnitBps)
 	}
 	return nil
 }
@@ -68,8 +69,9 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 func npParams(o NPOptions) npPcnNpParams {
 	const q24 = 1 << 24
 	return npPcnNpParams{
-		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5), RateUnitBps: o.RateUnitBps,
-		T_jitter: uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
+		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5),
+		RateUnitBps: o.RateUnitBps,
+		T_jitter:    uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
 	}
 }
 
@@ -110,8 +112,8 @@ func (o HostNPOptions) check() error {
 	return nil
 }
 
-// LoadHostNP loads PCN's notification point (tc/bpf/np.bpf.c) for a real host: over IPv4 and IPv6, in
-// VLANs, for TCP and for UDP that is watched; it forgets flows that ended, and signs CNPs.
+// LoadHostNP loads PCN's notification point (tc/bpf/np.bpf.c) for a real host: over IPv4 and IPv6,
+// in VLANs, for TCP and for UDP that is watched; it forgets flows that ended, and signs CNPs.
 func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -143,8 +145,8 @@ type MarkedNPOptions struct {
 	DilationShift uint32
 }
 
-// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c): a CNP for
-// a marked packet, at most one a flow and interval.
+// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c): a CNP
+// for a marked packet, at most one a flow and interval.
 func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
 	spec, err := loadNpmarked()
 	if err != nil {
@@ -198,7 +200,8 @@ func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
 	return loadedNP("np "+name, spec, 0, vars, options)
 }
 
-// loadedNP loads a program over bpf/include/notify.h, for so many flows; 0: as many as the C file says.
+// loadedNP loads a program over bpf/include/notify.h, for so many flows; 0: as many as the C file
+// says.
 func loadedNP(
 	name string, spec *ebpf.CollectionSpec, maxFlows uint32, vars map[string]any, options []Option,
 ) (*NP, error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// RP is a reaction point: what hears of congestion for a control's flows. It is part of the control's
-// object, over bpf/include/react.h, or react_cnm.h for QCN.
+// RP is a reaction point: what hears of congestion for a control's flows. It is part of the
+// control's object, over bpf/include/react.h, or react_cnm.h for QCN.
 type RP struct{ object }
 
 // Names in objects over bpf/include/react.h.
@@ -31,8 +31,8 @@ const (
 	rpInterfaces = "rp_interfaces"
 )
 
-// LoadRP loads the reaction point of the control's flows for a lab: it sees plain IPv4 only, and takes
-// CNPs from anybody. Packets carry their ideal arrival.
+// LoadRP loads the reaction point of the control's flows for a lab: it sees plain IPv4 only, and
+// takes CNPs from anybody. Packets carry their ideal arrival.
 func LoadRP(control *loader.Control, options ...Option) (*RP, error) {
 	return rpOf(control, map[string]any{"ideal_time": true}, options)
 }
@@ -47,8 +47,9 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 		return nil, err
 	}
 	if spec.Programs[rpIngress] == nil {
-		return nil, fmt.Errorf("rp: the object of congestion control %s has no program %s, and hears %s: "+
-			"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
+		return nil,
+			fmt.Errorf("rp: the object of congestion control %s has no program %s, and hears %s: "+
+				"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
 	}
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {
 		return nil, fmt.Errorf("rp of %s: %w", control.Name(), err)
@@ -56,8 +57,8 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 	return loadedRP("rp of "+control.Name(), spec, vars, control.FlowTable(), options)
 }
 
-// HostRPOptions say which CNPs the reaction point of a real host obeys. docs/security.md says what each
-// option stops.
+// HostRPOptions say which CNPs the reaction point of a real host obeys. docs/security.md says what
+// each option stops.
 type HostRPOptions struct {
 	// RequireTag refuses CNPs that no key of the ring signed, and replayed ones.
 	RequireTag bool
@@ -65,8 +66,8 @@ type HostRPOptions struct {
 	// Window is how far a signed CNP's time may be from this host's wall clock; 0: DefaultWindow.
 	Window time.Duration
 
-	// CNPInterval is the shortest time between two CNPs of a flow, in the long run; 0: any. NP sends
-	// one each T.
+	// CNPInterval is the shortest time between two CNPs of a flow, in the long run; 0: any. NP
+	// sends one each T.
 	CNPInterval time.Duration
 
 	// CNPBurst is how many CNPs may come at once; 0: DefaultCNPBurst.
@@ -98,7 +99,8 @@ func (o HostRPOptions) check() error {
 	return nil
 }
 
-// Variables are the values of bpf/include/react.h's variables for a real host. It checks the options.
+// Variables are the values of bpf/include/react.h's variables for a real host. It checks the
+// options.
 func (o HostRPOptions) Variables() (map[string]any, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -191,7 +193,8 @@ func changeRules(m *ebpf.Map) error {
 	return nil
 }
 
-// sourceOf is the key of rp_sources: the device is part of the prefix, and IPv4 is mapped into IPv6.
+// sourceOf is the key of rp_sources: the device is part of the prefix, and IPv4 is mapped into
+// IPv6.
 func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 	if !p.IsValid() {
 		return nil, fmt.Errorf(
@@ -222,7 +225,8 @@ func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 	return key, nil
 }
 
-// structIn returns a struct of a map's keys or values by its name, as the kernel keeps it with the map.
+// structIn returns a struct of a map's keys or values by its name, as the kernel keeps it with the
+// map.
 func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
 	h, err := m.Handle()
 	if err != nil {

@@ -83,7 +83,8 @@ func (a *attack) malformed(frame []byte) []byte {
 	if len(frame) == cnp.FrameLenIPv6 {
 		udp += 20
 	}
-	fixed := []int{udp, udp + 1, udp + 4, udp + 5, udp + 6, udp + 7, udp + 9, udp + 10, udp + 11, udp + 12, udp + 13, udp + 16}
+	fixed := []int{udp, udp + 1, udp + 4, udp + 5, udp + 6, udp + 7, udp + 9, udp + 10, udp + 11,
+		udp + 12, udp + 13, udp + 16}
 	frame[fixed[a.rnd.IntN(len(fixed))]] ^= 1 << a.rnd.IntN(8)
 	if udp == offUDP {
 		return seal(frame)
@@ -91,7 +92,8 @@ func (a *attack) malformed(frame []byte) []byte {
 	return sealIPv6(frame)
 }
 
-// A million malformed, truncated, replayed and forged CNPs change no flow, and each is counted by its cause.
+// A million malformed, truncated, replayed and forged CNPs change no flow, and each is counted by
+// its cause.
 func TestHostRPMillionForgedCNPs(t *testing.T) {
 	const frames, repeat = 20_000, 50
 	a := &attack{t: t, rnd: rand.New(rand.NewPCG(1, 2)), key: cnp.Key{1, 2, 3}}
@@ -122,7 +124,8 @@ func TestHostRPMillionForgedCNPs(t *testing.T) {
 
 	for range frames {
 		frame, counter := a.frame()
-		// A signal ends the kernel's repetition, and Benchmark starts it again: what was counted until then is of this frame.
+		// A signal ends the kernel's repetition, and Benchmark starts it again: what was counted
+		// until then is of this frame.
 		again := func() { a.counted[counter] += r.counts(t).total() - a.counted.total() }
 		_, _, err := r.coll.Programs[rpProgRpIngress].Benchmark(frame, repeat, again)
 		a.counted[counter] += repeat

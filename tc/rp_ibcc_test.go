@@ -16,8 +16,8 @@ func ibccParams() rpibccIbccParams {
 	return rpibccIbccParams{LineRateBps: lineRateBps, TimerNs: 20_480, Increase: 2, Limit: 127}
 }
 
-// newIBCCRP loads the reaction point of InfiniBand's congestion control with a flow table of its own, that holds these
-// flows as they start.
+// newIBCCRP loads the reaction point of InfiniBand's congestion control with a flow table of its
+// own, that holds these flows as they start.
 func newIBCCRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	return newIBCCRPOf(t, false, flows...)
@@ -28,7 +28,8 @@ func newIBCCRPOf(t *testing.T, tcd bool, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpibcc()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpibccVarParams: ibccParams(), rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpibccVarParams: ibccParams(),
+		rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -45,7 +46,8 @@ func newTIMELYRP(t *testing.T, flows ...flow) *RP {
 	spec, err := loadRptimely()
 	qt.Assert(t, qt.IsNil(err))
 	obj, err := load("rp", pruned(spec), map[string]any{
-		rptimelyVarParams: rptimelyTimelyParams{TcdHoldNs: 55_000}, rptimelyVarTcd: true, rptimelyVarIdealTime: true,
+		rptimelyVarParams: rptimelyTimelyParams{TcdHoldNs: 55_000}, rptimelyVarTcd: true,
+		rptimelyVarIdealTime: true,
 	}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
@@ -63,7 +65,8 @@ func (r *RP) hear(t *testing.T, c cnp.CNP, nowNs uint64) {
 	qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 }
 
-// BECNs raise CCTI of the flow that they name, a UE puts its timer off, and no other flow changes: worked out by hand.
+// BECNs raise CCTI of the flow that they name, a UE puts its timer off, and no other flow changes:
+// worked out by hand.
 func TestIBCCRPObeys(t *testing.T) {
 	f, other := someFlow(), flow{src: someFlow().dst, dst: someFlow().src}
 	const start = 1_000_000
@@ -94,7 +97,8 @@ func TestIBCCRPObeys(t *testing.T) {
 			qt.Check(t, qt.Equals(v.Rp.TimerAtNs, start+want.timerNs), about)
 			qt.Check(t, qt.Equals(v.Sender.CnpDecrease, want.decrease), about)
 			qt.Check(t, qt.Equals(v.Sender.CnpHold, want.hold), about)
-			qt.Check(t, qt.DeepEquals(r.counts(t), nonZero(t, Counts{"cnp_decrease": want.decrease, "cnp_hold": want.hold}, nil)))
+			qt.Check(t, qt.DeepEquals(r.counts(t),
+				nonZero(t, Counts{"cnp_decrease": want.decrease, "cnp_hold": want.hold}, nil)))
 		}
 		qt.Check(t, qt.DeepEquals(r.entry(t, other), before))
 	}

@@ -32,15 +32,17 @@ const (
 	q24         = 1 << 24 // the weights' fixed point, bpf/algo/fixed.h
 )
 
-// newRP loads a reaction point with a flow table of its own, that holds these flows at half of line rate.
+// newRP loads a reaction point with a flow table of its own, that holds these flows at half of line
+// rate.
 func newRP(t *testing.T, flows ...flow) *RP {
 	t.Helper()
 	nstest.RequireRoot(t)
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpVarIdealTime: true, rpVarParams: rpPcnRpParams{
-		LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
-	}}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpVarIdealTime: true,
+		rpVarParams: rpPcnRpParams{
+			LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
+		}}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -73,7 +75,8 @@ func (r *RP) entry(t *testing.T, f flow) []byte {
 }
 
 // cnpHearers are the reaction points that CNPs are for.
-var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP, "ibcc": newIBCCRP}
+var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP,
+	"ibcc": newIBCCRP}
 
 // rp is Algorithm 1, in floating point.
 type rp struct{ rateBps, w float64 }
@@ -151,11 +154,14 @@ const (
 	offICRC    = 70
 )
 
-// seal makes the checksum and the ICRC of a changed CNP right again, also of one that is no CNP any more.
+// seal makes the checksum and the ICRC of a changed CNP right again, also of one that is no CNP any
+// more.
 func seal(frame []byte) []byte {
 	fixChecksum(frame)
-	covered := append(bytes.Repeat([]byte{0xff}, 8), frame[offIP:offICRC]...) // 8 bytes for the LRH that is not there
-	for _, off := range []int{offIP + 1, offIP + 8, offIP + 10, offIP + 11, offUDP + 6, offUDP + 7, offBTH + 4} {
+	// 8 bytes for the LRH that is not there
+	covered := append(bytes.Repeat([]byte{0xff}, 8), frame[offIP:offICRC]...)
+	for _, off := range []int{offIP + 1, offIP + 8, offIP + 10, offIP + 11, offUDP + 6, offUDP + 7,
+		offBTH + 4} {
 		covered[8+off-offIP] = 0xff // what routers change
 	}
 	binary.LittleEndian.PutUint32(frame[offICRC:], crc32.ChecksumIEEE(covered))
@@ -180,7 +186,8 @@ func checksum(frame []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not for RP passes.
+// What is not a sound CNP of a live flow changes no flow, and is counted by its cause. What is not
+// for RP passes.
 func TestRPRefuses(t *testing.T) {
 	const pass = "pass" // to the stack, not counted
 	f, unknown := someFlow(), someFlow()
@@ -205,7 +212,8 @@ func TestRPRefuses(t *testing.T) {
 	}{
 		{"ECT(0)", set(offIP+1, cnp.DSCP<<2|ect0), "malformed"},
 		{"ECT(1)", set(offIP+1, cnp.DSCP<<2|ect1), "malformed"},
-		{"IP length", func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b }, "malformed"},
+		{"IP length", func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b },
+			"malformed"},
 		{"IP identification", set(offIP+4, 0, 1), "malformed"},
 		{"may be fragmented", set(offIP+6, 0), "malformed"},
 		{"reserved IP flag", set(offIP+6, 0xc0), "malformed"},
@@ -241,7 +249,8 @@ func TestRPRefuses(t *testing.T) {
 		{"another address", set(offIP+15, 9), "no flow"},
 		{"another flow", func([]byte) []byte { return encode(t, unknown.cnp(true, 1)) }, "no flow"},
 		{"ports exchanged", func([]byte) []byte {
-			g := flow{src: netip.AddrPortFrom(f.src.Addr(), f.dst.Port()), dst: netip.AddrPortFrom(f.dst.Addr(), f.src.Port())}
+			g := flow{src: netip.AddrPortFrom(f.src.Addr(), f.dst.Port()),
+				dst: netip.AddrPortFrom(f.dst.Addr(), f.src.Port())}
 			return encode(t, g.cnp(true, 1))
 		}, "no flow"},
 
@@ -312,26 +321,27 @@ func TestRPAcceptsWhatRoutersChange(t *testing.T) {
 	} {
 		for _, decrease := range []bool{true, false} {
 			for algorithm, newRP := range cnpHearers {
-				t.Run(fmt.Sprintf("%s, %s, decrease %v", algorithm, name, decrease), func(t *testing.T) {
-					r := newRP(t, f)
-					frame := encode(t, f.cnp(decrease, 1))
-					change(frame)
-					fixChecksum(frame)
-					got := r.run(t, here, "rp_ingress", frame, skBuff{})
-					qt.Check(t, qt.Equals(got.verdict, tcxDrop))
-					want := Counts{"cnp_increase": 1}
-					if decrease || algorithm != "pcn" { // to the others every CNP is one thing
-						want = Counts{"cnp_decrease": 1}
-					}
-					qt.Check(t, qt.DeepEquals(r.counts(t), want))
-				})
+				t.Run(fmt.Sprintf("%s, %s, decrease %v", algorithm, name, decrease),
+					func(t *testing.T) {
+						r := newRP(t, f)
+						frame := encode(t, f.cnp(decrease, 1))
+						change(frame)
+						fixChecksum(frame)
+						got := r.run(t, here, "rp_ingress", frame, skBuff{})
+						qt.Check(t, qt.Equals(got.verdict, tcxDrop))
+						want := Counts{"cnp_increase": 1}
+						if decrease || algorithm != "pcn" { // to the others every CNP is one thing
+							want = Counts{"cnp_decrease": 1}
+						}
+						qt.Check(t, qt.DeepEquals(r.counts(t), want))
+					})
 			}
 		}
 	}
 }
 
-// A tag that the kernel has taken off the frame: a VLAN's CNP or CNM is for the VLAN's device, a priority is
-// not a VLAN.
+// A tag that the kernel has taken off the frame: a VLAN's CNP or CNM is for the VLAN's device, a
+// priority is not a VLAN.
 func TestRPAndVLANs(t *testing.T) {
 	for _, c := range []struct {
 		id   uint16
@@ -361,7 +371,8 @@ func TestRPAndVLANs(t *testing.T) {
 
 // Some drivers leave what is behind the IP header in pages, out of a program's direct reach.
 func TestRPReadsPages(t *testing.T) {
-	a, b := nstest.Veth(t, nstest.New(t), nstest.New(t), netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
+	a, b := nstest.Veth(t, nstest.New(t), nstest.New(t), netip.MustParsePrefix("10.0.0.1/24"),
+		netip.MustParsePrefix("10.0.0.2/24"))
 	r := newRP(t)
 	qt.Assert(t, qt.IsNil(r.Attach(b.NS, b.Index())))
 	var receiver *net.UDPConn
@@ -410,8 +421,8 @@ func sendPages(to netip.Addr, payload []byte) error {
 	return nil
 }
 
-// A million CNPs, whole, damaged and forged: RP obeys those that the test's own judge finds sound, and no flow
-// changes but for those.
+// A million CNPs, whole, damaged and forged: RP obeys those that the test's own judge finds sound,
+// and no flow changes but for those.
 func TestRPMillionCNPs(t *testing.T) {
 	const total, flowCount = 1_000_000, 64
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -419,7 +430,8 @@ func TestRPMillionCNPs(t *testing.T) {
 	for i := range flows {
 		flows[i] = randomFlow(rnd)
 	}
-	for i := 0; i < flowCount; i += 2 { // every second one is next to another, and never named but by forgery
+	// every second one is next to another, and never named but by forgery
+	for i := 0; i < flowCount; i += 2 {
 		flows[i] = flows[i+1]
 		flows[i].src = netip.AddrPortFrom(flows[i].src.Addr(), flows[i].src.Port()^1<<rnd.IntN(16))
 	}
@@ -442,7 +454,8 @@ func TestRPMillionCNPs(t *testing.T) {
 		qt.Assert(t, qt.DeepEquals(r.counts(t), j.counts), qt.Commentf("after CNP %d", i))
 		for k, f := range flows {
 			got, want := r.flow(t, f), j.flows[k]
-			qt.Assert(t, qt.Equals([2]uint64{got.Sender.CnpDecrease, got.Sender.CnpIncrease}, [2]uint64{want.decreases, want.increases}))
+			qt.Assert(t, qt.Equals([2]uint64{got.Sender.CnpDecrease, got.Sender.CnpIncrease},
+				[2]uint64{want.decreases, want.increases}))
 			qt.Assert(t, qt.IsTrue(near(float64(got.Rp.SendRateBps), want.rateBps)),
 				qt.Commentf("flow %d has %d bit/s, want %g", k, got.Rp.SendRateBps, want.rateBps))
 			if want.decreases+want.increases == 0 {
@@ -451,10 +464,12 @@ func TestRPMillionCNPs(t *testing.T) {
 		}
 	}
 	for cause, n := range map[string]uint64{
-		"decrease": j.counts["cnp_decrease"], "increase": j.counts["cnp_increase"], "malformed": j.counts["malformed"],
-		"bad ICRC": j.counts["bad_icrc"], "no flow": j.counts["no_flow"], "passed": j.passed,
+		"decrease": j.counts["cnp_decrease"], "increase": j.counts["cnp_increase"],
+		"malformed": j.counts["malformed"],
+		"bad ICRC":  j.counts["bad_icrc"], "no flow": j.counts["no_flow"], "passed": j.passed,
 	} {
-		qt.Check(t, qt.IsTrue(n > total/100), qt.Commentf("%s: %d of %d CNPs, too few to tell", cause, n, total))
+		qt.Check(t, qt.IsTrue(n > total/100),
+			qt.Commentf("%s: %d of %d CNPs, too few to tell", cause, n, total))
 	}
 }
 
@@ -510,7 +525,8 @@ type judged struct {
 }
 
 func newJudge(t *testing.T, flows []flow) *judge {
-	j := &judge{t: t, index: map[loader.FlowKey]int{}, counts: Counts{}, flows: make([]judged, len(flows))}
+	j := &judge{t: t, index: map[loader.FlowKey]int{}, counts: Counts{},
+		flows: make([]judged, len(flows))}
 	for i, f := range flows {
 		j.index[f.key(6)] = i
 		j.flows[i].rp = rp{rateBps: lineRateBps / 2, w: wMin}
@@ -520,7 +536,8 @@ func newJudge(t *testing.T, flows []flow) *judge {
 
 // judge returns the verdict on the frame, and counts.
 func (j *judge) judge(frame []byte) uint32 {
-	if !isCNP(frame) || len(frame) >= cnp.FrameLen && frame[offPayload+4] == 0 && frame[offPayload+5] == 0 {
+	if !isCNP(frame) || len(frame) >= cnp.FrameLen && frame[offPayload+4] == 0 &&
+		frame[offPayload+5] == 0 {
 		j.passed++
 		return tcxNext
 	}
@@ -531,7 +548,8 @@ func (j *judge) judge(frame []byte) uint32 {
 		return tcxDrop
 	}
 	i, ok := j.index[loader.FlowKey{
-		Src: netip.AddrPortFrom(c.Dst, c.FlowSrcPort), Dst: netip.AddrPortFrom(c.Src, c.FlowDstPort), Protocol: 6,
+		Src: netip.AddrPortFrom(c.Dst, c.FlowSrcPort),
+		Dst: netip.AddrPortFrom(c.Src, c.FlowDstPort), Protocol: 6,
 	}]
 	switch {
 	case !ok:
@@ -551,7 +569,8 @@ func (j *judge) judge(frame []byte) uint32 {
 	return tcxDrop
 }
 
-// isCNP says whether the frame is a CNP by the fields that tell: a whole IPv4 packet to the port, with the opcode.
+// isCNP says whether the frame is a CNP by the fields that tell: a whole IPv4 packet to the port,
+// with the opcode.
 func isCNP(frame []byte) bool {
 	return len(frame) >= offPayload && bytes.Equal(frame[12:15], []byte{8, 0, 0x45}) &&
 		frame[offIP+6]&0x3f == 0 && frame[offIP+7] == 0 && frame[offIP+9] == 17 &&

@@ -17,8 +17,9 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// tap is a network device whose wire is a file of the test: what the test writes arrives at the device, and what
-// the device sends the test reads. Both happen within the system call, so nothing has to be waited for.
+// tap is a network device whose wire is a file of the test: what the test writes arrives at the
+// device, and what the device sends the test reads. Both happen within the system call, so nothing
+// has to be waited for.
 type tap struct {
 	ns      netns.NsHandle
 	ifindex int
@@ -70,8 +71,8 @@ type vnetHeader struct {
 
 const vnetHeaderLen = 10
 
-// unchecked says of a TCP segment that its checksum is still to do, as of every segment of a local sender and of
-// every segment that GRO merged.
+// unchecked says of a TCP segment that its checksum is still to do, as of every segment of a local
+// sender and of every segment that GRO merged.
 func unchecked() vnetHeader {
 	return vnetHeader{Flags: unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, CsumStart: 34, CsumOffset: 16}
 }

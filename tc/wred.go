@@ -8,9 +8,11 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// WREDOptions are what a switch does at one of its queues. The queue is the root qdisc of the device.
+// WREDOptions are what a switch does at one of its queues. The queue is the root qdisc of the
+// device.
 type WREDOptions struct {
-	// RED, of packets that are ECN-capable: marked with probability 0 up to KMinBytes, PMax at KMaxBytes, 1 above.
+	// RED, of packets that are ECN-capable: marked with probability 0 up to KMinBytes, PMax at
+	// KMaxBytes, 1 above.
 	KMinBytes, KMaxBytes uint64
 	PMax                 float64 // 0 to 1; 0: none is marked
 	// WREDBytes is K: a queue that is so long drops packets that are not ECN-capable; 0: never.
