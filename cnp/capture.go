@@ -27,14 +27,15 @@ const CaptureBaseNs int64 = 1000 * 1e9
 type Capture struct {
 	w          *pcapgo.NgWriter
 	interfaces []string
-	baseNs     int64 // of its times, after the Unix epoch
+	baseNs     int64 // added to frame times, in ns after the Unix epoch
 }
 
 // NewCapture starts a pcapng file on w with the named interfaces. Call Flush
 // when done. It is an error if there is no interface or one has no name, or if
 // w fails.
 func NewCapture(w io.Writer, interfaces ...string) (*Capture, error) {
-	return startCapture(w, CaptureBaseNs, "The run starts at 1000 s after the Unix epoch.", interfaces)
+	return startCapture(w, CaptureBaseNs, "The run starts at 1000 s after the Unix epoch.",
+		interfaces)
 }
 
 // NewHostCapture is NewCapture for a real host: WriteFrame's times are those of
@@ -43,16 +44,20 @@ func NewHostCapture(w io.Writer, interfaces ...string) (*Capture, error) {
 	return startCapture(w, 0, "CNPs of a host.", interfaces)
 }
 
-func startCapture(w io.Writer, baseNs int64, comment string, interfaces []string) (*Capture, error) {
+func startCapture(
+	w io.Writer, baseNs int64, comment string, interfaces []string,
+) (*Capture, error) {
 	if len(interfaces) == 0 {
 		return nil, errors.New("start capture: name at least one interface")
 	}
 	for i, name := range interfaces {
 		if name == "" || len(name) > math.MaxUint16 {
-			return nil, fmt.Errorf("start capture: interface %d has a name of %d bytes, want 1 to %d", i, len(name), math.MaxUint16)
+			return nil,
+				fmt.Errorf("start capture: interface %d has a name of %d bytes, want 1 to %d", i,
+					len(name), math.MaxUint16)
 		}
 	}
-	// What is left empty here is what would differ between machines.
+	// Hardware and OS stay empty, so that files are the same on all machines.
 	options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
 		Application: "pcn",
 		Comment:     comment,
@@ -80,7 +85,8 @@ func ngInterface(name string) pcapgo.NgInterface {
 // before the start.
 func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
 	if iface < 0 || iface >= len(c.interfaces) {
-		return fmt.Errorf("write frame to capture: no interface %d, there are %d", iface, len(c.interfaces))
+		return fmt.Errorf("write frame to capture: no interface %d, there are %d", iface,
+			len(c.interfaces))
 	}
 	if atNs < -c.baseNs || atNs > math.MaxInt64-c.baseNs {
 		return fmt.Errorf("write frame to capture on %s: time %d ns is not in %d to %d: count it from the start of the run",
@@ -93,7 +99,8 @@ func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
 		InterfaceIndex: iface,
 	}
 	if err := c.w.WritePacket(info, frame); err != nil {
-		return fmt.Errorf("write frame to capture on %s at %d ns: %w", c.interfaces[iface], atNs, err)
+		return fmt.Errorf("write frame to capture on %s at %d ns: %w", c.interfaces[iface], atNs,
+			err)
 	}
 	return nil
 }

@@ -64,15 +64,18 @@ func TestCaptureGolden(t *testing.T) {
 	qt.Assert(t, qt.IsNil(c.WriteFrame(1, 5, []byte{0xaa, 0xbb, 0xcc})))
 	qt.Assert(t, qt.IsNil(c.Flush()))
 
-	want := "0a0d0d0a" + "5c000000" + "4d3c2b1a" + "01000000" + "ffffffffffffffff" + // section, little endian, 1.0
+	// section, little endian, 1.0
+	want := "0a0d0d0a" + "5c000000" + "4d3c2b1a" + "01000000" + "ffffffffffffffff" +
 		"04000300" + hex.EncodeToString([]byte("pcn\x00")) + // application
-		"01002e00" + hex.EncodeToString([]byte("The run starts at 1000 s after the Unix epoch.\x00\x00")) +
+		"01002e00" +
+		hex.EncodeToString([]byte("The run starts at 1000 s after the Unix epoch.\x00\x00")) +
 		"00000000" + "5c000000" +
 		"01000000" + "28000000" + "01000000" + "00000000" + // interface: Ethernet, any length
 		"02000200" + "68300000" + "09000100" + "09000000" + "00000000" + "28000000" + // h0, ns
 		"01000000" + "28000000" + "01000000" + "00000000" +
 		"02000200" + "68310000" + "09000100" + "09000000" + "00000000" + "28000000" +
-		"06000000" + "24000000" + "01000000" + "e8000000" + "0510a5d4" + "03000000" + "03000000" + // packet
+		// packet
+		"06000000" + "24000000" + "01000000" + "e8000000" + "0510a5d4" + "03000000" + "03000000" +
 		"aabbcc00" + "24000000"
 	qt.Assert(t, qt.Equals(hex.EncodeToString(file.Bytes()), want))
 }
@@ -85,8 +88,10 @@ func TestNewCaptureErrors(t *testing.T) {
 		want       string
 	}{
 		{"none", nil, "start capture: name at least one interface"},
-		{"empty name", []string{"h0", ""}, "start capture: interface 1 has a name of 0 bytes, want 1 to 65535"},
-		{"long name", []string{long}, "start capture: interface 0 has a name of 65536 bytes, want 1 to 65535"},
+		{"empty name", []string{"h0", ""},
+			"start capture: interface 1 has a name of 0 bytes, want 1 to 65535"},
+		{"long name", []string{long},
+			"start capture: interface 0 has a name of 65536 bytes, want 1 to 65535"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := NewCapture(&bytes.Buffer{}, tc.interfaces...)
@@ -106,8 +111,10 @@ func TestWriteFrameErrors(t *testing.T) {
 	}{
 		{"negative interface", -1, 0, "write frame to capture: no interface -1, there are 1"},
 		{"interface", 1, 0, "write frame to capture: no interface 1, there are 1"},
-		{"too early", 0, -CaptureBaseNs - 1, "write frame to capture on h0: time -1000000000001 ns is not in -1000000000000 to 9223371036854775807: .*"},
-		{"too late", 0, math.MaxInt64, "write frame to capture on h0: time 9223372036854775807 ns is not in .*"},
+		{"too early", 0, -CaptureBaseNs - 1,
+			"write frame to capture on h0: time -1000000000001 ns is not in -1000000000000 to 9223371036854775807: .*"},
+		{"too late", 0, math.MaxInt64,
+			"write frame to capture on h0: time 9223372036854775807 ns is not in .*"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := c.WriteFrame(tc.iface, tc.atNs, marshal(t, decrease()))

@@ -24,12 +24,12 @@ const (
 	// MaxQntzFb says that the queue is as congested as QntzFb can tell.
 	MaxQntzFb = 63
 
-	// CNMQueueUnit is the unit of CnmQOffset and CnmQDelta in bytes. It is from
-	// memory of IEEE 802.1Q: no source at hand has it.
+	// CNMQueueUnit is the unit of CnmQOffset and CnmQDelta in bytes. The value is from memory of
+	// IEEE 802.1Q, not from a source.
 	CNMQueueUnit = 1 << queueUnitShift
 )
 
-// Where the parts of a CNM start.
+// Offsets in a CNM, in bytes.
 const (
 	offQntzFb        = ethernetHeaderLen
 	offCPID          = offQntzFb + 2
@@ -86,14 +86,15 @@ var (
 	_ encoding.BinaryMarshaler = CNM{}
 )
 
-// NewCNM returns the CNM that answers a sampled Ethernet frame, to be filled in
-// with what the queue is like. The frame has no VLAN tag; its destination is the
-// source of the CNM, as with HP's FlexFabric 5700, for want of a MAC address of
-// the congestion point. It is an error if the frame is tagged or has no whole
+// NewCNM returns the CNM that answers a sampled Ethernet frame; the caller fills in the state of
+// the queue. The CNM's source is the frame's destination, because congestion points have no MAC
+// address (HP's FlexFabric 5700 does the same). It fails if the frame has a VLAN tag or no whole
 // Ethernet header.
 func NewCNM(sampled []byte) (CNM, error) {
 	if len(sampled) < ethernetHeaderLen {
-		return CNM{}, fmt.Errorf("make CNM: the sampled frame has %d bytes, want an Ethernet header of %d", len(sampled), ethernetHeaderLen)
+		return CNM{},
+			fmt.Errorf("make CNM: the sampled frame has %d bytes, want an Ethernet header of %d",
+				len(sampled), ethernetHeaderLen)
 	}
 	if binary.BigEndian.Uint16(sampled[12:]) == etherTypeVLAN {
 		return CNM{}, errors.New("make CNM: the sampled frame has a VLAN tag: take it out")
@@ -107,8 +108,8 @@ func NewCNM(sampled []byte) (CNM, error) {
 	}, nil
 }
 
-// CNMQueueUnits returns bytes of a queue as CnmQOffset and CnmQDelta have them:
-// rounded down, and no further from 0 than 16 bits go.
+// CNMQueueUnits converts bytes of a queue to the unit of CnmQOffset and CnmQDelta, rounded down and
+// limited to 16 bits.
 func CNMQueueUnits(bytes int64) int16 {
 	return int16(min(max(bytes>>queueUnitShift, math.MinInt16), math.MaxInt16))
 }
@@ -120,10 +121,12 @@ func (c CNM) AppendBinary(b []byte) ([]byte, error) {
 		return b, fmt.Errorf("encode CNM: QntzFb %d is not in 0 to %d", c.QntzFb, MaxQntzFb)
 	}
 	if c.EncapsulatedPriority >= priorities {
-		return b, fmt.Errorf("encode CNM: encapsulated priority %d is not in 0 to %d", c.EncapsulatedPriority, priorities-1)
+		return b, fmt.Errorf("encode CNM: encapsulated priority %d is not in 0 to %d",
+			c.EncapsulatedPriority, priorities-1)
 	}
 	if len(c.MSDU) > MaxMSDULen {
-		return b, fmt.Errorf("encode CNM: encapsulated MSDU has %d bytes, want at most %d: cut it", len(c.MSDU), MaxMSDULen)
+		return b, fmt.Errorf("encode CNM: encapsulated MSDU has %d bytes, want at most %d: cut it",
+			len(c.MSDU), MaxMSDULen)
 	}
 	return append(b, c.encode()...), nil
 }
@@ -148,22 +151,24 @@ func (c CNM) encode() []byte {
 	binary.BigEndian.PutUint64(frame[offCPID:], c.CPID)
 	binary.BigEndian.PutUint16(frame[offQOffset:], uint16(c.CnmQOffset))
 	binary.BigEndian.PutUint16(frame[offQDelta:], uint16(c.CnmQDelta))
-	binary.BigEndian.PutUint16(frame[offEncapPriority:], uint16(c.EncapsulatedPriority)<<priorityShift)
+	binary.BigEndian.PutUint16(frame[offEncapPriority:],
+		uint16(c.EncapsulatedPriority)<<priorityShift)
 	copy(frame[offEncapDest:], c.EncapsulatedDestination[:])
 	binary.BigEndian.PutUint16(frame[offMSDULen:], uint16(len(c.MSDU)))
 	copy(frame[offMSDU:], c.MSDU)
 	return frame
 }
 
-// cnmKind tells a CNM from other frames.
+// cnmKind holds the fields that tell a CNM from other frames.
 var cnmKind = []field{
 	{"EtherType", 12, 14, ErrNotCNM},
 }
 
-// cnmPDU is what has bits that are the same in all CNMs, or bounds.
+// cnmPDU holds the fields with bits that are the same in all CNMs, or with bounds.
 var cnmPDU = []field{
 	{"version, reserved bits and QntzFb", offQntzFb, offQntzFb + 2, ErrMalformed},
-	{"encapsulated priority and its reserved bits", offEncapPriority, offEncapPriority + 2, ErrMalformed},
+	{"encapsulated priority and its reserved bits", offEncapPriority, offEncapPriority + 2,
+		ErrMalformed},
 	{"encapsulated MSDU length", offMSDULen, offMSDULen + 2, ErrMalformed},
 }
 
@@ -199,7 +204,7 @@ func parseCNM(frame []byte) (CNM, error) {
 	return c, nil
 }
 
-// decodeCNM reads the variable fields. What a short frame lacks counts as zero.
+// decodeCNM reads the variable fields. Bytes that a short frame lacks count as zero.
 func decodeCNM(frame []byte) CNM {
 	var b [MaxCNMLen]byte
 	copy(b[:], frame)

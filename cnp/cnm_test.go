@@ -54,8 +54,10 @@ func TestCNMGolden(t *testing.T) {
 			9c401389 00000001 00000001 5010ffff 00000000
 			0102030405060708 090a0b0c0d0e0f10 1112131415161718`},
 		{"short MSDU", CNM{
-			DstMAC: [6]byte{2}, SrcMAC: portMAC, QntzFb: 1, CnmQOffset: math.MinInt16, CnmQDelta: math.MaxInt16,
-			EncapsulatedPriority: 7, EncapsulatedDestination: [6]byte{4, 5, 6, 7, 8, 9}, MSDU: []byte{0xaa, 0xbb, 0xcc},
+			DstMAC: [6]byte{2}, SrcMAC: portMAC, QntzFb: 1, CnmQOffset: math.MinInt16,
+			CnmQDelta:            math.MaxInt16,
+			EncapsulatedPriority: 7, EncapsulatedDestination: [6]byte{4, 5, 6, 7, 8, 9},
+			MSDU: []byte{0xaa, 0xbb, 0xcc},
 		}, `
 			020000000000 020000000010 22e7
 			0001 0000000000000000 8000 7fff e000 040506070809 0003
@@ -109,7 +111,8 @@ func TestNewCNM(t *testing.T) {
 	}
 
 	_, err := NewCNM(sampled[:13])
-	qt.Check(t, qt.ErrorMatches(err, "make CNM: the sampled frame has 13 bytes, want an Ethernet header of 14"))
+	qt.Check(t, qt.ErrorMatches(err,
+		"make CNM: the sampled frame has 13 bytes, want an Ethernet header of 14"))
 	copy(sampled[12:], []byte{0x81, 0})
 	_, err = NewCNM(sampled)
 	qt.Check(t, qt.ErrorMatches(err, "make CNM: the sampled frame has a VLAN tag: .*"))
@@ -142,8 +145,10 @@ func TestCNMMarshalErrors(t *testing.T) {
 		want   string
 	}{
 		{"QntzFb", func(c *CNM) { c.QntzFb = 64 }, "encode CNM: QntzFb 64 is not in 0 to 63"},
-		{"priority", func(c *CNM) { c.EncapsulatedPriority = 8 }, "encode CNM: encapsulated priority 8 is not in 0 to 7"},
-		{"MSDU", func(c *CNM) { c.MSDU = make([]byte, 65) }, "encode CNM: encapsulated MSDU has 65 bytes, want at most 64: cut it"},
+		{"priority", func(c *CNM) { c.EncapsulatedPriority = 8 },
+			"encode CNM: encapsulated priority 8 is not in 0 to 7"},
+		{"MSDU", func(c *CNM) { c.MSDU = make([]byte, 65) },
+			"encode CNM: encapsulated MSDU has 65 bytes, want at most 64: cut it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := congested(t)
@@ -172,20 +177,33 @@ func TestParseCNMErrors(t *testing.T) {
 		is     error
 		want   string
 	}{
-		{"empty", cut(0), ErrNotCNM, "parse CNM: not a CNM: the frame ends after 0 bytes, before the end of EtherType at offset 12"},
-		{"IPv4", set(12, 0x08, 0x00), ErrNotCNM, "parse CNM: not a CNM: EtherType at offset 12 is 0x0800, want 0x22e7"},
-		{"CN-TAG", set(12, 0x22, 0xe9), ErrNotCNM, ".*EtherType at offset 12 is 0x22e9, want 0x22e7"},
-		{"cut in the PDU", cut(37), ErrMalformed, ".*the frame ends after 37 bytes, before the end of encapsulated MSDU length at offset 36"},
-		{"cut in the MSDU", cut(101), ErrMalformed, "parse CNM: malformed frame: it has 101 bytes, want 102: .*"},
-		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed, ".*it has 106 bytes, want 102: .* without FCS"},
-		{"version", set(14, 0x10), ErrMalformed, ".*malformed frame: version, reserved bits and QntzFb at offset 14 is 0x103f, want 0x003f"},
-		{"reserved", set(15, 0x7f), ErrMalformed, ".*version, reserved bits and QntzFb at offset 14 is 0x007f, want 0x003f"},
-		{"priority", set(29, 1), ErrMalformed, ".*encapsulated priority and its reserved bits at offset 28 is 0x6001, want 0x6000"},
-		{"long MSDU", set(37, 65), ErrMalformed, ".*encapsulated MSDU length at offset 36 is 0x0041, want 0x0040"},
-		{"very long MSDU", set(36, 1), ErrMalformed, ".*encapsulated MSDU length at offset 36 is 0x0140, want 0x0040"},
+		{"empty", cut(0), ErrNotCNM,
+			"parse CNM: not a CNM: the frame ends after 0 bytes, before the end of EtherType at offset 12"},
+		{"IPv4", set(12, 0x08, 0x00), ErrNotCNM,
+			"parse CNM: not a CNM: EtherType at offset 12 is 0x0800, want 0x22e7"},
+		{"CN-TAG", set(12, 0x22, 0xe9), ErrNotCNM,
+			".*EtherType at offset 12 is 0x22e9, want 0x22e7"},
+		{"cut in the PDU", cut(37), ErrMalformed,
+			".*the frame ends after 37 bytes, before the end of encapsulated MSDU length at offset 36"},
+		{"cut in the MSDU", cut(101), ErrMalformed,
+			"parse CNM: malformed frame: it has 101 bytes, want 102: .*"},
+		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed,
+			".*it has 106 bytes, want 102: .* without FCS"},
+		{"version", set(14, 0x10), ErrMalformed,
+			".*malformed frame: version, reserved bits and QntzFb at offset 14 is 0x103f, want 0x003f"},
+		{"reserved", set(15, 0x7f), ErrMalformed,
+			".*version, reserved bits and QntzFb at offset 14 is 0x007f, want 0x003f"},
+		{"priority", set(29, 1), ErrMalformed,
+			".*encapsulated priority and its reserved bits at offset 28 is 0x6001, want 0x6000"},
+		{"long MSDU", set(37, 65), ErrMalformed,
+			".*encapsulated MSDU length at offset 36 is 0x0041, want 0x0040"},
+		{"very long MSDU", set(36, 1), ErrMalformed,
+			".*encapsulated MSDU length at offset 36 is 0x0140, want 0x0040"},
 		{"shorter MSDU", set(37, 63), ErrMalformed, ".*it has 102 bytes, want 101: .*"},
-		{"no padding", func(b []byte) []byte { b[37] = 4; return b[:42] }, ErrMalformed, ".*it has 42 bytes, want 60: .*"},
-		{"padding", func(b []byte) []byte { b[37] = 4; return b[:60] }, ErrMalformed, ".*padding at offset 42 is 0x0001[0-9a-f]+, want 0x0*"},
+		{"no padding", func(b []byte) []byte { b[37] = 4; return b[:42] }, ErrMalformed,
+			".*it has 42 bytes, want 60: .*"},
+		{"padding", func(b []byte) []byte { b[37] = 4; return b[:60] }, ErrMalformed,
+			".*padding at offset 42 is 0x0001[0-9a-f]+, want 0x0*"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ParseCNM(tc.change(marshalCNM(t, congested(t))))
@@ -215,7 +233,8 @@ func TestParseCNMSeesEveryBit(t *testing.T) {
 			got, err := ParseCNM(flipped)
 			msduLen := int(flipped[37])
 			intoPadding := off == 37 && msduLen > len(c.MSDU) && offMSDU+msduLen <= MinCNMLen
-			qt.Assert(t, qt.Equals(err == nil, carries[off]&mask != 0 || intoPadding), qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
+			qt.Assert(t, qt.Equals(err == nil, carries[off]&mask != 0 || intoPadding),
+				qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
 			if err == nil {
 				qt.Assert(t, qt.DeepEquals(marshalCNM(t, got), flipped))
 			}
@@ -224,14 +243,18 @@ func TestParseCNMSeesEveryBit(t *testing.T) {
 }
 
 func FuzzCNM(f *testing.F) {
-	f.Add(unhex(f, sampledFrame), uint64(0x0102030405060708), int16(406), int16(-1), uint8(63), uint8(3))
-	f.Add(make([]byte, 14), uint64(0), int16(math.MinInt16), int16(math.MaxInt16), uint8(0), uint8(7))
-	f.Fuzz(func(t *testing.T, sampled []byte, cpid uint64, offset, delta int16, qntzFb, priority uint8) {
+	f.Add(unhex(f, sampledFrame), uint64(0x0102030405060708), int16(406), int16(-1), uint8(63),
+		uint8(3))
+	f.Add(make([]byte, 14), uint64(0), int16(math.MinInt16), int16(math.MaxInt16), uint8(0),
+		uint8(7))
+	f.Fuzz(func(t *testing.T, sampled []byte, cpid uint64, offset, delta int16, qntzFb,
+		priority uint8) {
 		c, err := NewCNM(sampled)
 		if err != nil {
 			return
 		}
-		c.CPID, c.CnmQOffset, c.CnmQDelta, c.QntzFb, c.EncapsulatedPriority = cpid, offset, delta, qntzFb%64, priority%8
+		c.CPID, c.CnmQOffset, c.CnmQDelta, c.QntzFb, c.EncapsulatedPriority = cpid, offset, delta,
+			qntzFb%64, priority%8
 		frame := marshalCNM(t, c)
 		got, err := ParseCNM(frame)
 		qt.Assert(t, qt.IsNil(err))

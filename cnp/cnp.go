@@ -15,7 +15,7 @@ const (
 	// FCS and VLAN tags.
 	FrameLen = 74
 
-	// FrameLenIPv6 is that of a CNP over IPv6.
+	// FrameLenIPv6 is the length of a CNP over IPv6 in bytes, counted likewise.
 	FrameLenIPv6 = FrameLen - ipHeaderLen + ipv6HeaderLen
 
 	// UDPPort is the destination port of RoCEv2.
@@ -28,7 +28,7 @@ const (
 	DSCP = 48
 )
 
-// Where the parts of a CNP over IPv4 start.
+// Offsets in a CNP over IPv4, in bytes.
 const (
 	offIP       = 14
 	offUDP      = offIP + ipHeaderLen
@@ -37,7 +37,7 @@ const (
 	offICRC     = FrameLen - icrcLen
 )
 
-// layout is where the parts of a CNP start, behind the IP header.
+// layout holds the offsets of a CNP's parts after the IP header, in bytes.
 type layout struct{ udp, bth, reserved, icrc, end int }
 
 func layoutOf(ipv6 bool) layout {
@@ -83,12 +83,12 @@ type CNP struct {
 	// receiver of the flow, Dst its sender.
 	Src, Dst netip.Addr
 
-	// Decrease tells the sender to slow down: PCN's to RecRateMbps. Otherwise it is
-	// to speed up, or to hold its rate.
+	// Decrease tells the sender to slow down, in PCN to RecRateMbps. Otherwise the sender may speed
+	// up, or holds its rate if Undetermined is set.
 	Decrease bool
 
-	// Undetermined tells the sender to hold its rate, as TCD's receivers do that got
-	// packets marked UE. It is not written beside Decrease, which overrides it.
+	// Undetermined tells the sender to hold its rate: the receiver got packets that TCD marked UE.
+	// Decrease overrides it, and then it is not written.
 	Undetermined bool
 
 	// RecRateMbps is the rate at which the receiver got the flow, in Mbit/s. NP
@@ -99,7 +99,7 @@ type CNP struct {
 	// of its data, from the CNP's Dst to its Src.
 	FlowSrcPort, FlowDstPort uint16
 
-	// UDP says that the flow is one of UDP, and not of TCP.
+	// UDP is set for a flow of UDP, unset for TCP.
 	UDP bool
 
 	// Tag is the signature, see Sign; zero if there is none.
@@ -116,12 +116,14 @@ var (
 func (c CNP) AppendBinary(b []byte) ([]byte, error) {
 	for i, addr := range []netip.Addr{c.Src, c.Dst} {
 		if !addr.IsValid() || addr.Is4In6() {
-			return b, fmt.Errorf("encode CNP: %s address %q is neither IPv4 nor IPv6: set it, or unmap it",
-				[]string{"source", "destination"}[i], addr)
+			return b,
+				fmt.Errorf("encode CNP: %s address %q is neither IPv4 nor IPv6: set it, or unmap it",
+					[]string{"source", "destination"}[i], addr)
 		}
 	}
 	if c.Src.Is4() != c.Dst.Is4() {
-		return b, fmt.Errorf("encode CNP: source address %q and destination address %q are of two families", c.Src, c.Dst)
+		return b,
+			fmt.Errorf("encode CNP: source address %q and destination address %q are not of one family", c.Src, c.Dst)
 	}
 	return append(b, c.encode()...), nil
 }
@@ -158,7 +160,7 @@ func (c CNP) encode() []byte {
 	return frame
 }
 
-// tos is the TOS or traffic class.
+// tos returns the TOS or traffic class: the class of CNPs and, in the ECN bits, the verdict.
 func (c CNP) tos() byte {
 	if c.Decrease {
 		return DSCP<<2 | ecnCE
@@ -228,7 +230,7 @@ func ipChecksum(header []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// kind tells a CNP from other frames.
+// kind returns the fields that tell a CNP from other frames.
 func (l layout) kind() []field {
 	fields := []field{
 		{"EtherType", 12, 14, ErrNotCNP},
@@ -246,8 +248,7 @@ func (l layout) kind() []field {
 		field{"BTH opcode", l.bth, l.bth + 1, ErrNotCNP})
 }
 
-// fixed is every other byte but the checksums that follows from the fields of
-// a CNP.
+// fixed returns the other fields that follow from those of a CNP, without the checksums.
 func (l layout) fixed() []field {
 	fields := []field{
 		{"IPv4 TOS", offIP + 1, offIP + 2, ErrMalformed},
@@ -308,26 +309,29 @@ func parse(frame []byte) (CNP, error) {
 		return CNP{}, err
 	}
 	if c.Src.Is4In6() || c.Dst.Is4In6() {
-		return CNP{}, fmt.Errorf("%w: the IPv6 address at offset %d or %d is an IPv4 one", ErrMalformed, offIP+8, offIP+24)
+		return CNP{}, fmt.Errorf("%w: the IPv6 address at offset %d or %d is a mapped IPv4 address",
+			ErrMalformed, offIP+8, offIP+24)
 	}
 	return c, nil
 }
 
-// checkSums checks what protects a CNP, over the bytes that came.
+// checkSums checks the IPv4 header checksum and the ICRC of a received CNP.
 func checkSums(frame []byte, ipv6 bool) error {
 	ip, off := frame[offIP:], layoutOf(ipv6).icrc
 	if !ipv6 {
 		if got, want := binary.BigEndian.Uint16(ip[10:]), ipChecksum(ip); got != want {
-			return fmt.Errorf("%w: at offset %d it is 0x%04x, want 0x%04x", ErrBadChecksum, offIP+10, got, want)
+			return fmt.Errorf("%w: at offset %d it is 0x%04x, want 0x%04x", ErrBadChecksum,
+				offIP+10, got, want)
 		}
 	}
 	if got, want := binary.LittleEndian.Uint32(frame[off:]), icrcOf(ip, ipv6); got != want {
-		return fmt.Errorf("%w: at offset %d it is 0x%08x, want 0x%08x (little endian)", ErrBadICRC, off, got, want)
+		return fmt.Errorf("%w: at offset %d it is 0x%08x, want 0x%08x (little endian)", ErrBadICRC,
+			off, got, want)
 	}
 	return nil
 }
 
-// decode reads the variable fields. What a short frame lacks counts as zero.
+// decode reads the variable fields. Bytes that a short frame lacks count as zero.
 func decode(frame []byte, ipv6 bool) CNP {
 	var b [FrameLenIPv6]byte
 	copy(b[:], frame)

@@ -116,8 +116,10 @@ func TestCNPMarshalErrors(t *testing.T) {
 		change func(*CNP)
 		want   string
 	}{
-		{"no source", func(c *CNP) { c.Src = netip.Addr{} }, `encode CNP: source address "invalid IP" is neither IPv4 nor IPv6: .*`},
-		{"IPv6 source", func(c *CNP) { c.Src = netip.IPv6Loopback() }, `encode CNP: source address "::1" and destination address "10.0.0.1" are of two families`},
+		{"no source", func(c *CNP) { c.Src = netip.Addr{} },
+			`encode CNP: source address "invalid IP" is neither IPv4 nor IPv6: .*`},
+		{"IPv6 source", func(c *CNP) { c.Src = netip.IPv6Loopback() },
+			`encode CNP: source address "::1" and destination address "10.0.0.1" are not of one family`},
 		{"mapped destination", func(c *CNP) { c.Dst = netip.MustParseAddr("::ffff:10.0.0.1") },
 			`encode CNP: destination address "::ffff:10.0.0.1" is neither IPv4 nor IPv6: .* unmap it`},
 	} {
@@ -166,18 +168,27 @@ func TestParseErrors(t *testing.T) {
 		is     error
 		want   string
 	}{
-		{"empty", cut(0), ErrNotCNP, "parse CNP: not a CNP: the frame ends after 0 bytes, before the end of EtherType at offset 12"},
-		{"cut before the opcode", cut(42), ErrNotCNP, ".*the frame ends after 42 bytes, before the end of BTH opcode at offset 42"},
-		{"cut in the ICRC", cut(73), ErrMalformed, "parse CNP: malformed frame: it has 73 bytes, want 74: .*"},
-		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed, ".*it has 78 bytes, want 74: .* without FCS"},
-		{"ARP", set(12, 0x08, 0x06), ErrNotCNP, "parse CNP: not a CNP: EtherType at offset 12 is 0x0806, want 0x0800"},
-		{"VLAN tag", set(12, 0x81, 0x00), ErrNotCNP, ".*EtherType at offset 12 is 0x8100, want 0x0800"},
-		{"IPv4 options", set(14, 0x46), ErrNotCNP, ".*IPv4 version and header length at offset 14 is 0x46, want 0x45"},
+		{"empty", cut(0), ErrNotCNP,
+			"parse CNP: not a CNP: the frame ends after 0 bytes, before the end of EtherType at offset 12"},
+		{"cut before the opcode", cut(42), ErrNotCNP,
+			".*the frame ends after 42 bytes, before the end of BTH opcode at offset 42"},
+		{"cut in the ICRC", cut(73), ErrMalformed,
+			"parse CNP: malformed frame: it has 73 bytes, want 74: .*"},
+		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed,
+			".*it has 78 bytes, want 74: .* without FCS"},
+		{"ARP", set(12, 0x08, 0x06), ErrNotCNP,
+			"parse CNP: not a CNP: EtherType at offset 12 is 0x0806, want 0x0800"},
+		{"VLAN tag", set(12, 0x81, 0x00), ErrNotCNP,
+			".*EtherType at offset 12 is 0x8100, want 0x0800"},
+		{"IPv4 options", set(14, 0x46), ErrNotCNP,
+			".*IPv4 version and header length at offset 14 is 0x46, want 0x45"},
 		{"TCP", set(23, 6), ErrNotCNP, ".*IPv4 protocol at offset 23 is 0x06, want 0x11"},
-		{"DNS", set(36, 0, 53), ErrNotCNP, ".*UDP destination port at offset 36 is 0x0035, want 0x12b7"},
+		{"DNS", set(36, 0, 53), ErrNotCNP,
+			".*UDP destination port at offset 36 is 0x0035, want 0x12b7"},
 		{"RoCE ACK", set(42, 0x11), ErrNotCNP, ".*BTH opcode at offset 42 is 0x11, want 0x81"},
 
-		{"damaged TTL", set(22, 63), ErrBadChecksum, "parse CNP: bad IPv4 header checksum: at offset 24 it is 0x24ec, want 0x25ec"},
+		{"damaged TTL", set(22, 63), ErrBadChecksum,
+			"parse CNP: bad IPv4 header checksum: at offset 24 it is 0x24ec, want 0x25ec"},
 		{"damaged address", set(33, 9), ErrBadChecksum, ".*checksum: at offset 24 .*"},
 		{"negative zero checksum", func(b []byte) []byte {
 			// The header sums up to 0xffff, so its checksum is 0; 0xffff is the same to a sum.
@@ -185,7 +196,8 @@ func TestParseErrors(t *testing.T) {
 			b = forged(26, b[24], b[25])(b)
 			return set(24, 0xff, 0xff)(b)
 		}, ErrBadChecksum, ".*at offset 24 it is 0xffff, want 0x0000"},
-		{"damaged RecRate", set(57, 0x1d), ErrBadICRC, "parse CNP: bad ICRC: at offset 70 it is 0x[0-9a-f]{8}, want 0x[0-9a-f]{8} .*"},
+		{"damaged RecRate", set(57, 0x1d), ErrBadICRC,
+			"parse CNP: bad ICRC: at offset 70 it is 0x[0-9a-f]{8}, want 0x[0-9a-f]{8} .*"},
 		{"damaged tag", set(69, 1), ErrBadICRC, ".*bad ICRC: at offset 70 .*"},
 		{"damaged flow port", set(58, 0), ErrBadICRC, ".*bad ICRC: at offset 70 .*"},
 		{"ICRC in the wrong byte order", func(b []byte) []byte {
@@ -193,25 +205,41 @@ func TestParseErrors(t *testing.T) {
 			return b
 		}, ErrBadICRC, ".*bad ICRC: at offset 70 .*"},
 
-		{"other DSCP", forged(15, 0x03), ErrMalformed, "parse CNP: malformed frame: IPv4 TOS at offset 15 is 0x03, want 0xc3"},
+		{"other DSCP", forged(15, 0x03), ErrMalformed,
+			"parse CNP: malformed frame: IPv4 TOS at offset 15 is 0x03, want 0xc3"},
 		{"ECT(0)", forged(15, 0xc2), ErrMalformed, ".*IPv4 TOS at offset 15 is 0xc2, want 0xc0"},
 		{"ECT(1)", forged(15, 0xc1), ErrMalformed, ".*IPv4 TOS at offset 15 is 0xc1, want 0xc0"},
-		{"total length", forged(16, 0, 61), ErrMalformed, ".*IPv4 total length at offset 16 is 0x003d, want 0x003c"},
-		{"identification", forged(18, 0, 1), ErrMalformed, ".*IPv4 identification at offset 18 is 0x0001, want 0x0000"},
-		{"may fragment", forged(20, 0, 0), ErrMalformed, ".*IPv4 flags and fragment offset at offset 20 is 0x0000, want 0x4000"},
+		{"total length", forged(16, 0, 61), ErrMalformed,
+			".*IPv4 total length at offset 16 is 0x003d, want 0x003c"},
+		{"identification", forged(18, 0, 1), ErrMalformed,
+			".*IPv4 identification at offset 18 is 0x0001, want 0x0000"},
+		{"may fragment", forged(20, 0, 0), ErrMalformed,
+			".*IPv4 flags and fragment offset at offset 20 is 0x0000, want 0x4000"},
 		{"routed", forged(22, 63), ErrMalformed, ".*IPv4 TTL at offset 22 is 0x3f, want 0x40"},
-		{"entropy", forged(34, 0xc0, 0), ErrMalformed, ".*UDP source port at offset 34 is 0xc000, want 0xcfc9"},
-		{"UDP length", forged(38, 0, 41), ErrMalformed, ".*UDP length at offset 38 is 0x0029, want 0x0028"},
-		{"UDP checksum", forged(40, 1, 2), ErrMalformed, ".*UDP checksum at offset 40 is 0x0102, want 0x0000"},
-		{"solicited", forged(43, 0x80), ErrMalformed, ".*BTH flags at offset 43 is 0x80, want 0x00"},
-		{"P_Key", forged(44, 0x7f), ErrMalformed, ".*BTH P_Key at offset 44 is 0x7fff, want 0xffff"},
-		{"no BECN", forged(46, 0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x00, want 0x40"},
-		{"FECN", forged(46, 0xc0), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0xc0, want 0x40"},
-		{"hold in a decrease", forged(46, 0x60), ErrMalformed, ".*BTH FECN, BECN and reserved bits at offset 46 is 0x60, want 0x40"},
-		{"queue pair", forged(49, 0xd2), ErrMalformed, ".*BTH destination queue pair at offset 47 is 0x0000d2, want 0x000000"},
-		{"acknowledge request", forged(50, 0x80), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x80000000, want 0x00000000"},
-		{"PSN", forged(53, 1), ErrMalformed, ".*BTH acknowledge request and PSN at offset 50 is 0x00000001, want 0x00000000"},
-		{"CNP of a NIC", func([]byte) []byte { return unhex(t, nicCNP) }, ErrMalformed, ".*IPv4 TOS at offset 15 is 0xc2, want 0xc0"},
+		{"entropy", forged(34, 0xc0, 0), ErrMalformed,
+			".*UDP source port at offset 34 is 0xc000, want 0xcfc9"},
+		{"UDP length", forged(38, 0, 41), ErrMalformed,
+			".*UDP length at offset 38 is 0x0029, want 0x0028"},
+		{"UDP checksum", forged(40, 1, 2), ErrMalformed,
+			".*UDP checksum at offset 40 is 0x0102, want 0x0000"},
+		{"solicited", forged(43, 0x80), ErrMalformed,
+			".*BTH flags at offset 43 is 0x80, want 0x00"},
+		{"P_Key", forged(44, 0x7f), ErrMalformed,
+			".*BTH P_Key at offset 44 is 0x7fff, want 0xffff"},
+		{"no BECN", forged(46, 0), ErrMalformed,
+			".*BTH FECN, BECN and reserved bits at offset 46 is 0x00, want 0x40"},
+		{"FECN", forged(46, 0xc0), ErrMalformed,
+			".*BTH FECN, BECN and reserved bits at offset 46 is 0xc0, want 0x40"},
+		{"hold in a decrease", forged(46, 0x60), ErrMalformed,
+			".*BTH FECN, BECN and reserved bits at offset 46 is 0x60, want 0x40"},
+		{"queue pair", forged(49, 0xd2), ErrMalformed,
+			".*BTH destination queue pair at offset 47 is 0x0000d2, want 0x000000"},
+		{"acknowledge request", forged(50, 0x80), ErrMalformed,
+			".*BTH acknowledge request and PSN at offset 50 is 0x80000000, want 0x00000000"},
+		{"PSN", forged(53, 1), ErrMalformed,
+			".*BTH acknowledge request and PSN at offset 50 is 0x00000001, want 0x00000000"},
+		{"CNP of a NIC", func([]byte) []byte { return unhex(t, nicCNP) }, ErrMalformed,
+			".*IPv4 TOS at offset 15 is 0xc2, want 0xc0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Parse(tc.change(marshal(t, decrease())))
@@ -225,13 +253,17 @@ func TestParseErrors(t *testing.T) {
 // No byte behind the MAC addresses may change unnoticed, nor may any fixed byte
 // be forged with right checksums.
 func TestParseSeesEveryBit(t *testing.T) {
-	variable := func(off int) bool { return off >= 26 && off < 34 || off >= 54 && off < 58 || off >= 62 && off < 70 }
+	variable := func(off int) bool {
+		return off >= 26 && off < 34 || off >= 54 && off < 58 ||
+			off >= 62 && off < 70
+	}
 	for bit := range 8 * FrameLen {
 		frame := marshal(t, decrease())
 		off := bit / 8
 		frame[off] ^= 1 << (bit % 8)
 		_, err := Parse(frame)
-		qt.Assert(t, qt.Equals(err == nil, off < 12), qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
+		qt.Assert(t, qt.Equals(err == nil, off < 12),
+			qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
 
 		repair(frame)
 		_, err = Parse(frame)
@@ -240,7 +272,8 @@ func TestParseSeesEveryBit(t *testing.T) {
 		if off == 58 || off == 60 {
 			accepted = bit%8 >= 6 // the entropy leaves out the upper two bits of a port
 		}
-		qt.Assert(t, qt.Equals(err == nil, accepted), qt.Commentf("forged bit %d of offset %d: %v", bit%8, off, err))
+		qt.Assert(t, qt.Equals(err == nil, accepted),
+			qt.Commentf("forged bit %d of offset %d: %v", bit%8, off, err))
 	}
 }
 
@@ -298,9 +331,12 @@ func checkWithGopacket(tb testing.TB, c CNP, frame []byte) {
 }
 
 func FuzzCNP(f *testing.F) {
-	f.Add([]byte("dstmacsrcmac"), uint32(0x0a000102), uint32(0x0a000001), true, uint32(9500), uint16(40000), uint16(5001), uint64(0), false)
-	f.Add([]byte{}, uint32(0), uint32(0xffffffff), false, uint32(0xffffffff), uint16(0), uint16(0xffff), ^uint64(0), true)
-	f.Fuzz(func(t *testing.T, macs []byte, src, dst uint32, decrease bool, rate uint32, sport, dport uint16, tag uint64, udp bool) {
+	f.Add([]byte("dstmacsrcmac"), uint32(0x0a000102), uint32(0x0a000001), true, uint32(9500),
+		uint16(40000), uint16(5001), uint64(0), false)
+	f.Add([]byte{}, uint32(0), uint32(0xffffffff), false, uint32(0xffffffff), uint16(0),
+		uint16(0xffff), ^uint64(0), true)
+	f.Fuzz(func(t *testing.T, macs []byte, src, dst uint32, decrease bool, rate uint32, sport,
+		dport uint16, tag uint64, udp bool) {
 		c := CNP{
 			Src:         netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, src))),
 			Dst:         netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, dst))),

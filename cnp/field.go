@@ -12,17 +12,18 @@ import (
 // or the frame a length that the sender never writes.
 var ErrMalformed = errors.New("malformed frame")
 
-// field is a stretch of a frame that the encoder fills without being asked.
+// field is a range of bytes in a frame whose content follows from the rest.
 type field struct {
 	name     string
 	off, end int   // bytes off to end-1 of the frame
-	err      error // what a frame with other bytes there is
+	err      error // error for other bytes there
 }
 
-// check compares the field in frame, of any length, with the encoder's bytes.
+// check compares the field in frame with the encoder's bytes. The frame may be too short.
 func (f field) check(frame, want []byte) error {
 	if len(frame) < f.end {
-		return fmt.Errorf("%w: the frame ends after %d bytes, before the end of %s at offset %d", f.err, len(frame), f.name, f.off)
+		return fmt.Errorf("%w: the frame ends after %d bytes, before the end of %s at offset %d",
+			f.err, len(frame), f.name, f.off)
 	}
 	got, w := frame[f.off:f.end], want[f.off:f.end]
 	if !bytes.Equal(got, w) {
@@ -44,7 +45,8 @@ func checkFields(frame, want []byte, fields []field) error {
 
 func checkLen(frame []byte, want int) error {
 	if len(frame) != want {
-		return fmt.Errorf("%w: it has %d bytes, want %d: pass the whole frame without FCS", ErrMalformed, len(frame), want)
+		return fmt.Errorf("%w: it has %d bytes, want %d: pass the whole frame without FCS",
+			ErrMalformed, len(frame), want)
 	}
 	return nil
 }

@@ -23,9 +23,9 @@ const (
 	icrcSeed = 0xdebb20e3
 )
 
-// ICRC returns the invariant CRC of a RoCEv2 packet. The packet starts with its
-// IPv4 header, which has no options, and ends with the four bytes of the ICRC:
-// these are not looked at. They hold the result in little endian.
+// ICRC returns the invariant CRC of a RoCEv2 packet. The packet starts with its IPv4 header, which
+// has no options, and ends with the four bytes of the ICRC: their value is ignored. They hold the
+// result in little endian.
 //
 // The ICRC leaves out what may change on the way: the TOS with its ECN, TTL,
 // header checksum, UDP checksum and the BTH's byte of FECN, BECN and reserved
@@ -36,21 +36,24 @@ const (
 func ICRC(ipPacket []byte) (uint32, error) {
 	const minLen = ipHeaderLen + udpHeaderLen + bthLen + icrcLen
 	if len(ipPacket) < minLen {
-		return 0, fmt.Errorf("ICRC: packet of %d bytes is too short for RoCEv2 over IPv4, want at least %d", len(ipPacket), minLen)
+		return 0,
+			fmt.Errorf("ICRC: packet of %d bytes is too short for RoCEv2 over IPv4, want at least %d", len(ipPacket), minLen)
 	}
 	if ipPacket[0] != 0x45 {
-		return 0, fmt.Errorf("ICRC: packet starts with 0x%02x, want 0x45: pass an IPv4 packet without options or Ethernet header", ipPacket[0])
+		return 0,
+			fmt.Errorf("ICRC: packet starts with 0x%02x, want 0x45: pass an IPv4 packet without options or Ethernet header", ipPacket[0])
 	}
 	if ipPacket[9] != protocolUDP {
 		return 0, fmt.Errorf("ICRC: IP protocol is %d, want %d (UDP)", ipPacket[9], protocolUDP)
 	}
 	if total := int(binary.BigEndian.Uint16(ipPacket[2:])); total != len(ipPacket) {
-		return 0, fmt.Errorf("ICRC: IPv4 total length is %d, but the packet has %d bytes: pass it with its ICRC and without padding", total, len(ipPacket))
+		return 0,
+			fmt.Errorf("ICRC: IPv4 total length is %d, but the packet has %d bytes: pass it with its ICRC and without padding", total, len(ipPacket))
 	}
 	return icrc(ipPacket), nil
 }
 
-// icrc is ICRC of a packet known to be sound.
+// icrc computes ICRC without checking the packet.
 func icrc(ipPacket []byte) uint32 {
 	var hdr [ipHeaderLen + udpHeaderLen + bthLen]byte
 	n := copy(hdr[:], ipPacket)
@@ -64,7 +67,7 @@ func icrc(ipPacket []byte) uint32 {
 	return crc32.Update(crc, crc32.IEEETable, ipPacket[n:len(ipPacket)-icrcLen])
 }
 
-// icrcOf is the ICRC of a CNP.
+// icrcOf returns the ICRC of a CNP.
 func icrcOf(ipPacket []byte, ipv6 bool) uint32 {
 	if !ipv6 {
 		return icrc(ipPacket)

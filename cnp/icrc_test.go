@@ -39,7 +39,8 @@ func unhex(tb testing.TB, s string) []byte {
 // slowICRC is the ICRC bit by bit, from the specification: CRC-32 over a
 // pseudo-header of ones and the packet with its variant fields set to ones.
 func slowICRC(ipPacket []byte) uint32 {
-	covered := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, ipPacket[:len(ipPacket)-4]...)
+	covered := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		ipPacket[:len(ipPacket)-4]...)
 	for _, i := range []int{1, 8, 10, 11, 26, 27, 32} {
 		covered[8+i] = 0xff
 	}
@@ -70,7 +71,8 @@ func TestICRCOfPublishedPackets(t *testing.T) {
 }
 
 func TestICRCCoverage(t *testing.T) {
-	variant := map[int]bool{1: true, 8: true, 10: true, 11: true, 26: true, 27: true, 32: true, 56: true, 57: true, 58: true, 59: true}
+	variant := map[int]bool{1: true, 8: true, 10: true, 11: true, 26: true, 27: true, 32: true,
+		56: true, 57: true, 58: true, 59: true}
 	packet := unhex(t, nicCNP)[offIP:]
 	want, err := ICRC(packet)
 	qt.Assert(t, qt.IsNil(err))
@@ -106,7 +108,8 @@ func TestICRCErrors(t *testing.T) {
 		{"short", packet[:43], "ICRC: packet of 43 bytes is too short .*"},
 		{"with Ethernet header", unhex(t, nicCNP), "ICRC: packet starts with 0xe4, want 0x45: .*"},
 		{"TCP", tcp, `ICRC: IP protocol is 6, want 17 \(UDP\)`},
-		{"without ICRC", packet[:56], "ICRC: IPv4 total length is 60, but the packet has 56 bytes: .*"},
+		{"without ICRC", packet[:56],
+			"ICRC: IPv4 total length is 60, but the packet has 56 bytes: .*"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := ICRC(tc.packet)

@@ -21,7 +21,7 @@ const (
 	MaxQuanta = 0xffff
 )
 
-// Where the parts of a PFC frame start.
+// Offsets in a PFC frame, in bytes.
 const (
 	offPFCOpcode  = 14
 	offPFCClasses = 16
@@ -101,13 +101,13 @@ func (p PFC) encode() []byte {
 	return frame
 }
 
-// pfcKind tells a PFC frame from others, such as an 802.3x PAUSE.
+// pfcKind holds the fields that tell a PFC frame from others, such as an 802.3x PAUSE.
 var pfcKind = []field{
 	{"EtherType", 12, 14, ErrNotPFC},
 	{"MAC control opcode", offPFCOpcode, offPFCOpcode + 2, ErrNotPFC},
 }
 
-// pfcFixed is every other byte that is the same in all PFC frames.
+// pfcFixed holds the other fields that are the same in all PFC frames.
 var pfcFixed = []field{
 	{"destination address", 0, 6, ErrMalformed},
 	{"high byte of the class-enable vector", offPFCClasses, offPFCClasses + 1, ErrMalformed},
@@ -141,7 +141,7 @@ func parsePFC(frame []byte) (PFC, error) {
 	return p, nil
 }
 
-// decodePFC reads the variable fields. What a short frame lacks counts as zero.
+// decodePFC reads the variable fields. Bytes that a short frame lacks count as zero.
 func decodePFC(frame []byte) PFC {
 	var b [PFCFrameLen]byte
 	copy(b[:], frame)

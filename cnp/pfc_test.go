@@ -90,13 +90,20 @@ func TestParsePFCErrors(t *testing.T) {
 		is     error
 		want   string
 	}{
-		{"empty", func(b []byte) []byte { return nil }, ErrNotPFC, "parse PFC frame: not a PFC frame: the frame ends after 0 bytes, .*"},
-		{"IPv4", set(12, 0x08, 0x00), ErrNotPFC, "parse PFC frame: not a PFC frame: EtherType at offset 12 is 0x0800, want 0x8808"},
-		{"802.3x PAUSE", set(14, 0x00, 0x01), ErrNotPFC, ".*MAC control opcode at offset 14 is 0x0001, want 0x0101"},
-		{"cut", func(b []byte) []byte { return b[:34] }, ErrMalformed, "parse PFC frame: malformed frame: it has 34 bytes, want 60: .*"},
-		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed, ".*it has 64 bytes, want 60: .* without FCS"},
-		{"unicast", set(0, 2), ErrMalformed, ".*destination address at offset 0 is 0x0280c2000001, want 0x0180c2000001"},
-		{"vector", set(16, 1), ErrMalformed, ".*high byte of the class-enable vector at offset 16 is 0x01, want 0x00"},
+		{"empty", func(b []byte) []byte { return nil }, ErrNotPFC,
+			"parse PFC frame: not a PFC frame: the frame ends after 0 bytes, .*"},
+		{"IPv4", set(12, 0x08, 0x00), ErrNotPFC,
+			"parse PFC frame: not a PFC frame: EtherType at offset 12 is 0x0800, want 0x8808"},
+		{"802.3x PAUSE", set(14, 0x00, 0x01), ErrNotPFC,
+			".*MAC control opcode at offset 14 is 0x0001, want 0x0101"},
+		{"cut", func(b []byte) []byte { return b[:34] }, ErrMalformed,
+			"parse PFC frame: malformed frame: it has 34 bytes, want 60: .*"},
+		{"with FCS", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, ErrMalformed,
+			".*it has 64 bytes, want 60: .* without FCS"},
+		{"unicast", set(0, 2), ErrMalformed,
+			".*destination address at offset 0 is 0x0280c2000001, want 0x0180c2000001"},
+		{"vector", set(16, 1), ErrMalformed,
+			".*high byte of the class-enable vector at offset 16 is 0x01, want 0x00"},
 		{"padding", set(59, 1), ErrMalformed, ".*padding at offset 34 is 0x0*1, want 0x0*"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -115,9 +122,11 @@ func TestParsePFCSeesEveryBit(t *testing.T) {
 		frame[off] ^= 1 << (bit % 8)
 		p, err := ParsePFC(frame)
 		variable := off >= 6 && off < 12 || off >= 17 && off < 34
-		qt.Assert(t, qt.Equals(err == nil, variable), qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
+		qt.Assert(t, qt.Equals(err == nil, variable),
+			qt.Commentf("bit %d of offset %d: %v", bit%8, off, err))
 		if err == nil {
-			qt.Assert(t, qt.Not(qt.Equals(p, pause(t, 3))), qt.Commentf("bit %d of offset %d", bit%8, off))
+			qt.Assert(t, qt.Not(qt.Equals(p, pause(t, 3))),
+				qt.Commentf("bit %d of offset %d", bit%8, off))
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/dchest/siphash"
 )
 
-// Key signs CNPs: the key of SipHash-2-4. Every host that sends or obeys signed CNPs has it.
+// Key is the SipHash-2-4 key that signs CNPs. All hosts that send or obey signed CNPs share it.
 type Key [16]byte
 
-// Keys is how many keys a host has at a time, so that a new one comes before the old one goes.
+// Keys is the number of key slots of a host: two, so that a new key works before the old one goes.
 const Keys = 2
 
 const (
@@ -23,32 +23,31 @@ const (
 	stampMask = 1<<stampBits - 1
 )
 
-// Stamp is a time as a tag has it: of the wall clock, in units of StampUnitNs, beginning anew every
-// 4.9 hours.
+// Stamp returns the tag's form of a wall-clock time: in units of StampUnitNs, wrapping every 4.9
+// hours.
 func Stamp(at time.Time) uint32 { return uint32(at.UnixNano()/StampUnitNs) & stampMask }
 
-// Sign makes the tag, with the key that hosts have in this slot, 0 or 1. What changes afterwards is
-// not signed.
+// Sign sets the tag with the key of a slot, 0 or 1. Later changes of the CNP make the tag invalid.
 func (c *CNP) Sign(key Key, slot int, at time.Time) {
 	word := uint32(slot)<<stampBits | Stamp(at)
 	binary.BigEndian.PutUint32(c.Tag[:], word)
 	binary.BigEndian.PutUint32(c.Tag[4:], c.mac(key, word))
 }
 
-// Signed says whether there is a tag, and by the key in which slot and at which Stamp it says that
-// it was made.
+// Signed reports whether the CNP has a tag, with the key slot and the Stamp that the tag claims.
 func (c CNP) Signed() (slot int, stamp uint32, ok bool) {
 	word := binary.BigEndian.Uint32(c.Tag[:])
 	return int(word >> stampBits), word & stampMask, c.Tag != [8]byte{}
 }
 
-// Verify says whether the tag was made with this key, and for this CNP. Age and repetition are not
-// looked at.
+// Verify reports whether the tag was made with this key for this CNP. It checks neither age nor
+// replay.
 func (c CNP) Verify(key Key) bool {
-	return c.Tag != [8]byte{} && c.mac(key, binary.BigEndian.Uint32(c.Tag[:])) == binary.BigEndian.Uint32(c.Tag[4:])
+	return c.Tag != [8]byte{} &&
+		c.mac(key, binary.BigEndian.Uint32(c.Tag[:])) == binary.BigEndian.Uint32(c.Tag[4:])
 }
 
-// mac is the upper half of SipHash-2-4 over what docs/security.md says.
+// mac returns the upper half of SipHash-2-4 over the fields that docs/security.md lists.
 func (c CNP) mac(key Key, word uint32) uint32 {
 	m := append(c.Src.AsSlice(), c.Dst.AsSlice()...)
 	m = binary.BigEndian.AppendUint32(m, c.RecRateMbps)

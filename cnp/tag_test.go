@@ -23,7 +23,8 @@ func decreaseIPv6() CNP {
 // The frame is the IPv4 one but for the header; the ICRC is checked bit by bit.
 func TestCNPIPv6(t *testing.T) {
 	for _, c := range []CNP{decreaseIPv6(), {
-		Src: netip.IPv6Loopback(), Dst: netip.IPv6Unspecified(), FlowSrcPort: 1, FlowDstPort: 2, UDP: true, Tag: [8]byte{1, 2},
+		Src: netip.IPv6Loopback(), Dst: netip.IPv6Unspecified(), FlowSrcPort: 1, FlowDstPort: 2,
+		UDP: true, Tag: [8]byte{1, 2},
 	}} {
 		frame := marshal(t, c)
 		qt.Assert(t, qt.HasLen(frame, 94))
@@ -50,11 +51,13 @@ func TestCNPIPv6(t *testing.T) {
 		got, err := Parse(frame)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(got, c))
-		for bit := 12 * 8; bit < 8*len(frame); bit++ { // no bit behind the MAC addresses may change unnoticed
+		// no bit behind the MAC addresses may change unnoticed
+		for bit := 12 * 8; bit < 8*len(frame); bit++ {
 			frame[bit/8] ^= 1 << (bit % 8)
 			_, err := Parse(frame)
 			hold := bit == 66*8+5 && !c.Decrease // as ECN not in the ICRC
-			qt.Check(t, qt.Equals(err == nil, hold), qt.Commentf("bit %d of offset %d", bit%8, bit/8))
+			qt.Check(t, qt.Equals(err == nil, hold),
+				qt.Commentf("bit %d of offset %d", bit%8, bit/8))
 			frame[bit/8] ^= 1 << (bit % 8)
 		}
 	}
@@ -92,7 +95,8 @@ func testKey() (k Key) {
 // sip is SipHash-2-4 from the paper's description; the test vector is its appendix A's.
 func sip(key Key, m []byte) uint64 {
 	k0, k1 := binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])
-	v := [4]uint64{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573}
+	v := [4]uint64{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
+		k1 ^ 0x7465646279746573}
 	rounds := func(n int) {
 		for range n {
 			v[0] += v[1]
@@ -122,7 +126,8 @@ func sip(key Key, m []byte) uint64 {
 
 func TestSign(t *testing.T) {
 	key := testKey()
-	qt.Assert(t, qt.Equals(sip(key, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}), 0xa129ca6149be45e5))
+	qt.Assert(t, qt.Equals(sip(key, []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}),
+		0xa129ca6149be45e5))
 	at := time.Unix(1_700_000_000, 123_456_789)
 	stamp := uint32(at.UnixNano() >> 13 & 0x7fffffff)
 	for slot := range Keys {
@@ -136,7 +141,8 @@ func TestSign(t *testing.T) {
 			m = append(m, frame[l.reserved:l.reserved+8]...)
 			m = binary.BigEndian.AppendUint32(m, uint32(slot)<<31|stamp)
 			m = append(m, map[bool]byte{true: 1}[c.Decrease], 6, 0, 0)
-			qt.Check(t, qt.DeepEquals(c.Tag[4:], binary.BigEndian.AppendUint32(nil, uint32(sip(key, m)>>32))))
+			qt.Check(t, qt.DeepEquals(c.Tag[4:],
+				binary.BigEndian.AppendUint32(nil, uint32(sip(key, m)>>32))))
 
 			got, err := Parse(frame)
 			qt.Assert(t, qt.IsNil(err))

@@ -27,7 +27,8 @@ func tshark(t *testing.T, capture, filter string, fields ...string) []string {
 	script := filepath.Join(dir, "pcn.lua")
 	qt.Assert(t, qt.IsNil(os.WriteFile(script, []byte(Dissector), 0o600)))
 
-	args := []string{"-n", "-r", capture, "-o", "ip.check_checksum:TRUE", "-X", "lua_script:" + script, "-Y", filter, "-T", "fields", "-E", "separator=,"}
+	args := []string{"-n", "-r", capture, "-o", "ip.check_checksum:TRUE", "-X", "lua_script:" +
+		script, "-Y", filter, "-T", "fields", "-E", "separator=,"}
 	for _, field := range fields {
 		args = append(args, "-e", field)
 	}
@@ -38,7 +39,8 @@ func tshark(t *testing.T, capture, filter string, fields ...string) []string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", &stderr))
-	qt.Assert(t, qt.Not(qt.StringContains(stderr.String(), "Lua")), qt.Commentf("the script failed"))
+	qt.Assert(t, qt.Not(qt.StringContains(stderr.String(), "Lua")),
+		qt.Commentf("the script failed"))
 	if len(out) == 0 {
 		return nil
 	}
@@ -98,7 +100,8 @@ func writeCNMCapture(t *testing.T) string {
 	var file bytes.Buffer
 	c := newCapture(t, &file, "S1:S0")
 	for i, frame := range [][]byte{
-		segment, marshalCNM(t, congested(t)), answer(marshal(t, decrease())), answer(unhex(t, icmp)), answer(unhex(t, ipv6)),
+		segment, marshalCNM(t, congested(t)), answer(marshal(t, decrease())),
+		answer(unhex(t, icmp)), answer(unhex(t, ipv6)),
 		marshalCNM(t, CNM{}), marshalCNM(t, congested(t))[:offMSDULen],
 	} {
 		qt.Assert(t, qt.IsNil(c.WriteFrame(0, int64(i), frame)))
@@ -119,15 +122,18 @@ func TestTshark(t *testing.T) {
 			filter: "frame",
 			fields: []string{"frame.time_epoch", "frame.interface_name"},
 			want: []string{
-				"999.999987200,H0", "1000.000050000,H0", "1000.000060001,S1:S0", "1000.000070000,S1:S0", "1000.000080000,H0", "1000.000090000,H0",
+				"999.999987200,H0", "1000.000050000,H0", "1000.000060001,S1:S0",
+				"1000.000070000,S1:S0", "1000.000080000,H0", "1000.000090000,H0",
 			},
 		},
 		{
 			name:   "CNP is RoCEv2",
 			filter: "infiniband.bth.opcode == 129",
-			fields: []string{"ip.src", "ip.dst", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.dstport"},
+			fields: []string{"ip.src", "ip.dst", "ip.dsfield.dscp", "ip.dsfield.ecn",
+				"udp.dstport"},
 			want: []string{
-				"10.0.1.2,10.0.0.1,48,3,4791", "10.0.1.2,10.0.0.1,48,0,4791", "10.0.17.1,10.0.18.1,48,2,4791",
+				"10.0.1.2,10.0.0.1,48,3,4791", "10.0.1.2,10.0.0.1,48,0,4791",
+				"10.0.17.1,10.0.18.1,48,2,4791",
 				"10.0.1.2,10.0.0.1,48,0,4791",
 			},
 		},
@@ -139,13 +145,15 @@ func TestTshark(t *testing.T) {
 		{
 			name:   "PFC",
 			filter: "macc.opcode == 0x0101 && macc.cbfc.enbv.c3 == 1 && macc.cbfc.enbv.c2 == 0",
-			fields: []string{"eth.dst", "macc.cbfc.enbv", "macc.cbfc.pause_time.c2", "macc.cbfc.pause_time.c3"},
-			want:   []string{"01:80:c2:00:00:01,0x0008,0,65535", "01:80:c2:00:00:01,0x0008,0,0"},
+			fields: []string{"eth.dst", "macc.cbfc.enbv", "macc.cbfc.pause_time.c2",
+				"macc.cbfc.pause_time.c3"},
+			want: []string{"01:80:c2:00:00:01,0x0008,0,65535", "01:80:c2:00:00:01,0x0008,0,0"},
 		},
 		{
 			name:   "our dissector",
 			filter: "pcn",
-			fields: []string{"frame.number", "pcn.recrate", "pcn.srcport", "pcn.dstport", "_ws.col.Protocol", "_ws.col.Info"},
+			fields: []string{"frame.number", "pcn.recrate", "pcn.srcport", "pcn.dstport",
+				"_ws.col.Protocol", "_ws.col.Info"},
 			want: []string{
 				"1,9500,40000,5001,PCN CNP,flow 40000 -> 5001 decrease to 9500 Mbit/s",
 				"2,0,40000,5001,PCN CNP,flow 40000 -> 5001 increase",
@@ -187,7 +195,8 @@ func TestTsharkTag(t *testing.T) {
 		c.UDP = i == 1
 		c.Sign(testKey(), i, at)
 		qt.Assert(t, qt.IsNil(capture.WriteFrame(0, 0, marshal(t, c))))
-		want = append(want, fmt.Sprintf("9500,%d,%d,0x%x,%s", i, Stamp(at), c.Tag[4:], map[bool]string{true: "1"}[c.UDP]))
+		want = append(want, fmt.Sprintf("9500,%d,%d,0x%x,%s", i, Stamp(at), c.Tag[4:],
+			map[bool]string{true: "1"}[c.UDP]))
 	}
 	qt.Assert(t, qt.IsNil(capture.WriteFrame(0, 0, marshal(t, decrease()))))
 	got := tshark(t, saveCapture(t, capture, &file), "pcn.decrease == 1 && pcn.tag",
@@ -207,7 +216,8 @@ func TestTsharkCNM(t *testing.T) {
 			name:   "EtherType and addresses",
 			filter: "eth.type == 0x22e7 && frame.len == 102",
 			fields: []string{"frame.number", "eth.dst", "eth.src"},
-			want:   []string{"2,02:00:00:00:00:01,02:00:00:00:00:02", "5,02:00:00:00:00:01,02:00:00:00:00:02"},
+			want: []string{"2,02:00:00:00:00:01,02:00:00:00:00:02",
+				"5,02:00:00:00:00:01,02:00:00:00:00:02"},
 		},
 		{
 			name:   "nothing is malformed",
@@ -229,16 +239,19 @@ func TestTsharkCNM(t *testing.T) {
 		{
 			name:   "fields",
 			filter: "cnm.qntzfb == 63",
-			fields: []string{"cnm.version", "cnm.reserved", "cnm.cpid", "cnm.qoffset", "cnm.qdelta", "cnm.priority", "cnm.dst", "cnm.msdu"},
+			fields: []string{"cnm.version", "cnm.reserved", "cnm.cpid", "cnm.qoffset", "cnm.qdelta",
+				"cnm.priority", "cnm.dst", "cnm.msdu"},
 			want: []string{"0,0x0000,0x0102030405060708,406,-1,3,02:00:00:00:00:02," +
-				"450003e8000140004006220d0a0000010a000102" + "9c40138900000001000000015010ffff00000000" +
+				"450003e8000140004006220d0a0000010a000102" +
+				"9c40138900000001000000015010ffff00000000" +
 				"0102030405060708090a0b0c0d0e0f101112131415161718"},
 		},
 		{
 			name:   "flow",
 			filter: "cnm.srcport == 40000",
-			fields: []string{"cnm.ip.src", "cnm.ip.dst", "cnm.ip.proto", "cnm.srcport", "cnm.dstport"},
-			want:   []string{"10.0.0.1,10.0.1.2,6,40000,5001"},
+			fields: []string{"cnm.ip.src", "cnm.ip.dst", "cnm.ip.proto", "cnm.srcport",
+				"cnm.dstport"},
+			want: []string{"10.0.0.1,10.0.1.2,6,40000,5001"},
 		},
 		{
 			name:   "a CNM is no packet of its flow",

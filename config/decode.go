@@ -243,8 +243,8 @@ type Extra interface {
 	DecodeExtra(d *Decoder, path, key string, value *yaml.Node)
 }
 
-// EachKey calls visit for each key of the mapping at path, with the nodes of the key and its value. It fails
-// for what is no mapping, and for a key that stands there twice.
+// EachKey calls visit for each key of the mapping at path, with the nodes of the key and its value.
+// It fails for what is no mapping, and for a key that stands there twice.
 func (d *Decoder) EachKey(path string, n *yaml.Node, visit func(key string, at, value *yaml.Node)) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

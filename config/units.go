@@ -23,7 +23,8 @@ type Duration int64
 // Bytes is an amount of data in bytes.
 type Bytes uint64
 
-// Ratio is a number without unit, written as a decimal, a fraction such as 1/128 or a share such as 5%.
+// Ratio is a number without unit, written as a decimal, a fraction such as 1/128 or a share such as
+// 5%.
 type Ratio float64
 
 // The units of [Duration].
@@ -153,7 +154,8 @@ func parseQuantity(text string, units []unit, example string) (*big.Int, error) 
 	}
 	n.Mul(n, new(big.Rat).SetFrac(new(big.Int).SetUint64(u.scale), big.NewInt(1)))
 	if !n.IsInt() {
-		return nil, Bad(fmt.Sprintf("%q is not a whole number of %s", text, baseUnit(units)), example)
+		return nil, Bad(fmt.Sprintf("%q is not a whole number of %s", text, baseUnit(units)),
+			example)
 	}
 	return n.Num(), nil
 }
@@ -169,7 +171,8 @@ func findUnit(name string, units []unit, example string) (unit, error) {
 	}
 	for _, u := range units {
 		if strings.EqualFold(u.name, strings.TrimSpace(name)) {
-			return unit{}, Bad(fmt.Sprintf("unknown unit %q", name), fmt.Sprintf("did you mean %q?", u.name))
+			return unit{}, Bad(fmt.Sprintf("unknown unit %q", name),
+				fmt.Sprintf("did you mean %q?", u.name))
 		}
 	}
 	return unit{}, Bad(fmt.Sprintf("unknown unit %q", name), example)

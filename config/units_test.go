@@ -67,7 +67,8 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestParseRatio(t *testing.T) {
-	for text, want := range map[string]Ratio{"1/128": 0.0078125, "0.95": 0.95, "1": 1, "0.1/4": 0.025, "5%": 0.05, "12.5%": 0.125, "1/2%": 0.005, "150%": 1.5} {
+	for text, want := range map[string]Ratio{"1/128": 0.0078125, "0.95": 0.95, "1": 1,
+		"0.1/4": 0.025, "5%": 0.05, "12.5%": 0.125, "1/2%": 0.005, "150%": 1.5} {
 		t.Run(text, func(t *testing.T) {
 			got, err := ParseRatio(text)
 			qt.Assert(t, qt.IsNil(err))
@@ -169,7 +170,8 @@ func fuzzUnit[T interface {
 	comparable
 	String() string
 }](f *testing.F, parse func(string) (T, error), seeds ...string) {
-	for _, s := range append(seeds, "", "0", "-", ".", "1..", "-0.0", "1/", "99999999999999999999") {
+	for _, s := range append(seeds, "", "0", "-", ".", "1..", "-0.0", "1/",
+		"99999999999999999999") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -220,7 +222,8 @@ func FuzzParseQuantity(f *testing.F) {
 		}
 		// Rounded to 4 digits, but still of the same unit.
 		if q.Unit != UnitCount {
-			suffix := map[Unit]string{UnitTime: "s", UnitRate: "bps", UnitBytes: "B", UnitShare: "%"}[q.Unit]
+			suffix := map[Unit]string{UnitTime: "s", UnitRate: "bps", UnitBytes: "B",
+				UnitShare: "%"}[q.Unit]
 			qt.Assert(t, qt.StringContains(q.String(), suffix))
 		}
 		qt.Assert(t, qt.IsFalse(math.IsNaN(q.Value) || math.IsInf(q.Value, 0)))

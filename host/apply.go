@@ -82,7 +82,8 @@ func (t *transaction) makeFolder(f folder) error {
 	if _, err := os.Stat(f.path); err == nil {
 		return nil
 	}
-	return t.do(func() error { return os.Mkdir(f.path, 0o700) }, func() error { return os.Remove(f.path) })
+	return t.do(func() error { return os.Mkdir(f.path, 0o700) },
+		func() error { return os.Remove(f.path) })
 }
 
 // pinner is a program, a map or a link.
@@ -209,7 +210,8 @@ func (t *transaction) remove(f folder) error {
 	if err := unpinAll(t, f, mapPrefix, old.maps); err != nil {
 		return err
 	}
-	return t.do(func() error { return os.Remove(f.path) }, func() error { return os.Mkdir(f.path, 0o700) })
+	return t.do(func() error { return os.Remove(f.path) },
+		func() error { return os.Mkdir(f.path, 0o700) })
 }
 
 func unpinAll[T pinner](t *transaction, f folder, prefix string, old map[string]T) error {

@@ -23,9 +23,11 @@ const (
 	udpDport     = 2
 )
 
-// CaptureCNPs writes the CNPs that come and go at the interfaces, which the capture has in the same order, until the
-// context ends, and returns how many. It sees them before RP takes them out.
-func CaptureCNPs(ctx context.Context, interfaces []string, capture *cnp.Capture) (n int, err error) {
+// CaptureCNPs writes the CNPs that come and go at the interfaces, which the capture has in the same
+// order, until the context ends, and returns how many. It sees them before RP takes them out.
+func CaptureCNPs(
+	ctx context.Context, interfaces []string, capture *cnp.Capture,
+) (n int, err error) {
 	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -94,5 +96,6 @@ func isCNP(frame []byte) bool {
 		return false
 	}
 	const bth = 8 // behind the UDP header
-	return len(ip) > l4+bth && binary.BigEndian.Uint16(ip[l4+udpDport:]) == cnp.UDPPort && ip[l4+bth] == cnp.Opcode
+	return len(ip) > l4+bth && binary.BigEndian.Uint16(ip[l4+udpDport:]) == cnp.UDPPort &&
+		ip[l4+bth] == cnp.Opcode
 }

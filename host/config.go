@@ -19,11 +19,13 @@ import (
 
 // Config is what a host runs. docs/host.md describes it.
 type Config struct {
-	// LineRate is the rate at which flows start. Default: the speed of the interfaces' links, if they have the same.
+	// LineRate is the rate at which flows start. Default: the speed of the interfaces' links, if
+	// they have the same.
 	LineRate config.Rate `yaml:"line_rate"`
 	// RTT is the largest round trip of the network. 1us to 1s.
 	RTT config.Duration `yaml:"rtt"`
-	// RTTTo are TCP services, HOST:PORT, to measure the round trip to, if rtt is not given: the largest counts.
+	// RTTTo are TCP services, HOST:PORT, to measure the round trip to, if rtt is not given: the
+	// largest counts.
 	RTTTo []string `yaml:"rtt_to"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
@@ -39,8 +41,8 @@ type Config struct {
 	FirstRTT *FirstRTT `yaml:"first_rtt"`
 	// WRED plays a switch at this host's interfaces: it marks and drops what leaves.
 	WRED *WRED `yaml:"wred"`
-	// ECN is where this host's SYNs ask for ECN as servers without our controls expect it. Default, if a control needs ECN:
-	// the interfaces of NP and RP.
+	// ECN is where this host's SYNs ask for ECN as servers without our controls expect it. Default,
+	// if a control needs ECN: the interfaces of NP and RP.
 	ECN *ECN `yaml:"ecn"`
 	// Cgroups get a congestion control for their new connections.
 	Cgroups []Cgroup `yaml:"cgroups"`
@@ -52,7 +54,8 @@ type NP struct {
 	Interfaces []string `yaml:"interfaces"`
 	// T is the period of CNPs: at least the largest round trip. 1us to 1s, default rtt.
 	T config.Duration `yaml:"T"`
-	// CongestedShare is the share of marked packets above which a flow is congested. 0 to below 1, default 0.95.
+	// CongestedShare is the share of marked packets above which a flow is congested. 0 to below 1,
+	// default 0.95.
 	CongestedShare config.Ratio `yaml:"congested_share"`
 	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
 	MaxFlows uint `yaml:"max_flows"`
@@ -68,15 +71,18 @@ type RP struct {
 	Interfaces []string `yaml:"interfaces"`
 	// Prefixes are where CNPs may come from, such as 10.0.0.0/8. Default: everywhere.
 	Prefixes []string `yaml:"prefixes"`
-	// CNPInterval is the shortest time between two CNPs of a flow, in the long run. 0 is any, to 1s; default half of rtt.
+	// CNPInterval is the shortest time between two CNPs of a flow, in the long run. 0 is any, to
+	// 1s; default half of rtt.
 	CNPInterval config.Duration `yaml:"cnp_interval"`
 	// CNPBurst is how many CNPs of a flow may come at once. 1 to 1000000, default 8.
 	CNPBurst uint `yaml:"cnp_burst"`
-	// MinRate is a rate below which no CNP brings a flow. 1Mbps to the line rate, default that of control pcn.
+	// MinRate is a rate below which no CNP brings a flow. 1Mbps to the line rate, default that of
+	// control pcn.
 	MinRate config.Rate `yaml:"min_rate"`
 	// RequireTag refuses CNPs that no key signed: pcn host key. Default false.
 	RequireTag bool `yaml:"require_tag"`
-	// TagWindow is how far a signed CNP's time may be from this host's. 1ms to 3600s, default 500ms.
+	// TagWindow is how far a signed CNP's time may be from this host's. 1ms to 3600s, default
+	// 500ms.
 	TagWindow config.Duration `yaml:"tag_window"`
 }
 
@@ -96,8 +102,8 @@ type FirstRTT struct {
 	Interfaces []string `yaml:"interfaces"`
 }
 
-// WRED is what a switch does at one of its queues, done to what leaves an interface. The queue is that of
-// the interface's root qdisc, which must keep one: HTB or TBF, for instance.
+// WRED is what a switch does at one of its queues, done to what leaves an interface. The queue is
+// that of the interface's root qdisc, which must keep one: HTB or TBF, for instance.
 type WRED struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
@@ -105,17 +111,19 @@ type WRED struct {
 	KMin config.Bytes `yaml:"kmin"`
 	// KMax is the queue above which every ECN-capable packet is marked. To 1GB, default kmin.
 	KMax config.Bytes `yaml:"kmax"`
-	// PMax is the probability of marking at kmax; it grows from 0 at kmin. Above 0, at most 1, default 1.
+	// PMax is the probability of marking at kmax; it grows from 0 at kmin. Above 0, at most 1,
+	// default 1.
 	PMax config.Ratio `yaml:"pmax"`
-	// K is the queue from which on packets that are not ECN-capable are dropped. To 1GB, 0 is never;
-	// default 1.5 kmin.
+	// K is the queue from which on packets that are not ECN-capable are dropped. To 1GB, 0 is
+	// never; default 1.5 kmin.
 	K config.Bytes `yaml:"k"`
 }
 
 // maxQueue is the longest queue that a threshold of WRED may name.
 const maxQueue = config.Bytes(1e9)
 
-// ECN is where SYNs become not ECN-capable, so that servers whose control does not need ECN agree to it.
+// ECN is where SYNs become not ECN-capable, so that servers whose control does not need ECN agree
+// to it.
 type ECN struct {
 	// Interfaces are where it runs. Default: those of NP and RP; an empty list is nowhere.
 	Interfaces []string `yaml:"interfaces"`
@@ -125,7 +133,8 @@ type ECN struct {
 type Cgroup struct {
 	// Path is its folder, such as /sys/fs/cgroup/storage.slice. Required.
 	Path string `yaml:"path"`
-	// Control is the congestion control of its new connections: one of ours or of the kernel's. Required.
+	// Control is the congestion control of its new connections: one of ours or of the kernel's.
+	// Required.
 	Control string `yaml:"control"`
 }
 
@@ -145,7 +154,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, data)
 }
 
-// Parse reads the text of a file, which errors name so. They join a [config.Error] for each thing that is wrong.
+// Parse reads the text of a file, which errors name so. They join a [config.Error] for each thing
+// that is wrong.
 func Parse(name string, data []byte) (*Config, error) {
 	d := config.NewDecoder(name, "host", "controls: and np:")
 	var c Config
@@ -161,7 +171,8 @@ func Parse(name string, data []byte) (*Config, error) {
 	return &c, nil
 }
 
-// Check fills in the defaults of a configuration that was not read from a file, and checks it as Parse does.
+// Check fills in the defaults of a configuration that was not read from a file, and checks it as
+// Parse does.
 func (c *Config) Check(name string) error {
 	d := config.NewDecoder(name, "host", "controls: and np:")
 	c.fill(d)
@@ -172,8 +183,10 @@ func (c *Config) Check(name string) error {
 // fill gives what the file does not give its default. A zero in the file, where d has it, stays.
 func (c *Config) fill(d *config.Decoder) {
 	for path, section := range map[string]struct{ of, defaults any }{
-		"np":    {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows, Idle: 10 * config.Second}},
-		"rp":    {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst, TagWindow: config.Duration(tc.DefaultWindow)}},
+		"np": {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows,
+			Idle: 10 * config.Second}},
+		"rp": {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst,
+			TagWindow: config.Duration(tc.DefaultWindow)}},
 		"stamp": {c.Stamp, Stamp{DataDSCP: 26, ControlDSCP: 48}},
 		"wred":  {c.WRED, c.wredDefaults()},
 	} {
@@ -231,7 +244,8 @@ func (c *Config) validate(d *config.Decoder) {
 	}
 	for i, to := range c.RTTTo {
 		if _, _, err := net.SplitHostPort(to); err != nil {
-			d.Fail(fmt.Sprintf("rtt_to[%d]", i), err.Error(), "write a host and its port, such as 10.0.0.2:22")
+			d.Fail(fmt.Sprintf("rtt_to[%d]", i), err.Error(),
+				"write a host and its port, such as 10.0.0.2:22")
 		}
 	}
 	c.validateControls(d)
@@ -239,8 +253,10 @@ func (c *Config) validate(d *config.Decoder) {
 	for i, g := range c.Cgroups {
 		c.validateCgroup(d, fmt.Sprintf("cgroups[%d]", i), g)
 	}
-	if len(d.Errs) == 0 && reflect.DeepEqual(*c, Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
-		d.Fail("", "nothing is to run", "start with controls: {pcn: {}} or with np: {interfaces: [eth0]}")
+	if len(d.Errs) == 0 && reflect.DeepEqual(*c,
+		Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
+		d.Fail("", "nothing is to run",
+			"start with controls: {pcn: {}} or with np: {interfaces: [eth0]}")
 	}
 }
 
@@ -250,13 +266,15 @@ func (c *Config) validatePoints(d *config.Decoder) {
 		if n.T != 0 || d.Has("np.T") {
 			config.InRange(d, "np.T", n.T, config.Microsecond, config.Second)
 		} else if len(c.RTTTo) == 0 {
-			d.Fail("np", "\"T\" is missing", "add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
+			d.Fail("np", "\"T\" is missing",
+				"add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
 		}
 		config.InRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
 		flowsInRange(d, "np.max_flows", n.MaxFlows)
 		config.InRange(d, "np.idle", n.Idle, config.Millisecond, 3600*config.Second)
 		if len(n.UDPPorts) > tc.MaxUDPPorts {
-			d.Fail("np.udp_ports", fmt.Sprintf("%d ports are too many", len(n.UDPPorts)), fmt.Sprintf("at most %d", tc.MaxUDPPorts))
+			d.Fail("np.udp_ports", fmt.Sprintf("%d ports are too many", len(n.UDPPorts)),
+				fmt.Sprintf("at most %d", tc.MaxUDPPorts))
 		}
 		for i, port := range n.UDPPorts {
 			config.CountInRange(d, fmt.Sprintf("np.udp_ports[%d]", i), port, 1, 65535)
@@ -271,11 +289,13 @@ func (c *Config) validatePoints(d *config.Decoder) {
 		config.CountInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
 		config.InRange(d, "rp.tag_window", r.TagWindow, config.Millisecond, 3600*config.Second)
 		if r.MinRate != 0 || d.Has("rp.min_rate") {
-			config.InRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps, cmp.Or(c.LineRate, loader.MaxRateBps))
+			config.InRange(d, "rp.min_rate", r.MinRate, loader.MinSendRateBps,
+				cmp.Or(c.LineRate, loader.MaxRateBps))
 		}
 		for i, text := range r.Prefixes {
 			if _, err := netip.ParsePrefix(text); err != nil {
-				d.Fail(fmt.Sprintf("rp.prefixes[%d]", i), fmt.Sprintf("%q is not a prefix", text), "write 10.0.0.0/8 or 2001:db8::/32")
+				d.Fail(fmt.Sprintf("rp.prefixes[%d]", i), fmt.Sprintf("%q is not a prefix", text),
+					"write 10.0.0.0/8 or 2001:db8::/32")
 			}
 		}
 	}
@@ -316,12 +336,15 @@ func (c *Config) validateWRED(d *config.Decoder) {
 
 func (c *Config) validateCgroup(d *config.Decoder, path string, g Cgroup) {
 	if !filepath.IsAbs(g.Path) {
-		d.Fail(path+".path", fmt.Sprintf("%q is not the path of a cgroup", g.Path), "write /sys/fs/cgroup/storage.slice")
+		d.Fail(path+".path", fmt.Sprintf("%q is not the path of a cgroup", g.Path),
+			"write /sys/fs/cgroup/storage.slice")
 	}
 	if g.Control == "" || len(g.Control) > 15 {
-		d.Fail(path+".control", fmt.Sprintf("%q can't be a congestion control", g.Control), "write pcn")
+		d.Fail(path+".control", fmt.Sprintf("%q can't be a congestion control", g.Control),
+			"write pcn")
 	}
-	first := slices.IndexFunc(c.Cgroups, func(o Cgroup) bool { return filepath.Clean(o.Path) == filepath.Clean(g.Path) })
+	first := slices.IndexFunc(c.Cgroups,
+		func(o Cgroup) bool { return filepath.Clean(o.Path) == filepath.Clean(g.Path) })
 	if fmt.Sprintf("cgroups[%d]", first) != path {
 		d.Fail(path+".path", fmt.Sprintf("duplicate cgroup %q", g.Path), "keep one of them")
 	}
@@ -337,7 +360,8 @@ func interfaces(d *config.Decoder, path string, names []string) {
 func distinct(d *config.Decoder, path string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i), fmt.Sprintf("duplicate interface %q", name), "keep one of them")
+			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i),
+				fmt.Sprintf("duplicate interface %q", name), "keep one of them")
 		}
 	}
 }

@@ -24,15 +24,16 @@ type Control struct {
 	MaxFlows uint
 }
 
-// Controls are the congestion controls to register, by their names. A file gives each a mapping of its
-// parameters: docs/schemes.md.
+// Controls are the congestion controls to register, by their names. A file gives each a mapping of
+// its parameters: docs/schemes.md.
 type Controls struct{ all []Control }
 
 // Add adds the control of a name with its defaults. It fails if there is none of the name.
 func (c *Controls) Add(name string) error {
 	s, ok := scheme.Builtin().ByControl(name)
 	if !ok || s.TCD {
-		return fmt.Errorf("unknown congestion control %q (hint: %s)", name, config.Suggest(name, ControlNames()))
+		return fmt.Errorf("unknown congestion control %q (hint: %s)", name,
+			config.Suggest(name, ControlNames()))
 	}
 	c.all = append(c.all, Control{Scheme: s})
 	return nil
@@ -91,7 +92,10 @@ func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node
 	section := sectionOf(s)
 	if control.hasFlowTable() {
 		section.Extra = map[string]func(string, *yaml.Node){
-			maxFlowsKey: func(path string, value *yaml.Node) { d.DecodeAt(path, value, &control.MaxFlows) },
+			maxFlowsKey: func(path string, value *yaml.Node) {
+				d.DecodeAt(path, value,
+					&control.MaxFlows)
+			},
 		}
 	}
 	control.Settings = section.Decode(d, path, n)
@@ -124,7 +128,8 @@ func (c *Controls) hears() *Control {
 	return &c.all[i]
 }
 
-// withFirstRTT returns the control whose packets of the first round trip are marked; nil if there is none.
+// withFirstRTT returns the control whose packets of the first round trip are marked; nil if there
+// is none.
 func (c *Controls) withFirstRTT() *Control {
 	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HasFirstRTT() })
 	if i < 0 {
@@ -154,7 +159,8 @@ func (c *Config) validateControls(d *config.Decoder) {
 		if control.hasFlowTable() {
 			config.CountInRange(d, path+".max_flows", control.MaxFlows, 1, maxFlows)
 		}
-		values, problems := control.Scheme.Object.Resolve(control.Settings, c.network(loader.MaxRateBps, 0))
+		values, problems := control.Scheme.Object.Resolve(control.Settings,
+			c.network(loader.MaxRateBps, 0))
 		for _, p := range problems {
 			d.Fail(path+"."+p.Key, p.Msg, p.Hint)
 		}
@@ -171,13 +177,15 @@ func (c *Config) validateControls(d *config.Decoder) {
 		}
 	}
 	if c.RP != nil && len(hear) > 1 {
-		d.Fail("rp", fmt.Sprintf("CNPs could be for %s or %s", hear[0], hear[1]), "keep one of these controls")
+		d.Fail("rp", fmt.Sprintf("CNPs could be for %s or %s", hear[0], hear[1]),
+			"keep one of these controls")
 	}
 }
 
 const fullFrameBytes = 1514 // of Ethernet
 
-// network is what the controls' defaults depend on. The line rate stands for one that is not known yet.
+// network is what the controls' defaults depend on. The line rate stands for one that is not known
+// yet.
 func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Network {
 	if c.LineRate != 0 {
 		lineBps = c.LineRate
@@ -185,7 +193,8 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 	if c.RTT != 0 {
 		rtt = c.RTT
 	}
-	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt), FrameBytes: fullFrameBytes}
+	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt),
+		FrameBytes: fullFrameBytes}
 }
 
 // needsECN reports whether a control is configured whose flows ask for ECN.

@@ -25,8 +25,8 @@ type Host struct{ root string }
 // New is the host whose pins are under DefaultRoot.
 func New() *Host { return At(DefaultRoot) }
 
-// At is the host whose pins are in another folder of a BPF file system. Names of congestion controls are the machine's,
-// wherever they are pinned.
+// At is the host whose pins are in another folder of a BPF file system. Names of congestion
+// controls are the machine's, wherever they are pinned.
 func At(root string) *Host { return &Host{filepath.Clean(root)} }
 
 func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, name)} }
@@ -52,9 +52,9 @@ const (
 	Removed = "removed"
 )
 
-// Up makes the host what the configuration says: what runs already and differs is changed in place, what is no longer
-// asked for goes. Connections live on: those that are there keep the programs of their congestion control, and their entry
-// in the flow table. If it fails, the host is as it was.
+// Up makes the host what the configuration says: what runs already and differs is changed in place,
+// what is no longer asked for goes. Connections live on: those that are there keep the programs of
+// their congestion control, and their entry in the flow table. If it fails, the host is as it was.
 func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) {
 	unlock, err := lock(ctx, h.root)
 	if err != nil {
@@ -98,12 +98,14 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 	return changes, nil
 }
 
-// haveKernel says what this kernel lacks: it takes links of struct_ops (6.4) and of tc programs (6.6).
+// haveKernel says what this kernel lacks: it takes links of struct_ops (6.4) and of tc programs
+// (6.6).
 func haveKernel() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return fmt.Errorf("raise the limit of locked memory: %w", err)
 	}
-	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF, loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
+	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF,
+		loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
 		if err := have(); err != nil {
 			return err
 		}
@@ -174,7 +176,8 @@ func attached(f folder, o *object) (bool, error) {
 func inRemovalOrder(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int {
-		return boolToInt(strings.HasPrefix(a, controlPrefix)) - boolToInt(strings.HasPrefix(b, controlPrefix))
+		return boolToInt(strings.HasPrefix(a, controlPrefix)) - boolToInt(strings.HasPrefix(b,
+			controlPrefix))
 	})
 	return names
 }
@@ -186,7 +189,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// Down takes everything away. Connections live on, with the congestion control that they have; new ones get others.
+// Down takes everything away. Connections live on, with the congestion control that they have; new
+// ones get others.
 func (h *Host) Down(ctx context.Context) (changes []Change, err error) {
 	if _, err := os.Stat(h.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

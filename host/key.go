@@ -10,8 +10,9 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// SetKey puts a key of signed CNPs into a slot, 0 or 1, of NP and RP, whichever run, and returns which. It takes effect at
-// once, and stays until Down; docs/security.md has the order in which keys are rotated without losing a CNP.
+// SetKey puts a key of signed CNPs into a slot, 0 or 1, of NP and RP, whichever run, and returns
+// which. It takes effect at once, and stays until Down; docs/security.md has the order in which
+// keys are rotated without losing a CNP.
 func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) ([]string, error) {
 	var done []string
 	for _, name := range []string{rpName, npName} {

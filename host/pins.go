@@ -23,8 +23,8 @@ import (
 // DefaultRoot is where PCN is pinned.
 const DefaultRoot = "/sys/fs/bpf/pcn"
 
-// Each component has a folder, and in it what is pinned: programs, maps and links, by these prefixes, and its state. While
-// it is being changed it has no state.
+// Each component has a folder, and in it what is pinned: programs, maps and links, by these
+// prefixes, and its state. While it is being changed it has no state.
 const (
 	progPrefix = "prog_"
 	mapPrefix  = "map_"
@@ -64,7 +64,8 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 	defer cancel()
 	held, err := flock.Wait(ctx, parent)
 	if errors.Is(err, flock.ErrHeld) {
-		return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it", parent)
+		return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it",
+			parent)
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +82,8 @@ func haveBPFFS(dir string) error {
 	if fsinfo.Type == unix.BPF_FS_MAGIC {
 		return nil
 	}
-	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700"); err != nil {
+	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+		"mode=0700"); err != nil {
 		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf bpf %s", dir, err, dir)
 	}
 	return nil
@@ -135,7 +137,8 @@ func stateMap(s state) (*ebpf.Map, error) {
 		return nil, err
 	}
 	size := (len(text) + 63) &^ 63
-	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "pcn_state", Type: ebpf.Array, KeySize: 4, ValueSize: uint32(size), MaxEntries: 1})
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "pcn_state", Type: ebpf.Array, KeySize: 4,
+		ValueSize: uint32(size), MaxEntries: 1})
 	if err != nil {
 		return nil, fmt.Errorf("make the state's map: %w", err)
 	}
@@ -175,7 +178,8 @@ func (f folder) open() (*pinned, error) {
 	return p, nil
 }
 
-func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOptions) (T, error), into map[string]T) error {
+func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOptions) (T, error),
+	into map[string]T) error {
 	names, err := f.pins(prefix)
 	if err != nil {
 		return err

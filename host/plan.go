@@ -66,7 +66,8 @@ const (
 	wredName      = "wred"
 )
 
-// plan is what a configuration comes to on this host. The components are in the order in which they are loaded.
+// plan is what a configuration comes to on this host. The components are in the order in which they
+// are loaded.
 func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	lineBps, err := lineRate(c)
 	if err != nil {
@@ -120,12 +121,14 @@ func lineRate(c *Config) (config.Rate, error) {
 			return 0, err
 		}
 		if rate != 0 && speed != rate {
-			return 0, fmt.Errorf("%s has %s and %s %s: say which with line_rate", of, rate, name, speed)
+			return 0, fmt.Errorf("%s has %s and %s %s: say which with line_rate", of, rate, name,
+				speed)
 		}
 		rate, of = speed, name
 	}
 	if rate == 0 {
-		return 0, errors.New("no interface is named whose link speed could be the line rate: add line_rate: 10Gbps")
+		return 0,
+			errors.New("no interface is named whose link speed could be the line rate: add line_rate: 10Gbps")
 	}
 	return rate, nil
 }
@@ -156,15 +159,17 @@ func (c *Config) interfaceNames() []string {
 func linkSpeed(name string) (config.Rate, error) {
 	text, err := os.ReadFile(filepath.Join("/sys/class/net", filepath.Base(name), "speed"))
 	if err == nil {
-		if mbps, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && mbps > 0 {
+		if mbps, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil &&
+			mbps > 0 {
 			return config.Rate(mbps) * 1e6, nil
 		}
 	}
-	return 0, fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add line_rate: 10Gbps", name)
+	return 0,
+		fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add line_rate: 10Gbps", name)
 }
 
-// roundTrip is the configured one, or what was measured to the same services before, or what is measured now; 0 if none
-// is asked for.
+// roundTrip is the configured one, or what was measured to the same services before, or what is
+// measured now; 0 if none is asked for.
 func (h *Host) roundTrip(ctx context.Context, c *Config) (config.Duration, error) {
 	if c.RTT != 0 || len(c.RTTTo) == 0 {
 		return c.RTT, nil
@@ -186,7 +191,8 @@ func (h *Host) roundTrip(ctx context.Context, c *Config) (config.Duration, error
 	return MeasureRTT(ctx, c.RTTTo)
 }
 
-// MeasureRTT is the largest of the round trips to TCP services, HOST:PORT: for each the least of some handshakes.
+// MeasureRTT is the largest of the round trips to TCP services, HOST:PORT: for each the least of
+// some handshakes.
 func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 	const handshakes = 5
 	var largest time.Duration
@@ -195,7 +201,8 @@ func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 		for range handshakes {
 			rtt, err := handshake(ctx, service)
 			if err != nil {
-				return 0, fmt.Errorf("measure the round trip to %s: %w: is something listening there? or add rtt: 50us", service, err)
+				return 0,
+					fmt.Errorf("measure the round trip to %s: %w: is something listening there? or add rtt: 50us", service, err)
 			}
 			if least == 0 || rtt < least {
 				least = rtt
@@ -252,7 +259,9 @@ func controlComponents(c *Config, line config.Rate, rtt config.Duration) ([]comp
 	return all, nil
 }
 
-func controlComponent(c *Config, control Control, line config.Rate, rtt config.Duration) (component, error) {
+func controlComponent(
+	c *Config, control Control, line config.Rate, rtt config.Duration,
+) (component, error) {
 	name := control.Scheme.Control
 	given, acks := withWindows(c, control, rtt)
 	// A control that makes nothing of the line rate has none here.
@@ -264,7 +273,8 @@ func controlComponent(c *Config, control Control, line config.Rate, rtt config.D
 	}
 	network.LineRateBps = uint64(line)
 	r := loader.Registration{
-		Scheme: control.Scheme, Settings: given, Network: network, MaxFlows: uint32(control.MaxFlows),
+		Scheme: control.Scheme, Settings: given, Network: network,
+		MaxFlows: uint32(control.MaxFlows),
 	}
 	settings := append(controlSettings(control, values, line), acks...)
 	if values.Uses("base_rtt") {
@@ -301,8 +311,8 @@ func controlSettings(control Control, values *scheme.Values, line config.Rate) [
 	return settings
 }
 
-// withWindows gives a control that counts marks in ACKs the windows of the notification points: this host's
-// stands for all.
+// withWindows gives a control that counts marks in ACKs the windows of the notification points:
+// this host's stands for all.
 func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
 	s := control.Settings
 	if !control.setup().CountsACKs {
@@ -355,7 +365,9 @@ func registerSoon(c *loader.Control) error {
 }
 
 // tcComponent is one of tc programs at interfaces.
-func tcComponent(name string, interfaces []string, settings []Setting, load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error)) (*component, error) {
+func tcComponent(name string, interfaces []string, settings []Setting,
+	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object,
+		error)) (*component, error) {
 	devices, err := devicesOf(interfaces)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -386,7 +398,8 @@ func devicesOf(interfaces []string) ([]int, error) {
 }
 
 func tcObject(o tc.Object, devices []int) *object {
-	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(), close: o.Close}
+	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(),
+		close: o.Close}
 	if flows := o.Maps()["flows"]; flows != nil { // a control's
 		out.fingerprint += mapID(flows)
 	}
@@ -396,7 +409,8 @@ func tcObject(o tc.Object, devices []int) *object {
 				pin: fmt.Sprintf("%d_%s", device, p.Program),
 				attach: func() (link.Link, error) {
 					l, err := link.AttachTCX(link.TCXOptions{
-						Interface: device, Program: o.Programs()[p.Program], Attach: p.Where, Anchor: p.Anchor,
+						Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
+						Anchor: p.Anchor,
 					})
 					if err != nil && loader.HaveTCX() != nil {
 						return nil, loader.HaveTCX()
@@ -427,7 +441,8 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		return nil, nil
 	}
 	n := *c.NP
-	settings := []Setting{{"congested_share", n.CongestedShare.String()}, {"max_flows", fmt.Sprint(n.MaxFlows)}}
+	settings := []Setting{{"congested_share", n.CongestedShare.String()},
+		{"max_flows", fmt.Sprint(n.MaxFlows)}}
 	if n.T == 0 {
 		n.T = rtt
 		settings = append(settings, rttSettings(c, rtt)...)
@@ -438,12 +453,14 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		ports = append(ports, uint16(p))
 	}
 	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
-	return tcComponent(npName, n.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadHostNP(tc.HostNPOptions{
-			TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare), MaxFlows: uint32(n.MaxFlows),
-			Idle: time.Duration(n.Idle), UDPPorts: ports,
-		}, tc.Reuse(old))
-	})
+	return tcComponent(npName, n.Interfaces, settings,
+		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+			return tc.LoadHostNP(tc.HostNPOptions{
+				TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare),
+				MaxFlows: uint32(n.MaxFlows),
+				Idle:     time.Duration(n.Idle), UDPPorts: ports,
+			}, tc.Reuse(old))
+		})
 }
 
 func rpComponent(c *Config, line config.Rate) (*component, error) {
@@ -472,8 +489,10 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 		return nil, fmt.Errorf("rp: %w", err)
 	}
 	settings := []Setting{
-		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()}, {"cnp_burst", fmt.Sprint(r.CNPBurst)},
-		{"min_rate", r.MinRate.String()}, {"require_tag", fmt.Sprint(r.RequireTag)}, {"tag_window", r.TagWindow.String()},
+		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()},
+		{"cnp_burst", fmt.Sprint(r.CNPBurst)},
+		{"min_rate", r.MinRate.String()}, {"require_tag", fmt.Sprint(r.RequireTag)},
+		{"tag_window", r.TagWindow.String()},
 	}
 	var rp *tc.RP
 	allow := func() error {
@@ -484,14 +503,17 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 		}
 		return nil
 	}
-	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (_ tc.Object, err error) {
+	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map,
+		controls map[string]*loader.Control) (_ tc.Object, err error) {
 		old = maps.Clone(old)
-		for _, rules := range []string{"rp_sources", "rp_interfaces"} { // the new ones have new maps
+		// the new ones have new maps
+		for _, rules := range []string{"rp_sources", "rp_interfaces"} {
 			delete(old, rules)
 		}
 		rp, err = tc.LoadHostRP(controls[hears.Scheme.Control], tc.HostRPOptions{
-			RequireTag: r.RequireTag, Window: time.Duration(r.TagWindow), CNPInterval: time.Duration(r.CNPInterval),
-			CNPBurst: int(r.CNPBurst), FloorBps: uint64(r.MinRate),
+			RequireTag: r.RequireTag, Window: time.Duration(r.TagWindow),
+			CNPInterval: time.Duration(r.CNPInterval),
+			CNPBurst:    int(r.CNPBurst), FloorBps: uint64(r.MinRate),
 		}, tc.Reuse(old))
 		if err != nil {
 			return nil, err
@@ -511,28 +533,33 @@ func stampComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	s := *c.Stamp
-	settings := []Setting{{"data_dscp", fmt.Sprint(s.DataDSCP)}, {"control_dscp", fmt.Sprint(s.ControlDSCP)}}
-	return tcComponent(stampName, s.Interfaces, settings, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadStamp(tc.StampOptions{DataDSCP: uint8(s.DataDSCP), ControlDSCP: uint8(s.ControlDSCP)}, tc.Reuse(old))
-	})
+	settings := []Setting{{"data_dscp", fmt.Sprint(s.DataDSCP)},
+		{"control_dscp", fmt.Sprint(s.ControlDSCP)}}
+	return tcComponent(stampName, s.Interfaces, settings,
+		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+			return tc.LoadStamp(tc.StampOptions{DataDSCP: uint8(s.DataDSCP),
+				ControlDSCP: uint8(s.ControlDSCP)}, tc.Reuse(old))
+		})
 }
 
 func firstRTTComponent(c *Config) (*component, error) {
 	if c.FirstRTT == nil {
 		return nil, nil
 	}
-	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil, func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadFirstRTT(controls[c.Controls.withFirstRTT().Scheme.Control], tc.Reuse(old))
-	})
+	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil,
+		func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
+			return tc.LoadFirstRTT(controls[c.Controls.withFirstRTT().Scheme.Control], tc.Reuse(old))
+		})
 }
 
 func synComponent(c *Config) (*component, error) {
 	if c.ECN == nil || len(c.ECN.Interfaces) == 0 {
 		return nil, nil
 	}
-	return tcComponent(synName, c.ECN.Interfaces, nil, func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
-		return tc.LoadPlainSYN(tc.Reuse(old))
-	})
+	return tcComponent(synName, c.ECN.Interfaces, nil,
+		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
+			return tc.LoadPlainSYN(tc.Reuse(old))
+		})
 }
 
 func wredComponent(c *Config) (*component, error) {
@@ -595,10 +622,14 @@ func chooseObject(g Cgroup) (*object, error) {
 		attachments: []attachment{{
 			pin: "choose",
 			attach: func() (link.Link, error) {
-				return link.AttachCgroup(link.CgroupOptions{Path: g.Path, Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
+				return link.AttachCgroup(link.CgroupOptions{Path: g.Path,
+					Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
 			},
-			update:  func(l link.Link) error { return l.Update(coll.Programs["choose"]) },
-			restore: func(l link.Link, old *pinned) error { return l.Update(old.programs["choose"]) },
+			update: func(l link.Link) error { return l.Update(coll.Programs["choose"]) },
+			restore: func(l link.Link,
+				old *pinned) error {
+				return l.Update(old.programs["choose"])
+			},
 		}},
 	}, nil
 }

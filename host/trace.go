@@ -19,7 +19,8 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew say what.
+// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew
+// say what.
 type TraceEvent struct {
 	At             time.Duration // on the kernel's clock, since it booted
 	Cwnd           uint32
@@ -83,14 +84,17 @@ func (h *Host) FindFlow(text string) (LiveFlow, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return LiveFlow{}, fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text, len(found), found[0].FlowKey, found[1].FlowKey)
+		return LiveFlow{},
+			fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text,
+				len(found), found[0].FlowKey, found[1].FlowKey)
 	}
 }
 
-// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each segment from the peer at
-// which one of the flow's counters had grown, or with everyACK of each. It costs nothing while nobody traces, and then
-// some 100 ns a segment of any flow.
-func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool, tell func(TraceEvent) error) error {
+// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each
+// segment from the peer at which one of the flow's counters had grown, or with everyACK of each. It
+// costs nothing while nobody traces, and then some 100 ns a segment of any flow.
+func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool,
+	tell func(TraceEvent) error) error {
 	c, err := h.Control(f.Control)
 	if err != nil {
 		return err
@@ -125,25 +129,30 @@ func loadTracer(c *loader.Control, k loader.FlowKey, everyACK bool) (*ebpf.Colle
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]any{"flow_traced": key, "value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
+	for name, value := range map[string]any{"flow_traced": key,
+		"value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("tracer: set %s: %w", name, err)
 		}
 	}
 	flows := c.FlowTable()
 	if size := int(flows.ValueSize()); size > len(traceTraceEvent{}.Value) {
-		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d", c.Name(), size, len(traceTraceEvent{}.Value))
+		return nil, fmt.Errorf("flows of congestion control %s have %d bytes, the tracer takes %d",
+			c.Name(), size, len(traceTraceEvent{}.Value))
 	}
-	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(), flows.ValueSize()
+	spec.Maps["flows"].MaxEntries, spec.Maps["flows"].ValueSize = flows.MaxEntries(),
+		flows.ValueSize()
 	spec.Maps["flows"].Value = nil
-	coll, err := ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})
+	coll, err := ebpf.NewCollectionWithOptions(spec,
+		ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{"flows": flows}})
 	if err != nil {
 		return nil, fmt.Errorf("load the tracer (it needs CAP_BPF and CAP_PERFMON): %w", err)
 	}
 	return coll, nil
 }
 
-func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(TraceEvent) error) error {
+func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow,
+	tell func(TraceEvent) error) error {
 	last := f.Flow
 	for {
 		record, err := r.Read()
@@ -154,7 +163,8 @@ func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(Trace
 			return fmt.Errorf("read the tracer's events: %w", err)
 		}
 		var raw traceTraceEvent
-		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &raw); err != nil {
+		if err := binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian,
+			&raw); err != nil {
 			return fmt.Errorf("read the tracer's events: %w", err)
 		}
 		now, err := c.Decode(f.FlowKey, raw.Value[:c.FlowTable().ValueSize()])
@@ -171,8 +181,9 @@ func readTrace(r *ringbuf.Reader, c *loader.Control, f LiveFlow, tell func(Trace
 func newTraceEvent(raw traceTraceEvent, now LiveFlow, last loader.Flow) TraceEvent {
 	return TraceEvent{
 		At: time.Duration(raw.T_ns), Cwnd: raw.Cwnd, PacketsOut: raw.PacketsOut, LiveFlow: now,
-		NewDecrease: now.CNPDecrease - last.CNPDecrease, NewIncrease: now.CNPIncrease - last.CNPIncrease,
-		NewMarks: now.MarkedPackets - last.MarkedPackets, NewLosses: now.Losses - last.Losses,
+		NewDecrease: now.CNPDecrease - last.CNPDecrease,
+		NewIncrease: now.CNPIncrease - last.CNPIncrease,
+		NewMarks:    now.MarkedPackets - last.MarkedPackets, NewLosses: now.Losses - last.Losses,
 		NewRetransmits: now.Retransmissions - last.Retransmissions,
 	}
 }

@@ -55,17 +55,21 @@ func dilated(r loader.Registration, shift uint32) loader.Registration {
 }
 
 func TestRecoveryParametersAreChecked(t *testing.T) {
-	for timer, good := range map[string]loader.Registration{"rate_timer": dcqcn(10e9), "timer": qcn(10e9)} {
+	for timer, good := range map[string]loader.Registration{"rate_timer": dcqcn(10e9),
+		"timer": qcn(10e9)} {
 		refused(t, []refusal{
 			{onLine(good, 0), "line rate 0 bit/s.*"},
 			{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
-			{withNumber(good, "min_rate", 0), `min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
+			{withNumber(good, "min_rate", 0),
+				`min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
 			{with(good, "min_rate", "11Gbps"), "min_rate: 11Gbps is out of range .*"},
 			{withNumber(good, timer, 0), timer + `: 0ns is out of range \(hint: 1us to 1s\)`},
-			{with(good, "fast_recovery", "0"), `fast_recovery: 0 is out of range \(hint: 1 to 100\)`},
+			{with(good, "fast_recovery", "0"),
+				`fast_recovery: 0 is out of range \(hint: 1 to 100\)`},
 		})
 	}
-	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3), `half_from: there is no choice 3 \(hint: ai, hai\)`}})
+	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3),
+		`half_from: there is no choice 3 \(hint: ai, hai\)`}})
 	_, err := scheme.Builtin().Sections()["qcn"].Param("half_from").Parse("some")
 	qt.Check(t, qt.ErrorMatches(err, `unknown half_from "some".*`))
 }
@@ -77,10 +81,12 @@ func TestDCQCNParametersAreChecked(t *testing.T) {
 		{withNumber(good, "g", 0), `g: 0 is out of range \(hint: 0.0000152587890625 to 1\)`},
 		{withNumber(good, "g", 1.1), "g: 1.1 is out of range .*"},
 		{withNumber(good, "g", math.NaN()), "g: NaN is out of range .*"},
-		{withNumber(good, "initial_alpha", -0.1), `initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
+		{withNumber(good, "initial_alpha", -0.1),
+			`initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
 		{withNumber(good, "initial_alpha", 1.1), "initial_alpha: 1.1 is out of range .*"},
 		{withNumber(good, "initial_alpha", math.NaN()), "initial_alpha: NaN is out of range .*"},
-		{withNumber(good, "alpha_timer", 0), `alpha_timer: 0ns is out of range \(hint: 1us to 1s\)`},
+		{withNumber(good, "alpha_timer", 0),
+			`alpha_timer: 0ns is out of range \(hint: 1us to 1s\)`},
 	})
 }
 
@@ -91,9 +97,12 @@ func TestQCNParametersAreChecked(t *testing.T) {
 		{withNumber(good, "gd", 0), `gd: 0 is out of range \(hint: .* to 1\)`},
 		{withNumber(good, "gd", 1.1), "gd: 1.1 is out of range .*"},
 		{withNumber(good, "gd", math.NaN()), "gd: NaN is out of range .*"},
-		{withNumber(good, "min_decrease_factor", -0.1), `min_decrease_factor: -0.1 is out of range \(hint: .* to 1\)`},
-		{withNumber(good, "min_decrease_factor", 1.1), "min_decrease_factor: 1.1 is out of range .*"},
-		{withNumber(good, "min_decrease_factor", math.NaN()), "min_decrease_factor: NaN is out of range .*"},
+		{withNumber(good, "min_decrease_factor", -0.1),
+			`min_decrease_factor: -0.1 is out of range \(hint: .* to 1\)`},
+		{withNumber(good, "min_decrease_factor", 1.1),
+			"min_decrease_factor: 1.1 is out of range .*"},
+		{withNumber(good, "min_decrease_factor", math.NaN()),
+			"min_decrease_factor: NaN is out of range .*"},
 	})
 }
 
@@ -102,10 +111,12 @@ func TestTIMELYParametersAreChecked(t *testing.T) {
 	refused(t, []refusal{
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{dilated(good, 21), "dilation shift 21.*"},
-		{withNumber(good, "min_rate", 0), `min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
+		{withNumber(good, "min_rate", 0),
+			`min_rate: 0bps is out of range \(hint: 1kbps to 10Gbps\)`},
 		{with(good, "min_rate", "11Gbps"), "min_rate: 11Gbps is out of range .*"},
 		{afterRTT(withNumber(good, "min_rtt", 0), 0), "base RTT 0 ns: want 1000 to 1000000000 ns"},
-		{withNumber(with(good, "t_low", "1ms"), "t_high", 1e6-1), `t_low: 1ms is out of range \(hint: 0ns to t_high = 999.999us\)`},
+		{withNumber(with(good, "t_low", "1ms"), "t_high", 1e6-1),
+			`t_low: 1ms is out of range \(hint: 0ns to t_high = 999.999us\)`},
 		{withNumber(good, "ewma", 0), `ewma: 0 is out of range \(hint: .* to 1\)`},
 		{withNumber(good, "ewma", math.NaN()), "ewma: NaN is out of range .*"},
 		{withNumber(good, "beta", 1.1), "beta: 1.1 is out of range .*"},
@@ -121,10 +132,12 @@ func TestIBCCParametersAreChecked(t *testing.T) {
 		{withNumber(good, "ccti_timer", 0), `ccti_timer: 0ns is out of range \(hint: 1us to 1s\)`},
 		{with(good, "ccti_increase", "0"), `ccti_increase: 0 is out of range \(hint: 1 to 127\)`},
 		{with(good, "ccti_increase", "129"), "ccti_increase: 129 is out of range .*"},
-		{with(good, "ccti_min", "10"), `ccti_min: 10 is out of range \(hint: 0 to ccti_limit = 9\)`},
+		{with(good, "ccti_min", "10"),
+			`ccti_min: 10 is out of range \(hint: 0 to ccti_limit = 9\)`},
 		{with(good, "ccti_limit", "0"), `ccti_limit: 0 is out of range \(hint: 1 to 127\)`},
 		{with(good, "ccti_limit", "128"), "ccti_limit: 128 is out of range .*"},
-		{with(good, "cct_delay", "16384"), `cct_delay: 16384 is out of range \(hint: .* to 16383\)`},
+		{with(good, "cct_delay", "16384"),
+			`cct_delay: 16384 is out of range \(hint: .* to 16383\)`},
 		{withNumber(good, "cct_delay", -1), "cct_delay: -1 is out of range .*"},
 		{with(good, "cct_exponent", "0"), `cct_exponent: 0 is out of range \(hint: 1 to 4\)`},
 	})
@@ -141,7 +154,8 @@ func (c connection) sendAll(t *testing.T, n int64) {
 	r := &receiver{conn: c.server, want: stream()}
 	r.receive(t, int(n))
 	qt.Assert(t, qt.IsNil(<-sent))
-	nstest.Eventually(t, "everything is acknowledged", func() bool { return tcpInfo(t, c.client).Unacked == 0 })
+	nstest.Eventually(t, "everything is acknowledged",
+		func() bool { return tcpInfo(t, c.client).Unacked == 0 })
 }
 
 // targetRate is the statistic of controls that recover to a target.
@@ -163,8 +177,8 @@ func hasTarget(f loader.Flow) bool {
 	return ok
 }
 
-// A transfer over each control completes; what its flow knows of itself is what the device and TCP know; and flows leave
-// the table when they close.
+// A transfer over each control completes; what its flow knows of itself is what the device and TCP
+// know; and flows leave the table when they close.
 func TestTransferOfEach(t *testing.T) {
 	const lineRateBps, bytes = 1e9, 10 << 20
 	for _, want := range []struct {
@@ -186,10 +200,13 @@ func TestTransferOfEach(t *testing.T) {
 				f, err := control.Flow(k)
 				qt.Assert(t, qt.IsNil(err))
 				start := loader.Flow{SendRateBps: lineRateBps, ECN: want.ecn}
-				start.FlowKey, start.SRTT, start.Packets, start.SentBytes = k, f.SRTT, f.Packets, f.SentBytes
-				qt.Check(t, qt.CmpEquals(f, start, cmpopts.IgnoreUnexported(loader.Flow{}), cmpopts.EquateComparable(netip.AddrPort{})))
+				start.FlowKey, start.SRTT, start.Packets, start.SentBytes = k, f.SRTT, f.Packets,
+					f.SentBytes
+				qt.Check(t, qt.CmpEquals(f, start, cmpopts.IgnoreUnexported(loader.Flow{}),
+					cmpopts.EquateComparable(netip.AddrPort{})))
 				qt.Check(t, qt.DeepEquals(statsOf(f), want.stats))
-				qt.Check(t, qt.IsTrue(f.SentBytes == 0 && f.Packets <= 1), qt.Commentf("%+v", f)) // the SYN counts
+				// the SYN counts
+				qt.Check(t, qt.IsTrue(f.SentBytes == 0 && f.Packets <= 1), qt.Commentf("%+v", f))
 			}
 			flows, err := control.Flows()
 			qt.Assert(t, qt.IsNil(err))
@@ -207,12 +224,14 @@ func TestTransferOfEach(t *testing.T) {
 			}
 			qt.Check(t, qt.Equals(f.Stat("alpha"), want.stats["alpha"]))
 			// TCP does not tell a control of an ACK that comes after a later one
-			qt.Check(t, qt.IsTrue(f.Packets <= info.Delivered && f.Packets > info.Delivered*99/100), qt.Commentf("%d of %d packets", f.Packets, info.Delivered))
+			qt.Check(t, qt.IsTrue(f.Packets <= info.Delivered && f.Packets > info.Delivered*99/100),
+				qt.Commentf("%d of %d packets", f.Packets, info.Delivered))
 			qt.Check(t, qt.Equals(f.Retransmissions, info.Total_retrans))
 			qt.Check(t, qt.Equals(f.CNPDecrease+f.CNPIncrease+uint64(f.MarkedPackets), 0))
 			qt.Check(t, qt.IsTrue(f.SRTT > 0 && f.SRTT < time.Second), qt.Commentf("%v", f.SRTT))
 			onWire := float64(p.client.SentBytes(t)) // little else than data
-			qt.Check(t, qt.IsTrue(float64(f.SentBytes) > 0.99*onWire && float64(f.SentBytes) < 1.02*onWire),
+			qt.Check(t, qt.IsTrue(float64(f.SentBytes) > 0.99*onWire &&
+				float64(f.SentBytes) < 1.02*onWire),
 				qt.Commentf("%d B, %g on the wire", f.SentBytes, onWire))
 			back, err := control.Flow(reverse(c.key()))
 			qt.Assert(t, qt.IsNil(err))
@@ -258,15 +277,17 @@ func TestSetRateIsKept(t *testing.T) {
 			}
 			for _, rateBps := range []uint64{0, loader.MinSendRateBps - 1, lineRateBps + 1} {
 				err := control.SetSendRate(c.key(), rateBps)
-				qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 1000000 to 1000000000 bit/s"))
+				qt.Check(t, qt.ErrorMatches(err,
+					"set rate of flow .* want 1000000 to 1000000000 bit/s"))
 			}
-			qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: c.key().Src, Dst: c.key().Src}, 1e8), loader.ErrNoFlow))
+			qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: c.key().Src,
+				Dst: c.key().Src}, 1e8), loader.ErrNoFlow))
 		})
 	}
 }
 
-// slow is the registration on a clock that makes the longest timer last a minute, which no test does. Rates are lower
-// by as much.
+// slow is the registration on a clock that makes the longest timer last a minute, which no test
+// does. Rates are lower by as much.
 func slow(r loader.Registration) loader.Registration { return dilated(r, slowShift) }
 
 const (
@@ -281,7 +302,8 @@ func TestIBCCRates(t *testing.T) {
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
-	for rateBps, want := range map[uint64]uint32{32e9: 1, 31.99e9: 2, 21.4e9: 2, 6.4e9: 9, 64e9: 0} {
+	for rateBps, want := range map[uint64]uint32{32e9: 1, 31.99e9: 2, 21.4e9: 2, 6.4e9: 9,
+		64e9: 0} {
 		qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
 		f, err := control.Flow(c.key())
 		qt.Assert(t, qt.IsNil(err))
@@ -292,7 +314,8 @@ func TestIBCCRates(t *testing.T) {
 	p.checkRate(t, r, lineRateBps/4/slowness)
 	for _, rateBps := range []uint64{0, 6.39e9, lineRateBps + 1} {
 		err := control.SetSendRate(c.key(), rateBps)
-		qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 6400000000 to 64000000000 bit/s"))
+		qt.Check(t,
+			qt.ErrorMatches(err, "set rate of flow .* want 6400000000 to 64000000000 bit/s"))
 	}
 
 	d := nstest.NewDropper(t, p.server)
@@ -308,10 +331,12 @@ func TestIBCCRates(t *testing.T) {
 	qt.Check(t, qt.Equals(f.Stat("ccti"), float64(min(3+f.Losses, 9))))
 }
 
-// Each recovery, and each timeout, halves the rate of every control, once; QCN's and DCQCN's target is what it was.
+// Each recovery, and each timeout, halves the rate of every control, once; QCN's and DCQCN's target
+// is what it was.
 func TestLossHalvesRateOfEach(t *testing.T) {
 	const lineRateBps, drops = 1 << 39, 3
-	for _, r := range []loader.Registration{dcqcn(lineRateBps), qcn(lineRateBps), timely(lineRateBps)} {
+	for _, r := range []loader.Registration{dcqcn(lineRateBps), qcn(lineRateBps),
+		timely(lineRateBps)} {
 		control := registered(t, slow(r))
 		t.Run(control.Name(), func(t *testing.T) {
 			p := newPath(t)
@@ -333,7 +358,8 @@ func TestLossHalvesRateOfEach(t *testing.T) {
 			if hasTarget(f) {
 				qt.Check(t, qt.Equals(f.Stat(targetRate), float64(uint64(lineRateBps)>>(losses-1))))
 			}
-			qt.Check(t, qt.IsTrue(f.Retransmissions >= drops), qt.Commentf("%d retransmissions", f.Retransmissions))
+			qt.Check(t, qt.IsTrue(f.Retransmissions >= drops),
+				qt.Commentf("%d retransmissions", f.Retransmissions))
 		})
 	}
 }
@@ -360,7 +386,8 @@ func TestKernelControl(t *testing.T) {
 				raw, err := c.client.SyscallConn()
 				qt.Assert(t, qt.IsNil(err))
 				qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-					chosen, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
+					chosen, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
+						unix.TCP_CONGESTION)
 				})))
 				return chosen
 			}
@@ -382,12 +409,15 @@ func TestNoKernelControl(t *testing.T) {
 	for _, name := range []string{"none_such", "", "cubi", "reno cubic"} {
 		_, err := loader.KernelControl(name)
 		qt.Check(t, qt.ErrorIs(err, loader.ErrNotSupported))
-		qt.Check(t, qt.ErrorMatches(err, "this kernel has no congestion control "+name+`, only .*reno.*: load its module \(modprobe tcp_`+name+`\): .*`))
+		qt.Check(t,
+			qt.ErrorMatches(err,
+				"this kernel has no congestion control "+name+`, only .*reno.*: load its module \(modprobe tcp_`+name+`\): .*`))
 	}
 }
 
 // until waits, receiving, until the flow is as it should be.
-func (r *receiver) until(t *testing.T, control *loader.Control, k loader.FlowKey, what string, so func(f loader.Flow) bool) loader.Flow {
+func (r *receiver) until(t *testing.T, control *loader.Control, k loader.FlowKey, what string,
+	so func(f loader.Flow) bool) loader.Flow {
 	t.Helper()
 	for deadline := time.Now().Add(4 * stallTimeout); ; {
 		f, err := control.Flow(k)
@@ -395,29 +425,35 @@ func (r *receiver) until(t *testing.T, control *loader.Control, k loader.FlowKey
 		if so(f) {
 			return f
 		}
-		qt.Assert(t, qt.IsTrue(time.Now().Before(deadline)), qt.Commentf("%s: not so: %d bit/s, %d CNPs, alpha %g, round trip %v",
-			what, f.SendRateBps, f.CNPDecrease, f.Stat("alpha"), f.SRTT))
+		qt.Assert(t, qt.IsTrue(time.Now().Before(deadline)),
+			qt.Commentf("%s: not so: %d bit/s, %d CNPs, alpha %g, round trip %v",
+				what, f.SendRateBps, f.CNPDecrease, f.Stat("alpha"), f.SRTT))
 		r.receive(t, 16<<10)
 	}
 }
 
-// The whole loop of DCQCN on the kernel's clock: CNPs take the sender down to the floor while packets are marked, and it
-// goes back to line rate, through all stages of its recovery, when the marks end.
+// The whole loop of DCQCN on the kernel's clock: CNPs take the sender down to the floor while
+// packets are marked, and it goes back to line rate, through all stages of its recovery, when the
+// marks end.
 func TestCNPsControlDCQCN(t *testing.T) {
 	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
-	control := registered(t, with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer", "2ms", "alpha_timer", "2ms"))
+	control := registered(t, with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer",
+		"2ms", "alpha_timer", "2ms"))
 	l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs})
 	l.begin(t)
 	for range 2 {
 		before, err := control.Flow(l.key())
 		qt.Assert(t, qt.IsNil(err))
 		l.marker.Mark(t, true)
-		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
+		f := l.until(t, "the rate falls to the floor",
+			func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
 		qt.Check(t, qt.IsTrue(f.CNPDecrease > before.CNPDecrease))
 		qt.Check(t, qt.Equals(f.CNPIncrease, 0))
-		qt.Check(t, qt.IsTrue(f.MarkedPackets > before.MarkedPackets && f.MarkedPackets <= f.Packets))
+		qt.Check(t, qt.IsTrue(f.MarkedPackets > before.MarkedPackets &&
+			f.MarkedPackets <= f.Packets))
 		l.marker.Mark(t, false)
-		f = l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
+		f = l.until(t, "the rate rises to line rate",
+			func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
 		qt.Check(t, qt.Equals(f.Stat(targetRate), lineRateBps))
 		qt.Check(t, qt.IsTrue(f.Stat("alpha") < 0.75), qt.Commentf("%g", f.Stat("alpha")))
 	}
@@ -431,23 +467,27 @@ func TestBECNsControlIBCC(t *testing.T) {
 	l.begin(t)
 	for range 2 {
 		l.marker.Mark(t, true)
-		f := l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps == 10e6 })
+		f := l.until(t, "the rate falls to the floor",
+			func(f loader.Flow) bool { return f.SendRateBps == 10e6 })
 		qt.Check(t, qt.Equals(f.Stat("ccti"), 9))
 		l.marker.Mark(t, false)
-		l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps == 100e6 })
+		l.until(t, "the rate rises to line rate",
+			func(f loader.Flow) bool { return f.SendRateBps == 100e6 })
 	}
 	l.checkCounts(t)
 }
 
-// The whole loop with TCD: CE takes the sender down; packets that are ECT(0), as TCP makes them, say UE and hold the rate;
-// and it goes up when stamp makes them ECT(1).
+// The whole loop with TCD: CE takes the sender down; packets that are ECT(0), as TCP makes them,
+// say UE and hold the rate; and it goes up when stamp makes them ECT(1).
 func TestTCDHoldsRate(t *testing.T) {
 	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
 	for _, r := range []loader.Registration{
-		with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer", "10ms", "alpha_timer", "10ms"),
+		with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer", "10ms", "alpha_timer",
+			"10ms"),
 		with(ibcc(lineRateBps), "ccti_timer", "10ms"),
 		// whatever the round trip, TIMELY adds without a mark
-		with(timely(lineRateBps), "min_rate", bps(minRateBps), "delta", "1Mbps", "delta_factor", "false", "tcd_hold", "20ms"),
+		with(timely(lineRateBps), "min_rate", bps(minRateBps), "delta", "1Mbps", "delta_factor",
+			"false", "tcd_hold", "20ms"),
 	} {
 		control := registered(t, withTCD(r))
 		t.Run(control.Name(), func(t *testing.T) {
@@ -458,18 +498,22 @@ func TestTCDHoldsRate(t *testing.T) {
 			} else {
 				l.begin(t)
 				l.marker.Mark(t, true)
-				l.until(t, "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
+				l.until(t, "the rate falls to the floor",
+					func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
 				l.marker.Mark(t, false)
 			}
-			before := l.until(t, "packets say UE", func(f loader.Flow) bool { return f.CNPHold > 5 })
-			f := l.until(t, "and go on", func(f loader.Flow) bool { return f.CNPHold > before.CNPHold+100 })
+			before := l.until(t, "packets say UE",
+				func(f loader.Flow) bool { return f.CNPHold > 5 })
+			f := l.until(t, "and go on",
+				func(f loader.Flow) bool { return f.CNPHold > before.CNPHold+100 })
 			qt.Check(t, qt.Equals(f.SendRateBps, before.SendRateBps))
 
 			stamp, err := tc.LoadStamp(tc.StampOptions{ECT1: true})
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { stamp.Close() })
 			qt.Assert(t, qt.IsNil(stamp.Attach(l.path.client.NS, l.path.client.Index())))
-			l.until(t, "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
+			l.until(t, "the rate rises to line rate",
+				func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
 			l.checkCounts(t)
 		})
 	}
@@ -542,14 +586,15 @@ func attachRP(t *testing.T, control *loader.Control, sender nstest.End) *tc.RP {
 	return rp
 }
 
-// The whole loop of QCN on the kernel's clock: CNMs, for what looks sampled on its last link, take the sender down to the
-// floor, and it goes back to line rate when they end.
+// The whole loop of QCN on the kernel's clock: CNMs, for what looks sampled on its last link, take
+// the sender down to the floor, and it goes back to line rate when they end.
 func TestCNMsControlQCN(t *testing.T) {
 	const lineRateBps, minRateBps, verdict, queue, port = 100e6, 10e6, 0x50434e00 | 40<<1, 0, 3
 	control := registered(t, with(qcn(lineRateBps),
 		"min_rate", bps(minRateBps), "timer", "10ms", "byte_counter", "150KB", "half_from", "ai"))
 	p := newPath(t)
-	events, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf, MaxEntries: uint32(os.Getpagesize())})
+	events, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.RingBuf,
+		MaxEntries: uint32(os.Getpagesize())})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { events.Close() })
 	arrive, err := tc.LoadArrive(tc.ArriveOptions{Events: events})
@@ -564,10 +609,12 @@ func TestCNMsControlQCN(t *testing.T) {
 		before, err := control.Flow(c.key())
 		qt.Assert(t, qt.IsNil(err))
 		sampler.Sample(t, true)
-		f := r.until(t, control, c.key(), "the rate falls to the floor", func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
+		f := r.until(t, control, c.key(), "the rate falls to the floor",
+			func(f loader.Flow) bool { return f.SendRateBps < 1.1*minRateBps })
 		qt.Check(t, qt.IsTrue(f.CNPDecrease > before.CNPDecrease))
 		sampler.Sample(t, false)
-		r.until(t, control, c.key(), "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
+		r.until(t, control, c.key(), "the rate rises to line rate",
+			func(f loader.Flow) bool { return f.SendRateBps > 0.99*lineRateBps })
 	}
 	got, err := rp.Counts()
 	qt.Assert(t, qt.IsNil(err))
@@ -579,17 +626,19 @@ func TestCNMsControlQCN(t *testing.T) {
 	qt.Check(t, qt.Equals(sent, tc.CNMCounts{Sent: f.CNPDecrease}))
 }
 
-// The whole loop of TIMELY on the kernel's clock: behind a bottleneck, where TCP small queues let the round trip rise to
-// 5 ms, the rate comes down; and it goes to line rate when there is none.
+// The whole loop of TIMELY on the kernel's clock: behind a bottleneck, where TCP small queues let
+// the round trip rise to 5 ms, the rate comes down; and it goes to line rate when there is none.
 func TestRTTControlsTIMELY(t *testing.T) {
 	const lineRateBps, bottleneckBps = 100e6, 20e6
 	control := registered(t, with(timely(lineRateBps),
-		"t_low", "1ms", "t_high", "3ms", "min_rtt", "1ms", "delta", "500kbps", "delta_factor", "false"))
+		"t_low", "1ms", "t_high", "3ms", "min_rtt", "1ms", "delta", "500kbps", "delta_factor",
+		"false"))
 	p := newPath(t)
 	c := p.connect(t, control)
 	r := c.start(t)
 	bottleneck(t, p.client, bottleneckBps)
-	r.until(t, control, c.key(), "the rate falls", func(f loader.Flow) bool { return f.SendRateBps < bottleneckBps })
+	r.until(t, control, c.key(), "the rate falls",
+		func(f loader.Flow) bool { return f.SendRateBps < bottleneckBps })
 	const forS = 2
 	received, fast, all := 0, 0, 0
 	for began := time.Now(); time.Since(began) < forS*time.Second; received += 16 << 10 {
@@ -602,11 +651,14 @@ func TestRTTControlsTIMELY(t *testing.T) {
 	}
 	t.Logf("%.1f Mbit/s", float64(received)*8/forS/1e6)
 	qt.Check(t, qt.IsTrue(received*8/forS > bottleneckBps/4))
-	qt.Check(t, qt.IsTrue(fast < all/10), qt.Commentf("%d of %d times the rate was too high by far", fast, all))
+	qt.Check(t, qt.IsTrue(fast < all/10), qt.Commentf("%d of %d times the rate was too high by far",
+		fast, all))
 	qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).QdiscDel(&netlink.Tbf{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: p.client.Index(), Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: p.client.Index(), Parent: netlink.HANDLE_ROOT,
+			Handle: netlink.MakeHandle(1, 0)},
 	})))
-	r.until(t, control, c.key(), "the rate rises to line rate", func(f loader.Flow) bool { return f.SendRateBps > 0.9*lineRateBps })
+	r.until(t, control, c.key(), "the rate rises to line rate",
+		func(f loader.Flow) bool { return f.SendRateBps > 0.9*lineRateBps })
 }
 
 // dctcp has no use for a line rate.
@@ -622,14 +674,16 @@ func TestDCTCPParametersAreChecked(t *testing.T) {
 		{with(good, "g", "0.3"), `g: 0.3 is not a power of 1/2 \(hint: write 1/16\)`},
 		{with(good, "g", "1/2048"), "g: 0.00048828125 is out of range .*"},
 		{withNumber(good, "g", math.NaN()), "g: NaN is out of range .*"},
-		{withNumber(good, "initial_alpha", -0.1), `initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
+		{withNumber(good, "initial_alpha", -0.1),
+			`initial_alpha: -0.1 is out of range \(hint: 0 to 1\)`},
 		{with(good, "initial_alpha", "1.1"), "initial_alpha: 1.1 is out of range .*"},
 		{withNumber(good, "initial_alpha", math.NaN()), "initial_alpha: NaN is out of range .*"},
 		{dilated(good, 21), "dilation shift 21: want 0 to 20"},
 	})
 }
 
-// DCTCP: alpha follows the marks, the window follows alpha, and the receiver tells of each packet's mark.
+// DCTCP: alpha follows the marks, the window follows alpha, and the receiver tells of each packet's
+// mark.
 func TestDCTCP(t *testing.T) {
 	const initialAlpha = 0.5
 	control := registered(t, dctcp("g", "1/16", "initial_alpha", "0.5"))
@@ -644,7 +698,8 @@ func TestDCTCP(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(control.SetSendRate(c.key(), 1e6), "set rate of flow .*"))
 
 	r := c.start(t)
-	r.until(t, control, c.key(), "alpha falls to 0 without marks", func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
+	r.until(t, control, c.key(), "alpha falls to 0 without marks",
+		func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
 	for range 20 {
 		marker.Mark(t, true)
 		r.receive(t, 128<<10)
@@ -655,17 +710,20 @@ func TestDCTCP(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	marked := float64(netstat(t, p.server, "IpExt", "InCEPkts"))
 	qt.Check(t, qt.IsTrue(marked > 500), qt.Commentf("%g packets marked", marked))
-	qt.Check(t, qt.IsTrue(math.Abs(float64(f.MarkedPackets)-marked) < 0.05*marked), qt.Commentf("%d of %g marks", f.MarkedPackets, marked))
+	qt.Check(t, qt.IsTrue(math.Abs(float64(f.MarkedPackets)-marked) < 0.05*marked),
+		qt.Commentf("%d of %g marks", f.MarkedPackets, marked))
 	qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
 
 	marker.Mark(t, true)
-	f = r.until(t, control, c.key(), "alpha rises with marks", func(f loader.Flow) bool { return f.Stat("alpha") > 0.95 })
+	f = r.until(t, control, c.key(), "alpha rises with marks",
+		func(f loader.Flow) bool { return f.Stat("alpha") > 0.95 })
 	nstest.Eventually(t, "the window closes", func() bool {
 		r.receive(t, 64<<10)
 		return tcpInfo(t, c.client).Snd_cwnd <= 4
 	})
 	marker.Mark(t, false)
-	r.until(t, control, c.key(), "alpha falls again", func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
+	r.until(t, control, c.key(), "alpha falls again",
+		func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
 	qt.Check(t, qt.IsTrue(tcpInfo(t, c.client).Snd_cwnd > 10))
 
 	qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))

@@ -14,7 +14,8 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// all are the schemes that come along, with TCD and without, at this line rate, with their defaults.
+// all are the schemes that come along, with TCD and without, at this line rate, with their
+// defaults.
 func all(lineRateBps uint64) []loader.Registration {
 	var list []loader.Registration
 	for _, name := range scheme.Builtin().Names() {
@@ -56,8 +57,9 @@ func fieldsOf(t *testing.T, s *btf.Struct) map[string]field {
 // FlowKey.MarshalBinary has the layout that struct flow_key has in every object.
 func TestFlowKeyLayout(t *testing.T) {
 	k := loader.FlowKey{
-		Src: netip.MustParseAddrPort("[102:304:506:708:90a:b0c:d0e:f10]:8210"),
-		Dst: netip.MustParseAddrPort("[1112:1314:1516:1718:191a:1b1c:1d1e:1f20]:8724"), Protocol: 37,
+		Src:      netip.MustParseAddrPort("[102:304:506:708:90a:b0c:d0e:f10]:8210"),
+		Dst:      netip.MustParseAddrPort("[1112:1314:1516:1718:191a:1b1c:1d1e:1f20]:8724"),
+		Protocol: 37,
 	}
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
 	want := map[string][]byte{
@@ -73,7 +75,8 @@ func TestFlowKeyLayout(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			flows := spec.Maps["flows"]
 			if flows == nil {
-				qt.Assert(t, qt.Equals(s.Sender, scheme.SenderLine), qt.Commentf("it keeps no flow table"))
+				qt.Assert(t, qt.Equals(s.Sender, scheme.SenderLine),
+					qt.Commentf("it keeps no flow table"))
 				return
 			}
 			key, ok := btf.As[*btf.Struct](flows.Key)
@@ -85,14 +88,15 @@ func TestFlowKeyLayout(t *testing.T) {
 			for name, bytes := range want {
 				f := fields[name]
 				qt.Check(t, qt.Equals(int(f.size), len(bytes)), qt.Commentf("%s", name))
-				qt.Check(t, qt.DeepEquals(got[f.offset:f.offset+f.size], bytes), qt.Commentf("%s", name))
+				qt.Check(t, qt.DeepEquals(got[f.offset:f.offset+f.size], bytes),
+					qt.Commentf("%s", name))
 			}
 		})
 	}
 }
 
-// Every rate-based scheme takes the rates between its floor and line rate, or the nearest below that it can
-// have. The others have no rate to set.
+// Every rate-based scheme takes the rates between its floor and line rate, or the nearest below
+// that it can have. The others have no rate to set.
 func TestSetSendRateOfEveryScheme(t *testing.T) {
 	const lineRateBps = 10_000_000_000
 	for _, r := range all(lineRateBps) {
@@ -101,25 +105,30 @@ func TestSetSendRateOfEveryScheme(t *testing.T) {
 			k := newPath(t).connect(t, control).key()
 			if r.Scheme.Sender != scheme.SenderRate {
 				qt.Check(t, qt.IsFalse(control.HasRate()))
-				qt.Check(t, qt.ErrorMatches(control.SetSendRate(k, lineRateBps), "(set rate of )?flow .*"))
+				qt.Check(t, qt.ErrorMatches(control.SetSendRate(k, lineRateBps),
+					"(set rate of )?flow .*"))
 				return
 			}
 			values, problems := r.Scheme.Object.Resolve(r.Settings, r.Network)
 			qt.Assert(t, qt.HasLen(problems, 0))
 			floorBps, err := r.Scheme.MinRateBps(values, r.Network)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Assert(t, qt.IsTrue(floorBps > 0 && floorBps < lineRateBps), qt.Commentf("%d bit/s", floorBps))
+			qt.Assert(t, qt.IsTrue(floorBps > 0 && floorBps < lineRateBps),
+				qt.Commentf("%d bit/s", floorBps))
 			const half, third = lineRateBps / 2, lineRateBps / 3
 			for _, rateBps := range []uint64{half, floorBps, third, 2 * floorBps, lineRateBps} {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(k, rateBps)))
 				f, err := control.Flow(k)
 				qt.Assert(t, qt.IsNil(err))
-				isNear := f.SendRateBps <= rateBps && float64(f.SendRateBps) >= 0.95*float64(rateBps)
-				qt.Check(t, qt.IsTrue(isNear), qt.Commentf("%d bit/s, %d were set", f.SendRateBps, rateBps))
+				isNear := f.SendRateBps <= rateBps &&
+					float64(f.SendRateBps) >= 0.95*float64(rateBps)
+				qt.Check(t, qt.IsTrue(isNear),
+					qt.Commentf("%d bit/s, %d were set", f.SendRateBps, rateBps))
 			}
 			for _, rateBps := range []uint64{0, floorBps - 1, lineRateBps + 1} {
 				err := control.SetSendRate(k, rateBps)
-				qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want .* to 10000000000 bit/s"))
+				qt.Check(t, qt.ErrorMatches(err,
+					"set rate of flow .* want .* to 10000000000 bit/s"))
 			}
 			none := loader.FlowKey{Src: k.Src, Dst: k.Src}
 			qt.Check(t, qt.ErrorIs(control.SetSendRate(none, lineRateBps), loader.ErrNoFlow))

@@ -27,8 +27,8 @@ func TestReactionPointNeedsFlowTable(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control dcqcn has no reaction point"))
 }
 
-// The whole loop on the kernel's clock: while all packets are marked the sender comes down to the rate at which the
-// receiver gets them, and goes back to line rate when the marks end.
+// The whole loop on the kernel's clock: while all packets are marked the sender comes down to the
+// rate at which the receiver gets them, and goes back to line rate when the marks end.
 func TestCNPsControlRate(t *testing.T) {
 	const (
 		lineRateBps, bottleneckBps = 100e6, 20e6
@@ -40,7 +40,8 @@ func TestCNPsControlRate(t *testing.T) {
 			control := registered(t, pcn(lineRateBps))
 			p := newPath(t)
 			bottleneck(t, p.client, bottleneckBps)
-			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link, maxSegs)))
+			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link,
+				maxSegs)))
 			marker := nstest.NewMarker(t, p.server)
 			np, err := tc.LoadNP(tc.NPOptions{TNs: tNs, CongestedShare: 0.95})
 			qt.Assert(t, qt.IsNil(err))
@@ -62,36 +63,45 @@ func TestCNPsControlRate(t *testing.T) {
 					if first.SendRateBps == 0 {
 						first = f
 					}
-					if f.CNPDecrease >= first.CNPDecrease+decreases && f.CNPIncrease >= first.CNPIncrease+increases {
+					if f.CNPDecrease >= first.CNPDecrease+decreases &&
+						f.CNPIncrease >= first.CNPIncrease+increases {
 						return f
 					}
 					r.receive(t, 64<<10)
 				}
 			}
-			// A machine that stands still for a moment receives less in that T, and marked flows do not recover: then try again.
+			// A machine that stands still for a moment receives less in that T, and marked flows do
+			// not recover: then try again.
 			const attempts = 60
 			for attempt := 1; ; attempt++ {
 				marker.Mark(t, true)
 				f := receiveUntil(5, 0)
-				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) < 1.05*bottleneckBps), qt.Commentf("%d bit/s", f.SendRateBps))
+				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) < 1.05*bottleneckBps),
+					qt.Commentf("%d bit/s", f.SendRateBps))
 				qt.Assert(t, qt.IsTrue(float64(f.SendRateBps) <= float64(f.RecRateBps)*(1-wMin)))
-				qt.Assert(t, qt.IsTrue(f.MarkedPackets > 0 && f.MarkedPackets <= f.Packets), qt.Commentf("%d of %d marked", f.MarkedPackets, f.Packets))
-				ok := near(float64(f.SendRateBps), bottleneckBps*(1-wMin)) && near(float64(f.RecRateBps), bottleneckBps)
+				qt.Assert(t, qt.IsTrue(f.MarkedPackets > 0 && f.MarkedPackets <= f.Packets),
+					qt.Commentf("%d of %d marked", f.MarkedPackets, f.Packets))
+				ok := near(float64(f.SendRateBps), bottleneckBps*(1-wMin)) &&
+					near(float64(f.RecRateBps), bottleneckBps)
 				marked := f.SendRateBps
 				f = receiveUntil(15, 0)
-				qt.Assert(t, qt.IsTrue(f.SendRateBps <= marked), qt.Commentf("%d bit/s after %d", f.SendRateBps, marked))
+				qt.Assert(t, qt.IsTrue(f.SendRateBps <= marked),
+					qt.Commentf("%d bit/s after %d", f.SendRateBps, marked))
 				marker.Mark(t, false)
 				f = receiveUntil(0, 20)
-				qt.Assert(t, qt.IsTrue(f.SendRateBps > 0.99*lineRateBps), qt.Commentf("%d bit/s", f.SendRateBps))
+				qt.Assert(t, qt.IsTrue(f.SendRateBps > 0.99*lineRateBps),
+					qt.Commentf("%d bit/s", f.SendRateBps))
 				if ok {
 					break
 				}
-				qt.Assert(t, qt.IsTrue(attempt < attempts), qt.Commentf("received %d bit/s, sends %d", f.RecRateBps, f.SendRateBps))
+				qt.Assert(t, qt.IsTrue(attempt < attempts),
+					qt.Commentf("received %d bit/s, sends %d", f.RecRateBps, f.SendRateBps))
 			}
 
 			got, err := rp.Counts()
 			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.Equals(got["malformed"]+got["bad_icrc"]+got["no_flow"], 0), qt.Commentf("%+v", got))
+			qt.Check(t, qt.Equals(got["malformed"]+got["bad_icrc"]+got["no_flow"], 0),
+				qt.Commentf("%+v", got))
 			sent, err := np.Counts()
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(sent["no_flow"]+sent["no_clone"], 0), qt.Commentf("%+v", sent))
@@ -105,9 +115,10 @@ func bottleneck(t *testing.T, e nstest.End, rateBps uint64) {
 	t.Helper()
 	const burstBytes, queueBytes = 64 << 10, 8 << 20
 	qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).QdiscReplace(&netlink.Tbf{
-		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
-		Rate:       rateBps / 8,
-		Buffer:     netlink.Xmittime(rateBps/8, burstBytes),
-		Limit:      queueBytes,
+		QdiscAttrs: netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT,
+			Handle: netlink.MakeHandle(1, 0)},
+		Rate:   rateBps / 8,
+		Buffer: netlink.Xmittime(rateBps/8, burstBytes),
+		Limit:  queueBytes,
 	})))
 }

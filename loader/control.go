@@ -17,7 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// Limits of the parameters, as the BPF code is proven for.
+// Limits within which the BPF code's arithmetic is proven not to overflow.
 const (
 	MaxDilationShift = 20
 	MaxRateBps       = 800_000_000_000
@@ -32,42 +32,42 @@ const (
 // Control is a congestion control registered with the kernel.
 type Control struct {
 	scheme    scheme.Scheme
-	variables map[string]any // of the object, with their values
+	variables map[string]any // of the object, by name
 	hears     string
 	shift     uint32
 
 	coll   *ebpf.Collection
 	ops    string // name of the map of its operations
 	link   link.Link
-	layout *flowLayout // nil: it keeps no flow table
+	layout *flowLayout // nil if it keeps no flow table
 	flows  *ebpf.Map
 	limits limits
 
 	fingerprint string
-	linkless    bool // registered by its map, and stays so until Close, also when this process ends
+	linkless    bool // registered without a link (before 6.4): it outlives the process unless Close is called
 }
 
 // limits of a flow's rate.
 type limits struct{ minBps, lineBps uint64 }
 
-// Name returns what sockets select it by.
+// Name returns the name by which sockets select the control.
 func (c *Control) Name() string { return c.scheme.Control }
 
 // Scheme returns the scheme whose senders it controls.
 func (c *Control) Scheme() scheme.Scheme { return c.scheme }
 
-// Variables returns the values of the object's variables, for programs of the same object that are loaded
-// beside the control.
+// Variables returns the values of the object's variables, for programs of the same object that are
+// loaded beside the control.
 func (c *Control) Variables() map[string]any { return c.variables }
 
-// Hears returns what the reaction point of the control's flows takes: cnp, cnm or [scheme.None].
+// Hears returns the messages that the control's reaction point obeys: cnp, cnm or [scheme.None].
 func (c *Control) Hears() string { return cmp.Or(c.hears, scheme.None) }
 
-// Close takes the control's name from the kernel, unless its link is pinned. Sockets that use it keep it
-// until they end.
+// Close unregisters the control, unless its link is pinned. Sockets that use it keep it until they
+// end.
 func (c *Control) Close() error {
 	if c.coll == nil {
-		return nil // the kernel's own, or another process's
+		return nil // owned by the kernel or another process
 	}
 	defer c.coll.Close()
 	if c.linkless {
@@ -85,22 +85,23 @@ func (c *Control) Close() error {
 	return nil
 }
 
-// Registration says which control to register, and how.
+// Registration names the control to register and its parameters.
 type Registration struct {
-	// Scheme is the scheme whose control it is, of a [scheme.Catalogue].
+	// Scheme is the control's scheme, from a [scheme.Catalogue].
 	Scheme scheme.Scheme
-	// Settings are the parameters that do not have their default.
+	// Settings hold the parameters that differ from their defaults.
 	Settings scheme.Settings
-	// Network is what defaults depend on. Its line rate, 1 to MaxRateBps, is where flows start.
+	// Network is what defaults depend on. Flows start at its line rate, 1 to MaxRateBps.
 	Network scheme.Network
-	// DilationShift says that the kernel's clock runs 2^shift slower than the papers'; 0 on a real host.
+	// DilationShift slows the papers' clock: 2^shift ns of the kernel are 1 ns of theirs. It is 0
+	// on a real host.
 	DilationShift uint32
 	// MaxFlows is the size of the flow table; 0: 65536.
 	MaxFlows uint32
 }
 
-// Register registers the congestion control of a scheme. A control of the kernel's own is only looked up.
-// The error wraps [ErrNotSupported] if this kernel can't have it.
+// Register registers the congestion control of a scheme. For one that is built into Linux it only
+// checks that the kernel has it. The error wraps [ErrNotSupported] if this kernel can't run it.
 func Register(r Registration, options ...Option) (*Control, error) {
 	if r.Scheme.Object == nil {
 		return KernelControl(r.Scheme.Control)
@@ -122,10 +123,10 @@ func Register(r Registration, options ...Option) (*Control, error) {
 	return c, nil
 }
 
-// definition is a registration with its options.
+// definition joins a registration and its options.
 type definition struct {
 	Registration
-	reuse        *ebpf.Map // a flow table; nil: its own
+	reuse        *ebpf.Map // flow table to use; nil makes a new one
 	unregistered bool
 }
 
@@ -151,7 +152,7 @@ func lineRateError(bps uint64) error {
 	return fmt.Errorf("line rate %d bit/s: want 1 to %d bit/s", bps, uint64(MaxRateBps))
 }
 
-// checkUsed checks what the sender gets of the network with these values.
+// checkUsed checks those properties of the network that the sender uses with these values.
 func (d definition) checkUsed(v *scheme.Values) error {
 	if v.Uses("line_rate") && d.Network.LineRateBps == 0 {
 		return lineRateError(0)
@@ -162,11 +163,11 @@ func (d definition) checkUsed(v *scheme.Values) error {
 	return nil
 }
 
-// values returns the values of the object's variables.
+// values returns the object's variables and the parameters that they come from.
 func (d definition) values() (map[string]any, *scheme.Values, error) {
 	object, network := d.Scheme.Object, d.Network
 	if network.LineRateBps == 0 {
-		network.LineRateBps = MaxRateBps // refused below, unless the sender makes nothing of it
+		network.LineRateBps = MaxRateBps // checkUsed fails if the sender uses it
 	}
 	values, problems := object.Resolve(d.Settings, network)
 	var errs []error
@@ -191,7 +192,7 @@ func (d definition) values() (map[string]any, *scheme.Values, error) {
 	return variables, values, nil
 }
 
-// SetVariables gives an object's variables their values. Those that the object does not have are left out.
+// SetVariables sets an object's variables by name. It ignores names that the object lacks.
 func SetVariables(spec *ebpf.CollectionSpec, variables map[string]any) error {
 	for name, value := range variables {
 		v := spec.Variables[name]
@@ -205,7 +206,7 @@ func SetVariables(spec *ebpf.CollectionSpec, variables map[string]any) error {
 	return nil
 }
 
-// load puts the control into the kernel, and leaves the object's programs for tc out.
+// load loads the control into the kernel without the object's tc programs.
 func (d definition) load() (*Control, error) {
 	if err := d.check(); err != nil {
 		return nil, err
@@ -237,7 +238,7 @@ func (d definition) load() (*Control, error) {
 	return c, d.create(spec, c)
 }
 
-// Prune leaves the programs in an object that are wanted, and the maps that these use.
+// Prune removes all programs that are not wanted from an object, and the maps that only these use.
 func Prune(spec *ebpf.CollectionSpec, wanted func(*ebpf.ProgramSpec) bool) {
 	used := map[string]bool{}
 	operations := false
@@ -265,9 +266,12 @@ func Prune(spec *ebpf.CollectionSpec, wanted func(*ebpf.ProgramSpec) bool) {
 	}
 }
 
-// prepare changes the object into what this kernel, and this registration, wants.
+// prepare adapts the object to this kernel and this registration.
 func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
-	Prune(spec, func(p *ebpf.ProgramSpec) bool { return p.Type == ebpf.StructOps || p.Name == setRate })
+	Prune(spec, func(p *ebpf.ProgramSpec) bool {
+		return p.Type == ebpf.StructOps ||
+			p.Name == setRate
+	})
 	ops, err := scheme.Operations(spec)
 	if err != nil {
 		return err
@@ -292,16 +296,18 @@ func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
 
 func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 	replace := map[string]*ebpf.Map{}
-	if d.reuse != nil && spec.Maps[flowsMap] != nil && spec.Maps[flowsMap].Compatible(d.reuse) == nil {
+	if d.reuse != nil && spec.Maps[flowsMap] != nil &&
+		spec.Maps[flowsMap].Compatible(d.reuse) == nil {
 		replace[flowsMap] = d.reuse
 	}
 	c.fingerprint = Fingerprint(spec)
-	c.coll, err = ebpf.NewCollectionWithOptions(spec, ebpf.CollectionOptions{MapReplacements: replace})
+	c.coll, err = ebpf.NewCollectionWithOptions(spec,
+		ebpf.CollectionOptions{MapReplacements: replace})
 	if c.linkless && errors.Is(err, unix.EEXIST) {
 		return notRegistered(c.Name(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("load it: %w", explain(err, HaveTCPStructOps))
+		return fmt.Errorf("load: %w", explain(err, HaveTCPStructOps))
 	}
 	c.flows = c.coll.Maps[flowsMap]
 	return nil
@@ -310,12 +316,12 @@ func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 // flagNeedsECN is TCP_CONG_NEEDS_ECN of tcp_congestion_ops.flags.
 const flagNeedsECN = 2
 
-// setOperations names a tcp_congestion_ops, and sets flags beside those it has.
+// setOperations sets the name of a tcp_congestion_ops and adds flags.
 func setOperations(ops *ebpf.MapSpec, name string, flags byte) error {
 	value, ok := ops.Contents[0].Value.([]byte)
 	layout, isStruct := btf.As[*btf.Struct](ops.Value)
 	if !ok || !isStruct {
-		return fmt.Errorf("map %s is no struct_ops", ops.Name)
+		return fmt.Errorf("map %s is not a struct_ops map", ops.Name)
 	}
 	for _, m := range layout.Members {
 		field := value[m.Offset.Bytes():]
@@ -323,7 +329,7 @@ func setOperations(ops *ebpf.MapSpec, name string, flags byte) error {
 		case "name":
 			size, err := btf.Sizeof(m.Type)
 			if err != nil || len(name) >= size {
-				return fmt.Errorf("name of %d bytes: want fewer than %d", len(name), size)
+				return fmt.Errorf("control name %q has %d bytes: want fewer than %d", name, len(name), size)
 			}
 			clear(field[:size])
 			copy(field, name)
@@ -334,8 +340,8 @@ func setOperations(ops *ebpf.MapSpec, name string, flags byte) error {
 	return nil
 }
 
-// Register registers a control that is only loaded. Before 6.4 there are no links: loading has registered
-// it already.
+// Register registers a control that was loaded with [Unregistered]. Kernels before 6.4 have no
+// links and register a control when it is loaded.
 func (c *Control) Register() error {
 	if c.linkless {
 		return nil
@@ -353,13 +359,13 @@ func notRegistered(name string, err error) error {
 		name, err)
 }
 
-// The endings of the two programs for cong_control: with 4 arguments, from 6.10 on, and with 2, before.
+// Suffixes of the two cong_control programs: it has 4 arguments from 6.10 on, and 2 before.
 const (
 	congControl4 = "_cong_control"
 	congControl2 = "_cong_control_2"
 )
 
-// chooseCongControl keeps the cong_control program that the running kernel calls.
+// chooseCongControl keeps the cong_control program that fits the running kernel.
 func chooseCongControl(spec *ebpf.CollectionSpec) error {
 	var four, two string
 	for name := range spec.Programs {
@@ -371,14 +377,15 @@ func chooseCongControl(spec *ebpf.CollectionSpec) error {
 		}
 	}
 	if four == "" || two == "" {
-		return nil // it leaves the window to the core
+		return nil // it leaves the window to the TCP core
 	}
 	kernel, err := readKernelTypes()
 	if err != nil {
 		return HaveBTF()
 	}
 	if kernel.congControlArgs == 0 {
-		return fmt.Errorf("find tcp_congestion_ops.cong_control in the kernel's types: %w", ErrNotSupported)
+		return fmt.Errorf("find tcp_congestion_ops.cong_control in the kernel's types: %w",
+			ErrNotSupported)
 	}
 	if kernel.congControlArgs == 4 {
 		delete(spec.Programs, two)

@@ -18,8 +18,9 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// registered registers a congestion control until the test ends, and checks that its name is free then. A machine has
-// a name once, in all of its namespaces: the test waits while another process has it.
+// registered registers a congestion control until the test ends, and checks that its name is free
+// then. A machine has a name once, in all of its namespaces: the test waits while another process
+// has it.
 func registered(t *testing.T, r loader.Registration) *loader.Control {
 	t.Helper()
 	nstest.RequireRoot(t)
@@ -48,7 +49,8 @@ func TestRegister(t *testing.T) {
 
 			_, err := loader.Register(r)
 			qt.Assert(t, qt.ErrorMatches(err, "register congestion control .*is the name taken.*"))
-			qt.Assert(t, qt.IsTrue(available(t, name)), qt.Commentf("the other one took the name along"))
+			qt.Assert(t, qt.IsTrue(available(t, name)),
+				qt.Commentf("the other one took the name along"))
 
 			qt.Assert(t, qt.IsNil(control.Close()))
 		})
@@ -67,18 +69,24 @@ func TestPCNParametersAreChecked(t *testing.T) {
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
 		{dilated(good, 21), "dilation shift 21.*"},
-		{withNumber(good, "w_min", 0), `w_min: 0 is out of range \(hint: 0.0000152587890625 to w_max = 0.5\)`},
+		{withNumber(good, "w_min", 0),
+			`w_min: 0 is out of range \(hint: 0.0000152587890625 to w_max = 0.5\)`},
 		{with(good, "w_min", "0.6"), "w_min: 0.6 is out of range .*"},
-		{with(good, "w_max", "1"), `w_max: 1 is out of range \(hint: w_min = 0.0078125 to below 1\)`},
-		{with(good, "min_rate", "41Gbps"), `min_rate: 41Gbps is out of range \(hint: rate_unit = 1Mbps to 40Gbps\)`},
+		{with(good, "w_max", "1"),
+			`w_max: 1 is out of range \(hint: w_min = 0.0078125 to below 1\)`},
+		{with(good, "min_rate", "41Gbps"),
+			`min_rate: 41Gbps is out of range \(hint: rate_unit = 1Mbps to 40Gbps\)`},
 	})
-	refused(t, []refusal{{onLine(line(40e9), 0), "line rate 0 bit/s: want 1 to 800000000000 bit/s"}})
+	refused(t, []refusal{{onLine(line(40e9), 0),
+		"line rate 0 bit/s: want 1 to 800000000000 bit/s"}})
 }
 
 func TestFlowKeyRoundTrip(t *testing.T) {
 	for _, k := range []loader.FlowKey{
-		{Src: netip.MustParseAddrPort("10.0.0.1:5000"), Dst: netip.MustParseAddrPort("10.0.0.2:6000"), Protocol: 6},
-		{Src: netip.MustParseAddrPort("[fd00::1]:1"), Dst: netip.MustParseAddrPort("[fd00::2]:65535"), Protocol: 17},
+		{Src: netip.MustParseAddrPort("10.0.0.1:5000"),
+			Dst: netip.MustParseAddrPort("10.0.0.2:6000"), Protocol: 6},
+		{Src: netip.MustParseAddrPort("[fd00::1]:1"),
+			Dst: netip.MustParseAddrPort("[fd00::2]:65535"), Protocol: 17},
 	} {
 		b, err := k.MarshalBinary()
 		qt.Assert(t, qt.IsNil(err))
@@ -87,7 +95,8 @@ func TestFlowKeyRoundTrip(t *testing.T) {
 		qt.Assert(t, qt.Equals(back, k))
 	}
 	var k loader.FlowKey
-	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)), "flow key of 39 bytes: want 40"))
+	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)),
+		"flow key of 39 bytes: want 40"))
 }
 
 // Every 40 bytes are a key, and the same 40 bytes come back, but for the padding.

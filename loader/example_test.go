@@ -36,12 +36,14 @@ func ExampleRegister() {
 		log.Fatal(err)
 	}
 	for _, f := range flows {
-		fmt.Printf("%s sends at %d bit/s, %d packets were marked\n", f.FlowKey, f.SendRateBps, f.MarkedPackets)
+		fmt.Printf("%s sends at %d bit/s, %d packets were marked\n", f.FlowKey, f.SendRateBps,
+			f.MarkedPackets)
 	}
 }
 
 func ExampleFlowKey() {
-	k := loader.FlowKey{Src: netip.MustParseAddrPort("10.0.0.1:40112"), Dst: netip.MustParseAddrPort("10.0.0.2:5001"), Protocol: 6}
+	k := loader.FlowKey{Src: netip.MustParseAddrPort("10.0.0.1:40112"),
+		Dst: netip.MustParseAddrPort("10.0.0.2:5001"), Protocol: 6}
 	fmt.Println(k)
 	// Output: 10.0.0.1:40112->10.0.0.2:5001
 }
@@ -49,7 +51,8 @@ func ExampleFlowKey() {
 // The examples that need root run here; a failure ends the test's process.
 func TestExampleRegister(t *testing.T) {
 	nstest.RequireRoot(t)
-	nstest.Eventually(t, "no other process has the name", func() bool { return !available(t, "pcn") })
+	nstest.Eventually(t, "no other process has the name",
+		func() bool { return !available(t, "pcn") })
 	ExampleRegister()
 	qt.Assert(t, qt.IsFalse(available(t, "pcn")))
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// FlowKey names a flow: its sender first.
+// FlowKey identifies a flow; Src is its sender.
 type FlowKey struct {
 	Src      netip.AddrPort `json:"src"`
 	Dst      netip.AddrPort `json:"dst"`
@@ -27,11 +27,12 @@ type FlowKey struct {
 
 func (k FlowKey) String() string { return fmt.Sprintf("%s->%s", k.Src, k.Dst) }
 
-// flowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the maps'
-// interface: two addresses, two ports in network byte order, the protocol and three bytes of zero.
+// flowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the
+// maps' interface: two addresses, two ports in network byte order, the protocol and three bytes of
+// zero.
 const flowKeyBytes = 40
 
-// MarshalBinary gives struct flow_key.
+// MarshalBinary returns the bytes of struct flow_key.
 func (k FlowKey) MarshalBinary() ([]byte, error) {
 	b := make([]byte, 0, flowKeyBytes)
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
@@ -42,7 +43,7 @@ func (k FlowKey) MarshalBinary() ([]byte, error) {
 	return append(b, k.Protocol, 0, 0, 0), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary gives.
+// UnmarshalBinary decodes struct flow_key.
 func (k *FlowKey) UnmarshalBinary(b []byte) error {
 	if len(b) != flowKeyBytes {
 		return fmt.Errorf("flow key of %d bytes: want %d", len(b), flowKeyBytes)
@@ -55,37 +56,39 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// Flow is what a sender knows of one of its flows.
+// Flow is a sender's state of one flow.
 type Flow struct {
 	FlowKey
-	// SendRateBps is what the flow is paced by; 0: it has a window.
+	// SendRateBps is the flow's pacing rate; 0 if a window controls it.
 	SendRateBps uint64 `json:"send_rate_bps"`
-	// Window is in packets: that of a control that has one, or Reno's where ECN is missing; else 0.
+	// Window is in packets. It is 0 for a rate-based control, unless ECN is missing: then Reno's
+	// window applies.
 	Window float64 `json:"window_packets"`
-	// RecRateBps is that of the latest CNP that said decrease.
+	// RecRateBps is the RecRate of the latest CNP that asked for a decrease.
 	RecRateBps uint64 `json:"rec_rate_bps"`
-	// CNPDecrease, CNPIncrease and CNPHold count the CNPs and CNMs received, by what they said.
+	// CNPDecrease, CNPIncrease and CNPHold count the received CNPs and CNMs by their verdict.
 	CNPDecrease uint64 `json:"cnp_decrease"`
 	CNPIncrease uint64 `json:"cnp_increase"`
 	CNPHold     uint64 `json:"cnp_hold"`
-	// SentBytes is of frames.
+	// SentBytes counts whole frames.
 	SentBytes uint64 `json:"sent_bytes"`
-	// Packets are those delivered, and MarkedPackets those of them that ACKs said were marked with CE.
+	// Packets counts delivered packets, and MarkedPackets those whose CE mark ACKs reported.
 	Packets       uint32 `json:"packets"`
 	MarkedPackets uint32 `json:"marked_packets"`
-	// Losses is how often a loss cut the rate or window.
+	// Losses counts the cuts of the rate or window because of a loss.
 	Losses uint64 `json:"losses"`
-	// SRTT is on the kernel's clock.
+	// SRTT is the smoothed round trip on the kernel's clock.
 	SRTT            time.Duration `json:"srtt_ns"`
 	Retransmissions uint32        `json:"retransmissions"`
-	// ECN says that it was negotiated. Without it nothing is marked.
+	// ECN reports whether it was negotiated. Without it no packet is marked.
 	ECN bool `json:"ecn"`
 
 	stats  []scheme.Stat
 	values []float64
 }
 
-// Stat returns a statistic of the control's algorithm by its key, such as alpha; 0 if it has none.
+// Stat returns a statistic of the control's algorithm by its key, such as alpha; 0 if there is
+// none.
 func (f Flow) Stat(key string) float64 {
 	for i, s := range f.stats {
 		if s.Key == key {
@@ -95,10 +98,10 @@ func (f Flow) Stat(key string) float64 {
 	return 0
 }
 
-// Stats returns the statistics of the control's algorithm, and their values in the same order.
+// Stats returns the statistics of the control's algorithm and their values, in the same order.
 func (f Flow) Stats() ([]scheme.Stat, []float64) { return f.stats, f.values }
 
-// MarshalJSON writes the flow with the statistics of its algorithm behind what all flows have.
+// MarshalJSON writes the fields that all flows have, then the statistics of the flow's algorithm.
 func (f Flow) MarshalJSON() ([]byte, error) {
 	type plain Flow
 	text, err := json.Marshal(plain(f))
@@ -108,7 +111,7 @@ func (f Flow) MarshalJSON() ([]byte, error) {
 	return f.appendStats(text), nil
 }
 
-// appendStats puts the statistics at the end of a JSON object.
+// appendStats adds the statistics at the end of a JSON object.
 func (f Flow) appendStats(object []byte) []byte {
 	object = bytes.TrimSuffix(object, []byte("}"))
 	for i, s := range f.stats {
@@ -120,10 +123,10 @@ func (f Flow) appendStats(object []byte) []byte {
 	return append(object, '}')
 }
 
-// WindowStat is the key of the statistic that is the flow's window.
+// WindowStat is the key of the statistic that holds the flow's window.
 const WindowStat = "window_packets"
 
-// flowLayout says where things stand in an entry of a control's flow table.
+// flowLayout locates the fields of an entry in a control's flow table.
 type flowLayout struct {
 	size   uint32
 	sender map[string]field // of struct sender
@@ -133,14 +136,14 @@ type flowLayout struct {
 // field is a number in an entry.
 type field struct{ offset, size uint32 }
 
-// layoutOf reads the layout of the flow table's entries; nil if the object has no table.
+// layoutOf reads the layout of the flow table's entries; it returns nil if the object has no table.
 func layoutOf(o *scheme.Object, flows *ebpf.MapSpec) (*flowLayout, error) {
 	if flows == nil {
 		return nil, nil
 	}
 	entry, ok := btf.As[*btf.Struct](flows.Value)
 	if !ok {
-		return nil, fmt.Errorf("map %s: its values are no struct", flowsMap)
+		return nil, fmt.Errorf("map %s: its values are not a struct", flowsMap)
 	}
 	return entryLayout(entry, flows.ValueSize, o.Stats)
 }
@@ -167,7 +170,8 @@ func entryLayout(entry *btf.Struct, size uint32, stats []scheme.Stat) (*flowLayo
 
 // The fields of struct sender that are read.
 var senderFields = []string{
-	"sent_bytes", "send_rate_bps", "rec_rate_bps", "cnp_decrease", "cnp_increase", "cnp_hold", "losses",
+	"sent_bytes", "send_rate_bps", "rec_rate_bps", "cnp_decrease", "cnp_increase", "cnp_hold",
+	"losses",
 	"packets", "marked_packets", "srtt_us", "retransmissions", "ecn", "plain_window",
 }
 
@@ -193,7 +197,8 @@ func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
 	}
 	f := Flow{
 		FlowKey: k, SendRateBps: get("send_rate_bps"), RecRateBps: get("rec_rate_bps"),
-		CNPDecrease: get("cnp_decrease"), CNPIncrease: get("cnp_increase"), CNPHold: get("cnp_hold"),
+		CNPDecrease: get("cnp_decrease"), CNPIncrease: get("cnp_increase"),
+		CNPHold:   get("cnp_hold"),
 		SentBytes: get("sent_bytes"), Losses: get("losses"),
 		Packets: uint32(get("packets")), MarkedPackets: uint32(get("marked_packets")),
 		SRTT:            time.Duration(get("srtt_us")) * time.Microsecond,
@@ -211,7 +216,7 @@ func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
 	return f, nil
 }
 
-// ErrNoFlow says that the control has no such flow, or keeps no table of flows.
+// ErrNoFlow reports that the control has no such flow, or keeps no flow table.
 var ErrNoFlow = errors.New("no such flow")
 
 func (c *Control) noTable() error {
@@ -221,10 +226,10 @@ func (c *Control) noTable() error {
 // FlowTable returns the map of the control's live flows; nil if it has none.
 func (c *Control) FlowTable() *ebpf.Map { return c.flows }
 
-// HasRate reports whether the control has a rate for each flow, and not a window.
+// HasRate reports whether the control is rate-based, not window-based.
 func (c *Control) HasRate() bool { return c.limits.lineBps != 0 }
 
-// Flow reads one live flow. The error wraps ErrNoFlow if there is none.
+// Flow reads one live flow. The error wraps [ErrNoFlow] if there is none.
 func (c *Control) Flow(k FlowKey) (Flow, error) {
 	if c.layout == nil {
 		return Flow{}, fmt.Errorf("flow %s: %w", k, c.noTable())
@@ -248,7 +253,7 @@ func (c *Control) Decode(k FlowKey, entry []byte) (Flow, error) {
 	return c.layout.decode(k, entry)
 }
 
-// Flows reads all live flows. Flows that come and go meanwhile may be missed.
+// Flows reads all live flows. It may miss flows that start or end meanwhile.
 func (c *Control) Flows() ([]Flow, error) {
 	if c.layout == nil {
 		return nil, nil
@@ -272,17 +277,19 @@ func (c *Control) Flows() ([]Flow, error) {
 	return flows, nil
 }
 
-// SetSendRate overrides a live flow's rate, as an experiment does to start a flow elsewhere than at line
-// rate. The rate lies between the control's floor and line rate. The sender takes it up at its next ACK.
+// SetSendRate overrides a live flow's rate, so that an experiment can start a flow below line rate.
+// It fails for rates below the control's floor or above the line rate. The sender applies the rate
+// at its next ACK.
 func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 	if _, err := c.Flow(k); err != nil {
 		return err
 	}
 	if !c.HasRate() {
-		return fmt.Errorf("set rate of flow %s: congestion control %s has no rate", k, c.Name())
+		return fmt.Errorf("set rate of flow %s: congestion control %s is not rate-based", k, c.Name())
 	}
 	if rateBps < c.limits.minBps || rateBps > c.limits.lineBps {
-		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps, c.limits.minBps, c.limits.lineBps)
+		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps,
+			c.limits.minBps, c.limits.lineBps)
 	}
 	key, err := k.MarshalBinary()
 	if err != nil {

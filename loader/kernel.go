@@ -13,15 +13,17 @@ import (
 
 const availableFile = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 
-// KernelControl is a congestion control that the running kernel has, by its name: a baseline. It keeps no flow table.
+// KernelControl returns a congestion control of the running kernel by its name, for baselines. It
+// keeps no flow table.
 func KernelControl(name string) (*Control, error) {
 	text, err := os.ReadFile(availableFile)
 	if err != nil {
 		return nil, fmt.Errorf("find congestion control %s: %w", name, err)
 	}
 	if have := strings.Fields(string(text)); !slices.Contains(have, name) {
-		return nil, fmt.Errorf("this kernel has no congestion control %s, only %s: load its module (modprobe tcp_%s): %w",
-			name, strings.Join(have, ", "), name, ErrNotSupported)
+		return nil,
+			fmt.Errorf("this kernel has no congestion control %s, only %s: load its module (modprobe tcp_%s): %w",
+				name, strings.Join(have, ", "), name, ErrNotSupported)
 	}
 	return &Control{scheme: scheme.Kernel(name)}, nil
 }

@@ -47,16 +47,19 @@ func TestLDCPParametersAreChecked(t *testing.T) {
 		{withNumber(good, "beta", 1e-9), "beta: 0.000000001 " + share}, // 0 in the kernel
 		{with(good, "gamma", "1.1"), "gamma: 1.1 " + share},
 		{withNumber(good, "gamma", 0), "gamma: 0 " + share},
-		{withNumber(good, "eta", 0), `eta: 0 is out of range \(hint: 0.0000152587890625 to below 1\)`},
+		{withNumber(good, "eta", 0),
+			`eta: 0 is out of range \(hint: 0.0000152587890625 to below 1\)`},
 		{with(good, "eta", "1"), "eta: 1 is out of range .*"},
 		{withNumber(good, "eta", math.NaN()), "eta: NaN is out of range .*"},
 		{afterRTT(good, 999), "base RTT 999 ns: want 1000 to 1000000000 ns"},
 		{afterRTT(good, 1e9+1), "base RTT 1000000001 ns: .*"},
-		{with(good, "initial_window", "101MB"), `initial_window: 101MB is out of range \(hint: 0B to 100MB\)`},
+		{with(good, "initial_window", "101MB"),
+			`initial_window: 101MB is out of range \(hint: 0B to 100MB\)`},
 	})
 }
 
-// A flow begins with the BDP of the configured round trip, and the next one to that host with the smallest measured.
+// A flow begins with the BDP of the configured round trip, and the next one to that host with the
+// smallest measured.
 func TestLDCPInitialWindow(t *testing.T) {
 	control := registered(t, onLine(ldcp(), 100e9))
 	p := newPath(t)
@@ -80,9 +83,12 @@ func TestLDCPInitialWindow(t *testing.T) {
 	info := tcpInfo(t, c.client)
 	learned, err := control.BaseRTT(p.server.Addr)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(learned > 0 && learned < time.Millisecond), qt.Commentf("%v", learned)) // or the test tells nothing
-	qt.Check(t, qt.IsTrue(learned >= time.Duration(info.Min_rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Min_rtt))
-	qt.Check(t, qt.IsTrue(learned <= time.Duration(info.Rtt)*time.Microsecond), qt.Commentf("%v, TCP's is %d us", learned, info.Rtt))
+	// or the test tells nothing
+	qt.Check(t, qt.IsTrue(learned > 0 && learned < time.Millisecond), qt.Commentf("%v", learned))
+	qt.Check(t, qt.IsTrue(learned >= time.Duration(info.Min_rtt)*time.Microsecond),
+		qt.Commentf("%v, TCP's is %d us", learned, info.Min_rtt))
+	qt.Check(t, qt.IsTrue(learned <= time.Duration(info.Rtt)*time.Microsecond),
+		qt.Commentf("%v, TCP's is %d us", learned, info.Rtt))
 
 	qt.Check(t, qt.Equals(window(p.connect(t, control)), bdp(float64(learned))))
 	qt.Check(t, qt.Equals(window(p.connectTo(t, control, other, other)), bdp(1e6)))
@@ -99,11 +105,13 @@ func TestLDCPConfiguredInitialWindow(t *testing.T) {
 func shape(t *testing.T, e nstest.End, rateBps uint64, burstBytes uint32) {
 	t.Helper()
 	nl := nstest.Netlink(t, e.NS)
-	root := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)})
+	root := netlink.NewHtb(netlink.QdiscAttrs{LinkIndex: e.Index(), Parent: netlink.HANDLE_ROOT,
+		Handle: netlink.MakeHandle(1, 0)})
 	root.Defcls = 1
 	qt.Assert(t, qt.IsNil(nl.QdiscReplace(root)))
 	qt.Assert(t, qt.IsNil(nl.ClassReplace(netlink.NewHtbClass(
-		netlink.ClassAttrs{LinkIndex: e.Index(), Parent: netlink.MakeHandle(1, 0), Handle: netlink.MakeHandle(1, 1)},
+		netlink.ClassAttrs{LinkIndex: e.Index(), Parent: netlink.MakeHandle(1, 0),
+			Handle: netlink.MakeHandle(1, 1)},
 		netlink.HtbClassAttrs{Rate: rateBps, Buffer: burstBytes, Cbuffer: burstBytes},
 	))))
 }
@@ -113,7 +121,8 @@ func quickACK(t *testing.T, e nstest.End) {
 	t.Helper()
 	prefix := netip.PrefixFrom(e.Addr, 24).Masked()
 	qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).RouteReplace(&netlink.Route{
-		LinkIndex: e.Index(), Dst: &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)},
+		LinkIndex: e.Index(), Dst: &net.IPNet{IP: prefix.Addr().AsSlice(),
+			Mask: net.CIDRMask(24, 32)},
 		Src: e.Addr.AsSlice(), Scope: netlink.SCOPE_LINK, Protocol: unix.RTPROT_KERNEL, QuickACK: 1,
 	})))
 }
@@ -133,7 +142,8 @@ type ecnCounts struct{ notECT, ect, ce uint64 }
 func ecnOf(t *testing.T, e nstest.End) ecnCounts {
 	t.Helper()
 	return ecnCounts{
-		netstat(t, e, "IpExt", "InNoECTPkts"), netstat(t, e, "IpExt", "InECT0Pkts", "InECT1Pkts"), netstat(t, e, "IpExt", "InCEPkts"),
+		netstat(t, e, "IpExt", "InNoECTPkts"), netstat(t, e, "IpExt", "InECT0Pkts", "InECT1Pkts"),
+		netstat(t, e, "IpExt", "InCEPkts"),
 	}
 }
 
@@ -141,7 +151,8 @@ func (a ecnCounts) sub(b ecnCounts) ecnCounts {
 	return ecnCounts{a.notECT - b.notECT, a.ect - b.ect, a.ce - b.ce}
 }
 
-// Of the first round trip all packets are not ECN-capable but the IW-th, or the last of a shorter message; all others are.
+// Of the first round trip all packets are not ECN-capable but the IW-th, or the last of a shorter
+// message; all others are.
 func TestLDCPFirstRoundTrip(t *testing.T) {
 	const iw = 20
 	for _, test := range []struct {
@@ -166,15 +177,19 @@ func TestLDCPFirstRoundTrip(t *testing.T) {
 			c := p.connect(t, control)
 			_, err := c.client.Write(make([]byte, test.packets*payloadBytes))
 			qt.Assert(t, qt.IsNil(err))
-			nstest.Eventually(t, "everything is acknowledged", func() bool { return tcpInfo(t, c.client).Unacked == 0 })
-			// the handshake's two packets are ECN-capable too, and so is what a probe for a lost tail sends again
+			nstest.Eventually(t, "everything is acknowledged",
+				func() bool { return tcpInfo(t, c.client).Unacked == 0 })
+			// the handshake's two packets are ECN-capable too, and so is what a probe for a lost
+			// tail sends again
 			others := 2 + uint64(tcpInfo(t, c.client).Total_retrans)
-			qt.Check(t, qt.Equals(ecnOf(t, p.server), ecnCounts{notECT: test.wantNotECT, ect: others + uint64(test.packets) - test.wantNotECT}))
+			qt.Check(t, qt.Equals(ecnOf(t, p.server), ecnCounts{notECT: test.wantNotECT,
+				ect: others + uint64(test.packets) - test.wantNotECT}))
 		})
 	}
 }
 
-// A packet of the fast start is lost: cw is what was acknowledged before it, and the transfer goes on.
+// A packet of the fast start is lost: cw is what was acknowledged before it, and the transfer goes
+// on.
 func TestLDCPLossInFastStart(t *testing.T) {
 	const iw, lost = 20, 8
 	control := registered(t, ldcp("initial_window", frames(iw)))
@@ -194,7 +209,8 @@ func TestLDCPLossInFastStart(t *testing.T) {
 		return f.Losses > 0
 	})
 	// (1) may have been at work for some ACKs: each adds 1/7
-	qt.Check(t, qt.IsTrue(f.Window >= lost-1 && f.Window < lost), qt.Commentf("%g packets", f.Window))
+	qt.Check(t, qt.IsTrue(f.Window >= lost-1 && f.Window < lost),
+		qt.Commentf("%g packets", f.Window))
 	qt.Check(t, qt.Equals(d.Dropped(t), 1))
 	r.receive(t, 1<<20)
 	f, err := control.Flow(c.key())
@@ -208,7 +224,8 @@ func TestLDCPLossInFastStart(t *testing.T) {
 // The whole first flight is dropped but its last packet, which is ECN-capable: no timer runs out.
 func TestLDCPFirstFlightDropped(t *testing.T) {
 	const iw = 20
-	for name, packets := range map[string]int{"long message": 100, "as long as IW": iw, "short message": 5} {
+	for name, packets := range map[string]int{"long message": 100, "as long as IW": iw,
+		"short message": 5} {
 		t.Run(name, func(t *testing.T) {
 			control := registered(t, ldcp("initial_window", frames(iw)))
 			p := newPath(t)
@@ -242,7 +259,8 @@ func TestLDCPEchoIsExact(t *testing.T) {
 					quickACK(t, path.server)
 				}
 				attachWRED(t, path.client, tc.WREDOptions{FixedProbability: p})
-				// A kernel may not run the receiver's control for some packets (KNOWN_ISSUES.md): then another transfer is to be exact.
+				// A kernel may not run the receiver's control for some packets (KNOWN_ISSUES.md):
+				// then another transfer is to be exact.
 				const attempts = 5
 				for attempt := 1; ; attempt++ {
 					marks, seen, again := echoOf(t, path, control, p)
@@ -256,9 +274,11 @@ func TestLDCPEchoIsExact(t *testing.T) {
 	}
 }
 
-// echoOf is how many marks the receiver saw in a transfer, and the sender; and how many packets were sent again when a busy
-// machine was late: these may be marked, and not be counted.
-func echoOf(t *testing.T, path path, control *loader.Control, p float64) (marks, seen, again float64) {
+// echoOf is how many marks the receiver saw in a transfer, and the sender; and how many packets
+// were sent again when a busy machine was late: these may be marked, and not be counted.
+func echoOf(
+	t *testing.T, path path, control *loader.Control, p float64,
+) (marks, seen, again float64) {
 	t.Helper()
 	const packets = 2000
 	c := path.connect(t, control)
@@ -288,8 +308,9 @@ func attachWRED(t *testing.T, e nstest.End, o tc.WREDOptions) *tc.WRED {
 	return w
 }
 
-// All packets are marked: cw falls to gamma, and a packet leaves every RTT / gamma. Without marks it opens again. Another
-// flow, which is not ECN-capable, keeps a queue, or the round trip would be too short to be kept.
+// All packets are marked: cw falls to gamma, and a packet leaves every RTT / gamma. Without marks
+// it opens again. Another flow, which is not ECN-capable, keeps a queue, or the round trip would be
+// too short to be kept.
 func TestLDCPBelowOne(t *testing.T) {
 	const gamma, linkBps, queueBytes = 0.25, 20e6, 32 << 10
 	control := registered(t, ldcp())
@@ -311,7 +332,8 @@ func TestLDCPBelowOne(t *testing.T) {
 	r.until(t, control, c.key(), "cw falls to gamma", least)
 	r.receive(t, 64<<10)
 
-	// On a busy machine packets may miss their time: one of some stretches will do, but none may have more.
+	// On a busy machine packets may miss their time: one of some stretches will do, but none may
+	// have more.
 	const stretches, tolerance = 6, 0.1
 	kept := false
 	for range stretches {
@@ -329,12 +351,15 @@ func TestLDCPBelowOne(t *testing.T) {
 	qt.Check(t, qt.Equals(tcpInfo(t, c.client).Snd_cwnd, 1))
 
 	marker.Mark(t, false)
-	r.until(t, control, c.key(), "the window opens", func(f loader.Flow) bool { return f.Window > 10 })
+	r.until(t, control, c.key(), "the window opens",
+		func(f loader.Flow) bool { return f.Window > 10 })
 	qt.Check(t, qt.Equals(f.Losses, 0))
 }
 
 // packetsPerRoundTrip counts marked packets for a while, in which so many round trips go by.
-func packetsPerRoundTrip(t *testing.T, p path, c connection, r *receiver) (packets, roundTrips float64) {
+func packetsPerRoundTrip(
+	t *testing.T, p path, c connection, r *receiver,
+) (packets, roundTrips float64) {
 	t.Helper()
 	before, began := ecnOf(t, p.server).ce, time.Now()
 	for last := began; time.Since(began) < 2*time.Second; {
@@ -362,9 +387,11 @@ func TestLDCPFlowsLeave(t *testing.T) {
 	})
 }
 
-// transmit starts so many flows and receives all that comes of them for some seconds. It returns the bytes of each, and
-// the largest share of the link that the frames of all took in one of the seconds: a busy machine may be late in others.
-func transmit(t *testing.T, p path, control *loader.Control, flows int, linkBps float64, sample func()) (received []float64, share float64) {
+// transmit starts so many flows and receives all that comes of them for some seconds. It returns
+// the bytes of each, and the largest share of the link that the frames of all took in one of the
+// seconds: a busy machine may be late in others.
+func transmit(t *testing.T, p path, control *loader.Control, flows int, linkBps float64,
+	sample func()) (received []float64, share float64) {
 	t.Helper()
 	const seconds = 5
 	counts := make([]atomic.Int64, flows)
@@ -428,8 +455,9 @@ func backlogBytes(t *testing.T, nl *netlink.Handle, e nstest.End) float64 {
 	return 0
 }
 
-// LDCP over a shaped link whose device marks and drops as a switch does: it takes the link, keeps the queue at
-// the threshold, and shares fairly, also among flows that knew the path when they began.
+// LDCP over a shaped link whose device marks and drops as a switch does: it takes the link, keeps
+// the queue at the threshold, and shares fairly, also among flows that knew the path when they
+// began.
 func TestLDCPBehindWRED(t *testing.T) {
 	const linkBps, threshold, burstBytes = 100e6, 30_000, 32 << 10
 	for _, flows := range []int{1, 2, 4} {
@@ -439,10 +467,12 @@ func TestLDCPBehindWRED(t *testing.T) {
 			quickACK(t, p.server)
 			shape(t, p.client, linkBps, burstBytes)
 			attachFirstRTT(t, control, p.client)
-			w := attachWRED(t, p.client, tc.WREDOptions{KMinBytes: threshold, KMaxBytes: threshold, PMax: 1, WREDBytes: threshold})
+			w := attachWRED(t, p.client, tc.WREDOptions{KMinBytes: threshold, KMaxBytes: threshold,
+				PMax: 1, WREDBytes: threshold})
 			nl := nstest.Netlink(t, p.client.NS)
 			var queues []float64
-			received, share := transmit(t, p, control, flows, linkBps, func() { queues = append(queues, backlogBytes(t, nl, p.client)) })
+			received, share := transmit(t, p, control, flows, linkBps,
+				func() { queues = append(queues, backlogBytes(t, nl, p.client)) })
 			slices.Sort(queues)
 			median, p99 := queues[len(queues)/2], queues[len(queues)*99/100]
 			counts, err := w.Counts()
@@ -457,8 +487,9 @@ func TestLDCPBehindWRED(t *testing.T) {
 	}
 }
 
-// A flow alone, of which packets are marked with probability p: the time average of cw is 2 (1 - p) / p. With p 1/2 it is
-// less, as tests/algo has it: between the half packet at which cw < 1 balances, and 2.
+// A flow alone, of which packets are marked with probability p: the time average of cw is 2 (1 - p)
+// / p. With p 1/2 it is less, as tests/algo has it: between the half packet at which cw < 1
+// balances, and 2.
 func TestLDCPWindowOfFixedProbability(t *testing.T) {
 	const linkBps, burstBytes = 50e6, 32 << 10
 	for _, test := range []struct{ p, low, high float64 }{
@@ -486,7 +517,8 @@ func TestLDCPWindowOfFixedProbability(t *testing.T) {
 			})
 			got := sum / samples
 			t.Logf("%.3f packets on average of %g samples, 2 (1 - p) / p is %.0f; %.0f%% of the link", got, samples, 2*(1-test.p)/test.p, 100*share)
-			qt.Check(t, qt.IsTrue(got >= test.low && got <= test.high), qt.Commentf("%g packets, want %g to %g", got, test.low, test.high))
+			qt.Check(t, qt.IsTrue(got >= test.low && got <= test.high),
+				qt.Commentf("%g packets, want %g to %g", got, test.low, test.high))
 		})
 	}
 }

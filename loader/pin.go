@@ -26,18 +26,19 @@ const OperationsMap = "control"
 // Option changes how a control is registered.
 type Option func(*definition)
 
-// Reuse gives the control the flow table of an earlier one of its name, so that flows that live stay known. A table of
-// another layout or size is not used.
+// Reuse gives the control the flow table of an earlier one of its name, so that it knows live
+// flows. It ignores a table of another layout or size.
 func Reuse(flows *ebpf.Map) Option {
 	return func(d *definition) { d.reuse = flows }
 }
 
-// Unregistered only loads the control: [Control.Register] or [Control.Replace] follows.
+// Unregistered loads the control without registering it: call [Control.Register] or
+// [Control.Replace].
 func Unregistered() Option {
 	return func(d *definition) { d.unregistered = true }
 }
 
-// Maps are the control's maps by their names, with that of its operations.
+// Maps returns the control's maps by name. [OperationsMap] is the key of its operations.
 func (c *Control) Maps() map[string]*ebpf.Map {
 	if c.coll == nil {
 		return nil
@@ -50,14 +51,14 @@ func (c *Control) Maps() map[string]*ebpf.Map {
 	return all
 }
 
-// Fingerprint changes with the control's programs and parameters.
+// Fingerprint returns a hash of the control's programs and parameters.
 func (c *Control) Fingerprint() string { return c.fingerprint }
 
-// Link is the control's registration, for pinning; nil without one.
+// Link returns the control's registration, for pinning; nil if it has no link.
 func (c *Control) Link() link.Link { return c.link }
 
-// Replace makes the control that of an earlier registration, whose name it has. New connections get this one, those
-// there keep the old one's programs until they end; with [Reuse] both have one flow table.
+// Replace puts the control in the place of an earlier one of its name. New connections use the new
+// control; old ones keep the old programs until they end. With [Reuse] both share one flow table.
 func (c *Control) Replace(registration link.Link) error {
 	if err := UpdateStructOps(registration, c.coll.Maps[c.ops]); err != nil {
 		return fmt.Errorf("replace congestion control %s: %w", c.Name(), err)
@@ -65,8 +66,8 @@ func (c *Control) Replace(registration link.Link) error {
 	return nil
 }
 
-// UpdateStructOps makes a registration that of other operations, in one step. It does nothing if it has these already:
-// for that, kernels up to at least 6.18 hang for ever.
+// UpdateStructOps replaces the operations of a registration atomically. It does nothing if they are
+// the same: kernels up to at least 6.18 hang for ever on such an update.
 func UpdateStructOps(registration link.Link, operations *ebpf.Map) error {
 	l, ok := registration.(interface{ FD() int })
 	if !ok {
@@ -87,7 +88,8 @@ func UpdateStructOps(registration link.Link, operations *ebpf.Map) error {
 	if uint32(id) == current {
 		return nil
 	}
-	attr := struct{ link, newMap, flags, oldMap uint32 }{link: uint32(l.FD()), newMap: uint32(operations.FD())}
+	attr := struct{ link, newMap, flags, oldMap uint32 }{link: uint32(l.FD()),
+		newMap: uint32(operations.FD())}
 	if err := bpf(unix.BPF_LINK_UPDATE, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
 		return fmt.Errorf("update the registration: %w", err)
 	}
@@ -95,7 +97,8 @@ func UpdateStructOps(registration link.Link, operations *ebpf.Map) error {
 	return nil
 }
 
-// structOpsMapID is the map that a struct_ops link is of; the library does not tell.
+// structOpsMapID returns the id of the map behind a struct_ops link, which cilium/ebpf does not
+// expose.
 func structOpsMapID(fd int) (uint32, error) {
 	info := struct { // struct bpf_link_info
 		kind, id, prog, _ uint32
@@ -106,12 +109,14 @@ func structOpsMapID(fd int) (uint32, error) {
 		fd, length uint32
 		info       uint64
 	}{uint32(fd), uint32(unsafe.Sizeof(info)), uint64(uintptr(unsafe.Pointer(&info)))}
-	if err := bpf(unix.BPF_OBJ_GET_INFO_BY_FD, unsafe.Pointer(&attr), unsafe.Sizeof(attr)); err != nil {
+	if err := bpf(unix.BPF_OBJ_GET_INFO_BY_FD, unsafe.Pointer(&attr),
+		unsafe.Sizeof(attr)); err != nil {
 		return 0, fmt.Errorf("read a registration: %w", err)
 	}
 	runtime.KeepAlive(&info)
 	if info.kind != unix.BPF_LINK_TYPE_STRUCT_OPS {
-		return 0, fmt.Errorf("read a registration: link %d is of type %d, not struct_ops", info.id, info.kind)
+		return 0, fmt.Errorf("read a registration: link %d is of type %d, not struct_ops", info.id,
+			info.kind)
 	}
 	return info.mapID, nil
 }
@@ -168,14 +173,16 @@ func layoutInKernel(flows *ebpf.Map) (*flowLayout, error) {
 	return nil, errors.New("its entries are not those of a congestion control of pcn: run pcn host up with this program")
 }
 
-// Fingerprint is a hash of an object's programs, map sizes and the values of its variables: what is equal runs the same.
+// Fingerprint hashes an object's programs, map sizes and variables: objects with equal hashes run
+// alike.
 func Fingerprint(spec *ebpf.CollectionSpec) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
 		p := spec.Programs[name]
 		fmt.Fprintln(h, name, p.Type, p.AttachType, p.AttachTo)
 		for _, ins := range p.Instructions {
-			fmt.Fprintln(h, uint8(ins.OpCode), ins.Dst, ins.Src, ins.Offset, ins.Constant, ins.Reference())
+			fmt.Fprintln(h, uint8(ins.OpCode), ins.Dst, ins.Src, ins.Offset, ins.Constant,
+				ins.Reference())
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Variables)) {

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNotSupported says that the running kernel lacks what was asked for; the error around it says what, and
-// what to do.
+// ErrNotSupported reports that the running kernel lacks a feature. The error around it says which,
+// and what to do.
 var ErrNotSupported = ebpf.ErrNotSupported
 
-// kernelTypes is what is asked of the running kernel's types.
+// kernelTypes holds what the probes need from the kernel's BTF.
 type kernelTypes struct {
-	names           map[string]bool // there are types or kfuncs of these names
+	names           map[string]bool // types and kfuncs that the kernel has
 	congControlArgs int             // parameters of tcp_congestion_ops.cong_control; 0: it has none
 }
 
@@ -31,7 +31,7 @@ const (
 	castToKernCtx = "bpf_cast_to_kern_ctx"
 )
 
-// readKernelTypes reads them once: it takes 40 ms, and a kernel does not change.
+// readKernelTypes reads the kernel's BTF once, because that takes 40 ms.
 var readKernelTypes = sync.OnceValues(func() (kernelTypes, error) {
 	spec, err := btf.LoadKernelSpec()
 	if err != nil {
@@ -79,26 +79,29 @@ func HaveTCPStructOps() error {
 		"this kernel lacks BPF congestion controls (CONFIG_BPF_JIT, CONFIG_DEBUG_INFO_BTF, 5.6+)")
 }
 
-// HaveStructOpsLink probes for links of struct_ops, by which a control goes when its last user does. Without them it stays
-// until it is closed.
+// HaveStructOpsLink probes for struct_ops links, which unregister a control when its process ends.
+// Without them it stays until it is closed.
 func HaveStructOpsLink() error {
-	return haveType(structOpsLink, "this kernel registers BPF congestion controls without links (before 6.4)")
+	return haveType(structOpsLink,
+		"this kernel registers BPF congestion controls without links (before 6.4)")
 }
 
-// HaveQdisc probes for qdiscs in BPF, which the lab's switch ports are.
+// HaveQdisc probes for BPF qdiscs, of which the lab's switch ports are made.
 func HaveQdisc() error {
 	return haveType(qdiscOps,
 		"this kernel lacks CONFIG_NET_SCH_BPF (6.16+): run without --native to use the microVM")
 }
 
-// HaveTCX probes for tcx, the attachment of the tc programs.
+// HaveTCX probes for tcx, which attaches tc programs.
 func HaveTCX() error {
 	return haveType(tcxEntry, "this kernel lacks tcx (CONFIG_NET_XGRESS, 6.6+)")
 }
 
-// HaveKernelContext probes for a tc program's access to the sk_buff, by which wred and the lab's switches find their port.
+// HaveKernelContext probes for a tc program's access to the sk_buff, by which wred and the lab's
+// switches find their port.
 func HaveKernelContext() error {
-	return haveType(castToKernCtx, "this kernel's tc programs can't read the sk_buff (bpf_cast_to_kern_ctx, 6.2+)")
+	return haveType(castToKernCtx,
+		"this kernel's tc programs can't read the sk_buff (bpf_cast_to_kern_ctx, 6.2+)")
 }
 
 // HavePermission probes for the right to load programs.
@@ -128,14 +131,14 @@ func haveType(name, lack string) error {
 	return nil
 }
 
-// explain gives the reason that the probes know for err, and err itself where they know none.
+// explain returns the reason that a probe finds for err, or err itself if no probe finds one.
 func explain(err error, probes ...func() error) error {
 	for _, probe := range append([]func() error{HaveBTF}, probes...) {
 		if reason := probe(); reason != nil {
 			return reason
 		}
 	}
-	// Not only if err is EPERM: the library takes a probe of its own that failed so for a feature that lacks.
+	// Ask this for any error: cilium/ebpf's own probes report EPERM as a missing feature.
 	if reason := HavePermission(); errors.Is(reason, unix.EPERM) {
 		return reason
 	}

@@ -41,8 +41,10 @@ func TestProbes(t *testing.T) {
 		lack   string
 	}{
 		{"CONFIG_DEBUG_INFO_BTF", loader.HaveBTF, "this kernel has no type information .*"},
-		{"CONFIG_BPF_JIT", loader.HaveTCPStructOps, "this kernel lacks BPF congestion controls .*5.6.*"},
-		{"CONFIG_NET_SCH_BPF", loader.HaveQdisc, `this kernel lacks CONFIG_NET_SCH_BPF \(6.16\+\): run without --native to use the microVM: .*`},
+		{"CONFIG_BPF_JIT", loader.HaveTCPStructOps,
+			"this kernel lacks BPF congestion controls .*5.6.*"},
+		{"CONFIG_NET_SCH_BPF", loader.HaveQdisc,
+			`this kernel lacks CONFIG_NET_SCH_BPF \(6.16\+\): run without --native to use the microVM: .*`},
 		{"CONFIG_NET_XGRESS", loader.HaveTCX, "this kernel lacks tcx .*6.6.*"},
 	} {
 		t.Run(c.option, func(t *testing.T) {
@@ -76,7 +78,7 @@ func TestPermission(t *testing.T) {
 	qt.Assert(t, qt.IsNil(<-done))
 	const advice = "no permission to load BPF programs: run as root, or with CAP_BPF and CAP_NET_ADMIN: .*"
 	qt.Assert(t, qt.ErrorMatches(probe, advice))
-	qt.Assert(t, qt.ErrorMatches(register, "congestion control pcn: load it: "+advice))
+	qt.Assert(t, qt.ErrorMatches(register, "congestion control pcn: load: "+advice))
 	qt.Assert(t, qt.ErrorMatches(load, "load tc program stamp: "+advice))
 	qt.Assert(t, qt.ErrorIs(probe, unix.EPERM))
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// registration is that of a scheme that comes along, at this line rate, with all defaults but these.
+// registration is that of a scheme that comes along, at this line rate, with all defaults but
+// these.
 func registration(name string, lineRateBps uint64, keysAndValues ...string) loader.Registration {
 	s, err := scheme.Builtin().Lookup(name)
 	if err != nil {
@@ -78,8 +79,8 @@ func qcn(lineRateBps uint64) loader.Registration {
 		"hai_after_packets", "0", "gd", "1/128", "min_decrease_factor", "0.5")
 }
 
-// timely is such that no round trip changes the rate: none is long, and ACKs that are less than half a
-// second apart add less than half a bit per second.
+// timely is such that no round trip changes the rate: none is long, and ACKs that are less than
+// half a second apart add less than half a bit per second.
 func timely(lineRateBps uint64) loader.Registration {
 	return registration("timely", lineRateBps, "min_rate", "1Mbps",
 		"delta", "1bps", "delta_factor", "true", "min_rtt", "1s", "t_low", never, "t_high", never,

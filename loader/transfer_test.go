@@ -51,7 +51,8 @@ func (p path) connect(t *testing.T, control *loader.Control) connection {
 }
 
 // connectTo is connect by other addresses of the server than its first.
-func (p path) connectTo(t *testing.T, control *loader.Control, listenAddr, dialAddr string) connection {
+func (p path) connectTo(t *testing.T, control *loader.Control, listenAddr,
+	dialAddr string) connection {
 	t.Helper()
 	choose := func(_, _ string, c syscall.RawConn) error { return chooseControl(c, control.Name()) }
 	listen := net.ListenConfig{Control: choose}
@@ -98,7 +99,8 @@ func chooseControl(c syscall.RawConn, name string) error {
 
 // key is the flow from client to server.
 func (c connection) key() loader.FlowKey {
-	return loader.FlowKey{Src: addrPort(c.client.LocalAddr()), Dst: addrPort(c.client.RemoteAddr()), Protocol: unix.IPPROTO_TCP}
+	return loader.FlowKey{Src: addrPort(c.client.LocalAddr()), Dst: addrPort(c.client.RemoteAddr()),
+		Protocol: unix.IPPROTO_TCP}
 }
 
 // reverse is the flow of the other direction.
@@ -172,7 +174,10 @@ func (r *receiver) drain(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	for queued := chunk; queued >= chunk; {
 		r.receive(t, chunk)
-		qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) { queued, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ) })))
+		qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+			queued,
+				err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+		})))
 		qt.Assert(t, qt.IsNil(err))
 	}
 }
@@ -232,18 +237,27 @@ func TestTransfer(t *testing.T) {
 	qt.Assert(t, qt.ErrorIs(err, loader.ErrNoFlow))
 }
 
-// A socket that loses its local port before its control is told, as all do whose port the kernel chose, and one
-// that is disconnected leave the table like others.
+// A socket that loses its local port before its control is told, as all do whose port the kernel
+// chose, and one that is disconnected leave the table like others.
 func TestFlowsLeave(t *testing.T) {
 	control := registered(t, pcn(1e9))
 	p := newPath(t)
 	for name, end := range map[string]func(connection) error{
-		"closed by the client": func(c connection) error { return errors.Join(c.client.Close(), c.server.Close()) },
-		"closed by the server": func(c connection) error { return errors.Join(c.server.Close(), c.client.Close()) },
+		"closed by the client": func(c connection) error {
+			return errors.Join(c.client.Close(),
+				c.server.Close())
+		},
+		"closed by the server": func(c connection) error {
+			return errors.Join(c.server.Close(),
+				c.client.Close())
+		},
 		"reset": func(c connection) error {
 			return errors.Join(c.client.SetLinger(0), c.client.Close(), c.server.Close())
 		},
-		"disconnected": func(c connection) error { return errors.Join(disconnect(c.client), c.server.Close()) },
+		"disconnected": func(c connection) error {
+			return errors.Join(disconnect(c.client),
+				c.server.Close())
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := p.connect(t, control)
@@ -267,7 +281,8 @@ func disconnect(c *net.TCPConn) error {
 	var errno syscall.Errno
 	err = raw.Control(func(fd uintptr) {
 		var unspec unix.RawSockaddrAny
-		_, _, errno = unix.Syscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&unspec)), unix.SizeofSockaddrInet4)
+		_, _, errno = unix.Syscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&unspec)),
+			unix.SizeofSockaddrInet4)
 	})
 	if errno != 0 {
 		return errno
@@ -300,8 +315,9 @@ func TestFlowAddresses(t *testing.T) {
 // near is equality to 5%.
 func near(got, want float64) bool { return got > 0.95*want && got < 1.05*want }
 
-// checkRate checks that frames leave at a pace, to 5%, and that on average they never leave faster. A busy machine that
-// makes a sender miss its time, often even, does not change the pace; if it is later still, another fifth of a second may do.
+// checkRate checks that frames leave at a pace, to 5%, and that on average they never leave faster.
+// A busy machine that makes a sender miss its time, often even, does not change the pace; if it is
+// later still, another fifth of a second may do.
 func (p path) checkRate(t *testing.T, r *receiver, wantBps float64) {
 	t.Helper()
 	const stretches, perS = 100, 5
@@ -318,7 +334,8 @@ func (p path) checkRate(t *testing.T, r *receiver, wantBps float64) {
 	}
 	averageBps := float64(p.client.SentBytes(t)-bytes) * 8 / time.Since(start).Seconds()
 	qt.Check(t, qt.IsTrue(ok), qt.Commentf("%v Mbit/s, want %.2f", got, wantBps/1e6))
-	qt.Check(t, qt.IsTrue(averageBps < 1.05*wantBps), qt.Commentf("%g bit/s, want at most %g", averageBps, wantBps))
+	qt.Check(t, qt.IsTrue(averageBps < 1.05*wantBps),
+		qt.Commentf("%g bit/s, want at most %g", averageBps, wantBps))
 }
 
 // Frames of 1514 bytes, the last of which 1448 are payload.
@@ -343,7 +360,8 @@ func TestRateIsKept(t *testing.T) {
 		err := control.SetSendRate(c.key(), rateBps)
 		qt.Check(t, qt.ErrorMatches(err, "set rate of flow .* want 1000000 to 1000000000 bit/s"))
 	}
-	qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: c.key().Src, Dst: c.key().Src}, 1e8), loader.ErrNoFlow))
+	qt.Check(t, qt.ErrorIs(control.SetSendRate(loader.FlowKey{Src: c.key().Src, Dst: c.key().Src},
+		1e8), loader.ErrNoFlow))
 }
 
 func TestLineKeepsRate(t *testing.T) {
@@ -362,7 +380,8 @@ func TestRateIsDilated(t *testing.T) {
 	p.checkRate(t, r, 40e9/(1<<10))
 }
 
-// SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on the way.
+// SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on
+// the way.
 func TestMaxPacingRate(t *testing.T) {
 	for name, r := range paced(1e9) {
 		t.Run(name, func(t *testing.T) {
@@ -375,7 +394,8 @@ func TestMaxPacingRate(t *testing.T) {
 				qt.Assert(t, qt.IsNil(err))
 				var errno error
 				qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-					errno = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, bytesPerS)
+					errno = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE,
+						bytesPerS)
 				})))
 				qt.Assert(t, qt.IsNil(errno))
 				p.checkRate(t, r, float64(bytesPerS)*8*frameBytes/payloadBytes)
@@ -405,7 +425,8 @@ func TestLossHalvesRate(t *testing.T) {
 	qt.Check(t, qt.Equals(f.Losses, losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps>>losses))
 	qt.Check(t, qt.Equals(f.Stat("w"), 1.0/128))
-	qt.Check(t, qt.IsTrue(f.Retransmissions >= drops), qt.Commentf("%d retransmissions", f.Retransmissions))
+	qt.Check(t, qt.IsTrue(f.Retransmissions >= drops),
+		qt.Commentf("%d retransmissions", f.Retransmissions))
 }
 
 // recoveries is how often a connection of the client went into recovery or timed out.
@@ -478,10 +499,12 @@ func blackout(t *testing.T, d *nstest.Dropper, c connection, r *receiver) {
 	r.receive(t, 1<<20)
 	d.DropEvery(t, 1)
 	const caLoss = 4 // TCP_CA_Loss
-	nstest.Eventually(t, "the retransmission timer expires", func() bool { return tcpInfo(t, c.client).Ca_state == caLoss })
+	nstest.Eventually(t, "the retransmission timer expires",
+		func() bool { return tcpInfo(t, c.client).Ca_state == caLoss })
 	d.DropEvery(t, 0)
 	r.receive(t, 1<<20)
-	nstest.Eventually(t, "the window is open again", func() bool { return tcpInfo(t, c.client).Snd_cwnd == 1<<20 })
+	nstest.Eventually(t, "the window is open again",
+		func() bool { return tcpInfo(t, c.client).Snd_cwnd == 1<<20 })
 }
 
 // Flows that find the table full run at line rate, and do not depend on the table.

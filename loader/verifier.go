@@ -14,8 +14,8 @@ import (
 // sourceLine is how the verifier names a line of C: "; x = y; @ mine.c:42".
 var sourceLine = regexp.MustCompile(`^; (.*) @ (\S+:\d+)$`)
 
-// ExplainVerifier says where in the C source a program is that the kernel's verifier refuses, and why. Other
-// errors stay as they are.
+// ExplainVerifier adds the line of C source and the reason to an error of the kernel's verifier. It
+// returns other errors unchanged.
 func ExplainVerifier(err error) error {
 	var refused *ebpf.VerifierError
 	if !errors.As(err, &refused) {
@@ -26,12 +26,14 @@ func ExplainVerifier(err error) error {
 		return err
 	}
 	if where == "" {
-		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w", reason, refused.Cause)
+		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w", reason,
+			refused.Cause)
 	}
-	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s", where, reason, refused.Cause, code)
+	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s", where, reason,
+		refused.Cause, code)
 }
 
-// complaint finds the last line of C in a log of the verifier, and what it says about it last.
+// complaint finds the last line of C in a verifier log, and the last message about it.
 func complaint(log []string) (where, code, reason string) {
 	for _, line := range log {
 		line = strings.TrimSpace(line)
@@ -48,7 +50,8 @@ func complaint(log []string) (where, code, reason string) {
 
 // isStatistic reports whether a line is one of those that end every log.
 func isStatistic(line string) bool {
-	for _, prefix := range []string{"processed ", "verification time ", "stack depth ", "peak_states", "max_states"} {
+	for _, prefix := range []string{"processed ", "verification time ", "stack depth ",
+		"peak_states", "max_states"} {
 		if strings.HasPrefix(line, prefix) {
 			return true
 		}

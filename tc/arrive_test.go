@@ -55,7 +55,8 @@ func samples(t *testing.T, r *ringbuf.Reader) (events []arriveEventFlow) {
 		}
 		qt.Assert(t, qt.IsNil(err))
 		var e arriveEventFlow
-		qt.Assert(t, qt.IsNil(binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian, &e)))
+		qt.Assert(t, qt.IsNil(binary.Read(bytes.NewReader(record.RawSample), binary.NativeEndian,
+			&e)))
 		events = append(events, e)
 	}
 }
@@ -68,7 +69,8 @@ func TestArriveCounts(t *testing.T) {
 	qt.Assert(t, qt.IsNil(a.Track(f.key(17), 2)))
 	qt.Assert(t, qt.IsNil(a.Track(other.key(6), 3)))
 	timestamps := func(_ *layers.IPv4, tcp *layers.TCP) {
-		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps,
+			OptionLength: 10, OptionData: make([]byte, 8)}}
 	}
 	for _, p := range []struct {
 		timeNs uint64
@@ -85,7 +87,8 @@ func TestArriveCounts(t *testing.T) {
 		{1<<40 + 7, false, f.tcpIPv6(t)},
 		{1<<40 + 8, false, f.arp(t)},
 		{1<<40 + 9, false, f.tcp(t, ect0, 100)[:offUDP+3]}, // not even both ports
-		{1<<40 + 10, false, f.tcp(t, ect0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 1 })},
+		{1<<40 + 10, false, f.tcp(t, ect0, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 1 })},
 	} {
 		a.receive(t, p.timeNs, p.ce, p.frame)
 	}
@@ -98,7 +101,8 @@ func TestArriveCounts(t *testing.T) {
 	got, err = a.Flow(f.key(17), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got, Arrival{
-		Packets: 2, PayloadBytes: 300, FirstNs: 1<<40 + 5, LastNs: 1<<40 + 6, BinPackets: 2, BinBytes: 342 + 42,
+		Packets: 2, PayloadBytes: 300, FirstNs: 1<<40 + 5, LastNs: 1<<40 + 6, BinPackets: 2,
+		BinBytes: 342 + 42,
 	}))
 	got, err = a.Flow(other.key(6), 0)
 	qt.Assert(t, qt.IsNil(err))
@@ -136,7 +140,10 @@ func monotonicNs(t *testing.T) uint64 {
 // The last port's mark goes into the packet, if it is ECN-capable, and its checksum follows.
 func TestArriveMarks(t *testing.T) {
 	a, _ := newArrive(t, 0, os.Getpagesize())
-	checkMarks(t, func(frame []byte, verdict bool) result { return a.receive(t, 1, verdict, frame) }, tcxNext)
+	checkMarks(t, func(frame []byte, verdict bool) result {
+		return a.receive(t, 1, verdict,
+			frame)
+	}, tcxNext)
 }
 
 // checkMarks checks a program that applies the last port's mark.
@@ -206,9 +213,12 @@ func TestArriveSamples(t *testing.T) {
 	}
 	const kindFlow = 3
 	qt.Assert(t, qt.DeepEquals(samples(t, r), []arriveEventFlow{
-		{Kind: kindFlow, Flow: 42, Bin: 5, ReceivedBytes: 2000, ReceivedPackets: 2, MarkedPackets: 1},
-		{Kind: kindFlow, Flow: 42, Bin: 6, ReceivedBytes: 1000, ReceivedPackets: 1, MarkedPackets: 1},
-		{Kind: kindFlow, Flow: 42, Bin: 9, ReceivedBytes: 3000, ReceivedPackets: 3, MarkedPackets: 2},
+		{Kind: kindFlow, Flow: 42, Bin: 5, ReceivedBytes: 2000, ReceivedPackets: 2,
+			MarkedPackets: 1},
+		{Kind: kindFlow, Flow: 42, Bin: 6, ReceivedBytes: 1000, ReceivedPackets: 1,
+			MarkedPackets: 1},
+		{Kind: kindFlow, Flow: 42, Bin: 9, ReceivedBytes: 3000, ReceivedPackets: 3,
+			MarkedPackets: 2},
 	}))
 	got, err := a.Flow(f.key(6), binNs)
 	qt.Assert(t, qt.IsNil(err))
@@ -240,7 +250,8 @@ func TestArriveCountsLostSamples(t *testing.T) {
 func TestArriveNeedsEventsForSamples(t *testing.T) {
 	nstest.RequireRoot(t)
 	_, err := LoadArrive(ArriveOptions{SampleNs: 1000})
-	qt.Assert(t, qt.ErrorMatches(err, "arrive: samples every 1000 ns, but no ring buffer for them: set Events"))
+	qt.Assert(t, qt.ErrorMatches(err,
+		"arrive: samples every 1000 ns, but no ring buffer for them: set Events"))
 	a, err := LoadArrive(ArriveOptions{})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsNil(a.Close()))

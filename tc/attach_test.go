@@ -61,14 +61,16 @@ func TestAttachOrder(t *testing.T) {
 		},
 	}
 	for _, order := range [][]string{
-		{"arrive", "np", "stamp"}, {"stamp", "np", "arrive"}, {"np", "arrive", "stamp"}, {"np", "stamp", "arrive"},
+		{"arrive", "np", "stamp"}, {"stamp", "np", "arrive"}, {"np", "arrive", "stamp"},
+		{"np", "stamp", "arrive"},
 	} {
 		dev := newTap(t, nstest.New(t), "tap0", 1)
 		var all []attacher
 		for _, step := range order {
 			all = append(all, steps[step](t, dev))
 		}
-		qt.Check(t, qt.DeepEquals(attached(t, dev, ebpf.AttachTCXIngress), []string{"arrive", "np_ingress"}))
+		qt.Check(t, qt.DeepEquals(attached(t, dev, ebpf.AttachTCXIngress),
+			[]string{"arrive", "np_ingress"}))
 		egress := attached(t, dev, ebpf.AttachTCXEgress)
 		qt.Check(t, qt.ContentEquals(egress, []string{"np_egress", "cnm_egress", "stamp"}))
 		qt.Check(t, qt.Equals(egress[len(egress)-1], "stamp"))

@@ -33,9 +33,8 @@ type clsact struct {
 
 // attachClsact attaches the program to a device of this thread's namespace, before all of its
 // filters or behind them.
-func attachClsact(
-	ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
-) (*clsact, error) {
+func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType,
+	anchor link.Anchor) (*clsact, error) {
 	conn, err := gotc.Open(nil)
 	if err != nil {
 		return nil, fmt.Errorf("connect to netlink: %w", err)
@@ -48,9 +47,8 @@ func attachClsact(
 	return c, nil
 }
 
-func (c *clsact) attach(
-	ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
-) error {
+func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType,
+	anchor link.Anchor) error {
 	err := c.conn.Qdisc().Add(clsactOf(ifindex))
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add clsact: %w", err)
@@ -65,10 +63,8 @@ func (c *clsact) attach(
 	return nil
 }
 
-func (c *clsact) addFilter(
-	ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
-	owner bool,
-) error {
+func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
+	where ebpf.AttachType, anchor link.Anchor, owner bool) error {
 	filters, err := c.filters(ifindex)
 	if err != nil {
 		return err
@@ -130,8 +126,8 @@ func (c *clsact) Close() error {
 func clsactOf(ifindex uint32) *gotc.Object {
 	return &gotc.Object{
 		Msg: gotc.Msg{
-			Family: unix.AF_UNSPEC, Ifindex: ifindex,
-			Handle: core.BuildHandle(gotc.HandleRoot, 0), Parent: gotc.HandleIngress,
+			Family: unix.AF_UNSPEC, Ifindex: ifindex, Handle: core.BuildHandle(gotc.HandleRoot, 0),
+			Parent: gotc.HandleIngress,
 		},
 		Attribute: gotc.Attribute{Kind: "clsact"},
 	}
@@ -150,9 +146,8 @@ func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
 	all := map[uint32][]gotc.Object{}
 	for _, where := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
 		parent := parentOf(where)
-		f, err := c.conn.Filter().Get(&gotc.Msg{
-			Family: unix.AF_UNSPEC, Ifindex: ifindex, Parent: parent,
-		})
+		f, err := c.conn.Filter().Get(&gotc.Msg{Family: unix.AF_UNSPEC, Ifindex: ifindex,
+			Parent: parent})
 		if err != nil {
 			return nil, fmt.Errorf("list filters of clsact at device %d: %w", ifindex, err)
 		}

@@ -16,7 +16,8 @@ import (
 )
 
 // atClsact attaches stamp to the device through clsact, whether there is tcx or not.
-func atClsact(t *testing.T, dev *tap, name string, where ebpf.AttachType, anchor link.Anchor) (*clsact, error) {
+func atClsact(t *testing.T, dev *tap, name string, where ebpf.AttachType,
+	anchor link.Anchor) (*clsact, error) {
 	t.Helper()
 	var (
 		c   *clsact
@@ -33,7 +34,8 @@ func atClsact(t *testing.T, dev *tap, name string, where ebpf.AttachType, anchor
 	return c, err
 }
 
-func attachedAtClsact(t *testing.T, dev *tap, name string, where ebpf.AttachType, anchor link.Anchor) *clsact {
+func attachedAtClsact(t *testing.T, dev *tap, name string, where ebpf.AttachType,
+	anchor link.Anchor) *clsact {
 	t.Helper()
 	c, err := atClsact(t, dev, name, where, anchor)
 	qt.Assert(t, qt.IsNil(err))
@@ -77,7 +79,8 @@ func TestClsact(t *testing.T) {
 	last := attachedAtClsact(t, dev, "last", ebpf.AttachTCXEgress, link.Tail())
 	head := attachedAtClsact(t, dev, "head", ebpf.AttachTCXEgress, link.Head())
 	in := attachedAtClsact(t, dev, "in", ebpf.AttachTCXIngress, link.Head())
-	qt.Check(t, qt.DeepEquals(clsactNames(t, dev, netlink.HANDLE_MIN_EGRESS), []string{"head", "first", "last"}))
+	qt.Check(t, qt.DeepEquals(clsactNames(t, dev, netlink.HANDLE_MIN_EGRESS),
+		[]string{"head", "first", "last"}))
 	qt.Check(t, qt.DeepEquals(clsactNames(t, dev, netlink.HANDLE_MIN_INGRESS), []string{"in"}))
 	for _, c := range []*clsact{first, head, last} {
 		qt.Assert(t, qt.IsNil(c.Close()))
@@ -93,9 +96,11 @@ func TestClsactOfOthers(t *testing.T) {
 	dev := newTap(t, nstest.New(t), "tap0", 1)
 	nl := nstest.Netlink(t, dev.ns)
 	qdisc := &netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: dev.ifindex, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
+		LinkIndex: dev.ifindex, Handle: netlink.MakeHandle(0xffff, 0),
+		Parent: netlink.HANDLE_CLSACT,
 	}}
-	probe := attachedAtClsact(t, dev, "probe", ebpf.AttachTCXEgress, link.Tail()) // skips where there is no clsact
+	// skips where there is no clsact
+	probe := attachedAtClsact(t, dev, "probe", ebpf.AttachTCXEgress, link.Tail())
 	qt.Assert(t, qt.IsNil(probe.Close()))
 	qt.Assert(t, qt.IsNil(nl.QdiscAdd(qdisc)))
 	guest := attachedAtClsact(t, dev, "guest", ebpf.AttachTCXEgress, link.Tail())
@@ -106,13 +111,15 @@ func TestClsactOfOthers(t *testing.T) {
 	owner := attachedAtClsact(t, dev, "owner", ebpf.AttachTCXEgress, link.Tail())
 	theirs := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: dev.ifindex, Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1,
+			LinkIndex: dev.ifindex, Parent: netlink.HANDLE_MIN_EGRESS, Handle: 1,
+			Protocol: unix.ETH_P_ALL, Priority: 1,
 		},
 		Fd: newStamp(t).coll.Programs["stamp"].FD(), Name: "theirs", DirectAction: true,
 	}
 	qt.Assert(t, qt.IsNil(nl.FilterAdd(theirs)))
 	_, err := atClsact(t, dev, "head", ebpf.AttachTCXEgress, link.Head())
-	qt.Check(t, qt.ErrorMatches(err, "clsact has a filter of priority 1: nothing fits in before it"))
+	qt.Check(t,
+		qt.ErrorMatches(err, "clsact has a filter of priority 1: nothing fits in before it"))
 	qt.Assert(t, qt.IsNil(owner.Close()))
 	qt.Check(t, qt.DeepEquals(clsactNames(t, dev, netlink.HANDLE_MIN_EGRESS), []string{"theirs"}))
 }
@@ -122,9 +129,11 @@ func TestClsactIsGone(t *testing.T) {
 	dev := newTap(t, nstest.New(t), "tap0", 1)
 	c := attachedAtClsact(t, dev, "gone", ebpf.AttachTCXEgress, link.Tail())
 	nl := nstest.Netlink(t, dev.ns)
-	qt.Assert(t, qt.IsNil(nl.QdiscDel(&netlink.GenericQdisc{QdiscType: "clsact", QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: dev.ifindex, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
-	}})))
+	qt.Assert(t, qt.IsNil(nl.QdiscDel(&netlink.GenericQdisc{QdiscType: "clsact",
+		QdiscAttrs: netlink.QdiscAttrs{
+			LinkIndex: dev.ifindex, Handle: netlink.MakeHandle(0xffff, 0),
+			Parent: netlink.HANDLE_CLSACT,
+		}})))
 	qt.Check(t, qt.IsNil(c.Close()))
 	c = attachedAtClsact(t, dev, "gone", ebpf.AttachTCXEgress, link.Tail())
 	qt.Assert(t, qt.IsNil(nl.LinkDel(deviceOf(dev))))

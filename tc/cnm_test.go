@@ -111,7 +111,8 @@ func reflectors(t *testing.T) map[string]reflector {
 
 func (r reflector) arrive(t *testing.T, frame []byte, cb [5]uint32) result {
 	t.Helper()
-	return r.run(t, r.dev.ns, r.program, frame, skBuff{Ifindex: uint32(r.dev.ifindex), CB: cb, Mark: 7})
+	return r.run(t, r.dev.ns, r.program, frame,
+		skBuff{Ifindex: uint32(r.dev.ifindex), CB: cb, Mark: 7})
 }
 
 func (r reflector) counts(t *testing.T) CNMCounts {
@@ -149,13 +150,15 @@ func TestCNMAnswersSamples(t *testing.T) {
 				got := r.arrive(t, frame, s.carry(1<<40, false))
 				qt.Assert(t, qt.Equals(got.verdict, r.passes))
 				qt.Assert(t, qt.DeepEquals(got.frame, frame))
-				qt.Assert(t, qt.DeepEquals(r.dev.sent(t), [][]byte{s.cnm(t, frame)}), qt.Commentf("sample %d: %+v", i, s))
+				qt.Assert(t, qt.DeepEquals(r.dev.sent(t), [][]byte{s.cnm(t, frame)}),
+					qt.Commentf("sample %d: %+v", i, s))
 			}
 			if r.others != nil {
 				r.others(t)
 			}
 			after := r.counts(t)
-			qt.Check(t, qt.Equals(CNMCounts{Sent: after.Sent - before.Sent, Lost: after.Lost}, CNMCounts{Sent: samples}))
+			qt.Check(t, qt.Equals(CNMCounts{Sent: after.Sent - before.Sent, Lost: after.Lost},
+				CNMCounts{Sent: samples}))
 		})
 	}
 }
@@ -168,7 +171,8 @@ func TestNoCNMWithoutSample(t *testing.T) {
 			none, strange := someSample(), someSample().carry(1<<40, false)
 			none.qntzFb = 0
 			strange[0] ^= 1 << 8 // not the magic
-			for _, cb := range [][5]uint32{{}, none.carry(1<<40, false), none.carry(1<<40, true), strange} {
+			for _, cb := range [][5]uint32{{}, none.carry(1<<40, false), none.carry(1<<40, true),
+				strange} {
 				qt.Check(t, qt.Equals(r.arrive(t, frame, cb).verdict, r.passes))
 				qt.Check(t, qt.HasLen(r.dev.sent(t), 0), qt.Commentf("%x", cb))
 			}
@@ -204,7 +208,8 @@ func TestCNMOfShortPackets(t *testing.T) {
 				if len(frame) >= 14+cnp.MaxMSDULen {
 					want = [][]byte{someSample().cnm(t, frame)}
 				}
-				qt.Check(t, qt.DeepEquals(r.dev.sent(t), want), qt.Commentf("%d bytes of data", payloadLen))
+				qt.Check(t, qt.DeepEquals(r.dev.sent(t), want),
+					qt.Commentf("%d bytes of data", payloadLen))
 			}
 		})
 	}
@@ -215,7 +220,8 @@ func TestCNMAnswersReceivedPackets(t *testing.T) {
 	for name, r := range reflectors(t) {
 		someSample().everyPacket(t, r.dev.ns, r.dev.ifindex)
 		for _, p := range received {
-			t.Run(fmt.Sprintf("%s, %d bytes, offload %d", name, p.payloadLen, p.offload.GSOType<<1|p.offload.Flags), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %d bytes, offload %d", name, p.payloadLen,
+				p.offload.GSOType<<1|p.offload.Flags), func(t *testing.T) {
 				frame := addressed(1, 2).data(t, p.payloadLen)
 				r.dev.receive(t, p.offload, frame)
 				var want [][]byte
@@ -257,19 +263,22 @@ func TestCNMTellsEgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			frame := addressed(1, 2).data(t, 1000)
 			for _, mark := range []uint32{0, markCNM | 1, 0x504e0000, ingressMark | 39} {
-				in := skBuff{Ifindex: uint32(r.dev.ifindex), Mark: mark, Priority: 5, CB: carry(1<<40, true)}
+				in := skBuff{Ifindex: uint32(r.dev.ifindex), Mark: mark, Priority: 5,
+					CB: carry(1<<40, true)}
 				got := r.run(t, r.dev.ns, "cnm_egress", frame, in)
 				passes(t, got, frame)
 				qt.Check(t, qt.Equals(got.skb.Mark, mark))
 				qt.Check(t, qt.Equals(got.skb.Priority, 5))
 			}
-			in := skBuff{Ifindex: uint32(r.dev.ifindex), Mark: markCNM, Priority: 5, CB: carry(1<<40, false)}
+			in := skBuff{Ifindex: uint32(r.dev.ifindex), Mark: markCNM, Priority: 5,
+				CB: carry(1<<40, false)}
 			got := r.run(t, r.dev.ns, "cnm_egress", frame, in)
 			qt.Check(t, qt.Equals(got.verdict, tcxNext))
 			qt.Check(t, qt.HasLen(got.frame, cnp.MaxCNMLen))
 			qt.Check(t, qt.Equals(got.skb.Priority, controlClass))
 			qt.Check(t, qt.Equals(got.skb.CB, carry(1<<40, false)))
-			want := map[string]uint32{"port to a host": ingressMark | 1, "port to a switch": ingressMark | 2, "host": 0}[name]
+			want := map[string]uint32{"port to a host": ingressMark | 1,
+				"port to a switch": ingressMark | 2, "host": 0}[name]
 			qt.Check(t, qt.Equals(got.skb.Mark, want))
 		})
 	}
@@ -278,7 +287,8 @@ func TestCNMTellsEgress(t *testing.T) {
 // A CNM finds back to the host through switches by its address, in the control class.
 func TestCNMTravels(t *testing.T) {
 	n := newNetwork(t,
-		FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0, FromHost: true}, FabricPort{ID: 3, Node: 0},
+		FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0, FromHost: true},
+		FabricPort{ID: 3, Node: 0},
 		FabricPort{ID: 4, Node: 1}, FabricPort{ID: 5, Node: 1, FromHost: true})
 	n.route(t, 0, 1, 1)
 	n.route(t, 0, 2, 2)
@@ -306,11 +316,14 @@ func TestCNMTravels(t *testing.T) {
 		n.sent(t)
 	}
 	qt.Assert(t, qt.Equals(n.drops(t), FabricDrops{}))
-	for _, to := range [][]byte{{2, 0, 10, 0, 0, 3}, {2, 0, 10, 0, 0, 8}, {2, 0, 9, 255, 255, 255}, {2, 0, 0, 0, 0, 1}} {
+	for _, to := range [][]byte{{2, 0, 10, 0, 0, 3}, {2, 0, 10, 0, 0, 8}, {2, 0, 9, 255, 255, 255},
+		{2, 0, 0, 0, 0, 1}} {
 		before := n.drops(t).NoRoute
-		n.ports[3].receive(t, vnetHeader{}, append(bytes.Clone(to), addressed(1, 7).cnm(t, 1)[6:]...))
+		n.ports[3].receive(t, vnetHeader{}, append(bytes.Clone(to),
+			addressed(1, 7).cnm(t, 1)[6:]...))
 		qt.Check(t, qt.HasLen(n.sent(t), 0))
-		qt.Check(t, qt.Equals(n.drops(t).NoRoute, before+1), qt.Commentf("to %x, no host or without route", to))
+		qt.Check(t, qt.Equals(n.drops(t).NoRoute, before+1),
+			qt.Commentf("to %x, no host or without route", to))
 	}
 }
 

@@ -36,7 +36,8 @@ func yardstick(t *testing.T) *ebpf.Program {
 		keyBytes = 40
 		lookups  = 16
 	)
-	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: keyBytes, ValueSize: 64, MaxEntries: costFlows})
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: keyBytes, ValueSize: 64,
+		MaxEntries: costFlows})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { m.Close() })
 	key := make([]byte, keyBytes)
@@ -58,7 +59,8 @@ func yardstick(t *testing.T) *ebpf.Program {
 		)
 	}
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: append(code, asm.Mov.Imm(asm.R0, 0), asm.Return()),
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: append(code, asm.Mov.Imm(asm.R0, 0), asm.Return()),
 	})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { p.Close() })
@@ -69,7 +71,8 @@ func yardstick(t *testing.T) *ebpf.Program {
 func emptyProgram(t *testing.T) *ebpf.Program {
 	t.Helper()
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
-		Type: ebpf.SchedCLS, License: "Dual BSD/GPL", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
 	})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { p.Close() })
@@ -104,7 +107,8 @@ func costs(t *testing.T, p *ebpf.Program, repeat int, frames [][]byte, limit int
 		}
 		t.Logf("%.0f ns, yardstick %.0f and %.0f ns", ns, before, after)
 	}
-	qt.Check(t, qt.IsTrue(best < float64(limit)), qt.Commentf("%.0f ns, %.0f ns by the yardstick, want less than %d", bestNs, best, limit))
+	qt.Check(t, qt.IsTrue(best < float64(limit)),
+		qt.Commentf("%.0f ns, %.0f ns by the yardstick, want less than %d", bestNs, best, limit))
 }
 
 // flowsLike are flows to one receiver.
@@ -157,9 +161,10 @@ func TestHostRPCost(t *testing.T) {
 	for _, first := range []flow{someFlow(), someFlowIPv6()} {
 		for _, tag := range []bool{false, true} {
 			flows := flowsLike(first, costFlows)
-			r := newHostRP(t, HostRPOptions{RequireTag: tag, Window: time.Hour, CNPInterval: 1}, []netip.Prefix{
-				netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
-			}, flows...)
+			r := newHostRP(t, HostRPOptions{RequireTag: tag, Window: time.Hour, CNPInterval: 1},
+				[]netip.Prefix{
+					netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32"),
+				}, flows...)
 			key := cnp.Key{1}
 			qt.Assert(t, qt.IsNil(r.Keys().Set(0, key, KeyAccepted)))
 			var frames [][]byte
@@ -174,7 +179,8 @@ func TestHostRPCost(t *testing.T) {
 			}
 			costs(t, r.coll.Programs[rpProgRpIngress], 16, frames, limit)
 			counts := r.counts(t)
-			qt.Check(t, qt.Equals(counts["cnp_decrease"]+counts["cnp_increase"]+counts["replayed"], counts.total()), qt.Commentf("%+v", counts))
+			qt.Check(t, qt.Equals(counts["cnp_decrease"]+counts["cnp_increase"]+counts["replayed"],
+				counts.total()), qt.Commentf("%+v", counts))
 		}
 	}
 }

@@ -9,12 +9,8 @@
 //   - [FirstRTT], LDCP's first round trip, and [WRED], a switch played at a host's device: egress;
 //   - [Stamp], a host's last egress program: classes as DSCP.
 //
-// Stamp, FirstRTT, WRED and PlainSYN know IPv6 and VLAN tags too. So do NP and RP on a real host
-// ([LoadHostNP], [LoadHostRP]), where they also know flows of UDP and signed CNPs, and limit who
-// may send CNPs. In a lab, as the other programs, they see plain IPv4 only.
-//
-// Programs count in maps of their own. [ReadCounts] reads them, with the names that the counters
-// have in C.
+// Stamp, FirstRTT, WRED, PlainSYN, HostNP and HostRP know IPv6 and VLAN tags too. The others are
+// the lab's and know plain IPv4 only: to them other packets are not there.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
 package tc

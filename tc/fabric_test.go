@@ -18,7 +18,8 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-var fabricOptions = FabricOptions{HostBase: netip.MustParseAddr("10.0.0.0"), Hosts: 8, Nodes: 3, Ports: 40}
+var fabricOptions = FabricOptions{HostBase: netip.MustParseAddr("10.0.0.0"), Hosts: 8, Nodes: 3,
+	Ports: 40}
 
 // network is a fabric whose ports are TAP devices.
 type network struct {
@@ -94,7 +95,8 @@ func TestFabricTellsOfECN(t *testing.T) {
 		if ecn == notECT {
 			want |= notCapableBit
 		}
-		for name, frame := range map[string][]byte{"TCP": to(2).tcp(t, dataDSCP<<2|ecn, 100), "UDP": to(2).udp(t, ecn, 100)} {
+		for name, frame := range map[string][]byte{"TCP": to(2).tcp(t, dataDSCP<<2|ecn, 100),
+			"UDP": to(2).udp(t, ecn, 100)} {
 			r := n.ingress(t, port, frame, skBuff{CB: carry(1<<40, false), Mark: 0xffffffff})
 			qt.Check(t, qt.Equals(r.skb.Mark, want), qt.Commentf("%s, ECN %d", name, ecn))
 		}
@@ -102,7 +104,8 @@ func TestFabricTellsOfECN(t *testing.T) {
 }
 
 func TestFabricOptionsAreChecked(t *testing.T) {
-	_, err := LoadFabric(FabricOptions{HostBase: netip.MustParseAddr("fd00::"), Hosts: 1, Nodes: 1, Ports: 1})
+	_, err := LoadFabric(FabricOptions{HostBase: netip.MustParseAddr("fd00::"), Hosts: 1, Nodes: 1,
+		Ports: 1})
 	qt.Assert(t, qt.ErrorMatches(err, "fabric: host base fd00:: is not IPv4"))
 	nstest.RequireRoot(t)
 	f, err := LoadFabric(fabricOptions)
@@ -127,8 +130,10 @@ func TestFabricOptionsAreChecked(t *testing.T) {
 // Every node has routes of its own; packets pass unchanged, from hosts and from switches.
 func TestFabricRoutes(t *testing.T) {
 	n := newNetwork(t,
-		FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0}, FabricPort{ID: 3, Node: 0},
-		FabricPort{ID: 4, Node: 2, FromHost: true}, FabricPort{ID: 5, Node: 2}, FabricPort{ID: 6, Node: 2})
+		FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0},
+		FabricPort{ID: 3, Node: 0},
+		FabricPort{ID: 4, Node: 2, FromHost: true}, FabricPort{ID: 5, Node: 2},
+		FabricPort{ID: 6, Node: 2})
 	n.route(t, 0, 0, 2)
 	n.route(t, 0, 7, 3)
 	n.route(t, 2, 0, 5)
@@ -145,7 +150,8 @@ func TestFabricRoutes(t *testing.T) {
 		{4, 7, 6}, {6, 7, 6},
 		{4, 3, 4}, {5, 3, 4},
 	} {
-		for _, frame := range [][]byte{to(c.host).tcp(t, ect0, 1000), to(c.host).udp(t, 0, 1), to(c.host).tcp(t, 0, 0)} {
+		for _, frame := range [][]byte{to(c.host).tcp(t, ect0, 1000), to(c.host).udp(t, 0, 1),
+			to(c.host).tcp(t, 0, 0)} {
 			n.ports[c.in].receive(t, vnetHeader{}, frame)
 			qt.Assert(t, qt.DeepEquals(n.sent(t), map[uint32][][]byte{c.out: {frame}}),
 				qt.Commentf("from port %d to host %d", c.in, c.host))
@@ -155,7 +161,8 @@ func TestFabricRoutes(t *testing.T) {
 }
 
 func TestFabricDrops(t *testing.T) {
-	n := newNetwork(t, FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0}, FabricPort{ID: 3, Node: 1})
+	n := newNetwork(t, FabricPort{ID: 1, Node: 0, FromHost: true}, FabricPort{ID: 2, Node: 0},
+		FabricPort{ID: 3, Node: 1})
 	for host := range fabricOptions.Hosts {
 		n.route(t, 1, host, 1, 2, 3) // of another node
 	}
@@ -170,11 +177,19 @@ func TestFabricDrops(t *testing.T) {
 			{"ARP", to(1).arp(t), FabricDrops{NotIP: 1}},
 			{"IPv6", to(1).tcpIPv6(t), FabricDrops{NotIP: 1}},
 			{"VLAN", vlan(good, 10), FabricDrops{NotIP: 1}},
-			{"first fragment", to(1).tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }), FabricDrops{NotIP: 1}},
-			{"later fragment", to(1).tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 1 }), FabricDrops{NotIP: 1}},
+			{"first fragment", to(1).tcp(t, 0, 100, func(ip *layers.IPv4,
+				_ *layers.TCP) {
+				ip.Flags = layers.IPv4MoreFragments
+			}), FabricDrops{NotIP: 1}},
+			{"later fragment", to(1).tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) {
+				ip.Flags,
+					ip.FragOffset = 0, 1
+			}), FabricDrops{NotIP: 1}},
 			{"no host's address", to(8).tcp(t, 0, 100), FabricDrops{NoRoute: 1}},
 			{"last address", to(255).tcp(t, 0, 100), FabricDrops{NoRoute: 1}},
-			{"address below the hosts'", flow{src: someFlow().src, dst: netip.MustParseAddrPort("9.255.255.255:1")}.tcp(t, 0, 100), FabricDrops{NoRoute: 1}},
+			{"address below the hosts'", flow{src: someFlow().src,
+				dst: netip.MustParseAddrPort("9.255.255.255:1")}.tcp(t, 0, 100),
+				FabricDrops{NoRoute: 1}},
 			{"host without route", to(2).tcp(t, 0, 100), FabricDrops{NoRoute: 1}},
 		} {
 			t.Run(fmt.Sprintf("%s, from port %d", c.name, in), func(t *testing.T) {
@@ -185,7 +200,8 @@ func TestFabricDrops(t *testing.T) {
 				after := n.drops(t)
 				qt.Check(t, qt.Equals(FabricDrops{
 					NotIP: after.NotIP - before.NotIP, NoRoute: after.NoRoute - before.NoRoute,
-					NoPort: after.NoPort - before.NoPort, Redirect: after.Redirect - before.Redirect,
+					NoPort:   after.NoPort - before.NoPort,
+					Redirect: after.Redirect - before.Redirect,
 				}, c.want))
 			})
 		}
@@ -200,7 +216,8 @@ func TestFabricUnknownPort(t *testing.T) {
 			n := newNetwork(t, FabricPort{ID: 1, Node: 0})
 			n.route(t, 0, 1, 1)
 			dev := newTap(t, n.ns, "stranger", group)
-			r := n.run(t, n.ns, "fabric", to(1).tcp(t, 0, 100), skBuff{Ifindex: uint32(dev.ifindex)})
+			r := n.run(t, n.ns, "fabric", to(1).tcp(t, 0, 100),
+				skBuff{Ifindex: uint32(dev.ifindex)})
 			qt.Check(t, qt.Equals(r.verdict, tcxDrop))
 			qt.Check(t, qt.Equals(n.drops(t), FabricDrops{NoPort: 1}))
 		})
@@ -232,11 +249,13 @@ func TestFabricTellsEgress(t *testing.T) {
 	}{{1, tcxDrop}, {2, tcxRedirect}, {39, tcxRedirect}} {
 		for dscp := range uint8(64) {
 			frame := to(2).tcp(t, dscp<<2|ect0, 100)
-			r := n.ingress(t, c.port, frame, skBuff{CB: carry(1<<40, false), Mark: 0xffffffff, Priority: 99})
+			r := n.ingress(t, c.port, frame, skBuff{CB: carry(1<<40, false), Mark: 0xffffffff,
+				Priority: 99})
 			qt.Assert(t, qt.Equals(r.verdict, c.verdict))
 			qt.Assert(t, qt.Equals(r.skb.Mark, ingressMark|c.port))
 			qt.Assert(t, qt.Equals(r.skb.Priority, uint32(dscp>>3)))
-			qt.Assert(t, qt.Equals(r.skb.CB, carry(1<<40, false)), qt.Commentf("the ideal time goes on"))
+			qt.Assert(t, qt.Equals(r.skb.CB, carry(1<<40, false)),
+				qt.Commentf("the ideal time goes on"))
 		}
 		checkMarks(t, func(frame []byte, verdict bool) result {
 			return n.ingress(t, c.port, frame, skBuff{CB: carry(1, verdict)})
@@ -262,7 +281,8 @@ func paths(n int) (ids []uint32) {
 // newECMP has port 1 of node 0 and port 2 of node 1, both with equal-cost paths to host 2.
 func newECMP(t *testing.T, seed0, seed1 uint32, n int) *network {
 	t.Helper()
-	ports := []FabricPort{{ID: 1, Node: 0, FromHost: true, Seed: seed0}, {ID: 2, Node: 1, FromHost: true, Seed: seed1}}
+	ports := []FabricPort{{ID: 1, Node: 0, FromHost: true, Seed: seed0},
+		{ID: 2, Node: 1, FromHost: true, Seed: seed1}}
 	for _, id := range paths(n) {
 		ports = append(ports, FabricPort{ID: id, Node: 2})
 	}
@@ -306,7 +326,8 @@ func checkSpread(t *testing.T, counts []int, total int) {
 		sum += c
 	}
 	qt.Check(t, qt.Equals(sum, total))
-	qt.Check(t, qt.IsTrue(chi2 < chiSquare999[len(counts)]), qt.Commentf("chi-square %.1f of %v", chi2, counts))
+	qt.Check(t, qt.IsTrue(chi2 < chiSquare999[len(counts)]),
+		qt.Commentf("chi-square %.1f of %v", chi2, counts))
 }
 
 func TestFabricSpreadsFlows(t *testing.T) {
@@ -342,14 +363,17 @@ func TestFabricKeepsFlowOnPath(t *testing.T) {
 	net := newECMP(t, 1, 2, 16)
 	for i, f := range manyFlows(20) {
 		tcp, udp := f.tcp(t, 0, 1), f.udp(t, 0, 1)
-		tcpPath, udpPath, icmpPath := net.path(t, 1, tcp), net.path(t, 1, udp), net.path(t, 1, f.icmp(t, 0))
+		tcpPath, udpPath, icmpPath := net.path(t, 1, tcp), net.path(t, 1, udp),
+			net.path(t, 1, f.icmp(t, 0))
 		for size := range 5 {
 			segment := f.tcp(t, ce, size*100, func(ip *layers.IPv4, tcp *layers.TCP) {
 				ip.TTL, ip.Id, tcp.Seq, tcp.PSH = 3, uint16(size), uint32(size)<<20, true
 			})
 			qt.Check(t, qt.Equals(net.path(t, 1, segment), tcpPath), qt.Commentf("TCP flow %d", i))
-			qt.Check(t, qt.Equals(net.path(t, 1, f.udp(t, ce, size*100)), udpPath), qt.Commentf("UDP flow %d", i))
-			qt.Check(t, qt.Equals(net.path(t, 1, f.icmp(t, uint16(size))), icmpPath), qt.Commentf("ping %d", i))
+			qt.Check(t, qt.Equals(net.path(t, 1, f.udp(t, ce, size*100)), udpPath),
+				qt.Commentf("UDP flow %d", i))
+			qt.Check(t, qt.Equals(net.path(t, 1, f.icmp(t, uint16(size))), icmpPath),
+				qt.Commentf("ping %d", i))
 		}
 	}
 }
@@ -390,20 +414,23 @@ func TestFabricOrphansHostPackets(t *testing.T) {
 	}{{true, false}, {false, true}} {
 		t.Run(fmt.Sprintf("from host %v", c.fromHost), func(t *testing.T) {
 			host, sw := nstest.New(t), nstest.New(t)
-			_, b := nstest.Veth(t, host, sw, netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
+			_, b := nstest.Veth(t, host, sw, netip.MustParsePrefix("10.0.0.1/24"),
+				netip.MustParsePrefix("10.0.0.2/24"))
 			out := newTap(t, sw, "out", 2)
 			nl := nstest.Netlink(t, sw)
 			qt.Assert(t, qt.IsNil(nl.LinkSetGroup(b.Link, 1)))
 			qt.Assert(t, qt.IsNil(nl.QdiscReplace(&netlink.Tbf{
-				QdiscAttrs: netlink.QdiscAttrs{LinkIndex: out.ifindex, Parent: netlink.HANDLE_ROOT, Handle: netlink.MakeHandle(1, 0)},
-				Rate:       rate,
-				Buffer:     netlink.Xmittime(rate, 2*size),
-				Limit:      1 << 20,
+				QdiscAttrs: netlink.QdiscAttrs{LinkIndex: out.ifindex, Parent: netlink.HANDLE_ROOT,
+					Handle: netlink.MakeHandle(1, 0)},
+				Rate:   rate,
+				Buffer: netlink.Xmittime(rate, 2*size),
+				Limit:  1 << 20,
 			})))
 			f, err := LoadFabric(fabricOptions)
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { f.Close() })
-			qt.Assert(t, qt.IsNil(f.AddPort(sw, b.Index(), FabricPort{ID: 1, FromHost: c.fromHost})))
+			qt.Assert(t, qt.IsNil(f.AddPort(sw, b.Index(),
+				FabricPort{ID: 1, FromHost: c.fromHost})))
 			qt.Assert(t, qt.IsNil(f.SetRoute(0, 2, out.ifindex)))
 			var socket int
 			nstest.Do(t, host, func() (err error) {
@@ -413,7 +440,8 @@ func TestFabricOrphansHostPackets(t *testing.T) {
 			t.Cleanup(func() { unix.Close(socket) })
 			var waiting uint32
 			nstest.Eventually(t, "the datagrams wait at the port", func() bool {
-				qdiscs, err := nl.QdiscList(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: out.ifindex}})
+				qdiscs,
+					err := nl.QdiscList(&netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: out.ifindex}})
 				qt.Assert(t, qt.IsNil(err))
 				stats := qdiscs[0].Attrs().Statistics
 				waiting = stats.Queue.Qlen
@@ -422,7 +450,8 @@ func TestFabricOrphansHostPackets(t *testing.T) {
 			qt.Assert(t, qt.IsTrue(waiting > datagrams/2), qt.Commentf("%d datagrams", waiting))
 			unsent, err := unix.IoctlGetInt(socket, unix.SIOCOUTQ)
 			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.Equals(unsent >= size*datagrams/2, c.waits), qt.Commentf("%d bytes", unsent))
+			qt.Check(t, qt.Equals(unsent >= size*datagrams/2, c.waits),
+				qt.Commentf("%d bytes", unsent))
 			qt.Check(t, qt.Equals(unsent == 0, !c.waits), qt.Commentf("%d bytes", unsent))
 		})
 	}
@@ -435,7 +464,8 @@ func sendDatagrams(to netip.Addr, n, size int) (int, error) {
 		return -1, fmt.Errorf("make socket: %w", err)
 	}
 	for range n {
-		if err := unix.Sendto(s, make([]byte, size), 0, &unix.SockaddrInet4{Addr: to.As4(), Port: 7}); err != nil {
+		if err := unix.Sendto(s, make([]byte, size), 0,
+			&unix.SockaddrInet4{Addr: to.As4(), Port: 7}); err != nil {
 			return -1, errors.Join(fmt.Errorf("send datagram: %w", err), unix.Close(s))
 		}
 	}

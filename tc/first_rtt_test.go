@@ -41,7 +41,8 @@ func newFirstRTT(t *testing.T, firstRTT bool, flows ...flow) *FirstRTT {
 }
 
 // segment is data from this sequence number on.
-func (f flow) segment(t *testing.T, tos uint8, seq uint32, payloadLen int, change ...func(*layers.IPv4, *layers.TCP)) []byte {
+func (f flow) segment(t *testing.T, tos uint8, seq uint32, payloadLen int,
+	change ...func(*layers.IPv4, *layers.TCP)) []byte {
 	t.Helper()
 	at := func(_ *layers.IPv4, tcp *layers.TCP) { tcp.Seq = seq }
 	return f.tcp(t, tos, payloadLen, append(change, at)...)
@@ -63,7 +64,8 @@ func TestFirstRTT(t *testing.T) {
 	fin := func(_ *layers.IPv4, tcp *layers.TCP) { tcp.FIN = true }
 	fragment := func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }
 	timestamps := func(_ *layers.IPv4, tcp *layers.TCP) {
-		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps,
+			OptionLength: 10, OptionData: make([]byte, 8)}}
 	}
 	const tos = dataDSCP<<2 | ect0
 	for _, c := range []struct {
@@ -98,7 +100,8 @@ func TestFirstRTT(t *testing.T) {
 				want = notCapable(c.frame)
 			}
 			passes(t, newFirstRTT(t, true, f).run(t, here, "first_rtt", c.frame, skBuff{}), want)
-			passes(t, newFirstRTT(t, false, f).run(t, here, "first_rtt", c.frame, skBuff{}), c.frame)
+			passes(t, newFirstRTT(t, false, f).run(t, here, "first_rtt", c.frame, skBuff{}),
+				c.frame)
 		})
 	}
 }
@@ -109,14 +112,17 @@ func TestFirstRTTIPv6AndVLANs(t *testing.T) {
 	for _, f := range []flow{someFlow(), someFlowIPv6()} {
 		r := newFirstRTT(t, true, f)
 		for tags, stack := range tagStacks {
-			for seq, cleared := range map[uint32]bool{startSeq: true, firstEnd - 1001: true, firstEnd - 1000: false} {
+			for seq, cleared := range map[uint32]bool{startSeq: true, firstEnd - 1001: true,
+				firstEnd - 1000: false} {
 				at := func(tcp *layers.TCP) { tcp.Seq = seq }
 				want := f.tcpData(t, tos, 1000, at)
 				if cleared {
 					want = f.tcpData(t, dataDSCP<<2, 1000, at)
 				}
-				got := r.run(t, here, "first_rtt", tagged(f.tcpData(t, tos, 1000, at), stack...), skBuff{})
-				qt.Check(t, qt.DeepEquals(got.frame, tagged(want, stack...)), qt.Commentf("%s, %s, %#x", f.src, tags, seq))
+				got := r.run(t, here, "first_rtt", tagged(f.tcpData(t, tos, 1000, at), stack...),
+					skBuff{})
+				qt.Check(t, qt.DeepEquals(got.frame, tagged(want, stack...)),
+					qt.Commentf("%s, %s, %#x", f.src, tags, seq))
 			}
 		}
 	}
@@ -126,10 +132,12 @@ func TestFirstRTTIPv6AndVLANs(t *testing.T) {
 func TestFirstRTTKeepsDSCPAndChecksum(t *testing.T) {
 	r := newFirstRTT(t, true, someFlow())
 	for tos := range 256 {
-		frame := someFlow().segment(t, uint8(tos), startSeq, 100, func(ip *layers.IPv4, _ *layers.TCP) {
-			ip.Id, ip.TTL = uint16(tos*257), uint8(1+tos%255)
-		})
-		qt.Assert(t, qt.DeepEquals(r.run(t, here, "first_rtt", frame, skBuff{}).frame, notCapable(frame)), qt.Commentf("TOS %#x", tos))
+		frame := someFlow().segment(t, uint8(tos), startSeq, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) {
+				ip.Id, ip.TTL = uint16(tos*257), uint8(1+tos%255)
+			})
+		qt.Assert(t, qt.DeepEquals(r.run(t, here, "first_rtt", frame, skBuff{}).frame,
+			notCapable(frame)), qt.Commentf("TOS %#x", tos))
 	}
 }
 
@@ -138,5 +146,6 @@ func TestFirstRTTIsForLDCP(t *testing.T) {
 	control, err := loader.KernelControl("reno")
 	qt.Assert(t, qt.IsNil(err))
 	_, err = LoadFirstRTT(control)
-	qt.Check(t, qt.ErrorMatches(err, "first_rtt: congestion control reno has no first round trip: want one such as ldcp"))
+	qt.Check(t, qt.ErrorMatches(err,
+		"first_rtt: congestion control reno has no first round trip: want one such as ldcp"))
 }

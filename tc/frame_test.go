@@ -99,7 +99,8 @@ func (f flow) ipv4(tos uint8, protocol layers.IPProtocol) *layers.IPv4 {
 }
 
 // tcp is a segment with so many bytes of data.
-func (f flow) tcp(t *testing.T, tos uint8, payloadLen int, change ...func(*layers.IPv4, *layers.TCP)) []byte {
+func (f flow) tcp(t *testing.T, tos uint8, payloadLen int,
+	change ...func(*layers.IPv4, *layers.TCP)) []byte {
 	t.Helper()
 	ip := f.ipv4(tos, layers.IPProtocolTCP)
 	tcp := &layers.TCP{
@@ -126,7 +127,8 @@ func (f flow) udp(t *testing.T, tos uint8, payloadLen int) []byte {
 func (f flow) icmp(t *testing.T, sequence uint16) []byte {
 	t.Helper()
 	return serialize(t, f.eth(layers.EthernetTypeIPv4), f.ipv4(0, layers.IPProtocolICMPv4),
-		&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0), Id: 1, Seq: sequence})
+		&layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(layers.ICMPv4TypeEchoRequest, 0),
+			Id: 1, Seq: sequence})
 }
 
 // tcpIPv6 is a segment with data over IPv6.

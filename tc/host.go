@@ -21,8 +21,9 @@ type StampOptions struct {
 	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one;
 	// other data gets DataDSCP.
 	DataClasses []uint8
-	AddressMAC  bool // make the source MAC address of the IPv4 source: CNMs find back by it
-	ECT1        bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
+	// make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	AddressMAC bool
+	ECT1       bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
 }
 
 // LoadStamp loads it.
@@ -86,18 +87,19 @@ const firstRTT = "first_rtt"
 
 // LoadFirstRTT loads it for the flows of a control that treats these packets in a way of their own.
 func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
-	// without a flow table it is another process's of that name
+	// or another process's of that name
 	if !control.Scheme().HasFirstRTT() || control.FlowTable() == nil {
-		return nil, fmt.Errorf(
-			"first_rtt: congestion control %s has no first round trip: want one such as ldcp", control.Name())
+		return nil,
+			fmt.Errorf("first_rtt: congestion control %s has no first round trip: want one such as ldcp",
+				control.Name())
 	}
 	spec, err := control.Scheme().Object.Spec()
 	if err != nil {
 		return nil, err
 	}
 	keepProgram(spec, firstRTT)
-	shared := map[string]*ebpf.Map{rpFlows: control.FlowTable()}
-	obj, err := load(firstRTT, spec, nil, shared, options...)
+	obj, err := load(firstRTT, spec, nil, map[string]*ebpf.Map{rpFlows: control.FlowTable()},
+		options...)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +118,11 @@ func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
 
 // ArriveOptions are those of a lab host's first ingress program.
 type ArriveOptions struct {
-	SampleNs      uint64    // bin of the sampled series; 0: none
-	SinkPort      uint16    // UDP port whose datagrams are counted and dropped
-	MaxFlows      uint32    // that are tracked; 0: 4096
-	Events        *ebpf.Map // where samples go: the port qdisc's ring buffer; nil: there are none
+	SampleNs uint64 // bin of the sampled series; 0: none
+	SinkPort uint16 // UDP port whose datagrams are counted and dropped
+	MaxFlows uint32 // that are tracked; 0: 4096
+	// where samples go: the port qdisc's ring buffer; may be nil if there are none
+	Events        *ebpf.Map
 	DilationShift uint32
 }
 
@@ -128,10 +131,11 @@ type Arrive struct{ object }
 
 // Arrival is what has arrived of one flow. Times are ideal, on the papers' clock.
 type Arrival struct {
-	Packets, MarkedPackets       uint64
-	PayloadBytes                 uint64 // what TCP or UDP carried
-	FirstNs, LastNs              uint64 // 0: none yet
-	BinNs                        uint64 // start of the sample bin that is not over, and its content
+	Packets, MarkedPackets uint64
+	PayloadBytes           uint64 // what TCP or UDP carried
+	FirstNs, LastNs        uint64 // 0: none yet
+	// start of the sample bin that is not over, and what is in it
+	BinNs                        uint64
 	BinBytes                     uint64
 	BinPackets, BinMarkedPackets uint32
 }
@@ -142,8 +146,9 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	if o.Events != nil {
 		shared["events"] = o.Events
 	} else if o.SampleNs != 0 {
-		return nil, fmt.Errorf("arrive: samples every %d ns, but no ring buffer for them: set Events",
-			o.SampleNs)
+		return nil,
+			fmt.Errorf("arrive: samples every %d ns, but no ring buffer for them: set Events",
+				o.SampleNs)
 	}
 	spec, err := loadArrive()
 	if err != nil {
@@ -188,8 +193,8 @@ func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
 	return Arrival{
 		Packets: v.Packets, PayloadBytes: v.PayloadBytes, MarkedPackets: v.MarkedPackets,
 		FirstNs: v.FirstNs, LastNs: v.LastNs,
-		BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes,
-		BinPackets: v.BinPackets, BinMarkedPackets: v.BinMarkedPackets,
+		BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes, BinPackets: v.BinPackets,
+		BinMarkedPackets: v.BinMarkedPackets,
 	}, nil
 }
 

@@ -69,10 +69,9 @@ func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 func npParams(o NPOptions) npPcnNpParams {
 	const q24 = 1 << 24
 	return npPcnNpParams{
-		T_ns:              o.TNs,
-		CongestedPermille: uint32(o.CongestedShare*1000 + 0.5),
-		RateUnitBps:       o.RateUnitBps,
-		T_jitter:          uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
+		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5),
+		RateUnitBps: o.RateUnitBps,
+		T_jitter:    uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
 	}
 }
 

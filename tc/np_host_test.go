@@ -46,12 +46,15 @@ func aWindow() {
 
 func someFlowIPv6() flow {
 	f := someFlow()
-	f.src, f.dst = netip.MustParseAddrPort("[2001:db8::1]:5001"), netip.MustParseAddrPort("[2001:db8::2]:443")
+	f.src, f.dst = netip.MustParseAddrPort("[2001:db8::1]:5001"),
+		netip.MustParseAddrPort("[2001:db8::2]:443")
 	return f
 }
 
 // ip is the flow's IP header, and what its Ethernet header says of it.
-func (f flow) ip(tos uint8, protocol layers.IPProtocol) (layers.EthernetType, gopacket.NetworkLayer) {
+func (f flow) ip(
+	tos uint8, protocol layers.IPProtocol,
+) (layers.EthernetType, gopacket.NetworkLayer) {
 	if f.src.Addr().Is4() {
 		return layers.EthernetTypeIPv4, f.ipv4(tos, protocol)
 	}
@@ -66,7 +69,8 @@ func (f flow) tcpData(t *testing.T, tos uint8, payloadLen int, change ...func(*l
 	t.Helper()
 	etherType, ip := f.ip(tos, layers.IPProtocolTCP)
 	tcp := &layers.TCP{
-		SrcPort: layers.TCPPort(f.src.Port()), DstPort: layers.TCPPort(f.dst.Port()), Seq: 1, Ack: 1, ACK: true, Window: 512,
+		SrcPort: layers.TCPPort(f.src.Port()), DstPort: layers.TCPPort(f.dst.Port()), Seq: 1,
+		Ack: 1, ACK: true, Window: 512,
 	}
 	for _, c := range change {
 		c(tcp)
@@ -108,10 +112,12 @@ func TestHostNPOptionsAreChecked(t *testing.T) {
 	}{
 		{func(o *HostNPOptions) { o.TNs = 0 }, "np: T 0 ns, .*: want T > 0 .*"},
 		{func(o *HostNPOptions) { o.CongestedShare = 1 }, "np: .* want T > 0 and 0 <= share < 1"},
-		{func(o *HostNPOptions) { o.CongestedShare = math.NaN() }, "np: .* want T > 0 and 0 <= share < 1"},
+		{func(o *HostNPOptions) { o.CongestedShare = math.NaN() },
+			"np: .* want T > 0 and 0 <= share < 1"},
 		{func(o *HostNPOptions) { o.TNs = 16383 }, "np: T 16383 ns: want at least 16384 ns, .*"},
 		{func(o *HostNPOptions) { o.Idle = -1 }, "np: idle time -1ns: want 0 or more"},
-		{func(o *HostNPOptions) { o.UDPPorts = make([]uint16, 9) }, "np: 9 ports of UDP: want at most 8"},
+		{func(o *HostNPOptions) { o.UDPPorts = make([]uint16, 9) },
+			"np: 9 ports of UDP: want at most 8"},
 		{func(o *HostNPOptions) { o.UDPPorts = []uint16{0} }, "np: port 0 of UDP: .*"},
 	} {
 		o := everyPacket()
@@ -128,7 +134,8 @@ func TestHostNPAnswersReceivedPackets(t *testing.T) {
 	port := uint16(0)
 	for _, f := range []flow{someFlow(), someFlowIPv6()} {
 		for _, tags := range [][][4]byte{
-			{}, {vlan10}, {vlan4095}, {priority}, {provider7, vlan10}, {vlan10, vlan4095}, {provider7, vlan10, vlan4095},
+			{}, {vlan10}, {vlan4095}, {priority}, {provider7, vlan10}, {vlan10, vlan4095},
+			{provider7, vlan10, vlan4095},
 		} {
 			for _, c := range received {
 				if !f.src.Addr().Is4() {
@@ -137,7 +144,8 @@ func TestHostNPAnswersReceivedPackets(t *testing.T) {
 				c.offload = behind(c.offload, 4*len(tags))
 				for _, tos := range []uint8{ect0, ce} {
 					name := fmt.Sprintf("%s, %d tags, %d bytes, offload %d, ECN %d",
-						f.src.Addr(), len(tags), c.payloadLen, c.offload.GSOType<<1|c.offload.Flags, tos)
+						f.src.Addr(), len(tags), c.payloadLen, c.offload.GSOType<<1|c.offload.Flags,
+						tos)
 					port++
 					f.src = netip.AddrPortFrom(f.src.Addr(), 5000+port) // a new flow
 					payloadLen := c.payloadLen
@@ -146,14 +154,16 @@ func TestHostNPAnswersReceivedPackets(t *testing.T) {
 					}
 					frame := tagged(f.tcpData(t, tos, payloadLen), tags...)
 					dev.receive(t, c.offload, frame)
-					qt.Assert(t, qt.HasLen(dev.sent(t), 0), qt.Commentf("%s: the first packet opens the window", name))
+					qt.Assert(t, qt.HasLen(dev.sent(t), 0),
+						qt.Commentf("%s: the first packet opens the window", name))
 					aWindow()
 					dev.receive(t, c.offload, frame)
 					sent := dev.sent(t)
 					qt.Assert(t, qt.HasLen(sent, 1), qt.Commentf("%s", name))
 					got, err := cnp.Parse(untagged(sent[0], len(tags)))
 					qt.Assert(t, qt.IsNil(err), qt.Commentf("%s: %x", name, sent[0]))
-					qt.Assert(t, qt.DeepEquals(sent[0], tagged(encode(t, f.cnp(tos == ce, got.RecRateMbps)), tags...)), qt.Commentf("%s", name))
+					qt.Assert(t, qt.DeepEquals(sent[0], tagged(encode(t,
+						f.cnp(tos == ce, got.RecRateMbps)), tags...)), qt.Commentf("%s", name))
 					qt.Assert(t, qt.Equals(got.RecRateMbps > 0, tos == ce))
 				}
 			}
@@ -161,7 +171,8 @@ func TestHostNPAnswersReceivedPackets(t *testing.T) {
 	}
 	got, err := n.Counts()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.DeepEquals(nonZero(t, got, err), Counts{"cnp_decrease": uint64(port) / 2, "cnp_increase": uint64(port) / 2}))
+	qt.Assert(t, qt.DeepEquals(nonZero(t, got, err),
+		Counts{"cnp_decrease": uint64(port) / 2, "cnp_increase": uint64(port) / 2}))
 }
 
 // untagged takes n VLAN tags off.
@@ -232,10 +243,12 @@ func TestHostNPWatchesUDP(t *testing.T) {
 			{50000, 7778, payload(100), false},
 			{50000, 7777, nil, false},
 			{0, 7777, payload(100), false},
-			{50002, cnp.UDPPort, gopacket.Payload(append([]byte{cnp.Opcode}, make([]byte, 31)...)), false},
+			{50002, cnp.UDPPort, gopacket.Payload(append([]byte{cnp.Opcode}, make([]byte, 31)...)),
+				false},
 			{50003, cnp.UDPPort, nil, false},
 		} {
-			f.src, f.dst = netip.AddrPortFrom(f.src.Addr(), c.src), netip.AddrPortFrom(f.dst.Addr(), c.dst)
+			f.src, f.dst = netip.AddrPortFrom(f.src.Addr(), c.src),
+				netip.AddrPortFrom(f.dst.Addr(), c.dst)
 			frame := f.datagram(t, ce, c.payload)
 			passes(t, n.arriveNow(t, dev, frame), frame)
 			aWindow()
@@ -285,7 +298,8 @@ func TestHostNPReadsLongHeaders(t *testing.T) {
 	authentication := extension(tcp, 24)
 	authentication[1] = 4 // in words, less two
 	six := [][]byte{
-		extension(routing, 8), extension(destination, 1024), extension(destination, 8), extension(destination, 8),
+		extension(routing, 8), extension(destination, 1024), extension(destination, 8),
+		extension(destination, 8),
 		extension(destination, 16), extension(tcp, 8),
 	}
 	v4 := someFlow()
@@ -298,14 +312,19 @@ func TestHostNPReadsLongHeaders(t *testing.T) {
 		{"hop by hop", withExtensions(plain, hopByHop, extension(tcp, 8)), &f, 0},
 		{"authentication", withExtensions(plain, ah, authentication), &f, 0},
 		{"six", withExtensions(plain, hopByHop, six...), &f, 0},
-		{"seven", withExtensions(plain, destination, append([][]byte{extension(hopByHop, 8)}, six...)...), nil, 1},
-		{"too long", withExtensions(plain, hopByHop, extension(destination, 2040), extension(tcp, 8)), nil, 1},
-		{"unknown behind one", withExtensions(plain, hopByHop, extension(mobility, 8), extension(tcp, 8)), nil, 1},
+		{"seven", withExtensions(plain, destination,
+			append([][]byte{extension(hopByHop, 8)}, six...)...), nil, 1},
+		{"too long", withExtensions(plain, hopByHop, extension(destination, 2040),
+			extension(tcp, 8)), nil, 1},
+		{"unknown behind one", withExtensions(plain, hopByHop, extension(mobility, 8),
+			extension(tcp, 8)), nil, 1},
 		{"fragment", withExtensions(plain, fragment, extension(tcp, 8)), nil, 0},
 		{"unknown", withExtensions(plain, mobility, extension(tcp, 8)), nil, 0},
-		{"beyond the end", withExtensions(plain, hopByHop, []byte{tcp, 200, 0, 0, 0, 0, 0, 0}), nil, 0},
+		{"beyond the end", withExtensions(plain, hopByHop, []byte{tcp, 200, 0, 0, 0, 0, 0, 0}), nil,
+			0},
 		{"IPv4 with options", v4.tcp(t, ce, 1000, func(ip *layers.IPv4, _ *layers.TCP) {
-			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
+			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1},
+				{OptionType: 0}}
 		}), &v4, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -395,7 +414,8 @@ func TestHostNPSigns(t *testing.T) {
 				qt.Check(t, qt.IsTrue(ok))
 				qt.Check(t, qt.Equals(gotSlot, slot))
 				qt.Check(t, qt.IsTrue(got.Verify(key)))
-				qt.Check(t, qt.IsTrue(before-1 <= stamp && stamp <= after+1), qt.Commentf("%d, want %d to %d", stamp, before, after))
+				qt.Check(t, qt.IsTrue(before-1 <= stamp && stamp <= after+1),
+					qt.Commentf("%d, want %d to %d", stamp, before, after))
 			}
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // With jitter, windows are T +- jitter, T on average, and not all alike.
 func TestNPJitter(t *testing.T) {
 	const periodNs, jitterNs, gapNs, packets = 50_000, 12_500, 2_500, 3_000
-	n, dev := newNP(t, NPOptions{TNs: periodNs, TJitterNs: jitterNs, CongestedShare: 0.95, IdealTime: true})
+	n, dev := newNP(t, NPOptions{TNs: periodNs, TJitterNs: jitterNs, CongestedShare: 0.95,
+		IdealTime: true})
 	frame := someFlow().tcp(t, ect0, 1000)
 	var lengths []uint64
 	var cnps, opened uint64
@@ -38,7 +39,8 @@ func TestNPJitter(t *testing.T) {
 	mean := float64(sum) / float64(len(lengths))
 	t.Logf("%d windows of %d to %d ns, mean %.0f ns", len(lengths), shortest, longest, mean)
 	qt.Check(t, qt.IsTrue(shortest >= periodNs-jitterNs && longest <= periodNs+jitterNs+gapNs))
-	qt.Check(t, qt.IsTrue(longest-shortest > jitterNs), qt.Commentf("the windows are too much alike"))
+	qt.Check(t, qt.IsTrue(longest-shortest > jitterNs),
+		qt.Commentf("the windows are too much alike"))
 	qt.Check(t, qt.IsTrue(mean > 0.95*periodNs && mean < 1.05*periodNs))
 }
 

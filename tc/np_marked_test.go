@@ -36,7 +36,8 @@ func newMarkedNPOf(t *testing.T, o MarkedNPOptions) (*NP, *tap) {
 func TestMarkedNPAnswersReceivedPackets(t *testing.T) {
 	n, dev := newMarkedNP(t, 0)
 	for i, c := range received {
-		t.Run(fmt.Sprintf("%d bytes, offload %d", c.payloadLen, c.offload.GSOType<<1|c.offload.Flags), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d bytes, offload %d", c.payloadLen,
+			c.offload.GSOType<<1|c.offload.Flags), func(t *testing.T) {
 			f := someFlow()
 			f.src = netip.AddrPortFrom(f.src.Addr(), uint16(5000+i)) // a new flow
 			for _, tos := range []uint8{notECT, ect1, ect0} {
@@ -68,14 +69,22 @@ func TestMarkedNPIntervals(t *testing.T) {
 		intervalNs uint64
 		arrivals   []arrival
 	}{
-		{"the first marked packet", intervalNs, []arrival{{0, ect0, false}, {10, ect0, false}, {20, ce, true}}},
-		{"marked packets in the interval", intervalNs, []arrival{{0, ce, true}, {0, ce, false}, {1, ce, false}, {intervalNs - 1, ce, false}}},
-		{"the interval is over", intervalNs, []arrival{{0, ce, true}, {intervalNs, ce, true}, {2*intervalNs - 1, ce, false}, {2 * intervalNs, ce, true}}},
-		{"it begins with the CNP", intervalNs, []arrival{{0, ce, true}, {80_000, ce, true}, {100_000, ce, false}, {130_000, ce, true}}},
-		{"no mark when it ends", intervalNs, []arrival{{0, ce, true}, {30_000, ce, false}, {60_000, ect0, false}, {61_000, ce, true}}},
-		{"a long time", intervalNs, []arrival{{0, ce, true}, {1 << 50, ce, true}, {1<<50 + intervalNs - 1, ce, false}}},
-		{"two paths: time goes back", intervalNs, []arrival{{60_000, ce, true}, {20_000, ce, false}, {110_000, ce, true}}},
-		{"every packet", 0, []arrival{{0, ce, true}, {0, ce, true}, {1, ect0, false}, {1, ce, true}}},
+		{"the first marked packet", intervalNs,
+			[]arrival{{0, ect0, false}, {10, ect0, false}, {20, ce, true}}},
+		{"marked packets in the interval", intervalNs,
+			[]arrival{{0, ce, true}, {0, ce, false}, {1, ce, false}, {intervalNs - 1, ce, false}}},
+		{"the interval is over", intervalNs, []arrival{{0, ce, true}, {intervalNs, ce, true},
+			{2*intervalNs - 1, ce, false}, {2 * intervalNs, ce, true}}},
+		{"it begins with the CNP", intervalNs, []arrival{{0, ce, true}, {80_000, ce, true},
+			{100_000, ce, false}, {130_000, ce, true}}},
+		{"no mark when it ends", intervalNs, []arrival{{0, ce, true}, {30_000, ce, false},
+			{60_000, ect0, false}, {61_000, ce, true}}},
+		{"a long time", intervalNs, []arrival{{0, ce, true}, {1 << 50, ce, true},
+			{1<<50 + intervalNs - 1, ce, false}}},
+		{"two paths: time goes back", intervalNs,
+			[]arrival{{60_000, ce, true}, {20_000, ce, false}, {110_000, ce, true}}},
+		{"every packet", 0, []arrival{{0, ce, true}, {0, ce, true}, {1, ect0, false},
+			{1, ce, true}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, dev := newMarkedNP(t, c.intervalNs)
@@ -89,7 +98,8 @@ func TestMarkedNPIntervals(t *testing.T) {
 					answer = [][]byte{encode(t, f.cnp(true, 0))}
 					want["cnp_decrease"]++
 				}
-				qt.Assert(t, qt.DeepEquals(dev.sent(t), answer), qt.Commentf("packet %d: %+v", i, a))
+				qt.Assert(t, qt.DeepEquals(dev.sent(t), answer),
+					qt.Commentf("packet %d: %+v", i, a))
 			}
 			qt.Assert(t, qt.DeepEquals(n.counts(t), want))
 		})
@@ -157,7 +167,8 @@ func TestMarkedNPRandomFlows(t *testing.T) {
 		}
 		qt.Assert(t, qt.DeepEquals(dev.sent(t), want))
 	}
-	qt.Assert(t, qt.DeepEquals(n.counts(t), nonZero(t, Counts{"cnp_decrease": uint64(answers)}, nil)))
+	qt.Assert(t, qt.DeepEquals(n.counts(t), nonZero(t, Counts{"cnp_decrease": uint64(answers)},
+		nil)))
 	qt.Assert(t, qt.Equals(n.flows(t), flowCount))
 }
 
@@ -247,12 +258,14 @@ func TestMarkedNPOnTheWire(t *testing.T) {
 				qt.Assert(t, qt.HasLen(frame, cnp.FrameLen))
 				qt.Assert(t, qt.DeepEquals(frame, encode(t, f.cnp(true, 0))))
 			}
-			qt.Check(t, qt.DeepEquals(n.counts(t), nonZero(t, Counts{"cnp_decrease": uint64(len(got))}, nil)))
+			qt.Check(t, qt.DeepEquals(n.counts(t),
+				nonZero(t, Counts{"cnp_decrease": uint64(len(got))}, nil)))
 			if !mark {
 				qt.Check(t, qt.HasLen(got, 0))
 				return
 			}
-			qt.Check(t, qt.IsTrue(len(got) > 10 && uint64(len(got)) <= intervals), qt.Commentf("%d CNPs in %d intervals", len(got), intervals))
+			qt.Check(t, qt.IsTrue(len(got) > 10 && uint64(len(got)) <= intervals),
+				qt.Commentf("%d CNPs in %d intervals", len(got), intervals))
 		})
 	}
 }

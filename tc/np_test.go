@@ -32,7 +32,8 @@ func newNP(t *testing.T, o NPOptions) (*NP, *tap) {
 // arrive hands NP a packet with its ideal time of arrival.
 func (n *NP) arrive(t *testing.T, dev *tap, timeNs uint64, frame []byte) result {
 	t.Helper()
-	return n.run(t, dev.ns, "np_ingress", frame, skBuff{Ifindex: uint32(dev.ifindex), CB: carry(timeNs, false)})
+	return n.run(t, dev.ns, "np_ingress", frame,
+		skBuff{Ifindex: uint32(dev.ifindex), CB: carry(timeNs, false)})
 }
 
 func TestNPOptionsAreChecked(t *testing.T) {
@@ -78,12 +79,14 @@ func TestNPAnswersReceivedPackets(t *testing.T) {
 	want := Counts{}
 	for i, c := range received {
 		for _, tos := range []uint8{ect0, ce} {
-			t.Run(fmt.Sprintf("%d bytes, offload %d, ECN %d", c.payloadLen, c.offload.GSOType<<1|c.offload.Flags, tos), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%d bytes, offload %d, ECN %d", c.payloadLen,
+				c.offload.GSOType<<1|c.offload.Flags, tos), func(t *testing.T) {
 				f := someFlow()
 				f.src = netip.AddrPortFrom(f.src.Addr(), uint16(5000+i<<2+int(tos))) // a new flow
 				frame := f.tcp(t, tos, c.payloadLen)
 				dev.receive(t, c.offload, frame)
-				qt.Assert(t, qt.HasLen(dev.sent(t), 0), qt.Commentf("the first packet opens the window"))
+				qt.Assert(t, qt.HasLen(dev.sent(t), 0),
+					qt.Commentf("the first packet opens the window"))
 				dev.receive(t, c.offload, frame)
 				sent := dev.sent(t)
 				qt.Assert(t, qt.HasLen(sent, 1))
@@ -139,18 +142,24 @@ func TestNPWindows(t *testing.T) {
 	}{
 		{"one packet", []arrival{{0, true}}, nil},
 		{"window still open", []arrival{{0, true}, {tNs - 1, true}}, nil},
-		{"one packet in T, the first ever", []arrival{{0, true}, {tNs, true}}, []cnp.CNP{{Decrease: true, RecRateMbps: mbps(1, tNs)}}},
-		{"one packet in T: pSize / interArrivalTime", []arrival{{0, true}, {80_000, true}, {90_000, true}}, []cnp.CNP{
-			{Decrease: true, RecRateMbps: mbps(1, tNs)},
-			{Decrease: true, RecRateMbps: mbps(1, 80_000)},
-		}},
-		{"two packets in T", []arrival{{0, true}, {25_000, true}, {25_000, true}}, []cnp.CNP{{Decrease: true, RecRateMbps: mbps(2, tNs)}}},
-		{"fifty packets in T", repeat(51, arrival{1000, true}), []cnp.CNP{{Decrease: true, RecRateMbps: mbps(50, tNs)}}},
+		{"one packet in T, the first ever", []arrival{{0, true}, {tNs, true}},
+			[]cnp.CNP{{Decrease: true, RecRateMbps: mbps(1, tNs)}}},
+		{"one packet in T: pSize / interArrivalTime",
+			[]arrival{{0, true}, {80_000, true}, {90_000, true}}, []cnp.CNP{
+				{Decrease: true, RecRateMbps: mbps(1, tNs)},
+				{Decrease: true, RecRateMbps: mbps(1, 80_000)},
+			}},
+		{"two packets in T", []arrival{{0, true}, {25_000, true}, {25_000, true}},
+			[]cnp.CNP{{Decrease: true, RecRateMbps: mbps(2, tNs)}}},
+		{"fifty packets in T", repeat(51, arrival{1000, true}),
+			[]cnp.CNP{{Decrease: true, RecRateMbps: mbps(50, tNs)}}},
 		{"none marked", repeat(51, arrival{1000, false}), []cnp.CNP{{}}},
 		{"95% marked is not more than 95%", concat(
-			repeat(19, arrival{2500, true}), repeat(1, arrival{2500, false}), repeat(1, arrival{2500, true})), []cnp.CNP{{}}},
+			repeat(19, arrival{2500, true}), repeat(1, arrival{2500, false}),
+			repeat(1, arrival{2500, true})), []cnp.CNP{{}}},
 		{"96% marked", concat(
-			repeat(24, arrival{2000, true}), repeat(1, arrival{2000, false}), repeat(1, arrival{2000, false})),
+			repeat(24, arrival{2000, true}), repeat(1, arrival{2000, false}),
+			repeat(1, arrival{2000, false})),
 			[]cnp.CNP{{Decrease: true, RecRateMbps: mbps(25, tNs)}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,7 +198,8 @@ func TestNPLargestRate(t *testing.T) {
 // RecRate in finer units than the paper's, from which RP makes the same rate.
 func TestRateUnit(t *testing.T) {
 	const unitBps = 10_000
-	n, dev := newNP(t, NPOptions{TNs: 50_000, CongestedShare: 0.95, RateUnitBps: unitBps, IdealTime: true})
+	n, dev := newNP(t, NPOptions{TNs: 50_000, CongestedShare: 0.95, RateUnitBps: unitBps,
+		IdealTime: true})
 	f := someFlow()
 	frame := f.tcp(t, ce, 1460)
 	n.arrive(t, dev, 1000, frame)
@@ -200,9 +210,11 @@ func TestRateUnit(t *testing.T) {
 
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpVarNpParams: npPcnNpParams{RateUnitBps: unitBps}, rpVarParams: rpPcnRpParams{
-		LineRateBps: lineRateBps, MinRateBps: unitBps, W_min: wMin * q24, W_max: wMax * q24,
-	}}, nil)
+	obj, err := load("rp", pruned(spec),
+		map[string]any{rpVarNpParams: npPcnNpParams{RateUnitBps: unitBps},
+			rpVarParams: rpPcnRpParams{
+				LineRateBps: lineRateBps, MinRateBps: unitBps, W_min: wMin * q24, W_max: wMax * q24,
+			}}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	r := &RP{obj}
 	t.Cleanup(func() { r.Close() })
@@ -211,7 +223,8 @@ func TestRateUnit(t *testing.T) {
 	qt.Check(t, qt.Equals(r.flow(t, f).Sender.RecRateBps, uint64(want)*unitBps))
 
 	_, err = LoadNP(NPOptions{TNs: 50_000, CongestedShare: 0.95, RateUnitBps: 3000})
-	qt.Check(t, qt.ErrorMatches(err, "np: RecRate in units of 3000 bit/s: want a divisor of 8 Gbit/s"))
+	qt.Check(t,
+		qt.ErrorMatches(err, "np: RecRate in units of 3000 bit/s: want a divisor of 8 Gbit/s"))
 }
 
 func TestNPRandomFlows(t *testing.T) {
@@ -248,7 +261,8 @@ func TestNPPassesData(t *testing.T) {
 	n, dev := newNP(t, NPOptions{TNs: 1, CongestedShare: 0.95, IdealTime: true})
 	frame := someFlow().tcp(t, ce, 1000)
 	for i, mark := range []uint32{0, 0, 7, 7} {
-		in := skBuff{Ifindex: uint32(dev.ifindex), CB: carry(uint64(i+1)*1000, false), Mark: mark, Priority: 5}
+		in := skBuff{Ifindex: uint32(dev.ifindex), CB: carry(uint64(i+1)*1000, false), Mark: mark,
+			Priority: 5}
 		r := n.run(t, dev.ns, "np_ingress", frame, in)
 		passes(t, r, frame)
 		qt.Check(t, qt.Equals(r.skb.Mark, mark))
@@ -266,20 +280,26 @@ func ignored(t *testing.T) map[string][]byte {
 	return map[string][]byte{
 		"pure ACK": f.tcp(t, ce, 0),
 		"pure ACK with options": f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) {
-			tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+			tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps,
+				OptionLength: 10, OptionData: make([]byte, 8)}}
 		}),
 		"pure ACK padded by Ethernet": append(f.tcp(t, ce, 0), make([]byte, 6)...),
-		"SYN":                         f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) { tcp.SYN = true }),
-		"FIN":                         f.tcp(t, ce, 0, func(_ *layers.IPv4, tcp *layers.TCP) { tcp.FIN = true }),
-		"UDP":                         f.udp(t, ce, 100),
-		"CNP":                         encode(t, f.cnp(true, 1)),
-		"TCP over IPv6":               f.tcpIPv6(t),
-		"ARP":                         f.arp(t),
-		"VLAN":                        vlan(data, 10),
-		"first fragment":              f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
-		"later fragment":              f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
+		"SYN": f.tcp(t, ce, 0,
+			func(_ *layers.IPv4, tcp *layers.TCP) { tcp.SYN = true }),
+		"FIN": f.tcp(t, ce, 0,
+			func(_ *layers.IPv4, tcp *layers.TCP) { tcp.FIN = true }),
+		"UDP":           f.udp(t, ce, 100),
+		"CNP":           encode(t, f.cnp(true, 1)),
+		"TCP over IPv6": f.tcpIPv6(t),
+		"ARP":           f.arp(t),
+		"VLAN":          vlan(data, 10),
+		"first fragment": f.tcp(t, ce, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
+		"later fragment": f.tcp(t, ce, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
 		"IPv4 with options": f.tcp(t, ce, 100, func(ip *layers.IPv4, _ *layers.TCP) {
-			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
+			ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1},
+				{OptionType: 0}}
 		}),
 	}
 }

@@ -47,8 +47,9 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 		return nil, err
 	}
 	if spec.Programs[rpIngress] == nil {
-		return nil, fmt.Errorf("rp: the object of congestion control %s has no program %s, "+
-			"and hears %s: include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
+		return nil,
+			fmt.Errorf("rp: the object of congestion control %s has no program %s, and hears %s: "+
+				"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
 	}
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {
 		return nil, fmt.Errorf("rp of %s: %w", control.Name(), err)

@@ -86,7 +86,8 @@ type dcqcn struct {
 func newDCQCN() *dcqcn {
 	p := dcqcnParams()
 	return &dcqcn{p: p, rate: lineRateBps, target: lineRateBps, alpha: 1,
-		timerNs: dcqcnStartNs + p.Recovery.TimerNs, alphaNs: dcqcnStartNs + p.AlphaTimerNs, counterBytes: p.Recovery.ByteCounterBytes}
+		timerNs: dcqcnStartNs + p.Recovery.TimerNs, alphaNs: dcqcnStartNs + p.AlphaTimerNs,
+		counterBytes: p.Recovery.ByteCounterBytes}
 }
 
 func (d *dcqcn) g() float64 { return float64(d.p.G) / q24 }
@@ -144,7 +145,8 @@ func TestDCQCNRPCuts(t *testing.T) {
 		{40_110_000, 17.5e9 * (1 - 0.87890625/2), 17.5e9, 0.87890625*15/16 + 1.0/16},
 	} {
 		now := dcqcnStartNs + want.atNs
-		got := r.run(t, here, "rp_ingress", encode(t, f.cnp(true, 0)), skBuff{CB: carry(now, false)})
+		got := r.run(t, here, "rp_ingress", encode(t, f.cnp(true, 0)),
+			skBuff{CB: carry(now, false)})
 		qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 		v := r.dcqcn(t, f)
 		about := qt.Commentf("CNP %d: %+v", i, v.Rp)
@@ -192,7 +194,9 @@ func checkDCQCNRP(t *testing.T, newRP func(*testing.T, ...flow) *RP, tcd bool) {
 		v := r.dcqcn(t, f)
 		if i/30%2 == 0 { // congestion
 			now += rnd.Uint64N(2 * dcqcnParams().Recovery.TimerNs)
-		} else { // of the 32 cycles that one CNP finds over up to 19 are the timer's and 10 the byte counter's
+			// of the 32 cycles that one CNP finds over up to 19 are the timer's and 10 the byte
+			// counter's
+		} else {
 			now += rnd.Uint64N(1_100_000)
 			v.Sender.SentBytes += rnd.Uint64N(11_000_000)
 		}
@@ -211,7 +215,8 @@ func checkDCQCNRP(t *testing.T, newRP func(*testing.T, ...flow) *RP, tcd bool) {
 		v = r.dcqcn(t, f)
 		about := qt.Commentf("CNP %d: %+v, want %+v", i, v.Rp, want)
 		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Recovery.RateBps)/want.rate-1) < 1e-4), about)
-		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Recovery.TargetBps)/want.target-1) < 1e-4), about)
+		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Recovery.TargetBps)/want.target-1) < 1e-4),
+			about)
 		qt.Assert(t, qt.IsTrue(math.Abs(float64(v.Rp.Alpha)/q24-want.alpha) < 1e-5), about)
 		qt.Assert(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)-holds))
 		qt.Assert(t, qt.Equals(v.Sender.CnpHold, holds))
@@ -220,9 +225,11 @@ func checkDCQCNRP(t *testing.T, newRP func(*testing.T, ...flow) *RP, tcd bool) {
 			active++
 		}
 	}
-	qt.Assert(t, qt.IsTrue(lowest == 100e6 && active > cnps/3), qt.Commentf("down to %g, %d rates between", lowest, active))
+	qt.Assert(t, qt.IsTrue(lowest == 100e6 && active > cnps/3),
+		qt.Commentf("down to %g, %d rates between", lowest, active))
 	qt.Assert(t, qt.Equals(holds > cnps/5, tcd))
-	qt.Assert(t, qt.DeepEquals(r.counts(t), nonZero(t, Counts{"cnp_decrease": cnps - holds, "cnp_hold": holds}, nil)))
+	qt.Assert(t, qt.DeepEquals(r.counts(t), nonZero(t,
+		Counts{"cnp_decrease": cnps - holds, "cnp_hold": holds}, nil)))
 	for _, o := range others {
 		qt.Assert(t, qt.Equals(r.dcqcn(t, o), before))
 	}
@@ -239,6 +246,7 @@ func TestDCQCNRPKernelClock(t *testing.T) {
 		r.run(t, here, "rp_ingress", encode(t, f.cnp(true, 0)), skBuff{CB: cb})
 		after := monotonicNs(t) >> shift
 		at := r.dcqcn(t, f).Rp.CutAtNs
-		qt.Check(t, qt.IsTrue(before <= at && at <= after), qt.Commentf("shift %d: %d, want %d to %d", shift, at, before, after))
+		qt.Check(t, qt.IsTrue(before <= at && at <= after),
+			qt.Commentf("shift %d: %d, want %d to %d", shift, at, before, after))
 	}
 }

@@ -83,7 +83,8 @@ func (a *attack) malformed(frame []byte) []byte {
 	if len(frame) == cnp.FrameLenIPv6 {
 		udp += 20
 	}
-	fixed := []int{udp, udp + 1, udp + 4, udp + 5, udp + 6, udp + 7, udp + 9, udp + 10, udp + 11, udp + 12, udp + 13, udp + 16}
+	fixed := []int{udp, udp + 1, udp + 4, udp + 5, udp + 6, udp + 7, udp + 9, udp + 10, udp + 11,
+		udp + 12, udp + 13, udp + 16}
 	frame[fixed[a.rnd.IntN(len(fixed))]] ^= 1 << a.rnd.IntN(8)
 	if udp == offUDP {
 		return seal(frame)

@@ -74,7 +74,8 @@ func TestHostRPOptionsAreChecked(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, c.want))
 	}
 	r := newHostRP(t, HostRPOptions{}, nil)
-	qt.Check(t, qt.ErrorMatches(r.Allow(1, netip.Prefix{}), `rp: allow CNPs from prefix "invalid Prefix": want one such as .*`))
+	qt.Check(t, qt.ErrorMatches(r.Allow(1, netip.Prefix{}),
+		`rp: allow CNPs from prefix "invalid Prefix": want one such as .*`))
 }
 
 // CNPs of either family, in any VLAN, change the flow they name as Algorithm 1 says, and no other.
@@ -90,14 +91,17 @@ func TestHostRPObeys(t *testing.T) {
 				before := r.flow(t, otherPort)
 				want := rp{rateBps: lineRateBps / 2, w: wMin}
 				counts := Counts{}
-				for i, mbps := range []uint32{30_000, 10_000, 0, 0, 0, 0, 9000, 1, 0, math.MaxUint32, 0} {
+				for i, mbps := range []uint32{30_000, 10_000, 0, 0, 0, 0, 9000, 1, 0,
+					math.MaxUint32, 0} {
 					decrease := mbps > 0
 					got := r.hearFrame(t, tagged(encode(t, f.cnp(decrease, mbps)), tags...))
 					qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 					want.cnp(decrease, mbps)
 					v := r.flow(t, f)
-					qt.Assert(t, qt.IsTrue(near(float64(v.Rp.SendRateBps), want.rateBps)), qt.Commentf("CNP %d", i))
-					qt.Assert(t, qt.IsTrue(near(float64(v.Rp.W)/q24, want.w)), qt.Commentf("CNP %d", i))
+					qt.Assert(t, qt.IsTrue(near(float64(v.Rp.SendRateBps), want.rateBps)),
+						qt.Commentf("CNP %d", i))
+					qt.Assert(t, qt.IsTrue(near(float64(v.Rp.W)/q24, want.w)),
+						qt.Commentf("CNP %d", i))
 					if decrease {
 						counts["cnp_decrease"]++
 					} else {
@@ -118,13 +122,15 @@ func TestHostRPObeys(t *testing.T) {
 // Devices give RP a frame whose outermost tag is in the skb.
 func TestHostRPReceivesVLANs(t *testing.T) {
 	for _, f := range []flow{someFlow(), someFlowIPv6()} {
-		for _, tags := range [][][4]byte{{}, {vlan10}, {priority}, {provider7, vlan10}, {provider7, vlan10, vlan4095}} {
+		for _, tags := range [][][4]byte{{}, {vlan10}, {priority}, {provider7, vlan10},
+			{provider7, vlan10, vlan4095}} {
 			r := newHostRP(t, HostRPOptions{}, nil, f)
 			dev := newTap(t, nstest.New(t), "tap0", 1)
 			qt.Assert(t, qt.IsNil(r.Allow(dev.ifindex)))
 			qt.Assert(t, qt.IsNil(r.Attach(dev.ns, dev.ifindex)))
 			dev.receive(t, vnetHeader{}, tagged(encode(t, f.cnp(true, 1)), tags...))
-			qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": 1}), qt.Commentf("%s, %d tags", f.src, len(tags)))
+			qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": 1}),
+				qt.Commentf("%s, %d tags", f.src, len(tags)))
 		}
 	}
 }
@@ -161,7 +167,8 @@ func TestHostRPRefuses(t *testing.T) {
 		}
 	}
 	sound := func(b []byte) []byte { return b }
-	malformed, badICRC, noFlow, pass := Counts{"malformed": 1}, Counts{"bad_icrc": 1}, Counts{"no_flow": 1}, Counts{}
+	malformed, badICRC, noFlow, pass := Counts{"malformed": 1}, Counts{"bad_icrc": 1},
+		Counts{"no_flow": 1}, Counts{}
 	for _, c := range []struct {
 		name   string
 		f      flow
@@ -170,7 +177,8 @@ func TestHostRPRefuses(t *testing.T) {
 	}{
 		{"ECT(0)", v4, set(seal, offIP+1, cnp.DSCP<<2|ect0), malformed},
 		{"ECT(1)", v4, set(seal, offIP+1, cnp.DSCP<<2|ect1), malformed},
-		{"IP length", v4, func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b }, malformed},
+		{"IP length", v4, func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b },
+			malformed},
 		{"IP identification", v4, set(seal, offIP+4, 0, 1), malformed},
 		{"may be fragmented", v4, set(seal, offIP+6, 0), malformed},
 		{"IP checksum", v4, func(b []byte) []byte { b[offIP+10] ^= 1; return b }, malformed},
@@ -212,7 +220,8 @@ func TestHostRPRefuses(t *testing.T) {
 		{"another EtherType", v4, set(sound, 12, 0x86, 0xdd), pass},
 		{"IPv6 version", v6, set(sealIPv6, 14, 0x4c), pass},
 		{"IPv6 extension", v6, set(sealIPv6, 20, 0), pass},
-		{"three tags", v4, func(b []byte) []byte { return tagged(b, vlan10, vlan10, vlan10) }, pass},
+		{"three tags", v4, func(b []byte) []byte { return tagged(b, vlan10, vlan10, vlan10) },
+			pass},
 		{"CNP of a RoCE NIC", v4, func(b []byte) []byte {
 			clear(b[offPayload:offICRC])
 			copy(b[offUDP:], []byte{0x12, 0x34}) // its choice
@@ -221,7 +230,8 @@ func TestHostRPRefuses(t *testing.T) {
 		}, pass},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			hostRefuses(t, newHostRP(t, HostRPOptions{}, nil, v4, v6), []flow{v4, v6}, c.change(encode(t, c.f.cnp(true, 1))), c.want)
+			hostRefuses(t, newHostRP(t, HostRPOptions{}, nil, v4, v6), []flow{v4, v6},
+				c.change(encode(t, c.f.cnp(true, 1))), c.want)
 		})
 	}
 	for _, f := range []flow{v4, v6} {
@@ -231,7 +241,8 @@ func TestHostRPRefuses(t *testing.T) {
 			before := r.counts(t)["malformed"]
 			r.hearFrame(t, whole[:l])
 			told := l >= len(whole)-20 // what tells that it is a CNP is there
-			qt.Assert(t, qt.Equals(r.counts(t)["malformed"]-before == 1, told), qt.Commentf("%s truncated to %d bytes", f.src, l))
+			qt.Assert(t, qt.Equals(r.counts(t)["malformed"]-before == 1, told),
+				qt.Commentf("%s truncated to %d bytes", f.src, l))
 		}
 		qt.Assert(t, qt.Equals(r.flow(t, f).Rp.SendRateBps, lineRateBps/2))
 	}
@@ -312,7 +323,8 @@ func TestHostRPSources(t *testing.T) {
 				default:
 					want["prefix"]++
 				}
-				qt.Check(t, qt.Equals(r.flow(t, from.f).Rp.SendRateBps < lineRateBps/2, from.allowed))
+				qt.Check(t, qt.Equals(r.flow(t, from.f).Rp.SendRateBps < lineRateBps/2,
+					from.allowed))
 			}
 			qt.Check(t, qt.DeepEquals(r.counts(t), want))
 		})
@@ -346,7 +358,8 @@ func TestHostRPLimitsRate(t *testing.T) {
 		r.hearFrame(t, encode(t, a.cnp(false, 0)))
 	}
 	r.hearFrame(t, encode(t, b.cnp(true, 1)))
-	qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_increase": burst, "cnp_decrease": 1, "rate_limited": 10 - burst}))
+	qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_increase": burst, "cnp_decrease": 1,
+		"rate_limited": 10 - burst}))
 	qt.Check(t, qt.Equals(r.flow(t, a).Sender.CnpIncrease, burst))
 
 	const interval = 20 * time.Millisecond
@@ -357,7 +370,8 @@ func TestHostRPLimitsRate(t *testing.T) {
 	}
 	most := uint64(time.Since(start)/interval) + 1
 	obeyed = r.counts(t)["cnp_increase"]
-	qt.Check(t, qt.IsTrue(obeyed >= 5 && obeyed <= most), qt.Commentf("%d, want at most %d", obeyed, most))
+	qt.Check(t, qt.IsTrue(obeyed >= 5 && obeyed <= most),
+		qt.Commentf("%d, want at most %d", obeyed, most))
 }
 
 // No CNP brings a flow below the floor.
@@ -399,10 +413,14 @@ func TestHostRPTags(t *testing.T) {
 			{"unsigned", encode(t, f.cnp(true, 1000)), Counts{"unsigned": 1}},
 			{"with an unknown key", signed(unknown, 0, 0), Counts{"bad_tag": 1}},
 			{"with the key of the other slot", signed(key, 1, 0), Counts{"bad_tag": 1}},
-			{"another rate", signed(key, 0, 0, func(c *cnp.CNP) { c.RecRateMbps = 1 }), Counts{"bad_tag": 1}},
-			{"another verdict", signed(key, 0, 0, func(c *cnp.CNP) { c.Decrease = false }), Counts{"bad_tag": 1}},
-			{"another time", signed(key, 0, 0, func(c *cnp.CNP) { c.Tag[3] ^= 1 }), Counts{"bad_tag": 1}},
-			{"another flow", signed(key, 0, 0, func(c *cnp.CNP) { c.FlowSrcPort++ }), Counts{"no_flow": 1}},
+			{"another rate", signed(key, 0, 0, func(c *cnp.CNP) { c.RecRateMbps = 1 }),
+				Counts{"bad_tag": 1}},
+			{"another verdict", signed(key, 0, 0, func(c *cnp.CNP) { c.Decrease = false }),
+				Counts{"bad_tag": 1}},
+			{"another time", signed(key, 0, 0, func(c *cnp.CNP) { c.Tag[3] ^= 1 }),
+				Counts{"bad_tag": 1}},
+			{"another flow", signed(key, 0, 0, func(c *cnp.CNP) { c.FlowSrcPort++ }),
+				Counts{"no_flow": 1}},
 		} {
 			t.Run(f.src.Addr().String()+", "+c.name, func(t *testing.T) {
 				r := newHostRP(t, HostRPOptions{RequireTag: true, Window: window}, nil, f)
@@ -470,7 +488,8 @@ func TestKeyRotation(t *testing.T) {
 		r.hearFrame(t, c)
 	}
 	qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": sent, "no_key": 1}))
-	qt.Check(t, qt.ErrorMatches(r.Keys().Set(2, cnp.Key{}, KeyNone), "set key 2 .*: want slot 0 or 1, .*"))
+	qt.Check(t, qt.ErrorMatches(r.Keys().Set(2, cnp.Key{}, KeyNone),
+		"set key 2 .*: want slot 0 or 1, .*"))
 }
 
 // A host's reaction point is for PCN's own control.

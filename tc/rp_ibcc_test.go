@@ -28,7 +28,8 @@ func newIBCCRPOf(t *testing.T, tcd bool, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpibcc()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpibccVarParams: ibccParams(), rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpibccVarParams: ibccParams(),
+		rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -45,7 +46,8 @@ func newTIMELYRP(t *testing.T, flows ...flow) *RP {
 	spec, err := loadRptimely()
 	qt.Assert(t, qt.IsNil(err))
 	obj, err := load("rp", pruned(spec), map[string]any{
-		rptimelyVarParams: rptimelyTimelyParams{TcdHoldNs: 55_000}, rptimelyVarTcd: true, rptimelyVarIdealTime: true,
+		rptimelyVarParams: rptimelyTimelyParams{TcdHoldNs: 55_000}, rptimelyVarTcd: true,
+		rptimelyVarIdealTime: true,
 	}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
@@ -95,7 +97,8 @@ func TestIBCCRPObeys(t *testing.T) {
 			qt.Check(t, qt.Equals(v.Rp.TimerAtNs, start+want.timerNs), about)
 			qt.Check(t, qt.Equals(v.Sender.CnpDecrease, want.decrease), about)
 			qt.Check(t, qt.Equals(v.Sender.CnpHold, want.hold), about)
-			qt.Check(t, qt.DeepEquals(r.counts(t), nonZero(t, Counts{"cnp_decrease": want.decrease, "cnp_hold": want.hold}, nil)))
+			qt.Check(t, qt.DeepEquals(r.counts(t),
+				nonZero(t, Counts{"cnp_decrease": want.decrease, "cnp_hold": want.hold}, nil)))
 		}
 		qt.Check(t, qt.DeepEquals(r.entry(t, other), before))
 	}

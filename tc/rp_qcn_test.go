@@ -44,7 +44,8 @@ func newQCNRPOf(t *testing.T, p rpqcnQcnRpParams, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRpqcn()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpqcnVarParams: p, rpqcnVarIdealTime: true}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpqcnVarParams: p, rpqcnVarIdealTime: true},
+		nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -57,7 +58,8 @@ func newQCNRPOf(t *testing.T, p rpqcnQcnRpParams, flows ...flow) *RP {
 // started is a flow at its start.
 func started(p rpqcnQcnRpParams) (v rpqcnQcnFlow) {
 	v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = lineRateBps, lineRateBps
-	v.Rp.Recovery.TimerAtNs, v.Rp.Recovery.CounterAtBytes = qcnStartNs+p.Recovery.TimerNs, p.Recovery.ByteCounterBytes
+	v.Rp.Recovery.TimerAtNs, v.Rp.Recovery.CounterAtBytes = qcnStartNs+p.Recovery.TimerNs,
+		p.Recovery.ByteCounterBytes
 	return v
 }
 
@@ -95,12 +97,15 @@ func TestQCNRPCuts(t *testing.T) {
 		v := r.qcn(t, f)
 		v.Sender.SentBytes = c.sentBytes
 		r.putQCN(t, f, v)
-		got := r.run(t, here, "rp_ingress", f.cnm(t, c.qntzFb), skBuff{CB: carry(qcnStartNs, false)})
+		got := r.run(t, here, "rp_ingress", f.cnm(t, c.qntzFb),
+			skBuff{CB: carry(qcnStartNs, false)})
 		qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 		v = r.qcn(t, f)
 		about := qt.Commentf("CNM %d: %+v", i, v.Rp)
-		qt.Check(t, qt.IsTrue(near(float64(v.Rp.Recovery.RateBps), c.rate)), about, qt.Commentf("want %g", c.rate))
-		qt.Check(t, qt.IsTrue(near(float64(v.Rp.Recovery.TargetBps), c.target)), about, qt.Commentf("want %g", c.target))
+		qt.Check(t, qt.IsTrue(near(float64(v.Rp.Recovery.RateBps), c.rate)), about,
+			qt.Commentf("want %g", c.rate))
+		qt.Check(t, qt.IsTrue(near(float64(v.Rp.Recovery.TargetBps), c.target)), about,
+			qt.Commentf("want %g", c.target))
 		qt.Check(t, qt.Equals(v.Sender.CnpDecrease, uint64(i+1)))
 		qt.Check(t, qt.Equals(v.Sender.CnpIncrease+v.Sender.RecRateBps, 0))
 	}
@@ -159,7 +164,8 @@ func TestQCNRPObeys(t *testing.T) {
 		got := r.run(t, here, "rp_ingress", frame, skBuff{CB: carry(qcnStartNs, false)})
 		qt.Assert(t, qt.Equals(got.verdict, tcxDrop))
 		rate := float64(r.qcn(t, f).Rp.Recovery.RateBps)
-		qt.Assert(t, qt.IsTrue(near(rate, 40e9*(1-float64(qntzFb)/128))), qt.Commentf("QntzFb %d: %g", qntzFb, rate))
+		qt.Assert(t, qt.IsTrue(near(rate, 40e9*(1-float64(qntzFb)/128))),
+			qt.Commentf("QntzFb %d: %g", qntzFb, rate))
 		qt.Assert(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": uint64(qntzFb)}))
 		for _, o := range others {
 			qt.Assert(t, qt.Equals(r.qcn(t, o), started(qcnRPParams())))
@@ -191,7 +197,8 @@ func TestQCNRPRefuses(t *testing.T) {
 		return someSample().cnm(t, sampled)
 	}
 	options := func(ip *layers.IPv4, _ *layers.TCP) {
-		ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
+		ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1},
+			{OptionType: 0}}
 	}
 	fragment := func(offset uint16, flags layers.IPv4Flag) func(*layers.IPv4, *layers.TCP) {
 		return func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = flags, offset }
@@ -249,9 +256,11 @@ func TestQCNRPShortMSDU(t *testing.T) {
 	f := someFlow()
 	r := newQCNRP(t, f)
 	for msdu := shortest; msdu <= cnp.MaxMSDULen; msdu++ {
-		got := r.run(t, here, "rp_ingress", someSample().cnm(t, f.data(t, 1000)[:14+msdu]), skBuff{})
+		got := r.run(t, here, "rp_ingress", someSample().cnm(t, f.data(t, 1000)[:14+msdu]),
+			skBuff{})
 		qt.Check(t, qt.Equals(got.verdict, tcxDrop))
-		qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": uint64(msdu - shortest + 1)}), qt.Commentf("%d bytes", msdu))
+		qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_decrease": uint64(msdu - shortest + 1)}),
+			qt.Commentf("%d bytes", msdu))
 	}
 }
 
@@ -265,7 +274,8 @@ func TestQCNRPManyCNMs(t *testing.T) {
 		flows[i] = randomFlow(rnd)
 		if i%2 == 1 { // next to another
 			flows[i] = flows[i-1]
-			flows[i].src = netip.AddrPortFrom(flows[i].src.Addr(), flows[i].src.Port()^1<<rnd.IntN(16))
+			flows[i].src = netip.AddrPortFrom(flows[i].src.Addr(),
+				flows[i].src.Port()^1<<rnd.IntN(16))
 		}
 		index[flows[i].key(6)] = i
 	}
@@ -306,11 +316,14 @@ func TestQCNRPManyCNMs(t *testing.T) {
 		}
 		qt.Assert(t, qt.DeepEquals(r.counts(t), want), qt.Commentf("after CNM %d", i))
 		for k, f := range flows {
-			qt.Assert(t, qt.Equals(r.qcn(t, f).Sender.CnpDecrease, cuts[k]), qt.Commentf("flow %d after CNM %d", k, i))
+			qt.Assert(t, qt.Equals(r.qcn(t, f).Sender.CnpDecrease, cuts[k]),
+				qt.Commentf("flow %d after CNM %d", k, i))
 		}
 	}
-	for cause, n := range map[string]uint64{"cut": want["cnp_decrease"], "malformed": want["malformed"], "no flow": want["no_flow"], "passed": passed} {
-		qt.Check(t, qt.IsTrue(n > total/100), qt.Commentf("%s: %d of %d CNMs, too few to tell", cause, n, total))
+	for cause, n := range map[string]uint64{"cut": want["cnp_decrease"],
+		"malformed": want["malformed"], "no flow": want["no_flow"], "passed": passed} {
+		qt.Check(t, qt.IsTrue(n > total/100),
+			qt.Commentf("%s: %d of %d CNMs, too few to tell", cause, n, total))
 	}
 }
 
@@ -322,7 +335,8 @@ func sampledFlow(m cnp.CNM) (k loader.FlowKey, ok bool) {
 	}
 	src, dst := netip.AddrFrom4([4]byte(ip[12:])), netip.AddrFrom4([4]byte(ip[16:]))
 	sport, dport := binary.BigEndian.Uint16(ip[20:]), binary.BigEndian.Uint16(ip[22:])
-	return loader.FlowKey{Src: netip.AddrPortFrom(src, sport), Dst: netip.AddrPortFrom(dst, dport), Protocol: 6}, true
+	return loader.FlowKey{Src: netip.AddrPortFrom(src, sport), Dst: netip.AddrPortFrom(dst, dport),
+		Protocol: 6}, true
 }
 
 // mutateCNM does to a CNM what a network, or an attacker, might.

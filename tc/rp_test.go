@@ -39,9 +39,10 @@ func newRP(t *testing.T, flows ...flow) *RP {
 	nstest.RequireRoot(t)
 	spec, err := loadRp()
 	qt.Assert(t, qt.IsNil(err))
-	obj, err := load("rp", pruned(spec), map[string]any{rpVarIdealTime: true, rpVarParams: rpPcnRpParams{
-		LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
-	}}, nil)
+	obj, err := load("rp", pruned(spec), map[string]any{rpVarIdealTime: true,
+		rpVarParams: rpPcnRpParams{
+			LineRateBps: lineRateBps, MinRateBps: minRateBps, W_min: wMin * q24, W_max: wMax * q24,
+		}}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
 	r := &RP{obj}
@@ -74,7 +75,8 @@ func (r *RP) entry(t *testing.T, f flow) []byte {
 }
 
 // cnpHearers are the reaction points that CNPs are for.
-var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP, "ibcc": newIBCCRP}
+var cnpHearers = map[string]func(*testing.T, ...flow) *RP{"pcn": newRP, "dcqcn": newDCQCNRP,
+	"ibcc": newIBCCRP}
 
 // rp is Algorithm 1, in floating point.
 type rp struct{ rateBps, w float64 }
@@ -156,8 +158,10 @@ const (
 // more.
 func seal(frame []byte) []byte {
 	fixChecksum(frame)
-	covered := append(bytes.Repeat([]byte{0xff}, 8), frame[offIP:offICRC]...) // 8 bytes for the LRH that is not there
-	for _, off := range []int{offIP + 1, offIP + 8, offIP + 10, offIP + 11, offUDP + 6, offUDP + 7, offBTH + 4} {
+	// 8 bytes for the LRH that is not there
+	covered := append(bytes.Repeat([]byte{0xff}, 8), frame[offIP:offICRC]...)
+	for _, off := range []int{offIP + 1, offIP + 8, offIP + 10, offIP + 11, offUDP + 6, offUDP + 7,
+		offBTH + 4} {
 		covered[8+off-offIP] = 0xff // what routers change
 	}
 	binary.LittleEndian.PutUint32(frame[offICRC:], crc32.ChecksumIEEE(covered))
@@ -208,7 +212,8 @@ func TestRPRefuses(t *testing.T) {
 	}{
 		{"ECT(0)", set(offIP+1, cnp.DSCP<<2|ect0), "malformed"},
 		{"ECT(1)", set(offIP+1, cnp.DSCP<<2|ect1), "malformed"},
-		{"IP length", func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b }, "malformed"},
+		{"IP length", func(b []byte) []byte { b[offIP+3]++; fixChecksum(b); return b },
+			"malformed"},
 		{"IP identification", set(offIP+4, 0, 1), "malformed"},
 		{"may be fragmented", set(offIP+6, 0), "malformed"},
 		{"reserved IP flag", set(offIP+6, 0xc0), "malformed"},
@@ -244,7 +249,8 @@ func TestRPRefuses(t *testing.T) {
 		{"another address", set(offIP+15, 9), "no flow"},
 		{"another flow", func([]byte) []byte { return encode(t, unknown.cnp(true, 1)) }, "no flow"},
 		{"ports exchanged", func([]byte) []byte {
-			g := flow{src: netip.AddrPortFrom(f.src.Addr(), f.dst.Port()), dst: netip.AddrPortFrom(f.dst.Addr(), f.src.Port())}
+			g := flow{src: netip.AddrPortFrom(f.src.Addr(), f.dst.Port()),
+				dst: netip.AddrPortFrom(f.dst.Addr(), f.src.Port())}
 			return encode(t, g.cnp(true, 1))
 		}, "no flow"},
 
@@ -315,19 +321,20 @@ func TestRPAcceptsWhatRoutersChange(t *testing.T) {
 	} {
 		for _, decrease := range []bool{true, false} {
 			for algorithm, newRP := range cnpHearers {
-				t.Run(fmt.Sprintf("%s, %s, decrease %v", algorithm, name, decrease), func(t *testing.T) {
-					r := newRP(t, f)
-					frame := encode(t, f.cnp(decrease, 1))
-					change(frame)
-					fixChecksum(frame)
-					got := r.run(t, here, "rp_ingress", frame, skBuff{})
-					qt.Check(t, qt.Equals(got.verdict, tcxDrop))
-					want := Counts{"cnp_increase": 1}
-					if decrease || algorithm != "pcn" { // to the others every CNP is one thing
-						want = Counts{"cnp_decrease": 1}
-					}
-					qt.Check(t, qt.DeepEquals(r.counts(t), want))
-				})
+				t.Run(fmt.Sprintf("%s, %s, decrease %v", algorithm, name, decrease),
+					func(t *testing.T) {
+						r := newRP(t, f)
+						frame := encode(t, f.cnp(decrease, 1))
+						change(frame)
+						fixChecksum(frame)
+						got := r.run(t, here, "rp_ingress", frame, skBuff{})
+						qt.Check(t, qt.Equals(got.verdict, tcxDrop))
+						want := Counts{"cnp_increase": 1}
+						if decrease || algorithm != "pcn" { // to the others every CNP is one thing
+							want = Counts{"cnp_decrease": 1}
+						}
+						qt.Check(t, qt.DeepEquals(r.counts(t), want))
+					})
 			}
 		}
 	}
@@ -364,7 +371,8 @@ func TestRPAndVLANs(t *testing.T) {
 
 // Some drivers leave what is behind the IP header in pages, out of a program's direct reach.
 func TestRPReadsPages(t *testing.T) {
-	a, b := nstest.Veth(t, nstest.New(t), nstest.New(t), netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
+	a, b := nstest.Veth(t, nstest.New(t), nstest.New(t), netip.MustParsePrefix("10.0.0.1/24"),
+		netip.MustParsePrefix("10.0.0.2/24"))
 	r := newRP(t)
 	qt.Assert(t, qt.IsNil(r.Attach(b.NS, b.Index())))
 	var receiver *net.UDPConn
@@ -422,7 +430,8 @@ func TestRPMillionCNPs(t *testing.T) {
 	for i := range flows {
 		flows[i] = randomFlow(rnd)
 	}
-	for i := 0; i < flowCount; i += 2 { // every second one is next to another, and never named but by forgery
+	// every second one is next to another, and never named but by forgery
+	for i := 0; i < flowCount; i += 2 {
 		flows[i] = flows[i+1]
 		flows[i].src = netip.AddrPortFrom(flows[i].src.Addr(), flows[i].src.Port()^1<<rnd.IntN(16))
 	}
@@ -445,7 +454,8 @@ func TestRPMillionCNPs(t *testing.T) {
 		qt.Assert(t, qt.DeepEquals(r.counts(t), j.counts), qt.Commentf("after CNP %d", i))
 		for k, f := range flows {
 			got, want := r.flow(t, f), j.flows[k]
-			qt.Assert(t, qt.Equals([2]uint64{got.Sender.CnpDecrease, got.Sender.CnpIncrease}, [2]uint64{want.decreases, want.increases}))
+			qt.Assert(t, qt.Equals([2]uint64{got.Sender.CnpDecrease, got.Sender.CnpIncrease},
+				[2]uint64{want.decreases, want.increases}))
 			qt.Assert(t, qt.IsTrue(near(float64(got.Rp.SendRateBps), want.rateBps)),
 				qt.Commentf("flow %d has %d bit/s, want %g", k, got.Rp.SendRateBps, want.rateBps))
 			if want.decreases+want.increases == 0 {
@@ -454,10 +464,12 @@ func TestRPMillionCNPs(t *testing.T) {
 		}
 	}
 	for cause, n := range map[string]uint64{
-		"decrease": j.counts["cnp_decrease"], "increase": j.counts["cnp_increase"], "malformed": j.counts["malformed"],
-		"bad ICRC": j.counts["bad_icrc"], "no flow": j.counts["no_flow"], "passed": j.passed,
+		"decrease": j.counts["cnp_decrease"], "increase": j.counts["cnp_increase"],
+		"malformed": j.counts["malformed"],
+		"bad ICRC":  j.counts["bad_icrc"], "no flow": j.counts["no_flow"], "passed": j.passed,
 	} {
-		qt.Check(t, qt.IsTrue(n > total/100), qt.Commentf("%s: %d of %d CNPs, too few to tell", cause, n, total))
+		qt.Check(t, qt.IsTrue(n > total/100),
+			qt.Commentf("%s: %d of %d CNPs, too few to tell", cause, n, total))
 	}
 }
 
@@ -513,7 +525,8 @@ type judged struct {
 }
 
 func newJudge(t *testing.T, flows []flow) *judge {
-	j := &judge{t: t, index: map[loader.FlowKey]int{}, counts: Counts{}, flows: make([]judged, len(flows))}
+	j := &judge{t: t, index: map[loader.FlowKey]int{}, counts: Counts{},
+		flows: make([]judged, len(flows))}
 	for i, f := range flows {
 		j.index[f.key(6)] = i
 		j.flows[i].rp = rp{rateBps: lineRateBps / 2, w: wMin}
@@ -523,7 +536,8 @@ func newJudge(t *testing.T, flows []flow) *judge {
 
 // judge returns the verdict on the frame, and counts.
 func (j *judge) judge(frame []byte) uint32 {
-	if !isCNP(frame) || len(frame) >= cnp.FrameLen && frame[offPayload+4] == 0 && frame[offPayload+5] == 0 {
+	if !isCNP(frame) || len(frame) >= cnp.FrameLen && frame[offPayload+4] == 0 &&
+		frame[offPayload+5] == 0 {
 		j.passed++
 		return tcxNext
 	}
@@ -534,7 +548,8 @@ func (j *judge) judge(frame []byte) uint32 {
 		return tcxDrop
 	}
 	i, ok := j.index[loader.FlowKey{
-		Src: netip.AddrPortFrom(c.Dst, c.FlowSrcPort), Dst: netip.AddrPortFrom(c.Src, c.FlowDstPort), Protocol: 6,
+		Src: netip.AddrPortFrom(c.Dst, c.FlowSrcPort),
+		Dst: netip.AddrPortFrom(c.Src, c.FlowDstPort), Protocol: 6,
 	}]
 	switch {
 	case !ok:

@@ -59,7 +59,8 @@ type result struct {
 }
 
 // run runs a program on a packet, in the namespace whose devices it knows.
-func (o *object) run(t *testing.T, h netns.NsHandle, program string, frame []byte, skb skBuff) result {
+func (o *object) run(t *testing.T, h netns.NsHandle, program string, frame []byte,
+	skb skBuff) result {
 	t.Helper()
 	r := result{}
 	opts := ebpf.RunOptions{

@@ -60,7 +60,8 @@ func TestStampClasses(t *testing.T) {
 		return func(_ *layers.IPv4, tcp *layers.TCP) { set(tcp) }
 	}
 	timestamps := flags(func(tcp *layers.TCP) {
-		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)}}
+		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps,
+			OptionLength: 10, OptionData: make([]byte, 8)}}
 	})
 	for _, c := range []struct {
 		name  string
@@ -70,11 +71,13 @@ func TestStampClasses(t *testing.T) {
 		{"TCP data", f.tcp(t, ect0, 1000), dataDSCP},
 		{"TCP data, one byte", f.tcp(t, ect0, 1), dataDSCP},
 		{"TCP data with options", f.tcp(t, ect0, 1, timestamps), dataDSCP},
-		{"last data", f.tcp(t, ect0, 10, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
+		{"last data", f.tcp(t, ect0, 10, flags(func(tcp *layers.TCP) { tcp.FIN = true })),
+			dataDSCP},
 		{"pure ACK", f.tcp(t, 0, 0), controlDSCP},
 		{"pure ACK with options", f.tcp(t, 0, 0, timestamps), controlDSCP},
 		{"pure ACK, padded", append(f.tcp(t, 0, 0), make([]byte, 6)...), controlDSCP},
-		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })), controlDSCP},
+		{"SYN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.SYN, tcp.ACK = true, false })),
+			controlDSCP},
 		{"FIN", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.FIN = true })), dataDSCP},
 		{"RST", f.tcp(t, 0, 0, flags(func(tcp *layers.TCP) { tcp.RST = true })), controlDSCP},
 		{"UDP", f.udp(t, 0, 1000), dataDSCP},
@@ -94,7 +97,8 @@ func TestStampClasses(t *testing.T) {
 // packets have, it is as above.
 func TestStampKeepsDataClasses(t *testing.T) {
 	nstest.RequireRoot(t)
-	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, DataClasses: []uint8{1, 3, 7}})
+	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP,
+		DataClasses: []uint8{1, 3, 7}})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	for dscp := range uint8(64) {
@@ -118,7 +122,8 @@ func TestStampKeepsDataClasses(t *testing.T) {
 }
 
 // tagStacks are the VLAN tags that programs for hosts look behind.
-var tagStacks = map[string][][4]byte{"untagged": nil, "VLAN": {vlan10}, "priority": {priority}, "two tags": {provider7, vlan10}}
+var tagStacks = map[string][][4]byte{"untagged": nil, "VLAN": {vlan10}, "priority": {priority},
+	"two tags": {provider7, vlan10}}
 
 // Packets have their class, and keep their ECN bits, over IPv6 as over IPv4, and behind VLAN tags.
 func TestStampIPv6AndVLANs(t *testing.T) {
@@ -134,9 +139,11 @@ func TestStampIPv6AndVLANs(t *testing.T) {
 			"data":     {func(tos uint8) []byte { return f.tcpData(t, tos, 1) }, dataDSCP},
 			"pure ACK": {func(tos uint8) []byte { return f.tcpData(t, tos, 0) }, controlDSCP},
 			"FIN":      {func(tos uint8) []byte { return f.tcpData(t, tos, 0, fin) }, dataDSCP},
-			"UDP":      {func(tos uint8) []byte { return f.datagram(t, tos, payload(100)) }, dataDSCP},
-			"CNP":      {func(tos uint8) []byte { return roce.datagram(t, tos, payload(32)) }, controlDSCP},
-			"other":    {func(tos uint8) []byte { return f.other(t, tos) }, controlDSCP},
+			"UDP": {func(tos uint8) []byte { return f.datagram(t, tos, payload(100)) },
+				dataDSCP},
+			"CNP": {func(tos uint8) []byte { return roce.datagram(t, tos, payload(32)) },
+				controlDSCP},
+			"other": {func(tos uint8) []byte { return f.other(t, tos) }, controlDSCP},
 		} {
 			for tags, stack := range tagStacks {
 				t.Run(fmt.Sprintf("%s of %s, %s", name, f.src.Addr(), tags), func(t *testing.T) {
@@ -145,7 +152,8 @@ func TestStampIPv6AndVLANs(t *testing.T) {
 						if dscp == dataDSCP && tos>>5 == 1 { // of a class of data
 							dscp = uint8(tos >> 2)
 						}
-						r := s.run(t, here, "stamp", tagged(c.frame(uint8(tos)), stack...), skBuff{})
+						r := s.run(t, here, "stamp", tagged(c.frame(uint8(tos)), stack...),
+							skBuff{})
 						passes(t, r, tagged(c.frame(dscp<<2|uint8(tos)&3), stack...))
 						qt.Assert(t, qt.Equals(r.skb.Priority, uint32(dscp>>3)))
 					}
@@ -167,15 +175,20 @@ func TestStampOthers(t *testing.T) {
 	s := newStamp(t)
 	f := someFlow()
 	for name, frame := range map[string][]byte{
-		"ARP":                f.arp(t),
-		"ARP in a VLAN":      tagged(f.arp(t), vlan10),
-		"three tags":         tagged(f.tcp(t, 0, 100), provider7, vlan10, vlan10),
-		"IPv6 fragment":      withExtensions(someFlowIPv6().tcpData(t, 0, 100), 44, extension(6, 8)),
-		"seven headers":      withExtensions(someFlowIPv6().tcpData(t, 0, 100), 60, sevenExtensions()...),
-		"first fragment":     f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
-		"fragment in a VLAN": vlan(f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }), 10),
-		"later fragment":     f.tcp(t, 0, 100, func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
-		"empty":              make([]byte, 14),
+		"ARP":           f.arp(t),
+		"ARP in a VLAN": tagged(f.arp(t), vlan10),
+		"three tags":    tagged(f.tcp(t, 0, 100), provider7, vlan10, vlan10),
+		"IPv6 fragment": withExtensions(someFlowIPv6().tcpData(t, 0, 100), 44,
+			extension(6, 8)),
+		"seven headers": withExtensions(someFlowIPv6().tcpData(t, 0, 100), 60,
+			sevenExtensions()...),
+		"first fragment": f.tcp(t, 0, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }),
+		"fragment in a VLAN": vlan(f.tcp(t, 0, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags = layers.IPv4MoreFragments }), 10),
+		"later fragment": f.tcp(t, 0, 100,
+			func(ip *layers.IPv4, _ *layers.TCP) { ip.Flags, ip.FragOffset = 0, 100 }),
+		"empty": make([]byte, 14),
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.run(t, here, "stamp", frame, skBuff{Priority: 1})
@@ -208,7 +221,8 @@ func TestStampKeepsECNAndChecksum(t *testing.T) {
 				dscp = controlDSCP
 			}
 			r := s.run(t, here, "stamp", frame, skBuff{})
-			qt.Assert(t, qt.DeepEquals(r.frame, stamped(frame, dscp)), qt.Commentf("TOS %#x, %d bytes of data", tos, size))
+			qt.Assert(t, qt.DeepEquals(r.frame, stamped(frame, dscp)),
+				qt.Commentf("TOS %#x, %d bytes of data", tos, size))
 		}
 	}
 }
@@ -280,7 +294,8 @@ func TestStampAddressMACOfIPv6AndVLANs(t *testing.T) {
 	copy(want[6:12], []byte{2, 0, from[0], from[1], from[2], from[3]})
 	passes(t, s.run(t, here, "stamp", tagged(f.tcpData(t, 0, 100), vlan10), skBuff{}), want)
 	f = someFlowIPv6()
-	passes(t, s.run(t, here, "stamp", f.tcpData(t, 0, 100), skBuff{}), f.tcpData(t, dataDSCP<<2, 100))
+	passes(t, s.run(t, here, "stamp", f.tcpData(t, 0, 100), skBuff{}),
+		f.tcpData(t, dataDSCP<<2, 100))
 }
 
 // What has no IPv4 source keeps its address.

@@ -21,10 +21,14 @@ func TestPlainSYN(t *testing.T) {
 	f := someFlow()
 	const dscp = 26 << 2
 	flags := func(syn, ack bool) func(*layers.IPv4, *layers.TCP) {
-		return func(_ *layers.IPv4, tcp *layers.TCP) { tcp.SYN, tcp.ACK, tcp.ECE, tcp.CWR = syn, ack, true, true }
+		return func(_ *layers.IPv4, tcp *layers.TCP) {
+			tcp.SYN, tcp.ACK, tcp.ECE, tcp.CWR = syn,
+				ack, true, true
+		}
 	}
 	options := func(ip *layers.IPv4, _ *layers.TCP) {
-		ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}}
+		ip.Options = []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1},
+			{OptionType: 0}}
 	}
 	// of offsets, the ECN bits there go
 	plain := func(frame []byte, ipv6 bool, at int) []byte {
@@ -48,7 +52,8 @@ func TestPlainSYN(t *testing.T) {
 		frame, want []byte
 	}{
 		{"SYN", syn, plain(syn, false, offIP)},
-		{"SYN, CE", f.tcp(t, dscp|3, 0, flags(true, false)), plain(f.tcp(t, dscp|3, 0, flags(true, false)), false, offIP)},
+		{"SYN, CE", f.tcp(t, dscp|3, 0, flags(true, false)),
+			plain(f.tcp(t, dscp|3, 0, flags(true, false)), false, offIP)},
 		{"plain SYN", f.tcp(t, dscp, 0, flags(true, false)), nil},
 		{"SYN-ACK", f.tcp(t, dscp|ect0, 0, flags(true, true)), nil},
 		{"data", f.tcp(t, dscp|ect0, 1000, flags(false, true)), nil},

@@ -41,7 +41,8 @@ func capture(t *testing.T, e nstest.End) int {
 	for i, f := range filter {
 		code[i] = unix.SockFilter{Code: f.Op, Jt: f.Jt, Jf: f.Jf, K: f.K}
 	}
-	return captureType(t, e, unix.ETH_P_IP, unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]})
+	return captureType(t, e, unix.ETH_P_IP, unix.SockFprog{Len: uint16(len(code)),
+		Filter: &code[0]})
 }
 
 // captureType opens a packet socket that gets the frames of this EtherType that arrive at the
@@ -57,10 +58,12 @@ func captureType(t *testing.T, e nstest.End, etherType uint16, filter ...unix.So
 	// what answers a data packet keeps its buffer
 	qt.Assert(t, qt.IsNil(unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 64<<20)))
 	for _, f := range filter {
-		qt.Assert(t, qt.IsNil(unix.SetsockoptSockFprog(s, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &f)))
+		qt.Assert(t, qt.IsNil(unix.SetsockoptSockFprog(s, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+			&f)))
 	}
 	protocol := binary.NativeEndian.Uint16(bigEndian(etherType))
-	qt.Assert(t, qt.IsNil(unix.Bind(s, &unix.SockaddrLinklayer{Protocol: protocol, Ifindex: e.Index()})))
+	qt.Assert(t, qt.IsNil(unix.Bind(s, &unix.SockaddrLinklayer{Protocol: protocol,
+		Ifindex: e.Index()})))
 	return s
 }
 
@@ -111,7 +114,8 @@ func TestNPOnTheWire(t *testing.T) {
 			nstest.Eventually(t, "all CNPs have arrived", func() bool {
 				got = append(got, captured(t, s)...)
 				counts, err = n.Counts()
-				return err != nil || uint64(len(got)) == counts["cnp_decrease"]+counts["cnp_increase"]
+				return err != nil ||
+					uint64(len(got)) == counts["cnp_decrease"]+counts["cnp_increase"]
 			})
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.IsTrue(len(got) > 10), qt.Commentf("%d CNPs", len(got)))
@@ -122,7 +126,8 @@ func TestNPOnTheWire(t *testing.T) {
 				qt.Assert(t, qt.DeepEquals(frame, encode(t, f.cnp(p.Decrease, p.RecRateMbps))))
 			}
 			if c.mark {
-				qt.Check(t, qt.IsTrue(counts["cnp_decrease"] > counts["cnp_increase"]), qt.Commentf("%+v", counts))
+				qt.Check(t, qt.IsTrue(counts["cnp_decrease"] > counts["cnp_increase"]),
+					qt.Commentf("%+v", counts))
 			} else {
 				qt.Check(t, qt.Equals(counts["cnp_decrease"], 0))
 			}
@@ -130,7 +135,8 @@ func TestNPOnTheWire(t *testing.T) {
 			l, err := nl.LinkByIndex(sender.Index())
 			qt.Assert(t, qt.IsNil(err))
 			stats := l.Attrs().Statistics
-			qt.Check(t, qt.Equals(stats.TxBytes/stats.TxPackets > 1514, c.maxSegs > 1), qt.Commentf("segments in a packet"))
+			qt.Check(t, qt.Equals(stats.TxBytes/stats.TxPackets > 1514, c.maxSegs > 1),
+				qt.Commentf("segments in a packet"))
 		})
 	}
 }
@@ -142,14 +148,16 @@ func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
 	sw := nstest.New(t)
 	nl := nstest.Netlink(t, sw)
 	ends := []*nstest.End{&sender, &receiver}
-	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP, AddressMAC: true})
+	s, err := LoadStamp(StampOptions{DataDSCP: dataDSCP, ControlDSCP: controlDSCP,
+		AddressMAC: true})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { s.Close() })
 	for i, e := range ends {
 		id := i + 1
 		var port nstest.End
 		*e, port = nstest.Veth(t, nstest.New(t), sw,
-			netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id)), netip.MustParsePrefix(fmt.Sprintf("10.0.1.%d/32", id)))
+			netip.MustParsePrefix(fmt.Sprintf("10.0.0.%d/24", id)),
+			netip.MustParsePrefix(fmt.Sprintf("10.0.1.%d/32", id)))
 		qt.Assert(t, qt.IsNil(errors.Join(
 			nl.LinkSetName(port.Link, fmt.Sprint("port", id)),
 			nl.LinkSetGroup(port.Link, id),
@@ -161,7 +169,8 @@ func switched(t *testing.T, f *Fabric) (sender, receiver nstest.End) {
 	for i, e := range ends {
 		peer := ends[1-i]
 		qt.Assert(t, qt.IsNil(nstest.Netlink(t, e.NS).NeighAdd(&netlink.Neigh{
-			LinkIndex: e.Index(), State: netlink.NUD_PERMANENT, IP: peer.Addr.AsSlice(), HardwareAddr: peer.MAC,
+			LinkIndex: e.Index(), State: netlink.NUD_PERMANENT, IP: peer.Addr.AsSlice(),
+			HardwareAddr: peer.MAC,
 		})))
 	}
 	return sender, receiver
@@ -190,13 +199,16 @@ func TestCNMOnTheWire(t *testing.T) {
 		want := someSample()
 		src, dst := f.src.Addr().As4(), f.dst.Addr().As4()
 		qt.Assert(t, qt.DeepEquals(m, cnp.CNM{
-			DstMAC: [6]byte{2, 0, src[0], src[1], src[2], src[3]}, SrcMAC: f.dstMAC, EncapsulatedDestination: f.dstMAC,
-			QntzFb: want.qntzFb, CPID: uint64(want.port), CnmQOffset: want.qOff, CnmQDelta: want.qDelta,
+			DstMAC: [6]byte{2, 0, src[0], src[1], src[2], src[3]}, SrcMAC: f.dstMAC,
+			EncapsulatedDestination: f.dstMAC,
+			QntzFb:                  want.qntzFb, CPID: uint64(want.port), CnmQOffset: want.qOff,
+			CnmQDelta:            want.qDelta,
 			EncapsulatedPriority: dataClass, MSDU: m.MSDU,
 		}))
 		ip := m.MSDU
 		qt.Assert(t, qt.Equals(ip[1]>>2, dataDSCP))
-		qt.Assert(t, qt.DeepEquals(ip[12:24], slices.Concat(src[:], dst[:], bigEndian(f.src.Port()), bigEndian(f.dst.Port()))))
+		qt.Assert(t, qt.DeepEquals(ip[12:24],
+			slices.Concat(src[:], dst[:], bigEndian(f.src.Port()), bigEndian(f.dst.Port()))))
 	}
 	d, err := fabric.Drops()
 	qt.Assert(t, qt.IsNil(err))
@@ -256,6 +268,7 @@ func transfer(t *testing.T, sender, receiver nstest.End, size int64) flow {
 	qt.Assert(t, qt.IsNil(<-sent))
 	return flow{
 		srcMAC: [6]byte(sender.MAC), dstMAC: [6]byte(receiver.MAC),
-		src: from.LocalAddr().(*net.TCPAddr).AddrPort(), dst: from.RemoteAddr().(*net.TCPAddr).AddrPort(),
+		src: from.LocalAddr().(*net.TCPAddr).AddrPort(),
+		dst: from.RemoteAddr().(*net.TCPAddr).AddrPort(),
 	}
 }

@@ -33,7 +33,8 @@ func TestWREDOptionsAreChecked(t *testing.T) {
 		o    WREDOptions
 		want string
 	}{
-		{WREDOptions{KMinBytes: 2, KMaxBytes: 1, PMax: 1}, `2 to 1 bytes, p_max 1: want k_min <= k_max < 2\^40, 0 <= p_max <= 1`},
+		{WREDOptions{KMinBytes: 2, KMaxBytes: 1, PMax: 1},
+			`2 to 1 bytes, p_max 1: want k_min <= k_max < 2\^40, 0 <= p_max <= 1`},
 		{WREDOptions{KMaxBytes: 1 << 40}, "0 to 1099511627776 bytes, .*"},
 		{WREDOptions{PMax: 1.1}, ".* p_max 1.1: .*"},
 		{WREDOptions{PMax: -0.1}, ".* p_max -0.1: .*"},
@@ -68,20 +69,31 @@ func TestWREDVerdicts(t *testing.T) {
 		count Counts
 	}{
 		{"empty, ECT(0)", empty, f.tcp(t, ect0, 100), f.tcp(t, ect0, 100), Counts{"passed": 1}},
-		{"empty, not ECT", empty, f.tcp(t, notECT, 100), f.tcp(t, notECT, 100), Counts{"passed": 1}},
-		{"always, ECT(0)", always, f.tcp(t, dataDSCP<<2|ect0, 100), marked(f.tcp(t, dataDSCP<<2|ect0, 100)), Counts{"marked": 1}},
-		{"always, ECT(1)", always, f.tcp(t, ect1, 100), marked(f.tcp(t, ect1, 100)), Counts{"marked": 1}},
+		{"empty, not ECT", empty, f.tcp(t, notECT, 100), f.tcp(t, notECT, 100),
+			Counts{"passed": 1}},
+		{"always, ECT(0)", always, f.tcp(t, dataDSCP<<2|ect0, 100),
+			marked(f.tcp(t, dataDSCP<<2|ect0, 100)), Counts{"marked": 1}},
+		{"always, ECT(1)", always, f.tcp(t, ect1, 100), marked(f.tcp(t, ect1, 100)),
+			Counts{"marked": 1}},
 		{"always, CE", always, f.tcp(t, ce, 100), f.tcp(t, ce, 100), Counts{"marked": 1}},
-		{"always, UDP", always, f.udp(t, ect0, 100), marked(f.udp(t, ect0, 100)), Counts{"marked": 1}},
-		{"always, not ECT", always, f.tcp(t, notECT, 100), f.tcp(t, notECT, 100), Counts{"passed": 1}},
-		{"always, IPv6", always, v6.tcpData(t, ect0, 100), v6.tcpData(t, ce, 100), Counts{"marked": 1}},
-		{"always, IPv6, not ECT", always, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100), Counts{"passed": 1}},
+		{"always, UDP", always, f.udp(t, ect0, 100), marked(f.udp(t, ect0, 100)),
+			Counts{"marked": 1}},
+		{"always, not ECT", always, f.tcp(t, notECT, 100), f.tcp(t, notECT, 100),
+			Counts{"passed": 1}},
+		{"always, IPv6", always, v6.tcpData(t, ect0, 100), v6.tcpData(t, ce, 100),
+			Counts{"marked": 1}},
+		{"always, IPv6, not ECT", always, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100),
+			Counts{"passed": 1}},
 		{"always, IPv6 fragment", always, fragment6, fragment6, Counts{}},
-		{"always, VLAN", always, tagged(f.tcp(t, ect0, 100), vlan10), tagged(marked(f.tcp(t, ect0, 100)), vlan10), Counts{"marked": 1}},
-		{"always, IPv6, two tags", always, tagged(v6.tcpData(t, ect1, 100), provider7, vlan10), tagged(v6.tcpData(t, ce, 100), provider7, vlan10), Counts{"marked": 1}},
-		{"empty, IPv6", empty, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100), Counts{"passed": 1}},
+		{"always, VLAN", always, tagged(f.tcp(t, ect0, 100), vlan10),
+			tagged(marked(f.tcp(t, ect0, 100)), vlan10), Counts{"marked": 1}},
+		{"always, IPv6, two tags", always, tagged(v6.tcpData(t, ect1, 100), provider7, vlan10),
+			tagged(v6.tcpData(t, ce, 100), provider7, vlan10), Counts{"marked": 1}},
+		{"empty, IPv6", empty, v6.tcpData(t, notECT, 100), v6.tcpData(t, notECT, 100),
+			Counts{"passed": 1}},
 		{"always, ARP", always, f.arp(t), f.arp(t), Counts{}},
-		{"always, fragment", always, f.tcp(t, ect0, 100, fragment), f.tcp(t, ect0, 100, fragment), Counts{}},
+		{"always, fragment", always, f.tcp(t, ect0, 100, fragment), f.tcp(t, ect0, 100, fragment),
+			Counts{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWRED(t, c.o)
@@ -100,5 +112,6 @@ func TestWREDFixedProbability(t *testing.T) {
 	}
 	c := w.counts(t)
 	qt.Check(t, qt.Equals(c["passed"]+c["marked"], packets))
-	qt.Check(t, qt.IsTrue(math.Abs(float64(c["marked"])-p*packets) <= 5*math.Sqrt(p*(1-p)*packets)), qt.Commentf("%+v", c))
+	qt.Check(t, qt.IsTrue(math.Abs(float64(c["marked"])-p*packets) <= 5*math.Sqrt(p*(1-p)*packets)),
+		qt.Commentf("%+v", c))
 }

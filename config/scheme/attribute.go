@@ -17,13 +17,16 @@ type attribute struct {
 	in    []string // the parameter's values with which it holds
 }
 
-// attributeValues are the attributes that a description may have, with what they may be; nil: any text.
+// attributeValues are the attributes that a description may have, with what they may be; nil: any
+// text.
 var attributeValues = map[string][]string{
 	"name": nil, "section": nil, "title": nil, "source": nil, "min_rate": nil,
 	"tcd.values": nil,
-	"sender":     senders, "marker": markers, "notification": notifications, "hears": heard, "ecn": {"needed"},
+	"sender":     senders, "marker": markers, "notification": notifications, "hears": heard,
+	"ecn":    {"needed"},
 	"accecn": yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
-	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": heard, "tcd.ecn": {"needed"},
+	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": heard,
+	"tcd.ecn": {"needed"},
 }
 
 // What attributes may be.
@@ -44,7 +47,8 @@ func checkAttribute(name, value string) error {
 	}
 	isOwn := strings.HasPrefix(value, ownValue) && slices.Contains(values, ownValue+"FILE")
 	if values != nil && !isOwn && !slices.Contains(values, value) {
-		return fmt.Errorf("unknown %s %q of the scheme: want %s", name, value, strings.Join(values, " or "))
+		return fmt.Errorf("unknown %s %q of the scheme: want %s", name, value,
+			strings.Join(values, " or "))
 	}
 	return nil
 }
@@ -64,7 +68,8 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 		if v, condition, ok := strings.Cut(value, " when "); ok {
 			key, in, ok := strings.Cut(condition, " is ")
 			if !ok {
-				return nil, fmt.Errorf("attribute %q depends on %q: want KEY is VALUE or VALUE", name, condition)
+				return nil, fmt.Errorf("attribute %q depends on %q: want KEY is VALUE or VALUE",
+					name, condition)
 			}
 			a = attribute{value, v, key, strings.Split(in, " or ")}
 		}
@@ -76,8 +81,8 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 	return all, nil
 }
 
-// Attribute returns what the control says of its scheme, such as "pcn when feedback is cnp or auto"; empty if
-// it says nothing (bpf/include/scheme.h).
+// Attribute returns what the control says of its scheme, such as "pcn when feedback is cnp or
+// auto"; empty if it says nothing (bpf/include/scheme.h).
 func (o *Object) Attribute(name string) string { return o.attributes[name].text }
 
 // checkAttributes fails for attributes that depend on a parameter which is not there.
@@ -109,16 +114,19 @@ var neededKeys = map[string][]string{
 	"drop": {"wred_k"},
 }
 
-// checkParts fails for a marker, notification point or drop whose parameters the object does not have.
+// checkParts fails for a marker, notification point or drop whose parameters the object does not
+// have.
 func (o *Object) checkParts() error {
-	for _, name := range []string{"marker", "notification", "first_rtt", "tcd.marker", "tcd.notification"} {
+	for _, name := range []string{"marker", "notification", "first_rtt", "tcd.marker",
+		"tcd.notification"} {
 		if strings.HasPrefix(name, tcdPrefix) && o.attributes["tcd.values"].value != "" {
 			continue // another section has them
 		}
 		value := o.attributes[name].value
 		for _, key := range neededKeys[value] {
 			if o.Param(key) == nil {
-				return fmt.Errorf("%s %q of the scheme goes by parameter %q, and there is none", name, value, key)
+				return fmt.Errorf("%s %q of the scheme goes by parameter %q, and there is none",
+					name, value, key)
 			}
 		}
 	}
@@ -128,7 +136,8 @@ func (o *Object) checkParts() error {
 // tcdPrefix begins the attributes that hold where switches mark by TCD.
 const tcdPrefix = "tcd."
 
-// under returns the attribute's value where parameters have these values; empty if it does not hold.
+// under returns the attribute's value where parameters have these values; empty if it does not
+// hold.
 func (a attribute) under(v *Values) string {
 	if a.key != "" && !slices.Contains(a.in, v.Get(a.key).String()) {
 		return ""

@@ -29,12 +29,13 @@ func TestCCTEntries(t *testing.T) {
 		got, err := encodeShifted(delay)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(got, want.shift<<14|want.multiplier), qt.Commentf("%g", delay))
-		qt.Check(t, qt.IsTrue(math.Abs(delayOf(got)-delay) <= math.Ldexp(0.5, -int(want.shift))), qt.Commentf("%g", delay))
+		qt.Check(t, qt.IsTrue(math.Abs(delayOf(got)-delay) <= math.Ldexp(0.5, -int(want.shift))),
+			qt.Commentf("%g", delay))
 	}
 }
 
-// The table has the delays of its formula up to CCTI_Limit, and the last one from there on: none is shorter than the
-// one before.
+// The table has the delays of its formula up to CCTI_Limit, and the last one from there on: none is
+// shorter than the one before.
 func TestCCT(t *testing.T) {
 	object := Builtin().Sections()["ibcc"]
 	network := Network{LineRateBps: 40e9, BaseRTTNs: 10_000, FrameBytes: 1000}
@@ -54,8 +55,10 @@ func TestCCT(t *testing.T) {
 		for i, table := 0, params[len(params)-2*entries:]; i < entries; i++ {
 			got := delayOf(uint64(binary.LittleEndian.Uint16(table[2*i:])))
 			want := c.delay * math.Pow(min(float64(i)/c.limit, 1), c.exponent)
-			qt.Check(t, qt.IsTrue(math.Abs(got-want) <= max(1.0/16, want/16384)), qt.Commentf("%+v, entry %d: %g, want %g", c, i, got, want))
-			qt.Check(t, qt.IsTrue(got >= before), qt.Commentf("%+v, entry %d: %g after %g", c, i, got, before))
+			qt.Check(t, qt.IsTrue(math.Abs(got-want) <= max(1.0/16, want/16384)),
+				qt.Commentf("%+v, entry %d: %g, want %g", c, i, got, want))
+			qt.Check(t, qt.IsTrue(got >= before),
+				qt.Commentf("%+v, entry %d: %g after %g", c, i, got, before))
 			before = got
 		}
 	}

@@ -57,10 +57,12 @@ func (s Section) hasMapping(prefix string) bool {
 
 func (s Section) takes(p Param) bool { return s.Takes == nil || s.Takes(p) }
 
-func (s Section) parameter(d *config.Decoder, path, key string, at, value *yaml.Node, to *Settings) {
+func (s Section) parameter(d *config.Decoder, path, key string, at, value *yaml.Node,
+	to *Settings) {
 	p := s.Object.Param(key)
 	if p == nil || !s.takes(*p) {
-		d.FailAt(at, fmt.Sprintf("unknown key %q", at.Value), config.Suggest(at.Value, s.keysBeside(key)))
+		d.FailAt(at, fmt.Sprintf("unknown key %q", at.Value),
+			config.Suggest(at.Value, s.keysBeside(key)))
 		return
 	}
 	text := d.Text(path, value)

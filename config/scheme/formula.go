@@ -62,7 +62,9 @@ func (p *formulaParser) take(c byte) bool {
 }
 
 // binary parses operands joined by operators of one precedence, which associate to the left.
-func (p *formulaParser) binary(operand func() (evaluator, error), operators string) (evaluator, error) {
+func (p *formulaParser) binary(
+	operand func() (evaluator, error), operators string,
+) (evaluator, error) {
 	left, err := operand()
 	if err != nil {
 		return nil, err

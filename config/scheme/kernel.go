@@ -10,10 +10,12 @@ var kernelControls = []string{
 	"highspeed", "hybla", "scalable", "lp", "veno", "yeah", "nv", "cdg",
 }
 
-// kernelMarking is the section whose marking switches have for the kernel's own controls: DCTCP's threshold.
+// kernelMarking is the section whose marking switches have for the kernel's own controls: DCTCP's
+// threshold.
 const kernelMarking = "dctcp"
 
-// KernelControls returns the congestion controls of Linux that a scheme can be, by their names there.
+// KernelControls returns the congestion controls of Linux that a scheme can be, by their names
+// there.
 func KernelControls() []string { return slices.Clone(kernelControls) }
 
 // IsKernelControl reports whether a name is that of a congestion control of Linux.

@@ -20,7 +20,8 @@ import (
 type Object struct {
 	// Control is the name that sockets choose it by.
 	Control string
-	// Params are its parameters, and those of what belongs to its scheme, in the order of the source.
+	// Params are its parameters, and those of what belongs to its scheme, in the order of the
+	// source.
 	Params []Param
 	// Stats are the statistics of a flow that its algorithm keeps.
 	Stats []Stat
@@ -43,9 +44,10 @@ type Stat struct {
 	format format
 }
 
-// The variables that hold parameters: of the sender, of its wiring to TCP, of the notification point, of
-// switches' marking and of WRED.
-var parameterVariables = []string{ParamsVariable, pathVariable, NotificationVariable, MarkerVariable, "wred_params"}
+// The variables that hold parameters: of the sender, of its wiring to TCP, of the notification
+// point, of switches' marking and of WRED.
+var parameterVariables = []string{ParamsVariable, pathVariable, NotificationVariable,
+	MarkerVariable, "wred_params"}
 
 // Names of variables in objects.
 const (
@@ -268,11 +270,13 @@ func (o *Object) Keys() []string {
 	return keys
 }
 
-// Uses reports whether what the sender gets can follow from something of the network: line_rate, base_rtt or
-// frame. See [Values.Uses].
+// Uses reports whether what the sender gets can follow from something of the network: line_rate,
+// base_rtt or frame. See [Values.Uses].
 func (o *Object) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
-	return slices.ContainsFunc(o.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+	return slices.ContainsFunc(o.derived, func(d derived) bool {
+		return d.ofSender() && uses(d.formula)
+	}) ||
 		slices.ContainsFunc(o.Params, func(p Param) bool { return p.ofSender() && uses(p.ifZero) })
 }
 
@@ -285,7 +289,8 @@ func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyT
 // IsNotification reports whether the parameter is one of the notification point.
 func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
-// checkDefaults resolves the defaults of a set once, so that a name which is not there is found at once.
+// checkDefaults resolves the defaults of a set once, so that a name which is not there is found at
+// once.
 func (o *Object) checkDefaults(set string) error {
 	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
 	values, problems := o.Resolve(Settings{Set: set}, n)

@@ -25,8 +25,8 @@ type Own struct {
 // ownValue begins the value of an attribute that names a file: "own ./mark.h".
 const ownValue = "own "
 
-// OwnFile returns the file that an attribute of the control names, such as its marking rule's; empty if it
-// names none. The attribute is "marker" or "notification".
+// OwnFile returns the file that an attribute of the control names, such as its marking rule's;
+// empty if it names none. The attribute is "marker" or "notification".
 func (o *Object) OwnFile(attribute string) string {
 	file, ok := strings.CutPrefix(o.attributes[attribute].value, ownValue)
 	if !ok {
@@ -38,7 +38,8 @@ func (o *Object) OwnFile(attribute string) string {
 // textPrefix begins the text of an Own, so that it is told from C.
 const textPrefix = "pcn-scheme "
 
-// MarshalText writes the objects as one line of text, for a file that goes along with an experiment.
+// MarshalText writes the objects as one line of text, for a file that goes along with an
+// experiment.
 func (o Own) MarshalText() ([]byte, error) {
 	type plain Own // without this method
 	data, err := json.Marshal(plain(o))

@@ -73,7 +73,8 @@ var (
 func (t tags) check(known []string) error {
 	for _, what := range slices.Sorted(maps.Keys(t)) {
 		if !slices.Contains(known, what) && !strings.HasPrefix(what, "of:") {
-			return fmt.Errorf("unknown annotation %q: want one of %s", what, strings.Join(known, ", "))
+			return fmt.Errorf("unknown annotation %q: want one of %s", what,
+				strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -88,7 +89,8 @@ func (t tags) checkFields(s *btf.Struct) error {
 		}
 		field, _, _ := strings.Cut(about, ":")
 		if !slices.ContainsFunc(s.Members, func(m btf.Member) bool { return m.Name == field }) {
-			return fmt.Errorf("annotation of field %q: struct %s has none of the name", field, s.Name)
+			return fmt.Errorf("annotation of field %q: struct %s has none of the name", field,
+				s.Name)
 		}
 	}
 	return nil
@@ -111,9 +113,10 @@ func (t tags) of(field string, own tags) tags {
 	return merged
 }
 
-// fields walks the fields of a struct, and of the structs in it, that are annotated. member says about
-// fields what their users add.
-func fields(s *btf.Struct, base uint32, member tags, visit func(btf.Member, uint32, tags) error) error {
+// fields walks the fields of a struct, and of the structs in it, that are annotated. member says
+// about fields what their users add.
+func fields(s *btf.Struct, base uint32, member tags,
+	visit func(btf.Member, uint32, tags) error) error {
 	return fieldsWithin(s, base, member, visit, maxNesting)
 }
 
@@ -145,7 +148,8 @@ func fieldsWithin(
 	return nil
 }
 
-// formatOf returns how C holds a value of the type, its kind as far as the type says it, and its choices.
+// formatOf returns how C holds a value of the type, its kind as far as the type says it, and its
+// choices.
 func formatOf(t btf.Type) (format, Kind, []choice, error) {
 	size, err := btf.Sizeof(t)
 	if err != nil {
@@ -175,7 +179,8 @@ func formatOf(t btf.Type) (format, Kind, []choice, error) {
 	}
 }
 
-// choicesOf returns the names of an enum in lower case, without the words that they begin with alike.
+// choicesOf returns the names of an enum in lower case, without the words that they begin with
+// alike.
 func choicesOf(e *btf.Enum) []choice {
 	common := ""
 	if len(e.Values) > 0 {
@@ -228,7 +233,8 @@ func (p *Param) limitChoices() error {
 		for _, name := range strings.Split(p.Range, " or ") {
 			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
 			if i < 0 {
-				return fmt.Errorf("range %q: %q is none of %s", p.Range, name, strings.Join(names(p.choices), ", "))
+				return fmt.Errorf("range %q: %q is none of %s", p.Range, name,
+					strings.Join(names(p.choices), ", "))
 			}
 			left = append(left, p.choices[i])
 		}
@@ -249,7 +255,8 @@ func (p *Param) parseFormulas(t tags) (err error) {
 		to   **formula
 		text string
 	}{
-		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]}, {&p.divides, t["divides"]},
+		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]},
+		{&p.divides, t["divides"]},
 	} {
 		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides) {
 			continue // there need not be one

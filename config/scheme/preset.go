@@ -77,7 +77,8 @@ func (o *Object) addPresets(sets []Preset) error {
 		for key, v := range s.Values {
 			p := o.Param(key)
 			if p == nil {
-				return fmt.Errorf("preset %s of control %s: there is no parameter %q", s.Name, o.Control, key)
+				return fmt.Errorf("preset %s of control %s: there is no parameter %q", s.Name,
+					o.Control, key)
 			}
 			var err error
 			if p.byDefault == nil {
@@ -113,7 +114,8 @@ func (o *Object) PresetNames() []string {
 func (o *Object) preset(name string) (Preset, error) {
 	if len(o.presets) == 0 {
 		if name != "" {
-			return Preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets", name)
+			return Preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets",
+				name)
 		}
 		return Preset{}, nil
 	}

@@ -57,8 +57,8 @@ func (v *Values) Has(key string) bool {
 	return ok
 }
 
-// Resolve gives every parameter its value: that of the file, of the preset or its default. It returns
-// what is out of range, too.
+// Resolve gives every parameter its value: that of the file, of the preset or its default. It
+// returns what is out of range, too.
 func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	v := &Values{object: o, byKey: map[string]Value{}}
 	problems := o.checkGiven(s.Given)
@@ -77,8 +77,8 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	return v, append(problems, r.checkAll()...)
 }
 
-// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or of
-// another kind.
+// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or
+// of another kind.
 func (o *Object) checkGiven(given map[string]Value) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -96,11 +96,12 @@ func (o *Object) checkGiven(given map[string]Value) []Problem {
 	return problems
 }
 
-// Uses reports whether what the sender gets follows from something of the network with these values:
-// line_rate, base_rtt or frame.
+// Uses reports whether what the sender gets follows from something of the network with these
+// values: line_rate, base_rtt or frame.
 func (v *Values) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
-	return slices.ContainsFunc(v.object.derived, func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+	return slices.ContainsFunc(v.object.derived,
+		func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
 		slices.ContainsFunc(v.object.Params, func(p Param) bool {
 			return p.ofSender() && v.Get(p.Key).Number == 0 && uses(p.ifZero)
 		})
@@ -205,7 +206,8 @@ func (r *resolver) checkAll() []Problem {
 	}
 	for i := range params {
 		keys := r.rangeKeys(&params[i])
-		if len(keys) > 0 && !slices.ContainsFunc(keys, func(key string) bool { return wrong[key] }) {
+		if len(keys) > 0 && !slices.ContainsFunc(keys,
+			func(key string) bool { return wrong[key] }) {
 			check(&params[i])
 		}
 	}
@@ -284,8 +286,8 @@ func (r *resolver) rangeInWords(p *Param, low, high float64) string {
 	return text + bound(p.high, high)
 }
 
-// Bytes returns a variable of the object as C holds it; nil if the object has no such variable. tcd says
-// whether switches mark by TCD.
+// Bytes returns a variable of the object as C holds it; nil if the object has no such variable. tcd
+// says whether switches mark by TCD.
 func (v *Values) Bytes(variable string, n Network, tcd bool) ([]byte, error) {
 	o := v.object
 	size, ok := o.sizes[variable]
@@ -293,7 +295,8 @@ func (v *Values) Bytes(variable string, n Network, tcd bool) ([]byte, error) {
 		return nil, nil
 	}
 	out := make([]byte, size)
-	r := resolver{values: &Values{object: o, byKey: maps.Clone(v.byKey)}, network: n, open: map[string]bool{}}
+	r := resolver{values: &Values{object: o, byKey: maps.Clone(v.byKey)}, network: n,
+		open: map[string]bool{}}
 	for i := range o.Params {
 		p := &o.Params[i]
 		if p.variable != variable || p.onlyTCD && !tcd {

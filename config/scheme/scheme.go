@@ -35,8 +35,8 @@ type Scheme struct {
 	TCD bool
 	// Object is the compiled control; nil for one of the kernel's own.
 	Object *Object
-	// MarkingSection is the section that has the values of its marking and notification: its own, or
-	// another one's that it borrows.
+	// MarkingSection is the section that has the values of its marking and notification: its own,
+	// or another one's that it borrows.
 	MarkingSection string
 	// Own has the objects of a scheme of the user's own; nil if it comes along.
 	Own *Own
@@ -54,14 +54,16 @@ const (
 
 // Setup is what a scheme needs of a network, with the values that its parameters have.
 type Setup struct {
-	Marker       string // how switches mark: none, npecn, red, fecn, qcn or own
-	Notification string // what receivers answer marks with: none, or the name of a notification point
+	Marker string // how switches mark: none, npecn, red, fecn, qcn or own
+	// what receivers answer marks with: none, or the name of a notification point
+	Notification string
 	Hears        string // what the reaction point takes: none, cnp or cnm
 	NeedsECN     bool   // flows are useless without ECN
 	AccECN       bool   // TCP negotiates Accurate ECN
-	CountsACKs   bool   // the sender counts the marks that ACKs tell of, as a notification point would
-	DelayedACK   bool   // receivers acknowledge every second packet
-	DropFirstRTT bool   // packets of the first round trip are not ECN-capable
+	// the sender counts the marks that ACKs tell of, as a notification point would
+	CountsACKs   bool
+	DelayedACK   bool // receivers acknowledge every second packet
+	DropFirstRTT bool // packets of the first round trip are not ECN-capable
 }
 
 // None stands for what a scheme does not need, OwnPart for what it has an object of its own for.
@@ -90,8 +92,8 @@ func (s Scheme) WithTCD() (Scheme, error) {
 	return s, nil
 }
 
-// Setup returns what the scheme needs, with these values of its own parameters. A control of the kernel's
-// own has no values.
+// Setup returns what the scheme needs, with these values of its own parameters. A control of the
+// kernel's own has no values.
 func (s Scheme) Setup(v *Values) Setup {
 	if s.Object == nil {
 		return Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}
@@ -115,7 +117,8 @@ func (s Scheme) Setup(v *Values) Setup {
 	return Setup{
 		Marker: or(is("marker")), Notification: or(is("notification")), Hears: or(is("hears")),
 		NeedsECN: is("ecn") == "needed", AccECN: is("accecn") == "yes",
-		CountsACKs: is("counts_acks") == "yes", DelayedACK: is("delayed_ack") == "yes", DropFirstRTT: is("first_rtt") == "drop",
+		CountsACKs: is("counts_acks") == "yes", DelayedACK: is("delayed_ack") == "yes",
+		DropFirstRTT: is("first_rtt") == "drop",
 	}
 }
 
@@ -131,7 +134,8 @@ func (s Scheme) HearsCNPs() bool {
 	return a.value == "cnp"
 }
 
-// HasFirstRTT reports whether the scheme treats packets of the first round trip in a way of their own.
+// HasFirstRTT reports whether the scheme treats packets of the first round trip in a way of their
+// own.
 func (s Scheme) HasFirstRTT() bool {
 	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
 }
@@ -169,12 +173,14 @@ func newScheme(o *Object) (Scheme, error) {
 		return byDefault
 	}
 	s := Scheme{
-		Name: text("name", o.Control), Control: o.Control, Section: text("section", o.Control), Object: o,
-		Title: text("title", ""), Source: text("source", ""), Sender: Sender(text("sender", "")),
+		Name: text("name", o.Control), Control: o.Control, Section: text("section", o.Control),
+		Object: o,
+		Title:  text("title", ""), Source: text("source", ""), Sender: Sender(text("sender", "")),
 	}
 	s.MarkingSection = s.Section
 	if s.Sender == "" {
-		return s, fmt.Errorf("control %s does not say its sender: want rate, window or line", o.Control)
+		return s, fmt.Errorf("control %s does not say its sender: want rate, window or line",
+			o.Control)
 	}
 	if err := o.checkParts(); err != nil {
 		return s, fmt.Errorf("control %s: %w", o.Control, err)
@@ -194,7 +200,8 @@ type Catalogue struct {
 // Builtin returns the schemes that come along.
 func Builtin() *Catalogue { return builtin() }
 
-// builtin reads the objects once. They are embedded and tested, so that an error is a mistake in the build.
+// builtin reads the objects once. They are embedded and tested, so that an error is a mistake in
+// the build.
 var builtin = sync.OnceValue(func() *Catalogue {
 	c := &Catalogue{}
 	files, err := fs.Glob(objectFiles, "objects/*.o")
@@ -230,7 +237,8 @@ func (c *Catalogue) add(data []byte, own *Own) error {
 		}
 	}
 	c.schemes = append(c.schemes, s)
-	if borrowed := o.attributes["tcd.values"].value; borrowed != "" && c.Sections()[borrowed] == nil {
+	if borrowed := o.attributes["tcd.values"].value; borrowed != "" &&
+		c.Sections()[borrowed] == nil {
 		return fmt.Errorf("with TCD, scheme %s borrows section %q: there is none", s.Name, borrowed)
 	}
 	slices.SortFunc(c.schemes, func(a, b Scheme) int { return strings.Compare(a.Name, b.Name) })
@@ -262,7 +270,8 @@ func (c *Catalogue) Names() []string {
 // Schemes returns all schemes of ours, without TCD.
 func (c *Catalogue) Schemes() []Scheme { return slices.Clone(c.schemes) }
 
-// Lookup returns the scheme of a name: one of ours, one of these with TCD, or a control of the kernel's own.
+// Lookup returns the scheme of a name: one of ours, one of these with TCD, or a control of the
+// kernel's own.
 func (c *Catalogue) Lookup(name string) (Scheme, error) {
 	base, tcd := strings.CutSuffix(name, tcdSuffix)
 	for _, s := range c.schemes {
@@ -277,7 +286,8 @@ func (c *Catalogue) Lookup(name string) (Scheme, error) {
 	if IsKernelControl(name) {
 		return Kernel(name), nil
 	}
-	return Scheme{}, config.Bad(fmt.Sprintf("unknown scheme %q", name), config.Suggest(name, c.known()))
+	return Scheme{}, config.Bad(fmt.Sprintf("unknown scheme %q", name),
+		config.Suggest(name, c.known()))
 }
 
 func (c *Catalogue) known() []string { return slices.Concat(c.Names(), kernelControls) }
@@ -296,7 +306,8 @@ func (c *Catalogue) ByControl(control string) (Scheme, bool) {
 	return Scheme{}, false
 }
 
-// Sections returns the objects by the key of their parameters in experiments, of those that have parameters.
+// Sections returns the objects by the key of their parameters in experiments, of those that have
+// parameters.
 func (c *Catalogue) Sections() map[string]*Object {
 	sections := map[string]*Object{}
 	for _, s := range c.schemes {

@@ -211,8 +211,8 @@ func encodeHalvings(number float64) (uint64, error) {
 // shiftedBits is how many bits of multiplier a cct_entry has.
 const shiftedBits = 14
 
-// encodeShifted gives a number as 14 bits of multiplier under 2 bits of shift: multiplier / 2^shift,
-// with the largest shift that the multiplier has room for.
+// encodeShifted gives a number as 14 bits of multiplier under 2 bits of shift: multiplier /
+// 2^shift, with the largest shift that the multiplier has room for.
 func encodeShifted(number float64) (uint64, error) {
 	for shift := 3; shift >= 0; shift-- {
 		m := math.Round(math.Ldexp(number, shift))

@@ -10,10 +10,11 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// Do runs fn on a thread that has entered the namespace. The thread is thrown away after: a goroutine that ends
-// locked takes its thread along, so no later code can run in the wrong namespace.
+// Do runs fn on a thread that has entered the namespace. Afterwards the thread ends, because its
+// goroutine ends locked to it. So no later code can run in the wrong namespace.
 //
-// fn must not start goroutines that rely on the namespace. Without a handle, netns.None(), fn runs where it is.
+// fn must not start goroutines that rely on the namespace. With netns.None() fn runs in the
+// caller's namespace.
 func Do(h netns.NsHandle, fn func() error) error {
 	if !h.IsOpen() {
 		return fn()
@@ -26,8 +27,8 @@ func Do(h netns.NsHandle, fn func() error) error {
 	return <-done
 }
 
-// inside runs fn in the namespace. It leaves the namespace again, because Go keeps the process's main thread,
-// by which /proc/self and other processes tell the namespace of all of it.
+// inside runs fn in the namespace and returns to the old one. Returning matters on the main thread:
+// Go never ends it, and /proc/self shows its namespace as the process's.
 func inside(h netns.NsHandle, fn func() error) error {
 	home, err := netns.Get()
 	if err != nil {

@@ -87,8 +87,8 @@ func TestDoRefuses(t *testing.T) {
 	}
 }
 
-// Threads that entered a namespace are gone after, and no thread that stays is left in one: not even the main
-// thread, by which /proc/self tells the namespace of the process.
+// Threads that entered a namespace are gone after, and no thread that stays is left in one: not
+// even the main thread, by which /proc/self tells the namespace of the process.
 func TestDoLeavesNothing(t *testing.T) {
 	const calls = 200
 	h := nstest.New(t)
@@ -113,7 +113,8 @@ func TestDoLeavesNothing(t *testing.T) {
 			continue // gone meanwhile
 		}
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(in, home), qt.Commentf("thread %s of process %d", task.Name(), os.Getpid()))
+		qt.Check(t, qt.Equals(in, home), qt.Commentf("thread %s of process %d", task.Name(),
+			os.Getpid()))
 	}
 }
 

@@ -135,7 +135,8 @@ func TestQCNScalesWithTheLineRate(t *testing.T) {
 // At every rate that a link may have, what the file does not give is in range.
 func TestDefaultsAreInRange(t *testing.T) {
 	for _, rate := range []string{"1Mbps", "999Mbps", "400Gbps", "800Gbps"} {
-		for _, set := range []string{"dcqcn: {set: ns3-rdma}", "dcqcn: {set: hpcc}\ntimely: {set: ns3-rdma}", "timely: {set: paper}"} {
+		for _, set := range []string{"dcqcn: {set: ns3-rdma}",
+			"dcqcn: {set: hpcc}\ntimely: {set: ns3-rdma}", "timely: {set: paper}"} {
 			with(t, rate, set)
 		}
 	}
@@ -161,7 +162,8 @@ func TestMarkingOf(t *testing.T) {
 	e = with(
 		t, "10Gbps", "dcqcn: {marking: {kmin: 6KB}}\nmarking: {kmin: 1KB, kmax: 2KB, pmax: 0.5}",
 	)
-	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp", "dcqcn+tcd", "timely+tcd"} {
+	for _, scheme := range []string{"dcqcn", "pcn_dctcp", "dctcp", "reno", "ldcp", "dcqcn+tcd",
+		"timely+tcd"} {
 		got, ok := e.MarkingOf(scheme)
 		qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s", scheme))
 		qt.Assert(t, qt.Equals(got, Marking{KMin: 1e3, KMax: 2e3, PMax: 0.5}))
@@ -204,7 +206,8 @@ func TestPFCOn(t *testing.T) {
 		{"for one scheme", "{schemes: [pcn]}", true, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			file := strings.Replace(smallest, "[pfc]", "[pcn, ldcp]", 1) + "switch: {pfc: " + tc.pfc + "}"
+			file := strings.Replace(smallest, "[pfc]", "[pcn, ldcp]", 1) + "switch: {pfc: " +
+				tc.pfc + "}"
 			e, err := Parse("f.yaml", []byte(file))
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(e.PFCOn("pcn"), tc.pcn))

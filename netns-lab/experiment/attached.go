@@ -20,17 +20,22 @@ import (
 
 // attached are the files that an experiment names.
 type attached struct {
-	dir  string            // where they are; empty if there are none but those in the experiment itself
+	// where they are; empty if there are none but those in the experiment itself
+	dir  string
 	read map[string]string // what was read from there, by name
 }
 
-// attachedText returns the file that the value at path names. The errors of the text are of the file at where.
-func (d *decoder) attachedText(path string, e *Experiment, name string) (where, text string, ok bool) {
+// attachedText returns the file that the value at path names. The errors of the text are of the
+// file at where.
+func (d *decoder) attachedText(
+	path string, e *Experiment, name string,
+) (where, text string, ok bool) {
 	if text, ok = e.Files[name]; ok {
 		return name, text, true
 	}
 	if d.attached.dir == "" && e.Files != nil {
-		d.fail(path, fmt.Sprintf("%q is not among \"files\"", name), suggest(name, slices.Sorted(maps.Keys(e.Files))))
+		d.fail(path, fmt.Sprintf("%q is not among \"files\"", name),
+			suggest(name, slices.Sorted(maps.Keys(e.Files))))
 		return name, "", false
 	}
 	if d.attached.dir == "" {
@@ -97,7 +102,8 @@ func attach(name string, source []byte, files map[string]string) ([]byte, error)
 		Files map[string]string `yaml:"files"`
 	}
 	if err := yaml.Unmarshal(whole, &again); err != nil || !maps.Equal(again.Files, files) {
-		return nil, &Error{File: name, Msg: "files can't be added to it, as results need", Hint: "write a key a line, without braces around all, and end without \"...\""}
+		return nil, &Error{File: name, Msg: "files can't be added to it, as results need",
+			Hint: "write a key a line, without braces around all, and end without \"...\""}
 	}
 	return whole, nil
 }

@@ -28,7 +28,8 @@ type Case struct {
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
 // sameInAllCases are the keys of what says how runs are chosen and judged.
-var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect", "compare", "metrics"}
+var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect",
+	"compare", "metrics"}
 
 // CaseNames returns the names of the cases; only [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {
@@ -67,7 +68,8 @@ func (e *Experiment) schemesIn(name string, schemes []string) []string {
 		return schemes
 	}
 	only := e.Cases[i].Schemes
-	return slices.DeleteFunc(slices.Clone(schemes), func(s string) bool { return !slices.Contains(only, s) })
+	return slices.DeleteFunc(slices.Clone(schemes),
+		func(s string) bool { return !slices.Contains(only, s) })
 }
 
 // knownCases fails if the experiment does not have all of the cases.
@@ -94,7 +96,8 @@ func (e *Experiment) keepCases(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("override of experiment %s: no case is left", e.Name)
 	}
-	e.Cases = slices.DeleteFunc(slices.Clone(e.Cases), func(c Case) bool { return !slices.Contains(names, c.Name) })
+	e.Cases = slices.DeleteFunc(slices.Clone(e.Cases),
+		func(c Case) bool { return !slices.Contains(names, c.Name) })
 	return nil
 }
 
@@ -115,20 +118,24 @@ func (e *Experiment) overrideCases(o Override) error {
 
 func (d *decoder) validateCases(e *Experiment) {
 	for i, c := range e.Cases {
-		d.name(fmt.Sprintf("cases[%d].name", i), c.Name, caseName, "lower-case letters, digits, \"-\" and \".\"")
+		d.name(fmt.Sprintf("cases[%d].name", i), c.Name, caseName,
+			"lower-case letters, digits, \"-\" and \".\"")
 		if slices.Contains(caseNames(e.Cases[:i]), c.Name) {
-			d.fail(fmt.Sprintf("cases[%d].name", i), fmt.Sprintf("duplicate case %q", c.Name), "give each case its own name")
+			d.fail(fmt.Sprintf("cases[%d].name", i), fmt.Sprintf("duplicate case %q", c.Name),
+				"give each case its own name")
 		}
 		path := fmt.Sprintf("cases[%d].schemes", i)
 		d.allKnown(path, "scheme of the experiment", c.Schemes, e.Schemes)
 		d.unique(path, "scheme", c.Schemes)
 	}
 	if len(e.Cases) > maxCases {
-		d.fail("cases", fmt.Sprintf("%d cases are too many", len(e.Cases)), fmt.Sprintf("at most %d", maxCases))
+		d.fail("cases", fmt.Sprintf("%d cases are too many", len(e.Cases)),
+			fmt.Sprintf("at most %d", maxCases))
 	}
 }
 
-// variants returns the experiment of each case of e, which d has read from root and found nothing wrong with.
+// variants returns the experiment of each case of e, which d has read from root and found nothing
+// wrong with.
 func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experiment {
 	if len(e.Cases) == 0 {
 		return nil
@@ -139,13 +146,15 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 		v := newDecoder(d.File)
 		v.catalogue, v.options, v.ownAdded = d.catalogue, d.options, true
 		v.attached = d.attached
-		variant := v.experiment(v.withSettings(root, d.Nodes[fmt.Sprintf("cases[%d].set", i)]), c.Name)
+		variant := v.experiment(v.withSettings(root, d.Nodes[fmt.Sprintf("cases[%d].set", i)]),
+			c.Name)
 		variant.Cases = nil
 		variants[c.Name] = variant
 
 		for _, err := range v.Errs {
 			if !seen[*err] { // of several cases, the first is named
-				d.Errs = append(d.Errs, inCase(err, c.Name, d.Nodes[fmt.Sprintf("cases[%d]", i)].Line))
+				d.Errs = append(d.Errs, inCase(err, c.Name,
+					d.Nodes[fmt.Sprintf("cases[%d]", i)].Line))
 			}
 			seen[*err] = true
 		}

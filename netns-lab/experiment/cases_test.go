@@ -58,7 +58,8 @@ func TestCaseHasItsValues(t *testing.T) {
 
 	// A case that sets nothing is the experiment itself.
 	plain := getCase(t, e, "plain")
-	qt.Assert(t, qt.CmpEquals(*plain, *e, allFields, cmpopts.IgnoreFields(Experiment{}, "Cases", "CaseName", "variants")))
+	qt.Assert(t, qt.CmpEquals(*plain, *e, allFields,
+		cmpopts.IgnoreFields(Experiment{}, "Cases", "CaseName", "variants")))
 	qt.Assert(t, qt.Equals(e.CaseName, ""))
 }
 
@@ -116,21 +117,25 @@ func TestCaseAddsMappings(t *testing.T) {
 
 func TestUnknownCase(t *testing.T) {
 	_, err := parseSweep(t).Case("f1")
-	qt.Assert(t, qt.ErrorMatches(err, `experiment sweep has no case "f1" \(hint: it has plain, f1-9.5, late\)`))
+	qt.Assert(t, qt.ErrorMatches(err,
+		`experiment sweep has no case "f1" \(hint: it has plain, f1-9.5, late\)`))
 	_, err = parseSweep(t).Case("")
 	qt.Assert(t, qt.ErrorMatches(err, `experiment sweep has no case "" \(hint: .*\)`))
 
 	e, err := Parse("small.yaml", []byte(smallest))
 	qt.Assert(t, qt.IsNil(err))
 	_, err = e.Case("f1")
-	qt.Assert(t, qt.ErrorMatches(err, `experiment small has no case "f1" \(hint: it has no cases\)`))
+	qt.Assert(t,
+		qt.ErrorMatches(err, `experiment small has no case "f1" \(hint: it has no cases\)`))
 }
 
 func TestOverrideOfCases(t *testing.T) {
 	e := parseSweep(t)
-	o, err := e.Override(Override{Seed: new(uint64(9)), Cases: []string{"late", "plain"}, Schemes: []string{"cubic"}})
+	o, err := e.Override(Override{Seed: new(uint64(9)), Cases: []string{"late", "plain"},
+		Schemes: []string{"cubic"}})
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.DeepEquals(o.CaseNames(), []string{"plain", "late"})) // in the order of the file
+	// in the order of the file
+	qt.Assert(t, qt.DeepEquals(o.CaseNames(), []string{"plain", "late"}))
 	late := getCase(t, o, "late")
 	qt.Assert(t, qt.Equals(late.Seed, 9))
 	qt.Assert(t, qt.DeepEquals(late.Schemes, []string{"cubic"}))
@@ -155,10 +160,13 @@ func TestOverrideOfCasesErrors(t *testing.T) {
 		o    Override
 		want string
 	}{
-		{"unknown", Override{Cases: []string{"plain", "f9"}}, `experiment sweep has no case "f9" \(hint: it has plain, f1-9.5, late\)`},
+		{"unknown", Override{Cases: []string{"plain", "f9"}},
+			`experiment sweep has no case "f9" \(hint: it has plain, f1-9.5, late\)`},
 		{"none", Override{Cases: []string{}}, `override of experiment sweep: no case is left`},
-		{"bad in one case", Override{Duration: new(Millisecond)}, `case late: override of experiment sweep: 1ms is out of range \(hint: -2ms to 999.999us\)`},
-		{"bad in all cases", Override{Schemes: []string{}}, `override of experiment sweep: "schemes" is missing .*`},
+		{"bad in one case", Override{Duration: new(Millisecond)},
+			`case late: override of experiment sweep: 1ms is out of range \(hint: -2ms to 999.999us\)`},
+		{"bad in all cases", Override{Schemes: []string{}},
+			`override of experiment sweep: "schemes" is missing .*`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := parseSweep(t).Override(tc.o)
@@ -173,7 +181,8 @@ func TestOverrideOfCasesErrors(t *testing.T) {
 
 // With cases, the file itself is not run, and need not fit an override.
 func TestOverrideFitsTheCases(t *testing.T) {
-	file := strings.Replace(smallest, "to: R0}", "to: R0, start: 10ms}", 1) + "cases:\n  - {name: early, set: {flows.F0.start: 0ms}}\n"
+	file := strings.Replace(smallest, "to: R0}", "to: R0, start: 10ms}", 1) +
+		"cases:\n  - {name: early, set: {flows.F0.start: 0ms}}\n"
 	e, err := Parse("f.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
 	o, err := e.Override(Override{Duration: new(5 * Millisecond)})

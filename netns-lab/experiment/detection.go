@@ -21,19 +21,23 @@ func flowControls() []FlowControl { return []FlowControl{FlowPFC, FlowCBFC} }
 
 // CBFC holds the parameters of credit-based flow control, for each ingress port and class.
 type CBFC struct {
-	// Buffer is what a switch lends the port at the other end of a link. Ten frames to 1GB, default 280KB (TCD, section 3.1).
+	// Buffer is what a switch lends the port at the other end of a link. Ten frames to 1GB, default
+	// 280KB (TCD, section 3.1).
 	Buffer Bytes `yaml:"buffer"`
 	// Period is Tc, between two updates of credits. 1us to 10ms, default 20us.
 	Period Duration `yaml:"period"`
 }
 
-// FECN holds how switches mark for InfiniBand's congestion control (annex A10): schemes ibcc and ibcc+tcd.
+// FECN holds how switches mark for InfiniBand's congestion control (annex A10): schemes ibcc and
+// ibcc+tcd.
 type FECN struct {
-	// Threshold is the queue above which packets are marked. To 1GB, default 50KB (TCD, section 3.1).
+	// Threshold is the queue above which packets are marked. To 1GB, default 50KB (TCD, section
+	// 3.1).
 	Threshold Bytes `yaml:"threshold"`
 	// PacketSize is Packet_Size: shorter frames are not marked. To 9018B, default 0.
 	PacketSize Bytes `yaml:"packet_size"`
-	// MarkingRate is Marking_Rate, the mean number of packets between marked ones. To 65535, default 0: all are marked.
+	// MarkingRate is Marking_Rate, the mean number of packets between marked ones. To 65535,
+	// default 0: all are marked.
 	MarkingRate uint `yaml:"marking_rate"`
 	// Victims is Victim_Mask: packets that waited for credits are marked too. Default false.
 	Victims bool `yaml:"victims"`
@@ -41,22 +45,24 @@ type FECN struct {
 
 // TCD holds the parameters of ternary congestion detection (SIGCOMM'21).
 type TCD struct {
-	// MaxTon is max(T_on): a port that has been ON for longer is no longer undetermined. 1us to 10ms. Default: see [Experiment.MaxTon].
+	// MaxTon is max(T_on): a port that has been ON for longer is no longer undetermined. 1us to
+	// 10ms. Default: see [Experiment.MaxTon].
 	MaxTon Duration `yaml:"max_ton"`
-	// Epsilon is epsilon of the default of MaxTon under PFC: congestion downstream so mild that it takes that share of the rate
-	// away still counts. 0.001 to 1, default 0.05.
+	// Epsilon is epsilon of the default of MaxTon under PFC: congestion downstream so mild that it
+	// takes that share of the rate away still counts. 0.001 to 1, default 0.05.
 	Epsilon Ratio `yaml:"epsilon"`
 }
 
-// MaxTon returns max(T_on): the longest time that a port is ON between two times that it is OFF, while a port downstream
-// is congested.
+// MaxTon returns max(T_on): the longest time that a port is ON between two times that it is OFF,
+// while a port downstream is congested.
 //
-// A port at rate C sends into a buffer that drains at (1 - epsilon) C. Under PFC it is ON from XON to XOFF, and for the
-// time tau that it takes to hear of both, in which the buffer falls further:
+// A port at rate C sends into a buffer that drains at (1 - epsilon) C. Under PFC it is ON from XON
+// to XOFF, and for the time tau that it takes to hear of both, in which the buffer falls further:
 //
 //	(XOFF - XON + min(XON, (1 - epsilon) C tau)) / (epsilon C) + tau	tau is twice the delay of a link
 //
-// Under CBFC it sends no more in a period than drained in the one before: at most Tc. Both are derived here.
+// Under CBFC it sends no more in a period than drained in the one before: at most Tc. Both are
+// derived here.
 func (e *Experiment) MaxTon() Duration {
 	if e.TCD.MaxTon != 0 {
 		return e.TCD.MaxTon
@@ -64,7 +70,8 @@ func (e *Experiment) MaxTon() Duration {
 	if e.Switch.FlowControl == FlowCBFC {
 		return e.Switch.CBFC.Period
 	}
-	epsilon, bytesPerNs, tauNs := float64(e.TCD.Epsilon), float64(e.Topology.Rate)/8e9, 2*float64(e.Topology.Delay)
+	epsilon, bytesPerNs, tauNs := float64(e.TCD.Epsilon), float64(e.Topology.Rate)/8e9,
+		2*float64(e.Topology.Delay)
 	falls := (1 - epsilon) * bytesPerNs * tauNs
 	apart := float64(e.Switch.PFC.XOFF - e.Switch.PFC.XON)
 	if d := e.Switch.PFC.Dynamic; d != nil {
@@ -77,11 +84,13 @@ func (e *Experiment) MaxTon() Duration {
 
 func (d *decoder) validateDetection(e *Experiment) {
 	sw := e.Switch
-	if !d.known("switch.flow_control", "flow control", string(sw.FlowControl), texts(flowControls())) {
+	if !d.known("switch.flow_control", "flow control", string(sw.FlowControl),
+		texts(flowControls())) {
 		return
 	}
 	if sw.FlowControl == FlowCBFC && d.has("switch.pfc.off") && sw.PFC.Off {
-		d.fail("switch.pfc.off", "a network with credits is lossless", "remove it, or flow_control: cbfc")
+		d.fail("switch.pfc.off", "a network with credits is lossless",
+			"remove it, or flow_control: cbfc")
 	}
 	config.InRange(d.Decoder, "switch.cbfc.buffer", sw.CBFC.Buffer, 10*e.Frame, 1e9)
 	config.InRange(d.Decoder, "switch.cbfc.period", sw.CBFC.Period, Microsecond, 10*Millisecond)
@@ -93,11 +102,15 @@ func (d *decoder) validateDetection(e *Experiment) {
 		config.InRange(d.Decoder, "tcd.max_ton", e.TCD.MaxTon, Microsecond, 10*Millisecond)
 	}
 	if sw.Detectors && sw.PortBuffer != 0 {
-		d.fail("switch.detectors", "detectors are for queues that drop nothing, and there is port_buffer", "keep one of them")
+		d.fail("switch.detectors",
+			"detectors are for queues that drop nothing, and there is port_buffer",
+			"keep one of them")
 	}
 	for i, scheme := range e.Schemes {
 		if (e.tcdOf(scheme) || sw.Detectors) && !e.PFCOn(scheme) {
-			d.fail(fmt.Sprintf("schemes[%d]", i), fmt.Sprintf("TCD is for lossless networks, and that of %s is not", scheme), "turn switch.pfc on")
+			d.fail(fmt.Sprintf("schemes[%d]", i),
+				fmt.Sprintf("TCD is for lossless networks, and that of %s is not", scheme),
+				"turn switch.pfc on")
 		}
 	}
 }
@@ -107,12 +120,14 @@ type Detector string
 
 // The detectors of a run with [Switch.Detectors].
 const (
-	DetectTCD   Detector = "tcd"    // packets that TCD marks CE
-	DetectPCN   Detector = "pcn"    // those that NP-ECN marks in bins in which it marks more than [Experiment.CongestedShare]
+	DetectTCD Detector = "tcd" // packets that TCD marks CE
+	// those that NP-ECN marks in bins in which it marks more than [Experiment.CongestedShare]
+	DetectPCN   Detector = "pcn"
 	DetectNPECN Detector = "np-ecn" // all that NP-ECN marks
 	DetectECN   Detector = "ecn"    // ECN by a threshold, [Experiment.ECNThreshold]
 	DetectFECN  Detector = "fecn"   // FECN, with its root and victim rule
-	DetectUE    Detector = "ue"     // packets that TCD marks UE: of these none is wrong, as they say nothing
+	// packets that TCD marks UE: of these none is wrong, as they say nothing
+	DetectUE Detector = "ue"
 )
 
 func detectors() []Detector {

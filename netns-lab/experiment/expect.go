@@ -29,8 +29,9 @@ type Compare struct {
 	Measure `yaml:",inline"`
 	// Schemes are those that are measured. Default: all.
 	Schemes []string `yaml:"schemes"`
-	// CompletedByAll is whether only flows count that completed in the runs of all schemes which are measured: one that
-	// completes no large flow has the shorter mean. For completion times and slowdowns.
+	// CompletedByAll is whether only flows count that completed in the runs of all schemes which
+	// are measured: one that completes no large flow has the shorter mean. For completion times and
+	// slowdowns.
 	CompletedByAll bool `yaml:"completed_by_all"`
 	// Over makes one value of those of several links, ports, flows and cases. Default: max.
 	Over Over `yaml:"over"`
@@ -38,11 +39,13 @@ type Compare struct {
 	Cases []string `yaml:"cases"`
 	// Paper is what the paper reports for each scheme.
 	Paper map[string]Quantity `yaml:"paper"`
-	// Within is how far, as a share of the paper's value, a scheme's may be from it. Default 0: this is not checked.
+	// Within is how far, as a share of the paper's value, a scheme's may be from it. Default 0:
+	// this is not checked.
 	Within Ratio `yaml:"within"`
 	// Bounds are what a scheme's value is held against in place of Within.
 	Bounds map[string]Bounds `yaml:"bounds"`
-	// Order is whether the measured values must be in the order of the paper's; where those are equal, in any.
+	// Order is whether the measured values must be in the order of the paper's; where those are
+	// equal, in any.
 	Order bool `yaml:"order"`
 	// Ratios bounds every other scheme's value against that of one.
 	Ratios *Ratios `yaml:"ratios"`
@@ -54,7 +57,8 @@ type Bounds struct {
 	Max *Quantity `yaml:"max"`
 }
 
-// Ratios asks for every other scheme's value to be at least Min times that of scheme To. Both are required.
+// Ratios asks for every other scheme's value to be at least Min times that of scheme To. Both are
+// required.
 type Ratios struct {
 	To  string `yaml:"to"`
 	Min Ratio  `yaml:"min"`

@@ -19,22 +19,25 @@ import (
 
 // Experiment is an experiment file. What a file leaves out has its default.
 type Experiment struct {
-	// Name is that of the experiment and of its result folder: lower-case letters, digits and "-". Required.
+	// Name is that of the experiment and of its result folder: lower-case letters, digits and "-".
+	// Required.
 	Name string `yaml:"name"`
 	// Title is one line for the head of a report. Default: the name.
 	Title string `yaml:"title"`
 	// Topology is the fabric. Required.
 	Topology Topology `yaml:"topology"`
-	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B, default 1000B.
+	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
+	// default 1000B.
 	Frame Bytes `yaml:"frame"`
 	// Switch is what every switch is configured as.
 	Switch Switch `yaml:"switch"`
-	// Schemes are the congestion controls to run, one run each: those of [scheme.Builtin], the experiment's own, and
-	// those of the kernel. Required.
+	// Schemes are the congestion controls to run, one run each: those of [scheme.Builtin], the
+	// experiment's own, and those of the kernel. Required.
 	Schemes []string `yaml:"schemes"`
 	// Algorithms are schemes of the user's own: the C files of their controls, by their names.
 	Algorithms map[string]string `yaml:"algorithms"`
-	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own, see [Experiment.MarkingOf].
+	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own,
+	// see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
 	// FECN is how switches mark under ibcc, and TCD how they do under schemes with "+tcd".
 	FECN FECN `yaml:"fecn"`
@@ -60,10 +63,12 @@ type Experiment struct {
 	Bursts []Burst `yaml:"bursts"`
 	// LinkEvents change the rate of a port while the run goes on.
 	LinkEvents []LinkEvent `yaml:"links"`
-	// Files are the texts of the files that the experiment names, by their names. Default: they are read from where the
-	// experiment's file is, and added to its source, so that a result has all of it.
+	// Files are the texts of the files that the experiment names, by their names. Default: they are
+	// read from where the experiment's file is, and added to its source, so that a result has all
+	// of it.
 	Files map[string]string `yaml:"files"`
-	// Cases are variations of the experiment, each of which is run. Default: one without a name that changes nothing.
+	// Cases are variations of the experiment, each of which is run. Default: one without a name
+	// that changes nothing.
 	Cases []Case `yaml:"cases"`
 	// Figures chooses what a report draws.
 	Figures Figures `yaml:"figures"`
@@ -74,7 +79,8 @@ type Experiment struct {
 	// Metrics are measured too, and held against nothing.
 	Metrics []NamedMetric `yaml:"metrics"`
 
-	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the Workload.
+	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the
+	// Workload.
 	Flows []Flow
 	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
 	CaseName string
@@ -91,8 +97,8 @@ type Experiment struct {
 type Switch struct {
 	// Buffer is shared by all ports of a switch. Default 32MB.
 	Buffer Bytes `yaml:"buffer"`
-	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is dropped. Ten frames to
-	// Buffer, default 0: only the shared buffer bounds it.
+	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is
+	// dropped. Ten frames to Buffer, default 0: only the shared buffer bounds it.
 	PortBuffer Bytes `yaml:"port_buffer"`
 	// FlowControl is pfc (default) or cbfc.
 	FlowControl FlowControl `yaml:"flow_control"`
@@ -100,22 +106,25 @@ type Switch struct {
 	PFC PFC `yaml:"pfc"`
 	// CBFC says which credits a switch lends what sends to it, in place of PFC.
 	CBFC CBFC `yaml:"cbfc"`
-	// Detectors makes switch ports say what TCD, NP-ECN, ECN and FECN would mark, whatever marks, and compares that with
-	// what the rates of all flows say. Default false.
+	// Detectors makes switch ports say what TCD, NP-ECN, ECN and FECN would mark, whatever marks,
+	// and compares that with what the rates of all flows say. Default false.
 	Detectors bool `yaml:"detectors"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
 // ingress port and class. They are static unless Dynamic is set.
 type PFC struct {
-	// Off makes the network a lossy one: no PAUSE, and a full buffer drops. Drops and retransmissions then do not
-	// make a run invalid. Default false.
+	// Off makes the network a lossy one: no PAUSE, and a full buffer drops. Drops and
+	// retransmissions then do not make a run invalid. Default false.
 	Off bool `yaml:"off"`
-	// Schemes are those that PFC is on for; the others have a lossy network, as with Off. Default: all.
+	// Schemes are those that PFC is on for; the others have a lossy network, as with Off. Default:
+	// all.
 	Schemes []string `yaml:"schemes"`
-	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN, section 7).
+	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN,
+	// section 7).
 	XOFF Bytes `yaml:"xoff"`
-	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two frames below it.
+	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two
+	// frames below it.
 	XON Bytes `yaml:"xon"`
 	// Dynamic makes the threshold follow the free buffer instead.
 	Dynamic *DynamicPFC `yaml:"dynamic"`
@@ -124,7 +133,8 @@ type PFC struct {
 // DynamicPFC is a threshold that shrinks as the shared buffer fills:
 // XOFF = Alpha * (buffer - used), XON = XOFF - XONOffset.
 type DynamicPFC struct {
-	// Alpha is the share of the free buffer that one ingress port may hold. Above 0, at most 16. Required.
+	// Alpha is the share of the free buffer that one ingress port may hold. Above 0, at most 16.
+	// Required.
 	Alpha Ratio `yaml:"alpha"`
 	// XONOffset is how far below XOFF a RESUME is sent. Default two frames.
 	XONOffset Bytes `yaml:"xon_offset"`
@@ -136,19 +146,23 @@ type FlowGroup struct {
 	Name string `yaml:"name"`
 	// From are the sending hosts, such as H0 or H0..H49. Required.
 	From NodeList `yaml:"from"`
-	// To are the receiving hosts: one for all, or as many as From, of which each receives from the host in the same place. Required.
+	// To are the receiving hosts: one for all, or as many as From, of which each receives from the
+	// host in the same place. Required.
 	To NodeList `yaml:"to"`
 	// Priority is that of the flows' data. 0, the first, to 3, default 0; see [DataClass].
 	Priority int `yaml:"priority"`
 	// Count is how many flows each host sends. 1 to 100000, default 1.
 	Count int `yaml:"count"`
-	// Start is when the first flow of each host starts. From -warmup, which is the default, to the end of the run.
+	// Start is when the first flow of each host starts. From -warmup, which is the default, to the
+	// end of the run.
 	Start Duration `yaml:"start"`
-	// Every is how long after the one before each further flow of a host starts. Default 0: all start together.
+	// Every is how long after the one before each further flow of a host starts. Default 0: all
+	// start together.
 	Every Duration `yaml:"every"`
 	// Size is how much data each flow sends; 0 is without end and the default.
 	Size Bytes `yaml:"size"`
-	// InitialRate is the rate at which a flow starts, and stays at under scheme pfc. Default: the rate of the links.
+	// InitialRate is the rate at which a flow starts, and stays at under scheme pfc. Default: the
+	// rate of the links.
 	InitialRate Rate `yaml:"initial_rate"`
 	// LimitRate is a rate a flow never exceeds. Default: the rate of the links.
 	LimitRate Rate `yaml:"limit_rate"`
@@ -168,15 +182,16 @@ type Flow struct {
 	Size        Bytes
 	InitialRate Rate
 	LimitRate   Rate
-	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so that they are not in phase.
+	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so
+	// that they are not in phase.
 	Exact bool
 }
 
 // Priorities is how many priorities data can have; 0 is the first.
 const Priorities = 4
 
-// DataClass returns the traffic class of data of a priority: 3 of priority 0, 0 of priority 3. Ports serve higher classes first,
-// and pause each by itself.
+// DataClass returns the traffic class of data of a priority: 3 of priority 0, 0 of priority 3.
+// Ports serve higher classes first, and pause each by itself.
 func DataClass(priority int) uint8 {
 	return uint8(Priorities - 1 - priority)
 }
@@ -192,8 +207,9 @@ func (g FlowGroup) flows() []Flow {
 	for i, from := range g.From {
 		for k := range g.Count {
 			f := Flow{
-				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority, Start: g.Start + Duration(k)*g.Every,
-				Size: g.Size, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
+				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority,
+				Start: g.Start + Duration(k)*g.Every,
+				Size:  g.Size, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
 			}
 			if g.size() > 1 {
 				f.Name = fmt.Sprintf("%s-%s-%d", g.Name, from, k)
@@ -204,7 +220,8 @@ func (g FlowGroup) flows() []Flow {
 	return flows
 }
 
-// receiver is that of the flows of host i of From; empty if To is not of the right length, which is refused.
+// receiver is that of the flows of host i of From; empty if To is not of the right length, which is
+// refused.
 func (g FlowGroup) receiver(i int) string {
 	if len(g.To) == 1 {
 		i = 0
@@ -245,11 +262,14 @@ type Burst struct {
 	Flows int `yaml:"flows"`
 	// Size is how much each flow sends. Required.
 	Size Bytes `yaml:"size"`
-	// Rate is that of each flow, whose packets leave evenly spaced and ECN-capable. Default: all leave at once, at line rate.
+	// Rate is that of each flow, whose packets leave evenly spaced and ECN-capable. Default: all
+	// leave at once, at line rate.
 	Rate Rate `yaml:"rate"`
-	// Every is how long after its start the burst starts again, as new flows; 0 is never and the default.
+	// Every is how long after its start the burst starts again, as new flows; 0 is never and the
+	// default.
 	Every Duration `yaml:"every"`
-	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the default.
+	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the
+	// default.
 	Times int `yaml:"times"`
 }
 
@@ -274,7 +294,8 @@ func (b Burst) repetitions(duration Duration) int {
 	}
 }
 
-// fitting is how often the burst could start, one start every Every, in a run that ends at duration.
+// fitting is how often the burst could start, one start every Every, in a run that ends at
+// duration.
 func (b Burst) fitting(duration Duration) int {
 	if b.At >= duration {
 		return 0
@@ -299,13 +320,14 @@ func defaults(c *scheme.Catalogue) Experiment {
 		parameters: newParameters(c),
 		Topology:   Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:      1000,
-		Switch:     Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3}, CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
-		FECN:       FECN{Threshold: 50e3},
-		TCD:        TCD{Epsilon: 0.05},
-		Warmup:     Millisecond,
-		Sample:     100 * Microsecond,
-		Dilation:   10,
-		Seed:       1,
+		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
+			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
+		FECN:     FECN{Threshold: 50e3},
+		TCD:      TCD{Epsilon: 0.05},
+		Warmup:   Millisecond,
+		Sample:   100 * Microsecond,
+		Dilation: 10,
+		Seed:     1,
 	}
 }
 
@@ -358,7 +380,8 @@ func parse(name string, data []byte, dir string, o Options) (*Experiment, error)
 	return e, nil
 }
 
-// experiment returns what the mapping root, if there is one, says; for the case of the name, if that is given.
+// experiment returns what the mapping root, if there is one, says; for the case of the name, if
+// that is given.
 func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 	if root != nil && !d.ownAdded {
 		d.addOwn(root)

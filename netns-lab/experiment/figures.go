@@ -22,8 +22,8 @@ type Figures struct {
 	SendRate []string `yaml:"send_rate"`
 	// Rates are egress ports whose sent rate is drawn.
 	Rates []string `yaml:"rates"`
-	// Sizes are growing: flows below the first, from there to the second and so on are drawn as classes. Default: 10KB,
-	// 100KB, 1MB.
+	// Sizes are growing: flows below the first, from there to the second and so on are drawn as
+	// classes. Default: 10KB, 100KB, 1MB.
 	Sizes []Bytes `yaml:"sizes"`
 	// Reference are lines read off the paper, drawn beside what was measured.
 	Reference []Reference `yaml:"reference"`

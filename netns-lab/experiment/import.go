@@ -37,7 +37,8 @@ func (d *decoder) importTopology(e *Experiment) {
 			return
 		case delay < minDelay || delay > maxDelay:
 			d.failFile(file, l.Line,
-				fmt.Sprintf("%s is out of range", delay), fmt.Sprintf("%s to %s", minDelay, maxDelay))
+				fmt.Sprintf("%s is out of range", delay),
+				fmt.Sprintf("%s to %s", minDelay, maxDelay))
 			return
 		}
 		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {
@@ -66,7 +67,8 @@ func (d *decoder) addTrace(e *Experiment) {
 	}
 	if len(flows) > maxTCPFlows {
 		d.failFile(file, lines[maxTCPFlows],
-			fmt.Sprintf("%d flows are too many", len(flows)), fmt.Sprintf("at most %d", maxTCPFlows))
+			fmt.Sprintf("%d flows are too many", len(flows)),
+			fmt.Sprintf("at most %d", maxTCPFlows))
 		return
 	}
 	for i, f := range flows {

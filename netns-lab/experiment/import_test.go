@@ -58,7 +58,8 @@ func folder(t testing.TB, files ...[2]string) string {
 }
 
 func TestFilesOfHPCC(t *testing.T) {
-	e, err := Load(folder(t, [2]string{"e.yaml", importing}, [2]string{"topology.txt", hpccTopology}, [2]string{"flow.txt", hpccFlows}))
+	e, err := Load(folder(t, [2]string{"e.yaml", importing},
+		[2]string{"topology.txt", hpccTopology}, [2]string{"flow.txt", hpccFlows}))
 	qt.Assert(t, qt.IsNil(err))
 	n := e.Topology.Network()
 	qt.Check(t, qt.DeepEquals(n.Nodes(), []string{"H0", "H2", "H3", "H5", "S1", "S4"}))
@@ -72,19 +73,23 @@ func TestFilesOfHPCC(t *testing.T) {
 	}))
 	qt.Check(t, qt.Equals(e.Topology.Rate, 25e9)) // the line rate
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
-		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
-		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3,
+			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9,
+			LimitRate: 25e9, Exact: true},
 	}))
 }
 
-// TestSourceHasItsFiles: what a result keeps gives the same experiment, without the files beside it.
+// TestSourceHasItsFiles: what a result keeps gives the same experiment, without the files beside
+// it.
 func TestSourceHasItsFiles(t *testing.T) {
 	for _, text := range []string{
 		importing,
 		strings.TrimSuffix(importing, "\n"),
 		importing + "cases:\n  - {name: a}\n  - {name: b, set: {trace.file: sub/other.csv}}\n",
 	} {
-		path := folder(t, [2]string{"e.yaml", text}, [2]string{"topology.txt", hpccTopology}, [2]string{"flow.txt", hpccFlows}, [2]string{"sub/other.csv", trace})
+		path := folder(t, [2]string{"e.yaml", text}, [2]string{"topology.txt", hpccTopology},
+			[2]string{"flow.txt", hpccFlows}, [2]string{"sub/other.csv", trace})
 		e, err := Load(path)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.IsTrue(strings.HasPrefix(string(e.Source()), text)))
@@ -102,7 +107,8 @@ func TestSourceHasItsFiles(t *testing.T) {
 			qt.Check(t, qt.Equals(string(got.Source()), string(e.Source())))
 		}
 		// another flow is another experiment
-		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(filepath.Dir(path), "flow.txt"), []byte(strings.Replace(hpccFlows, "64000", "64001", 1)), 0o644)))
+		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(filepath.Dir(path), "flow.txt"),
+			[]byte(strings.Replace(hpccFlows, "64000", "64001", 1)), 0o644)))
 		changed, err := Load(path)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Not(qt.Equals(changed.Hash(), e.Hash())))
@@ -112,20 +118,24 @@ func TestSourceHasItsFiles(t *testing.T) {
 // inline is a file that has the files that it names.
 func inline(topology, flows string) string {
 	quote := func(text string) string { return strings.ReplaceAll("\n"+text, "\n", "\n    ") }
-	return importing + "files:\n  topology.txt: |" + quote(topology) + "\n  flow.txt: |" + quote(flows) + "\n"
+	return importing + "files:\n  topology.txt: |" + quote(topology) + "\n  flow.txt: |" +
+		quote(flows) + "\n"
 }
 
 func TestFilesInTheExperiment(t *testing.T) {
 	e, err := Parse("e.yaml", []byte(inline(hpccTopology, trace)))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
-		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
-		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3, InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000,
+			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3,
+			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
 	}))
 	qt.Check(t, qt.Equals(string(e.Source()), inline(hpccTopology, trace)))
 
 	// They add to flows that are listed, have their names to themselves, and can be measured.
-	more := inline(hpccTopology, trace) + "flows: [{name: F, from: H0, to: H2}]\nfigures: {throughput: [F, t1]}\n"
+	more := inline(hpccTopology, trace) +
+		"flows: [{name: F, from: H0, to: H2}]\nfigures: {throughput: [F, t1]}\n"
 	e, err = Parse("e.yaml", []byte(more))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(flowNames(e), []string{"F", "t", "t0", "t1"}))
@@ -142,11 +152,17 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"6 2 6", "6 2 5", ``}, // fewer links than there are lines
 		{"6 2 6", "7 2 6", `e.yaml:2:18: host H6 has 0 links, want 1`},
 		{"5 4 10Gbps", "5 3 10Gbps", `e.yaml:2:18: host H3 has 2 links, want 1`},
-		{"5 4 10Gbps 1us 0\n    1 4 100Gbps 1us 0\n    4 1 40Gbps", "5 4 10Gbps 1us 0\n    1 0 100Gbps 1us 0\n    4 5 40Gbps", `e.yaml:2:18: host H0 has 2 links, want 1`},
-		{"{file: topology.txt}", "{file: topology.txt, rate: 1Gbps}", `e.yaml:2:38: a topology out of a file has no "rate" (hint: it has file and failed)`},
-		{"{file: topology.txt}", "{file: topology.txt, kind: star}", `e.yaml:2:38: a topology out of a file has no "kind" (hint: it has file and failed)`},
-		{"{file: topology.txt}", "{file: topology.txt, failed: S1-S4}", `e.yaml:2:40: no path leads from H3 to H0`},
-		{"{file: topology.txt}", "{file: topo.txt}", `e.yaml:2:18: "topo.txt" is not among "files" (hint: one of flow.txt, topology.txt)`},
+		{"5 4 10Gbps 1us 0\n    1 4 100Gbps 1us 0\n    4 1 40Gbps",
+			"5 4 10Gbps 1us 0\n    1 0 100Gbps 1us 0\n    4 5 40Gbps",
+			`e.yaml:2:18: host H0 has 2 links, want 1`},
+		{"{file: topology.txt}", "{file: topology.txt, rate: 1Gbps}",
+			`e.yaml:2:38: a topology out of a file has no "rate" (hint: it has file and failed)`},
+		{"{file: topology.txt}", "{file: topology.txt, kind: star}",
+			`e.yaml:2:38: a topology out of a file has no "kind" (hint: it has file and failed)`},
+		{"{file: topology.txt}", "{file: topology.txt, failed: S1-S4}",
+			`e.yaml:2:40: no path leads from H3 to H0`},
+		{"{file: topology.txt}", "{file: topo.txt}",
+			`e.yaml:2:18: "topo.txt" is not among "files" (hint: one of flow.txt, topology.txt)`},
 		{"{file: flow.txt}", "{}", `e.yaml:5:8: "file" is missing`},
 		{flowIn, "0 2.0002", `flow.txt:2: a flow has 0 bytes: want 1 or more`},
 		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
@@ -154,7 +170,8 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"0 3 3", "3 3 3", `flow.txt:3: flow goes from H3 to itself`},
 		{"0 3 3", "0 3 7", `flow.txt:3: priority 4 is out of range (hint: 0 to 3)`},
 		{flowIn, "64000 2.001", `flow.txt:2: start 1ms is out of range (hint: -1ms to 999.999us)`},
-		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1), `flow.txt:1: "-2" is not the number of flows: want a whole number from 0 to 16777216`},
+		{hpccFlowsIndented, strings.Replace(hpccFlowsIndented, "2\n", "-2\n", 1),
+			`flow.txt:1: "-2" is not the number of flows: want a whole number from 0 to 16777216`},
 	} {
 		good := inline(hpccTopology, hpccFlows)
 		qt.Assert(t, qt.StringContains(good, c.old))
@@ -166,8 +183,10 @@ func TestErrorsOfFiles(t *testing.T) {
 		qt.Assert(t, qt.IsNotNil(err), qt.Commentf(c.want))
 		qt.Check(t, qt.Equals(err.Error(), c.want))
 	}
-	_, err := Parse("e.yaml", []byte(inline(hpccTopology, strings.Replace(trace, "-1000", "-1000001", 1))))
-	qt.Check(t, qt.ErrorMatches(err, `flow.txt:2: start -1.000001ms is out of range \(hint: -1ms to 999.999us\)`))
+	_, err := Parse("e.yaml", []byte(inline(hpccTopology,
+		strings.Replace(trace, "-1000", "-1000001", 1))))
+	qt.Check(t, qt.ErrorMatches(err,
+		`flow.txt:2: start -1.000001ms is out of range \(hint: -1ms to 999.999us\)`))
 	_, err = Parse("e.yaml", []byte(inline(hpccTopology, strings.Replace(trace, "64000", "x", 1))))
 	qt.Check(t, qt.ErrorMatches(err, `flow.txt:3: .*"x".*`))
 }
@@ -183,13 +202,16 @@ func TestManyTraceFlows(t *testing.T) {
 	}
 	_, err := Parse("e.yaml", []byte(inline(hpccTopology, flows.String())))
 	qt.Assert(t, qt.IsNil(err))
-	_, err = Parse("e.yaml", []byte(inline(hpccTopology, strings.ReplaceAll(flows.String(), "H3", "H4"))))
+	_, err = Parse("e.yaml", []byte(inline(hpccTopology,
+		strings.ReplaceAll(flows.String(), "H3", "H4"))))
 	qt.Check(t, qt.ErrorMatches(err, `flow.txt:2: unknown host "H4" .*`))
-	_, err = Parse("e.yaml", []byte(inline(hpccTopology, flows.String())+"flows: [{name: F, from: H0, to: H3}]\n"))
+	_, err = Parse("e.yaml", []byte(inline(hpccTopology,
+		flows.String())+"flows: [{name: F, from: H0, to: H3}]\n"))
 	qt.Check(t, qt.ErrorMatches(err, `.*45001 flows are too many \(hint: at most 45000\)`))
 	flows.WriteString("0,H0,H3,1000,0\n")
 	_, err = Parse("e.yaml", []byte(inline(hpccTopology, flows.String())))
-	qt.Check(t, qt.ErrorMatches(err, `flow.txt:45002: 45001 flows are too many \(hint: at most 45000\)`))
+	qt.Check(t,
+		qt.ErrorMatches(err, `flow.txt:45002: 45001 flows are too many \(hint: at most 45000\)`))
 }
 
 func TestFilesThatCantBeRead(t *testing.T) {
@@ -199,11 +221,15 @@ func TestFilesThatCantBeRead(t *testing.T) {
 		files [][2]string
 		want  string
 	}{
-		{importing, files[:1], `.*e.yaml:5:15: open .*/flow.txt: no such file or directory \(hint: paths are relative to the experiment's file\)`},
-		{importing, [][2]string{files[0], {"flow.txt", "\xff"}}, `.*e.yaml:5:15: .*/flow.txt is not a text`},
-		{importing, [][2]string{files[0], {"flow.txt", "1\n1 0\n"}}, `.*/flow.txt:2: the file ends, want a priority group`},
+		{importing, files[:1],
+			`.*e.yaml:5:15: open .*/flow.txt: no such file or directory \(hint: paths are relative to the experiment's file\)`},
+		{importing, [][2]string{files[0], {"flow.txt", "\xff"}},
+			`.*e.yaml:5:15: .*/flow.txt is not a text`},
+		{importing, [][2]string{files[0], {"flow.txt", "1\n1 0\n"}},
+			`.*/flow.txt:2: the file ends, want a priority group`},
 		{"{name: a, topology: {file: topology.txt}, schemes: [pfc], duration: 1ms, trace: {file: flow.txt}}\n", files, `.*e.yaml: files can't be added to it, as results need \(hint: .*\)`},
-		{importing + "...\n", files, `.*e.yaml: files can't be added to it, as results need \(hint: .*\)`},
+		{importing + "...\n", files,
+			`.*e.yaml: files can't be added to it, as results need \(hint: .*\)`},
 	} {
 		_, err := Load(folder(t, append([][2]string{{"e.yaml", c.text}}, c.files...)...))
 		qt.Check(t, qt.ErrorMatches(err, c.want))
@@ -212,7 +238,8 @@ func TestFilesThatCantBeRead(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, `e.yaml:2:18: "topology.txt" is not in the experiment \(hint: add it under files:\)
 e.yaml:5:15: "flow.txt" is not in the experiment \(hint: add it under files:\)`))
 
-	path := folder(t, [2]string{"e.yaml", strings.Replace(importing, "topology.txt", "/nowhere/t.txt", 1)}, files[1])
+	path := folder(t, [2]string{"e.yaml", strings.Replace(importing, "topology.txt",
+		"/nowhere/t.txt", 1)}, files[1])
 	_, err = Load(path)
 	qt.Check(t, qt.ErrorMatches(err, `.*open /nowhere/t.txt: .*`))
 }

@@ -18,13 +18,16 @@ type Measure struct {
 	Priority *int `yaml:"priority"`
 	// Ports are egress ports, measured one by one.
 	Ports []string `yaml:"ports"`
-	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with all flows of a group.
+	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with
+	// all flows of a group.
 	Flows []string `yaml:"flows"`
 	// Sizes are those of the flows that are measured. Default: any.
 	Sizes Sizes `yaml:"sizes"`
-	// Tiers are what sends the PAUSE frames that are measured, tier by tier: see [Network.Tiers]. Default: all together.
+	// Tiers are what sends the PAUSE frames that are measured, tier by tier: see [Network.Tiers].
+	// Default: all together.
 	Tiers []string `yaml:"tiers"`
-	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands for.
+	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands
+	// for.
 	From Duration `yaml:"from"`
 	To   Duration `yaml:"to"`
 	// Since is where a settling time is counted from. Default: start.
@@ -55,11 +58,13 @@ func SumOf(flows string) []string {
 type Metric string
 
 const (
-	// PauseCount is how often PAUSE began on each link in the window: a PAUSE holds until the RESUME.
+	// PauseCount is how often PAUSE began on each link in the window: a PAUSE holds until the
+	// RESUME.
 	PauseCount Metric = "pause_count"
 
-	// PauseFrames is the number of PAUSE frames sent on each link, in the bins that start in the window, by switches
-	// that repeat them: see [result.PauseRepeats]. It is what simulators built on ns3-rdma count.
+	// PauseFrames is the number of PAUSE frames sent on each link, in the bins that start in the
+	// window, by switches that repeat them: see [result.PauseRepeats]. It is what simulators built
+	// on ns3-rdma count.
 	PauseFrames Metric = "pause_frames"
 
 	// PauseSpan is, for each link, the time from the start of the first to the end
@@ -89,11 +94,12 @@ const (
 	// lies wholly within the window.
 	QueueMean Metric = "queue_mean"
 
-	// QueueP99 is, for each port, the 99th percentile of its queue at the end of each bin that lies wholly within the
-	// window: the queue at a random time is longer once in a hundred.
+	// QueueP99 is, for each port, the 99th percentile of its queue at the end of each bin that lies
+	// wholly within the window: the queue at a random time is longer once in a hundred.
 	QueueP99 Metric = "queue_p99"
 
-	// Utilisation is, for each port, [PortRate] as a share of the rate of its link at the start of the run.
+	// Utilisation is, for each port, [PortRate] as a share of the rate of its link at the start of
+	// the run.
 	Utilisation Metric = "utilisation"
 
 	// QueueSettling is, for each port, how long after [Measure.Since] its queue comes
@@ -115,9 +121,9 @@ const (
 	// It is 1 if all are the same, and 1/n if one has all.
 	Jain Metric = "jain"
 
-	// SettlingTime is, for each flow, the time after [Measure.Since] from which its
-	// rate stays at the target: the mean over every window of length hold from there to the end of
-	// the run is within target * (1 +- band). It is not reached if the last window of the run is not.
+	// SettlingTime is, for each flow, the time after [Measure.Since] from which its rate stays at
+	// the target: the mean over every window of length hold from there to the end of the run is
+	// within target * (1 +- band). It is not reached if the last window of the run is not.
 	SettlingTime Metric = "settling_time"
 
 	// SendRateSettling is [SettlingTime] of send rates.
@@ -132,27 +138,28 @@ const (
 	// is not reached if the last window of the run is below the target.
 	RecoveryTime Metric = "recovery_time"
 
-	// CompletionTime is, for each flow with a size, the time from its start until its sender knows that all of it has
-	// arrived. It is not reached if that is after the end of the run.
+	// CompletionTime is, for each flow with a size, the time from its start until its sender knows
+	// that all of it has arrived. It is not reached if that is after the end of the run.
 	CompletionTime Metric = "completion_time"
 
-	// FCTMean is the mean [CompletionTime] of all flows together that started in the window and completed before the
-	// end of the run; FCTP50 to FCTP999 are percentiles of it.
+	// FCTMean is the mean [CompletionTime] of all flows together that started in the window and
+	// completed before the end of the run; FCTP50 to FCTP999 are percentiles of it.
 	FCTMean Metric = "fct_mean"
 	FCTP50  Metric = "fct_p50"
 	FCTP95  Metric = "fct_p95"
 	FCTP99  Metric = "fct_p99"
 	FCTP999 Metric = "fct_p999" // the 99.9th
 
-	// SlowdownMean is the mean slowdown of the same flows, a flow's completion time over the one it would have had alone;
-	// SlowdownP50 to SlowdownP999 are percentiles of it.
+	// SlowdownMean is the mean slowdown of the same flows, a flow's completion time over the one it
+	// would have had alone; SlowdownP50 to SlowdownP999 are percentiles of it.
 	SlowdownMean Metric = "slowdown_mean"
 	SlowdownP50  Metric = "slowdown_p50"
 	SlowdownP95  Metric = "slowdown_p95"
 	SlowdownP99  Metric = "slowdown_p99"
 	SlowdownP999 Metric = "slowdown_p999"
 
-	// Completed is the share of all flows that started in the window that completed before the end of the run.
+	// Completed is the share of all flows that started in the window that completed before the end
+	// of the run.
 	Completed Metric = "completed"
 
 	// CompletionRate is how many of all flows completed in the window, per second.
@@ -164,21 +171,25 @@ const (
 	// TierPauseFrames is [PauseFrames] of all links from the nodes of each tier.
 	TierPauseFrames Metric = "tier_pause_frames"
 
-	// TierPauseTotal is how much of the window PAUSE frames of each tier stopped a port, added up over the ports.
+	// TierPauseTotal is how much of the window PAUSE frames of each tier stopped a port, added up
+	// over the ports.
 	TierPauseTotal Metric = "tier_pause_total"
 
-	// PauseDepth is how far PAUSE propagated at most: 1 if no node that was stopped in turn stopped another, 2 if one
-	// did, and so on; 0 without any PAUSE in the window. A node is taken to pass on what stops any of its other ports in the same class.
+	// PauseDepth is how far PAUSE propagated at most: 1 if no node that was stopped in turn stopped
+	// another, 2 if one did, and so on; 0 without any PAUSE in the window. A node is taken to pass
+	// on what stops any of its other ports in the same class.
 	PauseDepth Metric = "pause_depth"
 
 	// LostPackets is the number of packets lost in the whole run: dropped by ports and
 	// switches, lost in the kernel between them, or sent again by TCP.
 	LostPackets Metric = "lost_packets"
 
-	// BufferDrops is how many packets ports dropped in the whole run because of full buffers: for any reason but WRED.
+	// BufferDrops is how many packets ports dropped in the whole run because of full buffers: for
+	// any reason but WRED.
 	BufferDrops Metric = "buffer_drops"
 
-	// WREDDrops is how many packets ports dropped in the whole run because they were not ECN-capable.
+	// WREDDrops is how many packets ports dropped in the whole run because they were not
+	// ECN-capable.
 	WREDDrops Metric = "wred_drops"
 
 	// Deadlock is 1 if ports came to wait for each other for good, else 0.
@@ -187,22 +198,25 @@ const (
 	// Timeouts is how often TCP's retransmission timer expired in the whole run, of all flows.
 	Timeouts Metric = "timeouts"
 
-	// MarkedPackets is, for each flow or burst, how many of its packets had a CE mark when they arrived, in the whole run.
+	// MarkedPackets is, for each flow or burst, how many of its packets had a CE mark when they
+	// arrived, in the whole run.
 	MarkedPackets Metric = "marked_packets"
 
-	// DetectorMarks is, for each port, how many packets the detector marks, or would, in the bins that lie wholly within
-	// the window.
+	// DetectorMarks is, for each port, how many packets the detector marks, or would, in the bins
+	// that lie wholly within the window.
 	DetectorMarks Metric = "detector_marks"
 
-	// WrongMarks is the share of all packets that the detector marks, or would, in the whole run and at all switch ports,
-	// that it marks where no port is congested, as the rates of all flows say: see [result.State]. 0 if it marks none.
+	// WrongMarks is the share of all packets that the detector marks, or would, in the whole run
+	// and at all switch ports, that it marks where no port is congested, as the rates of all flows
+	// say: see [result.State]. 0 if it marks none.
 	WrongMarks Metric = "wrong_marks"
 
-	// OffEnd is, for each port, when the last time in the window ends that it is OFF: paused, or with packets and no
-	// credits for them; 0 if it never is.
+	// OffEnd is, for each port, when the last time in the window ends that it is OFF: paused, or
+	// with packets and no credits for them; 0 if it never is.
 	OffEnd Metric = "off_end"
 
-	// DetectionTime is, for each port, how long after [OffEnd] the first bin ends in which TCD takes it for congested.
+	// DetectionTime is, for each port, how long after [OffEnd] the first bin ends in which TCD
+	// takes it for congested.
 	DetectionTime Metric = "detection_time"
 
 	// LatenessP99 is the 99th percentile of how late a port did its work, as a
@@ -224,15 +238,16 @@ type metricSpec struct {
 	unit                Unit
 	links, ports, flows bool   // needs a list of them
 	series              series // of flows: where it is measured
-	target              Unit   // what it needs a target of, and takes since and hold with; empty: none
-	band                bool   // needs band
-	cnps                bool   // needs cnps
-	window              bool   // takes from and to
-	detector            bool   // needs detector
-	priority            bool   // takes priority
-	together            bool   // one value of all flows
-	sizes               bool   // takes sizes
-	tiers               bool   // takes tiers
+	// what it needs a target of, and takes since and hold with; empty: none
+	target   Unit
+	band     bool // needs band
+	cnps     bool // needs cnps
+	window   bool // takes from and to
+	detector bool // needs detector
+	priority bool // takes priority
+	together bool // one value of all flows
+	sizes    bool // takes sizes
+	tiers    bool // takes tiers
 }
 
 // ofCompletions is a metric of flows that completed.
@@ -241,22 +256,23 @@ func ofCompletions(unit Unit) metricSpec {
 }
 
 var metrics = map[Metric]metricSpec{
-	PauseCount:       {unit: UnitCount, links: true, window: true, priority: true},
-	PauseFrames:      {unit: UnitCount, links: true, window: true, priority: true},
-	PauseSpan:        {unit: UnitTime, links: true, window: true, priority: true},
-	PauseEnd:         {unit: UnitTime, links: true, window: true, priority: true},
-	PauseTotal:       {unit: UnitTime, links: true, window: true, priority: true},
-	PortRate:         {unit: UnitRate, ports: true, window: true},
-	QueueMax:         {unit: UnitBytes, ports: true, window: true},
-	QueueMean:        {unit: UnitBytes, ports: true, window: true},
-	QueueP99:         {unit: UnitBytes, ports: true, window: true},
-	Utilisation:      {unit: UnitShare, ports: true, window: true},
-	QueueSettling:    {unit: UnitTime, ports: true, target: UnitBytes},
-	MeanRate:         {unit: UnitRate, flows: true, series: received, window: true},
-	RateStd:          {unit: UnitRate, flows: true, series: sent, window: true},
-	MaxRateSwing:     {unit: UnitRate, flows: true, series: sent, window: true},
-	RateAfterCNPs:    {unit: UnitRate, flows: true, series: sent, cnps: true},
-	Jain:             {unit: UnitCount, flows: true, series: received, window: true, together: true},
+	PauseCount:    {unit: UnitCount, links: true, window: true, priority: true},
+	PauseFrames:   {unit: UnitCount, links: true, window: true, priority: true},
+	PauseSpan:     {unit: UnitTime, links: true, window: true, priority: true},
+	PauseEnd:      {unit: UnitTime, links: true, window: true, priority: true},
+	PauseTotal:    {unit: UnitTime, links: true, window: true, priority: true},
+	PortRate:      {unit: UnitRate, ports: true, window: true},
+	QueueMax:      {unit: UnitBytes, ports: true, window: true},
+	QueueMean:     {unit: UnitBytes, ports: true, window: true},
+	QueueP99:      {unit: UnitBytes, ports: true, window: true},
+	Utilisation:   {unit: UnitShare, ports: true, window: true},
+	QueueSettling: {unit: UnitTime, ports: true, target: UnitBytes},
+	MeanRate:      {unit: UnitRate, flows: true, series: received, window: true},
+	RateStd:       {unit: UnitRate, flows: true, series: sent, window: true},
+	MaxRateSwing:  {unit: UnitRate, flows: true, series: sent, window: true},
+	RateAfterCNPs: {unit: UnitRate, flows: true, series: sent, cnps: true},
+	Jain: {unit: UnitCount, flows: true, series: received, window: true,
+		together: true},
 	RecoveryTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate},
 	SettlingTime:     {unit: UnitTime, flows: true, series: received, target: UnitRate, band: true},
 	SendRateSettling: {unit: UnitTime, flows: true, series: sent, target: UnitRate, band: true},
@@ -305,8 +321,8 @@ func (m Metric) Together() bool {
 	return metrics[m].together
 }
 
-// ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a group that is part
-// of a sum or drawn, the sum will do.
+// ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a
+// group that is part of a sum or drawn, the sum will do.
 func (e *Experiment) ReceivedSeries() map[string]bool {
 	needed := e.measured(received)
 	for _, name := range slices.Concat(e.Figures.Throughput, e.Figures.SendRate) {

@@ -19,8 +19,8 @@ type Compiler func(ctx context.Context, path string) (scheme.Own, error)
 
 // Options change how an experiment is read.
 type Options struct {
-	// Compile compiles the schemes that the file names under "algorithms"; nil: they must have been compiled
-	// already, as those in a result are.
+	// Compile compiles the schemes that the file names under "algorithms"; nil: they must have been
+	// compiled already, as those in a result are.
 	Compile Compiler
 	// Own are more schemes of the user's own, by the paths of their C files.
 	Own map[string]scheme.Own
@@ -31,7 +31,8 @@ const (
 	filesKey      = "files"
 )
 
-// addOwn adds the schemes that the file names, and those of the options, to the decoder's catalogue.
+// addOwn adds the schemes that the file names, and those of the options, to the decoder's
+// catalogue.
 func (d *decoder) addOwn(root *yaml.Node) {
 	d.ownFiles(root, func(name, file string, at *yaml.Node) {
 		own, err := d.ownScheme(root, file)
@@ -55,7 +56,8 @@ func (d *decoder) ownFiles(root *yaml.Node, visit func(name, file string, at *ya
 	}
 }
 
-// ownScheme returns the scheme in a C file, compiled; or what was compiled before, if the experiment has that.
+// ownScheme returns the scheme in a C file, compiled; or what was compiled before, if the
+// experiment has that.
 func (d *decoder) ownScheme(root *yaml.Node, file string) (own scheme.Own, err error) {
 	if text, ok := fileIn(root, file); ok {
 		return own, own.UnmarshalText([]byte(text))
@@ -95,7 +97,8 @@ func (d *decoder) addToCatalogue(name string, own scheme.Own, at *yaml.Node) {
 		return
 	}
 	if s.Name != name {
-		d.FailAt(at, fmt.Sprintf("its scheme is %q, not %q", s.Name, name), "write "+s.Name+" as the key")
+		d.FailAt(at, fmt.Sprintf("its scheme is %q, not %q", s.Name, name),
+			"write "+s.Name+" as the key")
 		return
 	}
 	d.catalogue = more
@@ -144,5 +147,6 @@ func setEntry(root *yaml.Node, mapping, key, value string) {
 		return
 	}
 	m.Content = append(m.Content,
-		&yaml.Node{Kind: yaml.ScalarNode, Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Value: value})
+		&yaml.Node{Kind: yaml.ScalarNode, Value: key},
+		&yaml.Node{Kind: yaml.ScalarNode, Value: value})
 }

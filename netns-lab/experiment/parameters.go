@@ -13,7 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// parameters are what an experiment's file says about the parameters of schemes, one section a scheme.
+// parameters are what an experiment's file says about the parameters of schemes, one section a
+// scheme.
 type parameters struct {
 	catalogue *scheme.Catalogue
 	objects   map[string]*scheme.Object // by section
@@ -28,7 +29,8 @@ func newParameters(c *scheme.Catalogue) parameters {
 	}
 }
 
-// ExtraKeys returns the keys of a file beside those of Experiment's fields: the sections of schemes.
+// ExtraKeys returns the keys of a file beside those of Experiment's fields: the sections of
+// schemes.
 func (e *Experiment) ExtraKeys() []string { return e.parameters.catalogue.SectionNames() }
 
 // DecodeExtra decodes the section of a scheme.
@@ -42,8 +44,8 @@ func (e *Experiment) network() scheme.Network {
 	return scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
 }
 
-// resolveParameters gives every parameter of every scheme its value, whether it is run or not, and fails for
-// those out of range.
+// resolveParameters gives every parameter of every scheme its value, whether it is run or not, and
+// fails for those out of range.
 func (d *decoder) resolveParameters(e *Experiment) {
 	if e.Topology.Rate < minRate || e.Topology.Rate > maxRate {
 		return // already refused, and with it what follows from it
@@ -58,7 +60,8 @@ func (d *decoder) resolveParameters(e *Experiment) {
 		}
 		if e.Marking != nil {
 			settings = e.withMarking(object, settings)
-			values, _ = object.Resolve(settings, e.network()) // validateMarking has checked the marking
+			// validateMarking has checked the marking
+			values, _ = object.Resolve(settings, e.network())
 		}
 		e.parameters.settings[section], e.parameters.values[section] = settings, values
 	}
@@ -105,8 +108,8 @@ func (e *Experiment) Values(s scheme.Scheme) *scheme.Values { return e.parameter
 // Section returns the values of the parameters of a section, such as pcn; nil if there is none.
 func (e *Experiment) Section(name string) *scheme.Values { return e.parameters.values[name] }
 
-// MarkingValues returns the values that switches and receivers have under a scheme: its own, or those of the
-// section that it borrows.
+// MarkingValues returns the values that switches and receivers have under a scheme: its own, or
+// those of the section that it borrows.
 func (e *Experiment) MarkingValues(s scheme.Scheme) *scheme.Values {
 	return e.parameters.values[s.MarkingSection]
 }
@@ -114,9 +117,9 @@ func (e *Experiment) MarkingValues(s scheme.Scheme) *scheme.Values {
 // Setup returns what a scheme needs of the network in this experiment.
 func (e *Experiment) Setup(s scheme.Scheme) scheme.Setup { return s.Setup(e.Values(s)) }
 
-// Marking is RED on the instantaneous queue of an egress port: a packet that finds up to KMin is not marked,
-// one that finds more is marked with a probability that grows from 0 to PMax at KMax, and one that finds more
-// than KMax is always marked.
+// Marking is RED on the instantaneous queue of an egress port: a packet that finds up to KMin is
+// not marked, one that finds more is marked with a probability that grows from 0 to PMax at KMax,
+// and one that finds more than KMax is always marked.
 type Marking struct {
 	// KMin is the queue below which nothing is marked. In bytes, 0 to KMax.
 	KMin Bytes `yaml:"kmin"`
@@ -160,7 +163,8 @@ const markerRED = "red"
 // markingIn returns the marking in a section.
 func markingIn(v *scheme.Values) Marking {
 	return Marking{
-		KMin: Bytes(v.Get(keyKMin).Number), KMax: Bytes(v.Get(keyKMax).Number), PMax: Ratio(v.Get(keyPMax).Number),
+		KMin: Bytes(v.Get(keyKMin).Number), KMax: Bytes(v.Get(keyKMax).Number),
+		PMax: Ratio(v.Get(keyPMax).Number),
 	}
 }
 
@@ -169,12 +173,14 @@ func (e *Experiment) ECNThreshold() Bytes {
 	return markingIn(e.parameters.values[detectorSection]).KMax
 }
 
-// CongestedShare returns the share of marked packets above which PCN's receivers call a flow congested.
+// CongestedShare returns the share of marked packets above which PCN's receivers call a flow
+// congested.
 func (e *Experiment) CongestedShare() float64 {
 	return e.parameters.values[congestedSection].Get("congested_share").Number
 }
 
-// The sections whose values detectors go by: the threshold of plain ECN, and the share of NP-ECN's marks.
+// The sections whose values detectors go by: the threshold of plain ECN, and the share of NP-ECN's
+// marks.
 const (
 	detectorSection  = "dcqcn"
 	congestedSection = "pcn"

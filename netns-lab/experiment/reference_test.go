@@ -45,12 +45,14 @@ func TestReferenceIsComplete(t *testing.T) {
 	code := strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").FindAllString(readReference(t), -1), "\n")
 	catalogue := scheme.Builtin()
 	names := slices.Concat(
-		keysWithin(reflect.TypeFor[Experiment]()), texts(Metrics()), texts(sinces()), texts(overs()), texts(figureNames()),
+		keysWithin(reflect.TypeFor[Experiment]()), texts(Metrics()), texts(sinces()),
+		texts(overs()), texts(figureNames()),
 		catalogue.Names(), catalogue.SectionNames(), scheme.KernelControls(), network.KindNames(),
 	)
 	qt.Assert(t, qt.SliceContains(names, "xon_offset")) // they are found
 	for _, name := range names {
-		found := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(name) + `($|[^\w-])`).MatchString(code)
+		found := regexp.MustCompile(`(^|[^\w-])` + regexp.QuoteMeta(name) +
+			`($|[^\w-])`).MatchString(code)
 		qt.Check(t, qt.IsTrue(found), qt.Commentf("%s", name))
 	}
 }

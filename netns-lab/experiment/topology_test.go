@@ -27,7 +27,8 @@ func parseTopology(yaml string) (*Experiment, error) {
 	case strings.Contains(yaml, "leaf-spine"), strings.Contains(yaml, "clos"):
 		to = "H1"
 	}
-	text := "name: t\ntopology: " + yaml + "\nschemes: [pfc]\nduration: 1ms\nflows: [{name: F0, from: H0, to: " + to + "}]\n"
+	text := "name: t\ntopology: " + yaml +
+		"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: F0, from: H0, to: " + to + "}]\n"
 	if strings.Contains(yaml, "dumbbell") {
 		text = strings.NewReplacer("H0", "A0", "R0", "B0").Replace(text)
 	}
@@ -49,7 +50,8 @@ func TestFailedLinks(t *testing.T) {
 		{"[S1-L0.1, L1-S0.0]", []string{"L0-S1.1", "L1-S0.0"}},
 		{"[L0-S1, S1-L0.1]", []string{"L0-S1.0", "L0-S1.1"}},
 	} {
-		topo := topologyOf(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: "+c.failed+"}")
+		topo := topologyOf(t,
+			"{kind: leaf-spine, spine_links: {parallel: 2}, failed: "+c.failed+"}")
 		net := topo.Network()
 		var got []string
 		for _, l := range net.Failed {
@@ -63,30 +65,45 @@ func TestFailedLinks(t *testing.T) {
 
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ topology, at, want string }{
-		{"{kind: leaf-spine, pods: 2}", "2}", `a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
-		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate", `a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
-		{"{kind: clos, senders: 2}", "2}", `a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay and failed)`},
-		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel", `a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
+		{"{kind: leaf-spine, pods: 2}", "2}",
+			`a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate",
+			`a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+		{"{kind: clos, senders: 2}", "2}",
+			`a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay and failed)`},
+		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel",
+			`a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
 		{"{kind: parking-lot, bottlenecks: 31}", "31}", "31 is out of range (hint: 1 to 30)"},
 		{"{kind: leaf-spine, leaves: 65}", "65}", "65 is out of range (hint: 1 to 64)"},
 		{"{kind: clos, leaves: 17}", "17}", "17 is out of range (hint: 1 to 16)"},
 		{"{kind: clos, spines: 17}", "17}", "17 is out of range (hint: 0 to 16)"},
 		{"{kind: clos, pods: 0}", "0}", "0 is out of range (hint: 1 to 32)"},
 		{"{kind: clos, tors: 33}", "33}", "33 is out of range (hint: 1 to 32)"},
-		{"{kind: clos, hosts: 1000000000}", "1000000000}", "1000000000 is out of range (hint: 1 to 62)"},
+		{"{kind: clos, hosts: 1000000000}", "1000000000}",
+			"1000000000 is out of range (hint: 1 to 62)"},
 		{"{kind: clos, leaf_links: {parallel: 0}}", "0}}", "0 is out of range (hint: 1 to 16)"},
 		{"{kind: clos, spine_links: {parallel: 17}}", "17}}", "17 is out of range (hint: 1 to 16)"},
-		{"{kind: clos, spine_links: {rate: 801Gbps}}", "801Gbps", "801Gbps is out of range (hint: 1Mbps to 800Gbps)"},
-		{"{kind: clos, leaf_links: {delay: 99ns}}", "99ns", "99ns is out of range (hint: 100ns to 10ms)"},
-		{"{kind: clos, pods: 32, tors: 32, hosts: 62}", "{kind", "it has more than 32767 links (hint: make it smaller)"},
-		{"{kind: clos, leaf_links: {parallel: 16}}", "{kind", "32 shortest paths lead to H0 from one switch, want at most 16"},
-		{"{kind: leaf-spine, spines: 16, spine_links: {parallel: 2}}", "{kind", "32 shortest paths lead to H0 from one switch, want at most 16"},
+		{"{kind: clos, spine_links: {rate: 801Gbps}}", "801Gbps",
+			"801Gbps is out of range (hint: 1Mbps to 800Gbps)"},
+		{"{kind: clos, leaf_links: {delay: 99ns}}", "99ns",
+			"99ns is out of range (hint: 100ns to 10ms)"},
+		{"{kind: clos, pods: 32, tors: 32, hosts: 62}", "{kind",
+			"it has more than 32767 links (hint: make it smaller)"},
+		{"{kind: clos, leaf_links: {parallel: 16}}", "{kind",
+			"32 shortest paths lead to H0 from one switch, want at most 16"},
+		{"{kind: leaf-spine, spines: 16, spine_links: {parallel: 2}}", "{kind",
+			"32 shortest paths lead to H0 from one switch, want at most 16"},
 		{"{kind: leaf-spine, spines: 0}", "{kind", "no path leads from H2 to H0"},
-		{"{kind: leaf-spine, failed: [L0-S2]}", "[L0-S2", `unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
-		{"{kind: leaf-spine, failed: [L0-S1.0]}", "[L0-S1.0", `unknown link "L0-S1.0" (hint: write L0-T3, the names of two nodes that are linked)`},
-		{"{kind: leaf-spine, failed: L9-S0}", "L9-S0", `unknown link "L9-S0" (hint: write L0-T3, the names of two nodes that are linked)`},
-		{"{kind: leaf-spine, failed: {L0: S1}}", "{L0", "want a link or a list of links (hint: write L0-T3)"},
-		{"{kind: leaf-spine, failed: [[L0-S1]]}", "[[L0", "want a link or a list of links (hint: write L0-T3)"},
+		{"{kind: leaf-spine, failed: [L0-S2]}", "[L0-S2",
+			`unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: [L0-S1.0]}", "[L0-S1.0",
+			`unknown link "L0-S1.0" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: L9-S0}", "L9-S0",
+			`unknown link "L9-S0" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, failed: {L0: S1}}", "{L0",
+			"want a link or a list of links (hint: write L0-T3)"},
+		{"{kind: leaf-spine, failed: [[L0-S1]]}", "[[L0",
+			"want a link or a list of links (hint: write L0-T3)"},
 		{"{kind: leaf-spine, failed: [L0-S0, L0-S1]}", "[L0-S0", "no path leads from H2 to H0"},
 		{"{kind: leaf-spine, failed: [L0-H1]}", "[L0-H1", "host H1 has 0 links, want 1"},
 	} {
@@ -103,16 +120,19 @@ func TestTopologyErrors(t *testing.T) {
 // TestOneErrorIsNotTwo: without a network, nothing is said about hosts.
 func TestOneErrorIsNotTwo(t *testing.T) {
 	_, err := parseTopology("{kind: torus}")
-	qt.Check(t, qt.ErrorMatches(err, `t.yaml:2:18: unknown kind of topology "torus" \(hint: one of .*\)`))
+	qt.Check(t,
+		qt.ErrorMatches(err, `t.yaml:2:18: unknown kind of topology "torus" \(hint: one of .*\)`))
 }
 
 // What a file gives of a topology and a switch beyond those of fig1.
 func TestSweepIsRead(t *testing.T) {
 	e := parseSweep(t)
 	qt.Assert(t, qt.DeepEquals(e.Topology, Topology{
-		Kind: "dumbbell", Senders: 4, Receivers: 4, Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
+		Kind: "dumbbell", Senders: 4, Receivers: 4, Rate: 40e9, Delay: 5000,
+		Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
 	}))
-	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{Off: true}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}}))
+	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, FlowControl: FlowPFC,
+		PFC: PFC{Off: true}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}}))
 }
 
 func TestTopologyDefaults(t *testing.T) {
@@ -127,14 +147,19 @@ func TestTopologyDefaults(t *testing.T) {
 		{"{kind: dumbbell}", Topology{Senders: 3, Receivers: 3, Bottleneck: every}},
 		{"{kind: dumbbell, senders: 5}", Topology{Senders: 5, Receivers: 5, Bottleneck: every}},
 		{"{kind: dumbbell, receivers: 1}", Topology{Senders: 3, Receivers: 1, Bottleneck: every}},
-		{"{kind: dumbbell, bottleneck: {delay: 1us}}", Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{40e9, 1000}}},
-		{"{kind: dumbbell, bottleneck: {rate: 1Gbps}}", Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{1e9, 5000}}},
+		{"{kind: dumbbell, bottleneck: {delay: 1us}}",
+			Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{40e9, 1000}}},
+		{"{kind: dumbbell, bottleneck: {rate: 1Gbps}}",
+			Topology{Senders: 3, Receivers: 3, Bottleneck: Bottleneck{1e9, 5000}}},
 		{"{kind: parking-lot}", Topology{Bottlenecks: 2, Bottleneck: every}},
 		{"{kind: leaf-spine}", Topology{Leaves: 2, Spines: 2, HostCount: 2, SpineLinks: uplinks}},
-		{"{kind: leaf-spine, spine_links: {rate: 100Gbps}}", Topology{Leaves: 2, Spines: 2, HostCount: 2, SpineLinks: Uplinks{100e9, 5000, 1}}},
-		{"{kind: clos}", Topology{Pods: 8, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16, LeafLinks: uplinks, SpineLinks: uplinks}},
+		{"{kind: leaf-spine, spine_links: {rate: 100Gbps}}",
+			Topology{Leaves: 2, Spines: 2, HostCount: 2, SpineLinks: Uplinks{100e9, 5000, 1}}},
+		{"{kind: clos}", Topology{Pods: 8, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16,
+			LeafLinks: uplinks, SpineLinks: uplinks}},
 		{"{kind: clos, pods: 1, leaf_links: {parallel: 2, delay: 1us}, failed: [L0-T3]}", Topology{
-			Pods: 1, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16, LeafLinks: Uplinks{40e9, 1000, 2}, SpineLinks: uplinks, Failed: LinkList{"L0-T3"},
+			Pods: 1, ToRs: 4, Leaves: 2, Spines: 8, HostCount: 16,
+			LeafLinks: Uplinks{40e9, 1000, 2}, SpineLinks: uplinks, Failed: LinkList{"L0-T3"},
 		}},
 	} {
 		t.Run(tc.topology, func(t *testing.T) {
@@ -167,7 +192,8 @@ func TestLargeNetworksAreQuick(t *testing.T) {
 }
 
 func FuzzParseNodeList(f *testing.F) {
-	for _, s := range []string{"H2..H15", "H2", "H2..R3", "H15..H2", "H02..H3", "..", "H0..H99999999"} {
+	for _, s := range []string{"H2..H15", "H2", "H2..R3", "H15..H2", "H02..H3", "..",
+		"H0..H99999999"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

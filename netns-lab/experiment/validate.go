@@ -166,7 +166,8 @@ func (d *decoder) validateSwitch(e *Experiment) {
 	config.InRange(d.Decoder, "frame", e.Frame, 128, 9018)
 	config.InRange(d.Decoder, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
 	if e.Switch.PortBuffer != 0 {
-		config.InRange(d.Decoder, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame, e.Switch.Buffer)
+		config.InRange(d.Decoder, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame,
+			e.Switch.Buffer)
 	}
 	d.validatePFC(e)
 }
@@ -176,7 +177,8 @@ func (d *decoder) validatePFC(e *Experiment) {
 	if pfc.Off {
 		for _, key := range []string{"xoff", "xon", "dynamic", "schemes"} {
 			if d.has("switch.pfc." + key) {
-				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key), "keep one of them")
+				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key),
+					"keep one of them")
 			}
 		}
 		return
@@ -193,20 +195,23 @@ func (d *decoder) validatePFC(e *Experiment) {
 	}
 	for _, key := range []string{"xoff", "xon"} {
 		if d.has("switch.pfc." + key) {
-			d.fail("switch.pfc."+key, fmt.Sprintf("%q is static, and there is \"dynamic\" too", key), "keep one of them")
+			d.fail("switch.pfc."+key, fmt.Sprintf("%q is static, and there is \"dynamic\" too",
+				key), "keep one of them")
 		}
 	}
 	if d.required("switch.pfc.dynamic.", "alpha") {
 		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
 	}
-	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0, e.Switch.Buffer)
+	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0,
+		e.Switch.Buffer)
 }
 
 // unique fails at each name that was there before.
 func (d *decoder) unique(path, what string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("duplicate %s %q", what, name), "keep one of them")
+			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("duplicate %s %q", what, name),
+				"keep one of them")
 		}
 	}
 }
@@ -228,7 +233,8 @@ func (d *decoder) validateTime(e *Experiment) {
 		d.fail("warmup", fmt.Sprintf("warmup %s is not a whole number of bins", e.Warmup), hint)
 	}
 	if e.Duration%e.Sample != 0 {
-		d.fail("duration", fmt.Sprintf("duration %s is not a whole number of bins", e.Duration), hint)
+		d.fail("duration", fmt.Sprintf("duration %s is not a whole number of bins", e.Duration),
+			hint)
 	}
 	if bins := (e.Warmup + e.Duration) / e.Sample; bins > maxBins {
 		d.fail("sample", fmt.Sprintf("%d bins are too many", bins), "make sample longer")
@@ -252,17 +258,20 @@ func (d *decoder) validateFlows(e *Experiment) {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		if d.has(path + "limit_rate") {
-			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate, max(e.Topology.Rate, minRate))
+			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate,
+				max(e.Topology.Rate, minRate))
 		}
 		if d.has(path + "initial_rate") {
-			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate, max(f.LimitRate, minRate))
+			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate,
+				max(f.LimitRate, minRate))
 		}
 	}
 	d.addTrace(e)
 	d.validateWorkloads(e)
 	d.uniqueObjects(e)
 	if n := len(e.Flows); n > maxTCPFlows {
-		d.fail("flows", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+		d.fail("flows", fmt.Sprintf("%d flows are too many", n),
+			fmt.Sprintf("at most %d", maxTCPFlows))
 	}
 }
 
@@ -271,7 +280,8 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 	seen := make(map[string]bool)
 	check := func(path, name string) {
 		if seen[name] && name != "" {
-			d.fail(path+".name", fmt.Sprintf("duplicate name %q", name), "give each flow and burst its own name")
+			d.fail(path+".name", fmt.Sprintf("duplicate name %q", name),
+				"give each flow and burst its own name")
 		}
 		seen[name] = true
 	}
@@ -356,7 +366,8 @@ func (d *decoder) validateReceivers(path string, g FlowGroup) {
 		}
 	}
 	if len(g.To) != 1 && len(g.To) != len(g.From) {
-		d.fail(path, fmt.Sprintf("%d hosts send to %d", len(g.From), len(g.To)), "give one receiver, or one for each sender")
+		d.fail(path, fmt.Sprintf("%d hosts send to %d", len(g.From), len(g.To)),
+			"give one receiver, or one for each sender")
 		return
 	}
 	for i, from := range g.From {
@@ -377,14 +388,16 @@ func (d *decoder) validateStarts(e *Experiment) {
 		path := fmt.Sprintf("flows[%d].", i)
 		config.InRange(d.Decoder, path+"start", g.Start, -e.Warmup, last)
 		if fit := g.fitting(e.Duration); g.Every > 0 && g.Count > fit && fit > 0 {
-			d.fail(path+"every", fmt.Sprintf("only %d of %d flows start before the end of the run", fit, g.Count), "")
+			d.fail(path+"every", fmt.Sprintf("only %d of %d flows start before the end of the run",
+				fit, g.Count), "")
 		}
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
 		config.InRange(d.Decoder, path+"at", b.At, -e.Warmup, last)
 		if fit := b.fitting(e.Duration); b.Every > 0 && b.Times > fit && fit > 0 {
-			d.fail(path+"times", fmt.Sprintf("only %d of %d starts are before the end of the run", fit, b.Times), "")
+			d.fail(path+"times", fmt.Sprintf("only %d of %d starts are before the end of the run",
+				fit, b.Times), "")
 		}
 	}
 	for i, l := range e.LinkEvents {
@@ -408,7 +421,8 @@ func countGroups(e *Experiment) int {
 	return n
 }
 
-// countFlows returns how many flows the run has; of a burst that repeats too often, only that it has too many.
+// countFlows returns how many flows the run has; of a burst that repeats too often, only that it
+// has too many.
 func countFlows(e *Experiment) int {
 	n := countGroups(e)
 	for _, b := range e.Bursts {
@@ -432,11 +446,13 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 			continue
 		}
 		if seen[moment{l.Port, l.At}] {
-			d.fail(path+"at", fmt.Sprintf("%s has two rates at %s", l.Port, l.At), "keep one of them")
+			d.fail(path+"at", fmt.Sprintf("%s has two rates at %s", l.Port, l.At),
+				"keep one of them")
 		}
 		seen[moment{l.Port, l.At}] = true
 		if count[l.Port]++; count[l.Port] == maxPortEvents+1 {
-			d.fail(path+"link", fmt.Sprintf("the rate of %s changes too often", l.Port), fmt.Sprintf("at most %d times", maxPortEvents))
+			d.fail(path+"link", fmt.Sprintf("the rate of %s changes too often", l.Port),
+				fmt.Sprintf("at most %d times", maxPortEvents))
 		}
 	}
 }

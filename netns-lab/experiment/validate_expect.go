@@ -26,7 +26,8 @@ func (d *decoder) validateFigures(e *Experiment) {
 func (d *decoder) validateReference(path string, r Reference, e *Experiment) {
 	d.knownScheme(path+"scheme", r.Scheme, e)
 	d.required(path, "label")
-	if !d.required(path, "figure") || !d.known(path+"figure", "figure", string(r.Figure), texts(figureNames())) {
+	if !d.required(path, "figure") || !d.known(path+"figure", "figure", string(r.Figure),
+		texts(figureNames())) {
 		return
 	}
 	what, names, unit := "flow", flowNames(e), UnitRate
@@ -61,7 +62,8 @@ func (d *decoder) validatePoints(path string, points []Point, unit Unit, what st
 func (d *decoder) growing(path string, sizes []Bytes) {
 	for i, size := range sizes {
 		if i > 0 && size <= sizes[i-1] || size == 0 {
-			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("%s does not grow", size), "write [10KB, 100KB, 1MB]")
+			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("%s does not grow", size),
+				"write [10KB, 100KB, 1MB]")
 		}
 	}
 }
@@ -121,7 +123,8 @@ func (d *decoder) validateExpect(e *Experiment) {
 
 // validateMeasure reports whether the metric is known, and fails for all that is wrong with it.
 func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
-	if !d.required(path, "metric") || !d.known(path+"metric", "metric", string(m.Metric), texts(Metrics())) {
+	if !d.required(path, "metric") || !d.known(path+"metric", "metric", string(m.Metric),
+		texts(Metrics())) {
 		return false
 	}
 	d.validateArguments(path, m)
@@ -142,7 +145,8 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		d.known(path+"detector", "detector", string(m.Detector), texts(detectors()))
 	}
 	if needsDetectors(m.Metric) && !e.Switch.Detectors {
-		d.fail(path+"metric", fmt.Sprintf("metric %q is of detectors, and there are none", m.Metric), "add switch: {detectors: true}")
+		d.fail(path+"metric", fmt.Sprintf("metric %q is of detectors, and there are none",
+			m.Metric), "add switch: {detectors: true}")
 	}
 	d.allKnown(path+"tiers", "tier of the topology", m.Tiers, d.tiers)
 	if m.Metric == CompletionTime || metrics[m.Metric].sizes {
@@ -213,22 +217,26 @@ func (d *decoder) validateArguments(path string, m Measure) {
 			d.fail(path+a.key, fmt.Sprintf("metric %q needs %q", m.Metric, a.key), "")
 		}
 		if given && !a.taken {
-			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", m.Metric, a.key), "remove it")
+			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", m.Metric, a.key),
+				"remove it")
 		}
 	}
 	for _, list := range []struct {
 		key string
 		n   int
-	}{{"links", len(m.Links)}, {"ports", len(m.Ports)}, {"flows", len(m.Flows)}, {"tiers", len(m.Tiers)}} {
+	}{{"links", len(m.Links)}, {"ports", len(m.Ports)}, {"flows", len(m.Flows)},
+		{"tiers", len(m.Tiers)}} {
 		if d.has(path+list.key) && list.n == 0 {
-			d.fail(path+list.key, fmt.Sprintf("%q is empty", list.key), "name at least one, or remove it")
+			d.fail(path+list.key, fmt.Sprintf("%q is empty", list.key),
+				"name at least one, or remove it")
 		}
 	}
 	if !settles {
 		return
 	}
 	if m.Target != nil {
-		d.validateUnit(path+"target", *m.Target, spec.target, fmt.Sprintf("the target of metric %q", m.Metric))
+		d.validateUnit(path+"target", *m.Target, spec.target,
+			fmt.Sprintf("the target of metric %q", m.Metric))
 	}
 	d.known(path+"since", "moment", string(m.Since), texts(sinces()))
 	config.InRange(d.Decoder, path+"hold", m.Hold, Microsecond, maxDuration)
@@ -259,8 +267,10 @@ func (d *decoder) validateUnit(path string, q Quantity, unit Unit, what string) 
 	if q.Value == 0 || q.Unit == unit {
 		return
 	}
-	examples := map[Unit]string{UnitCount: "3", UnitShare: "5%", UnitTime: "2.6ms", UnitRate: "6Gbps", UnitBytes: "64KB"}
-	d.fail(path, fmt.Sprintf("%s is a %s, but %s is a %s", q, q.Unit, what, unit), fmt.Sprintf("write a %s as %s", unit, examples[unit]))
+	examples := map[Unit]string{UnitCount: "3", UnitShare: "5%", UnitTime: "2.6ms",
+		UnitRate: "6Gbps", UnitBytes: "64KB"}
+	d.fail(path, fmt.Sprintf("%s is a %s, but %s is a %s", q, q.Unit, what, unit),
+		fmt.Sprintf("write a %s as %s", unit, examples[unit]))
 }
 
 func (d *decoder) validateCompare(e *Experiment) {
@@ -309,9 +319,11 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	if c.Ratios != nil {
 		d.validateRatios(path+"ratios.", c, e)
 	}
-	ofCompletionTimes := metrics[c.Metric].sizes && c.Metric != Completed && c.Metric != CompletionRate
+	ofCompletionTimes := metrics[c.Metric].sizes && c.Metric != Completed &&
+		c.Metric != CompletionRate
 	if c.CompletedByAll && !ofCompletionTimes {
-		d.fail(path+"completed_by_all", fmt.Sprintf("%s is not of how long flows took", what), "remove it")
+		d.fail(path+"completed_by_all", fmt.Sprintf("%s is not of how long flows took", what),
+			"remove it")
 	}
 	if d.has(path + "within") {
 		config.InRange(d.Decoder, path+"within", c.Within, minFraction, 100)
@@ -320,7 +332,8 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 		d.fail(path+"within", "\"within\" needs \"paper\"", "write paper: {pfc: 3.1ms}")
 	}
 	if c.Order && len(c.Paper) < 2 {
-		d.fail(path+"order", "\"order\" needs two schemes in \"paper\"", "write paper: {pfc: 3.1ms, pcn: 1.4ms}")
+		d.fail(path+"order", "\"order\" needs two schemes in \"paper\"",
+			"write paper: {pfc: 3.1ms, pcn: 1.4ms}")
 	}
 	if c.Within == 0 && len(c.Bounds) == 0 && !c.Order && c.Ratios == nil {
 		d.fail(path+"what", "nothing is checked", "add within:, bounds:, order: or ratios:")

@@ -26,14 +26,15 @@ type Variation struct {
 	File string
 	// Case is that of the experiment whose values are taken; empty if it has none.
 	Case string
-	// Set are mappings of paths to new values, as [Case.Set] is. Later ones win over earlier ones, and all over the case.
+	// Set are mappings of paths to new values, as [Case.Set] is. Later ones win over earlier ones,
+	// and all over the case.
 	Set []*yaml.Node
 	// Metrics is the list of [Experiment.Metrics]; nil is none.
 	Metrics *yaml.Node
 }
 
-// Vary returns the experiment of a case with other values, as one whose source has no cases. It has the metrics in place
-// of what the experiment expects and compares, which is about its own values.
+// Vary returns the experiment of a case with other values, as one whose source has no cases. It has
+// the metrics in place of what the experiment expects and compares, which is about its own values.
 func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 	if err := e.knownCases([]string{v.Case}); err != nil {
 		return nil, err
@@ -64,10 +65,13 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 	}
 	if v.Metrics != nil {
 		list := d.own(v.Metrics, v.File, &budget)
-		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "metrics", Line: list.Line, Column: list.Column}, list)
+		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "metrics",
+			Line: list.Line, Column: list.Column}, list)
 	}
 	if budget < 0 {
-		return nil, fmt.Errorf("%s and experiment %s are too large once their aliases are written out", v.File, e.Name)
+		return nil,
+			fmt.Errorf("%s and experiment %s are too large once their aliases are written out",
+				v.File, e.Name)
 	}
 	if d.experiment(root, ""); len(d.Errs) > 0 {
 		return nil, d.Err()
@@ -89,8 +93,8 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 // maxNodes bounds what aliases of aliases grow to.
 const maxNodes = 1_000_000
 
-// own returns a copy of the tree that has no aliases, and whose errors are of the file, if that is another one. It is
-// not complete if the budget of nodes is used up.
+// own returns a copy of the tree that has no aliases, and whose errors are of the file, if that is
+// another one. It is not complete if the budget of nodes is used up.
 func (d *decoder) own(n *yaml.Node, file string, budget *int) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -22,30 +22,35 @@ type Workloads []Workload
 // OneOrMore implements [config.OneOrMore].
 func (Workloads) OneOrMore() {}
 
-// Workload is TCP flows that arrive at random, with sizes of a distribution: those that `pcn workload` prints. They are
-// named w0, w1 and on, after the name of the workload, which is also that of their group.
+// Workload is TCP flows that arrive at random, with sizes of a distribution: those that `pcn
+// workload` prints. They are named w0, w1 and on, after the name of the workload, which is also
+// that of their group.
 type Workload struct {
 	// Name is unique in the file. Default "w"; required in a list of several.
 	Name string `yaml:"name"`
-	// CDF is the distribution of sizes: one of [workload.CDFs], or a file, whose name has a dot or a slash. Required.
+	// CDF is the distribution of sizes: one of [workload.CDFs], or a file, whose name has a dot or
+	// a slash. Required.
 	CDF string `yaml:"cdf"`
 	// From are hosts that send. Default: all.
 	From NodeList `yaml:"from"`
 	// To are hosts that receive; of each arrival one, all as often. Default: all.
 	To NodeList `yaml:"to"`
-	// Load is the share of the receivers' links, of the rate of the topology, that data takes on average, without headers.
-	// Above 0, at most 100. This or MeanRate is required.
+	// Load is the share of the receivers' links, of the rate of the topology, that data takes on
+	// average, without headers. Above 0, at most 100. This or MeanRate is required.
 	Load Ratio `yaml:"load"`
 	// MeanRate is, in place of Load, the mean rate of data to each receiver.
 	MeanRate Rate `yaml:"mean_rate"`
 	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
 	Incast Incast `yaml:"incast"`
-	// SameSize gives the flows of such an incast all the same size, not each its own. Default false.
+	// SameSize gives the flows of such an incast all the same size, not each its own. Default
+	// false.
 	SameSize bool `yaml:"same_size"`
-	// Start and Until bound when flows start, Until not included. Default: from 0 to the end of the run.
+	// Start and Until bound when flows start, Until not included. Default: from 0 to the end of the
+	// run.
 	Start Duration `yaml:"start"`
 	Until Duration `yaml:"until"`
-	// Classes are growing sizes: a flow below the first has priority 0, one below the second 1, and so on. Default: none.
+	// Classes are growing sizes: a flow below the first has priority 0, one below the second 1, and
+	// so on. Default: none.
 	Classes []Bytes `yaml:"classes"`
 }
 
@@ -61,10 +66,12 @@ func ParseIncast(text string) (Incast, error) {
 	low, err1 := strconv.Atoi(first)
 	high, err2 := strconv.Atoi(last)
 	if err1 != nil || err2 != nil {
-		return Incast{}, config.Bad(fmt.Sprintf("%q is not a number of hosts", text), "write 14 or 1..15")
+		return Incast{}, config.Bad(fmt.Sprintf("%q is not a number of hosts", text),
+			"write 14 or 1..15")
 	}
 	if low < 1 || low > high {
-		return Incast{}, config.Bad(fmt.Sprintf("incast of %d to %d is none", low, high), "write 14 or 1..15")
+		return Incast{}, config.Bad(fmt.Sprintf("incast of %d to %d is none", low, high),
+			"write 14 or 1..15")
 	}
 	return Incast{low, high}, nil
 }
@@ -74,7 +81,8 @@ func (i *Incast) UnmarshalYAML(n *yaml.Node) error {
 	return config.UnmarshalScalar(i, n, ParseIncast)
 }
 
-// Sizes is a range of sizes of flows, To not included: 10KB..100KB, ..10KB or 1MB... Where To is 0, there is no end.
+// Sizes is a range of sizes of flows, To not included: 10KB..100KB, ..10KB or 1MB... Where To is 0,
+// there is no end.
 type Sizes struct{ From, To Bytes }
 
 // ParseSizes parses a range of sizes.
@@ -168,9 +176,11 @@ var objectPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 func (d *decoder) validateWorkload(e *Experiment, i int) {
 	w, path := e.Workload[i], fmt.Sprintf("workload[%d].", i)
 	if w.Name != defaultWorkload || len(e.Workload) > 1 {
-		d.name(path+"name", w.Name, objectPrefix, "letters, \"_\" and \"-\", as its flows are numbered")
+		d.name(path+"name", w.Name, objectPrefix,
+			"letters, \"_\" and \"-\", as its flows are numbered")
 	}
-	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate), MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
+	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate),
+		MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
 	if !d.has(path + "from") {
 		s.Senders = d.hosts
 	}
@@ -188,7 +198,8 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	}
 	d.growing(path+"classes", w.Classes)
 	if len(w.Classes) >= Priorities {
-		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes), len(w.Classes)+1), fmt.Sprintf("at most %d", Priorities))
+		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes),
+			len(w.Classes)+1), fmt.Sprintf("at most %d", Priorities))
 	}
 	for _, size := range w.Classes {
 		s.ClassBytes = append(s.ClassBytes, uint64(size))
@@ -253,7 +264,8 @@ func (d *decoder) makeFlows(e *Experiment) {
 		}
 		path := fmt.Sprintf("workload[%d].", i)
 		if n := s.MeanFlows(); n > 2*maxTCPFlows {
-			d.fail(path+"load", fmt.Sprintf("%.3g flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+			d.fail(path+"load", fmt.Sprintf("%.3g flows are too many", n),
+				fmt.Sprintf("at most %d", maxTCPFlows))
 			return
 		}
 		flows, err := s.Generate()
@@ -264,7 +276,8 @@ func (d *decoder) makeFlows(e *Experiment) {
 		e.addMade(w.Name, flows)
 	}
 	if n := len(e.Flows); n > maxTCPFlows {
-		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", maxTCPFlows))
+		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n),
+			fmt.Sprintf("at most %d", maxTCPFlows))
 	}
 }
 
@@ -272,18 +285,21 @@ func (d *decoder) makeFlows(e *Experiment) {
 func (e *Experiment) addMade(name string, flows []workload.Flow) {
 	for k, f := range flows {
 		e.Flows = append(e.Flows, Flow{
-			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst,
+			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
 		})
 	}
 }
 
-// TracedFlows returns the flows that the file does not list one by one, those of traces and workloads, as package workload has them.
+// TracedFlows returns the flows that the file does not list one by one, those of traces and
+// workloads, as package workload has them.
 func (e *Experiment) TracedFlows() []workload.Flow {
 	var flows []workload.Flow
 	for _, f := range e.Flows {
 		if f.Exact {
-			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To, SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
+			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To,
+				SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
 		}
 	}
 	return flows

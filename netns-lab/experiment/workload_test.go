@@ -39,7 +39,8 @@ func sameFlows(t *testing.T, got []Flow, name string, s workload.Spec) {
 	qt.Assert(t, qt.HasLen(got, len(want)))
 	for i, f := range want {
 		qt.Assert(t, qt.Equals(got[i], Flow{
-			Name: fmt.Sprintf("%s%d", name, i), Group: name, From: f.Src, To: f.Dst, Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
+			Name: fmt.Sprintf("%s%d", name, i), Group: name, From: f.Src, To: f.Dst,
+			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
 			InitialRate: 10e9, LimitRate: 10e9, Exact: true,
 		}))
 	}
@@ -50,8 +51,10 @@ func TestWorkload(t *testing.T) {
 	e, err := Parse("e.yaml", []byte(loaded))
 	qt.Assert(t, qt.IsNil(err))
 	s := workload.Spec{
-		Sizes: sizes(t, "fb-hadoop"), Senders: []string{"H0", "H1", "H2", "H3"}, Receivers: []string{"H1", "H4", "H5"}, Load: 0.5, RateBps: 10e9,
-		MinIncast: 1, MaxIncast: 3, SameSize: true, ClassBytes: []uint64{1000, 10_000}, FromNs: -1e6, ToNs: 2e6, Seed: 3,
+		Sizes: sizes(t, "fb-hadoop"), Senders: []string{"H0", "H1", "H2", "H3"},
+		Receivers: []string{"H1", "H4", "H5"}, Load: 0.5, RateBps: 10e9,
+		MinIncast: 1, MaxIncast: 3, SameSize: true, ClassBytes: []uint64{1000, 10_000},
+		FromNs: -1e6, ToNs: 2e6, Seed: 3,
 	}
 	sameFlows(t, e.Flows, "web", s)
 
@@ -72,18 +75,22 @@ func TestWorkload(t *testing.T) {
 	flows := e.TracedFlows()
 	var text strings.Builder
 	qt.Assert(t, qt.IsNil(workload.WriteTrace(&text, flows)))
-	replay := loaded[:strings.Index(loaded, "workload:")] + "trace: {file: trace.csv}\nfiles: {trace.csv: \"" + strings.ReplaceAll(text.String(), "\n", "\\n") + "\"}\n"
+	replay := loaded[:strings.Index(loaded, "workload:")] +
+		"trace: {file: trace.csv}\nfiles: {trace.csv: \"" +
+		strings.ReplaceAll(text.String(), "\n", "\\n") + "\"}\n"
 	r, err := Parse("replay.yaml", []byte(replay))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(r.TracedFlows(), flows))
 }
 
 func TestWorkloadDefaults(t *testing.T) {
-	file := loaded[:strings.Index(loaded, "workload:")] + "workload: {cdf: web-search, mean_rate: 8Gbps}\n"
+	file := loaded[:strings.Index(loaded, "workload:")] +
+		"workload: {cdf: web-search, mean_rate: 8Gbps}\n"
 	e, err := Parse("e.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
 	hosts := e.Topology.Network().Hosts
-	s := workload.Spec{Sizes: sizes(t, "web-search"), Senders: hosts, Receivers: hosts, Load: 0.8, RateBps: 10e9, MinIncast: 1, MaxIncast: 1, ToNs: 4e6, Seed: 3}
+	s := workload.Spec{Sizes: sizes(t, "web-search"), Senders: hosts, Receivers: hosts, Load: 0.8,
+		RateBps: 10e9, MinIncast: 1, MaxIncast: 1, ToNs: 4e6, Seed: 3}
 	sameFlows(t, e.Flows, "w", s)
 }
 
@@ -96,7 +103,9 @@ cases: [{name: as-it-is}, {name: full, set: {workload.b.load: 0.9}}]
 `
 	e, err := Parse("e.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
-	s := workload.Spec{Sizes: sizes(t, "fb-hadoop"), Senders: []string{"H0"}, Receivers: []string{"H1"}, Load: 0.5, RateBps: 10e9, MinIncast: 1, MaxIncast: 1, ToNs: 4e6, Seed: 3}
+	s := workload.Spec{Sizes: sizes(t, "fb-hadoop"), Senders: []string{"H0"},
+		Receivers: []string{"H1"}, Load: 0.5, RateBps: 10e9, MinIncast: 1, MaxIncast: 1, ToNs: 4e6,
+		Seed: 3}
 	a, err := s.Generate()
 	qt.Assert(t, qt.IsNil(err))
 	sameFlows(t, e.Flows[:len(a)], "a", s)
@@ -111,29 +120,52 @@ cases: [{name: as-it-is}, {name: full, set: {workload.b.load: 0.9}}]
 func TestErrorsOfWorkloads(t *testing.T) {
 	testErrors(t, loaded, []spoilt{
 		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web", `"cdf" is missing`},
-		{"unknown distribution", "fb-hadoop", "fb-hadop", "fb-hadop", `unknown distribution of sizes "fb-hadop" (hint: did you mean "fb-hadoop"?)`},
-		{"no file", "fb-hadoop", "mine.txt", "mine.txt", `"mine.txt" is not in the experiment (hint: add it under files:)`},
+		{"unknown distribution", "fb-hadoop", "fb-hadop", "fb-hadop",
+			`unknown distribution of sizes "fb-hadop" (hint: did you mean "fb-hadoop"?)`},
+		{"no file", "fb-hadoop", "mine.txt", "mine.txt",
+			`"mine.txt" is not in the experiment (hint: add it under files:)`},
 		{"no load", "load: 0.5, ", "", "{name: web", `"load" is missing`},
-		{"no share", "load: 0.5", "load: 0", "0", `0 is out of range (hint: 0.0000152587890625 to 100)`},
-		{"two loads", "load: 0.5", "load: 0.5, mean_rate: 5Gbps", "5Gbps", `there are "load" and "mean_rate" (hint: keep one of them)`},
-		{"unknown sender", "from: H0..H3", "from: H0..H8", "H0..H8", `unknown host "H8" (hint: did you mean "H0"?)`},
-		{"receiver twice", "[H1,", "[H1, H1,", "[H1, H1", `duplicate host "H1" (hint: keep one of them)`},
+		{"no share", "load: 0.5", "load: 0", "0",
+			`0 is out of range (hint: 0.0000152587890625 to 100)`},
+		{"two loads", "load: 0.5", "load: 0.5, mean_rate: 5Gbps", "5Gbps",
+			`there are "load" and "mean_rate" (hint: keep one of them)`},
+		{"unknown sender", "from: H0..H3", "from: H0..H8", "H0..H8",
+			`unknown host "H8" (hint: did you mean "H0"?)`},
+		{"receiver twice", "[H1,", "[H1, H1,", "[H1, H1",
+			`duplicate host "H1" (hint: keep one of them)`},
 		{"incast", "1..3", "3..1", "3..1", `incast of 3 to 1 is none (hint: write 14 or 1..15)`},
-		{"no incast", "1..3", "some", "some", `"some" is not a number of hosts (hint: write 14 or 1..15)`},
-		{"too much incast", "1..3", "1..4", "1..4", `3 hosts can send to H1: want 4 for the incast`},
-		{"early", "start: -1ms", "start: -2ms", "-2ms", `-2ms is out of range (hint: -1ms to 3.999999ms)`},
-		{"late", "until: 2ms", "until: 5ms", "5ms", `5ms is out of range (hint: -999.999us to 4ms)`},
-		{"too many", "fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5", "fb-key-value, from: H0..H3, to: [H1, H4..H5], load: 9", "9", `2.96e+05 flows are too many (hint: at most 45000)`},
-		{"classes", "classes: [1KB, 10KB]", "classes: [1KB, 1KB]", "1KB]", `1KB does not grow (hint: write [10KB, 100KB, 1MB])`},
-		{"priorities", "classes: [1KB, 10KB]", "classes: [1KB, 2KB, 3KB, 4KB]", "[1KB", `4 sizes make 5 priorities (hint: at most 4)`},
-		{"name with a number", "name: web", "name: web2", "web2", `"web2" can't be a name (hint: letters, "_" and "-", as its flows are numbered)`},
-		{"sizes", "..10KB", "10KB", "10KB", `"10KB" is not a range of sizes (hint: write 10KB..100KB, ..10KB or 1MB..)`},
-		{"no size", "..10KB", "10KB..1KB", "10KB..1KB", `no size is in "10KB..1KB" (hint: write 10KB..100KB, ..10KB or 1MB..)`},
-		{"sizes of what has none", "slowdown_p99, flows: [web]", "pause_depth", "..10KB", `metric "pause_depth" does not take "sizes" (hint: remove it)`},
-		{"tiers of what has none", "sizes: ..10KB", "tiers: [leaf]", "[leaf]", `metric "slowdown_p99" does not take "tiers" (hint: remove it)`},
-		{"unknown tier", "slowdown_p99, flows: [web], sizes: ..10KB", "tier_pause_count, tiers: [Leaf]", "Leaf", `unknown tier of the topology "Leaf" (hint: did you mean "leaf"?)`},
-		{"completed by all, of what is not of times", "expect:", "compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" is not of how long flows took (hint: remove it)`},
-		{"same name", "expect:", "flows: [{name: web, from: H0, to: H1}]\nexpect:", "web", `duplicate name "web" (hint: give each flow and burst its own name)`},
+		{"no incast", "1..3", "some", "some",
+			`"some" is not a number of hosts (hint: write 14 or 1..15)`},
+		{"too much incast", "1..3", "1..4", "1..4",
+			`3 hosts can send to H1: want 4 for the incast`},
+		{"early", "start: -1ms", "start: -2ms", "-2ms",
+			`-2ms is out of range (hint: -1ms to 3.999999ms)`},
+		{"late", "until: 2ms", "until: 5ms", "5ms",
+			`5ms is out of range (hint: -999.999us to 4ms)`},
+		{"too many", "fb-hadoop, from: H0..H3, to: [H1, H4..H5], load: 0.5",
+			"fb-key-value, from: H0..H3, to: [H1, H4..H5], load: 9", "9",
+			`2.96e+05 flows are too many (hint: at most 45000)`},
+		{"classes", "classes: [1KB, 10KB]", "classes: [1KB, 1KB]", "1KB]",
+			`1KB does not grow (hint: write [10KB, 100KB, 1MB])`},
+		{"priorities", "classes: [1KB, 10KB]", "classes: [1KB, 2KB, 3KB, 4KB]", "[1KB",
+			`4 sizes make 5 priorities (hint: at most 4)`},
+		{"name with a number", "name: web", "name: web2", "web2",
+			`"web2" can't be a name (hint: letters, "_" and "-", as its flows are numbered)`},
+		{"sizes", "..10KB", "10KB", "10KB",
+			`"10KB" is not a range of sizes (hint: write 10KB..100KB, ..10KB or 1MB..)`},
+		{"no size", "..10KB", "10KB..1KB", "10KB..1KB",
+			`no size is in "10KB..1KB" (hint: write 10KB..100KB, ..10KB or 1MB..)`},
+		{"sizes of what has none", "slowdown_p99, flows: [web]", "pause_depth", "..10KB",
+			`metric "pause_depth" does not take "sizes" (hint: remove it)`},
+		{"tiers of what has none", "sizes: ..10KB", "tiers: [leaf]", "[leaf]",
+			`metric "slowdown_p99" does not take "tiers" (hint: remove it)`},
+		{"unknown tier", "slowdown_p99, flows: [web], sizes: ..10KB",
+			"tier_pause_count, tiers: [Leaf]", "Leaf",
+			`unknown tier of the topology "Leaf" (hint: did you mean "leaf"?)`},
+		{"completed by all, of what is not of times", "expect:",
+			"compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" is not of how long flows took (hint: remove it)`},
+		{"same name", "expect:", "flows: [{name: web, from: H0, to: H1}]\nexpect:", "web",
+			`duplicate name "web" (hint: give each flow and burst its own name)`},
 	})
 }
 
@@ -141,7 +173,8 @@ func TestErrorsOfWorkloads(t *testing.T) {
 func TestErrorsInDistributions(t *testing.T) {
 	text := strings.Replace(loaded, "fb-hadoop", "mine.txt", 1)
 	_, err := Load(folder(t, [2]string{"e.yaml", text}, [2]string{"mine.txt", "0 0\n5 x\n"}))
-	qt.Assert(t, qt.ErrorMatches(err, `.*/mine\.txt:2: invalid value "x": want a number from 0 to 1e\+15`))
+	qt.Assert(t,
+		qt.ErrorMatches(err, `.*/mine\.txt:2: invalid value "x": want a number from 0 to 1e\+15`))
 	e, err := Load(folder(t, [2]string{"e.yaml", text}, [2]string{"mine.txt", "1000 0\n2000 1\n"}))
 	qt.Assert(t, qt.IsNil(err))
 	again, err := Parse("again.yaml", e.Source())

@@ -43,7 +43,9 @@ func LoadWith(nameOrPath string, o experiment.Options) (*experiment.Experiment, 
 	file := nameOrPath + ".yaml"
 	data, err := files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no experiment is named %q (hint: one of %s, or the path of a .yaml file)", nameOrPath, strings.Join(Names(), ", "))
+		return nil,
+			fmt.Errorf("no experiment is named %q (hint: one of %s, or the path of a .yaml file)",
+				nameOrPath, strings.Join(Names(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read experiment %s: %w", nameOrPath, err)

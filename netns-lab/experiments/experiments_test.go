@@ -45,7 +45,8 @@ func TestHeadOfLineIsThePapers(t *testing.T) {
 			bytes := experiment.Bytes(len(burst.From)*burst.Flows) * burst.Size
 			qt.Assert(t, qt.Equals(bytes.String(), "14.336MB"))
 
-			// Long enough to see F1 come back as in Fig. 2(b), about 10 ms after a burst of 3.1 ms, and hold.
+			// Long enough to see F1 come back as in Fig. 2(b), about 10 ms after a burst of 3.1 ms,
+			// and hold.
 			qt.Assert(t, qt.IsTrue(e.Duration >= 13600*experiment.Microsecond))
 		})
 	}
@@ -74,7 +75,8 @@ func TestSharedBufferHasDynamicThresholds(t *testing.T) {
 
 func TestLoadUnknownNameListsTheKnown(t *testing.T) {
 	_, err := experiments.Load("hole")
-	qt.Assert(t, qt.ErrorMatches(err, `no experiment is named "hole" \(hint: one of .*hol, hol-hadoop, hol-shared-buffer.*\)`))
+	qt.Assert(t, qt.ErrorMatches(err,
+		`no experiment is named "hole" \(hint: one of .*hol, hol-hadoop, hol-shared-buffer.*\)`))
 }
 
 func TestLoadPath(t *testing.T) {

@@ -90,7 +90,8 @@ func (c *collector) result() (*result.Run, error) {
 
 func (c *collector) fillManifest(m *result.Manifest, late *npecn.Lateness) {
 	e := c.fabric.plan.exp
-	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.fabric.algorithm.Name, e.Seed
+	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.fabric.algorithm.Name,
+		e.Seed
 	if object := c.fabric.algorithm.Object; object != nil {
 		m.SchemeSHA256 = object.SHA256()
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernel runs experiments on the kernel it is on: it wires network namespaces into a fabric,
-// sends traffic through it, and collects what happened.
+// Package kernel runs experiments on the kernel it is on: it wires network namespaces into a
+// fabric, sends traffic through it, and collects what happened.
 //
 // [Run] does one scheme of one experiment, in phases:
 //

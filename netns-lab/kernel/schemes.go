@@ -48,11 +48,13 @@ func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 // network is what parameters follow from.
 func (p *plan) network() scheme.Network {
 	return scheme.Network{
-		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.baseRTTNs(), FrameBytes: uint64(p.exp.Frame),
+		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.baseRTTNs(),
+		FrameBytes: uint64(p.exp.Frame),
 	}
 }
 
-// loadControl registers the scheme's congestion control, and loads what receivers and senders need beside it.
+// loadControl registers the scheme's congestion control, and loads what receivers and senders need
+// beside it.
 func (f *fabric) loadControl() (err error) {
 	a := f.algorithm
 	if f.control, err = loader.Register(loader.Registration{
@@ -96,7 +98,8 @@ func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
 
 // markers are what switch ports can mark by, by the names that schemes call them.
 var markers = map[string]npecn.Marker{
-	scheme.None: npecn.NoMarker, "npecn": npecn.NPECN, "red": npecn.RED, "fecn": npecn.FECN, "qcn": npecn.QCN,
+	scheme.None: npecn.NoMarker, "npecn": npecn.NPECN, "red": npecn.RED, "fecn": npecn.FECN,
+	"qcn":          npecn.QCN,
 	scheme.OwnPart: npecn.OwnMarker,
 }
 
@@ -118,11 +121,13 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 		}
 	case npecn.RED:
 		m, _ := e.MarkingOf(a.Name)
-		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax), PMax: float64(m.PMax)}
+		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax),
+			PMax: float64(m.PMax)}
 	}
 }
 
-// dropsFirstRTT reports whether switches drop packets of the first round trip: not in a lossless network.
+// dropsFirstRTT reports whether switches drop packets of the first round trip: not in a lossless
+// network.
 func dropsFirstRTT(e *experiment.Experiment, a algorithm) bool {
 	return a.DropFirstRTT && !e.PFCOn(a.Name)
 }

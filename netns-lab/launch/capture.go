@@ -13,8 +13,9 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// WriteCapture writes the 802.1Qbb frames that the run's PFC events stand for, one capture interface a port:
-// the lab sends no frames, its events take effect after the time that frames would take.
+// WriteCapture writes the 802.1Qbb frames that the run's PFC events stand for, one capture
+// interface a port: the lab sends no frames, its events take effect after the time that frames
+// would take.
 func WriteCapture(path string, run *result.Run) error {
 	f, err := os.Create(path)
 	if err != nil {

@@ -40,7 +40,8 @@ func newCPUs(waiting func()) (*cpus, error) {
 	return c, nil
 }
 
-// take waits for a CPU that no microVM of this machine is pinned to. It is taken until the lock is released.
+// take waits for a CPU that no microVM of this machine is pinned to. It is taken until the lock is
+// released.
 func (c *cpus) take(ctx context.Context) (int, *flock.Lock, error) {
 	for {
 		id, lock, err := c.try()

@@ -9,7 +9,8 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// Every CPU is given to one microVM at a time, also of different runs, and a run that waits says so once.
+// Every CPU is given to one microVM at a time, also of different runs, and a run that waits says so
+// once.
 func TestCPUsAreShared(t *testing.T) {
 	dir := t.TempDir()
 	said := 0
@@ -44,7 +45,8 @@ func TestCPUsAreShared(t *testing.T) {
 }
 
 func TestNoFolderForLocks(t *testing.T) {
-	c := &cpus{ids: []int{0}, locks: t.TempDir() + "/none", waiting: func() { t.Error("waits for ever") }}
+	c := &cpus{ids: []int{0}, locks: t.TempDir() + "/none",
+		waiting: func() { t.Error("waits for ever") }}
 	_, _, err := c.take(context.Background())
 	qt.Check(t, qt.ErrorMatches(err, "lock: open .*none/pcn-cpu-0.lock: no such file or directory"))
 }

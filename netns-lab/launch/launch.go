@@ -146,8 +146,8 @@ func SaveIn(dir string, run *result.Run) error {
 	return WriteCapture(filepath.Join(dir, CaptureFile), run)
 }
 
-// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those of
-// several come with what they cost.
+// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those
+// of several come with what they cost.
 func WriteReport(path string, groups []report.Group) error {
 	f, err := os.Create(path)
 	if err != nil {

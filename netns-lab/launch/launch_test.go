@@ -50,7 +50,8 @@ func parse(t *testing.T, text string) *experiment.Experiment {
 // another is small by another name.
 func another(t *testing.T) *experiment.Experiment {
 	t.Helper()
-	return parse(t, strings.Replace(small, "name: small\ntitle: Two", "name: another\ntitle: Another two", 1))
+	return parse(t, strings.Replace(small, "name: small\ntitle: Two",
+		"name: another\ntitle: Another two", 1))
 }
 
 // fig2 makes up a run of each job and leaves it in out.
@@ -83,12 +84,18 @@ func TestJobs(t *testing.T) {
 		want []string
 	}{
 		{"no cases", plain, experiment.Override{}, []string{"pfc", "pcn"}},
-		{"a baseline", plain, experiment.Override{Schemes: []string{"bbr", "pcn"}}, []string{"bbr", "pcn"}},
-		{"cases", varied, experiment.Override{}, []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
-		{"one case", varied, experiment.Override{Cases: []string{"short"}}, []string{"short/pfc", "short/pcn"}},
-		{"a case for one scheme", some, experiment.Override{}, []string{"slow/pcn", "short/pfc", "short/pcn"}},
-		{"another scheme", some, experiment.Override{Schemes: []string{"reno"}}, []string{"short/reno"}},
-		{"one scheme", varied, experiment.Override{Schemes: []string{"reno"}}, []string{"slow/reno", "short/reno"}},
+		{"a baseline", plain, experiment.Override{Schemes: []string{"bbr", "pcn"}},
+			[]string{"bbr", "pcn"}},
+		{"cases", varied, experiment.Override{},
+			[]string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
+		{"one case", varied, experiment.Override{Cases: []string{"short"}},
+			[]string{"short/pfc", "short/pcn"}},
+		{"a case for one scheme", some, experiment.Override{},
+			[]string{"slow/pcn", "short/pfc", "short/pcn"}},
+		{"another scheme", some, experiment.Override{Schemes: []string{"reno"}},
+			[]string{"short/reno"}},
+		{"one scheme", varied, experiment.Override{Schemes: []string{"reno"}},
+			[]string{"slow/reno", "short/reno"}},
 	} {
 		e, err := c.e.Override(c.o)
 		qt.Assert(t, qt.IsNil(err))
@@ -112,13 +119,15 @@ func TestNoJob(t *testing.T) {
 	qt.Check(t, qt.Equals(Count(e), 0))
 }
 
-// Runs are found wherever they are below a folder, grouped by experiment, and in the order of the file.
+// Runs are found wherever they are below a folder, grouped by experiment, and in the order of the
+// file.
 func TestReadRuns(t *testing.T) {
 	plain := parse(t, small)
 	other := another(t)
 	varied := parse(t, small+cases)
 	dir := t.TempDir()
-	for name, e := range map[string]*experiment.Experiment{"a [1]": other, "b": plain, "c": varied} {
+	for name, e := range map[string]*experiment.Experiment{"a [1]": other, "b": plain,
+		"c": varied} {
 		fig2(t, e, filepath.Join(dir, name))
 	}
 	fig2(t, plain, filepath.Join(dir, "too", "deep", "down"))
@@ -136,9 +145,11 @@ func TestReadRuns(t *testing.T) {
 		{"a folder with a pattern as its name", []string{"a [1]"}, [][]string{bare}},
 		{"an experiment with cases", []string{"c"}, [][]string{inCases}},
 		{"a case", []string{"c/short"}, [][]string{{"short/pfc", "short/pcn"}}},
-		{"runs of cases, in the order of the file", []string{"c/short/pcn", "c/slow/pfc"}, [][]string{{"slow/pfc", "short/pcn"}}},
+		{"runs of cases, in the order of the file", []string{"c/short/pcn", "c/slow/pfc"},
+			[][]string{{"slow/pfc", "short/pcn"}}},
 		{"the same twice", []string{"b", "b"}, [][]string{{"pfc", "pfc", "pcn", "pcn"}}},
-		{"several experiments", []string{"c", "b/pcn", "a [1]/pfc"}, [][]string{inCases, {"pcn"}, {"pfc"}}},
+		{"several experiments", []string{"c", "b/pcn", "a [1]/pfc"},
+			[][]string{inCases, {"pcn"}, {"pfc"}}},
 		{"all", []string{""}, [][]string{bare, bare, inCases}},
 	} {
 		var dirs []string
@@ -151,7 +162,8 @@ func TestReadRuns(t *testing.T) {
 		for _, g := range groups {
 			got = append(got, labels(g))
 			for _, r := range g.Runs {
-				qt.Check(t, qt.Equals(r.Manifest.ExperimentSHA256, g.Experiment.Hash()), qt.Commentf(c.name))
+				qt.Check(t, qt.Equals(r.Manifest.ExperimentSHA256, g.Experiment.Hash()),
+					qt.Commentf(c.name))
 			}
 		}
 		qt.Check(t, qt.DeepEquals(got, c.want), qt.Commentf(c.name))
@@ -163,7 +175,8 @@ func TestReadRuns(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "look for runs: .*nowhere: no such file or directory"))
 }
 
-// A group's experiment is as it was changed for its runs, and has no scheme or case that was not run.
+// A group's experiment is as it was changed for its runs, and has no scheme or case that was not
+// run.
 func TestReadRunsRestoresChanges(t *testing.T) {
 	plain := parse(t, small)
 	varied := parse(t, small+cases)
@@ -173,15 +186,22 @@ func TestReadRunsRestoresChanges(t *testing.T) {
 		o        experiment.Override
 		duration map[string]experiment.Duration // by case
 	}{
-		{"nothing", plain, experiment.Override{}, map[string]experiment.Duration{"": plain.Duration}},
+		{"nothing", plain, experiment.Override{},
+			map[string]experiment.Duration{"": plain.Duration}},
 		{"all", plain, experiment.Override{
-			Seed: new(uint64(7)), Duration: new(5 * experiment.Millisecond), Dilation: new(uint(9)), Schemes: []string{"pcn", "bbr"},
+			Seed: new(uint64(7)), Duration: new(5 * experiment.Millisecond), Dilation: new(uint(9)),
+			Schemes: []string{"pcn", "bbr"},
 		}, map[string]experiment.Duration{"": 5 * experiment.Millisecond}},
-		{"nothing in cases", varied, experiment.Override{}, map[string]experiment.Duration{"slow": plain.Duration, "short": 12 * experiment.Millisecond}},
-		{"a case", varied, experiment.Override{Cases: []string{"short"}, Schemes: []string{"dcqcn"}},
+		{"nothing in cases", varied, experiment.Override{},
+			map[string]experiment.Duration{"slow": plain.Duration,
+				"short": 12 * experiment.Millisecond}},
+		{"a case", varied, experiment.Override{Cases: []string{"short"},
+			Schemes: []string{"dcqcn"}},
 			map[string]experiment.Duration{"short": 12 * experiment.Millisecond}},
-		{"all in cases", varied, experiment.Override{Duration: new(5 * experiment.Millisecond), Seed: new(uint64(3))},
-			map[string]experiment.Duration{"slow": 5 * experiment.Millisecond, "short": 5 * experiment.Millisecond}},
+		{"all in cases", varied, experiment.Override{Duration: new(5 * experiment.Millisecond),
+			Seed: new(uint64(3))},
+			map[string]experiment.Duration{"slow": 5 * experiment.Millisecond,
+				"short": 5 * experiment.Millisecond}},
 	} {
 		e, err := c.e.Override(c.o)
 		qt.Assert(t, qt.IsNil(err))
@@ -234,7 +254,8 @@ func TestFoldersAreNotMixed(t *testing.T) {
 	dir := t.TempDir()
 	qt.Check(t, qt.IsNil(prepare(dir)))
 	qt.Check(t, qt.IsNil(prepare(filepath.Join(dir, "a", "b"))))
-	qt.Check(t, qt.ErrorMatches(prepare(dir), "result folder .* is not empty: choose another with --out, or remove it"))
+	qt.Check(t, qt.ErrorMatches(prepare(dir),
+		"result folder .* is not empty: choose another with --out, or remove it"))
 	file := filepath.Join(dir, "file")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, nil, 0o600)))
 	qt.Check(t, qt.ErrorMatches(prepare(file), "look into the result folder: .*"))
@@ -243,7 +264,8 @@ func TestFoldersAreNotMixed(t *testing.T) {
 func TestProgress(t *testing.T) {
 	var got []float64
 	w := &progressWriter{report: func(done float64) { got = append(got, done) }}
-	for _, part := range []string{"boot\npro", "gress 1 4\nprogress 2", " 4\r\nprogress x 4\nprogress 1 0\n", "progress 4 4\n"} {
+	for _, part := range []string{"boot\npro", "gress 1 4\nprogress 2",
+		" 4\r\nprogress x 4\nprogress 1 0\n", "progress 4 4\n"} {
 		n, err := w.Write([]byte(part))
 		qt.Assert(t, qt.IsNil(err))
 		qt.Assert(t, qt.Equals(n, len(part)))
@@ -265,7 +287,8 @@ func TestGuestDoesTheJob(t *testing.T) {
 			{"guest", "", "pcn", "1", "15000000", "10"},
 		}},
 		{"changed", plain, experiment.Override{
-			Seed: new(uint64(1 << 63)), Duration: new(3 * experiment.Millisecond), Dilation: new(uint(4)), Schemes: []string{"yeah"},
+			Seed: new(uint64(1 << 63)), Duration: new(3 * experiment.Millisecond),
+			Dilation: new(uint(4)), Schemes: []string{"yeah"},
 		}, [][]string{
 			{"guest", "", "yeah", "9223372036854775808", "3000000", "4"},
 		}},
@@ -273,9 +296,11 @@ func TestGuestDoesTheJob(t *testing.T) {
 			{"guest", "slow", "pcn", "1", "15000000", "10"},
 			{"guest", "short", "pcn", "1", "12000000", "10"},
 		}},
-		{"changed cases", parse(t, small+cases), experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"}, Schemes: []string{"pfc"}}, [][]string{
-			{"guest", "short", "pfc", "1", "3000000", "10"},
-		}},
+		{"changed cases", parse(t, small+cases),
+			experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"},
+				Schemes: []string{"pfc"}}, [][]string{
+				{"guest", "short", "pfc", "1", "3000000", "10"},
+			}},
 	} {
 		e, err := c.e.Override(c.o)
 		qt.Assert(t, qt.IsNil(err))
@@ -293,8 +318,12 @@ func TestGuestDoesTheJob(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(task, job.Run))
 			qt.Check(t, qt.Equals(got.Label(), j.Label()))
-			same := func(e *experiment.Experiment) []any { return []any{e.Seed, e.Duration, e.Dilation, e.Flows, e.Hash()} }
-			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)), qt.Commentf(c.name))
+			same := func(e *experiment.Experiment) []any {
+				return []any{e.Seed, e.Duration,
+					e.Dilation, e.Flows, e.Hash()}
+			}
+			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)),
+				qt.Commentf(c.name))
 		}
 		qt.Check(t, qt.DeepEquals(args, c.args), qt.Commentf(c.name))
 	}
@@ -306,11 +335,13 @@ func TestGuestModules(t *testing.T) {
 		"pfc": nil, "pcn": nil, "dcqcn": nil, "pcn_dctcp": nil,
 		"bbr": {"tcp_bbr"}, "dctcp": {"tcp_dctcp"}, "reno": {"tcp_reno"},
 	} {
-		qt.Check(t, qt.DeepEquals(guestConfig(job.Job{Experiment: &experiment.Experiment{}, Scheme: scheme}, job.Run).Modules, want), qt.Commentf(scheme))
+		qt.Check(t, qt.DeepEquals(guestConfig(job.Job{Experiment: &experiment.Experiment{},
+			Scheme: scheme}, job.Run).Modules, want), qt.Commentf(scheme))
 	}
 }
 
-// The report of an experiment depends on nothing but what was measured; that of several also shows the cost.
+// The report of an experiment depends on nothing but what was measured; that of several also shows
+// the cost.
 func TestReportIsTheSame(t *testing.T) {
 	plain := parse(t, small)
 	other := another(t)

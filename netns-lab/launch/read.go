@@ -17,9 +17,9 @@ import (
 // maxDepth is how far below a folder its runs may be: EXPERIMENT/CASE/SCHEME.
 const maxDepth = 3
 
-// ReadRuns reads the runs in these folders: each is a run's own, or one that holds those of several runs. It groups
-// them by experiment file. Groups are in the order in which the folders have them, the runs of one in the order of
-// the file's cases and schemes.
+// ReadRuns reads the runs in these folders: each is a run's own, or one that holds those of several
+// runs. It groups them by experiment file. Groups are in the order in which the folders have them,
+// the runs of one in the order of the file's cases and schemes.
 func ReadRuns(dirs []string) ([]report.Group, error) {
 	var hashes []string
 	runs := map[string][]*result.Run{}
@@ -29,7 +29,9 @@ func ReadRuns(dirs []string) ([]report.Group, error) {
 			return nil, fmt.Errorf("look for runs: %w", err)
 		}
 		if len(found) == 0 {
-			return nil, fmt.Errorf("%s holds no run: give the folder that `pcn run` named, or one in it", dir)
+			return nil,
+				fmt.Errorf("%s holds no run: give the folder that `pcn run` named, or one in it",
+					dir)
 		}
 		for _, d := range found {
 			run, err := result.Read(d)
@@ -80,8 +82,8 @@ func runDirs(dir string, depth int) ([]string, error) {
 	return dirs, nil
 }
 
-// groupOf are runs of the same file, sorted, and their experiment: of those cases and schemes, and as it was changed
-// for the first run.
+// groupOf are runs of the same file, sorted, and their experiment: of those cases and schemes, and
+// as it was changed for the first run.
 func groupOf(runs []*result.Run) (report.Group, error) {
 	e, err := experiment.Parse(runs[0].Manifest.Experiment+".yaml", runs[0].Experiment)
 	if err != nil {
@@ -89,7 +91,8 @@ func groupOf(runs []*result.Run) (report.Group, error) {
 	}
 	cases, schemes := placesIn(e.CaseNames()), placesIn(e.Schemes)
 	slices.SortStableFunc(runs, func(a, b *result.Run) int {
-		return cmp.Or(cases(a.Manifest.Case, b.Manifest.Case), schemes(a.Manifest.Scheme, b.Manifest.Scheme))
+		return cmp.Or(cases(a.Manifest.Case, b.Manifest.Case),
+			schemes(a.Manifest.Scheme, b.Manifest.Scheme))
 	})
 	o, err := changes(e, runs[0].Manifest)
 	if err != nil {
@@ -122,8 +125,8 @@ func changes(e *experiment.Experiment, run result.Manifest) (o experiment.Overri
 	return o, nil
 }
 
-// placesIn compares names by where they are in a list. What is not there, as a baseline that the file does not list,
-// comes last.
+// placesIn compares names by where they are in a list. What is not there, as a baseline that the
+// file does not list, comes last.
 func placesIn(list []string) func(a, b string) int {
 	place := func(name string) int {
 		if i := slices.Index(list, name); i >= 0 {

@@ -29,8 +29,8 @@ func Names() []string {
 	return names
 }
 
-// Load returns a sweep by its name, if it comes with the program, or by the path of its file, which contains a separator
-// or ends in .yaml or .yml.
+// Load returns a sweep by its name, if it comes with the program, or by the path of its file, which
+// contains a separator or ends in .yaml or .yml.
 func Load(nameOrPath string) (*sweep.Sweep, error) {
 	return LoadWith(nameOrPath, experiment.Options{})
 }
@@ -43,7 +43,9 @@ func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
 	file := nameOrPath + ".yaml"
 	data, err := files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no sweep is named %q (hint: one of %s, or the path of a .yaml file)", nameOrPath, strings.Join(Names(), ", "))
+		return nil,
+			fmt.Errorf("no sweep is named %q (hint: one of %s, or the path of a .yaml file)",
+				nameOrPath, strings.Join(Names(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read sweep %s: %w", nameOrPath, err)

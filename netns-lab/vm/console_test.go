@@ -21,9 +21,11 @@ func TestConsole(t *testing.T) {
 	}{
 		{"nothing", "", "", "", false},
 		{"never ready", "[0.1] Kernel panic\r\n", "", "[0.1] Kernel panic\n", false},
-		{"framed", "[0.1] noise\r\npcn guest is up\r\na\r\nb\r\npcn guest is done\r\n[9.9] reboot: Power down\r\n",
+		{"framed",
+			"[0.1] noise\r\npcn guest is up\r\na\r\nb\r\npcn guest is done\r\n[9.9] reboot: Power down\r\n",
 			"a\nb\n", "[0.1] noise\na\nb\n", true},
-		{"last line unfinished", "pcn guest is up\nprogresspcn guest is done\nrest", "progress\n", "progress\n", true},
+		{"last line unfinished", "pcn guest is up\nprogresspcn guest is done\nrest", "progress\n",
+			"progress\n", true},
 		{"died in a line", "pcn guest is up\na\nhalf", "a\nhalf\n", "a\nhalf\n", true},
 	}
 	for _, test := range tests {

@@ -28,14 +28,17 @@ func TestFingerprint(t *testing.T) {
 		return text
 	}
 	config := func(change func(*Config)) Config {
-		c := Config{Args: []string{"a", "b"}, Files: []File{{Path: "/x", Mode: 0o644, Data: []byte("x")}}, Seed: 1, MemoryMiB: 1024}
+		c := Config{Args: []string{"a", "b"},
+			Files: []File{{Path: "/x", Mode: 0o644, Data: []byte("x")}}, Seed: 1, MemoryMiB: 1024}
 		change(&c)
 		return c
 	}
 	same := config(func(*Config) {})
 	want := of(kernel("image", "module"), same)
-	qt.Check(t, qt.Equals(of(kernel("image", "module"), same), want), qt.Commentf("in another folder"))
-	qt.Check(t, qt.Equals(of(kernel("image", "module"), config(func(c *Config) { c.HostCPU = 3 })), want))
+	qt.Check(t, qt.Equals(of(kernel("image", "module"), same), want),
+		qt.Commentf("in another folder"))
+	qt.Check(t, qt.Equals(of(kernel("image", "module"), config(func(c *Config) { c.HostCPU = 3 })),
+		want))
 
 	qt.Check(t, qt.IsFalse(of(kernel("other", "module"), same) == want))
 	qt.Check(t, qt.IsFalse(of(kernel("image", "other"), same) == want))
@@ -48,7 +51,8 @@ func TestFingerprint(t *testing.T) {
 		"seed":    func(c *Config) { c.Seed = 1 << 40 },
 		"memory":  func(c *Config) { c.MemoryMiB = 2048 },
 	} {
-		qt.Check(t, qt.IsFalse(of(kernel("image", "module"), config(change)) == want), qt.Commentf("%s", name))
+		qt.Check(t, qt.IsFalse(of(kernel("image", "module"), config(change)) == want),
+			qt.Commentf("%s", name))
 	}
 	program = []byte("other")
 	qt.Check(t, qt.IsFalse(of(kernel("image", "module"), same) == want), qt.Commentf("program"))

@@ -139,8 +139,8 @@ func writeArchive(w io.Writer, records map[string]cpio.Record) error {
 	return nil
 }
 
-// Program returns a program of this machine and the libraries that it needs, as the guest's files by
-// the same names.
+// Program returns a program of this machine and the libraries that it needs, as the guest's files
+// by the same names.
 func Program(name string) ([]File, error) {
 	program, err := os.ReadFile(name)
 	if err != nil {
@@ -163,7 +163,8 @@ func Program(name string) ([]File, error) {
 
 // libraryDirs are where a loader looks: Debian's first.
 var libraryDirs = []string{
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
+	"/usr/lib",
 }
 
 // sharedLibraries returns the paths of the loader and the libraries that a dynamically linked

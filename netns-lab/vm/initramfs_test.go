@@ -57,14 +57,16 @@ func unpackCPIO(t *testing.T, b []byte) (names []string, data map[string]string)
 }
 
 func TestInitramfs(t *testing.T) {
-	files := []File{{Path: "/etc/deep/b", Mode: 0o644, Data: []byte("B")}, {Path: "etc/a", Mode: 0o600, Data: []byte("A")}}
+	files := []File{{Path: "/etc/deep/b", Mode: 0o644, Data: []byte("B")},
+		{Path: "etc/a", Mode: 0o600, Data: []byte("A")}}
 	kernel := someKernel(t, "veth.ko", "sch_fq.ko")
 	archive := build(t, someProgram, guest.Job{Args: []string{"x"}}, kernel, files...)
 	names, data := unpackCPIO(t, archive)
 
 	for _, name := range names {
 		if dir := path.Dir(name); dir != "." {
-			qt.Check(t, qt.IsTrue(slices.Index(names, dir) >= 0 && slices.Index(names, dir) < slices.Index(names, name)),
+			qt.Check(t, qt.IsTrue(slices.Index(names, dir) >= 0 &&
+				slices.Index(names, dir) < slices.Index(names, name)),
 				qt.Commentf("%s is not before %s", dir, name))
 		}
 	}
@@ -86,7 +88,8 @@ func TestInitramfs(t *testing.T) {
 // Modules come after those they depend on, each once; what is not there is built in.
 func TestModules(t *testing.T) {
 	dir := t.TempDir()
-	for name, depends := range map[string]string{"veth": "", "tcp_vegas": "", "tcp_yeah": "tcp_vegas", "x": "tcp_yeah,built_in,tcp_vegas"} {
+	for name, depends := range map[string]string{"veth": "", "tcp_vegas": "",
+		"tcp_yeah": "tcp_vegas", "x": "tcp_yeah,built_in,tcp_vegas"} {
 		text := "ELF license=GPL\x00depends=" + depends + "\x00name=" + name + "\x00"
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, name+".ko"), []byte(text), 0o644)))
 	}
@@ -95,9 +98,11 @@ func TestModules(t *testing.T) {
 	}{
 		{nil, []string{"/modules/veth.ko"}},
 		{[]string{"tcp_reno", "veth"}, []string{"/modules/veth.ko"}},
-		{[]string{"x", "tcp_vegas"}, []string{"/modules/veth.ko", "/modules/tcp_vegas.ko", "/modules/tcp_yeah.ko", "/modules/x.ko"}},
+		{[]string{"x", "tcp_vegas"}, []string{"/modules/veth.ko", "/modules/tcp_vegas.ko",
+			"/modules/tcp_yeah.ko", "/modules/x.ko"}},
 	} {
-		_, data := unpackCPIO(t, build(t, someProgram, guest.Job{Modules: test.modules}, Kernel{Modules: dir}))
+		_, data := unpackCPIO(t, build(t, someProgram, guest.Job{Modules: test.modules},
+			Kernel{Modules: dir}))
 		var j guest.Job
 		qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(data["pcn-job.json"]), &j)))
 		qt.Check(t, qt.DeepEquals(j.Modules, test.want))
@@ -115,7 +120,8 @@ func TestInitramfsIsReproducible(t *testing.T) {
 	qt.Assert(t, qt.IsNil(os.WriteFile(copied, program, 0o755)))
 	past := time.Unix(1, 0)
 	qt.Assert(t, qt.IsNil(os.Chtimes(copied, past, past)))
-	a, b := File{Path: "/a", Mode: 0o644, Data: []byte("1")}, File{Path: "/b", Mode: 0o644, Data: []byte("2")}
+	a, b := File{Path: "/a", Mode: 0o644, Data: []byte("1")},
+		File{Path: "/b", Mode: 0o644, Data: []byte("2")}
 	j := guest.Job{Args: []string{"run"}}
 	first := build(t, someProgram, j, someKernel(t, "veth.ko"), a, b)
 	second := build(t, copied, j, someKernel(t, "veth.ko"), b, a)
@@ -135,8 +141,8 @@ func TestInitramfsErrors(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "read a program for the guest: .*"))
 }
 
-// A dynamic program brings its loader and all that it and its libraries need. A boot of one is in TestRun, wherever
-// this test is built with cgo.
+// A dynamic program brings its loader and all that it and its libraries need. A boot of one is in
+// TestRun, wherever this test is built with cgo.
 func TestSharedLibraries(t *testing.T) {
 	program, err := os.Open(someProgram)
 	qt.Assert(t, qt.IsNil(err))

@@ -25,8 +25,8 @@ const (
 	modulesDir = "modules"
 )
 
-// FindKernel returns the newest kernel of the cache, or the newest of a version: "6.1" is 6.1.0-50-cloud-amd64, and
-// not 6.12.
+// FindKernel returns the newest kernel of the cache, or the newest of a version: "6.1" is
+// 6.1.0-50-cloud-amd64, and not 6.12.
 func FindKernel(version string) (Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -42,12 +42,14 @@ func findKernel(dir, version string) (Kernel, error) {
 	}
 	var versions []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil && isVersion(e.Name(), version) {
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil &&
+			isVersion(e.Name(), version) {
 			versions = append(versions, e.Name())
 		}
 	}
 	if len(versions) == 0 {
-		return Kernel{}, fmt.Errorf("no microVM kernel %sin %s: run scripts/setup.sh", orNothing(version), dir)
+		return Kernel{}, fmt.Errorf("no microVM kernel %sin %s: run scripts/setup.sh",
+			orNothing(version), dir)
 	}
 	newest := slices.MaxFunc(versions, compareVersions)
 	return Kernel{

@@ -12,7 +12,8 @@ import (
 
 func TestFindKernel(t *testing.T) {
 	dir := t.TempDir()
-	for _, release := range []string{"6.1.0-50-cloud-amd64", "6.12.107+deb13-cloud-amd64", "7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"} {
+	for _, release := range []string{"6.1.0-50-cloud-amd64", "6.12.107+deb13-cloud-amd64",
+		"7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"} {
 		qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(dir, release), 0o755)))
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, release, imageFile), nil, 0o644)))
 	}
@@ -40,7 +41,8 @@ func TestFindKernel(t *testing.T) {
 	}
 	for _, version := range []string{"5", "7.3", "7.2.1", "9.9.9"} {
 		_, err := findKernel(dir, version)
-		qt.Check(t, qt.ErrorMatches(err, `no microVM kernel `+version+` in .*: run scripts/setup.sh`))
+		qt.Check(t,
+			qt.ErrorMatches(err, `no microVM kernel `+version+` in .*: run scripts/setup.sh`))
 	}
 	_, err := findKernel(filepath.Join(dir, "nothing"), "")
 	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel in .*/nothing: run scripts/setup.sh`))
@@ -51,7 +53,8 @@ func FuzzCompareVersions(f *testing.F) {
 	f.Add("6.1.0-50", "")
 	f.Add("99999999999999999999", "1")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		if ab, ba := compareVersions(a, b), compareVersions(b, a); ab != -ba || (ab == 0) != (a == b) {
+		if ab, ba := compareVersions(a, b), compareVersions(b, a); ab != -ba ||
+			(ab == 0) != (a == b) {
 			t.Errorf("compare %q %q: %d, and %d the other way round", a, b, ab, ba)
 		}
 	})

@@ -18,20 +18,24 @@ const qemu = "qemu-system-x86_64"
 // machineFlags are QEMU's for every microVM.
 var machineFlags = []string{
 	"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-smp", "1",
-	"-M", "pc,hpet=on", // of pc, q35 and microvm only the first two have an HPET, see clockParameters
+	// of pc, q35 and microvm only the first two have an HPET, see clockParameters
+	"-M", "pc,hpet=on",
 	"-bios", "qboot.rom", // no option ROMs, no boot menu: 0.3 s less
 }
 
-// deterministicFlags make time a count of instructions, so that a run depends on nothing of the host.
+// deterministicFlags make time a count of instructions, so that a run depends on nothing of the
+// host.
 var deterministicFlags = []string{
 	"-accel", "tcg",
-	// rr=record makes QEMU's two threads take turns. Without it, the main loop may move the clock on while the last
-	// instructions of a vCPU that halts are not yet counted: of 30 runs of 150,000 sleeps, 25 differed.
+	// rr=record makes QEMU's two threads take turns. Without it, the main loop may move the clock
+	// on while the last instructions of a vCPU that halts are not yet counted: of 30 runs of
+	// 150,000 sleeps, 25 differed.
 	"-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null",
 	"-rtc", "base=2026-01-01T00:00:00,clock=vm",
-	// rdrand, rdseed: entropy of the host. erms: TCG emulates rep movsb byte by byte, TCP over veth takes 1.7 times as long.
-	// smap: stac and clac end a translation block, TCP on loopback takes 1.4 times as long. la57: a level of page tables
-	// more to walk at each TLB miss. The vector units: more state to save at each context switch, in a helper. cx16: see below.
+	// rdrand, rdseed: entropy of the host. erms: TCG emulates rep movsb byte by byte, TCP over veth
+	// takes 1.7 times as long. smap: stac and clac end a translation block, TCP on loopback takes
+	// 1.4 times as long. la57: a level of page tables more to walk at each TLB miss. The vector
+	// units: more state to save at each context switch, in a helper. cx16: see below.
 	"-cpu", "max,-rdrand,-rdseed,-erms,-smap,-smep,-la57,-pku,-avx,-avx2,-mpx,-vaes,-cx16",
 }
 
@@ -44,7 +48,8 @@ const (
 	emulated                        // by the clock, without KVM
 )
 
-// Without cx16, as QEMU 7.2's cmpxchg16b now and then leaves half of an operand in the flags: Linux 6.12 panics in kmalloc.
+// Without cx16, as QEMU 7.2's cmpxchg16b now and then leaves half of an operand in the flags: Linux
+// 6.12 panics in kmalloc.
 var (
 	virtualisedFlags = []string{"-accel", "kvm", "-cpu", "host"}
 	emulatedFlags    = []string{"-accel", "tcg", "-cpu", "max,-cx16"}
@@ -55,19 +60,24 @@ var kernelParameters = []string{
 	"console=ttyS0", "quiet", "rdinit=/init",
 	"oops=panic", "panic=-1", // and -no-reboot: a broken guest ends at once
 	"random.trust_cpu=off", // no entropy of the host
-	// DAMON and khugepaged look at the accessed bits of page tables. Those depend on what QEMU's TLB held, and QEMU sizes its
-	// TLB by the host's clock: one run in fifty differed.
+	// DAMON and khugepaged look at the accessed bits of page tables. Those depend on what QEMU's
+	// TLB held, and QEMU sizes its TLB by the host's clock: one run in fifty differed.
 	"damon_stat.enabled=0", "transparent_hugepage=never",
-	// Checks and accounting that a machine with one program has no use for: a tenth of all instructions.
-	"mitigations=off", "init_on_alloc=0", "randomize_kstack_offset=off", "hardened_usercopy=off", "lsm=", "audit=0",
+	// Checks and accounting that a machine with one program has no use for: a tenth of all
+	// instructions.
+	"mitigations=off", "init_on_alloc=0", "randomize_kstack_offset=off", "hardened_usercopy=off",
+	"lsm=", "audit=0",
 	"cgroup_disable=memory", "psi=0", "nowatchdog", "kfence.sample_interval=0",
-	"cryptomgr.notests=1",                             // they go on for 1.4 s of the guest's time after /init has started
+	// they go on for 1.4 s of the guest's time after /init has started
+	"cryptomgr.notests=1",
 	"initcall_blacklist=load_system_certificate_list", // 0.3 s; modules need no signature here
 }
 
-// clockParameters spare the guest what it would measure: its TSC counts the ns of the virtual clock. Its timer is the
-// HPET, since calibrating the local APIC's takes QEMU 2 s. rep_good: see erms above.
-var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer", "no_timer_check", "clearcpuid=rep_good"}
+// clockParameters spare the guest what it would measure: its TSC counts the ns of the virtual
+// clock. Its timer is the HPET, since calibrating the local APIC's takes QEMU 2 s. rep_good: see
+// erms above.
+var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer",
+	"no_timer_check", "clearcpuid=rep_good"}
 
 // QEMU's name for the memory files it inherits: exec.Cmd.ExtraFiles begin at 3.
 const (
@@ -76,9 +86,11 @@ const (
 	answerPath    = "/proc/self/fd/5"
 )
 
-// arguments are QEMU's. The console is a file and not a pipe: a pipe that is full would delay the guest's UART.
+// arguments are QEMU's. The console is a file and not a pipe: a pipe that is full would delay the
+// guest's UART.
 func arguments(c Config, how acceleration) []string {
-	mode, parameters := deterministicFlags, append(kernelParameters[:len(kernelParameters):len(kernelParameters)], clockParameters...)
+	mode, parameters := deterministicFlags,
+		append(kernelParameters[:len(kernelParameters):len(kernelParameters)], clockParameters...)
 	switch how {
 	case virtualised:
 		mode, parameters = virtualisedFlags, kernelParameters
@@ -93,7 +105,8 @@ func arguments(c Config, how acceleration) []string {
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
 		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
 		"-chardev", "file,id=console,path="+consolePath, "-serial", "chardev:console",
-		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d", answerPath, guest.AnswerBytes),
+		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d",
+			answerPath, guest.AnswerBytes),
 		"-device", "ivshmem-plain,memdev=answer")
 }
 

@@ -60,8 +60,8 @@ var errPanic = errors.New("the microVM's kernel panicked")
 
 const defaultMemoryMiB = 2048
 
-// Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is killed; it also dies
-// with this process. The program's exit code is no error.
+// Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is
+// killed; it also dies with this process. The program's exit code is no error.
 func Run(ctx context.Context, c Config) (Result, error) {
 	if err := HaveQEMU(); err != nil {
 		return Result{}, err
@@ -142,13 +142,15 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 		err = errPanic
 	}
 	if err != nil {
-		return res, fmt.Errorf("%w; the last lines of its console:\n%s", err, lastLines(res.Console))
+		return res, fmt.Errorf("%w; the last lines of its console:\n%s", err,
+			lastLines(res.Console))
 	}
 	return res, nil
 }
 
 // runQEMU runs QEMU to its end and returns what it complained about.
-func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File, said *console) (stderr string, err error) {
+func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File,
+	said *console) (stderr string, err error) {
 	// an error of the console ends QEMU
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -173,12 +175,13 @@ func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File, said
 	return complaints.String(), err
 }
 
-// runOnOwnThread runs the command on a thread that lives as long as the child does, since Pdeathsig follows the thread
-// and not the process.
+// runOnOwnThread runs the command on a thread that lives as long as the child does, since Pdeathsig
+// follows the thread and not the process.
 func runOnOwnThread(cmd *exec.Cmd, cpu int) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread's scheduling is changed, so it must end here
+		// never unlocked: the thread's scheduling is changed, so it must end here
+		runtime.LockOSThread()
 		if err := setScheduling(cpu); err != nil {
 			done <- err
 			return
@@ -188,8 +191,9 @@ func runOnOwnThread(cmd *exec.Cmd, cpu int) error {
 	return <-done
 }
 
-// setScheduling sets this thread's policy and CPU, which a child inherits. Under SCHED_BATCH a thread that is woken
-// does not preempt the one that woke it, so QEMU's two threads hand over where they wait: a third less per wake-up.
+// setScheduling sets this thread's policy and CPU, which a child inherits. Under SCHED_BATCH a
+// thread that is woken does not preempt the one that woke it, so QEMU's two threads hand over where
+// they wait: a third less per wake-up.
 func setScheduling(cpu int) error {
 	attr, err := unix.SchedGetAttr(0, 0)
 	if err != nil {

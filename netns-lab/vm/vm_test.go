@@ -46,12 +46,15 @@ func TestMain(m *testing.M) {
 
 // guestRoles are what the guest program may do.
 var guestRoles = map[string]func(args []string) int{
-	"answer":   guestAnswer,
-	"clock":    guestClock,
-	"exit":     func([]string) int { os.Exit(3); return 0 },
-	"gopanic":  func([]string) int { panic("on purpose") },
-	"killed":   func([]string) int { return guestError(unix.Kill(os.Getpid(), unix.SIGKILL)) },
-	"panic":    func([]string) int { return guestError(os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0)) },
+	"answer":  guestAnswer,
+	"clock":   guestClock,
+	"exit":    func([]string) int { os.Exit(3); return 0 },
+	"gopanic": func([]string) int { panic("on purpose") },
+	"killed":  func([]string) int { return guestError(unix.Kill(os.Getpid(), unix.SIGKILL)) },
+	"panic": func([]string) int {
+		return guestError(os.WriteFile("/proc/sysrq-trigger",
+			[]byte("c"), 0))
+	},
 	"vanish":   func([]string) int { return guestError(unix.Reboot(unix.LINUX_REBOOT_CMD_RESTART)) },
 	"hang":     guestHang,
 	"controls": guestControls,
@@ -84,7 +87,8 @@ func guestAnswer(args []string) int {
 	return 7
 }
 
-// guestClock prints times and random numbers that depend on all that happens: timers, threads, sockets.
+// guestClock prints times and random numbers that depend on all that happens: timers, threads,
+// sockets.
 func guestClock([]string) int {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -154,7 +158,8 @@ func testConfig(role string, out io.Writer) Config {
 	if err != nil {
 		panic(err) // the message says what to do
 	}
-	return Config{Kernel: kernel, Args: []string{role}, HostCPU: -1, Seed: 1, MemoryMiB: 1024, Console: out}
+	return Config{Kernel: kernel, Args: []string{role}, HostCPU: -1, Seed: 1, MemoryMiB: 1024,
+		Console: out}
 }
 
 func TestRun(t *testing.T) {
@@ -167,7 +172,8 @@ func TestRun(t *testing.T) {
 	res, err := Run(t.Context(), c)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(res.ExitCode, 7))
-	qt.Check(t, qt.Equals(said.String(), "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
+	qt.Check(t,
+		qt.Equals(said.String(), "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
 	qt.Check(t, qt.IsTrue(res.Deterministic))
 	qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
 	qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
@@ -179,7 +185,8 @@ func TestRun(t *testing.T) {
 	t.Logf("boot %v, wall %v", res.Boot, res.Wall)
 }
 
-// Each control of Linux is there when its module was asked for, also one that needs another or is built in.
+// Each control of Linux is there when its module was asked for, also one that needs another or is
+// built in.
 func TestRunWithModules(t *testing.T) {
 	var said strings.Builder
 	c := testConfig("controls", &said)
@@ -264,7 +271,8 @@ func TestRealTime(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := testConfig("hang", writerFunc(func([]byte) { cancel() })) // as soon as the guest program speaks
+	// as soon as the guest program speaks
+	c := testConfig("hang", writerFunc(func([]byte) { cancel() }))
 	_, err := Run(ctx, c)
 	qt.Check(t, qt.ErrorIs(err, context.Canceled))
 	qt.Check(t, qt.HasLen(children(t, os.Getpid()), 0))
@@ -346,5 +354,6 @@ func TestQEMUFails(t *testing.T) {
 	c := testConfig("exit", nil)
 	c.Kernel.Image = filepath.Join(t.TempDir(), "vmlinux")
 	_, err := Run(t.Context(), c)
-	qt.Check(t, qt.ErrorMatches(err, `(?s)qemu-system-x86_64 failed: exit status 1.*could not open kernel file.*`))
+	qt.Check(t, qt.ErrorMatches(err,
+		`(?s)qemu-system-x86_64 failed: exit status 1.*could not open kernel file.*`))
 }

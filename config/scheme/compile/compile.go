@@ -27,9 +27,9 @@ var (
 // portSource is the source of switch ports, which a marking rule becomes part of.
 type portSource = fs.FS
 
-// Scheme compiles the control in a C file, and the marking rule and notification point that it names. An
-// object (.o) is taken as it is. port has the sources of switch ports, for a marking rule. The error has the
-// compiler's messages, with file and line.
+// Scheme compiles the control in a C file, and the marking rule and notification point that it
+// names. An object (.o) is taken as it is. port has the sources of switch ports, for a marking
+// rule. The error has the compiler's messages, with file and line.
 func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, error) {
 	if filepath.Ext(path) == ".o" {
 		data, err := os.ReadFile(path)
@@ -58,7 +58,8 @@ func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, erro
 		if err != nil {
 			return own, err
 		}
-		own.Port, err = c.compile(ctx, filepath.Join(c.dir, portFile), fmt.Sprintf("-DOWN_MARKER=%q", marker))
+		own.Port, err = c.compile(ctx, filepath.Join(c.dir, portFile),
+			fmt.Sprintf("-DOWN_MARKER=%q", marker))
 		if err != nil {
 			return own, err
 		}
@@ -86,7 +87,8 @@ type compiler struct {
 func newCompiler(port portSource) (*compiler, error) {
 	clang, err := find(compilers)
 	if err != nil {
-		return nil, fmt.Errorf("compile a control: %w: apt install clang-19 llvm-19 libbpf-dev, or give its object (.o)", err)
+		return nil,
+			fmt.Errorf("compile a control: %w: apt install clang-19 llvm-19 libbpf-dev, or give its object (.o)", err)
 	}
 	strip, err := find(strippers)
 	if err != nil {

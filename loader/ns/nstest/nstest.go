@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nstest gives tests network namespaces and links that are gone when they end.
+// Package nstest makes network namespaces and links for tests, and removes them when the test ends.
 package nstest
 
 import (
@@ -25,7 +25,7 @@ import (
 // timeout is how long a test waits for what takes milliseconds.
 const timeout = 10 * time.Second
 
-// RequireRoot skips a test that makes namespaces or loads BPF programs, unless root runs it.
+// RequireRoot skips the test unless root runs it.
 func RequireRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -43,7 +43,7 @@ func New(t testing.TB) netns.NsHandle {
 	}
 	defer home.Close()
 	var h netns.NsHandle
-	// The thread that makes a namespace stays in it: let it be one that ns.Do throws away.
+	// The thread that makes a namespace stays in it: use one that ends with ns.Do.
 	if err := ns.Do(home, func() (err error) {
 		h, err = netns.New()
 		if err != nil {
@@ -57,7 +57,7 @@ func New(t testing.TB) netns.NsHandle {
 	return h
 }
 
-// quiet keeps IPv6 from sending packets of its own on links to come.
+// quiet stops IPv6 from sending packets of its own on future links.
 func quiet() error {
 	const none = "1"
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode", []byte(none), 0)
@@ -67,7 +67,8 @@ func quiet() error {
 	return err
 }
 
-// Do runs fn in the namespace, and fails the test with its error. fn runs on another goroutine: it must not call t.
+// Do runs fn in the namespace, and fails the test with its error. fn runs on another goroutine: it
+// must not call t.
 func Do(t testing.TB, h netns.NsHandle, fn func() error) {
 	t.Helper()
 	if err := ns.Do(h, fn); err != nil {
@@ -75,7 +76,7 @@ func Do(t testing.TB, h netns.NsHandle, fn func() error) {
 	}
 }
 
-// Netlink is a route netlink connection into the namespace.
+// Netlink opens a route netlink connection into the namespace.
 func Netlink(t testing.TB, h netns.NsHandle) *netlink.Handle {
 	t.Helper()
 	nl, err := netlink.NewHandleAt(h, unix.NETLINK_ROUTE)
@@ -94,10 +95,10 @@ type End struct {
 	MAC  net.HardwareAddr
 }
 
-// Index is the device's index.
+// Index returns the device's index.
 func (e End) Index() int { return e.Link.Attrs().Index }
 
-// SentBytes is how many bytes of frames the device has sent.
+// SentBytes returns the bytes of all frames that the device has sent.
 func (e End) SentBytes(t testing.TB) uint64 {
 	t.Helper()
 	l, err := Netlink(t, e.NS).LinkByIndex(e.Index())
@@ -107,7 +108,7 @@ func (e End) SentBytes(t testing.TB) uint64 {
 	return l.Attrs().Statistics.TxBytes
 }
 
-// AddAddr gives the device another address.
+// AddAddr adds an address to the device.
 func (e End) AddAddr(t testing.TB, addr netip.Prefix) {
 	t.Helper()
 	a := &netlink.Addr{IPNet: ipNet(addr), Flags: unix.IFA_F_NODAD}
@@ -120,8 +121,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// Veth joins two namespaces with a veth pair that is up, with these addresses and, from the start, each other's
-// hardware address. One skb is one frame, as in the lab, and frames arrive in the order they were sent.
+// Veth connects two namespaces by a veth pair that is up. Both ends know each other's hardware
+// address from the start. One skb is one frame, as in the lab, and frames arrive in order.
 func Veth(t testing.TB, a, b netns.NsHandle, addrA, addrB netip.Prefix) (End, End) {
 	t.Helper()
 	const name = "veth0"
@@ -134,16 +135,17 @@ func Veth(t testing.TB, a, b netns.NsHandle, addrA, addrB netip.Prefix) (End, En
 	if err != nil {
 		t.Fatal("add veth pair:", err)
 	}
-	// The pair goes with its namespaces, but not while a socket holds one.
+	// A namespace that a socket still holds would keep the pair: delete it here.
 	endA, endB := configure(t, nlA, a, name, addrA), configure(t, nlB, b, name, addrB)
 	t.Cleanup(func() { nlA.LinkDel(endA.Link) })
 	neighbour(t, nlA, endA, endB)
 	neighbour(t, nlB, endB, endA)
-	waitUp(t, endA) // endB has had a peer from the start
+	waitUp(t, endA) // endB had a peer when it was set up
 	return endA, endB
 }
 
-func configure(t testing.TB, nl *netlink.Handle, h netns.NsHandle, name string, addr netip.Prefix) End {
+func configure(t testing.TB, nl *netlink.Handle, h netns.NsHandle, name string,
+	addr netip.Prefix) End {
 	t.Helper()
 	l, err := nl.LinkByName(name)
 	if err != nil {
@@ -160,8 +162,8 @@ func configure(t testing.TB, nl *netlink.Handle, h netns.NsHandle, name string, 
 	return End{NS: h, Link: l, Addr: addr.Addr(), MAC: l.Attrs().HardwareAddr}
 }
 
-// receiveInOrder makes one CPU receive all that comes to the device of this thread's namespace. Otherwise the CPU
-// that sent it does, and a sender that moves to another overtakes itself.
+// receiveInOrder makes one CPU receive all frames of the device. Otherwise the sending CPU receives
+// them, and frames are reordered when the sender moves to another CPU.
 func receiveInOrder(name string) error {
 	sysfs, err := mountSysfs()
 	if err != nil {
@@ -180,19 +182,19 @@ func receiveInOrder(name string) error {
 	return nil
 }
 
-// currentCPU is where this thread runs now: of all CPUs, one that has time for it.
+// currentCPU returns the CPU of this thread, which has time for it.
 func currentCPU() int {
 	var cpu uint32
 	unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0)
 	return int(cpu)
 }
 
-// maskOf is a set of one CPU as sysfs writes it: hexadecimal, in words of 32.
+// maskOf returns a set of one CPU as sysfs writes it: hexadecimal words of 32 bits.
 func maskOf(cpu int) string {
 	return fmt.Sprintf("%x", 1<<(cpu%32)) + strings.Repeat(",00000000", cpu/32)
 }
 
-// mountSysfs gives a sysfs that shows this thread's namespace, and that no path leads to.
+// mountSysfs opens a detached mount of sysfs that shows this thread's network namespace.
 func mountSysfs() (int, error) {
 	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -217,7 +219,7 @@ func neighbour(t testing.TB, nl *netlink.Handle, e, peer End) {
 	}
 }
 
-// waitUp waits until the device sends: before that it drops packets silently.
+// waitUp waits until the device is up: before, it drops packets silently.
 func waitUp(t testing.TB, e End) {
 	t.Helper()
 	updates, done := make(chan netlink.LinkUpdate), make(chan struct{})
@@ -229,7 +231,7 @@ func waitUp(t testing.TB, e End) {
 	}
 	defer func() {
 		close(done)
-		for range updates { // until the subscription has ended: its socket holds the namespace
+		for range updates { // drain until the subscription ends, because its socket holds the namespace
 		}
 	}()
 	expired := time.After(timeout)
@@ -245,7 +247,7 @@ func waitUp(t testing.TB, e End) {
 	}
 }
 
-// Eventually waits until something in the kernel that nobody is told of has happened.
+// Eventually polls for an event in the kernel that sends no notification.
 func Eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	expired := time.After(timeout)
@@ -255,7 +257,7 @@ func Eventually(t testing.TB, what string, happened func() bool) {
 		select {
 		case <-poll.C:
 		case <-expired:
-			t.Fatalf("not so after %v: %s", timeout, what)
+			t.Fatalf("did not happen within %v: %s", timeout, what)
 		}
 	}
 }

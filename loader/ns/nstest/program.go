@@ -24,7 +24,7 @@ const (
 	tcxDrop = 2
 )
 
-// Marker is a program at a device's ingress, before all others there, that marks CE what is ECN-capable.
+// Marker sets CE in ECN-capable packets. It is the first program at a device's ingress.
 type Marker struct{ state *ebpf.Map }
 
 // NewMarker attaches a marker that marks nothing yet.
@@ -55,10 +55,10 @@ func flag(on bool) uint64 {
 	return 0
 }
 
-// Dropper is a program at a device's ingress, before all others there, that drops data packets.
+// Dropper drops data packets. It is the first program at a device's ingress.
 type Dropper struct{ state *ebpf.Map }
 
-// dataLen is more bytes than a frame without data has.
+// dataLen is the length in bytes from which on a frame carries data.
 const dataLen = 200
 
 // NewDropper attaches a dropper that drops nothing yet.
@@ -93,13 +93,13 @@ func NewDropper(t testing.TB, e End) *Dropper {
 	return &Dropper{state}
 }
 
-// DropEvery drops every n-th data packet from now on, all of them for 1 and none for 0.
+// DropEvery drops every n-th data packet from now on; 1 drops all, 0 none.
 func (d *Dropper) DropEvery(t testing.TB, n uint64) {
 	t.Helper()
 	put(t, d.state, [3]uint64{n, 0, d.Dropped(t)})
 }
 
-// Dropped is how many packets have been dropped.
+// Dropped returns how many packets it has dropped.
 func (d *Dropper) Dropped(t testing.TB) uint64 {
 	t.Helper()
 	var v [3]uint64
@@ -109,17 +109,17 @@ func (d *Dropper) Dropped(t testing.TB) uint64 {
 	return v[2]
 }
 
-// NotECTDropper is a program at a device's ingress, before all others there, that drops data packets of IPv4 that are not
-// ECN-capable.
+// NotECTDropper drops IPv4 data packets that are not ECN-capable. It is the first program at a
+// device's ingress.
 type NotECTDropper struct{ state *ebpf.Map }
 
-// NewNotECTDropper attaches one.
+// NewNotECTDropper attaches a dropper, which drops from then on.
 func NewNotECTDropper(t testing.TB, e End) *NotECTDropper {
 	t.Helper()
 	const tos, ecnMask = 15, 3 // of the frame
 	state := newState(t, 1)
 	attachIngress(t, e.NS, e.Index(), asm.Instructions{
-		asm.Mov.Reg(asm.R6, asm.R1), // as LoadAbs wants it
+		asm.Mov.Reg(asm.R6, asm.R1), // LoadAbs reads the packet through R6
 		asm.LoadMem(asm.R2, asm.R1, skbLen, asm.Word),
 		asm.JLT.Imm(asm.R2, dataLen, "next"),
 		asm.LoadAbs(tos, asm.Byte),
@@ -137,7 +137,7 @@ func NewNotECTDropper(t testing.TB, e End) *NotECTDropper {
 	return &NotECTDropper{state}
 }
 
-// Dropped is how many packets have been dropped.
+// Dropped returns how many packets it has dropped.
 func (d *NotECTDropper) Dropped(t testing.TB) uint64 {
 	t.Helper()
 	var n uint64
@@ -147,12 +147,12 @@ func (d *NotECTDropper) Dropped(t testing.TB) uint64 {
 	return n
 }
 
-// Sampler is a program at a device's ingress, before all others there, that makes every packet one that arrives now from
-// a port whose congestion point sampled it.
+// Sampler makes every packet look as if a port's congestion point had just sampled it. It is the
+// first program at a device's ingress.
 type Sampler struct{ state *ebpf.Map }
 
-// NewSampler attaches a sampler that samples nothing yet. What it writes is in bpf/include/port.h: the verdict, and what
-// the CNM is to say of the queue and the port.
+// NewSampler attaches a sampler that samples nothing yet. It writes the port's verdict and the
+// queue and port for the CNM, as bpf/include/port.h has them.
 func NewSampler(t testing.TB, h netns.NsHandle, ifindex int, verdict, queue, port uint32) *Sampler {
 	t.Helper()
 	state := newState(t, 1)
@@ -167,7 +167,8 @@ func NewSampler(t testing.TB, h netns.NsHandle, ifindex int, verdict, queue, por
 		asm.StoreMem(asm.R6, skbCB+8, asm.R0, asm.Word),
 	}
 	for i, value := range map[int16]uint32{0: verdict, 3: queue, 4: port} {
-		insns = append(insns, asm.LoadImm(asm.R1, int64(value), asm.DWord), asm.StoreMem(asm.R6, skbCB+4*i, asm.R1, asm.Word))
+		insns = append(insns, asm.LoadImm(asm.R1, int64(value), asm.DWord),
+			asm.StoreMem(asm.R6, skbCB+4*i, asm.R1, asm.Word))
 	}
 	insns = append(insns, asm.Mov.Imm(asm.R0, tcxNext).WithSymbol("next"), asm.Return())
 	attachIngress(t, h, ifindex, insns)
@@ -180,10 +181,11 @@ func (s *Sampler) Sample(t testing.TB, on bool) {
 	put(t, s.state, flag(on))
 }
 
-// newState is where a program keeps so many numbers.
+// newState makes the map in which a program keeps its 64-bit words.
 func newState(t testing.TB, words uint32) *ebpf.Map {
 	t.Helper()
-	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: words * 8, MaxEntries: 1})
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: words * 8,
+		MaxEntries: 1})
 	if err != nil {
 		t.Fatal("make the state of a test's program:", err)
 	}
@@ -198,11 +200,12 @@ func put(t testing.TB, state *ebpf.Map, v any) {
 	}
 }
 
-// attachIngress attaches a program before all others at the device's ingress, until the test ends: through tcx, or before
-// 6.6 as the first filter of clsact, which goes with the device.
+// attachIngress attaches a program before all others at the device's ingress until the test ends.
+// It uses tcx, or before 6.6 the first filter of clsact, which lives as long as the device.
 func attachIngress(t testing.TB, h netns.NsHandle, ifindex int, insns asm.Instructions) {
 	t.Helper()
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: insns, License: "GPL"})
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, Instructions: insns,
+		License: "GPL"})
 	if err != nil {
 		t.Fatalf("load a test's program: %+v", err)
 	}
@@ -233,7 +236,8 @@ func attachFilter(t testing.TB, h netns.NsHandle, ifindex int, p *ebpf.Program) 
 	}
 	if err := nl.FilterAdd(&netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{
-			LinkIndex: ifindex, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1,
+			LinkIndex: ifindex, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1,
+			Protocol: unix.ETH_P_ALL, Priority: 1,
 		},
 		Fd: p.FD(), Name: "nstest", DirectAction: true,
 	}); err != nil {

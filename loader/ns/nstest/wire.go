@@ -12,15 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wire hears the frames that leave a device.
+// Wire captures the frames that leave a device.
 type Wire struct{ fd int }
 
-// NewWire begins to hear.
+// NewWire starts capturing.
 func NewWire(t testing.TB, e End) *Wire {
 	t.Helper()
 	w := &Wire{}
 	Do(t, e.NS, func() (err error) {
-		if w.fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
+		if w.fd, err = unix.Socket(unix.AF_PACKET,
+			unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
 			return err
 		}
 		const frames, truesize = 10_000, 4096
@@ -35,8 +36,8 @@ func NewWire(t testing.TB, e End) *Wire {
 	return w
 }
 
-// PaceBps is the median, over the frames that left since the last call, of a frame's bits by the time until the next, in
-// bit/s; 0 with fewer than two frames.
+// PaceBps returns the median rate in bit/s of the frames since the last call. A frame's rate is its
+// bits divided by the time until the next frame. It is 0 for fewer than two frames.
 func (w *Wire) PaceBps(t testing.TB) float64 {
 	t.Helper()
 	var paces []float64
@@ -48,7 +49,7 @@ func (w *Wire) PaceBps(t testing.TB) float64 {
 			break
 		}
 		if err != nil {
-			t.Fatal("hear frames:", err)
+			t.Fatal("capture frames:", err)
 		}
 		if n == 0 {
 			continue
@@ -65,7 +66,7 @@ func (w *Wire) PaceBps(t testing.TB) float64 {
 	return paces[len(paces)/2]
 }
 
-// next is the length and time of the next frame; length 0: it did not leave, but came.
+// next returns the length and time of the next frame; the length is 0 for a frame that came in.
 func (w *Wire) next() (int, time.Time, error) {
 	var oob [128]byte
 	n, oobn, _, from, err := unix.Recvmsg(w.fd, make([]byte, 1), oob[:], unix.MSG_TRUNC)
@@ -85,5 +86,5 @@ func (w *Wire) next() (int, time.Time, error) {
 			return n, time.Unix(at.Unix()), nil
 		}
 	}
-	return 0, time.Time{}, errors.New("a frame without a time")
+	return 0, time.Time{}, errors.New("a captured frame has no timestamp")
 }

@@ -26,8 +26,8 @@ type Extra struct {
 }
 
 // RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
-// gave. The test binary is its own guest. The package's testdata folder comes along. A host without QEMU
-// or kernel fails and says what to do.
+// gave. The test binary is its own guest. The package's testdata folder comes along. A host without
+// QEMU or kernel fails and says what to do.
 func RunTests(m *testing.M, extra Extra) int {
 	if guest.Inside() {
 		guest.Main(func([]string) int { return m.Run() })
@@ -56,7 +56,8 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 		return 0, err
 	}
 	res, err := vm.Run(ctx, vm.Config{
-		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir, Files: append(files, extra.Files...), Modules: extra.Modules,
+		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir,
+		Files: append(files, extra.Files...), Modules: extra.Modules,
 		HostCPU: -1, Seed: 1, Console: os.Stdout,
 	})
 	return res.ExitCode, err
