@@ -82,7 +82,7 @@ func TestParseRefusesMapped(t *testing.T) {
 	binary.LittleEndian.PutUint32(frame[FrameLenIPv6-icrcLen:], icrcOf(frame[offIP:], true))
 	_, err := Parse(frame)
 	qt.Assert(t, qt.ErrorIs(err, ErrMalformed))
-	qt.Assert(t, qt.ErrorMatches(err, ".*the IPv6 address at offset 22 or 38 is an IPv4 one"))
+	qt.Assert(t, qt.ErrorMatches(err, ".*the IPv6 address at offset 22 or 38 is a mapped IPv4 address"))
 }
 
 func testKey() (k Key) {
