@@ -29,12 +29,14 @@ struct NAME_params {
 };
 
 /* What belongs to the scheme: how it is called, and what it needs of receivers and switches. */
+/* clang-format off */
 const volatile struct NAME_params params SCHEME("title", "NAME: AIMD on CNPs")
 	SCHEME("source", "your paper") SCHEME("sender", "rate")
 		SCHEME("marker", "red")	 /* switches mark by RED; or your own: "own ./mark.h" */
 	SCHEME("notification", "marked") /* receivers answer a mark with a CNP; or "own ./np.c" */
 	SCHEME("hears", "cnp")		 /* senders hear CNPs: control_cnp below */
 	SCHEME("ecn", "needed") = {};
+/* clang-format on */
 
 /* What receivers and switches are set to: keys of the same section. */
 const struct dcqcn_np_params np_params = {};

@@ -26,10 +26,12 @@ struct NAME_params {
 };
 
 /* What belongs to the scheme: how it is called, and what it needs of switches. */
+/* clang-format off */
 const volatile struct NAME_params params SCHEME("title", "NAME: AIMD on marks")
 	SCHEME("source", "your paper") SCHEME("sender", "window")
 		SCHEME("marker", "red") /* switches mark by RED; or your own: "own ./mark.h" */
 	SCHEME("ecn", "needed") = {};
+/* clang-format on */
 
 /* What switches are set to: keys of the same section. */
 const struct red_params marker_params PREFIX("marking") = {};

@@ -10,13 +10,16 @@
 
 struct dctcpr_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate", "line_rate / 1000");
-	u64 step_bps PARAM("Rate that is added in an interval without marks", "1bps to 800Gbps", "line_rate / 500");
-	u64 interval_ns PARAM("Time between two changes of the rate; 0: the network's base RTT", "0 to 1s", "0")
-		UNLESS_GIVEN("base_rtt");
+	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate",
+			       "line_rate / 1000");
+	u64 step_bps PARAM("Rate that is added in an interval without marks", "1bps to 800Gbps",
+			   "line_rate / 500");
+	u64 interval_ns PARAM("Time between two changes of the rate; 0: the network's base RTT",
+			      "0 to 1s", "0") UNLESS_GIVEN("base_rtt");
 	q24 g PARAM("Weight of the newest interval in alpha", "1/65536 to 1", "1/16");
 };
 
+/* clang-format off */
 const volatile struct dctcpr_params params
 	SCHEME("title", "DCTCP's rule for a rate")
 	SCHEME("source", "a test")
@@ -24,6 +27,7 @@ const volatile struct dctcpr_params params
 	SCHEME("marker", "own ./late.h")
 	SCHEME("accecn", "yes")
 	SCHEME("ecn", "needed") = {};
+/* clang-format on */
 
 #include "late.h"
 const struct own_marker_params marker_params PREFIX("marking") = {};

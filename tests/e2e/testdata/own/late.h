@@ -13,7 +13,8 @@
 
 /* Keys of the control's section, under the variable's PREFIX. */
 struct own_marker_params {
-	u64 threshold_ns PARAM("Time in the queue above which a packet is marked", "1ns to 1s", "5us");
+	u64 threshold_ns PARAM("Time in the queue above which a packet is marked", "1ns to 1s",
+			       "5us");
 };
 
 /* What a port remembers for each class; all zero at first. */
