@@ -35,6 +35,9 @@ func (c *Controls) Add(name string) error {
 		return fmt.Errorf("unknown congestion control %q (hint: %s)", name,
 			config.Suggest(name, ControlNames()))
 	}
+	if c.Has(name) {
+		return nil
+	}
 	c.all = append(c.all, Control{Scheme: s})
 	return nil
 }
@@ -44,6 +47,9 @@ func (c *Controls) AddObject(object []byte) error {
 	_, s, err := scheme.Builtin().With(scheme.Own{Control: object})
 	if err != nil {
 		return err
+	}
+	if c.Has(s.Control) {
+		return fmt.Errorf("congestion control %s is given twice: keep one of them", s.Control)
 	}
 	c.all = append(c.all, Control{Scheme: s})
 	return nil

@@ -26,6 +26,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
@@ -305,6 +306,48 @@ func TestEachControlRuns(t *testing.T) {
 		}
 		before = name
 	}
+}
+
+// A control of the user's own runs as those that come along do: its parameters and flows are shown, with
+// the statistics of its algorithm, also to a process that does not have its object.
+func TestOwnControl(t *testing.T) {
+	_, peer := wire(t)
+	object, err := os.ReadFile(ownObject)
+	qt.Assert(t, qt.IsNil(err))
+	c := &host.Config{LineRate: 1e9, RTT: config.Millisecond}
+	qt.Assert(t, qt.IsNil(c.Controls.AddObject(object)))
+	qt.Check(t, qt.ErrorMatches(c.Controls.AddObject(object), "congestion control dctcpr is given twice: .*"))
+	qt.Assert(t, qt.IsNil(c.Check("test")))
+	h := host.New()
+	for _, want := range []string{host.Added, host.Kept} {
+		changes, err := h.Up(context.Background(), c)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.SliceContains(changes, host.Change{Component: "control_dctcpr", What: want}))
+	}
+	connection := connect(t, peer, "dctcpr")
+	connection.flows(t)
+
+	settings := settingsOf(t, "control_dctcpr")
+	for _, want := range []host.Setting{
+		{Key: "line_rate", Value: "1Gbps"}, {Key: "g", Value: "0.0625"}, {Key: "interval", Value: "0ns"},
+		{Key: "max_flows", Value: "65536"}, {Key: "rtt", Value: "1ms"},
+	} {
+		qt.Check(t, qt.SliceContains(settings, want))
+	}
+	s, err := h.Status(context.Background(), c)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	qt.Check(t, qt.Equals(s.Components[0].Counts["flows"], 1))
+	flows, err := h.Flows()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(flows, 1))
+	qt.Check(t, qt.Equals(flows[0].Src.String(), connection.LocalAddr().String()))
+	qt.Check(t, qt.Equals(flows[0].Control, "dctcpr"))
+	qt.Check(t, qt.IsTrue(flows[0].SendRateBps > 0 && flows[0].SendRateBps <= 1e9), qt.Commentf("%+v", flows))
+	stats, values := flows[0].Stats()
+	qt.Assert(t, qt.HasLen(stats, 1))
+	qt.Check(t, qt.Equals(stats[0].Key, "alpha"))
+	qt.Check(t, qt.IsTrue(values[0] > 0 && values[0] <= 1), qt.Commentf("%g", values[0]))
 }
 
 // settingsOf returns the settings of a component that runs.

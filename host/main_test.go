@@ -9,10 +9,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
 // childEnv makes this program change the host, as pcn host does, instead of running tests.
@@ -37,19 +39,35 @@ func TestMain(m *testing.M) {
 // shippedFile is the configuration in packages.
 const shippedFile = "../packaging/host.yaml"
 
+// ownSource is a control as users write it, and ownObject what it is compiled to for the microVM, which
+// has no compiler.
+const (
+	ownSource = "../tests/e2e/testdata/own/dctcpr.c"
+	ownObject = "own.o"
+)
+
 // extraFiles are what the tests need in the microVM; in it they are there.
 func extraFiles() (vmtest.Extra, error) {
 	extra := vmtest.Extra{Modules: []string{"sch_htb"}}
 	if guest.Inside() {
 		return extra, nil
 	}
-	path, err := filepath.Abs(shippedFile)
+	shipped, err := os.ReadFile(shippedFile)
 	if err != nil {
 		return extra, err
 	}
-	data, err := os.ReadFile(path)
-	extra.Files = []vm.File{{Path: path, Mode: 0o644, Data: data}}
-	return extra, err
+	own, err := compile.Scheme(context.Background(), ownSource, npecn.Source())
+	if err != nil {
+		return extra, err
+	}
+	for name, data := range map[string][]byte{shippedFile: shipped, ownObject: own.Control} {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return extra, err
+		}
+		extra.Files = append(extra.Files, vm.File{Path: path, Mode: 0o644, Data: data})
+	}
+	return extra, nil
 }
 
 func child(what string) error {
