@@ -19,7 +19,7 @@
 /* Parameters: keys of the section `NAME:` of an experiment. PARAM(documentation, range, default) */
 struct NAME_params {
 	u64 line_rate_bps FROM("line_rate"); /* users do not set this one */
-	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate",
+	u64 min_rate_bps PARAM("Least rate of a flow", "1kbps to line_rate",
 			       "min(10Mbps, line_rate / 10)");
 	u64 step_bps PARAM("Rate that is added every interval", "1bps to 800Gbps",
 			   "line_rate / 200");
