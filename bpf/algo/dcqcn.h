@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * DCQCN's end points: reaction point (RP), and in dcqcn_np.h notification point (NP).
+ * DCQCN's end points: the reaction point (RP) is here, the notification point (NP) in dcqcn_np.h.
+ * Marking is in red.h.
  *
- * Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, sec. 3.1. Marking is red.h.
+ * Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015, sec. 3.1.
  *
- *	NP  a marked packet, and no CNP for the flow in the last interval: send one
- *	RP  CNP:		   TR = CR, CR = CR * (1 - alpha / 2), alpha = (1 - g) * alpha + g
- *	    K without a CNP:	   alpha = (1 - g) * alpha
- *	    timer, byte counter:  recovery.h
+ *	NP  marked packet, no CNP for the flow in the last interval: send a CNP
+ *	RP  CNP:		   TR = CR, CR = CR * (1 - alpha / 2),
+ *				   alpha = (1 - g) * alpha + g				eq. (1)
+ *	    K without a CNP:	   alpha = (1 - g) * alpha				eq. (2)
+ *	    timer, byte counter:   recovery.h						eq. (3), (4)
  *
- * Implementations differ, so what differs is a parameter: whether alpha is updated before the cut (ns3-rdma),
- * whether TR follows every cut (clamp_target), and whether cuts are at least an interval apart, with alpha on a
- * timer of its own (Mellanox NICs, HPCC's simulator).
+ * Implementations differ. Each difference is a parameter:
+ *	alpha_first		alpha is updated before the cut (ns3-rdma)
+ *	clamp_target		TR follows every cut
+ *	decrease_interval_ns	cuts are at least this far apart, and alpha has its own timer
+ *				(Mellanox NICs, HPCC's simulator)
  *
- * With TCD a CNP may say UE, undetermined: CR and TR hold, as no cycle of the timer or the byte counter ends for one
- * cycle more. Alpha goes on: it is of CNPs that say CE. (In the authors' simulator a UE stops nothing, see tcd_rp.h.)
+ * With TCD a CNP may say UE (undetermined). Then CR and TR hold: the running cycles of the timer
+ * and of the byte counter start again. Alpha is not held: it only counts CNPs that say CE. In the
+ * authors' simulator a UE stops nothing, see tcd_rp.h.
  */
 #ifndef PCN_ALGO_DCQCN_H
 #define PCN_ALGO_DCQCN_H
@@ -25,14 +30,16 @@
 
 struct dcqcn_params {
 	struct recovery_params recovery OF("timer_ns", "key:rate_timer");
-	u64 alpha_timer_ns PARAM("K: without a CNP for so long, alpha decays", "1us to 1s", "55us");
-	u64 decrease_interval_ns PARAM("Shortest time between two cuts; 0: every CNP cuts",
+	u64 alpha_timer_ns PARAM("K, the time without a CNP after which alpha decays", "1us to 1s",
+				 "55us");
+	u64 decrease_interval_ns PARAM("Least time between two cuts; 0: every CNP cuts the rate",
 				       "0 to 1s", "0");
 	q24 g PARAM("Weight of the newest sample in alpha", "1/65536 to 1", "1/256");
 	q24 initial_alpha PARAM("alpha before the first CNP", "0 to 1", "1");
-	flag clamp_target PARAM("TR becomes CR at every cut; else only after a cycle of recovery",
-				"", "false");
-	flag alpha_first PARAM("alpha is updated before the cut, as ns3-rdma does", "", "false");
+	flag clamp_target
+		PARAM("Every cut sets TR to CR; otherwise only a cut after a cycle of recovery", "",
+		      "false");
+	flag alpha_first PARAM("Update alpha before the cut, as ns3-rdma does", "", "false");
 };
 
 struct dcqcn_rp {
@@ -40,8 +47,8 @@ struct dcqcn_rp {
 	u64 alpha_at_ns; /* when alpha's timer ends */
 	u64 cut_at_ns;	 /* the latest cut */
 	q24 alpha STAT("alpha, how congested the path is");
-	u16 cut_due;   /* a CNP waits for the decrease interval */
-	u16 alpha_due; /* a CNP came since alpha's timer last ended */
+	u16 cut_due;   /* a CNP waits until the decrease interval is over */
+	u16 alpha_due; /* a CNP arrived since alpha's timer last ended */
 };
 
 static __always_inline void dcqcn_rp_init(struct dcqcn_rp *rp, const struct dcqcn_params *p,
@@ -57,7 +64,7 @@ static __always_inline void dcqcn_alpha_up(struct dcqcn_rp *rp, const struct dcq
 	rp->alpha = rp->alpha - q24_scale(rp->alpha, p->g) + p->g; /* eq. (1) */
 }
 
-/* dcqcn_alpha_timer: eq. (2) for each period of K that has ended. */
+/* eq. (2), once for each period of K that has ended */
 static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					      u64 now_ns)
 {
@@ -85,12 +92,13 @@ static __always_inline void dcqcn_cut(struct dcqcn_rp *rp, const struct dcqcn_pa
 	bool keep_target = !p->clamp_target && !r->time_stage && !r->byte_stage;
 
 	recovery_cut(r, &p->recovery, now_ns, sent_bytes,
-		     r->rate_bps - q24_scale(r->rate_bps, rp->alpha / 2), keep_target);
+		     r->rate_bps - q24_scale(r->rate_bps, rp->alpha / 2), /* eq. (1) */
+		     keep_target);
 	rp->cut_at_ns = now_ns;
 	rp->cut_due = 0;
 }
 
-/* dcqcn_rp_advance: what the timers and the byte counter did by now. */
+/* Applies what the timers and the byte counter did until now_ns. */
 static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					     u64 now_ns, u64 sent_bytes)
 {
@@ -100,7 +108,6 @@ static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct d
 	recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
 
-/* dcqcn_rp_cnp: a CNP arrived. */
 static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					 u64 now_ns, u64 sent_bytes)
 {
@@ -120,7 +127,7 @@ static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn
 	rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
 }
 
-/* dcqcn_rp_ue: a CNP that says UE arrived. */
+/* The CNP says UE. */
 static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					u64 now_ns, u64 sent_bytes)
 {
@@ -128,7 +135,7 @@ static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_
 	recovery_hold(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
 
-/* dcqcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
+/* A loss or a timeout halves the rate. The paper has no rule for it: its fabric is lossless. */
 static __always_inline void dcqcn_rp_loss(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					  u64 now_ns, u64 sent_bytes)
 {

@@ -7,7 +7,7 @@
 
 struct dcqcn_np_params {
 	u64 interval_ns KEY("cnp_interval")
-		PARAM("Shortest time between two CNPs of a flow; 0: one for every marked packet",
+		PARAM("Least time between two CNPs of a flow; 0: a CNP for every marked packet",
 		      "0 to 1s", "50us");
 };
 
@@ -16,7 +16,7 @@ struct dcqcn_np {
 	bool sent;
 };
 
-/* dcqcn_np_packet: a packet of the flow arrived. Returns whether to send a CNP. */
+/* Returns whether to answer the packet with a CNP. */
 static __always_inline bool dcqcn_np_packet(struct dcqcn_np *np, u64 interval_ns, u64 now_ns,
 					    bool ce)
 {

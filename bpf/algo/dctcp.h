@@ -4,11 +4,13 @@
  *
  * Alizadeh et al., Data Center TCP, SIGCOMM 2010; RFC 8257.
  *
- *	once a window:	alpha = (1 - g) * alpha + g * F		F: share of the window's packets that were marked
- *	if any was:	cwnd = cwnd * (1 - alpha / 2)
- *	else:		Reno: slow start, then one packet a window
+ *	once a window:	  alpha = (1 - g) * alpha + g * F	SIGCOMM eq. (1)
+ *			  F: share of the window's packets that were marked
+ *	if any was:	  cwnd = cwnd * (1 - alpha / 2)		SIGCOMM eq. (2)
+ *	if none was:	  Reno: slow start, then one packet a window
  *
- * As net/ipv4/tcp_dctcp.c does it: alpha in Q10, g = 2^-g_shift, F of delivered packets.
+ * As in net/ipv4/tcp_dctcp.c, alpha is in units of 2^-10, g is 2^-g_shift, and F counts delivered
+ * packets.
  */
 #ifndef PCN_ALGO_DCTCP_H
 #define PCN_ALGO_DCTCP_H
@@ -18,7 +20,7 @@
 #define DCTCP_ALPHA_ONE 1024U
 
 struct dctcp_params {
-	halvings g_shift KEY("g") PARAM("Weight of the newest window in alpha: a power of 1/2",
+	halvings g_shift KEY("g") PARAM("Weight of the newest window in alpha, a power of 1/2",
 					"1/1024 to 1", "1/16");
 	q10 initial_alpha PARAM("alpha before the first window", "0 to 1", "1");
 };
@@ -26,7 +28,7 @@ struct dctcp_params {
 struct dctcp {
 	q10 alpha STAT("alpha, how congested the path is");
 	u32 delivered;	  /* packets, at the start of the window */
-	u32 delivered_ce; /* of them marked */
+	u32 delivered_ce; /* of which marked */
 	u32 next_seq;	  /* the window ends when this is acknowledged */
 };
 
@@ -42,8 +44,8 @@ static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_param
 }
 
 /*
- * dctcp_ack: everything before snd_una is acknowledged, snd_nxt is sent next; packets delivered so far, and those of
- * them that were marked. Returns true if a window ended, and with it alpha changed.
+ * delivered and delivered_ce count packets since the connection began: all, and marked ones.
+ * Returns true if a window ended, and alpha with it was updated.
  */
 static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params *p, u32 snd_una,
 				      u32 snd_nxt, u32 delivered, u32 delivered_ce)
@@ -56,7 +58,7 @@ static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params
 	if (decay)
 		d->alpha -= decay;
 	else
-		d->alpha = 0; /* tcp_dctcp.c: below 1/g counts as none */
+		d->alpha = 0; /* as tcp_dctcp.c: an alpha below 1/g becomes 0 */
 	if (marked) {
 		/* a window of packets is below 2^22: no overflow */
 		d->alpha += (marked << (10 - p->g_shift)) / (packets ?: 1);
@@ -69,7 +71,7 @@ static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params
 	return true;
 }
 
-/* dctcp_ssthresh: the window after an echoed mark. */
+/* The window after an echoed mark, in packets: eq. (2). At least 2, as in tcp_dctcp.c. */
 static __always_inline u32 dctcp_ssthresh(const struct dctcp *d, u32 cwnd)
 {
 	u32 cut = (cwnd * d->alpha) >> 11;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * FECN: how an InfiniBand switch marks, InfiniBand Architecture Specification, volume 1, annex A10.
+ * FECN (forward explicit congestion notification): how an InfiniBand switch marks. InfiniBand
+ * Architecture Specification, volume 1, annex A10.
  *
- * The root of congestion is a port over its threshold that has credits: its packets wait for no
- * credits, only for the link. It marks one in Marking_Rate + 1 of the packets of at least
- * Packet_Size. A port that lacks credits is a victim, and marks only if Victim_Mask says so. The
- * specification's Threshold is a weight from 0 to 15, and what queue it means is left to the
- * vendor; here it is the queue itself.
+ * The root of congestion is a port that is over its threshold and has credits: its packets wait
+ * only for the link. It marks one in Marking_Rate + 1 of the packets of at least Packet_Size. A
+ * port that lacks credits is a victim; it marks only if Victim_Mask is set.
+ *
+ * The specification's Threshold is a weight from 0 to 15; each vendor decides which queue it means.
+ * Here the threshold is the queue itself, in bytes.
  */
 #ifndef PCN_ALGO_FECN_H
 #define PCN_ALGO_FECN_H
@@ -14,16 +16,16 @@
 struct fecn_params {
 	u64 threshold_bytes;
 	u32 packet_bytes; /* Packet_Size: shorter packets are not marked */
-	u32 marking_rate; /* mean number of packets between marked ones, 0: all are */
-	u32 victims;	  /* Victim_Mask: packets that waited for credits are marked too */
+	u32 marking_rate; /* packets between two marked ones; 0: every packet is marked */
+	u32 victims;	  /* Victim_Mask: mark packets that waited for credits, too */
 	u32 pad;
 };
 
 struct fecn_cp {
-	u32 passed; /* packets that could have been marked, since the last that was */
+	u32 passed; /* eligible packets since the last marked one */
 };
 
-/* fecn_mark: whether to mark a packet that leaves queue_bytes behind; it waited for credits? */
+/* queue_bytes is what the packet leaves behind; waited: it had to wait for credits. */
 static __always_inline bool fecn_mark(struct fecn_cp *cp, const struct fecn_params *p,
 				      u64 queue_bytes, u32 len_bytes, bool waited)
 {

@@ -9,8 +9,8 @@
 #define Q24_ONE	  (1U << Q24_SHIFT)
 
 /*
- * q24_scale: value * fraction, rounded to nearest. Split in halves of 24 bits: no overflow for any value < 2^63,
- * fraction <= 1.
+ * value * fraction, rounded to nearest. The value is split at bit 24, so nothing overflows for
+ * value < 2^63 and fraction <= 1.
  */
 static __always_inline u64 q24_scale(u64 value, u32 fraction)
 {
@@ -19,7 +19,7 @@ static __always_inline u64 q24_scale(u64 value, u32 fraction)
 	return high * fraction + ((low * fraction + Q24_ONE / 2) >> Q24_SHIFT);
 }
 
-/* q24_power: fraction to the power of n, by squaring. */
+/* fraction^n, by squaring. */
 static __always_inline u32 q24_power(u32 fraction, u32 n)
 {
 	u32 result = Q24_ONE;
@@ -35,7 +35,7 @@ static __always_inline u32 q24_power(u32 fraction, u32 n)
 	return result;
 }
 
-/* random_next: xorshift32 (Marsaglia 2003). The state starts anywhere but at 0. */
+/* xorshift32 (Marsaglia 2003). The state must not start at 0. */
 static __always_inline u32 random_next(u32 *state)
 {
 	u32 x = *state;

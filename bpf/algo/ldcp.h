@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * LDCP: a window that every ACK adjusts.
+ * LDCP: every ACK adjusts the window.
  *
- * Dai, Fu, Tan: PFC-Free Low Delay Control Protocol, draft-dai-tsvwg-pfc-free-congestion-control-00. What the draft
- * leaves open is decided in docs/ldcp.md.
+ * Dai, Fu, Tan: PFC-Free Low Delay Control Protocol,
+ * draft-dai-tsvwg-pfc-free-congestion-control-00. docs/ldcp.md has the decisions that the draft
+ * leaves open.
  *
- *	stable stage, cw >= 1:	cw += n * alpha / cw	for n packets that were not marked	(1), (2)
- *				cw -= n * beta		for n that were
+ *	stable stage, cw >= 1:	cw += n * alpha / cw	for n unmarked packets		(1), (2)
+ *				cw -= n * beta		for n marked packets
  *	cw < 1:			cw += gamma		for an ACK without marks
- *				cw = max(gamma, eta * cw)	for one with; a packet every RTT / cw
- *	fast start:		cw = IW, until IW is acknowledged, or a packet is lost
+ *				cw = max(gamma, eta * cw)	for an ACK with marks
+ *				one packet every RTT / cw
+ *	fast start:		cw = IW, until IW is acknowledged or a packet is lost
  */
 #ifndef PCN_ALGO_LDCP_H
 #define PCN_ALGO_LDCP_H
 
 #include "fixed.h"
 
-#define LDCP_ONE ((u64)Q24_ONE) /* of windows: one packet */
+#define LDCP_ONE ((u64)Q24_ONE) /* a window of one packet */
 
-/* How a receiver tells of marks. */
+/* How a receiver reports marks. */
 enum ldcp_feedback {
-	LDCP_FEEDBACK_ECHO,   /* each packet's mark, in its ACK, as RFC 8257 has it */
-	LDCP_FEEDBACK_ACCECN, /* a counter of marks, in each ACK */
+	LDCP_FEEDBACK_ECHO,   /* each packet's mark in its ACK: RFC 8257 */
+	LDCP_FEEDBACK_ACCECN, /* a counter of marks in each ACK: Accurate ECN */
 };
 
-/* What switches do about packets of the first round trip. */
+/* What switches do with packets of the first round trip. */
 enum ldcp_first_rtt {
-	LDCP_FIRST_RTT_DROP, /* they are not ECN-capable, and are dropped from K on */
-	LDCP_FIRST_RTT_ECT,  /* they are ECN-capable, and are marked like all others */
+	LDCP_FIRST_RTT_DROP, /* not ECN-capable: dropped when the queue reaches K */
+	LDCP_FIRST_RTT_ECT,  /* ECN-capable: marked like all others */
 };
 
 struct ldcp_params {
@@ -37,27 +39,26 @@ struct ldcp_params {
 		       "0.5");
 	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1",
 			"0.25");
-	q24 eta PARAM("Factor of decreases of a window below one packet", "1/65536 to below 1",
-		      "0.5");
+	q24 eta PARAM("Factor by which marks decrease a window below one packet",
+		      "1/65536 to below 1", "0.5");
 	u64 initial_window_bytes
 		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path",
 		      "0 to 100MB", "0");
 };
 
-/* What the sender's wiring to TCP needs besides. */
+/* What the sender needs to know of its path and receiver. */
 struct ldcp_path_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 base_rtt_ns FROM("base_rtt"); /* of a path that nothing is known of */
-	u32 ack_every PARAM("m: a receiver acknowledges every m-th packet that is not marked; "
-			    "Linux can do 1 or 2",
+	u64 base_rtt_ns FROM("base_rtt"); /* of a path that was not measured yet */
+	u32 ack_every PARAM("m: receivers acknowledge every m-th unmarked packet; Linux "
+			    "can do 1 or 2",
 			    "1 to 2", "1");
 	enum ldcp_feedback feedback PARAM(
-		"How receivers tell of marks: echo, as RFC 8257 has it, or accecn, Accurate ECN",
-		"", "echo");
+		"How receivers report marks: echo (RFC 8257) or accecn (Accurate ECN)", "", "echo");
 	enum ldcp_first_rtt
-		first_rtt PARAM("What switches do about packets of the first round trip: drop, "
-				"they are not ECN-capable, and dropped from K on; or ect, they are "
-				"ECN-capable, and marked like all others",
+		first_rtt PARAM("Packets of the first round trip: drop makes them not "
+				"ECN-capable, so switches drop them from K on; ect leaves them "
+				"ECN-capable, so switches mark them",
 				"", "drop");
 	u32 pad;
 };
@@ -70,15 +71,15 @@ enum ldcp_stage {
 struct ldcp {
 	wide_q24 cw KEY("window_packets") STAT("The window, in packets");
 	u32 iw;	 /* packets */
-	u32 max; /* packets: cw grows no further */
+	u32 max; /* packets: the limit of cw */
 	u32 stage;
 	u32 pad;
 };
 
-/* ldcp_bdp: packets of so many bytes that are under way in a round trip; 1 at least. */
+/* The bandwidth-delay product in packets, 1 to 2^20. */
 static __always_inline u32 ldcp_bdp(u64 rate_bps, u64 rtt_ns, u32 packet_bytes)
 {
-	/* 800 Gbit/s are 10^11 bytes/s; 100 ms of them in us: 10^16 < 2^64 */
+	/* 800 Gbit/s are 10^11 bytes/s; times 100 ms, in us, 10^16 < 2^64 */
 	u64 bytes = (rate_bps >> 3) * (rtt_ns / 1000) / 1000000 +
 		    (rate_bps >> 3) * (rtt_ns % 1000) / 1000000000;
 	u64 packets = (bytes + packet_bytes - 1) / (packet_bytes ?: 1);
@@ -89,8 +90,8 @@ static __always_inline u32 ldcp_bdp(u64 rate_bps, u64 rtt_ns, u32 packet_bytes)
 }
 
 /*
- * ldcp_window_init: sec. 2.3. iw, bdp: packets, 1 to 2^20. cw grows to twice the larger of them, a
- * path's worth and a queue's.
+ * sec. 2.3. iw and bdp are in packets, 1 to 2^20. cw grows to twice the larger of them: enough for
+ * the path and a queue.
  */
 static __always_inline void ldcp_window_init(struct ldcp *l, u32 iw, u32 bdp)
 {
@@ -105,7 +106,7 @@ static __always_inline void ldcp_window_init(struct ldcp *l, u32 iw, u32 bdp)
 static __always_inline void ldcp_increase(struct ldcp *l, const struct ldcp_params *p, u32 n)
 {
 	if (n > 0xffff)
-		n = 0xffff; /* n * alpha in Q48 fits 64 bits */
+		n = 0xffff; /* n * alpha in units of 2^-48 fits 64 bits */
 	if (l->cw >= LDCP_ONE)
 		l->cw += ((u64)n * p->alpha << Q24_SHIFT) / l->cw; /* (2), ECN-Echo = 0 */
 	else
@@ -127,8 +128,8 @@ static __always_inline void ldcp_decrease(struct ldcp *l, const struct ldcp_para
 }
 
 /*
- * ldcp_ack: an ACK tells of packets that were not marked, and of some that were; acked packets are acknowledged in
- * order since the start. limited: the window was what held the sender back; else it does not grow.
+ * clean and marked count the packets that this ACK reports; acked counts the packets acknowledged
+ * in order since the start. limited: the window held the sender back; if not, it does not grow.
  */
 static __always_inline void ldcp_ack(struct ldcp *l, const struct ldcp_params *p, u32 clean,
 				     u32 marked, u32 acked, bool limited)
@@ -144,7 +145,7 @@ static __always_inline void ldcp_ack(struct ldcp *l, const struct ldcp_params *p
 		ldcp_decrease(l, p, marked);
 }
 
-/* ldcp_loss: a recovery begins, with so many packets acknowledged in order since the start. */
+/* A loss recovery begins; acked packets were acknowledged in order since the start. */
 static __always_inline void ldcp_loss(struct ldcp *l, const struct ldcp_params *p, u32 acked)
 {
 	if (l->stage == LDCP_FAST_START) { /* sec. 3, transition 1 */
@@ -159,7 +160,7 @@ static __always_inline void ldcp_loss(struct ldcp *l, const struct ldcp_params *
 		l->cw = p->gamma;
 }
 
-/* ldcp_timeout: nothing comes back: one packet. */
+/* A retransmission timeout leaves one packet. */
 static __always_inline void ldcp_timeout(struct ldcp *l)
 {
 	l->stage = LDCP_STABLE;
@@ -167,13 +168,16 @@ static __always_inline void ldcp_timeout(struct ldcp *l)
 		l->cw = LDCP_ONE;
 }
 
-/* ldcp_packets: the window as TCP counts it. */
+/* The window as TCP counts it: whole packets. */
 static __always_inline u32 ldcp_packets(const struct ldcp *l)
 {
 	return l->cw >> Q24_SHIFT ?: 1;
 }
 
-/* ldcp_gap_ns: between two packets if cw < 1; 0: the window says when. rtt_ns < 2^40 (18 minutes). */
+/*
+ * Time between two packets if cw < 1. 0: the window alone decides. rtt_ns is below 2^40 (18
+ * minutes).
+ */
 static __always_inline u64 ldcp_gap_ns(const struct ldcp *l, u64 rtt_ns)
 {
 	if (l->cw >= LDCP_ONE)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * How an algorithm describes itself. The texts go into the object's BTF, from which package config/scheme reads them:
- * the keys of experiment and host files with their units, ranges, defaults and documentation, and the columns of
- * statistics. They cost nothing at run time.
+ * How an algorithm describes itself. The texts go into the object's BTF, and package config/scheme
+ * reads them there. They become the keys of experiment and host files, with units, ranges, defaults
+ * and documentation, and the columns of statistics. They cost nothing at run time.
  *
- * The unit of a field follows from its name: _bps is a rate, _ns a time, _bytes a size, _packets a count. Its format
- * follows from its type: one of the typedefs below, an enum (whose names are its values in lower case, without what
- * they have in common), or a plain integer.
+ * A field's unit follows from its name: _bps is a rate, _ns a time, _bytes a size, _packets a
+ * count. Its format follows from its type:
+ *	a typedef below
+ *	an enum		the values' names in lower case, without their common prefix
+ *	an integer	as it is
  */
 #ifndef PCN_ALGO_PARAM_H
 #define PCN_ALGO_PARAM_H
@@ -30,34 +32,36 @@ typedef u32 flag;
 #endif
 
 /*
- * PARAM: a field of a struct of parameters that users set. The range is "LOW to HIGH", where "above LOW" and "below
- * HIGH" leave the bound itself out. Bounds and defaults are values with a unit, or formulas of them, of other keys, and
- * of line_rate, base_rtt and frame (bytes of a full frame): "min(100Mbps, line_rate / 10)". Of an enum, the range is the
- * values that users may choose, "ai or hai"; empty: all.
+ * PARAM: a parameter that users set.
+ *	range	"LOW to HIGH"; "above LOW" and "below HIGH" leave the bound itself out. For an enum:
+ *		the values that users may choose, "ai or hai"; empty: all of them.
+ *	default	a value with a unit.
+ * Bounds and defaults may be formulas of other keys and of line_rate, base_rtt and frame (bytes of
+ * a full frame): "min(100Mbps, line_rate / 10)".
  */
 #define PARAM(doc_, range_, default_)                                                              \
 	DESCRIBE("doc:" doc_) DESCRIBE("range:" range_) DESCRIBE("default:" default_)
 /* KEY: the key in files, if it is not the field's name without its unit. */
 #define KEY(name_) DESCRIBE("key:" name_)
-/* FROM: users do not set it. A formula of what the network has gives its value. */
+/* FROM: users do not set the parameter. The formula gives its value. */
 #define FROM(formula_) DESCRIBE("from:" formula_)
-/* UNLESS_GIVEN: what the program gets where the value is 0. */
+/* UNLESS_GIVEN: if the value is 0, the program gets the value of this formula. */
 #define UNLESS_GIVEN(formula_) DESCRIBE("zero:" formula_)
-/* WITH_TCD: the value counts with TCD; without, the program gets 0. */
+/* WITH_TCD: the parameter only counts with TCD. Without TCD the program gets 0. */
 #define WITH_TCD DESCRIBE("with_tcd:")
-/* TABLE: an array. Entry i has the formula's value. */
+/* TABLE: an array. The formula gives the value of entry i. */
 #define TABLE(formula_) DESCRIBE("table:" formula_)
-/* DIVIDES: the value divides this one. */
+/* DIVIDES: the parameter must divide this value. */
 #define DIVIDES(formula_) DESCRIBE("divides:" formula_)
-/* PREFIX: of a variable: its keys stand in this mapping. */
+/* PREFIX: the mapping in which the keys of this variable stand. */
 #define PREFIX(key_) DESCRIBE("prefix:" key_)
 /*
- * OF: what another struct, or another user of the same struct, has to say about one field of a struct that is a
- * member or a variable: "what:text", as above.
+ * OF: describes one field of a struct that is a member or a variable here, and overrides what the
+ * struct itself says. The text is "what:text", as in the macros above: "default:0".
  */
 #define OF(field_, what_) DESCRIBE("of:" field_ ":" what_)
 
-/* STAT: a field of a flow's state that is shown as a statistic. */
+/* STAT: a statistic of a flow that users see. */
 #define STAT(doc_) DESCRIBE("stat:" doc_)
 
 #endif

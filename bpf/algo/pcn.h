@@ -6,41 +6,45 @@
  *
  *	RP  sendRate = lineRate, w = w_min
  *	    per CNP (CE, recRate):
- *	      CE:  sendRate = min(sendRate, recRate * (1 - w_min))       w = w_min
- *	      else sendRate = sendRate * (1 - w) + lineRate * w          w = w * (1 - w) + w_max * w
+ *	      CE:  sendRate = min(sendRate, recRate * (1 - w_min))
+ *		   w = w_min
+ *	      else sendRate = sendRate * (1 - w) + lineRate * w
+ *		   w = w * (1 - w) + w_max * w
  *
- *	NP  counts recNum, recData and ECNNum per flow over T from the first packet on, then sends
- *	      ECNNum / recNum > 95%:  CNP(CE,  recData / Timer, or pSize / interArrivalTime if recNum = 1)
+ *	NP  counts recNum, recData and ECNNum per flow over T, from the first packet on, then sends
+ *	      ECNNum / recNum > 95%:  CNP(CE, recData / Timer),
+ *				      or CNP(CE, pSize / interArrivalTime) if recNum = 1
  *	      else:                   CNP(not CE, 0)
  *
- * Differs from the paper: (1) a floor under sendRate, since RecRate is in units of 1 Mbit/s and rate 0 would
- * never be heard of again; (2) NP closes a window at the first packet after T, see np_packet.
+ * Two differences from the paper: sendRate has a floor, since RecRate counts in units of 1 Mbit/s,
+ * and a flow at rate 0 would never get another CNP; and NP closes a window at the first packet
+ * after T, see pcn_np_packets.
  *
- * Pure: no maps, no helpers, integers only. Rates in bit/s, times in ns, weights in Q24.
+ * Pure: no maps, no helpers, integers only. Rates are in bit/s, times in ns, weights in Q24.
  */
 #ifndef PCN_ALGO_PCN_H
 #define PCN_ALGO_PCN_H
 
 #include "fixed.h"
 
-/* What tells the sender of marks. */
+/* What reports marks to the sender. */
 enum pcn_feedback {
 	PCN_FEEDBACK_CNP,  /* CNPs only: the paper */
 	PCN_FEEDBACK_ACK,  /* ACKs only, with AccECN where TCP has it */
-	PCN_FEEDBACK_AUTO, /* ACKs while no CNPs come */
-	PCN_FEEDBACK_ECE,  /* ACKs only, without AccECN: ECE of RFC 3168 */
+	PCN_FEEDBACK_AUTO, /* ACKs as long as no CNPs arrive */
+	PCN_FEEDBACK_ECE,  /* ACKs only, by the ECE flag of RFC 3168 */
 };
 
 struct pcn_rp_params {
 	u64 line_rate_bps FROM("line_rate");
 	u64 min_rate_bps KEY("min_rate")
-		PARAM("Rate that no flow goes below", "rate_unit to line_rate", "rate_unit");
+		PARAM("Least rate of a flow", "rate_unit to line_rate", "rate_unit");
 	/* 20 steps of Fig. 10 stay within 0.01% */
 	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128");
 	q24 w_max PARAM("w_max of Algorithm 1", "w_min to below 1", "0.5");
 	enum pcn_feedback feedback PARAM(
-		"What senders go by: cnp; ack or ece, with which receivers send no CNPs and TCP's "
-		"AccECN or its ECE (RFC 3168) tells of marks; or auto, ACKs while no CNPs come",
+		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "
+		"which receivers send no CNPs; or auto, ACKs as long as no CNPs arrive",
 		"", "cnp");
 	u32 pad;
 };
@@ -62,7 +66,7 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 	rp->w = p->w_min;		      /* line 2 */
 }
 
-/* pcn_rp_decrease: a CNP with CE, that is the flow is congested. */
+/* The CNP says CE: the flow is congested. */
 static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p,
 					    u64 rec_rate_bps)
 {
@@ -73,7 +77,7 @@ static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_
 	rp->w = p->w_min;			/* line 7 */
 }
 
-/* pcn_rp_increase: a CNP without CE. */
+/* The CNP does not say CE. */
 static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p)
 {
 	u64 gap_bps =
@@ -93,8 +97,8 @@ static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_pa
 }
 
 /*
- * pcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve, and
- * go on gently.
+ * A loss or a timeout halves the rate, and it recovers slowly. The paper has no rule for it: its
+ * fabric is lossless.
  */
 static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_params *p)
 {
@@ -105,25 +109,25 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 #define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */
 
 struct pcn_np_params {
-	/* The rule of sec. 6.2: the largest RTT of the network. */
+	/* sec. 6.2: T is the largest RTT of the network */
 	u64 t_ns KEY("T") PARAM("Period at which a receiver sends CNPs", "1us to 1s", "50us");
 	permille congested_permille KEY("congested_share")
 		PARAM("Share of marked packets above which a receiver asks for a decrease",
 		      "0 to 1", "0.95");
-	/* 0: PCN_RATE_UNIT_BPS. Divides 8e9 */
+	/* Divides 8e9; 0: PCN_RATE_UNIT_BPS */
 	u32 rate_unit_bps KEY("rate_unit")
 		PARAM("What RecRate counts in CNPs (Fig. 9): 1kbps, 10kbps, 100kbps or 1Mbps",
 		      "1kbps to 1Mbps", "1Mbps") DIVIDES("8Gbps");
-	q24 t_jitter KEY("T_jitter") PARAM(
-		"Each window lasts T * (1 +- T_jitter), so that flows do not keep their phase",
-		"0 to 0.5", "0");
+	q24 t_jitter KEY("T_jitter")
+		PARAM("Each window lasts T * (1 +- T_jitter), which keeps flows from synchronising",
+		      "0 to 0.5", "0");
 	u32 pad;
 };
 
 struct pcn_np {
 	u64 start_ns;	      /* Timer = now - start_ns */
 	u64 last_ns;	      /* arrival of the latest packet */
-	u64 inter_arrival_ns; /* between the latest two packets; 0: there was one only */
+	u64 inter_arrival_ns; /* between the latest two packets; 0: there was only one */
 	u64 max_gap_ns;	      /* longest time between two packets of this window */
 	u64 rec_data_bytes;
 	u32 rec_num; /* packets of this window; 0: no window is open */
@@ -137,14 +141,16 @@ struct pcn_np_cnp {
 	u8 pad[2];
 };
 
-/* pcn_rate_unit_bps: what RecRate counts. The paper's "normalized by 1Mbps" is coarse for a thousand flows of 10
- * Gbit/s. */
+/*
+ * What RecRate counts. The paper's "normalized by 1Mbps" is too coarse for a thousand flows at 10
+ * Gbit/s.
+ */
 static __always_inline u32 pcn_rate_unit_bps(const struct pcn_np_params *p)
 {
 	return p->rate_unit_bps ? p->rate_unit_bps : PCN_RATE_UNIT_BPS;
 }
 
-/* pcn_rec_rate: bytes over ns in units of RecRate, to the nearest, at least 1 so that RP never hears of rate 0. */
+/* bytes / ns in units of RecRate, rounded to nearest. At least 1, so RP never gets a rate of 0. */
 static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes, u64 ns)
 {
 	u64 rate;
@@ -157,7 +163,7 @@ static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes
 	return rate ? rate : 1;
 }
 
-/* pcn_np_close: the bottom half of Fig. 8, with Timer as it stands when the window closes. */
+/* The lower half of Fig. 8. timer_ns is Timer when the window closes. */
 static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 						      const struct pcn_np_params *p, u64 timer_ns)
 {
@@ -174,14 +180,15 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 }
 
 /*
- * pcn_np_packets: packets of the flow arrived at one time. Closes the open window first if T has passed: there is no
- * timer per flow, so the first packet after T does it, and what that packet is not part of is what Fig. 8 counted.
+ * Packets of the flow arrived at now_ns. If T has passed, this closes the open window first. No
+ * timer runs: the first packet after T closes the window, and is not part of it.
  *
- * Timer is read when that packet comes, but no later than the longest gap within the window after T. Dividing by
- * T itself, as a timer at T would, counts half a packet too much on average (the window opens with a packet): more
- * than the discount w_min as soon as a window holds fewer than 64 packets, and the queue would never drain. The
- * longest gap, not the latest: packets come in bursts, and inside one the latest is next to nothing. A flow that
- * fell silent (paused) is measured over the time it was not.
+ * Timer is the time until that packet, but at most T plus the longest gap within the window. Why
+ * not T: a window opens with a packet, so dividing by T counts half a packet too much on average.
+ * In a window of fewer than 64 packets that is more than the discount w_min, and the queue would
+ * never drain. Why the longest gap: packets arrive in bursts, and within a burst the latest gap is
+ * almost nothing. Why a limit at all: a flow that was paused is measured only over the time it was
+ * sending.
  */
 static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
 							const struct pcn_np_params *p, u64 now_ns,
@@ -191,7 +198,7 @@ static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
 	u64 timer_ns;
 
 	if (now_ns < np->last_ns)
-		now_ns = np->last_ns; /* two paths, or two CPUs: time does not go back */
+		now_ns = np->last_ns; /* packets of two paths or two CPUs: time does not go back */
 	timer_ns = now_ns - np->start_ns;
 	if (np->rec_num && timer_ns >= p->t_ns) {
 		if (timer_ns > p->t_ns + np->max_gap_ns)
@@ -201,7 +208,7 @@ static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
 	}
 	np->inter_arrival_ns = np->last_ns ? now_ns - np->last_ns : 0;
 	np->last_ns = now_ns;
-	if (!np->rec_num) { /* the first packet arms the timer */
+	if (!np->rec_num) { /* the first packet starts the timer */
 		np->start_ns = now_ns;
 		np->max_gap_ns = 0;
 		np->rec_data_bytes = 0;
@@ -215,7 +222,6 @@ static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
 	return cnp;
 }
 
-/* pcn_np_packet: a packet of the flow arrived. */
 static __always_inline struct pcn_np_cnp
 pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns, u32 size_bytes, bool ce)
 {
@@ -223,34 +229,36 @@ pcn_np_packet(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns, u32 
 }
 
 /*
- * Feedback from ACKs, for receivers without a notification point: the sender counts what each ACK says was delivered,
- * and marked, as if it had arrived when the ACK did; each window of T ends with the CNP that NP would have sent.
+ * Feedback from ACKs, for receivers without a notification point. The sender counts the packets
+ * that each ACK reports as delivered and as marked, as if they arrived when the ACK did. Each
+ * window of T ends with the CNP that NP would have sent.
  *
- * Marks are as exact as ACKs are. AccECN counts them. ECE of RFC 3168 stays set for a round trip after each mark, so
- * a flow that has some packets marked looks like one that has all marked, and slows down where PCN would not.
+ * Marks are as exact as ACKs are. AccECN counts them. ECE of RFC 3168 stays set for a round trip
+ * after each mark: a flow with some marked packets looks as if all were marked, and slows down
+ * where PCN would not.
  */
-/* CNPs come once in T. If none came for so many T, none will. */
+/* NP sends a CNP every T. After this many T without one, none is expected. */
 #define PCN_SILENT_WINDOWS 8
 
 struct pcn_ack {
-	struct pcn_np np; /* of what ACKs tell */
-	u64 heard_ns;	  /* when the latest CNP was there, 0: never */
-	u32 packets;	  /* delivered, and marked, as of the latest ACK */
-	u32 marked;
-	u32 cnps; /* heard until then */
-	u32 windows KEY("ack_windows") STAT("Times that ACKs changed the rate, without CNPs");
+	struct pcn_np np; /* the window that ACKs fill */
+	u64 heard_ns;	  /* when the latest CNP was seen; 0: never */
+	u32 packets;	  /* delivered, as of the latest ACK */
+	u32 marked;	  /* of which marked */
+	u32 cnps;	  /* received until then */
+	u32 windows KEY("ack_windows") STAT("Changes of the rate by ACKs instead of CNPs");
 };
 
-/* What an ACK tells: TCP's counters, that may wrap. */
+/* What an ACK reports: counters of TCP, which may wrap. */
 struct pcn_ack_event {
 	u64 now_ns;
 	u32 packets; /* delivered since the connection began */
-	u32 marked;  /* of them */
+	u32 marked;  /* of which marked */
 	u32 frame_bytes;
 	u32 cnps; /* received so far */
 };
 
-/* pcn_rp_ack: Algorithm 1 on an ACK. */
+/* Runs Algorithm 1 on an ACK. */
 static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a,
 				       const struct pcn_rp_params *p,
 				       const struct pcn_np_params *np, enum pcn_feedback feedback,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * QCN, 802.1Qau: congestion point (CP) and reaction point (RP).
+ * QCN (quantized congestion notification), 802.1Qau: congestion point (CP) and reaction point (RP).
  *
- *	CP  every so many bytes sent:  Fb = -(Q_off + w * Q_delta),  Q_off = Q - Q_eq,  Q_delta = Q - Q_old
- *	    Fb < 0: send its 6-bit quantisation to the sampled packet's source
- *	    the next sample comes the sooner the larger it is
- *	RP  CNM:  TR = CR unless in the first cycle since the last cut (extra fast recovery)
+ *	CP  a sample every so many bytes sent:
+ *	      Fb = -(Q_off + w * Q_delta),  Q_off = Q - Q_eq,  Q_delta = Q - Q_old
+ *	      Fb < 0: send its 6-bit quantisation to the sampled packet's source, in a CNM
+ *	      the larger it is, the sooner the next sample
+ *	RP  CNM:  TR = CR, except in the first cycle since the last cut (extra fast recovery)
  *		  CR = CR * max(1/2, 1 - QntzFb * G_d)
  *	    timer, byte counter: recovery.h
  */
@@ -17,28 +18,27 @@
 
 #define QCN_FB_MAX 63
 
-/* Fixed point of w. */
-#define QCN_W_SHIFT 8
+#define QCN_W_SHIFT 8 /* w is Q8 */
 
 struct qcn_cp_params {
-	/* 0: no congestion point. Below 2^32 */
+	/* Below 2^32; 0: no congestion point */
 	u64 qeq_bytes PARAM("Q_eq, the queue to keep (CP; MIB: cpQueueSizeSetPoint)", "1KB to 1GB",
 			    "26000B * max(line_rate, 10Gbps) / 10Gbps");
 	/* Below 2^32 */
-	u64 sample_base_bytes PARAM(
-		"Bytes between two samples while there is no congestion (CP; MIB: MinSampleBase)",
-		"1KB to 1GB", "150KB");
+	u64 sample_base_bytes
+		PARAM("Bytes between two samples without congestion (CP; MIB: MinSampleBase)",
+		      "1KB to 1GB", "150KB");
 	q8 w PARAM("Weight of the queue's growth in the feedback (CP; MIB: cpFeedbackWeight)",
 		   "1/256 to 64", "2");
 	q24 jitter KEY("sample_jitter")
-		PARAM("Share by which distances between samples vary, to both sides (CP)",
+		PARAM("Share by which the distance of two samples varies, up and down (CP)",
 		      "0 to 0.5", "0.15");
 };
 
 struct qcn_cp {
-	s64 credit_bytes; /* to the next sample */
+	s64 credit_bytes; /* until the next sample */
 	u64 q_old_bytes;
-	u32 random; /* state, not 0 */
+	u32 random; /* state of random_next, not 0 */
 	u32 pad;
 };
 
@@ -53,7 +53,7 @@ static __always_inline void qcn_cp_init(struct qcn_cp *cp, const struct qcn_cp_p
 	*cp = (struct qcn_cp){.credit_bytes = p->sample_base_bytes, .random = seed ?: 1};
 }
 
-/* qcn_quantise: 63 at |Fb| = Q_eq * (2 w + 1), and above. */
+/* 63 at |Fb| = Q_eq * (2 w + 1) and above. */
 static __always_inline u32 qcn_quantise(const struct qcn_cp_params *p, u64 fb_bytes)
 {
 	u64 top = (p->qeq_bytes * (2 * p->w + (1 << QCN_W_SHIFT))) >> QCN_W_SHIFT;
@@ -63,7 +63,7 @@ static __always_inline u32 qcn_quantise(const struct qcn_cp_params *p, u64 fb_by
 	return fb_bytes * QCN_FB_MAX / top;
 }
 
-/* qcn_credit: bytes to the next sample: a base over 1 to 8, plus or minus the jitter. */
+/* Bytes until the next sample: the base divided by 1 to 8, plus or minus the jitter. */
 static __always_inline s64 qcn_credit(struct qcn_cp *cp, const struct qcn_cp_params *p, u32 qntz_fb)
 {
 	u64 mean = p->sample_base_bytes / (1 + (qntz_fb >> 3));
@@ -72,7 +72,7 @@ static __always_inline s64 qcn_credit(struct qcn_cp *cp, const struct qcn_cp_par
 	return mean - spread + ((2 * spread * random_next(&cp->random)) >> 32);
 }
 
-/* qcn_cp_packet: a packet of len bytes leaves a queue that then holds queue_bytes. */
+/* The packet leaves queue_bytes behind. */
 static __always_inline struct qcn_sample
 qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p, u64 queue_bytes, u32 len)
 {
@@ -92,7 +92,7 @@ qcn_cp_packet(struct qcn_cp *cp, const struct qcn_cp_params *p, u64 queue_bytes,
 	return s;
 }
 
-/* qcn_units: bytes as a CNM has them: 64 bytes each, rounded down, and no further from 0 than 16 bits go. */
+/* Bytes in the units of a CNM: 64 bytes, rounded down, limited to 16 bits. */
 static __always_inline s16 qcn_units(s64 bytes)
 {
 	s64 units = bytes >> 6;
@@ -103,41 +103,38 @@ static __always_inline s16 qcn_units(s64 bytes)
 }
 
 struct qcn_rp_params {
-	struct recovery_params recovery OF("byte_counter_bytes", "range:1KB to 10GB") OF(
-		"byte_counter_bytes",
-		"doc:Bytes sent in a cycle of the byte counter (RP; MIB: rpgByteReset)")
-		OF("timer_ns", "doc:Period of the increase timer (RP; MIB: rpgTimeReset)") OF(
-			"threshold", "doc:The cycles of fast recovery (RP; MIB: rpgThreshold)")
-			OF("rai_bps", "doc:R_AI, the step of active increase (RP; MIB: rpgAiRate)")
-				OF("rhai_bps",
-				   "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
-					OF("min_rate_bps",
-					   "doc:Rate that a flow never goes below (RP; MIB: "
-					   "rpgMinRate)") OF("hyper_bytes",
-							     "from:hai_after_packets * frame")
-						OF("half", "key:half_from") OF(
-							"half", "range:ai or hai") OF("half",
-										      "default:ai")
-							OF("half",
-							   "doc:From when on the timer and the "
-							   "byte counter run twice as fast (RP): "
-							   "ai is active increase (slides), hai "
-							   "hyper increase (ns3-rdma)");
-	q24 gd PARAM("G_d, the share of the rate that a cut takes for each of the 63 steps of "
-		     "feedback (RP; MIB: rpgGd)",
+	/* clang-format off */
+	struct recovery_params recovery
+		OF("byte_counter_bytes", "range:1KB to 10GB")
+		OF("byte_counter_bytes",
+		   "doc:Bytes sent in a cycle of the byte counter (RP; MIB: rpgByteReset)")
+		OF("timer_ns", "doc:Period of the increase timer (RP; MIB: rpgTimeReset)")
+		OF("threshold", "doc:Cycles of fast recovery (RP; MIB: rpgThreshold)")
+		OF("rai_bps", "doc:R_AI, the step of active increase (RP; MIB: rpgAiRate)")
+		OF("rhai_bps", "doc:R_HAI, the step of hyper increase (RP; MIB: rpgHaiRate)")
+		OF("min_rate_bps", "doc:Least rate of a flow (RP; MIB: rpgMinRate)")
+		OF("hyper_bytes", "from:hai_after_packets * frame")
+		OF("half", "key:half_from")
+		OF("half", "range:ai or hai")
+		OF("half", "default:ai")
+		OF("half", "doc:Stage from which on the timer and the byte counter run twice as "
+		   "fast (RP): ai, active increase (slides), or hai, hyper increase (ns3-rdma)");
+	/* clang-format on */
+	q24 gd PARAM("G_d, the share of the rate that each of the 63 steps of feedback cuts "
+		     "(RP; MIB: rpgGd)",
 		     "1/65536 to 1", "1/128");
 	q24 min_decrease_factor
-		PARAM("Least share of the rate that a cut leaves (RP; MIB: rpgMinDecFac)",
+		PARAM("Least share of the rate that is left after a cut (RP; MIB: rpgMinDecFac)",
 		      "1/65536 to 1", "0.5");
 	u32 hai_after_packets KEY("hai_after_packets")
-		PARAM("Packets that must be sent after a cut before hyper increase (RP; slides)",
+		PARAM("Packets to send after a cut before hyper increase (RP; slides)",
 		      "0 to 1000000", "500");
 	u32 pad;
 };
 
 struct qcn_rp {
 	struct recovery recovery;
-	u64 limited; /* a CNM has come: before, there is no rate limiter, and nothing to recover from */
+	u64 limited; /* a CNM arrived; before, there is no rate limiter and nothing to recover */
 };
 
 static __always_inline void qcn_rp_init(struct qcn_rp *rp, const struct qcn_rp_params *p,
@@ -147,7 +144,6 @@ static __always_inline void qcn_rp_init(struct qcn_rp *rp, const struct qcn_rp_p
 	recovery_init(&rp->recovery, &p->recovery, now_ns);
 }
 
-/* qcn_rp_advance: what the timer and the byte counter did by now. */
 static __always_inline void qcn_rp_advance(struct qcn_rp *rp, const struct qcn_rp_params *p,
 					   u64 now_ns, u64 sent_bytes)
 {
@@ -155,7 +151,7 @@ static __always_inline void qcn_rp_advance(struct qcn_rp *rp, const struct qcn_r
 		recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
 
-/* qcn_rp_cnm: a CNM arrived, with 0 < qntz_fb <= 63. */
+/* qntz_fb is 1 to 63. */
 static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_params *p, u64 now_ns,
 				       u64 sent_bytes, u32 qntz_fb)
 {
@@ -170,7 +166,7 @@ static __always_inline void qcn_rp_cnm(struct qcn_rp *rp, const struct qcn_rp_pa
 	rp->limited = 1;
 }
 
-/* qcn_rp_loss: a loss or an RTO, which a lossless fabric should not have; the standard has no rule. Halve. */
+/* A loss or a timeout halves the rate. The standard has no rule for it: its fabric is lossless. */
 static __always_inline void qcn_rp_loss(struct qcn_rp *rp, const struct qcn_rp_params *p,
 					u64 now_ns, u64 sent_bytes)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * TCD, ternary congestion detection: which state a port's queue is in, and what it marks.
+ * TCD, ternary congestion detection: it finds a port's state, and marks by it.
  *
- * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021, sec. 3.2 defines the
+ * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021. Sec. 3.2 defines the
  * states; the algorithm is that of the authors' simulator (github.com/Yi-ran/DCQCN-TCD,
- * qbb-net-device.cc, "rootecn"). A queue is OFF while it is paused, or has a packet and no credits
- * for it. TCD looks at each packet that the queue sends. Then
+ * qbb-net-device.cc, "rootecn"). A queue is OFF while it is paused, or while it has a packet but no
+ * credits for it. TCD looks at each packet that the queue sends:
  *
  *	on	time since the last OFF ended
  *	q, q_R	the queue now, and when OFF ended
  *	M	max(T_on), the longest ON period of a queue that is still switched on and off
  *	q_L	the queue when draining began, or when it was last checked, at least M ago
- *	over	what the port's own marking says: RED's of DCQCN, or FECN's
+ *	over	what the port's own marking decides: RED's of DCQCN, or FECN's
  *
  *	                          on <= M, from every state
  *	                                     |
@@ -32,20 +32,20 @@
  *	             mark nothing |    NON-CONGESTION     |
  *	                          +-----------------------+
  *
- * A queue that drains holds what OFF left there, and is not marked. The paper's M for PFC is its
- * equation. Its M for CBFC is not in the excerpt that we have, so it is derived here: a port that
- * is switched on and off is ON for less than an update period Tc, hence M = Tc. The simulator's
- * times are in whole us, these in ns.
+ * A draining queue holds what OFF left there, and is not marked. With PFC, M is the paper's
+ * equation. The excerpt that we have does not give M for CBFC, so it is derived here: a port that
+ * is switched on and off is ON for less than one update period Tc, hence M = Tc. The simulator
+ * counts in whole us, this code in ns.
  */
 #ifndef PCN_ALGO_TCD_H
 #define PCN_ALGO_TCD_H
 
-#define TCD_DRAIN_BYTES 900  /* what a queue that drains may have grown by in M */
+#define TCD_DRAIN_BYTES 900  /* tolerated growth of a draining queue in M */
 #define TCD_EMPTY_BYTES 2060 /* two packets of the simulator */
 
 enum tcd_state {
 	TCD_NON_CONGESTION,
-	TCD_DRAINING, /* ON, but what is queued is from OFF: to the outside no congestion */
+	TCD_DRAINING, /* ON, and the queue is what OFF left */
 	TCD_UNDETERMINED,
 	TCD_CONGESTION,
 };
@@ -58,14 +58,14 @@ enum tcd_verdict {
 
 struct tcd_cp {
 	u32 state;
-	u32 was_off;	 /* OFF has ended once */
-	u64 on_ns;	 /* when it last did */
+	u32 was_off;	 /* OFF has ended at least once */
+	u64 on_ns;	 /* when OFF last ended */
 	u64 on_bytes;	 /* q_R */
 	u64 drain_ns;	 /* when q_L was taken */
 	u64 drain_bytes; /* q_L */
 };
 
-/* tcd_on: OFF ends. */
+/* OFF ends. */
 static __always_inline void tcd_on(struct tcd_cp *cp, u64 now_ns, u64 queue_bytes)
 {
 	cp->was_off = 1;
@@ -80,7 +80,7 @@ static __always_inline void tcd_drain(struct tcd_cp *cp, u64 now_ns, u64 queue_b
 	cp->drain_bytes = queue_bytes;
 }
 
-/* tcd_dequeue: a packet leaves queue_bytes behind; over is what the port's marking says of it. */
+/* A packet leaves queue_bytes behind; over is what the port's own marking decides. */
 static __always_inline enum tcd_verdict tcd_dequeue(struct tcd_cp *cp, u64 max_ton_ns, u64 now_ns,
 						    u64 queue_bytes, bool over)
 {

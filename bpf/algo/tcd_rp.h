@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What end hosts do about TCD's marks.
+ * How end hosts react to TCD's marks.
  *
- * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021. A switch port is congested, not congested or
- * undetermined, and marks packets CE, not at all or UE; CE overrides UE. The rule for senders:
+ * Zhang et al., Congestion Detection in Lossless Networks, SIGCOMM 2021. A port is congested, not
+ * congested or undetermined. It marks packets CE, not at all, or UE; CE overrides UE. The rule for
+ * senders:
  *
- *	CE decreases, UE holds, nothing increases
+ *	CE decreases the rate, UE holds it, no mark lets it increase
  *
- * How a control goes by that is said in its own header. That DCQCN does not decrease for UE is read from the authors' simulator (github.com/Yi-ran/DCQCN-TCD); the
- * rest is derived here.
+ * The header of each control says how it does that. That DCQCN does not decrease on UE is read from
+ * the authors' simulator (github.com/Yi-ran/DCQCN-TCD); the rest is derived here.
  */
 #ifndef PCN_ALGO_TCD_RP_H
 #define PCN_ALGO_TCD_RP_H
@@ -17,16 +18,17 @@
 #include "tcd.h"
 
 /*
- * The notification point: CNPs that say CE are DCQCN's, whatever else arrives; one that says UE is sent if there was
- * none of either kind in the last interval. So UE delays no CE, and overrides none. (The authors' says once an interval
- * what the packets in it said, CE if any did: as much, but later.)
+ * The notification point sends CNPs that say CE exactly as DCQCN does, whatever else arrives. It
+ * sends a CNP that says UE if it sent none of either kind in the last interval. So UE delays no CE.
+ * The authors' notification point differs: once an interval it reports what the interval's packets
+ * said, CE if any did. That is as much feedback, but later.
  */
 struct tcd_np {
 	struct dcqcn_np ce;  /* CNPs that say CE */
-	struct dcqcn_np any; /* or UE */
+	struct dcqcn_np any; /* CNPs that say CE or UE */
 };
 
-/* tcd_np_packet: a packet of the flow arrived. Returns what the CNP to send now says; TCD_MARK_NONE: send none. */
+/* Returns what the CNP to send now says; TCD_MARK_NONE: send none. */
 static __always_inline enum tcd_verdict tcd_np_packet(struct tcd_np *np, u64 interval_ns,
 						      u64 now_ns, enum tcd_verdict mark)
 {
@@ -38,7 +40,7 @@ static __always_inline enum tcd_verdict tcd_np_packet(struct tcd_np *np, u64 int
 										   : TCD_MARK_NONE;
 }
 
-/* What a sender that has no timers of its own remembers: each mark is in force for a time after its CNP. */
+/* For a sender without timers of its own: a mark is in force for a time after its CNP. */
 struct tcd_rp {
 	u64 ue_until_ns, ce_until_ns;
 };
@@ -52,7 +54,7 @@ static __always_inline void tcd_rp_cnp(struct tcd_rp *rp, u64 hold_ns, u64 now_n
 		rp->ue_until_ns = now_ns + hold_ns;
 }
 
-/* tcd_rp_mark: the mark in force. */
+/* The mark in force; CE overrides UE. */
 static __always_inline enum tcd_verdict tcd_rp_mark(const struct tcd_rp *rp, u64 now_ns)
 {
 	if ((s64)(now_ns - rp->ce_until_ns) < 0)

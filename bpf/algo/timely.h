@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * TIMELY's sender: the rate follows the gradient of the round trip.
+ * TIMELY's sender: the rate follows the gradient of the round-trip time.
  *
- * Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015, Algorithm 1, and the
- * authors' code snippet (timely-code-snippet.cc), which paces every packet and differs in what is a parameter here.
+ * Mittal et al., TIMELY: RTT-based Congestion Control for the Datacenter, SIGCOMM 2015, Algorithm
+ * 1; and the authors' code snippet (timely-code-snippet.cc), which paces every packet. Where the
+ * two differ there is a parameter.
  *
- *	rtt_diff = (1 - ewma) * rtt_diff + ewma * (rtt - prev_rtt),  gradient = rtt_diff / minRTT
+ *	rtt_diff = (1 - ewma) * rtt_diff + ewma * (rtt - prev_rtt)
+ *	gradient = rtt_diff / minRTT
  *	rtt < T_low:	rate += delta
  *	rtt > T_high:	rate *= 1 - beta * (1 - T_high / rtt)
- *	gradient <= 0:	rate += N * delta	N = 5 after 5 completions in a row with falling rtt, else 1
+ *	gradient <= 0:	rate += N * delta
+ *			N = 5 after 5 completions in a row with falling RTT, else 1
  *	else		rate *= 1 - beta * gradient
  *
- * With TCD, which is derived here, the marks of the path say in which direction, and TIMELY how far: while CE is in
- *force the rate only falls, while UE is it holds, and without a mark it only rises. What is measured goes on in all.
+ * The rule for TCD is derived here. The path's marks give the direction, TIMELY the amount: while
+ * CE is in force the rate only falls, while UE is it holds, without a mark it only rises. TIMELY
+ * goes on measuring in all three cases.
  */
 #ifndef PCN_ALGO_TIMELY_H
 #define PCN_ALGO_TIMELY_H
@@ -20,21 +24,18 @@
 #include "fixed.h"
 #include "tcd_rp.h"
 
-/* Fixed point of the mean RTT difference, in ns. */
-#define TIMELY_NS_SHIFT 16
+#define TIMELY_NS_SHIFT 16 /* the mean RTT difference is in units of 2^-16 ns */
 
 struct timely_params {
 	u64 line_rate_bps FROM("line_rate");
-	u64 min_rate_bps PARAM("Rate that a flow never goes below", "1kbps to line_rate",
-			       "line_rate / 1000");
+	u64 min_rate_bps PARAM("Least rate of a flow", "1kbps to line_rate", "line_rate / 1000");
 	u64 delta_bps PARAM("Additive increase", "1bps to 800Gbps", "line_rate / 1000");
 	u64 t_low_ns PARAM("RTT below which the rate only increases", "0 to t_high", "0");
 	u64 t_high_ns PARAM("RTT above which the rate only decreases", "1us to 1s", "1ms");
-	/* Above 0. */
-	u64 min_rtt_ns
-		PARAM("minRTT, what the gradient is normalised by; 0: the network's base RTT",
-		      "0 to 1s", "0") UNLESS_GIVEN("base_rtt");
-	u64 segment_bytes PARAM("Acknowledged bytes that make a completion; 0: every ACK is one",
+	/* Above 0 */
+	u64 min_rtt_ns PARAM("minRTT, which normalises the gradient; 0: the network's base RTT",
+			     "0 to 1s", "0") UNLESS_GIVEN("base_rtt");
+	u64 segment_bytes PARAM("Acknowledged bytes per completion; 0: every ACK is a completion",
 				"0 to 10MB", "0");
 	q24 ewma PARAM("Weight of the newest RTT difference", "1/65536 to 1", "0.02");
 	q24 beta PARAM("Multiplicative decrease", "1/65536 to 1", "0.8");
@@ -42,11 +43,11 @@ struct timely_params {
 			  "0.5");
 	u32 hai_after PARAM("Completions with falling RTT before hyper increase; 0: never",
 			    "0 to 1000", "5");
-	u32 hai_factor PARAM("N, the steps of a hyper increase", "1 to 1000", "5");
-	flag delta_factor PARAM("Scale increases and t_high's cut by min(time since the last "
-				"update / min_rtt, 1): the snippet",
+	u32 hai_factor PARAM("N, the number of steps in a hyper increase", "1 to 1000", "5");
+	flag delta_factor PARAM("Scale increases and the cut above t_high by min(time since the "
+				"last update / min_rtt, 1), as the authors' snippet does",
 				"", "true");
-	/* 0: no TCD. */
+	/* 0: no TCD */
 	u64 tcd_hold_ns PARAM("How long a mark is in force under +tcd", "1us to 1s",
 			      "55us") WITH_TCD;
 };
@@ -55,7 +56,7 @@ struct timely_rp {
 	u64 rate_bps;
 	u64 prev_rtt_ns; /* 0: none yet */
 	u64 update_ns;	 /* the latest update */
-	u64 acked_bytes; /* since then */
+	u64 acked_bytes; /* since the latest update */
 	s64 rtt_diff;	 /* mean, ns << TIMELY_NS_SHIFT */
 	u32 falling;	 /* completions in a row with falling RTT */
 	u32 pad;
@@ -67,7 +68,7 @@ static __always_inline void timely_rp_init(struct timely_rp *rp, const struct ti
 	*rp = (struct timely_rp){.rate_bps = p->line_rate_bps};
 }
 
-/* timely_cut: a share of the rate, at most max_cut, in Q24. */
+/* share is Q24. */
 static __always_inline void timely_cut(struct timely_rp *rp, const struct timely_params *p,
 				       u64 share)
 {
@@ -86,7 +87,7 @@ static __always_inline void timely_add(struct timely_rp *rp, const struct timely
 		rp->rate_bps = p->line_rate_bps;
 }
 
-/* timely_mean: the moving average of RTT differences, signed. RTTs are below 2^37 ns. */
+/* The moving average of RTT differences, signed. RTTs are below 2^37 ns. */
 static __always_inline void timely_mean(struct timely_rp *rp, const struct timely_params *p,
 					s64 diff_ns)
 {
@@ -97,7 +98,7 @@ static __always_inline void timely_mean(struct timely_rp *rp, const struct timel
 	rp->rtt_diff += step < 0 ? -(s64)size : (s64)size;
 }
 
-/* timely_elapsed: min(dt / minRTT, 1), Q24. */
+/* min(time since the latest update / minRTT, 1), Q24: delta_factor of the snippet. */
 static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const struct timely_params *p,
 					  u64 now_ns)
 {
@@ -108,7 +109,7 @@ static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const stru
 	return (dt_ns << Q24_SHIFT) / (p->min_rtt_ns ?: 1);
 }
 
-/* timely_update: a completion with this RTT. */
+/* A completion with this RTT: Algorithm 1. */
 static __always_inline void timely_update(struct timely_rp *rp, const struct timely_params *p,
 					  u64 now_ns, u64 rtt_ns)
 {
@@ -135,13 +136,13 @@ static __always_inline void timely_update(struct timely_rp *rp, const struct tim
 		timely_add(rp, p, q24_scale(factor * p->delta_bps, elapsed));
 		return;
 	}
-	/* Q16 ns over ns, times beta: Q24 */
+	/* Q16 of ns, over ns, times beta, in Q24 */
 	timely_cut(rp, p,
 		   (q24_scale(rp->rtt_diff, p->beta) << (Q24_SHIFT - TIMELY_NS_SHIFT)) /
 			   (p->min_rtt_ns ?: 1));
 }
 
-/* timely_gate: takes back a change that TCD's mark does not allow. */
+/* Takes back a change that the mark in force does not allow. */
 static __always_inline void timely_gate(struct timely_rp *rp, const struct timely_params *p,
 					u64 now_ns, u64 before_bps)
 {
@@ -155,7 +156,7 @@ static __always_inline void timely_gate(struct timely_rp *rp, const struct timel
 		rp->rate_bps = before_bps;
 }
 
-/* timely_rp_ack: bytes were acknowledged, the latest of them with this RTT. */
+/* rtt_ns is that of the latest acknowledged bytes; 0: not measured. */
 static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct timely_params *p,
 					  u64 now_ns, u64 rtt_ns, u32 acked_bytes)
 {
@@ -169,7 +170,7 @@ static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct tim
 	timely_gate(rp, p, now_ns, before_bps);
 }
 
-/* timely_rp_loss: a loss or an RTO, which a lossless fabric should not have; the paper has no rule. Halve. */
+/* A loss or a timeout halves the rate. The paper has no rule for it: its fabric is lossless. */
 static __always_inline void timely_rp_loss(struct timely_rp *rp, const struct timely_params *p)
 {
 	timely_cut(rp, p, Q24_ONE / 2);

@@ -2,28 +2,21 @@
 /*
  * dcqcn: DCQCN's sender as a TCP congestion control.
  *
- * the reaction point below cuts the rate as CNPs come. Here every ACK lets the timers and the byte counter do what was
- * due, and sets the pacing rate; the window never binds.
+ * CNPs cut the rate: the reaction point in this file calls control_cnp (include/react.h). Every ACK
+ * brings the timers and the byte counter up to date and sets the pacing rate. The window never
+ * binds.
  *
  * Highlights:
- *   1. No timer runs: alpha's and the rate's are brought up to date at each ACK and CNP. A sender that gets no ACKs
- *	is paused, and has no use for its rate.
- *   2. TCP's ECN echo is ignored: marks come back in CNPs. ECN must still be negotiated, or nothing is marked.
+ *   1. No timer runs. The timers of alpha and of the rate are brought up to date at each ACK and
+ *      CNP. A sender that gets no ACKs is paused, and does not need its rate.
+ *   2. TCP's ECN echo is ignored: marks come back in CNPs. ECN must still be negotiated, or no
+ *      packet is marked.
  *
  * Try it: pcn run hol --algo dcqcn
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
+#include "include/control.h"
 #include "algo/dcqcn.h"
 #include "algo/red.h"
-#include "include/cnp_event.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct dcqcn_params params
@@ -39,7 +32,7 @@ const volatile struct dcqcn_params params
 	= {};
 /* clang-format on */
 
-/* What receivers and switches are set to. */
+/* Parameters of receivers and switches. */
 const struct dcqcn_np_params np_params = {};
 const struct red_params marker_params PREFIX("marking") = {};
 
@@ -62,7 +55,6 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	dcqcn_rp_advance(&flow->rp, loaded(params), e->now_ns, flow->sender.sent_bytes);
 }
 
-/* A CNP came. */
 static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
 {
 	if (event->ue)
@@ -71,9 +63,9 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 		dcqcn_rp_cnp(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes);
 }
 
-static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
-	dcqcn_rp_loss(&flow->rp, loaded(params), now, flow->sender.sent_bytes);
+	dcqcn_rp_loss(&flow->rp, loaded(params), now_ns, flow->sender.sent_bytes);
 }
 
 static __always_inline u64 control_rate(const struct flow_entry *flow)

@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * pcn_dctcp: DCTCP (SIGCOMM 2010, RFC 8257) as a TCP congestion control. The kernel has its own, dctcp; this one runs
- * where that is not built, keeps statistics, and is held against it in tests.
+ * pcn_dctcp: DCTCP (SIGCOMM 2010, RFC 8257) as a TCP congestion control. The kernel has its own,
+ * called dctcp. This one runs where that is not built, keeps statistics, and is compared with it in
+ * tests.
  *
  * Highlights:
- *   1. Every ACK tells which packets were marked; alpha is updated once a window (bpf/algo/dctcp.h).
- *   2. The receiver is part of it: it echoes each packet's mark, not RFC 3168's latch, so it must run this control (or
- *	the kernel's) too.
+ *   1. Every ACK tells which packets were marked. Alpha is updated once a window (algo/dctcp.h).
+ *   2. The receiver must run this control too, or the kernel's: it echoes each packet's mark, where
+ *      RFC 3168 latches it.
  *   3. The window grows as Reno's does.
  *
  * Try it: pcn run hol --algo pcn_dctcp
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
+#include "include/control.h"
 #include "include/echo.h"
-#include "include/scheme.h"
 #include "algo/dctcp.h"
 #include "algo/red.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct dctcp_params params
@@ -34,20 +28,20 @@ const volatile struct dctcp_params params
 	= {};
 /* clang-format on */
 
-/* What switches are set to: a threshold, as in the paper. */
+/* Parameters of switches: a threshold, as in the paper. */
 const struct red_params marker_params PREFIX("marking") = {};
 
 struct dctcp_flow {
 	FLOW_HEAD;
 	struct dctcp dctcp;
 	struct echo receiver;
-	u32 loss_cwnd; /* before the latest cut, to undo it */
+	u32 loss_cwnd; /* cwnd before the latest cut, for undo_cwnd */
 	u32 pad2;
 };
 
 FLOW_TABLE(struct dctcp_flow);
 
-/* Flows that found the table full: they react as Reno does. */
+/* Flows that found the table full. They react as Reno does. */
 u64 flows_refused = 0;
 
 extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
@@ -100,7 +94,7 @@ void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 	bpf_spin_unlock(&flow->lock);
 }
 
-/* The window after an echoed mark: once a window, in state CWR. */
+/* The kernel asks once a window, when it enters state CWR after an echoed mark. */
 SEC("struct_ops/ssthresh")
 u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 {
@@ -130,7 +124,7 @@ u32 BPF_PROG(pcn_dctcp_undo_cwnd, struct sock *sk)
 	return flow && flow->loss_cwnd > cwnd ? flow->loss_cwnd : cwnd;
 }
 
-/* A loss halves, as Reno does: cut_on_loss, for the core to take its window from. */
+/* A loss halves the window, as in Reno. The core takes the new window from snd_ssthresh. */
 static __always_inline void on_loss(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;

@@ -1,30 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * ibcc: InfiniBand's congestion control, of each queue pair, as a TCP congestion control.
+ * ibcc: InfiniBand's congestion control of each queue pair, as a TCP congestion control.
  *
- * the reaction point below raises CCTI as BECNs come. Here every ACK lets CCTI_Timer do what was due, and sets the pacing
- * rate, which is the line rate less the delays of CCT[CCTI]; the window never binds.
+ * BECNs raise CCTI: the reaction point in this file calls control_cnp (include/react.h). Every ACK
+ * brings CCTI_Timer up to date and sets the pacing rate: the line rate less the delays of
+ * CCT[CCTI]. The window never binds.
  *
  * Highlights:
- *   1. FECN is CE in the IP header, and BECN a CNP: packets are TCP's. ECN must be negotiated, or nothing is marked.
- *   2. The delay is the mean: TCP's pacing spreads a rate.
- *   3. No timer runs: CCTI is brought up to date at each ACK and BECN.
- *   4. A loss, for which InfiniBand has no rule, is taken for a BECN.
+ *   1. Packets are TCP's: FECN is CE in the IP header, and BECN is a CNP. ECN must be negotiated,
+ *      or no packet is marked.
+ *   2. TCP's pacing spreads the delays evenly: the rate is their mean.
+ *   3. No timer runs. CCTI is brought up to date at each ACK and BECN.
+ *   4. A loss, for which InfiniBand has no rule, counts as a BECN.
  *
  * Try it: pcn run FILE --algo ibcc
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
+#include "include/control.h"
 #include "algo/dcqcn_np.h"
 #include "algo/ibcc.h"
-#include "include/cnp_event.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct ibcc_params params
@@ -41,11 +34,15 @@ const volatile struct ibcc_params params
 	= {};
 /* clang-format on */
 
-/* What receivers are set to. */
-const struct dcqcn_np_params np_params OF("interval_ns", "key:becn_interval") OF("interval_ns",
-										 "default:0")
-	OF("interval_ns",
-	   "doc:Shortest time between two BECNs of a flow; 0: one for every marked packet") = {};
+/* Parameters of receivers. */
+/* clang-format off */
+const struct dcqcn_np_params np_params
+	OF("interval_ns", "key:becn_interval")
+	OF("interval_ns", "default:0")
+	OF("interval_ns", "doc:Least time between two BECNs of a flow; 0: a BECN for every "
+	   "marked packet")
+	= {};
+/* clang-format on */
 
 struct ibcc_flow {
 	FLOW_HEAD;
@@ -66,7 +63,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	ibcc_rp_advance(&flow->rp, loaded(params), e->now_ns);
 }
 
-/* A BECN came. */
+/* A CNP is a BECN. */
 static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
 {
 	if (event->ue)
@@ -75,9 +72,9 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 		ibcc_rp_becn(&flow->rp, loaded(params), event->now_ns);
 }
 
-static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
-	ibcc_rp_becn(&flow->rp, loaded(params), now);
+	ibcc_rp_becn(&flow->rp, loaded(params), now_ns);
 }
 
 static __always_inline u64 control_rate(const struct flow_entry *flow)

@@ -3,33 +3,28 @@
  * ldcp: LDCP's sender as a TCP congestion control, and its receiver's echo.
  *
  * Highlights:
- *   1. cong_control runs on every ACK and sets the window from bpf/algo/ldcp.h; the core's own reductions do not count.
- *   2. TCP counts whole packets: a window of 3.7 sends 3. Below one the window is one packet, and pacing keeps
- *	RTT / cw between two.
- *   3. What an ACK covers is split into marked and unmarked packets by TCP's count of delivered and marked ones, which
- *	AccECN keeps exact, and the receiver's echo (include/echo.h) without it.
- *   4. IW is the BDP of the line rate and the path's round trip: the smallest measured to that host before, or what the
- *	loader says.
- *   5. Packets of the first round trip are made not ECN-capable on their way out, by include/first_rtt.h, which
- *	reads this control's flow table.
+ *   1. cong_control runs on every ACK and sets the window by algo/ldcp.h. It replaces the core's
+ *      own reductions.
+ *   2. TCP counts whole packets: a window of 3.7 packets sends 3. Below one packet the window stays
+ *      at one, and pacing keeps packets RTT / cw apart.
+ *   3. TCP's counts of delivered and of marked packets tell which packets of an ACK were marked.
+ *      AccECN keeps the second count exact; without AccECN the receiver's echo does
+ *      (include/echo.h).
+ *   4. IW is the bandwidth-delay product of the line rate and the path's round trip: the smallest
+ *      that was measured to that host before, or what the loader sets.
+ *   5. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
+ *      reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
+#include "include/control.h"
 #include "include/echo.h"
-#include "include/scheme.h"
 #include "algo/ldcp.h"
 #include "algo/red.h"
 
-char _license[] SEC("license") = "Dual BSD/GPL";
-
 /* clang-format off */
 const volatile struct ldcp_params params
-	SCHEME("title", "LDCP: a window that every ACK adjusts, which does without PFC")
+	SCHEME("title", "LDCP: every ACK adjusts the window; no PFC is needed")
 	SCHEME("source", "Dai, Fu, Tan, PFC-Free Low Delay Control Protocol, "
 		"draft-dai-tsvwg-pfc-free-congestion-control-00")
 	SCHEME("sender", "window")
@@ -42,7 +37,7 @@ const volatile struct ldcp_params params
 /* clang-format on */
 const volatile struct ldcp_path_params path_params = {};
 
-/* What switches are set to: a ramp, by which flows do not keep their phase. */
+/* Parameters of switches: a ramp, which keeps flows from synchronising. */
 const struct red_params marker_params PREFIX("marking")
 	OF("kmin_bytes", "default:min(1GB, 5KB * line_rate / 10Gbps)")
 		OF("kmax_bytes", "default:min(1GB, 20KB * line_rate / 10Gbps)") = {};
@@ -52,20 +47,20 @@ struct ldcp_flow {
 	FLOW_HEAD;
 	struct ldcp ldcp;
 	struct echo receiver;
-	u32 first_rtt; /* no ACK has come yet: packets before first_end are not ECN-capable */
+	u32 first_rtt; /* no ACK arrived yet: packets before first_end are not ECN-capable */
 	u32 start_seq, first_end; /* TCP's sequence numbers */
 	u32 delivered;		  /* packets, as of the latest ACK */
-	u32 delivered_ce;	  /* of them marked */
+	u32 delivered_ce;	  /* of which marked */
 	u32 pad2;
 };
 
 #define flow_entry ldcp_flow
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full: they keep one packet under way. */
+/* Flows that found the table full. They keep one packet in flight. */
 u64 flows_refused = 0;
 
-/* The smallest round trip measured to a host, on the papers' clock. */
+/* The smallest round trip measured to each host, in the papers' time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -81,7 +76,10 @@ static __always_inline struct ldcp_flow *flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
-/* pace: packets so far apart, on the papers' clock; 0: as the window lets them. SO_MAX_PACING_RATE holds for both. */
+/*
+ * gap_ns: time between two packets, in the papers' time; 0: the window alone decides. The core
+ * leaves it to the control to respect SO_MAX_PACING_RATE.
+ */
 static __always_inline void pace(struct sock *sk, u64 gap_ns)
 {
 	u64 rate = ~0UL;
@@ -108,7 +106,7 @@ static __always_inline u32 path_bdp(struct sock *sk, const struct flow_key *key)
 			tcp_frame_bytes(sk));
 }
 
-/* initial_window: IW in packets; 0: the path's BDP. */
+/* IW in packets; 0: not set, use the path's bandwidth-delay product. */
 static __always_inline u32 initial_window(struct sock *sk)
 {
 	u32 frame_bytes = tcp_frame_bytes(sk);
@@ -124,7 +122,10 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	struct flow_key key;
 
 	tcp_establish(sk, &flow.sender, &key);
-	/* cw's cap is of the configured path, for all flows alike: or those that know a short one would get less */
+	/*
+	 * the limit of cw is that of the configured path, the same for all flows: else those that
+	 * know a short round trip would get less
+	 */
 	ldcp_window_init(
 		&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
 		ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
@@ -151,8 +152,8 @@ void BPF_PROG(ldcp_release, struct sock *sk)
 	bpf_map_delete_elem(&flows, &key);
 }
 
-/* learn: the path's round trip, for flows to come. */
-static __always_inline void learn(struct sock *sk, const struct rate_sample *rs)
+/* Remembers the path's round trip for later flows. */
+static __always_inline void learn_base_rtt(struct sock *sk, const struct rate_sample *rs)
 {
 	struct flow_key key;
 	u64 rtt_ns, *known;
@@ -168,8 +169,8 @@ static __always_inline void learn(struct sock *sk, const struct rate_sample *rs)
 		*known = rtt_ns;
 }
 
-/* in_order: packets acknowledged since the start, without a gap. */
-static __always_inline u32 in_order(struct sock *sk, const struct ldcp_flow *flow)
+/* Packets acknowledged since the start, without a gap. */
+static __always_inline u32 acked_in_order(struct sock *sk, const struct ldcp_flow *flow)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u32 mss = tp->mss_cache ?: 1;
@@ -187,15 +188,15 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 
 	if (!flow)
 		return;
-	learn(sk, rs);
-	acked = in_order(sk, flow);
+	learn_base_rtt(sk, rs);
+	acked = acked_in_order(sk, flow);
 	limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
 	packets = delivered - flow->delivered;
 	marked = delivered_ce - flow->delivered_ce;
 	if (marked > packets)
-		packets = marked; /* AccECN counts what is not yet acknowledged */
+		packets = marked; /* AccECN counts marks of packets that are not yet acknowledged */
 	flow->delivered = delivered;
 	flow->delivered_ce = delivered_ce;
 	if (acked)
@@ -232,7 +233,7 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 	flow = flow_of(sk);
 	if (!flow)
 		return;
-	acked = in_order(sk, flow);
+	acked = acked_in_order(sk, flow);
 	bpf_spin_lock(&flow->lock);
 	if (state == TCP_CA_Recovery)
 		ldcp_loss(&flow->ldcp, loaded(params), acked);
@@ -255,7 +256,7 @@ void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
 	flow = flow_of(sk);
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
 	if (event == CA_EVENT_ECN_IS_CE)
-		ack_now(sk); /* sec. 2.2: only packets that are not marked may wait for others */
+		ack_now(sk); /* sec. 2.2: only ACKs of unmarked packets may be delayed */
 }
 
 SEC("struct_ops/ssthresh")

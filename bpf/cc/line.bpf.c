@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * pcn_line: no congestion control at all. Sends at line rate, or at the socket's SO_MAX_PACING_RATE, whatever
- * happens: what `pfc` alone leaves the network with, the zero line of every comparison.
+ * pcn_line: no congestion control. It always sends at line rate, or at the socket's
+ * SO_MAX_PACING_RATE. This is what PFC alone makes of the network, the baseline of every
+ * comparison.
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
+#include "include/control.h"
 
 struct line_params {
 	u64 line_rate_bps FROM("line_rate");
@@ -20,7 +13,7 @@ struct line_params {
 /* clang-format off */
 const volatile struct line_params params
 	SCHEME("name", "pfc")
-	SCHEME("title", "No congestion control: what PFC alone makes of it")
+	SCHEME("title", "No congestion control: PFC alone")
 	SCHEME("source", "IEEE 802.1Qbb")
 	SCHEME("sender", "line")
 	SCHEME("ecn", "needed")

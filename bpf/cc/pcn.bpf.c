@@ -2,31 +2,25 @@
 /*
  * pcn: PCN's sender as a TCP congestion control.
  *
- * The rate is Algorithm 1's, computed by the reaction point below as CNPs come; this file only wires it to TCP: a flow
- * enters the table when it is established, every ACK sets the pacing rate, and the window never binds.
+ * CNPs change the rate: the reaction point in this file calls control_cnp (include/react.h), which
+ * runs Algorithm 1 (algo/pcn.h). A flow enters the table when it is established. Every ACK sets the
+ * pacing rate. The window never binds.
  *
  * Highlights:
- *   1. TCP's ECN echo is ignored where marks come back in CNPs. ECN must still be negotiated, or nothing is marked.
- *   2. With feedback "ack" or "auto" it is made of what ACKs tell of marks, where no CNPs come: see bpf/algo/pcn.h.
- *   3. A loss halves the rate, once per recovery; the fabric should have none.
+ *   1. Where CNPs report marks, TCP's ECN echo is ignored. ECN must still be negotiated, or no
+ *      packet is marked.
+ *   2. With feedback "ack", "ece" or "auto" the sender makes CNPs of the marks that ACKs report,
+ *      see algo/pcn.h.
+ *   3. A loss halves the rate, once per recovery. The fabric should have none.
  *
  * Try it: pcn run hol --algo pcn
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
+#include "include/control.h"
 #include "algo/pcn.h"
-#include "include/cnp_event.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct pcn_rp_params params
-	SCHEME("title", "PCN: receivers say by how much, switches say who")
+	SCHEME("title", "PCN: switches identify congested flows, receivers tell them their rate")
 	SCHEME("source", "Cheng et al., Re-architecting Congestion Management in Lossless "
 		"Ethernet, NSDI 2020")
 	SCHEME("sender", "rate")
@@ -39,7 +33,7 @@ const volatile struct pcn_rp_params params
 	= {};
 /* clang-format on */
 
-/* What receivers are set to; and, for feedback from ACKs, what the sender makes of those. */
+/* Parameters of receivers. With feedback from ACKs the sender uses them itself. */
 const volatile struct pcn_np_params np_params = {};
 
 struct pcn_flow {
@@ -72,7 +66,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);
 }
 
-/* A CNP came: Algorithm 1, lines 4 to 11. */
+/* Algorithm 1, lines 4 to 11. */
 static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
 {
 	struct pcn_rp_params p = *(const struct pcn_rp_params *)loaded(params);
@@ -82,7 +76,7 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 	pcn_rp_cnp(&flow->rp, &p, event->ce, event->rec_rate_bps);
 }
 
-static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
 	pcn_rp_loss(&flow->rp, loaded(params));
 }

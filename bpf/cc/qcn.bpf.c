@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * qcn: QCN's reaction point as a TCP congestion control: a rate limiter for each flow.
+ * qcn: QCN's reaction point as a TCP congestion control. Each flow has its own rate limiter.
  *
- * the reaction point below cuts the rate as CNMs come from switches. Here every ACK lets the timer and the byte counter do
- * what was due, and sets the pacing rate; the window never binds.
+ * CNMs from switches cut the rate: the reaction point in this file calls control_cnm
+ * (include/react_cnm.h). Every ACK brings the timer and the byte counter up to date and sets the
+ * pacing rate. The window never binds.
  *
  * Highlights:
- *   1. No timer runs: it is brought up to date at each ACK and CNM.
- *   2. QCN is of layer 2 and needs no ECN.
+ *   1. No timer runs. The state is brought up to date at each ACK and CNM.
+ *   2. QCN works at layer 2 and needs no ECN.
  *
  * Try it: pcn run hol --algo qcn
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
+#include "include/control.h"
 #include "algo/qcn.h"
-#include "include/cnp_event.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct qcn_rp_params params
@@ -34,7 +26,7 @@ const volatile struct qcn_rp_params params
 	= {};
 /* clang-format on */
 
-/* What switches are set to. */
+/* Parameters of switches. */
 const struct qcn_cp_params marker_params = {};
 
 struct qcn_flow {
@@ -56,16 +48,15 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	qcn_rp_advance(&flow->rp, loaded(params), e->now_ns, flow->sender.sent_bytes);
 }
 
-/* A CNM came. */
 static __always_inline void control_cnm(struct flow_entry *flow, const struct cnm_event *event)
 {
 	qcn_rp_cnm(&flow->rp, loaded(params), event->now_ns, flow->sender.sent_bytes,
 		   event->qntz_fb);
 }
 
-static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
-	qcn_rp_loss(&flow->rp, loaded(params), now, flow->sender.sent_bytes);
+	qcn_rp_loss(&flow->rp, loaded(params), now_ns, flow->sender.sent_bytes);
 }
 
 static __always_inline u64 control_rate(const struct flow_entry *flow)
@@ -76,7 +67,7 @@ static __always_inline u64 control_rate(const struct flow_entry *flow)
 static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
 {
 	recovery_set(&flow->rp.recovery, rate_bps);
-	flow->rp.limited = 1; /* as after a CNM: it goes on from here */
+	flow->rp.limited = 1; /* as after a CNM: the rate recovers from here */
 }
 
 static __always_inline u64 line_rate_bps(void)

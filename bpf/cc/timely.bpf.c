@@ -2,26 +2,18 @@
 /*
  * timely: TIMELY's sender as a TCP congestion control.
  *
- * The round trip is TCP's own measurement of the packets that an ACK covers, on the kernel's clock of 1 us: 1 ns of
- * the papers' time at a dilation of 2^10, 1 us on a real host.
+ * TCP itself measures the round trip, of the packets that an ACK covers. The kernel's clock has a
+ * resolution of 1 us: 1 ns of the papers' time at a dilation of 2^10, and 1 us on a real host.
  *
  * Highlights:
- *   1. cong_control runs on every ACK, which is the authors' per-packet pacing; with segments, once in so many bytes.
- *   2. Needs nothing of receivers and switches, and no ECN.
+ *   1. cong_control runs on every ACK. This is the authors' pacing of each packet. With
+ *      segment_bytes set, the rate changes once per segment.
+ *   2. It needs nothing of receivers and switches, and no ECN.
  *
  * Try it: pcn run hol --algo timely
  */
-#include "include/kernel.h"
-#include <bpf/bpf_helpers.h>
-#include <bpf/bpf_tracing.h>
-#include <bpf/bpf_endian.h>
-#include <bpf/bpf_core_read.h>
-#include "include/scheme.h"
+#include "include/control.h"
 #include "algo/timely.h"
-#include "include/cnp_event.h"
-#include "include/tcp.h"
-
-char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* clang-format off */
 const volatile struct timely_params params
@@ -57,14 +49,14 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	timely_rp_ack(&flow->rp, loaded(params), e->now_ns, e->rtt_ns, e->acked_bytes);
 }
 
-/* With TCD a CNP says in which direction the rate may go. */
+/* With TCD a CNP says in which direction the rate may change. */
 static __always_inline void control_cnp(struct flow_entry *flow, const struct cnp_event *event)
 {
 	tcd_rp_cnp(&flow->rp.tcd, params.tcd_hold_ns, event->now_ns,
 		   event->ue ? TCD_MARK_UE : TCD_MARK_CE);
 }
 
-static __always_inline void control_loss(struct flow_entry *flow, u64 now)
+static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
 	timely_rp_loss(&flow->rp, loaded(params));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * QCN's congestion notification message (802.1Qau): to the sender of a packet that a congestion point sampled.
- * Package cnp is the same in Go; the bytes are equal.
+ * QCN's congestion notification message (CNM, 802.1Qau). It goes to the sender of a packet that a
+ * congestion point sampled. Package cnp is the same in Go, byte for byte.
  */
 #ifndef PCN_CNM_H
 #define PCN_CNM_H
@@ -9,18 +9,19 @@
 #define ETH_P_CNM	  0x22E7
 #define CNM_MSDU_LEN	  64
 #define CNM_FRAME_LEN	  102 /* with the whole MSDU */
-#define CNM_MIN_FRAME_LEN 60  /* of Ethernet, without FCS; what the MSDU leaves of it is zero */
+#define CNM_MIN_FRAME_LEN 60  /* of Ethernet, without FCS; bytes behind the MSDU are zero */
 #define CNM_QNTZ_FB_MAX	  63
-#define CNM_QUEUE_SHIFT                                                                            \
-	6 /* units of 64 bytes; from memory of the standard, no source at hand has it */
-#define CNM_PRIORITY_SHIFT 13 /* likewise */
+/* The next two are from memory of the standard: no source at hand has them. */
+#define CNM_QUEUE_SHIFT	   6 /* units of 64 bytes */
+#define CNM_PRIORITY_SHIFT 13
 
 struct cnm_pdu {
 	__be16 qntz_fb; /* version 4 bits, 0; reserved 6 bits, 0; QntzFb 6 bits */
 	__be64 cpid;	/* the congestion point */
-	__be16 qoff; /* signed, in units of 64 bytes: the queue is longer than it should be by this */
-	__be16 qdelta; /* and has grown since the last sample by this */
-	/* of the sampled packet: */
+	/* signed, in units of 64 bytes */
+	__be16 qoff;   /* how far the queue is above its set point */
+	__be16 qdelta; /* how far it has grown since the last sample */
+	/* of the sampled packet */
 	__be16 encap_priority;
 	u8 encap_dest[ETH_ALEN];
 	__be16 encap_msdu_len;
@@ -35,7 +36,6 @@ struct cnm_frame {
 _Static_assert(sizeof(struct cnm_pdu) == 24, "a CNM's PDU is 24 bytes before the MSDU");
 _Static_assert(sizeof(struct cnm_frame) == CNM_FRAME_LEN, "a CNM is 102 bytes");
 
-/* cnm_frame_len is the length of a CNM with so many bytes of MSDU. */
 static __always_inline u32 cnm_frame_len(u32 msdu_len)
 {
 	u32 len = sizeof(struct cnm_frame) - CNM_MSDU_LEN + msdu_len;
@@ -43,7 +43,7 @@ static __always_inline u32 cnm_frame_len(u32 msdu_len)
 	return len < CNM_MIN_FRAME_LEN ? CNM_MIN_FRAME_LEN : len;
 }
 
-/* cnm_queue_units rounds down, and stops at what 16 bits hold. */
+/* Rounds down, and stops at what 16 bits hold. */
 static __always_inline s16 cnm_queue_units(s64 bytes)
 {
 	s64 units = bytes >> CNM_QUEUE_SHIFT;
@@ -54,10 +54,10 @@ static __always_inline s16 cnm_queue_units(s64 bytes)
 }
 
 /*
- * cnm_build builds the CNM that answers a sampled packet. CNM_MSDU_LEN bytes behind its Ethernet header
- * (without VLAN tag) can be read, and msdu_len of them belong to it. Its destination becomes the source of
- * the CNM, for want of a MAC address of the congestion point; HP's FlexFabric 5700 does so too. priority
- * is 0 to 7. It writes all of f and returns how many bytes of it are the frame.
+ * Builds the CNM that answers a sampled packet. CNM_MSDU_LEN bytes behind its Ethernet header
+ * (without VLAN tag) can be read; msdu_len of them belong to it. The congestion point has no MAC
+ * address, so the source of the CNM is the destination of the sampled packet, as in HP's FlexFabric
+ * 5700. priority is 0 to 7. Writes all of f, and returns the length of the frame.
  */
 static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16 msdu_len, u64 cpid,
 				     u8 qntz_fb, s64 qoff_bytes, s64 qdelta_bytes, u8 priority)
@@ -66,7 +66,7 @@ static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16
 	const u8 *msdu = (void *)(eth + 1);
 	u32 len = msdu_len < CNM_MSDU_LEN ? msdu_len : CNM_MSDU_LEN;
 
-	/* clang computes with 16 bits otherwise, and the verifier loses sight of the bounds */
+	/* else clang computes with 16 bits, and the verifier loses the bounds */
 	barrier_var(len);
 	if (qntz_fb > CNM_QNTZ_FB_MAX)
 		qntz_fb = CNM_QNTZ_FB_MAX;
@@ -86,8 +86,8 @@ static __always_inline u32 cnm_build(struct cnm_frame *f, const u8 *sampled, u16
 }
 
 /*
- * cnm_well_formed checks every field in which the sender has no choice, but not the padding. The CNM has
- * len bytes, and those before the MSDU can be read.
+ * Checks every field in which the sender has no choice, but not the padding. len is the length of
+ * the CNM; the bytes before the MSDU can be read.
  */
 static __always_inline bool cnm_well_formed(const struct cnm_frame *f, u32 len)
 {

@@ -62,13 +62,13 @@ _Static_assert(sizeof(struct cnp_body) == 40, "a CNP is 40 bytes of UDP");
 _Static_assert(sizeof(struct cnp_ipv4) == 60, "a CNP over IPv4 is 60 bytes");
 _Static_assert(sizeof(struct cnp_ipv6) == 80, "a CNP over IPv6 is 80 bytes");
 
-/* cnp_udp_source spreads the CNPs of different flows over paths. */
+/* CNPs of different flows take different paths. */
 static __always_inline __be16 cnp_udp_source(__be16 flow_sport, __be16 flow_dport)
 {
 	return bpf_htons(0xc000) | ((flow_sport ^ flow_dport) & bpf_htons(0x3fff));
 }
 
-/* ip_checksum is over 20 bytes with 0 in the checksum's place; it is 0 over a correct header. */
+/* Over 20 bytes, with 0 in place of the checksum. The result over a correct header is 0. */
 static __always_inline u16 ip_checksum(const void *header)
 {
 	const u16 *w = header;
@@ -81,7 +81,7 @@ static __always_inline u16 ip_checksum(const void *header)
 	return ~sum;
 }
 
-/* word reads eight bytes of a packed header at once. */
+/* Eight bytes of a packed header at once. */
 static __always_inline u64 word(const void *header, u32 i)
 {
 	return ((const u64 *)header)[i];
@@ -91,11 +91,12 @@ static __always_inline u64 word(const void *header, u32 i)
 #define ICRC_SEED 0xdebb20e3
 
 /*
- * The ICRC takes as ones what may change on the way: TOS, TTL and the checksums, or traffic class,
- * flow label, hop limit and the checksum, and the byte of FECN and BECN (rxe_icrc.c).
+ * What may change on the way counts as ones in the ICRC: TOS, TTL and the checksums of IPv4;
+ * traffic class, flow label and hop limit of IPv6; UDP's checksum; the byte of FECN and BECN
+ * (rxe_icrc.c).
  *
- * What precedes RecRate is the same in all well-formed CNPs of a flow: crc_ is the register behind it,
- * which the reaction point remembers.
+ * What precedes RecRate is the same in all well-formed CNPs of a flow. The crc_ functions give the
+ * register behind it, which the reaction point remembers.
  */
 static __always_inline u32 crc_ipv4(const struct cnp_ipv4 *c)
 {
@@ -132,9 +133,9 @@ static __always_inline u32 icrc_ipv6(const struct cnp_ipv6 *c, u32 crc)
 	return ~crc32_4(crc32_8(crc32_8(crc, word(c, 7)), word(c, 8)), word(c, 9));
 }
 
-/* cnp_build_body leaves out the tag and the ICRC. */
+/* Leaves out the tag and the ICRC. */
 static __always_inline void cnp_build_body(struct cnp_body *b, const struct flow_key *key,
-					   const struct notification *say)
+					   const struct notification *cnp)
 {
 	*b = (struct cnp_body){
 		.udp =
@@ -147,31 +148,31 @@ static __always_inline void cnp_build_body(struct cnp_body *b, const struct flow
 			{
 				.opcode = CNP_OPCODE,
 				.pkey = CNP_PKEY,
-				.becn = CNP_BECN | (say->ue ? CNP_UE : 0),
+				.becn = CNP_BECN | (cnp->ue ? CNP_UE : 0),
 				.psn = key->protocol == IPPROTO_UDP ? bpf_htonl(CNP_PSN_UDP) : 0,
 			},
 		.pcn =
 			{
-				.rec_rate = bpf_htonl(say->rec_rate),
+				.rec_rate = bpf_htonl(cnp->rec_rate),
 				.flow_sport = key->sport,
 				.flow_dport = key->dport,
 			},
 	};
 }
 
-static __always_inline u8 cnp_tos(const struct notification *say)
+static __always_inline u8 cnp_tos(const struct notification *cnp)
 {
-	return CNP_DSCP << 2 | (say->ce ? ECN_CE : 0);
+	return CNP_DSCP << 2 | (cnp->ce ? ECN_CE : 0);
 }
 
-/* cnp_build_ipv4 builds the CNP that answers the flow, without tag and ICRC. */
+/* The CNP that answers the flow, without tag and ICRC. */
 static __always_inline void cnp_build_ipv4(struct cnp_ipv4 *c, const struct flow_key *key,
-					   const struct notification *say)
+					   const struct notification *cnp)
 {
 	struct iphdr ip = {
 		.version = 4,
 		.ihl = 5,
-		.tos = cnp_tos(say),
+		.tos = cnp_tos(cnp),
 		.tot_len = bpf_htons(sizeof(*c)),
 		.frag_off = bpf_htons(CNP_FRAG_OFF),
 		.ttl = CNP_TTL,
@@ -182,13 +183,13 @@ static __always_inline void cnp_build_ipv4(struct cnp_ipv4 *c, const struct flow
 
 	ip.check = ip_checksum(&ip);
 	c->ip = ip;
-	cnp_build_body(&c->body, key, say);
+	cnp_build_body(&c->body, key, cnp);
 }
 
 static __always_inline void cnp_build_ipv6(struct cnp_ipv6 *c, const struct flow_key *key,
-					   const struct notification *say)
+					   const struct notification *cnp)
 {
-	u8 class = cnp_tos(say);
+	u8 class = cnp_tos(cnp);
 
 	c->ip = (struct ipv6hdr){
 		.version_class = 6 << 4 | class >> 4,
@@ -199,15 +200,15 @@ static __always_inline void cnp_build_ipv6(struct cnp_ipv6 *c, const struct flow
 	};
 	__builtin_memcpy(c->ip.saddr, key->daddr, sizeof(key->daddr));
 	__builtin_memcpy(c->ip.daddr, key->saddr, sizeof(key->saddr));
-	cnp_build_body(&c->body, key, say);
+	cnp_build_body(&c->body, key, cnp);
 }
 
 /*
- * The checks of form cover every field in which the sender has no choice: not DSCP, TTL and flow label,
- * which routers change, and not what only the ICRC or the tag protects.
+ * The checks of form cover every field in which the sender has no choice. They leave out DSCP, TTL
+ * and flow label, which routers change, and what only the ICRC or the tag protects.
  */
 
-/* becn_well_formed: UE comes with TCD only, and never beside CE, which overrides it. */
+/* UE occurs only with TCD, and never together with CE, which overrides it. */
 static __always_inline bool becn_well_formed(u8 becn, u8 tos, bool tcd)
 {
 	return becn == CNP_BECN || (tcd && becn == (CNP_BECN | CNP_UE) && !(tos & ECN_MASK));

@@ -3,7 +3,7 @@
 #ifndef PCN_CNP_EVENT_H
 #define PCN_CNP_EVENT_H
 
-/* A CNP arrived that the reaction point found sound (react.h). */
+/* A CNP arrived that passed the checks of the reaction point (react.h). */
 struct cnp_event {
 	u64 now_ns;	  /* the papers' time */
 	u64 rec_rate_bps; /* 0: the CNP names no rate */
@@ -12,7 +12,7 @@ struct cnp_event {
 	bool ue;	  /* TCD: undetermined; never with ce */
 };
 
-/* A CNM of QCN arrived that the reaction point found sound (react_cnm.h). */
+/* A CNM of QCN arrived that passed the checks of the reaction point (react_cnm.h). */
 struct cnm_event {
 	u64 now_ns;
 	u32 qntz_fb; /* quantised feedback, 1 to 63 */

@@ -9,13 +9,13 @@
 #include "cnp.h"
 #include "siphash.h"
 
-/* KEYS: two, so that a new one comes before the old one goes. */
+/* Two keys, so that a new one can be accepted before the old one is removed. */
 #define KEYS 2
 
 enum key_state {
 	KEY_NONE,
-	KEY_ACCEPTED, /* RP takes CNPs that it signed */
-	KEY_SIGNS,    /* and NP signs with it */
+	KEY_ACCEPTED, /* RP accepts CNPs that this key signed */
+	KEY_SIGNS,    /* RP accepts them, and NP signs with this key */
 };
 
 struct cnp_key {
@@ -58,7 +58,7 @@ struct cnp_tag {
 	__be32 mac;
 };
 
-/* stamp_of is the stamp of a time on the kernel's clock. */
+/* The stamp of a time on the kernel's clock. */
 static __always_inline u32 stamp_of(u64 kernel_ns)
 {
 	u32 zero = 0;
@@ -67,13 +67,16 @@ static __always_inline u32 stamp_of(u64 kernel_ns)
 	return (kernel_ns + (ahead_ns ? *ahead_ns : 0)) >> STAMP_SHIFT & STAMP_MASK;
 }
 
-/* stamp_after is how much later a is than b, in stamps. */
+/* How much later a is than b, in stamps. */
 static __always_inline s32 stamp_after(u32 a, u32 b)
 {
 	return (s32)((a - b) << (32 - STAMP_BITS)) >> (32 - STAMP_BITS);
 }
 
-/* stamp_word is signed behind the addresses, the rate and the ports, which are as on the wire. */
+/*
+ * The last word that is signed. Before it come the addresses, the rate and the ports, as on the
+ * wire.
+ */
 static __always_inline u64 stamp_word(const struct cnp_body *b, __be32 stamp, bool ce)
 {
 	u64 protocol = b->bth.psn ? IPPROTO_UDP : IPPROTO_TCP;

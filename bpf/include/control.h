@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the file of a congestion control begins with. */
+/* The head of every congestion control. */
 #ifndef PCN_CONTROL_H
 #define PCN_CONTROL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Counters: a struct of u64 in a map of the struct's name, one for each CPU. The struct's members name
- * the counters for everybody: user space reads the names from the map's BTF. A trailing underscore, for
- * what is a keyword in C, is not part of the name.
+ * Counters: a struct of u64 in a map of the same name, one for each CPU. The members of the struct
+ * name the counters everywhere: user space reads the names from BTF. A trailing underscore, which
+ * avoids a keyword of C, is not part of the name.
  */
 #ifndef PCN_COUNTS_H
 #define PCN_COUNTS_H

@@ -7,8 +7,9 @@
 #define PCN_CRC32_H
 
 /*
- * crc32_slice[n][b] is the register after byte b and then n zero bytes, from register 0. It is linear
- * in b: each entry is the XOR of the entries for the single bits of b, which are the arguments.
+ * crc32_slice[n][b] is the register after byte b and then n zero bytes, from register 0. It is
+ * linear in b: each entry is the XOR of the entries for the single bits of b, which are the
+ * arguments.
  */
 #define CRC32_1(b, k0, k1, k2, k3, k4, k5, k6, k7)                                                 \
 	(((b) & 1 ? k0 : 0) ^ ((b) & 2 ? k1 : 0) ^ ((b) & 4 ? k2 : 0) ^ ((b) & 8 ? k3 : 0) ^       \
@@ -47,7 +48,7 @@ static const u32 crc32_slice[8][256] = {
 };
 /* clang-format on */
 
-/* crc32_8 and crc32_4 are the register after 8 or 4 more bytes, the first in the lowest bits. */
+/* The register after 8 or 4 more bytes, the first in the lowest bits. */
 static __always_inline u32 crc32_8(u32 crc, u64 bytes)
 {
 	bytes ^= crc;

@@ -10,12 +10,12 @@ enum event_kind {
 	EVENT_PFC = 1,	    /* a PAUSE or RESUME was sent */
 	EVENT_QUEUE = 2,    /* a port's sample bin is over */
 	EVENT_FLOW = 3,	    /* a flow's sample bin at its receiver is over */
-	EVENT_OFF = 4,	    /* a port's queue was paused, or lacked credits, and is no longer */
-	EVENT_DETECTED = 5, /* the same bin: what the port's detectors said */
-	EVENT_REPEAT = 6,   /* a class's sample bin is over: PAUSE frames, if repeated */
+	EVENT_OFF = 4,	    /* a port's queue was paused or lacked credits, and no longer is */
+	EVENT_DETECTED = 5, /* the same bin: what the detectors of the port found */
+	EVENT_REPEAT = 6, /* a sample bin of a class is over: PAUSE frames if PAUSE were repeated */
 };
 
-/* A PAUSE or RESUME: port is the one that stops or goes on, its peer sent the frame. */
+/* A PAUSE or RESUME. port is the port that stops or continues; its peer sent the frame. */
 struct event_pfc {
 	u32 kind;
 	u16 port;
@@ -25,7 +25,7 @@ struct event_pfc {
 	u64 effect_ns; /* ideal time of taking effect: one link delay later */
 };
 
-/* How many PAUSE frames the port would have sent in the bin, if it repeated them: algo/pfc.h. */
+/* PAUSE frames that the port would have sent in the bin if it repeated them: algo/pfc.h. */
 struct event_repeat {
 	u32 kind;
 	u16 port;
@@ -58,7 +58,7 @@ struct event_detected {
 	u32 kind;
 	u32 port;
 	u64 bin;
-	u32 npecn_packets; /* that NP-ECN marked, or would have; likewise the others */
+	u32 npecn_packets; /* that NP-ECN marked, or would have marked; the same for the others */
 	u32 ecn_packets;
 	u32 fecn_packets;
 	u32 tcd_ce_packets;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * first_rtt: makes packets of a flow's first round trip not ECN-capable, at a sender's tcx egress. A
- * switch with WRED and ECN drops such packets when its queue is long, where it marks others.
+ * first_rtt: makes packets of a flow's first round trip not ECN-capable, at tcx egress of a sender.
+ * A switch with WRED and ECN drops such packets when its queue is long, where it marks others.
  *
- * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial window,
- * and the last of a message, which TCP pushes or ends with, stay ECN-capable. So one arrives, and a loss
- * is heard of without a timeout.
+ * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.3 and 3: the last packet of the initial
+ * window stays ECN-capable, and so does the last of a message, which has PSH or FIN. So one of them
+ * arrives, and a loss is detected without a timeout.
  *
- * A control includes this behind its flow table, whose entries have first_rtt, which says that the round
- * trip goes on, and first_end, TCP's sequence number behind the initial window.
+ * A control includes this behind its flow table, whose entries have two members:
+ *	first_rtt	the first round trip goes on
+ *	first_end	TCP's sequence number behind the initial window
  */
 #ifndef PCN_FIRST_RTT_H
 #define PCN_FIRST_RTT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What names a flow, in every map: the sender's address and port first. */
+/* The key of a flow, in every map. The source is the sender of data. */
 #ifndef PCN_FLOW_H
 #define PCN_FLOW_H
 

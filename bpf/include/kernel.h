@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The few kernel types that the programs touch, declared by hand.
+ * The kernel types that the programs use, declared by hand.
  *
- * Only the fields in use are listed; CO-RE finds their real offsets in the running kernel's BTF, so the
- * objects are the same bytes wherever they are built and run on every kernel that has the fields.
+ * Only the fields in use are listed. CO-RE finds their offsets in the BTF of the running kernel. So
+ * the objects are the same bytes wherever they are built, and run on every kernel that has the
+ * fields.
  */
 #ifndef PCN_KERNEL_H
 #define PCN_KERNEL_H
@@ -235,7 +236,7 @@ struct tcp_sock {
 };
 
 struct rate_sample {
-	long rtt_us;	     /* of this ACK, -1: none */
+	long rtt_us;	     /* of this ACK; -1: not measured */
 	u32 acked_sacked;    /* packets newly acknowledged */
 	u32 prior_in_flight; /* packets, before this ACK */
 };
@@ -244,7 +245,7 @@ struct ack_sample;
 
 #pragma clang attribute pop
 
-/* In map values: two CPUs may hear of a flow at once. */
+/* In map values: two CPUs may handle the same flow at once. */
 struct bpf_spin_lock {
 	u32 val;
 };
@@ -262,12 +263,12 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((section
 /* From a tc program's __sk_buff to the sk_buff behind it. */
 extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), weak));
 
-/* An argument of a global function that the caller owns or was given by the kernel. libbpf 1.1 does not have it. */
+/* An argument of a global function that is a trusted pointer. libbpf 1.1 lacks the macro. */
 #define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
 
 /*
- * loaded(v): a pointer to a const volatile struct that the loader sets. Behind the barrier, or the compiler would take
- * the values that it sees in the source.
+ * loaded(v): a pointer to a const volatile struct that the loader sets. Without the barrier the
+ * compiler would use the values in the source.
  */
 #define loaded(v)                                                                                  \
 	({                                                                                         \
@@ -276,7 +277,7 @@ extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), w
 		loaded_;                                                                           \
 	})
 
-/* bounded(n): run the body at most n times; the verifier looks at it once, however large n is. */
+/* bounded(n): runs the body at most n times. The verifier checks it once, however large n is. */
 #define bounded(n)                                                                                 \
 	for (struct bpf_iter_num it_ __attribute__((cleanup(bpf_iter_num_destroy))),               \
 	     *start_ __attribute__((unused)) = (bpf_iter_num_new(&it_, 0, (n)), &it_);             \

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A notification point (NP), at a receiver: it looks at the data packets of each flow and answers with
- * CNPs. A notification point is one C file that includes this behind the definitions of
+ * A notification point (NP), at a receiver: it looks at the data packets of each flow and answers
+ * with CNPs. A notification point is one C file that includes this behind the definitions of
  *
- *	struct notify_state	what it keeps of a flow; all zero for a new one. It may be a macro:
+ *	struct notify_state	state of a flow; all zero for a new one. It may be a macro:
  *				#define notify_state pcn_np
  *	params			a const volatile struct that the loader sets
- *	notify_wants(event)	false: the packet does not count, and needs no entry in the flow table
- *	notify_packet(state, params, event, say)
- *				a packet of the flow arrived. True: send a CNP that says *say. state and
- *				params are pointers; say is all zero before
+ *	notify_wants(event)	false: the packet does not count and needs no flow entry
+ *	notify_packet(state, params, event, cnp)
+ *				a packet of the flow arrived. True: send a CNP that says what *cnp
+ *				says, which is all zero before. state and params are pointers
  *
- * notify_event.h has the types of event and say.
+ * notify_event.h has the types of event and cnp.
  *
- * The program at ingress builds the CNP and sends a clone of the data packet to its own egress, where
- * np_egress cuts the clone down to the CNP: cloning is how a tc program sends a packet of its own. Data
- * packets pass unchanged.
+ * The program at ingress builds the CNP and sends a clone of the data packet to its own egress.
+ * There np_egress cuts the clone down to the CNP. A tc program can send a packet of its own only by
+ * cloning. Data packets pass unchanged.
  */
 #ifndef PCN_NOTIFY_H
 #define PCN_NOTIFY_H
@@ -30,14 +30,14 @@
 #define CLOCK_MONOTONIC 1
 
 /*
- * idle_ns: a flow ends with FIN, RST, or silence for so long, and its entry goes. 0: flows do not end, and
- * the full table forgets the least recently used. Set by the loader.
+ * A flow ends with FIN, RST, or this long silence; then its entry is removed. 0: flows do not end,
+ * and the full table forgets the least recently used one. Set by the loader.
  */
 const volatile u64 idle_ns = 0;
 
 /*
- * udp_ports: flows of UDP from or to one of these ports are watched. Network byte order; the first 0 ends
- * the list. Set by the loader.
+ * Flows of UDP from or to one of these ports are watched. Network byte order; the first 0 ends the
+ * list. Set by the loader.
  */
 #define UDP_PORTS 8
 const volatile u16 udp_ports[UDP_PORTS] = {};
@@ -45,8 +45,8 @@ const volatile u16 udp_ports[UDP_PORTS] = {};
 struct np_flow {
 	struct notify_state state;
 	u64 last_ns; /* arrival of the latest packet, if flows end */
-	u32 id;	     /* tells it from an earlier flow of the same key */
-	u32 tracked; /* it is in np_live */
+	u32 id;	     /* differs from that of an earlier flow with the same key */
+	u32 tracked; /* the flow is in np_live */
 };
 
 /* Flows seen at this receiver; the least recently used goes when it is full. */
@@ -61,7 +61,7 @@ struct np_counts {
 	u64 cnp_decrease; /* CNPs sent that say CE */
 	u64 cnp_increase; /* CNPs sent that say neither CE nor UE */
 	u64 cnp_hold;	  /* CNPs sent that say UE */
-	u64 no_flow;	  /* packets whose flow the table refused */
+	u64 no_flow;	  /* packets whose flow did not fit in the table */
 	u64 no_clone;	  /* CNPs that could not be sent */
 	u64 extensions;	  /* IPv6 packets with extension headers that were not looked into */
 	u64 ended;	  /* flows that ended with FIN or RST */
@@ -81,9 +81,9 @@ struct np_pending {
 		struct cnp_ipv6 ipv6;
 	};
 	u8 pad[2];
-	u32 ready; /* the packet at egress with MARK_CNP is ours */
+	u32 ready; /* the packet at egress with MARK_CNP is our clone */
 	u32 v6;
-	u32 headers_len; /* of the data packet's IP and transport headers, see cut */
+	u32 headers_len; /* of the data packet's IP and transport headers, see cut_clone */
 	u32 tags;	 /* of the data packet, if not all are in the skb: outermost first */
 	struct vlan_hdr tag[1 + MAX_TAGS];
 } __attribute__((packed, aligned(8)));
@@ -96,18 +96,18 @@ struct {
 } np_pending SEC(".maps");
 
 /*
- * One timer removes silent flows, a few at a time: it looks at those in np_live, the one not looked at for
- * longest first. A timer for each flow would need memory at times when the kernel has none to give.
+ * One timer removes silent flows, a few at a time. It checks those in np_live, the longest
+ * unchecked first. A timer for each flow would need memory when the kernel may have none to give.
  */
 struct np_live {
 	struct flow_key key;
 	u32 id;
-	u64 due_ns; /* when to look at it */
+	u64 due_ns; /* when to check it */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
-	/* twice the flows: those that ended otherwise stay until they are looked at */
+	/* twice the flows: those that ended by FIN or RST stay until they are checked */
 	__uint(max_entries, 131072);
 	__type(value, struct np_live);
 } np_live SEC(".maps");
@@ -129,12 +129,12 @@ struct {
 	__type(value, struct np_sweeper);
 } np_sweeper SEC(".maps");
 
-#define SWEEP_FLOWS    64      /* at a time */
-#define SWEEP_PAUSE_NS 1000000 /* at least, between two times */
+#define SWEEP_FLOWS    64      /* flows per run */
+#define SWEEP_PAUSE_NS 1000000 /* least time between two runs */
 
 /*
- * sweep_one looks at the flow that has waited for longest, even before it is due if early. It returns how
- * long there is nothing to do; ~0: there are no flows.
+ * Checks the flow that has waited longest; early: even before it is due. Returns the time until
+ * there is something to do; ~0: there are no flows.
  */
 static __always_inline u64 sweep_one(u64 t_ns, bool early)
 {
@@ -149,13 +149,13 @@ static __always_inline u64 sweep_one(u64 t_ns, bool early)
 		return ~0ULL;
 	flow = bpf_map_lookup_elem(&np_flows, &l.key);
 	if (!flow || flow->id != l.id)
-		return 0; /* it ended otherwise */
+		return 0; /* it ended by FIN or RST */
 	if ((s64)(t_ns - flow->last_ns) >= (s64)idle_ns) {
 		np_counts_add(NP(idle));
 		bpf_map_delete_elem(&np_flows, &l.key);
 		return 0;
 	}
-	/* the queue is in the order of due_ns, about */
+	/* the queue is roughly in the order of due_ns */
 	l.due_ns = early ? t_ns + idle_ns : flow->last_ns + idle_ns;
 	if (bpf_map_push_elem(&np_live, &l, 0))
 		flow->tracked = 0; /* its next CNP tries again */
@@ -181,12 +181,12 @@ static int sweep(void *map, u32 *key, struct np_sweeper *s)
 	return 0;
 }
 
-/* start_sweeper does nothing if it runs. */
+/* Does nothing if the timer runs. */
 static __always_inline bool start_sweeper(struct np_sweeper *s)
 {
 	if (s->runs || __sync_lock_test_and_set(&s->runs, 1))
 		return true;
-	bpf_timer_init(&s->timer, &np_sweeper, CLOCK_MONOTONIC); /* fails but the first time */
+	bpf_timer_init(&s->timer, &np_sweeper, CLOCK_MONOTONIC); /* fails except the first time */
 	if (!bpf_timer_set_callback(&s->timer, sweep) &&
 	    !bpf_timer_start(&s->timer, to_kernel_ns(idle_ns), 0))
 		return true;
@@ -194,9 +194,9 @@ static __always_inline bool start_sweeper(struct np_sweeper *s)
 	return false;
 }
 
-#define MAKE_ROOM 16 /* flows to look at; about half of them are gone */
+#define MAKE_ROOM 16 /* flows to check; about half of them have ended */
 
-/* push_live makes room if np_live is full. */
+/* Makes room if np_live is full. */
 static __always_inline bool push_live(const struct np_live *l, u64 t_ns)
 {
 	if (!bpf_map_push_elem(&np_live, l, 0))
@@ -206,7 +206,7 @@ static __always_inline bool push_live(const struct np_live *l, u64 t_ns)
 	return !bpf_map_push_elem(&np_live, l, 0);
 }
 
-/* np_track has the flow removed when it is silent. Each CNP calls it again, for what may have failed. */
+/* Has the flow removed when it falls silent. Each CNP calls it again, in case it failed before. */
 static __noinline void np_track(const struct flow_key *key, struct np_flow *flow)
 {
 	struct np_live l = {.key = *key};
@@ -241,7 +241,7 @@ static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 	return flow;
 }
 
-/* np_sign signs the CNP with the current key, if there is one. */
+/* Signs the CNP with the current key, if there is one. */
 static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body, u64 t_ns, bool ce)
 {
 	for (u32 i = 0; i < KEYS; i++) {
@@ -259,23 +259,23 @@ static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body,
 }
 
 static __always_inline void np_build(struct np_pending *p, const struct flow_key *key,
-				     const struct notification *say, u64 t_ns)
+				     const struct notification *cnp, u64 t_ns)
 {
 	if (p->v6) {
 		p->eth.h_proto = bpf_htons(ETH_P_IPV6);
-		cnp_build_ipv6(&p->ipv6, key, say);
-		np_sign(p, &p->ipv6.body, t_ns, say->ce);
+		cnp_build_ipv6(&p->ipv6, key, cnp);
+		np_sign(p, &p->ipv6.body, t_ns, cnp->ce);
 		p->ipv6.body.icrc = icrc_ipv6(&p->ipv6, crc_ipv6(&p->ipv6));
 	} else {
 		p->eth.h_proto = bpf_htons(ETH_P_IP);
-		cnp_build_ipv4(&p->ipv4, key, say);
+		cnp_build_ipv4(&p->ipv4, key, cnp);
 		if (on_host)
-			np_sign(p, &p->ipv4.body, t_ns, say->ce);
+			np_sign(p, &p->ipv4.body, t_ns, cnp->ce);
 		p->ipv4.body.icrc = icrc_ipv4(&p->ipv4, crc_ipv4(&p->ipv4));
 	}
 }
 
-/* np_keep_tags notes the tags: those that are in the frame can't stay there, see np_egress. */
+/* Remembers the VLAN tags. Those in the frame cannot stay there, see np_egress. */
 static __always_inline bool np_keep_tags(const struct __sk_buff *skb, const struct network *n,
 					 struct np_pending *p)
 {
@@ -283,7 +283,7 @@ static __always_inline bool np_keep_tags(const struct __sk_buff *skb, const stru
 
 	p->tags = 0;
 	if (!on_host || !in_frame)
-		return true; /* the clone has the skb's */
+		return true; /* the clone keeps the skb's tag */
 	if (skb->vlan_present) {
 		p->tag[0].tci = skb->vlan_tci;
 		p->tag[0].proto = skb->vlan_proto;
@@ -308,16 +308,16 @@ static __always_inline bool np_keep_tags(const struct __sk_buff *skb, const stru
 	return true;
 }
 
-static __always_inline u32 np_sent(const struct notification *say)
+static __always_inline u32 np_sent_counter(const struct notification *cnp)
 {
-	if (say->ce)
+	if (cnp->ce)
 		return NP(cnp_decrease);
-	return say->ue ? NP(cnp_hold) : NP(cnp_increase);
+	return cnp->ue ? NP(cnp_hold) : NP(cnp_increase);
 }
 
-/* np_send answers the data packet. It is no inline function for the sake of its stack. */
+/* Answers the data packet with the CNP. Not inline: it needs a stack of its own. */
 static __noinline void np_send(struct __sk_buff *skb, const struct network *n,
-			       const struct transport *t, const struct notification *say, u64 t_ns)
+			       const struct transport *t, const struct notification *cnp, u64 t_ns)
 {
 	u32 zero = 0, mark = skb->mark;
 	struct np_pending *p = bpf_map_lookup_elem(&np_pending, &zero);
@@ -332,18 +332,18 @@ static __noinline void np_send(struct __sk_buff *skb, const struct network *n,
 	__builtin_memcpy(p->eth.h_source, eth.h_dest, ETH_ALEN);
 	p->v6 = n->v6;
 	p->headers_len = t->off - n->off + sizeof(struct tcphdr);
-	np_build(p, &t->key, say, t_ns);
+	np_build(p, &t->key, cnp, t_ns);
 	p->ready = 1;
 	skb->mark = MARK_CNP;
 	failed = bpf_clone_redirect(skb, skb->ifindex, 0);
 	skb->mark = mark;
 	p->ready = 0;
-	np_counts_add(failed ? NP(no_clone) : np_sent(say));
+	np_counts_add(failed ? NP(no_clone) : np_sent_counter(cnp));
 }
 
 /*
- * np_watches says whether the flow of UDP has one of the ports, and the packet is no CNP. Port 0 is no
- * flow's: a CNP with it would be somebody else's.
+ * Whether a UDP flow has one of the ports, and the packet is no CNP. No flow has port 0: a CNP with
+ * that port is not ours.
  */
 static __always_inline bool np_watches(const struct __sk_buff *skb, const struct transport *t)
 {
@@ -365,7 +365,7 @@ static __always_inline bool np_watches(const struct __sk_buff *skb, const struct
 	return false;
 }
 
-/* np_parse finds a packet of a flow of TCP, or of UDP that is watched. */
+/* True for a packet of a TCP flow, or of a UDP flow that is watched. */
 static __always_inline bool np_parse(struct __sk_buff *skb, struct network *n, struct transport *t)
 {
 	const u32 headers =
@@ -373,7 +373,7 @@ static __always_inline bool np_parse(struct __sk_buff *skb, struct network *n, s
 	int verdict;
 
 	if (on_host)
-		reach(skb, headers);
+		pull_headers(skb, headers);
 	if (!point_parse(skb, n))
 		return false;
 	verdict = transport_parse(skb, n, t);
@@ -391,7 +391,7 @@ static __always_inline void np_flow_ended(const struct flow_key *key)
 SEC("tc")
 int np_ingress(struct __sk_buff *skb)
 {
-	struct notification say = {};
+	struct notification cnp = {};
 	struct notify_event event;
 	struct np_flow *flow;
 	struct transport t;
@@ -417,11 +417,11 @@ int np_ingress(struct __sk_buff *skb)
 	event.now_ns = arrival_ns(skb);
 	if (idle_ns)
 		flow->last_ns = event.now_ns;
-	if (!notify_packet(&flow->state, loaded(params), &event, &say))
+	if (!notify_packet(&flow->state, loaded(params), &event, &cnp))
 		return TCX_NEXT;
 	if (idle_ns)
 		np_track(&t.key, flow);
-	np_send(skb, &n, &t, &say, event.now_ns);
+	np_send(skb, &n, &t, &cnp, event.now_ns);
 	return TCX_NEXT;
 }
 
@@ -439,13 +439,17 @@ int np_egress(struct __sk_buff *skb)
 	p->ready = 0;
 	headers_len = p->headers_len;
 	tags = on_host ? p->tags : 0;
-	/* adjust_room wants IP behind the Ethernet header: all tags off, and back on at the end */
+	/*
+	 * adjust_room needs IP behind the Ethernet header: take all tags off, and put them back at
+	 * the end
+	 */
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < 1 + MAX_TAGS; i++)
 		if (i < tags && bpf_skb_vlan_pop(skb))
 			return TCX_DROP;
 	len = sizeof(struct ethhdr) + (p->v6 ? sizeof(struct cnp_ipv6) : sizeof(struct cnp_ipv4));
-	if (headers_len > MAX_HEADERS_LEN + sizeof(struct tcphdr) || !cut(skb, len, headers_len))
+	if (headers_len > MAX_HEADERS_LEN + sizeof(struct tcphdr) ||
+	    !cut_clone(skb, len, headers_len))
 		return TCX_DROP;
 	if (p->v6 ? bpf_skb_store_bytes(skb, 0, p, sizeof(struct ethhdr) + sizeof(struct cnp_ipv6),
 					0)
@@ -454,7 +458,7 @@ int np_egress(struct __sk_buff *skb)
 		return TCX_DROP;
 #pragma clang loop unroll(full)
 	for (u32 i = 0; i < 1 + MAX_TAGS; i++) {
-		u32 from = MAX_TAGS - i; /* the innermost first */
+		u32 from = MAX_TAGS - i; /* innermost first */
 
 		if (from < tags && bpf_skb_vlan_push(skb, p->tag[from].proto, p->tag[from].tci))
 			return TCX_DROP;

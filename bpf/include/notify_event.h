@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What a notification point is told of a data packet, and what it says (notify.h). */
+/* What a notification point gets of a data packet, and what it answers (notify.h). */
 #ifndef PCN_NOTIFY_EVENT_H
 #define PCN_NOTIFY_EVENT_H
 

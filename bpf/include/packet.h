@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Reading packets in tc programs.
- *
- * network_parse and transport_parse know IPv4 with options, IPv6 with extension headers, and 802.1Q and
- * 802.1ad tags. A device's outermost tag is in the skb and not in the frame; what is read here are the
- * tags behind it. packet_parse is the lab's switches': plain IPv4 only.
+ * Reading packets in tc programs. network_parse and transport_parse know IPv4 with options, IPv6
+ * with extension headers, and 802.1Q and 802.1ad tags. The outermost tag is in the skb, not in the
+ * frame; what is read here are the tags behind it. packet_parse knows only the plain IPv4 of the
+ * lab's switches.
  */
 #ifndef PCN_PACKET_H
 #define PCN_PACKET_H
@@ -16,8 +15,9 @@
 #define ECN_CE	 3
 
 /*
- * Under TCD the two other codepoints of ECN-capable packets tell more: senders use ECT(1), and a switch whose port is
- * undetermined makes that ECT(0), UE, as the authors' simulator does. CE overrides UE, and UE never CE.
+ * TCD gives a meaning to the two other codepoints of ECN-capable packets. Senders use ECT(1). A
+ * switch whose port is undetermined changes that to ECT(0), which means UE, as in the authors'
+ * simulator. CE overrides UE.
  */
 #define ECN_ECT1 1
 #define ECN_UE	 2
@@ -27,7 +27,7 @@
 #define ETH_P_8021AD 0x88a8
 
 #define MAX_TAGS	   2 /* in the frame */
-#define MAX_IPV6_EXTENSION 6 /* headers; a packet with more is not looked into */
+#define MAX_IPV6_EXTENSION 6 /* packets with more extension headers are not parsed */
 
 #define MAX_HEADERS_LEN 2048 /* before TCP or UDP */
 
@@ -59,7 +59,7 @@ struct ipv6hdr {
 	__be32 daddr[4];
 };
 
-/* ipv6_class: the traffic class, which is what IPv4 has as TOS. */
+/* The traffic class: IPv6's counterpart of TOS. */
 static __always_inline u8 ipv6_class(const struct ipv6hdr *ip)
 {
 	return ip->version_class << 4 | ip->class_label >> 4;
@@ -70,8 +70,8 @@ static __always_inline bool is_tag(__be16 proto)
 	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
 }
 
-/* reach makes len bytes directly readable: some drivers leave headers in pages. */
-static __always_inline void reach(struct __sk_buff *skb, u32 len)
+/* Makes len bytes directly readable: some drivers leave headers in pages. */
+static __always_inline void pull_headers(struct __sk_buff *skb, u32 len)
 {
 	if (len > skb->len)
 		len = skb->len;
@@ -82,11 +82,11 @@ static __always_inline void reach(struct __sk_buff *skb, u32 len)
 /* The IP header of a frame. */
 struct network {
 	void *header; /* struct iphdr or struct ipv6hdr, of which the fixed part may be read */
-	u32 off;      /* of it */
+	u32 off;      /* of the IP header in the frame */
 	bool v6;
 };
 
-/* network_parse is false if the frame has neither IPv4 nor IPv6 behind at most MAX_TAGS tags. */
+/* False if the frame has neither IPv4 nor IPv6 behind at most MAX_TAGS tags. */
 static __always_inline bool network_parse(const struct __sk_buff *skb, struct network *n)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -125,7 +125,7 @@ static __always_inline bool network_parse(const struct __sk_buff *skb, struct ne
 	return false;
 }
 
-/* network_parse_plain finds untagged IPv4 without options, not a fragment. */
+/* True for untagged IPv4 without options that is no fragment. */
 static __always_inline bool network_parse_plain(const struct __sk_buff *skb, struct network *n)
 {
 	struct ethhdr *eth = (void *)(long)skb->data;
@@ -139,10 +139,7 @@ static __always_inline bool network_parse_plain(const struct __sk_buff *skb, str
 	       !(ip->frag_off & bpf_htons(FRAGMENT));
 }
 
-/*
- * network_whole is false for fragments and for IPv4 with options, which programs that write the TOS let
- * pass.
- */
+/* False for fragments and for IPv4 with options: programs that write the TOS let those pass. */
 static __always_inline bool network_whole(const struct network *n)
 {
 	const struct iphdr *ip = n->header;
@@ -152,13 +149,13 @@ static __always_inline bool network_whole(const struct network *n)
 	return ip->ihl == 5 && !(ip->frag_off & bpf_htons(FRAGMENT));
 }
 
-/* network_tos: IPv4's TOS or IPv6's traffic class. */
+/* IPv4's TOS or IPv6's traffic class. */
 static __always_inline u8 network_tos(const struct network *n)
 {
 	return n->v6 ? ipv6_class(n->header) : ((const struct iphdr *)n->header)->tos;
 }
 
-/* network_set_tos replaces `old`. Pointers into the packet are void afterwards. */
+/* Replaces `old`. Pointers into the packet are invalid afterwards. */
 static __always_inline void network_set_tos(struct __sk_buff *skb, const struct network *n, u8 old,
 					    u8 tos)
 {
@@ -176,11 +173,11 @@ static __always_inline void network_set_tos(struct __sk_buff *skb, const struct 
 	bpf_skb_store_bytes(skb, n->off + __builtin_offsetof(struct iphdr, tos), &tos, 1, 0);
 }
 
-/* What a TCP segment or a UDP datagram is, whatever it came in. */
+/* A TCP segment or a UDP datagram. */
 struct transport {
 	struct flow_key key;
 	u32 off;	 /* of the TCP or UDP header in the frame */
-	u32 payload_len; /* for the application */
+	u32 payload_len; /* bytes for the application */
 	u32 seq;	 /* TCP's */
 	u8 tos;
 	u8 flags; /* TCP's */
@@ -188,18 +185,15 @@ struct transport {
 
 enum transport_verdict {
 	TRANSPORT_OK,
-	TRANSPORT_OTHER, /* neither TCP nor UDP, a fragment, or truncated */
-	TRANSPORT_EXTENSIONS, /* IPv6 with more or longer extension headers than one looks at, or one not known */
+	TRANSPORT_OTHER,      /* neither TCP nor UDP, a fragment, or truncated */
+	TRANSPORT_EXTENSIONS, /* IPv6: too many or too long extension headers, or an unknown one */
 };
 
-/*
- * skip_extensions goes from the IPv6 header to what it carries. The read of the next header checks each
- * length.
- */
+/* Moves from the IPv6 header to what it carries. Reading the next header checks each length. */
 static __always_inline int skip_extensions(const struct __sk_buff *skb, u8 *next, u32 *off)
 {
-	for (u32 i = 0; i <= MAX_IPV6_EXTENSION;
-	     i++) {		 /* the headers, and what is behind the last */
+	/* the headers, and what is behind the last */
+	for (u32 i = 0; i <= MAX_IPV6_EXTENSION; i++) {
 		u8 extension[2]; /* next header, length */
 
 		if (*next == IPPROTO_TCP || *next == IPPROTO_UDP)
@@ -217,7 +211,7 @@ static __always_inline int skip_extensions(const struct __sk_buff *skb, u8 *next
 	return TRANSPORT_EXTENSIONS;
 }
 
-/* TCP's ports to its flags. */
+/* The first bytes of the TCP header: ports to flags. */
 struct tcp_start {
 	__be16 source;
 	__be16 dest;
@@ -231,8 +225,8 @@ struct tcp_start {
 #define TCP_START_LEN 14
 
 /*
- * read_header copies the start of TCP's or UDP's header, at off in the frame. l4 points there if a plain
- * IP header precedes it; then it is mostly within direct reach.
+ * Copies the start of the TCP or UDP header, at off in the frame. If the IP header before it is
+ * plain, l4 points there; then it is mostly directly readable.
  */
 static __always_inline bool read_header(const struct __sk_buff *skb, const void *l4, u32 off,
 					void *to, const u32 len)
@@ -244,7 +238,6 @@ static __always_inline bool read_header(const struct __sk_buff *skb, const void 
 	return !bpf_skb_load_bytes(skb, off, to, len);
 }
 
-/* transport_parse reads the TCP or UDP header behind the IP header, at ingress or egress. */
 static __always_inline int transport_parse(const struct __sk_buff *skb, const struct network *n,
 					   struct transport *t)
 {
@@ -288,7 +281,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 		protocol = ip->protocol;
 	}
 	t->key.protocol = protocol;
-	len = n->off + total; /* without what Ethernet pads */
+	len = n->off + total; /* without the padding of Ethernet */
 	if (len > skb->len)
 		return TRANSPORT_OTHER;
 	if (protocol == IPPROTO_TCP) {
@@ -318,7 +311,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 	return TRANSPORT_OK;
 }
 
-/* The headers of an IPv4 packet without options; l4 is checked for `need` bytes. */
+/* The headers of an IPv4 packet without options. */
 struct packet {
 	struct ethhdr *eth;
 	struct iphdr *ip;
@@ -326,7 +319,7 @@ struct packet {
 	void *end;
 };
 
-/* packet_parse wants plain IPv4, no fragment, with at least `need` bytes of layer 4. */
+/* True for plain IPv4, no fragment, with at least `need` bytes behind the IP header. */
 static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p, u32 need)
 {
 	p->eth = (void *)(long)skb->data;
@@ -340,21 +333,21 @@ static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p
 }
 
 /*
- * other_vlan says whether the packet is for a VLAN's device, which gets it next. VLAN 0 carries only a
- * priority, for this device.
+ * Whether the packet is for the device of a VLAN, which receives it next. VLAN 0 only carries a
+ * priority; such packets are for this device.
  */
 static __always_inline bool other_vlan(const struct __sk_buff *skb)
 {
 	return skb->vlan_tci & 0xfff;
 }
 
-/* carried says whether a port of ours sent the packet: then cb holds its ideal time and mark. */
+/* Whether one of our ports sent the packet: then cb holds its ideal time and its mark. */
 static __always_inline bool carried(const struct __sk_buff *skb)
 {
 	return (skb->cb[CARRY_WORD] & CARRY_MAGIC_MASK) == CARRY_MAGIC;
 }
 
-/* port_id is the device's netdev group. */
+/* The id of a port is the netdev group of its device. */
 static __always_inline u32 port_id(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
@@ -362,13 +355,13 @@ static __always_inline u32 port_id(struct __sk_buff *skb)
 	return kernel_skb->dev->group;
 }
 
-/* DSCP to class: the class selector, as switches map it by default. */
+/* The class of a DSCP is its class selector, the default mapping of switches. */
 static __always_inline u32 class_of(u8 tos)
 {
 	return tos >> 5;
 }
 
-/* set_tos replaces `old` in an IPv4 packet. Pointers into the packet are void afterwards. */
+/* Replaces `old` in an IPv4 packet. Pointers into the packet are invalid afterwards. */
 static __always_inline void set_tos(struct __sk_buff *skb, u8 old, u8 tos)
 {
 	if (tos == old)
@@ -379,7 +372,7 @@ static __always_inline void set_tos(struct __sk_buff *skb, u8 old, u8 tos)
 			    &tos, 1, 0);
 }
 
-/* mark_ue marks an ECT(1) packet UE. Pointers into the packet are void afterwards. */
+/* Marks an ECT(1) packet UE. Pointers into the packet are invalid afterwards. */
 static __always_inline void mark_ue(struct __sk_buff *skb, u8 tos)
 {
 	if ((tos & ECN_MASK) == ECN_ECT1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A flow of a control that needs ECN, whose peer refused it: no packet is marked, so nothing but losses tells of
- * congestion. It is Reno's: the core's initial window, slow start, one packet a round trip, half after a loss; paced as
- * TCP paces, and never faster than the line.
+ * A flow whose control needs ECN, but whose peer refused it. None of its packets is marked, so only
+ * losses tell of congestion. The flow behaves like Reno: the core's initial window, slow start, one
+ * packet a round trip, half after a loss. It is paced as TCP paces, and never faster than the line.
  */
 #ifndef PCN_PLAIN_H
 #define PCN_PLAIN_H
@@ -20,7 +20,7 @@ static __always_inline u32 plain_ssthresh(struct sock *sk)
 	return half > 2 ? half : 2;
 }
 
-/* plain_pace: the window twice a round trip in slow start, and 1.2 times after, as tcp_update_pacing_rate() does. */
+/* As tcp_update_pacing_rate(): the window twice a round trip in slow start, 1.2 times later. */
 static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -39,7 +39,7 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 	sk->sk_pacing_rate = pace ?: 1;
 }
 
-/* plain_ack: with cong_control the core leaves the window alone, so it is halved here. */
+/* With cong_control the core does not reduce the window, so this does. */
 static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs,
 				      u64 line_rate_bps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What the port qdisc and the tc programs say to each other, in packets. */
+/* How the port qdisc and the tc programs exchange data in packets. */
 #ifndef PCN_PORT_H
 #define PCN_PORT_H
 
@@ -14,9 +14,9 @@
 #define MARK_NOT_ECT	  0x8000U /* the packet is not ECN-capable: WRED drops it */
 #define MARK_PORT_MASK	  0x7fffU
 
-/* MARK_CNP: a clone that NP sends to its own egress, which makes it a CNP. */
+/* A clone that NP sends to its own egress, which turns it into a CNP. */
 #define MARK_CNP 0x504e0000U
-/* MARK_CNM: the same for the CNM of a switch's congestion point. */
+/* The same for the CNM of a switch's congestion point. */
 #define MARK_CNM 0x504d0000U
 
 /*
@@ -29,12 +29,12 @@
 #define CARRY_CE	 1U /* mark this packet */
 #define CARRY_FB_SHIFT	 1  /* QCN sampled this packet: QntzFb, 6 bits; 0: it did not */
 #define CARRY_FB_MASK	 63U
-#define CARRY_UE	 0x80U /* mark this packet UE, if it can be and is not CE: TCD */
+#define CARRY_UE	 0x80U /* mark this packet UE, if it is ECN-capable and not CE: TCD */
 
 #define CARRY_WORD  0 /* magic | verdict */
 #define CARRY_LOW   1 /* ideal delivery time, low word */
 #define CARRY_HIGH  2
 #define CARRY_QUEUE 3 /* of a sample: queue offset and change, in units of 64 bytes, 16 bits each */
-#define CARRY_PORT  4 /* and the port */
+#define CARRY_PORT  4 /* of a sample: the port */
 
 #endif

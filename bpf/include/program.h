@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* How the programs of a congestion control get its name: PROGRAM(init) of control pcn is pcn_init. */
+/* The programs of a control carry its name: PROGRAM(init) of control pcn is pcn_init. */
 #ifndef PCN_PROGRAM_H
 #define PCN_PROGRAM_H
 

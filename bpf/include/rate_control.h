@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A rate-based congestion control: TCP paces at the rate of the algorithm, which changes when the reaction point (tc)
- * hears of congestion and at every ACK; the window never binds.
+ * A rate-based congestion control: TCP paces at the rate of the algorithm. The rate changes when
+ * the reaction point (tc) gets a notification, and at every ACK. The window never binds.
  *
- * A control includes this behind the definitions of struct flow_entry (a lock, a struct sender and the algorithm's
- * state) and of
- *	CONTROL				its name, which sockets choose it by
+ * A control includes this behind the definitions of struct flow_entry (FLOW_HEAD, then the
+ * algorithm's state) and of
+ *	CONTROL				its name, by which sockets choose it
  *	CONTROL_FLAGS			TCP_CONG_NEEDS_ECN, or 0
  *	control_start(flow)		a flow was established
- *	control_ack(flow, event)	an ACK came
- *	control_loss(flow, now)		a recovery or a timeout began
- *	control_rate(flow)		what to pace by
- *	control_set_rate(flow, rate)	what to pace by from now on: experiments start flows at other rates
+ *	control_ack(flow, event)	an ACK arrived
+ *	control_loss(flow, now_ns)	a loss recovery or a timeout began
+ *	control_rate(flow)		the rate at which the flow is paced
+ *	control_set_rate(flow, rate)	sets that rate: experiments start flows at other rates
  *	line_rate_bps()			for flows that found the table full
- * All but start run under the flow's lock, where no helper may be called. The programs and the operations get the
- * control's name: pcn_init and so on.
  *
- * cong_control replaces the core's window reduction and pacing update, so both are set on every ACK.
+ * All but control_start run under the flow's lock, where no helper may be called. The programs and
+ * the operations get the control's name: pcn_init and so on.
+ *
+ * cong_control replaces the core's window reduction and pacing update, so both are set on every
+ * ACK.
  */
 #ifndef PCN_RATE_CONTROL_H
 #define PCN_RATE_CONTROL_H
@@ -27,7 +29,7 @@
 
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full: they run at line rate, uncontrolled. */
+/* Flows that found the table full. They run at line rate, uncontrolled. */
 u64 flows_refused = 0;
 
 static __always_inline struct flow_entry *flow_of(struct sock *sk)
@@ -38,7 +40,7 @@ static __always_inline struct flow_entry *flow_of(struct sock *sk)
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
-/* plain: nothing that the control hears of comes from this path, since its peer refused ECN: see plain.h. */
+/* The peer refused ECN, so no notification comes from this path: see plain.h. */
 static __always_inline bool plain(struct sock *sk)
 {
 	return CONTROL_FLAGS & TCP_CONG_NEEDS_ECN && !tcp_ecn_negotiated(sk);
@@ -132,7 +134,7 @@ SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
 	struct flow_entry *flow;
-	u64 now = now_ns(), rate_bps;
+	u64 event_ns = now_ns(), rate_bps;
 
 	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
 		return;
@@ -141,7 +143,7 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		return;
 	bpf_spin_lock(&flow->lock);
 	flow->sender.losses++;
-	control_loss(flow, now);
+	control_loss(flow, event_ns);
 	rate_bps = control_rate(flow);
 	flow->sender.send_rate_bps = rate_bps;
 	bpf_spin_unlock(&flow->lock);
@@ -163,13 +165,15 @@ u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
-/* What set_rate takes, in place of a packet. */
+/* The input of set_rate, in place of a packet. */
 struct rate_order {
 	struct flow_key key;
 	u64 rate_bps;
 };
 
-/* Run by user space, with a struct rate_order as the packet. Returns 1 if there is no such flow. */
+/*
+ * User space runs this with a struct rate_order as the packet. Returns 1 if there is no such flow.
+ */
 SEC("tc")
 int set_rate(struct __sk_buff *skb)
 {

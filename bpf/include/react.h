@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A reaction point (RP), at tcx ingress of a sender: takes CNPs out of the stream, checks them, and tells
- * the congestion control of the flow that each is about. The file of a control includes this, behind the
- * definitions of
+ * A reaction point (RP), at tcx ingress of a sender. It takes CNPs out of the stream, checks them,
+ * and hands each to the congestion control of its flow. The file of a control includes this, behind
+ * the definitions of
  *
- *	struct flow_entry	with members lock, guard (struct cnp_guard), sender (struct sender), and the
- *				control's own state. It may be a macro: #define flow_entry pcn_flow
+ *	struct flow_entry	FLOW_HEAD, then the control's own state. It may be a macro:
+ *				#define flow_entry pcn_flow
  *	flows			the table of them, by FLOW_TABLE(struct flow_entry)
- *	control_rate(flow)	what the flow is paced by
+ *	control_rate(flow)	the rate at which the flow is paced
  *	control_cnp(flow, event)
- *				a CNP for the flow arrived (cnp_event.h). Runs under the flow's lock, where no
- *				helper may be called
- * and, if a CNP without CE means congestion to the control all the same, as RoCE's own do,
- *	CONTROL_CNP_IS_CE	1: every CNP that does not say UE is taken to say CE
+ *				a CNP for the flow arrived (cnp_event.h). Runs under the flow's
+ *				lock, where no helper may be called
+ *	CONTROL_CNP_IS_CE	optional; 1: every CNP that does not say UE means congestion, even
+ *				without CE, as CNPs of RoCE do
+ *	CONTROL_RATE_UNIT_BPS	optional; the unit of RecRate, if it is not 1 Mbit/s
  *
- * and, if RecRate counts in another unit than 1 Mbit/s, CONTROL_RATE_UNIT_BPS.
+ * A real host trusts nobody: see docs/security.md. The checks of a CNP are, in this order,
  *
- * A real host trusts nobody: see docs/security.md. A CNP is checked for, in this order,
+ *	its form
+ *	a live flow with this peer
+ *	on hosts, the interface and the prefix of the source
+ *	its ICRC or, if tags are required, its tag and the age of the tag
+ *	that it is not repeated
+ *	the rate limit of the flow
  *
- *	its form; a live flow with this peer; on hosts, the interface and the source's prefix; its ICRC or,
- *	if tags are required, its tag and the tag's age; that it is no repetition; the flow's rate limit
- *
- * and the first that fails is counted (rp_counts.h).
+ * The first check that fails is counted (rp_counts.h).
  */
 #ifndef PCN_REACT_H
 #define PCN_REACT_H
@@ -40,18 +43,17 @@
 #define CONTROL_RATE_UNIT_BPS 1000000 /* Fig. 9 */
 #endif
 
-/* tcd: CNPs may say UE. Set by the loader, as all below. */
+/* CNPs may say UE. Set by the loader, as all below. */
 const volatile bool tcd = false;
 
-/* What only hosts set. */
-const volatile u64 floor_bps = 0; /* no CNP brings a flow below it; 0: the control's own minimum */
+/* Used on hosts only. */
+const volatile u64 floor_bps = 0; /* no CNP sets a lower rate; 0: the control's own minimum */
 const volatile bool require_tag = false;
-const volatile u32 window_stamps =
-	0; /* a tag's stamp differs from the clock here by so much at most */
-const volatile u64 cnp_interval_ns = 0; /* between two CNPs of a flow, in the long run; 0: any */
+const volatile u32 window_stamps = 0;	/* most that a tag's stamp may differ from the clock here */
+const volatile u64 cnp_interval_ns = 0; /* mean time between two CNPs of a flow; 0: no limit */
 const volatile u64 cnp_burst_ns = 0;	/* how far a burst may run ahead of it */
 
-/* Where CNPs are expected from on hosts. User space writes it while the program runs. */
+/* Where CNPs may come from on hosts. User space writes it while the program runs. */
 struct rp_source {
 	u32 prefix_bits; /* of what follows */
 	u32 ifindex;
@@ -66,7 +68,7 @@ struct {
 	__type(value, u32); /* not looked at */
 } rp_sources SEC(".maps");
 
-/* How often rp_sources was changed: flows remember that their peer is in it. */
+/* How often rp_sources changed. Flows remember for which version their peer was allowed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -82,8 +84,11 @@ struct {
 	__type(value, u32); /* not looked at */
 } rp_interfaces SEC(".maps");
 
-/* A CNP in a packet. v6 is a constant wherever it is used: the verifier is to know what header is. */
-struct heard {
+/*
+ * A CNP in a packet. v6 is a constant wherever it is used, so the verifier knows the type of
+ * header.
+ */
+struct received_cnp {
 	const void *header; /* struct cnp_ipv6 or struct cnp_ipv4 */
 	const struct cnp_body *body;
 	u32 len; /* of the packet, from header on */
@@ -91,7 +96,7 @@ struct heard {
 	bool v6;
 };
 
-static __always_inline bool rp_well_formed(const struct heard *h)
+static __always_inline bool rp_well_formed(const struct received_cnp *h)
 {
 	if (!cnp_body_well_formed(h->body, h->tos, tcd, on_host))
 		return false;
@@ -99,8 +104,8 @@ static __always_inline bool rp_well_formed(const struct heard *h)
 		     : cnp_ipv4_well_formed(h->header, h->len);
 }
 
-/* rp_flow_key names the flow whose receiver sent the CNP. */
-static __always_inline void rp_flow_key(const struct heard *h, struct flow_key *k)
+/* The flow whose receiver sent the CNP. */
+static __always_inline void rp_flow_key(const struct received_cnp *h, struct flow_key *k)
 {
 	const struct cnp_ipv4 *ipv4 = h->header;
 	const struct cnp_ipv6 *ipv6 = h->header;
@@ -116,7 +121,7 @@ static __always_inline void rp_flow_key(const struct heard *h, struct flow_key *
 }
 
 /*
- * rp_source_allowed counts if not. What the flow remembers is written without its lock: everybody writes
+ * Counts CNPs from other sources. The flow remembers the result without its lock: every CPU writes
  * the same.
  */
 static __always_inline bool rp_source_allowed(const struct __sk_buff *skb,
@@ -135,7 +140,7 @@ static __always_inline bool rp_source_allowed(const struct __sk_buff *skb,
 		return true;
 	__builtin_memcpy(from.addr, key->daddr, sizeof(from.addr));
 	g->ifindex = 0;
-	g->rules = *rules; /* before the lookup: a change meanwhile makes this one old */
+	g->rules = *rules; /* before the lookup: a change in between makes this version old */
 	if (bpf_map_lookup_elem(&rp_sources, &from)) {
 		g->ifindex = ifindex;
 		return true;
@@ -145,10 +150,10 @@ static __always_inline bool rp_source_allowed(const struct __sk_buff *skb,
 }
 
 /*
- * rp_icrc_good counts if not. A good CNP's register before RecRate is remembered, without the flow's lock
- * too: all well-formed CNPs of the flow have the same.
+ * Counts damaged CNPs. The register before RecRate is remembered, also without the flow's lock: it
+ * is the same in all well-formed CNPs of the flow.
  */
-static __always_inline bool rp_icrc_good(const struct heard *h, struct cnp_guard *g)
+static __always_inline bool rp_icrc_good(const struct received_cnp *h, struct cnp_guard *g)
 {
 	u32 known = g->crc_known, crc = g->crc;
 
@@ -166,10 +171,11 @@ static __always_inline bool rp_icrc_good(const struct heard *h, struct cnp_guard
 	return true;
 }
 
-/* rp_tag_fault is the counter of what is wrong with the tag; RP_NO_FAULT: nothing. */
+/* No check failed. */
 #define RP_NO_FAULT (~0U)
 
-static __always_inline u32 rp_tag_fault(const struct heard *h, bool ce, u64 t_ns)
+/* The counter of what is wrong with the tag, or RP_NO_FAULT. */
+static __always_inline u32 rp_tag_fault(const struct received_cnp *h, bool ce, u64 t_ns)
 {
 	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
 	u32 word = bpf_ntohl(tag->stamp), index = TAG_KEY(word);
@@ -192,7 +198,7 @@ static __always_inline u32 rp_tag_fault(const struct heard *h, bool ce, u64 t_ns
 	return RP_NO_FAULT;
 }
 
-static __always_inline bool rp_tag_good(const struct heard *h, bool ce, u64 t_ns)
+static __always_inline bool rp_tag_good(const struct received_cnp *h, bool ce, u64 t_ns)
 {
 	u32 fault = rp_tag_fault(h, ce, t_ns);
 
@@ -202,7 +208,7 @@ static __always_inline bool rp_tag_good(const struct heard *h, bool ce, u64 t_ns
 	return false;
 }
 
-/* rp_guard says why the flow takes no CNP now. Under its lock. */
+/* The counter of why the flow takes no CNP now, or RP_NO_FAULT. Under the flow's lock. */
 static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 {
 	if (require_tag) {
@@ -221,8 +227,8 @@ static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 	return RP_NO_FAULT;
 }
 
-/* rp_obey tells the control, and keeps the flow's statistics. Under its lock. */
-static __always_inline u32 rp_obey(struct flow_entry *flow, const struct cnp_event *event)
+/* Hands the CNP to the control, and keeps the flow's statistics. Under the flow's lock. */
+static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_event *event)
 {
 	control_cnp(flow, event);
 	if (!flow->sender.plain_window)
@@ -240,7 +246,7 @@ static __always_inline u32 rp_obey(struct flow_entry *flow, const struct cnp_eve
 	return RP(cnp_decrease);
 }
 
-/* rp_react is one function for both families: the control's code is there once. */
+/* One function for IPv4 and IPv6, so that the control's code is there once. */
 static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp)
 {
 	u32 counter;
@@ -248,13 +254,13 @@ static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event 
 	bpf_spin_lock(&flow->lock);
 	counter = rp_guard(&flow->guard, stamp, event->now_ns);
 	if (counter == RP_NO_FAULT)
-		counter = rp_obey(flow, event);
+		counter = rp_apply(flow, event);
 	bpf_spin_unlock(&flow->lock);
 	rp_counts_add(counter);
 }
 
-/* rp_hear takes a well-formed CNP for a flow of TCP. */
-static __always_inline void rp_hear(const struct __sk_buff *skb, const struct heard *h)
+/* h is a well-formed CNP for a flow of TCP. */
+static __always_inline void rp_handle(const struct __sk_buff *skb, const struct received_cnp *h)
 {
 	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
 	bool ue = h->body->bth.becn & CNP_UE, ce = (h->tos & ECN_MASK) == ECN_CE;
@@ -282,13 +288,13 @@ static __always_inline void rp_hear(const struct __sk_buff *skb, const struct he
 	rp_react(flow, &event, stamp);
 }
 
-/* rp_read hears the packet if it is a CNP. */
-static __always_inline int rp_read(const struct __sk_buff *skb, const struct network *n, bool v6)
+/* Handles the packet if it is a CNP. */
+static __always_inline int rp_parse(const struct __sk_buff *skb, const struct network *n, bool v6)
 {
 	const struct iphdr *ipv4 = n->header;
 	const struct ipv6hdr *ipv6 = n->header;
 	const void *end = (void *)(long)skb->data_end;
-	struct heard h = {.header = n->header, .len = skb->len - n->off, .v6 = v6};
+	struct received_cnp h = {.header = n->header, .len = skb->len - n->off, .v6 = v6};
 
 	h.body = v6 ? (const void *)(ipv6 + 1) : (const void *)(ipv4 + 1);
 	if ((const void *)&h.body->pcn > end)
@@ -304,7 +310,7 @@ static __always_inline int rp_read(const struct __sk_buff *skb, const struct net
 		return TCX_DROP;
 	}
 	if (!h.body->pcn.flow_sport)
-		return TCX_NEXT; /* somebody else's RoCE: their reserved bytes are zero */
+		return TCX_NEXT; /* another implementation's RoCE: its reserved bytes are zero */
 	h.tos = v6 ? ipv6_class(ipv6) : ipv4->tos;
 	if (!rp_well_formed(&h)) {
 		rp_counts_add(RP(malformed));
@@ -314,7 +320,7 @@ static __always_inline int rp_read(const struct __sk_buff *skb, const struct net
 		rp_counts_add(RP(cnp_udp));
 		return TCX_NEXT;
 	}
-	rp_hear(skb, &h);
+	rp_handle(skb, &h);
 	return TCX_DROP;
 }
 
@@ -326,10 +332,10 @@ int rp_ingress(struct __sk_buff *skb)
 	struct network n;
 
 	if (skb->len <= longest)
-		reach(skb, skb->len);
+		pull_headers(skb, skb->len);
 	if (!point_parse(skb, &n))
 		return TCX_NEXT;
-	return n.v6 ? rp_read(skb, &n, true) : rp_read(skb, &n, false);
+	return n.v6 ? rp_parse(skb, &n, true) : rp_parse(skb, &n, false);
 }
 
 #endif

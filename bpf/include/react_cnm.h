@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * QCN's reaction point (802.1Qau), at tcx ingress of a sender: takes CNMs out of the stream, checks them,
- * and tells the congestion control of the flow whose packet was sampled, which it finds by the headers that
- * the CNM brings back. The file of a control includes this, behind the definitions of
+ * QCN's reaction point (802.1Qau), at tcx ingress of a sender. It takes CNMs out of the stream,
+ * checks them, and hands each to the congestion control of the flow whose packet was sampled. The
+ * CNM brings back the headers of that packet, which identify the flow. The file of a control
+ * includes this, behind the definitions of
  *
- *	struct flow_entry	with members lock, sender (struct sender), and the control's own state
+ *	struct flow_entry	FLOW_HEAD, then the control's own state
  *	flows			the table of them, by FLOW_TABLE(struct flow_entry)
  *	control_cnm(flow, event)
-	if (!flow->sender.plain_window)
-		flow->sender.send_rate_bps = control_rate(flow);
- *				a CNM for the flow arrived (cnp_event.h). Runs under the flow's lock, where no
- *				helper may be called
+ *				a CNM for the flow arrived (cnp_event.h). Runs under the flow's
+ *				lock, where no helper may be called
  */
 #ifndef PCN_REACT_CNM_H
 #define PCN_REACT_CNM_H
@@ -21,7 +20,7 @@
 #include "rp_counts.h"
 #include "sender.h"
 
-/* sampled_flow names the flow whose packet was sampled; false: it was not TCP over plain IPv4. */
+/* The flow whose packet was sampled. False: it was not TCP over plain IPv4. */
 static __always_inline bool sampled_flow(const struct cnm_frame *f, struct flow_key *k)
 {
 	struct {
@@ -41,7 +40,8 @@ static __always_inline void rp_react_cnm(const struct cnm_frame *f, u64 t_ns)
 {
 	struct cnm_event event = {
 		.now_ns = t_ns,
-		.qntz_fb = bpf_ntohs(f->pdu.qntz_fb), /* well-formed: no other bits */
+		.qntz_fb = bpf_ntohs(
+			f->pdu.qntz_fb), /* the frame is well-formed: no other bits are set */
 	};
 	struct flow_entry *flow = NULL;
 	struct flow_key key;

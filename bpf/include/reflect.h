@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The CNMs of QCN's congestion points. The port qdisc samples a packet when it sends it, and can't send
- * another. So the program at the far end makes the CNM of a clone, and sends it back to the switch, which
- * forwards it to the source.
+ * The CNMs of QCN's congestion points. The port qdisc samples a packet when it sends it, but cannot
+ * send another one. So the program at the far end makes the CNM from a clone and sends it back to
+ * the switch, which forwards it to the source.
  */
 #ifndef PCN_REFLECT_H
 #define PCN_REFLECT_H
@@ -27,25 +27,25 @@ struct cnm_counts {
 
 COUNTS(cnm_counts)
 
-/* The class that CNMs ride, which is never paused. */
+/* The class of CNMs, which is never paused. */
 #define CNM_CLASS 6
 
-/* sampled_class reads the class from the sampled packet's first bytes. */
+/* The class of the sampled packet, from its first bytes. */
 static __always_inline u8 sampled_class(const u8 *sample)
 {
 	return class_of(((const struct iphdr *)(sample + sizeof(struct ethhdr)))->tos);
 }
 
-/* sampled is QntzFb, if the packet was sampled where it comes from; 0: it was not. */
-static __always_inline u32 sampled(const struct __sk_buff *skb)
+/* QntzFb, if the last port sampled the packet; 0: it did not. */
+static __always_inline u32 sampled_feedback(const struct __sk_buff *skb)
 {
 	return carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK : 0;
 }
 
 /*
- * reflect sends the CNM for a sampled packet back the way that it came. Packet pointers are void after it.
+ * Sends the CNM for a sampled packet back the way it came. Packet pointers are invalid afterwards.
  */
-static __always_inline void reflect(struct __sk_buff *skb)
+static __always_inline void send_cnm(struct __sk_buff *skb)
 {
 	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr),
 	    mark = skb->mark;
@@ -56,7 +56,7 @@ static __always_inline void reflect(struct __sk_buff *skb)
 	if (!f || bpf_skb_load_bytes(skb, 0, sample, sizeof(sample)))
 		return; /* too short to be data */
 	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT],
-		  sampled(skb), (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64,
+		  sampled_feedback(skb), (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64,
 		  sampled_class(sample));
 	skb->mark = MARK_CNM;
 	cnm_counts_add(bpf_clone_redirect(skb, skb->ifindex, 0) ? COUNTER(cnm_counts, lost)
@@ -64,8 +64,8 @@ static __always_inline void reflect(struct __sk_buff *skb)
 	skb->mark = mark;
 }
 
-/* make_cnm turns the clone into the CNM. mark is the one it leaves with. */
-static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
+/* Turns the clone into the CNM, which leaves with this skb->mark. */
+static __always_inline int finish_cnm(struct __sk_buff *skb, u32 mark)
 {
 	const u32 headers_len = sizeof(struct iphdr) + sizeof(struct tcphdr);
 	struct cnm_frame *f;
@@ -74,9 +74,9 @@ static __always_inline int make_cnm(struct __sk_buff *skb, u32 mark)
 	if (skb->mark != MARK_CNM)
 		return TCX_NEXT;
 	f = bpf_map_lookup_elem(&cnm_pending, &zero);
-	if (!f || !cut(skb, CNM_FRAME_LEN, headers_len) ||
+	if (!f || !cut_clone(skb, CNM_FRAME_LEN, headers_len) ||
 	    bpf_skb_store_bytes(skb, 0, f, CNM_FRAME_LEN, 0))
-		return TCX_DROP; /* reflect counts it */
+		return TCX_DROP; /* send_cnm counts it */
 	skb->priority = CNM_CLASS;
 	skb->mark = mark;
 	return TCX_NEXT;

@@ -30,7 +30,7 @@ static __always_inline void sip_round(u64 v[4])
 	v[2] = sip_rotate(v[2], 32);
 }
 
-/* siphash24 hashes n words of 8 bytes, little endian. n is a constant. */
+/* Hashes n words of 8 bytes, little endian. n is a constant. */
 static __always_inline u64 siphash24(const struct siphash_key *key, const u64 *message, u32 n)
 {
 	u64 v[4] = {

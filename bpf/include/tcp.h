@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* What every rate-based congestion control here does to a TCP socket. */
+/* How congestion controls read and set a TCP socket. */
 #ifndef PCN_TCP_H
 #define PCN_TCP_H
 
@@ -17,7 +17,7 @@
 #define TCP_ECN_DEMAND_CWR 4
 #define TCP_ECN_ACCECN	   16 /* the connection negotiated AccECN */
 
-/* What tcp_congestion_ops.cwnd_event tells. */
+/* Events of tcp_congestion_ops.cwnd_event. */
 #define CA_EVENT_LOSS	   3
 #define CA_EVENT_ECN_NO_CE 4
 #define CA_EVENT_ECN_IS_CE 5
@@ -28,10 +28,10 @@
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
 
-/* Ethernet, IPv4: what a frame has beside the TCP segment. */
+/* Bytes of a frame before the TCP header: Ethernet and IPv4. */
 #define FRAME_OVERHEAD (14 + 20)
 
-/* A window that never binds: the send buffer does, or the rate. */
+/* A window that never binds. The send buffer or the rate does. */
 #define CWND_UNBOUND (1U << 20)
 
 struct tcp_congestion_ops {
@@ -48,7 +48,7 @@ struct tcp_congestion_ops {
 	char name[16];
 } __attribute__((preserve_access_index));
 
-/* An IPv6 socket's addresses. Kernels without IPv6 do not have them. */
+/* Addresses of an IPv6 socket. Kernels without IPv6 lack them. */
 struct in6_addr___words {
 	union {
 		__be32 u6_addr32[4];
@@ -59,7 +59,7 @@ struct sock_common___ipv6 {
 	struct in6_addr___words skc_v6_daddr, skc_v6_rcv_saddr;
 } __attribute__((preserve_access_index));
 
-/* tcp_flow_key: of an established socket. */
+/* The socket must be established. */
 static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 {
 	struct sock_common___ipv6 *v6 = (void *)&sk->__sk_common;
@@ -75,8 +75,8 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 }
 
 /*
- * The flow's key is kept in the socket, in the control's private part: when release is called, the socket has lost
- * its port already. No flow has the key of a socket that was never established.
+ * The flow's key is kept in the private part of the socket: when release is called, the socket has
+ * already lost its port. A socket that was never established has a key that no flow has.
  */
 _Static_assert(sizeof(struct flow_key) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
 	       "key too long");
@@ -124,14 +124,14 @@ static __always_inline bool tcp_ecn_negotiated(struct sock *sk)
 	return ((struct tcp_sock *)sk)->ecn_flags & (TCP_ECN_OK | TCP_ECN_ACCECN);
 }
 
-/* tcp_start_pacing: TCP's own timer paces, unless an fq qdisc does. */
+/* TCP's own timer paces, unless an fq qdisc does. */
 static __always_inline void tcp_start_pacing(struct sock *sk)
 {
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
-/* tcp_frame_bytes: of a full packet of the connection. */
+/* The length of a full frame of the connection. */
 static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
@@ -140,8 +140,8 @@ static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 }
 
 /*
- * tcp_set_rate: frames leave at rate_bps. TCP's pacing counts payload only, and SO_MAX_PACING_RATE is for each
- * control to keep.
+ * Frames leave at rate_bps. TCP's pacing counts payload only, and leaves it to each control to
+ * respect SO_MAX_PACING_RATE.
  */
 static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 {
@@ -156,7 +156,7 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 	tp->snd_cwnd = CWND_UNBOUND;
 }
 
-/* tcp_establish: keep the key in the socket, and begin the statistics. */
+/* Keeps the key in the socket, and starts the statistics. */
 static __always_inline void tcp_establish(struct sock *sk, struct sender *s, struct flow_key *key)
 {
 	s->ecn = tcp_ecn_negotiated(sk);
@@ -165,22 +165,22 @@ static __always_inline void tcp_establish(struct sock *sk, struct sender *s, str
 	tcp_keep_key(sk, key);
 }
 
-/* tcp_account: what an ACK tells of the flow, beside what its algorithm makes of it. */
+/* Updates the flow's statistics at an ACK. */
 static __always_inline void tcp_account(struct sock *sk, struct sender *s)
 {
 	u32 segments = ((struct tcp_sock *)sk)->data_segs_out;
 
 	s->sent_bytes += (u64)(segments - s->segments) * tcp_frame_bytes(sk);
 	s->segments = segments;
-	s->ecn = tcp_ecn_negotiated(
-		sk); /* a control that a sockops program chose started before the handshake */
+	/* on every ACK: a control that a sockops program chose started before the handshake */
+	s->ecn = tcp_ecn_negotiated(sk);
 	s->packets = tcp_delivered(sk);
 	s->marked_packets = tcp_delivered_ce(sk);
 	s->srtt_us = tcp_srtt_us(sk);
 	s->retransmissions = tcp_retransmissions(sk);
 }
 
-/* What an ACK tells an algorithm. */
+/* What an ACK reports to a rate-based algorithm. */
 struct ack_event {
 	u64 now_ns;
 	u64 rtt_ns;	 /* 0: not measured */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * A window-based congestion control: every ACK tells how many packets arrived, and how many of them were
- * marked with CE, and the algorithm says how many may be under way.
+ * A window-based congestion control: every ACK reports how many packets arrived and how many of
+ * them were marked CE. The algorithm says how many may be in flight.
  *
- * A control includes this behind the definitions of struct flow_entry (FLOW_HEAD, then the algorithm's
- * state) and of
- *	CONTROL				its name, which sockets choose it by
+ * A control includes this behind the definitions of struct flow_entry (FLOW_HEAD, then struct echo
+ * receiver and the algorithm's state) and of
+ *	CONTROL				its name, by which sockets choose it
  *	control_start(flow)		a flow was established
- *	control_ack(flow, event)	an ACK came
- *	control_loss(flow, now)		a recovery or a timeout began
- *	control_window(flow)		packets that may be under way, at least 1
- * All but start run under the flow's lock, where no helper may be called. The programs and the operations
- * get the control's name: mine_init and so on.
+ *	control_ack(flow, event)	an ACK arrived
+ *	control_loss(flow, now_ns)	a loss recovery or a timeout began
+ *	control_window(flow)		packets that may be in flight, at least 1
  *
- * The receiver is part of it: it echoes each packet's mark (echo.h), so it must run this control too.
+ * All but control_start run under the flow's lock, where no helper may be called. The programs and
+ * the operations get the control's name: mine_init and so on.
+ *
+ * The receiver must run this control too: it echoes each packet's mark (echo.h).
  */
 #ifndef PCN_WINDOW_CONTROL_H
 #define PCN_WINDOW_CONTROL_H
@@ -24,7 +25,7 @@
 
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full: they keep one packet under way. */
+/* Flows that found the table full. They keep one packet in flight. */
 u64 flows_refused = 0;
 
 static __always_inline struct flow_entry *flow_of(struct sock *sk)
@@ -83,8 +84,9 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	event.packets = packets - flow->sender.packets;
 	event.marked = marked - flow->sender.marked_packets;
 	tcp_account(sk, &flow->sender);
+	/* AccECN counts marks of packets that are not yet acknowledged */
 	if (event.marked > event.packets)
-		event.packets = event.marked; /* AccECN counts what is not yet acknowledged */
+		event.packets = event.marked;
 	control_ack(flow, &event);
 	window = control_window(flow);
 	bpf_spin_unlock(&flow->lock);
@@ -110,7 +112,7 @@ SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
 	struct flow_entry *flow;
-	u64 now = now_ns();
+	u64 event_ns = now_ns();
 	u32 window;
 
 	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
@@ -120,7 +122,7 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		return;
 	bpf_spin_lock(&flow->lock);
 	flow->sender.losses++;
-	control_loss(flow, now);
+	control_loss(flow, event_ns);
 	window = control_window(flow);
 	bpf_spin_unlock(&flow->lock);
 	set_window(sk, window);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * NAME: a marking rule for switch ports. Marks packets that waited for longer than a threshold.
+ * NAME: a marking rule for switch ports. It marks packets that waited longer than a threshold.
  *
- * A control uses it by SCHEME("marker", "own ./NAME.h"), and has its parameters by including it:
+ * A control uses it by SCHEME("marker", "own ./NAME.h"), and sets its parameters by including it:
  *	#include "NAME.h"
  *	const struct own_marker_params marker_params PREFIX("marking") = {};
  */
@@ -17,12 +17,15 @@ struct own_marker_params {
 			       "5us");
 };
 
-/* What a port remembers for each class; all zero at first. */
+/* State of a port, for each class; all zero at first. */
 struct own_marker {
 	u64 marked_packets;
 };
 
-/* A packet starts on the wire: e has now_ns, sojourn_ns, queue_bytes, rate_bps, len_bytes and random. */
+/*
+ * A packet starts on the wire. e has now_ns, sojourn_ns, queue_bytes, rate_bps, len_bytes and
+ * random.
+ */
 static __always_inline bool own_mark(const struct own_marker_params *p, struct own_marker *state,
 				     const struct mark_event *e)
 {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * NAME: a window-based congestion control. Additive increase, multiplicative decrease (AIMD) on marks.
+ * NAME: a window-based congestion control. Additive increase, multiplicative decrease (AIMD) on
+ * marks.
  *
- *	an ACK of packets without marks		window = window + step * packets / window
- *	an ACK that tells of marks		window = window * (1 - cut), at most once a round trip
+ *	an ACK without marks	window = window + step * packets / window
+ *	an ACK with marks	window = window * (1 - cut), at most once a round trip
  *
- * Compile and run it:	pcn run NAME.yaml
+ * Compile and run it:     pcn run NAME.yaml
  *			pcn run hol --algo ./NAME.c,pcn
  *
- * It is one file. What users can set, and what is shown of a flow, is described where it is defined:
- * algo/param.h has the words, include/scheme.h those for the scheme. The functions run in the kernel:
- * integers only, no loop without a bound. control_window says how many packets may be under way.
+ * This file is all there is. Parameters and statistics are described where they are defined:
+ * algo/param.h explains how, include/scheme.h does so for the scheme. The functions run in the
+ * kernel: integers only, no loop without a bound. control_window says how many packets may be in
+ * flight.
  */
 #include "include/control.h"
 #include "include/echo.h"
 #include "algo/red.h"
 
-/* Parameters: keys of the section `NAME:` in an experiment. PARAM(documentation, range, default). */
+/* Parameters: keys of the section `NAME:` of an experiment. PARAM(documentation, range, default) */
 struct NAME_params {
 	u32 initial_packets KEY("initial_window")
 		PARAM("Window at the start, in packets", "1 to 100000", "10");
@@ -25,18 +27,21 @@ struct NAME_params {
 	q24 cut PARAM("Share of the window that a mark takes away", "1/65536 to 1", "0.25");
 };
 
-/* What belongs to the scheme: how it is called, and what it needs of switches. */
+/* The scheme: its name, and what it needs of switches. */
 /* clang-format off */
-const volatile struct NAME_params params SCHEME("title", "NAME: AIMD on marks")
-	SCHEME("source", "your paper") SCHEME("sender", "window")
-		SCHEME("marker", "red") /* switches mark by RED; or your own: "own ./mark.h" */
-	SCHEME("ecn", "needed") = {};
+const volatile struct NAME_params params
+	SCHEME("title", "NAME: AIMD on marks")
+	SCHEME("source", "your paper")
+	SCHEME("sender", "window")
+	SCHEME("marker", "red") /* switches mark by RED; or your own: "own ./mark.h" */
+	SCHEME("ecn", "needed")
+	= {};
 /* clang-format on */
 
-/* What switches are set to: keys of the same section. */
+/* Parameters of switches: keys of the same section. */
 const struct red_params marker_params PREFIX("marking") = {};
 
-/* State of a flow. What has a STAT is shown by `pcn flows` and in flows.csv. */
+/* State of a flow. `pcn flows` and flows.csv show what has a STAT. */
 struct NAME_state {
 	wide_q24 window KEY("window_packets") STAT("The window, in packets");
 	u64 cut_at_ns; /* when a mark cut the window last */
@@ -46,7 +51,7 @@ struct NAME_state {
 
 struct flow_entry {
 	FLOW_HEAD;
-	struct echo receiver; /* what ACKs say of marks */
+	struct echo receiver; /* what ACKs report of marks */
 	struct NAME_state state;
 };
 
@@ -67,7 +72,7 @@ static __always_inline void cut(struct flow_entry *flow, u32 share, u64 now_ns)
 	flow->state.cuts++;
 }
 
-/* An ACK came: e has now_ns, rtt_ns, packets, marked and limited. */
+/* An ACK arrived. e has now_ns, rtt_ns, packets, marked and limited. */
 static __always_inline void control_ack(struct flow_entry *flow, const struct window_event *e)
 {
 	u64 grown;
@@ -83,13 +88,13 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct wi
 	flow->state.window += grown;
 }
 
-/* A packet was lost, which a lossless network should not do: halve. */
+/* A packet was lost, which should not happen in a lossless network. Halve the window. */
 static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
 {
 	cut(flow, Q24_ONE / 2, now_ns);
 }
 
-/* How many packets may be under way. */
+/* Packets that may be in flight. */
 static __always_inline u32 control_window(const struct flow_entry *flow)
 {
 	return flow->state.window >> Q24_SHIFT;

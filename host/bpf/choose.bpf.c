@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * choose: gives a cgroup's new TCP connections their congestion control, as a sockops program.
+ * choose: gives new TCP connections of a cgroup their congestion control, as a sockops program.
  *
- * Whether ECN is negotiated depends on the control that a socket has when it connects, or on its listener's: so it is
- * chosen before the SYN, and for listeners. A connection whose listener was there before gets it once it is
- * established.
+ * Whether ECN is negotiated depends on the control of the connecting socket, or on that of the
+ * listener. So the control is chosen before the SYN, and for listeners. A connection whose listener
+ * is older than this program gets the control once it is established.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -22,17 +22,17 @@ enum {
 	BPF_SOCK_OPS_TCP_LISTEN_CB = 11,
 };
 
-struct bpf_sock_ops { /* its beginning */
+struct bpf_sock_ops { /* the first member; the rest is not used */
 	u32 op;
 };
 
 /* The control's name. Set by the loader. */
 const volatile char control[16] = "";
 
-/* Connections that were to get the control. */
+/* Connections that should get the control. */
 struct choose_counts {
 	u64 chosen;
-	u64 refused; /* the kernel has no such control any more */
+	u64 refused; /* the control is no longer registered */
 };
 
 COUNTS(choose_counts)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * trace: what happens to one flow, as its sender's kernel hears of it: at each segment that comes back, the flow's
- * entry, if one of its counters has changed. It costs nothing while it is not attached.
+ * trace: what happens to one flow, seen from the kernel of its sender. At each segment that comes
+ * back it sends the flow's entry to user space, if one of its counters has changed. It costs
+ * nothing while it is not attached.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -14,12 +15,12 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 #define VALUE_MAX 512
 
-/* Set by the loader: the flow, the size of its entry, and whether every ACK is told of. */
+/* Set by the loader: the flow, the size of its entry, and whether every ACK is reported. */
 const volatile struct flow_key flow_traced = {};
 const volatile u32 value_size = 0;
 const volatile bool every_ack = false;
 
-/* The control's flow table: what entries of every control begin with. */
+/* The control's flow table. The entries of every control begin like this. */
 struct flow_entry {
 	FLOW_HEAD;
 };
@@ -46,8 +47,8 @@ const struct trace_event *unused_trace_event __attribute__((unused)); /* keeps t
 
 u64 events_lost = 0;
 
-/* What of the entry was told last. */
-static u64 told = 0;
+/* The sum of counters at the latest report. */
+static u64 reported_counters = 0;
 
 static __always_inline bool traced(const struct flow_key *k)
 {
@@ -80,9 +81,9 @@ int BPF_PROG(trace, struct sock *sk, struct sk_buff *skb)
 		return 0;
 	counters = flow->sender.cnp_decrease + flow->sender.cnp_increase + flow->sender.losses +
 		   flow->sender.marked_packets + flow->sender.retransmissions;
-	if (counters == told && !every_ack)
+	if (counters == reported_counters && !every_ack)
 		return 0;
-	told = counters;
+	reported_counters = counters;
 	e = bpf_ringbuf_reserve(&events, sizeof(*e), 0);
 	if (!e) {
 		__sync_fetch_and_add(&events_lost, 1);

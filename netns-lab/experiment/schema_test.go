@@ -189,7 +189,7 @@ func TestSchemaDescribesParameters(t *testing.T) {
 		),
 	)
 	qt.Assert(t, qt.Equals(s.Properties["dcqcn"].Properties["alpha_timer"].Description,
-		"K: without a CNP for so long, alpha decays. 1us to 1s. "+
+		"K, the time without a CNP after which alpha decays. 1us to 1s. "+
 			"Default: 55us (paper), 55us (ns3-rdma), 1us (hpcc)."))
 	qt.Assert(t, qt.IsNotNil(s.Properties["ldcp"].Properties["marking"].Properties["kmin"]))
 	for section, o := range scheme.Builtin().Sections() {

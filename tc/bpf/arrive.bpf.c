@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * arrive: a lab host's first tcx ingress program. Applies the mark that the last switch port decided, counts
- * what arrives by flow (in the whole and in sample bins, by ideal time), and absorbs the datagrams of
- * uncontrolled bursts, which nobody reads. Answers what QCN sampled on the last link by a CNM.
+ * arrive: the first tcx ingress program of a lab host. It applies the mark that the last switch
+ * port decided on. It counts what arrives by flow, in total and in sample bins of ideal time. It
+ * absorbs the datagrams of uncontrolled bursts, which nobody reads. It answers packets that QCN
+ * sampled on the last link with a CNM.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -15,9 +16,9 @@
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
-/* sample_ns: bin of the sampled series; 0: none. Set by the loader, as for the qdisc. */
+/* Length of a bin of the sampled series; 0: no series. Set by the loader, as for the qdisc. */
 const volatile u64 sample_ns = 0;
-/* sink_port: datagrams to it are counted and dropped. */
+/* Datagrams to this port are counted and dropped. */
 const volatile u16 sink_port = 9;
 
 struct arrival {
@@ -26,12 +27,12 @@ struct arrival {
 	u32 pad;
 	u64 bin;
 	u64 bin_bytes;		    /* of frames, from the Ethernet header on */
-	u64 packets, payload_bytes; /* what TCP or UDP carried */
+	u64 packets, payload_bytes; /* payload: of TCP or UDP */
 	u64 marked_packets;
 	u64 first_ns, last_ns; /* ideal times */
 };
 
-/* Flows to count; the lab puts them in before they start. */
+/* Flows to count. The lab adds them before they start. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -69,7 +70,7 @@ static __always_inline void sample(struct arrival *a, u64 t_ns)
 	a->bin_marked_packets = 0;
 }
 
-/* payload_bytes: what the packet carries for the application. */
+/* What the packet carries for the application. */
 static __always_inline u32 payload_bytes(const struct packet *p)
 {
 	u32 len = bpf_ntohs(p->ip->tot_len), header = sizeof(struct iphdr) + sizeof(struct udphdr);
@@ -104,22 +105,22 @@ int arrive(struct __sk_buff *skb)
 	struct arrival *a;
 	struct packet p;
 	u32 ports;
-	bool sunk;
+	bool to_sink;
 	u8 tos;
 
 	if (!packet_parse(skb, &p, 4))
 		return TCX_NEXT;
 	ports = *(u32 *)p.l4; /* TCP and UDP alike: source, destination */
 	flow_key_ipv4(&key, p.ip->saddr, p.ip->daddr, ports & 0xffff, ports >> 16, p.ip->protocol);
-	sunk = key.protocol == IPPROTO_UDP && key.dport == bpf_htons(sink_port);
+	to_sink = key.protocol == IPPROTO_UDP && key.dport == bpf_htons(sink_port);
 	tos = p.ip->tos;
 	ce = ce || (tos & ECN_MASK) == ECN_CE;
 	a = bpf_map_lookup_elem(&arrivals, &key);
 	if (a)
 		count(a, t_ns, skb->len, payload_bytes(&p), ce);
-	if (sampled(skb))
-		reflect(skb);
-	if (sunk)
+	if (sampled_feedback(skb))
+		send_cnm(skb);
+	if (to_sink)
 		return TCX_DROP;
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
@@ -128,9 +129,9 @@ int arrive(struct __sk_buff *skb)
 	return TCX_NEXT;
 }
 
-/* cnm_egress: a CNM is made here, now: a host's port has no lookahead. */
+/* The CNM leaves at the current time: a host's port has no lookahead. */
 SEC("tc")
 int cnm_egress(struct __sk_buff *skb)
 {
-	return make_cnm(skb, 0);
+	return finish_cnm(skb, 0);
 }

@@ -2,14 +2,15 @@
 /*
  * fabric: a switch, at tcx ingress of each of its ports.
  *
- * It applies the mark that the last port decided, notes the ingress port and class for the egress port's
- * qdisc, routes by destination, spreads equal-cost paths by flow hash, and redirects.
+ * It applies the mark that the last port decided on, and tells the egress port's qdisc the ingress
+ * port and the class. It routes by destination, spreads equal-cost paths by a flow hash, and
+ * redirects.
  *
- * It answers a packet that QCN sampled on its way by a CNM. CNMs find their host by the destination
- * address that hosts' stamp gives them: 02:00 and their IPv4 address.
+ * It answers a packet that QCN sampled on its way with a CNM. A CNM finds its host by the
+ * destination address: the hosts' stamp program makes it 02:00 and their IPv4 address.
  *
- * From a host it sends a clone and drops the original: TCP small queues count a packet until it is
- * orphaned. A clone has no socket, so a sender sees its own host's queue and nothing else.
+ * Of packets from a host it sends a clone and drops the original. TCP small queues count a packet
+ * until it is orphaned; a clone has no socket. So a sender sees the queue of its own host only.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -21,15 +22,15 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 #define PATHS_MAX 16
 
-/* hosts: addresses are host_base + 0 to hosts - 1. Set by the loader. */
+/* The addresses of hosts are host_base to host_base + hosts - 1. Set by the loader. */
 const volatile u32 host_base = 0;
 const volatile u32 hosts = 0;
 
 struct fabric_port {
-	u32 known; /* it is a port: array maps have all of them */
+	u32 known; /* this id is a port: array maps have entries for all ids */
 	u32 node;  /* the switch it belongs to */
 	u32 clone; /* its peer is a host */
-	u32 seed;  /* of the switch's flow hash, so that switches in a row do not pick alike */
+	u32 seed;  /* of the switch's flow hash: switches in a row must choose differently */
 };
 
 struct route {
@@ -40,7 +41,7 @@ struct route {
 struct fabric_drops {
 	u64 not_ip; /* not plain IPv4 */
 	u64 no_route;
-	u64 no_port;  /* the device is no port of ours */
+	u64 no_port;  /* the device is not one of our ports */
 	u64 redirect; /* the clone could not be sent */
 };
 
@@ -94,7 +95,7 @@ static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
 	return h ^ (h >> 16);
 }
 
-/* is_cnm sets h to the address of the host that the CNM is for. */
+/* Sets h to the address of the host that the CNM is for. */
 static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 {
 	const struct cnm_frame *f = (void *)(long)skb->data;
@@ -140,15 +141,15 @@ int fabric(struct __sk_buff *skb)
 		return DROP(no_route);
 	if (r->paths > 1 && !cnm)
 		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
-	barrier_var(
-		path); /* or clang drops the bound that the verifier wants: paths <= PATHS_MAX */
+	/* else clang drops the bound that the verifier needs: paths <= PATHS_MAX */
+	barrier_var(path);
 	out = r->ifindex[path & (PATHS_MAX - 1)];
 	if (ce)
 		bpf_skb_ecn_set_ce(skb);
 	if (ue)
 		mark_ue(skb, tos);
-	if (sampled(skb))
-		reflect(skb);
+	if (sampled_feedback(skb))
+		send_cnm(skb);
 	skb->priority = class;
 	skb->mark = MARK_INGRESS | not_ect | (id & MARK_PORT_MASK);
 	if (!f->clone)
@@ -158,9 +159,9 @@ int fabric(struct __sk_buff *skb)
 	return TCX_DROP;
 }
 
-/* cnm_egress: a CNM leaves at the ideal time that the sample came in. */
+/* The CNM leaves at the ideal time at which the sample arrived. */
 SEC("tc")
 int cnm_egress(struct __sk_buff *skb)
 {
-	return make_cnm(skb, MARK_INGRESS | (port_id(skb) & MARK_PORT_MASK));
+	return finish_cnm(skb, MARK_INGRESS | (port_id(skb) & MARK_PORT_MASK));
 }

@@ -14,9 +14,10 @@ const volatile struct pcn_np_params params = {.t_ns = 50000, .congested_permille
 #define notify_state pcn_np
 
 /*
- * jitter_ns is what this window's T differs by, the same for each of its packets. Windows of exactly T
- * keep their phase to each other and to the rate cycles they cause, and favour the same flow for
- * milliseconds: the phase effects of Floyd and Jacobson (1991). The paper does not speak of jitter.
+ * The difference of this window's T from T, the same for each of its packets. Windows of exactly T
+ * keep their phase to each other and to the rate cycles that they cause, and favour the same flow
+ * for milliseconds: the phase effects of Floyd and Jacobson (1991). The paper does not mention
+ * jitter.
  */
 static __always_inline s64 jitter_ns(const struct pcn_np *np, const struct pcn_np_params *p)
 {
@@ -33,16 +34,16 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 
 static __always_inline bool notify_packet(struct pcn_np *np, const struct pcn_np_params *set,
 					  const struct notify_event *event,
-					  struct notification *say)
+					  struct notification *cnp)
 {
 	struct pcn_np_params p = *set;
-	struct pcn_np_cnp cnp;
+	struct pcn_np_cnp verdict;
 
 	p.t_ns += jitter_ns(np, set);
-	cnp = pcn_np_packet(np, &p, event->now_ns, event->frame_bytes, event->ecn == ECN_CE);
-	say->rec_rate = cnp.rec_rate;
-	say->ce = cnp.ce;
-	return cnp.send;
+	verdict = pcn_np_packet(np, &p, event->now_ns, event->frame_bytes, event->ecn == ECN_CE);
+	cnp->rec_rate = verdict.rec_rate;
+	cnp->ce = verdict.ce;
+	return verdict.send;
 }
 
 #include "include/notify.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * stamp: a host's last tcx egress program. It gives each packet its class: data rides the lossless class,
- * and CNPs, pure ACKs and everything else ride the control class, which is never paused. It writes the
- * class as DSCP (class selector) of IPv4 and IPv6, where switches read it, and as skb->priority, where the
- * host's own port does.
+ * stamp: the last tcx egress program of a host. It gives each packet its class. Data gets the
+ * lossless class. CNPs, pure ACKs and everything else get the control class, which is never paused.
+ * The class is written twice: as DSCP (class selector) of IPv4 and IPv6, for switches, and as
+ * skb->priority, for the host's own port.
  *
- * Data of a socket whose IP_TOS is of one of the data classes keeps it: sockets choose their priority.
+ * Data of a socket whose IP_TOS is one of the data classes keeps it, so sockets can choose their
+ * priority.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -18,20 +19,20 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 const volatile u8 data_dscp = 26;
 const volatile u8 control_dscp = 48;
 
-/* data_classes: a bit for each class that data keeps, if it has it already. */
+/* A bit for each class that data may already have, and keeps. */
 const volatile u8 data_classes = 0;
 
-/* address_mac: make the source address 02:00 and the IPv4 source address, by which CNMs find back. */
+/* Makes the source MAC address 02:00 and the IPv4 source address, by which CNMs find their way. */
 const volatile bool address_mac = false;
 
-/* ect1: ECN-capable packets say so by ECT(1), as TCD needs ECT(0) for UE. */
+/* ECN-capable packets use ECT(1): TCD needs ECT(0) for UE. */
 const volatile bool ect1 = false;
 
 #define ROCE_PORT 4791
 
 /*
- * is_data: TCP with payload or the FIN, which must not overtake it, or UDP that is not RoCE's (which here
- * are CNPs).
+ * TCP with payload, or with the FIN, which must not overtake payload; or UDP other than RoCE's,
+ * which here is CNPs.
  */
 static __always_inline bool is_data(const struct packet *p)
 {
@@ -51,7 +52,7 @@ static __always_inline bool is_data(const struct packet *p)
 	return false;
 }
 
-/* set_source: the Ethernet address that stands for the IPv4 source. */
+/* Sets the MAC address that stands for the IPv4 source. */
 static __always_inline void set_source(struct __sk_buff *skb, __be32 saddr)
 {
 	u8 mac[ETH_ALEN] = {2};
@@ -77,8 +78,8 @@ static __always_inline u8 stamped_tos(u8 tos, u8 dscp)
 }
 
 /*
- * stamp_other stamps what is not plain IPv4: IPv6, and either behind VLAN tags. It returns the DSCP that
- * the class is of; a packet without one, or too hard to read, has that of control packets.
+ * Stamps what is not plain IPv4: IPv6, and both behind VLAN tags. Returns the DSCP of the class. A
+ * packet without a class, or one that cannot be parsed, gets that of control packets.
  */
 static __noinline u32 stamp_other(struct __sk_buff *skb)
 {

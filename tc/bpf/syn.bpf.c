@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * syn: makes SYNs not ECN-capable, at a client's tcx egress, as RFC 3168, sec. 6.1.1, has them.
+ * syn: makes SYNs not ECN-capable, at tcx egress of a client, as RFC 3168, sec. 6.1.1, demands.
  *
- * Linux sends the SYN of a socket whose congestion control needs ECN as ECT(0). A server whose control
- * does not then refuses ECN, whatever its net.ipv4.tcp_ecn (tcp_ecn_create_request()). A plain SYN asks it
- * like any other, and it agrees if tcp_ecn is 1 or 2.
+ * Linux sends the SYN of a socket whose congestion control needs ECN as ECT(0). A server whose
+ * control does not need ECN then refuses it, whatever its net.ipv4.tcp_ecn
+ * (tcp_ecn_create_request()). A plain SYN gets ECN if tcp_ecn is 1 or 2.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * wred: plays the switch at a device's tcx egress, for hosts without the npecn qdisc. It goes by the
- * backlog of the device's root qdisc, which must keep one (HTB, TBF): it marks ECN-capable packets as RED
- * does, and drops others.
+ * wred: acts as the switch at tcx egress of a device, for hosts without the npecn qdisc. It decides
+ * by the backlog of the device's root qdisc, which must keep one (HTB, TBF). It marks ECN-capable
+ * packets as RED does, and drops others.
  *
  * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.1 and 2.3.
  */
@@ -17,9 +17,10 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 
 /* Set by the loader. */
 const volatile struct red_params red = {};
-const volatile u64 wred_bytes =
-	0; /* K: so long a backlog drops what is not ECN-capable; 0: never */
-const volatile u32 fixed_probability = 0; /* Q24: of marking, whatever the backlog; 0: by red */
+/* K: from this backlog on, packets that are not ECN-capable are dropped; 0: never. */
+const volatile u64 wred_bytes = 0;
+/* Probability of a mark at any backlog, in Q24; 0: use red. */
+const volatile u32 fixed_probability = 0;
 
 struct net_device___root {
 	struct Qdisc *qdisc;
@@ -36,7 +37,7 @@ COUNTS(wred_counts)
 
 #define WRED(counter) COUNTER(wred_counts, counter)
 
-/* backlog_bytes is the root qdisc's, without this packet. */
+/* The root qdisc's backlog, without this packet. */
 static __always_inline u32 backlog_bytes(struct __sk_buff *skb)
 {
 	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
@@ -46,7 +47,7 @@ static __always_inline u32 backlog_bytes(struct __sk_buff *skb)
 	return q ? q->qstats.backlog : 0;
 }
 
-static __always_inline bool marks(u32 backlog)
+static __always_inline bool should_mark(u32 backlog)
 {
 	u32 random = bpf_get_prandom_u32();
 
@@ -68,9 +69,9 @@ int wred(struct __sk_buff *skb)
 	if (!(tos & ECN_MASK)) {
 		if (wred_bytes && backlog >= wred_bytes) {
 			wred_counts_add(WRED(dropped));
-			return bpf_redirect(0, 0); /* to no device: TCP would hear of TCX_DROP */
+			return bpf_redirect(0, 0); /* to no device: TCP would notice a TCX_DROP */
 		}
-	} else if (marks(backlog)) {
+	} else if (should_mark(backlog)) {
 		network_set_tos(skb, &n, tos, tos | ECN_CE);
 		wred_counts_add(WRED(marked));
 		return TCX_NEXT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* PCN's algorithms, and PFC. Flows keep their state from one batch to the next. */
+/* PCN's algorithms, and PFC. Flows keep their state between batches. */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/npecn.h"

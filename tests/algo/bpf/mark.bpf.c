@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What tells a sender of congestion: RED, DCQCN's NP with TCD's marks, QCN's CP, and DCTCP's alpha. Each starts with
- * each batch. */
+/*
+ * What reports congestion to a sender: RED, DCQCN's NP with TCD's marks, QCN's CP, and DCTCP's
+ * alpha. Each batch starts them anew.
+ */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/dctcp.h"

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What a lossless port does beside PFC: credits of CBFC, TCD's state, and FECN. Each starts with each batch. */
+/*
+ * What a lossless port does beside PFC: credits of CBFC, TCD's state, and FECN. Each batch starts
+ * them anew.
+ */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/cbfc.h"
@@ -8,12 +11,12 @@
 #include "batch.h"
 
 enum credit_event {
-	CREDIT_SEND,	/* the sender sends len bytes, if it may */
-	CREDIT_RECEIVE, /* the receiver takes len bytes in */
-	CREDIT_RELEASE, /* and gives them on */
-	CREDIT_UPDATE,	/* the receiver says FCCL: its buffer, and all blocks that left it */
-	CREDIT_HEAR,	/* and the sender hears value */
-	CREDIT_TICK,	/* when is value told? */
+	CREDIT_SEND,	/* the sender sends len bytes, if it has credits */
+	CREDIT_RECEIVE, /* len bytes enter the buffer of the receiver */
+	CREDIT_RELEASE, /* len bytes leave it */
+	CREDIT_UPDATE,	/* the receiver computes FCCL: its buffer and all blocks that left it */
+	CREDIT_HEAR,	/* the sender gets an FCCL of value */
+	CREDIT_TICK,	/* when the receiver reports a change at value */
 };
 
 struct credit_step {
@@ -32,7 +35,7 @@ struct credit_args {
 	u32 done;
 };
 
-/* In a map: the verifier follows every value on the stack. */
+/* In a map, because the verifier follows every value on the stack. */
 struct credit_link {
 	struct cbfc_params params;
 	struct cbfc_tx tx;

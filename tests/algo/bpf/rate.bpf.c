@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* What sets a sender's rate: DCQCN, QCN, TIMELY and InfiniBand's, each with one flow; and the numbers they count in. */
+/*
+ * What sets a sender's rate: DCQCN, QCN, TIMELY and InfiniBand's control, with one flow each; and
+ * their fixed-point numbers.
+ */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/fixed.h"
@@ -35,7 +38,7 @@ ARRAY(dcqcn_steps, struct dcqcn_step, MAX_STEPS);
 static struct dcqcn_params dcqcn_set;
 static struct dcqcn_rp dcqcn_flow;
 
-/* Global, so that the verifier looks at it once. */
+/* Global, so that the verifier checks it once. */
 __noinline int dcqcn_event(enum event event, u64 now_ns, u64 sent_bytes)
 {
 	switch (event) {
@@ -98,7 +101,7 @@ ARRAY(qcn_steps, struct qcn_step, MAX_STEPS);
 static struct qcn_rp_params qcn_set;
 static struct qcn_rp qcn_flow;
 
-/* Global, so that the verifier looks at it once. */
+/* Global, so that the verifier checks it once. */
 __noinline int qcn_event(enum event event, u64 now_ns, u64 sent_bytes, u32 qntz_fb)
 {
 	switch (event) {
