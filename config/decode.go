@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package config decodes YAML files strictly. It reports all mistakes of a file at once, each with
-// line, column and a hint.
+// its line, its column and a hint.
 package config
 
 import (
@@ -46,7 +46,7 @@ type Decoder struct {
 	File  string                // name in errors
 	Nodes map[string]*yaml.Node // by path, such as flows[0].from
 	Errs  []*Error
-	// Of has the files of nodes that come from another file.
+	// Of holds the file names of nodes that come from another file.
 	Of map[*yaml.Node]string
 
 	what, start string              // kind of file, and how to start one: for hints
@@ -108,7 +108,7 @@ func (d *Decoder) failValue(n *yaml.Node, msg, hint string) {
 	d.FailAt(n, msg, hint)
 }
 
-// FailAt adds an error at a node.
+// FailAt adds an error at the position of a node.
 func (d *Decoder) FailAt(n *yaml.Node, msg, hint string) {
 	d.Errs = append(d.Errs, &Error{File: cmp.Or(d.Of[n], d.File), Line: n.Line, Col: n.Column,
 		Msg: msg, Hint: hint})
@@ -198,7 +198,7 @@ func (d *Decoder) Check(n *yaml.Node, err error) {
 		d.failValue(n, err.Error(), "")
 		return
 	}
-	// The hint is at the end of the text, also if the error is wrapped.
+	// The hint must be at the end of the text, even if the error is wrapped.
 	d.failValue(n, strings.TrimSuffix(err.Error(), withHint("", ve.hint)), ve.hint)
 }
 
@@ -244,7 +244,7 @@ type Extra interface {
 }
 
 // EachKey calls visit for each key of the mapping at path, with the nodes of the key and its value.
-// It fails for what is no mapping, and for a key that stands there twice.
+// It adds an error if the node is not a mapping, and for duplicate keys.
 func (d *Decoder) EachKey(path string, n *yaml.Node, visit func(key string, at, value *yaml.Node)) {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -356,7 +356,7 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 	return nil
 }
 
-// InRange fails if v, the value at path, is below low or above high.
+// InRange adds an error if v, the value at path, is below low or above high.
 func InRange[T interface {
 	cmp.Ordered
 	fmt.Stringer

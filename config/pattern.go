@@ -20,7 +20,7 @@ var (
 
 const numberPattern = `[0-9]{1,20}(\.[0-9]{1,20})?`
 
-// quantityPattern is that of a number with one of the units, or of 0.
+// quantityPattern returns the pattern of a number with one of the units, or of 0.
 func quantityPattern(sign string, units []unit) string {
 	var names []string
 	for _, u := range units {

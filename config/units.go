@@ -49,12 +49,12 @@ var (
 	binaryUnits   = []unit{{"MiB", 1 << 20}, {"KiB", 1 << 10}}
 )
 
-// valueError is a value that can't be used, and what to write instead.
+// valueError says why a value can't be used, and what to write instead.
 type valueError struct {
 	msg, hint string
 }
 
-// Bad is the error of a value that can't be used, and what to write instead.
+// Bad returns the error of a value that can't be used; the hint says what to write instead.
 func Bad(msg, hint string) error { return &valueError{msg, hint} }
 
 func (e *valueError) Error() string {
@@ -128,7 +128,7 @@ func ParseRatio(text string) (Ratio, error) {
 	return Ratio(f), nil
 }
 
-// decimal leaves out exponents: 1e999999999 would be a very long number.
+// decimal matches numbers without exponent: 1e999999999 would be a very long number.
 var decimal = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?$`)
 
 func parseDecimal(text string) (*big.Rat, bool) {

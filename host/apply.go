@@ -13,13 +13,13 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// transaction remembers how to undo what was done, and what to free in the end.
+// transaction records how to undo each step, and what to free in the end.
 type transaction struct {
 	undo  []func() error
 	after []func()
 }
 
-// do does something that undo undoes. If it fails nothing was done.
+// do runs a step and records how to undo it. A step that fails must have done nothing.
 func (t *transaction) do(do, undo func() error) error {
 	if err := do(); err != nil {
 		return err
@@ -28,7 +28,8 @@ func (t *transaction) do(do, undo func() error) error {
 	return nil
 }
 
-// end undoes all if err is not nil, and frees. It returns err, with what could not be undone.
+// end undoes all steps if err is not nil, and frees resources. It returns err with the failures of
+// undoing.
 func (t *transaction) end(err error) error {
 	if err != nil {
 		for _, undo := range slices.Backward(t.undo) {
@@ -43,7 +44,7 @@ func (t *transaction) end(err error) error {
 	return err
 }
 
-// apply makes the component's folder what the object is.
+// apply makes the component's pins and attachments those of the object.
 func (t *transaction) apply(f folder, c component, o *object) error {
 	old, err := f.open()
 	if err != nil {
@@ -86,7 +87,7 @@ func (t *transaction) makeFolder(f folder) error {
 		func() error { return os.Remove(f.path) })
 }
 
-// pinner is a program, a map or a link.
+// pinner can be pinned: a program, a map or a link.
 type pinner interface {
 	Pin(path string) error
 	Unpin() error
@@ -102,7 +103,7 @@ func (t *transaction) pin(f folder, name string, v pinner) error {
 	}, v.Unpin)
 }
 
-// unpin takes a pin away, of which v is open, if there is one.
+// unpin removes a pin, if it is there. v is what it pins, for undoing.
 func (t *transaction) unpin(f folder, name string, v pinner) error {
 	path := f.at(name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +117,7 @@ func (t *transaction) unpin(f folder, name string, v pinner) error {
 	}, func() error { return v.Pin(path) })
 }
 
-// replacePins pins the new ones in the place of the old ones.
+// replacePins replaces the pins of a kind by new ones.
 func replacePins[T pinner](t *transaction, f folder, prefix string, old, new map[string]T) error {
 	for name, v := range old {
 		if err := t.unpin(f, prefix+name, v); err != nil {
@@ -134,7 +135,7 @@ func replacePins[T pinner](t *transaction, f folder, prefix string, old, new map
 	return nil
 }
 
-// replaceLinks updates the links that stay, attaches new ones, and takes others away.
+// replaceLinks updates the links that stay, attaches new ones and removes the others.
 func (t *transaction) replaceLinks(f folder, o *object, old *pinned) error {
 	wanted := map[string]bool{}
 	for _, a := range o.attachments {
@@ -176,7 +177,7 @@ func (t *transaction) attach(f folder, a attachment) error {
 	return t.pin(f, linkPrefix+a.pin, l)
 }
 
-// dead says whether a link's device or cgroup has gone.
+// dead reports whether a link's device or cgroup is gone.
 func dead(l link.Link) bool {
 	info, err := l.Info()
 	if err != nil {
@@ -191,7 +192,7 @@ func dead(l link.Link) bool {
 	return false
 }
 
-// remove takes a component away. Its links are kept until the end, so that this can be undone.
+// remove removes a component. Its links stay open until the end, so that this can be undone.
 func (t *transaction) remove(f folder) error {
 	old, err := f.open()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/pcn-linux/pcn/cnp"
 )
 
-// Where a CNP's fields are, behind the Ethernet header.
+// Offsets of a CNP's fields after the Ethernet header, in bytes.
 const (
 	offEtherType = 12
 	ethLen       = 14
@@ -23,8 +23,9 @@ const (
 	udpDport     = 2
 )
 
-// CaptureCNPs writes the CNPs that come and go at the interfaces, which the capture has in the same
-// order, until the context ends, and returns how many. It sees them before RP takes them out.
+// CaptureCNPs captures the CNPs that the interfaces receive and send until the context ends, and
+// returns their number. The capture must have the same interfaces in the same order. It sees CNPs
+// before RP consumes them.
 func CaptureCNPs(
 	ctx context.Context, interfaces []string, capture *cnp.Capture,
 ) (n int, err error) {
@@ -73,7 +74,7 @@ func CaptureCNPs(
 	return n, capture.Flush()
 }
 
-// isCNP says whether the frame is one of RoCEv2's CNPs, ours or others'.
+// isCNP reports whether the frame is a RoCEv2 CNP, of PCN or of another implementation.
 func isCNP(frame []byte) bool {
 	if len(frame) < ethLen {
 		return false
@@ -95,7 +96,7 @@ func isCNP(frame []byte) bool {
 	default:
 		return false
 	}
-	const bth = 8 // behind the UDP header
+	const bth = 8 // length of the UDP header
 	return len(ip) > l4+bth && binary.BigEndian.Uint16(ip[l4+udpDport:]) == cnp.UDPPort &&
 		ip[l4+bth] == cnp.Opcode
 }

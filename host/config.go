@@ -19,13 +19,13 @@ import (
 
 // Config is what a host runs. docs/host.md describes it.
 type Config struct {
-	// LineRate is the rate at which flows start. Default: the speed of the interfaces' links, if
-	// they have the same.
+	// LineRate is the rate at which flows start. Default: the link speed of the interfaces, if it
+	// is the same for all.
 	LineRate config.Rate `yaml:"line_rate"`
 	// RTT is the largest round trip of the network. 1us to 1s.
 	RTT config.Duration `yaml:"rtt"`
-	// RTTTo are TCP services, HOST:PORT, to measure the round trip to, if rtt is not given: the
-	// largest counts.
+	// RTTTo are TCP services, HOST:PORT. If rtt is not given, it is the largest round trip measured
+	// to them.
 	RTTTo []string `yaml:"rtt_to"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
@@ -33,16 +33,16 @@ type Config struct {
 	Objects []string `yaml:"objects"`
 	// NP answers marked packets with CNPs.
 	NP *NP `yaml:"np"`
-	// RP hears CNPs.
+	// RP receives CNPs.
 	RP *RP `yaml:"rp"`
-	// Stamp gives packets their class, as DSCP.
+	// Stamp sets the class of packets, as DSCP.
 	Stamp *Stamp `yaml:"stamp"`
 	// FirstRTT makes LDCP's packets of the first round trip not ECN-capable.
 	FirstRTT *FirstRTT `yaml:"first_rtt"`
-	// WRED plays a switch at this host's interfaces: it marks and drops what leaves.
+	// WRED marks and drops outgoing packets at this host's interfaces, as a switch would.
 	WRED *WRED `yaml:"wred"`
-	// ECN is where this host's SYNs ask for ECN as servers without our controls expect it. Default,
-	// if a control needs ECN: the interfaces of NP and RP.
+	// ECN makes servers without our controls agree to ECN. Default, if a control needs ECN: the
+	// interfaces of NP and RP.
 	ECN *ECN `yaml:"ecn"`
 	// Cgroups get a congestion control for their new connections.
 	Cgroups []Cgroup `yaml:"cgroups"`
@@ -59,51 +59,52 @@ type NP struct {
 	CongestedShare config.Ratio `yaml:"congested_share"`
 	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
 	MaxFlows uint `yaml:"max_flows"`
-	// UDPPorts are ports whose flows of UDP are answered too. At most 8.
+	// UDPPorts are the ports whose UDP flows are answered too. At most 8.
 	UDPPorts []uint `yaml:"udp_ports"`
-	// Idle is how long a flow is silent before it is forgotten. 1ms to 3600s, default 10s.
+	// Idle is the silence after which a flow is forgotten. 1ms to 3600s, default 10s.
 	Idle config.Duration `yaml:"idle"`
 }
 
-// RP is the reaction point, of control pcn. docs/security.md says what each limit stops.
+// RP holds the parameters of the reaction point. docs/security.md says which attack each limit
+// stops.
 type RP struct {
-	// Interfaces are where it runs; CNPs that come elsewhere are not obeyed. Required.
+	// Interfaces are where it runs; CNPs that arrive elsewhere are ignored. Required.
 	Interfaces []string `yaml:"interfaces"`
-	// Prefixes are where CNPs may come from, such as 10.0.0.0/8. Default: everywhere.
+	// Prefixes are the allowed sources of CNPs, such as 10.0.0.0/8. Default: everywhere.
 	Prefixes []string `yaml:"prefixes"`
-	// CNPInterval is the shortest time between two CNPs of a flow, in the long run. 0 is any, to
-	// 1s; default half of rtt.
+	// CNPInterval is the shortest mean time between two CNPs of a flow. To 1s; 0 allows any;
+	// default half of rtt.
 	CNPInterval config.Duration `yaml:"cnp_interval"`
 	// CNPBurst is how many CNPs of a flow may come at once. 1 to 1000000, default 8.
 	CNPBurst uint `yaml:"cnp_burst"`
-	// MinRate is a rate below which no CNP brings a flow. 1Mbps to the line rate, default that of
-	// control pcn.
+	// MinRate is the lowest rate to which CNPs can slow a flow. 1Mbps to the line rate, default
+	// that of control pcn.
 	MinRate config.Rate `yaml:"min_rate"`
-	// RequireTag refuses CNPs that no key signed: pcn host key. Default false.
+	// RequireTag drops CNPs that no key signed; pcn host key sets keys. Default false.
 	RequireTag bool `yaml:"require_tag"`
-	// TagWindow is how far a signed CNP's time may be from this host's. 1ms to 3600s, default
-	// 500ms.
+	// TagWindow is the largest difference between a signed CNP's time and this host's. 1ms to
+	// 3600s, default 500ms.
 	TagWindow config.Duration `yaml:"tag_window"`
 }
 
-// Stamp is where packets get their class.
+// Stamp says where packets get which class.
 type Stamp struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
-	// DataDSCP is that of packets with data. 0 to 63, default 26.
+	// DataDSCP is the DSCP of packets with data. 0 to 63, default 26.
 	DataDSCP uint `yaml:"data_dscp"`
-	// ControlDSCP is that of CNPs, ACKs and the rest. 0 to 63, default 48.
+	// ControlDSCP is the DSCP of CNPs, ACKs and all other packets. 0 to 63, default 48.
 	ControlDSCP uint `yaml:"control_dscp"`
 }
 
-// FirstRTT is where LDCP's packets of the first round trip become not ECN-capable.
+// FirstRTT says where LDCP's packets of the first round trip become not ECN-capable.
 type FirstRTT struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
 }
 
-// WRED is what a switch does at one of its queues, done to what leaves an interface. The queue is
-// that of the interface's root qdisc, which must keep one: HTB or TBF, for instance.
+// WRED marks and drops the outgoing packets of an interface, as a switch does at a queue. The queue
+// is that of the interface's root qdisc, which must have one, such as HTB or TBF.
 type WRED struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
@@ -114,26 +115,26 @@ type WRED struct {
 	// PMax is the probability of marking at kmax; it grows from 0 at kmin. Above 0, at most 1,
 	// default 1.
 	PMax config.Ratio `yaml:"pmax"`
-	// K is the queue from which on packets that are not ECN-capable are dropped. To 1GB, 0 is
-	// never; default 1.5 kmin.
+	// K is the queue from which on packets that are not ECN-capable are dropped. To 1GB; 0 drops
+	// none; default 1.5 kmin.
 	K config.Bytes `yaml:"k"`
 }
 
 // maxQueue is the longest queue that a threshold of WRED may name.
 const maxQueue = config.Bytes(1e9)
 
-// ECN is where SYNs become not ECN-capable, so that servers whose control does not need ECN agree
+// ECN says where SYNs become not ECN-capable, so that servers whose control does not need ECN agree
 // to it.
 type ECN struct {
 	// Interfaces are where it runs. Default: those of NP and RP; an empty list is nowhere.
 	Interfaces []string `yaml:"interfaces"`
 }
 
-// Cgroup has its own congestion control.
+// Cgroup sets the congestion control of a cgroup.
 type Cgroup struct {
 	// Path is its folder, such as /sys/fs/cgroup/storage.slice. Required.
 	Path string `yaml:"path"`
-	// Control is the congestion control of its new connections: one of ours or of the kernel's.
+	// Control is the congestion control of its new connections, from PCN or from the kernel.
 	// Required.
 	Control string `yaml:"control"`
 }
@@ -142,10 +143,10 @@ const (
 	maxFlows     = 10_000_000
 	defaultFlows = 65_536
 	defaultShare = 0.95                      // of marked packets
-	minShare     = config.Ratio(1.0 / 65536) // stands for "above 0"
+	minShare     = config.Ratio(1.0 / 65536) // lower bound of shares that must be above 0
 )
 
-// Load reads a file.
+// Load reads a configuration file.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -154,8 +155,8 @@ func Load(path string) (*Config, error) {
 	return Parse(path, data)
 }
 
-// Parse reads the text of a file, which errors name so. They join a [config.Error] for each thing
-// that is wrong.
+// Parse reads a configuration; name stands for its file in errors. The error joins a [config.Error]
+// for each mistake.
 func Parse(name string, data []byte) (*Config, error) {
 	d := config.NewDecoder(name, "host", "controls: and np:")
 	var c Config
@@ -180,7 +181,7 @@ func (c *Config) Check(name string) error {
 	return d.Err()
 }
 
-// fill gives what the file does not give its default. A zero in the file, where d has it, stays.
+// fill sets the defaults of what the file leaves out. A zero that the file gives stays.
 func (c *Config) fill(d *config.Decoder) {
 	for path, section := range map[string]struct{ of, defaults any }{
 		"np": {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows,
@@ -200,7 +201,7 @@ func (c *Config) fill(d *config.Decoder) {
 	c.fillECN()
 }
 
-// wredDefaults are those of an experiment's switches.
+// wredDefaults returns the defaults that experiments' switches have.
 func (c *Config) wredDefaults() WRED {
 	if c.WRED == nil {
 		return WRED{}

@@ -16,19 +16,19 @@ import (
 
 // Control is a congestion control to register, with its parameters.
 type Control struct {
-	// Scheme is that of its senders.
+	// Scheme is the scheme of its senders.
 	Scheme scheme.Scheme
-	// Settings are the parameters that do not have their default.
+	// Settings hold the parameters that differ from their defaults.
 	Settings scheme.Settings
 	// MaxFlows is the size of the flow table. 1 to 10000000, default 65536.
 	MaxFlows uint
 }
 
-// Controls are the congestion controls to register, by their names. A file gives each a mapping of
-// its parameters: docs/schemes.md.
+// Controls holds the congestion controls to register. A file gives each a mapping of its
+// parameters, as docs/schemes.md lists them.
 type Controls struct{ all []Control }
 
-// Add adds the control of a name with its defaults. It fails if there is none of the name.
+// Add adds a control by name with its defaults; it fails for an unknown name.
 func (c *Controls) Add(name string) error {
 	s, ok := scheme.Builtin().ByControl(name)
 	if !ok || s.TCD {
@@ -70,10 +70,10 @@ func (c *Config) readObjects(d *config.Decoder) {
 	}
 }
 
-// Has reports whether a control is to be registered.
+// Has reports whether the control of this name is to be registered.
 func (c *Controls) Has(name string) bool { return c.named(name) != nil }
 
-// HearsCNPs reports whether a control is to be registered whose flows follow CNPs.
+// HearsCNPs reports whether flows of a configured control obey CNPs.
 func (c *Config) HearsCNPs() bool { return c.Controls.hears() != nil }
 
 // ControlNames returns the names of the controls that a host can register.
@@ -111,7 +111,7 @@ func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node
 // maxFlowsKey is a key of every control, beside its parameters.
 const maxFlowsKey = "max_flows"
 
-// sectionOf returns what a file may say about a control: the parameters of its sender.
+// sectionOf returns the section of a control in a host file: the parameters of its sender.
 func sectionOf(s scheme.Scheme) scheme.Section {
 	return scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender}
 }
@@ -125,7 +125,7 @@ func (c *Controls) named(name string) *Control {
 	return &c.all[i]
 }
 
-// hears returns the control that CNPs are for; nil if there is none.
+// hears returns the control whose flows obey CNPs; nil if there is none.
 func (c *Controls) hears() *Control {
 	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HearsCNPs() })
 	if i < 0 {
@@ -134,8 +134,8 @@ func (c *Controls) hears() *Control {
 	return &c.all[i]
 }
 
-// withFirstRTT returns the control whose packets of the first round trip are marked; nil if there
-// is none.
+// withFirstRTT returns the control that treats the first round trip specially; nil if there is
+// none.
 func (c *Controls) withFirstRTT() *Control {
 	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HasFirstRTT() })
 	if i < 0 {
@@ -157,7 +157,8 @@ func (c *Controls) fill(d *config.Decoder) {
 
 const hintRTT = "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it"
 
-// validateControls fails for values that are out of range, and for what the controls do not get.
+// validateControls fails for values that are out of range, and for a missing round trip or line
+// rate.
 func (c *Config) validateControls(d *config.Decoder) {
 	var hear []string
 	for _, control := range c.Controls.all {
@@ -190,8 +191,8 @@ func (c *Config) validateControls(d *config.Decoder) {
 
 const fullFrameBytes = 1514 // of Ethernet
 
-// network is what the controls' defaults depend on. The line rate stands for one that is not known
-// yet.
+// network returns what the controls' defaults depend on. lineBps may be a placeholder before the
+// rate is known.
 func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Network {
 	if c.LineRate != 0 {
 		lineBps = c.LineRate
@@ -203,23 +204,23 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 		FrameBytes: fullFrameBytes}
 }
 
-// needsECN reports whether a control is configured whose flows ask for ECN.
+// needsECN reports whether a configured control needs ECN.
 func (c *Config) needsECN() bool {
 	return slices.ContainsFunc(c.Controls.all, func(o Control) bool {
 		return o.Scheme.Sender != scheme.SenderLine && o.setup().NeedsECN
 	})
 }
 
-// hasFlowTable reports whether the control keeps something of its flows.
+// hasFlowTable reports whether the control keeps state of its flows.
 func (o Control) hasFlowTable() bool { return o.Scheme.Sender != scheme.SenderLine }
 
-// uses reports whether the control wants line_rate or base_rtt, with the parameters it has.
+// uses reports whether the control, with its parameters, depends on line_rate or base_rtt.
 func (o Control) uses(name string) bool { return o.values().Uses(name) }
 
-// setup is what the control's scheme needs, with the parameters it has.
+// setup returns what the control's scheme needs, with the configured parameters.
 func (o Control) setup() scheme.Setup { return o.Scheme.Setup(o.values()) }
 
-// values are the parameters as far as they do not depend on the network.
+// values returns the parameters; those that depend on the network are placeholders.
 func (o Control) values() *scheme.Values {
 	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes}
 	values, _ := o.Scheme.Object.Resolve(o.Settings, n)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package host puts PCN onto a real host: it registers congestion controls, attaches notification
-// and reaction points to interfaces, and leaves all of it pinned in a BPF file system, from where
-// later calls, also of other processes, read it, change it in place and take it away.
+// Package host runs PCN on a real host. It registers congestion controls, attaches notification and
+// reaction points to interfaces, and pins all of it in a BPF file system. Later calls, also of
+// other processes, read, change and remove it there.
 //
-// What is pinned is the only state: [Host.Up] makes it what a [Config] says, and [Host.Down]
-// removes it. Both are transactions: what fails half-way is undone. Both may be killed at any
-// point; the next call finishes or removes what that left.
+// The pins are the only state: [Host.Up] makes them what a [Config] asks for, and [Host.Down]
+// removes them. Both are transactions: what fails half-way is undone. If one is killed, the next
+// call finishes or removes the rest.
 package host

@@ -19,19 +19,19 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// Host is this machine, and the network namespace of the thread.
+// Host is this machine in the network namespace of the calling thread.
 type Host struct{ root string }
 
-// New is the host whose pins are under DefaultRoot.
+// New returns the host whose pins are under [DefaultRoot].
 func New() *Host { return At(DefaultRoot) }
 
-// At is the host whose pins are in another folder of a BPF file system. Names of congestion
-// controls are the machine's, wherever they are pinned.
+// At returns the host whose pins are in another folder of a BPF file system. Hosts of one machine
+// share the names of congestion controls.
 func At(root string) *Host { return &Host{filepath.Clean(root)} }
 
 func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, name)} }
 
-// components are the names of those that are there, whole or not.
+// components returns the names of the pinned components, whole or not.
 func (h *Host) components() ([]string, error) {
 	names, err := folder{h.root}.pins("")
 	slices.Sort(names)
@@ -44,7 +44,7 @@ type Change struct {
 	What      string `json:"what"` // "added", "changed", "kept" or "removed"
 }
 
-// What a change can be.
+// The kinds of change.
 const (
 	Added   = "added"
 	Changed = "changed"
@@ -52,9 +52,9 @@ const (
 	Removed = "removed"
 )
 
-// Up makes the host what the configuration says: what runs already and differs is changed in place,
-// what is no longer asked for goes. Connections live on: those that are there keep the programs of
-// their congestion control, and their entry in the flow table. If it fails, the host is as it was.
+// Up makes the host run what the configuration asks for. It changes running components in place and
+// removes those that are no longer configured. Connections survive, with the programs of their
+// congestion control and their entry in the flow table. If Up fails, the host is as it was.
 func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) {
 	unlock, err := lock(ctx, h.root)
 	if err != nil {
@@ -98,8 +98,7 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 	return changes, nil
 }
 
-// haveKernel says what this kernel lacks: it takes links of struct_ops (6.4) and of tc programs
-// (6.6).
+// haveKernel fails if this kernel lacks a feature, such as links of struct_ops (6.4) or tcx (6.6).
 func haveKernel() error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return fmt.Errorf("raise the limit of locked memory: %w", err)
@@ -137,7 +136,7 @@ func (h *Host) load(t *transaction, components []component) ([]*object, error) {
 	return objects, nil
 }
 
-// bring makes one component what its object is, if it is not yet.
+// bring changes one component to its object, if they differ.
 func (h *Host) bring(t *transaction, c component, o *object) (what string, err error) {
 	f := h.folder(c.name)
 	now, err := f.state()
@@ -157,7 +156,7 @@ func (h *Host) bring(t *transaction, c component, o *object) (what string, err e
 	return what, t.apply(f, c, o)
 }
 
-// attached says whether the folder has exactly the object's links, and all of them live.
+// attached reports whether the folder has exactly the object's links, and all of them are alive.
 func attached(f folder, o *object) (bool, error) {
 	p, err := f.open()
 	if err != nil {
@@ -172,7 +171,7 @@ func attached(f folder, o *object) (bool, error) {
 	return len(p.links) == len(o.attachments), nil
 }
 
-// inRemovalOrder has what hears and speaks before what it is for.
+// inRemovalOrder sorts components for removal: those that use a control come before the control.
 func inRemovalOrder(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -189,8 +188,8 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// Down takes everything away. Connections live on, with the congestion control that they have; new
-// ones get others.
+// Down removes everything. Connections keep their congestion control; new ones get the system's
+// default.
 func (h *Host) Down(ctx context.Context) (changes []Change, err error) {
 	if _, err := os.Stat(h.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

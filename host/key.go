@@ -10,9 +10,9 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// SetKey puts a key of signed CNPs into a slot, 0 or 1, of NP and RP, whichever run, and returns
-// which. It takes effect at once, and stays until Down; docs/security.md has the order in which
-// keys are rotated without losing a CNP.
+// SetKey stores a key for signed CNPs in slot 0 or 1 of those of NP and RP that run, and returns
+// their names. It takes effect at once and lasts until Down. docs/security.md has the order in
+// which keys rotate without losing a CNP.
 func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) ([]string, error) {
 	var done []string
 	for _, name := range []string{rpName, npName} {

@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Names of metrics, and their labels. Labels have few values: components, congestion controls,
-// counters' names. Flows come and go, so only so many as the user allows have series of their own.
+// Metrics and their labels. Labels have few values: components, congestion controls and names of
+// counters. Flows come and go, so the user limits how many have their own series.
 var (
 	descComponent = desc("component_ok", "1 if the component is whole and attached.", "component")
 	descCount     = desc("events_total", "What a component's programs counted.", "component", "event")
@@ -39,7 +39,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("pcn_"+name, help, labels, nil)
 }
 
-// collector reads the host when it is asked.
+// collector reads the host at each scrape.
 type collector struct {
 	h        *Host
 	maxFlows int
@@ -118,8 +118,8 @@ func collectFlows(
 	gauge(descSRTT, srtt, control)
 }
 
-// Handler serves /metrics for Prometheus, with series of their own for at most maxFlows flows, the
-// fastest, and /healthz, which is 200 if all that is pinned is whole and attached.
+// Handler serves /metrics for Prometheus and /healthz. The maxFlows fastest flows have their own
+// series. /healthz answers 200 if all components are whole and attached.
 func (h *Host) Handler(maxFlows int) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(

@@ -23,8 +23,8 @@ import (
 // DefaultRoot is where PCN is pinned.
 const DefaultRoot = "/sys/fs/bpf/pcn"
 
-// Each component has a folder, and in it what is pinned: programs, maps and links, by these
-// prefixes, and its state. While it is being changed it has no state.
+// Each component has a folder with its pinned programs, maps and links, whose names have these
+// prefixes, and its state. The state is missing while the component is being changed.
 const (
 	progPrefix = "prog_"
 	mapPrefix  = "map_"
@@ -32,13 +32,13 @@ const (
 	statePin   = "state"
 )
 
-// Setting is one parameter of a component as it runs, in the words of the configuration.
+// Setting is one parameter of a running component, with the key that the configuration uses.
 type Setting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 }
 
-// state is what a component says of itself.
+// state describes a component: its settings and the fingerprint of its programs.
 type state struct {
 	Settings    []Setting `json:"settings"`
 	Fingerprint string    `json:"fingerprint"`
@@ -53,7 +53,7 @@ func (s state) setting(key string) string {
 	return ""
 }
 
-// lock keeps other changes out until its result is called, or this process ends.
+// lock excludes other changes until unlock is called or this process ends.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	parent := filepath.Dir(root)
 	if err := haveBPFFS(parent); err != nil {
@@ -73,7 +73,7 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 	return func() { _ = held.Release() }, nil // nothing was written to it
 }
 
-// haveBPFFS makes sure that a BPF file system is there, and mounts one where none is.
+// haveBPFFS mounts a BPF file system at dir, unless one is there.
 func haveBPFFS(dir string) error {
 	var fsinfo unix.Statfs_t
 	if err := unix.Statfs(dir, &fsinfo); err != nil {
@@ -89,10 +89,10 @@ func haveBPFFS(dir string) error {
 	return nil
 }
 
-// folder is a component's.
+// folder is the folder of a component's pins.
 type folder struct{ path string }
 
-// pins are the names of what is pinned there, by their prefix; none if the folder is not there.
+// pins returns the names of the pins with a prefix; none if the folder does not exist.
 func (f folder) pins(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +109,7 @@ func (f folder) pins(prefix string) ([]string, error) {
 
 func (f folder) at(name string) string { return filepath.Join(f.path, name) }
 
-// state reads the component's; nil if it has none, because a change was interrupted.
+// state reads the component's state; nil if a change of it was interrupted.
 func (f folder) state() (*state, error) {
 	m, err := ebpf.LoadPinnedMap(f.at(statePin), &ebpf.LoadPinOptions{ReadOnly: true})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +130,7 @@ func (f folder) state() (*state, error) {
 	return &s, nil
 }
 
-// stateMap is a state, to be pinned.
+// stateMap returns a map that holds the state, for pinning.
 func stateMap(s state) (*ebpf.Map, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -149,7 +149,7 @@ func stateMap(s state) (*ebpf.Map, error) {
 	return m, nil
 }
 
-// pinned is what is open of a component's pins.
+// pinned holds a component's opened pins by name.
 type pinned struct {
 	programs map[string]*ebpf.Program
 	maps     map[string]*ebpf.Map

@@ -27,17 +27,18 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// component is a part of what runs, with a folder of pins.
+// component is one part of PCN on the host, with its own folder of pins.
 type component struct {
 	name     string
 	settings []Setting
-	// load loads it with the maps of an earlier one, and with the controls that are loaded already.
+	// load loads the component. It reuses maps of an earlier one and the controls that are loaded
+	// already.
 	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error)
-	// applied, if it is set, is called when the object has taken the place of an earlier one.
+	// applied, which may be nil, is called after the object has replaced an earlier one.
 	applied func() error
 }
 
-// object is a component's, loaded and not yet attached.
+// object is a loaded component that is not yet attached.
 type object struct {
 	fingerprint string
 	programs    map[string]*ebpf.Program
@@ -66,8 +67,7 @@ const (
 	wredName      = "wred"
 )
 
-// plan is what a configuration comes to on this host. The components are in the order in which they
-// are loaded.
+// plan returns the components that a configuration asks for on this host, in the order of loading.
 func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	lineBps, err := lineRate(c)
 	if err != nil {
@@ -107,7 +107,8 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	return components, nil
 }
 
-// lineRate is the configured one, or the speed that all interfaces have; 0 if no control needs it.
+// lineRate returns the configured line rate, or the speed that all interfaces have; 0 if no control
+// needs it.
 func lineRate(c *Config) (config.Rate, error) {
 	usesLineRate := func(o Control) bool { return o.uses("line_rate") }
 	if c.LineRate != 0 || !slices.ContainsFunc(c.Controls.all, usesLineRate) {
@@ -168,8 +169,8 @@ func linkSpeed(name string) (config.Rate, error) {
 		fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add line_rate: 10Gbps", name)
 }
 
-// roundTrip is the configured one, or what was measured to the same services before, or what is
-// measured now; 0 if none is asked for.
+// roundTrip returns the configured round trip, or that measured to the same services earlier, or
+// measures it now. It returns 0 if the configuration has neither rtt nor rtt_to.
 func (h *Host) roundTrip(ctx context.Context, c *Config) (config.Duration, error) {
 	if c.RTT != 0 || len(c.RTTTo) == 0 {
 		return c.RTT, nil
@@ -191,8 +192,8 @@ func (h *Host) roundTrip(ctx context.Context, c *Config) (config.Duration, error
 	return MeasureRTT(ctx, c.RTTTo)
 }
 
-// MeasureRTT is the largest of the round trips to TCP services, HOST:PORT: for each the least of
-// some handshakes.
+// MeasureRTT returns the largest round trip to the TCP services HOST:PORT. A service's round trip
+// is the shortest of some handshakes.
 func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 	const handshakes = 5
 	var largest time.Duration
@@ -213,7 +214,7 @@ func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 	return config.Duration(max(largest, time.Microsecond)), nil
 }
 
-// handshake is the round trip that the kernel measured by one.
+// handshake opens a connection and returns the round trip that the kernel measured.
 func handshake(ctx context.Context, service string) (time.Duration, error) {
 	dialer := net.Dialer{Timeout: 3 * time.Second}
 	c, err := dialer.DialContext(ctx, "tcp", service)
@@ -237,7 +238,7 @@ func handshake(ctx context.Context, service string) (time.Duration, error) {
 	return time.Duration(info.Rtt) * time.Microsecond, nil
 }
 
-// rttSettings tell where a round trip is from.
+// rttSettings returns the settings that record where the round trip comes from.
 func rttSettings(c *Config, rtt config.Duration) []Setting {
 	s := []Setting{{"rtt", rtt.String()}}
 	if c.RTT == 0 && len(c.RTTTo) > 0 {
@@ -246,7 +247,7 @@ func rttSettings(c *Config, rtt config.Duration) []Setting {
 	return s
 }
 
-// controlComponents are the controls to register.
+// controlComponents returns the components of the controls to register.
 func controlComponents(c *Config, line config.Rate, rtt config.Duration) ([]component, error) {
 	var all []component
 	for _, control := range c.Controls.all {
@@ -264,7 +265,7 @@ func controlComponent(
 ) (component, error) {
 	name := control.Scheme.Control
 	given, acks := withWindows(c, control, rtt)
-	// A control that makes nothing of the line rate has none here.
+	// A control that does not use the line rate has none here.
 	network := c.network(cmp.Or(line, loader.MaxRateBps), rtt)
 	values, problems := control.Scheme.Object.Resolve(given, network)
 	if len(problems) > 0 {
@@ -294,7 +295,7 @@ func controlComponent(
 	}, nil
 }
 
-// controlSettings are the parameters of a control.
+// controlSettings returns the parameters of a control as settings.
 func controlSettings(control Control, values *scheme.Values, line config.Rate) []Setting {
 	var settings []Setting
 	if values.Uses("line_rate") {
@@ -311,8 +312,8 @@ func controlSettings(control Control, values *scheme.Values, line config.Rate) [
 	return settings
 }
 
-// withWindows gives a control that counts marks in ACKs the windows of the notification points:
-// this host's stands for all.
+// withWindows gives a control that counts marks in ACKs the window T and the share of a
+// notification point. It assumes that all hosts have the NP settings of this one.
 func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
 	s := control.Settings
 	if !control.setup().CountsACKs {
@@ -353,7 +354,8 @@ func controlObject(c *loader.Control) *object {
 	}
 }
 
-// registerSoon waits for the name: a registration whose process was killed goes a moment after it.
+// registerSoon registers a control and retries while the name is taken: the registration of a
+// killed process disappears a moment later.
 func registerSoon(c *loader.Control) error {
 	const patience = 2 * time.Second
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -364,7 +366,7 @@ func registerSoon(c *loader.Control) error {
 	}
 }
 
-// tcComponent is one of tc programs at interfaces.
+// tcComponent returns a component of tc programs at interfaces.
 func tcComponent(name string, interfaces []string, settings []Setting,
 	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object,
 		error)) (*component, error) {
@@ -506,7 +508,7 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map,
 		controls map[string]*loader.Control) (_ tc.Object, err error) {
 		old = maps.Clone(old)
-		// the new ones have new maps
+		// do not reuse them: the new rules are in new maps
 		for _, rules := range []string{"rp_sources", "rp_interfaces"} {
 			delete(old, rules)
 		}
@@ -523,7 +525,7 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Until the links were updated, flows may have learnt of the old rules.
+	// Flows may have cached the old rules until the links were updated.
 	one.applied = allow
 	return one, nil
 }
@@ -581,7 +583,7 @@ func wredComponent(c *Config) (*component, error) {
 	})
 }
 
-// cgroupComponent is named by the cgroup's inode, which is its id.
+// cgroupComponent returns the component of a cgroup, named by its inode, which is its id.
 func cgroupComponent(g Cgroup) (*component, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(g.Path, &st); err != nil {

@@ -22,17 +22,16 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// Status is what runs on a host.
+// Status describes what runs on a host.
 type Status struct {
 	Components []ComponentStatus `json:"components"`
 	// Default is net.ipv4.tcp_congestion_control of this network namespace.
 	Default string `json:"default_control"`
-	// Differences are what a configuration asks for and does not run, or the other way round;
-	// without one, none.
+	// Differences lists where the host differs from the configuration, if one was given.
 	Differences []string `json:"differences"`
 }
 
-// ComponentStatus is what one component says.
+// ComponentStatus describes one running component.
 type ComponentStatus struct {
 	Name     string            `json:"name"`
 	Settings []Setting         `json:"settings"`
@@ -41,13 +40,13 @@ type ComponentStatus struct {
 	Problems []string          `json:"problems"`
 }
 
-// OK says whether all is whole and, if it was compared, as configured.
+// OK reports whether all components are whole and there are no differences.
 func (s Status) OK() bool {
 	broken := func(c ComponentStatus) bool { return len(c.Problems) > 0 }
 	return len(s.Differences) == 0 && !slices.ContainsFunc(s.Components, broken)
 }
 
-// Status reads what runs; if c is not nil it says what differs from it.
+// Status reads what runs. If c is not nil, it also lists the differences from c.
 func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	names, err := h.components()
 	if err != nil {
@@ -110,7 +109,7 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	return s, readCounts(name, p, s.Counts)
 }
 
-// whereOf is the interface of a pin like 7_np_ingress.
+// whereOf returns the interface whose index starts a pin's name, such as 7_np_ingress.
 func whereOf(pin string) string {
 	number, _, _ := strings.Cut(pin, "_")
 	index, err := strconv.Atoi(number)
@@ -124,7 +123,7 @@ func whereOf(pin string) string {
 	return device.Name
 }
 
-// readCounts reads all counters of a component's programs, and how many flows a control has.
+// readCounts reads all counters of a component's programs, and the number of flows of a control.
 func readCounts(name string, p *pinned, into map[string]uint64) error {
 	for pin, m := range p.maps {
 		if !tc.IsCounts(pin) {
@@ -153,7 +152,7 @@ func flowCount(name string, p *pinned, into map[string]uint64) error {
 	return err
 }
 
-// differences compares what runs with what the configuration comes to.
+// differences compares what runs with the configuration.
 func (h *Host) differences(
 	ctx context.Context, c *Config, running []ComponentStatus,
 ) ([]string, error) {
@@ -217,7 +216,7 @@ func joinObjects(values ...any) ([]byte, error) {
 	return append(joined, '}'), nil
 }
 
-// Flows are the live flows of all pinned congestion controls.
+// Flows returns the live flows of all pinned congestion controls.
 func (h *Host) Flows() ([]LiveFlow, error) {
 	names, err := h.components()
 	if err != nil {
@@ -248,8 +247,8 @@ func (h *Host) Flows() ([]LiveFlow, error) {
 	return flows, nil
 }
 
-// Control is a pinned congestion control, to read its flows; its flow table is to be closed. The
-// error wraps [loader.ErrNoFlow] if it keeps no flows, or is not there.
+// Control opens a pinned congestion control to read its flows; close its flow table after use. The
+// error wraps [loader.ErrNoFlow] if it keeps no flows, or is not pinned.
 func (h *Host) Control(name string) (*loader.Control, error) {
 	m, err := ebpf.LoadPinnedMap(h.folder(controlPrefix+name).at(mapPrefix+"flows"), nil)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// TraceEvent is a flow as its sender knew it when something had happened: the counters that grew
-// say what.
+// TraceEvent is a sender's state of a flow after an event. The New counters say which event.
 type TraceEvent struct {
 	At             time.Duration // on the kernel's clock, since it booted
 	Cwnd           uint32
@@ -43,7 +42,7 @@ func (e TraceEvent) MarshalJSON() ([]byte, error) {
 	}, e.LiveFlow)
 }
 
-// What is what happened, in words.
+// What describes the event in words.
 func (e TraceEvent) What() string {
 	var what []string
 	for _, one := range []struct {
@@ -66,7 +65,7 @@ func (e TraceEvent) What() string {
 	return strings.Join(what, ", ")
 }
 
-// FindFlow is the one live flow whose SRC->DST has the text in it.
+// FindFlow returns the one live flow whose SRC->DST contains the text.
 func (h *Host) FindFlow(text string) (LiveFlow, error) {
 	flows, err := h.Flows()
 	if err != nil {
@@ -85,14 +84,14 @@ func (h *Host) FindFlow(text string) (LiveFlow, error) {
 		return found[0], nil
 	default:
 		return LiveFlow{},
-			fmt.Errorf("flow %q: %d flows are so, such as %s and %s: write more of it", text,
+			fmt.Errorf("flow %q is ambiguous: %d flows match, such as %s and %s: give more of SRC->DST", text,
 				len(found), found[0].FlowKey, found[1].FlowKey)
 	}
 }
 
-// Trace tells of a flow's events as they happen, until the context ends or tell fails: of each
-// segment from the peer at which one of the flow's counters had grown, or with everyACK of each. It
-// costs nothing while nobody traces, and then some 100 ns a segment of any flow.
+// Trace calls tell for a flow's events as they happen, until the context ends or tell fails. An
+// event is a segment from the peer after which a counter of the flow has grown, or any segment with
+// everyACK. Tracing costs about 100 ns per segment of any flow, and nothing while nobody traces.
 func (h *Host) Trace(ctx context.Context, f LiveFlow, everyACK bool,
 	tell func(TraceEvent) error) error {
 	c, err := h.Control(f.Control)

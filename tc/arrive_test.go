@@ -251,7 +251,7 @@ func TestArriveNeedsEventsForSamples(t *testing.T) {
 	nstest.RequireRoot(t)
 	_, err := LoadArrive(ArriveOptions{SampleNs: 1000})
 	qt.Assert(t, qt.ErrorMatches(err,
-		"arrive: samples every 1000 ns, but no ring buffer for them: set Events"))
+		"arrive: Events is nil with SampleNs 1000: set Events to the port qdisc's ring buffer"))
 	a, err := LoadArrive(ArriveOptions{})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsNil(a.Close()))

@@ -16,18 +16,18 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns"
 )
 
-// object is a loaded program file and its attachments.
+// object is a loaded object file with its attachments.
 type object struct {
 	name  string
 	coll  *ebpf.Collection
-	mu    *sync.Mutex // of links: ports are attached in parallel
-	links []io.Closer // that keep its programs attached
-	gone  int         // how many of the links, from the first, have lost their device
+	mu    *sync.Mutex // guards links: ports are attached in parallel
+	links []io.Closer // each keeps a program attached
+	gone  int         // number of links, from the first, whose device is gone
 
 	fingerprint string
 }
 
-// load loads an object with these values of its variables, sharing the given maps.
+// load loads an object with these values of its variables. Maps of the given names are shared.
 func load(
 	name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map,
 	opts ...Option,
@@ -60,7 +60,7 @@ func load(
 	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
 }
 
-// usesKernelContext says whether a program of the object calls bpf_cast_to_kern_ctx.
+// usesKernelContext reports whether a program of the object calls bpf_cast_to_kern_ctx.
 func usesKernelContext(spec *ebpf.CollectionSpec) bool {
 	for _, p := range spec.Programs {
 		for _, ins := range p.Instructions {
@@ -88,8 +88,8 @@ func (o *object) attach(
 	})
 }
 
-// attachProgram attaches through tcx, and through clsact where there is none. Both run programs in
-// the order of their anchors.
+// attachProgram attaches through tcx, or through clsact on kernels without tcx. Both respect the
+// anchor.
 func attachProgram(
 	ifindex int, program *ebpf.Program, name string, where ebpf.AttachType, anchor link.Anchor,
 ) (io.Closer, error) {
@@ -115,7 +115,7 @@ func (o *object) attachAll(h netns.NsHandle, ifindex int, places []Place) error 
 	return nil
 }
 
-// Orphaned says whether all devices that its programs were attached to through tcx are gone.
+// Orphaned reports whether all devices are gone to which its programs were attached through tcx.
 func (o *object) Orphaned() (bool, error) {
 	for ; o.gone < len(o.links); o.gone++ {
 		l, ok := o.links[o.gone].(link.Link)
@@ -143,14 +143,14 @@ func (o *object) Close() error {
 	return errors.Join(errs...)
 }
 
-// cnmEgress is the program that sends a CNM, of the objects that answer QCN's samples
+// cnmEgress is the program that sends CNMs, in objects that answer QCN's samples
 // (bpf/include/reflect.h).
 const cnmEgress = "cnm_egress"
 
-// CNMCounts are the CNMs that a program sent for samples of QCN.
+// CNMCounts counts the CNMs that a program sent, or failed to send, for samples of QCN.
 type CNMCounts struct{ Sent, Lost uint64 }
 
-// CNMs reads them; for a Fabric and an Arrive.
+// CNMs reads the CNM counters of a Fabric or an Arrive.
 func (o *object) CNMs() (CNMCounts, error) {
 	c, err := o.readCounts(cnmCounts)
 	return CNMCounts{Sent: c["sent"], Lost: c["lost"]}, err

@@ -13,26 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Handles of our filters, "pcn" and a bit: whether the device's clsact came with us, and goes with
-// the last of us. It stands in the kernel, so that every process of ours knows.
+// Handles of our filters: "pcn" and a bit. The bit says that we added the device's clsact, which
+// goes with our last filter. It is in the kernel so that all processes of ours see it.
 const (
 	guestHandle = 0x70636e00
 	ownerHandle = 0x70636e01
 )
 
-// firstPriority is that of a device's first filter: others fit in before and behind it.
+// firstPriority is the priority of a device's first filter: it leaves room before and behind.
 const firstPriority = 0x8000
 
 // clsact is an attachment without tcx, before 6.6: a filter of the device's clsact qdisc. It
-// outlives this process, unless it is closed. TCX_NEXT is TC_ACT_UNSPEC there: the next filter is
-// asked.
+// outlives this process unless it is closed. TCX_NEXT has the value of TC_ACT_UNSPEC, with which
+// clsact runs the next filter.
 type clsact struct {
 	conn   *gotc.Tc
 	filter gotc.Object
 }
 
-// attachClsact attaches the program to a device of this thread's namespace, before all of its
-// filters or behind them.
+// attachClsact attaches the program to a device of this thread's namespace, before or behind all of
+// its filters.
 func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType,
 	anchor link.Anchor) (*clsact, error) {
 	conn, err := gotc.Open(nil)
@@ -92,14 +92,14 @@ func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
 	return nil
 }
 
-// Close takes the filter from the device, and clsact too if it is ours and has no filter any more.
+// Close removes the filter from the device, and clsact too if we added it and it is now empty.
 func (c *clsact) Close() error {
 	defer c.conn.Close()
 	f := c.filter
 	f.BPF = nil
 	err := c.conn.Filter().Delete(&f)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
-		// it went with the device (ENODEV) or with its clsact (EINVAL), or somebody deleted it
+		// the device is gone (ENODEV), or its clsact (EINVAL), or somebody deleted the filter
 		return nil
 	}
 	if err != nil {
@@ -133,7 +133,7 @@ func clsactOf(ifindex uint32) *gotc.Object {
 	}
 }
 
-// parentOf is where the filters of a direction hang.
+// parentOf returns the parent of the filters of a direction.
 func parentOf(where ebpf.AttachType) uint32 {
 	if where == ebpf.AttachTCXIngress {
 		return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinIngress)
@@ -141,7 +141,7 @@ func parentOf(where ebpf.AttachType) uint32 {
 	return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinEgress)
 }
 
-// filters are those of a device's clsact, by their parent.
+// filters lists the filters of a device's clsact by their parent.
 func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
 	all := map[uint32][]gotc.Object{}
 	for _, where := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
@@ -167,7 +167,7 @@ func hasOwner(filters map[uint32][]gotc.Object) bool {
 	return false
 }
 
-// priorityAt is that of a filter before all others or behind them.
+// priorityAt returns a priority before or behind all other filters.
 func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
 	if len(filters) == 0 {
 		return firstPriority, nil
@@ -178,12 +178,12 @@ func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
 	}
 	if anchor == link.Head() {
 		if lowest <= 1 {
-			return 0, errors.New("clsact has a filter of priority 1: nothing fits in before it")
+			return 0, errors.New("clsact has a filter of priority 1, and PCN must run before it: give that filter a larger priority")
 		}
 		return uint16(lowest - 1), nil
 	}
 	if highest >= 1<<16-1 {
-		return 0, errors.New("clsact has a filter of priority 65535: nothing fits in behind it")
+		return 0, errors.New("clsact has a filter of priority 65535, and PCN must run after it: give that filter a smaller priority")
 	}
 	return uint16(highest + 1), nil
 }

@@ -119,7 +119,7 @@ func TestClsactOfOthers(t *testing.T) {
 	qt.Assert(t, qt.IsNil(nl.FilterAdd(theirs)))
 	_, err := atClsact(t, dev, "head", ebpf.AttachTCXEgress, link.Head())
 	qt.Check(t,
-		qt.ErrorMatches(err, "clsact has a filter of priority 1: nothing fits in before it"))
+		qt.ErrorMatches(err, "clsact has a filter of priority 1, and PCN must run before it: .*"))
 	qt.Assert(t, qt.IsNil(owner.Close()))
 	qt.Check(t, qt.DeepEquals(clsactNames(t, dev, netlink.HANDLE_MIN_EGRESS), []string{"theirs"}))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Counts are a program's counters, by the names of the members of its C struct of counters.
+// Counts holds a program's counters by the member names of its C struct.
 type Counts map[string]uint64
 
 // Names of the maps of counters, in the objects that have them.
@@ -24,11 +24,11 @@ const (
 	fabricDrops = "fabric_drops"
 )
 
-// IsCounts says whether a map of this name holds counters, for [ReadCounts].
+// IsCounts reports whether a map of this name holds counters, for [ReadCounts].
 func IsCounts(mapName string) bool { return strings.HasSuffix(mapName, "_counts") }
 
-// ReadCounts reads a map of counters (bpf/include/counts.h), summed over all CPUs. The kernel keeps
-// their names with the map, so it may be another version's.
+// ReadCounts reads a map of counters (bpf/include/counts.h), summed over all CPUs. The names come
+// from the map's BTF, so maps of other versions work too.
 func ReadCounts(m *ebpf.Map) (Counts, error) {
 	names, err := counterNames(m)
 	if err != nil {
@@ -50,7 +50,7 @@ func ReadCounts(m *ebpf.Map) (Counts, error) {
 	return c, nil
 }
 
-// counterNames are the names of the members of a map's value, in their order.
+// counterNames returns the member names of a map's value, in their order.
 func counterNames(m *ebpf.Map) ([]string, error) {
 	h, err := m.Handle()
 	if err != nil {
@@ -75,7 +75,7 @@ func counterNames(m *ebpf.Map) ([]string, error) {
 		}
 		return names, nil
 	}
-	return nil, errors.New("its value is no struct: want one of counters")
+	return nil, errors.New("its value is not a struct: want a struct of counters")
 }
 
 // readCounts reads one of the object's maps of counters.

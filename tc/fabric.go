@@ -12,10 +12,10 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// PathsMax is how many equal-cost paths a route may have.
+// PathsMax is the largest number of equal-cost paths of a route.
 const PathsMax = 16
 
-// FabricOptions size a fabric.
+// FabricOptions holds the size of a fabric.
 type FabricOptions struct {
 	HostBase netip.Addr // address of host 0, IPv4; host i is HostBase + i
 	Hosts    uint32
@@ -29,7 +29,7 @@ type Fabric struct {
 	nodes, hosts uint32
 }
 
-// FabricDrops are the packets that switches dropped, by cause. A lossless run has none.
+// FabricDrops counts the packets that switches dropped, by cause. A lossless run has none.
 type FabricDrops struct {
 	NotIP, NoRoute, NoPort, Redirect uint64
 }
@@ -79,7 +79,7 @@ func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
 	return f.attach(h, ifindex, "fabric", ebpf.AttachTCXIngress, link.Head())
 }
 
-// SetRoute sends packets for a host out of these devices of the node, spread by flow.
+// SetRoute makes a node send packets for a host through these devices, spread by flow.
 func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
 	if node >= f.nodes || host >= f.hosts {
 		return fmt.Errorf("route of node %d to host %d: the fabric has %d nodes and %d hosts",
@@ -99,7 +99,7 @@ func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
 	return nil
 }
 
-// Drops reads what the switches dropped.
+// Drops reads the counters of dropped packets.
 func (f *Fabric) Drops() (FabricDrops, error) {
 	c, err := f.readCounts(fabricDrops)
 	return FabricDrops{

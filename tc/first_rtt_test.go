@@ -147,5 +147,5 @@ func TestFirstRTTIsForLDCP(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	_, err = LoadFirstRTT(control)
 	qt.Check(t, qt.ErrorMatches(err,
-		"first_rtt: congestion control reno has no first round trip: want one such as ldcp"))
+		"first_rtt: congestion control reno does not treat the first round trip specially: want one such as ldcp"))
 }

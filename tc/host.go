@@ -12,26 +12,26 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// Stamp gives packets their class (tc/bpf/stamp.bpf.c).
+// Stamp sets the class of packets, as DSCP (tc/bpf/stamp.bpf.c).
 type Stamp struct{ object }
 
-// StampOptions are the classes that a host's packets have.
+// StampOptions holds the classes of a host's packets.
 type StampOptions struct {
 	DataDSCP, ControlDSCP uint8 // of data and of control packets, 0 to 63
-	// DataClasses are the classes, 0 to 7, that data keeps if its socket gave it a DSCP of one;
-	// other data gets DataDSCP.
+	// DataClasses are the classes, 0 to 7, that data keeps if its socket set a DSCP of one. Other
+	// data gets DataDSCP.
 	DataClasses []uint8
-	// make the source MAC address of the IPv4 source, so that switches' CNMs find back
+	// derive the source MAC address from the IPv4 source, so that switches' CNMs reach the sender
 	AddressMAC bool
-	ECT1       bool // ECN-capable packets say so by ECT(1): TCD marks them ECT(0) for UE
+	ECT1       bool // use ECT(1) for ECN-capable packets: TCD changes it to ECT(0) for UE
 }
 
-// LoadStamp loads it.
+// LoadStamp loads the program; it fails for classes and DSCPs that are out of range.
 func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
 	}
-	var classes uint8 // a bit each
+	var classes uint8 // bit i is class i
 	for _, c := range o.DataClasses {
 		if c > 7 {
 			return nil, fmt.Errorf("stamp: data class %d: want 0 to 7", c)
@@ -52,16 +52,16 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	return &Stamp{obj}, nil
 }
 
-// Attach puts it last at the device's egress.
+// Attach attaches it last at the device's egress.
 func (s *Stamp) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attachAll(h, ifindex, s.Places())
 }
 
-// PlainSYN makes SYNs not ECN-capable (tc/bpf/syn.bpf.c): servers without PCN's controls then agree
-// to ECN.
+// PlainSYN makes SYNs not ECN-capable (tc/bpf/syn.bpf.c): only then do servers without PCN's
+// controls agree to ECN.
 type PlainSYN struct{ object }
 
-// LoadPlainSYN loads it.
+// LoadPlainSYN loads the program.
 func LoadPlainSYN(opts ...Option) (*PlainSYN, error) {
 	spec, err := loadSyn()
 	if err != nil {
@@ -74,7 +74,7 @@ func LoadPlainSYN(opts ...Option) (*PlainSYN, error) {
 	return &PlainSYN{obj}, nil
 }
 
-// Attach puts it first at the device's egress.
+// Attach attaches it first at the device's egress.
 func (s *PlainSYN) Attach(h netns.NsHandle, ifindex int) error {
 	return s.attachAll(h, ifindex, s.Places())
 }
@@ -82,15 +82,16 @@ func (s *PlainSYN) Attach(h netns.NsHandle, ifindex int) error {
 // FirstRTT makes packets of the first round trip not ECN-capable (bpf/include/first_rtt.h).
 type FirstRTT struct{ object }
 
-// firstRTT is the program's name, in the object of a control.
+// firstRTT is the program's name in the object of a control.
 const firstRTT = "first_rtt"
 
-// LoadFirstRTT loads it for the flows of a control that treats these packets in a way of their own.
+// LoadFirstRTT loads the program for the flows of a control; it fails unless the control's scheme
+// treats first-round-trip packets specially.
 func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error) {
-	// or another process's of that name
+	// without this: a control of that name of another process
 	if !control.Scheme().HasFirstRTT() || control.FlowTable() == nil {
 		return nil,
-			fmt.Errorf("first_rtt: congestion control %s has no first round trip: want one such as ldcp",
+			fmt.Errorf("first_rtt: congestion control %s does not treat the first round trip specially: want one such as ldcp",
 				control.Name())
 	}
 	spec, err := control.Scheme().Object.Spec()
@@ -106,48 +107,49 @@ func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error)
 	return &FirstRTT{obj}, nil
 }
 
-// keepProgram leaves one program in an object.
+// keepProgram removes all programs but one from an object.
 func keepProgram(spec *ebpf.CollectionSpec, name string) {
 	loader.Prune(spec, func(p *ebpf.ProgramSpec) bool { return p.Name == name })
 }
 
-// Attach puts it first at the device's egress.
+// Attach attaches it first at the device's egress.
 func (f *FirstRTT) Attach(h netns.NsHandle, ifindex int) error {
 	return f.attachAll(h, ifindex, f.Places())
 }
 
-// ArriveOptions are those of a lab host's first ingress program.
+// ArriveOptions holds the parameters of [Arrive].
 type ArriveOptions struct {
-	SampleNs uint64 // bin of the sampled series; 0: none
+	SampleNs uint64 // bin of the sampled series; 0 samples nothing
 	SinkPort uint16 // UDP port whose datagrams are counted and dropped
-	MaxFlows uint32 // that are tracked; 0: 4096
-	// where samples go: the port qdisc's ring buffer; may be nil if there are none
+	MaxFlows uint32 // tracked flows at most; 0 means 4096
+	// ring buffer of the port qdisc for the samples; may be nil if SampleNs is 0
 	Events        *ebpf.Map
 	DilationShift uint32
 }
 
-// Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c).
+// Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c). It is their first ingress
+// program.
 type Arrive struct{ object }
 
-// Arrival is what has arrived of one flow. Times are ideal, on the papers' clock.
+// Arrival counts what has arrived of one flow. Times are ideal times on the papers' clock.
 type Arrival struct {
 	Packets, MarkedPackets uint64
-	PayloadBytes           uint64 // what TCP or UDP carried
-	FirstNs, LastNs        uint64 // 0: none yet
-	// start of the sample bin that is not over, and what is in it
+	PayloadBytes           uint64 // payload of TCP or UDP
+	FirstNs, LastNs        uint64 // of the first and last packet; 0 before the first
+	// start and content of the sample bin that is still open
 	BinNs                        uint64
 	BinBytes                     uint64
 	BinPackets, BinMarkedPackets uint32
 }
 
-// LoadArrive loads it.
+// LoadArrive loads the program.
 func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	shared := map[string]*ebpf.Map{}
 	if o.Events != nil {
 		shared["events"] = o.Events
 	} else if o.SampleNs != 0 {
 		return nil,
-			fmt.Errorf("arrive: samples every %d ns, but no ring buffer for them: set Events",
+			fmt.Errorf("arrive: Events is nil with SampleNs %d: set Events to the port qdisc's ring buffer",
 				o.SampleNs)
 	}
 	spec, err := loadArrive()
@@ -168,7 +170,7 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	return &Arrive{obj}, nil
 }
 
-// Attach puts it first at the device's ingress, and what sends its CNMs first at egress.
+// Attach attaches it first at the device's ingress, and its sender of CNMs first at egress.
 func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
 	if err := a.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
 		return err
@@ -176,7 +178,7 @@ func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
 	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())
 }
 
-// Track counts a flow from now on; its samples carry id.
+// Track starts to count a flow, whose samples carry id.
 func (a *Arrive) Track(k loader.FlowKey, id uint32) error {
 	if err := a.coll.Maps["arrivals"].Put(k, &arriveArrival{Id: id}); err != nil {
 		return fmt.Errorf("track flow %s: %w", k, err)
@@ -184,7 +186,7 @@ func (a *Arrive) Track(k loader.FlowKey, id uint32) error {
 	return nil
 }
 
-// Flow reads what has arrived of a tracked flow.
+// Flow reads the arrivals of a tracked flow.
 func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
 	var v arriveArrival
 	if err := a.coll.Maps["arrivals"].Lookup(k, &v); err != nil {
@@ -198,7 +200,7 @@ func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
 	}, nil
 }
 
-// EventsLost is how many samples found the ring buffer full.
+// EventsLost returns how many samples found the ring buffer full.
 func (a *Arrive) EventsLost() (uint64, error) {
 	var n uint64
 	if err := a.coll.Variables["flow_events_lost"].Get(&n); err != nil {

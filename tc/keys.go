@@ -13,7 +13,7 @@ import (
 	"github.com/pcn-linux/pcn/cnp"
 )
 
-// KeyState says what a key of a [KeyRing] is for.
+// KeyState is the use of a key in a [KeyRing].
 type KeyState uint32
 
 // The values of enum key_state in bpf/include/cnp_tag.h.
@@ -23,21 +23,22 @@ const (
 	KeySigns             // and the notification point signs with it
 )
 
-// KeyRing is where an NP or an RP of a host has the keys of signed CNPs. It can be changed while
-// packets flow; docs/security.md has the order in which no CNP is lost.
+// KeyRing holds the keys for signed CNPs of a host's NP or RP. It can change while packets flow;
+// docs/security.md has the order of changes that loses no CNP.
 type KeyRing struct{ keys, clock *ebpf.Map }
 
-// The maps of a ring, in either program's object.
+// Names of a ring's maps, in both programs' objects.
 const (
 	KeysMap  = "cnp_keys"
 	ClockMap = "cnp_clock"
 )
 
-// NewKeyRing is the ring of a program whose maps KeysMap and ClockMap these are, for instance from
-// where they are pinned.
+// NewKeyRing returns the ring that consists of a program's maps KeysMap and ClockMap, which may
+// come from pins.
 func NewKeyRing(keys, clock *ebpf.Map) *KeyRing { return &KeyRing{keys, clock} }
 
-// Set puts the key into a slot, 0 or 1: hosts agree on what is where.
+// Set stores a key in slot 0 or 1, and updates the clock. All hosts must have the same key in a
+// slot.
 func (r *KeyRing) Set(slot int, key cnp.Key, state KeyState) error {
 	if slot < 0 || slot >= cnp.Keys || state > KeySigns {
 		return fmt.Errorf("set key %d to state %d: want slot 0 or 1, and a state up to %d",
@@ -51,7 +52,7 @@ func (r *KeyRing) Set(slot int, key cnp.Key, state KeyState) error {
 	v := npCnpKey{State: uint32(state)}
 	v.Key.K0, v.Key.K1 = binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])
 	if state == KeyNone {
-		v = npCnpKey{} // nothing of it stays
+		v = npCnpKey{} // forget the key
 	}
 	if err := r.keys.Put(uint32(slot), &v); err != nil {
 		return fmt.Errorf("set key %d: %w", slot, err)
@@ -68,8 +69,8 @@ func (r *KeyRing) State(slot int) (KeyState, error) {
 	return KeyState(v.State), nil
 }
 
-// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does so; it is
-// needed again when the wall clock was set, but not when it was slewed.
+// SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does it too.
+// Call it again when the wall clock was set, not when it was slewed.
 func (r *KeyRing) SyncClock() error {
 	ahead, err := wallAhead()
 	if err != nil {
@@ -81,7 +82,7 @@ func (r *KeyRing) SyncClock() error {
 	return nil
 }
 
-// wallAhead is what the wall clock is ahead of the kernel's.
+// wallAhead returns how far the wall clock is ahead of the kernel's.
 func wallAhead() (time.Duration, error) {
 	var wall, kernel unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &wall); err != nil {

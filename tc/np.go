@@ -20,24 +20,24 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// NP is a notification point: what answers a receiver's marked packets with CNPs. Each is a C file
-// over bpf/include/notify.h.
+// NP is a notification point: it answers the marked packets that a receiver gets with CNPs. Each is
+// a C file that includes bpf/include/notify.h.
 type NP struct{ object }
 
-// NPOptions are the parameters of PCN's notification point in a lab (NSDI 2020, Fig. 8).
+// NPOptions holds the parameters of PCN's notification point in a lab (NSDI 2020, Fig. 8).
 type NPOptions struct {
 	TNs            uint64  // T, the CNP period
-	CongestedShare float64 // 0.95: a flow with more of its packets marked is congested
+	CongestedShare float64 // a flow is congested if more of its packets are marked; 0.95 in the paper
 	RateUnitBps    uint32  // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
 	TJitterNs      uint64  // each window's T is drawn from TNs +- TJitterNs; below TNs
-	IdealTime      bool    // take arrivals from the packets, as the lab's ports write them
+	IdealTime      bool    // take arrival times from the packets, where the lab's ports write them
 	DilationShift  uint32
 	MaxFlows       uint32 // 0: 65536
 }
 
 func (o NPOptions) check() error {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
-		return fmt.Errorf("np: T %d ns, congested share %g: want T > 0 and 0 <= share < 1",
+		return fmt.Errorf("np: T %d ns, congested share %g: want T above 0 and a share of 0 to below 1",
 			o.TNs, o.CongestedShare)
 	}
 	if o.TJitterNs >= o.TNs {
@@ -50,7 +50,8 @@ func (o NPOptions) check() error {
 	return nil
 }
 
-// LoadNP loads PCN's notification point (tc/bpf/np.bpf.c) for a lab: it sees plain IPv4 only.
+// LoadNP loads PCN's notification point (tc/bpf/np.bpf.c) for a lab, where it handles plain IPv4
+// only.
 func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -75,19 +76,19 @@ func npParams(o NPOptions) npPcnNpParams {
 	}
 }
 
-// MaxUDPPorts is how many ports of UDP a host's notification point can watch.
+// MaxUDPPorts is the largest number of UDP ports that a host's notification point can watch.
 const MaxUDPPorts = 8
 
-// HostNPOptions are the parameters of PCN's notification point on a real host.
+// HostNPOptions holds the parameters of PCN's notification point on a real host.
 type HostNPOptions struct {
 	TNs            uint64        // T, the CNP period
-	CongestedShare float64       // 0.95: a flow with more of its packets marked is congested
+	CongestedShare float64       // a flow is congested if more of its packets are marked; 0.95 in the paper
 	MaxFlows       uint32        // 0: 65536
-	Idle           time.Duration // a flow without a packet for so long has ended; 0: 10 s
-	UDPPorts       []uint16      // flows of UDP from or to these are watched; at most MaxUDPPorts
+	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
+	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
 }
 
-// defaultIdle is far longer than any flow that still needs CNPs is silent.
+// defaultIdle is far longer than the pauses of any flow that still needs CNPs.
 const defaultIdle = 10 * time.Second
 
 func (o HostNPOptions) check() error {
@@ -95,8 +96,8 @@ func (o HostNPOptions) check() error {
 		return err
 	}
 	if o.TNs < 2*cnp.StampUnitNs {
-		return fmt.Errorf("np: T %d ns: want at least %d ns, or signed CNPs of one flow would "+
-			"have the same date", o.TNs, 2*cnp.StampUnitNs)
+		return fmt.Errorf("np: T %d ns: want at least %d ns, so that signed CNPs of one flow "+
+			"have different dates", o.TNs, 2*cnp.StampUnitNs)
 	}
 	if o.Idle < 0 {
 		return fmt.Errorf("np: idle time %v: want 0 or more", o.Idle)
@@ -112,8 +113,8 @@ func (o HostNPOptions) check() error {
 	return nil
 }
 
-// LoadHostNP loads PCN's notification point (tc/bpf/np.bpf.c) for a real host: over IPv4 and IPv6,
-// in VLANs, for TCP and for UDP that is watched; it forgets flows that ended, and signs CNPs.
+// LoadHostNP loads PCN's notification point (tc/bpf/np.bpf.c) for a real host. It handles IPv4,
+// IPv6, VLAN tags, TCP and the watched UDP ports, forgets ended flows, and signs CNPs.
 func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -137,16 +138,16 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	}, options)
 }
 
-// MarkedNPOptions are the parameters of the notification point that answers marked packets.
+// MarkedNPOptions holds the parameters of the notification point that answers marked packets.
 type MarkedNPOptions struct {
-	IntervalNs    uint64 // between CNPs for a flow, at least; 0: a CNP for every marked packet
-	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs pass on
-	IdealTime     bool   // take arrivals from the packets, as the lab's ports write them
+	IntervalNs    uint64 // shortest time between CNPs of a flow; 0 sends one for every marked packet
+	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs report
+	IdealTime     bool   // take arrival times from the packets, where the lab's ports write them
 	DilationShift uint32
 }
 
-// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c): a CNP
-// for a marked packet, at most one a flow and interval.
+// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c). It
+// sends a CNP for a marked packet, at most one per flow and interval.
 func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
 	spec, err := loadNpmarked()
 	if err != nil {
@@ -160,19 +161,18 @@ func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
 	}, options)
 }
 
-// PointOptions are what a lab tells any notification point.
+// PointOptions holds the parameters that a lab gives to any notification point.
 type PointOptions struct {
-	// Params are the point's parameters as its C file has them: a variable of an object of package
-	// scheme.
+	// Params is the point's struct of parameters as C lays it out, from package scheme.
 	Params []byte
-	// Object is a compiled notification point of the user's own; nil: the one of the name.
+	// Object is a compiled notification point of the user's own; nil loads the one of the name.
 	Object        []byte
-	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs pass on
-	IdealTime     bool // take arrivals from the packets, as the lab's ports write them
+	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs report
+	IdealTime     bool // take arrival times from the packets, where the lab's ports write them
 	DilationShift uint32
 }
 
-// points are the notification points by the names that schemes call them (bpf/include/scheme.h).
+// points holds the notification points by their names in schemes (bpf/include/scheme.h).
 var points = map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadNp, "marked": loadNpmarked}
 
 // LoadPoint loads a notification point by its name, or one of the user's own, for a lab.
@@ -200,8 +200,8 @@ func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
 	return loadedNP("np "+name, spec, 0, vars, options)
 }
 
-// loadedNP loads a program over bpf/include/notify.h, for so many flows; 0: as many as the C file
-// says.
+// loadedNP loads a program that includes bpf/include/notify.h. With maxFlows 0 the size of the flow
+// table is that in the C file.
 func loadedNP(
 	name string, spec *ebpf.CollectionSpec, maxFlows uint32, vars map[string]any, options []Option,
 ) (*NP, error) {
@@ -211,7 +211,7 @@ func loadedNP(
 	}
 	live.MaxEntries = 2 * flows.MaxEntries
 	if _, ends := vars[npVarIdleNs]; !ends {
-		live.MaxEntries = 1 // no flow is ever put in
+		live.MaxEntries = 1 // this point keeps no flows
 	}
 	obj, err := load(name, spec, vars, nil, options...)
 	if err != nil {
@@ -220,7 +220,7 @@ func loadedNP(
 	return &NP{obj}, nil
 }
 
-// Places are where Attach attaches its programs, in this order.
+// Places returns where Attach attaches the programs, in this order.
 func (n *NP) Places() []Place {
 	return []Place{
 		{npProgNpEgress, ebpf.AttachTCXEgress, link.Head()},
@@ -228,18 +228,19 @@ func (n *NP) Places() []Place {
 	}
 }
 
-// Attach puts it at the device: last at ingress, first at egress.
+// Attach attaches it last at the device's ingress and first at egress.
 func (n *NP) Attach(h netns.NsHandle, ifindex int) error {
 	return n.attachAll(h, ifindex, n.Places())
 }
 
-// Keys are what it signs CNPs with on a host; it signs none while no key's state is KeySigns.
+// Keys returns the keys with which it signs CNPs on a host. It signs only while a key's state is
+// KeySigns.
 func (n *NP) Keys() *KeyRing { return NewKeyRing(n.coll.Maps[KeysMap], n.coll.Maps[ClockMap]) }
 
-// Counts reads the CNPs sent, and what failed: struct np_counts of bpf/include/notify.h.
+// Counts reads the counters of sent CNPs and of failures: struct np_counts of bpf/include/notify.h.
 func (n *NP) Counts() (Counts, error) { return n.readCounts(npCounts) }
 
-// Forget forgets a flow, if it knows it.
+// Forget removes a flow from the flow table, if it is there.
 func (n *NP) Forget(k loader.FlowKey) error {
 	err := n.coll.Maps[npMapNpFlows].Delete(k)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {

@@ -12,13 +12,13 @@ type Option func(*options)
 
 type options struct{ reuse map[string]*ebpf.Map }
 
-// Reuse gives the programs maps of an earlier load, by their names, so that they go on where those
-// stopped. Maps of another layout or size, and those that only hold variables, are not used.
+// Reuse gives the programs maps of an earlier load, by their names, so that they keep its state. It
+// ignores maps of another layout or size and maps that only hold variables.
 func Reuse(maps map[string]*ebpf.Map) Option {
 	return func(o *options) { o.reuse = maps }
 }
 
-// reused are the maps that are there already and fit.
+// reused returns the given maps that fit the object.
 func (o options) reused(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
 	fit := map[string]*ebpf.Map{}
 	for name, m := range o.reuse {
@@ -29,14 +29,14 @@ func (o options) reused(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
 	return fit
 }
 
-// Place is where a device has one of an object's programs.
+// Place is where one of an object's programs is attached at a device.
 type Place struct {
 	Program string
 	Where   ebpf.AttachType
-	Anchor  link.Anchor // among the others there
+	Anchor  link.Anchor // position among the programs there
 }
 
-// Object are loaded programs, for who attaches and pins them itself.
+// Object is a loaded object file, for callers that attach and pin its programs themselves.
 type Object interface {
 	Close() error
 	Places() []Place
@@ -49,27 +49,27 @@ var _ = []Object{
 	(*Stamp)(nil), (*FirstRTT)(nil), (*NP)(nil), (*RP)(nil), (*PlainSYN)(nil), (*WRED)(nil),
 }
 
-// Places are where Attach attaches it.
+// Places returns where Attach attaches the program.
 func (s *Stamp) Places() []Place { return []Place{{"stamp", ebpf.AttachTCXEgress, link.Tail()}} }
 
-// Places are where Attach attaches it: before WRED, which goes by what it writes.
+// Places returns where Attach attaches the program: before WRED, which reads what it writes.
 func (f *FirstRTT) Places() []Place {
 	return []Place{{"first_rtt", ebpf.AttachTCXEgress, link.Head()}}
 }
 
-// Places are where Attach attaches it: before WRED, which goes by what it writes.
+// Places returns where Attach attaches the program: before WRED, which reads what it writes.
 func (s *PlainSYN) Places() []Place {
 	return []Place{{"syn", ebpf.AttachTCXEgress, link.Head()}}
 }
 
-// Places are where Attach attaches it.
+// Places returns where Attach attaches the program.
 func (w *WRED) Places() []Place { return []Place{{"wred", ebpf.AttachTCXEgress, link.Tail()}} }
 
-// Programs are the object's by their names.
+// Programs returns the object's programs by name.
 func (o *object) Programs() map[string]*ebpf.Program { return o.coll.Programs }
 
-// Maps are the object's by their names.
+// Maps returns the object's maps by name.
 func (o *object) Maps() map[string]*ebpf.Map { return o.coll.Maps }
 
-// Fingerprint changes with the programs and their parameters.
+// Fingerprint returns a hash of the programs and their parameters.
 func (o *object) Fingerprint() string { return o.fingerprint }

@@ -18,11 +18,11 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// RP is a reaction point: what hears of congestion for a control's flows. It is part of the
-// control's object, over bpf/include/react.h, or react_cnm.h for QCN.
+// RP is a reaction point: it receives CNPs or CNMs for a control's flows. It is part of the
+// control's object, which includes bpf/include/react.h, or react_cnm.h for QCN.
 type RP struct{ object }
 
-// Names in objects over bpf/include/react.h.
+// Names in objects that include bpf/include/react.h.
 const (
 	rpIngress    = "rp_ingress"
 	rpFlows      = "flows"
@@ -31,13 +31,13 @@ const (
 	rpInterfaces = "rp_interfaces"
 )
 
-// LoadRP loads the reaction point of the control's flows for a lab: it sees plain IPv4 only, and
-// takes CNPs from anybody. Packets carry their ideal arrival.
+// LoadRP loads the reaction point of the control's flows for a lab. There it handles plain IPv4
+// only, and obeys CNPs of any source. Packets carry their ideal arrival time.
 func LoadRP(control *loader.Control, options ...Option) (*RP, error) {
 	return rpOf(control, map[string]any{"ideal_time": true}, options)
 }
 
-// rpOf loads the reaction point in a control's object.
+// rpOf loads the reaction point of a control's object.
 func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, error) {
 	if control.Hears() == scheme.None {
 		return nil, fmt.Errorf("rp: congestion control %s has no reaction point", control.Name())
@@ -48,7 +48,7 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 	}
 	if spec.Programs[rpIngress] == nil {
 		return nil,
-			fmt.Errorf("rp: the object of congestion control %s has no program %s, and hears %s: "+
+			fmt.Errorf("rp: the object of congestion control %s has no program %s, but its scheme hears %s: "+
 				"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
 	}
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {
@@ -57,23 +57,24 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 	return loadedRP("rp of "+control.Name(), spec, vars, control.FlowTable(), options)
 }
 
-// HostRPOptions say which CNPs the reaction point of a real host obeys. docs/security.md says what
-// each option stops.
+// HostRPOptions restricts which CNPs the reaction point of a real host obeys. docs/security.md says
+// which attack each option stops.
 type HostRPOptions struct {
-	// RequireTag refuses CNPs that no key of the ring signed, and replayed ones.
+	// RequireTag drops CNPs that no key of the ring signed, and replayed ones.
 	RequireTag bool
 
-	// Window is how far a signed CNP's time may be from this host's wall clock; 0: DefaultWindow.
+	// Window is the largest difference between a signed CNP's time and this host's wall clock; 0
+	// means DefaultWindow.
 	Window time.Duration
 
-	// CNPInterval is the shortest time between two CNPs of a flow, in the long run; 0: any. NP
-	// sends one each T.
+	// CNPInterval is the shortest mean time between two CNPs of a flow; 0 allows any. NP sends one
+	// each T.
 	CNPInterval time.Duration
 
-	// CNPBurst is how many CNPs may come at once; 0: DefaultCNPBurst.
+	// CNPBurst is how many CNPs may come at once; 0 means DefaultCNPBurst.
 	CNPBurst int
 
-	// FloorBps is the rate below which no CNP brings a flow; 0: the control's own floor.
+	// FloorBps is the lowest rate to which CNPs can slow a flow; 0 means the control's own floor.
 	FloorBps uint64
 }
 
@@ -83,7 +84,8 @@ const (
 	DefaultCNPBurst = 8
 )
 
-// maxWindow is short enough that a stamp is never taken for one of its next turn.
+// maxWindow is short enough that a stamp is never confused with the same one after a wrap, 4.9
+// hours later.
 const maxWindow = time.Hour
 
 func (o HostRPOptions) check() error {
@@ -99,8 +101,8 @@ func (o HostRPOptions) check() error {
 	return nil
 }
 
-// Variables are the values of bpf/include/react.h's variables for a real host. It checks the
-// options.
+// Variables returns the values of bpf/include/react.h's variables for a real host. It fails if an
+// option is out of range.
 func (o HostRPOptions) Variables() (map[string]any, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func (o HostRPOptions) Variables() (map[string]any, error) {
 	}, nil
 }
 
-// LoadHostRP loads the reaction point of the control's flows for a real host. It obeys no CNP until
-// Allow.
+// LoadHostRP loads the reaction point of the control's flows for a real host. It obeys no CNP
+// before Allow.
 func LoadHostRP(control *loader.Control, o HostRPOptions, options ...Option) (*RP, error) {
 	vars, err := o.Variables()
 	if err != nil {
@@ -146,17 +148,18 @@ func loadedRP(
 	return &RP{obj}, nil
 }
 
-// Places are where Attach attaches it.
+// Places returns where Attach attaches the program.
 func (r *RP) Places() []Place {
 	return []Place{{rpIngress, ebpf.AttachTCXIngress, link.Tail()}}
 }
 
-// Attach puts it last at the device's ingress. On a host it then still wants Allow.
+// Attach attaches it last at the device's ingress. On a host call Allow next.
 func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
 	return r.attachAll(h, ifindex, r.Places())
 }
 
-// Allow lets CNPs come in at a host's device from these prefixes too; without any, from everywhere.
+// Allow also accepts CNPs from these prefixes at a host's device; without prefixes, from
+// everywhere.
 func (r *RP) Allow(ifindex int, prefixes ...netip.Prefix) error {
 	return AllowCNPs(r.coll.Maps, ifindex, prefixes...)
 }
@@ -181,11 +184,11 @@ func AllowCNPs(maps map[string]*ebpf.Map, ifindex int, prefixes ...netip.Prefix)
 	return changeRules(maps[rpRules])
 }
 
-// changeRules makes flows forget that their peers were allowed.
+// changeRules makes flows check again whether their peers are allowed.
 func changeRules(m *ebpf.Map) error {
 	var rules uint32
 	if err := m.Lookup(uint32(0), &rules); err != nil {
-		return fmt.Errorf("rp: read the issue of the rules: %w", err)
+		return fmt.Errorf("rp: read the version of the rules: %w", err)
 	}
 	if err := m.Put(uint32(0), rules+1); err != nil {
 		return fmt.Errorf("rp: put the rules into force: %w", err)
@@ -193,7 +196,7 @@ func changeRules(m *ebpf.Map) error {
 	return nil
 }
 
-// sourceOf is the key of rp_sources: the device is part of the prefix, and IPv4 is mapped into
+// sourceOf returns the key in rp_sources: the device is part of the prefix, and IPv4 is mapped into
 // IPv6.
 func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 	if !p.IsValid() {
@@ -225,8 +228,7 @@ func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 	return key, nil
 }
 
-// structIn returns a struct of a map's keys or values by its name, as the kernel keeps it with the
-// map.
+// structIn returns a struct of a map's keys or values by name, from the map's BTF.
 func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
 	h, err := m.Handle()
 	if err != nil {
@@ -242,8 +244,8 @@ func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
 	return s, err
 }
 
-// Keys are what it checks signed CNPs by, on a host.
+// Keys returns the keys with which it checks signed CNPs, on a host.
 func (r *RP) Keys() *KeyRing { return NewKeyRing(r.coll.Maps[KeysMap], r.coll.Maps[ClockMap]) }
 
-// Counts reads what became of CNPs: struct rp_counts of bpf/include/rp_counts.h.
+// Counts reads the CNPs by outcome: struct rp_counts of bpf/include/rp_counts.h.
 func (r *RP) Counts() (Counts, error) { return r.readCounts(rpCounts) }

@@ -8,16 +8,17 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// WREDOptions are what a switch does at one of its queues. The queue is the root qdisc of the
-// device.
+// WREDOptions holds the thresholds of a switch's queue. The queue is the root qdisc of the device.
 type WREDOptions struct {
-	// RED, of packets that are ECN-capable: marked with probability 0 up to KMinBytes, PMax at
-	// KMaxBytes, 1 above.
+	// RED marks ECN-capable packets: with probability 0 up to KMinBytes, rising to PMax at
+	// KMaxBytes, and 1 above.
 	KMinBytes, KMaxBytes uint64
-	PMax                 float64 // 0 to 1; 0: none is marked
-	// WREDBytes is K: a queue that is so long drops packets that are not ECN-capable; 0: never.
+	PMax                 float64 // 0 to 1; 0 marks none
+	// WREDBytes is K: from this queue length on, packets that are not ECN-capable are dropped; 0
+	// drops none.
 	WREDBytes uint64
-	// FixedProbability is for tests: of marking, whatever the queue; 0: RED decides.
+	// FixedProbability, for tests, is the marking probability at any queue length; with 0 RED
+	// decides.
 	FixedProbability float64
 }
 
@@ -32,10 +33,10 @@ func (o WREDOptions) check() error {
 	return nil
 }
 
-// WRED plays the switch at a device (tc/bpf/wred.bpf.c).
+// WRED marks and drops at a device as a switch does (tc/bpf/wred.bpf.c).
 type WRED struct{ object }
 
-// LoadWRED loads it.
+// LoadWRED loads the program; it fails for thresholds that are out of range.
 func LoadWRED(o WREDOptions, options ...Option) (*WRED, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("wred: %w", err)
@@ -57,10 +58,10 @@ func LoadWRED(o WREDOptions, options ...Option) (*WRED, error) {
 	return &WRED{obj}, nil
 }
 
-// fraction is a share as bpf/algo/fixed.h has it.
+// fraction converts a share to the fixed-point number of bpf/algo/fixed.h.
 func fraction(f float64) uint32 { return uint32(f*(1<<24) + 0.5) }
 
-// Attach puts it last at the device's egress, after what changes ECN fields.
+// Attach attaches it last at the device's egress, after programs that change ECN fields.
 func (w *WRED) Attach(h netns.NsHandle, ifindex int) error {
 	return w.attachAll(h, ifindex, w.Places())
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 )
 
-// Schema is a JSON schema. What is zero says nothing.
+// Schema is a JSON schema. Zero fields are left out.
 type Schema struct {
 	Schema      string `json:"$schema,omitempty"`
 	Title       string `json:"title,omitempty"`
@@ -64,7 +64,7 @@ const (
 	Array   Type = "array"
 )
 
-// Types are several types: a value has one of them.
+// Types is a list of types, of which a value has one.
 type Types []Type
 
 // draft is the version of JSON Schema.
@@ -83,8 +83,7 @@ func (s *Schema) Write(w io.Writer) error {
 	return nil
 }
 
-// definitions are of the values that files write with a unit. YAML takes 0 without one for a
-// number.
+// definitions returns the schemas of values with units. YAML reads a 0 without a unit as a number.
 func definitions() map[string]*Schema {
 	withUnit := func(pattern string) *Schema {
 		return &Schema{
@@ -140,13 +139,13 @@ func Mapping(properties map[string]*Schema) *Schema {
 
 // Maker makes schemas of Go types.
 type Maker struct {
-	// Types are the schemas of types that decode themselves, or whose values are some names.
+	// Types holds the schemas of types that decode themselves, and of enumerations.
 	Types map[reflect.Type]*Schema
-	// Structs say about structs what their types do not.
+	// Structs holds what the Go types of structs do not say.
 	Structs map[reflect.Type]Struct
 }
 
-// Struct is what a struct's type does not say.
+// Struct holds what the Go type of a struct does not say.
 type Struct struct {
 	// Required are the keys that must be there.
 	Required []string
@@ -163,8 +162,8 @@ type Extended interface {
 	ExtraSchemas() map[string]*Schema
 }
 
-// Of returns the schema of what a file says that is decoded into v, a pointer. It panics for a type
-// that it does not know, which is a mistake in the program.
+// Of returns the schema of files that are decoded into v, a pointer. It panics for an unknown type,
+// which is a mistake in the program.
 func (m Maker) Of(v any) *Schema { return m.of(reflect.ValueOf(v).Elem()) }
 
 // The schemas of types of package config.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// attribute is something that a control's description says of its scheme (bpf/include/scheme.h).
+// attribute is one statement about a control's scheme in its C source (bpf/include/scheme.h).
 type attribute struct {
 	text  string // as it is written
 	value string
@@ -17,8 +17,7 @@ type attribute struct {
 	in    []string // the parameter's values with which it holds
 }
 
-// attributeValues are the attributes that a description may have, with what they may be; nil: any
-// text.
+// attributeValues holds the possible values of each attribute; nil allows any text.
 var attributeValues = map[string][]string{
 	"name": nil, "section": nil, "title": nil, "source": nil, "min_rate": nil,
 	"tcd.values": nil,
@@ -29,7 +28,7 @@ var attributeValues = map[string][]string{
 	"tcd.ecn": {"needed"},
 }
 
-// What attributes may be.
+// Possible values of attributes.
 var (
 	senders       = []string{string(SenderRate), string(SenderWindow), string(SenderLine)}
 	markers       = []string{"npecn", "red", "fecn", "qcn", ownValue + "FILE"}
@@ -38,7 +37,7 @@ var (
 	yes           = []string{"yes"}
 )
 
-// checkAttribute fails for an attribute that there is not, or that cannot be this.
+// checkAttribute fails for an unknown attribute or value.
 func checkAttribute(name, value string) error {
 	values, ok := attributeValues[name]
 	if !ok {
@@ -55,7 +54,7 @@ func checkAttribute(name, value string) error {
 
 const attributeTag = "scheme:"
 
-// parseAttributes reads the description that stands on a variable.
+// parseAttributes reads the attributes from the annotations of a variable.
 func parseAttributes(list []string) (map[string]attribute, error) {
 	all := map[string]attribute{}
 	for _, tag := range list {
@@ -81,11 +80,11 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 	return all, nil
 }
 
-// Attribute returns what the control says of its scheme, such as "pcn when feedback is cnp or
-// auto"; empty if it says nothing (bpf/include/scheme.h).
+// Attribute returns the text of an attribute, such as "pcn when feedback is cnp or auto"; it is
+// empty if the control does not set it (bpf/include/scheme.h).
 func (o *Object) Attribute(name string) string { return o.attributes[name].text }
 
-// checkAttributes fails for attributes that depend on a parameter which is not there.
+// checkAttributes fails for attributes that depend on an unknown parameter.
 func (o *Object) checkAttributes() error {
 	for _, name := range slices.Sorted(maps.Keys(o.attributes)) {
 		a := o.attributes[name]
@@ -105,17 +104,16 @@ func (o *Object) checkAttributes() error {
 	return nil
 }
 
-// neededKeys are the parameters that a marker or notification point goes by.
+// neededKeys holds the parameters that a marker or notification point reads.
 var neededKeys = map[string][]string{
 	"red": {"marking.kmin", "marking.kmax", "marking.pmax"},
 	"qcn": {"qeq", "w", "sample_base", "sample_jitter"},
 	"pcn": {"T", "congested_share", "rate_unit"},
-	// What drops packets of the first round trip.
+	// WRED, which drops packets of the first round trip.
 	"drop": {"wred_k"},
 }
 
-// checkParts fails for a marker, notification point or drop whose parameters the object does not
-// have.
+// checkParts fails if the object lacks parameters of its marker, notification point or WRED.
 func (o *Object) checkParts() error {
 	for _, name := range []string{"marker", "notification", "first_rtt", "tcd.marker",
 		"tcd.notification"} {
@@ -133,11 +131,11 @@ func (o *Object) checkParts() error {
 	return nil
 }
 
-// tcdPrefix begins the attributes that hold where switches mark by TCD.
+// tcdPrefix starts the attributes that apply if switches mark by TCD.
 const tcdPrefix = "tcd."
 
-// under returns the attribute's value where parameters have these values; empty if it does not
-// hold.
+// under returns the attribute's value for these values of parameters; empty if its condition does
+// not hold.
 func (a attribute) under(v *Values) string {
 	if a.key != "" && !slices.Contains(a.in, v.Get(a.key).String()) {
 		return ""

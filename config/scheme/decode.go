@@ -15,16 +15,16 @@ import (
 // setKey is the key of a section that names its preset.
 const setKey = "set"
 
-// Section decodes the parameters of an object out of a mapping of a file.
+// Section decodes the parameters of an object from a mapping in a file.
 type Section struct {
 	Object *Object
-	// Takes says which parameters the file may have here; nil: all.
+	// Takes reports whether the mapping may have a parameter; nil allows all.
 	Takes func(Param) bool
-	// Extra are further keys, and what takes their values.
+	// Extra holds the decoders of further keys.
 	Extra map[string]func(path string, value *yaml.Node)
 }
 
-// Decode decodes the mapping at path. What is wrong with it becomes an error of the decoder.
+// Decode decodes the mapping at path. It adds mistakes to the decoder's errors.
 func (s Section) Decode(d *config.Decoder, path string, n *yaml.Node) Settings {
 	settings := Settings{Given: map[string]Value{}}
 	s.mapping(d, path, "", n, &settings)
@@ -77,7 +77,7 @@ func (s Section) parameter(d *config.Decoder, path, key string, at, value *yaml.
 	to.Given[key] = v
 }
 
-// keysBeside returns the keys that could stand where key does.
+// keysBeside returns the keys that are possible in the mapping of key.
 func (s Section) keysBeside(key string) []string {
 	prefix := key[:strings.LastIndexByte(key, '.')+1]
 	var keys []string

@@ -16,7 +16,7 @@ import (
 // "min(100Mbps, line_rate / 10)". Rates are in bit/s, times in ns and sizes in bytes.
 type formula struct {
 	text  string
-	names []string // that it looks up
+	names []string // names that it looks up
 	eval  func(lookup lookup) (float64, error)
 }
 

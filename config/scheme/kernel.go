@@ -10,18 +10,16 @@ var kernelControls = []string{
 	"highspeed", "hybla", "scalable", "lp", "veno", "yeah", "nv", "cdg",
 }
 
-// kernelMarking is the section whose marking switches have for the kernel's own controls: DCTCP's
-// threshold.
+// kernelMarking is the section with the marking threshold for the kernel's own controls.
 const kernelMarking = "dctcp"
 
-// KernelControls returns the congestion controls of Linux that a scheme can be, by their names
-// there.
+// KernelControls returns the names of the congestion controls of Linux that can be schemes.
 func KernelControls() []string { return slices.Clone(kernelControls) }
 
-// IsKernelControl reports whether a name is that of a congestion control of Linux.
+// IsKernelControl reports whether a congestion control of Linux has this name.
 func IsKernelControl(name string) bool { return slices.Contains(kernelControls, name) }
 
-// Kernel returns the scheme of a control of the kernel's own, behind switches that mark by RED.
+// Kernel returns the scheme of one of Linux's controls, with switches that mark by RED.
 func Kernel(name string) Scheme {
 	return Scheme{
 		Name: name, Control: name, Sender: SenderWindow, MarkingSection: kernelMarking,

@@ -16,14 +16,14 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Object is a compiled congestion control, and what its C source says about it.
+// Object is a compiled congestion control with the description from its C source.
 type Object struct {
-	// Control is the name that sockets choose it by.
+	// Control is the name by which sockets select it.
 	Control string
-	// Params are its parameters, and those of what belongs to its scheme, in the order of the
+	// Params are the parameters of the control and of its scheme's other parts, in the order of the
 	// source.
 	Params []Param
-	// Stats are the statistics of a flow that its algorithm keeps.
+	// Stats are the statistics that its algorithm keeps for each flow.
 	Stats []Stat
 
 	data       []byte
@@ -34,7 +34,7 @@ type Object struct {
 	presets    []Preset
 }
 
-// Stat is a statistic of a flow that an algorithm keeps.
+// Stat is a statistic that an algorithm keeps for each flow.
 type Stat struct {
 	Key  string // with its unit
 	Doc  string
@@ -136,7 +136,7 @@ func controlName(spec *ebpf.CollectionSpec) (string, error) {
 	return "", ErrNoControl
 }
 
-// readVariable reads what a variable of parameters says.
+// readVariable reads the parameters in a variable.
 func (o *Object) readVariable(name string, v *ebpf.VariableSpec) error {
 	if v.Type == nil {
 		return errors.New("it has no type: compile with -g")
@@ -197,7 +197,7 @@ func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error 
 	return nil
 }
 
-// checkPlace fails for what lies beyond the variable, which only a damaged object has.
+// checkPlace fails if a value lies beyond its variable, as in a damaged object.
 func (o *Object) checkPlace(p place, entries uint32) error {
 	if uint64(p.offset)+uint64(entries)*uint64(p.format.size) > uint64(o.sizes[p.variable]) {
 		return errors.New("it lies beyond the end of the variable: the object is damaged")
@@ -212,7 +212,7 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 	}
 	entry, ok := btf.UnderlyingType(flows.Value).(*btf.Struct)
 	if !ok {
-		return fmt.Errorf("map %s: its values have no struct", flowsMap)
+		return fmt.Errorf("map %s: its values are not a struct", flowsMap)
 	}
 	var err error
 	o.Stats, err = StatsOf(entry, flows.ValueSize)
@@ -247,7 +247,7 @@ func StatsOf(entry *btf.Struct, size uint32) ([]Stat, error) {
 	return stats, err
 }
 
-// Read reads the statistic out of an entry of the flow table.
+// Read reads the statistic from an entry of the flow table.
 func (s Stat) Read(entry []byte) float64 {
 	return s.format.decode(s.format.get(entry[s.offset:]))
 }
@@ -270,7 +270,7 @@ func (o *Object) Keys() []string {
 	return keys
 }
 
-// Uses reports whether what the sender gets can follow from something of the network: line_rate,
+// Uses reports whether a value of the sender can depend on a property of the network: line_rate,
 // base_rtt or frame. See [Values.Uses].
 func (o *Object) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
@@ -289,8 +289,7 @@ func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyT
 // IsNotification reports whether the parameter is one of the notification point.
 func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
-// checkDefaults resolves the defaults of a set once, so that a name which is not there is found at
-// once.
+// checkDefaults resolves the defaults of a set, to find unknown names early.
 func (o *Object) checkDefaults(set string) error {
 	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
 	values, problems := o.Resolve(Settings{Set: set}, n)

@@ -327,7 +327,7 @@ func TestStatistics(t *testing.T) {
 		),
 	)
 	err = (&Object{}).readStats(&ebpf.MapSpec{Name: flowsMap, Value: u64, ValueSize: 8})
-	qt.Assert(t, qt.ErrorMatches(err, `map flows: its values have no struct`))
+	qt.Assert(t, qt.ErrorMatches(err, `map flows: its values are not a struct`))
 }
 
 func TestObjectsOfNoControl(t *testing.T) {

@@ -25,8 +25,8 @@ type Own struct {
 // ownValue begins the value of an attribute that names a file: "own ./mark.h".
 const ownValue = "own "
 
-// OwnFile returns the file that an attribute of the control names, such as its marking rule's;
-// empty if it names none. The attribute is "marker" or "notification".
+// OwnFile returns the file that the attribute "marker" or "notification" of the control names;
+// empty if it names none.
 func (o *Object) OwnFile(attribute string) string {
 	file, ok := strings.CutPrefix(o.attributes[attribute].value, ownValue)
 	if !ok {
@@ -35,11 +35,10 @@ func (o *Object) OwnFile(attribute string) string {
 	return file
 }
 
-// textPrefix begins the text of an Own, so that it is told from C.
+// textPrefix starts the text form of an Own, to tell it from C.
 const textPrefix = "pcn-scheme "
 
-// MarshalText writes the objects as one line of text, for a file that goes along with an
-// experiment.
+// MarshalText writes the objects as one line of text, to embed them in an experiment.
 func (o Own) MarshalText() ([]byte, error) {
 	type plain Own // without this method
 	data, err := json.Marshal(plain(o))
@@ -57,14 +56,14 @@ func (o Own) MarshalText() ([]byte, error) {
 	return []byte(textPrefix + base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
-// maxOwnBytes bounds what the text of an Own unpacks to.
+// maxOwnBytes limits the unpacked size of an Own.
 const maxOwnBytes = 16 << 20
 
 // UnmarshalText reads what MarshalText wrote.
 func (o *Own) UnmarshalText(text []byte) error {
 	packed, ok := strings.CutPrefix(strings.TrimSpace(string(text)), textPrefix)
 	if !ok {
-		return fmt.Errorf("it is no compiled scheme: want a text that starts with %q", textPrefix)
+		return fmt.Errorf("it is not a compiled scheme: want a text that starts with %q", textPrefix)
 	}
 	data, err := base64.StdEncoding.DecodeString(packed)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // Param is a parameter of a scheme, as its C source describes it (bpf/algo/param.h).
 type Param struct {
-	Key     string // in files; of one in a mapping, such as marking.kmin, with that
+	Key     string // in files; in a mapping with its key, such as marking.kmin
 	Doc     string
 	Kind    Kind
 	Range   string   // "1us to 1s"; empty for flags and choices
@@ -28,22 +28,22 @@ type Param struct {
 	choices              []choice
 }
 
-// place is where a value stands in the object's variables.
+// place locates a value in the object's variables.
 type place struct {
 	variable string
 	offset   uint32
 	format   format
 }
 
-// derived is a field that users do not set.
+// derived is a field whose value follows from others: users do not set it.
 type derived struct {
 	place
 	name    string
 	formula *formula
-	entries uint32 // of a table, whose formula has i; 0: it is none
+	entries uint32 // of a table, whose formula uses the index i; 0 if it is not a table
 }
 
-// tags are the annotations of a field, by what they are about.
+// tags holds the annotations of a field by kind.
 type tags map[string]string
 
 // parseTags reads annotations "what:text".
@@ -69,7 +69,7 @@ var (
 	}
 )
 
-// check fails for annotations that are none of the known, nor about a field.
+// check fails for unknown kinds of annotation.
 func (t tags) check(known []string) error {
 	for _, what := range slices.Sorted(maps.Keys(t)) {
 		if !slices.Contains(known, what) && !strings.HasPrefix(what, "of:") {
@@ -96,7 +96,8 @@ func (t tags) checkFields(s *btf.Struct) error {
 	return nil
 }
 
-// of returns what the annotations of a member say about a field in it, over the field's own.
+// of returns the annotations of a field in a member: those that the member gives override the
+// field's own.
 func (t tags) of(field string, own tags) tags {
 	merged := tags{}
 	for what, text := range own {
@@ -105,7 +106,7 @@ func (t tags) of(field string, own tags) tags {
 	for what, text := range t {
 		if about, ok := strings.CutPrefix(what, "of:"+field+":"); ok {
 			if about == "default" || about == "doc" {
-				delete(merged, "from") // users set it here
+				delete(merged, "from") // here users set it
 			}
 			merged[about] = text
 		}
@@ -113,14 +114,14 @@ func (t tags) of(field string, own tags) tags {
 	return merged
 }
 
-// fields walks the fields of a struct, and of the structs in it, that are annotated. member says
-// about fields what their users add.
+// fields visits the annotated fields of a struct and of the structs in it. member holds annotations
+// that override those of the fields.
 func fields(s *btf.Struct, base uint32, member tags,
 	visit func(btf.Member, uint32, tags) error) error {
 	return fieldsWithin(s, base, member, visit, maxNesting)
 }
 
-// maxNesting is how deep structs in structs are read. Only a damaged object has more.
+// maxNesting limits how deep structs are nested. Only a damaged object has more.
 const maxNesting = 16
 
 func fieldsWithin(
@@ -148,8 +149,7 @@ func fieldsWithin(
 	return nil
 }
 
-// formatOf returns how C holds a value of the type, its kind as far as the type says it, and its
-// choices.
+// formatOf returns the C format of a type, and its kind and choices if the type determines them.
 func formatOf(t btf.Type) (format, Kind, []choice, error) {
 	size, err := btf.Sizeof(t)
 	if err != nil {
@@ -179,8 +179,7 @@ func formatOf(t btf.Type) (format, Kind, []choice, error) {
 	}
 }
 
-// choicesOf returns the names of an enum in lower case, without the words that they begin with
-// alike.
+// choicesOf returns the names of an enum in lower case, without their common prefix of words.
 func choicesOf(e *btf.Enum) []choice {
 	common := ""
 	if len(e.Values) > 0 {
@@ -199,7 +198,7 @@ func choicesOf(e *btf.Enum) []choice {
 	return all
 }
 
-// newParam makes a parameter of a field's annotations.
+// newParam makes a parameter from a field's annotations.
 func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error) {
 	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], place: at}
 	var kind Kind
@@ -226,7 +225,8 @@ func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error
 	return p, p.parseFormulas(t)
 }
 
-// limitChoices leaves those that the range names, "ai or hai"; all if it is empty.
+// limitChoices keeps the choices that the range names, such as "ai or hai"; all if the range is
+// empty.
 func (p *Param) limitChoices() error {
 	if p.Kind == KindChoice && p.Range != "" {
 		var left []choice
@@ -259,7 +259,7 @@ func (p *Param) parseFormulas(t tags) (err error) {
 		{&p.divides, t["divides"]},
 	} {
 		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides) {
-			continue // there need not be one
+			continue // this formula is optional
 		}
 		if *f.to, err = parseFormula(f.text); err != nil {
 			return err
@@ -268,7 +268,7 @@ func (p *Param) parseFormulas(t tags) (err error) {
 	return nil
 }
 
-// newDerived makes a field that users do not set of its annotations; nil if it has none.
+// newDerived makes a derived field from its annotations; nil if it has none.
 func newDerived(m btf.Member, at place, t tags) (*derived, error) {
 	text, isTable := t["table"]
 	if !isTable {

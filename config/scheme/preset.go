@@ -12,7 +12,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 )
 
-// presetFiles hold sets of values for a scheme's parameters, one file a section.
+// presetFiles holds sets of values for schemes' parameters, one file per section.
 //
 //go:embed presets
 var presetFiles embed.FS
@@ -22,13 +22,13 @@ type presetFile struct {
 	Sets []Preset `yaml:"sets"`
 }
 
-// Preset is a set of values with where they are from.
+// Preset is a set of values with their sources.
 type Preset struct {
-	// Name is what files write as set.
+	// Name is the value of the key set in files.
 	Name string `yaml:"name"`
-	// Source is where the values are from that do not say.
+	// Source is the source of the values without one of their own.
 	Source string `yaml:"source"`
-	// Values are by key.
+	// Values holds the values by key.
 	Values map[string]PresetValue `yaml:"values"`
 
 	formulas map[string]*formula
@@ -38,7 +38,7 @@ type Preset struct {
 type PresetValue struct {
 	// Is is the value, or a formula.
 	Is string `yaml:"is"`
-	// From is where it is from, if not the set's source.
+	// From is its source, if that is not the set's.
 	From string `yaml:"from"`
 }
 
@@ -64,7 +64,7 @@ func parsePresets(name string, data []byte) ([]Preset, error) {
 	return f.Sets, d.Err()
 }
 
-// addPresets gives the object sets of values. A key that it does not have is refused.
+// addPresets adds sets of values to the object; it fails for unknown keys.
 func (o *Object) addPresets(sets []Preset) error {
 	for _, s := range sets {
 		if s.Name == "" {
@@ -110,7 +110,7 @@ func (o *Object) PresetNames() []string {
 	return all
 }
 
-// preset returns a set by its name, and the first for none.
+// preset returns a set by its name; the first for an empty name.
 func (o *Object) preset(name string) (Preset, error) {
 	if len(o.presets) == 0 {
 		if name != "" {

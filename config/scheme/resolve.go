@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// Network is what formulas of parameters know of the network.
+// Network holds the properties of the network that formulas can use.
 type Network struct {
 	LineRateBps uint64 // of hosts' links
 	BaseRTTNs   uint64 // of the longest path, in propagation delays alone; 0: not known
 	FrameBytes  uint64 // of a full data frame
 }
 
-// Settings are what a file says about the parameters of a scheme.
+// Settings holds the parameters of a scheme that a file gives.
 type Settings struct {
 	// Set names the preset that the defaults are from; empty: the scheme's first.
 	Set string
@@ -26,7 +26,7 @@ type Settings struct {
 	Given map[string]Value
 }
 
-// Problem is a value that is refused.
+// Problem says what is wrong with a value.
 type Problem struct {
 	Key       string
 	Msg, Hint string
@@ -57,8 +57,8 @@ func (v *Values) Has(key string) bool {
 	return ok
 }
 
-// Resolve gives every parameter its value: that of the file, of the preset or its default. It
-// returns what is out of range, too.
+// Resolve returns the value of every parameter, from the file, the preset or its default, and a
+// problem for each value that is out of range.
 func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	v := &Values{object: o, byKey: map[string]Value{}}
 	problems := o.checkGiven(s.Given)
@@ -77,8 +77,8 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	return v, append(problems, r.checkAll()...)
 }
 
-// checkGiven returns what is wrong with values whatever the network: they are of no parameter, or
-// of another kind.
+// checkGiven returns the problems that do not depend on the network: unknown parameters and wrong
+// kinds.
 func (o *Object) checkGiven(given map[string]Value) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -96,7 +96,7 @@ func (o *Object) checkGiven(given map[string]Value) []Problem {
 	return problems
 }
 
-// Uses reports whether what the sender gets follows from something of the network with these
+// Uses reports whether a value of the sender depends on a property of the network with these
 // values: line_rate, base_rtt or frame.
 func (v *Values) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
@@ -160,7 +160,7 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	return Value{Kind: p.Kind, Number: number}, err
 }
 
-// lookup is for formulas: what the network has, or another parameter.
+// lookup returns the value of a name in a formula: a property of the network or another parameter.
 func (r *resolver) lookup(name string) (float64, error) {
 	switch name {
 	case "line_rate":
@@ -174,7 +174,7 @@ func (r *resolver) lookup(name string) (float64, error) {
 	return v.Number, err
 }
 
-// beside is lookup, where a name is first that of a parameter in the same mapping.
+// beside is lookup that tries parameters of the same mapping first.
 func (r *resolver) beside(p *Param) lookup {
 	return func(name string) (float64, error) { return r.lookup(r.keyBeside(p, name)) }
 }
@@ -188,7 +188,8 @@ func (r *resolver) keyBeside(p *Param, name string) string {
 	return name
 }
 
-// checkAll returns what is out of range. Of two values that contradict each other, one is named.
+// checkAll returns the values that are out of range. Of two values that contradict each other it
+// names one.
 func (r *resolver) checkAll() []Problem {
 	var problems []Problem
 	wrong := map[string]bool{}
@@ -230,7 +231,7 @@ func (r *resolver) rangeKeys(p *Param) []string {
 	return keys
 }
 
-// check returns what is wrong with a value; nil if nothing is.
+// check returns the problem of a value; nil if it has none.
 func (r *resolver) check(p *Param) *Problem {
 	v, ok := r.values.byKey[p.Key]
 	if !ok {
@@ -266,7 +267,7 @@ func (r *resolver) check(p *Param) *Problem {
 	return nil
 }
 
-// rangeInWords writes the range with the values that its bounds have here: "0ns to t_high = 4us".
+// rangeInWords writes the range with the present values of its bounds: "0ns to t_high = 4us".
 func (r *resolver) rangeInWords(p *Param, low, high float64) string {
 	bound := func(f *formula, number float64) string {
 		text := Value{Kind: p.Kind, Number: number}.String()
@@ -286,8 +287,8 @@ func (r *resolver) rangeInWords(p *Param, low, high float64) string {
 	return text + bound(p.high, high)
 }
 
-// Bytes returns a variable of the object as C holds it; nil if the object has no such variable. tcd
-// says whether switches mark by TCD.
+// Bytes returns a variable of the object in C's layout; nil if the object has no such variable. tcd
+// is true if switches mark by TCD.
 func (v *Values) Bytes(variable string, n Network, tcd bool) ([]byte, error) {
 	o := v.object
 	size, ok := o.sizes[variable]

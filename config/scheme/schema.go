@@ -10,7 +10,8 @@ import (
 	"github.com/pcn-linux/pcn/config/jsonschema"
 )
 
-// JSONSchema returns the schema of what Decode takes. Extra keys have the schemas of extra.
+// JSONSchema returns the schema of the mappings that Decode reads. extra holds the schemas of the
+// extra keys.
 func (s Section) JSONSchema(extra map[string]*jsonschema.Schema) *jsonschema.Schema {
 	root := jsonschema.Mapping(map[string]*jsonschema.Schema{})
 	if names := s.Object.PresetNames(); len(names) > 0 {
@@ -29,7 +30,7 @@ func (s Section) JSONSchema(extra map[string]*jsonschema.Schema) *jsonschema.Sch
 	return root
 }
 
-// within returns the properties of the mapping that a key stands in, which it adds.
+// within returns the properties of the mapping that contains a key, and adds the mapping if needed.
 func within(root *jsonschema.Schema, key string) map[string]*jsonschema.Schema {
 	for {
 		mapping, rest, ok := strings.Cut(key, ".")
@@ -78,7 +79,8 @@ func (p Param) kindSchema() *jsonschema.Schema {
 	}
 }
 
-// limit adds the bounds that are plain numbers. JSON has no bounds for what is written as a text.
+// limit adds bounds that are plain numbers. JSON schemas can't limit values that are texts with
+// units.
 func (p Param) limit(s *jsonschema.Schema) {
 	if low, ok := p.low.constant(); ok {
 		if p.aboveLow {
@@ -96,7 +98,7 @@ func (p Param) limit(s *jsonschema.Schema) {
 	}
 }
 
-// constant returns the value of a formula that names nothing.
+// constant returns the value of a formula without names.
 func (f *formula) constant() (float64, bool) {
 	if f == nil || len(f.names) > 0 {
 		return 0, false

@@ -19,30 +19,30 @@ import (
 //go:embed objects
 var objectFiles embed.FS
 
-// Scheme is a congestion control with all that belongs to it in a network.
+// Scheme is a congestion control with its marking, notification and parameters.
 type Scheme struct {
-	// Name is what experiments call it, such as dcqcn+tcd.
+	// Name is its name in experiments, such as dcqcn+tcd.
 	Name string
 	// Control is the name of the TCP congestion control of its senders.
 	Control string
 	// Section is the key of its parameters in experiments.
 	Section string
-	// Title says in one line what it is, and Source where it is from.
+	// Title describes it in one line. Source is the paper or code that it comes from.
 	Title, Source string
-	// Sender is what its senders are controlled by.
+	// Sender is how its senders are controlled.
 	Sender Sender
-	// TCD says whether switches mark by TCD.
+	// TCD is true if switches mark by TCD.
 	TCD bool
-	// Object is the compiled control; nil for one of the kernel's own.
+	// Object is the compiled control; nil for a control of the kernel's own.
 	Object *Object
-	// MarkingSection is the section that has the values of its marking and notification: its own,
-	// or another one's that it borrows.
+	// MarkingSection is the section with the values of its marking and notification: its own or a
+	// borrowed one.
 	MarkingSection string
-	// Own has the objects of a scheme of the user's own; nil if it comes along.
+	// Own holds the objects of a user's own scheme; nil for built-in schemes.
 	Own *Own
 }
 
-// Sender says what a sender is controlled by.
+// Sender is how a sender is controlled.
 type Sender string
 
 // The kinds of senders.
@@ -52,21 +52,21 @@ const (
 	SenderLine   Sender = "line"   // nothing: it sends at line rate
 )
 
-// Setup is what a scheme needs of a network, with the values that its parameters have.
+// Setup is what a scheme with given parameters needs from a network.
 type Setup struct {
 	Marker string // how switches mark: none, npecn, red, fecn, qcn or own
-	// what receivers answer marks with: none, or the name of a notification point
+	// how receivers answer marks: none, or the name of a notification point
 	Notification string
-	Hears        string // what the reaction point takes: none, cnp or cnm
+	Hears        string // messages that the reaction point obeys: none, cnp or cnm
 	NeedsECN     bool   // flows are useless without ECN
 	AccECN       bool   // TCP negotiates Accurate ECN
-	// the sender counts the marks that ACKs tell of, as a notification point would
+	// the sender counts the marks that ACKs report, as a notification point would
 	CountsACKs   bool
 	DelayedACK   bool // receivers acknowledge every second packet
 	DropFirstRTT bool // packets of the first round trip are not ECN-capable
 }
 
-// None stands for what a scheme does not need, OwnPart for what it has an object of its own for.
+// None marks a part that a scheme does not need, OwnPart one with the user's own object.
 const (
 	None    = "none"
 	OwnPart = "own"
@@ -75,10 +75,11 @@ const (
 // tcdSuffix ends the names of schemes whose switches mark by TCD.
 const tcdSuffix = "+tcd"
 
-// ControlTCDSuffix ends the names of controls that go by TCD's marks.
+// ControlTCDSuffix ends the names of controls that read TCD's marks.
 const ControlTCDSuffix = "_tcd"
 
-// WithTCD returns the scheme whose switches mark by TCD, and whose senders go by that.
+// WithTCD returns the variant of the scheme whose switches mark by TCD and whose senders read these
+// marks.
 func (s Scheme) WithTCD() (Scheme, error) {
 	if s.Object == nil || s.Object.attributes["tcd"].value != "yes" {
 		return Scheme{}, fmt.Errorf("scheme %s does not know TCD's marks", s.Name)
@@ -92,8 +93,8 @@ func (s Scheme) WithTCD() (Scheme, error) {
 	return s, nil
 }
 
-// Setup returns what the scheme needs, with these values of its own parameters. A control of the
-// kernel's own has no values.
+// Setup returns what the scheme needs with these values of its parameters. v is nil for a control
+// of the kernel's own.
 func (s Scheme) Setup(v *Values) Setup {
 	if s.Object == nil {
 		return Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}
@@ -122,7 +123,7 @@ func (s Scheme) Setup(v *Values) Setup {
 	}
 }
 
-// HearsCNPs reports whether the senders' rate follows CNPs.
+// HearsCNPs reports whether the senders obey CNPs.
 func (s Scheme) HearsCNPs() bool {
 	if s.Object == nil {
 		return false
@@ -134,13 +135,12 @@ func (s Scheme) HearsCNPs() bool {
 	return a.value == "cnp"
 }
 
-// HasFirstRTT reports whether the scheme treats packets of the first round trip in a way of their
-// own.
+// HasFirstRTT reports whether the scheme treats packets of the first round trip specially.
 func (s Scheme) HasFirstRTT() bool {
 	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
 }
 
-// MinRateBps returns the rate that no flow goes below with these values; 0 if the scheme says none.
+// MinRateBps returns the lowest rate of a flow with these values; 0 if the scheme sets none.
 func (s Scheme) MinRateBps(v *Values, n Network) (uint64, error) {
 	if v.Has(minRate) {
 		return uint64(v.Get(minRate).Number), nil
@@ -161,10 +161,10 @@ func (s Scheme) MinRateBps(v *Values, n Network) (uint64, error) {
 	return uint64(number), nil
 }
 
-// minRate is the parameter, or the attribute, that says which rate no flow goes below.
+// minRate names the parameter or attribute with the lowest rate of a flow.
 const minRate = "min_rate"
 
-// newScheme makes a scheme of an object.
+// newScheme makes a scheme from an object.
 func newScheme(o *Object) (Scheme, error) {
 	text := func(name, byDefault string) string {
 		if a, ok := o.attributes[name]; ok {
@@ -192,16 +192,15 @@ func newScheme(o *Object) (Scheme, error) {
 	return s, o.addPresets(sets)
 }
 
-// Catalogue is what schemes there are. It does not change once it is made.
+// Catalogue is an immutable set of schemes.
 type Catalogue struct {
 	schemes []Scheme
 }
 
-// Builtin returns the schemes that come along.
+// Builtin returns PCN's own schemes.
 func Builtin() *Catalogue { return builtin() }
 
-// builtin reads the objects once. They are embedded and tested, so that an error is a mistake in
-// the build.
+// builtin reads the embedded objects once. Tests cover them, so an error is a mistake in the build.
 var builtin = sync.OnceValue(func() *Catalogue {
 	c := &Catalogue{}
 	files, err := fs.Glob(objectFiles, "objects/*.o")
@@ -245,7 +244,7 @@ func (c *Catalogue) add(data []byte, own *Own) error {
 	return nil
 }
 
-// With returns the catalogue with a scheme of the user's own, and that scheme.
+// With returns a catalogue with the user's own scheme added, and that scheme.
 func (c *Catalogue) With(own Own) (*Catalogue, Scheme, error) {
 	more := &Catalogue{schemes: slices.Clone(c.schemes)}
 	if err := more.add(own.Control, &own); err != nil {
@@ -255,7 +254,7 @@ func (c *Catalogue) With(own Own) (*Catalogue, Scheme, error) {
 	return more, more.schemes[i], nil
 }
 
-// Names returns the names of all schemes of ours, those with TCD last.
+// Names returns the names of all schemes but the kernel's, those with TCD last.
 func (c *Catalogue) Names() []string {
 	var plain, tcd []string
 	for _, s := range c.schemes {
@@ -267,10 +266,10 @@ func (c *Catalogue) Names() []string {
 	return append(plain, tcd...)
 }
 
-// Schemes returns all schemes of ours, without TCD.
+// Schemes returns all schemes but the kernel's, without TCD variants.
 func (c *Catalogue) Schemes() []Scheme { return slices.Clone(c.schemes) }
 
-// Lookup returns the scheme of a name: one of ours, one of these with TCD, or a control of the
+// Lookup returns a scheme by name: one of the catalogue, its TCD variant, or a control of the
 // kernel's own.
 func (c *Catalogue) Lookup(name string) (Scheme, error) {
 	base, tcd := strings.CutSuffix(name, tcdSuffix)
@@ -292,7 +291,8 @@ func (c *Catalogue) Lookup(name string) (Scheme, error) {
 
 func (c *Catalogue) known() []string { return slices.Concat(c.Names(), kernelControls) }
 
-// ByControl returns the scheme of ours whose senders have a congestion control, with TCD too.
+// ByControl returns the scheme of the catalogue, or its TCD variant, whose senders use a congestion
+// control.
 func (c *Catalogue) ByControl(control string) (Scheme, bool) {
 	base, tcd := strings.CutSuffix(control, ControlTCDSuffix)
 	for _, s := range c.schemes {
@@ -306,8 +306,7 @@ func (c *Catalogue) ByControl(control string) (Scheme, bool) {
 	return Scheme{}, false
 }
 
-// Sections returns the objects by the key of their parameters in experiments, of those that have
-// parameters.
+// Sections returns the objects that have parameters, by their section in experiments.
 func (c *Catalogue) Sections() map[string]*Object {
 	sections := map[string]*Object{}
 	for _, s := range c.schemes {

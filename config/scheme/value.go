@@ -13,7 +13,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 )
 
-// Kind is what a parameter or statistic measures, and so how files write it.
+// Kind is the unit of a parameter or statistic, which decides how files write it.
 type Kind string
 
 // The kinds.
@@ -69,7 +69,7 @@ func names(choices []choice) []string {
 	return all
 }
 
-// parse reads the text of a file.
+// parse reads a value as a file writes it.
 func (k Kind) parse(text string, choices []choice) (Value, error) {
 	v := Value{Kind: k}
 	var err error
@@ -107,7 +107,7 @@ func (k Kind) parse(text string, choices []choice) (Value, error) {
 	return v, err
 }
 
-// chosen returns the choice of a name. What is what it is a choice of.
+// chosen returns the choice with this name; errors call it what.
 func chosen(what, text string, choices []choice) (Value, error) {
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.name == text })
 	if i < 0 {
@@ -124,16 +124,16 @@ func b2i(b bool) int {
 	return 0
 }
 
-// format is how C holds a value: algo/param.h.
+// format is how C stores a value (bpf/algo/param.h).
 type format struct {
 	size     uint32 // bytes
 	fraction uint   // bits behind the binary point
 	scale    float64
 	signed   bool
-	special  string // a typedef that is no linear scale
+	special  string // typedef of a non-linear scale
 }
 
-// The typedefs of algo/param.h, and of algorithms, that say how a number is held.
+// The typedefs of bpf/algo/param.h and of algorithms that define the format of a number.
 var formats = map[string]struct {
 	kind     Kind
 	fraction uint
@@ -149,7 +149,7 @@ var formats = map[string]struct {
 	"cct_entry": {KindRatio, 0, 0},
 }
 
-// encode gives the C value of a number.
+// encode converts a number to its C value.
 func (f format) encode(number float64) (uint64, error) {
 	switch f.special {
 	case "halvings":
@@ -172,7 +172,7 @@ func (f format) encode(number float64) (uint64, error) {
 	return uint64(scaled), nil
 }
 
-// hint says how to write a number that encode takes.
+// hint gives an example of a number that encode accepts.
 func (f format) hint() string {
 	if f.special == "halvings" {
 		return "write 1/16"
@@ -180,7 +180,7 @@ func (f format) hint() string {
 	return ""
 }
 
-// decode is the inverse of encode. Of signed statistics, it gives negative values too.
+// decode is the inverse of encode. Signed statistics may be negative.
 func (f format) decode(n uint64) float64 {
 	switch f.special {
 	case "halvings":
@@ -199,7 +199,7 @@ func (f format) decode(n uint64) float64 {
 	return v
 }
 
-// encodeHalvings gives n of 2^-n.
+// encodeHalvings returns n for 2^-n.
 func encodeHalvings(number float64) (uint64, error) {
 	fraction, exponent := math.Frexp(number)
 	if fraction != 0.5 || exponent > 1 {
@@ -211,8 +211,8 @@ func encodeHalvings(number float64) (uint64, error) {
 // shiftedBits is how many bits of multiplier a cct_entry has.
 const shiftedBits = 14
 
-// encodeShifted gives a number as 14 bits of multiplier under 2 bits of shift: multiplier /
-// 2^shift, with the largest shift that the multiplier has room for.
+// encodeShifted encodes a number as multiplier / 2^shift, with 2 bits of shift above 14 bits of
+// multiplier. It uses the largest shift for which the multiplier fits.
 func encodeShifted(number float64) (uint64, error) {
 	for shift := 3; shift >= 0; shift-- {
 		m := math.Round(math.Ldexp(number, shift))
@@ -236,7 +236,7 @@ func (f format) get(from []byte) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// The units that C names end in, and what they say.
+// Suffixes of C names and the kinds that they stand for.
 var unitSuffixes = []struct {
 	suffix string
 	kind   Kind
@@ -244,7 +244,7 @@ var unitSuffixes = []struct {
 	{"_bps", KindRate}, {"_ns", KindTime}, {"_bytes", KindBytes}, {"_packets", KindCount},
 }
 
-// kindOfName returns the kind that a C name says by its unit, and the name without the unit.
+// kindOfName returns the kind by the unit at the end of a C name, and the name without the unit.
 func kindOfName(name string) (Kind, string) {
 	for _, u := range unitSuffixes {
 		if bare, ok := strings.CutSuffix(name, u.suffix); ok {

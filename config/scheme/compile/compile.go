@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compile compiles a congestion control of one's own, with the headers that come along.
+// Package compile compiles a user's own congestion control with PCN's headers.
 package compile
 
 import (
@@ -24,12 +24,12 @@ var (
 	strippers = []string{"llvm-strip-19", "llvm-strip-20", "llvm-strip-21", "llvm-strip"}
 )
 
-// portSource is the source of switch ports, which a marking rule becomes part of.
+// portSource holds the source of switch ports, into which a marking rule is compiled.
 type portSource = fs.FS
 
 // Scheme compiles the control in a C file, and the marking rule and notification point that it
-// names. An object (.o) is taken as it is. port has the sources of switch ports, for a marking
-// rule. The error has the compiler's messages, with file and line.
+// names. It takes an object (.o) as it is. port has the sources of switch ports, for a marking
+// rule. The error contains the compiler's messages, with file and line.
 func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, error) {
 	if filepath.Ext(path) == ".o" {
 		data, err := os.ReadFile(path)
@@ -140,7 +140,7 @@ func (c *compiler) compile(ctx context.Context, path string, flags ...string) ([
 	return os.ReadFile(out)
 }
 
-// run runs a program. Its error is what the program says.
+// run runs a program. Its error is the program's output.
 func run(ctx context.Context, program string, args ...string) error {
 	var says bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
