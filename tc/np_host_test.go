@@ -110,7 +110,7 @@ func TestHostNPOptionsAreChecked(t *testing.T) {
 		change func(*HostNPOptions)
 		want   string
 	}{
-		{func(o *HostNPOptions) { o.TNs = 0 }, "np: T 0 ns, .*: want T > 0 .*"},
+		{func(o *HostNPOptions) { o.TNs = 0 }, "np: T 0 ns, .*: want T above 0 .*"},
 		{func(o *HostNPOptions) { o.CongestedShare = 1 }, "np: .* want T > 0 and 0 <= share < 1"},
 		{func(o *HostNPOptions) { o.CongestedShare = math.NaN() },
 			"np: .* want T > 0 and 0 <= share < 1"},

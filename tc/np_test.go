@@ -44,7 +44,7 @@ func TestNPOptionsAreChecked(t *testing.T) {
 		{TNs: 50000, CongestedShare: math.NaN()},
 	} {
 		_, err := LoadNP(o)
-		qt.Check(t, qt.ErrorMatches(err, "np: T .* want T > 0 and 0 <= share < 1"))
+		qt.Check(t, qt.ErrorMatches(err, "np: T .* want T above 0 and a share of 0 to below 1"))
 	}
 }
 

@@ -54,6 +54,8 @@ static __always_inline void rp_react_cnm(const struct cnm_frame *f, u64 t_ns)
 	}
 	bpf_spin_lock(&flow->lock);
 	control_cnm(flow, &event);
+	if (!flow->sender.plain_window)
+		flow->sender.send_rate_bps = control_rate(flow);
 	flow->sender.cnp_decrease++;
 	bpf_spin_unlock(&flow->lock);
 	rp_counts_add(RP(cnp_decrease));
