@@ -111,9 +111,9 @@ func TestHostNPOptionsAreChecked(t *testing.T) {
 		want   string
 	}{
 		{func(o *HostNPOptions) { o.TNs = 0 }, "np: T 0 ns, .*: want T above 0 .*"},
-		{func(o *HostNPOptions) { o.CongestedShare = 1 }, "np: .* want T > 0 and 0 <= share < 1"},
+		{func(o *HostNPOptions) { o.CongestedShare = 1 }, "np: .* want T above 0 and a share of 0 to below 1"},
 		{func(o *HostNPOptions) { o.CongestedShare = math.NaN() },
-			"np: .* want T > 0 and 0 <= share < 1"},
+			"np: .* want T above 0 and a share of 0 to below 1"},
 		{func(o *HostNPOptions) { o.TNs = 16383 }, "np: T 16383 ns: want at least 16384 ns, .*"},
 		{func(o *HostNPOptions) { o.Idle = -1 }, "np: idle time -1ns: want 0 or more"},
 		{func(o *HostNPOptions) { o.UDPPorts = make([]uint16, 9) },
