@@ -9,6 +9,8 @@ objects=config/scheme/objects
 rm -f "$objects"/*.o
 for source in bpf/cc/*.bpf.c; do
 	object=$objects/$(basename "$source" .bpf.c).o
-	clang-19 -O2 -g -Wall -Werror -mcpu=v3 --target=bpf -mlittle-endian -Ibpf -c "$source" -o "$object"
+	# The line information has paths of source files: these must be the same in every checkout.
+	clang-19 -O2 -g -Wall -Werror -mcpu=v3 --target=bpf -mlittle-endian -Ibpf \
+		-fdebug-compilation-dir=. -c "$source" -o "$object"
 	llvm-strip-19 -g "$object"
 done

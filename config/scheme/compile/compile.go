@@ -127,7 +127,7 @@ func (c *compiler) compile(ctx context.Context, path string, flags ...string) ([
 	out := filepath.Join(c.dir, "out.o")
 	args := append([]string{
 		"-O2", "-g", "-Wall", "-Werror=implicit-function-declaration", "-mcpu=v3", "--target=bpf",
-		"-mlittle-endian", "-fno-color-diagnostics",
+		"-mlittle-endian", "-fno-color-diagnostics", "-fdebug-compilation-dir=.",
 		"-ffile-prefix-map=" + filepath.Dir(path) + "/=", "-ffile-prefix-map=" + c.dir + "/=",
 		"-I" + filepath.Join(c.dir, "bpf"), "-c", path, "-o", out,
 	}, flags...)
