@@ -11,7 +11,7 @@
 //	run      run.go: senders.go sends; events.go, sender_log.go and deadlock.go watch
 //	settle   settle.go: until no packet is under way
 //	read     collector.go: counters.go, drops.go, series.go, rows.go, states.go (against truth.go),
-//	         and verdict.go, which says whether the run can be believed
+//	         and verdict.go, which judges whether the run is valid
 //
 // It needs root and CONFIG_NET_SCH_BPF; package vm brings both along.
 package kernel
