@@ -57,8 +57,8 @@ type TCD struct {
 // downstream is congested.
 //
 // A port at rate C sends into a buffer that drains at (1 - epsilon) C. Under PFC it is ON from XON
-// to XOFF, and for the time tau in which the PAUSE and RESUME take effect, while the buffer falls
-// further:
+// to XOFF, and for the time tau, twice the delay of a link, in which the PAUSE and RESUME take
+// effect, while the buffer falls further:
 //
 //	(XOFF - XON + min(XON, (1 - epsilon) C tau)) / (epsilon C) + tau
 //
