@@ -89,7 +89,8 @@ func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
 			len(c.interfaces))
 	}
 	if atNs < -c.baseNs || atNs > math.MaxInt64-c.baseNs {
-		return fmt.Errorf("write frame to capture on %s: time %d ns is not in %d to %d: count it from the start of the run",
+		return fmt.Errorf("write frame to capture on %s: time %d ns is not in %d to %d: count it "+
+			"from the start of the run",
 			c.interfaces[iface], atNs, -c.baseNs, math.MaxInt64-c.baseNs)
 	}
 	info := gopacket.CaptureInfo{

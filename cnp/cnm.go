@@ -216,7 +216,7 @@ func decodeCNM(frame []byte) CNM {
 		CPID:                    binary.BigEndian.Uint64(b[offCPID:]),
 		CnmQOffset:              int16(binary.BigEndian.Uint16(b[offQOffset:])),
 		CnmQDelta:               int16(binary.BigEndian.Uint16(b[offQDelta:])),
-		EncapsulatedPriority:    uint8(binary.BigEndian.Uint16(b[offEncapPriority:]) >> priorityShift),
+		EncapsulatedPriority:    b[offEncapPriority] >> (priorityShift - 8),
 		EncapsulatedDestination: [6]byte(b[offEncapDest:]),
 		MSDU:                    clone(b[offMSDU : offMSDU+msduLen]),
 	}

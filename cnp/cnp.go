@@ -117,13 +117,15 @@ func (c CNP) AppendBinary(b []byte) ([]byte, error) {
 	for i, addr := range []netip.Addr{c.Src, c.Dst} {
 		if !addr.IsValid() || addr.Is4In6() {
 			return b,
-				fmt.Errorf("encode CNP: %s address %q is neither IPv4 nor IPv6: set it, or unmap it",
+				fmt.Errorf("encode CNP: %s address %q is neither IPv4 nor IPv6: set it, or unmap "+
+					"it",
 					[]string{"source", "destination"}[i], addr)
 		}
 	}
 	if c.Src.Is4() != c.Dst.Is4() {
 		return b,
-			fmt.Errorf("encode CNP: source address %q and destination address %q are not of one family", c.Src, c.Dst)
+			fmt.Errorf("encode CNP: source address %q and destination address %q are not of one "+
+				"family", c.Src, c.Dst)
 	}
 	return append(b, c.encode()...), nil
 }

@@ -16,11 +16,11 @@
 //
 //	offset  bytes  field
 //	     0     14  Ethernet: A's MAC, B's MAC, EtherType 0x0800
-//	    14      2  IPv4 0x45; TOS = DSCP 48, ECN 0b11 (CE) decrease, 0b00 (not-ECT) increase or hold
+//	    14      2  IPv4 0x45; TOS = DSCP 48, ECN 0b11 (CE) decrease, 0b00 (not-ECT) else
 //	    16      8  total length 60; identification 0; don't fragment; TTL 64; protocol 17
 //	    24     10  header checksum; source B; destination A
 //	    34      8  UDP: 0xC000 | ((sport ^ dport) & 0x3FFF); port 4791; length 40; checksum 0
-//	    42     12  BTH: opcode 0x81; 0; P_Key 0xFFFF; BECN 0x40, in a hold 0x60; queue pair 0; PSN 0
+//	    42     12  BTH: opcode 0x81; 0; P_Key 0xFFFF; BECN 0x40, hold 0x60; queue pair 0; PSN 0
 //	    54      4  RecRate, in Mbit/s
 //	    58      4  flow ports: sport, dport
 //	    62      8  tag: zero, or the signature of Sign

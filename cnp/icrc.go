@@ -37,18 +37,21 @@ func ICRC(ipPacket []byte) (uint32, error) {
 	const minLen = ipHeaderLen + udpHeaderLen + bthLen + icrcLen
 	if len(ipPacket) < minLen {
 		return 0,
-			fmt.Errorf("ICRC: packet of %d bytes is too short for RoCEv2 over IPv4, want at least %d", len(ipPacket), minLen)
+			fmt.Errorf("ICRC: packet of %d bytes is too short for RoCEv2 over IPv4, want at "+
+				"least %d", len(ipPacket), minLen)
 	}
 	if ipPacket[0] != 0x45 {
 		return 0,
-			fmt.Errorf("ICRC: packet starts with 0x%02x, want 0x45: pass an IPv4 packet without options or Ethernet header", ipPacket[0])
+			fmt.Errorf("ICRC: packet starts with 0x%02x, want 0x45: pass an IPv4 packet without "+
+				"options or Ethernet header", ipPacket[0])
 	}
 	if ipPacket[9] != protocolUDP {
 		return 0, fmt.Errorf("ICRC: IP protocol is %d, want %d (UDP)", ipPacket[9], protocolUDP)
 	}
 	if total := int(binary.BigEndian.Uint16(ipPacket[2:])); total != len(ipPacket) {
 		return 0,
-			fmt.Errorf("ICRC: IPv4 total length is %d, but the packet has %d bytes: pass it with its ICRC and without padding", total, len(ipPacket))
+			fmt.Errorf("ICRC: IPv4 total length is %d, but the packet has %d bytes: pass it with "+
+				"its ICRC and without padding", total, len(ipPacket))
 	}
 	return icrc(ipPacket), nil
 }

@@ -34,7 +34,8 @@ func (t *transaction) end(err error) error {
 	if err != nil {
 		for _, undo := range slices.Backward(t.undo) {
 			if failed := undo(); failed != nil {
-				err = fmt.Errorf("%w; and it could not be undone: %w: pcn host down removes what is left", err, failed)
+				err = fmt.Errorf("%w; and it could not be undone: %w: pcn host down removes what "+
+					"is left", err, failed)
 			}
 		}
 	}
@@ -141,7 +142,7 @@ func (t *transaction) replaceLinks(f folder, o *object, old *pinned) error {
 	for _, a := range o.attachments {
 		wanted[a.pin] = true
 		l := old.links[a.pin]
-		if l != nil && dead(l) {
+		if l != nil && isDetached(l) {
 			if err := t.unpin(f, linkPrefix+a.pin, l); err != nil {
 				return err
 			}
@@ -177,8 +178,8 @@ func (t *transaction) attach(f folder, a attachment) error {
 	return t.pin(f, linkPrefix+a.pin, l)
 }
 
-// dead reports whether a link's device or cgroup is gone.
-func dead(l link.Link) bool {
+// isDetached reports whether a link's device or cgroup is gone.
+func isDetached(l link.Link) bool {
 	info, err := l.Info()
 	if err != nil {
 		return false

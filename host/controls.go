@@ -71,7 +71,7 @@ func (c *Config) readObjects(d *config.Decoder) {
 }
 
 // Has reports whether the control of this name is to be registered.
-func (c *Controls) Has(name string) bool { return c.named(name) != nil }
+func (c *Controls) Has(name string) bool { return c.byName(name) != nil }
 
 // HearsCNPs reports whether flows of a configured control obey CNPs.
 func (c *Config) HearsCNPs() bool { return c.Controls.hears() != nil }
@@ -116,8 +116,8 @@ func sectionOf(s scheme.Scheme) scheme.Section {
 	return scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender}
 }
 
-// named returns the control of a name; nil if it is not to be registered.
-func (c *Controls) named(name string) *Control {
+// byName returns the control of a name; nil if it is not to be registered.
+func (c *Controls) byName(name string) *Control {
 	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.Control == name })
 	if i < 0 {
 		return nil

@@ -82,7 +82,7 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 		return nil, err
 	}
 	for i, one := range components {
-		what, err := h.bring(&t, one, objects[i])
+		what, err := h.applyComponent(&t, one, objects[i])
 		if err != nil {
 			return nil, err
 		}
@@ -136,8 +136,8 @@ func (h *Host) load(t *transaction, components []component) ([]*object, error) {
 	return objects, nil
 }
 
-// bring changes one component to its object, if they differ.
-func (h *Host) bring(t *transaction, c component, o *object) (what string, err error) {
+// applyComponent changes one component to its object, if they differ.
+func (h *Host) applyComponent(t *transaction, c component, o *object) (what string, err error) {
 	f := h.folder(c.name)
 	now, err := f.state()
 	if err != nil {
@@ -164,7 +164,7 @@ func attached(f folder, o *object) (bool, error) {
 	}
 	defer p.close()
 	for _, a := range o.attachments {
-		if l := p.links[a.pin]; l == nil || dead(l) {
+		if l := p.links[a.pin]; l == nil || isDetached(l) {
 			return false, nil
 		}
 	}

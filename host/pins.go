@@ -84,7 +84,8 @@ func haveBPFFS(dir string) error {
 	}
 	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"mode=0700"); err != nil {
-		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf bpf %s", dir, err, dir)
+		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf "+
+			"bpf %s", dir, err, dir)
 	}
 	return nil
 }

@@ -129,7 +129,8 @@ func lineRate(c *Config) (config.Rate, error) {
 	}
 	if rate == 0 {
 		return 0,
-			errors.New("no interface is named whose link speed could be the line rate: add line_rate: 10Gbps")
+			errors.New("no interface is named whose link speed could be the line rate: add " +
+				"line_rate: 10Gbps")
 	}
 	return rate, nil
 }
@@ -166,7 +167,8 @@ func linkSpeed(name string) (config.Rate, error) {
 		}
 	}
 	return 0,
-		fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add line_rate: 10Gbps", name)
+		fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add "+
+			"line_rate: 10Gbps", name)
 }
 
 // roundTrip returns the configured round trip, or that measured to the same services earlier, or
@@ -203,7 +205,8 @@ func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 			rtt, err := handshake(ctx, service)
 			if err != nil {
 				return 0,
-					fmt.Errorf("measure the round trip to %s: %w: is something listening there? or add rtt: 50us", service, err)
+					fmt.Errorf("measure the round trip to %s: %w: is something listening there? "+
+						"or add rtt: 50us", service, err)
 			}
 			if least == 0 || rtt < least {
 				least = rtt
@@ -550,7 +553,8 @@ func firstRTTComponent(c *Config) (*component, error) {
 	}
 	return tcComponent(firstRTTName, c.FirstRTT.Interfaces, nil,
 		func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object, error) {
-			return tc.LoadFirstRTT(controls[c.Controls.withFirstRTT().Scheme.Control], tc.Reuse(old))
+			return tc.LoadFirstRTT(controls[c.Controls.withFirstRTT().Scheme.Control],
+				tc.Reuse(old))
 		})
 }
 

@@ -98,7 +98,7 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	}
 	for pin, l := range p.links {
 		where := whereOf(pin)
-		if dead(l) {
+		if isDetached(l) {
 			s.Problems = append(s.Problems,
 				fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
 		} else if where != "" && !slices.Contains(s.Where, where) {

@@ -84,7 +84,8 @@ func (h *Host) FindFlow(text string) (LiveFlow, error) {
 		return found[0], nil
 	default:
 		return LiveFlow{},
-			fmt.Errorf("flow %q is ambiguous: %d flows match, such as %s and %s: give more of SRC->DST", text,
+			fmt.Errorf("flow %q is ambiguous: %d flows match, such as %s and %s: give more of "+
+				"SRC->DST", text,
 				len(found), found[0].FlowKey, found[1].FlowKey)
 	}
 }

@@ -23,15 +23,15 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// refusal is a registration that is refused, and what the error says.
-type refusal struct {
+// rejection is a registration that fails, and its error.
+type rejection struct {
 	spoilt loader.Registration
 	want   string
 }
 
-func refused(t *testing.T, refusals []refusal) {
+func checkRejected(t *testing.T, rejections []rejection) {
 	t.Helper()
-	for _, c := range refusals {
+	for _, c := range rejections {
 		_, err := loader.Register(c.spoilt)
 		qt.Check(t, qt.ErrorMatches(err, "congestion control "+c.spoilt.Scheme.Control+": "+c.want))
 	}
@@ -57,7 +57,7 @@ func dilated(r loader.Registration, shift uint32) loader.Registration {
 func TestRecoveryParametersAreChecked(t *testing.T) {
 	for timer, good := range map[string]loader.Registration{"rate_timer": dcqcn(10e9),
 		"timer": qcn(10e9)} {
-		refused(t, []refusal{
+		checkRejected(t, []rejection{
 			{onLine(good, 0), "line rate 0 bit/s.*"},
 			{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
 			{withNumber(good, "min_rate", 0),
@@ -68,7 +68,7 @@ func TestRecoveryParametersAreChecked(t *testing.T) {
 				`fast_recovery: 0 is out of range \(hint: 1 to 100\)`},
 		})
 	}
-	refused(t, []refusal{{withNumber(qcn(10e9), "half_from", 3),
+	checkRejected(t, []rejection{{withNumber(qcn(10e9), "half_from", 3),
 		`half_from: there is no choice 3 \(hint: ai, hai\)`}})
 	_, err := scheme.Builtin().Sections()["qcn"].Param("half_from").Parse("some")
 	qt.Check(t, qt.ErrorMatches(err, `unknown half_from "some".*`))
@@ -76,7 +76,7 @@ func TestRecoveryParametersAreChecked(t *testing.T) {
 
 func TestDCQCNParametersAreChecked(t *testing.T) {
 	good := dcqcn(10e9)
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{dilated(good, 21), "dilation shift 21.*"},
 		{withNumber(good, "g", 0), `g: 0 is out of range \(hint: 0.0000152587890625 to 1\)`},
 		{withNumber(good, "g", 1.1), "g: 1.1 is out of range .*"},
@@ -92,7 +92,7 @@ func TestDCQCNParametersAreChecked(t *testing.T) {
 
 func TestQCNParametersAreChecked(t *testing.T) {
 	good := qcn(10e9)
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{dilated(good, 21), "dilation shift 21.*"},
 		{withNumber(good, "gd", 0), `gd: 0 is out of range \(hint: .* to 1\)`},
 		{withNumber(good, "gd", 1.1), "gd: 1.1 is out of range .*"},
@@ -108,7 +108,7 @@ func TestQCNParametersAreChecked(t *testing.T) {
 
 func TestTIMELYParametersAreChecked(t *testing.T) {
 	good := timely(10e9)
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{dilated(good, 21), "dilation shift 21.*"},
 		{withNumber(good, "min_rate", 0),
@@ -126,7 +126,7 @@ func TestTIMELYParametersAreChecked(t *testing.T) {
 
 func TestIBCCParametersAreChecked(t *testing.T) {
 	good := ibcc(10e9)
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{dilated(good, 21), "dilation shift 21.*"},
 		{withNumber(good, "ccti_timer", 0), `ccti_timer: 0ns is out of range \(hint: 1us to 1s\)`},
@@ -668,7 +668,7 @@ func dctcp(keysAndValues ...string) loader.Registration {
 
 func TestDCTCPParametersAreChecked(t *testing.T) {
 	good := dctcp("g", "1", "initial_alpha", "1")
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{withNumber(good, "g", 0), `g: 0 is out of range \(hint: 0.0009765625 to 1\)`},
 		{with(good, "g", "2"), "g: 2 is out of range .*"},
 		{with(good, "g", "0.3"), `g: 0.3 is not a power of 1/2 \(hint: write 1/16\)`},

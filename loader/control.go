@@ -44,7 +44,8 @@ type Control struct {
 	limits limits
 
 	fingerprint string
-	linkless    bool // registered without a link (before 6.4): it outlives the process unless Close is called
+	// registered without a link (before 6.4): it outlives the process unless Close is called
+	linkless bool
 }
 
 // limits of a flow's rate.
@@ -329,7 +330,8 @@ func setOperations(ops *ebpf.MapSpec, name string, flags byte) error {
 		case "name":
 			size, err := btf.Sizeof(m.Type)
 			if err != nil || len(name) >= size {
-				return fmt.Errorf("control name %q has %d bytes: want fewer than %d", name, len(name), size)
+				return fmt.Errorf("control name %q has %d bytes: want fewer than %d", name,
+					len(name), size)
 			}
 			clear(field[:size])
 			copy(field, name)
@@ -355,7 +357,8 @@ func (c *Control) Register() error {
 }
 
 func notRegistered(name string, err error) error {
-	return fmt.Errorf("register congestion control %s (is the name taken? see net.ipv4.tcp_available_congestion_control): %w",
+	return fmt.Errorf("register congestion control %s (is the name taken? see "+
+		"net.ipv4.tcp_available_congestion_control): %w",
 		name, err)
 }
 

@@ -65,7 +65,7 @@ func available(t *testing.T, name string) bool {
 
 func TestPCNParametersAreChecked(t *testing.T) {
 	good := with(pcn(40e9), "w_min", "1/128", "w_max", "0.5")
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{onLine(good, 0), "line rate 0 bit/s.*"},
 		{onLine(good, 801e9), "line rate .* want 1 to 800000000000 bit/s"},
 		{dilated(good, 21), "dilation shift 21.*"},
@@ -77,7 +77,7 @@ func TestPCNParametersAreChecked(t *testing.T) {
 		{with(good, "min_rate", "41Gbps"),
 			`min_rate: 41Gbps is out of range \(hint: rate_unit = 1Mbps to 40Gbps\)`},
 	})
-	refused(t, []refusal{{onLine(line(40e9), 0),
+	checkRejected(t, []rejection{{onLine(line(40e9), 0),
 		"line rate 0 bit/s: want 1 to 800000000000 bit/s"}})
 }
 

@@ -14,7 +14,7 @@ import (
 func TestFeedbackIsChecked(t *testing.T) {
 	_, err := pcn(1e9).Scheme.Object.Param("feedback").Parse("acks")
 	qt.Check(t, qt.ErrorMatches(err, `unknown feedback "acks" \(hint: did you mean "ack"\?\)`))
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{withNumber(pcn(1e9), "feedback", 4),
 			`feedback: there is no choice 4 \(hint: cnp, ack, auto, ece\)`},
 		{withNumber(with(pcn(1e9), "feedback", "auto"), "T", 0),

@@ -285,7 +285,8 @@ func (c *Control) SetSendRate(k FlowKey, rateBps uint64) error {
 		return err
 	}
 	if !c.HasRate() {
-		return fmt.Errorf("set rate of flow %s: congestion control %s is not rate-based", k, c.Name())
+		return fmt.Errorf("set rate of flow %s: congestion control %s is not rate-based", k,
+			c.Name())
 	}
 	if rateBps < c.limits.minBps || rateBps > c.limits.lineBps {
 		return fmt.Errorf("set rate of flow %s to %d bit/s: want %d to %d bit/s", k, rateBps,

@@ -22,7 +22,8 @@ func KernelControl(name string) (*Control, error) {
 	}
 	if have := strings.Fields(string(text)); !slices.Contains(have, name) {
 		return nil,
-			fmt.Errorf("this kernel has no congestion control %s, only %s: load its module (modprobe tcp_%s): %w",
+			fmt.Errorf("this kernel has no congestion control %s, only %s: load its module "+
+				"(modprobe tcp_%s): %w",
 				name, strings.Join(have, ", "), name, ErrNotSupported)
 	}
 	return &Control{scheme: scheme.Kernel(name)}, nil

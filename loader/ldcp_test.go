@@ -36,7 +36,7 @@ func frames(n int) string { return fmt.Sprintf("%dB", n*frameBytes) }
 func TestLDCPParametersAreChecked(t *testing.T) {
 	good := ldcp()
 	const share = `is out of range \(hint: 0.0000152587890625 to 1\)`
-	refused(t, []refusal{
+	checkRejected(t, []rejection{
 		{onLine(good, 0), "line rate 0 bit/s: want 1 to 800000000000 bit/s"},
 		{onLine(good, 801e9), "line rate 801000000000 bit/s: .*"},
 		{dilated(good, 21), "dilation shift 21: want 0 to 20"},

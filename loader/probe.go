@@ -68,7 +68,8 @@ func congControlArgs(spec *btf.Spec) int {
 // HaveBTF probes for the kernel's type information, which every object needs.
 func HaveBTF() error {
 	if _, err := readKernelTypes(); err != nil {
-		return fmt.Errorf("this kernel has no type information (CONFIG_DEBUG_INFO_BTF, /sys/kernel/btf/vmlinux): %w", ErrNotSupported)
+		return fmt.Errorf("this kernel has no type information (CONFIG_DEBUG_INFO_BTF, "+
+			"/sys/kernel/btf/vmlinux): %w", ErrNotSupported)
 	}
 	return nil
 }
@@ -112,7 +113,8 @@ func HavePermission() error {
 		License:      "GPL",
 	})
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("no permission to load BPF programs: run as root, or with CAP_BPF and CAP_NET_ADMIN: %w", err)
+		return fmt.Errorf("no permission to load BPF programs: run as root, or with CAP_BPF and "+
+			"CAP_NET_ADMIN: %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("load a BPF program: %w", err)

@@ -178,12 +178,16 @@ func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
 	}
 	if anchor == link.Head() {
 		if lowest <= 1 {
-			return 0, errors.New("clsact has a filter of priority 1, and PCN must run before it: give that filter a larger priority")
+			return 0,
+				errors.New("clsact has a filter of priority 1, and PCN must run before it: give " +
+					"that filter a larger priority")
 		}
 		return uint16(lowest - 1), nil
 	}
 	if highest >= 1<<16-1 {
-		return 0, errors.New("clsact has a filter of priority 65535, and PCN must run after it: give that filter a smaller priority")
+		return 0,
+			errors.New("clsact has a filter of priority 65535, and PCN must run after it: give " +
+				"that filter a smaller priority")
 	}
 	return uint16(highest + 1), nil
 }

@@ -91,7 +91,8 @@ func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error)
 	// without this: a control of that name of another process
 	if !control.Scheme().HasFirstRTT() || control.FlowTable() == nil {
 		return nil,
-			fmt.Errorf("first_rtt: congestion control %s does not treat the first round trip specially: want one such as ldcp",
+			fmt.Errorf("first_rtt: congestion control %s does not treat the first round trip "+
+				"specially: want one such as ldcp",
 				control.Name())
 	}
 	spec, err := control.Scheme().Object.Spec()
@@ -149,7 +150,8 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 		shared["events"] = o.Events
 	} else if o.SampleNs != 0 {
 		return nil,
-			fmt.Errorf("arrive: Events is nil with SampleNs %d: set Events to the port qdisc's ring buffer",
+			fmt.Errorf("arrive: Events is nil with SampleNs %d: set Events to the port qdisc's "+
+				"ring buffer",
 				o.SampleNs)
 	}
 	spec, err := loadArrive()

@@ -26,18 +26,20 @@ type NP struct{ object }
 
 // NPOptions holds the parameters of PCN's notification point in a lab (NSDI 2020, Fig. 8).
 type NPOptions struct {
-	TNs            uint64  // T, the CNP period
-	CongestedShare float64 // a flow is congested if more of its packets are marked; 0.95 in the paper
-	RateUnitBps    uint32  // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
-	TJitterNs      uint64  // each window's T is drawn from TNs +- TJitterNs; below TNs
-	IdealTime      bool    // take arrival times from the packets, where the lab's ports write them
+	TNs uint64 // T, the CNP period
+	// a flow is congested if more of its packets are marked; 0.95 in the paper
+	CongestedShare float64
+	RateUnitBps    uint32 // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
+	TJitterNs      uint64 // each window's T is drawn from TNs +- TJitterNs; below TNs
+	IdealTime      bool   // take arrival times from the packets, where the lab's ports write them
 	DilationShift  uint32
 	MaxFlows       uint32 // 0: 65536
 }
 
 func (o NPOptions) check() error {
 	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
-		return fmt.Errorf("np: T %d ns, congested share %g: want T above 0 and a share of 0 to below 1",
+		return fmt.Errorf("np: T %d ns, congested share %g: want T above 0 and a share of 0 to "+
+			"below 1",
 			o.TNs, o.CongestedShare)
 	}
 	if o.TJitterNs >= o.TNs {
@@ -81,8 +83,9 @@ const MaxUDPPorts = 8
 
 // HostNPOptions holds the parameters of PCN's notification point on a real host.
 type HostNPOptions struct {
-	TNs            uint64        // T, the CNP period
-	CongestedShare float64       // a flow is congested if more of its packets are marked; 0.95 in the paper
+	TNs uint64 // T, the CNP period
+	// a flow is congested if more of its packets are marked; 0.95 in the paper
+	CongestedShare float64
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
 	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
@@ -140,9 +143,10 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 
 // MarkedNPOptions holds the parameters of the notification point that answers marked packets.
 type MarkedNPOptions struct {
-	IntervalNs    uint64 // shortest time between CNPs of a flow; 0 sends one for every marked packet
-	TCD           bool   // ECT(0) is TCD's mark for undetermined, which CNPs report
-	IdealTime     bool   // take arrival times from the packets, where the lab's ports write them
+	// shortest time between CNPs of a flow; 0 sends one for every marked packet
+	IntervalNs    uint64
+	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs report
+	IdealTime     bool // take arrival times from the packets, where the lab's ports write them
 	DilationShift uint32
 }
 

@@ -48,7 +48,8 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 	}
 	if spec.Programs[rpIngress] == nil {
 		return nil,
-			fmt.Errorf("rp: the object of congestion control %s has no program %s, but its scheme hears %s: "+
+			fmt.Errorf("rp: the object of congestion control %s has no program %s, but its "+
+				"scheme hears %s: "+
 				"include react.h or react_cnm.h", control.Name(), rpIngress, control.Hears())
 	}
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {

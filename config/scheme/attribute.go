@@ -21,10 +21,10 @@ type attribute struct {
 var attributeValues = map[string][]string{
 	"name": nil, "section": nil, "title": nil, "source": nil, "min_rate": nil,
 	"tcd.values": nil,
-	"sender":     senders, "marker": markers, "notification": notifications, "hears": heard,
+	"sender":     senders, "marker": markers, "notification": notifications, "hears": messages,
 	"ecn":    {"needed"},
 	"accecn": yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
-	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": heard,
+	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": messages,
 	"tcd.ecn": {"needed"},
 }
 
@@ -33,7 +33,7 @@ var (
 	senders       = []string{string(SenderRate), string(SenderWindow), string(SenderLine)}
 	markers       = []string{"npecn", "red", "fecn", "qcn", ownValue + "FILE"}
 	notifications = []string{"pcn", "marked", ownValue + "FILE"}
-	heard         = []string{"cnp", "cnm"}
+	messages      = []string{"cnp", "cnm"}
 	yes           = []string{"yes"}
 )
 
@@ -134,9 +134,9 @@ func (o *Object) checkParts() error {
 // tcdPrefix starts the attributes that apply if switches mark by TCD.
 const tcdPrefix = "tcd."
 
-// under returns the attribute's value for these values of parameters; empty if its condition does
-// not hold.
-func (a attribute) under(v *Values) string {
+// valueFor returns the attribute's value for these values of parameters; empty if its condition
+// does not hold.
+func (a attribute) valueFor(v *Values) string {
 	if a.key != "" && !slices.Contains(a.in, v.Get(a.key).String()) {
 		return ""
 	}

@@ -60,7 +60,8 @@ const (
 )
 
 // ErrNoControl says that an object has no congestion control in it.
-var ErrNoControl = errors.New("the object has no congestion control: want one struct tcp_congestion_ops in section .struct_ops.link")
+var ErrNoControl = errors.New("the object has no congestion control: want one struct " +
+	"tcp_congestion_ops in section .struct_ops.link")
 
 // NewObject reads a compiled congestion control.
 func NewObject(data []byte) (*Object, error) {
@@ -275,13 +276,19 @@ func (o *Object) Keys() []string {
 func (o *Object) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
 	return slices.ContainsFunc(o.derived, func(d derived) bool {
-		return d.ofSender() && uses(d.formula)
+		return d.isSenderValue() && uses(d.formula)
 	}) ||
-		slices.ContainsFunc(o.Params, func(p Param) bool { return p.ofSender() && uses(p.ifZero) })
+		slices.ContainsFunc(o.Params, func(p Param) bool {
+			return p.isSenderValue() &&
+				uses(p.ifZero)
+		})
 }
 
-// ofSender reports whether the value is the sender's, and not that of a receiver or a switch.
-func (p place) ofSender() bool { return p.variable == ParamsVariable || p.variable == pathVariable }
+// isSenderValue reports whether the value is the sender's, and not that of a receiver or a switch.
+func (p place) isSenderValue() bool {
+	return p.variable == ParamsVariable ||
+		p.variable == pathVariable
+}
 
 // IsSender reports whether the parameter is one of the sender's algorithm.
 func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyTCD }

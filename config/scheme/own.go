@@ -63,7 +63,8 @@ const maxOwnBytes = 16 << 20
 func (o *Own) UnmarshalText(text []byte) error {
 	packed, ok := strings.CutPrefix(strings.TrimSpace(string(text)), textPrefix)
 	if !ok {
-		return fmt.Errorf("it is not a compiled scheme: want a text that starts with %q", textPrefix)
+		return fmt.Errorf("it is not a compiled scheme: want a text that starts with %q",
+			textPrefix)
 	}
 	data, err := base64.StdEncoding.DecodeString(packed)
 	if err != nil {

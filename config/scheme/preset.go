@@ -128,5 +128,3 @@ func (o *Object) preset(name string) (Preset, error) {
 	}
 	return o.presets[i], nil
 }
-
-func hintOf(known []string, wrong string) string { return config.Suggest(wrong, known) }

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/pcn-linux/pcn/config"
 )
 
 // Network holds the properties of the network that formulas can use.
@@ -64,7 +66,8 @@ func (o *Object) Resolve(s Settings, n Network) (*Values, []Problem) {
 	problems := o.checkGiven(s.Given)
 	set, err := o.preset(s.Set)
 	if err != nil {
-		problems = append(problems, Problem{"set", err.Error(), hintOf(o.PresetNames(), s.Set)})
+		problems = append(problems, Problem{"set", err.Error(),
+			config.Suggest(s.Set, o.PresetNames())})
 	}
 	v.set = set.Name
 	r := resolver{values: v, given: s.Given, preset: set, network: n, open: map[string]bool{}}
@@ -84,7 +87,7 @@ func (o *Object) checkGiven(given map[string]Value) []Problem {
 	for _, key := range slices.Sorted(maps.Keys(given)) {
 		p := o.Param(key)
 		if p == nil {
-			hint := hintOf(o.Keys(), key)
+			hint := config.Suggest(key, o.Keys())
 			problems = append(problems, Problem{key, "there is no such parameter", hint})
 			continue
 		}
@@ -101,9 +104,9 @@ func (o *Object) checkGiven(given map[string]Value) []Problem {
 func (v *Values) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
 	return slices.ContainsFunc(v.object.derived,
-		func(d derived) bool { return d.ofSender() && uses(d.formula) }) ||
+		func(d derived) bool { return d.isSenderValue() && uses(d.formula) }) ||
 		slices.ContainsFunc(v.object.Params, func(p Param) bool {
-			return p.ofSender() && v.Get(p.Key).Number == 0 && uses(p.ifZero)
+			return p.isSenderValue() && v.Get(p.Key).Number == 0 && uses(p.ifZero)
 		})
 }
 
@@ -150,7 +153,7 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	if f == nil {
 		return p.Kind.parse(text, p.choices)
 	}
-	number, err := f.eval(r.beside(p))
+	number, err := f.eval(r.lookupBeside(p))
 	if p.Kind != KindRatio {
 		number = math.Trunc(number)
 	}
@@ -174,8 +177,8 @@ func (r *resolver) lookup(name string) (float64, error) {
 	return v.Number, err
 }
 
-// beside is lookup that tries parameters of the same mapping first.
-func (r *resolver) beside(p *Param) lookup {
+// lookupBeside is lookup that tries parameters of the same mapping first.
+func (r *resolver) lookupBeside(p *Param) lookup {
 	return func(name string) (float64, error) { return r.lookup(r.keyBeside(p, name)) }
 }
 
@@ -245,8 +248,8 @@ func (r *resolver) check(p *Param) *Problem {
 	if p.low == nil {
 		return nil
 	}
-	low, err1 := p.low.eval(r.beside(p))
-	high, err2 := p.high.eval(r.beside(p))
+	low, err1 := p.low.eval(r.lookupBeside(p))
+	high, err2 := p.high.eval(r.lookupBeside(p))
 	if err := errors.Join(err1, err2); err != nil {
 		return &Problem{p.Key, err.Error(), ""}
 	}

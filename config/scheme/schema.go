@@ -21,7 +21,7 @@ func (s Section) JSONSchema(extra map[string]*jsonschema.Schema) *jsonschema.Sch
 	}
 	for _, p := range s.Object.Params {
 		if s.takes(p) {
-			within(root, p.Key)[lastKey(p.Key)] = s.Object.paramSchema(p)
+			propertiesAround(root, p.Key)[lastKey(p.Key)] = s.Object.paramSchema(p)
 		}
 	}
 	for key, schema := range extra {
@@ -30,8 +30,9 @@ func (s Section) JSONSchema(extra map[string]*jsonschema.Schema) *jsonschema.Sch
 	return root
 }
 
-// within returns the properties of the mapping that contains a key, and adds the mapping if needed.
-func within(root *jsonschema.Schema, key string) map[string]*jsonschema.Schema {
+// propertiesAround returns the properties of the mapping that contains a key, and adds the mapping
+// if needed.
+func propertiesAround(root *jsonschema.Schema, key string) map[string]*jsonschema.Schema {
 	for {
 		mapping, rest, ok := strings.Cut(key, ".")
 		if !ok {

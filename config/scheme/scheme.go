@@ -104,7 +104,7 @@ func (s Scheme) Setup(v *Values) Setup {
 		if !s.TCD || !ok {
 			a = s.Object.attributes[name]
 		}
-		return a.under(v)
+		return a.valueFor(v)
 	}
 	or := func(text string) string {
 		if text == "" {

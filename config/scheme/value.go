@@ -100,7 +100,7 @@ func (k Kind) parse(text string, choices []choice) (Value, error) {
 		if text != "true" && text != "false" {
 			err = config.Bad(fmt.Sprintf("invalid value %q: want true or false", text), "")
 		}
-		v.Number = float64(b2i(text == "true"))
+		v.Number = float64(boolToInt(text == "true"))
 	case KindChoice:
 		return chosen("value", text, choices)
 	}
@@ -117,7 +117,7 @@ func chosen(what, text string, choices []choice) (Value, error) {
 	return Value{KindChoice, float64(choices[i].number), text}, nil
 }
 
-func b2i(b bool) int {
+func boolToInt(b bool) int {
 	if b {
 		return 1
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// attached are the files that an experiment names.
+// attached reads the files that an experiment names.
 type attached struct {
-	// where they are; empty if there are none but those in the experiment itself
+	// folder of the files; empty if only those embedded in the experiment count
 	dir  string
-	read map[string]string // what was read from there, by name
+	read map[string]string // texts read from dir, by name
 }
 
-// attachedText returns the file that the value at path names. The errors of the text are of the
-// file at where.
+// attachedText returns the text of the file that the value at path names. Errors in the text name
+// the file where.
 func (d *decoder) attachedText(
 	path string, e *Experiment, name string,
 ) (where, text string, ok bool) {
@@ -62,12 +62,12 @@ func (d *decoder) attachedText(
 	return where, string(data), true
 }
 
-// failFile adds what is wrong with a file that the experiment names.
+// failFile adds an error in a file that the experiment names.
 func (d *decoder) failFile(file string, line int, msg, hint string) {
 	d.Errs = append(d.Errs, &Error{File: file, Line: line, Msg: msg, Hint: hint})
 }
 
-// failParse adds an error of a parser of such files.
+// failParse adds the error of a parser of such a file.
 func (d *decoder) failParse(file string, err error) {
 	var topology *hpcc.Error
 	var trace *workload.Error
@@ -81,7 +81,8 @@ func (d *decoder) failParse(file string, err error) {
 	}
 }
 
-// attach returns the source with the files that were read, so that it needs nothing beside it.
+// attach returns the source with the files that were read embedded, so that it is complete by
+// itself.
 func attach(name string, source []byte, files map[string]string) ([]byte, error) {
 	if len(files) == 0 {
 		return bytes.Clone(source), nil

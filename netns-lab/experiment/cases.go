@@ -18,20 +18,20 @@ import (
 type Case struct {
 	// Name is unique in the file: lower-case letters, digits, "-" and ".". Required.
 	Name string `yaml:"name"`
-	// Schemes are those that the case is run with, of the experiment's. Default: all.
+	// Schemes are those of the experiment's schemes that run in this case. Default: all.
 	Schemes []string `yaml:"schemes"`
-	// Set holds new values, by their path in the file: keys joined by dots, where an
-	// item of a list is its name or index, as in flows.F1.limit_rate. Default: none.
+	// Set holds new values by their path in the file: keys joined by dots. An item of a list is
+	// given by its name or index, as in flows.F1.limit_rate. Default: none.
 	Set map[string]string `yaml:"set"`
 }
 
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
-// sameInAllCases are the keys of what says how runs are chosen and judged.
+// sameInAllCases holds the keys that choose and judge runs, which cases can't change.
 var sameInAllCases = []string{"name", "title", "schemes", "files", "cases", "figures", "expect",
 	"compare", "metrics"}
 
-// CaseNames returns the names of the cases; only [Experiment.CaseName] if there are none.
+// CaseNames returns the names of the cases, or just [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {
 	if len(e.Cases) == 0 {
 		return []string{e.CaseName}
@@ -47,8 +47,8 @@ func caseNames(cases []Case) []string {
 	return names
 }
 
-// Case returns the experiment with the values of the case, overridden as e is. It
-// has no cases itself, and its CaseName is the name.
+// Case returns the experiment with the values of the case, with the same overrides as e. It has no
+// cases itself, and its CaseName is the name.
 func (e *Experiment) Case(name string) (*Experiment, error) {
 	if err := e.knownCases([]string{name}); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (e *Experiment) Case(name string) (*Experiment, error) {
 	return &c, nil
 }
 
-// schemesIn returns which of the schemes the case of the name is run with.
+// schemesIn returns those of the schemes that run in the named case.
 func (e *Experiment) schemesIn(name string, schemes []string) []string {
 	i := slices.IndexFunc(e.Cases, func(c Case) bool { return c.Name == name })
 	if i < 0 || len(e.Cases[i].Schemes) == 0 {
@@ -72,7 +72,7 @@ func (e *Experiment) schemesIn(name string, schemes []string) []string {
 		func(s string) bool { return !slices.Contains(only, s) })
 }
 
-// knownCases fails if the experiment does not have all of the cases.
+// knownCases fails if the experiment lacks one of the cases.
 func (e *Experiment) knownCases(names []string) error {
 	known := e.CaseNames()
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (e *Experiment) knownCases(names []string) error {
 	return nil
 }
 
-// keepCases leaves out all cases but some.
+// keepCases removes all other cases.
 func (e *Experiment) keepCases(names []string) error {
 	if err := e.knownCases(names); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (e *Experiment) keepCases(names []string) error {
 
 // overrideCases overrides each case.
 func (e *Experiment) overrideCases(o Override) error {
-	o.Cases = nil // done, and a case has none
+	o.Cases = nil // applied above; a case has no cases
 	variants := make(map[string]*Experiment)
 	for _, c := range e.Cases {
 		v, err := e.variants[c.Name].Override(o)
@@ -118,15 +118,15 @@ func (e *Experiment) overrideCases(o Override) error {
 
 func (d *decoder) validateCases(e *Experiment) {
 	for i, c := range e.Cases {
-		d.name(fmt.Sprintf("cases[%d].name", i), c.Name, caseName,
+		d.checkName(fmt.Sprintf("cases[%d].name", i), c.Name, caseName,
 			"lower-case letters, digits, \"-\" and \".\"")
 		if slices.Contains(caseNames(e.Cases[:i]), c.Name) {
 			d.fail(fmt.Sprintf("cases[%d].name", i), fmt.Sprintf("duplicate case %q", c.Name),
 				"give each case its own name")
 		}
 		path := fmt.Sprintf("cases[%d].schemes", i)
-		d.allKnown(path, "scheme of the experiment", c.Schemes, e.Schemes)
-		d.unique(path, "scheme", c.Schemes)
+		d.checkAllKnown(path, "scheme of the experiment", c.Schemes, e.Schemes)
+		d.checkUnique(path, "scheme", c.Schemes)
 	}
 	if len(e.Cases) > maxCases {
 		d.fail("cases", fmt.Sprintf("%d cases are too many", len(e.Cases)),
@@ -134,8 +134,7 @@ func (d *decoder) validateCases(e *Experiment) {
 	}
 }
 
-// variants returns the experiment of each case of e, which d has read from root and found nothing
-// wrong with.
+// variants returns the experiment of each case of e, which d has read from root without errors.
 func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experiment {
 	if len(e.Cases) == 0 {
 		return nil
@@ -152,8 +151,8 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 		variants[c.Name] = variant
 
 		for _, err := range v.Errs {
-			if !seen[*err] { // of several cases, the first is named
-				d.Errs = append(d.Errs, inCase(err, c.Name,
+			if !seen[*err] { // report an error of several cases once, for the first
+				d.Errs = append(d.Errs, addCaseName(err, c.Name,
 					d.Nodes[fmt.Sprintf("cases[%d]", i)].Line))
 			}
 			seen[*err] = true
@@ -162,8 +161,8 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 	return variants
 }
 
-// inCase returns an error that says in which case it was found.
-func inCase(err *Error, name string, line int) *Error {
+// addCaseName returns the error with the name of its case.
+func addCaseName(err *Error, name string, line int) *Error {
 	c := *err
 	c.Msg = fmt.Sprintf("case %q: %s", name, err.Msg)
 	if err.Line != line {
@@ -172,7 +171,7 @@ func inCase(err *Error, name string, line int) *Error {
 	return &c
 }
 
-// withSettings returns the tree with the values that set, a mapping of paths, gives.
+// withSettings returns a copy of the tree with new values; set maps paths to them.
 func (d *decoder) withSettings(root, set *yaml.Node) *yaml.Node {
 	if set == nil {
 		return root
@@ -201,8 +200,8 @@ type setting struct {
 	path, value *yaml.Node
 }
 
-// in returns the node with the value at the end of the keys. What is on the way there
-// is copied, and the rest is shared: the same node may stand elsewhere too, as an alias.
+// in returns a copy of the node with the value at the end of the keys. It copies only the nodes on
+// the way and shares the rest: aliases may refer to the same nodes.
 func (s setting) in(n *yaml.Node, keys []string) (*yaml.Node, error) {
 	if len(keys) == 0 {
 		return s.value, nil
@@ -220,7 +219,8 @@ func (s setting) in(n *yaml.Node, keys []string) (*yaml.Node, error) {
 	return &c, err
 }
 
-// child returns which of the content of n is at the key. A mapping without the key gets it.
+// child returns the index in n.Content of the value at the key. It adds the key to a mapping
+// without it.
 func (s setting) child(n *yaml.Node, key string) (int, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -236,7 +236,7 @@ func (s setting) child(n *yaml.Node, key string) (int, error) {
 	}
 }
 
-// node returns a new node that stands where the path does.
+// node returns a new node with the position of the path.
 func (s setting) node(kind yaml.Kind, value string) *yaml.Node {
 	n := &yaml.Node{Kind: kind, Value: value, Line: s.path.Line, Column: s.path.Column}
 	if file, ok := s.d.Of[s.path]; ok {
@@ -245,7 +245,7 @@ func (s setting) node(kind yaml.Kind, value string) *yaml.Node {
 	return n
 }
 
-// valueOf returns which of the content of a mapping is the value of a key, or -1.
+// valueOf returns the index in a mapping's content of the value of a key, or -1.
 func valueOf(mapping *yaml.Node, key string) int {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
@@ -255,7 +255,7 @@ func valueOf(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-// itemOf returns which item of a list has the name or index.
+// itemOf returns the index of the item of a list with this name or index.
 func itemOf(list *yaml.Node, key string) (int, error) {
 	var names []string
 	for i, item := range list.Content {

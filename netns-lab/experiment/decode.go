@@ -9,7 +9,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// Error is one thing that is wrong with an experiment file.
+// Error is one mistake in an experiment file.
 type Error = config.Error
 
 // decoder reads an experiment file.
@@ -19,7 +19,7 @@ type decoder struct {
 	attached  attached
 	catalogue *scheme.Catalogue
 	options   Options
-	ownAdded  bool // the file's own schemes are in the catalogue
+	ownAdded  bool // the catalogue has the file's own schemes
 
 	// Of the topology.
 	hosts, ports, tiers []string

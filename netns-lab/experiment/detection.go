@@ -19,17 +19,17 @@ const (
 
 func flowControls() []FlowControl { return []FlowControl{FlowPFC, FlowCBFC} }
 
-// CBFC holds the parameters of credit-based flow control, for each ingress port and class.
+// CBFC holds the parameters of credit-based flow control for each ingress port and class.
 type CBFC struct {
-	// Buffer is what a switch lends the port at the other end of a link. Ten frames to 1GB, default
-	// 280KB (TCD, section 3.1).
+	// Buffer is the buffer for which a switch grants credits to the port at the other end of a
+	// link. Ten frames to 1GB, default 280KB (TCD, section 3.1).
 	Buffer Bytes `yaml:"buffer"`
-	// Period is Tc, between two updates of credits. 1us to 10ms, default 20us.
+	// Period is Tc, the time between two credit updates. 1us to 10ms, default 20us.
 	Period Duration `yaml:"period"`
 }
 
-// FECN holds how switches mark for InfiniBand's congestion control (annex A10): schemes ibcc and
-// ibcc+tcd.
+// FECN holds the marking parameters of switches for InfiniBand's congestion control (annex A10):
+// schemes ibcc and ibcc+tcd.
 type FECN struct {
 	// Threshold is the queue above which packets are marked. To 1GB, default 50KB (TCD, section
 	// 3.1).
@@ -48,21 +48,22 @@ type TCD struct {
 	// MaxTon is max(T_on): a port that has been ON for longer is no longer undetermined. 1us to
 	// 10ms. Default: see [Experiment.MaxTon].
 	MaxTon Duration `yaml:"max_ton"`
-	// Epsilon is epsilon of the default of MaxTon under PFC: congestion downstream so mild that it
-	// takes that share of the rate away still counts. 0.001 to 1, default 0.05.
+	// Epsilon is epsilon in the default of MaxTon under PFC: the smallest share of the rate that
+	// congestion downstream must take away to count. 0.001 to 1, default 0.05.
 	Epsilon Ratio `yaml:"epsilon"`
 }
 
-// MaxTon returns max(T_on): the longest time that a port is ON between two times that it is OFF,
-// while a port downstream is congested.
+// MaxTon returns max(T_on): the longest time that a port is ON between two OFF periods while a port
+// downstream is congested.
 //
 // A port at rate C sends into a buffer that drains at (1 - epsilon) C. Under PFC it is ON from XON
-// to XOFF, and for the time tau that it takes to hear of both, in which the buffer falls further:
+// to XOFF, and for the time tau, twice the delay of a link, in which the PAUSE and RESUME take
+// effect, while the buffer falls further:
 //
-//	(XOFF - XON + min(XON, (1 - epsilon) C tau)) / (epsilon C) + tau	tau is twice the delay of a link
+//	(XOFF - XON + min(XON, (1 - epsilon) C tau)) / (epsilon C) + tau
 //
-// Under CBFC it sends no more in a period than drained in the one before: at most Tc. Both are
-// derived here.
+// Under CBFC it sends no more in a period than drained in the one before, so it is ON for at most
+// Tc. Both derivations are this project's.
 func (e *Experiment) MaxTon() Duration {
 	if e.TCD.MaxTon != 0 {
 		return e.TCD.MaxTon
@@ -84,8 +85,8 @@ func (e *Experiment) MaxTon() Duration {
 
 func (d *decoder) validateDetection(e *Experiment) {
 	sw := e.Switch
-	if !d.known("switch.flow_control", "flow control", string(sw.FlowControl),
-		texts(flowControls())) {
+	if !d.checkKnown("switch.flow_control", "flow control", string(sw.FlowControl),
+		toStrings(flowControls())) {
 		return
 	}
 	if sw.FlowControl == FlowCBFC && d.has("switch.pfc.off") && sw.PFC.Off {
@@ -115,18 +116,18 @@ func (d *decoder) validateDetection(e *Experiment) {
 	}
 }
 
-// Detector names what says whether a port is congested, by its marks.
+// Detector names a method that tells by marks whether a port is congested.
 type Detector string
 
 // The detectors of a run with [Switch.Detectors].
 const (
 	DetectTCD Detector = "tcd" // packets that TCD marks CE
-	// those that NP-ECN marks in bins in which it marks more than [Experiment.CongestedShare]
+	// packets that NP-ECN marks in bins where it marks more than [Experiment.CongestedShare]
 	DetectPCN   Detector = "pcn"
-	DetectNPECN Detector = "np-ecn" // all that NP-ECN marks
+	DetectNPECN Detector = "np-ecn" // all packets that NP-ECN marks
 	DetectECN   Detector = "ecn"    // ECN by a threshold, [Experiment.ECNThreshold]
 	DetectFECN  Detector = "fecn"   // FECN, with its root and victim rule
-	// packets that TCD marks UE: of these none is wrong, as they say nothing
+	// packets that TCD marks UE: these are never wrong, because they claim nothing
 	DetectUE Detector = "ue"
 )
 

@@ -17,78 +17,77 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// Experiment is an experiment file. What a file leaves out has its default.
+// Experiment is an experiment file. Keys that a file leaves out have their defaults.
 type Experiment struct {
-	// Name is that of the experiment and of its result folder: lower-case letters, digits and "-".
-	// Required.
+	// Name is the name of the experiment and of its result folder: lower-case letters, digits and
+	// "-". Required.
 	Name string `yaml:"name"`
 	// Title is one line for the head of a report. Default: the name.
 	Title string `yaml:"title"`
-	// Topology is the fabric. Required.
+	// Topology is the network. Required.
 	Topology Topology `yaml:"topology"`
 	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
 	// default 1000B.
 	Frame Bytes `yaml:"frame"`
-	// Switch is what every switch is configured as.
+	// Switch is the configuration of every switch.
 	Switch Switch `yaml:"switch"`
-	// Schemes are the congestion controls to run, one run each: those of [scheme.Builtin], the
-	// experiment's own, and those of the kernel. Required.
+	// Schemes are the schemes to run, one run each: those of [scheme.Builtin], the experiment's
+	// own, and the kernel's controls. Required.
 	Schemes []string `yaml:"schemes"`
-	// Algorithms are schemes of the user's own: the C files of their controls, by their names.
+	// Algorithms are the user's own schemes: the C files of their controls, by name.
 	Algorithms map[string]string `yaml:"algorithms"`
-	// Marking is that of every scheme that needs ECN, except for pcn. Default: each scheme's own,
-	// see [Experiment.MarkingOf].
+	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
+	// scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
-	// FECN is how switches mark under ibcc, and TCD how they do under schemes with "+tcd".
+	// FECN is how switches mark under ibcc, TCD how they mark under schemes with "+tcd".
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
 	// Warmup is how long the flows run before t = 0. A multiple of Sample, default 1ms.
 	Warmup Duration `yaml:"warmup"`
-	// Duration is how long the run goes on after t = 0. A multiple of Sample. Required.
+	// Duration is how long the run lasts after t = 0. A multiple of Sample. Required.
 	Duration Duration `yaml:"duration"`
 	// Sample is the length of a bin of the time series. Default 100us.
 	Sample Duration `yaml:"sample"`
-	// Dilation is the binary logarithm of how much slower than the paper's time the
-	// run is: 10 runs 40Gbps as 39Mbps. 0 to 16, default 10.
+	// Dilation is the binary logarithm of how much slower than the paper the run is: 10 runs 40Gbps
+	// as 39Mbps. 0 to 16, default 10.
 	Dilation uint `yaml:"dilation"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
-	// FlowGroups are TCP flows under the scheme's control.
+	// FlowGroups are TCP flows that the scheme controls.
 	FlowGroups []FlowGroup `yaml:"flows"`
-	// Trace is more flows, out of a file.
+	// Trace adds flows from a file.
 	Trace Trace `yaml:"trace"`
-	// Workload is more flows, made up at random.
+	// Workload adds random flows.
 	Workload Workloads `yaml:"workload"`
-	// Bursts are UDP and not controlled.
+	// Bursts are UDP flows without congestion control.
 	Bursts []Burst `yaml:"bursts"`
-	// LinkEvents change the rate of a port while the run goes on.
+	// LinkEvents change the rate of a port during the run.
 	LinkEvents []LinkEvent `yaml:"links"`
-	// Files are the texts of the files that the experiment names, by their names. Default: they are
-	// read from where the experiment's file is, and added to its source, so that a result has all
-	// of it.
+	// Files holds the texts of the files that the experiment names, by name. Default: [Load] reads
+	// them from the folder of the experiment's file and embeds them in its source, so that a result
+	// is complete.
 	Files map[string]string `yaml:"files"`
-	// Cases are variations of the experiment, each of which is run. Default: one without a name
-	// that changes nothing.
+	// Cases are variations of the experiment, which all run. Default: one without a name that
+	// changes nothing.
 	Cases []Case `yaml:"cases"`
 	// Figures chooses what a report draws.
 	Figures Figures `yaml:"figures"`
-	// Expect holds what the paper reports, to compare with.
+	// Expect holds bounds on metrics, such as the values that the paper reports.
 	Expect []Expect `yaml:"expect"`
-	// Compare holds what the paper reports of several schemes, to compare them with each other too.
+	// Compare holds comparisons of schemes with the paper and with each other.
 	Compare []Compare `yaml:"compare"`
-	// Metrics are measured too, and held against nothing.
+	// Metrics are measured but not checked.
 	Metrics []NamedMetric `yaml:"metrics"`
 
-	// Flows are those of all FlowGroups, one by one, then those of the Trace, then those of the
-	// Workload.
+	// Flows lists all flows: those of the FlowGroups, then of the Trace, then of the Workload.
 	Flows []Flow
-	// CaseName is the name of the case that this is, see [Experiment.Case]; empty if it is none.
+	// CaseName is the name of the case if this is one, see [Experiment.Case]; else empty.
 	CaseName string
 
-	parameters parameters // of the schemes: a section each
+	parameters parameters // one section per scheme
 
 	specs    []workload.Spec // of the Workload
-	given    int             // of Flows: how many are of no Workload
+	given    int             // number of Flows that are not from a Workload
 	source   []byte
 	variants map[string]*Experiment // the experiment of each case
 }
@@ -102,23 +101,24 @@ type Switch struct {
 	PortBuffer Bytes `yaml:"port_buffer"`
 	// FlowControl is pfc (default) or cbfc.
 	FlowControl FlowControl `yaml:"flow_control"`
-	// PFC says when a switch pauses what sends to it.
+	// PFC says when a switch pauses its neighbours.
 	PFC PFC `yaml:"pfc"`
-	// CBFC says which credits a switch lends what sends to it, in place of PFC.
+	// CBFC says which credits a switch grants its neighbours, in place of PFC.
 	CBFC CBFC `yaml:"cbfc"`
-	// Detectors makes switch ports say what TCD, NP-ECN, ECN and FECN would mark, whatever marks,
-	// and compares that with what the rates of all flows say. Default false.
+	// Detectors makes switch ports record what TCD, NP-ECN, ECN and FECN would mark, besides the
+	// scheme's own marks. Results compare that with the true congestion, which follows from the
+	// rates of all flows. Default false.
 	Detectors bool `yaml:"detectors"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
 // ingress port and class. They are static unless Dynamic is set.
 type PFC struct {
-	// Off makes the network a lossy one: no PAUSE, and a full buffer drops. Drops and
-	// retransmissions then do not make a run invalid. Default false.
+	// Off makes the network lossy: no PAUSE, and a full buffer drops. Drops and retransmissions
+	// then do not make a run invalid. Default false.
 	Off bool `yaml:"off"`
-	// Schemes are those that PFC is on for; the others have a lossy network, as with Off. Default:
-	// all.
+	// Schemes are the schemes that run with PFC; the others have a lossy network, as with Off.
+	// Default: all.
 	Schemes []string `yaml:"schemes"`
 	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN,
 	// section 7).
@@ -126,7 +126,7 @@ type PFC struct {
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two
 	// frames below it.
 	XON Bytes `yaml:"xon"`
-	// Dynamic makes the threshold follow the free buffer instead.
+	// Dynamic replaces the fixed thresholds by ones that follow the free buffer.
 	Dynamic *DynamicPFC `yaml:"dynamic"`
 }
 
@@ -140,29 +140,28 @@ type DynamicPFC struct {
 	XONOffset Bytes `yaml:"xon_offset"`
 }
 
-// FlowGroup is a TCP flow, or several that differ in their host and start only.
+// FlowGroup is a TCP flow, or several that differ only in host and start.
 type FlowGroup struct {
 	// Name is unique in the file. Required.
 	Name string `yaml:"name"`
 	// From are the sending hosts, such as H0 or H0..H49. Required.
 	From NodeList `yaml:"from"`
-	// To are the receiving hosts: one for all, or as many as From, of which each receives from the
-	// host in the same place. Required.
+	// To are the receiving hosts: one for all, or as many as From, paired in order. Required.
 	To NodeList `yaml:"to"`
-	// Priority is that of the flows' data. 0, the first, to 3, default 0; see [DataClass].
+	// Priority is the priority of the flows' data: 0, the highest, to 3, default 0; see
+	// [DataClass].
 	Priority int `yaml:"priority"`
 	// Count is how many flows each host sends. 1 to 100000, default 1.
 	Count int `yaml:"count"`
 	// Start is when the first flow of each host starts. From -warmup, which is the default, to the
 	// end of the run.
 	Start Duration `yaml:"start"`
-	// Every is how long after the one before each further flow of a host starts. Default 0: all
-	// start together.
+	// Every is the time between the starts of a host's flows. Default 0: all start together.
 	Every Duration `yaml:"every"`
-	// Size is how much data each flow sends; 0 is without end and the default.
+	// Size is how much data each flow sends. Default 0: it never ends.
 	Size Bytes `yaml:"size"`
-	// InitialRate is the rate at which a flow starts, and stays at under scheme pfc. Default: the
-	// rate of the links.
+	// InitialRate is the rate at which a flow starts; under scheme pfc it keeps this rate. Default:
+	// the rate of the links.
 	InitialRate Rate `yaml:"initial_rate"`
 	// LimitRate is a rate a flow never exceeds. Default: the rate of the links.
 	LimitRate Rate `yaml:"limit_rate"`
@@ -170,7 +169,8 @@ type FlowGroup struct {
 
 // Flow is one TCP flow.
 type Flow struct {
-	// Name is that of the group or, if this has several flows, GROUP-HOST-NUMBER, such as F-H0-0.
+	// Name is the name of the group or, if the group has several flows, GROUP-HOST-NUMBER, such as
+	// F-H0-0.
 	Name string
 	// Group is the name of the group.
 	Group string
@@ -182,21 +182,21 @@ type Flow struct {
 	Size        Bytes
 	InitialRate Rate
 	LimitRate   Rate
-	// Exact is whether it starts at Start to the ns. Others start a little later, by chance, so
-	// that they are not in phase.
+	// Exact makes the flow start at exactly Start. Others start a random moment later, so that they
+	// are not in phase.
 	Exact bool
 }
 
-// Priorities is how many priorities data can have; 0 is the first.
+// Priorities is the number of priorities of data; 0 is the highest.
 const Priorities = 4
 
-// DataClass returns the traffic class of data of a priority: 3 of priority 0, 0 of priority 3.
-// Ports serve higher classes first, and pause each by itself.
+// DataClass returns the traffic class of a priority: 3 for priority 0, 0 for priority 3. Ports
+// serve higher classes first, and pause each separately.
 func DataClass(priority int) uint8 {
 	return uint8(Priorities - 1 - priority)
 }
 
-// size is how many flows the group has; of one with too many, only that.
+// size returns the number of flows of the group, limited if it has too many.
 func (g FlowGroup) size() int {
 	return len(g.From) * min(max(g.Count, 0), maxFlows+1)
 }
@@ -220,8 +220,8 @@ func (g FlowGroup) flows() []Flow {
 	return flows
 }
 
-// receiver is that of the flows of host i of From; empty if To is not of the right length, which is
-// refused.
+// receiver returns the receiver for host i of From; it is empty if To has a wrong length, which
+// validation reports.
 func (g FlowGroup) receiver(i int) string {
 	if len(g.To) == 1 {
 		i = 0
@@ -232,7 +232,7 @@ func (g FlowGroup) receiver(i int) string {
 	return g.To[i]
 }
 
-// fitting is how many flows of a host could start in a run that ends at duration.
+// fitting returns how many flows of a host could start in a run that ends at duration.
 func (g FlowGroup) fitting(duration Duration) int {
 	if g.Start >= duration {
 		return 0
@@ -246,7 +246,7 @@ type Trace struct {
 	File string `yaml:"file"`
 }
 
-// Burst is a number of hosts that send at line rate, all at the same time.
+// Burst is a set of hosts that send at line rate at the same time.
 type Burst struct {
 	// Name is unique in the file, among flows too. Required.
 	Name string `yaml:"name"`
@@ -254,7 +254,7 @@ type Burst struct {
 	From NodeList `yaml:"from"`
 	// To is the receiving host. Required.
 	To string `yaml:"to"`
-	// Priority is that of the packets. 0, the first, to 3, default 0; see [DataClass].
+	// Priority is the priority of the packets: 0, the highest, to 3, default 0; see [DataClass].
 	Priority int `yaml:"priority"`
 	// At is when the burst starts. Default 0.
 	At Duration `yaml:"at"`
@@ -262,14 +262,12 @@ type Burst struct {
 	Flows int `yaml:"flows"`
 	// Size is how much each flow sends. Required.
 	Size Bytes `yaml:"size"`
-	// Rate is that of each flow, whose packets leave evenly spaced and ECN-capable. Default: all
-	// leave at once, at line rate.
+	// Rate is the rate of each flow, whose packets are then evenly spaced and ECN-capable. Default:
+	// all packets leave at once, at line rate.
 	Rate Rate `yaml:"rate"`
-	// Every is how long after its start the burst starts again, as new flows; 0 is never and the
-	// default.
+	// Every is the time after which the burst starts again, as new flows. Default 0: never.
 	Every Duration `yaml:"every"`
-	// Times is how often the burst starts, if Every is given; 0 is until the end of the run and the
-	// default.
+	// Times is how often the burst starts, if Every is given. Default 0: until the end of the run.
 	Times int `yaml:"times"`
 }
 
@@ -282,7 +280,7 @@ func (b Burst) Starts(duration Duration) []Duration {
 	return starts
 }
 
-// repetitions is how often the burst starts in a run that ends at duration.
+// repetitions returns how often the burst starts in a run that ends at duration.
 func (b Burst) repetitions(duration Duration) int {
 	switch fit := b.fitting(duration); {
 	case b.Every == 0:
@@ -294,7 +292,7 @@ func (b Burst) repetitions(duration Duration) int {
 	}
 }
 
-// fitting is how often the burst could start, one start every Every, in a run that ends at
+// fitting returns how often the burst could start, once every Every, in a run that ends at
 // duration.
 func (b Burst) fitting(duration Duration) int {
 	if b.At >= duration {
@@ -303,9 +301,9 @@ func (b Burst) fitting(duration Duration) int {
 	return int((duration-1-b.At)/max(b.Every, 1)) + 1
 }
 
-// LinkEvent sets the rate of a port from a moment on. A port has at most 8.
+// LinkEvent changes the rate of a port. A port has at most 8.
 type LinkEvent struct {
-	// At is the moment. From -warmup to the end of the run, default 0.
+	// At is the time of the change. From -warmup to the end of the run, default 0.
 	At Duration `yaml:"at"`
 	// Port is the egress port, such as S0->R0. Required.
 	Port string `yaml:"link"`
@@ -313,8 +311,7 @@ type LinkEvent struct {
 	Rate Rate `yaml:"rate"`
 }
 
-// defaults returns what a file that says nothing means. Defaults that depend on
-// other values are filled in by [decoder.fill].
+// defaults returns the defaults that depend on no other values; [decoder.fill] sets the others.
 func defaults(c *scheme.Catalogue) Experiment {
 	return Experiment{
 		parameters: newParameters(c),
@@ -331,7 +328,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 	}
 }
 
-// Load reads an experiment file, and the files that it names, by paths relative to it.
+// Load reads an experiment file and the files that it names, whose paths are relative to it.
 func Load(path string) (*Experiment, error) { return LoadWith(path, Options{}) }
 
 // LoadWith is Load with options.
@@ -343,9 +340,8 @@ func LoadWith(path string, o Options) (*Experiment, error) {
 	return parse(path, data, filepath.Dir(path), o)
 }
 
-// Parse parses an experiment file that has all files that it names. The name stands for
-// the file in errors. The error joins an [*Error] for each thing that is wrong, in the
-// order of the file.
+// Parse parses an experiment file that embeds all files that it names. Errors call the file name.
+// The error joins an [*Error] for each mistake, in the order of the file.
 func Parse(name string, data []byte) (*Experiment, error) {
 	return ParseWith(name, data, Options{})
 }
@@ -355,7 +351,7 @@ func ParseWith(name string, data []byte, o Options) (*Experiment, error) {
 	return parse(name, data, "", o)
 }
 
-// parse parses an experiment file whose other files are in the folder.
+// parse parses an experiment file whose other files are in the folder dir.
 func parse(name string, data []byte, dir string, o Options) (*Experiment, error) {
 	data, err := withOwn(name, data, o.Own)
 	if err != nil {
@@ -380,8 +376,8 @@ func parse(name string, data []byte, dir string, o Options) (*Experiment, error)
 	return e, nil
 }
 
-// experiment returns what the mapping root, if there is one, says; for the case of the name, if
-// that is given.
+// experiment decodes the mapping root, which may be nil, as the case of this name; an empty name is
+// none.
 func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
 	if root != nil && !d.ownAdded {
 		d.addOwn(root)
@@ -406,7 +402,8 @@ func (e *Experiment) PFCOn(scheme string) bool {
 	return !pfc.Off && (len(pfc.Schemes) == 0 || slices.Contains(pfc.Schemes, scheme))
 }
 
-// Source returns the file that the experiment was parsed from, with the files that it names.
+// Source returns the file that the experiment was parsed from, with the files that it names
+// embedded.
 func (e *Experiment) Source() []byte {
 	return bytes.Clone(e.source)
 }
@@ -418,8 +415,7 @@ func (e *Experiment) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Override is what the command line changes about an experiment. A nil field
-// changes nothing.
+// Override holds the changes that the command line makes. A nil field changes nothing.
 type Override struct {
 	Seed     *uint64
 	Duration *Duration
@@ -428,9 +424,8 @@ type Override struct {
 	Cases    []string
 }
 
-// Override returns a copy of the experiment, and of each of its cases, with some
-// values replaced. Schemes may be any that a file can list, to have a baseline by name;
-// cases must be among those of the file.
+// Override returns a copy of the experiment, and of each of its cases, with some values replaced.
+// Schemes may be any that a file can list, such as a baseline; cases must be those of the file.
 func (e *Experiment) Override(o Override) (*Experiment, error) {
 	c := *e
 	if o.Seed != nil {
@@ -452,7 +447,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 	}
 	d := newDecoder("override of experiment " + e.Name)
 	d.validateSchemes(&c)
-	if len(c.Cases) == 0 { // else the cases are run, and are checked
+	if len(c.Cases) == 0 { // otherwise only the cases run, which are checked
 		d.validateTime(&c)
 		d.validateStarts(&c)
 		d.makeFlows(&c)

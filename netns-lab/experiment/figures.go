@@ -10,7 +10,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 )
 
-// Figures chooses what a report draws. What is left out, the report chooses.
+// Figures chooses what a report draws. The report chooses for keys that are left out.
 type Figures struct {
 	// Pause are links in the direction of the PAUSE frames, the one drawn at the back first.
 	Pause []string `yaml:"pause"`
@@ -22,14 +22,14 @@ type Figures struct {
 	SendRate []string `yaml:"send_rate"`
 	// Rates are egress ports whose sent rate is drawn.
 	Rates []string `yaml:"rates"`
-	// Sizes are growing: flows below the first, from there to the second and so on are drawn as
-	// classes. Default: 10KB, 100KB, 1MB.
+	// Sizes divides flows into classes: below the first size, from there to the second, and so on.
+	// They must grow. Default: 10KB, 100KB, 1MB.
 	Sizes []Bytes `yaml:"sizes"`
-	// Reference are lines read off the paper, drawn beside what was measured.
+	// Reference holds lines from the paper, drawn beside the measured ones.
 	Reference []Reference `yaml:"reference"`
 }
 
-// Classes returns the sizes of flows that are drawn as one.
+// Classes returns the size classes that figures draw.
 func (f Figures) Classes() []Sizes {
 	bounds := f.Sizes
 	if bounds == nil {
@@ -59,15 +59,15 @@ func figureNames() []FigureName {
 	return []FigureName{FigureThroughput, FigureQueue, FigureSendRate, FigureRates}
 }
 
-// Reference is a line read off the paper.
+// Reference is a line from the paper.
 type Reference struct {
-	// Figure is where it is drawn. Required.
+	// Figure is the figure that shows it. Required.
 	Figure FigureName `yaml:"figure"`
-	// Scheme is the one it is of. Default: it is drawn for every scheme.
+	// Scheme is the scheme that it belongs to. Default: every scheme's figure shows it.
 	Scheme string `yaml:"scheme"`
 	// Name is the flow, or for queue and rates the egress port. Required.
 	Name string `yaml:"name"`
-	// Label says where it is from, such as "PCN, Fig. 2(b)". Required.
+	// Label names its source, such as "PCN, Fig. 2(b)". Required.
 	Label string `yaml:"label"`
 	// Points are in order of time. Required.
 	Points []Point `yaml:"points"`

@@ -11,11 +11,11 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// maxTCPFlows is how many TCP flows a run may have: each has a port of its own.
+// maxTCPFlows is the largest number of TCP flows of a run: each has a port of its own.
 const maxTCPFlows = 45_000
 
-// importTopology reads the topology's file. The rate of the topology is that of the fastest link of
-// a host.
+// importTopology reads the topology's file. The rate of the topology becomes that of the fastest
+// host link.
 func (d *decoder) importTopology(e *Experiment) {
 	t := &e.Topology
 	t.Rate, t.Delay = 0, 0
@@ -51,9 +51,9 @@ func (d *decoder) importTopology(e *Experiment) {
 // tracedGroup is the group of a trace's flows.
 const tracedGroup = "t"
 
-// addTrace adds the flows of the trace's file to the others.
+// addTrace adds the flows of the trace's file.
 func (d *decoder) addTrace(e *Experiment) {
-	if !d.has("trace") || !d.required("trace.", "file") {
+	if !d.has("trace") || !d.hasRequired("trace.", "file") {
 		return
 	}
 	file, text, ok := d.attachedText("trace.file", e, e.Trace.File)
@@ -74,7 +74,7 @@ func (d *decoder) addTrace(e *Experiment) {
 	for i, f := range flows {
 		if msg, hint := d.checkTraced(e, f); msg != "" {
 			d.failFile(file, lines[i], msg, hint)
-			return // the others are likely to have the same
+			return // further flows probably have the same mistake
 		}
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
@@ -84,8 +84,8 @@ func (d *decoder) addTrace(e *Experiment) {
 	}
 }
 
-// parseTrace parses a trace, or a flow file of HPCC's simulator: t = 0 is then when its first flow
-// starts, and priority 0 its lowest priority group.
+// parseTrace parses a trace or a flow file of HPCC's simulator. Of the latter, the first flow
+// starts at t = 0, and the lowest priority group is priority 0.
 func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	if workload.IsTrace(text) {
 		return workload.ParseTrace(text)
@@ -113,7 +113,7 @@ func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	return flows, lines, nil
 }
 
-// checkTraced returns what is wrong with a flow of a trace; "" if nothing is.
+// checkTraced returns the mistake in a flow of a trace and a hint; "" if there is none.
 func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string) {
 	for _, host := range []string{f.Src, f.Dst} {
 		if d.isHost != nil && !d.isHost[host] {

@@ -8,43 +8,42 @@ import (
 	"strings"
 )
 
-// Measure is what is measured on a run: a metric, and what it needs to know.
+// Measure is a metric with its arguments.
 type Measure struct {
-	// Metric is what is measured. Required.
+	// Metric names the metric. Required.
 	Metric Metric `yaml:"metric"`
 	// Links are measured one by one, in the direction of the PAUSE frames.
 	Links []string `yaml:"links"`
-	// Priority is the one that is measured, of data. Default: PAUSE of any class.
+	// Priority is the priority of data that is measured. Default: PAUSE of any class.
 	Priority *int `yaml:"priority"`
 	// Ports are egress ports, measured one by one.
 	Ports []string `yaml:"ports"`
-	// Flows are measured one by one, and so is each flow of a group; F0+F1 is the sum of two, with
-	// all flows of a group.
+	// Flows are measured one by one, and so is each flow of a group. F0+F1 is the sum of two flows
+	// or groups.
 	Flows []string `yaml:"flows"`
-	// Sizes are those of the flows that are measured. Default: any.
+	// Sizes limits the measured flows by size. Default: any.
 	Sizes Sizes `yaml:"sizes"`
-	// Tiers are what sends the PAUSE frames that are measured, tier by tier: see [Network.Tiers].
+	// Tiers are the senders of the measured PAUSE frames, tier by tier: see [Network.Tiers].
 	// Default: all together.
 	Tiers []string `yaml:"tiers"`
-	// From and To are the window. Default: from t = 0 to the end of the run, which To = 0 stands
-	// for.
+	// From and To bound the window. Default: from t = 0 to the end of the run, which is To = 0.
 	From Duration `yaml:"from"`
 	To   Duration `yaml:"to"`
-	// Since is where a settling time is counted from. Default: start.
+	// Since is the moment from which a settling time counts. Default: start.
 	Since Since `yaml:"since"`
-	// Target is what a settling time comes to: a rate or, for a queue, a size.
+	// Target is the rate to settle at or, for a queue, the size.
 	Target *Quantity `yaml:"target"`
-	// Band is how far from the target, as a share of it, a value may stay that has settled.
+	// Band is the largest distance of a settled value from the target, as a share of it.
 	Band Ratio `yaml:"band"`
-	// CNPs is how many CNPs a sender has heard.
+	// CNPs is the number of CNPs that a sender has received.
 	CNPs uint `yaml:"cnps"`
-	// Detector is whose marks are counted.
+	// Detector is the detector whose marks count.
 	Detector Detector `yaml:"detector"`
-	// Hold is the length of the window that a settling time takes means over. Default 500us.
+	// Hold is the length of the windows whose means a settling time uses. Default 500us.
 	Hold Duration `yaml:"hold"`
 }
 
-// SumOf returns the flows that an entry of [Measure.Flows] adds up.
+// SumOf returns the flows that an entry of [Measure.Flows] sums.
 func SumOf(flows string) []string {
 	return strings.Split(flows, "+")
 }
@@ -224,33 +223,33 @@ const (
 	LatenessP99 Metric = "lateness_p99"
 )
 
-// series are rows of a result.
+// series is the source of a flow's rate in a result.
 type series int
 
 const (
 	noSeries series = iota
-	received        // of flows: what the receiver got
-	sent            // of flows: what the sender knew
+	received        // rates at the receiver
+	sent            // send rates at the sender
 )
 
-// metricSpec is what a metric measures and needs to know.
+// metricSpec describes a metric: its unit and its arguments.
 type metricSpec struct {
 	unit                Unit
-	links, ports, flows bool   // needs a list of them
-	series              series // of flows: where it is measured
-	// what it needs a target of, and takes since and hold with; empty: none
+	links, ports, flows bool   // needs a list of these
+	series              series // for flows: where it is measured
+	// unit of the target that it needs, with since and hold; empty if it takes none
 	target   Unit
 	band     bool // needs band
 	cnps     bool // needs cnps
 	window   bool // takes from and to
 	detector bool // needs detector
 	priority bool // takes priority
-	together bool // one value of all flows
+	together bool // has one value for all flows
 	sizes    bool // takes sizes
 	tiers    bool // takes tiers
 }
 
-// ofCompletions is a metric of flows that completed.
+// ofCompletions describes a metric of completed flows.
 func ofCompletions(unit Unit) metricSpec {
 	return metricSpec{unit: unit, flows: true, window: true, together: true, sizes: true}
 }
@@ -311,18 +310,18 @@ func Metrics() []Metric {
 	return slices.Sorted(maps.Keys(metrics))
 }
 
-// Unit returns what the metric is measured in.
+// Unit returns the unit of the metric.
 func (m Metric) Unit() Unit {
 	return metrics[m].unit
 }
 
-// Together reports whether the metric has one value of all its flows, not one of each.
+// Together reports whether the metric has one value for all its flows, not one for each.
 func (m Metric) Together() bool {
 	return metrics[m].together
 }
 
-// ReceivedSeries returns the flows whose received rates metrics and figures need one by one. Of a
-// group that is part of a sum or drawn, the sum will do.
+// ReceivedSeries returns the flows whose individual received rates metrics and figures need. For a
+// group that is only drawn or part of a sum, its sum is enough.
 func (e *Experiment) ReceivedSeries() map[string]bool {
 	needed := e.measured(received)
 	for _, name := range slices.Concat(e.Figures.Throughput, e.Figures.SendRate) {
@@ -344,7 +343,7 @@ func (e *Experiment) SentSeries() map[string]bool {
 	return needed
 }
 
-// measured returns the flows of metrics on a series.
+// measured returns the flows of the metrics that use a series.
 func (e *Experiment) measured(on series) map[string]bool {
 	needed := make(map[string]bool)
 	add := func(m Measure) {
@@ -375,7 +374,7 @@ func (e *Experiment) measured(on series) map[string]bool {
 	return needed
 }
 
-// membersOf returns the flows of a group, or the flow if the name is that of one.
+// membersOf returns the flows of a group, or the one flow with this name.
 func (e *Experiment) membersOf(name string) []string {
 	var flows []string
 	for _, f := range e.Flows {
@@ -386,7 +385,7 @@ func (e *Experiment) membersOf(name string) []string {
 	return flows
 }
 
-// Since is the moment from which a settling time is counted.
+// Since is the moment from which a settling time counts.
 type Since string
 
 const (

@@ -14,15 +14,15 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// Compiler compiles the C file of a scheme of the user's own.
+// Compiler compiles the C file of a user's own scheme.
 type Compiler func(ctx context.Context, path string) (scheme.Own, error)
 
 // Options change how an experiment is read.
 type Options struct {
-	// Compile compiles the schemes that the file names under "algorithms"; nil: they must have been
-	// compiled already, as those in a result are.
+	// Compile compiles the schemes under "algorithms". If it is nil, they must be embedded in
+	// compiled form, as in a result.
 	Compile Compiler
-	// Own are more schemes of the user's own, by the paths of their C files.
+	// Own holds further schemes of the user's own, by the paths of their C files.
 	Own map[string]scheme.Own
 }
 
@@ -31,8 +31,7 @@ const (
 	filesKey      = "files"
 )
 
-// addOwn adds the schemes that the file names, and those of the options, to the decoder's
-// catalogue.
+// addOwn adds the file's own schemes and those of the options to the decoder's catalogue.
 func (d *decoder) addOwn(root *yaml.Node) {
 	d.ownFiles(root, func(name, file string, at *yaml.Node) {
 		own, err := d.ownScheme(root, file)
@@ -48,7 +47,7 @@ func (d *decoder) addOwn(root *yaml.Node) {
 func (d *decoder) ownFiles(root *yaml.Node, visit func(name, file string, at *yaml.Node)) {
 	at := valueOf(root, algorithmsKey)
 	if at < 0 || root.Content[at].Kind != yaml.MappingNode {
-		return // there are none, or it is refused when it is decoded
+		return // there are none, or decoding reports the mistake
 	}
 	entries := root.Content[at].Content
 	for i := 0; i+1 < len(entries); i += 2 {
@@ -56,8 +55,8 @@ func (d *decoder) ownFiles(root *yaml.Node, visit func(name, file string, at *ya
 	}
 }
 
-// ownScheme returns the scheme in a C file, compiled; or what was compiled before, if the
-// experiment has that.
+// ownScheme compiles the scheme in a C file, or returns the compiled form that the experiment
+// embeds.
 func (d *decoder) ownScheme(root *yaml.Node, file string) (own scheme.Own, err error) {
 	if text, ok := fileIn(root, file); ok {
 		return own, own.UnmarshalText([]byte(text))
@@ -77,7 +76,7 @@ func (d *decoder) ownScheme(root *yaml.Node, file string) (own scheme.Own, err e
 	return own, err
 }
 
-// fileIn returns the text of a file that the experiment has in it.
+// fileIn returns the text of a file that the experiment embeds.
 func fileIn(root *yaml.Node, name string) (string, bool) {
 	at := valueOf(root, filesKey)
 	if at < 0 {
@@ -104,14 +103,14 @@ func (d *decoder) addToCatalogue(name string, own scheme.Own, at *yaml.Node) {
 	d.catalogue = more
 }
 
-// withOwn returns the source of an experiment with more schemes of the user's own, compiled.
+// withOwn returns the source of an experiment with further compiled schemes embedded.
 func withOwn(name string, source []byte, own map[string]scheme.Own) ([]byte, error) {
 	if len(own) == 0 {
 		return source, nil
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(source, &doc); err != nil || len(doc.Content) == 0 {
-		return source, nil // it is refused when it is decoded
+		return source, nil // decoding reports the mistake
 	}
 	for _, path := range slices.Sorted(maps.Keys(own)) {
 		_, s, err := scheme.Builtin().With(own[path])
@@ -133,7 +132,7 @@ func withOwn(name string, source []byte, own map[string]scheme.Own) ([]byte, err
 	return data, nil
 }
 
-// setEntry sets an entry of a mapping in root, which it adds if it is not there.
+// setEntry sets an entry of a mapping in root, and adds the mapping if needed.
 func setEntry(root *yaml.Node, mapping, key, value string) {
 	at := valueOf(root, mapping)
 	if at < 0 {

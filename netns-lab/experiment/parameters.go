@@ -13,7 +13,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// parameters are what an experiment's file says about the parameters of schemes, one section a
+// parameters holds the parameters of schemes that an experiment's file gives, in one section per
 // scheme.
 type parameters struct {
 	catalogue *scheme.Catalogue
@@ -29,8 +29,7 @@ func newParameters(c *scheme.Catalogue) parameters {
 	}
 }
 
-// ExtraKeys returns the keys of a file beside those of Experiment's fields: the sections of
-// schemes.
+// ExtraKeys returns the keys of a file that are not fields of Experiment: the sections of schemes.
 func (e *Experiment) ExtraKeys() []string { return e.parameters.catalogue.SectionNames() }
 
 // DecodeExtra decodes the section of a scheme.
@@ -39,16 +38,16 @@ func (e *Experiment) DecodeExtra(d *config.Decoder, path, key string, n *yaml.No
 	e.parameters.settings[key] = section.Decode(d, path, n)
 }
 
-// network is what defaults depend on.
+// network returns what defaults depend on.
 func (e *Experiment) network() scheme.Network {
 	return scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
 }
 
-// resolveParameters gives every parameter of every scheme its value, whether it is run or not, and
-// fails for those out of range.
+// resolveParameters computes the parameters of every scheme, also of those that do not run, and
+// fails for values out of range.
 func (d *decoder) resolveParameters(e *Experiment) {
 	if e.Topology.Rate < minRate || e.Topology.Rate > maxRate {
-		return // already refused, and with it what follows from it
+		return // already reported; its consequences need no report
 	}
 	d.validateMarking(e)
 	for _, section := range slices.Sorted(maps.Keys(e.parameters.objects)) {
@@ -67,7 +66,7 @@ func (d *decoder) resolveParameters(e *Experiment) {
 	}
 }
 
-// withMarking puts the experiment's one marking in place of the scheme's.
+// withMarking replaces the scheme's marking by the experiment's.
 func (e *Experiment) withMarking(o *scheme.Object, s scheme.Settings) scheme.Settings {
 	if o.Param(keyKMin) == nil {
 		return s
@@ -89,7 +88,7 @@ const (
 	keyPMax = "marking.pmax"
 )
 
-// Catalogue returns the schemes that the experiment knows: those that come along, and its own.
+// Catalogue returns the built-in schemes and the experiment's own.
 func (e *Experiment) Catalogue() *scheme.Catalogue { return e.parameters.catalogue }
 
 // Scheme returns a scheme by its name.
@@ -97,49 +96,51 @@ func (e *Experiment) Scheme(name string) (scheme.Scheme, error) {
 	return e.parameters.catalogue.Lookup(name)
 }
 
-// Settings returns what the experiment says about the parameters of a scheme.
+// Settings returns the parameters of a scheme that the experiment gives.
 func (e *Experiment) Settings(s scheme.Scheme) scheme.Settings {
 	return e.parameters.settings[s.Section]
 }
 
-// Values returns the values of a scheme's parameters; nil for one of the kernel's own.
-func (e *Experiment) Values(s scheme.Scheme) *scheme.Values { return e.parameters.values[s.Section] }
+// Values returns the values of a scheme's parameters; nil for a control of the kernel's own.
+func (e *Experiment) Values(s scheme.Scheme) *scheme.Values {
+	return e.parameters.values[s.Section]
+}
 
 // Section returns the values of the parameters of a section, such as pcn; nil if there is none.
 func (e *Experiment) Section(name string) *scheme.Values { return e.parameters.values[name] }
 
-// MarkingValues returns the values that switches and receivers have under a scheme: its own, or
+// MarkingValues returns the values that switches and receivers use under a scheme: its own, or
 // those of the section that it borrows.
 func (e *Experiment) MarkingValues(s scheme.Scheme) *scheme.Values {
 	return e.parameters.values[s.MarkingSection]
 }
 
-// Setup returns what a scheme needs of the network in this experiment.
+// Setup returns what a scheme needs from the network in this experiment.
 func (e *Experiment) Setup(s scheme.Scheme) scheme.Setup { return s.Setup(e.Values(s)) }
 
-// Marking is RED on the instantaneous queue of an egress port: a packet that finds up to KMin is
-// not marked, one that finds more is marked with a probability that grows from 0 to PMax at KMax,
-// and one that finds more than KMax is always marked.
+// Marking is RED on the instantaneous queue of an egress port: a packet that finds a queue of up to
+// KMin is never marked. From there to KMax the probability grows from 0 to PMax, and above KMax
+// every packet is marked.
 type Marking struct {
-	// KMin is the queue below which nothing is marked. In bytes, 0 to KMax.
+	// KMin is the queue up to which no packet is marked. In bytes, 0 to KMax.
 	KMin Bytes `yaml:"kmin"`
-	// KMax is the queue above which everything is marked. In bytes, to 1GB.
+	// KMax is the queue above which every packet is marked. In bytes, to 1GB.
 	KMax Bytes `yaml:"kmax"`
 	// PMax is the probability at KMax. Above 0, at most 1.
 	PMax Ratio `yaml:"pmax"`
 }
 
-// minFraction stands for "above 0".
+// minFraction is the lower bound of fractions that must be above 0.
 const minFraction = Ratio(1.0 / 65536)
 
-// validateMarking checks the one marking for all schemes, if the file has one.
+// validateMarking checks the marking for all schemes, if the file has one.
 func (d *decoder) validateMarking(e *Experiment) {
 	if e.Marking == nil {
 		return
 	}
 	m := *e.Marking
 	for _, key := range []string{"kmin", "kmax", "pmax"} {
-		d.required("marking.", key)
+		d.hasRequired("marking.", key)
 	}
 	config.InRange(d.Decoder, "marking.kmax", m.KMax, 1, 1e9)
 	if m.KMin > m.KMax {
@@ -148,7 +149,7 @@ func (d *decoder) validateMarking(e *Experiment) {
 	config.InRange(d.Decoder, "marking.pmax", m.PMax, minFraction, 1)
 }
 
-// MarkingOf returns how switches mark by RED under a scheme; false if they do not.
+// MarkingOf returns the RED marking of switches under a scheme; false if they do not mark by RED.
 func (e *Experiment) MarkingOf(name string) (Marking, bool) {
 	s, err := e.Scheme(name)
 	if err != nil || e.Setup(s).Marker != markerRED {
@@ -157,7 +158,7 @@ func (e *Experiment) MarkingOf(name string) (Marking, bool) {
 	return markingIn(e.MarkingValues(s)), true
 }
 
-// markerRED is the marker that takes a Marking.
+// markerRED is the marker that uses a [Marking].
 const markerRED = "red"
 
 // markingIn returns the marking in a section.
@@ -168,7 +169,8 @@ func markingIn(v *scheme.Values) Marking {
 	}
 }
 
-// ECNThreshold returns the queue above which switches mark every packet for TCD's schemes: K_max.
+// ECNThreshold returns K_max of the schemes with TCD: the queue above which switches mark every
+// packet.
 func (e *Experiment) ECNThreshold() Bytes {
 	return markingIn(e.parameters.values[detectorSection]).KMax
 }
@@ -179,8 +181,8 @@ func (e *Experiment) CongestedShare() float64 {
 	return e.parameters.values[congestedSection].Get("congested_share").Number
 }
 
-// The sections whose values detectors go by: the threshold of plain ECN, and the share of NP-ECN's
-// marks.
+// The sections with the parameters of detectors: the threshold of plain ECN, and the share of
+// NP-ECN's marks.
 const (
 	detectorSection  = "dcqcn"
 	congestedSection = "pcn"
@@ -188,14 +190,14 @@ const (
 
 func (d *decoder) validateSchemes(e *Experiment) {
 	known := slices.Concat(e.parameters.catalogue.Names(), scheme.KernelControls())
-	for name := range e.Algorithms { // one that can't be had is refused where it is named
+	for name := range e.Algorithms { // one that can't be compiled is reported at its name
 		known = append(known, name)
 	}
 	if len(e.Schemes) == 0 {
 		d.fail("schemes", "\"schemes\" is missing", suggest("", e.parameters.catalogue.Names()))
 	}
-	d.allKnown("schemes", "scheme", e.Schemes, known)
-	d.unique("schemes", "scheme", e.Schemes)
+	d.checkAllKnown("schemes", "scheme", e.Schemes, known)
+	d.checkUnique("schemes", "scheme", e.Schemes)
 }
 
 // tcdOf reports whether switches mark by TCD under a scheme of the experiment.

@@ -45,8 +45,8 @@ func TestReferenceIsComplete(t *testing.T) {
 	code := strings.Join(regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").FindAllString(readReference(t), -1), "\n")
 	catalogue := scheme.Builtin()
 	names := slices.Concat(
-		keysWithin(reflect.TypeFor[Experiment]()), texts(Metrics()), texts(sinces()),
-		texts(overs()), texts(figureNames()),
+		keysWithin(reflect.TypeFor[Experiment]()), toStrings(Metrics()), toStrings(sinces()),
+		toStrings(overs()), toStrings(figureNames()),
 		catalogue.Names(), catalogue.SectionNames(), scheme.KernelControls(), network.KindNames(),
 	)
 	qt.Assert(t, qt.SliceContains(names, "xon_offset")) // they are found

@@ -13,7 +13,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// Schema returns the JSON schema of experiment files that know the schemes of a catalogue.
+// Schema returns the JSON schema of experiment files with the schemes of a catalogue.
 func Schema(c *scheme.Catalogue) *jsonschema.Schema {
 	e := defaults(c)
 	s := schemaMaker.Of(&e)
@@ -34,8 +34,8 @@ func (e *Experiment) ExtraSchemas() map[string]*jsonschema.Schema {
 	return all
 }
 
-// allowOwn lets a file have sections and names of schemes of its own, if it has the key that lists
-// them.
+// allowOwn allows unknown sections and names of schemes in files with the key that lists their own
+// schemes.
 func allowOwn(s *jsonschema.Schema, names []string) {
 	var keys []string
 	for key := range s.Properties {
@@ -59,13 +59,13 @@ func allowOwn(s *jsonschema.Schema, names []string) {
 	s.Properties["schemes"].MinItems = 1
 }
 
-// What files write as a node, a port or a list of them.
+// Schemas of nodes, ports, ranges and lists of them.
 var (
 	nodes = jsonschema.OneOrList(
 		&jsonschema.Schema{Type: jsonschema.String, Pattern: nodesPattern()},
 	)
 	links = jsonschema.OneOrList(&jsonschema.Schema{Type: jsonschema.String})
-	// 10KB..1MB, without one of the ends too.
+	// 10KB..1MB; one end may be missing.
 	sizeRange = &jsonschema.Schema{Type: jsonschema.String, Pattern: `^.*\.\..*$`}
 	incast    = &jsonschema.Schema{
 		Type:    jsonschema.Types{jsonschema.Integer, jsonschema.String},
@@ -75,19 +75,19 @@ var (
 		Type: jsonschema.Array, MinItems: 2, MaxItems: 2,
 		PrefixItems: []*jsonschema.Schema{jsonschema.Time(), jsonschema.Quantity()},
 	}
-	// A distribution that comes along, or a file, whose name has a dot or a slash.
+	// A built-in distribution, or a file, whose name has a dot or a slash.
 	distribution = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		jsonschema.OneOf(workload.CDFs()), {Type: jsonschema.String, Pattern: `[./]`},
 	}}
 )
 
-// nodesPattern is that of a node or a range of them: H2..H15.
+// nodesPattern returns the pattern of a node or a range of nodes: H2..H15.
 func nodesPattern() string {
 	name := strings.Trim(nodeName.String(), "^$")
 	return "^" + name + `(\.\.` + name + ")?$"
 }
 
-// schemaMaker makes schemas of what is in an experiment file.
+// schemaMaker makes the schemas of the types in experiment files.
 var schemaMaker = jsonschema.Maker{
 	Types: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[NodeList]():    nodes,

@@ -14,7 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-// Topology is a fabric of hosts and switches: one of a kind, or one out of a file. Keys that its
+// Topology is a network of hosts and switches: one of a kind, or one from a file. Keys that its
 // kind does not have are 0.
 type Topology struct {
 	// Kind is one of
@@ -30,8 +30,8 @@ type Topology struct {
 	//	clos         H0, H1 and on - T0, T1 and on (ToRs) - L0, L1 and on (leaves) - S0, S1 and on
 	//	             (spines), in pods (PCN, Fig. 14)
 	Kind string `yaml:"kind"`
-	// File is, in place of a kind, a topology file of HPCC's simulator. Node 7 of it is H7 if it is
-	// a host, or else S7.
+	// File is, in place of a kind, a topology file of HPCC's simulator. Its node 7 becomes H7 if it
+	// is a host, else S7.
 	File string `yaml:"file"`
 	// BurstHosts is how many hosts, from H2 on, are at S1 of fig1, default 14, or from A0 on at S3
 	// of tcd-fig2, default 15. 1 to 62.
@@ -55,7 +55,7 @@ type Topology struct {
 	// Spines is how many spines a leaf-spine or a clos has; each is linked to all leaves. 0 to 16,
 	// default 2 and 8.
 	Spines int `yaml:"spines"`
-	// Rate is that of every link, or of those of hosts if there are tiers of switches. Default
+	// Rate is the rate of every link, or of hosts' links if there are tiers of switches. Default
 	// 40Gbps.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay of the same links. Default 5us.
@@ -63,19 +63,19 @@ type Topology struct {
 	// Bottleneck is the link S0 - S1 of fig1 and a dumbbell, S0 - R0 of a star, each link between
 	// switches of a parking-lot.
 	Bottleneck Bottleneck `yaml:"bottleneck"`
-	// LeafLinks are those between ToRs and leaves of a clos.
+	// LeafLinks are the links between ToRs and leaves of a clos.
 	LeafLinks Uplinks `yaml:"leaf_links"`
-	// SpineLinks are those between leaves and spines of a leaf-spine or a clos.
+	// SpineLinks are the links between leaves and spines of a leaf-spine or a clos.
 	SpineLinks Uplinks `yaml:"spine_links"`
-	// Failed are links that are not there, such as L0-T3: all between the two, or L0-T3.1 for one
-	// of several.
+	// Failed are missing links, such as L0-T3 for all links between the two, or L0-T3.1 for one of
+	// several.
 	Failed LinkList `yaml:"failed"`
 
 	// Imported is the network of File; nil without one.
 	Imported *network.Network
 }
 
-// Bottleneck is what one link has in place of the values of every link.
+// Bottleneck holds the values of one link that differ from those of all others.
 type Bottleneck struct {
 	// Rate is that of the link. 1Mbps to 800Gbps, default that of every link.
 	Rate Rate `yaml:"rate"`
@@ -93,7 +93,7 @@ type Uplinks struct {
 	Parallel int `yaml:"parallel"`
 }
 
-// keysOfKind are the keys of the file that a kind has, beside those that every kind has.
+// keysOfKind returns the keys of a kind, without those that every kind has.
 func keysOfKind(k network.Kind) []string {
 	var keys []string
 	for _, c := range k.Counts {
@@ -102,7 +102,7 @@ func keysOfKind(k network.Kind) []string {
 	return append(keys, k.Links...)
 }
 
-// count returns the number that the file gives as key.
+// count returns the field with the number of nodes for a key.
 func (t *Topology) count(key string) *int {
 	v := reflect.ValueOf(t).Elem()
 	for _, f := range config.KeyedFields(v.Type()) {
@@ -113,8 +113,8 @@ func (t *Topology) count(key string) *int {
 	panic("experiment: topologies have no " + key)
 }
 
-// Network returns the network that the topology describes, without its failed links. It is empty if
-// the kind is unknown.
+// Network builds the network of the topology, without its failed links. It is empty if the kind is
+// unknown.
 func (t *Topology) Network() *network.Network {
 	n := t.Imported
 	if n == nil {
@@ -147,7 +147,7 @@ func (u Uplinks) trunk() network.Trunk {
 	return network.Trunk{Cable: cable(u.Rate, u.Delay), Parallel: u.Parallel}
 }
 
-// LinkList is link names, written as one name or a list of them.
+// LinkList is a list of link names, written as one name or a list.
 type LinkList []string
 
 // UnmarshalYAML implements [yaml.Unmarshaler].
@@ -166,10 +166,10 @@ func (l *LinkList) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// NodeList is node names, written as one name, a range such as H2..H15 or a list of both.
+// NodeList is a list of node names, written as one name, a range such as H2..H15 or a list of both.
 type NodeList []string
 
-// maxRange bounds what a range of nodes expands to.
+// maxRange is the largest number of nodes in a range.
 const maxRange = 4096
 
 // ParseNodeList parses a node name, or a range of them such as H2..H15, which

@@ -4,7 +4,7 @@ package experiment
 
 import "github.com/pcn-linux/pcn/config"
 
-// What files hold, with its unit; times are of the paper's time.
+// Values with units, as files have them. Times are in the paper's time.
 type (
 	Rate     = config.Rate
 	Duration = config.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 )
 
-// Names, of what becomes a file name, a node or an object in a result.
+// Patterns of names that become a file, a node or an object in a result.
 var (
 	fileName   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 	metricName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
@@ -27,13 +27,13 @@ const (
 	maxCases    = 100
 )
 
-// What links and ports can be.
+// Limits of links and ports.
 const (
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
 	minDelay      = 100 * Nanosecond
 	maxDelay      = 10 * Millisecond
-	maxPortEvents = 8 // of a port; the qdisc has room for no more
+	maxPortEvents = 8 // of a port: the qdisc has no room for more
 )
 
 // fill sets the defaults that depend on other values of the file.
@@ -92,14 +92,14 @@ func (d *decoder) fill(e *Experiment) {
 // fillFlows sets the flows of all groups, unless they are too many.
 func (e *Experiment) fillFlows() {
 	if countGroups(e) > maxFlows {
-		return // to be refused
+		return // validation will report it
 	}
 	for _, g := range e.FlowGroups {
 		e.Flows = append(e.Flows, g.flows()...)
 	}
 }
 
-// fill sets the defaults of what the metric takes.
+// fill sets the defaults of the arguments that the metric takes.
 func (m *Measure) fill() {
 	if metrics[m.Metric].target == "" {
 		return
@@ -109,7 +109,7 @@ func (m *Measure) fill() {
 }
 
 func (d *decoder) validate(e *Experiment) {
-	d.name("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
+	d.checkName("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
 	d.validateSwitch(e)
 	d.validateDetection(e)
@@ -127,8 +127,8 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateMetrics(e)
 }
 
-// required reports whether the file gives the value at path, and fails if it does not.
-func (d *decoder) required(path, key string) bool {
+// hasRequired reports whether the file gives the value at path, and fails if it does not.
+func (d *decoder) hasRequired(path, key string) bool {
 	if d.has(path + key) {
 		return true
 	}
@@ -136,8 +136,8 @@ func (d *decoder) required(path, key string) bool {
 	return false
 }
 
-// name fails if the name at path is missing or not of the pattern.
-func (d *decoder) name(path, name string, pattern *regexp.Regexp, hint string) {
+// checkName fails if the name at path is missing or does not match the pattern.
+func (d *decoder) checkName(path, name string, pattern *regexp.Regexp, hint string) {
 	if !d.has(path) {
 		d.fail(path, "\"name\" is missing", hint)
 		return
@@ -147,8 +147,8 @@ func (d *decoder) name(path, name string, pattern *regexp.Regexp, hint string) {
 	}
 }
 
-// known fails if the name at path is not one of those, which are what.
-func (d *decoder) known(path, what, name string, names []string) bool {
+// checkKnown fails if the name at path is not among names. Errors call such a name what.
+func (d *decoder) checkKnown(path, what, name string, names []string) bool {
 	if slices.Contains(names, name) {
 		return true
 	}
@@ -156,9 +156,9 @@ func (d *decoder) known(path, what, name string, names []string) bool {
 	return false
 }
 
-func (d *decoder) allKnown(path, what string, list, names []string) {
+func (d *decoder) checkAllKnown(path, what string, list, names []string) {
 	for i, name := range list {
-		d.known(fmt.Sprintf("%s[%d]", path, i), what, name, names)
+		d.checkKnown(fmt.Sprintf("%s[%d]", path, i), what, name, names)
 	}
 }
 
@@ -183,8 +183,8 @@ func (d *decoder) validatePFC(e *Experiment) {
 		}
 		return
 	}
-	d.allKnown("switch.pfc.schemes", "scheme of this file", pfc.Schemes, e.Schemes)
-	d.unique("switch.pfc.schemes", "scheme", pfc.Schemes)
+	d.checkAllKnown("switch.pfc.schemes", "scheme of this file", pfc.Schemes, e.Schemes)
+	d.checkUnique("switch.pfc.schemes", "scheme", pfc.Schemes)
 	if d.has("switch.pfc.schemes") && len(pfc.Schemes) == 0 {
 		d.fail("switch.pfc.schemes", "PFC is on for no scheme", "write off: true")
 	}
@@ -199,15 +199,15 @@ func (d *decoder) validatePFC(e *Experiment) {
 				key), "keep one of them")
 		}
 	}
-	if d.required("switch.pfc.dynamic.", "alpha") {
+	if d.hasRequired("switch.pfc.dynamic.", "alpha") {
 		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
 	}
 	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0,
 		e.Switch.Buffer)
 }
 
-// unique fails at each name that was there before.
-func (d *decoder) unique(path, what string, names []string) {
+// checkUnique fails at each name that is a repetition.
+func (d *decoder) checkUnique(path, what string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("duplicate %s %q", what, name),
@@ -244,11 +244,11 @@ func (d *decoder) validateTime(e *Experiment) {
 func (d *decoder) validateFlows(e *Experiment) {
 	for i, f := range e.FlowGroups {
 		path := fmt.Sprintf("flows[%d].", i)
-		d.name(path+"name", f.Name, objectName, "letters, digits, \"_\" and \"-\"")
-		if d.required(path, "from") {
+		d.checkName(path+"name", f.Name, objectName, "letters, digits, \"_\" and \"-\"")
+		if d.hasRequired(path, "from") {
 			d.validateSenders(path+"from", f.From, "use count: to send more than one")
 		}
-		if d.required(path, "to") {
+		if d.hasRequired(path, "to") {
 			d.validateReceivers(path+"to", f)
 		}
 		config.CountInRange(d.Decoder, path+"priority", f.Priority, 0, Priorities-1)
@@ -312,19 +312,19 @@ func (d *decoder) validateBursts(e *Experiment) {
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)
-		d.name(path+"name", b.Name, objectName, "letters, digits, \"_\" and \"-\"")
-		if d.required(path, "from") {
+		d.checkName(path+"name", b.Name, objectName, "letters, digits, \"_\" and \"-\"")
+		if d.hasRequired(path, "from") {
 			d.validateSenders(path+"from", b.From, "use flows: to send more than one")
 		}
 		if slices.Contains(b.From, b.To) {
 			d.fail(path+"from", fmt.Sprintf("%s sends to itself", b.To), "")
 		}
-		if d.required(path, "to") {
-			d.knownHost(path+"to", b.To)
+		if d.hasRequired(path, "to") {
+			d.checkKnownHost(path+"to", b.To)
 		}
 		config.CountInRange(d.Decoder, path+"priority", b.Priority, 0, Priorities-1)
 		config.CountInRange(d.Decoder, path+"flows", b.Flows, 1, 1024)
-		if d.required(path, "size") {
+		if d.hasRequired(path, "size") {
 			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)
 		}
 		if d.has(path + "rate") {
@@ -349,7 +349,7 @@ func (d *decoder) validateSenders(path string, senders NodeList, hint string) {
 	}
 	seen := make(map[string]bool)
 	for _, from := range senders {
-		if !d.knownHost(path, from) {
+		if !d.checkKnownHost(path, from) {
 			return
 		}
 		if seen[from] {
@@ -361,7 +361,7 @@ func (d *decoder) validateSenders(path string, senders NodeList, hint string) {
 
 func (d *decoder) validateReceivers(path string, g FlowGroup) {
 	for _, to := range g.To {
-		if !d.knownHost(path, to) {
+		if !d.checkKnownHost(path, to) {
 			return
 		}
 	}
@@ -378,10 +378,10 @@ func (d *decoder) validateReceivers(path string, g FlowGroup) {
 	}
 }
 
-// validateStarts fails for what starts outside of the run.
+// validateStarts fails for flows and bursts that start outside of the run.
 func (d *decoder) validateStarts(e *Experiment) {
 	if e.Duration <= 0 {
-		return // already refused
+		return // already reported
 	}
 	last := e.Duration - 1
 	for i, g := range e.FlowGroups {
@@ -412,7 +412,8 @@ func (d *decoder) validateStarts(e *Experiment) {
 	}
 }
 
-// countGroups returns how many flows all groups have; of a group with too many, only that it has.
+// countGroups returns how many flows all groups have; path of each group by name with too many,
+// only that it has.
 func countGroups(e *Experiment) int {
 	n := 0
 	for _, g := range e.FlowGroups {
@@ -421,8 +422,8 @@ func countGroups(e *Experiment) int {
 	return n
 }
 
-// countFlows returns how many flows the run has; of a burst that repeats too often, only that it
-// has too many.
+// countFlows returns the number of flows of the run; a burst that repeats too often counts up to
+// its limit.
 func countFlows(e *Experiment) int {
 	n := countGroups(e)
 	for _, b := range e.Bursts {
@@ -439,10 +440,10 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 	seen, count := make(map[moment]bool), make(map[string]int)
 	for i, l := range e.LinkEvents {
 		path := fmt.Sprintf("links[%d].", i)
-		if d.required(path, "rate") {
+		if d.hasRequired(path, "rate") {
 			config.InRange(d.Decoder, path+"rate", l.Rate, minRate, maxRate)
 		}
-		if !d.required(path, "link") || !d.known(path+"link", "port", l.Port, d.ports) {
+		if !d.hasRequired(path, "link") || !d.checkKnown(path+"link", "port", l.Port, d.ports) {
 			continue
 		}
 		if seen[moment{l.Port, l.At}] {

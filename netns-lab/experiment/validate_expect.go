@@ -12,22 +12,22 @@ import (
 
 func (d *decoder) validateFigures(e *Experiment) {
 	f, ports, flows := e.Figures, d.ports, flowNames(e)
-	d.allKnown("figures.pause", "link", f.Pause, ports)
-	d.allKnown("figures.throughput", "flow", f.Throughput, flows)
-	d.allKnown("figures.queues", "port", f.Queues, ports)
-	d.allKnown("figures.send_rate", "flow", f.SendRate, flows)
-	d.allKnown("figures.rates", "port", f.Rates, ports)
-	d.growing("figures.sizes", f.Sizes)
+	d.checkAllKnown("figures.pause", "link", f.Pause, ports)
+	d.checkAllKnown("figures.throughput", "flow", f.Throughput, flows)
+	d.checkAllKnown("figures.queues", "port", f.Queues, ports)
+	d.checkAllKnown("figures.send_rate", "flow", f.SendRate, flows)
+	d.checkAllKnown("figures.rates", "port", f.Rates, ports)
+	d.validateGrowing("figures.sizes", f.Sizes)
 	for i, r := range f.Reference {
 		d.validateReference(fmt.Sprintf("figures.reference[%d].", i), r, e)
 	}
 }
 
 func (d *decoder) validateReference(path string, r Reference, e *Experiment) {
-	d.knownScheme(path+"scheme", r.Scheme, e)
-	d.required(path, "label")
-	if !d.required(path, "figure") || !d.known(path+"figure", "figure", string(r.Figure),
-		texts(figureNames())) {
+	d.checkKnownScheme(path+"scheme", r.Scheme, e)
+	d.hasRequired(path, "label")
+	if !d.hasRequired(path, "figure") || !d.checkKnown(path+"figure", "figure", string(r.Figure),
+		toStrings(figureNames())) {
 		return
 	}
 	what, names, unit := "flow", flowNames(e), UnitRate
@@ -37,10 +37,10 @@ func (d *decoder) validateReference(path string, r Reference, e *Experiment) {
 	if r.Figure == FigureQueue {
 		unit = UnitBytes
 	}
-	if d.required(path, "name") {
-		d.known(path+"name", what, r.Name, names)
+	if d.hasRequired(path, "name") {
+		d.checkKnown(path+"name", what, r.Name, names)
 	}
-	if d.required(path, "points") {
+	if d.hasRequired(path, "points") {
 		d.validatePoints(path+"points", r.Points, unit, "figure \""+string(r.Figure)+"\"")
 	}
 }
@@ -58,8 +58,8 @@ func (d *decoder) validatePoints(path string, points []Point, unit Unit, what st
 	}
 }
 
-// growing fails at each size that is not above the one before.
-func (d *decoder) growing(path string, sizes []Bytes) {
+// validateGrowing fails at each size that is not larger than the one before.
+func (d *decoder) validateGrowing(path string, sizes []Bytes) {
 	for i, size := range sizes {
 		if i > 0 && size <= sizes[i-1] || size == 0 {
 			d.fail(fmt.Sprintf("%s[%d]", path, i), fmt.Sprintf("%s does not grow", size),
@@ -68,7 +68,7 @@ func (d *decoder) growing(path string, sizes []Bytes) {
 	}
 }
 
-// flowNames are those of groups, and of flows where a group has several.
+// flowNames returns the names of groups, and of flows where a group has several.
 func flowNames(e *Experiment) []string {
 	var names []string
 	for _, g := range e.FlowGroups {
@@ -88,8 +88,8 @@ func flowNames(e *Experiment) []string {
 	return names
 }
 
-// texts returns names as plain texts.
-func texts[T ~string](names []T) []string {
+// toStrings converts names to strings.
+func toStrings[T ~string](names []T) []string {
 	var list []string
 	for _, n := range names {
 		list = append(list, string(n))
@@ -97,58 +97,58 @@ func texts[T ~string](names []T) []string {
 	return list
 }
 
-// knownScheme fails if a scheme is given and is not run.
-func (d *decoder) knownScheme(path, scheme string, e *Experiment) {
+// checkKnownScheme fails if a scheme is given but does not run.
+func (d *decoder) checkKnownScheme(path, scheme string, e *Experiment) {
 	if scheme != "" {
-		d.known(path, "scheme of this file", scheme, e.Schemes)
+		d.checkKnown(path, "scheme of this file", scheme, e.Schemes)
 	}
 }
 
 func (d *decoder) validateExpect(e *Experiment) {
 	for i, x := range e.Expect {
 		path := fmt.Sprintf("expect[%d].", i)
-		if x.Case != "" && !d.known(path+"case", "case", x.Case, caseNames(e.Cases)) {
+		if x.Case != "" && !d.checkKnown(path+"case", "case", x.Case, caseNames(e.Cases)) {
 			continue
 		}
 		if x.Case != "" && x.Case != e.CaseName {
-			continue // of another case, and checked there
+			continue // of another case, whose experiment checks it
 		}
-		d.required(path, "what")
-		d.knownScheme(path+"scheme", x.Scheme, e)
+		d.hasRequired(path, "what")
+		d.checkKnownScheme(path+"scheme", x.Scheme, e)
 		if d.validateMeasure(path, x.Measure, e) {
 			d.validateBounds(path, x.Min, x.Max, x.Metric)
 		}
 	}
 }
 
-// validateMeasure reports whether the metric is known, and fails for all that is wrong with it.
+// validateMeasure checks the metric and its arguments; it reports whether the metric is known.
 func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
-	if !d.required(path, "metric") || !d.known(path+"metric", "metric", string(m.Metric),
-		texts(Metrics())) {
+	if !d.hasRequired(path, "metric") || !d.checkKnown(path+"metric", "metric", string(m.Metric),
+		toStrings(Metrics())) {
 		return false
 	}
 	d.validateArguments(path, m)
-	d.allKnown(path+"links", "link", m.Links, d.ports)
-	d.allKnown(path+"ports", "port", m.Ports, d.ports)
+	d.checkAllKnown(path+"links", "link", m.Links, d.ports)
+	d.checkAllKnown(path+"ports", "port", m.Ports, d.ports)
 	for i, sum := range m.Flows {
 		for _, flow := range SumOf(sum) {
 			names := flowNames(e)
-			if m.Metric == MarkedPackets { // arrive at a receiver, whoever sends them
+			if m.Metric == MarkedPackets { // bursts' packets count too
 				for _, b := range e.Bursts {
 					names = append(names, b.Name)
 				}
 			}
-			d.known(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, names)
+			d.checkKnown(fmt.Sprintf("%sflows[%d]", path, i), "flow", flow, names)
 		}
 	}
 	if d.has(path + "detector") {
-		d.known(path+"detector", "detector", string(m.Detector), texts(detectors()))
+		d.checkKnown(path+"detector", "detector", string(m.Detector), toStrings(detectors()))
 	}
 	if needsDetectors(m.Metric) && !e.Switch.Detectors {
-		d.fail(path+"metric", fmt.Sprintf("metric %q is of detectors, and there are none",
+		d.fail(path+"metric", fmt.Sprintf("metric %q needs detectors, and there are none",
 			m.Metric), "add switch: {detectors: true}")
 	}
-	d.allKnown(path+"tiers", "tier of the topology", m.Tiers, d.tiers)
+	d.checkAllKnown(path+"tiers", "tier of the topology", m.Tiers, d.tiers)
 	if m.Metric == CompletionTime || metrics[m.Metric].sizes {
 		d.validateCompletion(path, m.Flows, e)
 	}
@@ -162,7 +162,7 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 	return true
 }
 
-// needsDetectors reports whether the metric is of what [Switch.Detectors] records.
+// needsDetectors reports whether the metric needs what [Switch.Detectors] records.
 func needsDetectors(m Metric) bool {
 	switch m {
 	case DetectorMarks, WrongMarks, OffEnd, DetectionTime:
@@ -171,7 +171,7 @@ func needsDetectors(m Metric) bool {
 	return false
 }
 
-// validateCompletion fails for what never ends, and for sums.
+// validateCompletion fails for flows that never end, and for sums.
 func (d *decoder) validateCompletion(path string, flows []string, e *Experiment) {
 	for i, name := range flows {
 		at := fmt.Sprintf("%sflows[%d]", path, i)
@@ -187,7 +187,7 @@ func (d *decoder) validateCompletion(path string, flows []string, e *Experiment)
 	}
 }
 
-// validateArguments fails for what the metric needs and does not have, or has and does not need.
+// validateArguments fails for arguments that the metric needs and lacks, or has and does not take.
 func (d *decoder) validateArguments(path string, m Measure) {
 	spec := metrics[m.Metric]
 	settles := spec.target != ""
@@ -238,7 +238,7 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		d.validateUnit(path+"target", *m.Target, spec.target,
 			fmt.Sprintf("the target of metric %q", m.Metric))
 	}
-	d.known(path+"since", "moment", string(m.Since), texts(sinces()))
+	d.checkKnown(path+"since", "moment", string(m.Since), toStrings(sinces()))
 	config.InRange(d.Decoder, path+"hold", m.Hold, Microsecond, maxDuration)
 	if spec.band && d.has(path+"band") {
 		config.InRange(d.Decoder, path+"band", m.Band, minFraction, 1)
@@ -262,7 +262,7 @@ func (d *decoder) validateBounds(path string, low, high *Quantity, m Metric) {
 	}
 }
 
-// validateUnit fails if a value is not in the unit of what it is held against; 0 is in any.
+// validateUnit fails if a value has another unit than the quantity that it bounds; 0 has any.
 func (d *decoder) validateUnit(path string, q Quantity, unit Unit, what string) {
 	if q.Value == 0 || q.Unit == unit {
 		return
@@ -276,15 +276,15 @@ func (d *decoder) validateUnit(path string, q Quantity, unit Unit, what string) 
 func (d *decoder) validateCompare(e *Experiment) {
 	for i, c := range e.Compare {
 		path := fmt.Sprintf("compare[%d].", i)
-		d.allKnown(path+"cases", "case", c.Cases, caseNames(e.Cases))
-		d.unique(path+"cases", "case", c.Cases)
-		d.allKnown(path+"schemes", "scheme of this file", c.Schemes, e.Schemes)
-		d.unique(path+"schemes", "scheme", c.Schemes)
+		d.checkAllKnown(path+"cases", "case", c.Cases, caseNames(e.Cases))
+		d.checkUnique(path+"cases", "case", c.Cases)
+		d.checkAllKnown(path+"schemes", "scheme of this file", c.Schemes, e.Schemes)
+		d.checkUnique(path+"schemes", "scheme", c.Schemes)
 		if len(c.Cases) > 0 && !slices.Contains(c.Cases, e.CaseName) {
-			continue // of other cases, and checked there
+			continue // of other cases, whose experiments check it
 		}
-		d.required(path, "what")
-		d.known(path+"over", "way to make one value", string(c.Over), texts(overs()))
+		d.hasRequired(path, "what")
+		d.checkKnown(path+"over", "way to make one value", string(c.Over), toStrings(overs()))
 		if d.validateMeasure(path, c.Measure, e) {
 			d.validateChecks(path, c, e)
 		}
@@ -295,15 +295,15 @@ func (d *decoder) validateMetrics(e *Experiment) {
 	var names []string
 	for i, m := range e.Metrics {
 		path := fmt.Sprintf("metrics[%d].", i)
-		d.name(path+"name", m.Name, metricName, "lower-case letters, digits, \"-\" and \"_\"")
-		d.known(path+"over", "way to make one value", string(m.Over), texts(overs()))
+		d.checkName(path+"name", m.Name, metricName, "lower-case letters, digits, \"-\" and \"_\"")
+		d.checkKnown(path+"over", "way to make one value", string(m.Over), toStrings(overs()))
 		d.validateMeasure(path, m.Measure, e)
 		names = append(names, m.Name)
 	}
-	d.unique("metrics", "metric", names)
+	d.checkUnique("metrics", "metric", names)
 }
 
-// validateChecks checks what the measured values are held against.
+// validateChecks checks the bounds of the measured values.
 func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	what := fmt.Sprintf("metric %q", c.Metric)
 	for _, scheme := range slices.Sorted(maps.Keys(c.Paper)) {
@@ -322,7 +322,7 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	ofCompletionTimes := metrics[c.Metric].sizes && c.Metric != Completed &&
 		c.Metric != CompletionRate
 	if c.CompletedByAll && !ofCompletionTimes {
-		d.fail(path+"completed_by_all", fmt.Sprintf("%s is not of how long flows took", what),
+		d.fail(path+"completed_by_all", fmt.Sprintf("%s does not measure completion times", what),
 			"remove it")
 	}
 	if d.has(path + "within") {
@@ -343,17 +343,17 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 // comparedScheme fails if a scheme is not measured.
 func (d *decoder) comparedScheme(path, scheme string, c Compare, e *Experiment) {
 	if len(c.Schemes) > 0 {
-		d.known(path, "scheme of this comparison", scheme, c.Schemes)
+		d.checkKnown(path, "scheme of this comparison", scheme, c.Schemes)
 		return
 	}
-	d.known(path, "scheme of this file", scheme, e.Schemes)
+	d.checkKnown(path, "scheme of this file", scheme, e.Schemes)
 }
 
 func (d *decoder) validateRatios(path string, c Compare, e *Experiment) {
-	if d.required(path, "to") {
+	if d.hasRequired(path, "to") {
 		d.comparedScheme(path+"to", c.Ratios.To, c, e)
 	}
-	if d.required(path, "min") {
+	if d.hasRequired(path, "min") {
 		config.InRange(d.Decoder, path+"min", c.Ratios.Min, minFraction, 1e6)
 	}
 }

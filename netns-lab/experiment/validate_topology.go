@@ -12,7 +12,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-// fillTopology sets the defaults of the kind, and those of links that default to every link's.
+// fillTopology sets the defaults of the kind, and those of links that default to the values of
+// every link.
 func (d *decoder) fillTopology(e *Experiment) {
 	t := &e.Topology
 	if d.has("topology.file") {
@@ -53,8 +54,8 @@ func (d *decoder) validateTopology(e *Experiment) {
 		}
 		return
 	}
-	if !d.required("", "topology") || !d.required("topology.", "kind") ||
-		!d.known("topology.kind", "kind of topology", t.Kind, network.KindNames()) {
+	if !d.hasRequired("", "topology") || !d.hasRequired("topology.", "kind") ||
+		!d.checkKnown("topology.kind", "kind of topology", t.Kind, network.KindNames()) {
 		return
 	}
 	k, _ := network.FindKind(t.Kind)
@@ -78,19 +79,19 @@ func (d *decoder) validateKeys(what string, has []string) {
 	}
 }
 
-// inSeries writes a, b and c.
+// inSeries joins names as "a, b and c".
 func inSeries(names []string) string {
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// validateCount checks a number of nodes, and brings it into its range: a network too large to
-// build is never built.
+// validateCount checks a number of nodes and forces it into its range, so that too large a network
+// is never built.
 func (d *decoder) validateCount(path string, n *int, c network.Count) {
 	if d.has(path) {
 		config.CountInRange(d.Decoder, path, *n, c.Low, c.High)
 	}
-	*n = min(max(*n, c.Low), c.High) // also without a key, as a default may be another count
+	*n = min(max(*n, c.Low), c.High) // needed without a key too: the default may be another count
 }
 
 // validateLink checks the rate and delay of links that the file gives.
@@ -141,7 +142,7 @@ func (d *decoder) validateNetwork(t *Topology) {
 	if d.has("topology.failed") {
 		d.fail("topology.failed", err.Error(), "")
 	} else {
-		d.fail("topology.file", err.Error(), "") // or the topology itself
+		d.fail("topology.file", err.Error(), "") // if path is empty, this is at the topology
 	}
 }
 
@@ -153,7 +154,8 @@ func setOfNames(names []string) map[string]bool {
 	return set
 }
 
-// knownHost is known for hosts, which may be many. Without a valid network it accepts any host.
-func (d *decoder) knownHost(path, name string) bool {
-	return d.isHost == nil || d.isHost[name] || d.known(path, "host", name, d.hosts)
+// checkKnownHost is checkKnown for hosts, with a set because they may be many. Without a valid
+// network it accepts any host.
+func (d *decoder) checkKnownHost(path, name string) bool {
+	return d.isHost == nil || d.isHost[name] || d.checkKnown(path, "host", name, d.hosts)
 }

@@ -10,31 +10,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// NamedMetric is a metric of a run that is held against nothing. Sweeps collect them.
+// NamedMetric is a metric of a run without bounds, for sweeps to collect.
 type NamedMetric struct {
 	// Name is unique in the file: lower-case letters, digits, "-" and "_". Required.
 	Name string `yaml:"name"`
 	// Measure is what is measured.
 	Measure `yaml:",inline"`
-	// Over makes one value of those of several links, ports and flows. Default: max.
+	// Over is how values of several links, ports and flows become one. Default: max.
 	Over Over `yaml:"over"`
 }
 
-// Variation is how an experiment is changed by another file.
+// Variation holds the changes that another file makes to an experiment.
 type Variation struct {
-	// File is that of all nodes, as errors name it.
+	// File is the file of all nodes, for errors.
 	File string
-	// Case is that of the experiment whose values are taken; empty if it has none.
+	// Case is the case of the experiment to start from; empty if it has none.
 	Case string
-	// Set are mappings of paths to new values, as [Case.Set] is. Later ones win over earlier ones,
-	// and all over the case.
+	// Set holds mappings of paths to new values, as in [Case.Set]. Later ones override earlier
+	// ones, and all override the case.
 	Set []*yaml.Node
-	// Metrics is the list of [Experiment.Metrics]; nil is none.
+	// Metrics is the node of [Experiment.Metrics]; nil if there are none.
 	Metrics *yaml.Node
 }
 
-// Vary returns the experiment of a case with other values, as one whose source has no cases. It has
-// the metrics in place of what the experiment expects and compares, which is about its own values.
+// Vary returns the experiment of a case with other values; its source has no cases. The metrics
+// replace the experiment's expectations and comparisons, which hold for its own values only.
 func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 	if err := e.knownCases([]string{v.Case}); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 		return nil, d.Err()
 	}
 	budget := maxNodes
-	root = d.own(root, "", &budget)
+	root = d.withoutAliases(root, "", &budget)
 	var settings []*yaml.Node
 	if i := slices.IndexFunc(e.Cases, func(c Case) bool { return c.Name == v.Case }); i >= 0 {
 		if at := valueOf(root.Content[valueOf(root, "cases")].Content[i], "set"); at >= 0 {
@@ -53,7 +53,7 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 		}
 	}
 	for _, set := range v.Set {
-		settings = append(settings, d.own(set, v.File, &budget))
+		settings = append(settings, d.withoutAliases(set, v.File, &budget))
 	}
 	for _, key := range []string{"cases", "expect", "compare", "metrics"} {
 		if at := valueOf(root, key); at >= 0 {
@@ -64,7 +64,7 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 		root = d.withSettings(root, set)
 	}
 	if v.Metrics != nil {
-		list := d.own(v.Metrics, v.File, &budget)
+		list := d.withoutAliases(v.Metrics, v.File, &budget)
 		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "metrics",
 			Line: list.Line, Column: list.Column}, list)
 	}
@@ -90,12 +90,12 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 	return varied, nil
 }
 
-// maxNodes bounds what aliases of aliases grow to.
+// maxNodes limits the size of a tree whose aliases are written out.
 const maxNodes = 1_000_000
 
-// own returns a copy of the tree that has no aliases, and whose errors are of the file, if that is
-// another one. It is not complete if the budget of nodes is used up.
-func (d *decoder) own(n *yaml.Node, file string, budget *int) *yaml.Node {
+// withoutAliases returns a copy of the tree without aliases, whose errors name the file. It is
+// incomplete if the budget of nodes runs out.
+func (d *decoder) withoutAliases(n *yaml.Node, file string, budget *int) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
@@ -108,7 +108,7 @@ func (d *decoder) own(n *yaml.Node, file string, budget *int) *yaml.Node {
 		if *budget--; *budget < 0 {
 			break
 		}
-		c.Content = append(c.Content, d.own(child, file, budget))
+		c.Content = append(c.Content, d.withoutAliases(child, file, budget))
 	}
 	return &c
 }

@@ -16,15 +16,14 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// Workloads are those of an experiment. A file has one, or a list of them.
+// Workloads holds the workloads of an experiment: a file has one or a list of them.
 type Workloads []Workload
 
 // OneOrMore implements [config.OneOrMore].
 func (Workloads) OneOrMore() {}
 
-// Workload is TCP flows that arrive at random, with sizes of a distribution: those that `pcn
-// workload` prints. They are named w0, w1 and on, after the name of the workload, which is also
-// that of their group.
+// Workload generates TCP flows that arrive at random with sizes of a distribution, as `pcn
+// workload` prints them. Workload w has the flows w0, w1 and so on, whose group is w.
 type Workload struct {
 	// Name is unique in the file. Default "w"; required in a list of several.
 	Name string `yaml:"name"`
@@ -33,28 +32,27 @@ type Workload struct {
 	CDF string `yaml:"cdf"`
 	// From are hosts that send. Default: all.
 	From NodeList `yaml:"from"`
-	// To are hosts that receive; of each arrival one, all as often. Default: all.
+	// To are hosts that receive; each arrival picks one at random. Default: all.
 	To NodeList `yaml:"to"`
-	// Load is the share of the receivers' links, of the rate of the topology, that data takes on
-	// average, without headers. Above 0, at most 100. This or MeanRate is required.
+	// Load is the mean rate of data without headers to each receiver, as a share of the topology's
+	// rate. Above 0, at most 100. This or MeanRate is required.
 	Load Ratio `yaml:"load"`
 	// MeanRate is, in place of Load, the mean rate of data to each receiver.
 	MeanRate Rate `yaml:"mean_rate"`
 	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
 	Incast Incast `yaml:"incast"`
-	// SameSize gives the flows of such an incast all the same size, not each its own. Default
-	// false.
+	// SameSize gives all flows of an incast the same size. Default false.
 	SameSize bool `yaml:"same_size"`
-	// Start and Until bound when flows start, Until not included. Default: from 0 to the end of the
+	// Start and Until bound the starts of flows, Until excluded. Default: from 0 to the end of the
 	// run.
 	Start Duration `yaml:"start"`
 	Until Duration `yaml:"until"`
-	// Classes are growing sizes: a flow below the first has priority 0, one below the second 1, and
-	// so on. Default: none.
+	// Classes are growing sizes: a flow smaller than the first has priority 0, one smaller than the
+	// second 1, and so on. Default: none.
 	Classes []Bytes `yaml:"classes"`
 }
 
-// Incast is a number of hosts, or a range of it such as 1..15, all as often.
+// Incast is a number of hosts, or a range such as 1..15 from which each arrival picks at random.
 type Incast struct{ Min, Max int }
 
 // ParseIncast parses a number of hosts, or a range such as 1..15.
@@ -81,8 +79,7 @@ func (i *Incast) UnmarshalYAML(n *yaml.Node) error {
 	return config.UnmarshalScalar(i, n, ParseIncast)
 }
 
-// Sizes is a range of sizes of flows, To not included: 10KB..100KB, ..10KB or 1MB... Where To is 0,
-// there is no end.
+// Sizes is a range of flow sizes, To excluded: 10KB..100KB, ..10KB or 1MB... A To of 0 is no limit.
 type Sizes struct{ From, To Bytes }
 
 // ParseSizes parses a range of sizes.
@@ -121,7 +118,7 @@ func (s Sizes) Has(bytes uint64) bool {
 	return bytes >= uint64(s.From) && (s.To == 0 || bytes < uint64(s.To))
 }
 
-// String returns the range as it is written; empty if it has all sizes.
+// String returns the range as files write it; empty if it includes all sizes.
 func (s Sizes) String() string {
 	switch {
 	case s == (Sizes{}):
@@ -135,10 +132,10 @@ func (s Sizes) String() string {
 	}
 }
 
-// defaultWorkload is the name of one that is alone.
+// defaultWorkload is the name of the only workload of a file.
 const defaultWorkload = "w"
 
-// seedStep is between the seeds of workloads: no experiment has that many seeds.
+// seedStep is the distance between the seeds of workloads: no experiment uses that many seeds.
 const seedStep = 1 << 32
 
 // fillWorkload sets the defaults of the i-th workload.
@@ -152,10 +149,10 @@ func (d *decoder) fillWorkload(e *Experiment, i int) {
 	}
 }
 
-// isFile reports whether a distribution is named by a file.
+// isFile reports whether the name of a distribution is that of a file.
 func isFile(cdf string) bool { return strings.ContainsAny(cdf, "./") }
 
-// validateWorkloads checks the workloads and adds their flows to the others.
+// validateWorkloads checks the workloads and adds their flows.
 func (d *decoder) validateWorkloads(e *Experiment) {
 	if len(e.Workload) == 0 {
 		return
@@ -170,13 +167,13 @@ func (d *decoder) validateWorkloads(e *Experiment) {
 	}
 }
 
-// objectPrefix is what names of flows can start with.
+// objectPrefix matches names of workloads, which numbers follow in names of flows.
 var objectPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
 func (d *decoder) validateWorkload(e *Experiment, i int) {
 	w, path := e.Workload[i], fmt.Sprintf("workload[%d].", i)
 	if w.Name != defaultWorkload || len(e.Workload) > 1 {
-		d.name(path+"name", w.Name, objectPrefix,
+		d.checkName(path+"name", w.Name, objectPrefix,
 			"letters, \"_\" and \"-\", as its flows are numbered")
 	}
 	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate),
@@ -188,15 +185,15 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		s.Receivers = d.hosts
 	}
 	for key, hosts := range map[string]NodeList{"from": w.From, "to": w.To} {
-		d.allKnown(path+key, "host", hosts, d.hosts)
-		d.unique(path+key, "host", hosts)
+		d.checkAllKnown(path+key, "host", hosts, d.hosts)
+		d.checkUnique(path+key, "host", hosts)
 	}
 	s.Load = d.loadOf(path, w, e)
 	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
 	if d.has(path + "until") {
 		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
 	}
-	d.growing(path+"classes", w.Classes)
+	d.validateGrowing(path+"classes", w.Classes)
 	if len(w.Classes) >= Priorities {
 		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes),
 			len(w.Classes)+1), fmt.Sprintf("at most %d", Priorities))
@@ -204,7 +201,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	for _, size := range w.Classes {
 		s.ClassBytes = append(s.ClassBytes, uint64(size))
 	}
-	if !d.required(path, "cdf") {
+	if !d.hasRequired(path, "cdf") {
 		return
 	}
 	if s.Sizes = d.sizesOf(path+"cdf", w.CDF, e); s.Sizes != nil {
@@ -212,24 +209,24 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	}
 }
 
-// loadOf is the load of a workload.
+// loadOf returns the load of a workload.
 func (d *decoder) loadOf(path string, w Workload, e *Experiment) float64 {
 	switch {
 	case d.has(path+"load") && d.has(path+"mean_rate"):
-		d.fail(path+"mean_rate", "there are \"load\" and \"mean_rate\"", "keep one of them")
+		d.fail(path+"mean_rate", "\"load\" and \"mean_rate\" are both given", "keep one of them")
 	case d.has(path + "mean_rate"):
 		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
 		return float64(w.MeanRate) / float64(max(e.Topology.Rate, 1))
-	case d.required(path, "load"):
+	case d.hasRequired(path, "load"):
 		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)
 	}
 	return float64(w.Load)
 }
 
-// sizesOf is a distribution; nil if there is none.
+// sizesOf returns a distribution; nil after an error.
 func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
 	if !isFile(cdf) {
-		if !d.known(path, "distribution of sizes", cdf, workload.CDFs()) {
+		if !d.checkKnown(path, "distribution of sizes", cdf, workload.CDFs()) {
 			return nil
 		}
 		sizes, err := workload.NamedCDF(cdf)
@@ -249,7 +246,7 @@ func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
 	return sizes
 }
 
-// makeFlows makes up the flows of the workloads, in place of those that there were.
+// makeFlows generates the flows of the workloads and replaces earlier ones.
 func (d *decoder) makeFlows(e *Experiment) {
 	if len(e.specs) == 0 {
 		return
@@ -260,7 +257,7 @@ func (d *decoder) makeFlows(e *Experiment) {
 		s.Seed = e.Seed + uint64(i)*seedStep
 		s.FromNs, s.ToNs = int64(w.Start), int64(e.Duration)
 		if w.Until != 0 {
-			s.ToNs = min(s.ToNs, int64(w.Until)) // the run may have been made shorter
+			s.ToNs = min(s.ToNs, int64(w.Until)) // an override may have shortened the run
 		}
 		path := fmt.Sprintf("workload[%d].", i)
 		if n := s.MeanFlows(); n > 2*maxTCPFlows {
@@ -273,7 +270,7 @@ func (d *decoder) makeFlows(e *Experiment) {
 			d.fail(path+"incast", errors.Unwrap(err).Error(), "")
 			return
 		}
-		e.addMade(w.Name, flows)
+		e.addGenerated(w.Name, flows)
 	}
 	if n := len(e.Flows); n > maxTCPFlows {
 		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n),
@@ -281,8 +278,8 @@ func (d *decoder) makeFlows(e *Experiment) {
 	}
 }
 
-// addMade adds the flows of a workload.
-func (e *Experiment) addMade(name string, flows []workload.Flow) {
+// addGenerated adds the flows of a workload.
+func (e *Experiment) addGenerated(name string, flows []workload.Flow) {
 	for k, f := range flows {
 		e.Flows = append(e.Flows, Flow{
 			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst,
@@ -292,8 +289,7 @@ func (e *Experiment) addMade(name string, flows []workload.Flow) {
 	}
 }
 
-// TracedFlows returns the flows that the file does not list one by one, those of traces and
-// workloads, as package workload has them.
+// TracedFlows returns the flows of traces and workloads in the form of package workload.
 func (e *Experiment) TracedFlows() []workload.Flow {
 	var flows []workload.Flow
 	for _, f := range e.Flows {

@@ -128,7 +128,7 @@ func TestErrorsOfWorkloads(t *testing.T) {
 		{"no share", "load: 0.5", "load: 0", "0",
 			`0 is out of range (hint: 0.0000152587890625 to 100)`},
 		{"two loads", "load: 0.5", "load: 0.5, mean_rate: 5Gbps", "5Gbps",
-			`there are "load" and "mean_rate" (hint: keep one of them)`},
+			`"load" and "mean_rate" are both given (hint: keep one of them)`},
 		{"unknown sender", "from: H0..H3", "from: H0..H8", "H0..H8",
 			`unknown host "H8" (hint: did you mean "H0"?)`},
 		{"receiver twice", "[H1,", "[H1, H1,", "[H1, H1",
@@ -163,7 +163,7 @@ func TestErrorsOfWorkloads(t *testing.T) {
 			"tier_pause_count, tiers: [Leaf]", "Leaf",
 			`unknown tier of the topology "Leaf" (hint: did you mean "leaf"?)`},
 		{"completed by all, of what is not of times", "expect:",
-			"compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" is not of how long flows took (hint: remove it)`},
+			"compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" does not measure completion times (hint: remove it)`},
 		{"same name", "expect:", "flows: [{name: web, from: H0, to: H1}]\nexpect:", "web",
 			`duplicate name "web" (hint: give each flow and burst its own name)`},
 	})

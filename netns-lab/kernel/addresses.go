@@ -7,10 +7,10 @@ import (
 	"net/netip"
 )
 
-// sinkPort is where bursts go: discard.
+// sinkPort is the port to which bursts go: discard.
 const sinkPort = 9
 
-// portRange are the ports that one side of flows takes at a host.
+// portRange is the range of a host's ports for one side of flows.
 type portRange struct{ first, last uint16 }
 
 // The ports of TCP flows' senders and receivers, and of bursts, which are UDP.
@@ -20,13 +20,13 @@ var (
 	burstSrcPorts = portRange{30000, 65535}
 )
 
-// addresses gives each flow ports of its own at its hosts.
+// addresses assigns each flow its own ports at its hosts.
 type addresses struct {
 	plan  *plan
 	taken map[takenPorts]uint16 // how many
 }
 
-// takenPorts are those of a range at a host.
+// takenPorts identifies a range of ports at a host.
 type takenPorts struct {
 	host int
 	portRange

@@ -21,16 +21,16 @@ type burstFlow struct {
 	to       string
 	id       uint32
 	key      loader.FlowKey
-	startNs  uint64 // after t = 0
+	startNs  uint64 // start after t = 0
 	frames   int
 	bytes    uint64
-	gapNs    uint64 // between packets that leave at a rate; 0: all leave at once
+	gapNs    uint64 // time between packets; 0 sends all at once
 	priority int
 	conn     *net.UDPConn
 }
 
-// ecn is the ECN field of its packets: a burst is not ECN-capable, one that sends at a rate is
-// ECT(0).
+// ecn returns the ECN field of its packets: ECT(0) for a burst that sends at a rate, else not
+// ECN-capable.
 func (b *burstFlow) ecn() int {
 	if b.gapNs == 0 {
 		return 0
@@ -38,7 +38,7 @@ func (b *burstFlow) ecn() int {
 	return 2
 }
 
-// bursts are the UDP flows of all bursts.
+// bursts holds the UDP flows of all bursts.
 type bursts struct {
 	plan      *plan
 	clock     clock
@@ -46,8 +46,8 @@ type bursts struct {
 	flows     []*burstFlow
 }
 
-// open opens the sockets of a burst. Flow ids go on from firstID; track is told each flow before
-// its socket is open.
+// open opens the sockets of a burst. Flow ids start at firstID. It calls track with each flow
+// before it opens the flow's socket.
 func (b *bursts) open(
 	burst experiment.Burst, nodes namespaces, firstID int, track func(loader.FlowKey, uint32) error,
 ) error {
@@ -93,7 +93,7 @@ func (b *bursts) newFlow(burst experiment.Burst, from string, k, id int) (*burst
 // openSocket opens a flow's socket in the thread's namespace. Its send buffer holds the whole flow,
 // which is sent ahead of its time.
 func (b *bursts) openSocket(flow *burstFlow) error {
-	const skbOverhead = 2048 // bytes of a send buffer that an skb takes beside its frame, at most
+	const skbOverhead = 2048 // largest overhead of an skb in a send buffer, in bytes
 	buffer := flow.frames * (int(b.plan.exp.Frame) + skbOverhead)
 	conn, err := net.DialUDP(
 		"udp4", net.UDPAddrFromAddrPort(flow.key.Src), net.UDPAddrFromAddrPort(flow.key.Dst))
@@ -113,7 +113,7 @@ func (b *bursts) openSocket(flow *burstFlow) error {
 	return setDepartureTimes(raw)
 }
 
-// frames is how many packets all bursts are.
+// frames returns the number of packets of all bursts.
 func (b *bursts) frames() int {
 	var n int
 	for _, flow := range b.flows {

@@ -12,11 +12,10 @@ const (
 	ctrlClass   = controlDSCP >> 3
 )
 
-// dataDSCP is that of data of a priority: 26, 18, 10 and 2.
+// dataDSCP returns the DSCP of a priority of data: 26, 18, 10 and 2.
 func dataDSCP(priority int) int { return int(experiment.DataClass(priority))<<3 | roceDSCP&7 }
 
-// dataClasses are those that data of the experiment has, by its priorities. Class 3 is always
-// there.
+// dataClasses returns the classes of the experiment's data. Class 3 is always among them.
 func dataClasses(e *experiment.Experiment) []uint8 {
 	used := [experiment.Priorities]bool{0: true}
 	for _, f := range e.Flows {

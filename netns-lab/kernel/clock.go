@@ -17,7 +17,7 @@ func (c clock) nowNs() uint64 { return monotonicNs() >> c.shift }
 // toKernelNs converts a point or a length of the papers' time to the kernel's clock.
 func (c clock) toKernelNs(ns uint64) uint64 { return ns << c.shift }
 
-// toKernelBytesPerS converts a rate to what a socket has to pace by.
+// toKernelBytesPerS converts a rate to a socket's pacing rate.
 func (c clock) toKernelBytesPerS(rateBps uint64) uint64 { return rateBps / 8 >> c.shift }
 
 // fromWallNs converts a point of the wall clock to the papers' clock.

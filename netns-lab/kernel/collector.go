@@ -7,7 +7,7 @@ import (
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
-// collector takes a run's events as they come, and its counters at the end.
+// collector reads a run's events as they come, and its counters at the end.
 type collector struct {
 	fabric   *fabric
 	traffic  *traffic
@@ -32,8 +32,8 @@ func newCollector(f *fabric, t *traffic, w window) (*collector, error) {
 
 func (c *collector) close() error { return c.events.reader.Close() }
 
-// snapshot reads counters and the bins that are not over, at the end of the measured time. Ports
-// come first: what is read, and closed, after them keeps the CPU from packets, which are late then.
+// snapshot reads the counters and the open bins at the end of the measured time. It reads ports
+// first, because later reads keep the CPU busy and make packets late.
 func (c *collector) snapshot() (err error) {
 	if err := c.counters.readPorts(c.fabric, c.window.endNs, c.events); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (c *collector) snapshot() (err error) {
 	return err
 }
 
-// result puts everything together. Ports are read once more: nothing is under way now.
+// result assembles the result. It reads ports once more, now that no packet is under way.
 func (c *collector) result() (*result.Run, error) {
 	e := c.fabric.plan.exp
 	rows := &rows{

@@ -12,7 +12,7 @@ import (
 )
 
 // stampCompletion makes the kernel note when the last byte of each later write is acknowledged.
-// Arrivals of ACKs would not tell: some are for packets that were sent twice.
+// Arrival times of ACKs would be wrong, because some ACKs are for packets that were sent twice.
 func (s *stream) stampCompletion() error {
 	err := setOptions(s.raw, option{
 		unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
@@ -25,8 +25,8 @@ func (s *stream) stampCompletion() error {
 	return nil
 }
 
-// completedNs is when the last byte was acknowledged, on the papers' clock and as late as the ACK
-// was; 0: not yet.
+// completedNs returns when the last byte was acknowledged, on the papers' clock, including the
+// ACK's lateness; 0 before that.
 func (s *stream) completedNs(c clock) (uint64, error) {
 	var wallNs uint64
 	if err := control(s.raw, func(fd int) (err error) {
@@ -41,7 +41,7 @@ func (s *stream) completedNs(c clock) (uint64, error) {
 	return c.fromWallNs(wallNs), nil
 }
 
-// lastStampNs takes all time stamps that a socket has, and returns the last; 0: it has none.
+// lastStampNs reads all time stamps of a socket and returns the last; 0 if there is none.
 func lastStampNs(fd int) (uint64, error) {
 	var last uint64
 	oob := make([]byte, 512)
@@ -73,7 +73,7 @@ func stampNs(m *unix.SocketControlMessage) uint64 {
 	return binary.NativeEndian.Uint64(m.Data)*1e9 + binary.NativeEndian.Uint64(m.Data[8:])
 }
 
-// idealNs is how long a flow takes that is alone and sends at line rate, until its sender has the
+// idealNs returns the completion time of a flow that is alone and sends at line rate, up to its
 // last ACK. Switches store and forward.
 func (p *plan) idealNs(from, to string, size uint64) int64 {
 	const header = ethHeader + tcpIPHeader
@@ -84,7 +84,7 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	full := (size - 1) / payload // frames before the last
 	last := size - full*payload + header
 
-	// at is when the last frame has left a link, and free when it could start to leave it
+	// at is when the last frame has left a link, free when the link was free for it
 	var at, slowest, first, ack float64
 	for _, l := range path {
 		nsPerByte := 8e9 / float64(l.RateBps)

@@ -84,7 +84,8 @@ func (c *connector) dial(
 	return conn, err
 }
 
-// listenerOptions are inherited by the accepted socket: its ACKs go by the control class.
+// listenerOptions returns the options that the accepted socket inherits. They put its ACKs into the
+// control class.
 func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
 	return errors.Join(setControl(raw, c.control), setOptions(raw,
 		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
@@ -100,8 +101,8 @@ func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.Ra
 	}
 }
 
-// openWindows tells senders the whole receive window: a SYN-ACK has no room for more than 64 KB,
-// the segment after it has.
+// openWindows announces the whole receive window to senders: a SYN-ACK can announce 64 KB at most,
+// the next segment more.
 func openWindows(streams []*stream) error {
 	var b [1]byte
 	for _, s := range streams {

@@ -10,10 +10,10 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// counters are read at the end of the measured time, before the flows are closed.
+// counters holds what is read at the end of the measured time, before the flows are closed.
 type counters struct {
 	late      []npecn.Lateness // of each port
-	causality uint64           // packets that came after their ideal time had been decided
+	causality uint64           // packets that arrived after their ideal time had passed
 	arrivals  []tc.Arrival     // of each flow
 	senders   []senderState    // of each stream
 	lost      map[string]uint64
@@ -89,7 +89,7 @@ func (c *counters) readSenders(l *senderLog, streams []*stream, w window) error 
 	return nil
 }
 
-// countLost counts the packets lost outside the ports, by place. A lossless run has none.
+// countLost counts the packets lost outside of ports, by place. A lossless run has none.
 func (c *counters) countLost(f *fabric) (map[string]uint64, error) {
 	d, err := f.switches.Drops()
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *counters) countLost(f *fabric) (map[string]uint64, error) {
 	return lost, nil
 }
 
-// addSettled notes what a port is missing when nothing is under way.
+// addSettled records what a port is missing when no packet is under way.
 func (c *counters) addSettled(port string, s *npecn.Stats) {
 	c.pfcOverflow += s.PFCOverflow
 	if s.FreeCreditBlocks != s.CreditBlocks {

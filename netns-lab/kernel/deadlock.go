@@ -11,7 +11,7 @@ import (
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
-// pausedPorts are the queues that are paused, or soon will be, by the log of PFC.
+// pausedPorts returns the queues that are paused, or soon will be, by the log of PFC.
 type pausedPorts map[network.Queue]bool
 
 func (p pausedPorts) see(e npecn.PFCEvent) {
@@ -22,7 +22,7 @@ func (p pausedPorts) see(e npecn.PFCEvent) {
 	}
 }
 
-// suspects are the queues each of which waits for a port that is paused too. Without them there is
+// suspects returns the paused queues that wait for a port that is paused too. Without them there is
 // no deadlock.
 func (p pausedPorts) suspects(ports []port) []network.Queue {
 	left := maps.Clone(p)
@@ -46,13 +46,13 @@ func (p pausedPorts) suspects(ports []port) []network.Queue {
 	return slices.SortedFunc(maps.Keys(left), network.CompareQueues)
 }
 
-// deadlockWatch looks for a deadlock while the run goes on. A deadlock lasts, so that the first is
-// the only one.
+// deadlockWatch looks for a deadlock during the run. A deadlock lasts, so the first is the only
+// one.
 type deadlockWatch struct {
 	fabric *fabric
 	window window
 	paused pausedPorts
-	found  *result.Deadlock // nil: there is none yet
+	found  *result.Deadlock // nil before a deadlock
 }
 
 // watch looks for a deadlock now.
@@ -148,7 +148,7 @@ func (d *deadlockWatch) readState(q network.Queue) (npecn.ClassState, error) {
 	return state, err
 }
 
-// xonBytes is the threshold for a RESUME of a port's peer, if so many bytes stay in its node.
+// xonBytes returns the RESUME threshold of a port's peer if so many bytes stay in the peer's node.
 func (d *deadlockWatch) xonBytes(ingress uint32, stuckBytes uint64) uint64 {
 	o := d.fabric.options
 	buffer := o.Nodes[d.fabric.plan.ports[ingress].node].BufferBytes

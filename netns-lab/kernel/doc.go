@@ -10,8 +10,8 @@
 //	prepare  traffic.go: connect.go and pacing.go for TCP flows, bursts.go for UDP
 //	run      run.go: senders.go sends; events.go, sender_log.go and deadlock.go watch
 //	settle   settle.go: until no packet is under way
-//	read     collector.go: counters.go, drops.go, series.go, rows.go, states.go (against truth.go),
-//	         and verdict.go, which says whether the run can be believed
+//	read     collector.go: counters.go, drops.go, series.go, rows.go, states.go, truth.go,
+//	         and verdict.go, which judges whether the run is valid
 //
 // It needs root and CONFIG_NET_SCH_BPF; package vm brings both along.
 package kernel

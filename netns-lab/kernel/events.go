@@ -7,7 +7,7 @@ import (
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
-// eventLog takes the events of ports and arriving flows.
+// eventLog collects the events of ports and arriving flows.
 type eventLog struct {
 	plan    *plan
 	window  window
@@ -53,7 +53,7 @@ func byBin[T any](n int) []map[uint64]T {
 	return maps
 }
 
-// drain takes the events there are.
+// drain reads all pending events.
 func (l *eventLog) drain() error {
 	return l.reader.Drain(npecn.Sink{
 		PFC: func(e npecn.PFCEvent) {
@@ -74,7 +74,7 @@ func (l *eventLog) addRepeats(r npecn.PauseRepeats) {
 	l.repeats[at] = max(l.repeats[at], r.Frames)
 }
 
-// repeatRows are the bins of the measured time.
+// repeatRows returns the bins of the measured time.
 func (l *eventLog) repeatRows() []result.PauseRepeats {
 	var rows []result.PauseRepeats
 	first, end := l.window.bins()

@@ -10,7 +10,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// fabric is a plan made real: namespaces, links, qdiscs and programs.
+// fabric is a built plan: namespaces, links, qdiscs and programs.
 type fabric struct {
 	plan      *plan
 	algorithm algorithm
@@ -35,7 +35,7 @@ func newFabric(p *plan, scheme string) (*fabric, error) {
 	return f, nil
 }
 
-// describeFabric returns a fabric of which nothing is built yet.
+// describeFabric returns a fabric without building it.
 func describeFabric(p *plan, a algorithm) *fabric {
 	return &fabric{
 		plan: p, algorithm: a, clock: clock{p.exp.Dilation}, options: p.qdiscOptions(a),
@@ -91,8 +91,8 @@ func (f *fabric) createNamespaces() (err error) {
 	return err
 }
 
-// files is how many files a fabric has open: for each node a namespace and two sockets, and for
-// each port its programs' links.
+// files returns the number of files that a fabric has open: for each node a namespace and two
+// sockets, and for each port its programs' links.
 func (f *fabric) files() int {
 	const programsOfPort = 8
 	return 3*len(f.plan.nodes) + programsOfPort*len(f.plan.ports)

@@ -22,8 +22,8 @@ const (
 // rtoMinMaxMs is the kernel's TCP_RTO_MAX.
 const rtoMinMaxMs = 120_000
 
-// hostSettings make TCP the RDMA-like transport that the papers have: paced, lossless, never
-// starting over. The congestion control is chosen by each socket.
+// hostSettings makes TCP behave like the papers' RDMA transport: paced, lossless, never
+// slow-starting again. The congestion control is chosen by each socket.
 type hostSettings struct {
 	sysctls  [][2]string // of the namespace, by path below /proc/sys
 	rtoMinMs int         // on the kernel's clock
@@ -38,7 +38,7 @@ func hostSettingsOf(p *plan, a algorithm, c clock) hostSettings {
 	s := hostSettings{
 		sysctls: append([][2]string{
 			{"net/ipv4/tcp_early_retrans", "0"},   // no tail-loss probes
-			{"net/ipv4/tcp_no_metrics_save", "1"}, // runs do not learn from runs
+			{"net/ipv4/tcp_no_metrics_save", "1"}, // a run must not learn from an earlier one
 			{"net/ipv4/tcp_slow_start_after_idle", "0"},
 			{"net/ipv4/tcp_autocorking", "0"},
 			{"net/ipv4/tcp_rmem", "4096 16777216 33554432"},

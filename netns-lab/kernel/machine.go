@@ -42,7 +42,7 @@ func (r *registry) expedite(fn func() error) error {
 	return errors.Join(err, r.restore(rcuExpedited))
 }
 
-// cpuTimes are the ticks of all CPUs since boot.
+// cpuTimes holds the ticks of all CPUs since boot.
 type cpuTimes struct{ busy, total uint64 }
 
 func readCPUTimes() (cpuTimes, error) {
@@ -62,7 +62,7 @@ func readCPUTimes() (cpuTimes, error) {
 	return cpuTimes{busy, busy + ticks(c.Idle) + ticks(c.Iowait)}, nil
 }
 
-// busySince is the share of the time since then that was busy; 0 if no tick has passed.
+// busySince returns the busy share of the time since then; 0 if no tick has passed.
 func (c cpuTimes) busySince(before cpuTimes) float64 {
 	if c.total <= before.total {
 		return 0
@@ -70,7 +70,7 @@ func (c cpuTimes) busySince(before cpuTimes) float64 {
 	return float64(c.busy-before.busy) / float64(c.total-before.total)
 }
 
-// availableBytes is the machine's memory that can be had without swapping.
+// availableBytes returns the memory that is available without swapping.
 func availableBytes() (int64, error) {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -86,7 +86,7 @@ func availableBytes() (int64, error) {
 	return int64(*m.MemAvailableBytes), nil
 }
 
-// kernelRelease is uname -r.
+// kernelRelease returns the release, as uname -r prints it.
 func kernelRelease() (string, error) {
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {

@@ -24,10 +24,10 @@ type namespace struct {
 	requests *nl.SocketHandle // for requests that nl has no function for
 }
 
-// namespaces are those of all nodes, in the order of the plan.
+// namespaces holds the namespaces of all nodes, in the order of the plan.
 type namespaces []namespace
 
-// newNamespaces makes a namespace for each name. What it returns is to be closed also if it fails.
+// newNamespaces makes a namespace for each name. Close the result even after an error.
 func newNamespaces(names []string) (namespaces, error) {
 	nodes := make(namespaces, len(names))
 	err := parallel(len(names), func(i int) (err error) {
@@ -54,7 +54,7 @@ func (nodes namespaces) close() error {
 	return errors.Join(errs...)
 }
 
-// newNamespace makes a namespace and netlink sockets in it, on a thread that is then thrown away.
+// newNamespace makes a namespace and netlink sockets in it, on a thread that then ends.
 func newNamespace(name string) (n namespace, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -72,7 +72,7 @@ func enterNewNamespace(name string) (namespace, error) {
 		return namespace{}, fmt.Errorf("get the network namespace to return to: %w", err)
 	}
 	defer home.Close()
-	defer netns.Set(home) // Go keeps the process's main thread, which would keep the namespace
+	defer netns.Set(home) // Go never ends the main thread, which would keep the namespace alive
 	h, err := netns.NewNamed(name)
 	if err != nil {
 		return namespace{}, fmt.Errorf("make network namespace %s: %w", name, err)
@@ -102,8 +102,8 @@ func openNetlink(name string, h netns.NsHandle) (namespace, error) {
 	return namespace{name, h, handle, &nl.SocketHandle{Socket: requests}}, nil
 }
 
-// disableIPv6 disables it in the thread's namespace: its neighbour solicitations would be packets
-// that no experiment asked for.
+// disableIPv6 disables IPv6 in the thread's namespace, because its neighbour solicitations would
+// disturb experiments.
 func disableIPv6() error {
 	for _, conf := range []string{"all", "default"} {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+conf+"/disable_ipv6", []byte("1"), 0)

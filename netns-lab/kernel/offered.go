@@ -69,7 +69,7 @@ func (p *plan) pathOf(from, to string) ([]uint32, error) {
 	return path, nil
 }
 
-// checkPaths fails if detectors are to be judged, and a flow has several paths.
+// checkPaths fails if a flow has several paths and detectors must be judged.
 func (p *plan) checkPaths() error {
 	if !p.exp.Switch.Detectors {
 		return nil
@@ -89,8 +89,8 @@ func (p *plan) checkPaths() error {
 	return nil
 }
 
-// streamOffered is what a TCP flow's control lets it send, from its start until it has sent its
-// size.
+// streamOffered returns the bytes that a TCP flow's control lets it send, from its start until it
+// has sent its size.
 func streamOffered(
 	s *stream, e *experiment.Experiment, sampled map[uint64]result.Sample,
 ) func(fromNs, toNs uint64) float64 {
@@ -112,7 +112,8 @@ func streamOffered(
 	}
 }
 
-// burstOffered is all of a burst's flow at its start, or as much as its rate says.
+// burstOffered returns the bytes that a burst's flow offers: all at its start, or evenly at its
+// rate.
 func burstOffered(b *burstFlow, t0Ns uint64) func(fromNs, toNs uint64) float64 {
 	startNs := t0Ns + b.startNs
 	left := float64(b.bytes) + float64(b.frames)*(ethHeader+udpIPHeader)

@@ -9,10 +9,11 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// unpacedPackets are those of a new connection that Linux does not pace: tcp_update_skb_after_send.
+// unpacedPackets is how many packets of a new connection Linux does not pace: see
+// tcp_update_skb_after_send.
 const unpacedPackets = 10
 
-// pacing puts flows at the rates that they start with, and keeps them under their limits.
+// pacing sets the initial rates of flows and enforces their limits.
 type pacing struct {
 	algorithm   algorithm
 	control     *loader.Control
@@ -56,8 +57,8 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 	return nil
 }
 
-// begin puts a flow where it starts. With a rate, that is the initial rate, from where its control
-// goes on, or which it keeps without control. With a window, it starts as its control does.
+// begin sets a flow's initial state. A rate-based flow starts at its initial rate, and keeps it if
+// it has no control. A window-based flow starts as its control does.
 func (p *pacing) begin(s *stream) error {
 	switch {
 	case p.algorithm.isLine():

@@ -15,7 +15,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// programs are the BPF objects in the kernel. Those that a scheme does not need are nil.
+// programs holds the BPF objects in the kernel; nil for those that the scheme does not need.
 type programs struct {
 	qdisc    *npecn.Qdisc
 	control  *loader.Control
@@ -169,7 +169,7 @@ func (p *programs) checkEvents() error {
 	return nil
 }
 
-// changeRates tells the ports their rates to come.
+// changeRates gives the ports their future rates.
 func (p *programs) changeRates(plan *plan, t0Ns uint64) error {
 	for id := uint32(1); id < uint32(len(plan.ports)); id++ {
 		if err := p.qdisc.ChangeRates(id, plan.rateChanges(id, t0Ns)); err != nil {

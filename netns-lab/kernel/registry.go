@@ -24,8 +24,8 @@ const (
 	netnsDir = "/run/netns"
 )
 
-// registry holds the lab's claim on the machine, and writes down the namespaces it makes and the
-// settings it changes before it does, so that the next start undoes what a killed one left.
+// registry holds the lab's lock on the machine. It records namespaces before making them and
+// settings before changing them, so that the next start cleans up after a killed lab.
 type registry struct {
 	lock     *flock.Lock
 	list     string
@@ -33,7 +33,7 @@ type registry struct {
 	was      map[string]string // the machine's settings that are changed, by file, as they were
 }
 
-// openRegistry claims the machine, and removes what a lab that was killed left behind.
+// openRegistry locks the machine and cleans up after a killed lab.
 func openRegistry() (*registry, error) {
 	if err := os.MkdirAll(stateDir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the lab's state folder (are you root?): %w", err)
@@ -57,7 +57,7 @@ func openRegistry() (*registry, error) {
 	return r, nil
 }
 
-// claim writes the names down. None may exist.
+// claim records the names. None may exist.
 func (r *registry) claim(names []string) error {
 	for _, name := range names {
 		if _, err := os.Lstat(filepath.Join(netnsDir, name)); err == nil {
@@ -71,7 +71,7 @@ func (r *registry) claim(names []string) error {
 	return nil
 }
 
-// clean removes the namespaces that are written down.
+// clean removes the recorded namespaces.
 func (r *registry) clean() error {
 	b, err := os.ReadFile(r.list)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,7 @@ func (r *registry) clean() error {
 		return err
 	}
 	names := strings.Fields(string(b))
-	errs := make([]error, len(names)) // one that can't be deleted does not keep the others
+	errs := make([]error, len(names)) // a failure does not stop the others
 	_ = parallel(len(names), func(i int) error {
 		if _, err := os.Lstat(filepath.Join(netnsDir, names[i])); err != nil {
 			return nil // not made yet, or gone
@@ -117,7 +117,7 @@ func (r *registry) change(file, value string) error {
 	return nil
 }
 
-// restore sets these settings as they were before they were changed.
+// restore sets these settings to their values before the changes.
 func (r *registry) restore(files ...string) error {
 	var errs []error
 	for _, file := range files {
@@ -136,7 +136,7 @@ func (r *registry) restore(files ...string) error {
 
 func (r *registry) restoreAll() error { return r.restore(slices.Sorted(maps.Keys(r.was))...) }
 
-// restoreLeft restores what an earlier lab wrote down.
+// restoreLeft restores the settings that a killed lab recorded.
 func (r *registry) restoreLeft() error {
 	b, err := os.ReadFile(r.settings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +151,7 @@ func (r *registry) restoreLeft() error {
 	return r.restoreAll()
 }
 
-// writeSettings writes down what was, at once or not at all.
+// writeSettings records the old settings atomically.
 func (r *registry) writeSettings() error {
 	if len(r.was) == 0 {
 		if err := os.Remove(r.settings); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -169,8 +169,7 @@ func (r *registry) writeSettings() error {
 	return os.Rename(r.settings+".new", r.settings)
 }
 
-// deleteNamespace removes a named namespace, also one that a lab was killed in the middle of
-// making.
+// deleteNamespace removes a named namespace, even a half-made one of a killed lab.
 func deleteNamespace(name string) error {
 	err := netns.DeleteNamed(name)
 	if errors.Is(err, unix.EINVAL) { // a file on which nothing is mounted yet
@@ -179,5 +178,5 @@ func deleteNamespace(name string) error {
 	return err
 }
 
-// unlock gives the machine back.
+// unlock releases the machine.
 func (r *registry) unlock() error { return r.lock.Release() }

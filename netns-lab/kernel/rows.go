@@ -9,7 +9,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// rows are the result's rows of flows, completions and ports.
+// rows makes the result's rows of flows, completions and ports.
 type rows struct {
 	plan     *plan
 	scheme   string
@@ -78,7 +78,7 @@ func flowRow(name, from, to string, k loader.FlowKey, a tc.Arrival) result.Flow 
 	}
 }
 
-// completions are those of the flows with a size.
+// completions returns the completions of the flows with a size.
 func (r *rows) completions() []result.Completion {
 	var rows []result.Completion
 	for i, s := range r.traffic.streams {

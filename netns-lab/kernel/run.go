@@ -14,16 +14,16 @@ import (
 const (
 	// prepareNs is from the end of preparing to the start of the warm-up.
 	prepareNs = 200_000
-	// stepNs is how often events are taken and progress is told, in the papers' time.
+	// stepNs is the interval of reading events and reporting progress, in the papers' time.
 	stepNs = 1_000_000
 )
 
-// Progress is told how far a run is, in the papers' ns.
+// Progress receives how far a run is, in ns of the papers' time.
 type Progress func(doneNs, totalNs int64)
 
-// Run runs one scheme of the experiment on the kernel it is on, and removes all that it made,
-// whatever happens. The result's manifest says whether the run can be believed. Run leaves Tool,
-// QEMU, Deterministic and Wall of the manifest to the caller.
+// Run runs one scheme of the experiment on this kernel, and always cleans up. The result's manifest
+// says whether the run is valid. The caller fills in Tool, QEMU, Deterministic and Wall of the
+// manifest.
 func Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
 ) (run *result.Run, err error) {
@@ -63,7 +63,7 @@ func measure(ctx context.Context, f *fabric, progress Progress) (*result.Run, er
 	defer func() {
 		stop()
 		if !closed {
-			_ = t.close() // the error that led here says more
+			_ = t.close() // the first error says more
 		}
 	}()
 	m := &measurement{fabric: f, traffic: t}
@@ -85,7 +85,7 @@ func measure(ctx context.Context, f *fabric, progress Progress) (*result.Run, er
 	return m.read()
 }
 
-// prepare chooses t = 0, and hands over what has to be in place before it.
+// prepare chooses t = 0, and hands over the bursts and rate changes before it.
 func (m *measurement) prepare() (err error) {
 	f := m.fabric
 	t0Ns := startOf(f, m.traffic)
@@ -114,7 +114,7 @@ func startOf(f *fabric, t *traffic) uint64 {
 	return (start + sampleNs - 1) / sampleNs * sampleNs
 }
 
-// run sends the flows off, follows them to the end of the measured time, and reads what they count.
+// run starts the flows, follows them to the end of the measured time, and reads the counters.
 func (m *measurement) run(ctx, sending context.Context, progress Progress) error {
 	before, err := readCPUTimes()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-// algorithm is the scheme of a run, and what it comes to in the experiment.
+// algorithm is the scheme of a run with its values in the experiment.
 type algorithm struct {
 	scheme.Scheme
 	scheme.Setup
@@ -39,13 +39,13 @@ func algorithmOf(e *experiment.Experiment, name string) (algorithm, error) {
 	return a, err
 }
 
-// isLine reports whether senders have no control and go by what the experiment tells them.
+// isLine reports whether senders have no control and send at the rates that the experiment sets.
 func (a algorithm) isLine() bool { return a.Sender == scheme.SenderLine }
 
-// hearsCNMs reports whether switches tell senders of congestion by QCN's messages.
+// hearsCNMs reports whether senders obey QCN's messages from switches.
 func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 
-// network is what parameters follow from.
+// network returns what parameters depend on.
 func (p *plan) network() scheme.Network {
 	return scheme.Network{
 		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.baseRTTNs(),
@@ -53,8 +53,8 @@ func (p *plan) network() scheme.Network {
 	}
 }
 
-// loadControl registers the scheme's congestion control, and loads what receivers and senders need
-// beside it.
+// loadControl registers the scheme's congestion control and loads the other programs of senders and
+// receivers.
 func (f *fabric) loadControl() (err error) {
 	a := f.algorithm
 	if f.control, err = loader.Register(loader.Registration{
@@ -77,7 +77,7 @@ func (f *fabric) loadControl() (err error) {
 	return err
 }
 
-// loadNotificationPoint loads what receivers answer marks with; nil if the scheme has nothing such.
+// loadNotificationPoint loads the scheme's notification point; nil if it has none.
 func (f *fabric) loadNotificationPoint() (*tc.NP, error) {
 	a := f.algorithm
 	if a.Notification == scheme.None {
@@ -96,14 +96,14 @@ func (f *fabric) loadNotificationPoint() (*tc.NP, error) {
 
 func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
 
-// markers are what switch ports can mark by, by the names that schemes call them.
+// markers holds the marking rules of switch ports by their names in schemes.
 var markers = map[string]npecn.Marker{
 	scheme.None: npecn.NoMarker, "npecn": npecn.NPECN, "red": npecn.RED, "fecn": npecn.FECN,
 	"qcn":          npecn.QCN,
 	scheme.OwnPart: npecn.OwnMarker,
 }
 
-// setMarker says what the port does about congestion under the scheme.
+// setMarker configures how the port marks under the scheme.
 func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 	q.Marker = markers[a.Marker]
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
@@ -132,7 +132,7 @@ func dropsFirstRTT(e *experiment.Experiment, a algorithm) bool {
 	return a.DropFirstRTT && !e.PFCOn(a.Name)
 }
 
-// setDetection says what a switch port detects, and whether it marks by that.
+// setDetection configures what a switch port detects, and whether it marks by that.
 func setDetection(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 	q.FECN = npecn.FECNOptions{
 		ThresholdBytes: uint64(e.FECN.Threshold), PacketBytes: uint32(e.FECN.PacketSize),

@@ -9,13 +9,13 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// maxInSeries is how many TCP flows are all in the series. Of more, only those are that metrics and
-// figures need.
+// maxInSeries is the largest number of TCP flows that are all in the series. Of more flows, the
+// series has only those that metrics and figures need.
 const maxInSeries = 64
 
 const tcpInfoECN = 8 // TCPI_OPT_ECN
 
-// senderLog samples what the senders of TCP flows know.
+// senderLog samples the state of TCP senders.
 type senderLog struct {
 	control  *loader.Control
 	isLine   bool   // senders have no control
@@ -25,7 +25,7 @@ type senderLog struct {
 	bins     []map[uint64]result.Sample // by stream, then bin
 }
 
-// senderState is what the sender of a stream knows.
+// senderState is the state of a stream's sender.
 type senderState struct {
 	flow            loader.Flow
 	sentBytes       uint64
@@ -53,7 +53,7 @@ func newSenderLog(f *fabric, streams []*stream) *senderLog {
 	return l
 }
 
-// sample notes what the watched senders know at the end of a bin.
+// sample records the state of the watched senders at the end of a bin.
 func (l *senderLog) sample(bin uint64) error {
 	for _, s := range l.watched {
 		x, err := l.read(s)
@@ -68,7 +68,7 @@ func (l *senderLog) sample(bin uint64) error {
 	return nil
 }
 
-// rateBps is the rate that the sender paces by, or a window a round trip.
+// rateBps returns the sender's pacing rate, or its window divided by the round trip.
 func (l *senderLog) rateBps(s *senderState) uint64 {
 	switch {
 	case l.control.HasRate():
@@ -96,7 +96,7 @@ func (l *senderLog) read(s *stream) (senderState, error) {
 	if !l.control.HasRate() && !l.isLine {
 		out.cwndPackets = uint64(info.Snd_cwnd)
 	}
-	// a control without a flow table, and a flow that has ended, have no more to tell
+	// there is no more state without a flow table, or after the flow's end
 	out.flow, err = l.control.Flow(s.key)
 	if err != nil && !errors.Is(err, loader.ErrNoFlow) {
 		return senderState{}, err
@@ -104,7 +104,7 @@ func (l *senderLog) read(s *stream) (senderState, error) {
 	return out, nil
 }
 
-// rows are the bins of a stream's sender.
+// rows returns the bins of a stream's sender.
 func (l *senderLog) rows(s *stream, w window) []result.Sample {
 	var rows []result.Sample
 	first, end := w.bins()

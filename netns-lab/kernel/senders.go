@@ -33,8 +33,8 @@ func newSenders(f *fabric, flows int) senders {
 	}
 }
 
-// start sends the flows off: each at its time after t = 0, and a little later by the seed unless it
-// is exact.
+// start starts the flows, each at its time after t = 0. A flow that is not exact starts up to
+// startJitterNs later, by the seed.
 func (t *senders) start(ctx context.Context, streams []*stream, t0Ns uint64) {
 	for _, s := range streams {
 		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
@@ -55,7 +55,7 @@ func (t *senders) run(what string, fn func() error) {
 	}
 }
 
-// err returns an error that a goroutine has met so far, or nil.
+// err returns the first error of a goroutine so far, or nil.
 func (t *senders) err() error {
 	select {
 	case err := <-t.errs:

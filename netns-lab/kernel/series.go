@@ -36,8 +36,8 @@ func (s *series) port(id int) []result.Sample {
 	return rows
 }
 
-// streamRows are those of TCP flows. Of too many, they are the sum of each group, and the flows
-// that are needed one by one.
+// streamRows returns the rows of TCP flows. If there are too many flows, it returns the sum of each
+// group and the flows that are needed individually.
 func (s *series) streamRows() []result.Sample {
 	all, needed := len(s.streams) <= maxInSeries, s.plan.exp.ReceivedSeries()
 	groups := make(map[string][]uint32)
@@ -61,7 +61,7 @@ func (s *series) streamRows() []result.Sample {
 	return rows
 }
 
-// flow has the rows of a flow, or of the sum of several.
+// flow returns the rows of a flow, or of the sum of several.
 func (s *series) flow(name string, ids ...uint32) []result.Sample {
 	w := s.window
 	var rows []result.Sample

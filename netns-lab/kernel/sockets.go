@@ -15,13 +15,13 @@ import (
 
 const receiveBuffer = 16 << 20 // bytes
 
-// buffers are the sizes of sockets' buffers, in bytes.
+// buffers holds the sizes of sockets' buffers, in bytes.
 type buffers struct {
 	send  int
-	lowat int // a reader is woken once for so many, not for every packet
+	lowat int // a reader wakes up once per this many bytes, not per packet
 }
 
-// buffersFor shares the memory that flows may fill among them.
+// buffersFor divides the memory for buffers among the flows.
 func buffersFor(flows int) buffers {
 	const (
 		sendMost, sendLeast, sendAll    = 4 << 20, 256 << 10, 256 << 20
@@ -34,7 +34,7 @@ func buffersFor(flows int) buffers {
 	}
 }
 
-// allowFiles raises the limit of open files to what so many need.
+// allowFiles raises the limit of open files for this many.
 func allowFiles(files int) error {
 	const others = 4096 // namespaces, programs, maps
 	var l unix.Rlimit
@@ -112,7 +112,7 @@ func setDepartureTimes(c syscall.RawConn) error {
 	})
 }
 
-// departureTime is the control message that gives a packet its departure time.
+// departureTime returns the control message that sets a packet's departure time.
 func departureTime(kernelNs uint64) []byte {
 	oob := make([]byte, unix.CmsgSpace(8))
 	// struct cmsghdr of a 64-bit machine: length, level, type
@@ -147,7 +147,7 @@ func discard(c *net.TCPConn) error {
 	return nil
 }
 
-// discardAvailable takes what a socket has now, and reports whether that was the end.
+// discardAvailable discards what a socket has received, and reports whether the stream has ended.
 func discardAvailable(fd int) (end bool, err error) {
 	for {
 		n, err := recvTrunc(fd)
@@ -162,8 +162,8 @@ func discardAvailable(fd int) (end bool, err error) {
 	}
 }
 
-// recvTrunc takes what a TCP socket has, at most 1 MiB, and throws it away in the kernel: with
-// MSG_TRUNC there is no buffer to copy to.
+// recvTrunc discards up to 1 MiB from a TCP socket inside the kernel: with MSG_TRUNC nothing is
+// copied.
 func recvTrunc(fd int) (int, error) {
 	n, _, errno := unix.Syscall6(
 		unix.SYS_RECVFROM, uintptr(fd), 0, 1<<20, unix.MSG_TRUNC|unix.MSG_DONTWAIT, 0, 0)

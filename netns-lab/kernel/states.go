@@ -13,7 +13,7 @@ var tcdStates = map[npecn.TCDState]result.TCDState{
 	npecn.Undetermined: result.Undetermined, npecn.Congestion: result.Congestion,
 }
 
-// states are what detectors said of each switch port that flows cross, and what is true of it.
+// states returns, for each switch port that flows cross, what the detectors said and what is true.
 func (c *collector) states() ([]result.State, error) {
 	p := c.fabric.plan
 	if !p.exp.Switch.Detectors {
@@ -55,7 +55,7 @@ func (l *eventLog) stateRow(id uint32, bin uint64, d npecn.Detections, in input)
 	}
 }
 
-// offWithin is for how long a port was OFF in a period, in any class.
+// offWithin returns how long a port was OFF in a period, in any class.
 func offWithin(offs []npecn.Off, fromNs, toNs uint64) int64 {
 	var sum uint64
 	for _, o := range offs {

@@ -39,7 +39,7 @@ func (s *stream) tcpInfo() (info *unix.TCPInfo, err error) {
 	return info, nil
 }
 
-// prime sends one byte, by another control than the flow's own, which so knows nothing of it.
+// prime sends one byte under another control, so that the flow's own control does not see it.
 func (s *stream) prime() error {
 	if s.primed == 0 {
 		if err := setControl(s.raw, "reno"); err != nil {

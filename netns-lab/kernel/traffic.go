@@ -41,7 +41,7 @@ func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
 func (t *traffic) open(ctx context.Context, f *fabric, c *connector) error {
 	for i, flow := range f.plan.exp.Flows {
 		s := &stream{Flow: flow, id: uint32(i)}
-		t.streams = append(t.streams, s) // before it is whole: close takes what there is
+		t.streams = append(t.streams, s) // before it is complete, so that close closes it
 		if err := c.connect(ctx, s); err != nil {
 			return fmt.Errorf("flow %s: %w", flow.Name, err)
 		}
@@ -65,7 +65,7 @@ func (t *traffic) open(ctx context.Context, f *fabric, c *connector) error {
 	return nil
 }
 
-// begin makes a flow new, whatever was sent before, has it counted, and puts it where it starts.
+// begin resets a flow's state from priming, starts counting it, and sets its initial rate.
 func (t *traffic) begin(f *fabric, s *stream) error {
 	if s.primed > 0 {
 		if err := setControl(s.raw, f.control.Name()); err != nil {

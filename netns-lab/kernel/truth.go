@@ -2,11 +2,10 @@
 
 package kernel
 
-// truth is a network without pauses, which says what detectors should have said. Each port takes
+// truth models the network without pauses, to tell what detectors should have said. Each port takes
 // what flows offer, sends as much as its rate allows, to each flow in proportion to what it has
 // there, and keeps the rest. Time moves in bins of the series; links take no time. A port is
-// congested while it keeps something: its input was more than its capacity, and nothing else made
-// it keep it.
+// congested while it keeps bytes: only an input above its capacity makes it keep any.
 type truth struct {
 	binNs      uint64
 	flows      []*fluidFlow
@@ -27,13 +26,13 @@ type fluidPort struct {
 	shares  []*share
 }
 
-// share is what a port has of a flow, in bytes.
+// share is a flow's backlog at a port, in bytes.
 type share struct {
 	in, kept float64
 	next     *share // at the next port of the path; nil at the last
 }
 
-// input is what happens at a port in a bin.
+// input holds what a port receives in a bin.
 type input struct {
 	bps       uint64
 	congested bool

@@ -10,10 +10,10 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// lateShare of the base RTT is what the 99th percentile of lateness may be at most.
+// lateShare is the largest 99th percentile of lateness in a valid run, as a share of the base RTT.
 const lateShare = 0.05
 
-// verdict judges whether a run can be believed: fidelity, losses, conservation.
+// verdict judges whether a run is valid, by its fidelity, losses and conservation of packets.
 type verdict struct {
 	fabric      *fabric
 	lost        map[string]uint64 // packets, by place
@@ -52,7 +52,7 @@ func (v *verdict) judge(run *result.Run) error {
 	return nil
 }
 
-// fidelity says where the kernel was too slow to keep the ideal times.
+// fidelity returns where the kernel was too slow to keep the ideal times.
 func fidelity(m *result.Manifest) []string {
 	var reasons []string
 	if limit := int64(lateShare * float64(m.BaseRTTNs)); m.LatenessP99Ns > limit {

@@ -13,9 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// WriteCapture writes the 802.1Qbb frames that the run's PFC events stand for, one capture
-// interface a port: the lab sends no frames, its events take effect after the time that frames
-// would take.
+// WriteCapture writes the run's PFC events as 802.1Qbb frames, with one capture interface per port.
+// The lab sends no such frames: its events take effect after the time that frames would take.
 func WriteCapture(path string, run *result.Run) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -52,7 +51,7 @@ func capture(w *bufio.Writer, run *result.Run) error {
 	return c.Flush()
 }
 
-// pfcFrame is the frame of an event; the sending port's index makes its address.
+// pfcFrame returns the frame of an event. The index of the sending port becomes its address.
 func pfcFrame(port int, e result.PFCEvent) ([]byte, error) {
 	mac := [6]byte{2, 0, 0, 1, byte(port >> 8), byte(port)}
 	build := cnp.Resume

@@ -15,15 +15,15 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
-// cpus are those that microVMs are pinned to, one at a time: two on one CPU take minutes to boot.
+// cpus assigns microVMs to CPUs, one per CPU: two on one CPU take minutes to boot.
 type cpus struct {
-	ids     []int  // those that this process may use
+	ids     []int  // CPUs that this process may use
 	locks   string // folder of the locks
-	waiting func() // called once, when others have all CPUs
+	waiting func() // called once if other processes use all CPUs
 	said    sync.Once
 }
 
-// cpuPoll is how long to wait between two looks for a free CPU; a microVM takes seconds.
+// cpuPoll is the interval of looking for a free CPU; a microVM runs for seconds.
 const cpuPoll = 200 * time.Millisecond
 
 func newCPUs(waiting func()) (*cpus, error) {
@@ -40,8 +40,7 @@ func newCPUs(waiting func()) (*cpus, error) {
 	return c, nil
 }
 
-// take waits for a CPU that no microVM of this machine is pinned to. It is taken until the lock is
-// released.
+// take waits for a CPU without a microVM and reserves it until the lock is released.
 func (c *cpus) take(ctx context.Context) (int, *flock.Lock, error) {
 	for {
 		id, lock, err := c.try()
@@ -57,7 +56,7 @@ func (c *cpus) take(ctx context.Context) (int, *flock.Lock, error) {
 	}
 }
 
-// try takes the first CPU that is free.
+// try reserves the first free CPU.
 func (c *cpus) try() (id int, lock *flock.Lock, err error) {
 	for _, id = range c.ids {
 		lock, err = flock.Try(filepath.Join(c.locks, fmt.Sprintf("pcn-cpu-%d.lock", id)))

@@ -10,11 +10,11 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
-// Check is one requirement of the program on this machine.
+// Check is the result of checking one requirement of the program on this machine.
 type Check struct {
 	What string
 	For  string // what needs it
-	Err  error  // nil: met
+	Err  error  // nil if it is met
 	Fix  string // the command that meets it
 }
 
@@ -25,7 +25,7 @@ const (
 	ForCaptures = "captures"
 )
 
-// Doctor looks at every requirement.
+// Doctor checks every requirement.
 func Doctor() []Check {
 	const setup = "scripts/setup.sh"
 	return []Check{
@@ -55,7 +55,7 @@ func haveGuest() error {
 
 func haveTshark() error {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		return fmt.Errorf("tshark is not installed: captures can't be read by it")
+		return fmt.Errorf("tshark is not installed: it is needed to read captures")
 	}
 	return nil
 }

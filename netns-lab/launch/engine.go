@@ -13,30 +13,29 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// An Engine runs jobs. It may be asked for several at a time, unless it is Exclusive.
+// Engine runs jobs: several at a time, unless it is Exclusive.
 type Engine interface {
-	// Run does the job on a CPU of this machine, and tells progress how far it is: 0 to 1. It
-	// fills in the manifest, but for what a [Pool] knows: the tool and the wall clock.
+	// Run runs the job on a CPU of this machine and calls progress with 0 to 1. It fills in the
+	// manifest except the tool and the wall clock, which a [Pool] adds.
 	Run(ctx context.Context, j job.Job, cpu int, progress func(done float64)) (*result.Run, error)
-	// Exclusive says that jobs can't run side by side. Run's CPU is then -1: it has all of them.
+	// Exclusive reports whether only one job can run at a time. Run's CPU is then -1, for all CPUs.
 	Exclusive() bool
-	// Fingerprint returns a hash of all that decides the result: jobs with the same fingerprint
-	// give the same bytes. It fails if results can't be reproduced.
+	// Fingerprint returns a hash of everything that determines the result: jobs with equal
+	// fingerprints give equal bytes. It fails if results are not reproducible.
 	Fingerprint(j job.Job) (string, error)
 }
 
-// noCPU is the CPU of a job that is not kept to one.
+// noCPU is the CPU of a job that is not pinned.
 const noCPU = -1
 
-// Pool runs jobs in an engine, each on a CPU of its own that it shares with no microVM, not even of
-// another process.
+// Pool runs jobs in an engine, each on its own CPU, which no microVM of any process shares.
 type Pool struct {
 	engine Engine
 	cpus   *cpus
 }
 
-// NewPool returns a pool on the CPUs that this process may use. Waiting, which may be nil, is
-// called once, when other processes have all of them.
+// NewPool returns a pool on the CPUs that this process may use. It calls waiting, which may be nil,
+// once if other processes use all of them.
 func NewPool(engine Engine, waiting func()) (*Pool, error) {
 	if waiting == nil {
 		waiting = func() {}
@@ -53,7 +52,7 @@ func (p *Pool) Size() int {
 	return len(p.cpus.ids)
 }
 
-// Run waits for a CPU and does the job.
+// Run waits for a CPU and runs the job.
 func (p *Pool) Run(ctx context.Context, j job.Job, progress func(float64)) (*result.Run, error) {
 	cpu, release, err := p.take(ctx)
 	if err != nil {
@@ -93,7 +92,7 @@ type builder interface {
 	upAndDown(ctx context.Context, j job.Job, cpu int) (kernel.Scale, error)
 }
 
-// UpAndDown builds the network of a job, removes it, and returns what that took.
+// UpAndDown builds and removes the network of a job, and returns the cost.
 func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (kernel.Scale, error) {
 	b, ok := p.engine.(builder)
 	if !ok {

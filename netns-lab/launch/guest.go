@@ -8,8 +8,8 @@ import (
 	"io/fs"
 )
 
-// guestFolder has cmd/pcn-guest as it was built before this program, if it was: the folder is there
-// in any case, so that go build works without it.
+// guestFolder contains cmd/pcn-guest if it was built before this program. The folder always exists,
+// so that go build works without it.
 //
 //go:embed guest
 var guestFolder embed.FS

@@ -29,16 +29,16 @@ const (
 	CaptureFile = "pfc.pcapng"
 )
 
-// Options say what to run, and where.
+// Options holds what to run, and where to write results.
 type Options struct {
 	Experiment *experiment.Experiment
 	Engine     Engine
 	Out        string // folder of the results; must not exist, or be empty
-	// Progress is told, from several goroutines, how far each run, CASE/SCHEME or SCHEME, is: 0 to
-	// 1. It may be nil.
+	// Progress receives how far each run, CASE/SCHEME or SCHEME, is: 0 to 1. Several goroutines
+	// call it. It may be nil.
 	Progress func(run string, done float64)
-	// Waiting is told, once, that microVMs of other processes have all CPUs, and that the runs wait
-	// for them. It may be nil.
+	// Waiting is called once if runs wait because microVMs of other processes use all CPUs. It may
+	// be nil.
 	Waiting func()
 }
 
@@ -61,7 +61,7 @@ func jobs(e *experiment.Experiment) ([]job.Job, error) {
 	return all, nil
 }
 
-// Count is how many runs an experiment is; 0 if it has a case that can't be run.
+// Count returns the number of runs of an experiment; 0 if one of its cases can't run.
 func Count(e *experiment.Experiment) int {
 	all, err := jobs(e)
 	if err != nil {
@@ -71,8 +71,8 @@ func Count(e *experiment.Experiment) int {
 }
 
 // Run runs all schemes in all cases of the experiment. It leaves the files of each in
-// Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html. What has ended is kept
-// if another run fails.
+// Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html. If a run fails, it
+// keeps the results of those that have ended.
 func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if err := prepare(o.Out); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	return runs, WriteReport(filepath.Join(o.Out, ReportFile), groups)
 }
 
-// runAll does as many jobs at a time as the engine can, and saves each result.
+// runAll runs as many jobs at a time as the engine can, and saves each result.
 func runAll(ctx context.Context, o Options, todo []job.Job) ([]*result.Run, error) {
 	pool, err := NewPool(o.Engine, o.Waiting)
 	if err != nil {
@@ -117,7 +117,7 @@ func runAll(ctx context.Context, o Options, todo []job.Job) ([]*result.Run, erro
 	return runs, g.Wait()
 }
 
-// prepare makes the folder, and refuses to mix results with what is there.
+// prepare makes the folder; it fails if the folder is not empty.
 func prepare(out string) error {
 	entries, err := os.ReadDir(out)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -146,8 +146,8 @@ func SaveIn(dir string, run *result.Run) error {
 	return WriteCapture(filepath.Join(dir, CaptureFile), run)
 }
 
-// WriteReport draws runs into one file. Those of one experiment always give the same bytes; those
-// of several come with what they cost.
+// WriteReport writes a report of the runs. Runs of one experiment always give the same bytes; a
+// report of several also shows what the runs cost.
 func WriteReport(path string, groups []report.Group) error {
 	f, err := os.Create(path)
 	if err != nil {

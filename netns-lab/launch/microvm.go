@@ -19,7 +19,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
-// Memory of a microVM: memoryMiB, and nodeMiB for each node above nodesInMemory.
+// Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory.
 const (
 	memoryMiB     = 2048
 	nodesInMemory = 128
@@ -30,12 +30,12 @@ const (
 type MicroVMs struct {
 	kernel   vm.Kernel
 	program  []byte
-	machine  func() (vm.Machine, error) // what they have in common, looked at once
+	machine  func() (vm.Machine, error) // what all microVMs share, hashed once
 	realTime bool
 }
 
-// NewMicroVMs returns the engine on the newest kernel of the cache. With realTime, microVMs run by
-// the clock (KVM) where that works: faster, not reproducible.
+// NewMicroVMs returns the engine on the newest kernel of the cache. With realTime, microVMs run in
+// real time on KVM where that works: faster, but not reproducible.
 func NewMicroVMs(realTime bool) (*MicroVMs, error) {
 	newest, err := vm.FindKernel("")
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
 	return machine.Fingerprint(guestConfig(j, job.Run))
 }
 
-// Run implements [Engine]: it boots a microVM, does the job in it, and reads what it left.
+// Run implements [Engine]: it runs the job in a microVM of its own and reads the result.
 func (e *MicroVMs) Run(
 	ctx context.Context, j job.Job, cpu int, progress func(float64),
 ) (*result.Run, error) {
@@ -88,7 +88,7 @@ func (e *MicroVMs) Run(
 	return run, nil
 }
 
-// upAndDown builds and removes the network in a microVM by the clock.
+// upAndDown builds and removes the network in a microVM in real time.
 func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s kernel.Scale, err error) {
 	c := guestConfig(j, job.UpAndDown)
 	c.HostCPU, c.RealTime, c.Emulated = cpu, true, true
@@ -106,7 +106,7 @@ func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s kernel.
 	return s, nil
 }
 
-// boot runs a microVM to its end. What is wrong is what its error says when the program failed.
+// boot runs a microVM to its end. If the program fails, the error starts with the text wrong.
 func (e *MicroVMs) boot(ctx context.Context, c vm.Config, wrong string) (vm.Result, error) {
 	c.Kernel, c.Program = e.kernel, e.program
 	res, err := vm.Run(ctx, c)
@@ -128,7 +128,7 @@ func unpack(res vm.Result) (*result.Run, error) {
 		return nil, err
 	}
 	for name, data := range files {
-		path := filepath.Join(dir, name) // of files that are in the folder, or below it
+		path := filepath.Join(dir, name) // Files guarantees that name stays below dir
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("unpack the guest's results: %w", err)
 		}
@@ -139,7 +139,7 @@ func unpack(res vm.Result) (*result.Run, error) {
 	return result.Read(dir)
 }
 
-// guestConfig is what a job decides of its microVM.
+// guestConfig returns the part of the microVM's configuration that depends on the job.
 func guestConfig(j job.Job, task job.Task) vm.Config {
 	nodes := len(j.Experiment.Topology.Network().Nodes())
 	return vm.Config{

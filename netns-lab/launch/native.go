@@ -15,7 +15,7 @@ import (
 // Native is the engine that runs jobs on this machine's own kernel.
 type Native struct{}
 
-// NewNative returns the engine, or says what this machine lacks to run jobs.
+// NewNative returns the engine; it fails if this machine lacks something to run jobs.
 func NewNative() (Native, error) {
 	for _, have := range []func() error{
 		loader.HaveBTF, loader.HaveQdisc, loader.HaveTCPStructOps, loader.HaveTCX,
@@ -45,8 +45,8 @@ func (Native) Run(
 	})
 }
 
-// upAndDown builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds all of it
-// but the ports' qdisc.
+// upAndDown builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds it without
+// the ports' qdisc.
 func (Native) upAndDown(_ context.Context, j job.Job, _ int) (kernel.Scale, error) {
 	return kernel.UpAndDown(j.Experiment, j.Scheme)
 }

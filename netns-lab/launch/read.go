@@ -14,12 +14,12 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// maxDepth is how far below a folder its runs may be: EXPERIMENT/CASE/SCHEME.
+// maxDepth is how deep below a folder runs may be: EXPERIMENT/CASE/SCHEME.
 const maxDepth = 3
 
-// ReadRuns reads the runs in these folders: each is a run's own, or one that holds those of several
-// runs. It groups them by experiment file. Groups are in the order in which the folders have them,
-// the runs of one in the order of the file's cases and schemes.
+// ReadRuns reads the runs in these folders and groups them by experiment file. Each folder is that
+// of a run, or contains those of several. Groups are in the order of the folders, and runs of a
+// group in the order of the file's cases and schemes.
 func ReadRuns(dirs []string) ([]report.Group, error) {
 	var hashes []string
 	runs := map[string][]*result.Run{}
@@ -56,7 +56,7 @@ func ReadRuns(dirs []string) ([]report.Group, error) {
 	return groups, nil
 }
 
-// runDirs are the folders of runs in dir: itself, or those at most so deep in it.
+// runDirs returns the folders of runs in dir: dir itself, or those up to depth levels below.
 func runDirs(dir string, depth int) ([]string, error) {
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
 		return []string{dir}, nil
@@ -82,33 +82,33 @@ func runDirs(dir string, depth int) ([]string, error) {
 	return dirs, nil
 }
 
-// groupOf are runs of the same file, sorted, and their experiment: of those cases and schemes, and
-// as it was changed for the first run.
+// groupOf sorts the runs of one file and returns them with their experiment. The experiment has
+// just their cases and schemes, and the overrides of the first run.
 func groupOf(runs []*result.Run) (report.Group, error) {
 	e, err := experiment.Parse(runs[0].Manifest.Experiment+".yaml", runs[0].Experiment)
 	if err != nil {
 		return report.Group{}, err
 	}
-	cases, schemes := placesIn(e.CaseNames()), placesIn(e.Schemes)
+	cases, schemes := compareByPosition(e.CaseNames()), compareByPosition(e.Schemes)
 	slices.SortStableFunc(runs, func(a, b *result.Run) int {
 		return cmp.Or(cases(a.Manifest.Case, b.Manifest.Case),
 			schemes(a.Manifest.Scheme, b.Manifest.Scheme))
 	})
-	o, err := changes(e, runs[0].Manifest)
+	o, err := overrideOf(e, runs[0].Manifest)
 	if err != nil {
 		return report.Group{}, err
 	}
-	o.Schemes = named(runs, func(m result.Manifest) string { return m.Scheme })
+	o.Schemes = distinctNames(runs, func(m result.Manifest) string { return m.Scheme })
 	slices.SortStableFunc(o.Schemes, schemes)
 	if len(e.Cases) > 0 {
-		o.Cases = named(runs, func(m result.Manifest) string { return m.Case })
+		o.Cases = distinctNames(runs, func(m result.Manifest) string { return m.Case })
 	}
 	e, err = e.Override(o)
 	return report.Group{Experiment: e, Runs: runs}, err
 }
 
-// changes are what a run has in another way than its case in the file.
-func changes(e *experiment.Experiment, run result.Manifest) (o experiment.Override, err error) {
+// overrideOf returns how a run's values differ from those of its case in the file.
+func overrideOf(e *experiment.Experiment, run result.Manifest) (o experiment.Override, err error) {
 	e, err = e.Case(run.Case)
 	if err != nil {
 		return o, err
@@ -125,9 +125,9 @@ func changes(e *experiment.Experiment, run result.Manifest) (o experiment.Overri
 	return o, nil
 }
 
-// placesIn compares names by where they are in a list. What is not there, as a baseline that the
-// file does not list, comes last.
-func placesIn(list []string) func(a, b string) int {
+// compareByPosition compares names by their positions in a list. Others, such as a baseline that
+// the file does not list, come last.
+func compareByPosition(list []string) func(a, b string) int {
 	place := func(name string) int {
 		if i := slices.Index(list, name); i >= 0 {
 			return i
@@ -137,8 +137,8 @@ func placesIn(list []string) func(a, b string) int {
 	return func(a, b string) int { return cmp.Compare(place(a), place(b)) }
 }
 
-// named are the names that the manifests have, each once, in the order of the runs.
-func named(runs []*result.Run, name func(result.Manifest) string) []string {
+// distinctNames returns the names in the manifests, each once, in the order of the runs.
+func distinctNames(runs []*result.Run, name func(result.Manifest) string) []string {
 	var names []string
 	for _, r := range runs {
 		if n := name(r.Manifest); !slices.Contains(names, n) {

@@ -12,10 +12,10 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// followInterval is how often the console's file is looked at.
+// followInterval is the interval of reading the console's file.
 const followInterval = 10 * time.Millisecond
 
-// console is what the guest says: kept, and passed on line by line.
+// console keeps the guest's output and passes it on line by line.
 type console struct {
 	began time.Time
 	boot  time.Duration // from began to guest.ReadyLine, 0 before
@@ -51,7 +51,7 @@ func (c *console) follow(file io.ReaderAt, done <-chan struct{}) error {
 	return nil
 }
 
-// add takes the lines that are finished.
+// add processes complete lines.
 func (c *console) add(data []byte) error {
 	c.line = append(c.line, bytes.ReplaceAll(data, []byte("\r"), nil)...)
 	for !c.done {
@@ -87,7 +87,7 @@ func (c *console) addLine(line string) error {
 	return nil
 }
 
-// lastLines are what an error shows of a console.
+// lastLines returns the end of a console's text, for errors.
 func lastLines(s string) string {
 	const n = 20
 	lines := strings.Split(strings.TrimSpace(s), "\n")

@@ -5,5 +5,5 @@
 //
 // By default the machine counts instructions instead of time: two runs of the same input are the
 // same to the nanosecond, however loaded the host is. [Run] is the host's side, package guest the
-// program's. Package vmtest takes a test binary through both.
+// guest's. Package vmtest runs test binaries in microVMs.
 package vm

@@ -15,16 +15,16 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Machine is what all microVMs of a guest program and a kernel have in common. Hashes are in
+// Machine identifies what all microVMs of a guest program and a kernel share. Hashes are in
 // hexadecimal.
 type Machine struct {
 	GuestSHA256  string
-	KernelSHA256 string // of the image; its modules count in the fingerprint only
+	KernelSHA256 string // of the image; the fingerprint also covers its modules
 	QEMU         string // version
 	modules      [][2]string
 }
 
-// NewMachine takes the hashes of what the microVMs have in common.
+// NewMachine hashes what the microVMs share.
 func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, error) {
 	if err := HaveQEMU(); err != nil {
 		return Machine{}, err
@@ -56,18 +56,18 @@ func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, er
 func hashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("take a fingerprint: %w", err)
+		return "", fmt.Errorf("compute the fingerprint: %w", err)
 	}
 	defer f.Close()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("take a fingerprint of %s: %w", path, err)
+		return "", fmt.Errorf("compute the fingerprint of %s: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Fingerprint returns a SHA-256, in hexadecimal, of all that decides what a deterministic microVM
-// of the machine does. Paths of the host are not in it, and neither is the CPU.
+// Fingerprint returns a SHA-256, in hexadecimal, of everything that determines what a deterministic
+// microVM does. It covers neither paths of the host nor the CPU.
 func (m Machine) Fingerprint(c Config) (string, error) {
 	c.Kernel = Kernel{}
 	text, err := json.Marshal([]any{
@@ -75,7 +75,7 @@ func (m Machine) Fingerprint(c Config) (string, error) {
 		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
 	})
 	if err != nil {
-		return "", fmt.Errorf("take a fingerprint: %w", err)
+		return "", fmt.Errorf("compute the fingerprint: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil

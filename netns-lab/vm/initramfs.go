@@ -30,17 +30,17 @@ type File struct {
 // modulesPath is the guest's folder of kernel modules.
 const modulesPath = "/modules"
 
-// guestModules are what every guest may need of the kernel's modules.
+// guestModules are the kernel modules that any guest may need.
 var guestModules = []string{"veth"}
 
-// module is a module of the kernel.
+// module is a kernel module.
 type module struct {
 	file string
 	data []byte
 }
 
-// initramfs writes the archive: the same files give the same bytes. The program is /init, and the
-// job's modules are names.
+// initramfs writes the archive; equal files give equal bytes. The program becomes /init. The job
+// lists modules by name.
 func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []File) error {
 	records := map[string]cpio.Record{}
 	add := func(name string, mode uint64, data []byte) {
@@ -90,8 +90,8 @@ func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []
 	return writeArchive(w, records)
 }
 
-// addModule adds the module and, before it, what it depends on. One that is not in the folder is
-// taken to be built in.
+// addModule adds the module after its dependencies. It assumes that a module that is not in the
+// folder is built in.
 func addModule(out *[]module, dir, name string) error {
 	file := name + ".ko"
 	if slices.ContainsFunc(*out, func(m module) bool { return m.file == file }) {
@@ -139,8 +139,8 @@ func writeArchive(w io.Writer, records map[string]cpio.Record) error {
 	return nil
 }
 
-// Program returns a program of this machine and the libraries that it needs, as the guest's files
-// by the same names.
+// Program returns a program of this machine and its libraries as files of the guest, under the same
+// paths.
 func Program(name string) ([]File, error) {
 	program, err := os.ReadFile(name)
 	if err != nil {
@@ -161,7 +161,7 @@ func Program(name string) ([]File, error) {
 	return append(files, File{Path: name, Mode: 0o755, Data: program}), nil
 }
 
-// libraryDirs are where a loader looks: Debian's first.
+// libraryDirs are the folders of shared libraries, Debian's first.
 var libraryDirs = []string{
 	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib",
 	"/usr/lib",
@@ -183,7 +183,7 @@ func sharedLibraries(program io.ReaderAt) ([]string, error) {
 	return out, err
 }
 
-// interpreter is the loader of a program, "" for a static one.
+// interpreter returns the loader of a program; "" for a static one.
 func interpreter(f *elf.File) (string, error) {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -194,7 +194,7 @@ func interpreter(f *elf.File) (string, error) {
 	return "", nil
 }
 
-// addLibraries adds what f needs, and what that needs.
+// addLibraries adds the libraries that f needs, and theirs.
 func addLibraries(out *[]string, f *elf.File) error {
 	names, err := f.ImportedLibraries()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Kernel is a guest kernel in the user's cache, put there by scripts/setup.sh.
+// Kernel is a guest kernel in the user's cache, where scripts/setup.sh puts it.
 type Kernel struct {
 	Version string // as uname -r has it
 	Image   string // vmlinux, uncompressed: QEMU boots it without a decompressor (PVH)
@@ -25,8 +25,8 @@ const (
 	modulesDir = "modules"
 )
 
-// FindKernel returns the newest kernel of the cache, or the newest of a version: "6.1" is
-// 6.1.0-50-cloud-amd64, and not 6.12.
+// FindKernel returns the newest kernel in the cache, or the newest of a version: "6.1" matches
+// 6.1.0-50-cloud-amd64, but not 6.12.
 func FindKernel(version string) (Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -76,7 +76,7 @@ func compareVersions(a, b string) int {
 	return cmp.Or(slices.Compare(numbers(a), numbers(b)), strings.Compare(a, b))
 }
 
-// numbers are the runs of digits in a release.
+// numbers returns the runs of digits in a release.
 func numbers(s string) []int {
 	var out []int
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return r < '0' || r > '9' }) {

@@ -15,7 +15,7 @@ import (
 
 const qemu = "qemu-system-x86_64"
 
-// machineFlags are QEMU's for every microVM.
+// machineFlags are QEMU's flags for every microVM.
 var machineFlags = []string{
 	"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-smp", "1",
 	// of pc, q35 and microvm only the first two have an HPET, see clockParameters
@@ -23,8 +23,7 @@ var machineFlags = []string{
 	"-bios", "qboot.rom", // no option ROMs, no boot menu: 0.3 s less
 }
 
-// deterministicFlags make time a count of instructions, so that a run depends on nothing of the
-// host.
+// deterministicFlags make time a count of instructions, so that a run does not depend on the host.
 var deterministicFlags = []string{
 	"-accel", "tcg",
 	// rr=record makes QEMU's two threads take turns. Without it, the main loop may move the clock
@@ -55,7 +54,7 @@ var (
 	emulatedFlags    = []string{"-accel", "tcg", "-cpu", "max,-cx16"}
 )
 
-// kernelParameters are those of every microVM.
+// kernelParameters are the kernel parameters of every microVM.
 var kernelParameters = []string{
 	"console=ttyS0", "quiet", "rdinit=/init",
 	"oops=panic", "panic=-1", // and -no-reboot: a broken guest ends at once
@@ -68,12 +67,12 @@ var kernelParameters = []string{
 	"mitigations=off", "init_on_alloc=0", "randomize_kstack_offset=off", "hardened_usercopy=off",
 	"lsm=", "audit=0",
 	"cgroup_disable=memory", "psi=0", "nowatchdog", "kfence.sample_interval=0",
-	// they go on for 1.4 s of the guest's time after /init has started
+	// otherwise they run for 1.4 s of the guest's time after /init has started
 	"cryptomgr.notests=1",
 	"initcall_blacklist=load_system_certificate_list", // 0.3 s; modules need no signature here
 }
 
-// clockParameters spare the guest what it would measure: its TSC counts the ns of the virtual
+// clockParameters spare the guest the calibration of clocks: its TSC counts the ns of the virtual
 // clock. Its timer is the HPET, since calibrating the local APIC's takes QEMU 2 s. rep_good: see
 // erms above.
 var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer",
@@ -86,7 +85,7 @@ const (
 	answerPath    = "/proc/self/fd/5"
 )
 
-// arguments are QEMU's. The console is a file and not a pipe: a pipe that is full would delay the
+// arguments returns QEMU's arguments. The console is a file, because a full pipe would delay the
 // guest's UART.
 func arguments(c Config, how acceleration) []string {
 	mode, parameters := deterministicFlags,
@@ -110,7 +109,7 @@ func arguments(c Config, how acceleration) []string {
 		"-device", "ivshmem-plain,memdev=answer")
 }
 
-// HaveQEMU says whether QEMU is installed.
+// HaveQEMU fails if QEMU is not installed.
 func HaveQEMU() error {
 	if _, err := exec.LookPath(qemu); err != nil {
 		return fmt.Errorf("%s is not installed: run scripts/setup.sh", qemu)
@@ -127,7 +126,7 @@ func qemuVersion(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(line, "QEMU emulator version "), nil
 }
 
-// haveKVM says whether this user may use KVM.
+// haveKVM reports whether this user may use KVM.
 func haveKVM() bool {
 	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Config is a microVM and what runs in it.
+// Config describes a microVM and its program.
 type Config struct {
 	Kernel  Kernel
-	Program []byte   // an ELF file that calls [guest.Main]; nil: the file of this process
+	Program []byte   // an ELF file that calls [guest.Main]; nil means this process's file
 	Args    []string // of the program
 	Env     []string // of the program, KEY=value
 	Dir     string   // working directory; "": /
@@ -32,24 +32,24 @@ type Config struct {
 	// the kernel may be among them.
 	Modules   []string
 	MemoryMiB int // 0: 2048
-	// RealTime runs the guest by the clock, on KVM, if a kernel boots there; not reproducible.
+	// RealTime runs the guest in real time on KVM, if a kernel boots there; not reproducible.
 	RealTime bool
-	// Emulated, with RealTime, runs it by the clock also without KVM, as fast as QEMU emulates it;
+	// Emulated, with RealTime, runs it in real time also without KVM, as fast as QEMU emulates it;
 	// not reproducible.
 	Emulated bool
 	Seed     uint64    // of the guest's random numbers
-	HostCPU  int       // pin QEMU to this CPU; -1: do not
-	Console  io.Writer // gets what the program prints, line by line; nil: nobody
+	HostCPU  int       // pin QEMU to this CPU; -1 does not pin it
+	Console  io.Writer // receives the program's output line by line; may be nil
 }
 
-// Result is what a microVM left.
+// Result is the outcome of a microVM.
 type Result struct {
 	ExitCode      int           // of the guest program
-	Console       string        // all of it
+	Console       string        // the program's whole output
 	Boot          time.Duration // until the guest program starts
 	Wall          time.Duration
 	QEMU          string // version
-	Deterministic bool   // counted instructions, and not the host's time
+	Deterministic bool   // time was a count of instructions
 	archive       []byte
 }
 
@@ -61,7 +61,8 @@ var errPanic = errors.New("the microVM's kernel panicked")
 const defaultMemoryMiB = 2048
 
 // Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is
-// killed; it also dies with this process. The program's exit code is no error.
+// killed; it also dies with this process. A program that fails is not an error: see
+// [Result.ExitCode].
 func Run(ctx context.Context, c Config) (Result, error) {
 	if err := HaveQEMU(); err != nil {
 		return Result{}, err
@@ -84,7 +85,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	return res, err
 }
 
-// accelerationOf is how this machine can run what is asked for.
+// accelerationOf returns how this machine can run the configuration.
 func accelerationOf(ctx context.Context, c Config) acceleration {
 	switch {
 	case c.RealTime && kvmBoots(ctx, c):
@@ -148,7 +149,7 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	return res, nil
 }
 
-// runQEMU runs QEMU to its end and returns what it complained about.
+// runQEMU runs QEMU to its end and returns its stderr.
 func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File,
 	said *console) (stderr string, err error) {
 	// an error of the console ends QEMU
@@ -180,7 +181,7 @@ func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File,
 func runOnOwnThread(cmd *exec.Cmd, cpu int) error {
 	done := make(chan error, 1)
 	go func() {
-		// never unlocked: the thread's scheduling is changed, so it must end here
+		// never unlock: the thread's scheduling is changed, so it must end here
 		runtime.LockOSThread()
 		if err := setScheduling(cpu); err != nil {
 			done <- err
@@ -214,7 +215,7 @@ func setScheduling(cpu int) error {
 	return nil
 }
 
-// memoryFile is a file without a name: nothing can be left behind.
+// memoryFile returns a file in memory without a name, so that nothing is left behind.
 func memoryFile(data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("pcn-vm", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -49,12 +49,12 @@ func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, erro
 		return own, fmt.Errorf("%s: %w", path, err)
 	}
 	if file := object.OwnFile("notification"); file != "" {
-		if own.Notification, err = c.compile(ctx, beside(path, file)); err != nil {
+		if own.Notification, err = c.compile(ctx, pathBeside(path, file)); err != nil {
 			return own, err
 		}
 	}
 	if file := object.OwnFile("marker"); file != "" {
-		marker, err := filepath.Abs(beside(path, file))
+		marker, err := filepath.Abs(pathBeside(path, file))
 		if err != nil {
 			return own, err
 		}
@@ -67,8 +67,8 @@ func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, erro
 	return own, nil
 }
 
-// beside returns the path of a file that another one names.
-func beside(path, file string) string {
+// pathBeside returns the path of a file that another one names.
+func pathBeside(path, file string) string {
 	if filepath.IsAbs(file) {
 		return file
 	}
@@ -88,7 +88,8 @@ func newCompiler(port portSource) (*compiler, error) {
 	clang, err := find(compilers)
 	if err != nil {
 		return nil,
-			fmt.Errorf("compile a control: %w: apt install clang-19 llvm-19 libbpf-dev, or give its object (.o)", err)
+			fmt.Errorf("compile a control: %w: apt install clang-19 llvm-19 libbpf-dev, or give "+
+				"its object (.o)", err)
 	}
 	strip, err := find(strippers)
 	if err != nil {

@@ -29,7 +29,8 @@ const timeout = 10 * time.Second
 func RequireRoot(t testing.TB) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make network namespaces and to load BPF programs: run it as root, e.g. go test -exec sudo")
+		t.Skip("needs root, to make network namespaces and to load BPF programs: run it as root, " +
+			"e.g. go test -exec sudo")
 	}
 }
 
@@ -231,7 +232,8 @@ func waitUp(t testing.TB, e End) {
 	}
 	defer func() {
 		close(done)
-		for range updates { // drain until the subscription ends, because its socket holds the namespace
+		// drain until the subscription ends, because its socket holds the namespace
+		for range updates {
 		}
 	}()
 	expired := time.After(timeout)

@@ -16,17 +16,17 @@ import (
 	"time"
 )
 
-// ResultDir is the guest's folder whose files the host gets.
+// ResultDir is the guest's folder whose files the host receives.
 const ResultDir = "/result"
 
-// The answer is a piece of memory that host and guest share: a header, and at answerArchive a tar
-// of ResultDir. It costs nothing until it is written, and is 180 times as fast as a serial port.
+// The answer is memory that host and guest share: a header, and at answerArchive a tar of
+// ResultDir. It costs nothing until it is written, and is 180 times as fast as a serial port.
 const (
 	AnswerBytes   = 256 << 20
 	answerArchive = 4096
 )
 
-// ErrNoAnswer is the error of an answer that was not written, or not all of it.
+// ErrNoAnswer reports that the answer is missing or incomplete.
 var ErrNoAnswer = errors.New("the microVM ended without an answer")
 
 var answerMagic = [4]byte{'P', 'C', 'N', '1'}
@@ -55,7 +55,7 @@ func writeAnswer(memory []byte, exitCode int, dir string) error {
 	return nil
 }
 
-// region is a writer into memory that is not its own.
+// region writes into given memory.
 type region struct {
 	free    []byte
 	written int
@@ -72,7 +72,7 @@ func (r *region) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// pack writes the files of dir, in the order of their names and without times.
+// pack writes the files of dir, sorted by name and without times.
 func pack(w io.Writer, dir string) error {
 	t := tar.NewWriter(w)
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -112,7 +112,7 @@ func packFile(t *tar.Writer, dir, name string) error {
 }
 
 // ReadAnswer returns the program's exit code and an archive of its files, for [Files]. The error
-// wraps [ErrNoAnswer] if the answer is not all there.
+// wraps [ErrNoAnswer] if the answer is missing or incomplete.
 func ReadAnswer(memory io.ReaderAt) (exitCode int, archive []byte, err error) {
 	var h answerHeader
 	head := io.NewSectionReader(memory, 0, answerArchive)
@@ -149,7 +149,7 @@ func Files(archive []byte) (map[string][]byte, error) {
 			return nil, fmt.Errorf("unpack the guest's files: %w", err)
 		}
 		if !fs.ValidPath(h.Name) {
-			return nil, fmt.Errorf("unpack the guest's files: %q is no path below %s",
+			return nil, fmt.Errorf("unpack the guest's files: %q is not a path below %s",
 				h.Name, ResultDir)
 		}
 		if files[h.Name], err = io.ReadAll(t); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guest is the microVM's side of package vm: its init, and how it talks to the host. The
-// host puts a [Job] into the initramfs; the guest sends back an exit code and files.
+// Package guest is the guest's side of package vm: the microVM's init. The host puts a [Job] into
+// the initramfs; the guest returns an exit code and files.
 package guest
 
 import (
@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Job is what the guest's init is told, as JSON in JobFile.
+// Job tells the guest's init what to run, as JSON in [JobFile].
 type Job struct {
 	Args    []string // of the program, after its name
 	Env     []string // KEY=value
@@ -27,14 +27,14 @@ type Job struct {
 	Modules []string // paths of kernel modules, to load in this order
 }
 
-// JobFile is where the host puts the job.
+// JobFile is the path of the job in the guest.
 const JobFile = "/pcn-job.json"
 
 // ProbeArg, as the only argument, asks for a guest that boots, runs nothing and ends.
 const ProbeArg = "pcn-probe"
 
-// These lines on the console enclose what the program prints: what firmware and kernel say before
-// and after is not the program's.
+// These lines on the console enclose the program's output: text before and after comes from
+// firmware and kernel.
 const (
 	ReadyLine = "pcn guest is up"
 	DoneLine  = "pcn guest is done"
@@ -46,10 +46,10 @@ func Inside() bool {
 	return err == nil
 }
 
-// Main must be the first thing that a program does [Inside]. As the microVM's init it sets the
-// guest up, runs this program again as a child, hands its exit code and [ResultDir] to the host,
-// and powers off. In the child it exits with what main returns for the host's arguments. So a
-// program that crashes gives an exit code, as anywhere. Main does not return.
+// Main never returns; a program must call it first if it is [Inside]. As the microVM's init it sets
+// up the guest, runs this program again as a child, passes its exit code and [ResultDir] to the
+// host, and powers off. In the child it exits with the result of main for the host's arguments.
+// Thus a program that crashes has an exit code as well.
 func Main(main func(args []string) int) {
 	if os.Getpid() != 1 {
 		os.Exit(main(os.Args[1:]))
@@ -102,8 +102,8 @@ func readJob() (Job, error) {
 	return j, nil
 }
 
-// mounts are the guest's file systems, beside the initramfs. /tmp stays in the initramfs: the host
-// may have put files there.
+// mounts lists the guest's file systems besides the initramfs. /tmp stays in the initramfs, because
+// the host may have put files there.
 var mounts = []struct{ kind, at string }{
 	{"proc", "/proc"},
 	{"sysfs", "/sys"},
@@ -147,8 +147,8 @@ func loadModule(path string) error {
 	return nil
 }
 
-// settleClock waits, for 5 s of the guest's time at most, until the kernel has the clock source
-// that it keeps: a change in the midst of an experiment would be a step in its time.
+// settleClock waits, at most 5 s of the guest's time, until the kernel has chosen its final clock
+// source. A later change would be a step in an experiment's time.
 func settleClock() error {
 	const current = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	for range 500 {
@@ -171,7 +171,7 @@ func runProgram(j Job) (int, error) {
 	cmd.Args[0] = "/init"
 	cmd.Dir = j.Dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// memory is there, instructions are dear: collect garbage rarely
+	// collect garbage rarely: memory is plentiful, instructions are slow
 	standard := []string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}
 	cmd.Env = append(standard, j.Env...)
 	err := cmd.Run()

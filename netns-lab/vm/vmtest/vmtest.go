@@ -19,15 +19,15 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Extra is what a package's tests need in the microVM beside their testdata.
+// Extra holds what a package's tests need in the microVM besides their testdata.
 type Extra struct {
 	Files   []vm.File
 	Modules []string // of the kernel
 }
 
-// RunTests is for TestMain: it runs the tests in a microVM, as root, with the flags that go test
-// gave. The test binary is its own guest. The package's testdata folder comes along. A host without
-// QEMU or kernel fails and says what to do.
+// RunTests runs the tests as root in a microVM, with the flags of go test; call it from TestMain.
+// The test binary is its own guest and has the package's testdata folder. Without QEMU or a kernel
+// it fails and says what to install.
 func RunTests(m *testing.M, extra Extra) int {
 	if guest.Inside() {
 		guest.Main(func([]string) int { return m.Run() })
@@ -63,7 +63,7 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 	return res.ExitCode, err
 }
 
-// hostFlags are go test's that name files of the host.
+// hostFlags are the flags of go test that name files of the host.
 var hostFlags = []string{
 	"-test.testlogfile", "-test.coverprofile", "-test.gocoverdir", "-test.outputdir",
 	"-test.cpuprofile", "-test.memprofile", "-test.blockprofile", "-test.mutexprofile",
@@ -81,8 +81,8 @@ func guestFlags(args []string) []string {
 	return out
 }
 
-// testdata returns the files of the package's testdata folder, and one that makes the working
-// directory.
+// testdata returns the files of the package's testdata folder, and a file whose folder is the
+// working directory.
 func testdata(dir string) ([]vm.File, error) {
 	files := []vm.File{{Path: filepath.Join(dir, ".pcn"), Mode: 0o644}}
 	add := func(name string, d fs.DirEntry, err error) error {
