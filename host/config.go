@@ -29,7 +29,8 @@ type Config struct {
 	RTTTo []string `yaml:"rtt_to"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
-	// Objects are compiled controls of the user's own to register, with their defaults: paths of .o files.
+	// Objects are compiled controls of the user's own to register, with their defaults: paths of .o
+	// files.
 	Objects []string `yaml:"objects"`
 	// NP answers marked packets with CNPs.
 	NP *NP `yaml:"np"`

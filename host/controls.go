@@ -61,7 +61,8 @@ func (c *Config) readObjects(d *config.Decoder) {
 		at := fmt.Sprintf("objects[%d]", i)
 		data, err := os.ReadFile(path)
 		if err != nil {
-			d.Fail(at, err.Error(), "write the path of a control that was compiled: pcn scheme compile")
+			d.Fail(at, err.Error(),
+				"write the path of a control that was compiled: pcn scheme compile")
 			continue
 		}
 		if err := c.Controls.AddObject(data); err != nil {

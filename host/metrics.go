@@ -19,15 +19,17 @@ import (
 // counters. Flows come and go, so the user limits how many have their own series.
 var (
 	descComponent = desc("component_ok", "1 if the component is whole and attached.", "component")
-	descCount     = desc("events_total", "What a component's programs counted.", "component", "event")
-	descFlows     = desc("flows", "Live flows.", "control")
-	descNoECN     = desc("flows_without_ecn",
+	descCount     = desc("events_total", "What a component's programs counted.", "component",
+		"event")
+	descFlows = desc("flows", "Live flows.", "control")
+	descNoECN = desc("flows_without_ecn",
 		"Live flows that negotiated no ECN, so that nothing is marked.", "control")
-	descRate     = desc("send_rate_bps", "Sum of the rates that live flows may send at.", "control")
-	descMinRate  = desc("send_rate_min_bps", "The least of them.", "control")
-	descMarked   = desc("live_marked_packets", "Marked packets of live flows.", "control")
-	descLosses   = desc("live_losses", "Times that a loss cut the rate of a live flow.", "control")
-	descSRTT     = desc("srtt_max_seconds", "The longest smoothed round trip of a live flow.", "control")
+	descRate    = desc("send_rate_bps", "Sum of the rates that live flows may send at.", "control")
+	descMinRate = desc("send_rate_min_bps", "The least of them.", "control")
+	descMarked  = desc("live_marked_packets", "Marked packets of live flows.", "control")
+	descLosses  = desc("live_losses", "Times that a loss cut the rate of a live flow.", "control")
+	descSRTT    = desc("srtt_max_seconds", "The longest smoothed round trip of a live flow.",
+		"control")
 	descFlowRate = desc("flow_send_rate_bps",
 		"Rate of one of the fastest flows.", "control", "src", "dst")
 	descFlowSRTT = desc("flow_srtt_seconds",

@@ -128,9 +128,9 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
 	return nil
 }
 
-// FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be read. The
-// kernel keeps the type of the entries with the table, so it may be another build's, or a control of the
-// user's own.
+// FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be
+// read. The kernel keeps the type of the entries with the table, so it may be another build's, or a
+// control of the user's own.
 func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
 	layout, err := layoutInKernel(flows)
 	if err != nil {
@@ -170,7 +170,9 @@ func layoutInKernel(flows *ebpf.Map) (*flowLayout, error) {
 			return layout, nil
 		}
 	}
-	return nil, errors.New("its entries are not those of a congestion control of pcn: run pcn host up with this program")
+	return nil,
+		errors.New("its entries are not those of a congestion control of pcn: run pcn host up " +
+			"with this program")
 }
 
 // Fingerprint hashes an object's programs, map sizes and variables: objects with equal hashes run

@@ -9,8 +9,8 @@
 //   - [FirstRTT], LDCP's first round trip, and [WRED], a switch played at a host's device: egress;
 //   - [Stamp], a host's last egress program: classes as DSCP.
 //
-// Stamp, FirstRTT, WRED, PlainSYN, and NP and RP of real hosts know IPv6 and VLAN tags too. The others are
-// for the lab: they handle plain IPv4 only, and ignore other packets.
+// Stamp, FirstRTT, WRED, PlainSYN, and NP and RP of real hosts know IPv6 and VLAN tags too. The
+// others are for the lab: they handle plain IPv4 only, and ignore other packets.
 //
 // An attachment lives as long as the value that made it, or until its device goes.
 package tc

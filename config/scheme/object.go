@@ -220,7 +220,8 @@ func (o *Object) readStats(flows *ebpf.MapSpec) error {
 	return err
 }
 
-// StatsOf returns the statistics that the struct of a flow table's entries describes, of so many bytes.
+// StatsOf returns the statistics that the struct of a flow table's entries describes, of so many
+// bytes.
 func StatsOf(entry *btf.Struct, size uint32) ([]Stat, error) {
 	var stats []Stat
 	err := fields(entry, 0, nil, func(m btf.Member, offset uint32, t tags) error {

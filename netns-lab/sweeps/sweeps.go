@@ -37,7 +37,8 @@ func Load(nameOrPath string) (*sweep.Sweep, error) {
 
 // LoadWith is Load, where the options are those of reading the experiment.
 func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
-	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) || ext == ".yaml" || ext == ".yml" {
+	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) ||
+		ext == ".yaml" || ext == ".yml" {
 		return sweep.LoadWith(nameOrPath, o)
 	}
 	file := nameOrPath + ".yaml"
