@@ -638,7 +638,7 @@ func TestSeeing(t *testing.T) {
 	f, err := h.FindFlow(first.LocalAddr().String())
 	qt.Assert(t, qt.IsNil(err))
 	_, err = h.FindFlow("10.7.0.1")
-	qt.Check(t, qt.ErrorMatches(err, `flow "10.7.0.1": 3 flows are so.*`))
+	qt.Check(t, qt.ErrorMatches(err, `flow "10.7.0.1" is ambiguous: 3 flows match.*`))
 	_, err = h.FindFlow("nowhere")
 	qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
