@@ -61,7 +61,7 @@ func TestOneMicroVMPerCPU(t *testing.T) {
 	waitChild(t, first.Process.Pid)
 	second, stderr := start()
 	qt.Assert(t, qt.IsTrue(stderr.Scan()))
-	qt.Check(t, qt.Equals(stderr.Text(), "pcn: every CPU is taken by another microVM of this machine: waiting for one"))
+	qt.Check(t, qt.Equals(stderr.Text(), "pcn: other microVMs of this machine use every CPU: waiting for one"))
 	qt.Assert(t, qt.IsNil(first.Process.Kill()))
 	waitChild(t, second.Process.Pid)
 }

@@ -41,7 +41,7 @@ const ownYAML = `name: own
 topology: {kind: dumbbell, senders: 2, rate: 10Gbps, delay: 5us}
 algorithms: {dctcpr: dctcpr.c}
 schemes: [dctcpr, pcn]
-dctcpr: {g: 1/8, marking: {threshold: 20us}}
+dctcpr: {g: 1/32, step: 100Mbps, marking: {threshold: 20us}}
 warmup: 0ms
 duration: 10ms
 flows:
