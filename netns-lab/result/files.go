@@ -100,50 +100,17 @@ func Read(dir string) (*Run, error) {
 		optional bool
 		decode   func(data []byte) error
 	}{
-		{manifestFile, false, func(data []byte) (err error) {
-			r.Manifest,
-				err = decodeManifest(data)
-			return err
-		}},
+		{manifestFile, false, into(&r.Manifest, decodeManifest)},
 		{experimentFile, false, func(data []byte) error { r.Experiment = data; return nil }},
-		{flowsFile, false, func(data []byte) (err error) {
-			r.Flows,
-				err = decodeFlows(data)
-			return err
-		}},
-		{portsFile, false, func(data []byte) (err error) {
-			r.Ports,
-				err = decodePorts(data)
-			return err
-		}},
-		{seriesFile, false, func(data []byte) (err error) {
-			r.Series,
-				err = decodeSeries(data)
-			return err
-		}},
-		{pfcFile, false, func(data []byte) (err error) {
-			r.PFC,
-				err = decodeCSV[PFCEvent](data)
-			return err
-		}},
-		{repeatsFile, true, func(data []byte) (err error) {
-			r.PauseRepeats,
-				err = decodeCSV[PauseRepeats](data)
-			return err
-		}},
-		{completionFile, true, func(data []byte) (err error) {
-			r.Completions,
-				err = decodeCSV[Completion](data)
-			return err
-		}},
-		{statesFile, true, func(data []byte) (err error) {
-			r.States,
-				err = decodeCSV[State](data)
-			return err
-		}},
+		{flowsFile, false, into(&r.Flows, decodeFlows)},
+		{portsFile, false, into(&r.Ports, decodePorts)},
+		{seriesFile, false, into(&r.Series, decodeSeries)},
+		{pfcFile, false, rowsInto(&r.PFC)},
+		{repeatsFile, true, rowsInto(&r.PauseRepeats)},
+		{completionFile, true, rowsInto(&r.Completions)},
+		{statesFile, true, rowsInto(&r.States)},
 		{traceFile, true, func(data []byte) (err error) {
-			r.Trace, _,
-				err = workload.ParseTrace(string(data))
+			r.Trace, _, err = workload.ParseTrace(string(data))
 			return err
 		}},
 	} {
@@ -166,6 +133,19 @@ func Read(dir string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, experimentFile), err)
 	}
 	return r, nil
+}
+
+// into returns a function that decodes a file's content and keeps the value in dst.
+func into[T any](dst *T, decode func(data []byte) (T, error)) func(data []byte) error {
+	return func(data []byte) (err error) {
+		*dst, err = decode(data)
+		return err
+	}
+}
+
+// rowsInto is [into] for a CSV file whose columns are all required.
+func rowsInto[T any](dst *[]T) func(data []byte) error {
+	return into(dst, func(data []byte) ([]T, error) { return decodeCSV[T](data) })
 }
 
 // checkHash fails if the experiment file is not the one of the run.
