@@ -52,12 +52,7 @@ func ReadCounts(m *ebpf.Map) (Counts, error) {
 
 // counterNames returns the member names of a map's value, in their order.
 func counterNames(m *ebpf.Map) ([]string, error) {
-	h, err := m.Handle()
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-	spec, err := h.Spec(nil)
+	spec, err := typesOf(m)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +71,16 @@ func counterNames(m *ebpf.Map) ([]string, error) {
 		return names, nil
 	}
 	return nil, errors.New("its value is not a struct: want a struct of counters")
+}
+
+// typesOf returns the types of a map's key and value, which the kernel keeps.
+func typesOf(m *ebpf.Map) (*btf.Spec, error) {
+	h, err := m.Handle()
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	return h.Spec(nil)
 }
 
 // readCounts reads one of the object's maps of counters.

@@ -231,12 +231,7 @@ func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 
 // structIn returns a struct of a map's keys or values by name, from the map's BTF.
 func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
-	h, err := m.Handle()
-	if err != nil {
-		return nil, err
-	}
-	defer h.Close()
-	spec, err := h.Spec(nil)
+	spec, err := typesOf(m)
 	if err != nil {
 		return nil, err
 	}
