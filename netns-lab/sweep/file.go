@@ -84,8 +84,8 @@ const (
 
 var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
-// LoadWith reads a sweep file. Paths in the file are relative to it. The options are those of reading
-// its experiment.
+// LoadWith reads a sweep file. Paths in the file are relative to it. The options are those of
+// reading its experiment.
 func LoadWith(path string, o experiment.Options) (*Sweep, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
