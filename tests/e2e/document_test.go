@@ -31,8 +31,7 @@ func TestDocumentsChangeNoResult(t *testing.T) {
 		out = filepath.Join(dir, out)
 		_, stderr, code := runProgram(t, program,
 			"run", "hol", "--algo", "pcn", "--duration", "1ms", "--out", out)
-		const expectNotMet = 3 // the bounds are for 19 ms
-		qt.Assert(t, qt.IsTrue(code == 0 || code == expectNotMet), qt.Commentf("%s", stderr))
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
 		folder = filepath.Join(out, "pcn")
 		r, err := result.Read(folder)
 		qt.Assert(t, qt.IsNil(err))

@@ -16,6 +16,9 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
+// exitExpect is what pcn run exits with if a bound is not met.
+const exitExpect = 3
+
 // pcn is the program under test, built once.
 var pcn string
 

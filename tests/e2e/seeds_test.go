@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// Of so many seeds, most must meet a bound. A single run is no test: PCN's flows meet in other
+// phases with every seed and with every build, and F1 of hol-shared-buffer, whose bound is 15 ms,
+// came back after 7.5 to over 16 ms (11 seeds of each of two builds, one run of each too late).
+const (
+	seeds     = 5
+	mostSeeds = seeds/2 + 1
+)
+
+// met counts the seeds that met each bound of a scheme.
+type met struct {
+	scheme string
+	tried  int
+	seeds  map[string]int // by what is expected
+	report string         // what each seed measured
+}
+
+// add evaluates a run, whose folder has the experiment with its bounds.
+func (m *met) add(t *testing.T, dir string) {
+	t.Helper()
+	r, err := result.Read(dir)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.Equals(r.Manifest.Scheme, m.scheme))
+	qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid),
+		qt.Commentf("%s", r.Manifest.Reasons))
+	e, err := experiment.Parse(dir, r.Experiment)
+	qt.Assert(t, qt.IsNil(err))
+	outcomes := result.Evaluate(e, r)
+	qt.Assert(t, qt.IsTrue(len(outcomes) > 0))
+	m.tried++
+	for _, o := range outcomes {
+		if o.Pass {
+			m.seeds[o.Expect.What]++
+		} else {
+			m.seeds[o.Expect.What] += 0 // known, though no seed may meet it
+		}
+		m.report += fmt.Sprintf("seed %d: %s: %s, bound %s\n", r.Manifest.Seed, o.Expect.What,
+			o.Value(), o.Bound())
+	}
+}
+
+// decided tells whether further seeds change nothing.
+func (m *met) decided() bool {
+	for _, n := range m.seeds {
+		if n < mostSeeds && m.tried-n < mostSeeds {
+			return false
+		}
+	}
+	return true
+}
+
+// checkMostSeeds wants each of the experiment's bounds on a scheme met by most seeds. firstDir has
+// the run with seed 1. The others run two at a time, until no more can change the result.
+func checkMostSeeds(t *testing.T, scheme, firstDir string, args ...string) {
+	t.Helper()
+	m := met{scheme: scheme, seeds: map[string]int{}}
+	m.add(t, firstDir)
+	for seed := 2; seed <= seeds && !m.decided(); seed += 2 {
+		pair := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
+		var runs sync.WaitGroup
+		for i, dir := range pair {
+			runs.Go(func() {
+				_, stderr, code := run(t, append(append([]string{"run"}, args...),
+					"--algo", scheme, "--seed", strconv.Itoa(seed+i), "--out", dir)...)
+				qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+			})
+		}
+		runs.Wait()
+		for _, dir := range pair {
+			m.add(t, filepath.Join(dir, scheme))
+		}
+	}
+	t.Logf("%s", m.report)
+	for what, n := range m.seeds {
+		qt.Check(t, qt.IsTrue(n >= mostSeeds),
+			qt.Commentf("%s: met by %d of %d seeds", what, n, m.tried))
+	}
+}
+
+// checkBounds wants the experiment's bounds on a scheme met by one run.
+func checkBounds(t *testing.T, scheme, dir string) {
+	t.Helper()
+	m := met{scheme: scheme, seeds: map[string]int{}}
+	m.add(t, dir)
+	for what, n := range m.seeds {
+		qt.Check(t, qt.Equals(n, 1), qt.Commentf("%s\n%s", what, m.report))
+	}
+}
