@@ -29,6 +29,7 @@ flows:
 // packets as soon as one event is a nanosecond off, so which of the flows has the larger share for the whole run is chance
 // (the kernel's own differ by 6%), and what is held closely is what both have together.
 func TestDCTCPIsTheKernels(t *testing.T) {
+	t.Parallel()
 	const bins = 250
 	file := filepath.Join(t.TempDir(), "dctcp.yaml")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(dctcpYAML), 0o600)))

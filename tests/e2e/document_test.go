@@ -14,6 +14,7 @@ import (
 
 // TestDocumentsChangeNoResult changes a document, which makes another pcn. The bytes stay the same.
 func TestDocumentsChangeNoResult(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := read(t, "../../docs/architecture.md")
 	changed := filepath.Join(dir, "architecture.md")

@@ -14,6 +14,7 @@ import (
 
 // Each of these holds a paper's equation or figure against packets; its bounds decide the exit code.
 func TestExperiments(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		args  []string
@@ -26,6 +27,7 @@ func TestExperiments(t *testing.T) {
 		{"LDCP's fast start", []string{"ldcp-faststart", "--case", "idle,loaded", "--algo", "ldcp"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
 			stdout, stderr, code := run(t, append(append([]string{"run"}, test.args...), "--out", out)...)
 			var unmet []string
@@ -43,6 +45,7 @@ func TestExperiments(t *testing.T) {
 
 // TestEveryScheme: each runs on the paper's fabric, is valid, and one page shows them all.
 func TestEveryScheme(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	schemes := []string{"qcn", "dcqcn", "timely", "ldcp", "pcn_dctcp", "dctcp", "cubic"}
 	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", "qcn,dcqcn,timely,ldcp,pcn_dctcp,dctcp,cubic", "--out", out)

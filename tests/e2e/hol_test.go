@@ -115,6 +115,7 @@ func TestSameBytes(t *testing.T) {
 
 // TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the hosts.
 func TestSharedBuffer(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
 	stdout, stderr, code := run(t, "run", "hol-shared-buffer", "--out", out)
 	t.Log(stdout)

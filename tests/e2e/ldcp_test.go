@@ -29,6 +29,7 @@ cases:
 
 // TestLDCPFeedback: senders hear of every mark, also from ACKs that cover two packets, by the echo and by AccECN.
 func TestLDCPFeedback(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "feedback.yaml")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(feedbackYAML), 0o600)))
 	out := filepath.Join(t.TempDir(), "out")

@@ -55,6 +55,7 @@ expect:
 // A rate-based control like DCTCP, with a marking rule whose threshold is a time, is written outside the
 // tree, and runs beside one that comes along. Its parameters are set by name in the experiment.
 func TestOwnControlAndMarker(t *testing.T) {
+	t.Parallel()
 	dir := outside(t)
 	file := filepath.Join(dir, "own.yaml")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(ownYAML), 0o600)))
@@ -76,8 +77,10 @@ func TestOwnControlAndMarker(t *testing.T) {
 
 // Each template of `pcn scheme new` passes its own test as it is written.
 func TestTemplates(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"rate", "window"} {
 		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			stdout, stderr, code := run(t, "scheme", "new", "mine", "--kind", kind, "--dir", dir)
 			qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
@@ -93,6 +96,7 @@ func TestTemplates(t *testing.T) {
 
 // A template's marking rule and notification point work with its control.
 func TestTemplateParts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{{"mine"}, {"late", "--kind", "marker"}, {"every", "--kind", "notification"}} {
 		_, stderr, code := run(t, append([]string{"scheme", "new", "--dir", dir}, args...)...)
@@ -123,6 +127,7 @@ const struct every_params np_params = {};`,
 
 // What is wrong with a control of one's own is told with its file and line.
 func TestOwnMistakes(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, stderr, code := run(t, "scheme", "new", "mine", "--dir", dir)
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
