@@ -171,6 +171,7 @@ type Options struct {
 	Nodes         []Node
 	SampleNs      uint64 // bin of the sampled series; 0: none
 	QuantumNs     uint64 // timers are rounded up to it, a power of two; 0: 1024
+	EarlyNs       uint64 // a port without delay hands packets over so early; at most QuantumNs
 	DilationShift uint32 // the kernel's clock runs 2^shift slower than the papers'
 	EventsBytes   uint32 // ring buffer, a power of two; 0: 16 MiB
 	// Object is bpf/npecn.bpf.c compiled with a marker of one's own (bpf/include/marker.h), an
@@ -187,6 +188,10 @@ func (o *Options) check() error {
 	}
 	if o.QuantumNs&(o.QuantumNs-1) != 0 {
 		return fmt.Errorf("quantum %d ns is no power of two", o.QuantumNs)
+	}
+	if o.EarlyNs > o.QuantumNs {
+		return fmt.Errorf("early hand-over by %d ns: want at most the quantum, %d ns: the next "+
+			"port waits that long before it decides", o.EarlyNs, o.QuantumNs)
 	}
 	if o.DilationShift > maxDilation {
 		return fmt.Errorf("dilation shift %d: want 0 to %d", o.DilationShift, maxDilation)

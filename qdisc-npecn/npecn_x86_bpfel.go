@@ -388,6 +388,7 @@ const (
 	npecnProgNpecnInit          = "npecn_init"
 	npecnProgNpecnReset         = "npecn_reset"
 	npecnVarDilationShift       = "dilation_shift"
+	npecnVarEarlyNs             = "early_ns"
 	npecnVarEventsLost          = "events_lost"
 	npecnVarQuantumNs           = "quantum_ns"
 	npecnVarSampleNs            = "sample_ns"
@@ -471,6 +472,7 @@ type npecnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnVariableSpecs struct {
 	DilationShift       *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EarlyNs             *ebpf.VariableSpec `ebpf:"early_ns"`
 	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
 	QuantumNs           *ebpf.VariableSpec `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
@@ -533,6 +535,7 @@ func (m *npecnMaps) Close() error {
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnVariables struct {
 	DilationShift       *ebpf.Variable `ebpf:"dilation_shift"`
+	EarlyNs             *ebpf.Variable `ebpf:"early_ns"`
 	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
 	QuantumNs           *ebpf.Variable `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`

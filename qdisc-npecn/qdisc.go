@@ -62,6 +62,7 @@ func Load(o Options) (*Qdisc, error) {
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
 		npecnVarQuantumNs:     o.QuantumNs,
+		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {

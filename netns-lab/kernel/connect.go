@@ -61,6 +61,9 @@ func (c *connector) listen(
 ) (ln net.Listener, err error) {
 	err = n.do(func() (err error) {
 		lc := net.ListenConfig{Control: c.listenerOptions, KeepAlive: -1}
+		// Go's default is MPTCP, whose receiving socket wakes its reader at every packet,
+		// whatever SO_RCVLOWAT says: a quarter of all instructions of a run.
+		lc.SetMultipathTCP(false)
 		ln, err = lc.Listen(ctx, "tcp4", dst.String())
 		return err
 	})

@@ -15,6 +15,9 @@ const (
 	ctrlSlots = 4096
 	hostSlots = 4096
 	quantumNs = 1024
+	// A frame of 1000 bytes at 40 Gbit/s takes 200 ns: it leaves a host with the decision to send
+	// it. Half as many halts of the guest, and an eighth of its instructions, less.
+	earlyNs = 256
 )
 
 // qdiscOptions configures the ports for a scheme.
@@ -29,6 +32,7 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		Nodes:         make([]npecn.Node, len(p.nodes)),
 		SampleNs:      uint64(p.exp.Sample),
 		QuantumNs:     quantumNs,
+		EarlyNs:       earlyNs,
 		DilationShift: uint32(p.exp.Dilation),
 	}
 	if a.Own != nil {

@@ -98,7 +98,7 @@ static __always_inline u64 arrival_ns(struct sk_buff *skb, u32 ingress, u64 now)
 		return t_ns > now ? t_ns : now;
 	}
 	t_ns = (u64) * (u32 *)&cb->data[CARRY_HIGH * 4] << 32 | *(u32 *)&cb->data[CARRY_LOW * 4];
-	return t_ns < now ? t_ns : now;
+	return t_ns < now + early_ns ? t_ns : now;
 }
 
 SEC("struct_ops/npecn_enqueue")
@@ -176,9 +176,9 @@ drop_silent:
 	return NET_XMIT_DROP;
 }
 
-static __always_inline void count_lateness(struct port_counters *n, u64 late_ns)
+static __always_inline void count_lateness(struct port_counters *n, u64 due_ns, u64 now)
 {
-	u64 b = late_ns >> LATE_BUCKET_SHIFT;
+	u64 late_ns = now > due_ns ? now - due_ns : 0, b = late_ns >> LATE_BUCKET_SHIFT;
 
 	if (b >= LATE_BUCKETS)
 		b = LATE_BUCKETS - 1;
@@ -214,7 +214,7 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 {
 	u32 id = sch->dev_queue->dev->group;
 	struct port *p = port_of_qdisc(sch, id);
-	u64 now = now_ns(), wake_ns;
+	u64 now = now_ns(), wake_ns, due_ns;
 	struct sk_buff *skb;
 	struct slot *w;
 
@@ -234,21 +234,22 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 		w = slot_at(&p->state.wire, p->state.wire.head);
 		if (!w)
 			return NULL;
-		if (w->packet.t_ns <= now) {
+		due_ns = w->packet.t_ns - (p->config.delay_ns ? 0 : early_ns);
+		if (due_ns <= now) {
 			skb = bpf_kptr_xchg(&w->skb, NULL);
 			p->state.wire.head++;
 			if (!skb)
 				return NULL;
 			carry(skb, w->packet.t_ns, w->packet.verdict, w->packet.queue, id);
-			count_lateness(&p->counters, now - w->packet.t_ns);
+			count_lateness(&p->counters, w->packet.t_ns, now);
 			p->counters.delivered_packets++;
 			sch->q.qlen--;
 			sch->qstats.backlog -= w->packet.len;
 			bpf_qdisc_bstats_update(sch, skb);
 			return skb;
 		}
-		if (w->packet.t_ns < wake_ns)
-			wake_ns = w->packet.t_ns;
+		if (due_ns < wake_ns)
+			wake_ns = due_ns;
 	}
 	if (wake_ns == NEVER)
 		return NULL;
