@@ -14,20 +14,22 @@ import (
 type timekeeping struct {
 	shift     uint32
 	quantumNs uint64
+	earlyNs   uint64
 }
 
 func (k timekeeping) String() string {
-	return fmt.Sprintf("shift %d, quantum %d ns", k.shift, k.quantumNs)
+	return fmt.Sprintf("shift %d, quantum %d ns, early by %d ns", k.shift, k.quantumNs, k.earlyNs)
 }
 
 func (k timekeeping) options() Options {
-	return Options{QuantumNs: k.quantumNs, DilationShift: k.shift, EventsBytes: 1 << 20}
+	return Options{QuantumNs: k.quantumNs, EarlyNs: k.earlyNs, DilationShift: k.shift,
+		EventsBytes: 1 << 20}
 }
 
 var (
 	// every ns of the papers' time is long enough to do all that is due in it
-	exact   = timekeeping{16, 1}
-	rounded = timekeeping{10, 1024} // as experiments run
+	exact   = timekeeping{16, 1, 0}
+	rounded = timekeeping{10, 1024, 256} // as experiments run
 )
 
 // lossless configures a port with 8 lossless classes and no PFC threshold in reach. A host's has no
@@ -58,8 +60,8 @@ func TestSerialisationAndDelay(t *testing.T) {
 		{exact, []line{{0, 40e9, 5_000}, {1, 40e9, 5_000}, {2, 9_999_999_967, 3_001}}},
 		{rounded, []line{{0, 1e9, 5_000}, {1, 40e9, 5_000}, {2, 40e9, 1_025}, {1, 800e9, 2_000},
 			{1, 9_999_999_967, 3_001}, {3, 25e9, 100_000}}},
-		{timekeeping{12, 256}, []line{{1, 100e9, 500}}},
-		{timekeeping{0, 1 << 20}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}}, // real speed
+		{timekeeping{12, 256, 0}, []line{{1, 100e9, 500}}},
+		{timekeeping{0, 1 << 20, 1 << 18}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}}, // real speed
 	} {
 		t.Run(test.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(test.shift)))
