@@ -303,7 +303,7 @@ func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 	}
 	c.fingerprint = Fingerprint(spec)
 	c.coll, err = ebpf.NewCollectionWithOptions(spec,
-		ebpf.CollectionOptions{MapReplacements: replace})
+		ebpf.CollectionOptions{MapReplacements: replace, Cache: KernelTypes()})
 	if c.linkless && errors.Is(err, unix.EEXIST) {
 		return notRegistered(c.Name(), err)
 	}

@@ -7,9 +7,17 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 )
+
+// KernelTypes returns the kernel's types, for [ebpf.CollectionOptions]. They can't change while it
+// runs, and decoding them takes most of the time of loading a small program, so a process does it
+// once.
+var KernelTypes = sync.OnceValue(btf.NewCache)
 
 const availableFile = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 

@@ -33,7 +33,7 @@ const (
 
 // readKernelTypes reads the kernel's BTF once, because that takes 40 ms.
 var readKernelTypes = sync.OnceValues(func() (kernelTypes, error) {
-	spec, err := btf.LoadKernelSpec()
+	spec, err := KernelTypes().Kernel()
 	if err != nil {
 		return kernelTypes{}, err
 	}

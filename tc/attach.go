@@ -48,7 +48,7 @@ func load(
 		spec.Maps[m].MaxEntries = replacement.MaxEntries()
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec,
-		ebpf.CollectionOptions{MapReplacements: replace})
+		ebpf.CollectionOptions{MapReplacements: replace, Cache: loader.KernelTypes()})
 	if err != nil {
 		if reason := loader.HavePermission(); reason != nil {
 			err = reason
