@@ -512,8 +512,10 @@ func sortSeries(series []Sample) []Sample {
 }
 
 func compareSamples(a, b Sample) int {
-	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind),
-		compareNatural(a.Name, b.Name))
+	if c := cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), cmp.Compare(a.Kind, b.Kind)); c != 0 {
+		return c // most differ here, and names are slow to compare
+	}
+	return compareNatural(a.Name, b.Name)
 }
 
 func sortPFC(events []PFCEvent) []PFCEvent {
@@ -521,8 +523,11 @@ func sortPFC(events []PFCEvent) []PFCEvent {
 }
 
 func comparePFC(a, b PFCEvent) int {
-	return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), compareNatural(a.From, b.From),
-		compareNatural(a.To, b.To), cmp.Compare(a.Class, b.Class))
+	if c := cmp.Compare(a.SentNs, b.SentNs); c != 0 {
+		return c
+	}
+	return cmp.Or(compareNatural(a.From, b.From), compareNatural(a.To, b.To),
+		cmp.Compare(a.Class, b.Class))
 }
 
 // compareNatural orders H2 before H10.
