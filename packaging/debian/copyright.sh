@@ -31,13 +31,14 @@ License: BSD-2-Clause
 EOF
 field <bpf/LICENSE.BSD-2-Clause
 
+shopt -s nocaseglob nullglob
 main=$(go list -m)
 go list -deps -f '{{with .Module}}{{.Path}} {{.Version}} {{.Dir}}{{end}}' ./cmd/pcn ./cmd/pcn-guest |
 	sort -u | while read -r path version dir; do
 	[ "$path" != "$main" ] || continue
 	printf '\nFiles: %s/*\nComment: linked into the program, version %s\n' "$path" "$version"
 	found=
-	for file in "$dir"/LICEN[CS]E* "$dir"/COPYING*; do
+	for file in "$dir"/licen[cs]e* "$dir"/copying* "$dir"/licenses/*; do
 		[ -f "$file" ] || continue
 		if [ -z "$found" ]; then
 			found=yes

@@ -10,8 +10,6 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
@@ -41,7 +39,7 @@ func TestGuestHost(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { np.Close() })
 	qt.Assert(t, qt.IsNil(np.Attach(peer.NS, peer.Index())))
-	before := kernelHas(t)
+	before := nstest.KernelObjects(t)
 
 	pcn(t, "host", "up", "--control", "pcn", "--on", here.Link.Attrs().Name, "--rtt", "1ms",
 		"--line-rate", "1Gbps")
@@ -68,7 +66,8 @@ func TestGuestHost(t *testing.T) {
 	c.server.Close()
 	_, err = os.Stat(host.DefaultRoot)
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
-	nstest.Eventually(t, "the kernel has what it had", func() bool { return kernelHas(t) == before })
+	nstest.Eventually(t, "the kernel has what it had",
+		func() bool { return nstest.KernelObjects(t) == before })
 }
 
 // pcn runs the command line, which must succeed, and returns what it printed.
@@ -91,33 +90,4 @@ func onlyFlow(t *testing.T) loader.Flow {
 	qt.Assert(t, qt.IsNil(json.Unmarshal(pcn(t, "flows", "--json"), &flows)))
 	qt.Assert(t, qt.HasLen(flows, 1))
 	return flows[0]
-}
-
-// kernelObjects counts what of BPF the kernel has.
-type kernelObjects struct{ programs, maps, links int }
-
-func kernelHas(t *testing.T) kernelObjects {
-	t.Helper()
-	var has kernelObjects
-	for id := ebpf.ProgramID(0); ; has.programs++ {
-		var err error
-		if id, err = ebpf.ProgramGetNextID(id); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		qt.Assert(t, qt.IsNil(err))
-	}
-	for id := ebpf.MapID(0); ; has.maps++ {
-		var err error
-		if id, err = ebpf.MapGetNextID(id); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		qt.Assert(t, qt.IsNil(err))
-	}
-	var it link.Iterator
-	defer it.Close()
-	for it.Next() {
-		has.links++
-	}
-	qt.Assert(t, qt.IsNil(it.Err()))
-	return has
 }
