@@ -193,8 +193,8 @@ fetch_kernel() {
 
 fetches=()
 
-# need_kernel fetches the kernel of a suite and an architecture to a folder in the background, unless
-# it is there.
+# need_kernel fetches the kernel of a suite and an architecture to a folder, unless it is there. It
+# does so in the background.
 need_kernel() {
 	local suite=$1 arch=$2 folder=$3
 	local stamp=$folder/.suite-$suite

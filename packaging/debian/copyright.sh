@@ -33,8 +33,8 @@ field <bpf/LICENSE.BSD-2-Clause
 
 shopt -s nocaseglob nullglob
 main=$(go list -m)
-go list -deps -f '{{with .Module}}{{.Path}} {{.Version}} {{.Dir}}{{end}}' ./cmd/pcn ./cmd/pcn-guest |
-	sort -u | while read -r path version dir; do
+module='{{with .Module}}{{.Path}} {{.Version}} {{.Dir}}{{end}}'
+go list -deps -f "$module" ./cmd/pcn ./cmd/pcn-guest | sort -u | while read -r path version dir; do
 	[ "$path" != "$main" ] || continue
 	printf '\nFiles: %s/*\nComment: linked into the program, version %s\n' "$path" "$version"
 	found=
@@ -43,14 +43,16 @@ go list -deps -f '{{with .Module}}{{.Path}} {{.Version}} {{.Dir}}{{end}}' ./cmd/
 		if [ -z "$found" ]; then
 			found=yes
 			printf 'Copyright:\n'
-			{ grep -ihE '^[^a-z]*copyright .*[0-9]{4}' "$file" || echo "the authors of $path"; } |
-				sort -u | field
+			{
+				grep -ihE '^[^a-z]*copyright .*[0-9]{4}' "$file" ||
+					echo "the authors of $path"
+			} | sort -u | field
 			printf 'License: %s\n' "$(tr -c 'a-zA-Z0-9.\n' - <<<"licence-of-$path")"
 		else
 			printf ' .\n'
 		fi
 		if grep -q 'Apache License' "$file" && grep -q 'APPENDIX' "$file"; then
-			printf ' Apache License, Version 2.0: /usr/share/common-licenses/Apache-2.0\n'
+			echo ' Apache-2.0: see /usr/share/common-licenses/Apache-2.0'
 		else
 			field <"$file"
 		fi
