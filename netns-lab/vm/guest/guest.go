@@ -246,7 +246,7 @@ func mapDevice(dir string) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(dir, "enable"), []byte("1"), 0); err != nil {
 		return nil, fmt.Errorf("enable the answer's device: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "resource2"), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, answerResource), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the answer's memory: %w", err)
 	}
