@@ -71,6 +71,11 @@ func extraFiles() (vmtest.Extra, error) {
 }
 
 func child(what string) error {
+	if os.Getenv(childPrivateEnv) != "" {
+		if err := mountPrivateSys(); err != nil {
+			return err
+		}
+	}
 	if what == "down" {
 		_, err := host.New().Down(context.Background())
 		return err
