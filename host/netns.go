@@ -251,10 +251,10 @@ type Choice struct {
 	Control   string    `json:"control"`
 }
 
-const (
-	defaultFile   = "/proc/sys/net/ipv4/tcp_congestion_control"
-	availableFile = "/proc/sys/net/ipv4/tcp_available_congestion_control"
-)
+// IsHere reports whether it is the namespace of the thread that asked.
+func (c Choice) IsHere() bool { return c.Namespace.path == threadNetns }
+
+const defaultFile = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 // choices returns the namespaces that chose one of the controls, and how many could not be looked
 // into.

@@ -20,6 +20,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -29,6 +30,8 @@ type Status struct {
 	Components []ComponentStatus `json:"components"`
 	// Default is net.ipv4.tcp_congestion_control of this network namespace.
 	Default string `json:"default_control"`
+	// Notes say what makes flows slower than they need be, and what to do.
+	Notes []string `json:"notes"`
 	// Differences lists where the host differs from the configuration, if one was given.
 	Differences []string `json:"differences"`
 }
@@ -66,7 +69,7 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Components: []ComponentStatus{}, Differences: []string{}}
+	s := &Status{Components: []ComponentStatus{}, Notes: []string{}, Differences: []string{}}
 	if s.Default, err = defaultControl(); err != nil {
 		return nil, err
 	}
@@ -77,12 +80,48 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 		}
 		s.Components = append(s.Components, *one)
 	}
+	s.Notes = append(s.Notes, s.ecnNotes()...)
 	if c != nil {
 		if s.Differences, err = h.differences(ctx, c, s.Components); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// Counts of a control that are not of events: flows come and go.
+const (
+	flowsCount = "flows"
+	noECNCount = "flows_without_ecn"
+)
+
+// ecnNotes says which flows have no ECN, and whether others will.
+func (s *Status) ecnNotes() []string {
+	var notes []string
+	needed := false
+	for _, c := range s.Components {
+		name, ok := strings.CutPrefix(c.Name, controlPrefix)
+		if !ok || !needsECN(name) {
+			continue
+		}
+		needed = true
+		if n := c.Counts[noECNCount]; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so Reno's window "+
+				"instead of %s: either the socket chose its control after it had connected, or the "+
+				"peer or the path refuses ECN: see pcn host doctor", n, c.Counts[flowsCount], name,
+				name))
+		}
+	}
+	if value, err := tcpECN(); needed && err == nil && !asksForECN(value) {
+		notes = append(notes, ecnAdvice(value))
+	}
+	return notes
+}
+
+// needsECN reports whether a control of ours is of no use without ECN.
+func needsECN(name string) bool {
+	s, ok := scheme.Builtin().ByControl(name)
+	return ok && Control{Scheme: s}.needsECN()
 }
 
 // componentStatus reads one component. What can't be read of it is a problem of its own, unless all
@@ -190,7 +229,11 @@ func flowCount(name string, p *pinned, into map[string]uint64) error {
 		return err
 	}
 	flows, err := c.Flows()
-	into["flows"] = uint64(len(flows))
+	into[flowsCount] = uint64(len(flows))
+	into[noECNCount] = 0
+	for _, f := range flows {
+		into[noECNCount] += uint64(boolToInt(!f.ECN))
+	}
 	return err
 }
 

@@ -34,7 +34,7 @@ All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
-		newCapture())
+		newHostDoctor(), newCapture())
 	return c
 }
 
@@ -298,14 +298,16 @@ Exits with 1 if anything differs or is broken.`,
 			if err != nil {
 				return err
 			}
-			s, err := host.New().Status(cmd.Context(), c)
+			h := host.New()
+			s, err := h.Status(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), s)
 			} else {
-				err = printStatus(cmd.OutOrStdout(), s)
+				err = errors.Join(printStatus(cmd.OutOrStdout(), s),
+					printChoices(cmd.OutOrStdout(), h))
 			}
 			if err == nil && !s.OK() {
 				err = exitCode(exitError)
@@ -316,6 +318,17 @@ Exits with 1 if anything differs or is broken.`,
 	f.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return inNamespace(c)
+}
+
+// printChoices prints which other network namespaces chose a control of ours.
+func printChoices(w io.Writer, h *host.Host) error {
+	chosen, err := h.Choices()
+	for _, c := range chosen {
+		if !c.IsHere() {
+			fmt.Fprintf(w, "network namespace %s chose %s\n", c.Namespace, c.Control)
+		}
+	}
+	return err
 }
 
 // loadIfAny is load, but returns nil if no flag is given and no file is installed.
@@ -357,6 +370,9 @@ func printStatus(w io.Writer, s *host.Status) error {
 		}
 	}
 	fmt.Fprintf(w, "default congestion control of this network namespace: %s\n", s.Default)
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "NOTE: %s\n", n)
+	}
 	for _, d := range s.Differences {
 		fmt.Fprintf(w, "DIFFERS: %s\n", d)
 	}
