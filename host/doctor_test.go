@@ -236,8 +236,8 @@ rp: {interfaces: [veth0], prefixes: [192.0.2.0/24]}
 	const tcp, udp = 6, 17
 	bleach(t, peer, udp)
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Is, "CE is Not-ECT on the way there, "+
-		"ECT(0) is Not-ECT on the way there, ECT(1) is Not-ECT on the way there"))
+	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Is, "CE is Not-ECT on the way "+
+		"there, ECT(0) is Not-ECT on the way there, ECT(1) is Not-ECT on the way there"))
 	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, host.OK))
 	bleach(t, peer, tcp)
 	found = probe(address)
@@ -265,7 +265,8 @@ func TestProbeMarking(t *testing.T) {
 	qt.Assert(t, qt.IsNil(nl.QdiscReplace(root)))
 	qt.Assert(t, qt.IsNil(nl.ClassReplace(netlink.NewHtbClass(
 		netlink.ClassAttrs{
-			LinkIndex: here.Index(), Parent: netlink.MakeHandle(1, 0), Handle: netlink.MakeHandle(1, 1),
+			LinkIndex: here.Index(), Parent: netlink.MakeHandle(1, 0),
+			Handle: netlink.MakeHandle(1, 1),
 		},
 		netlink.HtbClassAttrs{Rate: 20e6, Buffer: 3000, Cbuffer: 3000},
 	))))
@@ -284,3 +285,43 @@ func TestProbeMarking(t *testing.T) {
 	qt.Check(t, qt.Equals(check.Level, host.Fail), qt.Commentf("%+v", check))
 	dropper.DropEvery(t, 0)
 }
+
+// The self-test sees marks, CNPs and a fair share, leaves nothing, and does not touch what runs.
+// Here only its parts are judged: the microVM emulates its CPU, too slow for shares.
+func TestSelfTest(t *testing.T) {
+	wire(t)
+	up(t, light)
+	before := pinnedFiles(t)
+	namespaces := linkIDs(t)
+	found := host.SelfTest(context.Background(), 3*time.Second)
+	for _, name := range []string{"loads", "marks", "CNPs sent", "CNPs heard", "removed"} {
+		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, host.OK), qt.Commentf("%+v", found))
+	}
+	qt.Check(t, qt.DeepEquals(pinnedFiles(t), before))
+	nstest.Eventually(t, "its links are gone", func() bool {
+		return len(linkIDs(t)) == len(namespaces)
+	})
+
+	// Interrupted, it leaves nothing too.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	found = host.SelfTest(ctx, time.Hour)
+	qt.Check(t, qt.Equals(checkOf(t, found, "self-test").Level, host.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, found, "removed").Level, host.OK))
+
+	// Killed, all goes with the process.
+	p := childProcess(childSelfTest)
+	qt.Assert(t, qt.IsNil(p.Start()))
+	isThere := func() bool { return available(t, "pcn_selftest") }
+	nstest.Eventually(t, "the control is there", isThere)
+	qt.Assert(t, qt.IsNil(p.Process.Kill()))
+	_ = p.Wait() // it was killed
+	nstest.Eventually(t, "the control is gone", func() bool { return !isThere() })
+	nstest.Eventually(t, "its links are gone", func() bool {
+		return len(linkIDs(t)) == len(namespaces)
+	})
+	qt.Check(t, qt.DeepEquals(pinnedFiles(t), before))
+}
+
+// childSelfTest makes a child run the self-test.
+const childSelfTest = "selftest"

@@ -302,7 +302,8 @@ func (h *Host) load(t *transaction, s *survey, components []component) ([]*objec
 	var objects []*object
 	for _, one := range components {
 		old := map[string]*ebpf.Map{}
-		if err := openPins(h.folder(one.folderIn(s.here)), mapPrefix, ebpf.LoadPinnedMap, old); err != nil {
+		f := h.folder(one.folderIn(s.here))
+		if err := openPins(f, mapPrefix, ebpf.LoadPinnedMap, old); err != nil {
 			return nil, err
 		}
 		t.after = append(t.after, func() {

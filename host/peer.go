@@ -66,8 +66,8 @@ const tcpiOptECN = 8
 
 var ecnNames = [4]string{"Not-ECT", "ECT(1)", "ECT(0)", "CE"}
 
-// ListenForDoctor answers the probes of other hosts' [Host.ProbePeer] until the context ends, on TCP
-// and UDP of an address such as :9819.
+// ListenForDoctor answers the probes of other hosts' [Host.ProbePeer] until the context ends, on
+// TCP and UDP of an address such as :9819.
 func ListenForDoctor(ctx context.Context, address string, ready func(net.Addr)) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
@@ -477,9 +477,10 @@ func (h *Host) flowOf(c *net.TCPConn) (LiveFlow, bool) {
 	}
 	local := c.LocalAddr().(*net.TCPAddr).AddrPort()
 	remote := c.RemoteAddr().(*net.TCPAddr).AddrPort()
-	same := func(a, b netip.AddrPort) bool {
-		return a.Port() == b.Port() && a.Addr().Unmap().WithZone("") == b.Addr().Unmap().WithZone("")
+	plain := func(a netip.AddrPort) netip.AddrPort {
+		return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 	}
+	same := func(a, b netip.AddrPort) bool { return plain(a) == plain(b) }
 	for _, f := range flows {
 		if same(f.Src, local) && same(f.Dst, remote) {
 			return f, true

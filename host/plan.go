@@ -194,8 +194,8 @@ func (c *Config) interfaceNames() []string {
 	return names
 }
 
-// linkSpeed returns the speed of an interface of the thread's network namespace, which /sys need not
-// show.
+// linkSpeed returns the speed of an interface of the thread's network namespace, which /sys need
+// not show.
 func linkSpeed(name string) (config.Rate, error) {
 	e, err := ethtool.NewEthtool()
 	if err != nil {

@@ -50,8 +50,8 @@ func haveCapabilities() error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("this process lacks %s: run it as root, or see Rights in pcn docs host: %w",
-			strings.Join(missing, " and "), unix.EPERM)
+		return fmt.Errorf("this process lacks %s: run it as root, or see Rights in "+
+			"pcn docs host: %w", strings.Join(missing, " and "), unix.EPERM)
 	}
 	return nil
 }

@@ -106,10 +106,10 @@ func (s *Status) ecnNotes() []string {
 		}
 		needed = true
 		if n := c.Counts[noECNCount]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so Reno's window "+
-				"instead of %s: either the socket chose its control after it had connected, or the "+
-				"peer or the path refuses ECN: see pcn host doctor", n, c.Counts[flowsCount], name,
-				name))
+			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so Reno's "+
+				"window instead of %s: either the socket chose its control after it had "+
+				"connected, or the peer or the path refuses ECN: see pcn host doctor", n,
+				c.Counts[flowsCount], name, name))
 		}
 	}
 	if value, err := tcpECN(); needed && err == nil && !asksForECN(value) {

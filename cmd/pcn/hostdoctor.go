@@ -23,11 +23,11 @@ func newHostDoctor() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check whether PCN works on this host and on the path to another, and say what to do",
-		Long: `Check the kernel, rights, interfaces, network namespaces and flows of this host, and
-what runs against the configuration. With --peer, check the path to another host: whether ECN gets
-there and back, and whether the host there answers marked packets with CNPs. For that, connect to a
-TCP service there and send it some hundred bytes that carry CE, as if a switch had marked them.
+		Short: "Check this host and the path to another, and say what to do",
+		Long: `Check the kernel, rights, interfaces, network namespaces and flows of this host,
+and what runs against the configuration. With --peer, check the path to another host: whether ECN
+gets there and back, and whether the host there answers marked packets with CNPs. For that, connect
+to a TCP service there and send it some hundred bytes that carry CE, as if a switch had marked them.
 
 Each line is one check: ok, warn (it works, but worse, or could not be looked at) or fail (it does
 not work). Nothing is changed.
@@ -46,7 +46,8 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 				})
 			}
 			if load < 0 || load > 0 && peer == "" {
-				return usageError{fmt.Errorf("invalid --load %s: want a time above 0, and --peer", load)}
+				return usageError{fmt.Errorf(
+					"invalid --load %s: want a time above 0, and --peer", load)}
 			}
 			config, err := f.loadIfAny(cmd.Context())
 			if err != nil {
@@ -74,8 +75,10 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.StringVar(&peer, "peer", "",
 		fmt.Sprintf("HOST or HOST:PORT to probe; without a port: %d", host.DoctorPort))
-	flags.DurationVar(&load, "load", 0, "how long to fill the path to --peer, to see whether it marks")
-	flags.StringVar(&listen, "listen", "", "answer other hosts' --peer on this address, until ctrl-c")
+	flags.DurationVar(&load, "load", 0,
+		"how long to fill the path to --peer, to see whether it marks")
+	flags.StringVar(&listen, "listen", "",
+		"answer other hosts' --peer on this address, until ctrl-c")
 	flags.Lookup("listen").NoOptDefVal = ":" + strconv.Itoa(host.DoctorPort)
 	c.MarkFlagsMutuallyExclusive("peer", "listen")
 	return inNamespace(c)
@@ -103,4 +106,41 @@ func printChecks(w io.Writer, checks []host.Check) error {
 		}
 	}
 	return nil
+}
+
+func newHostSelfTest() *cobra.Command {
+	var (
+		asJSON bool
+		length time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "selftest",
+		Short: "Try PCN between network namespaces of its own, and remove all of it",
+		Long: `Make two network namespaces and a router between them that marks, load a congestion
+control of a name of its own, RP and NP, send with two flows, and see marks, CNPs and a fair share.
+What runs on this host is left alone. Everything goes when the command ends, also if it is
+interrupted or killed.
+
+Exit codes: 0 all well, 1 a check failed.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if length < time.Second {
+				return usageError{fmt.Errorf("invalid --time %s: want 1s or more", length)}
+			}
+			found := host.SelfTest(cmd.Context(), length)
+			var err error
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), found)
+			} else {
+				err = printChecks(cmd.OutOrStdout(), found)
+			}
+			if err == nil && host.Failed(found) {
+				err = exitCode(exitError)
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().DurationVar(&length, "time", 4*time.Second, "how long to send")
+	return c
 }

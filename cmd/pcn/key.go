@@ -96,8 +96,8 @@ func readSecret(path string) ([]byte, error) {
 		return nil, err
 	}
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make a "+
-			"new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
+		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
+			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
 	}
 	return io.ReadAll(f)
 }
