@@ -95,6 +95,7 @@ func TestContents(t *testing.T) {
 		"usr/share/bash-completion/completions/pcn",
 		"usr/share/doc/pcn/changelog.gz",
 		"usr/share/doc/pcn/copyright",
+		"usr/share/doc/pcn/examples/alerts.yaml",
 		"usr/share/doc/pcn/examples/grafana.json",
 		"usr/share/doc/pcn/host.md",
 		"usr/share/fish/vendor_completions.d/pcn.fish",
