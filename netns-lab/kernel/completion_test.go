@@ -85,7 +85,8 @@ func TestWorkload(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(again.Trace, run.Trace))
 	for i, c := range again.Completions {
 		was := run.Completions[i]
-		about := qt.Commentf("%s, %d B: %d ns, was %d", c.Flow, c.SizeBytes, value(c.FCTNs), value(was.FCTNs))
+		about := qt.Commentf("%s, %d B: %d ns, was %d", c.Flow, c.SizeBytes, value(c.FCTNs),
+			value(was.FCTNs))
 		qt.Check(t, qt.Equals(c.StartNs, was.StartNs), about)
 		qt.Check(t, qt.Equals(c.IdealNs, was.IdealNs), about)
 		qt.Check(t, qt.Equals(c.FCTNs == nil, was.FCTNs == nil), about)
