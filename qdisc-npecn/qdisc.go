@@ -59,9 +59,10 @@ func Load(o Options) (*Qdisc, error) {
 	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(len(ports)*Classes) * linkEvents
 	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports) * rateChangesMax)
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
+	spec.Maps[npecnMapHostArrivals].MaxEntries = uint32(len(ports))
+	spec.Maps[npecnMapDataSent].MaxEntries = max(o.Flows, 1)
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
-		npecnVarQuantumNs:     o.QuantumNs,
 		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
 	} {
@@ -135,6 +136,18 @@ func view[T any](b []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(b)))
 
 // Events returns the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
+
+// HostArrivals returns the map of what came to each host last, for tc.LoadArrive.
+func (q *Qdisc) HostArrivals() *ebpf.Map { return q.objs.HostArrivals }
+
+// WatchHosts measures how late hosts' TCP is from a time on, which is not 0: Stats.LateACKs and
+// LateData, and FlowStart events.
+func (q *Qdisc) WatchHosts(fromNs uint64) error {
+	if err := q.objs.WatchFromNs.Set(fromNs); err != nil {
+		return fmt.Errorf("watch hosts: %w", err)
+	}
+	return nil
+}
 
 // ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges
 // said.

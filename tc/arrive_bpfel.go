@@ -75,6 +75,14 @@ type arriveFlowKey struct {
 	Pad      [3]uint8
 }
 
+type arriveHostArrival struct {
+	_      structs.HostLayout
+	T_ns   uint64
+	SeqEnd uint32
+	Sport  uint16
+	Dport  uint16
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -83,6 +91,7 @@ const (
 	arriveMapCnmCounts       = "cnm_counts"
 	arriveMapCnmPending      = "cnm_pending"
 	arriveMapEvents          = "events"
+	arriveMapHostArrivals    = "host_arrivals"
 	arriveProgArrive         = "arrive"
 	arriveProgCnmEgress      = "cnm_egress"
 	arriveVarDilationShift   = "dilation_shift"
@@ -142,10 +151,11 @@ type arriveProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type arriveMapSpecs struct {
-	Arrivals   *ebpf.MapSpec `ebpf:"arrivals"`
-	CnmCounts  *ebpf.MapSpec `ebpf:"cnm_counts"`
-	CnmPending *ebpf.MapSpec `ebpf:"cnm_pending"`
-	Events     *ebpf.MapSpec `ebpf:"events"`
+	Arrivals     *ebpf.MapSpec `ebpf:"arrivals"`
+	CnmCounts    *ebpf.MapSpec `ebpf:"cnm_counts"`
+	CnmPending   *ebpf.MapSpec `ebpf:"cnm_pending"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
 }
 
 // arriveVariableSpecs contains global variables before they are loaded into the kernel.
@@ -179,10 +189,11 @@ func (o *arriveObjects) Close() error {
 //
 // It can be passed to loadArriveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type arriveMaps struct {
-	Arrivals   *ebpf.Map `ebpf:"arrivals"`
-	CnmCounts  *ebpf.Map `ebpf:"cnm_counts"`
-	CnmPending *ebpf.Map `ebpf:"cnm_pending"`
-	Events     *ebpf.Map `ebpf:"events"`
+	Arrivals     *ebpf.Map `ebpf:"arrivals"`
+	CnmCounts    *ebpf.Map `ebpf:"cnm_counts"`
+	CnmPending   *ebpf.Map `ebpf:"cnm_pending"`
+	Events       *ebpf.Map `ebpf:"events"`
+	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
 }
 
 func (m *arriveMaps) Close() error {
@@ -191,6 +202,7 @@ func (m *arriveMaps) Close() error {
 		m.CnmCounts,
 		m.CnmPending,
 		m.Events,
+		m.HostArrivals,
 	)
 }
 

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
@@ -14,7 +15,10 @@ const (
 	minFrame  = 54 // a bare ACK
 	ctrlSlots = 4096
 	hostSlots = 4096
-	quantumNs = 1024
+	// lagNs is how long ports wait before they decide, if their link is long enough.
+	lagNs = 2048
+	// mostQuantumNs is the coarsest rounding of ports' timers.
+	mostQuantumNs = 1024
 	// A frame of 1000 bytes takes 200 ns at 40 Gbit/s, so it leaves a host with the decision to
 	// send it. That saves half of the guest's halts, and an eighth of its instructions.
 	earlyNs = 256
@@ -31,8 +35,9 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
 		SampleNs:      uint64(p.exp.Sample),
-		QuantumNs:     quantumNs,
+		LagNs:         lagNs,
 		EarlyNs:       earlyNs,
+		Flows:         uint32(len(p.exp.Flows)),
 		DilationShift: uint32(p.exp.Dilation),
 	}
 	if a.Own != nil {
@@ -74,6 +79,7 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 		slots = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
 		p.setSwitchPort(&q, id, a)
 	}
+	q.QuantumNs = p.quantumNs(&q, p.nodes[port.peer].isHost)
 	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 	for _, class := range classes {
 		q.Classes[class] = npecn.Class{
@@ -82,6 +88,22 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 	}
 	q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 	return q
+}
+
+// quantumNs is what a port's timers are rounded up to. A late delivery to a switch changes nothing,
+// as long as it is within the lag; it only must not count as too late (lateShare). One to a host is
+// a longer round trip, so these are rounded by less than 1% of it.
+func (p *plan) quantumNs(q *npecn.Port, toHost bool) uint64 {
+	const switchShare, hostShare, delayShare = 24, 128, 8
+	share := uint64(switchShare)
+	if toHost {
+		share = hostShare
+	}
+	most := min(mostQuantumNs, q.DelayNs/delayShare)
+	if p.rttNs > 0 { // else there is no traffic
+		most = min(most, p.rttNs/share)
+	}
+	return 1 << (bits.Len64(max(most, 1)) - 1)
 }
 
 // setSwitchPort configures what only switches do: marking, detection, credits.
@@ -107,7 +129,7 @@ func (p *plan) mostBuffered(node int, scheme string) uint64 {
 	var most uint64
 	for _, id := range p.nodes[node].ports {
 		port := p.ports[id]
-		loopNs := 4*port.delayNs + 4*quantumNs // a host is twice as far away
+		loopNs := 4*port.delayNs + 2*lagNs // a host is twice as far away
 		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
 	}
 	return min(most, buffer)
@@ -131,5 +153,5 @@ func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
 
 // wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
 func wireSlots(rateBps, delayNs uint64) uint32 {
-	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
+	return uint32(rateBps*(delayNs+2*lagNs)/8/minFrame/1e9) + 64
 }

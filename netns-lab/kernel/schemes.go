@@ -48,7 +48,7 @@ func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 // network returns what parameters depend on.
 func (p *plan) network() scheme.Network {
 	return scheme.Network{
-		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.baseRTTNs(),
+		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.rttNs,
 		FrameBytes: uint64(p.exp.Frame),
 	}
 }

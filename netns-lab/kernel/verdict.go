@@ -55,10 +55,21 @@ func (v *verdict) judge(run *result.Run) error {
 // fidelity returns where the kernel was too slow to keep the ideal times.
 func fidelity(m *result.Manifest) []string {
 	var reasons []string
-	if limit := int64(lateShare * float64(m.BaseRTTNs)); m.LatenessP99Ns > limit {
-		reasons = append(reasons, fmt.Sprintf(
-			"99%% of packets were up to %d ns late, over 5%% of the base RTT (%d ns): "+
-				"raise `dilation`", m.LatenessP99Ns, limit))
+	limitNs := int64(lateShare * float64(m.BaseRTTNs))
+	for _, late := range []struct {
+		what  string
+		p99Ns int64
+	}{
+		{"of packets were", m.LatenessP99Ns},
+		{"of flows sent their first packet", m.HostLateness.Starts.P99Ns},
+		{"of ACKs left their host", m.HostLateness.ACKs.P99Ns},
+		{"of data packets left their host", m.HostLateness.Data.P99Ns},
+	} {
+		if late.p99Ns > limitNs {
+			reasons = append(reasons, fmt.Sprintf(
+				"99%% %s up to %d ns late, over 5%% of the base RTT (%d ns): raise `dilation`",
+				late.what, late.p99Ns, limitNs))
+		}
 	}
 	if m.CausalityViolations > 0 {
 		reasons = append(reasons, fmt.Sprintf(
