@@ -46,6 +46,10 @@ func summariseGroup(w io.Writer, g report.Group) int {
 		m := r.Manifest
 		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n",
 			m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
+		if len(m.DilationsTried) > 0 {
+			fmt.Fprintf(w, "%s: run again with dilation %d: %d was too low\n",
+				m.Label(), m.DilationShift, m.DilationsTried)
+		}
 		if m.Deadlock != nil {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}

@@ -49,8 +49,8 @@ type Experiment struct {
 	// Sample is the length of a bin of the time series. Default 100us.
 	Sample Duration `yaml:"sample"`
 	// Dilation is the binary logarithm of how much slower than the paper the run is: 10 runs 40Gbps
-	// as 39Mbps. 0 to 16, default 10.
-	Dilation uint `yaml:"dilation"`
+	// as 39Mbps. 0 to 16, or auto, the default: chosen from the network and the traffic.
+	Dilation Dilation `yaml:"dilation"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
 	// FlowGroups are TCP flows that the scheme controls.
@@ -323,7 +323,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		TCD:      TCD{Epsilon: 0.05},
 		Warmup:   Millisecond,
 		Sample:   100 * Microsecond,
-		Dilation: 10,
+		Dilation: Dilation{Auto: true},
 		Seed:     1,
 	}
 }
@@ -435,7 +435,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 		c.Duration = *o.Duration
 	}
 	if o.Dilation != nil {
-		c.Dilation = *o.Dilation
+		c.Dilation = Dilation{Shift: *o.Dilation}
 	}
 	if o.Schemes != nil {
 		c.Schemes = slices.Clone(o.Schemes)
@@ -451,6 +451,7 @@ func (e *Experiment) Override(o Override) (*Experiment, error) {
 		d.validateTime(&c)
 		d.validateStarts(&c)
 		d.makeFlows(&c)
+		d.chooseDilation(&c)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ func TestDefaults(t *testing.T) {
 		Warmup:   1e6,
 		Duration: 15e6,
 		Sample:   100e3,
-		Dilation: 10,
+		Dilation: Dilation{Shift: 10, Auto: true},
 		Seed:     1,
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
@@ -259,7 +259,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Warmup:   2e6,
 		Duration: 4e6,
 		Sample:   50e3,
-		Dilation: 9,
+		Dilation: Dilation{Shift: 9},
 		Seed:     7,
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
@@ -1143,7 +1143,7 @@ func TestOverride(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(o.Seed, 9))
 	qt.Assert(t, qt.Equals(o.Duration, 3*Millisecond))
-	qt.Assert(t, qt.Equals(o.Dilation, 8))
+	qt.Assert(t, qt.Equals(o.Dilation, Dilation{Shift: 8}))
 	qt.Assert(t, qt.DeepEquals(o.Schemes, []string{"pcn"}))
 
 	// Schemes that the file does not list: one of ours, and one of Linux.

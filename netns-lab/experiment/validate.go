@@ -125,6 +125,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateExpect(e)
 	d.validateCompare(e)
 	d.validateMetrics(e)
+	d.chooseDilation(e)
 }
 
 // hasRequired reports whether the file gives the value at path, and fails if it does not.
@@ -217,7 +218,7 @@ func (d *decoder) checkUnique(path, what string, names []string) {
 }
 
 func (d *decoder) validateTime(e *Experiment) {
-	config.CountInRange(d.Decoder, "dilation", e.Dilation, 0, 16)
+	config.CountInRange(d.Decoder, "dilation", e.Dilation.Shift, 0, MaxDilation)
 	config.InRange(d.Decoder, "sample", e.Sample, Microsecond, Second)
 	config.InRange(d.Decoder, "warmup", e.Warmup, 0, maxDuration)
 	if e.Duration == 0 {

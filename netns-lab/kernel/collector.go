@@ -95,7 +95,7 @@ func (c *collector) fillManifest(m *result.Manifest, late *npecn.Lateness) {
 	if object := c.fabric.algorithm.Object; object != nil {
 		m.SchemeSHA256 = object.SHA256()
 	}
-	m.DilationShift, m.Case = e.Dilation, e.CaseName
+	m.DilationShift, m.Case = e.Dilation.Shift, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.Deadlock = c.deadlock.found
 	m.BaseRTTNs = int64(c.fabric.plan.rttNs)

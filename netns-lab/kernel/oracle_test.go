@@ -157,7 +157,7 @@ func TestSlowHostsAreInvalid(t *testing.T) {
 	}
 	qt.Check(t, qt.IsTrue(float64(worst) > 1.1*want), qt.Commentf("%d ns, ideally %.0f", worst, want))
 	m := run.Manifest
-	qt.Check(t, qt.IsTrue(float64(m.LatenessP99Ns) < lateShare*float64(m.BaseRTTNs)))
+	qt.Check(t, qt.IsTrue(float64(m.LatenessP99Ns) < result.LateShare*float64(m.BaseRTTNs)))
 	qt.Check(t, qt.Equals(m.Verdict, result.Invalid))
 	qt.Check(t, qt.Matches(strings.Join(m.Reasons, "\n"),
 		`(?s).*99% of flows sent their first packet up to \d+ ns late, over 5% of the base RTT `+

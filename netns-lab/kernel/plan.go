@@ -107,16 +107,16 @@ const tcpTimeoutInitNs = 1_000_000_000
 // while it connects.
 func (p *plan) checkDilation() error {
 	const share = 0.9 // the rest is for what propagation delays leave out
-	most, limitNs := p.exp.Dilation, uint64(share*tcpTimeoutInitNs)
+	most, limitNs := p.exp.Dilation.Shift, uint64(share*tcpTimeoutInitNs)
 	for most > 0 && p.rttNs<<most > limitNs {
 		most--
 	}
-	if most == p.exp.Dilation {
+	if most == p.exp.Dilation.Shift {
 		return nil
 	}
 	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which "+
 		"TCP waits for an answer when it connects: write `dilation: %d` or less",
-		p.exp.Dilation, experiment.Duration(p.rttNs), most)
+		p.exp.Dilation.Shift, experiment.Duration(p.rttNs), most)
 }
 
 // device is the name of a port's network device.

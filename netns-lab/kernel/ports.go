@@ -38,7 +38,7 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		LagNs:         lagNs,
 		EarlyNs:       earlyNs,
 		Flows:         uint32(len(p.exp.Flows)),
-		DilationShift: uint32(p.exp.Dilation),
+		DilationShift: uint32(p.exp.Dilation.Shift),
 	}
 	if a.Own != nil {
 		o.Object = a.Own.Port

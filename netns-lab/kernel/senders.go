@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 )
 
 const (
 	chunk         = 256 << 10 // bytes of a write
+	firstPackets  = 16        // of the first write
 	startJitterNs = 10_000    // flows start within, by the seed
 )
 
@@ -22,14 +24,17 @@ type senders struct {
 	pacing pacing
 	rng    *rand.Rand
 	data   []byte // what flows send, again and again
-	wg     *sync.WaitGroup
-	errs   chan error
+	// firstBytes are few whole packets: a flow's write takes the time of those that start with it
+	firstBytes uint64
+	wg         *sync.WaitGroup
+	errs       chan error
 }
 
 func newSenders(f *fabric, flows int) senders {
 	return senders{
 		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(), data: make([]byte, chunk),
-		wg: &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
+		firstBytes: min(firstPackets*uint64(f.plan.exp.Frame-ethHeader-tcpIPHeader), chunk),
+		wg:         &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
 	}
 }
 
@@ -85,9 +90,12 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 	left := uint64(s.Size)
 	for first := true; s.Size == 0 || left > 0; first = false {
 		n := uint64(len(t.data))
-		if first && s.primed > 0 {
+		switch {
+		case first && s.primed > 0:
 			// TCP halves the gap behind the first packet after a pause, to catch up: that of a byte
 			n = 1
+		case first:
+			n = t.firstBytes
 		}
 		if s.Size != 0 && left <= n {
 			n = left
@@ -104,6 +112,7 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 			if err := t.pacing.started(s); err != nil {
 				return err
 			}
+			runtime.Gosched() // flows that start at the same time are not to wait for this one
 		}
 	}
 	return nil

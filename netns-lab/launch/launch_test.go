@@ -320,7 +320,7 @@ func TestGuestDoesTheJob(t *testing.T) {
 			qt.Check(t, qt.Equals(got.Label(), j.Label()))
 			same := func(e *experiment.Experiment) []any {
 				return []any{e.Seed, e.Duration,
-					e.Dilation, e.Flows, e.Hash()}
+					e.Dilation.Shift, e.Flows, e.Hash()}
 			}
 			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)),
 				qt.Commentf(c.name))

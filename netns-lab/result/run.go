@@ -36,11 +36,14 @@ type Manifest struct {
 	Scheme           string `json:"scheme"`
 	Seed             uint64 `json:"seed"`
 	// The run was 2^DilationShift times slower than the paper's time.
-	DilationShift uint  `json:"dilation_shift"`
-	DurationNs    int64 `json:"duration_ns"` // after t = 0
-	WarmupNs      int64 `json:"warmup_ns"`   // before t = 0
-	SampleNs      int64 `json:"sample_ns"`   // length of a bin of the series
-	BaseRTTNs     int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
+	DilationShift uint `json:"dilation_shift"`
+	// DilationsTried are the choices, by `dilation: auto`, that turned out to be too low.
+	DilationsTried []uint `json:"dilations_tried,omitempty"`
+
+	DurationNs int64 `json:"duration_ns"` // after t = 0
+	WarmupNs   int64 `json:"warmup_ns"`   // before t = 0
+	SampleNs   int64 `json:"sample_ns"`   // length of a bin of the series
+	BaseRTTNs  int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
 
 	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
 	// guest and QEMU only if it had a microVM.
