@@ -31,7 +31,7 @@ const (
 const (
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
-	minDelay      = 100 * Nanosecond
+	minDelay      = 500 * Nanosecond // below, completion times are wrong by more than 0.3%
 	maxDelay      = 10 * Millisecond
 	maxPortEvents = 8 // of a port: the qdisc has no room for more
 )

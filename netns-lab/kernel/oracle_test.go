@@ -53,6 +53,7 @@ func disjoint(flows int, size string) string {
 
 var uncontendedFlows = []uncontended{
 	{"1 switch, 10 Gbit/s", "{kind: star, hosts: 1, rate: 10Gbps, delay: 5us}", inTurn, 10},
+	{"1 switch, the shortest links", "{kind: star, hosts: 1, rate: 40Gbps, delay: 500ns}", inTurn, 14},
 	{"2 switches, 40 Gbit/s",
 		"{kind: dumbbell, senders: 1, rate: 40Gbps, delay: 2us}", strings.NewReplacer(
 			"H0", "A0", "R0", "B0").Replace(inTurn), 12},
