@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -34,6 +35,7 @@ func newRun() *cobra.Command {
 		change           changes
 		o                launch.Options
 		native, realTime bool
+		kernel           string
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -60,7 +62,7 @@ Congestion controls of Linux, as baselines:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			if o.Engine, err = newEngine(native, realTime); err != nil {
+			if o.Engine, err = newEngine(kernel, native, realTime); err != nil {
 				return err
 			}
 			if o.Out == "" {
@@ -80,6 +82,9 @@ Congestion controls of Linux, as baselines:
 		"end of the run, in the paper's time from t = 0, such as 15ms (default: the experiment's)")
 	f.UintVar(&change.dilation, "dilation", 0,
 		"run 2^N times slower than the paper's time, N = 0 to 16 (default: the experiment's)")
+	f.StringVar(&kernel, "kernel", "",
+		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
+			"(default: the newest in the cache)")
 	f.BoolVar(&native, "native", false,
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
 	f.BoolVar(&realTime, "real-time", false,
@@ -111,11 +116,14 @@ func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*ex
 }
 
 // newEngine returns the engine that the flags ask for.
-func newEngine(native, realTime bool) (launch.Engine, error) {
+func newEngine(kernel string, native, realTime bool) (launch.Engine, error) {
+	if native && kernel != "" {
+		return nil, usageError{errors.New("--native and --kernel: choose one")}
+	}
 	if native {
 		return launch.NewNative()
 	}
-	return launch.NewMicroVMs(realTime)
+	return launch.NewMicroVMs(kernel, realTime)
 }
 
 // apply overrides the values whose flags were given.

@@ -38,7 +38,7 @@ type sweepFlags struct {
 }
 
 // newMicroVMs returns the engine of sweeps: its results can be reproduced.
-func newMicroVMs() (launch.Engine, error) { return newEngine(false, false) }
+func newMicroVMs() (launch.Engine, error) { return newEngine("", false, false) }
 
 func newSweep(newEngine func() (launch.Engine, error)) *cobra.Command {
 	f := sweepFlags{newEngine: newEngine}

@@ -39,13 +39,13 @@ func (d *Dilation) UnmarshalYAML(n *yaml.Node) error {
 const (
 	// MaxDilation is the highest.
 	MaxDilation = 16
-	// leastAuto is the lowest that is chosen: a higher one hardly costs more where hosts have little
-	// to do, as idle time is skipped.
+	// leastAuto is the lowest that is chosen: it hardly costs more where hosts have little to do,
+	// as idle time is skipped.
 	leastAuto = 10
 )
 
-// What a packet costs the microVM, which takes a ns for an instruction: a data packet and its ACK at
-// both hosts, and each of them at a link (docs/architecture.md, "One clock, dilated").
+// What a packet costs the microVM, which takes a ns for an instruction: a data packet and its ACK
+// at both hosts, and each of them at a link (docs/architecture.md, "One clock, dilated").
 const (
 	hostInstructions = 20_000
 	linkInstructions = 4_300
@@ -69,8 +69,9 @@ func (e *Experiment) neededDilation() uint {
 	return uint(max(0, math.Ceil(math.Log2(perNs/busyShare))))
 }
 
-// busiestBps is the sum of the rates at which TCP flows may send at the busiest moment. A flow sends
-// at the rate of its limit, from its start until it could be done; those of a host share its link.
+// busiestBps is the sum of the rates at which TCP flows may send at the busiest moment. A flow
+// sends at the rate of its limit, from its start until it could be done; those of a host share its
+// link.
 func (e *Experiment) busiestBps() float64 {
 	type change struct {
 		atNs int64

@@ -24,7 +24,8 @@ flows:
 func TestDilationIsChosen(t *testing.T) {
 	var at19, inTurn strings.Builder
 	for i := range 19 {
-		fmt.Fprintf(&at19, "  - {name: f%d, from: H%d, to: H%d, start: 0ms, size: 64KB}\n", i, i, i+19)
+		fmt.Fprintf(&at19, "  - {name: f%d, from: H%d, to: H%d, start: 0ms, size: 64KB}\n", i, i,
+			i+19)
 		fmt.Fprintf(&inTurn, "  - {name: f%d, from: H%d, to: H%d, start: %dus, size: 64KB}\n", i, i,
 			i+19, 50*i)
 	}

@@ -45,15 +45,16 @@ func withinLeaves() string {
 func disjoint(flows int, size string) string {
 	var b strings.Builder
 	for i := range flows {
-		fmt.Fprintf(&b, "\n  - {name: f%d, from: H%d, to: H%d, start: 0us, size: %s}", i, i, i+flows,
-			size)
+		fmt.Fprintf(&b, "\n  - {name: f%d, from: H%d, to: H%d, start: 0us, size: %s}", i, i,
+			i+flows, size)
 	}
 	return b.String()
 }
 
 var uncontendedFlows = []uncontended{
 	{"1 switch, 10 Gbit/s", "{kind: star, hosts: 1, rate: 10Gbps, delay: 5us}", inTurn, 10},
-	{"1 switch, the shortest links", "{kind: star, hosts: 1, rate: 40Gbps, delay: 500ns}", inTurn, 14},
+	{"1 switch, the shortest links", "{kind: star, hosts: 1, rate: 40Gbps, delay: 500ns}", inTurn,
+		14},
 	{"2 switches, 40 Gbit/s",
 		"{kind: dumbbell, senders: 1, rate: 40Gbps, delay: 2us}", strings.NewReplacer(
 			"H0", "A0", "R0", "B0").Replace(inTurn), 12},
@@ -66,7 +67,8 @@ var uncontendedFlows = []uncontended{
 			"bottleneck: {rate: 100Gbps, delay: 4us}}", inTurn, 13},
 	{"19 at once, 40 Gbit/s", "{kind: star, hosts: 38, rate: 40Gbps, delay: 6us}",
 		disjoint(19, "64KB"), 13},
-	{"100 at once, 40 Gbit/s", "{kind: leaf-spine, leaves: 4, spines: 1, hosts: 50, rate: 40Gbps, delay: 6us}",
+	{"100 at once, 40 Gbit/s",
+		"{kind: leaf-spine, leaves: 4, spines: 1, hosts: 50, rate: 40Gbps, delay: 6us}",
 		withinLeaves(), 15},
 }
 
@@ -145,8 +147,8 @@ func TestUncontendedFlows(t *testing.T) {
 	}
 }
 
-// TestSlowHostsAreInvalid: with too little time for the hosts' work, completion times are wrong. The
-// ports are on time, so nobody but the hosts can tell.
+// TestSlowHostsAreInvalid: with too little time for the hosts' work, completion times are wrong.
+// The ports are on time, so nobody but the hosts can tell.
 func TestSlowHostsAreInvalid(t *testing.T) {
 	u := uncontended{topology: "{kind: star, hosts: 38, rate: 40Gbps, delay: 6us}",
 		flows: disjoint(19, "64KB"), dilation: 10}
@@ -156,7 +158,8 @@ func TestSlowHostsAreInvalid(t *testing.T) {
 	for _, c := range run.Completions {
 		worst = max(worst, *c.FCTNs)
 	}
-	qt.Check(t, qt.IsTrue(float64(worst) > 1.1*want), qt.Commentf("%d ns, ideally %.0f", worst, want))
+	qt.Check(t, qt.IsTrue(float64(worst) > 1.1*want),
+		qt.Commentf("%d ns, ideally %.0f", worst, want))
 	m := run.Manifest
 	qt.Check(t, qt.IsTrue(float64(m.LatenessP99Ns) < result.LateShare*float64(m.BaseRTTNs)))
 	qt.Check(t, qt.Equals(m.Verdict, result.Invalid))

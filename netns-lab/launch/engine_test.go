@@ -110,8 +110,8 @@ func TestRunFails(t *testing.T) {
 	qt.Check(t, qt.IsNil(err))
 }
 
-// TestLateRunsAreRunAgain: a dilation that was chosen is raised twice at most, by as much as the run
-// was late; one of the file's never.
+// TestLateRunsAreRunAgain: a dilation that was chosen is raised twice at most, by as much as the
+// run was late; one of the file's never.
 func TestLateRunsAreRunAgain(t *testing.T) {
 	for _, test := range []struct {
 		keys      string

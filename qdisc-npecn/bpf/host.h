@@ -5,9 +5,9 @@
  * port measures how long after its cause a packet comes, in the papers' time:
  *
  *	ACK		the ideal arrival of the packet that it acknowledges
- *	data		the latest of: the time that TCP's pacing set for it; the ideal arrival of the
- *			ACK that opened a full window; the ends of the flow's and the link's packet
- *			before it
+ *	data		the latest of: the time that TCP's pacing set for it; the ideal arrival
+ *			of the ACK that opened a full window; the ends of the flow's and the
+ *			link's packet before it
  *	first data	when the flow was to start, which user space knows: EVENT_START
  *
  * Retransmissions have no ideal time, and are left out.
