@@ -112,8 +112,8 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 			if err := t.pacing.started(s); err != nil {
 				return err
 			}
+			runtime.Gosched() // flows that start at the same time are not to wait for this one
 		}
-		runtime.Gosched() // flows that start meanwhile are not to wait until the buffer is full
 	}
 	return nil
 }
