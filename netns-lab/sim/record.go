@@ -19,14 +19,17 @@ type recorder struct {
 	series   []result.Sample
 	pfc      []result.PFCEvent
 	repeats  []result.PauseRepeats
-	states   []result.State
 	flows    []result.Flow
 	complete []result.Completion
 	deadlock *result.Deadlock
 
-	watched []bool     // flows whose senders are in the series
-	rows    []flowRow  // of the series
-	offs    []offTimes // of each port, in this bin
+	watched []bool    // flows whose senders are in the series
+	rows    []flowRow // of the series
+
+	// If detectors are judged:
+	offs  [][]offTimes // of each port, in the order of time
+	said  [][]said     // of each port, by bin
+	rates [][]uint64   // of each controlled flow's sender, by bin
 }
 
 // flowRow is a flow of the series, or the sum of several.
@@ -36,15 +39,22 @@ type flowRow struct {
 	first bool // no row yet
 }
 
-// offTimes is how long a port's queues were OFF.
+// offTimes is when a queue of a port was OFF.
 type offTimes struct{ from, to int64 }
+
+// within returns how much of it is in a period.
+func (o offTimes) within(from, to int64) int64 { return max(min(o.to, to)-max(o.from, from), 0) }
 
 // begin chooses what is recorded.
 func (r *recorder) begin(w *world) {
 	r.bin = w.now
 	e := w.plan.exp
 	r.watched = make([]bool, len(w.flows))
-	r.offs = make([]offTimes, len(w.ports))
+	if w.watch {
+		r.offs = make([][]offTimes, len(w.ports))
+		r.said = make([][]said, len(w.ports))
+		r.rates = make([][]uint64, w.streams)
+	}
 	all := w.streams <= maxInSeries
 	received, sent := e.ReceivedSeries(), e.SentSeries()
 	groups := map[string]int{}
@@ -89,7 +99,11 @@ func (r *recorder) endBin(w *world) {
 		f := &w.flows[i]
 		f.binBytes, f.binMarked = 0, 0
 		if r.watched[i] {
-			r.series = append(r.series, w.senderSample(f, at))
+			s := w.senderSample(f, at)
+			r.series = append(r.series, s)
+			if w.watch {
+				r.rates[i] = append(r.rates[i], s.RateBps)
+			}
 		}
 	}
 	r.bin = w.now
@@ -107,6 +121,9 @@ func (r *recorder) endPortBin(w *world, id int, at int64, width uint64) {
 		QueueMaxBytes: b.queueMax, MarkedPackets: b.markedPackets,
 	})
 	r.endRepeats(w, id, at)
+	if w.watch {
+		r.said[id] = append(r.said[id], w.core.takeSaid(p))
+	}
 	p.counters.queueMax = max(p.counters.queueMax, b.queueMax)
 	*b = portBin{queueStart: p.bytes, queueMax: p.bytes}
 }
@@ -164,7 +181,7 @@ func (w *world) senderSample(f *flow, at int64) result.Sample {
 
 // off notes an OFF period of a port.
 func (r *recorder) off(id int32, from, to int64) {
-	r.offs[id] = offTimes{from, to}
+	r.offs[id] = append(r.offs[id], offTimes{from, to})
 }
 
 // snapshot makes the rows of flows at the end of the measured time.

@@ -10,12 +10,11 @@ import (
 )
 
 // result assembles the result when no packet is under way any more.
-func (w *world) result() *result.Run {
+func (w *world) result() (*result.Run, error) {
 	e, r := w.plan.exp, &w.record
 	run := &result.Run{
 		Experiment: e.Source(), Flows: r.flows, Series: r.series, PFC: r.pfc,
-		PauseRepeats: r.repeats, States: r.states, Completions: r.complete,
-		Trace: e.TracedFlows(),
+		PauseRepeats: r.repeats, Completions: r.complete, Trace: e.TracedFlows(),
 	}
 	for id := range w.ports {
 		run.Ports = append(run.Ports, w.portRow(id))
@@ -29,7 +28,9 @@ func (w *world) result() *result.Run {
 	m.Deadlock = r.deadlock
 	m.Engine, m.Deterministic = string(experiment.EngineSim), true
 	w.judge(run)
-	return run
+	var err error
+	run.States, err = w.states()
+	return run, err
 }
 
 func (w *world) portRow(id int) result.Port {

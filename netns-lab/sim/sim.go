@@ -44,5 +44,5 @@ func (s *Simulator) Run(
 	if err := w.run(ctx, progress); err != nil {
 		return nil, fmt.Errorf("simulate scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}
-	return w.result(), nil
+	return w.result()
 }

@@ -68,6 +68,7 @@ func TestEveryExperimentRuns(t *testing.T) {
 					run := simulate(t, c, s)
 					qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid),
 						qt.Commentf("%s %s: %v", caseName, s, run.Manifest.Reasons))
+					qt.Check(t, qt.Equals(len(run.States) > 0, c.Switch.Detectors))
 				}
 			}
 		})

@@ -97,6 +97,9 @@ func newWorld(
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
+	if err := w.checkPaths(); err != nil {
+		return nil, err
+	}
 	w.record.begin(w)
 	w.schedule()
 	return w, nil

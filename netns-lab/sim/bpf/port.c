@@ -116,6 +116,7 @@ struct {
 	enum port_verdict verdict;
 	enum port_flags flags;
 	enum pfc_action action;
+	enum tcd_state state;
 } port_types = {};
 
 #ifdef __wasm__
