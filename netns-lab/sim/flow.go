@@ -44,7 +44,8 @@ type flow struct {
 	srttNs, rttvarNs int64
 	delivered        uint32
 	deliveredCE      uint32
-	segments         uint32
+	segments         uint32 // transmissions
+	ackedOrder       uint32 // of the latest transmission that arrived
 	retransmissions  uint32
 	timeouts         uint32
 	board            *board // nil while nothing is missing
@@ -66,6 +67,7 @@ type flow struct {
 	ackTimer  bool
 	ackSent   int64 // when the newest data packet was sent
 	ackSeq    uint32
+	ackOrder  uint32
 	echo      bool // RFC 3168: say ECE
 	lastAt    int64
 	received  uint64 // payload
@@ -136,13 +138,14 @@ type board struct {
 	sacked, lost uint32
 	highest      uint32 // that was acknowledged
 	scanned      uint32 // packets before are known to be lost, or not
+	again        int    // packets that were sent again and are not acknowledged
 }
 
 // sent is a packet that was acknowledged out of order, or is lost, or was sent again.
 type sent struct {
 	sacked, lost bool
 	again        bool   // sent again
-	after        uint32 // nxt when it was sent again
+	order        uint32 // of the transmission that sent it again
 }
 
 // reduction is how TCP reduces its window to a threshold: proportional rate reduction, RFC 6937.

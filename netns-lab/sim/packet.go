@@ -26,6 +26,7 @@ type packet struct {
 	ingress int32 // port by which it came into the node that it is in
 	seq     uint32
 	cum     uint32 // of an ACK: the packet that is expected next
+	order   uint32 // of transmissions of its flow; of an ACK: that of the newest data packet
 	size    uint32 // of the frame
 	count   uint16 // of an ACK: packets that it tells of
 	marked  uint16 // of which with CE

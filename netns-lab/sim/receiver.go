@@ -54,6 +54,7 @@ func (w *world) count(f *flow, k *packet, header uint64) {
 func (w *world) receiveData(f *flow, k *packet) {
 	// the slab may move below
 	seq, size, ecn, sentAt, flags := k.seq, k.size, k.ecn, k.sent, k.flags
+	f.ackOrder = k.order
 	w.count(f, k, ackBytes)
 	if w.notifier != nil {
 		if n := w.notifier.receive(w.now, f, size, uint64(ecn)); n.send() {
@@ -114,7 +115,7 @@ func (w *world) sendACK(f *flow) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size = f.id, packetACK, controlClass, ackBytes
-	k.cum, k.seq, k.sent = f.expected, f.ackSeq, f.ackSent
+	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
 	k.count, k.marked = f.pending, f.pendingCE
 	if f.echo {
 		k.flags |= flagECE

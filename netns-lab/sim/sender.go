@@ -2,11 +2,6 @@
 
 package sim
 
-import "slices"
-
-// duplicates is how many later packets must have arrived before a packet is taken for lost.
-const duplicates = 3
-
 // maxBackoff limits how often the retransmission timer doubles.
 const maxBackoff = 6
 
@@ -82,8 +77,9 @@ func (w *world) nextSeq(f *flow) uint32 {
 	}
 	for seq := f.una; ; seq++ {
 		if x := b.packets[seq]; x.lost {
-			b.packets[seq] = sent{again: true, after: f.nxt}
+			b.packets[seq] = sent{again: true, order: f.segments + 1}
 			b.lost--
+			b.again++
 			f.retransmissions++
 			return seq
 		}
@@ -98,6 +94,7 @@ func (w *world) send(f *flow, seq uint32) {
 	k.seq, k.size = seq, f.frameOf(seq)
 	f.queued = true
 	f.segments++
+	k.order = f.segments
 	if f.kind == packetData {
 		w.prepareTCP(f, k)
 	}
@@ -144,6 +141,9 @@ func (w *world) acknowledged(f *flow, k *packet) {
 	before := f.inFlight()
 	acked := f.advance(k.cum)
 	acked += f.note(k.seq)
+	if int32(k.order-f.ackedOrder) > 0 {
+		f.ackedOrder = k.order
+	}
 	f.delivered += acked
 	if k.flags&flagECE != 0 {
 		f.deliveredCE += acked
@@ -212,6 +212,9 @@ func (f *flow) advance(cum uint32) uint32 {
 			if x.lost {
 				b.lost--
 			}
+			if x.again {
+				b.again--
+			}
 			delete(b.packets, seq)
 		}
 		if len(b.packets) == 0 && int32(cum-b.highest) > 0 {
@@ -239,6 +242,9 @@ func (f *flow) note(seq uint32) uint32 {
 	if x.lost {
 		b.lost--
 	}
+	if x.again {
+		b.again--
+	}
 	b.packets[seq] = sent{sacked: true}
 	b.sacked++
 	if int32(seq-b.highest) > 0 {
@@ -247,43 +253,41 @@ func (f *flow) note(seq uint32) uint32 {
 	return 1
 }
 
-// findLost takes packets for lost before which three later ones have arrived. Returns whether there
-// are new ones.
+// findLost takes packets for lost of which a later transmission has arrived: a flow's packets keep
+// their order. Returns whether there are new ones.
 func (f *flow) findLost() bool {
 	b := f.board
 	if b == nil {
 		return false
 	}
-	found := false
-	end := b.highest - min(b.highest, duplicates-1) // packets before are late
-	for seq := max(f.una, b.scanned); int32(end-seq) > 0; seq++ {
+	before := b.lost
+	seq := b.scanned
+	if int32(f.una-seq) > 0 {
+		seq = f.una
+	}
+	for ; int32(b.highest-seq) > 0; seq++ {
 		if x := b.packets[seq]; !x.sacked && !x.lost && !x.again {
 			b.packets[seq] = sent{lost: true}
 			b.lost++
-			found = true
-		}
-		b.scanned = seq + 1
-	}
-	for _, seq := range sortedSeqs(b.packets) {
-		x := b.packets[seq]
-		if x.again && !x.sacked && !x.lost && int32(end-x.after) > 0 {
-			b.packets[seq] = sent{lost: true}
-			b.lost++
-			found = true
 		}
 	}
-	return found
+	b.scanned = seq
+	if b.again > 0 {
+		f.findLostAgain()
+	}
+	return b.lost > before
 }
 
-func sortedSeqs(packets map[uint32]sent) []uint32 {
-	seqs := make([]uint32, 0, len(packets))
-	for seq, x := range packets {
-		if x.again {
-			seqs = append(seqs, seq)
+// findLostAgain does so for packets that were sent again.
+func (f *flow) findLostAgain() {
+	b := f.board
+	for seq, x := range b.packets { // their order does not matter
+		if x.again && int32(f.ackedOrder-x.order) > 0 {
+			b.packets[seq] = sent{lost: true}
+			b.lost++
+			b.again--
 		}
 	}
-	slices.Sort(seqs)
-	return seqs
 }
 
 // enterRecovery starts a recovery, unless one is under way.
@@ -395,6 +399,9 @@ func (w *world) loseAll(f *flow) {
 		if x := b.packets[seq]; !x.sacked && !x.lost {
 			b.packets[seq] = sent{lost: true}
 			b.lost++
+			if x.again {
+				b.again--
+			}
 		}
 	}
 }
