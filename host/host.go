@@ -89,6 +89,7 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 		changes = append(changes, Change{one.name, what})
 		there = slices.DeleteFunc(there, func(name string) bool { return name == one.name })
 	}
+	there = slices.DeleteFunc(there, isSwitchPort) // pcn host switch has them
 	for _, name := range inRemovalOrder(there) {
 		if err := t.remove(h.folder(name)); err != nil {
 			return nil, err
@@ -200,7 +201,11 @@ func (h *Host) Down(ctx context.Context) (changes []Change, err error) {
 	}
 	defer unlock()
 	var t transaction
-	defer func() { err = t.end(err) }()
+	defer func() {
+		if err = t.end(err); err == nil {
+			err = removePorts()
+		}
+	}()
 	names, err := h.components()
 	if err != nil {
 		return nil, err

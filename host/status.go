@@ -84,7 +84,8 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	case err != nil:
 		return nil, err
 	case st == nil:
-		s.Problems = append(s.Problems, "a change of it was interrupted: run pcn host up or down")
+		s.Problems = append(s.Problems,
+			"a change of it was interrupted: run "+commandOf(name)+" up or down")
 	default:
 		s.Settings = st.Settings
 	}
@@ -100,7 +101,8 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 		where := whereOf(pin)
 		if isDetached(l) {
 			s.Problems = append(s.Problems,
-				fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
+				fmt.Sprintf("what it was attached to is gone (%s): run %s up", pin,
+					commandOf(name)))
 		} else if where != "" && !slices.Contains(s.Where, where) {
 			s.Where = append(s.Where, where)
 		}
@@ -134,6 +136,9 @@ func readCounts(name string, p *pinned, into map[string]uint64) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		maps.Copy(into, counts)
+	}
+	if err := portCounts(p, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return flowCount(name, p, into)
 }
@@ -170,7 +175,8 @@ func (h *Host) differences(
 		out = append(out, compareSettings(p.name, running[i].Settings, p.settings)...)
 	}
 	for _, r := range running {
-		if !slices.ContainsFunc(planned, func(p component) bool { return p.name == r.Name }) {
+		isPlanned := func(p component) bool { return p.name == r.Name }
+		if !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
 			out = append(out, r.Name+" runs, and is not configured")
 		}
 	}
