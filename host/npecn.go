@@ -24,8 +24,8 @@ import (
 
 // An NP-ECN port is a veth pair in front of an interface (tc/bpf/port.bpf.c). One of its ends has
 // the qdisc, and the program behind the other marks. A change of parameters makes a second pair,
-// leads the interface's packets there, and removes the first. So pairs, kinds of qdisc and pins have
-// a generation: a or b, or c behind a change that was killed.
+// leads the interface's packets there, and removes the first. So pairs, kinds of qdisc and pins
+// have a generation: a or b, or c behind a change that was killed.
 
 // Settings of an NP-ECN port that tell where it is.
 const (
@@ -46,9 +46,9 @@ const (
 var portName = regexp.MustCompile(`^pcnsw[0-9]+[abc]$`)
 
 // errNoQdisc says what a kernel lacks, and what to do instead.
-var errNoQdisc = errors.New("NP-ECN needs a kernel with CONFIG_NET_SCH_BPF (Linux 6.16 or later), " +
-	"which this one lacks: --min 0B --max 0B over HTB or TBF marks nearly the same packets, those " +
-	"that find others waiting")
+var errNoQdisc = errors.New("NP-ECN needs a kernel with CONFIG_NET_SCH_BPF (Linux 6.16 or " +
+	"later), which this one lacks: --min 0B over HTB or TBF marks nearly the same packets, " +
+	"those that find others waiting")
 
 func (h *Host) applyNPECN(t *transaction, name string, p *SwitchPort) (what string, err error) {
 	out, err := interfaceIndex(p.Interface)
@@ -229,8 +229,8 @@ func (v vethPair) remove() error {
 	return nil
 }
 
-// setUp makes the pair a port with a qdisc of this kind, which keeps packets in order and sends none
-// of its own. It returns the indexes of the end with the qdisc and of the other.
+// setUp makes the pair a port with a qdisc of this kind, which keeps packets in order and sends
+// none of its own. It returns the indexes of the end with the qdisc and of the other.
 func (v vethPair) setUp(kind string) (port, back int, err error) {
 	var indexes [2]int
 	for i, name := range []string{v.name, v.name + returnEnd} {
@@ -261,8 +261,8 @@ func (v vethPair) setUp(kind string) (port, back int, err error) {
 	return indexes[0], indexes[1], nil
 }
 
-// removeUnusedPorts removes the veth pairs that no component names: those of a port that was removed
-// or changed, also by a process that was killed.
+// removeUnusedPorts removes the veth pairs that no component names: those of a port that was
+// removed or changed, also by a process that was killed.
 func (h *Host) removeUnusedPorts() error {
 	names, err := h.components()
 	if err != nil {

@@ -170,7 +170,8 @@ func (h *Host) SwitchDown(ctx context.Context, interfaces ...string) (changes []
 	if err != nil {
 		return nil, err
 	}
-	remove := slices.DeleteFunc(slices.Clone(there), func(c string) bool { return !isSwitchPort(c) })
+	isOther := func(c string) bool { return !isSwitchPort(c) }
+	remove := slices.DeleteFunc(slices.Clone(there), isOther)
 	if len(interfaces) > 0 {
 		remove = nil
 	}

@@ -127,7 +127,8 @@ func newSink(t *testing.T, peer nstest.End) sink {
 	return s
 }
 
-// receive returns the numbers and ECN fields of n datagrams, and the time from the first to the last.
+// receive returns the numbers and ECN fields of n datagrams, and the time from the first to the
+// last.
 func (s sink) receive(t *testing.T, n int) (numbers, ecn []int, took time.Duration) {
 	t.Helper()
 	qt.Assert(t, qt.IsNil(s.SetReadDeadline(time.Now().Add(20*time.Second))))
@@ -156,8 +157,8 @@ func upTo(n int) []int {
 	return out
 }
 
-// quiet stops what the kernel sends on its own, which would be counted too: ARP, and IPv6's searches
-// for routers and neighbours.
+// quiet stops what the kernel sends on its own, which would be counted too: ARP, and IPv6's
+// searches for routers and neighbours.
 func quiet(t *testing.T, here, peer nstest.End) {
 	t.Helper()
 	off := "/proc/sys/net/ipv6/conf/" + here.Link.Attrs().Name + "/disable_ipv6"
@@ -184,7 +185,10 @@ func TestSwitchPortsAreChecked(t *testing.T) {
 		{wredAt("e", host.WRED{K: 2e9, PMax: 1}), "queues of 0B and 2GB: .*"},
 		{npecnAt("e", 0), "rate 0bps: .*"},
 		{npecnAt("e", 900e9), "rate 900Gbps: .*"},
-		{host.SwitchPort{Interface: "e", NPECN: &host.NPECN{Rate: 1e9, Buffer: 1}}, "buffer 1B: .*"},
+		{
+			host.SwitchPort{Interface: "e", NPECN: &host.NPECN{Rate: 1e9, Buffer: 1}},
+			"buffer 1B: .*",
+		},
 	} {
 		_, err := host.New().SwitchUp(context.Background(), []host.SwitchPort{c.port})
 		qt.Check(t, qt.ErrorMatches(err, c.want))

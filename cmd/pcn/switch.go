@@ -19,8 +19,8 @@ func newHostSwitch() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "switch",
 		Short: "Make interfaces of a router or hypervisor mark as switch ports do",
-		Long: `Mark packets that leave by interfaces of this machine, as the ports of a switch do, where
-no switch marks: between virtual machines, or in a testbed with a Linux router. See pcn docs
+		Long: `Mark packets that leave by interfaces of this machine, as the ports of a switch do,
+where no switch marks: between virtual machines, or in a testbed with a Linux router. See pcn docs
 testbed.
 
 Ports are pinned beside what pcn host up sets up, which neither adds nor removes them. pcn host
@@ -41,7 +41,8 @@ type switchFlags struct {
 
 func (f *switchFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.least, "min", "", "WRED: queue up to which no packet is marked, such as 30KB")
+	flags.StringVar(&f.least, "min", "",
+		"WRED: queue up to which no packet is marked, such as 30KB")
 	flags.StringVar(&f.most, "max", "",
 		"WRED: queue above which every packet is marked (default: --min)")
 	flags.StringVar(&f.probability, "probability", "1",
@@ -128,8 +129,7 @@ func newSwitchUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up INTERFACE...",
 		Short: "Mark what leaves by these interfaces, or change how",
-		Long: `Mark what leaves by these interfaces, or change the parameters of ports that mark. Other
-ports stay. If any step fails, pcn restores the previous state.
+		Long: `Mark what leaves by these interfaces, or change how. Other ports stay. If any step fails, pcn restores the previous state.
 
 WRED (--min) marks by the queue that a packet finds: the backlog of the interface's root qdisc,
 without the packet itself. That qdisc must keep a queue, such as HTB or TBF, at a rate a little
@@ -163,8 +163,8 @@ func newSwitchDown() *cobra.Command {
 		Use:   "down [INTERFACE...]",
 		Short: "Stop marking at these interfaces, or at all",
 		Args:  cobra.ArbitraryArgs,
-		Long: `Stop marking at these interfaces, or at all. What waits in the queue of an NP-ECN port is
-dropped. Root qdiscs of interfaces stay as they are.`,
+		Long: `Stop marking at these interfaces, or at all. What waits in the queue of an NP-ECN
+port is dropped. Root qdiscs of interfaces stay as they are.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changes, err := host.New().SwitchDown(cmd.Context(), args...)
 			if err != nil {
@@ -181,8 +181,8 @@ func newSwitchStatus() *cobra.Command {
 		Use:   "status [INTERFACE...]",
 		Short: "Show the parameters, queue and counters of switch ports",
 		Args:  cobra.ArbitraryArgs,
-		Long: `Show the parameters, queue and counters of switch ports. Exits with 1 if one of them does
-not mark.`,
+		Long: `Show the parameters, queue and counters of switch ports. Exits with 1 if one of them
+does not mark.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ports, err := host.New().SwitchStatus(args...)
 			if err != nil {
@@ -228,7 +228,8 @@ func printPorts(w io.Writer, ports []host.SwitchPortStatus) error {
 		}
 		if p.Counts[host.Superpackets] > 0 {
 			fmt.Fprintln(w, "  superpackets are several packets marked as one: turn off GRO where "+
-				"they come in\n  (ethtool -K IN gro off), and TSO and GSO of senders on this machine")
+				"they come in\n  (ethtool -K IN gro off), and TSO and GSO of senders on this "+
+				"machine")
 		}
 	}
 	return nil

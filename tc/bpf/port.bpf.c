@@ -2,7 +2,8 @@
 /*
  * port: puts the npecn qdisc before a real interface, at tcx.
  *
- *	egress of eth0 -- to_port --> veth a, root qdisc npecn --> veth b, ingress -- from_port --> eth0
+ *	egress of eth0 -- to_port --> veth a, root qdisc npecn --
+ *	veth b, ingress -- from_port --> eth0
  *
  * A BPF qdisc can't write packets, so it can't set CE. It writes its verdict into the packet's
  * control block. from_port, at the other end of a veth pair, reads it and marks. The marked packet

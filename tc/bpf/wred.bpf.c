@@ -32,7 +32,7 @@ struct wred_counts {
 	u64 passed;
 	u64 marked;
 	u64 dropped;
-	u64 superpackets; /* of several segments, which are marked or dropped as one; counted twice */
+	u64 superpackets; /* of several segments, which are judged as one */
 };
 
 COUNTS(wred_counts)

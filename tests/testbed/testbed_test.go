@@ -87,7 +87,7 @@ func run(t *testing.T, all []step) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	qt.Assert(t, qt.IsNil(os.MkdirAll("/run/netns", 0o755)))
-	// In a process namespace of their own the servers that go to the background end with the script.
+	// In a process namespace of their own, servers in the background end with the script.
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "--pid",
 		"--fork", "--kill-child", "bash", "-c", script(all))
 	cmd.WaitDelay = 5 * time.Second
@@ -190,13 +190,14 @@ func withoutQdisc(all []step) []step {
 	return out
 }
 
-// The page names each command's flags as the program has them now: a typo in a block that this
-// kernel can't run is found too.
+// What the other test looks for is there.
 func TestDocumentHasAllParts(t *testing.T) {
 	all := steps(t)
-	for _, want := range []string{"pcn flows", "pcn host down", "on router pcn host switch status"} {
-		qt.Check(t, qt.IsTrue(slices.ContainsFunc(all, func(s step) bool { return s.text == want })),
-			qt.Commentf("%s", want))
+	for _, want := range []string{
+		"pcn flows", "pcn host down", "on router pcn host switch status",
+	} {
+		is := func(s step) bool { return s.text == want }
+		qt.Check(t, qt.IsTrue(slices.ContainsFunc(all, is)), qt.Commentf("%s", want))
 	}
 	needs := slices.IndexFunc(all, func(s step) bool { return s.needs == "NET_SCH_BPF" })
 	qt.Check(t, qt.IsTrue(needs > 0))
