@@ -110,7 +110,9 @@ func loadSingle(o SingleOptions) (*Single, error) {
 	if err := setKind(spec.Maps[Kind], o.Kind); err != nil {
 		return nil, err
 	}
-	if s.coll, err = ebpf.NewCollection(spec); err != nil {
+	s.coll, err = ebpf.NewCollectionWithOptions(spec,
+		ebpf.CollectionOptions{Cache: loader.KernelTypes()})
+	if err != nil {
 		return nil, loader.ExplainVerifier(err)
 	}
 	if err := s.configure(ports, all.Nodes); err != nil {

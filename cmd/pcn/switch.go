@@ -129,7 +129,8 @@ func newSwitchUp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "up INTERFACE...",
 		Short: "Mark what leaves by these interfaces, or change how",
-		Long: `Mark what leaves by these interfaces, or change how. Other ports stay. If any step fails, pcn restores the previous state.
+		Long: `Mark what leaves by these interfaces, or change how. Other ports stay. If any step
+fails, pcn restores the previous state.
 
 WRED (--min) marks by the queue that a packet finds: the backlog of the interface's root qdisc,
 without the packet itself. That qdisc must keep a queue, such as HTB or TBF, at a rate a little

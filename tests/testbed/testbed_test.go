@@ -39,7 +39,7 @@ func steps(t *testing.T) []step {
 	qt.Assert(t, qt.IsNil(err))
 	var (
 		found        []step
-		inside, here bool
+		inside, here bool // here: in a here-document, or behind a \
 		needs        string
 	)
 	lines := bufio.NewScanner(bytes.NewReader(data))
@@ -48,7 +48,7 @@ func steps(t *testing.T) []step {
 		switch text, isCommand := strings.CutPrefix(line, "# "); {
 		case here:
 			found[len(found)-1].text += "\n" + line
-			here = line != "END"
+			here = line != "END" && strings.Contains(found[len(found)-1].text, "<<END")
 		case strings.HasPrefix(line, "```"):
 			info := strings.Fields(strings.TrimPrefix(line, "```"))
 			inside = len(info) > 0 && info[0] == "console"
@@ -58,7 +58,7 @@ func steps(t *testing.T) []step {
 			}
 		case inside && isCommand:
 			found = append(found, step{text, needs})
-			here = strings.HasSuffix(text, "<<END")
+			here = strings.HasSuffix(text, "<<END") || strings.HasSuffix(text, "\\")
 		}
 	}
 	qt.Assert(t, qt.IsNil(lines.Err()))
