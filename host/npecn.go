@@ -5,16 +5,15 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns"
@@ -50,12 +49,15 @@ var errNoQdisc = errors.New("NP-ECN needs a kernel with CONFIG_NET_SCH_BPF (Linu
 	"later), which this one lacks: --min 0B over HTB or TBF marks nearly the same packets, " +
 	"those that find others waiting")
 
-func (h *Host) applyNPECN(t *transaction, name string, p *SwitchPort) (what string, err error) {
+func (h *Host) applyNPECN(
+	t *transaction, s *survey, name string, p *SwitchPort,
+) (what string, err error) {
 	out, err := interfaceIndex(p.Interface)
 	if err != nil {
 		return "", err
 	}
-	f := h.folder(name)
+	c := component{name: name, settings: p.npecnSettings()}
+	f := h.folder(c.folderIn(s.here))
 	old, err := f.open()
 	if err != nil {
 		return "", err
@@ -69,29 +71,29 @@ func (h *Host) applyNPECN(t *transaction, name string, p *SwitchPort) (what stri
 	if err != nil {
 		return "", err
 	}
-	c := component{name: name, settings: p.npecnSettings()}
-	if now != nil && portIsWhole(old, now) &&
-		reflect.DeepEqual(withoutPlace(now), state{c.settings, fingerprint}) {
+	want := state{c.settings, fingerprint, []Namespace{s.here}}
+	if now != nil && portIsWhole(old, now, out) && withoutPlace(now).runs(want) {
 		return Kept, nil
 	}
 	g := freeGeneration(old)
 	pair := vethPair{fmt.Sprintf("pcnsw%d%s", out, g)}
-	single, err := loadPortQdisc(p.NPECN, out, g)
+	single, err := loadPortQdisc(p.NPECN, s.here, out, g)
 	if err != nil {
 		return "", err
 	}
 	t.after = append(t.after, func() { single.Close() })
-	o, err := t.preparePort(single, pair, out, g)
+	o, err := t.preparePort(single, pair, p.Interface, out, g)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", name, err)
 	}
 	o.fingerprint = fingerprint
-	c.settings = append(c.settings, Setting{portKey, pair.name}, Setting{qdiscKey, single.Kind()})
+	want.Settings = append(want.Settings, Setting{portKey, pair.name},
+		Setting{qdiscKey, single.Kind()})
 	what = Changed
 	if now == nil && len(old.links) == 0 {
 		what = Added
 	}
-	return what, t.apply(f, c, o)
+	return what, t.apply(f, c, o, want)
 }
 
 // freeGeneration returns a generation of which nothing is pinned.
@@ -114,7 +116,7 @@ func (p *SwitchPort) npecnSettings() []Setting {
 // withoutPlace returns the state without what tells where the port is.
 func withoutPlace(s *state) state {
 	isPlace := func(s Setting) bool { return s.Key == portKey || s.Key == qdiscKey }
-	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint}
+	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint, s.Namespaces}
 }
 
 // portFingerprint returns a hash of all programs of a port.
@@ -127,14 +129,15 @@ func portFingerprint() (string, error) {
 	return qdisc + " with " + programs, err
 }
 
-// portIsWhole reports whether all parts of a running port are there.
-func portIsWhole(p *pinned, s *state) bool {
+// portIsWhole reports whether all parts of a running port are there, and lead packets from the
+// interface with this index to it.
+func portIsWhole(p *pinned, s *state, out int) bool {
 	const links = 3 // the qdisc's kind, to_port and from_port
 	if len(p.links) != links {
 		return false
 	}
-	for _, l := range p.links {
-		if isDetached(l) {
+	for pin, l := range p.links {
+		if isDetached(l) || whereOf(pin) != "" && deviceOf(l) != out {
 			return false
 		}
 	}
@@ -144,13 +147,9 @@ func portIsWhole(p *pinned, s *state) bool {
 
 // loadPortQdisc loads the qdisc under a kind that no other port of the machine has: qdiscs have one
 // list for all network namespaces.
-func loadPortQdisc(n *NPECN, out int, g string) (*npecn.Single, error) {
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/thread-self/ns/net", &st); err != nil {
-		return nil, fmt.Errorf("look for this network namespace: %w", err)
-	}
+func loadPortQdisc(n *NPECN, in Namespace, out int, g string) (*npecn.Single, error) {
 	single, err := npecn.LoadSingle(npecn.SingleOptions{
-		Kind:    fmt.Sprintf("pcn%x_%d%s", st.Ino&0xffff, out, g),
+		Kind:    fmt.Sprintf("pcn%x_%d%s", in.Cookie&0xffff, out, g),
 		RateBps: uint64(n.Rate), BufferBytes: uint64(n.Buffer),
 	})
 	if errors.Is(err, loader.ErrNotSupported) && loader.HaveQdisc() != nil {
@@ -161,7 +160,7 @@ func loadPortQdisc(n *NPECN, out int, g string) (*npecn.Single, error) {
 
 // preparePort makes all of a port but the links.
 func (t *transaction) preparePort(
-	single *npecn.Single, pair vethPair, out int, g string,
+	single *npecn.Single, pair vethPair, device string, out int, g string,
 ) (*object, error) {
 	registered, err := single.Register()
 	if err != nil {
@@ -195,7 +194,7 @@ func (t *transaction) preparePort(
 		},
 		tcAttachment(returnPin+g, programs, back, programs.FromPort()),
 		// last: from now on the interface's packets go there
-		tcAttachment(fmt.Sprintf("%d_%s", out, to.Program), programs, out, to),
+		tcAttachment(pinAt(device, to.Program), programs, out, to),
 	}
 	return o, nil
 }
@@ -261,16 +260,16 @@ func (v vethPair) setUp(kind string) (port, back int, err error) {
 	return indexes[0], indexes[1], nil
 }
 
-// removeUnusedPorts removes the veth pairs that no component names: those of a port that was
-// removed or changed, also by a process that was killed.
-func (h *Host) removeUnusedPorts() error {
+// removeUnusedPorts removes the veth pairs of this namespace that no component names: those of a
+// port that was removed or changed, also by a process that was killed.
+func (h *Host) removeUnusedPorts(here Namespace) error {
 	names, err := h.components()
 	if err != nil {
 		return err
 	}
 	var used []string
 	for _, name := range names {
-		if !isSwitchPort(name) {
+		if _, cookie := splitFolder(name); !isSwitchPort(name) || cookie != here.Cookie {
 			continue
 		}
 		s, err := h.folder(name).state()
@@ -281,10 +280,28 @@ func (h *Host) removeUnusedPorts() error {
 			used = append(used, s.setting(portKey))
 		}
 	}
-	return removePorts(used...)
+	return removePortsBut(used...)
 }
 
-func removePorts(keep ...string) error {
+// removePorts removes all veth pairs of this namespace.
+func removePorts() error { return removePortsBut() }
+
+// removeAllPorts removes the veth pairs of all namespaces that can be entered.
+func removeAllPorts() error {
+	all, _, err := allNamespaces()
+	if err != nil {
+		return err
+	}
+	for _, n := range all {
+		err := inNamespaceOf(n.path, removePorts)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // some end meanwhile
+			return fmt.Errorf("network namespace %s: %w", n, err)
+		}
+	}
+	return nil
+}
+
+func removePortsBut(keep ...string) error {
 	links, err := netlink.LinkList()
 	if err != nil {
 		return fmt.Errorf("list interfaces: %w", err)

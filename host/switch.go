@@ -4,11 +4,8 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
 	"slices"
 	"strings"
 
@@ -104,8 +101,17 @@ func commandOf(component string) string {
 	return "pcn host"
 }
 
+// afterRename says what to do when the interface of a component has another name.
+func afterRename(component, old, now string) string {
+	if isSwitchPort(component) {
+		return fmt.Sprintf("run pcn host switch down %s, and up %s", old, now)
+	}
+	return "change the configuration, and run pcn host up"
+}
+
 // SwitchUp makes interfaces of this host switch ports, or changes the parameters of those that are.
-// Other ports, and what Up has set up, stay. If it fails, the host is as it was.
+// They are those of the calling thread's network namespace. Other ports, and what Up has set up,
+// stay. If it fails, the host is as it was.
 func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Change, err error) {
 	for i := range ports {
 		if n := ports[i].NPECN; n != nil {
@@ -123,10 +129,14 @@ func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Chan
 	if err := haveKernel(); err != nil {
 		return nil, err
 	}
+	s, err := h.survey()
+	if err != nil {
+		return nil, err
+	}
 	var t transaction
 	defer func() {
 		if err = t.end(err); err == nil {
-			err = h.removeUnusedPorts()
+			err = h.removeUnusedPorts(s.here)
 		}
 	}()
 	if err := t.makeFolder(folder{h.root}); err != nil {
@@ -134,72 +144,79 @@ func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Chan
 	}
 	for i := range ports {
 		name := switchComponent(ports[i].Interface)
-		what, err := h.applyPort(&t, name, &ports[i])
+		what, err := h.applyPort(&t, s, name, &ports[i])
 		if err != nil {
 			return nil, err
 		}
-		changes = append(changes, Change{name, what})
+		changes = append(changes, Change{Component: name, What: what})
 	}
 	return changes, nil
 }
 
-func (h *Host) applyPort(t *transaction, name string, p *SwitchPort) (what string, err error) {
+func (h *Host) applyPort(
+	t *transaction, s *survey, name string, p *SwitchPort,
+) (what string, err error) {
 	if p.NPECN != nil {
-		return h.applyNPECN(t, name, p)
+		return h.applyNPECN(t, s, name, p)
 	}
 	c, err := wredPort(name, p)
 	if err != nil {
 		return "", err
 	}
-	objects, err := h.load(t, []component{*c})
+	objects, err := h.load(t, s, []component{*c})
 	if err != nil {
 		return "", err
 	}
-	return h.applyComponent(t, *c, objects[0])
+	change, err := h.applyComponent(t, s, *c, objects[0])
+	return change.What, err
 }
 
-// SwitchDown makes interfaces of this host ordinary ones again: all of them if none is named. It
-// fails for an interface that is no switch port.
+// SwitchDown makes interfaces of the calling thread's network namespace ordinary ones again: all of
+// them if none is named. It fails for an interface that is no switch port.
 func (h *Host) SwitchDown(ctx context.Context, interfaces ...string) (changes []Change, err error) {
 	unlock, err := lock(ctx, h.root)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	there, err := h.components()
+	s, err := h.survey()
 	if err != nil {
 		return nil, err
 	}
-	isOther := func(c string) bool { return !isSwitchPort(c) }
-	remove := slices.DeleteFunc(slices.Clone(there), isOther)
-	if len(interfaces) > 0 {
-		remove = nil
-	}
-	for _, name := range interfaces {
-		c := switchComponent(name)
-		if !slices.Contains(there, c) {
-			return nil, fmt.Errorf("%s is no switch port: see pcn host switch status", name)
-		}
-		remove = append(remove, c)
+	remove, err := portFolders(s.folders, s.here, interfaces)
+	if err != nil {
+		return nil, err
 	}
 	var t transaction
 	defer func() {
 		if err = t.end(err); err == nil {
-			err = h.removeUnusedPorts()
+			err = h.removeUnusedPorts(s.here)
 		}
 	}()
-	for _, c := range remove {
-		if err := t.remove(h.folder(c)); err != nil {
-			return nil, err
-		}
-		changes = append(changes, Change{c, Removed})
+	if changes, err = h.removeAll(&t, s, remove); err != nil {
+		return nil, err
 	}
-	if len(remove) == len(there) {
-		if err := os.Remove(h.root); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("remove %s: %w", h.root, err)
-		}
+	return changes, h.removeRoot()
+}
+
+// portFolders returns those folders that are the switch ports of a namespace: all of them if no
+// interface is named.
+func portFolders(folders []string, in Namespace, interfaces []string) ([]string, error) {
+	if len(interfaces) == 0 {
+		return slices.DeleteFunc(slices.Clone(folders), func(name string) bool {
+			component, cookie := splitFolder(name)
+			return !isSwitchPort(component) || cookie != in.Cookie
+		}), nil
 	}
-	return changes, nil
+	var found []string
+	for _, name := range interfaces {
+		folder := in.folderOf(switchComponent(name))
+		if !slices.Contains(folders, folder) {
+			return nil, fmt.Errorf("%s is no switch port: see pcn host switch status", name)
+		}
+		found = append(found, folder)
+	}
+	return found, nil
 }
 
 // SwitchPortStatus describes a switch port.
@@ -216,29 +233,30 @@ type SwitchPortStatus struct {
 // one, which distorts the marking.
 const Superpackets = "superpackets"
 
-// SwitchStatus reads the switch ports: all of them if no interface is named.
+// SwitchStatus reads the switch ports of the calling thread's network namespace: all of them if no
+// interface is named.
 func (h *Host) SwitchStatus(interfaces ...string) ([]SwitchPortStatus, error) {
 	names, err := h.components()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range interfaces {
-		if !slices.Contains(names, switchComponent(name)) {
-			return nil, fmt.Errorf("%s is no switch port: see pcn host switch status", name)
-		}
+	here, err := currentNamespace()
+	if err != nil {
+		return nil, err
+	}
+	if names, err = portFolders(names, here, interfaces); err != nil {
+		return nil, err
 	}
 	ports := []SwitchPortStatus{}
 	for _, name := range names {
-		encoded, ok := strings.CutPrefix(name, switchPrefix)
-		device := strings.ReplaceAll(encoded, ":", ".")
-		if !ok || len(interfaces) > 0 && !slices.Contains(interfaces, device) {
-			continue
-		}
-		c, err := h.componentStatus(name)
+		c, err := h.componentStatus(here, name)
 		if err != nil {
 			return nil, err
 		}
-		p := SwitchPortStatus{ComponentStatus: *c, Interface: device}
+		encoded := strings.TrimPrefix(c.Name, switchPrefix)
+		p := SwitchPortStatus{
+			ComponentStatus: *c, Interface: strings.ReplaceAll(encoded, ":", "."),
+		}
 		p.readQueue()
 		ports = append(ports, p)
 	}

@@ -347,7 +347,9 @@ func TestSwitchNPECN(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(switchUp(t, small), is(host.Kept)))
 
 	// A change that was killed is finished by the next.
-	qt.Assert(t, qt.IsNil(os.Remove(filepath.Join(host.DefaultRoot, "switch_veth0", "state"))))
+	pinsOf, err := host.PinsOf("switch_veth0")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(os.Remove(filepath.Join(pinsOf, "state"))))
 	broken := switchPort(t)
 	qt.Check(t, qt.IsFalse(broken.OK()))
 	qt.Check(t, qt.StringContains(broken.Problems[0], "run pcn host switch up or down"))

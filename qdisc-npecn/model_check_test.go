@@ -447,8 +447,8 @@ func TestRateChangesAgainstModel(t *testing.T) {
 
 // TestRoundedTimers: a threshold is crossed by what has arrived early, and by what another port of
 // the switch has ideally sent but not decided yet: it lags by two quanta, and its timer by another,
-// or as much as the guest was late. What follows from the PAUSE and RESUME that are sent is exact all
-// the same.
+// or as much as the guest was late. What follows from the PAUSE and RESUME that are sent is exact
+// all the same.
 func TestRoundedTimers(t *testing.T) {
 	const (
 		xoff, xon  = 12_000, 8_000

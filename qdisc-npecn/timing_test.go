@@ -61,7 +61,8 @@ func TestSerialisationAndDelay(t *testing.T) {
 		{rounded, []line{{0, 1e9, 5_000}, {1, 40e9, 5_000}, {2, 40e9, 1_025}, {1, 800e9, 2_000},
 			{1, 9_999_999_967, 3_001}, {3, 25e9, 100_000}}},
 		{timekeeping{12, 256, 0}, []line{{1, 100e9, 500}}},
-		{timekeeping{0, 1 << 20, 1 << 18}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}}, // real speed
+		// real speed
+		{timekeeping{0, 1 << 20, 1 << 18}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}},
 	} {
 		t.Run(test.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(test.shift)))

@@ -23,8 +23,9 @@ func newHostSwitch() *cobra.Command {
 where no switch marks: between virtual machines, or in a testbed with a Linux router. See pcn docs
 testbed.
 
-Ports are pinned beside what pcn host up sets up, which neither adds nor removes them. pcn host
-status and pcn host serve show them too, and pcn host down removes them too.`,
+Ports belong to a network namespace. They are pinned beside what pcn host up sets up, which neither
+adds nor removes them. pcn host status and pcn host serve show them too, and pcn host down removes
+them too.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -156,11 +157,11 @@ qdisc of the interface stays as it is. There is no PFC: what the buffer does not
 		},
 	}
 	f.add(c)
-	return c
+	return inNamespace(c)
 }
 
 func newSwitchDown() *cobra.Command {
-	return &cobra.Command{
+	return inNamespace(&cobra.Command{
 		Use:   "down [INTERFACE...]",
 		Short: "Stop marking at these interfaces, or at all",
 		Args:  cobra.ArbitraryArgs,
@@ -173,7 +174,7 @@ port is dropped. Root qdiscs of interfaces stay as they are.`,
 			}
 			return printChanges(cmd.OutOrStdout(), changes)
 		},
-	}
+	})
 }
 
 func newSwitchStatus() *cobra.Command {
@@ -202,7 +203,7 @@ does not mark.`,
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return inNamespace(c)
 }
 
 func printPorts(w io.Writer, ports []host.SwitchPortStatus) error {

@@ -61,8 +61,8 @@ enum drop_cause {
 const volatile u64 quantum_ns = 1024;
 /*
  * A port without a propagation delay, a host's, hands a packet over by so much before its ideal
- * delivery: with the decision to send it, if it is not longer, so that one timer does both. The next
- * port takes an arrival in so near a future. Less than its lag. Set by the loader.
+ * delivery: with the decision to send it, if it is not longer, so that one timer does both. The
+ * next port takes an arrival in so near a future. Less than its lag. Set by the loader.
  */
 const volatile u64 early_ns = 0;
 /* Length of a bin of the sampled series; 0: none. Set by the loader. */

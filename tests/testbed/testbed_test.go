@@ -168,7 +168,7 @@ func TestCommandsOfTheDocument(t *testing.T) {
 	qt.Assert(t, qt.HasLen(status, 1))
 	qt.Check(t, qt.Matches(strings.ReplaceAll(status[0], "\n", " "), `.* marked +[1-9].*`))
 	qt.Check(t, qt.Matches(strings.ReplaceAll(status[0], "\n", " "), `.* superpackets +0 .*`))
-	down := outputs(all, printed, "pcn host down")
+	down := outputs(all, printed, "pcn host down --all")
 	qt.Assert(t, qt.HasLen(down, 1))
 	for _, component := range []string{"switch_to-r", "control_pcn", "control_ldcp"} {
 		qt.Check(t, qt.StringContains(down[0], "removed  "+component))
@@ -194,7 +194,7 @@ func withoutQdisc(all []step) []step {
 func TestDocumentHasAllParts(t *testing.T) {
 	all := steps(t)
 	for _, want := range []string{
-		"pcn flows", "pcn host down", "on router pcn host switch status",
+		"pcn flows", "pcn host down --all", "on router pcn host switch status",
 	} {
 		is := func(s step) bool { return s.text == want }
 		qt.Check(t, qt.IsTrue(slices.ContainsFunc(all, is)), qt.Commentf("%s", want))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -132,7 +133,43 @@ func setUp(j Job) error {
 	if err := netlink.LinkSetUp(lo); err != nil {
 		return fmt.Errorf("set the loopback link up: %w", err)
 	}
+	if err := preferPackets(); err != nil {
+		return err
+	}
 	return settleClock()
+}
+
+// preferPackets lets the kernel's threads that handle packets and timers go before every program.
+// They take over when there is so much to do that the kernel would not return from an interrupt for
+// long; then a reader of many packets could keep them waiting for milliseconds, which are
+// microseconds of an experiment's time.
+func preferPackets() error {
+	const unlimited = "/proc/sys/kernel/sched_rt_runtime_us"
+	if err := os.WriteFile(unlimited, []byte("-1"), 0); err != nil {
+		return fmt.Errorf("let real-time threads run without a break: %w", err)
+	}
+	names, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil || !strings.HasPrefix(string(text), "ksoftirqd/") {
+			continue // another thread, or one that has ended
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil {
+			return err
+		}
+		fifo := unix.SchedAttr{
+			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
+		}
+		if err := unix.SchedSetAttr(pid, &fifo, 0); err != nil {
+			return fmt.Errorf("make %s a real-time thread: %w",
+				strings.TrimSpace(string(text)), err)
+		}
+	}
+	return nil
 }
 
 func loadModule(path string) error {
@@ -209,7 +246,7 @@ func mapDevice(dir string) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(dir, "enable"), []byte("1"), 0); err != nil {
 		return nil, fmt.Errorf("enable the answer's device: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "resource2"), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, answerResource), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the answer's memory: %w", err)
 	}
