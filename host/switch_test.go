@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config"
@@ -391,4 +392,65 @@ func TestSwitchAtVLAN(t *testing.T) {
 	_, err := host.New().Down(context.Background())
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(pairs(t, here), 0))
+}
+
+// Ports of two namespaces are apart, though their interfaces have one name. Down --all takes both
+// away, and a namespace that is gone leaves none.
+func TestSwitchInTwoNamespaces(t *testing.T) {
+	here, _ := wire(t)
+	blue, far := named(t, "blue"), nstest.New(t)
+	blueEnd, farEnd := nstest.Veth(t, blue, far, netip.MustParsePrefix("10.8.0.1/24"),
+		netip.MustParsePrefix("10.8.0.2/24"))
+	slowHTB(t, here)
+	slowHTB(t, blueEnd)
+	port := wredAt("veth0", host.WRED{KMin: 100, KMax: 100, PMax: 1})
+	upBoth := func() {
+		t.Helper()
+		switchUp(t, port)
+		changes := changesIn(t, "blue", func(h *host.Host) ([]host.Change, error) {
+			return h.SwitchUp(context.Background(), []host.SwitchPort{port})
+		})
+		qt.Check(t, qt.DeepEquals(whats(changes),
+			map[string]string{"switch_veth0": host.Added}))
+	}
+	upBoth()
+	qt.Check(t, qt.ContentEquals(componentNames(t),
+		[]string{"switch_veth0 veth0", "switch_veth0@blue veth0"}))
+	p := switchPort(t) // of this namespace only
+	qt.Check(t, qt.IsTrue(p.OK()), qt.Commentf("%+v", p))
+	switchDown(t)
+	qt.Check(t, qt.DeepEquals(componentNames(t), []string{"switch_veth0@blue veth0"}))
+
+	switchUp(t, port)
+	changes := changesIn(t, "", func(h *host.Host) ([]host.Change, error) {
+		return h.DownAll(context.Background())
+	})
+	qt.Check(t, qt.DeepEquals(whats(changes), map[string]string{
+		"switch_veth0": host.Removed, "switch_veth0 in blue": host.Removed,
+	}))
+	leavesNothing(t)
+
+	upBoth()
+	blue.Close()
+	qt.Assert(t, qt.IsNil(netns.DeleteNamed("blue")))
+	// A netlink connection of this test still holds the namespace, so its interface goes by hand.
+	qt.Assert(t, qt.IsNil(nstest.Netlink(t, far).LinkDel(farEnd.Link)))
+	changes = upIn(t, "", "stamp: {interfaces: [veth0]}\n")
+	qt.Check(t, qt.Equals(changes["switch_veth0 in blue"].What, host.Removed))
+	qt.Check(t, qt.ContentEquals(componentNames(t), []string{"stamp veth0", "switch_veth0 veth0"}))
+}
+
+func TestSwitchAtRenamedInterface(t *testing.T) {
+	here, _ := wire(t)
+	slowHTB(t, here)
+	switchUp(t, wredAt("veth0", host.WRED{KMin: 100, KMax: 100, PMax: 1}))
+	nl := nstest.Netlink(t, here.NS)
+	qt.Assert(t, qt.IsNil(nl.LinkSetDown(here.Link)))
+	qt.Assert(t, qt.IsNil(nl.LinkSetName(here.Link, "eth5")))
+	qt.Assert(t, qt.IsNil(nl.LinkSetUp(here.Link)))
+	p := switchPort(t)
+	qt.Check(t, qt.SliceContains(p.Problems, "interface veth0 is now called eth5: "+
+		"run pcn host switch down veth0, and up eth5"))
+	switchDown(t, "veth0")
+	leavesNothing(t)
 }
