@@ -22,10 +22,11 @@ type wredRedParams struct {
 }
 
 type wredWredCounts struct {
-	_       structs.HostLayout
-	Passed  uint64
-	Marked  uint64
-	Dropped uint64
+	_            structs.HostLayout
+	Passed       uint64
+	Marked       uint64
+	Dropped      uint64
+	Superpackets uint64
 }
 
 // Names of all BPF objects in the ELF.
