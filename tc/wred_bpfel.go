@@ -18,7 +18,7 @@ type wredRedParams struct {
 	KminBytes uint64
 	KmaxBytes uint64
 	Pmax      uint32
-	Pad       uint32
+	AllAtKmax uint32
 }
 
 type wredWredCounts struct {
