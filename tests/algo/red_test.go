@@ -81,14 +81,14 @@ func TestREDProbability(t *testing.T) {
 	m := loadMarkers(t)
 
 	sets := []markRedParams{
-		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24(0.01)},       // SIGCOMM 2015, Fig. 14
-		{KminBytes: 40_000, KmaxBytes: 1_000_000, Pmax: q24One},      // ns3-rdma
-		{KminBytes: 160_000, KmaxBytes: 640_000, Pmax: q24(0.2)},     // HPCC, at 40 Gbit/s
-		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One},         // DCTCP
-		{KminBytes: 0, KmaxBytes: 0, Pmax: q24One},                   // whatever waits
-		{KminBytes: 1000, KmaxBytes: 1001, Pmax: 1},                  // the smallest probability
-		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: 0},               // never
-		{KminBytes: 0, KmaxBytes: 1<<40 - 1, Pmax: q24One},           // the largest queue
+		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24(0.01)},   // SIGCOMM 2015, Fig. 14
+		{KminBytes: 40_000, KmaxBytes: 1_000_000, Pmax: q24One},  // ns3-rdma
+		{KminBytes: 160_000, KmaxBytes: 640_000, Pmax: q24(0.2)}, // HPCC, at 40 Gbit/s
+		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One},     // DCTCP
+		{KminBytes: 0, KmaxBytes: 0, Pmax: q24One},               // whatever waits
+		{KminBytes: 1000, KmaxBytes: 1001, Pmax: 1},              // the smallest probability
+		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: 0},           // never
+		{KminBytes: 0, KmaxBytes: 1<<40 - 1, Pmax: q24One},       // the largest queue
 		{KminBytes: 50_000, KmaxBytes: 200_000, Pmax: q24(0.2), AllAtKmax: 1},
 		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One, AllAtKmax: 1},
 		{KminBytes: 1<<40 - 2, KmaxBytes: 1<<40 - 1, Pmax: q24(0.3)}, // at the end of it
