@@ -215,10 +215,10 @@ struct port_state {
 	u64 serve_ns;	 /* no class can start a packet before */
 	u64 queue_bytes; /* all classes */
 	struct ring wire;
-	u32 backlogged;	  /* bit per class with packets */
-	u32 random;	  /* state of the markers' choices; set by the loader, not 0 */
-	u32 rate_next;	  /* the rate change to come */
-	u32 tcd_state;	  /* after the latest packet */
+	u32 backlogged; /* bit per class with packets */
+	u32 random;	/* state of the markers' choices; set by the loader, not 0 */
+	u32 rate_next;	/* the rate change to come */
+	u32 tcd_state;	/* after the latest packet */
 	struct bin bin;
 	/* dropped by the dequeue that is under way: what the Qdisc still counts */
 	u32 gone_packets, gone_bytes;
