@@ -221,8 +221,9 @@ func (m *model) noteStart(ns uint64, port uint32) {
 	m.starts[node] = moment{ns, port, true}
 }
 
-// noteArrival notes that a packet arrives. Two that come at a time by different ports are ambiguous,
-// and so is what the node holds while the qdisc waits, for its lag, to decide on a start.
+// noteArrival notes that a packet arrives. Two that come at a time by different ports are
+// ambiguous, and so is what the node holds while the qdisc waits, for its lag, to decide on a
+// start.
 func (m *model) noteArrival(ns uint64, port uint32) {
 	node, _ := m.ends(port)
 	lag := 2 * m.config.QuantumNs
