@@ -140,7 +140,12 @@ struct __sk_buff {
 	u32 data_meta;
 };
 
+#ifdef __wasm__ /* for the simulator: there are no other types to relocate to */
+#include "simulator.h"
+#define long long long /* 64 bits, as for BPF */
+#else
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct net_device {
 	int group;
@@ -243,7 +248,11 @@ struct rate_sample {
 
 struct ack_sample;
 
+#ifdef __wasm__
+#undef long
+#else
 #pragma clang attribute pop
+#endif
 
 /* In map values: two CPUs may handle the same flow at once. */
 struct bpf_spin_lock {
