@@ -10,7 +10,6 @@ cd "$(dirname "$0")/.."
 objects=netns-lab/sim/objects
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-rm -f "$objects"/*.wasm "$objects"/*.o
 
 # What the simulator writes before a run, and maps, by address.
 variables=(params path_params np_params tcd dilation_shift flows base_rtts)
@@ -24,11 +23,15 @@ for source in bpf/cc/*.bpf.c tc/bpf/np*.bpf.c netns-lab/sim/bpf/port.c; do
 	clang-19 --target=wasm32 -O2 -mbulk-memory -Wall -Werror -Wno-unknown-attributes -nostdlib \
 		-Ibpf -idirafter /usr/include -c "$source" -o "$work/$name.o"
 	wasm-ld-19 --no-entry --strip-all --export=__heap_base "${exports[@]}" \
-		-o "$objects/$name.wasm" "$work/$name.o"
-	chmod 644 "$objects/$name.wasm"
+		-o "$work/$name.wasm" "$work/$name.o"
+	chmod 644 "$work/$name.wasm"
+	rm "$work/$name.o"
 done
 
 # The line information has paths of source files: these must be the same in every checkout.
 clang-19 -O2 -g -Wall -Werror -mcpu=v3 --target=bpf -mlittle-endian -Ibpf \
-	-fdebug-compilation-dir=. -c netns-lab/sim/bpf/port.c -o "$objects/port.o"
-llvm-strip-19 -g "$objects/port.o"
+	-fdebug-compilation-dir=. -c netns-lab/sim/bpf/port.c -o "$work/port.o"
+llvm-strip-19 -g "$work/port.o"
+
+rm -f "$objects"/*.wasm "$objects"/*.o
+mv "$work"/*.wasm "$work"/port.o "$objects"

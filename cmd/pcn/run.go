@@ -25,6 +25,7 @@ type changes struct {
 	algos    []string
 	cases    []string
 	seed     uint64
+	seeds    string
 	duration string
 	dilation uint
 }
@@ -51,6 +52,7 @@ Congestion controls of Linux, as baselines:
   pcn run hol --algo pcn,bbr           with a baseline that the file does not list
   pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
   pcn run hol --engine sim             simulate it: seconds in place of minutes
+  pcn run hol --engine sim --seeds 1..100
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,6 +69,13 @@ Congestion controls of Linux, as baselines:
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
+			seeds, err := change.chooseSeeds(o.Experiment, cmd.Flags().Changed)
+			if err != nil {
+				return usageError{err}
+			}
+			if len(seeds) > 0 {
+				return runSeeds(cmd, o, seeds)
+			}
 			return runExperiment(cmd, o)
 		},
 	}
@@ -77,6 +86,8 @@ Congestion controls of Linux, as baselines:
 		"cases of the experiment to run (default: all)")
 	f.Uint64Var(&change.seed, "seed", 0,
 		"seed of all random choices (default: the experiment's)")
+	f.StringVar(&change.seeds, "seeds", "",
+		"run with each of these seeds, such as 1..100, and print medians with 95% intervals")
 	f.StringVar(&change.duration, "duration", "",
 		"end of the run, in the paper's time from t = 0, such as 15ms (default: the experiment's)")
 	f.UintVar(&change.dilation, "dilation", 0,

@@ -55,6 +55,9 @@ type Experiment struct {
 	Dilation uint `yaml:"dilation"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
+	// Seeds replaces Seed: the experiment runs once with each, and bounds are for the medians. A
+	// list, or a range such as 1..100. Default: none.
+	Seeds Seeds `yaml:"seeds"`
 	// FlowGroups are TCP flows that the scheme controls.
 	FlowGroups []FlowGroup `yaml:"flows"`
 	// Trace adds flows from a file.

@@ -29,6 +29,9 @@ func NewSimulator() *Simulator { return &Simulator{sim.New(), sync.OnceValues(ha
 // Exclusive implements [Engine]: runs share nothing.
 func (*Simulator) Exclusive() bool { return false }
 
+// sharesCPUs says that a run's time on the wall clock changes nothing.
+func (*Simulator) sharesCPUs() {}
+
 // Fingerprint implements [Engine]. The simulator is part of this program.
 func (s *Simulator) Fingerprint(j job.Job) (string, error) {
 	program, err := s.program()

@@ -134,18 +134,59 @@ func (f *flow) pace(now int64, frame uint32) {
 // board is what a sender knows of the packets from una on, when some were acknowledged out of
 // order.
 type board struct {
-	packets      map[uint32]sent
+	ring         []sent // of packets from una to nxt; its length is a power of two
 	sacked, lost uint32
-	highest      uint32 // that was acknowledged
-	scanned      uint32 // packets before are known to be lost, or not
-	again        int    // packets that were sent again and are not acknowledged
+	highest      uint32   // that was acknowledged
+	scanned      uint32   // packets before are known to be lost, or not
+	firstLost    uint32   // no packet before is lost
+	resent       []resend // transmissions of packets that were sent again, in their order
 }
 
 // sent is a packet that was acknowledged out of order, or is lost, or was sent again.
 type sent struct {
-	sacked, lost bool
-	again        bool   // sent again
-	order        uint32 // of the transmission that sent it again
+	sacked, lost, again bool
+	order               uint32 // of the transmission that sent it again
+}
+
+// resend is a packet that was sent again.
+type resend struct{ seq, order uint32 }
+
+// newBoard returns a board for the packets under way.
+func (f *flow) newBoard() *board {
+	b := &board{highest: f.una, scanned: f.una, firstLost: f.una}
+	b.reach(f)
+	return b
+}
+
+// reach makes room for all packets under way.
+func (b *board) reach(f *flow) {
+	need := int(f.nxt - f.una + 1)
+	if need <= len(b.ring) {
+		return
+	}
+	size := max(len(b.ring), 64)
+	for size < need {
+		size *= 2
+	}
+	ring := make([]sent, size)
+	if len(b.ring) > 0 {
+		for seq := f.una; seq != f.nxt; seq++ {
+			ring[seq&uint32(size-1)] = *b.at(seq)
+		}
+	}
+	b.ring = ring
+}
+
+// at returns a packet under way.
+func (b *board) at(seq uint32) *sent { return &b.ring[seq&uint32(len(b.ring)-1)] }
+
+// lose takes a packet for lost.
+func (b *board) lose(seq uint32) {
+	*b.at(seq) = sent{lost: true}
+	b.lost++
+	if int32(b.firstLost-seq) > 0 {
+		b.firstLost = seq
+	}
 }
 
 // reduction is how TCP reduces its window to a threshold: proportional rate reduction, RFC 6937.

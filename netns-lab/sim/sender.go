@@ -73,13 +73,17 @@ func (w *world) nextSeq(f *flow) uint32 {
 	b := f.board
 	if b == nil || b.lost == 0 {
 		f.nxt++
+		if b != nil {
+			b.reach(f)
+		}
 		return f.nxt - 1
 	}
-	for seq := f.una; ; seq++ {
-		if x := b.packets[seq]; x.lost {
-			b.packets[seq] = sent{again: true, order: f.segments + 1}
+	for seq := b.firstLost; ; seq++ {
+		if b.at(seq).lost {
+			*b.at(seq) = sent{again: true, order: f.segments + 1}
+			b.resent = append(b.resent, resend{seq, f.segments + 1})
 			b.lost--
-			b.again++
+			b.firstLost = seq + 1
 			f.retransmissions++
 			return seq
 		}
@@ -112,7 +116,7 @@ func (w *world) prepareTCP(f *flow, k *packet) {
 		k.ecn = ecnNone
 	}
 	if b := f.board; b != nil {
-		if b.packets[k.seq].again {
+		if b.at(k.seq).again {
 			k.flags |= flagAgain
 		}
 	}
@@ -199,53 +203,48 @@ func (f *flow) advance(cum uint32) uint32 {
 	}
 	acked := cum - f.una
 	b := f.board
-	if b != nil {
-		for seq := f.una; seq != cum; seq++ {
-			x, ok := b.packets[seq]
-			if !ok {
-				continue
-			}
-			if x.sacked {
-				b.sacked--
-				acked--
-			}
-			if x.lost {
-				b.lost--
-			}
-			if x.again {
-				b.again--
-			}
-			delete(b.packets, seq)
+	if b == nil {
+		f.una = cum
+		return acked
+	}
+	for seq := f.una; seq != cum; seq++ {
+		x := b.at(seq)
+		if x.sacked {
+			b.sacked--
+			acked--
 		}
-		if len(b.packets) == 0 && int32(cum-b.highest) > 0 {
-			f.board = nil
+		if x.lost {
+			b.lost--
 		}
+		*x = sent{}
 	}
 	f.una = cum
+	if int32(cum-b.firstLost) > 0 {
+		b.firstLost = cum
+	}
+	if b.sacked+b.lost == 0 && len(b.resent) == 0 && int32(cum-b.highest) > 0 {
+		f.board = nil
+	}
 	return acked
 }
 
 // note acknowledges a packet out of order. Returns 1 if it was not acknowledged before.
 func (f *flow) note(seq uint32) uint32 {
-	if int32(seq-f.una) < 0 {
+	if int32(seq-f.una) < 0 || int32(f.nxt-seq) <= 0 {
 		return 0
 	}
-	b := f.board
-	if b == nil {
-		b = &board{packets: map[uint32]sent{}, highest: seq, scanned: f.una}
-		f.board = b
+	if f.board == nil {
+		f.board = f.newBoard()
 	}
-	x := b.packets[seq]
+	b := f.board
+	x := b.at(seq)
 	if x.sacked {
 		return 0
 	}
 	if x.lost {
 		b.lost--
 	}
-	if x.again {
-		b.again--
-	}
-	b.packets[seq] = sent{sacked: true}
+	*x = sent{sacked: true}
 	b.sacked++
 	if int32(seq-b.highest) > 0 {
 		b.highest = seq
@@ -266,28 +265,23 @@ func (f *flow) findLost() bool {
 		seq = f.una
 	}
 	for ; int32(b.highest-seq) > 0; seq++ {
-		if x := b.packets[seq]; !x.sacked && !x.lost && !x.again {
-			b.packets[seq] = sent{lost: true}
-			b.lost++
+		if x := b.at(seq); !x.sacked && !x.lost && !x.again {
+			b.lose(seq)
 		}
 	}
 	b.scanned = seq
-	if b.again > 0 {
-		f.findLostAgain()
-	}
-	return b.lost > before
-}
-
-// findLostAgain does so for packets that were sent again.
-func (f *flow) findLostAgain() {
-	b := f.board
-	for seq, x := range b.packets { // their order does not matter
-		if x.again && int32(f.ackedOrder-x.order) > 0 {
-			b.packets[seq] = sent{lost: true}
-			b.lost++
-			b.again--
+	done := 0
+	for ; done < len(b.resent) && int32(f.ackedOrder-b.resent[done].order) >= 0; done++ {
+		r := b.resent[done]
+		if int32(r.seq-f.una) < 0 {
+			continue // it arrived
+		}
+		if x := b.at(r.seq); x.again && x.order == r.order && r.order != f.ackedOrder {
+			b.lose(r.seq)
 		}
 	}
+	b.resent = b.resent[:copy(b.resent, b.resent[done:])]
+	return b.lost > before
 }
 
 // enterRecovery starts a recovery, unless one is under way.
@@ -391,17 +385,14 @@ func (w *world) timeout(f *flow) {
 // loseAll takes all packets under way for lost.
 func (w *world) loseAll(f *flow) {
 	if f.board == nil {
-		f.board = &board{packets: map[uint32]sent{}, highest: f.una}
+		f.board = f.newBoard()
 	}
 	b := f.board
 	b.scanned = f.nxt
+	b.resent = b.resent[:0]
 	for seq := f.una; seq != f.nxt; seq++ {
-		if x := b.packets[seq]; !x.sacked && !x.lost {
-			b.packets[seq] = sent{lost: true}
-			b.lost++
-			if x.again {
-				b.again--
-			}
+		if x := b.at(seq); !x.sacked && !x.lost {
+			b.lose(seq)
 		}
 	}
 }
