@@ -458,14 +458,37 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		ports = append(ports, uint16(p))
 	}
 	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
+	params, err := c.npParams(n)
+	if err != nil {
+		return nil, fmt.Errorf("np: %w", err)
+	}
 	return tcComponent(npName, n.Interfaces, settings,
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadHostNP(tc.HostNPOptions{
 				TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare),
 				MaxFlows: uint32(n.MaxFlows),
-				Idle:     time.Duration(n.Idle), UDPPorts: ports,
+				Idle:     time.Duration(n.Idle), UDPPorts: ports, Params: params,
 			}, tc.Reuse(old))
 		})
+}
+
+// npParams returns the parameters of PCN's notification point as C lays them out. What the file
+// can't set has its default for hosts.
+func (c *Config) npParams(n NP) ([]byte, error) {
+	s, ok := scheme.Builtin().ByControl("pcn")
+	if !ok {
+		return nil, errors.New("there is no scheme pcn")
+	}
+	network := c.network(loader.MaxRateBps, 0)
+	values, problems := s.Object.Resolve(scheme.Settings{Given: map[string]scheme.Value{
+		"T":               {Kind: scheme.KindTime, Number: float64(n.T)},
+		"congested_share": {Kind: scheme.KindRatio, Number: float64(n.CongestedShare)},
+	}}, network)
+	if len(problems) > 0 {
+		p := problems[0]
+		return nil, fmt.Errorf("%s: %w", p.Key, config.Bad(p.Msg, p.Hint))
+	}
+	return values.Bytes(scheme.NotificationVariable, network, false)
 }
 
 func rpComponent(c *Config, line config.Rate) (*component, error) {

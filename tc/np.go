@@ -89,6 +89,9 @@ type HostNPOptions struct {
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
 	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
+	// Params is the point's struct of parameters as C lays it out, from package scheme; nil: those
+	// of a lab, with TNs and CongestedShare.
+	Params []byte
 }
 
 // defaultIdle is far longer than the pauses of any flow that still needs CNPs.
@@ -133,8 +136,12 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	for i, p := range o.UDPPorts {
 		ports[i] = bits.ReverseBytes16(p) // network byte order
 	}
+	var params any = npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare})
+	if o.Params != nil {
+		params = o.Params
+	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:   npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}),
+		npVarParams:   params,
 		npVarOnHost:   true,
 		npVarIdleNs:   uint64(o.Idle),
 		npVarUdpPorts: ports,

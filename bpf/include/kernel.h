@@ -138,6 +138,12 @@ struct __sk_buff {
 	u32 remote_port;
 	u32 local_port;
 	u32 data_meta;
+	u64 flow_keys;
+	u64 tstamp;
+	u32 wire_len;
+	u32 gso_segs; /* 5.1 */
+	u64 sk;
+	u32 gso_size; /* 5.7; payload of a segment; 0: the skb is one packet */
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

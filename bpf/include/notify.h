@@ -382,6 +382,29 @@ static __always_inline bool np_parse(struct __sk_buff *skb, struct network *n, s
 	return verdict == TRANSPORT_OK && (t->key.protocol == IPPROTO_TCP || np_watches(skb, t));
 }
 
+/*
+ * One skb may be many packets of the wire: GRO merges packets whose headers agree, marks included,
+ * and a virtual device hands TSO's large packets on as they are. On the wire each has its headers.
+ * gso_segs is 0 if the large packet comes from a virtual machine.
+ */
+static __always_inline void np_size(const struct __sk_buff *skb, const struct transport *t,
+				    struct notify_event *event)
+{
+	u32 size = skb->gso_size, packets;
+
+	event->packets = 1;
+	event->frame_bytes = skb->len;
+	if (!size)
+		return;
+	packets = skb->gso_segs;
+	if (!packets)
+		packets = (t->payload_len + size - 1) / size;
+	if (packets > 1 && skb->len > t->payload_len) {
+		event->packets = packets;
+		event->frame_bytes += (packets - 1) * (skb->len - t->payload_len);
+	}
+}
+
 static __always_inline void np_flow_ended(const struct flow_key *key)
 {
 	if (!bpf_map_delete_elem(&np_flows, key))
@@ -405,7 +428,7 @@ int np_ingress(struct __sk_buff *skb)
 	}
 	if (!t.payload_len)
 		return TCX_NEXT;
-	event.frame_bytes = skb->len;
+	np_size(skb, &t, &event);
 	event.ecn = t.tos & ECN_MASK;
 	if (!notify_wants(&event))
 		return TCX_NEXT;
