@@ -18,7 +18,8 @@
  *
  * Two differences from the paper: sendRate has a floor, since RecRate counts in units of 1 Mbit/s,
  * and a flow at rate 0 would never get another CNP; and NP closes a window at the first packet
- * after T, see pcn_np_packets.
+ * after T, see pcn_np_packets. On hosts, where a flow may have less than a packet in T, there are
+ * more: see catch_up.
  *
  * Pure: no maps, no helpers, integers only. Rates are in bit/s, times in ns, weights in Q24.
  */
@@ -46,11 +47,29 @@ struct pcn_rp_params {
 		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "
 		"which receivers send no CNPs; or auto, ACKs as long as no CNPs arrive",
 		"", "cnp");
-	u32 pad;
+	/*
+	 * A flow with less than a packet in T gets a CNP a packet. So Algorithm 1 raises its rate
+	 * in proportion to the rate itself, and flows that have little keep little.
+	 */
+	u32 catch_up PARAM("Most periods T that a CNP stands for, if none came meanwhile; and what "
+			   "a flow gained since the measured packets left is kept. 0: as in "
+			   "Algorithm 1",
+			   "0 to 64", "0") HOST("8");
+	u64 t_ns FROM("T");
+	/*
+	 * With segmentation offload TCP sends up to 64 KB at once, at any rate. At a switch one
+	 * such burst of a slow flow is a queue, and its packets are all marked or none.
+	 */
+	u64 burst_ns KEY("burst")
+		PARAM("Longest burst: packets that leave back to back last this long at the "
+		      "flow's rate; 0: TCP decides",
+		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 4)");
 };
 
 struct pcn_rp {
 	u64 send_rate_bps;
+	u64 before_bps, before_last_bps; /* the rate before the latest CNP, and the one before */
+	u64 heard_ns;			 /* when the latest CNP came; 0: none did */
 	q24 w STAT("w of Algorithm 1");
 	u32 pad;
 };
@@ -64,36 +83,87 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 {
 	rp->send_rate_bps = p->line_rate_bps; /* Algorithm 1, line 1 */
 	rp->w = p->w_min;		      /* line 2 */
+	rp->before_bps = rp->before_last_bps = 0;
+	rp->heard_ns = 0;
+}
+
+/*
+ * What the flow would receive at its present rate. RecRate is that of packets that left before the
+ * latest two CNPs came, and so at the rate of then: NP closes a window at a packet behind it, and
+ * that packet left before the CNP of the window before arrived. If packets are far apart, that is
+ * long ago, and RecRate itself would take back whatever the flow has gained since.
+ */
+static __always_inline u64 pcn_present(const struct pcn_rp *rp, const struct pcn_rp_params *p,
+				       u64 rec_rate_bps)
+{
+	u64 then_bps = rp->before_last_bps ?: p->line_rate_bps, present_bps = rp->send_rate_bps;
+
+	if (rec_rate_bps < then_bps) /* rates are below 2^40 */
+		present_bps = q24_scale(present_bps, (rec_rate_bps << Q24_SHIFT) / then_bps);
+	return present_bps > rec_rate_bps ? present_bps : rec_rate_bps;
 }
 
 /* The CNP says CE: the flow is congested. */
 static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p,
 					    u64 rec_rate_bps)
 {
-	u64 target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
+	u64 target_bps;
 
+	if (p->catch_up)
+		rec_rate_bps = pcn_present(rp, p, rec_rate_bps);
+	target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
 	if (target_bps < rp->send_rate_bps)
 		rp->send_rate_bps = target_bps; /* line 6 */
 	rp->w = p->w_min;			/* line 7 */
 }
 
 /* The CNP does not say CE. */
-static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p)
+static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p,
+					    u32 periods)
 {
 	u64 gap_bps =
 		p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
+	u64 step_bps = q24_scale(gap_bps, rp->w), most_bps = 2 * rp->send_rate_bps;
 
-	rp->send_rate_bps += q24_scale(gap_bps, rp->w);			      /* line 10 */
+	if (periods > 1 && step_bps < most_bps) {
+		step_bps *= periods;
+		if (step_bps > most_bps)
+			step_bps = most_bps; /* the rate at most triples */
+		if (step_bps > gap_bps)
+			step_bps = gap_bps;
+	}
+	rp->send_rate_bps += step_bps;					      /* line 10 */
 	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
-static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce,
-				       u64 rec_rate_bps)
+/* How many periods T this CNP stands for: no other came since. At most catch_up. */
+static __always_inline u32 pcn_periods(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns)
 {
+	u64 since_ns = now_ns - rp->heard_ns, periods;
+
+	if (!p->catch_up || !p->t_ns)
+		return 1;
+	if (!rp->heard_ns || now_ns < rp->heard_ns)
+		since_ns = 0;
+	rp->heard_ns = now_ns;
+	periods = (since_ns + p->t_ns / 2) / p->t_ns;
+	if (periods > p->catch_up)
+		return p->catch_up;
+	return periods ?: 1;
+}
+
+static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns,
+				       bool ce, u64 rec_rate_bps)
+{
+	u32 periods = pcn_periods(rp, p, now_ns);
+	u64 rate_bps = rp->send_rate_bps;
+
 	if (ce)
 		pcn_rp_decrease(rp, p, rec_rate_bps); /* lines 4 to 7 */
 	else
-		pcn_rp_increase(rp, p); /* lines 8 to 11 */
+		pcn_rp_increase(rp, p, periods); /* lines 8 to 11 */
+	rp->before_last_bps = rp->before_bps;
+	rp->before_bps = rate_bps;
 }
 
 /*
@@ -283,7 +353,7 @@ static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a,
 	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns &&
 	    e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
 		return;
-	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
+	pcn_rp_cnp(rp, p, e->now_ns, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
 	a->windows++;
 }
 

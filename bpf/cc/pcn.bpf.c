@@ -73,7 +73,7 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 
 	if (p.min_rate_bps < event->floor_bps)
 		p.min_rate_bps = event->floor_bps;
-	pcn_rp_cnp(&flow->rp, &p, event->ce, event->rec_rate_bps);
+	pcn_rp_cnp(&flow->rp, &p, event->now_ns, event->ce, event->rec_rate_bps);
 }
 
 static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
@@ -96,6 +96,7 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
+#define CONTROL_BURST_NS      params.burst_ns
 #define CONTROL_RATE_UNIT_BPS pcn_rate_unit_bps(loaded(np_params))
 #include "include/rate_control.h"
 #include "include/react.h"

@@ -237,6 +237,10 @@ struct tcp_sock {
 	u32 delivered;
 	u32 delivered_ce;
 	u32 data_segs_out;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
 	u16 tcp_header_len;
 	u8 ecn_flags;
 };

@@ -13,6 +13,8 @@
  *	control_rate(flow)		the rate at which the flow is paced
  *	control_set_rate(flow, rate)	sets that rate: experiments start flows at other rates
  *	line_rate_bps()			for flows that found the table full
+ *	CONTROL_BURST_NS		optional; at the flow's rate, packets of this time leave
+ *					back to back at most; 0: TCP decides
  *
  * All but control_start run under the flow's lock, where no helper may be called. The programs and
  * the operations get the control's name: pcn_init and so on.
@@ -165,6 +167,21 @@ u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
+#ifdef CONTROL_BURST_NS
+SEC("struct_ops/min_tso_segs")
+u32 CONTROL_PROG(PROGRAM(min_tso_segs), struct sock *sk)
+{
+	u64 burst_ns = CONTROL_BURST_NS;
+	u32 packets;
+
+	if (!burst_ns || plain(sk))
+		return DEFAULT_TSO_SEGS;
+	packets = tcp_packets_in(sk, to_kernel_ns(burst_ns));
+	tcp_limit_burst(sk, packets);
+	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
+}
+#endif
+
 /* The input of set_rate, in place of a packet. */
 struct rate_order {
 	struct flow_key key;
@@ -200,6 +217,9 @@ struct tcp_congestion_ops CONTROL = {
 	.set_state = (void *)PROGRAM(set_state),
 	.ssthresh = (void *)PROGRAM(ssthresh),
 	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
+#ifdef CONTROL_BURST_NS
+	.min_tso_segs = (void *)PROGRAM(min_tso_segs),
+#endif
 	.name = TEXT(CONTROL),
 	.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,
 };

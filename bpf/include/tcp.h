@@ -25,6 +25,8 @@
 #define ICSK_ACK_SCHED 1
 #define ICSK_ACK_NOW   16
 
+#define DEFAULT_TSO_SEGS 2 /* net.ipv4.tcp_min_tso_segs */
+
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
 
@@ -44,6 +46,7 @@ struct tcp_congestion_ops {
 	u32 (*undo_cwnd)(struct sock *sk);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
+	u32 (*min_tso_segs)(struct sock *sk);
 	u32 flags;
 	char name[16];
 } __attribute__((preserve_access_index));
@@ -154,6 +157,32 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 		pace = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = pace ?: 1;
 	tp->snd_cwnd = CWND_UNBOUND;
+}
+
+/*
+ * Limits the packets that leave back to back, from min_tso_segs, which TCP calls each time before
+ * it sends. On paths of short round trips TCP makes bursts of 64 KB at any rate (tcp_tso_rtt_log),
+ * and a control may not write their limits. But TCP never sends more at once than the window
+ * allows, so the window that never binds is set to what is in flight and one burst.
+ */
+static __always_inline void tcp_limit_burst(struct sock *sk, u32 packets)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+
+	if (packets < 1)
+		packets = 1;
+	/* TCP sends at most half of the window at once */
+	tp->snd_cwnd = packets + (in_flight > packets ? in_flight : packets);
+}
+
+/* Packets that leave in a time at the rate at which the socket is paced. */
+static __always_inline u32 tcp_packets_in(struct sock *sk, u64 t_ns)
+{
+	u64 payload = ((struct tcp_sock *)sk)->mss_cache ?: 1;
+
+	/* 10^11 bytes/s times 10 ms, in us and ms: 10^12 */
+	return (sk->sk_pacing_rate / 1000 * (t_ns / 1000) / 1000) / payload;
 }
 
 /* Keeps the key in the socket, and starts the statistics. */

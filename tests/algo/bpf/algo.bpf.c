@@ -16,6 +16,7 @@ enum rp_event {
 };
 
 struct rp_step {
+	u64 now_ns;	     /* in */
 	u64 rec_rate_bps;    /* in */
 	u64 send_rate_bps;   /* out */
 	u32 w;		     /* out */
@@ -49,7 +50,7 @@ static long rp_step(u32 i, struct rp_args *args)
 		pcn_rp_init(rp, &args->params);
 		break;
 	case RP_CNP:
-		pcn_rp_cnp(rp, &args->params, step->ce, step->rec_rate_bps);
+		pcn_rp_cnp(rp, &args->params, step->now_ns, step->ce, step->rec_rate_bps);
 		break;
 	case RP_LOSS:
 		pcn_rp_loss(rp, &args->params);
