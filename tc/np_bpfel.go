@@ -47,6 +47,12 @@ type npNpCounts struct {
 	NoTimer     uint64
 }
 
+type npNpDoor struct {
+	_    structs.HostLayout
+	Seed uint32
+	Came [16384]uint32
+}
+
 type npNpFlow struct {
 	_     structs.HostLayout
 	State struct {
@@ -153,7 +159,7 @@ type npPcnNpParams struct {
 	CongestedPermille uint32
 	RateUnitBps       uint32
 	T_jitter          uint32
-	Pad               uint32
+	PauseIsSilence    uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -163,6 +169,7 @@ const (
 	npMapCnpClock      = "cnp_clock"
 	npMapCnpKeys       = "cnp_keys"
 	npMapNpCounts      = "np_counts"
+	npMapNpDoor        = "np_door"
 	npMapNpFlows       = "np_flows"
 	npMapNpLive        = "np_live"
 	npMapNpPending     = "np_pending"
@@ -230,6 +237,7 @@ type npMapSpecs struct {
 	CnpClock  *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.MapSpec `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.MapSpec `ebpf:"np_counts"`
+	NpDoor    *ebpf.MapSpec `ebpf:"np_door"`
 	NpFlows   *ebpf.MapSpec `ebpf:"np_flows"`
 	NpLive    *ebpf.MapSpec `ebpf:"np_live"`
 	NpPending *ebpf.MapSpec `ebpf:"np_pending"`
@@ -271,6 +279,7 @@ type npMaps struct {
 	CnpClock  *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.Map `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.Map `ebpf:"np_counts"`
+	NpDoor    *ebpf.Map `ebpf:"np_door"`
 	NpFlows   *ebpf.Map `ebpf:"np_flows"`
 	NpLive    *ebpf.Map `ebpf:"np_live"`
 	NpPending *ebpf.Map `ebpf:"np_pending"`
@@ -282,6 +291,7 @@ func (m *npMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.NpCounts,
+		m.NpDoor,
 		m.NpFlows,
 		m.NpLive,
 		m.NpPending,

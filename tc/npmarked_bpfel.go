@@ -52,6 +52,12 @@ type npmarkedNpCounts struct {
 	NoTimer     uint64
 }
 
+type npmarkedNpDoor struct {
+	_    structs.HostLayout
+	Seed uint32
+	Came [16384]uint32
+}
+
 type npmarkedNpFlow struct {
 	_     structs.HostLayout
 	State struct {
@@ -164,6 +170,7 @@ const (
 	npmarkedMapCnpClock      = "cnp_clock"
 	npmarkedMapCnpKeys       = "cnp_keys"
 	npmarkedMapNpCounts      = "np_counts"
+	npmarkedMapNpDoor        = "np_door"
 	npmarkedMapNpFlows       = "np_flows"
 	npmarkedMapNpLive        = "np_live"
 	npmarkedMapNpPending     = "np_pending"
@@ -232,6 +239,7 @@ type npmarkedMapSpecs struct {
 	CnpClock  *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.MapSpec `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.MapSpec `ebpf:"np_counts"`
+	NpDoor    *ebpf.MapSpec `ebpf:"np_door"`
 	NpFlows   *ebpf.MapSpec `ebpf:"np_flows"`
 	NpLive    *ebpf.MapSpec `ebpf:"np_live"`
 	NpPending *ebpf.MapSpec `ebpf:"np_pending"`
@@ -274,6 +282,7 @@ type npmarkedMaps struct {
 	CnpClock  *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.Map `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.Map `ebpf:"np_counts"`
+	NpDoor    *ebpf.Map `ebpf:"np_door"`
 	NpFlows   *ebpf.Map `ebpf:"np_flows"`
 	NpLive    *ebpf.Map `ebpf:"np_live"`
 	NpPending *ebpf.Map `ebpf:"np_pending"`
@@ -285,6 +294,7 @@ func (m *npmarkedMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.NpCounts,
+		m.NpDoor,
 		m.NpFlows,
 		m.NpLive,
 		m.NpPending,

@@ -49,10 +49,13 @@ type rpPcnFlow struct {
 		Pad             uint32
 	}
 	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
+		_             structs.HostLayout
+		SendRateBps   uint64
+		BeforeBps     uint64
+		BeforeLastBps uint64
+		HeardNs       uint64
+		W             uint32
+		AppLimited    uint32
 	}
 	Ack struct {
 		_  structs.HostLayout
@@ -81,7 +84,11 @@ type rpPcnRpParams struct {
 	W_min       uint32
 	W_max       uint32
 	Feedback    uint32
+	CatchUp     uint32
+	T_ns        uint64
+	IdleCut     uint32
 	Pad         uint32
+	BurstNs     uint64
 }
 
 type rpRpSource struct {
@@ -106,6 +113,7 @@ const (
 	rpProgPcnCongControl  = "pcn_cong_control"
 	rpProgPcnCongControl2 = "pcn_cong_control_2"
 	rpProgPcnInit         = "pcn_init"
+	rpProgPcnMinTsoSegs   = "pcn_min_tso_segs"
 	rpProgPcnRelease      = "pcn_release"
 	rpProgPcnSetState     = "pcn_set_state"
 	rpProgPcnSsthresh     = "pcn_ssthresh"
@@ -171,6 +179,7 @@ type rpProgramSpecs struct {
 	PcnCongControl  *ebpf.ProgramSpec `ebpf:"pcn_cong_control"`
 	PcnCongControl2 *ebpf.ProgramSpec `ebpf:"pcn_cong_control_2"`
 	PcnInit         *ebpf.ProgramSpec `ebpf:"pcn_init"`
+	PcnMinTsoSegs   *ebpf.ProgramSpec `ebpf:"pcn_min_tso_segs"`
 	PcnRelease      *ebpf.ProgramSpec `ebpf:"pcn_release"`
 	PcnSetState     *ebpf.ProgramSpec `ebpf:"pcn_set_state"`
 	PcnSsthresh     *ebpf.ProgramSpec `ebpf:"pcn_ssthresh"`
@@ -279,6 +288,7 @@ type rpPrograms struct {
 	PcnCongControl  *ebpf.Program `ebpf:"pcn_cong_control"`
 	PcnCongControl2 *ebpf.Program `ebpf:"pcn_cong_control_2"`
 	PcnInit         *ebpf.Program `ebpf:"pcn_init"`
+	PcnMinTsoSegs   *ebpf.Program `ebpf:"pcn_min_tso_segs"`
 	PcnRelease      *ebpf.Program `ebpf:"pcn_release"`
 	PcnSetState     *ebpf.Program `ebpf:"pcn_set_state"`
 	PcnSsthresh     *ebpf.Program `ebpf:"pcn_ssthresh"`
@@ -292,6 +302,7 @@ func (p *rpPrograms) Close() error {
 		p.PcnCongControl,
 		p.PcnCongControl2,
 		p.PcnInit,
+		p.PcnMinTsoSegs,
 		p.PcnRelease,
 		p.PcnSetState,
 		p.PcnSsthresh,

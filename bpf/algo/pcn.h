@@ -57,6 +57,14 @@ struct pcn_rp_params {
 			   "0 to 64", "0") HOST("8");
 	u64 t_ns FROM("T");
 	/*
+	 * RecRate tells the network's share only if the sender has more to send than it may. Of a
+	 * client that sends a request now and then it tells how much it asks for.
+	 */
+	q24 idle_cut PARAM("Most of its rate that a flow loses by one CNP while its application, "
+			   "not the network, holds it back; 1: as in Algorithm 1",
+			   "0 to 1", "1") HOST("1/8");
+	u32 pad;
+	/*
 	 * With segmentation offload TCP sends up to 64 KB at once, at any rate. At a switch one
 	 * such burst of a slow flow is a queue, and its packets are all marked or none.
 	 */
@@ -71,7 +79,7 @@ struct pcn_rp {
 	u64 before_bps, before_last_bps; /* the rate before the latest CNP, and the one before */
 	u64 heard_ns;			 /* when the latest CNP came; 0: none did */
 	q24 w STAT("w of Algorithm 1");
-	u32 pad;
+	u32 app_limited; /* the latest ACK says that the application had no more to send */
 };
 
 static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
@@ -112,6 +120,12 @@ static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_
 	if (p->catch_up)
 		rec_rate_bps = pcn_present(rp, p, rec_rate_bps);
 	target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
+	if (rp->app_limited && p->idle_cut < Q24_ONE) {
+		u64 least_bps = rp->send_rate_bps - q24_scale(rp->send_rate_bps, p->idle_cut);
+
+		if (target_bps < least_bps)
+			target_bps = pcn_floor(least_bps, p);
+	}
 	if (target_bps < rp->send_rate_bps)
 		rp->send_rate_bps = target_bps; /* line 6 */
 	rp->w = p->w_min;			/* line 7 */
@@ -191,7 +205,14 @@ struct pcn_np_params {
 	q24 t_jitter KEY("T_jitter")
 		PARAM("Each window lasts T * (1 +- T_jitter), which keeps flows from synchronising",
 		      "0 to 0.5", "0");
-	u32 pad;
+	/*
+	 * A sender that has something to send is never slower than one unit of RecRate, its least
+	 * rate. A packet that comes later than that rate lets it come was sent after a pause.
+	 */
+	flag pause_is_silence
+		PARAM("A window's only packet that came too late even for the least rate tells no "
+		      "rate, and asks for no decrease; false: as in Fig. 8, the pause divides",
+		      "", "false") HOST("true");
 };
 
 struct pcn_np {
@@ -233,6 +254,12 @@ static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes
 	return rate ? rate : 1;
 }
 
+/* Whether the window's only packet came later than at one unit of RecRate. */
+static __always_inline bool pcn_after_pause(const struct pcn_np *np, const struct pcn_np_params *p)
+{
+	return np->rec_data_bytes * (8000000000 / pcn_rate_unit_bps(p)) < np->inter_arrival_ns;
+}
+
 /* The lower half of Fig. 8. timer_ns is Timer when the window closes. */
 static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 						      const struct pcn_np_params *p, u64 timer_ns)
@@ -241,6 +268,8 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 
 	if ((u64)np->ecn_num * 1000 <= (u64)np->rec_num * p->congested_permille)
 		return cnp; /* ECN = 0, recRate = 0 */
+	if (np->rec_num == 1 && p->pause_is_silence && pcn_after_pause(np, p))
+		return (struct pcn_np_cnp){};
 	cnp.ce = true;
 	if (np->rec_num == 1 && np->inter_arrival_ns)
 		cnp.rec_rate = pcn_rec_rate(p, np->rec_data_bytes, np->inter_arrival_ns);

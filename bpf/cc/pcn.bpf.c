@@ -61,6 +61,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 		.cnps = flow->sender.cnp_decrease + flow->sender.cnp_increase,
 	};
 
+	flow->rp.app_limited = e->app_limited;
 	if (params.feedback == PCN_FEEDBACK_CNP)
 		return; /* the rate changes with CNPs only */
 	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);

@@ -214,8 +214,13 @@ struct inet_sock {
 	struct sock sk;
 };
 
+struct inet_connection_sock_af_ops {
+	u16 net_header_len;
+};
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	const struct inet_connection_sock_af_ops *icsk_af_ops;
 	u8 icsk_ca_state : 5;
 	struct {
 		u8 pending;
@@ -249,6 +254,7 @@ struct rate_sample {
 	long rtt_us;	     /* of this ACK; -1: not measured */
 	u32 acked_sacked;    /* packets newly acknowledged */
 	u32 prior_in_flight; /* packets, before this ACK */
+	bool is_app_limited;
 };
 
 struct ack_sample;

@@ -227,18 +227,62 @@ static __noinline void np_track(const struct flow_key *key, struct np_flow *flow
 		np_counts_add(NP(no_timer));
 }
 
+#define DOOR_SLOTS 16384
+
+/*
+ * On hosts a flow enters the table with its second packet. Anyone can send first packets of flows
+ * that do not exist; an entry costs ten times what this does. A slot remembers which flow came
+ * last. A flow that another one ousts enters with a later packet.
+ */
+struct np_door {
+	u32 seed; /* so that nobody knows which flows share a slot */
+	u32 came[DOOR_SLOTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct np_door);
+} np_door SEC(".maps");
+
+static __always_inline u32 key_hash(const struct flow_key *key, u32 seed)
+{
+	const u32 *words = (const u32 *)key;
+	u64 h = seed;
+
+	for (u32 i = 0; i < sizeof(*key) / sizeof(*words); i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* Whether a packet of the flow came before. */
+static __always_inline bool np_came_before(const struct flow_key *key)
+{
+	u32 zero = 0, hash, slot;
+	struct np_door *door = bpf_map_lookup_elem(&np_door, &zero);
+
+	if (!door)
+		return true;
+	if (!door->seed)
+		door->seed = bpf_get_prandom_u32() | 1;
+	hash = key_hash(key, door->seed);
+	slot = hash % DOOR_SLOTS;
+	if (door->came[slot] == hash)
+		return true;
+	door->came[slot] = hash;
+	return false;
+}
+
+/* The flow's entry, which is made if it is new. Its first CNP has it removed when it ends. */
 static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 {
-	struct np_flow fresh = {}, *flow;
+	struct np_flow fresh = {};
 
-	flow = bpf_map_lookup_elem(&np_flows, key);
-	if (flow)
-		return flow;
 	bpf_map_update_elem(&np_flows, key, &fresh, BPF_NOEXIST);
-	flow = bpf_map_lookup_elem(&np_flows, key);
-	if (flow && idle_ns)
-		np_track(key, flow);
-	return flow;
+	return bpf_map_lookup_elem(&np_flows, key);
 }
 
 /* Signs the CNP with the current key, if there is one. */
@@ -432,7 +476,12 @@ int np_ingress(struct __sk_buff *skb)
 	event.ecn = t.tos & ECN_MASK;
 	if (!notify_wants(&event))
 		return TCX_NEXT;
-	flow = np_flow_of(&t.key);
+	flow = bpf_map_lookup_elem(&np_flows, &t.key);
+	if (!flow) {
+		if (on_host && !np_came_before(&t.key))
+			return TCX_NEXT;
+		flow = np_flow_of(&t.key);
+	}
 	if (!flow) {
 		np_counts_add(NP(no_flow));
 		return TCX_NEXT;

@@ -174,7 +174,7 @@ u32 CONTROL_PROG(PROGRAM(min_tso_segs), struct sock *sk)
 	u64 burst_ns = CONTROL_BURST_NS;
 	u32 packets;
 
-	if (!burst_ns || plain(sk))
+	if (!burst_ns || plain(sk) || !tcp_paces(sk))
 		return DEFAULT_TSO_SEGS;
 	packets = tcp_packets_in(sk, to_kernel_ns(burst_ns));
 	tcp_limit_burst(sk, packets);

@@ -30,8 +30,7 @@
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
 
-/* Bytes of a frame before the TCP header: Ethernet and IPv4. */
-#define FRAME_OVERHEAD (14 + 20)
+#define ETHERNET_LEN 14
 
 /* A window that never binds. The send buffer or the rate does. */
 #define CWND_UNBOUND (1U << 20)
@@ -134,12 +133,20 @@ static __always_inline void tcp_start_pacing(struct sock *sk)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
+/* TCP's own timer paces, and sends one burst at a time. With fq it hands on all that it may. */
+static __always_inline bool tcp_paces(struct sock *sk)
+{
+	return sk->sk_pacing_status == SK_PACING_NEEDED;
+}
+
 /* The length of a full frame of the connection. */
 static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	const struct inet_connection_sock_af_ops *ip =
+		((struct inet_connection_sock *)sk)->icsk_af_ops;
 
-	return tp->mss_cache + tp->tcp_header_len + FRAME_OVERHEAD;
+	return tp->mss_cache + tp->tcp_header_len + ip->net_header_len + ETHERNET_LEN;
 }
 
 /*
@@ -215,6 +222,7 @@ struct ack_event {
 	u64 rtt_ns;	 /* 0: not measured */
 	u32 acked_bytes; /* of frames */
 	u32 frame_bytes;
+	bool app_limited; /* what was acknowledged was sent when there was nothing more to send */
 };
 
 static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs,
@@ -224,6 +232,7 @@ static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sam
 	e->rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
 	e->frame_bytes = tcp_frame_bytes(sk);
 	e->acked_bytes = rs->acked_sacked * e->frame_bytes;
+	e->app_limited = rs->is_app_limited;
 }
 
 #endif

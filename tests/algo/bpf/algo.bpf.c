@@ -23,7 +23,8 @@ struct rp_step {
 	u32 flow;	     /* in */
 	enum rp_event event; /* in */
 	bool ce;	     /* in */
-	u8 pad[3];
+	bool app_limited;    /* in */
+	u8 pad[2];
 };
 
 struct rp_args {
@@ -45,6 +46,7 @@ static long rp_step(u32 i, struct rp_args *args)
 	rp = bpf_map_lookup_elem(&rp_flows, &step->flow);
 	if (!rp)
 		return 1;
+	rp->app_limited = step->app_limited;
 	switch (step->event) {
 	case RP_INIT:
 		pcn_rp_init(rp, &args->params);
