@@ -315,16 +315,17 @@ func controlSettings(control Control, values *scheme.Values, line config.Rate) [
 	return settings
 }
 
-// withWindows gives a control that counts marks in ACKs the window T and the share of a
-// notification point. It assumes that all hosts have the NP settings of this one.
+// withWindows gives a control the window T and the share of the notification points that it hears,
+// or whose work it does itself when it counts marks in ACKs. It assumes that all hosts have the NP
+// settings of this one.
 func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
 	s := control.Settings
-	if !control.setup().CountsACKs {
-		return s, nil
-	}
 	t, share := rtt, config.Ratio(defaultShare)
 	if c.NP != nil {
 		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
+	}
+	if t == 0 || control.Scheme.Object.Param("T") == nil {
+		return s, nil
 	}
 	s.Given = maps.Clone(s.Given)
 	if s.Given == nil {
@@ -332,6 +333,9 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	}
 	s.Given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(t)}
 	s.Given["congested_share"] = scheme.Value{Kind: scheme.KindRatio, Number: float64(share)}
+	if !control.setup().CountsACKs {
+		return s, nil
+	}
 	settings := []Setting{{"T", t.String()}, {"congested_share", share.String()}}
 	return s, append(settings, rttSettings(c, rtt)...)
 }

@@ -92,6 +92,9 @@ type HostNPOptions struct {
 	// Params is the point's struct of parameters as C lays it out, from package scheme; nil: those
 	// of a lab, with TNs and CongestedShare.
 	Params []byte
+	// EnterFirst, for tests, makes flows enter the table with their first packet, which anyone can
+	// forge, instead of their second.
+	EnterFirst bool
 }
 
 // defaultIdle is far longer than the pauses of any flow that still needs CNPs.
@@ -141,10 +144,11 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 		params = o.Params
 	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:   params,
-		npVarOnHost:   true,
-		npVarIdleNs:   uint64(o.Idle),
-		npVarUdpPorts: ports,
+		npVarParams:      params,
+		npVarOnHost:      true,
+		npVarIdleNs:      uint64(o.Idle),
+		npVarUdpPorts:    ports,
+		npVarEnterSecond: !o.EnterFirst,
 	}, options)
 }
 

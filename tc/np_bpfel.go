@@ -177,6 +177,7 @@ const (
 	npProgNpEgress     = "np_egress"
 	npProgNpIngress    = "np_ingress"
 	npVarDilationShift = "dilation_shift"
+	npVarEnterSecond   = "enter_second"
 	npVarIdealTime     = "ideal_time"
 	npVarIdleNs        = "idle_ns"
 	npVarOnHost        = "on_host"
@@ -249,6 +250,7 @@ type npMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
@@ -304,6 +306,7 @@ func (m *npMaps) Close() error {
 // It can be passed to loadNpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`

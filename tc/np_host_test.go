@@ -25,6 +25,7 @@ func newHostNP(t *testing.T, o HostNPOptions) (*NP, *tap) {
 	t.Helper()
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
+	o.EnterFirst = true // frames count from the first on
 	n, err := LoadHostNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
@@ -470,6 +471,7 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	)
 	o := everyPacket()
 	o.TNs, o.MaxFlows, o.Idle = uint64(time.Hour), maxFlows, idle
+	o.EnterFirst = true // frames count from the first on
 	n, err := LoadHostNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })

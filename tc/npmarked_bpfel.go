@@ -178,6 +178,7 @@ const (
 	npmarkedProgNpEgress     = "np_egress"
 	npmarkedProgNpIngress    = "np_ingress"
 	npmarkedVarDilationShift = "dilation_shift"
+	npmarkedVarEnterSecond   = "enter_second"
 	npmarkedVarIdealTime     = "ideal_time"
 	npmarkedVarIdleNs        = "idle_ns"
 	npmarkedVarOnHost        = "on_host"
@@ -251,6 +252,7 @@ type npmarkedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npmarkedVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
@@ -307,6 +309,7 @@ func (m *npmarkedMaps) Close() error {
 // It can be passed to loadNpmarkedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npmarkedVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`

@@ -337,7 +337,6 @@ func choose(control string) func(_, _ string, c syscall.RawConn) error {
 	}
 }
 
-
 // hostNP returns the options of a host's notification point with a scheme's parameters.
 func hostNP(t testing.TB, v *scheme.Values, n scheme.Network) tc.HostNPOptions {
 	t.Helper()

@@ -104,7 +104,9 @@ func (m measurement) parameters() map[string]string {
 type result struct {
 	goodput []float64
 	jain    float64
-	note    string
+	// the share of CNPs that said decrease
+	decreases float64
+	note      string
 }
 
 // run builds the bed, fills it, and measures.
@@ -119,7 +121,10 @@ func (m measurement) run(t *testing.T, control string) (r result) {
 		r.goodput = b.Fill(conns, m.settle, m.measure)
 		r.jain = Jain(r.goodput)
 		if c.np != nil {
-			r.note = fmt.Sprint(c.NPCounts())
+			n := c.NPCounts()
+			r.decreases = float64(n["cnp_decrease"]) /
+				float64(max(n["cnp_decrease"]+n["cnp_increase"], 1))
+			r.note = fmt.Sprintf("CNPs -%d +%d ", n["cnp_decrease"], n["cnp_increase"])
 		}
 		counts, err := b.wred.Counts()
 		b.ok(err)
