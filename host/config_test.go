@@ -44,11 +44,15 @@ func TestSettingsOfControls(t *testing.T) {
 		{"pcn", "{}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "1Mbps"},
 			{Key: "w_min", Value: "0.0078125"}, {Key: "w_max", Value: "0.5"}, {Key: "feedback", Value: "cnp"},
+			{Key: "catch_up", Value: "8"}, {Key: "idle_cut", Value: "0.125"},
+			{Key: "burst", Value: "250us"},
 			{Key: "max_flows", Value: "65536"},
 		}},
 		{"pcn", "{w_min: 1/64, w_max: 0.4, min_rate: 5Mbps, max_flows: 10, feedback: auto}", append([]host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "5Mbps"},
 			{Key: "w_min", Value: "0.015625"}, {Key: "w_max", Value: "0.4"}, {Key: "feedback", Value: "auto"},
+			{Key: "catch_up", Value: "8"}, {Key: "idle_cut", Value: "0.125"},
+			{Key: "burst", Value: "250us"},
 			{Key: "max_flows", Value: "10"},
 		}, acks...)},
 		{"ldcp", "{}", []host.Setting{

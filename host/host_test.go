@@ -245,7 +245,8 @@ func TestUpChangeDown(t *testing.T) {
 	s, err = h.Status(context.Background(), parse(t, other))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(s.Differences, []string{
-		`control_pcn: w_min is "0.0078125", "0.015625" is configured`, `np: T is "1ms", "2ms" is configured`,
+		`control_pcn: w_min is "0.0078125", "0.015625" is configured`,
+		`control_pcn: burst is "250us", "500us" is configured`, `np: T is "1ms", "2ms" is configured`,
 		`rp: cnp_interval is "500us", "1ms" is configured`,
 		"stamp runs, and is not configured",
 	}))

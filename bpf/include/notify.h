@@ -279,13 +279,16 @@ static __always_inline bool np_came_before(const struct flow_key *key)
 	return false;
 }
 
-/* The flow's entry, which is made if it is new. Its first CNP has it removed when it ends. */
+/* Makes the flow's entry. It goes when the flow ends. */
 static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 {
-	struct np_flow fresh = {};
+	struct np_flow fresh = {}, *flow;
 
 	bpf_map_update_elem(&np_flows, key, &fresh, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&np_flows, key);
+	flow = bpf_map_lookup_elem(&np_flows, key);
+	if (flow && idle_ns)
+		np_track(key, flow);
+	return flow;
 }
 
 /* Signs the CNP with the current key, if there is one. */

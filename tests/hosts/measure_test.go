@@ -88,7 +88,8 @@ func thresholdOf(rateBps uint64, t config.Duration) uint64 {
 
 // network is what defaults of controls depend on.
 func (m measurement) network() scheme.Network {
-	return scheme.Network{LineRateBps: m.RateBps, BaseRTTNs: uint64(m.t), FrameBytes: 1514, Host: true}
+	return scheme.Network{LineRateBps: m.RateBps, BaseRTTNs: uint64(m.t), FrameBytes: 1514,
+		Host: true}
 }
 
 // parameters are those of controls.
