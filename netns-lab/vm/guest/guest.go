@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -133,43 +133,7 @@ func setUp(j Job) error {
 	if err := netlink.LinkSetUp(lo); err != nil {
 		return fmt.Errorf("set the loopback link up: %w", err)
 	}
-	if err := preferPackets(); err != nil {
-		return err
-	}
 	return settleClock()
-}
-
-// preferPackets lets the kernel's threads that handle packets and timers go before every program.
-// They take over when there is so much to do that the kernel would not return from an interrupt for
-// long; then a reader of many packets could keep them waiting for milliseconds, which are
-// microseconds of an experiment's time.
-func preferPackets() error {
-	const unlimited = "/proc/sys/kernel/sched_rt_runtime_us"
-	if err := os.WriteFile(unlimited, []byte("-1"), 0); err != nil {
-		return fmt.Errorf("let real-time threads run without a break: %w", err)
-	}
-	names, err := filepath.Glob("/proc/[0-9]*/comm")
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil || !strings.HasPrefix(string(text), "ksoftirqd/") {
-			continue // another thread, or one that has ended
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err != nil {
-			return err
-		}
-		fifo := unix.SchedAttr{
-			Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1,
-		}
-		if err := unix.SchedSetAttr(pid, &fifo, 0); err != nil {
-			return fmt.Errorf("make %s a real-time thread: %w",
-				strings.TrimSpace(string(text)), err)
-		}
-	}
-	return nil
 }
 
 func loadModule(path string) error {
@@ -211,6 +175,9 @@ func runProgram(j Job) (int, error) {
 	// collect garbage rarely: memory is plentiful, instructions are slow
 	standard := []string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}
 	cmd.Env = append(standard, j.Env...)
+	if err := preferKernel(); err != nil {
+		return 0, err
+	}
 	err := cmd.Run()
 	if err != nil && cmd.ProcessState == nil {
 		return 0, fmt.Errorf("start the guest program: %w", err)
@@ -221,6 +188,19 @@ func runProgram(j Job) (int, error) {
 		return 128 + int(status.Signal()), nil
 	}
 	return status.ExitStatus(), nil
+}
+
+// preferKernel lets all threads of the kernel go before the program, which inherits this thread's
+// priority. When there is much to do the kernel hands packets to a thread of its own; a reader of
+// many packets could keep that waiting for milliseconds, which are microseconds of an experiment's
+// time.
+func preferKernel() error {
+	const least = 19
+	runtime.LockOSThread()
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, least); err != nil {
+		return fmt.Errorf("lower the program's priority: %w", err)
+	}
+	return nil
 }
 
 // mapAnswer maps the memory that the host reads the answer from: BAR 2 of QEMU's ivshmem device.
@@ -246,7 +226,7 @@ func mapDevice(dir string) ([]byte, error) {
 	if err := os.WriteFile(filepath.Join(dir, "enable"), []byte("1"), 0); err != nil {
 		return nil, fmt.Errorf("enable the answer's device: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "resource2"), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, answerResource), os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open the answer's memory: %w", err)
 	}
