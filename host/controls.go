@@ -202,7 +202,7 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 		rtt = c.RTT
 	}
 	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt),
-		FrameBytes: fullFrameBytes}
+		FrameBytes: fullFrameBytes, Host: true}
 }
 
 // needsECN reports whether a configured control needs ECN.
@@ -223,7 +223,7 @@ func (o Control) setup() scheme.Setup { return o.Scheme.Setup(o.values()) }
 
 // values returns the parameters; those that depend on the network are placeholders.
 func (o Control) values() *scheme.Values {
-	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes}
+	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes, Host: true}
 	values, _ := o.Scheme.Object.Resolve(o.Settings, n)
 	return values
 }
