@@ -255,8 +255,8 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 			"idle", "no_timer",
 		},
 		"rp": {
-			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_udp", "malformed", "no_flow", "interface",
-			"prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
+			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
+			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
 		},
 	} {
 		m, err := ebpf.LoadPinnedMap(

@@ -227,7 +227,10 @@ static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 	return RP_NO_FAULT;
 }
 
-/* Hands the CNP to the control, and keeps the flow's statistics. Under the flow's lock. */
+/*
+ * Hands the CNP to the control, and keeps the flow's statistics. Returns the counter of what it
+ * did. Under the flow's lock.
+ */
 static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_event *event)
 {
 	control_cnp(flow, event);
@@ -247,7 +250,8 @@ static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_ev
 }
 
 /* One function for IPv4 and IPv6, so that the control's code is there once. */
-static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp)
+static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp,
+				bool ce_lost)
 {
 	u32 counter;
 
@@ -256,14 +260,27 @@ static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event 
 	if (counter == RP_NO_FAULT)
 		counter = rp_apply(flow, event);
 	bpf_spin_unlock(&flow->lock);
+	if (counter == RP(cnp_decrease) && ce_lost)
+		counter = RP(cnp_ce_lost);
 	rp_counts_add(counter);
+}
+
+/*
+ * The CNP names a rate, so it was sent with CE, and something on its way cleared the ECN field. It
+ * counts as what it was: an increase would be the opposite of what the receiver said. The lab's
+ * switches clear nothing.
+ */
+static __always_inline bool rp_ce_lost(const struct received_cnp *h, bool ce, bool ue)
+{
+	return on_host && !ce && !ue && h->body->pcn.rec_rate;
 }
 
 /* h is a well-formed CNP for a flow of TCP. */
 static __always_inline void rp_handle(const struct __sk_buff *skb, const struct received_cnp *h)
 {
 	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
-	bool ue = h->body->bth.becn & CNP_UE, ce = (h->tos & ECN_MASK) == ECN_CE;
+	bool ue = h->body->bth.becn & CNP_UE, marked = (h->tos & ECN_MASK) == ECN_CE,
+	     ce_lost = rp_ce_lost(h, marked, ue), ce = marked || ce_lost;
 	struct cnp_event event = {
 		.rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * CONTROL_RATE_UNIT_BPS,
 		.floor_bps = floor_bps,
@@ -285,7 +302,7 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 	event.now_ns = arrival_ns(skb);
 	if (require_tag ? !rp_tag_good(h, ce, event.now_ns) : !rp_icrc_good(h, &flow->guard))
 		return;
-	rp_react(flow, &event, stamp);
+	rp_react(flow, &event, stamp, ce_lost);
 }
 
 /* Handles the packet if it is a CNP. */
