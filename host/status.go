@@ -37,7 +37,9 @@ type ComponentStatus struct {
 	Settings []Setting         `json:"settings"`
 	Where    []string          `json:"where"` // interfaces, or a cgroup
 	Counts   map[string]uint64 `json:"counts"`
-	Problems []string          `json:"problems"`
+	// Problems need somebody to act; Warnings are worth knowing.
+	Problems []string `json:"problems"`
+	Warnings []string `json:"warnings"`
 }
 
 // OK reports whether all components are whole and there are no differences.
@@ -77,7 +79,7 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 	f := h.folder(name)
 	s := &ComponentStatus{
 		Name: name, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{},
-		Problems: []string{},
+		Problems: []string{}, Warnings: []string{},
 	}
 	st, err := f.state()
 	switch {
@@ -106,7 +108,63 @@ func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
 		}
 	}
 	slices.Sort(s.Where)
-	return s, readCounts(name, p, s.Counts)
+	if err := readCounts(name, p, s.Counts); err != nil {
+		return nil, err
+	}
+	return s, doubts(name, p, s)
+}
+
+// doubts adds what makes flows of a control fall back to a TCP window: a problem where somebody
+// must act, a warning otherwise.
+func doubts(name string, p *pinned, s *ComponentStatus) error {
+	full := s.Counts["table_full"] - s.Counts["table_full_ended"]
+	if full > 0 {
+		s.Problems = append(s.Problems, fmt.Sprintf("%d live flows found the flow table full and "+
+			"have a TCP window: raise max_flows", full))
+	}
+	control, ok := strings.CutPrefix(name, controlPrefix)
+	if !ok || p.maps["flows"] == nil {
+		return nil
+	}
+	c, err := loader.FromFlows(control, p.maps["flows"])
+	if err != nil {
+		return err
+	}
+	flows, err := c.Flows()
+	if err != nil {
+		return err
+	}
+	of := map[string]int{}
+	for _, f := range flows {
+		if f.Doubt != "" {
+			of[f.Doubt]++
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(of)) {
+		advice, known := doubtAdvice[reason]
+		if !known {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d live flows have a TCP window: %s", of[reason], len(flows),
+			advice)
+		if 2*of[reason] > len(flows) && reason != "no_entry" {
+			s.Problems = append(s.Problems, text)
+		} else {
+			s.Warnings = append(s.Warnings, text)
+		}
+	}
+	return nil
+}
+
+// doubtAdvice says by [loader.Flow.Doubt] what is wrong and what to do. A flow that is new is no
+// cause for doubt.
+var doubtAdvice = map[string]string{
+	"no_ecn": "their peers refused ECN (net.ipv4.tcp_ecn there; or the socket chose its control " +
+		"after it had connected)",
+	"no_entry": "their entry in the flow table is gone: they end as they are",
+	"no_marks": "they lost packets, and none had been marked: have the switches of their path " +
+		"mark (ECN), or give these flows another control",
+	"no_cnps": "their receivers send no CNPs: run NP there, or set feedback: auto",
 }
 
 // whereOf returns the interface whose index starts a pin's name, such as 7_np_ingress.

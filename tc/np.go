@@ -88,7 +88,9 @@ type HostNPOptions struct {
 	CongestedShare float64
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
-	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
+	// flows of several network namespaces may have the same addresses and ports
+	NetnsKeys bool
+	UDPPorts  []uint16 // UDP flows from or to these are watched; at most MaxUDPPorts
 }
 
 // defaultIdle is far longer than the pauses of any flow that still needs CNPs.
@@ -134,10 +136,11 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 		ports[i] = bits.ReverseBytes16(p) // network byte order
 	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:   npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}),
-		npVarOnHost:   true,
-		npVarIdleNs:   uint64(o.Idle),
-		npVarUdpPorts: ports,
+		npVarParams:    npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}),
+		npVarOnHost:    true,
+		npVarNetnsKeys: o.NetnsKeys,
+		npVarIdleNs:    uint64(o.Idle),
+		npVarUdpPorts:  ports,
 	}, options)
 }
 

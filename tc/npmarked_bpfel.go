@@ -37,6 +37,7 @@ type npmarkedFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 type npmarkedNpCounts struct {
@@ -173,6 +174,7 @@ const (
 	npmarkedVarDilationShift = "dilation_shift"
 	npmarkedVarIdealTime     = "ideal_time"
 	npmarkedVarIdleNs        = "idle_ns"
+	npmarkedVarNetnsKeys     = "netns_keys"
 	npmarkedVarOnHost        = "on_host"
 	npmarkedVarParams        = "params"
 	npmarkedVarTcd           = "tcd"
@@ -245,6 +247,7 @@ type npmarkedVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
@@ -299,6 +302,7 @@ type npmarkedVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`

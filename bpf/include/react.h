@@ -105,12 +105,14 @@ static __always_inline bool rp_well_formed(const struct received_cnp *h)
 }
 
 /* The flow whose receiver sent the CNP. */
-static __always_inline void rp_flow_key(const struct received_cnp *h, struct flow_key *k)
+static __always_inline void rp_flow_key(const struct __sk_buff *skb, const struct received_cnp *h,
+					struct flow_key *k)
 {
 	const struct cnp_ipv4 *ipv4 = h->header;
 	const struct cnp_ipv6 *ipv6 = h->header;
 
 	flow_key_ipv4(k, 0, 0, h->body->pcn.flow_sport, h->body->pcn.flow_dport, IPPROTO_TCP);
+	k->netns = packet_netns(skb);
 	if (h->v6) {
 		__builtin_memcpy(k->saddr, ipv6->ip.daddr, sizeof(k->saddr));
 		__builtin_memcpy(k->daddr, ipv6->ip.saddr, sizeof(k->daddr));
@@ -291,7 +293,7 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 	struct flow_entry *flow;
 	struct flow_key key;
 
-	rp_flow_key(h, &key);
+	rp_flow_key(skb, h, &key);
 	flow = bpf_map_lookup_elem(&flows, &key);
 	if (!flow) {
 		rp_counts_add(RP(no_flow));

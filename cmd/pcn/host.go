@@ -257,6 +257,9 @@ func printStatus(w io.Writer, s *host.Status) error {
 		for _, p := range c.Problems {
 			fmt.Fprintf(w, "  PROBLEM: %s\n", p)
 		}
+		for _, warning := range c.Warnings {
+			fmt.Fprintf(w, "  warning: %s\n", warning)
+		}
 		t := newTable(w)
 		for _, setting := range c.Settings {
 			fmt.Fprintf(t, "  %s\t%s\n", setting.Key, setting.Value)

@@ -231,7 +231,9 @@ func TestBytesOfChoices(t *testing.T) {
 		checkBytes(t, v, ParamsVariable, false, struct {
 			LineRateBps, MinRateBps   uint64
 			WMin, WMax, Feedback, Pad uint32
-		}{40e9, 10e3, 1 << 17, 1 << 23, want, 0})
+			Doubt, Careful            uint32
+			HoldNs, PeriodNs          uint64
+		}{40e9, 10e3, 1 << 17, 1 << 23, want, 0, 0, 0, 500e6, 50e3})
 		checkBytes(t, v, NotificationVariable, false, struct {
 			TNs                                         uint64
 			CongestedPermille, RateUnitBps, Jitter, Pad uint32
