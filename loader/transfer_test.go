@@ -530,7 +530,8 @@ func TestTableFull(t *testing.T) {
 	d.DropEvery(t, 0)
 	qt.Check(t, qt.IsTrue(tcpInfo(t, c.client).Total_retrans > before))
 	lossy := tcpInfo(t, c.client).Snd_cwnd
-	qt.Check(t, qt.IsTrue(lossy < window), qt.Commentf("%d packets, before losses %d", lossy, window))
+	qt.Check(t, qt.IsTrue(lossy < window),
+		qt.Commentf("%d packets, before losses %d", lossy, window))
 	checkRefused(t, control, 3)
 }
 

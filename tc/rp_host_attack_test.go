@@ -78,8 +78,8 @@ func (a *attack) frame() ([]byte, string) {
 	}
 }
 
-// CNPs that RP has obeyed, recorded and sent again a million times in any order, as they are or with
-// what routers may change, change no flow: neither while their signature is fresh nor afterwards.
+// CNPs that RP has obeyed, recorded and sent again a million times in any order, as they are or
+// with CE cleared, change no flow: neither while their signature is fresh nor afterwards.
 func TestHostRPMillionReplayedCNPs(t *testing.T) {
 	const perFlow, window, repeat, total = 50, 2 * time.Second, 50, 1_000_000
 	rnd, key := rand.New(rand.NewPCG(3, 4)), cnp.Key{1, 2, 3}
