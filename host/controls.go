@@ -157,7 +157,7 @@ func (c *Controls) fill(d *config.Decoder) {
 	}
 }
 
-// fillFeedback gives controls whose default is to go by ACKs too, in windows of T, one that needs no
+// fillFeedback gives controls whose default is to go by ACKs too, in windows of T, one without
 // T where T is not known.
 func (c *Config) fillFeedback() {
 	const key = "feedback"

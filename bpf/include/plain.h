@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A flow that may not go by its control (algo/doubt.h): its peer refused ECN, its entry is missing,
- * or nothing tells it of marks. It behaves as a plain TCP with the kernel's CUBIC, whose state is in
+ * or nothing tells it of marks. It acts as a plain TCP with the kernel's CUBIC, whose state is in
  * the private part of the socket, so it needs no entry in the flow table. Where the kernel exports
  * no CUBIC it is Reno.
  */
@@ -49,7 +49,7 @@ static __always_inline bool in_window(struct sock *sk)
 }
 
 /*
- * Begins a window. CUBIC is not paced: the timers of TCP's pacing cost it throughput. Who limits the
+ * A window begins. CUBIC is not paced: timers of TCP's pacing cost it throughput. Who limits the
  * rate by SO_MAX_PACING_RATE, or has an fq qdisc, keeps the pacing.
  */
 static __always_inline void plain_init(struct sock *sk)
@@ -109,7 +109,7 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 }
 
 /*
- * An ACK of a flow whose control has cong_control: then the core does not reduce the window, so this
+ * An ACK of a flow whose control has cong_control: the core reduces no window then, but this
  * does. line_rate_bps 0: the line is not known.
  */
 static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs,
