@@ -4,6 +4,7 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -153,6 +154,31 @@ func (c *Controls) fill(d *config.Decoder) {
 		if control.hasFlowTable() && !given {
 			control.MaxFlows = defaultFlows
 		}
+	}
+}
+
+// fillFeedback gives controls whose default is to go by ACKs too, in windows of T, one without
+// T where T is not known.
+func (c *Config) fillFeedback() {
+	const key = "feedback"
+	if c.RTT != 0 || len(c.RTTTo) > 0 || c.NP != nil && c.NP.T != 0 {
+		return
+	}
+	for i := range c.Controls.all {
+		control := &c.Controls.all[i]
+		p := control.Scheme.Object.Param(key)
+		if _, given := control.Settings.Given[key]; given || p == nil || p.OnHosts == "" {
+			continue
+		}
+		v, err := p.Parse(p.Default)
+		if err != nil {
+			continue // the object's default was checked when it was read
+		}
+		control.Settings.Given = maps.Clone(control.Settings.Given)
+		if control.Settings.Given == nil {
+			control.Settings.Given = map[string]scheme.Value{}
+		}
+		control.Settings.Given[key] = v
 	}
 }
 

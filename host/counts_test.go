@@ -117,6 +117,7 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 	// Each cause another number of times, so that none is shown under another's name.
 	times(1, frame(nil))
 	times(2, frame(func(c *cnp.CNP) { c.Decrease, c.RecRateMbps = false, 0 }))
+	times(15, frame(func(c *cnp.CNP) { c.Decrease = false }))
 	times(3, frame(func(c *cnp.CNP) { c.UDP = true }))
 	malformed := frame(nil)
 	malformed[len(malformed)-cnp.FrameLen+43] = 1 // flags of the BTH
@@ -151,7 +152,7 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 	seen(t, "rp", map[string]uint64{
 		"cnp_decrease": 1 + 1 + 1, "cnp_increase": 2, "cnp_udp": 3, "malformed": 4, "no_flow": 5,
 		"bad_icrc": 6, "interface": 7, "prefix": 8, "unsigned": 9, "no_key": 10, "bad_tag": 11,
-		"stale": 12, "replayed": 13, "rate_limited": 14,
+		"stale": 12, "replayed": 13, "rate_limited": 14, "cnp_ce_lost": 15,
 	}, "cnp_hold" /* the lab's TCD */)
 }
 
@@ -259,8 +260,8 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 			"idle", "no_timer",
 		},
 		"rp": {
-			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_udp", "malformed", "no_flow", "interface",
-			"prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
+			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
+			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
 		},
 	} {
 		pins, err := host.PinsOf(component)

@@ -318,7 +318,7 @@ func controlComponent(
 	network.LineRateBps = uint64(line)
 	r := loader.Registration{
 		Scheme: control.Scheme, Settings: given, Network: network,
-		MaxFlows: uint32(control.MaxFlows),
+		MaxFlows: uint32(control.MaxFlows), NetnsKeys: loader.HaveKernelContext() == nil,
 	}
 	settings := append(controlSettings(control, values, line), acks...)
 	if values.Uses("base_rtt") {
@@ -328,7 +328,7 @@ func controlComponent(
 		name:     controlPrefix + name,
 		settings: settings,
 		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
-			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old["flows"]))
+			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old))
 			if err != nil {
 				return nil, err
 			}
@@ -524,6 +524,7 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 				TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare),
 				MaxFlows: uint32(n.MaxFlows),
 				Idle:     time.Duration(n.Idle), UDPPorts: ports, Params: params,
+				NetnsKeys: loader.HaveKernelContext() == nil,
 			}, tc.Reuse(old))
 		})
 }

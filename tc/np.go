@@ -88,7 +88,9 @@ type HostNPOptions struct {
 	CongestedShare float64
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
-	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
+	// flows of several network namespaces may have the same addresses and ports
+	NetnsKeys bool
+	UDPPorts  []uint16 // UDP flows from or to these are watched; at most MaxUDPPorts
 	// Params is the point's struct of parameters as C lays it out, from package scheme; nil: those
 	// of a lab, with TNs and CongestedShare.
 	Params []byte
@@ -146,6 +148,7 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
 		npVarParams:      params,
 		npVarOnHost:      true,
+		npVarNetnsKeys:   o.NetnsKeys,
 		npVarIdleNs:      uint64(o.Idle),
 		npVarUdpPorts:    ports,
 		npVarEnterSecond: !o.EnterFirst,

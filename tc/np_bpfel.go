@@ -32,6 +32,7 @@ type npFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 type npNpCounts struct {
@@ -180,6 +181,7 @@ const (
 	npVarEnterSecond   = "enter_second"
 	npVarIdealTime     = "ideal_time"
 	npVarIdleNs        = "idle_ns"
+	npVarNetnsKeys     = "netns_keys"
 	npVarOnHost        = "on_host"
 	npVarParams        = "params"
 	npVarUdpPorts      = "udp_ports"
@@ -253,6 +255,7 @@ type npVariableSpecs struct {
 	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
@@ -309,6 +312,7 @@ type npVariables struct {
 	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`

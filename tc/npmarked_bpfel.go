@@ -37,6 +37,7 @@ type npmarkedFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 type npmarkedNpCounts struct {
@@ -181,6 +182,7 @@ const (
 	npmarkedVarEnterSecond   = "enter_second"
 	npmarkedVarIdealTime     = "ideal_time"
 	npmarkedVarIdleNs        = "idle_ns"
+	npmarkedVarNetnsKeys     = "netns_keys"
 	npmarkedVarOnHost        = "on_host"
 	npmarkedVarParams        = "params"
 	npmarkedVarTcd           = "tcd"
@@ -255,6 +257,7 @@ type npmarkedVariableSpecs struct {
 	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
@@ -312,6 +315,7 @@ type npmarkedVariables struct {
 	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`

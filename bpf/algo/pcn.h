@@ -26,6 +26,7 @@
 #ifndef PCN_ALGO_PCN_H
 #define PCN_ALGO_PCN_H
 
+#include "doubt.h"
 #include "fixed.h"
 
 /* What reports marks to the sender. */
@@ -46,7 +47,7 @@ struct pcn_rp_params {
 	enum pcn_feedback feedback PARAM(
 		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "
 		"which receivers send no CNPs; or auto, ACKs as long as no CNPs arrive",
-		"", "cnp");
+		"", "cnp") HOST("auto");
 	/*
 	 * A flow with less than a packet in T gets a CNP a packet. So Algorithm 1 raises its rate
 	 * in proportion to the rate itself, and flows that have little keep little.
@@ -72,6 +73,7 @@ struct pcn_rp_params {
 		PARAM("Longest burst: packets that leave back to back last this long at the "
 		      "flow's rate; 0: TCP decides",
 		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 4)");
+	struct doubt_params doubt;
 };
 
 struct pcn_rp {
@@ -346,6 +348,8 @@ struct pcn_ack {
 	u32 marked;	  /* of which marked */
 	u32 cnps;	  /* received until then */
 	u32 windows KEY("ack_windows") STAT("Changes of the rate by ACKs instead of CNPs");
+	u32 decreases; /* of which down */
+	u32 pad;
 };
 
 /* What an ACK reports: counters of TCP, which may wrap. */
@@ -384,6 +388,7 @@ static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a,
 		return;
 	pcn_rp_cnp(rp, p, e->now_ns, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
 	a->windows++;
+	a->decreases += cnp.ce;
 }
 
 #endif

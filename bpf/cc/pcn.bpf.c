@@ -12,6 +12,7 @@
  *   2. With feedback "ack", "ece" or "auto" the sender makes CNPs of the marks that ACKs report,
  *      see algo/pcn.h.
  *   3. A loss halves the rate, once per recovery. The fabric should have none.
+ *   4. On hosts a flow goes by Algorithm 1 only where marks tell of congestion: algo/doubt.h.
  *
  * Try it: pcn run hol --algo pcn
  */
@@ -97,7 +98,10 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
-#define CONTROL_BURST_NS      params.burst_ns
-#define CONTROL_RATE_UNIT_BPS pcn_rate_unit_bps(loaded(np_params))
+#define CONTROL_BURST_NS	     params.burst_ns
+#define CONTROL_DOUBT		     (&((const struct pcn_rp_params *)loaded(params))->doubt)
+#define CONTROL_ACK_DECREASES(flow_) ((flow_)->ack.decreases)
+#define CONTROL_EXPECTS_CNPS	     (params.feedback == PCN_FEEDBACK_CNP)
+#define CONTROL_RATE_UNIT_BPS	     pcn_rate_unit_bps(loaded(np_params))
 #include "include/rate_control.h"
 #include "include/react.h"

@@ -148,8 +148,17 @@ struct __sk_buff {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct net {
+	u64 net_cookie;
+};
+
+struct net_of {
+	struct net *net;
+};
+
 struct net_device {
 	int group;
+	struct net_of nd_net;
 };
 
 struct netdev_queue {
@@ -201,6 +210,7 @@ struct sock_common {
 	__be16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	struct net_of skc_net;
 };
 
 struct sock {
@@ -228,6 +238,20 @@ struct inet_connection_sock {
 	u64 icsk_ca_priv[13];
 };
 
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+/* State of the kernel's CUBIC, in icsk_ca_priv. */
+struct bictcp {
+	u32 cnt;
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
@@ -246,6 +270,9 @@ struct tcp_sock {
 	u32 sacked_out;
 	u32 lost_out;
 	u32 retrans_out;
+	u32 rate_delivered;    /* packets, the delivery rate's latest sample */
+	u32 rate_interval_us;  /* in this time */
+	struct minmax rtt_min; /* us */
 	u16 tcp_header_len;
 	u8 ecn_flags;
 };
@@ -257,7 +284,11 @@ struct rate_sample {
 	bool is_app_limited;
 };
 
-struct ack_sample;
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+	u32 in_flight;
+};
 
 #pragma clang attribute pop
 

@@ -279,12 +279,15 @@ static __always_inline bool np_came_before(const struct flow_key *key)
 	return false;
 }
 
+/* What an entry is at first. The stack has no room for it. */
+static const struct np_flow fresh_flow = {};
+
 /* Makes the flow's entry. It goes when the flow ends. */
 static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 {
-	struct np_flow fresh = {}, *flow;
+	struct np_flow *flow;
 
-	bpf_map_update_elem(&np_flows, key, &fresh, BPF_NOEXIST);
+	bpf_map_update_elem(&np_flows, key, &fresh_flow, BPF_NOEXIST);
 	flow = bpf_map_lookup_elem(&np_flows, key);
 	if (flow && idle_ns)
 		np_track(key, flow);

@@ -25,13 +25,15 @@ type algoAckFlow struct {
 	_   structs.HostLayout
 	Rp  algoPcnRp
 	Ack struct {
-		_       structs.HostLayout
-		Np      algoPcnNp
-		HeardNs uint64
-		Packets uint32
-		Marked  uint32
-		Cnps    uint32
-		Windows uint32
+		_         structs.HostLayout
+		Np        algoPcnNp
+		HeardNs   uint64
+		Packets   uint32
+		Marked    uint32
+		Cnps      uint32
+		Windows   uint32
+		Decreases uint32
+		Pad       uint32
 	}
 }
 
@@ -154,6 +156,13 @@ type algoPcnRpParams struct {
 	IdleCut     uint32
 	Pad         uint32
 	BurstNs     uint64
+	Doubt       struct {
+		_        structs.HostLayout
+		On       uint32
+		Careful  uint32
+		HoldNs   uint64
+		PeriodNs uint64
+	}
 }
 
 type algoPfcAction uint32
