@@ -52,8 +52,8 @@ type collector struct {
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descComponent, descCount, descFlows, descNoECN, descDoubt, descRate, descMinRate, descMarked,
-		descLosses, descSRTT, descFlowRate, descFlowSRTT, descReadError,
+		descComponent, descCount, descFlows, descNoECN, descDoubt, descRate, descMinRate,
+		descMarked, descLosses, descSRTT, descFlowRate, descFlowSRTT, descReadError,
 	} {
 		to <- d
 	}

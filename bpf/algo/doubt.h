@@ -12,8 +12,8 @@
  * A marked packet, or a notification that asks for a decrease, ends each of them: the bottleneck
  * marks, and the receiver says so. A plain TCP slows down at the first mark, so its receiver may
  * never have cause to ask for a decrease. After a loss without marks they count only when the hold
- * is over, and the hold doubles each time. Nothing else ends a doubt: to try whether a path marks by
- * sending faster costs thousands of packets where it does not.
+ * is over, and the hold doubles each time. Nothing else ends a doubt: to try by sending faster
+ * whether a path marks costs thousands of packets where it does not.
  *
  * Pure: no maps, no helpers, integers only.
  */

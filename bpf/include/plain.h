@@ -127,7 +127,7 @@ static __always_inline void plain_ack(struct sock *sk, const struct rate_sample 
 
 #define PLAIN_FIRST_WINDOW 10
 
-/* What the path holds without a queue: the rate at which packets arrive, in the shortest round trip. */
+/* What the path holds without a queue: the rate of arrivals times the least round trip. */
 static __always_inline u32 plain_path_packets(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;

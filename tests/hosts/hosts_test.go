@@ -97,7 +97,7 @@ func TestFair(t *testing.T) {
 		{"offloads=segments control=pcn flows=2", 0.98},
 		{"offloads=none control=pcn flows=8", 0.9},
 	} {
-		m, err := parseMeasurement(bed.text + " senders=2 settle=1s for=2s")
+		m, err := parseMeasurement(bed.text + " senders=2 settle=500ms for=1500ms")
 		qt.Assert(t, qt.IsNil(err))
 		var all []float64
 		for range runs {
@@ -115,7 +115,7 @@ func TestFair(t *testing.T) {
 func TestRandomMarks(t *testing.T) {
 	for _, offloads := range []Offloads{Supers, Segments, None} {
 		m, err := parseMeasurement(fmt.Sprintf(
-			"offloads=%s control=pcn flows=1 senders=1 mark=0.5 settle=500ms for=1500ms", offloads))
+			"offloads=%s control=pcn flows=1 senders=1 mark=0.5 settle=300ms for=500ms", offloads))
 		qt.Assert(t, qt.IsNil(err))
 		var shares []float64
 		for range 3 {
