@@ -499,11 +499,15 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	nstest.Eventually(t, "none is tracked", func() bool {
 		return errors.Is(live.Lookup(nil, make([]byte, live.ValueSize())), ebpf.ErrKeyNotExist)
 	})
+	// A full table forgets flows uncounted, and on a busy machine some flows are silent before their
+	// FIN.
 	counts := n.counts(t)
-	qt.Check(t, qt.Equals(counts["ended"], flows/2))
+	ended := counts["ended"]
+	qt.Check(t, qt.IsTrue(ended > flows/2*9/10 && ended <= flows/2), qt.Commentf("%v", counts))
+	qt.Check(t, qt.IsTrue(ended+counts["idle"] <= flows), qt.Commentf("%v", counts))
 	qt.Check(t, qt.IsTrue(counts["idle"] > 0))
 
 	hear(data, 1) // and it goes on
-	qt.Check(t, qt.Equals(n.flows(t), 1))
 	nstest.Eventually(t, "the last flow is forgotten", func() bool { return n.flows(t) == 0 })
+	qt.Check(t, qt.Equals(n.counts(t)["idle"], counts["idle"]+1))
 }
