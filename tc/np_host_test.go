@@ -434,7 +434,7 @@ func TestHostNPSigns(t *testing.T) {
 // Flows that end leave no entry: those of TCP with FIN or RST, all others when they have been
 // silent.
 func TestHostNPForgetsFlows(t *testing.T) {
-	const idle = 500 * time.Millisecond // longer than a busy machine makes the test wait
+	const idle = 500 * time.Millisecond // a busy machine makes the test wait
 	o := everyPacket()
 	o.TNs, o.Idle, o.UDPPorts = uint64(time.Hour), idle, []uint16{7777}
 	n, dev := newHostNP(t, o)
@@ -499,11 +499,11 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	nstest.Eventually(t, "none is tracked", func() bool {
 		return errors.Is(live.Lookup(nil, make([]byte, live.ValueSize())), ebpf.ErrKeyNotExist)
 	})
-	// A full table forgets flows uncounted, and on a busy machine some flows are silent before their
-	// FIN.
+	// A full table forgets flows uncounted, and on a busy machine some are silent before their FIN.
 	counts := n.counts(t)
 	ended := counts["ended"]
-	qt.Check(t, qt.IsTrue(ended > flows/2*9/10 && ended <= flows/2), qt.Commentf("%v", counts))
+	qt.Check(t, qt.IsTrue(ended > flows/2*9/10 && ended <= flows/2),
+		qt.Commentf("%v", counts))
 	qt.Check(t, qt.IsTrue(ended+counts["idle"] <= flows), qt.Commentf("%v", counts))
 	qt.Check(t, qt.IsTrue(counts["idle"] > 0))
 

@@ -3,8 +3,10 @@
 package hosts
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 var bedFlag = flag.String("bed", "", "what TestMeasure measures: KEY=VALUE, separated by spaces")
@@ -73,7 +76,7 @@ func parseMeasurement(text string) (m measurement, err error) {
 			return m, fmt.Errorf("%s: %w", word, err)
 		}
 	}
-	if m.KMin == 0 {
+	if m.KMin == 0 && m.RateBps != 0 {
 		m.KMin = thresholdOf(m.RateBps, m.t)
 	}
 	m.KMax = max(m.KMax, m.KMin)
@@ -88,8 +91,8 @@ func thresholdOf(rateBps uint64, t config.Duration) uint64 {
 
 // network is what defaults of controls depend on.
 func (m measurement) network() scheme.Network {
-	return scheme.Network{LineRateBps: m.RateBps, BaseRTTNs: uint64(m.t), FrameBytes: 1514,
-		Host: true}
+	return scheme.Network{LineRateBps: cmp.Or(m.RateBps, loader.MaxRateBps),
+		BaseRTTNs: uint64(m.t), FrameBytes: 1514, Host: true}
 }
 
 // parameters are those of controls.
@@ -110,28 +113,58 @@ type result struct {
 	note      string
 }
 
-// run builds the bed, fills it, and measures.
+// run builds the bed, fills it, and measures. The control may be several with + between them, which
+// flows choose in turn; the first one's counters are shown.
 func (m measurement) run(t *testing.T, control string) (r result) {
 	t.Run(control, func(t *testing.T) {
 		b := New(t, m.Options)
-		c := b.Control(control, m.network(), m.parameters())
+		names := strings.Split(control, "+")
+		c := b.Control(names[0], m.network(), m.parameters())
+		for _, other := range names[1:] {
+			b.Control(other, m.network(), m.parameters())
+		}
 		var conns []Connection
 		for i := range m.flows {
-			conns = append(conns, b.Connect(i%m.Senders, control))
+			conns = append(conns, b.Connect(i%m.Senders, names[i%len(names)]))
 		}
+		before := busy(t)
 		r.goodput = b.Fill(conns, m.settle, m.measure)
+		bytes := sum(r.goodput) / 8 * (m.settle + m.measure).Seconds()
+		r.note = fmt.Sprintf("CPU %.2f ns/B ", float64((busy(t)-before).Nanoseconds())/bytes)
 		r.jain = Jain(r.goodput)
 		if c.np != nil {
 			n := c.NPCounts()
 			r.decreases = float64(n["cnp_decrease"]) /
 				float64(max(n["cnp_decrease"]+n["cnp_increase"], 1))
-			r.note = fmt.Sprintf("CNPs -%d +%d ", n["cnp_decrease"], n["cnp_increase"])
+			r.note += fmt.Sprintf("CNPs -%d +%d ", n["cnp_decrease"], n["cnp_increase"])
 		}
-		counts, err := b.wred.Counts()
-		b.ok(err)
-		r.note += fmt.Sprint(counts)
+		if b.wred != nil {
+			counts, err := b.wred.Counts()
+			b.ok(err)
+			r.note += fmt.Sprint(counts)
+		}
 	})
 	return r
+}
+
+// busy returns for how long all CPUs of the machine did something, interrupts included.
+func busy(t *testing.T) (total time.Duration) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const tick, idle, iowait, steal = 10 * time.Millisecond, 3, 4, 7
+	for i, field := range strings.Fields(strings.SplitN(string(text), "\n", 2)[0])[1 : steal+1] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i != idle && i != iowait {
+			total += time.Duration(n) * tick
+		}
+	}
+	return total
 }
 
 func TestMeasure(t *testing.T) {
