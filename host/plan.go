@@ -464,28 +464,37 @@ func tcObject(o tc.Object, devices []*net.Interface) *object {
 	}
 	for _, device := range devices {
 		for _, p := range o.Places() {
-			out.attachments = append(out.attachments, attachment{
-				pin:     pinAt(device.Name, p.Program),
-				device:  device.Index,
-				program: p.Program,
-				attach: func() (link.Link, error) {
-					l, err := link.AttachTCX(link.TCXOptions{
-						Interface: device.Index, Program: o.Programs()[p.Program], Attach: p.Where,
-						Anchor: p.Anchor,
-					})
-					if err != nil && loader.HaveTCX() != nil {
-						return nil, loader.HaveTCX()
-					}
-					return l, err
-				},
-				update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
-				restore: func(l link.Link, old *pinned) error {
-					return l.Update(old.programs[p.Program])
-				},
-			})
+			pin := pinAt(device.Name, p.Program)
+			out.attachments = append(out.attachments, tcAttachment(pin, o, device.Index, p))
 		}
 	}
 	return out
+}
+
+// tcAttachment returns the attachment of one of the object's programs at a device.
+func tcAttachment(pin string, o interface {
+	Programs() map[string]*ebpf.Program
+}, device int,
+	p tc.Place) attachment {
+	return attachment{
+		pin:     pin,
+		device:  device,
+		program: p.Program,
+		attach: func() (link.Link, error) {
+			l, err := link.AttachTCX(link.TCXOptions{
+				Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
+				Anchor: p.Anchor,
+			})
+			if err != nil && loader.HaveTCX() != nil {
+				return nil, loader.HaveTCX()
+			}
+			return l, err
+		},
+		update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
+		restore: func(l link.Link, old *pinned) error {
+			return l.Update(old.programs[p.Program])
+		},
+	}
 }
 
 func mapID(m *ebpf.Map) string {
@@ -653,18 +662,25 @@ func wredComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	w := *c.WRED
-	settings := []Setting{
+	return tcComponent(wredName, w.Interfaces, w.settings(), func(
+		old map[string]*ebpf.Map, _ map[string]*loader.Control,
+	) (tc.Object, error) {
+		return w.load(old)
+	})
+}
+
+func (w *WRED) settings() []Setting {
+	return []Setting{
 		{"kmin", w.KMin.String()}, {"kmax", w.KMax.String()}, {"pmax", w.PMax.String()},
 		{"k", w.K.String()},
 	}
-	return tcComponent(wredName, w.Interfaces, settings, func(
-		old map[string]*ebpf.Map, _ map[string]*loader.Control,
-	) (tc.Object, error) {
-		return tc.LoadWRED(tc.WREDOptions{
-			KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
-			WREDBytes: uint64(w.K),
-		}, tc.Reuse(old))
-	})
+}
+
+func (w *WRED) load(old map[string]*ebpf.Map) (tc.Object, error) {
+	return tc.LoadWRED(tc.WREDOptions{
+		KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
+		WREDBytes: uint64(w.K),
+	}, tc.Reuse(old))
 }
 
 // cgroupComponent returns the component of a cgroup, named by its inode, which is its id.

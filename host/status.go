@@ -131,6 +131,7 @@ func needsECN(name string) bool {
 func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentStatus, error) {
 	f := h.folder(folderName)
 	component, cookie := splitFolder(folderName)
+	command := commandOf(component)
 	s := &ComponentStatus{
 		Name: component, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{},
 		Problems: []string{}, Warnings: []string{},
@@ -145,7 +146,7 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	case err != nil:
 		problem("%v", err)
 	case st == nil:
-		problem("a change of it was interrupted: run pcn host up or down")
+		problem("a change of it was interrupted: run %s up or down", command)
 	default:
 		s.Settings = st.Settings
 		s.isOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
@@ -167,13 +168,13 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	for pin, l := range p.links {
 		where := whereOf(pin)
 		if isDetached(l) {
-			problem("what it was attached to is gone (%s): run pcn host up", pin)
+			problem("what it was attached to is gone (%s): run %s up", pin, command)
 			continue
 		}
-		if device := deviceOf(l); device != 0 && !isElsewhere {
+		if device := deviceOf(l); device != 0 && where != "" && !isElsewhere {
 			if now, err := net.InterfaceByIndex(device); err == nil && now.Name != where {
-				problem("interface %s is now called %s: change the configuration, and run "+
-					"pcn host up", where, now.Name)
+				problem("interface %s is now called %s: %s", where, now.Name,
+					afterRename(component, where, now.Name))
 				where = now.Name
 			}
 		}
@@ -273,6 +274,9 @@ func readCounts(name string, p *pinned, into map[string]uint64) error {
 		}
 		maps.Copy(into, counts)
 	}
+	if err := portCounts(p, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return flowCount(name, p, into)
 }
 
@@ -320,8 +324,8 @@ func (h *Host) differences(
 		out = append(out, compareSettings(p.name, running[i].Settings, p.settings)...)
 	}
 	for _, r := range running {
-		if !r.isOthers && !slices.ContainsFunc(planned,
-			func(p component) bool { return p.name == r.Name }) {
+		isPlanned := func(p component) bool { return p.name == r.Name }
+		if !r.isOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
 			out = append(out, r.Name+" runs, and is not configured")
 		}
 	}

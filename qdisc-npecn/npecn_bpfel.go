@@ -162,7 +162,7 @@ type npecnPortConfig struct {
 		KminBytes uint64
 		KmaxBytes uint64
 		Pmax      uint32
-		Pad       uint32
+		AllAtKmax uint32
 	}
 	Qcn struct {
 		_               structs.HostLayout
@@ -230,6 +230,7 @@ type npecnPortState struct {
 	Owner      uint64
 	RateBps    uint64
 	LinkFreeNs uint64
+	LinkRest   uint64
 	DecidedNs  uint64
 	ServeNs    uint64
 	QueueBytes uint64
@@ -244,14 +245,7 @@ type npecnPortState struct {
 	Random     uint32
 	RateNext   uint32
 	TcdState   uint32
-	Cp         struct {
-		_           structs.HostLayout
-		CreditBytes int64
-		Q_oldBytes  uint64
-		Random      uint32
-		Pad         uint32
-	}
-	Bin struct {
+	Bin        struct {
 		_             structs.HostLayout
 		Index         uint64
 		EndNs         uint64
@@ -322,6 +316,13 @@ type npecnTclass struct {
 		OnBytes    uint64
 		DrainNs    uint64
 		DrainBytes uint64
+	}
+	Qcn struct {
+		_           structs.HostLayout
+		CreditBytes int64
+		Q_oldBytes  uint64
+		Random      uint32
+		Pad         uint32
 	}
 	Tx struct {
 		_             structs.HostLayout

@@ -139,8 +139,9 @@ func (l line) deliverNs(packets []packet) []uint64 {
 			delayNs = 0 // a host's port only serialises
 		}
 		var linkFreeNs uint64
+		var busy busyPeriod
 		for i, p := range packets {
-			linkFreeNs = max(at[i], linkFreeNs) + uint64(p.size)*8e9/l.rateBps
+			linkFreeNs = busy.send(max(at[i], linkFreeNs), linkFreeNs, uint64(p.size), l.rateBps)
 			at[i] = linkFreeNs + delayNs
 		}
 	}

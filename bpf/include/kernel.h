@@ -146,14 +146,30 @@ struct __sk_buff {
 	u32 gso_size; /* 5.7; payload of a segment; 0: the skb is one packet */
 };
 
+/* A pointer in a struct, with the layout of the BPF object also in the simulator. */
+#ifdef __wasm__
+#define POINTER(type_, name_)                                                                      \
+	union {                                                                                    \
+		type_ *name_;                                                                      \
+		u64 name_##_bits;                                                                  \
+	}
+#else
+#define POINTER(type_, name_) type_ *name_
+#endif
+
+#ifdef __wasm__ /* for the simulator: there are no other types to relocate to */
+#include "simulator.h"
+#define long long long /* 64 bits, as for BPF */
+#else
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
 
 struct net {
 	u64 net_cookie;
 };
 
 struct net_of {
-	struct net *net;
+	POINTER(struct net, net);
 };
 
 struct net_device {
@@ -230,7 +246,7 @@ struct inet_connection_sock_af_ops {
 
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
-	const struct inet_connection_sock_af_ops *icsk_af_ops;
+	POINTER(const struct inet_connection_sock_af_ops, icsk_af_ops);
 	u8 icsk_ca_state : 5;
 	struct {
 		u8 pending;
@@ -290,7 +306,11 @@ struct ack_sample {
 	u32 in_flight;
 };
 
+#ifdef __wasm__
+#undef long
+#else
 #pragma clang attribute pop
+#endif
 
 /* In map values: two CPUs may handle the same flow at once. */
 struct bpf_spin_lock {

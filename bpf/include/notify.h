@@ -506,6 +506,30 @@ int np_ingress(struct __sk_buff *skb)
 	return TCX_NEXT;
 }
 
+#ifdef __wasm__
+/* For the simulator: bytes of a flow's state. */
+SIMULATED("simulate_state_bytes") u32 simulate_state_bytes(void)
+{
+	return sizeof(struct notify_state);
+}
+
+/*
+ * For the simulator, which keeps the state of each flow. Returns 0: send nothing; or 1, 2 if the
+ * CNP says CE, 4 if it says UE, and rec_rate << 32.
+ */
+SIMULATED("simulate_packet")
+u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 ecn)
+{
+	struct notify_event event = {
+		.now_ns = t_ns, .frame_bytes = frame_bytes, .packets = 1, .ecn = ecn};
+	struct notification cnp = {};
+
+	if (!notify_wants(&event) || !notify_packet(state, loaded(params), &event, &cnp))
+		return 0;
+	return 1 | (u32)cnp.ce << 1 | (u32)cnp.ue << 2 | (u64)cnp.rec_rate << 32;
+}
+#endif
+
 SEC("tc")
 int np_egress(struct __sk_buff *skb)
 {

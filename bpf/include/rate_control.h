@@ -303,6 +303,17 @@ int set_rate(struct __sk_buff *skb)
 	return 0;
 }
 
+#ifdef __wasm__
+/* The simulator's way to set the rate. */
+SIMULATED("simulate_rate") void simulate_rate(u64 rate_bps)
+{
+	struct flow_entry *flow = simulated_flow();
+
+	control_set_rate(flow, rate_bps);
+	flow->sender.send_rate_bps = control_rate(flow);
+}
+#endif
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops CONTROL = {
 	.init = (void *)PROGRAM(init),

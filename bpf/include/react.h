@@ -251,6 +251,21 @@ static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_ev
 	return RP(cnp_decrease);
 }
 
+#ifdef __wasm__
+/* The simulator's CNPs need no checks. */
+SIMULATED("simulate_cnp") void simulate_cnp(u32 rec_rate, u32 ce, u32 ue)
+{
+	struct cnp_event event = {
+		.now_ns = now_ns(),
+		.rec_rate_bps = (u64)rec_rate * CONTROL_RATE_UNIT_BPS,
+		.ce = ce || (CONTROL_CNP_IS_CE && !ue),
+		.ue = ue,
+	};
+
+	rp_apply(simulated_flow(), &event);
+}
+#endif
+
 /* One function for IPv4 and IPv6, so that the control's code is there once. */
 static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp,
 				bool ce_lost)

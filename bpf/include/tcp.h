@@ -209,14 +209,25 @@ static __always_inline bool tcp_paces(struct sock *sk)
 	return sk->sk_pacing_status == SK_PACING_NEEDED;
 }
 
+#ifdef __wasm__
+/* The simulator has IPv4 only. */
+static __always_inline u32 tcp_ip_header_len(struct sock *sk)
+{
+	return 20;
+}
+#else
+static __always_inline u32 tcp_ip_header_len(struct sock *sk)
+{
+	return ((struct inet_connection_sock *)sk)->icsk_af_ops->net_header_len;
+}
+#endif
+
 /* The length of a full frame of the connection. */
 static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	const struct inet_connection_sock_af_ops *ip =
-		((struct inet_connection_sock *)sk)->icsk_af_ops;
 
-	return tp->mss_cache + tp->tcp_header_len + ip->net_header_len + ETHERNET_LEN;
+	return tp->mss_cache + tp->tcp_header_len + tcp_ip_header_len(sk) + ETHERNET_LEN;
 }
 
 /*

@@ -34,7 +34,7 @@ All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
-		newHostDoctor(), newHostSelfTest(), newCapture())
+		newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
 	return c
 }
 

@@ -36,6 +36,8 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Algorithms are the user's own schemes: the C files of their controls, by name.
 	Algorithms map[string]string `yaml:"algorithms"`
+	// Engine runs the experiment: kernel, which is Linux (default), or sim, an ideal network.
+	Engine Engine `yaml:"engine"`
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
@@ -325,6 +327,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Sample:   100 * Microsecond,
 		Dilation: 10,
 		Seed:     1,
+		Engine:   EngineKernel,
 	}
 }
 

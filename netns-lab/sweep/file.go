@@ -58,6 +58,9 @@ type Point struct {
 	Schemes    []string // the schemes that run this case
 }
 
+// Engine returns what runs the sweep by its experiment's file.
+func (s *Sweep) Engine() experiment.Engine { return s.Points[0].Experiment.Engine }
+
 // Label returns the point's case and values.
 func (p Point) Label() string {
 	words := slices.Clone(p.Values)
