@@ -6,7 +6,7 @@ BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
 # The same bytes from the same sources, wherever they are built.
 STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
-TIMED := ./loader/... ./tc/...
+TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt
 E2E := ./tests/e2e
 
 help: ## show this

@@ -27,6 +27,12 @@
 #undef BPF_PROG
 #define BPF_PROG(name_, ...) SIMULATED(#name_) name_(__VA_ARGS__)
 
+/* The kernel's CUBIC is not there. */
+#undef bpf_core_type_exists
+#define bpf_core_type_exists(type_) 0
+#undef bpf_core_type_size
+#define bpf_core_type_size(type_) 0
+
 /* Every host has an IPv4 address. */
 #undef bpf_core_field_exists
 #define bpf_core_field_exists(field_) 0
