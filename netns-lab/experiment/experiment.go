@@ -201,6 +201,36 @@ func DataClass(priority int) uint8 {
 	return uint8(Priorities - 1 - priority)
 }
 
+// DataClasses returns the classes of the experiment's data, that of priority 0 always among them.
+func (e *Experiment) DataClasses() []uint8 {
+	used := [Priorities]bool{0: true}
+	for _, f := range e.Flows {
+		used[f.Priority] = true
+	}
+	for _, b := range e.Bursts {
+		used[b.Priority] = true
+	}
+	var classes []uint8
+	for priority, is := range used {
+		if is {
+			classes = append(classes, DataClass(priority))
+		}
+	}
+	return classes
+}
+
+// EachPath calls see with the sender and receiver of each flow, bursts' too.
+func (e *Experiment) EachPath(see func(from, to string)) {
+	for _, f := range e.Flows {
+		see(f.From, f.To)
+	}
+	for _, b := range e.Bursts {
+		for _, from := range b.From {
+			see(from, b.To)
+		}
+	}
+}
+
 // size returns the number of flows of the group, limited if it has too many.
 func (g FlowGroup) size() int {
 	return len(g.From) * min(max(g.Count, 0), maxFlows+1)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/sim"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // Simulator is the engine that simulates an ideal network.
@@ -58,14 +58,5 @@ func hashProgram() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the path of this program: %w", err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("hash this program: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("hash this program: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return vm.HashFile(path)
 }

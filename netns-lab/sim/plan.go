@@ -78,17 +78,9 @@ func (p *plan) isHost(node int32) bool { return int(node) < len(p.access) }
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
 func (p *plan) baseRTTNs() uint64 {
 	var longest uint64
-	see := func(from, to string) {
+	p.exp.EachPath(func(from, to string) {
 		longest = max(longest, p.routes.DelayNs(p.number[from], p.number[to]))
-	}
-	for _, f := range p.exp.Flows {
-		see(f.From, f.To)
-	}
-	for _, b := range p.exp.Bursts {
-		for _, from := range b.From {
-			see(from, b.To)
-		}
-	}
+	})
 	return 2 * longest
 }
 
@@ -236,22 +228,4 @@ func (p *plan) rateChanges() []rateChange {
 		}
 	}
 	return changes
-}
-
-// dataClasses are the classes of the experiment's data. That of priority 0 is always among them.
-func (p *plan) dataClasses() []uint8 {
-	used := [experiment.Priorities]bool{0: true}
-	for _, f := range p.exp.Flows {
-		used[f.Priority] = true
-	}
-	for _, b := range p.exp.Bursts {
-		used[b.Priority] = true
-	}
-	var all []uint8
-	for priority, is := range used {
-		if is {
-			all = append(all, experiment.DataClass(priority))
-		}
-	}
-	return all
 }

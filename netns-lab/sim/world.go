@@ -241,7 +241,7 @@ func (w *world) addPorts() error {
 		w.nodes[i].isHost = p.isHost(int32(i))
 	}
 	w.ports = make([]port, len(p.ends))
-	data := p.dataClasses()
+	data := p.exp.DataClasses()
 	for id := range w.ports {
 		q, link := &w.ports[id], p.network.Links[id/2]
 		*q = port{

@@ -331,9 +331,10 @@ func (b *Bed) Connect(sender int, control string) Connection {
 func choose(control string) func(_, _ string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
 		var err error
-		return errors.Join(c.Control(func(fd uintptr) {
+		controlErr := c.Control(func(fd uintptr) {
 			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
-		}), err)
+		})
+		return errors.Join(controlErr, err)
 	}
 }
 
