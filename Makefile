@@ -6,7 +6,7 @@ BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
 # The same bytes from the same sources, wherever they are built.
 STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
-TIMED := ./loader/... ./tc/...
+TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt
 E2E := ./tests/e2e
 
 help: ## show this
@@ -49,7 +49,7 @@ test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emul
 	scripts/setup.sh --dev --arm64
 	PCN_ARM64=1 go test -count 1 -v -timeout 30m -run '^TestARM64$$' ./tests/kernels
 
-generate: ## compile the BPF programs again, with clang-19
+generate: ## compile the programs again, for BPF and for the simulator, with clang-19
 	go generate ./...
 
 lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck, line lengths

@@ -122,10 +122,11 @@ func (h *Host) up(ctx context.Context, c *Config) (changes []Change, err error) 
 	return append(changes, removed...), err
 }
 
-// unwanted returns the folders of this namespace, and of the machine, that are not configured.
+// unwanted returns the folders of this namespace, and of the machine, that are not configured. This
+// namespace's switch ports are not among them: pcn host switch has them.
 func (s *survey) unwanted(components []component) []string {
 	return slices.DeleteFunc(s.mine(), func(folder string) bool {
-		return slices.ContainsFunc(components, func(c component) bool {
+		return s.isPortHere(folder) || slices.ContainsFunc(components, func(c component) bool {
 			return c.folderIn(s.here) == folder
 		})
 	})
@@ -169,6 +170,12 @@ func (s *survey) mine() []string {
 	return names
 }
 
+// isPortHere reports whether a folder is that of a switch port of this namespace.
+func (s *survey) isPortHere(folder string) bool {
+	_, cookie := splitFolder(folder)
+	return isSwitchPort(folder) && cookie == s.here.Cookie
+}
+
 // isGone reports whether the namespace of a folder is gone: nothing shows it, and neither are there
 // the devices.
 func (s *survey) isGone(name string, cookie uint64) bool {
@@ -180,8 +187,9 @@ func (s *survey) isGone(name string, cookie uint64) bool {
 		return false
 	}
 	gone := true
-	for _, l := range links {
-		gone = gone && isDetached(l)
+	for pin, l := range links {
+		isAtNone := strings.HasPrefix(pin, qdiscPin)
+		gone = gone && (isAtNone || isDetached(l))
 		l.Close()
 	}
 	return gone
@@ -408,7 +416,7 @@ func boolToInt(b bool) int {
 // cgroups that another namespace's Up asked for stay. Connections keep their congestion control;
 // new ones get the system's default.
 func (h *Host) Down(ctx context.Context) ([]Change, error) {
-	return h.takeDown(ctx, func(s *survey) []string { return s.mine() })
+	return h.takeDown(ctx, func(s *survey) []string { return s.mine() }, removePorts)
 }
 
 // DownAll removes everything, in all network namespaces.
@@ -418,20 +426,21 @@ func (h *Host) DownAll(ctx context.Context) ([]Change, error) {
 		all := s.folders
 		s.folders = nil // so that nobody wants what is the machine's
 		return all
-	})
+	}, removeAllPorts)
 }
 
+// takeDown removes folders, and after them the veth pairs of switch ports.
 func (h *Host) takeDown(
-	ctx context.Context, which func(*survey) []string,
+	ctx context.Context, which func(*survey) []string, removePorts func() error,
 ) (changes []Change, err error) {
-	if changes, err = h.down(ctx, which); err != nil {
+	if changes, err = h.down(ctx, which, removePorts); err != nil {
 		return nil, err
 	}
 	return append(changes, reselect(changes)...), nil
 }
 
 func (h *Host) down(
-	ctx context.Context, which func(*survey) []string,
+	ctx context.Context, which func(*survey) []string, removePorts func() error,
 ) (changes []Change, err error) {
 	if _, err := os.Stat(h.root); errors.Is(err, fs.ErrNotExist) {
 		return nil, checkMount(h.root)
@@ -442,7 +451,11 @@ func (h *Host) down(
 	}
 	defer unlock()
 	var t transaction
-	defer func() { err = t.end(err) }()
+	defer func() {
+		if err = t.end(err); err == nil {
+			err = removePorts()
+		}
+	}()
 	s, err := h.survey()
 	if err != nil {
 		return nil, err
@@ -453,9 +466,14 @@ func (h *Host) down(
 	if changes, err = h.removeAll(&t, s, which(s)); err != nil {
 		return nil, err
 	}
-	err = os.Remove(h.root)
+	return changes, h.removeRoot()
+}
+
+// removeRoot removes the folder of all components, if none is left.
+func (h *Host) removeRoot() error {
+	err := os.Remove(h.root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
-		return nil, fmt.Errorf("remove %s: %w", h.root, err)
+		return fmt.Errorf("remove %s: %w", h.root, err)
 	}
-	return changes, nil
+	return nil
 }

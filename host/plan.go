@@ -318,7 +318,7 @@ func controlComponent(
 	network.LineRateBps = uint64(line)
 	r := loader.Registration{
 		Scheme: control.Scheme, Settings: given, Network: network,
-		MaxFlows: uint32(control.MaxFlows),
+		MaxFlows: uint32(control.MaxFlows), NetnsKeys: loader.HaveKernelContext() == nil,
 	}
 	settings := append(controlSettings(control, values, line), acks...)
 	if values.Uses("base_rtt") {
@@ -328,7 +328,7 @@ func controlComponent(
 		name:     controlPrefix + name,
 		settings: settings,
 		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
-			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old["flows"]))
+			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old))
 			if err != nil {
 				return nil, err
 			}
@@ -355,16 +355,17 @@ func controlSettings(control Control, values *scheme.Values, line config.Rate) [
 	return settings
 }
 
-// withWindows gives a control that counts marks in ACKs the window T and the share of a
-// notification point. It assumes that all hosts have the NP settings of this one.
+// withWindows gives a control the window T and the share of the notification points that it hears,
+// or whose work it does itself when it counts marks in ACKs. It assumes that all hosts have the NP
+// settings of this one.
 func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
 	s := control.Settings
-	if !control.setup().CountsACKs {
-		return s, nil
-	}
 	t, share := rtt, config.Ratio(defaultShare)
 	if c.NP != nil {
 		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
+	}
+	if t == 0 || control.Scheme.Object.Param("T") == nil {
+		return s, nil
 	}
 	s.Given = maps.Clone(s.Given)
 	if s.Given == nil {
@@ -372,6 +373,9 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	}
 	s.Given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(t)}
 	s.Given["congested_share"] = scheme.Value{Kind: scheme.KindRatio, Number: float64(share)}
+	if !control.setup().CountsACKs {
+		return s, nil
+	}
 	settings := []Setting{{"T", t.String()}, {"congested_share", share.String()}}
 	return s, append(settings, rttSettings(c, rtt)...)
 }
@@ -460,28 +464,37 @@ func tcObject(o tc.Object, devices []*net.Interface) *object {
 	}
 	for _, device := range devices {
 		for _, p := range o.Places() {
-			out.attachments = append(out.attachments, attachment{
-				pin:     pinAt(device.Name, p.Program),
-				device:  device.Index,
-				program: p.Program,
-				attach: func() (link.Link, error) {
-					l, err := link.AttachTCX(link.TCXOptions{
-						Interface: device.Index, Program: o.Programs()[p.Program], Attach: p.Where,
-						Anchor: p.Anchor,
-					})
-					if err != nil && loader.HaveTCX() != nil {
-						return nil, loader.HaveTCX()
-					}
-					return l, err
-				},
-				update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
-				restore: func(l link.Link, old *pinned) error {
-					return l.Update(old.programs[p.Program])
-				},
-			})
+			pin := pinAt(device.Name, p.Program)
+			out.attachments = append(out.attachments, tcAttachment(pin, o, device.Index, p))
 		}
 	}
 	return out
+}
+
+// tcAttachment returns the attachment of one of the object's programs at a device.
+func tcAttachment(pin string, o interface {
+	Programs() map[string]*ebpf.Program
+}, device int,
+	p tc.Place) attachment {
+	return attachment{
+		pin:     pin,
+		device:  device,
+		program: p.Program,
+		attach: func() (link.Link, error) {
+			l, err := link.AttachTCX(link.TCXOptions{
+				Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
+				Anchor: p.Anchor,
+			})
+			if err != nil && loader.HaveTCX() != nil {
+				return nil, loader.HaveTCX()
+			}
+			return l, err
+		},
+		update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
+		restore: func(l link.Link, old *pinned) error {
+			return l.Update(old.programs[p.Program])
+		},
+	}
 }
 
 func mapID(m *ebpf.Map) string {
@@ -510,14 +523,38 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		ports = append(ports, uint16(p))
 	}
 	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
+	params, err := c.npParams(n)
+	if err != nil {
+		return nil, fmt.Errorf("np: %w", err)
+	}
 	return tcComponent(npName, n.Interfaces, settings,
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadHostNP(tc.HostNPOptions{
 				TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare),
 				MaxFlows: uint32(n.MaxFlows),
-				Idle:     time.Duration(n.Idle), UDPPorts: ports,
+				Idle:     time.Duration(n.Idle), UDPPorts: ports, Params: params,
+				NetnsKeys: loader.HaveKernelContext() == nil,
 			}, tc.Reuse(old))
 		})
+}
+
+// npParams returns the parameters of PCN's notification point as C lays them out. What the file
+// can't set has its default for hosts.
+func (c *Config) npParams(n NP) ([]byte, error) {
+	s, ok := scheme.Builtin().ByControl("pcn")
+	if !ok {
+		return nil, errors.New("there is no scheme pcn")
+	}
+	network := c.network(loader.MaxRateBps, 0)
+	values, problems := s.Object.Resolve(scheme.Settings{Given: map[string]scheme.Value{
+		"T":               {Kind: scheme.KindTime, Number: float64(n.T)},
+		"congested_share": {Kind: scheme.KindRatio, Number: float64(n.CongestedShare)},
+	}}, network)
+	if len(problems) > 0 {
+		p := problems[0]
+		return nil, fmt.Errorf("%s: %w", p.Key, config.Bad(p.Msg, p.Hint))
+	}
+	return values.Bytes(scheme.NotificationVariable, network, false)
 }
 
 func rpComponent(c *Config, line config.Rate) (*component, error) {
@@ -625,18 +662,25 @@ func wredComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	w := *c.WRED
-	settings := []Setting{
+	return tcComponent(wredName, w.Interfaces, w.settings(), func(
+		old map[string]*ebpf.Map, _ map[string]*loader.Control,
+	) (tc.Object, error) {
+		return w.load(old)
+	})
+}
+
+func (w *WRED) settings() []Setting {
+	return []Setting{
 		{"kmin", w.KMin.String()}, {"kmax", w.KMax.String()}, {"pmax", w.PMax.String()},
 		{"k", w.K.String()},
 	}
-	return tcComponent(wredName, w.Interfaces, settings, func(
-		old map[string]*ebpf.Map, _ map[string]*loader.Control,
-	) (tc.Object, error) {
-		return tc.LoadWRED(tc.WREDOptions{
-			KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
-			WREDBytes: uint64(w.K),
-		}, tc.Reuse(old))
-	})
+}
+
+func (w *WRED) load(old map[string]*ebpf.Map) (tc.Object, error) {
+	return tc.LoadWRED(tc.WREDOptions{
+		KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
+		WREDBytes: uint64(w.K),
+	}, tc.Reuse(old))
 }
 
 // cgroupComponent returns the component of a cgroup, named by its inode, which is its id.
