@@ -117,12 +117,11 @@ func latenessOf(l *npecn.Lateness) result.Lateness {
 	}
 }
 
-// lateStarts returns how late the first data was of flows with a size. One without end has no
-// completion time that it would change.
+// lateStarts returns how late the first data was of flows that started in the measured time.
 func (c *collector) lateStarts() result.Lateness {
 	var late []int64
 	for _, s := range c.traffic.streams {
-		if at, ok := c.events.starts[s.key.Src]; ok && s.Size > 0 {
+		if at, ok := c.events.starts[s.key.Src]; ok {
 			late = append(late, int64(at-s.startNs))
 		}
 	}

@@ -147,6 +147,46 @@ func TestUncontendedFlows(t *testing.T) {
 	}
 }
 
+// TestStartAfterALongWait: a program of low priority sleeps well beyond its time, if it is let. Here
+// that would be 10 us.
+func TestStartAfterALongWait(t *testing.T) {
+	u := uncontended{topology: "{kind: star, hosts: 1, rate: 40Gbps, delay: 5us}",
+		flows: "\n  - {name: f, from: H0, to: R0, start: 1400us, size: 16KB}", dilation: 10}
+	_, run := u.run(t)
+	starts := run.Manifest.HostLateness.Starts
+	qt.Check(t, qt.Equals(starts.Count, 1))
+	qt.Check(t, qt.IsTrue(starts.MaxNs < 500), qt.Commentf("%d ns", starts.MaxNs))
+}
+
+// TestWindowsAreOnTime: an ACK may let several packets go, as in slow start, and when it covers
+// several. What waited for it is not late.
+func TestWindowsAreOnTime(t *testing.T) {
+	for _, scheme := range []string{
+		"reno", // grows from 10 packets
+		"ldcp\nldcp: {ack_every: 2}",
+	} {
+		name, set, _ := strings.Cut(scheme, "\n")
+		t.Run(name, func(t *testing.T) {
+			e := parse(t, fmt.Sprintf(`
+name: windows
+topology: {kind: star, hosts: 1, rate: 40Gbps, delay: 5us}
+schemes: [%s]
+warmup: 0us
+duration: 500us
+dilation: 12
+%s
+flows:
+  - {name: f, from: H0, to: R0, start: 0us}
+`, name, set))
+			run, err := Run(context.Background(), e, name, nil)
+			qt.Assert(t, qt.IsNil(err))
+			data := run.Manifest.HostLateness.Data
+			qt.Check(t, qt.IsTrue(data.Count > 100))
+			qt.Check(t, qt.IsTrue(data.MaxNs < 1000), qt.Commentf("%+v", data))
+		})
+	}
+}
+
 // TestSlowHostsAreInvalid: with too little time for the hosts' work, completion times are wrong.
 // The ports are on time, so nobody but the hosts can tell.
 func TestSlowHostsAreInvalid(t *testing.T) {

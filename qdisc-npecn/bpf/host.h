@@ -27,12 +27,18 @@ extern void *bpf_rdonly_cast(const void *obj, u32 btf_id) __ksym;
 /* Hosts are watched from then on; 0: not at all. Set by user space before the flows start. */
 u64 watch_from_ns = 0;
 
-/* When each TCP socket sent data last, by its address. The loader sets how many there are. */
+struct data_sent {
+	u64 at_ns;
+	u8 full; /* with it the window was full: the next waits for an ACK */
+	u8 pad[7];
+};
+
+/* What each TCP socket sent last, by its address. The loader sets how many there are. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, u64);
-	__type(value, u64);
+	__type(value, struct data_sent);
 } data_sent SEC(".maps");
 
 /* What only this needs of the kernel's structs. */
@@ -77,19 +83,19 @@ static __always_inline void tell_start(const struct sock *sk, u64 now)
 	emit(&e, sizeof(e));
 }
 
-/* data_due: when the flow's next packet could have come, which sent its last one at sent_ns. */
+/* data_due: when the packet could have come that follows the last one. */
 static __always_inline u64 data_due(const struct port *p, const struct tcp_sock___sender *tcp,
-				    const struct host_arrival *a, u64 sent_ns)
+				    const struct host_arrival *a, const struct data_sent *last)
 {
 	u64 due_ns = p->state.link_free_ns, paced_ns;
 
-	if (due_ns < sent_ns)
-		due_ns = sent_ns;
+	if (due_ns < last->at_ns)
+		due_ns = last->at_ns;
 	/* an older time was for an earlier packet, and is over */
 	paced_ns = (u64)tcp->pacing_timer._softexpires >> dilation_shift;
 	if (due_ns < paced_ns)
 		due_ns = paced_ns;
-	if (a && tcp->packets_out + 1 >= tcp->snd_cwnd && due_ns < a->t_ns)
+	if (a && last->full && due_ns < a->t_ns)
 		due_ns = a->t_ns;
 	return due_ns;
 }
@@ -98,18 +104,21 @@ static __always_inline u64 data_due(const struct port *p, const struct tcp_sock_
 static __noinline void watch_data(struct port *p, const struct sock *sk,
 				  const struct host_arrival *a, u64 now)
 {
-	u64 key = (u64)sk, *sent_ns = bpf_map_lookup_elem(&data_sent, &key);
+	u64 key = (u64)sk;
+	struct data_sent *last = bpf_map_lookup_elem(&data_sent, &key);
 	const struct tcp_sock___sender *tcp =
 		bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct tcp_sock___sender));
+	/* TCP counts the packet when it has been queued */
+	struct data_sent this = {.at_ns = now, .full = tcp->packets_out + 1 >= tcp->snd_cwnd};
 
-	if (!sent_ns) {
-		bpf_map_update_elem(&data_sent, &key, &now, BPF_ANY);
+	if (!last) {
+		bpf_map_update_elem(&data_sent, &key, &this, BPF_ANY);
 		tell_start(sk, now);
 		return;
 	}
 	if (!tcp->lost_out && !tcp->retrans_out && !p->state.backlogged)
-		count_late(&p->counters.late_data, data_due(p, tcp, a, *sent_ns), now);
-	*sent_ns = now;
+		count_late(&p->counters.late_data, data_due(p, tcp, a, last), now);
+	*last = this;
 }
 
 /* watch_host: a packet that the host made comes to its port, before it is queued. */
