@@ -217,6 +217,27 @@ func (o *Options) check() error {
 	if slots > slotsMax {
 		return fmt.Errorf("%d slots in all rings: want at most %d", slots, slotsMax)
 	}
+	return o.checkRounding()
+}
+
+// checkRounding checks that no port delivers later than the ports behind it wait: its timer is late
+// by up to its quantum.
+func (o *Options) checkRounding() error {
+	leastLagNs := make([]uint64, len(o.Nodes)) // of the ports of each node that wait; 0: none does
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		if p := &o.Ports[id]; p.DelayNs != 0 {
+			least := &leastLagNs[p.Node]
+			*least = min(o.lagNs(p), cmp.Or(*least, o.lagNs(p)))
+		}
+	}
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		p := &o.Ports[id]
+		lagNs := leastLagNs[o.Ports[p.Peer].Node]
+		if p.DelayNs != 0 && lagNs != 0 && o.quantumNs(p) > lagNs {
+			return fmt.Errorf("port %d (%s): quantum %d ns: want at most %d ns, which a port behind it "+
+				"waits before it decides", id, p.Name, o.quantumNs(p), lagNs)
+		}
+	}
 	return nil
 }
 

@@ -32,31 +32,30 @@ func (c clock) fromWallNs(ns uint64) uint64 {
 
 // sleepUntil waits until a point of the papers' time, or until the context ends.
 //
-// A timer of the kernel's wakes it. Go's own timers end with a wait in epoll, which Linux lets take
-// longer for programs of low priority: by 0.5% of the wait, 7 ms after 1.4 s (fs/select.c,
-// __estimate_accuracy). With dilation 10 flows then started 7 us late.
+// It is woken by Go's timer, which is looked at whenever a goroutine yields. If none runs, the
+// program waits in epoll, and Linux lets that take longer for programs of low priority: by 0.5% of
+// the wait, 7 ms after 1.4 s (fs/select.c, __estimate_accuracy). With dilation 10 flows then
+// started 7 us late. So a timer of the kernel's ends that wait, to the microsecond.
 func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
-	timer, err := newTimer(c.toKernelNs(ns))
+	atNs := c.toKernelNs(ns)
+	alarm, err := newAlarm(atNs)
 	if err != nil {
 		return err
 	}
-	defer timer.Close()
-	// a read that has a deadline in the past ends
-	stop := context.AfterFunc(ctx, func() { _ = timer.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
-	var expirations [8]byte
-	_, err = timer.Read(expirations[:])
-	if ctx.Err() != nil {
+	defer alarm.Close()
+	timer := time.NewTimer(time.Duration(int64(atNs) - int64(monotonicNs())))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
 		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("wait for a timer: %w", err)
-	}
-	return nil
 }
 
-// newTimer returns a file that can be read from a point of the monotonic clock on.
-func newTimer(atNs uint64) (*os.File, error) {
+// newAlarm returns a file that Go's poller watches, and that becomes readable at a point of the
+// monotonic clock. Nobody reads it.
+func newAlarm(atNs uint64) (*os.File, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("make a timer: %w", err)
@@ -65,7 +64,7 @@ func newTimer(atNs uint64) (*os.File, error) {
 	if err := unix.TimerfdSettime(fd, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
 		return nil, errors.Join(fmt.Errorf("set a timer: %w", err), unix.Close(fd))
 	}
-	return os.NewFile(uintptr(fd), "timer"), nil
+	return os.NewFile(uintptr(fd), "alarm"), nil
 }
 
 func monotonicNs() uint64 {

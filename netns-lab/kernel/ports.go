@@ -89,7 +89,7 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 		slots = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
 		p.setSwitchPort(&q, id, a)
 	}
-	q.QuantumNs = p.quantumNs(&q, p.nodes[port.peer].isHost)
+	q.QuantumNs = p.quantumNs(&q, &p.nodes[port.peer])
 	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 	for _, class := range classes {
 		q.Classes[class] = npecn.Class{
@@ -101,15 +101,19 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 }
 
 // quantumNs is what a port's timers are rounded up to. A late delivery to a switch changes nothing,
-// as long as it is within the lag; it only must not count as too late (lateShare). One to a host is
-// a longer round trip, so these are rounded by less than 1% of it.
-func (p *plan) quantumNs(q *npecn.Port, toHost bool) uint64 {
+// as long as it is within the lag of the switch's ports, which follows their delays; it only must
+// not count as too late (lateShare). One to a host is a longer round trip, so these are rounded by
+// less than 1% of it.
+func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
 	const switchShare, hostShare, delayShare = 24, 128, 8
-	share := uint64(switchShare)
-	if toHost {
+	share, most := uint64(switchShare), min(mostQuantumNs, q.DelayNs/delayShare)
+	if to.isHost {
 		share = hostShare
+	} else {
+		for _, id := range to.ports {
+			most = min(most, p.ports[id].delayNs/delayShare)
+		}
 	}
-	most := min(mostQuantumNs, q.DelayNs/delayShare)
 	if p.rttNs > 0 { // else there is no traffic
 		most = min(most, p.rttNs/share)
 	}

@@ -13,9 +13,8 @@ import (
 )
 
 const (
-	chunk         = 256 << 10 // bytes of a write
-	firstPackets  = 16        // of the first write
-	startJitterNs = 10_000    // flows start within, by the seed
+	writePackets  = 16     // of a write: others that have to write wait for it
+	startJitterNs = 10_000 // flows start within, by the seed
 )
 
 // senders are the goroutines that send and receive the data of TCP flows.
@@ -24,17 +23,15 @@ type senders struct {
 	pacing pacing
 	rng    *rand.Rand
 	data   []byte // what flows send, again and again
-	// firstBytes are few whole packets: a flow's write takes the time of those that start with it
-	firstBytes uint64
-	wg         *sync.WaitGroup
-	errs       chan error
+	wg     *sync.WaitGroup
+	errs   chan error
 }
 
 func newSenders(f *fabric, flows int) senders {
 	return senders{
-		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(), data: make([]byte, chunk),
-		firstBytes: min(firstPackets*uint64(f.plan.exp.Frame-ethHeader-tcpIPHeader), chunk),
-		wg:         &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
+		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(),
+		data: make([]byte, writePackets*(f.plan.exp.Frame-ethHeader-tcpIPHeader)),
+		wg:   &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
 	}
 }
 
@@ -90,12 +87,9 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 	left := uint64(s.Size)
 	for first := true; s.Size == 0 || left > 0; first = false {
 		n := uint64(len(t.data))
-		switch {
-		case first && s.primed > 0:
+		if first && s.primed > 0 {
 			// TCP halves the gap behind the first packet after a pause, to catch up: that of a byte
 			n = 1
-		case first:
-			n = t.firstBytes
 		}
 		if s.Size != 0 && left <= n {
 			n = left
@@ -112,8 +106,8 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 			if err := t.pacing.started(s); err != nil {
 				return err
 			}
-			runtime.Gosched() // flows that start at the same time are not to wait for this one
 		}
+		runtime.Gosched() // flows that start meanwhile are not to wait until the buffer is full
 	}
 	return nil
 }
