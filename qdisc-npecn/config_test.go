@@ -97,7 +97,7 @@ func TestOptionsAreChecked(t *testing.T) {
 			o.Ports[3].Peer, o.Ports[3].DelayNs = 4, 1025
 			o.Ports[3].Node, o.Ports[4].Node = 1, 2
 			o.Ports[4].Peer, o.Ports[4].QuantumNs = 3, 1024
-		}, `port 4 \(s->h0\): quantum 1024 ns: want at most 585 ns, which a port behind it .*`},
+		}, `port 4 \(s->h0\): quantum 1024 ns: want at most 2 ns, which a port behind it .*`},
 		{func(o *Options) { o.Ports[1].PFCDelayNs = 0 },
 			`port 1 \(h0->s\): PFC delay 0 ns must exceed the quantum 1 ns, .*`},
 		{func(o *Options) { o.Ports[1].PFCDelayNs = 1 },
