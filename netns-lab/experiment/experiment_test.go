@@ -73,6 +73,7 @@ warmup: 2ms
 duration: 4ms
 sample: 50us
 dilation: 9
+ack_every: 2
 engine: sim
 seed: 7
 flows:
@@ -187,6 +188,7 @@ func TestDefaults(t *testing.T) {
 		Duration: 15e6,
 		Sample:   100e3,
 		Dilation: Dilation{Shift: 10, Auto: true},
+		AckEvery: 1,
 		Seed:     1,
 		Engine:   EngineKernel,
 		FlowGroups: []FlowGroup{
@@ -265,6 +267,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Duration: 4e6,
 		Sample:   50e3,
 		Dilation: Dilation{Shift: 9},
+		AckEvery: 2,
 		Engine:   EngineSim,
 		Seed:     7,
 		FlowGroups: []FlowGroup{
@@ -457,7 +460,7 @@ func TestErrors(t *testing.T) {
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:",
 			`unknown key "delai" (hint: did you mean "delay"?)`},
 		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:",
-			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8",
 			`duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay",
@@ -843,7 +846,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}",
 			`case "f1-9.5": want a mapping (hint: write {key: value})`},
 		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps",
-			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps",
 			"expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB",
@@ -962,6 +965,7 @@ func TestRanges(t *testing.T) {
 		{"ldcp.initial_window", "", "101MB", "0B to 100MB"},
 		{"ldcp.wred_k", "", "1.1GB", "0B to 1GB"},
 		{"ldcp.ack_every", "0", "3", "1 to 2"},
+		{"ack_every", "0", "3", "1 to 2"},
 		{"ldcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
 		{"switch.port_buffer", "14.999KB", "9.1MB", "15KB to 9MB"},
 		{"topology.bottleneck.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},

@@ -220,6 +220,7 @@ func (d *decoder) checkUnique(path, what string, names []string) {
 
 func (d *decoder) validateTime(e *Experiment) {
 	config.CountInRange(d.Decoder, "dilation", e.Dilation.Shift, 0, MaxDilation)
+	config.CountInRange(d.Decoder, "ack_every", e.AckEvery, 1, 2)
 	config.InRange(d.Decoder, "sample", e.Sample, Microsecond, Second)
 	config.InRange(d.Decoder, "warmup", e.Warmup, 0, maxDuration)
 	if e.Duration == 0 {
