@@ -22,11 +22,10 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # A guest that calls mark at each millisecond, and at the last one keeps the kernel's symbols.
-sed -e 's|^\t\tfmt.Printf("%s%d %d\\n", job.ProgressPrefix, done, total)$|&\n\t\tmark(done == total)|' \
+sed -e '/^\t\tfmt.Printf(.*job.ProgressPrefix, done, total)$/a\' -e '\t\tmark(done == total)' \
 	cmd/pcn-guest/main.go >"$dir/main.go"
 grep -q 'mark(' "$dir/main.go" || {
-	printf 'profile: cmd/pcn-guest/main.go reports no progress where it is looked for: mend %s\n' \
-		"scripts/profile.sh" >&2
+	printf 'profile: cmd/pcn-guest/main.go reports no progress where this script looks\n' >&2
 	exit 1
 }
 cat >>"$dir/main.go" <<'GO'
@@ -44,7 +43,8 @@ func mark(last bool) {
 //go:noinline
 func phase() {}
 GO
-printf '{"Replace": {"%s": "%s"}}\n' "$PWD/cmd/pcn-guest/main.go" "$dir/main.go" >"$dir/overlay.json"
+printf '{"Replace": {"%s": "%s"}}\n' "$PWD/cmd/pcn-guest/main.go" "$dir/main.go" \
+	>"$dir/overlay.json"
 scripts/build-guest.sh "$dir/guest" -overlay="$dir/overlay.json" # as it runs, without symbols
 scripts/build-guest.sh "$dir/guest-symbols" -overlay="$dir/overlay.json" -ldflags=-buildid=
 go tool nm -n "$dir/guest-symbols" >"$dir/nm"
