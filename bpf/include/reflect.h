@@ -42,7 +42,8 @@ static __always_inline u8 sampled_class(const u8 *sample)
 /* QntzFb, if the last port sampled the packet; 0: it did not. */
 static __always_inline u32 sampled_feedback(const struct __sk_buff *skb)
 {
-	return ports_sample && carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK : 0;
+	return ports_sample && carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK
+					    : 0;
 }
 
 /*
