@@ -23,7 +23,7 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
 # A guest that calls mark at each millisecond, and at the last one keeps the kernel's symbols.
-sed -e '/^\t\tfmt.Printf(.*job.ProgressPrefix, done, total)$/a\' -e '\t\tmark(done == total)' \
+awk '{ print } /fmt.Printf\(.*job.ProgressPrefix, done, total\)$/ { print "mark(done == total)" }' \
 	cmd/pcn-guest/main.go >"$dir/main.go"
 grep -q 'mark(' "$dir/main.go" || {
 	printf 'profile: cmd/pcn-guest/main.go reports no progress where this script looks\n' >&2
