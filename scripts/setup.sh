@@ -174,14 +174,14 @@ fetch_kernel() {
 		image=linux-image-$(tested)
 	else
 		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
-			say "warning: neither Debian's mirror nor its snapshots have $(tested), which was" \
-				"tested: taking the newest of $suite, whose results differ"
+			say "warning: neither Debian's mirror nor its snapshots have $(tested)," \
+				"which was tested: taking the newest of $suite: results differ"
 		rm -f "$work"/deb/*
 		apt_here apt-get update
 		image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
 		[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
-		# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the
-		# modules, linux-base-* the configuration.
+		# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-*
+		# the modules, linux-base-* the configuration.
 		mapfile -t parts < <(
 			printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
 		)
@@ -230,9 +230,10 @@ need_kernel() {
 	mkdir -p "$folder"
 	if [ -e "$stamp" ] && [ -e "$folder/$(cat "$stamp")/vmlinux" ]; then
 		say "microVM kernel $(cat "$stamp") ($suite) is in $folder"
-		[ "$suite $arch" != "$TESTED_SUITE amd64" ] || [ "$(cat "$stamp")" = "$(tested)" ] ||
-			say "warning: $(tested) was tested, and results differ between kernels: remove" \
-				"$folder/$(cat "$stamp") and run this again to have it"
+		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
+			[ "$(cat "$stamp")" = "$(tested)" ] ||
+			say "warning: $(tested) was tested, and results differ between kernels:" \
+				"remove $folder/$(cat "$stamp") and run this again to have it"
 		return
 	fi
 	(fetch_kernel "$suite" "$arch" "$folder") &

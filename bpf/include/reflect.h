@@ -27,7 +27,7 @@ struct cnm_counts {
 
 COUNTS(cnm_counts)
 
-/* A port samples packets. If none does, the loader says so, and the verifier leaves the code out. */
+/* A port samples packets. If none does, the loader says 0, and the verifier omits the code. */
 const volatile u32 ports_sample = 1;
 
 /* The class of CNMs, which is never paused. */
