@@ -22,8 +22,8 @@ type engineFlags struct {
 // add adds the flag that names the engine.
 func (e *engineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.name, "engine", "",
-		"what runs it: kernel (Linux, in microVMs) or sim (a simulated ideal network) "+
-			"(default: the experiment's)")
+		"what runs it: kernel (Linux, in microVMs), sim (a simulated ideal network) or "+
+			"fluid (the algorithms' theory, without packets) (default: the experiment's)")
 }
 
 // open returns the engine that the flags ask for; byDefault is the experiment's.
@@ -40,11 +40,13 @@ func (e engineFlags) open(byDefault experiment.Engine) (launch.Engine, error) {
 		}
 	}
 	switch {
-	case engine == experiment.EngineSim && (e.native || e.realTime):
+	case engine != experiment.EngineKernel && (e.native || e.realTime):
 		return nil, usageError{errors.New("--native and --real-time are for a kernel: " +
 			"remove them, or run with --engine kernel")}
 	case engine == experiment.EngineSim:
 		return launch.NewSimulator(), nil
+	case engine == experiment.EngineFluid:
+		return launch.NewFluid(), nil
 	case e.native:
 		return launch.NewNative()
 	}
