@@ -8,15 +8,20 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// recovery is how QCN and DCQCN raise a rate after a cut. Both models are from Zhu, Ghobadi, Misra,
-// Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, and have
-// their form from Alizadeh et al., "Data Center Transport Mechanisms: Congestion Control Theory and
-// IEEE Standardization", Allerton 2008.
+// recovery is how QCN and DCQCN raise a rate after a cut. The models are of Alizadeh et al., "Stability
+// Analysis of QCN: The Averaging Principle", SIGMETRICS 2011, and of Zhu, Ghobadi, Misra, Padhye,
+// "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016: cuts come at random,
+// and the cycles that a counter ends between two cuts are replaced by their mean.
 //
-// If cuts come at random, p a packet, then in a flow of a packets a second a counter of B packets
-// ends its cycle a p / ((1-p)^-B - 1) times a second, and (1-p)^(FB) of the time it has done so F
-// times since the last cut. The timer is a counter of T a packets. Hyper increase is not modelled,
-// as in the sources.
+// No cut comes within the dead time tau after a cut, and then each packet brings one with
+// probability p. So of a packets a second, no cut comes within t with probability
+//
+//	S(t) = (1-p)^(a (t - tau))	t >= tau, else 1
+//
+// there are c = 1 / (tau + 1 / (p a)) cuts a second, and a counter whose cycles end at t_1, t_2, ...
+// after a cut raises CR c (S(t_1) + S(t_2) + ...) times a second, TR from t_F+1 on. QCN has no dead
+// time: c is p a, the sum is p a / ((1-p)^-B - 1), and that is the published form. Hyper increase is
+// not modelled, as in the sources.
 type recovery struct {
 	line, min   float64 // bytes/s
 	ai          float64 // bytes/s
@@ -26,7 +31,6 @@ type recovery struct {
 	half        bool    // from active increase on, cycles are half as long
 	frame       float64 // bytes
 	now, target float64 // CR and TR, bytes/s
-	limited     bool    // there was a cut
 }
 
 func newRecovery(s sender) recovery {
@@ -43,38 +47,56 @@ func newRecovery(s sender) recovery {
 	return r
 }
 
-// spared is the probability of no cut in n packets.
-func spared(p, n float64) float64 { return math.Exp(n * math.Log1p(-p)) }
-
-// ends is how often a second a counter of n packets ends a cycle.
-func ends(a, p, n float64) float64 {
-	if p <= 0 {
-		return a / n
-	}
-	return a * p / math.Expm1(-n*math.Log1p(-p))
+// cuts is the random process of cuts.
+type cuts struct {
+	rate float64 // p a: of the packets that bring one, if they may
+	dead float64 // tau, s
+	log  float64 // -a ln(1-p)
 }
 
-// rises returns how often a second a counter of n packets raises CR, and how often of these TR.
-func (r *recovery) rises(a, p, n float64) (rise, active float64) {
-	later := n
-	if r.half {
-		later /= 2
-	}
-	grown := spared(p, r.cycles*n)
-	active = grown * ends(a, p, later)
-	return (1-grown)*ends(a, p, n) + active, active
-}
-
-// slopes returns what the increase adds to CR and TR in a second. a is in packets a second, p is the
-// probability of a cut of each.
-func (r *recovery) slopes(a, p float64) (now, target float64) {
-	if a == 0 || !r.limited {
-		return 0, 0
-	}
+// newCuts returns the process with a packets a second, each of which brings a cut with probability p.
+func newCuts(p, a, dead float64) cuts {
 	p = min(p, 1-1e-9)
-	rise, active := r.rises(a, p, a*r.timer)
+	return cuts{rate: p * a, dead: dead, log: -a * math.Log1p(-p)}
+}
+
+// perSecond is c.
+func (c cuts) perSecond() float64 { return c.rate / (1 + c.dead*c.rate) }
+
+// spares is S(t).
+func (c cuts) spares(t float64) float64 { return math.Exp(-c.log * max(t-c.dead, 0)) }
+
+// rises returns how often a second a counter raises CR, and how often of these TR. Its first F cycles
+// last so long, and the others later.
+func (c cuts) rises(cycle, later, f float64) (rise, active float64) {
+	if c.rate <= 0 {
+		return 1 / later, 1 / later
+	}
+	t := 0.0
+	for j := 1.0; j <= f; j++ {
+		t += cycle
+		rise += c.spares(t)
+	}
+	for ; t < c.dead; t += later { // cycles of active increase within the dead time
+		rise++
+		active++
+	}
+	tail := c.spares(t) / math.Expm1(c.log*later) // a geometric series
+	return c.perSecond() * (rise + tail), c.perSecond() * (active + tail)
+}
+
+// slopes returns what the increase adds to CR and TR in a second, if a packets a second are sent.
+func (r *recovery) slopes(c cuts, a float64) (now, target float64) {
+	later := func(cycle float64) float64 {
+		if r.half {
+			return cycle / 2
+		}
+		return cycle
+	}
+	rise, active := c.rises(r.timer, later(r.timer), r.cycles)
 	if r.bytes > 0 {
-		byBytes, activeByBytes := r.rises(a, p, r.bytes/r.frame)
+		cycle := r.bytes / r.frame / a
+		byBytes, activeByBytes := c.rises(cycle, later(cycle), r.cycles)
 		rise, active = rise+byBytes, active+activeByBytes
 	}
 	return (r.target - r.now) / 2 * rise, r.ai * active
@@ -86,14 +108,16 @@ func (r *recovery) clamp() {
 	r.now = min(max(r.now, r.min), r.line)
 }
 
-// dcqcn is the model of Zhu et al., 2016, section 3.1:
+// dcqcn is DCQCN (Zhu et al., SIGCOMM 2015) in the form of Zhu et al., CoNEXT 2016, section 3.1:
 //
-//	dalpha/dt = g / K ((1 - (1-p)^(K a)) - alpha)
-//	dTR/dt = -(TR - CR) / tau (1 - (1-p)^(tau a)) + R_AI per active cycle
-//	dCR/dt = -CR alpha / (2 tau) (1 - (1-p)^(tau a)) + (TR - CR) / 2 per cycle
+//	dalpha/dt = g c ((1 - alpha) - alpha E)
+//	dTR/dt = -(TR - CR) c + R_AI per active cycle
+//	dCR/dt = -CR alpha / 2 c + (TR - CR) / 2 per cycle
 //
-// p is the share of marked packets of one round trip ago, a the packets a second of that time, tau
-// the least time between two CNPs, and K the timer of alpha.
+// E is how often the timer K of alpha ends between two cuts, the sum of S(K), S(2 K), ... One thing
+// differs: they take a receiver that looks once in tau whether a packet was marked, which makes c
+// (1 - (1-p)^(tau a)) / tau. That of DCQCN's section 3.1, and ours, answers the first marked packet
+// that comes tau after the last answer or later.
 type dcqcn struct {
 	recovery
 	gain, alphaTimer, interval float64
@@ -117,20 +141,17 @@ func (d *dcqcn) advance(h heard) {
 	if a == 0 {
 		return
 	}
-	d.limited = d.limited || p > 0
-	if !d.limited {
-		return
-	}
-	tau := max(d.interval, 1/a) // at most every packet brings a CNP
+	c := newCuts(p, a, d.interval)
+	decays, _ := c.rises(d.alphaTimer, d.alphaTimer, 0)
 	heun(h.h, []*float64{&d.alpha, &d.now, &d.target}, func(slope []float64) {
-		cuts := (1 - spared(min(p, 1-1e-9), tau*a)) / tau
-		slope[0] = d.gain / d.alphaTimer * (1 - spared(min(p, 1-1e-9), d.alphaTimer*a) - d.alpha)
-		up, upTarget := d.slopes(a, p)
-		lower := (d.target - d.now) * cuts
+		n := c.perSecond()
+		up, upTarget := d.slopes(c, a)
+		lower := (d.target - d.now) * n
 		if !d.clamped { // only a cut after a cycle of recovery sets TR
-			lower *= spared(min(p, 1-1e-9), a*d.timer)
+			lower *= c.spares(d.timer)
 		}
-		slope[1] = up - d.now*d.alpha/2*cuts
+		slope[0] = d.gain * ((1-d.alpha)*n - d.alpha*decays)
+		slope[1] = up - d.now*d.alpha/2*n
 		slope[2] = upTarget - lower
 	})
 	d.clamp()
@@ -147,6 +168,7 @@ func (d *dcqcn) advance(h heard) {
 type qcn struct {
 	recovery
 	gd, most float64
+	limited  bool // a CNM has come; before, there is no rate limiter and nothing to recover
 }
 
 func newQCN(s sender) law {
@@ -163,17 +185,16 @@ func (q *qcn) advance(h heard) {
 	if !q.limited || a == 0 {
 		return
 	}
-	p := min(lambda/a, 1-1e-9)
-	cut := 0.0
+	c := newCuts(lambda/a, a, 0)
+	share := 0.0
 	if h.samples > 0 {
-		cut = min(q.gd*h.feedback/h.samples, q.most)
+		share = min(q.gd*h.feedback/h.samples, q.most)
 	}
 	heun(h.h, []*float64{&q.now, &q.target}, func(slope []float64) {
-		up, upTarget := q.slopes(a, p)
+		up, upTarget := q.slopes(c, a)
+		slope[0] = up - share*q.now*lambda
 		// 802.1Qau: the first cycle after a cut must end before another cut lowers TR.
-		n := q.bytes / q.frame
-		slope[0] = up - cut*q.now*lambda
-		slope[1] = upTarget - (q.target-q.now)*lambda*spared(p, n)
+		slope[1] = upTarget - (q.target-q.now)*lambda*c.spares(q.bytes/q.frame/a)
 	})
 	q.clamp()
 }
@@ -186,23 +207,20 @@ func newQCNPoint(v *scheme.Values) qcnPoint {
 }
 
 // notify tells the senders of what leaves. Between two samples base / (1 to 8) bytes leave, and the
-// queue's growth counts over these.
+// queue's growth counts over these. A feedback below one step is not sent.
 func (c qcnPoint) notify(m *model, p *port, out []amount, left float64) {
-	fb := c.feedback(p.length, p.fill, c.base/left*m.h)
-	if fb <= 0 {
+	distance := c.base / left * m.h // s between two samples without congestion
+	sooner := 1 + math.Floor(c.feedback(p, distance)/8)
+	fb := c.feedback(p, distance/sooner)
+	if fb < 1 {
 		return
 	}
-	samples := left / (c.base / (1 + math.Floor(fb/8)))
-	// the growth counts over the shorter distance
-	fb = c.feedback(p.length, p.fill, c.base/(1+math.Floor(fb/8))/left*m.h)
-	if fb <= 0 {
-		return
-	}
+	samples := left / c.base * sooner
 	for i := range out {
-		if out[i].bytes == 0 || p.inputs[i].source.unresponsive() {
+		s := p.inputs[i].source
+		if out[i].bytes == 0 || s.unresponsive() {
 			continue
 		}
-		s := p.inputs[i].source
 		r := &s.reports[(m.step+s.toSender[p])%len(s.reports)]
 		n := samples * out[i].bytes / left
 		r.samples += n
@@ -210,11 +228,11 @@ func (c qcnPoint) notify(m *model, p *port, out []amount, left float64) {
 	}
 }
 
-// feedback returns the quantised feedback, -F_b in steps of 1/63 of its range, not rounded; distance
-// is the time between two samples.
-func (c qcnPoint) feedback(queue, fill, distance float64) float64 {
-	fb := queue - c.eq + c.weight*fill*distance
-	return min(fb*63/(c.eq*(2*c.weight+1)), 63)
+// feedback returns the quantised feedback, -F_b in steps of 1/63 of its range; distance is the time
+// between two samples.
+func (c qcnPoint) feedback(p *port, distance float64) float64 {
+	fb := p.length - c.eq + c.weight*p.fill*distance
+	return math.Floor(min(max(fb, 0)*63/(c.eq*(2*c.weight+1)), 63))
 }
 
 // heun makes a step of Heun's method with variables in place.

@@ -26,6 +26,7 @@ type setup struct {
 	rttNs   uint64         // of the longest path, propagation alone
 	law     newLaw
 	marker  marker
+	phased  bool    // senders have periods that begin with their flows
 	frame   float64 // bytes
 	line    float64 // rate of hosts, bytes/s
 }
@@ -102,7 +103,11 @@ func (s *setup) resolve(e *experiment.Experiment) error {
 // choose finds the models of the scheme's parts.
 func (s *setup) choose(e *experiment.Experiment) error {
 	var ok bool
-	if s.law, ok = laws[s.scheme.Section]; !ok || s.scheme.TCD || s.scheme.Own != nil {
+	s.law, ok = laws[s.scheme.Section]
+	if s.scheme.Sender == scheme.SenderLine {
+		s.law, ok = newLine, true
+	}
+	if !ok || s.scheme.TCD || s.scheme.Own != nil {
 		return fmt.Errorf("scheme %s has no fluid model: want one of %v, or run it with "+
 			"`--engine sim`", s.scheme.Name, Schemes())
 	}
@@ -110,6 +115,7 @@ func (s *setup) choose(e *experiment.Experiment) error {
 		return fmt.Errorf("pcn.feedback %s has no fluid model: want cnp, or run it with "+
 			"`--engine sim`", s.values.Get(f))
 	}
+	s.phased = s.scheme.Section == "pcn"
 	var err error
 	s.marker, err = newMarker(e, s.scheme)
 	return err
@@ -145,7 +151,7 @@ func newModel(e *experiment.Experiment, name string) (*model, error) {
 	}
 	m := &model{exp: e, setup: *s, lossy: !e.PFCOn(name)}
 	longest := float64(s.rttNs) / stepsPerRTT
-	if s.scheme.Section == "pcn" {
+	if s.phased {
 		longest = min(longest, s.values.Get("T").Number/stepsPerRTT)
 	}
 	m.perBin = int(math.Ceil(float64(e.Sample) / max(longest, 1)))

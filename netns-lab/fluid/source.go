@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/pcn-linux/pcn/config/scheme"
@@ -52,11 +53,11 @@ func (h heard) share() float64 {
 
 // laws are the models, by the section of their parameters.
 var laws = map[string]newLaw{
-	"pfc": newLine, "pcn": newPCN, "dcqcn": newDCQCN, "qcn": newQCN, "timely": newTimely,
+	"pcn": newPCN, "dcqcn": newDCQCN, "qcn": newQCN, "timely": newTimely,
 	"dctcp": newDCTCP, "ldcp": newLDCP,
 }
 
-// Schemes returns the sections of the schemes that have a model.
+// Schemes returns the sections of the schemes that have a model; so does pfc, which has no section.
 func Schemes() []string { return slices.Sorted(maps.Keys(laws)) }
 
 // line is no control at all: pfc.
@@ -190,10 +191,18 @@ func (s *source) advance(m *model) {
 // maxSources bounds a run's memory and time.
 const maxSources = 4096
 
+// startJitterNs is the time within which flows start, as in the other engines. Only models with
+// periods of their own need it: without, all flows of PCN would be in phase.
+const startJitterNs = 10_000
+
 // addSources makes the sources of all flows and bursts.
 func (m *model) addSources() error {
 	like := map[experiment.Flow]*source{}
+	rng := rand.New(rand.NewPCG(m.exp.Seed, 0))
 	for _, f := range m.exp.Flows {
+		if m.setup.phased && !f.Exact {
+			f.Start += experiment.Duration(rng.Uint64N(startJitterNs))
+		}
 		key := f
 		key.Name, key.Exact = "", false
 		if s := like[key]; s != nil {
