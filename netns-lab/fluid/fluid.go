@@ -30,17 +30,25 @@ func Run(
 	if err != nil {
 		return nil, fmt.Errorf("model scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}
+	if err := m.run(ctx, progress); err != nil {
+		return nil, fmt.Errorf("model scheme %s: %w", scheme, err)
+	}
+	return m.result(), nil
+}
+
+// run computes all steps.
+func (m *model) run(ctx context.Context, progress func(done float64)) error {
 	const every = 4096 // steps between two looks at the context
 	for m.step = 0; m.step < m.steps; m.step++ {
 		if m.step%every == 0 {
 			if err := ctx.Err(); err != nil {
-				return nil, fmt.Errorf("model scheme %s: %w", scheme, err)
+				return err
 			}
 			progress(float64(m.step) / float64(m.steps))
 		}
 		m.advance()
 	}
-	return m.result(), nil
+	return nil
 }
 
 // model is a run.
@@ -54,13 +62,15 @@ type model struct {
 	start  int // the step of t = 0
 	perBin int // steps in a bin of the series
 
-	ports   []*port // by number, as in package network
-	order   []*port // those with flows: each behind the ports that feed it
-	nodes   []node
-	sources []*source
-	changes []rateChange
-	lossy   bool // no PAUSE
-	reasons []string
+	alike    []int      // of each node, the first one that is like it
+	physical []physical // the ports, by number, as in package network
+	ports    []*port    // their models
+	order    []*port    // those with flows: each behind the ports that feed it
+	nodes    []node
+	sources  []*source
+	changes  []rateChange
+	lossy    bool // no PAUSE
+	reasons  []string
 
 	record recorder
 }

@@ -179,3 +179,18 @@ func TestInterrupted(t *testing.T) {
 	_, err := Run(ctx, parse(t, dumbbell(1, "10Gbps", "2us", "2ms", "", "")), "pcn", func(float64) {})
 	qt.Check(t, qt.ErrorIs(err, context.Canceled))
 }
+
+// second is 1 s of 100 flows of 50 hosts at one link.
+func second(scheme string) (*experiment.Experiment, error) {
+	return experiment.Parse("second.yaml", []byte(`
+name: second
+topology: {kind: star, hosts: 50, rate: 40Gbps, delay: 5us}
+schemes: [`+scheme+`]
+warmup: 0ms
+duration: 1s
+sample: 1ms
+switch: {buffer: 64MB, pfc: {xoff: 512KB}}
+flows: [{name: F, from: H0..H49, to: R0, count: 2, start: 0ms}]
+expect: [{what: used, metric: utilisation, ports: [S0->R0], min: 10%}]
+`))
+}

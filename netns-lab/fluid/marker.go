@@ -46,7 +46,7 @@ func npecn(p *port, left float64) float64 {
 // red is RED on the instantaneous queue: see bpf/algo/red.h.
 func red(kmin, kmax, pmax float64) func(p *port, left float64) float64 {
 	return func(p *port, _ float64) float64 {
-		switch q := p.length; {
+		switch q := p.length / p.copies; {
 		case q > kmax:
 			return 1
 		case q <= kmin:

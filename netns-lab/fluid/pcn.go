@@ -62,7 +62,8 @@ func (p *pcn) adjust(received float64, congested bool) {
 type Steady struct {
 	// QueueMax and QueueMean are of the queue at the ends of periods, in bytes: eq. (15).
 	QueueMax, QueueMean float64
-	// RateSwing is how much the rate of a flow varies, in bytes/s: eq. (16).
+	// RateSwing is how much the rate of a flow varies, in bytes/s. Eq. (16) has w_min C; from eqs.
+	// (11) and (12) follows w_min C (1 - (1 - w_min) / N), which is it for many flows.
 	RateSwing float64
 	// Contraction is a of eq. (14): what is left of an unfair share after N periods.
 	Contraction float64
@@ -77,7 +78,7 @@ func SteadyPCN(n int, c, period, wMin float64) Steady {
 	keep := (1 - wMin) * (1 - wMin)
 	s := Steady{
 		QueueMax:    (N - 2 + wMin) * wMin * c * period,
-		RateSwing:   wMin * c,
+		RateSwing:   wMin * c * (1 - (1-wMin)/N),
 		Contraction: keep / (keep + N*wMin),
 	}
 	for k := 1; k <= n; k++ { // Q(k1 + k), as the equation behind (11)

@@ -3,8 +3,6 @@
 package fluid
 
 import (
-	"math"
-
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -40,6 +38,7 @@ type port struct {
 	link       network.Link
 	node, peer int
 	rate       float64 // bytes/s
+	copies     float64 // how many ports this is: all are alike
 	fromHost   bool
 	delay      int // steps from the queue to the next port
 	loop       int // steps until a PAUSE takes effect
@@ -94,7 +93,7 @@ func (p *port) serve(m *model) {
 	arrived := p.arrive(m)
 	out := p.sent[m.step%len(p.sent)]
 	clear(out)
-	budget := p.rate * m.h
+	budget := p.rate * p.copies * m.h
 	if p.paused {
 		budget = 0
 		p.count.pausedSteps++
@@ -143,7 +142,7 @@ func (p *port) arrive(m *model) float64 {
 // sendFrom takes what the host's sources send. Flows share the port in turn and wait for it, so that
 // none has more than its share, and the port's queue holds bursts alone.
 func (p *port) sendFrom(m *model, of []amount) {
-	budget := max(p.rate*m.h-p.length, 0)
+	budget := max(p.rate*p.copies*m.h-p.length, 0)
 	if p.paused {
 		budget = 0
 	}
@@ -300,7 +299,7 @@ func (p *port) account(m *model, out []amount, left float64) {
 		m.reasons = append(m.reasons, "switch "+m.setup.names[p.node]+
 			" holds more than its buffer: the fluid models lose nothing")
 	}
-	if limit := float64(m.exp.Switch.PortBuffer); limit > 0 && p.length > limit && !n.over {
+	if limit := float64(m.exp.Switch.PortBuffer); limit > 0 && p.length > limit*p.copies && !n.over {
 		n.over = true
 		m.reasons = append(m.reasons, "the queue of port "+p.name+
 			" is longer than port_buffer: the fluid models lose nothing")
@@ -325,9 +324,9 @@ func (p *port) checkPause(m *model) {
 	xoff, xon := m.thresholds(p.peer)
 	kind := result.Pause
 	switch {
-	case !p.stop && p.held > xoff:
+	case !p.stop && p.held > xoff*p.copies:
 		p.count.pausesSent++
-	case p.stop && p.held <= xon:
+	case p.stop && p.held <= xon*p.copies:
 		kind = result.Resume
 		p.count.resumesSent++
 	default:
@@ -366,18 +365,20 @@ func (p *port) obeyPause(m *model) {
 // class is the traffic class of all data.
 func class() uint8 { return experiment.DataClass(0) }
 
-// row returns the port's counters. Packets are full frames.
-func (p *port) row(m *model, tier string) result.Port {
-	packets := func(bytes float64) uint64 { return uint64(math.Round(bytes / m.setup.frame)) }
+// row returns the counters of a port. Packets are full frames.
+func (m *model) portRow(id physical, tier string) result.Port {
+	p := id.port
+	n := func(bytes float64) float64 { return bytes / p.copies }
+	packets := func(bytes float64) uint64 { return round(n(bytes) / m.setup.frame) }
 	r := result.Port{
-		Name: p.name, Node: m.setup.names[p.node], Peer: m.setup.names[p.peer], Tier: tier,
-		RateBps: p.link.RateBps, DelayNs: int64(p.link.DelayNs),
-		EnqueuedBytes: uint64(math.Round(p.count.in)), SentBytes: uint64(math.Round(p.count.out)),
+		Name: id.name, Node: m.setup.names[id.node], Peer: m.setup.names[id.peer], Tier: tier,
+		RateBps: id.link.RateBps, DelayNs: int64(id.link.DelayNs),
+		EnqueuedBytes: round(n(p.count.in)), SentBytes: round(n(p.count.out)),
 		SentPackets: packets(p.count.out), QueuedPackets: packets(p.length),
 		MarkedPackets: packets(p.count.marked),
 		PauseReceived: p.count.pausesReceived, ResumeReceived: p.count.resumesReceived,
 		PausedNs:      int64(float64(p.count.pausedSteps) * m.stepNs),
-		QueueMaxBytes: uint64(math.Round(p.count.longest)),
+		QueueMaxBytes: round(n(p.count.longest)),
 	}
 	r.EnqueuedPackets = r.SentPackets + r.QueuedPackets
 	return r

@@ -70,13 +70,17 @@ func (r *recorder) begin(m *model) {
 
 // pause notes a PAUSE or RESUME that the switch behind a port sends.
 func (r *recorder) pause(m *model, p *port, kind result.PFCKind) {
-	// the port that sends it is the other one of the link
-	to := m.setup.names[p.node] + p.link.Suffix
 	at := m.nowNs()
-	r.pfc = append(r.pfc, result.PFCEvent{
-		SentNs: at, EffectNs: at + int64(float64(p.loop)*m.stepNs), From: m.setup.names[p.peer],
-		To: to, Class: class(), Kind: kind,
-	})
+	for _, id := range m.physical {
+		if id.port != p {
+			continue
+		}
+		r.pfc = append(r.pfc, result.PFCEvent{
+			SentNs: at, EffectNs: at + int64(float64(p.loop)*m.stepNs),
+			From: m.setup.names[id.peer], To: m.setup.names[id.node] + id.link.Suffix,
+			Class: class(), Kind: kind,
+		})
+	}
 }
 
 // endBin ends a bin of the series.
@@ -84,12 +88,17 @@ func (r *recorder) endBin(m *model) {
 	width := float64(m.exp.Sample) / 1e9
 	at := int64(float64(m.step+1-m.perBin-m.start) * m.stepNs)
 	at = int64(math.Round(float64(at)/float64(m.exp.Sample))) * int64(m.exp.Sample)
-	for _, p := range m.ports {
+	for _, id := range m.physical {
+		p := id.port
 		r.series = append(r.series, result.Sample{
-			TimeNs: at, Kind: result.KindPort, Name: p.name, RateBps: bps(p.bin.out / width),
-			QueueBytes: round(p.bin.atStart), QueueMaxBytes: round(p.bin.longest),
-			MarkedPackets: round(p.bin.marked / m.setup.frame),
+			TimeNs: at, Kind: result.KindPort, Name: id.name,
+			RateBps:       bps(p.bin.out / width / p.copies),
+			QueueBytes:    round(p.bin.atStart / p.copies),
+			QueueMaxBytes: round(p.bin.longest / p.copies),
+			MarkedPackets: round(p.bin.marked / p.copies / m.setup.frame),
 		})
+	}
+	for _, p := range m.ports {
 		p.bin = bin{atStart: p.length, longest: p.length}
 	}
 	for _, row := range r.rows {
@@ -144,8 +153,8 @@ func (m *model) result() *result.Run {
 			tiers[name] = t.Name
 		}
 	}
-	for i, p := range m.ports {
-		row := p.row(m, tiers[m.setup.names[p.node]])
+	for i, id := range m.physical {
+		row := m.portRow(id, tiers[m.setup.names[id.node]])
 		// PAUSE frames belong to the port that sends them, the other one of the link.
 		back := m.ports[i^1]
 		row.PauseSent, row.ResumeSent = back.count.pausesSent, back.count.resumesSent
@@ -177,7 +186,7 @@ func (m *model) addFlows(run *result.Run) {
 	}
 	for _, f := range m.exp.Flows {
 		s := of[f.Name]
-		row := s.row(m, f.Name, result.TCP)
+		row := s.row(m, f.Name, [2]string{f.From, f.To}, result.TCP)
 		row.SendRateBps = bps(s.law.rate(s.base + s.waits()))
 		run.Flows = append(run.Flows, row)
 		if f.Size == 0 {
@@ -196,22 +205,24 @@ func (m *model) addFlows(run *result.Run) {
 		if !s.unresponsive() {
 			continue
 		}
-		for _, name := range s.names {
-			run.Flows = append(run.Flows, s.row(m, name, result.UDP))
+		for i, name := range s.names {
+			run.Flows = append(run.Flows, s.row(m, name, s.ends[i], result.UDP))
 		}
 	}
 }
 
 // row returns a flow's counters. Bytes are those of frames, and packets are full ones.
-func (s *source) row(m *model, name string, proto result.Proto) result.Flow {
+func (s *source) row(
+	m *model, name string, ends [2]string, proto result.Proto,
+) result.Flow {
 	each := func(x float64) uint64 { return round(x / s.flows) }
 	addr := func(host string) string {
 		var a netip.Addr = network.HostAddr(m.setup.number[host])
 		return a.String()
 	}
 	r := result.Flow{
-		Name: name, Group: s.group, Scheme: m.setup.scheme.Name, Src: s.from, Dst: s.to,
-		SrcAddr: addr(s.from), DstAddr: addr(s.to), Proto: proto, Priority: uint8(s.priority),
+		Name: name, Group: s.group, Scheme: m.setup.scheme.Name, Src: ends[0], Dst: ends[1],
+		SrcAddr: addr(ends[0]), DstAddr: addr(ends[1]), Proto: proto, Priority: uint8(s.priority),
 		StartNs: s.startNs, SentBytes: each(s.sent), ReceivedBytes: each(s.received),
 		Packets: each(s.received / m.setup.frame), MarkedPackets: each(s.marked / m.setup.frame),
 		SRTTNs: int64(math.Round(s.rtt * 1e9)), ECN: proto == result.TCP,

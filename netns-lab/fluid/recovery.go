@@ -85,21 +85,22 @@ func (c cuts) rises(cycle, later, f float64) (rise, active float64) {
 	return c.perSecond() * (rise + tail), c.perSecond() * (active + tail)
 }
 
-// slopes returns what the increase adds to CR and TR in a second, if a packets a second are sent.
-func (r *recovery) slopes(c cuts, a float64) (now, target float64) {
+// rises returns how often a second the timer and the byte counter raise CR, and how often of these
+// TR, if a packets a second are sent.
+func (r *recovery) rises(c cuts, a float64) (rise, active float64) {
 	later := func(cycle float64) float64 {
 		if r.half {
 			return cycle / 2
 		}
 		return cycle
 	}
-	rise, active := c.rises(r.timer, later(r.timer), r.cycles)
+	rise, active = c.rises(r.timer, later(r.timer), r.cycles)
 	if r.bytes > 0 {
 		cycle := r.bytes / r.frame / a
 		byBytes, activeByBytes := c.rises(cycle, later(cycle), r.cycles)
 		rise, active = rise+byBytes, active+activeByBytes
 	}
-	return (r.target - r.now) / 2 * rise, r.ai * active
+	return rise, active
 }
 
 // clamp keeps both rates in their range.
@@ -143,16 +144,16 @@ func (d *dcqcn) advance(h heard) {
 	}
 	c := newCuts(p, a, d.interval)
 	decays, _ := c.rises(d.alphaTimer, d.alphaTimer, 0)
+	rise, active := d.rises(c, a)
+	n := c.perSecond()
+	lower := n
+	if !d.clamped { // only a cut after a cycle of recovery sets TR
+		lower *= c.spares(d.timer)
+	}
 	heun(h.h, []*float64{&d.alpha, &d.now, &d.target}, func(slope []float64) {
-		n := c.perSecond()
-		up, upTarget := d.slopes(c, a)
-		lower := (d.target - d.now) * n
-		if !d.clamped { // only a cut after a cycle of recovery sets TR
-			lower *= c.spares(d.timer)
-		}
 		slope[0] = d.gain * ((1-d.alpha)*n - d.alpha*decays)
-		slope[1] = up - d.now*d.alpha/2*n
-		slope[2] = upTarget - lower
+		slope[1] = (d.target-d.now)/2*rise - d.now*d.alpha/2*n
+		slope[2] = d.ai*active - (d.target-d.now)*lower
 	})
 	d.clamp()
 }
@@ -190,11 +191,12 @@ func (q *qcn) advance(h heard) {
 	if h.samples > 0 {
 		share = min(q.gd*h.feedback/h.samples, q.most)
 	}
+	rise, active := q.rises(c, a)
+	// 802.1Qau: the first cycle after a cut must end before another cut lowers TR.
+	lower := lambda * c.spares(q.bytes/q.frame/a)
 	heun(h.h, []*float64{&q.now, &q.target}, func(slope []float64) {
-		up, upTarget := q.slopes(c, a)
-		slope[0] = up - share*q.now*lambda
-		// 802.1Qau: the first cycle after a cut must end before another cut lowers TR.
-		slope[1] = upTarget - (q.target-q.now)*lambda*c.spares(q.bytes/q.frame/a)
+		slope[0] = (q.target-q.now)/2*rise - share*q.now*lambda
+		slope[1] = q.ai*active - (q.target-q.now)*lower
 	})
 	q.clamp()
 }
@@ -209,7 +211,7 @@ func newQCNPoint(v *scheme.Values) qcnPoint {
 // notify tells the senders of what leaves. Between two samples base / (1 to 8) bytes leave, and the
 // queue's growth counts over these. A feedback below one step is not sent.
 func (c qcnPoint) notify(m *model, p *port, out []amount, left float64) {
-	distance := c.base / left * m.h // s between two samples without congestion
+	distance := c.base * p.copies / left * m.h // s between two samples without congestion
 	sooner := 1 + math.Floor(c.feedback(p, distance)/8)
 	fb := c.feedback(p, distance/sooner)
 	if fb < 1 {
@@ -231,7 +233,7 @@ func (c qcnPoint) notify(m *model, p *port, out []amount, left float64) {
 // feedback returns the quantised feedback, -F_b in steps of 1/63 of its range; distance is the time
 // between two samples.
 func (c qcnPoint) feedback(p *port, distance float64) float64 {
-	fb := p.length - c.eq + c.weight*p.fill*distance
+	fb := (p.length+c.weight*p.fill*distance)/p.copies - c.eq
 	return math.Floor(min(max(fb, 0)*63/(c.eq*(2*c.weight+1)), 63))
 }
 

@@ -27,6 +27,7 @@ type setup struct {
 	law     newLaw
 	marker  marker
 	phased  bool    // senders have periods that begin with their flows
+	jitter  uint64  // ns within which flows start
 	frame   float64 // bytes
 	line    float64 // rate of hosts, bytes/s
 }
@@ -115,7 +116,9 @@ func (s *setup) choose(e *experiment.Experiment) error {
 		return fmt.Errorf("pcn.feedback %s has no fluid model: want cnp, or run it with "+
 			"`--engine sim`", s.values.Get(f))
 	}
-	s.phased = s.scheme.Section == "pcn"
+	if s.phased = s.scheme.Section == "pcn"; s.phased && len(e.Flows) <= maxPhases {
+		s.jitter = startJitterNs
+	}
 	var err error
 	s.marker, err = newMarker(e, s.scheme)
 	return err
@@ -149,7 +152,12 @@ func newModel(e *experiment.Experiment, name string) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &model{exp: e, setup: *s, lossy: !e.PFCOn(name)}
+	return s.model(e)
+}
+
+// model lays out a run of a setup.
+func (s *setup) model(e *experiment.Experiment) (*model, error) {
+	m := &model{exp: e, setup: *s, lossy: !e.PFCOn(s.scheme.Name)}
 	longest := float64(s.rttNs) / stepsPerRTT
 	if s.phased {
 		longest = min(longest, s.values.Get("T").Number/stepsPerRTT)
@@ -171,32 +179,64 @@ func newModel(e *experiment.Experiment, name string) (*model, error) {
 	return m, nil
 }
 
-// addPorts makes the ports of the network, as its links have them.
+// addPorts makes the ports of the network. Ports of hosts that are alike are one model with so many
+// times the rate: of each it tells the mean.
 func (m *model) addPorts() {
 	m.nodes = make([]node, len(m.setup.names))
+	m.alike = m.alikeHosts()
+	shared := map[portKey]*port{}
 	for _, l := range m.setup.network.Links {
 		a, b := m.setup.number[l.A], m.setup.number[l.B]
 		for i, ends := range [2][2]int{{a, b}, {b, a}} {
-			p := &port{
-				name: l.Ports()[i], link: l, node: ends[0], peer: ends[1],
-				rate: float64(l.RateBps) / 8, fromHost: ends[0] < len(m.setup.network.Hosts),
+			id := physical{name: l.Ports()[i], link: l, node: ends[0], peer: ends[1]}
+			key := portKey{m.alike[ends[0]], m.alike[ends[1]], l.Suffix}
+			p := shared[key]
+			if p == nil {
+				p = m.newPort(id)
+				shared[key] = p
+			} else {
+				p.copies++
 			}
-			// A switch stores a packet before it forwards it.
-			wait := float64(l.DelayNs) + m.setup.frame/p.rate*1e9
-			p.delay = int(math.Round(wait / m.stepNs))
-			p.loop = max(int(math.Round(float64(l.DelayNs)/m.stepNs)), 1)
+			id.port = p
 			m.ports = append(m.ports, p)
+			m.physical = append(m.physical, id)
 		}
 	}
 	for _, c := range m.exp.LinkEvents {
 		at := m.start + int(math.Round(float64(c.At)/m.stepNs))
-		for _, p := range m.ports {
-			if p.name == c.Port {
-				m.changes = append(m.changes, rateChange{at, p, float64(c.Rate) / 8})
+		for _, id := range m.physical {
+			if id.name == c.Port {
+				m.changes = append(m.changes, rateChange{at, id.port, float64(c.Rate) / 8})
 			}
 		}
 	}
 	slices.SortStableFunc(m.changes, func(a, b rateChange) int { return a.step - b.step })
+}
+
+// physical is a port of the network, with the model that it shares with those alike.
+type physical struct {
+	name       string
+	link       network.Link
+	node, peer int
+	port       *port
+}
+
+// portKey is what ports that are alike have in common: the numbers of the groups of both nodes.
+type portKey struct {
+	node, peer int
+	suffix     string
+}
+
+func (m *model) newPort(id physical) *port {
+	p := &port{
+		name: id.name, link: id.link, node: id.node, peer: id.peer, copies: 1,
+		rate: float64(id.link.RateBps) / 8, fromHost: id.node < len(m.setup.network.Hosts),
+	}
+	// A switch stores a packet before it forwards it.
+	wait := float64(id.link.DelayNs) + m.setup.frame/p.rate*1e9
+	p.delay = int(math.Round(wait / m.stepNs))
+	p.loop = max(int(math.Round(float64(id.link.DelayNs)/m.stepNs)), 1)
+	return p
 }
 
 // path returns the ports from one host to another.
@@ -205,16 +245,16 @@ func (m *model) path(from, to string) []*port {
 	at, end := s.number[from], s.number[to]
 	var path []*port
 	for _, p := range m.ports {
-		if p.node == at && p.fromHost {
+		if p.fromHost && p.node == m.alike[at] {
 			path = append(path, p)
 			at = p.peer
 			break
 		}
 	}
 	for at != end {
-		p := m.ports[s.routes.Ports(at, end)[0]]
-		path = append(path, p)
-		at = p.peer
+		id := s.routes.Ports(at, end)[0]
+		path = append(path, m.ports[id])
+		at = m.physical[id].peer
 	}
 	return path
 }

@@ -69,7 +69,8 @@ func (l line) rate(float64) float64 { return l.bps }
 
 // source is flows that are alike: one fluid, with so many times a flow's rate.
 type source struct {
-	names    []string // of its flows
+	names    []string    // of its flows
+	ends     [][2]string // their hosts
 	group    string
 	from, to string
 	flows    float64
@@ -147,7 +148,7 @@ func (s *source) send(bytes float64) {
 func (s *source) waits() float64 {
 	var sum float64
 	for _, p := range s.path {
-		sum += p.length / p.rate
+		sum += p.length / (p.rate * p.copies)
 	}
 	return sum
 }
@@ -192,26 +193,33 @@ func (s *source) advance(m *model) {
 const maxSources = 4096
 
 // startJitterNs is the time within which flows start, as in the other engines. Only models with
-// periods of their own need it: without, all flows of PCN would be in phase.
-const startJitterNs = 10_000
+// periods of their own need it: without, all flows of PCN would be in phase. More than maxPhases
+// flows start together: they are as many models otherwise.
+const (
+	startJitterNs = 10_000
+	maxPhases     = 16
+)
 
 // addSources makes the sources of all flows and bursts.
 func (m *model) addSources() error {
-	like := map[experiment.Flow]*source{}
+	like := map[flowKey]*source{}
 	rng := rand.New(rand.NewPCG(m.exp.Seed, 0))
-	for _, f := range m.exp.Flows {
-		if m.setup.phased && !f.Exact {
-			f.Start += experiment.Duration(rng.Uint64N(startJitterNs))
+	for i, f := range m.exp.Flows {
+		key := flowKey{like: keyOf(f)}
+		key.from, key.to = m.alike[m.setup.number[f.From]], m.alike[m.setup.number[f.To]]
+		if m.setup.jitter > 0 && !f.Exact {
+			f.Start += experiment.Duration(rng.Uint64N(m.setup.jitter))
+			key.like.Name = m.exp.Flows[i].Name // on its own
 		}
-		key := f
-		key.Name, key.Exact = "", false
 		if s := like[key]; s != nil {
 			s.names = append(s.names, f.Name)
+			s.ends = append(s.ends, [2]string{f.From, f.To})
 			s.flows++
 			continue
 		}
 		s := &source{
-			names: []string{f.Name}, group: f.Group, from: f.From, to: f.To, flows: 1,
+			names: []string{f.Name}, ends: [][2]string{{f.From, f.To}},
+			group: f.Group, from: f.From, to: f.To, flows: 1,
 			size: m.wire(float64(f.Size), tcpHeader), limit: m.setup.line, priority: f.Priority,
 			startNs: int64(f.Start),
 		}
@@ -240,21 +248,29 @@ func (m *model) addSources() error {
 	return nil
 }
 
-// addBursts makes a source of each host and each start of a burst.
+// addBursts makes a source of each start of a burst and each group of hosts.
 func (m *model) addBursts() error {
 	for _, b := range m.exp.Bursts {
-		for _, from := range b.From {
-			for k, start := range b.Starts(m.exp.Duration) {
-				s := &source{
-					group: b.Name, from: from, to: b.To, flows: float64(b.Flows),
-					size: m.wire(float64(b.Size), udpHeader), limit: m.setup.line,
-					pace: float64(b.Rate) / 8, capable: b.Rate != 0, startNs: int64(start),
+		for k, start := range b.Starts(m.exp.Duration) {
+			like := map[int]*source{}
+			for _, from := range b.From {
+				group := m.alike[m.setup.number[from]]
+				s := like[group]
+				if s == nil {
+					s = &source{
+						group: b.Name, from: from, to: b.To,
+						size: m.wire(float64(b.Size), udpHeader), limit: m.setup.line,
+						pace: float64(b.Rate) / 8, capable: b.Rate != 0, startNs: int64(start),
+					}
+					like[group] = s
+					if err := m.addSource(s); err != nil {
+						return err
+					}
 				}
+				s.flows += float64(b.Flows)
 				for i := range b.Flows {
 					s.names = append(s.names, fmt.Sprintf("%s-%s-%d", b.Name, from, k*b.Flows+i))
-				}
-				if err := m.addSource(s); err != nil {
-					return err
+					s.ends = append(s.ends, [2]string{from, b.To})
 				}
 			}
 		}
