@@ -164,7 +164,7 @@ func (m *model) result() *result.Run {
 	f := &run.Manifest
 	f.Experiment, f.ExperimentSHA256, f.Scheme, f.Seed = e.Name, e.Hash(), m.setup.scheme.Name, e.Seed
 	f.SchemeSHA256 = m.setup.scheme.Object.SHA256()
-	f.DilationShift, f.Case = e.Dilation, e.CaseName
+	f.DilationShift, f.Case = e.Dilation.Shift, e.CaseName
 	f.DurationNs, f.WarmupNs, f.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	f.BaseRTTNs = int64(m.setup.rttNs)
 	f.Engine, f.Deterministic = string(experiment.EngineFluid), true
