@@ -53,7 +53,6 @@ type port struct {
 	fill   float64    // rate at which the queue grows, bytes/s
 
 	unmarked float64 // PN of NP-ECN: bytes that stood in the queue at the last RESUME
-	sampled  float64 // bytes since the last sample, in samples: QCN
 
 	held   float64 // bytes at the next switch that came through here
 	stop   bool    // that switch has sent PAUSE, and no RESUME yet
