@@ -57,7 +57,8 @@ func TestPCNAveraged(t *testing.T) {
 	}
 }
 
-// From a halt, PCN is at 95% of the line after 15 periods (Fig. 10); with averaging it takes longer.
+// From a halt, PCN is at 95% of the line after 15 periods (Fig. 10); with averaging it takes
+// longer.
 func TestPCNAveragedRise(t *testing.T) {
 	plain := pcn{wMin: 1.0 / 128, wMax: 0.5, period: 1, share: 0.95, line: 1, w: 1.0 / 128}
 	averaged := averagedPCN{pcn: plain}

@@ -15,8 +15,8 @@ import (
 // exact is how close the models come to closed forms.
 const exact = 0.001
 
-// PCN, eq. (8): after one loop each sender has (1 - w_min) of its share of the link, whatever it had
-// before, and the queue drains at w_min C. The time that takes is that of the appendix.
+// PCN, eq. (8): after one loop each sender has (1 - w_min) of its share of the link, whatever it
+// had before, and the queue drains at w_min C. The time that takes is that of the appendix.
 func TestPCNEquation8(t *testing.T) {
 	const c, wMin = 40e9, 1.0 / 128
 	e := parse(t, `
@@ -55,7 +55,8 @@ expect: [{what: used, metric: utilisation, ports: [S0->S1], min: 10%}]
 	for empty = at; q[empty] > 0; empty++ {
 	}
 	within(t, "when the queue is empty", float64(empty-at)*10e-6, q[at]*8/(wMin*c), exact)
-	// In loops: the first fills the queue, as does the loop's own delay of 6 us and a packet's time.
+	// In loops: the first fills the queue, as does the loop's own delay of 6 us and a packet's
+	// time.
 	loops := float64(DrainLoops(50e9, c, wMin))
 	within(t, "the loops until then", float64(empty)*10e-6/1e-3, loops, 0.03)
 }
@@ -113,7 +114,8 @@ func TestPCNSteadyState(t *testing.T) {
 
 // QCN rests where one step of feedback is reached: at Q_eq (1 + (2 w + 1) / 63).
 func TestQCNFixedPoint(t *testing.T) {
-	e := parse(t, strings.Replace(dumbbell(4, "10Gbps", "5us", "80ms", "", ""), "[pcn]", "[qcn]", 1))
+	text := dumbbell(4, "10Gbps", "5us", "80ms", "", "")
+	e := parse(t, strings.Replace(text, "[pcn]", "[qcn]", 1))
 	r := run(t, e, "qcn")
 	s, err := newSetup(e, "qcn")
 	qt.Assert(t, qt.IsNil(err))

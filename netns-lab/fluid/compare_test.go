@@ -12,8 +12,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/sim"
 )
 
-// The models agree with packets where they hold: the mean queue and the sum of the rates within 10%.
-// Where that is: docs/fluid.md.
+// The models agree with packets where they hold: the mean queue and the sum of the rates within
+// 10%. Where that is: docs/fluid.md.
 func TestAgainstPackets(t *testing.T) {
 	for _, c := range []struct {
 		scheme, text string

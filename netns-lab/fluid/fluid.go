@@ -5,9 +5,9 @@
 // file of its own and cites its source; its parameters are those of the experiment's scheme.
 //
 // A run has a fixed step. In each, fluid moves along its path: a port is a first-in-first-out queue
-// that serves what arrived, in the order of its arrival and marked by the port's rule, and a link is
-// a delay. What arrives tells its sender, one reverse path later, how much arrived, which share was
-// marked, and how long it took. PAUSE stops a port as it does in a switch.
+// that serves what arrived, in the order of its arrival and marked by the port's rule, and a link
+// is a delay. What arrives tells its sender, one reverse path later, how much arrived, which share
+// was marked, and how long it took. PAUSE stops a port as it does in a switch.
 //
 // There are no packets, so there is no burstiness and no noise: where a packet's run differs, that
 // is what it differs by. Flows from one host to another that start together are one fluid.

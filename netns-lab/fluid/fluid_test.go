@@ -176,7 +176,8 @@ func TestReproducible(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, parse(t, dumbbell(1, "10Gbps", "2us", "2ms", "", "")), "pcn", func(float64) {})
+	e := parse(t, dumbbell(1, "10Gbps", "2us", "2ms", "", ""))
+	_, err := Run(ctx, e, "pcn", func(float64) {})
 	qt.Check(t, qt.ErrorIs(err, context.Canceled))
 }
 

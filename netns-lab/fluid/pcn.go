@@ -5,8 +5,8 @@ package fluid
 import "math"
 
 // pcn is PCN (Cheng et al., NSDI 2020): the equations of Appendix A with a real loop delay. The
-// receiver's window ends every T, counted from the flow's first byte; its report is one reverse path
-// old when the sender hears it. So the notification point is computed here, on what the sender
+// receiver's window ends every T, counted from the flow's first byte; its report is one reverse
+// path old when the sender hears it. So the notification point is computed here, on what the sender
 // hears: the order of both delays changes nothing.
 type pcn struct {
 	wMin, wMax, period  float64
@@ -89,8 +89,8 @@ func SteadyPCN(n int, c, period, wMin float64) Steady {
 	return s
 }
 
-// DrainLoops returns how many control loops PCN takes to empty the queue of flows that send at total
-// in bytes/s over a link of rate c: Appendix A, behind eq. (8).
+// DrainLoops returns how many control loops PCN takes to empty the queue of flows that send at
+// total in bytes/s over a link of rate c: Appendix A, behind eq. (8).
 func DrainLoops(total, c, wMin float64) int {
 	return int(math.Ceil(1 + (total-c)/(wMin*c) - 1e-9))
 }

@@ -138,8 +138,8 @@ func (p *port) arrive(m *model) float64 {
 	return total
 }
 
-// sendFrom takes what the host's sources send. Flows share the port in turn and wait for it, so that
-// none has more than its share, and the port's queue holds bursts alone.
+// sendFrom takes what the host's sources send. Flows share the port in turn and wait for it, so
+// that none has more than its share, and the port's queue holds bursts alone.
 func (p *port) sendFrom(m *model, of []amount) {
 	budget := max(p.rate*p.copies*m.h-p.length, 0)
 	if p.paused {
@@ -298,7 +298,8 @@ func (p *port) account(m *model, out []amount, left float64) {
 		m.reasons = append(m.reasons, "switch "+m.setup.names[p.node]+
 			" holds more than its buffer: the fluid models lose nothing")
 	}
-	if limit := float64(m.exp.Switch.PortBuffer); limit > 0 && p.length > limit*p.copies && !n.over {
+	limit := float64(m.exp.Switch.PortBuffer) * p.copies
+	if limit > 0 && p.length > limit && !n.over {
 		n.over = true
 		m.reasons = append(m.reasons, "the queue of port "+p.name+
 			" is longer than port_buffer: the fluid models lose nothing")

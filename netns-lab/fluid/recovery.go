@@ -8,20 +8,21 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// recovery is how QCN and DCQCN raise a rate after a cut. The models are of Alizadeh et al., "Stability
-// Analysis of QCN: The Averaging Principle", SIGMETRICS 2011, and of Zhu, Ghobadi, Misra, Padhye,
-// "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016: cuts come at random,
-// and the cycles that a counter ends between two cuts are replaced by their mean.
+// recovery is how QCN and DCQCN raise a rate after a cut. The models are of Alizadeh et al.,
+// "Stability Analysis of QCN: The Averaging Principle", SIGMETRICS 2011, and of Zhu, Ghobadi,
+// Misra, Padhye, "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016:
+// cuts come at random, and the cycles that a counter ends between two cuts are replaced by their
+// mean.
 //
 // No cut comes within the dead time tau after a cut, and then each packet brings one with
 // probability p. So of a packets a second, no cut comes within t with probability
 //
 //	S(t) = (1-p)^(a (t - tau))	t >= tau, else 1
 //
-// there are c = 1 / (tau + 1 / (p a)) cuts a second, and a counter whose cycles end at t_1, t_2, ...
-// after a cut raises CR c (S(t_1) + S(t_2) + ...) times a second, TR from t_F+1 on. QCN has no dead
-// time: c is p a, the sum is p a / ((1-p)^-B - 1), and that is the published form. Hyper increase is
-// not modelled, as in the sources.
+// there are c = 1 / (tau + 1 / (p a)) cuts a second, and a counter whose cycles end at t_1, t_2,
+// ... after a cut raises CR c (S(t_1) + S(t_2) + ...) times a second, TR from t_F+1 on. QCN has no
+// dead time: c is p a, the sum is p a / ((1-p)^-B - 1), and that is the published form. Hyper
+// increase is not modelled, as in the sources.
 type recovery struct {
 	line, min   float64 // bytes/s
 	ai          float64 // bytes/s
@@ -54,7 +55,8 @@ type cuts struct {
 	log  float64 // -a ln(1-p)
 }
 
-// newCuts returns the process with a packets a second, each of which brings a cut with probability p.
+// newCuts returns the process with a packets a second, each of which brings a cut with probability
+// p.
 func newCuts(p, a, dead float64) cuts {
 	p = min(p, 1-1e-9)
 	return cuts{rate: p * a, dead: dead, log: -a * math.Log1p(-p)}
@@ -66,8 +68,8 @@ func (c cuts) perSecond() float64 { return c.rate / (1 + c.dead*c.rate) }
 // spares is S(t).
 func (c cuts) spares(t float64) float64 { return math.Exp(-c.log * max(t-c.dead, 0)) }
 
-// rises returns how often a second a counter raises CR, and how often of these TR. Its first F cycles
-// last so long, and the others later.
+// rises returns how often a second a counter raises CR, and how often of these TR. Its first F
+// cycles last so long, and the others later.
 func (c cuts) rises(cycle, later, f float64) (rise, active float64) {
 	if c.rate <= 0 {
 		return 1 / later, 1 / later

@@ -30,7 +30,8 @@ func (r TCPRED) drop(x float64) float64 {
 	return min(max((x-r.Low)/(r.High-r.Low), 0)*r.PMax, 1)
 }
 
-// Swing runs so many seconds and returns by how much the queue varies in the last fifth, in packets.
+// Swing runs so many seconds and returns by how much the queue varies in the last fifth, in
+// packets.
 func (r TCPRED) Swing(seconds float64) float64 {
 	const (
 		window = iota

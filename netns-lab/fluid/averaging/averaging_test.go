@@ -90,8 +90,9 @@ func TestPlant(t *testing.T) {
 	}
 }
 
-// Behind a source that sums its feedback up with a gain of 0.15, all step responses of the slides are
-// stable, and the last one barely; without averaging the same loop is not at any of their delays.
+// Behind a source that sums its feedback up with a gain of 0.15, all step responses of the slides
+// are stable, and the last one barely; without averaging the same loop is not at any of their
+// delays.
 func TestSummedPlant(t *testing.T) {
 	var limits []float64
 	for steps := range 3 {

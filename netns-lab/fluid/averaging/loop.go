@@ -60,9 +60,9 @@ func DelayLimit(l func(s complex128) complex128, low, high float64) float64 {
 	return limit
 }
 
-// Grows runs the control with its rates' product, not linearised, around an operating point at which
-// the queue is not empty, and reports whether a small deviation grows. The derivative of feedback,
-// which PD sources need, is that of what the router measures.
+// Grows runs the control with its rates' product, not linearised, around an operating point at
+// which the queue is not empty, and reports whether a small deviation grows. The derivative of
+// feedback, which PD sources need, is that of what the router measures.
 func (c RCP) Grows(g Gains, rtt float64) bool {
 	const (
 		rate = iota // of all sources together, as a share of C

@@ -40,9 +40,9 @@ func (s *Source) Mean(change float64) float64 {
 // Gains are what a source makes of feedback: Proportional * Fb + Derivative * T * dFb/dt.
 type Gains struct{ Proportional, Derivative float64 }
 
-// GainsOf returns the gains that a source with so many steps of averaging is equivalent to. A change
-// leaves 2^-steps of it in the end, and more in the mean of its own period. One step gives 0.5 Fb +
-// 0.25 T dFb/dt (slide 42), two give 1/4 and 1/3.
+// GainsOf returns the gains that a source with so many steps of averaging is equivalent to. A
+// change leaves 2^-steps of it in the end, and more in the mean of its own period. One step gives
+// 0.5 Fb + 0.25 T dFb/dt (slide 42), two give 1/4 and 1/3.
 func GainsOf(steps int) Gains {
 	p, sum := 1.0, 1.0
 	for range steps {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package dde solves delay-differential equations y'(t) = f(t, y(t), y(t - tau), ...) with a fixed
-// step. Its methods are Euler's, Heun's and the classical Runge-Kutta method of order 4; the past is
-// interpolated by cubic Hermite polynomials, whose error is of order 4 too.
+// step. Its methods are Euler's, Heun's and the classical Runge-Kutta method of order 4; the past
+// is interpolated by cubic Hermite polynomials, whose error is of order 4 too.
 package dde
 
 import (
@@ -193,8 +193,8 @@ func (v *Solver) kept(step int) bool {
 	return v.stageTime > v.timeAt(step)
 }
 
-// toPresent interpolates between the step before the present one, whose derivative is not known yet,
-// and the present one.
+// toPresent interpolates between the step before the present one, whose derivative is not known
+// yet, and the present one.
 func (v *Solver) toPresent(a []float64, i int, x float64) float64 {
 	// the parabola with both values and the slope at the beginning
 	y0, slope, y1 := a[i], a[i+len(v.y)]*v.step, v.y[i]

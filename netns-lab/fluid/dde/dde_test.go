@@ -72,8 +72,8 @@ func TestCharacteristicRoot(t *testing.T) {
 	qt.Check(t, qt.IsTrue(math.Abs(v.Values()[0]/want-1) < 1e-3))
 }
 
-// y'(t) = -a y(t - tau) is stable exactly below a tau = pi / 2, where it oscillates with a period of
-// 4 tau (Hayes).
+// y'(t) = -a y(t - tau) is stable exactly below a tau = pi / 2, where it oscillates with a period
+// of 4 tau (Hayes).
 func TestStabilityLimit(t *testing.T) {
 	for _, c := range []struct {
 		gain  float64
