@@ -36,7 +36,8 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Algorithms are the user's own schemes: the C files of their controls, by name.
 	Algorithms map[string]string `yaml:"algorithms"`
-	// Engine runs the experiment: kernel, which is Linux (default), or sim, an ideal network.
+	// Engine runs the experiment: kernel, which is Linux (default), sim, an ideal network, or
+	// fluid, the theory of its algorithms.
 	Engine Engine `yaml:"engine"`
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
