@@ -12,7 +12,8 @@
  *      (include/echo.h).
  *   4. IW is the bandwidth-delay product of the line rate and the path's round trip: the smallest
  *      that was measured to that host before, or what the loader sets.
- *   5. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
+ *   5. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
+ *   6. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
  *      reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
@@ -78,8 +79,9 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 	u64 rate = ~0UL;
 
 	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
-		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns)
-			       ?: 1;
+		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns) ?: 1;
+	else if (params.burst_ns)
+		rate = tcp_window_pace(sk);
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
@@ -185,7 +187,9 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	}
 	learn_base_rtt(sk, rs);
 	acked = acked_in_order(sk, flow);
-	limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
+	tcp_restore_window(sk);
+	limited = rs->prior_in_flight + tcp_burst_packets(sk, params.burst_ns) >=
+		  ((struct tcp_sock *)sk)->snd_cwnd;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
 	packets = delivered - flow->delivered;
@@ -277,6 +281,17 @@ u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
+SEC("struct_ops/min_tso_segs")
+u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
+{
+	u32 packets = tcp_burst_packets(sk, params.burst_ns);
+
+	if (!packets || in_window(sk))
+		return DEFAULT_TSO_SEGS;
+	tcp_limit_window_burst(sk, packets);
+	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
+}
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops ldcp = {
 	.init = (void *)ldcp_init,
@@ -287,6 +302,7 @@ struct tcp_congestion_ops ldcp = {
 	.ssthresh = (void *)ldcp_ssthresh,
 	.undo_cwnd = (void *)ldcp_undo_cwnd,
 	.pkts_acked = (void *)ldcp_pkts_acked,
+	.min_tso_segs = (void *)ldcp_min_tso_segs,
 	.name = "ldcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

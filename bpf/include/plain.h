@@ -133,8 +133,6 @@ static __always_inline void plain_ack(struct sock *sk, const struct rate_sample 
 	plain_pace(sk, line_rate_bps);
 }
 
-#define PLAIN_FIRST_WINDOW 10
-
 /* What the path holds without a queue: the rate of arrivals times the least round trip. */
 static __always_inline u32 plain_path_packets(struct sock *sk)
 {
@@ -142,10 +140,10 @@ static __always_inline u32 plain_path_packets(struct sock *sk)
 	u64 packets = (u64)tp->rate_delivered * tp->rtt_min.s[0].v;
 
 	if (!tp->rate_interval_us)
-		return PLAIN_FIRST_WINDOW;
+		return TCP_FIRST_WINDOW;
 	packets /= tp->rate_interval_us;
-	if (packets < PLAIN_FIRST_WINDOW)
-		return PLAIN_FIRST_WINDOW;
+	if (packets < TCP_FIRST_WINDOW)
+		return TCP_FIRST_WINDOW;
 	return packets < CWND_UNBOUND / 2 ? packets : CWND_UNBOUND / 2;
 }
 
