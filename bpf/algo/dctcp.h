@@ -29,7 +29,7 @@ struct dctcp_params {
 	 */
 	u64 burst_ns KEY("burst")
 		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
-		      "last this long at that rate; 0: not paced, as in the papers",
+		      "last this long at half of that rate; 0: not paced, as in the papers",
 		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
 };
 

@@ -341,12 +341,15 @@ static __always_inline u64 tcp_window_pace(struct sock *sk)
 	return (u64)tp->snd_cwnd * tp->mss_cache * 16000000 / tp->srtt_us ?: 1;
 }
 
-/* Packets that leave back to back in burst_ns, by TCP's own pacing; 0: they are not limited. */
+/*
+ * Packets of a burst that lasts burst_ns at the rate of the window, which is half of the pace; 0:
+ * bursts are not limited.
+ */
 static __always_inline u32 tcp_burst_packets(struct sock *sk, u64 burst_ns)
 {
 	if (!burst_ns || !tcp_paces(sk))
 		return 0;
-	return tcp_packets_in(sk, to_kernel_ns(burst_ns)) ?: 1;
+	return tcp_packets_in(sk, to_kernel_ns(burst_ns) / 2) ?: 1;
 }
 
 /* Keeps the key in the socket, and starts the statistics. */
