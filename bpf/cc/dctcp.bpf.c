@@ -162,14 +162,12 @@ u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 }
 
 /*
- * The window held the sender back. With limited bursts the core takes each of them for a full
- * window.
+ * Not the application held the sender back. With limited bursts the core takes each of them for a
+ * full window.
  */
-static __always_inline bool window_limits(struct sock *sk, u32 acked)
+static __always_inline bool may_grow(struct sock *sk)
 {
-	u32 burst = tcp_burst_packets(sk, params.burst_ns);
-
-	return !burst || tcp_in_flight(sk) + acked + burst >= ((struct tcp_sock *)sk)->snd_cwnd;
+	return !params.burst_ns || !((struct tcp_sock *)sk)->app_limited;
 }
 
 SEC("struct_ops/cong_avoid")
@@ -177,7 +175,7 @@ void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	if (plain(sk, flow_of(sk)))
 		plain_grow(sk, acked);
-	else if (window_limits(sk, acked))
+	else if (may_grow(sk))
 		tcp_reno_cong_avoid(sk, ack, acked);
 }
 

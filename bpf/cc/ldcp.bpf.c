@@ -12,8 +12,9 @@
  *      (include/echo.h).
  *   4. IW is the bandwidth-delay product of the line rate and the path's round trip: the smallest
  *      that was measured to that host before, or what the loader sets.
- *   5. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
- *   6. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
+ *   5. Without ECN the flow is one of the kernel's CUBIC.
+ *   6. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
+ *   7. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
  *      reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
@@ -132,7 +133,11 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	echo_start(sk, &flow.receiver);
 	tcp_start_pacing(sk);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
-		plain_start(sk);
+		plain_start(sk, DOUBT_TABLE_FULL);
+		return;
+	}
+	if (!tcp_ecn_negotiated(sk)) { /* so far: the handshake may not be over */
+		plain_start(sk, DOUBT_NO_ECN);
 		return;
 	}
 	set_window(sk, &flow.ldcp);
@@ -171,25 +176,45 @@ static __always_inline u32 acked_in_order(struct sock *sk, const struct ldcp_flo
 	return (tp->snd_una - flow->start_seq + mss - 1) / mss;
 }
 
+/* An ACK of a flow that has a plain window. flow may be NULL. */
+static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
+					  const struct rate_sample *rs, u32 reason)
+{
+	plain_instead(sk, rs, reason);
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	plain_account(sk, &flow->sender, reason);
+	flow->first_rtt = 0;
+	bpf_spin_unlock(&flow->lock);
+}
+
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked,
-	    acked;
+	    acked, reason;
 	struct ldcp_flow *flow = flow_of(sk);
 	struct ldcp now;
 	bool limited;
 
 	if (!tcp_started(sk))
 		return;
-	if (!flow) {
-		plain_without_entry(sk, rs);
+	reason = plain_reason(sk, true, flow);
+	if (reason || !flow) {
+		on_window_ack(sk, flow, rs, reason);
 		return;
 	}
+	if (in_window(sk)) { /* the handshake was not over at first */
+		tcp_start_pacing(sk);
+		plain_because(sk, DOUBT_NONE);
+	}
+	plain_count(sk, DOUBT_NONE);
 	learn_base_rtt(sk, rs);
 	acked = acked_in_order(sk, flow);
 	tcp_restore_window(sk);
-	limited = rs->prior_in_flight + tcp_burst_packets(sk, params.burst_ns) >=
-		  ((struct tcp_sock *)sk)->snd_cwnd;
+	/* late timers of pacing leave a window unfilled too: it may grow */
+	limited = params.burst_ns ? !rs->is_app_limited
+				  : rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
 	packets = delivered - flow->delivered;
@@ -244,7 +269,8 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 	flow->sender.losses++;
 	now = flow->ldcp;
 	bpf_spin_unlock(&flow->lock);
-	set_window(sk, &now);
+	if (!in_window(sk))
+		set_window(sk, &now);
 }
 
 SEC("struct_ops/cwnd_event")
