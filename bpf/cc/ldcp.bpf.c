@@ -80,7 +80,8 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 	u64 rate = ~0UL;
 
 	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
-		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns) ?: 1;
+		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns)
+			       ?: 1;
 	else if (params.burst_ns)
 		rate = tcp_window_pace(sk);
 	if (rate > sk->sk_max_pacing_rate)

@@ -19,9 +19,9 @@
 
 /* Events of tcp_congestion_ops.cwnd_event. */
 #define CA_EVENT_CWND_RESTART 1
-#define CA_EVENT_LOSS	   3
-#define CA_EVENT_ECN_NO_CE 4
-#define CA_EVENT_ECN_IS_CE 5
+#define CA_EVENT_LOSS	      3
+#define CA_EVENT_ECN_NO_CE    4
+#define CA_EVENT_ECN_IS_CE    5
 
 #define ICSK_ACK_SCHED 1
 #define ICSK_ACK_NOW   16
@@ -101,8 +101,8 @@ struct sock_state {
 		u8 cubic[60];		      /* struct bictcp, while the flow has a plain window */
 		struct tcp_burst_window kept; /* otherwise, of a control with a window */
 	};
-	u16 window;   /* enum doubt_reason: why the flow has a window; 0: it has none */
-	u16 counted;  /* for which reason it was counted last */
+	u16 window;  /* enum doubt_reason: why the flow has a window; 0: it has none */
+	u16 counted; /* for which reason it was counted last */
 	u32 saddr[4];
 	u32 daddr[4];
 	u16 sport, dport;
