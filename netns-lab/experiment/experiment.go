@@ -54,8 +54,7 @@ type Experiment struct {
 	// Dilation is the binary logarithm of how much slower than the paper the run is: 10 runs 40Gbps
 	// as 39Mbps. 0 to 16, or auto, the default: chosen from the network and the traffic.
 	Dilation Dilation `yaml:"dilation"`
-	// AckEvery is how many packets a receiver acknowledges at once, 1 or 2. Default 1, which is
-	// what the papers' simulators do; 2, as TCP does, costs a fifth fewer instructions.
+	// AckEvery is how many packets a receiver acknowledges at once, 1 or 2. Default 1.
 	AckEvery int `yaml:"ack_every"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
