@@ -181,7 +181,7 @@ func configure(h *netHost, device string, link, end int) error {
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{
-		IP: p.Masked().Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
+		IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen()),
 	}
 }
 

@@ -89,13 +89,13 @@ func programName(id ebpf.ProgramID) string {
 // objectsLeft waits until the machine has no new BPF objects, and returns those that stay. The
 // kernel frees objects some time after their last use. Those that other processes hold do not
 // count, nor those of tests that ran meanwhile and end within the patience.
-func objectsLeft(before objects, patience time.Duration) ([]string, error) {
+func objectsLeft(before objects, proc string, patience time.Duration) ([]string, error) {
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		now, err := readObjects()
 		if err != nil {
 			return nil, err
 		}
-		held := heldObjects()
+		held := heldObjects(proc)
 		var left []string
 		for id, name := range now {
 			if _, old := before[id]; !old && !held[id] {
@@ -108,11 +108,10 @@ func objectsLeft(before objects, patience time.Duration) ([]string, error) {
 	}
 }
 
-// heldObjects returns the objects that open files of any process name, and what those files' maps
-// and links refer to as far as the kernel shows it.
-func heldObjects() map[objectID]bool {
+// heldObjects returns the objects that open files of any process name.
+func heldObjects(proc string) map[objectID]bool {
 	held := map[objectID]bool{}
-	files, _ := filepath.Glob("/proc/[0-9]*/fdinfo/*")
+	files, _ := filepath.Glob(proc + "/[0-9]*/fdinfo/*")
 	for _, file := range files {
 		target, err := os.Readlink(strings.Replace(file, "fdinfo", "fd", 1))
 		if err != nil || !strings.HasPrefix(target, "anon_inode:bpf") {

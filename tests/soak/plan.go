@@ -245,7 +245,7 @@ func hostConfig(host string, variant uint32, eth1 bool) string {
 			"controls:\n  pcn: {w_min: " + choose("1/128", "1/64") + ", feedback: " +
 			choose("auto", "cnp", "ack", "ece") + ", max_flows: " +
 			choose("65536", "65536", "65536", "1024") + "}\n" +
-			"  ldcp: {alpha: " + choose("1", "2") + "}\n  pcn_dctcp: {g: " +
+			"  ldcp: {alpha: " + choose("1", "1/2") + "}\n  pcn_dctcp: {g: " +
 			choose("1/16", "1/32") + "}\n" + np +
 			"rp: {interfaces: " + devices + ", cnp_burst: " + choose("8", "4") + "}\n" +
 			choose(stamp, stamp, "")

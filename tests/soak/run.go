@@ -67,8 +67,11 @@ func runInside(ctx context.Context, o options, w io.Writer) error {
 		r.printf("interrupted")
 		err = nil
 	}
+	if err != nil {
+		r.violation("the run ended early: %v", err)
+	}
 	r.clients = s.clients.done
-	return errors.Join(err, r.finish())
+	return r.finish()
 }
 
 // prepare starts servers and takes the baseline of what is there without pcn.
@@ -176,7 +179,7 @@ func closeFiles(c *exec.Cmd) {
 
 // configFile writes a host's configuration to a file, which lies in this mount namespace only.
 func (s *soak) configFile(on string, variant uint32) (string, error) {
-	path := filepath.Join(bpffs, on+".yaml")
+	path := filepath.Join(scratch, on+".yaml")
 	return path, os.WriteFile(path, []byte(hostConfig(on, variant, s.bed.hasEth1())), 0o600)
 }
 
@@ -340,13 +343,13 @@ func (s *soak) checkpoint(ctx context.Context, n int) error {
 		s.watch.compareSums(n)
 	}
 	sample := s.watch.sample()
-	s.choosePCN("cubic")
+	s.choosePCN("reno") // which any namespace may choose
 	for _, h := range withPCN {
 		if err := s.down(ctx, h); err != nil {
 			s.report.violation("round %d: %v", n, err)
 		}
 	}
-	left, err := objectsLeft(s.baseline, 20*time.Second)
+	left, err := objectsLeft(s.baseline, machineProc, 20*time.Second)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func supervise(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	runErr := runSandbox(ctx, args, w)
-	left, err := objectsLeft(before, 20*time.Second)
+	left, err := objectsLeft(before, "/proc", 20*time.Second)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("left behind when all ended: %v", left)
 	}
@@ -94,14 +94,34 @@ const bpffs = "/sys/fs/bpf"
 // root returns the folder of a host's pins, as seen from here.
 func root(host string) string { return filepath.Join(bpffs, host, "pcn") }
 
-// mountAll prepares this process's mount namespace. /proc stays the machine's, so that processes
-// that hold BPF objects can be found.
+// machineProc is where the machine's /proc is, so that processes that hold BPF objects can be found.
+const machineProc = bpffs + "/proc"
+
+// scratch is a folder of this mount namespace for files that the hosts share.
+const scratch = "/dev/shm"
+
+// mountAll prepares this process's mount namespace.
 func mountAll(hosts ...string) error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
 	if err := unix.Mount("tmpfs", bpffs, "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mount tmpfs at %s: %w", bpffs, err)
+	}
+	if err := os.MkdirAll(scratch, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount("tmpfs", scratch, "tmpfs", 0, ""); err != nil {
+		return fmt.Errorf("mount tmpfs at %s: %w", scratch, err)
+	}
+	if err := os.Mkdir(machineProc, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Mount("/proc", machineProc, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("mount the machine's /proc at %s: %w", machineProc, err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("mount /proc: %w", err)
 	}
 	for _, host := range hosts {
 		dir := filepath.Join(bpffs, host)

@@ -28,19 +28,24 @@ type watch struct {
 
 	mu      sync.Mutex
 	servers map[string]*exec.Cmd
-	last    map[string]series // by host
-	resets  map[string]int    // how often counters of a host may have been reset
-	sums    map[string]series // increases of a host's counters in this round
-	scrapes int
+	last    map[string]scraped // by host
+	resets  map[string]int     // how often counters of a host may have been reset
+	sums    map[string]series  // increases of a host's counters in this round
 	running bool
 }
 
 // series are samples of one scrape by their name and labels.
 type series map[string]float64
 
+// scraped is a scrape, and how often counters may have been reset before.
+type scraped struct {
+	series
+	resets int
+}
+
 func newWatch(b *bed, r *report) *watch {
 	return &watch{
-		bed: b, report: r, servers: map[string]*exec.Cmd{}, last: map[string]series{},
+		bed: b, report: r, servers: map[string]*exec.Cmd{}, last: map[string]scraped{},
 		resets: map[string]int{}, sums: map[string]series{},
 	}
 }
@@ -125,14 +130,15 @@ func (w *watch) observe(on string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.scrapes++
-	if before != w.resets[on] {
-		w.last[on] = nil
-		return
+	w.compare(on, before, now)
+}
+
+// compare takes a scrape that began after so many resets.
+func (w *watch) compare(on string, resets int, now series) {
+	if resets != w.resets[on] {
+		return // the host began anew meanwhile
 	}
-	if now["pcn_read_error"] != 0 && w.last[on] != nil {
-		now = nil // while up changes the pins
-	}
+	last := w.last[on]
 	if w.sums[on] == nil {
 		w.sums[on] = series{}
 	}
@@ -140,14 +146,19 @@ func (w *watch) observe(on string) {
 		if !strings.HasPrefix(name, "pcn_events_total") {
 			continue
 		}
-		last, ok := w.last[on][name]
-		if ok && value < last && now["at"] == w.last[on]["at"] {
-			w.report.violation("counter of %s went back from %.0f to %.0f: %s", on, last, value, name)
+		increase := value - last.series[name]
+		if increase < 0 {
+			increase = value // it began anew, if it may
+			if last.resets == resets {
+				w.report.violation("counter of %s went back from %.0f to %.0f: %s", on,
+					last.series[name], value, name)
+			}
 		}
-		w.sums[on][name] += max(0, value-last)
+		w.sums[on][name] += increase
 	}
-	now["at"] = float64(before)
-	w.last[on] = now
+	if now["pcn_read_error"] == 0 { // else up changes the pins
+		w.last[on] = scraped{now, resets}
+	}
 }
 
 func (w *watch) scrape(on string) (series, error) {
