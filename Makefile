@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels soak generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
 # The same bytes from the same sources, wherever they are built.
 STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
-TIMED := ./loader/... ./tc/...
+TIMED := ./loader/... ./tc/... ./tests/soak
 E2E := ./tests/e2e
 
 help: ## show this
@@ -50,6 +50,13 @@ test: setup-dev build ## run all tests, also those in the microVM
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
+
+SECONDS ?= 3600
+SEED ?= $(shell date +%s)
+
+soak: build ## run pcn host for SECONDS among faults, as root: docs/soak.md
+	go build -o bin/soak ./tests/soak
+	bin/soak --seconds $(SECONDS) --seed $(SEED) --pcn $(BIN)
 
 generate: ## compile the BPF programs again, with clang-19
 	go generate ./...

@@ -143,8 +143,8 @@ func buildBed() (*bed, error) {
 	if err := b.setUpPaths(); err != nil {
 		return nil, err
 	}
-	return b, errors.Join(b.route(clientHost, linkClient0, 100), b.route(clientHost, linkClient1, 200),
-		b.route(serverHost, linkServer, 100))
+	return b, errors.Join(b.route(clientHost, linkClient0, 100),
+		b.route(clientHost, linkClient1, 200), b.route(serverHost, linkServer, 100))
 }
 
 // connect joins a host's device to one of the router. A mac that is not 0 is the last byte of both

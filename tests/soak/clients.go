@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -211,7 +212,9 @@ func (cs *clients) sendAll(_ context.Context, c *client) error {
 }
 
 // sendAndCheck sends what fill gives it, and compares the receipt; settled is called before.
-func (c *client) sendAndCheck(fill func(send func([]byte) error) error, settled func() error) error {
+func (c *client) sendAndCheck(
+	fill func(send func([]byte) error) error, settled func() error,
+) error {
 	if _, err := c.conn.Write([]byte{askReceive}); err != nil {
 		return err
 	}
@@ -298,15 +301,15 @@ func (cs *clients) compareEntry(ctx context.Context, c *client) error {
 const tcpEstablished = 1
 
 // checkEntry compares a flow's entry with the socket that it belongs to. A control does not see
-// all packets (docs/../KNOWN_ISSUES.md), but none that were not there.
+// all packets (KNOWN_ISSUES.md), but none that were not there.
 func checkEntry(f loader.Flow, info *unix.TCPInfo) error {
 	const frameHead = 14 + 40 + 60 // the longest headers of a frame
 	most := info.Bytes_sent + uint64(info.Segs_out)*frameHead
 	var errs []error
 	check := func(what string, got, most uint64) {
 		if got > most {
-			errs = append(errs, fmt.Errorf("flow %s: %s is %d: TCP says at most %d", f.FlowKey, what,
-				got, most))
+			errs = append(errs, fmt.Errorf("flow %s: %s is %d: TCP says at most %d",
+				f.FlowKey, what, got, most))
 		}
 	}
 	check("sent_bytes", f.SentBytes, most)
@@ -462,7 +465,7 @@ func (cs *clients) program(ctx context.Context, p clientPlan) error {
 	switch p.Kind {
 	case web:
 		args = []string{"curl", "-s", "-o", "/dev/null", "--max-time", "90", "--connect-timeout",
-			"10", "http://" + netip.AddrPortFrom(to, webPort).String() + "/" + strconv.Itoa(p.Bytes)}
+			"10", fmt.Sprintf("http://%s/%d", netip.AddrPortFrom(to, webPort), p.Bytes)}
 	case iperf:
 		args = []string{"iperf3", "-c", to.String(), "-p", strconv.Itoa(iperfPort), "-t",
 			strconv.Itoa(max(1, int(p.Lives.Seconds()))), "-P", "2", "--connect-timeout", "5000"}
@@ -470,7 +473,9 @@ func (cs *clients) program(ctx context.Context, p clientPlan) error {
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return nil
 	}
-	out, err := command(ctx, p.From, h.ns, args...).CombinedOutput()
+	c := command(ctx, p.From, h.ns, args...)
+	defer closeFiles(c)
+	out, err := c.CombinedOutput()
 	if err != nil && p.Kind == iperf {
 		return nil // its server takes one client at a time, and it gives up in an outage
 	}
@@ -529,6 +534,13 @@ func (cs *clients) guestGone() {
 			_ = c.conn.Close()
 		}
 	}
+}
+
+// counts returns how many clients of each kind ended.
+func (cs *clients) counts() map[string]int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return maps.Clone(cs.done)
 }
 
 // wait waits for all clients to end; it returns those that did not.

@@ -186,7 +186,8 @@ func (p planner) event(random *rand.Rand, at time.Duration, kind string) event {
 	e := event{At: at, Kind: kind}
 	switch kind {
 	case setLoss:
-		e.Host, e.Value = pick(random, "to-server", "to-client"), pick(random, 0, 10, 100, 1000, 5000)
+		e.Host = pick(random, "to-server", "to-client")
+		e.Value = pick(random, 0, 10, 100, 1000, 5000)
 	case setReorder:
 		e.Value = pick(random, 0, 10, 100, 1000)
 	case setRate:

@@ -157,8 +157,8 @@ func (r *report) finish() error {
 	}
 	fmt.Fprintf(r.w, "\n%-36s %14s %14s %14s %16s\n", "what", "first", "last", "an hour", "a month")
 	for _, g := range all {
-		fmt.Fprintf(r.w, "%-36s %14.0f %14.0f %+14.1f %+16.0f\n", g.Name, g.First, g.Last, g.PerHour,
-			g.PerHour*hoursOfMonth)
+		fmt.Fprintf(r.w, "%-36s %14.0f %14.0f %+14.1f %+16.0f\n", g.Name, g.First, g.Last,
+			g.PerHour, g.PerHour*hoursOfMonth)
 	}
 	if len(r.samples) < enoughSamples {
 		fmt.Fprintf(r.w, "Too few checkpoints to judge growth: %d, want %d.\n", len(r.samples),

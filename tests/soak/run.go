@@ -63,15 +63,15 @@ func runInside(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	err = s.rounds(ctx)
-	if ctx.Err() != nil {
-		r.printf("interrupted")
-		err = nil
-	}
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		r.violation("the run ended early: %v", err)
 	}
-	r.clients = s.clients.done
-	return r.finish()
+	r.clients = s.clients.counts()
+	err = r.finish()
+	if ctx.Err() != nil {
+		return errors.Join(err, errors.New("interrupted"))
+	}
+	return err
 }
 
 // prepare starts servers and takes the baseline of what is there without pcn.
@@ -85,6 +85,7 @@ func (s *soak) prepare(ctx context.Context) (err error) {
 		if err := c.Start(); err != nil {
 			return fmt.Errorf("start iperf3: %w", err)
 		}
+		closeFiles(c)
 		go func() { _ = c.Wait() }()
 	}
 	s.baseline, err = readObjects()
@@ -93,7 +94,8 @@ func (s *soak) prepare(ctx context.Context) (err error) {
 
 func (s *soak) rounds(ctx context.Context) error {
 	p := s.o.planner()
-	s.report.printf("seed %d, %v in rounds of %v, %s", s.o.seed, s.o.length, p.Length, kernelVersion())
+	s.report.printf("seed %d, %v in rounds of %v, %s", s.o.seed, s.o.length, p.Length,
+		kernelVersion())
 	for n, left := 0, s.o.length; left > 0; n, left = n+1, left-p.Length {
 		if err := s.round(ctx, p.round(n)); err != nil || ctx.Err() != nil {
 			return err
@@ -196,7 +198,8 @@ func (s *soak) up(ctx context.Context, on string, variant uint32) error {
 	}
 	out, code, err = s.run(ctx, on, "", "status", "--config", file)
 	if err != nil || code != 0 {
-		return fmt.Errorf("pcn host status on %s after up: %v, exit code %d: %s", on, err, code, out)
+		return fmt.Errorf("pcn host status on %s after up: %v, exit code %d: %s", on, err, code,
+			out)
 	}
 	return nil
 }
@@ -296,7 +299,10 @@ func (s *soak) deleteDevice(ctx context.Context) error {
 		return err
 	}
 	sleep(ctx, 300*time.Millisecond)
-	if err := errors.Join(s.bed.addDevice(), s.bed.route(clientHost, linkClient1, 200)); err != nil {
+	if err := s.bed.addDevice(); err != nil {
+		return err
+	}
+	if err := s.bed.route(clientHost, linkClient1, 200); err != nil {
 		return err
 	}
 	return s.up(ctx, clientHost, variant)

@@ -94,7 +94,7 @@ const bpffs = "/sys/fs/bpf"
 // root returns the folder of a host's pins, as seen from here.
 func root(host string) string { return filepath.Join(bpffs, host, "pcn") }
 
-// machineProc is where the machine's /proc is, so that processes that hold BPF objects can be found.
+// machineProc is the machine's /proc, in which processes that hold BPF objects can be found.
 const machineProc = bpffs + "/proc"
 
 // scratch is a folder of this mount namespace for files that the hosts share.

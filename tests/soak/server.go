@@ -67,7 +67,8 @@ func serveAll(ctx context.Context, h *netHost) error {
 		})
 		go accept(l)
 		go echoUDP(u)
-		go func() { _ = (&http.Server{ReadHeaderTimeout: time.Minute, Handler: pages()}).Serve(w) }()
+		s := http.Server{ReadHeaderTimeout: time.Minute, Handler: pages()}
+		go func() { _ = s.Serve(w) }()
 		return nil
 	})
 }

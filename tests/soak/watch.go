@@ -240,7 +240,8 @@ func (w *watch) differStatus(on string, status func() (string, int, error)) stri
 			counters++
 			key := fmt.Sprintf("pcn_events_total{component=%q,event=%q}", c.Name, name)
 			if got, ok := metrics[key]; !ok || got != float64(n) {
-				return fmt.Sprintf("%s is %.0f in the metrics (%v): status says %d", key, got, ok, n)
+				return fmt.Sprintf("%s is %.0f in the metrics (%v): status says %d",
+					key, got, ok, n)
 			}
 		}
 	}
