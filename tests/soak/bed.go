@@ -320,6 +320,12 @@ func (b *bed) up() time.Time {
 	return b.upSince
 }
 
+// downWithin reports whether the path is down, or has come up within the time.
+func (b *bed) downWithin(d time.Duration) bool {
+	up := b.up()
+	return up.IsZero() || time.Since(up) < d
+}
+
 func (b *bed) setUpSince(t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

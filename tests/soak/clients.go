@@ -153,7 +153,7 @@ func (cs *clients) dial(ctx context.Context, p clientPlan) (*net.TCPConn, error)
 		}
 		time.Sleep(time.Second)
 	}
-	if time.Since(cs.bed.up()) < 15*time.Second || cs.bed.up().IsZero() {
+	if cs.bed.downWithin(15 * time.Second) {
 		return nil, errNoPath
 	}
 	return nil, err
@@ -479,7 +479,7 @@ func (cs *clients) program(ctx context.Context, p clientPlan) error {
 	if err != nil && p.Kind == iperf {
 		return nil // its server takes one client at a time, and it gives up in an outage
 	}
-	if err != nil && time.Since(cs.bed.up()) < clientPatience {
+	if err != nil && cs.bed.downWithin(clientPatience) {
 		return errNoPath
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
 // objectID names a BPF object of the machine.
@@ -25,7 +26,18 @@ type objectID struct {
 // objects are BPF objects with their names.
 type objects map[objectID]string
 
+// readObjects lists them, again if another program was just making one.
 func readObjects() (objects, error) {
+	for try := 0; ; try++ {
+		all, err := listObjects()
+		if !errors.Is(err, unix.EAGAIN) || try == 50 {
+			return all, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func listObjects() (objects, error) {
 	all := objects{}
 	var maps ebpf.MapID
 	for {

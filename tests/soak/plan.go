@@ -236,7 +236,7 @@ func hostConfig(host string, variant uint32, eth1 bool) string {
 		"udp_ports: [%d]}\n", devices, choose("2ms", "1ms", "5ms"), choose("0.95", "0.9"), udpPort)
 	switch host {
 	case routerHost:
-		return fmt.Sprintf("wred: {interfaces: [b0], kmin: %s, kmax: 200KB, pmax: %s}\n",
+		return fmt.Sprintf("wred: {interfaces: [b0], kmin: %s, kmax: 200KB, k: 0, pmax: %s}\n",
 			choose("50KB", "20KB", "100KB"), choose("0.2", "0.05", "1"))
 	case serverHost:
 		return np

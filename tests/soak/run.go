@@ -116,6 +116,7 @@ func kernelVersion() string {
 func (s *soak) round(ctx context.Context, r round) error {
 	s.report.printf("round %d: %d clients, %d events", r.Number, len(r.Clients), len(r.Events))
 	clear(s.killed)
+	// Packets that are not ECN-capable must not starve beside others: the router's k is 0.
 	for _, h := range withPCN {
 		if err := s.up(ctx, h, 0); err != nil {
 			return err
