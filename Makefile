@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels soak generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels test-arm64 soak generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
@@ -10,7 +10,7 @@ TIMED := ./loader/... ./tc/... ./tests/soak
 E2E := ./tests/e2e
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## install what running needs (apt), and the microVM's kernel
 	scripts/setup.sh
@@ -24,17 +24,11 @@ build: guest ## build bin/pcn, static
 guest: # build what microVMs run, which is built into bin/pcn
 	scripts/build-guest.sh $(GUEST)
 
-VERSION ?= 0.1.0
+VERSION ?= 0.1.0+unreleased
+ARCH ?= amd64
 
-deb: build ## make the Debian package bin/pcn_VERSION_amd64.deb
-	rm -rf bin/man bin/completion
-	mkdir -p bin/completion
-	$(BIN) man bin/man
-	gzip -9n bin/man/*.1
-	$(BIN) completion bash > bin/completion/pcn.bash
-	$(BIN) completion zsh > bin/completion/_pcn
-	$(BIN) completion fish > bin/completion/pcn.fish
-	VERSION=$(VERSION) go run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0 package --config packaging/nfpm.yaml --packager deb --target bin/
+deb: guest ## make the Debian package bin/pcn_VERSION_ARCH.deb, ARCH=amd64 or arm64
+	scripts/build-deb.sh $(VERSION) $(ARCH)
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo
@@ -50,6 +44,10 @@ test: setup-dev build ## run all tests, also those in the microVM
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
+
+test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emulates: minutes
+	scripts/setup.sh --dev --arm64
+	PCN_ARM64=1 go test -count 1 -v -timeout 30m -run '^TestARM64$$' ./tests/kernels
 
 SECONDS ?= 3600
 SEED ?= $(shell date +%s)

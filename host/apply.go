@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -46,7 +48,7 @@ func (t *transaction) end(err error) error {
 }
 
 // apply makes the component's pins and attachments those of the object.
-func (t *transaction) apply(f folder, c component, o *object) error {
+func (t *transaction) apply(f folder, c component, o *object, new state) error {
 	old, err := f.open()
 	if err != nil {
 		return err
@@ -72,12 +74,67 @@ func (t *transaction) apply(f folder, c component, o *object) error {
 	if err := replacePins(t, f, mapPrefix, old.maps, o.maps); err != nil {
 		return err
 	}
-	m, err := stateMap(state{c.settings, o.fingerprint})
+	return t.pinState(f, new)
+}
+
+func (t *transaction) pinState(f folder, s state) error {
+	m, err := stateMap(s)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
 	return t.pin(f, statePin, m)
+}
+
+// writeState replaces the state of a component that stays as it is.
+func (t *transaction) writeState(f folder, s state) error {
+	old, err := f.open()
+	if err != nil {
+		return err
+	}
+	t.after = append(t.after, old.close)
+	if err := t.unpin(f, statePin, old.state); err != nil {
+		return err
+	}
+	return t.pinState(f, s)
+}
+
+// adopt gives the folders of versions that knew no namespaces to this one, if what they are
+// attached to is here: then the interface of each index has one of the names in the settings.
+func (t *transaction) adopt(h *Host, s *survey) error {
+	for i, name := range s.folders {
+		component, cookie := splitFolder(name)
+		if cookie != 0 || isMachineWide(component) || !isAttachedHere(h.folder(name)) {
+			continue
+		}
+		to := s.here.folderOf(component)
+		old, new := h.folder(name).path, h.folder(to).path
+		if err := t.do(func() error { return os.Rename(old, new) },
+			func() error { return os.Rename(new, old) }); err != nil {
+			return fmt.Errorf("take over %s: %w", old, err)
+		}
+		s.folders[i] = to
+	}
+	return nil
+}
+
+func isAttachedHere(f folder) bool {
+	st, err := f.state()
+	if err != nil || st == nil {
+		return false
+	}
+	links := map[string]link.Link{}
+	if err := openPins(f, linkPrefix, link.LoadPinnedLink, links); err != nil || len(links) == 0 {
+		return false
+	}
+	all := true
+	for _, l := range links {
+		device, err := net.InterfaceByIndex(deviceOf(l))
+		all = all && err == nil &&
+			slices.Contains(strings.Split(st.setting("interfaces"), ","), device.Name)
+		l.Close()
+	}
+	return all
 }
 
 func (t *transaction) makeFolder(f folder) error {
@@ -138,35 +195,63 @@ func replacePins[T pinner](t *transaction, f folder, prefix string, old, new map
 
 // replaceLinks updates the links that stay, attaches new ones and removes the others.
 func (t *transaction) replaceLinks(f folder, o *object, old *pinned) error {
-	wanted := map[string]bool{}
+	links, err := t.renameLinks(f, o, old)
+	if err != nil {
+		return err
+	}
 	for _, a := range o.attachments {
-		wanted[a.pin] = true
-		l := old.links[a.pin]
-		if l != nil && isDetached(l) {
-			if err := t.unpin(f, linkPrefix+a.pin, l); err != nil {
-				return err
-			}
-			l = nil
-		}
+		l := links[a.pin]
 		if l == nil {
 			if err := t.attach(f, a); err != nil {
 				return err
 			}
 			continue
 		}
+		delete(links, a.pin)
 		err := t.do(func() error { return a.update(l) }, func() error { return a.restore(l, old) })
 		if err != nil {
 			return fmt.Errorf("update %s: %w", f.at(linkPrefix+a.pin), err)
 		}
 	}
+	return unpinAll(t, f, linkPrefix, links)
+}
+
+// renameLinks gives links that stay the pins of the object, and returns the links by their pins.
+// Earlier versions named pins by the index of the interface, and interfaces get other names. Dead
+// links, and those that are elsewhere than their pin would have it, go.
+func (t *transaction) renameLinks(
+	f folder, o *object, old *pinned,
+) (map[string]link.Link, error) {
+	links := maps.Clone(old.links)
+	renamed := map[string]link.Link{}
 	for name, l := range old.links {
-		if !wanted[name] {
-			if err := t.unpin(f, linkPrefix+name, l); err != nil {
-				return err
-			}
+		i := slices.IndexFunc(o.attachments, func(a attachment) bool {
+			return a.program == programOf(name) && !isDetached(l) && a.isAt(l)
+		})
+		if i >= 0 && o.attachments[i].pin == name {
+			continue
+		}
+		isWanted := slices.ContainsFunc(o.attachments, func(a attachment) bool {
+			return a.pin == name
+		})
+		if i < 0 && !isWanted {
+			continue // it goes when the others are there
+		}
+		if err := t.unpin(f, linkPrefix+name, l); err != nil {
+			return nil, err
+		}
+		delete(links, name)
+		if i >= 0 {
+			renamed[o.attachments[i].pin] = l
 		}
 	}
-	return nil
+	for name, l := range renamed {
+		if err := t.pin(f, linkPrefix+name, l); err != nil {
+			return nil, err
+		}
+		links[name] = l
+	}
+	return links, nil
 }
 
 func (t *transaction) attach(f folder, a attachment) error {
@@ -176,6 +261,19 @@ func (t *transaction) attach(f folder, a attachment) error {
 	}
 	t.after = append(t.after, func() { l.Close() })
 	return t.pin(f, linkPrefix+a.pin, l)
+}
+
+// deviceOf returns the index of the interface that a tc program is attached to; 0 if it is gone, or
+// of another kind.
+func deviceOf(l link.Link) int {
+	info, err := l.Info()
+	if err != nil {
+		return 0
+	}
+	if tcx := info.TCX(); tcx != nil {
+		return int(tcx.Ifindex)
+	}
+	return 0
 }
 
 // isDetached reports whether a link's device or cgroup is gone.

@@ -207,9 +207,11 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 
 // needsECN reports whether a configured control needs ECN.
 func (c *Config) needsECN() bool {
-	return slices.ContainsFunc(c.Controls.all, func(o Control) bool {
-		return o.Scheme.Sender != scheme.SenderLine && o.setup().NeedsECN
-	})
+	return slices.ContainsFunc(c.Controls.all, Control.needsECN)
+}
+
+func (o Control) needsECN() bool {
+	return o.Scheme.Sender != scheme.SenderLine && o.setup().NeedsECN
 }
 
 // hasFlowTable reports whether the control keeps state of its flows.

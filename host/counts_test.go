@@ -68,8 +68,9 @@ type pinnedProgram struct{ component, program string }
 
 func (p pinnedProgram) run(t *testing.T, ifindex int, frame []byte) {
 	t.Helper()
-	program, err := ebpf.LoadPinnedProgram(
-		filepath.Join(host.DefaultRoot, p.component, "prog_"+p.program), nil)
+	pins, err := host.PinsOf(p.component)
+	qt.Assert(t, qt.IsNil(err))
+	program, err := ebpf.LoadPinnedProgram(filepath.Join(pins, "prog_"+p.program), nil)
 	qt.Assert(t, qt.IsNil(err))
 	defer program.Close()
 	var skb [192]byte // struct __sk_buff of linux/bpf.h
@@ -259,8 +260,9 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 			"prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
 		},
 	} {
-		m, err := ebpf.LoadPinnedMap(
-			filepath.Join(host.DefaultRoot, component, "map_"+component+"_counts"), nil)
+		pins, err := host.PinsOf(component)
+		qt.Assert(t, qt.IsNil(err))
+		m, err := ebpf.LoadPinnedMap(filepath.Join(pins, "map_"+component+"_counts"), nil)
 		qt.Assert(t, qt.IsNil(err))
 		defer m.Close()
 		values := make([][]byte, ebpf.MustPossibleCPU())

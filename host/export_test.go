@@ -2,7 +2,21 @@
 
 package host
 
-import "fmt"
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// PinsOf returns the folder of the pins of a component in the thread's network namespace.
+func PinsOf(name string) (string, error) {
+	here, err := currentNamespace()
+	return filepath.Join(DefaultRoot, component{name: name}.folderIn(here)), err
+}
+
+// EarlierPin returns the name that version 0.1.0 gave the link of a program at an interface.
+func EarlierPin(ifindex int, program string) string {
+	return fmt.Sprintf("%s%d_%s", linkPrefix, ifindex, program)
+}
 
 // SettingsOf returns the settings of a control as status shows them where it runs.
 func (c *Config) SettingsOf(control string) ([]Setting, error) {

@@ -3,4 +3,4 @@
 package host
 
 //go:generate ../scripts/bpf2go.sh choose bpf/choose.bpf.c
-//go:generate ../scripts/bpf2go.sh --x86 trace bpf/trace.bpf.c trace_event
+//go:generate ../scripts/bpf2go.sh --untyped trace bpf/trace.bpf.c trace_event

@@ -14,9 +14,13 @@ import (
 // their names. It takes effect at once and lasts until Down. docs/security.md has the order in
 // which keys rotate without losing a CNP.
 func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) ([]string, error) {
+	here, err := currentNamespace()
+	if err != nil {
+		return nil, err
+	}
 	var done []string
 	for _, name := range []string{rpName, npName} {
-		p, err := h.folder(name).open()
+		p, err := h.folder(here.folderOf(name)).open()
 		if err != nil {
 			return done, err
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/host"
@@ -29,6 +30,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	extra, err := extraFiles()
+	if err == nil {
+		err = checkAlerts()
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -56,6 +60,17 @@ func extraFiles() (vmtest.Extra, error) {
 	if err != nil {
 		return extra, err
 	}
+	for _, name := range []string{alertsFile, dashboardFile} {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return extra, err
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return extra, err
+		}
+		extra.Files = append(extra.Files, vm.File{Path: path, Mode: 0o644, Data: data})
+	}
 	own, err := compile.Scheme(context.Background(), ownSource, npecn.Source())
 	if err != nil {
 		return extra, err
@@ -71,6 +86,15 @@ func extraFiles() (vmtest.Extra, error) {
 }
 
 func child(what string) error {
+	if os.Getenv(childPrivateEnv) != "" {
+		if err := mountPrivateSys(); err != nil {
+			return err
+		}
+	}
+	if what == childSelfTest {
+		host.SelfTest(context.Background(), time.Hour)
+		return nil
+	}
 	if what == "down" {
 		_, err := host.New().Down(context.Background())
 		return err

@@ -74,7 +74,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, one := range s.Components {
 		gauge(descComponent, float64(boolToInt(len(one.Problems) == 0)), one.Name)
 		for event, n := range one.Counts {
-			if event == "flows" {
+			if event == flowsCount || event == noECNCount {
 				continue
 			}
 			to <- prometheus.MustNewConstMetric(

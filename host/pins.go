@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,24 @@ type Setting struct {
 type state struct {
 	Settings    []Setting `json:"settings"`
 	Fingerprint string    `json:"fingerprint"`
+	// Namespaces are that in which the component is attached, or those that want a component of
+	// the machine. Earlier versions wrote none.
+	Namespaces []Namespace `json:"namespaces,omitempty"`
+}
+
+// cookies returns the sorted cookies of its namespaces.
+func (s state) cookies() []uint64 {
+	var cookies []uint64
+	for _, n := range s.Namespaces {
+		cookies = append(cookies, n.Cookie)
+	}
+	slices.Sort(cookies)
+	return cookies
+}
+
+// runs reports whether what runs is that of another state, for whatever namespace.
+func (s state) runs(o state) bool {
+	return s.Fingerprint == o.Fingerprint && slices.Equal(s.Settings, o.Settings)
 }
 
 func (s state) setting(key string) string {
@@ -56,6 +75,9 @@ func (s state) setting(key string) string {
 // lock excludes other changes until unlock is called or this process ends.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	parent := filepath.Dir(root)
+	if err := checkMount(root); err != nil {
+		return nil, err
+	}
 	if err := haveBPFFS(parent); err != nil {
 		return nil, err
 	}
@@ -88,6 +110,40 @@ func haveBPFFS(dir string) error {
 			"bpf %s", dir, err, dir)
 	}
 	return nil
+}
+
+// checkMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts
+// a /sys of its own, so what is pinned there is gone when it ends.
+func checkMount(root string) error {
+	if root != DefaultRoot {
+		return nil // someone mounted it for us
+	}
+	parent := filepath.Dir(root)
+	var mine, first unix.Stat_t
+	var fsinfo unix.Statfs_t
+	err := errors.Join(unix.Stat(parent, &mine), unix.Statfs(parent, &fsinfo))
+	if err != nil {
+		return fmt.Errorf("look for the BPF file system: %s: %w", parent, err)
+	}
+	isOwn := ownMounts()
+	if fsinfo.Type == unix.BPF_FS_MAGIC {
+		// Services have mounts of their own too, but with the BPF file system of process 1.
+		err := unix.Stat("/proc/1/root"+parent, &first)
+		isOwn = err == nil && first.Dev != mine.Dev
+	}
+	if !isOwn {
+		return nil
+	}
+	return fmt.Errorf("the mounts of this process are its own, so what is pinned in %s would be "+
+		"gone with it: ip netns exec does that; run it outside, with --netns NAME, or with "+
+		"nsenter --net=/run/netns/NAME", parent)
+}
+
+// ownMounts reports whether this process has other mounts than process 1.
+func ownMounts() bool {
+	mine, err := os.Readlink("/proc/self/ns/mnt")
+	first, firstErr := os.Readlink("/proc/1/ns/mnt")
+	return err == nil && firstErr == nil && mine != first
 }
 
 // folder is the folder of a component's pins.

@@ -8,17 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/safchain/ethtool"
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config"
@@ -31,11 +30,21 @@ import (
 type component struct {
 	name     string
 	settings []Setting
+	// interfaces are where it is attached; none for a component of the machine
+	interfaces []string
 	// load loads the component. It reuses maps of an earlier one and the controls that are loaded
 	// already.
 	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error)
 	// applied, which may be nil, is called after the object has replaced an earlier one.
 	applied func() error
+}
+
+// folderIn returns the component's folder when it belongs to a namespace.
+func (c component) folderIn(n Namespace) string {
+	if isMachineWide(c.name) {
+		return c.name
+	}
+	return n.folderOf(c.name)
 }
 
 // object is a loaded component that is not yet attached.
@@ -50,9 +59,36 @@ type object struct {
 // attachment is one link of a component.
 type attachment struct {
 	pin     string // its name
+	device  int    // index of the interface; 0 for those at none
+	program string // at the interface
 	attach  func() (link.Link, error)
 	update  func(link.Link) error          // to the object's
 	restore func(link.Link, *pinned) error // to what was pinned
+}
+
+// isAt reports whether a link is where the attachment belongs.
+func (a attachment) isAt(l link.Link) bool { return a.device == 0 || deviceOf(l) == a.device }
+
+// The name of a pin at an interface is INTERFACE:PROGRAM. Interfaces have no colon in their names;
+// the BPF file system takes no dot. Earlier versions wrote INDEX_PROGRAM.
+const pinMark = ":"
+
+var (
+	pinEscapes   = strings.NewReplacer("%", "%25", ".", "%2e")
+	pinUnescapes = strings.NewReplacer("%25", "%", "%2e", ".")
+)
+
+func pinAt(device, program string) string {
+	return pinEscapes.Replace(device) + pinMark + program
+}
+
+// programOf returns the program of a pin at an interface.
+func programOf(pin string) string {
+	if _, program, ok := strings.Cut(pin, pinMark); ok {
+		return program
+	}
+	_, program, _ := strings.Cut(pin, "_")
+	return program
 }
 
 // Names of components.
@@ -158,17 +194,20 @@ func (c *Config) interfaceNames() []string {
 	return names
 }
 
+// linkSpeed returns the speed of an interface of the thread's network namespace, which /sys need
+// not show.
 func linkSpeed(name string) (config.Rate, error) {
-	text, err := os.ReadFile(filepath.Join("/sys/class/net", filepath.Base(name), "speed"))
-	if err == nil {
-		if mbps, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil &&
-			mbps > 0 {
-			return config.Rate(mbps) * 1e6, nil
-		}
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		return 0, fmt.Errorf("read the link speed of interface %s: %w", name, err)
 	}
-	return 0,
-		fmt.Errorf("the link speed of interface %s is not known: is it there, and up? or add "+
-			"line_rate: 10Gbps", name)
+	defer e.Close()
+	link, err := e.GetLinkSettings(name)
+	if err == nil && link.Speed != 0 && link.Speed != math.MaxUint32 {
+		return config.Rate(link.Speed) * 1e6, nil
+	}
+	return 0, notReady{fmt.Errorf("the link speed of interface %s is not known: is it there, and "+
+		"up? or add line_rate: 10Gbps", name)}
 }
 
 // roundTrip returns the configured round trip, or that measured to the same services earlier, or
@@ -205,8 +244,8 @@ func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 			rtt, err := handshake(ctx, service)
 			if err != nil {
 				return 0,
-					fmt.Errorf("measure the round trip to %s: %w: is something listening there? "+
-						"or add rtt: 50us", service, err)
+					notReady{fmt.Errorf("measure the round trip to %s: %w: is something listening "+
+						"there? or add rtt: 50us", service, err)}
 			}
 			if least == 0 || rtt < least {
 				least = rtt
@@ -219,7 +258,8 @@ func MeasureRTT(ctx context.Context, to []string) (config.Duration, error) {
 
 // handshake opens a connection and returns the round trip that the kernel measured.
 func handshake(ctx context.Context, service string) (time.Duration, error) {
-	dialer := net.Dialer{Timeout: 3 * time.Second}
+	// one address after the other: goroutines would be in another network namespace
+	dialer := net.Dialer{Timeout: 3 * time.Second, FallbackDelay: -1}
 	c, err := dialer.DialContext(ctx, "tcp", service)
 	if err != nil {
 		return 0, err
@@ -373,14 +413,15 @@ func registerSoon(c *loader.Control) error {
 func tcComponent(name string, interfaces []string, settings []Setting,
 	load func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (tc.Object,
 		error)) (*component, error) {
-	devices, err := devicesOf(interfaces)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
 	return &component{
-		name:     name,
-		settings: append([]Setting{{"interfaces", strings.Join(interfaces, ",")}}, settings...),
+		name:       name,
+		settings:   append([]Setting{{"interfaces", strings.Join(interfaces, ",")}}, settings...),
+		interfaces: interfaces,
 		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+			devices, err := devicesOf(interfaces)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
 			o, err := load(old, controls)
 			if err != nil {
 				return nil, err
@@ -390,19 +431,28 @@ func tcComponent(name string, interfaces []string, settings []Setting,
 	}, nil
 }
 
-func devicesOf(interfaces []string) ([]int, error) {
-	var devices []int
+func devicesOf(interfaces []string) ([]*net.Interface, error) {
+	var devices []*net.Interface
 	for _, name := range interfaces {
 		device, err := net.InterfaceByName(name)
 		if err != nil {
-			return nil, fmt.Errorf("interface %s: %w: see ip link", name, err)
+			return nil, notReady{fmt.Errorf("interface %s: %w: see ip link", name, err)}
 		}
-		devices = append(devices, device.Index)
+		devices = append(devices, device)
 	}
 	return devices, nil
 }
 
-func tcObject(o tc.Object, devices []int) *object {
+// ErrNotReady reports that something is not there, such as an interface, that may still come while
+// the machine boots.
+var ErrNotReady = errors.New("not ready")
+
+type notReady struct{ error }
+
+func (notReady) Is(target error) bool { return target == ErrNotReady }
+func (e notReady) Unwrap() error      { return e.error }
+
+func tcObject(o tc.Object, devices []*net.Interface) *object {
 	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(),
 		close: o.Close}
 	if flows := o.Maps()["flows"]; flows != nil { // a control's
@@ -410,26 +460,37 @@ func tcObject(o tc.Object, devices []int) *object {
 	}
 	for _, device := range devices {
 		for _, p := range o.Places() {
-			out.attachments = append(out.attachments, attachment{
-				pin: fmt.Sprintf("%d_%s", device, p.Program),
-				attach: func() (link.Link, error) {
-					l, err := link.AttachTCX(link.TCXOptions{
-						Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
-						Anchor: p.Anchor,
-					})
-					if err != nil && loader.HaveTCX() != nil {
-						return nil, loader.HaveTCX()
-					}
-					return l, err
-				},
-				update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
-				restore: func(l link.Link, old *pinned) error {
-					return l.Update(old.programs[p.Program])
-				},
-			})
+			pin := pinAt(device.Name, p.Program)
+			out.attachments = append(out.attachments, tcAttachment(pin, o, device.Index, p))
 		}
 	}
 	return out
+}
+
+// tcAttachment returns the attachment of one of the object's programs at a device.
+func tcAttachment(pin string, o interface {
+	Programs() map[string]*ebpf.Program
+}, device int,
+	p tc.Place) attachment {
+	return attachment{
+		pin:     pin,
+		device:  device,
+		program: p.Program,
+		attach: func() (link.Link, error) {
+			l, err := link.AttachTCX(link.TCXOptions{
+				Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
+				Anchor: p.Anchor,
+			})
+			if err != nil && loader.HaveTCX() != nil {
+				return nil, loader.HaveTCX()
+			}
+			return l, err
+		},
+		update: func(l link.Link) error { return l.Update(o.Programs()[p.Program]) },
+		restore: func(l link.Link, old *pinned) error {
+			return l.Update(old.programs[p.Program])
+		},
+	}
 }
 
 func mapID(m *ebpf.Map) string {
@@ -489,10 +550,6 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 		}
 		prefixes = append(prefixes, p)
 	}
-	devices, err := devicesOf(r.Interfaces)
-	if err != nil {
-		return nil, fmt.Errorf("rp: %w", err)
-	}
 	settings := []Setting{
 		{"prefixes", strings.Join(r.Prefixes, ",")}, {"cnp_interval", r.CNPInterval.String()},
 		{"cnp_burst", fmt.Sprint(r.CNPBurst)},
@@ -501,8 +558,12 @@ func rpComponent(c *Config, line config.Rate) (*component, error) {
 	}
 	var rp *tc.RP
 	allow := func() error {
+		devices, err := devicesOf(r.Interfaces)
+		if err != nil {
+			return fmt.Errorf("rp: %w", err)
+		}
 		for _, device := range devices {
-			if err := rp.Allow(device, prefixes...); err != nil {
+			if err := rp.Allow(device.Index, prefixes...); err != nil {
 				return err
 			}
 		}
@@ -573,25 +634,32 @@ func wredComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	w := *c.WRED
-	settings := []Setting{
+	return tcComponent(wredName, w.Interfaces, w.settings(), func(
+		old map[string]*ebpf.Map, _ map[string]*loader.Control,
+	) (tc.Object, error) {
+		return w.load(old)
+	})
+}
+
+func (w *WRED) settings() []Setting {
+	return []Setting{
 		{"kmin", w.KMin.String()}, {"kmax", w.KMax.String()}, {"pmax", w.PMax.String()},
 		{"k", w.K.String()},
 	}
-	return tcComponent(wredName, w.Interfaces, settings, func(
-		old map[string]*ebpf.Map, _ map[string]*loader.Control,
-	) (tc.Object, error) {
-		return tc.LoadWRED(tc.WREDOptions{
-			KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
-			WREDBytes: uint64(w.K),
-		}, tc.Reuse(old))
-	})
+}
+
+func (w *WRED) load(old map[string]*ebpf.Map) (tc.Object, error) {
+	return tc.LoadWRED(tc.WREDOptions{
+		KMinBytes: uint64(w.KMin), KMaxBytes: uint64(w.KMax), PMax: float64(w.PMax),
+		WREDBytes: uint64(w.K),
+	}, tc.Reuse(old))
 }
 
 // cgroupComponent returns the component of a cgroup, named by its inode, which is its id.
 func cgroupComponent(g Cgroup) (*component, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(g.Path, &st); err != nil {
-		return nil, fmt.Errorf("cgroup %s: %w", g.Path, err)
+		return nil, notReady{fmt.Errorf("cgroup %s: %w", g.Path, err)}
 	}
 	return &component{
 		name:     fmt.Sprintf("%s%d", cgroupPrefix, st.Ino),

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -27,17 +30,22 @@ type Status struct {
 	Components []ComponentStatus `json:"components"`
 	// Default is net.ipv4.tcp_congestion_control of this network namespace.
 	Default string `json:"default_control"`
+	// Notes say what makes flows slower than they need be, and what to do.
+	Notes []string `json:"notes"`
 	// Differences lists where the host differs from the configuration, if one was given.
 	Differences []string `json:"differences"`
 }
 
 // ComponentStatus describes one running component.
 type ComponentStatus struct {
+	// Name is NAME@NAMESPACE for a component of another network namespace.
 	Name     string            `json:"name"`
 	Settings []Setting         `json:"settings"`
 	Where    []string          `json:"where"` // interfaces, or a cgroup
 	Counts   map[string]uint64 `json:"counts"`
 	Problems []string          `json:"problems"`
+
+	isOthers bool // only other namespaces want it
 }
 
 // OK reports whether all components are whole and there are no differences.
@@ -52,19 +60,27 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Components: []ComponentStatus{}, Differences: []string{}}
-	text, err := os.ReadFile("/proc/sys/net/ipv4/tcp_congestion_control")
-	if err != nil {
-		return nil, fmt.Errorf("read the default congestion control: %w", err)
+	if len(names) == 0 {
+		if err := checkMount(h.root); err != nil {
+			return nil, err
+		}
 	}
-	s.Default = strings.TrimSpace(string(text))
+	here, err := currentNamespace()
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{Components: []ComponentStatus{}, Notes: []string{}, Differences: []string{}}
+	if s.Default, err = defaultControl(); err != nil {
+		return nil, err
+	}
 	for _, name := range names {
-		one, err := h.componentStatus(name)
+		one, err := h.componentStatus(here, name)
 		if err != nil {
 			return nil, err
 		}
 		s.Components = append(s.Components, *one)
 	}
+	s.Notes = append(s.Notes, s.ecnNotes()...)
 	if c != nil {
 		if s.Differences, err = h.differences(ctx, c, s.Components); err != nil {
 			return nil, err
@@ -73,45 +89,111 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	return s, nil
 }
 
-func (h *Host) componentStatus(name string) (*ComponentStatus, error) {
-	f := h.folder(name)
+// Counts of a control that are not of events: flows come and go.
+const (
+	flowsCount = "flows"
+	noECNCount = "flows_without_ecn"
+)
+
+// ecnNotes says which flows have no ECN, and whether others will.
+func (s *Status) ecnNotes() []string {
+	var notes []string
+	needed := false
+	for _, c := range s.Components {
+		name, ok := strings.CutPrefix(c.Name, controlPrefix)
+		if !ok || !needsECN(name) {
+			continue
+		}
+		needed = true
+		if n := c.Counts[noECNCount]; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so Reno's "+
+				"window instead of %s: either the socket chose its control after it had "+
+				"connected, or the peer or the path refuses ECN: see pcn host doctor", n,
+				c.Counts[flowsCount], name, name))
+		}
+	}
+	if value, err := tcpECN(); needed && err == nil && !asksForECN(value) {
+		notes = append(notes, ecnAdvice(value))
+	}
+	return notes
+}
+
+// needsECN reports whether a control of ours is of no use without ECN.
+func needsECN(name string) bool {
+	s, ok := scheme.Builtin().ByControl(name)
+	return ok && Control{Scheme: s}.needsECN()
+}
+
+// componentStatus reads one component. What can't be read of it is a problem of its own, unless all
+// lacks the rights.
+func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentStatus, error) {
+	f := h.folder(folderName)
+	component, cookie := splitFolder(folderName)
+	command := commandOf(component)
 	s := &ComponentStatus{
-		Name: name, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{},
+		Name: component, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{},
 		Problems: []string{},
+	}
+	problem := func(format string, args ...any) {
+		s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
 	}
 	st, err := f.state()
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrPermission):
 		return nil, err
+	case err != nil:
+		problem("%v", err)
 	case st == nil:
-		s.Problems = append(s.Problems, "a change of it was interrupted: run pcn host up or down")
+		problem("a change of it was interrupted: run %s up or down", command)
 	default:
 		s.Settings = st.Settings
+		s.isOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
+	}
+	isElsewhere := cookie != 0 && cookie != here.Cookie
+	s.isOthers = s.isOthers || isElsewhere
+	if isElsewhere {
+		s.Name = component + "@" + h.nameOf(folderName, cookie)
 	}
 	p, err := f.open()
 	if err != nil {
-		return nil, err
+		problem("%v", err)
+		return s, nil
 	}
 	defer p.close()
 	if len(p.links) == 0 {
-		s.Problems = append(s.Problems, "it is attached nowhere")
+		problem("it is attached nowhere")
 	}
 	for pin, l := range p.links {
 		where := whereOf(pin)
 		if isDetached(l) {
-			s.Problems = append(s.Problems,
-				fmt.Sprintf("what it was attached to is gone (%s): run pcn host up", pin))
-		} else if where != "" && !slices.Contains(s.Where, where) {
+			problem("what it was attached to is gone (%s): run %s up", pin, command)
+			continue
+		}
+		if device := deviceOf(l); device != 0 && where != "" && !isElsewhere {
+			if now, err := net.InterfaceByIndex(device); err == nil && now.Name != where {
+				problem("interface %s is now called %s: %s", where, now.Name,
+					afterRename(component, where, now.Name))
+				where = now.Name
+			}
+		}
+		if where != "" && !slices.Contains(s.Where, where) {
 			s.Where = append(s.Where, where)
 		}
 	}
 	slices.Sort(s.Where)
-	return s, readCounts(name, p, s.Counts)
+	slices.Sort(s.Problems)
+	if err := readCounts(component, p, s.Counts); err != nil {
+		problem("%v", err)
+	}
+	return s, nil
 }
 
-// whereOf returns the interface whose index starts a pin's name, such as 7_np_ingress.
+// whereOf returns the interface of a pin, such as eth0:np_ingress; empty for one that is at none.
 func whereOf(pin string) string {
-	number, _, _ := strings.Cut(pin, "_")
+	if name, _, ok := strings.Cut(pin, pinMark); ok {
+		return pinUnescapes.Replace(name)
+	}
+	number, _, _ := strings.Cut(pin, "_") // of an earlier version
 	index, err := strconv.Atoi(number)
 	if err != nil {
 		return ""
@@ -135,6 +217,9 @@ func readCounts(name string, p *pinned, into map[string]uint64) error {
 		}
 		maps.Copy(into, counts)
 	}
+	if err := portCounts(p, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return flowCount(name, p, into)
 }
 
@@ -148,20 +233,32 @@ func flowCount(name string, p *pinned, into map[string]uint64) error {
 		return err
 	}
 	flows, err := c.Flows()
-	into["flows"] = uint64(len(flows))
+	into[flowsCount] = uint64(len(flows))
+	into[noECNCount] = 0
+	for _, f := range flows {
+		into[noECNCount] += uint64(boolToInt(!f.ECN))
+	}
 	return err
 }
 
-// differences compares what runs with the configuration.
+// differences compares what runs with the configuration. Interfaces that are not there, and a line
+// rate or round trip that is not known, are differences like others: the rest is compared.
 func (h *Host) differences(
 	ctx context.Context, c *Config, running []ComponentStatus,
 ) ([]string, error) {
+	out := []string{}
 	planned, err := h.plan(ctx, c)
+	if errors.Is(err, ErrNotReady) {
+		out = append(out, err.Error())
+		planned, err = h.plan(ctx, c.asRuns(running))
+	}
 	if err != nil {
 		return nil, err
 	}
-	out := []string{}
 	for _, p := range planned {
+		if _, err := devicesOf(p.interfaces); err != nil {
+			out = append(out, fmt.Sprintf("%s: %v", p.name, err))
+		}
 		i := slices.IndexFunc(running, func(r ComponentStatus) bool { return r.Name == p.name })
 		if i < 0 {
 			out = append(out, p.name+" does not run")
@@ -170,11 +267,34 @@ func (h *Host) differences(
 		out = append(out, compareSettings(p.name, running[i].Settings, p.settings)...)
 	}
 	for _, r := range running {
-		if !slices.ContainsFunc(planned, func(p component) bool { return p.name == r.Name }) {
+		isPlanned := func(p component) bool { return p.name == r.Name }
+		if !r.isOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
 			out = append(out, r.Name+" runs, and is not configured")
 		}
 	}
 	return out, nil
+}
+
+// asRuns returns the configuration with the line rate and round trip that were found when what runs
+// was set up.
+func (c *Config) asRuns(running []ComponentStatus) *Config {
+	found := *c
+	for _, r := range running {
+		has := state{Settings: r.Settings}
+		if rate, err := config.ParseRate(has.setting("line_rate")); err == nil {
+			found.LineRate = cmp.Or(found.LineRate, rate)
+		}
+		if rtt, err := config.ParseDuration(has.setting("rtt")); err == nil {
+			found.RTT = cmp.Or(found.RTT, rtt)
+		}
+	}
+	found.Cgroups = slices.DeleteFunc(slices.Clone(c.Cgroups), func(g Cgroup) bool {
+		_, err := os.Stat(g.Path)
+		return err != nil
+	})
+	found.LineRate = cmp.Or(found.LineRate, loader.MaxRateBps)
+	found.RTT = cmp.Or(found.RTT, config.Second)
+	return &found
 }
 
 func compareSettings(name string, runs, asked []Setting) []string {

@@ -278,10 +278,13 @@ func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
 		return err
 	}
 	c.ops = ops.Name
+	// The name is the scheme's: callers may register an object under another one.
+	var flags byte
 	if d.Scheme.TCD {
-		if err := setOperations(ops, d.Scheme.Control, flagNeedsECN); err != nil {
-			return err
-		}
+		flags = flagNeedsECN
+	}
+	if err := setOperations(ops, d.Scheme.Control, flags); err != nil {
+		return err
 	}
 	if c.linkless {
 		ops.Flags &^= unix.BPF_F_LINK

@@ -121,6 +121,7 @@ type Detection struct {
 type REDOptions struct {
 	KMinBytes, KMaxBytes uint64
 	PMax                 float64 // above 0, at most 1
+	AllAtKMax            bool    // the probability is 1 at KMaxBytes, as LDCP's draft has it
 }
 
 // RateChange is a rate that a port has from a time on.
@@ -283,9 +284,9 @@ func (p *Port) checkDrops() error {
 	case !slices.ContainsFunc(p.Classes[:], func(k Class) bool { return k.Slots > 0 && k.Marked }):
 		return fmt.Errorf("WRED at %d bytes, limit %d bytes, but no class is marked: "+
 			"they are for those that are", p.WREDBytes, p.LimitBytes)
-	case p.Marker == NPECN:
-		return fmt.Errorf("WRED at %d bytes, limit %d bytes: NP-ECN counts packets of "+
-			"queues that drop none: choose another marker", p.WREDBytes, p.LimitBytes)
+	case p.Marker == NPECN && p.WREDBytes > 0:
+		return fmt.Errorf("WRED at %d bytes: NP-ECN marks packets that are not ECN-capable too: "+
+			"choose another marker", p.WREDBytes)
 	case p.LimitBytes != 0 && p.LimitBytes < fullFrame:
 		return fmt.Errorf("limit %d bytes: want at least a frame, %d bytes", p.LimitBytes,
 			fullFrame)
@@ -377,6 +378,7 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 			k.Config.Lossless = flag(in.Classes[c].Lossless)
 			k.Config.Marked = flag(in.Classes[c].Marked)
 			k.Tx.Credits.Fccl = out.Config.Credits
+			k.Qcn.CreditBytes, k.Qcn.Random = in.congestionPoint(c)
 		}
 	}
 	return ports, next
@@ -390,7 +392,7 @@ func (o *Options) portConfig(p *Port) npecnPortConfig {
 		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
-	c.Red.Pmax = fixed(p.RED.PMax, qShift)
+	c.Red.Pmax, c.Red.AllAtKmax = fixed(p.RED.PMax, qShift), flag(p.RED.AllAtKMax)
 	c.Qcn.QeqBytes, c.Qcn.SampleBaseBytes = p.QCN.QeqBytes, p.QCN.SampleBaseBytes
 	c.Qcn.W, c.Qcn.Jitter = fixed(p.QCN.W, wShift), fixed(p.QCN.SampleJitter, qShift)
 	c.Fecn.ThresholdBytes, c.Fecn.PacketBytes = p.FECN.ThresholdBytes, p.FECN.PacketBytes
@@ -406,9 +408,13 @@ func (o *Options) portConfig(p *Port) npecnPortConfig {
 
 // initialState returns what a port's state is before its first packet.
 func (p *Port) initialState() npecnPortState {
-	s := npecnPortState{RateBps: p.RateBps, Random: max(p.Seed, 1)}
-	s.Cp.CreditBytes, s.Cp.Random = int64(p.QCN.SampleBaseBytes), max(p.Seed, 1)
-	return s
+	return npecnPortState{RateBps: p.RateBps, Random: max(p.Seed, 1)}
+}
+
+// congestionPoint returns the state of QCN's congestion point before the first packet of a class:
+// each class has one, and draws its own distances between samples.
+func (p *Port) congestionPoint(class int) (creditBytes int64, random uint32) {
+	return int64(p.QCN.SampleBaseBytes), max(p.Seed^uint32(class)<<24, 1)
 }
 
 // fixed returns x in fixed point, rounded.

@@ -141,10 +141,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { redOf(o); o.Ports[2].LimitBytes = 1513 },
 			`port 2 \(s->h0\): limit 1513 bytes: want at least a frame, 1514 bytes`},
 		{func(o *Options) { o.Ports[2].WREDBytes = 1 },
-			`port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes: ` +
-				`NP-ECN counts packets of queues that drop none: choose another marker`},
-		{func(o *Options) { o.Ports[2].LimitBytes = 5000 },
-			`port 2 \(s->h0\): WRED at 0 bytes, limit 5000 bytes: NP-ECN counts .*`},
+			`port 2 \(s->h0\): WRED at 1 bytes: ` +
+				`NP-ECN marks packets that are not ECN-capable too: choose another marker`},
 		{func(o *Options) { redOf(o); o.Ports[2].WREDBytes = 1; unmark(&o.Ports[2]) },
 			`port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes, ` +
 				`but no class is marked: they are for those that are`},
@@ -213,7 +211,7 @@ func TestLayoutOfRings(t *testing.T) {
 		qcn := p.Config.Qcn
 		qt.Check(t, qt.DeepEquals([]uint64{qcn.QeqBytes, qcn.SampleBaseBytes}, []uint64{9, 8}))
 		qt.Check(t, qt.DeepEquals([]uint32{qcn.W, qcn.Jitter}, []uint32{0x180, 1 << 23})) // Q8, Q24
-		qt.Check(t, qt.Equals(p.State.Cp.CreditBytes, 8))
+		qt.Check(t, qt.Equals(p.Classes[2].Qcn.CreditBytes, 8))
 		take(p.State.Wire.Base, p.State.Wire.Mask)
 		for _, c := range p.Classes {
 			take(c.Queue.Base, c.Queue.Mask)
@@ -221,7 +219,8 @@ func TestLayoutOfRings(t *testing.T) {
 	}
 	for id, random := range map[int]uint32{1: 1, 2: 7} { // it may not be 0
 		qt.Check(t, qt.Equals(ports[id].State.Random, random))
-		qt.Check(t, qt.Equals(ports[id].State.Cp.Random, random))
+		qt.Check(t, qt.Equals(ports[id].Classes[0].Qcn.Random, random))
+		qt.Check(t, qt.Equals(ports[id].Classes[2].Qcn.Random, 2<<24|uint32(id-1)*7))
 	}
 }
 

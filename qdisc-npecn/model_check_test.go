@@ -208,7 +208,7 @@ func TestDetectionAgainstModel(t *testing.T) {
 			rng := rand.New(rand.NewPCG(15, 15))
 			n := newNetwork(t, fabricOf(exact, rng, static, 1<<40).marking(test.change))
 			packets, m := unambiguous(n.layout, func() []packet {
-				return randomPackets(rng, 300, 60_000, []int{0, 3, 3, 3, 3, 3, 3, 3, 5, 6})
+				return randomPackets(rng, 500, 60_000, []int{0, 3, 3, 3, 3, 3, 3, 3, 5, 6})
 			})
 			got := n.run(packets)
 			pfc, _ := n.events()
@@ -249,16 +249,21 @@ func TestDropsAgainstModel(t *testing.T) {
 		timekeeping
 		pfc         PFC
 		wred, limit uint64
+		marker      Marker
 	}{
-		{"WRED", exact, PFC{XOFFBytes: 1 << 40}, 3_000, 0},
-		{"limit", exact, PFC{XOFFBytes: 1 << 40}, 0, 5_000},
-		{"both", rounded, PFC{XOFFBytes: 1 << 40}, 2_000, 6_000},
-		{"both, and PFC", exact, PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}, 1, 3_000},
+		{"WRED", exact, PFC{XOFFBytes: 1 << 40}, 3_000, 0, RED},
+		{"limit", exact, PFC{XOFFBytes: 1 << 40}, 0, 5_000, RED},
+		{"both", rounded, PFC{XOFFBytes: 1 << 40}, 2_000, 6_000, RED},
+		{"both, and PFC", exact, PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}, 1, 3_000, RED},
+		{"limit, and NP-ECN", exact, PFC{XOFFBytes: 1 << 40}, 0, 3_000, NPECN},
+		{"limit, NP-ECN and PFC", exact, PFC{XOFFBytes: 4_000, XONOffsetBytes: 2_000}, 0, 3_000,
+			NPECN},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(13, 13))
 			l := fabricOf(test.timekeeping, rng, test.pfc, 1<<40).marking(func(p *Port) {
-				p.Marker, p.RED = RED, REDOptions{KMinBytes: 2_500, KMaxBytes: 2_500, PMax: 1}
+				p.Marker = test.marker
+				p.RED = REDOptions{KMinBytes: 2_500, KMaxBytes: 2_500, PMax: 1}
 				p.Classes[0].Lossless, p.Classes[5].Marked = false, false
 				if p.RateBps != 12e9 { // some
 					p.WREDBytes, p.LimitBytes = test.wred, test.limit
@@ -311,8 +316,8 @@ func TestQCNAgainstModel(t *testing.T) {
 			n := newNetwork(t, fabricOf(rounded, rng, PFC{XOFFBytes: 1 << 40},
 				1<<40).marking(func(p *Port) {
 				p.Marker, p.QCN = QCN, QCNOptions{QeqBytes: 3_000, W: 2, SampleBaseBytes: base}
-				for c := range p.Classes {
-					p.Classes[c].Marked = c == dataClass
+				for c := range p.Classes { // each has a congestion point of its own
+					p.Classes[c].Marked = c == dataClass || c == 5
 				}
 			}))
 			packets, m := unambiguous(n.layout, func() []packet {
@@ -447,8 +452,8 @@ func TestRateChangesAgainstModel(t *testing.T) {
 
 // TestRoundedTimers: a threshold is crossed by what has arrived early, and by what another port of
 // the switch has ideally sent but not decided yet: it lags by two quanta, and its timer by another,
-// or as much as the guest was late. What follows from the PAUSE and RESUME that are sent is exact all
-// the same.
+// or as much as the guest was late. What follows from the PAUSE and RESUME that are sent is exact
+// all the same.
 func TestRoundedTimers(t *testing.T) {
 	const (
 		xoff, xon  = 12_000, 8_000

@@ -30,26 +30,38 @@ type model struct {
 	// ambiguous: things happened at one node so close to each other that the qdisc may see them in
 	// either order
 	ambiguous bool
-	last      []moment // of each node
+	starts    []moment // the last packet of each node that started
+	arrivals  []moment // and that arrived
 }
 
-// moment is when the qdisc acts on something that concerns other ports of the node.
+// moment is when something happens at a port that concerns other ports of the node.
 type moment struct {
-	ns     uint64
-	port   uint32
-	starts bool // a packet, and not one arrives
-	any    bool
+	ns   uint64
+	port uint32
+	any  bool
 }
 
 type modelPort struct {
 	Port
 	classes    [Classes]modelClass
 	linkFreeNs uint64
+	busy       busyPeriod
 	queueBytes uint64
-	creditLeft int64  // QCN: bytes to the next sample
-	qOldBytes  uint64 // and the queue at the last
 	steps      []step
 	Stats
+}
+
+// busyPeriod is a time in which a link sends without a gap, at one rate. Its packets end at whole
+// ns, rounded down from its start, and not from the packet before.
+type busyPeriod struct{ fromNs, bytes, rateBps uint64 }
+
+// send returns when a packet ends that starts at ns.
+func (b *busyPeriod) send(ns, linkFreeNs, size, rateBps uint64) uint64 {
+	if ns != linkFreeNs || rateBps != b.rateBps {
+		*b = busyPeriod{fromNs: ns, rateBps: rateBps}
+	}
+	b.bytes += size
+	return b.fromNs + b.bytes*8e9/rateBps
 }
 
 // step is a packet that joins or leaves the queue, which then holds queueBytes.
@@ -76,6 +88,9 @@ type modelClass struct {
 	off        bool   // it has a packet and too few of them
 	offSinceNs uint64
 	held       uint64 // blocks that came in by this port, and are in the node
+
+	creditLeft int64  // QCN: bytes to the next sample
+	qOldBytes  uint64 // and the queue at the last
 
 	tcd modelTCD
 }
@@ -171,11 +186,12 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 		layout: l, config: l.configure(), packets: packets, out: make([]delivery, len(packets)),
 		pauses: pauses,
 		used:   make([]uint64, len(l.nodes())), usedMax: make([]uint64, len(l.nodes())),
-		last: make([]moment, len(l.nodes())),
+		starts: make([]moment, len(l.nodes())), arrivals: make([]moment, len(l.nodes())),
 	}
 	for _, p := range m.config.Ports {
-		mp := modelPort{Port: p, creditLeft: int64(p.QCN.SampleBaseBytes)}
+		mp := modelPort{Port: p}
 		for class := range mp.classes {
+			mp.classes[class].creditLeft = int64(p.QCN.SampleBaseBytes)
 			mp.classes[class].credits = m.config.Ports[p.Peer].CBFC.BufferBytes / 64
 		}
 		m.ports = append(m.ports, mp)
@@ -198,22 +214,35 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 	return m
 }
 
-// acts notes when the qdisc of this port acts on what happens; two ports of a node at a time are
-// ambiguous, and so is what a port held when one packet came and another started.
-func (m *model) acts(ns uint64, port uint32, starts bool) {
+// noteStart notes that a packet starts. Two ports of a node that start one at a time are ambiguous.
+func (m *model) noteStart(ns uint64, port uint32) {
 	node, _ := m.ends(port)
-	if m.isHost(node) {
-		return
+	m.ambiguous = m.ambiguous || m.starts[node].meets(ns, 0, port) && !m.isHost(node)
+	m.starts[node] = moment{ns, port, true}
+}
+
+// noteArrival notes that a packet arrives. Two that come at a time by different ports are
+// ambiguous, and so is what the node holds while the qdisc waits, for its lag, to decide on a
+// start.
+func (m *model) noteArrival(ns uint64, port uint32) {
+	node, _ := m.ends(port)
+	lag := 2 * m.config.QuantumNs
+	if m.config.QuantumNs > 1 {
+		lag = 0 // what is tested with rounded timers does not depend on what a node holds
 	}
-	l := &m.last[node]
-	if l.any && l.ns == ns && (l.port != port || l.starts != starts) {
-		m.ambiguous = true
-	}
-	*l = moment{ns, port, starts, true}
+	const anyPort = 0
+	m.ambiguous = m.ambiguous || !m.isHost(node) && (m.arrivals[node].meets(ns, 0, port) ||
+		ns > m.starts[node].ns && m.starts[node].meets(ns, lag, anyPort))
+	m.arrivals[node] = moment{ns, port, true}
+}
+
+// meets reports whether the moment was up to so long before ns, at another port.
+func (l *moment) meets(ns, before uint64, port uint32) bool {
+	return l.any && ns-l.ns <= before && l.port != port
 }
 
 func (m *model) arrive(port uint32, p packet, q queued) {
-	m.acts(q.atNs, port, false)
+	m.noteArrival(q.atNs, port)
 	mp := &m.ports[port]
 	k := &mp.classes[p.class]
 	node := mp.Node
@@ -389,6 +418,10 @@ func (m *model) applyPFC(e PFCEvent) {
 		return
 	}
 	mp.PausedNs += e.EffectNs - k.pausedAtNs
+	if len(k.dropped) > 0 {
+		m.noteStart(e.EffectNs, e.Port)
+		m.giveUp(mp, int(e.Class), e.EffectNs)
+	}
 	k.resume(e.EffectNs)
 	m.startAt(e.Port, e.EffectNs)
 }
@@ -424,11 +457,8 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	k := &mp.classes[class]
 	q := k.queue[0]
 	k.queue = k.queue[1:]
-	m.acts(ns+m.config.QuantumNs, port, true)
-	for _, d := range k.dropped {
-		m.hold(mp.Node, class, d, -int64(d.size), ns)
-	}
-	k.dropped = nil
+	m.noteStart(ns, port)
+	m.giveUp(mp, class, ns)
 	marked := mp.MarkedPackets
 	if mp.Classes[class].Lossless && m.config.Ports[mp.Peer].CBFC.BufferBytes > 0 {
 		k.credits -= (q.size + 63) / 64
@@ -444,10 +474,18 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 		}
 	}
 	mp.steps = append(mp.steps, step{ns, mp.queueBytes, q.size, mp.MarkedPackets > marked})
-	mp.linkFreeNs = ns + q.size*8*1_000_000_000/m.rateBps(mp, ns)
+	mp.linkFreeNs = mp.busy.send(ns, mp.linkFreeNs, q.size, m.rateBps(mp, ns))
 	m.hold(mp.Node, class, q, -int64(q.size), ns)
 	m.startAt(port, mp.linkFreeNs)
 	m.deliver(port, class, q, mp.linkFreeNs+mp.DelayNs)
+}
+
+// giveUp frees what packets took that the class dropped since it sent or was paused last.
+func (m *model) giveUp(mp *modelPort, class int, ns uint64) {
+	for _, d := range mp.classes[class].dropped {
+		m.hold(mp.Node, class, d, -int64(d.size), ns)
+	}
+	mp.classes[class].dropped = nil
 }
 
 // rateBps is the port's rate at this time.
@@ -482,7 +520,7 @@ func (m *model) judge(port uint32, k *modelClass, q queued, ns uint64) bool {
 		return k.bytes() > mp.RED.KMinBytes &&
 			(mp.WREDBytes == 0 || !m.notCapable(m.packets[q.packet]))
 	case QCN:
-		m.sample(port, k.bytes(), q)
+		m.sample(port, k, q)
 	}
 	return false
 }
@@ -502,17 +540,17 @@ func (k *modelClass) bytes() (sum uint64) {
 }
 
 // sample is QCN's congestion point, 802.1Qau in floating point.
-func (m *model) sample(port uint32, queueBytes uint64, q queued) {
-	mp := &m.ports[port]
-	if mp.creditLeft -= int64(q.size); mp.creditLeft > 0 {
+func (m *model) sample(port uint32, k *modelClass, q queued) {
+	mp, queueBytes := &m.ports[port], k.bytes()
+	if k.creditLeft -= int64(q.size); k.creditLeft > 0 {
 		return
 	}
 	off, delta := float64(queueBytes)-float64(mp.QCN.QeqBytes),
-		float64(queueBytes)-float64(mp.qOldBytes)
-	mp.qOldBytes = queueBytes
+		float64(queueBytes)-float64(k.qOldBytes)
+	k.qOldBytes = queueBytes
 	fb := math.Floor((off + mp.QCN.W*delta) * 63 / (float64(mp.QCN.QeqBytes) * (2*mp.QCN.W + 1)))
 	fb = max(0, min(63, fb))
-	mp.creditLeft = int64(mp.QCN.SampleBaseBytes) / (1 + int64(fb)/8)
+	k.creditLeft = int64(mp.QCN.SampleBaseBytes) / (1 + int64(fb)/8)
 	if fb > 0 {
 		m.cnms = append(m.cnms,
 			sampled{q.packet, port, uint8(fb), int16(math.Floor(off / 64)),

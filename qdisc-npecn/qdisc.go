@@ -73,7 +73,8 @@ func Load(o Options) (*Qdisc, error) {
 	for i := range o.Ports {
 		q.rateChanges = append(q.rateChanges, o.Ports[i].RateChanges)
 	}
-	if err := spec.LoadAndAssign(&q.objs, &ebpf.CollectionOptions{Cache: loader.KernelTypes()}); err != nil {
+	load := &ebpf.CollectionOptions{Cache: loader.KernelTypes()}
+	if err := spec.LoadAndAssign(&q.objs, load); err != nil {
 		return nil, fmt.Errorf("load qdisc %s: %w", Kind, err)
 	}
 	if err := q.register(&o, ports); err != nil {

@@ -61,7 +61,8 @@ func TestSerialisationAndDelay(t *testing.T) {
 		{rounded, []line{{0, 1e9, 5_000}, {1, 40e9, 5_000}, {2, 40e9, 1_025}, {1, 800e9, 2_000},
 			{1, 9_999_999_967, 3_001}, {3, 25e9, 100_000}}},
 		{timekeeping{12, 256, 0}, []line{{1, 100e9, 500}}},
-		{timekeeping{0, 1 << 20, 1 << 18}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}}, // real speed
+		// real speed
+		{timekeeping{0, 1 << 20, 1 << 18}, []line{{1, 10e6, 4_000_000}, {1, 1e6, 2_000_000}}},
 	} {
 		t.Run(test.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(test.shift)))
@@ -138,8 +139,9 @@ func (l line) deliverNs(packets []packet) []uint64 {
 			delayNs = 0 // a host's port only serialises
 		}
 		var linkFreeNs uint64
+		var busy busyPeriod
 		for i, p := range packets {
-			linkFreeNs = max(at[i], linkFreeNs) + uint64(p.size)*8e9/l.rateBps
+			linkFreeNs = busy.send(max(at[i], linkFreeNs), linkFreeNs, uint64(p.size), l.rateBps)
 			at[i] = linkFreeNs + delayNs
 		}
 	}

@@ -5,6 +5,7 @@
 #
 #   scripts/setup.sh                    for running experiments
 #   scripts/setup.sh --dev              also for compiling BPF programs, linting and testing
+#   scripts/setup.sh --arm64            also for make test-arm64
 #   scripts/setup.sh --kernel-suite S   with the kernel of Debian S: bookworm, trixie or
 #                                       trixie-backports (default)
 set -euo pipefail
@@ -15,12 +16,15 @@ RUN_PACKAGES=(
 )
 DEV_PACKAGES=(
 	clang-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
-	curl gcc libc6-dev python3 slurm-wlm munge
+	curl gcc libc6-dev python3 slurm-wlm munge lintian
 )
+ARM64_PACKAGES=(qemu-system-arm)
+ARM64_SUITE=trixie
 MIRROR=http://deb.debian.org/debian
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)
 PACKAGES=("${RUN_PACKAGES[@]}")
+with_arm64=
 
 say() { printf 'setup: %s\n' "$*"; }
 die() {
@@ -34,13 +38,17 @@ while [ $# -gt 0 ]; do
 		PACKAGES+=("${DEV_PACKAGES[@]}")
 		SUITES=(bookworm trixie trixie-backports)
 		;;
+	--arm64)
+		PACKAGES+=("${ARM64_PACKAGES[@]}")
+		with_arm64=yes
+		;;
 	--kernel-suite)
 		[ $# -ge 2 ] || die "--kernel-suite needs a suite: bookworm, trixie or trixie-backports"
 		SUITES=("$2")
 		shift
 		;;
 	-h | --help)
-		sed -n '3,9s/^# \{0,1\}//p' "$0" # the comment above
+		sed -n '3,10s/^# \{0,1\}//p' "$0" # the comment above
 		exit 0
 		;;
 	*) die "unknown option $1: see $0 --help" ;;
@@ -94,15 +102,16 @@ command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
 
-# apt_here runs one of apt's tools with its own source list, state and cache in $work. It does not
-# touch the machine's.
+# apt_here runs one of apt's tools for $arch, with its own source list, state and cache in $work. It
+# does not touch the machine's.
 apt_here() {
 	local tool=$1
 	shift
 	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
 		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" \
 		-o "Dir::Cache::archives=$work/archives" \
-		-o APT::Sandbox::User= -o Acquire::Languages=none "$@"
+		-o APT::Sandbox::User= -o Acquire::Languages=none \
+		-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" "$@"
 }
 
 # depends prints the first alternative of each dependency of package $1 that matches pattern $2.
@@ -130,18 +139,19 @@ unpack() {
 		"$tool" -qdc >"$out/vmlinux"
 }
 
-# fetch_kernel downloads the kernel of a suite to the cache. It runs in its own subshell.
+# fetch_kernel downloads the kernel of a suite and an architecture to a folder of the cache. It runs
+# in its own subshell.
 fetch_kernel() {
-	local suite=$1 signed_by='' image deb module name version
+	local suite=$1 arch=$2 folder=$3 signed_by='' image deb module name version
 	work=$(mktemp -d "$CACHE/.setup-XXXXXX")
 	trap 'rm -rf "$work"' EXIT
-	say "fetching Debian's cloud kernel from $suite"
+	say "fetching Debian's cloud kernel of $arch from $suite"
 	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
 	[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
 	printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$suite" >"$work/sources.list"
 	apt_here apt-get update
-	image=$(depends "linux-image-cloud-amd64/$suite" '^linux-image-[0-9]' | head -n 1)
-	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-amd64 in $suite"
+	image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
+	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
 	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the modules,
 	# linux-base-* the configuration.
 	mapfile -t parts < <(
@@ -159,7 +169,10 @@ fetch_kernel() {
 	[ -n "$bzimage" ] || die "no vmlinuz in ${parts[*]}"
 	out=$work/out
 	mkdir -p "$out/modules"
-	unpack
+	case $arch in
+	amd64) unpack ;;
+	*) cp "$bzimage" "$out/vmlinux" ;; # it is not compressed
+	esac
 	find "$work/root" -name '*.ko*' |
 		while read -r module; do
 			name=$(basename "$module")
@@ -172,24 +185,33 @@ fetch_kernel() {
 	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in ${parts[*]}"
 	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) \
 		-exec cp {} "$out/config" \;
-	rm -rf "${CACHE:?}/$version"
-	mv "$out" "$CACHE/$version"
-	printf '%s\n' "$version" >"$CACHE/.suite-$suite"
-	say "microVM kernel $version is in $CACHE"
+	rm -rf "${folder:?}/$version"
+	mv "$out" "$folder/$version"
+	printf '%s\n' "$version" >"$folder/.suite-$suite"
+	say "microVM kernel $version is in $folder"
+}
+
+fetches=()
+
+# need_kernel fetches the kernel of a suite and an architecture to a folder, unless it is there. It
+# does so in the background.
+need_kernel() {
+	local suite=$1 arch=$2 folder=$3
+	local stamp=$folder/.suite-$suite
+	mkdir -p "$folder"
+	if [ -e "$stamp" ] && [ -e "$folder/$(cat "$stamp")/vmlinux" ]; then
+		say "microVM kernel $(cat "$stamp") ($suite) is in $folder"
+		return
+	fi
+	(fetch_kernel "$suite" "$arch" "$folder") &
+	fetches+=($!)
 }
 
 # Downloads run in parallel, since most of the time is waiting for the mirror.
-mkdir -p "$CACHE"
-fetches=()
 for suite in "${SUITES[@]}"; do
-	stamp=$CACHE/.suite-$suite
-	if [ -e "$stamp" ] && [ -e "$CACHE/$(cat "$stamp")/vmlinux" ]; then
-		say "microVM kernel $(cat "$stamp") ($suite) is in $CACHE"
-		continue
-	fi
-	(fetch_kernel "$suite") &
-	fetches+=($!)
+	need_kernel "$suite" amd64 "$CACHE"
 done
+[ -z "$with_arm64" ] || need_kernel "$ARM64_SUITE" arm64 "$CACHE/arm64"
 for fetch in "${fetches[@]}"; do
 	wait "$fetch" || die "could not download a kernel, see above: run this again"
 done

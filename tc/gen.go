@@ -8,6 +8,7 @@ package tc
 //go:generate ../scripts/bpf2go.sh np bpf/np.bpf.c
 //go:generate ../scripts/bpf2go.sh npmarked bpf/np_marked.bpf.c
 //go:generate ../scripts/bpf2go.sh wred bpf/wred.bpf.c
+//go:generate ../scripts/bpf2go.sh port bpf/port.bpf.c
 //go:generate ../scripts/bpf2go.sh syn bpf/syn.bpf.c
 
 // The tests read and write the entries of controls' flow tables. The objects that they load come

@@ -18,14 +18,15 @@ type wredRedParams struct {
 	KminBytes uint64
 	KmaxBytes uint64
 	Pmax      uint32
-	Pad       uint32
+	AllAtKmax uint32
 }
 
 type wredWredCounts struct {
-	_       structs.HostLayout
-	Passed  uint64
-	Marked  uint64
-	Dropped uint64
+	_            structs.HostLayout
+	Passed       uint64
+	Marked       uint64
+	Dropped      uint64
+	Superpackets uint64
 }
 
 // Names of all BPF objects in the ELF.

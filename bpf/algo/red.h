@@ -6,6 +6,8 @@
  *	p = 0                                             q <= K_min
  *	    P_max * (q - K_min) / (K_max - K_min)         K_min < q <= K_max
  *	    1                                             q > K_max
+ *
+ * LDCP's draft (sec. 2.1) has p = 1 at K_max too, whatever P_max is: all_at_kmax.
  */
 #ifndef PCN_ALGO_RED_H
 #define PCN_ALGO_RED_H
@@ -20,7 +22,8 @@ struct red_params {
 			     "30KB * line_rate / 10Gbps");
 	/* 0: never mark */
 	q24 pmax PARAM("Probability of a mark at kmax", "1/65536 to 1", "1");
-	u32 pad;
+	/* p is 1 at K_max: switches know it by the scheme's attribute */
+	flag all_at_kmax FROM("0");
 };
 
 /*
@@ -38,10 +41,12 @@ static __always_inline bool red_mark(const struct red_params *p, u64 queue_bytes
 {
 	u64 probability;
 
-	if (!p->pmax || queue_bytes <= p->kmin_bytes)
+	if (!p->pmax)
 		return false;
-	if (queue_bytes > p->kmax_bytes)
+	if (queue_bytes > p->kmax_bytes || (p->all_at_kmax && queue_bytes == p->kmax_bytes))
 		return true;
+	if (queue_bytes <= p->kmin_bytes)
+		return false;
 	probability = (queue_bytes - p->kmin_bytes) * p->pmax / (p->kmax_bytes - p->kmin_bytes);
 	return random >> (32 - Q24_SHIFT) < probability;
 }

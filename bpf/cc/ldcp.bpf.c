@@ -29,6 +29,7 @@ const volatile struct ldcp_params params
 		"draft-dai-tsvwg-pfc-free-congestion-control-00")
 	SCHEME("sender", "window")
 	SCHEME("marker", "red")
+	SCHEME("at_kmax", "all")
 	SCHEME("ecn", "needed")
 	SCHEME("accecn", "yes when feedback is accecn")
 	SCHEME("delayed_ack", "yes when ack_every is 2")

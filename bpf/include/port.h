@@ -18,6 +18,8 @@
 #define MARK_CNP 0x504e0000U
 /* The same for the CNM of a switch's congestion point. */
 #define MARK_CNM 0x504d0000U
+/* What a port before a real interface (tc/bpf/port.bpf.c) has sent on. */
+#define MARK_PORT 0x50540000U
 
 /*
  * A packet's ideal time and what the port decided about it travel in qdisc_skb_cb->data, from

@@ -14,6 +14,7 @@
  *	sender		rate: it is paced; window; or line: nothing controls it
  *	marker		how switches mark: npecn, red, fecn, qcn, or a rule of your own,
  *			"own ./mark.h". Default: none
+ *	at_kmax		all: red marks for certain at K_max itself, and not only above it
  *	notification	how receivers answer marks: pcn, marked (a CNP for a mark), or your own
  *			notification point, "own ./np.c". Default: none
  *	hears		what the reaction point in this object takes: cnp or cnm. Default: none

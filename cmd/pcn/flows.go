@@ -37,7 +37,14 @@ func newFlows() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), flows)
 			}
-			return printFlows(cmd.OutOrStdout(), flows)
+			if err := printFlows(cmd.OutOrStdout(), flows); err != nil {
+				return err
+			}
+			if n := withoutECN(flows); n > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d flows have no ECN, and so Reno's "+
+					"window: see pcn host doctor\n", n, len(flows))
+			}
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -5,12 +5,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +34,7 @@ All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
-		newCapture())
+		newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
 	return c
 }
 
@@ -132,7 +134,11 @@ func addControl(ctx context.Context, c *host.Controls, name string) error {
 }
 
 func newHostUp() *cobra.Command {
-	var f hostFlags
+	var (
+		f      hostFlags
+		wait   time.Duration
+		dryRun bool
+	)
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Configure this host from a file or from flags",
@@ -141,54 +147,136 @@ the flags describe. Components that run already are changed in place, and connec
 any step fails, pcn restores the host's previous state.`,
 		Example: `  pcn host up                                          from /etc/pcn/host.yaml
   pcn host up --control pcn --on eth0 --rtt 50us       without a file
-  pcn host up --control pcn --on eth0 --rtt-to 10.0.0.2:22`,
+  pcn host up --control pcn --on eth0 --rtt-to 10.0.0.2:22
+  pcn host up --wait 2m                                at boot, when interfaces may come late
+  pcn host up --dry-run                                say what it would do, and do nothing
+  pcn host up --netns blue                             in a network namespace`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wait < 0 {
+				return usageError{fmt.Errorf("invalid --wait %s: want 0 or more", wait)}
+			}
 			c, err := f.load(cmd.Context())
 			if err != nil {
 				return err
 			}
-			changes, err := host.New().Up(cmd.Context(), c)
+			if dryRun {
+				changes, err := host.New().Preview(cmd.Context(), c)
+				if err != nil {
+					return err
+				}
+				return printPreview(cmd.OutOrStdout(), changes)
+			}
+			changes, err := upSoon(cmd.Context(), cmd.ErrOrStderr(), c, wait)
 			if err != nil {
 				return err
 			}
-			return printChanges(cmd.OutOrStdout(), changes)
+			if err := printChanges(cmd.OutOrStdout(), changes); err != nil {
+				return err
+			}
+			return printAdvice(cmd.ErrOrStderr(), c)
 		},
 	}
 	f.add(c)
+	c.Flags().DurationVar(&wait, "wait", 0,
+		"how long to wait for interfaces, their link speed, cgroups and services of --rtt-to")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would change, and change nothing")
+	return inNamespace(c)
+}
+
+// inNamespace gives a command the flag --netns.
+func inNamespace(c *cobra.Command) *cobra.Command {
+	var name string
+	c.Flags().StringVar(&name, "netns", "",
+		"network namespace to act in: a name of ip netns, or a file such as /proc/PID/ns/net")
+	runHere := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		return host.In(name, func() error { return runHere(cmd, args) })
+	}
 	return c
 }
 
+// upSoon is Up, and tries again until the time is over while something is not there yet.
+func upSoon(
+	ctx context.Context, log io.Writer, c *host.Config, wait time.Duration,
+) ([]host.Change, error) {
+	const pause = 500 * time.Millisecond
+	until := time.Now().Add(wait)
+	for told := ""; ; {
+		changes, err := host.New().Up(ctx, c)
+		if !errors.Is(err, host.ErrNotReady) || time.Now().Add(pause).After(until) {
+			return changes, err
+		}
+		if text := err.Error(); text != told {
+			fmt.Fprintf(log, "waiting: %s\n", text)
+			told = text
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// printAdvice says what else this host needs, or flows fall back to Reno's window without a word.
+func printAdvice(w io.Writer, c *host.Config) error {
+	advice, err := c.Advice()
+	for _, text := range advice {
+		fmt.Fprintf(w, "note: %s\n", text)
+	}
+	return err
+}
+
 func newHostDown() *cobra.Command {
-	return &cobra.Command{
+	var all bool
+	c := &cobra.Command{
 		Use:   "down",
-		Short: "Remove everything that pcn host up installed, and restore the host",
-		Args:  cobra.NoArgs,
+		Short: "Remove what pcn host up installed, and restore the host",
+		Long: `Remove what pcn host up installed in this network namespace. Congestion controls and
+cgroups are the machine's: those that another namespace's pcn host up asked for stay.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h := host.New()
-			s, err := h.Status(cmd.Context(), nil)
+			down := host.New().Down
+			if all {
+				down = host.New().DownAll
+			}
+			changes, err := down(cmd.Context())
 			if err != nil {
 				return err
-			}
-			changes, err := h.Down(cmd.Context())
-			if err != nil {
-				return err
-			}
-			for _, component := range s.Components {
-				if component.Name == "control_"+s.Default {
-					fmt.Fprintf(cmd.ErrOrStderr(), "net.ipv4.tcp_congestion_control is %s: "+
-						"new connections use it until you set another\n", s.Default)
-				}
 			}
 			return printChanges(cmd.OutOrStdout(), changes)
 		},
 	}
+	c.Flags().BoolVar(&all, "all", false, "remove everything, in all network namespaces")
+	return inNamespace(c)
 }
 
 func printChanges(w io.Writer, changes []host.Change) error {
+	return printEach(w, changes, func(what string) string { return what })
+}
+
+// printPreview prints what Up would do.
+func printPreview(w io.Writer, changes []host.Change) error {
+	words := map[string]string{
+		host.Added: "would add", host.Changed: "would change", host.Kept: "would keep",
+		host.Removed: "would remove", host.Reselected: "would select again",
+	}
+	return printEach(w, changes, func(what string) string { return words[what] })
+}
+
+func printEach(w io.Writer, changes []host.Change, word func(string) string) error {
 	t := newTable(w)
-	for _, change := range changes {
-		fmt.Fprintf(t, "%s\t%s\n", change.What, change.Component)
+	for _, c := range changes {
+		where := ""
+		if c.Namespace != "" {
+			where = "in network namespace " + c.Namespace
+		}
+		if c.IsProblem() {
+			where = strings.TrimSpace(where + " WARNING:")
+		}
+		note := strings.TrimSpace(where + " " + c.Note)
+		fmt.Fprintln(t, strings.TrimRight(word(c.What)+"\t"+c.Component+"\t"+note, "\t"))
 	}
 	return t.Flush()
 }
@@ -210,14 +298,16 @@ Exits with 1 if anything differs or is broken.`,
 			if err != nil {
 				return err
 			}
-			s, err := host.New().Status(cmd.Context(), c)
+			h := host.New()
+			s, err := h.Status(cmd.Context(), c)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), s)
 			} else {
-				err = printStatus(cmd.OutOrStdout(), s)
+				err = errors.Join(printStatus(cmd.OutOrStdout(), s),
+					printChoices(cmd.OutOrStdout(), h))
 			}
 			if err == nil && !s.OK() {
 				err = exitCode(exitError)
@@ -227,7 +317,18 @@ Exits with 1 if anything differs or is broken.`,
 	}
 	f.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return inNamespace(c)
+}
+
+// printChoices prints which other network namespaces chose a control of ours.
+func printChoices(w io.Writer, h *host.Host) error {
+	chosen, err := h.Choices()
+	for _, c := range chosen {
+		if !c.IsHere() {
+			fmt.Fprintf(w, "network namespace %s chose %s\n", c.Namespace, c.Control)
+		}
+	}
+	return err
 }
 
 // loadIfAny is load, but returns nil if no flag is given and no file is installed.
@@ -269,6 +370,9 @@ func printStatus(w io.Writer, s *host.Status) error {
 		}
 	}
 	fmt.Fprintf(w, "default congestion control of this network namespace: %s\n", s.Default)
+	for _, n := range s.Notes {
+		fmt.Fprintf(w, "NOTE: %s\n", n)
+	}
 	for _, d := range s.Differences {
 		fmt.Fprintf(w, "DIFFERS: %s\n", d)
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -60,17 +61,17 @@ The key file holds 32 hexadecimal digits. The key stays until pcn host down.`,
 		},
 	}
 	c.Flags().StringVar(&file, "file", "",
-		"file with the key, which only root should be able to read")
-	return c
+		"file with the key, which only its owner may read")
+	return inNamespace(c)
 }
 
 func readKey(path string) (cnp.Key, error) {
 	var key cnp.Key
 	if path == "" {
 		return key, usageError{fmt.Errorf("--file is missing: make a key with " +
-			"head -c 16 /dev/urandom | xxd -p > new.key")}
+			"umask 077; head -c 16 /dev/urandom | xxd -p > new.key")}
 	}
-	text, err := os.ReadFile(path)
+	text, err := readSecret(path)
 	if err != nil {
 		return key, fmt.Errorf("read the key: %w", err)
 	}
@@ -81,4 +82,22 @@ func readKey(path string) (cnp.Key, error) {
 	}
 	copy(key[:], b)
 	return key, nil
+}
+
+// readSecret reads a file; it fails if others than its owner may read or change it.
+func readSecret(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
+			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
+	}
+	return io.ReadAll(f)
 }

@@ -36,7 +36,9 @@ func TestMan(t *testing.T) {
 }
 
 func TestDocs(t *testing.T) {
-	for _, c := range []struct{ name, want string }{{"", "host\n"}, {"host", "# On a host\n"}} {
+	for _, c := range []struct{ name, want string }{
+		{"", "host\n"}, {"host", "# PCN on a production host\n"},
+	} {
 		var out bytes.Buffer
 		root := newRoot()
 		root.SetOut(&out)

@@ -165,6 +165,9 @@ func (m topModel) View() string {
 		text := []rune(fmt.Sprintf(format, args...))
 		b.WriteString(string(text[:min(len(text), m.width)]) + "\n")
 	}
+	if n := withoutECN(m.flows); n > 0 {
+		state += fmt.Sprintf("; %d with NO ECN: see pcn host doctor", n)
+	}
 	line("pcn: %d flows, by %s%s", len(m.flows), topColumns[m.sortColumn].name, state)
 	nameWidth := max(m.width-58, 22)
 	line("%-*s %7s %7s %6s %6s %6s %8s  %s",
@@ -174,7 +177,7 @@ func (m topModel) View() string {
 		line("%-*s %7s %7s %6s %6s %6s %8s  %s", nameWidth, shortName(f, nameWidth),
 			shortRate(f), shortNumber(f.RecRateBps), shortNumber(uint64(f.MarkedPackets)),
 			shortNumber(f.CNPDecrease), shortNumber(f.CNPIncrease), f.SRTT,
-			sparkline(m.rates[f.FlowKey.String()]))
+			m.chart(f))
 	}
 	emptyRows := m.rows() - (last - m.top)
 	if m.err != nil {
@@ -190,6 +193,24 @@ func (m topModel) View() string {
 	keys := []rune("s sort  p pause  up/down scroll  q quit")
 	b.WriteString(string(keys[:min(len(keys), m.width)]))
 	return b.String()
+}
+
+// chart draws a flow's rates; for one without ECN, which has Reno's window, it says so.
+func (m topModel) chart(f host.LiveFlow) string {
+	if !f.ECN {
+		return "NO ECN"
+	}
+	return sparkline(m.rates[f.FlowKey.String()])
+}
+
+func withoutECN(flows []host.LiveFlow) int {
+	n := 0
+	for _, f := range flows {
+		if !f.ECN {
+			n++
+		}
+	}
+	return n
 }
 
 // shortRate returns a flow's rate or, for window-based controls, its window in packets ("12p").

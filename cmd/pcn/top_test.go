@@ -65,6 +65,18 @@ func TestTopShowsFlows(t *testing.T) {
 	qt.Check(t, qt.HasLen(m.rates, 1))
 }
 
+// A flow without ECN has a window in place of a rate, and the table says why.
+func TestTopSaysNoECN(t *testing.T) {
+	f := liveFlow(3, 0)
+	f.ECN, f.Window = false, 12
+	m := after(newTopModel(nil, time.Second), topFlows{flows: []host.LiveFlow{liveFlow(1, 1e9), f}})
+	lines := strings.Split(m.View(), "\n")
+	qt.Check(t, qt.Equals(lines[0], "pcn: 2 flows, by rate; 1 with NO ECN: see pcn host doctor"))
+	qt.Check(t, qt.Not(qt.StringContains(lines[2], "NO ECN")))
+	qt.Check(t, qt.StringContains(lines[3], "12p"))
+	qt.Check(t, qt.StringContains(lines[3], "NO ECN"))
+}
+
 func TestTopScrolls(t *testing.T) {
 	var flows []host.LiveFlow
 	for i := range uint16(50) {

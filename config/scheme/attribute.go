@@ -22,8 +22,9 @@ var attributeValues = map[string][]string{
 	"name": nil, "section": nil, "title": nil, "source": nil, "min_rate": nil,
 	"tcd.values": nil,
 	"sender":     senders, "marker": markers, "notification": notifications, "hears": messages,
-	"ecn":    {"needed"},
-	"accecn": yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
+	"ecn":     {"needed"},
+	"at_kmax": {"all"},
+	"accecn":  yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
 	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": messages,
 	"tcd.ecn": {"needed"},
 }

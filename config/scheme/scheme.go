@@ -55,6 +55,8 @@ const (
 // Setup is what a scheme with given parameters needs from a network.
 type Setup struct {
 	Marker string // how switches mark: none, npecn, red, fecn, qcn or own
+	// AllAtKMax: red marks every packet at K_max itself, and not only above it
+	AllAtKMax bool
 	// how receivers answer marks: none, or the name of a notification point
 	Notification string
 	Hears        string // messages that the reaction point obeys: none, cnp or cnm
@@ -117,7 +119,8 @@ func (s Scheme) Setup(v *Values) Setup {
 	}
 	return Setup{
 		Marker: or(is("marker")), Notification: or(is("notification")), Hears: or(is("hears")),
-		NeedsECN: is("ecn") == "needed", AccECN: is("accecn") == "yes",
+		AllAtKMax: is("at_kmax") == "all",
+		NeedsECN:  is("ecn") == "needed", AccECN: is("accecn") == "yes",
 		CountsACKs: is("counts_acks") == "yes", DelayedACK: is("delayed_ack") == "yes",
 		DropFirstRTT: is("first_rtt") == "drop",
 	}

@@ -51,13 +51,14 @@ func TestSetups(t *testing.T) {
 		{
 			"ldcp", nil,
 			Setup{
-				Marker: "red", Notification: None, Hears: None, NeedsECN: true, DropFirstRTT: true,
+				Marker: "red", AllAtKMax: true, Notification: None, Hears: None, NeedsECN: true,
+				DropFirstRTT: true,
 			},
 		},
 		{"ldcp", map[string]string{
 			"first_rtt": "ect", "feedback": "accecn", "ack_every": "2",
 		}, Setup{
-			Marker: "red", Notification: None, Hears: None, NeedsECN: true,
+			Marker: "red", AllAtKMax: true, Notification: None, Hears: None, NeedsECN: true,
 			AccECN: true, DelayedACK: true,
 		}},
 		{"ibcc", nil, Setup{Marker: "fecn", Notification: "marked", Hears: "cnp", NeedsECN: true}},

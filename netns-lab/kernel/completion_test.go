@@ -85,7 +85,8 @@ func TestWorkload(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(again.Trace, run.Trace))
 	for i, c := range again.Completions {
 		was := run.Completions[i]
-		about := qt.Commentf("%+v, was %+v", c, was)
+		about := qt.Commentf("%s, %d B: %d ns, was %d", c.Flow, c.SizeBytes, value(c.FCTNs),
+			value(was.FCTNs))
 		qt.Check(t, qt.Equals(c.StartNs, was.StartNs), about)
 		qt.Check(t, qt.Equals(c.IdealNs, was.IdealNs), about)
 		qt.Check(t, qt.Equals(c.FCTNs == nil, was.FCTNs == nil), about)
@@ -104,4 +105,12 @@ func replayOf(t *testing.T, run *result.Run) string {
 	qt.Assert(t, qt.IsNil(workload.WriteTrace(&text, run.Trace)))
 	before, _, _ := strings.Cut(workloadYAML, "workload: {")
 	return fmt.Sprintf("%strace: {file: trace.csv}\nfiles: {trace.csv: %q}\n", before, text.String())
+}
+
+// value is 0 if there is none.
+func value(ns *int64) int64 {
+	if ns == nil {
+		return 0
+	}
+	return *ns
 }

@@ -122,7 +122,7 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 	case npecn.RED:
 		m, _ := e.MarkingOf(a.Name)
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax),
-			PMax: float64(m.PMax)}
+			PMax: float64(m.PMax), AllAtKMax: a.AllAtKMax}
 	}
 }
 

@@ -29,7 +29,7 @@ func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, er
 	if err := HaveQEMU(); err != nil {
 		return Machine{}, err
 	}
-	version, err := qemuVersion(ctx)
+	version, err := qemuVersion(ctx, qemu)
 	if err != nil {
 		return Machine{}, err
 	}

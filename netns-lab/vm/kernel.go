@@ -18,6 +18,7 @@ type Kernel struct {
 	Version string // as uname -r has it
 	Image   string // vmlinux, uncompressed: QEMU boots it without a decompressor (PVH)
 	Modules string // folder of .ko files
+	arm64   bool
 }
 
 const (
@@ -33,6 +34,17 @@ func FindKernel(version string) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("find the cache folder: %w", err)
 	}
 	return findKernel(filepath.Join(cache, "pcn", "kernel"), version)
+}
+
+// FindARM64Kernel is as FindKernel, for a machine of arm64: QEMU emulates it, wherever this runs.
+func FindARM64Kernel(version string) (Kernel, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return Kernel{}, fmt.Errorf("find the cache folder: %w", err)
+	}
+	k, err := findKernel(filepath.Join(cache, "pcn", "kernel", "arm64"), version)
+	k.arm64 = true
+	return k, err
 }
 
 func findKernel(dir, version string) (Kernel, error) {

@@ -7,30 +7,55 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-const qemu = "qemu-system-x86_64"
+// The programs of QEMU, for each machine that it emulates.
+const (
+	qemu      = "qemu-system-x86_64"
+	qemuARM64 = "qemu-system-aarch64"
+)
+
+// qemu returns the program that runs the kernel.
+func (k Kernel) qemu() string {
+	if k.arm64 {
+		return qemuARM64
+	}
+	return qemu
+}
 
 // machineFlags are QEMU's flags for every microVM.
 var machineFlags = []string{
 	"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-smp", "1",
+}
+
+// pcFlags are those of a microVM of amd64.
+var pcFlags = []string{
 	// of pc, q35 and microvm only the first two have an HPET, see clockParameters
 	"-M", "pc,hpet=on",
 	"-bios", "qboot.rom", // no option ROMs, no boot menu: 0.3 s less
 }
 
-// deterministicFlags make time a count of instructions, so that a run does not depend on the host.
-var deterministicFlags = []string{
+// arm64Flags are those of one of arm64. Neoverse N1 has the atomic instructions that the kernel's
+// compiler of BPF prefers, and, unlike max, no pointer authentication, which is slow to emulate.
+var arm64Flags = []string{"-M", "virt", "-cpu", "neoverse-n1"}
+
+// countedFlags make time a count of instructions, so that a run does not depend on the host.
+var countedFlags = []string{
 	"-accel", "tcg",
 	// rr=record makes QEMU's two threads take turns. Without it, the main loop may move the clock
 	// on while the last instructions of a vCPU that halts are not yet counted: of 30 runs of
 	// 150,000 sleeps, 25 differed.
 	"-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null",
 	"-rtc", "base=2026-01-01T00:00:00,clock=vm",
+}
+
+// countedCPUFlags are the processor of a microVM of amd64 whose time is counted.
+var countedCPUFlags = []string{
 	// rdrand, rdseed: entropy of the host. erms: TCG emulates rep movsb byte by byte, TCP over veth
 	// takes 1.7 times as long. smap: stac and clac end a translation block, TCP on loopback takes
 	// 1.4 times as long. la57: a level of page tables more to walk at each TLB miss. The vector
@@ -56,7 +81,7 @@ var (
 
 // kernelParameters are the kernel parameters of every microVM.
 var kernelParameters = []string{
-	"console=ttyS0", "quiet", "rdinit=/init",
+	"quiet", "rdinit=/init",
 	"oops=panic", "panic=-1", // and -no-reboot: a broken guest ends at once
 	"random.trust_cpu=off", // no entropy of the host
 	// DAMON and khugepaged look at the accessed bits of page tables. Those depend on what QEMU's
@@ -88,39 +113,52 @@ const (
 // arguments returns QEMU's arguments. The console is a file, because a full pipe would delay the
 // guest's UART.
 func arguments(c Config, how acceleration) []string {
-	mode, parameters := deterministicFlags,
-		append(kernelParameters[:len(kernelParameters):len(kernelParameters)], clockParameters...)
-	switch how {
-	case virtualised:
-		mode, parameters = virtualisedFlags, kernelParameters
-	case emulated:
-		mode, parameters = emulatedFlags, kernelParameters
-	}
+	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
 	// the kernel mixes its command line into its random numbers
-	commandLine := fmt.Sprintf("%s pcn.seed=%d", strings.Join(parameters, " "), c.Seed)
-	args := append(machineFlags[:len(machineFlags):len(machineFlags)], mode...)
-	return append(args,
+	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,
+		strings.Join(slices.Concat(kernelParameters, clock), " "), c.Seed)
+	return slices.Concat(machineFlags, flags, []string{
 		"-m", strconv.Itoa(c.MemoryMiB),
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
 		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
-		"-chardev", "file,id=console,path="+consolePath, "-serial", "chardev:console",
+		"-chardev", "file,id=console,path=" + consolePath, "-serial", "chardev:console",
 		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d",
 			answerPath, guest.AnswerBytes),
-		"-device", "ivshmem-plain,memdev=answer")
+		"-device", "ivshmem-plain,memdev=answer",
+	})
+}
+
+// machineFor returns QEMU's flags of a machine and of how it runs, the name of its serial port, and
+// the kernel parameters of its clock.
+func machineFor(arm64 bool, how acceleration) (flags []string, terminal string, clock []string) {
+	if arm64 { // it is always counted
+		return slices.Concat(arm64Flags, countedFlags), "ttyAMA0", nil
+	}
+	const serial = "ttyS0"
+	switch how {
+	case virtualised:
+		return slices.Concat(pcFlags, virtualisedFlags), serial, nil
+	case emulated:
+		return slices.Concat(pcFlags, emulatedFlags), serial, nil
+	default:
+		return slices.Concat(pcFlags, countedFlags, countedCPUFlags), serial, clockParameters
+	}
 }
 
 // HaveQEMU fails if QEMU is not installed.
-func HaveQEMU() error {
-	if _, err := exec.LookPath(qemu); err != nil {
-		return fmt.Errorf("%s is not installed: run scripts/setup.sh", qemu)
+func HaveQEMU() error { return haveQEMU(qemu, "scripts/setup.sh") }
+
+func haveQEMU(program, setup string) error {
+	if _, err := exec.LookPath(program); err != nil {
+		return fmt.Errorf("%s is not installed: run %s", program, setup)
 	}
 	return nil
 }
 
-func qemuVersion(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, qemu, "--version").Output()
+func qemuVersion(ctx context.Context, program string) (string, error) {
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", qemu, err)
+		return "", fmt.Errorf("ask %s for its version: %w", program, err)
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.TrimPrefix(line, "QEMU emulator version "), nil

@@ -64,7 +64,11 @@ const defaultMemoryMiB = 2048
 // killed; it also dies with this process. A program that fails is not an error: see
 // [Result.ExitCode].
 func Run(ctx context.Context, c Config) (Result, error) {
-	if err := HaveQEMU(); err != nil {
+	setup := "scripts/setup.sh"
+	if c.Kernel.arm64 {
+		setup += " --arm64"
+	}
+	if err := haveQEMU(c.Kernel.qemu(), setup); err != nil {
 		return Result{}, err
 	}
 	if c.Program == nil {
@@ -76,7 +80,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
 	}
-	version, err := qemuVersion(ctx)
+	version, err := qemuVersion(ctx, c.Kernel.qemu())
 	if err != nil {
 		return Result{}, err
 	}
@@ -88,6 +92,8 @@ func Run(ctx context.Context, c Config) (Result, error) {
 // accelerationOf returns how this machine can run the configuration.
 func accelerationOf(ctx context.Context, c Config) acceleration {
 	switch {
+	case c.Kernel.arm64:
+		return counted
 	case c.RealTime && kvmBoots(ctx, c):
 		return virtualised
 	case c.RealTime && c.Emulated:
@@ -127,7 +133,7 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 		files = append(files, f)
 	}
 	said := &console{began: time.Now(), tee: c.Console}
-	stderr, err := runQEMU(ctx, c.HostCPU, arguments(c, how), files, said)
+	stderr, err := runQEMU(ctx, c, arguments(c, how), files, said)
 	res := Result{
 		Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began),
 		Deterministic: how == counted,
@@ -136,7 +142,8 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 		return res, fmt.Errorf("microVM stopped: %w", ctx.Err())
 	}
 	if err != nil {
-		return res, fmt.Errorf("%s failed: %w\n%s", qemu, err, lastLines(stderr+res.Console))
+		return res, fmt.Errorf("%s failed: %w\n%s", c.Kernel.qemu(), err,
+			lastLines(stderr+res.Console))
 	}
 	res.ExitCode, res.archive, err = guest.ReadAnswer(files[2])
 	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
@@ -150,13 +157,13 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 }
 
 // runQEMU runs QEMU to its end and returns its stderr.
-func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File,
+func runQEMU(ctx context.Context, c Config, args []string, files []*os.File,
 	said *console) (stderr string, err error) {
 	// an error of the console ends QEMU
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var complaints bytes.Buffer
-	cmd := exec.CommandContext(ctx, qemu, args...)
+	cmd := exec.CommandContext(ctx, c.Kernel.qemu(), args...)
 	cmd.Stderr = &complaints
 	cmd.ExtraFiles = files
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -168,7 +175,7 @@ func runQEMU(ctx context.Context, cpu int, args []string, files []*os.File,
 		}
 		followed <- err
 	}()
-	err = runOnOwnThread(cmd, cpu)
+	err = runOnOwnThread(cmd, c.HostCPU)
 	close(done)
 	if followErr := <-followed; followErr != nil {
 		err = followErr

@@ -23,7 +23,7 @@ struct departure {
 /* congestion_point: QCN's. Returns the verdict, and in *queue what the CNM says of the queue. */
 static __always_inline u8 congestion_point(struct port *p, struct tclass *k, u32 len, u32 *queue)
 {
-	struct qcn_sample s = qcn_cp_packet(&p->state.cp, &p->config.qcn, k->arrived_bytes, len);
+	struct qcn_sample s = qcn_cp_packet(&k->qcn, &p->config.qcn, k->arrived_bytes, len);
 
 	*queue = (u32)(u16)qcn_units(s.qoff_bytes) << 16 | (u16)qcn_units(s.qdelta_bytes);
 	return s.qntz_fb << CARRY_FB_SHIFT;
@@ -109,7 +109,7 @@ static __always_inline u8 judge(struct port *p, struct tclass *k, struct departu
 	if (!k->config.marked)
 		return 0;
 	if (watch || marker == MARKER_NPECN)
-		d->npecn = npecn_transmit(&k->npecn, k->arrived - k->queue.head);
+		d->npecn = npecn_transmit(&k->npecn, queue_packets(k));
 	if (watch || marker == MARKER_FECN)
 		d->fecn = fecn_mark(&k->fecn, &p->config.fecn, k->arrived_bytes, d->len, d->waited);
 	verdict = mark(p, k, d, queue);

@@ -6,32 +6,23 @@
 #include "ring.h"
 #include "series.h"
 
+/* queue.h, which counts in by the accounts of flow control, and so includes this */
+static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u64 t_ns);
+
 /*
  * end_off: OFF, which began at from_ns, ends at t_ns. NP-ECN and TCD want the queue of then, in
- * packets and bytes: of those that had ideally arrived.
+ * packets and bytes: of those that had ideally arrived, and were not dropped.
  */
 static __always_inline void end_off(struct port *p, struct tclass *k, u32 id, u32 c, u64 from_ns,
 				    u64 t_ns)
 {
-	const struct ring *q = &k->queue;
-	u64 bytes = k->queue_bytes;
-	u32 n = ring_len(q);
-
-	/* few are later: those of the last quantum */
-	bounded (RING_MAX) {
-		struct slot *s;
-
-		if (!n || !k->config.marked)
-			break; /* nobody asks, and a host has many for later */
-		s = slot_at(q, q->head + n - 1);
-		if (!s || s->packet.t_ns <= t_ns)
-			break;
-		n--;
-		bytes -= s->packet.len;
+	if (k->config.marked) { /* else nobody asks */
+		bin_reach(p, id, t_ns);
+		arrive_by(p, k, c, t_ns);
 	}
-	npecn_resume(&k->npecn, n);
+	npecn_resume(&k->npecn, queue_packets(k));
 	if (p->config.detect.max_ton_ns)
-		tcd_on(&k->tcd, t_ns, bytes);
+		tcd_on(&k->tcd, t_ns, k->arrived_bytes);
 	if (p->config.detect.watch) {
 		struct event_off e = {
 			.kind = EVENT_OFF,

@@ -61,8 +61,8 @@ enum drop_cause {
 const volatile u64 quantum_ns = 1024;
 /*
  * A port without a propagation delay, a host's, hands a packet over by so much before its ideal
- * delivery: with the decision to send it, if it is not longer, so that one timer does both. The next
- * port takes an arrival in so near a future. Less than its lag. Set by the loader.
+ * delivery: with the decision to send it, if it is not longer, so that one timer does both. The
+ * next port takes an arrival in so near a future. Less than its lag. Set by the loader.
  */
 const volatile u64 early_ns = 0;
 /* Length of a bin of the sampled series; 0: none. Set by the loader. */
@@ -151,6 +151,7 @@ struct tclass {
 	struct npecn_cp npecn;
 	struct fecn_cp fecn;
 	struct tcd_cp tcd;
+	struct qcn_cp qcn; /* set by the loader */
 	struct class_tx tx;
 	struct class_rx rx;
 	struct class_counters counters;
@@ -209,15 +210,15 @@ struct port_state {
 	u64 owner;    /* the one qdisc that is this port; 0: none */
 	u64 rate_bps; /* now; set by the loader */
 	u64 link_free_ns;
+	u64 link_rest;	 /* the link is free so much later than link_free_ns, in ns / rate_bps */
 	u64 decided_ns;	 /* nothing may arrive before this any more */
 	u64 serve_ns;	 /* no class can start a packet before */
 	u64 queue_bytes; /* all classes */
 	struct ring wire;
-	u32 backlogged;	  /* bit per class with packets */
-	u32 random;	  /* state of the markers' choices; set by the loader, not 0 */
-	u32 rate_next;	  /* the rate change to come */
-	u32 tcd_state;	  /* after the latest packet */
-	struct qcn_cp cp; /* set by the loader */
+	u32 backlogged; /* bit per class with packets */
+	u32 random;	/* state of the markers' choices; set by the loader, not 0 */
+	u32 rate_next;	/* the rate change to come */
+	u32 tcd_state;	/* after the latest packet */
 	struct bin bin;
 	/* dropped by the dequeue that is under way: what the Qdisc still counts */
 	u32 gone_packets, gone_bytes;
@@ -314,6 +315,12 @@ static __always_inline struct tclass *class_at(struct port *p, u32 c)
 	return &p->classes[c & (CLASSES - 1)];
 }
 
+/* queue_packets: how many wait, of those that have ideally arrived and were not dropped. */
+static __always_inline u32 queue_packets(const struct tclass *k)
+{
+	return k->arrived - k->queue.head - k->dropped;
+}
+
 static __always_inline struct link_event *link_event_at(u32 id, u32 c, u32 i)
 {
 	u32 k = (id * CLASSES + c) * LINK_EVENTS + (i & (LINK_EVENTS - 1));
@@ -334,6 +341,7 @@ static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
 		if (!c || !c->at_ns || c->at_ns > t_ns)
 			break;
 		p->state.rate_bps = c->rate_bps;
+		p->state.link_rest = 0; /* less than 1 ns of the rate that was */
 		p->state.rate_next++;
 	}
 }

@@ -10,6 +10,21 @@
 #define SERVE_MAX 64
 
 /*
+ * occupy_link: a packet starts at t_ns. The fraction of a ns that its end lies behind link_free_ns
+ * is kept for the packets that follow without a gap: or each would be up to 1 ns too early, 1.5% of
+ * a bare ACK at 40 Gbit/s.
+ */
+static __always_inline void occupy_link(struct port *p, u32 len, u64 t_ns)
+{
+	u64 rate_bps = p->state.rate_bps ?: 1, work = (u64)len * 8000000000ULL;
+
+	if (t_ns == p->state.link_free_ns)
+		work += p->state.link_rest;
+	p->state.link_free_ns = t_ns + work / rate_bps;
+	p->state.link_rest = work % rate_bps;
+}
+
+/*
  * transmit: class c starts its first packet at t_ns; it goes on the wire. A global function, as
  * next_start.
  */
@@ -36,7 +51,7 @@ __noinline int transmit(u32 id, u32 c, u64 t_ns)
 	bin_reach(p, id, t_ns);
 	change_rate(p, id, t_ns);
 	arrive_by(p, k, c, t_ns);
-	p->state.link_free_ns = t_ns + (u64)len * 8000000000ULL / (p->state.rate_bps ?: 1);
+	occupy_link(p, len, t_ns);
 	p->state.decided_ns = t_ns;
 	k->queue.head++;
 	k->queue_bytes -= len;

@@ -12,6 +12,7 @@
 #include "include/counts.h"
 #include "include/packet.h"
 #include "algo/red.h"
+#include "context.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -31,6 +32,7 @@ struct wred_counts {
 	u64 passed;
 	u64 marked;
 	u64 dropped;
+	u64 superpackets; /* of several segments, which are judged as one */
 };
 
 COUNTS(wred_counts)
@@ -65,6 +67,8 @@ int wred(struct __sk_buff *skb)
 
 	if (!network_parse(skb, &n) || !network_whole(&n))
 		return TCX_NEXT;
+	if (context_segments(skb) > 1)
+		wred_counts_add(WRED(superpackets));
 	tos = network_tos(&n);
 	if (!(tos & ECN_MASK)) {
 		if (wred_bytes && backlog >= wred_bytes) {

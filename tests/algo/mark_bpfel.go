@@ -76,7 +76,7 @@ type markRedParams struct {
 	KminBytes uint64
 	KmaxBytes uint64
 	Pmax      uint32
-	Pad       uint32
+	AllAtKmax uint32
 }
 
 type markRedStep struct {

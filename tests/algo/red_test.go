@@ -16,10 +16,12 @@ import (
 func redShare(p markRedParams, queueBytes uint64) *big.Rat {
 	share := new(big.Rat).SetFrac64(int64(p.Pmax), q24One)
 	switch {
-	case p.Pmax == 0 || queueBytes <= p.KminBytes:
+	case p.Pmax == 0:
 		return new(big.Rat)
-	case queueBytes > p.KmaxBytes:
+	case queueBytes > p.KmaxBytes, p.AllAtKmax == 1 && queueBytes == p.KmaxBytes:
 		return big.NewRat(1, 1)
+	case queueBytes <= p.KminBytes:
+		return new(big.Rat)
 	}
 	return share.Mul(share, new(big.Rat).SetFrac64(int64(queueBytes-p.KminBytes), int64(p.KmaxBytes-p.KminBytes)))
 }
@@ -79,14 +81,16 @@ func TestREDProbability(t *testing.T) {
 	m := loadMarkers(t)
 
 	sets := []markRedParams{
-		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24(0.01)},       // SIGCOMM 2015, Fig. 14
-		{KminBytes: 40_000, KmaxBytes: 1_000_000, Pmax: q24One},      // ns3-rdma
-		{KminBytes: 160_000, KmaxBytes: 640_000, Pmax: q24(0.2)},     // HPCC, at 40 Gbit/s
-		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One},         // DCTCP
-		{KminBytes: 0, KmaxBytes: 0, Pmax: q24One},                   // whatever waits
-		{KminBytes: 1000, KmaxBytes: 1001, Pmax: 1},                  // the smallest probability
-		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: 0},               // never
-		{KminBytes: 0, KmaxBytes: 1<<40 - 1, Pmax: q24One},           // the largest queue
+		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24(0.01)},   // SIGCOMM 2015, Fig. 14
+		{KminBytes: 40_000, KmaxBytes: 1_000_000, Pmax: q24One},  // ns3-rdma
+		{KminBytes: 160_000, KmaxBytes: 640_000, Pmax: q24(0.2)}, // HPCC, at 40 Gbit/s
+		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One},     // DCTCP
+		{KminBytes: 0, KmaxBytes: 0, Pmax: q24One},               // whatever waits
+		{KminBytes: 1000, KmaxBytes: 1001, Pmax: 1},              // the smallest probability
+		{KminBytes: 5000, KmaxBytes: 200_000, Pmax: 0},           // never
+		{KminBytes: 0, KmaxBytes: 1<<40 - 1, Pmax: q24One},       // the largest queue
+		{KminBytes: 50_000, KmaxBytes: 200_000, Pmax: q24(0.2), AllAtKmax: 1},
+		{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One, AllAtKmax: 1},
 		{KminBytes: 1<<40 - 2, KmaxBytes: 1<<40 - 1, Pmax: q24(0.3)}, // at the end of it
 	}
 	r := rand.New(rand.NewPCG(1, 50))
@@ -140,6 +144,8 @@ func TestREDBoundaries(t *testing.T) {
 	dcqcn := markRedParams{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24(0.01)}
 	dctcp := markRedParams{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One}
 	whole := markRedParams{KminBytes: 5000, KmaxBytes: 200_000, Pmax: q24One}
+	ldcp := markRedParams{KminBytes: 20_000, KmaxBytes: 80_000, Pmax: q24(0.5), AllAtKmax: 1}
+	ldcpStep := markRedParams{KminBytes: 30_000, KmaxBytes: 30_000, Pmax: q24One, AllAtKmax: 1}
 	off := markRedParams{KminBytes: 5000, KmaxBytes: 200_000}
 	for _, test := range []struct {
 		name       string
@@ -154,6 +160,11 @@ func TestREDBoundaries(t *testing.T) {
 		{"over K_max: 1", dcqcn, 200_001, always},
 		{"step: at K", dctcp, 30_000, never},
 		{"step: over K", dctcp, 30_001, always},
+		{"LDCP: K_min", ldcp, 20_000, never},
+		{"LDCP: half way", ldcp, 50_000, always / 4},
+		{"LDCP: K_max", ldcp, 80_000, always},
+		{"LDCP's step: below K", ldcpStep, 29_999, never},
+		{"LDCP's step: at K", ldcpStep, 30_000, always},
 		{"P_max 1: half way", whole, 102_500, always / 2},
 		{"P_max 1: K_max", whole, 200_000, always},
 		{"P_max 0: K_max", off, 200_000, never},

@@ -137,9 +137,11 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // TestSlurmInside submits a sweep and kills what waits for it, one task, which is queued again, and another, which is
 // not. Calling pcn again waits for the one and then does what is left; the bytes are those of a sweep without Slurm.
 func TestSlurmInside(t *testing.T) {
-	if pcn = os.Getenv(insideEnv); pcn == "" {
+	inside := os.Getenv(insideEnv)
+	if inside == "" {
 		t.Skip("part of TestSlurm")
 	}
+	pcn = inside
 	startCluster(t)
 	dir := t.TempDir()
 	file, out := sweepFile(t, dir), filepath.Join(dir, "slurm")

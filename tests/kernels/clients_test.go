@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -68,8 +69,19 @@ func (e end) listens(t *testing.T, port int) bool {
 	return bytes.Contains(text, fmt.Appendf(nil, ":%04X 00000000:0000 0A", port))
 }
 
+// installed says whether the guest has the programs: an emulated one has none.
+func installed(programs ...string) bool {
+	return !slices.ContainsFunc(programs, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err != nil
+	})
+}
+
 // iperf3 sends with the real client and server.
 func iperf3(t *testing.T) string {
+	if !installed("iperf3", "ss") {
+		return untried
+	}
 	const port = 5201
 	control := registered(t, func() (*loader.Control, error) { // so slow that there is time to look
 		return register("pcn", 1e8, nil)
@@ -104,6 +116,9 @@ func iperf3(t *testing.T) string {
 
 // curl uploads a file, with the namespace's congestion control.
 func curl(t *testing.T) string {
+	if !installed("curl", "ss") {
+		return untried
+	}
 	control := registered(t, registerPCN)
 	p := newPath(t)
 	p.client.sysctl(t, "tcp_congestion_control", "pcn")

@@ -24,8 +24,9 @@ import (
 
 // What a cell begins with; after no comes what the kernel lacks.
 const (
-	yes = "yes"
-	no  = "no"
+	yes     = "yes"
+	no      = "no"
+	untried = "untried"
 )
 
 // row is what is tried on each kernel.

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -262,7 +263,7 @@ func formatTable(columns map[string]column) string {
 	return b.String()
 }
 
-// compareTitles orders releases: 6.1, 6.12, 6.18, 7.x.
+// compareTitles orders releases: 6.1, 6.12, 6.12 arm64, 6.18, 7.x.
 func compareTitles(a, b string) int {
 	key := func(title string) (major, minor int) {
 		if _, err := fmt.Sscanf(title, "%d.%d", &major, &minor); err != nil {
@@ -272,18 +273,18 @@ func compareTitles(a, b string) int {
 	}
 	aMajor, aMinor := key(a)
 	bMajor, bMinor := key(b)
-	return (aMajor-bMajor)<<21 + aMinor - bMinor
+	return cmp.Or(aMajor-bMajor, aMinor-bMinor, strings.Compare(a, b))
 }
 
 func TestTable(t *testing.T) {
 	columns := map[string]column{}
-	for _, title := range []string{"7.x", "6.18", "6.1", "6.12"} {
+	for _, title := range []string{"7.x", "6.18", "6.1", "6.12 arm64", "6.12"} {
 		columns[title] = column{}
 		for _, r := range rows {
 			columns[title][r.name] = title + " " + r.name
 		}
 	}
 	text := formatTable(columns)
-	qt.Check(t, qt.IsTrue(strings.HasPrefix(text, "| what | 6.1 | 6.12 | 6.18 | 7.x |\n|---|---|---|---|---|\n")), qt.Commentf("%s", text))
+	qt.Check(t, qt.IsTrue(strings.HasPrefix(text, "| what | 6.1 | 6.12 | 6.12 arm64 | 6.18 | 7.x |\n|---|---|---|---|---|---|\n")), qt.Commentf("%s", text))
 	qt.Check(t, qt.DeepEquals(parseTable(text), columns))
 }

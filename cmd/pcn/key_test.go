@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+func TestReadKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	const digits = "000102030405060708090a0b0c0d0e0f\n"
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(digits), 0o600)))
+	for mode, want := range map[os.FileMode]string{
+		0o600: "", 0o400: "",
+		0o644: "read the key: .*key has mode 0644, so others than its owner may know the key: .*",
+		0o640: ".*has mode 0640.*", 0o620: ".*has mode 0620.*", 0o604: ".*has mode 0604.*",
+	} {
+		qt.Assert(t, qt.IsNil(os.Chmod(path, mode)))
+		key, err := readKey(path)
+		if want != "" {
+			qt.Check(t, qt.ErrorMatches(err, want))
+			continue
+		}
+		qt.Check(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(key[15], 15))
+	}
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/loader"
+)
+
+// Level says how a check went.
+type Level string
+
+// Levels of a check.
+const (
+	OK   Level = "ok"
+	Warn Level = "warn" // it works, but worse, or could not be looked at
+	Fail Level = "fail" // it does not work
+)
+
+// Check is one finding of [Host.Doctor].
+type Check struct {
+	Name  string `json:"name"`
+	Level Level  `json:"level"`
+	// Is says what was found, Want what would be right, and Do how to get there. The latter two are
+	// empty if it is ok.
+	Is   string `json:"is"`
+	Want string `json:"want,omitempty"`
+	Do   string `json:"do,omitempty"`
+}
+
+// Failed reports whether one of the checks failed.
+func Failed(checks []Check) bool {
+	return slices.ContainsFunc(checks, func(c Check) bool { return c.Level == Fail })
+}
+
+// checks collects findings.
+type checks struct{ all []Check }
+
+func (c *checks) ok(name, format string, args ...any) {
+	c.all = append(c.all, Check{Name: name, Level: OK, Is: fmt.Sprintf(format, args...)})
+}
+
+func (c *checks) bad(level Level, name, is, want, do string) {
+	c.all = append(c.all, Check{Name: name, Level: level, Is: is, Want: want, Do: do})
+}
+
+// Doctor checks whether the host can run PCN, and whether what runs works: the kernel, rights,
+// interfaces, namespaces and flows. c is the configuration; without one it may be nil, and what
+// runs is checked. It changes nothing.
+func (h *Host) Doctor(ctx context.Context, c *Config) []Check {
+	var found checks
+	checkKernel(&found)
+	h.checkRights(&found)
+	h.checkComponents(ctx, &found, c)
+	checkTCPECN(&found)
+	for _, name := range h.checkedInterfaces(c) {
+		checkInterface(&found, name)
+	}
+	h.checkNamespaces(&found)
+	h.checkFlows(&found)
+	return found.all
+}
+
+func checkKernel(found *checks) {
+	for _, feature := range []struct {
+		name, does string
+		have       func() error
+		needed     bool
+	}{
+		{"kernel types", "BTF", loader.HaveBTF, true},
+		{"congestion controls in BPF", "struct_ops", loader.HaveTCPStructOps, true},
+		{"registrations that can be pinned", "struct_ops links", loader.HaveStructOpsLink, true},
+		{"tc programs that can be pinned", "tcx", loader.HaveTCX, true},
+		{"wred", "bpf_cast_to_kern_ctx", loader.HaveKernelContext, false},
+	} {
+		if err := feature.have(); err == nil {
+			found.ok(feature.name, "%s", feature.does)
+		} else if feature.needed {
+			found.bad(Fail, feature.name, err.Error(), "Linux 6.6 or later with BTF",
+				"boot such a kernel: see pcn docs kernels")
+		} else {
+			found.bad(Warn, feature.name, err.Error(), "Linux 6.2 or later, for wred only",
+				"do without wred, or boot such a kernel")
+		}
+	}
+	checkFile(found, "BPF compiler", "/proc/sys/net/core/bpf_jit_enable",
+		func(v string) bool { return v != "0" }, "1", "sysctl -w net.core.bpf_jit_enable=1")
+	slow := []string{"acpi_pm", "hpet", "jiffies", "pit"}
+	checkFile(found, "clock source",
+		"/sys/devices/system/clocksource/clocksource0/current_clocksource",
+		func(v string) bool { return !slices.Contains(slow, v) },
+		"tsc, kvm-clock or another that is read without leaving the CPU",
+		"see why the kernel left the tsc: dmesg | grep -i clocksource")
+}
+
+// checkFile compares the value of a file of the kernel; a file that is missing is not checked.
+func checkFile(found *checks, name, path string, isGood func(string) bool, want, do string) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	value := strings.TrimSpace(string(text))
+	switch {
+	case err != nil:
+		found.bad(Warn, name, err.Error(), "a file that can be read", "run pcn host doctor as root")
+	case isGood(value):
+		found.ok(name, "%s", value)
+	default:
+		found.bad(Warn, name, value, want, do)
+	}
+}
+
+func (h *Host) checkRights(found *checks) {
+	const asRoot = "run pcn as root, or see Rights in pcn docs host"
+	if missing, err := missingCapabilities(neededCapabilities...); err != nil || len(missing) > 0 {
+		is := "this process lacks " + strings.Join(missing, ", ")
+		if err != nil {
+			is = err.Error()
+		}
+		found.bad(Fail, "rights", is, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON", asRoot)
+	} else if err := loader.HavePermission(); err != nil {
+		found.bad(Fail, "rights", err.Error(), "the right to load BPF programs", asRoot)
+	} else {
+		found.ok("rights", "this process may load and attach programs")
+	}
+	elsewhere, err := missingCapabilities(capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0},
+		capability{"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0})
+	if err == nil && len(elsewhere) > 0 {
+		found.bad(Warn, "rights in other network namespaces",
+			"this process lacks "+strings.Join(elsewhere, ", "),
+			"root with all capabilities, to look into other network namespaces",
+			"run pcn host doctor as root in a shell, not in a service")
+	}
+	dir := filepath.Dir(h.root)
+	var fsinfo unix.Statfs_t
+	const mount = "mount -t bpf bpf /sys/fs/bpf"
+	if err := checkMount(h.root); err != nil {
+		found.bad(Fail, "BPF file system", err.Error(), "that of process 1", "use --netns NAME")
+	} else if err := unix.Statfs(dir, &fsinfo); err != nil {
+		found.bad(Fail, "BPF file system", fmt.Sprintf("%s: %v", dir, err), dir, mount)
+	} else if fsinfo.Type != unix.BPF_FS_MAGIC {
+		found.bad(Warn, "BPF file system", "none at "+dir, "one that is mounted at boot", mount)
+	} else {
+		found.ok("BPF file system", "%s", dir)
+	}
+}
+
+func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) {
+	s, err := h.Status(ctx, c)
+	if err != nil {
+		found.bad(Fail, "components", err.Error(), "state that can be read", "pcn host status")
+		return
+	}
+	if len(s.Components) == 0 {
+		found.bad(Warn, "components", "nothing runs", "a control, and NP and RP", "pcn host up")
+	}
+	for _, one := range s.Components {
+		if len(one.Problems) == 0 {
+			found.ok(one.Name, "%s", strings.Join(append([]string{"runs"}, one.Where...), " "))
+		}
+		for _, p := range one.Problems {
+			found.bad(Fail, one.Name, p, "a whole component", "pcn host up")
+		}
+	}
+	for _, d := range s.Differences {
+		found.bad(Fail, "configuration", d, "what the configuration says", "pcn host up")
+	}
+	h.checkPoints(found, s)
+}
+
+// checkPoints says what senders and receivers of CNPs lack.
+func (h *Host) checkPoints(found *checks, s *Status) {
+	runs := func(name string) bool {
+		return slices.ContainsFunc(s.Components,
+			func(c ComponentStatus) bool { return c.Name == name })
+	}
+	if !runs(controlPrefix + "pcn") {
+		return
+	}
+	for name, lacks := range map[string]string{
+		rpName: "this host's flows of pcn hear no CNPs",
+		npName: "this host sends no CNPs, so pcn at its peers hears none",
+	} {
+		if !runs(name) {
+			found.bad(Warn, name, "does not run: "+lacks, name+" at the interfaces to the fabric",
+				"pcn host up --control pcn --on IFACE, or "+name+": in the configuration")
+		}
+	}
+}
+
+func checkTCPECN(found *checks) {
+	value, err := tcpECN()
+	switch {
+	case err != nil:
+		found.bad(Warn, "net.ipv4.tcp_ecn", err.Error(), "1", "run pcn host doctor as root")
+	case asksForECN(value):
+		found.ok("net.ipv4.tcp_ecn", "%s", value)
+	default:
+		found.bad(Warn, "net.ipv4.tcp_ecn", value+": programs that choose a control after they "+
+			"have connected, such as iperf3 -C pcn, get no ECN, and so Reno's window",
+			"1, or choose the control by cgroup or by sysctl", "sysctl -w net.ipv4.tcp_ecn=1")
+	}
+}
+
+// checkedInterfaces returns the interfaces of the configuration, else those of what runs here.
+func (h *Host) checkedInterfaces(c *Config) []string {
+	var names []string
+	if c != nil {
+		names = c.interfaceNames()
+	} else if s, err := h.Status(context.Background(), nil); err == nil {
+		for _, one := range s.Components {
+			if !one.isOthers {
+				names = append(names, one.Where...)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(slices.DeleteFunc(names,
+		func(name string) bool { return strings.HasPrefix(name, "/") })) // a cgroup
+}
+
+func checkInterface(found *checks, name string) {
+	link, err := netlink.LinkByName(name)
+	if err != nil {
+		found.bad(Fail, name, err.Error(), "an interface of this network namespace", "ip link")
+		return
+	}
+	attrs := link.Attrs()
+	if attrs.Flags&unix.IFF_UP == 0 || attrs.OperState == netlink.OperDown {
+		found.bad(Fail, name+" link", "down", "up", "ip link set "+name+" up, and see its cable")
+	}
+	const ipv6Minimum = 1280
+	if attrs.MTU < ipv6Minimum {
+		found.bad(Warn, name+" MTU", fmt.Sprint(attrs.MTU), "1500, or 9000 in the whole fabric",
+			"ip link set "+name+" mtu 1500")
+	} else {
+		found.ok(name+" MTU", "%d", attrs.MTU)
+	}
+	checkQdisc(found, link)
+	e, err := ethtool.NewEthtool()
+	if err != nil {
+		found.bad(Warn, name+" offloads", err.Error(), "an answer of ethtool", "ethtool -k "+name)
+		return
+	}
+	defer e.Close()
+	checkOffloads(found, e, name)
+	checkRing(found, e, name)
+}
+
+func checkQdisc(found *checks, link netlink.Link) {
+	name := link.Attrs().Name + " qdisc"
+	all, err := netlink.QdiscList(link)
+	if err != nil {
+		found.bad(Warn, name, err.Error(), "an answer of tc", "tc qdisc show")
+		return
+	}
+	kind := "noqueue"
+	for _, q := range all {
+		if q.Attrs().Parent == netlink.HANDLE_ROOT {
+			kind = q.Type()
+		}
+	}
+	switch kind {
+	case "netem", "cake", "red", "codel", "pie":
+		found.bad(Warn, name, kind+": it delays, marks or drops by rules of its own",
+			"fq, mq, pfifo_fast, noqueue, or HTB or TBF with wred",
+			"tc qdisc replace dev "+link.Attrs().Name+" root fq")
+	default:
+		found.ok(name, "%s", kind)
+	}
+}
+
+func checkOffloads(found *checks, e *ethtool.Ethtool, name string) {
+	features, err := e.Features(name)
+	if err != nil {
+		found.bad(Warn, name+" offloads", err.Error(), "an answer of ethtool", "ethtool -k "+name)
+		return
+	}
+	// LRO forgets which of the packets that it merges were marked.
+	if features["rx-lro"] {
+		found.bad(Fail, name+" offloads", "LRO is on: marks of merged packets get lost",
+			"LRO off, GRO instead", "ethtool -K "+name+" lro off gro on")
+		return
+	}
+	var on []string
+	for _, f := range []struct{ feature, short string }{
+		{"tx-tcp-segmentation", "TSO"}, {"tx-generic-segmentation", "GSO"}, {"rx-gro", "GRO"},
+		{"rx-gro-hw", "hardware GRO"},
+	} {
+		if features[f.feature] {
+			on = append(on, f.short)
+		}
+	}
+	if len(on) == 0 {
+		on = []string{"none"}
+	}
+	found.ok(name+" offloads", "%s", strings.Join(on, ", "))
+}
+
+// checkRing looks for a receive ring that overflows early: drops there have no mark before them.
+func checkRing(found *checks, e *ethtool.Ethtool, name string) {
+	ring, err := e.GetRing(name)
+	if err != nil || ring.RxMaxPending == 0 {
+		return // a virtual interface has none
+	}
+	is := fmt.Sprintf("%d of %d receive slots", ring.RxPending, ring.RxMaxPending)
+	const enough = 1024
+	if ring.RxPending < min(enough, ring.RxMaxPending) {
+		want := min(enough, ring.RxMaxPending)
+		found.bad(Warn, name+" ring", is, fmt.Sprintf("%d or more, so that bursts are not dropped",
+			want), fmt.Sprintf("ethtool -G %s rx %d", name, want))
+		return
+	}
+	found.ok(name+" ring", "%s", is)
+}
+
+func (h *Host) checkNamespaces(found *checks) {
+	controls, err := h.controls()
+	if err != nil {
+		return // checkComponents said so
+	}
+	registered := slices.Clone(controls)
+	controls = append(controls, ControlNames()...)
+	chosen, closed, err := choices(controls)
+	if err != nil {
+		found.bad(Warn, "network namespaces", err.Error(), "namespaces that can be listed",
+			"run pcn host doctor as root")
+		return
+	}
+	for _, c := range chosen {
+		name := "network namespace " + c.Namespace.String()
+		switch {
+		case slices.Contains(registered, c.Control):
+			found.ok(name, "its new connections use %s", c.Control)
+		case !isAvailable(c.Control):
+			found.bad(Fail, name, "chose "+c.Control+", which is not registered: its new "+
+				"connections use a removed control", "a control that is registered",
+				"pcn host up, or "+c.Namespace.command(
+					"sysctl -w net.ipv4.tcp_congestion_control=cubic"))
+		}
+	}
+	if closed > 0 {
+		found.bad(Warn, "network namespaces", fmt.Sprintf("%d could not be entered", closed),
+			"all that there are", "run pcn host doctor as root in a shell, not in a service")
+	}
+}
+
+// isAvailable reports whether a control is registered, by whomever.
+func isAvailable(control string) bool {
+	_, err := loader.KernelControl(control)
+	return err == nil
+}
+
+func (h *Host) checkFlows(found *checks) {
+	flows, err := h.Flows()
+	if err != nil {
+		found.bad(Warn, "flows", err.Error(), "flow tables that can be read", "pcn flows")
+		return
+	}
+	var noECN, silent int
+	for _, f := range flows {
+		if needsECN(f.Control) && !f.ECN {
+			noECN++
+		}
+		hears := f.Control == "pcn"
+		if hears && f.MarkedPackets > 0 && f.CNPDecrease+f.CNPIncrease+f.CNPHold == 0 {
+			silent++
+		}
+	}
+	if noECN > 0 {
+		found.bad(Warn, "flows", fmt.Sprintf("%d of %d have no ECN, and so Reno's window", noECN,
+			len(flows)), "ECN for each flow of a control that needs it",
+			"pcn flows shows which: choose the control before connecting, by cgroup or by sysctl; "+
+				"sysctl -w net.ipv4.tcp_ecn=1; or look for ECN at the peer: pcn host doctor --peer")
+	}
+	if silent > 0 {
+		found.bad(Warn, "CNPs", fmt.Sprintf("%d of %d flows had marked packets, and no CNP",
+			silent, len(flows)), "CNPs from each peer", "pcn host up with np at the peers, or "+
+			"feedback: auto here; pcn host doctor --peer HOST:PORT tries one")
+	}
+	if noECN+silent == 0 && len(flows) > 0 {
+		found.ok("flows", "%d, all with ECN and feedback", len(flows))
+	}
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/loader/ns"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+)
+
+// points has what belongs to a namespace, and a control, which is the machine's.
+const points = `
+line_rate: 1Gbps
+controls: {pcn: {}}
+stamp: {interfaces: [veth0]}
+ecn: {interfaces: [veth0]}
+`
+
+// named makes a namespace with a file, as ip netns add does.
+func named(t *testing.T, name string) netns.NsHandle {
+	t.Helper()
+	home, err := netns.Get()
+	qt.Assert(t, qt.IsNil(err))
+	defer home.Close()
+	var h netns.NsHandle
+	nstest.Do(t, home, func() (err error) {
+		h, err = netns.NewNamed(name)
+		return err
+	})
+	t.Cleanup(func() {
+		h.Close()
+		netns.DeleteNamed(name)
+	})
+	return h
+}
+
+// changesIn runs Up or Down in a namespace, and returns what happened by component.
+func changesIn(
+	t *testing.T, name string, do func(*host.Host) ([]host.Change, error),
+) map[string]host.Change {
+	t.Helper()
+	out := map[string]host.Change{}
+	qt.Assert(t, qt.IsNil(host.In(name, func() error {
+		changes, err := do(host.New())
+		for _, c := range changes {
+			key := c.Component
+			if c.Namespace != "" {
+				key += " in " + c.Namespace
+			}
+			out[key] = c
+		}
+		return err
+	})))
+	return out
+}
+
+func upIn(t *testing.T, name, text string) map[string]host.Change {
+	t.Helper()
+	c := parse(t, text)
+	return changesIn(t, name, func(h *host.Host) ([]host.Change, error) {
+		return h.Up(context.Background(), c)
+	})
+}
+
+func downIn(t *testing.T, name string) map[string]host.Change {
+	t.Helper()
+	return changesIn(t, name, func(h *host.Host) ([]host.Change, error) {
+		return h.Down(context.Background())
+	})
+}
+
+func whats(changes map[string]host.Change) map[string]string {
+	out := map[string]string{}
+	for key, c := range changes {
+		out[key] = c.What
+	}
+	return out
+}
+
+func componentNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, c := range statusOf(t).Components {
+		names = append(names, c.Name+" "+strings.Join(c.Where, ","))
+	}
+	return names
+}
+
+// Two namespaces with one BPF file system do not take each other's components, though their
+// interfaces have one name, and even one index. Controls stay as long as one of them wants them.
+func TestTwoNamespaces(t *testing.T) {
+	wire(t)
+	blue, far := named(t, "blue"), nstest.New(t)
+	_, farEnd := nstest.Veth(t, blue, far, netip.MustParsePrefix("10.8.0.1/24"),
+		netip.MustParsePrefix("10.8.0.2/24"))
+	up(t, points)
+	before := pinnedFiles(t)
+	qt.Check(t, qt.DeepEquals(whats(upIn(t, "blue", points)), map[string]string{
+		"control_pcn": host.Kept, "stamp": host.Added, "syn": host.Added,
+	}))
+	for _, pin := range before {
+		qt.Check(t, qt.SliceContains(pinnedFiles(t), pin))
+	}
+	qt.Check(t, qt.ContentEquals(componentNames(t), []string{
+		"control_pcn ", "stamp veth0", "stamp@blue veth0", "syn veth0", "syn@blue veth0",
+	}))
+	s, err := host.New().Status(context.Background(), parse(t, points))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+
+	// What one changes of the machine's is said, and what one does not want stays for the other.
+	other := strings.Replace(points, "pcn: {}", "pcn: {w_min: 1/64}", 1)
+	changes := upIn(t, "blue", other)
+	qt.Check(t, qt.Equals(changes["control_pcn"].What, host.Changed))
+	qt.Check(t, qt.StringContains(changes["control_pcn"].Note, "use it too: "))
+	changes = upIn(t, "blue", "stamp: {interfaces: [veth0]}\n")
+	qt.Check(t, qt.DeepEquals(whats(changes), map[string]string{
+		"control_pcn": host.Kept, "stamp": host.Kept, "syn": host.Removed,
+	}))
+	s, err = host.New().Status(context.Background(), parse(t, points))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(s.Differences,
+		[]string{`control_pcn: w_min is "0.015625", "0.0078125" is configured`}))
+
+	qt.Check(t, qt.DeepEquals(whats(downIn(t, "")), map[string]string{
+		"control_pcn": host.Removed, "stamp": host.Removed, "syn": host.Removed,
+	}))
+	qt.Check(t, qt.DeepEquals(componentNames(t), []string{"stamp@blue veth0"}))
+
+	// When the namespace goes, its rest goes with the next change.
+	up(t, points)
+	blue.Close()
+	qt.Assert(t, qt.IsNil(netns.DeleteNamed("blue")))
+	// A netlink connection of this test still holds the namespace, so its interface goes by hand.
+	qt.Assert(t, qt.IsNil(nstest.Netlink(t, far).LinkDel(farEnd.Link)))
+	changes = upIn(t, "", points)
+	qt.Check(t, qt.Equals(changes["stamp in blue"].What, host.Removed))
+}
+
+func TestDownAll(t *testing.T) {
+	wire(t)
+	nstest.Veth(t, named(t, "blue"), nstest.New(t), netip.MustParsePrefix("10.8.0.1/24"),
+		netip.MustParsePrefix("10.8.0.2/24"))
+	upIn(t, "blue", points)
+	up(t, points)
+	qt.Check(t, qt.DeepEquals(whats(downIn(t, "blue")), map[string]string{
+		"control_pcn": host.Kept, "stamp": host.Removed, "syn": host.Removed,
+	}))
+	upIn(t, "blue", points)
+	changes := changesIn(t, "", func(h *host.Host) ([]host.Change, error) {
+		return h.DownAll(context.Background())
+	})
+	qt.Check(t, qt.DeepEquals(whats(changes), map[string]string{
+		"control_pcn": host.Removed, "stamp": host.Removed, "syn": host.Removed,
+		"stamp in blue": host.Removed, "syn in blue": host.Removed,
+	}))
+	leavesNothing(t)
+}
+
+func chooseIn(t *testing.T, name, control string) {
+	t.Helper()
+	qt.Assert(t, qt.IsNil(host.In(name, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/tcp_congestion_control", []byte(control), 0)
+	})))
+}
+
+// A namespace that chose a control by sysctl holds the operations that were registered then. After
+// a change its new connections have the new ones: they are in the new flow table.
+func TestNamespacesSelectAgain(t *testing.T) {
+	wire(t)
+	blue := named(t, "blue")
+	far, _ := nstest.Veth(t, nstest.New(t), blue, netip.MustParsePrefix("10.8.0.2/24"),
+		netip.MustParsePrefix("10.8.0.1/24"))
+	up(t, light)
+	chooseIn(t, "blue", "pcn")
+	dial := func() net.Conn {
+		t.Helper()
+		l := echo(t, far)
+		var c net.Conn
+		qt.Assert(t, qt.IsNil(host.In("blue", func() (err error) {
+			c, err = net.Dial("tcp", l.Addr().String())
+			return err
+		})))
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	isKnown := func(c net.Conn) bool {
+		flows, err := host.New().Flows()
+		qt.Assert(t, qt.IsNil(err))
+		return slices.ContainsFunc(flows, func(f host.LiveFlow) bool {
+			return f.Src.String() == c.LocalAddr().String()
+		})
+	}
+	qt.Check(t, qt.IsTrue(isKnown(dial())))
+	chosen, err := host.New().Choices()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(chosen, 1))
+	qt.Check(t, qt.Equals(chosen[0].Namespace.String()+" "+chosen[0].Control, "blue pcn"))
+
+	changes := downIn(t, "")
+	qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.StillChosen))
+	qt.Check(t, qt.StringContains(changes["control_pcn in blue"].Note,
+		"ip netns exec blue sysctl -w net.ipv4.tcp_congestion_control="))
+	changes = upIn(t, "", light)
+	qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.Reselected))
+	qt.Check(t, qt.IsTrue(isKnown(dial())))
+
+	// Another size of the flow table is another table.
+	sized := strings.Replace(light, "pcn: {}", "pcn: {max_flows: 100}", 1)
+	changes = upIn(t, "", sized)
+	qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.Reselected))
+	qt.Check(t, qt.IsTrue(isKnown(dial())))
+	qt.Check(t, qt.DeepEquals(whats(upIn(t, "", sized)), map[string]string{
+		"control_pcn": host.Kept, "stamp": host.Kept,
+	}))
+	chooseIn(t, "blue", "reno")
+}
+
+// ip netns exec mounts a /sys of its own: what is pinned there would be gone with the command.
+func TestPrivateMounts(t *testing.T) {
+	wire(t)
+	for _, what := range []string{light, "down"} {
+		c := childProcess(what)
+		c.Env = append(c.Env, childPrivateEnv+"=1")
+		c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
+		out, err := c.CombinedOutput()
+		var exit *exec.ExitError
+		qt.Check(t, qt.ErrorAs(err, &exit))
+		qt.Check(t, qt.StringContains(string(out), "the mounts of this process are its own"))
+		qt.Check(t, qt.StringContains(string(out), "--netns NAME"))
+	}
+}
+
+// childPrivateEnv makes a child mount a /sys of its own first, as ip netns exec does.
+const childPrivateEnv = "PCN_HOST_CHILD_PRIVATE"
+
+func mountPrivateSys() error {
+	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	if err := unix.Unmount("/sys", unix.MNT_DETACH); err != nil {
+		return err
+	}
+	return unix.Mount("sysfs", "/sys", "sysfs", 0, "")
+}
+
+func TestIn(t *testing.T) {
+	named(t, "blue")
+	nothing := func() error { return nil }
+	qt.Check(t, qt.IsNil(host.In("blue", nothing)))
+	qt.Check(t, qt.IsNil(host.In("/run/netns/blue", nothing)))
+	qt.Check(t, qt.IsNil(host.In("/proc/self/ns/net", nothing)))
+	qt.Check(t, qt.ErrorMatches(host.In("none", nothing),
+		"network namespace none: .*no such file.*: give a name that ip netns list shows.*"))
+	qt.Check(t, qt.ErrorMatches(host.In("/proc/self/status", nothing),
+		".*/proc/self/status is not the file of a network namespace"))
+}
+
+// An interface that is missing does not hide the rest, nor one that has another name.
+func TestStatusOfMissingAndRenamedInterfaces(t *testing.T) {
+	here, _ := wire(t)
+	up(t, points)
+	missing := strings.Replace(points, "ecn: {interfaces: [veth0]}",
+		"ecn: {interfaces: [veth0]}\nwred: {interfaces: [eth7], kmin: 1KB}", 1)
+	s, err := host.New().Status(context.Background(), parse(t, missing))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(s.Components, 3))
+	qt.Assert(t, qt.HasLen(s.Differences, 2))
+	qt.Check(t, qt.StringContains(s.Differences[0], "wred: interface eth7: "))
+	qt.Check(t, qt.Equals(s.Differences[1], "wred does not run"))
+	_, err = host.New().Up(context.Background(), parse(t, missing))
+	qt.Check(t, qt.ErrorIs(err, host.ErrNotReady))
+	qt.Check(t, qt.ErrorMatches(err, "wred: interface eth7: .*"))
+
+	// The line rate is that of the interface, which is not there.
+	unknown := "controls: {pcn: {}}\nstamp: {interfaces: [eth7]}\n"
+	s, err = host.New().Status(context.Background(), parse(t, unknown))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(s.Components, 3))
+	qt.Check(t, qt.StringContains(s.Differences[0], "link speed of interface eth7 is not known"))
+
+	nl := nstest.Netlink(t, here.NS)
+	rename := func(to string) {
+		t.Helper()
+		qt.Assert(t, qt.IsNil(nl.LinkSetDown(here.Link)))
+		qt.Assert(t, qt.IsNil(nl.LinkSetName(here.Link, to)))
+		qt.Assert(t, qt.IsNil(nl.LinkSetUp(here.Link)))
+	}
+	rename("eth0.7") // as a VLAN's
+	s = statusOf(t)
+	qt.Check(t, qt.DeepEquals(s.Components[1].Problems, []string{"interface veth0 is now called " +
+		"eth0.7: change the configuration, and run pcn host up"}))
+	qt.Check(t, qt.DeepEquals(s.Components[1].Where, []string{"eth0.7"}))
+	ids := linkIDs(t)
+	qt.Check(t, qt.DeepEquals(up(t, strings.ReplaceAll(points, "veth0", "eth0.7")),
+		map[string]string{"control_pcn": host.Kept, "stamp": host.Changed, "syn": host.Changed}))
+	qt.Check(t, qt.DeepEquals(linkIDs(t), ids)) // the links stayed
+	qt.Check(t, qt.IsTrue(statusOf(t).OK()))
+	rename("veth0")
+	up(t, points)
+	qt.Check(t, qt.DeepEquals(linkIDs(t), ids))
+}
+
+// What version 0.1.0 pinned, by the index of the interface and without a namespace, is taken over.
+func TestTakesOverEarlierPins(t *testing.T) {
+	here, _ := wire(t)
+	up(t, points)
+	before := pinnedFiles(t)
+	ids := linkIDs(t)
+	for _, name := range []string{"stamp", "syn"} {
+		pins, err := host.PinsOf(name)
+		qt.Assert(t, qt.IsNil(err))
+		old := filepath.Join(host.DefaultRoot, name)
+		qt.Assert(t, qt.IsNil(os.Rename(pins, old)))
+		qt.Assert(t, qt.IsNil(os.Rename(filepath.Join(old, "link_veth0:"+name),
+			filepath.Join(old, host.EarlierPin(here.Index(), name)))))
+	}
+	s := statusOf(t)
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	qt.Check(t, qt.DeepEquals(up(t, points), map[string]string{
+		"control_pcn": host.Kept, "stamp": host.Changed, "syn": host.Changed,
+	}))
+	qt.Check(t, qt.DeepEquals(pinnedFiles(t), before))
+	qt.Check(t, qt.DeepEquals(linkIDs(t), ids))
+}
+
+// A preview says what Up then does, and changes nothing.
+func TestPreview(t *testing.T) {
+	wire(t)
+	preview := func(text string) map[string]host.Change {
+		t.Helper()
+		c := parse(t, text)
+		pins, ids := pinnedFiles(t), linkIDs(t)
+		changes := changesIn(t, "", func(h *host.Host) ([]host.Change, error) {
+			return h.Preview(context.Background(), c)
+		})
+		qt.Check(t, qt.DeepEquals(pinnedFiles(t), pins))
+		nstest.Eventually(t, "no link is left", func() bool { return len(linkIDs(t)) == len(ids) })
+		return changes
+	}
+	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}",
+		"ecn: {interfaces: [veth0]}", "ecn: {interfaces: []}").Replace(points)
+	for _, text := range []string{points, points, other} {
+		would := preview(text)
+		qt.Check(t, qt.DeepEquals(whats(would), whats(upIn(t, "", text))))
+		if text == other {
+			qt.Check(t, qt.Equals(would["control_pcn"].Note, "w_min 0.0078125 to 0.015625"))
+		}
+	}
+	missing := parse(t, "stamp: {interfaces: [eth7]}\n")
+	_, err := host.New().Preview(context.Background(), missing)
+	qt.Check(t, qt.ErrorIs(err, host.ErrNotReady))
+}
+
+// Without its rights Up says which it lacks, and changes nothing.
+func TestMissingRights(t *testing.T) {
+	home, err := netns.Get()
+	qt.Assert(t, qt.IsNil(err))
+	defer home.Close()
+	c := parse(t, light)
+	for bit, want := range map[uint]string{
+		unix.CAP_BPF:       "this process lacks CAP_BPF: run it as root, .*",
+		unix.CAP_NET_ADMIN: "this process lacks CAP_NET_ADMIN: .*",
+		unix.CAP_PERFMON:   "this process lacks CAP_PERFMON: .*",
+	} {
+		err := ns.Do(home, func() error { // the thread ends, and with it what it lacks
+			if err := dropCapabilities(unix.CAP_SYS_ADMIN, bit); err != nil {
+				return err
+			}
+			_, err := host.New().Up(context.Background(), c)
+			return err
+		})
+		qt.Check(t, qt.ErrorMatches(err, want))
+		qt.Check(t, qt.ErrorIs(err, unix.EPERM))
+	}
+}
+
+func dropCapabilities(bits ...uint) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	for _, bit := range bits {
+		data[bit/32].Effective &^= 1 << (bit % 32)
+	}
+	return unix.Capset(&header, &data[0])
+}

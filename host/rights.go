@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// capability is a right of a thread.
+type capability struct {
+	name string
+	bit  uint
+	// instead is another that includes it; 0: none
+	instead uint
+}
+
+// neededCapabilities are those that Up needs, and why is in docs/host.md.
+var neededCapabilities = []capability{
+	{"CAP_BPF", unix.CAP_BPF, unix.CAP_SYS_ADMIN},
+	{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, 0},
+	{"CAP_PERFMON", unix.CAP_PERFMON, unix.CAP_SYS_ADMIN},
+}
+
+// missingCapabilities returns those that this thread lacks.
+func missingCapabilities(needed ...capability) ([]string, error) {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return nil, fmt.Errorf("read the capabilities of this process: %w", err)
+	}
+	effective := uint64(data[1].Effective)<<32 | uint64(data[0].Effective)
+	has := func(bit uint) bool { return effective>>bit&1 == 1 }
+	var missing []string
+	for _, c := range needed {
+		if !has(c.bit) && (c.instead == 0 || !has(c.instead)) {
+			missing = append(missing, c.name)
+		}
+	}
+	return slices.Clip(missing), nil
+}
+
+// haveCapabilities fails if this thread may not do what Up does, and says what it lacks.
+func haveCapabilities() error {
+	missing, err := missingCapabilities(neededCapabilities...)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("this process lacks %s: run it as root, or see Rights in "+
+			"pcn docs host: %w", strings.Join(missing, " and "), unix.EPERM)
+	}
+	return nil
+}
