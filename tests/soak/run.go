@@ -391,7 +391,13 @@ func (s *soak) drained(n int) {
 		return len(all)
 	}
 	received := func() int {
-		m, err := ebpf.LoadPinnedMap(filepath.Join(root(serverHost), "np", "map_np_flows"), nil)
+		// the folder has the namespace's cookie behind its name
+		pins, err := filepath.Glob(filepath.Join(root(serverHost), "np@*", "map_np_flows"))
+		if err != nil || len(pins) != 1 {
+			s.report.violation("find NP's flows: %d maps: want 1: %v", len(pins), err)
+			return 0
+		}
+		m, err := ebpf.LoadPinnedMap(pins[0], nil)
 		if err != nil {
 			s.report.violation("read NP's flows: %v", err)
 			return 0

@@ -178,6 +178,11 @@ func enter(args []string) error {
 		""); err != nil {
 		return fmt.Errorf("mount the host's BPF file system: %w", err)
 	}
+	// pcn host refuses a BPF file system that process 1 does not have, since it would be gone with
+	// this process. Here another process holds it: what process 1 has is not to be seen.
+	if err := unix.Mount("tmpfs", "/proc/1", "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("hide process 1: %w", err)
+	}
 	path, err := exec.LookPath(args[1])
 	if err != nil {
 		return err

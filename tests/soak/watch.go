@@ -234,8 +234,9 @@ func (w *watch) differStatus(on string, status func() (string, int, error)) stri
 	counters := 0
 	for _, c := range s.Components {
 		for name, n := range c.Counts {
-			if name == "flows" {
-				continue
+			control := strings.TrimPrefix(c.Name, "control_")
+			if _, is := metrics[fmt.Sprintf("pcn_%s{control=%q}", name, control)]; is {
+				continue // of flows that live: they come and go
 			}
 			counters++
 			key := fmt.Sprintf("pcn_events_total{component=%q,event=%q}", c.Name, name)
