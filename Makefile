@@ -6,7 +6,7 @@ BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
 # The same bytes from the same sources, wherever they are built.
 STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
-TIMED := ./loader/... ./tc/... ./tests/soak
+TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
 E2E := ./tests/e2e
 
 help: ## show this
@@ -56,7 +56,7 @@ soak: build ## run pcn host for SECONDS among faults, as root: docs/soak.md
 	go build -o bin/soak ./tests/soak
 	bin/soak --seconds $(SECONDS) --seed $(SEED) --pcn $(BIN)
 
-generate: ## compile the BPF programs again, with clang-19
+generate: ## compile the programs again, for BPF and for the simulator, with clang-19
 	go generate ./...
 
 lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck, line lengths

@@ -199,6 +199,7 @@ func (c *Config) fill(d *config.Decoder) {
 		fillZero(d, path, v.Elem(), reflect.ValueOf(section.defaults))
 	}
 	c.Controls.fill(d)
+	c.fillFeedback()
 	c.fillECN()
 }
 

@@ -41,16 +41,22 @@ func TestSettingsOfControls(t *testing.T) {
 		control, text string
 		want          []host.Setting
 	}{
-		{"pcn", "{}", []host.Setting{
+		{"pcn", "{}", append([]host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "1Mbps"},
-			{Key: "w_min", Value: "0.0078125"}, {Key: "w_max", Value: "0.5"}, {Key: "feedback", Value: "cnp"},
+			{Key: "w_min", Value: "0.0078125"}, {Key: "w_max", Value: "0.5"}, {Key: "feedback", Value: "auto"},
+			{Key: "catch_up", Value: "8"}, {Key: "idle_cut", Value: "0.125"},
+			{Key: "burst", Value: "250us"}, {Key: "doubt", Value: "true"},
+			{Key: "careful_start", Value: "true"}, {Key: "doubt_hold", Value: "500ms"},
 			{Key: "max_flows", Value: "65536"},
-		}},
-		{"pcn", "{w_min: 1/64, w_max: 0.4, min_rate: 5Mbps, max_flows: 10, feedback: auto}", append([]host.Setting{
-			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "5Mbps"},
-			{Key: "w_min", Value: "0.015625"}, {Key: "w_max", Value: "0.4"}, {Key: "feedback", Value: "auto"},
-			{Key: "max_flows", Value: "10"},
 		}, acks...)},
+		{"pcn", "{w_min: 1/64, w_max: 0.4, min_rate: 5Mbps, max_flows: 10, feedback: cnp, doubt: false}", []host.Setting{
+			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "5Mbps"},
+			{Key: "w_min", Value: "0.015625"}, {Key: "w_max", Value: "0.4"}, {Key: "feedback", Value: "cnp"},
+			{Key: "catch_up", Value: "8"}, {Key: "idle_cut", Value: "0.125"},
+			{Key: "burst", Value: "250us"}, {Key: "doubt", Value: "false"},
+			{Key: "careful_start", Value: "true"}, {Key: "doubt_hold", Value: "500ms"},
+			{Key: "max_flows", Value: "10"},
+		}},
 		{"ldcp", "{}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "alpha", Value: "1"}, {Key: "beta", Value: "0.5"},
 			{Key: "gamma", Value: "0.25"}, {Key: "eta", Value: "0.5"}, {Key: "initial_window", Value: "0B"},

@@ -4,6 +4,7 @@ package host
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -156,6 +157,31 @@ func (c *Controls) fill(d *config.Decoder) {
 	}
 }
 
+// fillFeedback gives controls whose default is to go by ACKs too, in windows of T, one without
+// T where T is not known.
+func (c *Config) fillFeedback() {
+	const key = "feedback"
+	if c.RTT != 0 || len(c.RTTTo) > 0 || c.NP != nil && c.NP.T != 0 {
+		return
+	}
+	for i := range c.Controls.all {
+		control := &c.Controls.all[i]
+		p := control.Scheme.Object.Param(key)
+		if _, given := control.Settings.Given[key]; given || p == nil || p.OnHosts == "" {
+			continue
+		}
+		v, err := p.Parse(p.Default)
+		if err != nil {
+			continue // the object's default was checked when it was read
+		}
+		control.Settings.Given = maps.Clone(control.Settings.Given)
+		if control.Settings.Given == nil {
+			control.Settings.Given = map[string]scheme.Value{}
+		}
+		control.Settings.Given[key] = v
+	}
+}
+
 const hintRTT = "add rtt: 50us, or rtt_to: [HOST:PORT] to measure it"
 
 // validateControls fails for values that are out of range, and for a missing round trip or line
@@ -202,7 +228,7 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 		rtt = c.RTT
 	}
 	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt),
-		FrameBytes: fullFrameBytes}
+		FrameBytes: fullFrameBytes, Host: true}
 }
 
 // needsECN reports whether a configured control needs ECN.
@@ -225,7 +251,7 @@ func (o Control) setup() scheme.Setup { return o.Scheme.Setup(o.values()) }
 
 // values returns the parameters; those that depend on the network are placeholders.
 func (o Control) values() *scheme.Values {
-	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes}
+	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes, Host: true}
 	values, _ := o.Scheme.Object.Resolve(o.Settings, n)
 	return values
 }

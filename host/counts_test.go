@@ -117,6 +117,7 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 	// Each cause another number of times, so that none is shown under another's name.
 	times(1, frame(nil))
 	times(2, frame(func(c *cnp.CNP) { c.Decrease, c.RecRateMbps = false, 0 }))
+	times(15, frame(func(c *cnp.CNP) { c.Decrease = false }))
 	times(3, frame(func(c *cnp.CNP) { c.UDP = true }))
 	malformed := frame(nil)
 	malformed[len(malformed)-cnp.FrameLen+43] = 1 // flags of the BTH
@@ -151,7 +152,7 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 	seen(t, "rp", map[string]uint64{
 		"cnp_decrease": 1 + 1 + 1, "cnp_increase": 2, "cnp_udp": 3, "malformed": 4, "no_flow": 5,
 		"bad_icrc": 6, "interface": 7, "prefix": 8, "unsigned": 9, "no_key": 10, "bad_tag": 11,
-		"stale": 12, "replayed": 13, "rate_limited": 14,
+		"stale": 12, "replayed": 13, "rate_limited": 14, "cnp_ce_lost": 15,
 	}, "cnp_hold" /* the lab's TCD */)
 }
 
@@ -210,7 +211,9 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 	up(t, fmt.Sprintf("np: {interfaces: [veth0], T: %v}\n", window))
 	receive := func(frame []byte) { np.run(t, here.Index(), frame) }
 	data := func(port uint16) []byte { return dataFrame(t, here, peer, port, nil) }
-	answers := func(n int, frame []byte) { // the first packet opens the window
+	// the first packet makes no entry, the second opens the window
+	answers := func(n int, frame []byte) {
+		receive(frame)
 		receive(frame)
 		for range n {
 			time.Sleep(2 * window)
@@ -231,6 +234,7 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 	}
 	fin := func(_ *layers.IPv4, tcp *layers.TCP) { tcp.FIN = true }
 	for port := range uint16(6) {
+		receive(data(10 + port))
 		receive(data(10 + port))
 		receive(dataFrame(t, here, peer, 10+port, fin))
 	}
@@ -256,8 +260,8 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 			"idle", "no_timer",
 		},
 		"rp": {
-			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_udp", "malformed", "no_flow", "interface",
-			"prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
+			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
+			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
 		},
 	} {
 		pins, err := host.PinsOf(component)

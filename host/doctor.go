@@ -209,7 +209,7 @@ func checkTCPECN(found *checks) {
 		found.ok("net.ipv4.tcp_ecn", "%s", value)
 	default:
 		found.bad(Warn, "net.ipv4.tcp_ecn", value+": programs that choose a control after they "+
-			"have connected, such as iperf3 -C pcn, get no ECN, and so Reno's window",
+			"have connected, such as iperf3 -C pcn, get no ECN, and so TCP's window",
 			"1, or choose the control by cgroup or by sysctl", "sysctl -w net.ipv4.tcp_ecn=1")
 	}
 }
@@ -380,7 +380,7 @@ func (h *Host) checkFlows(found *checks) {
 		}
 	}
 	if noECN > 0 {
-		found.bad(Warn, "flows", fmt.Sprintf("%d of %d have no ECN, and so Reno's window", noECN,
+		found.bad(Warn, "flows", fmt.Sprintf("%d of %d have no ECN, and so TCP's window", noECN,
 			len(flows)), "ECN for each flow of a control that needs it",
 			"pcn flows shows which: choose the control before connecting, by cgroup or by sysctl; "+
 				"sysctl -w net.ipv4.tcp_ecn=1; or look for ECN at the peer: pcn host doctor --peer")

@@ -85,7 +85,7 @@ func TestDoctor(t *testing.T) {
 	qt.Check(t, qt.StringContains(checkOf(t, doctor(t, nil), "flows").Is, "1 of 1 have no ECN"))
 	s := statusOf(t)
 	qt.Assert(t, qt.HasLen(s.Notes, 2))
-	qt.Check(t, qt.StringContains(s.Notes[0], "1 of 1 flows of pcn have no ECN, and so Reno's"))
+	qt.Check(t, qt.StringContains(s.Notes[0], "1 of 1 flows of pcn have no ECN, and so TCP's"))
 	qt.Check(t, qt.StringContains(s.Notes[1], "net.ipv4.tcp_ecn is 2"))
 	late.Close()
 

@@ -229,7 +229,8 @@ func TestUpChangeDown(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.HasLen(flows, 1))
 	qt.Check(t, qt.Equals(flows[0].Src.String(), c.LocalAddr().String()))
-	qt.Check(t, qt.IsTrue(flows[0].SendRateBps > 0 && flows[0].SendRateBps <= 1e9), qt.Commentf("%d", flows[0].SendRateBps))
+	qt.Check(t, qt.Equals(flows[0].Doubt, "new"), qt.Commentf("nothing marked its packets"))
+	qt.Check(t, qt.IsTrue(flows[0].Window > 0), qt.Commentf("%g packets", flows[0].Window))
 
 	// Again changes nothing.
 	for what, did := range up(t, small) {
@@ -245,7 +246,11 @@ func TestUpChangeDown(t *testing.T) {
 	s, err = h.Status(context.Background(), parse(t, other))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(s.Differences, []string{
-		`control_pcn: w_min is "0.0078125", "0.015625" is configured`, `np: T is "1ms", "2ms" is configured`,
+		`control_pcn: w_min is "0.0078125", "0.015625" is configured`,
+		`control_pcn: burst is "250us", "500us" is configured`,
+		`control_pcn: T is "1ms", "2ms" is configured`,
+		`control_pcn: rtt is "1ms", "2ms" is configured`,
+		`np: T is "1ms", "2ms" is configured`,
 		`rp: cnp_interval is "500us", "1ms" is configured`,
 		"stamp runs, and is not configured",
 	}))
@@ -598,6 +603,44 @@ func TestMeasuredT(t *testing.T) {
 	leavesNothing(t)
 }
 
+// A flow that found the table full is a problem for as long as it lives; one that is new is none.
+// Status, Prometheus and the health say so.
+func TestSeeingDoubt(t *testing.T) {
+	_, peer := wire(t)
+	h := host.New()
+	text := strings.Replace(light, "pcn: {}", "pcn: {max_flows: 1}", 1)
+	up(t, text)
+	see := func() (*host.Status, int, string) {
+		s, err := h.Status(context.Background(), parse(t, text))
+		qt.Assert(t, qt.IsNil(err))
+		get := func(path string) *httptest.ResponseRecorder {
+			r := httptest.NewRecorder()
+			h.Handler(1).ServeHTTP(r, httptest.NewRequest(http.MethodGet, path, nil))
+			return r
+		}
+		return s, get("/healthz").Code, get("/metrics").Body.String()
+	}
+	connect(t, peer, "pcn").flows(t)
+	s, code, metrics := see()
+	qt.Check(t, qt.IsTrue(s.OK()), qt.Commentf("%+v", s))
+	qt.Check(t, qt.Equals(code, http.StatusOK))
+	for _, want := range []string{
+		`pcn_flows_in_doubt{control="pcn",reason="new"} 1`,
+		`pcn_flows_in_doubt{control="pcn",reason="no_marks"} 0`,
+		`pcn_events_total{component="control_pcn",event="no_entry"} 0`,
+	} {
+		qt.Check(t, qt.StringContains(metrics, want+"\n"))
+	}
+
+	second := connect(t, peer, "pcn")
+	second.flows(t)
+	s, code, _ = see()
+	qt.Assert(t, qt.HasLen(s.Components[0].Problems, 1))
+	qt.Check(t, qt.Matches(s.Components[0].Problems[0],
+		"[1-9] live flows found the flow table full and have a TCP window: raise max_flows"))
+	qt.Check(t, qt.Equals(code, http.StatusServiceUnavailable))
+}
+
 // What Prometheus gets, and the health; a trace of a flow.
 func TestSeeing(t *testing.T) {
 	_, peer := wire(t)
@@ -615,7 +658,7 @@ func TestSeeing(t *testing.T) {
 	code, text := get("/healthz")
 	qt.Check(t, qt.Equals(code, http.StatusServiceUnavailable))
 	qt.Check(t, qt.Equals(text, "nothing runs: pcn host up\n"))
-	up(t, small)
+	up(t, strings.Replace(small, "pcn: {}", "pcn: {careful_start: false}", 1))
 	var first connection
 	for i := range 3 {
 		c := connect(t, peer, "pcn")

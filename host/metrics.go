@@ -24,6 +24,9 @@ var (
 	descFlows = desc("flows", "Live flows.", "control")
 	descNoECN = desc("flows_without_ecn",
 		"Live flows that negotiated no ECN, so that nothing is marked.", "control")
+	descDoubt = desc("flows_in_doubt",
+		"Live flows that have a TCP window instead of their control, by the reason.", "control",
+		"reason")
 	descRate    = desc("send_rate_bps", "Sum of the rates that live flows may send at.", "control")
 	descMinRate = desc("send_rate_min_bps", "The least of them.", "control")
 	descMarked  = desc("live_marked_packets", "Marked packets of live flows.", "control")
@@ -49,8 +52,8 @@ type collector struct {
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descComponent, descCount, descFlows, descNoECN, descRate, descMinRate, descMarked,
-		descLosses, descSRTT, descFlowRate, descFlowSRTT, descReadError,
+		descComponent, descCount, descFlows, descNoECN, descDoubt, descRate, descMinRate,
+		descMarked, descLosses, descSRTT, descFlowRate, descFlowSRTT, descReadError,
 	} {
 		to <- d
 	}
@@ -97,14 +100,21 @@ func collectFlows(
 	gauge func(*prometheus.Desc, float64, ...string), control string, flows []LiveFlow,
 ) {
 	var n, noECN, rate, least, marked, losses, srtt float64
+	doubt := map[string]float64{"new": 0, "no_ecn": 0}
+	for reason := range doubtAdvice {
+		doubt[reason] = 0
+	}
 	for _, f := range flows {
 		if f.Control != control {
 			continue
 		}
 		n++
 		noECN += float64(boolToInt(!f.ECN))
+		if f.Doubt != "" {
+			doubt[f.Doubt]++
+		}
 		rate += float64(f.SendRateBps)
-		if least == 0 || float64(f.SendRateBps) < least {
+		if f.SendRateBps != 0 && (least == 0 || float64(f.SendRateBps) < least) {
 			least = float64(f.SendRateBps)
 		}
 		marked += float64(f.MarkedPackets)
@@ -113,6 +123,9 @@ func collectFlows(
 	}
 	gauge(descFlows, n, control)
 	gauge(descNoECN, noECN, control)
+	for reason, flows := range doubt {
+		gauge(descDoubt, flows, control, reason)
+	}
 	gauge(descRate, rate, control)
 	gauge(descMinRate, least, control)
 	gauge(descMarked, marked, control)

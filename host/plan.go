@@ -318,7 +318,7 @@ func controlComponent(
 	network.LineRateBps = uint64(line)
 	r := loader.Registration{
 		Scheme: control.Scheme, Settings: given, Network: network,
-		MaxFlows: uint32(control.MaxFlows),
+		MaxFlows: uint32(control.MaxFlows), NetnsKeys: loader.HaveKernelContext() == nil,
 	}
 	settings := append(controlSettings(control, values, line), acks...)
 	if values.Uses("base_rtt") {
@@ -328,7 +328,7 @@ func controlComponent(
 		name:     controlPrefix + name,
 		settings: settings,
 		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
-			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old["flows"]))
+			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old))
 			if err != nil {
 				return nil, err
 			}
@@ -355,16 +355,17 @@ func controlSettings(control Control, values *scheme.Values, line config.Rate) [
 	return settings
 }
 
-// withWindows gives a control that counts marks in ACKs the window T and the share of a
-// notification point. It assumes that all hosts have the NP settings of this one.
+// withWindows gives a control the window T and the share of the notification points that it hears,
+// or whose work it does itself when it counts marks in ACKs. It assumes that all hosts have the NP
+// settings of this one.
 func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
 	s := control.Settings
-	if !control.setup().CountsACKs {
-		return s, nil
-	}
 	t, share := rtt, config.Ratio(defaultShare)
 	if c.NP != nil {
 		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
+	}
+	if t == 0 || control.Scheme.Object.Param("T") == nil {
+		return s, nil
 	}
 	s.Given = maps.Clone(s.Given)
 	if s.Given == nil {
@@ -372,6 +373,9 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	}
 	s.Given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(t)}
 	s.Given["congested_share"] = scheme.Value{Kind: scheme.KindRatio, Number: float64(share)}
+	if !control.setup().CountsACKs {
+		return s, nil
+	}
 	settings := []Setting{{"T", t.String()}, {"congested_share", share.String()}}
 	return s, append(settings, rttSettings(c, rtt)...)
 }
@@ -519,14 +523,38 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 		ports = append(ports, uint16(p))
 	}
 	settings = append(settings, Setting{"udp_ports", strings.Trim(fmt.Sprint(n.UDPPorts), "[]")})
+	params, err := c.npParams(n)
+	if err != nil {
+		return nil, fmt.Errorf("np: %w", err)
+	}
 	return tcComponent(npName, n.Interfaces, settings,
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadHostNP(tc.HostNPOptions{
 				TNs: uint64(n.T), CongestedShare: float64(n.CongestedShare),
 				MaxFlows: uint32(n.MaxFlows),
-				Idle:     time.Duration(n.Idle), UDPPorts: ports,
+				Idle:     time.Duration(n.Idle), UDPPorts: ports, Params: params,
+				NetnsKeys: loader.HaveKernelContext() == nil,
 			}, tc.Reuse(old))
 		})
+}
+
+// npParams returns the parameters of PCN's notification point as C lays them out. What the file
+// can't set has its default for hosts.
+func (c *Config) npParams(n NP) ([]byte, error) {
+	s, ok := scheme.Builtin().ByControl("pcn")
+	if !ok {
+		return nil, errors.New("there is no scheme pcn")
+	}
+	network := c.network(loader.MaxRateBps, 0)
+	values, problems := s.Object.Resolve(scheme.Settings{Given: map[string]scheme.Value{
+		"T":               {Kind: scheme.KindTime, Number: float64(n.T)},
+		"congested_share": {Kind: scheme.KindRatio, Number: float64(n.CongestedShare)},
+	}}, network)
+	if len(problems) > 0 {
+		p := problems[0]
+		return nil, fmt.Errorf("%s: %w", p.Key, config.Bad(p.Msg, p.Hint))
+	}
+	return values.Bytes(scheme.NotificationVariable, network, false)
 }
 
 func rpComponent(c *Config, line config.Rate) (*component, error) {

@@ -130,7 +130,7 @@ func asksForECN(value string) bool { return value != "0" && value != "2" && valu
 // ecnAdvice says what happens with this net.ipv4.tcp_ecn, and what to do.
 func ecnAdvice(value string) string {
 	return fmt.Sprintf("net.ipv4.tcp_ecn is %s: a program that chooses its control after it has "+
-		"connected, such as iperf3 -C pcn, gets no ECN, and so Reno's window instead of PCN; "+
+		"connected, such as iperf3 -C pcn, gets no ECN, and so TCP's window instead of PCN; "+
 		"sysctl -w net.ipv4.tcp_ecn=1, or choose the control by cgroup or by sysctl", value)
 }
 

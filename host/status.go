@@ -43,7 +43,9 @@ type ComponentStatus struct {
 	Settings []Setting         `json:"settings"`
 	Where    []string          `json:"where"` // interfaces, or a cgroup
 	Counts   map[string]uint64 `json:"counts"`
-	Problems []string          `json:"problems"`
+	// Problems need somebody to act; Warnings are worth knowing.
+	Problems []string `json:"problems"`
+	Warnings []string `json:"warnings"`
 
 	isOthers bool // only other namespaces want it
 }
@@ -106,7 +108,7 @@ func (s *Status) ecnNotes() []string {
 		}
 		needed = true
 		if n := c.Counts[noECNCount]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so Reno's "+
+			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so TCP's "+
 				"window instead of %s: either the socket chose its control after it had "+
 				"connected, or the peer or the path refuses ECN: see pcn host doctor", n,
 				c.Counts[flowsCount], name, name))
@@ -132,7 +134,7 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	command := commandOf(component)
 	s := &ComponentStatus{
 		Name: component, Settings: []Setting{}, Where: []string{}, Counts: map[string]uint64{},
-		Problems: []string{},
+		Problems: []string{}, Warnings: []string{},
 	}
 	problem := func(format string, args ...any) {
 		s.Problems = append(s.Problems, fmt.Sprintf(format, args...))
@@ -184,8 +186,63 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	slices.Sort(s.Problems)
 	if err := readCounts(component, p, s.Counts); err != nil {
 		problem("%v", err)
+		return s, nil
+	}
+	if err := doubts(component, p, s); err != nil {
+		problem("%v", err)
 	}
 	return s, nil
+}
+
+// doubts adds what makes flows of a control fall back to a TCP window: a problem where somebody
+// must act, a warning otherwise.
+func doubts(name string, p *pinned, s *ComponentStatus) error {
+	full := s.Counts["table_full"] - s.Counts["table_full_ended"]
+	if full > 0 {
+		s.Problems = append(s.Problems, fmt.Sprintf("%d live flows found the flow table full and "+
+			"have a TCP window: raise max_flows", full))
+	}
+	control, ok := strings.CutPrefix(name, controlPrefix)
+	if !ok || p.maps["flows"] == nil {
+		return nil
+	}
+	c, err := loader.FromFlows(control, p.maps["flows"])
+	if err != nil {
+		return err
+	}
+	flows, err := c.Flows()
+	if err != nil {
+		return err
+	}
+	of := map[string]int{}
+	for _, f := range flows {
+		if f.Doubt != "" {
+			of[f.Doubt]++
+		}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(of)) {
+		advice, known := doubtAdvice[reason]
+		if !known {
+			continue
+		}
+		text := fmt.Sprintf("%d of %d live flows have a TCP window: %s", of[reason], len(flows),
+			advice)
+		if 2*of[reason] > len(flows) && reason != "no_entry" {
+			s.Problems = append(s.Problems, text)
+		} else {
+			s.Warnings = append(s.Warnings, text)
+		}
+	}
+	return nil
+}
+
+// doubtAdvice says by [loader.Flow.Doubt] what is wrong and what to do. Flows without ECN have a
+// note of their own, and a flow that is new needs nothing.
+var doubtAdvice = map[string]string{
+	"no_entry": "their entry in the flow table is gone: they end as they are",
+	"no_marks": "they lost packets, and none had been marked: have the switches of their path " +
+		"mark (ECN), or give these flows another control",
+	"no_cnps": "their receivers send no CNPs: run NP there, or set feedback: auto",
 }
 
 // whereOf returns the interface of a pin, such as eth0:np_ingress; empty for one that is at none.

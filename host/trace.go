@@ -130,7 +130,8 @@ func loadTracer(c *loader.Control, k loader.FlowKey, everyACK bool) (*ebpf.Colle
 		return nil, err
 	}
 	for name, value := range map[string]any{"flow_traced": key,
-		"value_size": c.FlowTable().ValueSize(), "every_ack": everyACK} {
+		"value_size": c.FlowTable().ValueSize(), "every_ack": everyACK,
+		loader.NetnsKeysVariable: k.Netns != 0} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("tracer: set %s: %w", name, err)
 		}

@@ -32,6 +32,7 @@ const (
 	traceVarEventsLost       = "events_lost"
 	traceVarEveryAck         = "every_ack"
 	traceVarFlowTraced       = "flow_traced"
+	traceVarNetnsKeys        = "netns_keys"
 	traceVarUnusedTraceEvent = "unused_trace_event"
 	traceVarValueSize        = "value_size"
 )
@@ -97,6 +98,7 @@ type traceVariableSpecs struct {
 	EventsLost       *ebpf.VariableSpec `ebpf:"events_lost"`
 	EveryAck         *ebpf.VariableSpec `ebpf:"every_ack"`
 	FlowTraced       *ebpf.VariableSpec `ebpf:"flow_traced"`
+	NetnsKeys        *ebpf.VariableSpec `ebpf:"netns_keys"`
 	UnusedTraceEvent *ebpf.VariableSpec `ebpf:"unused_trace_event"`
 	ValueSize        *ebpf.VariableSpec `ebpf:"value_size"`
 }
@@ -140,6 +142,7 @@ type traceVariables struct {
 	EventsLost       *ebpf.Variable `ebpf:"events_lost"`
 	EveryAck         *ebpf.Variable `ebpf:"every_ack"`
 	FlowTraced       *ebpf.Variable `ebpf:"flow_traced"`
+	NetnsKeys        *ebpf.Variable `ebpf:"netns_keys"`
 	UnusedTraceEvent *ebpf.Variable `ebpf:"unused_trace_event"`
 	ValueSize        *ebpf.Variable `ebpf:"value_size"`
 }

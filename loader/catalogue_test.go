@@ -60,12 +60,13 @@ func TestFlowKeyLayout(t *testing.T) {
 		Src:      netip.MustParseAddrPort("[102:304:506:708:90a:b0c:d0e:f10]:8210"),
 		Dst:      netip.MustParseAddrPort("[1112:1314:1516:1718:191a:1b1c:1d1e:1f20]:8724"),
 		Protocol: 37,
+		Netns:    0x0807060504030201,
 	}
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
 	want := map[string][]byte{
 		"saddr": src[:], "daddr": dst[:],
 		"sport": {8210 >> 8, 8210 & 255}, "dport": {8724 >> 8, 8724 & 255},
-		"protocol": {37}, "pad": {0, 0, 0},
+		"protocol": {37}, "pad": {0, 0, 0}, "netns": {1, 2, 3, 4, 5, 6, 7, 8},
 	}
 	got, err := k.MarshalBinary()
 	qt.Assert(t, qt.IsNil(err))

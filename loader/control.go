@@ -99,6 +99,9 @@ type Registration struct {
 	DilationShift uint32
 	// MaxFlows is the size of the flow table; 0: 65536.
 	MaxFlows uint32
+	// NetnsKeys tells flows of different network namespaces apart that have the same addresses and
+	// ports. It needs [HaveKernelContext].
+	NetnsKeys bool
 }
 
 // Register registers the congestion control of a scheme. For one that is built into Linux it only
@@ -127,7 +130,7 @@ func Register(r Registration, options ...Option) (*Control, error) {
 // definition joins a registration and its options.
 type definition struct {
 	Registration
-	reuse        *ebpf.Map // flow table to use; nil makes a new one
+	reuse        map[string]*ebpf.Map // flow table and counters to use; nil makes new ones
 	unregistered bool
 }
 
@@ -137,6 +140,10 @@ const (
 	shiftVariable = "dilation_shift"
 	tcdVariable   = "tcd"
 	setRate       = "set_rate"
+	countsMap     = "control_counts"
+
+	// NetnsKeysVariable says whether keys of flows have the network namespace (bpf/include/flow.h).
+	NetnsKeysVariable = "netns_keys"
 )
 
 func (d definition) check() error {
@@ -190,6 +197,7 @@ func (d definition) values() (map[string]any, *scheme.Values, error) {
 		variables[name] = value
 	}
 	variables[tcdVariable] = d.Scheme.TCD
+	variables[NetnsKeysVariable] = d.NetnsKeys
 	return variables, values, nil
 }
 
@@ -300,9 +308,11 @@ func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
 
 func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 	replace := map[string]*ebpf.Map{}
-	if d.reuse != nil && spec.Maps[flowsMap] != nil &&
-		spec.Maps[flowsMap].Compatible(d.reuse) == nil {
-		replace[flowsMap] = d.reuse
+	for _, name := range []string{flowsMap, countsMap} {
+		old, m := d.reuse[name], spec.Maps[name]
+		if old != nil && m != nil && m.Compatible(old) == nil {
+			replace[name] = old
+		}
 	}
 	c.fingerprint = Fingerprint(spec)
 	c.coll, err = ebpf.NewCollectionWithOptions(spec,

@@ -86,7 +86,7 @@ func TestFlowKeyRoundTrip(t *testing.T) {
 		{Src: netip.MustParseAddrPort("10.0.0.1:5000"),
 			Dst: netip.MustParseAddrPort("10.0.0.2:6000"), Protocol: 6},
 		{Src: netip.MustParseAddrPort("[fd00::1]:1"),
-			Dst: netip.MustParseAddrPort("[fd00::2]:65535"), Protocol: 17},
+			Dst: netip.MustParseAddrPort("[fd00::2]:65535"), Protocol: 17, Netns: 1<<63 | 5},
 	} {
 		b, err := k.MarshalBinary()
 		qt.Assert(t, qt.IsNil(err))
@@ -95,27 +95,28 @@ func TestFlowKeyRoundTrip(t *testing.T) {
 		qt.Assert(t, qt.Equals(back, k))
 	}
 	var k loader.FlowKey
-	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 39)),
-		"flow key of 39 bytes: want 40"))
+	qt.Assert(t, qt.ErrorMatches(k.UnmarshalBinary(make([]byte, 47)),
+		"flow key of 47 bytes: want 48"))
 }
 
-// Every 40 bytes are a key, and the same 40 bytes come back, but for the padding.
+// Every 48 bytes are a key, and the same 48 bytes come back, but for the padding.
 func FuzzFlowKey(f *testing.F) {
-	f.Add(make([]byte, 40))
-	f.Add(bytes.Repeat([]byte{0xff}, 40))
-	f.Add(append(append(make([]byte, 10), 0xff, 0xff, 10, 0, 0, 1), make([]byte, 24)...))
-	f.Add(make([]byte, 41))
+	f.Add(make([]byte, 48))
+	f.Add(bytes.Repeat([]byte{0xff}, 48))
+	f.Add(append(append(make([]byte, 10), 0xff, 0xff, 10, 0, 0, 1), make([]byte, 32)...))
+	f.Add(make([]byte, 49))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var k loader.FlowKey
 		err := k.UnmarshalBinary(b)
-		qt.Assert(t, qt.Equals(err == nil, len(b) == 40))
+		qt.Assert(t, qt.Equals(err == nil, len(b) == 48))
 		if err != nil {
 			return
 		}
 		back, err := k.MarshalBinary()
 		qt.Assert(t, qt.IsNil(err))
 		qt.Assert(t, qt.DeepEquals(back[:37], b[:37]))
-		qt.Assert(t, qt.DeepEquals(back[37:], []byte{0, 0, 0}))
+		qt.Assert(t, qt.DeepEquals(back[37:40], []byte{0, 0, 0}))
+		qt.Assert(t, qt.DeepEquals(back[40:], b[40:]))
 		qt.Assert(t, qt.IsFalse(k.Src.Addr().Is4In6()))
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -23,14 +24,17 @@ type FlowKey struct {
 	Src      netip.AddrPort `json:"src"`
 	Dst      netip.AddrPort `json:"dst"`
 	Protocol uint8          `json:"protocol"` // 6 TCP, 17 UDP
+	// Netns is the cookie of the flow's network namespace, as SO_NETNS_COOKIE tells it; 0 in the
+	// lab, and where the kernel tells tc programs no namespace (before 6.2).
+	Netns uint64 `json:"netns"`
 }
 
 func (k FlowKey) String() string { return fmt.Sprintf("%s->%s", k.Src, k.Dst) }
 
 // flowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the
-// maps' interface: two addresses, two ports in network byte order, the protocol and three bytes of
-// zero.
-const flowKeyBytes = 40
+// maps' interface: two addresses, two ports in network byte order, the protocol, three bytes of
+// zero and the network namespace.
+const flowKeyBytes = 48
 
 // MarshalBinary returns the bytes of struct flow_key.
 func (k FlowKey) MarshalBinary() ([]byte, error) {
@@ -40,7 +44,8 @@ func (k FlowKey) MarshalBinary() ([]byte, error) {
 	b = append(b, dst[:]...)
 	b = binary.BigEndian.AppendUint16(b, k.Src.Port())
 	b = binary.BigEndian.AppendUint16(b, k.Dst.Port())
-	return append(b, k.Protocol, 0, 0, 0), nil
+	b = append(b, k.Protocol, 0, 0, 0)
+	return binary.LittleEndian.AppendUint64(b, k.Netns), nil
 }
 
 // UnmarshalBinary decodes struct flow_key.
@@ -53,6 +58,7 @@ func (k *FlowKey) UnmarshalBinary(b []byte) error {
 	k.Src = netip.AddrPortFrom(src, binary.BigEndian.Uint16(b[32:]))
 	k.Dst = netip.AddrPortFrom(dst, binary.BigEndian.Uint16(b[34:]))
 	k.Protocol = b[36]
+	k.Netns = binary.LittleEndian.Uint64(b[40:])
 	return nil
 }
 
@@ -61,8 +67,8 @@ type Flow struct {
 	FlowKey
 	// SendRateBps is the flow's pacing rate; 0 if a window controls it.
 	SendRateBps uint64 `json:"send_rate_bps"`
-	// Window is in packets. It is 0 for a rate-based control, unless ECN is missing: then Reno's
-	// window applies.
+	// Window is in packets. It is 0 for a rate-based control, unless Doubt says why the flow has
+	// TCP's window.
 	Window float64 `json:"window_packets"`
 	// RecRateBps is the RecRate of the latest CNP that asked for a decrease.
 	RecRateBps uint64 `json:"rec_rate_bps"`
@@ -82,6 +88,9 @@ type Flow struct {
 	Retransmissions uint32        `json:"retransmissions"`
 	// ECN reports whether it was negotiated. Without it no packet is marked.
 	ECN bool `json:"ecn"`
+	// Doubt says why the flow does not go by its control, but has a TCP window (enum doubt_reason
+	// of bpf/algo/doubt.h, such as no_marks); empty if it goes by its control.
+	Doubt string `json:"doubt"`
 
 	stats  []scheme.Stat
 	values []float64
@@ -131,6 +140,7 @@ type flowLayout struct {
 	size   uint32
 	sender map[string]field // of struct sender
 	stats  []scheme.Stat
+	doubts map[uint64]string // names of enum doubt_reason
 }
 
 // field is a number in an entry.
@@ -155,8 +165,16 @@ func entryLayout(entry *btf.Struct, size uint32, stats []scheme.Stat) (*flowLayo
 		if !ok || sender.Name != "sender" {
 			continue
 		}
-		l := &flowLayout{size: size, sender: map[string]field{}, stats: stats}
+		l := &flowLayout{size: size, sender: map[string]field{}, stats: stats,
+			doubts: map[uint64]string{}}
 		for _, f := range sender.Members {
+			if reasons, ok := btf.As[*btf.Enum](f.Type); ok && f.Name == "doubt" {
+				for _, v := range reasons.Values {
+					name := strings.ToLower(strings.TrimPrefix(v.Name, "DOUBT_"))
+					l.doubts[v.Value] = name
+				}
+				l.doubts[0] = ""
+			}
 			size, err := btf.Sizeof(f.Type)
 			if err != nil {
 				return nil, err
@@ -173,6 +191,7 @@ var senderFields = []string{
 	"sent_bytes", "send_rate_bps", "rec_rate_bps", "cnp_decrease", "cnp_increase", "cnp_hold",
 	"losses",
 	"packets", "marked_packets", "srtt_us", "retransmissions", "ecn", "plain_window",
+	"doubt",
 }
 
 func (l *flowLayout) check() error {
@@ -203,8 +222,8 @@ func (l *flowLayout) decode(k FlowKey, entry []byte) (Flow, error) {
 		Packets: uint32(get("packets")), MarkedPackets: uint32(get("marked_packets")),
 		SRTT:            time.Duration(get("srtt_us")) * time.Microsecond,
 		Retransmissions: uint32(get("retransmissions")), ECN: get("ecn") != 0,
-		Window: float64(get("plain_window")),
-		stats:  l.stats,
+		Window: float64(get("plain_window")), Doubt: l.doubts[get("doubt")],
+		stats: l.stats,
 	}
 	for _, s := range l.stats {
 		value := s.Read(entry)

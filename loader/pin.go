@@ -26,10 +26,10 @@ const OperationsMap = "control"
 // Option changes how a control is registered.
 type Option func(*definition)
 
-// Reuse gives the control the flow table of an earlier one of its name, so that it knows live
-// flows. It ignores a table of another layout or size.
-func Reuse(flows *ebpf.Map) Option {
-	return func(d *definition) { d.reuse = flows }
+// Reuse gives the control the flow table and counters of an earlier one of its name, from
+// [Control.Maps], so that it knows live flows. It ignores maps of another layout or size.
+func Reuse(maps map[string]*ebpf.Map) Option {
+	return func(d *definition) { d.reuse = maps }
 }
 
 // Unregistered loads the control without registering it: call [Control.Register] or

@@ -53,12 +53,7 @@ func Load(o Options) (*Qdisc, error) {
 		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
 	}
 	ports, slots := o.layout()
-	spec.Maps[npecnMapPorts].MaxEntries = uint32(len(ports))
-	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
-	spec.Maps[npecnMapSlots].MaxEntries = slots
-	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(len(ports)*Classes) * linkEvents
-	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports) * rateChangesMax)
-	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
+	o.sizeMaps(spec, len(ports), slots)
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
 		npecnVarQuantumNs:     o.QuantumNs,
@@ -82,6 +77,16 @@ func Load(o Options) (*Qdisc, error) {
 		return nil, err
 	}
 	return q, nil
+}
+
+// sizeMaps makes the maps as large as so many ports with so many slots need.
+func (o *Options) sizeMaps(spec *ebpf.CollectionSpec, ports int, slots uint32) {
+	spec.Maps[npecnMapPorts].MaxEntries = uint32(ports)
+	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
+	spec.Maps[npecnMapSlots].MaxEntries = slots
+	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(ports*Classes) * linkEvents
+	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(ports * rateChangesMax)
+	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 }
 
 func (q *Qdisc) register(o *Options, ports []npecnPort) error {

@@ -97,12 +97,7 @@ func loadSingle(o SingleOptions) (*Single, error) {
 		return nil, err
 	}
 	ports, slots := all.layout()
-	spec.Maps[npecnMapPorts].MaxEntries = uint32(len(ports))
-	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(all.Nodes))
-	spec.Maps[npecnMapSlots].MaxEntries = slots
-	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(len(ports)*Classes) * linkEvents
-	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(len(ports) * rateChangesMax)
-	spec.Maps[npecnMapEvents].MaxEntries = all.EventsBytes
+	all.sizeMaps(spec, len(ports), slots)
 	if err := spec.Variables[npecnVarQuantumNs].Set(all.QuantumNs); err != nil {
 		return nil, err
 	}

@@ -73,6 +73,7 @@ type arriveFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 // Names of all BPF objects in the ELF.
@@ -87,6 +88,7 @@ const (
 	arriveProgCnmEgress      = "cnm_egress"
 	arriveVarDilationShift   = "dilation_shift"
 	arriveVarFlowEventsLost  = "flow_events_lost"
+	arriveVarNetnsKeys       = "netns_keys"
 	arriveVarSampleNs        = "sample_ns"
 	arriveVarSinkPort        = "sink_port"
 	arriveVarUnusedEventFlow = "unused_event_flow"
@@ -154,6 +156,7 @@ type arriveMapSpecs struct {
 type arriveVariableSpecs struct {
 	DilationShift   *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FlowEventsLost  *ebpf.VariableSpec `ebpf:"flow_events_lost"`
+	NetnsKeys       *ebpf.VariableSpec `ebpf:"netns_keys"`
 	SampleNs        *ebpf.VariableSpec `ebpf:"sample_ns"`
 	SinkPort        *ebpf.VariableSpec `ebpf:"sink_port"`
 	UnusedEventFlow *ebpf.VariableSpec `ebpf:"unused_event_flow"`
@@ -200,6 +203,7 @@ func (m *arriveMaps) Close() error {
 type arriveVariables struct {
 	DilationShift   *ebpf.Variable `ebpf:"dilation_shift"`
 	FlowEventsLost  *ebpf.Variable `ebpf:"flow_events_lost"`
+	NetnsKeys       *ebpf.Variable `ebpf:"netns_keys"`
 	SampleNs        *ebpf.Variable `ebpf:"sample_ns"`
 	SinkPort        *ebpf.Variable `ebpf:"sink_port"`
 	UnusedEventFlow *ebpf.Variable `ebpf:"unused_event_flow"`

@@ -22,6 +22,7 @@ import (
 // many times more.
 const (
 	npCost       = 150 // ns
+	npForgedCost = 300
 	rpCost       = 200
 	rpSignedCost = 350 // SipHash over the addresses of IPv6 is most of it
 	yardstickNs  = 400.0
@@ -29,7 +30,7 @@ const (
 )
 
 // yardstick is a program whose cost tells how fast the machine is just now at what BPF programs do:
-// it looks keys as long as a flow's up in a table.
+// it looks up keys that are about as long as a flow's.
 func yardstick(t *testing.T) *ebpf.Program {
 	t.Helper()
 	const (
@@ -126,7 +127,8 @@ func flowsLike(first flow, n int) (flows []flow) {
 // What NP costs a packet while so many flows are live.
 func TestHostNPCost(t *testing.T) {
 	for _, first := range []flow{someFlow(), someFlowIPv6()} {
-		n, err := LoadHostNP(HostNPOptions{TNs: uint64(time.Hour), CongestedShare: 0.95})
+		n, err := LoadHostNP(HostNPOptions{TNs: uint64(time.Hour), CongestedShare: 0.95,
+			EnterFirst: true})
 		qt.Assert(t, qt.IsNil(err))
 		t.Cleanup(func() { n.Close() })
 		var frames [][]byte
@@ -136,6 +138,21 @@ func TestHostNPCost(t *testing.T) {
 		costOf(t, n.coll.Programs[npProgNpIngress], 1, frames) // the flows' first packets
 		qt.Assert(t, qt.Equals(n.flows(t), costFlows))
 		costs(t, n.coll.Programs[npProgNpIngress], 16, frames, npCost)
+	}
+}
+
+// What NP costs a forged packet: the first of a flow, which makes no entry.
+func TestHostNPForgedCost(t *testing.T) {
+	for _, first := range []flow{someFlow(), someFlowIPv6()} {
+		n, err := LoadHostNP(HostNPOptions{TNs: uint64(time.Hour), CongestedShare: 0.95})
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { n.Close() })
+		var frames [][]byte
+		for _, f := range flowsLike(first, 4*costFlows) {
+			frames = append(frames, f.tcpData(t, ect0, 1000))
+		}
+		costs(t, n.coll.Programs[npProgNpIngress], 1, frames, npForgedCost)
+		qt.Check(t, qt.IsTrue(n.flows(t) < costFlows))
 	}
 }
 
@@ -170,6 +187,9 @@ func TestHostRPCost(t *testing.T) {
 			var frames [][]byte
 			for i, f := range flows {
 				c := f.cnp(i%2 == 0, 1000)
+				if !c.Decrease {
+					c.RecRateMbps = 0 // else CE was lost on its way
+				}
 				c.Sign(key, 0, time.Now())
 				frames = append(frames, encode(t, c))
 			}

@@ -53,8 +53,8 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 			"no_flow", "no_timer",
 		}},
 		{newRP(t), []string{
-			"bad_icrc", "bad_tag", "cnp_decrease", "cnp_hold", "cnp_increase", "cnp_udp",
-			"interface",
+			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",
+			"cnp_udp", "interface",
 			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed", "stale",
 			"unsigned",
 		}},

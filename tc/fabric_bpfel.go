@@ -75,6 +75,7 @@ const (
 	fabricProgFabric     = "fabric"
 	fabricVarHostBase    = "host_base"
 	fabricVarHosts       = "hosts"
+	fabricVarNetnsKeys   = "netns_keys"
 )
 
 // loadFabric returns the embedded CollectionSpec for fabric.
@@ -138,8 +139,9 @@ type fabricMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricVariableSpecs struct {
-	HostBase *ebpf.VariableSpec `ebpf:"host_base"`
-	Hosts    *ebpf.VariableSpec `ebpf:"hosts"`
+	HostBase  *ebpf.VariableSpec `ebpf:"host_base"`
+	Hosts     *ebpf.VariableSpec `ebpf:"hosts"`
+	NetnsKeys *ebpf.VariableSpec `ebpf:"netns_keys"`
 }
 
 // fabricObjects contains all objects after they have been loaded into the kernel.
@@ -183,8 +185,9 @@ func (m *fabricMaps) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricVariables struct {
-	HostBase *ebpf.Variable `ebpf:"host_base"`
-	Hosts    *ebpf.Variable `ebpf:"hosts"`
+	HostBase  *ebpf.Variable `ebpf:"host_base"`
+	Hosts     *ebpf.Variable `ebpf:"hosts"`
+	NetnsKeys *ebpf.Variable `ebpf:"netns_keys"`
 }
 
 // fabricPrograms contains all programs after they have been loaded into the kernel.

@@ -19,7 +19,7 @@ type firstrttLdcpFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type firstrttLdcpFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,7 +58,7 @@ type firstrttLdcpFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Ldcp struct {
 		_     structs.HostLayout
@@ -74,6 +86,7 @@ type firstrttLdcpFlow struct {
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	firstrttMapBaseRtts          = "base_rtts"
+	firstrttMapControlCounts     = "control_counts"
 	firstrttMapFlows             = "flows"
 	firstrttMapLdcp              = "ldcp"
 	firstrttProgFirstRtt         = "first_rtt"
@@ -81,13 +94,14 @@ const (
 	firstrttProgLdcpCongControl2 = "ldcp_cong_control_2"
 	firstrttProgLdcpCwndEvent    = "ldcp_cwnd_event"
 	firstrttProgLdcpInit         = "ldcp_init"
+	firstrttProgLdcpPktsAcked    = "ldcp_pkts_acked"
 	firstrttProgLdcpRelease      = "ldcp_release"
 	firstrttProgLdcpSetState     = "ldcp_set_state"
 	firstrttProgLdcpSsthresh     = "ldcp_ssthresh"
 	firstrttProgLdcpUndoCwnd     = "ldcp_undo_cwnd"
 	firstrttVarDilationShift     = "dilation_shift"
-	firstrttVarFlowsRefused      = "flows_refused"
 	firstrttVarMarkerParams      = "marker_params"
+	firstrttVarNetnsKeys         = "netns_keys"
 	firstrttVarParams            = "params"
 	firstrttVarPathParams        = "path_params"
 	firstrttVarWredParams        = "wred_params"
@@ -140,6 +154,7 @@ type firstrttProgramSpecs struct {
 	LdcpCongControl2 *ebpf.ProgramSpec `ebpf:"ldcp_cong_control_2"`
 	LdcpCwndEvent    *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event"`
 	LdcpInit         *ebpf.ProgramSpec `ebpf:"ldcp_init"`
+	LdcpPktsAcked    *ebpf.ProgramSpec `ebpf:"ldcp_pkts_acked"`
 	LdcpRelease      *ebpf.ProgramSpec `ebpf:"ldcp_release"`
 	LdcpSetState     *ebpf.ProgramSpec `ebpf:"ldcp_set_state"`
 	LdcpSsthresh     *ebpf.ProgramSpec `ebpf:"ldcp_ssthresh"`
@@ -150,9 +165,10 @@ type firstrttProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttMapSpecs struct {
-	BaseRtts *ebpf.MapSpec `ebpf:"base_rtts"`
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Ldcp     *ebpf.MapSpec `ebpf:"ldcp"`
+	BaseRtts      *ebpf.MapSpec `ebpf:"base_rtts"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Ldcp          *ebpf.MapSpec `ebpf:"ldcp"`
 }
 
 // firstrttVariableSpecs contains global variables before they are loaded into the kernel.
@@ -160,8 +176,8 @@ type firstrttMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	PathParams    *ebpf.VariableSpec `ebpf:"path_params"`
 	WredParams    *ebpf.VariableSpec `ebpf:"wred_params"`
@@ -187,14 +203,16 @@ func (o *firstrttObjects) Close() error {
 //
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttMaps struct {
-	BaseRtts *ebpf.Map `ebpf:"base_rtts"`
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Ldcp     *ebpf.Map `ebpf:"ldcp"`
+	BaseRtts      *ebpf.Map `ebpf:"base_rtts"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	Ldcp          *ebpf.Map `ebpf:"ldcp"`
 }
 
 func (m *firstrttMaps) Close() error {
 	return _FirstrttClose(
 		m.BaseRtts,
+		m.ControlCounts,
 		m.Flows,
 		m.Ldcp,
 	)
@@ -205,8 +223,8 @@ func (m *firstrttMaps) Close() error {
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	PathParams    *ebpf.Variable `ebpf:"path_params"`
 	WredParams    *ebpf.Variable `ebpf:"wred_params"`
@@ -221,6 +239,7 @@ type firstrttPrograms struct {
 	LdcpCongControl2 *ebpf.Program `ebpf:"ldcp_cong_control_2"`
 	LdcpCwndEvent    *ebpf.Program `ebpf:"ldcp_cwnd_event"`
 	LdcpInit         *ebpf.Program `ebpf:"ldcp_init"`
+	LdcpPktsAcked    *ebpf.Program `ebpf:"ldcp_pkts_acked"`
 	LdcpRelease      *ebpf.Program `ebpf:"ldcp_release"`
 	LdcpSetState     *ebpf.Program `ebpf:"ldcp_set_state"`
 	LdcpSsthresh     *ebpf.Program `ebpf:"ldcp_ssthresh"`
@@ -234,6 +253,7 @@ func (p *firstrttPrograms) Close() error {
 		p.LdcpCongControl2,
 		p.LdcpCwndEvent,
 		p.LdcpInit,
+		p.LdcpPktsAcked,
 		p.LdcpRelease,
 		p.LdcpSetState,
 		p.LdcpSsthresh,

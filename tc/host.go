@@ -100,7 +100,12 @@ func LoadFirstRTT(control *loader.Control, options ...Option) (*FirstRTT, error)
 		return nil, err
 	}
 	keepProgram(spec, firstRTT)
-	obj, err := load(firstRTT, spec, nil, map[string]*ebpf.Map{rpFlows: control.FlowTable()},
+	netns := control.Variables()[loader.NetnsKeysVariable]
+	if netns == nil {
+		netns = false // it was registered by another process
+	}
+	vars := map[string]any{loader.NetnsKeysVariable: netns}
+	obj, err := load(firstRTT, spec, vars, map[string]*ebpf.Map{rpFlows: control.FlowTable()},
 		options...)
 	if err != nil {
 		return nil, err

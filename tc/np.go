@@ -88,7 +88,15 @@ type HostNPOptions struct {
 	CongestedShare float64
 	MaxFlows       uint32        // 0: 65536
 	Idle           time.Duration // a flow without packets for this long has ended; 0 means 10 s
-	UDPPorts       []uint16      // UDP flows from or to these are watched; at most MaxUDPPorts
+	// flows of several network namespaces may have the same addresses and ports
+	NetnsKeys bool
+	UDPPorts  []uint16 // UDP flows from or to these are watched; at most MaxUDPPorts
+	// Params is the point's struct of parameters as C lays it out, from package scheme; nil: those
+	// of a lab, with TNs and CongestedShare.
+	Params []byte
+	// EnterFirst, for tests, makes flows enter the table with their first packet, which anyone can
+	// forge, instead of their second.
+	EnterFirst bool
 }
 
 // defaultIdle is far longer than the pauses of any flow that still needs CNPs.
@@ -133,11 +141,17 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	for i, p := range o.UDPPorts {
 		ports[i] = bits.ReverseBytes16(p) // network byte order
 	}
+	var params any = npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare})
+	if o.Params != nil {
+		params = o.Params
+	}
 	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:   npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}),
-		npVarOnHost:   true,
-		npVarIdleNs:   uint64(o.Idle),
-		npVarUdpPorts: ports,
+		npVarParams:      params,
+		npVarOnHost:      true,
+		npVarNetnsKeys:   o.NetnsKeys,
+		npVarIdleNs:      uint64(o.Idle),
+		npVarUdpPorts:    ports,
+		npVarEnterSecond: !o.EnterFirst,
 	}, options)
 }
 

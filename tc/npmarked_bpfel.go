@@ -37,6 +37,7 @@ type npmarkedFlowKey struct {
 	Dport    uint16
 	Protocol uint8
 	Pad      [3]uint8
+	Netns    uint64
 }
 
 type npmarkedNpCounts struct {
@@ -50,6 +51,12 @@ type npmarkedNpCounts struct {
 	Ended       uint64
 	Idle        uint64
 	NoTimer     uint64
+}
+
+type npmarkedNpDoor struct {
+	_    structs.HostLayout
+	Seed uint32
+	Came [16384]uint32
 }
 
 type npmarkedNpFlow struct {
@@ -164,6 +171,7 @@ const (
 	npmarkedMapCnpClock      = "cnp_clock"
 	npmarkedMapCnpKeys       = "cnp_keys"
 	npmarkedMapNpCounts      = "np_counts"
+	npmarkedMapNpDoor        = "np_door"
 	npmarkedMapNpFlows       = "np_flows"
 	npmarkedMapNpLive        = "np_live"
 	npmarkedMapNpPending     = "np_pending"
@@ -171,8 +179,10 @@ const (
 	npmarkedProgNpEgress     = "np_egress"
 	npmarkedProgNpIngress    = "np_ingress"
 	npmarkedVarDilationShift = "dilation_shift"
+	npmarkedVarEnterSecond   = "enter_second"
 	npmarkedVarIdealTime     = "ideal_time"
 	npmarkedVarIdleNs        = "idle_ns"
+	npmarkedVarNetnsKeys     = "netns_keys"
 	npmarkedVarOnHost        = "on_host"
 	npmarkedVarParams        = "params"
 	npmarkedVarTcd           = "tcd"
@@ -232,6 +242,7 @@ type npmarkedMapSpecs struct {
 	CnpClock  *ebpf.MapSpec `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.MapSpec `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.MapSpec `ebpf:"np_counts"`
+	NpDoor    *ebpf.MapSpec `ebpf:"np_door"`
 	NpFlows   *ebpf.MapSpec `ebpf:"np_flows"`
 	NpLive    *ebpf.MapSpec `ebpf:"np_live"`
 	NpPending *ebpf.MapSpec `ebpf:"np_pending"`
@@ -243,8 +254,10 @@ type npmarkedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npmarkedVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
@@ -274,6 +287,7 @@ type npmarkedMaps struct {
 	CnpClock  *ebpf.Map `ebpf:"cnp_clock"`
 	CnpKeys   *ebpf.Map `ebpf:"cnp_keys"`
 	NpCounts  *ebpf.Map `ebpf:"np_counts"`
+	NpDoor    *ebpf.Map `ebpf:"np_door"`
 	NpFlows   *ebpf.Map `ebpf:"np_flows"`
 	NpLive    *ebpf.Map `ebpf:"np_live"`
 	NpPending *ebpf.Map `ebpf:"np_pending"`
@@ -285,6 +299,7 @@ func (m *npmarkedMaps) Close() error {
 		m.CnpClock,
 		m.CnpKeys,
 		m.NpCounts,
+		m.NpDoor,
 		m.NpFlows,
 		m.NpLive,
 		m.NpPending,
@@ -297,8 +312,10 @@ func (m *npmarkedMaps) Close() error {
 // It can be passed to loadNpmarkedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npmarkedVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`

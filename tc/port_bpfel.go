@@ -28,6 +28,7 @@ const (
 	portMapPortCounts  = "port_counts"
 	portProgFromPort   = "from_port"
 	portProgToPort     = "to_port"
+	portVarNetnsKeys   = "netns_keys"
 	portVarOutIfindex  = "out_ifindex"
 	portVarPortIfindex = "port_ifindex"
 )
@@ -89,6 +90,7 @@ type portMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type portVariableSpecs struct {
+	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OutIfindex  *ebpf.VariableSpec `ebpf:"out_ifindex"`
 	PortIfindex *ebpf.VariableSpec `ebpf:"port_ifindex"`
 }
@@ -126,6 +128,7 @@ func (m *portMaps) Close() error {
 //
 // It can be passed to loadPortObjects or ebpf.CollectionSpec.LoadAndAssign.
 type portVariables struct {
+	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
 	OutIfindex  *ebpf.Variable `ebpf:"out_ifindex"`
 	PortIfindex *ebpf.Variable `ebpf:"port_ifindex"`
 }

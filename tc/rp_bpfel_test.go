@@ -19,7 +19,7 @@ type rpPcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type rpPcnFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,13 +58,16 @@ type rpPcnFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Rp struct {
-		_           structs.HostLayout
-		SendRateBps uint64
-		W           uint32
-		Pad         uint32
+		_             structs.HostLayout
+		SendRateBps   uint64
+		BeforeBps     uint64
+		BeforeLastBps uint64
+		HeardNs       uint64
+		W             uint32
+		AppLimited    uint32
 	}
 	Ack struct {
 		_  structs.HostLayout
@@ -66,11 +81,13 @@ type rpPcnFlow struct {
 			RecNum         uint32
 			EcnNum         uint32
 		}
-		HeardNs uint64
-		Packets uint32
-		Marked  uint32
-		Cnps    uint32
-		Windows uint32
+		HeardNs   uint64
+		Packets   uint32
+		Marked    uint32
+		Cnps      uint32
+		Windows   uint32
+		Decreases uint32
+		Pad       uint32
 	}
 }
 
@@ -81,7 +98,18 @@ type rpPcnRpParams struct {
 	W_min       uint32
 	W_max       uint32
 	Feedback    uint32
+	CatchUp     uint32
+	T_ns        uint64
+	IdleCut     uint32
 	Pad         uint32
+	BurstNs     uint64
+	Doubt       struct {
+		_        structs.HostLayout
+		On       uint32
+		Careful  uint32
+		HoldNs   uint64
+		PeriodNs uint64
+	}
 }
 
 type rpRpSource struct {
@@ -97,6 +125,7 @@ type rpRpSource struct {
 const (
 	rpMapCnpClock         = "cnp_clock"
 	rpMapCnpKeys          = "cnp_keys"
+	rpMapControlCounts    = "control_counts"
 	rpMapFlows            = "flows"
 	rpMapPcn              = "pcn"
 	rpMapRpCounts         = "rp_counts"
@@ -106,6 +135,8 @@ const (
 	rpProgPcnCongControl  = "pcn_cong_control"
 	rpProgPcnCongControl2 = "pcn_cong_control_2"
 	rpProgPcnInit         = "pcn_init"
+	rpProgPcnMinTsoSegs   = "pcn_min_tso_segs"
+	rpProgPcnPktsAcked    = "pcn_pkts_acked"
 	rpProgPcnRelease      = "pcn_release"
 	rpProgPcnSetState     = "pcn_set_state"
 	rpProgPcnSsthresh     = "pcn_ssthresh"
@@ -116,8 +147,8 @@ const (
 	rpVarCnpIntervalNs    = "cnp_interval_ns"
 	rpVarDilationShift    = "dilation_shift"
 	rpVarFloorBps         = "floor_bps"
-	rpVarFlowsRefused     = "flows_refused"
 	rpVarIdealTime        = "ideal_time"
+	rpVarNetnsKeys        = "netns_keys"
 	rpVarNpParams         = "np_params"
 	rpVarOnHost           = "on_host"
 	rpVarParams           = "params"
@@ -171,6 +202,8 @@ type rpProgramSpecs struct {
 	PcnCongControl  *ebpf.ProgramSpec `ebpf:"pcn_cong_control"`
 	PcnCongControl2 *ebpf.ProgramSpec `ebpf:"pcn_cong_control_2"`
 	PcnInit         *ebpf.ProgramSpec `ebpf:"pcn_init"`
+	PcnMinTsoSegs   *ebpf.ProgramSpec `ebpf:"pcn_min_tso_segs"`
+	PcnPktsAcked    *ebpf.ProgramSpec `ebpf:"pcn_pkts_acked"`
 	PcnRelease      *ebpf.ProgramSpec `ebpf:"pcn_release"`
 	PcnSetState     *ebpf.ProgramSpec `ebpf:"pcn_set_state"`
 	PcnSsthresh     *ebpf.ProgramSpec `ebpf:"pcn_ssthresh"`
@@ -183,14 +216,15 @@ type rpProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpMapSpecs struct {
-	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
-	Flows        *ebpf.MapSpec `ebpf:"flows"`
-	Pcn          *ebpf.MapSpec `ebpf:"pcn"`
-	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
-	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
+	CnpClock      *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.MapSpec `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Pcn           *ebpf.MapSpec `ebpf:"pcn"`
+	RpCounts      *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources     *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpVariableSpecs contains global variables before they are loaded into the kernel.
@@ -201,8 +235,8 @@ type rpVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
@@ -231,20 +265,22 @@ func (o *rpObjects) Close() error {
 //
 // It can be passed to loadRpObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpMaps struct {
-	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
-	Flows        *ebpf.Map `ebpf:"flows"`
-	Pcn          *ebpf.Map `ebpf:"pcn"`
-	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.Map `ebpf:"rp_rules"`
-	RpSources    *ebpf.Map `ebpf:"rp_sources"`
+	CnpClock      *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.Map `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	Pcn           *ebpf.Map `ebpf:"pcn"`
+	RpCounts      *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.Map `ebpf:"rp_rules"`
+	RpSources     *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpMaps) Close() error {
 	return _RpClose(
 		m.CnpClock,
 		m.CnpKeys,
+		m.ControlCounts,
 		m.Flows,
 		m.Pcn,
 		m.RpCounts,
@@ -262,8 +298,8 @@ type rpVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
@@ -279,6 +315,8 @@ type rpPrograms struct {
 	PcnCongControl  *ebpf.Program `ebpf:"pcn_cong_control"`
 	PcnCongControl2 *ebpf.Program `ebpf:"pcn_cong_control_2"`
 	PcnInit         *ebpf.Program `ebpf:"pcn_init"`
+	PcnMinTsoSegs   *ebpf.Program `ebpf:"pcn_min_tso_segs"`
+	PcnPktsAcked    *ebpf.Program `ebpf:"pcn_pkts_acked"`
 	PcnRelease      *ebpf.Program `ebpf:"pcn_release"`
 	PcnSetState     *ebpf.Program `ebpf:"pcn_set_state"`
 	PcnSsthresh     *ebpf.Program `ebpf:"pcn_ssthresh"`
@@ -292,6 +330,8 @@ func (p *rpPrograms) Close() error {
 		p.PcnCongControl,
 		p.PcnCongControl2,
 		p.PcnInit,
+		p.PcnMinTsoSegs,
+		p.PcnPktsAcked,
 		p.PcnRelease,
 		p.PcnSetState,
 		p.PcnSsthresh,

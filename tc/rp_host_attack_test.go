@@ -33,7 +33,10 @@ func (a *attack) sign(c cnp.CNP, at time.Time) cnp.CNP {
 func (a *attack) frame() ([]byte, string) {
 	i := a.rnd.IntN(len(a.flows))
 	f := a.flows[i]
-	forged := f.cnp(a.rnd.IntN(2) == 0, a.rnd.Uint32())
+	forged := f.cnp(false, 0)
+	if a.rnd.IntN(2) == 0 {
+		forged = f.cnp(true, 1+a.rnd.Uint32N(1<<31))
+	}
 	sound := a.sign(forged, time.Now())
 	switch a.rnd.IntN(12) {
 	case 0:
@@ -51,9 +54,10 @@ func (a *attack) frame() ([]byte, string) {
 	case 4: // signed, and then changed
 		sound.RecRateMbps++
 		return encode(a.t, sound), "bad_tag"
-	case 5:
-		sound.Decrease = !sound.Decrease
-		return encode(a.t, sound), "bad_tag"
+	case 5: // CE set by somebody on the way
+		increase := a.sign(f.cnp(false, 0), time.Now())
+		increase.Decrease = true
+		return encode(a.t, increase), "bad_tag"
 	case 6: // kept for later
 		age := 2*time.Minute + time.Duration(a.rnd.IntN(3600))*time.Second
 		return encode(a.t, a.sign(forged, time.Now().Add(-age))), "stale"
@@ -71,6 +75,72 @@ func (a *attack) frame() ([]byte, string) {
 		return frame[:len(frame)-1-a.rnd.IntN(20)], "malformed"
 	default:
 		return a.malformed(encode(a.t, sound)), "malformed"
+	}
+}
+
+// CNPs that RP has obeyed, recorded and sent again a million times in any order, as they are or
+// with CE cleared, change no flow: neither while their signature is fresh nor afterwards.
+func TestHostRPMillionReplayedCNPs(t *testing.T) {
+	const perFlow, window, repeat, total = 50, 2 * time.Second, 50, 1_000_000
+	rnd, key := rand.New(rand.NewPCG(3, 4)), cnp.Key{1, 2, 3}
+	flows := []flow{someFlow(), someFlowIPv6()}
+	for i := range 8 {
+		f := flows[i%2]
+		f.src = netip.AddrPortFrom(f.src.Addr(), uint16(6000+i))
+		flows = append(flows, f)
+	}
+	r := newHostRP(t, HostRPOptions{RequireTag: true, Window: window}, nil, flows...)
+	qt.Assert(t, qt.IsNil(r.Keys().Set(0, key, KeyAccepted)))
+	var recorded [][]byte
+	var newest []cnp.CNP
+	began := time.Now()
+	for _, f := range flows {
+		for i := range perFlow { // the stamp's unit is far below a millisecond
+			c := f.cnp(i%2 == 0, uint32(1-i%2)*uint32(1+i))
+			c.Sign(key, 0, began.Add(time.Duration(i-perFlow)*time.Millisecond))
+			frame := encode(t, c)
+			r.hearFrame(t, frame)
+			recorded = append(recorded, frame)
+			newest = append(newest, c)
+		}
+	}
+	counted := r.counts(t)
+	qt.Assert(t, qt.Equals(counted["cnp_decrease"]+counted["cnp_increase"],
+		uint64(len(recorded))), qt.Commentf("%v", counted))
+	var before []rpPcnFlow
+	for _, f := range flows {
+		before = append(before, r.flow(t, f))
+	}
+	replay := func(n int) Counts {
+		start := r.counts(t)
+		for range n / repeat {
+			i := rnd.IntN(len(recorded))
+			frame := recorded[i]
+			if rnd.IntN(3) == 0 { // CE was cleared, or another DSCP written, on the way
+				c := newest[i]
+				c.Decrease = false
+				frame = encode(t, c)
+			}
+			_, _, err := r.coll.Programs[rpProgRpIngress].Benchmark(frame, repeat, nil)
+			qt.Assert(t, qt.IsNil(err))
+		}
+		made := r.counts(t)
+		for cause := range made {
+			made[cause] -= start[cause]
+		}
+		return made
+	}
+
+	fresh := replay(total / 4) // some of the later ones are stale already
+	qt.Check(t, qt.Equals(fresh["replayed"]+fresh["stale"], fresh.total()),
+		qt.Commentf("%v", fresh))
+	qt.Check(t, qt.IsTrue(fresh["replayed"] > 0))
+	time.Sleep(time.Until(began.Add(window + 100*time.Millisecond)))
+	old := replay(total - total/4)
+	qt.Check(t, qt.Equals(old["stale"], old.total()), qt.Commentf("%v", old))
+	t.Logf("fresh: %v, old: %v", fresh, old)
+	for i, f := range flows {
+		qt.Check(t, qt.Equals(r.flow(t, f), before[i]), qt.Commentf("%s -> %s", f.src, f.dst))
 	}
 }
 

@@ -119,6 +119,26 @@ func TestHostRPObeys(t *testing.T) {
 	}
 }
 
+// A CNP that names a rate was sent with CE. If its ECN field was cleared on the way, it still slows
+// its flow down, and is counted apart.
+func TestHostRPWithCELost(t *testing.T) {
+	for _, f := range []flow{someFlow(), someFlowIPv6()} {
+		r := newHostRP(t, HostRPOptions{}, nil, f)
+		want := rp{rateBps: lineRateBps / 2, w: wMin}
+		for _, mbps := range []uint32{10_000, 9000, 8000} {
+			r.hearFrame(t, encode(t, f.cnp(false, mbps)))
+			want.cnp(true, mbps)
+			v := r.flow(t, f)
+			qt.Check(t, qt.IsTrue(near(float64(v.Rp.SendRateBps), want.rateBps)))
+			qt.Check(t, qt.Equals(v.Sender.RecRateBps, uint64(mbps)*1e6))
+		}
+		v := r.flow(t, f)
+		qt.Check(t, qt.Equals(v.Sender.CnpDecrease, 3))
+		qt.Check(t, qt.Equals(v.Sender.CnpIncrease, 0))
+		qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_ce_lost": 3}))
+	}
+}
+
 // Devices give RP a frame whose outermost tag is in the skb.
 func TestHostRPReceivesVLANs(t *testing.T) {
 	for _, f := range []flow{someFlow(), someFlowIPv6()} {
@@ -388,7 +408,7 @@ func TestHostRPFloor(t *testing.T) {
 // Where a tag is required, only signed, new CNPs are obeyed.
 func TestHostRPTags(t *testing.T) {
 	key, old, unknown := cnp.Key{1, 2, 3}, cnp.Key{4, 5, 6}, cnp.Key{7, 8, 9}
-	const window = time.Second
+	const window = 20 * time.Second // much more than the test takes
 	for _, f := range []flow{someFlow(), someFlowIPv6()} {
 		signed := func(key cnp.Key, slot int, age time.Duration, change ...func(*cnp.CNP)) []byte {
 			c := f.cnp(true, 1000)
@@ -415,7 +435,9 @@ func TestHostRPTags(t *testing.T) {
 			{"with the key of the other slot", signed(key, 1, 0), Counts{"bad_tag": 1}},
 			{"another rate", signed(key, 0, 0, func(c *cnp.CNP) { c.RecRateMbps = 1 }),
 				Counts{"bad_tag": 1}},
-			{"another verdict", signed(key, 0, 0, func(c *cnp.CNP) { c.Decrease = false }),
+			{"CE cleared on the way", signed(key, 0, 0, func(c *cnp.CNP) { c.Decrease = false }),
+				Counts{"cnp_ce_lost": 1}},
+			{"CE set on the way", signed(key, 0, 0, func(c *cnp.CNP) { c.RecRateMbps = 0 }),
 				Counts{"bad_tag": 1}},
 			{"another time", signed(key, 0, 0, func(c *cnp.CNP) { c.Tag[3] ^= 1 }),
 				Counts{"bad_tag": 1}},
@@ -426,7 +448,7 @@ func TestHostRPTags(t *testing.T) {
 				r := newHostRP(t, HostRPOptions{RequireTag: true, Window: window}, nil, f)
 				qt.Assert(t, qt.IsNil(r.Keys().Set(0, key, KeySigns)))
 				qt.Assert(t, qt.IsNil(r.Keys().Set(1, old, KeyAccepted)))
-				if c.want["cnp_decrease"] == 0 {
+				if c.want["cnp_decrease"]+c.want["cnp_ce_lost"] == 0 {
 					hostRefuses(t, r, []flow{f}, c.frame, c.want)
 					return
 				}

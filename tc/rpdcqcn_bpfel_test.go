@@ -19,7 +19,7 @@ type rpdcqcnDcqcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type rpdcqcnDcqcnFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,7 +58,7 @@ type rpdcqcnDcqcnFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Rp struct {
 		_        structs.HostLayout
@@ -98,6 +110,7 @@ type rpdcqcnDcqcnParams struct {
 const (
 	rpdcqcnMapCnpClock           = "cnp_clock"
 	rpdcqcnMapCnpKeys            = "cnp_keys"
+	rpdcqcnMapControlCounts      = "control_counts"
 	rpdcqcnMapDcqcn              = "dcqcn"
 	rpdcqcnMapFlows              = "flows"
 	rpdcqcnMapRpCounts           = "rp_counts"
@@ -107,6 +120,7 @@ const (
 	rpdcqcnProgDcqcnCongControl  = "dcqcn_cong_control"
 	rpdcqcnProgDcqcnCongControl2 = "dcqcn_cong_control_2"
 	rpdcqcnProgDcqcnInit         = "dcqcn_init"
+	rpdcqcnProgDcqcnPktsAcked    = "dcqcn_pkts_acked"
 	rpdcqcnProgDcqcnRelease      = "dcqcn_release"
 	rpdcqcnProgDcqcnSetState     = "dcqcn_set_state"
 	rpdcqcnProgDcqcnSsthresh     = "dcqcn_ssthresh"
@@ -117,9 +131,9 @@ const (
 	rpdcqcnVarCnpIntervalNs      = "cnp_interval_ns"
 	rpdcqcnVarDilationShift      = "dilation_shift"
 	rpdcqcnVarFloorBps           = "floor_bps"
-	rpdcqcnVarFlowsRefused       = "flows_refused"
 	rpdcqcnVarIdealTime          = "ideal_time"
 	rpdcqcnVarMarkerParams       = "marker_params"
+	rpdcqcnVarNetnsKeys          = "netns_keys"
 	rpdcqcnVarNpParams           = "np_params"
 	rpdcqcnVarOnHost             = "on_host"
 	rpdcqcnVarParams             = "params"
@@ -173,6 +187,7 @@ type rpdcqcnProgramSpecs struct {
 	DcqcnCongControl  *ebpf.ProgramSpec `ebpf:"dcqcn_cong_control"`
 	DcqcnCongControl2 *ebpf.ProgramSpec `ebpf:"dcqcn_cong_control_2"`
 	DcqcnInit         *ebpf.ProgramSpec `ebpf:"dcqcn_init"`
+	DcqcnPktsAcked    *ebpf.ProgramSpec `ebpf:"dcqcn_pkts_acked"`
 	DcqcnRelease      *ebpf.ProgramSpec `ebpf:"dcqcn_release"`
 	DcqcnSetState     *ebpf.ProgramSpec `ebpf:"dcqcn_set_state"`
 	DcqcnSsthresh     *ebpf.ProgramSpec `ebpf:"dcqcn_ssthresh"`
@@ -185,14 +200,15 @@ type rpdcqcnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpdcqcnMapSpecs struct {
-	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
-	Dcqcn        *ebpf.MapSpec `ebpf:"dcqcn"`
-	Flows        *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
-	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
+	CnpClock      *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.MapSpec `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Dcqcn         *ebpf.MapSpec `ebpf:"dcqcn"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts      *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources     *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpdcqcnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -203,9 +219,9 @@ type rpdcqcnVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
@@ -234,20 +250,22 @@ func (o *rpdcqcnObjects) Close() error {
 //
 // It can be passed to loadRpdcqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpdcqcnMaps struct {
-	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
-	Dcqcn        *ebpf.Map `ebpf:"dcqcn"`
-	Flows        *ebpf.Map `ebpf:"flows"`
-	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.Map `ebpf:"rp_rules"`
-	RpSources    *ebpf.Map `ebpf:"rp_sources"`
+	CnpClock      *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.Map `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Dcqcn         *ebpf.Map `ebpf:"dcqcn"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	RpCounts      *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.Map `ebpf:"rp_rules"`
+	RpSources     *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpdcqcnMaps) Close() error {
 	return _RpdcqcnClose(
 		m.CnpClock,
 		m.CnpKeys,
+		m.ControlCounts,
 		m.Dcqcn,
 		m.Flows,
 		m.RpCounts,
@@ -265,9 +283,9 @@ type rpdcqcnVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
@@ -283,6 +301,7 @@ type rpdcqcnPrograms struct {
 	DcqcnCongControl  *ebpf.Program `ebpf:"dcqcn_cong_control"`
 	DcqcnCongControl2 *ebpf.Program `ebpf:"dcqcn_cong_control_2"`
 	DcqcnInit         *ebpf.Program `ebpf:"dcqcn_init"`
+	DcqcnPktsAcked    *ebpf.Program `ebpf:"dcqcn_pkts_acked"`
 	DcqcnRelease      *ebpf.Program `ebpf:"dcqcn_release"`
 	DcqcnSetState     *ebpf.Program `ebpf:"dcqcn_set_state"`
 	DcqcnSsthresh     *ebpf.Program `ebpf:"dcqcn_ssthresh"`
@@ -296,6 +315,7 @@ func (p *rpdcqcnPrograms) Close() error {
 		p.DcqcnCongControl,
 		p.DcqcnCongControl2,
 		p.DcqcnInit,
+		p.DcqcnPktsAcked,
 		p.DcqcnRelease,
 		p.DcqcnSetState,
 		p.DcqcnSsthresh,

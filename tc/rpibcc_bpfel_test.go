@@ -19,7 +19,7 @@ type rpibccIbccFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type rpibccIbccFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,7 +58,7 @@ type rpibccIbccFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Rp struct {
 		_         structs.HostLayout
@@ -74,6 +86,7 @@ type rpibccIbccParams struct {
 const (
 	rpibccMapCnpClock          = "cnp_clock"
 	rpibccMapCnpKeys           = "cnp_keys"
+	rpibccMapControlCounts     = "control_counts"
 	rpibccMapFlows             = "flows"
 	rpibccMapIbcc              = "ibcc"
 	rpibccMapRpCounts          = "rp_counts"
@@ -83,6 +96,7 @@ const (
 	rpibccProgIbccCongControl  = "ibcc_cong_control"
 	rpibccProgIbccCongControl2 = "ibcc_cong_control_2"
 	rpibccProgIbccInit         = "ibcc_init"
+	rpibccProgIbccPktsAcked    = "ibcc_pkts_acked"
 	rpibccProgIbccRelease      = "ibcc_release"
 	rpibccProgIbccSetState     = "ibcc_set_state"
 	rpibccProgIbccSsthresh     = "ibcc_ssthresh"
@@ -93,8 +107,8 @@ const (
 	rpibccVarCnpIntervalNs     = "cnp_interval_ns"
 	rpibccVarDilationShift     = "dilation_shift"
 	rpibccVarFloorBps          = "floor_bps"
-	rpibccVarFlowsRefused      = "flows_refused"
 	rpibccVarIdealTime         = "ideal_time"
+	rpibccVarNetnsKeys         = "netns_keys"
 	rpibccVarNpParams          = "np_params"
 	rpibccVarOnHost            = "on_host"
 	rpibccVarParams            = "params"
@@ -148,6 +162,7 @@ type rpibccProgramSpecs struct {
 	IbccCongControl  *ebpf.ProgramSpec `ebpf:"ibcc_cong_control"`
 	IbccCongControl2 *ebpf.ProgramSpec `ebpf:"ibcc_cong_control_2"`
 	IbccInit         *ebpf.ProgramSpec `ebpf:"ibcc_init"`
+	IbccPktsAcked    *ebpf.ProgramSpec `ebpf:"ibcc_pkts_acked"`
 	IbccRelease      *ebpf.ProgramSpec `ebpf:"ibcc_release"`
 	IbccSetState     *ebpf.ProgramSpec `ebpf:"ibcc_set_state"`
 	IbccSsthresh     *ebpf.ProgramSpec `ebpf:"ibcc_ssthresh"`
@@ -160,14 +175,15 @@ type rpibccProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpibccMapSpecs struct {
-	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
-	Flows        *ebpf.MapSpec `ebpf:"flows"`
-	Ibcc         *ebpf.MapSpec `ebpf:"ibcc"`
-	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
-	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
+	CnpClock      *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.MapSpec `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Ibcc          *ebpf.MapSpec `ebpf:"ibcc"`
+	RpCounts      *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources     *ebpf.MapSpec `ebpf:"rp_sources"`
 }
 
 // rpibccVariableSpecs contains global variables before they are loaded into the kernel.
@@ -178,8 +194,8 @@ type rpibccVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
@@ -208,20 +224,22 @@ func (o *rpibccObjects) Close() error {
 //
 // It can be passed to loadRpibccObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpibccMaps struct {
-	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
-	Flows        *ebpf.Map `ebpf:"flows"`
-	Ibcc         *ebpf.Map `ebpf:"ibcc"`
-	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.Map `ebpf:"rp_rules"`
-	RpSources    *ebpf.Map `ebpf:"rp_sources"`
+	CnpClock      *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.Map `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	Ibcc          *ebpf.Map `ebpf:"ibcc"`
+	RpCounts      *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.Map `ebpf:"rp_rules"`
+	RpSources     *ebpf.Map `ebpf:"rp_sources"`
 }
 
 func (m *rpibccMaps) Close() error {
 	return _RpibccClose(
 		m.CnpClock,
 		m.CnpKeys,
+		m.ControlCounts,
 		m.Flows,
 		m.Ibcc,
 		m.RpCounts,
@@ -239,8 +257,8 @@ type rpibccVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
@@ -256,6 +274,7 @@ type rpibccPrograms struct {
 	IbccCongControl  *ebpf.Program `ebpf:"ibcc_cong_control"`
 	IbccCongControl2 *ebpf.Program `ebpf:"ibcc_cong_control_2"`
 	IbccInit         *ebpf.Program `ebpf:"ibcc_init"`
+	IbccPktsAcked    *ebpf.Program `ebpf:"ibcc_pkts_acked"`
 	IbccRelease      *ebpf.Program `ebpf:"ibcc_release"`
 	IbccSetState     *ebpf.Program `ebpf:"ibcc_set_state"`
 	IbccSsthresh     *ebpf.Program `ebpf:"ibcc_ssthresh"`
@@ -269,6 +288,7 @@ func (p *rpibccPrograms) Close() error {
 		p.IbccCongControl,
 		p.IbccCongControl2,
 		p.IbccInit,
+		p.IbccPktsAcked,
 		p.IbccRelease,
 		p.IbccSetState,
 		p.IbccSsthresh,

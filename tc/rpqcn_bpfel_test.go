@@ -19,7 +19,7 @@ type rpqcnQcnFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type rpqcnQcnFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,7 +58,7 @@ type rpqcnQcnFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Rp struct {
 		_        structs.HostLayout
@@ -90,12 +102,14 @@ type rpqcnQcnRpParams struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	rpqcnMapControlCounts    = "control_counts"
 	rpqcnMapFlows            = "flows"
 	rpqcnMapQcn              = "qcn"
 	rpqcnMapRpCounts         = "rp_counts"
 	rpqcnProgQcnCongControl  = "qcn_cong_control"
 	rpqcnProgQcnCongControl2 = "qcn_cong_control_2"
 	rpqcnProgQcnInit         = "qcn_init"
+	rpqcnProgQcnPktsAcked    = "qcn_pkts_acked"
 	rpqcnProgQcnRelease      = "qcn_release"
 	rpqcnProgQcnSetState     = "qcn_set_state"
 	rpqcnProgQcnSsthresh     = "qcn_ssthresh"
@@ -103,9 +117,9 @@ const (
 	rpqcnProgRpIngress       = "rp_ingress"
 	rpqcnProgSetRate         = "set_rate"
 	rpqcnVarDilationShift    = "dilation_shift"
-	rpqcnVarFlowsRefused     = "flows_refused"
 	rpqcnVarIdealTime        = "ideal_time"
 	rpqcnVarMarkerParams     = "marker_params"
+	rpqcnVarNetnsKeys        = "netns_keys"
 	rpqcnVarOnHost           = "on_host"
 	rpqcnVarParams           = "params"
 )
@@ -155,6 +169,7 @@ type rpqcnProgramSpecs struct {
 	QcnCongControl  *ebpf.ProgramSpec `ebpf:"qcn_cong_control"`
 	QcnCongControl2 *ebpf.ProgramSpec `ebpf:"qcn_cong_control_2"`
 	QcnInit         *ebpf.ProgramSpec `ebpf:"qcn_init"`
+	QcnPktsAcked    *ebpf.ProgramSpec `ebpf:"qcn_pkts_acked"`
 	QcnRelease      *ebpf.ProgramSpec `ebpf:"qcn_release"`
 	QcnSetState     *ebpf.ProgramSpec `ebpf:"qcn_set_state"`
 	QcnSsthresh     *ebpf.ProgramSpec `ebpf:"qcn_ssthresh"`
@@ -167,9 +182,10 @@ type rpqcnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnMapSpecs struct {
-	Flows    *ebpf.MapSpec `ebpf:"flows"`
-	Qcn      *ebpf.MapSpec `ebpf:"qcn"`
-	RpCounts *ebpf.MapSpec `ebpf:"rp_counts"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Qcn           *ebpf.MapSpec `ebpf:"qcn"`
+	RpCounts      *ebpf.MapSpec `ebpf:"rp_counts"`
 }
 
 // rpqcnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -177,9 +193,9 @@ type rpqcnMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type rpqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 }
@@ -204,13 +220,15 @@ func (o *rpqcnObjects) Close() error {
 //
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnMaps struct {
-	Flows    *ebpf.Map `ebpf:"flows"`
-	Qcn      *ebpf.Map `ebpf:"qcn"`
-	RpCounts *ebpf.Map `ebpf:"rp_counts"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	Qcn           *ebpf.Map `ebpf:"qcn"`
+	RpCounts      *ebpf.Map `ebpf:"rp_counts"`
 }
 
 func (m *rpqcnMaps) Close() error {
 	return _RpqcnClose(
+		m.ControlCounts,
 		m.Flows,
 		m.Qcn,
 		m.RpCounts,
@@ -222,9 +240,9 @@ func (m *rpqcnMaps) Close() error {
 // It can be passed to loadRpqcnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rpqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 }
@@ -236,6 +254,7 @@ type rpqcnPrograms struct {
 	QcnCongControl  *ebpf.Program `ebpf:"qcn_cong_control"`
 	QcnCongControl2 *ebpf.Program `ebpf:"qcn_cong_control_2"`
 	QcnInit         *ebpf.Program `ebpf:"qcn_init"`
+	QcnPktsAcked    *ebpf.Program `ebpf:"qcn_pkts_acked"`
 	QcnRelease      *ebpf.Program `ebpf:"qcn_release"`
 	QcnSetState     *ebpf.Program `ebpf:"qcn_set_state"`
 	QcnSsthresh     *ebpf.Program `ebpf:"qcn_ssthresh"`
@@ -249,6 +268,7 @@ func (p *rpqcnPrograms) Close() error {
 		p.QcnCongControl,
 		p.QcnCongControl2,
 		p.QcnInit,
+		p.QcnPktsAcked,
 		p.QcnRelease,
 		p.QcnSetState,
 		p.QcnSsthresh,

@@ -19,7 +19,7 @@ type rptimelyTimelyFlow struct {
 		_   structs.HostLayout
 		Val uint32
 	}
-	Pad   uint32
+	Owner uint32
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
@@ -29,6 +29,18 @@ type rptimelyTimelyFlow struct {
 		Rules    uint32
 		Stamped  uint32
 		CrcKnown uint32
+	}
+	Doubt struct {
+		_            structs.HostLayout
+		AskedNs      uint64
+		HeardNs      uint64
+		UntilNs      uint64
+		Decreases    uint32
+		Cnps         uint32
+		HeardPackets uint32
+		Reason       uint32
+		Times        uint32
+		Marks        uint32
 	}
 	Sender struct {
 		_               structs.HostLayout
@@ -46,7 +58,7 @@ type rptimelyTimelyFlow struct {
 		Retransmissions uint32
 		Ecn             uint32
 		PlainWindow     uint32
-		Pad             uint32
+		Doubt           uint32
 	}
 	Rp struct {
 		_          structs.HostLayout
@@ -89,6 +101,7 @@ type rptimelyTimelyParams struct {
 const (
 	rptimelyMapCnpClock            = "cnp_clock"
 	rptimelyMapCnpKeys             = "cnp_keys"
+	rptimelyMapControlCounts       = "control_counts"
 	rptimelyMapFlows               = "flows"
 	rptimelyMapRpCounts            = "rp_counts"
 	rptimelyMapRpInterfaces        = "rp_interfaces"
@@ -100,6 +113,7 @@ const (
 	rptimelyProgTimelyCongControl  = "timely_cong_control"
 	rptimelyProgTimelyCongControl2 = "timely_cong_control_2"
 	rptimelyProgTimelyInit         = "timely_init"
+	rptimelyProgTimelyPktsAcked    = "timely_pkts_acked"
 	rptimelyProgTimelyRelease      = "timely_release"
 	rptimelyProgTimelySetState     = "timely_set_state"
 	rptimelyProgTimelySsthresh     = "timely_ssthresh"
@@ -108,8 +122,8 @@ const (
 	rptimelyVarCnpIntervalNs       = "cnp_interval_ns"
 	rptimelyVarDilationShift       = "dilation_shift"
 	rptimelyVarFloorBps            = "floor_bps"
-	rptimelyVarFlowsRefused        = "flows_refused"
 	rptimelyVarIdealTime           = "ideal_time"
+	rptimelyVarNetnsKeys           = "netns_keys"
 	rptimelyVarOnHost              = "on_host"
 	rptimelyVarParams              = "params"
 	rptimelyVarRequireTag          = "require_tag"
@@ -164,6 +178,7 @@ type rptimelyProgramSpecs struct {
 	TimelyCongControl  *ebpf.ProgramSpec `ebpf:"timely_cong_control"`
 	TimelyCongControl2 *ebpf.ProgramSpec `ebpf:"timely_cong_control_2"`
 	TimelyInit         *ebpf.ProgramSpec `ebpf:"timely_init"`
+	TimelyPktsAcked    *ebpf.ProgramSpec `ebpf:"timely_pkts_acked"`
 	TimelyRelease      *ebpf.ProgramSpec `ebpf:"timely_release"`
 	TimelySetState     *ebpf.ProgramSpec `ebpf:"timely_set_state"`
 	TimelySsthresh     *ebpf.ProgramSpec `ebpf:"timely_ssthresh"`
@@ -174,14 +189,15 @@ type rptimelyProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rptimelyMapSpecs struct {
-	CnpClock     *ebpf.MapSpec `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.MapSpec `ebpf:"cnp_keys"`
-	Flows        *ebpf.MapSpec `ebpf:"flows"`
-	RpCounts     *ebpf.MapSpec `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.MapSpec `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.MapSpec `ebpf:"rp_rules"`
-	RpSources    *ebpf.MapSpec `ebpf:"rp_sources"`
-	Timely       *ebpf.MapSpec `ebpf:"timely"`
+	CnpClock      *ebpf.MapSpec `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.MapSpec `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.MapSpec `ebpf:"control_counts"`
+	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	RpCounts      *ebpf.MapSpec `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.MapSpec `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.MapSpec `ebpf:"rp_rules"`
+	RpSources     *ebpf.MapSpec `ebpf:"rp_sources"`
+	Timely        *ebpf.MapSpec `ebpf:"timely"`
 }
 
 // rptimelyVariableSpecs contains global variables before they are loaded into the kernel.
@@ -192,8 +208,8 @@ type rptimelyVariableSpecs struct {
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.VariableSpec `ebpf:"flows_refused"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	RequireTag    *ebpf.VariableSpec `ebpf:"require_tag"`
@@ -221,20 +237,22 @@ func (o *rptimelyObjects) Close() error {
 //
 // It can be passed to loadRptimelyObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rptimelyMaps struct {
-	CnpClock     *ebpf.Map `ebpf:"cnp_clock"`
-	CnpKeys      *ebpf.Map `ebpf:"cnp_keys"`
-	Flows        *ebpf.Map `ebpf:"flows"`
-	RpCounts     *ebpf.Map `ebpf:"rp_counts"`
-	RpInterfaces *ebpf.Map `ebpf:"rp_interfaces"`
-	RpRules      *ebpf.Map `ebpf:"rp_rules"`
-	RpSources    *ebpf.Map `ebpf:"rp_sources"`
-	Timely       *ebpf.Map `ebpf:"timely"`
+	CnpClock      *ebpf.Map `ebpf:"cnp_clock"`
+	CnpKeys       *ebpf.Map `ebpf:"cnp_keys"`
+	ControlCounts *ebpf.Map `ebpf:"control_counts"`
+	Flows         *ebpf.Map `ebpf:"flows"`
+	RpCounts      *ebpf.Map `ebpf:"rp_counts"`
+	RpInterfaces  *ebpf.Map `ebpf:"rp_interfaces"`
+	RpRules       *ebpf.Map `ebpf:"rp_rules"`
+	RpSources     *ebpf.Map `ebpf:"rp_sources"`
+	Timely        *ebpf.Map `ebpf:"timely"`
 }
 
 func (m *rptimelyMaps) Close() error {
 	return _RptimelyClose(
 		m.CnpClock,
 		m.CnpKeys,
+		m.ControlCounts,
 		m.Flows,
 		m.RpCounts,
 		m.RpInterfaces,
@@ -252,8 +270,8 @@ type rptimelyVariables struct {
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
-	FlowsRefused  *ebpf.Variable `ebpf:"flows_refused"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	RequireTag    *ebpf.Variable `ebpf:"require_tag"`
@@ -270,6 +288,7 @@ type rptimelyPrograms struct {
 	TimelyCongControl  *ebpf.Program `ebpf:"timely_cong_control"`
 	TimelyCongControl2 *ebpf.Program `ebpf:"timely_cong_control_2"`
 	TimelyInit         *ebpf.Program `ebpf:"timely_init"`
+	TimelyPktsAcked    *ebpf.Program `ebpf:"timely_pkts_acked"`
 	TimelyRelease      *ebpf.Program `ebpf:"timely_release"`
 	TimelySetState     *ebpf.Program `ebpf:"timely_set_state"`
 	TimelySsthresh     *ebpf.Program `ebpf:"timely_ssthresh"`
@@ -283,6 +302,7 @@ func (p *rptimelyPrograms) Close() error {
 		p.TimelyCongControl,
 		p.TimelyCongControl2,
 		p.TimelyInit,
+		p.TimelyPktsAcked,
 		p.TimelyRelease,
 		p.TimelySetState,
 		p.TimelySsthresh,

@@ -22,6 +22,7 @@ const (
 	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
 	stampVarEct1        = "ect1"
+	stampVarNetnsKeys   = "netns_keys"
 )
 
 // loadStamp returns the embedded CollectionSpec for stamp.
@@ -84,6 +85,7 @@ type stampVariableSpecs struct {
 	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
 	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
+	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
 }
 
 // stampObjects contains all objects after they have been loaded into the kernel.
@@ -121,6 +123,7 @@ type stampVariables struct {
 	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
 	Ect1        *ebpf.Variable `ebpf:"ect1"`
+	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
 }
 
 // stampPrograms contains all programs after they have been loaded into the kernel.

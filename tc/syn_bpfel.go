@@ -16,7 +16,8 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	synProgSyn = "syn"
+	synProgSyn      = "syn"
+	synVarNetnsKeys = "netns_keys"
 )
 
 // loadSyn returns the embedded CollectionSpec for syn.
@@ -74,6 +75,7 @@ type synMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type synVariableSpecs struct {
+	NetnsKeys *ebpf.VariableSpec `ebpf:"netns_keys"`
 }
 
 // synObjects contains all objects after they have been loaded into the kernel.
@@ -106,6 +108,7 @@ func (m *synMaps) Close() error {
 //
 // It can be passed to loadSynObjects or ebpf.CollectionSpec.LoadAndAssign.
 type synVariables struct {
+	NetnsKeys *ebpf.Variable `ebpf:"netns_keys"`
 }
 
 // synPrograms contains all programs after they have been loaded into the kernel.

@@ -36,6 +36,7 @@ const (
 	wredMapWredCounts       = "wred_counts"
 	wredProgWred            = "wred"
 	wredVarFixedProbability = "fixed_probability"
+	wredVarNetnsKeys        = "netns_keys"
 	wredVarRed              = "red"
 	wredVarWredBytes        = "wred_bytes"
 )
@@ -97,6 +98,7 @@ type wredMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type wredVariableSpecs struct {
 	FixedProbability *ebpf.VariableSpec `ebpf:"fixed_probability"`
+	NetnsKeys        *ebpf.VariableSpec `ebpf:"netns_keys"`
 	Red              *ebpf.VariableSpec `ebpf:"red"`
 	WredBytes        *ebpf.VariableSpec `ebpf:"wred_bytes"`
 }
@@ -135,6 +137,7 @@ func (m *wredMaps) Close() error {
 // It can be passed to loadWredObjects or ebpf.CollectionSpec.LoadAndAssign.
 type wredVariables struct {
 	FixedProbability *ebpf.Variable `ebpf:"fixed_probability"`
+	NetnsKeys        *ebpf.Variable `ebpf:"netns_keys"`
 	Red              *ebpf.Variable `ebpf:"red"`
 	WredBytes        *ebpf.Variable `ebpf:"wred_bytes"`
 }

@@ -41,6 +41,11 @@ typedef u32 flag;
  */
 #define PARAM(doc_, range_, default_)                                                              \
 	DESCRIBE("doc:" doc_) DESCRIBE("range:" range_) DESCRIBE("default:" default_)
+/*
+ * HOST: the default on production hosts, where it is not that of experiments. Rules that no paper
+ * has are off in experiments, so that these show what the papers describe.
+ */
+#define HOST(default_) DESCRIBE("host:" default_)
 /* KEY: the key in files, if it is not the field's name without its unit. */
 #define KEY(name_) DESCRIBE("key:" name_)
 /* FROM: users do not set the parameter. The formula gives its value. */

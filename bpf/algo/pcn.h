@@ -18,13 +18,15 @@
  *
  * Two differences from the paper: sendRate has a floor, since RecRate counts in units of 1 Mbit/s,
  * and a flow at rate 0 would never get another CNP; and NP closes a window at the first packet
- * after T, see pcn_np_packets.
+ * after T, see pcn_np_packets. On hosts, where a flow may have less than a packet in T, there are
+ * more: see catch_up.
  *
  * Pure: no maps, no helpers, integers only. Rates are in bit/s, times in ns, weights in Q24.
  */
 #ifndef PCN_ALGO_PCN_H
 #define PCN_ALGO_PCN_H
 
+#include "doubt.h"
 #include "fixed.h"
 
 /* What reports marks to the sender. */
@@ -45,14 +47,41 @@ struct pcn_rp_params {
 	enum pcn_feedback feedback PARAM(
 		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "
 		"which receivers send no CNPs; or auto, ACKs as long as no CNPs arrive",
-		"", "cnp");
+		"", "cnp") HOST("auto");
+	/*
+	 * A flow with less than a packet in T gets a CNP a packet. So Algorithm 1 raises its rate
+	 * in proportion to the rate itself, and flows that have little keep little.
+	 */
+	u32 catch_up PARAM("Most periods T that a CNP stands for, if none came meanwhile; and what "
+			   "a flow gained since the measured packets left is kept. 0: as in "
+			   "Algorithm 1",
+			   "0 to 64", "0") HOST("8");
+	u64 t_ns FROM("T");
+	/*
+	 * RecRate tells the network's share only if the sender has more to send than it may. Of a
+	 * client that sends a request now and then it tells how much it asks for.
+	 */
+	q24 idle_cut PARAM("Most of its rate that a flow loses by one CNP while its application, "
+			   "not the network, holds it back; 1: as in Algorithm 1",
+			   "0 to 1", "1") HOST("1/8");
 	u32 pad;
+	/*
+	 * With segmentation offload TCP sends up to 64 KB at once, at any rate. At a switch one
+	 * such burst of a slow flow is a queue, and its packets are all marked or none.
+	 */
+	u64 burst_ns KEY("burst")
+		PARAM("Longest burst: packets that leave back to back last this long at the "
+		      "flow's rate; 0: TCP decides",
+		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 4)");
+	struct doubt_params doubt;
 };
 
 struct pcn_rp {
 	u64 send_rate_bps;
+	u64 before_bps, before_last_bps; /* the rate before the latest CNP, and the one before */
+	u64 heard_ns;			 /* when the latest CNP came; 0: none did */
 	q24 w STAT("w of Algorithm 1");
-	u32 pad;
+	u32 app_limited; /* the latest ACK says that the application had no more to send */
 };
 
 static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
@@ -64,36 +93,93 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 {
 	rp->send_rate_bps = p->line_rate_bps; /* Algorithm 1, line 1 */
 	rp->w = p->w_min;		      /* line 2 */
+	rp->before_bps = rp->before_last_bps = 0;
+	rp->heard_ns = 0;
+}
+
+/*
+ * What the flow would receive at its present rate. RecRate is that of packets that left before the
+ * latest two CNPs came, and so at the rate of then: NP closes a window at a packet behind it, and
+ * that packet left before the CNP of the window before arrived. If packets are far apart, that is
+ * long ago, and RecRate itself would take back whatever the flow has gained since.
+ */
+static __always_inline u64 pcn_present(const struct pcn_rp *rp, const struct pcn_rp_params *p,
+				       u64 rec_rate_bps)
+{
+	u64 then_bps = rp->before_last_bps ?: p->line_rate_bps, present_bps = rp->send_rate_bps;
+
+	if (rec_rate_bps < then_bps) /* rates are below 2^40 */
+		present_bps = q24_scale(present_bps, (rec_rate_bps << Q24_SHIFT) / then_bps);
+	return present_bps > rec_rate_bps ? present_bps : rec_rate_bps;
 }
 
 /* The CNP says CE: the flow is congested. */
 static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_rp_params *p,
 					    u64 rec_rate_bps)
 {
-	u64 target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
+	u64 target_bps;
 
+	if (p->catch_up)
+		rec_rate_bps = pcn_present(rp, p, rec_rate_bps);
+	target_bps = pcn_floor(rec_rate_bps - q24_scale(rec_rate_bps, p->w_min), p);
+	if (rp->app_limited && p->idle_cut < Q24_ONE) {
+		u64 least_bps = rp->send_rate_bps - q24_scale(rp->send_rate_bps, p->idle_cut);
+
+		if (target_bps < least_bps)
+			target_bps = pcn_floor(least_bps, p);
+	}
 	if (target_bps < rp->send_rate_bps)
 		rp->send_rate_bps = target_bps; /* line 6 */
 	rp->w = p->w_min;			/* line 7 */
 }
 
 /* The CNP does not say CE. */
-static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p)
+static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p,
+					    u32 periods)
 {
 	u64 gap_bps =
 		p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
+	u64 step_bps = q24_scale(gap_bps, rp->w), most_bps = 2 * rp->send_rate_bps;
 
-	rp->send_rate_bps += q24_scale(gap_bps, rp->w);			      /* line 10 */
+	if (periods > 1 && step_bps < most_bps) {
+		step_bps *= periods;
+		if (step_bps > most_bps)
+			step_bps = most_bps; /* the rate at most triples */
+		if (step_bps > gap_bps)
+			step_bps = gap_bps;
+	}
+	rp->send_rate_bps += step_bps;					      /* line 10 */
 	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
-static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, bool ce,
-				       u64 rec_rate_bps)
+/* How many periods T this CNP stands for: no other came since. At most catch_up. */
+static __always_inline u32 pcn_periods(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns)
 {
+	u64 since_ns = now_ns - rp->heard_ns, periods;
+
+	if (!p->catch_up || !p->t_ns)
+		return 1;
+	if (!rp->heard_ns || now_ns < rp->heard_ns)
+		since_ns = 0;
+	rp->heard_ns = now_ns;
+	periods = (since_ns + p->t_ns / 2) / p->t_ns;
+	if (periods > p->catch_up)
+		return p->catch_up;
+	return periods ?: 1;
+}
+
+static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns,
+				       bool ce, u64 rec_rate_bps)
+{
+	u32 periods = pcn_periods(rp, p, now_ns);
+	u64 rate_bps = rp->send_rate_bps;
+
 	if (ce)
 		pcn_rp_decrease(rp, p, rec_rate_bps); /* lines 4 to 7 */
 	else
-		pcn_rp_increase(rp, p); /* lines 8 to 11 */
+		pcn_rp_increase(rp, p, periods); /* lines 8 to 11 */
+	rp->before_last_bps = rp->before_bps;
+	rp->before_bps = rate_bps;
 }
 
 /*
@@ -121,7 +207,14 @@ struct pcn_np_params {
 	q24 t_jitter KEY("T_jitter")
 		PARAM("Each window lasts T * (1 +- T_jitter), which keeps flows from synchronising",
 		      "0 to 0.5", "0");
-	u32 pad;
+	/*
+	 * A sender that has something to send is never slower than one unit of RecRate, its least
+	 * rate. A packet that comes later than that rate lets it come was sent after a pause.
+	 */
+	flag pause_is_silence
+		PARAM("A window's only packet that came too late even for the least rate tells no "
+		      "rate, and asks for no decrease; false: as in Fig. 8, the pause divides",
+		      "", "false") HOST("true");
 };
 
 struct pcn_np {
@@ -163,6 +256,12 @@ static __always_inline u32 pcn_rec_rate(const struct pcn_np_params *p, u64 bytes
 	return rate ? rate : 1;
 }
 
+/* Whether the window's only packet came later than at one unit of RecRate. */
+static __always_inline bool pcn_after_pause(const struct pcn_np *np, const struct pcn_np_params *p)
+{
+	return np->rec_data_bytes * (8000000000 / pcn_rate_unit_bps(p)) < np->inter_arrival_ns;
+}
+
 /* The lower half of Fig. 8. timer_ns is Timer when the window closes. */
 static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 						      const struct pcn_np_params *p, u64 timer_ns)
@@ -171,6 +270,8 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 
 	if ((u64)np->ecn_num * 1000 <= (u64)np->rec_num * p->congested_permille)
 		return cnp; /* ECN = 0, recRate = 0 */
+	if (np->rec_num == 1 && p->pause_is_silence && pcn_after_pause(np, p))
+		return (struct pcn_np_cnp){};
 	cnp.ce = true;
 	if (np->rec_num == 1 && np->inter_arrival_ns)
 		cnp.rec_rate = pcn_rec_rate(p, np->rec_data_bytes, np->inter_arrival_ns);
@@ -247,6 +348,8 @@ struct pcn_ack {
 	u32 marked;	  /* of which marked */
 	u32 cnps;	  /* received until then */
 	u32 windows KEY("ack_windows") STAT("Changes of the rate by ACKs instead of CNPs");
+	u32 decreases; /* of which down */
+	u32 pad;
 };
 
 /* What an ACK reports: counters of TCP, which may wrap. */
@@ -283,8 +386,9 @@ static __always_inline void pcn_rp_ack(struct pcn_rp *rp, struct pcn_ack *a,
 	if (feedback == PCN_FEEDBACK_AUTO && a->heard_ns &&
 	    e->now_ns - a->heard_ns < PCN_SILENT_WINDOWS * np->t_ns)
 		return;
-	pcn_rp_cnp(rp, p, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
+	pcn_rp_cnp(rp, p, e->now_ns, cnp.ce, (u64)cnp.rec_rate * pcn_rate_unit_bps(np));
 	a->windows++;
+	a->decreases += cnp.ce;
 }
 
 #endif

@@ -8,12 +8,13 @@
  *   1. Every ACK tells which packets were marked. Alpha is updated once a window (algo/dctcp.h).
  *   2. The receiver must run this control too, or the kernel's: it echoes each packet's mark, where
  *      RFC 3168 latches it.
- *   3. The window grows as Reno's does.
+ *   3. The window grows as Reno's does. Without ECN the flow is one of the kernel's CUBIC.
  *
  * Try it: pcn run hol --algo pcn_dctcp
  */
 #include "include/control.h"
 #include "include/echo.h"
+#include "include/plain.h"
 #include "algo/dctcp.h"
 #include "algo/red.h"
 
@@ -41,17 +42,15 @@ struct dctcp_flow {
 
 FLOW_TABLE(struct dctcp_flow);
 
-/* Flows that found the table full. They react as Reno does. */
-u64 flows_refused = 0;
+OWN_ENTRY(struct dctcp_flow)
 
-extern void tcp_reno_cong_avoid(struct sock *sk, u32 ack, u32 acked) __ksym;
-
-static __always_inline struct dctcp_flow *flow_of(struct sock *sk)
+/*
+ * Whether the flow has the window of plain TCP: no mark tells it of congestion, or it has no entry.
+ * The core asks this control for each step, so the window is the same as the kernel's CUBIC.
+ */
+static __always_inline bool plain(struct sock *sk, const struct dctcp_flow *flow)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	return bpf_map_lookup_elem(&flows, &key);
+	return plain_reason(sk, true, flow);
 }
 
 SEC("struct_ops/init")
@@ -64,18 +63,20 @@ void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk),
 		   tcp_delivered_ce(sk));
 	tcp_establish(sk, &flow.sender, &key);
+	flow.owner = tcp_state(sk)->owner;
 	echo_start(sk, &flow.receiver);
-	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
-		__sync_fetch_and_add(&flows_refused, 1);
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
+		plain_because(sk, DOUBT_TABLE_FULL);
+		plain_count(sk, DOUBT_TABLE_FULL);
+	}
+	plain_init(sk);
 }
 
 SEC("struct_ops/release")
 void BPF_PROG(pcn_dctcp_release, struct sock *sk)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	bpf_map_delete_elem(&flows, &key);
+	plain_end(sk);
+	flow_end(sk);
 }
 
 SEC("struct_ops/in_ack_event")
@@ -85,11 +86,18 @@ void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered,
 	    delivered_ce = tp->delivered_ce;
 	struct dctcp_flow *flow = flow_of(sk);
+	u32 reason = plain_reason(sk, true, flow), cwnd = tp->snd_cwnd;
 
+	if (!tcp_started(sk))
+		return;
+	plain_because(sk, reason);
+	plain_count(sk, reason);
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
+	flow->sender.plain_window = reason ? cwnd : 0;
+	flow->sender.doubt = reason;
 	dctcp_ack(&flow->dctcp, loaded(params), snd_una, snd_nxt, delivered, delivered_ce);
 	bpf_spin_unlock(&flow->lock);
 }
@@ -102,8 +110,8 @@ u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 	struct dctcp_flow *flow = flow_of(sk);
 	u32 cwnd = tp->snd_cwnd;
 
-	if (!flow)
-		return cwnd > 4 ? cwnd / 2 : 2;
+	if (plain(sk, flow) || !flow)
+		return plain_ssthresh(sk);
 	flow->loss_cwnd = cwnd;
 	return dctcp_ssthresh(&flow->dctcp, cwnd);
 }
@@ -111,7 +119,10 @@ u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 SEC("struct_ops/cong_avoid")
 void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
-	tcp_reno_cong_avoid(sk, ack, acked);
+	if (plain(sk, flow_of(sk)))
+		plain_grow(sk, acked);
+	else
+		tcp_reno_cong_avoid(sk, ack, acked);
 }
 
 SEC("struct_ops/undo_cwnd")
@@ -121,7 +132,9 @@ u32 BPF_PROG(pcn_dctcp_undo_cwnd, struct sock *sk)
 	struct dctcp_flow *flow = flow_of(sk);
 	u32 cwnd = tp->snd_cwnd;
 
-	return flow && flow->loss_cwnd > cwnd ? flow->loss_cwnd : cwnd;
+	if (plain(sk, flow) || !flow)
+		return tcp_reno_undo_cwnd(sk);
+	return flow->loss_cwnd > cwnd ? flow->loss_cwnd : cwnd;
 }
 
 /* A loss halves the window, as in Reno. The core takes the new window from snd_ssthresh. */
@@ -131,11 +144,12 @@ static __always_inline void on_loss(struct sock *sk)
 	struct dctcp_flow *flow = flow_of(sk);
 	u32 cwnd = tp->snd_cwnd;
 
+	if (flow)
+		flow->sender.losses++;
+	if (plain(sk, flow) || !flow)
+		return; /* the core has asked for ssthresh */
 	tp->snd_ssthresh = cwnd > 4 ? cwnd / 2 : 2;
-	if (!flow)
-		return;
 	flow->loss_cwnd = cwnd;
-	flow->sender.losses++;
 }
 
 SEC("struct_ops/set_state")
@@ -143,6 +157,15 @@ void BPF_PROG(pcn_dctcp_set_state, struct sock *sk, u8 state)
 {
 	if (state == TCP_CA_Recovery && state != ((struct inet_connection_sock *)sk)->icsk_ca_state)
 		on_loss(sk);
+	if (in_window(sk))
+		plain_state(sk, state);
+}
+
+SEC("struct_ops/pkts_acked")
+void BPF_PROG(pcn_dctcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	if (in_window(sk))
+		plain_acked(sk, sample);
 }
 
 SEC("struct_ops/cwnd_event")
@@ -169,6 +192,7 @@ struct tcp_congestion_ops pcn_dctcp = {
 	.ssthresh = (void *)pcn_dctcp_ssthresh,
 	.cong_avoid = (void *)pcn_dctcp_cong_avoid,
 	.undo_cwnd = (void *)pcn_dctcp_undo_cwnd,
+	.pkts_acked = (void *)pcn_dctcp_pkts_acked,
 	.set_state = (void *)pcn_dctcp_set_state,
 	.name = "pcn_dctcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,

@@ -19,6 +19,7 @@
  */
 #include "include/control.h"
 #include "include/echo.h"
+#include "include/plain.h"
 #include "algo/ldcp.h"
 #include "algo/red.h"
 
@@ -58,8 +59,7 @@ struct ldcp_flow {
 #define flow_entry ldcp_flow
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full. They keep one packet in flight. */
-u64 flows_refused = 0;
+OWN_ENTRY(struct flow_entry)
 
 /* The smallest round trip measured to each host, in the papers' time. */
 struct {
@@ -68,14 +68,6 @@ struct {
 	__type(key, u32[4]);
 	__type(value, u64);
 } base_rtts SEC(".maps");
-
-static __always_inline struct ldcp_flow *flow_of(struct sock *sk)
-{
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	return bpf_map_lookup_elem(&flows, &key);
-}
 
 /*
  * gap_ns: time between two packets, in the papers' time; 0: the window alone decides. The core
@@ -123,6 +115,7 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	struct flow_key key;
 
 	tcp_establish(sk, &flow.sender, &key);
+	flow.owner = tcp_state(sk)->owner;
 	/*
 	 * the limit of cw is that of the configured path, the same for all flows: else those that
 	 * know a short round trip would get less
@@ -137,8 +130,7 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	echo_start(sk, &flow.receiver);
 	tcp_start_pacing(sk);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
-		__sync_fetch_and_add(&flows_refused, 1);
-		((struct tcp_sock *)sk)->snd_cwnd = 1;
+		plain_start(sk);
 		return;
 	}
 	set_window(sk, &flow.ldcp);
@@ -147,10 +139,8 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 SEC("struct_ops/release")
 void BPF_PROG(ldcp_release, struct sock *sk)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	bpf_map_delete_elem(&flows, &key);
+	plain_end(sk);
+	flow_end(sk);
 }
 
 /* Remembers the path's round trip for later flows. */
@@ -187,8 +177,12 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct ldcp now;
 	bool limited;
 
-	if (!flow)
+	if (!tcp_started(sk))
 		return;
+	if (!flow) {
+		plain_without_entry(sk, rs);
+		return;
+	}
 	learn_base_rtt(sk, rs);
 	acked = acked_in_order(sk, flow);
 	limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
@@ -229,6 +223,8 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 	struct ldcp now;
 	u32 acked;
 
+	if (in_window(sk))
+		plain_state(sk, state);
 	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
 		return;
 	flow = flow_of(sk);
@@ -260,9 +256,18 @@ void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
 		ack_now(sk); /* sec. 2.2: only ACKs of unmarked packets may be delayed */
 }
 
+SEC("struct_ops/pkts_acked")
+void BPF_PROG(ldcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	if (in_window(sk))
+		plain_acked(sk, sample);
+}
+
 SEC("struct_ops/ssthresh")
 u32 BPF_PROG(ldcp_ssthresh, struct sock *sk)
 {
+	if (in_window(sk))
+		return plain_ssthresh(sk);
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
@@ -281,6 +286,7 @@ struct tcp_congestion_ops ldcp = {
 	.set_state = (void *)ldcp_set_state,
 	.ssthresh = (void *)ldcp_ssthresh,
 	.undo_cwnd = (void *)ldcp_undo_cwnd,
+	.pkts_acked = (void *)ldcp_pkts_acked,
 	.name = "ldcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

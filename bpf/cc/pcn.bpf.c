@@ -12,6 +12,7 @@
  *   2. With feedback "ack", "ece" or "auto" the sender makes CNPs of the marks that ACKs report,
  *      see algo/pcn.h.
  *   3. A loss halves the rate, once per recovery. The fabric should have none.
+ *   4. On hosts a flow goes by Algorithm 1 only where marks tell of congestion: algo/doubt.h.
  *
  * Try it: pcn run hol --algo pcn
  */
@@ -61,6 +62,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 		.cnps = flow->sender.cnp_decrease + flow->sender.cnp_increase,
 	};
 
+	flow->rp.app_limited = e->app_limited;
 	if (params.feedback == PCN_FEEDBACK_CNP)
 		return; /* the rate changes with CNPs only */
 	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);
@@ -73,7 +75,7 @@ static __always_inline void control_cnp(struct flow_entry *flow, const struct cn
 
 	if (p.min_rate_bps < event->floor_bps)
 		p.min_rate_bps = event->floor_bps;
-	pcn_rp_cnp(&flow->rp, &p, event->ce, event->rec_rate_bps);
+	pcn_rp_cnp(&flow->rp, &p, event->now_ns, event->ce, event->rec_rate_bps);
 }
 
 static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
@@ -96,6 +98,10 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
-#define CONTROL_RATE_UNIT_BPS pcn_rate_unit_bps(loaded(np_params))
+#define CONTROL_BURST_NS	     params.burst_ns
+#define CONTROL_DOUBT		     (&((const struct pcn_rp_params *)loaded(params))->doubt)
+#define CONTROL_ACK_DECREASES(flow_) ((flow_)->ack.decreases)
+#define CONTROL_EXPECTS_CNPS	     (params.feedback == PCN_FEEDBACK_CNP)
+#define CONTROL_RATE_UNIT_BPS	     pcn_rate_unit_bps(loaded(np_params))
 #include "include/rate_control.h"
 #include "include/react.h"

@@ -138,12 +138,43 @@ struct __sk_buff {
 	u32 remote_port;
 	u32 local_port;
 	u32 data_meta;
+	u64 flow_keys;
+	u64 tstamp;
+	u32 wire_len;
+	u32 gso_segs; /* 5.1 */
+	u64 sk;
+	u32 gso_size; /* 5.7; payload of a segment; 0: the skb is one packet */
 };
 
+/* A pointer in a struct, with the layout of the BPF object also in the simulator. */
+#ifdef __wasm__
+#define POINTER(type_, name_)                                                                      \
+	union {                                                                                    \
+		type_ *name_;                                                                      \
+		u64 name_##_bits;                                                                  \
+	}
+#else
+#define POINTER(type_, name_) type_ *name_
+#endif
+
+#ifdef __wasm__ /* for the simulator: there are no other types to relocate to */
+#include "simulator.h"
+#define long long long /* 64 bits, as for BPF */
+#else
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+#endif
+
+struct net {
+	u64 net_cookie;
+};
+
+struct net_of {
+	POINTER(struct net, net);
+};
 
 struct net_device {
 	int group;
+	struct net_of nd_net;
 };
 
 struct netdev_queue {
@@ -195,6 +226,7 @@ struct sock_common {
 	__be16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	struct net_of skc_net;
 };
 
 struct sock {
@@ -208,13 +240,32 @@ struct inet_sock {
 	struct sock sk;
 };
 
+struct inet_connection_sock_af_ops {
+	u16 net_header_len;
+};
+
 struct inet_connection_sock {
 	struct inet_sock icsk_inet;
+	POINTER(const struct inet_connection_sock_af_ops, icsk_af_ops);
 	u8 icsk_ca_state : 5;
 	struct {
 		u8 pending;
 	} icsk_ack;
 	u64 icsk_ca_priv[13];
+};
+
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+/* State of the kernel's CUBIC, in icsk_ca_priv. */
+struct bictcp {
+	u32 cnt;
 };
 
 struct tcp_sock {
@@ -231,6 +282,13 @@ struct tcp_sock {
 	u32 delivered;
 	u32 delivered_ce;
 	u32 data_segs_out;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 rate_delivered;    /* packets, the delivery rate's latest sample */
+	u32 rate_interval_us;  /* in this time */
+	struct minmax rtt_min; /* us */
 	u16 tcp_header_len;
 	u8 ecn_flags;
 };
@@ -239,11 +297,20 @@ struct rate_sample {
 	long rtt_us;	     /* of this ACK; -1: not measured */
 	u32 acked_sacked;    /* packets newly acknowledged */
 	u32 prior_in_flight; /* packets, before this ACK */
+	bool is_app_limited;
 };
 
-struct ack_sample;
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+	u32 in_flight;
+};
 
+#ifdef __wasm__
+#undef long
+#else
 #pragma clang attribute pop
+#endif
 
 /* In map values: two CPUs may handle the same flow at once. */
 struct bpf_spin_lock {

@@ -227,14 +227,67 @@ static __noinline void np_track(const struct flow_key *key, struct np_flow *flow
 		np_counts_add(NP(no_timer));
 }
 
+/* Flows enter the table with their second packet, or with the first. Set by the loader. */
+const volatile bool enter_second = false;
+
+#define DOOR_SLOTS 16384
+
+/*
+ * On hosts a flow enters the table with its second packet. Anyone can send first packets of flows
+ * that do not exist; an entry costs ten times what this does. A slot remembers which flow came
+ * last. A flow that another one ousts enters with a later packet.
+ */
+struct np_door {
+	u32 seed; /* so that nobody knows which flows share a slot */
+	u32 came[DOOR_SLOTS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct np_door);
+} np_door SEC(".maps");
+
+static __always_inline u32 key_hash(const struct flow_key *key, u32 seed)
+{
+	const u32 *words = (const u32 *)key;
+	u64 h = seed;
+
+	for (u32 i = 0; i < sizeof(*key) / sizeof(*words); i++) {
+		h = (h ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+		h ^= h >> 32;
+	}
+	return h;
+}
+
+/* Whether a packet of the flow came before. */
+static __always_inline bool np_came_before(const struct flow_key *key)
+{
+	u32 zero = 0, hash, slot;
+	struct np_door *door = bpf_map_lookup_elem(&np_door, &zero);
+
+	if (!door)
+		return true;
+	if (!door->seed)
+		door->seed = bpf_get_prandom_u32() | 1;
+	hash = key_hash(key, door->seed);
+	slot = hash % DOOR_SLOTS;
+	if (door->came[slot] == hash)
+		return true;
+	door->came[slot] = hash;
+	return false;
+}
+
+/* What an entry is at first. The stack has no room for it. */
+static const struct np_flow fresh_flow = {};
+
+/* Makes the flow's entry. It goes when the flow ends. */
 static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 {
-	struct np_flow fresh = {}, *flow;
+	struct np_flow *flow;
 
-	flow = bpf_map_lookup_elem(&np_flows, key);
-	if (flow)
-		return flow;
-	bpf_map_update_elem(&np_flows, key, &fresh, BPF_NOEXIST);
+	bpf_map_update_elem(&np_flows, key, &fresh_flow, BPF_NOEXIST);
 	flow = bpf_map_lookup_elem(&np_flows, key);
 	if (flow && idle_ns)
 		np_track(key, flow);
@@ -382,6 +435,29 @@ static __always_inline bool np_parse(struct __sk_buff *skb, struct network *n, s
 	return verdict == TRANSPORT_OK && (t->key.protocol == IPPROTO_TCP || np_watches(skb, t));
 }
 
+/*
+ * One skb may be many packets of the wire: GRO merges packets whose headers agree, marks included,
+ * and a virtual device hands TSO's large packets on as they are. On the wire each has its headers.
+ * gso_segs is 0 if the large packet comes from a virtual machine.
+ */
+static __always_inline void np_size(const struct __sk_buff *skb, const struct transport *t,
+				    struct notify_event *event)
+{
+	u32 size = skb->gso_size, packets;
+
+	event->packets = 1;
+	event->frame_bytes = skb->len;
+	if (!size)
+		return;
+	packets = skb->gso_segs;
+	if (!packets)
+		packets = (t->payload_len + size - 1) / size;
+	if (packets > 1 && skb->len > t->payload_len) {
+		event->packets = packets;
+		event->frame_bytes += (packets - 1) * (skb->len - t->payload_len);
+	}
+}
+
 static __always_inline void np_flow_ended(const struct flow_key *key)
 {
 	if (!bpf_map_delete_elem(&np_flows, key))
@@ -405,11 +481,16 @@ int np_ingress(struct __sk_buff *skb)
 	}
 	if (!t.payload_len)
 		return TCX_NEXT;
-	event.frame_bytes = skb->len;
+	np_size(skb, &t, &event);
 	event.ecn = t.tos & ECN_MASK;
 	if (!notify_wants(&event))
 		return TCX_NEXT;
-	flow = np_flow_of(&t.key);
+	flow = bpf_map_lookup_elem(&np_flows, &t.key);
+	if (!flow) {
+		if (enter_second && !np_came_before(&t.key))
+			return TCX_NEXT;
+		flow = np_flow_of(&t.key);
+	}
 	if (!flow) {
 		np_counts_add(NP(no_flow));
 		return TCX_NEXT;
@@ -424,6 +505,30 @@ int np_ingress(struct __sk_buff *skb)
 	np_send(skb, &n, &t, &cnp, event.now_ns);
 	return TCX_NEXT;
 }
+
+#ifdef __wasm__
+/* For the simulator: bytes of a flow's state. */
+SIMULATED("simulate_state_bytes") u32 simulate_state_bytes(void)
+{
+	return sizeof(struct notify_state);
+}
+
+/*
+ * For the simulator, which keeps the state of each flow. Returns 0: send nothing; or 1, 2 if the
+ * CNP says CE, 4 if it says UE, and rec_rate << 32.
+ */
+SIMULATED("simulate_packet")
+u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 ecn)
+{
+	struct notify_event event = {
+		.now_ns = t_ns, .frame_bytes = frame_bytes, .packets = 1, .ecn = ecn};
+	struct notification cnp = {};
+
+	if (!notify_wants(&event) || !notify_packet(state, loaded(params), &event, &cnp))
+		return 0;
+	return 1 | (u32)cnp.ce << 1 | (u32)cnp.ue << 2 | (u64)cnp.rec_rate << 32;
+}
+#endif
 
 SEC("tc")
 int np_egress(struct __sk_buff *skb)

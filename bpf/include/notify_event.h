@@ -5,10 +5,11 @@
 
 #include "packet.h"
 
-/* A data packet of the flow arrived. */
+/* Data packets of the flow arrived: one, or several as one skb. */
 struct notify_event {
 	u64 now_ns;	 /* the papers' time; not yet known to notify_wants */
-	u32 frame_bytes; /* from the Ethernet header on */
+	u32 frame_bytes; /* from the Ethernet header on, of all packets */
+	u32 packets;	 /* that GRO or a virtual device made one of; they have one mark */
 	u8 ecn;		 /* ECN_CE, ECN_UE, ... */
 };
 

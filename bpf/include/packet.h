@@ -238,6 +238,17 @@ static __always_inline bool read_header(const struct __sk_buff *skb, const void 
 	return !bpf_skb_load_bytes(skb, off, to, len);
 }
 
+/* The cookie of the network namespace that the packet is in; 0 if keys have none. */
+static __always_inline u64 packet_netns(const struct __sk_buff *skb)
+{
+	struct sk_buff *kernel_skb;
+
+	if (!netns_keys)
+		return 0;
+	kernel_skb = bpf_cast_to_kern_ctx((void *)skb);
+	return kernel_skb->dev->nd_net.net->net_cookie;
+}
+
 static __always_inline int transport_parse(const struct __sk_buff *skb, const struct network *n,
 					   struct transport *t)
 {
@@ -245,7 +256,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 	u32 len, total, header_len;
 	u8 protocol;
 
-	t->key = (struct flow_key){};
+	t->key = (struct flow_key){.netns = packet_netns(skb)};
 	if (n->v6) {
 		const struct ipv6hdr *ip = n->header;
 		int verdict;

@@ -12,7 +12,12 @@
  *	control_loss(flow, now_ns)	a loss recovery or a timeout began
  *	control_rate(flow)		the rate at which the flow is paced
  *	control_set_rate(flow, rate)	sets that rate: experiments start flows at other rates
- *	line_rate_bps()			for flows that found the table full
+ *	line_rate_bps()			a flow with a window is not paced faster
+ *	CONTROL_DOUBT			optional: the struct doubt_params (algo/doubt.h). Then also
+ *	CONTROL_ACK_DECREASES(flow)	how often ACKs asked for a decrease
+ *	CONTROL_EXPECTS_CNPS		the control goes by CNPs only
+ *	CONTROL_BURST_NS		optional; at the flow's rate, packets of this time leave
+ *					back to back at most; 0: TCP decides
  *
  * All but control_start run under the flow's lock, where no helper may be called. The programs and
  * the operations get the control's name: pcn_init and so on.
@@ -29,89 +34,162 @@
 
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full. They run at line rate, uncontrolled. */
-u64 flows_refused = 0;
+OWN_ENTRY(struct flow_entry)
 
-static __always_inline struct flow_entry *flow_of(struct sock *sk)
+#define NEEDS_ECN ((CONTROL_FLAGS) & TCP_CONG_NEEDS_ECN)
+
+#ifdef CONTROL_DOUBT
+static __always_inline u32 start_doubt(struct flow_entry *flow)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	return bpf_map_lookup_elem(&flows, &key);
+	doubt_start(&flow->doubt, CONTROL_DOUBT, now_ns());
+	return flow->doubt.reason;
 }
 
-/* The peer refused ECN, so no notification comes from this path: see plain.h. */
-static __always_inline bool plain(struct sock *sk)
+/* Under the flow's lock. */
+static __always_inline u32 doubts(struct flow_entry *flow, const struct ack_event *e)
 {
-	return CONTROL_FLAGS & TCP_CONG_NEEDS_ECN && !tcp_ecn_negotiated(sk);
+	const struct doubt_event event = {
+		.now_ns = e->now_ns,
+		.rtt_ns = (u64)flow->sender.srtt_us * 1000 >> dilation_shift,
+		.decreases = flow->sender.cnp_decrease + CONTROL_ACK_DECREASES(flow),
+		.cnps = flow->sender.cnp_decrease + flow->sender.cnp_increase,
+		.packets = flow->sender.packets,
+		.marks = flow->sender.marked_packets,
+		.expect_cnps = CONTROL_EXPECTS_CNPS,
+	};
+
+	return doubt_ack(&flow->doubt, CONTROL_DOUBT, &event);
 }
+
+/* Under the flow's lock. */
+static __always_inline u32 doubts_after_loss(struct flow_entry *flow, u64 event_ns)
+{
+	return doubt_loss(&flow->doubt, CONTROL_DOUBT, event_ns,
+			  (u64)flow->sender.srtt_us * 1000 >> dilation_shift);
+}
+#else
+static __always_inline u32 start_doubt(struct flow_entry *flow)
+{
+	return DOUBT_NONE;
+}
+
+static __always_inline u32 doubts(struct flow_entry *flow, const struct ack_event *e)
+{
+	return DOUBT_NONE;
+}
+
+static __always_inline u32 doubts_after_loss(struct flow_entry *flow, u64 event_ns)
+{
+	return DOUBT_NONE;
+}
+#endif
 
 SEC("struct_ops/init")
 void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
+	u32 reason;
 
 	control_start(&flow);
 	tcp_establish(sk, &flow.sender, &key);
+	flow.owner = tcp_state(sk)->owner;
 	flow.sender.send_rate_bps = control_rate(&flow);
-	if (plain(sk)) {
+	reason = start_doubt(&flow);
+	if (NEEDS_ECN && !tcp_ecn_negotiated(sk))
+		reason = DOUBT_NO_ECN; /* so far: the handshake may not be over */
+	if (reason) {
 		flow.sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
 		flow.sender.send_rate_bps = 0;
+		flow.sender.doubt = reason;
 	}
-	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY))
-		__sync_fetch_and_add(&flows_refused, 1);
+	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
+		reason = DOUBT_TABLE_FULL;
+		plain_count(sk, reason);
+	}
 	tcp_start_pacing(sk);
-	if (plain(sk))
+	plain_because(sk, reason);
+	if (reason) {
+		plain_init(sk);
 		plain_pace(sk, line_rate_bps());
-	else
+	} else {
 		tcp_set_rate(sk, control_rate(&flow));
+	}
 }
 
 SEC("struct_ops/release")
 void CONTROL_PROG(PROGRAM(release), struct sock *sk)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	bpf_map_delete_elem(&flows, &key);
+	plain_end(sk);
+	flow_end(sk);
 }
 
-static __always_inline void on_plain_ack(struct sock *sk, struct flow_entry *flow,
-					 const struct rate_sample *rs)
+/* The rate of the flow's window. */
+static __always_inline u64 window_rate_bps(struct sock *sk)
 {
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u64 bits = (u64)tp->snd_cwnd * tcp_frame_bytes(sk) * 8, rate_bps = line_rate_bps();
+
+	/* srtt_us is 8 times the round trip; 2^20 packets of 72000 bits * 8 * 10^6 < 2^60 */
+	if (tp->srtt_us)
+		rate_bps = (bits * 8 * 1000000 / tp->srtt_us) << dilation_shift;
+	return rate_bps < line_rate_bps() ? rate_bps : line_rate_bps();
+}
+
+/* An ACK of a flow that has a window. flow may be NULL. */
+static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
+					  const struct rate_sample *rs, u32 reason)
+{
+	if (in_window(sk))
+		plain_because(sk, reason);
+	else
+		plain_enter(sk, reason);
+	plain_count(sk, reason);
 	plain_ack(sk, rs, line_rate_bps());
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);
-	tcp_account(sk, &flow->sender);
-	flow->sender.plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
-	flow->sender.send_rate_bps = 0;
+	plain_account(sk, &flow->sender, reason);
 	bpf_spin_unlock(&flow->lock);
 }
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct flow_entry *flow = flow_of(sk);
+	u32 before = tcp_state(sk)->window, reason = plain_reason(sk, NEEDS_ECN, flow);
+	u64 rate_bps, window_bps;
 	struct ack_event event;
-	u64 rate_bps;
 
-	if (plain(sk)) {
-		on_plain_ack(sk, flow, rs);
+	if (!tcp_started(sk))
 		return;
-	}
-	if (!flow) {
-		tcp_set_rate(sk, line_rate_bps());
+	if (reason || !flow) {
+		on_window_ack(sk, flow, rs, reason);
 		return;
 	}
 	tcp_ack_event(sk, rs, &event);
+	window_bps = window_rate_bps(sk);
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
-	flow->sender.plain_window = 0;
 	control_ack(flow, &event);
+	reason = doubts(flow, &event);
+	if (!reason && before && before != DOUBT_NO_ECN)
+		control_set_rate(flow, window_bps);
 	rate_bps = control_rate(flow);
-	flow->sender.send_rate_bps = rate_bps;
+	if (!reason) {
+		flow->sender.send_rate_bps = rate_bps;
+		flow->sender.plain_window = 0;
+		flow->sender.doubt = 0;
+	}
 	bpf_spin_unlock(&flow->lock);
+	if (reason) {
+		on_window_ack(sk, flow, rs, reason);
+		return;
+	}
+	if (before) {
+		tcp_start_pacing(sk);
+		plain_because(sk, DOUBT_NONE);
+		plain_count(sk, DOUBT_NONE);
+	}
 	tcp_set_rate(sk, rate_bps);
 }
 
@@ -133,28 +211,46 @@ void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sa
 SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
-	struct flow_entry *flow;
+	bool loss = state == TCP_CA_Recovery || state == TCP_CA_Loss, window = in_window(sk);
 	u64 event_ns = now_ns(), rate_bps;
+	struct flow_entry *flow;
+	u32 reason;
 
-	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
+	if (window)
+		plain_state(sk, state);
+	if (!loss)
 		return;
 	flow = flow_of(sk);
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);
 	flow->sender.losses++;
-	control_loss(flow, event_ns);
+	reason = doubts_after_loss(flow, event_ns);
+	if (!window)
+		control_loss(flow, event_ns);
 	rate_bps = control_rate(flow);
-	flow->sender.send_rate_bps = rate_bps;
+	if (!window)
+		flow->sender.send_rate_bps = rate_bps;
 	bpf_spin_unlock(&flow->lock);
-	if (!plain(sk))
+	if (window)
+		return;
+	if (reason)
+		plain_enter(sk, reason);
+	else
 		tcp_set_rate(sk, rate_bps);
+}
+
+SEC("struct_ops/pkts_acked")
+void CONTROL_PROG(PROGRAM(pkts_acked), struct sock *sk, const struct ack_sample *sample)
+{
+	if (in_window(sk))
+		plain_acked(sk, sample);
 }
 
 SEC("struct_ops/ssthresh")
 u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
 {
-	if (plain(sk))
+	if (in_window(sk))
 		return plain_ssthresh(sk);
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
@@ -164,6 +260,21 @@ u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
+
+#ifdef CONTROL_BURST_NS
+SEC("struct_ops/min_tso_segs")
+u32 CONTROL_PROG(PROGRAM(min_tso_segs), struct sock *sk)
+{
+	u64 burst_ns = CONTROL_BURST_NS;
+	u32 packets;
+
+	if (!burst_ns || in_window(sk) || !tcp_paces(sk))
+		return DEFAULT_TSO_SEGS;
+	packets = tcp_packets_in(sk, to_kernel_ns(burst_ns));
+	tcp_limit_burst(sk, packets);
+	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
+}
+#endif
 
 /* The input of set_rate, in place of a packet. */
 struct rate_order {
@@ -192,6 +303,17 @@ int set_rate(struct __sk_buff *skb)
 	return 0;
 }
 
+#ifdef __wasm__
+/* The simulator's way to set the rate. */
+SIMULATED("simulate_rate") void simulate_rate(u64 rate_bps)
+{
+	struct flow_entry *flow = simulated_flow();
+
+	control_set_rate(flow, rate_bps);
+	flow->sender.send_rate_bps = control_rate(flow);
+}
+#endif
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops CONTROL = {
 	.init = (void *)PROGRAM(init),
@@ -200,6 +322,10 @@ struct tcp_congestion_ops CONTROL = {
 	.set_state = (void *)PROGRAM(set_state),
 	.ssthresh = (void *)PROGRAM(ssthresh),
 	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
+	.pkts_acked = (void *)PROGRAM(pkts_acked),
+#ifdef CONTROL_BURST_NS
+	.min_tso_segs = (void *)PROGRAM(min_tso_segs),
+#endif
 	.name = TEXT(CONTROL),
 	.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,
 };

@@ -105,12 +105,14 @@ static __always_inline bool rp_well_formed(const struct received_cnp *h)
 }
 
 /* The flow whose receiver sent the CNP. */
-static __always_inline void rp_flow_key(const struct received_cnp *h, struct flow_key *k)
+static __always_inline void rp_flow_key(const struct __sk_buff *skb, const struct received_cnp *h,
+					struct flow_key *k)
 {
 	const struct cnp_ipv4 *ipv4 = h->header;
 	const struct cnp_ipv6 *ipv6 = h->header;
 
 	flow_key_ipv4(k, 0, 0, h->body->pcn.flow_sport, h->body->pcn.flow_dport, IPPROTO_TCP);
+	k->netns = packet_netns(skb);
 	if (h->v6) {
 		__builtin_memcpy(k->saddr, ipv6->ip.daddr, sizeof(k->saddr));
 		__builtin_memcpy(k->daddr, ipv6->ip.saddr, sizeof(k->daddr));
@@ -227,7 +229,10 @@ static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
 	return RP_NO_FAULT;
 }
 
-/* Hands the CNP to the control, and keeps the flow's statistics. Under the flow's lock. */
+/*
+ * Hands the CNP to the control, and keeps the flow's statistics. Returns the counter of what it
+ * did. Under the flow's lock.
+ */
 static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_event *event)
 {
 	control_cnp(flow, event);
@@ -246,8 +251,24 @@ static __always_inline u32 rp_apply(struct flow_entry *flow, const struct cnp_ev
 	return RP(cnp_decrease);
 }
 
+#ifdef __wasm__
+/* The simulator's CNPs need no checks. */
+SIMULATED("simulate_cnp") void simulate_cnp(u32 rec_rate, u32 ce, u32 ue)
+{
+	struct cnp_event event = {
+		.now_ns = now_ns(),
+		.rec_rate_bps = (u64)rec_rate * CONTROL_RATE_UNIT_BPS,
+		.ce = ce || (CONTROL_CNP_IS_CE && !ue),
+		.ue = ue,
+	};
+
+	rp_apply(simulated_flow(), &event);
+}
+#endif
+
 /* One function for IPv4 and IPv6, so that the control's code is there once. */
-static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp)
+static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp,
+				bool ce_lost)
 {
 	u32 counter;
 
@@ -256,14 +277,27 @@ static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event 
 	if (counter == RP_NO_FAULT)
 		counter = rp_apply(flow, event);
 	bpf_spin_unlock(&flow->lock);
+	if (counter == RP(cnp_decrease) && ce_lost)
+		counter = RP(cnp_ce_lost);
 	rp_counts_add(counter);
+}
+
+/*
+ * The CNP names a rate, so it was sent with CE, and something on its way cleared the ECN field. It
+ * counts as what it was: an increase would be the opposite of what the receiver said. The lab's
+ * switches clear nothing.
+ */
+static __always_inline bool rp_ce_lost(const struct received_cnp *h, bool ce, bool ue)
+{
+	return on_host && !ce && !ue && h->body->pcn.rec_rate;
 }
 
 /* h is a well-formed CNP for a flow of TCP. */
 static __always_inline void rp_handle(const struct __sk_buff *skb, const struct received_cnp *h)
 {
 	const struct cnp_tag *tag = (const void *)h->body->pcn.tag;
-	bool ue = h->body->bth.becn & CNP_UE, ce = (h->tos & ECN_MASK) == ECN_CE;
+	bool ue = h->body->bth.becn & CNP_UE, marked = (h->tos & ECN_MASK) == ECN_CE,
+	     ce_lost = rp_ce_lost(h, marked, ue), ce = marked || ce_lost;
 	struct cnp_event event = {
 		.rec_rate_bps = (u64)bpf_ntohl(h->body->pcn.rec_rate) * CONTROL_RATE_UNIT_BPS,
 		.floor_bps = floor_bps,
@@ -274,7 +308,7 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 	struct flow_entry *flow;
 	struct flow_key key;
 
-	rp_flow_key(h, &key);
+	rp_flow_key(skb, h, &key);
 	flow = bpf_map_lookup_elem(&flows, &key);
 	if (!flow) {
 		rp_counts_add(RP(no_flow));
@@ -285,7 +319,7 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 	event.now_ns = arrival_ns(skb);
 	if (require_tag ? !rp_tag_good(h, ce, event.now_ns) : !rp_icrc_good(h, &flow->guard))
 		return;
-	rp_react(flow, &event, stamp);
+	rp_react(flow, &event, stamp, ce_lost);
 }
 
 /* Handles the packet if it is a CNP. */

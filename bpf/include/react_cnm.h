@@ -36,6 +36,25 @@ static __always_inline bool sampled_flow(const struct cnm_frame *f, struct flow_
 	return true;
 }
 
+/* Hands the CNM to the control, and keeps the flow's statistics. Under the flow's lock. */
+static __always_inline void rp_apply_cnm(struct flow_entry *flow, const struct cnm_event *event)
+{
+	control_cnm(flow, event);
+	if (!flow->sender.plain_window)
+		flow->sender.send_rate_bps = control_rate(flow);
+	flow->sender.cnp_decrease++;
+}
+
+#ifdef __wasm__
+/* The simulator's CNMs need no checks. */
+SIMULATED("simulate_cnm") void simulate_cnm(u32 qntz_fb)
+{
+	struct cnm_event event = {.now_ns = now_ns(), .qntz_fb = qntz_fb};
+
+	rp_apply_cnm(simulated_flow(), &event);
+}
+#endif
+
 static __always_inline void rp_react_cnm(const struct cnm_frame *f, u64 t_ns)
 {
 	struct cnm_event event = {
@@ -53,10 +72,7 @@ static __always_inline void rp_react_cnm(const struct cnm_frame *f, u64 t_ns)
 		return;
 	}
 	bpf_spin_lock(&flow->lock);
-	control_cnm(flow, &event);
-	if (!flow->sender.plain_window)
-		flow->sender.send_rate_bps = control_rate(flow);
-	flow->sender.cnp_decrease++;
+	rp_apply_cnm(flow, &event);
 	bpf_spin_unlock(&flow->lock);
 	rp_counts_add(RP(cnp_decrease));
 }

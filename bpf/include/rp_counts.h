@@ -12,6 +12,7 @@ struct rp_counts {
 	u64 cnp_decrease; /* applied: CNPs that said CE, and CNMs */
 	u64 cnp_increase; /* applied: CNPs that said neither CE nor UE */
 	u64 cnp_hold;	  /* applied: CNPs that said UE */
+	u64 cnp_ce_lost;  /* applied as decreases: they name a rate, but their CE was cleared */
 	u64 cnp_udp;	  /* for flows of UDP: passed on to the application */
 	u64 malformed;	  /* ours by the header, but with a wrong length or fixed field */
 	u64 no_flow;	  /* no live flow of this host with that peer */

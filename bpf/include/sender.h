@@ -10,6 +10,7 @@
 #define PCN_SENDER_H
 
 #include "flow.h"
+#include "../algo/doubt.h"
 #include "../algo/param.h"
 
 /* State of a receiver that echoes each packet's mark, see echo.h. */
@@ -32,9 +33,9 @@ struct sender {
 	u32 marked_packets; /* of which with CE, as far as ACKs report */
 	u32 srtt_us;	    /* the kernel's clock */
 	u32 retransmissions;
-	u32 ecn;	  /* whether ECN was negotiated */
-	u32 plain_window; /* packets, of a flow that runs Reno for lack of ECN; else 0 */
-	u32 pad;
+	u32 ecn;		 /* whether ECN was negotiated */
+	u32 plain_window;	 /* packets, of a flow that has a TCP window (plain.h); else 0 */
+	enum doubt_reason doubt; /* why it has one */
 };
 
 /* What the reaction point (react.h) knows of a flow's CNPs. */
@@ -51,8 +52,9 @@ struct cnp_guard {
 /* The beginning of every entry in a flow table. The algorithm's state follows. */
 #define FLOW_HEAD                                                                                  \
 	struct bpf_spin_lock lock;                                                                 \
-	u32 pad;                                                                                   \
+	u32 owner; /* the socket's: tcp.h */                                                       \
 	struct cnp_guard guard;                                                                    \
+	struct doubt doubt;                                                                        \
 	struct sender sender
 
 /* Live flows of this host. The congestion control adds and removes them. */

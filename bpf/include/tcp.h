@@ -25,11 +25,12 @@
 #define ICSK_ACK_SCHED 1
 #define ICSK_ACK_NOW   16
 
+#define DEFAULT_TSO_SEGS 2 /* net.ipv4.tcp_min_tso_segs */
+
 #define SK_PACING_NONE	 0
 #define SK_PACING_NEEDED 1
 
-/* Bytes of a frame before the TCP header: Ethernet and IPv4. */
-#define FRAME_OVERHEAD (14 + 20)
+#define ETHERNET_LEN 14
 
 /* A window that never binds. The send buffer or the rate does. */
 #define CWND_UNBOUND (1U << 20)
@@ -42,8 +43,10 @@ struct tcp_congestion_ops {
 	void (*in_ack_event)(struct sock *sk, u32 flags);
 	void (*cong_control)(struct sock *sk, u32 ack, int flag, const struct rate_sample *rs);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	void (*init)(struct sock *sk);
 	void (*release)(struct sock *sk);
+	u32 (*min_tso_segs)(struct sock *sk);
 	u32 flags;
 	char name[16];
 } __attribute__((preserve_access_index));
@@ -63,9 +66,11 @@ struct sock_common___ipv6 {
 static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 {
 	struct sock_common___ipv6 *v6 = (void *)&sk->__sk_common;
+	struct net *net = netns_keys ? sk->__sk_common.skc_net.net : NULL;
 
 	flow_key_ipv4(k, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_daddr,
 		      bpf_htons(sk->__sk_common.skc_num), sk->__sk_common.skc_dport, IPPROTO_TCP);
+	k->netns = net ? net->net_cookie : 0;
 	if (sk->__sk_common.skc_family != AF_INET6 || !bpf_core_field_exists(v6->skc_v6_daddr))
 		return;
 	for (u32 i = 0; i < 4; i++) { /* an IPv4 address is mapped here too */
@@ -75,29 +80,96 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 }
 
 /*
- * The flow's key is kept in the private part of the socket: when release is called, the socket has
- * already lost its port. A socket that was never established has a key that no flow has.
+ * What a control keeps in the private part of the socket, which is there when the flow table has no
+ * room. All fields are words: the namespace's cookie may be anywhere.
+ *
+ * The key is kept because release is called when the socket has lost its port already. owner tells
+ * whether an entry is of this socket: after the peer reset a connection, another socket may have
+ * the same addresses and ports while this one is not closed yet. 0: the flow was never established.
  */
-_Static_assert(sizeof(struct flow_key) <= sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
-	       "key too long");
+struct sock_state {
+	u8 cubic[60]; /* struct bictcp, while the flow has a window (plain.h) */
+	u16 window;   /* enum doubt_reason: why the flow has a window; 0: it has none */
+	u16 counted;  /* for which reason it was counted last */
+	u32 saddr[4];
+	u32 daddr[4];
+	u16 sport, dport;
+	u32 owner;
+};
 
+_Static_assert(sizeof(struct sock_state) <=
+		       sizeof(((struct inet_connection_sock *)0)->icsk_ca_priv),
+	       "state too long");
+
+static __always_inline struct sock_state *tcp_state(struct sock *sk)
+{
+	return (struct sock_state *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+/* init was called. The ACK that ends a client's handshake is handled before that. */
+static __always_inline bool tcp_started(struct sock *sk)
+{
+	return tcp_state(sk)->owner;
+}
+
+/* No other socket with this key was established at the same time. */
 static __always_inline void tcp_keep_key(struct sock *sk, const struct flow_key *k)
 {
-	u32 *priv = (u32 *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
-	const u32 *words = (const u32 *)k;
+	struct sock_state *s = tcp_state(sk);
 
-	for (u32 i = 0; i < sizeof(*k) / sizeof(*words); i++)
-		priv[i] = words[i];
+	for (u32 i = 0; i < 4; i++) {
+		s->saddr[i] = k->saddr[i];
+		s->daddr[i] = k->daddr[i];
+	}
+	s->sport = k->sport;
+	s->dport = k->dport;
+	s->owner = bpf_ktime_get_ns() | 1;
 }
 
 static __always_inline void tcp_kept_key(struct sock *sk, struct flow_key *k)
 {
-	const u32 *priv = (const u32 *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
-	u32 *words = (u32 *)k;
+	const struct sock_state *s = tcp_state(sk);
+	struct net *net = netns_keys ? sk->__sk_common.skc_net.net : NULL;
 
-	for (u32 i = 0; i < sizeof(*k) / sizeof(*words); i++)
-		words[i] = priv[i];
+	*k = (struct flow_key){
+		.sport = s->sport,
+		.dport = s->dport,
+		.protocol = IPPROTO_TCP,
+		.netns = net ? net->net_cookie : 0,
+	};
+	for (u32 i = 0; i < 4; i++) {
+		k->saddr[i] = s->saddr[i];
+		k->daddr[i] = s->daddr[i];
+	}
 }
+
+/*
+ * OWN_ENTRY: flow_of(sk), the flow's entry in the control's table, or NULL; and flow_end(sk), which
+ * removes it. Both leave an entry alone that another socket made under the same key.
+ */
+#define OWN_ENTRY(type_)                                                                           \
+	static __always_inline type_ *flow_of(struct sock *sk)                                     \
+	{                                                                                          \
+		u32 owner = tcp_state(sk)->owner;                                                  \
+		struct flow_key key;                                                               \
+		type_ *flow;                                                                       \
+                                                                                                   \
+		if (!owner)                                                                        \
+			return NULL;                                                               \
+		tcp_kept_key(sk, &key);                                                            \
+		flow = bpf_map_lookup_elem(&flows, &key);                                          \
+		return flow && flow->owner == owner ? flow : NULL;                                 \
+	}                                                                                          \
+                                                                                                   \
+	static __always_inline void flow_end(struct sock *sk)                                      \
+	{                                                                                          \
+		struct flow_key key;                                                               \
+                                                                                                   \
+		if (!flow_of(sk))                                                                  \
+			return;                                                                    \
+		tcp_kept_key(sk, &key);                                                            \
+		bpf_map_delete_elem(&flows, &key);                                                 \
+	}
 
 static __always_inline u32 tcp_srtt_us(struct sock *sk)
 {
@@ -131,12 +203,31 @@ static __always_inline void tcp_start_pacing(struct sock *sk)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
 
+/* TCP's own timer paces, and sends one burst at a time. With fq it hands on all that it may. */
+static __always_inline bool tcp_paces(struct sock *sk)
+{
+	return sk->sk_pacing_status == SK_PACING_NEEDED;
+}
+
+#ifdef __wasm__
+/* The simulator has IPv4 only. */
+static __always_inline u32 tcp_ip_header_len(struct sock *sk)
+{
+	return 20;
+}
+#else
+static __always_inline u32 tcp_ip_header_len(struct sock *sk)
+{
+	return ((struct inet_connection_sock *)sk)->icsk_af_ops->net_header_len;
+}
+#endif
+
 /* The length of a full frame of the connection. */
 static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 
-	return tp->mss_cache + tp->tcp_header_len + FRAME_OVERHEAD;
+	return tp->mss_cache + tp->tcp_header_len + tcp_ip_header_len(sk) + ETHERNET_LEN;
 }
 
 /*
@@ -154,6 +245,32 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 		pace = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = pace ?: 1;
 	tp->snd_cwnd = CWND_UNBOUND;
+}
+
+/*
+ * Limits the packets that leave back to back, from min_tso_segs, which TCP calls each time before
+ * it sends. On paths of short round trips TCP makes bursts of 64 KB at any rate (tcp_tso_rtt_log),
+ * and a control may not write their limits. But TCP never sends more at once than the window
+ * allows, so the window that never binds is set to what is in flight and one burst.
+ */
+static __always_inline void tcp_limit_burst(struct sock *sk, u32 packets)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+
+	if (packets < 1)
+		packets = 1;
+	/* TCP sends at most half of the window at once */
+	tp->snd_cwnd = packets + (in_flight > packets ? in_flight : packets);
+}
+
+/* Packets that leave in a time at the rate at which the socket is paced. */
+static __always_inline u32 tcp_packets_in(struct sock *sk, u64 t_ns)
+{
+	u64 payload = ((struct tcp_sock *)sk)->mss_cache ?: 1;
+
+	/* 10^11 bytes/s times 10 ms, in us and ms: 10^12 */
+	return (sk->sk_pacing_rate / 1000 * (t_ns / 1000) / 1000) / payload;
 }
 
 /* Keeps the key in the socket, and starts the statistics. */
@@ -186,6 +303,7 @@ struct ack_event {
 	u64 rtt_ns;	 /* 0: not measured */
 	u32 acked_bytes; /* of frames */
 	u32 frame_bytes;
+	bool app_limited; /* what was acknowledged was sent when there was nothing more to send */
 };
 
 static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sample *rs,
@@ -195,6 +313,7 @@ static __always_inline void tcp_ack_event(struct sock *sk, const struct rate_sam
 	e->rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
 	e->frame_bytes = tcp_frame_bytes(sk);
 	e->acked_bytes = rs->acked_sacked * e->frame_bytes;
+	e->app_limited = rs->is_app_limited;
 }
 
 #endif

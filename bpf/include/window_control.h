@@ -20,21 +20,13 @@
 #define PCN_WINDOW_CONTROL_H
 
 #include "echo.h"
+#include "plain.h"
 #include "program.h"
 #include "window_event.h"
 
 FLOW_TABLE(struct flow_entry);
 
-/* Flows that found the table full. They keep one packet in flight. */
-u64 flows_refused = 0;
-
-static __always_inline struct flow_entry *flow_of(struct sock *sk)
-{
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	return bpf_map_lookup_elem(&flows, &key);
-}
+OWN_ENTRY(struct flow_entry)
 
 static __always_inline void set_window(struct sock *sk, u32 packets)
 {
@@ -50,10 +42,10 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 
 	tcp_establish(sk, &flow.sender, &key);
 	control_start(&flow);
+	flow.owner = tcp_state(sk)->owner;
 	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
-		__sync_fetch_and_add(&flows_refused, 1);
-		set_window(sk, 1);
+		plain_start(sk);
 		return;
 	}
 	set_window(sk, control_window(&flow));
@@ -62,10 +54,8 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 SEC("struct_ops/release")
 void CONTROL_PROG(PROGRAM(release), struct sock *sk)
 {
-	struct flow_key key;
-
-	tcp_kept_key(sk, &key);
-	bpf_map_delete_elem(&flows, &key);
+	plain_end(sk);
+	flow_end(sk);
 }
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
@@ -74,8 +64,12 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct flow_entry *flow = flow_of(sk);
 	u32 packets, marked, window;
 
-	if (!flow)
+	if (!tcp_started(sk))
 		return;
+	if (!flow) {
+		plain_without_entry(sk, rs);
+		return;
+	}
 	event.rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
 	event.limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	packets = tcp_delivered(sk);
@@ -115,6 +109,8 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 	u64 event_ns = now_ns();
 	u32 window;
 
+	if (in_window(sk))
+		plain_state(sk, state);
 	if (state != TCP_CA_Recovery && state != TCP_CA_Loss)
 		return;
 	flow = flow_of(sk);
@@ -139,9 +135,18 @@ void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
 }
 
+SEC("struct_ops/pkts_acked")
+void CONTROL_PROG(PROGRAM(pkts_acked), struct sock *sk, const struct ack_sample *sample)
+{
+	if (in_window(sk))
+		plain_acked(sk, sample);
+}
+
 SEC("struct_ops/ssthresh")
 u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
 {
+	if (in_window(sk))
+		return plain_ssthresh(sk);
 	return ((struct tcp_sock *)sk)->snd_ssthresh;
 }
 
@@ -160,6 +165,7 @@ struct tcp_congestion_ops CONTROL = {
 	.set_state = (void *)PROGRAM(set_state),
 	.ssthresh = (void *)PROGRAM(ssthresh),
 	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
+	.pkts_acked = (void *)PROGRAM(pkts_acked),
 	.name = TEXT(CONTROL),
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

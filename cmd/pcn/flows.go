@@ -41,7 +41,7 @@ func newFlows() *cobra.Command {
 				return err
 			}
 			if n := withoutECN(flows); n > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d flows have no ECN, and so Reno's "+
+				fmt.Fprintf(cmd.ErrOrStderr(), "note: %d of %d flows have no ECN, and so TCP's "+
 					"window: see pcn host doctor\n", n, len(flows))
 			}
 			return nil
@@ -65,16 +65,18 @@ func compareKeys(a, b host.LiveFlow) int {
 func printFlows(w io.Writer, flows []host.LiveFlow) error {
 	t := newTable(w)
 	stats := statKeys(flows)
-	fmt.Fprint(t, "FLOW\tCONTROL\tRATE\tREC RATE\tWINDOW\tMARKED\tCNP-\tCNP+\tLOSSES\tSRTT\tECN")
+	fmt.Fprint(t, "FLOW\tCONTROL\tRATE\tREC RATE\tWINDOW\tMARKED\tCNP-\tCNP+\tLOSSES\t"+
+		"SRTT\tECN\tDOUBT")
 	for _, key := range stats {
 		fmt.Fprintf(t, "\t%s", strings.ToUpper(strings.ReplaceAll(key, "_", " ")))
 	}
 	fmt.Fprintln(t)
 	for _, f := range flows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s",
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s",
 			f.FlowKey, f.Control, formatRate(f.SendRateBps), formatRate(f.RecRateBps),
 			formatWindow(f.Window), f.MarkedPackets, f.CNPDecrease, f.CNPIncrease, f.Losses,
-			f.SRTT, map[bool]string{true: "yes", false: "NO"}[f.ECN])
+			f.SRTT, map[bool]string{true: "yes", false: "NO"}[f.ECN],
+			cmp.Or(strings.ReplaceAll(f.Doubt, "_", " "), "-"))
 		for _, key := range stats {
 			fmt.Fprintf(t, "\t%s", formatStat(f, key))
 		}

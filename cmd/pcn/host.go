@@ -219,7 +219,7 @@ func upSoon(
 	}
 }
 
-// printAdvice says what else this host needs, or flows fall back to Reno's window without a word.
+// printAdvice says what else this host needs, or flows fall back to TCP's window without a word.
 func printAdvice(w io.Writer, c *host.Config) error {
 	advice, err := c.Advice()
 	for _, text := range advice {
@@ -357,6 +357,9 @@ func printStatus(w io.Writer, s *host.Status) error {
 		fmt.Fprintf(w, "%s  %s\n", c.Name, strings.Join(c.Where, ", "))
 		for _, p := range c.Problems {
 			fmt.Fprintf(w, "  PROBLEM: %s\n", p)
+		}
+		for _, warning := range c.Warnings {
+			fmt.Fprintf(w, "  warning: %s\n", warning)
 		}
 		t := newTable(w)
 		for _, setting := range c.Settings {

@@ -25,15 +25,16 @@ type changes struct {
 	algos    []string
 	cases    []string
 	seed     uint64
+	seeds    string
 	duration string
 	dilation uint
 }
 
 func newRun() *cobra.Command {
 	var (
-		change           changes
-		o                launch.Options
-		native, realTime bool
+		change changes
+		o      launch.Options
+		engine engineFlags
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -50,6 +51,8 @@ Congestion controls of Linux, as baselines:
   pcn run hol --algo pcn --seed 7      one scheme with another random seed
   pcn run hol --algo pcn,bbr           with a baseline that the file does not list
   pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
+  pcn run hol --engine sim             simulate it: seconds in place of minutes
+  pcn run hol --engine sim --seeds 1..100
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -60,11 +63,18 @@ Congestion controls of Linux, as baselines:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			if o.Engine, err = newEngine(native, realTime); err != nil {
+			if o.Engine, err = engine.open(o.Experiment.Engine); err != nil {
 				return err
 			}
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
+			}
+			seeds, err := change.chooseSeeds(o.Experiment, cmd.Flags().Changed)
+			if err != nil {
+				return usageError{err}
+			}
+			if len(seeds) > 0 {
+				return runSeeds(cmd, o, seeds)
 			}
 			return runExperiment(cmd, o)
 		},
@@ -76,13 +86,16 @@ Congestion controls of Linux, as baselines:
 		"cases of the experiment to run (default: all)")
 	f.Uint64Var(&change.seed, "seed", 0,
 		"seed of all random choices (default: the experiment's)")
+	f.StringVar(&change.seeds, "seeds", "",
+		"run with each of these seeds, such as 1..100, and print medians with 95% intervals")
 	f.StringVar(&change.duration, "duration", "",
 		"end of the run, in the paper's time from t = 0, such as 15ms (default: the experiment's)")
 	f.UintVar(&change.dilation, "dilation", 0,
 		"run 2^N times slower than the paper's time, N = 0 to 16 (default: the experiment's)")
-	f.BoolVar(&native, "native", false,
+	engine.add(f)
+	f.BoolVar(&engine.native, "native", false,
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
-	f.BoolVar(&realTime, "real-time", false,
+	f.BoolVar(&engine.realTime, "real-time", false,
 		"run microVMs in real time (KVM) if possible: faster, but not reproducible")
 	f.StringVar(&o.Out, "out", "",
 		"folder for the results (default: runs/EXPERIMENT-TIME)")
@@ -108,14 +121,6 @@ func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*ex
 		own[name], algos[i] = compiled, s.Name
 	}
 	return experiments.LoadWith(nameOrPath, experiment.Options{Compile: compileOwn, Own: own})
-}
-
-// newEngine returns the engine that the flags ask for.
-func newEngine(native, realTime bool) (launch.Engine, error) {
-	if native {
-		return launch.NewNative()
-	}
-	return launch.NewMicroVMs(realTime)
 }
 
 // apply overrides the values whose flags were given.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -44,13 +45,21 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {
 		m := r.Manifest
-		fmt.Fprintf(w, "%s: %s, kernel %s, boot %.1f s, %.0f s in all\n",
-			m.Label(), m.Verdict, m.Kernel, m.Wall.BootS, m.Wall.TotalS)
+		fmt.Fprintf(w, "%s: %s, %s, %.0f s in all\n",
+			m.Label(), m.Verdict, ranOn(m), m.Wall.TotalS)
 		if m.Deadlock != nil {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}
 	}
 	return max(code, printInvalid(w, g.Runs))
+}
+
+// ranOn says what ran it.
+func ranOn(m result.Manifest) string {
+	if m.Engine == string(experiment.EngineSim) {
+		return "simulated"
+	}
+	return fmt.Sprintf("kernel %s, boot %.1f s", m.Kernel, m.Wall.BootS)
 }
 
 // printInvalid prints the reasons why runs are invalid. It returns the exit code.

@@ -18,29 +18,29 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
-// Engines of a sweep.
+// Where a sweep runs.
 const (
-	engineLocal = "local"
-	engineSlurm = "slurm"
+	onLocal = "local"
+	onSlurm = "slurm"
 )
 
 type sweepFlags struct {
-	out, engine string
-	dryRun      bool
-	sbatch      []string
-	pack        int
+	out, on string
+	engine  engineFlags
+	dryRun  bool
+	sbatch  []string
+	pack    int
 
-	newEngine func() (launch.Engine, error)
+	newEngine func(engineFlags, experiment.Engine) (launch.Engine, error)
 
 	// A task of a Slurm job runs pcn sweep itself, with these two:
 	cells string // file with the cells of all tasks
 	task  int    // its number
 }
 
-// newMicroVMs returns the engine of sweeps: its results can be reproduced.
-func newMicroVMs() (launch.Engine, error) { return newEngine(false, false) }
-
-func newSweep(newEngine func() (launch.Engine, error)) *cobra.Command {
+func newSweep(
+	newEngine func(engineFlags, experiment.Engine) (launch.Engine, error),
+) *cobra.Command {
 	f := sweepFlags{newEngine: newEngine}
 	c := &cobra.Command{
 		Use:   "sweep SWEEP",
@@ -53,16 +53,17 @@ again.
 Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 		Example: `  pcn sweep hol-burst
   pcn sweep my.yaml --out runs/mine
-  pcn sweep my.yaml --out runs/mine --engine slurm --sbatch --partition=short`,
+  pcn sweep hol-burst --engine sim
+  pcn sweep my.yaml --out runs/mine --on slurm --sbatch --partition=short`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := sweeps.LoadWith(args[0], experiment.Options{Compile: compileOwn})
 			if err != nil {
 				return err
 			}
-			if f.engine != engineLocal && f.engine != engineSlurm {
-				return usageError{fmt.Errorf("unknown --engine %q: want %s or %s",
-					f.engine, engineLocal, engineSlurm)}
+			if f.on != onLocal && f.on != onSlurm {
+				return usageError{fmt.Errorf("unknown --on %q: want %s or %s",
+					f.on, onLocal, onSlurm)}
 			}
 			if f.pack < 0 {
 				return usageError{fmt.Errorf("invalid --pack %d: want 0 or more", f.pack)}
@@ -76,8 +77,8 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 	flags := c.Flags()
 	flags.StringVar(&f.out, "out", "",
 		"folder for the results, also to continue in (default: runs/sweep-NAME)")
-	flags.StringVar(&f.engine, "engine", engineLocal,
-		"where to run: local, or slurm for a job array")
+	flags.StringVar(&f.on, "on", onLocal, "where to run: local, or slurm for a job array")
+	f.engine.add(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false,
 		"only list the runs, and which of them are finished")
 	flags.StringArrayVar(&f.sbatch, "sbatch", nil,
@@ -103,7 +104,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 		}
 		o.Parallel = sweep.TaskCPUs()
 	}
-	if o.Engine, err = f.newEngine(); err != nil {
+	if o.Engine, err = f.newEngine(f.engine, s.Engine()); err != nil {
 		return err
 	}
 	r, err := sweep.NewRunner(o)
@@ -142,7 +143,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 func (f sweepFlags) runUnfinished(
 	ctx context.Context, stderr io.Writer, r *sweep.Runner, file string,
 ) error {
-	if f.engine == engineSlurm {
+	if f.on == onSlurm {
 		return f.runOnSlurm(ctx, stderr, r, file)
 	}
 	if err := r.Clean(); err != nil {
@@ -162,7 +163,7 @@ func (f sweepFlags) runOnSlurm(
 		fmt.Fprintf(stderr, "pcn: submitted job %s of %d tasks\n", job, tasks)
 	}
 	err := r.RunOnSlurm(ctx, sweep.Slurm{
-		File: file, Pack: f.pack, Args: f.sbatch, Submitted: printJob,
+		File: file, Engine: f.engine.name, Pack: f.pack, Args: f.sbatch, Submitted: printJob,
 	})
 	if err != nil && ctx.Err() != nil {
 		// After an interruption main prints no error, but this one says what happens to the job.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -23,7 +24,8 @@ func TestSweepArguments(t *testing.T) {
 		want int
 	}{
 		{[]string{"sweep"}, exitUsage},
-		{[]string{"sweep", "hol-burst", "--engine", "pbs"}, exitUsage},
+		{[]string{"sweep", "hol-burst", "--on", "pbs"}, exitUsage},
+		{[]string{"sweep", "hol-burst", "--engine", "slurm"}, exitUsage},
 		{[]string{"sweep", "hol-burst", "--pack", "-1"}, exitUsage},
 		{[]string{"sweep", "no-such-sweep"}, exitError},
 		{[]string{"sweep", "hol-burst", "--cells", filepath.Join(t.TempDir(), "none"), "--pack",
@@ -49,7 +51,9 @@ func (idleEngine) Run(context.Context, job.Job, int, func(float64)) (*result.Run
 // A dry run lists every run and leaves nothing.
 func TestSweepDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
-	c := newSweep(func() (launch.Engine, error) { return idleEngine{}, nil })
+	c := newSweep(func(engineFlags, experiment.Engine) (launch.Engine, error) {
+		return idleEngine{}, nil
+	})
 	var text bytes.Buffer
 	c.SetOut(&text)
 	c.SetArgs([]string{"hol-burst", "--dry-run", "--out", out})

@@ -195,7 +195,7 @@ func (m topModel) View() string {
 	return b.String()
 }
 
-// chart draws a flow's rates; for one without ECN, which has Reno's window, it says so.
+// chart draws a flow's rates; for one without ECN, which has TCP's window, it says so.
 func (m topModel) chart(f host.LiveFlow) string {
 	if !f.ECN {
 		return "NO ECN"
@@ -216,9 +216,17 @@ func withoutECN(flows []host.LiveFlow) int {
 // shortRate returns a flow's rate or, for window-based controls, its window in packets ("12p").
 func shortRate(f host.LiveFlow) string {
 	if f.SendRateBps == 0 && f.Window != 0 {
-		return fmt.Sprintf("%.3gp", f.Window)
+		return fmt.Sprintf("%.3gp%s", f.Window, doubtMark(f))
 	}
 	return shortNumber(f.SendRateBps)
+}
+
+// doubtMark marks a flow that has a TCP window for doubt: pcn flows says why.
+func doubtMark(f host.LiveFlow) string {
+	if f.Doubt == "" || f.Doubt == "new" {
+		return ""
+	}
+	return "!"
 }
 
 // shortNumber formats n in at most 6 characters, such as 123.5M.

@@ -77,6 +77,23 @@ func TestTopSaysNoECN(t *testing.T) {
 	qt.Check(t, qt.StringContains(lines[3], "NO ECN"))
 }
 
+// A flow in doubt has its window marked, and pcn flows says why. One that is new is in no doubt.
+func TestFlowsInDoubt(t *testing.T) {
+	lost, fresh := liveFlow(3, 0), liveFlow(4, 0)
+	lost.Window, lost.Doubt = 12, "no_marks"
+	fresh.Window, fresh.Doubt = 10, "new"
+	flows := []host.LiveFlow{lost, fresh}
+	view := after(newTopModel(nil, time.Second), topFlows{flows: flows}).View()
+	qt.Check(t, qt.StringContains(view, " 12p! "))
+	qt.Check(t, qt.StringContains(view, " 10p "))
+	var table strings.Builder
+	qt.Assert(t, qt.IsNil(printFlows(&table, append(flows, liveFlow(5, 1e9)))))
+	lines := strings.Split(table.String(), "\n")
+	for i, want := range []string{"DOUBT", "no marks", "new", "-"} {
+		qt.Check(t, qt.Matches(lines[i], `.*  `+want+` *`))
+	}
+}
+
 func TestTopScrolls(t *testing.T) {
 	var flows []host.LiveFlow
 	for i := range uint16(50) {

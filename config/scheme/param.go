@@ -18,10 +18,12 @@ type Param struct {
 	Kind    Kind
 	Range   string   // "1us to 1s"; empty for flags and choices
 	Default string   // a value or a formula
+	OnHosts string   // the default on production hosts, if it is another; else empty
 	Choices []string // of a choice
 
 	place
 	byDefault, low, high *formula
+	onHosts              *formula
 	aboveLow, belowHigh  bool
 	ifZero, divides      *formula
 	onlyTCD              bool
@@ -66,6 +68,7 @@ var (
 	variableTags = []string{"prefix", "scheme"}
 	fieldTags    = []string{
 		"doc", "range", "default", "key", "from", "zero", "with_tcd", "table", "divides", "stat",
+		"host",
 	}
 )
 
@@ -200,7 +203,8 @@ func choicesOf(e *btf.Enum) []choice {
 
 // newParam makes a parameter from a field's annotations.
 func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error) {
-	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], place: at}
+	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], OnHosts: t["host"],
+		place: at}
 	var kind Kind
 	if p.format, kind, p.choices, err = formatOf(m.Type); err != nil {
 		return p, err
@@ -220,6 +224,9 @@ func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error
 	_, p.onlyTCD = t["with_tcd"]
 	if p.Kind == KindChoice || p.Kind == KindFlag {
 		_, err = p.Kind.parse(p.Default, p.choices)
+		if err == nil && p.OnHosts != "" {
+			_, err = p.Kind.parse(p.OnHosts, p.choices)
+		}
 		return p, err
 	}
 	return p, p.parseFormulas(t)
@@ -256,9 +263,9 @@ func (p *Param) parseFormulas(t tags) (err error) {
 		text string
 	}{
 		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]},
-		{&p.divides, t["divides"]},
+		{&p.divides, t["divides"]}, {&p.onHosts, p.OnHosts},
 	} {
-		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides) {
+		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides || f.to == &p.onHosts) {
 			continue // this formula is optional
 		}
 		if *f.to, err = parseFormula(f.text); err != nil {

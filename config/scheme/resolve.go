@@ -18,6 +18,7 @@ type Network struct {
 	LineRateBps uint64 // of hosts' links
 	BaseRTTNs   uint64 // of the longest path, in propagation delays alone; 0: not known
 	FrameBytes  uint64 // of a full data frame
+	Host        bool   // a production host, not an experiment: parameters have other defaults
 }
 
 // Settings holds the parameters of a scheme that a file gives.
@@ -147,6 +148,9 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 		return v, nil
 	}
 	text, f := p.Default, p.byDefault
+	if r.network.Host && p.OnHosts != "" {
+		text, f = p.OnHosts, p.onHosts
+	}
 	if v, ok := r.preset.Values[p.Key]; ok {
 		text, f = v.Is, r.preset.formulas[p.Key]
 	}

@@ -54,6 +54,9 @@ func (o *Object) paramSchema(p Param) *jsonschema.Schema {
 		s.Description += " " + p.Range + "."
 	}
 	s.Description += " Default: " + o.defaultInWords(p) + "."
+	if p.OnHosts != "" {
+		s.Description += " On hosts: " + p.OnHosts + "."
+	}
 	return s
 }
 

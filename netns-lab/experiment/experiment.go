@@ -36,6 +36,8 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Algorithms are the user's own schemes: the C files of their controls, by name.
 	Algorithms map[string]string `yaml:"algorithms"`
+	// Engine runs the experiment: kernel, which is Linux (default), or sim, an ideal network.
+	Engine Engine `yaml:"engine"`
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
@@ -53,6 +55,9 @@ type Experiment struct {
 	Dilation uint `yaml:"dilation"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`
+	// Seeds replaces Seed: the experiment runs once with each, and bounds are for the medians. A
+	// list, or a range such as 1..100. Default: none.
+	Seeds Seeds `yaml:"seeds"`
 	// FlowGroups are TCP flows that the scheme controls.
 	FlowGroups []FlowGroup `yaml:"flows"`
 	// Trace adds flows from a file.
@@ -196,6 +201,36 @@ func DataClass(priority int) uint8 {
 	return uint8(Priorities - 1 - priority)
 }
 
+// DataClasses returns the classes of the experiment's data, that of priority 0 always among them.
+func (e *Experiment) DataClasses() []uint8 {
+	used := [Priorities]bool{0: true}
+	for _, f := range e.Flows {
+		used[f.Priority] = true
+	}
+	for _, b := range e.Bursts {
+		used[b.Priority] = true
+	}
+	var classes []uint8
+	for priority, is := range used {
+		if is {
+			classes = append(classes, DataClass(priority))
+		}
+	}
+	return classes
+}
+
+// EachPath calls see with the sender and receiver of each flow, bursts' too.
+func (e *Experiment) EachPath(see func(from, to string)) {
+	for _, f := range e.Flows {
+		see(f.From, f.To)
+	}
+	for _, b := range e.Bursts {
+		for _, from := range b.From {
+			see(from, b.To)
+		}
+	}
+}
+
 // size returns the number of flows of the group, limited if it has too many.
 func (g FlowGroup) size() int {
 	return len(g.From) * min(max(g.Count, 0), maxFlows+1)
@@ -325,6 +360,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Sample:   100 * Microsecond,
 		Dilation: 10,
 		Seed:     1,
+		Engine:   EngineKernel,
 	}
 }
 

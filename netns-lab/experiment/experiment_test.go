@@ -73,6 +73,7 @@ warmup: 2ms
 duration: 4ms
 sample: 50us
 dilation: 9
+engine: sim
 seed: 7
 flows:
   - {name: F0, from: H0, to: R0, start: -1ms, size: 10MB, initial_rate: 2Gbps, limit_rate: 5Gbps}
@@ -187,6 +188,7 @@ func TestDefaults(t *testing.T) {
 		Sample:   100e3,
 		Dilation: 10,
 		Seed:     1,
+		Engine:   EngineKernel,
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
 				InitialRate: 40e9, LimitRate: 40e9},
@@ -200,6 +202,9 @@ func TestDefaults(t *testing.T) {
 		"pcn": {
 			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
 			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
+			// rules of hosts, off in experiments
+			"catch_up": "0", "idle_cut": "1", "burst": "0ns", "pause_is_silence": "false",
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
 			"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
@@ -260,6 +265,7 @@ func TestEverythingIsRead(t *testing.T) {
 		Duration: 4e6,
 		Sample:   50e3,
 		Dilation: 9,
+		Engine:   EngineSim,
 		Seed:     7,
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
@@ -370,6 +376,9 @@ func TestEverySectionIsRead(t *testing.T) {
 		"pcn": {
 			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
 			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
+			// rules of hosts, off in experiments
+			"catch_up": "0", "idle_cut": "1", "burst": "0ns", "pause_is_silence": "false",
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"min_rate": "10kbps",
 		},
 		"dcqcn": {
@@ -448,7 +457,7 @@ func TestErrors(t *testing.T) {
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:",
 			`unknown key "delai" (hint: did you mean "delay"?)`},
 		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:",
-			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, marking, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8",
 			`duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay",
@@ -545,6 +554,8 @@ func TestErrors(t *testing.T) {
 		{"duration is no multiple", "duration: 4ms", "duration: 4.01ms", "4.01ms",
 			`duration 4.01ms is not a whole number of bins (hint: write a multiple of sample, 50us)`},
 		{"dilation", "dilation: 9", "dilation: 17", "17", `17 is out of range (hint: 0 to 16)`},
+		{"engine", "engine: sim", "engine: ns3", "ns3",
+			`unknown engine "ns3" (hint: one of kernel, sim)`},
 		{"unknown host", "from: H0", "from: H9", "H9",
 			`unknown host "H9" (hint: did you mean "H0"?)`},
 		{"switch is no host", "to: R0, start", "to: S0, start", "S0, start",
@@ -832,7 +843,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}",
 			`case "f1-9.5": want a mapping (hint: write {key: value})`},
 		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps",
-			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, marking, fecn, tcd, warmup, duration, sample, dilation, seed, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps",
 			"expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB",

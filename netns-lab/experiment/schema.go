@@ -100,6 +100,8 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[Over]():        jsonschema.OneOf(overs()),
 		reflect.TypeFor[FigureName]():  jsonschema.OneOf(figureNames()),
 		reflect.TypeFor[FlowControl](): jsonschema.OneOf(flowControls()),
+		reflect.TypeFor[Engine]():      jsonschema.OneOf(Engines()),
+		reflect.TypeFor[Seeds]():       seedsSchema(),
 		reflect.TypeFor[Detector]():    jsonschema.OneOf(detectors()),
 	},
 	Structs: map[reflect.Type]jsonschema.Struct{

@@ -112,6 +112,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.checkName("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
 	d.validateSwitch(e)
+	d.validateEngine(e)
 	d.validateDetection(e)
 	d.validateSchemes(e)
 	d.resolveParameters(e)

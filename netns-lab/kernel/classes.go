@@ -14,21 +14,3 @@ const (
 
 // dataDSCP returns the DSCP of a priority of data: 26, 18, 10 and 2.
 func dataDSCP(priority int) int { return int(experiment.DataClass(priority))<<3 | roceDSCP&7 }
-
-// dataClasses returns the classes of the experiment's data. Class 3 is always among them.
-func dataClasses(e *experiment.Experiment) []uint8 {
-	used := [experiment.Priorities]bool{0: true}
-	for _, f := range e.Flows {
-		used[f.Priority] = true
-	}
-	for _, b := range e.Bursts {
-		used[b.Priority] = true
-	}
-	var classes []uint8
-	for priority, is := range used {
-		if is {
-			classes = append(classes, experiment.DataClass(priority))
-		}
-	}
-	return classes
-}

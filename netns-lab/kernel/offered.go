@@ -7,33 +7,31 @@ import (
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/truth"
 )
 
 // newTruth makes the network that the run's flows cross. The rates of streams are those in sampled:
 // by stream, then bin.
 func newTruth(
 	p *plan, w window, t *traffic, sampled []map[uint64]result.Sample,
-) (*truth, error) {
-	out := &truth{
-		binNs: uint64(p.exp.Sample), ports: map[uint32]*fluidPort{},
-		slackBytes: 2 * float64(p.exp.Frame),
-	}
-	port := func(id uint32) *fluidPort { return &fluidPort{rateBps: p.rateAt(id, w.t0Ns)} }
+) (*truth.Truth, error) {
+	out := truth.New(uint64(p.exp.Sample), uint64(p.exp.Frame))
+	rateOf := func(id uint32) func(ns uint64) uint64 { return p.rateAt(id, w.t0Ns) }
 	for _, s := range t.streams {
 		path, err := p.pathOf(s.From, s.To)
 		if err != nil {
 			return nil, err
 		}
-		out.addFlow(&fluidFlow{path: path, offered: streamOffered(s, p.exp, sampled[s.id])}, port)
+		out.AddFlow(path, streamOffered(s, p.exp, sampled[s.id]), rateOf)
 	}
 	for _, b := range t.bursts.flows {
 		path, err := p.pathOf(b.from, b.to)
 		if err != nil {
 			return nil, err
 		}
-		out.addFlow(&fluidFlow{path: path, offered: burstOffered(b, w.t0Ns)}, port)
+		out.AddFlow(path, burstOffered(b, w.t0Ns), rateOf)
 	}
-	out.sort()
+	out.Sort()
 	return out, nil
 }
 
@@ -89,44 +87,25 @@ func (p *plan) checkPaths() error {
 	return nil
 }
 
-// streamOffered returns the bytes that a TCP flow's control lets it send, from its start until it
-// has sent its size.
+// streamOffered returns the bytes that a TCP flow's control lets it send.
 func streamOffered(
 	s *stream, e *experiment.Experiment, sampled map[uint64]result.Sample,
-) func(fromNs, toNs uint64) float64 {
-	left := float64(s.Size) * float64(e.Frame) / float64(e.Frame-ethHeader-tcpIPHeader)
-	return func(fromNs, toNs uint64) float64 {
-		rate := uint64(s.InitialRate)
-		if x, ok := sampled[fromNs/(toNs-fromNs)]; ok && x.RateBps > 0 {
-			rate = min(x.RateBps, uint64(s.LimitRate))
-		}
-		if toNs <= s.startNs {
-			return 0
-		}
-		bytes := float64(rate) * float64(toNs-max(fromNs, s.startNs)) / 8e9
-		if s.Size != 0 {
-			bytes = min(bytes, left)
-			left -= bytes
-		}
-		return bytes
-	}
+) truth.Offered {
+	return truth.Stream{
+		StartNs:   s.startNs,
+		WireBytes: float64(s.Size) * float64(e.Frame) / float64(e.Frame-ethHeader-tcpIPHeader),
+		RateBps:   uint64(s.InitialRate), LimitBps: uint64(s.LimitRate),
+		Sampled: func(fromNs, toNs uint64) uint64 {
+			return sampled[fromNs/(toNs-fromNs)].RateBps
+		},
+	}.Offered()
 }
 
-// burstOffered returns the bytes that a burst's flow offers: all at its start, or evenly at its
-// rate.
-func burstOffered(b *burstFlow, t0Ns uint64) func(fromNs, toNs uint64) float64 {
-	startNs := t0Ns + b.startNs
-	left := float64(b.bytes) + float64(b.frames)*(ethHeader+udpIPHeader)
-	frame := left / float64(b.frames)
-	return func(fromNs, toNs uint64) float64 {
-		if toNs <= startNs {
-			return 0
-		}
-		bytes := left
-		if b.gapNs != 0 {
-			bytes = min(left, frame*float64(toNs-max(fromNs, startNs))/float64(b.gapNs))
-		}
-		left -= bytes
-		return bytes
-	}
+// burstOffered returns the bytes that a burst's flow offers.
+func burstOffered(b *burstFlow, t0Ns uint64) truth.Offered {
+	return truth.Burst{
+		StartNs:   t0Ns + b.startNs,
+		WireBytes: float64(b.bytes) + float64(b.frames)*(ethHeader+udpIPHeader),
+		Frames:    b.frames, GapNs: b.gapNs,
+	}.Offered()
 }

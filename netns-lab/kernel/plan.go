@@ -153,17 +153,9 @@ func hashSeed(node int) uint32 { return uint32(node) }
 // baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
 func (p *plan) baseRTTNs() uint64 {
 	var longestNs uint64
-	see := func(from, to string) {
+	p.exp.EachPath(func(from, to string) {
 		longestNs = max(longestNs, p.paths.DelayNs(p.host(from), p.host(to)))
-	}
-	for _, f := range p.exp.Flows {
-		see(f.From, f.To)
-	}
-	for _, b := range p.exp.Bursts {
-		for _, from := range b.From {
-			see(from, b.To)
-		}
-	}
+	})
 	return 2 * longestNs
 }
 

@@ -26,7 +26,7 @@ const (
 // so that TCP sees its own host's queue and nothing else. This shifts the host's clock by one
 // delay; every round trip, one-way sum and PFC loop is as it would be.
 func (p *plan) qdiscOptions(a algorithm) npecn.Options {
-	sw, classes := p.exp.Switch, dataClasses(p.exp)
+	sw, classes := p.exp.Switch, p.exp.DataClasses()
 	o := npecn.Options{
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),

@@ -38,7 +38,7 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 		return err
 	}
 	if p.stamp, err = tc.LoadStamp(tc.StampOptions{
-		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: dataClasses(plan.exp),
+		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: plan.exp.DataClasses(),
 		AddressMAC: a.hearsCNMs(), ECT1: a.TCD,
 	}); err != nil {
 		return err

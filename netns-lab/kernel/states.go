@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/truth"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -27,8 +28,8 @@ func (c *collector) states() ([]result.State, error) {
 	latest := map[uint32]npecn.TCDState{}
 	first, end := c.window.bins()
 	for bin := first; bin < end; bin++ {
-		inputs := t.step(bin * c.window.sampleNs)
-		for _, id := range t.order {
+		inputs := t.Step(bin * c.window.sampleNs)
+		for _, id := range t.Order() {
 			if p.nodes[p.ports[id].node].isHost {
 				continue
 			}
@@ -43,7 +44,9 @@ func (c *collector) states() ([]result.State, error) {
 	return rows, nil
 }
 
-func (l *eventLog) stateRow(id uint32, bin uint64, d npecn.Detections, in input) result.State {
+func (l *eventLog) stateRow(
+	id uint32, bin uint64, d npecn.Detections, in truth.Input,
+) result.State {
 	fromNs, toNs := bin*l.window.sampleNs, (bin+1)*l.window.sampleNs
 	return result.State{
 		TimeNs: l.window.since(fromNs), Port: l.plan.ports[id].name, TCD: tcdStates[d.State],
@@ -51,7 +54,7 @@ func (l *eventLog) stateRow(id uint32, bin uint64, d npecn.Detections, in input)
 		SentPackets:  uint64(l.queues[id][bin].SentPackets),
 		NPECNPackets: uint64(d.NPECN), ECNPackets: uint64(d.ECN), FECNPackets: uint64(d.FECN),
 		TCDCEPackets: uint64(d.TCDCE), TCDUEPackets: uint64(d.TCDUE),
-		InputBps: in.bps, Congested: in.congested,
+		InputBps: in.Bps, Congested: in.Congested,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/truth"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -27,7 +28,7 @@ bursts:
 `
 
 // truthOf is the truth of each port and bin of a run that is not run: all flows are bursts.
-func truthOf(t *testing.T, yaml string) map[string][]input {
+func truthOf(t *testing.T, yaml string) map[string][]truth.Input {
 	t.Helper()
 	p := planOf(t, yaml)
 	w, tr := newWindow(p.exp, 1e9), &traffic{bursts: &bursts{}}
@@ -39,11 +40,11 @@ func truthOf(t *testing.T, yaml string) map[string][]input {
 			})
 		}
 	}
-	truth, err := newTruth(p, w, tr, nil)
+	model, err := newTruth(p, w, tr, nil)
 	qt.Assert(t, qt.IsNil(err))
-	inputs := map[string][]input{}
+	inputs := map[string][]truth.Input{}
 	for bin := range uint64(p.exp.Duration / p.exp.Sample) {
-		for id, in := range truth.step(w.t0Ns + bin*uint64(p.exp.Sample)) {
+		for id, in := range model.Step(w.t0Ns + bin*uint64(p.exp.Sample)) {
 			inputs[p.ports[id].name] = append(inputs[p.ports[id].name], in)
 		}
 	}
@@ -52,13 +53,13 @@ func truthOf(t *testing.T, yaml string) map[string][]input {
 
 // congestedBins is the first bin in which a port is congested, and the first after it in which it
 // is not.
-func congestedBins(in []input) (from, to int) {
+func congestedBins(in []truth.Input) (from, to int) {
 	from = -1
 	for i, x := range in {
 		switch {
-		case x.congested && from < 0:
+		case x.Congested && from < 0:
 			from, to = i, i+1
-		case x.congested:
+		case x.Congested:
 			to = i + 1
 		}
 	}
@@ -78,7 +79,7 @@ func TestTruth(t *testing.T) {
 			from, to := congestedBins(in["S3->R1"])
 			qt.Check(t, qt.Equals(from, 0))
 			qt.Check(t, qt.Equals(to, 12))
-			qt.Check(t, qt.Equals(in["S3->R1"][0].bps, 3*40e9)) // their hosts' ports let no more pass
+			qt.Check(t, qt.Equals(in["S3->R1"][0].Bps, 3*40e9)) // their hosts' ports let no more pass
 			from, _ = congestedBins(in["S2->S3"])
 			qt.Check(t, qt.Equals(from >= 0, test.p2))
 			for _, port := range []string{"S0->S2", "S1->S2", "S3->R0"} {
@@ -86,8 +87,8 @@ func TestTruth(t *testing.T) {
 				qt.Check(t, qt.Equals(from, -1), qt.Commentf(port))
 			}
 			if test.p2 { // takes in 50 Gbit/s, and passes 40 on
-				qt.Check(t, qt.Equals((in["S2->S3"][3].bps+5e7)/1e8, 500))
-				qt.Check(t, qt.Equals((in["S3->R0"][3].bps+5e7)/1e8, 400))
+				qt.Check(t, qt.Equals((in["S2->S3"][3].Bps+5e7)/1e8, 500))
+				qt.Check(t, qt.Equals((in["S3->R0"][3].Bps+5e7)/1e8, 400))
 			}
 		})
 	}

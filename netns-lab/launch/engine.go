@@ -28,7 +28,8 @@ type Engine interface {
 // noCPU is the CPU of a job that is not pinned.
 const noCPU = -1
 
-// Pool runs jobs in an engine, each on its own CPU, which no microVM of any process shares.
+// Pool runs jobs in an engine, each on its own CPU, which no microVM of any process shares; those
+// of the simulator on any.
 type Pool struct {
 	engine Engine
 	cpus   *cpus
@@ -73,9 +74,12 @@ func (p *Pool) Run(ctx context.Context, j job.Job, progress func(float64)) (*res
 	return run, nil
 }
 
+// sharer is an engine whose jobs may run on any CPU: others' work only makes them slower.
+type sharer interface{ sharesCPUs() }
+
 // take waits for a CPU, until its release.
 func (p *Pool) take(ctx context.Context) (cpu int, release func(), err error) {
-	if p.engine.Exclusive() {
+	if _, shares := p.engine.(sharer); shares || p.engine.Exclusive() {
 		return noCPU, func() {}, nil
 	}
 	cpu, lock, err := p.cpus.take(ctx)

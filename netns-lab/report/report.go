@@ -463,7 +463,7 @@ func factsOf(runs []runView) []fact {
 		value func(m result.Manifest) string
 	}{
 		{"Tool", func(m result.Manifest) string { return m.Tool }},
-		{"Kernel", func(m result.Manifest) string { return m.Kernel }},
+		{"Kernel", func(m result.Manifest) string { return cmp.Or(m.Kernel, m.Engine) }},
 		{"QEMU", func(m result.Manifest) string { return cmp.Or(m.QEMU, "none") }},
 		{"Deterministic", func(m result.Manifest) string { return yesNo(m.Deterministic) }},
 		{"Seed", func(m result.Manifest) string { return strconv.FormatUint(m.Seed, 10) }},

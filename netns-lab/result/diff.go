@@ -38,8 +38,8 @@ var inputs = []string{
 
 // settings are the fields that describe what was run. Fields in neither list are measured.
 var settings = []string{
-	"tool", "experiment", "case", "scheme", "seed", "dilation_shift", "duration_ns", "warmup_ns",
-	"sample_ns", "base_rtt_ns", "deterministic",
+	"tool", "experiment", "case", "scheme", "engine", "seed", "dilation_shift", "duration_ns",
+	"warmup_ns", "sample_ns", "base_rtt_ns", "deterministic",
 }
 
 // Diff returns the differences between two runs, in this order: different inputs, different

@@ -33,6 +33,7 @@ type Manifest struct {
 	Case             string `json:"case,omitempty"`    // empty if the experiment has no cases
 	ExperimentSHA256 string `json:"experiment_sha256"` // of the experiment file, in hexadecimal
 	Scheme           string `json:"scheme"`
+	Engine           string `json:"engine,omitempty"` // sim; empty: the kernel
 	Seed             uint64 `json:"seed"`
 	// The run was 2^DilationShift times slower than the paper's time.
 	DilationShift uint  `json:"dilation_shift"`

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -29,7 +28,7 @@ type file struct {
 	Schemes    []string            `yaml:"schemes"`
 	Set        map[string]string   `yaml:"set"`
 	Parameters map[string][]string `yaml:"parameters"`
-	Seeds      seeds               `yaml:"seeds"`
+	Seeds      experiment.Seeds    `yaml:"seeds"`
 	Metrics    []Metric            `yaml:"metrics"`
 }
 
@@ -58,6 +57,9 @@ type Point struct {
 	Schemes    []string // the schemes that run this case
 }
 
+// Engine returns what runs the sweep by its experiment's file.
+func (s *Sweep) Engine() experiment.Engine { return s.Points[0].Experiment.Engine }
+
 // Label returns the point's case and values.
 func (p Point) Label() string {
 	words := slices.Clone(p.Values)
@@ -77,10 +79,7 @@ type Cell struct {
 	job    job.Job
 }
 
-const (
-	maxCells = 100_000
-	maxSeeds = 10_000
-)
+const maxCells = 100_000
 
 var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 
@@ -353,46 +352,6 @@ func (d *decoder) bounds(s *Sweep) {
 			}
 		}
 	}
-}
-
-// seeds are a list, or a range such as 1..5.
-type seeds []uint64
-
-// UnmarshalYAML implements [yaml.Unmarshaler].
-func (s *seeds) UnmarshalYAML(n *yaml.Node) error {
-	const hint = "write seeds: 1..5, or [1, 2, 3]"
-	items := []*yaml.Node{n}
-	if n.Kind == yaml.SequenceNode {
-		items = n.Content
-	}
-	for _, item := range items {
-		text, to, isRange := strings.Cut(item.Value, "..")
-		if !isRange {
-			to = text
-		}
-		first, err1 := strconv.ParseUint(text, 10, 64)
-		last, err2 := strconv.ParseUint(to, 10, 64)
-		if item.Kind != yaml.ScalarNode || err1 != nil || err2 != nil || first > last {
-			return config.Bad(fmt.Sprintf("%q is neither a seed nor a range of them", item.Value),
-				hint)
-		}
-		if last-first >= maxSeeds {
-			return config.Bad("too many seeds", fmt.Sprintf("at most %d", maxSeeds))
-		}
-		for seed := first; ; seed++ {
-			if slices.Contains(*s, seed) {
-				return config.Bad(fmt.Sprintf("duplicate seed %d", seed), "keep one of them")
-			}
-			*s = append(*s, seed)
-			if seed == last {
-				break
-			}
-		}
-	}
-	if len(*s) == 0 || len(*s) > maxSeeds {
-		return config.Bad(fmt.Sprintf("%d seeds", len(*s)), hint)
-	}
-	return nil
 }
 
 // Cells returns all runs of the matrix, ordered by point, scheme and seed. The function fingerprint

@@ -18,9 +18,10 @@ import (
 
 // Slurm configures the Slurm job array of a sweep.
 type Slurm struct {
-	File string   // the sweep file
-	Pack int      // cells in each task; 0 chooses up to maxPack
-	Args []string // further arguments of sbatch
+	File   string   // the sweep file
+	Engine string   // what runs the cells; empty: what the sweep's experiment says
+	Pack   int      // cells in each task; 0 chooses up to maxPack
+	Args   []string // further arguments of sbatch
 	// Submitted is called with the job that runs the sweep and its number of tasks; 0 tasks if the
 	// job was in the queue already.
 	Submitted func(job string, tasks int)
@@ -92,7 +93,7 @@ func (r *Runner) submit(ctx context.Context, s Slurm, name, out string) (job str
 	}
 	pack := cellsPerTask(len(todo), s.Pack)
 	tasks := (len(todo) + pack - 1) / pack
-	script, err := taskScript(s.File, out, listFile, pack)
+	script, err := s.taskScript(out, listFile, pack)
 	if err != nil {
 		return "", err
 	}
@@ -120,14 +121,19 @@ func cellsPerTask(cells, requested int) int {
 }
 
 // taskScript returns the shell script of every task in the array.
-func taskScript(file, out, listFile string, pack int) (string, error) {
+func (s Slurm) taskScript(out, listFile string, pack int) (string, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find the path of pcn: %w", err)
 	}
-	return fmt.Sprintf("#!/bin/sh\nexec %s sweep %s --out %s --cells %s --pack %d"+
+	var engine string
+	if s.Engine != "" {
+		engine = " --engine " + shellQuote(s.Engine)
+	}
+	return fmt.Sprintf("#!/bin/sh\nexec %s sweep %s --out %s --cells %s --pack %d%s"+
 		" --task \"$SLURM_ARRAY_TASK_ID\"\n",
-		shellQuote(exe), shellQuote(file), shellQuote(out), shellQuote(listFile), pack), nil
+		shellQuote(exe), shellQuote(s.File), shellQuote(out), shellQuote(listFile), pack,
+		engine), nil
 }
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
@@ -224,7 +230,7 @@ func slurm(ctx context.Context, stdin, command string, args ...string) (string, 
 	if errors.Is(err, exec.ErrNotFound) {
 		return "",
 			fmt.Errorf("%s is not installed: run pcn sweep on a machine of a Slurm cluster, "+
-				"or without --engine slurm", command)
+				"or without --on slurm", command)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", command, err, strings.TrimSpace(stderr.String()))

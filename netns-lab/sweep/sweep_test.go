@@ -457,11 +457,11 @@ func TestTaskCPUs(t *testing.T) {
 
 // The script is one line of words that a shell takes as they are.
 func TestTaskScript(t *testing.T) {
-	script, err := taskScript("it's.yaml", "/out dir", "/out dir/p", 3)
+	script, err := Slurm{File: "it's.yaml", Engine: "sim"}.taskScript("/out dir", "/out dir/p", 3)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t,
 		qt.StringContains(script,
-			`sweep 'it'\''s.yaml' --out '/out dir' --cells '/out dir/p' --pack 3 --task "$SLURM_ARRAY_TASK_ID"`))
+			`sweep 'it'\''s.yaml' --out '/out dir' --cells '/out dir/p' --pack 3 --engine 'sim' --task "$SLURM_ARRAY_TASK_ID"`))
 }
 
 func TestOnly(t *testing.T) {

@@ -35,7 +35,7 @@ func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, er
 	}
 	sum := sha256.Sum256(program)
 	m := Machine{GuestSHA256: hex.EncodeToString(sum[:]), QEMU: version}
-	if m.KernelSHA256, err = hashFile(kernel.Image); err != nil {
+	if m.KernelSHA256, err = HashFile(kernel.Image); err != nil {
 		return Machine{}, err
 	}
 	modules, err := filepath.Glob(filepath.Join(kernel.Modules, "*.ko")) // sorted
@@ -43,7 +43,7 @@ func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, er
 		return Machine{}, fmt.Errorf("find kernel modules: %w", err)
 	}
 	for _, path := range modules {
-		hash, err := hashFile(path)
+		hash, err := HashFile(path)
 		if err != nil {
 			return Machine{}, err
 		}
@@ -52,8 +52,8 @@ func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, er
 	return m, nil
 }
 
-// hashFile returns the SHA-256 of a file in hexadecimal.
-func hashFile(path string) (string, error) {
+// HashFile returns the SHA-256 of a file in hexadecimal.
+func HashFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("compute the fingerprint: %w", err)

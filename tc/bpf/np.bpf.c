@@ -40,7 +40,8 @@ static __always_inline bool notify_packet(struct pcn_np *np, const struct pcn_np
 	struct pcn_np_cnp verdict;
 
 	p.t_ns += jitter_ns(np, set);
-	verdict = pcn_np_packet(np, &p, event->now_ns, event->frame_bytes, event->ecn == ECN_CE);
+	verdict = pcn_np_packets(np, &p, event->now_ns, event->packets, event->frame_bytes,
+				 event->ecn == ECN_CE ? event->packets : 0);
 	cnp->rec_rate = verdict.rec_rate;
 	cnp->ce = verdict.ce;
 	return verdict.send;

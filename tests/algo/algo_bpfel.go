@@ -25,13 +25,15 @@ type algoAckFlow struct {
 	_   structs.HostLayout
 	Rp  algoPcnRp
 	Ack struct {
-		_       structs.HostLayout
-		Np      algoPcnNp
-		HeardNs uint64
-		Packets uint32
-		Marked  uint32
-		Cnps    uint32
-		Windows uint32
+		_         structs.HostLayout
+		Np        algoPcnNp
+		HeardNs   uint64
+		Packets   uint32
+		Marked    uint32
+		Cnps      uint32
+		Windows   uint32
+		Decreases uint32
+		Pad       uint32
 	}
 }
 
@@ -129,14 +131,17 @@ type algoPcnNpParams struct {
 	CongestedPermille uint32
 	RateUnitBps       uint32
 	T_jitter          uint32
-	Pad               uint32
+	PauseIsSilence    uint32
 }
 
 type algoPcnRp struct {
-	_           structs.HostLayout
-	SendRateBps uint64
-	W           uint32
-	Pad         uint32
+	_             structs.HostLayout
+	SendRateBps   uint64
+	BeforeBps     uint64
+	BeforeLastBps uint64
+	HeardNs       uint64
+	W             uint32
+	AppLimited    uint32
 }
 
 type algoPcnRpParams struct {
@@ -146,7 +151,18 @@ type algoPcnRpParams struct {
 	W_min       uint32
 	W_max       uint32
 	Feedback    algoPcnFeedback
+	CatchUp     uint32
+	T_ns        uint64
+	IdleCut     uint32
 	Pad         uint32
+	BurstNs     uint64
+	Doubt       struct {
+		_        structs.HostLayout
+		On       uint32
+		Careful  uint32
+		HoldNs   uint64
+		PeriodNs uint64
+	}
 }
 
 type algoPfcAction uint32
@@ -208,13 +224,15 @@ const (
 
 type algoRpStep struct {
 	_           structs.HostLayout
+	NowNs       uint64
 	RecRateBps  uint64
 	SendRateBps uint64
 	W           uint32
 	Flow        uint32
 	Event       algoRpEvent
 	Ce          bool
-	Pad         [3]uint8
+	AppLimited  bool
+	Pad         [2]uint8
 }
 
 // Names of all BPF objects in the ELF.

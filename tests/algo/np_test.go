@@ -59,6 +59,15 @@ func (o *npOracle) timeout(nowNs uint64) algoPcnNpCnp {
 
 	timerNs := min(nowNs-packets[0].NowNs, o.params.T_ns+longestGapNs(packets))
 	latestTwo := o.arrivals[max(len(o.arrivals)-2, 0):]
+	if o.params.PauseIsSilence != 0 && len(packets) == 1 && longestGapNs(latestTwo) > 0 {
+		unit := big.NewRat(int64(max(o.params.RateUnitBps, 1)), 1e6)
+		if o.params.RateUnitBps == 0 {
+			unit = big.NewRat(1, 1)
+		}
+		if rateMbps(sizeBytes, longestGapNs(latestTwo)).Cmp(unit) < 0 {
+			return algoPcnNpCnp{}
+		}
+	}
 	if interArrivalNs := longestGapNs(latestTwo); len(packets) == 1 && interArrivalNs > 0 {
 		timerNs = interArrivalNs
 	}
@@ -406,6 +415,7 @@ func TestNPRandomPackets(t *testing.T) {
 		p := algoPcnNpParams{
 			T_ns:              logUniform(r, 1000, 1e9),
 			CongestedPermille: pick[uint32](r, 0, 500, 900, 950, 950, 950, 999, 1000),
+			PauseIsSilence:    pick[uint32](r, 0, 1),
 			RateUnitBps:       pick[uint32](r, 0, 0, 1000, 8000, 100_000),
 		}
 		cnps += len(checkNP(t, b, p, randomPackets(r, p, length)))

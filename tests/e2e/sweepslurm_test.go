@@ -145,7 +145,7 @@ func TestSlurmInside(t *testing.T) {
 	startCluster(t)
 	dir := t.TempDir()
 	file, out := sweepFile(t, dir), filepath.Join(dir, "slurm")
-	args := []string{"sweep", file, "--out", out, "--engine", "slurm", "--pack", "2"}
+	args := []string{"sweep", file, "--out", out, "--on", "slurm", "--pack", "2"}
 
 	submitter := exec.Command(pcn, args...)
 	stderr, err := submitter.StderrPipe()

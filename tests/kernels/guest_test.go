@@ -56,7 +56,7 @@ var rows = slices.Concat([]row{
 	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
 	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
 	{"the same without syn", false, plainServer("2", false)},
-	{"server refuses ECN, `tcp_ecn=0`: Reno's window, no more", true, refused},
+	{"server refuses ECN, `tcp_ecn=0`: CUBIC's window, no more", true, refused},
 	{"iperf3, with the statistics of `ss -ti`", true, iperf3},
 	{"curl, with the statistics of `ss -ti`", true, curl},
 	{"wred", false, loads(func() (closer, error) { return tc.LoadWRED(tc.WREDOptions{}) })},
@@ -310,7 +310,7 @@ func plainServer(tcpECN string, plainSYN bool) func(t *testing.T) string {
 	}
 }
 
-// refused connects to a server that refuses ECN, loses packets, and holds the window against the kernel's Reno.
+// refused connects to a server that refuses ECN, loses packets, and holds the window against the kernel's CUBIC.
 func refused(t *testing.T) string {
 	control := registered(t, registerPCN)
 	p := newPath(t)
@@ -336,8 +336,9 @@ func refused(t *testing.T) string {
 	qt.Check(t, qt.IsTrue(f.Losses > 3), qt.Commentf("%d losses", f.Losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, 0))
 	qt.Check(t, qt.Equals(f.Window, float64(tcpInfo(t, c.client).Snd_cwnd)))
-	reno := meanWindow(p.connect(t, "reno", "reno"))
-	t.Logf("mean window %.1f packets, Reno's %.1f", ours, reno)
-	qt.Check(t, qt.IsTrue(ours < 1.25*reno && ours > reno/2), qt.Commentf("mean window %.1f packets, Reno's %.1f", ours, reno))
+	cubic := meanWindow(p.connect(t, "cubic", "reno"))
+	t.Logf("mean window %.1f packets, CUBIC's %.1f", ours, cubic)
+	qt.Check(t, qt.IsTrue(ours < 1.25*cubic && ours > cubic/2),
+		qt.Commentf("mean window %.1f packets, CUBIC's %.1f", ours, cubic))
 	return yes
 }

@@ -240,9 +240,17 @@ func (p *page) parameters(s scheme.Scheme) {
 	for _, param := range s.Object.Params {
 		p.row(
 			code(param.Key), param.Doc, string(param.Kind), limits(param),
-			code(defaultOf(param, presets)),
+			code(defaultOf(param, presets))+onHosts(param),
 		)
 	}
+}
+
+// onHosts says what the default on production hosts is, if it is another.
+func onHosts(p scheme.Param) string {
+	if p.OnHosts == "" {
+		return ""
+	}
+	return "; on hosts " + code(p.OnHosts)
 }
 
 // limits are what values are allowed.

@@ -16,13 +16,15 @@ enum rp_event {
 };
 
 struct rp_step {
+	u64 now_ns;	     /* in */
 	u64 rec_rate_bps;    /* in */
 	u64 send_rate_bps;   /* out */
 	u32 w;		     /* out */
 	u32 flow;	     /* in */
 	enum rp_event event; /* in */
 	bool ce;	     /* in */
-	u8 pad[3];
+	bool app_limited;    /* in */
+	u8 pad[2];
 };
 
 struct rp_args {
@@ -44,12 +46,13 @@ static long rp_step(u32 i, struct rp_args *args)
 	rp = bpf_map_lookup_elem(&rp_flows, &step->flow);
 	if (!rp)
 		return 1;
+	rp->app_limited = step->app_limited;
 	switch (step->event) {
 	case RP_INIT:
 		pcn_rp_init(rp, &args->params);
 		break;
 	case RP_CNP:
-		pcn_rp_cnp(rp, &args->params, step->ce, step->rec_rate_bps);
+		pcn_rp_cnp(rp, &args->params, step->now_ns, step->ce, step->rec_rate_bps);
 		break;
 	case RP_LOSS:
 		pcn_rp_loss(rp, &args->params);

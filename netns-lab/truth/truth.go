@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package kernel
+// Package truth models a network without pauses, to tell what detectors of congestion should have
+// said. Each port takes what flows offer, sends as much as its rate allows, to each flow in
+// proportion to what it has there, and keeps the rest. Time moves in bins of the series; links take
+// no time. A port is congested while it keeps bytes: only an input above its capacity makes it keep
+// any.
+package truth
 
-// truth models the network without pauses, to tell what detectors should have said. Each port takes
-// what flows offer, sends as much as its rate allows, to each flow in proportion to what it has
-// there, and keeps the rest. Time moves in bins of the series; links take no time. A port is
-// congested while it keeps bytes: only an input above its capacity makes it keep any.
-type truth struct {
+// Truth is a network and its flows.
+type Truth struct {
 	binNs      uint64
 	flows      []*fluidFlow
 	ports      map[uint32]*fluidPort
@@ -14,10 +16,20 @@ type truth struct {
 	slackBytes float64  // bytes that a port may keep and not be congested: two frames
 }
 
+// New returns a network without flows, whose time moves in bins. A frame has so many bytes.
+func New(binNs, frameBytes uint64) *Truth {
+	return &Truth{
+		binNs: binNs, ports: map[uint32]*fluidPort{}, slackBytes: 2 * float64(frameBytes),
+	}
+}
+
+// Order returns the ports that flows cross, in the order of paths, unless these go in a circle.
+func (t *Truth) Order() []uint32 { return t.order }
+
 // fluidFlow is a flow on one path.
 type fluidFlow struct {
 	path    []uint32
-	offered func(fromNs, toNs uint64) float64 // bytes that it hands to its host's port
+	offered Offered
 	first   *share
 }
 
@@ -32,19 +44,27 @@ type share struct {
 	next     *share // at the next port of the path; nil at the last
 }
 
-// input holds what a port receives in a bin.
-type input struct {
-	bps       uint64
-	congested bool
+// Input holds what a port receives in a bin.
+type Input struct {
+	Bps       uint64
+	Congested bool
 }
 
-// addFlow sends a flow along its path, from its host's port on.
-func (t *truth) addFlow(f *fluidFlow, port func(id uint32) *fluidPort) {
+// Offered returns the bytes that a flow hands to its host's port in a time. It is called for one
+// time after the other.
+type Offered func(fromNs, toNs uint64) float64
+
+// AddFlow sends a flow along its path, from its host's port on. rateOf returns the rate of a port
+// as a function of the time.
+func (t *Truth) AddFlow(
+	path []uint32, offered Offered, rateOf func(id uint32) func(ns uint64) uint64,
+) {
+	f := &fluidFlow{path: path, offered: offered}
 	t.flows = append(t.flows, f)
 	var before *share
 	for _, id := range f.path {
 		if t.ports[id] == nil {
-			t.ports[id] = port(id)
+			t.ports[id] = &fluidPort{rateBps: rateOf(id)}
 		}
 		s := &share{}
 		t.ports[id].shares = append(t.ports[id].shares, s)
@@ -57,8 +77,8 @@ func (t *truth) addFlow(f *fluidFlow, port func(id uint32) *fluidPort) {
 	}
 }
 
-// sort puts ports in the order of paths.
-func (t *truth) sort() {
+// Sort puts ports in the order of paths, when all flows are there.
+func (t *Truth) Sort() {
 	before := map[uint32]map[uint32]bool{}
 	for _, f := range t.flows {
 		for i, id := range f.path {
@@ -99,20 +119,20 @@ func firstOpen(before map[uint32]map[uint32]bool, done map[uint32]bool) uint32 {
 	return best
 }
 
-// step moves everything on to the end of a bin, and returns what each port took in.
-func (t *truth) step(fromNs uint64) map[uint32]input {
+// Step moves everything on to the end of a bin, and returns what each port took in.
+func (t *Truth) Step(fromNs uint64) map[uint32]Input {
 	toNs := fromNs + t.binNs
 	for _, f := range t.flows {
 		f.first.in += f.offered(fromNs, toNs)
 	}
-	inputs := map[uint32]input{}
+	inputs := map[uint32]Input{}
 	for _, id := range t.order {
 		inputs[id] = t.stepPort(t.ports[id], fromNs)
 	}
 	return inputs
 }
 
-func (t *truth) stepPort(p *fluidPort, fromNs uint64) input {
+func (t *Truth) stepPort(p *fluidPort, fromNs uint64) Input {
 	var in, all float64
 	for _, s := range p.shares {
 		in += s.in
@@ -120,12 +140,12 @@ func (t *truth) stepPort(p *fluidPort, fromNs uint64) input {
 	}
 	sent := min(1, float64(p.rateBps(fromNs))*float64(t.binNs)/8e9/max(all, 1)) // share of all
 	for _, s := range p.shares {
-		out := (s.in + s.kept) * sent
+		out := float64((s.in + s.kept) * sent) // rounded: the same on every machine
 		s.kept += s.in - out
 		s.in = 0
 		if s.next != nil {
 			s.next.in += out
 		}
 	}
-	return input{bps: uint64(in * 8e9 / float64(t.binNs)), congested: all*(1-sent) > t.slackBytes}
+	return Input{Bps: uint64(in * 8e9 / float64(t.binNs)), Congested: all*(1-sent) > t.slackBytes}
 }

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+const simulated = `
+name: simulated
+title: Two flows share a link
+engine: sim
+topology: {kind: dumbbell, senders: 2, rate: 10Gbps, delay: 2us}
+schemes: [dcqcn, pcn]
+warmup: 0ms
+duration: 1ms
+flows: [{name: F, from: A0..A1, to: B0, start: 0ms}]
+expect:
+  - {what: the link is used, metric: utilisation, ports: [S0->S1], min: 50%}
+`
+
+// The simulator leaves the same files as other engines, and waits for no microVM.
+func TestSimulator(t *testing.T) {
+	e := parse(t, simulated)
+	qt.Check(t, qt.Equals(e.Engine, experiment.EngineSim))
+	out := filepath.Join(t.TempDir(), "out")
+	runs, err := Run(t.Context(), Options{Experiment: e, Engine: NewSimulator(), Out: out})
+	qt.Assert(t, qt.IsNil(err))
+	for _, r := range runs {
+		again, err := result.Read(filepath.Join(out, r.Manifest.Label()))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(again.Manifest.Engine, "sim"))
+		for _, o := range result.Evaluate(e, again) {
+			qt.Check(t, qt.IsTrue(o.Pass), qt.Commentf("%s: %s", o.Scheme, o.Value()))
+		}
+	}
+	_, err = os.Stat(filepath.Join(out, ReportFile))
+	qt.Check(t, qt.IsNil(err))
+}
+
+// Jobs that differ in scheme or seed have different fingerprints.
+func TestSimulatorFingerprint(t *testing.T) {
+	s, e := NewSimulator(), parse(t, simulated)
+	of := func(j job.Job) string {
+		print, err := s.Fingerprint(j)
+		qt.Assert(t, qt.IsNil(err))
+		return print
+	}
+	other, err := e.Override(experiment.Override{Seed: new(uint64(7))})
+	qt.Assert(t, qt.IsNil(err))
+	pcn := of(job.Job{Experiment: e, Scheme: "pcn"})
+	qt.Check(t, qt.Equals(of(job.Job{Experiment: e, Scheme: "pcn"}), pcn))
+	qt.Check(t, qt.Not(qt.Equals(of(job.Job{Experiment: e, Scheme: "dcqcn"}), pcn)))
+	qt.Check(t, qt.Not(qt.Equals(of(job.Job{Experiment: other, Scheme: "pcn"}), pcn)))
+}
+
+// Several seeds are summed up in their order, and the first one's files stay.
+func TestRunSeeds(t *testing.T) {
+	e := parse(t, simulated)
+	seeds, err := experiment.ParseSeeds("3..7,1")
+	qt.Assert(t, qt.IsNil(err))
+	var texts []string
+	for range 2 {
+		out := filepath.Join(t.TempDir(), "out")
+		summary, first, err := RunSeeds(t.Context(),
+			Options{Experiment: e, Engine: NewSimulator(), Out: out}, seeds)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.HasLen(first, 2))
+		qt.Check(t, qt.Equals(first[0].Manifest.Seed, 3))
+		outcomes := summary.Outcomes()
+		qt.Assert(t, qt.HasLen(outcomes, 2))
+		qt.Check(t, qt.Equals(outcomes[0].Scheme, "dcqcn"))
+		qt.Check(t, qt.Equals(outcomes[0].Spreads[0].Seeds, len(seeds)))
+		qt.Check(t, qt.IsTrue(outcomes[0].Pass))
+		texts = append(texts, outcomes[0].Value()+outcomes[1].Value())
+		_, err = result.Read(filepath.Join(out, "pcn"))
+		qt.Check(t, qt.IsNil(err))
+	}
+	qt.Check(t, qt.Equals(texts[0], texts[1]))
+}

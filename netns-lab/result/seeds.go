@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// Spread is a quantity over several seeds: its median, and the 95% confidence interval of that.
+type Spread struct {
+	Seeds             int // with a value
+	Median, Low, High experiment.Quantity
+}
+
+const (
+	resamples  = 2000
+	confidence = 0.95
+)
+
+// SpreadOf returns the spread of a quantity's values, at least one. The interval is that of the
+// percentile bootstrap: the medians of random samples of the values, drawn with replacement. The
+// same values always give the same interval.
+func SpreadOf(values []experiment.Quantity) Spread {
+	sorted := make([]float64, len(values))
+	for i, v := range values {
+		sorted[i] = v.Value
+	}
+	slices.Sort(sorted)
+	rng := rand.New(rand.NewPCG(uint64(len(values)), 1))
+	medians, sample := make([]float64, resamples), make([]float64, len(sorted))
+	for i := range medians {
+		for k := range sample {
+			sample[k] = sorted[rng.IntN(len(sorted))]
+		}
+		slices.Sort(sample)
+		medians[i] = median(sample)
+	}
+	slices.Sort(medians)
+	outside := int(resamples * (1 - confidence) / 2)
+	of := func(value float64) experiment.Quantity {
+		q := values[0]
+		q.Value = value
+		return q
+	}
+	return Spread{
+		Seeds: len(values), Median: of(median(sorted)),
+		Low: of(medians[outside]), High: of(medians[resamples-1-outside]),
+	}
+}
+
+// median returns the middle of sorted values, at least one.
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// String returns the spread as text.
+func (s Spread) String() string {
+	if s.Low == s.High {
+		return s.Median.String()
+	}
+	return fmt.Sprintf("%s [%s to %s]", s.Median, s.Low, s.High)
+}
+
+// SeedsOutcome is an expectation over several seeds.
+type SeedsOutcome struct {
+	Expect experiment.Expect
+	Case   string
+	Scheme string
+	// Spreads has one for each link, port or flow of the expectation, or one for the run.
+	Spreads []Spread
+	// Missing says how many seeds have no value, and Err why one has none.
+	Missing int
+	Err     error
+	// Pass reports whether all medians are within the bounds, and most seeds have values.
+	Pass bool
+
+	seeds int
+	lists [][]experiment.Quantity
+}
+
+// SeedsSummary collects the expectations of runs with several seeds.
+type SeedsSummary struct {
+	outcomes []*SeedsOutcome
+	byName   map[string]*SeedsOutcome
+}
+
+// NewSeedsSummary returns an empty summary.
+func NewSeedsSummary() *SeedsSummary { return &SeedsSummary{byName: map[string]*SeedsOutcome{}} }
+
+// Add adds a run of one seed. Runs may come in any order of seeds.
+func (s *SeedsSummary) Add(e *experiment.Experiment, r *Run) {
+	for i, o := range Evaluate(e, r) {
+		name := fmt.Sprint(r.Manifest.Case, "/", r.Manifest.Scheme, "/", i)
+		x := s.byName[name]
+		if x == nil {
+			x = &SeedsOutcome{Expect: o.Expect, Case: r.Manifest.Case, Scheme: o.Scheme}
+			s.byName[name] = x
+			s.outcomes = append(s.outcomes, x)
+		}
+		x.add(o)
+	}
+}
+
+func (o *SeedsOutcome) add(one Outcome) {
+	o.seeds++
+	if one.Err != nil {
+		o.Missing++
+		o.Err = one.Err
+		return
+	}
+	for len(o.lists) < len(one.Measured) {
+		o.lists = append(o.lists, nil)
+	}
+	for i, v := range one.Measured {
+		o.lists[i] = append(o.lists[i], v)
+	}
+}
+
+// Outcomes returns what was expected, in the order of the first seed's runs.
+func (s *SeedsSummary) Outcomes() []SeedsOutcome {
+	var all []SeedsOutcome
+	for _, x := range s.outcomes {
+		o := *x
+		o.Pass = 2*o.Missing < o.seeds && len(o.lists) > 0
+		for _, values := range o.lists {
+			spread := SpreadOf(values)
+			o.Spreads = append(o.Spreads, spread)
+			o.Pass = o.Pass &&
+				within([]experiment.Quantity{spread.Median}, o.Expect.Min, o.Expect.Max)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// Value returns the medians with their intervals as text.
+func (o SeedsOutcome) Value() string {
+	if len(o.Spreads) == 0 {
+		return formatValues(nil, o.Err)
+	}
+	text := ""
+	for i, s := range o.Spreads {
+		if i > 0 {
+			text += ", "
+		}
+		text += s.String()
+	}
+	if o.Missing > 0 {
+		text += fmt.Sprintf(" (not in %d of %d seeds)", o.Missing, o.seeds)
+	}
+	return text
+}
+
+// Bound returns the bounds as text.
+func (o SeedsOutcome) Bound() string { return formatBound(o.Expect.Min, o.Expect.Max) }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// flow is a flow: its sender, its receiver and what is counted of it. Flows of experiments come
+// first, then those of bursts.
+type flow struct {
+	name, group string
+	from, to    string
+	priority    int
+	key         key
+	id          int32
+	kind        packetKind
+	class       uint8
+	ecn         uint8 // of its packets
+	nic, rnic   int32 // ports of its hosts
+	mss         uint32
+	frame       uint32 // full
+	packets     uint32 // of its data; 0: it never ends
+	size        uint64
+	lastFrame   uint32 // of the last packet
+	start       int64
+	initialRate uint64
+	limitRate   uint64
+
+	path, ackPath, cnpPath []int32
+
+	// Addresses of its state in wasm.
+	sock, entry, notify uint32
+
+	// Sending.
+	started, stopped bool
+	queued           bool   // a packet waits in its host's port
+	waking           bool   // an evWake is in the heap
+	wakeAt           int64  // of it
+	nextAt           int64  // when the next packet may go
+	gap              uint64 // in units of 2^-gapShift ns; 0: unpaced
+	gapRest          uint64
+	rate             uint64 // that gap was computed of
+	window           uint32 // packets; 0: none
+	una, nxt         uint32
+	limited          bool // the window held it back
+	credit           uint32
+	srttNs, rttvarNs int64
+	delivered        uint32
+	deliveredCE      uint32
+	segments         uint32 // transmissions
+	ackedOrder       uint32 // of the latest transmission that arrived
+	retransmissions  uint32
+	timeouts         uint32
+	board            *board // nil while nothing is missing
+	state            uint64 // of TCP
+	recover          uint32 // recovery ends when this is acknowledged
+	reduce           reduction
+	cwrEnd           uint32 // RFC 3168: answered marks until then
+	cwr              bool   // the next packet says so
+	timer            int64  // when the retransmission timer ends
+	timing           bool   // an evTimeout is in the heap
+	backoff          uint
+	completed        int64 // 0: not yet
+
+	// Receiving.
+	expected  uint32
+	ahead     map[uint32]struct{} // packets that came before one that is missing
+	pending   uint16              // packets since the last ACK
+	pendingCE uint16
+	ackTimer  bool
+	ackSent   int64 // when the newest data packet was sent
+	ackSeq    uint32
+	ackOrder  uint32
+	echo      bool // RFC 3168: say ECE
+	lastAt    int64
+	received  uint64 // payload
+	arrived   uint64 // packets
+	marked    uint64
+	binBytes  uint64
+	binMarked uint64
+	cnps      uint64
+}
+
+const gapShift = 10
+
+// last reports whether a packet is the flow's last.
+func (f *flow) last(seq uint32) bool { return f.packets != 0 && seq == f.packets-1 }
+
+// frameOf returns the length of a packet's frame.
+func (f *flow) frameOf(seq uint32) uint32 {
+	if f.last(seq) {
+		return f.lastFrame
+	}
+	return f.frame
+}
+
+// inFlight returns how many packets are under way.
+func (f *flow) inFlight() uint32 {
+	n := f.nxt - f.una
+	if f.board != nil {
+		n -= f.board.sacked + f.board.lost
+	}
+	return n
+}
+
+// hasData reports whether there is a packet to send.
+func (f *flow) hasData() bool {
+	return f.board != nil && f.board.lost > 0 || f.packets == 0 || f.nxt < f.packets
+}
+
+// setRate sets the pacing.
+func (f *flow) setRate(bps uint64) {
+	if f.limitRate != 0 {
+		bps = min(bps, f.limitRate)
+	}
+	bps = max(bps, 1)
+	if bps != f.rate {
+		f.rate = bps
+		f.gap = uint64(f.frame) * (8_000_000_000 << gapShift) / bps
+	}
+}
+
+// pace notes that a packet started at a time. The next waits for its share of the rate.
+func (f *flow) pace(now int64, frame uint32) {
+	if f.gap == 0 {
+		return
+	}
+	gap := f.gap
+	if frame != f.frame {
+		gap = gap / uint64(f.frame) * uint64(frame)
+	}
+	f.gapRest += gap
+	f.nextAt = now + int64(f.gapRest>>gapShift)
+	f.gapRest &= 1<<gapShift - 1
+}
+
+// board is what a sender knows of the packets from una on, when some were acknowledged out of
+// order.
+type board struct {
+	ring         []sent // of packets from una to nxt; its length is a power of two
+	sacked, lost uint32
+	highest      uint32   // that was acknowledged
+	scanned      uint32   // packets before are known to be lost, or not
+	firstLost    uint32   // no packet before is lost
+	resent       []resend // transmissions of packets that were sent again, in their order
+}
+
+// sent is a packet that was acknowledged out of order, or is lost, or was sent again.
+type sent struct {
+	sacked, lost, again bool
+	order               uint32 // of the transmission that sent it again
+}
+
+// resend is a packet that was sent again.
+type resend struct{ seq, order uint32 }
+
+// newBoard returns a board for the packets under way.
+func (f *flow) newBoard() *board {
+	b := &board{highest: f.una, scanned: f.una, firstLost: f.una}
+	b.reach(f)
+	return b
+}
+
+// reach makes room for all packets under way.
+func (b *board) reach(f *flow) {
+	need := int(f.nxt - f.una + 1)
+	if need <= len(b.ring) {
+		return
+	}
+	size := max(len(b.ring), 64)
+	for size < need {
+		size *= 2
+	}
+	ring := make([]sent, size)
+	if len(b.ring) > 0 {
+		for seq := f.una; seq != f.nxt; seq++ {
+			ring[seq&uint32(size-1)] = *b.at(seq)
+		}
+	}
+	b.ring = ring
+}
+
+// at returns a packet under way.
+func (b *board) at(seq uint32) *sent { return &b.ring[seq&uint32(len(b.ring)-1)] }
+
+// lose takes a packet for lost.
+func (b *board) lose(seq uint32) {
+	*b.at(seq) = sent{lost: true}
+	b.lost++
+	if int32(b.firstLost-seq) > 0 {
+		b.firstLost = seq
+	}
+}
+
+// reduction is how TCP reduces its window to a threshold: proportional rate reduction, RFC 6937.
+type reduction struct {
+	threshold, before uint32 // windows
+	delivered, out    uint32
+}
+
+// window returns the window when so many packets are in flight.
+func (r *reduction) window(inFlight, acked uint32) uint32 {
+	var send uint32
+	if inFlight > r.threshold {
+		share := (uint64(r.threshold)*uint64(r.delivered) + uint64(r.before) - 1) /
+			uint64(max(r.before, 1))
+		send = uint32(max(int64(share)-int64(r.out), 0))
+	} else {
+		send = min(r.threshold-inFlight, acked)
+	}
+	if r.out == 0 {
+		send = max(send, 1)
+	}
+	return inFlight + send
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+)
+
+// module is an instance of a compiled C file, with its memory.
+type module struct {
+	ctx    context.Context
+	name   string
+	wasm   api.Module
+	memory []byte // of wasm; replaced when it grows
+	free   uint32 // address of the first byte that was not allocated
+}
+
+// pageBytes is the size of a page of a wasm memory.
+const pageBytes = 1 << 16
+
+// newModule instantiates a module in a runtime.
+func newModule(
+	ctx context.Context, runtime wazero.Runtime, name string, code []byte,
+) (*module, error) {
+	compiled, err := runtime.CompileModule(ctx, code)
+	if err != nil {
+		return nil, fmt.Errorf("compile %s: %w", name, err)
+	}
+	instance, err := runtime.InstantiateModule(ctx, compiled,
+		wazero.NewModuleConfig().WithName(name))
+	if err != nil {
+		return nil, fmt.Errorf("instantiate %s: %w", name, err)
+	}
+	m := &module{ctx: ctx, name: name, wasm: instance}
+	heap := instance.ExportedGlobal("__heap_base")
+	if heap == nil || instance.Memory() == nil {
+		return nil, fmt.Errorf("module %s has no memory: compile it with "+
+			"scripts/compile-simulator.sh", name)
+	}
+	m.free = uint32(heap.Get())
+	m.see()
+	return m, nil
+}
+
+// see notes the memory as it is now.
+func (m *module) see() {
+	m.memory, _ = m.wasm.Memory().Read(0, m.wasm.Memory().Size())
+}
+
+// alloc returns the address of so many bytes, which are zero. They are never freed.
+func (m *module) alloc(bytes uint32) (uint32, error) {
+	const align = 8
+	at := (m.free + align - 1) &^ (align - 1)
+	end := uint64(at) + uint64(bytes)
+	if missing := int64(end) - int64(len(m.memory)); missing > 0 {
+		pages := uint32((missing + pageBytes - 1) / pageBytes)
+		pages = max(pages, uint32(len(m.memory)/pageBytes)) // at least twice as much
+		if _, ok := m.wasm.Memory().Grow(pages); !ok {
+			return 0, fmt.Errorf("module %s needs more memory than the 4 GB of wasm: "+
+				"run fewer flows", m.name)
+		}
+		m.see()
+	}
+	m.free = uint32(end)
+	return at, nil
+}
+
+// address returns where a variable is; false if the module has no such variable.
+func (m *module) address(variable string) (uint32, bool) {
+	g := m.wasm.ExportedGlobal(variable)
+	if g == nil {
+		return 0, false
+	}
+	return uint32(g.Get()), true
+}
+
+// set writes a variable. It ignores one that the module lacks.
+func (m *module) set(variable string, value []byte) {
+	if at, ok := m.address(variable); ok {
+		copy(m.memory[at:], value)
+	}
+}
+
+func (m *module) u32(at uint32) uint32 { return binary.LittleEndian.Uint32(m.memory[at:]) }
+func (m *module) u64(at uint32) uint64 { return binary.LittleEndian.Uint64(m.memory[at:]) }
+
+func (m *module) put32(at, value uint32) { binary.LittleEndian.PutUint32(m.memory[at:], value) }
+
+func (m *module) put64(at uint32, value uint64) {
+	binary.LittleEndian.PutUint64(m.memory[at:], value)
+}
+
+// function is an exported function. Arguments and the result are in the stack.
+type function struct {
+	module *module
+	name   string
+	fn     api.Function
+	stack  [8]uint64
+}
+
+// function returns an exported function; nil if there is none.
+func (m *module) function(name string) *function {
+	fn := m.wasm.ExportedFunction(name)
+	if fn == nil {
+		return nil
+	}
+	return &function{module: m, name: name, fn: fn}
+}
+
+// need returns exported functions that must be there.
+func (m *module) need(names ...string) ([]*function, error) {
+	functions := make([]*function, len(names))
+	for i, name := range names {
+		if functions[i] = m.function(name); functions[i] == nil {
+			return nil, fmt.Errorf("module %s has no function %s: run make generate",
+				m.name, name)
+		}
+	}
+	return functions, nil
+}
+
+// trap is a panic with the error of a call: run recovers it. C files of ours don't trap, those of
+// users may.
+type trap struct{ err error }
+
+// call calls the function with the arguments in its stack and returns the result.
+func (f *function) call() uint64 {
+	if err := f.fn.CallWithStack(f.module.ctx, f.stack[:]); err != nil {
+		panic(trap{fmt.Errorf("function %s of module %s: %w", f.name, f.module.name, err)})
+	}
+	return f.stack[0]
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// packetKind is what a packet is.
+type packetKind uint8
+
+const (
+	packetData packetKind = iota // of a controlled flow
+	packetUDP                    // of a burst
+	packetACK
+	packetCNP
+	packetCNM
+)
+
+// none is the index of no packet, port or flow.
+const none = -1
+
+// packet is a packet on its way. Packets are numbers in a slab: nothing is allocated for one.
+type packet struct {
+	arrived int64 // when it entered the queue that it is in
+	sent    int64 // when its data packet left the sender; 0: it was sent twice
+	note    notification
+	flow    int32
+	next    int32 // behind it in a queue or on a wire
+	ingress int32 // port by which it came into the node that it is in
+	seq     uint32
+	cum     uint32 // of an ACK: the packet that is expected next
+	order   uint32 // of transmissions of its flow; of an ACK: that of the newest data packet
+	size    uint32 // of the frame
+	count   uint16 // of an ACK: packets that it tells of
+	marked  uint16 // of which with CE
+	kind    packetKind
+	class   uint8
+	ecn     uint8
+	hop     uint8 // ports that it has left behind
+	flags   uint8
+}
+
+// Flags of packets.
+const (
+	flagECE   uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
+	flagCWR                     // the sender has heard it
+	flagAgain                   // sent before: its ACK measures no round trip
+)
+
+// slab has all packets.
+type slab struct {
+	packets []packet
+	free    int32
+}
+
+func newSlab() slab { return slab{free: none} }
+
+// alloc returns a packet with all fields zero.
+func (s *slab) alloc() int32 {
+	if i := s.free; i != none {
+		s.free = s.packets[i].next
+		s.packets[i] = packet{}
+		return i
+	}
+	s.packets = append(s.packets, packet{})
+	return int32(len(s.packets) - 1)
+}
+
+func (s *slab) release(i int32) {
+	s.packets[i].next = s.free
+	s.free = i
+}
+
+// fifo is a list of packets.
+type fifo struct {
+	head, tail int32
+	packets    uint32
+	bytes      uint64
+}
+
+func newFIFO() fifo { return fifo{head: none, tail: none} }
+
+func (f *fifo) push(s *slab, i int32) {
+	p := &s.packets[i]
+	p.next = none
+	if f.head == none {
+		f.head = i
+	} else {
+		s.packets[f.tail].next = i
+	}
+	f.tail = i
+	f.packets++
+	f.bytes += uint64(p.size)
+}
+
+// pop removes the first packet. There must be one.
+func (f *fifo) pop(s *slab) int32 {
+	i := f.head
+	p := &s.packets[i]
+	f.head = p.next
+	f.packets--
+	f.bytes -= uint64(p.size)
+	return i
+}

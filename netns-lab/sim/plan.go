@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
+)
+
+// Bytes of frames before their payload, and of frames without one.
+const (
+	ethHeader   = 14
+	tcpIPHeader = 20 + 20 + 12 // IPv4, TCP, timestamps
+	udpIPHeader = 20 + 8
+	ackBytes    = ethHeader + tcpIPHeader
+	cnpBytes    = ethHeader + 60
+	cnmBytes    = 102
+)
+
+// controlClass is the class of ACKs, CNPs and CNMs, which is never paused.
+const controlClass = 6
+
+// plan is the network of an experiment with numbers for nodes and ports, as in package network.
+type plan struct {
+	exp       *experiment.Experiment
+	network   *network.Network
+	routes    *network.Routes
+	nodeNames []string
+	tiers     []string // of each node
+	portNames []string
+	devices   []string       // name of each port's peer, with the link's suffix
+	number    map[string]int // of each node
+	access    []int32        // port of each host
+	ends      [][2]int32     // node and peer of each port
+}
+
+func newPlan(e *experiment.Experiment) (*plan, error) {
+	net := e.Topology.Network()
+	routes, err := net.Routes()
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{
+		exp: e, network: net, routes: routes, nodeNames: net.Nodes(), portNames: net.Ports(),
+		number: map[string]int{}, access: make([]int32, len(net.Hosts)),
+	}
+	p.tiers = make([]string, len(p.nodeNames))
+	for i, name := range p.nodeNames {
+		p.number[name] = i
+	}
+	for _, tier := range net.Tiers() {
+		for _, name := range tier.Nodes {
+			p.tiers[p.number[name]] = tier.Name
+		}
+	}
+	for _, l := range net.Links {
+		a, b := int32(p.number[l.A]), int32(p.number[l.B])
+		p.addPort(a, b, l)
+		p.addPort(b, a, l)
+	}
+	return p, nil
+}
+
+func (p *plan) addPort(node, peer int32, l network.Link) {
+	if int(node) < len(p.access) {
+		p.access[node] = int32(len(p.ends))
+	}
+	p.ends = append(p.ends, [2]int32{node, peer})
+	p.devices = append(p.devices, p.nodeNames[peer]+l.Suffix)
+}
+
+func (p *plan) isHost(node int32) bool { return int(node) < len(p.access) }
+
+// baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
+func (p *plan) baseRTTNs() uint64 {
+	var longest uint64
+	p.exp.EachPath(func(from, to string) {
+		longest = max(longest, p.routes.DelayNs(p.number[from], p.number[to]))
+	})
+	return 2 * longest
+}
+
+// seed32 starts random choices of switches; not 0.
+func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }
+
+// rng is the run's source of random choices.
+func (p *plan) rng() *rand.Rand { return rand.New(rand.NewPCG(p.exp.Seed, 0)) }
+
+// payload is what a full frame of a controlled flow carries.
+func (p *plan) payload() uint64 { return uint64(p.exp.Frame) - ackBytes }
+
+// idealNs returns the completion time of a flow that is alone and sends at line rate, up to its
+// last ACK. Switches store and forward.
+func (p *plan) idealNs(from, to string, size uint64) int64 {
+	a, b := p.number[from], p.number[to]
+	frame, payload := uint64(p.exp.Frame), p.payload()
+	full := (size - 1) / payload // frames before the last
+	last := size - full*payload + ackBytes
+	// at is when the last frame has left a link, free when the link was free for it. The products
+	// are converted, so that no machine adds to one without rounding it.
+	var at, slowest, first, ack float64
+	for _, l := range p.routes.Path(a, b) {
+		nsPerByte := 8e9 / float64(l.RateBps)
+		slowest = max(slowest, float64(float64(frame)*nsPerByte))
+		first += float64(float64(frame) * nsPerByte)
+		free := 0.0
+		if full > 0 {
+			free = first + float64(float64(full-1)*slowest)
+		}
+		at = max(at, free) + float64(float64(last)*nsPerByte)
+		ack += float64(ackBytes * nsPerByte)
+	}
+	return int64(math.Round(at+ack)) +
+		int64(p.routes.DelayNs(a, b)) + int64(p.routes.DelayNs(b, a))
+}
+
+// ports of a host that flows take, one after the other.
+type addresses struct {
+	plan  *plan
+	taken map[addressRange]uint16
+}
+
+type addressRange struct {
+	host        int
+	first, last uint16
+}
+
+// next returns the next port of a host in a range.
+func (a *addresses) next(host string, first, last uint16) (uint16, error) {
+	at := addressRange{a.plan.number[host], first, last}
+	if a.taken[at] > last-first {
+		return 0, fmt.Errorf("host %s has ports for %d flows only: spread them over more hosts",
+			host, a.taken[at])
+	}
+	port := first + a.taken[at]
+	a.taken[at]++
+	return port, nil
+}
+
+// key identifies a flow in its packets.
+type key struct {
+	src, dst         int32 // hosts
+	srcPort, dstPort uint16
+	protocol         uint8
+}
+
+// The protocols of IP, and the port of CNPs.
+const (
+	protoTCP = 6
+	protoUDP = 17
+	rocePort = 4791
+)
+
+func (k key) reversed() key { return key{k.dst, k.src, k.dstPort, k.srcPort, k.protocol} }
+
+// cnp returns the key of the flow's CNPs.
+func (k key) cnp() key {
+	return key{k.dst, k.src, 0xc000 | (k.srcPort^k.dstPort)&0x3fff, rocePort, protoUDP}
+}
+
+// path returns the ports from a host to another. Where several are as short, a switch chooses by a
+// hash of the key.
+func (p *plan) path(k key) ([]int32, error) {
+	id := p.access[k.src]
+	path := []int32{id}
+	for at := p.ends[id][1]; at != k.dst; at = p.ends[id][1] {
+		choices := p.routes.Ports(int(at), int(k.dst))
+		if len(choices) == 0 {
+			return nil, fmt.Errorf("no path leads from %s to %s",
+				p.nodeNames[k.src], p.nodeNames[k.dst])
+		}
+		id = int32(choices[0])
+		if n := uint64(len(choices)); n > 1 {
+			id = int32(choices[uint64(k.hash(uint32(at)))*n>>32])
+		}
+		path = append(path, id)
+	}
+	return path, nil
+}
+
+// hash is murmur3's, over the fields in the order of the packet. The seed is the switch's: switches
+// in a row must choose differently.
+func (k key) hash(seed uint32) uint32 {
+	h := mix(mix(mix(seed, hostWord(k.src)), hostWord(k.dst)), uint32(k.protocol))
+	h = mix(h, uint32(swap(k.srcPort))|uint32(swap(k.dstPort))<<16)
+	h ^= h >> 16
+	h *= 0x85ebca6b
+	h ^= h >> 13
+	h *= 0xc2b2ae35
+	return h ^ h>>16
+}
+
+// hostWord is a host's address as a little-endian machine reads it.
+func hostWord(host int32) uint32 {
+	a := network.HostAddr(int(host)).As4()
+	return uint32(a[0]) | uint32(a[1])<<8 | uint32(a[2])<<16 | uint32(a[3])<<24
+}
+
+func swap(port uint16) uint16 { return port<<8 | port>>8 }
+
+func mix(h, v uint32) uint32 {
+	v *= 0xcc9e2d51
+	v = v<<15 | v>>17
+	v *= 0x1b873593
+	h ^= v
+	h = h<<13 | h>>19
+	return h*5 + 0xe6546b64
+}
+
+// rateChange is one of a port.
+type rateChange struct {
+	at   int64 // after t = 0
+	port int32
+	rate uint64
+}
+
+func (p *plan) rateChanges() []rateChange {
+	var changes []rateChange
+	for _, e := range p.exp.LinkEvents {
+		for id, name := range p.portNames {
+			if name == e.Port {
+				changes = append(changes, rateChange{int64(e.At), int32(id), uint64(e.Rate)})
+			}
+		}
+	}
+	return changes
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"math/bits"
+
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// classes is how many traffic classes a port has; the highest goes first.
+const classes = 8
+
+// queue is a class of a port: what waits there, and what flow control says of it.
+type queue struct {
+	fifo
+	core    uint32 // address of struct port_class; 0: no core looks at it
+	ingress uint32 // address of struct port_ingress
+
+	lossless, marked bool
+
+	// The sending end.
+	paused      bool
+	off         bool  // too few credits for the first packet
+	pausedSince int64 // or off
+	readyAt     int64 // when it was last allowed to go on
+	credits     []creditUpdate
+
+	// The receiving end: what came in by this port and class and is still in the node.
+	held    uint64
+	pausing bool // the peer was told to pause
+	frames  uint64
+
+	sentPackets, pausedNs                                uint64
+	pauseSent, resumeSent, pauseReceived, resumeReceived uint64
+}
+
+// creditUpdate is blocks of which the peer hears.
+type creditUpdate struct {
+	at     int64
+	blocks uint64
+}
+
+// port is an egress port and its link. It is written from the papers: strict priority without
+// preemption, store and forward; a packet is marked when it starts on the wire, by the queue that
+// it leaves behind; ingress ports count what they hold, and pause the port at the other end.
+type port struct {
+	node, peer int32 // nodes
+	back       int32 // port at the other end of the link
+	fromHost   bool  // it is a host's
+	rate       uint64
+	delay      int64
+	core       uint32 // address of struct port_state; 0: it marks nothing
+
+	queues   [classes]queue
+	backlog  uint8 // bit for each class with packets
+	deciding bool  // an evDecide is in the heap
+	freeAt   int64 // when the link is free
+	wire     fifo  // packets under way
+	bytes    uint64
+	credits  bool // the peer lends credits
+
+	counters portCounters
+	bin      portBin
+}
+
+type portCounters struct {
+	enqueuedPackets, enqueuedBytes uint64
+	sentPackets, sentBytes         uint64
+	markedPackets, queueMax        uint64
+	droppedBuffer                  uint64
+	droppedWRED, droppedTail       uint64
+}
+
+// portBin is the bin of the series that is not over.
+type portBin struct {
+	queueStart, queueMax uint64
+	sentBytes            uint64
+	sentPackets          uint64
+	markedPackets        uint64
+}
+
+// node is a host or a switch.
+type node struct {
+	isHost bool
+	used   uint64 // bytes in its shared buffer
+}
+
+// The link events of evLink.
+const (
+	linkResume = iota
+	linkPause
+	linkCredits
+)
+
+func linkArg(port int32, class uint8, what uint32) uint32 {
+	return uint32(port)<<5 | uint32(class)<<2 | what
+}
+
+// enqueue puts a packet into a port's queue. ingress is the port of the node by which it came in;
+// none if the node made it.
+func (w *world) enqueue(id, i, ingress int32) {
+	p, k := &w.ports[id], &w.packets.packets[i]
+	q := &p.queues[k.class]
+	n := &w.nodes[p.node]
+	k.ingress = ingress
+	k.arrived = w.now
+	if !n.isHost {
+		if drop := w.dropCounter(p, q, n, k); drop != nil {
+			*drop++
+			w.dropAtIngress(ingress, k)
+			w.packets.release(i)
+			return
+		}
+		n.used += uint64(k.size)
+		if ingress != none {
+			w.account(ingress, k.class, k.size, true, n)
+		}
+	}
+	p.counters.enqueuedPackets++
+	p.counters.enqueuedBytes += uint64(k.size)
+	q.push(&w.packets, i)
+	p.backlog |= 1 << k.class
+	p.bytes += uint64(k.size)
+	p.bin.queueMax = max(p.bin.queueMax, p.bytes)
+	if !p.deciding && !q.paused && !q.off {
+		w.decideAt(id, p)
+	}
+}
+
+// dropCounter returns the counter of packets that the port drops for this packet's reason; nil if
+// it takes the packet.
+func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
+	if n.used+uint64(k.size) > w.bufferBytes {
+		return &p.counters.droppedBuffer
+	}
+	if !q.marked || q.packets == 0 {
+		return nil
+	}
+	if w.limitBytes != 0 && q.bytes+uint64(k.size) > w.limitBytes {
+		return &p.counters.droppedTail
+	}
+	if w.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= w.wredBytes {
+		return &p.counters.droppedWRED
+	}
+	return nil
+}
+
+// dropAtIngress returns the credits of a packet that its node drops.
+func (w *world) dropAtIngress(ingress int32, k *packet) {
+	if ingress == none || !w.cbfc || !w.ports[ingress].queues[k.class].lossless {
+		return
+	}
+	w.account(ingress, k.class, k.size, true, nil)
+	w.account(ingress, k.class, k.size, false, nil)
+}
+
+// decideAt has the port choose a packet as soon as its link is free.
+func (w *world) decideAt(id int32, p *port) {
+	p.deciding = true
+	if at := max(w.now, p.freeAt); at > w.now || !p.fromHost {
+		w.heap.push(at, evDecide, uint32(id))
+		return
+	}
+	w.decide(id) // a host's packets come one by one
+}
+
+// decide starts the first packet of the highest class that may send.
+func (w *world) decide(id int32) {
+	p := &w.ports[id]
+	p.deciding = false
+	for left := p.backlog; left != 0; {
+		class := uint8(bits.Len8(left) - 1)
+		left &^= 1 << class
+		q := &p.queues[class]
+		if q.paused || q.off || q.lossless && p.credits && !w.hasCredits(p, q) {
+			continue
+		}
+		w.transmit(id, p, q, class)
+		return
+	}
+}
+
+// hasCredits reports whether the first packet may go. If not, the queue is OFF from now on.
+func (w *world) hasCredits(p *port, q *queue) bool {
+	if w.core.may(q, w.packets.packets[q.head].size) {
+		return true
+	}
+	q.off = true
+	q.pausedSince = w.now
+	return false
+}
+
+// transmit starts the first packet of a class on the wire.
+func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
+	waited := q.readyAt > p.freeAt
+	i := q.pop(&w.packets)
+	k := &w.packets.packets[i]
+	waited = waited && q.readyAt > k.arrived
+	if q.packets == 0 {
+		p.backlog &^= 1 << class
+	}
+	size := uint64(k.size)
+	p.bytes -= size
+	p.freeAt = w.now + int64(size*8_000_000_000/p.rate)
+	q.sentPackets++
+	p.counters.sentPackets++
+	p.counters.sentBytes += size
+	p.bin.sentPackets++
+	p.bin.sentBytes += size
+	if q.lossless && p.credits {
+		w.core.spend(q, k.size)
+	}
+	if q.marked {
+		w.mark(p, q, k, waited)
+		k = &w.packets.packets[i] // the slab moves when it grows
+	}
+	if p.backlog != 0 {
+		p.deciding = true
+		w.heap.push(p.freeAt, evDecide, uint32(id))
+	}
+	if n := &w.nodes[p.node]; !n.isHost {
+		n.used -= size
+		if k.ingress != none {
+			w.account(k.ingress, class, k.size, false, n)
+		}
+	} else if k.kind <= packetUDP {
+		w.handedOver(&w.flows[k.flow], i)
+	}
+	k = &w.packets.packets[i]
+	k.arrived = p.freeAt + p.delay
+	p.wire.push(&w.packets, i)
+	if p.wire.packets == 1 {
+		w.heap.push(k.arrived, evArrive, uint32(id))
+	}
+}
+
+// mark asks the core what becomes of a packet that starts.
+func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
+	verdict := w.core.judge(w.now, p, q, k, waited, w.wredBytes != 0)
+	if verdict == 0 {
+		return
+	}
+	switch {
+	case verdict&w.core.ce != 0:
+		p.counters.markedPackets++
+		p.bin.markedPackets++
+		if k.ecn != ecnNone {
+			k.ecn = ecnCE
+		}
+	case verdict&w.core.ue != 0:
+		if k.ecn == ecnECT {
+			k.ecn = ecnUE
+		}
+	default:
+		w.sendCNM(p.node, k.flow, verdict>>w.core.feedbackShift)
+	}
+}
+
+// arrive takes the first packet off a port's wire and hands it to the node at the other end.
+func (w *world) arrive(id int32) {
+	p := &w.ports[id]
+	i := p.wire.pop(&w.packets)
+	if p.wire.packets > 0 {
+		w.heap.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
+	}
+	if w.nodes[p.peer].isHost {
+		w.receive(i)
+		return
+	}
+	k := &w.packets.packets[i]
+	k.hop++
+	w.enqueue(w.nextPort(p.peer, k), i, p.back)
+}
+
+// account counts a packet that came into a node by a port, or leaves it.
+func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n *node) {
+	in := &w.ports[ingress]
+	q := &in.queues[class]
+	if !q.lossless || in.fromHost {
+		return
+	}
+	if w.cbfc {
+		w.accountCredits(ingress, in, q, class, size, enters)
+		return
+	}
+	if enters {
+		q.held += uint64(size)
+	} else {
+		q.held -= uint64(size)
+	}
+	if q.held <= w.calmBytes && !q.pausing {
+		return // the core says nothing below the lowest threshold, and needs to know nothing
+	}
+	action, frames := w.core.check(w.now, q, enters, w.bufferBytes-min(n.used, w.bufferBytes))
+	q.frames += frames
+	switch action {
+	case w.core.pause:
+		q.pausing = true
+		q.pauseSent++
+		w.tellPeer(ingress, in, class, linkPause)
+	case w.core.resume:
+		q.pausing = false
+		q.resumeSent++
+		w.tellPeer(ingress, in, class, linkResume)
+	}
+}
+
+// tellPeer sends a PAUSE or a RESUME, which takes effect when the link's delay is over.
+func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
+	at := w.now + in.delay
+	w.heap.push(at, evLink, linkArg(in.back, class, what))
+	e := result.PFCEvent{
+		SentNs: w.sinceStart(w.now), EffectNs: w.sinceStart(at),
+		From: w.plan.nodeNames[in.node], To: w.plan.devices[id], Class: class, Kind: result.Resume,
+	}
+	if what == linkPause {
+		e.Kind = result.Pause
+	}
+	w.record.pfc = append(w.record.pfc, e)
+}
+
+// accountCredits lends what is free again at the end of an update period.
+func (w *world) accountCredits(
+	ingress int32, in *port, q *queue, class uint8, size uint32, enters bool,
+) {
+	if enters {
+		w.core.takeIn(q, size)
+		return
+	}
+	blocks := w.core.free(q, size)
+	at := w.core.tickAfter(w.now) + in.delay
+	up := &w.ports[in.back].queues[class]
+	if n := len(up.credits); n > 0 && up.credits[n-1].at == at {
+		up.credits[n-1].blocks += blocks
+		return
+	}
+	up.credits = append(up.credits, creditUpdate{at, blocks})
+	w.heap.push(at, evLink, linkArg(in.back, class, linkCredits))
+}
+
+// linkEvent applies a PAUSE, a RESUME or credits.
+func (w *world) linkEvent(arg uint32) {
+	id, class := int32(arg>>5), uint8(arg>>2&7)
+	p := &w.ports[id]
+	q := &p.queues[class]
+	switch arg & 3 {
+	case linkPause:
+		q.pauseReceived++
+		if !q.paused {
+			q.paused = true
+			q.pausedSince = w.now
+		}
+		return
+	case linkResume:
+		q.resumeReceived++
+		if !q.paused {
+			return
+		}
+		q.paused = false
+	case linkCredits:
+		w.core.update(q, q.credits[0].blocks)
+		q.credits = q.credits[:copy(q.credits, q.credits[1:])]
+		if !q.off || q.packets > 0 && !w.core.may(q, w.packets.packets[q.head].size) {
+			return
+		}
+		q.off = false
+	}
+	w.goOn(id, p, q)
+}
+
+// goOn ends a queue's OFF.
+func (w *world) goOn(id int32, p *port, q *queue) {
+	q.readyAt = w.now
+	q.pausedNs += uint64(w.now - q.pausedSince)
+	if q.marked {
+		w.core.goOn(w.now, q)
+		if w.watch {
+			w.record.off(id, q.pausedSince, w.now)
+		}
+	}
+	if q.packets > 0 && !p.deciding {
+		w.decideAt(id, p)
+	}
+}

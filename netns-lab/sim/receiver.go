@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// delayedACKNs is how long an ACK waits for a second packet: Linux's least, at the lab's usual
+// dilation.
+const delayedACKNs = 40_000_000 >> dilation
+
+// receive hands a packet to a host.
+func (w *world) receive(i int32) {
+	k := &w.packets.packets[i]
+	f := &w.flows[k.flow]
+	switch k.kind {
+	case packetData:
+		w.receiveData(f, k)
+	case packetUDP:
+		w.count(f, k, ethHeader+udpIPHeader)
+	case packetACK:
+		w.acknowledged(f, k)
+	case packetCNP:
+		f.cnps++
+		w.control.hearCNP(w.now, f, k.note)
+		w.heard(f)
+	case packetCNM:
+		if f.kind == packetData && f.started {
+			f.cnps++
+			w.control.hearCNM(w.now, f, uint32(k.note))
+			w.heard(f)
+		}
+	}
+	w.packets.release(i)
+}
+
+// heard follows a notification: the rate may have changed.
+func (w *world) heard(f *flow) {
+	w.obey(f)
+	w.trySend(f)
+}
+
+// count counts a data packet at its receiver.
+func (w *world) count(f *flow, k *packet, header uint64) {
+	f.arrived++
+	f.received += uint64(k.size) - header
+	f.binBytes += uint64(k.size)
+	f.lastAt = w.now
+	if k.ecn == ecnCE {
+		f.marked++
+		f.binMarked++
+	}
+}
+
+// receiveData counts a packet of a controlled flow, has the notification point look at it, and
+// acknowledges it.
+func (w *world) receiveData(f *flow, k *packet) {
+	// the slab may move below
+	seq, size, ecn, sentAt, flags := k.seq, k.size, k.ecn, k.sent, k.flags
+	f.ackOrder = k.order
+	w.count(f, k, ackBytes)
+	if w.notifier != nil {
+		if n := w.notifier.receive(w.now, f, size, uint64(ecn)); n.send() {
+			w.sendCNP(f, n)
+		}
+	}
+	inOrder := f.take(seq)
+	ce := ecn == ecnCE
+	if w.latchECE {
+		f.echo = f.echo && flags&flagCWR == 0 || ce
+	} else if ce {
+		f.pendingCE++
+	}
+	f.pending++
+	f.ackSent, f.ackSeq = sentAt, seq
+	if !w.delayedACK || !inOrder || ce || f.pending >= 2 {
+		w.sendACK(f)
+		return
+	}
+	if !f.ackTimer {
+		f.ackTimer = true
+		w.heap.push(w.now+delayedACKNs, evAck, uint32(f.id))
+	}
+}
+
+// take notes a packet. Returns whether it was the one that was expected, and no other is missing.
+func (f *flow) take(seq uint32) bool {
+	switch {
+	case seq != f.expected:
+		if int32(seq-f.expected) > 0 {
+			if f.ahead == nil {
+				f.ahead = map[uint32]struct{}{}
+			}
+			f.ahead[seq] = struct{}{}
+		}
+		return false
+	case len(f.ahead) == 0:
+		f.expected++
+		return true
+	}
+	for f.expected++; ; f.expected++ {
+		if _, ok := f.ahead[f.expected]; !ok {
+			return false
+		}
+		delete(f.ahead, f.expected)
+	}
+}
+
+// delayedACK sends an ACK that waited long enough.
+func (w *world) ackDue(f *flow) {
+	f.ackTimer = false
+	if f.pending > 0 {
+		w.sendACK(f)
+	}
+}
+
+func (w *world) sendACK(f *flow) {
+	i := w.packets.alloc()
+	k := &w.packets.packets[i]
+	k.flow, k.kind, k.class, k.size = f.id, packetACK, controlClass, ackBytes
+	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
+	k.count, k.marked = f.pending, f.pendingCE
+	if f.echo {
+		k.flags |= flagECE
+	}
+	f.pending, f.pendingCE = 0, 0
+	w.enqueue(f.rnic, i, none)
+}
+
+func (w *world) sendCNP(f *flow, n notification) {
+	i := w.packets.alloc()
+	k := &w.packets.packets[i]
+	k.flow, k.kind, k.class, k.size, k.note = f.id, packetCNP, controlClass, cnpBytes, n
+	w.enqueue(f.rnic, i, none)
+}
+
+// sendCNM has a switch tell the sender of a packet how long its queue is.
+func (w *world) sendCNM(node, id int32, feedback uint64) {
+	i := w.packets.alloc()
+	k := &w.packets.packets[i]
+	k.flow, k.kind, k.class, k.size = id, packetCNM, controlClass, cnmBytes
+	k.note = notification(feedback)
+	w.enqueue(w.nextPort(node, k), i, none)
+}
+
+// nextPort returns the port by which a packet leaves a switch.
+func (w *world) nextPort(node int32, k *packet) int32 {
+	f := &w.flows[k.flow]
+	switch k.kind {
+	case packetACK:
+		return f.ackPath[k.hop]
+	case packetCNP:
+		return f.cnpPath[k.hop]
+	case packetCNM:
+		return int32(w.plan.routes.Ports(int(node), int(f.key.src))[0])
+	}
+	return f.path[k.hop]
+}

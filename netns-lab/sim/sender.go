@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+// maxBackoff limits how often the retransmission timer doubles.
+const maxBackoff = 6
+
+// begin starts a flow.
+func (w *world) begin(f *flow) {
+	f.started = true
+	f.nextAt = w.now
+	if f.kind == packetUDP {
+		w.trySend(f)
+		return
+	}
+	if w.control == nil { // nothing controls it
+		f.setRate(f.initialRate)
+		w.trySend(f)
+		return
+	}
+	c := w.control
+	if err := c.establish(w.now, f, f.mss, f.ecn != ecnNone, f.initialRate); err != nil {
+		panic(trap{err})
+	}
+	w.obey(f)
+	w.trySend(f)
+}
+
+// obey takes over what the control has decided.
+func (w *world) obey(f *flow) {
+	c := w.control
+	if c.hasRate() {
+		f.setRate(c.rateBps(f))
+		return
+	}
+	f.window = max(c.window(f), 1)
+	f.gap, f.rate = 0, 0
+	if gap := c.gapNs(f, uint64(f.mss)); gap != 0 {
+		f.gap = uint64(gap) << gapShift
+	}
+	if limit := f.limitRate; limit != 0 && limit < w.lineRate {
+		slowest := uint64(f.frame) * (8_000_000_000 << gapShift) / limit
+		f.gap = max(f.gap, slowest)
+	}
+}
+
+// trySend hands the flow's next packet to its host's port, or wakes up when it may.
+func (w *world) trySend(f *flow) {
+	if !f.started || f.stopped || f.queued || !f.hasData() ||
+		f.window != 0 && f.inFlight() >= f.window {
+		return
+	}
+	if f.nextAt > w.now {
+		if !f.waking || f.wakeAt > f.nextAt {
+			f.waking, f.wakeAt = true, f.nextAt
+			w.heap.push(f.nextAt, evWake, uint32(f.id))
+		}
+		return
+	}
+	w.send(f, w.nextSeq(f))
+}
+
+// wake is the end of a wait.
+func (w *world) wake(f *flow) {
+	if f.waking && f.wakeAt <= w.now {
+		f.waking = false
+	}
+	w.trySend(f)
+}
+
+// nextSeq returns the first lost packet, or a new one.
+func (w *world) nextSeq(f *flow) uint32 {
+	b := f.board
+	if b == nil || b.lost == 0 {
+		f.nxt++
+		if b != nil {
+			b.reach(f)
+		}
+		return f.nxt - 1
+	}
+	for seq := b.firstLost; ; seq++ {
+		if b.at(seq).lost {
+			*b.at(seq) = sent{again: true, order: f.segments + 1}
+			b.resent = append(b.resent, resend{seq, f.segments + 1})
+			b.lost--
+			b.firstLost = seq + 1
+			f.retransmissions++
+			return seq
+		}
+	}
+}
+
+// send puts a packet into the port of the flow's host.
+func (w *world) send(f *flow, seq uint32) {
+	i := w.packets.alloc()
+	k := &w.packets.packets[i]
+	k.flow, k.kind, k.class, k.ecn = f.id, f.kind, f.class, f.ecn
+	k.seq, k.size = seq, f.frameOf(seq)
+	f.queued = true
+	f.segments++
+	k.order = f.segments
+	if f.kind == packetData {
+		w.prepareTCP(f, k)
+	}
+	w.enqueue(f.nic, i, none)
+}
+
+// prepareTCP sets what only packets of controlled flows have.
+func (w *world) prepareTCP(f *flow, k *packet) {
+	f.reduce.out++
+	if f.cwr {
+		k.flags |= flagCWR
+		f.cwr = false
+	}
+	if w.dropFirstRTT && !f.last(k.seq) && w.control.inFirstRTT(f, (k.seq+1)*f.mss) {
+		k.ecn = ecnNone
+	}
+	if b := f.board; b != nil {
+		if b.at(k.seq).again {
+			k.flags |= flagAgain
+		}
+	}
+	if !f.timing {
+		w.startTimer(f)
+	}
+}
+
+// handedOver is called when a packet of the flow starts on its host's link.
+func (w *world) handedOver(f *flow, i int32) {
+	k := &w.packets.packets[i]
+	if k.flags&flagAgain == 0 {
+		k.sent = w.now
+	}
+	f.queued = false
+	if f.kind == packetUDP {
+		f.nextAt += int64(f.gap >> gapShift) // it was due then, whenever the link was free
+	} else {
+		f.pace(w.now, k.size)
+	}
+	w.trySend(f)
+}
+
+// acknowledged handles an ACK.
+func (w *world) acknowledged(f *flow, k *packet) {
+	before := f.inFlight()
+	acked := f.advance(k.cum)
+	acked += f.note(k.seq)
+	if int32(k.order-f.ackedOrder) > 0 {
+		f.ackedOrder = k.order
+	}
+	f.delivered += acked
+	if k.flags&flagECE != 0 {
+		f.deliveredCE += acked
+		w.answerECE(f)
+	}
+	f.deliveredCE += uint32(k.marked)
+	var rtt int64
+	if k.sent != 0 {
+		rtt = w.now - k.sent
+		f.measure(rtt)
+	}
+	if acked > 0 {
+		f.backoff = 0
+		f.timer = w.now + w.timeoutNs(f)
+	}
+	lost := f.findLost()
+	if f.packets != 0 && f.una >= f.packets && f.completed == 0 {
+		f.completed = w.now
+	}
+	if w.control == nil {
+		if lost {
+			w.enterRecovery(f)
+		}
+		w.leaveRecovery(f)
+		w.trySend(f)
+		return
+	}
+	f.limited = f.window != 0 && before >= f.window
+	if lost {
+		w.enterRecovery(f)
+	}
+	w.control.ack(w.now, f, acked, before, rtt)
+	if w.control.congControl == nil {
+		w.manageWindow(f, acked, k.marked > 0)
+	}
+	w.leaveRecovery(f)
+	w.obey(f)
+	w.trySend(f)
+}
+
+// answerECE is RFC 3168: the first ECE of a round trip is answered by CWR.
+func (w *world) answerECE(f *flow) {
+	if int32(f.una-f.cwrEnd) >= 0 {
+		f.cwrEnd = f.nxt
+		f.cwr = true
+	}
+}
+
+// advance acknowledges all packets before cum, and returns how many were not acknowledged before.
+func (f *flow) advance(cum uint32) uint32 {
+	if int32(cum-f.una) <= 0 {
+		return 0
+	}
+	acked := cum - f.una
+	b := f.board
+	if b == nil {
+		f.una = cum
+		return acked
+	}
+	for seq := f.una; seq != cum; seq++ {
+		x := b.at(seq)
+		if x.sacked {
+			b.sacked--
+			acked--
+		}
+		if x.lost {
+			b.lost--
+		}
+		*x = sent{}
+	}
+	f.una = cum
+	if int32(cum-b.firstLost) > 0 {
+		b.firstLost = cum
+	}
+	if b.sacked+b.lost == 0 && len(b.resent) == 0 && int32(cum-b.highest) > 0 {
+		f.board = nil
+	}
+	return acked
+}
+
+// note acknowledges a packet out of order. Returns 1 if it was not acknowledged before.
+func (f *flow) note(seq uint32) uint32 {
+	if int32(seq-f.una) < 0 || int32(f.nxt-seq) <= 0 {
+		return 0
+	}
+	if f.board == nil {
+		f.board = f.newBoard()
+	}
+	b := f.board
+	x := b.at(seq)
+	if x.sacked {
+		return 0
+	}
+	if x.lost {
+		b.lost--
+	}
+	*x = sent{sacked: true}
+	b.sacked++
+	if int32(seq-b.highest) > 0 {
+		b.highest = seq
+	}
+	return 1
+}
+
+// findLost takes packets for lost of which a later transmission has arrived: a flow's packets keep
+// their order. Returns whether there are new ones.
+func (f *flow) findLost() bool {
+	b := f.board
+	if b == nil {
+		return false
+	}
+	before := b.lost
+	seq := b.scanned
+	if int32(f.una-seq) > 0 {
+		seq = f.una
+	}
+	for ; int32(b.highest-seq) > 0; seq++ {
+		if x := b.at(seq); !x.sacked && !x.lost && !x.again {
+			b.lose(seq)
+		}
+	}
+	b.scanned = seq
+	done := 0
+	for ; done < len(b.resent) && int32(f.ackedOrder-b.resent[done].order) >= 0; done++ {
+		r := b.resent[done]
+		if int32(r.seq-f.una) < 0 {
+			continue // it arrived
+		}
+		if x := b.at(r.seq); x.again && x.order == r.order && r.order != f.ackedOrder {
+			b.lose(r.seq)
+		}
+	}
+	b.resent = b.resent[:copy(b.resent, b.resent[done:])]
+	return b.lost > before
+}
+
+// enterRecovery starts a recovery, unless one is under way.
+func (w *world) enterRecovery(f *flow) {
+	if f.state == stateRecovery || f.state == stateLoss {
+		return
+	}
+	w.reduceWindow(f, stateRecovery)
+}
+
+// reduceWindow has the control choose a window, and brings it down within a round trip.
+func (w *world) reduceWindow(f *flow, state uint64) {
+	f.recover = f.nxt
+	f.state = state
+	if w.control == nil {
+		return
+	}
+	f.reduce = reduction{before: w.control.window(f)}
+	if w.control.congControl == nil {
+		w.control.setThreshold(f, w.control.threshold(w.now, f))
+	}
+	w.control.changeState(w.now, f, state)
+	f.reduce.threshold = w.control.slowStartThreshold(f)
+}
+
+// leaveRecovery ends a recovery when all is acknowledged that was sent before it.
+func (w *world) leaveRecovery(f *flow) {
+	if f.state == stateOpen || int32(f.una-f.recover) < 0 {
+		return
+	}
+	if w.control != nil && w.control.congControl == nil && f.state != stateLoss {
+		w.control.setWindow(f, f.reduce.threshold)
+	}
+	f.state = stateOpen
+	if w.control != nil {
+		w.control.changeState(w.now, f, stateOpen)
+	}
+}
+
+// manageWindow is what TCP does with the window of a control that leaves it to TCP.
+func (w *world) manageWindow(f *flow, acked uint32, marked bool) {
+	if marked && f.state == stateOpen {
+		w.reduceWindow(f, stateCWR)
+	}
+	switch f.state {
+	case stateCWR, stateRecovery:
+		f.reduce.delivered += acked
+		w.control.setWindow(f, max(f.reduce.window(f.inFlight(), acked), 1))
+	default:
+		w.control.grow(w.now, f, acked)
+	}
+}
+
+// measure smooths a round trip, RFC 6298.
+func (f *flow) measure(rtt int64) {
+	if f.srttNs == 0 {
+		f.srttNs, f.rttvarNs = rtt, rtt/2
+		return
+	}
+	diff := rtt - f.srttNs
+	f.srttNs += diff / 8
+	f.rttvarNs += (max(diff, -diff) - f.rttvarNs) / 4
+}
+
+// timeoutNs returns the retransmission timeout.
+func (w *world) timeoutNs(f *flow) int64 {
+	return max(f.srttNs+4*f.rttvarNs, w.minTimeoutNs) << f.backoff
+}
+
+func (w *world) startTimer(f *flow) {
+	f.timing = true
+	f.timer = w.now + w.timeoutNs(f)
+	w.heap.push(f.timer, evTimeout, uint32(f.id))
+}
+
+// timeout is the end of the retransmission timer, or when it was to end before an ACK moved it.
+func (w *world) timeout(f *flow) {
+	f.timing = false
+	if f.una == f.nxt || f.stopped {
+		return
+	}
+	if f.timer > w.now {
+		f.timing = true
+		w.heap.push(f.timer, evTimeout, uint32(f.id))
+		return
+	}
+	f.timeouts++
+	f.backoff = min(f.backoff+1, maxBackoff)
+	w.loseAll(f)
+	w.reduceWindow(f, stateLoss)
+	if w.control != nil {
+		if w.control.congControl == nil {
+			w.control.setWindow(f, 1)
+		}
+		w.obey(f)
+	}
+	w.startTimer(f)
+	w.trySend(f)
+}
+
+// loseAll takes all packets under way for lost.
+func (w *world) loseAll(f *flow) {
+	if f.board == nil {
+		f.board = f.newBoard()
+	}
+	b := f.board
+	b.scanned = f.nxt
+	b.resent = b.resent[:0]
+	for seq := f.una; seq != f.nxt; seq++ {
+		if x := b.at(seq); !x.sacked && !x.lost {
+			b.lose(seq)
+		}
+	}
+}

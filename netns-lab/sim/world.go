@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// world is a run: a network with its traffic, and the time.
+type world struct {
+	plan   *plan
+	scheme scheme.Scheme
+	setup  scheme.Setup
+
+	now     int64
+	t0, end int64 // t = 0, and the end of the measured time
+	heap    eventHeap
+	packets slab
+	ports   []port
+	nodes   []node
+	flows   []flow
+	streams int // flows that the scheme controls; bursts' flows follow
+	changes []rateChange
+
+	core     *core
+	control  *control  // nil if nothing controls senders
+	notifier *notifier // nil if receivers answer nothing
+
+	lineRate                uint64
+	bufferBytes, limitBytes uint64
+	wredBytes               uint64
+	calmBytes               uint64 // an ingress port that holds no more is let alone
+	minTimeoutNs            int64
+	lossless, cbfc, watch   bool
+	dropFirstRTT            bool
+	delayedACK              bool
+	latchECE                bool // receivers echo marks as RFC 3168 does
+	draining                bool // the measured time is over
+
+	record recorder
+}
+
+// Retransmission timeouts: above the longest pause, or in a lossy network above the longest gap
+// between two packets.
+const (
+	minTimeoutNs      = 30_000_000
+	minTimeoutLossyNs = 10_000_000
+)
+
+// startJitterNs is the time within which flows start, by the seed.
+const startJitterNs = 10_000
+
+// newWorld builds the network of a scheme's run.
+func newWorld(
+	ctx context.Context, runtime wazero.Runtime, e *experiment.Experiment, name string,
+) (*world, error) {
+	s, err := e.Scheme(name)
+	if err != nil {
+		return nil, err
+	}
+	if s.Object == nil {
+		return nil, fmt.Errorf("scheme %s is Linux's own and not in the simulator: run it with "+
+			"`--engine kernel`, or simulate one of the others", name)
+	}
+	p, err := newPlan(e)
+	if err != nil {
+		return nil, err
+	}
+	sw := e.Switch
+	w := &world{
+		plan: p, scheme: s, setup: e.Setup(s), packets: newSlab(),
+		lineRate: uint64(e.Topology.Rate), bufferBytes: uint64(sw.Buffer),
+		limitBytes: uint64(sw.PortBuffer), lossless: e.PFCOn(name),
+		cbfc: sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
+		minTimeoutNs: minTimeoutNs,
+	}
+	w.delayedACK = w.setup.DelayedACK
+	w.latchECE = w.setup.CountsACKs && !w.setup.AccECN
+	if !w.lossless {
+		w.minTimeoutNs = minTimeoutLossyNs
+		w.dropFirstRTT = w.setup.DropFirstRTT
+	}
+	w.setTime()
+	if err := errors.Join(w.loadAlgorithms(ctx, runtime)); err != nil {
+		return nil, err
+	}
+	if err := w.addPorts(); err != nil {
+		return nil, err
+	}
+	if err := w.addFlows(); err != nil {
+		return nil, err
+	}
+	if err := w.checkPaths(); err != nil {
+		return nil, err
+	}
+	w.record.begin(w)
+	w.schedule()
+	return w, nil
+}
+
+// earliestNs is when the clock begins, at the earliest: 0 means never to some algorithms.
+const earliestNs = 1_000_000_000
+
+// setTime chooses t = 0, on a bin of the series.
+func (w *world) setTime() {
+	e := w.plan.exp
+	bin := int64(e.Sample)
+	begin := (earliestNs + bin - 1) / bin * bin
+	w.now = begin
+	w.t0 = begin + int64(e.Warmup)
+	w.end = w.t0 + int64(e.Duration)
+}
+
+// sinceStart converts a time to one counted from t = 0.
+func (w *world) sinceStart(at int64) int64 { return at - w.t0 }
+
+// networkOf returns what parameters depend on.
+func (w *world) networkOf() scheme.Network {
+	return scheme.Network{
+		LineRateBps: w.lineRate, BaseRTTNs: w.plan.baseRTTNs(),
+		FrameBytes: uint64(w.plan.exp.Frame),
+	}
+}
+
+// loadAlgorithms instantiates the control, the notification point and the core of ports.
+func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) error {
+	e, n := w.plan.exp, w.networkOf()
+	markingValues := e.MarkingValues(w.scheme)
+	if w.scheme.Sender != scheme.SenderLine {
+		if err := w.loadControl(ctx, runtime, n); err != nil {
+			return err
+		}
+	}
+	if name := w.setup.Notification; name != scheme.None {
+		params, err := markingValues.Bytes(scheme.NotificationVariable, n, w.scheme.TCD)
+		if err != nil {
+			return err
+		}
+		code, err := notificationCode(w.scheme, name)
+		if err != nil {
+			return err
+		}
+		w.notifier, err = newNotifier(ctx, runtime, "notification", code, params, w.scheme.TCD)
+		if err != nil {
+			return err
+		}
+	}
+	m := marking{rule: w.setup.Marker}
+	if markingValues != nil {
+		var err error
+		// FECN's parameters are the experiment's own
+		if m.params, err = markingValues.Bytes(scheme.MarkerVariable, n, w.scheme.TCD); err != nil {
+			return err
+		}
+	}
+	if m.rule == scheme.None || m.rule == "npecn" || m.rule == "fecn" {
+		m.params = nil
+	}
+	if w.dropFirstRTT {
+		w.wredBytes = max(uint64(e.Values(w.scheme).Get("wred_k").Number), 1)
+	}
+	var err error
+	if m.own, err = ownPortCode(w.scheme, m.rule); err != nil {
+		return err
+	}
+	w.core, err = newCore(ctx, runtime, w.coreParams(m))
+	if err != nil {
+		return err
+	}
+	if e.Switch.PFC.Dynamic == nil {
+		w.calmBytes = w.core.xonBytes(w.bufferBytes)
+	}
+	return nil
+}
+
+func (w *world) loadControl(
+	ctx context.Context, runtime wazero.Runtime, n scheme.Network,
+) error {
+	object := w.scheme.Object
+	values, problems := object.Resolve(w.plan.exp.Settings(w.scheme), n)
+	for _, p := range problems { // the experiment was checked; the path's delay was not known
+		return fmt.Errorf("scheme %s: %s: %s", w.scheme.Name, p.Key, p.Msg)
+	}
+	variables := map[string][]byte{}
+	for _, name := range object.Variables() {
+		value, err := values.Bytes(name, n, w.scheme.TCD)
+		if err != nil {
+			return err
+		}
+		variables[name] = value
+	}
+	code, err := controlCode(w.scheme)
+	if err != nil {
+		return err
+	}
+	w.control, err = newControl(ctx, runtime, w.scheme, code, variables)
+	return err
+}
+
+// coreParams returns the parameters of switch ports.
+func (w *world) coreParams(m marking) *coreParams {
+	e := w.plan.exp
+	sw := e.Switch
+	p := &coreParams{
+		marking: m, tcd: w.scheme.TCD, watch: w.watch,
+		fecn: fecnParams{
+			thresholdBytes: uint64(e.FECN.Threshold), packetBytes: uint32(e.FECN.PacketSize),
+			rate: uint32(e.FECN.MarkingRate), victims: e.FECN.Victims,
+		},
+		xoffBytes:      uint64(sw.PFC.XOFF),
+		xonOffsetBytes: uint64(sw.PFC.XOFF - sw.PFC.XON),
+	}
+	if d := sw.PFC.Dynamic; d != nil {
+		p.alpha, p.xonOffsetBytes = float64(d.Alpha), uint64(d.XONOffset)
+	}
+	if w.cbfc {
+		p.creditBytes, p.creditPeriodNs = uint64(sw.CBFC.Buffer), uint64(sw.CBFC.Period)
+	}
+	if w.watch || w.scheme.TCD {
+		p.maxTonNs = uint64(e.MaxTon())
+		p.ecnBytes, p.overBytes = uint64(e.ECNThreshold()), uint64(e.ECNThreshold())
+		if w.cbfc {
+			p.overBytes = uint64(e.FECN.Threshold)
+		}
+	}
+	return p
+}
+
+// addPorts builds the nodes and their ports.
+func (w *world) addPorts() error {
+	p := w.plan
+	w.nodes = make([]node, len(p.nodeNames))
+	for i := range w.nodes {
+		w.nodes[i].isHost = p.isHost(int32(i))
+	}
+	w.ports = make([]port, len(p.ends))
+	data := p.exp.DataClasses()
+	for id := range w.ports {
+		q, link := &w.ports[id], p.network.Links[id/2]
+		*q = port{
+			node: p.ends[id][0], peer: p.ends[id][1], back: int32(id ^ 1),
+			rate: link.RateBps, delay: int64(link.DelayNs), wire: newFIFO(),
+		}
+		q.fromHost = p.isHost(q.node)
+		q.credits = w.cbfc && !p.isHost(q.peer)
+		for c := range q.queues {
+			q.queues[c].fifo = newFIFO()
+		}
+		if err := w.addClasses(int32(id), q, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addClasses gives the classes of data their states in the core.
+func (w *world) addClasses(id int32, p *port, data []uint8) error {
+	if p.fromHost && !p.credits {
+		for _, c := range data {
+			p.queues[c].lossless = w.lossless
+		}
+		return nil
+	}
+	var err error
+	// port ids of the kernel's engine start at 1, and seeds of ports go by them
+	if p.core, err = w.core.newPort(w.plan.seed32()+uint32(id)+1, p.rate); err != nil {
+		return err
+	}
+	for _, c := range data {
+		q := &p.queues[c]
+		q.lossless, q.marked = w.lossless, !p.fromHost
+		if q.core, q.ingress, err = w.core.newClass(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schedule puts what happens by itself into the heap.
+func (w *world) schedule() {
+	e := w.plan.exp
+	rng := w.plan.rng()
+	for i := range w.flows {
+		f := &w.flows[i]
+		if i < w.streams && !e.Flows[i].Exact {
+			f.start += int64(rng.Uint64N(startJitterNs))
+		}
+		w.heap.push(f.start, evStart, uint32(i))
+	}
+	w.changes = w.plan.rateChanges()
+	for i, c := range w.changes {
+		w.heap.push(max(w.t0+c.at, w.now), evRate, uint32(i))
+	}
+	w.heap.push(w.now+int64(e.Sample), evBin, 0)
+	w.heap.push(w.now+watchNs, evWatch, 0)
+	w.heap.push(w.end, evEnd, 0)
+}
+
+// addFlows makes the flows of the experiment, and those of bursts.
+func (w *world) addFlows() error {
+	e, p := w.plan.exp, w.plan
+	a := &addresses{plan: p, taken: map[addressRange]uint16{}}
+	w.streams = len(e.Flows)
+	ecn := uint8(ecnNone)
+	if w.setup.NeedsECN || w.setup.AccECN {
+		ecn = ecnECT
+	}
+	for _, x := range e.Flows {
+		f := flow{
+			name: x.Name, group: x.Group, from: x.From, to: x.To, priority: x.Priority,
+			kind: packetData, ecn: ecn, start: w.t0 + int64(x.Start), size: uint64(x.Size),
+			initialRate: uint64(x.InitialRate), limitRate: uint64(x.LimitRate),
+		}
+		if err := w.addFlow(f, a, p.payload(), ackBytes); err != nil {
+			return fmt.Errorf("flow %s: %w", f.name, err)
+		}
+	}
+	for _, b := range e.Bursts {
+		if err := w.addBurst(b, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) addBurst(b experiment.Burst, a *addresses) error {
+	starts := b.Starts(w.plan.exp.Duration)
+	for _, from := range b.From {
+		for k := range b.Flows * len(starts) {
+			f := flow{
+				name: fmt.Sprintf("%s-%s-%d", b.Name, from, k), group: b.Name, from: from, to: b.To,
+				priority: b.Priority, kind: packetUDP, size: uint64(b.Size),
+				start: w.t0 + int64(starts[k/b.Flows]),
+			}
+			if b.Rate != 0 {
+				f.ecn = ecnECT
+				f.gap = uint64(w.plan.exp.Frame) * 8_000_000_000 / uint64(b.Rate) << gapShift
+			}
+			payload := uint64(w.plan.exp.Frame) - ethHeader - udpIPHeader
+			if err := w.addFlow(f, a, payload, ethHeader+udpIPHeader); err != nil {
+				return fmt.Errorf("flow %s: %w", f.name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Ranges of ports: of senders and receivers of controlled flows, and of bursts' senders; and the
+// port that bursts go to.
+const (
+	firstSrcPort, lastSrcPort     = 10000, 19999
+	firstDstPort, lastDstPort     = 20000, 65535
+	firstBurstPort, lastBurstPort = 30000, 65535
+	sinkPort                      = 9
+)
+
+// addFlow adds a flow whose full frames carry so many bytes behind a header.
+func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
+	p := w.plan
+	f.id = int32(len(w.flows))
+	f.class = experiment.DataClass(f.priority)
+	f.frame, f.mss = uint32(p.exp.Frame), uint32(payload)
+	if f.size != 0 {
+		f.packets = uint32((f.size + payload - 1) / payload)
+		f.lastFrame = uint32(f.size - uint64(f.packets-1)*payload + header)
+	}
+	f.key = key{src: int32(p.number[f.from]), dst: int32(p.number[f.to]), protocol: protoTCP}
+	var err error
+	if f.kind == packetUDP {
+		f.key.protocol, f.key.dstPort = protoUDP, sinkPort
+		f.key.srcPort, err = a.next(f.from, firstBurstPort, lastBurstPort)
+	} else {
+		if f.key.srcPort, err = a.next(f.from, firstSrcPort, lastSrcPort); err != nil {
+			return err
+		}
+		f.key.dstPort, err = a.next(f.to, firstDstPort, lastDstPort)
+	}
+	if err != nil {
+		return err
+	}
+	if f.path, err = p.path(f.key); err != nil {
+		return err
+	}
+	f.nic, f.rnic = p.access[f.key.src], p.access[f.key.dst]
+	if f.kind == packetData {
+		if f.ackPath, err = p.path(f.key.reversed()); err != nil {
+			return err
+		}
+		if f.cnpPath, err = p.path(f.key.cnp()); err != nil {
+			return err
+		}
+		if w.notifier != nil {
+			if f.notify, err = w.notifier.alloc(w.notifier.bytes); err != nil {
+				return err
+			}
+		}
+	}
+	w.flows = append(w.flows, f)
+	return nil
+}
+
+// run lets all events happen, up to the end and until no packet is under way.
+func (w *world) run(ctx context.Context, progress func(done float64)) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			t, ok := r.(trap)
+			if !ok {
+				panic(r)
+			}
+			err = t.err
+		}
+	}()
+	begin := w.now
+	told := begin
+	for len(w.heap.events) > 0 {
+		e := w.heap.pop()
+		w.now = e.at
+		w.happen(&e)
+		if w.now-told >= watchNs {
+			told = w.now
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			progress(min(float64(w.now-begin)/float64(w.end-begin), 1))
+		}
+		if w.draining && w.now > w.end+drainNs {
+			return nil
+		}
+	}
+	return nil
+}
+
+// drainNs is how long packets under way may take to arrive when the senders have stopped.
+const drainNs = 50_000_000
+
+// happen handles an event.
+func (w *world) happen(e *event) {
+	switch e.kind() {
+	case evArrive:
+		w.arrive(int32(e.arg))
+	case evDecide:
+		w.decide(int32(e.arg))
+	case evWake:
+		w.wake(&w.flows[e.arg])
+	case evLink:
+		w.linkEvent(e.arg)
+	case evStart:
+		w.begin(&w.flows[e.arg])
+	case evAck:
+		w.ackDue(&w.flows[e.arg])
+	case evTimeout:
+		w.timeout(&w.flows[e.arg])
+	case evRate:
+		w.changeRate(w.changes[e.arg])
+	case evBin:
+		w.record.endBin(w)
+	case evWatch:
+		w.watchDeadlock()
+	case evEnd:
+		w.finish()
+	}
+}
+
+func (w *world) changeRate(c rateChange) {
+	p := &w.ports[c.port]
+	p.rate = c.rate
+	if p.core != 0 {
+		w.core.put64(p.core+w.core.rate, c.rate)
+	}
+}
+
+// finish ends the measured time: what was counted of flows is kept, and senders stop.
+func (w *world) finish() {
+	w.record.snapshot(w)
+	w.draining = true
+	for i := range w.flows {
+		w.flows[i].stopped = true
+	}
+}

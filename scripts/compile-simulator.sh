@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compiles the algorithms for the simulator into netns-lab/sim/objects: each congestion control of
+# bpf/cc, the notification points of tc/bpf, and the switch port. Each is a wasm module. Of the port
+# there is a BPF object too, which has the layout of its structs. `go generate ./netns-lab/sim`
+# calls it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+objects=netns-lab/sim/objects
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# What the simulator writes before a run, and maps, by address.
+variables=(params path_params np_params tcd dilation_shift flows base_rtts)
+exports=()
+for v in "${variables[@]}"; do
+	exports+=("--export-if-defined=$v")
+done
+
+for source in bpf/cc/*.bpf.c tc/bpf/np*.bpf.c netns-lab/sim/bpf/port.c; do
+	name=$(basename "${source%.bpf.c}" .c)
+	clang-19 --target=wasm32 -O2 -mbulk-memory -Wall -Werror -Wno-unknown-attributes -nostdlib \
+		-Ibpf -idirafter /usr/include -c "$source" -o "$work/$name.o"
+	wasm-ld-19 --no-entry --strip-all --export=__heap_base "${exports[@]}" \
+		-o "$work/$name.wasm" "$work/$name.o"
+	chmod 644 "$work/$name.wasm"
+	rm "$work/$name.o"
+done
+
+# The line information has paths of source files: these must be the same in every checkout.
+clang-19 -O2 -g -Wall -Werror -mcpu=v3 --target=bpf -mlittle-endian -Ibpf \
+	-fdebug-compilation-dir=. -c netns-lab/sim/bpf/port.c -o "$work/port.o"
+llvm-strip-19 -g "$work/port.o"
+
+rm -f "$objects"/*.wasm "$objects"/*.o
+mv "$work"/*.wasm "$work"/port.o "$objects"

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doubt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/go-quicktest/qt"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/tc"
+)
+
+const (
+	bottleneckMbit = 200
+	lineRateBps    = 1e9
+	periodT        = time.Millisecond
+)
+
+// bed is a sender and a receiver with a router between them, whose port to the receiver is the
+// bottleneck: 200 Mbit/s.
+type bed struct {
+	sender, router, receiver netns.NsHandle
+	port                     int // index of the router's device to the receiver
+	senderDev, receiverDev   int
+	receiverAddr             string
+}
+
+// bufferBytes is the tail drop buffer of the bottleneck.
+func newBed(t *testing.T, bufferBytes int) *bed {
+	t.Helper()
+	b := &bed{
+		sender: nstest.New(t), router: nstest.New(t), receiver: nstest.New(t),
+		receiverAddr: "10.9.2.2",
+	}
+	b.senderDev = b.link(t, b.sender, "10.9.1.2/24", "10.9.1.1/24", "left")
+	b.receiverDev = b.link(t, b.receiver, "10.9.2.2/24", "10.9.2.1/24", "right")
+	run(t, b.sender, "ip route add default via 10.9.1.1")
+	run(t, b.receiver, "ip route add default via 10.9.2.1")
+	nstest.Do(t, b.router, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
+	})
+	for _, line := range []string{
+		"tc qdisc add dev right root handle 1: htb default 1",
+		fmt.Sprintf("tc class add dev right parent 1: classid 1:1 htb rate %dmbit burst 15k "+
+			"cburst 15k", bottleneckMbit),
+		fmt.Sprintf("tc qdisc add dev right parent 1:1 handle 2: bfifo limit %d", bufferBytes),
+	} {
+		run(t, b.router, line)
+	}
+	l, err := nstest.Netlink(t, b.router).LinkByName("right")
+	qt.Assert(t, qt.IsNil(err))
+	b.port = l.Attrs().Index
+	return b
+}
+
+// link connects a host to the router, and returns the index of the host's device.
+func (b *bed) link(t *testing.T, host netns.NsHandle, own, routers, name string) int {
+	t.Helper()
+	nl, router := nstest.Netlink(t, host), nstest.Netlink(t, b.router)
+	qt.Assert(t, qt.IsNil(router.LinkAdd(&netlink.Veth{
+		LinkAttrs:     netlink.LinkAttrs{Name: name},
+		PeerName:      "veth0",
+		PeerNamespace: netlink.NsFd(host),
+	})))
+	up := func(nl *netlink.Handle, h netns.NsHandle, name, address string) netlink.Link {
+		l, err := nl.LinkByName(name)
+		qt.Assert(t, qt.IsNil(err))
+		run(t, h, "ip addr add "+address+" dev "+name)
+		qt.Assert(t, qt.IsNil(nl.LinkSetUp(l)))
+		// one skb is one packet
+		run(t, h, "ip link set "+name+" gso_max_segs 1 gso_max_size 1514 gro_max_size 1514")
+		return l
+	}
+	routersLink := up(router, b.router, name, routers)
+	t.Cleanup(func() { router.LinkDel(routersLink) })
+	return up(nl, host, "veth0", own).Attrs().Index
+}
+
+// run runs a command in the namespace.
+func run(t testing.TB, h netns.NsHandle, line string) {
+	t.Helper()
+	nstest.Do(t, h, func() error {
+		words := strings.Fields(line)
+		out, err := exec.Command(words[0], words[1:]...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", line, err, out)
+		}
+		return nil
+	})
+}
+
+// mark makes the bottleneck mark packets behind a short queue.
+func (b *bed) mark(t *testing.T) {
+	t.Helper()
+	w, err := tc.LoadWRED(tc.WREDOptions{KMinBytes: 30_000, KMaxBytes: 30_000, PMax: 1})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { w.Close() })
+	qt.Assert(t, qt.IsNil(w.Attach(b.router, b.port)))
+}
+
+// registered registers a control as a host does.
+func registered(
+	t *testing.T, name string, maxFlows uint32, keysAndValues ...string,
+) *loader.Control {
+	t.Helper()
+	nstest.RequireRoot(t)
+	s, ok := scheme.Builtin().ByControl(name)
+	qt.Assert(t, qt.IsTrue(ok))
+	given := map[string]scheme.Value{}
+	if name == "pcn" {
+		given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(periodT)}
+	}
+	for i := 0; i < len(keysAndValues); i += 2 {
+		v, err := s.Object.Param(keysAndValues[i]).Parse(keysAndValues[i+1])
+		qt.Assert(t, qt.IsNil(err))
+		given[keysAndValues[i]] = v
+	}
+	control, err := loader.Register(loader.Registration{
+		Scheme: s, Settings: scheme.Settings{Given: given}, MaxFlows: maxFlows, NetnsKeys: true,
+		Network: scheme.Network{
+			LineRateBps: lineRateBps, BaseRTTNs: uint64(periodT), FrameBytes: 1514, Host: true,
+		},
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { qt.Check(t, qt.IsNil(control.Close())) })
+	return control
+}
+
+// points adds the notification point to the receiver and the reaction point to the sender.
+func (b *bed) points(t *testing.T, control *loader.Control) {
+	t.Helper()
+	np, err := tc.LoadHostNP(tc.HostNPOptions{
+		TNs: uint64(periodT), CongestedShare: 0.95, NetnsKeys: true,
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { np.Close() })
+	qt.Assert(t, qt.IsNil(np.Attach(b.receiver, b.receiverDev)))
+	rp, err := tc.LoadHostRP(control, tc.HostRPOptions{})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { rp.Close() })
+	qt.Assert(t, qt.IsNil(rp.Allow(b.senderDev)))
+	qt.Assert(t, qt.IsNil(rp.Attach(b.sender, b.senderDev)))
+}
+
+// noECN makes the receiver's host refuse ECN.
+func (b *bed) noECN(t *testing.T) {
+	nstest.Do(t, b.receiver, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("0"), 0)
+	})
+}
+
+// flow is a connection over the bed that sends all the time.
+type flow struct {
+	client, server *net.TCPConn
+	received       chan int64
+}
+
+func chooses(name string) func(_, _ string, c syscall.RawConn) error {
+	return func(_, _ string, c syscall.RawConn) error {
+		var err error
+		controlErr := c.Control(func(fd uintptr) {
+			err = errors.Join(
+				unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name),
+				// a port that a socket still has whose connection was reset
+				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+		})
+		return errors.Join(controlErr, err)
+	}
+}
+
+// connect opens a connection from the sender to the receiver. Ports may be 0.
+func (b *bed) connect(t *testing.T, control, peerControl string, clientPort, serverPort int) *flow {
+	t.Helper()
+	var l net.Listener
+	nstest.Do(t, b.receiver, func() (err error) {
+		listen := net.ListenConfig{Control: chooses(peerControl)}
+		listen.SetMultipathTCP(false)
+		at := fmt.Sprintf("%s:%d", b.receiverAddr, serverPort)
+		l, err = listen.Listen(t.Context(), "tcp4", at)
+		return err
+	})
+	defer l.Close()
+	f := &flow{received: make(chan int64, 1)}
+	nstest.Do(t, b.sender, func() error {
+		d := net.Dialer{
+			Control: chooses(control), Timeout: 5 * time.Second,
+			LocalAddr: &net.TCPAddr{IP: net.IPv4(10, 9, 1, 2), Port: clientPort},
+		}
+		c, err := d.DialContext(t.Context(), "tcp4", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		f.client = c.(*net.TCPConn)
+		return nil
+	})
+	t.Cleanup(func() { f.client.Close() })
+	c, err := l.Accept()
+	qt.Assert(t, qt.IsNil(err))
+	f.server = c.(*net.TCPConn)
+	t.Cleanup(func() { f.server.Close() })
+	return f
+}
+
+// transfer sends for this long, and returns what arrived.
+func (f *flow) transfer(ctx context.Context, d time.Duration) (bytes int64) {
+	end := time.Now().Add(d)
+	f.client.SetWriteDeadline(end)
+	f.server.SetReadDeadline(end)
+	go func() {
+		buf := make([]byte, 1<<16)
+		for ctx.Err() == nil {
+			if _, err := f.client.Write(buf); err != nil {
+				return
+			}
+		}
+	}()
+	bytes, _ = io.Copy(io.Discard, f.server)
+	return bytes
+}
+
+// key is the flow's in the sender's namespace.
+func (f *flow) key(t *testing.T) loader.FlowKey {
+	addr := func(a net.Addr) netip.AddrPort {
+		p := a.(*net.TCPAddr).AddrPort()
+		return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+	}
+	var cookie uint64
+	raw, err := f.client.SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+		size := uint32(8)
+		const soNetnsCookie = 71
+		unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, soNetnsCookie,
+			uintptr(unsafe.Pointer(&cookie)), uintptr(unsafe.Pointer(&size)), 0)
+	})))
+	return loader.FlowKey{
+		Src: addr(f.client.LocalAddr()), Dst: addr(f.client.RemoteAddr()),
+		Protocol: unix.IPPROTO_TCP, Netns: cookie,
+	}
+}
+
+func (f *flow) info(t *testing.T) (info *unix.TCPInfo) {
+	t.Helper()
+	raw, err := f.client.SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})))
+	qt.Assert(t, qt.IsNil(err))
+	return info
+}
+
+// measured is one transfer.
+type measured struct {
+	mbps        float64
+	retransmits uint32
+}
+
+func (m measured) String() string {
+	return fmt.Sprintf("%.1f Mbit/s, %d retransmissions", m.mbps, m.retransmits)
+}
+
+// measure transfers with a control.
+func (b *bed) measure(t *testing.T, control, peerControl string, d time.Duration) measured {
+	t.Helper()
+	f := b.connect(t, control, peerControl, 0, 0)
+	return f.measure(t, d)
+}
+
+func (f *flow) measure(t *testing.T, d time.Duration) measured {
+	t.Helper()
+	began := f.info(t).Total_retrans
+	n := f.transfer(t.Context(), d)
+	m := measured{float64(n) * 8 / d.Seconds() / 1e6, f.info(t).Total_retrans - began}
+	return m
+}
+
+func median[T any](values []T, less func(a, b T) int) T {
+	sorted := slices.SortedFunc(slices.Values(values), less)
+	return sorted[len(sorted)/2]
+}

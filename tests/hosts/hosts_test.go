@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
+)
+
+// Offsets in struct __sk_buff, and the verdict that leaves a packet to the next program.
+const (
+	skbGSOSegs = 164
+	tcxNext    = -1
+)
+
+// arrivals counts what arrives at the receiver: skbs, and the packets that they were on the wire.
+func (b *Bed) arrivals() func() (skbs, packets uint64) {
+	t := b.t
+	t.Helper()
+	counts, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 16,
+		MaxEntries: 1})
+	b.ok(err)
+	t.Cleanup(func() { counts.Close() })
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SchedCLS, License: "Dual BSD/GPL",
+		Instructions: asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, skbGSOSegs, asm.Word),
+			asm.JNE.Imm(asm.R2, 0, "count"),
+			asm.Mov.Imm(asm.R2, 1),
+			asm.LoadMapValue(asm.R3, counts.FD(), 0).WithSymbol("count"),
+			asm.Mov.Imm(asm.R4, 1),
+			asm.AddAtomic.Mem(asm.R3, asm.R4, asm.DWord, 0),
+			asm.AddAtomic.Mem(asm.R3, asm.R2, asm.DWord, 8),
+			asm.Mov.Imm(asm.R0, tcxNext),
+			asm.Return(),
+		},
+	})
+	b.ok(err)
+	t.Cleanup(func() { p.Close() })
+	nstest.Do(t, b.receiver.ns, func() error {
+		l, err := link.AttachTCX(link.TCXOptions{Interface: b.receiver.index, Program: p,
+			Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
+		if err == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return err
+	})
+	return func() (uint64, uint64) {
+		t.Helper()
+		var v [2]uint64
+		b.ok(counts.Lookup(uint32(0), &v))
+		return v[0], v[1]
+	}
+}
+
+// The beds are what they say: super-packets arrive where offloads are on, or GRO makes them.
+func TestBeds(t *testing.T) {
+	for _, offloads := range []Offloads{Supers, Segments, None} {
+		for _, ipv6 := range []bool{false, true} {
+			for _, mtu := range []int{1500, 9000} {
+				t.Run(fmt.Sprintf("%s ipv6=%t mtu=%d", offloads, ipv6, mtu), func(t *testing.T) {
+					b := New(t, Options{Offloads: offloads, IPv6: ipv6, MTU: mtu, Senders: 1})
+					arrived := b.arrivals()
+					c := b.Connect(0, "cubic")
+					b.Fill([]Connection{c}, 0, 100*time.Millisecond)
+					skbs, packets := arrived()
+					merged := float64(packets) / float64(skbs)
+					t.Logf("%d packets in %d skbs", packets, skbs)
+					if offloads == None {
+						qt.Check(t, qt.Equals(packets, skbs))
+						return
+					}
+					qt.Check(t, qt.IsTrue(merged > 1.5), qt.Commentf("%.1f in one", merged))
+				})
+			}
+		}
+	}
+}
+
+// Flows share a bottleneck, whatever a packet is on the way.
+func TestFair(t *testing.T) {
+	const runs = 3
+	for _, bed := range []struct {
+		text  string
+		least float64 // Jain's index
+	}{
+		{"offloads=supers control=pcn flows=2", 0.9},
+		{"offloads=segments control=pcn flows=2", 0.98},
+		{"offloads=none control=pcn flows=8", 0.9},
+	} {
+		m, err := parseMeasurement(bed.text + " senders=2 settle=500ms for=1500ms")
+		qt.Assert(t, qt.IsNil(err))
+		var all []float64
+		for range runs {
+			r := m.run(t, m.controls[0])
+			t.Logf("%s: Jain %.3f: %s", bed.text, r.jain, mbps(r.goodput))
+			all = append(all, r.jain)
+		}
+		slices.Sort(all)
+		qt.Check(t, qt.IsTrue(all[runs/2] >= bed.least), qt.Commentf("%s: %v", bed.text, all))
+	}
+}
+
+// Marks at random say that there is no congestion, and a mark of a merged packet weighs as many as
+// it is.
+func TestRandomMarks(t *testing.T) {
+	for _, offloads := range []Offloads{Supers, Segments, None} {
+		m, err := parseMeasurement(fmt.Sprintf(
+			"offloads=%s control=pcn flows=1 senders=1 mark=0.5 settle=300ms for=500ms", offloads))
+		qt.Assert(t, qt.IsNil(err))
+		var shares []float64
+		for range 3 {
+			r := m.run(t, "pcn")
+			shares = append(shares, r.decreases)
+			t.Logf("%s: %s Mbit/s, decreases %.3f", offloads, mbps(r.goodput), r.decreases)
+		}
+		slices.Sort(shares)
+		qt.Check(t, qt.IsTrue(shares[1] < 0.1), qt.Commentf("%s: %v", offloads, shares))
+	}
+}
