@@ -89,7 +89,7 @@ func newHost(name string) (*netHost, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make host %s: %w", name, err)
 	}
-	if h.nl, err = netlink.NewHandleAt(h.ns); err != nil {
+	if h.nl, err = netlink.NewHandleAt(h.ns, unix.NETLINK_ROUTE); err != nil {
 		return nil, err
 	}
 	return h, h.setUp("lo")

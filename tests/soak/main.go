@@ -12,6 +12,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 func main() {
@@ -28,17 +30,30 @@ func dispatch(args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(args) > 0 && args[0] == insideArg {
+	if len(args) > 0 && args[0] == insideArg { // process 1 too, but not the microVM's
 		o, err := parseOptions(args[1:])
 		if err != nil {
 			return err
 		}
 		return runInside(ctx, o, os.Stdout)
 	}
-	if _, err := parseOptions(args); errors.Is(err, flag.ErrHelp) {
+	if guest.Inside() {
+		guest.Main(func(args []string) int {
+			if err := superviseGuest(ctx, args, os.Stdout); err != nil {
+				fmt.Println("soak:", err)
+				return 1
+			}
+			return 0
+		})
+	}
+	o, err := parseOptions(args)
+	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if o.vm {
+		return runInVM(ctx, o, os.Stdout)
 	}
 	return supervise(ctx, args, os.Stdout)
 }
@@ -49,7 +64,10 @@ type options struct {
 	seed   uint64
 	pcn    string // its file
 	clock  bool
+	cpu    bool
 	plan   bool
+	vm     bool
+	round  time.Duration
 }
 
 func parseOptions(args []string) (options, error) {
@@ -61,6 +79,10 @@ func parseOptions(args []string) (options, error) {
 	f.StringVar(&o.pcn, "pcn", "bin/pcn", "the program to test")
 	f.BoolVar(&o.clock, "step-clock", false,
 		"also step the machine's clock: only in a virtual machine")
+	f.BoolVar(&o.cpu, "offline-cpu", false,
+		"also take a CPU offline for a time: only in a virtual machine")
+	f.BoolVar(&o.vm, "vm", false, "run in the microVM, with its clock and CPUs changed too")
+	f.DurationVar(&o.round, "round", 30*time.Second, "how long a round's clients run, at most")
 	f.BoolVar(&o.plan, "plan", false, "print the plan of the first round, and do nothing")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -75,10 +97,11 @@ func parseOptions(args []string) (options, error) {
 
 // planner chooses the rounds' length for the run's length.
 func (o options) planner() planner {
-	const longest = 30 * time.Second
-	p := planner{Seed: o.seed, Length: min(longest, o.length), Clock: o.clock}
-	p.Every = min(2*time.Second, p.Length/16)
-	p.Clients = 24 + int(p.Length/time.Second)
+	const usual = 30 * time.Second
+	p := planner{Seed: o.seed, Length: min(o.round, o.length), Clock: o.clock, CPU: o.cpu}
+	p.Every = p.Length / 16
+	p.Stay = min(usual, p.Length)
+	p.Clients = 24 + int(p.Stay/time.Second)
 	return p
 }
 

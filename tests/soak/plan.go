@@ -90,11 +90,12 @@ const (
 	route      = "route" // the path from the clients' host: 0 by eth0, 1 by eth1
 	upgrade    = "up"
 	downUp     = "down-up"
-	killUp     = "kill-up"    // kill -9 after ms
-	killServe  = "kill-serve" // of the metrics
-	delDevice  = "del-device" // eth1, while programs are attached to it
-	delNS      = "del-ns"     // the guest
-	clockStep  = "clock-step" // ms; in the microVM only
+	killUp     = "kill-up"     // kill -9 after ms
+	killServe  = "kill-serve"  // of the metrics
+	delDevice  = "del-device"  // eth1, while programs are attached to it
+	delNS      = "del-ns"      // the guest
+	clockStep  = "clock-step"  // ms; in the microVM only
+	offlineCPU = "offline-cpu" // for ms; in the microVM only
 )
 
 // Hosts: network namespaces.
@@ -109,9 +110,11 @@ const (
 type planner struct {
 	Seed    uint64
 	Length  time.Duration // of a round's part with clients
+	Stay    time.Duration // what clients' lives are shares of
 	Every   time.Duration // between events
 	Clients int           // of a round
 	Clock   bool          // whether the clock may be stepped
+	CPU     bool          // whether a CPU may go offline
 }
 
 // eventKinds are drawn like cards: each comes once before one comes again.
@@ -122,6 +125,9 @@ func (p planner) eventKinds() []string {
 	}
 	if p.Clock {
 		kinds = append(kinds, clockStep)
+	}
+	if p.CPU {
+		kinds = append(kinds, offlineCPU)
 	}
 	return kinds
 }
@@ -171,7 +177,7 @@ func (p planner) client(random *rand.Rand, at time.Duration) clientPlan {
 		IPv6:    random.IntN(2) == 1,
 		Control: pick(random, "pcn", "pcn", "pcn", "ldcp", "pcn_dctcp", "cubic"),
 		Bytes:   pick(random, 100, 1_000, 20_000, 100_000, 1_000_000),
-		Lives:   p.Length/8 + time.Duration(random.Int64N(int64(p.Length)/2)),
+		Lives:   p.Stay/8 + time.Duration(random.Int64N(int64(p.Stay)/2)),
 	}
 	if kind == iperf || kind == web { // these run beside the hosts' namespaces' other clients
 		c.From = clientHost
@@ -209,6 +215,8 @@ func (p planner) event(random *rand.Rand, at time.Duration, kind string) event {
 		e.Text = fmt.Sprint(random.Uint32())
 	case killServe:
 		e.Host = pick(random, clientHost, serverHost, routerHost)
+	case offlineCPU:
+		e.Value = pick(random, 100, 1000, 5000)
 	case clockStep:
 		e.Value = pick(random, -3_600_000, -1000, 1000, 3_600_000)
 	}

@@ -134,6 +134,22 @@ func (g growth) check(samples int) string {
 	return ""
 }
 
+// interim prints what grew so far, since a long run may be ended by others.
+func (r *report) interim() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.print("%d checkpoints, %d violations", len(r.samples), len(r.violations))
+	r.printGrowths(growths(r.samples))
+}
+
+func (r *report) printGrowths(all []growth) {
+	fmt.Fprintf(r.w, "\n%-36s %14s %14s %14s %16s\n", "what", "first", "last", "an hour", "a month")
+	for _, g := range all {
+		fmt.Fprintf(r.w, "%-36s %14.0f %14.0f %+14.1f %+16.0f\n", g.Name, g.First, g.Last,
+			g.PerHour, g.PerHour*hoursOfMonth)
+	}
+}
+
 const hoursOfMonth = 30 * 24
 
 // finish prints the report; the error says how many bounds did not hold.
@@ -155,11 +171,7 @@ func (r *report) finish() error {
 	for _, name := range slices.Sorted(maps.Keys(r.totals)) {
 		fmt.Fprintf(r.w, "%s: %.0f\n", name, r.totals[name])
 	}
-	fmt.Fprintf(r.w, "\n%-36s %14s %14s %14s %16s\n", "what", "first", "last", "an hour", "a month")
-	for _, g := range all {
-		fmt.Fprintf(r.w, "%-36s %14.0f %14.0f %+14.1f %+16.0f\n", g.Name, g.First, g.Last,
-			g.PerHour, g.PerHour*hoursOfMonth)
-	}
+	r.printGrowths(all)
 	if len(r.samples) < enoughSamples {
 		fmt.Fprintf(r.w, "Too few checkpoints to judge growth: %d, want %d.\n", len(r.samples),
 			enoughSamples)

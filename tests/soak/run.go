@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -255,8 +256,20 @@ func (s *soak) event(ctx context.Context, e event) error {
 	case clockStep:
 		now := unix.NsecToTimespec(time.Now().Add(ms).UnixNano())
 		return unix.ClockSettime(unix.CLOCK_REALTIME, &now)
+	case offlineCPU:
+		return withoutCPU(ctx, ms)
 	}
 	return fmt.Errorf("unknown event %q", e.Kind)
+}
+
+// withoutCPU takes the last CPU offline for a time.
+func withoutCPU(ctx context.Context, d time.Duration) error {
+	file := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/online", runtime.NumCPU()-1)
+	if err := os.WriteFile(file, []byte("0"), 0o644); err != nil {
+		return fmt.Errorf("take a CPU offline: %w", err)
+	}
+	sleep(ctx, d)
+	return os.WriteFile(file, []byte("1"), 0o644)
 }
 
 // killUp kills an upgrade. The status must then be readable, and the next upgrade whole.
@@ -370,6 +383,7 @@ func (s *soak) checkpoint(ctx context.Context, n int) error {
 	}
 	sample.add("BPF objects after down", float64(len(left)))
 	s.report.addSample(sample)
+	s.report.interim()
 	return nil
 }
 
