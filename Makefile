@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 soak generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels test-arm64 soak soak-vm generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
@@ -55,6 +55,12 @@ SEED ?= $(shell date +%s)
 soak: build ## run pcn host for SECONDS among faults, as root: docs/soak.md
 	go build -o bin/soak ./tests/soak
 	bin/soak --seconds $(SECONDS) --seed $(SEED) --pcn $(BIN)
+
+ROUND ?= 10m
+
+soak-vm: build ## the same in the microVM, where CPUs and the clock change too; needs no root
+	CGO_ENABLED=0 go build -o bin/soak ./tests/soak
+	bin/soak --vm --seconds $(SECONDS) --round $(ROUND) --seed $(SEED) --pcn $(BIN)
 
 generate: ## compile the programs again, for BPF and for the simulator, with clang-19
 	go generate ./...

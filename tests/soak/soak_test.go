@@ -55,7 +55,8 @@ func TestSmoke(t *testing.T) {
 }
 
 func TestPlanIsRepeated(t *testing.T) {
-	p := planner{Seed: 7, Length: 30 * time.Second, Every: time.Second, Clients: 100, Clock: true}
+	p := planner{Seed: 7, Length: 30 * time.Second, Every: time.Second,
+		Stay: 30 * time.Second, Clients: 100, Clock: true, CPU: true}
 	qt.Check(t, qt.DeepEquals(p.round(3), p.round(3)))
 	other := p
 	other.Seed++
