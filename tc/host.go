@@ -129,8 +129,19 @@ type ArriveOptions struct {
 	SinkPort uint16 // UDP port whose datagrams are counted and dropped
 	MaxFlows uint32 // tracked flows at most; 0 means 4096
 	// ring buffer of the port qdisc for the samples; may be nil if SampleNs is 0
-	Events        *ebpf.Map
+	Events *ebpf.Map
+	// the port qdisc's map of what came to each host last; nil if there is no such port
+	HostArrivals  *ebpf.Map
 	DilationShift uint32
+	Unsampled     bool // no port samples for CNMs
+}
+
+// portsSample returns what programs are told.
+func portsSample(unsampled bool) uint32 {
+	if unsampled {
+		return 0
+	}
+	return 1
 }
 
 // Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c). It is their first ingress
@@ -159,6 +170,9 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 				"ring buffer",
 				o.SampleNs)
 	}
+	if o.HostArrivals != nil {
+		shared["host_arrivals"] = o.HostArrivals
+	}
 	spec, err := loadArrive()
 	if err != nil {
 		return nil, err
@@ -168,6 +182,7 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	}
 	obj, err := load("arrive", spec, map[string]any{
 		"sample_ns":      o.SampleNs,
+		"ports_sample":   portsSample(o.Unsampled),
 		"sink_port":      o.SinkPort,
 		"dilation_shift": o.DilationShift,
 	}, shared)
