@@ -120,7 +120,8 @@ func arguments(c Config, how acceleration) []string {
 	// the kernel mixes its command line into its random numbers
 	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,
 		strings.Join(slices.Concat(kernelParameters, clock), " "), c.Seed)
-	return slices.Concat(machineFlags, []string{"-smp", strconv.Itoa(max(1, c.CPUs))}, flags, []string{
+	cpus := []string{"-smp", strconv.Itoa(max(1, c.CPUs))}
+	return slices.Concat(machineFlags, cpus, flags, []string{
 		"-m", strconv.Itoa(c.MemoryMiB),
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
 		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
