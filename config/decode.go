@@ -417,10 +417,15 @@ func KeysOf(t reflect.Type) []string {
 // never suggests the wrong name itself: a file may declare it, and still may not use it here.
 func Suggest(wrong string, known []string) string {
 	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == wrong })
+	wrong = strings.ToLower(wrong)
 	best, bestDistance := "", 3
 	for _, k := range known {
-		if dist := editDistance(strings.ToLower(wrong),
-			strings.ToLower(k)); dist < min(bestDistance, len(k)) {
+		low := strings.ToLower(k)
+		dist := editDistance(wrong, low)
+		// Of names as close, one with the same letters was meant: pnc is pcn, not pfc.
+		closer := dist < bestDistance || dist == bestDistance && best != "" &&
+			sortedLetters(wrong) == sortedLetters(low)
+		if closer && dist < len(k) {
 			best, bestDistance = k, dist
 		}
 	}
@@ -432,6 +437,12 @@ func Suggest(wrong string, known []string) string {
 	default:
 		return ""
 	}
+}
+
+func sortedLetters(s string) string {
+	letters := []byte(s)
+	slices.Sort(letters)
+	return string(letters)
 }
 
 // editDistance returns the number of steps that turn a into b: insert, delete or replace a byte, or
