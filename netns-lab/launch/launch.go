@@ -128,8 +128,8 @@ func claim(out string) (release func(), err error) {
 	}
 	lock, err := flock.Try(out)
 	if errors.Is(err, flock.ErrHeld) {
-		return nil, fmt.Errorf("another pcn writes into result folder %s: choose another with --out",
-			out)
+		return nil, fmt.Errorf("another pcn writes into result folder %s: "+
+			"choose another with --out", out)
 	}
 	if err != nil {
 		lock = nil // some network file systems have no locks of folders: run without
