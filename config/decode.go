@@ -122,7 +122,7 @@ func (d *Decoder) Root(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); err != nil {
-		d.failSyntax(err)
+		d.failSyntax(data, err)
 		return nil
 	}
 	if err := dec.Decode(&more); err == nil {
@@ -137,7 +137,9 @@ func (d *Decoder) Root(data []byte) *yaml.Node {
 	return root
 }
 
-func (d *Decoder) failSyntax(err error) {
+// failSyntax adds an error of the YAML parser. The parser knows no column: the error is at the
+// line's first character that is no space.
+func (d *Decoder) failSyntax(data []byte, err error) {
 	if errors.Is(err, io.EOF) {
 		d.Errs = append(d.Errs, &Error{File: d.File, Msg: "is empty", Hint: d.start})
 		return
@@ -146,8 +148,20 @@ func (d *Decoder) failSyntax(err error) {
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		e.Line, _ = strconv.Atoi(m[1])
 		e.Msg = m[2]
+		e.Col = firstColumn(data, e.Line)
+		e.Hint = "check indentation, quotes and brackets of this line and of the one above"
 	}
 	d.Errs = append(d.Errs, e)
+}
+
+// firstColumn returns the column of a line's first character that is no space, from 1.
+func firstColumn(data []byte, line int) int {
+	lines := bytes.Split(data, []byte("\n"))
+	if line < 1 || line > len(lines) {
+		return 0
+	}
+	text := lines[line-1]
+	return len(text) - len(bytes.TrimLeft(text, " ")) + 1
 }
 
 // Decode fills in the struct that dst points to.
@@ -399,12 +413,19 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Suggest returns a hint with the known name closest to a wrong one, or with all known names.
+// Suggest returns a hint with the known name closest to a wrong one, or with all known names. It
+// never suggests the wrong name itself: a file may declare it, and still may not use it here.
 func Suggest(wrong string, known []string) string {
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == wrong })
+	wrong = strings.ToLower(wrong)
 	best, bestDistance := "", 3
 	for _, k := range known {
-		if dist := editDistance(strings.ToLower(wrong),
-			strings.ToLower(k)); dist < min(bestDistance, len(k)) {
+		low := strings.ToLower(k)
+		dist := editDistance(wrong, low)
+		// Of names as close, one with the same letters was meant: pnc is pcn, not pfc.
+		closer := dist < bestDistance || dist == bestDistance && best != "" &&
+			sortedLetters(wrong) == sortedLetters(low)
+		if closer && dist < len(k) {
 			best, bestDistance = k, dist
 		}
 	}
@@ -418,23 +439,33 @@ func Suggest(wrong string, known []string) string {
 	}
 }
 
-// editDistance returns the number of bytes to insert, delete or replace to turn a into b
-// (Levenshtein).
+func sortedLetters(s string) string {
+	letters := []byte(s)
+	slices.Sort(letters)
+	return string(letters)
+}
+
+// editDistance returns the number of steps that turn a into b: insert, delete or replace a byte, or
+// swap two neighbours (optimal string alignment). Swapped letters are the commonest slip of typing.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // rows i-2 and i-1
+	for j := range last {
+		last[j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := last[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
 			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+			row[j] = min(row[j-1]+1, last[j]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		before, last = last, row
 	}
-	return row[len(b)]
+	return last[len(b)]
 }
