@@ -23,8 +23,9 @@ type engineFlags struct {
 // add adds the flag that names the engine.
 func (e *engineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.name, "engine", "",
-		"what runs it: kernel (Linux, in microVMs) or sim (a simulated ideal network); "+
-			"pcn run takes several, such as kernel,sim (default: the experiment's)")
+		"what runs it: kernel (Linux, in microVMs), sim (a simulated ideal network) or "+
+			"fluid (the algorithms' theory, without packets); pcn run takes several, such as "+
+			"kernel,sim (default: the experiment's)")
 	f.StringVar(&e.kernel, "kernel", "",
 		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
 			"(default: the newest in the cache)")
@@ -75,6 +76,8 @@ func (e engineFlags) openOne(engine experiment.Engine) (launch.Engine, error) {
 			"remove them, or run with --engine kernel")}
 	case engine == experiment.EngineSim:
 		return launch.NewSimulator(), nil
+	case engine == experiment.EngineFluid:
+		return launch.NewFluid(), nil
 	case e.native && e.kernel != "":
 		return nil, usageError{errors.New("--native and --kernel: choose one")}
 	case e.native:
