@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -63,5 +64,5 @@ func TestRunEngines(t *testing.T) {
 	qt.Assert(t, qt.IsNil(WriteReport(again, groups)))
 	other, err := os.ReadFile(again)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(string(other) == string(page)), qt.Commentf("the reports differ"))
+	qt.Check(t, qt.IsTrue(bytes.Equal(other, page)), qt.Commentf("the reports differ"))
 }

@@ -453,8 +453,8 @@ func sumRow(name, dst string, flows []result.Flow) flowRow {
 	}
 }
 
-// busiest returns the ports with the longest queues and, for equal queues, the most bytes sent. Idle
-// ports are in the order of names, whatever order an engine has them in.
+// busiest returns the ports with the longest queues and, for equal queues, the most bytes sent.
+// Idle ports are in the order of names, whatever order an engine has them in.
 func busiest(ports []result.Port) []result.Port {
 	sorted := slices.SortedStableFunc(slices.Values(ports), func(a, b result.Port) int {
 		return cmp.Or(-cmp.Compare(a.QueueMaxBytes, b.QueueMaxBytes),
