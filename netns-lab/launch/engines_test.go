@@ -48,12 +48,14 @@ func TestRunEngines(t *testing.T) {
 		_, err := result.Read(filepath.Join(out, string(r.Manifest.RanOn()), r.Manifest.Label()))
 		qt.Check(t, qt.IsNil(err))
 	}
-	want := []string{"dcqcn kernel", "dcqcn sim", "dcqcn fluid",
-		"pcn kernel", "pcn sim", "pcn fluid"}
+	want := []string{
+		"dcqcn kernel", "dcqcn sim", "dcqcn fluid", "pcn kernel", "pcn sim", "pcn fluid",
+	}
 	qt.Check(t, qt.DeepEquals(labels, want))
 	page, err := os.ReadFile(filepath.Join(out, ReportFile))
 	qt.Assert(t, qt.IsNil(err))
-	for _, text := range []string{"Comparison of engines", "DCQCN, kernel", "dotted: sim", "dashed: fluid"} {
+	for _, text := range []string{"Comparison of engines", "DCQCN, kernel", "dotted: sim",
+		"dashed: fluid"} {
 		qt.Check(t, qt.IsTrue(strings.Contains(string(page), text)), qt.Commentf("%s", text))
 	}
 

@@ -397,8 +397,8 @@ type curves struct {
 // dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
 
-// curveFigure draws curves over time, in a panel for each run, or for each group of runs that differ
-// only in their engine, if there are no other dashed curves. It returns nil if there are no
+// curveFigure draws curves over time, in a panel for each run, or for each group of runs that
+// differ only in their engine, if there are no other dashed curves. It returns nil if there are no
 // objects.
 func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, error) {
 	if len(c.objects) == 0 {
@@ -481,8 +481,8 @@ func lineOf(engine experiment.Engine, first bool) engineLine {
 	return engineLine{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}}
 }
 
-// overEngines groups the runs that differ only in their engine. Without overlay, each run is a group
-// of its own.
+// overEngines groups the runs that differ only in their engine. Without overlay, each run is a
+// group of its own.
 func overEngines(runs []runView, overlay bool) [][]runView {
 	var groups [][]runView
 	for _, r := range runs {
