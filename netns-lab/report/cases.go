@@ -53,7 +53,8 @@ func (o *overCases) curve(scheme, object string) *caseCurve {
 }
 
 // caseFigures draws comparisons and expectations over the cases, if there are at least two. A
-// metric that is both compared and expected is drawn once, and of several engines the first is drawn.
+// metric that is both compared and expected is drawn once. Of several engines the first is
+// drawn.
 func caseFigures(g groupView) []*figure {
 	var outcomes []outcomeView
 	var names []string

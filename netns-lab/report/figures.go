@@ -397,8 +397,8 @@ type curves struct {
 // dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
 
-// curveFigure draws curves over time, in a panel for each run, or for each group of runs that differ
-// only in their engine, if there are no other dashed curves. It returns nil if there are no
+// curveFigure draws curves over time, in a panel for each run, or for each group of runs that
+// differ only in their engine, if there are no other dashed curves. It returns nil if there are no
 // objects.
 func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, error) {
 	if len(c.objects) == 0 {
@@ -442,14 +442,14 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 		p := f.newPlot(c.yLabel+" ("+unit+")", 0, headroom(top*scale))
 		label := r.Label
 		for n, other := range overlaid {
+			line := lineOf(other.Manifest.RanOn(), n == 0)
 			if n > 0 {
-				label += fmt.Sprintf("; %s: %s", engineDashes[n%len(engineDashes)].name,
-					other.Manifest.RanOn())
+				label += fmt.Sprintf("; %s: %s", line.name, other.Manifest.RanOn())
 			}
 			for i, t := range solid[other.Label] {
 				p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
 					swatch{line: flowColors[i%len(flowColors)],
-						dashes: engineDashes[n%len(engineDashes)].dashes}})
+						dashes: line.dashes}})
 			}
 		}
 		for i, t := range dashed[r.Label] {
@@ -463,18 +463,26 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 	return f, nil
 }
 
-// engineDashes are the lines of engines whose curves share a panel, in the order of runs.
-var engineDashes = []struct {
+// engineLine is how the curves of an engine are drawn.
+type engineLine struct {
 	name   string
 	dashes []vg.Length
-}{
-	{"solid", nil},
-	{"dashed", []vg.Length{vg.Points(4), vg.Points(2)}},
-	{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}},
 }
 
-// overEngines groups the runs that differ only in their engine. Without overlay, each run is a group
-// of its own.
+// lineOf returns the line of an engine whose curves share a panel with others': the first is solid,
+// theory is dashed, and packets are dotted.
+func lineOf(engine experiment.Engine, first bool) engineLine {
+	switch {
+	case first:
+		return engineLine{"solid", nil}
+	case engine == experiment.EngineFluid:
+		return engineLine{"dashed", []vg.Length{vg.Points(4), vg.Points(2)}}
+	}
+	return engineLine{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}}
+}
+
+// overEngines groups the runs that differ only in their engine. Without overlay, each run is a
+// group of its own.
 func overEngines(runs []runView, overlay bool) [][]runView {
 	var groups [][]runView
 	for _, r := range runs {

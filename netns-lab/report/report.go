@@ -454,10 +454,11 @@ func sumRow(name, dst string, flows []result.Flow) flowRow {
 }
 
 // busiest returns the ports with the longest queues and, for equal queues, the most bytes sent.
+// Idle ports are in the order of names, whatever order an engine has them in.
 func busiest(ports []result.Port) []result.Port {
 	sorted := slices.SortedStableFunc(slices.Values(ports), func(a, b result.Port) int {
 		return cmp.Or(-cmp.Compare(a.QueueMaxBytes, b.QueueMaxBytes),
-			-cmp.Compare(a.SentBytes, b.SentBytes))
+			-cmp.Compare(a.SentBytes, b.SentBytes), cmp.Compare(a.Name, b.Name))
 	})
 	return sorted[:min(len(sorted), maxPortRows)]
 }

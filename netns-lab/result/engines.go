@@ -122,7 +122,8 @@ var portCounts = []struct {
 	join func(a, b float64) float64 // over all ports
 }{
 	{"longest queue of any port", experiment.UnitBytes,
-		func(p Port) uint64 { return p.QueueMaxBytes }, func(a, b float64) float64 { return max(a, b) }},
+		func(p Port) uint64 { return p.QueueMaxBytes },
+		func(a, b float64) float64 { return max(a, b) }},
 	{"packets sent by all ports", experiment.UnitCount,
 		func(p Port) uint64 { return p.SentPackets }, sum},
 	{"packets marked by all ports", experiment.UnitCount,
