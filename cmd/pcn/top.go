@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/host"
@@ -30,7 +30,7 @@ Keys: s changes the sort column, p pauses, up and down scroll, q quits.`,
 				return usageError{fmt.Errorf("invalid --interval %s: want 50ms or more", interval)}
 			}
 			m := newTopModel(host.New().Flows, interval)
-			_, err := tea.NewProgram(m, tea.WithContext(cmd.Context()), tea.WithAltScreen()).Run()
+			_, err := tea.NewProgram(m, tea.WithContext(cmd.Context())).Run()
 			return err
 		},
 	}
@@ -94,7 +94,7 @@ func (m topModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m.handleKey(msg.String())
 	case topTick:
 		if m.paused {
@@ -122,7 +122,7 @@ func (m topModel) handleKey(key string) (tea.Model, tea.Cmd) {
 	case "s":
 		m.sortColumn = (m.sortColumn + 1) % len(topColumns)
 		m.sort()
-	case "p", " ":
+	case "p", "space":
 		m.paused = !m.paused
 	case "down", "j":
 		m.top = max(min(m.top+1, len(m.flows)-m.rows()), 0)
@@ -155,7 +155,14 @@ func (m topModel) sort() {
 // rows returns the number of flows that fit between the two lines above and the one below.
 func (m topModel) rows() int { return max(m.height-3, 1) }
 
-func (m topModel) View() string {
+// View fills the terminal's other screen, so that what was there before comes back.
+func (m topModel) View() tea.View {
+	v := tea.NewView(m.text())
+	v.AltScreen = true
+	return v
+}
+
+func (m topModel) text() string {
 	var b strings.Builder
 	state := ""
 	if m.paused {

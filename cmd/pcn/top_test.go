@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/host"
@@ -38,13 +38,15 @@ func after(m topModel, messages ...tea.Msg) topModel {
 	return m
 }
 
-func keyMsg(s string) tea.Msg { return tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(s)} }
+func keyMsg(s string) tea.Msg {
+	return tea.KeyPressMsg{Code: []rune(s)[0], Text: s}
+}
 
 func TestTopShowsFlows(t *testing.T) {
 	m := newTopModel(nil, time.Second)
 	m = after(m, topFlows{flows: []host.LiveFlow{liveFlow(1, 1e9), liveFlow(2, 4e9)}},
 		topFlows{flows: []host.LiveFlow{liveFlow(1, 2e9), liveFlow(2, 4e9)}})
-	lines := strings.Split(m.View(), "\n")
+	lines := strings.Split(m.text(), "\n")
 	qt.Assert(t, qt.HasLen(lines, 24))
 	for _, l := range lines {
 		qt.Check(t, qt.IsTrue(utf8.RuneCountInString(l) <= 80), qt.Commentf("%q", l))
@@ -58,8 +60,8 @@ func TestTopShowsFlows(t *testing.T) {
 	qt.Check(t, qt.StringContains(lines[3], "▅█")) // half, then all
 
 	m = after(m, keyMsg("s"), keyMsg("s"), keyMsg("s"))
-	qt.Check(t, qt.Equals(strings.Split(m.View(), "\n")[0], "pcn: 2 flows, by flow"))
-	qt.Check(t, qt.StringContains(strings.Split(m.View(), "\n")[2], "2G"))
+	qt.Check(t, qt.Equals(strings.Split(m.text(), "\n")[0], "pcn: 2 flows, by flow"))
+	qt.Check(t, qt.StringContains(strings.Split(m.text(), "\n")[2], "2G"))
 	// A flow that is gone leaves nothing.
 	m = after(m, topFlows{flows: []host.LiveFlow{liveFlow(2, 4e9)}})
 	qt.Check(t, qt.HasLen(m.rates, 1))
@@ -70,7 +72,7 @@ func TestTopSaysNoECN(t *testing.T) {
 	f := liveFlow(3, 0)
 	f.ECN, f.Window = false, 12
 	m := after(newTopModel(nil, time.Second), topFlows{flows: []host.LiveFlow{liveFlow(1, 1e9), f}})
-	lines := strings.Split(m.View(), "\n")
+	lines := strings.Split(m.text(), "\n")
 	qt.Check(t, qt.Equals(lines[0], "pcn: 2 flows, by rate; 1 with NO ECN: see pcn host doctor"))
 	qt.Check(t, qt.Not(qt.StringContains(lines[2], "NO ECN")))
 	qt.Check(t, qt.StringContains(lines[3], "12p"))
@@ -83,7 +85,7 @@ func TestFlowsInDoubt(t *testing.T) {
 	lost.Window, lost.Doubt = 12, "no_marks"
 	fresh.Window, fresh.Doubt = 10, "new"
 	flows := []host.LiveFlow{lost, fresh}
-	view := after(newTopModel(nil, time.Second), topFlows{flows: flows}).View()
+	view := after(newTopModel(nil, time.Second), topFlows{flows: flows}).text()
 	qt.Check(t, qt.StringContains(view, " 12p! "))
 	qt.Check(t, qt.StringContains(view, " 10p "))
 	var table strings.Builder
@@ -101,9 +103,9 @@ func TestTopScrolls(t *testing.T) {
 	}
 	m := after(newTopModel(nil, time.Second), tea.WindowSizeMsg{Width: 80, Height: 10},
 		topFlows{flows: flows})
-	first := func() string { return strings.Split(m.View(), "\n")[2] }
+	first := func() string { return strings.Split(m.text(), "\n")[2] }
 	qt.Check(t, qt.StringContains(first(), "50M"))
-	m = after(m, tea.KeyMsg{Type: tea.KeyDown}, keyMsg("j"))
+	m = after(m, tea.KeyPressMsg{Code: tea.KeyDown}, keyMsg("j"))
 	qt.Check(t, qt.StringContains(first(), "48M"))
 	for range 100 {
 		m = after(m, keyMsg("j"))
@@ -111,7 +113,7 @@ func TestTopScrolls(t *testing.T) {
 	qt.Check(t, qt.StringContains(first(), "7M")) // seven fit
 	m = after(m, topFlows{flows: flows[:3]})
 	qt.Check(t, qt.StringContains(first(), "3M"))
-	qt.Assert(t, qt.HasLen(strings.Split(m.View(), "\n"), 10))
+	qt.Assert(t, qt.HasLen(strings.Split(m.text(), "\n"), 10))
 	for range 100 {
 		m = after(m, keyMsg("k"))
 	}
@@ -125,14 +127,14 @@ func TestTopPausesAndEnds(t *testing.T) {
 	look()
 	qt.Check(t, qt.Equals(looks, 1))
 	m = after(m, keyMsg("p"))
-	qt.Check(t, qt.StringContains(m.View(), "paused"))
+	qt.Check(t, qt.StringContains(m.text(), "paused"))
 	_, wait := m.Update(topTick{})
 	qt.Check(t, qt.Equals(wait(), tea.Msg(topTick{})))
 	qt.Check(t, qt.Equals(looks, 1))
 	_, quit := m.Update(keyMsg("q"))
 	qt.Check(t, qt.Equals(quit(), tea.Quit()))
 	m = after(m, topFlows{err: errors.New("no permission")})
-	qt.Check(t, qt.StringContains(m.View(), "ERROR: no permission"))
+	qt.Check(t, qt.StringContains(m.text(), "ERROR: no permission"))
 }
 
 func TestShort(t *testing.T) {
