@@ -3,6 +3,7 @@
 package npecn
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"os"
@@ -17,8 +18,8 @@ const (
 	ringMax        = uint32(npecnPortLimitRING_MAX)
 	rateChangesMax = int(npecnPortLimitRATE_CHANGES)
 	linkEvents     = uint32(npecnPortLimitLINK_EVENTS) // that may wait for one port and class
-	lateBuckets    = uint64(npecnPortLimitLATE_BUCKETS)
-	lateBucketNs   = uint64(1) << npecnPortLimitLATE_BUCKET_SHIFT
+	lateBuckets    = uint64(npecnLateLimitLATE_BUCKETS)
+	lateBucketNs   = uint64(1) << npecnLateLimitLATE_BUCKET_SHIFT
 )
 
 const (
@@ -135,6 +136,7 @@ type Port struct {
 	Name       string // for messages
 	RateBps    uint64 // 0: no such port
 	DelayNs    uint64 // propagation of the link it sends to
+	QuantumNs  uint64 // its timers are rounded up to it, a power of two; 0: Options.QuantumNs
 	PFCDelayNs uint64 // from crossing XOFF here until the peer stops
 	PFC        PFC
 	Peer       uint32 // port id at the link's other end
@@ -168,11 +170,15 @@ type Node struct {
 
 // Options configure all ports of a lab.
 type Options struct {
-	Ports         []Port // index 0 must be empty: it is the group of devices that have none
-	Nodes         []Node
-	SampleNs      uint64 // bin of the sampled series; 0: none
-	QuantumNs     uint64 // timers are rounded up to it, a power of two; 0: 1024
-	EarlyNs       uint64 // a port without delay hands packets over so early; at most QuantumNs
+	Ports     []Port // index 0 must be empty: it is the group of devices that have none
+	Nodes     []Node
+	SampleNs  uint64 // bin of the sampled series; 0: none
+	QuantumNs uint64 // timers are rounded up to it, a power of two; 0: 1024
+	// LagNs is how long ports wait before they decide, if their delay is long enough for that, so
+	// that what arrives late is there; 0: two quanta.
+	LagNs         uint64
+	EarlyNs       uint64 // a port without delay hands packets over so early; at most the next's lag
+	Flows         uint32 // TCP flows that hosts may have when they are watched
 	DilationShift uint32 // the kernel's clock runs 2^shift slower than the papers'
 	EventsBytes   uint32 // ring buffer, a power of two; 0: 16 MiB
 	// Object is bpf/npecn.bpf.c compiled with a marker of one's own (bpf/include/marker.h), an
@@ -189,10 +195,6 @@ func (o *Options) check() error {
 	}
 	if o.QuantumNs&(o.QuantumNs-1) != 0 {
 		return fmt.Errorf("quantum %d ns is no power of two", o.QuantumNs)
-	}
-	if o.EarlyNs > o.QuantumNs {
-		return fmt.Errorf("early hand-over by %d ns: want at most the quantum, %d ns: the next "+
-			"port waits that long before it decides", o.EarlyNs, o.QuantumNs)
 	}
 	if o.DilationShift > maxDilation {
 		return fmt.Errorf("dilation shift %d: want 0 to %d", o.DilationShift, maxDilation)
@@ -215,6 +217,27 @@ func (o *Options) check() error {
 	if slots > slotsMax {
 		return fmt.Errorf("%d slots in all rings: want at most %d", slots, slotsMax)
 	}
+	return o.checkRounding()
+}
+
+// checkRounding checks that no port delivers later than the ports behind it wait: its timer is late
+// by up to its quantum.
+func (o *Options) checkRounding() error {
+	leastLagNs := make([]uint64, len(o.Nodes)) // of the ports of each node that wait; 0: none does
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		if p := &o.Ports[id]; p.DelayNs != 0 {
+			least := &leastLagNs[p.Node]
+			*least = min(o.lagNs(p), cmp.Or(*least, o.lagNs(p)))
+		}
+	}
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		p := &o.Ports[id]
+		lagNs := leastLagNs[o.Ports[p.Peer].Node]
+		if p.DelayNs != 0 && lagNs != 0 && o.quantumNs(p) > lagNs {
+			return fmt.Errorf("port %d (%s): quantum %d ns: want at most %d ns, which a port behind it "+
+				"waits before it decides", id, p.Name, o.quantumNs(p), lagNs)
+		}
+	}
 	return nil
 }
 
@@ -223,6 +246,7 @@ func (p *Port) lossless() bool {
 }
 
 func (o *Options) checkPort(p *Port) error {
+	quantumNs := o.quantumNs(p)
 	switch {
 	case p.RateBps == 0:
 		return fmt.Errorf("rate is 0")
@@ -230,12 +254,17 @@ func (o *Options) checkPort(p *Port) error {
 		return fmt.Errorf("peer %d: there are %d ports", p.Peer, len(o.Ports))
 	case int(p.Node) >= len(o.Nodes):
 		return fmt.Errorf("node %d: there are %d nodes", p.Node, len(o.Nodes))
-	case p.DelayNs != 0 && p.DelayNs <= o.QuantumNs:
+	case quantumNs&(quantumNs-1) != 0:
+		return fmt.Errorf("quantum %d ns is no power of two", quantumNs)
+	case p.DelayNs != 0 && p.DelayNs <= quantumNs:
 		return fmt.Errorf("delay %d ns must exceed the quantum %d ns, which it is the "+
-			"lookahead for", p.DelayNs, o.QuantumNs)
-	case p.lossless() && p.PFCDelayNs <= o.QuantumNs:
+			"lookahead for", p.DelayNs, quantumNs)
+	case p.lossless() && p.PFCDelayNs <= quantumNs:
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the "+
-			"lookahead for", p.PFCDelayNs, o.QuantumNs)
+			"lookahead for", p.PFCDelayNs, quantumNs)
+	case p.DelayNs != 0 && o.lagNs(p) < o.EarlyNs:
+		return fmt.Errorf("early hand-over by %d ns: want at most the port's lag, %d ns, which it "+
+			"waits before it decides", o.EarlyNs, o.lagNs(p))
 	case p.WireSlots < 2 || p.WireSlots > ringMax:
 		return fmt.Errorf("wire slots %d: want 2 to %d", p.WireSlots, ringMax)
 	case p.Marker > OwnMarker:
@@ -331,18 +360,19 @@ func (p *Port) checkDetection() error {
 	return nil
 }
 
-// lagNs is how long a port waits before it decides, so that what arrives late is there: twice what
-// timers are rounded by, if the delay leaves room for that, for its own timer, and for the work. A
-// host has no lookahead, and decides at once.
-func (o *Options) lagNs(p *Port) uint64 {
-	switch {
-	case p.DelayNs == 0:
-		return 0
-	case 2*p.DelayNs < 7*o.QuantumNs:
-		return o.QuantumNs
-	default:
-		return 2 * o.QuantumNs
+// quantumNs is what the port's timers are rounded up to. A host's are exact: TCP small queues wait
+// for its packets to leave.
+func (o *Options) quantumNs(p *Port) uint64 {
+	if p.DelayNs == 0 {
+		return 1
 	}
+	return cmp.Or(p.QuantumNs, o.QuantumNs)
+}
+
+// lagNs is how long a port waits before it decides, so that what arrives late is there. The rest of
+// its delay is for its own timer, and for the work. A host has no lookahead, and decides at once.
+func (o *Options) lagNs(p *Port) uint64 {
+	return min(cmp.Or(o.LagNs, 2*o.QuantumNs), p.DelayNs*4/7)
 }
 
 // slotsFor rounds up to the ring's power of two.
@@ -387,7 +417,8 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 // portConfig returns the port's configuration as the kernel wants it.
 func (o *Options) portConfig(p *Port) npecnPortConfig {
 	c := npecnPortConfig{
-		RateBps: p.RateBps, DelayNs: p.DelayNs, LagNs: o.lagNs(p), PfcDelayNs: p.PFCDelayNs,
+		RateBps: p.RateBps, DelayNs: p.DelayNs,
+		QuantumNs: o.quantumNs(p), LagNs: o.lagNs(p), PfcDelayNs: p.PFCDelayNs,
 		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
 		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
 	}

@@ -84,9 +84,20 @@ func TestOptionsAreChecked(t *testing.T) {
 		{func(o *Options) { o.Ports[2].Peer = 3 }, `port 2 \(s->h0\): peer 3: there are 3 ports`},
 		{func(o *Options) { o.Ports[2].Node = 2 }, `port 2 \(s->h0\): node 2: there are 2 nodes`},
 		{func(o *Options) { o.QuantumNs = 8192 },
-			`port 1 \(h0->s\): PFC delay 6000 ns must exceed the quantum 8192 ns, .*`},
+			`port 2 \(s->h0\): delay 6000 ns must exceed the quantum 8192 ns, .*`},
+		{func(o *Options) { o.Ports[2].QuantumNs = 48 },
+			`port 2 \(s->h0\): quantum 48 ns is no power of two`},
+		{func(o *Options) { o.EarlyNs = 3 },
+			`port 2 \(s->h0\): early hand-over by 3 ns: want at most the port's lag, 2 ns, .*`},
 		{func(o *Options) { o.Ports[2].DelayNs = 1 },
 			`port 2 \(s->h0\): delay 1 ns must exceed the quantum 1 ns, .*`},
+		{func(o *Options) { // a switch with a short link and a long one
+			o.Nodes = make([]Node, 3)
+			o.Ports = append(o.Ports, o.Ports[2], o.Ports[2])
+			o.Ports[3].Peer, o.Ports[3].DelayNs = 4, 1025
+			o.Ports[3].Node, o.Ports[4].Node = 1, 2
+			o.Ports[4].Peer, o.Ports[4].QuantumNs = 3, 1024
+		}, `port 4 \(s->h0\): quantum 1024 ns: want at most 2 ns, which a port behind it .*`},
 		{func(o *Options) { o.Ports[1].PFCDelayNs = 0 },
 			`port 1 \(h0->s\): PFC delay 0 ns must exceed the quantum 1 ns, .*`},
 		{func(o *Options) { o.Ports[1].PFCDelayNs = 1 },
@@ -231,12 +242,25 @@ func TestSlotsFor(t *testing.T) {
 	}
 }
 
-// TestLag: two quanta, if what is decided so late, and a quantum later, can still arrive in time.
+// TestLag: what is decided so late, and a quantum later, can still arrive in time.
 func TestLag(t *testing.T) {
 	o := Options{QuantumNs: 1024}
-	for delayNs, want := range map[uint64]uint64{0: 0, 1_500: 1024, 3_583: 1024, 3_584: 2048,
-		4_000: 2048, 5_000: 2048} {
+	for delayNs, want := range map[uint64]uint64{0: 0, 700: 400, 3_500: 2000, 3_584: 2048,
+		5_000: 2048} {
 		qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: delayNs}), want),
 			qt.Commentf("delay %d ns", delayNs))
+	}
+	o.LagNs = 3000
+	qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: 10_000}), 3000))
+}
+
+// TestQuantum: a port's own, or that of all; a host's port is exact.
+func TestQuantum(t *testing.T) {
+	o := Options{QuantumNs: 1024}
+	for _, test := range []struct {
+		Port
+		want uint64
+	}{{Port{DelayNs: 5_000}, 1024}, {Port{DelayNs: 5_000, QuantumNs: 64}, 64}, {Port{}, 1}} {
+		qt.Check(t, qt.Equals(o.quantumNs(&test.Port), test.want))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"unsafe"
 
 	"github.com/cilium/ebpf/ringbuf"
@@ -50,6 +51,12 @@ type FlowSample struct {
 	MarkedPackets uint32
 }
 
+// FlowStart is when a TCP flow sent its first data since hosts are watched.
+type FlowStart struct {
+	Src  netip.AddrPort // of the socket that sends
+	AtNs uint64
+}
+
 // Off is a time in which a port's queue of a class was paused, or had a packet and no credits for
 // it.
 type Off struct {
@@ -89,6 +96,7 @@ type Sink struct {
 	Repeats  func(PauseRepeats)
 	Queue    func(QueueSample)
 	Flow     func(FlowSample)
+	Start    func(FlowStart)
 	Off      func(Off)
 	Detected func(Detected)
 }
@@ -161,6 +169,11 @@ func (s Sink) decode(b []byte) error {
 				Flow: e.Flow, Bin: e.Bin, Bytes: e.ReceivedBytes,
 				Packets: e.ReceivedPackets, MarkedPackets: e.MarkedPackets,
 			})
+		})
+	case npecnEventKindEVENT_START:
+		known = handOver(b, func(e *npecnEventStart) {
+			addr := netip.AddrFrom4([4]byte(binary.NativeEndian.AppendUint32(nil, e.Saddr)))
+			s.Start(FlowStart{Src: netip.AddrPortFrom(addr, e.Sport), AtNs: e.AtNs})
 		})
 	case npecnEventKindEVENT_OFF:
 		known = handOver(b, func(e *npecnEventOff) {

@@ -5,9 +5,11 @@ package npecn
 import (
 	"bytes"
 	"encoding/binary"
+	"net/netip"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // encode is the bytes of bpf/include/events.h, by the types that bpf2go made of it.
@@ -26,6 +28,7 @@ const (
 	kindOff      = uint32(npecnEventKindEVENT_OFF)
 	kindDetected = uint32(npecnEventKindEVENT_DETECTED)
 	kindRepeat   = uint32(npecnEventKindEVENT_REPEAT)
+	kindStart    = uint32(npecnEventKindEVENT_START)
 )
 
 func TestDecode(t *testing.T) {
@@ -35,6 +38,7 @@ func TestDecode(t *testing.T) {
 		Queue:    func(s QueueSample) { got = append(got, s) },
 		Flow:     func(s FlowSample) { got = append(got, s) },
 		Repeats:  func(r PauseRepeats) { got = append(got, r) },
+		Start:    func(s FlowStart) { got = append(got, s) },
 		Off:      func(o Off) { got = append(got, o) },
 		Detected: func(d Detected) { got = append(got, d) },
 	}
@@ -50,10 +54,11 @@ func TestDecode(t *testing.T) {
 		npecnEventDetected{Kind: kindDetected, Port: 1, Bin: 2, NpecnPackets: 3, EcnPackets: 4,
 			FecnPackets: 5, TcdCePackets: 6, TcdUePackets: 7, TcdState: 2},
 		npecnEventRepeat{Kind: kindRepeat, Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
+		npecnEventStart{Kind: kindStart, Saddr: 0x0201000a, Sport: 4000, AtNs: 6},
 	} {
 		qt.Assert(t, qt.IsNil(sink.decode(encode(t, event))))
 	}
-	qt.Assert(t, qt.DeepEquals(got, []any{
+	qt.Assert(t, qt.CmpEquals(got, []any{
 		PFCEvent{Port: 0xffff, Class: 7, Pause: true, SentNs: 1 << 60, EffectNs: 1<<60 + 5},
 		PFCEvent{Port: 1, SentNs: 2, EffectNs: 3},
 		QueueSample{Port: 9, Bin: 1,
@@ -65,7 +70,8 @@ func TestDecode(t *testing.T) {
 			Detections: Detections{NPECN: 3, ECN: 4, FECN: 5, TCDCE: 6, TCDUE: 7,
 				State: Undetermined}},
 		PauseRepeats{Port: 0xffff, Class: 3, Bin: 4, Frames: 5},
-	}))
+		FlowStart{Src: netip.MustParseAddrPort("10.0.1.2:4000"), AtNs: 6},
+	}, cmpopts.EquateComparable(netip.AddrPort{})))
 }
 
 func TestDecodeRefuses(t *testing.T) {
@@ -94,6 +100,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, npecnEventOff{Kind: kindOff}))
 	f.Add(encode(f, npecnEventDetected{Kind: kindDetected}))
 	f.Add(encode(f, npecnEventRepeat{Kind: kindRepeat}))
+	f.Add(encode(f, npecnEventStart{Kind: kindStart}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var events int
 		err := Sink{
@@ -104,6 +111,7 @@ func FuzzDecode(f *testing.F) {
 			Repeats:  func(PauseRepeats) { events++ },
 			Queue:    func(QueueSample) { events++ },
 			Flow:     func(FlowSample) { events++ },
+			Start:    func(FlowStart) { events++ },
 			Off:      func(Off) { events++ },
 			Detected: func(Detected) { events++ },
 		}.decode(b)

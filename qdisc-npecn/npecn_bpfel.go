@@ -56,6 +56,7 @@ const (
 	npecnEventKindEVENT_FLOW     npecnEventKind = 3
 	npecnEventKindEVENT_OFF      npecnEventKind = 4
 	npecnEventKindEVENT_DETECTED npecnEventKind = 5
+	npecnEventKindEVENT_START    npecnEventKind = 7
 	npecnEventKindEVENT_REPEAT   npecnEventKind = 6
 )
 
@@ -99,6 +100,28 @@ type npecnEventRepeat struct {
 	Pad    uint8
 	Bin    uint64
 	Frames uint64
+}
+
+type npecnEventStart struct {
+	_     structs.HostLayout
+	Kind  uint32
+	Saddr uint32
+	AtNs  uint64
+	Sport uint16
+	Pad   [3]uint16
+}
+
+type npecnLateLimit uint32
+
+const (
+	npecnLateLimitLATE_BUCKETS      npecnLateLimit = 128
+	npecnLateLimitLATE_BUCKET_SHIFT npecnLateLimit = 6
+)
+
+type npecnLateness struct {
+	_      structs.HostLayout
+	MaxNs  uint64
+	Counts [128]uint64
 }
 
 type npecnLinkEvent struct {
@@ -148,6 +171,7 @@ type npecnPortConfig struct {
 	_           structs.HostLayout
 	RateBps     uint64
 	DelayNs     uint64
+	QuantumNs   uint64
 	LagNs       uint64
 	PfcDelayNs  uint64
 	WredBytes   uint64
@@ -210,19 +234,17 @@ type npecnPortCounters struct {
 	Dropped          [6]uint64
 	Causality        uint64
 	EventsLost       uint64
-	LateMaxNs        uint64
-	LateSumNs        uint64
-	Late             [128]uint64
+	Late             npecnLateness
+	LateAcks         npecnLateness
+	LateData         npecnLateness
 }
 
 type npecnPortLimit uint32
 
 const (
-	npecnPortLimitLINK_EVENTS       npecnPortLimit = 64
-	npecnPortLimitRATE_CHANGES      npecnPortLimit = 8
-	npecnPortLimitLATE_BUCKETS      npecnPortLimit = 128
-	npecnPortLimitLATE_BUCKET_SHIFT npecnPortLimit = 6
-	npecnPortLimitRING_MAX          npecnPortLimit = 1048576
+	npecnPortLimitLINK_EVENTS  npecnPortLimit = 64
+	npecnPortLimitRATE_CHANGES npecnPortLimit = 8
+	npecnPortLimitRING_MAX     npecnPortLimit = 1048576
 )
 
 type npecnPortState struct {
@@ -376,7 +398,9 @@ type npecnTclass struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	npecnMapDataSent            = "data_sent"
 	npecnMapEvents              = "events"
+	npecnMapHostArrivals        = "host_arrivals"
 	npecnMapLinkEvents          = "link_events"
 	npecnMapNodes               = "nodes"
 	npecnMapNpecn               = "npecn"
@@ -391,7 +415,6 @@ const (
 	npecnVarDilationShift       = "dilation_shift"
 	npecnVarEarlyNs             = "early_ns"
 	npecnVarEventsLost          = "events_lost"
-	npecnVarQuantumNs           = "quantum_ns"
 	npecnVarSampleNs            = "sample_ns"
 	npecnVarUnusedDropCause     = "unused_drop_cause"
 	npecnVarUnusedEventDetected = "unused_event_detected"
@@ -401,9 +424,12 @@ const (
 	npecnVarUnusedEventPfc      = "unused_event_pfc"
 	npecnVarUnusedEventQueue    = "unused_event_queue"
 	npecnVarUnusedEventRepeat   = "unused_event_repeat"
+	npecnVarUnusedEventStart    = "unused_event_start"
+	npecnVarUnusedLateLimit     = "unused_late_limit"
 	npecnVarUnusedMarker        = "unused_marker"
 	npecnVarUnusedPortLimit     = "unused_port_limit"
 	npecnVarUnusedTcdState      = "unused_tcd_state"
+	npecnVarWatchFromNs         = "watch_from_ns"
 )
 
 // loadNpecn returns the embedded CollectionSpec for npecn.
@@ -459,13 +485,15 @@ type npecnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnMapSpecs struct {
-	Events      *ebpf.MapSpec `ebpf:"events"`
-	LinkEvents  *ebpf.MapSpec `ebpf:"link_events"`
-	Nodes       *ebpf.MapSpec `ebpf:"nodes"`
-	Npecn       *ebpf.MapSpec `ebpf:"npecn"`
-	Ports       *ebpf.MapSpec `ebpf:"ports"`
-	RateChanges *ebpf.MapSpec `ebpf:"rate_changes"`
-	Slots       *ebpf.MapSpec `ebpf:"slots"`
+	DataSent     *ebpf.MapSpec `ebpf:"data_sent"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
+	LinkEvents   *ebpf.MapSpec `ebpf:"link_events"`
+	Nodes        *ebpf.MapSpec `ebpf:"nodes"`
+	Npecn        *ebpf.MapSpec `ebpf:"npecn"`
+	Ports        *ebpf.MapSpec `ebpf:"ports"`
+	RateChanges  *ebpf.MapSpec `ebpf:"rate_changes"`
+	Slots        *ebpf.MapSpec `ebpf:"slots"`
 }
 
 // npecnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -475,7 +503,6 @@ type npecnVariableSpecs struct {
 	DilationShift       *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	EarlyNs             *ebpf.VariableSpec `ebpf:"early_ns"`
 	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
-	QuantumNs           *ebpf.VariableSpec `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
 	UnusedDropCause     *ebpf.VariableSpec `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.VariableSpec `ebpf:"unused_event_detected"`
@@ -485,9 +512,12 @@ type npecnVariableSpecs struct {
 	UnusedEventPfc      *ebpf.VariableSpec `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.VariableSpec `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.VariableSpec `ebpf:"unused_event_repeat"`
+	UnusedEventStart    *ebpf.VariableSpec `ebpf:"unused_event_start"`
+	UnusedLateLimit     *ebpf.VariableSpec `ebpf:"unused_late_limit"`
 	UnusedMarker        *ebpf.VariableSpec `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.VariableSpec `ebpf:"unused_port_limit"`
 	UnusedTcdState      *ebpf.VariableSpec `ebpf:"unused_tcd_state"`
+	WatchFromNs         *ebpf.VariableSpec `ebpf:"watch_from_ns"`
 }
 
 // npecnObjects contains all objects after they have been loaded into the kernel.
@@ -510,18 +540,22 @@ func (o *npecnObjects) Close() error {
 //
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnMaps struct {
-	Events      *ebpf.Map `ebpf:"events"`
-	LinkEvents  *ebpf.Map `ebpf:"link_events"`
-	Nodes       *ebpf.Map `ebpf:"nodes"`
-	Npecn       *ebpf.Map `ebpf:"npecn"`
-	Ports       *ebpf.Map `ebpf:"ports"`
-	RateChanges *ebpf.Map `ebpf:"rate_changes"`
-	Slots       *ebpf.Map `ebpf:"slots"`
+	DataSent     *ebpf.Map `ebpf:"data_sent"`
+	Events       *ebpf.Map `ebpf:"events"`
+	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
+	LinkEvents   *ebpf.Map `ebpf:"link_events"`
+	Nodes        *ebpf.Map `ebpf:"nodes"`
+	Npecn        *ebpf.Map `ebpf:"npecn"`
+	Ports        *ebpf.Map `ebpf:"ports"`
+	RateChanges  *ebpf.Map `ebpf:"rate_changes"`
+	Slots        *ebpf.Map `ebpf:"slots"`
 }
 
 func (m *npecnMaps) Close() error {
 	return _NpecnClose(
+		m.DataSent,
 		m.Events,
+		m.HostArrivals,
 		m.LinkEvents,
 		m.Nodes,
 		m.Npecn,
@@ -538,7 +572,6 @@ type npecnVariables struct {
 	DilationShift       *ebpf.Variable `ebpf:"dilation_shift"`
 	EarlyNs             *ebpf.Variable `ebpf:"early_ns"`
 	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
-	QuantumNs           *ebpf.Variable `ebpf:"quantum_ns"`
 	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`
 	UnusedDropCause     *ebpf.Variable `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.Variable `ebpf:"unused_event_detected"`
@@ -548,9 +581,12 @@ type npecnVariables struct {
 	UnusedEventPfc      *ebpf.Variable `ebpf:"unused_event_pfc"`
 	UnusedEventQueue    *ebpf.Variable `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.Variable `ebpf:"unused_event_repeat"`
+	UnusedEventStart    *ebpf.Variable `ebpf:"unused_event_start"`
+	UnusedLateLimit     *ebpf.Variable `ebpf:"unused_late_limit"`
 	UnusedMarker        *ebpf.Variable `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.Variable `ebpf:"unused_port_limit"`
 	UnusedTcdState      *ebpf.Variable `ebpf:"unused_tcd_state"`
+	WatchFromNs         *ebpf.Variable `ebpf:"watch_from_ns"`
 }
 
 // npecnPrograms contains all programs after they have been loaded into the kernel.

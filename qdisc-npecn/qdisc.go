@@ -56,7 +56,6 @@ func Load(o Options) (*Qdisc, error) {
 	o.sizeMaps(spec, len(ports), slots)
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
-		npecnVarQuantumNs:     o.QuantumNs,
 		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
 	} {
@@ -87,6 +86,8 @@ func (o *Options) sizeMaps(spec *ebpf.CollectionSpec, ports int, slots uint32) {
 	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(ports*Classes) * linkEvents
 	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(ports * rateChangesMax)
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
+	spec.Maps[npecnMapHostArrivals].MaxEntries = uint32(ports)
+	spec.Maps[npecnMapDataSent].MaxEntries = max(o.Flows, 1)
 }
 
 func (q *Qdisc) register(o *Options, ports []npecnPort) error {
@@ -140,6 +141,18 @@ func view[T any](b []byte) *T { return (*T)(unsafe.Pointer(unsafe.SliceData(b)))
 
 // Events returns the ring buffer of events and samples, for an EventReader and for tc.LoadArrive.
 func (q *Qdisc) Events() *ebpf.Map { return q.objs.Events }
+
+// HostArrivals returns the map of what came to each host last, for tc.LoadArrive.
+func (q *Qdisc) HostArrivals() *ebpf.Map { return q.objs.HostArrivals }
+
+// WatchHosts measures how late hosts' TCP is from a time on, which is not 0: Stats.LateACKs and
+// LateData, and FlowStart events.
+func (q *Qdisc) WatchHosts(fromNs uint64) error {
+	if err := q.objs.WatchFromNs.Set(fromNs); err != nil {
+		return fmt.Errorf("watch hosts: %w", err)
+	}
+	return nil
+}
 
 // ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges
 // said.

@@ -98,9 +98,6 @@ func loadSingle(o SingleOptions) (*Single, error) {
 	}
 	ports, slots := all.layout()
 	all.sizeMaps(spec, len(ports), slots)
-	if err := spec.Variables[npecnVarQuantumNs].Set(all.QuantumNs); err != nil {
-		return nil, err
-	}
 	s := &Single{kind: o.Kind}
 	if err := setKind(spec.Maps[Kind], o.Kind); err != nil {
 		return nil, err

@@ -43,9 +43,12 @@ type Stats struct {
 	HeldMaxBlocks uint64
 
 	QueueMaxBytes uint64
-	Causality     uint64 // packets that came after their ideal time had been decided
-	PFCOverflow   uint64 // link events lost: PAUSE and RESUME
-	Lateness      Lateness
+	Causality     uint64   // packets that came after their ideal time had been decided
+	PFCOverflow   uint64   // link events lost: PAUSE and RESUME
+	Lateness      Lateness // of deliveries
+	// Of what the host's TCP sends, after its cause: an ACK after the packet that it acknowledges,
+	// data after the latest of what it waited for (bpf/host.h). Only if hosts are watched.
+	LateACKs, LateData Lateness
 
 	// The sample bin that is not over, in units of SampleNs, and what happened in it so far.
 	Bin      uint64
@@ -87,7 +90,9 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		QueueMaxBytes:    n.QueueMaxBytes,
 		Causality:        n.Causality,
 		PFCOverflow:      n.EventsLost,
-		Lateness:         Lateness{counts: n.Late, MaxNs: n.LateMaxNs},
+		Lateness:         lateness(&n.Late),
+		LateACKs:         lateness(&n.LateAcks),
+		LateData:         lateness(&n.LateData),
 		Bin:              bin.Index,
 		InBin: Sample{
 			SentBytes: bin.SentBytes, SentPackets: bin.SentPackets,
@@ -167,10 +172,21 @@ func (q *Qdisc) PauseRepeats(id uint32, atNs uint64) ([]PauseRepeats, error) {
 	return rows, nil
 }
 
-// Lateness is a histogram of how long after its ideal time each packet was delivered.
+// Lateness is a histogram of how long after its ideal time each packet was delivered, or sent.
 type Lateness struct {
 	counts [lateBuckets]uint64
 	MaxNs  uint64
+}
+
+func lateness(l *npecnLateness) Lateness { return Lateness{counts: l.Counts, MaxNs: l.MaxNs} }
+
+// Count returns how many packets there were.
+func (l *Lateness) Count() uint64 {
+	var total uint64
+	for _, n := range l.counts {
+		total += n
+	}
+	return total
 }
 
 // Add adds another port's histogram to this one.
@@ -184,10 +200,7 @@ func (l *Lateness) Add(o Lateness) {
 // QuantileNs returns an upper bound, to 64 ns, of the lateness of a share q of the packets,
 // 0 < q <= 1; MaxNs if that is beyond the histogram; 0 if there were none.
 func (l *Lateness) QuantileNs(q float64) uint64 {
-	var total uint64
-	for _, n := range l.counts {
-		total += n
-	}
+	total := l.Count()
 	if total == 0 {
 		return 0
 	}

@@ -106,7 +106,11 @@ func lines(k timekeeping, ls []line) *layout {
 		if _, err := fmt.Sscanf(name[1:], "%d", &i); err != nil {
 			panic(err)
 		}
-		return lossless(name, ls[i].rateBps, ls[i].delayNs, 512)
+		p := lossless(name, ls[i].rateBps, ls[i].delayNs, 512)
+		if short := 8 * k.quantumNs; ls[i].delayNs < short && k == rounded { // as experiments do
+			p.QuantumNs = 128
+		}
+		return p
 	}
 	return l
 }

@@ -76,6 +76,14 @@ type arriveFlowKey struct {
 	Netns    uint64
 }
 
+type arriveHostArrival struct {
+	_      structs.HostLayout
+	T_ns   uint64
+	SeqEnd uint32
+	Sport  uint16
+	Dport  uint16
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -84,6 +92,7 @@ const (
 	arriveMapCnmCounts       = "cnm_counts"
 	arriveMapCnmPending      = "cnm_pending"
 	arriveMapEvents          = "events"
+	arriveMapHostArrivals    = "host_arrivals"
 	arriveProgArrive         = "arrive"
 	arriveProgCnmEgress      = "cnm_egress"
 	arriveVarDilationShift   = "dilation_shift"
@@ -144,10 +153,11 @@ type arriveProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type arriveMapSpecs struct {
-	Arrivals   *ebpf.MapSpec `ebpf:"arrivals"`
-	CnmCounts  *ebpf.MapSpec `ebpf:"cnm_counts"`
-	CnmPending *ebpf.MapSpec `ebpf:"cnm_pending"`
-	Events     *ebpf.MapSpec `ebpf:"events"`
+	Arrivals     *ebpf.MapSpec `ebpf:"arrivals"`
+	CnmCounts    *ebpf.MapSpec `ebpf:"cnm_counts"`
+	CnmPending   *ebpf.MapSpec `ebpf:"cnm_pending"`
+	Events       *ebpf.MapSpec `ebpf:"events"`
+	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
 }
 
 // arriveVariableSpecs contains global variables before they are loaded into the kernel.
@@ -182,10 +192,11 @@ func (o *arriveObjects) Close() error {
 //
 // It can be passed to loadArriveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type arriveMaps struct {
-	Arrivals   *ebpf.Map `ebpf:"arrivals"`
-	CnmCounts  *ebpf.Map `ebpf:"cnm_counts"`
-	CnmPending *ebpf.Map `ebpf:"cnm_pending"`
-	Events     *ebpf.Map `ebpf:"events"`
+	Arrivals     *ebpf.Map `ebpf:"arrivals"`
+	CnmCounts    *ebpf.Map `ebpf:"cnm_counts"`
+	CnmPending   *ebpf.Map `ebpf:"cnm_pending"`
+	Events       *ebpf.Map `ebpf:"events"`
+	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
 }
 
 func (m *arriveMaps) Close() error {
@@ -194,6 +205,7 @@ func (m *arriveMaps) Close() error {
 		m.CnmCounts,
 		m.CnmPending,
 		m.Events,
+		m.HostArrivals,
 	)
 }
 

@@ -129,7 +129,9 @@ type ArriveOptions struct {
 	SinkPort uint16 // UDP port whose datagrams are counted and dropped
 	MaxFlows uint32 // tracked flows at most; 0 means 4096
 	// ring buffer of the port qdisc for the samples; may be nil if SampleNs is 0
-	Events        *ebpf.Map
+	Events *ebpf.Map
+	// the port qdisc's map of what came to each host last; nil if there is no such port
+	HostArrivals  *ebpf.Map
 	DilationShift uint32
 }
 
@@ -158,6 +160,9 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 			fmt.Errorf("arrive: Events is nil with SampleNs %d: set Events to the port qdisc's "+
 				"ring buffer",
 				o.SampleNs)
+	}
+	if o.HostArrivals != nil {
+		shared["host_arrivals"] = o.HostArrivals
 	}
 	spec, err := loadArrive()
 	if err != nil {

@@ -22,8 +22,7 @@ struct red_params {
 			     "30KB * line_rate / 10Gbps");
 	/* 0: never mark */
 	q24 pmax PARAM("Probability of a mark at kmax", "1/65536 to 1", "1");
-	/* p is 1 at K_max: switches know it by the scheme's attribute */
-	flag all_at_kmax FROM("0");
+	flag all_at_kmax FROM("0"); /* p is 1 at K_max; of the scheme's attribute at_kmax */
 };
 
 /*

@@ -12,6 +12,7 @@ enum event_kind {
 	EVENT_FLOW = 3,	    /* a flow's sample bin at its receiver is over */
 	EVENT_OFF = 4,	    /* a port's queue was paused or lacked credits, and no longer is */
 	EVENT_DETECTED = 5, /* the same bin: what the detectors of the port found */
+	EVENT_START = 7,    /* a TCP flow sends its first data */
 	EVENT_REPEAT = 6, /* a sample bin of a class is over: PAUSE frames if PAUSE were repeated */
 };
 
@@ -33,6 +34,14 @@ struct event_repeat {
 	u8 pad;
 	u64 bin;
 	u64 frames;
+};
+
+struct event_start {
+	u32 kind;
+	__be32 saddr; /* of the socket that sends */
+	u64 at_ns;    /* the time, in the papers' time */
+	u16 sport;
+	u16 pad[3];
 };
 
 struct event_queue {

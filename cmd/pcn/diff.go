@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -31,20 +32,26 @@ Exits with %d if runs differ.`, exitDiffer),
 			code := 0
 			w := cmd.OutOrStdout()
 			for _, p := range pairs {
-				differences := result.Diff(p.a, p.b)
-				if len(differences) == 0 {
-					fmt.Fprintf(w, "%s: same\n", p.name)
-					continue
-				}
-				code = exitDiffer
-				fmt.Fprintf(w, "%s: different\n", p.name)
-				for _, d := range differences {
-					fmt.Fprintf(w, "  %s\n", d)
+				if printDifferences(w, p.name, result.Diff(p.a, p.b)) {
+					code = exitDiffer
 				}
 			}
 			return exitWith(code)
 		},
 	}
+}
+
+// printDifferences prints the differences of a pair of runs, and reports whether there are any.
+func printDifferences(w io.Writer, name string, differences []result.Difference) bool {
+	if len(differences) == 0 {
+		fmt.Fprintf(w, "%s: same\n", name)
+		return false
+	}
+	fmt.Fprintf(w, "%s: different\n", name)
+	for _, d := range differences {
+		fmt.Fprintf(w, "  %s\n", d)
+	}
+	return true
 }
 
 type runPair struct {

@@ -16,6 +16,7 @@ import (
 // engineFlags choose what runs an experiment.
 type engineFlags struct {
 	name             string // empty: the experiment's
+	kernel           string // empty: the newest in the cache
 	native, realTime bool
 }
 
@@ -24,6 +25,9 @@ func (e *engineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.name, "engine", "",
 		"what runs it: kernel (Linux, in microVMs) or sim (a simulated ideal network) "+
 			"(default: the experiment's)")
+	f.StringVar(&e.kernel, "kernel", "",
+		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
+			"(default: the newest in the cache)")
 }
 
 // open returns the engine that the flags ask for; byDefault is the experiment's.
@@ -40,13 +44,15 @@ func (e engineFlags) open(byDefault experiment.Engine) (launch.Engine, error) {
 		}
 	}
 	switch {
-	case engine == experiment.EngineSim && (e.native || e.realTime):
-		return nil, usageError{errors.New("--native and --real-time are for a kernel: " +
+	case engine == experiment.EngineSim && (e.native || e.realTime || e.kernel != ""):
+		return nil, usageError{errors.New("--native, --real-time and --kernel are for a kernel: " +
 			"remove them, or run with --engine kernel")}
 	case engine == experiment.EngineSim:
 		return launch.NewSimulator(), nil
+	case e.native && e.kernel != "":
+		return nil, usageError{errors.New("--native and --kernel: choose one")}
 	case e.native:
 		return launch.NewNative()
 	}
-	return launch.NewMicroVMs(e.realTime)
+	return launch.NewMicroVMs(e.kernel, e.realTime)
 }

@@ -87,7 +87,7 @@ can't be believed, 5 two runs differ (pcn diff).`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
+	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
 	wrapAll(root)
 	return root
 }

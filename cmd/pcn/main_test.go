@@ -456,7 +456,7 @@ func TestChanges(t *testing.T) {
 	got, err = all.apply(e, given("algo", "case", "seed", "duration", "dilation"))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals([]any{got.Schemes, got.CaseNames(), got.Seed, got.Duration,
-		got.Dilation},
+		got.Dilation.Shift},
 		[]any{all.algos, all.cases, uint64(7), 5 * experiment.Millisecond, uint(8)}))
 
 	for _, c := range []struct {

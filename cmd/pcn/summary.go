@@ -47,6 +47,10 @@ func summariseGroup(w io.Writer, g report.Group) int {
 		m := r.Manifest
 		fmt.Fprintf(w, "%s: %s, %s, %.0f s in all\n",
 			m.Label(), m.Verdict, ranOn(m), m.Wall.TotalS)
+		if len(m.DilationsTried) > 0 {
+			fmt.Fprintf(w, "%s: run again with dilation %d: %d was too low\n",
+				m.Label(), m.DilationShift, m.DilationsTried)
+		}
 		if m.Deadlock != nil {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}

@@ -80,7 +80,7 @@ func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error 
 	var engine launch.Engine = launch.Native{}
 	if !native {
 		var err error
-		if engine, err = launch.NewMicroVMs(true); err != nil {
+		if engine, err = launch.NewMicroVMs("", true); err != nil {
 			return err
 		}
 	}

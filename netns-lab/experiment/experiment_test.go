@@ -73,6 +73,7 @@ warmup: 2ms
 duration: 4ms
 sample: 50us
 dilation: 9
+ack_every: 2
 engine: sim
 seed: 7
 flows:
@@ -186,7 +187,8 @@ func TestDefaults(t *testing.T) {
 		Warmup:   1e6,
 		Duration: 15e6,
 		Sample:   100e3,
-		Dilation: 10,
+		Dilation: Dilation{Shift: 10, Auto: true},
+		AckEvery: 1,
 		Seed:     1,
 		Engine:   EngineKernel,
 		FlowGroups: []FlowGroup{
@@ -264,7 +266,8 @@ func TestEverythingIsRead(t *testing.T) {
 		Warmup:   2e6,
 		Duration: 4e6,
 		Sample:   50e3,
-		Dilation: 9,
+		Dilation: Dilation{Shift: 9},
+		AckEvery: 2,
 		Engine:   EngineSim,
 		Seed:     7,
 		FlowGroups: []FlowGroup{
@@ -457,7 +460,7 @@ func TestErrors(t *testing.T) {
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:",
 			`unknown key "delai" (hint: did you mean "delay"?)`},
 		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:",
-			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8",
 			`duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay",
@@ -490,7 +493,7 @@ func TestErrors(t *testing.T) {
 			`1000000000 is out of range (hint: 1 to 62)`},
 		{"no rate", "rate: 10Gbps", "rate: 0", "0, delay",
 			`0bps is out of range (hint: 1Mbps to 800Gbps)`},
-		{"no delay", "delay: 1us", "delay: 0", "0}", `0ns is out of range (hint: 100ns to 10ms)`},
+		{"no delay", "delay: 1us", "delay: 0", "0}", `0ns is out of range (hint: 500ns to 10ms)`},
 		{"long frame", "frame: 1500B", "frame: 64KB", "64KB\n",
 			`64KB is out of range (hint: 128B to 9.018KB)`},
 		{"small buffer", "buffer: 9MB", "buffer: 1KB", "1KB",
@@ -843,7 +846,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}",
 			`case "f1-9.5": want a mapping (hint: write {key: value})`},
 		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps",
-			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
+			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, ibcc, ldcp, pcn, qcn, timely)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps",
 			"expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB",
@@ -878,7 +881,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"slow bottleneck", "rate: 20Gbps", "rate: 0", "0, delay",
 			`0bps is out of range (hint: 1Mbps to 800Gbps)`},
 		{"long bottleneck", "delay: 50us", "delay: 50ms", "50ms",
-			`50ms is out of range (hint: 100ns to 10ms)`},
+			`50ms is out of range (hint: 500ns to 10ms)`},
 		{"host of the other side", "from: A0", "from: C0", "C0",
 			`unknown host "C0" (hint: did you mean "A0"?)`},
 	})
@@ -962,10 +965,11 @@ func TestRanges(t *testing.T) {
 		{"ldcp.initial_window", "", "101MB", "0B to 100MB"},
 		{"ldcp.wred_k", "", "1.1GB", "0B to 1GB"},
 		{"ldcp.ack_every", "0", "3", "1 to 2"},
+		{"ack_every", "0", "3", "1 to 2"},
 		{"ldcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
 		{"switch.port_buffer", "14.999KB", "9.1MB", "15KB to 9MB"},
 		{"topology.bottleneck.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},
-		{"topology.bottleneck.delay", "99ns", "10.1ms", "100ns to 10ms"},
+		{"topology.bottleneck.delay", "99ns", "10.1ms", "500ns to 10ms"},
 		{"bursts.pair.every", "999ns", "10.1s", "1us to 10s"},
 		{"bursts.pair.times", "-1", "100001", "0 to 100000"},
 		{"flows.web.count", "0", "100001", "1 to 100000"},
@@ -1154,7 +1158,7 @@ func TestOverride(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(o.Seed, 9))
 	qt.Assert(t, qt.Equals(o.Duration, 3*Millisecond))
-	qt.Assert(t, qt.Equals(o.Dilation, 8))
+	qt.Assert(t, qt.Equals(o.Dilation, Dilation{Shift: 8}))
 	qt.Assert(t, qt.DeepEquals(o.Schemes, []string{"pcn"}))
 
 	// Schemes that the file does not list: one of ours, and one of Linux.

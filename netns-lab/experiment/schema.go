@@ -71,6 +71,9 @@ var (
 		Type:    jsonschema.Types{jsonschema.Integer, jsonschema.String},
 		Minimum: new(1.0), Pattern: `^[0-9]+(\.\.[0-9]+)?$`,
 	}
+	dilation = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+		{Type: jsonschema.Integer, Minimum: new(0.0)}, jsonschema.OneOf([]string{autoDilation}),
+	}}
 	point = &jsonschema.Schema{
 		Type: jsonschema.Array, MinItems: 2, MaxItems: 2,
 		PrefixItems: []*jsonschema.Schema{jsonschema.Time(), jsonschema.Quantity()},
@@ -95,6 +98,7 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[Sizes]():       sizeRange,
 		reflect.TypeFor[Incast]():      incast,
 		reflect.TypeFor[Point]():       point,
+		reflect.TypeFor[Dilation]():    dilation,
 		reflect.TypeFor[Metric]():      jsonschema.OneOf(Metrics()),
 		reflect.TypeFor[Since]():       jsonschema.OneOf(sinces()),
 		reflect.TypeFor[Over]():        jsonschema.OneOf(overs()),

@@ -31,7 +31,7 @@ const (
 const (
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
-	minDelay      = 100 * Nanosecond
+	minDelay      = 500 * Nanosecond // below, completion times are wrong by more than 0.3%
 	maxDelay      = 10 * Millisecond
 	maxPortEvents = 8 // of a port: the qdisc has no room for more
 )
@@ -126,6 +126,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateExpect(e)
 	d.validateCompare(e)
 	d.validateMetrics(e)
+	d.chooseDilation(e)
 }
 
 // hasRequired reports whether the file gives the value at path, and fails if it does not.
@@ -218,7 +219,8 @@ func (d *decoder) checkUnique(path, what string, names []string) {
 }
 
 func (d *decoder) validateTime(e *Experiment) {
-	config.CountInRange(d.Decoder, "dilation", e.Dilation, 0, 16)
+	config.CountInRange(d.Decoder, "dilation", e.Dilation.Shift, 0, MaxDilation)
+	config.CountInRange(d.Decoder, "ack_every", e.AckEvery, 1, 2)
 	config.InRange(d.Decoder, "sample", e.Sample, Microsecond, Second)
 	config.InRange(d.Decoder, "warmup", e.Warmup, 0, maxDuration)
 	if e.Duration == 0 {

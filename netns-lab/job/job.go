@@ -46,7 +46,7 @@ func (j Job) Args(task Task) []string {
 		string(task), e.CaseName, j.Scheme,
 		strconv.FormatUint(e.Seed, 10),
 		strconv.FormatInt(int64(e.Duration), 10),
-		strconv.FormatUint(uint64(e.Dilation), 10),
+		strconv.FormatUint(uint64(e.Dilation.Shift), 10),
 	}
 }
 

@@ -95,14 +95,37 @@ func (c *collector) fillManifest(m *result.Manifest, late *npecn.Lateness) {
 	if object := c.fabric.algorithm.Object; object != nil {
 		m.SchemeSHA256 = object.SHA256()
 	}
-	m.DilationShift, m.Case = e.Dilation, e.CaseName
+	m.DilationShift, m.Case = e.Dilation.Shift, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.Deadlock = c.deadlock.found
-	m.BaseRTTNs = int64(c.fabric.plan.baseRTTNs())
+	m.BaseRTTNs = int64(c.fabric.plan.rttNs)
 	m.LatenessP50Ns = int64(late.QuantileNs(0.5))
 	m.LatenessP99Ns = int64(late.QuantileNs(0.99))
 	m.LatenessMaxNs = int64(late.MaxNs)
 	m.CausalityViolations = c.counters.causality
+	m.HostLateness = result.HostLateness{
+		Starts: c.lateStarts(), ACKs: latenessOf(&c.counters.lateACKs),
+		Data: latenessOf(&c.counters.lateData),
+	}
+}
+
+// latenessOf returns what the manifest says of a histogram.
+func latenessOf(l *npecn.Lateness) result.Lateness {
+	return result.Lateness{
+		Count: l.Count(), P50Ns: int64(l.QuantileNs(0.5)), P99Ns: int64(l.QuantileNs(0.99)),
+		MaxNs: int64(l.MaxNs),
+	}
+}
+
+// lateStarts returns how late the first data was of flows that started in the measured time.
+func (c *collector) lateStarts() result.Lateness {
+	var late []int64
+	for _, s := range c.traffic.streams {
+		if at, ok := c.events.starts[s.key.Src]; ok {
+			late = append(late, int64(at-s.startNs))
+		}
+	}
+	return result.NewLateness(late)
 }
 
 func (c *collector) verdict() *verdict {

@@ -13,9 +13,11 @@ import (
 // counters holds what is read at the end of the measured time, before the flows are closed.
 type counters struct {
 	late      []npecn.Lateness // of each port
-	causality uint64           // packets that arrived after their ideal time had passed
-	arrivals  []tc.Arrival     // of each flow
-	senders   []senderState    // of each stream
+	lateACKs  npecn.Lateness   // of all hosts
+	lateData  npecn.Lateness
+	causality uint64        // packets that arrived after their ideal time had passed
+	arrivals  []tc.Arrival  // of each flow
+	senders   []senderState // of each stream
 	lost      map[string]uint64
 
 	// Read when nothing is under way any more.
@@ -31,6 +33,8 @@ func (c *counters) readPorts(f *fabric, endNs uint64, events *eventLog) error {
 			return err
 		}
 		c.late[id] = s.Lateness
+		c.lateACKs.Add(s.LateACKs)
+		c.lateData.Add(s.LateData)
 		c.causality += s.Causality
 		events.queues[id][s.Bin] = s.InBin
 		events.detected[id][s.Bin] = s.Detected

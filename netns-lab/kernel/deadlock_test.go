@@ -73,6 +73,7 @@ func TestAcyclicIsNoDeadlock(t *testing.T) {
 		"both ways": `
 name: both-ways
 topology: {kind: dumbbell, senders: 4, bottleneck: {rate: 100Gbps}}
+dilation: 12 # eight hosts send
 switch: {pfc: {xoff: 20KB}}
 schemes: [pfc]
 warmup: 0ms

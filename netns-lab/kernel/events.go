@@ -3,6 +3,8 @@
 package kernel
 
 import (
+	"net/netip"
+
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
@@ -20,6 +22,7 @@ type eventLog struct {
 	// Of switches with detectors: by port, then bin, and by port in the order of time.
 	detected []map[uint64]npecn.Detections
 	offs     [][]npecn.Off
+	starts   map[netip.AddrPort]uint64 // when each TCP flow sent its first data, by its source
 }
 
 // repeatsBin is a bin of the PAUSE frames of a class that a port's node sends to the node at its
@@ -41,6 +44,7 @@ func newEventLog(f *fabric, w window, flows int) (*eventLog, error) {
 		repeats: map[repeatsBin]uint64{}, paused: pausedPorts{},
 		queues: byBin[npecn.Sample](ports), flows: byBin[npecn.FlowSample](flows),
 		detected: byBin[npecn.Detections](ports), offs: make([][]npecn.Off, ports),
+		starts: map[netip.AddrPort]uint64{},
 	}, nil
 }
 
@@ -63,6 +67,7 @@ func (l *eventLog) drain() error {
 		Repeats:  l.addRepeats,
 		Queue:    func(s npecn.QueueSample) { l.queues[s.Port][s.Bin] = s.Sample },
 		Flow:     func(s npecn.FlowSample) { l.flows[s.Flow][s.Bin] = s },
+		Start:    func(s npecn.FlowStart) { l.starts[s.Src] = s.AtNs },
 		Off:      func(o npecn.Off) { l.offs[o.Port] = append(l.offs[o.Port], o) },
 		Detected: func(d npecn.Detected) { l.detected[d.Port][d.Bin] = d.Detections },
 	})

@@ -38,7 +38,7 @@ func newFabric(p *plan, scheme string) (*fabric, error) {
 // describeFabric returns a fabric without building it.
 func describeFabric(p *plan, a algorithm) *fabric {
 	return &fabric{
-		plan: p, algorithm: a, clock: clock{p.exp.Dilation}, options: p.qdiscOptions(a),
+		plan: p, algorithm: a, clock: clock{p.exp.Dilation.Shift}, options: p.qdiscOptions(a),
 	}
 }
 

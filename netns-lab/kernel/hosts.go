@@ -48,7 +48,7 @@ func hostSettingsOf(p *plan, a algorithm, c clock) hostSettings {
 		rtoMinMs: int(min(c.toKernelNs(rtoNs)/1e6, rtoMinMaxMs)),
 		quickACK: 1,
 	}
-	if a.DelayedACK {
+	if a.DelayedACK || p.exp.AckEvery == 2 {
 		s.quickACK = 0
 	}
 	return s

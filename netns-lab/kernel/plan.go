@@ -27,6 +27,7 @@ type plan struct {
 	hosts  int
 	number map[string]int // of a node
 	paths  *network.Routes
+	rttNs  uint64 // baseRTTNs
 }
 
 type node struct {
@@ -65,6 +66,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	if p.paths, err = net.Routes(); err != nil {
 		return nil, err
 	}
+	p.rttNs = p.baseRTTNs()
 	return p, errors.Join(p.checkPaths(), p.checkDilation())
 }
 
@@ -105,16 +107,16 @@ const tcpTimeoutInitNs = 1_000_000_000
 // while it connects.
 func (p *plan) checkDilation() error {
 	const share = 0.9 // the rest is for what propagation delays leave out
-	most, limitNs := p.exp.Dilation, uint64(share*tcpTimeoutInitNs)
-	for most > 0 && p.baseRTTNs()<<most > limitNs {
+	most, limitNs := p.exp.Dilation.Shift, uint64(share*tcpTimeoutInitNs)
+	for most > 0 && p.rttNs<<most > limitNs {
 		most--
 	}
-	if most == p.exp.Dilation {
+	if most == p.exp.Dilation.Shift {
 		return nil
 	}
 	return fmt.Errorf("with dilation %d a round trip of %s lasts longer than the second in which "+
 		"TCP waits for an answer when it connects: write `dilation: %d` or less",
-		p.exp.Dilation, experiment.Duration(p.baseRTTNs()), most)
+		p.exp.Dilation.Shift, experiment.Duration(p.rttNs), most)
 }
 
 // device is the name of a port's network device.

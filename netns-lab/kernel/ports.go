@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
@@ -14,10 +15,13 @@ const (
 	minFrame  = 54 // a bare ACK
 	ctrlSlots = 4096
 	hostSlots = 4096
-	quantumNs = 1024
+	// lagNs is how long ports wait before they decide, if their link is long enough.
+	lagNs = 2048
+	// mostQuantumNs is the coarsest rounding of ports' timers.
+	mostQuantumNs = 1024
 	// A frame of 1000 bytes takes 200 ns at 40 Gbit/s, so it leaves a host with the decision to
 	// send it. That saves half of the guest's halts, and an eighth of its instructions.
-	earlyNs = 256
+	mostEarlyNs = 256
 )
 
 // qdiscOptions configures the ports for a scheme.
@@ -31,9 +35,10 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
 		SampleNs:      uint64(p.exp.Sample),
-		QuantumNs:     quantumNs,
-		EarlyNs:       earlyNs,
-		DilationShift: uint32(p.exp.Dilation),
+		LagNs:         lagNs,
+		EarlyNs:       p.earlyNs(),
+		Flows:         uint32(len(p.exp.Flows)),
+		DilationShift: uint32(p.exp.Dilation.Shift),
 	}
 	if a.Own != nil {
 		o.Object = a.Own.Port
@@ -45,6 +50,16 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		o.Ports[id] = p.qdiscPort(uint32(id), a, classes)
 	}
 	return o
+}
+
+// earlyNs is how early hosts hand packets over: less than the shortest link of a switch makes its
+// port wait before it decides.
+func (p *plan) earlyNs() uint64 {
+	early := uint64(mostEarlyNs)
+	for _, port := range p.ports[1:] {
+		early = min(early, port.delayNs/2)
+	}
+	return early
 }
 
 // pfcOptions are the thresholds of every port.
@@ -74,6 +89,7 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 		slots = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
 		p.setSwitchPort(&q, id, a)
 	}
+	q.QuantumNs = p.quantumNs(&q, &p.nodes[port.peer])
 	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 	for _, class := range classes {
 		q.Classes[class] = npecn.Class{
@@ -82,6 +98,26 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 	}
 	q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 	return q
+}
+
+// quantumNs is what a port's timers are rounded up to. A late delivery to a switch changes nothing,
+// as long as it is within the lag of the switch's ports, which follows their delays; it only must
+// not count as too late (lateShare). One to a host is a longer round trip, so these are rounded by
+// less than 1% of it.
+func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
+	const switchShare, hostShare, delayShare = 24, 128, 8
+	share, most := uint64(switchShare), min(mostQuantumNs, q.DelayNs/delayShare)
+	if to.isHost {
+		share = hostShare
+	} else {
+		for _, id := range to.ports {
+			most = min(most, p.ports[id].delayNs/delayShare)
+		}
+	}
+	if p.rttNs > 0 { // else there is no traffic
+		most = min(most, p.rttNs/share)
+	}
+	return 1 << (bits.Len64(max(most, 1)) - 1)
 }
 
 // setSwitchPort configures what only switches do: marking, detection, credits.
@@ -107,7 +143,7 @@ func (p *plan) mostBuffered(node int, scheme string) uint64 {
 	var most uint64
 	for _, id := range p.nodes[node].ports {
 		port := p.ports[id]
-		loopNs := 4*port.delayNs + 4*quantumNs // a host is twice as far away
+		loopNs := 4*port.delayNs + 2*lagNs // a host is twice as far away
 		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
 	}
 	return min(most, buffer)
@@ -131,5 +167,5 @@ func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
 
 // wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
 func wireSlots(rateBps, delayNs uint64) uint32 {
-	return uint32(rateBps*(delayNs+4*quantumNs)/8/minFrame/1e9) + 64
+	return uint32(rateBps*(delayNs+2*lagNs)/8/minFrame/1e9) + 64
 }

@@ -48,6 +48,7 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	}
 	if p.qdisc != nil {
 		arrive.SampleNs, arrive.Events = uint64(plan.exp.Sample), p.qdisc.Events()
+		arrive.HostArrivals = p.qdisc.HostArrivals()
 	}
 	p.arrive, err = tc.LoadArrive(arrive)
 	return err

@@ -100,8 +100,10 @@ func (m *measurement) prepare() (err error) {
 		return fmt.Errorf("the machine is too slow to prepare %d burst packets in time: "+
 			"raise `dilation`", m.traffic.bursts.frames())
 	}
-	m.collector, err = newCollector(f, m.traffic, w)
-	return err
+	if m.collector, err = newCollector(f, m.traffic, w); err != nil {
+		return err
+	}
+	return f.qdisc.WatchHosts(w.beginNs())
 }
 
 // startOf chooses t = 0: on a bin of the series, and far enough ahead to send all bursts to their

@@ -48,7 +48,7 @@ func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 // network returns what parameters depend on.
 func (p *plan) network() scheme.Network {
 	return scheme.Network{
-		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.baseRTTNs(),
+		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.rttNs,
 		FrameBytes: uint64(p.exp.Frame),
 	}
 }
@@ -94,7 +94,7 @@ func (f *fabric) loadNotificationPoint() (*tc.NP, error) {
 	return tc.LoadPoint(a.Notification, o)
 }
 
-func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation) }
+func (f *fabric) shift() uint32 { return uint32(f.plan.exp.Dilation.Shift) }
 
 // markers holds the marking rules of switch ports by their names in schemes.
 var markers = map[string]npecn.Marker{

@@ -41,7 +41,7 @@ type senderState struct {
 func newSenderLog(f *fabric, streams []*stream) *senderLog {
 	l := &senderLog{
 		control: f.control, isLine: f.algorithm.isLine(), frame: uint64(f.plan.exp.Frame),
-		dilation: f.plan.exp.Dilation, bins: byBin[result.Sample](len(streams)),
+		dilation: f.plan.exp.Dilation.Shift, bins: byBin[result.Sample](len(streams)),
 	}
 	all := len(streams) <= maxInSeries || f.plan.exp.Switch.Detectors
 	needed := f.plan.exp.SentSeries()

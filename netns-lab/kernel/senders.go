@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync"
 )
 
 const (
-	chunk         = 256 << 10 // bytes of a write
-	startJitterNs = 10_000    // flows start within, by the seed
+	writePackets  = 16     // of a write: others that have to write wait for it
+	startJitterNs = 10_000 // flows start within, by the seed
 )
 
 // senders are the goroutines that send and receive the data of TCP flows.
@@ -28,8 +29,9 @@ type senders struct {
 
 func newSenders(f *fabric, flows int) senders {
 	return senders{
-		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(), data: make([]byte, chunk),
-		wg: &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
+		clock: f.clock, pacing: newPacing(f), rng: f.plan.rng(),
+		data: make([]byte, writePackets*(f.plan.exp.Frame-ethHeader-tcpIPHeader)),
+		wg:   &sync.WaitGroup{}, errs: make(chan error, 2*flows+1),
 	}
 }
 
@@ -105,6 +107,7 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 				return err
 			}
 		}
+		runtime.Gosched() // flows that start meanwhile are not to wait until the buffer is full
 	}
 	return nil
 }

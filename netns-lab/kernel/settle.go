@@ -6,7 +6,7 @@ import "context"
 
 const (
 	// decidedNs is how long after the end ports have decided all that ideally happened before it.
-	decidedNs = 8 * quantumNs
+	decidedNs = 8 * mostQuantumNs
 	// quiesceNs is how long the packets under way may take to arrive when the senders have stopped.
 	quiesceNs = 50_000_000
 )

@@ -10,9 +10,6 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// lateShare is the largest 99th percentile of lateness in a valid run, as a share of the base RTT.
-const lateShare = 0.05
-
 // verdict judges whether a run is valid, by its fidelity, losses and conservation of packets.
 type verdict struct {
 	fabric      *fabric
@@ -24,7 +21,7 @@ type verdict struct {
 // judge writes the verdict and its reasons into the manifest.
 func (v *verdict) judge(run *result.Run) error {
 	m := &run.Manifest
-	reasons := fidelity(m)
+	reasons := m.Late()
 	if v.fabric.plan.exp.PFCOn(v.fabric.algorithm.Name) { // a lossy network may lose packets
 		reasons = append(reasons, losses(v.lost, run)...)
 	}
@@ -50,22 +47,6 @@ func (v *verdict) judge(run *result.Run) error {
 		m.Verdict = result.Invalid
 	}
 	return nil
-}
-
-// fidelity returns where the kernel was too slow to keep the ideal times.
-func fidelity(m *result.Manifest) []string {
-	var reasons []string
-	if limit := int64(lateShare * float64(m.BaseRTTNs)); m.LatenessP99Ns > limit {
-		reasons = append(reasons, fmt.Sprintf(
-			"99%% of packets were up to %d ns late, over 5%% of the base RTT (%d ns): "+
-				"raise `dilation`", m.LatenessP99Ns, limit))
-	}
-	if m.CausalityViolations > 0 {
-		reasons = append(reasons, fmt.Sprintf(
-			"%d packets came after their ideal time had been decided: raise `dilation`",
-			m.CausalityViolations))
-	}
-	return reasons
 }
 
 // withoutECN names the TCP flows that did not negotiate ECN, if the scheme is useless without it.

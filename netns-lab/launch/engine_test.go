@@ -24,6 +24,7 @@ import (
 type fakeEngine struct {
 	exclusive bool
 	fails     string // label of the job that does
+	lateBelow uint   // dilation below which runs are late by half
 	mu        sync.Mutex
 	at, most  int
 	cpus      []int
@@ -49,7 +50,11 @@ func (e *fakeEngine) Run(
 	if j.Label() == e.fails {
 		return nil, errors.New("broken")
 	}
-	return resulttest.Fig2(j.Experiment, j.Scheme), nil
+	run := resulttest.Fig2(j.Experiment, j.Scheme)
+	if m := &run.Manifest; m.DilationShift < e.lateBelow {
+		m.HostLateness.ACKs.P99Ns = m.BaseRTTNs * 15 / 100 // the bound is 5%
+	}
+	return run, nil
 }
 
 // Whatever the engine is, jobs are shared out, told of, stamped and saved in the same way.
@@ -103,6 +108,33 @@ func TestRunFails(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(engine.done, []string{"slow/pfc", "slow/pcn"}))
 	_, err = result.Read(filepath.Join(out, "slow/pfc"))
 	qt.Check(t, qt.IsNil(err))
+}
+
+// TestLateRunsAreRunAgain: a dilation that was chosen is raised twice at most, by as much as the
+// run was late; one of the file's never.
+func TestLateRunsAreRunAgain(t *testing.T) {
+	for _, test := range []struct {
+		keys      string
+		lateBelow uint
+		tried     []uint
+		last      uint
+	}{
+		{"", 0, nil, 10},
+		{"", 12, []uint{10}, 12},
+		{"", 13, []uint{10, 12}, 14},
+		{"", 16, []uint{10, 12}, 14}, // late still
+		{"dilation: 10\n", 12, nil, 10},
+	} {
+		engine := &fakeEngine{lateBelow: test.lateBelow}
+		pool, err := NewPool(engine, nil)
+		qt.Assert(t, qt.IsNil(err))
+		j := job.Job{Experiment: parse(t, small+test.keys), Scheme: "pcn"}
+		run, err := pool.Run(t.Context(), j, func(float64) {})
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.DeepEquals(run.Manifest.DilationsTried, test.tried))
+		qt.Check(t, qt.Equals(run.Manifest.DilationShift, test.last))
+		qt.Check(t, qt.HasLen(engine.done, len(test.tried)+1))
+	}
 }
 
 // Engines that simulate build no network.

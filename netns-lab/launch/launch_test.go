@@ -320,7 +320,7 @@ func TestGuestDoesTheJob(t *testing.T) {
 			qt.Check(t, qt.Equals(got.Label(), j.Label()))
 			same := func(e *experiment.Experiment) []any {
 				return []any{e.Seed, e.Duration,
-					e.Dilation, e.Flows, e.Hash()}
+					e.Dilation.Shift, e.Flows, e.Hash()}
 			}
 			qt.Check(t, qt.DeepEquals(same(got.Experiment), same(j.Experiment)),
 				qt.Commentf(c.name))
@@ -368,7 +368,7 @@ func TestReportIsTheSame(t *testing.T) {
 
 func TestRunWithoutKernel(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, err := NewMicroVMs(false)
+	_, err := NewMicroVMs("", false)
 	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel.*run scripts/setup\.sh.*`))
 }
 

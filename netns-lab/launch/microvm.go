@@ -34,10 +34,11 @@ type MicroVMs struct {
 	realTime bool
 }
 
-// NewMicroVMs returns the engine on the newest kernel of the cache. With realTime, microVMs run in
-// real time on KVM where that works: faster, but not reproducible.
-func NewMicroVMs(realTime bool) (*MicroVMs, error) {
-	newest, err := vm.FindKernel("")
+// NewMicroVMs returns the engine on a kernel, as [vm.OpenKernel] takes it: empty is the newest of
+// the cache. With realTime, microVMs run in real time on KVM where that works: faster, but not
+// reproducible.
+func NewMicroVMs(kernel string, realTime bool) (*MicroVMs, error) {
+	image, err := vm.OpenKernel(kernel)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +47,30 @@ func NewMicroVMs(realTime bool) (*MicroVMs, error) {
 		return nil, err
 	}
 	machine := sync.OnceValues(func() (vm.Machine, error) {
-		return vm.NewMachine(context.Background(), newest, program)
+		return vm.NewMachine(context.Background(), image, program)
 	})
-	return &MicroVMs{newest, program, machine, realTime}, nil
+	return &MicroVMs{image, program, machine, realTime}, nil
+}
+
+// Missing returns what of a run's machine this engine does not have: its guest program, kernel and
+// QEMU, each with what it has instead.
+func (e *MicroVMs) Missing(m result.Manifest) ([]string, error) {
+	here, err := e.machine()
+	if err != nil {
+		return nil, err
+	}
+	var missing []string
+	for _, part := range []struct{ what, want, have string }{
+		{"guest program", m.GuestSHA256, here.GuestSHA256},
+		{"kernel image", m.KernelSHA256, here.KernelSHA256},
+		{"QEMU", m.QEMU, here.QEMU},
+	} {
+		if part.want != part.have {
+			missing = append(missing,
+				fmt.Sprintf("%s %s: here it is %s", part.what, part.want, part.have))
+		}
+	}
+	return missing, nil
 }
 
 // Exclusive implements [Engine]: microVMs share nothing.

@@ -119,7 +119,7 @@ func overrideOf(e *experiment.Experiment, run result.Manifest) (o experiment.Ove
 	if duration := experiment.Duration(run.DurationNs); duration != e.Duration {
 		o.Duration = &duration
 	}
-	if run.DilationShift != e.Dilation {
+	if run.DilationShift != e.Dilation.Shift {
 		o.Dilation = &run.DilationShift
 	}
 	return o, nil

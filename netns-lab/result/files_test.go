@@ -163,6 +163,26 @@ F10,F,H0,R0,0,6,0,,8,
   "lateness_p50_ns": 1,
   "lateness_p99_ns": 2,
   "lateness_max_ns": 3,
+  "host_lateness": {
+    "starts": {
+      "count": 0,
+      "p50_ns": 0,
+      "p99_ns": 0,
+      "max_ns": 0
+    },
+    "acks": {
+      "count": 0,
+      "p50_ns": 0,
+      "p99_ns": 0,
+      "max_ns": 0
+    },
+    "data": {
+      "count": 0,
+      "p50_ns": 0,
+      "p99_ns": 0,
+      "max_ns": 0
+    }
+  },
   "causality_violations": 4,
   "lost_packets": {
     "kernel": 0,

@@ -305,3 +305,13 @@ func TestRateAfterCNPs(t *testing.T) {
 	_, err = rate(3)
 	qt.Check(t, qt.ErrorMatches(err, "F0: no bin of the series ends with exactly 3 CNPs received"))
 }
+
+func TestNewLateness(t *testing.T) {
+	qt.Check(t, qt.Equals(NewLateness(nil), Lateness{}))
+	qt.Check(t, qt.Equals(NewLateness([]int64{7}), Lateness{1, 7, 7, 7}))
+	var ns []int64
+	for i := range int64(200) {
+		ns = append(ns, 200-i)
+	}
+	qt.Check(t, qt.Equals(NewLateness(ns), Lateness{200, 100, 198, 200}))
+}

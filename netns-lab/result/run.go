@@ -5,6 +5,7 @@ package result
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,11 +37,14 @@ type Manifest struct {
 	Engine           string `json:"engine,omitempty"` // sim; empty: the kernel
 	Seed             uint64 `json:"seed"`
 	// The run was 2^DilationShift times slower than the paper's time.
-	DilationShift uint  `json:"dilation_shift"`
-	DurationNs    int64 `json:"duration_ns"` // after t = 0
-	WarmupNs      int64 `json:"warmup_ns"`   // before t = 0
-	SampleNs      int64 `json:"sample_ns"`   // length of a bin of the series
-	BaseRTTNs     int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
+	DilationShift uint `json:"dilation_shift"`
+	// DilationsTried are the choices, by `dilation: auto`, that turned out to be too low.
+	DilationsTried []uint `json:"dilations_tried,omitempty"`
+
+	DurationNs int64 `json:"duration_ns"` // after t = 0
+	WarmupNs   int64 `json:"warmup_ns"`   // before t = 0
+	SampleNs   int64 `json:"sample_ns"`   // length of a bin of the series
+	BaseRTTNs  int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
 
 	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
 	// guest and QEMU only if it had a microVM.
@@ -55,6 +59,8 @@ type Manifest struct {
 	LatenessP50Ns int64   `json:"lateness_p50_ns"`
 	LatenessP99Ns int64   `json:"lateness_p99_ns"`
 	LatenessMaxNs int64   `json:"lateness_max_ns"`
+	// HostLateness is how late hosts were, which run by the kernel's clock.
+	HostLateness HostLateness `json:"host_lateness"`
 	// CausalityViolations counts packets that arrived after the ideal time of their departure.
 	CausalityViolations uint64 `json:"causality_violations"`
 
@@ -69,6 +75,34 @@ type Manifest struct {
 	Reasons []string `json:"reasons"` // why the run is invalid; empty if it is valid
 
 	Wall Wall `json:"wall"`
+}
+
+// HostLateness is how long after their causes hosts sent packets, in the papers' time.
+type HostLateness struct {
+	// Starts has the first data of each TCP flow with a size, after the flow's start.
+	Starts Lateness `json:"starts"`
+	// ACKs are late by the time since the ideal arrival of what they acknowledge.
+	ACKs Lateness `json:"acks"`
+	// Data is late by the time since it could have left: by pacing, window and link.
+	Data Lateness `json:"data"`
+}
+
+// Lateness is a distribution, of which percentiles may be up to 64 ns too high.
+type Lateness struct {
+	Count uint64 `json:"count"`
+	P50Ns int64  `json:"p50_ns"`
+	P99Ns int64  `json:"p99_ns"`
+	MaxNs int64  `json:"max_ns"`
+}
+
+// NewLateness returns the distribution of these values, which it sorts.
+func NewLateness(ns []int64) Lateness {
+	if len(ns) == 0 {
+		return Lateness{}
+	}
+	slices.Sort(ns)
+	rank := func(q float64) int64 { return ns[int(math.Ceil(q*float64(len(ns))))-1] }
+	return Lateness{uint64(len(ns)), rank(0.5), rank(0.99), ns[len(ns)-1]}
 }
 
 // LabelOf returns CASE/SCHEME, or SCHEME if the experiment has no cases.

@@ -81,7 +81,7 @@ func newWorld(
 		cbfc: sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
 		minTimeoutNs: minTimeoutNs,
 	}
-	w.delayedACK = w.setup.DelayedACK
+	w.delayedACK = w.setup.DelayedACK || e.AckEvery == 2
 	w.latchECE = w.setup.CountsACKs && !w.setup.AccECN
 	if !w.lossless {
 		w.minTimeoutNs = minTimeoutLossyNs

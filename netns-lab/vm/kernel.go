@@ -36,6 +36,21 @@ func FindKernel(version string) (Kernel, error) {
 	return findKernel(filepath.Join(cache, "pcn", "kernel"), version)
 }
 
+// OpenKernel returns the kernel of a version in the cache, as [FindKernel] does, or of an image
+// file, whose name has a slash; its modules are in the folder modules beside it.
+func OpenKernel(versionOrFile string) (Kernel, error) {
+	if !strings.Contains(versionOrFile, "/") {
+		return FindKernel(versionOrFile)
+	}
+	if _, err := os.Stat(versionOrFile); err != nil {
+		return Kernel{}, fmt.Errorf("open the kernel: %w", err)
+	}
+	dir := filepath.Dir(versionOrFile)
+	return Kernel{
+		Version: filepath.Base(dir), Image: versionOrFile, Modules: filepath.Join(dir, modulesDir),
+	}, nil
+}
+
 // FindARM64Kernel is as FindKernel, for a machine of arm64: QEMU emulates it, wherever this runs.
 func FindARM64Kernel(version string) (Kernel, error) {
 	cache, err := os.UserCacheDir()

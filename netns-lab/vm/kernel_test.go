@@ -59,3 +59,18 @@ func FuzzCompareVersions(f *testing.F) {
 		}
 	})
 }
+
+// TestOpenKernel: a file is taken as it is, with the modules beside it.
+func TestOpenKernel(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "7.9.1-mine")
+	image := filepath.Join(dir, "vmlinux")
+	_, err := OpenKernel(image)
+	qt.Check(t, qt.ErrorMatches(err, "open the kernel: .*no such file.*"))
+	qt.Assert(t, qt.IsNil(os.MkdirAll(dir, 0o700)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(image, nil, 0o600)))
+	k, err := OpenKernel(image)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(k, Kernel{
+		Version: "7.9.1-mine", Image: image, Modules: filepath.Join(dir, "modules"),
+	}))
+}

@@ -60,6 +60,7 @@
 #include "include/clock.h"
 #include "include/events.h"
 #include "include/port.h"
+#include "host.h"
 #include "transmit.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -79,6 +80,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 
 /* Keeps the types in BTF, for bpf2go. */
 const enum port_limit *unused_port_limit __attribute__((unused));
+const enum late_limit *unused_late_limit __attribute__((unused));
 const enum marker *unused_marker __attribute__((unused));
 const enum drop_cause *unused_drop_cause __attribute__((unused));
 const enum tcd_state *unused_tcd_state __attribute__((unused));
@@ -118,6 +120,8 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	if (!p)
 		goto drop_silent;
 	t_ns = arrival_ns(skb, ingress, now);
+	if (!ingress)
+		watch_host(p, id, c, skb, now);
 	k = &p->classes[c];
 	dropped = &p->counters.dropped[DROP_CLASS];
 	if (!k->queue.mask)
@@ -176,20 +180,6 @@ drop_silent:
 	return NET_XMIT_DROP;
 }
 
-static __always_inline void count_lateness(struct port_counters *n, u64 due_ns, u64 now)
-{
-	u64 late_ns = now > due_ns ? now - due_ns : 0, b = late_ns >> LATE_BUCKET_SHIFT;
-
-	if (b >= LATE_BUCKETS)
-		b = LATE_BUCKETS - 1;
-	barrier_var(b); /* or clang checks another register than it indexes by */
-
-	if (late_ns > n->late_max_ns)
-		n->late_max_ns = late_ns;
-	n->late_sum_ns += late_ns;
-	n->late[b]++;
-}
-
 /*
  * carry: write the ideal delivery and the verdict into the packet. A global function, for its
  * argument's tag: from 7.3 on the verifier lets no program write to an sk_buff that it took out of
@@ -241,7 +231,7 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			if (!skb)
 				return NULL;
 			carry(skb, w->packet.t_ns, w->packet.verdict, w->packet.queue, id);
-			count_lateness(&p->counters, w->packet.t_ns, now);
+			count_late(&p->counters.late, w->packet.t_ns, now);
 			p->counters.delivered_packets++;
 			sch->q.qlen--;
 			sch->qstats.backlog -= w->packet.len;
@@ -253,9 +243,7 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 	}
 	if (wake_ns == NEVER)
 		return NULL;
-	/* a host's port is on time to the ns: TCP small queues wait for its packets to leave */
-	if (p->config.delay_ns)
-		wake_ns = (wake_ns + quantum_ns - 1) & ~(quantum_ns - 1);
+	wake_ns = (wake_ns + p->config.quantum_ns - 1) & -p->config.quantum_ns;
 	bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
 	return NULL;
 }

@@ -13,6 +13,7 @@
 #include "algo/qcn.h"
 #include "algo/red.h"
 #include "algo/tcd.h"
+#include "late.h"
 #ifdef OWN_MARKER
 #include OWN_MARKER
 #endif
@@ -29,9 +30,6 @@ enum port_limit {
 	LINK_EVENTS = 64,
 	/* Changes of a port's rate in a run. */
 	RATE_CHANGES = 8,
-	/* Histogram of lateness: buckets of 64 ns, the last one open. */
-	LATE_BUCKETS = 128,
-	LATE_BUCKET_SHIFT = 6,
 	/* Slots of the longest ring. */
 	RING_MAX = 1 << 20,
 };
@@ -57,8 +55,6 @@ enum drop_cause {
 	DROP_CAUSES,
 };
 
-/* Timers are rounded up to multiples of it, a power of two. Set by the loader. */
-const volatile u64 quantum_ns = 1024;
 /*
  * A port without a propagation delay, a host's, hands a packet over by so much before its ideal
  * delivery: with the decision to send it, if it is not longer, so that one timer does both. The
@@ -172,6 +168,7 @@ struct detection {
 struct port_config {
 	u64 rate_bps;	  /* 0: no such port */
 	u64 delay_ns;	  /* propagation of the link it sends to */
+	u64 quantum_ns;	  /* timers are rounded up to multiples of it, a power of two; 1: exact */
 	u64 lag_ns;	  /* decides only what starts before now - lag; 0 without propagation */
 	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
 	u64 wred_bytes;	  /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
@@ -229,10 +226,11 @@ struct port_counters {
 	u64 delivered_packets;
 	u64 queue_max_bytes;
 	u64 dropped[DROP_CAUSES];
-	u64 causality;	 /* arrived before decided_ns: the ideal order was not kept */
-	u64 events_lost; /* link events that found no room */
-	u64 late_max_ns, late_sum_ns;
-	u64 late[LATE_BUCKETS];
+	u64 causality;	      /* arrived before decided_ns: the ideal order was not kept */
+	u64 events_lost;      /* link events that found no room */
+	struct lateness late; /* of deliveries */
+	/* what a host's TCP sends: host.h */
+	struct lateness late_acks, late_data;
 };
 
 struct port {

@@ -11,6 +11,7 @@ const struct event_pfc *unused_event_pfc __attribute__((unused));
 const struct event_queue *unused_event_queue __attribute__((unused));
 const struct event_flow *unused_event_flow __attribute__((unused));
 const struct event_repeat *unused_event_repeat __attribute__((unused));
+const struct event_start *unused_event_start __attribute__((unused));
 const struct event_off *unused_event_off __attribute__((unused));
 const struct event_detected *unused_event_detected __attribute__((unused));
 

@@ -11,6 +11,7 @@
 #include "include/clock.h"
 #include "include/events.h"
 #include "include/flow.h"
+#include "include/host_arrival.h"
 #include "include/packet.h"
 #include "include/reflect.h"
 
@@ -95,6 +96,24 @@ static __always_inline void count(struct arrival *a, u64 t_ns, u32 len, u32 payl
 	a->last_ns = t_ns;
 }
 
+/* note: what came last, for the host's port. */
+static __always_inline void note(struct __sk_buff *skb, const struct packet *p, u64 t_ns)
+{
+	struct host_arrival *last;
+	struct tcphdr *tcp = p->l4;
+	u32 id = port_id(skb);
+
+	if (p->ip->protocol != IPPROTO_TCP || (void *)(tcp + 1) > p->end)
+		return;
+	last = bpf_map_lookup_elem(&host_arrivals, &id);
+	if (!last)
+		return;
+	last->t_ns = t_ns;
+	last->seq_end = bpf_ntohl(tcp->seq) + payload_bytes(p);
+	last->sport = tcp->source;
+	last->dport = bpf_ntohs(tcp->dest);
+}
+
 SEC("tc")
 int arrive(struct __sk_buff *skb)
 {
@@ -115,6 +134,7 @@ int arrive(struct __sk_buff *skb)
 	to_sink = key.protocol == IPPROTO_UDP && key.dport == bpf_htons(sink_port);
 	tos = p.ip->tos;
 	ce = ce || (tos & ECN_MASK) == ECN_CE;
+	note(skb, &p, t_ns);
 	a = bpf_map_lookup_elem(&arrivals, &key);
 	if (a)
 		count(a, t_ns, skb->len, payload_bytes(&p), ce);

@@ -38,7 +38,7 @@ func Fig2(e *experiment.Experiment, scheme string) *result.Run {
 			ExperimentSHA256: e.Hash(),
 			Scheme:           scheme,
 			Seed:             e.Seed,
-			DilationShift:    e.Dilation,
+			DilationShift:    e.Dilation.Shift,
 			DurationNs:       int64(e.Duration),
 			WarmupNs:         int64(e.Warmup),
 			SampleNs:         int64(e.Sample),

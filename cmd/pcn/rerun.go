@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+func newRerun() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "rerun RUN",
+		Short: "Repeat the runs in a result folder, and check that they are the same",
+		Long: fmt.Sprintf(`Run each run of a result folder again from its manifest: the same experiment,
+seed, dilation, guest program, kernel and QEMU. Prints "same", or where the values of the old run
+and the new one differ, as pcn diff does. If this machine lacks the guest program, the kernel or the
+QEMU of a run, it says which, and runs nothing.
+
+Exits with %d if runs differ.`, exitDiffer),
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return rerun(cmd, args[0], out)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "folder for the new results (default: they are not kept)")
+	return c
+}
+
+func rerun(cmd *cobra.Command, dir, out string) error {
+	names, runs, err := runsByName(dir)
+	if err != nil {
+		return err
+	}
+	var engines []*launch.MicroVMs
+	for _, name := range names {
+		engine, err := engineOf(runs[name].Manifest)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		engines = append(engines, engine)
+	}
+	code := 0
+	for i, name := range names {
+		again, err := runAgain(cmd.Context(), engines[i], runs[name], printWaiting(cmd))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if out != "" {
+			err := launch.SaveIn(filepath.Join(out, again.Manifest.Label()), again)
+			if err != nil {
+				return err
+			}
+		}
+		if printDifferences(cmd.OutOrStdout(), name, result.Diff(runs[name], again)) {
+			code = exitDiffer
+		}
+	}
+	return exitWith(code)
+}
+
+// engineOf returns the engine that a run had, or fails with what is missing.
+func engineOf(m result.Manifest) (*launch.MicroVMs, error) {
+	if !m.Deterministic {
+		return nil, fmt.Errorf("it can't be repeated: it was not in a microVM that counts " +
+			"instructions (without --native and --real-time)")
+	}
+	engine, err := launch.NewMicroVMs(m.Kernel, false)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := engine.Missing(m)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("it can't be repeated, as it had another machine: %s. Build pcn at "+
+			"the commit of that run, and install that kernel and QEMU", strings.Join(missing, "; "))
+	}
+	return engine, nil
+}
+
+func runAgain(
+	ctx context.Context, engine *launch.MicroVMs, old *result.Run, waiting func(),
+) (*result.Run, error) {
+	j, err := launch.Again(old)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := launch.NewPool(engine, waiting)
+	if err != nil {
+		return nil, err
+	}
+	run, err := pool.Run(ctx, j, func(float64) {})
+	if err != nil {
+		return nil, err
+	}
+	// what was tried before is no part of this run
+	run.Manifest.DilationsTried = old.Manifest.DilationsTried
+	return run, nil
+}
