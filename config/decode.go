@@ -122,7 +122,7 @@ func (d *Decoder) Root(data []byte) *yaml.Node {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(&doc); err != nil {
-		d.failSyntax(err)
+		d.failSyntax(data, err)
 		return nil
 	}
 	if err := dec.Decode(&more); err == nil {
@@ -137,16 +137,20 @@ func (d *Decoder) Root(data []byte) *yaml.Node {
 	return root
 }
 
-func (d *Decoder) failSyntax(err error) {
+// failSyntax adds an error of the YAML parser.
+func (d *Decoder) failSyntax(data []byte, err error) {
 	if errors.Is(err, io.EOF) {
-		d.Errs = append(d.Errs, &Error{File: d.File, Msg: "is empty", Hint: d.start})
+		d.Errs = append(d.Errs, &Error{File: d.File, Line: 1, Col: 1, Msg: "file is empty",
+			Hint: d.start})
 		return
 	}
-	e := &Error{File: d.File, Msg: err.Error()}
+	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		e.Msg = m[2]
+		line, _ = strconv.Atoi(m[1])
+		msg = m[2]
 	}
+	e := &Error{File: d.File, Msg: msg, Hint: syntaxHint(msg)}
+	e.Line, e.Col = syntaxPlace(data, line, msg)
 	d.Errs = append(d.Errs, e)
 }
 
@@ -221,6 +225,16 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		if field < 0 && !isExtra {
 			known := slices.Concat(KeysOf(v.Type()), extraKeys)
 			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, known))
+			meant := Closest(key.Value, KeysOf(v.Type()))
+			if meant == "" || hasKey(n, meant) {
+				continue
+			}
+			// The key is misspelt, not missing: one message is enough.
+			field = slices.Index(KeysOf(v.Type()), meant)
+			child = strings.TrimPrefix(path+"."+meant, ".")
+			if !d.Has(child) {
+				d.value(child, val, v.FieldByIndex(fields[field].Index))
+			}
 			continue
 		}
 		if d.Has(child) {
@@ -233,6 +247,24 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		}
 		d.value(child, val, v.FieldByIndex(fields[field].Index))
 	}
+}
+
+// hasKey reports whether a mapping has a key.
+func hasKey(n *yaml.Node, key string) bool {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+// FailedAt reports whether there is an error at the value at path, or at its missing parts.
+func (d *Decoder) FailedAt(path string) bool {
+	n := d.Nodes[path]
+	return n != nil && slices.ContainsFunc(d.Errs, func(e *Error) bool {
+		return e.Line == n.Line && e.Col == n.Column && e.File == cmp.Or(d.Of[n], d.File)
+	})
 }
 
 // Extra is a struct that takes more keys than its fields have.
@@ -351,7 +383,7 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 		panic("config: no decoder for " + v.Type().String())
 	}
 	if err != nil {
-		return Bad(fmt.Sprintf("%q is not a whole number in range", n.Value), "")
+		return Bad(fmt.Sprintf("%q is not a whole number in range", n.Value), "write 3")
 	}
 	return nil
 }
@@ -399,15 +431,11 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Suggest returns a hint with the known name closest to a wrong one, or with all known names.
+// Suggest returns a hint with the known name closest to a wrong one, or with all known names. It
+// never suggests the wrong name itself: a file may declare it, and still may not use it here.
 func Suggest(wrong string, known []string) string {
-	best, bestDistance := "", 3
-	for _, k := range known {
-		if dist := editDistance(strings.ToLower(wrong),
-			strings.ToLower(k)); dist < min(bestDistance, len(k)) {
-			best, bestDistance = k, dist
-		}
-	}
+	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == wrong })
+	best := Closest(wrong, known)
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
@@ -418,23 +446,52 @@ func Suggest(wrong string, known []string) string {
 	}
 }
 
-// editDistance returns the number of bytes to insert, delete or replace to turn a into b
-// (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+// Closest returns the known name that a wrong one probably means; "" if none is close. Of two that
+// are as close, the one with the same letters is meant: "pnc" is "pcn", not "pfc".
+func Closest(wrong string, known []string) string {
+	best, bestCost := "", 6
+	for _, k := range known {
+		a, b := strings.ToLower(wrong), strings.ToLower(k)
+		distance := editDistance(a, b)
+		cost := 2 * distance
+		if sameLetters(a, b) {
+			cost--
+		}
+		if cost < bestCost && distance < len(k) {
+			best, bestCost = k, cost
 		}
 	}
-	return row[len(b)]
+	return best
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return bytes.Equal(x, y)
+}
+
+// editDistance returns the number of steps that turn a into b: insert, delete or replace a byte, or
+// swap two neighbours (optimal string alignment). Swapped letters are the commonest slip of typing.
+func editDistance(a, b string) int {
+	before, last := make([]int, len(b)+1), make([]int, len(b)+1) // rows i-2 and i-1
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replace := last[j-1]
+			if a[i-1] != b[j-1] {
+				replace++
+			}
+			row[j] = min(row[j-1]+1, last[j]+1, replace)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
 }

@@ -12,6 +12,23 @@ func TestSuggestIsTheClosest(t *testing.T) {
 	qt.Assert(t, qt.Equals(Suggest("hold", []string{"hole", "holds", "cold"}),
 		`did you mean "hole"?`))
 	qt.Assert(t, qt.Equals(Suggest("a", []string{"b"}), `one of b`))
+	qt.Assert(t, qt.Equals(Suggest("pnc", []string{"pfc", "pcn", "qcn"}), `did you mean "pcn"?`))
+	qt.Assert(t, qt.Equals(Suggest("dcqn", []string{"dcqn", "dcqcn"}), `did you mean "dcqcn"?`))
+	qt.Assert(t, qt.Equals(Suggest("dcqn", []string{"dcqn"}), ""))
+	qt.Assert(t, qt.Equals(editDistance("ab", "ba"), 1))
 	qt.Assert(t, qt.Equals(editDistance("kitten", "sitting"), 3))
 	qt.Assert(t, qt.Equals(editDistance("", "abc"), 3))
+}
+
+func TestSyntaxErrorsHaveAPlace(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"a: 1\n  b: 2\n", `f.yaml:2:3: mapping values are not allowed .*\(hint: check .*\)`},
+		{"a: [1, 2\nb: 3\n", `f.yaml:\d+:1: .*\(hint: check .*\)`},
+		{"a: 1\n\tb: 2\n", `f.yaml:\d+:\d+: .*\(hint: check .*\)`},
+		{"a: 'x\n", `f.yaml:\d+:\d+: .*\(hint: check .*\)`},
+	} {
+		d := NewDecoder("f.yaml", "file", "a")
+		qt.Check(t, qt.IsNil(d.Root([]byte(c.text))))
+		qt.Check(t, qt.ErrorMatches(d.Err(), c.want), qt.Commentf("%q", c.text))
+	}
 }
