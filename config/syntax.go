@@ -35,7 +35,10 @@ func syntaxPlace(data []byte, line int, msg string) (int, int) {
 			col = all[len(all)-1][0]
 		}
 	case strings.HasPrefix(msg, "did not find expected ','"):
-		col = max(col, bytes.LastIndexAny(text, "[{"))
+		for line > 1 && !bytes.ContainsAny(lines[line-1], "[{") {
+			line-- // the parser gave the end of the list
+		}
+		col = max(0, bytes.LastIndexAny(lines[line-1], "[{"))
 	case strings.HasPrefix(msg, "found unexpected end of stream"):
 		line, col = openQuote(data, line, col)
 	}
@@ -48,15 +51,21 @@ func position(data []byte, offset int) (line, col int) {
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// openQuote returns the line, from 1, and the column, from 0, of the first quote from a line on;
-// the place as it was if there is none.
+// openQuote returns the line, from 1, and the column, from 0, of the first quote from a line on, or
+// else of the last one before; the place as it was if there is none.
 func openQuote(data []byte, line, col int) (int, int) {
+	foundLine, foundCol := line, col
 	for i, text := range bytes.Split(data, []byte("\n")) {
-		if at := bytes.IndexAny(text, `"'`); i+1 >= line && at >= 0 {
-			return i + 1, at
+		at := bytes.IndexAny(text, `"'`)
+		if at < 0 {
+			continue
+		}
+		foundLine, foundCol = i+1, at
+		if foundLine >= line {
+			break
 		}
 	}
-	return line, col
+	return foundLine, foundCol
 }
 
 // syntaxHint says what to do about an error of yaml.v3.
@@ -64,7 +73,7 @@ func syntaxHint(msg string) string {
 	switch {
 	case unknownAnchor.MatchString(msg):
 		return "write text that begins with * in quotes"
-	case strings.Contains(msg, "cannot start any token"):
+	case strings.Contains(msg, "cannot start any token"), strings.Contains(msg, "found a tab"):
 		return "indent with spaces, and write text that begins with %, @ or ` in quotes"
 	case strings.HasPrefix(msg, "did not find expected ','"):
 		return "close this bracket"

@@ -25,6 +25,8 @@ func TestBrokenFiles(t *testing.T) {
 			first, _, _ := bytes.Cut(data, []byte("\n"))
 			want, ok := strings.CutPrefix(string(first), "# want: ")
 			qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s begins without # want:", file))
+			// One message has a line, a column and a hint.
+			qt.Check(t, qt.Matches(want, `\d+:\d+: .* \(hint: .*\)`))
 			_, err = Parse("f", data)
 			qt.Assert(t, qt.IsNotNil(err))
 			qt.Check(t, qt.Equals(err.Error(), "f:"+want))

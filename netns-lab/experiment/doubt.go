@@ -5,6 +5,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // One mistake gets one message. A mistake where names are declared makes every use of them look
@@ -14,7 +15,8 @@ import (
 func (d *decoder) doubtTopology() {
 	wrong := !d.has("topology")
 	for path := range d.Nodes {
-		wrong = wrong || isWithin(path, "topology") && d.FailedAt(path)
+		isValue := strings.HasSuffix(path, "rate") || strings.HasSuffix(path, "delay")
+		wrong = wrong || isWithin(path, "topology") && !isValue && d.FailedAt(path)
 	}
 	for _, what := range []string{"host", "port", "link", "tier of the topology"} {
 		d.unsure[what] = wrong

@@ -158,7 +158,11 @@ func (d *decoder) checkKnown(path, what, name string, names []string) bool {
 		return true
 	}
 	if !d.unsure[what] {
-		d.fail(path, fmt.Sprintf("unknown %s %q", what, name), suggest(name, names))
+		hint := suggest(name, names)
+		if len(names) == 0 {
+			hint = "the file has none: add one, or remove this"
+		}
+		d.fail(path, fmt.Sprintf("unknown %s %q", what, name), hint)
 	}
 	return false
 }
