@@ -234,8 +234,8 @@ func (o *Options) checkRounding() error {
 		p := &o.Ports[id]
 		lagNs := leastLagNs[o.Ports[p.Peer].Node]
 		if p.DelayNs != 0 && lagNs != 0 && o.quantumNs(p) > lagNs {
-			return fmt.Errorf("port %d (%s): quantum %d ns: want at most %d ns, which a port behind it "+
-				"waits before it decides", id, p.Name, o.quantumNs(p), lagNs)
+			return fmt.Errorf("port %d (%s): quantum %d ns: want at most %d ns, which a port "+
+				"behind it waits before it decides", id, p.Name, o.quantumNs(p), lagNs)
 		}
 	}
 	return nil
@@ -373,6 +373,31 @@ func (o *Options) quantumNs(p *Port) uint64 {
 // its delay is for its own timer, and for the work. A host has no lookahead, and decides at once.
 func (o *Options) lagNs(p *Port) uint64 {
 	return min(cmp.Or(o.LagNs, 2*o.QuantumNs), p.DelayNs*4/7)
+}
+
+// uses returns what any of the ports uses.
+func (o *Options) uses() npecnUse {
+	var uses npecnUse
+	for id := portIDsReserved; id < len(o.Ports); id++ {
+		p := &o.Ports[id]
+		for _, u := range []struct {
+			used bool
+			use  npecnUse
+		}{
+			{p.CBFC.BufferBytes > 0, npecnUseUSE_CBFC},
+			{p.WREDBytes > 0 || p.LimitBytes > 0, npecnUseUSE_DROPS},
+			{p.Detect.Watch || p.Detect.MaxTonNs > 0, npecnUseUSE_DETECTORS},
+			{p.RateChanges > 0, npecnUseUSE_RATE_CHANGES},
+			{p.Marker == RED, npecnUseUSE_RED},
+			{p.Marker == QCN, npecnUseUSE_QCN},
+			{p.Marker == FECN, npecnUseUSE_FECN},
+		} {
+			if u.used {
+				uses |= u.use
+			}
+		}
+	}
+	return uses
 }
 
 // slotsFor rounds up to the ring's power of two.

@@ -394,6 +394,18 @@ type npecnTclass struct {
 	}
 }
 
+type npecnUse uint32
+
+const (
+	npecnUseUSE_CBFC         npecnUse = 1
+	npecnUseUSE_DROPS        npecnUse = 2
+	npecnUseUSE_DETECTORS    npecnUse = 4
+	npecnUseUSE_RATE_CHANGES npecnUse = 8
+	npecnUseUSE_RED          npecnUse = 16
+	npecnUseUSE_QCN          npecnUse = 32
+	npecnUseUSE_FECN         npecnUse = 64
+)
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -429,6 +441,8 @@ const (
 	npecnVarUnusedMarker        = "unused_marker"
 	npecnVarUnusedPortLimit     = "unused_port_limit"
 	npecnVarUnusedTcdState      = "unused_tcd_state"
+	npecnVarUnusedUse           = "unused_use"
+	npecnVarUses                = "uses"
 	npecnVarWatchFromNs         = "watch_from_ns"
 )
 
@@ -517,6 +531,8 @@ type npecnVariableSpecs struct {
 	UnusedMarker        *ebpf.VariableSpec `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.VariableSpec `ebpf:"unused_port_limit"`
 	UnusedTcdState      *ebpf.VariableSpec `ebpf:"unused_tcd_state"`
+	UnusedUse           *ebpf.VariableSpec `ebpf:"unused_use"`
+	Uses                *ebpf.VariableSpec `ebpf:"uses"`
 	WatchFromNs         *ebpf.VariableSpec `ebpf:"watch_from_ns"`
 }
 
@@ -586,6 +602,8 @@ type npecnVariables struct {
 	UnusedMarker        *ebpf.Variable `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.Variable `ebpf:"unused_port_limit"`
 	UnusedTcdState      *ebpf.Variable `ebpf:"unused_tcd_state"`
+	UnusedUse           *ebpf.Variable `ebpf:"unused_use"`
+	Uses                *ebpf.Variable `ebpf:"uses"`
 	WatchFromNs         *ebpf.Variable `ebpf:"watch_from_ns"`
 }
 

@@ -58,6 +58,7 @@ func Load(o Options) (*Qdisc, error) {
 		npecnVarDilationShift: o.DilationShift,
 		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
+		npecnVarUses:          uint32(o.uses()),
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("qdisc %s: set %s: %w", Kind, name, err)

@@ -8,6 +8,9 @@
 #   scripts/setup.sh --arm64            also for make test-arm64
 #   scripts/setup.sh --kernel-suite S   with the kernel of Debian S: bookworm, trixie or
 #                                       trixie-backports (default)
+#
+# The kernel of trixie-backports is the one that was tested (scripts/kernel.sha256), from Debian's
+# mirror or from its archive of snapshots. If neither has it, it is the newest, with a warning.
 set -euo pipefail
 
 RUN_PACKAGES=(
@@ -21,6 +24,9 @@ DEV_PACKAGES=(
 ARM64_PACKAGES=(qemu-system-arm)
 ARM64_SUITE=trixie
 MIRROR=http://deb.debian.org/debian
+TESTED=$(dirname "$0")/kernel.sha256
+TESTED_SUITE=trixie-backports
+SNAPSHOT=https://snapshot.debian.org/archive/debian/20261123T000000Z # a time when it was there
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)
 PACKAGES=("${RUN_PACKAGES[@]}")
@@ -48,7 +54,7 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	-h | --help)
-		sed -n '3,10s/^# \{0,1\}//p' "$0" # the comment above
+		sed -n '3,13s/^# \{0,1\}//p' "$0" # the comment above
 		exit 0
 		;;
 	*) die "unknown option $1: see $0 --help" ;;
@@ -139,6 +145,21 @@ unpack() {
 		"$tool" -qdc >"$out/vmlinux"
 }
 
+# fetch_tested downloads the packages of the kernel that was tested to $work/deb, or fails.
+fetch_tested() {
+	local hash path source
+	while read -r hash path; do
+		for source in "$MIRROR" "$SNAPSHOT"; do
+			/usr/lib/apt/apt-helper -qq download-file "$source/$path" \
+				"$work/deb/${path##*/}" "SHA256:$hash" 2>"$work/why" && continue 2
+		done
+		return 1
+	done < <(grep -v '^#' "$TESTED")
+}
+
+# tested prints the version of the kernel that was tested.
+tested() { sed -n 's|.*/linux-binary-\(.*\)_.*_.*|\1|p' "$TESTED"; }
+
 # fetch_kernel downloads the kernel of a suite and an architecture to a folder of the cache. It runs
 # in its own subshell.
 fetch_kernel() {
@@ -149,15 +170,23 @@ fetch_kernel() {
 	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
 	[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
 	printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$suite" >"$work/sources.list"
-	apt_here apt-get update
-	image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
-	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
-	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the modules,
-	# linux-base-* the configuration.
-	mapfile -t parts < <(
-		printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
-	)
-	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
+	if [ "$suite $arch" = "$TESTED_SUITE amd64" ] && fetch_tested; then
+		image=linux-image-$(tested)
+	else
+		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
+			say "warning: neither Debian's mirror nor its snapshots have $(tested)," \
+				"which was tested: taking the newest of $suite: results differ"
+		rm -f "$work"/deb/*
+		apt_here apt-get update
+		image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
+		[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
+		# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-*
+		# the modules, linux-base-* the configuration.
+		mapfile -t parts < <(
+			printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
+		)
+		(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
+	fi
 	# Experiments may use these modules: links, congestion controls, qdiscs.
 	for deb in "$work"/deb/*.deb; do
 		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" --wildcards \
@@ -166,7 +195,7 @@ fetch_kernel() {
 	done
 	version=${image#linux-image-}
 	bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
-	[ -n "$bzimage" ] || die "no vmlinuz in ${parts[*]}"
+	[ -n "$bzimage" ] || die "no vmlinuz in the packages of $image"
 	out=$work/out
 	mkdir -p "$out/modules"
 	case $arch in
@@ -182,7 +211,7 @@ fetch_kernel() {
 			*) cp "$module" "$out/modules/$name" ;;
 			esac
 		done
-	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in ${parts[*]}"
+	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in the packages of $image"
 	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) \
 		-exec cp {} "$out/config" \;
 	rm -rf "${folder:?}/$version"
@@ -201,6 +230,10 @@ need_kernel() {
 	mkdir -p "$folder"
 	if [ -e "$stamp" ] && [ -e "$folder/$(cat "$stamp")/vmlinux" ]; then
 		say "microVM kernel $(cat "$stamp") ($suite) is in $folder"
+		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
+			[ "$(cat "$stamp")" = "$(tested)" ] ||
+			say "warning: $(tested) was tested, and results differ between kernels:" \
+				"remove $folder/$(cat "$stamp") and run this again to have it"
 		return
 	fi
 	(fetch_kernel "$suite" "$arch" "$folder") &

@@ -98,6 +98,7 @@ const (
 	arriveVarDilationShift   = "dilation_shift"
 	arriveVarFlowEventsLost  = "flow_events_lost"
 	arriveVarNetnsKeys       = "netns_keys"
+	arriveVarPortsSample     = "ports_sample"
 	arriveVarSampleNs        = "sample_ns"
 	arriveVarSinkPort        = "sink_port"
 	arriveVarUnusedEventFlow = "unused_event_flow"
@@ -167,6 +168,7 @@ type arriveVariableSpecs struct {
 	DilationShift   *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FlowEventsLost  *ebpf.VariableSpec `ebpf:"flow_events_lost"`
 	NetnsKeys       *ebpf.VariableSpec `ebpf:"netns_keys"`
+	PortsSample     *ebpf.VariableSpec `ebpf:"ports_sample"`
 	SampleNs        *ebpf.VariableSpec `ebpf:"sample_ns"`
 	SinkPort        *ebpf.VariableSpec `ebpf:"sink_port"`
 	UnusedEventFlow *ebpf.VariableSpec `ebpf:"unused_event_flow"`
@@ -216,6 +218,7 @@ type arriveVariables struct {
 	DilationShift   *ebpf.Variable `ebpf:"dilation_shift"`
 	FlowEventsLost  *ebpf.Variable `ebpf:"flow_events_lost"`
 	NetnsKeys       *ebpf.Variable `ebpf:"netns_keys"`
+	PortsSample     *ebpf.Variable `ebpf:"ports_sample"`
 	SampleNs        *ebpf.Variable `ebpf:"sample_ns"`
 	SinkPort        *ebpf.Variable `ebpf:"sink_port"`
 	UnusedEventFlow *ebpf.Variable `ebpf:"unused_event_flow"`

@@ -17,10 +17,11 @@ const PathsMax = 16
 
 // FabricOptions holds the size of a fabric.
 type FabricOptions struct {
-	HostBase netip.Addr // address of host 0, IPv4; host i is HostBase + i
-	Hosts    uint32
-	Nodes    uint32 // switches are nodes 0 to Nodes - 1
-	Ports    uint32 // port ids are below
+	HostBase  netip.Addr // address of host 0, IPv4; host i is HostBase + i
+	Hosts     uint32
+	Nodes     uint32 // switches are nodes 0 to Nodes - 1
+	Ports     uint32 // port ids are below
+	Unsampled bool   // no port samples for CNMs
 }
 
 // Fabric is the program of all switches of a lab.
@@ -47,8 +48,9 @@ func LoadFabric(o FabricOptions) (*Fabric, error) {
 	spec.Maps["fabric_ports"].MaxEntries = o.Ports
 	spec.Maps["routes"].MaxEntries = o.Nodes * o.Hosts
 	obj, err := load("fabric", spec, map[string]any{
-		"host_base": binary.BigEndian.Uint32(base[:]),
-		"hosts":     o.Hosts,
+		"host_base":    binary.BigEndian.Uint32(base[:]),
+		"hosts":        o.Hosts,
+		"ports_sample": portsSample(o.Unsampled),
 	}, nil)
 	if err != nil {
 		return nil, err

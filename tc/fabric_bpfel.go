@@ -76,6 +76,7 @@ const (
 	fabricVarHostBase    = "host_base"
 	fabricVarHosts       = "hosts"
 	fabricVarNetnsKeys   = "netns_keys"
+	fabricVarPortsSample = "ports_sample"
 )
 
 // loadFabric returns the embedded CollectionSpec for fabric.
@@ -139,9 +140,10 @@ type fabricMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricVariableSpecs struct {
-	HostBase  *ebpf.VariableSpec `ebpf:"host_base"`
-	Hosts     *ebpf.VariableSpec `ebpf:"hosts"`
-	NetnsKeys *ebpf.VariableSpec `ebpf:"netns_keys"`
+	HostBase    *ebpf.VariableSpec `ebpf:"host_base"`
+	Hosts       *ebpf.VariableSpec `ebpf:"hosts"`
+	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
+	PortsSample *ebpf.VariableSpec `ebpf:"ports_sample"`
 }
 
 // fabricObjects contains all objects after they have been loaded into the kernel.
@@ -185,9 +187,10 @@ func (m *fabricMaps) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricVariables struct {
-	HostBase  *ebpf.Variable `ebpf:"host_base"`
-	Hosts     *ebpf.Variable `ebpf:"hosts"`
-	NetnsKeys *ebpf.Variable `ebpf:"netns_keys"`
+	HostBase    *ebpf.Variable `ebpf:"host_base"`
+	Hosts       *ebpf.Variable `ebpf:"hosts"`
+	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
+	PortsSample *ebpf.Variable `ebpf:"ports_sample"`
 }
 
 // fabricPrograms contains all programs after they have been loaded into the kernel.

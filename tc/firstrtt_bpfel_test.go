@@ -94,6 +94,7 @@ const (
 	firstrttProgLdcpCongControl2 = "ldcp_cong_control_2"
 	firstrttProgLdcpCwndEvent    = "ldcp_cwnd_event"
 	firstrttProgLdcpInit         = "ldcp_init"
+	firstrttProgLdcpMinTsoSegs   = "ldcp_min_tso_segs"
 	firstrttProgLdcpPktsAcked    = "ldcp_pkts_acked"
 	firstrttProgLdcpRelease      = "ldcp_release"
 	firstrttProgLdcpSetState     = "ldcp_set_state"
@@ -154,6 +155,7 @@ type firstrttProgramSpecs struct {
 	LdcpCongControl2 *ebpf.ProgramSpec `ebpf:"ldcp_cong_control_2"`
 	LdcpCwndEvent    *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event"`
 	LdcpInit         *ebpf.ProgramSpec `ebpf:"ldcp_init"`
+	LdcpMinTsoSegs   *ebpf.ProgramSpec `ebpf:"ldcp_min_tso_segs"`
 	LdcpPktsAcked    *ebpf.ProgramSpec `ebpf:"ldcp_pkts_acked"`
 	LdcpRelease      *ebpf.ProgramSpec `ebpf:"ldcp_release"`
 	LdcpSetState     *ebpf.ProgramSpec `ebpf:"ldcp_set_state"`
@@ -239,6 +241,7 @@ type firstrttPrograms struct {
 	LdcpCongControl2 *ebpf.Program `ebpf:"ldcp_cong_control_2"`
 	LdcpCwndEvent    *ebpf.Program `ebpf:"ldcp_cwnd_event"`
 	LdcpInit         *ebpf.Program `ebpf:"ldcp_init"`
+	LdcpMinTsoSegs   *ebpf.Program `ebpf:"ldcp_min_tso_segs"`
 	LdcpPktsAcked    *ebpf.Program `ebpf:"ldcp_pkts_acked"`
 	LdcpRelease      *ebpf.Program `ebpf:"ldcp_release"`
 	LdcpSetState     *ebpf.Program `ebpf:"ldcp_set_state"`
@@ -253,6 +256,7 @@ func (p *firstrttPrograms) Close() error {
 		p.LdcpCongControl2,
 		p.LdcpCwndEvent,
 		p.LdcpInit,
+		p.LdcpMinTsoSegs,
 		p.LdcpPktsAcked,
 		p.LdcpRelease,
 		p.LdcpSetState,

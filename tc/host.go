@@ -133,6 +133,15 @@ type ArriveOptions struct {
 	// the port qdisc's map of what came to each host last; nil if there is no such port
 	HostArrivals  *ebpf.Map
 	DilationShift uint32
+	Unsampled     bool // no port samples for CNMs
+}
+
+// portsSample returns what programs are told.
+func portsSample(unsampled bool) uint32 {
+	if unsampled {
+		return 0
+	}
+	return 1
 }
 
 // Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c). It is their first ingress
@@ -173,6 +182,7 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	}
 	obj, err := load("arrive", spec, map[string]any{
 		"sample_ns":      o.SampleNs,
+		"ports_sample":   portsSample(o.Unsampled),
 		"sink_port":      o.SinkPort,
 		"dilation_shift": o.DilationShift,
 	}, shared)

@@ -23,6 +23,14 @@ struct dctcp_params {
 	halvings g_shift KEY("g") PARAM("Weight of the newest window in alpha, a power of 1/2",
 					"1/1024 to 1", "1/16");
 	q10 initial_alpha PARAM("alpha before the first window", "0 to 1", "1");
+	/*
+	 * With segmentation offload half a window leaves at once. At a queue that such a packet
+	 * crosses whole, all of it is marked or nothing, by who came first.
+	 */
+	u64 burst_ns KEY("burst")
+		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
+		      "last this long at half of that rate; 0: not paced, as in the papers",
+		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
 };
 
 struct dctcp {

@@ -44,6 +44,14 @@ struct ldcp_params {
 	u64 initial_window_bytes
 		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path",
 		      "0 to 100MB", "0");
+	/*
+	 * With segmentation offload half a window leaves at once. At a queue that such a packet
+	 * crosses whole, all of it is marked or nothing, by who came first.
+	 */
+	u64 burst_ns KEY("burst")
+		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
+		      "last this long at half of that rate; 0: not paced, as in the draft",
+		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
 };
 
 /* What the sender needs to know of its path and receiver. */

@@ -9,6 +9,7 @@
  *   2. The receiver must run this control too, or the kernel's: it echoes each packet's mark, where
  *      RFC 3168 latches it.
  *   3. The window grows as Reno's does. Without ECN the flow is one of the kernel's CUBIC.
+ *   4. On hosts windows are paced, and bursts limited: see burst in algo/dctcp.h.
  *
  * Try it: pcn run hol --algo pcn_dctcp
  */
@@ -37,6 +38,8 @@ struct dctcp_flow {
 	struct dctcp dctcp;
 	struct echo receiver;
 	u32 loss_cwnd; /* cwnd before the latest cut, for undo_cwnd */
+	u32 ssthresh;  /* of the latest cut */
+	u32 window;    /* cwnd as of the latest ACK */
 	u32 pad2;
 };
 
@@ -45,12 +48,19 @@ FLOW_TABLE(struct dctcp_flow);
 OWN_ENTRY(struct dctcp_flow)
 
 /*
- * Whether the flow has the window of plain TCP: no mark tells it of congestion, or it has no entry.
- * The core asks this control for each step, so the window is the same as the kernel's CUBIC.
+ * Why the flow has the window of plain TCP: no mark tells it of congestion, or it has no entry. The
+ * core asks this control for each step, so the window is the same as the kernel's CUBIC.
  */
-static __always_inline bool plain(struct sock *sk, const struct dctcp_flow *flow)
+static __always_inline u32 plain(struct sock *sk, const struct dctcp_flow *flow)
 {
-	return plain_reason(sk, true, flow);
+	u32 reason = plain_reason(sk, true, flow);
+
+	if (reason && !in_window(sk)) {
+		tcp_restore_window(sk);
+		plain_init(sk);
+	}
+	plain_because(sk, reason);
+	return reason;
 }
 
 SEC("struct_ops/init")
@@ -63,13 +73,17 @@ void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 	dctcp_init(&flow.dctcp, loaded(params), tp->snd_nxt, tcp_delivered(sk),
 		   tcp_delivered_ce(sk));
 	tcp_establish(sk, &flow.sender, &key);
+	flow.ssthresh = tp->snd_ssthresh;
+	flow.window = tp->snd_cwnd;
 	flow.owner = tcp_state(sk)->owner;
 	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
 		plain_because(sk, DOUBT_TABLE_FULL);
 		plain_count(sk, DOUBT_TABLE_FULL);
+		plain_init(sk);
+	} else if (params.burst_ns) {
+		tcp_start_pacing(sk);
 	}
-	plain_init(sk);
 }
 
 SEC("struct_ops/release")
@@ -79,6 +93,28 @@ void BPF_PROG(pcn_dctcp_release, struct sock *sk)
 	flow_end(sk);
 }
 
+/*
+ * A kernel may leave out a struct_ops program (KNOWN_ISSUES.md). What the core then takes for
+ * ssthresh is anything, and the window grows while the core believes that it shrinks. So neither
+ * may be more than what this control knows of. packets were delivered since the latest ACK.
+ */
+static __always_inline void repair_window(struct sock *sk, struct dctcp_flow *flow, u32 packets)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
+	u32 most = flow->window > flow->loss_cwnd ? flow->window : flow->loss_cwnd;
+	bool reduces = state == TCP_CA_CWR || state == TCP_CA_Recovery;
+
+	if (tp->snd_cwnd > most + packets + TCP_FIRST_WINDOW)
+		tp->snd_cwnd = flow->window;
+	flow->window = tp->snd_cwnd;
+	if (tp->snd_ssthresh == flow->ssthresh || (!reduces && tp->snd_ssthresh <= most))
+		return;
+	if (reduces)
+		flow->ssthresh = dctcp_ssthresh(&flow->dctcp, flow->window);
+	tp->snd_ssthresh = flow->ssthresh;
+}
+
 SEC("struct_ops/in_ack_event")
 void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 {
@@ -86,12 +122,18 @@ void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered,
 	    delivered_ce = tp->delivered_ce;
 	struct dctcp_flow *flow = flow_of(sk);
-	u32 reason = plain_reason(sk, true, flow), cwnd = tp->snd_cwnd;
+	u32 reason, cwnd;
 
 	if (!tcp_started(sk))
 		return;
-	plain_because(sk, reason);
+	reason = plain(sk, flow);
 	plain_count(sk, reason);
+	if (!reason) {
+		tcp_restore_window(sk);
+		if (flow)
+			repair_window(sk, flow, delivered - flow->sender.packets);
+	}
+	cwnd = tp->snd_cwnd;
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);
@@ -108,12 +150,24 @@ u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow *flow = flow_of(sk);
-	u32 cwnd = tp->snd_cwnd;
+	u32 cwnd;
 
 	if (plain(sk, flow) || !flow)
 		return plain_ssthresh(sk);
+	tcp_restore_window(sk);
+	cwnd = tp->snd_cwnd;
 	flow->loss_cwnd = cwnd;
-	return dctcp_ssthresh(&flow->dctcp, cwnd);
+	flow->ssthresh = dctcp_ssthresh(&flow->dctcp, cwnd);
+	return flow->ssthresh;
+}
+
+/*
+ * Not the application held the sender back. With limited bursts the core takes each of them for a
+ * full window.
+ */
+static __always_inline bool may_grow(struct sock *sk)
+{
+	return !params.burst_ns || !((struct tcp_sock *)sk)->app_limited;
 }
 
 SEC("struct_ops/cong_avoid")
@@ -121,7 +175,7 @@ void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	if (plain(sk, flow_of(sk)))
 		plain_grow(sk, acked);
-	else
+	else if (may_grow(sk))
 		tcp_reno_cong_avoid(sk, ack, acked);
 }
 
@@ -142,13 +196,16 @@ static __always_inline void on_loss(struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow *flow = flow_of(sk);
-	u32 cwnd = tp->snd_cwnd;
+	u32 cwnd;
 
 	if (flow)
 		flow->sender.losses++;
 	if (plain(sk, flow) || !flow)
 		return; /* the core has asked for ssthresh */
-	tp->snd_ssthresh = cwnd > 4 ? cwnd / 2 : 2;
+	tcp_restore_window(sk);
+	cwnd = tp->snd_cwnd;
+	flow->ssthresh = cwnd > 4 ? cwnd / 2 : 2;
+	tp->snd_ssthresh = flow->ssthresh;
 	flow->loss_cwnd = cwnd;
 }
 
@@ -177,10 +234,32 @@ void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
 		on_loss(sk);
 		return;
 	}
+	if (event == CA_EVENT_CWND_RESTART && !in_window(sk)) {
+		tcp_restore_window(sk);
+		return;
+	}
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
 	flow = flow_of(sk);
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
+}
+
+SEC("struct_ops/min_tso_segs")
+u32 BPF_PROG(pcn_dctcp_min_tso_segs, struct sock *sk)
+{
+	u32 packets;
+	u64 pace;
+
+	if (!params.burst_ns || in_window(sk) || !tcp_paces(sk))
+		return DEFAULT_TSO_SEGS;
+	tcp_restore_window(sk);
+	pace = tcp_window_pace(sk); /* the core paces 1.2 windows a round trip */
+	if (pace > sk->sk_max_pacing_rate)
+		pace = sk->sk_max_pacing_rate;
+	sk->sk_pacing_rate = pace;
+	packets = tcp_burst_packets(sk, params.burst_ns);
+	tcp_limit_window_burst(sk, packets);
+	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
 }
 
 SEC(".struct_ops.link")
@@ -194,6 +273,7 @@ struct tcp_congestion_ops pcn_dctcp = {
 	.undo_cwnd = (void *)pcn_dctcp_undo_cwnd,
 	.pkts_acked = (void *)pcn_dctcp_pkts_acked,
 	.set_state = (void *)pcn_dctcp_set_state,
+	.min_tso_segs = (void *)pcn_dctcp_min_tso_segs,
 	.name = "pcn_dctcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

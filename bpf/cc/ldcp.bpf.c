@@ -12,7 +12,9 @@
  *      (include/echo.h).
  *   4. IW is the bandwidth-delay product of the line rate and the path's round trip: the smallest
  *      that was measured to that host before, or what the loader sets.
- *   5. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
+ *   5. Without ECN the flow is one of the kernel's CUBIC.
+ *   6. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
+ *   7. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
  *      reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
@@ -80,6 +82,8 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
 		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns)
 			       ?: 1;
+	else if (params.burst_ns)
+		rate = tcp_window_pace(sk);
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = rate;
@@ -130,7 +134,11 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	echo_start(sk, &flow.receiver);
 	tcp_start_pacing(sk);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
-		plain_start(sk);
+		plain_start(sk, DOUBT_TABLE_FULL);
+		return;
+	}
+	if (!tcp_ecn_negotiated(sk)) { /* so far: the handshake may not be over */
+		plain_start(sk, DOUBT_NO_ECN);
 		return;
 	}
 	set_window(sk, &flow.ldcp);
@@ -169,23 +177,45 @@ static __always_inline u32 acked_in_order(struct sock *sk, const struct ldcp_flo
 	return (tp->snd_una - flow->start_seq + mss - 1) / mss;
 }
 
+/* An ACK of a flow that has a plain window. flow may be NULL. */
+static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
+					  const struct rate_sample *rs, u32 reason)
+{
+	plain_instead(sk, rs, reason);
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	plain_account(sk, &flow->sender, reason);
+	flow->first_rtt = 0;
+	bpf_spin_unlock(&flow->lock);
+}
+
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked,
-	    acked;
+	    acked, reason;
 	struct ldcp_flow *flow = flow_of(sk);
 	struct ldcp now;
 	bool limited;
 
 	if (!tcp_started(sk))
 		return;
-	if (!flow) {
-		plain_without_entry(sk, rs);
+	reason = plain_reason(sk, true, flow);
+	if (reason || !flow) {
+		on_window_ack(sk, flow, rs, reason);
 		return;
 	}
+	if (in_window(sk)) { /* the handshake was not over at first */
+		tcp_start_pacing(sk);
+		plain_because(sk, DOUBT_NONE);
+	}
+	plain_count(sk, DOUBT_NONE);
 	learn_base_rtt(sk, rs);
 	acked = acked_in_order(sk, flow);
-	limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
+	tcp_restore_window(sk);
+	/* late timers of pacing leave a window unfilled too: it may grow */
+	limited = params.burst_ns ? !rs->is_app_limited
+				  : rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
 	packets = delivered - flow->delivered;
@@ -240,7 +270,8 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 	flow->sender.losses++;
 	now = flow->ldcp;
 	bpf_spin_unlock(&flow->lock);
-	set_window(sk, &now);
+	if (!in_window(sk))
+		set_window(sk, &now);
 }
 
 SEC("struct_ops/cwnd_event")
@@ -277,6 +308,17 @@ u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
 	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
+SEC("struct_ops/min_tso_segs")
+u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
+{
+	u32 packets = tcp_burst_packets(sk, params.burst_ns);
+
+	if (!packets || in_window(sk))
+		return DEFAULT_TSO_SEGS;
+	tcp_limit_window_burst(sk, packets);
+	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
+}
+
 SEC(".struct_ops.link")
 struct tcp_congestion_ops ldcp = {
 	.init = (void *)ldcp_init,
@@ -287,6 +329,7 @@ struct tcp_congestion_ops ldcp = {
 	.ssthresh = (void *)ldcp_ssthresh,
 	.undo_cwnd = (void *)ldcp_undo_cwnd,
 	.pkts_acked = (void *)ldcp_pkts_acked,
+	.min_tso_segs = (void *)ldcp_min_tso_segs,
 	.name = "ldcp",
 	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
 };

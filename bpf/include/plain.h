@@ -133,8 +133,6 @@ static __always_inline void plain_ack(struct sock *sk, const struct rate_sample 
 	plain_pace(sk, line_rate_bps);
 }
 
-#define PLAIN_FIRST_WINDOW 10
-
 /* What the path holds without a queue: the rate of arrivals times the least round trip. */
 static __always_inline u32 plain_path_packets(struct sock *sk)
 {
@@ -142,10 +140,10 @@ static __always_inline u32 plain_path_packets(struct sock *sk)
 	u64 packets = (u64)tp->rate_delivered * tp->rtt_min.s[0].v;
 
 	if (!tp->rate_interval_us)
-		return PLAIN_FIRST_WINDOW;
+		return TCP_FIRST_WINDOW;
 	packets /= tp->rate_interval_us;
-	if (packets < PLAIN_FIRST_WINDOW)
-		return PLAIN_FIRST_WINDOW;
+	if (packets < TCP_FIRST_WINDOW)
+		return TCP_FIRST_WINDOW;
 	return packets < CWND_UNBOUND / 2 ? packets : CWND_UNBOUND / 2;
 }
 
@@ -198,22 +196,23 @@ static __always_inline u32 plain_reason(struct sock *sk, bool needs_ecn, bool ha
 	return needs_ecn && !tcp_ecn_negotiated(sk) ? DOUBT_NO_ECN : DOUBT_NONE;
 }
 
-/* A flow of a window-based control begins, and found the table full. */
-static __always_inline void plain_start(struct sock *sk)
+/* A flow of a window-based control begins with a plain window. */
+static __always_inline void plain_start(struct sock *sk, u32 reason)
 {
 	tcp_start_pacing(sk);
-	plain_because(sk, DOUBT_TABLE_FULL);
-	plain_count(sk, DOUBT_TABLE_FULL);
+	plain_because(sk, reason);
+	if (reason == DOUBT_TABLE_FULL)
+		plain_count(sk, reason);
 	plain_init(sk);
 	plain_pace(sk, 0);
 }
 
-/* An ACK of a flow of a window-based control that has no entry. */
-static __always_inline void plain_without_entry(struct sock *sk, const struct rate_sample *rs)
+/* An ACK of a flow of a window-based control that has a plain window instead. */
+static __always_inline void plain_instead(struct sock *sk, const struct rate_sample *rs, u32 reason)
 {
-	u32 reason = plain_reason(sk, false, false);
-
-	if (!in_window(sk))
+	if (in_window(sk))
+		plain_because(sk, reason);
+	else
 		plain_enter(sk, reason);
 	plain_count(sk, reason);
 	plain_ack(sk, rs, 0);

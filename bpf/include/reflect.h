@@ -27,6 +27,9 @@ struct cnm_counts {
 
 COUNTS(cnm_counts)
 
+/* A port samples packets. If none does, the loader says 0, and the verifier omits the code. */
+const volatile u32 ports_sample = 1;
+
 /* The class of CNMs, which is never paused. */
 #define CNM_CLASS 6
 
@@ -39,13 +42,15 @@ static __always_inline u8 sampled_class(const u8 *sample)
 /* QntzFb, if the last port sampled the packet; 0: it did not. */
 static __always_inline u32 sampled_feedback(const struct __sk_buff *skb)
 {
-	return carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK : 0;
+	return ports_sample && carried(skb) ? skb->cb[CARRY_WORD] >> CARRY_FB_SHIFT & CARRY_FB_MASK
+					    : 0;
 }
 
 /*
  * Sends the CNM for a sampled packet back the way it came. Packet pointers are invalid afterwards.
+ * A global function: the verifier looks at it once, and not for each state of its caller.
  */
-static __always_inline void send_cnm(struct __sk_buff *skb)
+__noinline int send_cnm(struct __sk_buff *skb)
 {
 	u32 zero = 0, queue = skb->cb[CARRY_QUEUE], len = skb->len - sizeof(struct ethhdr),
 	    mark = skb->mark;
@@ -54,7 +59,7 @@ static __always_inline void send_cnm(struct __sk_buff *skb)
 
 	/* TCP's payload is in pages: no packet pointer reaches it */
 	if (!f || bpf_skb_load_bytes(skb, 0, sample, sizeof(sample)))
-		return; /* too short to be data */
+		return 0; /* too short to be data */
 	cnm_build(f, sample, len > CNM_MSDU_LEN ? CNM_MSDU_LEN : len, skb->cb[CARRY_PORT],
 		  sampled_feedback(skb), (s64)(s16)(queue >> 16) * 64, (s64)(s16)queue * 64,
 		  sampled_class(sample));
@@ -62,6 +67,7 @@ static __always_inline void send_cnm(struct __sk_buff *skb)
 	cnm_counts_add(bpf_clone_redirect(skb, skb->ifindex, 0) ? COUNTER(cnm_counts, lost)
 								: COUNTER(cnm_counts, sent));
 	skb->mark = mark;
+	return 0;
 }
 
 /* Turns the clone into the CNM, which leaves with this skb->mark. */

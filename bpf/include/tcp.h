@@ -18,12 +18,15 @@
 #define TCP_ECN_ACCECN	   16 /* the connection negotiated AccECN */
 
 /* Events of tcp_congestion_ops.cwnd_event. */
-#define CA_EVENT_LOSS	   3
-#define CA_EVENT_ECN_NO_CE 4
-#define CA_EVENT_ECN_IS_CE 5
+#define CA_EVENT_CWND_RESTART 1
+#define CA_EVENT_LOSS	      3
+#define CA_EVENT_ECN_NO_CE    4
+#define CA_EVENT_ECN_IS_CE    5
 
 #define ICSK_ACK_SCHED 1
 #define ICSK_ACK_NOW   16
+
+#define TCP_FIRST_WINDOW 10
 
 #define DEFAULT_TSO_SEGS 2 /* net.ipv4.tcp_min_tso_segs */
 
@@ -79,6 +82,12 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 	}
 }
 
+/* The window of a control whose bursts are limited, while snd_cwnd lets one burst leave. */
+struct tcp_burst_window {
+	u32 packets;
+	u32 shown; /* what snd_cwnd was set to; 0: it is the window itself */
+};
+
 /*
  * What a control keeps in the private part of the socket, which is there when the flow table has no
  * room. All fields are words: the namespace's cookie may be anywhere.
@@ -88,9 +97,12 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
  * the same addresses and ports while this one is not closed yet. 0: the flow was never established.
  */
 struct sock_state {
-	u8 cubic[60]; /* struct bictcp, while the flow has a window (plain.h) */
-	u16 window;   /* enum doubt_reason: why the flow has a window; 0: it has none */
-	u16 counted;  /* for which reason it was counted last */
+	union {
+		u8 cubic[60];		      /* struct bictcp, while the flow has a plain window */
+		struct tcp_burst_window kept; /* otherwise, of a control with a window */
+	};
+	u16 window;  /* enum doubt_reason: why the flow has a window; 0: it has none */
+	u16 counted; /* for which reason it was counted last */
 	u32 saddr[4];
 	u32 daddr[4];
 	u16 sport, dport;
@@ -247,6 +259,14 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 	tp->snd_cwnd = CWND_UNBOUND;
 }
 
+/* Packets that left and, as far as is known, have neither arrived nor been lost. */
+static __always_inline u32 tcp_in_flight(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+}
+
 /*
  * Limits the packets that leave back to back, from min_tso_segs, which TCP calls each time before
  * it sends. On paths of short round trips TCP makes bursts of 64 KB at any rate (tcp_tso_rtt_log),
@@ -256,7 +276,7 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 static __always_inline void tcp_limit_burst(struct sock *sk, u32 packets)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
-	u32 in_flight = tp->packets_out - tp->sacked_out - tp->lost_out + tp->retrans_out;
+	u32 in_flight = tcp_in_flight(sk);
 
 	if (packets < 1)
 		packets = 1;
@@ -267,10 +287,69 @@ static __always_inline void tcp_limit_burst(struct sock *sk, u32 packets)
 /* Packets that leave in a time at the rate at which the socket is paced. */
 static __always_inline u32 tcp_packets_in(struct sock *sk, u64 t_ns)
 {
-	u64 payload = ((struct tcp_sock *)sk)->mss_cache ?: 1;
+	u64 payload = ((struct tcp_sock *)sk)->mss_cache ?: 1, rate = sk->sk_pacing_rate;
 
+	if (rate > 100000000000) /* 800 Gbit/s: ~0 is no limit */
+		rate = 100000000000;
 	/* 10^11 bytes/s times 10 ms, in us and ms: 10^12 */
-	return (sk->sk_pacing_rate / 1000 * (t_ns / 1000) / 1000) / payload;
+	return (rate / 1000 * (t_ns / 1000) / 1000) / payload;
+}
+
+/*
+ * As tcp_limit_burst(), for a control with a window, which is kept in the socket meanwhile. The
+ * flow must not have a plain window.
+ */
+static __always_inline void tcp_limit_window_burst(struct sock *sk, u32 packets)
+{
+	struct tcp_burst_window *kept = &tcp_state(sk)->kept;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 cwnd = tp->snd_cwnd, shown;
+
+	if (!kept->shown || cwnd != kept->shown)
+		kept->packets = cwnd; /* the core or the control has set it */
+	tcp_limit_burst(sk, packets);
+	shown = tp->snd_cwnd;
+	if (shown >= kept->packets) {
+		tp->snd_cwnd = kept->packets;
+		shown = 0;
+	}
+	kept->shown = shown;
+}
+
+/* Makes snd_cwnd the window again. */
+static __always_inline void tcp_restore_window(struct sock *sk)
+{
+	struct tcp_burst_window *kept = &tcp_state(sk)->kept;
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (kept->shown && tp->snd_cwnd == kept->shown)
+		tp->snd_cwnd = kept->packets;
+	kept->shown = 0;
+}
+
+/*
+ * Two windows a round trip, in bytes/s: so pacing spreads a window, and does not limit it, also
+ * where its timers are late.
+ */
+static __always_inline u64 tcp_window_pace(struct sock *sk)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (!tp->srtt_us)
+		return ~0UL;
+	/* srtt_us is 8 times the round trip; 2^20 packets of 9000 bytes * 16 * 10^6 < 2^58 */
+	return (u64)tp->snd_cwnd * tp->mss_cache * 16000000 / tp->srtt_us ?: 1;
+}
+
+/*
+ * Packets of a burst that lasts burst_ns at the rate of the window, which is half of the pace; 0:
+ * bursts are not limited.
+ */
+static __always_inline u32 tcp_burst_packets(struct sock *sk, u64 burst_ns)
+{
+	if (!burst_ns || !tcp_paces(sk))
+		return 0;
+	return tcp_packets_in(sk, to_kernel_ns(burst_ns) / 2) ?: 1;
 }
 
 /* Keeps the key in the socket, and starts the statistics. */

@@ -45,7 +45,7 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 	flow.owner = tcp_state(sk)->owner;
 	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
-		plain_start(sk);
+		plain_start(sk, DOUBT_TABLE_FULL);
 		return;
 	}
 	set_window(sk, control_window(&flow));
@@ -67,7 +67,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	if (!tcp_started(sk))
 		return;
 	if (!flow) {
-		plain_without_entry(sk, rs);
+		plain_instead(sk, rs, plain_reason(sk, false, false));
 		return;
 	}
 	event.rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;

@@ -23,8 +23,8 @@ type engineFlags struct {
 // add adds the flag that names the engine.
 func (e *engineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.name, "engine", "",
-		"what runs it: kernel (Linux, in microVMs) or sim (a simulated ideal network) "+
-			"(default: the experiment's)")
+		"what runs it: kernel (Linux, in microVMs), sim (a simulated ideal network) or "+
+			"fluid (the algorithms' theory, without packets) (default: the experiment's)")
 	f.StringVar(&e.kernel, "kernel", "",
 		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
 			"(default: the newest in the cache)")
@@ -44,11 +44,13 @@ func (e engineFlags) open(byDefault experiment.Engine) (launch.Engine, error) {
 		}
 	}
 	switch {
-	case engine == experiment.EngineSim && (e.native || e.realTime || e.kernel != ""):
+	case engine != experiment.EngineKernel && (e.native || e.realTime || e.kernel != ""):
 		return nil, usageError{errors.New("--native, --real-time and --kernel are for a kernel: " +
 			"remove them, or run with --engine kernel")}
 	case engine == experiment.EngineSim:
 		return launch.NewSimulator(), nil
+	case engine == experiment.EngineFluid:
+		return launch.NewFluid(), nil
 	case e.native && e.kernel != "":
 		return nil, usageError{errors.New("--native and --kernel: choose one")}
 	case e.native:

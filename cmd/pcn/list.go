@@ -11,23 +11,52 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
+// listed is an experiment in the output of pcn list --json.
+type listed struct {
+	Name    string   `json:"name"`
+	Title   string   `json:"title"`
+	Cases   []string `json:"cases"`
+	Schemes []string `json:"schemes"`
+}
+
 func newList() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the experiments that come with pcn",
-		Args:  cobra.NoArgs,
+		Long: `List the experiments that come with pcn.
+
+--json prints a list of objects with the keys name, title, cases and schemes.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			all, err := listAll()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), all)
+			}
 			t := newTable(cmd.OutOrStdout())
 			fmt.Fprintln(t, "NAME\tCASES\tSCHEMES\tTITLE")
-			for _, name := range experiments.Names() {
-				e, err := experiments.Load(name)
-				if err != nil {
-					return err
-				}
+			for _, e := range all {
 				fmt.Fprintf(t, "%s\t%d\t%s\t%s\n",
-					name, len(e.CaseNames()), strings.Join(e.Schemes, ","), e.Title)
+					e.Name, len(e.Cases), strings.Join(e.Schemes, ","), e.Title)
 			}
 			return t.Flush()
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func listAll() ([]listed, error) {
+	var all []listed
+	for _, name := range experiments.Names() {
+		e, err := experiments.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, listed{name, e.Title, e.CaseNames(), e.Schemes})
+	}
+	return all, nil
 }

@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 // Exit codes, beside 0.
@@ -61,7 +62,7 @@ func run(ctx context.Context, args []string) int {
 	case errors.Is(ctx.Err(), context.Canceled):
 		fmt.Fprintln(os.Stderr, "pcn: interrupted; only runs that have ended are kept")
 		return exitError
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.Is(err, experiments.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "pcn: %v\nTry: pcn --help\n", err)
 		return exitUsage
 	default:
@@ -82,14 +83,30 @@ Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation or a comparison
 can't be believed, 5 two runs differ (pcn diff).`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       launch.Tool,
-		Args:          cobra.NoArgs,
+		Version:       version(),
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs())
+	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
 	wrapAll(root)
+	addCompletion(root)
 	return root
+}
+
+// knownCommand fails for a command that there is none of.
+func knownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var known []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	return usageError{fmt.Errorf("unknown command %q (hint: %s)", args[0],
+		config.Suggest(args[0], known))}
 }
 
 func wrapAll(root *cobra.Command) {

@@ -19,10 +19,10 @@ func newRerun() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Repeat the runs in a result folder, and check that they are the same",
-		Long: fmt.Sprintf(`Run each run of a result folder again from its manifest: the same experiment,
-seed, dilation, guest program, kernel and QEMU. Prints "same", or where the values of the old run
-and the new one differ, as pcn diff does. If this machine lacks the guest program, the kernel or the
-QEMU of a run, it says which, and runs nothing.
+		Long: fmt.Sprintf(`Run each run of a result folder again from its manifest: the same
+experiment, seed, dilation, guest program, kernel and QEMU. Prints "same", or where the values of
+the old run and the new one differ, as pcn diff does. If this machine lacks the guest program, the
+kernel or the QEMU of a run, it says which, and runs nothing.
 
 Exits with %d if runs differ.`, exitDiffer),
 		Args: cobra.ExactArgs(1),

@@ -60,8 +60,11 @@ func summariseGroup(w io.Writer, g report.Group) int {
 
 // ranOn says what ran it.
 func ranOn(m result.Manifest) string {
-	if m.Engine == string(experiment.EngineSim) {
+	switch experiment.Engine(m.Engine) {
+	case experiment.EngineSim:
 		return "simulated"
+	case experiment.EngineFluid:
+		return "fluid"
 	}
 	return fmt.Sprintf("kernel %s, boot %.1f s", m.Kernel, m.Wall.BootS)
 }

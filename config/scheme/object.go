@@ -27,7 +27,6 @@ type Object struct {
 	Stats []Stat
 
 	data       []byte
-	sha256     string
 	derived    []derived
 	sizes      map[string]uint32 // of the variables with parameters
 	attributes map[string]attribute
@@ -69,8 +68,7 @@ func NewObject(data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	o := &Object{data: data, sha256: hex.EncodeToString(sum[:]), sizes: map[string]uint32{}}
+	o := &Object{data: data, sizes: map[string]uint32{}}
 	if o.Control, err = controlName(spec); err != nil {
 		return nil, err
 	}
@@ -102,7 +100,10 @@ func (o *Object) Spec() (*ebpf.CollectionSpec, error) {
 func (o *Object) Variables() []string { return slices.Sorted(maps.Keys(o.sizes)) }
 
 // SHA256 returns the hash of the object's bytes, in hexadecimal.
-func (o *Object) SHA256() string { return o.sha256 }
+func (o *Object) SHA256() string {
+	sum := sha256.Sum256(o.data)
+	return hex.EncodeToString(sum[:])
+}
 
 // Operations returns the map of the object's one struct tcp_congestion_ops.
 func Operations(spec *ebpf.CollectionSpec) (*ebpf.MapSpec, error) {

@@ -11,10 +11,11 @@ type Engine string
 const (
 	EngineKernel Engine = "kernel" // Linux, in a microVM or on this machine
 	EngineSim    Engine = "sim"    // a simulation of an ideal network
+	EngineFluid  Engine = "fluid"  // the algorithms' theory, without packets
 )
 
 // Engines returns all engines.
-func Engines() []Engine { return []Engine{EngineKernel, EngineSim} }
+func Engines() []Engine { return []Engine{EngineKernel, EngineSim, EngineFluid} }
 
 // ParseEngine returns the engine of a name.
 func ParseEngine(name string) (Engine, error) {

@@ -36,7 +36,8 @@ type Experiment struct {
 	Schemes []string `yaml:"schemes"`
 	// Algorithms are the user's own schemes: the C files of their controls, by name.
 	Algorithms map[string]string `yaml:"algorithms"`
-	// Engine runs the experiment: kernel, which is Linux (default), or sim, an ideal network.
+	// Engine runs the experiment: kernel, which is Linux (default), sim, an ideal network, or
+	// fluid, the theory of its algorithms.
 	Engine Engine `yaml:"engine"`
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
@@ -53,8 +54,7 @@ type Experiment struct {
 	// Dilation is the binary logarithm of how much slower than the paper the run is: 10 runs 40Gbps
 	// as 39Mbps. 0 to 16, or auto, the default: chosen from the network and the traffic.
 	Dilation Dilation `yaml:"dilation"`
-	// AckEvery is how many packets a receiver acknowledges at once, 1 or 2. Default 1, which is what
-	// the papers' simulators do; 2, as TCP does, costs a fifth fewer instructions.
+	// AckEvery is how many packets a receiver acknowledges at once, 1 or 2. Default 1.
 	AckEvery int `yaml:"ack_every"`
 	// Seed starts every random choice of the run. Default 1.
 	Seed uint64 `yaml:"seed"`

@@ -558,7 +558,7 @@ func TestErrors(t *testing.T) {
 			`duration 4.01ms is not a whole number of bins (hint: write a multiple of sample, 50us)`},
 		{"dilation", "dilation: 9", "dilation: 17", "17", `17 is out of range (hint: 0 to 16)`},
 		{"engine", "engine: sim", "engine: ns3", "ns3",
-			`unknown engine "ns3" (hint: one of kernel, sim)`},
+			`unknown engine "ns3" (hint: one of kernel, sim, fluid)`},
 		{"unknown host", "from: H0", "from: H9", "H9",
 			`unknown host "H9" (hint: did you mean "H0"?)`},
 		{"switch is no host", "to: R0, start", "to: S0, start", "S0, start",

@@ -11,11 +11,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 //go:embed *.yaml
 var files embed.FS
+
+// ErrUnknown is a name that no experiment has.
+var ErrUnknown = errors.New("no experiment is named")
 
 // Names returns the experiments that come with the program, in alphabetical order.
 func Names() []string {
@@ -44,8 +48,8 @@ func LoadWith(nameOrPath string, o experiment.Options) (*experiment.Experiment, 
 	data, err := files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
-			fmt.Errorf("no experiment is named %q (hint: one of %s, or the path of a .yaml file)",
-				nameOrPath, strings.Join(Names(), ", "))
+			fmt.Errorf("%w %q (hint: %s, or the path of a .yaml file)",
+				ErrUnknown, nameOrPath, config.Suggest(nameOrPath, Names()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read experiment %s: %w", nameOrPath, err)

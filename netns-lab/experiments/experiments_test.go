@@ -76,7 +76,7 @@ func TestSharedBufferHasDynamicThresholds(t *testing.T) {
 func TestLoadUnknownNameListsTheKnown(t *testing.T) {
 	_, err := experiments.Load("hole")
 	qt.Assert(t, qt.ErrorMatches(err,
-		`no experiment is named "hole" \(hint: one of .*hol, hol-hadoop, hol-shared-buffer.*\)`))
+		`no experiment is named "hole" \(hint: did you mean "hol"\?, or the path of .*\)`))
 }
 
 func TestLoadPath(t *testing.T) {

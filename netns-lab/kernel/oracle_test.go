@@ -147,8 +147,8 @@ func TestUncontendedFlows(t *testing.T) {
 	}
 }
 
-// TestStartAfterALongWait: a program of low priority sleeps well beyond its time, if it is let. Here
-// that would be 10 us.
+// TestStartAfterALongWait: a program of low priority sleeps well beyond its time, if it is let.
+// Here that would be 10 us.
 func TestStartAfterALongWait(t *testing.T) {
 	u := uncontended{topology: "{kind: star, hosts: 1, rate: 40Gbps, delay: 5us}",
 		flows: "\n  - {name: f, from: H0, to: R0, start: 1400us, size: 16KB}", dilation: 10}

@@ -31,9 +31,10 @@ type programs struct {
 // loadDatapath loads the programs that every scheme needs: forwarding at switches, stamping and
 // counting at hosts.
 func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
+	unsampled := markers[a.Marker] != npecn.QCN
 	if p.switches, err = tc.LoadFabric(tc.FabricOptions{
 		HostBase: network.HostAddr(0), Hosts: uint32(plan.hosts),
-		Nodes: uint32(len(plan.nodes)), Ports: uint32(len(plan.ports)),
+		Nodes: uint32(len(plan.nodes)), Ports: uint32(len(plan.ports)), Unsampled: unsampled,
 	}); err != nil {
 		return err
 	}
@@ -45,6 +46,7 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	}
 	arrive := tc.ArriveOptions{
 		SinkPort: sinkPort, MaxFlows: plan.flows(), DilationShift: uint32(c.shift),
+		Unsampled: unsampled,
 	}
 	if p.qdisc != nil {
 		arrive.SampleNs, arrive.Events = uint64(plan.exp.Sample), p.qdisc.Events()

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/flock"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -74,15 +75,17 @@ func Count(e *experiment.Experiment) int {
 // Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html. If a run fails, it
 // keeps the results of those that have ended.
 func Run(ctx context.Context, o Options) ([]*result.Run, error) {
-	if err := prepare(o.Out); err != nil {
-		return nil, err
-	}
-	if o.Progress == nil {
-		o.Progress = func(string, float64) {}
-	}
 	todo, err := jobs(o.Experiment)
 	if err != nil {
 		return nil, err
+	}
+	release, err := claim(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if o.Progress == nil {
+		o.Progress = func(string, float64) {}
 	}
 	runs, err := runAll(ctx, o, todo)
 	if err != nil {
@@ -115,6 +118,34 @@ func runAll(ctx context.Context, o Options, todo []job.Job) ([]*result.Run, erro
 		})
 	}
 	return runs, g.Wait()
+}
+
+// claim makes the folder, and keeps other processes from writing into it too until release is
+// called. Release removes the folder if nothing was written: a failed start leaves no folder.
+func claim(out string) (release func(), err error) {
+	if err := prepare(out); err != nil {
+		return nil, err
+	}
+	lock, err := flock.Try(out)
+	if errors.Is(err, flock.ErrHeld) {
+		return nil, fmt.Errorf("another pcn writes into result folder %s: "+
+			"choose another with --out", out)
+	}
+	if err != nil {
+		lock = nil // some network file systems have no locks of folders: run without
+	}
+	release = func() {
+		os.Remove(out) // fails if there are results, which is right
+		if lock != nil {
+			lock.Release()
+		}
+	}
+	// Another may have written, and ended, before the lock was taken.
+	if err := prepare(out); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 // prepare makes the folder; it fails if the folder is not empty.

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -379,4 +380,22 @@ func TestRunWithoutGuest(t *testing.T) {
 	program, err := guestProgram(fstest.MapFS{"guest/pcn-guest": {Data: []byte("ELF")}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(string(program), "ELF"))
+}
+
+func TestClaimKeepsOthersOut(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	release, err := claim(out)
+	qt.Assert(t, qt.IsNil(err))
+	_, err = claim(out)
+	qt.Check(t, qt.ErrorMatches(err, "another pcn writes into result folder .*"))
+	release()
+	_, err = os.Stat(out)
+	qt.Check(t, qt.ErrorIs(err, fs.ErrNotExist)) // nothing was written
+
+	release, err = claim(out)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(out, "result"), nil, 0o600)))
+	release()
+	_, err = claim(out)
+	qt.Check(t, qt.ErrorMatches(err, "result folder .* is not empty: .*"))
 }

@@ -30,9 +30,11 @@ type seedRun struct {
 func RunSeeds(
 	ctx context.Context, o Options, seeds experiment.Seeds,
 ) (*result.SeedsSummary, []*result.Run, error) {
-	if err := prepare(o.Out); err != nil {
+	release, err := claim(o.Out)
+	if err != nil {
 		return nil, nil, err
 	}
+	defer release()
 	if o.Progress == nil {
 		o.Progress = func(string, float64) {}
 	}

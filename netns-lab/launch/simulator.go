@@ -33,8 +33,11 @@ func (*Simulator) Exclusive() bool { return false }
 func (*Simulator) sharesCPUs() {}
 
 // Fingerprint implements [Engine]. The simulator is part of this program.
-func (s *Simulator) Fingerprint(j job.Job) (string, error) {
-	program, err := s.program()
+func (s *Simulator) Fingerprint(j job.Job) (string, error) { return ownFingerprint(s.program, j) }
+
+// ownFingerprint is that of an engine that is part of this program, whose hash is given.
+func ownFingerprint(hash func() (string, error), j job.Job) (string, error) {
+	program, err := hash()
 	if err != nil {
 		return "", err
 	}

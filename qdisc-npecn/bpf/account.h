@@ -17,7 +17,7 @@ static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_b
 	k = class_at(in, c);
 	if (!k->config.lossless)
 		return;
-	if (in->config.cbfc.buffer_blocks)
+	if (uses & USE_CBFC && in->config.cbfc.buffer_blocks)
 		cbfc_account(in, &k->rx, c, bytes, t_ns);
 	else
 		pfc_account(in, k, id, c, bytes, free_bytes, t_ns);

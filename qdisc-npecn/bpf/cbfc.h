@@ -87,7 +87,7 @@ static __always_inline void cbfc_account(struct port *in, struct class_rx *rx, u
 /* return_credits: a packet that came in by this port is dropped before the node took it in. */
 static __always_inline void return_credits(u32 ingress, u32 c, u32 len, u64 t_ns)
 {
-	struct port *in = port_of(ingress);
+	struct port *in = uses & USE_CBFC ? port_of(ingress) : NULL;
 
 	if (in && in->config.cbfc.buffer_blocks && class_at(in, c)->config.lossless)
 		post_credits(in, c, t_ns, cbfc_blocks(len));

@@ -53,12 +53,16 @@ static __always_inline u8 mark(struct port *p, struct tclass *k, const struct de
 	case MARKER_NPECN:
 		return d->npecn ? CARRY_CE : 0;
 	case MARKER_RED:
+		if (!(uses & USE_RED))
+			break;
 		if (p->config.wred_bytes && d->packet->not_ect)
 			return 0; /* WRED let it pass */
 		return red_mark(&p->config.red, k->arrived_bytes, random_next(&p->state.random))
 			       ? CARRY_CE
 			       : 0;
 	case MARKER_QCN:
+		if (!(uses & USE_QCN))
+			break;
 		return congestion_point(p, k, d->len, queue);
 	case MARKER_FECN:
 		return d->fecn ? CARRY_CE : 0;
@@ -102,7 +106,7 @@ static __always_inline u8 ternary(struct port *p, struct tclass *k, u64 t_ns, u8
 static __always_inline u8 judge(struct port *p, struct tclass *k, struct departure *d, u32 *queue)
 {
 	u32 marker = p->config.marker;
-	bool watch = p->config.detect.watch;
+	bool watch = uses & USE_DETECTORS && p->config.detect.watch;
 	u8 verdict;
 
 	*queue = 0;
@@ -110,12 +114,12 @@ static __always_inline u8 judge(struct port *p, struct tclass *k, struct departu
 		return 0;
 	if (watch || marker == MARKER_NPECN)
 		d->npecn = npecn_transmit(&k->npecn, queue_packets(k));
-	if (watch || marker == MARKER_FECN)
+	if (uses & (USE_DETECTORS | USE_FECN) && (watch || marker == MARKER_FECN))
 		d->fecn = fecn_mark(&k->fecn, &p->config.fecn, k->arrived_bytes, d->len, d->waited);
 	verdict = mark(p, k, d, queue);
 	if (watch)
 		observe(p, k, d);
-	if (p->config.detect.max_ton_ns)
+	if (uses & USE_DETECTORS && p->config.detect.max_ton_ns)
 		verdict = ternary(p, k, d->t_ns, verdict);
 	return verdict;
 }

@@ -82,6 +82,7 @@ extern void bpf_qdisc_bstats_update(struct Qdisc *sch, const struct sk_buff *skb
 const enum port_limit *unused_port_limit __attribute__((unused));
 const enum late_limit *unused_late_limit __attribute__((unused));
 const enum marker *unused_marker __attribute__((unused));
+const enum use *unused_use __attribute__((unused));
 const enum drop_cause *unused_drop_cause __attribute__((unused));
 const enum tcd_state *unused_tcd_state __attribute__((unused));
 
@@ -263,19 +264,39 @@ int BPF_PROG(npecn_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	return 0;
 }
 
+/* clear_class: free what the class's queue holds. A global function, as next_start. */
+__noinline int clear_class(u32 id, u32 c)
+{
+	struct port *p = port_of(id);
+
+	if (!p)
+		return 0;
+	queue_clear(p, c);
+	p->counters.dropped[DROP_RESET] += ring_flush(&class_at(p, c)->queue);
+	return 0;
+}
+
+/* clear_wire: free what is on the wire. */
+__noinline int clear_wire(u32 id)
+{
+	struct port *p = port_of(id);
+
+	if (p)
+		p->counters.dropped[DROP_RESET] += ring_flush(&p->state.wire);
+	return 0;
+}
+
 SEC("struct_ops/npecn_reset")
 void BPF_PROG(npecn_reset, struct Qdisc *sch)
 {
-	struct port *p = port_of_qdisc(sch, sch->dev_queue->dev->group);
+	u32 id = sch->dev_queue->dev->group;
+	struct port *p = port_of_qdisc(sch, id);
 
 	if (!p)
 		return;
-	for (u32 c = 0; c < CLASSES; c++) {
-		queue_clear(p, c);
-		/* not into a variable first: the verifier would follow its values */
-		p->counters.dropped[DROP_RESET] += ring_flush(&class_at(p, c)->queue);
-	}
-	p->counters.dropped[DROP_RESET] += ring_flush(&p->state.wire);
+	for (u32 c = 0; c < CLASSES; c++)
+		clear_class(id, c);
+	clear_wire(id);
 	p->state.backlogged = 0;
 	p->state.serve_ns = NEVER;
 	sch->q.qlen = 0;

@@ -21,6 +21,8 @@ static __always_inline void end_off(struct port *p, struct tclass *k, u32 id, u3
 		arrive_by(p, k, c, t_ns);
 	}
 	npecn_resume(&k->npecn, queue_packets(k));
+	if (!(uses & USE_DETECTORS))
+		return;
 	if (p->config.detect.max_ton_ns)
 		tcd_on(&k->tcd, t_ns, k->arrived_bytes);
 	if (p->config.detect.watch) {

@@ -106,6 +106,8 @@ static __always_inline u64 pfc_start(struct port *p, struct tclass *k, u32 id, u
 
 	if (t_ns < tx->ready_ns)
 		t_ns = tx->ready_ns;
+	if (tx->event_head == tx->event_tail)
+		return tx->paused ? NEVER : t_ns;
 	/* no more can wait */
 	bounded (LINK_EVENTS) {
 		struct link_event *e;

@@ -286,6 +286,22 @@ struct {
 	__type(value, struct rate_change);
 } rate_changes SEC(".maps");
 
+/*
+ * What any port uses. What none uses is no code: the verifier, which knows these constants, leaves
+ * it out. Set by the loader.
+ */
+enum use {
+	USE_CBFC = 1 << 0,
+	USE_DROPS = 1 << 1,	/* WRED, or a limit */
+	USE_DETECTORS = 1 << 2, /* TCD, and what says what it would mark */
+	USE_RATE_CHANGES = 1 << 3,
+	USE_RED = 1 << 4,
+	USE_QCN = 1 << 5,
+	USE_FECN = 1 << 6,
+};
+
+const volatile u32 uses = ~0U;
+
 static __always_inline struct port *port_of(u32 id)
 {
 	return bpf_map_lookup_elem(&ports, &id);
@@ -329,6 +345,8 @@ static __always_inline struct link_event *link_event_at(u32 id, u32 c, u32 i)
 /* change_rate: apply the rate changes that are due at t_ns. */
 static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
 {
+	if (!(uses & USE_RATE_CHANGES))
+		return;
 	bounded (RATE_CHANGES) {
 		u32 key = id * RATE_CHANGES + p->state.rate_next;
 		struct rate_change *c;

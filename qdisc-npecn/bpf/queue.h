@@ -23,7 +23,8 @@ static __always_inline void queue_add(struct port *p, struct tclass *k, u32 len)
 /* queue_may_drop: packets may be dropped at their ideal arrival, and count as queued only then. */
 static __always_inline bool queue_may_drop(const struct port *p, const struct tclass *k)
 {
-	return k->config.marked && (p->config.wred_bytes || p->config.limit_bytes);
+	return uses & USE_DROPS && k->config.marked &&
+	       (p->config.wred_bytes || p->config.limit_bytes);
 }
 
 /* drop_counter: which one counts the packet, that has ideally arrived; NULL: the queue takes it. */
@@ -61,6 +62,8 @@ static __always_inline void skip_dropped(struct tclass *k)
 {
 	struct ring *q = &k->queue;
 
+	if (!(uses & USE_DROPS))
+		return;
 	/* each is skipped once */
 	bounded (RING_MAX) {
 		struct slot *s;

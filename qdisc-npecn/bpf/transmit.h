@@ -57,7 +57,7 @@ __noinline int transmit(u32 id, u32 c, u64 t_ns)
 	k->queue_bytes -= len;
 	p->state.queue_bytes -= len;
 	k->arrived_bytes -= len;
-	if (p->config.credits && k->config.lossless)
+	if (uses & USE_CBFC && p->config.credits && k->config.lossless)
 		cbfc_send(&k->tx.credits, cbfc_blocks(len));
 	w->packet.verdict = judge(p, k, &d, &w->packet.queue);
 	if (w->packet.verdict & CARRY_CE) {
@@ -99,7 +99,7 @@ __noinline u64 lossless_start(u32 id, u32 c, u64 t_ns, u64 limit_ns, u32 len)
 	if (!p)
 		return NEVER;
 	k = class_at(p, c);
-	if (p->config.credits)
+	if (uses & USE_CBFC && p->config.credits)
 		return cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
 	return pfc_start(p, k, id, c, t_ns, limit_ns);
 }

@@ -43,18 +43,18 @@ var groups = []struct {
 	{"TCP", regexp.MustCompile(`^(__)?tcp_|^inet_(sendmsg|csk)|^__inet|bictcp|sock_[rw]free|` +
 		`sk_(stream|reset_timer|pacing)|^_copy_from_iter|skb_page_frag|csum_partial`)},
 	{"IP", regexp.MustCompile(`^(__)?ip_|ipv4|^inet_|^dst_|fib_|^neigh|^rt_|eth_header|nf_hook`)},
-	{"skb and slab", regexp.MustCompile(`skb|kmem|slab|kmalloc|^kfree|free_(pages|unref)|page_frag|` +
-		`get_page_from|alloc_pages`)},
-	{"devices: veth, NAPI, qdisc core", regexp.MustCompile(`veth|netif|napi|backlog|net_[rt]x_action|` +
-		`softirq|dev_|qdisc|sch_direct|eth_type_trans|local_bh|tasklet|llist`)},
+	{"skb and slab", regexp.MustCompile(`skb|kmem|slab|kmalloc|^kfree|free_(pages|unref)|` +
+		`page_frag|get_page_from|alloc_pages`)},
+	{"devices: veth, NAPI, qdisc core", regexp.MustCompile(`veth|netif|napi|backlog|` +
+		`net_[rt]x_action|softirq|dev_|qdisc|sch_direct|eth_type_trans|local_bh|tasklet|llist`)},
 	{"timers and clocks", regexp.MustCompile(`hrtimer|timer|clockevents|ktime|hpet|tick_|tsc|rb_|` +
 		`timekeeping|jiffies`)},
 	{"system calls", regexp.MustCompile(`syscall|SYSCALL|x64_sys|epoll|^ep_|futex|fdget|fput|` +
 		`__sys_|sock_|release_sock|lock_sock|vfs_|ksys|copy_(to|from)_user|nanosleep`)},
-	{"interrupts, idle", regexp.MustCompile(`irq|interrupt|error_entry|asm_|vector|apic|idle|halt|` +
-		`native_iret|error_return|nohz`)},
-	{"scheduler", regexp.MustCompile(`sched|switch|enqueue|dequeue|pick_|update_|wake|entity|task|` +
-		`place_|worker|queue_work|balance`)},
+	{"interrupts, idle", regexp.MustCompile(`irq|interrupt|error_entry|asm_|vector|apic|idle|` +
+		`halt|native_iret|error_return|nohz`)},
+	{"scheduler", regexp.MustCompile(`sched|switch|enqueue|dequeue|pick_|update_|wake|entity|` +
+		`task|place_|worker|queue_work|balance`)},
 	{"RCU, locks, lists", regexp.MustCompile(`rcu|lock|spin|mutex|preempt|__list_`)},
 	{"memory", regexp.MustCompile(`mem(cpy|set|move)|page|fault|tlb|mm_|vma|pte|clear_`)},
 }
@@ -170,10 +170,11 @@ func report(w io.Writer, phases []phase, from, to int) error {
 		from, to = marks/2, marks-1
 	}
 	if marks < 2 || from < 0 || from >= to || to > marks {
-		return fmt.Errorf("FROM=%d, TO=%d: the run has %d milliseconds; want 0 <= FROM < TO <= that",
-			from, to, marks)
+		return fmt.Errorf("FROM=%d, TO=%d: the run has %d milliseconds: "+
+			"want 0 <= FROM < TO <= that", from, to, marks)
 	}
-	fmt.Fprintf(w, "million instructions: %.0f until 1 ms is over, then each ms", millions(phases[0]))
+	fmt.Fprintf(w, "million instructions: %.0f until 1 ms is over, then each ms",
+		millions(phases[0]))
 	for _, p := range phases[1:marks] {
 		fmt.Fprintf(w, " %.0f", millions(p))
 	}

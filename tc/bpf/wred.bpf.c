@@ -32,7 +32,7 @@ struct wred_counts {
 	u64 passed;
 	u64 marked;
 	u64 dropped;
-	u64 superpackets; /* of several segments, which are judged as one */
+	u64 superpackets; /* of several segments, which are marked or not as one */
 };
 
 COUNTS(wred_counts)
@@ -49,6 +49,20 @@ static __always_inline u32 backlog_bytes(struct __sk_buff *skb)
 	return q ? q->qstats.backlog : 0;
 }
 
+/*
+ * The queue before a segment of the packet, any of them. On a wire a packet's first segments stand
+ * before its last in the queue, and only these may be marked. Here all are, or none: so the number
+ * of marks is right on average. By the queue before the first one, flows of large packets would get
+ * fewer marks than others.
+ */
+static __always_inline u32 queue_before_segment(const struct __sk_buff *skb, u32 segments,
+						u32 backlog)
+{
+	if (segments < 2)
+		return backlog;
+	return backlog + skb->len / segments * (bpf_get_prandom_u32() % segments);
+}
+
 static __always_inline bool should_mark(u32 backlog)
 {
 	u32 random = bpf_get_prandom_u32();
@@ -61,13 +75,13 @@ static __always_inline bool should_mark(u32 backlog)
 SEC("tc")
 int wred(struct __sk_buff *skb)
 {
-	u32 backlog = backlog_bytes(skb);
+	u32 backlog = backlog_bytes(skb), segments = context_segments(skb);
 	struct network n;
 	u8 tos;
 
 	if (!network_parse(skb, &n) || !network_whole(&n))
 		return TCX_NEXT;
-	if (context_segments(skb) > 1)
+	if (segments > 1)
 		wred_counts_add(WRED(superpackets));
 	tos = network_tos(&n);
 	if (!(tos & ECN_MASK)) {
@@ -75,7 +89,7 @@ int wred(struct __sk_buff *skb)
 			wred_counts_add(WRED(dropped));
 			return bpf_redirect(0, 0); /* to no device: TCP would notice a TCX_DROP */
 		}
-	} else if (should_mark(backlog)) {
+	} else if (should_mark(queue_before_segment(skb, segments, backlog))) {
 		network_set_tos(skb, &n, tos, tos | ECN_CE);
 		wred_counts_add(WRED(marked));
 		return TCX_NEXT;

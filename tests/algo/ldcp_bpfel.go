@@ -59,6 +59,7 @@ type ldcpLdcpParams struct {
 	Gamma              uint32
 	Eta                uint32
 	InitialWindowBytes uint64
+	BurstNs            uint64
 }
 
 type ldcpLdcpStep struct {

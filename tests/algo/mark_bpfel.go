@@ -17,6 +17,7 @@ type markDctcpParams struct {
 	_            structs.HostLayout
 	G_shift      uint32
 	InitialAlpha uint32
+	BurstNs      uint64
 }
 
 type markNotifyArgs struct {

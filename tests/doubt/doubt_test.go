@@ -16,23 +16,26 @@ const (
 	transfer = 600 * time.Millisecond
 )
 
-// asGoodAsCUBIC alternates a control and CUBIC in one bed, and compares medians. On a machine that
-// others use, rates of one control differ by a factor of two from run to run, so the bounds are
-// wide. What they catch is far outside: without a fallback, losses are a thousand times as many.
+// asGoodAsCUBIC alternates a control and CUBIC in one bed. Rates are the best of up to 12 rounds:
+// what else the machine does only lowers them. Losses are medians, and their bound is wide: without
+// a fallback, they are a thousand times as many.
 func asGoodAsCUBIC(t *testing.T, b *bed, control, peer string, d time.Duration) {
 	t.Helper()
-	const rounds = 3
+	const (
+		leastRounds, mostRounds = 3, 12
+		share                   = 0.9
+	)
 	var ours, cubics []measured
-	for range rounds {
-		ours = append(ours, b.measure(t, control, peer, d))
-		cubics = append(cubics, b.measure(t, "cubic", "cubic", d))
-		t.Logf("%s: %v; cubic: %v", control, ours[len(ours)-1], cubics[len(cubics)-1])
+	rate, cubicRate := 0.0, 0.0
+	for i := 0; i < leastRounds || i < mostRounds && rate < share*cubicRate; i++ {
+		our, cubic := b.measure(t, control, peer, d), b.measure(t, "cubic", "cubic", d)
+		ours, cubics = append(ours, our), append(cubics, cubic)
+		rate, cubicRate = max(rate, our.mbps), max(cubicRate, cubic.mbps)
+		t.Logf("%s: %v; cubic: %v", control, our, cubic)
 	}
-	byRate := func(a, b measured) int { return cmp.Compare(a.mbps, b.mbps) }
 	byLoss := func(a, b measured) int { return cmp.Compare(a.retransmits, b.retransmits) }
-	rate, cubicRate := median(ours, byRate).mbps, median(cubics, byRate).mbps
 	lost, cubicLost := median(ours, byLoss).retransmits, median(cubics, byLoss).retransmits
-	qt.Check(t, qt.IsTrue(rate >= 0.5*cubicRate), qt.Commentf("%g, %g", rate, cubicRate))
+	qt.Check(t, qt.IsTrue(rate >= share*cubicRate), qt.Commentf("%g, %g", rate, cubicRate))
 	qt.Check(t, qt.IsTrue(lost <= 2*cubicLost+300), qt.Commentf("%d, %d", lost, cubicLost))
 }
 
@@ -51,6 +54,13 @@ func TestNothingMarks(t *testing.T) {
 	c := registered(t, "pcn", 0)
 	b := newBed(t, tailDrop)
 	b.points(t, c)
+	asGoodAsCUBIC(t, b, "pcn", "pcn", 2*time.Second)
+}
+
+// The control goes by CNPs only, and the peer sends none.
+func TestPeerSendsNoCNPs(t *testing.T) {
+	registered(t, "pcn", 0, "feedback", "cnp")
+	b := newBed(t, tailDrop)
 	asGoodAsCUBIC(t, b, "pcn", "pcn", 2*time.Second)
 }
 

@@ -28,7 +28,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"run", "hol", "--wing"}, 2, `(?s).*unknown flag: --wing.*`},
 		{[]string{"run", "hol", "--duration", "15"}, 2, `(?s).*--duration: .*`},
 		{[]string{"run", "hol", "--algo", "cubik"}, 2, `(?s).*"cubik".*cubic.*`},
-		{[]string{"run", "nothing"}, 1, `(?s).*no experiment is named "nothing".*hol.*`},
+		{[]string{"run", "nothing"}, 2, `(?s).*no experiment is named "nothing".*hol.*`},
 		{[]string{"run", bad}, 1, `(?s).*bad\.yaml:2:\d+: .*dely.*delay.*`},
 		{[]string{"run", "hol", "--out", full}, 1, `(?s).*is not empty: choose another with --out.*`},
 		{[]string{"report", full}, 1, `(?s).*holds no run.*`},

@@ -94,7 +94,11 @@ func TestFair(t *testing.T) {
 		least float64 // Jain's index
 	}{
 		{"offloads=supers control=pcn flows=2", 0.9},
+		{"offloads=supers control=ldcp flows=2", 0.9},
+		{"offloads=supers control=pcn_dctcp flows=2", 0.9},
 		{"offloads=segments control=pcn flows=2", 0.98},
+		{"offloads=segments control=ldcp flows=2", 0.95},
+		{"offloads=segments control=pcn_dctcp flows=2", 0.95},
 		{"offloads=none control=pcn flows=8", 0.9},
 	} {
 		m, err := parseMeasurement(bed.text + " senders=2 settle=500ms for=1500ms")

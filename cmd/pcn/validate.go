@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pcn-linux/pcn/config"
+)
+
+// mistake is one in the output of pcn validate --json. Line and column count from 1; 0 is unknown.
+type mistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+func newValidate() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check experiment files without running them",
+		Long: `Check experiment files, and print each mistake with its line, its column and a hint.
+Exits with 1 if there is a mistake.
+
+--json prints a list of objects with the keys file, line, column, message and hint: an empty list
+if all is well. Line and column count from 1; 0 means unknown.`,
+		Example: `  pcn validate my.yaml
+  pcn validate --json *.yaml`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			found := []mistake{}
+			for _, file := range files {
+				_, err := loadExperiment(cmd.Context(), file, nil)
+				switch {
+				case err != nil && asJSON:
+					found = append(found, mistakes(file, err)...)
+				case err != nil:
+					found = append(found, mistakes(file, err)...)
+					fmt.Fprintln(cmd.ErrOrStderr(), err)
+				case !asJSON:
+					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok\n", file)
+				}
+			}
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), found); err != nil {
+					return err
+				}
+			}
+			if len(found) > 0 {
+				return exitCode(exitError)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// mistakes returns the mistakes that an error of a file joins.
+func mistakes(file string, err error) []mistake {
+	var at *config.Error
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []mistake
+		for _, one := range e.Unwrap() {
+			all = append(all, mistakes(file, one)...)
+		}
+		return all
+	case *config.Error:
+		at = e
+	default:
+		if next := errors.Unwrap(err); next != nil && errors.As(err, &at) {
+			return mistakes(file, next)
+		}
+		return []mistake{{File: file, Message: err.Error()}}
+	}
+	return []mistake{{at.File, at.Line, at.Col, at.Msg, at.Hint}}
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package averaging
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+func TestGains(t *testing.T) {
+	qt.Check(t, qt.Equals(GainsOf(0), Gains{1, 0}))
+	qt.Check(t, qt.Equals(GainsOf(1), Gains{0.5, 0.25}))
+	two := GainsOf(2)
+	qt.Check(t, qt.Equals(two.Proportional, 0.25))
+	qt.Check(t, qt.IsTrue(math.Abs(two.Derivative-1.0/3) < 1e-15))
+}
+
+// Slide 42: a source that averages and one whose feedback has a derivative are the same.
+func TestEquivalence(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	worst := 0.0
+	for range 1000 {
+		for steps := range 4 {
+			ap, pd := Source{Steps: steps}, PDSource{Gains: GainsOf(steps)}
+			for range 200 {
+				fb := rng.NormFloat64()
+				worst = max(worst, math.Abs(ap.Mean(fb)-pd.Mean(fb)))
+			}
+		}
+	}
+	qt.Check(t, qt.IsTrue(worst <= 1e-12), qt.Commentf("%g", worst))
+	t.Logf("largest difference %g", worst)
+}
+
+// The characteristic equation of y' = -a y(t - tau) has its first imaginary root at a tau = pi / 2.
+func TestDelayLimit(t *testing.T) {
+	got := DelayLimit(func(s complex128) complex128 { return 3 / s }, 1e-3, 1e3)
+	qt.Check(t, qt.IsTrue(math.Abs(got/(math.Pi/6)-1) < 1e-6), qt.Commentf("%g", got))
+}
+
+// RCP's linear limits and those of runs agree within 5%.
+func TestLimits(t *testing.T) {
+	for steps := range 3 {
+		g := GainsOf(steps)
+		linear := DelayLimit(SlideRCP.Loop(g), 1e-2, 1e5)
+		byRun := Bisect(linear/2, linear*2, 0.005, func(rtt float64) bool {
+			return SlideRCP.Grows(g, rtt)
+		})
+		t.Logf("steps %d: linear %.3f ms, by run %.3f ms", steps, linear*1e3, byRun*1e3)
+		qt.Check(t, qt.IsTrue(math.Abs(byRun/linear-1) < 0.05))
+	}
+}
+
+// A queue that can't be negative makes RCP stable far beyond that, and averaging makes its limit
+// about two and four times as long: the slides' ratios.
+func TestMessages(t *testing.T) {
+	var limits []float64
+	for steps := range 3 {
+		limit := Bisect(0.02, 0.4, 0.02, func(rtt float64) bool {
+			m := Messages{RCP: SlideRCP, Steps: steps, RTT: rtt, Start: 1.02}
+			return m.Swing(12) > 0.05
+		})
+		t.Logf("steps %d: by run with messages %.0f ms", steps, limit*1e3)
+		limits = append(limits, limit)
+	}
+	qt.Check(t, qt.IsTrue(limits[1] > 1.8*limits[0] && limits[1] < 2.6*limits[0]))
+	qt.Check(t, qt.IsTrue(limits[2] > 3.4*limits[0] && limits[2] < 5*limits[0]))
+	free := Messages{RCP: SlideRCP, RTT: 0.001, Start: 1.02, Free: true}
+	qt.Check(t, qt.IsTrue(free.Swing(12) > 0.5)) // T alone is too long for alpha and beta
+}
+
+// The generic plant in a loop of its own: its limits, and step responses on both sides of them.
+func TestPlant(t *testing.T) {
+	const period = 1
+	for steps := range 3 {
+		limit := DelayLimit(PlantLoop(GainsOf(steps), period), 1e-3, 1e3)
+		t.Logf("steps %d: the plant is stable up to a delay of %.2f s", steps, limit)
+		qt.Check(t, qt.IsTrue(limit < 3))
+	}
+	for _, c := range []struct {
+		steps   int
+		delay   float64
+		settles bool
+	}{{1, 0, true}, {1, 8, false}, {2, 14, false}, {2, 25, false}} {
+		got := Settles(StepResponse(c.steps, 0.1, c.delay, 400))
+		qt.Check(t, qt.Equals(got, c.settles), qt.Commentf("%v", c))
+	}
+}
+
+// Behind a source that sums its feedback up with a gain of 0.15, all step responses of the slides
+// are stable, and the last one barely; without averaging the same loop is not at any of their
+// delays.
+func TestSummedPlant(t *testing.T) {
+	var limits []float64
+	for steps := range 3 {
+		l := SummedPlantLoop(GainsOf(steps), 1, 0.15)
+		limits = append(limits, DelayLimit(l, 1e-4, 1e3))
+	}
+	t.Logf("stable up to delays of %.1f s", limits)
+	qt.Check(t, qt.IsTrue(limits[0] < 8))
+	qt.Check(t, qt.IsTrue(limits[1] > 8))
+	qt.Check(t, qt.IsTrue(limits[2] > 25 && limits[2] < 27))
+}
