@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels test-arm64 soak soak-vm generate lint picture setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
 # The same bytes from the same sources, wherever they are built.
 STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
-TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt
+TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
 E2E := ./tests/e2e
 
 help: ## show this
@@ -48,6 +48,19 @@ test-kernels: setup-dev ## test what works on each kernel, and as root on this m
 test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emulates: minutes
 	scripts/setup.sh --dev --arm64
 	PCN_ARM64=1 go test -count 1 -v -timeout 30m -run '^TestARM64$$' ./tests/kernels
+
+SECONDS ?= 3600
+SEED ?= $(shell date +%s)
+
+soak: build ## run pcn host for SECONDS among faults, as root: docs/soak.md
+	go build -o bin/soak ./tests/soak
+	bin/soak --seconds $(SECONDS) --seed $(SEED) --pcn $(BIN)
+
+ROUND ?= 10m
+
+soak-vm: build ## the same in the microVM, where CPUs and the clock change too; needs no root
+	CGO_ENABLED=0 go build -o bin/soak ./tests/soak
+	bin/soak --vm --seconds $(SECONDS) --round $(ROUND) --seed $(SEED) --pcn $(BIN)
 
 generate: ## compile the programs again, for BPF and for the simulator, with clang-19
 	go generate ./...

@@ -68,11 +68,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		gauge(descReadError, 1)
 		return
 	}
-	flows, err := c.h.Flows()
-	if err != nil {
-		gauge(descReadError, 1)
-		return
-	}
+	flows := s.liveFlows()
 	gauge(descReadError, 0)
 	for _, one := range s.Components {
 		gauge(descComponent, float64(boolToInt(len(one.Problems) == 0)), one.Name)

@@ -48,6 +48,7 @@ type ComponentStatus struct {
 	Warnings []string `json:"warnings"`
 
 	isOthers bool // only other namespaces want it
+	flows    []loader.Flow
 }
 
 // OK reports whether all components are whole and there are no differences.
@@ -188,34 +189,52 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 		problem("%v", err)
 		return s, nil
 	}
-	if err := doubts(component, p, s); err != nil {
+	if s.flows, err = readFlows(component, p); err != nil {
 		problem("%v", err)
+		return s, nil
 	}
+	if hasFlows(component, p) {
+		s.countFlows()
+	}
+	s.addDoubts()
 	return s, nil
 }
 
-// doubts adds what makes flows of a control fall back to a TCP window: a problem where somebody
+// hasFlows reports whether a component is a control that keeps its flows.
+func hasFlows(name string, p *pinned) bool {
+	return strings.HasPrefix(name, controlPrefix) && p.maps["flows"] != nil
+}
+
+// readFlows reads the flow table of a control. It is read once, as it may be long.
+func readFlows(name string, p *pinned) ([]loader.Flow, error) {
+	if !hasFlows(name, p) {
+		return nil, nil
+	}
+	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"])
+	if err != nil {
+		return nil, err
+	}
+	return c.Flows()
+}
+
+func (s *ComponentStatus) countFlows() {
+	s.Counts[flowsCount] = uint64(len(s.flows))
+	s.Counts[noECNCount] = 0
+	for _, f := range s.flows {
+		s.Counts[noECNCount] += uint64(boolToInt(!f.ECN))
+	}
+}
+
+// addDoubts adds what makes flows of a control fall back to a TCP window: a problem where somebody
 // must act, a warning otherwise.
-func doubts(name string, p *pinned, s *ComponentStatus) error {
+func (s *ComponentStatus) addDoubts() {
 	full := s.Counts["table_full"] - s.Counts["table_full_ended"]
 	if full > 0 {
 		s.Problems = append(s.Problems, fmt.Sprintf("%d live flows found the flow table full and "+
 			"have a TCP window: raise max_flows", full))
 	}
-	control, ok := strings.CutPrefix(name, controlPrefix)
-	if !ok || p.maps["flows"] == nil {
-		return nil
-	}
-	c, err := loader.FromFlows(control, p.maps["flows"])
-	if err != nil {
-		return err
-	}
-	flows, err := c.Flows()
-	if err != nil {
-		return err
-	}
 	of := map[string]int{}
-	for _, f := range flows {
+	for _, f := range s.flows {
 		if f.Doubt != "" {
 			of[f.Doubt]++
 		}
@@ -225,15 +244,14 @@ func doubts(name string, p *pinned, s *ComponentStatus) error {
 		if !known {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d live flows have a TCP window: %s", of[reason], len(flows),
+		text := fmt.Sprintf("%d of %d live flows have a TCP window: %s", of[reason], len(s.flows),
 			advice)
-		if 2*of[reason] > len(flows) && reason != "no_entry" {
+		if 2*of[reason] > len(s.flows) && reason != "no_entry" {
 			s.Problems = append(s.Problems, text)
 		} else {
 			s.Warnings = append(s.Warnings, text)
 		}
 	}
-	return nil
 }
 
 // doubtAdvice says by [loader.Flow.Doubt] what is wrong and what to do. Flows without ECN have a
@@ -262,7 +280,7 @@ func whereOf(pin string) string {
 	return device.Name
 }
 
-// readCounts reads all counters of a component's programs, and the number of flows of a control.
+// readCounts reads all counters of a component's programs.
 func readCounts(name string, p *pinned, into map[string]uint64) error {
 	for pin, m := range p.maps {
 		if !tc.IsCounts(pin) {
@@ -277,25 +295,18 @@ func readCounts(name string, p *pinned, into map[string]uint64) error {
 	if err := portCounts(p, into); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return flowCount(name, p, into)
+	return nil
 }
 
-func flowCount(name string, p *pinned, into map[string]uint64) error {
-	control, ok := strings.CutPrefix(name, controlPrefix)
-	if !ok || p.maps["flows"] == nil {
-		return nil
+// liveFlows returns the flows of all controls, as they were when the status was read.
+func (s *Status) liveFlows() []LiveFlow {
+	flows := []LiveFlow{}
+	for _, c := range s.Components {
+		for _, f := range c.flows {
+			flows = append(flows, LiveFlow{strings.TrimPrefix(c.Name, controlPrefix), f})
+		}
 	}
-	c, err := loader.FromFlows(control, p.maps["flows"])
-	if err != nil {
-		return err
-	}
-	flows, err := c.Flows()
-	into[flowsCount] = uint64(len(flows))
-	into[noECNCount] = 0
-	for _, f := range flows {
-		into[noECNCount] += uint64(boolToInt(!f.ECN))
-	}
-	return err
+	return flows
 }
 
 // differences compares what runs with the configuration. Interfaces that are not there, and a line

@@ -5,7 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -24,7 +24,8 @@ type engineFlags struct {
 func (e *engineFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&e.name, "engine", "",
 		"what runs it: kernel (Linux, in microVMs), sim (a simulated ideal network) or "+
-			"fluid (the algorithms' theory, without packets) (default: the experiment's)")
+			"fluid (the algorithms' theory, without packets); pcn run takes several, such as "+
+			"kernel,sim (default: the experiment's)")
 	f.StringVar(&e.kernel, "kernel", "",
 		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
 			"(default: the newest in the cache)")
@@ -32,17 +33,43 @@ func (e *engineFlags) add(f *pflag.FlagSet) {
 
 // open returns the engine that the flags ask for; byDefault is the experiment's.
 func (e engineFlags) open(byDefault experiment.Engine) (launch.Engine, error) {
-	engine := byDefault
-	if strings.Contains(e.name, ",") {
-		return nil, usageError{fmt.Errorf("invalid --engine %q: name one engine, and run it again "+
-			"for the other", e.name)}
+	engines, err := e.openAll(byDefault)
+	if err != nil {
+		return nil, err
 	}
+	if len(engines) > 1 {
+		return nil, usageError{fmt.Errorf("invalid --engine %q: name one engine; only pcn run "+
+			"without seeds takes several", e.name)}
+	}
+	return engines[0].Engine, nil
+}
+
+// openAll returns all engines that the flags ask for.
+func (e engineFlags) openAll(byDefault experiment.Engine) ([]launch.Named, error) {
+	names := []experiment.Engine{byDefault}
 	if e.name != "" {
 		var err error
-		if engine, err = experiment.ParseEngine(e.name); err != nil {
+		if names, err = experiment.ParseEngines(e.name); err != nil {
 			return nil, usageError{fmt.Errorf("--engine: %w", err)}
 		}
 	}
+	var engines []launch.Named
+	for _, name := range names {
+		flags := e
+		if slices.Contains(names, experiment.EngineKernel) && name != experiment.EngineKernel {
+			flags.native, flags.realTime, flags.kernel = false, false, "" // are for the kernel
+		}
+		engine, err := flags.openOne(name)
+		if err != nil {
+			return nil, err
+		}
+		engines = append(engines, launch.Named{Name: name, Engine: engine})
+	}
+	return engines, nil
+}
+
+// openOne returns the engine of a name.
+func (e engineFlags) openOne(engine experiment.Engine) (launch.Engine, error) {
 	switch {
 	case engine != experiment.EngineKernel && (e.native || e.realTime || e.kernel != ""):
 		return nil, usageError{errors.New("--native, --real-time and --kernel are for a kernel: " +

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -53,6 +54,7 @@ Congestion controls of Linux, as baselines:
   pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
   pcn run hol --engine sim             simulate it: seconds in place of minutes
   pcn run hol --engine sim --seeds 1..100
+  pcn run hol --engine kernel,sim      both, and a table of what differs by how much
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,9 +65,11 @@ Congestion controls of Linux, as baselines:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			if o.Engine, err = engine.open(o.Experiment.Engine); err != nil {
+			engines, err := engine.openAll(o.Experiment.Engine)
+			if err != nil {
 				return err
 			}
+			o.Engine = engines[0].Engine
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
@@ -73,10 +77,14 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
-			if len(seeds) > 0 {
+			switch {
+			case len(seeds) > 0 && len(engines) > 1:
+				return usageError{errors.New("several engines with several seeds: name one " +
+					"engine, and run it again for the other, or choose one --seed")}
+			case len(seeds) > 0:
 				return runSeeds(cmd, o, seeds)
 			}
-			return runExperiment(cmd, o)
+			return runExperiment(cmd, o, engines)
 		},
 	}
 	f := c.Flags()
@@ -150,11 +158,12 @@ func (c changes) apply(
 	return e.Override(o)
 }
 
-func runExperiment(cmd *cobra.Command, o launch.Options) error {
+func runExperiment(cmd *cobra.Command, o launch.Options, engines []launch.Named) error {
 	start := time.Now()
-	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name, launch.Count(o.Experiment))
+	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name,
+		len(engines)*launch.Count(o.Experiment))
 	o.Progress, o.Waiting = bar.set, printWaiting(cmd)
-	runs, err := launch.Run(cmd.Context(), o)
+	runs, err := launch.RunEngines(cmd.Context(), o, engines)
 	bar.finish()
 	if err != nil {
 		return err

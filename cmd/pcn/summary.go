@@ -25,12 +25,17 @@ func summarise(w io.Writer, groups []report.Group) int {
 
 func summariseGroup(w io.Writer, g report.Group) int {
 	code := 0
+	several := len(result.EnginesOf(g.Runs)) > 1
 	for _, r := range g.Runs {
 		outcomes := result.Evaluate(g.Experiment, r)
 		if len(outcomes) == 0 {
 			continue // the file expects nothing
 		}
-		fmt.Fprintf(w, "\n%s\n", r.Manifest.Label())
+		fmt.Fprintf(w, "\n%s", r.Manifest.Label())
+		if several {
+			fmt.Fprintf(w, ", %s", r.Manifest.RanOn())
+		}
+		fmt.Fprintln(w)
 		if !printOutcomes(w, outcomes) {
 			code = exitExpect
 		}
@@ -42,6 +47,7 @@ func summariseGroup(w io.Writer, g report.Group) int {
 			code = exitExpect
 		}
 	}
+	printEngines(w, result.EngineRows(g.Experiment, g.Runs))
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {
 		m := r.Manifest
@@ -56,6 +62,36 @@ func summariseGroup(w io.Writer, g report.Group) int {
 		}
 	}
 	return max(code, printInvalid(w, g.Runs))
+}
+
+// printEngines prints what engines measured of the same runs, if several did.
+func printEngines(w io.Writer, rows []result.EngineRow) {
+	label := ""
+	t := newTable(w)
+	for _, row := range rows {
+		if of := result.LabelOf(row.Case, row.Scheme); of != label {
+			label = of
+			t.Flush()
+			fmt.Fprintf(w, "\n%s on each engine\n", label)
+			fmt.Fprint(t, "what")
+			for i, v := range row.Values {
+				fmt.Fprintf(t, "\t%s", v.Engine)
+				if i > 0 {
+					fmt.Fprint(t, "\tdifference")
+				}
+			}
+			fmt.Fprintln(t)
+		}
+		fmt.Fprint(t, row.What)
+		for i, v := range row.Values {
+			fmt.Fprintf(t, "\t%s", v.Text())
+			if i > 0 {
+				fmt.Fprintf(t, "\t%s", row.Difference(i))
+			}
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
 }
 
 // ranOn says what ran it.

@@ -2,7 +2,11 @@
 
 package experiment
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Engine is what runs an experiment.
 type Engine string
@@ -25,6 +29,22 @@ func ParseEngine(name string) (Engine, error) {
 		}
 	}
 	return "", fmt.Errorf("unknown engine %q: want one of %v", name, Engines())
+}
+
+// ParseEngines returns the engines of names with commas between them, such as kernel,sim.
+func ParseEngines(names string) ([]Engine, error) {
+	var engines []Engine
+	for name := range strings.SplitSeq(names, ",") {
+		e, err := ParseEngine(name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(engines, e) {
+			return nil, fmt.Errorf("engine %q is there twice: name each once", name)
+		}
+		engines = append(engines, e)
+	}
+	return engines, nil
 }
 
 func (d *decoder) validateEngine(e *Experiment) {

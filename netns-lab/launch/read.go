@@ -14,12 +14,12 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// maxDepth is how deep below a folder runs may be: EXPERIMENT/CASE/SCHEME.
-const maxDepth = 3
+// maxDepth is how deep below a folder runs may be: EXPERIMENT/ENGINE/CASE/SCHEME.
+const maxDepth = 4
 
 // ReadRuns reads the runs in these folders and groups them by experiment file. Each folder is that
 // of a run, or contains those of several. Groups are in the order of the folders, and runs of a
-// group in the order of the file's cases and schemes.
+// group in the order of the file's cases and schemes, and of engines.
 func ReadRuns(dirs []string) ([]report.Group, error) {
 	var hashes []string
 	runs := map[string][]*result.Run{}
@@ -90,9 +90,12 @@ func groupOf(runs []*result.Run) (report.Group, error) {
 		return report.Group{}, err
 	}
 	cases, schemes := compareByPosition(e.CaseNames()), compareByPosition(e.Schemes)
+	engines := experiment.Engines()
 	slices.SortStableFunc(runs, func(a, b *result.Run) int {
 		return cmp.Or(cases(a.Manifest.Case, b.Manifest.Case),
-			schemes(a.Manifest.Scheme, b.Manifest.Scheme))
+			schemes(a.Manifest.Scheme, b.Manifest.Scheme),
+			cmp.Compare(slices.Index(engines, a.Manifest.RanOn()),
+				slices.Index(engines, b.Manifest.RanOn())))
 	})
 	o, err := overrideOf(e, runs[0].Manifest)
 	if err != nil {

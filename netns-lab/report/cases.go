@@ -53,12 +53,16 @@ func (o *overCases) curve(scheme, object string) *caseCurve {
 }
 
 // caseFigures draws comparisons and expectations over the cases, if there are at least two. A
-// metric that is both compared and expected is drawn once.
+// metric that is both compared and expected is drawn once, and of several engines the first is drawn.
 func caseFigures(g groupView) []*figure {
 	var outcomes []outcomeView
 	var names []string
 	for _, c := range g.Cases {
-		outcomes = append(outcomes, c.Outcomes...)
+		for _, o := range c.Outcomes {
+			if o.Manifest.RanOn() == c.Runs[0].Manifest.RanOn() {
+				outcomes = append(outcomes, o)
+			}
+		}
 		names = append(names, c.Name)
 	}
 	all := append(comparedOverCases(g.Compared), expectedOverCases(outcomes)...)

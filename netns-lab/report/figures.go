@@ -397,7 +397,8 @@ type curves struct {
 // dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
 
-// curveFigure draws curves over time, in a panel for each run. It returns nil if there are no
+// curveFigure draws curves over time, in a panel for each run, or for each group of runs that differ
+// only in their engine, if there are no other dashed curves. It returns nil if there are no
 // objects.
 func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, error) {
 	if len(c.objects) == 0 {
@@ -436,21 +437,57 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 			func(r runView) []result.Timeline { return solid[r.Label] })
 	}
 	unit, scale := axisUnit(c.unit, top)
-	for _, r := range runs {
+	for _, overlaid := range overEngines(runs, c.dashed == nil) {
+		r := overlaid[0]
 		p := f.newPlot(c.yLabel+" ("+unit+")", 0, headroom(top*scale))
-		for i, t := range solid[r.Label] {
-			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
-				swatch{line: flowColors[i%len(flowColors)]}})
+		label := r.Label
+		for n, other := range overlaid {
+			if n > 0 {
+				label += fmt.Sprintf("; %s: %s", engineDashes[n%len(engineDashes)].name,
+					other.Manifest.RanOn())
+			}
+			for i, t := range solid[other.Label] {
+				p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
+					swatch{line: flowColors[i%len(flowColors)],
+						dashes: engineDashes[n%len(engineDashes)].dashes}})
+			}
 		}
 		for i, t := range dashed[r.Label] {
 			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
 				swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
 		}
 		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, notStacked)
-		p.Add(&panelLabel{text: r.Label})
+		p.Add(&panelLabel{text: label})
 		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
 	}
 	return f, nil
+}
+
+// engineDashes are the lines of engines whose curves share a panel, in the order of runs.
+var engineDashes = []struct {
+	name   string
+	dashes []vg.Length
+}{
+	{"solid", nil},
+	{"dashed", []vg.Length{vg.Points(4), vg.Points(2)}},
+	{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}},
+}
+
+// overEngines groups the runs that differ only in their engine. Without overlay, each run is a group
+// of its own.
+func overEngines(runs []runView, overlay bool) [][]runView {
+	var groups [][]runView
+	for _, r := range runs {
+		i := slices.IndexFunc(groups, func(g []runView) bool {
+			return overlay && g[0].IsOtherEngine(r.Run)
+		})
+		if i < 0 {
+			groups = append(groups, []runView{r})
+			continue
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
 }
 
 // queuedPorts returns the ports with the longest queues over all runs.

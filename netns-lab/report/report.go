@@ -54,6 +54,7 @@ type groupView struct {
 	Cases      []caseView
 	Met, Total int // number of expectations
 	Compared   []result.CompareOutcome
+	Engines    []result.EngineRow // only if several engines ran the same
 	Figures    []figureView
 }
 
@@ -203,6 +204,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 		Hash:       e.Hash(),
 		Cases:      cases,
 		Compared:   result.EvaluateCompare(e, g.Runs),
+		Engines:    result.EngineRows(e, g.Runs),
 	}
 	for _, c := range cases {
 		view.Met += c.Met
@@ -303,19 +305,19 @@ func (g *groupView) overview() []overviewRow {
 					row.Expected.add(o.Expect.What, o.Pass)
 				}
 			}
-			row.Compared = g.comparedOf(r.Manifest.Scheme)
+			row.Compared = g.comparedOf(r.Manifest)
 			rows = append(rows, row)
 		}
 	}
 	return rows
 }
 
-// comparedOf counts the comparisons that judge a scheme.
-func (g *groupView) comparedOf(scheme string) tally {
+// comparedOf counts the comparisons that judge a run's scheme on its engine.
+func (g *groupView) comparedOf(m result.Manifest) tally {
 	var t tally
 	for _, o := range g.Compared {
 		for _, v := range o.Values {
-			if v.Scheme == scheme && v.Judged {
+			if o.Engine == m.RanOn() && v.Scheme == m.Scheme && v.Judged {
 				t.add(o.Compare.What, v.Pass)
 			}
 		}
@@ -323,12 +325,17 @@ func (g *groupView) comparedOf(scheme string) tally {
 	return t
 }
 
-// viewsOf labels each run by its case and scheme. Where labels would be equal, it adds the seed,
-// then a number.
+// viewsOf labels each run by its case and scheme, and by its engine if there are several. Where
+// labels would be equal, it adds the seed, then a number.
 func viewsOf(runs []*result.Run) []runView {
+	several := len(result.EnginesOf(runs)) > 1
 	byScheme := func(r *result.Run) string {
-		return result.LabelOf(r.Manifest.Case,
+		label := result.LabelOf(r.Manifest.Case,
 			strings.ToUpper(r.Manifest.Scheme))
+		if several {
+			label += ", " + string(r.Manifest.RanOn())
+		}
+		return label
 	}
 	bySeed := func(r *result.Run) string {
 		return fmt.Sprintf("%s, seed %d", byScheme(r),

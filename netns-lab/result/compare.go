@@ -16,7 +16,8 @@ import (
 // CompareOutcome is the result of a comparison. It leaves out schemes that were not run.
 type CompareOutcome struct {
 	Compare experiment.Compare
-	Values  []CompareValue // in the order of the experiment's schemes
+	Engine  experiment.Engine // which ran all that is compared
+	Values  []CompareValue    // in the order of the experiment's schemes
 	// Order and Ratios are the required relations between schemes; nil if the comparison requires
 	// none, or none between the schemes that were run.
 	Order, Ratios *Relation
@@ -66,8 +67,28 @@ type Relation struct {
 	Holds           bool
 }
 
-// EvaluateCompare evaluates the experiment's comparisons. It leaves out those without any run.
+// EvaluateCompare evaluates the experiment's comparisons, for each engine on its own. It leaves out
+// those without any run.
 func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
+	var outcomes []CompareOutcome
+	engines := EnginesOf(runs)
+	for _, engine := range engines {
+		of := slices.DeleteFunc(slices.Clone(runs), func(r *Run) bool {
+			return r.Manifest.RanOn() != engine
+		})
+		for _, o := range evaluateCompare(e, of) {
+			o.Engine = engine
+			if len(engines) > 1 {
+				o.Compare.What += fmt.Sprintf(" (%s)", engine)
+			}
+			outcomes = append(outcomes, o)
+		}
+	}
+	return outcomes
+}
+
+// evaluateCompare evaluates the comparisons of the runs of one engine.
+func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	var outcomes []CompareOutcome
 	for _, c := range e.Compare {
 		o := CompareOutcome{Compare: c, Pass: true}

@@ -79,7 +79,7 @@ type Manifest struct {
 
 // HostLateness is how long after their causes hosts sent packets, in the papers' time.
 type HostLateness struct {
-	// Starts has the first data of each TCP flow with a size, after the flow's start.
+	// Starts has the first data of each TCP flow, after the flow's start.
 	Starts Lateness `json:"starts"`
 	// ACKs are late by the time since the ideal arrival of what they acknowledge.
 	ACKs Lateness `json:"acks"`

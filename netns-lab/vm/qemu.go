@@ -30,7 +30,7 @@ func (k Kernel) qemu() string {
 
 // machineFlags are QEMU's flags for every microVM.
 var machineFlags = []string{
-	"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none", "-smp", "1",
+	"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-nic", "none",
 }
 
 // pcFlags are those of a microVM of amd64.
@@ -114,10 +114,14 @@ const (
 // guest's UART.
 func arguments(c Config, how acceleration) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
+	if c.CPUs > 1 && how == counted && !c.Kernel.arm64 {
+		flags, clock = severalCPUs(flags, clock)
+	}
 	// the kernel mixes its command line into its random numbers
 	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,
 		strings.Join(slices.Concat(kernelParameters, clock), " "), c.Seed)
-	return slices.Concat(machineFlags, flags, []string{
+	cpus := []string{"-smp", strconv.Itoa(max(1, c.CPUs))}
+	return slices.Concat(machineFlags, cpus, flags, []string{
 		"-m", strconv.Itoa(c.MemoryMiB),
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
 		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
@@ -143,6 +147,19 @@ func machineFor(arm64 bool, how acceleration) (flags []string, terminal string, 
 	default:
 		return slices.Concat(pcFlags, countedFlags, countedCPUFlags), serial, clockParameters
 	}
+}
+
+// severalCPUs changes what holds for a machine of amd64 with one CPU only. QEMU can't record more.
+// The HPET is the timer of one. QEMU takes mwait for a pause if there are more, so that idle CPUs
+// would never halt.
+func severalCPUs(flags, clock []string) (changedFlags, changedClock []string) {
+	changedFlags = slices.Clone(flags)
+	cpu := slices.Index(changedFlags, "-cpu") + 1
+	changedFlags[cpu] += ",-monitor"
+	changedFlags[slices.Index(changedFlags, "-icount")+1] = "shift=0,sleep=off"
+	return changedFlags, slices.DeleteFunc(slices.Clone(clock), func(p string) bool {
+		return p == "nolapic_timer"
+	})
 }
 
 // HaveQEMU fails if QEMU is not installed.

@@ -32,6 +32,7 @@ type Config struct {
 	// the kernel may be among them.
 	Modules   []string
 	MemoryMiB int // 0: 2048
+	CPUs      int // 0: 1. QEMU runs them in turn, on one of the host's, if it counts instructions
 	// RealTime runs the guest in real time on KVM, if a kernel boots there; not reproducible.
 	RealTime bool
 	// Emulated, with RealTime, runs it in real time also without KVM, as fast as QEMU emulates it;

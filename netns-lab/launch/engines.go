@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package launch
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// Named is an engine with its name.
+type Named struct {
+	Name   experiment.Engine
+	Engine Engine
+}
+
+// RunEngines runs the experiment on each engine. With one, it does what [Run] does. With several,
+// the files of each are in Out/ENGINE, and one report has all, the runs of the same scheme and case
+// next to each other, in the order of the engines given.
+func RunEngines(ctx context.Context, o Options, engines []Named) ([]*result.Run, error) {
+	if len(engines) == 1 {
+		o.Engine = engines[0].Engine
+		return Run(ctx, o)
+	}
+	if err := prepare(o.Out); err != nil {
+		return nil, err
+	}
+	todo, err := jobs(o.Experiment)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]*result.Run, len(todo)*len(engines))
+	for _, i := range quickFirst(engines) {
+		of, err := runAll(ctx, o.on(engines[i]), todo)
+		if err != nil {
+			return nil, fmt.Errorf("engine %s: %w", engines[i].Name, err)
+		}
+		for n, r := range of {
+			runs[n*len(engines)+i] = r
+		}
+	}
+	groups := []report.Group{{Experiment: o.Experiment, Runs: runs}}
+	return runs, WriteReport(filepath.Join(o.Out, ReportFile), groups)
+}
+
+// on returns the options for one of several engines.
+func (o Options) on(engine Named) Options {
+	progress := o.Progress
+	o.Engine, o.Out = engine.Engine, filepath.Join(o.Out, string(engine.Name))
+	o.Progress = func(run string, done float64) {
+		if progress != nil {
+			progress(string(engine.Name)+"/"+run, done)
+		}
+	}
+	return o
+}
+
+// quickFirst returns the indexes of the engines, the kernel's last: it takes minutes, and what
+// another engine refuses is to be known before.
+func quickFirst(engines []Named) []int {
+	var first, last []int
+	for i, e := range engines {
+		if e.Name == experiment.EngineKernel {
+			last = append(last, i)
+			continue
+		}
+		first = append(first, i)
+	}
+	return slices.Concat(first, last)
+}

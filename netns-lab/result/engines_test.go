@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package result
+
+import (
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+func onEngine(engine, scheme string, queue, pauses uint64) *Run {
+	return &Run{
+		Manifest: Manifest{Engine: engine, Scheme: scheme, Seed: 1},
+		Ports: []Port{{QueueMaxBytes: queue, PauseSent: pauses, SentPackets: 10},
+			{QueueMaxBytes: queue / 2, PauseSent: pauses}},
+	}
+}
+
+// Only runs that several engines did are compared, each with the first.
+func TestEngineRows(t *testing.T) {
+	runs := []*Run{onEngine("", "pcn", 1000, 2), onEngine("sim", "pcn", 1100, 1),
+		onEngine("sim", "dcqcn", 1, 1)}
+	rows := EngineRows(&experiment.Experiment{}, runs)
+	got := map[string][2]string{}
+	for _, r := range rows {
+		qt.Check(t, qt.Equals(r.Scheme, "pcn"))
+		qt.Assert(t, qt.HasLen(r.Values, 2))
+		qt.Check(t, qt.Equals(r.Values[0].Engine, experiment.EngineKernel))
+		got[r.What] = [2]string{r.Values[1].Text(), r.Difference(1)}
+	}
+	for what, want := range map[string][2]string{
+		"longest queue of any port":    {"1.1KB", "+10.0%"},
+		"packets sent by all ports":    {"10", "equal"},
+		"PAUSE frames of all ports":    {"2", "-50.0%"},
+		"packets dropped by all ports": {"0", "equal"},
+	} {
+		qt.Check(t, qt.Equals(got[what], want), qt.Commentf("%s", what))
+	}
+	qt.Check(t, qt.HasLen(EngineRows(&experiment.Experiment{}, runs[1:]), 0))
+}

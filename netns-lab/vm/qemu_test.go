@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+)
+
+// Several CPUs change what QEMU can't do with them, and one CPU is as it always was.
+func TestSeveralCPUs(t *testing.T) {
+	one := strings.Join(arguments(Config{}, counted), " ")
+	qt.Check(t, qt.StringContains(one, "-smp 1 "))
+	qt.Check(t, qt.StringContains(one, "rr=record"))
+	qt.Check(t, qt.StringContains(one, "nolapic_timer"))
+	qt.Check(t, qt.IsFalse(strings.Contains(one, "-monitor")))
+
+	two := strings.Join(arguments(Config{CPUs: 2}, counted), " ")
+	qt.Check(t, qt.StringContains(two, "-smp 2 "))
+	qt.Check(t, qt.StringContains(two, "-icount shift=0,sleep=off "))
+	qt.Check(t, qt.StringContains(two, ",-monitor"))
+	qt.Check(t, qt.IsFalse(strings.Contains(two, "nolapic_timer")))
+	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, "nolapic_timer"))) // not changed itself
+}

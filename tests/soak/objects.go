@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+)
+
+// objectID names a BPF object of the machine.
+type objectID struct {
+	Kind string // "map", "prog" or "link"
+	ID   uint32
+}
+
+// objects are BPF objects with their names.
+type objects map[objectID]string
+
+// readObjects lists them, again if another program was just making one.
+func readObjects() (objects, error) {
+	for try := 0; ; try++ {
+		all, err := listObjects()
+		if !errors.Is(err, unix.EAGAIN) || try == 50 {
+			return all, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+func listObjects() (objects, error) {
+	all := objects{}
+	var maps ebpf.MapID
+	for {
+		next, err := ebpf.MapGetNextID(maps)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list BPF maps: %w", err)
+		}
+		maps = next
+		all[objectID{"map", uint32(next)}] = mapName(next)
+	}
+	var progs ebpf.ProgramID
+	for {
+		next, err := ebpf.ProgramGetNextID(progs)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list BPF programs: %w", err)
+		}
+		progs = next
+		all[objectID{"prog", uint32(next)}] = programName(next)
+	}
+	var it link.Iterator
+	defer it.Close()
+	for it.Next() {
+		all[objectID{"link", uint32(it.ID)}] = ""
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("list BPF links: %w", err)
+	}
+	return all, nil
+}
+
+func mapName(id ebpf.MapID) string {
+	m, err := ebpf.NewMapFromID(id)
+	if err != nil {
+		return ""
+	}
+	defer m.Close()
+	if info, err := m.Info(); err == nil {
+		return info.Name
+	}
+	return ""
+}
+
+func programName(id ebpf.ProgramID) string {
+	p, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return ""
+	}
+	defer p.Close()
+	if info, err := p.Info(); err == nil {
+		return info.Name
+	}
+	return ""
+}
+
+// objectsLeft waits until the machine has no new BPF objects, and returns those that stay. The
+// kernel frees objects some time after their last use. Those that other processes hold do not
+// count, nor those of tests that ran meanwhile and end within the patience.
+func objectsLeft(before objects, proc string, patience time.Duration) ([]string, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		now, err := readObjects()
+		if err != nil {
+			return nil, err
+		}
+		held := heldObjects(proc)
+		var left []string
+		for id, name := range now {
+			if _, old := before[id]; !old && !held[id] {
+				left = append(left, fmt.Sprintf("%s %d %s", id.Kind, id.ID, name))
+			}
+		}
+		if len(left) == 0 || time.Now().After(deadline) {
+			return left, nil
+		}
+	}
+}
+
+// heldObjects returns the objects that open files of any process name.
+func heldObjects(proc string) map[objectID]bool {
+	held := map[objectID]bool{}
+	files, _ := filepath.Glob(proc + "/[0-9]*/fdinfo/*")
+	for _, file := range files {
+		target, err := os.Readlink(strings.Replace(file, "fdinfo", "fd", 1))
+		if err != nil || !strings.HasPrefix(target, "anon_inode:bpf") {
+			continue
+		}
+		addHeld(file, held)
+	}
+	return held
+}
+
+func addHeld(file string, held map[objectID]bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		key, value, _ := strings.Cut(lines.Text(), ":")
+		kind, ok := strings.CutSuffix(key, "_id")
+		var id uint32
+		if _, err := fmt.Sscan(value, &id); err == nil && ok {
+			held[objectID{kind, id}] = true
+		}
+	}
+}
