@@ -137,31 +137,21 @@ func (d *Decoder) Root(data []byte) *yaml.Node {
 	return root
 }
 
-// failSyntax adds an error of the YAML parser. The parser knows no column: the error is at the
-// line's first character that is no space.
+// failSyntax adds an error of the YAML parser.
 func (d *Decoder) failSyntax(data []byte, err error) {
 	if errors.Is(err, io.EOF) {
-		d.Errs = append(d.Errs, &Error{File: d.File, Msg: "is empty", Hint: d.start})
+		d.Errs = append(d.Errs, &Error{File: d.File, Line: 1, Col: 1, Msg: "file is empty",
+			Hint: d.start})
 		return
 	}
-	e := &Error{File: d.File, Msg: err.Error()}
+	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
-		e.Line, _ = strconv.Atoi(m[1])
-		e.Msg = m[2]
-		e.Col = firstColumn(data, e.Line)
-		e.Hint = "check indentation, quotes and brackets of this line and of the one above"
+		line, _ = strconv.Atoi(m[1])
+		msg = m[2]
 	}
+	e := &Error{File: d.File, Msg: msg, Hint: syntaxHint(msg)}
+	e.Line, e.Col = syntaxPlace(data, line, msg)
 	d.Errs = append(d.Errs, e)
-}
-
-// firstColumn returns the column of a line's first character that is no space, from 1.
-func firstColumn(data []byte, line int) int {
-	lines := bytes.Split(data, []byte("\n"))
-	if line < 1 || line > len(lines) {
-		return 0
-	}
-	text := lines[line-1]
-	return len(text) - len(bytes.TrimLeft(text, " ")) + 1
 }
 
 // Decode fills in the struct that dst points to.
@@ -235,6 +225,16 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		if field < 0 && !isExtra {
 			known := slices.Concat(KeysOf(v.Type()), extraKeys)
 			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, known))
+			meant := Closest(key.Value, KeysOf(v.Type()))
+			if meant == "" || hasKey(n, meant) {
+				continue
+			}
+			// The key is misspelt, not missing: one message is enough.
+			field = slices.Index(KeysOf(v.Type()), meant)
+			child = strings.TrimPrefix(path+"."+meant, ".")
+			if !d.Has(child) {
+				d.value(child, val, v.FieldByIndex(fields[field].Index))
+			}
 			continue
 		}
 		if d.Has(child) {
@@ -247,6 +247,24 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 		}
 		d.value(child, val, v.FieldByIndex(fields[field].Index))
 	}
+}
+
+// hasKey reports whether a mapping has a key.
+func hasKey(n *yaml.Node, key string) bool {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return true
+		}
+	}
+	return false
+}
+
+// FailedAt reports whether there is an error at the value at path, or at its missing parts.
+func (d *Decoder) FailedAt(path string) bool {
+	n := d.Nodes[path]
+	return n != nil && slices.ContainsFunc(d.Errs, func(e *Error) bool {
+		return e.Line == n.Line && e.Col == n.Column && e.File == cmp.Or(d.Of[n], d.File)
+	})
 }
 
 // Extra is a struct that takes more keys than its fields have.
@@ -365,7 +383,7 @@ func scalar(n *yaml.Node, v reflect.Value) error {
 		panic("config: no decoder for " + v.Type().String())
 	}
 	if err != nil {
-		return Bad(fmt.Sprintf("%q is not a whole number in range", n.Value), "")
+		return Bad(fmt.Sprintf("%q is not a whole number in range", n.Value), "write 3")
 	}
 	return nil
 }
@@ -417,18 +435,7 @@ func KeysOf(t reflect.Type) []string {
 // never suggests the wrong name itself: a file may declare it, and still may not use it here.
 func Suggest(wrong string, known []string) string {
 	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == wrong })
-	wrong = strings.ToLower(wrong)
-	best, bestDistance := "", 3
-	for _, k := range known {
-		low := strings.ToLower(k)
-		dist := editDistance(wrong, low)
-		// Of names as close, one with the same letters was meant: pnc is pcn, not pfc.
-		closer := dist < bestDistance || dist == bestDistance && best != "" &&
-			sortedLetters(wrong) == sortedLetters(low)
-		if closer && dist < len(k) {
-			best, bestDistance = k, dist
-		}
-	}
+	best := Closest(wrong, known)
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
@@ -439,10 +446,29 @@ func Suggest(wrong string, known []string) string {
 	}
 }
 
-func sortedLetters(s string) string {
-	letters := []byte(s)
-	slices.Sort(letters)
-	return string(letters)
+// Closest returns the known name that a wrong one probably means; "" if none is close. Of two that
+// are as close, the one with the same letters is meant: "pnc" is "pcn", not "pfc".
+func Closest(wrong string, known []string) string {
+	best, bestCost := "", 6
+	for _, k := range known {
+		a, b := strings.ToLower(wrong), strings.ToLower(k)
+		distance := editDistance(a, b)
+		cost := 2 * distance
+		if sameLetters(a, b) {
+			cost--
+		}
+		if cost < bestCost && distance < len(k) {
+			best, bestCost = k, cost
+		}
+	}
+	return best
+}
+
+func sameLetters(a, b string) bool {
+	x, y := []byte(a), []byte(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return bytes.Equal(x, y)
 }
 
 // editDistance returns the number of steps that turn a into b: insert, delete or replace a byte, or

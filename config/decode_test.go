@@ -22,10 +22,12 @@ func TestSuggestIsTheClosest(t *testing.T) {
 
 func TestSyntaxErrorsHaveAPlace(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"a: 1\n  b: 2\n", `f.yaml:2:3: mapping values are not allowed .*\(hint: check .*\)`},
-		{"a: [1, 2\nb: 3\n", `f.yaml:\d+:1: .*\(hint: check .*\)`},
-		{"a: 1\n\tb: 2\n", `f.yaml:\d+:\d+: .*\(hint: check .*\)`},
-		{"a: 'x\n", `f.yaml:\d+:\d+: .*\(hint: check .*\)`},
+		{"a: 1\n  b: 2\n", `f.yaml:2:4: mapping values are not allowed .*\(hint: write text .*\)`},
+		{"a: [1, 2\nb: 3\n", `f.yaml:1:4: did not find expected .*\(hint: close this bracket\)`},
+		{"a: 1\n\tb: 2\n", `f.yaml:2:1: .*\(hint: indent with spaces.*\)`},
+		{"a: 'x\n", `f.yaml:1:4: .*\(hint: close this quote\)`},
+		{"b: 1\na: *x\n", `f.yaml:2:4: unknown anchor 'x' .*\(hint: .* in quotes\)`},
+		{"", `f.yaml:1:1: file is empty \(hint: start with a\)`},
 	} {
 		d := NewDecoder("f.yaml", "file", "a")
 		qt.Check(t, qt.IsNil(d.Root([]byte(c.text))))

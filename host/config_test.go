@@ -129,7 +129,7 @@ func TestInterfacesOfECN(t *testing.T) {
 
 func TestErrorsOfFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    `f.yaml: is empty \(hint: start with controls: and np:\)`,
+		"":                                    `f.yaml:1:1: file is empty \(hint: start with controls: and np:\)`,
 		"controls: {pnc: {}}\n":               `f.yaml:1:12: unknown key "pnc" \(hint: did you mean "pcn"\?\)`,
 		"line_rate: 10Gbps\n":                 `f.yaml:1:1: nothing is to run .*`,
 		"controls: {ldcp: {}}\n":              `f.yaml:1:18: ldcp needs the round trip .*`,

@@ -24,6 +24,10 @@ type decoder struct {
 	// Of the topology.
 	hosts, ports, tiers []string
 	isHost              map[string]bool
+
+	// unsure has each kind of name whose list has a mistake: names that are not in it are not
+	// reported, because they may be right.
+	unsure map[string]bool
 }
 
 func newDecoder(file string) *decoder {
@@ -31,6 +35,7 @@ func newDecoder(file string) *decoder {
 		Decoder:   config.NewDecoder(file, "experiment", "name: and topology:"),
 		attached:  attached{read: make(map[string]string)},
 		catalogue: scheme.Builtin(),
+		unsure:    make(map[string]bool),
 	}
 }
 

@@ -163,7 +163,7 @@ func TestErrorsOfFiles(t *testing.T) {
 			`e.yaml:2:40: no path leads from H3 to H0`},
 		{"{file: topology.txt}", "{file: topo.txt}",
 			`e.yaml:2:18: "topo.txt" is not among "files" (hint: one of flow.txt, topology.txt)`},
-		{"{file: flow.txt}", "{}", `e.yaml:5:8: "file" is missing`},
+		{"{file: flow.txt}", "{}", `e.yaml:5:8: "file" is missing (hint: add file:)`},
 		{flowIn, "0 2.0002", `flow.txt:2: a flow has 0 bytes: want 1 or more`},
 		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
 		{"2 5 3", "9 5 3", `flow.txt:2: unknown host "H9" (hint: did you mean "H0"?)`},

@@ -139,12 +139,17 @@ func (d *decoder) validateMarking(e *Experiment) {
 		return
 	}
 	m := *e.Marking
+	complete := true
 	for _, key := range []string{"kmin", "kmax", "pmax"} {
-		d.hasRequired("marking.", key)
+		complete = d.hasRequired("marking.", key) && complete
+	}
+	if !complete {
+		return
 	}
 	config.InRange(d.Decoder, "marking.kmax", m.KMax, 1, 1e9)
 	if m.KMin > m.KMax {
-		d.fail("marking.kmin", fmt.Sprintf("kmin %s is above kmax %s", m.KMin, m.KMax), "")
+		d.fail("marking.kmin", fmt.Sprintf("kmin %s is above kmax %s", m.KMin, m.KMax),
+			"swap them")
 	}
 	config.InRange(d.Decoder, "marking.pmax", m.PMax, minFraction, 1)
 }

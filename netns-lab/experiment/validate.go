@@ -111,13 +111,16 @@ func (m *Measure) fill() {
 func (d *decoder) validate(e *Experiment) {
 	d.checkName("name", e.Name, fileName, "lower-case letters, digits and \"-\"")
 	d.validateTopology(e)
+	d.doubtTopology()
+	d.validateSchemes(e)
+	d.doubtSchemes(e)
 	d.validateSwitch(e)
 	d.validateEngine(e)
 	d.validateDetection(e)
-	d.validateSchemes(e)
 	d.resolveParameters(e)
 	d.validateTime(e)
 	d.validateFlows(e)
+	d.doubtFlows(e)
 	d.validateBursts(e)
 	d.validateStarts(e)
 	d.validateLinkEvents(e)
@@ -134,7 +137,7 @@ func (d *decoder) hasRequired(path, key string) bool {
 	if d.has(path + key) {
 		return true
 	}
-	d.fail(path, fmt.Sprintf("%q is missing", key), "")
+	d.fail(path, fmt.Sprintf("%q is missing", key), "add "+key+":")
 	return false
 }
 
@@ -154,7 +157,13 @@ func (d *decoder) checkKnown(path, what, name string, names []string) bool {
 	if slices.Contains(names, name) {
 		return true
 	}
-	d.fail(path, fmt.Sprintf("unknown %s %q", what, name), suggest(name, names))
+	if !d.unsure[what] {
+		hint := suggest(name, names)
+		if len(names) == 0 {
+			hint = "the file has none: add one, or remove this"
+		}
+		d.fail(path, fmt.Sprintf("unknown %s %q", what, name), hint)
+	}
 	return false
 }
 
@@ -320,7 +329,8 @@ func (d *decoder) validateBursts(e *Experiment) {
 			d.validateSenders(path+"from", b.From, "use flows: to send more than one")
 		}
 		if slices.Contains(b.From, b.To) {
-			d.fail(path+"from", fmt.Sprintf("%s sends to itself", b.To), "")
+			d.fail(path+"from", fmt.Sprintf("%s sends to itself", b.To),
+				"name another receiver")
 		}
 		if d.hasRequired(path, "to") {
 			d.checkKnownHost(path+"to", b.To)
@@ -375,7 +385,8 @@ func (d *decoder) validateReceivers(path string, g FlowGroup) {
 	}
 	for i, from := range g.From {
 		if from == g.receiver(i) {
-			d.fail(path, fmt.Sprintf("flow goes from %s to itself", from), "")
+			d.fail(path, fmt.Sprintf("flow goes from %s to itself", from),
+				"name another receiver")
 			return
 		}
 	}

@@ -155,6 +155,9 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 	if m.Priority != nil {
 		config.CountInRange(d.Decoder, path+"priority", *m.Priority, 0, Priorities-1)
 	}
+	if !d.knowsTime(e) {
+		return true
+	}
 	config.InRange(d.Decoder, path+"from", m.From, -e.Warmup, e.Duration)
 	if d.has(path + "to") {
 		config.InRange(d.Decoder, path+"to", m.To, m.From+1, e.Duration)
@@ -214,7 +217,8 @@ func (d *decoder) validateArguments(path string, m Measure) {
 	for _, a := range arguments {
 		given := d.has(path + a.key)
 		if a.needed && !given {
-			d.fail(path+a.key, fmt.Sprintf("metric %q needs %q", m.Metric, a.key), "")
+			d.fail(path+a.key, fmt.Sprintf("metric %q needs %q", m.Metric, a.key),
+				"add "+a.key+":")
 		}
 		if given && !a.taken {
 			d.fail(path+a.key, fmt.Sprintf("metric %q does not take %q", m.Metric, a.key),
@@ -258,7 +262,7 @@ func (d *decoder) validateBounds(path string, low, high *Quantity, m Metric) {
 		d.validateUnit(path+"max", *high, m.Unit(), what)
 	}
 	if low != nil && high != nil && low.Value > high.Value {
-		d.fail(path+"min", fmt.Sprintf("min %s is above max %s", low, high), "")
+		d.fail(path+"min", fmt.Sprintf("min %s is above max %s", low, high), "swap them")
 	}
 }
 

@@ -119,12 +119,12 @@ cases: [{name: as-it-is}, {name: full, set: {workload.b.load: 0.9}}]
 
 func TestErrorsOfWorkloads(t *testing.T) {
 	testErrors(t, loaded, []spoilt{
-		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web", `"cdf" is missing`},
+		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web", `"cdf" is missing (hint: add cdf:)`},
 		{"unknown distribution", "fb-hadoop", "fb-hadop", "fb-hadop",
 			`unknown distribution of sizes "fb-hadop" (hint: did you mean "fb-hadoop"?)`},
 		{"no file", "fb-hadoop", "mine.txt", "mine.txt",
 			`"mine.txt" is not in the experiment (hint: add it under files:)`},
-		{"no load", "load: 0.5, ", "", "{name: web", `"load" is missing`},
+		{"no load", "load: 0.5, ", "", "{name: web", `"load" is missing (hint: add load:)`},
 		{"no share", "load: 0.5", "load: 0", "0",
 			`0 is out of range (hint: 0.0000152587890625 to 100)`},
 		{"two loads", "load: 0.5", "load: 0.5, mean_rate: 5Gbps", "5Gbps",

@@ -176,7 +176,7 @@ func TestErrors(t *testing.T) {
 		return text
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", `s\.yaml: is empty \(hint: start with name: and experiment:\)`},
+		{"empty", "", `s\.yaml:1:1: file is empty \(hint: start with name: and experiment:\)`},
 		{"unknown key", replace("seeds:", "seed:"),
 			`(?s).*s\.yaml:6:1: unknown key "seed" \(hint: did you mean "seeds"\?\)`},
 		{"no name", replace("name: small\n", ""), `s\.yaml:1:1: "name" is missing`},
