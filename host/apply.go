@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 )
 
@@ -71,7 +72,7 @@ func (t *transaction) apply(f folder, c component, o *object, new state) error {
 	if err := replacePins(t, f, progPrefix, old.programs, o.programs); err != nil {
 		return err
 	}
-	if err := replacePins(t, f, mapPrefix, old.maps, o.maps); err != nil {
+	if err := t.replaceMaps(f, old.maps, o.maps); err != nil {
 		return err
 	}
 	return t.pinState(f, new)
@@ -173,6 +174,43 @@ func (t *transaction) unpin(f folder, name string, v pinner) error {
 		}
 		return nil
 	}, func() error { return v.Pin(path) })
+}
+
+// replaceMaps replaces the pins of maps. The pins of maps that stay are left alone: with the last one
+// the kernel would stop the map's timer, and if this process is killed, nothing pins it again.
+func (t *transaction) replaceMaps(f folder, old, new map[string]*ebpf.Map) error {
+	old, new = maps.Clone(old), maps.Clone(new)
+	for name, m := range new {
+		same, err := isSameMap(old[name], m)
+		if err != nil {
+			return fmt.Errorf("compare the map at %s with the new one: %w", f.at(mapPrefix+name), err)
+		}
+		if same {
+			delete(old, name)
+			delete(new, name)
+		}
+	}
+	return replacePins(t, f, mapPrefix, old, new)
+}
+
+// isSameMap reports whether both are one map of the kernel; old may be nil.
+func isSameMap(old, new *ebpf.Map) (bool, error) {
+	if old == nil {
+		return false, nil
+	}
+	var ids [2]ebpf.MapID
+	for i, m := range []*ebpf.Map{old, new} {
+		info, err := m.Info()
+		if err != nil {
+			return false, err
+		}
+		id, ok := info.ID()
+		if !ok {
+			return false, errors.New("the kernel does not tell the IDs of maps: want Linux 4.13 or later")
+		}
+		ids[i] = id
+	}
+	return ids[0] == ids[1], nil
 }
 
 // replacePins replaces the pins of a kind by new ones.

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
@@ -254,10 +255,15 @@ func TestUpChangeDown(t *testing.T) {
 		`rp: cnp_interval is "500us", "1ms" is configured`,
 		"stamp runs, and is not configured",
 	}))
-	ids := linkIDs(t)
+	ids, pins := linkIDs(t), mapPins(t)
 	qt.Assert(t, qt.DeepEquals(up(t, other), map[string]string{"control_pcn": host.Changed, "np": host.Changed, "rp": host.Changed, "stamp": host.Removed, "syn": host.Kept}))
 	for id := range linkIDs(t) {
 		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
+	}
+	for name, pin := range mapPins(t) {
+		if slices.Contains([]string{"map_np_flows", "map_np_live", "map_np_sweeper", "map_flows"}, name) {
+			qt.Check(t, qt.Equals(pin, pins[name]), qt.Commentf("%s is pinned again", name))
+		}
 	}
 	qt.Check(t, qt.Equals(controlOf(t, c.Conn), "pcn"))
 	c.flows(t)
@@ -411,6 +417,55 @@ func pinnedFiles(t *testing.T) []string {
 	}
 	qt.Assert(t, qt.IsNil(err))
 	return names
+}
+
+// mapPin is a pin and what it pins.
+type mapPin struct {
+	inode uint64
+	id    ebpf.MapID
+}
+
+// mapPins returns the pins of maps by their names. Of several with one name it has the last.
+func mapPins(t *testing.T) map[string]mapPin {
+	t.Helper()
+	pins := map[string]mapPin{}
+	for _, path := range pinnedFiles(t) {
+		if !strings.HasPrefix(filepath.Base(path), "map_") {
+			continue
+		}
+		m, err := ebpf.LoadPinnedMap(path, nil)
+		qt.Assert(t, qt.IsNil(err))
+		info, err := m.Info()
+		qt.Assert(t, qt.IsNil(err))
+		m.Close()
+		id, _ := info.ID()
+		var stat unix.Stat_t
+		qt.Assert(t, qt.IsNil(unix.Stat(path, &stat)))
+		pins[filepath.Base(path)] = mapPin{stat.Ino, id}
+	}
+	return pins
+}
+
+// NP's flows are removed by a list and a timer in other maps. If a killed upgrade left the flows alone,
+// they would stay for ever: then all of them are new.
+func TestMapsOfOneStateStayTogether(t *testing.T) {
+	wire(t)
+	for _, lost := range []string{"map_np_flows", "map_np_live", "map_np_sweeper"} {
+		up(t, small)
+		before := mapPins(t)
+		for _, path := range pinnedFiles(t) {
+			if filepath.Base(path) == lost {
+				qt.Assert(t, qt.IsNil(os.Remove(path)))
+			}
+		}
+		up(t, strings.ReplaceAll(small, "1ms", "2ms"))
+		after := mapPins(t)
+		for _, name := range []string{"map_np_flows", "map_np_live", "map_np_sweeper"} {
+			qt.Check(t, qt.Not(qt.Equals(after[name].id, before[name].id)),
+				qt.Commentf("%s was lost, and %s is the old one", lost, name))
+		}
+		qt.Check(t, qt.Equals(after["map_np_counts"].id, before["map_np_counts"].id))
+	}
 }
 
 func linkIDs(t *testing.T) map[link.ID]bool {

@@ -3,6 +3,9 @@
 package tc
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 )
@@ -14,8 +17,8 @@ type options struct{ reuse map[string]*ebpf.Map }
 
 // Reuse gives the programs maps of an earlier load, by their names, so that they keep its state. It
 // ignores maps of another layout or size and maps that only hold variables.
-func Reuse(maps map[string]*ebpf.Map) Option {
-	return func(o *options) { o.reuse = maps }
+func Reuse(old map[string]*ebpf.Map) Option {
+	return func(o *options) { o.reuse = old }
 }
 
 // reused returns the given maps that fit the object.
@@ -26,8 +29,20 @@ func (o options) reused(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
 			fit[name] = m
 		}
 	}
+	for _, together := range mapsTogether {
+		isNew := func(name string) bool { return spec.Maps[name] != nil && fit[name] == nil }
+		if slices.ContainsFunc(together, isNew) {
+			maps.DeleteFunc(fit, func(name string, _ *ebpf.Map) bool {
+				return slices.Contains(together, name)
+			})
+		}
+	}
 	return fit
 }
+
+// mapsTogether have state of one another: they are reused together or not at all. A pin may be
+// missing after a killed upgrade. Without np_live nothing would ever remove NP's silent flows.
+var mapsTogether = [][]string{{"np_flows", "np_live", "np_sweeper"}}
 
 // Place is where one of an object's programs is attached at a device.
 type Place struct {

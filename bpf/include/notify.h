@@ -177,7 +177,8 @@ static int sweep(void *map, u32 *key, struct np_sweeper *s)
 	}
 	if (wait_ns < SWEEP_PAUSE_NS || wait_ns == ~0ULL)
 		wait_ns = SWEEP_PAUSE_NS;
-	bpf_timer_start(&s->timer, to_kernel_ns(wait_ns), 0);
+	if (bpf_timer_start(&s->timer, to_kernel_ns(wait_ns), 0))
+		s->runs = 0;
 	return 0;
 }
 
