@@ -176,14 +176,15 @@ func (t *transaction) unpin(f folder, name string, v pinner) error {
 	}, func() error { return v.Pin(path) })
 }
 
-// replaceMaps replaces the pins of maps. The pins of maps that stay are left alone: with the last one
-// the kernel would stop the map's timer, and if this process is killed, nothing pins it again.
+// replaceMaps replaces the pins of maps. The pins of maps that stay are left alone: with the last
+// one the kernel would stop the map's timer, and if this process is killed, nothing pins it again.
 func (t *transaction) replaceMaps(f folder, old, new map[string]*ebpf.Map) error {
 	old, new = maps.Clone(old), maps.Clone(new)
 	for name, m := range new {
 		same, err := isSameMap(old[name], m)
 		if err != nil {
-			return fmt.Errorf("compare the map at %s with the new one: %w", f.at(mapPrefix+name), err)
+			path := f.at(mapPrefix + name)
+			return fmt.Errorf("compare the map at %s with the new one: %w", path, err)
 		}
 		if same {
 			delete(old, name)
@@ -206,7 +207,7 @@ func isSameMap(old, new *ebpf.Map) (bool, error) {
 		}
 		id, ok := info.ID()
 		if !ok {
-			return false, errors.New("the kernel does not tell the IDs of maps: want Linux 4.13 or later")
+			return false, errors.New("maps have no IDs: this needs Linux 4.13 or later")
 		}
 		ids[i] = id
 	}

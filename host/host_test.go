@@ -261,7 +261,8 @@ func TestUpChangeDown(t *testing.T) {
 		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
 	}
 	for name, pin := range mapPins(t) {
-		if slices.Contains([]string{"map_np_flows", "map_np_live", "map_np_sweeper", "map_flows"}, name) {
+		kept := []string{"map_np_flows", "map_np_live", "map_np_sweeper", "map_flows"}
+		if slices.Contains(kept, name) {
 			qt.Check(t, qt.Equals(pin, pins[name]), qt.Commentf("%s is pinned again", name))
 		}
 	}
@@ -446,8 +447,8 @@ func mapPins(t *testing.T) map[string]mapPin {
 	return pins
 }
 
-// NP's flows are removed by a list and a timer in other maps. If a killed upgrade left the flows alone,
-// they would stay for ever: then all of them are new.
+// NP's flows are removed by a list and a timer in other maps. If a killed upgrade left the flows
+// alone, they would stay for ever: then all of them are new.
 func TestMapsOfOneStateStayTogether(t *testing.T) {
 	wire(t)
 	for _, lost := range []string{"map_np_flows", "map_np_live", "map_np_sweeper"} {

@@ -163,7 +163,9 @@ func TestErrorsOfWorkloads(t *testing.T) {
 			"tier_pause_count, tiers: [Leaf]", "Leaf",
 			`unknown tier of the topology "Leaf" (hint: did you mean "leaf"?)`},
 		{"completed by all, of what is not of times", "expect:",
-			"compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds", `metric "completed" does not measure completion times (hint: remove it)`},
+			"compare: [{what: all, metric: completed, flows: [web], completed_by_all: true, " +
+				"bounds: {pfc: {min: 1}}}]\nexpect:", "true, bounds",
+			`metric "completed" does not measure completion times (hint: remove it)`},
 		{"same name", "expect:", "flows: [{name: web, from: H0, to: H1}]\nexpect:", "web",
 			`duplicate name "web" (hint: give each flow and burst its own name)`},
 	})

@@ -131,7 +131,7 @@ func TestReadRuns(t *testing.T) {
 		"c": varied} {
 		fig2(t, e, filepath.Join(dir, name))
 	}
-	fig2(t, plain, filepath.Join(dir, "too", "deep", "down"))
+	fig2(t, plain, filepath.Join(dir, "too", "deep", "down", "there"))
 	bare := []string{"pfc", "pcn"}
 	inCases := []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}
 

@@ -37,10 +37,12 @@ func runInVM(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	res, err := vm.Run(ctx, vm.Config{
-		Kernel: kernel, Files: files, Modules: guestModules, CPUs: vmCPUs, HostCPU: -1, Seed: o.seed,
+		Kernel: kernel, Files: files, Modules: guestModules, CPUs: vmCPUs, HostCPU: -1,
+		Seed: o.seed,
 		Args: []string{
 			"-seconds", strconv.Itoa(int(o.length.Seconds())), "-round", o.round.String(),
-			"-seed", strconv.FormatUint(o.seed, 10), "-pcn", guestPCN, "-step-clock", "-offline-cpu",
+			"-seed", strconv.FormatUint(o.seed, 10), "-pcn", guestPCN,
+			"-step-clock", "-offline-cpu",
 		},
 		Env:     []string{"GOGC=100"}, // as on hosts, since the soak measures memory
 		Console: w,
