@@ -60,13 +60,15 @@ func TestSettingsOfControls(t *testing.T) {
 		{"ldcp", "{}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "alpha", Value: "1"}, {Key: "beta", Value: "0.5"},
 			{Key: "gamma", Value: "0.25"}, {Key: "eta", Value: "0.5"}, {Key: "initial_window", Value: "0B"},
-			{Key: "max_flows", Value: "65536"}, {Key: "rtt", Value: "1ms"},
+			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"}, {Key: "rtt", Value: "1ms"},
 		}},
 		{"pcn_dctcp", "{g: 1/8, initial_alpha: 0}", []host.Setting{
-			{Key: "g", Value: "0.125"}, {Key: "initial_alpha", Value: "0"}, {Key: "max_flows", Value: "65536"},
+			{Key: "g", Value: "0.125"}, {Key: "initial_alpha", Value: "0"},
+			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"},
 		}},
 		{"pcn_dctcp", "{}", []host.Setting{
-			{Key: "g", Value: "0.0625"}, {Key: "initial_alpha", Value: "1"}, {Key: "max_flows", Value: "65536"},
+			{Key: "g", Value: "0.0625"}, {Key: "initial_alpha", Value: "1"},
+			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"},
 		}},
 		{"pcn_line", "{}", []host.Setting{{Key: "line_rate", Value: "1Gbps"}}},
 	} {

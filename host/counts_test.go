@@ -249,6 +249,47 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 	)
 }
 
+// Without a timer, packets of other flows remove the silent ones.
+func TestSilentFlowsGoWithoutATimer(t *testing.T) {
+	here, peer := wire(t)
+	np := pinnedProgram{"np", "np_ingress"}
+	const idle = 100 * time.Millisecond
+	up(t, fmt.Sprintf("np: {interfaces: [veth0], T: 1ms, idle: %v}\n", idle))
+	begin := func(port uint16) {
+		for range 2 { // the first packet makes no entry
+			np.run(t, here.Index(), dataFrame(t, here, peer, port, nil))
+		}
+	}
+	for port := range uint16(3) {
+		begin(2 + port)
+	}
+	qt.Assert(t, qt.Equals(entries(t, "map_np_flows"), 3))
+	time.Sleep(2 * idle)
+	begin(9)
+	qt.Check(t, qt.Equals(entries(t, "map_np_flows"), 1))
+}
+
+// entries counts those of the pinned maps of a name.
+func entries(t *testing.T, name string) int {
+	t.Helper()
+	n := 0
+	for _, path := range pinnedFiles(t) {
+		if filepath.Base(path) != name {
+			continue
+		}
+		m, err := ebpf.LoadPinnedMap(path, nil)
+		qt.Assert(t, qt.IsNil(err))
+		var key, value []byte
+		it := m.Iterate()
+		for it.Next(&key, &value) {
+			n++
+		}
+		qt.Check(t, qt.IsNil(it.Err()))
+		m.Close()
+	}
+	return n
+}
+
 // The counters that no host can provoke, and all others, are shown by the names that the map has in
 // C: here each has its own number.
 func TestCountersAreShownByTheirNames(t *testing.T) {

@@ -195,6 +195,19 @@ static __always_inline bool start_sweeper(struct np_sweeper *s)
 	return false;
 }
 
+/*
+ * Without the timer each CNP checks flows. Linux since 6.18 has none on CPUs that can't exchange
+ * two words at once: x86 without cmpxchg16b, arm64 without LSE.
+ */
+#define SWEEP_BY_CNP 4
+
+static __always_inline void sweep_by_cnp(u64 t_ns)
+{
+	for (u32 i = 0; i < SWEEP_BY_CNP; i++)
+		if (sweep_one(t_ns, false))
+			return;
+}
+
 #define MAKE_ROOM 16 /* flows to check; about half of them have ended */
 
 /* Makes room if np_live is full. */
@@ -224,8 +237,12 @@ static __noinline void np_track(const struct flow_key *key, struct np_flow *flow
 		l.due_ns = t_ns + idle_ns;
 		flow->tracked = push_live(&l, t_ns);
 	}
-	if (!start_sweeper(s) || !flow->tracked)
+	if (!start_sweeper(s)) {
+		sweep_by_cnp(t_ns);
 		np_counts_add(NP(no_timer));
+	} else if (!flow->tracked) {
+		np_counts_add(NP(no_timer));
+	}
 }
 
 /* Flows enter the table with their second packet, or with the first. Set by the loader. */
