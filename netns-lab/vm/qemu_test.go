@@ -17,11 +17,13 @@ func TestSeveralCPUs(t *testing.T) {
 	qt.Check(t, qt.StringContains(one, "rr=record"))
 	qt.Check(t, qt.StringContains(one, "nolapic_timer"))
 	qt.Check(t, qt.IsFalse(strings.Contains(one, "-monitor")))
+	qt.Check(t, qt.StringContains(one, "-cx16"))
 
 	two := strings.Join(arguments(Config{CPUs: 2}, counted), " ")
 	qt.Check(t, qt.StringContains(two, "-smp 2 "))
 	qt.Check(t, qt.StringContains(two, "-icount shift=0,sleep=off "))
 	qt.Check(t, qt.StringContains(two, ",-monitor"))
+	qt.Check(t, qt.IsFalse(strings.Contains(two, "cx16")))
 	qt.Check(t, qt.IsFalse(strings.Contains(two, "nolapic_timer")))
 	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, "nolapic_timer"))) // not changed itself
 }
