@@ -5,6 +5,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
@@ -52,9 +53,13 @@ func (r EngineRow) Difference(i int) string {
 	case v.Measured.Value == first.Measured.Value:
 		return "equal"
 	case first.Measured.Value == 0:
-		return ""
+		return "not 0"
 	}
-	return fmt.Sprintf("%+.1f%%", (v.Measured.Value/first.Measured.Value-1)*100)
+	percent := (v.Measured.Value/first.Measured.Value - 1) * 100
+	if math.Abs(percent) < 0.05 {
+		return "under 0.1%"
+	}
+	return fmt.Sprintf("%+.1f%%", percent)
 }
 
 // EngineRows compares the engines that ran the same case, scheme and seed: in what the experiment

@@ -40,3 +40,20 @@ func TestEngineRows(t *testing.T) {
 	}
 	qt.Check(t, qt.HasLen(EngineRows(&experiment.Experiment{}, runs[1:]), 0))
 }
+
+func TestEngineDifference(t *testing.T) {
+	for _, c := range []struct {
+		first, other float64
+		want         string
+	}{
+		{0, 0, "equal"}, {0, 1, "not 0"}, {1000, 1000.4, "under 0.1%"}, {1000, 999.6, "under 0.1%"},
+		{1000, 1001, "+0.1%"}, {1000, 0, "-100.0%"},
+	} {
+		value := func(v float64) EngineValue {
+			return EngineValue{Measured: experiment.Quantity{Value: v}}
+		}
+		r := EngineRow{Values: []EngineValue{value(c.first), value(c.other)}}
+		qt.Check(t, qt.Equals(r.Difference(0), ""))
+		qt.Check(t, qt.Equals(r.Difference(1), c.want), qt.Commentf("%g, %g", c.first, c.other))
+	}
+}
