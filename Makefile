@@ -4,8 +4,10 @@
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
-# The same bytes from the same sources, wherever they are built.
-STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid="
+# The same bytes from the same commit, wherever it is built.
+STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false
+# What pcn --version says; nothing outside of a Git checkout.
+COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
 E2E := ./tests/e2e
 
@@ -19,7 +21,7 @@ setup-dev: ## as setup, and what building the BPF programs and testing need
 	scripts/setup.sh --dev
 
 build: guest ## build bin/pcn, static
-	$(STATIC) -o $(BIN) ./cmd/pcn
+	$(STATIC) -ldflags "-s -w -buildid= -X main.commit=$(COMMIT)" -o $(BIN) ./cmd/pcn
 
 guest: # build what microVMs run, which is built into bin/pcn
 	scripts/build-guest.sh $(GUEST)

@@ -87,6 +87,7 @@ can't be believed, 5 two runs differ (pcn diff).`,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
 	wrapAll(root)

@@ -2,29 +2,16 @@
 
 package main
 
-import (
-	"runtime/debug"
+import "github.com/pcn-linux/pcn/netns-lab/launch"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-)
+// commit is what the program was built from, with "-dirty" behind it if there were changes that
+// were not committed. The Makefile sets it; it is empty in other builds.
+var commit string
 
-// version returns the program's name and version, with the commit that it was built from if the
-// build recorded one. Changes that were not committed make it "dirty".
+// version returns the program's name and version, with the commit if the build told it.
 func version() string {
-	text := launch.Tool
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return text
+	if commit == "" {
+		return launch.Tool
 	}
-	settings := map[string]string{}
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if commit := settings["vcs.revision"]; commit != "" {
-		text += ", commit " + commit[:min(len(commit), 12)]
-		if settings["vcs.modified"] == "true" {
-			text += " (dirty)"
-		}
-	}
-	return text
+	return launch.Tool + ", commit " + commit
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+)
+
+func TestVersion(t *testing.T) {
+	root := newRoot()
+	var out strings.Builder
+	root.SetOut(&out)
+	root.SetArgs([]string{"--version"})
+	qt.Assert(t, qt.IsNil(root.Execute()))
+	qt.Check(t, qt.Equals(out.String(), launch.Tool+"\n"))
+
+	commit = "0123456789ab-dirty"
+	t.Cleanup(func() { commit = "" })
+	qt.Check(t, qt.Equals(version(), launch.Tool+", commit 0123456789ab-dirty"))
+}
