@@ -24,7 +24,7 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"run"}, 2, `(?s).*accepts 1 arg.*Try: pcn --help.*`},
-		{[]string{"fly"}, 1, `(?s).*unknown command "fly".*`},
+		{[]string{"fly"}, 2, `(?s).*unknown command "fly".*`},
 		{[]string{"run", "hol", "--wing"}, 2, `(?s).*unknown flag: --wing.*`},
 		{[]string{"run", "hol", "--duration", "15"}, 2, `(?s).*--duration: .*`},
 		{[]string{"run", "hol", "--algo", "cubik"}, 2, `(?s).*"cubik".*cubic.*`},
