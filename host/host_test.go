@@ -261,8 +261,7 @@ func TestUpChangeDown(t *testing.T) {
 		qt.Check(t, qt.IsTrue(ids[id]), qt.Commentf("link %d is new", id))
 	}
 	for name, pin := range mapPins(t) {
-		kept := []string{"map_np_flows", "map_np_live", "map_np_sweeper", "map_flows"}
-		if slices.Contains(kept, name) {
+		if name == "map_flows" || slices.Contains(npState, name) {
 			qt.Check(t, qt.Equals(pin, pins[name]), qt.Commentf("%s is pinned again", name))
 		}
 	}
@@ -447,11 +446,14 @@ func mapPins(t *testing.T) map[string]mapPin {
 	return pins
 }
 
+// npState are the pins of maps that have state of one another.
+var npState = []string{"map_np_flows", "map_np_live", "map_np_sweeper"}
+
 // NP's flows are removed by a list and a timer in other maps. If a killed upgrade left the flows
 // alone, they would stay for ever: then all of them are new.
 func TestMapsOfOneStateStayTogether(t *testing.T) {
 	wire(t)
-	for _, lost := range []string{"map_np_flows", "map_np_live", "map_np_sweeper"} {
+	for _, lost := range npState {
 		up(t, small)
 		before := mapPins(t)
 		for _, path := range pinnedFiles(t) {
@@ -461,7 +463,7 @@ func TestMapsOfOneStateStayTogether(t *testing.T) {
 		}
 		up(t, strings.ReplaceAll(small, "1ms", "2ms"))
 		after := mapPins(t)
-		for _, name := range []string{"map_np_flows", "map_np_live", "map_np_sweeper"} {
+		for _, name := range npState {
 			qt.Check(t, qt.Not(qt.Equals(after[name].id, before[name].id)),
 				qt.Commentf("%s was lost, and %s is the old one", lost, name))
 		}

@@ -136,7 +136,7 @@ type ArriveOptions struct {
 	Unsampled     bool // no port samples for CNMs
 }
 
-// portsSample returns what programs are told.
+// portsSample is the value of the programs' variable ports_sample.
 func portsSample(unsampled bool) uint32 {
 	if unsampled {
 		return 0

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -39,17 +40,16 @@ func rerun(cmd *cobra.Command, dir, out string) error {
 	if err != nil {
 		return err
 	}
-	var engines []*launch.MicroVMs
+	engines := map[string]*launch.MicroVMs{} // by kernel: each hashes its image once
 	for _, name := range names {
-		engine, err := engineOf(runs[name].Manifest)
-		if err != nil {
+		if err := addEngine(engines, runs[name].Manifest); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		engines = append(engines, engine)
 	}
 	code := 0
-	for i, name := range names {
-		again, err := runAgain(cmd.Context(), engines[i], runs[name], printWaiting(cmd))
+	for _, name := range names {
+		engine := engines[runs[name].Manifest.Kernel]
+		again, err := runAgain(cmd.Context(), engine, runs[name], printWaiting(cmd))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -66,25 +66,28 @@ func rerun(cmd *cobra.Command, dir, out string) error {
 	return exitWith(code)
 }
 
-// engineOf returns the engine that a run had, or fails with what is missing.
-func engineOf(m result.Manifest) (*launch.MicroVMs, error) {
+// addEngine adds the engine that a run had, or fails with what is missing.
+func addEngine(engines map[string]*launch.MicroVMs, m result.Manifest) error {
 	if !m.Deterministic {
-		return nil, fmt.Errorf("it can't be repeated: it was not in a microVM that counts " +
+		return errors.New("it can't be repeated: it was not in a microVM that counts " +
 			"instructions (without --native and --real-time)")
 	}
-	engine, err := launch.NewMicroVMs(m.Kernel, false)
-	if err != nil {
-		return nil, err
+	if engines[m.Kernel] == nil {
+		engine, err := launch.NewMicroVMs(m.Kernel, false)
+		if err != nil {
+			return err
+		}
+		engines[m.Kernel] = engine
 	}
-	missing, err := engine.Missing(m)
+	missing, err := engines[m.Kernel].Missing(m)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(missing) > 0 {
-		return nil, fmt.Errorf("it can't be repeated, as it had another machine: %s. Build pcn at "+
+		return fmt.Errorf("it can't be repeated, as it had another machine: %s. Build pcn at "+
 			"the commit of that run, and install that kernel and QEMU", strings.Join(missing, "; "))
 	}
-	return engine, nil
+	return nil
 }
 
 func runAgain(

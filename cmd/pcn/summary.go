@@ -96,7 +96,7 @@ func printEngines(w io.Writer, rows []result.EngineRow) {
 
 // ranOn says what ran it.
 func ranOn(m result.Manifest) string {
-	switch experiment.Engine(m.Engine) {
+	switch m.RanOn() {
 	case experiment.EngineSim:
 		return "simulated"
 	case experiment.EngineFluid:

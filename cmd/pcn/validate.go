@@ -37,13 +37,14 @@ if all is well. Line and column count from 1; 0 means unknown.`,
 			found := []mistake{}
 			for _, file := range files {
 				_, err := loadExperiment(cmd.Context(), file, nil)
+				if err != nil {
+					found = append(found, mistakes(file, err)...)
+				}
 				switch {
-				case err != nil && asJSON:
-					found = append(found, mistakes(file, err)...)
+				case asJSON: // below
 				case err != nil:
-					found = append(found, mistakes(file, err)...)
 					fmt.Fprintln(cmd.ErrOrStderr(), err)
-				case !asJSON:
+				default:
 					fmt.Fprintf(cmd.OutOrStdout(), "%s: ok\n", file)
 				}
 			}
@@ -64,7 +65,6 @@ if all is well. Line and column count from 1; 0 means unknown.`,
 
 // mistakes returns the mistakes that an error of a file joins.
 func mistakes(file string, err error) []mistake {
-	var at *config.Error
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
 		var all []mistake
@@ -73,12 +73,11 @@ func mistakes(file string, err error) []mistake {
 		}
 		return all
 	case *config.Error:
-		at = e
-	default:
-		if next := errors.Unwrap(err); next != nil && errors.As(err, &at) {
-			return mistakes(file, next)
-		}
-		return []mistake{{File: file, Message: err.Error()}}
+		return []mistake{{e.File, e.Line, e.Col, e.Msg, e.Hint}}
 	}
-	return []mistake{{at.File, at.Line, at.Col, at.Msg, at.Hint}}
+	var at *config.Error
+	if next := errors.Unwrap(err); next != nil && errors.As(err, &at) {
+		return mistakes(file, next)
+	}
+	return []mistake{{File: file, Message: err.Error()}}
 }

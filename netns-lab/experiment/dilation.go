@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -59,13 +60,15 @@ func (d *decoder) chooseDilation(e *Experiment) {
 	if !e.Dilation.Auto || len(d.Errs) > 0 { // the traffic may make no sense
 		return
 	}
-	e.Dilation.Shift = min(max(leastAuto, e.neededDilation()), e.mostDilation())
+	links, rttNs := e.farthest()
+	e.Dilation.Shift = min(max(leastAuto, e.neededDilation(links)), MostDilation(rttNs))
 }
 
-// neededDilation is what leaves the CPU the time for the packets of the busiest moment.
-func (e *Experiment) neededDilation() uint {
+// neededDilation is what leaves the CPU the time for the packets of the busiest moment, on paths of
+// so many links.
+func (e *Experiment) neededDilation(links int) uint {
 	perNs := e.busiestBps() / float64(8*e.Frame) / 1e9 *
-		float64(hostInstructions+2*linkInstructions*e.longestPath())
+		float64(hostInstructions+2*linkInstructions*links)
 	return uint(max(0, math.Ceil(math.Log2(perNs/busyShare))))
 }
 
@@ -88,10 +91,7 @@ func (e *Experiment) busiestBps() float64 {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {
-		if a.atNs != b.atNs {
-			return int(min(max(a.atNs-b.atNs, -1), 1))
-		}
-		return int(min(max(b.bps-a.bps, -1), 1)) // starts first
+		return cmp.Or(cmp.Compare(a.atNs, b.atNs), cmp.Compare(b.bps, a.bps)) // starts first
 	})
 	host := map[string]float64{} // what its flows want
 	shared := func(name string) float64 { return min(host[name], float64(e.Topology.Rate)) }
@@ -105,51 +105,43 @@ func (e *Experiment) busiestBps() float64 {
 	return most
 }
 
-// eachPath calls fn with the number of links and the one-way delay between each two hosts that have
-// traffic.
-func (e *Experiment) eachPath(fn func(links int, delayNs uint64)) {
+// farthest returns the largest number of links between hosts that have traffic, and the base round
+// trip.
+func (e *Experiment) farthest() (links int, rttNs uint64) {
 	net := e.Topology.Network()
 	routes, err := net.Routes()
 	if err != nil {
-		return // reported when the run is laid out
+		return 0, 0 // reported when the run is laid out
 	}
 	number := map[string]int{}
 	for i, name := range net.Hosts {
 		number[name] = i
 	}
-	see := func(from, to string) {
-		a, b := number[from], number[to]
-		fn(routes.Hops(a, b), routes.DelayNs(a, b))
-	}
-	for _, f := range e.Flows {
-		see(f.From, f.To)
-	}
-	for _, b := range e.Bursts {
-		for _, from := range b.From {
-			see(from, b.To)
-		}
-	}
+	e.EachPath(func(from, to string) {
+		links = max(links, routes.Hops(number[from], number[to]))
+	})
+	rttNs = e.BaseRTTNs(func(from, to string) uint64 {
+		return routes.DelayNs(number[from], number[to])
+	})
+	return links, rttNs
 }
 
-// longestPath is the largest number of links between hosts that have traffic.
-func (e *Experiment) longestPath() (most int) {
-	e.eachPath(func(links int, _ uint64) { most = max(most, links) })
-	return most
-}
-
-// mostDilation is the highest with which a round trip lasts less than TCP's first timeout.
-func (e *Experiment) mostDilation() uint {
+// MostDilation is the highest with which a base round trip lasts less than the second in which TCP
+// waits for an answer when it connects.
+func MostDilation(rttNs uint64) uint {
 	const timeoutNs = 900_000_000 // less a tenth, for what propagation delays leave out
-	rttNs := uint64(1)
-	e.eachPath(func(_ int, delayNs uint64) { rttNs = max(rttNs, 2*delayNs) })
-	return min(MaxDilation, uint(max(bits.Len64(timeoutNs/rttNs), 1)-1))
+	return min(MaxDilation, uint(max(bits.Len64(timeoutNs/max(rttNs, 1)), 1)-1))
 }
 
 // Slower returns the experiment with a dilation that is higher by so much, or as high as TCP bears;
 // nil if it was not chosen, or cannot be higher.
 func (e *Experiment) Slower(by uint) *Experiment {
-	shift := min(e.Dilation.Shift+by, e.mostDilation())
-	if !e.Dilation.Auto || shift <= e.Dilation.Shift {
+	if !e.Dilation.Auto {
+		return nil
+	}
+	_, rttNs := e.farthest()
+	shift := min(e.Dilation.Shift+by, MostDilation(rttNs))
+	if shift <= e.Dilation.Shift {
 		return nil
 	}
 	c := *e

@@ -50,7 +50,6 @@ func (d *decoder) knowsTime(e *Experiment) bool {
 
 // isWithin reports whether path is whole, or a part of it.
 func isWithin(path, whole string) bool {
-	rest := len(path) - len(whole)
-	return rest >= 0 && path[:len(whole)] == whole &&
-		(rest == 0 || path[len(whole)] == '.' || path[len(whole)] == '[')
+	rest, ok := strings.CutPrefix(path, whole)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

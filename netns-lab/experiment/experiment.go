@@ -148,6 +148,9 @@ type DynamicPFC struct {
 	XONOffset Bytes `yaml:"xon_offset"`
 }
 
+// StartJitterNs is the time within which a flow starts that is not exact, by the seed.
+const StartJitterNs = 10_000
+
 // FlowGroup is a TCP flow, or several that differ only in host and start.
 type FlowGroup struct {
 	// Name is unique in the file. Required.
@@ -232,6 +235,14 @@ func (e *Experiment) EachPath(see func(from, to string)) {
 			see(from, b.To)
 		}
 	}
+}
+
+// BaseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
+// delayNs returns the delay from one host to another.
+func (e *Experiment) BaseRTTNs(delayNs func(from, to string) uint64) uint64 {
+	var longestNs uint64
+	e.EachPath(func(from, to string) { longestNs = max(longestNs, delayNs(from, to)) })
+	return 2 * longestNs
 }
 
 // size returns the number of flows of the group, limited if it has too many.

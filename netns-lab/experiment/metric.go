@@ -320,6 +320,10 @@ func (m Metric) Together() bool {
 	return metrics[m].together
 }
 
+// MaxInSeries is the largest number of TCP flows that are all in the series. Of more flows, the
+// series has those that [Experiment.ReceivedSeries] and [Experiment.SentSeries] name, and sums.
+const MaxInSeries = 64
+
 // ReceivedSeries returns the flows whose individual received rates metrics and figures need. For a
 // group that is only drawn or part of a sum, its sum is enough.
 func (e *Experiment) ReceivedSeries() map[string]bool {

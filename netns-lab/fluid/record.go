@@ -12,10 +12,6 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// maxInSeries is the largest number of controlled flows that are all in the series, as in package
-// sim.
-const maxInSeries = 64
-
 // recorder keeps what the result needs.
 type recorder struct {
 	series []result.Sample
@@ -38,7 +34,7 @@ type part struct {
 
 // begin chooses which flows are in the series.
 func (r *recorder) begin(m *model) {
-	all := len(m.exp.Flows) <= maxInSeries
+	all := len(m.exp.Flows) <= experiment.MaxInSeries
 	received := m.exp.ReceivedSeries()
 	if !all {
 		r.sent = m.exp.SentSeries()

@@ -23,7 +23,7 @@ type setup struct {
 	routes  *network.Routes
 	names   []string       // of nodes
 	number  map[string]int // of nodes
-	rttNs   uint64         // of the longest path, propagation alone
+	rttNs   uint64         // base round trip
 	law     newLaw
 	marker  marker
 	phased  bool    // senders have periods that begin with their flows
@@ -52,8 +52,8 @@ func newSetup(e *experiment.Experiment, name string) (*setup, error) {
 	for i, n := range s.names {
 		s.number[n] = i
 	}
-	e.EachPath(func(from, to string) {
-		s.rttNs = max(s.rttNs, 2*s.routes.DelayNs(s.number[from], s.number[to]))
+	s.rttNs = e.BaseRTTNs(func(from, to string) uint64 {
+		return s.routes.DelayNs(s.number[from], s.number[to])
 	})
 	if err := s.resolve(e); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *setup) choose(e *experiment.Experiment) error {
 			"`--engine sim`", s.values.Get(f))
 	}
 	if s.phased = s.scheme.Section == "pcn"; s.phased && len(e.Flows) <= maxPhases {
-		s.jitter = startJitterNs
+		s.jitter = experiment.StartJitterNs
 	}
 	var err error
 	s.marker, err = newMarker(e, s.scheme)

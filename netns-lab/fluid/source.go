@@ -192,13 +192,10 @@ func (s *source) advance(m *model) {
 // maxSources bounds a run's memory and time.
 const maxSources = 4096
 
-// startJitterNs is the time within which flows start, as in the other engines. Only models with
-// periods of their own need it: without, all flows of PCN would be in phase. More than maxPhases
+// maxPhases is how many flows start at different times, within [experiment.StartJitterNs]. Only
+// models with periods of their own need that: without, all flows of PCN would be in phase. More
 // flows start together: they are as many models otherwise.
-const (
-	startJitterNs = 10_000
-	maxPhases     = 16
-)
+const maxPhases = 16
 
 // addSources makes the sources of all flows and bursts.
 func (m *model) addSources() error {

@@ -100,17 +100,10 @@ func (p *plan) addLink(l network.Link) {
 	p.nodes[b].ports = append(p.nodes[b].ports, id+1)
 }
 
-// tcpTimeoutInitNs is TCP's first retransmission timeout, while it knows no round trip.
-const tcpTimeoutInitNs = 1_000_000_000
-
 // checkDilation fails if round trips last so long on the machine's clock that TCP gives them up
 // while it connects.
 func (p *plan) checkDilation() error {
-	const share = 0.9 // the rest is for what propagation delays leave out
-	most, limitNs := p.exp.Dilation.Shift, uint64(share*tcpTimeoutInitNs)
-	for most > 0 && p.rttNs<<most > limitNs {
-		most--
-	}
+	most := min(p.exp.Dilation.Shift, experiment.MostDilation(p.rttNs))
 	if most == p.exp.Dilation.Shift {
 		return nil
 	}
@@ -152,13 +145,11 @@ func (p *plan) routes() map[int][][]uint32 {
 // hashSeed is the seed of a switch's flow hash: switches in a row must not pick alike.
 func hashSeed(node int) uint32 { return uint32(node) }
 
-// baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
+// baseRTTNs is the base round trip.
 func (p *plan) baseRTTNs() uint64 {
-	var longestNs uint64
-	p.exp.EachPath(func(from, to string) {
-		longestNs = max(longestNs, p.paths.DelayNs(p.host(from), p.host(to)))
+	return p.exp.BaseRTTNs(func(from, to string) uint64 {
+		return p.paths.DelayNs(p.host(from), p.host(to))
 	})
-	return 2 * longestNs
 }
 
 // seed32 starts random choices in the kernel; not 0.

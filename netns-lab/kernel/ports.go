@@ -102,8 +102,8 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 
 // quantumNs is what a port's timers are rounded up to. A late delivery to a switch changes nothing,
 // as long as it is within the lag of the switch's ports, which follows their delays; it only must
-// not count as too late (lateShare). One to a host is a longer round trip, so these are rounded by
-// 1.6% of it at most, and half of that on average.
+// not count as too late (result.LateShare). One to a host is a longer round trip, so these are
+// rounded by 1.6% of it at most, and half of that on average.
 func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
 	const switchShare, hostShare, delayShare = 24, 64, 8
 	share, most := uint64(switchShare), min(mostQuantumNs, q.DelayNs/delayShare)

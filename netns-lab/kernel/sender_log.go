@@ -6,12 +6,9 @@ import (
 	"errors"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
-
-// maxInSeries is the largest number of TCP flows that are all in the series. Of more flows, the
-// series has only those that metrics and figures need.
-const maxInSeries = 64
 
 const tcpInfoECN = 8 // TCPI_OPT_ECN
 
@@ -43,7 +40,7 @@ func newSenderLog(f *fabric, streams []*stream) *senderLog {
 		control: f.control, isLine: f.algorithm.isLine(), frame: uint64(f.plan.exp.Frame),
 		dilation: f.plan.exp.Dilation.Shift, bins: byBin[result.Sample](len(streams)),
 	}
-	all := len(streams) <= maxInSeries || f.plan.exp.Switch.Detectors
+	all := len(streams) <= experiment.MaxInSeries || f.plan.exp.Switch.Detectors
 	needed := f.plan.exp.SentSeries()
 	for _, s := range streams {
 		if all || needed[s.Name] {

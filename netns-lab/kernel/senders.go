@@ -10,12 +10,11 @@ import (
 	"net"
 	"runtime"
 	"sync"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-const (
-	writePackets  = 16     // of a write: others that have to write wait for it
-	startJitterNs = 10_000 // flows start within, by the seed
-)
+const writePackets = 16 // of a write: others that have to write wait for it
 
 // senders are the goroutines that send and receive the data of TCP flows.
 type senders struct {
@@ -36,12 +35,12 @@ func newSenders(f *fabric, flows int) senders {
 }
 
 // start starts the flows, each at its time after t = 0. A flow that is not exact starts up to
-// startJitterNs later, by the seed.
+// [experiment.StartJitterNs] later, by the seed.
 func (t *senders) start(ctx context.Context, streams []*stream, t0Ns uint64) {
 	for _, s := range streams {
 		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
 		if !s.Exact {
-			s.startNs += t.rng.Uint64N(startJitterNs)
+			s.startNs += t.rng.Uint64N(experiment.StartJitterNs)
 		}
 		t.wg.Add(2)
 		go t.run(s.Name+": send", func() error { return t.send(ctx, s) })

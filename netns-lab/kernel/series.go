@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
@@ -39,7 +40,7 @@ func (s *series) port(id int) []result.Sample {
 // streamRows returns the rows of TCP flows. If there are too many flows, it returns the sum of each
 // group and the flows that are needed individually.
 func (s *series) streamRows() []result.Sample {
-	all, needed := len(s.streams) <= maxInSeries, s.plan.exp.ReceivedSeries()
+	all, needed := len(s.streams) <= experiment.MaxInSeries, s.plan.exp.ReceivedSeries()
 	groups := make(map[string][]uint32)
 	var names []string // of groups, in order
 	var rows []result.Sample
@@ -73,7 +74,7 @@ func (s *series) flow(name string, ids ...uint32) []result.Sample {
 			bytes += x.Bytes
 			marked += uint64(x.MarkedPackets)
 		}
-		if bytes == 0 && bin > first && len(s.streams) > maxInSeries {
+		if bytes == 0 && bin > first && len(s.streams) > experiment.MaxInSeries {
 			continue // the one at the start says that the flow is there
 		}
 		rows = append(rows, result.Sample{

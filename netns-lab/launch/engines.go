@@ -27,13 +27,15 @@ func RunEngines(ctx context.Context, o Options, engines []Named) ([]*result.Run,
 		o.Engine = engines[0].Engine
 		return Run(ctx, o)
 	}
-	if err := prepare(o.Out); err != nil {
-		return nil, err
-	}
 	todo, err := jobs(o.Experiment)
 	if err != nil {
 		return nil, err
 	}
+	release, err := claim(o.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	runs := make([]*result.Run, len(todo)*len(engines))
 	for _, i := range quickFirst(engines) {
 		of, err := runAll(ctx, o.on(engines[i]), todo)

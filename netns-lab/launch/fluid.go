@@ -4,7 +4,6 @@ package launch
 
 import (
 	"context"
-	"sync"
 
 	"github.com/pcn-linux/pcn/netns-lab/fluid"
 	"github.com/pcn-linux/pcn/netns-lab/job"
@@ -12,21 +11,10 @@ import (
 )
 
 // Fluid is the engine that computes the algorithms' theory.
-type Fluid struct {
-	program func() (string, error) // hash of this program, computed once
-}
+type Fluid struct{ inProcess }
 
 // NewFluid returns the engine.
-func NewFluid() *Fluid { return &Fluid{sync.OnceValues(hashProgram)} }
-
-// Exclusive implements [Engine]: runs share nothing.
-func (*Fluid) Exclusive() bool { return false }
-
-// sharesCPUs says that a run's time on the wall clock changes nothing.
-func (*Fluid) sharesCPUs() {}
-
-// Fingerprint implements [Engine]. The models are part of this program.
-func (f *Fluid) Fingerprint(j job.Job) (string, error) { return ownFingerprint(f.program, j) }
+func NewFluid() *Fluid { return &Fluid{newInProcess()} }
 
 // Run implements [Engine].
 func (*Fluid) Run(

@@ -31,13 +31,20 @@ expect:
 func TestSimulator(t *testing.T) {
 	e := parse(t, simulated)
 	qt.Check(t, qt.Equals(e.Engine, experiment.EngineSim))
+	leavesFiles(t, e, NewSimulator(), "sim")
+}
+
+// leavesFiles checks the files of a run on an engine, and that what the experiment expects is met
+// by what they say.
+func leavesFiles(t *testing.T, e *experiment.Experiment, engine Engine, name string) {
+	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
-	runs, err := Run(t.Context(), Options{Experiment: e, Engine: NewSimulator(), Out: out})
+	runs, err := Run(t.Context(), Options{Experiment: e, Engine: engine, Out: out})
 	qt.Assert(t, qt.IsNil(err))
 	for _, r := range runs {
 		again, err := result.Read(filepath.Join(out, r.Manifest.Label()))
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(again.Manifest.Engine, "sim"))
+		qt.Check(t, qt.Equals(again.Manifest.Engine, name))
 		for _, o := range result.Evaluate(e, again) {
 			qt.Check(t, qt.IsTrue(o.Pass), qt.Commentf("%s: %s", o.Scheme, o.Value()))
 		}

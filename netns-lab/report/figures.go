@@ -476,7 +476,7 @@ func lineOf(engine experiment.Engine, first bool) engineLine {
 	case first:
 		return engineLine{"solid", nil}
 	case engine == experiment.EngineFluid:
-		return engineLine{"dashed", []vg.Length{vg.Points(4), vg.Points(2)}}
+		return engineLine{"dashed", dashes}
 	}
 	return engineLine{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}}
 }

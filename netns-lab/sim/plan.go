@@ -75,13 +75,11 @@ func (p *plan) addPort(node, peer int32, l network.Link) {
 
 func (p *plan) isHost(node int32) bool { return int(node) < len(p.access) }
 
-// baseRTTNs is the round trip of the longest path that a flow takes, in propagation delays alone.
+// baseRTTNs is the base round trip.
 func (p *plan) baseRTTNs() uint64 {
-	var longest uint64
-	p.exp.EachPath(func(from, to string) {
-		longest = max(longest, p.routes.DelayNs(p.number[from], p.number[to]))
+	return p.exp.BaseRTTNs(func(from, to string) uint64 {
+		return p.routes.DelayNs(p.number[from], p.number[to])
 	})
-	return 2 * longest
 }
 
 // seed32 starts random choices of switches; not 0.

@@ -5,13 +5,10 @@ package sim
 import (
 	"net/netip"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
-
-// maxInSeries is the largest number of controlled flows that are all in the series. Of more flows,
-// the series has only those that metrics and figures need, and the sums of groups.
-const maxInSeries = 64
 
 // recorder keeps what the result needs.
 type recorder struct {
@@ -55,7 +52,7 @@ func (r *recorder) begin(w *world) {
 		r.said = make([][]said, len(w.ports))
 		r.rates = make([][]uint64, w.streams)
 	}
-	all := w.streams <= maxInSeries
+	all := w.streams <= experiment.MaxInSeries
 	received, sent := e.ReceivedSeries(), e.SentSeries()
 	groups := map[string]int{}
 	var sums []flowRow
@@ -148,7 +145,7 @@ func (r *recorder) endFlowBin(w *world, row *flowRow, at int64, width uint64) {
 		bytes += w.flows[id].binBytes
 		marked += w.flows[id].binMarked
 	}
-	if bytes == 0 && !row.first && w.streams > maxInSeries {
+	if bytes == 0 && !row.first && w.streams > experiment.MaxInSeries {
 		return // the one at the start says that the flow is there
 	}
 	row.first = false

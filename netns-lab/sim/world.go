@@ -54,9 +54,6 @@ const (
 	minTimeoutLossyNs = 10_000_000
 )
 
-// startJitterNs is the time within which flows start, by the seed.
-const startJitterNs = 10_000
-
 // newWorld builds the network of a scheme's run.
 func newWorld(
 	ctx context.Context, runtime wazero.Runtime, e *experiment.Experiment, name string,
@@ -290,7 +287,7 @@ func (w *world) schedule() {
 	for i := range w.flows {
 		f := &w.flows[i]
 		if i < w.streams && !e.Flows[i].Exact {
-			f.start += int64(rng.Uint64N(startJitterNs))
+			f.start += int64(rng.Uint64N(experiment.StartJitterNs))
 		}
 		w.heap.push(f.start, evStart, uint32(i))
 	}
