@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 soak soak-vm generate lint picture setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels test-arm64 soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
@@ -59,16 +59,27 @@ soak: build ## run pcn host for SECONDS among faults, as root: docs/soak.md
 	bin/soak --seconds $(SECONDS) --seed $(SEED) --pcn $(BIN)
 
 ROUND ?= 10m
+RATE ?= 50
 
 soak-vm: build ## the same in the microVM, where CPUs and the clock change too; needs no root
 	CGO_ENABLED=0 go build -o bin/soak ./tests/soak
-	bin/soak --vm --seconds $(SECONDS) --round $(ROUND) --seed $(SEED) --pcn $(BIN)
+	bin/soak --vm --seconds $(SECONDS) --round $(ROUND) --rate $(RATE) --seed $(SEED) --pcn $(BIN)
 
 generate: ## compile the programs again, for BPF and for the simulator, with clang-19
 	go generate ./...
 
 lint: ## gofmt, go vet, staticcheck, clang-format, shellcheck, line lengths
 	scripts/lint.sh
+
+docs: build ## make the documentation's web site: bin/site/index.html
+	scripts/scheme-figures.sh bin/figures
+	go run ./docs/site -out bin/site -figures bin/figures
+
+test-docs: build ## run the commands of the documents, also those that take minutes
+	PCN_DOCS=minutes go test -count 1 -v -timeout 120m ./tests/docs
+
+test-docs-root: build ## as root, in a network namespace: run the documents' commands that need root
+	PCN_DOCS=root go test -count 1 -v -timeout 30m ./tests/docs
 
 picture: ## take the README's picture out of the demo's report
 	scripts/picture.sh

@@ -11,23 +11,25 @@ import (
 	"strings"
 )
 
-//go:embed *.md
+//go:embed *.md schemes/*.md
 var files embed.FS
 
-// Names are the documents'.
+// Names returns the names of all documents: host, or schemes/pcn for a page of a scheme.
 func Names() []string {
-	paths, err := fs.Glob(files, "*.md")
-	if err != nil {
-		panic(err) // the pattern is right
-	}
 	var names []string
-	for _, p := range paths {
-		names = append(names, strings.TrimSuffix(p, ".md"))
+	for _, pattern := range []string{"*.md", "schemes/*.md"} {
+		paths, err := fs.Glob(files, pattern)
+		if err != nil {
+			panic(err) // the patterns are constant and right
+		}
+		for _, p := range paths {
+			names = append(names, strings.TrimSuffix(p, ".md"))
+		}
 	}
 	return names
 }
 
-// Text is a document, as Markdown.
+// Text returns a document as Markdown.
 func Text(name string) (string, error) {
 	text, err := files.ReadFile(name + ".md")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,6 +27,9 @@ type Config struct {
 	// RTTTo are TCP services, HOST:PORT. If rtt is not given, it is the largest round trip measured
 	// to them.
 	RTTTo []string `yaml:"rtt_to"`
+	// Flows is an upper bound of the flows that share a link, by which parameters go that are auto.
+	// 1 to 10000000.
+	Flows uint `yaml:"flows"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
 	// Objects are compiled controls of the user's own to register, with their defaults: paths of .o
@@ -53,8 +56,9 @@ type Config struct {
 type NP struct {
 	// Interfaces are where it runs. Required.
 	Interfaces []string `yaml:"interfaces"`
-	// T is the period of CNPs: at least the largest round trip. 1us to 1s, default rtt.
-	T config.Duration `yaml:"T"`
+	// T is the period of CNPs: at least the largest round trip. 1us to 1s, or auto: also long
+	// enough for many packets of each of the flows. Default rtt.
+	T Period `yaml:"T"`
 	// CongestedShare is the share of marked packets above which a flow is congested. 0 to below 1,
 	// default 0.95.
 	CongestedShare config.Ratio `yaml:"congested_share"`
@@ -185,7 +189,7 @@ func (c *Config) Check(name string) error {
 // fill sets the defaults of what the file leaves out. A zero that the file gives stays.
 func (c *Config) fill(d *config.Decoder) {
 	for path, section := range map[string]struct{ of, defaults any }{
-		"np": {c.NP, NP{T: c.RTT, CongestedShare: defaultShare, MaxFlows: defaultFlows,
+		"np": {c.NP, NP{T: Period(c.RTT), CongestedShare: defaultShare, MaxFlows: defaultFlows,
 			Idle: 10 * config.Second}},
 		"rp": {c.RP, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst,
 			TagWindow: config.Duration(tc.DefaultWindow)}},
@@ -251,13 +255,16 @@ func (c *Config) validate(d *config.Decoder) {
 				"write a host and its port, such as 10.0.0.2:22")
 		}
 	}
+	if d.Has("flows") {
+		flowsInRange(d, "flows", c.Flows)
+	}
 	c.validateControls(d)
 	c.validatePoints(d)
 	for i, g := range c.Cgroups {
 		c.validateCgroup(d, fmt.Sprintf("cgroups[%d]", i), g)
 	}
 	if len(d.Errs) == 0 && reflect.DeepEqual(*c,
-		Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo}) {
+		Config{LineRate: c.LineRate, RTT: c.RTT, RTTTo: c.RTTTo, Flows: c.Flows}) {
 		d.Fail("", "nothing is to run",
 			"start with controls: {pcn: {}} or with np: {interfaces: [eth0]}")
 	}
@@ -266,8 +273,10 @@ func (c *Config) validate(d *config.Decoder) {
 func (c *Config) validatePoints(d *config.Decoder) {
 	if n := c.NP; n != nil {
 		interfaces(d, "np", n.Interfaces)
-		if n.T != 0 || d.Has("np.T") {
-			config.InRange(d, "np.T", n.T, config.Microsecond, config.Second)
+		if n.T == AutoPeriod {
+			c.validateAuto(d)
+		} else if n.T != 0 || d.Has("np.T") {
+			config.InRange(d, "np.T", n.T, Period(config.Microsecond), Period(config.Second))
 		} else if len(c.RTTTo) == 0 {
 			d.Fail("np", "\"T\" is missing",
 				"add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")

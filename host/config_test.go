@@ -19,7 +19,7 @@ func TestDefaults(t *testing.T) {
 		LineRate: 1e9,
 		RTT:      config.Millisecond,
 		NP: &host.NP{
-			Interfaces: []string{"veth0"}, T: config.Millisecond, CongestedShare: 0.95, MaxFlows: 65536,
+			Interfaces: []string{"veth0"}, T: host.Period(config.Millisecond), CongestedShare: 0.95, MaxFlows: 65536,
 			Idle: 10 * config.Second,
 		},
 		RP: &host.RP{
@@ -175,4 +175,27 @@ func FuzzParse(f *testing.F) {
 			qt.Assert(t, qt.IsNil(c.Check("again")))
 		}
 	})
+}
+
+// What is auto follows from the round trip, the line rate and the number of flows.
+func TestAuto(t *testing.T) {
+	const network = "line_rate: 1Gbps\nrtt: 1ms\n"
+	const control, np = "controls: {pcn: {w_min: auto}}\n", "np: {interfaces: [a], T: auto}\n"
+	c := parse(t, network+"flows: 64\n"+control+np)
+	got, err := c.SettingsOf("pcn")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.SliceContains(got, host.Setting{Key: "w_min", Value: "0.00390625"})) // 1/256
+	// 192 packets of 1514 bytes of each flow at 1 Gbit/s
+	period, err := c.PeriodOf()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(period, host.Period(192*64*1514*8)))
+	for text, want := range map[string]string{
+		network + control:                             "(?s).*auto needs the number of flows.*",
+		network + np:                                  "(?s).*auto needs the number of flows.*",
+		"line_rate: 1Gbps\nflows: 64\n" + np:          "(?s).*auto needs the round trip.*",
+		network + "np: {interfaces: [a], T: often}\n": "(?s).*often.*",
+	} {
+		_, err := host.Parse("f.yaml", []byte(text))
+		qt.Check(t, qt.ErrorMatches(err, want))
+	}
 }

@@ -203,6 +203,8 @@ func (c *Config) validateControls(d *config.Decoder) {
 		switch {
 		case values.Uses("base_rtt") && !hasRTT:
 			d.Fail(path, control.Scheme.Control+" needs the round trip", hintRTT)
+		case values.Uses("flows") && c.Flows == 0:
+			d.Fail(path, "auto needs the number of flows", hintFlows)
 		case setup.CountsACKs && !hasRTT && (c.NP == nil || c.NP.T == 0):
 			d.Fail(path+".feedback", "ACKs are gone by in windows of T", hintRTT)
 		}
@@ -228,7 +230,7 @@ func (c *Config) network(lineBps config.Rate, rtt config.Duration) scheme.Networ
 		rtt = c.RTT
 	}
 	return scheme.Network{LineRateBps: uint64(lineBps), BaseRTTNs: uint64(rtt),
-		FrameBytes: fullFrameBytes, Host: true}
+		FrameBytes: fullFrameBytes, Flows: uint64(c.Flows), Host: true}
 }
 
 // needsECN reports whether a configured control needs ECN.

@@ -15,7 +15,7 @@ import (
 // The configurations in the documents are valid.
 func TestConfigurationsInDocuments(t *testing.T) {
 	blocks := map[string]*regexp.Regexp{
-		"host":    regexp.MustCompile("(?s)```yaml\n(.*?)```"),
+		"host":    regexp.MustCompile("(?s)```yaml[^\n]*\n(.*?)```"),
 		"testbed": regexp.MustCompile(`(?s)testbed.yaml <<END\n(.*?)END`),
 	}
 	for name, block := range blocks {

@@ -20,6 +20,10 @@ func EarlierPin(ifindex int, program string) string {
 
 // SettingsOf returns the settings of a control as status shows them where it runs.
 func (c *Config) SettingsOf(control string) ([]Setting, error) {
+	c, err := c.withPeriod(c.LineRate, c.RTT)
+	if err != nil {
+		return nil, err
+	}
 	components, err := controlComponents(c, c.LineRate, c.RTT)
 	if err != nil {
 		return nil, err
@@ -30,4 +34,13 @@ func (c *Config) SettingsOf(control string) ([]Setting, error) {
 		}
 	}
 	return nil, fmt.Errorf("control %s is not to be registered", control)
+}
+
+// PeriodOf returns T of the notification point, also if it is auto.
+func (c *Config) PeriodOf() (Period, error) {
+	with, err := c.withPeriod(c.LineRate, c.RTT)
+	if err != nil {
+		return 0, err
+	}
+	return with.NP.T, nil
 }

@@ -71,7 +71,8 @@ func extraFiles() (vmtest.Extra, error) {
 		}
 		extra.Files = append(extra.Files, vm.File{Path: path, Mode: 0o644, Data: data})
 	}
-	own, err := compile.Scheme(context.Background(), ownSource, npecn.Source())
+	own, err := compile.Scheme(context.Background(), ownSource,
+		compile.Sources{Kernel: npecn.Source()})
 	if err != nil {
 		return extra, err
 	}

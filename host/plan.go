@@ -113,6 +113,9 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c, err = c.withPeriod(lineBps, rtt); err != nil {
+		return nil, err
+	}
 	components, err := controlComponents(c, lineBps, rtt)
 	if err != nil {
 		return nil, err
@@ -147,7 +150,8 @@ func (h *Host) plan(ctx context.Context, c *Config) ([]component, error) {
 // needs it.
 func lineRate(c *Config) (config.Rate, error) {
 	usesLineRate := func(o Control) bool { return o.uses("line_rate") }
-	if c.LineRate != 0 || !slices.ContainsFunc(c.Controls.all, usesLineRate) {
+	isNeeded := slices.ContainsFunc(c.Controls.all, usesLineRate) || c.hasAutoPeriod()
+	if c.LineRate != 0 || !isNeeded {
 		return c.LineRate, nil
 	}
 	var rate config.Rate
@@ -362,7 +366,7 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	s := control.Settings
 	t, share := rtt, config.Ratio(defaultShare)
 	if c.NP != nil {
-		t, share = cmp.Or(c.NP.T, rtt), c.NP.CongestedShare
+		t, share = cmp.Or(config.Duration(c.NP.T), rtt), c.NP.CongestedShare
 	}
 	if t == 0 || control.Scheme.Object.Param("T") == nil {
 		return s, nil
@@ -514,7 +518,7 @@ func npComponent(c *Config, rtt config.Duration) (*component, error) {
 	settings := []Setting{{"congested_share", n.CongestedShare.String()},
 		{"max_flows", fmt.Sprint(n.MaxFlows)}}
 	if n.T == 0 {
-		n.T = rtt
+		n.T = Period(rtt)
 		settings = append(settings, rttSettings(c, rtt)...)
 	}
 	settings = append([]Setting{{"T", n.T.String()}, {"idle", n.Idle.String()}}, settings...)

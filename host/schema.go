@@ -19,7 +19,9 @@ func Schema() *jsonschema.Schema {
 
 var interfacesRequired = jsonschema.Struct{Required: []string{"interfaces"}}
 
-var schemaMaker = jsonschema.Maker{Structs: map[reflect.Type]jsonschema.Struct{
+var schemaMaker = jsonschema.Maker{Types: map[reflect.Type]*jsonschema.Schema{
+	reflect.TypeFor[Period](): periodSchema,
+}, Structs: map[reflect.Type]jsonschema.Struct{
 	reflect.TypeFor[NP]():       interfacesRequired,
 	reflect.TypeFor[RP]():       interfacesRequired,
 	reflect.TypeFor[Stamp]():    interfacesRequired,

@@ -49,6 +49,7 @@ put 755 /usr/bin "$work/pcn"
 put 644 /lib/systemd/system packaging/*.service
 put 644 /etc/pcn packaging/host.yaml
 put 644 /usr/share/doc/pcn docs/*.md
+put 644 /usr/share/doc/pcn/schemes docs/schemes/*.md
 put 644 /usr/share/doc/pcn/examples packaging/grafana.json packaging/alerts.yaml
 # Where Wireshark and tshark look for dissectors of all users.
 put 644 "/usr/lib/$multiarch/wireshark/plugins" cnp/pcn.lua

@@ -3,7 +3,7 @@
 # Compiles the algorithms for the simulator into netns-lab/sim/objects: each congestion control of
 # bpf/cc, the notification points of tc/bpf, and the switch port. Each is a wasm module. Of the port
 # there is a BPF object too, which has the layout of its structs. `go generate ./netns-lab/sim`
-# calls it.
+# calls it. The flags are in bpf/include, as schemes of users are compiled with them too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,19 +11,10 @@ objects=netns-lab/sim/objects
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What the simulator writes before a run, and maps, by address.
-variables=(params path_params np_params tcd dilation_shift flows base_rtts)
-exports=()
-for v in "${variables[@]}"; do
-	exports+=("--export-if-defined=$v")
-done
-
 for source in bpf/cc/*.bpf.c tc/bpf/np*.bpf.c netns-lab/sim/bpf/port.c; do
 	name=$(basename "${source%.bpf.c}" .c)
-	clang-19 --target=wasm32 -O2 -mbulk-memory -Wall -Werror -Wno-unknown-attributes -nostdlib \
-		-Ibpf -idirafter /usr/include -c "$source" -o "$work/$name.o"
-	wasm-ld-19 --no-entry --strip-all --export=__heap_base "${exports[@]}" \
-		-o "$work/$name.wasm" "$work/$name.o"
+	clang-19 @bpf/include/simulator.clang -Werror -Ibpf -c "$source" -o "$work/$name.o"
+	wasm-ld-19 @bpf/include/simulator.wasm-ld -o "$work/$name.wasm" "$work/$name.o"
 	chmod 644 "$work/$name.wasm"
 	rm "$work/$name.o"
 done

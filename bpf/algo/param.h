@@ -46,6 +46,11 @@ typedef u32 flag;
  * has are off in experiments, so that these show what the papers describe.
  */
 #define HOST(default_) DESCRIBE("host:" default_)
+/*
+ * AUTO: users may write auto, and the value is that of this formula. It may also use flows, an
+ * upper bound of how many flows share a link.
+ */
+#define AUTO(formula_) DESCRIBE("auto:" formula_)
 /* KEY: the key in files, if it is not the field's name without its unit. */
 #define KEY(name_) DESCRIBE("key:" name_)
 /* FROM: users do not set the parameter. The formula gives its value. */

@@ -42,7 +42,9 @@ struct pcn_rp_params {
 	u64 min_rate_bps KEY("min_rate")
 		PARAM("Least rate of a flow", "rate_unit to line_rate", "rate_unit");
 	/* 20 steps of Fig. 10 stay within 0.01% */
-	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128");
+	/* auto: all flows' increases together overload a link by a quarter at most */
+	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128")
+		AUTO("min(1 / 128, max(1 / 65536, 1 / (4 * flows)))");
 	q24 w_max PARAM("w_max of Algorithm 1", "w_min to below 1", "0.5");
 	enum pcn_feedback feedback PARAM(
 		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "
@@ -195,8 +197,13 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 #define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */
 
 struct pcn_np_params {
-	/* sec. 6.2: T is the largest RTT of the network */
-	u64 t_ns KEY("T") PARAM("Period at which a receiver sends CNPs", "1us to 1s", "50us");
+	/*
+	 * sec. 6.2: T is the largest RTT of the network. auto: also long enough for 192 frames of
+	 * each of the flows that share a link. So half a frame, by which a count may be wrong, is a
+	 * third of w_min = 1/128 (docs/findings.md).
+	 */
+	u64 t_ns KEY("T") PARAM("Period at which a receiver sends CNPs", "1us to 1s", "50us")
+		AUTO("min(1s, max(max(1us, base_rtt), 192 * 8 * 1s * frame * flows / line_rate))");
 	permille congested_permille KEY("congested_share")
 		PARAM("Share of marked packets above which a receiver asks for a decrease",
 		      "0 to 1", "0.95");

@@ -14,6 +14,10 @@
  *	clang-19 -target bpf -mcpu=v3 -O2 -g -I bpf '-DOWN_MARKER="/path/to/mine.h"' \
  *		-c qdisc-npecn/bpf/npecn.bpf.c -o mine.o
  *
+ * A header that defines OWN_FEEDBACK defines own_feedback() too, which takes what own_mark() does
+ * and returns 24 bits that go to the packet's sender, as QCN's feedback does (SCHEME("hears",
+ * "cnm")); 0: none. Only the simulator asks for it: QCN's message has room for 6 bits.
+ *
  * Without OWN_MARKER the port contains none of this. The rule runs in the kernel, once for each
  * packet of a marked class that starts on the wire: no floating point, no loop without a bound.
  */

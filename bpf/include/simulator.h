@@ -45,6 +45,8 @@ struct simulator {
 	u64 now_ns; /* the kernel's clock */
 	u64 flow;   /* address of the flow's entry in the flow table */
 	u64 flows;  /* address of the flow table, written once */
+	u32 random; /* not 0; written once */
+	u32 pad;
 };
 
 static struct simulator simulator;
@@ -55,6 +57,21 @@ SIMULATED("simulator") struct simulator *simulator_address(void)
 }
 
 #define bpf_ktime_get_ns() (simulator.now_ns)
+
+/* xorshift32: the same numbers from the same seed. */
+static __always_inline u32 simulated_random(void)
+{
+	simulator.random ^= simulator.random << 13;
+	simulator.random ^= simulator.random >> 17;
+	simulator.random ^= simulator.random << 5;
+	return simulator.random;
+}
+
+#define bpf_get_prandom_u32() simulated_random()
+
+/* Nobody reads the kernel's trace. */
+#undef bpf_printk
+#define bpf_printk(...) ((void)0)
 
 /* Maps other than the flow table are the simulator's. */
 IMPORTED("map_lookup") void *simulator_map_lookup(const void *map, const void *key);

@@ -89,7 +89,7 @@ can't be believed, 5 two runs differ (pcn diff).`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
+	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
 	wrapAll(root)
 	addCompletion(root)
 	return root

@@ -15,7 +15,8 @@ import (
 )
 
 func newMan() *cobra.Command {
-	return &cobra.Command{
+	var markdown bool
+	c := &cobra.Command{
 		Use:   "man FOLDER",
 		Short: "Write the manual page of each command to a folder",
 		Args:  cobra.ExactArgs(1),
@@ -29,12 +30,20 @@ func newMan() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
+			if markdown {
+				if err := doc.GenMarkdownTree(root, args[0]); err != nil {
+					return fmt.Errorf("write pages of commands: %w", err)
+				}
+				return nil
+			}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("write manual pages: %w", err)
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&markdown, "markdown", false, "write Markdown instead, for web pages")
+	return c
 }
 
 func newDocs() *cobra.Command {

@@ -44,12 +44,24 @@ func newProgress(w io.Writer, what string, runs int) *progress {
 func (p *progress) set(run string, done float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.runs == 0 {
+		return // nobody said how many there are
+	}
 	p.done[run] = done
 	var sum float64
 	for _, d := range p.done {
 		sum += d
 	}
 	_ = p.bar.Set(int(sum / float64(p.runs) * progressSteps))
+}
+
+// next starts the bar anew, for other runs.
+func (p *progress) next(what string, runs int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done, p.runs = map[string]float64{}, runs
+	p.bar.Reset()
+	p.bar.Describe(what)
 }
 
 func (p *progress) finish() { _ = p.bar.Finish() }

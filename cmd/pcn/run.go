@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -77,12 +76,8 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
-			switch {
-			case len(seeds) > 0 && len(engines) > 1:
-				return usageError{errors.New("several engines with several seeds: name one " +
-					"engine, and run it again for the other, or choose one --seed")}
-			case len(seeds) > 0:
-				return runSeeds(cmd, o, seeds)
+			if len(seeds) > 0 {
+				return runSeeds(cmd, o, engines, seeds)
 			}
 			return runExperiment(cmd, o, engines)
 		},

@@ -18,6 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
+	"github.com/pcn-linux/pcn/netns-lab/sim"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -83,7 +84,8 @@ func isOwnFile(name string) bool {
 
 // compileOwn compiles a scheme of the user's own.
 func compileOwn(ctx context.Context, path string) (scheme.Own, error) {
-	return compile.Scheme(ctx, path, npecn.Source())
+	return compile.Scheme(ctx, path,
+		compile.Sources{Kernel: npecn.Source(), Simulator: sim.Source()})
 }
 
 func showScheme(cmd *cobra.Command, s scheme.Scheme) error {

@@ -35,23 +35,65 @@ func (c changes) chooseSeeds(
 	return seeds, nil
 }
 
-// runSeeds runs the experiment with each seed.
-func runSeeds(cmd *cobra.Command, o launch.Options, seeds experiment.Seeds) error {
+// runSeeds runs the experiment with each seed, on each engine.
+func runSeeds(
+	cmd *cobra.Command, o launch.Options, engines []launch.Named, seeds experiment.Seeds,
+) error {
 	start := time.Now()
 	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name,
-		launch.CountSeeds(o.Experiment, seeds))
+		len(engines)*launch.CountSeeds(o.Experiment, seeds))
 	o.Progress, o.Waiting = bar.set, printWaiting(cmd)
-	summary, first, err := launch.RunSeeds(cmd.Context(), o, seeds)
+	all, err := launch.RunSeedsOn(cmd.Context(), o, engines, seeds)
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	w := cmd.OutOrStdout()
-	code := max(printSeeds(w, summary.Outcomes(), len(seeds)), printInvalid(w, first))
-	if err := printTotal(w, start, filepath.Join(o.Out, launch.ReportFile)); err != nil {
+	w, code := cmd.OutOrStdout(), 0
+	for _, on := range all {
+		if len(all) > 1 {
+			fmt.Fprintf(w, "\nengine %s", on.Engine)
+		}
+		code = max(code, printSeeds(w, on.Summary.Outcomes(), len(seeds)),
+			printInvalid(w, on.First))
+	}
+	printSeedsOn(w, all)
+	path := filepath.Join(o.Out, launch.ReportFile)
+	if len(all) > 1 {
+		path = filepath.Join(o.Out, "ENGINE", launch.ReportFile)
+	}
+	if err := printTotal(w, start, path); err != nil {
 		return err
 	}
 	return exitWith(code)
+}
+
+// printSeedsOn prints the medians of several engines side by side, and whether the intervals of
+// each overlap those of the first.
+func printSeedsOn(w io.Writer, all []launch.SeedsOn) {
+	if len(all) < 2 {
+		return
+	}
+	t, label := newTable(w), ""
+	for _, o := range all[0].Summary.Outcomes() {
+		if of := result.LabelOf(o.Case, o.Scheme); of != label {
+			label = of
+			t.Flush()
+			fmt.Fprintf(w, "\n%s on each engine\n", label)
+			fmt.Fprintf(t, "what\t%s", all[0].Engine)
+			for _, on := range all[1:] {
+				fmt.Fprintf(t, "\t%s\tintervals", on.Engine)
+			}
+			fmt.Fprintln(t)
+		}
+		fmt.Fprintf(t, "%s\t%s", o.Expect.What, o.Value())
+		for _, on := range all[1:] {
+			other := on.Summary.Outcome(o)
+			fmt.Fprintf(t, "\t%s\t%s", other.Value(), o.Overlap(other))
+		}
+		fmt.Fprintln(t)
+	}
+	t.Flush()
+	fmt.Fprintln(w)
 }
 
 // printSeeds prints what was expected, and the medians. It returns the exit code.

@@ -18,18 +18,11 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
-// Where a sweep runs.
-const (
-	onLocal = "local"
-	onSlurm = "slurm"
-)
-
 type sweepFlags struct {
-	out, on string
-	engine  engineFlags
-	dryRun  bool
-	sbatch  []string
-	pack    int
+	out    string
+	where  whereFlags
+	engine engineFlags
+	dryRun bool
 
 	newEngine func(engineFlags, experiment.Engine) (launch.Engine, error)
 
@@ -61,12 +54,8 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 			if err != nil {
 				return err
 			}
-			if f.on != onLocal && f.on != onSlurm {
-				return usageError{fmt.Errorf("unknown --on %q: want %s or %s",
-					f.on, onLocal, onSlurm)}
-			}
-			if f.pack < 0 {
-				return usageError{fmt.Errorf("invalid --pack %d: want 0 or more", f.pack)}
+			if err := f.where.check(); err != nil {
+				return err
 			}
 			if f.out == "" {
 				f.out = filepath.Join("runs", "sweep-"+s.Name)
@@ -77,14 +66,10 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 	flags := c.Flags()
 	flags.StringVar(&f.out, "out", "",
 		"folder for the results, also to continue in (default: runs/sweep-NAME)")
-	flags.StringVar(&f.on, "on", onLocal, "where to run: local, or slurm for a job array")
+	f.where.add(flags)
 	f.engine.add(flags)
 	flags.BoolVar(&f.dryRun, "dry-run", false,
 		"only list the runs, and which of them are finished")
-	flags.StringArrayVar(&f.sbatch, "sbatch", nil,
-		"argument for sbatch, such as --partition=short; may be repeated")
-	flags.IntVar(&f.pack, "pack", 0,
-		"runs in each task of the job array; 0 means up to 8")
 	flags.StringVar(&f.cells, "cells", "", "in a Slurm task: file with the runs of all tasks")
 	flags.IntVar(&f.task, "task", 0, "in a Slurm task: its number")
 	for _, name := range []string{"cells", "task"} {
@@ -99,7 +84,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: printWaiting(cmd)}
 	var err error
 	if f.cells != "" {
-		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.pack); err != nil {
+		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.where.pack); err != nil {
 			return err
 		}
 		o.Parallel = sweep.TaskCPUs()
@@ -143,7 +128,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 func (f sweepFlags) runUnfinished(
 	ctx context.Context, stderr io.Writer, r *sweep.Runner, file string,
 ) error {
-	if f.on == onSlurm {
+	if f.where.on == onSlurm {
 		return f.runOnSlurm(ctx, stderr, r, file)
 	}
 	if err := r.Clean(); err != nil {
@@ -155,16 +140,9 @@ func (f sweepFlags) runUnfinished(
 func (f sweepFlags) runOnSlurm(
 	ctx context.Context, stderr io.Writer, r *sweep.Runner, file string,
 ) error {
-	printJob := func(job string, tasks int) {
-		if tasks == 0 {
-			fmt.Fprintf(stderr, "pcn: waiting for job %s, which is in the queue already\n", job)
-			return
-		}
-		fmt.Fprintf(stderr, "pcn: submitted job %s of %d tasks\n", job, tasks)
-	}
-	err := r.RunOnSlurm(ctx, sweep.Slurm{
-		File: file, Engine: f.engine.name, Pack: f.pack, Args: f.sbatch, Submitted: printJob,
-	})
+	s := f.where.slurm(stderr)
+	s.File, s.Engine = file, f.engine.name
+	err := r.RunOnSlurm(ctx, s)
 	if err != nil && ctx.Err() != nil {
 		// After an interruption main prints no error, but this one says what happens to the job.
 		fmt.Fprintf(stderr, "pcn: %v\n", err)

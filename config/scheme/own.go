@@ -20,6 +20,17 @@ type Own struct {
 	Notification []byte `json:"notification,omitempty"`
 	// Port is the object of switch ports with its marking rule; nil if it has none of its own.
 	Port []byte `json:"port,omitempty"`
+	// Simulated is the same for the simulator.
+	Simulated Simulated `json:"simulated,omitzero"`
+}
+
+// Simulated is a scheme compiled for the simulator: wasm modules.
+type Simulated struct {
+	Control      []byte `json:"control,omitempty"`
+	Notification []byte `json:"notification,omitempty"`
+	Port         []byte `json:"port,omitempty"`
+	// Missing says why there is none.
+	Missing string `json:"missing,omitempty"`
 }
 
 // ownValue begins the value of an attribute that names a file: "own ./mark.h".

@@ -19,11 +19,12 @@ type Param struct {
 	Range   string   // "1us to 1s"; empty for flags and choices
 	Default string   // a value or a formula
 	OnHosts string   // the default on production hosts, if it is another; else empty
+	Auto    string   // the formula that users choose by writing auto; empty if they can't
 	Choices []string // of a choice
 
 	place
 	byDefault, low, high *formula
-	onHosts              *formula
+	onHosts, auto        *formula
 	aboveLow, belowHigh  bool
 	ifZero, divides      *formula
 	onlyTCD              bool
@@ -68,7 +69,7 @@ var (
 	variableTags = []string{"prefix", "scheme"}
 	fieldTags    = []string{
 		"doc", "range", "default", "key", "from", "zero", "with_tcd", "table", "divides", "stat",
-		"host",
+		"host", "auto",
 	}
 )
 
@@ -204,7 +205,7 @@ func choicesOf(e *btf.Enum) []choice {
 // newParam makes a parameter from a field's annotations.
 func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error) {
 	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], OnHosts: t["host"],
-		place: at}
+		Auto: t["auto"], place: at}
 	var kind Kind
 	if p.format, kind, p.choices, err = formatOf(m.Type); err != nil {
 		return p, err
@@ -263,10 +264,11 @@ func (p *Param) parseFormulas(t tags) (err error) {
 		text string
 	}{
 		{&p.low, low}, {&p.high, high}, {&p.byDefault, p.Default}, {&p.ifZero, t["zero"]},
-		{&p.divides, t["divides"]}, {&p.onHosts, p.OnHosts},
+		{&p.divides, t["divides"]}, {&p.onHosts, p.OnHosts}, {&p.auto, p.Auto},
 	} {
-		if f.text == "" && (f.to == &p.ifZero || f.to == &p.divides || f.to == &p.onHosts) {
-			continue // this formula is optional
+		isOptional := f.to != &p.low && f.to != &p.high && f.to != &p.byDefault
+		if f.text == "" && isOptional {
+			continue
 		}
 		if *f.to, err = parseFormula(f.text); err != nil {
 			return err
@@ -296,8 +298,14 @@ func newDerived(m btf.Member, at place, t tags) (*derived, error) {
 	return d, err
 }
 
+// Auto is what users write for the value of a parameter's formula for auto.
+const Auto = "auto"
+
 // Parse reads a value as files write it.
 func (p *Param) Parse(text string) (Value, error) {
+	if text == Auto && p.auto != nil {
+		return Value{Kind: p.Kind, auto: true}, nil
+	}
 	if p.Kind == KindChoice {
 		return chosen(p.Key, text, p.choices)
 	}

@@ -18,6 +18,7 @@ type Network struct {
 	LineRateBps uint64 // of hosts' links
 	BaseRTTNs   uint64 // of the longest path, in propagation delays alone; 0: not known
 	FrameBytes  uint64 // of a full data frame
+	Flows       uint64 // that may share a link, an upper bound; 0: not known
 	Host        bool   // a production host, not an experiment: parameters have other defaults
 }
 
@@ -40,6 +41,7 @@ type Values struct {
 	object *Object
 	set    string
 	byKey  map[string]Value
+	autos  []*formula // of the parameters that are computed from the network
 }
 
 // Set returns the name of the preset that the defaults are from; empty if the scheme has none.
@@ -101,10 +103,10 @@ func (o *Object) checkGiven(given map[string]Value) []Problem {
 }
 
 // Uses reports whether a value of the sender depends on a property of the network with these
-// values: line_rate, base_rtt or frame.
+// values: line_rate, base_rtt, frame or flows.
 func (v *Values) Uses(name string) bool {
 	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
-	return slices.ContainsFunc(v.object.derived,
+	return slices.ContainsFunc(v.autos, uses) || slices.ContainsFunc(v.object.derived,
 		func(d derived) bool { return d.isSenderValue() && uses(d.formula) }) ||
 		slices.ContainsFunc(v.object.Params, func(p Param) bool {
 			return p.isSenderValue() && v.Get(p.Key).Number == 0 && uses(p.ifZero)
@@ -144,7 +146,8 @@ func (r *resolver) value(key string) (Value, error) {
 }
 
 func (r *resolver) evaluate(p *Param) (Value, error) {
-	if v, ok := r.given[p.Key]; ok {
+	v, isGiven := r.given[p.Key]
+	if isGiven && !v.auto {
 		return v, nil
 	}
 	text, f := p.Default, p.byDefault
@@ -153,6 +156,10 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	}
 	if v, ok := r.preset.Values[p.Key]; ok {
 		text, f = v.Is, r.preset.formulas[p.Key]
+	}
+	if isGiven {
+		f = p.auto
+		r.values.autos = append(r.values.autos, f)
 	}
 	if f == nil {
 		return p.Kind.parse(text, p.choices)
@@ -176,6 +183,8 @@ func (r *resolver) lookup(name string) (float64, error) {
 		return float64(r.network.BaseRTTNs), nil
 	case "frame":
 		return float64(r.network.FrameBytes), nil
+	case "flows":
+		return float64(max(r.network.Flows, 1)), nil
 	}
 	v, err := r.value(name)
 	return v.Number, err

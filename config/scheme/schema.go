@@ -49,11 +49,17 @@ func lastKey(key string) string { return key[strings.LastIndexByte(key, '.')+1:]
 
 func (o *Object) paramSchema(p Param) *jsonschema.Schema {
 	s := p.kindSchema()
+	if p.Auto != "" {
+		s = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{s, jsonschema.OneOf([]string{Auto})}}
+	}
 	s.Description = p.Doc + "."
 	if p.Range != "" {
 		s.Description += " " + p.Range + "."
 	}
 	s.Description += " Default: " + o.defaultInWords(p) + "."
+	if p.Auto != "" {
+		s.Description += " auto: " + p.Auto + "."
+	}
 	if p.OnHosts != "" {
 		s.Description += " On hosts: " + p.OnHosts + "."
 	}

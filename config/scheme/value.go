@@ -33,10 +33,17 @@ type Value struct {
 	// Number is in bit/s, ns, bytes or without unit; 1 is true; of a choice it is its number in C.
 	Number float64
 	choice string
+	auto   bool // Number is to be computed from the network
 }
+
+// IsAuto reports whether the value is to be computed from the network.
+func (v Value) IsAuto() bool { return v.auto }
 
 // String writes the value as files have it.
 func (v Value) String() string {
+	if v.auto {
+		return Auto
+	}
 	switch v.Kind {
 	case KindRate:
 		return config.Rate(v.Number).String()
@@ -114,7 +121,7 @@ func chosen(what, text string, choices []choice) (Value, error) {
 		hint := config.Suggest(text, names(choices))
 		return Value{}, config.Bad(fmt.Sprintf("unknown %s %q", what, text), hint)
 	}
-	return Value{KindChoice, float64(choices[i].number), text}, nil
+	return Value{Kind: KindChoice, Number: float64(choices[i].number), choice: text}, nil
 }
 
 func boolToInt(b bool) int {

@@ -60,8 +60,8 @@ func (d *decoder) chooseDilation(e *Experiment) {
 	if !e.Dilation.Auto || len(d.Errs) > 0 { // the traffic may make no sense
 		return
 	}
-	links, rttNs := e.farthest()
-	e.Dilation.Shift = min(max(leastAuto, e.neededDilation(links)), MostDilation(rttNs))
+	t := e.traffic()
+	e.Dilation.Shift = min(max(leastAuto, e.neededDilation(t.links)), MostDilation(t.rttNs))
 }
 
 // neededDilation is what leaves the CPU the time for the packets of the busiest moment, on paths of
@@ -105,25 +105,46 @@ func (e *Experiment) busiestBps() float64 {
 	return most
 }
 
-// farthest returns the largest number of links between hosts that have traffic, and the base round
-// trip.
-func (e *Experiment) farthest() (links int, rttNs uint64) {
+// traffic describes the paths of an experiment's traffic.
+type traffic struct {
+	links   int    // of the longest path
+	rttNs   uint64 // base round trip
+	sharing uint64 // the most flows that share a link, if none ended
+}
+
+// traffic returns what the paths have of all hosts that have traffic. Of several shortest paths it
+// takes the first.
+func (e *Experiment) traffic() traffic {
 	net := e.Topology.Network()
 	routes, err := net.Routes()
 	if err != nil {
-		return 0, 0 // reported when the run is laid out
+		return traffic{} // reported when the run is laid out
 	}
 	number := map[string]int{}
 	for i, name := range net.Hosts {
 		number[name] = i
 	}
+	var t traffic
+	type hop struct{ from, to string }
+	flows := map[hop]uint64{}
 	e.EachPath(func(from, to string) {
-		links = max(links, routes.Hops(number[from], number[to]))
+		at := from
+		path := routes.Path(number[from], number[to])
+		for _, link := range path {
+			next := link.B
+			if next == at {
+				next = link.A
+			}
+			flows[hop{at, next}]++
+			t.sharing = max(t.sharing, flows[hop{at, next}])
+			at = next
+		}
+		t.links = max(t.links, len(path))
 	})
-	rttNs = e.BaseRTTNs(func(from, to string) uint64 {
+	t.rttNs = e.BaseRTTNs(func(from, to string) uint64 {
 		return routes.DelayNs(number[from], number[to])
 	})
-	return links, rttNs
+	return t
 }
 
 // MostDilation is the highest with which a base round trip lasts less than the second in which TCP
@@ -139,7 +160,7 @@ func (e *Experiment) Slower(by uint) *Experiment {
 	if !e.Dilation.Auto {
 		return nil
 	}
-	_, rttNs := e.farthest()
+	rttNs := e.traffic().rttNs
 	shift := min(e.Dilation.Shift+by, MostDilation(rttNs))
 	if shift <= e.Dilation.Shift {
 		return nil

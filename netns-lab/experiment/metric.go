@@ -315,6 +315,33 @@ func (m Metric) Unit() Unit {
 	return metrics[m].unit
 }
 
+// Takes returns the keys of a [Measure] that the metric takes, in the order of its fields.
+func (m Metric) Takes() []string {
+	spec := metrics[m]
+	var keys []string
+	for _, k := range []struct {
+		takes bool
+		keys  []string
+	}{
+		{spec.links, []string{"links"}},
+		{spec.priority, []string{"priority"}},
+		{spec.ports, []string{"ports"}},
+		{spec.flows, []string{"flows"}},
+		{spec.sizes, []string{"sizes"}},
+		{spec.tiers, []string{"tiers"}},
+		{spec.window, []string{"from", "to"}},
+		{spec.target != "", []string{"since", "target", "hold"}},
+		{spec.band, []string{"band"}},
+		{spec.cnps, []string{"cnps"}},
+		{spec.detector, []string{"detector"}},
+	} {
+		if k.takes {
+			keys = append(keys, k.keys...)
+		}
+	}
+	return keys
+}
+
 // Together reports whether the metric has one value for all its flows, not one for each.
 func (m Metric) Together() bool {
 	return metrics[m].together

@@ -38,9 +38,34 @@ func (e *Experiment) DecodeExtra(d *config.Decoder, path, key string, n *yaml.No
 	e.parameters.settings[key] = section.Decode(d, path, n)
 }
 
-// network returns what defaults depend on.
+// network returns what defaults depend on. It looks at paths only if a parameter needs them: then
+// the traffic must be valid.
 func (e *Experiment) network() scheme.Network {
+	if e.parameters.needPaths() {
+		return e.SchemeNetwork()
+	}
 	return scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
+}
+
+// SchemeNetwork returns what parameters may depend on.
+func (e *Experiment) SchemeNetwork() scheme.Network {
+	t := e.traffic()
+	return scheme.Network{
+		LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame), BaseRTTNs: t.rttNs,
+		Flows: t.sharing,
+	}
+}
+
+// needPaths reports whether the file leaves a parameter to the network.
+func (p parameters) needPaths() bool {
+	for _, s := range p.settings {
+		for _, v := range s.Given {
+			if v.IsAuto() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // resolveParameters computes the parameters of every scheme, also of those that do not run, and

@@ -66,7 +66,7 @@ duration: 15ms
 flows: [{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R1}]
 bursts: [{name: burst, from: H2..H15, to: R1, size: 64KB}]
 `
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(readReference(t), -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml[^\n]*\n(.*?)```").FindAllStringSubmatch(readReference(t), -1) {
 		file += block[1]
 	}
 	e, err := Parse("example.yaml", []byte(file))

@@ -185,7 +185,8 @@ func TestSchemaDescribesParameters(t *testing.T) {
 		t,
 		qt.Equals(
 			s.Properties["pcn"].Properties["T"].Description,
-			"Period at which a receiver sends CNPs. 1us to 1s. Default: 50us.",
+			"Period at which a receiver sends CNPs. 1us to 1s. Default: 50us. auto: min(1s, "+
+				"max(max(1us, base_rtt), 192 * 8 * 1s * frame * flows / line_rate)).",
 		),
 	)
 	qt.Assert(t, qt.Equals(s.Properties["dcqcn"].Properties["alpha_timer"].Description,

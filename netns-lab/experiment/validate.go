@@ -21,7 +21,7 @@ var (
 
 // Bounds that keep a typing error from running for a day.
 const (
-	maxDuration = 10 * Second
+	maxDuration = 30 * Second
 	maxBins     = 1_000_000
 	maxFlows    = 100_000
 	maxCases    = 100

@@ -47,10 +47,8 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 	budget := maxNodes
 	root = d.withoutAliases(root, "", &budget)
 	var settings []*yaml.Node
-	if i := slices.IndexFunc(e.Cases, func(c Case) bool { return c.Name == v.Case }); i >= 0 {
-		if at := valueOf(root.Content[valueOf(root, "cases")].Content[i], "set"); at >= 0 {
-			settings = append(settings, root.Content[valueOf(root, "cases")].Content[i].Content[at])
-		}
+	if set := settingsOf(root, v.Case); set != nil {
+		settings = append(settings, set)
 	}
 	for _, set := range v.Set {
 		settings = append(settings, d.withoutAliases(set, v.File, &budget))
@@ -88,6 +86,24 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 		return nil, errors.New("the experiment of a sweep has cases")
 	}
 	return varied, nil
+}
+
+// settingsOf returns what a case of the file sets; nil if there is no such case, or it sets
+// nothing. The file may have more cases than the experiment, of which some were chosen.
+func settingsOf(root *yaml.Node, name string) *yaml.Node {
+	cases := valueOf(root, "cases")
+	if cases < 0 {
+		return nil
+	}
+	for _, c := range root.Content[cases].Content {
+		if at := valueOf(c, "name"); at < 0 || c.Content[at].Value != name {
+			continue
+		}
+		if at := valueOf(c, "set"); at >= 0 {
+			return c.Content[at]
+		}
+	}
+	return nil
 }
 
 // maxNodes limits the size of a tree whose aliases are written out.

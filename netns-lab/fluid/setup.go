@@ -91,9 +91,7 @@ func (s *setup) resolve(e *experiment.Experiment) error {
 	if s.scheme.Sender == scheme.SenderLine {
 		return nil
 	}
-	values, problems := s.scheme.Object.Resolve(e.Settings(s.scheme), scheme.Network{
-		LineRateBps: uint64(e.Topology.Rate), BaseRTTNs: s.rttNs, FrameBytes: uint64(e.Frame),
-	})
+	values, problems := s.scheme.Object.Resolve(e.Settings(s.scheme), e.SchemeNetwork())
 	for _, p := range problems {
 		return fmt.Errorf("scheme %s: %s: %s", s.scheme.Name, p.Key, p.Msg)
 	}

@@ -12,7 +12,8 @@ type Flow struct {
 }
 
 // ParseFlows parses a flow file: the number of flows, then each flow's source, destination,
-// priority group, destination port, size in bytes and start in seconds. An error is an [*Error].
+// priority group, destination port, size in bytes and start in seconds. What follows may be text,
+// but no further flow. An error is an [*Error].
 func ParseFlows(text string) ([]Flow, error) {
 	r := newReader(text)
 	count := r.integer("the number of flows", maxCount)
@@ -33,5 +34,23 @@ func ParseFlows(text string) ([]Flow, error) {
 		}
 		flows = append(flows, f)
 	}
+	r.noMore("flow", count)
+	if r.err == nil && haveStops(flows) {
+		r.last = flows[0].Line
+		r.fail("each flow has fewer bytes than its start has seconds: is this a file of " +
+			"ns3-rdma or DCQCN-TCD, which have packets, start and stop where HPCC's have port, " +
+			"bytes and start? Write it as a trace in CSV")
+	}
 	return flows, r.error()
+}
+
+// haveStops reports whether what should be bytes and starts are starts and stops, of other
+// simulators that derive from the same one.
+func haveStops(flows []Flow) bool {
+	for _, f := range flows {
+		if f.SizeBytes*1e9 > f.StartNs {
+			return false
+		}
+	}
+	return len(flows) > 0
 }

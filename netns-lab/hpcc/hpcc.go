@@ -82,6 +82,22 @@ func (r *reader) next(what string) string {
 	return w.text
 }
 
+// noMore fails if a line follows that has numbers like those read so far: the count was too small.
+// Files end with remarks, which are let alone.
+func (r *reader) noMore(what string, count int) {
+	if r.err != nil || len(r.words) == 0 {
+		return
+	}
+	const like = 2 // numbers that a remark does not begin with
+	for i := range min(like, len(r.words)) {
+		if _, err := strconv.Atoi(r.words[i].text); err != nil {
+			return
+		}
+	}
+	r.last = r.words[0].line
+	r.fail("there is one %s more than the %d that the file says", what, count)
+}
+
 // integer reads a number from 0 to limit.
 func (r *reader) integer(what string, limit int) int {
 	text := r.next(what)

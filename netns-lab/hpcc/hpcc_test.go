@@ -91,6 +91,7 @@ func TestTopologyErrors(t *testing.T) {
 		{"500ns", "500min", `5: "500min" is not a delay such as 1us`},
 		{"0.000000", "0.01", `4: error rate 0.01: want 0, since links of the lab lose no packets`},
 		{"0.000000", "none", `4: "none" is not an error rate`},
+		{"6 2 5", "6 2 4", `7: there is one link more than the 4 that the file says`},
 		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "",
 			`7: the file ends, want a delay such as 1us`},
 	} {
@@ -113,6 +114,9 @@ func TestFlowsErrors(t *testing.T) {
 		{"2.5", "-2.5", `4: "-2.5" is not a start in seconds`},
 		{"2.5", "2.5ms", `4: "2.5ms" is not a start in seconds`},
 		{"2.5", "NaN", `4: "NaN" is not a start in seconds`},
+		{"3\n2", "2\n2", `4: there is one flow more than the 2 that the file says`},
+		{flows, "1\n1 2 3 64 2 3\n", `2: each flow has fewer bytes than its start has seconds: ` +
+			`is this a file of ns3-rdma or DCQCN-TCD, .*`},
 	} {
 		qt.Assert(t, qt.StringContains(flows, c.old))
 		_, err := ParseFlows(strings.Replace(flows, c.old, c.new, 1))

@@ -20,7 +20,8 @@ type Link struct {
 
 // ParseTopology parses a topology file: the numbers of nodes, switches and links, the list of
 // switches, then each link's nodes, rate, delay and error rate. The error rate must be 0, since
-// links of the lab lose no packets. An error is an [*Error].
+// links of the lab lose no packets. What follows may be text, but no further link. An error is an
+// [*Error].
 func ParseTopology(text string) (*Topology, error) {
 	r := newReader(text)
 	nodes := r.integer("the number of nodes", maxNodes)
@@ -52,6 +53,7 @@ func ParseTopology(text string) (*Topology, error) {
 		}
 		t.Links = append(t.Links, l)
 	}
+	r.noMore("link", links)
 	return t, r.error()
 }
 

@@ -15,8 +15,8 @@ const (
 	minFrame  = 54 // a bare ACK
 	ctrlSlots = 4096
 	hostSlots = 4096
-	// lagNs is how long ports wait before they decide, if their link is long enough.
-	lagNs = 2048
+	// mostLagNs is how long ports wait before they decide, if their link is long enough.
+	mostLagNs = 2048
 	// mostQuantumNs is the coarsest rounding of ports' timers.
 	mostQuantumNs = 1024
 	// A frame of 1000 bytes takes 200 ns at 40 Gbit/s, so it leaves a host with the decision to
@@ -35,7 +35,7 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
 		SampleNs:      uint64(p.exp.Sample),
-		LagNs:         lagNs,
+		LagNs:         p.lagNs(),
 		EarlyNs:       p.earlyNs(),
 		Flows:         uint32(len(p.exp.Flows)),
 		DilationShift: uint32(p.exp.Dilation.Shift),
@@ -52,9 +52,25 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 	return o
 }
 
+// exact reports whether a ns of the papers' time lasts so long, 66 us, that all is done in it that
+// is due. Then ports need not wait for what comes late, and round no time. Else a port that counts
+// what is in its switch against XOFF counts what others have sent ideally, but not decided yet.
+func (p *plan) exact() bool { return p.exp.Dilation.Shift == experiment.MaxDilation }
+
+// lagNs is how long ports wait before they decide.
+func (p *plan) lagNs() uint64 {
+	if p.exact() {
+		return 1
+	}
+	return mostLagNs
+}
+
 // earlyNs is how early hosts hand packets over: less than the shortest link of a switch makes its
 // port wait before it decides.
 func (p *plan) earlyNs() uint64 {
+	if p.exact() {
+		return 0
+	}
 	early := uint64(mostEarlyNs)
 	for _, port := range p.ports[1:] {
 		early = min(early, port.delayNs/2)
@@ -105,6 +121,9 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 // not count as too late (result.LateShare). One to a host is a longer round trip, so these are
 // rounded by 1.6% of it at most, and half of that on average.
 func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
+	if p.exact() {
+		return 1
+	}
 	const switchShare, hostShare, delayShare = 24, 64, 8
 	share, most := uint64(switchShare), min(mostQuantumNs, q.DelayNs/delayShare)
 	if to.isHost {
@@ -143,7 +162,7 @@ func (p *plan) mostBuffered(node int, scheme string) uint64 {
 	var most uint64
 	for _, id := range p.nodes[node].ports {
 		port := p.ports[id]
-		loopNs := 4*port.delayNs + 2*lagNs // a host is twice as far away
+		loopNs := 4*port.delayNs + 2*mostLagNs // a host is twice as far away
 		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
 	}
 	return min(most, buffer)
@@ -167,5 +186,5 @@ func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
 
 // wireSlots is how many of the smallest frames fit the wire, and what a late timer leaves there.
 func wireSlots(rateBps, delayNs uint64) uint32 {
-	return uint32(rateBps*(delayNs+2*lagNs)/8/minFrame/1e9) + 64
+	return uint32(rateBps*(delayNs+2*mostLagNs)/8/minFrame/1e9) + 64
 }

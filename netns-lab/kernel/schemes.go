@@ -31,6 +31,10 @@ func algorithmOf(e *experiment.Experiment, name string) (algorithm, error) {
 	if _, ok := markers[setup.Marker]; !ok {
 		return algorithm{}, fmt.Errorf("scheme %s: switches can't mark by %q", name, setup.Marker)
 	}
+	if setup.Marker == scheme.OwnPart && setup.Hears == "cnm" {
+		return algorithm{}, fmt.Errorf("scheme %s: a marking rule of your own has feedback in the "+
+			"simulator only: run it with `--engine sim`", name)
+	}
 	a := algorithm{Scheme: s, Setup: setup, values: e.Values(s), marking: e.MarkingValues(s)}
 	if setup.Marker == scheme.OwnPart {
 		n := scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}

@@ -25,11 +25,14 @@ type LinkGroup struct {
 	DelayNs uint64
 }
 
+// HostTier is the tier of hosts.
+const HostTier = "host"
+
 // Tiers returns the nodes by their distance from hosts, hosts first. Failed links count for the
 // distance only.
 func (n *Network) Tiers() []Tier {
 	level := n.levels()
-	tiers := []Tier{{Name: "host", Nodes: n.Hosts}}
+	tiers := []Tier{{Name: HostTier, Nodes: n.Hosts}}
 	for _, sw := range n.Switches {
 		for len(tiers) <= level[sw] {
 			tiers = append(tiers, Tier{Name: n.tierName(len(tiers))})

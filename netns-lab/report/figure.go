@@ -84,7 +84,7 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
 		axis.Tick.Label.Font = sans(8.5)
 		axis.Tick.Length = vg.Points(3)
 	}
-	p.Y.Tick.Marker = fewTicks{4}
+	p.Y.Tick.Marker = fewTicks{5}
 	p.X.Tick.Marker = f.xTicks()
 	if f.namesAreTooWide() {
 		style := &p.X.Tick.Label

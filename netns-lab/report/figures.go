@@ -194,9 +194,14 @@ func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
 			span.from, span.to = min(span.from, paused.FromNs), max(span.to, paused.ToNs)
 		}
 	}
-	span.text = "no PAUSE reaches a host"
-	if found {
+	isPaused := func(link string) bool { return len(r.PausedIntervals(link)) > 0 }
+	switch {
+	case found:
 		span.text = "PAUSE reaches hosts for " + formatTime(span.to-span.from)
+	case slices.ContainsFunc(links, isPaused):
+		span.text = "no PAUSE reaches a host"
+	default:
+		span.text = "never paused"
 	}
 	return span
 }
@@ -228,7 +233,9 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 	f := &figure{
 		title: "Throughput",
 		caption: fmt.Sprintf("%s, stacked. Throughput loss is the time until their sum stays at "+
-			"or above 95%% of its value before t = 0.", strings.Join(flows, " over ")),
+			"or above 95%% of its value before t = 0. The sum exceeds a link that the flows "+
+			"share where switches behind it send what they had stored.",
+			strings.Join(flows, " over ")),
 		xLabel: "Time (ms)",
 	}
 	for i, flow := range flows {
@@ -359,7 +366,7 @@ func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		name: experiment.FigureSendRate, title: "Sending and receiving rate", yLabel: "Rate",
 		unit: experiment.UnitRate, objects: e.Figures.SendRate,
 		caption: fmt.Sprintf("Receiving rate of each flow (solid) in each %s, and pacing rate of "+
-			"its sender (dashed) at the end of it.", e.Sample),
+			"its sender (dashed) at the end of it, if the scheme has one.", e.Sample),
 		solid:  func(r runView) timelineOf { return r.FlowRate },
 		dashed: func(r runView) timelineOf { return r.SendRate },
 	})
@@ -453,6 +460,9 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 			}
 		}
 		for i, t := range dashed[r.Label] {
+			if t.Max() == 0 {
+				continue // the scheme has no such value: a sender that has a rate never stops
+			}
 			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
 				swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
 		}
@@ -470,7 +480,7 @@ type engineLine struct {
 }
 
 // lineOf returns the line of an engine whose curves share a panel with others': the first is solid,
-// theory is dashed, and packets are dotted.
+// theory is dashed, and packets are dotted. Theory is not the first, see overEngines.
 func lineOf(engine experiment.Engine, first bool) engineLine {
 	switch {
 	case first:
@@ -481,8 +491,8 @@ func lineOf(engine experiment.Engine, first bool) engineLine {
 	return engineLine{"dotted", []vg.Length{vg.Points(1), vg.Points(1.5)}}
 }
 
-// overEngines groups the runs that differ only in their engine. Without overlay, each run is a
-// group of its own.
+// overEngines groups the runs that differ only in their engine, in the order of
+// [experiment.Engines]. Without overlay, each run is a group of its own.
 func overEngines(runs []runView, overlay bool) [][]runView {
 	var groups [][]runView
 	for _, r := range runs {
@@ -494,6 +504,13 @@ func overEngines(runs []runView, overlay bool) [][]runView {
 			continue
 		}
 		groups[i] = append(groups[i], r)
+	}
+	engines := experiment.Engines()
+	for _, g := range groups {
+		slices.SortStableFunc(g, func(a, b runView) int {
+			return slices.Index(engines, a.Manifest.RanOn()) -
+				slices.Index(engines, b.Manifest.RanOn())
+		})
 	}
 	return groups
 }

@@ -216,6 +216,42 @@ func viewOf(g Group, i int) (*groupView, error) {
 	return view, nil
 }
 
+// Sentence says what happened: whether the runs can be believed, and what is as in the paper.
+func (g groupView) Sentence() string {
+	runs, invalid := g.Runs(), 0
+	for _, r := range runs {
+		if r.Manifest.Verdict != result.Valid {
+			invalid++
+		}
+	}
+	text := "The run is valid"
+	switch {
+	case len(runs) == 1 && invalid == 1:
+		text = "The run is not valid: do not use its numbers"
+	case invalid > 0:
+		text = fmt.Sprintf("%d of %d runs are not valid: do not use their numbers", invalid,
+			len(runs))
+	case len(runs) > 1:
+		text = fmt.Sprintf("All %d runs are valid", len(runs))
+	}
+	results := tally{Met: g.Met, Total: g.Total}
+	for _, c := range g.Compared {
+		for _, v := range c.Values {
+			if v.Judged {
+				results.add(c.Compare.What, v.Pass)
+			}
+		}
+		for _, relation := range c.Relations() {
+			results.add(relation.Asked, relation.Holds)
+		}
+	}
+	if results.Total == 0 {
+		return text + ". Nothing was held against a paper."
+	}
+	return fmt.Sprintf("%s. %d of %d results are within their bounds.", text, results.Met,
+		results.Total)
+}
+
 // casesOf sorts runs by case, in the order of the experiment.
 func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
 	names := e.CaseNames()

@@ -237,7 +237,7 @@ func (v *CompareValue) judge(c experiment.Compare) {
 		v.Min = &experiment.Quantity{Value: paper.Value * max(0, 1-share), Unit: paper.Unit}
 		v.Max = &experiment.Quantity{Value: paper.Value * (1 + share), Unit: paper.Unit}
 	}
-	if v.Min == nil && v.Max == nil && errors.Is(v.Err, errNotReached) {
+	if v.Min == nil && v.Max == nil && errors.Is(v.Err, ErrNotReached) {
 		v.Pass = true // only order and ratios judge a time that is longer than the run
 		return
 	}
@@ -251,7 +251,7 @@ func (v CompareValue) Value() string {
 
 // Bound returns the bounds as text; empty if there are none.
 func (v CompareValue) Bound() string {
-	return formatBound(v.Min, v.Max)
+	return FormatBound(v.Min, v.Max)
 }
 
 // Ratio returns measured value / paper's number as text. It is empty if one of them is missing or
@@ -288,7 +288,7 @@ func (v CompareValue) status() valueStatus {
 	switch {
 	case v.Err == nil:
 		return measured
-	case errors.Is(v.Err, errNotReached):
+	case errors.Is(v.Err, ErrNotReached):
 		return notReached
 	default:
 		return unknown

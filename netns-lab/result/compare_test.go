@@ -344,7 +344,7 @@ func TestCompareShowsEachCase(t *testing.T) {
 	qt.Assert(t, qt.HasLen(v.Cases, 2))
 	qt.Check(t, qt.Equals(v.Cases[0], CaseValue{Case: "a", Measured: ns(200)}))
 	qt.Check(t, qt.Equals(v.Cases[1].Case, "b"))
-	qt.Check(t, qt.ErrorIs(v.Cases[1].Err, errNotReached))
+	qt.Check(t, qt.ErrorIs(v.Cases[1].Err, ErrNotReached))
 	qt.Check(t, qt.Equals(v.Value(),
 		"not measured: b: F0: not reached within the remaining 1us of the run"))
 }

@@ -4,11 +4,13 @@ package result
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // RanOn returns the engine of the run.
@@ -111,12 +113,132 @@ func engineRowsOf(e *experiment.Experiment, runs []*Run) []EngineRow {
 		add(c.what, func(r *Run) (experiment.Quantity, error) {
 			q := experiment.Quantity{Unit: c.unit}
 			for _, p := range r.Ports {
-				q.Value = c.join(q.Value, float64(c.of(p)))
+				if !c.switches || p.Tier != network.HostTier {
+					q.Value = c.join(q.Value, float64(c.of(p)))
+				}
 			}
 			return q, nil
 		})
 	}
+	if len(runs[0].Completions) > 0 {
+		for _, c := range completionTimes {
+			add(c.what, c.of)
+		}
+	}
+	for _, name := range longestQueues(runs[0]) {
+		for _, c := range portCounts {
+			if c.each != "" {
+				add(c.each+name, func(r *Run) (experiment.Quantity, error) {
+					return r.portQuantity(name, c.unit, c.of)
+				})
+			}
+		}
+	}
+	for _, name := range fewFlows(runs[0]) {
+		add("received by flow "+name, func(r *Run) (experiment.Quantity, error) {
+			return r.receivedBy(name)
+		})
+	}
 	return rows
+}
+
+// completionTimes are what engines are compared in if flows have sizes.
+var completionTimes = []struct {
+	what string
+	of   func(*Run) (experiment.Quantity, error)
+}{
+	{"flows that ended", func(r *Run) (experiment.Quantity, error) {
+		return experiment.Quantity{
+			Unit: experiment.UnitCount, Value: float64(len(r.completionTimes())),
+		}, nil
+	}},
+	{"median completion time", func(r *Run) (experiment.Quantity, error) {
+		return r.completionTime(0.5)
+	}},
+	{"longest completion time", func(r *Run) (experiment.Quantity, error) {
+		return r.completionTime(1)
+	}},
+}
+
+// completionTimes returns those of the flows that ended.
+func (r *Run) completionTimes() []float64 {
+	var times []float64
+	for _, c := range r.Completions {
+		if c.FCTNs != nil {
+			times = append(times, float64(*c.FCTNs))
+		}
+	}
+	return times
+}
+
+// completionTime returns a percentile of the flows' completion times.
+func (r *Run) completionTime(share float64) (experiment.Quantity, error) {
+	q := experiment.Quantity{Unit: experiment.UnitTime}
+	times := r.completionTimes()
+	if len(times) == 0 {
+		return q, errors.New("no flow ended")
+	}
+	q.Value = percentile(times, share)
+	return q, nil
+}
+
+// So many ports have rows of their own, if their queues are so much of the longest one.
+const (
+	comparedPorts = 3
+	comparedShare = 10
+)
+
+// longestQueues returns the names of the switches' ports with the longest queues. Those of hosts
+// are not compared: Linux has bursts there before they are due.
+func longestQueues(r *Run) []string {
+	ports := slices.DeleteFunc(slices.Clone(r.Ports), func(p Port) bool {
+		return p.Tier == network.HostTier || p.QueueMaxBytes == 0
+	})
+	slices.SortStableFunc(ports, func(a, b Port) int {
+		return cmp.Compare(b.QueueMaxBytes, a.QueueMaxBytes)
+	})
+	var names []string
+	for _, p := range ports[:min(len(ports), comparedPorts)] {
+		if p.QueueMaxBytes >= ports[0].QueueMaxBytes/comparedShare {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func (r *Run) portQuantity(
+	name string, unit experiment.Unit, of func(Port) uint64,
+) (experiment.Quantity, error) {
+	p, err := r.portNamed(name)
+	if err != nil {
+		return experiment.Quantity{}, err
+	}
+	return experiment.Quantity{Unit: unit, Value: float64(of(p))}, nil
+}
+
+// mostFlows have rows of their own, if there are no more.
+const mostFlows = 8
+
+// fewFlows returns the names of the controlled flows, if they are few.
+func fewFlows(r *Run) []string {
+	var names []string
+	for _, f := range r.Flows {
+		if f.Proto == TCP {
+			names = append(names, f.Name)
+		}
+	}
+	if len(names) > mostFlows {
+		return nil
+	}
+	return names
+}
+
+func (r *Run) receivedBy(name string) (experiment.Quantity, error) {
+	f, err := r.flowNamed(name)
+	if err != nil {
+		return experiment.Quantity{}, err
+	}
+	return experiment.Quantity{Unit: experiment.UnitBytes, Value: float64(f.ReceivedBytes)}, nil
 }
 
 // portCounts are what engines are compared in, whatever the experiment expects.
@@ -125,19 +247,22 @@ var portCounts = []struct {
 	unit experiment.Unit
 	of   func(Port) uint64
 	join func(a, b float64) float64 // over all ports
+	each string                     // what it is of one port; empty: it is not compared
+	// Hosts' ports do not count: Linux has bursts there before they are due.
+	switches bool
 }{
-	{"longest queue of any port", experiment.UnitBytes,
+	{"longest queue of any switch", experiment.UnitBytes,
 		func(p Port) uint64 { return p.QueueMaxBytes },
-		func(a, b float64) float64 { return max(a, b) }},
+		func(a, b float64) float64 { return max(a, b) }, "longest queue of ", true},
 	{"packets sent by all ports", experiment.UnitCount,
-		func(p Port) uint64 { return p.SentPackets }, sum},
+		func(p Port) uint64 { return p.SentPackets }, sum, "", false},
 	{"packets marked by all ports", experiment.UnitCount,
-		func(p Port) uint64 { return p.MarkedPackets }, sum},
-	{"packets dropped by all ports", experiment.UnitCount, Port.DroppedPackets, sum},
+		func(p Port) uint64 { return p.MarkedPackets }, sum, "packets marked by ", false},
+	{"packets dropped by all ports", experiment.UnitCount, Port.DroppedPackets, sum, "", false},
 	{"PAUSE frames of all ports", experiment.UnitCount,
-		func(p Port) uint64 { return p.PauseSent }, sum},
+		func(p Port) uint64 { return p.PauseSent }, sum, "", false},
 	{"time paused, over all ports", experiment.UnitTime,
-		func(p Port) uint64 { return uint64(p.PausedNs) }, sum},
+		func(p Port) uint64 { return uint64(p.PausedNs) }, sum, "time paused of ", false},
 }
 
 func sum(a, b float64) float64 { return a + b }

@@ -8,13 +8,20 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 func onEngine(engine, scheme string, queue, pauses uint64) *Run {
 	return &Run{
 		Manifest: Manifest{Engine: engine, Scheme: scheme, Seed: 1},
-		Ports: []Port{{QueueMaxBytes: queue, PauseSent: pauses, SentPackets: 10},
-			{QueueMaxBytes: queue / 2, PauseSent: pauses}},
+		Ports: []Port{
+			{Name: "S0->S1", QueueMaxBytes: queue, PauseSent: pauses, SentPackets: 10},
+			{Name: "S1->S0", QueueMaxBytes: queue / 20, PauseSent: pauses},
+			{Name: "H0->S0", Tier: network.HostTier, QueueMaxBytes: 9 * queue},
+		},
+		Flows: []Flow{{Name: "F", Proto: TCP, ReceivedBytes: 10 * queue}},
+		Completions: []Completion{{FCTNs: new(int64(2 * queue))}, {FCTNs: new(int64(queue))},
+			{FCTNs: new(int64(3 * queue))}, {}},
 	}
 }
 
@@ -31,12 +38,23 @@ func TestEngineRows(t *testing.T) {
 		got[r.What] = [2]string{r.Values[1].Text(), r.Difference(1)}
 	}
 	for what, want := range map[string][2]string{
-		"longest queue of any port":    {"1.1KB", "+10.0%"},
+		"longest queue of any switch":  {"1.1KB", "+10.0%"},
 		"packets sent by all ports":    {"10", "equal"},
 		"PAUSE frames of all ports":    {"2", "-50.0%"},
 		"packets dropped by all ports": {"0", "equal"},
+		"flows that ended":             {"3", "equal"},
+		"median completion time":       {"2.2us", "+10.0%"},
+		"longest completion time":      {"3.3us", "+10.0%"},
+		"longest queue of S0->S1":      {"1.1KB", "+10.0%"},
+		"packets marked by S0->S1":     {"0", "equal"},
+		"time paused of S0->S1":        {"0ns", "equal"},
+		"received by flow F":           {"11KB", "+10.0%"},
 	} {
 		qt.Check(t, qt.Equals(got[what], want), qt.Commentf("%s", what))
+	}
+	for _, short := range []string{"longest queue of S1->S0", "longest queue of H0->S0"} {
+		_, ok := got[short]
+		qt.Check(t, qt.IsFalse(ok), qt.Commentf("%s", short))
 	}
 	qt.Check(t, qt.HasLen(EngineRows(&experiment.Experiment{}, runs[1:]), 0))
 }

@@ -62,7 +62,7 @@ func (o Outcome) Value() string {
 
 // Bound returns the bounds as text.
 func (o Outcome) Bound() string {
-	return formatBound(o.Expect.Min, o.Expect.Max)
+	return FormatBound(o.Expect.Min, o.Expect.Max)
 }
 
 // maxListed is the largest number of values that are written one by one.
@@ -87,7 +87,8 @@ func formatValues(values []experiment.Quantity, err error) string {
 	return strings.Join(texts, ", ")
 }
 
-func formatBound(low, high *experiment.Quantity) string {
+// FormatBound returns bounds as text; nil is for no bound.
+func FormatBound(low, high *experiment.Quantity) string {
 	switch {
 	case low == nil && high == nil:
 		return ""
@@ -100,21 +101,21 @@ func formatBound(low, high *experiment.Quantity) string {
 	}
 }
 
-// errNotReached means that a time, such as a recovery time, is longer than the run.
-var errNotReached = errors.New("not reached")
+// ErrNotReached means that a time, such as a recovery time, is longer than the run.
+var ErrNotReached = errors.New("not reached")
 
-// notReachedError is an [errNotReached] with the time for which the run was observed.
+// notReachedError is an [ErrNotReached] with the time for which the run was observed.
 type notReachedError struct {
 	observedNs int64
 }
 
 func (e *notReachedError) Error() string {
 	return fmt.Sprintf("%v within the remaining %s of the run",
-		errNotReached, experiment.Duration(e.observedNs))
+		ErrNotReached, experiment.Duration(e.observedNs))
 }
 
 func (e *notReachedError) Unwrap() error {
-	return errNotReached
+	return ErrNotReached
 }
 
 // Measure returns the values of a metric: one for each of its links, ports or flows, or one for the
@@ -304,7 +305,7 @@ func (r *Run) since(
 			return 0, err
 		}
 		ns, err := reach(m, t, sinceNs)
-		if errors.Is(err, errNotReached) {
+		if errors.Is(err, ErrNotReached) {
 			return 0, &notReachedError{observedNs: r.Manifest.DurationNs - sinceNs}
 		}
 		return float64(ns), err
@@ -368,7 +369,7 @@ func (t Timeline) recoveryNs(sinceNs, holdNs int64, out func(float64) bool) (int
 			return t.TimeNs(i) - sinceNs, nil
 		}
 	}
-	return 0, errNotReached
+	return 0, ErrNotReached
 }
 
 // settlingNs returns the time from sinceNs to the first window after the last one whose mean is
@@ -399,7 +400,7 @@ func (t Timeline) settled(
 		}
 	}
 	if first >= end || settled == end {
-		return 0, 0, errNotReached
+		return 0, 0, ErrNotReached
 	}
 	return settled, end, nil
 }
@@ -435,21 +436,36 @@ func (r *Run) deadlocks(experiment.Measure, Interval) (float64, error) {
 
 // utilisation returns the mean rate of a port as a share of its link's rate.
 func (r *Run) utilisation(_ experiment.Measure, port string, window Interval) (float64, error) {
-	i := slices.IndexFunc(r.Ports, func(p Port) bool { return p.Name == port })
-	if i < 0 || r.Ports[i].RateBps == 0 {
+	p, err := r.portNamed(port)
+	if err != nil || p.RateBps == 0 {
 		return 0, fmt.Errorf("ports.csv has no link rate of port %s", port)
 	}
 	rate, err := over(window, r.PortRate, mean)(port)
-	return rate / float64(r.Ports[i].RateBps), err
+	return rate / float64(p.RateBps), err
+}
+
+func (r *Run) portNamed(name string) (Port, error) {
+	i := slices.IndexFunc(r.Ports, func(p Port) bool { return p.Name == name })
+	if i < 0 {
+		return Port{}, fmt.Errorf("the run has no port %s", name)
+	}
+	return r.Ports[i], nil
+}
+
+func (r *Run) flowNamed(name string) (Flow, error) {
+	i := slices.IndexFunc(r.Flows, func(f Flow) bool { return f.Name == name })
+	if i < 0 {
+		return Flow{}, fmt.Errorf("the run has no flow %s", name)
+	}
+	return r.Flows[i], nil
 }
 
 // completion returns the completion time of a flow.
 func (r *Run) completion(_ experiment.Measure, flow string) (float64, error) {
-	i := slices.IndexFunc(r.Flows, func(f Flow) bool { return f.Name == flow })
-	if i < 0 {
-		return 0, fmt.Errorf("the run has no flow %s", flow)
+	f, err := r.flowNamed(flow)
+	if err != nil {
+		return 0, err
 	}
-	f := r.Flows[i]
 	if f.CompletionNs == 0 {
 		return 0, &notReachedError{observedNs: r.Manifest.DurationNs - f.StartNs}
 	}

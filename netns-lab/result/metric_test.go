@@ -242,7 +242,7 @@ func TestNotReached(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := handMade().Measure(tc.m)
 			qt.Assert(t, qt.ErrorMatches(err, tc.want))
-			qt.Assert(t, qt.ErrorIs(err, errNotReached))
+			qt.Assert(t, qt.ErrorIs(err, ErrNotReached))
 		})
 	}
 	r := handMade()

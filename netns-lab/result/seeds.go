@@ -3,6 +3,7 @@
 package result
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -30,30 +31,43 @@ func SpreadOf(values []experiment.Quantity) Spread {
 		sorted[i] = v.Value
 	}
 	slices.Sort(sorted)
-	rng := rand.New(rand.NewPCG(uint64(len(values)), 1))
-	medians, sample := make([]float64, resamples), make([]float64, len(sorted))
-	for i := range medians {
-		for k := range sample {
-			sample[k] = sorted[rng.IntN(len(sorted))]
+	sample := make([]float64, len(sorted))
+	low, high := Bootstrap(len(sorted), func(drawn []int) float64 {
+		for k, i := range drawn {
+			sample[k] = sorted[i]
 		}
 		slices.Sort(sample)
-		medians[i] = median(sample)
-	}
-	slices.Sort(medians)
-	outside := int(resamples * (1 - confidence) / 2)
+		return Median(sample)
+	})
 	of := func(value float64) experiment.Quantity {
 		q := values[0]
 		q.Value = value
 		return q
 	}
 	return Spread{
-		Seeds: len(values), Median: of(median(sorted)),
-		Low: of(medians[outside]), High: of(medians[resamples-1-outside]),
+		Seeds: len(values), Median: of(Median(sorted)), Low: of(low), High: of(high),
 	}
 }
 
-// median returns the middle of sorted values, at least one.
-func median(sorted []float64) float64 {
+// Bootstrap returns the 95% interval of a statistic of n values, at least one, by the percentile
+// bootstrap: the statistic of random samples, which are the indices of values, drawn with
+// replacement. The same statistic of as many values is always computed of the same samples.
+func Bootstrap(n int, statistic func(drawn []int) float64) (low, high float64) {
+	rng := rand.New(rand.NewPCG(uint64(n), 1))
+	values, drawn := make([]float64, resamples), make([]int, n)
+	for i := range values {
+		for k := range drawn {
+			drawn[k] = rng.IntN(n)
+		}
+		values[i] = statistic(drawn)
+	}
+	slices.Sort(values)
+	outside := int(resamples * (1 - confidence) / 2)
+	return values[outside], values[resamples-1-outside]
+}
+
+// Median returns the middle of sorted values, at least one.
+func Median(sorted []float64) float64 {
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
@@ -157,4 +171,28 @@ func (o SeedsOutcome) Value() string {
 }
 
 // Bound returns the bounds as text.
-func (o SeedsOutcome) Bound() string { return formatBound(o.Expect.Min, o.Expect.Max) }
+func (o SeedsOutcome) Bound() string { return FormatBound(o.Expect.Min, o.Expect.Max) }
+
+// Outcome returns what was expected as in another summary, of the same case and scheme.
+func (s *SeedsSummary) Outcome(like SeedsOutcome) SeedsOutcome {
+	for _, o := range s.Outcomes() {
+		if o.Case == like.Case && o.Scheme == like.Scheme && o.Expect.What == like.Expect.What {
+			return o
+		}
+	}
+	return SeedsOutcome{Err: errors.New("it was not run")}
+}
+
+// Overlap says whether all 95% intervals of two outcomes overlap; "" if either has none.
+func (o SeedsOutcome) Overlap(other SeedsOutcome) string {
+	if len(o.Spreads) == 0 || len(o.Spreads) != len(other.Spreads) {
+		return ""
+	}
+	for i, a := range o.Spreads {
+		b := other.Spreads[i]
+		if a.High.Value < b.Low.Value || b.High.Value < a.Low.Value {
+			return "apart"
+		}
+	}
+	return "overlap"
+}

@@ -63,3 +63,21 @@ func TestSeedsOutcome(t *testing.T) {
 	}
 	qt.Check(t, qt.IsFalse(summary.Outcomes()[0].Pass))
 }
+
+// Intervals overlap if none is beyond the other.
+func TestOverlap(t *testing.T) {
+	of := func(intervals ...[2]float64) SeedsOutcome {
+		var o SeedsOutcome
+		for _, i := range intervals {
+			o.Spreads = append(o.Spreads, Spread{Low: experiment.Quantity{Value: i[0]},
+				High: experiment.Quantity{Value: i[1]}})
+		}
+		return o
+	}
+	a := of([2]float64{1, 3}, [2]float64{5, 6})
+	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{3, 4}, [2]float64{4, 5})), "overlap"))
+	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{3, 4}, [2]float64{7, 8})), "apart"))
+	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{0, 0.5}, [2]float64{5, 6})), "apart"))
+	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{1, 3})), ""))
+	qt.Check(t, qt.Equals(a.Overlap(NewSeedsSummary().Outcome(a)), ""))
+}

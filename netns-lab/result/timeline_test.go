@@ -181,7 +181,7 @@ func TestRecovery(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Timeline{-100, 100, tc.values}.RecoveryNs(18, tc.sinceNs, 300)
 			if tc.want == never {
-				qt.Assert(t, qt.ErrorIs(err, errNotReached))
+				qt.Assert(t, qt.ErrorIs(err, ErrNotReached))
 				return
 			}
 			qt.Assert(t, qt.IsNil(err))

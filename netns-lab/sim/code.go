@@ -11,7 +11,7 @@ import (
 // controlCode returns the wasm module of a scheme's control.
 func controlCode(s scheme.Scheme) ([]byte, error) {
 	if s.Own != nil {
-		return nil, ownError(s)
+		return ownCode(s, s.Own.Simulated.Control)
 	}
 	return object(s.Section + ".wasm")
 }
@@ -20,7 +20,7 @@ func controlCode(s scheme.Scheme) ([]byte, error) {
 func notificationCode(s scheme.Scheme, name string) ([]byte, error) {
 	switch name {
 	case scheme.OwnPart:
-		return nil, ownError(s)
+		return ownCode(s, s.Own.Simulated.Notification)
 	case "pcn":
 		return object("np.wasm")
 	case "marked":
@@ -32,13 +32,21 @@ func notificationCode(s scheme.Scheme, name string) ([]byte, error) {
 // ownPortCode returns the module of ports with a marking rule of the user's own; nil if the rule is
 // built in.
 func ownPortCode(s scheme.Scheme, rule string) ([]byte, error) {
-	if rule == scheme.OwnPart {
-		return nil, ownError(s)
+	if rule != scheme.OwnPart {
+		return nil, nil
 	}
-	return nil, nil
+	return ownCode(s, s.Own.Simulated.Port)
 }
 
-func ownError(s scheme.Scheme) error {
-	return fmt.Errorf("scheme %s was not compiled for the simulator: "+
-		"run it with `--engine kernel`", s.Name)
+// ownCode returns a module of a scheme of the user's own, or says why there is none.
+func ownCode(s scheme.Scheme, code []byte) ([]byte, error) {
+	if code != nil {
+		return code, nil
+	}
+	why := s.Own.Simulated.Missing
+	if why == "" {
+		why = "it was compiled by a pcn that could not"
+	}
+	return nil, fmt.Errorf("scheme %s was not compiled for the simulator: %s; "+
+		"or run it with `--engine kernel`", s.Name, why)
 }

@@ -82,7 +82,7 @@ const (
 // newControl instantiates the control of a scheme with its variables.
 func newControl(
 	ctx context.Context, runtime wazero.Runtime, s scheme.Scheme, code []byte,
-	variables map[string][]byte,
+	variables map[string][]byte, seed uint32,
 ) (*control, error) {
 	c := &control{scheme: s, maps: newHostMaps()}
 	if err := c.provide(ctx, runtime); err != nil {
@@ -114,6 +114,7 @@ func newControl(
 		return nil, err
 	}
 	c.state = uint32(needed[0].call())
+	m.put32(c.state+24, seed)
 	if flows, ok := m.address("flows"); ok {
 		m.put64(c.state+16, uint64(flows))
 	}
@@ -416,6 +417,7 @@ type hostMaps struct {
 
 type hostMap struct {
 	keyBytes, valueBytes uint32
+	entries              uint32            // of an array, which has all its values; else 0
 	values               map[string]uint32 // address of each value
 }
 
@@ -426,7 +428,10 @@ func (h *hostMaps) bind(m *module, spec *ebpf.CollectionSpec) {
 	h.module = m
 	for name, s := range spec.Maps {
 		if at, ok := m.address(name); ok {
-			h.maps[at] = &hostMap{s.KeySize, s.ValueSize, map[string]uint32{}}
+			h.maps[at] = &hostMap{s.KeySize, s.ValueSize, 0, map[string]uint32{}}
+			if s.Type == ebpf.Array || s.Type == ebpf.PerCPUArray {
+				h.maps[at].entries = s.MaxEntries
+			}
 		}
 	}
 }
@@ -442,18 +447,28 @@ func (h *hostMaps) of(address, key uint32) (*hostMap, string) {
 
 func (h *hostMaps) lookup(address, key uint32) uint32 {
 	m, k := h.of(address, key)
-	return m.values[k]
+	at, ok := m.values[k]
+	if !ok && h.module.u32(key) < m.entries {
+		at = h.add(m, k)
+	}
+	return at
+}
+
+// add adds a value to a map, all zero.
+func (h *hostMaps) add(m *hostMap, key string) uint32 {
+	at, err := h.module.alloc(m.valueBytes)
+	if err != nil {
+		panic(trap{err})
+	}
+	m.values[key] = at
+	return at
 }
 
 func (h *hostMaps) update(address, key, value uint32) uint32 {
 	m, k := h.of(address, key)
 	at, ok := m.values[k]
 	if !ok {
-		var err error
-		if at, err = h.module.alloc(m.valueBytes); err != nil {
-			panic(trap{err})
-		}
-		m.values[k] = at
+		at = h.add(m, k)
 	}
 	memory := h.module.memory
 	copy(memory[at:at+m.valueBytes], memory[value:])

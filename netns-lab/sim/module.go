@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -131,7 +132,20 @@ type trap struct{ err error }
 // call calls the function with the arguments in its stack and returns the result.
 func (f *function) call() uint64 {
 	if err := f.fn.CallWithStack(f.module.ctx, f.stack[:]); err != nil {
-		panic(trap{fmt.Errorf("function %s of module %s: %w", f.name, f.module.name, err)})
+		panic(trap{fmt.Errorf("function %s of module %s: %w%s",
+			f.name, f.module.name, err, hintFor(err))})
 	}
 	return f.stack[0]
+}
+
+// hintFor says what causes the error of a call. Helpers of BPF are calls of low addresses, where a
+// module has no function.
+func hintFor(err error) string {
+	text := err.Error()
+	if strings.Contains(text, "invalid table access") ||
+		strings.Contains(text, "indirect call type mismatch") {
+		return "\n(hint: it calls a BPF helper that the simulator lacks: bpf/include/simulator.h " +
+			"has the others; or run it with `--engine kernel`)"
+	}
+	return ""
 }

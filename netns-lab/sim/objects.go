@@ -5,6 +5,7 @@ package sim
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 )
 
 //go:generate ../../scripts/compile-simulator.sh
@@ -21,4 +22,16 @@ func object(file string) ([]byte, error) {
 		return nil, fmt.Errorf("the simulator has no %s: run make generate", file)
 	}
 	return data, nil
+}
+
+//go:embed bpf
+var source embed.FS
+
+// Source returns the C source of ports, which a marking rule of one's own is compiled into.
+func Source() fs.FS {
+	sub, err := fs.Sub(source, "bpf")
+	if err != nil {
+		panic(err) // the folder is embedded
+	}
+	return sub
 }

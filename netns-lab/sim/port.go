@@ -56,9 +56,12 @@ type port struct {
 	backlog  uint8 // bit for each class with packets
 	deciding bool  // an evDecide is in the heap
 	freeAt   int64 // when the link is free
-	wire     fifo  // packets under way
-	bytes    uint64
-	credits  bool // the peer lends credits
+	// it is free so much later than freeAt, in ns / rate: packets without a gap between them must
+	// not each end up to 1 ns too early
+	rest    uint64
+	wire    fifo // packets under way
+	bytes   uint64
+	credits bool // the peer lends credits
 
 	counters portCounters
 	bin      portBin
@@ -165,19 +168,26 @@ func (w *world) decideAt(id int32, p *port) {
 	w.decide(id) // a host's packets come one by one
 }
 
-// decide starts the first packet of the highest class that may send.
+// decide starts the first packet of the highest class that may send. A lower class that lacks
+// credits is OFF all the same.
 func (w *world) decide(id int32) {
 	p := &w.ports[id]
 	p.deciding = false
+	chosen := -1
 	for left := p.backlog; left != 0; {
-		class := uint8(bits.Len8(left) - 1)
+		class := bits.Len8(left) - 1
 		left &^= 1 << class
 		q := &p.queues[class]
 		if q.paused || q.off || q.lossless && p.credits && !w.hasCredits(p, q) {
 			continue
 		}
-		w.transmit(id, p, q, class)
-		return
+		chosen = max(chosen, class)
+		if !p.credits {
+			break
+		}
+	}
+	if chosen >= 0 {
+		w.transmit(id, p, &p.queues[chosen], uint8(chosen))
 	}
 }
 
@@ -202,7 +212,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	}
 	size := uint64(k.size)
 	p.bytes -= size
-	p.freeAt = w.now + int64(size*8_000_000_000/p.rate)
+	p.occupy(w.now, size)
 	q.sentPackets++
 	p.counters.sentPackets++
 	p.counters.sentBytes += size
@@ -233,6 +243,16 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	if p.wire.packets == 1 {
 		w.heap.push(k.arrived, evArrive, uint32(id))
 	}
+}
+
+// occupy has the link taken by a packet that starts.
+func (p *port) occupy(now int64, size uint64) {
+	work := size * 8_000_000_000
+	if now == p.freeAt {
+		work += p.rest
+	}
+	p.freeAt = now + int64(work/p.rate)
+	p.rest = work % p.rate
 }
 
 // mark asks the core what becomes of a packet that starts.

@@ -197,7 +197,7 @@ func (w *world) loadControl(
 	if err != nil {
 		return err
 	}
-	w.control, err = newControl(ctx, runtime, w.scheme, code, variables)
+	w.control, err = newControl(ctx, runtime, w.scheme, code, variables, w.plan.seed32())
 	return err
 }
 
@@ -473,11 +473,12 @@ func (w *world) changeRate(c rateChange) {
 	}
 }
 
-// finish ends the measured time: what was counted of flows is kept, and senders stop.
+// finish ends the measured time: what was counted of flows is kept, and senders stop. Bursts do
+// not: as on Linux, their packets have been in their hosts' ports all the time.
 func (w *world) finish() {
 	w.record.snapshot(w)
 	w.draining = true
-	for i := range w.flows {
+	for i := range w.flows[:w.streams] {
 		w.flows[i].stopped = true
 	}
 }

@@ -75,11 +75,12 @@ func (r *Runner) measure(c Cell) (Row, error) {
 		return Row{}, fmt.Errorf("cell %s: %w", c.ID, err)
 	}
 	row := Row{Cell: c, Verdict: run.Manifest.Verdict, Reasons: run.Manifest.Reasons}
-	for _, m := range r.o.Sweep.Metrics {
-		q, err := run.MeasureOne(m.Measure, m.Over)
-		row.Values = append(row.Values, Value{q, err})
+	if r.o.Sweep.Keep == KeepAll {
+		row.Values = r.values(run)
+		return row, nil
 	}
-	return row, nil
+	row.Values, err = readValues(r.store.path(c.ID), r.o.Sweep.Metrics)
+	return row, err
 }
 
 // group makes the groups from the rows. Rows of one point and scheme stand together.
@@ -266,6 +267,11 @@ var unitNames = map[config.Unit]string{
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 func (res *Results) writeReport(w io.Writer) error {
+	return report.WriteSweep(w, res.Report())
+}
+
+// Report returns the data of the sweep's report.
+func (res *Results) Report() report.Sweep {
 	s := res.Sweep
 	page := report.Sweep{
 		Title: s.Title, Name: s.Name, Seeds: len(s.Seeds), Schemes: s.Schemes,
@@ -298,7 +304,7 @@ func (res *Results) writeReport(w io.Writer) error {
 			Mean: o.Mean, Bound: o.Bound, Pass: o.Pass,
 		})
 	}
-	return report.WriteSweep(w, page)
+	return page
 }
 
 // writeFile writes a whole file or none: an interrupted write leaves the old one.

@@ -3,6 +3,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,17 @@ type file struct {
 	Parameters map[string][]string `yaml:"parameters"`
 	Seeds      experiment.Seeds    `yaml:"seeds"`
 	Metrics    []Metric            `yaml:"metrics"`
+	Keep       Keep                `yaml:"keep"`
 }
+
+// Keep says what stays of a run in its cell.
+type Keep string
+
+// The values of [Keep].
+const (
+	KeepAll     Keep = "all"     // all files of the run
+	KeepMetrics Keep = "metrics" // the values of the metrics, and the manifest
+)
 
 // Metric is measured in every cell.
 type Metric struct {
@@ -47,6 +58,7 @@ type Sweep struct {
 	Schemes     []string
 	Seeds       []uint64
 	Metrics     []Metric
+	Keep        Keep
 }
 
 // Point is a combination of a case and a value of each parameter.
@@ -121,7 +133,11 @@ type decoder struct {
 
 // sweep checks the file and returns its matrix of runs; nil after an error.
 func (d *decoder) sweep(f *file) *Sweep {
-	s := &Sweep{Name: f.Name, Title: f.Title, Seeds: f.Seeds, Metrics: f.Metrics}
+	s := &Sweep{Name: f.Name, Title: f.Title, Seeds: f.Seeds, Metrics: f.Metrics,
+		Keep: cmp.Or(f.Keep, KeepAll)}
+	if s.Keep != KeepAll && s.Keep != KeepMetrics {
+		d.Fail("keep", fmt.Sprintf("unknown value %q", f.Keep), "write all or metrics")
+	}
 	if s.Title == "" {
 		s.Title = s.Name
 	}
@@ -373,6 +389,9 @@ func (s *Sweep) Cells(fingerprint func(job.Job) (string, error)) ([]Cell, error)
 					return nil, err
 				}
 				c.ID = fmt.Sprintf("%s-s%d-%.16s", scheme, seed, sum)
+				if s.Keep == KeepMetrics {
+					c.ID += "-m" // a sweep that keeps all must not find it
+				}
 				cells = append(cells, c)
 			}
 		}

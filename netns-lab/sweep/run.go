@@ -16,6 +16,7 @@ import (
 
 	"github.com/pcn-linux/pcn/netns-lab/flock"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // Options configure a Runner.
@@ -41,6 +42,9 @@ const (
 	SummaryFile = "summary.csv"
 	ReportFile  = launch.ReportFile
 )
+
+// CellDir returns the folder of a cell in a folder of results.
+func CellDir(out, id string) string { return filepath.Join(out, cellsDir, id) }
 
 // Runner runs the cells of a sweep.
 type Runner struct {
@@ -108,19 +112,40 @@ func (r *Runner) Clean() error { return r.store.clean() }
 
 // Unfinished returns the cells that are not finished. It reports the finished ones to Progress.
 func (r *Runner) Unfinished() ([]Cell, error) {
-	var todo []Cell
-	for _, c := range r.cells {
-		finished, err := r.store.finished(c.ID)
-		if err != nil {
-			return nil, err
-		}
-		if finished {
-			r.o.Progress(c.ID, 1)
-			continue
-		}
-		todo = append(todo, c)
+	finished, todo, err := r.sorted()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range finished {
+		r.o.Progress(c.ID, 1)
 	}
 	return todo, nil
+}
+
+// Finished returns the IDs of the finished cells.
+func (r *Runner) Finished() ([]string, error) {
+	finished, _, err := r.sorted()
+	var ids []string
+	for _, c := range finished {
+		ids = append(ids, c.ID)
+	}
+	return ids, err
+}
+
+// sorted returns the cells that are finished, and those that are not.
+func (r *Runner) sorted() (finished, todo []Cell, err error) {
+	for _, c := range r.cells {
+		isFinished, err := r.store.finished(c.ID)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case isFinished:
+			finished = append(finished, c)
+		default:
+			todo = append(todo, c)
+		}
+	}
+	return finished, todo, nil
 }
 
 // maxFailures is the number of failed cells after which no further cell is started.
@@ -164,12 +189,31 @@ func (r *Runner) run(ctx context.Context, c Cell) error {
 	if err != nil {
 		return err
 	}
-	if err := r.store.put(c.ID, func(dir string) error {
-		return launch.SaveIn(dir,
-			run)
-	}); err != nil {
+	if err := r.store.put(c.ID, func(dir string) error { return r.save(dir, run) }); err != nil {
 		return err
 	}
 	r.o.Progress(c.ID, 1)
 	return nil
+}
+
+// save writes what the sweep keeps of a run.
+func (r *Runner) save(dir string, run *result.Run) error {
+	if r.o.Sweep.Keep == KeepAll {
+		return launch.SaveIn(dir, run)
+	}
+	rest := &result.Run{Manifest: run.Manifest, Experiment: run.Experiment}
+	if err := rest.Write(dir); err != nil {
+		return err
+	}
+	return writeValues(dir, r.o.Sweep.Metrics, r.values(run))
+}
+
+// values measures a run.
+func (r *Runner) values(run *result.Run) []Value {
+	var values []Value
+	for _, m := range r.o.Sweep.Metrics {
+		q, err := run.MeasureOne(m.Measure, m.Over)
+		values = append(values, Value{q, err})
+	}
+	return values
 }

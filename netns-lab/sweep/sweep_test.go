@@ -112,6 +112,18 @@ func TestMatrix(t *testing.T) {
 	qt.Check(t, qt.HasLen(ids, len(cells)))
 }
 
+// Chosen cases have their own settings, not those of the cases that were left out.
+func TestChosenCases(t *testing.T) {
+	s := mustParse(t, `name: chosen
+experiment: net.yaml
+cases: [short]
+seeds: 1..1
+metrics: [{name: queue, metric: queue_max, ports: [S1->R1]}]
+`, net+netCases)
+	qt.Assert(t, qt.HasLen(s.Points, 1))
+	qt.Check(t, qt.Equals(s.Points[0].Experiment.Duration, 12*experiment.Millisecond))
+}
+
 // Cells that are there already keep their IDs when the file has more of anything.
 func TestMoreCellsKeepTheOthers(t *testing.T) {
 	ids := func(text, of string) []string {

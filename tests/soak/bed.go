@@ -27,6 +27,7 @@ import (
 //	guest  eth0 -- c0
 type bed struct {
 	hosts            map[string]*netHost
+	fullMbps         int   // the bottleneck's rate when nothing has lowered it
 	toServer, toward *path // of the bottleneck, and of what returns to the client's host
 
 	mu      sync.Mutex
@@ -114,8 +115,8 @@ func (h *netHost) close() {
 }
 
 // buildBed makes the hosts and their links. All of it goes with this process.
-func buildBed() (*bed, error) {
-	b := &bed{hosts: map[string]*netHost{}, upSince: time.Now()}
+func buildBed(fullMbps int) (*bed, error) {
+	b := &bed{hosts: map[string]*netHost{}, fullMbps: fullMbps, upSince: time.Now()}
 	for _, name := range []string{clientHost, routerHost, serverHost} {
 		h, err := newHost(name)
 		if err != nil {

@@ -63,6 +63,7 @@ type options struct {
 	length time.Duration
 	seed   uint64
 	pcn    string // its file
+	mbps   int    // the bottleneck's rate at best
 	clock  bool
 	cpu    bool
 	plan   bool
@@ -77,6 +78,7 @@ func parseOptions(args []string) (options, error) {
 	f.IntVar(&seconds, "seconds", 3600, "how long clients run, at least 10")
 	f.Uint64Var(&o.seed, "seed", uint64(time.Now().Unix()), "of the plan; equal seeds repeat it")
 	f.StringVar(&o.pcn, "pcn", "bin/pcn", "the program to test")
+	f.IntVar(&o.mbps, "rate", 200, "of the bottleneck at best, Mbit/s, 10 to 1000")
 	f.BoolVar(&o.clock, "step-clock", false,
 		"also step the machine's clock: only in a virtual machine")
 	f.BoolVar(&o.cpu, "offline-cpu", false,
@@ -90,6 +92,9 @@ func parseOptions(args []string) (options, error) {
 	if seconds < 10 || f.NArg() > 0 {
 		return o, fmt.Errorf("invalid --seconds %d or argument %q: want 10 seconds or more, and "+
 			"no arguments", seconds, f.Arg(0))
+	}
+	if o.mbps < 10 || o.mbps > 1000 {
+		return o, fmt.Errorf("invalid --rate %d: want 10 to 1000 Mbit/s", o.mbps)
 	}
 	o.length = time.Duration(seconds) * time.Second
 	return o, nil

@@ -113,7 +113,7 @@ func share(of100k int) uint64 { return uint64(of100k) << 32 / 100_000 }
 // setUpPaths gives the router its queues, and its losses.
 func (b *bed) setUpPaths() error {
 	r := b.hosts[routerHost]
-	if err := b.rate(100); err != nil {
+	if err := b.rate(50); err != nil {
 		return err
 	}
 	slow, err := r.nl.LinkByName("b1")
@@ -137,8 +137,8 @@ func (b *bed) setUpPaths() error {
 	return err
 }
 
-// rate sets the bottleneck's, with HTB.
-func (b *bed) rate(mbps int) error {
+// rate sets the bottleneck's to a share of its full one, with HTB.
+func (b *bed) rate(percent int) error {
 	r := b.hosts[routerHost]
 	l, err := r.nl.LinkByName("b0")
 	if err != nil {
@@ -156,11 +156,12 @@ func (b *bed) rate(mbps int) error {
 			return fmt.Errorf("add HTB to the bottleneck: %w", err)
 		}
 	}
+	bps := uint64(b.fullMbps) * 1e6 * uint64(percent) / 100
 	class := netlink.NewHtbClass(
 		netlink.ClassAttrs{
 			LinkIndex: l.Attrs().Index, Parent: root, Handle: netlink.MakeHandle(1, 1),
 		},
-		netlink.HtbClassAttrs{Rate: uint64(mbps) * 1e6, Ceil: uint64(mbps) * 1e6},
+		netlink.HtbClassAttrs{Rate: bps, Ceil: bps},
 	)
 	if err := r.nl.ClassReplace(class); err != nil {
 		return fmt.Errorf("set the bottleneck's rate: %w", err)

@@ -84,7 +84,7 @@ var weights = []struct {
 const (
 	setLoss    = "loss"    // packets in 100,000
 	setReorder = "reorder" // packets in 100,000 take the slow link
-	setRate    = "rate"    // of the bottleneck, Mbit/s
+	setRate    = "rate"    // of the bottleneck, in percent of its full one
 	setMTU     = "mtu"
 	flap       = "flap"  // the bottleneck's link is down for ms
 	route      = "route" // the path from the clients' host: 0 by eth0, 1 by eth1
@@ -197,7 +197,7 @@ func (p planner) event(random *rand.Rand, at time.Duration, kind string) event {
 	case setReorder:
 		e.Value = pick(random, 0, 10, 100, 1000)
 	case setRate:
-		e.Value = pick(random, 20, 50, 100, 200)
+		e.Value = pick(random, 10, 25, 50, 100)
 	case setMTU:
 		e.Value = pick(random, 1280, 1400, 1500, 9000)
 	case flap:

@@ -50,7 +50,7 @@ func runInside(ctx context.Context, o options, w io.Writer) error {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return err
 	}
-	b, err := buildBed()
+	b, err := buildBed(o.mbps)
 	if err != nil {
 		return err
 	}
@@ -390,7 +390,7 @@ func (s *soak) checkpoint(ctx context.Context, n int) error {
 // heal gives the paths back what events took.
 func (s *soak) heal() error {
 	good := func(st *pathState) { st.Lose, st.Reorder = 0, 0 }
-	return errors.Join(s.bed.toServer.change(good), s.bed.toward.change(good), s.bed.rate(200),
+	return errors.Join(s.bed.toServer.change(good), s.bed.toward.change(good), s.bed.rate(100),
 		s.bed.mtu(1500), s.bed.routeBy(0))
 }
 

@@ -42,7 +42,7 @@ func runInVM(ctx context.Context, o options, w io.Writer) error {
 		Args: []string{
 			"-seconds", strconv.Itoa(int(o.length.Seconds())), "-round", o.round.String(),
 			"-seed", strconv.FormatUint(o.seed, 10), "-pcn", guestPCN,
-			"-step-clock", "-offline-cpu",
+			"-rate", strconv.Itoa(o.mbps), "-step-clock", "-offline-cpu",
 		},
 		Env:     []string{"GOGC=100"}, // as on hosts, since the soak measures memory
 		Console: w,

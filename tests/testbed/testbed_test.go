@@ -4,8 +4,6 @@
 package testbed
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/docs/console"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -31,38 +30,19 @@ type step struct {
 	needs string // what the kernel must have
 }
 
-// steps returns the commands in the document's blocks of a console: what begins with "# ", with a
-// here-document up to its END. What they print is not compared.
+// steps returns the document's commands. What they print is not compared.
 func steps(t *testing.T) []step {
 	t.Helper()
 	data, err := os.ReadFile(page)
 	qt.Assert(t, qt.IsNil(err))
-	var (
-		found        []step
-		inside, here bool // here: in a here-document, or behind a \
-		needs        string
-	)
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	for lines.Scan() {
-		line := lines.Text()
-		switch text, isCommand := strings.CutPrefix(line, "# "); {
-		case here:
-			found[len(found)-1].text += "\n" + line
-			here = line != "END" && strings.Contains(found[len(found)-1].text, "<<END")
-		case strings.HasPrefix(line, "```"):
-			info := strings.Fields(strings.TrimPrefix(line, "```"))
-			inside = len(info) > 0 && info[0] == "console"
-			needs = ""
-			if inside && len(info) > 1 {
-				needs = strings.TrimPrefix(info[1], "needs=")
-			}
-		case inside && isCommand:
-			found = append(found, step{text, needs})
-			here = strings.HasSuffix(text, "<<END") || strings.HasSuffix(text, "\\")
+	all, err := console.Parse(string(data))
+	qt.Assert(t, qt.IsNil(err))
+	var found []step
+	for _, s := range all {
+		if s.File == "" && s.AsRoot {
+			found = append(found, step{s.Text, s.Needs})
 		}
 	}
-	qt.Assert(t, qt.IsNil(lines.Err()))
-	qt.Assert(t, qt.IsFalse(here), qt.Commentf("a here-document without END"))
 	return found
 }
 

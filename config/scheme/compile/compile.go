@@ -12,59 +12,91 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// The compilers and strippers that are looked for, in this order.
+// The programs that are looked for, in this order.
 var (
 	compilers = []string{"clang-19", "clang-20", "clang-21", "clang"}
 	strippers = []string{"llvm-strip-19", "llvm-strip-20", "llvm-strip-21", "llvm-strip"}
+	linkers   = []string{"wasm-ld-19", "wasm-ld-20", "wasm-ld-21", "wasm-ld"}
 )
 
-// portSource holds the source of switch ports, into which a marking rule is compiled.
-type portSource = fs.FS
+// Sources are of switch ports: a marking rule is compiled into them. Either may be nil if there is
+// none for it.
+type Sources struct {
+	Kernel    fs.FS // has npecn.bpf.c
+	Simulator fs.FS // has port.c
+}
 
 // Scheme compiles the control in a C file, and the marking rule and notification point that it
-// names. It takes an object (.o) as it is. port has the sources of switch ports, for a marking
-// rule. The error contains the compiler's messages, with file and line.
-func Scheme(ctx context.Context, path string, port portSource) (scheme.Own, error) {
+// names, for kernels and for the simulator. It takes an object (.o) as it is. The error contains
+// the compiler's messages, with file and line. What can't be compiled for the simulator is no
+// error: the scheme says why it can't be simulated.
+func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error) {
 	if filepath.Ext(path) == ".o" {
 		data, err := os.ReadFile(path)
-		return scheme.Own{Control: data}, err
+		return scheme.Own{Control: data, Simulated: scheme.Simulated{
+			Missing: "it was given as an object: give its C file"}}, err
 	}
-	c, err := newCompiler(port)
+	c, err := newCompiler(ports)
 	if err != nil {
 		return scheme.Own{}, err
 	}
 	defer os.RemoveAll(c.dir)
 	own := scheme.Own{}
-	if own.Control, err = c.compile(ctx, path); err != nil {
+	if own.Control, err = c.compile(ctx, source{path: path}); err != nil {
 		return own, err
 	}
 	object, err := scheme.NewObject(own.Control)
 	if err != nil {
 		return own, fmt.Errorf("%s: %w", path, err)
 	}
-	if file := object.OwnFile("notification"); file != "" {
-		if own.Notification, err = c.compile(ctx, pathBeside(path, file)); err != nil {
+	notification, marker, err := c.parts(path, object)
+	if err != nil {
+		return own, err
+	}
+	if notification.path != "" {
+		if own.Notification, err = c.compile(ctx, notification); err != nil {
 			return own, err
 		}
+	}
+	if marker != "" {
+		if own.Port, err = c.compile(ctx, c.port(kernelPort, marker)); err != nil {
+			return own, err
+		}
+	}
+	own.Simulated = c.simulate(ctx, source{path: path}, object, notification, marker)
+	return own, nil
+}
+
+// parts returns the notification point and the file of the marking rule that a control names;
+// empty if it names none.
+func (c *compiler) parts(
+	path string, object *scheme.Object,
+) (notification source, marker string, err error) {
+	if file := object.OwnFile("notification"); file != "" {
+		notification.path = pathBeside(path, file)
 	}
 	if file := object.OwnFile("marker"); file != "" {
-		marker, err := filepath.Abs(pathBeside(path, file))
-		if err != nil {
-			return own, err
-		}
-		own.Port, err = c.compile(ctx, filepath.Join(c.dir, portFile),
-			fmt.Sprintf("-DOWN_MARKER=%q", marker))
-		if err != nil {
-			return own, err
-		}
+		marker, err = filepath.Abs(pathBeside(path, file))
 	}
-	return own, nil
+	return notification, marker, err
+}
+
+// source is a C file with the flags that it needs.
+type source struct {
+	path  string
+	flags []string
+}
+
+// port is the source of a port with a marking rule.
+func (c *compiler) port(file, marker string) source {
+	return source{filepath.Join(c.dir, file), []string{fmt.Sprintf("-DOWN_MARKER=%q", marker)}}
 }
 
 // pathBeside returns the path of a file that another one names.
@@ -75,8 +107,11 @@ func pathBeside(path, file string) string {
 	return filepath.Join(filepath.Dir(path), file)
 }
 
-// portFile is the source of switch ports in a compiler's folder.
-const portFile = "port/npecn.bpf.c"
+// The sources of switch ports in a compiler's folder.
+const (
+	kernelPort    = "kernel/npecn.bpf.c"
+	simulatorPort = "simulator/port.c"
+)
 
 // compiler is a clang with a folder of headers.
 type compiler struct {
@@ -84,7 +119,7 @@ type compiler struct {
 	dir          string
 }
 
-func newCompiler(port portSource) (*compiler, error) {
+func newCompiler(ports Sources) (*compiler, error) {
 	clang, err := find(compilers)
 	if err != nil {
 		return nil,
@@ -100,9 +135,13 @@ func newCompiler(port portSource) (*compiler, error) {
 		return nil, fmt.Errorf("make a folder for headers: %w", err)
 	}
 	c := &compiler{clang: clang, strip: strip, dir: dir}
-	err = os.CopyFS(filepath.Join(dir, "bpf"), bpf.Headers)
-	if err == nil && port != nil {
-		err = os.CopyFS(filepath.Join(dir, "port"), port)
+	for folder, files := range map[string]fs.FS{
+		"bpf": bpf.Headers, filepath.Dir(kernelPort): ports.Kernel,
+		filepath.Dir(simulatorPort): ports.Simulator,
+	} {
+		if files != nil {
+			err = errors.Join(err, os.CopyFS(filepath.Join(dir, folder), files))
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write headers: %w", err), os.RemoveAll(dir))
@@ -121,24 +160,34 @@ func find(programs []string) (string, error) {
 }
 
 // compile compiles a C file for BPF. The object is the same wherever the file lies.
-func (c *compiler) compile(ctx context.Context, path string, flags ...string) ([]byte, error) {
-	if _, err := os.Stat(path); err != nil {
+func (c *compiler) compile(ctx context.Context, from source) ([]byte, error) {
+	out := filepath.Join(c.dir, "out.o")
+	err := c.clangTo(ctx, out, from, "-O2", "-g", "-Wall", "-mcpu=v3", "--target=bpf",
+		"-mlittle-endian", "-fdebug-compilation-dir=.")
+	if err != nil {
 		return nil, err
 	}
-	out := filepath.Join(c.dir, "out.o")
-	args := append([]string{
-		"-O2", "-g", "-Wall", "-Werror=implicit-function-declaration", "-mcpu=v3", "--target=bpf",
-		"-mlittle-endian", "-fno-color-diagnostics", "-fdebug-compilation-dir=.",
-		"-ffile-prefix-map=" + filepath.Dir(path) + "/=", "-ffile-prefix-map=" + c.dir + "/=",
-		"-I" + filepath.Join(c.dir, "bpf"), "-c", path, "-o", out,
-	}, flags...)
-	if err := run(ctx, c.clang, args...); err != nil {
-		return nil, fmt.Errorf("compile %s:\n%w", path, err)
-	}
 	if err := run(ctx, c.strip, "-g", out); err != nil {
-		return nil, fmt.Errorf("strip the object of %s: %w", path, err)
+		return nil, fmt.Errorf("strip the object of %s: %w", from.path, err)
 	}
 	return os.ReadFile(out)
+}
+
+// clangTo compiles a C file with flags for a target.
+func (c *compiler) clangTo(ctx context.Context, out string, from source, target ...string) error {
+	if _, err := os.Stat(from.path); err != nil {
+		return err
+	}
+	args := slices.Concat(target, []string{
+		"-Werror=implicit-function-declaration", "-fno-color-diagnostics",
+		"-ffile-prefix-map=" + filepath.Dir(from.path) + "/=",
+		"-ffile-prefix-map=" + c.dir + "/=",
+		"-I" + filepath.Join(c.dir, "bpf"), "-c", from.path, "-o", out,
+	}, from.flags)
+	if err := run(ctx, c.clang, args...); err != nil {
+		return fmt.Errorf("compile %s:\n%w", from.path, err)
+	}
+	return nil
 }
 
 // run runs a program. Its error is the program's output.

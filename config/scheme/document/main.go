@@ -39,6 +39,7 @@ Ranges and defaults are values or formulas. A formula may name other keys of the
 | ` + "`line_rate`" + ` | the rate of hosts' links, ` + "`topology.rate`" + ` |
 | ` + "`base_rtt`" + ` | the round trip of the longest path, from propagation delays alone |
 | ` + "`frame`" + ` | bytes of a full data frame |
+| ` + "`flows`" + ` | for ` + "`auto`" + `: the most flows that share a link, if none ended |
 
 A rate is written as 40Gbps, a time as 50us, a size as 64KB, and a ratio as 0.5, 1/128 or 5%.
 
@@ -240,7 +241,7 @@ func (p *page) parameters(s scheme.Scheme) {
 	for _, param := range s.Object.Params {
 		p.row(
 			code(param.Key), param.Doc, string(param.Kind), limits(param),
-			code(defaultOf(param, presets))+onHosts(param),
+			code(defaultOf(param, presets))+onHosts(param)+onAuto(param),
 		)
 	}
 }
@@ -251,6 +252,14 @@ func onHosts(p scheme.Param) string {
 		return ""
 	}
 	return "; on hosts " + code(p.OnHosts)
+}
+
+// onAuto gives the formula of the value that auto stands for.
+func onAuto(p scheme.Param) string {
+	if p.Auto == "" {
+		return ""
+	}
+	return "; auto: " + code(p.Auto)
 }
 
 // limits are what values are allowed.

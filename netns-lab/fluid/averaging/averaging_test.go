@@ -41,33 +41,24 @@ func TestDelayLimit(t *testing.T) {
 	qt.Check(t, qt.IsTrue(math.Abs(got/(math.Pi/6)-1) < 1e-6), qt.Commentf("%g", got))
 }
 
-// RCP's linear limits and those of runs agree within 5%.
+// RCP's linear limits and those of runs agree within 5%. A queue that can't be negative makes RCP
+// stable far beyond them, and averaging makes its limit about two and four times as long: the
+// slides' ratios.
 func TestLimits(t *testing.T) {
+	var limits []float64 // with messages
 	for steps := range 3 {
-		g := GainsOf(steps)
-		linear := DelayLimit(SlideRCP.Loop(g), 1e-2, 1e5)
-		byRun := Bisect(linear/2, linear*2, 0.005, func(rtt float64) bool {
-			return SlideRCP.Grows(g, rtt)
-		})
-		t.Logf("steps %d: linear %.3f ms, by run %.3f ms", steps, linear*1e3, byRun*1e3)
-		qt.Check(t, qt.IsTrue(math.Abs(byRun/linear-1) < 0.05))
-	}
-}
-
-// A queue that can't be negative makes RCP stable far beyond that, and averaging makes its limit
-// about two and four times as long: the slides' ratios.
-func TestMessages(t *testing.T) {
-	var limits []float64
-	for steps := range 3 {
-		limit := Bisect(0.02, 0.4, 0.02, func(rtt float64) bool {
-			m := Messages{RCP: SlideRCP, Steps: steps, RTT: rtt, Start: 1.02}
-			return m.Swing(12) > 0.05
-		})
-		t.Logf("steps %d: by run with messages %.0f ms", steps, limit*1e3)
-		limits = append(limits, limit)
+		l := LimitsOf(steps)
+		t.Logf("steps %d: linear %.3f ms, by run %.3f ms, with messages %.0f ms", steps,
+			l.Linear*1e3, l.Run*1e3, l.Messages*1e3)
+		qt.Check(t, qt.IsTrue(math.Abs(l.Run/l.Linear-1) < 0.05))
+		limits = append(limits, l.Messages)
 	}
 	qt.Check(t, qt.IsTrue(limits[1] > 1.8*limits[0] && limits[1] < 2.6*limits[0]))
 	qt.Check(t, qt.IsTrue(limits[2] > 3.4*limits[0] && limits[2] < 5*limits[0]))
+}
+
+// Messages every T are too seldom for alpha and beta if the queue may be negative.
+func TestMessages(t *testing.T) {
 	free := Messages{RCP: SlideRCP, RTT: 0.001, Start: 1.02, Free: true}
 	qt.Check(t, qt.IsTrue(free.Swing(12) > 0.5)) // T alone is too long for alpha and beta
 }

@@ -180,7 +180,11 @@ static __always_inline u32 mark(struct port_state *p, struct port_class *c,
 			.random = random_next(&p->random),
 		};
 
+#ifdef OWN_FEEDBACK
+		return own_feedback(&port_params.own, &c->own, &e) << PORT_FEEDBACK_SHIFT;
+#else
 		return own_mark(&port_params.own, &c->own, &e) ? PORT_CE : 0;
+#endif
 	}
 #endif
 	}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/reproduce"
+)
+
+type reproduceFlags struct {
+	out, seeds                      string
+	where                           whereFlags
+	engine                          engineFlags
+	quick, markdown, finished, list bool
+}
+
+func newReproduce() *cobra.Command {
+	var f reproduceFlags
+	c := &cobra.Command{
+		Use:   "reproduce [PAPER|FIGURE|FILE...]",
+		Short: "Run what the papers' figures show, and judge every claim",
+		Long: `Run what figures of the papers need, many times, in the simulation and on Linux, and
+print one table: what the paper claims, what came out, and whether the claim is met. Without names
+it runs every figure of every paper. Finished runs are kept: to go on after an interruption, run the
+same command again.
+
+A claim is met if the whole 95% interval of the value is within the paper's band.`,
+		Example: `  pcn reproduce --quick
+  pcn reproduce pcn-fig2
+  pcn reproduce tcd --engine sim
+  pcn reproduce --list`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			figures, err := reproduce.Choose(args)
+			if err != nil {
+				return usageError{err}
+			}
+			if f.list {
+				return listFigures(cmd.OutOrStdout(), figures)
+			}
+			return f.run(cmd, figures)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.out, "out", filepath.Join("runs", "reproduce"),
+		"folder for the results, also to continue in")
+	f.where.add(flags)
+	f.engine.add(flags)
+	flags.Lookup("engine").Usage = "what runs it: sim, kernel, or sim,kernel " +
+		"(default: sim,kernel; with --quick sim)"
+	flags.BoolVar(&f.quick, "quick", false, "few seeds, and smaller networks: minutes, not hours")
+	flags.StringVar(&f.seeds, "seeds", "",
+		"seeds of all runs, such as 1..5, in place of the catalogue's")
+	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
+	flags.BoolVar(&f.finished, "finished", false, "run nothing: judge the runs that are finished")
+	flags.BoolVar(&f.list, "list", false, "only list the figures")
+	return c
+}
+
+func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) error {
+	if err := f.where.check(); err != nil {
+		return err
+	}
+	var seeds experiment.Seeds
+	if f.seeds != "" {
+		var err error
+		if seeds, err = experiment.ParseSeeds(f.seeds); err != nil {
+			return usageError{fmt.Errorf("--seeds: %w", err)}
+		}
+	}
+	if f.engine.name == "" {
+		f.engine.name = "sim,kernel"
+		if f.quick {
+			f.engine.name = "sim"
+		}
+	}
+	engines, err := f.engine.openAll(experiment.EngineSim)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	stderr := cmd.ErrOrStderr()
+	bar := newProgress(stderr, "reproduce", 0)
+	o := reproduce.Options{
+		Figures: figures, Engines: engines, Quick: f.quick, Seeds: seeds, Out: f.out,
+		Finished: f.finished,
+		Progress: bar.set, Waiting: printWaiting(cmd),
+		Started: func(p *reproduce.Plan, runs int, seconds float64) {
+			bar.next(p.Figure.ID()+" "+string(p.Engine), runs)
+			fmt.Fprintf(stderr, "pcn: %s on %s: %d runs%s\n", p.Figure.ID(), p.Engine, runs,
+				formatLeft(seconds))
+		},
+	}
+	if f.where.on == onSlurm {
+		o.Slurm = new(f.where.slurm(stderr))
+	}
+	r, err := reproduce.Run(cmd.Context(), o)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	page, err := r.Write(f.out)
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	if f.markdown {
+		return r.WriteMarkdown(w)
+	}
+	printReproduction(w, r)
+	if err := printTotal(w, start, page); err != nil {
+		return err
+	}
+	if r.Count(reproduce.NotMet) > 0 {
+		return exitWith(exitExpect)
+	}
+	return nil
+}
+
+// formatLeft says how long the rest takes one CPU.
+func formatLeft(seconds float64) string {
+	if seconds == 0 {
+		return ""
+	}
+	left := time.Duration(seconds) * time.Second
+	return fmt.Sprintf("; this and the rest take one CPU about %s", strings.TrimSuffix(
+		left.Round(time.Minute).String(), "0s"))
+}
+
+func listFigures(w io.Writer, figures []*reproduce.Figure) error {
+	t := newTable(w)
+	fmt.Fprintln(t, "FIGURE\tCLAIMS\tEXPERIMENT\tTITLE")
+	for _, f := range figures {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\n", f.ID(), len(f.Claims), f.Experiment, f.Title)
+	}
+	return t.Flush()
+}
+
+func printReproduction(w io.Writer, r *reproduce.Reproduction) {
+	t := newTable(w)
+	for _, cells := range r.Table() {
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	t.Flush()
+	fmt.Fprintf(w, "\n%s\n", r.Summary())
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package compile
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pcn-linux/pcn/config/scheme"
+)
+
+// simulate compiles the parts of a scheme for the simulator. If one can't be compiled, none is.
+func (c *compiler) simulate(
+	ctx context.Context, control source, object *scheme.Object, notification source, marker string,
+) scheme.Simulated {
+	failed := func(err error) scheme.Simulated {
+		// the same text in every folder
+		text := strings.ReplaceAll(err.Error(), c.dir+"/", "")
+		text = strings.ReplaceAll(text, filepath.Dir(control.path)+"/", "")
+		return scheme.Simulated{Missing: text}
+	}
+	linker, err := find(linkers)
+	if err != nil {
+		return failed(fmt.Errorf("%w: apt install lld-19", err))
+	}
+	exports, err := exportsOf(object)
+	if err != nil {
+		return failed(err)
+	}
+	var s scheme.Simulated
+	if s.Control, err = c.link(ctx, linker, control, exports); err != nil {
+		return failed(err)
+	}
+	if notification.path != "" {
+		if s.Notification, err = c.link(ctx, linker, notification, nil); err != nil {
+			return failed(err)
+		}
+	}
+	if marker != "" {
+		if s.Port, err = c.link(ctx, linker, c.port(simulatorPort, marker), nil); err != nil {
+			return failed(err)
+		}
+	}
+	return s
+}
+
+// exportsOf returns linker flags for the maps of a control: the simulator needs their addresses.
+func exportsOf(object *scheme.Object) ([]string, error) {
+	spec, err := object.Spec()
+	if err != nil {
+		return nil, fmt.Errorf("find the control's maps: %w", err)
+	}
+	var flags []string
+	for name := range spec.Maps {
+		flags = append(flags, "--export-if-defined="+name)
+	}
+	slices.Sort(flags)
+	return flags, nil
+}
+
+// link compiles a C file into a wasm module.
+func (c *compiler) link(
+	ctx context.Context, linker string, from source, exports []string,
+) ([]byte, error) {
+	object, module := filepath.Join(c.dir, "out.wasm.o"), filepath.Join(c.dir, "out.wasm")
+	flags := filepath.Join(c.dir, "bpf", "include", "simulator")
+	if err := c.clangTo(ctx, object, from, "@"+flags+".clang"); err != nil {
+		return nil, err
+	}
+	args := append(exports, "@"+flags+".wasm-ld", "-o", module, object)
+	if err := run(ctx, linker, args...); err != nil {
+		return nil, fmt.Errorf("link %s:\n%w", from.path, err)
+	}
+	return os.ReadFile(module)
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/sweep"
+)
+
+// Every figure of the catalogue can be run in each way that it says, and each claim is about a
+// scheme and a case that run.
+func TestCatalogue(t *testing.T) {
+	figures, err := Choose(nil)
+	qt.Assert(t, qt.IsNil(err))
+	for _, f := range figures {
+		for _, quick := range []bool{false, true} {
+			for _, engine := range []experiment.Engine{experiment.EngineSim,
+				experiment.EngineKernel} {
+				name := fmt.Sprintf("%s, %s, quick %v", f.ID(), engine, quick)
+				p, err := NewPlan(f, engine, Options{Quick: quick, Out: t.TempDir()})
+				qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", name))
+				if p != nil && engine == f.decides() {
+					checkClaims(t, name, p)
+				}
+			}
+		}
+	}
+}
+
+func checkClaims(t *testing.T, name string, p *Plan) {
+	t.Helper()
+	runs := func(scheme, ofCase string) bool {
+		for _, point := range p.Sweep.Points {
+			for _, s := range point.Schemes {
+				if s == scheme && (ofCase == "" || point.Case == ofCase) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	for _, c := range p.Figure.Claims {
+		qt.Check(t, qt.IsTrue(runs(c.Scheme, c.Case)), qt.Commentf("%s: %s", name, c.What))
+		if c.RelativeTo == nil {
+			continue
+		}
+		for _, s := range c.RelativeTo.Schemes {
+			qt.Check(t, qt.IsTrue(runs(s, c.RelativeTo.Case)), qt.Commentf("%s: %s", name, c.What))
+		}
+	}
+}
+
+const small = `paper: small
+title: A small paper
+figures:
+  - name: fig
+    title: A figure
+    experiment: hol
+    cost: 1s
+    sim: {seeds: "1..4", schemes: [pfc, pcn]}
+    quick: {seeds: "1"}
+    claims:
+      - {what: a, quote: q, paper: p, scheme: pcn, metric: recovery_time, flows: [F1],
+         target: 1Gbps, max: 2ms}
+      - {what: b, quote: q, paper: p, scheme: pfc, metric: recovery_time, flows: [F1],
+         target: 1Gbps, relative_to: {schemes: [pcn]}, min: 2}
+      - {what: c, quote: q, paper: p, scheme: pfc, metric: deadlock, statistic: mean, max: 0.9}
+`
+
+func parse(t *testing.T, text string) *Figure {
+	t.Helper()
+	p, err := Parse("small.yaml", []byte(text))
+	qt.Assert(t, qt.IsNil(err))
+	return &p.Figures[0]
+}
+
+// judged returns the rows for values of pfc and pcn, a pair for each seed; negative ones were not
+// reached.
+func judged(t *testing.T, f *Figure, pairs ...[2]float64) []Row {
+	t.Helper()
+	p, err := NewPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
+	qt.Assert(t, qt.IsNil(err))
+	res := &sweep.Results{Sweep: p.Sweep}
+	for i, pair := range pairs {
+		for k, scheme := range []string{"pfc", "pcn"} {
+			row := sweep.Row{Cell: sweep.Cell{Scheme: scheme, Seed: uint64(i + 1)},
+				Verdict: result.Valid}
+			for range p.Sweep.Metrics {
+				v := sweep.Value{Quantity: config.Quantity{Value: pair[k]}}
+				if pair[k] < 0 {
+					v.Err = result.ErrNotReached
+				}
+				row.Values = append(row.Values, v)
+			}
+			res.Rows = append(res.Rows, row)
+		}
+	}
+	return Judge(f, map[experiment.Engine]*Plan{experiment.EngineSim: p},
+		map[experiment.Engine]*sweep.Results{experiment.EngineSim: res})
+}
+
+func TestJudge(t *testing.T) {
+	f := parse(t, small)
+	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{6e6, 1e6})
+	value := func(i int) *Estimate { return rows[i].Results[experiment.EngineSim] }
+	qt.Check(t, qt.Equals(rows[0].Verdict, Met))
+	qt.Check(t, qt.Equals(value(0).String(), "1ms, n = 3"))
+	qt.Check(t, qt.Equals(rows[1].Verdict, Met))
+	qt.Check(t, qt.Equals(value(1).String(), "4 [4 to 6], n = 3"))
+	qt.Check(t, qt.Equals(rows[0].command(),
+		"pcn reproduce small-fig --engine sim --seeds 1..3"), qt.Commentf("seed 4 did not run"))
+}
+
+// Part of the interval outside of the band is enough for "not met", and a time that was not reached
+// is longer than any other.
+func TestNotMet(t *testing.T) {
+	f := parse(t, small)
+	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, -1},
+		[2]float64{4e6, 1e6})
+	e := rows[0].Results[experiment.EngineSim]
+	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
+	qt.Check(t, qt.Equals(e.Value, 1e6))
+	qt.Check(t, qt.IsTrue(math.IsInf(e.High, 1)))
+	qt.Check(t, qt.Equals(e.String(), "1ms [1ms to never], n = 4"))
+	qt.Check(t, qt.Equals(rows[0].command(), "pcn reproduce small-fig --engine sim"))
+	qt.Check(t, qt.HasLen(judged(t, f), 3))
+	qt.Check(t, qt.Equals(judged(t, f)[0].Verdict, NotRun))
+}
+
+// A share of few runs is not certain, even if all are the same.
+func TestShareHasAnInterval(t *testing.T) {
+	f := parse(t, small)
+	rows := judged(t, f, [2]float64{0, 1}, [2]float64{0, 1}, [2]float64{0, 1}, [2]float64{0, 1})
+	e := rows[2].Results[experiment.EngineSim]
+	qt.Check(t, qt.Equals(e.Value, 0.0))
+	qt.Check(t, qt.Equals(e.Low, 0.0))
+	qt.Check(t, qt.IsTrue(math.Abs(e.High-0.4899) < 1e-4), qt.Commentf("%g", e.High))
+}
+
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Replace(small, "max: 2ms", "max: 2KB", 1):            ".*2KB is a .*",
+		strings.Replace(small, ", max: 2ms", "", 1):                  ".*neither min nor max.*",
+		strings.Replace(small, "name: fig", "name: Fig", 1):          `.*"Fig" can't be a name.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):       ".*",
+		strings.Replace(small, "    quick: {seeds: \"1\"}\n", "", 1): `.*"quick" is missing.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1): ".*belong together.*",
+	} {
+		_, err := Parse("small.yaml", []byte(text))
+		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+want))
+	}
+	_, err := Choose([]string{"pcn-fig99"})
+	qt.Check(t, qt.ErrorMatches(err, `no paper or figure is named "pcn-fig99" .*`))
+}
+
+func TestMarkdown(t *testing.T) {
+	f := parse(t, small)
+	r := &Reproduction{Figures: []*Figure{f}, Rows: judged(t, f, [2]float64{1e6, 3e6})}
+	var text strings.Builder
+	qt.Assert(t, qt.IsNil(r.WriteMarkdown(&text)))
+	qt.Check(t, qt.StringContains(text.String(), "0 of 3 claims are met, 3 are not."))
+	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (at most 2ms) | 3ms, n = 1 |"+
+		" - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1` |"))
+	for _, line := range strings.Split(text.String(), "\n") {
+		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package reproduce
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// header names the columns of the table.
+var header = []string{"figure", "claim", "paper (band)", "simulation", "kernel", "verdict",
+	"command"}
+
+// columns returns the row's texts, with its verdict and command as they are to be written.
+func (row Row) columns(verdict, command string) []string {
+	return []string{
+		row.Figure.ID(), row.Claim.What, row.paper(),
+		row.on(experiment.EngineSim), row.on(experiment.EngineKernel), verdict, command,
+	}
+}
+
+// paper returns the paper's value and the band that it leaves.
+func (row Row) paper() string { return fmt.Sprintf("%s (%s)", row.Claim.Paper, row.Claim.Band()) }
+
+// on returns what an engine measured.
+func (row Row) on(engine experiment.Engine) string {
+	e := row.Results[engine]
+	if e == nil {
+		return "-"
+	}
+	return e.String()
+}
+
+// command returns what prints the row's value again, with the seeds that ran.
+func (row Row) command() string {
+	f, engine := row.Figure, row.Figure.decides()
+	text := fmt.Sprintf("pcn reproduce %s --engine %s", f.ID(), engine)
+	if row.quick {
+		text += " --quick"
+	}
+	e, part := row.Results[engine], f.part(engine, row.quick)
+	if e != nil && !slices.Equal(e.ran, part.Seeds) {
+		text += " --seeds " + strings.Join(ranges(e.ran), ",")
+	}
+	return text
+}
+
+// Table returns the table as texts, with a header, but without the commands: it is for terminals.
+func (r *Reproduction) Table() [][]string {
+	last := len(header) - 1
+	table := [][]string{header[:last]}
+	for _, row := range r.Rows {
+		table = append(table, row.columns(string(row.Verdict), "")[:last])
+	}
+	return table
+}
+
+// Summary says in one line how many claims are met.
+func (r *Reproduction) Summary() string {
+	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), len(r.Rows),
+		r.Count(NotMet))
+	if n := r.Count(NotRun); n > 0 {
+		text += fmt.Sprintf(", %d were not run", n)
+	}
+	return text + "."
+}
+
+// WriteMarkdown writes the table, and what explains the claims that are not met.
+func (r *Reproduction) WriteMarkdown(w io.Writer) error {
+	var text strings.Builder
+	text.WriteString(r.Summary() + "\n\n")
+	writeRow := func(cells []string) {
+		for i, c := range cells {
+			cells[i] = strings.ReplaceAll(c, "|", "\\|")
+		}
+		fmt.Fprintf(&text, "| %s |\n", strings.Join(cells, " | "))
+	}
+	writeRow(slices.Clone(header))
+	writeRow(slices.Repeat([]string{"---"}, len(header)))
+	for _, row := range r.Rows {
+		verdict := string(row.Verdict)
+		if row.Verdict == NotMet {
+			verdict = "**not met**"
+		}
+		writeRow(row.columns(verdict, "`"+row.command()+"`"))
+	}
+	for _, x := range r.misses() {
+		fmt.Fprintf(&text, "\n- %s\n", wrap("**"+x.figure+"**: "+x.why, "  "))
+		if x.shows != "" {
+			fmt.Fprintf(&text, "  Shown by\n  `%s`.\n", x.shows)
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// miss is why claims of a figure are not met.
+type miss struct{ figure, why, shows string }
+
+// misses returns the reasons of the rows that are not met, each reason of a figure once.
+func (r *Reproduction) misses() []miss {
+	var all []miss
+	seen := map[miss]bool{}
+	for _, row := range r.Rows {
+		if row.Verdict != NotMet {
+			continue
+		}
+		x := miss{figure: row.Figure.ID(), why: row.Claim.Missed, shows: row.Claim.Shows}
+		if x.why == "" {
+			x.why = "\"" + row.Claim.What + "\" is not explained so far."
+		}
+		if seen[x] {
+			continue
+		}
+		seen[x] = true
+		all = append(all, x)
+	}
+	return all
+}
+
+// textWidth is that of Markdown files.
+const textWidth = 98
+
+// wrap breaks the text into lines; all but the first are indented.
+func wrap(text, indent string) string {
+	var out strings.Builder
+	width := len(indent)
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case width+1+len(word) > textWidth:
+			out.WriteString("\n" + indent)
+			width = len(indent)
+		default:
+			out.WriteString(" ")
+			width++
+		}
+		out.WriteString(word)
+		width += len(word)
+	}
+	return out.String()
+}
