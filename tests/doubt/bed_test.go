@@ -171,7 +171,6 @@ func (b *bed) noECN(t *testing.T) {
 // flow is a connection over the bed that sends all the time.
 type flow struct {
 	client, server *net.TCPConn
-	received       chan int64
 }
 
 func chooses(name string) func(_, _ string, c syscall.RawConn) error {
@@ -199,7 +198,7 @@ func (b *bed) connect(t *testing.T, control, peerControl string, clientPort, ser
 		return err
 	})
 	defer l.Close()
-	f := &flow{received: make(chan int64, 1)}
+	f := &flow{}
 	nstest.Do(t, b.sender, func() error {
 		d := net.Dialer{
 			Control: chooses(control), Timeout: 5 * time.Second,
@@ -225,16 +224,25 @@ func (f *flow) transfer(ctx context.Context, d time.Duration) (bytes int64) {
 	end := time.Now().Add(d)
 	f.client.SetWriteDeadline(end)
 	f.server.SetReadDeadline(end)
-	go func() {
-		buf := make([]byte, 1<<16)
-		for ctx.Err() == nil {
-			if _, err := f.client.Write(buf); err != nil {
-				return
-			}
-		}
-	}()
+	go f.send(ctx)
 	bytes, _ = io.Copy(io.Discard, f.server)
 	return bytes
+}
+
+// send sends until the connection fails or is closed.
+func (f *flow) send(ctx context.Context) {
+	buf := make([]byte, 1<<16)
+	for ctx.Err() == nil {
+		if _, err := f.client.Write(buf); err != nil {
+			return
+		}
+	}
+}
+
+// sending sends until the test ends.
+func (f *flow) sending(t *testing.T) {
+	go f.send(t.Context())
+	go io.Copy(io.Discard, f.server)
 }
 
 // key is the flow's in the sender's namespace.
