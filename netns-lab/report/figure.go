@@ -302,5 +302,5 @@ func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
 		return "", fmt.Errorf("figure %q has no <svg> element", title)
 	}
 	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` +
-		string(svg)), nil
+		compact(string(svg))), nil
 }
