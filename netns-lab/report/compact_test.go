@@ -13,7 +13,8 @@ func TestCompactPath(t *testing.T) {
 	for _, tc := range []struct {
 		name, path, want string
 	}{
-		{"relative, in tenths", "M30.167,273.55L50.167,273.55L51,270.04", "M30.2,273.6l20,0 .8-3.6"},
+		{"relative, in tenths", "M30.167,273.55L50.167,273.55L51,270.04",
+			"M30.2,273.6l20,0 .8-3.6"},
 		{"rounding does not add up", "M0,0L0.04,1L0.08,2L0.12,3", "M0,0l0,1 .1,1 0,1"},
 		{"points that fall together", "M0,0L10,10L10.01,10.01L20,10", "M0,0l10,10 10,0"},
 		{"a dot stays visible", "M1,1L1.01,1", "M1,1l0,0"},

@@ -49,7 +49,7 @@ type figure struct {
 
 // panel is one plot of a figure.
 type panel struct {
-	plot         *plot.Plot
+	plot         *plotted
 	height       vg.Length // of the data area
 	closeToAbove bool
 }
@@ -73,8 +73,8 @@ func sans(size float64) font.Font {
 }
 
 // newPlot returns an empty panel with the axes of the figure.
-func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
-	p := plot.New()
+func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
+	p := &plotted{Plot: plot.New()}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.xMin, f.xMax, yMin, yMax
 	p.Y.Label.Text = yLabel
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {

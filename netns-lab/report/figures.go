@@ -61,7 +61,7 @@ func drawAll(g groupView) ([]figureView, error) {
 			return nil, err
 		}
 		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title),
-			Caption: f.caption, SVG: svg})
+			Caption: f.caption, SVG: svg, live: f.live()})
 	}
 	return views, nil
 }
@@ -140,7 +140,7 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 	for i, link := range links {
 		high := pointsOf(r.PauseRate(link), 1e-6, f.xMin, f.xMax)
 		p.Add(&area{low: zeros(high), high: high, fill: shade(i, len(links)),
-			line: color.Gray{Y: 0x70}})
+			line: color.Gray{Y: 0x70}, name: link})
 	}
 	label := r.Label
 	if span.drawn {
@@ -299,7 +299,8 @@ func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
 			low = zeros(high)
 		}
 		hatch := hatchOf(i)
-		layers = append(layers, &area{low: low, high: high, hatch: hatch.spacing, line: hatch.line})
+		layers = append(layers, &area{low: low, high: high, hatch: hatch.spacing, line: hatch.line,
+			name: flows[i], stacked: true})
 		low = high
 	}
 	return layers, nil
@@ -371,7 +372,7 @@ func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		dashed: func(r runView) timelineOf { return r.SendRate },
 	})
 	if f != nil {
-		f.legend = append(f.legend, legendEntry{"sender's rate",
+		f.legend = append(f.legend, legendEntry{sendersRate,
 			swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
 	}
 	return f, err
@@ -400,6 +401,9 @@ type curves struct {
 	solid, dashed  func(r runView) timelineOf // dashed may be nil
 	untilActive    bool                       // end the time axis after the last activity
 }
+
+// sendersRate names the dashed curves of sendRateFigure in its legend.
+const sendersRate = "sender's rate"
 
 // dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
@@ -454,17 +458,21 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 				label += fmt.Sprintf("; %s: %s", line.name, other.Manifest.RanOn())
 			}
 			for i, t := range solid[other.Label] {
-				p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
-					swatch{line: flowColors[i%len(flowColors)],
-						dashes: line.dashes}})
+				drawn := &curve{points: pointsOf(t, scale, f.xMin, f.xMax), name: c.objects[i],
+					swatch: swatch{line: flowColors[i%len(flowColors)], dashes: line.dashes}}
+				if len(overlaid) > 1 {
+					drawn.note = string(other.Manifest.RanOn())
+				}
+				p.Add(drawn)
 			}
 		}
 		for i, t := range dashed[r.Label] {
 			if t.Max() == 0 {
 				continue // the scheme has no such value: a sender that has a rate never stops
 			}
-			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
-				swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
+			p.Add(&curve{points: pointsOf(t, scale, f.xMin, f.xMax), name: c.objects[i],
+				note:   sendersRate,
+				swatch: swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
 		}
 		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, notStacked)
 		p.Add(&panelLabel{text: label})

@@ -54,6 +54,8 @@ type area struct {
 	low, high  []point
 	fill, line color.Color
 	hatch      vg.Length // distance between hatch lines; 0 means none
+	name       string    // the entry of the legend
+	stacked    bool      // its value is the distance of the curves
 }
 
 // Plot implements [plot.Plotter].
@@ -163,6 +165,8 @@ func positive(a, b vg.Length) (from, to vg.Length) {
 type curve struct {
 	points []point
 	swatch
+	name string // the entry of the legend
+	note string // tells curves of one name apart
 }
 
 // Plot implements [plot.Plotter].

@@ -37,7 +37,7 @@ type Group struct {
 
 // page is the data of the template.
 type page struct {
-	Style    template.CSS
+	Code     liveCode
 	Title    string
 	of       string        // the experiments, for errors
 	Overview []overviewRow // nil for no overview
@@ -112,6 +112,8 @@ func (t *tally) add(what string, met bool) {
 type figureView struct {
 	Title, Caption string
 	SVG            template.HTML
+	Number         int // among the figures that the script draws, from 1 on; 0: none of them
+	live           *liveFigure
 }
 
 // flowRow describes a flow, all flows of a large group, or all bursts to one host.
@@ -162,13 +164,20 @@ func WriteMany(w io.Writer, groups []Group) error {
 var errNoRun = errors.New("report: there are no runs (hint: give the folder of a run)")
 
 func (p page) write(w io.Writer) error {
-	p.Style = template.CSS(styleText)
+	var views [][]figureView
+	for _, g := range p.Groups {
+		views = append(views, g.Figures)
+	}
+	var err error
+	if p.Code, err = newLiveCode(views...); err != nil {
+		return err
+	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"bytes": formatBytes,
 		"time":  formatTime,
 		"rate":  formatRate,
 		"upper": strings.ToUpper,
-	}).Parse(pageText)
+	}).Parse(figuresText + pageText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}

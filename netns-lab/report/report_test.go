@@ -70,14 +70,15 @@ func TestReportIsTheSameBytesOnEveryMachine(t *testing.T) {
 	qt.Assert(t, qt.Not(qt.StringContains(page, "nowhere"))) // the host of the made-up runs
 }
 
-// The page must do offline: no script, nothing to fetch.
+// The page must do offline: nothing to fetch.
 func TestReportIsSelfContained(t *testing.T) {
 	e := load(t)
 	page := render(t, e, fig2(e))
 	namespaces := strings.NewReplacer(`xmlns="http://www.w3.org/2000/svg"`, "",
-		`xmlns:xlink="http://www.w3.org/1999/xlink"`, "")
-	for _, outside := range []string{"http:", "https:", "//", "<script", "<link", "<img", "@import",
-		"url("} {
+		`xmlns:xlink="http://www.w3.org/1999/xlink"`, "",
+		"/*! https://github.com/leeoniya/uPlot", "")
+	for _, outside := range []string{"http:", "https:", "//", "<script src", "<link", "<img",
+		"@import", "url("} {
 		qt.Check(t, qt.Not(qt.StringContains(namespaces.Replace(page), outside)))
 	}
 }
@@ -175,7 +176,7 @@ func TestTextIsEscaped(t *testing.T) {
 	runs[0].Manifest.Reasons = []string{"<img src=x>"}
 	runs[0].Manifest.Kernel = "</table>"
 	page := render(t, e, runs)
-	qt.Assert(t, qt.Not(qt.StringContains(page, "<script")))
+	qt.Assert(t, qt.Not(qt.StringContains(page, "<script>alert")))
 	qt.Assert(t, qt.Not(qt.StringContains(page, "<img")))
 	qt.Assert(t, qt.StringContains(page, "&lt;script&gt;"))
 	qt.Assert(t, qt.StringContains(page, "<td>&lt;/table&gt;</td>"))

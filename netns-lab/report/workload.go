@@ -176,7 +176,7 @@ func slowdownFigure(runs []runView) *figure {
 
 // cumulative returns a panel with the cumulative distribution of each run's sorted values. The
 // panel starts at the share low.
-func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot.Plot {
+func (f *figure) cumulative(label string, low float64, curves [][]float64) *plotted {
 	p := f.newPlot(label+" (%)", 100*low, 100)
 	for i, values := range curves {
 		points := []point{{f.xMin, 100 * low}}
@@ -187,7 +187,8 @@ func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot
 			}
 		}
 		points = append(points, point{f.xMax, points[len(points)-1].y})
-		p.Add(&curve{points, swatch{line: runBar(i).fill}})
+		p.Add(&curve{points: points, name: f.legend[i].text,
+			swatch: swatch{line: runBar(i).fill}})
 	}
 	return p
 }
