@@ -35,7 +35,7 @@ var uplotLicense string
 
 // maxLivePoints is how many values the script of one page gets in all. It keeps pages below 1 MB: a
 // value takes about 5 bytes.
-const maxLivePoints = 60_000
+const maxLivePoints = 40_000
 
 // leastColumns is how many columns a curve keeps however many curves a page has.
 const leastColumns = 100
@@ -43,7 +43,8 @@ const leastColumns = 100
 // plotted is a plot that remembers what was added to it.
 type plotted struct {
 	*plot.Plot
-	layers []plot.Plotter
+	layers      []plot.Plotter
+	logarithmic bool // heights are logarithms to base 10
 }
 
 // Add adds layers to the plot.
@@ -59,6 +60,7 @@ type liveFigure struct {
 	XMin        float64     `json:"xMin"`
 	XMax        float64     `json:"xMax"`
 	Logarithmic bool        `json:"log,omitempty"` // x has logarithms to base 10
+	Thinned     bool        `json:"thinned,omitempty"`
 	Legend      []liveEntry `json:"legend"`
 	Panels      []livePanel `json:"panels"`
 }
@@ -77,6 +79,7 @@ type liveLook struct {
 
 // livePanel has curves over the same x, or rows of boxes.
 type livePanel struct {
+	Run     string       `json:"run,omitempty"`
 	Label   string       `json:"label,omitempty"`
 	YLabel  string       `json:"yLabel,omitempty"`
 	YMin    float64      `json:"yMin"`
@@ -175,8 +178,8 @@ func (f *figure) live() *liveFigure {
 }
 
 func (f *figure) livePanel(p panel) livePanel {
-	live := livePanel{YLabel: p.plot.Y.Label.Text, YMin: p.plot.Y.Min, YMax: p.plot.Y.Max,
-		Height: p.height.Points()}
+	live := livePanel{Run: p.run, YLabel: p.plot.Y.Label.Text, YMin: p.plot.Y.Min,
+		YMax: p.plot.Y.Max, Height: p.height.Points()}
 	rows := map[float64]*liveRow{} // by their lower end
 	var order []float64
 	row := func(at float64) *liveRow {
@@ -231,11 +234,7 @@ func (f *figure) livePanel(p panel) livePanel {
 	slices.SortFunc(order, func(a, b float64) int { return int(b - a) })
 	for _, at := range order {
 		r := rows[at]
-		for _, t := range p.plot.Y.Tick.Marker.Ticks(p.plot.Y.Min, p.plot.Y.Max) {
-			if t.Value == at+0.5 {
-				r.Name = t.Label
-			}
-		}
+		r.Name = p.plot.rowName(at)
 		live.Rows = append(live.Rows, *r)
 	}
 	live.X, live.Curves = table(drawn, f.xMin, f.xMax)
@@ -312,11 +311,12 @@ func valueAt(points []point, x float64) float64 {
 	return points[max(i-1, 0)].y
 }
 
-// thin leaves at most two values of each curve for each column: its lowest and its highest.
-func (p *livePanel) thin(columns int) {
+// thin leaves at most two values of each curve for each column: its lowest and its highest. It
+// reports whether it left out any.
+func (p *livePanel) thin(columns int) bool {
 	bins := (len(p.X) + columns - 1) / columns
 	if bins < 3 {
-		return
+		return false
 	}
 	var x numbers
 	y := make([]numbers, len(p.Curves))
@@ -340,6 +340,7 @@ func (p *livePanel) thin(columns int) {
 	for i := range p.Curves {
 		p.Curves[i].Y = y[i]
 	}
+	return true
 }
 
 // liveData returns the data of all figures that the script draws, as JSON, at most maxLivePoints of
@@ -354,7 +355,9 @@ func liveData(figures []*liveFigure) (template.JS, error) {
 	columns := max(maxLivePoints/(2*max(curves, 1)), leastColumns)
 	for _, f := range figures {
 		for i := range f.Panels {
-			f.Panels[i].thin(columns)
+			if f.Panels[i].thin(columns) {
+				f.Thinned = true
+			}
 		}
 	}
 	data, err := json.Marshal(figures)

@@ -316,6 +316,53 @@
 		}).observe(live);
 	}
 
+	/* save adds links to files that the script writes: the figure's SVG and, if it has its values,
+	   these as CSV. */
+	function save(holder) {
+		const file = holder.dataset.file, figure = figures[holder.dataset.live - 1];
+		let list = holder.querySelector(".save");
+		if (!file) return;
+		if (!list) list = element("p", "save", holder.querySelector(".body"), "Save as");
+		function link(format, type, write, title) {
+			const a = element("a", "", null, format);
+			a.href = "#";
+			a.title = title || "";
+			a.onclick = () => {
+				a.download = file + "." + format;
+				a.href = URL.createObjectURL(new Blob([write()], {type}));
+			};
+			list.append(" ", a);
+		}
+		link("svg", "image/svg+xml", () => {
+			const svg = holder.querySelector(".still svg").cloneNode(true);
+			svg.style.fontFamily = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
+			return new XMLSerializer().serializeToString(svg);
+		});
+		if (figure)
+			link("csv", "text/csv", () => csv(figure), figure.thinned
+				? "The lowest and highest values of each column. For all values: pcn report --figures" : "");
+	}
+
+	/* csv writes the values of a figure as `pcn report --figures` does. */
+	function csv(figure) {
+		const lines = [["Panel", "Curve", figure.xLabel, "Value", "Unit"]];
+		for (const p of figure.panels) {
+			const [, quantity, unit] = /^(.*?)(?: \((.*)\))?$/.exec(p.yLabel || "");
+			const panel = ((p.run || "") + " " + quantity).trim();
+			for (const c of p.curves || [])
+				p.x.forEach((x, i) => lines.push([panel, c.note ? c.name + ", " + c.note : c.name,
+					figure.log ? 10 ** x : x, c.y[i], unit || ""]));
+			for (const m of p.marks || [])
+				for (const [x, y] of m.at) lines.push([panel, (m.name + ", paper").replace(/^, /, ""), x, y, unit || ""]);
+			for (const r of p.rows || [])
+				for (const [from, to, share, , name] of r.boxes)
+					lines.push([panel, r.name + ", " + (name || "share"), from, share, ""],
+						[panel, r.name + ", " + (name || "share"), to, 0, ""]);
+		}
+		return lines.map((line) => line.map((cell) =>
+			/[",\n]/.test(cell) ? '"' + cell.replace(/"/g, '""') + '"' : cell).join(",")).join("\n") + "\n";
+	}
+
 	/* Figures are drawn when they come near to the screen: a page may have dozens. */
 	const near = new IntersectionObserver((entries) => {
 		for (const e of entries) {
@@ -325,4 +372,5 @@
 		}
 	}, {rootMargin: "600px"});
 	for (const holder of document.querySelectorAll("figure[data-live]")) near.observe(holder);
+	for (const holder of document.querySelectorAll("figure[data-file]")) save(holder);
 })();

@@ -53,8 +53,7 @@ func TestTable(t *testing.T) {
 func TestFiguresOverTimeAreLive(t *testing.T) {
 	e := load(t)
 	page := render(t, e, fig2(e))
-	found := regexp.MustCompile(`(?s)<script type="application/json" id="live-data">(.*?)</script>`).
-		FindStringSubmatch(page)
+	found := regexp.MustCompile(`(?s) id="live-data">(.*?)</script>`).FindStringSubmatch(page)
 	qt.Assert(t, qt.HasLen(found, 2))
 	var figures []struct {
 		Title  string

@@ -56,6 +56,7 @@ type groupView struct {
 	Compared   []result.CompareOutcome
 	Engines    []result.EngineRow // only if several engines ran the same
 	Figures    []figureView
+	drawn      []*figure
 }
 
 // caseView has the runs of one case.
@@ -112,7 +113,10 @@ func (t *tally) add(what string, met bool) {
 type figureView struct {
 	Title, Caption string
 	SVG            template.HTML
-	Number         int // among the figures that the script draws, from 1 on; 0: none of them
+	Number         int    // among the figures that the script draws, from 1 on; 0: none of them
+	File           string // name of its files, without ending
+	Downloads      []download
+	figure         *figure
 	live           *liveFigure
 }
 
@@ -169,6 +173,9 @@ func (p page) write(w io.Writer) error {
 		views = append(views, g.Figures)
 	}
 	var err error
+	if err := addDownloads(views); err != nil {
+		return err
+	}
 	if p.Code, err = newLiveCode(views...); err != nil {
 		return err
 	}
@@ -219,7 +226,10 @@ func viewOf(g Group, i int) (*groupView, error) {
 		view.Met += c.Met
 		view.Total += len(c.Outcomes)
 	}
-	if view.Figures, err = drawAll(*view); err != nil {
+	if view.drawn, err = figuresOf(*view); err == nil {
+		view.Figures, err = figureViews(view.drawn)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("draw figures of experiment %s: %w", e.Name, err)
 	}
 	return view, nil

@@ -120,7 +120,7 @@ func statesPanel(f *figure, r runView, ports []string) panel {
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Label.Font.Size = vg.Points(7)
 	p.Add(&panelLabel{text: r.Label})
-	return panel{plot: p, height: stripHeight * vg.Length(rows)}
+	return panel{plot: p, height: stripHeight * vg.Length(rows), run: r.Label}
 }
 
 var detectorNames = map[experiment.Detector]string{

@@ -124,7 +124,7 @@ func (f *figure) addBars(label string, unit experiment.Unit, runs int,
 		}
 	}
 	p := f.newPlot(axis.label(label), axis.low, axis.high)
-	p.Y.Tick.Marker = axis.ticks()
+	p.Y.Tick.Marker, p.logarithmic = axis.ticks(), axis.logarithmic
 	p.Add(b)
 	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
 }
@@ -269,7 +269,7 @@ func (f *figure) addStacks(label string, unit experiment.Unit, values func(name 
 		})
 	}
 	p := f.newPlot(axis.label(label), axis.low, axis.high)
-	p.Y.Tick.Marker = axis.ticks()
+	p.Y.Tick.Marker, p.logarithmic = axis.ticks(), axis.logarithmic
 	p.Add(b)
 	f.panels = append(f.panels, panel{plot: p, height: panelHeight})
 }
@@ -324,7 +324,7 @@ func queueShareFigure(c caseView) *figure {
 		}
 		p := f.cumulative("Time", math.Floor(low*20)/20*0.999, queues[t])
 		p.Add(&panelLabel{text: "ports of " + tier})
-		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+		f.panels = append(f.panels, panel{plot: p, height: panelHeight, run: tier})
 	}
 	return f
 }
