@@ -24,6 +24,9 @@ var figuresText string
 //go:embed live.js
 var liveScript string
 
+//go:embed netview.js
+var netviewScript string
+
 //go:embed uplot/uPlot.iife.min.js
 var uplotScript string
 
@@ -395,7 +398,7 @@ func newLiveCode(views ...[]figureView) (liveCode, error) {
 	}
 	code.Style += template.CSS(uplotStyle)
 	code.Script = template.JS("/*\n" + strings.TrimSpace(uplotLicense) + "\n*/\n" + uplotScript +
-		"\n" + liveScript)
+		"\n" + liveScript + netviewScript)
 	return code, nil
 }
 

@@ -57,6 +57,7 @@ type groupView struct {
 	Engines    []result.EngineRow // only if several engines ran the same
 	Figures    []figureView
 	drawn      []*figure
+	Network    *netView // nil if it is not drawn
 }
 
 // caseView has the runs of one case.
@@ -228,6 +229,9 @@ func viewOf(g Group, i int) (*groupView, error) {
 	}
 	if view.drawn, err = figuresOf(*view); err == nil {
 		view.Figures, err = figureViews(view.drawn)
+	}
+	if err == nil {
+		view.Network, err = netViewOf(*view)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("draw figures of experiment %s: %w", e.Name, err)
