@@ -18,7 +18,8 @@ import (
 // Every format has every figure, and the same runs give the same bytes.
 func TestFiguresAsFiles(t *testing.T) {
 	e := load(t)
-	starts := map[Format]string{"svg": "<?xml", "pdf": "%PDF-", "csv": "Panel,Curve,", "png": "\x89PNG"}
+	starts := map[Format]string{"svg": "<?xml", "pdf": "%PDF-", "csv": "Panel,Curve,",
+		"png": "\x89PNG"}
 	write := func(f Figure, format Format) string {
 		var buf bytes.Buffer
 		qt.Assert(t, qt.IsNil(f.Write(&buf, format)))

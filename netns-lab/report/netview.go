@@ -139,7 +139,8 @@ func netViewOf(g groupView) (*netView, error) {
 			} else {
 				body = fmt.Sprintf(`<g id="%s" class="net-base">%s</g>`, view.ID, base)
 			}
-			at := fmt.Sprintf("t = %.4g ms", float64(data.StartMs)+float64(frame)*float64(data.StepMs))
+			at := fmt.Sprintf("t = %.4g ms",
+				float64(data.StartMs)+float64(frame)*float64(data.StepMs))
 			run.Moments = append(run.Moments, netMoment{at, d.frameSVG(
 				fmt.Sprintf("Network of %s at %s", r.Label, at), body, lines, states[i], frame)})
 		}
