@@ -102,7 +102,7 @@ func netViewOf(g groupView) (*netView, error) {
 	data := netData{StartMs: numeral(toMs(-first.WarmupNs)),
 		StepMs: numeral(toMs(first.SampleNs * int64(join))), Frames: (bins + join - 1) / join,
 		Looks: viewStates}
-	d := newTopologyDrawing(n)
+	d := newTopologyDrawing(n, false)
 	ports := n.Ports()
 	states := make([][][]portState, len(c.Runs)) // by run and port
 	used := make([]bool, len(ports))
