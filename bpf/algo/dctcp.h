@@ -35,8 +35,8 @@ struct dctcp_params {
 	 * Linux reduces what is in flight by ssthresh / cwnd. At a window of two packets, the
 	 * least, that is 1, and a flow that has more in flight keeps it.
 	 */
-	flag bound_cut PARAM("After a mark no more is in flight than the window before it",
-			     "", "false") HOST("true");
+	flag bound_cut PARAM("After a mark no more is in flight than the window before it", "",
+			     "false") HOST("true");
 	u32 pad;
 };
 

@@ -52,6 +52,11 @@ struct ldcp_params {
 		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
 		      "last this long at half of that rate; 0: not paced, as in the draft",
 		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
+	/* Receivers wait up to 40 ms for a second packet, which a window of one does not send. */
+	flag ask_acks PARAM("A window of one packet asks the receiver to acknowledge it at once, "
+			    "by the flag CWR; not with AccECN",
+			    "", "false") HOST("true");
+	u32 pad;
 };
 
 /* What the sender needs to know of its path and receiver. */
