@@ -396,7 +396,7 @@ func transmit(t *testing.T, p path, control *loader.Control, flows int, linkBps 
 	const seconds = 5
 	counts := make([]atomic.Int64, flows)
 	for i := range flows {
-		c := p.connect(t, control)
+		c := p.connectKnown(t, control)
 		qt.Assert(t, qt.IsNil(c.client.SetWriteBuffer(4<<20))) // there is always something to send
 		c.start(t)
 		go func() {

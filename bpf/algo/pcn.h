@@ -42,9 +42,9 @@ struct pcn_rp_params {
 	u64 min_rate_bps KEY("min_rate")
 		PARAM("Least rate of a flow", "rate_unit to line_rate", "rate_unit");
 	/* 20 steps of Fig. 10 stay within 0.01% */
-	/* auto: all flows' increases together overload a link by a quarter at most */
+	/* auto: 0.1/N, sec. 6.2: all flows' first increases together are a tenth of the link */
 	q24 w_min PARAM("w_min of Algorithm 1", "1/65536 to w_max", "1/128")
-		AUTO("min(1 / 128, max(1 / 65536, 1 / (4 * flows)))");
+		AUTO("min(1 / 128, max(1 / 65536, 1 / (10 * flows)))");
 	q24 w_max PARAM("w_max of Algorithm 1", "w_min to below 1", "0.5");
 	enum pcn_feedback feedback PARAM(
 		"What reports marks to senders: cnp; ack (AccECN of TCP) or ece (RFC 3168), with "

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -72,6 +73,38 @@ func TestReportDoesNotOverwrite(t *testing.T) {
 	qt.Check(t, qt.Equals(string(kept), "mine"))
 	_, _, err = pcn(t, "report", filepath.Join(dir, "runs"), "--out", out, "--force")
 	qt.Check(t, qt.IsNil(err))
+}
+
+// The report of one folder goes into it; several need a name.
+func TestReportGoesIntoTheFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	fig2(t, parse(t, small), dir, asIs)
+	_, _, err := pcn(t, "report", dir)
+	qt.Assert(t, qt.IsNil(err))
+	_, err = os.Stat(filepath.Join(dir, "report.html"))
+	qt.Check(t, qt.IsNil(err))
+	_, _, err = pcn(t, "report", dir, dir)
+	qt.Check(t, qt.ErrorMatches(err, `2 folders: name the report's file with --out, .*`))
+	qt.Check(t, qt.ErrorAs(err, new(usageError)))
+}
+
+func TestReportFigures(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "runs")
+	fig2(t, parse(t, small), dir, asIs)
+	to := filepath.Join(t.TempDir(), "new", "figures")
+	out, _, err := pcn(t, "report", dir, "--figures", to, "--format", "csv")
+	qt.Assert(t, qt.IsNil(err))
+	files, err := filepath.Glob(filepath.Join(to, "*.csv"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(out, strings.Join(files, "\n")+"\n"))
+	_, _, err = pcn(t, "report", dir, "--figures", to, "--format", "csv")
+	qt.Check(t, qt.ErrorMatches(err, `.*file exists: .* --force`))
+	_, _, err = pcn(t, "report", dir, "--figures", to, "--format", "csv", "--force")
+	qt.Check(t, qt.IsNil(err))
+	_, _, err = pcn(t, "report", dir, "--figures", to, "--format", "gif")
+	qt.Check(t, qt.ErrorMatches(err, `--format: unknown format "gif": want svg, pdf, csv, png`))
+	_, _, err = pcn(t, "report", dir, "--format", "pdf")
+	qt.Check(t, qt.ErrorMatches(err, `--format is for --figures, .*`))
 }
 
 func TestCompletion(t *testing.T) {

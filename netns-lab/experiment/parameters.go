@@ -47,6 +47,14 @@ func (e *Experiment) network() scheme.Network {
 	return scheme.Network{LineRateBps: uint64(e.Topology.Rate), FrameBytes: uint64(e.Frame)}
 }
 
+// SenderNetwork returns what parameters of senders depend on in an engine that knows the base round
+// trip. Parameters that are auto depend on the number of flows too.
+func (e *Experiment) SenderNetwork(baseRTTNs uint64) scheme.Network {
+	n := e.network()
+	n.BaseRTTNs = baseRTTNs
+	return n
+}
+
 // SchemeNetwork returns what parameters may depend on.
 func (e *Experiment) SchemeNetwork() scheme.Network {
 	t := e.traffic()

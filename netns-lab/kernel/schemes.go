@@ -50,12 +50,7 @@ func (a algorithm) isLine() bool { return a.Sender == scheme.SenderLine }
 func (a algorithm) hearsCNMs() bool { return a.Hears == "cnm" }
 
 // network returns what parameters depend on.
-func (p *plan) network() scheme.Network {
-	return scheme.Network{
-		LineRateBps: uint64(p.exp.Topology.Rate), BaseRTTNs: p.rttNs,
-		FrameBytes: uint64(p.exp.Frame),
-	}
-}
+func (p *plan) network() scheme.Network { return p.exp.SenderNetwork(p.rttNs) }
 
 // loadControl registers the scheme's congestion control and loads the other programs of senders and
 // receivers.

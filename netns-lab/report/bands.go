@@ -113,7 +113,8 @@ func (b *Bands) figure(i int) *figure {
 			low, middle, high := bandOf(b.values[bandKey{i, scheme, object}])
 			p.Add(&area{low: pointsOf(low, scale, f.xMin, f.xMax),
 				high: pointsOf(high, scale, f.xMin, f.xMax), fill: pale(line), line: pale(line)})
-			p.Add(&curve{pointsOf(middle, scale, f.xMin, f.xMax), swatch{line: line}})
+			p.Add(&curve{points: pointsOf(middle, scale, f.xMin, f.xMax), name: object,
+				swatch: swatch{line: line}})
 		}
 		addReferences(p, b.references(kind.name, scheme), scale, kind.objects, notStacked)
 		p.Add(&panelLabel{text: scheme})

@@ -163,7 +163,7 @@ func (o overCases) figure(cases, schemes []string) *figure {
 		name := strings.TrimSpace(strings.ToUpper(c.scheme) + " " + c.object)
 		f.legend = append(f.legend, legendEntry{name, look})
 		for _, part := range c.parts(cases, axis) {
-			plotters = append(plotters, &curve{part, look})
+			plotters = append(plotters, &curve{points: part, swatch: look, name: name})
 		}
 		without := c.missing(cases)
 		missing = missing || len(without) > 0

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package report writes the runs of experiments as one self-contained HTML file: it needs no
-// network, no script and no font.
+// network and no font. A script lets readers zoom, hide curves and read values; without it they see
+// the same figures as SVG.
 //
 // Figures over time follow the PCN paper (NSDI'20), Fig. 2 and 3: PAUSE rate, throughput, queues
 // and rates, one scheme below the other on the same axes. Other figures show measured values beside

@@ -217,7 +217,7 @@ func TestStrip(t *testing.T) {
 		Values: []float64{1, 0, 0.5, 1, 0, 1}}, fill: pauseDark}
 	var rec recorder.Canvas
 	c := draw.NewCanvas(&rec, 100, 10)
-	s.Plot(c, p)
+	s.Plot(c, p.Plot)
 
 	var boxes [][2]vg.Length
 	var alphas []uint8

@@ -49,9 +49,10 @@ type figure struct {
 
 // panel is one plot of a figure.
 type panel struct {
-	plot         *plot.Plot
+	plot         *plotted
 	height       vg.Length // of the data area
 	closeToAbove bool
+	run          string // its label, for files of values
 }
 
 type legendEntry struct {
@@ -73,8 +74,8 @@ func sans(size float64) font.Font {
 }
 
 // newPlot returns an empty panel with the axes of the figure.
-func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plot.Plot {
-	p := plot.New()
+func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
+	p := &plotted{Plot: plot.New()}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.xMin, f.xMax, yMin, yMax
 	p.Y.Label.Text = yLabel
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
@@ -175,37 +176,61 @@ func (w withoutLabels) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// svg draws the figure. Only the lowest panel has labels at its horizontal axis.
+// svg draws the figure for a page.
 func (f *figure) svg() (template.HTML, error) {
+	width, height := f.size()
+	canvas := vgsvg.New(width, height)
+	f.draw(draw.New(canvas))
+	return inlineSVG(canvas, f.title)
+}
+
+// layout is where the parts of a figure are.
+type layout struct {
+	margins                    []margin
+	left, legendHeight, height vg.Length
+	legend                     [][]legendEntry
+}
+
+// layout also gives the axes their texts: only the lowest panel has them at its horizontal axis.
+func (f *figure) layout() layout {
 	last := len(f.panels) - 1
 	for i, p := range f.panels {
 		if i < last {
-			p.plot.X.Tick.Marker = withoutLabels{p.plot.X.Tick.Marker}
+			p.plot.X.Tick.Marker = withoutLabels{f.xTicks()}
 			continue
 		}
 		p.plot.X.Label.Text = f.xLabel
 	}
-	margins, left := f.margins()
-	rows := f.legendRows(figureWidth - left - rightMargin)
-	legendHeight := legendGap + legendRow*vg.Length(max(1, len(rows)))
-	height := legendHeight
+	var l layout
+	l.margins, l.left = f.margins()
+	l.legend = f.legendRows(figureWidth - l.left - rightMargin)
+	l.legendHeight = legendGap + legendRow*vg.Length(max(1, len(l.legend)))
+	l.height = l.legendHeight
 	for i, p := range f.panels {
-		height += p.height + margins[i].top + margins[i].bottom + f.gapAbove(i)
+		l.height += p.height + l.margins[i].top + l.margins[i].bottom + f.gapAbove(i)
 	}
-	canvas := vgsvg.New(figureWidth, height)
-	all := draw.New(canvas)
-	drawLegend(all, rows, left)
-	top := all.Max.Y - legendHeight
+	return l
+}
+
+// size returns the size of the drawing.
+func (f *figure) size() (width, height vg.Length) {
+	return figureWidth, f.layout().height
+}
+
+// draw draws the figure on a canvas of its size.
+func (f *figure) draw(all draw.Canvas) {
+	l := f.layout()
+	drawLegend(all, l.legend, l.left)
+	top := all.Max.Y - l.legendHeight
 	for i, p := range f.panels {
 		top -= f.gapAbove(i)
-		bottom := top - p.height - margins[i].top - margins[i].bottom
+		bottom := top - p.height - l.margins[i].top - l.margins[i].bottom
 		c := all
-		c.Min = vg.Point{X: all.Min.X + left - margins[i].left, Y: bottom}
-		c.Max = vg.Point{X: all.Max.X - rightMargin + margins[i].right, Y: top}
+		c.Min = vg.Point{X: all.Min.X + l.left - l.margins[i].left, Y: bottom}
+		c.Max = vg.Point{X: all.Max.X - rightMargin + l.margins[i].right, Y: top}
 		p.plot.Draw(c)
 		top = bottom
 	}
-	return inlineSVG(canvas, f.title)
 }
 
 func (f *figure) gapAbove(i int) vg.Length {
@@ -302,5 +327,5 @@ func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
 		return "", fmt.Errorf("figure %q has no <svg> element", title)
 	}
 	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` +
-		string(svg)), nil
+		compact(string(svg))), nil
 }

@@ -41,9 +41,9 @@ var (
 	pauseDark  = color.RGBA{R: 0x85, G: 0x00, B: 0x00, A: 0xff}
 )
 
-// drawAll draws every figure that the runs have data for. Figures over time show only the first
+// figuresOf draws every figure that the runs have data for. Figures over time show only the first
 // case.
-func drawAll(g groupView) ([]figureView, error) {
+func figuresOf(g groupView) ([]*figure, error) {
 	figures, err := timeFigures(g.Cases[0], len(g.Cases))
 	if err != nil {
 		return nil, err
@@ -52,8 +52,11 @@ func drawAll(g groupView) ([]figureView, error) {
 		figures = append(figures, compareFigure(o))
 	}
 	figures = append(figures, caseFigures(g)...)
-	figures = append(figures, workloadFigures(g.Cases[0], len(g.Cases))...)
+	return append(figures, workloadFigures(g.Cases[0], len(g.Cases))...), nil
+}
 
+// figureViews prepares figures for a page.
+func figureViews(figures []*figure) ([]figureView, error) {
 	var views []figureView
 	for i, f := range figures {
 		svg, err := f.svg()
@@ -61,7 +64,8 @@ func drawAll(g groupView) ([]figureView, error) {
 			return nil, err
 		}
 		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title),
-			Caption: f.caption, SVG: svg})
+			Caption: f.caption, SVG: svg, File: letters(i) + "-" + fileName(f.title),
+			figure: f, live: f.live()})
 	}
 	return views, nil
 }
@@ -140,7 +144,7 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 	for i, link := range links {
 		high := pointsOf(r.PauseRate(link), 1e-6, f.xMin, f.xMax)
 		p.Add(&area{low: zeros(high), high: high, fill: shade(i, len(links)),
-			line: color.Gray{Y: 0x70}})
+			line: color.Gray{Y: 0x70}, name: link})
 	}
 	label := r.Label
 	if span.drawn {
@@ -148,7 +152,7 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 		p.Add(&arrow{from: toMs(span.from), to: toMs(span.to), y: arrowAt * top})
 	}
 	p.Add(&panelLabel{text: label})
-	return panel{plot: p, height: pauseHeight}
+	return panel{plot: p, height: pauseHeight, run: r.Label}
 }
 
 func stripPanel(f *figure, r runView, links []string) panel {
@@ -161,7 +165,8 @@ func stripPanel(f *figure, r runView, links []string) panel {
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Label.Font.Size = vg.Points(7)
-	return panel{plot: p, height: stripHeight * vg.Length(len(links)), closeToAbove: true}
+	return panel{plot: p, height: stripHeight * vg.Length(len(links)), closeToAbove: true,
+		run: r.Label}
 }
 
 // repeatNote explains the counts of PAUSE frames in captions.
@@ -282,7 +287,7 @@ func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, 
 		p.Add(&arrow{from: 0, to: toMs(until), y: arrowAt * top})
 	}
 	p.Add(&panelLabel{text: label})
-	return panel{plot: p, height: panelHeight}, nil
+	return panel{plot: p, height: panelHeight, run: r.Label}, nil
 }
 
 // stack returns the rates of flows in Gbit/s as layers, with the last flow at the bottom.
@@ -299,7 +304,8 @@ func stack(r runView, flows []string, xMin, xMax float64) ([]*area, error) {
 			low = zeros(high)
 		}
 		hatch := hatchOf(i)
-		layers = append(layers, &area{low: low, high: high, hatch: hatch.spacing, line: hatch.line})
+		layers = append(layers, &area{low: low, high: high, hatch: hatch.spacing, line: hatch.line,
+			name: flows[i], stacked: true})
 		low = high
 	}
 	return layers, nil
@@ -371,7 +377,7 @@ func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		dashed: func(r runView) timelineOf { return r.SendRate },
 	})
 	if f != nil {
-		f.legend = append(f.legend, legendEntry{"sender's rate",
+		f.legend = append(f.legend, legendEntry{sendersRate,
 			swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
 	}
 	return f, err
@@ -400,6 +406,9 @@ type curves struct {
 	solid, dashed  func(r runView) timelineOf // dashed may be nil
 	untilActive    bool                       // end the time axis after the last activity
 }
+
+// sendersRate names the dashed curves of sendRateFigure in its legend.
+const sendersRate = "sender's rate"
 
 // dashes is the style of dashed curves.
 var dashes = []vg.Length{vg.Points(4), vg.Points(2.5)}
@@ -454,21 +463,25 @@ func curveFigure(e *experiment.Experiment, runs []runView, c curves) (*figure, e
 				label += fmt.Sprintf("; %s: %s", line.name, other.Manifest.RanOn())
 			}
 			for i, t := range solid[other.Label] {
-				p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
-					swatch{line: flowColors[i%len(flowColors)],
-						dashes: line.dashes}})
+				drawn := &curve{points: pointsOf(t, scale, f.xMin, f.xMax), name: c.objects[i],
+					swatch: swatch{line: flowColors[i%len(flowColors)], dashes: line.dashes}}
+				if len(overlaid) > 1 {
+					drawn.note = string(other.Manifest.RanOn())
+				}
+				p.Add(drawn)
 			}
 		}
 		for i, t := range dashed[r.Label] {
 			if t.Max() == 0 {
 				continue // the scheme has no such value: a sender that has a rate never stops
 			}
-			p.Add(&curve{pointsOf(t, scale, f.xMin, f.xMax),
-				swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
+			p.Add(&curve{points: pointsOf(t, scale, f.xMin, f.xMax), name: c.objects[i],
+				note:   sendersRate,
+				swatch: swatch{line: flowColors[i%len(flowColors)], dashes: dashes}})
 		}
 		addReferences(p, referencesOf(e, c.name, r), scale, c.objects, notStacked)
 		p.Add(&panelLabel{text: label})
-		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+		f.panels = append(f.panels, panel{plot: p, height: panelHeight, run: r.Label})
 	}
 	return f, nil
 }

@@ -40,7 +40,7 @@ func named(title, caption string, names []string) *figure {
 // add adds the one panel of a figure of names.
 func (f *figure) add(what experiment.Metric, axis valueAxis, plotters ...plot.Plotter) {
 	p := f.newPlot(axis.label(metricTitle(what)), axis.low, axis.high)
-	p.Y.Tick.Marker = axis.ticks()
+	p.Y.Tick.Marker, p.logarithmic = axis.ticks(), axis.logarithmic
 	p.Add(plotters...)
 	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
 }

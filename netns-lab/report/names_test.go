@@ -140,7 +140,7 @@ func TestBars(t *testing.T) {
 		{from: 0, to: 0.5, value: 7, text: "not reached", swatch: measuredBar, failed: true},
 	}}
 	var rec recorder.Canvas
-	b.Plot(draw.NewCanvas(&rec, 200, 100), p)
+	b.Plot(draw.NewCanvas(&rec, 200, 100), p.Plot)
 	colors, boxes := drawnBoxes(&rec)
 	qt.Check(t, qt.DeepEquals(boxes, []vg.Rectangle{{Max: vg.Point{X: 50, Y: 50}},
 		{Min: vg.Point{X: 100}, Max: vg.Point{X: 150, Y: 100}}}))

@@ -5,6 +5,7 @@ package report
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -53,6 +54,8 @@ type area struct {
 	low, high  []point
 	fill, line color.Color
 	hatch      vg.Length // distance between hatch lines; 0 means none
+	name       string    // the entry of the legend
+	stacked    bool      // its value is the distance of the curves
 }
 
 // Plot implements [plot.Plotter].
@@ -62,16 +65,16 @@ func (a *area) Plot(c draw.Canvas, p *plot.Plot) {
 		return
 	}
 	if a.fill != nil {
-		outline := append([]vg.Point{}, high...)
-		for i := len(low) - 1; i >= 0; i-- {
-			outline = append(outline, low[i])
-		}
-		c.FillPolygon(a.fill, outline)
+		outline := slices.Clone(thin(high))
+		below := thin(low)
+		slices.Reverse(below)
+		c.FillPolygon(a.fill, append(outline, below...))
 	}
 	if a.hatch > 0 {
-		hatch(c, low, high, a.hatch, a.line)
+		inLow, inHigh := thinBoth(low, high)
+		hatch(c, inLow, inHigh, a.hatch, a.line)
 	}
-	c.StrokeLines(draw.LineStyle{Color: a.line, Width: vg.Points(0.9)}, high)
+	c.StrokeLines(draw.LineStyle{Color: a.line, Width: vg.Points(0.9)}, thin(high))
 }
 
 // hatch draws diagonals both ways between two curves.
@@ -162,12 +165,14 @@ func positive(a, b vg.Length) (from, to vg.Length) {
 type curve struct {
 	points []point
 	swatch
+	name string // the entry of the legend
+	note string // tells curves of one name apart
 }
 
 // Plot implements [plot.Plotter].
 func (l *curve) Plot(c draw.Canvas, p *plot.Plot) {
 	at := transformed(l.points, c, p)
-	l.stroke(c, at)
+	l.stroke(c, thin(at))
 	for _, pt := range at {
 		l.mark(c, pt)
 	}
@@ -192,20 +197,50 @@ type strip struct {
 	fill  color.RGBA
 }
 
-// Plot implements [plot.Plotter].
+// Plot implements [plot.Plotter]. Bins that are narrower than a column share a box, and so do
+// neighbours of the same colour.
 func (s *strip) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	bottom, top := trY(s.row+0.12), trY(s.row+0.88)
-	for i, share := range s.share.Values {
-		left, right := max(trX(toMs(s.share.TimeNs(i))), c.Min.X),
-			min(trX(toMs(s.share.TimeNs(i+1))), c.Max.X)
-		if share == 0 || left >= right {
-			continue
-		}
-		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*min(share, 1))}
+	for _, b := range s.boxes(func(ms float64) float64 {
+		return float64(min(max(trX(ms), c.Min.X), c.Max.X) / columnWidth)
+	}) {
+		left, right := vg.Length(b.from)*columnWidth, vg.Length(b.to)*columnWidth
+		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*b.share)}
 		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom},
 			{X: right, Y: top}, {X: left, Y: top}})
 	}
+}
+
+// box is a part of a strip. Its ends are in columns.
+type box struct{ from, to, share float64 }
+
+// boxes returns the parts of the strip that are not empty. column returns the position of a time in
+// ms, in columns. Shares are rounded to sixteenths, up if they are not 0.
+func (s *strip) boxes(column func(ms float64) float64) []box {
+	var all []box
+	values := s.share.Values
+	for i := 0; i < len(values); {
+		from := column(toMs(s.share.TimeNs(i)))
+		sum, n, to := 0.0, 0, from
+		for i < len(values) && to-from < 1 {
+			next := column(toMs(s.share.TimeNs(i + 1)))
+			if next > to { // else the bin is outside of the axis
+				sum, n = sum+min(values[i], 1), n+1
+			}
+			i, to = i+1, next
+		}
+		if sum == 0 {
+			continue
+		}
+		share := math.Ceil(sum/float64(n)*16) / 16
+		if k := len(all) - 1; k >= 0 && all[k].to == from && all[k].share == share {
+			all[k].to = to
+			continue
+		}
+		all = append(all, box{from, to, share})
+	}
+	return all
 }
 
 // arrow draws a double-headed arrow between two times in ms, and a dashed line at each. It draws

@@ -39,11 +39,11 @@ func topOf(references []experiment.Reference, name experiment.FigureName) float6
 // addReferences draws the paper's data points as open circles in the colour of their flow or port,
 // and their labels at the upper right. In stacked figures, below returns the height on which an
 // object's curve stands.
-func addReferences(p *plot.Plot, references []experiment.Reference, scale float64, objects []string,
+func addReferences(p *plotted, references []experiment.Reference, scale float64, objects []string,
 	below func(object string, ns int64) float64) {
 	legend := &ringLegend{}
 	for _, ref := range references {
-		r := &rings{color: color.Black}
+		r := &rings{color: color.Black, name: ref.Name}
 		if i := slices.Index(objects, ref.Name); i >= 0 {
 			r.color = flowColors[i%len(flowColors)]
 		}
@@ -67,6 +67,7 @@ func notStacked(string, int64) float64 {
 type rings struct {
 	points []point
 	color  color.Color
+	name   string // the entry of the legend
 }
 
 // Plot implements [plot.Plotter].

@@ -37,7 +37,7 @@ type Group struct {
 
 // page is the data of the template.
 type page struct {
-	Style    template.CSS
+	Code     liveCode
 	Title    string
 	of       string        // the experiments, for errors
 	Overview []overviewRow // nil for no overview
@@ -56,6 +56,8 @@ type groupView struct {
 	Compared   []result.CompareOutcome
 	Engines    []result.EngineRow // only if several engines ran the same
 	Figures    []figureView
+	drawn      []*figure
+	Network    *netView // nil if it is not drawn
 }
 
 // caseView has the runs of one case.
@@ -112,6 +114,11 @@ func (t *tally) add(what string, met bool) {
 type figureView struct {
 	Title, Caption string
 	SVG            template.HTML
+	Number         int    // among the figures that the script draws, from 1 on; 0: none of them
+	File           string // name of its files, without ending
+	Downloads      []download
+	figure         *figure
+	live           *liveFigure
 }
 
 // flowRow describes a flow, all flows of a large group, or all bursts to one host.
@@ -162,13 +169,23 @@ func WriteMany(w io.Writer, groups []Group) error {
 var errNoRun = errors.New("report: there are no runs (hint: give the folder of a run)")
 
 func (p page) write(w io.Writer) error {
-	p.Style = template.CSS(styleText)
+	var views [][]figureView
+	for _, g := range p.Groups {
+		views = append(views, g.Figures)
+	}
+	var err error
+	if err := addDownloads(views); err != nil {
+		return err
+	}
+	if p.Code, err = newLiveCode(views...); err != nil {
+		return err
+	}
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"bytes": formatBytes,
 		"time":  formatTime,
 		"rate":  formatRate,
 		"upper": strings.ToUpper,
-	}).Parse(pageText)
+	}).Parse(figuresText + pageText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
@@ -210,7 +227,13 @@ func viewOf(g Group, i int) (*groupView, error) {
 		view.Met += c.Met
 		view.Total += len(c.Outcomes)
 	}
-	if view.Figures, err = drawAll(*view); err != nil {
+	if view.drawn, err = figuresOf(*view); err == nil {
+		view.Figures, err = figureViews(view.drawn)
+	}
+	if err == nil {
+		view.Network, err = netViewOf(*view)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("draw figures of experiment %s: %w", e.Name, err)
 	}
 	return view, nil

@@ -120,7 +120,7 @@ func (f *ReproducedFigure) draw() error {
 		if err != nil {
 			return err
 		}
-		f.Drawn = append(f.Drawn, figureView{x.title + ".", x.caption, svg})
+		f.Drawn = append(f.Drawn, figureView{Title: x.title + ".", Caption: x.caption, SVG: svg})
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ var (
 		result.Congestion}
 )
 
+// reallyCongested names the ground truth in the legend.
+const reallyCongested = "really congested"
+
 // drawnDetectors have a row each below TCD's state.
 var drawnDetectors = []experiment.Detector{experiment.DetectPCN, experiment.DetectECN,
 	experiment.DetectFECN}
@@ -54,7 +57,7 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		f.legend = append(f.legend, legendEntry{string(s), swatch{fill: stateColors[s]}})
 	}
 	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}},
-		legendEntry{"really congested", swatch{fill: truthColor}})
+		legendEntry{reallyCongested, swatch{fill: truthColor}})
 	f.xMin, f.xMax = wholeRange(runs)
 	for _, r := range runs {
 		f.panels = append(f.panels, statesPanel(f, r, ports))
@@ -100,7 +103,7 @@ func statesPanel(f *figure, r runView, ports []string) panel {
 		states := r.StatesOf(port)
 		row := next(port + ": TCD")
 		for _, s := range stateNames {
-			p.Add(&bands{row: row, fill: stateColors[s],
+			p.Add(&bands{row: row, fill: stateColors[s], name: string(s),
 				times: timesOf(r, states, func(x result.State) bool { return x.TCD == s })})
 		}
 		for _, d := range drawnDetectors {
@@ -111,13 +114,13 @@ func statesPanel(f *figure, r runView, ports []string) panel {
 			}
 			p.Add(&strip{share: t, row: next(detectorNames[d]), fill: markColor})
 		}
-		p.Add(&bands{row: next("congested"), fill: truthColor,
+		p.Add(&bands{row: next("congested"), fill: truthColor, name: reallyCongested,
 			times: timesOf(r, states, func(x result.State) bool { return x.Congested })})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
 	p.Y.Tick.Label.Font.Size = vg.Points(7)
 	p.Add(&panelLabel{text: r.Label})
-	return panel{plot: p, height: stripHeight * vg.Length(rows)}
+	return panel{plot: p, height: stripHeight * vg.Length(rows), run: r.Label}
 }
 
 var detectorNames = map[experiment.Detector]string{
@@ -145,6 +148,7 @@ type bands struct {
 	times []result.Interval
 	row   float64 // lower end; the row is 1 high
 	fill  color.RGBA
+	name  string // the entry of the legend
 }
 
 // Plot implements [plot.Plotter].

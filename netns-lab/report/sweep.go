@@ -75,9 +75,9 @@ func WriteSweep(w io.Writer, s Sweep) error {
 		if err != nil {
 			return fmt.Errorf("draw sweep %s: %w", s.Name, err)
 		}
-		figures = append(figures, figureView{f.title, f.caption, svg})
+		figures = append(figures, figureView{Title: f.title, Caption: f.caption, SVG: svg})
 	}
-	t, err := template.New("sweep").Parse(sweepText)
+	t, err := template.New("sweep").Parse(figuresText + sweepText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
@@ -146,7 +146,8 @@ func (s Sweep) figure(m SweepMetric) *figure {
 		bars.color = look.line
 		plotters = append(plotters, &bars)
 		for _, part := range splitAtGaps(means) {
-			plotters = append(plotters, &curve{part, look})
+			plotters = append(plotters,
+				&curve{points: part, swatch: look, name: strings.ToUpper(scheme)})
 		}
 	}
 	f.add(m.Measure.Metric, axis, plotters...)

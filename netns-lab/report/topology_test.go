@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
@@ -21,6 +23,14 @@ func networkOf(t *testing.T, topology string) *network.Network {
 	t.Helper()
 	e, err := experiment.Parse("t.yaml",
 		[]byte("name: t\ntopology: "+topology+"\nschemes: [pfc]\nduration: 1ms\nflows: [{name: f, from: H0, to: H1}]\n"))
+	qt.Assert(t, qt.IsNil(err))
+	return e.Topology.Network()
+}
+
+// shipped returns the network of an experiment that comes along.
+func shipped(t *testing.T, name string) *network.Network {
+	t.Helper()
+	e, err := experiments.Load(name)
 	qt.Assert(t, qt.IsNil(err))
 	return e.Topology.Network()
 }
@@ -47,8 +57,8 @@ func drawn(t *testing.T, n *network.Network) (svg string, texts []string, dashed
 func TestTopologyIsDrawn(t *testing.T) {
 	n := networkOf(t, "{kind: leaf-spine, spine_links: {parallel: 2}, failed: [L0-S1, L1-S0.1]}")
 	svg, texts, dashed := drawn(t, n)
-	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "H0", "H1", "H2", "H3", "leaf: 2", "L0",
-		"L1", "spine: 2", "S0", "S1"}))
+	qt.Check(t, qt.DeepEquals(texts, []string{"host: 4", "4 × 40Gbps, 5us", "H0", "H1", "H2",
+		"H3", "leaf: 2", "5 × 40Gbps, 5us", "L0", "L1", "spine: 2", "S0", "S1"}))
 	qt.Check(t, qt.Equals(dashed, 3))
 	again, _, _ := drawn(t, n)
 	qt.Check(t, qt.Equals(again, svg))
@@ -68,9 +78,27 @@ func TestLinksAreDrawnApart(t *testing.T) {
 	qt.Check(t, qt.HasLen(seen, len(lines)))
 }
 
-// TestManyHostsHaveNoNames: 512 do not fit, switches do.
-func TestManyHostsHaveNoNames(t *testing.T) {
-	_, texts, _ := drawn(t, networkOf(t, "{kind: clos}"))
-	qt.Check(t, qt.HasLen(texts, 4+32+16+8))
-	qt.Check(t, qt.SliceContains(texts, "T31"))
+// All 568 nodes have their names, in a picture that a screen can show.
+func TestManyHostsHaveNames(t *testing.T) {
+	n := shipped(t, "clos-full")
+	_, texts, _ := drawn(t, n)
+	for _, name := range n.Nodes() {
+		qt.Check(t, qt.SliceContains(texts, name))
+	}
+	qt.Check(t, qt.SliceContains(texts, "512 × 10Gbps, 5us"))
+	d := newTopologyDrawing(n, true)
+	qt.Check(t, qt.IsTrue(d.width < 1600), qt.Commentf("%v points", d.width))
+	taken := map[vg.Point]string{}
+	for name, at := range d.at {
+		qt.Check(t, qt.Equals(taken[at], ""), qt.Commentf("%s", name))
+		taken[at] = name
+		qt.Check(t, qt.IsTrue(at.X > topologyLabel && at.X < d.width && at.Y > 0 &&
+			at.Y < d.height), qt.Commentf("%s at %v", name, at))
+	}
+}
+
+// A link that is unlike the others of its tier has its own label.
+func TestOtherLinksAreLabelled(t *testing.T) {
+	_, texts, _ := drawn(t, shipped(t, "qcn-buffers"))
+	qt.Check(t, qt.SliceContains(texts, "10Gbps, 30us"))
 }

@@ -124,7 +124,7 @@ func (f *figure) addBars(label string, unit experiment.Unit, runs int,
 		}
 	}
 	p := f.newPlot(axis.label(label), axis.low, axis.high)
-	p.Y.Tick.Marker = axis.ticks()
+	p.Y.Tick.Marker, p.logarithmic = axis.ticks(), axis.logarithmic
 	p.Add(b)
 	f.panels = append(f.panels, panel{plot: p, height: namedHeight})
 }
@@ -176,7 +176,7 @@ func slowdownFigure(runs []runView) *figure {
 
 // cumulative returns a panel with the cumulative distribution of each run's sorted values. The
 // panel starts at the share low.
-func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot.Plot {
+func (f *figure) cumulative(label string, low float64, curves [][]float64) *plotted {
 	p := f.newPlot(label+" (%)", 100*low, 100)
 	for i, values := range curves {
 		points := []point{{f.xMin, 100 * low}}
@@ -187,7 +187,8 @@ func (f *figure) cumulative(label string, low float64, curves [][]float64) *plot
 			}
 		}
 		points = append(points, point{f.xMax, points[len(points)-1].y})
-		p.Add(&curve{points, swatch{line: runBar(i).fill}})
+		p.Add(&curve{points: points, name: f.legend[i].text,
+			swatch: swatch{line: runBar(i).fill}})
 	}
 	return p
 }
@@ -268,7 +269,7 @@ func (f *figure) addStacks(label string, unit experiment.Unit, values func(name 
 		})
 	}
 	p := f.newPlot(axis.label(label), axis.low, axis.high)
-	p.Y.Tick.Marker = axis.ticks()
+	p.Y.Tick.Marker, p.logarithmic = axis.ticks(), axis.logarithmic
 	p.Add(b)
 	f.panels = append(f.panels, panel{plot: p, height: panelHeight})
 }
@@ -323,7 +324,7 @@ func queueShareFigure(c caseView) *figure {
 		}
 		p := f.cumulative("Time", math.Floor(low*20)/20*0.999, queues[t])
 		p.Add(&panelLabel{text: "ports of " + tier})
-		f.panels = append(f.panels, panel{plot: p, height: panelHeight})
+		f.panels = append(f.panels, panel{plot: p, height: panelHeight, run: tier})
 	}
 	return f
 }

@@ -4,6 +4,7 @@ package sim
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -187,4 +188,26 @@ flows: [{name: F, from: H0..H3, to: H4, start: 0ms, size: 200KB}]
 		qt.Check(t, qt.IsTrue(dropped > 0), qt.Commentf("%s dropped nothing", s))
 		qt.Check(t, qt.IsTrue(again > 0), qt.Commentf("%s sent nothing again", s))
 	}
+}
+
+// Parameters that are auto have the values in a run that the file's check computes: the results are
+// those of a file that gives these values.
+func TestAutoIsItsValue(t *testing.T) {
+	const text = `name: auto
+topology: {kind: dumbbell, senders: 20, rate: 40Gbps, delay: 1us}
+schemes: [pcn]
+pcn: {T: %s, w_min: %s}
+duration: 2ms
+sample: 1ms
+flows: [{name: F, from: A0..A19, to: B0..B19, count: 2, start: 0ms}]
+`
+	run := func(T, wMin string) (*experiment.Experiment, *result.Run) {
+		e := parse(t, fmt.Sprintf(text, T, wMin))
+		return e, simulate(t, e, "pcn")
+	}
+	e, auto := run("auto", "auto")
+	values := e.Section("pcn")
+	qt.Assert(t, qt.Equals(values.Get("w_min").Number, 1./(10*40)))
+	_, given := run(values.Get("T").String(), "1/400")
+	qt.Check(t, qt.DeepEquals(auto.Flows, given.Flows))
 }

@@ -118,17 +118,9 @@ func (w *world) setTime() {
 // sinceStart converts a time to one counted from t = 0.
 func (w *world) sinceStart(at int64) int64 { return at - w.t0 }
 
-// networkOf returns what parameters depend on.
-func (w *world) networkOf() scheme.Network {
-	return scheme.Network{
-		LineRateBps: w.lineRate, BaseRTTNs: w.plan.baseRTTNs(),
-		FrameBytes: uint64(w.plan.exp.Frame),
-	}
-}
-
 // loadAlgorithms instantiates the control, the notification point and the core of ports.
 func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) error {
-	e, n := w.plan.exp, w.networkOf()
+	e, n := w.plan.exp, w.plan.exp.SenderNetwork(w.plan.baseRTTNs())
 	markingValues := e.MarkingValues(w.scheme)
 	if w.scheme.Sender != scheme.SenderLine {
 		if err := w.loadControl(ctx, runtime, n); err != nil {

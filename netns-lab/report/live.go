@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// This file hands figures over time to the page's script, which draws them anew with values under
+// the pointer, zoom, and a legend that hides curves. Readers without scripts keep the SVG.
+
+//go:embed figures.html.tmpl
+var figuresText string
+
+//go:embed live.js
+var liveScript string
+
+//go:embed netview.js
+var netviewScript string
+
+//go:embed uplot/uPlot.iife.min.js
+var uplotScript string
+
+//go:embed uplot/uPlot.min.css
+var uplotStyle string
+
+//go:embed uplot/LICENSE
+var uplotLicense string
+
+// maxLivePoints is how many values the script of one page gets in all. It keeps pages below 1 MB: a
+// value takes about 5 bytes.
+const maxLivePoints = 40_000
+
+// leastColumns is how many columns a curve keeps however many curves a page has.
+const leastColumns = 100
+
+// plotted is a plot that remembers what was added to it.
+type plotted struct {
+	*plot.Plot
+	layers      []plot.Plotter
+	logarithmic bool // heights are logarithms to base 10
+}
+
+// Add adds layers to the plot.
+func (p *plotted) Add(layers ...plot.Plotter) {
+	p.Plot.Add(layers...)
+	p.layers = append(p.layers, layers...)
+}
+
+// liveFigure is what the script needs of a figure.
+type liveFigure struct {
+	Title       string      `json:"title"`
+	XLabel      string      `json:"xLabel"`
+	XMin        float64     `json:"xMin"`
+	XMax        float64     `json:"xMax"`
+	Logarithmic bool        `json:"log,omitempty"` // x has logarithms to base 10
+	Thinned     bool        `json:"thinned,omitempty"`
+	Legend      []liveEntry `json:"legend"`
+	Panels      []livePanel `json:"panels"`
+}
+
+// liveEntry is an entry of the legend: a button that hides what has its name.
+type liveEntry struct {
+	Name string `json:"name"`
+	liveLook
+}
+
+type liveLook struct {
+	Line   string    `json:"line,omitempty"`
+	Fill   string    `json:"fill,omitempty"`
+	Dashes []float64 `json:"dashes,omitempty"` // points
+}
+
+// livePanel has curves over the same x, or rows of boxes.
+type livePanel struct {
+	Run     string       `json:"run,omitempty"`
+	Label   string       `json:"label,omitempty"`
+	YLabel  string       `json:"yLabel,omitempty"`
+	YMin    float64      `json:"yMin"`
+	YMax    float64      `json:"yMax"`
+	Height  float64      `json:"height"` // points
+	Stacked bool         `json:"stacked,omitempty"`
+	X       numbers      `json:"x,omitempty"`
+	Curves  []liveCurve  `json:"curves,omitempty"`
+	Marks   []liveMarks  `json:"marks,omitempty"`
+	Spans   [][2]numeral `json:"spans,omitempty"` // arrows between two times
+	Rows    []liveRow    `json:"rows,omitempty"`  // from the top
+}
+
+type liveCurve struct {
+	Name string `json:"name"`           // the entry of the legend
+	Note string `json:"note,omitempty"` // tells curves of one name apart; may be an entry, too
+	liveLook
+	Y numbers `json:"y"`
+}
+
+// liveMarks are the rings of a paper's data points.
+type liveMarks struct {
+	Name string       `json:"name"`
+	Line string       `json:"line"`
+	At   [][2]numeral `json:"at"`
+}
+
+type liveRow struct {
+	Name  string    `json:"name"`
+	Boxes []liveBox `json:"boxes"`
+}
+
+// liveBox is a part of a row, from one time to another.
+type liveBox struct {
+	Name     string // the entry of the legend, if the row has boxes of several
+	From, To float64
+	Share    float64
+	Fill     string
+}
+
+// MarshalJSON writes a box as a short list.
+func (b liveBox) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{numeral(b.From), numeral(b.To), numeral(b.Share), b.Fill, b.Name})
+}
+
+// numeral is a number that is written with 5 significant digits, which is finer than any screen.
+type numeral float64
+
+// MarshalJSON implements [json.Marshaler].
+func (n numeral) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n), 'g', 5, 64), nil
+}
+
+// numbers is a list of values that is written with 4 significant digits. Equal neighbours are
+// written as [count, value].
+type numbers []float64
+
+// MarshalJSON implements [json.Marshaler].
+func (n numbers) MarshalJSON() ([]byte, error) {
+	b := []byte{'['}
+	for i := 0; i < len(n); {
+		k := i
+		for k < len(n) && n[k] == n[i] {
+			k++
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		value := strconv.FormatFloat(n[i], 'g', 4, 64)
+		if k-i > 2 {
+			b = fmt.Appendf(b, "[%d,%s]", k-i, value)
+			i = k
+			continue
+		}
+		b = append(b, value...)
+		i++
+	}
+	return append(b, ']'), nil
+}
+
+// live returns the figure for the script, or nil if it has names on its horizontal axis: these
+// figures have few values, which stand in them.
+func (f *figure) live() *liveFigure {
+	if f.names != nil {
+		return nil
+	}
+	live := &liveFigure{Title: f.title, XLabel: f.xLabel, XMin: f.xMin, XMax: f.xMax,
+		Logarithmic: f.logarithmic}
+	for _, entry := range f.legend {
+		live.Legend = append(live.Legend, liveEntry{entry.text, lookOfSwatch(entry.swatch)})
+	}
+	for _, p := range f.panels {
+		live.Panels = append(live.Panels, f.livePanel(p))
+	}
+	return live
+}
+
+func (f *figure) livePanel(p panel) livePanel {
+	live := livePanel{Run: p.run, YLabel: p.plot.Y.Label.Text, YMin: p.plot.Y.Min,
+		YMax: p.plot.Y.Max, Height: p.height.Points()}
+	rows := map[float64]*liveRow{} // by their lower end
+	var order []float64
+	row := func(at float64) *liveRow {
+		if rows[at] == nil {
+			rows[at] = &liveRow{Boxes: []liveBox{}}
+			order = append(order, at)
+		}
+		return rows[at]
+	}
+	var drawn []*curve
+	var paper []string // what its rings are
+	for _, layer := range p.plot.layers {
+		switch l := layer.(type) {
+		case *panelLabel:
+			live.Label = l.text
+		case *area:
+			c := &curve{points: l.high, swatch: swatch{fill: l.fill, line: l.line}, name: l.name}
+			if l.stacked {
+				live.Stacked = true
+				c.points = l.own()
+			}
+			drawn = append(drawn, c)
+		case *curve:
+			drawn = append(drawn, l)
+		case *rings:
+			marks := liveMarks{Name: l.name, Line: hex(l.color)}
+			for _, at := range l.points {
+				marks.At = append(marks.At, [2]numeral{numeral(at.x), numeral(at.y)})
+			}
+			live.Marks = append(live.Marks, marks)
+		case *ringLegend:
+			for _, entry := range l.entries {
+				paper = append(paper, "○ "+entry.text)
+			}
+		case *arrow:
+			live.Spans = append(live.Spans, [2]numeral{numeral(l.from), numeral(l.to)})
+		case *strip:
+			r := row(l.row)
+			for _, b := range l.boxes(f.column) {
+				r.Boxes = append(r.Boxes, liveBox{"", f.atColumn(b.from), f.atColumn(b.to),
+					b.share, hex(l.fill)})
+			}
+		case *bands:
+			r := row(l.row)
+			for _, t := range l.times {
+				r.Boxes = append(r.Boxes, liveBox{l.name, toMs(t.FromNs), toMs(t.ToNs), 1,
+					hex(l.fill)})
+			}
+		}
+	}
+	live.Label = strings.Join(append([]string{live.Label}, paper...), "  ")
+	slices.SortFunc(order, func(a, b float64) int { return int(b - a) })
+	for _, at := range order {
+		r := rows[at]
+		r.Name = p.plot.rowName(at)
+		live.Rows = append(live.Rows, *r)
+	}
+	live.X, live.Curves = table(drawn, f.xMin, f.xMax)
+	return live
+}
+
+// column returns the position of a time in columns of the drawing, as the SVG has them, but four
+// times finer for the zoom.
+func (f *figure) column(ms float64) float64 {
+	share := (min(max(ms, f.xMin), f.xMax) - f.xMin) / (f.xMax - f.xMin)
+	return share * 4 * float64(figureWidth/columnWidth)
+}
+
+// atColumn is the inverse of column.
+func (f *figure) atColumn(column float64) float64 {
+	return f.xMin + column/(4*float64(figureWidth/columnWidth))*(f.xMax-f.xMin)
+}
+
+// own returns the points of a stacked area without what it stands on.
+func (a *area) own() []point {
+	points := slices.Clone(a.high)
+	for i := range points {
+		points[i].y -= a.low[i].y
+	}
+	return points
+}
+
+// table returns curves over common values of x. Curves that have other x than the first are read
+// off at evenly spaced places.
+func table(drawn []*curve, xMin, xMax float64) (x numbers, curves []liveCurve) {
+	if len(drawn) == 0 {
+		return nil, nil
+	}
+	sameX := func(c *curve) bool {
+		return slices.EqualFunc(c.points, drawn[0].points,
+			func(a, b point) bool { return a.x == b.x })
+	}
+	apart := slices.ContainsFunc(drawn, func(c *curve) bool { return !sameX(c) })
+	const places = 500
+	if apart {
+		for i := range places + 1 {
+			x = append(x, xMin+(xMax-xMin)*float64(i)/places)
+		}
+	} else {
+		for _, p := range drawn[0].points {
+			x = append(x, p.x)
+		}
+	}
+	for _, c := range drawn {
+		l := liveCurve{Name: c.name, Note: c.note, liveLook: lookOfSwatch(c.swatch)}
+		for i, at := range x {
+			if apart {
+				l.Y = append(l.Y, valueAt(c.points, at))
+				continue
+			}
+			l.Y = append(l.Y, c.points[i].y)
+		}
+		curves = append(curves, l)
+	}
+	return x, curves
+}
+
+// valueAt returns the value of the last point that is not right of x.
+func valueAt(points []point, x float64) float64 {
+	i, _ := slices.BinarySearchFunc(points, x, func(p point, x float64) int {
+		if p.x <= x {
+			return -1
+		}
+		return 1
+	})
+	if len(points) == 0 {
+		return 0
+	}
+	return points[max(i-1, 0)].y
+}
+
+// thin leaves at most two values of each curve for each column: its lowest and its highest. It
+// reports whether it left out any.
+func (p *livePanel) thin(columns int) bool {
+	bins := (len(p.X) + columns - 1) / columns
+	if bins < 3 {
+		return false
+	}
+	var x numbers
+	y := make([]numbers, len(p.Curves))
+	for from := 0; from < len(p.X); from += bins {
+		to := min(from+bins, len(p.X))
+		x = append(x, p.X[from], p.X[(from+to)/2])
+		for i, c := range p.Curves {
+			low, high := from, from
+			for k := from; k < to; k++ {
+				if c.Y[k] < c.Y[low] {
+					low = k
+				}
+				if c.Y[k] > c.Y[high] {
+					high = k
+				}
+			}
+			y[i] = append(y[i], c.Y[min(low, high)], c.Y[max(low, high)])
+		}
+	}
+	p.X = x
+	for i := range p.Curves {
+		p.Curves[i].Y = y[i]
+	}
+	return true
+}
+
+// liveData returns the data of all figures that the script draws, as JSON, at most maxLivePoints of
+// them if there are not very many curves.
+func liveData(figures []*liveFigure) (template.JS, error) {
+	curves := 0
+	for _, f := range figures {
+		for _, p := range f.Panels {
+			curves += len(p.Curves)
+		}
+	}
+	columns := max(maxLivePoints/(2*max(curves, 1)), leastColumns)
+	for _, f := range figures {
+		for i := range f.Panels {
+			if f.Panels[i].thin(columns) {
+				f.Thinned = true
+			}
+		}
+	}
+	data, err := json.Marshal(figures)
+	if err != nil {
+		return "", fmt.Errorf("write the data of figures: %w", err)
+	}
+	return template.JS(data), nil
+}
+
+// liveCode has the styles and scripts of a page with figures.
+type liveCode struct {
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS
+}
+
+// newLiveCode numbers the figures that the script draws, and collects their data.
+func newLiveCode(views ...[]figureView) (liveCode, error) {
+	code := liveCode{Style: template.CSS(styleText)}
+	var figures []*liveFigure
+	for _, group := range views {
+		for i := range group {
+			if group[i].live != nil {
+				group[i].Number = len(figures) + 1
+				figures = append(figures, group[i].live)
+			}
+		}
+	}
+	if figures == nil {
+		return code, nil
+	}
+	var err error
+	if code.Data, err = liveData(figures); err != nil {
+		return code, err
+	}
+	code.Style += template.CSS(uplotStyle)
+	code.Script = template.JS("/*\n" + strings.TrimSpace(uplotLicense) + "\n*/\n" + uplotScript +
+		"\n" + liveScript + netviewScript)
+	return code, nil
+}
+
+func lookOfSwatch(s swatch) liveLook {
+	look := liveLook{Line: hex(s.line), Fill: hex(s.fill)}
+	for _, d := range s.dashes {
+		look.Dashes = append(look.Dashes, d.Points())
+	}
+	return look
+}
+
+// hex returns a colour as #rrggbb; "" for none.
+func hex(c color.Color) string {
+	if c == nil {
+		return ""
+	}
+	r, g, b, _ := c.RGBA()
+	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
+}
