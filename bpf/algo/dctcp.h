@@ -31,6 +31,13 @@ struct dctcp_params {
 		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
 		      "last this long at half of that rate; 0: not paced, as in the papers",
 		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
+	/*
+	 * Linux reduces what is in flight by ssthresh / cwnd. At a window of two packets, the
+	 * least, that is 1, and a flow that has more in flight keeps it.
+	 */
+	flag bound_cut PARAM("After a mark no more is in flight than the window before it", "",
+			     "false") HOST("true");
+	u32 pad;
 };
 
 struct dctcp {

@@ -39,8 +39,14 @@ struct ldcp_params {
 		       "0.5");
 	q24 gamma PARAM("Increase of a window below one packet, and its minimum", "1/65536 to 1",
 			"0.25");
+	/*
+	 * With the draft's 0.5, half of all packets marked hold a window at two packets, and one
+	 * below a packet at half of one: who starts low stays low. Windows above and below a packet
+	 * ask for the same share of marks at one packet if
+	 *	alpha / beta = gamma / (1 - eta)
+	 */
 	q24 eta PARAM("Factor by which marks decrease a window below one packet",
-		      "1/65536 to below 1", "0.5");
+		      "1/65536 to below 1", "0.5") HOST("max(1/65536, 1 - gamma * beta / alpha)");
 	u64 initial_window_bytes
 		PARAM("IW, in bytes of frames; 0: line rate * base RTT of the flow's path",
 		      "0 to 100MB", "0");
@@ -52,6 +58,11 @@ struct ldcp_params {
 		PARAM("Windows are paced, two a round trip, and packets that leave back to back "
 		      "last this long at half of that rate; 0: not paced, as in the draft",
 		      "0 to 10ms", "0ns") HOST("min(10ms, base_rtt / 16)");
+	/* Receivers wait up to 40 ms for a second packet, which a window of one does not send. */
+	flag ask_acks PARAM("A window of one packet asks the receiver to acknowledge it at once, "
+			    "by the flag CWR; not with AccECN",
+			    "", "false") HOST("true");
+	u32 pad;
 };
 
 /* What the sender needs to know of its path and receiver. */

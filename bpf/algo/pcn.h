@@ -135,7 +135,9 @@ static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_
 	rp->w = p->w_min;			/* line 7 */
 }
 
-/* The CNP does not say CE. */
+#define PCN_ONE_PERIOD 256U
+
+/* The CNP does not say CE. It stands for so many periods T, in units of 1 / PCN_ONE_PERIOD. */
 static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p,
 					    u32 periods)
 {
@@ -143,8 +145,8 @@ static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_
 		p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
 	u64 step_bps = q24_scale(gap_bps, rp->w), most_bps = 2 * rp->send_rate_bps;
 
-	if (periods > 1 && step_bps < most_bps) {
-		step_bps *= periods;
+	if (periods != PCN_ONE_PERIOD && step_bps < most_bps) {
+		step_bps = step_bps * periods / PCN_ONE_PERIOD;
 		if (step_bps > most_bps)
 			step_bps = most_bps; /* the rate at most triples */
 		if (step_bps > gap_bps)
@@ -154,20 +156,23 @@ static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_
 	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
-/* How many periods T this CNP stands for: no other came since. At most catch_up. */
+/*
+ * For how many periods T this CNP stands, since no other came meanwhile: at most catch_up. They are
+ * not rounded. A flow of a packet in 1.5 T would otherwise gain a third more than it should.
+ */
 static __always_inline u32 pcn_periods(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns)
 {
-	u64 since_ns = now_ns - rp->heard_ns, periods;
+	u64 since_ns = now_ns - rp->heard_ns, most_ns = p->catch_up * p->t_ns;
+	bool first = !rp->heard_ns || now_ns < rp->heard_ns;
 
 	if (!p->catch_up || !p->t_ns)
-		return 1;
-	if (!rp->heard_ns || now_ns < rp->heard_ns)
-		since_ns = 0;
+		return PCN_ONE_PERIOD;
 	rp->heard_ns = now_ns;
-	periods = (since_ns + p->t_ns / 2) / p->t_ns;
-	if (periods > p->catch_up)
-		return p->catch_up;
-	return periods ?: 1;
+	if (first)
+		return PCN_ONE_PERIOD;
+	if (since_ns > most_ns)
+		since_ns = most_ns; /* T is at most 1 s */
+	return since_ns * PCN_ONE_PERIOD / p->t_ns;
 }
 
 static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_params *p, u64 now_ns,

@@ -244,15 +244,34 @@ void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
 }
 
+/*
+ * TCP has set a window for the ACK that it handles, and calls min_tso_segs before it sends by it:
+ * see bound_cut in algo/dctcp.h.
+ */
+static __always_inline void bound_cut(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
+
+	if (state != TCP_CA_CWR && state != TCP_CA_Recovery)
+		return;
+	if (tp->snd_cwnd > tp->prior_cwnd)
+		tp->snd_cwnd = tp->prior_cwnd;
+}
+
 SEC("struct_ops/min_tso_segs")
 u32 BPF_PROG(pcn_dctcp_min_tso_segs, struct sock *sk)
 {
 	u32 packets;
 	u64 pace;
 
-	if (!params.burst_ns || in_window(sk) || !tcp_paces(sk))
+	if (in_window(sk))
 		return DEFAULT_TSO_SEGS;
 	tcp_restore_window(sk);
+	if (params.bound_cut)
+		bound_cut(sk);
+	if (!params.burst_ns || !tcp_paces(sk))
+		return DEFAULT_TSO_SEGS;
 	pace = tcp_window_pace(sk); /* the core paces 1.2 windows a round trip */
 	if (pace > sk->sk_max_pacing_rate)
 		pace = sk->sk_max_pacing_rate;

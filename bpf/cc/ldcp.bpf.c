@@ -313,7 +313,12 @@ u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
 {
 	u32 packets = tcp_burst_packets(sk, params.burst_ns);
 
-	if (!packets || in_window(sk))
+	if (in_window(sk))
+		return DEFAULT_TSO_SEGS;
+	tcp_restore_window(sk);
+	if (params.ask_acks && ((struct tcp_sock *)sk)->snd_cwnd == 1)
+		tcp_ask_ack(sk);
+	if (!packets)
 		return DEFAULT_TSO_SEGS;
 	tcp_limit_window_burst(sk, packets);
 	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;

@@ -276,6 +276,7 @@ struct tcp_sock {
 	u32 snd_nxt;
 	u32 snd_cwnd;
 	u32 snd_ssthresh;
+	u32 prior_cwnd;	 /* when a reduction began */
 	u32 app_limited; /* the sender had nothing more to send; 0: it had */
 	u32 mss_cache;
 	u32 srtt_us;

@@ -14,6 +14,7 @@
 #define TCP_CA_Loss	4
 
 #define TCP_ECN_OK	   1
+#define TCP_ECN_QUEUE_CWR  2
 #define TCP_ECN_DEMAND_CWR 4
 #define TCP_ECN_ACCECN	   16 /* the connection negotiated AccECN */
 
@@ -206,6 +207,19 @@ static __always_inline u32 tcp_delivered_ce(struct sock *sk)
 static __always_inline bool tcp_ecn_negotiated(struct sock *sk)
 {
 	return ((struct tcp_sock *)sk)->ecn_flags & (TCP_ECN_OK | TCP_ECN_ACCECN);
+}
+
+/*
+ * Linux acknowledges a packet with CWR at once, since the sender's window may be one packet
+ * (tcp_ecn_accept_cwr). With AccECN the flag is part of a counter.
+ */
+static __always_inline void tcp_ask_ack(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u8 flags = tp->ecn_flags;
+
+	if ((flags & TCP_ECN_OK) && !(flags & TCP_ECN_ACCECN))
+		tp->ecn_flags = flags | TCP_ECN_QUEUE_CWR;
 }
 
 /* TCP's own timer paces, unless an fq qdisc does. */

@@ -32,7 +32,7 @@ func (o *hostRP) apply(s algoRpStep) {
 	periods := 1.0
 	if o.heardNs != 0 && s.NowNs > o.heardNs {
 		elapsed := float64(s.NowNs-o.heardNs) / float64(o.p.T_ns)
-		periods = min(max(math.Floor(elapsed+0.5), 1), float64(o.p.CatchUp))
+		periods = math.Floor(min(elapsed, float64(o.p.CatchUp))*256) / 256
 	}
 	o.heardNs = s.NowNs
 	before := o.rate
@@ -51,7 +51,10 @@ func (o *hostRP) apply(s algoRpStep) {
 		o.w = wMin
 	} else {
 		step := max(line-o.rate, 0) * o.w
-		o.rate += max(step, min(step*periods, 2*o.rate, line-o.rate))
+		if step < 2*o.rate {
+			step = min(step*periods, 2*o.rate, max(line-o.rate, 0))
+		}
+		o.rate += step
 		o.w = o.w*(1-o.w) + wMax*o.w
 	}
 	o.rates = append(o.rates, before)

@@ -60,6 +60,8 @@ type ldcpLdcpParams struct {
 	Eta                uint32
 	InitialWindowBytes uint64
 	BurstNs            uint64
+	AskAcks            uint32
+	Pad                uint32
 }
 
 type ldcpLdcpStep struct {

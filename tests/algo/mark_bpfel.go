@@ -18,6 +18,8 @@ type markDctcpParams struct {
 	G_shift      uint32
 	InitialAlpha uint32
 	BurstNs      uint64
+	BoundCut     uint32
+	Pad          uint32
 }
 
 type markNotifyArgs struct {

@@ -31,6 +31,7 @@ type measurement struct {
 	measure  time.Duration
 	settle   time.Duration
 	runs     int
+	recRate  bool              // hear CNPs, which takes CPU time
 	given    map[string]string // parameters of controls
 }
 
@@ -55,6 +56,8 @@ func parseMeasurement(text string) (m measurement, err error) {
 			n, err = strconv.Atoi(value)
 			*map[string]*int{"mtu": &m.MTU, "flows": &m.flows, "runs": &m.runs,
 				"senders": &m.Senders}[key] = n
+		case "recrate":
+			m.recRate, err = strconv.ParseBool(value)
 		case "rate":
 			rate, err = config.ParseRate(value)
 			m.RateBps = uint64(rate)
@@ -129,6 +132,10 @@ func (m measurement) run(t *testing.T, control string) (r result) {
 		for i := range m.flows {
 			conns = append(conns, b.Connect(i%m.Senders, names[i%len(names)]))
 		}
+		var heard func() (int, float64)
+		if m.recRate {
+			heard = b.listen()
+		}
 		before, own := busy(t), processCPU(t)
 		r.goodput = b.Fill(conns, m.settle, m.measure)
 		bytes := sum(r.goodput) / 8 * (m.settle + m.measure).Seconds()
@@ -136,6 +143,10 @@ func (m measurement) run(t *testing.T, control string) (r result) {
 			float64((busy(t)-before).Nanoseconds())/bytes,
 			float64((processCPU(t)-own).Nanoseconds())/bytes)
 		r.jain = Jain(r.goodput)
+		if heard != nil {
+			cnps, sumMbps := heard()
+			r.note += fmt.Sprintf("RecRates %.2f Mbit/s of %d CNPs ", sumMbps, cnps)
+		}
 		if c.np != nil {
 			n := c.NPCounts()
 			r.decreases = float64(n["cnp_decrease"]) /
