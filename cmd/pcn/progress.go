@@ -9,6 +9,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 // progress draws one bar for all runs, with the time left. It is invisible off a terminal.
@@ -17,6 +19,31 @@ type progress struct {
 	bar  *progressbar.ProgressBar
 	done map[string]float64 // by run, 0 to 1
 	runs int
+}
+
+// shower shows how far runs are: a bar, or with --watch the runs themselves.
+type shower interface {
+	set(run string, done float64)
+	finish()
+}
+
+// newShower returns what shows the runs of these engines.
+func newShower(w io.Writer, what string, runs int, watch bool, engines ...launch.Engine) shower {
+	if !watch {
+		return newProgress(w, what, runs)
+	}
+	v := newWatcher(w, what, runs)
+	v.follow(engines...)
+	return v
+}
+
+// enginesOf returns the engines without their names.
+func enginesOf(named []launch.Named) []launch.Engine {
+	var all []launch.Engine
+	for _, n := range named {
+		all = append(all, n.Engine)
+	}
+	return all
 }
 
 const progressSteps = 1000

@@ -28,6 +28,7 @@ type changes struct {
 	seeds    string
 	duration string
 	dilation uint
+	watch    bool
 }
 
 func newRun() *cobra.Command {
@@ -53,6 +54,7 @@ Congestion controls of Linux, as baselines:
   pcn run hol --algo ./mine.c,pcn      your own control: pcn scheme new mine
   pcn run hol --engine sim             simulate it: seconds in place of minutes
   pcn run hol --engine sim --seeds 1..100
+  pcn run hol --engine sim --watch     queues, PAUSE and rates as they come
   pcn run hol --engine kernel,sim      both, and a table of what differs by how much
   pcn run my.yaml --out runs/mine`,
 		Args: cobra.ExactArgs(1),
@@ -77,9 +79,9 @@ Congestion controls of Linux, as baselines:
 				return usageError{err}
 			}
 			if len(seeds) > 0 {
-				return runSeeds(cmd, o, engines, seeds)
+				return runSeeds(cmd, o, engines, seeds, change.watch)
 			}
-			return runExperiment(cmd, o, engines)
+			return runExperiment(cmd, o, engines, change.watch)
 		},
 	}
 	f := c.Flags()
@@ -95,6 +97,7 @@ Congestion controls of Linux, as baselines:
 		"end of the run, in the paper's time from t = 0, such as 15ms (default: the experiment's)")
 	f.UintVar(&change.dilation, "dilation", 0,
 		"run 2^N times slower than the paper's time, N = 0 to 16 (default: the experiment's)")
+	f.BoolVar(&change.watch, "watch", false, watchHelp)
 	engine.add(f)
 	f.BoolVar(&engine.native, "native", false,
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
@@ -153,10 +156,12 @@ func (c changes) apply(
 	return e.Override(o)
 }
 
-func runExperiment(cmd *cobra.Command, o launch.Options, engines []launch.Named) error {
+func runExperiment(
+	cmd *cobra.Command, o launch.Options, engines []launch.Named, watch bool,
+) error {
 	start := time.Now()
-	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name,
-		len(engines)*launch.Count(o.Experiment))
+	bar := newShower(cmd.ErrOrStderr(), o.Experiment.Name,
+		len(engines)*launch.Count(o.Experiment), watch, enginesOf(engines)...)
 	o.Progress, o.Waiting = bar.set, printWaiting(cmd)
 	runs, err := launch.RunEngines(cmd.Context(), o, engines)
 	bar.finish()

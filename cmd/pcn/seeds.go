@@ -38,10 +38,11 @@ func (c changes) chooseSeeds(
 // runSeeds runs the experiment with each seed, on each engine.
 func runSeeds(
 	cmd *cobra.Command, o launch.Options, engines []launch.Named, seeds experiment.Seeds,
+	watch bool,
 ) error {
 	start := time.Now()
-	bar := newProgress(cmd.ErrOrStderr(), o.Experiment.Name,
-		len(engines)*launch.CountSeeds(o.Experiment, seeds))
+	bar := newShower(cmd.ErrOrStderr(), o.Experiment.Name,
+		len(engines)*launch.CountSeeds(o.Experiment, seeds), watch, enginesOf(engines)...)
 	o.Progress, o.Waiting = bar.set, printWaiting(cmd)
 	all, err := launch.RunSeedsOn(cmd.Context(), o, engines, seeds)
 	bar.finish()

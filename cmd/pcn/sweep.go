@@ -23,6 +23,7 @@ type sweepFlags struct {
 	where  whereFlags
 	engine engineFlags
 	dryRun bool
+	watch  bool
 
 	newEngine func(engineFlags, experiment.Engine) (launch.Engine, error)
 
@@ -68,6 +69,7 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 		"folder for the results, also to continue in (default: runs/sweep-NAME)")
 	f.where.add(flags)
 	f.engine.add(flags)
+	flags.BoolVar(&f.watch, "watch", false, watchHelp)
 	flags.BoolVar(&f.dryRun, "dry-run", false,
 		"only list the runs, and which of them are finished")
 	flags.StringVar(&f.cells, "cells", "", "in a Slurm task: file with the runs of all tasks")
@@ -80,8 +82,9 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 
 func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	start := time.Now()
-	bar := newProgress(cmd.ErrOrStderr(), s.Name, 0)
-	o := sweep.Options{Sweep: s, Out: f.out, Progress: bar.set, Waiting: printWaiting(cmd)}
+	var bar shower // once it is known how many runs there are
+	o := sweep.Options{Sweep: s, Out: f.out, Waiting: printWaiting(cmd),
+		Progress: func(run string, done float64) { bar.set(run, done) }}
 	var err error
 	if f.cells != "" {
 		if o.Only, err = sweep.TaskCells(f.cells, f.task, f.where.pack); err != nil {
@@ -96,7 +99,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	if err != nil {
 		return err
 	}
-	bar.runs = len(r.Cells())
+	bar = newShower(cmd.ErrOrStderr(), s.Name, len(r.Cells()), f.watch, o.Engine)
 	switch {
 	case f.dryRun:
 		return listCells(cmd.OutOrStdout(), s, r)

@@ -32,8 +32,8 @@ func newTopo() *cobra.Command {
 		Short: "Summarise and draw an experiment's network",
 		Long: `Print the number of nodes, links and ports of an experiment's network, its
 oversubscription, its longest round trip, and the bandwidth from one half of the hosts to the
-other. With --svg, draw the network with the names of all
-nodes, and rates and delays; failed links are dashed.
+other. With --svg, draw the network with the names of all nodes, and the rates and delays of links;
+failed links are dashed.
 
 With --up, build the network with the BPF programs of the experiment's first scheme, measure time
 and memory, and remove it again. With --native on a kernel without CONFIG_NET_SCH_BPF, ports have

@@ -64,14 +64,16 @@ func dataURL(mediaType string, data []byte) template.URL {
 
 // addDownloads gives the views of a page their files: PDF, and CSV for figures that the script does
 // not draw. Of the others the script writes CSV, and of all SVG.
-func addDownloads(views [][]figureView) error {
+//
+// It reports whether it left out PDF files, as they are too large.
+func addDownloads(views [][]figureView) (noPDF bool, err error) {
 	total := 0
 	for _, group := range views {
 		for i := range group {
 			v := &group[i]
 			data, err := v.figure.pdf(false)
 			if err != nil {
-				return fmt.Errorf("draw figure %q: %w", v.figure.title, err)
+				return false, fmt.Errorf("draw figure %q: %w", v.figure.title, err)
 			}
 			total += len(data)
 			v.Downloads = []download{{"pdf", dataURL("application/pdf", data)}}
@@ -88,12 +90,12 @@ func addDownloads(views [][]figureView) error {
 			}
 			var buf bytes.Buffer
 			if err := v.figure.writeCSV(&buf); err != nil {
-				return fmt.Errorf("write values of figure %q: %w", v.figure.title, err)
+				return false, fmt.Errorf("write values of figure %q: %w", v.figure.title, err)
 			}
 			v.Downloads = append(v.Downloads, download{"csv", dataURL("text/csv", buf.Bytes())})
 		}
 	}
-	return nil
+	return total > maxPDF, nil
 }
 
 // Figures returns the figures of the runs of one experiment, as its report has them.

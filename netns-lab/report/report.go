@@ -38,6 +38,7 @@ type Group struct {
 // page is the data of the template.
 type page struct {
 	Code     liveCode
+	NoPDF    bool // the figures' PDF files are too large for the page
 	Title    string
 	of       string        // the experiments, for errors
 	Overview []overviewRow // nil for no overview
@@ -174,7 +175,7 @@ func (p page) write(w io.Writer) error {
 		views = append(views, g.Figures)
 	}
 	var err error
-	if err := addDownloads(views); err != nil {
+	if p.NoPDF, err = addDownloads(views); err != nil {
 		return err
 	}
 	if p.Code, err = newLiveCode(views...); err != nil {

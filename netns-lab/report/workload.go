@@ -137,7 +137,7 @@ func formatSizes(s experiment.Sizes) string {
 	case s.From == 0:
 		return "< " + s.To.String()
 	case s.To == 0:
-		return "≥ " + s.From.String()
+		return s.From.String() + " or more" // in letters that PDF files have, too
 	default:
 		return s.From.String() + " to " + s.To.String()
 	}

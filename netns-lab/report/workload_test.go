@@ -58,11 +58,11 @@ func TestReportOfAWorkload(t *testing.T) {
 		"PFC|all|4 of 5|2.5ms|2ms|4ms|4ms|4ms|2.5|2|4|4|4|",
 		"PFC|&lt; 10KB|2 of 2|1.5ms|1ms|2ms|2ms|2ms|1.5|1|2|2|2|",
 		"PFC|10KB to 100KB|2 of 2|3.5ms|3ms|4ms|4ms|4ms|3.5|3|4|4|4|",
-		"PFC|≥ 1MB|0 of 1|||||||||||",
+		"PFC|1MB or more|0 of 1|||||||||||",
 		"PCN|all|4 of 5|5ms|4ms|8ms|8ms|8ms|5|4|8|8|8|",
 		"PCN|&lt; 10KB|2 of 2|3ms|2ms|4ms|4ms|4ms|3|2|4|4|4|",
 		"PCN|10KB to 100KB|2 of 2|7ms|6ms|8ms|8ms|8ms|7|6|8|8|8|",
-		"PCN|≥ 1MB|0 of 1|||||||||||",
+		"PCN|1MB or more|0 of 1|||||||||||",
 		// 8 frames for one each 14, 26 and 28 us, that stop ports for 12, 23 and 25 us, until 3200
 		// us
 		"PFC|switch|419|3352|7.509ms|",
@@ -103,7 +103,7 @@ func TestReportOfAnOlderWorkload(t *testing.T) {
 
 func TestSizesInWords(t *testing.T) {
 	for text, want := range map[string]string{"..10KB": "< 10KB", "10KB..100KB": "10KB to 100KB",
-		"1MB..": "≥ 1MB"} {
+		"1MB..": "1MB or more"} {
 		s, err := experiment.ParseSizes(text)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(formatSizes(s), want))

@@ -322,6 +322,13 @@ type PFCEvent struct {
 	Kind     PFCKind `csv:"kind"`
 }
 
+// Moment is what a run recorded in the bin that has just ended, for those who watch it.
+type Moment struct {
+	TimeNs  int64 // start of the bin
+	Samples []Sample
+	PFC     []PFCEvent // sent in the bin
+}
+
 // PauseRepeats counts the PAUSE frames of a class on a link in a bin of time, as if switches
 // repeated them like those of ns3-rdma: with each packet that finds the buffer above XOFF, and
 // every 2.5 us in between.

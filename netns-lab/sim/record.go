@@ -23,6 +23,9 @@ type recorder struct {
 	watched []bool    // flows whose senders are in the series
 	rows    []flowRow // of the series
 
+	watch   func(result.Moment) // nil if nobody watches
+	toldPFC int                 // how many events of pfc watch has got
+
 	// If detectors are judged:
 	offs  [][]offTimes // of each port, in the order of time
 	said  [][]said     // of each port, by bin
@@ -85,7 +88,7 @@ func (r *recorder) endBin(w *world) {
 		return
 	}
 	width := uint64(w.plan.exp.Sample)
-	at := w.sinceStart(r.bin)
+	at, before := w.sinceStart(r.bin), len(r.series)
 	for id := range w.ports {
 		r.endPortBin(w, id, at, width)
 	}
@@ -102,6 +105,10 @@ func (r *recorder) endBin(w *world) {
 				r.rates[i] = append(r.rates[i], s.RateBps)
 			}
 		}
+	}
+	if r.watch != nil {
+		r.watch(result.Moment{TimeNs: at, Samples: r.series[before:], PFC: r.pfc[r.toldPFC:]})
+		r.toldPFC = len(r.pfc)
 	}
 	r.bin = w.now
 	if w.now < w.end {

@@ -34,6 +34,15 @@ func New() *Simulator { return &Simulator{wazero.NewCompilationCache()} }
 func (s *Simulator) Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress func(done float64),
 ) (run *result.Run, err error) {
+	return s.RunWatched(ctx, e, scheme, progress, nil)
+}
+
+// RunWatched is [Simulator.Run] that also calls watch, unless it is nil, at the end of each bin of
+// the series. Watch must not keep the moment's slices.
+func (s *Simulator) RunWatched(
+	ctx context.Context, e *experiment.Experiment, scheme string, progress func(done float64),
+	watch func(result.Moment),
+) (run *result.Run, err error) {
 	runtime := wazero.NewRuntimeWithConfig(ctx,
 		wazero.NewRuntimeConfig().WithCompilationCache(s.cache))
 	defer func() { err = errors.Join(err, runtime.Close(ctx)) }()
@@ -41,6 +50,7 @@ func (s *Simulator) Run(
 	if err != nil {
 		return nil, fmt.Errorf("lay out experiment %s: %w", e.Name, err)
 	}
+	w.record.watch = watch
 	if err := w.run(ctx, progress); err != nil {
 		return nil, fmt.Errorf("simulate scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}
