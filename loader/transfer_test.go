@@ -556,6 +556,29 @@ func TestTableFull(t *testing.T) {
 	checkRefused(t, control, 3)
 }
 
+// Packets that are not full count as what they are.
+func TestSentBytesOfSmallWrites(t *testing.T) {
+	for _, table := range []loader.Registration{pcn(50e6), ldcp()} {
+		t.Run(table.Scheme.Name, func(t *testing.T) {
+			control := registered(t, table)
+			c := newPath(t).connectKnown(t, control)
+			const writes, bytes = 200, 100
+			for range writes {
+				_, err := c.client.Write(make([]byte, bytes))
+				qt.Assert(t, qt.IsNil(err))
+				_, err = io.ReadFull(c.server, make([]byte, bytes))
+				qt.Assert(t, qt.IsNil(err))
+			}
+			flow, err := control.Flow(c.key())
+			qt.Assert(t, qt.IsNil(err))
+			const headers = 14 + 20 + 32
+			most := uint64(writes * (bytes + headers))
+			qt.Check(t, qt.IsTrue(flow.SentBytes > most/2 && flow.SentBytes <= most),
+				qt.Commentf("%d, at most %d", flow.SentBytes, most))
+		})
+	}
+}
+
 func checkRefused(t *testing.T, control *loader.Control, want uint64) {
 	t.Helper()
 	got, err := control.FlowsRefused()

@@ -45,6 +45,7 @@ type rpibccIbccFlow struct {
 	Sender struct {
 		_               structs.HostLayout
 		SentBytes       uint64
+		PayloadBytes    uint64
 		SendRateBps     uint64
 		RecRateBps      uint64
 		CnpDecrease     uint64

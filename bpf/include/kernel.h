@@ -284,6 +284,7 @@ struct tcp_sock {
 	u32 delivered;
 	u32 delivered_ce;
 	u32 data_segs_out;
+	u64 bytes_sent; /* payload, retransmissions too */
 	u32 packets_out;
 	u32 sacked_out;
 	u32 lost_out;

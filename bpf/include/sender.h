@@ -22,6 +22,7 @@ struct echo {
 /* What every control keeps of a flow. */
 struct sender {
 	u64 sent_bytes;	   /* frames given to the device */
+	u64 payload_bytes; /* TCP's count, as of sent_bytes */
 	u64 send_rate_bps; /* the rate at which the flow is paced; 0: it has a window */
 	u64 rec_rate_bps;  /* PCN: RecRate of the latest CNP that said CE */
 	u64 cnp_decrease;  /* CNPs and CNMs received, by what they said */

@@ -371,6 +371,7 @@ static __always_inline void tcp_establish(struct sock *sk, struct sender *s, str
 {
 	s->ecn = tcp_ecn_negotiated(sk);
 	s->segments = ((struct tcp_sock *)sk)->data_segs_out;
+	s->payload_bytes = ((struct tcp_sock *)sk)->bytes_sent;
 	tcp_flow_key(sk, key);
 	tcp_keep_key(sk, key);
 }
@@ -378,10 +379,13 @@ static __always_inline void tcp_establish(struct sock *sk, struct sender *s, str
 /* Updates the flow's statistics at an ACK. */
 static __always_inline void tcp_account(struct sock *sk, struct sender *s)
 {
-	u32 segments = ((struct tcp_sock *)sk)->data_segs_out;
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 segments = tp->data_segs_out, header = tcp_frame_bytes(sk) - tp->mss_cache;
+	u64 payload_bytes = tp->bytes_sent;
 
-	s->sent_bytes += (u64)(segments - s->segments) * tcp_frame_bytes(sk);
+	s->sent_bytes += payload_bytes - s->payload_bytes + (u64)(segments - s->segments) * header;
 	s->segments = segments;
+	s->payload_bytes = payload_bytes;
 	/* on every ACK: a control that a sockops program chose started before the handshake */
 	s->ecn = tcp_ecn_negotiated(sk);
 	s->packets = tcp_delivered(sk);

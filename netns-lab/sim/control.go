@@ -55,7 +55,7 @@ type control struct {
 
 // sockFields are offsets in struct tcp_sock.
 type sockFields struct {
-	una, nxt, cwnd, ssthresh, mss, srtt, retrans, delivered, deliveredCE, segments, header, ecn,
+	una, nxt, cwnd, ssthresh, mss, srtt, retrans, delivered, deliveredCE, segments, payload, header, ecn,
 	pacing, maxPacing uint32
 }
 
@@ -172,7 +172,8 @@ func (c *control) findFields(spec *ebpf.CollectionSpec) error {
 		ssthresh: o.of("snd_ssthresh"), mss: o.of("mss_cache"), srtt: o.of("srtt_us"),
 		retrans: o.of("total_retrans"), delivered: o.of("delivered"),
 		deliveredCE: o.of("delivered_ce"), segments: o.of("data_segs_out"),
-		header: o.of("tcp_header_len"), ecn: o.of("ecn_flags"),
+		payload: o.of("bytes_sent"),
+		header:  o.of("tcp_header_len"), ecn: o.of("ecn_flags"),
 		pacing: o.of("sk_pacing_rate"), maxPacing: o.of("sk_max_pacing_rate"),
 	}
 	if o.err != nil {
@@ -296,6 +297,7 @@ func (c *control) write(f *flow) {
 	c.put32(s+c.sock.delivered, f.delivered)
 	c.put32(s+c.sock.deliveredCE, f.deliveredCE)
 	c.put32(s+c.sock.segments, f.segments)
+	c.put64(s+c.sock.payload, f.payloadBytes)
 	c.put32(s+c.sock.retrans, f.retransmissions)
 }
 

@@ -45,6 +45,7 @@ type flow struct {
 	delivered        uint32
 	deliveredCE      uint32
 	segments         uint32 // transmissions
+	payloadBytes     uint64 // of them
 	ackedOrder       uint32 // of the latest transmission that arrived
 	retransmissions  uint32
 	timeouts         uint32

@@ -98,6 +98,7 @@ func (w *world) send(f *flow, seq uint32) {
 	k.seq, k.size = seq, f.frameOf(seq)
 	f.queued = true
 	f.segments++
+	f.payloadBytes += uint64(k.size - (f.frame - f.mss))
 	k.order = f.segments
 	if f.kind == packetData {
 		w.prepareTCP(f, k)
