@@ -94,6 +94,7 @@ func run(ctx context.Context, args []string) int {
 }
 
 func newRoot() *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "pcn",
 		Short: "Congestion control of lossless Ethernet on a real Linux kernel",
@@ -104,11 +105,18 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 ` + describeExitCodes(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
 		Args:          knownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !showVersion {
+				return cmd.Help()
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		},
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Not cobra's own flag, which wants the text at each start: it hashes a program of megabytes.
+	root.Flags().BoolVarP(&showVersion, "version", "v", false,
+		"print the version, the commit, and the hash of the microVM's program")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
 	wrapAll(root)
