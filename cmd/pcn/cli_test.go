@@ -115,3 +115,20 @@ func TestCompletion(t *testing.T) {
 	cases, _ := completeCase(nil, []string{"qcn-buffers"}, "")
 	qt.Check(t, qt.DeepEquals(cases, e.CaseNames()))
 }
+
+// What shells ask for is wired to the commands.
+func TestCompletionOfSweepsAndInterfaces(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sweep", ""}, "hol-burst\n"},
+		{[]string{"sweep", "hol-burst", "--on", ""}, "slurm\n"},
+		{[]string{"host", "up", "--on", ""}, "lo\n"},
+		{[]string{"run", "hol", "--algo", ""}, "timely\n"},
+	} {
+		out, _, err := pcn(t, append([]string{"__complete"}, c.args...)...)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.StringContains(out, c.want), qt.Commentf("%q", c.args))
+	}
+}

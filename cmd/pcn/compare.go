@@ -14,13 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 func newCompare() *cobra.Command {
-	var to string
+	var (
+		to     string
+		asJSON bool
+	)
 	c := &cobra.Command{
 		Use:   "compare DIR...",
 		Short: "Compare schemes as ratios to one baseline",
@@ -34,17 +38,29 @@ numbers, the table also shows these and their ratios.`,
 				return err
 			}
 			code := 0
+			found := []jsonout.Compared{}
 			for _, g := range groups {
 				baseline, err := chooseBaseline(g, to)
 				if err != nil {
 					return usageError{err}
 				}
+				if asJSON {
+					found = append(found, comparedWith(g, baseline))
+					code = max(code, printInvalid(io.Discard, g.Runs))
+					continue
+				}
 				printRatios(cmd.OutOrStdout(), g, baseline)
 				code = max(code, printInvalid(cmd.OutOrStdout(), g.Runs))
+			}
+			if asJSON {
+				if err := printJSON(cmd.OutOrStdout(), found); err != nil {
+					return err
+				}
 			}
 			return exitWith(code)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&to, "to", "",
 		"baseline scheme (default: pcn, or the first scheme if pcn was not run)")
 	return c
@@ -66,6 +82,19 @@ func chooseBaseline(g report.Group, requested string) (string, error) {
 			g.Experiment.Name, requested, strings.Join(schemes, ", "))
 	default:
 		return requested, nil
+	}
+}
+
+// comparedWith is what printRatios prints, as JSON.
+func comparedWith(g report.Group, baseline string) jsonout.Compared {
+	e := *g.Experiment
+	e.Compare = comparisons(&e)
+	all := jsonout.ComparisonsOf(result.EvaluateCompare(&e, g.Runs))
+	for _, c := range all {
+		c.SetRatios(baseline)
+	}
+	return jsonout.Compared{
+		Experiment: e.Name, Baseline: baseline, Comparisons: all, Runs: jsonout.RunsOf(g.Runs),
 	}
 }
 

@@ -3,25 +3,34 @@
 package main
 
 import (
+	"net"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
-// addCompletion completes names of experiments, cases and schemes in shells.
+// addCompletion completes names of experiments, sweeps, cases, schemes and interfaces in shells.
 func addCompletion(root *cobra.Command) {
 	for _, c := range root.Commands() {
+		addCompletion(c)
 		switch c.Name() {
 		case "run", "topo", "validate":
 			c.ValidArgsFunction = completeExperiment
+		case "sweep":
+			c.ValidArgsFunction = completeSweep
 		}
 		for flag, complete := range map[string]cobra.CompletionFunc{
-			"algo": completeScheme, "case": completeCase,
+			"algo": completeScheme, "case": completeCase, "on": completeInterface,
 		} {
-			if c.Flags().Lookup(flag) != nil {
+			f := c.Flags().Lookup(flag)
+			if flag == "on" && f != nil && f.Value.Type() == "string" {
+				complete = completePlace
+			}
+			if f != nil {
 				// Fails only for a flag that is not there.
 				_ = c.RegisterFlagCompletionFunc(flag, complete)
 			}
@@ -34,6 +43,34 @@ func completeExperiment(
 	*cobra.Command, []string, string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return experiments.Names(), cobra.ShellCompDirectiveDefault // files too
+}
+
+func completeSweep(
+	*cobra.Command, []string, string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return sweeps.Names(), cobra.ShellCompDirectiveDefault // files too
+}
+
+// completePlace completes where runs may run.
+func completePlace(
+	*cobra.Command, []string, string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return []cobra.Completion{onLocal, onSlurm}, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeInterface completes the network interfaces of this host.
+func completeInterface(
+	*cobra.Command, []string, string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, err := net.Interfaces()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []cobra.Completion
+	for _, i := range all {
+		names = append(names, i.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func completeScheme(

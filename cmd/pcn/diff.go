@@ -8,12 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 func newDiff() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Check whether two runs are the same, and show where they first differ",
 		Long: fmt.Sprintf(`Compare two result folders: two runs, or two folders with runs of the
@@ -31,14 +33,28 @@ Exits with %d if runs differ.`, exitDiffer),
 			}
 			code := 0
 			w := cmd.OutOrStdout()
+			found := []jsonout.Diff{}
 			for _, p := range pairs {
-				if printDifferences(w, p.name, result.Diff(p.a, p.b)) {
+				differences := result.Diff(p.a, p.b)
+				if asJSON {
+					found = append(found, jsonout.DiffOf(p.name, differences))
+					if len(differences) > 0 {
+						code = exitDiffer
+					}
+				} else if printDifferences(w, p.name, differences) {
 					code = exitDiffer
+				}
+			}
+			if asJSON {
+				if err := printJSON(w, found); err != nil {
+					return err
 				}
 			}
 			return exitWith(code)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 // printDifferences prints the differences of a pair of runs, and reports whether there are any.

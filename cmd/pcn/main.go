@@ -9,22 +9,43 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
-// Exit codes, beside 0.
+// Exit codes, beside 0. [exitCodes] says what they mean.
 const (
-	exitError   = 1 // something went wrong
-	exitUsage   = 2 // the command line is wrong
-	exitExpect  = 3 // an expectation or a comparison of the experiment is not met
-	exitInvalid = 4 // a run can't be believed
-	exitDiffer  = 5 // two runs differ
+	exitError   = 1
+	exitUsage   = 2
+	exitExpect  = 3
+	exitInvalid = 4
+	exitDiffer  = 5
 )
+
+// exitCodes has the meaning of each exit code, for all commands.
+var exitCodes = [...]string{
+	0:           "all is well",
+	exitError:   "something failed, or a check, a file or the host is not as it should be",
+	exitUsage:   "the command line is wrong",
+	exitExpect:  "a bound of the experiment is not met",
+	exitInvalid: "a run can't be believed: its result is invalid",
+	exitDiffer:  "two runs differ (pcn diff, pcn rerun)",
+}
+
+// describeExitCodes returns a line for each exit code.
+func describeExitCodes() string {
+	lines := []string{"Exit codes of all commands:"}
+	for code, meaning := range exitCodes {
+		lines = append(lines, fmt.Sprintf("  %d  %s", code, meaning))
+	}
+	return strings.Join(lines, "\n")
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -62,7 +83,8 @@ func run(ctx context.Context, args []string) int {
 	case errors.Is(ctx.Err(), context.Canceled):
 		fmt.Fprintln(os.Stderr, "pcn: interrupted; only runs that have ended are kept")
 		return exitError
-	case errors.As(err, &usage), errors.Is(err, experiments.ErrUnknown):
+	case errors.As(err, &usage), errors.Is(err, experiments.ErrUnknown),
+		errors.Is(err, sweeps.ErrUnknown):
 		fmt.Fprintf(os.Stderr, "pcn: %v\nTry: pcn --help\n", err)
 		return exitUsage
 	default:
@@ -72,6 +94,7 @@ func run(ctx context.Context, args []string) int {
 }
 
 func newRoot() *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "pcn",
 		Short: "Congestion control of lossless Ethernet on a real Linux kernel",
@@ -79,15 +102,21 @@ func newRoot() *cobra.Command {
 network namespaces, senders are TCP congestion controls in BPF, switches are BPF qdiscs with PFC and NP-ECN.
 Experiments run in a deterministic microVM: the same input gives the same bytes.
 
-Exit codes: 0 all well, 1 error, 2 wrong usage, 3 an expectation or a comparison is not met, 4 a run
-can't be believed, 5 two runs differ (pcn diff).`,
+` + describeExitCodes(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
 		Args:          knownCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !showVersion {
+				return cmd.Help()
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			return err
+		},
 	}
-	root.SetVersionTemplate("{{.Version}}\n")
+	// Not cobra's own flag, which wants the text at each start: it hashes a program of megabytes.
+	root.Flags().BoolVarP(&showVersion, "version", "v", false,
+		"print the version, the commit, and the hash of the microVM's program")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newDoctor(), newHost(), newScheme(), newSchema(), newFlows(), newTop(), newTrace(), newMan(), newDocs(), newValidate())
 	wrapAll(root)
@@ -117,12 +146,17 @@ func wrapAll(root *cobra.Command) {
 	}
 }
 
-// wrapArgs makes a wrong number of arguments a usage error.
+// wrapArgs makes a wrong number of arguments, a missing flag and flags that exclude each other usage
+// errors.
 func wrapArgs(c *cobra.Command) {
 	check := c.Args
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return usageError{fmt.Errorf("%s: %w", cmd.Name(), err)}
+		}
+		err := errors.Join(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
+		if err != nil {
+			return usageError{err}
 		}
 		return nil
 	}

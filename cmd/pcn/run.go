@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 )
@@ -36,6 +38,7 @@ func newRun() *cobra.Command {
 		change changes
 		o      launch.Options
 		engine engineFlags
+		asJSON bool
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -78,10 +81,14 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
+			if len(seeds) > 0 && asJSON {
+				return usageError{errors.New(
+					"--json prints the expectations of one seed: give --seed N in place of several")}
+			}
 			if len(seeds) > 0 {
 				return runSeeds(cmd, o, engines, seeds, change.watch)
 			}
-			return runExperiment(cmd, o, engines, change.watch)
+			return runExperiment(cmd, o, engines, asJSON, change.watch)
 		},
 	}
 	f := c.Flags()
@@ -103,6 +110,8 @@ Congestion controls of Linux, as baselines:
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
 	f.BoolVar(&engine.realTime, "real-time", false,
 		"run microVMs in real time (KVM) if possible: faster, but not reproducible")
+	f.BoolVar(&asJSON, "json", false,
+		"print what "+jsonout.ExpectationsFile+" in the folder of results has")
 	f.StringVar(&o.Out, "out", "",
 		"folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
@@ -157,7 +166,7 @@ func (c changes) apply(
 }
 
 func runExperiment(
-	cmd *cobra.Command, o launch.Options, engines []launch.Named, watch bool,
+	cmd *cobra.Command, o launch.Options, engines []launch.Named, asJSON, watch bool,
 ) error {
 	start := time.Now()
 	bar := newShower(cmd.ErrOrStderr(), o.Experiment.Name,
@@ -169,7 +178,14 @@ func runExperiment(
 		return err
 	}
 	w := cmd.OutOrStdout()
-	code := summarise(w, []report.Group{{Experiment: o.Experiment, Runs: runs}})
+	group := report.Group{Experiment: o.Experiment, Runs: runs}
+	if asJSON {
+		if err := printJSON(w, jsonout.OutcomesOf(group)); err != nil {
+			return err
+		}
+		return exitWith(summarise(io.Discard, []report.Group{group}))
+	}
+	code := summarise(w, []report.Group{group})
 	if err := printTotal(w, start, filepath.Join(o.Out, launch.ReportFile)); err != nil {
 		return err
 	}

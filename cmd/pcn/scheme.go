@@ -66,7 +66,11 @@ func newSchemeShow() *cobra.Command {
 // findScheme returns a scheme by its name, or of a C file or object.
 func findScheme(ctx context.Context, name string) (scheme.Scheme, error) {
 	if !isOwnFile(name) {
-		return scheme.Builtin().Lookup(name)
+		s, err := scheme.Builtin().Lookup(name)
+		if err != nil {
+			return s, usageError{err}
+		}
+		return s, nil
 	}
 	own, err := compileOwn(ctx, name)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/network"
@@ -26,6 +27,7 @@ func newTopo() *cobra.Command {
 	var (
 		svg, caseName string
 		up, native    bool
+		asJSON        bool
 	)
 	c := &cobra.Command{
 		Use:   "topo EXPERIMENT",
@@ -53,20 +55,40 @@ no BPF qdisc.`,
 				}
 			}
 			n := e.Topology.Network()
-			if err := printTopology(cmd.OutOrStdout(), n); err != nil {
+			topology, err := jsonout.TopologyOf(n)
+			if err != nil {
 				return err
+			}
+			if !asJSON {
+				if err := printTopology(cmd.OutOrStdout(), n); err != nil {
+					return err
+				}
 			}
 			if svg != "" {
 				if err := drawTopology(svg, n); err != nil {
 					return err
 				}
 			}
-			if !up {
-				return nil
+			if up {
+				s, err := upAndDown(cmd, e, native)
+				if err != nil {
+					return err
+				}
+				if !asJSON {
+					printScale(cmd.OutOrStdout(), s)
+				}
+				topology.Built = &jsonout.Built{
+					UpNs: s.Up.Nanoseconds(), DownNs: s.Down.Nanoseconds(),
+					MemoryBytes: s.MemoryBytes, WithoutQdisc: s.WithoutQdisc,
+				}
 			}
-			return upAndDown(cmd, e, native)
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), topology)
+			}
+			return nil
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().StringVar(&svg, "svg", "", "file to draw the network into")
 	c.Flags().StringVar(&caseName, "case", "",
 		"show the network of this case (default: the file's network without any case)")
@@ -77,24 +99,21 @@ no BPF qdisc.`,
 
 // upAndDown builds and removes the network of the first scheme. It runs on kernels that lack what
 // runs need.
-func upAndDown(cmd *cobra.Command, e *experiment.Experiment, native bool) error {
+func upAndDown(
+	cmd *cobra.Command, e *experiment.Experiment, native bool,
+) (kernel.Scale, error) {
 	var engine launch.Engine = launch.Native{}
 	if !native {
 		var err error
 		if engine, err = launch.NewMicroVMs("", true); err != nil {
-			return err
+			return kernel.Scale{}, err
 		}
 	}
 	pool, err := launch.NewPool(engine, printWaiting(cmd))
 	if err != nil {
-		return err
+		return kernel.Scale{}, err
 	}
-	s, err := pool.UpAndDown(cmd.Context(), job.Job{Experiment: e, Scheme: e.Schemes[0]})
-	if err != nil {
-		return err
-	}
-	printScale(cmd.OutOrStdout(), s)
-	return nil
+	return pool.UpAndDown(cmd.Context(), job.Job{Experiment: e, Scheme: e.Schemes[0]})
 }
 
 func printScale(w io.Writer, s kernel.Scale) {

@@ -17,9 +17,13 @@ func TestVersion(t *testing.T) {
 	root.SetOut(&out)
 	root.SetArgs([]string{"--version"})
 	qt.Assert(t, qt.IsNil(root.Execute()))
-	qt.Check(t, qt.Equals(out.String(), launch.Tool+"\n"))
+	guest := ""
+	if hash, err := launch.GuestSHA256(); err == nil {
+		guest = ", guest " + hash[:12]
+	}
+	qt.Check(t, qt.Equals(out.String(), launch.Tool+guest+"\n"))
 
 	commit = "0123456789ab-dirty"
 	t.Cleanup(func() { commit = "" })
-	qt.Check(t, qt.Equals(version(), launch.Tool+", commit 0123456789ab-dirty"))
+	qt.Check(t, qt.Equals(version(), launch.Tool+", commit 0123456789ab-dirty"+guest))
 }

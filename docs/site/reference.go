@@ -36,7 +36,12 @@ func reference(ctx context.Context, root string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	printed, err := jsonPage(root)
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
+		"generated/json":    printed,
 		"generated/cli":     cli,
 		"generated/metrics": metrics,
 		"generated/results": results,

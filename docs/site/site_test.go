@@ -98,6 +98,10 @@ func TestReferenceIsComplete(t *testing.T) {
 	for _, want := range []string{"## pcn run\n", "## pcn host up\n", "--engine"} {
 		qt.Check(t, qt.StringContains(generated["generated/cli"], want))
 	}
+	for _, want := range []string{"## pcn run --json", "`expectations[].measured[].value` | number",
+		"`components[].name` | text", "`hint` | text"} {
+		qt.Check(t, qt.StringContains(generated["generated/json"], want))
+	}
 	for _, want := range []string{"`switch.pfc.xoff` | a size", "`flows[].from`"} {
 		qt.Check(t, qt.StringContains(generated["generated/schema"], want))
 	}

@@ -196,9 +196,8 @@ func writeColumn(p *strings.Builder, field *ast.Field, structs map[string]*ast.S
 	if field.Tag == nil || len(field.Names) == 0 {
 		return
 	}
-	tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
-	column, _, _ := strings.Cut(cmp.Or(tag.Get("csv"), tag.Get("json")), ",")
-	if column == "" || column == "-" {
+	column := columnOf(field)
+	if column == "" {
 		return
 	}
 	words := oneLine(field.Doc, field.Comment)
@@ -207,6 +206,13 @@ func writeColumn(p *strings.Builder, field *ast.Field, structs map[string]*ast.S
 	}
 	words = strings.NewReplacer("|", `\|`, "[", "", "]", "").Replace(words)
 	fmt.Fprintf(p, "| `%s` | %s | %s |\n", column, unitOf(column, field.Type), words)
+}
+
+// columnOf returns the name in the csv or json tag of a field; "" if it has none.
+func columnOf(field *ast.Field) string {
+	tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+	column, _, _ := strings.Cut(cmp.Or(tag.Get("csv"), tag.Get("json")), ",")
+	return strings.TrimPrefix(column, "-")
 }
 
 func sampleComment(sample *ast.StructType, name string) string {

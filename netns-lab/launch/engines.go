@@ -46,8 +46,7 @@ func RunEngines(ctx context.Context, o Options, engines []Named) ([]*result.Run,
 			runs[n*len(engines)+i] = r
 		}
 	}
-	groups := []report.Group{{Experiment: o.Experiment, Runs: runs}}
-	return runs, WriteReport(filepath.Join(o.Out, ReportFile), groups)
+	return runs, writeOutcomes(o.Out, report.Group{Experiment: o.Experiment, Runs: runs})
 }
 
 // SeedsOn is what one engine measured over several seeds.

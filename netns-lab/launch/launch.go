@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/flock"
 	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -72,8 +74,8 @@ func Count(e *experiment.Experiment) int {
 }
 
 // Run runs all schemes in all cases of the experiment. It leaves the files of each in
-// Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html. If a run fails, it
-// keeps the results of those that have ended.
+// Out/CASE/SCHEME, or Out/SCHEME if there are no cases, and Out/report.html and
+// Out/expectations.json. If a run fails, it keeps the results of those that have ended.
 func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	todo, err := jobs(o.Experiment)
 	if err != nil {
@@ -91,8 +93,21 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups := []report.Group{{Experiment: o.Experiment, Runs: runs}}
-	return runs, WriteReport(filepath.Join(o.Out, ReportFile), groups)
+	return runs, writeOutcomes(o.Out, report.Group{Experiment: o.Experiment, Runs: runs})
+}
+
+// writeOutcomes writes what all runs of an experiment came to into their folder: for people and for
+// programs.
+func writeOutcomes(dir string, g report.Group) error {
+	data, err := json.MarshalIndent(jsonout.OutcomesOf(g), "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the expectations: %w", err)
+	}
+	path := filepath.Join(dir, jsonout.ExpectationsFile)
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the expectations: %w", err)
+	}
+	return WriteReport(filepath.Join(dir, ReportFile), []report.Group{g})
 }
 
 // runAll runs as many jobs at a time as the engine can, and saves each result.

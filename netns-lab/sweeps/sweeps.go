@@ -18,6 +18,9 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
+// ErrUnknown is a name that no sweep has.
+var ErrUnknown = errors.New("no sweep is named")
+
 // Names returns the sweeps that come with the program, in alphabetical order.
 func Names() []string {
 	// The pattern is constant and well-formed: Glob can't fail.
@@ -45,8 +48,8 @@ func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
 	data, err := files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil,
-			fmt.Errorf("no sweep is named %q (hint: one of %s, or the path of a .yaml file)",
-				nameOrPath, strings.Join(Names(), ", "))
+			fmt.Errorf("%w %q (hint: one of %s, or the path of a .yaml file)",
+				ErrUnknown, nameOrPath, strings.Join(Names(), ", "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read sweep %s: %w", nameOrPath, err)

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// Every command means the same with an exit code.
+func TestExitCodes(t *testing.T) {
+	dir := t.TempDir()
+	good, bad := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "bad.yaml")
+	qt.Assert(t, qt.IsNil(os.WriteFile(good, []byte(small), 0o600)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(bad, []byte("nmae: x\n"), 0o600)))
+	runs, invalid := filepath.Join(dir, "runs"), filepath.Join(dir, "invalid")
+	fig2(t, parse(t, small), runs, asIs)
+	fig2(t, parse(t, small), invalid, func(r *result.Run) {
+		r.Manifest.Verdict, r.Manifest.Reasons = result.Invalid, []string{"late"}
+	})
+	page := filepath.Join(dir, "report.html")
+	for _, c := range []struct {
+		args string
+		want int
+	}{
+		{"--version", 0},
+		{"topo " + good, 0},
+		{"compare " + runs, 0},
+		{"diff " + runs + " " + runs, 0},
+
+		{"run " + bad, exitError},
+		{"run " + filepath.Join(dir, "missing.yaml"), exitError},
+		{"validate " + bad, exitError},
+		{"compare " + dir + "/missing", exitError},
+		{"diff " + runs + " " + dir + "/missing", exitError},
+
+		{"rnu", exitUsage},
+		{"run", exitUsage},
+		{"run hol --no-such-flag", exitUsage},
+		{"run hol --algo no-such-scheme", exitUsage},
+		{"run hol --case no-such-case", exitUsage},
+		{"run hol --duration soon", exitUsage},
+		{"run hol --seeds 9..1", exitUsage},
+		{"run hol --engine no-such-engine", exitUsage},
+		{"run no-such-experiment", exitUsage},
+		{"sweep no-such-sweep", exitUsage},
+		{"topo no-such-experiment", exitUsage},
+		{"topo hol --case no-such-case", exitUsage},
+		{"compare " + runs + " --to no-such-scheme", exitUsage},
+		{"docs no-such-page", exitUsage},
+		{"schema no-such-kind", exitUsage},
+		{"scheme show no-such-scheme", exitUsage},
+		{"host no-such-command", exitUsage},
+		{"host up --control pcn --config x", exitUsage},
+
+		{"compare " + invalid, exitInvalid},
+		{"report " + invalid + " --out " + page, exitInvalid},
+		{"diff " + runs + " " + invalid, exitDiffer},
+	} {
+		qt.Check(t, qt.Equals(run(t.Context(), strings.Fields(c.args)), c.want),
+			qt.Commentf("%s", c.args))
+	}
+}
+
+// The document and the program say the same of exit codes.
+func TestExitCodesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/ci.md")
+	qt.Assert(t, qt.IsNil(err))
+	for code, meaning := range exitCodes {
+		qt.Check(t, qt.StringContains(string(page), fmt.Sprintf("| %d | %s |\n", code, meaning)))
+		qt.Check(t, qt.StringContains(newRoot().Long, fmt.Sprintf("  %d  %s", code, meaning)))
+	}
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// printedJSON are the Go types of what commands print with --json.
+var printedJSON = []struct {
+	command, dir, goType string
+	list                 bool // of such objects
+}{
+	{"pcn run --json, and expectations.json in the folder of results",
+		"netns-lab/jsonout", "Outcomes", false},
+	{"pcn compare --json", "netns-lab/jsonout", "Compared", true},
+	{"pcn diff --json", "netns-lab/jsonout", "Diff", true},
+	{"pcn topo --json", "netns-lab/jsonout", "Topology", false},
+	{"pcn doctor --json", "netns-lab/jsonout", "Check", true},
+	{"pcn list --json", "cmd/pcn", "listed", true},
+	{"pcn validate --json", "cmd/pcn", "mistake", true},
+	{"pcn host status --json", "host", "Status", false},
+	{"pcn host doctor --json, pcn host selftest --json", "host", "Check", true},
+}
+
+const jsonIntroduction = `# JSON that commands print
+
+Keys and their meaning stay; new keys may come. Lists of ` + "`run`, `compare`, `diff`, `topo`" + `
+and ` + "`doctor`" + ` are never null. Exit codes are the same with and without ` + "`--json`" + `:
+[exit codes](../docs/ci.md). This page is made from the sources.
+`
+
+// jsonPage describes the keys of what commands print with --json.
+func jsonPage(root string) (string, error) {
+	var p strings.Builder
+	p.WriteString(jsonIntroduction)
+	for _, c := range printedJSON {
+		decls, err := goPackage(filepath.Join(root, c.dir))
+		if err != nil {
+			return "", err
+		}
+		structs := structsOf(decls)
+		if structs[c.goType] == nil {
+			return "", fmt.Errorf("%s has no type %s for %s", c.dir, c.goType, c.command)
+		}
+		what := "An object."
+		if c.list {
+			what = "A list of such objects."
+		}
+		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n| key | unit | meaning |\n|---|---|---|\n", c.command, what)
+		writeKeys(&p, "", c.goType, structs, nil)
+	}
+	return p.String(), nil
+}
+
+// writeKeys writes a row for each key of a type, and for those of the types inside.
+func writeKeys(
+	p *strings.Builder, prefix, of string, structs map[string]*ast.StructType, above []string,
+) {
+	if slices.Contains(above, of) {
+		return
+	}
+	for _, field := range structs[of].Fields.List {
+		if field.Tag == nil {
+			continue
+		}
+		name, isList := elementOf(field.Type)
+		key := columnOf(field)
+		if key == "" {
+			continue
+		}
+		key = prefix + key
+		if isList {
+			key += "[]"
+		}
+		unit := unitOf(key, field.Type)
+		switch {
+		case structs[name] != nil:
+			unit = "object"
+		case isList:
+			unit = "text"
+		case name == "":
+			unit = "object of numbers"
+		case name == "Number":
+			unit = "number"
+		}
+		words := strings.NewReplacer("|", `\|`, "[", "", "]", "").
+			Replace(oneLine(field.Doc, field.Comment))
+		fmt.Fprintf(p, "| `%s` | %s | %s |\n", key, unit, words)
+		if structs[name] != nil {
+			writeKeys(p, key+".", name, structs, append(slices.Clone(above), of))
+		}
+	}
+}
+
+// elementOf returns the name of a field's type, or of the items of a list; "" for a map.
+func elementOf(t ast.Expr) (name string, isList bool) {
+	switch t := t.(type) {
+	case *ast.Ident:
+		return t.Name, false
+	case *ast.StarExpr:
+		return elementOf(t.X)
+	case *ast.ArrayType:
+		name, _ = elementOf(t.Elt)
+		return name, true
+	default:
+		return "", false
+	}
+}

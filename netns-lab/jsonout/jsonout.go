@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonout has the JSON that pcn's commands print and that runs leave behind. Keys stay as
+// they are; new ones may come. Lists are never null.
+package jsonout
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
+	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+// ExpectationsFile is the name of the file of [Outcomes] in the folder of a run.
+const ExpectationsFile = "expectations.json"
+
+// Quantity is a measured or wanted value.
+type Quantity struct {
+	Value Number `json:"value"` // in this unit; 1 is a share of 100%
+	Unit  string `json:"unit"`  // ns, bps, bytes, share or count
+}
+
+// Number is a number that JSON may not have: null if it is infinite or undefined.
+type Number float64
+
+// MarshalJSON returns null for what is no number in JSON.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if f := float64(n); math.IsInf(f, 0) || math.IsNaN(f) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// Outcomes is what an experiment's runs came to.
+type Outcomes struct {
+	Experiment   string        `json:"experiment"`   // name of the experiment
+	Pass         bool          `json:"pass"`         // all runs are valid, all bounds are met
+	Runs         []RunOutcome  `json:"runs"`         // in the order of the report
+	Expectations []Expectation `json:"expectations"` // of expect:, one for each run
+	Comparisons  []Comparison  `json:"comparisons"`  // of compare:
+}
+
+// RunOutcome is one run.
+type RunOutcome struct {
+	Scheme  string   `json:"scheme"`
+	Case    string   `json:"case"`    // empty if the experiment has no cases
+	Engine  string   `json:"engine"`  // kernel, sim or fluid
+	Seed    uint64   `json:"seed"`    // of all random choices
+	Verdict string   `json:"verdict"` // valid or invalid
+	Reasons []string `json:"reasons"` // why it is invalid
+	TotalS  float64  `json:"total_s"` // wall time of the run
+}
+
+// Expectation is one expectation of one run.
+type Expectation struct {
+	Scheme   string     `json:"scheme"`
+	Case     string     `json:"case"`   // empty if the experiment has no cases
+	Engine   string     `json:"engine"` // kernel, sim or fluid
+	What     string     `json:"what"`   // the expectation in words
+	Metric   string     `json:"metric"`
+	Paper    string     `json:"paper"`    // what the paper reports, as text; may be empty
+	Measured []Quantity `json:"measured"` // one for each link, port or flow
+	Error    string     `json:"error"`    // why it was not measured; empty if it was
+	Min      *Quantity  `json:"min"`      // lower bound; null if there is none
+	Max      *Quantity  `json:"max"`      // upper bound; null if there is none
+	Pass     bool       `json:"pass"`
+}
+
+// Comparison compares schemes.
+type Comparison struct {
+	Engine string        `json:"engine"` // kernel, sim or fluid
+	What   string        `json:"what"`   // the comparison in words
+	Metric string        `json:"metric"`
+	Values []SchemeValue `json:"values"`
+	Order  *Relation     `json:"order"`  // required order of schemes; null if none is
+	Ratios *Relation     `json:"ratios"` // required ratios of schemes; null if none is
+	Pass   bool          `json:"pass"`
+}
+
+// SchemeValue is what a comparison measured of one scheme.
+type SchemeValue struct {
+	Scheme   string    `json:"scheme"`
+	Measured *Quantity `json:"measured"` // over all cases; null if it was not measured
+	Error    string    `json:"error"`    // why it was not measured; empty if it was
+	Paper    *Quantity `json:"paper"`    // the paper's number; null if it gives none
+	Min      *Quantity `json:"min"`      // lower bound; null if there is none
+	Max      *Quantity `json:"max"`      // upper bound; null if there is none
+	Judged   bool      `json:"judged"`   // false if the scheme is only shown
+	Pass     bool      `json:"pass"`
+	// Ratio to the baseline that pcn compare takes; null elsewhere, if a value is missing, and if
+	// the baseline's is 0.
+	Ratio *Number `json:"ratio"`
+}
+
+// Relation is a required relation between schemes.
+type Relation struct {
+	Asked    string `json:"asked"`    // such as pcn < pfc
+	Measured string `json:"measured"` // the values, as text
+	Holds    bool   `json:"holds"`
+}
+
+// Compared is what pcn compare prints of an experiment.
+type Compared struct {
+	Experiment  string       `json:"experiment"`
+	Baseline    string       `json:"baseline"` // the scheme that ratios are to
+	Comparisons []Comparison `json:"comparisons"`
+	Runs        []RunOutcome `json:"runs"`
+}
+
+// Diff is what pcn diff prints of a pair of runs.
+type Diff struct {
+	Run         string       `json:"run"` // experiment, case and scheme
+	Same        bool         `json:"same"`
+	Differences []Difference `json:"differences"`
+}
+
+// Difference is one difference of two runs.
+type Difference struct {
+	What string `json:"what"`  // such as seed, or port S0->S1 in series.csv
+	AtNs *int64 `json:"at_ns"` // since t = 0; null if the difference has no time
+	A    string `json:"a"`     // value of the first run; none if it has no such object
+	B    string `json:"b"`     // value of the second run
+}
+
+// Check is a requirement that pcn doctor checks.
+type Check struct {
+	What  string `json:"what"`
+	For   string `json:"for"` // what needs it: microVM, --native or captures
+	OK    bool   `json:"ok"`
+	Error string `json:"error"` // what is wrong; empty if it is met
+	Fix   string `json:"fix"`   // the command that meets it; empty if it is met
+}
+
+// Topology is a network, as pcn topo prints it.
+type Topology struct {
+	Tiers        []Tier   `json:"tiers"` // from the hosts up
+	Nodes        int      `json:"nodes"`
+	Hosts        int      `json:"hosts"`
+	Links        int      `json:"links"`
+	Ports        int      `json:"ports"`
+	FailedLinks  []string `json:"failed_links"`
+	LongestHops  int      `json:"longest_hops"`  // links of the longest path
+	RoundTripNs  uint64   `json:"round_trip_ns"` // of the longest path, propagation alone
+	BisectionBps uint64   `json:"bisection_bps"` // from the first half of the hosts to the second
+	Built        *Built   `json:"built"`         // with --up; else null
+}
+
+// Tier is the nodes at one height of a network.
+type Tier struct {
+	Name  string   `json:"name"`
+	Nodes []string `json:"nodes"`
+	Links []Links  `json:"links"` // up and across
+	// Oversubscription is the capacity below a switch over that above it; null if no switch has
+	// links up, or the worst one lost them all.
+	Oversubscription *float64 `json:"oversubscription"`
+}
+
+// Links are links of the same kind.
+type Links struct {
+	Count   int    `json:"count"`
+	RateBps uint64 `json:"rate_bps"`
+	DelayNs uint64 `json:"delay_ns"` // one way
+}
+
+// Built is what building a network cost.
+type Built struct {
+	UpNs         int64 `json:"up_ns"`
+	DownNs       int64 `json:"down_ns"`
+	MemoryBytes  int64 `json:"memory_bytes"`  // of the whole machine
+	WithoutQdisc bool  `json:"without_qdisc"` // this kernel lacks CONFIG_NET_SCH_BPF
+}
+
+// OutcomesOf evaluates the expectations and the comparisons of an experiment's runs.
+func OutcomesOf(g report.Group) Outcomes {
+	o := Outcomes{
+		Experiment: g.Experiment.Name, Pass: true,
+		Runs:         RunsOf(g.Runs),
+		Expectations: []Expectation{},
+		Comparisons:  ComparisonsOf(result.EvaluateCompare(g.Experiment, g.Runs)),
+	}
+	for _, r := range g.Runs {
+		o.Pass = o.Pass && r.Manifest.Verdict != result.Invalid
+		for _, x := range result.Evaluate(g.Experiment, r) {
+			o.Pass = o.Pass && x.Pass
+			o.Expectations = append(o.Expectations, expectation(r.Manifest, x))
+		}
+	}
+	for _, c := range o.Comparisons {
+		o.Pass = o.Pass && c.Pass
+	}
+	return o
+}
+
+// RunsOf describes runs.
+func RunsOf(runs []*result.Run) []RunOutcome {
+	all := []RunOutcome{}
+	for _, r := range runs {
+		m := r.Manifest
+		all = append(all, RunOutcome{
+			Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), Seed: m.Seed,
+			Verdict: string(m.Verdict), Reasons: append([]string{}, m.Reasons...),
+			TotalS: m.Wall.TotalS,
+		})
+	}
+	return all
+}
+
+func expectation(m result.Manifest, o result.Outcome) Expectation {
+	x := Expectation{
+		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), What: o.Expect.What,
+		Metric: string(o.Expect.Metric), Paper: o.Expect.Paper, Measured: []Quantity{},
+		Error: text(o.Err), Min: quantity(o.Expect.Min), Max: quantity(o.Expect.Max), Pass: o.Pass,
+	}
+	if o.Err == nil {
+		for _, v := range o.Measured {
+			x.Measured = append(x.Measured, *quantity(&v))
+		}
+	}
+	return x
+}
+
+// ComparisonsOf describes comparisons, without ratios to a baseline.
+func ComparisonsOf(outcomes []result.CompareOutcome) []Comparison {
+	all := []Comparison{}
+	for _, o := range outcomes {
+		c := Comparison{
+			Engine: string(o.Engine), What: o.Compare.What, Metric: string(o.Compare.Metric),
+			Values: []SchemeValue{}, Order: relation(o.Order), Ratios: relation(o.Ratios),
+			Pass: o.Pass,
+		}
+		for _, v := range o.Values {
+			s := SchemeValue{
+				Scheme: v.Scheme, Error: text(v.Err), Paper: quantity(v.Paper),
+				Min: quantity(v.Min), Max: quantity(v.Max), Judged: v.Judged, Pass: v.Pass,
+			}
+			if v.Err == nil {
+				s.Measured = quantity(&v.Measured)
+			}
+			c.Values = append(c.Values, s)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// SetRatios sets each scheme's ratio to a baseline.
+func (c Comparison) SetRatios(baseline string) {
+	var to *Quantity
+	for _, v := range c.Values {
+		if v.Scheme == baseline {
+			to = v.Measured
+		}
+	}
+	if to == nil || to.Value == 0 {
+		return
+	}
+	for i, v := range c.Values {
+		if v.Measured != nil {
+			ratio := v.Measured.Value / to.Value
+			c.Values[i].Ratio = &ratio
+		}
+	}
+}
+
+// DiffOf describes the differences of a pair of runs.
+func DiffOf(name string, differences []result.Difference) Diff {
+	d := Diff{Run: name, Same: len(differences) == 0, Differences: []Difference{}}
+	for _, x := range differences {
+		d.Differences = append(d.Differences, Difference(x))
+	}
+	return d
+}
+
+// TopologyOf describes a network.
+func TopologyOf(n *network.Network) (Topology, error) {
+	routes, err := n.Routes()
+	if err != nil {
+		return Topology{}, err
+	}
+	hops, delayNs := routes.Longest()
+	t := Topology{
+		Tiers: []Tier{}, Nodes: len(n.Nodes()), Hosts: len(n.Hosts), Links: len(n.Links),
+		Ports: 2 * len(n.Links), FailedLinks: []string{}, LongestHops: hops,
+		RoundTripNs: 2 * uint64(delayNs), BisectionBps: uint64(n.Bisection()),
+	}
+	for _, l := range n.Failed {
+		t.FailedLinks = append(t.FailedLinks, l.Name())
+	}
+	for _, tier := range n.Tiers() {
+		one := Tier{Name: tier.Name, Nodes: append([]string{}, tier.Nodes...), Links: []Links{}}
+		for _, l := range tier.Links {
+			one.Links = append(one.Links, Links(l))
+		}
+		if o := tier.Oversubscription; o != 0 && !math.IsInf(o, 0) {
+			one.Oversubscription = &o
+		}
+		t.Tiers = append(t.Tiers, one)
+	}
+	return t, nil
+}
+
+func quantity(q *experiment.Quantity) *Quantity {
+	if q == nil {
+		return nil
+	}
+	units := map[config.Unit]string{
+		config.UnitTime: "ns", config.UnitRate: "bps", config.UnitBytes: "bytes",
+		config.UnitShare: "share", config.UnitCount: "count",
+	}
+	return &Quantity{Number(q.Value), units[q.Unit]}
+}
+
+func relation(r *result.Relation) *Relation {
+	if r == nil {
+		return nil
+	}
+	return &Relation{r.Asked, r.Measured, r.Holds}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
