@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(runTests(m, objects))
 }
 
-// severalCPUs is the test that runs by itself, in a microVM of so many CPUs.
+// The test that runs by itself, in a microVM of so many CPUs.
 const (
 	severalCPUsTest = "TestSeveralCPUs"
 	severalCPUs     = 4
