@@ -15,7 +15,8 @@ import (
 
 // cpusFor is how long each case of TestSeveralCPUs sends: seconds in make test, minutes in make
 // test-cpus.
-var cpusFor = commandline.Duration("cpus-for", 3*time.Second, "how long TestSeveralCPUs sends, a case")
+var cpusFor = commandline.Duration("cpus-for", 3*time.Second,
+	"how long each case of TestSeveralCPUs sends")
 
 // Ports of one node work on several CPUs at once, by the clock, and tell one peer of bytes and
 // credits. Nothing may be lost: no packet, no RESUME, no credit.

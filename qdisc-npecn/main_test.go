@@ -44,7 +44,7 @@ const (
 	severalCPUs     = 4
 )
 
-// runTests runs the package's tests in a microVM with one CPU, and those of several CPUs in another.
+// runTests runs the package's tests in a microVM with one CPU, and severalCPUsTest in another.
 func runTests(m *testing.M, objects []vm.File) int {
 	code := vmtest.RunTests(m, vmtest.Extra{Files: objects})
 	if guest.Inside() || code != 0 {
