@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
+.PHONY: help build deb demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
@@ -46,6 +46,9 @@ test: setup-dev build ## run all tests, also those in the microVM
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
+
+test-cpus: setup-dev ## test the ports on four CPUs of a microVM by the clock: minutes
+	go test -count 1 -v -timeout 30m -run '^TestSeveralCPUs$$' ./qdisc-npecn -cpus-for 2m
 
 test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emulates: minutes
 	scripts/setup.sh --dev --arm64

@@ -124,10 +124,18 @@ type npecnLateness struct {
 	Counts [128]uint64
 }
 
-type npecnLinkEvent struct {
-	_     structs.HostLayout
-	AtNs  uint64
-	Value uint64
+type npecnLinkRing struct {
+	_    structs.HostLayout
+	Lock struct {
+		_   structs.HostLayout
+		Val uint32
+	}
+	Pad    uint32
+	Events [64]struct {
+		_     structs.HostLayout
+		AtNs  uint64
+		Value uint64
+	}
 }
 
 type npecnMarker uint32
@@ -413,7 +421,7 @@ const (
 	npecnMapDataSent            = "data_sent"
 	npecnMapEvents              = "events"
 	npecnMapHostArrivals        = "host_arrivals"
-	npecnMapLinkEvents          = "link_events"
+	npecnMapLinkRings           = "link_rings"
 	npecnMapNodes               = "nodes"
 	npecnMapNpecn               = "npecn"
 	npecnMapPorts               = "ports"
@@ -428,6 +436,7 @@ const (
 	npecnVarEarlyNs             = "early_ns"
 	npecnVarEventsLost          = "events_lost"
 	npecnVarSampleNs            = "sample_ns"
+	npecnVarSeveralCpus         = "several_cpus"
 	npecnVarUnusedDropCause     = "unused_drop_cause"
 	npecnVarUnusedEventDetected = "unused_event_detected"
 	npecnVarUnusedEventFlow     = "unused_event_flow"
@@ -502,7 +511,7 @@ type npecnMapSpecs struct {
 	DataSent     *ebpf.MapSpec `ebpf:"data_sent"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
-	LinkEvents   *ebpf.MapSpec `ebpf:"link_events"`
+	LinkRings    *ebpf.MapSpec `ebpf:"link_rings"`
 	Nodes        *ebpf.MapSpec `ebpf:"nodes"`
 	Npecn        *ebpf.MapSpec `ebpf:"npecn"`
 	Ports        *ebpf.MapSpec `ebpf:"ports"`
@@ -518,6 +527,7 @@ type npecnVariableSpecs struct {
 	EarlyNs             *ebpf.VariableSpec `ebpf:"early_ns"`
 	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
 	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
+	SeveralCpus         *ebpf.VariableSpec `ebpf:"several_cpus"`
 	UnusedDropCause     *ebpf.VariableSpec `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.VariableSpec `ebpf:"unused_event_detected"`
 	UnusedEventFlow     *ebpf.VariableSpec `ebpf:"unused_event_flow"`
@@ -559,7 +569,7 @@ type npecnMaps struct {
 	DataSent     *ebpf.Map `ebpf:"data_sent"`
 	Events       *ebpf.Map `ebpf:"events"`
 	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
-	LinkEvents   *ebpf.Map `ebpf:"link_events"`
+	LinkRings    *ebpf.Map `ebpf:"link_rings"`
 	Nodes        *ebpf.Map `ebpf:"nodes"`
 	Npecn        *ebpf.Map `ebpf:"npecn"`
 	Ports        *ebpf.Map `ebpf:"ports"`
@@ -572,7 +582,7 @@ func (m *npecnMaps) Close() error {
 		m.DataSent,
 		m.Events,
 		m.HostArrivals,
-		m.LinkEvents,
+		m.LinkRings,
 		m.Nodes,
 		m.Npecn,
 		m.Ports,
@@ -589,6 +599,7 @@ type npecnVariables struct {
 	EarlyNs             *ebpf.Variable `ebpf:"early_ns"`
 	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
 	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`
+	SeveralCpus         *ebpf.Variable `ebpf:"several_cpus"`
 	UnusedDropCause     *ebpf.Variable `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.Variable `ebpf:"unused_event_detected"`
 	UnusedEventFlow     *ebpf.Variable `ebpf:"unused_event_flow"`

@@ -54,11 +54,20 @@ func Load(o Options) (*Qdisc, error) {
 	}
 	ports, slots := o.layout()
 	o.sizeMaps(spec, len(ports), slots)
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("qdisc %s: count CPUs: %w", Kind, err)
+	}
+	var several uint32
+	if cpus > 1 {
+		several = 1
+	}
 	for name, value := range map[string]any{
 		npecnVarDilationShift: o.DilationShift,
 		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
 		npecnVarUses:          uint32(o.uses()),
+		npecnVarSeveralCpus:   several,
 	} {
 		if err := spec.Variables[name].Set(value); err != nil {
 			return nil, fmt.Errorf("qdisc %s: set %s: %w", Kind, name, err)
@@ -84,7 +93,7 @@ func (o *Options) sizeMaps(spec *ebpf.CollectionSpec, ports int, slots uint32) {
 	spec.Maps[npecnMapPorts].MaxEntries = uint32(ports)
 	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
 	spec.Maps[npecnMapSlots].MaxEntries = slots
-	spec.Maps[npecnMapLinkEvents].MaxEntries = uint32(ports*Classes) * linkEvents
+	spec.Maps[npecnMapLinkRings].MaxEntries = uint32(ports * Classes)
 	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(ports * rateChangesMax)
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 	spec.Maps[npecnMapHostArrivals].MaxEntries = uint32(ports)

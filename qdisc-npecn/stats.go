@@ -137,13 +137,12 @@ func (q *Qdisc) addCredits(s *Stats, id uint32, p *npecnPort) error {
 		}
 		s.CreditBlocks += p.Config.Credits
 		s.FreeCreditBlocks += k.Tx.Credits.Fccl - k.Tx.Credits.Fctbs
-		first := (id*uint32(Classes) + uint32(c)) * linkEvents
+		var ring npecnLinkRing
+		if err := q.objs.LinkRings.Lookup(id*uint32(Classes)+uint32(c), &ring); err != nil {
+			return fmt.Errorf("read credits of port %d: %w", id, err)
+		}
 		for i := k.Tx.EventHead; i != k.Tx.EventTail; i++ {
-			var e npecnLinkEvent
-			if err := q.objs.LinkEvents.Lookup(first+i%linkEvents, &e); err != nil {
-				return fmt.Errorf("read credits of port %d: %w", id, err)
-			}
-			s.FreeCreditBlocks += e.Value
+			s.FreeCreditBlocks += ring.Events[i%linkEvents].Value
 		}
 	}
 	return nil

@@ -18,23 +18,23 @@ static __noinline void post_credits(struct port *in, u32 c, u64 t_ns, u64 blocks
 	u32 up_id = in->config.peer, i, k;
 	u64 at_ns = cbfc_tick(&in->config.cbfc, t_ns) + in->config.pfc_delay_ns;
 	struct port *up = port_of(up_id);
-	struct link_event *e, *prev;
+	struct link_ring *r = link_ring_of(up_id, c);
+	struct link_event *e;
 	struct class_tx *tx;
 
-	if (!up)
+	if (!up || !r)
 		return;
 	tx = &class_at(up, c)->tx;
+	link_lock(r);
 	i = tx->event_tail;
 	/* no more can wait */
 	bounded (LINK_EVENTS) {
 		if (i == tx->event_head)
 			break;
-		e = link_event_at(up_id, c, i - 1);
-		if (!e)
-			return;
+		e = link_event_at(r, i - 1);
 		if (e->at_ns == at_ns) {
-			__sync_fetch_and_add(&e->value, blocks);
-			return;
+			e->value += blocks;
+			goto out;
 		}
 		if (e->at_ns < at_ns)
 			break;
@@ -42,9 +42,7 @@ static __noinline void post_credits(struct port *in, u32 c, u64 t_ns, u64 blocks
 	}
 	/* no room: the sender sleeps, and the first update has long been in force */
 	if (tx->event_tail - tx->event_head >= LINK_EVENTS) {
-		e = link_event_at(up_id, c, tx->event_head);
-		if (!e)
-			return;
+		e = link_event_at(r, tx->event_head);
 		cbfc_tx_update(&tx->credits, tx->credits.fccl + e->value);
 		tx->event_head++;
 	}
@@ -53,19 +51,15 @@ static __noinline void post_credits(struct port *in, u32 c, u64 t_ns, u64 blocks
 	bounded (LINK_EVENTS) {
 		if (k == i)
 			break;
-		e = link_event_at(up_id, c, k);
-		prev = link_event_at(up_id, c, k - 1);
-		if (!e || !prev)
-			return;
-		*e = *prev;
+		*link_event_at(r, k) = *link_event_at(r, k - 1);
 		k--;
 	}
-	e = link_event_at(up_id, c, i);
-	if (!e)
-		return;
+	e = link_event_at(r, i);
 	e->at_ns = at_ns;
 	e->value = blocks;
-	__sync_fetch_and_add(&tx->event_tail, 1);
+	tx->event_tail++;
+out:
+	link_unlock(r);
 }
 
 /* cbfc_account: a packet that came in by `in` entered or left the node. */
@@ -75,12 +69,12 @@ static __always_inline void cbfc_account(struct port *in, struct class_rx *rx, u
 	u64 blocks = cbfc_blocks(bytes > 0 ? bytes : -bytes);
 
 	if (bytes > 0) {
-		cbfc_receive(&rx->credits, blocks);
-		if (rx->credits.held > rx->held_max_blocks)
-			rx->held_max_blocks = rx->credits.held;
+		blocks += __sync_fetch_and_add(&rx->credits.held, blocks);
+		if (blocks > rx->held_max_blocks)
+			rx->held_max_blocks = blocks;
 		return;
 	}
-	cbfc_release(&rx->credits, blocks);
+	__sync_fetch_and_sub(&rx->credits.held, blocks);
 	post_credits(in, c, t_ns, blocks);
 }
 
@@ -110,37 +104,51 @@ static __always_inline u64 cbfc_start(struct port *p, struct tclass *k, u32 id, 
 				      u64 limit_ns, u64 blocks)
 {
 	struct class_tx *tx = &k->tx;
+	struct link_ring *r;
 
 	if (t_ns < tx->ready_ns)
 		t_ns = tx->ready_ns;
 	if (t_ns > limit_ns)
 		return t_ns; /* too early to say */
+	if (tx->event_head == tx->event_tail)
+		goto out;
+	r = link_ring_of(id, c);
+	if (!r)
+		return NEVER;
 	/* no more can wait */
 	bounded (LINK_EVENTS) {
-		struct link_event *e;
+		struct link_event e;
+		bool may, due;
 
-		if (tx->event_head == tx->event_tail)
+		link_lock(r);
+		if (tx->event_head == tx->event_tail) {
+			link_unlock(r);
 			break;
-		e = link_event_at(id, c, tx->event_head);
-		if (!e)
-			break;
-		if (e->at_ns > t_ns) {
-			if (cbfc_may_send(&tx->credits, blocks))
+		}
+		e = *link_event_at(r, tx->event_head);
+		may = cbfc_may_send(&tx->credits, blocks);
+		due = e.at_ns <= t_ns || (!may && e.at_ns <= limit_ns);
+		if (due) {
+			cbfc_tx_update(&tx->credits, tx->credits.fccl + e.value);
+			tx->event_head++;
+		}
+		link_unlock(r);
+		if (e.at_ns > t_ns) {
+			if (may)
 				break; /* the packet starts before */
 			cbfc_begin_off(tx, t_ns);
-			if (e->at_ns > limit_ns)
-				return e->at_ns; /* known in advance, not due yet */
-			t_ns = e->at_ns;
+			if (!due)
+				return e.at_ns; /* known in advance, not due yet */
+			t_ns = e.at_ns;
 		}
-		cbfc_tx_update(&tx->credits, tx->credits.fccl + e->value);
-		tx->event_head++;
 		if (tx->off && cbfc_may_send(&tx->credits, blocks)) {
 			tx->off = 0;
-			tx->ready_ns = e->at_ns;
-			k->counters.paused_ns += e->at_ns - tx->off_since_ns;
-			end_off(p, k, id, c, tx->off_since_ns, e->at_ns);
+			tx->ready_ns = e.at_ns;
+			k->counters.paused_ns += e.at_ns - tx->off_since_ns;
+			end_off(p, k, id, c, tx->off_since_ns, e.at_ns);
 		}
 	}
+out:
 	if (cbfc_may_send(&tx->credits, blocks))
 		return t_ns;
 	cbfc_begin_off(tx, t_ns);

@@ -8,64 +8,103 @@
 
 #include "off.h"
 
-/* post_pause: tell the port at the other end of `in` to stop or go on, as of t_ns here. */
-static __noinline void post_pause(struct port *in, u32 c, u64 t_ns, u32 pause)
+/*
+ * post_pause: tell the port at the other end of `in` to stop or go on, as of t_ns here, if the
+ * bytes still ask for it. Other CPUs change them meanwhile: so the choice, the state and the event
+ * are one step. Returns whether it told.
+ */
+static __noinline bool post_pause(struct port *in, u32 c, u64 t_ns, u64 free_bytes)
 {
 	u32 up_id = in->config.peer;
 	struct port *up = port_of(up_id);
-	struct event_pfc log = {.kind = EVENT_PFC, .port = up_id, .class = c, .pause = pause};
+	struct link_ring *r = link_ring_of(up_id, c);
+	struct event_pfc log = {.kind = EVENT_PFC, .port = up_id, .class = c};
+	struct tclass *k = class_at(in, c);
 	struct link_event *e;
 	struct class_tx *tx;
+	enum pfc_action action;
 	u64 at_ns = t_ns + in->config.pfc_delay_ns;
-	u32 i;
+	u32 i, lost = 0;
 
-	if (!up)
-		return;
+	if (!up || !r)
+		return false;
 	tx = &class_at(up, c)->tx;
+	link_lock(r);
+	action = pfc_check(&in->config.pfc, k->rx.pausing, *(volatile u64 *)&k->rx.bytes,
+			   free_bytes);
+	if (action == PFC_NONE) {
+		link_unlock(r);
+		return false;
+	}
+	log.pause = action == PFC_PAUSE;
+	/* a full barrier: who changes the bytes from here on sees it */
+	__sync_lock_test_and_set(&k->rx.pausing, log.pause);
 	if (at_ns < tx->event_last_ns) /* ports decide one after the other: not before the latest */
 		at_ns = tx->event_last_ns;
 	tx->event_last_ns = at_ns;
 	i = tx->event_tail;
 	if (i - tx->event_head < LINK_EVENTS) {
-		e = link_event_at(up_id, c, i);
-		if (!e)
-			return;
+		e = link_event_at(r, i);
 		e->at_ns = at_ns;
-		e->value = pause;
-		__sync_fetch_and_add(&tx->event_tail, 1);
+		e->value = log.pause;
+		tx->event_tail = i + 1;
 	} else { /* drop it and the one before, its opposite: nobody stays paused for good */
-		__sync_fetch_and_sub(&tx->event_tail, 1);
-		__sync_fetch_and_add(&up->counters.events_lost, 2);
+		tx->event_tail = i - 1;
+		lost = 2;
 	}
-	if (pause)
-		class_at(in, c)->counters.pause_sent++;
+	if (log.pause)
+		k->counters.pause_sent++;
 	else
-		class_at(in, c)->counters.resume_sent++;
+		k->counters.resume_sent++;
+	link_unlock(r);
+	if (lost)
+		__sync_fetch_and_add(&up->counters.events_lost, lost);
 	log.sent_ns = at_ns - in->config.pfc_delay_ns;
 	log.effect_ns = at_ns;
 	emit(&log, sizeof(log));
+	return true;
 }
 
-/* pause_repeated: a port that repeats PAUSE has sent so many more by t_ns, and they count there. */
-static __noinline void pause_repeated(u32 id, struct tclass *k, u32 c, u64 t_ns, u32 frames)
+/*
+ * post_pauses: until the peer knows what the bytes ask for. Bytes that another CPU changed before
+ * it could see `pausing` are seen here in the next turn.
+ */
+static __noinline void post_pauses(struct port *in, u32 c, u64 t_ns, u64 free_bytes)
 {
-	u64 bin = sample_ns ? t_ns / sample_ns : 0;
-	struct class_rx *rx = &k->rx;
-	struct event_repeat e = {
-		.kind = EVENT_REPEAT,
-		.port = id,
-		.class = c,
-		.bin = rx->repeat_bin,
-		.frames = rx->repeat_frames,
-	};
-
-	if (bin > rx->repeat_bin) {
-		if (e.frames)
-			emit(&e, sizeof(e));
-		rx->repeat_bin = bin;
-		rx->repeat_frames = 0;
+	bounded (LINK_EVENTS) {
+		if (!post_pause(in, c, t_ns, free_bytes) || !several_cpus)
+			break;
 	}
-	rx->repeat_frames += frames;
+}
+
+/* repeat_pause: count the frames that a port that repeats PAUSE has sent by t_ns. */
+static __always_inline void repeat_pause(struct class_rx *rx, u32 id, u32 c, u64 t_ns, bool arrived,
+					 bool over)
+{
+	struct link_ring *r = several_cpus ? link_ring_of(id, c) : NULL;
+	struct event_repeat e = {.kind = EVENT_REPEAT, .port = id, .class = c};
+	u64 bin;
+	u32 frames;
+
+	if (several_cpus && !r)
+		return;
+	if (r)
+		link_lock(r);
+	frames = pfc_repeat(&rx->repeat, t_ns, arrived, over);
+	if (frames) {
+		bin = sample_ns ? t_ns / sample_ns : 0;
+		if (bin > rx->repeat_bin) {
+			e.bin = rx->repeat_bin;
+			e.frames = rx->repeat_frames;
+			rx->repeat_bin = bin;
+			rx->repeat_frames = 0;
+		}
+		rx->repeat_frames += frames;
+	}
+	if (r)
+		link_unlock(r);
+	if (e.frames)
+		emit(&e, sizeof(e));
 }
 
 /* pfc_account: bytes that came in by `in`, port id, entered or left the node. */
@@ -75,23 +114,10 @@ static __always_inline void pfc_account(struct port *in, struct tclass *k, u32 i
 	const struct pfc_params *params = &in->config.pfc;
 	struct class_rx *rx = &k->rx;
 	u64 held = __sync_fetch_and_add(&rx->bytes, bytes) + bytes;
-	bool over = held > pfc_xoff_bytes(params, free_bytes);
-	u32 frames = pfc_repeat(&rx->repeat, t_ns, bytes > 0, over);
 
-	if (frames)
-		pause_repeated(id, k, c, t_ns, frames);
-	switch (pfc_check(params, rx->pausing, held, free_bytes)) {
-	case PFC_PAUSE: /* the exchange lets one CPU post, if two cross at once */
-		if (!__sync_lock_test_and_set(&rx->pausing, 1))
-			post_pause(in, c, t_ns, 1);
-		break;
-	case PFC_RESUME:
-		if (__sync_lock_test_and_set(&rx->pausing, 0))
-			post_pause(in, c, t_ns, 0);
-		break;
-	case PFC_NONE:
-		break;
-	}
+	repeat_pause(rx, id, c, t_ns, bytes > 0, held > pfc_xoff_bytes(params, free_bytes));
+	if (pfc_check(params, *(volatile u32 *)&rx->pausing, held, free_bytes) != PFC_NONE)
+		post_pauses(in, c, t_ns, free_bytes);
 }
 
 /*
@@ -103,38 +129,47 @@ static __always_inline u64 pfc_start(struct port *p, struct tclass *k, u32 id, u
 				     u64 limit_ns)
 {
 	struct class_tx *tx = &k->tx;
+	struct link_ring *r;
 
 	if (t_ns < tx->ready_ns)
 		t_ns = tx->ready_ns;
 	if (tx->event_head == tx->event_tail)
 		return tx->paused ? NEVER : t_ns;
+	r = link_ring_of(id, c);
+	if (!r)
+		return NEVER;
 	/* no more can wait */
 	bounded (LINK_EVENTS) {
-		struct link_event *e;
+		struct link_event e;
+		bool due;
 
-		if (tx->event_head == tx->event_tail)
+		link_lock(r);
+		if (tx->event_head == tx->event_tail) {
+			link_unlock(r);
 			break;
-		e = link_event_at(id, c, tx->event_head);
-		if (!e)
-			break;
-		if (e->value) {
-			if (e->at_ns > t_ns || e->at_ns > limit_ns)
+		}
+		e = *link_event_at(r, tx->event_head);
+		due = e.at_ns <= limit_ns && (!e.value || e.at_ns <= t_ns);
+		if (due)
+			tx->event_head++;
+		link_unlock(r);
+		if (e.value) {
+			if (!due)
 				break; /* the packet starts before, or it is too early to say */
 			tx->paused = 1;
-			tx->paused_since_ns = e->at_ns;
+			tx->paused_since_ns = e.at_ns;
 			k->counters.pause_received++;
 		} else {
-			if (e->at_ns > limit_ns)
-				return e->at_ns; /* known in advance, not due yet */
+			if (!due)
+				return e.at_ns; /* known in advance, not due yet */
 			tx->paused = 0;
-			tx->ready_ns = e->at_ns;
-			if (t_ns < e->at_ns)
-				t_ns = e->at_ns;
-			k->counters.paused_ns += e->at_ns - tx->paused_since_ns;
+			tx->ready_ns = e.at_ns;
+			if (t_ns < e.at_ns)
+				t_ns = e.at_ns;
+			k->counters.paused_ns += e.at_ns - tx->paused_since_ns;
 			k->counters.resume_received++;
-			end_off(p, k, id, c, tx->paused_since_ns, e->at_ns);
+			end_off(p, k, id, c, tx->paused_since_ns, e.at_ns);
 		}
-		tx->event_head++;
 	}
 	return tx->paused ? NEVER : t_ns;
 }

@@ -93,6 +93,16 @@ struct link_event {
 	u64 value; /* PFC: 1 PAUSE, 0 RESUME; CBFC: blocks that are free again */
 };
 
+/*
+ * The events of a class of a port. All ports of the node at the other end post to it, each on its
+ * own CPU, and one takes from it. The lock also guards the count of repeated PAUSE at that class.
+ */
+struct link_ring {
+	struct bpf_spin_lock lock;
+	u32 pad;
+	struct link_event events[LINK_EVENTS];
+};
+
 /* From at_ns on the port has this rate. */
 struct rate_change {
 	u64 at_ns; /* 0: not known yet */
@@ -270,13 +280,13 @@ struct {
 	__type(value, struct node);
 } nodes SEC(".maps");
 
-/* LINK_EVENTS per class per port. */
+/* One per class per port. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct link_event);
-} link_events SEC(".maps");
+	__type(value, struct link_ring);
+} link_rings SEC(".maps");
 
 /* RATE_CHANGES per port, in order of time. */
 struct {
@@ -335,11 +345,31 @@ static __always_inline u32 queue_packets(const struct tclass *k)
 	return k->arrived - k->queue.head - k->dropped;
 }
 
-static __always_inline struct link_event *link_event_at(u32 id, u32 c, u32 i)
+static __always_inline struct link_ring *link_ring_of(u32 id, u32 c)
 {
-	u32 k = (id * CLASSES + c) * LINK_EVENTS + (i & (LINK_EVENTS - 1));
+	u32 k = id * CLASSES + c;
 
-	return bpf_map_lookup_elem(&link_events, &k);
+	return bpf_map_lookup_elem(&link_rings, &k);
+}
+
+static __always_inline struct link_event *link_event_at(struct link_ring *r, u32 i)
+{
+	return &r->events[i & (LINK_EVENTS - 1)];
+}
+
+/* Ports run on more than one CPU. If not, a lock is no code. Set by the loader. */
+const volatile u32 several_cpus = 1;
+
+static __always_inline void link_lock(struct link_ring *r)
+{
+	if (several_cpus)
+		bpf_spin_lock(&r->lock);
+}
+
+static __always_inline void link_unlock(struct link_ring *r)
+{
+	if (several_cpus)
+		bpf_spin_unlock(&r->lock);
 }
 
 /* change_rate: apply the rate changes that are due at t_ns. */

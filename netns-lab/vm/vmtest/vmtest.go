@@ -23,6 +23,8 @@ import (
 type Extra struct {
 	Files   []vm.File
 	Modules []string // of the kernel
+	Flags   []string // of go test, behind the given ones
+	CPUs    int      // 0: 1, which is reproducible. Several run by the clock, all at once
 }
 
 // RunTests runs the tests as root in a microVM, with the flags of go test; call it from TestMain.
@@ -56,8 +58,9 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 		return 0, err
 	}
 	res, err := vm.Run(ctx, vm.Config{
-		Kernel: kernel, Args: guestFlags(os.Args[1:]), Dir: dir,
+		Kernel: kernel, Args: append(guestFlags(os.Args[1:]), extra.Flags...), Dir: dir,
 		Files: append(files, extra.Files...), Modules: extra.Modules,
+		CPUs: extra.CPUs, RealTime: extra.CPUs > 1, Emulated: extra.CPUs > 1,
 		HostCPU: -1, Seed: 1, Console: os.Stdout,
 	})
 	return res.ExitCode, err
