@@ -146,8 +146,8 @@ func wrapAll(root *cobra.Command) {
 	}
 }
 
-// wrapArgs makes a wrong number of arguments, a missing flag and flags that exclude each other usage
-// errors.
+// wrapArgs makes a wrong number of arguments, a missing flag and flags that exclude each other
+// usage errors.
 func wrapArgs(c *cobra.Command) {
 	check := c.Args
 	c.Args = func(cmd *cobra.Command, args []string) error {

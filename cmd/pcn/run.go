@@ -82,8 +82,8 @@ Congestion controls of Linux, as baselines:
 				return usageError{err}
 			}
 			if len(seeds) > 0 && asJSON {
-				return usageError{errors.New(
-					"--json prints the expectations of one seed: give --seed N in place of several")}
+				return usageError{errors.New("--json prints the expectations of one seed: " +
+					"give --seed N in place of several")}
 			}
 			if len(seeds) > 0 {
 				return runSeeds(cmd, o, engines, seeds, change.watch)

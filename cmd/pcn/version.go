@@ -8,8 +8,8 @@ import "github.com/pcn-linux/pcn/netns-lab/launch"
 // were not committed. The Makefile sets it; it is empty in other builds.
 var commit string
 
-// version returns the program's name and version, with the commit if the build told it, and the hash
-// of the microVM's program if it is built in: manifests have it as guest_sha256.
+// version returns the program's name and version, with the commit if the build told it, and the
+// hash of the microVM's program if it is built in: manifests have it as guest_sha256.
 func version() string {
 	text := launch.Tool
 	if commit != "" {

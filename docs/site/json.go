@@ -51,7 +51,8 @@ func jsonPage(root string) (string, error) {
 		if c.list {
 			what = "A list of such objects."
 		}
-		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n| key | unit | meaning |\n|---|---|---|\n", c.command, what)
+		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n| key | unit | meaning |\n|---|---|---|\n",
+			c.command, what)
 		writeKeys(&p, "", c.goType, structs, nil)
 	}
 	return p.String(), nil

@@ -19,8 +19,8 @@ var guestFolder embed.FS
 var errNoGuest = errors.New("this pcn was built without the program that its microVMs run: " +
 	"run make build, and use bin/pcn")
 
-// GuestSHA256 returns the hash of the program that microVMs run, in hexadecimal digits, as manifests
-// have it. It fails if the program is not built in.
+// GuestSHA256 returns the hash of the program that microVMs run, in hexadecimal digits, as
+// manifests have it. It fails if the program is not built in.
 func GuestSHA256() (string, error) {
 	program, err := guestProgram(guestFolder)
 	if err != nil {
