@@ -51,8 +51,8 @@ func (p path) connect(t *testing.T, control *loader.Control) connection {
 }
 
 // connectKnown is connect, of a flow that has its entry. Some kernels leave out struct_ops programs
-// for some packets (KNOWN_ISSUES.md). If the SYN-ACK is one of them, the control never learns of the
-// flow.
+// for some packets (KNOWN_ISSUES.md). If the SYN-ACK is one of them, the control never learns of
+// the flow.
 func (p path) connectKnown(t *testing.T, control *loader.Control) connection {
 	t.Helper()
 	const attempts = 5

@@ -55,8 +55,8 @@ type control struct {
 
 // sockFields are offsets in struct tcp_sock.
 type sockFields struct {
-	una, nxt, cwnd, ssthresh, mss, srtt, retrans, delivered, deliveredCE, segments, payload, header, ecn,
-	pacing, maxPacing uint32
+	una, nxt, cwnd, ssthresh, mss, srtt, retrans, delivered, deliveredCE, segments, payload,
+	header, ecn, pacing, maxPacing uint32
 }
 
 // sampleFields are offsets in struct rate_sample.
