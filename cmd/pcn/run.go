@@ -69,14 +69,6 @@ Congestion controls of Linux, as baselines:
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
-			engines, err := engine.openAll(o.Experiment.Engine)
-			if err != nil {
-				return err
-			}
-			o.Engine = engines[0].Engine
-			if o.Out == "" {
-				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
-			}
 			seeds, err := change.chooseSeeds(o.Experiment, cmd.Flags().Changed)
 			if err != nil {
 				return usageError{err}
@@ -84,6 +76,14 @@ Congestion controls of Linux, as baselines:
 			if len(seeds) > 0 && asJSON {
 				return usageError{errors.New("--json prints the expectations of one seed: " +
 					"give --seed N in place of several")}
+			}
+			engines, err := engine.openAll(o.Experiment.Engine)
+			if err != nil {
+				return err
+			}
+			o.Engine = engines[0].Engine
+			if o.Out == "" {
+				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
 			if len(seeds) > 0 {
 				return runSeeds(cmd, o, engines, seeds, change.watch)

@@ -229,12 +229,12 @@ func TestDefaults(t *testing.T) {
 			"min_rate": "5Mbps", "hai_after_packets": "500", "half_from": "ai",
 		},
 		"dctcp": {
-			"g": "0.0625", "initial_alpha": "1", "burst": "0ns",
+			"g": "0.0625", "initial_alpha": "1", "burst": "0ns", "bound_cut": "false",
 			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
 		},
 		"ldcp": {
 			"alpha": "1", "beta": "0.5", "gamma": "0.25", "eta": "0.5", "initial_window": "0B",
-			"burst":     "0ns",
+			"burst": "0ns", "ask_acks": "false",
 			"first_rtt": "drop", "wred_k": "30KB", "ack_every": "1", "feedback": "echo",
 			"marking.kmin": "20KB", "marking.kmax": "80KB", "marking.pmax": "1",
 		},
@@ -405,11 +405,12 @@ func TestEverySectionIsRead(t *testing.T) {
 			"hai_after_packets": "14", "half_from": "hai",
 		},
 		"dctcp": {
-			"g": "0.125", "initial_alpha": "0.25", "burst": "0ns",
+			"g": "0.125", "initial_alpha": "0.25", "burst": "0ns", "bound_cut": "false",
 			"marking.kmin": "1KB", "marking.kmax": "2KB", "marking.pmax": "0.3",
 		},
 		"ldcp": {
 			"alpha": "0.5", "beta": "0.25", "gamma": "0.0625", "eta": "0.75", "burst": "0ns",
+			"ask_acks":       "false",
 			"initial_window": "40KB", "first_rtt": "ect", "wred_k": "60KB", "ack_every": "2",
 			"feedback":     "accecn",
 			"marking.kmin": "3KB", "marking.kmax": "4KB", "marking.pmax": "0.4",
