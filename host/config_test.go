@@ -59,16 +59,19 @@ func TestSettingsOfControls(t *testing.T) {
 		}},
 		{"ldcp", "{}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "alpha", Value: "1"}, {Key: "beta", Value: "0.5"},
-			{Key: "gamma", Value: "0.25"}, {Key: "eta", Value: "0.5"}, {Key: "initial_window", Value: "0B"},
-			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"}, {Key: "rtt", Value: "1ms"},
+			{Key: "gamma", Value: "0.25"}, {Key: "eta", Value: "0.875"}, {Key: "initial_window", Value: "0B"},
+			{Key: "burst", Value: "62.5us"}, {Key: "ask_acks", Value: "true"},
+			{Key: "max_flows", Value: "65536"}, {Key: "rtt", Value: "1ms"},
 		}},
 		{"pcn_dctcp", "{g: 1/8, initial_alpha: 0}", []host.Setting{
 			{Key: "g", Value: "0.125"}, {Key: "initial_alpha", Value: "0"},
-			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"},
+			{Key: "burst", Value: "62.5us"}, {Key: "bound_cut", Value: "true"},
+			{Key: "max_flows", Value: "65536"},
 		}},
 		{"pcn_dctcp", "{}", []host.Setting{
 			{Key: "g", Value: "0.0625"}, {Key: "initial_alpha", Value: "1"},
-			{Key: "burst", Value: "62.5us"}, {Key: "max_flows", Value: "65536"},
+			{Key: "burst", Value: "62.5us"}, {Key: "bound_cut", Value: "true"},
+			{Key: "max_flows", Value: "65536"},
 		}},
 		{"pcn_line", "{}", []host.Setting{{Key: "line_rate", Value: "1Gbps"}}},
 	} {
@@ -184,7 +187,7 @@ func TestAuto(t *testing.T) {
 	c := parse(t, network+"flows: 64\n"+control+np)
 	got, err := c.SettingsOf("pcn")
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.SliceContains(got, host.Setting{Key: "w_min", Value: "0.00390625"})) // 1/256
+	qt.Check(t, qt.SliceContains(got, host.Setting{Key: "w_min", Value: "0.0015625"})) // 0.1/64
 	// 192 packets of 1514 bytes of each flow at 1 Gbit/s
 	period, err := c.PeriodOf()
 	qt.Assert(t, qt.IsNil(err))

@@ -66,7 +66,12 @@ type InvalidCell struct {
 // WriteSweep writes the report of a sweep. The same results give the same bytes.
 func WriteSweep(w io.Writer, s Sweep) error {
 	var figures []figureView
+	var maps []heatmap
 	for _, m := range s.Metrics {
+		if s.isMap() {
+			maps = append(maps, s.heatmap(m))
+			continue
+		}
 		f := s.figure(m)
 		if f == nil {
 			continue
@@ -85,7 +90,8 @@ func WriteSweep(w io.Writer, s Sweep) error {
 		Sweep
 		Style   template.CSS
 		Figures []figureView
-	}{s, template.CSS(styleText), figures})
+		Maps    []heatmap
+	}{s, template.CSS(styleText), figures, maps})
 	if err != nil {
 		return fmt.Errorf("write report of sweep %s: %w", s.Name, err)
 	}

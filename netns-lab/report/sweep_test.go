@@ -77,3 +77,35 @@ func TestSweepReportOfLittle(t *testing.T) {
 		qt.Check(t, qt.StringContains(page, want))
 	}
 }
+
+// A sweep over two parameters is a map: the first downwards, the second across, and a panel for
+// each scheme. The least value is pale, the greatest dark, and what has no value is empty.
+func TestSweepMap(t *testing.T) {
+	s := sweepOf(2)
+	s.PointHeader = []string{"T", "w_min"}
+	m := &s.Metrics[0]
+	m.Rows = nil
+	for p, columns := range [][]string{
+		{"1us", "1/2"}, {"1us", "1/4"}, {"2us", "1/2"}, {"2us", "1/4"},
+	} {
+		m.Rows = append(m.Rows, SweepRow{
+			Point: p, Columns: columns, Scheme: "pcn", Runs: 2, Values: 2,
+			Mean: float64(1000 * (p + 1)),
+		})
+	}
+	m.Rows[2].Values = 0
+	h := s.heatmap(*m)
+	qt.Assert(t, qt.HasLen(h.Panels, 1))
+	p := h.Panels[0]
+	qt.Check(t, qt.Equals(p.Label, "PCN"))
+	qt.Check(t, qt.DeepEquals(p.Columns, []string{"1/2", "1/4"}))
+	qt.Check(t, qt.DeepEquals(p.Rows, []heatRow{
+		{"1us", []heatCell{{"1", heatStyle(0)}, {"2", heatStyle(1. / 3)}}},
+		{"2us", []heatCell{{}, {"4", heatStyle(1)}}},
+	}))
+	page := pageOf(t, s)
+	qt.Check(t, qt.StringContains(page,
+		"Queue max of S0-&gt;R0, S1-&gt;R1 (min), mean over the seeds, in KB."))
+	qt.Check(t, qt.StringContains(page, "<th>w_min 1/4</th>"))
+	qt.Check(t, qt.IsFalse(strings.Contains(page, "<svg")))
+}
