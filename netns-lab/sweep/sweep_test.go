@@ -408,7 +408,9 @@ func TestCollect(t *testing.T) {
 	qt.Assert(t, qt.HasLen(summary, 1+24))
 	qt.Check(t, qt.StringContains(summary[4], "25us,32KB,pcn,queue,1,4,0,4,2.5,0.44"))
 	page := strings.Join(lines(ReportFile), "\n")
-	for _, want := range []string{"<svg", "late", "pcn.T", "invalid, left out of all means"} {
+	for _, want := range []string{
+		`class="heat"`, "late", "pcn.T", "invalid, left out of all means",
+	} {
 		qt.Check(t, qt.StringContains(page, want))
 	}
 
