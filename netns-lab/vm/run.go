@@ -57,7 +57,8 @@ type Result struct {
 // Files returns the files that the program left in [guest.ResultDir], by their paths below it.
 func (r Result) Files() (map[string][]byte, error) { return guest.Files(r.archive) }
 
-var errPanic = errors.New("the microVM's kernel panicked")
+// ErrPanic says that the kernel panicked.
+var ErrPanic = errors.New("the microVM's kernel panicked")
 
 const defaultMemoryMiB = 2048
 
@@ -148,7 +149,7 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	}
 	res.ExitCode, res.archive, err = guest.ReadAnswer(files[2])
 	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
-		err = errPanic
+		err = ErrPanic
 	}
 	if err != nil {
 		return res, fmt.Errorf("%w; the last lines of its console:\n%s", err,

@@ -212,7 +212,7 @@ func TestHowGuestsEnd(t *testing.T) {
 		{role: "exit", code: 3},
 		{role: "gopanic", code: 2, message: "panic: on purpose"},
 		{role: "killed", code: 137, message: "ended by signal: killed"},
-		{role: "panic", is: errPanic, message: "sysrq triggered crash"},
+		{role: "panic", is: ErrPanic, message: "sysrq triggered crash"},
 		{role: "vanish", is: guest.ErrNoAnswer},
 		{role: "too much", is: guest.ErrNoAnswer, message: "results are larger than 256 MiB"},
 	}
