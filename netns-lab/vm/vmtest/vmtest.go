@@ -59,8 +59,8 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Once in ten boots or so Linux panics with "Oops: int3" on several CPUs that QEMU emulates,
-	// before it starts a program: it changes its own code then. So another boot is tried.
+	// On several emulated CPUs Linux sometimes panics at boot with "Oops: int3", as it patches its
+	// own code: once in about ten boots. A panic before any program ran is no test's: boot again.
 	const boots = 3
 	for boot := 1; ; boot++ {
 		console := &noticing{w: os.Stdout}
