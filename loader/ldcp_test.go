@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -228,24 +229,55 @@ func TestLDCPFirstFlightDropped(t *testing.T) {
 		"short message": 5} {
 		t.Run(name, func(t *testing.T) {
 			control := registered(t, ldcp("initial_window", frames(iw)))
-			p := newPath(t)
-			attachFirstRTT(t, control, p.client)
-			d := nstest.NewNotECTDropper(t, p.server)
-			c := p.connect(t, control)
-			began := time.Now()
-			c.sendAll(t, int64(packets*payloadBytes))
-			took := time.Since(began)
 			want := uint64(min(packets, iw) - 1)
-			qt.Check(t, qt.Equals(d.Dropped(t), want))
-			f, err := control.Flow(c.key())
-			qt.Assert(t, qt.IsNil(err))
-			t.Logf("%v, cw %g at the end", took, f.Window)
+			f := firstFlightDropped(t, control, packets)
+			for attempts := 3; f.dropped == 2*want && attempts > 1; attempts-- {
+				// What was sent again was not ECN-capable: the sender has not heard of the first
+				// ACK, since the kernel left out its program (KNOWN_ISSUES.md).
+				t.Log("the kernel left out cong_control for the first ACK")
+				f = firstFlightDropped(t, control, packets)
+			}
+			qt.Check(t, qt.Equals(f.dropped, want))
+			t.Logf("%v, cw %g at the end", f.took, f.Window)
 			qt.Check(t, qt.Equals(uint64(f.Retransmissions), want))
 			qt.Check(t, qt.Equals(f.Losses, 1))
-			qt.Check(t, qt.Equals(netstat(t, p.client, "TcpExt", "TCPTimeouts"), 0))
-			qt.Check(t, qt.Equals(netstat(t, p.client, "TcpExt", "TCPLossProbes"), 0))
+			qt.Check(t, qt.Equals(f.timeouts, 0))
+			qt.Check(t, qt.Equals(f.probes, 0))
 		})
 	}
+}
+
+// firstFlight is what became of a message whose first flight was dropped.
+type firstFlight struct {
+	loader.Flow
+	took                      time.Duration
+	dropped, timeouts, probes uint64
+}
+
+// firstFlightDropped sends a message of so many packets over a path that drops what is not
+// ECN-capable.
+//
+// Linux takes the packets before one that arrived for lost if their time is over (RACK), the round
+// trip and a quarter of the smallest. Here all were sent within a microsecond or two, so some times
+// may not be over, and the ACK of a packet that was sent again does not count if its round trip is
+// below the smallest seen: then nothing tells of the last ones but a timer, for any congestion
+// control. With tcp_reordering at 1, there is no such wait.
+func firstFlightDropped(t *testing.T, control *loader.Control, packets int) firstFlight {
+	t.Helper()
+	p := newPath(t)
+	nstest.Do(t, p.client.NS, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/tcp_reordering", []byte("1"), 0)
+	})
+	attachFirstRTT(t, control, p.client)
+	d := nstest.NewNotECTDropper(t, p.server)
+	c := p.connect(t, control)
+	began := time.Now()
+	c.sendAll(t, int64(packets*payloadBytes))
+	took := time.Since(began)
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	return firstFlight{f, took, d.Dropped(t), netstat(t, p.client, "TcpExt", "TCPTimeouts"),
+		netstat(t, p.client, "TcpExt", "TCPLossProbes")}
 }
 
 // Whatever is marked, and however ACKs come, the sender counts the marks that the receiver saw.
