@@ -243,6 +243,7 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 		"cnp_decrease": 2, "cnp_increase": 3, "no_clone": 4, "extensions": 5, "ended": 6,
 		"no_timer": flows + cnps,
 	},
+		"busy",     // package tc tests it
 		"idle",     // see above; package tc tests it
 		"cnp_hold", // the lab's TCD
 		"no_flow",  // the kernel lacks memory for another entry
@@ -298,7 +299,7 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 	for component, names := range map[string][]string{
 		"np": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "no_flow", "no_clone", "extensions", "ended",
-			"idle", "no_timer",
+			"idle", "no_timer", "busy",
 		},
 		"rp": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",

@@ -49,8 +49,8 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 		names []string
 	}{
 		{n, []string{
-			"cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "idle", "no_clone",
-			"no_flow", "no_timer",
+			"busy", "cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "idle",
+			"no_clone", "no_flow", "no_timer",
 		}},
 		{newRP(t), []string{
 			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",

@@ -46,6 +46,7 @@ type npNpCounts struct {
 	Ended       uint64
 	Idle        uint64
 	NoTimer     uint64
+	Busy        uint64
 }
 
 type npNpDoor struct {
@@ -69,6 +70,8 @@ type npNpFlow struct {
 	LastNs  uint64
 	Id      uint32
 	Tracked uint32
+	Locked  uint32
+	Pad     uint32
 }
 
 type npNpLive struct {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
@@ -510,4 +512,63 @@ func TestHostNPForgetsManyFlows(t *testing.T) {
 	hear(data, 1) // and it goes on
 	nstest.Eventually(t, "the last flow is forgotten", func() bool { return n.flows(t) == 0 })
 	qt.Check(t, qt.Equals(n.counts(t)["idle"], counts["idle"]+1))
+}
+
+// state returns the key and the entry of the only flow in the table.
+func (n *NP) state(t *testing.T) (key npFlowKey, flow npNpFlow) {
+	t.Helper()
+	it := n.coll.Maps[npMapNpFlows].Iterate()
+	qt.Assert(t, qt.IsTrue(it.Next(&key, &flow)), qt.Commentf("%v", it.Err()))
+	return key, flow
+}
+
+// Packets of one flow that arrive on two CPUs at the same time all count.
+func TestHostNPCountsOnSeveralCPUs(t *testing.T) {
+	const cpus, packets = 2, 200_000
+	o := everyPacket()
+	o.TNs = uint64(time.Hour)
+	n, dev := newHostNP(t, o)
+	frame := someFlow().tcpData(t, ce, 100)
+	n.arriveNow(t, dev, frame)
+	errs := make(chan error, cpus)
+	for cpu := range cpus {
+		go func() {
+			runtime.LockOSThread() // for good: the thread ends with the goroutine
+			set := unix.CPUSet{}
+			set.Set(cpu)
+			if err := unix.SchedSetaffinity(0, &set); err != nil {
+				errs <- fmt.Errorf("move to CPU %d: %w", cpu, err)
+				return
+			}
+			_, err := n.coll.Programs["np_ingress"].Run(
+				&ebpf.RunOptions{Data: frame, Repeat: packets})
+			errs <- err
+		}()
+	}
+	for range cpus {
+		qt.Assert(t, qt.IsNil(<-errs))
+	}
+	_, flow := n.state(t)
+	counted := uint64(flow.State.RecNum)
+	t.Logf("%d packets counted, %d not", counted, n.counts(t)["busy"])
+	qt.Check(t, qt.Equals(counted+n.counts(t)["busy"], 1+cpus*packets))
+	qt.Check(t, qt.Equals(flow.State.EcnNum, flow.State.RecNum))
+	qt.Check(t, qt.Equals(flow.State.RecDataBytes, counted*uint64(len(frame))))
+	qt.Check(t, qt.Equals(flow.Locked, 0))
+}
+
+// A packet does not wait for ever for another CPU: it passes, and is counted as not counted.
+func TestHostNPDoesNotWait(t *testing.T) {
+	o := everyPacket()
+	o.TNs = uint64(time.Hour)
+	n, dev := newHostNP(t, o)
+	frame := someFlow().tcpData(t, ce, 100)
+	n.arriveNow(t, dev, frame)
+	key, flow := n.state(t)
+	flow.Locked = 1
+	qt.Assert(t, qt.IsNil(n.coll.Maps[npMapNpFlows].Put(key, flow)))
+	passes(t, n.arriveNow(t, dev, frame), frame)
+	_, flow = n.state(t)
+	qt.Check(t, qt.Equals(flow.State.RecNum, 1))
+	qt.Check(t, qt.DeepEquals(n.counts(t), Counts{"busy": 1}))
 }

@@ -51,6 +51,7 @@ type npmarkedNpCounts struct {
 	Ended       uint64
 	Idle        uint64
 	NoTimer     uint64
+	Busy        uint64
 }
 
 type npmarkedNpDoor struct {
@@ -79,6 +80,8 @@ type npmarkedNpFlow struct {
 	LastNs  uint64
 	Id      uint32
 	Tracked uint32
+	Locked  uint32
+	Pad     uint32
 }
 
 type npmarkedNpLive struct {

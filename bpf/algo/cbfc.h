@@ -63,14 +63,15 @@ static __always_inline void cbfc_tx_update(struct cbfc_tx *tx, u64 fccl)
 		tx->fccl = fccl;
 }
 
-static __always_inline void cbfc_receive(struct cbfc_rx *rx, u64 blocks)
+/* Returns the blocks in the buffer then. One CPU may receive while another releases. */
+static __always_inline u64 cbfc_receive(struct cbfc_rx *rx, u64 blocks)
 {
-	rx->held += blocks;
+	return __sync_fetch_and_add(&rx->held, blocks) + blocks;
 }
 
 static __always_inline void cbfc_release(struct cbfc_rx *rx, u64 blocks)
 {
-	rx->held -= blocks;
+	__sync_fetch_and_sub(&rx->held, blocks);
 }
 
 /* The receiver reports a change at t_ns when the update period ends. */

@@ -47,6 +47,8 @@ struct np_flow {
 	u64 last_ns; /* arrival of the latest packet, if flows end */
 	u32 id;	     /* differs from that of an earlier flow with the same key */
 	u32 tracked; /* the flow is in np_live */
+	u32 locked;  /* a CPU is at state; on hosts only */
+	u32 pad;
 };
 
 /* Flows seen at this receiver; the least recently used goes when it is full. */
@@ -67,6 +69,7 @@ struct np_counts {
 	u64 ended;	  /* flows that ended with FIN or RST */
 	u64 idle;	  /* flows that fell silent */
 	u64 no_timer;	  /* CNPs of flows that only a full table would remove */
+	u64 busy;	  /* packets not counted: another CPU had the flow's state for too long */
 };
 
 COUNTS(np_counts)
@@ -482,6 +485,38 @@ static __always_inline void np_flow_ended(const struct flow_key *key)
 		np_counts_add(NP(ended));
 }
 
+#define LOCK_TRIES 64 /* a microsecond or more; what the lock guards takes a tenth of that */
+
+/*
+ * Packets of one flow may arrive on two CPUs at once: when its interrupt moves, or over two links
+ * of a bond. Maps that forget flows can't have a bpf_spin_lock, so this is one. A virtual CPU may
+ * be stopped in between: no packet waits for long.
+ */
+static __always_inline bool np_lock(struct np_flow *flow)
+{
+	for (u32 i = 0; i < LOCK_TRIES; i++)
+		if (!__sync_lock_test_and_set(&flow->locked, 1))
+			return true;
+	return false;
+}
+
+/* Counts the packet. True: a CNP is to be sent. Virtual networks run on one CPU, without the lock.
+ */
+static __always_inline bool np_count(struct np_flow *flow, const struct notify_event *event,
+				     struct notification *cnp)
+{
+	bool send;
+
+	if (on_host && !np_lock(flow)) {
+		np_counts_add(NP(busy));
+		return false;
+	}
+	send = notify_packet(&flow->state, loaded(params), event, cnp);
+	if (on_host)
+		__sync_lock_test_and_set(&flow->locked, 0);
+	return send;
+}
+
 SEC("tc")
 int np_ingress(struct __sk_buff *skb)
 {
@@ -516,7 +551,7 @@ int np_ingress(struct __sk_buff *skb)
 	event.now_ns = arrival_ns(skb);
 	if (idle_ns)
 		flow->last_ns = event.now_ns;
-	if (!notify_packet(&flow->state, loaded(params), &event, &cnp))
+	if (!np_count(flow, &event, &cnp))
 		return TCX_NEXT;
 	if (idle_ns)
 		np_track(&t.key, flow);

@@ -69,12 +69,13 @@ static __always_inline void cbfc_account(struct port *in, struct class_rx *rx, u
 	u64 blocks = cbfc_blocks(bytes > 0 ? bytes : -bytes);
 
 	if (bytes > 0) {
-		blocks += __sync_fetch_and_add(&rx->credits.held, blocks);
-		if (blocks > rx->held_max_blocks)
-			rx->held_max_blocks = blocks;
+		u64 held = cbfc_receive(&rx->credits, blocks);
+
+		if (held > rx->held_max_blocks)
+			rx->held_max_blocks = held;
 		return;
 	}
-	__sync_fetch_and_sub(&rx->credits.held, blocks);
+	cbfc_release(&rx->credits, blocks);
 	post_credits(in, c, t_ns, blocks);
 }
 
