@@ -244,9 +244,7 @@ rp: {interfaces: [veth0], prefixes: [192.0.2.0/24]}
 	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, host.Fail),
 		qt.Commentf("%+v", found))
 
-	nstest.Do(t, peer.NS, func() error {
-		return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("0"), 0)
-	})
+	nstest.Sysctl(t, peer.NS, "tcp_ecn", "0")
 	found = probe(address)
 	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, host.Fail),
 		qt.Commentf("%+v", found))

@@ -522,7 +522,8 @@ func (n *NP) state(t *testing.T) (key npFlowKey, flow npNpFlow) {
 	return key, flow
 }
 
-// Packets of one flow that arrive on two CPUs at the same time all count.
+// Of packets of one flow that arrive on two CPUs at the same time, none is lost: the flow's state
+// counts it, or busy does.
 func TestHostNPCountsOnSeveralCPUs(t *testing.T) {
 	const cpus, packets = 2, 200_000
 	o := everyPacket()
@@ -557,7 +558,7 @@ func TestHostNPCountsOnSeveralCPUs(t *testing.T) {
 	qt.Check(t, qt.Equals(flow.Locked, 0))
 }
 
-// A packet does not wait for ever for another CPU: it passes, and is counted as not counted.
+// A packet does not wait for ever for another CPU: it passes, and only busy counts it.
 func TestHostNPDoesNotWait(t *testing.T) {
 	o := everyPacket()
 	o.TNs = uint64(time.Hour)

@@ -485,35 +485,42 @@ static __always_inline void np_flow_ended(const struct flow_key *key)
 		np_counts_add(NP(ended));
 }
 
-#define LOCK_TRIES 64 /* a microsecond or more; what the lock guards takes a tenth of that */
+#define LOCK_TRIES 64
 
 /*
- * Packets of one flow may arrive on two CPUs at once: when its interrupt moves, or over two links
- * of a bond. Maps that forget flows can't have a bpf_spin_lock, so this is one. A virtual CPU may
- * be stopped in between: no packet waits for long.
+ * Takes the lock of the flow's state. Packets of one flow may arrive on two CPUs at once: when its
+ * interrupt moves, or over two links of a bond. A map that forgets flows (LRU) can't hold a
+ * bpf_spin_lock. The CPU that has the lock may be a virtual one that is stopped, so waiting has an
+ * end: false. The lab runs on one CPU and needs no lock.
  */
 static __always_inline bool np_lock(struct np_flow *flow)
 {
+	if (!on_host)
+		return true;
 	for (u32 i = 0; i < LOCK_TRIES; i++)
 		if (!__sync_lock_test_and_set(&flow->locked, 1))
 			return true;
 	return false;
 }
 
-/* Counts the packet. True: a CNP is to be sent. Virtual networks run on one CPU, without the lock.
- */
+static __always_inline void np_unlock(struct np_flow *flow)
+{
+	if (on_host)
+		__sync_lock_test_and_set(&flow->locked, 0);
+}
+
+/* Counts the packet. True: a CNP is to be sent. */
 static __always_inline bool np_count(struct np_flow *flow, const struct notify_event *event,
 				     struct notification *cnp)
 {
 	bool send;
 
-	if (on_host && !np_lock(flow)) {
+	if (!np_lock(flow)) {
 		np_counts_add(NP(busy));
 		return false;
 	}
 	send = notify_packet(&flow->state, loaded(params), event, cnp);
-	if (on_host)
-		__sync_lock_test_and_set(&flow->locked, 0);
+	np_unlock(flow);
 	return send;
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -55,9 +54,7 @@ func newBed(t *testing.T, bufferBytes int) *bed {
 	b.receiverDev = b.link(t, b.receiver, "10.9.2.2/24", "10.9.2.1/24", "right")
 	run(t, b.sender, "ip route add default via 10.9.1.1")
 	run(t, b.receiver, "ip route add default via 10.9.2.1")
-	nstest.Do(t, b.router, func() error {
-		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
-	})
+	nstest.Sysctl(t, b.router, "ip_forward", "1")
 	for _, line := range []string{
 		"tc qdisc add dev right root handle 1: htb default 1",
 		fmt.Sprintf("tc class add dev right parent 1: classid 1:1 htb rate %dmbit burst 15k "+
@@ -163,9 +160,7 @@ func (b *bed) points(t *testing.T, control *loader.Control) {
 
 // noECN makes the receiver's host refuse ECN.
 func (b *bed) noECN(t *testing.T) {
-	nstest.Do(t, b.receiver, func() error {
-		return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("0"), 0)
-	})
+	nstest.Sysctl(t, b.receiver, "tcp_ecn", "0")
 }
 
 // flow is a connection over the bed that sends all the time.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,7 +72,7 @@ func newPath(t *testing.T) path {
 // sysctl sets one of net.ipv4 in the namespace.
 func (e end) sysctl(t *testing.T, name, value string) {
 	t.Helper()
-	nstest.Do(t, e.NS, func() error { return os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0) })
+	nstest.Sysctl(t, e.NS, name, value)
 }
 
 // plainSYN makes the host's SYNs not ECN-capable.
