@@ -10,6 +10,7 @@ if [ -n "$unformatted" ]; then
 	exit 1
 fi
 go vet ./...
+scripts/cross.sh
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 git ls-files '*.c' '*.h' | xargs clang-format-19 --dry-run --Werror
 git ls-files '*.sh' .ci/run | xargs shellcheck

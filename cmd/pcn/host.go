@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -340,14 +341,6 @@ func (f *hostFlags) loadIfAny(ctx context.Context) (*host.Config, error) {
 	}
 	return f.load(ctx)
 }
-
-func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-func printJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 func printStatus(w io.Writer, s *host.Status) error {
 	if len(s.Components) == 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/jsonschema"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
@@ -19,9 +18,11 @@ import (
 var schemaKinds = []string{"experiment", "host"}
 
 // schemas make the schema of each kind of file.
-var schemas = map[string]func(*scheme.Catalogue) *jsonschema.Schema{
-	"experiment": experiment.Schema,
-	"host":       func(*scheme.Catalogue) *jsonschema.Schema { return host.Schema() },
+var schemas = map[string]func(*scheme.Catalogue) (*jsonschema.Schema, error){
+	"experiment": func(c *scheme.Catalogue) (*jsonschema.Schema, error) {
+		return experiment.Schema(c), nil
+	},
+	"host": hostSchema,
 }
 
 func newSchema() *cobra.Command {
@@ -62,7 +63,11 @@ editors with yaml-language-server (VS Code, Neovim, Emacs), put this line at the
 					return fmt.Errorf("%s: %w", file, err)
 				}
 			}
-			return makeSchema(catalogue).Write(cmd.OutOrStdout())
+			schema, err := makeSchema(catalogue)
+			if err != nil {
+				return err
+			}
+			return schema.Write(cmd.OutOrStdout())
 		},
 	}
 	c.Flags().StringSliceVar(

@@ -17,7 +17,6 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/report"
@@ -101,22 +100,22 @@ no BPF qdisc.`,
 // runs need.
 func upAndDown(
 	cmd *cobra.Command, e *experiment.Experiment, native bool,
-) (kernel.Scale, error) {
+) (job.Scale, error) {
 	var engine launch.Engine = launch.Native{}
 	if !native {
 		var err error
 		if engine, err = launch.NewMicroVMs("", true); err != nil {
-			return kernel.Scale{}, err
+			return job.Scale{}, err
 		}
 	}
 	pool, err := launch.NewPool(engine, printWaiting(cmd))
 	if err != nil {
-		return kernel.Scale{}, err
+		return job.Scale{}, err
 	}
 	return pool.UpAndDown(cmd.Context(), job.Job{Experiment: e, Scheme: e.Schemes[0]})
 }
 
-func printScale(w io.Writer, s kernel.Scale) {
+func printScale(w io.Writer, s job.Scale) {
 	note := ""
 	if s.WithoutQdisc {
 		note = ", without the ports' qdisc: this kernel lacks CONFIG_NET_SCH_BPF"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -38,6 +39,14 @@ const (
 	// 3 of 19 ns are done.
 	ProgressPrefix = "progress "
 )
+
+// Scale is what the network of a run costs, as ScaleFile has it.
+type Scale struct {
+	Nodes, Links int
+	Up, Down     time.Duration
+	MemoryBytes  int64 // of the whole machine, not of one process alone
+	WithoutQdisc bool  // the kernel lacks CONFIG_NET_SCH_BPF
+}
 
 // Args are the guest program's arguments. They carry what may differ from the experiment file.
 func (j Job) Args(task Task) []string {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
@@ -27,17 +25,11 @@ type cpus struct {
 const cpuPoll = 200 * time.Millisecond
 
 func newCPUs(waiting func()) (*cpus, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
+	ids, err := usableCPUs()
+	if err != nil {
 		return nil, fmt.Errorf("find the CPUs to run on: %w", err)
 	}
-	c := &cpus{locks: flock.MachineDir(), waiting: waiting}
-	for id := 0; len(c.ids) < set.Count(); id++ {
-		if set.IsSet(id) {
-			c.ids = append(c.ids, id)
-		}
-	}
-	return c, nil
+	return &cpus{ids: ids, locks: flock.MachineDir(), waiting: waiting}, nil
 }
 
 // take waits for a CPU without a microVM and reserves it until the lock is released.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os/exec"
 
-	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
@@ -28,19 +27,13 @@ const (
 // Doctor checks every requirement.
 func Doctor() []Check {
 	const setup = "scripts/setup.sh"
-	return []Check{
+	checks := []Check{
 		{"QEMU (qemu-system-x86_64)", ForVM, vm.HaveQEMU(), setup},
 		{"microVM kernel in the cache", ForVM, haveKernel(), setup},
 		{"the microVM's program", ForVM, haveGuest(), "make build"},
-		{"kernel types (BTF)", ForNative, loader.HaveBTF(), "boot a distribution kernel"},
-		{"BPF congestion controls", ForNative, loader.HaveTCPStructOps(),
-			"boot a kernel 6.1 or later"},
-		{"tcx", ForNative, loader.HaveTCX(), "boot a kernel 6.6 or later"},
-		{"BPF qdiscs", ForNative, loader.HaveQdisc(),
-			"boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y, or run without --native"},
-		{"permission to load programs", ForNative, loader.HavePermission(), "sudo pcn ..."},
-		{"tshark", ForCaptures, haveTshark(), setup},
 	}
+	checks = append(checks, nativeChecks()...)
+	return append(checks, Check{"tshark", ForCaptures, haveTshark(), setup})
 }
 
 func haveKernel() error {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/pcn-linux/pcn/netns-lab/job"
-	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -119,18 +118,18 @@ var errNoNetwork = errors.New("this engine builds no network: choose the microVM
 
 // builder is an engine that builds networks.
 type builder interface {
-	upAndDown(ctx context.Context, j job.Job, cpu int) (kernel.Scale, error)
+	upAndDown(ctx context.Context, j job.Job, cpu int) (job.Scale, error)
 }
 
 // UpAndDown builds and removes the network of a job, and returns the cost.
-func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (kernel.Scale, error) {
+func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (job.Scale, error) {
 	b, ok := p.engine.(builder)
 	if !ok {
-		return kernel.Scale{}, errNoNetwork
+		return job.Scale{}, errNoNetwork
 	}
 	cpu, release, err := p.take(ctx)
 	if err != nil {
-		return kernel.Scale{}, err
+		return job.Scale{}, err
 	}
 	defer release()
 	return b.upAndDown(ctx, j, cpu)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/job"
-	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
@@ -111,7 +110,7 @@ func (e *MicroVMs) Run(
 }
 
 // upAndDown builds and removes the network in a microVM in real time.
-func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s kernel.Scale, err error) {
+func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
 	c := guestConfig(j, job.UpAndDown)
 	c.HostCPU, c.RealTime, c.Emulated = cpu, true, true
 	res, err := e.boot(ctx, c, "the network could not be built")

@@ -99,9 +99,9 @@ func netViewOf(g groupView) (*netView, error) {
 	first := c.Runs[0].Manifest
 	bins := int((first.WarmupNs + first.DurationNs) / first.SampleNs)
 	join := (bins + maxViewFrames - 1) / maxViewFrames
-	data := netData{StartMs: numeral(toMs(-first.WarmupNs)),
-		StepMs: numeral(toMs(first.SampleNs * int64(join))), Frames: (bins + join - 1) / join,
-		Looks: viewStates}
+	stepNs := first.SampleNs * int64(join)
+	data := netData{StartMs: numeral(toMs(-first.WarmupNs)), StepMs: numeral(toMs(stepNs)),
+		Frames: (bins + join - 1) / join, Looks: viewStates}
 	d := newTopologyDrawing(n, false)
 	ports := n.Ports()
 	states := make([][][]portState, len(c.Runs)) // by run and port
@@ -139,8 +139,8 @@ func netViewOf(g groupView) (*netView, error) {
 			} else {
 				body = fmt.Sprintf(`<g id="%s" class="net-base">%s</g>`, view.ID, base)
 			}
-			at := fmt.Sprintf("t = %.4g ms",
-				float64(data.StartMs)+float64(frame)*float64(data.StepMs))
+			// in whole ns: arm64 rounds a sum of products once, amd64 twice
+			at := fmt.Sprintf("t = %.4g ms", toMs(stepNs*int64(frame)-first.WarmupNs))
 			run.Moments = append(run.Moments, netMoment{at, d.frameSVG(
 				fmt.Sprintf("Network of %s at %s", r.Label, at), body, lines, states[i], frame)})
 		}

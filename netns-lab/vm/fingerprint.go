@@ -71,7 +71,7 @@ func HashFile(path string) (string, error) {
 func (m Machine) Fingerprint(c Config) (string, error) {
 	c.Kernel = Kernel{}
 	text, err := json.Marshal([]any{
-		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, arguments(c, counted), c.Files,
+		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, arguments(c, counted, paths{}), c.Files,
 		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
 	})
 	if err != nil {

@@ -103,16 +103,9 @@ var kernelParameters = []string{
 var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer",
 	"no_timer_check", "clearcpuid=rep_good"}
 
-// QEMU's name for the memory files it inherits: exec.Cmd.ExtraFiles begin at 3.
-const (
-	initramfsPath = "/proc/self/fd/3"
-	consolePath   = "/proc/self/fd/4"
-	answerPath    = "/proc/self/fd/5"
-)
-
 // arguments returns QEMU's arguments. The console is a file, because a full pipe would delay the
 // guest's UART.
-func arguments(c Config, how acceleration) []string {
+func arguments(c Config, how acceleration, p paths) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
 	if c.CPUs > 1 && how == counted && !c.Kernel.arm64 {
 		flags, clock = severalCPUs(flags, clock)
@@ -124,10 +117,10 @@ func arguments(c Config, how acceleration) []string {
 	return slices.Concat(machineFlags, cpus, flags, []string{
 		"-m", strconv.Itoa(c.MemoryMiB),
 		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
-		"-kernel", c.Kernel.Image, "-initrd", initramfsPath, "-append", commandLine,
-		"-chardev", "file,id=console,path=" + consolePath, "-serial", "chardev:console",
+		"-kernel", c.Kernel.Image, "-initrd", p.initramfs, "-append", commandLine,
+		"-chardev", "file,id=console,path=" + p.console, "-serial", "chardev:console",
 		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d",
-			answerPath, guest.AnswerBytes),
+			p.answer, guest.AnswerBytes),
 		"-device", "ivshmem-plain,memdev=answer",
 	})
 }

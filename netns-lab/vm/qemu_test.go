@@ -12,14 +12,14 @@ import (
 
 // Several CPUs change what QEMU can't do with them, and one CPU is as it always was.
 func TestSeveralCPUs(t *testing.T) {
-	one := strings.Join(arguments(Config{}, counted), " ")
+	one := strings.Join(arguments(Config{}, counted, paths{}), " ")
 	qt.Check(t, qt.StringContains(one, "-smp 1 "))
 	qt.Check(t, qt.StringContains(one, "rr=record"))
 	qt.Check(t, qt.StringContains(one, "nolapic_timer"))
 	qt.Check(t, qt.IsFalse(strings.Contains(one, "-monitor")))
 	qt.Check(t, qt.StringContains(one, "-cx16"))
 
-	two := strings.Join(arguments(Config{CPUs: 2}, counted), " ")
+	two := strings.Join(arguments(Config{CPUs: 2}, counted, paths{}), " ")
 	qt.Check(t, qt.StringContains(two, "-smp 2 "))
 	qt.Check(t, qt.StringContains(two, "-icount shift=0,sleep=off "))
 	qt.Check(t, qt.StringContains(two, ",-monitor"))

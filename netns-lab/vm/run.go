@@ -10,12 +10,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
@@ -63,7 +59,7 @@ var ErrPanic = errors.New("the microVM's kernel panicked")
 const defaultMemoryMiB = 2048
 
 // Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is
-// killed; it also dies with this process. A program that fails is not an error: see
+// killed; on Linux it also dies with this process. A program that fails is not an error: see
 // [Result.ExitCode].
 func Run(ctx context.Context, c Config) (Result, error) {
 	setup := "scripts/setup.sh"
@@ -125,17 +121,13 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	if err := initramfs(&archive, c.Program, job, c.Kernel, c.Files); err != nil {
 		return Result{}, err
 	}
-	files := make([]*os.File, 0, 3) // in the order of initramfsPath, consolePath, answerPath
-	for _, data := range [][]byte{archive.Bytes(), nil, nil} {
-		f, err := memoryFile(data)
-		if err != nil {
-			return Result{}, err
-		}
-		defer f.Close()
-		files = append(files, f)
+	files, err := newSharedFiles(archive.Bytes())
+	if err != nil {
+		return Result{}, err
 	}
+	defer files.close()
 	said := &console{began: time.Now(), tee: c.Console}
-	stderr, err := runQEMU(ctx, c, arguments(c, how), files, said)
+	stderr, err := runQEMU(ctx, c, arguments(c, how, files.paths), files, said)
 	res := Result{
 		Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began),
 		Deterministic: how == counted,
@@ -147,7 +139,7 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 		return res, fmt.Errorf("%s failed: %w\n%s", c.Kernel.qemu(), err,
 			lastLines(stderr+res.Console))
 	}
-	res.ExitCode, res.archive, err = guest.ReadAnswer(files[2])
+	res.ExitCode, res.archive, err = guest.ReadAnswer(files.answer)
 	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
 		err = ErrPanic
 	}
@@ -159,7 +151,7 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 }
 
 // runQEMU runs QEMU to its end and returns its stderr.
-func runQEMU(ctx context.Context, c Config, args []string, files []*os.File,
+func runQEMU(ctx context.Context, c Config, args []string, files *sharedFiles,
 	said *console) (stderr string, err error) {
 	// an error of the console ends QEMU
 	ctx, cancel := context.WithCancel(ctx)
@@ -167,73 +159,19 @@ func runQEMU(ctx context.Context, c Config, args []string, files []*os.File,
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Kernel.qemu(), args...)
 	cmd.Stderr = &complaints
-	cmd.ExtraFiles = files
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.ExtraFiles = files.inherited
 	done, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
-		err := said.follow(files[1], done)
+		err := said.follow(files.console, done)
 		if err != nil {
 			cancel()
 		}
 		followed <- err
 	}()
-	err = runOnOwnThread(cmd, c.HostCPU)
+	err = runWithUs(cmd, c.HostCPU)
 	close(done)
 	if followErr := <-followed; followErr != nil {
 		err = followErr
 	}
 	return complaints.String(), err
-}
-
-// runOnOwnThread runs the command on a thread that lives as long as the child does, since Pdeathsig
-// follows the thread and not the process.
-func runOnOwnThread(cmd *exec.Cmd, cpu int) error {
-	done := make(chan error, 1)
-	go func() {
-		// never unlock: the thread's scheduling is changed, so it must end here
-		runtime.LockOSThread()
-		if err := setScheduling(cpu); err != nil {
-			done <- err
-			return
-		}
-		done <- cmd.Run()
-	}()
-	return <-done
-}
-
-// setScheduling sets this thread's policy and CPU, which a child inherits. Under SCHED_BATCH a
-// thread that is woken does not preempt the one that woke it, so QEMU's two threads hand over where
-// they wait: a third less per wake-up.
-func setScheduling(cpu int) error {
-	attr, err := unix.SchedGetAttr(0, 0)
-	if err != nil {
-		return fmt.Errorf("get the scheduling policy: %w", err)
-	}
-	attr.Policy, attr.Priority = unix.SCHED_BATCH, 0
-	if err := unix.SchedSetAttr(0, attr, 0); err != nil {
-		return fmt.Errorf("set the scheduling policy: %w", err)
-	}
-	if cpu < 0 {
-		return nil
-	}
-	var set unix.CPUSet
-	set.Set(cpu)
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin QEMU to CPU %d: %w", cpu, err)
-	}
-	return nil
-}
-
-// memoryFile returns a file in memory without a name, so that nothing is left behind.
-func memoryFile(data []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("pcn-vm", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("make a memory file for the microVM: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "pcn-vm")
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("fill a memory file for the microVM: %w", err)
-	}
-	return f, nil
 }

@@ -47,6 +47,6 @@ func (Native) Run(
 
 // upAndDown builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds it without
 // the ports' qdisc.
-func (Native) upAndDown(_ context.Context, j job.Job, _ int) (kernel.Scale, error) {
+func (Native) upAndDown(_ context.Context, j job.Job, _ int) (job.Scale, error) {
 	return kernel.UpAndDown(j.Experiment, j.Scheme)
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// paths are the names under which QEMU opens the files that it shares with this process.
+type paths struct{ initramfs, console, answer string }
+
+// sharedFiles are the files through which this process and QEMU talk.
+type sharedFiles struct {
+	paths           paths
+	console, answer *os.File
+	inherited       []*os.File // QEMU has them as file descriptors, from 3
+	dir             string     // folder to remove; "" is none
+}
+
+// close closes the files and removes those that have a name.
+func (s *sharedFiles) close() {
+	for _, f := range append(s.inherited, s.console, s.answer) {
+		if f != nil {
+			f.Close() // all was read; some are closed already
+		}
+	}
+	if s.dir != "" {
+		os.RemoveAll(s.dir)
+	}
+}
+
+// namedFiles returns files in a temporary folder, for systems without files in memory.
+func namedFiles(initramfs []byte) (s *sharedFiles, err error) {
+	dir, err := os.MkdirTemp("", "pcn-vm-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for the microVM's files: %w", err)
+	}
+	s = &sharedFiles{
+		paths: paths{
+			filepath.Join(dir, "initramfs"), filepath.Join(dir, "console"),
+			filepath.Join(dir, "answer"),
+		},
+		dir: dir,
+	}
+	written := os.WriteFile(s.paths.initramfs, initramfs, 0o600)
+	var consoleErr, answerErr error
+	s.console, consoleErr = os.OpenFile(s.paths.console, os.O_RDWR|os.O_CREATE, 0o600)
+	s.answer, answerErr = os.OpenFile(s.paths.answer, os.O_RDWR|os.O_CREATE, 0o600)
+	if err := errors.Join(written, consoleErr, answerErr); err != nil {
+		s.close()
+		return nil, fmt.Errorf("make the microVM's files: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vm
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runWithUs runs the command on a CPU; -1 does not pin it. The child dies with this process. Its
+// thread lives as long as the child does, since Pdeathsig follows the thread and not the process.
+func runWithUs(cmd *exec.Cmd, cpu int) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	done := make(chan error, 1)
+	go func() {
+		// never unlock: the thread's scheduling is changed, so it must end here
+		runtime.LockOSThread()
+		if err := setScheduling(cpu); err != nil {
+			done <- err
+			return
+		}
+		done <- cmd.Run()
+	}()
+	return <-done
+}
+
+// setScheduling sets this thread's policy and CPU, which a child inherits. Under SCHED_BATCH a
+// thread that is woken does not preempt the one that woke it, so QEMU's two threads hand over where
+// they wait: a third less per wake-up.
+func setScheduling(cpu int) error {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return fmt.Errorf("get the scheduling policy: %w", err)
+	}
+	attr.Policy, attr.Priority = unix.SCHED_BATCH, 0
+	if err := unix.SchedSetAttr(0, attr, 0); err != nil {
+		return fmt.Errorf("set the scheduling policy: %w", err)
+	}
+	if cpu < 0 {
+		return nil
+	}
+	var set unix.CPUSet
+	set.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("pin QEMU to CPU %d: %w", cpu, err)
+	}
+	return nil
+}
+
+// newSharedFiles returns files in memory without names, so that nothing is left behind.
+func newSharedFiles(initramfs []byte) (*sharedFiles, error) {
+	s := &sharedFiles{}
+	for _, data := range [][]byte{initramfs, nil, nil} {
+		f, err := memoryFile(data)
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.inherited = append(s.inherited, f)
+	}
+	s.console, s.answer = s.inherited[1], s.inherited[2]
+	// exec.Cmd.ExtraFiles begin at 3
+	s.paths = paths{"/proc/self/fd/3", "/proc/self/fd/4", "/proc/self/fd/5"}
+	return s, nil
+}
+
+// memoryFile returns a file in memory without a name, so that nothing is left behind.
+func memoryFile(data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate("pcn-vm", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make a memory file for the microVM: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "pcn-vm")
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("fill a memory file for the microVM: %w", err)
+	}
+	return f, nil
+}

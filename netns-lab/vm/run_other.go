@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package vm
+
+import "os/exec"
+
+// runWithUs runs the command, on any CPU: there is no portable way to choose one. If this process
+// is killed, the command stays; it ends with the guest's program.
+func runWithUs(cmd *exec.Cmd, _ int) error { return cmd.Run() }
+
+func newSharedFiles(initramfs []byte) (*sharedFiles, error) { return namedFiles(initramfs) }
