@@ -613,7 +613,7 @@ func TestStatusOfNothing(t *testing.T) {
 // back leaves the rest alone.
 func TestECNWithPlainServers(t *testing.T) {
 	_, peer := wire(t)
-	nstest.Do(t, peer.NS, func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("2"), 0) })
+	nstest.Sysctl(t, peer.NS, "tcp_ecn", "2")
 	auto := strings.Replace(light, "pcn: {}", "pcn: {feedback: auto}", 1) + "rtt: 1ms\n"
 	with, without := auto+"ecn: {interfaces: [veth0]}\n", auto+"ecn: {interfaces: []}\n"
 	hasECN := func() bool {

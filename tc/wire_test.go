@@ -224,9 +224,8 @@ func bigEndian(v uint16) []byte { return binary.BigEndian.AppendUint16(nil, v) }
 func transfer(t *testing.T, sender, receiver nstest.End, size int64) flow {
 	t.Helper()
 	const patience = 20 * time.Second
-	ecn := func() error { return os.WriteFile("/proc/sys/net/ipv4/tcp_ecn", []byte("1"), 0) }
-	nstest.Do(t, sender.NS, ecn)
-	nstest.Do(t, receiver.NS, ecn)
+	nstest.Sysctl(t, sender.NS, "tcp_ecn", "1")
+	nstest.Sysctl(t, receiver.NS, "tcp_ecn", "1")
 	var (
 		l        net.Listener
 		from, to net.Conn

@@ -87,7 +87,7 @@ func iperf3(t *testing.T) string {
 		return register("pcn", 1e8, nil)
 	})
 	p := newPath(t)
-	p.client.sysctl(t, "tcp_ecn", "1") // it chooses the control when it is connected: too late to ask for ECN
+	nstest.Sysctl(t, p.client.NS, "tcp_ecn", "1") // it chooses the control when it is connected: too late to ask for ECN
 	server := p.server.start(t, "iperf3", "-s", "-1", "-B", p.server.Addr.String())
 	nstest.Eventually(t, "iperf3 listens", func() bool { return p.server.listens(t, port) })
 	client := p.client.start(t, "iperf3", "-c", p.server.Addr.String(), "-C", "pcn", "-n", strconv.Itoa(clientBytes), "-J")
@@ -121,7 +121,7 @@ func curl(t *testing.T) string {
 	}
 	control := registered(t, registerPCN)
 	p := newPath(t)
-	p.client.sysctl(t, "tcp_congestion_control", "pcn")
+	nstest.Sysctl(t, p.client.NS, "tcp_congestion_control", "pcn")
 	data := make([]byte, clientBytes)
 	stream().Read(data)
 	file := filepath.Join(t.TempDir(), "data")

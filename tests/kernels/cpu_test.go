@@ -49,7 +49,7 @@ func cpuOf(t *testing.T, control string, bytes int) time.Duration {
 	t.Helper()
 	p := newPath(t)
 	for _, e := range []end{p.client, p.server} {
-		e.sysctl(t, "tcp_ecn", "1")
+		nstest.Sysctl(t, e.NS, "tcp_ecn", "1")
 	}
 	server := p.server.start(t, "iperf3", "-s", "-1", "-B", p.server.Addr.String())
 	nstest.Eventually(t, "iperf3 listens", func() bool { return p.server.listens(t, 5201) })

@@ -290,7 +290,7 @@ func plainServer(tcpECN string, plainSYN bool) func(t *testing.T) string {
 	return func(t *testing.T) string {
 		control := registered(t, registerPCN)
 		p := newPath(t)
-		p.server.sysctl(t, "tcp_ecn", tcpECN)
+		nstest.Sysctl(t, p.server.NS, "tcp_ecn", tcpECN)
 		if plainSYN {
 			p.client.plainSYN(t)
 		}
@@ -314,7 +314,7 @@ func plainServer(tcpECN string, plainSYN bool) func(t *testing.T) string {
 func refused(t *testing.T) string {
 	control := registered(t, registerPCN)
 	p := newPath(t)
-	p.server.sysctl(t, "tcp_ecn", "0")
+	nstest.Sysctl(t, p.server.NS, "tcp_ecn", "0")
 	p.client.plainSYN(t)
 	dropper := nstest.NewDropper(t, p.server.End)
 	meanWindow := func(c connection) float64 {

@@ -69,12 +69,6 @@ func newPath(t *testing.T) path {
 	return path{end{client}, end{server}}
 }
 
-// sysctl sets one of net.ipv4 in the namespace.
-func (e end) sysctl(t *testing.T, name, value string) {
-	t.Helper()
-	nstest.Sysctl(t, e.NS, name, value)
-}
-
 // plainSYN makes the host's SYNs not ECN-capable.
 func (e end) plainSYN(t *testing.T) {
 	t.Helper()

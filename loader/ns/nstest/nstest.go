@@ -75,7 +75,7 @@ func Do(t testing.TB, h netns.NsHandle, fn func() error) {
 	}
 }
 
-// Sysctl sets one of net.ipv4 in the namespace.
+// Sysctl sets net.ipv4.NAME in the namespace.
 func Sysctl(t testing.TB, h netns.NsHandle, name, value string) {
 	t.Helper()
 	Do(t, h, func() error { return os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0) })
