@@ -40,6 +40,7 @@ type flow struct {
 	window           uint32 // packets; 0: none
 	una, nxt         uint32
 	limited          bool // the window held it back
+	fastRetransmit   bool // the first lost packet may go, whatever the window
 	credit           uint32
 	srttNs, rttvarNs int64
 	delivered        uint32
@@ -137,7 +138,7 @@ func (f *flow) pace(now int64, frame uint32) {
 type board struct {
 	ring         []sent // of packets from una to nxt; its length is a power of two
 	sacked, lost uint32
-	highest      uint32   // that was acknowledged
+	highest      uint32   // packets before have arrived, or are lost
 	scanned      uint32   // packets before are known to be lost, or not
 	firstLost    uint32   // no packet before is lost
 	resent       []resend // transmissions of packets that were sent again, in their order
@@ -149,8 +150,9 @@ type sent struct {
 	order               uint32 // of the transmission that sent it again
 }
 
-// resend is a packet that was sent again.
-type resend struct{ seq, order uint32 }
+// resend is a packet that was sent again. next is the flow's next new packet at that time: all before
+// it had been sent.
+type resend struct{ seq, order, next uint32 }
 
 // newBoard returns a board for the packets under way.
 func (f *flow) newBoard() *board {

@@ -19,7 +19,7 @@ const none = -1
 // packet is a packet on its way. Packets are numbers in a slab: nothing is allocated for one.
 type packet struct {
 	arrived int64 // when it entered the queue that it is in
-	sent    int64 // when its data packet left the sender; 0: it was sent twice
+	sent    int64 // when its data packet left the sender
 	note    notification
 	flow    int32
 	next    int32 // behind it in a queue or on a wire
@@ -39,9 +39,8 @@ type packet struct {
 
 // Flags of packets.
 const (
-	flagECE   uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
-	flagCWR                     // the sender has heard it
-	flagAgain                   // sent before: its ACK measures no round trip
+	flagECE uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
+	flagCWR                   // the sender has heard it
 )
 
 // slab has all packets.

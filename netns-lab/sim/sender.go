@@ -46,8 +46,7 @@ func (w *world) obey(f *flow) {
 
 // trySend hands the flow's next packet to its host's port, or wakes up when it may.
 func (w *world) trySend(f *flow) {
-	if !f.started || f.stopped || f.queued || !f.hasData() ||
-		f.window != 0 && f.inFlight() >= f.window {
+	if !f.started || f.stopped || f.queued || !f.hasData() || !f.open() {
 		return
 	}
 	if f.nextAt > w.now {
@@ -58,6 +57,13 @@ func (w *world) trySend(f *flow) {
 		return
 	}
 	w.send(f, w.nextSeq(f))
+}
+
+// open reports whether the window lets a packet leave. The first retransmission of a recovery does
+// not wait for it, RFC 6675, section 5, (4.3): if the rest of the flight is lost, nothing else tells.
+func (f *flow) open() bool {
+	return f.window == 0 || f.inFlight() < f.window ||
+		f.fastRetransmit && f.board != nil && f.board.lost > 0
 }
 
 // wake is the end of a wait.
@@ -81,9 +87,10 @@ func (w *world) nextSeq(f *flow) uint32 {
 	for seq := b.firstLost; ; seq++ {
 		if b.at(seq).lost {
 			*b.at(seq) = sent{again: true, order: f.segments + 1}
-			b.resent = append(b.resent, resend{seq, f.segments + 1})
+			b.resent = append(b.resent, resend{seq, f.segments + 1, f.nxt})
 			b.lost--
 			b.firstLost = seq + 1
+			f.fastRetransmit = false
 			f.retransmissions++
 			return seq
 		}
@@ -116,11 +123,6 @@ func (w *world) prepareTCP(f *flow, k *packet) {
 	if w.dropFirstRTT && !f.last(k.seq) && w.control.inFirstRTT(f, (k.seq+1)*f.mss) {
 		k.ecn = ecnNone
 	}
-	if b := f.board; b != nil {
-		if b.at(k.seq).again {
-			k.flags |= flagAgain
-		}
-	}
 	if !f.timing {
 		w.startTimer(f)
 	}
@@ -129,9 +131,7 @@ func (w *world) prepareTCP(f *flow, k *packet) {
 // handedOver is called when a packet of the flow starts on its host's link.
 func (w *world) handedOver(f *flow, i int32) {
 	k := &w.packets.packets[i]
-	if k.flags&flagAgain == 0 {
-		k.sent = w.now
-	}
+	k.sent = w.now
 	f.queued = false
 	if f.kind == packetUDP {
 		f.nextAt += int64(f.gap >> gapShift) // it was due then, whenever the link was free
@@ -261,6 +261,7 @@ func (f *flow) findLost() bool {
 		return false
 	}
 	before := b.lost
+	f.findLostAgain()
 	seq := b.scanned
 	if int32(f.una-seq) > 0 {
 		seq = f.una
@@ -271,9 +272,19 @@ func (f *flow) findLost() bool {
 		}
 	}
 	b.scanned = seq
+	return b.lost > before
+}
+
+// findLostAgain finds what was sent again, and lost again. Where something that was sent again has
+// arrived, so has all that was sent before it, or is lost: also what no acknowledged packet follows.
+func (f *flow) findLostAgain() {
+	b := f.board
 	done := 0
 	for ; done < len(b.resent) && int32(f.ackedOrder-b.resent[done].order) >= 0; done++ {
 		r := b.resent[done]
+		if int32(r.next-b.highest) > 0 {
+			b.highest = r.next
+		}
 		if int32(r.seq-f.una) < 0 {
 			continue // it arrived
 		}
@@ -282,7 +293,6 @@ func (f *flow) findLost() bool {
 		}
 	}
 	b.resent = b.resent[:copy(b.resent, b.resent[done:])]
-	return b.lost > before
 }
 
 // enterRecovery starts a recovery, unless one is under way.
@@ -290,6 +300,7 @@ func (w *world) enterRecovery(f *flow) {
 	if f.state == stateRecovery || f.state == stateLoss {
 		return
 	}
+	f.fastRetransmit = true
 	w.reduceWindow(f, stateRecovery)
 }
 

@@ -190,6 +190,27 @@ flows: [{name: F, from: H0..H3, to: H4, start: 0ms, size: 200KB}]
 	}
 }
 
+// The window of a flow falls to a few packets when it loses its first ones, and the rest of its
+// flight is lost too: no timeout is needed to find that. Round trips of packets that were sent again
+// count, or flows that lost much would pace by an old one, and be unequal.
+func TestLostFlightNeedsNoTimeout(t *testing.T) {
+	e, err := experiments.Load("ldcp-incast")
+	qt.Assert(t, qt.IsNil(err))
+	e, err = e.Case("long-1000")
+	qt.Assert(t, qt.IsNil(err))
+	run := simulate(t, e, "ldcp")
+	var again, timeouts uint64
+	least, most := int64(1<<62), int64(0)
+	for _, f := range run.Flows {
+		again += f.Retransmissions
+		timeouts += f.Timeouts
+		least, most = min(least, f.SRTTNs), max(most, f.SRTTNs)
+	}
+	qt.Check(t, qt.IsTrue(again > 1000), qt.Commentf("sent again: %d", again))
+	qt.Check(t, qt.Equals(timeouts, 0))
+	qt.Check(t, qt.IsTrue(most < 2*least), qt.Commentf("round trips of %d to %d ns", least, most))
+}
+
 // Parameters that are auto have the values in a run that the file's check computes: the results are
 // those of a file that gives these values.
 func TestAutoIsItsValue(t *testing.T) {
