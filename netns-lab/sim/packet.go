@@ -42,6 +42,7 @@ const (
 	flagECE   uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
 	flagCWR                     // the sender has heard it
 	flagAgain                   // sent before: its ACK measures no round trip
+	flagNACK                    // an ACK of a packet that came behind a lost one: go back
 )
 
 // slab has all packets.
