@@ -69,7 +69,9 @@ type Experiment struct {
 	Workload Workloads `yaml:"workload"`
 	// Bursts are UDP flows without congestion control.
 	Bursts []Burst `yaml:"bursts"`
-	// LinkEvents change the rate of a port during the run.
+	// Transport is how simulated hosts send.
+	Transport Transport `yaml:"transport"`
+	// LinkEvents change the rate of a port, or the state of a link, during the run.
 	LinkEvents []LinkEvent `yaml:"links"`
 	// Files holds the texts of the files that the experiment names, by name. Default: [Load] reads
 	// them from the folder of the experiment's file and embeds them in its source, so that a result
@@ -93,6 +95,7 @@ type Experiment struct {
 	CaseName string
 
 	parameters parameters // one section per scheme
+	simOnly    []string   // paths of keys that only the simulator knows
 
 	specs    []workload.Spec // of the Workload
 	given    int             // number of Flows that are not from a Workload
@@ -107,6 +110,9 @@ type Switch struct {
 	// PortBuffer is the longest queue of an egress port: a packet that would make it longer is
 	// dropped. Ten frames to Buffer, default 0: only the shared buffer bounds it.
 	PortBuffer Bytes `yaml:"port_buffer"`
+	// ECMP is what switches spread over several shortest paths: each flow, by a hash (default), or
+	// each packet, at random. Only the simulator spreads packets.
+	ECMP ECMP `yaml:"ecmp"`
 	// FlowControl is pfc (default) or cbfc.
 	FlowControl FlowControl `yaml:"flow_control"`
 	// PFC says when a switch pauses its neighbours.
@@ -350,14 +356,18 @@ func (b Burst) fitting(duration Duration) int {
 	return int((duration-1-b.At)/max(b.Every, 1)) + 1
 }
 
-// LinkEvent changes the rate of a port. A port has at most 8.
+// LinkEvent changes the rate of a port, at most 8 times each, or the state of a link.
 type LinkEvent struct {
 	// At is the time of the change. From -warmup to the end of the run, default 0.
 	At Duration `yaml:"at"`
-	// Port is the egress port, such as S0->R0. Required.
+	// Port is the egress port, such as S0->R0. With State it is a link, such as S0-S1: all between
+	// the two nodes, or one of several, S0-S1.1. Required.
 	Port string `yaml:"link"`
-	// Rate is the port's new rate. 1Mbps to 800Gbps. Required.
+	// Rate is the port's new rate. 1Mbps to 800Gbps. It or State is required.
 	Rate Rate `yaml:"rate"`
+	// State is down if the link fails, up if it comes back. Packets in its queues and on its wire
+	// are lost, and switches route around it at once. Only the simulator has it.
+	State LinkState `yaml:"state"`
 }
 
 // defaults returns the defaults that depend on no other values; [decoder.fill] sets the others.
@@ -367,15 +377,16 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Topology:   Topology{Rate: 40e9, Delay: 5 * Microsecond},
 		Frame:      1000,
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
-			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}},
-		FECN:     FECN{Threshold: 50e3},
-		TCD:      TCD{Epsilon: 0.05},
-		Warmup:   Millisecond,
-		Sample:   100 * Microsecond,
-		Dilation: Dilation{Auto: true},
-		AckEvery: 1,
-		Seed:     1,
-		Engine:   EngineKernel,
+			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
+		Transport: Transport{Recovery: RecoverySACK},
+		FECN:      FECN{Threshold: 50e3},
+		TCD:       TCD{Epsilon: 0.05},
+		Warmup:    Millisecond,
+		Sample:    100 * Microsecond,
+		Dilation:  Dilation{Auto: true},
+		AckEvery:  1,
+		Seed:      1,
+		Engine:    EngineKernel,
 	}
 }
 

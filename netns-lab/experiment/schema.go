@@ -105,8 +105,14 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[FigureName]():  jsonschema.OneOf(figureNames()),
 		reflect.TypeFor[FlowControl](): jsonschema.OneOf(flowControls()),
 		reflect.TypeFor[Engine]():      jsonschema.OneOf(Engines()),
-		reflect.TypeFor[Seeds]():       seedsSchema(),
-		reflect.TypeFor[Detector]():    jsonschema.OneOf(detectors()),
+		reflect.TypeFor[ECMP]():        jsonschema.OneOf(ecmps()),
+		reflect.TypeFor[Recovery]():    jsonschema.OneOf(recoveries()),
+		reflect.TypeFor[LinkState]():   jsonschema.OneOf(linkStates()),
+		reflect.TypeFor[Flight](): {AnyOf: []*jsonschema.Schema{
+			jsonschema.Size(), jsonschema.OneOf([]string{flightBDP}),
+		}},
+		reflect.TypeFor[Seeds]():    seedsSchema(),
+		reflect.TypeFor[Detector](): jsonschema.OneOf(detectors()),
 	},
 	Structs: map[reflect.Type]jsonschema.Struct{
 		reflect.TypeFor[Experiment](): {
@@ -123,9 +129,11 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[FlowGroup]():  {Required: []string{"name", "from", "to"}},
 		reflect.TypeFor[Trace]():      {Required: []string{"file"}},
 		reflect.TypeFor[Burst]():      {Required: []string{"name", "from", "to", "size"}},
-		reflect.TypeFor[LinkEvent]():  {Required: []string{"link", "rate"}},
-		reflect.TypeFor[Case]():       {Required: []string{"name"}},
-		reflect.TypeFor[Reference]():  {Required: []string{"figure", "name", "label", "points"}},
+		reflect.TypeFor[LinkEvent](): {
+			Required: []string{"link"}, OneRequired: []string{"rate", "state"},
+		},
+		reflect.TypeFor[Case]():      {Required: []string{"name"}},
+		reflect.TypeFor[Reference](): {Required: []string{"figure", "name", "label", "points"}},
 		reflect.TypeFor[Expect](): {
 			Required: []string{"what", "metric"}, OneRequired: []string{"min", "max"},
 		},

@@ -60,6 +60,9 @@ type Topology struct {
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay of the same links. Default 5us.
 	Delay Duration `yaml:"delay"`
+	// ErrorRate is the share of packets that every link loses. 0 to 0.5, default 0. Only the
+	// simulator has it. A topology file gives it for each link.
+	ErrorRate Ratio `yaml:"error_rate"`
 	// Bottleneck is the link S0 - S1 of fig1 and a dumbbell, S0 - R0 of a star, each link between
 	// switches of a parking-lot.
 	Bottleneck Bottleneck `yaml:"bottleneck"`
@@ -119,6 +122,7 @@ func (t *Topology) Network() *network.Network {
 	n := t.Imported
 	if n == nil {
 		n = network.Build(t.shape())
+		n.SetErrorRate(float64(t.ErrorRate))
 	}
 	return n.Without(t.Failed)
 }

@@ -66,13 +66,13 @@ func TestFailedLinks(t *testing.T) {
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ topology, at, want string }{
 		{"{kind: leaf-spine, pods: 2}", "2}",
-			`a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+			`a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate and failed)`},
 		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate",
-			`a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay and failed)`},
+			`a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate and failed)`},
 		{"{kind: clos, senders: 2}", "2}",
-			`a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay and failed)`},
+			`a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay, error_rate and failed)`},
 		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel",
-			`a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay and failed)`},
+			`a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay, error_rate and failed)`},
 		{"{kind: parking-lot, bottlenecks: 31}", "31}", "31 is out of range (hint: 1 to 30)"},
 		{"{kind: leaf-spine, leaves: 65}", "65}", "65 is out of range (hint: 1 to 64)"},
 		{"{kind: clos, leaves: 17}", "17}", "17 is out of range (hint: 1 to 16)"},
@@ -132,7 +132,7 @@ func TestSweepIsRead(t *testing.T) {
 		Bottleneck: Bottleneck{Rate: 20e9, Delay: 50e3},
 	}))
 	qt.Assert(t, qt.DeepEquals(e.Switch, Switch{Buffer: 32e6, FlowControl: FlowPFC,
-		PFC: PFC{Off: true}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}}))
+		PFC: PFC{Off: true}, CBFC: CBFC{Buffer: 280e3, Period: 20e3}, ECMP: ECMPFlow}))
 }
 
 func TestTopologyDefaults(t *testing.T) {

@@ -116,6 +116,9 @@ func (d *decoder) validate(e *Experiment) {
 	d.doubtSchemes(e)
 	d.validateSwitch(e)
 	d.validateEngine(e)
+	d.validateErrorRates(e)
+	d.validateECMP(e)
+	d.validateTransport(e)
 	d.validateDetection(e)
 	d.resolveParameters(e)
 	d.validateTime(e)
@@ -454,7 +457,13 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 	seen, count := make(map[moment]bool), make(map[string]int)
 	for i, l := range e.LinkEvents {
 		path := fmt.Sprintf("links[%d].", i)
-		if d.hasRequired(path, "rate") {
+		if d.has(path + "state") {
+			d.validateLinkState(e, path, l)
+			continue
+		}
+		if !d.has(path + "rate") {
+			d.fail(path, "neither \"rate\" nor \"state\" is given", "add rate: or state:")
+		} else {
 			config.InRange(d.Decoder, path+"rate", l.Rate, minRate, maxRate)
 		}
 		if !d.hasRequired(path, "link") || !d.checkKnown(path+"link", "port", l.Port, d.ports) {

@@ -59,7 +59,8 @@ func (d *decoder) validateTopology(e *Experiment) {
 		return
 	}
 	k, _ := network.FindKind(t.Kind)
-	d.validateKeys("a "+t.Kind, append(keysOfKind(k), "kind", "rate", "delay", "failed"))
+	d.validateKeys("a "+t.Kind,
+		append(keysOfKind(k), "kind", "rate", "delay", "error_rate", "failed"))
 	for _, c := range k.Counts {
 		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}

@@ -64,6 +64,9 @@ func newSetup(e *experiment.Experiment, name string) (*setup, error) {
 // canExpress returns what of an experiment has no counterpart in a fluid.
 func canExpress(e *experiment.Experiment) error {
 	const other = "run it with `--engine sim`"
+	if err := e.CheckEngine(experiment.EngineFluid); err != nil {
+		return err
+	}
 	switch {
 	case !slices.Contains(kinds, e.Topology.Kind) || len(e.Topology.Failed) > 0:
 		kind := e.Topology.Kind

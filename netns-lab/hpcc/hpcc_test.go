@@ -14,7 +14,7 @@ import (
 const topology = `6 2 5
 4 5
 0 4 100Gbps 0.001ms 0
-1 4 25Gb/s 1us 0.000000
+1 4 25Gb/s 1us 0.000001
 2 5 10000000000bps 500ns 0
 3 5 1e9 1e-6 0
 4 5 0.4Tbps 1000ns 0
@@ -28,8 +28,8 @@ func TestTopology(t *testing.T) {
 	want := &Topology{
 		Switch: []bool{false, false, false, false, true, true},
 		Links: []Link{
-			{0, 4, 100e9, 1000, 3}, {1, 4, 25e9, 1000, 4}, {2, 5, 10e9, 500, 5},
-			{3, 5, 1e9, 1000, 6}, {4, 5, 400e9, 1000, 7},
+			{0, 4, 100e9, 1000, 0, 3}, {1, 4, 25e9, 1000, 1e-6, 4}, {2, 5, 10e9, 500, 0, 5},
+			{3, 5, 1e9, 1000, 0, 6}, {4, 5, 400e9, 1000, 0, 7},
 		},
 	}
 	qt.Check(t, qt.DeepEquals(got, want))
@@ -44,7 +44,7 @@ func TestTopology(t *testing.T) {
 	got, err = ParseTopology("2 0 1\n\n0 1 1Gbps 1us 0")
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(got, &Topology{Switch: make([]bool, 2),
-		Links: []Link{{0, 1, 1e9, 1000, 3}}}))
+		Links: []Link{{0, 1, 1e9, 1000, 0, 3}}}))
 }
 
 // flows are three, of which two start together.
@@ -89,8 +89,8 @@ func TestTopologyErrors(t *testing.T) {
 		{"100Gbps", "1e300Gbps", `3: "1e300Gbps" is not a rate .*`},
 		{"500ns", "5e9", `5: "5e9" is not a delay such as 1us`}, // seconds, and too many
 		{"500ns", "500min", `5: "500min" is not a delay such as 1us`},
-		{"0.000000", "0.01", `4: error rate 0.01: want 0, since links of the lab lose no packets`},
-		{"0.000000", "none", `4: "none" is not an error rate`},
+		{"0.000001", "0.6", `4: "0.6" is not an error rate: want a share of packets, 0 to 0.5`},
+		{"0.000001", "none", `4: "none" is not an error rate: want .*`},
 		{"6 2 5", "6 2 4", `7: there is one link more than the 4 that the file says`},
 		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "",
 			`7: the file ends, want a delay such as 1us`},

@@ -15,13 +15,14 @@ type Link struct {
 	A, B    int
 	RateBps uint64
 	DelayNs uint64
-	Line    int // in the file
+	// ErrorRate is the share of packets that the link loses.
+	ErrorRate float64
+	Line      int // in the file
 }
 
 // ParseTopology parses a topology file: the numbers of nodes, switches and links, the list of
-// switches, then each link's nodes, rate, delay and error rate. The error rate must be 0, since
-// links of the lab lose no packets. What follows may be text, but no further link. An error is an
-// [*Error].
+// switches, then each link's nodes, rate, delay and error rate. What follows may be text, but no
+// further link. An error is an [*Error].
 func ParseTopology(text string) (*Topology, error) {
 	r := newReader(text)
 	nodes := r.integer("the number of nodes", maxNodes)
@@ -44,7 +45,7 @@ func ParseTopology(text string) (*Topology, error) {
 		l.B = r.integer("the number of a node", nodes-1)
 		l.RateBps = r.quantity("a rate such as 100Gbps", rateUnits, maxRate)
 		l.DelayNs = r.quantity("a delay such as 1us", timeUnits, maxTime)
-		r.zeroErrorRate()
+		l.ErrorRate = r.errorRate()
 		if l.A == l.B {
 			r.fail("a link connects node %d to itself", l.A)
 		}
@@ -57,14 +58,14 @@ func ParseTopology(text string) (*Topology, error) {
 	return t, r.error()
 }
 
-func (r *reader) zeroErrorRate() {
-	const what = "an error rate"
+// errorRate reads the share of packets that a link loses.
+func (r *reader) errorRate() float64 {
+	const what, most = "an error rate", 0.5
 	text := r.next(what)
 	rate, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil:
-		r.fail("%q is not %s", text, what)
-	case rate != 0:
-		r.fail("error rate %s: want 0, since links of the lab lose no packets", text)
+	if err != nil || !(rate >= 0 && rate <= most) {
+		r.fail("%q is not %s: want a share of packets, 0 to %v", text, what, most)
+		return 0
 	}
+	return rate
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -31,6 +32,9 @@ func RunEngines(ctx context.Context, o Options, engines []Named) ([]*result.Run,
 	if err != nil {
 		return nil, err
 	}
+	if err := checkEngines(todo, engines); err != nil {
+		return nil, err
+	}
 	release, err := claim(o.Out)
 	if err != nil {
 		return nil, err
@@ -47,6 +51,18 @@ func RunEngines(ctx context.Context, o Options, engines []Named) ([]*result.Run,
 		}
 	}
 	return runs, writeOutcomes(o.Out, report.Group{Experiment: o.Experiment, Runs: runs})
+}
+
+// checkEngines fails if an engine can't run one of the jobs.
+func checkEngines(todo []job.Job, engines []Named) error {
+	for _, j := range todo {
+		for _, e := range engines {
+			if err := j.Experiment.CheckEngine(e.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // SeedsOn is what one engine measured over several seeds.

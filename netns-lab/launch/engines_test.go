@@ -68,3 +68,21 @@ func TestRunEngines(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(bytes.Equal(other, page)), qt.Commentf("the reports differ"))
 }
+
+// What only the simulator has is refused by other engines before one runs.
+func TestOnlyTheSimulator(t *testing.T) {
+	e := parse(t, simulated+"transport: {recovery: go-back-n}\n")
+	out := filepath.Join(t.TempDir(), "out")
+	want := "engine kernel has no transport.recovery: run it with `--engine sim`, or remove it.*"
+	_, err := RunEngines(t.Context(), Options{Experiment: e, Out: out}, []Named{
+		{experiment.EngineSim, NewSimulator()},
+		{experiment.EngineKernel, likeKernel{NewSimulator()}},
+	})
+	qt.Check(t, qt.ErrorMatches(err, want))
+	_, err = os.Stat(out)
+	qt.Check(t, qt.IsTrue(os.IsNotExist(err)))
+	_, err = (&MicroVMs{}).Run(t.Context(), job.Job{Experiment: e, Scheme: "pcn"}, noCPU, nil)
+	qt.Check(t, qt.ErrorMatches(err, want))
+	_, err = NewFluid().Run(t.Context(), job.Job{Experiment: e, Scheme: "pcn"}, noCPU, nil)
+	qt.Check(t, qt.ErrorMatches(err, ".*engine fluid has no transport.recovery.*"))
+}

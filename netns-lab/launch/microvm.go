@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
@@ -88,6 +89,9 @@ func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
 func (e *MicroVMs) Run(
 	ctx context.Context, j job.Job, cpu int, progress func(float64),
 ) (*result.Run, error) {
+	if err := j.Experiment.CheckEngine(experiment.EngineKernel); err != nil {
+		return nil, err
+	}
 	machine, err := e.machine()
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -40,6 +41,9 @@ func (Native) Fingerprint(job.Job) (string, error) {
 func (Native) Run(
 	ctx context.Context, j job.Job, _ int, progress func(float64),
 ) (*result.Run, error) {
+	if err := j.Experiment.CheckEngine(experiment.EngineKernel); err != nil {
+		return nil, err
+	}
 	return kernel.Run(ctx, j.Experiment, j.Scheme, func(done, total int64) {
 		progress(float64(done) / float64(total))
 	})

@@ -35,6 +35,17 @@ func (n *Network) Without(names []string) *Network {
 	return &out
 }
 
+// LinksNamed returns the numbers of the links that a name stands for, as in [Network.Without].
+func (n *Network) LinksNamed(name string) []int {
+	var numbers []int
+	for i, l := range n.Links {
+		if slices.Contains(l.failureNames(), name) {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
+}
+
 // UnknownLinks returns those of the names that no link has, whether it works or failed.
 func (n *Network) UnknownLinks(names []string) []string {
 	if len(names) == 0 {

@@ -29,7 +29,8 @@ func Import(t *hpcc.Topology) *Network {
 	}
 	wired := make(map[[2]int]int)
 	for _, l := range t.Links {
-		link := Link{A: names[l.A], B: names[l.B], RateBps: l.RateBps, DelayNs: l.DelayNs}
+		link := Link{A: names[l.A], B: names[l.B], RateBps: l.RateBps, DelayNs: l.DelayNs,
+			ErrorRate: l.ErrorRate}
 		if e := ends(l); parallel[e] > 1 {
 			link.Suffix = "." + strconv.Itoa(wired[e])
 			wired[e]++

@@ -54,13 +54,13 @@ func TestFig1(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(topo.Hosts, []string{"H0", "H1", "H2", "H3", "R0", "R1"}))
 	qt.Assert(t, qt.DeepEquals(topo.Switches, []string{"S0", "S1"}))
 	qt.Assert(t, qt.DeepEquals(topo.Links, []Link{
-		{"H0", "S0", "", 40e9, 5e3},
-		{"H1", "S0", "", 40e9, 5e3},
-		{"H2", "S1", "", 40e9, 5e3},
-		{"H3", "S1", "", 40e9, 5e3},
-		{"R0", "S1", "", 40e9, 5e3},
-		{"R1", "S1", "", 40e9, 5e3},
-		{"S0", "S1", "", 10e9, 1e3},
+		{"H0", "S0", "", 40e9, 5e3, 0},
+		{"H1", "S0", "", 40e9, 5e3, 0},
+		{"H2", "S1", "", 40e9, 5e3, 0},
+		{"H3", "S1", "", 40e9, 5e3, 0},
+		{"R0", "S1", "", 40e9, 5e3, 0},
+		{"R1", "S1", "", 40e9, 5e3, 0},
+		{"S0", "S1", "", 10e9, 1e3, 0},
 	}))
 	qt.Assert(t, qt.HasLen(topo.Ports(), 14))
 	qt.Assert(t, qt.SliceContains(topo.Ports(), "S0->S1"))
@@ -75,10 +75,10 @@ func TestDumbbell(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(topo.Nodes(), []string{"A0", "A1", "B0", "S0", "S1"}))
 	qt.Assert(t, qt.DeepEquals(topo.Switches, []string{"S0", "S1"}))
 	qt.Assert(t, qt.DeepEquals(topo.Links, []Link{
-		{"A0", "S0", "", 40e9, 5e3},
-		{"A1", "S0", "", 40e9, 5e3},
-		{"B0", "S1", "", 40e9, 5e3},
-		{"S0", "S1", "", 10e9, 1e3},
+		{"A0", "S0", "", 40e9, 5e3, 0},
+		{"A1", "S0", "", 40e9, 5e3, 0},
+		{"B0", "S1", "", 40e9, 5e3, 0},
+		{"S0", "S1", "", 10e9, 1e3, 0},
 	}))
 }
 
@@ -89,9 +89,9 @@ func TestStar(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(topo.Nodes(), []string{"H0", "H1", "R0", "S0"}))
 	qt.Assert(t, qt.DeepEquals(topo.Switches, []string{"S0"}))
 	qt.Assert(t, qt.DeepEquals(topo.Links, []Link{
-		{"H0", "S0", "", 40e9, 5e3},
-		{"H1", "S0", "", 40e9, 5e3},
-		{"R0", "S0", "", 10e9, 1e3},
+		{"H0", "S0", "", 40e9, 5e3, 0},
+		{"H1", "S0", "", 40e9, 5e3, 0},
+		{"R0", "S0", "", 10e9, 1e3, 0},
 	}))
 }
 
@@ -124,14 +124,14 @@ func TestParkingLot(t *testing.T) {
 	net := Build(s)
 	qt.Check(t, qt.DeepEquals(net.Nodes(), []string{"H0", "H1", "H2", "R0", "R1", "R2", "S0", "S1", "S2"}))
 	qt.Check(t, qt.DeepEquals(net.Links, []Link{
-		{"H0", "S0", "", 10e9, 5e3},
-		{"H1", "S0", "", 10e9, 5e3},
-		{"H2", "S1", "", 10e9, 5e3},
-		{"R0", "S2", "", 10e9, 5e3},
-		{"R1", "S1", "", 10e9, 5e3},
-		{"R2", "S2", "", 10e9, 5e3},
-		{"S0", "S1", "", 1e9, 5e3},
-		{"S1", "S2", "", 1e9, 5e3},
+		{"H0", "S0", "", 10e9, 5e3, 0},
+		{"H1", "S0", "", 10e9, 5e3, 0},
+		{"H2", "S1", "", 10e9, 5e3, 0},
+		{"R0", "S2", "", 10e9, 5e3, 0},
+		{"R1", "S1", "", 10e9, 5e3, 0},
+		{"R2", "S2", "", 10e9, 5e3, 0},
+		{"S0", "S1", "", 1e9, 5e3, 0},
+		{"S1", "S2", "", 1e9, 5e3, 0},
 	}))
 }
 
@@ -141,14 +141,14 @@ func TestLeafSpine(t *testing.T) {
 	net := Build(s)
 	qt.Check(t, qt.DeepEquals(net.Nodes(), []string{"H0", "H1", "H2", "H3", "L0", "L1", "S0"}))
 	qt.Check(t, qt.DeepEquals(net.Links, []Link{
-		{"H0", "L0", "", 10e9, 5e3},
-		{"H1", "L0", "", 10e9, 5e3},
-		{"H2", "L1", "", 10e9, 5e3},
-		{"H3", "L1", "", 10e9, 5e3},
-		{"L0", "S0", ".0", 40e9, 1e3},
-		{"L0", "S0", ".1", 40e9, 1e3},
-		{"L1", "S0", ".0", 40e9, 1e3},
-		{"L1", "S0", ".1", 40e9, 1e3},
+		{"H0", "L0", "", 10e9, 5e3, 0},
+		{"H1", "L0", "", 10e9, 5e3, 0},
+		{"H2", "L1", "", 10e9, 5e3, 0},
+		{"H3", "L1", "", 10e9, 5e3, 0},
+		{"L0", "S0", ".0", 40e9, 1e3, 0},
+		{"L0", "S0", ".1", 40e9, 1e3, 0},
+		{"L1", "S0", ".0", 40e9, 1e3, 0},
+		{"L1", "S0", ".1", 40e9, 1e3, 0},
 	}))
 	qt.Check(t, qt.DeepEquals(net.Ports()[8:12], []string{"L0->S0.0", "S0->L0.0", "L0->S0.1", "S0->L0.1"}))
 }

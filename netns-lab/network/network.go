@@ -33,6 +33,8 @@ type Link struct {
 	RateBps uint64
 	// DelayNs is the one-way propagation delay.
 	DelayNs uint64
+	// ErrorRate is the share of packets that it loses, in each direction.
+	ErrorRate float64
 }
 
 // Name returns the name of the link, such as L0-T3, or L0-T3.1 if there are several.
@@ -58,6 +60,13 @@ func (n *Network) Ports() []string {
 		ports = append(ports, p[0], p[1])
 	}
 	return ports
+}
+
+// SetErrorRate sets the share of packets that every link loses.
+func (n *Network) SetErrorRate(rate float64) {
+	for i := range n.Links {
+		n.Links[i].ErrorRate = rate
+	}
 }
 
 // addSwitches adds switches numbered from 0, and returns their names.

@@ -15,6 +15,7 @@ type Routes struct {
 	number  map[string]int    // of each node
 	access  []endpoint        // by host: the link to its switch
 	to      map[int]*pathTree // by switch that has hosts
+	down    map[int]bool      // links that do not work
 }
 
 // endpoint is one end of a link: the port there, and the node at the other end.
@@ -38,7 +39,7 @@ func (n *Network) Routes() (*Routes, error) {
 	for i, name := range r.nodes {
 		r.number[name] = i
 	}
-	ends := n.endpoints(r.number)
+	ends := n.endpoints(r.number, nil)
 	for h, name := range n.Hosts {
 		if len(ends[h]) != 1 {
 			return nil, fmt.Errorf("host %s has %d links, want 1", name, len(ends[h]))
@@ -58,10 +59,27 @@ func (n *Network) Routes() (*Routes, error) {
 	return r, nil
 }
 
-// endpoints returns the endpoints at each node, in the order of the links.
-func (n *Network) endpoints(number map[string]int) [][]endpoint {
+// Without returns the routes while some links, by their numbers, are down. There is no path to a
+// host that is cut off.
+func (r *Routes) Without(down map[int]bool) *Routes {
+	out := *r
+	out.to = make(map[int]*pathTree)
+	ends := r.network.endpoints(r.number, down)
+	for sw := range r.to {
+		out.to[sw] = pathsTo(sw, ends, len(r.network.Hosts))
+	}
+	out.down = down
+	return &out
+}
+
+// endpoints returns the endpoints at each node of links that are not down, in the order of the
+// links.
+func (n *Network) endpoints(number map[string]int, down map[int]bool) [][]endpoint {
 	ends := make([][]endpoint, len(number))
 	for k, l := range n.Links {
+		if down[k] {
+			continue
+		}
 		a, b := number[l.A], number[l.B]
 		ends[a] = append(ends[a], endpoint{2 * k, b, l.DelayNs})
 		ends[b] = append(ends[b], endpoint{2*k + 1, a, l.DelayNs})
@@ -103,6 +121,9 @@ func pathsTo(sw int, ends [][]endpoint, hosts int) *pathTree {
 // path.
 func (r *Routes) Ports(sw, host int) []int {
 	e := r.access[host]
+	if r.down[e.port/2] {
+		return nil
+	}
 	if sw == e.peer {
 		return []int{e.port ^ 1} // the other end
 	}

@@ -102,10 +102,10 @@ func floydWarshall(n *Network) [][]int {
 // TestDelayOfTheLongest: of paths that are as short in links, the one of most delay counts.
 func TestDelayOfTheLongest(t *testing.T) {
 	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1", "S2", "S3"}, Links: []Link{
-		{"H0", "S0", "", 1e9, 1}, {"H1", "S3", "", 1e9, 2},
-		{"S0", "S1", "", 1e9, 10}, {"S1", "S3", "", 1e9, 1},
-		{"S0", "S2", "", 1e9, 5}, {"S3", "S2", "", 1e9, 100},
-		{"S0", "S1", "", 1e9, 20}, {"S1", "S3", "", 1e9, 2},
+		{"H0", "S0", "", 1e9, 1, 0}, {"H1", "S3", "", 1e9, 2, 0},
+		{"S0", "S1", "", 1e9, 10, 0}, {"S1", "S3", "", 1e9, 1, 0},
+		{"S0", "S2", "", 1e9, 5, 0}, {"S3", "S2", "", 1e9, 100, 0},
+		{"S0", "S1", "", 1e9, 20, 0}, {"S1", "S3", "", 1e9, 2, 0},
 	}}
 	routes, err := n.Routes()
 	qt.Assert(t, qt.IsNil(err))
@@ -181,4 +181,27 @@ func TestLongest(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	hops, delayNs := routes.Longest()
 	qt.Check(t, qt.DeepEquals([]any{hops, delayNs}, []any{6, uint64(30_000)}))
+}
+
+// TestRoutesWithoutLinks: routes while links are down are those of a network without them, with the
+// numbers of the ports as they were. A host that is cut off has none.
+func TestRoutesWithoutLinks(t *testing.T) {
+	n := Build(shapeOf("leaf-spine", 40e9, map[string]int{"leaves": 2, "spines": 2, "hosts": 1}))
+	routes, err := n.Routes()
+	qt.Assert(t, qt.IsNil(err))
+	leaf, other := len(n.Hosts), 1 // L0, and the host at L1
+	qt.Assert(t, qt.HasLen(routes.Ports(leaf, other), 2))
+
+	down := map[int]bool{n.LinksNamed("S1-L0")[0]: true}
+	there := routes.Without(down).Ports(leaf, other)
+	qt.Assert(t, qt.HasLen(there, 1))
+	qt.Check(t, qt.Equals(n.Ports()[there[0]], "L0->S0"))
+	qt.Check(t, qt.DeepEquals(routes.Without(map[int]bool{}).Ports(leaf, other),
+		routes.Ports(leaf, other)))
+
+	cut := routes.Without(map[int]bool{n.LinksNamed("H1-L1")[0]: true})
+	qt.Check(t, qt.HasLen(cut.Ports(leaf, other), 0))
+	qt.Check(t, qt.HasLen(cut.Ports(leaf+1, other), 0))
+	qt.Check(t, qt.HasLen(cut.Ports(leaf, 0), 1))
+	qt.Check(t, qt.HasLen(n.LinksNamed("L0-L1"), 0))
 }

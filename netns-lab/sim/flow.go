@@ -78,6 +78,9 @@ type flow struct {
 	binBytes  uint64
 	binMarked uint64
 	cnps      uint64
+	// Going back N:
+	nacked uint32 // the packet that the latest NACK asked for, + 1; 0: none
+	nackAt int64  // when it was sent
 }
 
 const gapShift = 10
@@ -100,6 +103,15 @@ func (f *flow) inFlight() uint32 {
 		n -= f.board.sacked + f.board.lost
 	}
 	return n
+}
+
+// goBack has the flow send all packets again that were not acknowledged. An ACK of what it sent
+// before it went back may be of packets that it has not sent again.
+func (f *flow) goBack() {
+	if again := int32(f.nxt - f.una); again > 0 {
+		f.retransmissions += uint32(again)
+	}
+	f.nxt = f.una
 }
 
 // hasData reports whether there is a packet to send.

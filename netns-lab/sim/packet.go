@@ -39,8 +39,9 @@ type packet struct {
 
 // Flags of packets.
 const (
-	flagECE uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
-	flagCWR                   // the sender has heard it
+	flagECE  uint8 = 1 << iota // an ACK echoes a mark, as RFC 3168 does
+	flagCWR                    // the sender has heard it
+	flagNACK                   // an ACK of a packet that came behind a lost one: go back
 )
 
 // slab has all packets.

@@ -82,6 +82,22 @@ func (p *plan) baseRTTNs() uint64 {
 	})
 }
 
+// bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues:
+// propagation both ways, and the time of a frame on each link.
+func (p *plan) bdpBytes() uint64 {
+	line := uint64(p.exp.Topology.Rate)
+	var longestNs uint64
+	p.exp.EachPath(func(from, to string) {
+		a, b := p.number[from], p.number[to]
+		ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
+		for _, l := range p.routes.Path(a, b) {
+			ns += uint64(p.exp.Frame) * 8_000_000_000 / l.RateBps
+		}
+		longestNs = max(longestNs, ns)
+	})
+	return longestNs * (line / 1000) / 8_000_000
+}
+
 // seed32 starts random choices of switches; not 0.
 func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }
 
@@ -207,23 +223,4 @@ func mix(h, v uint32) uint32 {
 	h ^= v
 	h = h<<13 | h>>19
 	return h*5 + 0xe6546b64
-}
-
-// rateChange is one of a port.
-type rateChange struct {
-	at   int64 // after t = 0
-	port int32
-	rate uint64
-}
-
-func (p *plan) rateChanges() []rateChange {
-	var changes []rateChange
-	for _, e := range p.exp.LinkEvents {
-		for id, name := range p.portNames {
-			if name == e.Port {
-				changes = append(changes, rateChange{int64(e.At), int32(id), uint64(e.Rate)})
-			}
-		}
-	}
-	return changes
 }

@@ -63,6 +63,11 @@ type port struct {
 	bytes   uint64
 	credits bool // the peer lends credits
 
+	down      bool   // the link does not work
+	doomed    uint32 // first packets on the wire, which were there when it failed
+	deafUntil int64  // PAUSE and RESUME that take effect before were lost
+	loses     uint64 // share of packets, in units of 2^-32
+
 	counters portCounters
 	bin      portBin
 }
@@ -73,6 +78,7 @@ type portCounters struct {
 	markedPackets, queueMax        uint64
 	droppedBuffer                  uint64
 	droppedWRED, droppedTail       uint64
+	droppedReset                   uint64 // with a link that failed
 }
 
 // portBin is the bin of the series that is not over.
@@ -173,6 +179,9 @@ func (w *world) decideAt(id int32, p *port) {
 func (w *world) decide(id int32) {
 	p := &w.ports[id]
 	p.deciding = false
+	if p.down {
+		return
+	}
 	chosen := -1
 	for left := p.backlog; left != 0; {
 		class := bits.Len8(left) - 1
@@ -284,13 +293,24 @@ func (w *world) arrive(id int32) {
 	if p.wire.packets > 0 {
 		w.heap.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
 	}
+	if (p.doomed > 0 || p.loses != 0) && w.lost(p) {
+		w.linkLosses++
+		w.packets.release(i)
+		return
+	}
 	if w.nodes[p.peer].isHost {
 		w.receive(i)
 		return
 	}
 	k := &w.packets.packets[i]
 	k.hop++
-	w.enqueue(w.nextPort(p.peer, k), i, p.back)
+	out := w.nextPort(p.peer, k)
+	if out == none {
+		w.linkLosses++
+		w.packets.release(i)
+		return
+	}
+	w.enqueue(out, i, p.back)
 }
 
 // account counts a packet that came into a node by a port, or leaves it.
@@ -309,7 +329,7 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	} else {
 		q.held -= uint64(size)
 	}
-	if q.held <= w.calmBytes && !q.pausing {
+	if q.held <= w.calmBytes && !q.pausing || in.down {
 		return // the core says nothing below the lowest threshold, and needs to know nothing
 	}
 	action, frames := w.core.check(w.now, q, enters, w.bufferBytes-min(n.used, w.bufferBytes))
@@ -330,6 +350,11 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 	at := w.now + in.delay
 	w.heap.push(at, evLink, linkArg(in.back, class, what))
+	w.logPFC(id, in, class, what, at)
+}
+
+// logPFC records a PAUSE or a RESUME.
+func (w *world) logPFC(id int32, in *port, class uint8, what uint32, at int64) {
 	e := result.PFCEvent{
 		SentNs: w.sinceStart(w.now), EffectNs: w.sinceStart(at),
 		From: w.plan.nodeNames[in.node], To: w.plan.devices[id], Class: class, Kind: result.Resume,
@@ -364,6 +389,9 @@ func (w *world) linkEvent(arg uint32) {
 	id, class := int32(arg>>5), uint8(arg>>2&7)
 	p := &w.ports[id]
 	q := &p.queues[class]
+	if w.now < p.deafUntil {
+		return
+	}
 	switch arg & 3 {
 	case linkPause:
 		q.pauseReceived++

@@ -55,11 +55,20 @@ func (w *world) receiveData(f *flow, k *packet) {
 	// the slab may move below
 	seq, size, ecn, sentAt, flags := k.seq, k.size, k.ecn, k.sent, k.flags
 	f.ackOrder = k.order
-	w.count(f, k, ackBytes)
+	inPlace := !w.goBackN || seq == f.expected
+	if inPlace {
+		w.count(f, k, ackBytes)
+	} else {
+		f.arrived++
+	}
 	if w.notifier != nil {
 		if n := w.notifier.receive(w.now, f, size, uint64(ecn)); n.send() {
 			w.sendCNP(f, n)
 		}
+	}
+	if !inPlace {
+		w.refuse(f, seq, sentAt)
+		return
 	}
 	inOrder := f.take(seq)
 	ce := ecn == ecnCE
@@ -78,6 +87,25 @@ func (w *world) receiveData(f *flow, k *packet) {
 		f.ackTimer = true
 		w.heap.push(w.now+delayedACKNs, evAck, uint32(f.id))
 	}
+}
+
+// nackIntervalNs is how long a receiver waits before it asks for the same packet again, as that of
+// HPCC's simulator does.
+const nackIntervalNs = 500_000
+
+// refuse answers a packet that is not the next: one behind a lost packet by a NACK, which asks for
+// the lost one, and one that came before by an ACK.
+func (w *world) refuse(f *flow, seq uint32, sentAt int64) {
+	f.ackSent, f.ackSeq = sentAt, seq
+	var flags uint8
+	if int32(seq-f.expected) > 0 {
+		if f.nacked == f.expected+1 && w.now < f.nackAt+nackIntervalNs {
+			return
+		}
+		f.nacked, f.nackAt = f.expected+1, w.now
+		flags = flagNACK
+	}
+	w.sendFlagged(f, flags)
 }
 
 // take notes a packet. Returns whether it was the one that was expected, and no other is missing.
@@ -111,9 +139,13 @@ func (w *world) ackDue(f *flow) {
 	}
 }
 
-func (w *world) sendACK(f *flow) {
+func (w *world) sendACK(f *flow) { w.sendFlagged(f, 0) }
+
+// sendFlagged sends an ACK with flags.
+func (w *world) sendFlagged(f *flow, flags uint8) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
+	k.flags = flags
 	k.flow, k.kind, k.class, k.size = f.id, packetACK, controlClass, ackBytes
 	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
 	k.count, k.marked = f.pending, f.pendingCE
@@ -137,11 +169,18 @@ func (w *world) sendCNM(node, id int32, feedback uint64) {
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size = id, packetCNM, controlClass, cnmBytes
 	k.note = notification(feedback)
-	w.enqueue(w.nextPort(node, k), i, none)
+	if out := w.nextPort(node, k); out != none {
+		w.enqueue(out, i, none)
+		return
+	}
+	w.packets.release(i)
 }
 
 // nextPort returns the port by which a packet leaves a switch.
 func (w *world) nextPort(node int32, k *packet) int32 {
+	if w.unfixed {
+		return w.routed(node, k)
+	}
 	f := &w.flows[k.flow]
 	switch k.kind {
 	case packetACK:

@@ -47,6 +47,7 @@ func (w *world) portRow(id int) result.Port {
 	// packets that a queue's limit drops count as taken in, as the kernel's ports count them
 	row.DroppedWREDPackets, row.DroppedTailPackets = c.droppedWRED, c.droppedTail
 	row.EnqueuedPackets += c.droppedWRED + c.droppedTail
+	row.DroppedResetPackets = c.droppedReset
 	for i := range p.queues {
 		q := &p.queues[i]
 		row.QueuedPackets += uint64(q.packets)
@@ -63,10 +64,14 @@ func (w *world) portRow(id int) result.Port {
 func (w *world) judge(run *result.Run) {
 	m := &run.Manifest
 	m.LostPackets = map[string]uint64{}
+	if w.linkLosses > 0 {
+		m.LostPackets["links"] = w.linkLosses
+	}
 	var reasons []string
 	if w.lossless {
 		for _, p := range run.Ports {
-			if n := p.DroppedPackets(); n > 0 {
+			// what a failed link takes with it is no mistake
+			if n := p.DroppedPackets() - p.DroppedResetPackets; n > 0 {
 				reasons = append(reasons, fmt.Sprintf("port %s dropped %d packets", p.Name, n))
 			}
 		}

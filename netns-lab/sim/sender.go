@@ -46,7 +46,8 @@ func (w *world) obey(f *flow) {
 
 // trySend hands the flow's next packet to its host's port, or wakes up when it may.
 func (w *world) trySend(f *flow) {
-	if !f.started || f.stopped || f.queued || !f.hasData() || !f.open() {
+	if !f.started || f.stopped || f.queued || !f.hasData() || !f.open() ||
+		w.flightBytes != 0 && w.full(f) {
 		return
 	}
 	if f.nextAt > w.now {
@@ -64,6 +65,15 @@ func (w *world) trySend(f *flow) {
 func (f *flow) open() bool {
 	return f.window == 0 || f.inFlight() < f.window ||
 		f.fastRetransmit && f.board != nil && f.board.lost > 0
+}
+
+// full reports whether the flow has in flight what the transport allows.
+func (w *world) full(f *flow) bool {
+	most := w.flightBytes
+	if w.scaleFlight && f.rate != 0 {
+		most = most * (f.rate >> 10) / (w.lineRate >> 10)
+	}
+	return f.inFlight() > 0 && uint64(f.inFlight())*uint64(f.mss) >= most
 }
 
 // wake is the end of a wait.
@@ -145,7 +155,13 @@ func (w *world) handedOver(f *flow, i int32) {
 func (w *world) acknowledged(f *flow, k *packet) {
 	before := f.inFlight()
 	acked := f.advance(k.cum)
-	acked += f.note(k.seq)
+	if w.goBackN {
+		if k.flags&flagNACK != 0 || int32(f.nxt-f.una) < 0 {
+			f.goBack()
+		}
+	} else {
+		acked += f.note(k.seq)
+	}
 	if int32(k.order-f.ackedOrder) > 0 {
 		f.ackedOrder = k.order
 	}
@@ -164,7 +180,7 @@ func (w *world) acknowledged(f *flow, k *packet) {
 		f.backoff = 0
 		f.timer = w.now + w.timeoutNs(f)
 	}
-	lost := f.findLost()
+	lost := !w.spray && f.findLost()
 	if f.packets != 0 && f.una >= f.packets && f.completed == 0 {
 		f.completed = w.now
 	}
@@ -382,6 +398,12 @@ func (w *world) timeout(f *flow) {
 	}
 	f.timeouts++
 	f.backoff = min(f.backoff+1, maxBackoff)
+	if w.goBackN {
+		f.goBack()
+		w.startTimer(f)
+		w.trySend(f)
+		return
+	}
 	w.loseAll(f)
 	w.reduceWindow(f, stateLoss)
 	if w.control != nil {

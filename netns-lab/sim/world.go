@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/tetratelabs/wazero"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
 // world is a run: a network with its traffic, and the time.
@@ -27,7 +29,22 @@ type world struct {
 	nodes   []node
 	flows   []flow
 	streams int // flows that the scheme controls; bursts' flows follow
-	changes []rateChange
+	changes []linkChange
+
+	// Where paths are not fixed, because links fail or packets are spread:
+	unfixed bool
+	routes  *network.Routes
+	down    map[int]bool // links
+	spray   bool         // each packet takes a path at random
+	paths   *rand.Rand   // chooses it
+	errors  *rand.Rand   // chooses packets that links lose; nil: none lose any
+
+	// RoCE's transport:
+	goBackN     bool
+	flightBytes uint64 // of each flow at most; 0: any
+	scaleFlight bool   // by its rate
+
+	linkLosses uint64 // packets lost on links, and for want of a path
 
 	core     *core
 	control  *control  // nil if nothing controls senders
@@ -84,6 +101,7 @@ func newWorld(
 		w.minTimeoutNs = minTimeoutLossyNs
 		w.dropFirstRTT = w.setup.DropFirstRTT
 	}
+	w.setTransport()
 	w.setTime()
 	if err := errors.Join(w.loadAlgorithms(ctx, runtime)); err != nil {
 		return nil, err
@@ -91,6 +109,7 @@ func newWorld(
 	if err := w.addPorts(); err != nil {
 		return nil, err
 	}
+	w.setErrors()
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
@@ -100,6 +119,24 @@ func newWorld(
 	w.record.begin(w)
 	w.schedule()
 	return w, nil
+}
+
+// setTransport sets what is not as on Linux.
+func (w *world) setTransport() {
+	e := w.plan.exp
+	w.spray = e.Switch.ECMP == experiment.ECMPPacket
+	w.unfixed = w.spray || e.LinkStates()
+	if w.unfixed {
+		w.routes = w.plan.routes
+		w.paths = rand.New(rand.NewPCG(e.Seed, 3))
+	}
+	t := e.Transport
+	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
+	w.scaleFlight = t.ScaleWindow
+	w.flightBytes = uint64(t.Window.Bytes)
+	if t.Window.BDP {
+		w.flightBytes = w.plan.bdpBytes()
+	}
 }
 
 // earliestNs is when the clock begins, at the earliest: 0 means never to some algorithms.
@@ -283,7 +320,7 @@ func (w *world) schedule() {
 		}
 		w.heap.push(f.start, evStart, uint32(i))
 	}
-	w.changes = w.plan.rateChanges()
+	w.changes = w.plan.linkChanges()
 	for i, c := range w.changes {
 		w.heap.push(max(w.t0+c.at, w.now), evRate, uint32(i))
 	}
@@ -447,21 +484,13 @@ func (w *world) happen(e *event) {
 	case evTimeout:
 		w.timeout(&w.flows[e.arg])
 	case evRate:
-		w.changeRate(w.changes[e.arg])
+		w.changeLink(w.changes[e.arg])
 	case evBin:
 		w.record.endBin(w)
 	case evWatch:
 		w.watchDeadlock()
 	case evEnd:
 		w.finish()
-	}
-}
-
-func (w *world) changeRate(c rateChange) {
-	p := &w.ports[c.port]
-	p.rate = c.rate
-	if p.core != 0 {
-		w.core.put64(p.core+w.core.rate, c.rate)
 	}
 }
 

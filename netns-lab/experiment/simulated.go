@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiment
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/network"
+)
+
+// What only the simulator has stands here: RoCE's transport, links that lose packets or fail during
+// the run, and switches that spread packets.
+
+// needsSim notes a key that only the simulator knows, if the file has it. It fails if the
+// experiment is for another engine.
+func (d *decoder) needsSim(e *Experiment, path string) {
+	if d.has(path) {
+		d.onlySim(e, path, fmt.Sprintf("%q is in the simulator only", keyOf(path)))
+	}
+}
+
+// onlySim is needsSim for what is not a key, with a message. It fails at the first only: all have
+// one mistake, that of the engine.
+func (d *decoder) onlySim(e *Experiment, path, msg string) {
+	e.simOnly = append(e.simOnly, path)
+	if e.Engine != EngineSim && len(e.simOnly) == 1 {
+		d.fail(path, msg, "write engine: sim at the top of the file")
+	}
+}
+
+// keyOf returns the last key of a path.
+func keyOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// CheckEngine fails if an engine can't run the experiment, because only the simulator has what the
+// file asks for.
+func (e *Experiment) CheckEngine(engine Engine) error {
+	if engine == EngineSim || len(e.simOnly) == 0 {
+		return nil
+	}
+	return fmt.Errorf("engine %s has no %s: run it with `--engine sim`, or remove it from "+
+		"experiment %s", engine, e.simOnly[0], e.Name)
+}
+
+// Transport is how simulated hosts send what the scheme lets them send.
+type Transport struct {
+	// Recovery is how lost packets are sent again. Default sack.
+	Recovery Recovery `yaml:"recovery"`
+	// Window bounds what each flow has in flight, whatever its scheme allows. A size of 1 frame to
+	// 1GB, or bdp: line rate times the longest flow's round trip. Default none.
+	Window Flight `yaml:"window"`
+	// ScaleWindow makes Window proportional to the flow's rate: all of it at line rate, as with
+	// VAR_WIN of HPCC's simulator. Default false.
+	ScaleWindow bool `yaml:"scale_window"`
+}
+
+// Recovery is how lost packets are sent again.
+type Recovery string
+
+// The ways of recovery.
+const (
+	// RecoverySACK sends each lost packet again, and tells the scheme of it as TCP does.
+	RecoverySACK Recovery = "sack"
+	// RecoveryGoBackN sends all packets from the lost one on again, as RoCE's network adapters do:
+	// receivers take packets in order only, and the scheme does not hear of losses.
+	RecoveryGoBackN Recovery = "go-back-n"
+)
+
+func recoveries() []Recovery { return []Recovery{RecoverySACK, RecoveryGoBackN} }
+
+// Flight is how much may be in flight.
+type Flight struct {
+	Bytes Bytes // 0: no bound
+	BDP   bool  // line rate times the round trip
+}
+
+// flightBDP is the text for the product of bandwidth and delay.
+const flightBDP = "bdp"
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (f *Flight) UnmarshalYAML(n *yaml.Node) error {
+	if n.Value == flightBDP {
+		*f = Flight{BDP: true}
+		return nil
+	}
+	return config.UnmarshalScalar(&f.Bytes, n, ParseBytes)
+}
+
+// String returns the text of a file.
+func (f Flight) String() string {
+	if f.BDP {
+		return flightBDP
+	}
+	return f.Bytes.String()
+}
+
+func (d *decoder) validateTransport(e *Experiment) {
+	for _, key := range []string{"recovery", "window", "scale_window"} {
+		d.needsSim(e, "transport."+key)
+	}
+	t := e.Transport
+	d.checkKnown("transport.recovery", "recovery", string(t.Recovery), toStrings(recoveries()))
+	if d.has("transport.window") && !t.Window.BDP {
+		config.InRange(d.Decoder, "transport.window", t.Window.Bytes, e.Frame, 1e9)
+	}
+	if t.ScaleWindow && !d.has("transport.window") {
+		d.fail("transport.scale_window", "\"scale_window\" needs \"window\"", "write window: bdp")
+	}
+}
+
+// ECMP is what a switch spreads over several shortest paths.
+type ECMP string
+
+// What switches spread.
+const (
+	ECMPFlow   ECMP = "flow"   // a flow's packets keep to one path
+	ECMPPacket ECMP = "packet" // each packet takes one at random
+)
+
+func ecmps() []ECMP { return []ECMP{ECMPFlow, ECMPPacket} }
+
+func (d *decoder) validateECMP(e *Experiment) {
+	d.needsSim(e, "switch.ecmp")
+	d.checkKnown("switch.ecmp", "way to spread", string(e.Switch.ECMP), toStrings(ecmps()))
+	if e.Switch.ECMP == ECMPPacket && e.Switch.Detectors {
+		d.fail("switch.ecmp", "detectors are judged by flows that have one path each",
+			"remove switch.detectors, or write ecmp: flow")
+	}
+}
+
+// LinkState is whether a link works.
+type LinkState string
+
+// The states of a link.
+const (
+	LinkUp   LinkState = "up"
+	LinkDown LinkState = "down"
+)
+
+func linkStates() []LinkState { return []LinkState{LinkUp, LinkDown} }
+
+// LinkStates reports whether links fail or come back during the run.
+func (e *Experiment) LinkStates() bool {
+	return slices.ContainsFunc(e.LinkEvents, func(l LinkEvent) bool { return l.State != "" })
+}
+
+// validateLinkState checks an event that a link fails or comes back; state has what is known of
+// each link so far.
+func (d *decoder) validateLinkState(e *Experiment, path string, l LinkEvent) {
+	d.needsSim(e, path+"state")
+	d.checkKnown(path+"state", "state of a link", string(l.State), toStrings(linkStates()))
+	if d.has(path + "rate") {
+		d.fail(path+"rate", "a link has a new rate or a new state, not both",
+			"make two entries of it")
+	}
+	if e.Switch.FlowControl == FlowCBFC {
+		d.fail(path+"state", "credits are lost with a link", "write flow_control: pfc")
+	}
+	if e.Switch.Detectors {
+		d.fail(path+"state", "detectors are judged by flows that have one path each",
+			"remove switch.detectors")
+	}
+	if !d.hasRequired(path, "link") || d.unsure["link"] {
+		return
+	}
+	if unknown := e.Topology.Network().UnknownLinks([]string{l.Port}); len(unknown) > 0 {
+		d.fail(path+"link", fmt.Sprintf("unknown link %q", l.Port),
+			"write L0-T3, the names of two nodes that are linked")
+	}
+}
+
+// errorRates notes links that lose packets.
+func (d *decoder) validateErrorRates(e *Experiment) {
+	t := &e.Topology
+	if d.has("topology.error_rate") {
+		d.needsSim(e, "topology.error_rate")
+		config.InRange(d.Decoder, "topology.error_rate", t.ErrorRate, 0, maxErrorRate)
+	}
+	lossy := func(l network.Link) bool { return l.ErrorRate != 0 }
+	if t.Imported != nil && slices.ContainsFunc(t.Imported.Links, lossy) {
+		d.onlySim(e, "topology.file", "links that lose packets are in the simulator only")
+	}
+}
+
+// maxErrorRate is the most that a link may lose: with more, hardly anything arrives.
+const maxErrorRate = Ratio(0.5)

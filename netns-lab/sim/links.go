@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// linkChange is that of a port's rate, or of whether links work.
+type linkChange struct {
+	at    int64 // after t = 0
+	port  int32
+	rate  uint64
+	links []int // if these go down or come back; nil: the port has a new rate
+	down  bool
+}
+
+// linkChanges returns all of the experiment.
+func (p *plan) linkChanges() []linkChange {
+	var changes []linkChange
+	for _, e := range p.exp.LinkEvents {
+		if e.State != "" {
+			changes = append(changes, linkChange{
+				at: int64(e.At), port: none, links: p.network.LinksNamed(e.Port),
+				down: e.State == experiment.LinkDown,
+			})
+			continue
+		}
+		for id, name := range p.portNames {
+			if name == e.Port {
+				changes = append(changes,
+					linkChange{at: int64(e.At), port: int32(id), rate: uint64(e.Rate)})
+			}
+		}
+	}
+	return changes
+}
+
+// changeLink applies a change.
+func (w *world) changeLink(c linkChange) {
+	if c.links != nil {
+		w.changeState(c.links, c.down)
+		return
+	}
+	p := &w.ports[c.port]
+	p.rate = c.rate
+	if p.core != 0 {
+		w.core.put64(p.core+w.core.rate, c.rate)
+	}
+}
+
+// changeState has links fail or come back. Routes follow at once.
+func (w *world) changeState(links []int, down bool) {
+	state := map[int]bool{}
+	maps.Copy(state, w.down)
+	for _, l := range links {
+		if state[l] == down {
+			continue
+		}
+		state[l] = down
+		for _, id := range []int32{int32(2 * l), int32(2*l + 1)} {
+			if down {
+				w.fail(id)
+			} else {
+				w.comeBack(id)
+			}
+		}
+	}
+	w.down = state
+	w.routes = w.plan.routes.Without(state)
+}
+
+// fail stops a port. What is on its wire, or in its queues if it is a switch's, is lost. Neither
+// end knows of a PAUSE any more.
+func (w *world) fail(id int32) {
+	p := &w.ports[id]
+	p.down = true
+	p.doomed = p.wire.packets
+	p.deafUntil = w.now + p.delay
+	for c := range p.queues {
+		q := &p.queues[c]
+		if q.pausing {
+			q.pausing = false
+			q.resumeSent++
+			w.logPFC(id, p, uint8(c), linkResume, w.now)
+		}
+		if q.paused {
+			q.paused = false
+			w.goOn(id, p, q)
+		}
+		if p.fromHost {
+			continue // its packets wait
+		}
+		for q.packets > 0 {
+			w.loseQueued(p, q, uint8(c))
+		}
+	}
+}
+
+// loseQueued drops the first packet of a switch's queue.
+func (w *world) loseQueued(p *port, q *queue, class uint8) {
+	i := q.pop(&w.packets)
+	k := &w.packets.packets[i]
+	size := uint64(k.size)
+	if q.packets == 0 {
+		p.backlog &^= 1 << class
+	}
+	p.bytes -= size
+	p.counters.droppedReset++
+	n := &w.nodes[p.node]
+	n.used -= size
+	if k.ingress != none {
+		w.account(k.ingress, class, k.size, false, n)
+	}
+	w.packets.release(i)
+}
+
+// comeBack has a port send again.
+func (w *world) comeBack(id int32) {
+	p := &w.ports[id]
+	p.down = false
+	if p.backlog != 0 && !p.deciding {
+		w.decideAt(id, p)
+	}
+}
+
+// setErrors gives the ports the error rates of their links.
+func (w *world) setErrors() {
+	for id := range w.ports {
+		rate := w.plan.network.Links[id/2].ErrorRate
+		w.ports[id].loses = uint64(math.Round(rate * (1 << 32)))
+		if rate > 0 && w.errors == nil {
+			w.errors = rand.New(rand.NewPCG(w.plan.exp.Seed, 2))
+		}
+	}
+}
+
+// lost reports whether a packet that arrives at the end of a wire is lost on it.
+func (w *world) lost(p *port) bool {
+	if p.doomed > 0 {
+		p.doomed--
+		return true
+	}
+	return p.loses != 0 && w.errors.Uint64()>>32 < p.loses
+}
+
+// routed returns the port by which a packet leaves a switch, where paths are not fixed; none if no
+// path leads on.
+func (w *world) routed(node int32, k *packet) int32 {
+	f := &w.flows[k.flow]
+	at := f.key
+	switch k.kind {
+	case packetACK, packetCNM:
+		at = at.reversed()
+	case packetCNP:
+		at = at.cnp()
+	}
+	choices := w.routes.Ports(int(node), int(at.dst))
+	n := uint64(len(choices))
+	switch {
+	case n == 0:
+		return none
+	case n == 1:
+		return int32(choices[0])
+	case w.spray:
+		return int32(choices[w.paths.Uint64N(n)])
+	case k.kind == packetCNM:
+		return int32(choices[0])
+	}
+	return int32(choices[uint64(at.hash(uint32(node)))*n>>32])
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/result"
+)
+
+const hundredFrames = `
+name: hundred
+engine: sim
+topology: {kind: dumbbell, senders: 1, rate: 10Gbps, delay: 5us}
+schemes: [pfc]
+warmup: 0ms
+duration: 1ms
+flows: [{name: F0, from: A0, to: B0, start: 0ms, size: 93400B}]
+`
+
+const oneFailure = `
+links: [{at: 20us, link: S0-S1, state: down}, {at: 30us, link: S1-S0, state: up}]
+transport: {recovery: %s}
+`
+
+// Frame i starts at 800 i ns, is at S0 at 800 (i + 1) + 5000, and would be at S1 5800 ns later. The
+// link between them does not work from 20 to 30 us. So frames 11 to 17 are lost on it, and 18 to 30
+// before it; and the ACKs of 0 to 9, that of frame 0 being at S1 at 22,452 ns. Frame 31 is at the
+// receiver at 34 * 800 + 15000 = 42,200 ns, and its ACK at the sender at 57,356 ns, when frame 71 is
+// on its link until 57,600 ns. From then on go-back-N sends 11 to 99, and SACK 11 to 30 and 72 to
+// 99. The last takes 3 * 800 + 15,000 ns, and its ACK 3 * 52 + 15,000 ns.
+func TestFailedLinkToTheNanosecond(t *testing.T) {
+	const back = 3*800 + 15_000 + 3*52 + 15_000
+	for _, c := range []struct {
+		recovery string
+		frames   int64 // from 57,600 ns on
+		again    uint64
+	}{
+		{"go-back-n", 89, 72 - 11},
+		{"sack", 20 + 28, 20},
+	} {
+		run := simulate(t, exactly(parse(t, hundredFrames+fmt.Sprintf(oneFailure, c.recovery))),
+			"pfc")
+		qt.Assert(t, qt.HasLen(run.Completions, 1))
+		qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 57_600+(c.frames-1)*800+back),
+			qt.Commentf("%s", c.recovery))
+		f := run.Flows[0]
+		qt.Check(t, qt.Equals(f.Retransmissions, c.again))
+		qt.Check(t, qt.Equals(f.Timeouts, 0))
+		qt.Check(t, qt.Equals(f.ReceivedBytes, 93_400))
+		qt.Check(t, qt.Equals(run.Manifest.LostPackets["links"], 20+10))
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid))
+	}
+}
+
+// Without losses the ways of recovery are the same.
+func TestRecoveryOfNothing(t *testing.T) {
+	sack := simulate(t, parse(t, hundredFrames), "pfc")
+	back := simulate(t, parse(t, hundredFrames+"transport: {recovery: go-back-n}\n"), "pfc")
+	qt.Check(t, qt.DeepEquals(sack.Flows, back.Flows))
+	qt.Check(t, qt.DeepEquals(sack.Ports, back.Ports))
+}
+
+// Ten frames in flight: frame 10 starts when the ACK of frame 0 is there, and so on.
+func TestWindowToTheNanosecond(t *testing.T) {
+	const rtt = 3*800 + 15_000 + 3*52 + 15_000
+	text := strings.Replace(hundredFrames, "93400B", "28020B", 1)
+	run := simulate(t, exactly(parse(t, text+"transport: {window: 9340B}\n")), "pfc")
+	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 2*rtt+9*800+rtt))
+	// It is proportional to the rate: half of it at half the rate, at which frames are 1600 ns apart.
+	text = strings.Replace(text, "start: 0ms", "start: 0ms, initial_rate: 5Gbps", 1)
+	run = simulate(t, exactly(parse(t, text+
+		"transport: {window: 9340B, scale_window: true}\n")), "pfc")
+	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 5*rtt+4*1600+rtt))
+}
+
+// The product of bandwidth and delay: 30 us of propagation and a frame on each of 3 links.
+func TestWindowOfBDP(t *testing.T) {
+	p, err := newPlan(parse(t, hundredFrames+"transport: {window: bdp}\n"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(p.bdpBytes(), (30_000+3*800)*10/8))
+}
+
+const fourPaths = `
+name: paths
+engine: sim
+topology: {kind: leaf-spine, leaves: 2, spines: 4, hosts: 2, rate: 40Gbps, delay: 1us,
+  spine_links: {rate: 10Gbps}}
+switch: {ecmp: %s}
+schemes: [pfc]
+warmup: 0ms
+duration: 5ms
+flows: [{name: F0, from: H0, to: H2, start: 0ms, size: 3736000B}]
+`
+
+// The 4000 packets of a flow take each of four paths about 1000 times, within five standard
+// deviations, or all the same one. Reordering is no loss.
+func TestPacketsAreSpread(t *testing.T) {
+	for _, ecmp := range []string{"packet", "flow"} {
+		run := simulate(t, parse(t, fmt.Sprintf(fourPaths, ecmp)), "pfc")
+		qt.Check(t, qt.Equals(run.Flows[0].Retransmissions, 0))
+		qt.Check(t, qt.IsTrue(run.Flows[0].CompletionNs > 0))
+		used := 0
+		for _, p := range run.Ports {
+			if p.Node != "L0" || p.Peer[0] != 'S' || p.SentPackets == 0 {
+				continue
+			}
+			used++
+			if ecmp == "packet" {
+				off := math.Abs(float64(p.SentPackets) - 1000)
+				qt.Check(t, qt.IsTrue(off < 5*math.Sqrt(4000*0.25*0.75)),
+					qt.Commentf("%s sent %d", p.Name, p.SentPackets))
+			}
+		}
+		qt.Check(t, qt.Equals(used, map[string]int{"packet": 4, "flow": 1}[ecmp]))
+	}
+}
+
+// A flow changes to the other path when a link of its own fails, and back when it works again.
+func TestRouteAroundFailure(t *testing.T) {
+	const text = `
+name: around
+engine: sim
+topology: {kind: leaf-spine, leaves: 2, spines: 2, hosts: 4, rate: 10Gbps, delay: 1us}
+schemes: [pfc]
+warmup: 0ms
+duration: 30ms
+flows: [{name: F, from: H0..H3, to: H4, start: 0ms, size: 2MB}]
+links:
+  - {at: 1ms, link: L0-S0, state: down}
+  - {at: 2ms, link: L0-S0, state: up}
+  - {at: 3ms, link: L0-S1, state: down}
+`
+	run := simulate(t, parse(t, text), "pfc")
+	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid),
+		qt.Commentf("%v", run.Manifest.Reasons))
+	for _, f := range run.Flows {
+		qt.Check(t, qt.IsTrue(f.CompletionNs > 0), qt.Commentf("%s", f.Name))
+		qt.Check(t, qt.Equals(f.ReceivedBytes >= 2_000_000, true))
+	}
+	sent := map[string]map[int64]uint64{} // by port and ms
+	for _, s := range run.Series {
+		if s.Kind == result.KindPort && strings.HasPrefix(s.Name, "L0->S") {
+			if sent[s.Name] == nil {
+				sent[s.Name] = map[int64]uint64{}
+			}
+			sent[s.Name][s.TimeNs/1_000_000] += s.RateBps
+		}
+	}
+	qt.Check(t, qt.Equals(sent["L0->S0"][1], 0))
+	qt.Check(t, qt.IsTrue(sent["L0->S1"][1] > 0))
+	qt.Check(t, qt.Equals(sent["L0->S1"][3], 0))
+	qt.Check(t, qt.IsTrue(sent["L0->S0"][3] > 0))
+}
+
+// Links lose their share of the packets, within five standard deviations, and all flows arrive.
+func TestLinksLosePackets(t *testing.T) {
+	const text = `
+name: errors
+engine: sim
+topology: {kind: star, hosts: 5, rate: 10Gbps, delay: 1us, error_rate: 0.01}
+schemes: [SCHEME]
+warmup: 0ms
+duration: 400ms
+sample: 1ms
+flows: [{name: F, from: H0..H3, to: H4, start: 0ms, size: 4MB}]
+transport: {recovery: RECOVERY}
+`
+	for _, c := range [][2]string{
+		{"pfc", "sack"}, {"pfc", "go-back-n"}, {"dcqcn", "go-back-n"}, {"ldcp", "sack"},
+	} {
+		run := simulate(t, parse(t, strings.NewReplacer("SCHEME", c[0], "RECOVERY", c[1]).
+			Replace(text)), c[0])
+		var sent float64
+		for _, p := range run.Ports {
+			sent += float64(p.SentPackets)
+		}
+		off := math.Abs(float64(run.Manifest.LostPackets["links"]) - sent*0.01)
+		qt.Check(t, qt.IsTrue(off < 5*math.Sqrt(sent*0.01*0.99)),
+			qt.Commentf("%v: %d of %v", c, run.Manifest.LostPackets["links"], sent))
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid))
+		for _, f := range run.Flows {
+			qt.Check(t, qt.IsTrue(f.CompletionNs > 0), qt.Commentf("%v: %s", c, f.Name))
+			if c[1] == "go-back-n" {
+				qt.Check(t, qt.Equals(f.ReceivedBytes, 4_000_000))
+			}
+		}
+	}
+}
