@@ -177,6 +177,9 @@ type FlowGroup struct {
 	Every Duration `yaml:"every"`
 	// Size is how much data each flow sends. Default 0: it never ends.
 	Size Bytes `yaml:"size"`
+	// Lasts is how long each flow sends, in place of Size: it then leaves, whatever is on its way.
+	// 1us to the longest duration, default 0: it never ends.
+	Lasts Duration `yaml:"lasts"`
 	// InitialRate is the rate at which a flow starts; under scheme pfc it keeps this rate. Default:
 	// the rate of the links.
 	InitialRate Rate `yaml:"initial_rate"`
@@ -193,10 +196,11 @@ type Flow struct {
 	Group string
 	// From and To are hosts.
 	From, To string
-	// Priority, Start, Size, InitialRate and LimitRate are those of the [FlowGroup].
+	// Priority, Start, Size, Lasts, InitialRate and LimitRate are those of the [FlowGroup].
 	Priority    int
 	Start       Duration
 	Size        Bytes
+	Lasts       Duration
 	InitialRate Rate
 	LimitRate   Rate
 	// Exact makes the flow start at exactly Start. Others start a random moment later, so that they
@@ -264,7 +268,7 @@ func (g FlowGroup) flows() []Flow {
 			f := Flow{
 				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority,
 				Start: g.Start + Duration(k)*g.Every,
-				Size:  g.Size, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
+				Size:  g.Size, Lasts: g.Lasts, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
 			}
 			if g.size() > 1 {
 				f.Name = fmt.Sprintf("%s-%s-%d", g.Name, from, k)

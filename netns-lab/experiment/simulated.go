@@ -112,6 +112,19 @@ func (d *decoder) validateTransport(e *Experiment) {
 	}
 }
 
+// validateLasts checks how long flows last. On Linux what is in a socket's buffer would still leave.
+func (d *decoder) validateLasts(e *Experiment, path string, f FlowGroup) {
+	if !d.has(path + "lasts") {
+		return
+	}
+	d.needsSim(e, path+"lasts")
+	config.InRange(d.Decoder, path+"lasts", f.Lasts, Microsecond, maxDuration)
+	if d.has(path + "size") {
+		d.fail(path+"lasts", "a flow ends after its size or after a time, not both",
+			"remove size: or lasts:")
+	}
+}
+
 // ECMP is what a switch spreads over several shortest paths.
 type ECMP string
 

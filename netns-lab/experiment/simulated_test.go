@@ -16,7 +16,7 @@ schemes: [dcqcn]
 duration: 5ms
 switch: {ecmp: packet}
 transport: {recovery: go-back-n, window: bdp, scale_window: true}
-flows: [{name: F0, from: H0, to: H2}]
+flows: [{name: F0, from: H0, to: H2, lasts: 1ms}]
 links:
   - {at: 1ms, link: L0-S1, state: down}
   - {at: 2ms, link: S1-L0, state: up}
@@ -58,6 +58,8 @@ func TestSimulatedErrors(t *testing.T) {
 		{"window: bdp", "window: 10B", `f:7:42: 10B is out of range \(hint: 1KB to 1GB\)`},
 		{"window: bdp", "window: all", `f:7:42: .*all.*`},
 		{"window: bdp, ", "", `f:7:48: "scale_window" needs "window" \(hint: write window: bdp\)`},
+		{"lasts: 1ms", "lasts: 1ns", `f:8:45: 1ns is out of range \(hint: 1us to .*\)`},
+		{"lasts: 1ms", "lasts: 1ms, size: 1KB", `f:8:45: a flow ends after its size or (.|\n)*`},
 		{"state: down", "state: off",
 			`f:10:35: unknown state of a link "off" \(hint: one of up, down\)`},
 		{"state: down", "state: down, rate: 1Gbps", `f:10:47: a link has a new rate or .*`},

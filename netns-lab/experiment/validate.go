@@ -272,6 +272,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		if d.has(path+"every") && !d.has(path+"count") {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
+		d.validateLasts(e, path, f)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate,
 				max(e.Topology.Rate, minRate))

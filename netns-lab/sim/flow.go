@@ -20,6 +20,7 @@ type flow struct {
 	size        uint64
 	lastFrame   uint32 // of the last packet
 	start       int64
+	lasts       int64 // how long it sends; 0: to its end
 	initialRate uint64
 	limitRate   uint64
 

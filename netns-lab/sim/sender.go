@@ -46,6 +46,9 @@ func (w *world) obey(f *flow) {
 
 // trySend hands the flow's next packet to its host's port, or wakes up when it may.
 func (w *world) trySend(f *flow) {
+	if f.lasts != 0 && w.now >= f.start+f.lasts {
+		f.stopped = true
+	}
 	if !f.started || f.stopped || f.queued || !f.hasData() || !f.open() ||
 		w.flightBytes != 0 && w.full(f) {
 		return
