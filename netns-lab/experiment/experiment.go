@@ -42,6 +42,9 @@ type Experiment struct {
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
+	// Marker is the rule by which switches mark in place of RED: red (default), or npecn, PCN's.
+	// Schemes with TCD keep theirs.
+	Marker MarkingRule `yaml:"marker"`
 	// FECN is how switches mark under ibcc, TCD how they mark under schemes with "+tcd".
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
@@ -113,6 +116,9 @@ type Switch struct {
 	// ECMP is what switches spread over several shortest paths: each flow, by a hash (default), or
 	// each packet, at random. Only the simulator spreads packets.
 	ECMP ECMP `yaml:"ecmp"`
+	// MarkingByRate makes the thresholds of marking and of WRED those of a port at the rate of the
+	// topology: of any other, they are in proportion to its link's rate. Default false.
+	MarkingByRate bool `yaml:"marking_by_rate"`
 	// FlowControl is pfc (default) or cbfc.
 	FlowControl FlowControl `yaml:"flow_control"`
 	// PFC says when a switch pauses its neighbours.
@@ -152,6 +158,9 @@ type DynamicPFC struct {
 	Alpha Ratio `yaml:"alpha"`
 	// XONOffset is how far below XOFF a RESUME is sent. Default two frames.
 	XONOffset Bytes `yaml:"xon_offset"`
+	// ByRate makes Alpha that of an ingress port at the rate of the topology: of any other, it is
+	// in proportion to its link's rate, up to 16. Default false.
+	ByRate bool `yaml:"by_rate"`
 }
 
 // StartJitterNs is the time within which a flow starts that is not exact, by the seed.
@@ -379,6 +388,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
 		Transport: Transport{Recovery: RecoverySACK},
+		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},
 		TCD:       TCD{Epsilon: 0.05},
 		Warmup:    Millisecond,

@@ -32,8 +32,9 @@ func TestSimulatorOnly(t *testing.T) {
 		qt.Check(t, qt.Equals(l.ErrorRate, 0.001))
 	}
 	qt.Check(t, qt.IsNil(e.CheckEngine(EngineSim)))
-	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineKernel), "engine kernel has no topology.error_rate: "+
-		"run it with `--engine sim`, or remove it from experiment mine"))
+	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineKernel),
+		"engine kernel has no topology.error_rate: "+
+			"run it with `--engine sim`, or remove it from experiment mine"))
 
 	plain, err := Parse("f", []byte(strings.NewReplacer(", error_rate: 0.001", "").Replace(
 		simulatedFile[:strings.Index(simulatedFile, "switch:")])+

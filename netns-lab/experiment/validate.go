@@ -214,7 +214,7 @@ func (d *decoder) validatePFC(e *Experiment) {
 		}
 	}
 	if d.hasRequired("switch.pfc.dynamic.", "alpha") {
-		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
+		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, maxAlpha)
 	}
 	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0,
 		e.Switch.Buffer)

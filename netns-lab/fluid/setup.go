@@ -79,6 +79,10 @@ func canExpress(e *experiment.Experiment) error {
 		return fmt.Errorf("switch.detectors are about packets: remove it, or %s", other)
 	case e.Switch.FlowControl == experiment.FlowCBFC:
 		return fmt.Errorf("switch.flow_control cbfc has no fluid model: want pfc, or %s", other)
+	case e.Switch.MarkingByRate:
+		return fmt.Errorf("switch.marking_by_rate has no fluid model: remove it, or %s", other)
+	case e.Switch.PFC.Dynamic != nil && e.Switch.PFC.Dynamic.ByRate:
+		return fmt.Errorf("switch.pfc.dynamic.by_rate has no fluid model: remove it, or %s", other)
 	case len(e.DataClasses()) > 1:
 		return fmt.Errorf("flows have several priorities, and the fluid models one: %s", other)
 	}

@@ -63,6 +63,7 @@ type port struct {
 	bytes   uint64
 	credits bool // the peer lends credits
 
+	wredBytes uint64 // queue at which it drops what is not ECN-capable; 0: none
 	down      bool   // the link does not work
 	doomed    uint32 // first packets on the wire, which were there when it failed
 	deafUntil int64  // PAUSE and RESUME that take effect before were lost
@@ -79,6 +80,17 @@ type portCounters struct {
 	droppedBuffer                  uint64
 	droppedWRED, droppedTail       uint64
 	droppedReset                   uint64 // with a link that failed
+}
+
+// thresholds returns the address of a struct port_ingress: those of all classes have the same
+// thresholds.
+func (p *port) thresholds() uint32 {
+	for c := range p.queues {
+		if at := p.queues[c].ingress; at != 0 {
+			return at
+		}
+	}
+	return 0
 }
 
 // portBin is the bin of the series that is not over.
@@ -149,7 +161,7 @@ func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
 	if w.limitBytes != 0 && q.bytes+uint64(k.size) > w.limitBytes {
 		return &p.counters.droppedTail
 	}
-	if w.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= w.wredBytes {
+	if p.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= p.wredBytes {
 		return &p.counters.droppedWRED
 	}
 	return nil

@@ -200,9 +200,6 @@ func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) erro
 	if err != nil {
 		return err
 	}
-	if e.Switch.PFC.Dynamic == nil {
-		w.calmBytes = w.core.xonBytes(w.bufferBytes)
-	}
 	return nil
 }
 
@@ -299,14 +296,37 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 	if p.core, err = w.core.newPort(w.plan.seed32()+uint32(id)+1, p.rate); err != nil {
 		return err
 	}
+	w.setMarking(p)
 	for _, c := range data {
 		q := &p.queues[c]
 		q.lossless, q.marked = w.lossless, !p.fromHost
 		if q.core, q.ingress, err = w.core.newClass(); err != nil {
 			return err
 		}
+		w.setIngress(q, p.rate)
 	}
 	return nil
+}
+
+// setMarking gives a switch port the thresholds of its rate.
+func (w *world) setMarking(p *port) {
+	e := w.plan.exp
+	if w.dropFirstRTT {
+		p.wredBytes = e.WREDAt(w.wredBytes, p.rate)
+	}
+	if m, ok := e.MarkingAt(w.scheme.Name, p.rate); ok && e.Switch.MarkingByRate {
+		w.core.setMarking(p.core, uint64(m.KMin), uint64(m.KMax))
+	}
+}
+
+// setIngress gives an ingress port and class the thresholds of its link's rate.
+func (w *world) setIngress(q *queue, rate uint64) {
+	e := w.plan.exp
+	if d := e.Switch.PFC.Dynamic; d != nil {
+		w.core.setAlpha(q.ingress, float64(d.AlphaAt(rate, e.Topology.Rate)))
+		return
+	}
+	w.calmBytes = w.core.xonBytes(q.ingress, w.bufferBytes)
 }
 
 // schedule puts what happens by itself into the heap.
