@@ -57,5 +57,6 @@ func TestMarkerReplacesRED(t *testing.T) {
 	_, ok := e.MarkingOf("dcqcn")
 	qt.Check(t, qt.IsFalse(ok))
 	_, err = Parse("f", []byte(strings.Replace(byRateFile, "marker: npecn", "marker: np-ecn", 1)))
-	qt.Check(t, qt.ErrorMatches(err, `f:6:9: unknown marking rule "np-ecn" .*did you mean "npecn".*`))
+	qt.Check(t, qt.ErrorMatches(err,
+		`f:6:9: unknown marking rule "np-ecn" .*did you mean "npecn".*`))
 }

@@ -143,6 +143,12 @@ type PFC struct {
 	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN,
 	// section 7).
 	XOFF Bytes `yaml:"xoff"`
+	// PauseTime is how long a PAUSE stops a port, unless a RESUME or another PAUSE comes before.
+	// 1us to 10ms, default 0: until the RESUME. Only the simulator has it.
+	PauseTime Duration `yaml:"pause_time"`
+	// PauseRepeat is after how long a switch repeats its PAUSE while it needs one. Below PauseTime,
+	// default half of it; 0: it sends another only if it needs one when the last has expired.
+	PauseRepeat Duration `yaml:"pause_repeat"`
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two
 	// frames below it.
 	XON Bytes `yaml:"xon"`
@@ -161,6 +167,13 @@ type DynamicPFC struct {
 	// ByRate makes Alpha that of an ingress port at the rate of the topology: of any other, it is
 	// in proportion to its link's rate, up to 16. Default false.
 	ByRate bool `yaml:"by_rate"`
+	// Headroom is what an ingress port may hold beyond its XOFF, in the rate of its link times the
+	// delay: what arrives between a PAUSE and its effect. It is not part of the shared buffer. Up
+	// to 100, default 0: it comes out of the shared buffer. Only the simulator has it.
+	Headroom Ratio `yaml:"headroom"`
+	// Reserve is what each ingress port may hold before it uses the shared buffer. 0, the default,
+	// to 1MB. Only the simulator has it.
+	Reserve Bytes `yaml:"reserve"`
 }
 
 // StartJitterNs is the time within which a flow starts that is not exact, by the seed.

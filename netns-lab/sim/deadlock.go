@@ -40,6 +40,9 @@ func (w *world) findDeadlock() *result.Deadlock {
 	}
 	stuck := paused.Stuck(func(port uint32) int { return int(w.ports[port].node) },
 		func(ingress uint32, stuckBytes uint64) uint64 {
+			if w.mmu {
+				return w.sharedXON(&w.ports[ingress], stuckBytes)
+			}
 			return w.core.xonBytes(w.ports[ingress].thresholds(),
 				w.bufferBytes-min(w.bufferBytes, stuckBytes))
 		})

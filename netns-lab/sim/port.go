@@ -25,10 +25,13 @@ type queue struct {
 	pausedSince int64 // or off
 	readyAt     int64 // when it was last allowed to go on
 	credits     []creditUpdate
+	pauseEnd    int64 // when a PAUSE of limited time is over
 
 	// The receiving end: what came in by this port and class and is still in the node.
 	held    uint64
 	pausing bool // the peer was told to pause
+	toldAt  int64
+	mmu     mmuQueue
 	frames  uint64
 
 	sentPackets, pausedNs                                uint64
@@ -104,7 +107,9 @@ type portBin struct {
 // node is a host or a switch.
 type node struct {
 	isHost bool
-	used   uint64 // bytes in its shared buffer
+	used   uint64 // bytes in its buffer
+	// Where parts of it are not shared: the shared part's size, and what is in it.
+	sharedBytes, sharedUsed uint64
 }
 
 // The link events of evLink.
@@ -112,6 +117,7 @@ const (
 	linkResume = iota
 	linkPause
 	linkCredits
+	linkExpired // a PAUSE of limited time is over
 )
 
 func linkArg(port int32, class uint8, what uint32) uint32 {
@@ -127,7 +133,11 @@ func (w *world) enqueue(id, i, ingress int32) {
 	k.ingress = ingress
 	k.arrived = w.now
 	if !n.isHost {
-		if drop := w.dropCounter(p, q, n, k); drop != nil {
+		drop := w.dropCounter(p, q, n, k)
+		if w.mmu && drop == nil && ingress != none && !w.admits(ingress, k, n) {
+			drop = &p.counters.droppedBuffer
+		}
+		if drop != nil {
 			*drop++
 			w.dropAtIngress(ingress, k)
 			w.packets.release(i)
@@ -336,6 +346,10 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 		w.accountCredits(ingress, in, q, class, size, enters)
 		return
 	}
+	if w.mmu {
+		w.act(ingress, in, q, class, w.accountShared(q, &w.nodes[in.node], uint64(size), enters))
+		return
+	}
 	if enters {
 		q.held += uint64(size)
 	} else {
@@ -346,6 +360,11 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	}
 	action, frames := w.core.check(w.now, q, enters, w.bufferBytes-min(n.used, w.bufferBytes))
 	q.frames += frames
+	w.act(ingress, in, q, class, action)
+}
+
+// act pauses the peer of an ingress port, or has it go on.
+func (w *world) act(ingress int32, in *port, q *queue, class uint8, action uint64) {
 	switch action {
 	case w.core.pause:
 		q.pausing = true
@@ -363,6 +382,10 @@ func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 	at := w.now + in.delay
 	w.heap.push(at, evLink, linkArg(in.back, class, what))
 	w.logPFC(id, in, class, what, at)
+	if what == linkPause && w.pauseRepeat != 0 {
+		in.queues[class].toldAt = w.now
+		w.heap.push(w.now+w.pauseRepeat, evRepeat, linkArg(id, class, what))
+	}
 }
 
 // logPFC records a PAUSE or a RESUME.
@@ -406,12 +429,14 @@ func (w *world) linkEvent(arg uint32) {
 	}
 	switch arg & 3 {
 	case linkPause:
-		q.pauseReceived++
-		if !q.paused {
-			q.paused = true
-			q.pausedSince = w.now
-		}
+		w.pause(p, q, arg)
 		return
+	case linkExpired:
+		if !q.paused || w.now < q.pauseEnd {
+			return
+		}
+		q.paused = false
+		w.expired(p.back, class)
 	case linkResume:
 		q.resumeReceived++
 		if !q.paused {

@@ -39,6 +39,10 @@ type world struct {
 	paths   *rand.Rand   // chooses it
 	errors  *rand.Rand   // chooses packets that links lose; nil: none lose any
 
+	pauseTime, pauseRepeat int64 // 0: a PAUSE holds until the RESUME, and is not repeated
+	mmu                    bool  // parts of switches' buffers are not shared
+	reserve, xonOffset     uint64
+
 	// RoCE's transport:
 	goBackN     bool
 	flightBytes uint64 // of each flow at most; 0: any
@@ -110,6 +114,7 @@ func newWorld(
 		return nil, err
 	}
 	w.setErrors()
+	w.setBuffers()
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
@@ -130,6 +135,8 @@ func (w *world) setTransport() {
 		w.routes = w.plan.routes
 		w.paths = rand.New(rand.NewPCG(e.Seed, 3))
 	}
+	w.pauseTime = int64(e.Switch.PFC.PauseTime)
+	w.pauseRepeat = int64(e.Switch.PFC.PauseRepeat)
 	t := e.Transport
 	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
 	w.scaleFlight = t.ScaleWindow
@@ -503,6 +510,8 @@ func (w *world) happen(e *event) {
 		w.ackDue(&w.flows[e.arg])
 	case evTimeout:
 		w.timeout(&w.flows[e.arg])
+	case evRepeat:
+		w.repeat(e.arg)
 	case evRate:
 		w.changeLink(w.changes[e.arg])
 	case evBin:
