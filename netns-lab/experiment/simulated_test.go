@@ -62,7 +62,8 @@ flows: [{name: F0, from: H0, to: R0}]
 		{"pause_time: 5us, pause_repeat: 5us", `f:6:60: 5us is out of range .*less than .*5us\)`},
 		{"pause_time: 500ns", `f:6:41: 500ns is out of range \(hint: 1us to 10ms\)`},
 		{"off: true, pause_time: 5us", `f:6:(.|\n)*PFC is off.*`},
-		{"dynamic: {alpha: 1, headroom: 101}", `(.|\n)*f:6:59: 101 is out of range .hint: 0 to 100.`},
+		{"dynamic: {alpha: 1, headroom: 101}",
+			`(.|\n)*f:6:59: 101 is out of range .hint: 0 to 100.`},
 		{"dynamic: {alpha: 1, reserve: 100KB}",
 			`f:6:.*ports of S0 need 1.1MB of its buffer of 1MB \(hint: raise switch.buffer\)`},
 	} {

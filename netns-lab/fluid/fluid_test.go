@@ -166,6 +166,7 @@ func TestRefused(t *testing.T) {
 			".*marking_by_rate has no fluid model: remove it, or run it with `--engine sim`"},
 		{star + "switch: {pfc: {dynamic: {alpha: 1, by_rate: true}}}\n", "dcqcn",
 			".*dynamic.by_rate has no fluid model.*"},
+		{star + "timely: {set: hpcc}\n", "timely", ".*timely.per_rtt has no fluid model.*"},
 		{star + "engine: sim\ntransport: {window: bdp}\n", "dcqcn",
 			".*engine fluid has no transport.window.*"},
 	} {

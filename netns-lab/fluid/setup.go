@@ -121,6 +121,12 @@ func (s *setup) choose(e *experiment.Experiment) error {
 		return fmt.Errorf("pcn.feedback %s has no fluid model: want cnp, or run it with "+
 			"`--engine sim`", s.values.Get(f))
 	}
+	for _, key := range []string{"per_rtt", "count_increases"} {
+		if s.scheme.Section == "timely" && get(s.values, key) != 0 {
+			return fmt.Errorf("timely.%s has no fluid model: want false, or run it with "+
+				"`--engine sim`", key)
+		}
+	}
 	if s.phased = s.scheme.Section == "pcn"; s.phased && len(e.Flows) <= maxPhases {
 		s.jitter = experiment.StartJitterNs
 	}

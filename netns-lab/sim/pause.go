@@ -69,8 +69,8 @@ func (w *world) admits(ingress int32, k *packet, n *node) bool {
 		w.shared(q)+size <= n.xoff(q)
 }
 
-// accountShared counts a packet that came in or leaves, and returns what the ingress port does about
-// it.
+// accountShared counts a packet that came in or leaves, and returns what the ingress port does
+// about it.
 func (w *world) accountShared(q *queue, n *node, size uint64, enters bool) (action uint64) {
 	before := w.shared(q)
 	if enters {

@@ -26,8 +26,8 @@ func pauses(run *result.Run) []int64 {
 }
 
 // Ingress ports drain at half their rate, so from XOFF to XON 20 KB need 32 us. A PAUSE of 5 us is
-// over before, to the ns, and is sent again as long as too much is there. If it is repeated in time,
-// it holds until the RESUME, as without a limit.
+// over before, to the ns, and is sent again as long as too much is there. If it is repeated in
+// time, it holds until the RESUME, as without a limit.
 func TestPauseExpires(t *testing.T) {
 	text := "engine: sim\n" + strings.Replace(twoIntoOne, "pfc: {xoff: 20KB, xon: 18KB}",
 		"pfc: {xoff: 40KB, xon: 20KB LIMIT}", 1)
