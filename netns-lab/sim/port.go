@@ -139,6 +139,9 @@ func (w *world) enqueue(id, i, ingress int32) {
 		}
 		if drop != nil {
 			*drop++
+			if w.trace != nil {
+				w.traced(PacketDropped, id, i)
+			}
 			w.dropAtIngress(ingress, k)
 			w.packets.release(i)
 			return
@@ -154,6 +157,9 @@ func (w *world) enqueue(id, i, ingress int32) {
 	p.backlog |= 1 << k.class
 	p.bytes += uint64(k.size)
 	p.bin.queueMax = max(p.bin.queueMax, p.bytes)
+	if w.trace != nil {
+		w.traced(PacketEnqueued, id, i)
+	}
 	if !p.deciding && !q.paused && !q.off {
 		w.decideAt(id, p)
 	}
@@ -256,6 +262,9 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		w.mark(p, q, k, waited)
 		k = &w.packets.packets[i] // the slab moves when it grows
 	}
+	if w.trace != nil {
+		w.traced(PacketSent, id, i)
+	}
 	if p.backlog != 0 {
 		p.deciding = true
 		w.heap.push(p.freeAt, evDecide, uint32(id))
@@ -316,11 +325,13 @@ func (w *world) arrive(id int32) {
 		w.heap.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
 	}
 	if (p.doomed > 0 || p.loses != 0) && w.lost(p) {
-		w.linkLosses++
-		w.packets.release(i)
+		w.loseOnLink(id, i)
 		return
 	}
 	if w.nodes[p.peer].isHost {
+		if w.trace != nil {
+			w.traced(PacketReceived, id, i)
+		}
 		w.receive(i)
 		return
 	}
@@ -328,8 +339,7 @@ func (w *world) arrive(id int32) {
 	k.hop++
 	out := w.nextPort(p.peer, k)
 	if out == none {
-		w.linkLosses++
-		w.packets.release(i)
+		w.loseOnLink(id, i)
 		return
 	}
 	w.enqueue(out, i, p.back)

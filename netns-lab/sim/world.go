@@ -65,6 +65,7 @@ type world struct {
 	latchECE                bool // receivers echo marks as RFC 3168 does
 	draining                bool // the measured time is over
 
+	trace  func(*PacketEvent) // gets what happens to packets; nil if nobody asks
 	record recorder
 }
 
