@@ -84,6 +84,11 @@ func ngInterface(name string) pcapgo.NgInterface {
 // interface, or if atNs does not fit: it is at least -CaptureBaseNs, 1000 s
 // before the start.
 func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
+	return c.WriteStart(iface, atNs, frame, len(frame))
+}
+
+// WriteStart is WriteFrame for the first bytes of a frame of this length.
+func (c *Capture) WriteStart(iface int, atNs int64, frame []byte, length int) error {
 	if iface < 0 || iface >= len(c.interfaces) {
 		return fmt.Errorf("write frame to capture: no interface %d, there are %d", iface,
 			len(c.interfaces))
@@ -96,7 +101,7 @@ func (c *Capture) WriteFrame(iface int, atNs int64, frame []byte) error {
 	info := gopacket.CaptureInfo{
 		Timestamp:      time.Unix(0, c.baseNs+atNs),
 		CaptureLength:  len(frame),
-		Length:         len(frame),
+		Length:         length,
 		InterfaceIndex: iface,
 	}
 	if err := c.w.WritePacket(info, frame); err != nil {

@@ -19,7 +19,8 @@
  *
  * With TCD a CNP may say UE (undetermined). Then CR and TR hold: the running cycles of the timer
  * and of the byte counter start again. Alpha is not held: it only counts CNPs that say CE. In the
- * authors' simulator a UE stops nothing, see tcd_rp.h.
+ * authors' simulator a UE stops nothing, see tcd_rp.h; unless its ENABLE_ROOTECNCC is set, which is
+ * ue_resets here: TR = CR, and recovery begins anew.
  */
 #ifndef PCN_ALGO_DCQCN_H
 #define PCN_ALGO_DCQCN_H
@@ -40,6 +41,10 @@ struct dcqcn_params {
 		PARAM("Every cut sets TR to CR; otherwise only a cut after a cycle of recovery", "",
 		      "false");
 	flag alpha_first PARAM("Update alpha before the cut, as ns3-rdma does", "", "false");
+	flag ue_resets PARAM("A CNP that says UE also sets TR to CR, and recovery begins anew: "
+			     "ROOTECNCC of TCD's authors",
+			     "", "false") WITH_TCD;
+	u32 pad;
 };
 
 struct dcqcn_rp {
@@ -131,8 +136,13 @@ static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn
 static __always_inline void dcqcn_rp_ue(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					u64 now_ns, u64 sent_bytes)
 {
+	struct recovery *r = &rp->recovery;
+
 	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
-	recovery_hold(&rp->recovery, &p->recovery, now_ns, sent_bytes);
+	if (p->ue_resets)
+		recovery_cut(r, &p->recovery, now_ns, sent_bytes, r->rate_bps, false);
+	else
+		recovery_hold(r, &p->recovery, now_ns, sent_bytes);
 }
 
 /* A loss or a timeout halves the rate. The paper has no rule for it: its fabric is lossless. */

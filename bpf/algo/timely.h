@@ -50,6 +50,12 @@ struct timely_params {
 	/* 0: no TCD */
 	u64 tcd_hold_ns PARAM("How long a mark is in force under +tcd", "1us to 1s",
 			      "55us") WITH_TCD;
+	flag per_rtt PARAM("A completion is an ACK of what was sent after the one before: one a "
+			   "round trip, as in HPCC's simulator. The first only measures",
+			   "", "false");
+	flag count_increases PARAM("Hyper increase is behind hai_after increases in a row, also "
+				   "below t_low, as in HPCC's simulator",
+				   "", "false");
 };
 
 struct timely_rp {
@@ -58,7 +64,7 @@ struct timely_rp {
 	u64 update_ns;	 /* the latest update */
 	u64 acked_bytes; /* since the latest update */
 	s64 rtt_diff;	 /* mean, ns << TIMELY_NS_SHIFT */
-	u32 falling;	 /* completions in a row with falling RTT */
+	u32 falling;	 /* completions in a row with falling RTT, or increases */
 	u32 pad;
 	struct tcd_rp tcd;
 };
@@ -109,19 +115,30 @@ static __always_inline u32 timely_elapsed(const struct timely_rp *rp, const stru
 	return (dt_ns << Q24_SHIFT) / (p->min_rtt_ns ?: 1);
 }
 
+/* N, the steps of an increase behind so many falls, or increases, which are then one more. */
+static __always_inline u32 timely_step_count(struct timely_rp *rp, const struct timely_params *p,
+					     u32 behind)
+{
+	if (p->count_increases)
+		rp->falling = behind + 1;
+	return p->hai_after && behind >= p->hai_after ? p->hai_factor : 1;
+}
+
 /* A completion with this RTT: Algorithm 1. */
 static __always_inline void timely_update(struct timely_rp *rp, const struct timely_params *p,
 					  u64 now_ns, u64 rtt_ns)
 {
 	s64 diff_ns = rp->prev_rtt_ns ? (s64)(rtt_ns - rp->prev_rtt_ns) : 0;
-	u32 elapsed = timely_elapsed(rp, p, now_ns), factor = 1;
+	u32 elapsed = timely_elapsed(rp, p, now_ns), factor = 1, increases = rp->falling;
 
-	rp->falling = diff_ns < 0 ? rp->falling + 1 : 0;
+	rp->falling = diff_ns < 0 && !p->count_increases ? rp->falling + 1 : 0;
 	timely_mean(rp, p, diff_ns);
 	rp->prev_rtt_ns = rtt_ns;
 	rp->update_ns = now_ns;
 	if (rtt_ns < p->t_low_ns) {
-		timely_add(rp, p, q24_scale(p->delta_bps, elapsed));
+		if (p->count_increases)
+			factor = timely_step_count(rp, p, increases);
+		timely_add(rp, p, q24_scale(factor * p->delta_bps, elapsed));
 		return;
 	}
 	if (rtt_ns > p->t_high_ns) {
@@ -131,8 +148,7 @@ static __always_inline void timely_update(struct timely_rp *rp, const struct tim
 		return;
 	}
 	if (rp->rtt_diff <= 0) {
-		if (p->hai_after && rp->falling >= p->hai_after)
-			factor = p->hai_factor;
+		factor = timely_step_count(rp, p, p->count_increases ? increases : rp->falling);
 		timely_add(rp, p, q24_scale(factor * p->delta_bps, elapsed));
 		return;
 	}
@@ -165,7 +181,14 @@ static __always_inline void timely_rp_ack(struct timely_rp *rp, const struct tim
 	rp->acked_bytes += acked_bytes;
 	if (!rtt_ns || !acked_bytes || rp->acked_bytes < p->segment_bytes)
 		return;
+	if (p->per_rtt && rp->prev_rtt_ns && (s64)(now_ns - rtt_ns - rp->update_ns) < 0)
+		return; /* it was sent before the latest update */
 	rp->acked_bytes = 0;
+	if (p->per_rtt && !rp->prev_rtt_ns) {
+		rp->prev_rtt_ns = rtt_ns;
+		rp->update_ns = now_ns;
+		return;
+	}
 	timely_update(rp, p, now_ns, rtt_ns);
 	timely_gate(rp, p, now_ns, before_bps);
 }

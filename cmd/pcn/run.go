@@ -39,6 +39,7 @@ func newRun() *cobra.Command {
 		o      launch.Options
 		engine engineFlags
 		asJSON bool
+		trace  string
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -81,6 +82,9 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return err
 			}
+			if o.Packets, err = tracesPackets(trace, engines, seeds); err != nil {
+				return usageError{err}
+			}
 			o.Engine = engines[0].Engine
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
@@ -110,11 +114,34 @@ Congestion controls of Linux, as baselines:
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
 	f.BoolVar(&engine.realTime, "real-time", false,
 		"run microVMs in real time (KVM) if possible: faster, but not reproducible")
+	f.StringVar(&trace, "trace", "",
+		"packets: write what happens to each packet at each port, as CSV and for Wireshark; "+
+			"simulated runs only")
 	f.BoolVar(&asJSON, "json", false,
 		"print what "+jsonout.ExpectationsFile+" in the folder of results has")
 	f.StringVar(&o.Out, "out", "",
 		"folder for the results (default: runs/EXPERIMENT-TIME)")
 	return c
+}
+
+// tracesPackets reports whether runs are to be traced; it fails if they can't be.
+func tracesPackets(
+	trace string, engines []launch.Named, seeds experiment.Seeds,
+) (bool, error) {
+	switch {
+	case trace == "":
+		return false, nil
+	case trace != "packets":
+		return false, fmt.Errorf("invalid --trace %q: want packets", trace)
+	case len(seeds) > 0:
+		return false, errors.New("--trace traces one seed: give --seed N in place of several")
+	}
+	for _, e := range engines {
+		if e.Name != experiment.EngineSim {
+			return false, fmt.Errorf("engine %s traces no packets: run with --engine sim", e.Name)
+		}
+	}
+	return true, nil
 }
 
 // loadExperiment loads an experiment, with the schemes among the algorithms that are files of the user's own,

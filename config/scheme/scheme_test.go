@@ -214,7 +214,7 @@ func TestPartsHaveTheirParameters(t *testing.T) {
 
 func TestPresets(t *testing.T) {
 	for name, want := range map[string][]string{
-		"dcqcn": {"paper", "ns3-rdma", "hpcc"}, "timely": {"snippet", "paper", "ns3-rdma"},
+		"dcqcn": {"paper", "ns3-rdma", "hpcc"}, "timely": {"snippet", "paper", "ns3-rdma", "hpcc"},
 		"pcn": nil, "qcn": nil,
 	} {
 		qt.Check(t, qt.DeepEquals(findScheme(t, name).Object.PresetNames(), want))

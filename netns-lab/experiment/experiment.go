@@ -42,6 +42,9 @@ type Experiment struct {
 	// Marking replaces the marking of every scheme that needs ECN, except pcn. Default: each
 	// scheme's own, see [Experiment.MarkingOf].
 	Marking *Marking `yaml:"marking"`
+	// Marker is the rule by which switches mark in place of RED: red (default), or npecn, PCN's.
+	// Schemes with TCD keep theirs.
+	Marker MarkingRule `yaml:"marker"`
 	// FECN is how switches mark under ibcc, TCD how they mark under schemes with "+tcd".
 	FECN FECN `yaml:"fecn"`
 	TCD  TCD  `yaml:"tcd"`
@@ -113,6 +116,9 @@ type Switch struct {
 	// ECMP is what switches spread over several shortest paths: each flow, by a hash (default), or
 	// each packet, at random. Only the simulator spreads packets.
 	ECMP ECMP `yaml:"ecmp"`
+	// MarkingByRate makes the thresholds of marking and of WRED those of a port at the rate of the
+	// topology: of any other, they are in proportion to its link's rate. Default false.
+	MarkingByRate bool `yaml:"marking_by_rate"`
 	// FlowControl is pfc (default) or cbfc.
 	FlowControl FlowControl `yaml:"flow_control"`
 	// PFC says when a switch pauses its neighbours.
@@ -137,6 +143,12 @@ type PFC struct {
 	// XOFF is how many bytes an ingress port may hold before it sends PAUSE. Default 512KB (PCN,
 	// section 7).
 	XOFF Bytes `yaml:"xoff"`
+	// PauseTime is how long a PAUSE stops a port, unless a RESUME or another PAUSE comes before.
+	// 1us to 10ms, default 0: until the RESUME. Only the simulator has it.
+	PauseTime Duration `yaml:"pause_time"`
+	// PauseRepeat is after how long a switch repeats its PAUSE while it needs one. Below PauseTime,
+	// default half of it; 0: it sends another only if it needs one when the last has expired.
+	PauseRepeat Duration `yaml:"pause_repeat"`
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two
 	// frames below it.
 	XON Bytes `yaml:"xon"`
@@ -152,6 +164,16 @@ type DynamicPFC struct {
 	Alpha Ratio `yaml:"alpha"`
 	// XONOffset is how far below XOFF a RESUME is sent. Default two frames.
 	XONOffset Bytes `yaml:"xon_offset"`
+	// ByRate makes Alpha that of an ingress port at the rate of the topology: of any other, it is
+	// in proportion to its link's rate, up to 16. Default false.
+	ByRate bool `yaml:"by_rate"`
+	// Headroom is what an ingress port may hold beyond its XOFF, in the rate of its link times the
+	// delay: what arrives between a PAUSE and its effect. It is not part of the shared buffer. Up
+	// to 100, default 0: it comes out of the shared buffer. Only the simulator has it.
+	Headroom Ratio `yaml:"headroom"`
+	// Reserve is what each ingress port may hold before it uses the shared buffer. 0, the default,
+	// to 1MB. Only the simulator has it.
+	Reserve Bytes `yaml:"reserve"`
 }
 
 // StartJitterNs is the time within which a flow starts that is not exact, by the seed.
@@ -383,6 +405,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
 		Transport: Transport{Recovery: RecoverySACK},
+		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},
 		TCD:       TCD{Epsilon: 0.05},
 		Warmup:    Millisecond,

@@ -149,7 +149,24 @@ func (e *Experiment) MarkingValues(s scheme.Scheme) *scheme.Values {
 }
 
 // Setup returns what a scheme needs from the network in this experiment.
-func (e *Experiment) Setup(s scheme.Scheme) scheme.Setup { return s.Setup(e.Values(s)) }
+func (e *Experiment) Setup(s scheme.Scheme) scheme.Setup {
+	setup := s.Setup(e.Values(s))
+	if setup.Marker == markerRED && !s.TCD {
+		setup.Marker = string(e.Marker)
+	}
+	return setup
+}
+
+// MarkingRule is how switches decide which packets they mark.
+type MarkingRule string
+
+// The rules that replace each other.
+const (
+	MarkRED   MarkingRule = markerRED
+	MarkNPECN MarkingRule = "npecn"
+)
+
+func markingRules() []MarkingRule { return []MarkingRule{MarkRED, MarkNPECN} }
 
 // Marking is RED on the instantaneous queue of an egress port: a packet that finds a queue of up to
 // KMin is never marked. From there to KMax the probability grows from 0 to PMax, and above KMax
@@ -168,6 +185,7 @@ const minFraction = Ratio(1.0 / 65536)
 
 // validateMarking checks the marking for all schemes, if the file has one.
 func (d *decoder) validateMarking(e *Experiment) {
+	d.checkKnown("marker", "marking rule", string(e.Marker), toStrings(markingRules()))
 	if e.Marking == nil {
 		return
 	}

@@ -201,3 +201,62 @@ func (d *decoder) validateErrorRates(e *Experiment) {
 
 // maxErrorRate is the most that a link may lose: with more, hardly anything arrives.
 const maxErrorRate = Ratio(0.5)
+
+// validatePauseTime checks a PAUSE that expires.
+func (d *decoder) validatePauseTime(e *Experiment) {
+	pfc := e.Switch.PFC
+	d.needsSim(e, "switch.pfc.pause_time")
+	if d.has("switch.pfc.pause_time") {
+		config.InRange(d.Decoder, "switch.pfc.pause_time", pfc.PauseTime, Microsecond,
+			10*Millisecond)
+	}
+	switch {
+	case !d.has("switch.pfc.pause_repeat"):
+	case pfc.PauseTime == 0:
+		d.fail("switch.pfc.pause_repeat", "\"pause_repeat\" needs \"pause_time\"",
+			"write pause_time: 5us")
+	case pfc.PauseRepeat < 0 || pfc.PauseRepeat >= pfc.PauseTime:
+		d.fail("switch.pfc.pause_repeat", fmt.Sprintf("%s is out of range", pfc.PauseRepeat),
+			fmt.Sprintf("0 to less than pause_time, %s", pfc.PauseTime))
+	}
+}
+
+// validateHeadroom checks parts of a switch's buffer that are not shared.
+func (d *decoder) validateHeadroom(e *Experiment) {
+	dynamic := e.Switch.PFC.Dynamic
+	d.needsSim(e, "switch.pfc.dynamic.headroom")
+	d.needsSim(e, "switch.pfc.dynamic.reserve")
+	config.InRange(d.Decoder, "switch.pfc.dynamic.headroom", dynamic.Headroom, 0, 100)
+	config.InRange(d.Decoder, "switch.pfc.dynamic.reserve", dynamic.Reserve, 0, 1e6)
+	if (dynamic.Headroom != 0 || dynamic.Reserve != 0) && !d.FailedAt("topology") {
+		d.checkShared(e)
+	}
+}
+
+// checkShared fails if headroom and reserve leave nothing of a switch's buffer.
+func (d *decoder) checkShared(e *Experiment) {
+	kept := map[string]uint64{}
+	for _, l := range e.Topology.Network().Links {
+		own := e.Switch.PFC.Dynamic.OwnBytes(l.RateBps, l.DelayNs)
+		kept[l.A] += own
+		kept[l.B] += own
+	}
+	for _, name := range e.Topology.Network().Switches {
+		if kept[name] >= uint64(e.Switch.Buffer) {
+			d.fail("switch.pfc.dynamic", fmt.Sprintf("headroom and reserve of the ports of %s "+
+				"need %s of its buffer of %s", name, Bytes(kept[name]), e.Switch.Buffer),
+				"raise switch.buffer")
+			return
+		}
+	}
+}
+
+// HeadroomBytes returns the headroom of an ingress port.
+func (d *DynamicPFC) HeadroomBytes(rateBps, delayNs uint64) uint64 {
+	return uint64(float64(d.Headroom) * float64(rateBps) * float64(delayNs) / 8e9)
+}
+
+// OwnBytes returns what an ingress port has of a switch's buffer for itself.
+func (d *DynamicPFC) OwnBytes(rateBps, delayNs uint64) uint64 {
+	return d.HeadroomBytes(rateBps, delayNs) + uint64(d.Reserve)
+}

@@ -32,8 +32,9 @@ func TestSimulatorOnly(t *testing.T) {
 		qt.Check(t, qt.Equals(l.ErrorRate, 0.001))
 	}
 	qt.Check(t, qt.IsNil(e.CheckEngine(EngineSim)))
-	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineKernel), "engine kernel has no topology.error_rate: "+
-		"run it with `--engine sim`, or remove it from experiment mine"))
+	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineKernel),
+		"engine kernel has no topology.error_rate: "+
+			"run it with `--engine sim`, or remove it from experiment mine"))
 
 	plain, err := Parse("f", []byte(strings.NewReplacer(", error_rate: 0.001", "").Replace(
 		simulatedFile[:strings.Index(simulatedFile, "switch:")])+
@@ -42,6 +43,44 @@ func TestSimulatorOnly(t *testing.T) {
 	for _, engine := range Engines() {
 		qt.Check(t, qt.IsNil(plain.CheckEngine(engine)))
 	}
+}
+
+func TestPFCOfSimulator(t *testing.T) {
+	const file = `name: mine
+engine: sim
+topology: {kind: star, rate: 10Gbps, delay: 1us}
+schemes: [dcqcn]
+duration: 5ms
+switch: {buffer: 1MB, pfc: {PFC}}
+flows: [{name: F0, from: H0, to: R0}]
+`
+	for _, c := range []struct{ pfc, want string }{
+		{"pause_time: 5us", ""},
+		{"pause_time: 5us, pause_repeat: 0", ""},
+		{"dynamic: {alpha: 1, headroom: 3, reserve: 4KB}, pause_time: 1ms", ""},
+		{"pause_repeat: 1us", `f:6:43: "pause_repeat" needs "pause_time" .*`},
+		{"pause_time: 5us, pause_repeat: 5us", `f:6:60: 5us is out of range .*less than .*5us\)`},
+		{"pause_time: 500ns", `f:6:41: 500ns is out of range \(hint: 1us to 10ms\)`},
+		{"off: true, pause_time: 5us", `f:6:(.|\n)*PFC is off.*`},
+		{"dynamic: {alpha: 1, headroom: 101}",
+			`(.|\n)*f:6:59: 101 is out of range .hint: 0 to 100.`},
+		{"dynamic: {alpha: 1, reserve: 100KB}",
+			`f:6:.*ports of S0 need 1.1MB of its buffer of 1MB \(hint: raise switch.buffer\)`},
+	} {
+		e, err := Parse("f", []byte(strings.Replace(file, "PFC", c.pfc, 1)))
+		if c.want != "" {
+			qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.pfc))
+			continue
+		}
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.IsNotNil(e.CheckEngine(EngineKernel)))
+	}
+	e, err := Parse("f", []byte(strings.Replace(file, "PFC", "pause_time: 5us", 1)))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(e.Switch.PFC.PauseRepeat, 2500*Nanosecond))
+	d := DynamicPFC{Headroom: 3, Reserve: 4000}
+	qt.Check(t, qt.Equals(d.HeadroomBytes(10e9, 1000), 3750))
+	qt.Check(t, qt.Equals(d.OwnBytes(10e9, 1000), 7750))
 }
 
 func TestSimulatedErrors(t *testing.T) {

@@ -54,6 +54,9 @@ func (d *decoder) fill(e *Experiment) {
 	case !d.has("switch.pfc.xon") && pfc.XOFF > twoFrames:
 		pfc.XON = pfc.XOFF - twoFrames
 	}
+	if !d.has("switch.pfc.pause_repeat") {
+		pfc.PauseRepeat = pfc.PauseTime / 2
+	}
 	for i := range e.FlowGroups {
 		f := &e.FlowGroups[i]
 		f.LimitRate = cmp.Or(f.LimitRate, e.Topology.Rate)
@@ -189,7 +192,9 @@ func (d *decoder) validateSwitch(e *Experiment) {
 func (d *decoder) validatePFC(e *Experiment) {
 	pfc := e.Switch.PFC
 	if pfc.Off {
-		for _, key := range []string{"xoff", "xon", "dynamic", "schemes"} {
+		for _, key := range []string{
+			"xoff", "xon", "dynamic", "schemes", "pause_time", "pause_repeat",
+		} {
 			if d.has("switch.pfc." + key) {
 				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key),
 					"keep one of them")
@@ -202,6 +207,7 @@ func (d *decoder) validatePFC(e *Experiment) {
 	if d.has("switch.pfc.schemes") && len(pfc.Schemes) == 0 {
 		d.fail("switch.pfc.schemes", "PFC is on for no scheme", "write off: true")
 	}
+	d.validatePauseTime(e)
 	if pfc.Dynamic == nil {
 		config.InRange(d.Decoder, "switch.pfc.xoff", pfc.XOFF, e.Frame, e.Switch.Buffer)
 		config.InRange(d.Decoder, "switch.pfc.xon", pfc.XON, 0, pfc.XOFF)
@@ -214,10 +220,11 @@ func (d *decoder) validatePFC(e *Experiment) {
 		}
 	}
 	if d.hasRequired("switch.pfc.dynamic.", "alpha") {
-		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, 16)
+		config.InRange(d.Decoder, "switch.pfc.dynamic.alpha", pfc.Dynamic.Alpha, 1.0/1024, maxAlpha)
 	}
 	config.InRange(d.Decoder, "switch.pfc.dynamic.xon_offset", pfc.Dynamic.XONOffset, 0,
 		e.Switch.Buffer)
+	d.validateHeadroom(e)
 }
 
 // checkUnique fails at each name that is a repetition.

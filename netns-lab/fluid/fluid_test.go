@@ -141,6 +141,8 @@ expect: [{what: sent, metric: port_rate, ports: [S0->R0], min: 1kbps}]
 
 // What has no model is refused, and the message says what to do.
 func TestRefused(t *testing.T) {
+	const star = "name: x\ntopology: {kind: star}\nschemes: [dcqcn]\nduration: 1ms\n" +
+		"flows: [{name: F, from: H0, to: R0}]\n"
 	for _, c := range []struct{ text, scheme, want string }{
 		{"name: x\ntopology: {kind: leaf-spine}\nschemes: [pcn]\nduration: 1ms\n" +
 			"flows: [{name: F, from: H0, to: H2}]\n", "pcn",
@@ -160,6 +162,13 @@ func TestRefused(t *testing.T) {
 		{"name: x\ntopology: {kind: star}\nschemes: [pcn]\nduration: 1ms\n" +
 			"switch: {flow_control: cbfc}\nflows: [{name: F, from: H0, to: R0}]\n",
 			"pcn", ".*cbfc has no fluid model.*"},
+		{star + "switch: {marking_by_rate: true}\n", "dcqcn",
+			".*marking_by_rate has no fluid model: remove it, or run it with `--engine sim`"},
+		{star + "switch: {pfc: {dynamic: {alpha: 1, by_rate: true}}}\n", "dcqcn",
+			".*dynamic.by_rate has no fluid model.*"},
+		{star + "timely: {set: hpcc}\n", "timely", ".*timely.per_rtt has no fluid model.*"},
+		{star + "engine: sim\ntransport: {window: bdp}\n", "dcqcn",
+			".*engine fluid has no transport.window.*"},
 	} {
 		_, err := Run(context.Background(), parse(t, c.text), c.scheme, func(float64) {})
 		qt.Check(t, qt.ErrorMatches(err, c.want))

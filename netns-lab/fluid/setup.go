@@ -79,6 +79,10 @@ func canExpress(e *experiment.Experiment) error {
 		return fmt.Errorf("switch.detectors are about packets: remove it, or %s", other)
 	case e.Switch.FlowControl == experiment.FlowCBFC:
 		return fmt.Errorf("switch.flow_control cbfc has no fluid model: want pfc, or %s", other)
+	case e.Switch.MarkingByRate:
+		return fmt.Errorf("switch.marking_by_rate has no fluid model: remove it, or %s", other)
+	case e.Switch.PFC.Dynamic != nil && e.Switch.PFC.Dynamic.ByRate:
+		return fmt.Errorf("switch.pfc.dynamic.by_rate has no fluid model: remove it, or %s", other)
 	case len(e.DataClasses()) > 1:
 		return fmt.Errorf("flows have several priorities, and the fluid models one: %s", other)
 	}
@@ -116,6 +120,12 @@ func (s *setup) choose(e *experiment.Experiment) error {
 	if f := "feedback"; s.scheme.Section == "pcn" && s.values.Get(f).String() != "cnp" {
 		return fmt.Errorf("pcn.feedback %s has no fluid model: want cnp, or run it with "+
 			"`--engine sim`", s.values.Get(f))
+	}
+	for _, key := range []string{"per_rtt", "count_increases"} {
+		if s.scheme.Section == "timely" && get(s.values, key) != 0 {
+			return fmt.Errorf("timely.%s has no fluid model: want false, or run it with "+
+				"`--engine sim`", key)
+		}
 	}
 	if s.phased = s.scheme.Section == "pcn"; s.phased && len(e.Flows) <= maxPhases {
 		s.jitter = experiment.StartJitterNs

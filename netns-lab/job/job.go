@@ -17,6 +17,7 @@ import (
 type Job struct {
 	Experiment *experiment.Experiment // of the case
 	Scheme     string
+	PacketsIn  string // folder for a trace of all packets, which only the simulator makes; or empty
 }
 
 // Label names the run, and its folder.
@@ -86,5 +87,5 @@ func Parse(file string, args []string) (Task, Job, error) {
 	e, err = e.Override(experiment.Override{
 		Seed: &seed, Duration: &duration, Dilation: &shift, Schemes: []string{args[2]},
 	})
-	return task, Job{e, args[2]}, err
+	return task, Job{Experiment: e, Scheme: args[2]}, err
 }

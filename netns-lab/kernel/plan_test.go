@@ -227,6 +227,32 @@ func TestThresholdsOfPlan(t *testing.T) {
 	}
 }
 
+// TestThresholdsByRate: at four times the rate of the topology, a port marks from four times the
+// queue, and an ingress port may hold four times the share of the buffer.
+func TestThresholdsByRate(t *testing.T) {
+	p := planOf(t, `name: rates
+topology: {kind: leaf-spine, rate: 10Gbps, spine_links: {rate: 40Gbps}}
+switch: {marking_by_rate: true, pfc: {dynamic: {alpha: 0.125, xon_offset: 3KB, by_rate: true}}}
+schemes: [dcqcn]
+marking: {kmin: 10KB, kmax: 30KB, pmax: 0.5}
+duration: 1ms
+flows: [{name: f, from: H0, to: H2}]
+`)
+	times := map[string]uint64{"L0->H0": 1, "L0->S1": 4, "S0->L1": 4}
+	for _, q := range optionsOf(t, p, "dcqcn").Ports[1:] {
+		n, ok := times[q.Name]
+		if !ok {
+			continue
+		}
+		qt.Check(t, qt.Equals(q.PFC,
+			npecn.PFC{Alpha: 0.125 * float64(n), XONOffsetBytes: 3_000}), qt.Commentf(q.Name))
+		qt.Check(t, qt.Equals(q.RED, npecn.REDOptions{
+			KMinBytes: n * 10_000, KMaxBytes: n * 30_000, PMax: 0.5}), qt.Commentf(q.Name))
+		delete(times, q.Name)
+	}
+	qt.Check(t, qt.HasLen(times, 0))
+}
+
 func TestSeedDecides(t *testing.T) {
 	a, b := planOf(t, fmt.Sprintf(planYAML, 2)), planOf(t, fmt.Sprintf(planYAML, 2)+"seed: 2")
 	first := a.rng().Uint64()

@@ -78,10 +78,12 @@ func (p *plan) earlyNs() uint64 {
 	return early
 }
 
-// pfcOptions are the thresholds of every port.
-func pfcOptions(pfc experiment.PFC) npecn.PFC {
+// pfcOptions are the thresholds of a port whose link has this rate.
+func (p *plan) pfcOptions(rateBps uint64) npecn.PFC {
+	pfc := p.exp.Switch.PFC
 	if d := pfc.Dynamic; d != nil {
-		return npecn.PFC{Alpha: float64(d.Alpha), XONOffsetBytes: uint64(d.XONOffset)}
+		alpha := d.AlphaAt(rateBps, p.exp.Topology.Rate)
+		return npecn.PFC{Alpha: float64(alpha), XONOffsetBytes: uint64(d.XONOffset)}
 	}
 	return npecn.PFC{XOFFBytes: uint64(pfc.XOFF), XONOffsetBytes: uint64(pfc.XOFF - pfc.XON)}
 }
@@ -92,7 +94,7 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 	n := p.nodes[port.node]
 	q := npecn.Port{
 		Name: port.name, RateBps: port.rateBps, DelayNs: port.delayNs, PFCDelayNs: port.delayNs,
-		PFC: pfcOptions(p.exp.Switch.PFC), Peer: port.back, Node: uint32(port.node),
+		PFC: p.pfcOptions(port.rateBps), Peer: port.back, Node: uint32(port.node),
 		RateChanges: len(p.rateChanges(id, 0)),
 	}
 	slots := uint32(hostSlots + p.burstPackets(n.name)) // of each data class

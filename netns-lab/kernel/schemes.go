@@ -107,7 +107,7 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 	q.Marker = markers[a.Marker]
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
 	if dropsFirstRTT(e, a) {
-		q.WREDBytes = max(uint64(a.values.Get("wred_k").Number), 1)
+		q.WREDBytes = e.WREDAt(uint64(a.values.Get("wred_k").Number), q.RateBps)
 	}
 	switch q.Marker {
 	case npecn.OwnMarker:
@@ -119,7 +119,7 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 			SampleJitter:    a.marking.Get("sample_jitter").Number,
 		}
 	case npecn.RED:
-		m, _ := e.MarkingOf(a.Name)
+		m, _ := e.MarkingAt(a.Name, q.RateBps)
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax),
 			PMax: float64(m.PMax), AllAtKMax: a.AllAtKMax}
 	}

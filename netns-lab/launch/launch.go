@@ -37,6 +37,8 @@ type Options struct {
 	Experiment *experiment.Experiment
 	Engine     Engine
 	Out        string // folder of the results; must not exist, or be empty
+	// Packets has the simulator write what happens to each packet into each result's folder.
+	Packets bool
 	// Progress receives how far each run, CASE/SCHEME or SCHEME, is: 0 to 1. Several goroutines
 	// call it. It may be nil.
 	Progress func(run string, done float64)
@@ -123,6 +125,9 @@ func runAll(ctx context.Context, o Options, todo []job.Job) ([]*result.Run, erro
 		g.Go(func() error {
 			if ctx.Err() != nil {
 				return ctx.Err() // another run failed before this one began
+			}
+			if o.Packets {
+				j.PacketsIn = filepath.Join(o.Out, j.Label())
 			}
 			run, err := pool.Run(ctx, j, func(done float64) { o.Progress(j.Label(), done) })
 			if err != nil {

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -33,11 +34,23 @@ func (s *Simulator) Watch(watch func(run uint64, label string, m *result.Moment)
 func (s *Simulator) Run(
 	ctx context.Context, j job.Job, _ int, progress func(float64),
 ) (*result.Run, error) {
-	if s.watch == nil {
-		return s.sim.Run(ctx, j.Experiment, j.Scheme, progress)
+	var watch sim.Watchers
+	if s.watch != nil {
+		run, label := s.runs.Add(1), fmt.Sprintf("%s, seed %d", j.Label(), j.Experiment.Seed)
+		defer s.watch(run, label, nil)
+		watch.Moment = func(m result.Moment) { s.watch(run, label, &m) }
 	}
-	run, label := s.runs.Add(1), fmt.Sprintf("%s, seed %d", j.Label(), j.Experiment.Seed)
-	defer s.watch(run, label, nil)
-	return s.sim.RunWatched(ctx, j.Experiment, j.Scheme, progress,
-		func(m result.Moment) { s.watch(run, label, &m) })
+	if j.PacketsIn == "" {
+		return s.sim.RunWatched(ctx, j.Experiment, j.Scheme, progress, watch)
+	}
+	packets, err := newPacketTrace(j)
+	if err != nil {
+		return nil, err
+	}
+	watch.Packet = packets.add
+	run, err := s.sim.RunWatched(ctx, j.Experiment, j.Scheme, progress, watch)
+	if err := errors.Join(err, packets.close()); err != nil {
+		return nil, err
+	}
+	return run, nil
 }

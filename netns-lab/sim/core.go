@@ -25,7 +25,8 @@ type core struct {
 	maySend, sendCredits, receive, release, tick, refresh *function
 
 	portBytes, classBytes, ingressBytes uint32
-	rate                                uint32 // offset in struct port_state
+	rate, kmin, kmax                    uint32 // offsets in struct port_state
+	alpha                               uint32 // offset in struct port_ingress
 	said                                saidFields
 
 	ce, ue, feedbackShift uint64 // verdicts
@@ -103,11 +104,14 @@ func (c *core) findFields() error {
 	c.ingressBytes, err2 = c.layout.size("port_ingress")
 	o := &offsets{layout: c.layout, name: "port_state"}
 	c.rate = o.of("rate_bps")
+	c.kmin, c.kmax = o.of("red.kmin_bytes"), o.of("red.kmax_bytes")
+	in := &offsets{layout: c.layout, name: "port_ingress"}
+	c.alpha = in.of("pfc.alpha")
 	c.said = saidFields{
 		npecn: o.of("said.npecn"), ecn: o.of("said.ecn"), fecn: o.of("said.fecn"),
 		tcdCE: o.of("said.tcd_ce"), tcdUE: o.of("said.tcd_ue"), state: o.of("said.tcd_state"),
 	}
-	errs := []error{err1, err2, o.err}
+	errs := []error{err1, err2, o.err, in.err}
 	value := func(to *uint64, enum, name string) {
 		var err error
 		*to, err = c.layout.value(enum, name)
@@ -156,7 +160,7 @@ func (c *core) configure(p *coreParams) error {
 	put32("fecn.victims", number(p.fecn.victims))
 	put64("pfc.xoff_bytes", p.xoffBytes)
 	put64("pfc.xon_offset_bytes", p.xonOffsetBytes)
-	put32("pfc.alpha", uint32(math.Round(p.alpha*(1<<alphaShift))))
+	put32("pfc.alpha", alphaOf(p.alpha))
 	put64("cbfc.buffer_blocks", p.creditBytes>>creditShift)
 	put64("cbfc.period_ns", p.creditPeriodNs)
 	if o.err != nil {
@@ -209,7 +213,7 @@ func (c *core) newClass() (class, ingress uint32, err error) {
 	if ingress, err = c.alloc(c.ingressBytes); err != nil {
 		return 0, 0, err
 	}
-	c.initClass.stack[0] = uint64(class)
+	c.initClass.stack[0], c.initClass.stack[1] = uint64(class), uint64(ingress)
 	c.initClass.call()
 	return class, ingress, nil
 }
@@ -247,11 +251,25 @@ func (c *core) check(now int64, q *queue, enters bool, freeBytes uint64) (action
 	return said & 0xff, said >> 8 & 0xffffff
 }
 
-// xonBytes returns the threshold of a RESUME with so many bytes free.
-func (c *core) xonBytes(freeBytes uint64) uint64 {
-	c.xon.stack[0] = freeBytes
+// xonBytes returns the threshold of a RESUME of an ingress port with so many bytes free.
+func (c *core) xonBytes(ingress uint32, freeBytes uint64) uint64 {
+	c.xon.stack[0], c.xon.stack[1] = uint64(ingress), freeBytes
 	return c.xon.call()
 }
+
+// setMarking gives a port its own thresholds of RED.
+func (c *core) setMarking(port uint32, kminBytes, kmaxBytes uint64) {
+	c.put64(port+c.kmin, kminBytes)
+	c.put64(port+c.kmax, kmaxBytes)
+}
+
+// setAlpha gives an ingress port its own share of the free buffer.
+func (c *core) setAlpha(ingress uint32, alpha float64) {
+	c.put32(ingress+c.alpha, alphaOf(alpha))
+}
+
+// alphaOf returns alpha as C has it.
+func alphaOf(alpha float64) uint32 { return uint32(math.Round(alpha * (1 << alphaShift))) }
 
 // may reports whether there are credits for a packet.
 func (c *core) may(q *queue, size uint32) bool {

@@ -39,8 +39,12 @@ func (w *world) findDeadlock() *result.Deadlock {
 		return nil
 	}
 	stuck := paused.Stuck(func(port uint32) int { return int(w.ports[port].node) },
-		func(_ uint32, stuckBytes uint64) uint64 {
-			return w.core.xonBytes(w.bufferBytes - min(w.bufferBytes, stuckBytes))
+		func(ingress uint32, stuckBytes uint64) uint64 {
+			if w.mmu {
+				return w.sharedXON(&w.ports[ingress], stuckBytes)
+			}
+			return w.core.xonBytes(w.ports[ingress].thresholds(),
+				w.bufferBytes-min(w.bufferBytes, stuckBytes))
 		})
 	if len(stuck) == 0 {
 		return nil

@@ -15,6 +15,7 @@ const (
 	evStart               // a flow starts
 	evTimeout             // a retransmission timer
 	evAck                 // a delayed ACK is due
+	evRepeat              // a switch repeats a PAUSE that it needs still: arg is a link event
 	evDecide              // a port whose link is free chooses a packet
 	evBin                 // a bin of the series ends
 	evWatch               // look for deadlocks

@@ -96,13 +96,13 @@ func (w *world) fail(id int32) {
 			continue // its packets wait
 		}
 		for q.packets > 0 {
-			w.loseQueued(p, q, uint8(c))
+			w.loseQueued(id, p, q, uint8(c))
 		}
 	}
 }
 
 // loseQueued drops the first packet of a switch's queue.
-func (w *world) loseQueued(p *port, q *queue, class uint8) {
+func (w *world) loseQueued(id int32, p *port, q *queue, class uint8) {
 	i := q.pop(&w.packets)
 	k := &w.packets.packets[i]
 	size := uint64(k.size)
@@ -111,6 +111,9 @@ func (w *world) loseQueued(p *port, q *queue, class uint8) {
 	}
 	p.bytes -= size
 	p.counters.droppedReset++
+	if w.trace != nil {
+		w.traced(PacketDropped, id, i)
+	}
 	n := &w.nodes[p.node]
 	n.used -= size
 	if k.ingress != none {
@@ -137,6 +140,15 @@ func (w *world) setErrors() {
 			w.errors = rand.New(rand.NewPCG(w.plan.exp.Seed, 2))
 		}
 	}
+}
+
+// loseOnLink loses a packet on the link of a port, or behind it.
+func (w *world) loseOnLink(id, i int32) {
+	w.linkLosses++
+	if w.trace != nil {
+		w.traced(PacketLost, id, i)
+	}
+	w.packets.release(i)
 }
 
 // lost reports whether a packet that arrives at the end of a wire is lost on it.

@@ -31,8 +31,8 @@ transport: {recovery: %s}
 // Frame i starts at 800 i ns, is at S0 at 800 (i + 1) + 5000, and would be at S1 5800 ns later. The
 // link between them does not work from 20 to 30 us. So frames 11 to 17 are lost on it, and 18 to 30
 // before it; and the ACKs of 0 to 9, that of frame 0 being at S1 at 22,452 ns. Frame 31 is at the
-// receiver at 34 * 800 + 15000 = 42,200 ns, and its ACK at the sender at 57,356 ns, when frame 71 is
-// on its link until 57,600 ns. From then on go-back-N sends 11 to 99, and SACK 11 to 30 and 72 to
+// receiver at 34 * 800 + 15000 = 42,200 ns. Its ACK is at the sender at 57,356 ns, when frame 71 is
+// on the link until 57,600 ns. From then on go-back-N sends 11 to 99, and SACK 11 to 30 and 72 to
 // 99. The last takes 3 * 800 + 15,000 ns, and its ACK 3 * 52 + 15,000 ns.
 func TestFailedLinkToTheNanosecond(t *testing.T) {
 	const back = 3*800 + 15_000 + 3*52 + 15_000
@@ -72,7 +72,7 @@ func TestWindowToTheNanosecond(t *testing.T) {
 	text := strings.Replace(hundredFrames, "93400B", "28020B", 1)
 	run := simulate(t, exactly(parse(t, text+"transport: {window: 9340B}\n")), "pfc")
 	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 2*rtt+9*800+rtt))
-	// It is proportional to the rate: half of it at half the rate, at which frames are 1600 ns apart.
+	// It is in proportion to the rate: half of it at half the rate, with 1600 ns between frames.
 	text = strings.Replace(text, "start: 0ms", "start: 0ms, initial_rate: 5Gbps", 1)
 	run = simulate(t, exactly(parse(t, text+
 		"transport: {window: 9340B, scale_window: true}\n")), "pfc")

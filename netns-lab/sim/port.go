@@ -25,10 +25,13 @@ type queue struct {
 	pausedSince int64 // or off
 	readyAt     int64 // when it was last allowed to go on
 	credits     []creditUpdate
+	pauseEnd    int64 // when a PAUSE of limited time is over
 
 	// The receiving end: what came in by this port and class and is still in the node.
 	held    uint64
 	pausing bool // the peer was told to pause
+	toldAt  int64
+	mmu     mmuQueue
 	frames  uint64
 
 	sentPackets, pausedNs                                uint64
@@ -63,6 +66,7 @@ type port struct {
 	bytes   uint64
 	credits bool // the peer lends credits
 
+	wredBytes uint64 // queue at which it drops what is not ECN-capable; 0: none
 	down      bool   // the link does not work
 	doomed    uint32 // first packets on the wire, which were there when it failed
 	deafUntil int64  // PAUSE and RESUME that take effect before were lost
@@ -81,6 +85,17 @@ type portCounters struct {
 	droppedReset                   uint64 // with a link that failed
 }
 
+// thresholds returns the address of a struct port_ingress: those of all classes have the same
+// thresholds.
+func (p *port) thresholds() uint32 {
+	for c := range p.queues {
+		if at := p.queues[c].ingress; at != 0 {
+			return at
+		}
+	}
+	return 0
+}
+
 // portBin is the bin of the series that is not over.
 type portBin struct {
 	queueStart, queueMax uint64
@@ -92,7 +107,9 @@ type portBin struct {
 // node is a host or a switch.
 type node struct {
 	isHost bool
-	used   uint64 // bytes in its shared buffer
+	used   uint64 // bytes in its buffer
+	// Where parts of it are not shared: the shared part's size, and what is in it.
+	sharedBytes, sharedUsed uint64
 }
 
 // The link events of evLink.
@@ -100,6 +117,7 @@ const (
 	linkResume = iota
 	linkPause
 	linkCredits
+	linkExpired // a PAUSE of limited time is over
 )
 
 func linkArg(port int32, class uint8, what uint32) uint32 {
@@ -115,8 +133,15 @@ func (w *world) enqueue(id, i, ingress int32) {
 	k.ingress = ingress
 	k.arrived = w.now
 	if !n.isHost {
-		if drop := w.dropCounter(p, q, n, k); drop != nil {
+		drop := w.dropCounter(p, q, n, k)
+		if w.mmu && drop == nil && ingress != none && !w.admits(ingress, k, n) {
+			drop = &p.counters.droppedBuffer
+		}
+		if drop != nil {
 			*drop++
+			if w.trace != nil {
+				w.traced(PacketDropped, id, i)
+			}
 			w.dropAtIngress(ingress, k)
 			w.packets.release(i)
 			return
@@ -132,6 +157,9 @@ func (w *world) enqueue(id, i, ingress int32) {
 	p.backlog |= 1 << k.class
 	p.bytes += uint64(k.size)
 	p.bin.queueMax = max(p.bin.queueMax, p.bytes)
+	if w.trace != nil {
+		w.traced(PacketEnqueued, id, i)
+	}
 	if !p.deciding && !q.paused && !q.off {
 		w.decideAt(id, p)
 	}
@@ -149,7 +177,7 @@ func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
 	if w.limitBytes != 0 && q.bytes+uint64(k.size) > w.limitBytes {
 		return &p.counters.droppedTail
 	}
-	if w.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= w.wredBytes {
+	if p.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= p.wredBytes {
 		return &p.counters.droppedWRED
 	}
 	return nil
@@ -234,6 +262,9 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		w.mark(p, q, k, waited)
 		k = &w.packets.packets[i] // the slab moves when it grows
 	}
+	if w.trace != nil {
+		w.traced(PacketSent, id, i)
+	}
 	if p.backlog != 0 {
 		p.deciding = true
 		w.heap.push(p.freeAt, evDecide, uint32(id))
@@ -294,11 +325,13 @@ func (w *world) arrive(id int32) {
 		w.heap.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
 	}
 	if (p.doomed > 0 || p.loses != 0) && w.lost(p) {
-		w.linkLosses++
-		w.packets.release(i)
+		w.loseOnLink(id, i)
 		return
 	}
 	if w.nodes[p.peer].isHost {
+		if w.trace != nil {
+			w.traced(PacketReceived, id, i)
+		}
 		w.receive(i)
 		return
 	}
@@ -306,8 +339,7 @@ func (w *world) arrive(id int32) {
 	k.hop++
 	out := w.nextPort(p.peer, k)
 	if out == none {
-		w.linkLosses++
-		w.packets.release(i)
+		w.loseOnLink(id, i)
 		return
 	}
 	w.enqueue(out, i, p.back)
@@ -324,6 +356,10 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 		w.accountCredits(ingress, in, q, class, size, enters)
 		return
 	}
+	if w.mmu {
+		w.act(ingress, in, q, class, w.accountShared(q, &w.nodes[in.node], uint64(size), enters))
+		return
+	}
 	if enters {
 		q.held += uint64(size)
 	} else {
@@ -334,6 +370,11 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	}
 	action, frames := w.core.check(w.now, q, enters, w.bufferBytes-min(n.used, w.bufferBytes))
 	q.frames += frames
+	w.act(ingress, in, q, class, action)
+}
+
+// act pauses the peer of an ingress port, or has it go on.
+func (w *world) act(ingress int32, in *port, q *queue, class uint8, action uint64) {
 	switch action {
 	case w.core.pause:
 		q.pausing = true
@@ -351,6 +392,10 @@ func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 	at := w.now + in.delay
 	w.heap.push(at, evLink, linkArg(in.back, class, what))
 	w.logPFC(id, in, class, what, at)
+	if what == linkPause && w.pauseRepeat != 0 {
+		in.queues[class].toldAt = w.now
+		w.heap.push(w.now+w.pauseRepeat, evRepeat, linkArg(id, class, what))
+	}
 }
 
 // logPFC records a PAUSE or a RESUME.
@@ -394,12 +439,14 @@ func (w *world) linkEvent(arg uint32) {
 	}
 	switch arg & 3 {
 	case linkPause:
-		q.pauseReceived++
-		if !q.paused {
-			q.paused = true
-			q.pausedSince = w.now
-		}
+		w.pause(p, q, arg)
 		return
+	case linkExpired:
+		if !q.paused || w.now < q.pauseEnd {
+			return
+		}
+		q.paused = false
+		w.expired(p.back, class)
 	case linkResume:
 		q.resumeReceived++
 		if !q.paused {

@@ -34,14 +34,21 @@ func New() *Simulator { return &Simulator{wazero.NewCompilationCache()} }
 func (s *Simulator) Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress func(done float64),
 ) (run *result.Run, err error) {
-	return s.RunWatched(ctx, e, scheme, progress, nil)
+	return s.RunWatched(ctx, e, scheme, progress, Watchers{})
 }
 
-// RunWatched is [Simulator.Run] that also calls watch, unless it is nil, at the end of each bin of
-// the series. Watch must not keep the moment's slices.
+// Watchers look at a run. Each may be nil.
+type Watchers struct {
+	// Moment is called at the end of each bin of the series. It must not keep the moment's slices.
+	Moment func(result.Moment)
+	// Packet is called for each event of a packet. It must not keep the event.
+	Packet func(*PacketEvent)
+}
+
+// RunWatched is [Simulator.Run] with watchers.
 func (s *Simulator) RunWatched(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress func(done float64),
-	watch func(result.Moment),
+	watch Watchers,
 ) (run *result.Run, err error) {
 	runtime := wazero.NewRuntimeWithConfig(ctx,
 		wazero.NewRuntimeConfig().WithCompilationCache(s.cache))
@@ -50,7 +57,7 @@ func (s *Simulator) RunWatched(
 	if err != nil {
 		return nil, fmt.Errorf("lay out experiment %s: %w", e.Name, err)
 	}
-	w.record.watch = watch
+	w.record.watch, w.trace = watch.Moment, watch.Packet
 	if err := w.run(ctx, progress); err != nil {
 		return nil, fmt.Errorf("simulate scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}

@@ -39,6 +39,10 @@ type world struct {
 	paths   *rand.Rand   // chooses it
 	errors  *rand.Rand   // chooses packets that links lose; nil: none lose any
 
+	pauseTime, pauseRepeat int64 // 0: a PAUSE holds until the RESUME, and is not repeated
+	mmu                    bool  // parts of switches' buffers are not shared
+	reserve, xonOffset     uint64
+
 	// RoCE's transport:
 	goBackN     bool
 	flightBytes uint64 // of each flow at most; 0: any
@@ -61,6 +65,7 @@ type world struct {
 	latchECE                bool // receivers echo marks as RFC 3168 does
 	draining                bool // the measured time is over
 
+	trace  func(*PacketEvent) // gets what happens to packets; nil if nobody asks
 	record recorder
 }
 
@@ -110,6 +115,7 @@ func newWorld(
 		return nil, err
 	}
 	w.setErrors()
+	w.setBuffers()
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
@@ -130,6 +136,8 @@ func (w *world) setTransport() {
 		w.routes = w.plan.routes
 		w.paths = rand.New(rand.NewPCG(e.Seed, 3))
 	}
+	w.pauseTime = int64(e.Switch.PFC.PauseTime)
+	w.pauseRepeat = int64(e.Switch.PFC.PauseRepeat)
 	t := e.Transport
 	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
 	w.scaleFlight = t.ScaleWindow
@@ -199,9 +207,6 @@ func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) erro
 	w.core, err = newCore(ctx, runtime, w.coreParams(m))
 	if err != nil {
 		return err
-	}
-	if e.Switch.PFC.Dynamic == nil {
-		w.calmBytes = w.core.xonBytes(w.bufferBytes)
 	}
 	return nil
 }
@@ -299,14 +304,37 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 	if p.core, err = w.core.newPort(w.plan.seed32()+uint32(id)+1, p.rate); err != nil {
 		return err
 	}
+	w.setMarking(p)
 	for _, c := range data {
 		q := &p.queues[c]
 		q.lossless, q.marked = w.lossless, !p.fromHost
 		if q.core, q.ingress, err = w.core.newClass(); err != nil {
 			return err
 		}
+		w.setIngress(q, p.rate)
 	}
 	return nil
+}
+
+// setMarking gives a switch port the thresholds of its rate.
+func (w *world) setMarking(p *port) {
+	e := w.plan.exp
+	if w.dropFirstRTT {
+		p.wredBytes = e.WREDAt(w.wredBytes, p.rate)
+	}
+	if m, ok := e.MarkingAt(w.scheme.Name, p.rate); ok && e.Switch.MarkingByRate {
+		w.core.setMarking(p.core, uint64(m.KMin), uint64(m.KMax))
+	}
+}
+
+// setIngress gives an ingress port and class the thresholds of its link's rate.
+func (w *world) setIngress(q *queue, rate uint64) {
+	e := w.plan.exp
+	if d := e.Switch.PFC.Dynamic; d != nil {
+		w.core.setAlpha(q.ingress, float64(d.AlphaAt(rate, e.Topology.Rate)))
+		return
+	}
+	w.calmBytes = w.core.xonBytes(q.ingress, w.bufferBytes)
 }
 
 // schedule puts what happens by itself into the heap.
@@ -483,6 +511,8 @@ func (w *world) happen(e *event) {
 		w.ackDue(&w.flows[e.arg])
 	case evTimeout:
 		w.timeout(&w.flows[e.arg])
+	case evRepeat:
+		w.repeat(e.arg)
 	case evRate:
 		w.changeLink(w.changes[e.arg])
 	case evBin:

@@ -28,6 +28,11 @@ var dcqcnSets = []struct {
 		return p
 	}},
 	{"hpcc", hpccDCQCN},
+	{"ROOTECNCC", func(lineBps uint64) rateDcqcnParams {
+		p := paperDCQCN(lineBps)
+		p.UeResets = 1
+		return p
+	}},
 }
 
 func paperDCQCN(lineBps uint64) rateDcqcnParams {
@@ -99,7 +104,11 @@ func (o *dcqcnOracle) apply(s rateDcqcnStep) {
 		o.cnp(s.NowNs, s.SentBytes)
 	case rateEventHOLD:
 		o.ack(s.NowNs, s.SentBytes)
-		o.hold(s.NowNs, s.SentBytes)
+		if o.params.UeResets != 0 { // rpr_cnm_received(i, 0, 2) of TCD's authors
+			o.recoveryOracle.cut(s.NowNs, s.SentBytes, 1, 0, true)
+		} else {
+			o.hold(s.NowNs, s.SentBytes)
+		}
 	case rateEventLOSS: // not in the paper: see dcqcn_rp_loss
 		o.recoveryOracle.cut(s.NowNs, s.SentBytes, 0.5, 0, true)
 	}
@@ -265,6 +274,8 @@ func TestDCQCNSteps(t *testing.T) {
 	after.InitialAlpha = q24One / 2
 	first := after
 	first.AlphaFirst = 1
+	reset := paper
+	reset.UeResets = 1
 
 	start := newDCQCNFlow
 	cut := func() *dcqcnFlow { return start().cnp().cnp() } // CR 10, TR 20 Gbit/s
@@ -308,6 +319,9 @@ func TestDCQCNSteps(t *testing.T) {
 		{"UE after UE holds", paper, cut().holdFor(100, 50_000), 10e9, 20e9},
 		{"and CE cuts as ever", paper, cut().ue().cnp(), 5e9, 10e9},
 		{"UE leaves the rate of a fresh flow", paper, start().ue().wait(3, timer), 40e9, 40e9},
+		{"ROOTECNCC takes back what is to recover", reset, cut().ue().wait(4, timer), 10e9, 10e9},
+		{"for a cycle of additive increase", reset, cut().ue().wait(5, timer), 10.02e9, 10.04e9},
+		{"and stages", reset, cut().wait(4, timer).ue().wait(4, timer), 19.375e9, 19.375e9},
 		{"loss halves", paper, start().cnp().wait(1, timer).add(rateEventLOSS), 15e9, 30e9},
 		{"and starts over", paper, start().cnp().wait(6, timer).send(6, counter).add(rateEventLOSS).send(4, counter).wait(1, timer-1), 0, 0},
 	} {

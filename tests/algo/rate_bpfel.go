@@ -29,6 +29,8 @@ type rateDcqcnParams struct {
 	InitialAlpha       uint32
 	ClampTarget        uint32
 	AlphaFirst         uint32
+	UeResets           uint32
+	Pad                uint32
 }
 
 type rateDcqcnRp struct {
@@ -185,21 +187,23 @@ type rateTimelyArgs struct {
 }
 
 type rateTimelyParams struct {
-	_            structs.HostLayout
-	LineRateBps  uint64
-	MinRateBps   uint64
-	DeltaBps     uint64
-	T_lowNs      uint64
-	T_highNs     uint64
-	MinRttNs     uint64
-	SegmentBytes uint64
-	Ewma         uint32
-	Beta         uint32
-	MaxCut       uint32
-	HaiAfter     uint32
-	HaiFactor    uint32
-	DeltaFactor  uint32
-	TcdHoldNs    uint64
+	_              structs.HostLayout
+	LineRateBps    uint64
+	MinRateBps     uint64
+	DeltaBps       uint64
+	T_lowNs        uint64
+	T_highNs       uint64
+	MinRttNs       uint64
+	SegmentBytes   uint64
+	Ewma           uint32
+	Beta           uint32
+	MaxCut         uint32
+	HaiAfter       uint32
+	HaiFactor      uint32
+	DeltaFactor    uint32
+	TcdHoldNs      uint64
+	PerRtt         uint32
+	CountIncreases uint32
 }
 
 type rateTimelyRp struct {

@@ -26,6 +26,16 @@ var timelySets = []struct {
 		p.HaiAfter, p.HaiFactor = 0, 1
 		return p
 	}},
+	{"hpcc", hpccTIMELY},
+}
+
+func hpccTIMELY(lineBps uint64) rateTimelyParams {
+	p := paperTIMELY(lineBps)
+	p.MinRateBps = min(1e9, lineBps/10)
+	p.DeltaBps = lineBps / 1000
+	p.SegmentBytes = 0
+	p.PerRtt, p.CountIncreases = 1, 1
+	return p
 }
 
 func snippetTIMELY(lineBps uint64) rateTimelyParams {
@@ -80,6 +90,7 @@ type timelyOracle struct {
 	prevNs        float64 // the latest RTT; 0: none
 	updateNs      uint64
 	falling       uint32
+	increases     uint32
 	ackedBytes    uint64 // of the running segment
 
 	heard []rateTimelyStep // TCD: all CNPs
@@ -93,6 +104,15 @@ func (o *timelyOracle) apply(s rateTimelyStep) {
 		o.ackedBytes += uint64(s.AckedBytes)
 		if s.RttNs == 0 || s.AckedBytes == 0 || o.ackedBytes < o.params.SegmentBytes {
 			return
+		}
+		if o.params.PerRtt != 0 {
+			switch sentNs := int64(s.NowNs - s.RttNs); {
+			case o.prevNs == 0: // HPCC's simulator: m_lastUpdateSeq is 0
+				o.ackedBytes, o.prevNs, o.updateNs = 0, float64(s.RttNs), s.NowNs
+				return
+			case sentNs < int64(o.updateNs):
+				return
+			}
 		}
 		o.ackedBytes = 0
 		before := *o
@@ -142,6 +162,8 @@ func (o *timelyOracle) completion(s rateTimelyStep) {
 	} else {
 		o.falling = 0
 	}
+	increases := o.increases // HPCC's simulator: m_incStage
+	o.increases = 0
 	a := q24Float(p.Ewma)
 	o.diff = (1-a)*o.diff + a*newDiff
 	o.diffErr = (1-a)*o.diffErr + timelyNsUlp/2
@@ -157,19 +179,33 @@ func (o *timelyOracle) completion(s rateTimelyStep) {
 	deltaErr := float64(p.DeltaBps) * q24Ulp
 	switch {
 	case rttNs < float64(p.T_lowNs):
-		o.add(delta, deltaErr)
+		n := 1.
+		if p.CountIncreases != 0 {
+			o.increases = increases + 1
+			n = o.steps(increases)
+		}
+		o.add(n*delta, n*deltaErr)
 	case rttNs > float64(p.T_highNs):
 		o.cut(factor*beta*(1-float64(p.T_highNs)/rttNs), 4*q24Ulp)
 	case !o.rises(s.Rp.RttDiff):
-		n := 1.
-		if p.HaiAfter > 0 && o.falling >= p.HaiAfter {
-			n = float64(p.HaiFactor)
+		n := o.steps(o.falling)
+		if p.CountIncreases != 0 {
+			o.increases = increases + 1
+			n = o.steps(increases)
 		}
 		o.add(n*delta, n*deltaErr)
 	default:
 		gradient := o.diff / float64(p.MinRttNs)
 		o.cut(beta*gradient, (beta*o.diffErr+timelyNsUlp)/float64(p.MinRttNs)+q24Ulp)
 	}
+}
+
+// steps is N, behind so many falls or increases.
+func (o *timelyOracle) steps(behind uint32) float64 {
+	if o.params.HaiAfter > 0 && behind >= o.params.HaiAfter {
+		return float64(o.params.HaiFactor)
+	}
+	return 1
 }
 
 // rises tells whether the gradient is positive. Where rounding decides, it is what the bytecode takes it for.
@@ -563,4 +599,38 @@ func randomRTTs(r *rand.Rand, p rateTimelyParams, n int) []rateTimelyStep {
 		}
 	}
 	return steps
+}
+
+// HPCC's simulator: the first ACK measures, and after it one of what was sent after the latest
+// update. Six increases in a row, below T_low too: the sixth adds R_HAI.
+func TestTIMELYPerRoundTrip(t *testing.T) {
+	s := loadSenders(t)
+
+	p := hpccTIMELY(10e9)
+	var steps []rateTimelyStep
+	ack := func(atUs, rttUs uint64) {
+		steps = append(steps, rateTimelyStep{
+			NowNs: startNs + atUs*1000, RttNs: rttUs * 1000, AckedBytes: 1000, Event: rateEventACK,
+		})
+	}
+	rate := func() float64 { return float64(lastRate(checkTIMELY(t, s, p, steps))) }
+
+	ack(1000, 1000) // measures
+	near(t, rate(), 10e9, 0, "rate after the first ACK")
+	ack(1500, 1000) // was sent before
+	near(t, rate(), 10e9, 0, "rate after an ACK of what was sent before the first")
+	ack(2000, 1000) // 1 - 0.8 (1 - 500 / 1000)
+	near(t, rate(), 6e9, 1000, "rate after a round trip")
+	ack(2999, 1000)
+	near(t, rate(), 6e9, 1000, "rate within the next")
+	at := uint64(2000)
+	for n := range uint64(6) {
+		at += 40
+		ack(at, 40)
+		want := 6e9 + float64(n+1)*10e6
+		if n == 5 {
+			want += 40e6
+		}
+		near(t, rate(), want, 1000, "rate after %d increases", n+1)
+	}
 }

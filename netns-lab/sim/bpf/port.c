@@ -62,6 +62,7 @@ struct port_state {
 	u64 rate_bps;
 	u32 random; /* of its choices; not 0 */
 	u32 pad;
+	struct red_params red; /* those of all, unless the simulator scales them */
 	struct qcn_cp cp;
 	struct port_detected said;
 };
@@ -79,6 +80,7 @@ struct port_class {
 
 /* A class at the receiving end. */
 struct port_ingress {
+	struct pfc_params pfc; /* those of all, unless the simulator scales them */
 	struct pfc_repeat repeat;
 	struct cbfc_rx credits;
 };
@@ -141,14 +143,16 @@ SIMULATED("port_class_size") u32 port_class_size(void)
 
 SIMULATED("port_init") void port_init(struct port_state *p, u32 seed, u64 rate_bps)
 {
-	*p = (struct port_state){.random = seed, .rate_bps = rate_bps};
+	*p = (struct port_state){.random = seed, .rate_bps = rate_bps, .red = port_params.red};
 	if (port_params.marker == PORT_MARKER_QCN)
 		qcn_cp_init(&p->cp, &port_params.qcn, seed);
 }
 
 /* A class begins with all credits. */
-SIMULATED("port_class_init") void port_class_init(struct port_class *c)
+SIMULATED("port_class_init")
+void port_class_init(struct port_class *c, struct port_ingress *in)
 {
+	*in = (struct port_ingress){.pfc = port_params.pfc};
 	*c = (struct port_class){};
 	cbfc_tx_init(&c->credits, &port_params.cbfc);
 }
@@ -162,8 +166,7 @@ static __always_inline u32 mark(struct port_state *p, struct port_class *c,
 	case PORT_MARKER_RED:
 		if (d->not_ect)
 			return 0;
-		return red_mark(&port_params.red, d->queue_bytes, random_next(&p->random)) ? PORT_CE
-											   : 0;
+		return red_mark(&p->red, d->queue_bytes, random_next(&p->random)) ? PORT_CE : 0;
 	case PORT_MARKER_QCN:
 		return qcn_cp_packet(&p->cp, &port_params.qcn, d->queue_bytes, d->len).qntz_fb
 		       << PORT_FEEDBACK_SHIFT;
@@ -256,19 +259,18 @@ SIMULATED("port_ingress")
 u32 port_ingress(struct port_ingress *in, u64 t_ns, u32 arrived, u32 pausing, u64 held,
 		 u64 free_bytes)
 {
-	bool over = held > pfc_xoff_bytes(&port_params.pfc, free_bytes);
+	bool over = held > pfc_xoff_bytes(&in->pfc, free_bytes);
 	u32 frames = pfc_repeat(&in->repeat, t_ns, arrived, over);
 
-	return frames << 8 | pfc_check(&port_params.pfc, pausing, held, free_bytes);
+	return frames << 8 | pfc_check(&in->pfc, pausing, held, free_bytes);
 }
 
 /* The RESUME threshold with so many bytes free: the most at which an ingress port goes on. */
-SIMULATED("port_xon") u64 port_xon(u64 free_bytes)
+SIMULATED("port_xon") u64 port_xon(const struct port_ingress *in, u64 free_bytes)
 {
-	u64 xoff = pfc_xoff_bytes(&port_params.pfc, free_bytes);
+	u64 xoff = pfc_xoff_bytes(&in->pfc, free_bytes);
 
-	return xoff > port_params.pfc.xon_offset_bytes ? xoff - port_params.pfc.xon_offset_bytes
-						       : 0;
+	return xoff > in->pfc.xon_offset_bytes ? xoff - in->pfc.xon_offset_bytes : 0;
 }
 
 SIMULATED("credits_may_send") u32 credits_may_send(const struct port_class *c, u32 len)
