@@ -4,10 +4,6 @@
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
-# The same bytes from the same commit, wherever it is built.
-STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false
-# What pcn --version says; nothing outside of a Git checkout.
-COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
 E2E := ./tests/e2e
 
@@ -21,12 +17,12 @@ setup-dev: ## as setup, and what building the BPF programs and testing need
 	scripts/setup.sh --dev
 
 build: guest ## build bin/pcn, static
-	$(STATIC) -ldflags "-s -w -buildid= -X main.commit=$(COMMIT)" -o $(BIN) ./cmd/pcn
+	scripts/build.sh $(BIN)
 
 guest: # build what microVMs run, which is built into bin/pcn
 	scripts/build-guest.sh $(GUEST)
 
-VERSION ?= 0.1.0+unreleased
+VERSION ?= $(shell scripts/version.sh)
 ARCH ?= amd64
 
 deb: guest ## make the Debian package bin/pcn_VERSION_ARCH.deb, ARCH=amd64 or arm64

@@ -134,12 +134,7 @@ depends() {
 		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true
 }
 
-# build_pcn builds the program as make build does, but for what its microVMs run.
-build_pcn() {
-	[ -e "$tools/pcn" ] ||
-		(cd "$(dirname "$0")/.." &&
-			CGO_ENABLED=0 go build -trimpath -buildvcs=false -o "$tools/pcn" ./cmd/pcn)
-}
+build_pcn() { [ -e "$tools/pcn" ] || "$(dirname "$0")/build.sh" "$tools/pcn"; }
 
 # pcn_setup runs pcn setup, and prints what it says of the kernel.
 pcn_setup() { "$tools/pcn" setup "$@" | sed -n 's/^kernel: /setup: microVM kernel /p'; }

@@ -110,7 +110,7 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 			if !showVersion {
 				return cmd.Help()
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return err
 		},
 	}
