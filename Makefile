@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
+.PHONY: help build deb release demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
@@ -27,6 +27,9 @@ ARCH ?= amd64
 
 deb: guest ## make the Debian package bin/pcn_VERSION_ARCH.deb, ARCH=amd64 or arm64
 	scripts/build-deb.sh $(VERSION) $(ARCH)
+
+release: ## make the files of a release: bin/release/VERSION, with VERSION=x.y.z
+	scripts/release.sh $(VERSION)
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo
