@@ -10,7 +10,8 @@ set -euo pipefail
 	printf 'build-guest: name the file to write\n' >&2
 	exit 1
 }
-file=$(realpath -m "$1")
+file=$1
+[[ $file == /* ]] || file=$PWD/$file
 shift
 cd "$(dirname "$0")/.."
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Makes the files of a release: scripts/release.sh VERSION [FOLDER [COMPRESSION]]
 # They are archives of the static program for each system, Debian packages, and SHA256SUMS, in
-# FOLDER, bin/release/VERSION by default. COMPRESSION is that of scripts/build-deb.sh. The same commit
-# gives the same bytes. It publishes nothing.
+# FOLDER, bin/release/VERSION by default. COMPRESSION is that of scripts/build-deb.sh. The same
+# commit gives the same bytes. It publishes nothing.
 #
 # VERSION must be the one of the tree: CHANGELOG.md has its section, and nothing under Unreleased.
 set -euo pipefail

@@ -11,7 +11,7 @@ awk '
 unreleased && NF { suffix = "+unreleased" }
 END {
 	if (version == "") {
-		print "version: CHANGELOG.md has no line such as \"## 1.2.0 - 2026-11-30\"" >"/dev/stderr"
+		print "version: CHANGELOG.md has no line like \"## 1.2.0 - DATE\"" >"/dev/stderr"
 		exit 1
 	}
 	print version suffix

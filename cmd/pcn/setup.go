@@ -25,7 +25,8 @@ func newSetup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "setup",
 		Short: "Fetch the microVM's kernel, and find QEMU or say how to install it",
-		Long: fmt.Sprintf(`Prepare this machine for experiments in the microVM, on Linux or macOS, without root:
+		Long: fmt.Sprintf(`Prepare this machine for experiments in the microVM, on Linux or macOS.
+It needs no root:
 
   1. Fetch the packages of the kernel that was tested, Debian's %s,
      verify their SHA-256, and unpack them into the cache. They come from Debian's mirror, or else

@@ -17,9 +17,10 @@ import (
 func TestFingerprint(t *testing.T) {
 	kernel := func(image, module string) Kernel {
 		dir := t.TempDir()
-		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, debian.ImageFile), []byte(image), 0o644)))
+		file := filepath.Join(dir, debian.ImageFile)
+		qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(image), 0o644)))
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "veth.ko"), []byte(module), 0o644)))
-		return Kernel{Version: "7", Image: filepath.Join(dir, debian.ImageFile), Modules: dir}
+		return Kernel{Version: "7", Image: file, Modules: dir}
 	}
 	program := []byte("program")
 	of := func(k Kernel, c Config) string {

@@ -50,8 +50,8 @@ func CheckQEMU(ctx context.Context) (version string, err error) {
 	return version, nil
 }
 
-// firmware are the files that QEMU opens for a microVM of amd64: the BIOS, see pcFlags, and ROMs for
-// interrupts and for the kernel.
+// firmware are the files that QEMU opens for a microVM of amd64: the BIOS, see pcFlags, and ROMs
+// for interrupts and for the kernel.
 var firmware = []string{"qboot.rom", "kvmvapic.bin", "pvh.bin"}
 
 // system is a kind of operating system.

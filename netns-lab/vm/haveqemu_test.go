@@ -42,18 +42,19 @@ func TestCheckQEMU(t *testing.T) {
 }
 
 func TestHowToInstall(t *testing.T) {
+	const apt = "apt-get install --no-install-recommends qemu-system-x86 qemu-system-data"
 	for _, test := range []struct{ goos, release, want string }{
 		{"darwin", "", "run brew install qemu"},
 		{"linux", "ID=debian\n",
-			"run as root: apt-get install --no-install-recommends qemu-system-x86 qemu-system-data"},
+			"run as root: " + apt},
 		{"linux", "NAME=Mint\nID=linuxmint\nID_LIKE=\"ubuntu debian\"\n",
-			"run as root: apt-get install --no-install-recommends qemu-system-x86 qemu-system-data"},
+			"run as root: " + apt},
 		{"linux", "ID=fedora\nVERSION_ID=44\n", "run as root: dnf install qemu-system-x86-core"},
 		{"linux", "ID=arch", "run as root: pacman -S qemu-system-x86"},
 		{"linux", "ID=alpine", "run as root: apk add qemu-system-x86_64"},
 		{"linux", "ID=nixos\nID_LIKE=\"\"\n",
-			"run as root the one that is for this system: apt-get install --no-install-recommends " +
-				"qemu-system-x86 qemu-system-data; dnf install qemu-system-x86-core; " +
+			"run as root the one that is for this system: " + apt +
+				"; dnf install qemu-system-x86-core; " +
 				"pacman -S qemu-system-x86; apk add qemu-system-x86_64"},
 	} {
 		qt.Check(t, qt.Equals(howToInstallOn(test.goos, test.release, qemu), test.want))

@@ -58,7 +58,8 @@ func OpenKernel(versionOrFile string) (Kernel, error) {
 	}
 	dir := filepath.Dir(versionOrFile)
 	return Kernel{
-		Version: filepath.Base(dir), Image: versionOrFile, Modules: filepath.Join(dir, debian.ModulesDir),
+		Version: filepath.Base(dir), Image: versionOrFile,
+		Modules: filepath.Join(dir, debian.ModulesDir),
 	}, nil
 }
 

@@ -17,7 +17,8 @@ func TestFindKernel(t *testing.T) {
 	for _, release := range []string{"6.1.0-50-cloud-amd64", "6.12.107+deb13-cloud-amd64",
 		"7.2.9+deb13-cloud-amd64", "7.2.12+deb13-cloud-amd64"} {
 		qt.Assert(t, qt.IsNil(os.Mkdir(filepath.Join(dir, release), 0o755)))
-		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, release, debian.ImageFile), nil, 0o644)))
+		image := filepath.Join(dir, release, debian.ImageFile)
+		qt.Assert(t, qt.IsNil(os.WriteFile(image, nil, 0o644)))
 	}
 	// what a set-up that was stopped leaves
 	qt.Assert(t, qt.IsNil(os.MkdirAll(filepath.Join(dir, ".setup-123", "out"), 0o755)))

@@ -18,8 +18,8 @@ import (
 
 const released = "9.9.9"
 
-// checkout returns a Git repository with the files of this one as they are now, and a changelog that
-// has the section of a release.
+// checkout returns a Git repository with the files of this one as they are now, and a changelog
+// that has the section of a release.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "pcn")
@@ -177,7 +177,8 @@ func TestReleaseRefuses(t *testing.T) {
 	}
 	refuse("release: usage: .*")
 	refuse("release: invalid version v9.9.9: want three numbers, such as 1.2.0", "v9.9.9")
-	refuse(`release: CHANGELOG.md is of version 9.9.9: want a section "## 9.9.8 - DATE" .*`, "9.9.8")
+	refuse(`release: CHANGELOG.md is of version 9.9.9: want a section "## 9.9.8 - DATE" .*`,
+		"9.9.8")
 	refuse("release: "+regexp.QuoteMeta(dir)+" exists: remove it", released, dir)
 	change(t, dir, func(text string) string {
 		return strings.Replace(text, "## Unreleased\n", "## Unreleased\n\n- Something.\n", 1)

@@ -15,8 +15,8 @@ import (
 )
 
 // A package is an ar archive, see ar(5): arMagic, then members, each with a header of arHeader
-// bytes. A header has the name in its first 16 bytes and the size, in decimal digits, in 10 from 48.
-// Members begin at even offsets.
+// bytes. A header has the name in its first 16 bytes and the size, in decimal digits, in the 10
+// bytes from 48. Members begin at even offsets.
 const (
 	arMagic     = "!<arch>\n"
 	arHeader    = 60
@@ -90,7 +90,7 @@ func decompress(ending string, r io.Reader) (io.ReadCloser, error) {
 	}
 }
 
-// maxWindow bounds the memory of a zstd decoder. Linux's boot images use windows of 128 MiB at most.
+// maxWindow bounds the memory of a zstd decoder. Boot images have windows of 128 MiB at most.
 const maxWindow = 256 << 20
 
 // readAll reads r to its end, and fails if it has more than limit bytes: a small archive may unpack

@@ -30,7 +30,8 @@ func TestMember(t *testing.T) {
 		archive []byte
 		want    string
 	}{
-		"other":   {[]byte("PK\x03\x04"), "not a Debian package: want an ar archive with a data.tar"},
+		"other": {[]byte("PK\x03\x04"),
+			"not a Debian package: want an ar archive with a data.tar"},
 		"nothing": {debiantest.Ar(), "not a Debian package: .*: it has no data.tar"},
 		"header":  {archive[:len(arMagic)+30], ".*: a member's header is broken"},
 		"shifted": {append([]byte(arMagic), archive[len(arMagic)+1:]...),

@@ -25,8 +25,9 @@ const maxPackage = 1 << 30
 
 // Fetcher downloads packages. The zero value takes them from Debian.
 type Fetcher struct {
-	Mirrors  []string                            // tried in order; nil: Mirror, then its snapshot
-	Patience time.Duration                       // without a byte, before the next is tried; 0: 30 s
+	Mirrors  []string      // tried in order; nil: Mirror, then its snapshot
+	Patience time.Duration // without a byte, before the next is tried; 0: 30 s
+
 	Progress func(file string, done, size int64) // size is -1 if it is not known; may be nil
 }
 

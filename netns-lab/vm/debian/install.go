@@ -95,8 +95,8 @@ func removeStaging(cache string) error {
 	return nil
 }
 
-// Find returns the kernel of the release in the cache. It fails if one of its files is missing or is
-// not as it was unpacked; the error wraps [fs.ErrNotExist] if there is none.
+// Find returns the kernel of the release in the cache. It fails if one of its files is missing or
+// is not as it was unpacked; the error wraps [fs.ErrNotExist] if there is none.
 func (r Release) Find(cache string) (Installed, error) {
 	dir := filepath.Join(cache, r.Version)
 	root := os.DirFS(dir)

@@ -240,24 +240,27 @@ func TestTestedKernelOfTheCache(t *testing.T) {
 func splitKernel(t testing.TB, version string) (packages []File, files map[string]string) {
 	t.Helper()
 	in := "usr/lib/modules/" + version + "/"
+	packed := func(ending, text string) string { return debiantest.Compress(t, ending, text) }
+	image := map[string]string{in + "vmlinuz": string(debiantest.X86(t, ".zst", debiantest.Image))}
+	modules := map[string]string{
+		"drivers/net/veth.ko.xz":             packed(".xz", "veth"),
+		"drivers/net/vethother.ko.xz":        "no module of ours",
+		"fs/ext4.ko.xz":                      "no module of ours",
+		"net/ipv4/tcp_bbr.ko":                "bbr",
+		"net/ipv4/netfilter/ip_tables.ko.xz": packed(".xz", "tables"),
+		"net/sched/sch_red.ko.zst":           packed(".zst", "red"),
+	}
+	placed := map[string]string{in + "modules.order": "text"}
+	for name, data := range modules {
+		placed[in+"kernel/"+name] = data
+	}
+	base := map[string]string{in + "config": "CONFIG_NET=y\n", in + "System.map": "ffff"}
 	return []File{
-			{"binary.deb", debiantest.Package(t, map[string]string{
-				in + "vmlinuz": string(debiantest.X86(t, ".zst", debiantest.Image)),
-			})},
-			{"modules.deb", debiantest.Package(t, map[string]string{
-				in + "kernel/drivers/net/veth.ko.xz":             debiantest.Compress(t, ".xz", "veth"),
-				in + "kernel/drivers/net/vethother.ko.xz":        "no module of ours",
-				in + "kernel/fs/ext4.ko.xz":                      "no module of ours",
-				in + "kernel/net/ipv4/tcp_bbr.ko":                "bbr",
-				in + "kernel/net/ipv4/netfilter/ip_tables.ko.xz": debiantest.Compress(t, ".xz", "tables"),
-				in + "kernel/net/sched/sch_red.ko.zst":           debiantest.Compress(t, ".zst", "red"),
-				in + "modules.order":                             "text",
-			})},
-			{"base.deb", debiantest.Package(t, map[string]string{
-				in + "config": "CONFIG_NET=y\n", in + "System.map": "ffff",
-			})},
+			{"binary.deb", debiantest.Package(t, image)},
+			{"modules.deb", debiantest.Package(t, placed)},
+			{"base.deb", debiantest.Package(t, base)},
 		}, map[string]string{
-			"vmlinux": "the kernel", "config": "CONFIG_NET=y\n",
+			"vmlinux": debiantest.Image, "config": "CONFIG_NET=y\n",
 			"modules/veth.ko": "veth", "modules/tcp_bbr.ko": "bbr",
 			"modules/ip_tables.ko": "tables", "modules/sch_red.ko": "red",
 		}
