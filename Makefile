@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
+.PHONY: help build deb release demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
-# The same bytes from the same commit, wherever it is built.
-STATIC := CGO_ENABLED=0 go build -trimpath -buildvcs=false
-# What pcn --version says; nothing outside of a Git checkout.
-COMMIT := $(shell git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null)
 TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
 E2E := ./tests/e2e
 
@@ -21,16 +17,19 @@ setup-dev: ## as setup, and what building the BPF programs and testing need
 	scripts/setup.sh --dev
 
 build: guest ## build bin/pcn, static
-	$(STATIC) -ldflags "-s -w -buildid= -X main.commit=$(COMMIT)" -o $(BIN) ./cmd/pcn
+	scripts/build.sh $(BIN)
 
 guest: # build what microVMs run, which is built into bin/pcn
 	scripts/build-guest.sh $(GUEST)
 
-VERSION ?= 0.1.0+unreleased
+VERSION ?= $(shell scripts/version.sh)
 ARCH ?= amd64
 
 deb: guest ## make the Debian package bin/pcn_VERSION_ARCH.deb, ARCH=amd64 or arm64
 	scripts/build-deb.sh $(VERSION) $(ARCH)
+
+release: ## make the files of a release: bin/release/VERSION, with VERSION=x.y.z
+	scripts/release.sh $(VERSION)
 
 demo: setup build ## run Fig. 2 of the PCN paper: PFC alone and PCN
 	rm -rf runs/demo

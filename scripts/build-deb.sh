@@ -34,15 +34,11 @@ put() { install -D -m "$1" -t "$root$2" "${@:3}"; }
 
 guest=netns-lab/launch/guest/pcn-guest
 [ -e "$guest" ] || scripts/build-guest.sh "$guest"
-# The same flags as make build.
-export CGO_ENABLED=0
-flags=(-trimpath -buildvcs=false -ldflags '-s -w -buildid=')
-GOARCH=$arch go build "${flags[@]}" -o "$work/pcn" ./cmd/pcn
+VERSION=$version scripts/build.sh "$work/pcn" "linux/$arch"
 pcn=$work/pcn # one that runs here
-here=$(go env GOHOSTARCH)
-if [ "$arch" != "$here" ]; then
+if [ "$arch" != "$(go env GOHOSTARCH)" ]; then
 	pcn=$work/pcn-here
-	GOARCH=$here go build "${flags[@]}" -o "$pcn" ./cmd/pcn
+	VERSION=$version scripts/build.sh "$pcn"
 fi
 
 put 755 /usr/bin "$work/pcn"

@@ -10,11 +10,12 @@ set -euo pipefail
 	printf 'build-guest: name the file to write\n' >&2
 	exit 1
 }
-file=$(realpath -m "$1")
+file=$1
+[[ $file == /* ]] || file=$PWD/$file
 shift
 cd "$(dirname "$0")/.."
 
-export GOTOOLCHAIN=go1.26.8
-export GOOS=linux GOARCH=amd64 GOAMD64=v1 CGO_ENABLED=0
-export GOFLAGS=-mod=readonly GOEXPERIMENT='' GOFIPS140=off GOWORK=off
-go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o "$file" "$@" ./cmd/pcn-guest
+# shellcheck source=scripts/toolchain.sh
+source scripts/toolchain.sh
+export GOOS=linux GOARCH=amd64 GOAMD64=v1
+go build "${STATIC[@]}" -ldflags '-s -w -buildid=' -o "$file" "$@" ./cmd/pcn-guest

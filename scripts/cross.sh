@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
 	export GOOS=${target%/*} GOARCH=${target#*/} CGO_ENABLED=0
-	go build -o /dev/null ./cmd/pcn
+	scripts/build.sh /dev/null "$target"
 	go list -deps -f '{{if not .Standard}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}' \
 		./cmd/pcn | xargs go vet
 done

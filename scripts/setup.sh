@@ -9,13 +9,12 @@
 #   scripts/setup.sh --kernel-suite S   with the kernel of Debian S: bookworm, trixie or
 #                                       trixie-backports (default)
 #
-# The kernel of trixie-backports is the one that was tested (scripts/kernel.sha256), from Debian's
-# mirror or from its archive of snapshots. If neither has it, it is the newest, with a warning.
+# The kernel of trixie-backports is the one that was tested, which pcn setup fetches and verifies. If
+# that fails, it is the newest, with a warning.
 set -euo pipefail
 
 RUN_PACKAGES=(
-	qemu-system-x86 qemu-system-data tshark xz-utils zstd lz4 ca-certificates
-	debian-archive-keyring
+	qemu-system-x86 qemu-system-data tshark ca-certificates debian-archive-keyring
 )
 DEV_PACKAGES=(
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
@@ -25,9 +24,8 @@ DEV_PACKAGES=(
 ARM64_PACKAGES=(qemu-system-arm)
 ARM64_SUITE=trixie
 MIRROR=http://deb.debian.org/debian
-TESTED=$(dirname "$0")/kernel.sha256
+TESTED=$(sed -n 's/^version: //p' "$(dirname "$0")/../netns-lab/vm/debian/tested.yaml")
 TESTED_SUITE=trixie-backports
-SNAPSHOT=https://snapshot.debian.org/archive/debian/20261123T000000Z # a time when it was there
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=(trixie-backports)
 PACKAGES=("${RUN_PACKAGES[@]}")
@@ -55,7 +53,7 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	-h | --help)
-		sed -n '3,13s/^# \{0,1\}//p' "$0" # the comment above
+		sed -n '3,12s/^# \{0,1\}//p' "$0" # the comment above
 		exit 0
 		;;
 	*) die "unknown option $1: see $0 --help" ;;
@@ -108,6 +106,15 @@ fi
 command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://go.dev/doc/install"
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+
+# Where apt has a proxy, the mirror may be out of reach without.
+apt_proxy=
+eval "$(apt-config shell apt_proxy Acquire::http::Proxy)"
+if [ -z "${http_proxy-}" ] && [ -n "$apt_proxy" ] && [ "$apt_proxy" != DIRECT ]; then
+	export http_proxy=$apt_proxy
+fi
 
 # apt_here runs one of apt's tools for $arch, with its own source list, state and cache in $work. It
 # does not touch the machine's.
@@ -127,98 +134,49 @@ depends() {
 		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true
 }
 
-# number prints the little-endian number of $2 bytes at offset $1 of the boot image.
-number() { od -An -v -t "u$2" -j "$1" -N "$2" "$bzimage" | tr -d ' '; }
+build_pcn() { [ -e "$tools/pcn" ] || "$(dirname "$0")/build.sh" "$tools/pcn"; }
 
-# unpack extracts the kernel from the boot image. The image's header says where it is: setup_sects,
-# payload_offset and payload_length in Documentation/arch/x86/boot.rst. The last 4 bytes of the
-# payload are the unpacked size, not part of the compressed stream.
-unpack() {
-	local start=$((($(number $((0x1f1)) 1) + 1) * 512 + $(number $((0x248)) 4)))
-	local length=$(($(number $((0x24c)) 4) - 4)) tool
-	case $(number "$start" 4) in
-	$((0xfd2fb528))) tool=zstd ;;
-	$((0x587a37fd))) tool=xz ;;
-	$((0x184c2102))) tool=lz4 ;;
-	*) die "unknown compression of $bzimage: want zstd, xz or lz4" ;;
-	esac
-	dd if="$bzimage" iflag=skip_bytes,count_bytes skip="$start" count="$length" bs=1M status=none |
-		"$tool" -qdc >"$out/vmlinux"
-}
+# pcn_setup runs pcn setup, and prints what it says of the kernel.
+pcn_setup() { "$tools/pcn" setup "$@" | sed -n 's/^kernel: /setup: microVM kernel /p'; }
 
-# fetch_tested downloads the packages of the kernel that was tested to $work/deb, or fails.
-fetch_tested() {
-	local hash path source
-	while read -r hash path; do
-		for source in "$MIRROR" "$SNAPSHOT"; do
-			/usr/lib/apt/apt-helper -qq download-file "$source/$path" \
-				"$work/deb/${path##*/}" "SHA256:$hash" 2>"$work/why" && continue 2
-		done
-		return 1
-	done < <(grep -v '^#' "$TESTED")
-}
-
-# tested prints the version of the kernel that was tested.
-tested() { sed -n 's|.*/linux-binary-\(.*\)_.*_.*|\1|p' "$TESTED"; }
-
-# fetch_kernel downloads the kernel of a suite and an architecture to a folder of the cache. It runs
-# in its own subshell.
-fetch_kernel() {
-	local suite=$1 arch=$2 folder=$3 signed_by='' image deb module name version
-	work=$(mktemp -d "$CACHE/.setup-XXXXXX")
+# fetch_newest fetches the newest kernel of a suite and an architecture to a folder of the cache.
+# It does so with apt, which verifies it, and runs in its own subshell.
+fetch_newest() {
+	local suite=$1 arch=$2 folder=$3 signed_by='' image parts
+	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	say "fetching Debian's cloud kernel of $arch from $suite"
-	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb" "$work/root"
+	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb"
 	[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
 	printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$suite" >"$work/sources.list"
-	if [ "$suite $arch" = "$TESTED_SUITE amd64" ] && fetch_tested; then
-		image=linux-image-$(tested)
-	else
-		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
-			say "warning: neither Debian's mirror nor its snapshots have $(tested)," \
-				"which was tested: taking the newest of $suite: results differ"
-		rm -f "$work"/deb/*
-		apt_here apt-get update
-		image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
-		[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
-		# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-*
-		# the modules, linux-base-* the configuration.
-		mapfile -t parts < <(
-			printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
-		)
-		(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
-	fi
-	# Experiments may use these modules: links, congestion controls, qdiscs.
-	for deb in "$work"/deb/*.deb; do
-		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$work/root" --wildcards \
-			'*vmlinuz*' '*/boot/config-*' '*/modules/*/config' \
-			'*/drivers/net/veth.ko*' '*/net/ipv4/*.ko*' '*/net/sched/*.ko*' 2>/dev/null || true
-	done
-	version=${image#linux-image-}
-	bzimage=$(find "$work/root" -name "vmlinuz*" -type f | head -n 1)
-	[ -n "$bzimage" ] || die "no vmlinuz in the packages of $image"
-	out=$work/out
-	mkdir -p "$out/modules"
-	case $arch in
-	amd64) unpack ;;
-	*) cp "$bzimage" "$out/vmlinux" ;; # it is not compressed
-	esac
-	find "$work/root" -name '*.ko*' |
-		while read -r module; do
-			name=$(basename "$module")
-			case $name in
-			*.xz) xz -dc "$module" >"$out/modules/${name%.xz}" ;;
-			*.zst) zstd -qdc "$module" >"$out/modules/${name%.zst}" ;;
-			*) cp "$module" "$out/modules/$name" ;;
-			esac
-		done
-	[ -e "$out/modules/veth.ko" ] || die "no veth.ko in the packages of $image"
-	find "$work/root" -type f \( -path '*/boot/config-*' -o -path '*/modules/*/config' \) \
-		-exec cp {} "$out/config" \;
-	rm -rf "${folder:?}/$version"
-	mv "$out" "$folder/$version"
-	printf '%s\n' "$version" >"$folder/.suite-$suite"
-	say "microVM kernel $version is in $folder"
+	apt_here apt-get update
+	image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
+	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
+	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the
+	# modules, linux-base-* the configuration.
+	mapfile -t parts < <(
+		printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
+	)
+	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
+	pcn_setup --deb "$(printf '%s\n' "$work"/deb/*.deb | paste -s -d ,)"
+	mkdir -p "$folder"
+	printf '%s\n' "${image#linux-image-}" >"$folder/.suite-$suite"
+}
+
+# fetch_tested fetches the kernel that was tested, or else the newest.
+fetch_tested() {
+	pcn_setup && return
+	say "warning: could not fetch kernel $TESTED, which was tested, see above: taking the newest" \
+		"of $TESTED_SUITE: results differ"
+	have_newest "$TESTED_SUITE" "$CACHE" || fetch_newest "$TESTED_SUITE" amd64 "$CACHE"
+}
+
+# have_newest says whether the folder has a kernel of the suite.
+have_newest() {
+	local suite=$1 folder=$2
+	local stamp=$folder/.suite-$suite
+	[ -e "$stamp" ] && [ -e "$folder/$(cat "$stamp")/vmlinux" ] || return
+	say "microVM kernel $(cat "$stamp") ($suite) is in $folder"
 }
 
 fetches=()
@@ -227,17 +185,19 @@ fetches=()
 # does so in the background.
 need_kernel() {
 	local suite=$1 arch=$2 folder=$3
-	local stamp=$folder/.suite-$suite
-	mkdir -p "$folder"
-	if [ -e "$stamp" ] && [ -e "$folder/$(cat "$stamp")/vmlinux" ]; then
-		say "microVM kernel $(cat "$stamp") ($suite) is in $folder"
-		[ "$suite $arch" != "$TESTED_SUITE amd64" ] ||
-			[ "$(cat "$stamp")" = "$(tested)" ] ||
-			say "warning: $(tested) was tested, and results differ between kernels:" \
-				"remove $folder/$(cat "$stamp") and run this again to have it"
-		return
+	if [ "$suite $arch" = "$TESTED_SUITE amd64" ]; then
+		if [ -e "$folder/$TESTED/vmlinux" ]; then
+			say "microVM kernel $TESTED is in $folder"
+			return
+		fi
+		build_pcn
+		say "fetching Debian's kernel $TESTED, which was tested"
+		fetch_tested &
+	else
+		! have_newest "$suite" "$folder" || return 0
+		build_pcn
+		(fetch_newest "$suite" "$arch" "$folder") &
 	fi
-	(fetch_kernel "$suite" "$arch" "$folder") &
 	fetches+=($!)
 }
 

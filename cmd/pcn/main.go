@@ -110,7 +110,7 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 			if !showVersion {
 				return cmd.Help()
 			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version())
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), versionText())
 			return err
 		},
 	}
@@ -118,7 +118,7 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false,
 		"print the version, the commit, and the hash of the microVM's program")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
+	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newSetup(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
 	root.AddCommand(hostCommands()...)
 	wrapAll(root)
 	addCompletion(root)

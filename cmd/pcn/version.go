@@ -2,17 +2,16 @@
 
 package main
 
-import "github.com/pcn-linux/pcn/netns-lab/launch"
+import (
+	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/version"
+)
 
-// commit is what the program was built from, with "-dirty" behind it if there were changes that
-// were not committed. The Makefile sets it; it is empty in other builds.
-var commit string
-
-// version returns the program's name and version, with the commit if the build told it, and the
+// versionText returns the program's name and version, with the commit if the build knew it, and the
 // hash of the microVM's program if it is built in: manifests have it as guest_sha256.
-func version() string {
-	text := launch.Tool
-	if commit != "" {
+func versionText() string {
+	text := launch.Tool()
+	if commit := version.Commit(); commit != "" {
 		text += ", commit " + commit
 	}
 	if hash, err := launch.GuestSHA256(); err == nil {

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 
@@ -26,14 +27,19 @@ const (
 
 // Doctor checks every requirement.
 func Doctor() []Check {
-	const setup = "scripts/setup.sh"
+	const setup = "pcn setup"
 	checks := []Check{
-		{"QEMU (qemu-system-x86_64)", ForVM, vm.HaveQEMU(), setup},
+		{"QEMU (qemu-system-x86_64)", ForVM, haveQEMU(), setup},
 		{"microVM kernel in the cache", ForVM, haveKernel(), setup},
 		{"the microVM's program", ForVM, haveGuest(), "make build"},
 	}
 	checks = append(checks, nativeChecks()...)
-	return append(checks, Check{"tshark", ForCaptures, haveTshark(), setup})
+	return append(checks, Check{"tshark", ForCaptures, haveTshark(), "install Wireshark's tshark"})
+}
+
+func haveQEMU() error {
+	_, err := vm.CheckQEMU(context.Background())
+	return err
 }
 
 func haveKernel() error {

@@ -65,7 +65,7 @@ func (p *Pool) Run(ctx context.Context, j job.Job, progress func(float64)) (*res
 		return nil, err
 	}
 	m := &run.Manifest
-	m.Tool = Tool
+	m.Tool = Tool()
 	m.Wall.StartedAt, m.Wall.TotalS = began.UTC(), time.Since(began).Seconds()
 	if m.Wall.Host, err = os.Hostname(); err != nil {
 		m.Wall.Host = "unknown"

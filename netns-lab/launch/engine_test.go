@@ -79,7 +79,7 @@ func TestRunInAnyEngine(t *testing.T) {
 			labels := []string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}
 			for i, label := range labels {
 				qt.Check(t, qt.Equals(runs[i].Manifest.Label(), label))
-				qt.Check(t, qt.Equals(runs[i].Manifest.Tool, Tool))
+				qt.Check(t, qt.Equals(runs[i].Manifest.Tool, Tool()))
 				qt.Check(t, qt.Not(qt.Equals(runs[i].Manifest.Wall.Host, "nowhere")))
 				_, err := os.Stat(filepath.Join(out, label, CaptureFile))
 				qt.Check(t, qt.IsNil(err))

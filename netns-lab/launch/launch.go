@@ -21,10 +21,11 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/version"
 )
 
-// Tool is the program's name and version, as manifests have it.
-const Tool = "pcn 0.1"
+// Tool returns the program's name and version, as manifests have it.
+func Tool() string { return "pcn " + version.Number() }
 
 // Files of a result folder, beside those of package result.
 const (

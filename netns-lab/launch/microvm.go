@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory.
@@ -34,9 +36,9 @@ type MicroVMs struct {
 	realTime bool
 }
 
-// NewMicroVMs returns the engine on a kernel, as [vm.OpenKernel] takes it: empty is the newest of
-// the cache. With realTime, microVMs run in real time on KVM where that works: faster, but not
-// reproducible.
+// NewMicroVMs returns the engine on a kernel, as [vm.OpenKernel] takes it: empty is the one
+// that was tested, or else the newest of the cache. With realTime, microVMs run in real time on KVM
+// where that works: faster, but not reproducible.
 func NewMicroVMs(kernel string, realTime bool) (*MicroVMs, error) {
 	image, err := vm.OpenKernel(kernel)
 	if err != nil {
@@ -111,6 +113,14 @@ func (e *MicroVMs) Run(
 	m.GuestSHA256, m.KernelSHA256 = machine.GuestSHA256, machine.KernelSHA256
 	m.QEMU, m.Deterministic, m.Wall.BootS = res.QEMU, res.Deterministic, res.Boot.Seconds()
 	return run, nil
+}
+
+// Boot boots a microVM that runs nothing, and returns how long that took.
+func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
+	const noCPU = -1
+	res, err := e.boot(ctx, vm.Config{Args: []string{guest.ProbeArg}, HostCPU: noCPU},
+		"the microVM's program failed")
+	return res.Boot, err
 }
 
 // upAndDown builds and removes the network in a microVM in real time.

@@ -9,15 +9,18 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
 )
 
 // The fingerprint changes with all that a guest sees, and with nothing else.
 func TestFingerprint(t *testing.T) {
 	kernel := func(image, module string) Kernel {
 		dir := t.TempDir()
-		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, imageFile), []byte(image), 0o644)))
+		file := filepath.Join(dir, debian.ImageFile)
+		qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(image), 0o644)))
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "veth.ko"), []byte(module), 0o644)))
-		return Kernel{Version: "7", Image: filepath.Join(dir, imageFile), Modules: dir}
+		return Kernel{Version: "7", Image: file, Modules: dir}
 	}
 	program := []byte("program")
 	of := func(k Kernel, c Config) string {
@@ -61,7 +64,7 @@ func TestFingerprint(t *testing.T) {
 // The hashes are those of sha256sum.
 func TestMachineHashes(t *testing.T) {
 	dir := t.TempDir()
-	image := filepath.Join(dir, imageFile)
+	image := filepath.Join(dir, debian.ImageFile)
 	qt.Assert(t, qt.IsNil(os.WriteFile(image, []byte("image"), 0o644)))
 	m, err := NewMachine(t.Context(), Kernel{Image: image, Modules: dir}, []byte("program"))
 	qt.Assert(t, qt.IsNil(err))

@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
 )
 
-// Kernel is a guest kernel in the user's cache, where scripts/setup.sh puts it.
+// Kernel is a guest kernel in the user's cache, where pcn setup puts it.
 type Kernel struct {
 	Version string // as uname -r has it
 	Image   string // vmlinux, uncompressed: QEMU boots it without a decompressor (PVH)
@@ -21,19 +23,28 @@ type Kernel struct {
 	arm64   bool
 }
 
-const (
-	imageFile  = "vmlinux"
-	modulesDir = "modules"
-)
-
-// FindKernel returns the newest kernel in the cache, or the newest of a version: "6.1" matches
-// 6.1.0-50-cloud-amd64, but not 6.12.
-func FindKernel(version string) (Kernel, error) {
+// KernelCache returns the folder of all kernels for microVMs. It need not exist.
+func KernelCache() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return Kernel{}, fmt.Errorf("find the cache folder: %w", err)
+		return "", fmt.Errorf("find the cache folder: %w", err)
 	}
-	return findKernel(filepath.Join(cache, "pcn", "kernel"), version)
+	return filepath.Join(cache, "pcn", "kernel"), nil
+}
+
+// FindKernel returns the kernel of a version in the cache: "6.1" matches 6.1.0-50-cloud-amd64, but
+// not 6.12. Of several it is the one that was tested, or else the newest. An empty version matches
+// all.
+func FindKernel(version string) (Kernel, error) {
+	cache, err := KernelCache()
+	if err != nil {
+		return Kernel{}, err
+	}
+	setup := "pcn setup"
+	if version != "" && !isVersion(debian.Tested().Version, version) {
+		setup += " --deb with its packages"
+	}
+	return findKernel(cache, version, setup)
 }
 
 // OpenKernel returns the kernel of a version in the cache, as [FindKernel] does, or of an image
@@ -47,42 +58,50 @@ func OpenKernel(versionOrFile string) (Kernel, error) {
 	}
 	dir := filepath.Dir(versionOrFile)
 	return Kernel{
-		Version: filepath.Base(dir), Image: versionOrFile, Modules: filepath.Join(dir, modulesDir),
+		Version: filepath.Base(dir), Image: versionOrFile,
+		Modules: filepath.Join(dir, debian.ModulesDir),
 	}, nil
 }
 
 // FindARM64Kernel is as FindKernel, for a machine of arm64: QEMU emulates it, wherever this runs.
 func FindARM64Kernel(version string) (Kernel, error) {
-	cache, err := os.UserCacheDir()
+	cache, err := KernelCache()
 	if err != nil {
-		return Kernel{}, fmt.Errorf("find the cache folder: %w", err)
+		return Kernel{}, err
 	}
-	k, err := findKernel(filepath.Join(cache, "pcn", "kernel", "arm64"), version)
+	k, err := findKernel(filepath.Join(cache, debian.ARM64Dir), version, setupARM64)
 	k.arm64 = true
 	return k, err
 }
 
-func findKernel(dir, version string) (Kernel, error) {
+// setupARM64 gets what microVMs of arm64 need.
+const setupARM64 = "scripts/setup.sh --arm64"
+
+// findKernel looks for a kernel in a folder. setup is the command that puts one there.
+func findKernel(dir, version, setup string) (Kernel, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Kernel{}, fmt.Errorf("look for microVM kernels: %w", err)
 	}
 	var versions []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(dir, e.Name(), imageFile)); err == nil &&
+		if _, err := os.Stat(filepath.Join(dir, e.Name(), debian.ImageFile)); err == nil &&
 			isVersion(e.Name(), version) {
 			versions = append(versions, e.Name())
 		}
 	}
 	if len(versions) == 0 {
-		return Kernel{}, fmt.Errorf("no microVM kernel %sin %s: run scripts/setup.sh",
-			orNothing(version), dir)
+		return Kernel{}, fmt.Errorf("no microVM kernel %sin %s: run %s",
+			orNothing(version), dir, setup)
 	}
-	newest := slices.MaxFunc(versions, compareVersions)
+	found := debian.Tested().Version
+	if !slices.Contains(versions, found) {
+		found = slices.MaxFunc(versions, compareVersions)
+	}
 	return Kernel{
-		Version: newest,
-		Image:   filepath.Join(dir, newest, imageFile),
-		Modules: filepath.Join(dir, newest, modulesDir),
+		Version: found,
+		Image:   filepath.Join(dir, found, debian.ImageFile),
+		Modules: filepath.Join(dir, found, debian.ModulesDir),
 	}, nil
 }
 

@@ -156,16 +156,6 @@ func severalCPUs(flags, clock []string) (changedFlags, changedClock []string) {
 	})
 }
 
-// HaveQEMU fails if QEMU is not installed.
-func HaveQEMU() error { return haveQEMU(qemu, "scripts/setup.sh") }
-
-func haveQEMU(program, setup string) error {
-	if _, err := exec.LookPath(program); err != nil {
-		return fmt.Errorf("%s is not installed: run %s", program, setup)
-	}
-	return nil
-}
-
 func qemuVersion(ctx context.Context, program string) (string, error) {
 	out, err := exec.CommandContext(ctx, program, "--version").Output()
 	if err != nil {

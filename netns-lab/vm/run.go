@@ -62,11 +62,7 @@ const defaultMemoryMiB = 2048
 // killed; on Linux it also dies with this process. A program that fails is not an error: see
 // [Result.ExitCode].
 func Run(ctx context.Context, c Config) (Result, error) {
-	setup := "scripts/setup.sh"
-	if c.Kernel.arm64 {
-		setup += " --arm64"
-	}
-	if err := haveQEMU(c.Kernel.qemu(), setup); err != nil {
+	if err := haveQEMU(c.Kernel.qemu()); err != nil {
 		return Result{}, err
 	}
 	if c.Program == nil {

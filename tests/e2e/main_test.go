@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -66,9 +67,8 @@ func buildPCN(file string, replaced map[string]string) error {
 	if flags, err = overlay(file+".json", files); err != nil {
 		return err
 	}
-	build = exec.Command("go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -buildid=", flags, "-o", file, "github.com/pcn-linux/pcn/cmd/pcn")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build = exec.Command(filepath.Join(root, "scripts/build.sh"), file,
+		runtime.GOOS+"/"+runtime.GOARCH, flags)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build pcn: %w\n%s", err, out)
 	}

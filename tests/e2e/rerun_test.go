@@ -39,5 +39,5 @@ func TestRerun(t *testing.T) {
 	_, stderr, code = run(t, "run", file, "--kernel", "5.4", "--out", filepath.Join(out, "none"))
 	qt.Check(t, qt.Equals(code, 1))
 	qt.Check(t, qt.Matches(stderr, `(?s).*no microVM kernel 5\.4 in .*`+
-		regexp.QuoteMeta("run scripts/setup.sh")+`.*`))
+		regexp.QuoteMeta("run pcn setup")+`.*`))
 }
