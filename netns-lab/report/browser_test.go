@@ -7,20 +7,18 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/report/look"
 )
 
 // The tests in this file look at a report in Chromium as readers do: light and dark, wide and
@@ -31,52 +29,8 @@ import (
 //
 // PCN_SCREENSHOTS=DIR also writes the screenshots, to look at.
 
-//go:embed testdata/look.js
-var lookAtPage string
-
 //go:embed testdata/act.js
 var usePage string
-
-// newBrowser starts Chromium. It skips the test where there is none.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium: the report is not looked at (scripts/setup.sh --dev installs it)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()))
-	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
-		"disable-background-networking", "disable-component-update", "disable-sync"} {
-		options = append(options, chromedp.Flag(flag, true))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	do(t, ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument,
-			cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `window.thrown = [];
-				addEventListener("error", (e) => window.thrown.push(e.message));`})
-		return err
-	}))
-	return ctx
-}
-
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	qt.Assert(t, qt.IsNil(chromedp.Do(ctx, steps...)))
-}
-
-// ask returns the value of a script, which may be a promise.
-func ask[T any](t *testing.T, ctx context.Context, script string) T {
-	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
-	qt.Assert(t, qt.IsNil(err))
-	return v
-}
 
 // demo writes the report of hol with PFC and PCN, with all of its figures, and returns its address.
 func demo(t *testing.T) string {
@@ -93,17 +47,6 @@ func demo(t *testing.T) string {
 	return "file://" + path
 }
 
-// atSize sets the size of the screen and the preferred colours.
-func atSize(width int64, scheme string) chromedp.Action[chromedp.Void] {
-	return chromedp.Steps(chromedp.EmulateViewport(width, 900),
-		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-					{Name: "prefers-color-scheme", Value: scheme}}})
-			return err
-		}))
-}
-
 func setScripts(enabled bool) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetScriptExecutionDisabled,
@@ -112,26 +55,16 @@ func setScripts(enabled bool) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// scrollThrough draws every figure: the script draws those that come near to the screen.
-const scrollThrough = `(async () => {
-	for (let y = 0; y < document.body.scrollHeight; y += 400) {
-		scrollTo(0, y);
-		await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
-	}
-	scrollTo(0, 0);
-	return document.querySelectorAll("figure[data-live] .live").length;
-})()`
-
 func TestReportInBrowser(t *testing.T) {
-	ctx := newBrowser(t)
+	ctx := look.Browser(t)
 	address := demo(t)
 	for _, width := range []int64{1400, 400} {
 		for _, scheme := range []string{"light", "dark"} {
 			t.Run(fmt.Sprintf("%d %s", width, scheme), func(t *testing.T) {
-				do(t, ctx, atSize(width, scheme), chromedp.Navigate(address))
-				// PAUSE, throughput, queues, rates
-				qt.Check(t, qt.Equals(ask[int](t, ctx, scrollThrough), 4))
-				wrong := ask[[]string](t, ctx, lookAtPage)
+				look.Do(t, ctx, look.AtSize(width, scheme), chromedp.Navigate(address))
+				// PAUSE, throughput, queues, rates, and two comparisons with the paper
+				qt.Check(t, qt.Equals(look.Ask[int](t, ctx, look.ScrollThrough), 6))
+				wrong := look.Ask[[]string](t, ctx, look.AtPage)
 				qt.Check(t, qt.HasLen(wrong, 0), qt.Commentf("%s", strings.Join(wrong, "\n")))
 				if dir := os.Getenv("PCN_SCREENSHOTS"); dir != "" {
 					picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
@@ -146,17 +79,17 @@ func TestReportInBrowser(t *testing.T) {
 
 // Readers zoom, read values, hide curves, and move through time.
 func TestReportAnswers(t *testing.T) {
-	ctx := newBrowser(t)
-	do(t, ctx, atSize(1400, "light"), chromedp.Navigate(demo(t)))
-	at := ask[struct{ X, Y float64 }](t, ctx, `(async () => {
+	ctx := look.Browser(t)
+	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(demo(t)))
+	at := look.Ask[struct{ X, Y float64 }](t, ctx, `(async () => {
 		const figure = document.querySelectorAll("figure[data-live]")[1];
 		figure.scrollIntoView();
 		await new Promise((done) => setTimeout(done, 300));
 		const at = figure.querySelector(".u-over").getBoundingClientRect();
 		return {x: at.left, y: at.top};
 	})()`)
-	do(t, ctx, chromedp.DragAndDropXY(at.X+100, at.Y+40, at.X+200, at.Y+40, 5))
-	got := ask[struct {
+	look.Do(t, ctx, chromedp.DragAndDropXY(at.X+100, at.Y+40, at.X+200, at.Y+40, 5))
+	got := look.Ask[struct {
 		Tip, Pressed, When, Later, CSV string
 		Reset, ZoomedOut               bool
 		Before, After, Shown           int
@@ -173,11 +106,11 @@ func TestReportAnswers(t *testing.T) {
 
 // Without scripts, readers see every figure as a picture, and the network at a few moments.
 func TestReportWithoutScripts(t *testing.T) {
-	ctx := newBrowser(t)
-	do(t, ctx, atSize(400, "light"), setScripts(false), chromedp.Navigate(demo(t)),
+	ctx := look.Browser(t)
+	look.Do(t, ctx, look.AtSize(400, "light"), setScripts(false), chromedp.Navigate(demo(t)),
 		setScripts(true))
-	qt.Check(t, qt.Equals(ask[int](t, ctx, `[...document.querySelectorAll(".still svg")].
+	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, `[...document.querySelectorAll(".still svg")].
 		filter((s) => s.getClientRects().length).length`), 6))
-	qt.Check(t, qt.IsTrue(ask[int](t, ctx, `document.querySelectorAll("svg.net").length`) > 2))
-	qt.Check(t, qt.Equals(ask[int](t, ctx, `document.querySelectorAll(".live").length`), 0))
+	qt.Check(t, qt.IsTrue(look.Ask[int](t, ctx, `document.querySelectorAll("svg.net").length`) > 2))
+	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, `document.querySelectorAll(".live").length`), 0))
 }

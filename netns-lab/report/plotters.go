@@ -53,9 +53,10 @@ func transformed(points []point, c draw.Canvas, p *plot.Plot) []vg.Point {
 type area struct {
 	low, high  []point
 	fill, line color.Color
-	hatch      vg.Length // distance between hatch lines; 0 means none
-	name       string    // the entry of the legend
-	stacked    bool      // its value is the distance of the curves
+	hatch      vg.Length   // distance between hatch lines; 0 means none
+	name       string      // the entry of the legend
+	stacked    bool        // its value is the distance of the curves
+	band       color.Color // of the curve that it is a band of; nil for no band
 }
 
 // Plot implements [plot.Plotter].
@@ -165,8 +166,9 @@ func positive(a, b vg.Length) (from, to vg.Length) {
 type curve struct {
 	points []point
 	swatch
-	name string // the entry of the legend
-	note string // tells curves of one name apart
+	name string  // the entry of the legend
+	note string  // tells curves of one name apart
+	low  []point // the lower end, if it is a band
 }
 
 // Plot implements [plot.Plotter].
