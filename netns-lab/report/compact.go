@@ -115,7 +115,48 @@ func compact(svg string, tolerance float64) string {
 		}
 		return attribute
 	})
-	return fontOfText.ReplaceAllString(svg, "")
+	svg = fontOfText.ReplaceAllString(joinPaths(svg, tolerance < hatchless), "")
+	return strings.ReplaceAll(svg, usualSize, "")
+}
+
+// usualSize is the size of most texts. The page's style sheet has it, too.
+const usualSize = "\n\tstyle=\"font-size:8.5px\""
+
+// hatchless is the tolerance from which on areas are not hatched: their outlines tell them apart.
+const hatchless = 1
+
+var styledPath = regexp.MustCompile(`<path d="([^"]*)" style="([^"]*)" />\n`)
+
+// joinPaths makes one path of neighbours of the same style, such as the lines of a grid. It may
+// leave out the lines of hatched areas.
+func joinPaths(svg string, hatched bool) string {
+	const manyLines = 20 // more than the legend's
+	var b strings.Builder
+	var d, style string
+	flush := func() {
+		if d != "" {
+			b.WriteString(`<path d="` + d + `" style="` + style + `" />` + "\n")
+		}
+		d, style = "", ""
+	}
+	end := 0
+	for _, at := range styledPath.FindAllStringSubmatchIndex(svg, -1) {
+		if at[0] > end {
+			flush()
+			b.WriteString(svg[end:at[0]])
+		}
+		end = at[1]
+		if of := svg[at[4]:at[5]]; of != style {
+			flush()
+			style = of
+		}
+		if lines := svg[at[2]:at[3]]; hatched || strings.Count(lines, "M") <= manyLines {
+			d += lines
+		}
+	}
+	flush()
+	b.WriteString(svg[end:])
+	return b.String()
 }
 
 // dot is a point in tenths of a point, so that rounding does not add up.

@@ -90,6 +90,7 @@ type livePanel struct {
 	Height  float64      `json:"height"` // points
 	Stacked bool         `json:"stacked,omitempty"`
 	X       numbers      `json:"x,omitempty"`
+	Same    bool         `json:"same,omitempty"` // x is that of the panel above
 	Curves  []liveCurve  `json:"curves,omitempty"`
 	Marks   []liveMarks  `json:"marks,omitempty"`
 	Spans   [][2]numeral `json:"spans,omitempty"` // arrows between two times
@@ -433,6 +434,25 @@ func (p *livePanel) thin(columns int) bool {
 	return true
 }
 
+// shareX leaves out the x of panels that have that of the one above.
+func (f *liveFigure) shareX() {
+	var above numbers
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		p.Same = above != nil && slices.Equal(p.X, above)
+		above = p.X
+	}
+}
+
+// MarshalJSON leaves out an x that is the same as above.
+func (p livePanel) MarshalJSON() ([]byte, error) {
+	type plain livePanel
+	if p.Same {
+		p.X = nil
+	}
+	return json.Marshal(plain(p))
+}
+
 // liveData returns the data of all figures that the script draws, as JSON, at most maxLivePoints of
 // them if there are not very many curves, and the least number of columns of each in any case.
 func liveData(figures []*liveFigure, least int) (template.JS, error) {
@@ -449,6 +469,7 @@ func liveData(figures []*liveFigure, least int) (template.JS, error) {
 				f.Thinned = true
 			}
 		}
+		f.shareX()
 	}
 	data, err := json.Marshal(figures)
 	if err != nil {

@@ -20,9 +20,9 @@
 	}
 
 	for (const figure of figures)
-		for (const panel of figure.panels)
-			if (panel.x) {
-				panel.x = unpack(panel.x);
+		for (const [i, panel] of figure.panels.entries())
+			if (panel.x || panel.same) {
+				panel.x = panel.same ? figure.panels[i - 1].x : unpack(panel.x);
 				for (const c of panel.curves) {
 					c.y = unpack(c.y);
 					if (c.low) c.low = unpack(c.low);
@@ -478,6 +478,7 @@
 		}
 		link("svg", "image/svg+xml", () => {
 			const svg = holder.querySelector(".still svg").cloneNode(true);
+			svg.style.fontSize = "8.5px";
 			svg.style.fontFamily = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 			return new XMLSerializer().serializeToString(svg);
 		});

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -200,13 +201,15 @@ type strip struct {
 }
 
 // Plot implements [plot.Plotter]. Bins that are narrower than a column share a box, and so do
-// neighbours of the same colour.
+// neighbours of the same colour. Boxes of a colour follow each other, so that they become one path.
 func (s *strip) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	bottom, top := trY(s.row+0.12), trY(s.row+0.88)
-	for _, b := range s.boxes(func(ms float64) float64 {
+	boxes := s.boxes(func(ms float64) float64 {
 		return float64(min(max(trX(ms), c.Min.X), c.Max.X) / columnWidth)
-	}) {
+	})
+	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(a.share, b.share) })
+	for _, b := range boxes {
 		left, right := vg.Length(b.from)*columnWidth, vg.Length(b.to)*columnWidth
 		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*b.share)}
 		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom},
