@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/chromedp"
 	"github.com/go-quicktest/qt"
 )
@@ -44,6 +45,10 @@ func Browser(t *testing.T) context.Context {
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
 	Do(t, ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, target, performance.Enable, performance.EnableParams{
+			TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+			return err
+		}
 		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument,
 			cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `window.thrown = [];
 				addEventListener("error", (e) => window.thrown.push(e.message));`})
