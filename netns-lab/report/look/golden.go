@@ -32,12 +32,25 @@ var views = []struct {
 	cell  int
 }{{1400, 14}, {400, 8}}
 
-// Page looks at a page in light and dark, wide and narrow. It checks the time that loading takes,
-// the layout and contrast, and holds a screenshot against the golden one in testdata/look. The flag
-// -update writes the golden ones anew. PCN_SCREENSHOTS=DIR writes the screenshots, to look at.
-//
-// It returns how many figures the page's script draws.
+// Page looks at a page as Layout does, and holds screenshots against the golden ones in
+// testdata/look. The flag -update writes the golden ones anew. PCN_SCREENSHOTS=DIR writes the
+// screenshots, to look at. It returns how many figures the page's script draws.
 func Page(t *testing.T, name, address string) (drawn int) {
+	t.Helper()
+	return inEachView(t, name, address, func(t *testing.T, ctx context.Context, file string, cell int) {
+		compare(t, ctx, file, cell)
+	})
+}
+
+// Layout looks at a page in light and dark, wide and narrow: it checks how long loading takes, that
+// all is drawn and within its place, and that texts have contrast.
+func Layout(t *testing.T, name, address string) {
+	t.Helper()
+	inEachView(t, name, address, func(*testing.T, context.Context, string, int) {})
+}
+
+func inEachView(t *testing.T, name, address string,
+	then func(t *testing.T, ctx context.Context, file string, cell int)) (drawn int) {
 	t.Helper()
 	ctx := Browser(t)
 	for _, v := range views {
@@ -49,7 +62,7 @@ func Page(t *testing.T, name, address string) (drawn int) {
 				t.Logf("loading took %.3f s", load)
 				wrong := Ask[[]string](t, ctx, AtPage)
 				qt.Check(t, qt.HasLen(wrong, 0), qt.Commentf("%s", strings.Join(wrong, "\n")))
-				compare(t, ctx, fmt.Sprintf("%s-%d-%s.png", name, v.width, colors), v.cell)
+				then(t, ctx, fmt.Sprintf("%s-%d-%s.png", name, v.width, colors), v.cell)
 			})
 		}
 	}
