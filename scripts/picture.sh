@@ -1,17 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Extracts the README's picture, docs/hol.svg, from the report of `make demo`.
+# Makes the README's picture, docs/hol.svg, of the runs of `make demo`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-report=runs/demo/report.html
-[ -e "$report" ] || {
-	echo "no $report: run make demo first" >&2
+[ -e runs/demo/report.html ] || {
+	echo "no runs/demo/report.html: run make demo first" >&2
 	exit 1
 }
-sed -n '/<svg role="img" aria-label="Throughput"/,/<\/svg>/p' "$report" |
+figures=$(mktemp -d)
+trap 'rm -rf "$figures"' EXIT
+bin/pcn report runs/demo --figures "$figures" --force >/dev/null
+scripts/inline-svg.sh "$figures"/hol-?-throughput.svg |
 	sed '1s/<svg /<svg style="background:white" /' >docs/hol.svg
-[ -s docs/hol.svg ] || {
-	echo "$report has no figure named Throughput: did its title change?" >&2
-	exit 1
-}

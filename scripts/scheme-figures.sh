@@ -22,11 +22,6 @@ for page in docs/schemes/*.md; do
 		exit "$code"
 		;;
 	esac
-	# The figure is one SVG of the report.
-	sed -n '/<svg role="img" aria-label="Throughput"/,/<\/svg>/p' "$runs/$scheme/report.html" \
-		>"$folder/$scheme.svg"
-	[ -s "$folder/$scheme.svg" ] || {
-		echo "scheme-figures: the report of $scheme has no figure named Throughput" >&2
-		exit 1
-	}
+	bin/pcn report "$runs/$scheme" --figures "$runs/figures" --force >/dev/null
+	scripts/inline-svg.sh "$runs"/figures/hol-?-throughput.svg >"$folder/$scheme.svg"
 done

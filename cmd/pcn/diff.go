@@ -31,43 +31,56 @@ Exits with %d if runs differ.`, exitDiffer),
 			if err != nil {
 				return err
 			}
-			code := 0
-			w := cmd.OutOrStdout()
-			found := []jsonout.Diff{}
+			found := newDifferences(cmd.OutOrStdout(), asJSON)
 			for _, p := range pairs {
-				differences := result.Diff(p.a, p.b)
-				if asJSON {
-					found = append(found, jsonout.DiffOf(p.name, differences))
-					if len(differences) > 0 {
-						code = exitDiffer
-					}
-				} else if printDifferences(w, p.name, differences) {
-					code = exitDiffer
-				}
+				found.add(p.name, result.Diff(p.a, p.b))
 			}
-			if asJSON {
-				if err := printJSON(w, found); err != nil {
-					return err
-				}
-			}
-			return exitWith(code)
+			return found.finish()
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
 }
 
-// printDifferences prints the differences of a pair of runs, and reports whether there are any.
-func printDifferences(w io.Writer, name string, differences []result.Difference) bool {
-	if len(differences) == 0 {
-		fmt.Fprintf(w, "%s: same\n", name)
-		return false
+// differences prints the differences of pairs of runs: each at once, or all as JSON in the end.
+type differences struct {
+	w      io.Writer
+	asJSON bool
+	all    []jsonout.Diff
+	code   int
+}
+
+func newDifferences(w io.Writer, asJSON bool) *differences {
+	return &differences{w: w, asJSON: asJSON, all: []jsonout.Diff{}}
+}
+
+// add takes the differences of a pair.
+func (d *differences) add(name string, of []result.Difference) {
+	if len(of) > 0 {
+		d.code = exitDiffer
 	}
-	fmt.Fprintf(w, "%s: different\n", name)
-	for _, d := range differences {
-		fmt.Fprintf(w, "  %s\n", d)
+	if d.asJSON {
+		d.all = append(d.all, jsonout.DiffOf(name, of))
+		return
 	}
-	return true
+	if len(of) == 0 {
+		fmt.Fprintf(d.w, "%s: same\n", name)
+		return
+	}
+	fmt.Fprintf(d.w, "%s: different\n", name)
+	for _, x := range of {
+		fmt.Fprintf(d.w, "  %s\n", x)
+	}
+}
+
+// finish returns the exit code.
+func (d *differences) finish() error {
+	if d.asJSON {
+		if err := printJSON(d.w, d.all); err != nil {
+			return err
+		}
+	}
+	return exitWith(d.code)
 }
 
 type runPair struct {

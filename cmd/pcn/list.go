@@ -4,11 +4,15 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 // listed is an experiment in the output of pcn list --json.
@@ -17,6 +21,10 @@ type listed struct {
 	Title   string   `json:"title"`
 	Cases   []string `json:"cases"`
 	Schemes []string `json:"schemes"`
+	// KernelS is how long one CPU is expected to take for all runs on Linux, in s.
+	KernelS float64 `json:"kernel_s"`
+	// SimS is the same in the simulation, in s.
+	SimS float64 `json:"sim_s"`
 }
 
 func newList() *cobra.Command {
@@ -24,9 +32,10 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the experiments that come with pcn",
-		Long: `List the experiments that come with pcn.
+		Long: `List the experiments that come with pcn, and about how long one CPU takes for all of their
+runs: on Linux, in microVMs, and in the simulation.
 
---json prints a list of objects with the keys name, title, cases and schemes.`,
+--json prints a list of objects with the keys name, title, cases, schemes, kernel_s and sim_s.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := listAll()
@@ -37,10 +46,11 @@ func newList() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), all)
 			}
 			t := newTable(cmd.OutOrStdout())
-			fmt.Fprintln(t, "NAME\tCASES\tSCHEMES\tTITLE")
+			fmt.Fprintln(t, "NAME\tCASES\tLINUX\tSIMULATION\tSCHEMES\tTITLE")
 			for _, e := range all {
-				fmt.Fprintf(t, "%s\t%d\t%s\t%s\n",
-					e.Name, len(e.Cases), strings.Join(e.Schemes, ","), e.Title)
+				fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", e.Name, len(e.Cases),
+					formatAbout(seconds(e.KernelS)), formatAbout(seconds(e.SimS)),
+					strings.Join(e.Schemes, ","), e.Title)
 			}
 			return t.Flush()
 		},
@@ -49,6 +59,8 @@ func newList() *cobra.Command {
 	return c
 }
 
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
 func listAll() ([]listed, error) {
 	var all []listed
 	for _, name := range experiments.Names() {
@@ -56,7 +68,11 @@ func listAll() ([]listed, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, listed{name, e.Title, e.CaseNames(), e.Schemes})
+		cost := func(engine experiment.Engine) float64 {
+			return math.Round(experiments.Cost(e, engine, launch.Count(e)).Seconds()*10) / 10
+		}
+		all = append(all, listed{name, e.Title, e.CaseNames(), e.Schemes,
+			cost(experiment.EngineKernel), cost(experiment.EngineSim)})
 	}
 	return all, nil
 }

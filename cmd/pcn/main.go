@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -72,7 +73,12 @@ type usageError struct{ error }
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
+	out := newColored(os.Stdout, os.Getenv)
+	root.SetOut(out)
 	err := root.ExecuteContext(ctx)
+	if c, ok := out.(io.Closer); ok && out != os.Stdout {
+		err = errors.Join(err, c.Close())
+	}
 	var code exitCode
 	var usage usageError
 	switch {

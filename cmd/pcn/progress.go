@@ -4,11 +4,9 @@ package main
 
 import (
 	"io"
-	"os"
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
@@ -49,16 +47,12 @@ func enginesOf(named []launch.Named) []launch.Engine {
 const progressSteps = 1000
 
 func newProgress(w io.Writer, what string, runs int) *progress {
-	visible := false
-	if f, ok := w.(*os.File); ok {
-		visible = term.IsTerminal(int(f.Fd()))
-	}
 	return &progress{
 		done: map[string]float64{},
 		runs: runs,
 		bar: progressbar.NewOptions(progressSteps,
 			progressbar.OptionSetWriter(w),
-			progressbar.OptionSetVisibility(visible),
+			progressbar.OptionSetVisibility(isTerminal(w)),
 			progressbar.OptionSetDescription(what),
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetWidth(40),

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/report"
@@ -119,13 +117,7 @@ func askOverwrite(cmd *cobra.Command, path string) error {
 	}
 	refused := usageError{fmt.Errorf(
 		"%s exists: choose another file with --out, or overwrite it with --force", path)}
-	in, isFile := cmd.InOrStdin().(*os.File)
-	if !isFile || !term.IsTerminal(int(in.Fd())) {
-		return refused
-	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s exists. Overwrite it? [y/N] ", path)
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil || strings.ToLower(strings.TrimSpace(answer)) != "y" {
+	if agreed, _ := ask(cmd, path+" exists. Overwrite it? [y/N] ", false); !agreed {
 		return refused
 	}
 	return nil

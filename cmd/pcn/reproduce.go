@@ -20,6 +20,7 @@ type reproduceFlags struct {
 	where                           whereFlags
 	engine                          engineFlags
 	quick, markdown, finished, list bool
+	asJSON                          bool
 }
 
 func newReproduce() *cobra.Command {
@@ -44,7 +45,7 @@ A claim is met if the whole 95% interval of the value is within the paper's band
 				return usageError{err}
 			}
 			if f.list {
-				return listFigures(cmd.OutOrStdout(), figures)
+				return f.listFigures(cmd.OutOrStdout(), figures)
 			}
 			return f.run(cmd, figures)
 		},
@@ -60,6 +61,7 @@ A claim is met if the whole 95% interval of the value is within the paper's band
 	flags.StringVar(&f.seeds, "seeds", "",
 		"seeds of all runs, such as 1..5, in place of the catalogue's")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON: every claim, and what came out")
 	flags.BoolVar(&f.finished, "finished", false, "run nothing: judge the runs that are finished")
 	flags.BoolVar(&f.list, "list", false, "only list the figures")
 	return c
@@ -112,11 +114,16 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 		return err
 	}
 	w := cmd.OutOrStdout()
-	if f.markdown {
+	switch {
+	case f.markdown:
 		return r.WriteMarkdown(w)
+	case f.asJSON:
+		err = printJSON(w, claimsOf(r))
+	default:
+		printReproduction(w, r)
+		err = printTotal(w, start, page)
 	}
-	printReproduction(w, r)
-	if err := printTotal(w, start, page); err != nil {
+	if err != nil {
 		return err
 	}
 	if r.Count(reproduce.NotMet) > 0 {
@@ -126,16 +133,21 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 }
 
 // formatLeft says how long the rest takes one CPU.
-func formatLeft(seconds float64) string {
-	if seconds == 0 {
+func formatLeft(left float64) string {
+	if left == 0 {
 		return ""
 	}
-	left := time.Duration(seconds) * time.Second
-	return fmt.Sprintf("; this and the rest take one CPU about %s", strings.TrimSuffix(
-		left.Round(time.Minute).String(), "0s"))
+	return "; this and the rest take one CPU about " + formatAbout(seconds(left))
 }
 
-func listFigures(w io.Writer, figures []*reproduce.Figure) error {
+func (f reproduceFlags) listFigures(w io.Writer, figures []*reproduce.Figure) error {
+	if f.asJSON {
+		all := []figureJSON{}
+		for _, f := range figures {
+			all = append(all, figureJSON{f.ID(), f.Title, f.Experiment, len(f.Claims)})
+		}
+		return printJSON(w, all)
+	}
 	t := newTable(w)
 	fmt.Fprintln(t, "FIGURE\tCLAIMS\tEXPERIMENT\tTITLE")
 	for _, f := range figures {

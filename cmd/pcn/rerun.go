@@ -17,6 +17,7 @@ import (
 
 func newRerun() *cobra.Command {
 	var out string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "rerun RUN",
 		Short: "Repeat the runs in a result folder, and check that they are the same",
@@ -28,14 +29,15 @@ kernel or the QEMU of a run, it says which, and runs nothing.
 Exits with %d if runs differ.`, exitDiffer),
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return rerun(cmd, args[0], out)
+			return rerun(cmd, args[0], out, asJSON)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as pcn diff does")
 	c.Flags().StringVar(&out, "out", "", "folder for the new results (default: they are not kept)")
 	return c
 }
 
-func rerun(cmd *cobra.Command, dir, out string) error {
+func rerun(cmd *cobra.Command, dir, out string, asJSON bool) error {
 	names, runs, err := runsByName(dir)
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func rerun(cmd *cobra.Command, dir, out string) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	code := 0
+	found := newDifferences(cmd.OutOrStdout(), asJSON)
 	for _, name := range names {
 		engine := engines[runs[name].Manifest.Kernel]
 		again, err := runAgain(cmd.Context(), engine, runs[name], printWaiting(cmd))
@@ -59,11 +61,9 @@ func rerun(cmd *cobra.Command, dir, out string) error {
 				return err
 			}
 		}
-		if printDifferences(cmd.OutOrStdout(), name, result.Diff(runs[name], again)) {
-			code = exitDiffer
-		}
+		found.add(name, result.Diff(runs[name], again))
 	}
-	return exitWith(code)
+	return found.finish()
 }
 
 // addEngine adds the engine that a run had, or fails with what is missing.

@@ -40,12 +40,14 @@ func newRun() *cobra.Command {
 		engine engineFlags
 		asJSON bool
 		trace  string
+		yes    bool
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
 		Short: "Run an experiment, by name (pcn list) or by the path of its file",
 		Long: fmt.Sprintf(`Run every scheme of an experiment in each of its cases, and check the
-results against the expectations in the file.
+results against the expectations in the file. Before runs that take more than 3 minutes it says how
+long they take, and on a terminal it asks.
 
 Schemes: %s.
 Congestion controls of Linux, as baselines:
@@ -85,6 +87,11 @@ Congestion controls of Linux, as baselines:
 			if o.Packets, err = tracesPackets(trace, engines, seeds); err != nil {
 				return usageError{err}
 			}
+			runs := launch.Count(o.Experiment) * max(len(seeds), 1)
+			cost := costOf(o.Experiment, engines, runs)
+			if err := confirmLong(cmd, len(engines)*runs, cost, yes); err != nil {
+				return err
+			}
 			o.Engine = engines[0].Engine
 			if o.Out == "" {
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
@@ -117,6 +124,7 @@ Congestion controls of Linux, as baselines:
 	f.StringVar(&trace, "trace", "",
 		"packets: write what happens to each packet at each port, as CSV and for Wireshark; "+
 			"simulated runs only")
+	f.BoolVar(&yes, "yes", false, yesHelp)
 	f.BoolVar(&asJSON, "json", false,
 		"print what "+jsonout.ExpectationsFile+" in the folder of results has")
 	f.StringVar(&o.Out, "out", "",
@@ -142,6 +150,14 @@ func tracesPackets(
 		}
 	}
 	return true, nil
+}
+
+// costOf returns how long one CPU is expected to take for so many runs on each of the engines.
+func costOf(e *experiment.Experiment, engines []launch.Named, runs int) (cost time.Duration) {
+	for _, engine := range engines {
+		cost += experiments.Cost(e, engine.Name, runs)
+	}
+	return cost
 }
 
 // loadExperiment loads an experiment, with the schemes among the algorithms that are files of the user's own,

@@ -34,11 +34,19 @@ func newScheme() *cobra.Command {
 }
 
 func newSchemeList() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the schemes that come along",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asJSON {
+				all := []schemeJSON{}
+				for _, s := range scheme.Builtin().Schemes() {
+					all = append(all, schemeOf(s))
+				}
+				return printJSON(cmd.OutOrStdout(), all)
+			}
 			t := newTable(cmd.OutOrStdout())
 			for _, s := range scheme.Builtin().Schemes() {
 				fmt.Fprintf(t, "%s\t%s\n", s.Name, s.Title)
@@ -46,10 +54,13 @@ func newSchemeList() *cobra.Command {
 			return t.Flush()
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, with all parameters")
+	return c
 }
 
 func newSchemeShow() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "show SCHEME|FILE",
 		Short: "Show what a scheme needs, and its parameters; of your own C file, whether it compiles",
 		Args:  cobra.ExactArgs(1),
@@ -58,9 +69,14 @@ func newSchemeShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), schemeOf(s))
+			}
 			return showScheme(cmd, s)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
 }
 
 // findScheme returns a scheme by its name, or of a C file or object.

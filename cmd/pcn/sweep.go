@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
@@ -24,6 +26,8 @@ type sweepFlags struct {
 	engine engineFlags
 	dryRun bool
 	watch  bool
+	asJSON bool
+	yes    bool
 
 	newEngine func(engineFlags, experiment.Engine) (launch.Engine, error)
 
@@ -70,6 +74,8 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 	f.where.add(flags)
 	f.engine.add(flags)
 	flags.BoolVar(&f.watch, "watch", false, watchHelp)
+	flags.BoolVar(&f.asJSON, "json", false, "print JSON: all means, bounds and invalid runs")
+	flags.BoolVar(&f.yes, "yes", false, yesHelp)
 	flags.BoolVar(&f.dryRun, "dry-run", false,
 		"only list the runs, and which of them are finished")
 	flags.StringVar(&f.cells, "cells", "", "in a Slurm task: file with the runs of all tasks")
@@ -106,6 +112,9 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	case f.cells != "":
 		return r.Run(cmd.Context())
 	}
+	if err := f.confirm(cmd, s, r); err != nil {
+		return err
+	}
 	lock, err := r.Lock()
 	if err != nil {
 		return err
@@ -121,11 +130,38 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 		return err
 	}
 	w := cmd.OutOrStdout()
+	if f.asJSON {
+		if err := printJSON(w, sweptOf(res)); err != nil {
+			return err
+		}
+		return exitWith(summariseSweep(io.Discard, res))
+	}
 	code := summariseSweep(w, res)
 	if err := printTotal(w, start, filepath.Join(f.out, sweep.ReportFile)); err != nil {
 		return err
 	}
 	return exitWith(code)
+}
+
+// confirm says how long the unfinished runs take on this machine, and asks, if that is long.
+func (f sweepFlags) confirm(cmd *cobra.Command, s *sweep.Sweep, r *sweep.Runner) error {
+	if f.where.on == onSlurm {
+		return nil
+	}
+	unfinished, err := r.Unfinished()
+	if err != nil {
+		return err
+	}
+	engine := cmp.Or(experiment.Engine(f.engine.name), s.Engine())
+	costs := map[int]time.Duration{} // of a run, by point
+	var cost time.Duration
+	for _, c := range unfinished {
+		if _, known := costs[c.Point]; !known {
+			costs[c.Point] = experiments.Cost(s.Points[c.Point].Experiment, engine, 1)
+		}
+		cost += costs[c.Point]
+	}
+	return confirmLong(cmd, len(unfinished), cost, f.yes)
 }
 
 func (f sweepFlags) runUnfinished(

@@ -7,13 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
@@ -59,11 +56,7 @@ type watchedRun struct {
 }
 
 func newWatcher(w io.Writer, what string, runs int) *watcher {
-	terminal := false
-	if f, ok := w.(*os.File); ok {
-		terminal = term.IsTerminal(int(f.Fd()))
-	}
-	return &watcher{w: w, terminal: terminal, what: what, runs: runs, now: time.Now,
+	return &watcher{w: w, terminal: isTerminal(w), what: what, runs: runs, now: time.Now,
 		began: time.Now(), done: map[string]float64{}, watched: map[uint64]*watchedRun{}}
 }
 

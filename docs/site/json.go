@@ -18,19 +18,25 @@ var printedJSON = []struct {
 	{"pcn run --json, and expectations.json in the folder of results",
 		"netns-lab/jsonout", "Outcomes", false},
 	{"pcn compare --json", "netns-lab/jsonout", "Compared", true},
-	{"pcn diff --json", "netns-lab/jsonout", "Diff", true},
+	{"pcn diff --json, pcn rerun --json", "netns-lab/jsonout", "Diff", true},
 	{"pcn topo --json", "netns-lab/jsonout", "Topology", false},
 	{"pcn doctor --json", "netns-lab/jsonout", "Check", true},
 	{"pcn list --json", "cmd/pcn", "listed", true},
+	{"pcn sweep --json", "cmd/pcn", "sweptJSON", false},
+	{"pcn reproduce --json", "cmd/pcn", "claimJSON", true},
+	{"pcn reproduce --list --json", "cmd/pcn", "figureJSON", true},
+	{"pcn scheme list --json", "cmd/pcn", "schemeJSON", true},
+	{"pcn scheme show --json", "cmd/pcn", "schemeJSON", false},
 	{"pcn validate --json", "cmd/pcn", "mistake", true},
+	{"pcn flows --json, beside control, the flow's control", "loader", "Flow", true},
+	{"pcn trace --json, one object a line", "host", "TraceEvent", false},
 	{"pcn host status --json", "host", "Status", false},
 	{"pcn host doctor --json, pcn host selftest --json", "host", "Check", true},
 }
 
 const jsonIntroduction = `# JSON that commands print
 
-Keys and their meaning stay; new keys may come. Lists of ` + "`run`, `compare`, `diff`, `topo`" + `
-and ` + "`doctor`" + ` are never null. Exit codes are the same with and without ` + "`--json`" + `:
+Keys and their meaning stay; new keys may come. Lists are never null. Exit codes are the same with and without ` + "`--json`" + `:
 [exit codes](../docs/ci.md). This page is made from the sources.
 `
 

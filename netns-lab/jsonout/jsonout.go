@@ -35,6 +35,17 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(n))
 }
 
+// None is no number: null in JSON.
+var None = Number(math.NaN())
+
+// UnitOf returns the unit of a [Quantity] as JSON has it.
+func UnitOf(u config.Unit) string {
+	return map[config.Unit]string{
+		config.UnitTime: "ns", config.UnitRate: "bps", config.UnitBytes: "bytes",
+		config.UnitShare: "share", config.UnitCount: "count",
+	}[u]
+}
+
 // Outcomes is what an experiment's runs came to.
 type Outcomes struct {
 	Experiment   string        `json:"experiment"`   // name of the experiment
@@ -307,11 +318,7 @@ func quantity(q *experiment.Quantity) *Quantity {
 	if q == nil {
 		return nil
 	}
-	units := map[config.Unit]string{
-		config.UnitTime: "ns", config.UnitRate: "bps", config.UnitBytes: "bytes",
-		config.UnitShare: "share", config.UnitCount: "count",
-	}
-	return &Quantity{Number(q.Value), units[q.Unit]}
+	return &Quantity{Number(q.Value), UnitOf(q.Unit)}
 }
 
 func relation(r *result.Relation) *Relation {

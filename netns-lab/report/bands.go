@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -24,7 +25,9 @@ type Bands struct {
 // bandKind is a figure with a curve for each flow or port.
 type bandKind struct {
 	curves
-	of func(r *result.Run) timelineOf
+	of       func(r *result.Run) timelineOf
+	sentence string // its heading, up to the values, for the first object
+	sum      func(result.Timeline) float64
 }
 
 type bandKey struct {
@@ -40,16 +43,20 @@ func NewBands(e *experiment.Experiment) *Bands {
 		kinds: []bandKind{
 			{curves{name: experiment.FigureThroughput, title: "Throughput", yLabel: "Rate",
 				unit: experiment.UnitRate, objects: f.Throughput},
-				func(r *result.Run) timelineOf { return r.FlowRate }},
+				func(r *result.Run) timelineOf { return r.FlowRate },
+				"On average %s receives", meanFrom0},
 			{curves{name: experiment.FigureQueue, title: "Queue length", yLabel: "Queue",
 				unit: experiment.UnitBytes, objects: f.Queues, untilActive: true},
-				func(r *result.Run) timelineOf { return r.QueueMax }},
+				func(r *result.Run) timelineOf { return r.QueueMax },
+				"The queue of %s grows to", result.Timeline.Max},
 			{curves{name: experiment.FigureSendRate, title: "Sender's rate", yLabel: "Rate",
 				unit: experiment.UnitRate, objects: f.SendRate},
-				func(r *result.Run) timelineOf { return r.SendRate }},
+				func(r *result.Run) timelineOf { return r.SendRate },
+				"On average %s may send", meanFrom0},
 			{curves{name: experiment.FigureRates, title: "Port rate", yLabel: "Rate",
 				unit: experiment.UnitRate, objects: f.Rates},
-				func(r *result.Run) timelineOf { return r.PortRate }},
+				func(r *result.Run) timelineOf { return r.PortRate },
+				"On average %s sends", meanFrom0},
 		},
 	}
 }
@@ -106,13 +113,21 @@ func (b *Bands) figure(i int) *figure {
 	first := b.values[bandKey{i, b.schemes[0], kind.objects[0]}][0]
 	f.xMin, f.xMax = toMs(first.StartNs), toMs(first.TimeNs(len(first.Values)))
 	unit, scale := axisUnit(kind.unit, top)
+	var values []namedValue
+	for _, scheme := range b.schemes {
+		_, middle, _ := bandOf(b.values[bandKey{i, scheme, kind.objects[0]}])
+		values = append(values, namedValue{who: strings.ToUpper(scheme),
+			value: kind.sum(middle), unit: kind.unit})
+	}
+	f.sentence = sentenceOf(fmt.Sprintf(kind.sentence, kind.objects[0]), values)
 	for _, scheme := range b.schemes {
 		p := f.newPlot(kind.yLabel+" ("+unit+")", 0, headroom(top*scale))
 		for n, object := range kind.objects {
 			line := flowColors[n%len(flowColors)]
 			low, middle, high := bandOf(b.values[bandKey{i, scheme, object}])
 			p.Add(&area{low: pointsOf(low, scale, f.xMin, f.xMax),
-				high: pointsOf(high, scale, f.xMin, f.xMax), fill: pale(line), line: pale(line)})
+				high: pointsOf(high, scale, f.xMin, f.xMax), fill: pale(line), line: pale(line),
+				name: object, band: line})
 			p.Add(&curve{points: pointsOf(middle, scale, f.xMin, f.xMax), name: object,
 				swatch: swatch{line: line}})
 		}
@@ -149,6 +164,9 @@ func bandOf(seeds []result.Timeline) (low, middle, high result.Timeline) {
 	}
 	return low, middle, high
 }
+
+// bandNote tells a band from its curve.
+const bandNote = "all but a twentieth at either end"
 
 // pale returns a light shade of a colour.
 func pale(c color.Color) color.Color {

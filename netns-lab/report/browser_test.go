@@ -3,80 +3,30 @@
 package report
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
-	"fmt"
+	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
+	"github.com/pcn-linux/pcn/netns-lab/report/look"
+	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
-// The tests in this file look at a report in Chromium as readers do: light and dark, wide and
-// narrow. They check properties of the layout rather than compare screenshots with golden ones.
-// Golden pictures change with each version of the browser and of its fonts and rasteriser; a
-// tolerance that allows for that, some percent of the pixels, also allows for a missing curve or
-// for text outside of its panel. The properties are those that a look at screenshots was for.
-//
-// PCN_SCREENSHOTS=DIR also writes the screenshots, to look at.
-
-//go:embed testdata/look.js
-var lookAtPage string
+// The tests in this file look at pages in Chromium as readers do: light and dark, wide and narrow.
+// They check the layout, and hold screenshots against golden ones: package look.
 
 //go:embed testdata/act.js
 var usePage string
-
-// newBrowser starts Chromium. It skips the test where there is none.
-func newBrowser(t *testing.T) context.Context {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("no chromium: the report is not looked at (scripts/setup.sh --dev installs it)")
-	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path),
-		chromedp.UserDataDir(t.TempDir()))
-	for _, flag := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
-		"disable-background-networking", "disable-component-update", "disable-sync"} {
-		options = append(options, chromedp.Flag(flag, true))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	t.Cleanup(cancel)
-	do(t, ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument,
-			cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `window.thrown = [];
-				addEventListener("error", (e) => window.thrown.push(e.message));`})
-		return err
-	}))
-	return ctx
-}
-
-func do(t *testing.T, ctx context.Context, steps ...chromedp.Action[chromedp.Void]) {
-	t.Helper()
-	qt.Assert(t, qt.IsNil(chromedp.Do(ctx, steps...)))
-}
-
-// ask returns the value of a script, which may be a promise.
-func ask[T any](t *testing.T, ctx context.Context, script string) T {
-	t.Helper()
-	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
-	qt.Assert(t, qt.IsNil(err))
-	return v
-}
 
 // demo writes the report of hol with PFC and PCN, with all of its figures, and returns its address.
 func demo(t *testing.T) string {
@@ -86,22 +36,7 @@ func demo(t *testing.T) string {
 	e, err = e.Override(experiment.Override{Schemes: []string{"pfc", "pcn"},
 		Duration: new(19 * experiment.Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
-	path := filepath.Join(t.TempDir(), "report.html")
-	page := render(t, e, fig2(e))
-	qt.Check(t, qt.IsTrue(len(page) < 1e6), qt.Commentf("%d bytes", len(page)))
-	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(page), 0o600)))
-	return "file://" + path
-}
-
-// atSize sets the size of the screen and the preferred colours.
-func atSize(width int64, scheme string) chromedp.Action[chromedp.Void] {
-	return chromedp.Steps(chromedp.EmulateViewport(width, 900),
-		chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia,
-				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-					{Name: "prefers-color-scheme", Value: scheme}}})
-			return err
-		}))
+	return pageFile(t, render(t, e, fig2(e)))
 }
 
 func setScripts(enabled bool) chromedp.Action[chromedp.Void] {
@@ -112,51 +47,94 @@ func setScripts(enabled bool) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// scrollThrough draws every figure: the script draws those that come near to the screen.
-const scrollThrough = `(async () => {
-	for (let y = 0; y < document.body.scrollHeight; y += 400) {
-		scrollTo(0, y);
-		await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
-	}
-	scrollTo(0, 0);
-	return document.querySelectorAll("figure[data-live] .live").length;
-})()`
-
 func TestReportInBrowser(t *testing.T) {
-	ctx := newBrowser(t)
-	address := demo(t)
-	for _, width := range []int64{1400, 400} {
-		for _, scheme := range []string{"light", "dark"} {
-			t.Run(fmt.Sprintf("%d %s", width, scheme), func(t *testing.T) {
-				do(t, ctx, atSize(width, scheme), chromedp.Navigate(address))
-				// PAUSE, throughput, queues, rates
-				qt.Check(t, qt.Equals(ask[int](t, ctx, scrollThrough), 4))
-				wrong := ask[[]string](t, ctx, lookAtPage)
-				qt.Check(t, qt.HasLen(wrong, 0), qt.Commentf("%s", strings.Join(wrong, "\n")))
-				if dir := os.Getenv("PCN_SCREENSHOTS"); dir != "" {
-					picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
-					qt.Assert(t, qt.IsNil(err))
-					name := fmt.Sprintf("report-%d-%s.png", width, scheme)
-					qt.Check(t, qt.IsNil(os.WriteFile(filepath.Join(dir, name), picture, 0o600)))
-				}
-			})
-		}
+	// PAUSE, throughput, queues, rates, and two comparisons with the paper
+	qt.Check(t, qt.Equals(look.Page(t, "report", demo(t)), 6))
+}
+
+func TestSweepInBrowser(t *testing.T) {
+	s := sweepOf(3)
+	m := s.Metrics[0]
+	m.Name = "queue again"
+	s.Metrics = append(s.Metrics, m)
+	qt.Check(t, qt.Equals(look.Page(t, "sweep", pageFile(t, pageOf(t, s))), 2))
+	s.PointHeader = []string{"T", "w_min"}
+	for i := range s.Metrics[0].Rows {
+		s.Metrics[0].Rows[i].Columns = []string{[]string{"1us", "2us"}[i/2], []string{"1/2", "1/4"}[i%2]}
 	}
+	qt.Check(t, qt.Equals(look.Page(t, "sweep-map", pageFile(t, pageOf(t, s))), 0))
+}
+
+func TestReproductionInBrowser(t *testing.T) {
+	qt.Check(t, qt.Equals(look.Page(t, "reproduction", pageFile(t, reproductionPage(t))), 3))
+}
+
+func TestTopologyInBrowser(t *testing.T) {
+	e, err := experiments.Load("clos-full")
+	qt.Assert(t, qt.IsNil(err))
+	path := filepath.Join(t.TempDir(), "clos.svg")
+	f, err := os.Create(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(WriteTopology(f, e.Topology.Network())))
+	qt.Assert(t, qt.IsNil(f.Close()))
+	look.Picture(t, "topology", pageFile(t, `<!DOCTYPE html><title>Clos</title><img src="`+path+
+		`" style="max-width: 100%">`))
+}
+
+// reproductionPage has two figures of a paper: one with curves over time of several seeds.
+func reproductionPage(t *testing.T) string {
+	t.Helper()
+	e := load(t)
+	b := NewBands(e)
+	for seed := range 5 {
+		r := resulttest.Fig2(e, "pcn")
+		for i := range r.Series {
+			r.Series[i].RateBps = r.Series[i].RateBps * uint64(100+seed) / 100
+		}
+		qt.Assert(t, qt.IsNil(b.Add(r)))
+	}
+	claim := ReproducedClaim{What: "PCN: throughput is lost for", Quote: "recovers in 1.4 ms",
+		Paper: "1.4 ms (at most 2 ms)", Simulation: "600us [500us to 700us], n = 5", Kernel: "-",
+		Verdict: "met", Met: true, Command: "pcn reproduce pcn-fig2", Min: math.Inf(-1), Max: 2e6,
+		Low: 5e5, Value: 6e5, High: 7e5, HasValue: true}
+	missed := claim
+	missed.Verdict, missed.Met, missed.Missed = "not met", false, "the burst is shorter"
+	missed.Low, missed.Value, missed.High = 2.5e6, 2.6e6, 2.7e6
+	var page bytes.Buffer
+	qt.Assert(t, qt.IsNil(WriteReproduction(&page, Reproduction{
+		Summary: "1 of 2 claims is met, 1 is not.",
+		Figures: []ReproducedFigure{
+			{ID: "pcn-fig2", Title: "a burst", Note: "With five seeds.", Bands: []*Bands{b},
+				Claims: []ReproducedClaim{claim}},
+			{ID: "pcn-fig5", Title: "sizes", Sweeps: []Sweep{sweepOf(3)},
+				Claims: []ReproducedClaim{missed}},
+		},
+	})))
+	return page.String()
+}
+
+// pageFile writes a page, and returns its address.
+func pageFile(t *testing.T, page string) string {
+	t.Helper()
+	qt.Check(t, qt.IsTrue(len(page) < maxPage), qt.Commentf("%d bytes", len(page)))
+	path := filepath.Join(t.TempDir(), "page.html")
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(page), 0o600)))
+	return "file://" + path
 }
 
 // Readers zoom, read values, hide curves, and move through time.
 func TestReportAnswers(t *testing.T) {
-	ctx := newBrowser(t)
-	do(t, ctx, atSize(1400, "light"), chromedp.Navigate(demo(t)))
-	at := ask[struct{ X, Y float64 }](t, ctx, `(async () => {
+	ctx := look.Browser(t)
+	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(demo(t)))
+	at := look.Ask[struct{ X, Y float64 }](t, ctx, `(async () => {
 		const figure = document.querySelectorAll("figure[data-live]")[1];
 		figure.scrollIntoView();
 		await new Promise((done) => setTimeout(done, 300));
 		const at = figure.querySelector(".u-over").getBoundingClientRect();
 		return {x: at.left, y: at.top};
 	})()`)
-	do(t, ctx, chromedp.DragAndDropXY(at.X+100, at.Y+40, at.X+200, at.Y+40, 5))
-	got := ask[struct {
+	look.Do(t, ctx, chromedp.DragAndDropXY(at.X+100, at.Y+40, at.X+200, at.Y+40, 5))
+	got := look.Ask[struct {
 		Tip, Pressed, When, Later, CSV string
 		Reset, ZoomedOut               bool
 		Before, After, Shown           int
@@ -173,11 +151,11 @@ func TestReportAnswers(t *testing.T) {
 
 // Without scripts, readers see every figure as a picture, and the network at a few moments.
 func TestReportWithoutScripts(t *testing.T) {
-	ctx := newBrowser(t)
-	do(t, ctx, atSize(400, "light"), setScripts(false), chromedp.Navigate(demo(t)),
+	ctx := look.Browser(t)
+	look.Do(t, ctx, look.AtSize(400, "light"), setScripts(false), chromedp.Navigate(demo(t)),
 		setScripts(true))
-	qt.Check(t, qt.Equals(ask[int](t, ctx, `[...document.querySelectorAll(".still svg")].
+	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, `[...document.querySelectorAll(".still svg")].
 		filter((s) => s.getClientRects().length).length`), 6))
-	qt.Check(t, qt.IsTrue(ask[int](t, ctx, `document.querySelectorAll("svg.net").length`) > 2))
-	qt.Check(t, qt.Equals(ask[int](t, ctx, `document.querySelectorAll(".live").length`), 0))
+	qt.Check(t, qt.IsTrue(look.Ask[int](t, ctx, `document.querySelectorAll("svg.net").length`) > 2))
+	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, `document.querySelectorAll(".live").length`), 0))
 }

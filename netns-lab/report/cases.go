@@ -20,6 +20,11 @@ import (
 var markers = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, ring{},
 	draw.SquareGlyph{}, draw.TriangleGlyph{}}
 
+// markerTexts are the same markers as letters, for the script.
+var markerTexts = map[draw.GlyphDrawer]string{draw.CircleGlyph{}: "●", draw.BoxGlyph{}: "■",
+	draw.PyramidGlyph{}: "▲", ring{}: "○", draw.SquareGlyph{}: "□", draw.TriangleGlyph{}: "△",
+	draw.CrossGlyph{}: "×"}
+
 // overCases is a metric over the cases of an experiment.
 type overCases struct {
 	what   string
@@ -153,8 +158,12 @@ func (o overCases) figure(cases, schemes []string) *figure {
 			}
 		}
 	}
-	f := named(o.what, metricTitle(o.m.Metric)+" of "+strings.Join(objectsOf(o.m),
-		", ")+", in each case.", cases)
+	caption := metricTitle(o.m.Metric)
+	if of := objectsOf(o.m); len(of) > 0 {
+		caption += " of " + strings.Join(of, ", ")
+	}
+	f := named(o.what, captionOf(o.what, caption)+", in each case.", cases)
+	f.sentence = measureSentence(o.m, o.namedValues())
 	axis := newValueAxis(o.m.Metric.Unit(), values, 0.08)
 	var plotters []plot.Plotter
 	missing := false
@@ -168,7 +177,7 @@ func (o overCases) figure(cases, schemes []string) *figure {
 		without := c.missing(cases)
 		missing = missing || len(without) > 0
 		plotters = append(plotters, &crosses{
-			at: without, color: look.line,
+			at: without, color: look.line, name: name,
 			shift: 6 * (vg.Length(i) - vg.Length(len(o.curves)-1)/2),
 		})
 	}
@@ -178,6 +187,19 @@ func (o overCases) figure(cases, schemes []string) *figure {
 	}
 	f.add(o.m.Metric, axis, plotters...)
 	return f
+}
+
+// namedValues returns all values, each with its scheme, object and case.
+func (o overCases) namedValues() []namedValue {
+	var values []namedValue
+	for _, c := range o.curves {
+		for _, v := range c.values {
+			who := result.LabelOf(v.name, strings.TrimSpace(strings.ToUpper(c.scheme)+" "+c.object))
+			values = append(values, namedValue{who: who, value: v.value.Value, unit: v.value.Unit,
+				none: v.err != nil})
+		}
+	}
+	return values
 }
 
 // lookOf gives each scheme a colour and a marker, and each object after the first its own dashes.
@@ -224,6 +246,7 @@ type crosses struct {
 	at    []int     // indices of the cases
 	shift vg.Length // keeps the crosses of several schemes apart
 	color color.Color
+	name  string // the entry of the legend
 }
 
 // Plot implements [plot.Plotter].

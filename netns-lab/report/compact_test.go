@@ -3,6 +3,11 @@
 package report
 
 import (
+	"bytes"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -21,13 +26,43 @@ func TestCompactPath(t *testing.T) {
 		{"closed and several", "M0,0L1,0L1,1ZM5,5L6,5", "M0,0l1,0 0,1zM5,5l1,0"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, ok := compactPath(tc.path)
+			got, ok := compactPath(tc.path, 0)
 			qt.Assert(t, qt.IsTrue(ok))
 			qt.Assert(t, qt.Equals(got, tc.want))
 		})
 	}
-	_, ok := compactPath("M0,0A2,2 0 0 1 3,3Z")
+	_, ok := compactPath("M0,0A2,2 0 0 1 3,3Z", 0)
 	qt.Assert(t, qt.IsFalse(ok))
+}
+
+// A line keeps what is farther off than the tolerance, and loses what is not.
+func TestSimplify(t *testing.T) {
+	line := []dot{{0, 0}, {10, 1}, {20, -1}, {30, 0}, {40, 50}, {50, 0}, {60, 2}, {70, 0}}
+	qt.Check(t, qt.IsTrue(slices.Equal(simplify(line, 3),
+		[]dot{{0, 0}, {30, 0}, {40, 50}, {50, 0}, {70, 0}})))
+	qt.Check(t, qt.IsTrue(slices.Equal(simplify(line, 0), line)))
+	ring := []dot{{0, 0}, {10, 0}, {10, 10}, {0, 10}, {0, 0}} // ends where it began
+	qt.Check(t, qt.IsTrue(slices.Equal(simplify(ring, 1), ring)))
+}
+
+// A page is drawn with more thrift until it is small enough, but no longer.
+func TestWriteSmall(t *testing.T) {
+	write := func(size int) (tried int, got string) {
+		var page strings.Builder
+		qt.Assert(t, qt.IsNil(writeSmall(&page, func(w io.Writer, _ thrift) error {
+			tried++
+			_, err := w.Write(bytes.Repeat([]byte{byte('0' + tried)}, size/tried))
+			return err
+		})))
+		return tried, page.String()[:1]
+	}
+	for size, want := range map[int]int{1e6: 1, 2e6: 2, 3e6: 3, 1e9: len(thrifts)} {
+		tried, got := write(size)
+		qt.Check(t, qt.Equals(tried, want))
+		qt.Check(t, qt.Equals(got, strconv.Itoa(want)))
+	}
+	err := writeSmall(io.Discard, func(io.Writer, thrift) error { return errNoRun })
+	qt.Check(t, qt.ErrorIs(err, errNoRun))
 }
 
 // A curve keeps its extremes, however many bins a column has.

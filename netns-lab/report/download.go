@@ -62,8 +62,8 @@ func dataURL(mediaType string, data []byte) template.URL {
 	return template.URL("data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data))
 }
 
-// addDownloads gives the views of a page their files: PDF, and CSV for figures that the script does
-// not draw. Of the others the script writes CSV, and of all SVG.
+// addDownloads gives the views of a page their files: PDF, and CSV for figures over names. Of the
+// others the script writes CSV, and of all SVG.
 //
 // It reports whether it left out PDF files, as they are too large.
 func addDownloads(views [][]figureView) (noPDF bool, err error) {
@@ -85,7 +85,7 @@ func addDownloads(views [][]figureView) (noPDF bool, err error) {
 			if total > maxPDF {
 				v.Downloads = nil
 			}
-			if v.live != nil {
+			if v.figure.names == nil {
 				continue
 			}
 			var buf bytes.Buffer
@@ -96,6 +96,18 @@ func addDownloads(views [][]figureView) (noPDF bool, err error) {
 		}
 	}
 	return total > maxPDF, nil
+}
+
+// pageCode returns the styles and scripts of a page, and makes its pictures as small as asked.
+func pageCode(views [][]figureView, noPDF bool, t thrift) (liveCode, error) {
+	for _, group := range views {
+		for i := range group {
+			group[i].SVG = template.HTML(compact(string(group[i].drawn), t.tolerance))
+		}
+	}
+	code, err := newLiveCode(t.columns, views...)
+	code.NoPDF = noPDF
+	return code, err
 }
 
 // Figures returns the figures of the runs of one experiment, as its report has them.
@@ -208,9 +220,13 @@ func (f *figure) valuesOf(p panel, layer any, add func(curve, x, value string)) 
 		}
 		points(name, l.points)
 	case *area:
-		if l.stacked {
+		switch {
+		case l.stacked:
 			points(l.name, l.own())
-		} else {
+		case l.band != nil:
+			points(l.name+", "+bandNote, l.low)
+			points(l.name+", "+bandNote, l.high)
+		default:
 			points(l.name, l.high)
 		}
 	case *rings:

@@ -4,6 +4,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"image/color"
@@ -39,6 +40,7 @@ const (
 // figure has panels one below the other, with the same horizontal axis, and a legend above.
 type figure struct {
 	title, caption string
+	sentence       string // says what the figure shows, without a full stop; "" for the title
 	xLabel         string
 	xMin, xMax     float64  // ms, unless names is set or logarithmic is true
 	names          []string // names at 0, 1 and so on, in place of time
@@ -176,13 +178,16 @@ func (w withoutLabels) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// svg draws the figure for a page.
+// svg draws the figure for a page, which compacts it.
 func (f *figure) svg() (template.HTML, error) {
 	width, height := f.size()
 	canvas := vgsvg.New(width, height)
 	f.draw(draw.New(canvas))
-	return inlineSVG(canvas, f.title)
+	return inlineSVG(canvas, f.heading()+".")
 }
+
+// heading returns what stands above the figure, without a full stop.
+func (f *figure) heading() string { return cmp.Or(f.sentence, f.title) }
 
 // layout is where the parts of a figure are.
 type layout struct {
@@ -327,5 +332,5 @@ func inlineSVG(canvas *vgsvg.Canvas, title string) (template.HTML, error) {
 		return "", fmt.Errorf("figure %q has no <svg> element", title)
 	}
 	return template.HTML(`<svg role="img" aria-label="` + template.HTMLEscapeString(title) + `" ` +
-		compact(string(svg))), nil
+		string(svg)), nil
 }

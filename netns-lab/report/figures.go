@@ -55,16 +55,16 @@ func figuresOf(g groupView) ([]*figure, error) {
 	return append(figures, workloadFigures(g.Cases[0], len(g.Cases))...), nil
 }
 
-// figureViews prepares figures for a page.
-func figureViews(figures []*figure) ([]figureView, error) {
+// figureViews prepares figures for a page. Names of their files start with the prefix.
+func figureViews(prefix string, figures []*figure) ([]figureView, error) {
 	var views []figureView
 	for i, f := range figures {
 		svg, err := f.svg()
 		if err != nil {
 			return nil, err
 		}
-		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.title),
-			Caption: f.caption, SVG: svg, File: letters(i) + "-" + fileName(f.title),
+		views = append(views, figureView{Title: fmt.Sprintf("(%s) %s.", letters(i), f.heading()),
+			Caption: f.caption, drawn: svg, File: prefix + letters(i) + "-" + fileName(f.title),
 			figure: f, live: f.live()})
 	}
 	return views, nil
@@ -132,11 +132,28 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 			top = max(top, r.PauseRate(link).Max()/1e6)
 		}
 	}
+	subject, values := "PAUSE reaches hosts for", []namedValue(nil)
 	for _, r := range runs {
-		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), hostSpan(e, r, links)),
+		span := hostSpan(e, r, links)
+		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), span),
 			stripPanel(f, r, links))
+		stopped := span.to - span.from
+		if !span.drawn {
+			subject, stopped = "PAUSE stops "+links[0]+" for", lengthOf(r.PausedIntervals(links[0]))
+		}
+		values = append(values, namedValue{who: r.Label, value: float64(stopped),
+			unit: experiment.UnitTime})
 	}
+	f.sentence = sentenceOf(subject, values)
 	return f, nil
+}
+
+// lengthOf returns the sum of intervals, in ns.
+func lengthOf(times []result.Interval) (ns int64) {
+	for _, t := range times {
+		ns += t.ToNs - t.FromNs
+	}
+	return ns
 }
 
 func pausePanel(f *figure, r runView, links []string, top float64, span hostPause) panel {
@@ -246,6 +263,7 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 	for i, flow := range flows {
 		f.legend = append(f.legend, legendEntry{flow, hatchOf(i)})
 	}
+	var losses, means []namedValue
 	top := 0.0
 	for _, r := range runs {
 		total, err := r.FlowRate(sum)
@@ -253,7 +271,15 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 			return nil, fmt.Errorf("throughput of run %s: %w", r.Label, err)
 		}
 		top = max(top, total.Max())
+		means = append(means, namedValue{who: r.Label, value: meanFrom0(total),
+			unit: experiment.UnitRate})
+		if _, until, ok := throughputLoss(total); ok {
+			losses = append(losses, namedValue{who: r.Label, value: float64(until),
+				unit: experiment.UnitTime, most: until == total.TimeNs(len(total.Values))})
+		}
 	}
+	f.sentence = cmp.Or(sentenceOf("Throughput is lost for", losses),
+		sentenceOf("On average the flows receive", means))
 	top = max(top, topOf(e.Figures.Reference, experiment.FigureThroughput))
 	f.xMin, f.xMax = wholeRange(runs)
 	for _, r := range runs {
@@ -358,12 +384,16 @@ func queueFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	if ports == nil {
 		ports = queuedPorts(runs)
 	}
-	return curveFigure(e, runs, curves{
+	f, err := curveFigure(e, runs, curves{
 		name: experiment.FigureQueue, title: "Queue length", yLabel: "Queue",
 		unit: experiment.UnitBytes, objects: ports, untilActive: true,
 		caption: fmt.Sprintf("Longest queue of the egress port in each %s.", e.Sample),
 		solid:   func(r runView) timelineOf { return r.QueueMax },
 	})
+	if f != nil {
+		f.sentence = queueSentence(runs, ports)
+	}
+	return f, err
 }
 
 // sendRateFigure draws PCN, Fig. 3. It returns nil if the experiment does not ask for it.
@@ -377,6 +407,9 @@ func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 		dashed: func(r runView) timelineOf { return r.SendRate },
 	})
 	if f != nil {
+		flow := e.Figures.SendRate[0]
+		f.sentence = meanSentence("On average "+flow+" receives", runs,
+			func(r runView) timelineOf { return r.FlowRate }, flow)
 		f.legend = append(f.legend, legendEntry{sendersRate,
 			swatch{line: color.Gray{Y: 0x40}, dashes: dashes}})
 	}
@@ -385,12 +418,18 @@ func sendRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 
 // portRateFigure draws the rates of ports. It returns nil if the experiment does not ask for it.
 func portRateFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
-	return curveFigure(e, runs, curves{
+	rateOf := func(r runView) timelineOf { return r.PortRate }
+	f, err := curveFigure(e, runs, curves{
 		name: experiment.FigureRates, title: "Port rate", yLabel: "Rate", unit: experiment.UnitRate,
 		objects: e.Figures.Rates,
 		caption: fmt.Sprintf("Rate at which the egress port sent in each %s.", e.Sample),
-		solid:   func(r runView) timelineOf { return r.PortRate },
+		solid:   rateOf,
 	})
+	if f != nil {
+		port := e.Figures.Rates[0]
+		f.sentence = meanSentence("On average "+port+" sends", runs, rateOf, port)
+	}
+	return f, err
 }
 
 // timelineOf returns the timeline of a flow or port.

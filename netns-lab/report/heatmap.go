@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -68,7 +69,7 @@ func (s Sweep) heatmap(m SweepMetric) heatmap {
 			values = append(values, r.Mean)
 		}
 	}
-	h := heatmap{Title: m.Name, Caption: m.Caption() + ", mean over the seeds"}
+	h := heatmap{Title: cmp.Or(measureSentence(m.Measure, s.namedValues(m)), m.Name) + ".", Caption: m.Caption() + ", mean over the seeds"}
 	if len(values) == 0 {
 		return h
 	}
@@ -137,16 +138,32 @@ func (s Sweep) panelLabel(r SweepRow) string {
 // heatStyle colours a cell from pale yellow (0) to dark red (1), with text that can be read on it.
 func heatStyle(share float64) template.CSS {
 	stops := [][3]float64{{255, 247, 205}, {244, 165, 90}, {190, 45, 35}, {90, 8, 24}}
-	const lightTextFrom = 0.5
 	at := share * float64(len(stops)-1)
 	i := min(int(at), len(stops)-2)
 	var c [3]int
 	for k := range c {
 		c[k] = int(stops[i][k] + (at-float64(i))*(stops[i+1][k]-stops[i][k]))
 	}
-	text := "#111"
-	if share >= lightTextFrom {
+	// Black and white have a contrast of at least 4.5 on one side of this luminance each.
+	const lightTextBelow = 0.179
+	text := "#000"
+	if luminance(c) < lightTextBelow {
 		text = "#fff"
 	}
 	return template.CSS(fmt.Sprintf("background:#%02x%02x%02x;color:%s", c[0], c[1], c[2], text))
+}
+
+// luminance is how bright a colour is, 0 to 1, as WCAG 2.2 defines it.
+func luminance(c [3]int) float64 {
+	sum := 0.0
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		v := float64(c[i]) / 255
+		if v <= 0.04045 {
+			v /= 12.92
+		} else {
+			v = math.Pow((v+0.055)/1.055, 2.4)
+		}
+		sum += weight * v
+	}
+	return sum
 }

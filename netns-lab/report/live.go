@@ -40,9 +40,6 @@ var uplotLicense string
 // value takes about 5 bytes.
 const maxLivePoints = 40_000
 
-// leastColumns is how many columns a curve keeps however many curves a page has.
-const leastColumns = 100
-
 // plotted is a plot that remembers what was added to it.
 type plotted struct {
 	*plot.Plot
@@ -62,7 +59,8 @@ type liveFigure struct {
 	XLabel      string      `json:"xLabel"`
 	XMin        float64     `json:"xMin"`
 	XMax        float64     `json:"xMax"`
-	Logarithmic bool        `json:"log,omitempty"` // x has logarithms to base 10
+	Logarithmic bool        `json:"log,omitempty"`   // x has logarithms to base 10
+	Names       []string    `json:"names,omitempty"` // what stands at x = 0, 1 and so on
 	Thinned     bool        `json:"thinned,omitempty"`
 	Legend      []liveEntry `json:"legend"`
 	Panels      []livePanel `json:"panels"`
@@ -75,12 +73,14 @@ type liveEntry struct {
 }
 
 type liveLook struct {
-	Line   string    `json:"line,omitempty"`
-	Fill   string    `json:"fill,omitempty"`
-	Dashes []float64 `json:"dashes,omitempty"` // points
+	Line    string    `json:"line,omitempty"`
+	Fill    string    `json:"fill,omitempty"`
+	Dashes  []float64 `json:"dashes,omitempty"` // points
+	Hatched bool      `json:"hatched,omitempty"`
+	Marker  string    `json:"marker,omitempty"`
 }
 
-// livePanel has curves over the same x, or rows of boxes.
+// livePanel has curves over the same x, rows of boxes, or what stands over names.
 type livePanel struct {
 	Run     string       `json:"run,omitempty"`
 	Label   string       `json:"label,omitempty"`
@@ -90,17 +90,21 @@ type livePanel struct {
 	Height  float64      `json:"height"` // points
 	Stacked bool         `json:"stacked,omitempty"`
 	X       numbers      `json:"x,omitempty"`
+	Same    bool         `json:"same,omitempty"` // x is that of the panel above
 	Curves  []liveCurve  `json:"curves,omitempty"`
 	Marks   []liveMarks  `json:"marks,omitempty"`
 	Spans   [][2]numeral `json:"spans,omitempty"` // arrows between two times
 	Rows    []liveRow    `json:"rows,omitempty"`  // from the top
+	Log     bool         `json:"log,omitempty"`   // y has logarithms to base 10
+	Over    []liveOver   `json:"over,omitempty"`
 }
 
 type liveCurve struct {
 	Name string `json:"name"`           // the entry of the legend
 	Note string `json:"note,omitempty"` // tells curves of one name apart; may be an entry, too
 	liveLook
-	Y numbers `json:"y"`
+	Y   numbers `json:"y"`
+	Low numbers `json:"low,omitempty"` // the lower end of a band up to y
 }
 
 // liveMarks are the rings of a paper's data points.
@@ -108,6 +112,32 @@ type liveMarks struct {
 	Name string       `json:"name"`
 	Line string       `json:"line"`
 	At   [][2]numeral `json:"at"`
+}
+
+// liveOver is drawn over names: bars, or points with lines between them.
+type liveOver struct {
+	Name string `json:"name"` // the entry of the legend
+	liveLook
+	Bars      []liveBar    `json:"bars,omitempty"`
+	Points    [][2]numeral `json:"points,omitempty"`
+	Intervals [][3]numeral `json:"intervals,omitempty"` // x, low and high
+	Without   []numeral    `json:"without,omitempty"`   // names without a value
+}
+
+// liveBar is a bar between two positions, on a foot. Without a value its text says why.
+type liveBar struct {
+	From, To, Foot, Value float64
+	Text                  string
+	Failed                bool
+}
+
+// MarshalJSON writes a bar as a short list.
+func (b liveBar) MarshalJSON() ([]byte, error) {
+	list := []any{numeral(b.From), numeral(b.To), numeral(b.Foot), numeral(b.Value), b.Text}
+	if b.Failed {
+		list[3] = nil
+	}
+	return json.Marshal(list)
 }
 
 type liveRow struct {
@@ -163,19 +193,63 @@ func (n numbers) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// live returns the figure for the script, or nil if it has names on its horizontal axis: these
-// figures have few values, which stand in them.
+// live returns the figure for the script.
 func (f *figure) live() *liveFigure {
-	if f.names != nil {
-		return nil
-	}
-	live := &liveFigure{Title: f.title, XLabel: f.xLabel, XMin: f.xMin, XMax: f.xMax,
-		Logarithmic: f.logarithmic}
+	live := &liveFigure{Title: f.heading(), XLabel: f.xLabel, XMin: f.xMin, XMax: f.xMax,
+		Logarithmic: f.logarithmic, Names: f.names}
 	for _, entry := range f.legend {
 		live.Legend = append(live.Legend, liveEntry{entry.text, lookOfSwatch(entry.swatch)})
 	}
 	for _, p := range f.panels {
+		if f.names != nil {
+			live.Panels = append(live.Panels, f.namedPanel(p))
+			continue
+		}
 		live.Panels = append(live.Panels, f.livePanel(p))
+	}
+	return live
+}
+
+// namedPanel returns a panel of a figure with names on its horizontal axis.
+func (f *figure) namedPanel(p panel) livePanel {
+	live := livePanel{Run: p.run, YLabel: p.plot.Y.Label.Text, YMin: p.plot.Y.Min,
+		YMax: p.plot.Y.Max, Height: p.height.Points(), Log: p.plot.logarithmic}
+	of := func(name string, look liveLook) *liveOver {
+		for i := range live.Over {
+			if live.Over[i].Name == name {
+				return &live.Over[i]
+			}
+		}
+		live.Over = append(live.Over, liveOver{Name: name, liveLook: look})
+		return &live.Over[len(live.Over)-1]
+	}
+	for _, layer := range p.plot.layers {
+		switch l := layer.(type) {
+		case *bars:
+			for _, item := range l.items {
+				o := of(f.entryOf(item.swatch), lookOfSwatch(item.swatch))
+				o.Bars = append(o.Bars, liveBar{From: item.from, To: item.to,
+					Foot: max(item.foot, p.plot.Y.Min), Value: item.value, Text: item.text,
+					Failed: item.failed})
+			}
+		case *curve:
+			o := of(l.name, liveLook{})
+			o.liveLook = lookOfSwatch(l.swatch) // its intervals have less of one
+			for _, at := range l.points {
+				o.Points = append(o.Points, [2]numeral{numeral(at.x), numeral(at.y)})
+			}
+		case *errorBars:
+			o := of(l.name, liveLook{Line: hex(l.color)})
+			for _, at := range l.at {
+				o.Intervals = append(o.Intervals,
+					[3]numeral{numeral(at.x), numeral(at.low), numeral(at.high)})
+			}
+		case *crosses:
+			o := of(l.name, liveLook{Line: hex(l.color)})
+			for _, at := range l.at {
+				o.Without = append(o.Without, numeral(at))
+			}
+		}
 	}
 	return live
 }
@@ -200,9 +274,12 @@ func (f *figure) livePanel(p panel) livePanel {
 			live.Label = l.text
 		case *area:
 			c := &curve{points: l.high, swatch: swatch{fill: l.fill, line: l.line}, name: l.name}
-			if l.stacked {
+			switch {
+			case l.stacked:
 				live.Stacked = true
 				c.points = l.own()
+			case l.band != nil:
+				c.line, c.low, c.note = l.band, l.low, bandNote
 			}
 			drawn = append(drawn, c)
 		case *curve:
@@ -291,9 +368,15 @@ func table(drawn []*curve, xMin, xMax float64) (x numbers, curves []liveCurve) {
 		for i, at := range x {
 			if apart {
 				l.Y = append(l.Y, valueAt(c.points, at))
+				if c.low != nil {
+					l.Low = append(l.Low, valueAt(c.low, at))
+				}
 				continue
 			}
 			l.Y = append(l.Y, c.points[i].y)
+			if c.low != nil {
+				l.Low = append(l.Low, c.low[i].y)
+			}
 		}
 		curves = append(curves, l)
 	}
@@ -322,7 +405,7 @@ func (p *livePanel) thin(columns int) bool {
 		return false
 	}
 	var x numbers
-	y := make([]numbers, len(p.Curves))
+	y, lows := make([]numbers, len(p.Curves)), make([]numbers, len(p.Curves))
 	for from := 0; from < len(p.X); from += bins {
 		to := min(from+bins, len(p.X))
 		x = append(x, p.X[from], p.X[(from+to)/2])
@@ -336,32 +419,57 @@ func (p *livePanel) thin(columns int) bool {
 					high = k
 				}
 			}
+			if c.Low != nil { // the widest of the band
+				least := slices.Min(c.Low[from:to])
+				y[i], lows[i] = append(y[i], c.Y[high], c.Y[high]), append(lows[i], least, least)
+				continue
+			}
 			y[i] = append(y[i], c.Y[min(low, high)], c.Y[max(low, high)])
 		}
 	}
 	p.X = x
 	for i := range p.Curves {
-		p.Curves[i].Y = y[i]
+		p.Curves[i].Y, p.Curves[i].Low = y[i], lows[i]
 	}
 	return true
 }
 
+// shareX leaves out the x of panels that have that of the one above.
+func (f *liveFigure) shareX() {
+	var above numbers
+	for i := range f.Panels {
+		p := &f.Panels[i]
+		p.Same = above != nil && slices.Equal(p.X, above)
+		above = p.X
+	}
+}
+
+// MarshalJSON leaves out an x that is the same as above.
+func (p livePanel) MarshalJSON() ([]byte, error) {
+	type plain livePanel
+	if p.Same {
+		p.X = nil
+	}
+	return json.Marshal(plain(p))
+}
+
 // liveData returns the data of all figures that the script draws, as JSON, at most maxLivePoints of
-// them if there are not very many curves.
-func liveData(figures []*liveFigure) (template.JS, error) {
+// them if there are not very many curves, and the least number of columns of each in any case.
+func liveData(figures []*liveFigure, least int) (template.JS, error) {
 	curves := 0
 	for _, f := range figures {
 		for _, p := range f.Panels {
 			curves += len(p.Curves)
 		}
 	}
-	columns := max(maxLivePoints/(2*max(curves, 1)), leastColumns)
+	columns := max(maxLivePoints/(2*max(curves, 1)), least)
 	for _, f := range figures {
 		for i := range f.Panels {
 			if f.Panels[i].thin(columns) {
 				f.Thinned = true
 			}
 		}
+		f.shareX()
 	}
 	data, err := json.Marshal(figures)
 	if err != nil {
@@ -375,10 +483,12 @@ type liveCode struct {
 	Style  template.CSS
 	Script template.JS
 	Data   template.JS
+	NoPDF  bool // the figures' PDF files are too large for the page
 }
 
-// newLiveCode numbers the figures that the script draws, and collects their data.
-func newLiveCode(views ...[]figureView) (liveCode, error) {
+// newLiveCode numbers the figures that the script draws, and collects their data. Curves keep this
+// many columns, however many curves there are.
+func newLiveCode(columns int, views ...[]figureView) (liveCode, error) {
 	code := liveCode{Style: template.CSS(styleText)}
 	var figures []*liveFigure
 	for _, group := range views {
@@ -393,7 +503,7 @@ func newLiveCode(views ...[]figureView) (liveCode, error) {
 		return code, nil
 	}
 	var err error
-	if code.Data, err = liveData(figures); err != nil {
+	if code.Data, err = liveData(figures, columns); err != nil {
 		return code, err
 	}
 	code.Style += template.CSS(uplotStyle)
@@ -403,7 +513,8 @@ func newLiveCode(views ...[]figureView) (liveCode, error) {
 }
 
 func lookOfSwatch(s swatch) liveLook {
-	look := liveLook{Line: hex(s.line), Fill: hex(s.fill)}
+	look := liveLook{Line: hex(s.line), Fill: hex(s.fill), Hatched: s.spacing > 0,
+		Marker: markerTexts[s.marker]}
 	for _, d := range s.dashes {
 		look.Dashes = append(look.Dashes, d.Points())
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Draws the figures over time with uPlot: values under the pointer, zoom by dragging, double click
-   to zoom out, and a legend that hides curves. Without this script readers see the SVG. */
+/* Draws the figures with uPlot: values under the pointer, zoom by dragging, double click to zoom
+   out, and a legend that hides curves and bars. Without this script readers see the SVG. */
 (function () {
 	"use strict";
 
@@ -20,10 +20,13 @@
 	}
 
 	for (const figure of figures)
-		for (const panel of figure.panels)
-			if (panel.x) {
-				panel.x = unpack(panel.x);
-				for (const c of panel.curves) c.y = unpack(c.y);
+		for (const [i, panel] of figure.panels.entries())
+			if (panel.x || panel.same) {
+				panel.x = panel.same ? figure.panels[i - 1].x : unpack(panel.x);
+				for (const c of panel.curves) {
+					c.y = unpack(c.y);
+					if (c.low) c.low = unpack(c.low);
+				}
 			}
 
 	function theme() {
@@ -64,6 +67,7 @@
 		for (const entry of figure.legend) {
 			const button = element("button", "", bar);
 			const swatch = element("span", "swatch", button);
+			if (entry.marker) button.append(entry.marker + " ");
 			button.append(entry.name);
 			button.type = "button";
 			button.setAttribute("aria-pressed", "true");
@@ -74,8 +78,15 @@
 				build();
 			};
 			button.paint = () => {
+				const color = shown(entry.fill || entry.line);
+				if (figure.names && entry.hatched) {
+					swatch.style.cssText = "height:9px;border:1px solid " + color + ";background:" +
+						"repeating-linear-gradient(45deg," + color + " 0 1px,transparent 1px 4px)";
+					return;
+				}
 				swatch.style.borderTop = (entry.fill ? "9px solid " : entry.dashes ? "2px dashed " :
-					"3px solid ") + shown(entry.fill || entry.line);
+					"3px solid ") + color;
+				swatch.style.color = color;
 			};
 		}
 		reset.type = "button";
@@ -103,7 +114,17 @@
 		const axisWidth = Math.max(46, 8 + 6.2 * names);
 
 		function xText(v) {
+			if (figure.names) return figure.names[Math.round(v)];
 			return number(figure.log ? 10 ** v : v);
+		}
+
+		/* tick is the room and the turn of the texts below the lowest panel. */
+		function tick() {
+			if (!figure.names) return {size: 26, rotate: 0};
+			const longest = 6.4 * Math.max(...figure.names.map((name) => name.length));
+			const slot = (Math.max(body.clientWidth, 200) - axisWidth - 28) / figure.names.length;
+			if (longest + 6 < slot) return {size: 26, rotate: 0};
+			return {size: Math.min(20 + 0.72 * longest, 130), rotate: -45};
 		}
 
 		function build() {
@@ -115,7 +136,7 @@
 			figure.panels.forEach((panel, i) => {
 				if (panel.label) element("div", "label", body, panel.label);
 				const last = i === figure.panels.length - 1;
-				const make = panel.rows ? rowsOf : curvesOf;
+				const make = figure.names ? namesOf : panel.rows ? rowsOf : curvesOf;
 				plots.push(make(panel, last, sync));
 			});
 			setZoom(zoom);
@@ -123,14 +144,15 @@
 
 		/* options are what panels of curves and of rows have in common. */
 		function options(panel, last, sync, more) {
-			const colors = theme();
+			const colors = theme(), below = tick();
+			const titleSize = figure.xLabel ? 18 : 0;
 			const axis = {stroke: colors.text, font, grid: {stroke: colors.grid, width: 1},
 				ticks: {show: false}};
 			const tip = element("div", "tip", null);
 			tip.hidden = true;
 			const o = {
 				width: Math.max(body.clientWidth, 200),
-				height: Math.round(panel.height * pixelsPerPoint) + (last ? 26 + 18 : 8) + 6,
+				height: Math.round(panel.height * pixelsPerPoint) + (last ? below.size + titleSize : 8) + 6,
 				padding: [6, 10, 0, 0],
 				legend: {show: false},
 				scales: {x: {time: false, range: (u, min, max) => [min, max]},
@@ -141,8 +163,9 @@
 					bind: {dblclick: () => () => { setZoom(null); return null; }},
 				},
 				axes: [
-					{...axis, size: last ? 26 : 8, label: last ? figure.xLabel : undefined, labelSize: 18,
-						labelFont: font, values: (u, at) => at.map((v) => last ? xText(v) : "")},
+					{...axis, size: last ? below.size : 8, label: last && titleSize ? figure.xLabel : undefined,
+						labelSize: titleSize, labelFont: font, rotate: last ? below.rotate : 0,
+						values: (u, at) => at.map((v) => last ? xText(v) : "")},
 					{...axis, size: axisWidth, label: panel.yLabel || " ", labelSize: 18, labelFont: font, space: 28},
 				],
 				hooks: {
@@ -164,15 +187,26 @@
 					draw: [more.draw],
 				},
 			};
-			if (figure.log)
-				o.axes[0].splits = (u, axis, min, max) => {
-					const at = [];
-					for (let p = Math.floor(min); p <= max; p++)
-						for (const s of max - min > 3 ? [1] : max - min > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7])
-							if (p + Math.log10(s) >= min && p + Math.log10(s) <= max) at.push(p + Math.log10(s));
-					return at;
-				};
+			if (figure.log) o.axes[0].splits = (u, axis, min, max) => powers(min, max);
+			if (figure.names) {
+				o.axes[0].splits = (u, axis, min, max) =>
+					figure.names.map((name, i) => i).filter((i) => i >= min && i <= max);
+				o.axes[0].grid = {show: false};
+			}
+			if (panel.log) {
+				o.axes[1].splits = (u, axis, min, max) => powers(min, max);
+				o.axes[1].values = (u, at) => at.map((v) => number(10 ** v));
+			}
 			return o;
+		}
+
+		/* powers returns the places of round numbers on a logarithmic axis. */
+		function powers(min, max) {
+			const at = [];
+			for (let p = Math.floor(min); p <= max; p++)
+				for (const s of max - min > 3 ? [1] : max - min > 0.5 ? [1, 2, 5] : [1, 1.5, 2, 3, 4, 5, 7])
+					if (p + Math.log10(s) >= min && p + Math.log10(s) <= max) at.push(p + Math.log10(s));
+			return at;
 		}
 
 		function unitOf(panel) {
@@ -187,18 +221,26 @@
 
 		function curvesOf(panel, last, sync) {
 			const visible = panel.curves.filter((c) => !isHidden(c));
-			const data = [panel.x];
-			const bands = [];
+			const data = [panel.x], bands = [], series = [{}];
 			let below = null;
-			visible.forEach((c, i) => {
+			for (const c of visible) {
+				const at = data.length;
+				if (panel.stacked && below) bands.push({series: [at, at - 1], fill: shown(c.line) + "55"});
+				const fill = c.fill ? shown(c.fill) : panel.stacked && !below ? shown(c.line) + "55" : undefined;
 				below = panel.stacked && below ? c.y.map((v, k) => v + below[k]) : c.y;
 				data.push(below);
-				if (panel.stacked && i > 0) bands.push({series: [i + 1, i], fill: shown(c.line) + "55"});
-			});
+				series.push({label: c.name, stroke: c.low ? "transparent" : shown(c.line), width: 1.6,
+					points: {show: false}, fill: c.low ? undefined : fill,
+					dash: c.dashes && c.dashes.map((d) => d * pixelsPerPoint)});
+				if (!c.low) continue;
+				data.push(c.low);
+				series.push({stroke: "transparent", points: {show: false}});
+				bands.push({series: [at, at + 1], fill: shown(c.line) + "44"});
+			}
 			const o = options(panel, last, sync, {
 				values: (u, idx, x) => [["", timeText(panel.x[idx])]].concat(visible.map((c) =>
 					[shown(c.fill && !c.dashes ? "" : c.line), c.name + (c.note ? " (" + c.note + ")" : "") + ": " +
-						number(c.y[idx]) + unitOf(panel)]).reverse()),
+						(c.low ? number(c.low[idx]) + " to " : "") + number(c.y[idx]) + unitOf(panel)]).reverse()),
 				draw: (u) => {
 					/* rings of a stack stand on the curves below them */
 					for (const m of panel.marks || [])
@@ -207,11 +249,7 @@
 				},
 			});
 			o.bands = bands;
-			o.series = [{}].concat(visible.map((c, i) => ({
-				label: c.name, stroke: shown(c.line), width: 1.6, points: {show: false},
-				dash: c.dashes && c.dashes.map((d) => d * pixelsPerPoint),
-				fill: c.fill ? shown(c.fill) : panel.stacked && i === 0 ? shown(c.line) + "55" : undefined,
-			})));
+			o.series = series;
 			return new uPlot(o, data, body);
 		}
 
@@ -304,6 +342,110 @@
 			return new uPlot(o, [xs, xs.map(() => null)], body);
 		}
 
+		/* namesOf draws what stands over names: bars, and points with lines between them. */
+		function namesOf(panel, last, sync) {
+			const value = (y) => number(panel.log ? 10 ** y : y) + unitOf(panel);
+			const visible = panel.over.filter((o) => !isHidden(o));
+			const o = options(panel, last, sync, {
+				values: (u, idx) => {
+					const lines = [["", figure.names[idx]]];
+					const here = (x) => Math.round(x) === idx;
+					for (const s of visible) {
+						const add = (text) => lines.push([shown(s.hatched ? s.line : s.fill || s.line),
+							(s.name ? s.name + ": " : "") + text]);
+						for (const [from, to, foot, y, text] of s.bars || [])
+							if (here((from + to) / 2) && (text || y !== foot)) add(text || value(y - foot));
+						for (const [x, y] of s.points || []) {
+							if (!here(x)) continue;
+							const within = (s.intervals || []).find((i) => i[0] === x);
+							add(value(y) + (within ? ", " + value(within[1]) + " to " + value(within[2]) : ""));
+						}
+						for (const x of s.without || []) if (here(x)) add("not reached or not measured");
+					}
+					return lines.length > 1 ? lines : [];
+				},
+				draw: (u) => {
+					const c = u.ctx, r = devicePixelRatio;
+					c.save();
+					c.beginPath();
+					c.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height);
+					c.clip();
+					c.font = font.replace("12px", 10 * r + "px");
+					for (const s of visible) over(u, c, r, s);
+					c.restore();
+				},
+			});
+			o.series = [{}, {points: {show: false}, stroke: "transparent"}];
+			o.cursor.points = {show: false};
+			return new uPlot(o, [figure.names.map((name, i) => i), figure.names.map(() => null)], body);
+		}
+
+		/* over draws one entry of the legend over names. */
+		function over(u, c, r, s) {
+			const px = (v) => u.valToPos(v, "x", true), py = (v) => u.valToPos(v, "y", true);
+			const upright = (s.bars || []).some((b) => b[4] &&
+				c.measureText(b[4]).width > 2 * (px(b[1]) - px(b[0])));
+			for (const [from, to, foot, y, text] of s.bars || []) {
+				const left = px(from), width = px(to) - left, bottom = py(foot), top = py(y == null ? foot : y);
+				if (s.hatched) hatch(c, r, left, top, width, bottom - top, shown(s.line));
+				else if (s.fill) {
+					c.fillStyle = shown(s.fill);
+					c.strokeStyle = theme().line;
+					c.lineWidth = 0.7 * r;
+					c.fillRect(left, top, width, bottom - top);
+					c.strokeRect(left, top, width, bottom - top);
+				}
+				c.fillStyle = theme().text;
+				c.save();
+				c.translate(left + width / 2, top - 4 * r);
+				if (upright || y == null) c.rotate(-Math.PI / 2);
+				c.textAlign = upright || y == null ? "left" : "center";
+				c.textBaseline = upright || y == null ? "middle" : "bottom";
+				c.fillText(text, 0, 0);
+				c.restore();
+			}
+			c.strokeStyle = c.fillStyle = shown(s.line);
+			c.lineWidth = 1.4 * r;
+			c.setLineDash((s.dashes || []).map((d) => d * pixelsPerPoint * r));
+			c.beginPath();
+			let last = null;
+			for (const [x, y] of s.points || []) {
+				if (last == null || x - last > 1.5) c.moveTo(px(x), py(y));
+				else c.lineTo(px(x), py(y));
+				last = x;
+			}
+			c.stroke();
+			c.setLineDash([]);
+			c.beginPath();
+			for (const [x, low, high] of s.intervals || [])
+				for (const [x0, y0, x1, y1] of [[0, low, 0, high], [-3, low, 3, low], [-3, high, 3, high]]) {
+					c.moveTo(px(x) + x0 * r, py(y0));
+					c.lineTo(px(x) + x1 * r, py(y1));
+				}
+			c.stroke();
+			c.textAlign = "center";
+			c.textBaseline = "middle";
+			for (const [x, y] of s.points || []) if (s.marker) c.fillText(s.marker, px(x), py(y));
+			for (const x of s.without || []) c.fillText("×", px(x), u.bbox.top + 8 * r);
+		}
+
+		function hatch(c, r, left, top, width, height, color) {
+			c.save();
+			c.strokeStyle = color;
+			c.lineWidth = 0.7 * r;
+			c.strokeRect(left, top, width, height);
+			c.beginPath();
+			c.rect(left, top, width, height);
+			c.clip();
+			c.beginPath();
+			for (let d = -height; d < width; d += 5 * r) {
+				c.moveTo(left + d, top + height);
+				c.lineTo(left + d + height, top);
+			}
+			c.stroke();
+			c.restore();
+		}
+
 		still.hidden = true;
 		still.after(live);
 		build();
@@ -312,6 +454,7 @@
 		new ResizeObserver(() => {
 			if (body.clientWidth === width) return;
 			width = body.clientWidth;
+			if (figure.names) build(); /* the names may have to turn */
 			for (const u of plots) u.setSize({width: Math.max(width, 200), height: u.height});
 		}).observe(live);
 	}
@@ -335,10 +478,11 @@
 		}
 		link("svg", "image/svg+xml", () => {
 			const svg = holder.querySelector(".still svg").cloneNode(true);
+			svg.style.fontSize = "8.5px";
 			svg.style.fontFamily = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 			return new XMLSerializer().serializeToString(svg);
 		});
-		if (figure)
+		if (figure && !figure.names) /* the page has the others' values as they are */
 			link("csv", "text/csv", () => csv(figure), figure.thinned
 				? "The lowest and highest values of each column. For all values: pcn report --figures" : "");
 	}
@@ -350,8 +494,9 @@
 			const [, quantity, unit] = /^(.*?)(?: \((.*)\))?$/.exec(p.yLabel || "");
 			const panel = ((p.run || "") + " " + quantity).trim();
 			for (const c of p.curves || [])
-				p.x.forEach((x, i) => lines.push([panel, c.note ? c.name + ", " + c.note : c.name,
-					figure.log ? 10 ** x : x, c.y[i], unit || ""]));
+				for (const y of c.low ? [c.low, c.y] : [c.y])
+					p.x.forEach((x, i) => lines.push([panel, c.note ? c.name + ", " + c.note : c.name,
+						figure.log ? 10 ** x : x, y[i], unit || ""]));
 			for (const m of p.marks || [])
 				for (const [x, y] of m.at) lines.push([panel, (m.name + ", paper").replace(/^, /, ""), x, y, unit || ""]);
 			for (const r of p.rows || [])

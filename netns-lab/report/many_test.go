@@ -139,11 +139,20 @@ func TestSeveralCases(t *testing.T) {
 	e, runs := both(t)
 	page := render(t, e, runs)
 	qt.Assert(t, qt.DeepEquals(titles(page), []string{
-		"(a) PAUSE rate.", "(b) Throughput.", "(c) Queue length.",
-		"(d) Sending and receiving rate.", "(e) Port rate.",
-		"(f) throughput loss lasts.", // beside the paper
-		"(g) throughput loss lasts.", // over the cases
-		"(h) F1 recovers.",           // of one case only: both keep going
+		"(a) PAUSE reaches hosts for between 0 (calm/PCN) and 2.8ms (calm/PFC).",
+		"(b) Throughput is lost for between 1.1ms (calm/PCN) and over 19ms (calm/TIMELY).",
+		"(c) The queue of S1-&gt;R1 grows to 7.6MB in all of them.",
+		"(d) On average F0 receives between 2.78Gbps (calm/TIMELY) and 25.7Gbps (calm/PCN).",
+		"(e) On average S0-&gt;S1 sends between 5.37Gbps (calm/TIMELY) and 39.4Gbps (calm/PCN).",
+		// beside the paper
+		"(f) Recovery time of F0&#43;F1 is between 1.1ms (PCN) and 6.4ms (QCN); there is no value " +
+			"for TIMELY.",
+		// over the cases
+		"(g) Recovery time of F0&#43;F1 is between 1.1ms (calm/PCN) and 6.4ms (calm/QCN); there " +
+			"is no value for calm/TIMELY and wild/TIMELY.",
+		// of one case only: both keep going
+		"(h) Recovery time of F1 is between 3.3ms (calm/PFC) and 10.7ms (calm/PCN); there is no " +
+			"value for calm/TIMELY and wild/TIMELY.",
 	}))
 	// Over time there is the first case alone, and the caption says so.
 	throughput := svgElement.FindAllString(page, -1)[1]

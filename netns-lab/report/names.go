@@ -80,7 +80,8 @@ func compareFigure(o result.CompareOutcome) *figure {
 			values = append(values, v.Paper.Value)
 		}
 	}
-	f := named(o.Compare.What, compareCaption(o), names)
+	f := named(o.Compare.What, captionOf(o.Compare.What, compareCaption(o)), names)
+	f.sentence = measureSentence(o.Compare.Measure, schemeValues(o))
 	// Texts over bars that are too narrow for them are rotated.
 	const widest = 34 // width of a text, in points
 	upwards := f.slot() < 2*widest
@@ -121,6 +122,20 @@ func compareFigure(o result.CompareOutcome) *figure {
 	}
 	f.add(o.Compare.Metric, axis, b)
 	return f
+}
+
+// schemeValues returns what was measured with each scheme.
+func schemeValues(o result.CompareOutcome) []namedValue {
+	var values []namedValue
+	for _, v := range o.Values {
+		if v.Err != nil {
+			values = append(values, namedValue{who: strings.ToUpper(v.Scheme), none: true})
+			continue
+		}
+		values = append(values, namedValue{who: strings.ToUpper(v.Scheme),
+			value: v.Measured.Value, unit: v.Measured.Unit})
+	}
+	return values
 }
 
 // compareCaption names the metric, its objects, and how they are reduced to one value.

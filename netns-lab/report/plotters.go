@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -53,9 +54,10 @@ func transformed(points []point, c draw.Canvas, p *plot.Plot) []vg.Point {
 type area struct {
 	low, high  []point
 	fill, line color.Color
-	hatch      vg.Length // distance between hatch lines; 0 means none
-	name       string    // the entry of the legend
-	stacked    bool      // its value is the distance of the curves
+	hatch      vg.Length   // distance between hatch lines; 0 means none
+	name       string      // the entry of the legend
+	stacked    bool        // its value is the distance of the curves
+	band       color.Color // of the curve that it is a band of; nil for no band
 }
 
 // Plot implements [plot.Plotter].
@@ -165,8 +167,9 @@ func positive(a, b vg.Length) (from, to vg.Length) {
 type curve struct {
 	points []point
 	swatch
-	name string // the entry of the legend
-	note string // tells curves of one name apart
+	name string  // the entry of the legend
+	note string  // tells curves of one name apart
+	low  []point // the lower end, if it is a band
 }
 
 // Plot implements [plot.Plotter].
@@ -198,13 +201,15 @@ type strip struct {
 }
 
 // Plot implements [plot.Plotter]. Bins that are narrower than a column share a box, and so do
-// neighbours of the same colour.
+// neighbours of the same colour. Boxes of a colour follow each other, so that they become one path.
 func (s *strip) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	bottom, top := trY(s.row+0.12), trY(s.row+0.88)
-	for _, b := range s.boxes(func(ms float64) float64 {
+	boxes := s.boxes(func(ms float64) float64 {
 		return float64(min(max(trX(ms), c.Min.X), c.Max.X) / columnWidth)
-	}) {
+	})
+	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(a.share, b.share) })
+	for _, b := range boxes {
 		left, right := vg.Length(b.from)*columnWidth, vg.Length(b.to)*columnWidth
 		fill := color.NRGBA{R: s.fill.R, G: s.fill.G, B: s.fill.B, A: uint8(40 + 215*b.share)}
 		c.FillPolygon(fill, []vg.Point{{X: left, Y: bottom}, {X: right, Y: bottom},

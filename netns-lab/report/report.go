@@ -38,7 +38,7 @@ type Group struct {
 // page is the data of the template.
 type page struct {
 	Code     liveCode
-	NoPDF    bool // the figures' PDF files are too large for the page
+	Brief    bool // there are no tables of flows and ports, which would make the page large
 	Title    string
 	of       string        // the experiments, for errors
 	Overview []overviewRow // nil for no overview
@@ -114,7 +114,8 @@ func (t *tally) add(what string, met bool) {
 
 type figureView struct {
 	Title, Caption string
-	SVG            template.HTML
+	SVG            template.HTML // as compact as the page needs it
+	drawn          template.HTML
 	Number         int    // among the figures that the script draws, from 1 on; 0: none of them
 	File           string // name of its files, without ending
 	Downloads      []download
@@ -174,11 +175,8 @@ func (p page) write(w io.Writer) error {
 	for _, g := range p.Groups {
 		views = append(views, g.Figures)
 	}
-	var err error
-	if p.NoPDF, err = addDownloads(views); err != nil {
-		return err
-	}
-	if p.Code, err = newLiveCode(views...); err != nil {
+	noPDF, err := addDownloads(views)
+	if err != nil {
 		return err
 	}
 	t, err := template.New("report").Funcs(template.FuncMap{
@@ -186,11 +184,19 @@ func (p page) write(w io.Writer) error {
 		"time":  formatTime,
 		"rate":  formatRate,
 		"upper": strings.ToUpper,
+		"brief": func() bool { return p.Brief },
 	}).Parse(figuresText + pageText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
-	if err := t.Execute(w, p); err != nil {
+	err = writeSmall(w, func(w io.Writer, thrift thrift) error {
+		if p.Code, err = pageCode(views, noPDF, thrift); err != nil {
+			return err
+		}
+		p.Brief = thrift.brief
+		return t.Execute(w, p)
+	})
+	if err != nil {
 		return fmt.Errorf("write report of %s: %w", p.of, err)
 	}
 	return nil
@@ -229,7 +235,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 		view.Total += len(c.Outcomes)
 	}
 	if view.drawn, err = figuresOf(*view); err == nil {
-		view.Figures, err = figureViews(view.drawn)
+		view.Figures, err = figureViews("", view.drawn)
 	}
 	if err == nil {
 		view.Network, err = netViewOf(*view)
@@ -255,7 +261,9 @@ func (g groupView) Sentence() string {
 	case invalid > 0:
 		text = fmt.Sprintf("%d of %d runs are not valid: do not use their numbers", invalid,
 			len(runs))
-	case len(runs) > 1:
+	case len(runs) == 2:
+		text = "Both runs are valid"
+	case len(runs) > 2:
 		text = fmt.Sprintf("All %d runs are valid", len(runs))
 	}
 	results := tally{Met: g.Met, Total: g.Total}

@@ -206,12 +206,12 @@ func TestFiguresWithoutData(t *testing.T) {
 	}
 	page := render(t, e, []*result.Run{r})
 	qt.Assert(t, qt.HasLen(svgElement.FindAllString(page, -1), 1))
-	qt.Assert(t, qt.StringContains(page, "<b>(a) Throughput.</b>"))
+	qt.Assert(t, qt.StringContains(page, "<b>(a) Throughput is lost for 1.1ms with PCN.</b>"))
 
 	// What the file asks for is drawn, also if it is nothing.
 	e.Figures.Pause = []string{"S1->S0"}
 	page = render(t, e, []*result.Run{r})
-	qt.Assert(t, qt.StringContains(page, "<b>(a) PAUSE rate.</b>"))
+	qt.Assert(t, qt.StringContains(page, "<b>(a) PAUSE stops S1-&gt;S0 for 0 with PCN.</b>"))
 	qt.Assert(t, qt.Not(qt.StringContains(page, "NaN")))
 }
 

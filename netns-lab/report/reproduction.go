@@ -66,7 +66,7 @@ func (c ReproducedClaim) Strip() template.HTML {
 	if c.Met {
 		color = "#176b2c"
 	}
-	return template.HTML(fmt.Sprintf(`<svg width="%g" height="14" role="img" `+
+	return template.HTML(fmt.Sprintf(`<svg class="claim" width="%g" height="14" viewBox="0 0 %[1]g 14" role="img" `+
 		`aria-label="band and interval"><rect x="%.1f" y="2" width="%.1f" height="10" `+
 		`fill="#d5dbe6"/><line x1="%.1f" x2="%.1f" y1="7" y2="7" stroke="%s" stroke-width="2"/>`+
 		`<circle cx="%.1f" cy="7" r="3" fill="%s"/></svg>`, stripWidth, x(c.Min),
@@ -80,14 +80,29 @@ func WriteReproduction(w io.Writer, r Reproduction) error {
 			return fmt.Errorf("draw figure %s: %w", r.Figures[i].ID, err)
 		}
 	}
-	t, err := template.New("reproduction").Parse(reproductionText)
+	var views [][]figureView
+	for i := range r.Figures {
+		views = append(views, r.Figures[i].Drawn)
+	}
+	noPDF, err := addDownloads(views)
+	if err != nil {
+		return fmt.Errorf("draw figures: %w", err)
+	}
+	t, err := template.New("reproduction").Parse(figuresText + reproductionText)
 	if err != nil {
 		return fmt.Errorf("parse template of page: %w", err)
 	}
-	if err := t.Execute(w, struct {
-		Reproduction
-		Style template.CSS
-	}{r, template.CSS(styleText)}); err != nil {
+	err = writeSmall(w, func(w io.Writer, thrift thrift) error {
+		code, err := pageCode(views, noPDF, thrift)
+		if err != nil {
+			return err
+		}
+		return t.Execute(w, struct {
+			Reproduction
+			Code liveCode
+		}{r, code})
+	})
+	if err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
@@ -115,12 +130,7 @@ func (f *ReproducedFigure) draw() error {
 			}
 		}
 	}
-	for _, x := range figures {
-		svg, err := x.svg()
-		if err != nil {
-			return err
-		}
-		f.Drawn = append(f.Drawn, figureView{Title: x.title + ".", Caption: x.caption, SVG: svg})
-	}
-	return nil
+	var err error
+	f.Drawn, err = figureViews(fileName(f.ID)+"-", figures)
+	return err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -31,10 +32,51 @@ func TestSentence(t *testing.T) {
 		{[]runView{run(result.Valid), run(result.Invalid)}, 3, 3, nil, "1 of 2 runs are not " +
 			"valid: do not use their numbers. 3 of 3 results are within their bounds."},
 		{[]runView{run(result.Valid), run(result.Valid)}, 3, 3, compared,
-			"All 2 runs are valid. 4 of 5 results are within their bounds."},
+			"Both runs are valid. 4 of 5 results are within their bounds."},
 	} {
 		g := groupView{Met: c.met, Total: c.total, Compared: c.compared,
 			Cases: []caseView{{Runs: c.runs}}}
 		qt.Check(t, qt.Equals(g.Sentence(), c.want))
 	}
+}
+
+func TestHeadings(t *testing.T) {
+	ms := func(who string, value float64) namedValue {
+		return namedValue{who: who, value: value * 1e6, unit: experiment.UnitTime}
+	}
+	over := ms("TIMELY", 60)
+	over.most = true
+	without := namedValue{who: "BBR", none: true}
+	for _, tc := range []struct {
+		values []namedValue
+		want   string
+	}{
+		{nil, ""},
+		{[]namedValue{without}, ""},
+		{[]namedValue{ms("PFC", 3)}, "It takes 3ms with PFC"},
+		{[]namedValue{ms("PFC", 3), ms("PCN", 0)}, "It takes 3ms with PFC and 0 with PCN"},
+		{[]namedValue{ms("PFC", 3), over, without},
+			"It takes 3ms with PFC and over 60ms with TIMELY; there is no value for BBR"},
+		{[]namedValue{ms("PFC", 3), over, ms("PCN", 1), ms("QCN", 2)},
+			"It takes between 1ms (PCN) and over 60ms (TIMELY)"},
+		{[]namedValue{ms("A", 1), ms("B", 1), ms("C", 1), ms("D", 1)},
+			"It takes 1ms in all of them"},
+		{[]namedValue{ms("PFC", 3), without, without, without, without},
+			"It takes 3ms with PFC; 4 others have no value"},
+	} {
+		qt.Check(t, qt.Equals(sentenceOf("It takes", tc.values), tc.want))
+	}
+}
+
+// A metric of a whole run has no objects to name.
+func TestCaptionWithoutObjects(t *testing.T) {
+	o := overCases{what: "marks that are wrong",
+		m: experiment.Measure{Metric: experiment.WrongMarks, Detector: experiment.DetectECN},
+		curves: []*caseCurve{{scheme: "pcn", values: []caseValue{
+			{name: "a", value: experiment.Quantity{Value: 0.5, Unit: experiment.UnitShare}},
+			{name: "b", value: experiment.Quantity{Value: 0.1, Unit: experiment.UnitShare}},
+		}}}}
+	f := o.figure([]string{"a", "b"}, []string{"pcn"})
+	qt.Check(t, qt.Equals(f.caption, "Marks that are wrong: wrong marks, in each case."))
+	qt.Check(t, qt.Equals(f.heading(), "Wrong marks of ECN are 50% with a/PCN and 10% with b/PCN"))
 }

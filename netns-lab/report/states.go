@@ -59,9 +59,15 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}},
 		legendEntry{reallyCongested, swatch{fill: truthColor}})
 	f.xMin, f.xMax = wholeRange(runs)
+	var really []namedValue
 	for _, r := range runs {
 		f.panels = append(f.panels, statesPanel(f, r, ports))
+		times := timesOf(r, r.StatesOf(ports[0]),
+			func(x result.State) bool { return x.Congested })
+		really = append(really,
+			namedValue{who: r.Label, value: float64(lengthOf(times)), unit: experiment.UnitTime})
 	}
+	f.sentence = sentenceOf(ports[0]+" is really congested for", really)
 	return f, nil
 }
 

@@ -65,33 +65,42 @@ type InvalidCell struct {
 
 // WriteSweep writes the report of a sweep. The same results give the same bytes.
 func WriteSweep(w io.Writer, s Sweep) error {
-	var figures []figureView
+	var drawn []*figure
 	var maps []heatmap
 	for _, m := range s.Metrics {
 		if s.isMap() {
 			maps = append(maps, s.heatmap(m))
 			continue
 		}
-		f := s.figure(m)
-		if f == nil {
-			continue
+		if f := s.figure(m); f != nil {
+			drawn = append(drawn, f)
 		}
-		svg, err := f.svg()
-		if err != nil {
-			return fmt.Errorf("draw sweep %s: %w", s.Name, err)
-		}
-		figures = append(figures, figureView{Title: f.title, Caption: f.caption, SVG: svg})
+	}
+	figures, err := figureViews(fileName(s.Name)+"-", drawn)
+	if err != nil {
+		return fmt.Errorf("draw sweep %s: %w", s.Name, err)
+	}
+	views := [][]figureView{figures}
+	noPDF, err := addDownloads(views)
+	if err != nil {
+		return fmt.Errorf("draw sweep %s: %w", s.Name, err)
 	}
 	t, err := template.New("sweep").Parse(figuresText + sweepText)
 	if err != nil {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
-	err = t.Execute(w, struct {
-		Sweep
-		Style   template.CSS
-		Figures []figureView
-		Maps    []heatmap
-	}{s, template.CSS(styleText), figures, maps})
+	err = writeSmall(w, func(w io.Writer, thrift thrift) error {
+		code, err := pageCode(views, noPDF, thrift)
+		if err != nil {
+			return err
+		}
+		return t.Execute(w, struct {
+			Sweep
+			Code    liveCode
+			Figures []figureView
+			Maps    []heatmap
+		}{s, code, figures, maps})
+	})
 	if err != nil {
 		return fmt.Errorf("write report of sweep %s: %w", s.Name, err)
 	}
@@ -149,15 +158,32 @@ func (s Sweep) figure(m SweepMetric) *figure {
 				bars.at = append(bars.at, interval{x, axis.at(max(r.Low, 0)), axis.at(r.High)})
 			}
 		}
-		bars.color = look.line
+		bars.color, bars.name = look.line, strings.ToUpper(scheme)
 		plotters = append(plotters, &bars)
 		for _, part := range splitAtGaps(means) {
 			plotters = append(plotters,
 				&curve{points: part, swatch: look, name: strings.ToUpper(scheme)})
 		}
 	}
+	f.sentence = measureSentence(m.Measure, s.namedValues(m))
 	f.add(m.Measure.Metric, axis, plotters...)
 	return f
+}
+
+// namedValues returns the means of a metric, each with its scheme and point.
+func (s Sweep) namedValues(m SweepMetric) []namedValue {
+	var values []namedValue
+	for _, r := range m.Rows {
+		if r.Values == 0 {
+			continue
+		}
+		who := strings.ToUpper(r.Scheme)
+		if len(s.Points) > 1 {
+			who += ", " + s.Points[r.Point]
+		}
+		values = append(values, namedValue{who: who, value: r.Mean, unit: m.Measure.Metric.Unit()})
+	}
+	return values
 }
 
 // splitAtGaps cuts a curve where points have no value.
@@ -179,6 +205,7 @@ type interval struct{ x, low, high float64 }
 type errorBars struct {
 	at    []interval
 	color color.Color
+	name  string // the entry of the legend
 }
 
 // Plot implements [plot.Plotter].

@@ -51,8 +51,8 @@ func TestSweepReport(t *testing.T) {
 	}
 	qt.Check(t, qt.IsFalse(strings.Contains(page, "Bounds")))
 	qt.Check(t, qt.Equals(page, pageOf(t, sweepOf(3))))
-	// an error bar is three lines, of a width that nothing else has
-	qt.Check(t, qt.Equals(strings.Count(page, barWidth), 4*3))
+	// error bars are lines of a width that nothing else has, in one path a scheme
+	qt.Check(t, qt.Equals(strings.Count(page, barWidth), 2))
 	qt.Check(t, qt.Equals(strings.Count(pageOf(t, sweepOf(1)), barWidth), 0))
 }
 

@@ -34,13 +34,13 @@ func workloadFigures(c caseView, cases int) []*figure {
 	classes := c.Experiment.Figures.Classes()
 	figures := []*figure{
 		completionFigure(c.Runs, classes, completionKind{
-			title:   "Completion time by size of flows",
+			title: "Completion time by size of flows", sentence: "The mean completion time is",
 			caption: "From the start of a flow until its sender knows that all data has arrived",
 			unit:    experiment.UnitTime,
 			of:      func(s result.CompletionStats) result.Distribution { return s.FCT },
 		}),
 		completionFigure(c.Runs, classes, completionKind{
-			title:   "Slowdown by size of flows",
+			title: "Slowdown by size of flows", sentence: "The mean slowdown is",
 			caption: "Completion time divided by that of the same flow in an empty network",
 			unit:    experiment.UnitCount,
 			of:      func(s result.CompletionStats) result.Distribution { return s.Slowdown },
@@ -61,6 +61,7 @@ func workloadFigures(c caseView, cases int) []*figure {
 // completionKind selects what a completion figure shows.
 type completionKind struct {
 	title, caption string
+	sentence       string // its heading, up to the values
 	unit           experiment.Unit
 	of             func(result.CompletionStats) result.Distribution
 }
@@ -74,9 +75,14 @@ func completionFigure(runs []runView, classes []experiment.Sizes, kind completio
 		names = append(names, formatSizes(sizes))
 	}
 	f := named(kind.title, kind.caption+", of flows that completed.", names)
+	var means []namedValue
 	for i, r := range runs {
 		f.legend = append(f.legend, legendEntry{r.Label, runBar(i)})
+		if s := r.CompletionsOf(classes[0]); s.Completed > 0 {
+			means = append(means, namedValue{who: r.Label, value: kind.of(s).Mean, unit: kind.unit})
+		}
 	}
+	f.sentence = sentenceOf(kind.sentence, means)
 	for _, p := range []struct {
 		label string
 		value func(result.Distribution) float64
@@ -152,6 +158,7 @@ func slowdownFigure(runs []runView) *figure {
 			"time divided by that of the same flow in an empty network.",
 	}
 	var curves [][]float64
+	var medians []namedValue
 	for i, r := range runs {
 		var slowdowns []float64
 		for _, c := range r.Completions {
@@ -161,8 +168,11 @@ func slowdownFigure(runs []runView) *figure {
 		}
 		slices.Sort(slowdowns)
 		curves = append(curves, slowdowns)
-		if len(slowdowns) > 0 {
-			f.xMax = max(f.xMax, slowdowns[len(slowdowns)-1])
+		if n := len(slowdowns); n > 0 {
+			f.xMax = max(f.xMax, slowdowns[n-1])
+			medians = append(medians,
+				namedValue{who: r.Label, value: math.Pow(10, slowdowns[n/2]),
+					unit: experiment.UnitCount})
 		}
 		f.legend = append(f.legend, legendEntry{r.Label, swatch{line: runBar(i).fill}})
 	}
@@ -170,6 +180,7 @@ func slowdownFigure(runs []runView) *figure {
 		return nil
 	}
 	f.xMax *= 1.02
+	f.sentence = sentenceOf("Half of the flows have a slowdown of at most", medians)
 	f.panels = []panel{{plot: f.cumulative("Share of flows", 0, curves), height: namedHeight}}
 	return f
 }
@@ -214,6 +225,20 @@ func tierFigure(c caseView) *figure {
 	for i, tier := range tiers {
 		f.legend = append(f.legend, legendEntry{"from " + tier, tierLooks[i%len(tierLooks)]})
 	}
+	var frames []namedValue
+	for _, r := range c.Runs {
+		values, err := r.Measure(
+			experiment.Measure{Metric: experiment.TierPauseFrames, Tiers: tiers})
+		if err != nil {
+			continue // results of older versions have no tiers
+		}
+		sum := 0.0
+		for _, v := range values {
+			sum += v.Value
+		}
+		frames = append(frames, namedValue{who: r.Label, value: sum, unit: experiment.UnitCount})
+	}
+	f.sentence = sentenceOf("The number of PAUSE frames is", frames)
 	for _, p := range []struct {
 		label  string
 		metric experiment.Metric
@@ -316,6 +341,15 @@ func queueShareFigure(c caseView) *figure {
 	if f.xMax == 0 {
 		return nil
 	}
+	var long []namedValue
+	for i, r := range c.Runs {
+		if values := queues[0][i]; len(values) > 0 {
+			at := values[int(0.99*float64(len(values)-1))]
+			long = append(long, namedValue{who: r.Label, value: at * 1e3,
+				unit: experiment.UnitBytes})
+		}
+	}
+	f.sentence = sentenceOf("For 99% of the time, queues of "+tiers[0]+" are at most", long)
 	for t, tier := range tiers {
 		low := 1.0 // the share of empty queues
 		for _, values := range queues[t] {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package experiments
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// The table has every experiment, with as many runs as there are.
+func TestCostsOfAllExperiments(t *testing.T) {
+	qt.Check(t, qt.HasLen(costs, len(Names())))
+	for _, name := range Names() {
+		e, err := Load(name)
+		qt.Assert(t, qt.IsNil(err))
+		runs := 0
+		for _, c := range e.CaseNames() {
+			of, err := e.Case(c)
+			qt.Assert(t, qt.IsNil(err))
+			runs += len(of.Schemes)
+		}
+		qt.Check(t, qt.Equals(costs[name].runs, runs), qt.Commentf("%s", name))
+	}
+}
+
+func TestCost(t *testing.T) {
+	e, err := Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	all := Cost(e, experiment.EngineKernel, 5)
+	qt.Check(t, qt.Equals(all.Round(time.Second), 285*time.Second))
+	qt.Check(t, qt.Equals(Cost(e, experiment.EngineSim, 5).Round(time.Second), 8*time.Second))
+	qt.Check(t, qt.Equals(Cost(e, experiment.EngineFluid, 5), 0))
+	// half as long, but the microVMs boot as long as ever
+	half := (e.Warmup+e.Duration)/2 - e.Warmup
+	short, err := e.Override(experiment.Override{Duration: &half})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(Cost(short, experiment.EngineKernel, 5).Round(time.Second),
+		((all+5*boot)/2).Round(time.Second)))
+	// a file of one's own: 2 hosts at 40 Gbit/s send 10000 frames a ms
+	e.Name = "mine"
+	e.Frame, e.Warmup, e.Duration = 1000, 0, experiment.Millisecond
+	qt.Check(t, qt.Equals(Cost(e, experiment.EngineSim, 1), 60*time.Millisecond))
+	e.Trace.File = "flows.csv" // any of 18 hosts may send
+	qt.Check(t, qt.Equals(Cost(e, experiment.EngineSim, 1), 540*time.Millisecond))
+}
