@@ -29,6 +29,8 @@ type rateDcqcnParams struct {
 	InitialAlpha       uint32
 	ClampTarget        uint32
 	AlphaFirst         uint32
+	DecreaseClock      uint32
+	_                  [4]byte
 }
 
 type rateDcqcnRp struct {
@@ -36,6 +38,7 @@ type rateDcqcnRp struct {
 	Recovery  rateRecovery
 	AlphaAtNs uint64
 	CutAtNs   uint64
+	TickAtNs  uint64
 	Alpha     uint32
 	CutDue    uint16
 	AlphaDue  uint16
