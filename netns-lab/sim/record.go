@@ -112,7 +112,7 @@ func (r *recorder) endBin(w *world) {
 	}
 	r.bin = w.now
 	if w.now < w.end {
-		w.heap.push(w.now+int64(width), evBin, 0)
+		w.events.push(w.now+int64(width), evBin, 0)
 	}
 }
 

@@ -21,7 +21,7 @@ type world struct {
 
 	now     int64
 	t0, end int64 // t = 0, and the end of the measured time
-	heap    eventHeap
+	events  eventQueue
 	packets slab
 	ports   []port
 	nodes   []node
@@ -272,24 +272,36 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 	return nil
 }
 
-// schedule puts what happens by itself into the heap.
+// schedule pushes what happens by itself.
 func (w *world) schedule() {
 	e := w.plan.exp
 	rng := w.plan.rng()
+	w.events.begin(w.now, w.longestHop())
 	for i := range w.flows {
 		f := &w.flows[i]
 		if i < w.streams && !e.Flows[i].Exact {
 			f.start += int64(rng.Uint64N(experiment.StartJitterNs))
 		}
-		w.heap.push(f.start, evStart, uint32(i))
+		w.events.push(f.start, evStart, uint32(i))
 	}
 	w.changes = w.plan.rateChanges()
 	for i, c := range w.changes {
-		w.heap.push(max(w.t0+c.at, w.now), evRate, uint32(i))
+		w.events.push(max(w.t0+c.at, w.now), evRate, uint32(i))
 	}
-	w.heap.push(w.now+int64(e.Sample), evBin, 0)
-	w.heap.push(w.now+watchNs, evWatch, 0)
-	w.heap.push(w.end, evEnd, 0)
+	w.events.push(w.now+int64(e.Sample), evBin, 0)
+	w.events.push(w.now+watchNs, evWatch, 0)
+	w.events.push(w.end, evEnd, 0)
+}
+
+// longestHop returns the longest time that a full frame takes to cross a link.
+func (w *world) longestHop() int64 {
+	var longest int64
+	for i := range w.ports {
+		p := &w.ports[i]
+		frame := uint64(w.plan.exp.Frame) * 8_000_000_000 / p.rate
+		longest = max(longest, p.delay+int64(frame))
+	}
+	return longest
 }
 
 // addFlows makes the flows of the experiment, and those of bursts.
@@ -408,8 +420,7 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}()
 	begin := w.now
 	told := begin
-	for len(w.heap.events) > 0 {
-		e := w.heap.pop()
+	for e, ok := w.events.pop(); ok; e, ok = w.events.pop() {
 		w.now = e.at
 		w.happen(&e)
 		if w.now-told >= watchNs {
