@@ -309,6 +309,11 @@ func (w *world) addFlows() error {
 	e, p := w.plan.exp, w.plan
 	a := &addresses{plan: p, taken: map[addressRange]uint16{}}
 	w.streams = len(e.Flows)
+	n := w.streams
+	for _, b := range e.Bursts {
+		n += len(b.From) * b.Flows * len(b.Starts(e.Duration))
+	}
+	w.flows = make([]flow, 0, n)
 	ecn := uint8(ecnNone)
 	if w.setup.NeedsECN || w.setup.AccECN {
 		ecn = ecnECT
