@@ -15,7 +15,9 @@
  *	alpha_first		alpha is updated before the cut (ns3-rdma)
  *	clamp_target		TR follows every cut
  *	decrease_interval_ns	cuts are at least this far apart, and alpha has its own timer
- *				(Mellanox NICs, HPCC's simulator)
+ *				(Mellanox NICs)
+ *	decrease_clock		cuts wait for ticks that far apart, counted from the first CNP
+ *				(HPCC's simulator)
  *
  * With TCD a CNP may say UE (undetermined). Then CR and TR hold: the running cycles of the timer
  * and of the byte counter start again. Alpha is not held: it only counts CNPs that say CE. In the
@@ -41,16 +43,20 @@ struct dcqcn_params {
 		PARAM("Every cut sets TR to CR; otherwise only a cut after a cycle of recovery", "",
 		      "false");
 	flag alpha_first PARAM("Update alpha before the cut, as ns3-rdma does", "", "false");
+	flag decrease_clock
+		PARAM("Cuts wait for the next tick of a clock, as in HPCC's simulator. It ticks "
+		      "every decrease_interval, if that is not 0, from the first CNP on",
+		      "", "false");
 	flag ue_resets PARAM("A CNP that says UE also sets TR to CR, and recovery begins anew: "
 			     "ROOTECNCC of TCD's authors",
 			     "", "false") WITH_TCD;
-	u32 pad;
 };
 
 struct dcqcn_rp {
 	struct recovery recovery;
 	u64 alpha_at_ns; /* when alpha's timer ends */
 	u64 cut_at_ns;	 /* the latest cut */
+	u64 tick_at_ns;	 /* the next tick of the decrease clock; 0: it waits for a CNP */
 	q24 alpha STAT("alpha, how congested the path is");
 	u16 cut_due;   /* a CNP waits until the decrease interval is over */
 	u16 alpha_due; /* a CNP arrived since alpha's timer last ended */
@@ -75,7 +81,8 @@ static __always_inline void dcqcn_alpha_timer(struct dcqcn_rp *rp, const struct 
 {
 	u64 periods;
 
-	if (!rp->cut_at_ns) /* alpha waits for the first CNP: ns3-rdma, HPCC's simulator */
+	/* alpha waits for the first CNP: ns3-rdma, HPCC's simulator */
+	if (!rp->cut_at_ns && !rp->tick_at_ns)
 		rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
 	if ((s64)(now_ns - rp->alpha_at_ns) < 0)
 		return;
@@ -103,12 +110,31 @@ static __always_inline void dcqcn_cut(struct dcqcn_rp *rp, const struct dcqcn_pa
 	rp->cut_due = 0;
 }
 
+/* A CNP came since the last tick of the decrease clock: the next tick cuts. */
+static __always_inline void dcqcn_tick(struct dcqcn_rp *rp, const struct dcqcn_params *p,
+				       u64 now_ns, u64 sent_bytes)
+{
+	u64 at_ns = rp->tick_at_ns, interval_ns = p->decrease_interval_ns ?: 1;
+
+	if (!at_ns || (s64)(now_ns - at_ns) < 0)
+		return;
+	if (rp->cut_due) {
+		dcqcn_alpha_timer(rp, p, at_ns);
+		recovery_advance(&rp->recovery, &p->recovery, at_ns, sent_bytes);
+		dcqcn_cut(rp, p, at_ns, sent_bytes);
+	}
+	rp->tick_at_ns += ((now_ns - at_ns) / interval_ns + 1) * interval_ns;
+}
+
 /* Applies what the timers and the byte counter did until now_ns. */
 static __always_inline void dcqcn_rp_advance(struct dcqcn_rp *rp, const struct dcqcn_params *p,
 					     u64 now_ns, u64 sent_bytes)
 {
+	if (p->decrease_clock)
+		dcqcn_tick(rp, p, now_ns, sent_bytes);
 	dcqcn_alpha_timer(rp, p, now_ns);
-	if (rp->cut_due && (s64)(now_ns - rp->cut_at_ns) >= (s64)p->decrease_interval_ns)
+	if (rp->cut_due && !p->decrease_clock &&
+	    (s64)(now_ns - rp->cut_at_ns) >= (s64)p->decrease_interval_ns)
 		dcqcn_cut(rp, p, now_ns, sent_bytes);
 	recovery_advance(&rp->recovery, &p->recovery, now_ns, sent_bytes);
 }
@@ -117,6 +143,16 @@ static __always_inline void dcqcn_rp_cnp(struct dcqcn_rp *rp, const struct dcqcn
 					 u64 now_ns, u64 sent_bytes)
 {
 	dcqcn_rp_advance(rp, p, now_ns, sent_bytes);
+	if (p->decrease_interval_ns && p->decrease_clock) {
+		rp->cut_due = 1;
+		if (rp->tick_at_ns) {
+			rp->alpha_due = 1;
+			return;
+		}
+		rp->tick_at_ns = now_ns + p->decrease_interval_ns;
+		rp->alpha_at_ns = now_ns + p->alpha_timer_ns;
+		return;
+	}
 	if (p->decrease_interval_ns) {
 		rp->alpha_due = 1;
 		rp->cut_due = 1;

@@ -161,7 +161,7 @@ func TestBytesOfDCQCN(t *testing.T) {
 		Threshold, Half, TargetGuard, Pad        uint32
 		AlphaTimerNs, DecreaseIntervalNs         uint64
 		G, InitialAlpha, ClampTarget, AlphaFirst uint32
-		UEResets, Pad2                           uint32
+		DecreaseClock, UEResets                  uint32
 	}{
 		LineRateBps: 40e9, MinRateBps: 100e6, RAIBps: 40e6, RHAIBps: 200e6,
 		TimerNs: 60e3, ByteCounterBytes: 300e6, Threshold: 5, AlphaTimerNs: 55e3,

@@ -49,7 +49,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 		"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
-		"alpha_first": "false", "initial_alpha": "1", "min_rate": "100Mbps",
+		"decrease_clock": "false",
+		"alpha_first":    "false", "initial_alpha": "1", "min_rate": "100Mbps",
 		"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 	}
 	ns3 := paper.with(values{
@@ -60,7 +61,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"set": "hpcc", "g": "0.00390625", "alpha_timer": "1us", "rate_timer": "300us",
 		"byte_counter": "0B", "fast_recovery": "1", "rate_ai": "20Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "0ns", "decrease_interval": "4us", "clamp_target": "false",
-		"alpha_first": "false", "initial_alpha": "1", "min_rate": "1Gbps",
+		"decrease_clock": "true",
+		"alpha_first":    "false", "initial_alpha": "1", "min_rate": "1Gbps",
 		"marking.kmin": "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
 	}
 	const others = "dcqcn: {g: 1/2, marking: {kmax: 50KB}, set: ns3-rdma, clamp_target: false}"

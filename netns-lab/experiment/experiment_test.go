@@ -216,7 +216,8 @@ func TestDefaults(t *testing.T) {
 			"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps",
 			"rate_hai":     "200Mbps",
 			"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
-			"alpha_first": "false", "initial_alpha": "1", "min_rate": "100Mbps",
+			"decrease_clock": "false",
+			"alpha_first":    "false", "initial_alpha": "1", "min_rate": "100Mbps",
 			"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 		},
 		"timely": {
@@ -394,7 +395,8 @@ func TestEverySectionIsRead(t *testing.T) {
 			"set": "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
 			"byte_counter": "3MB", "fast_recovery": "4", "rate_ai": "5Mbps", "rate_hai": "6Mbps",
 			"cnp_interval": "7us", "decrease_interval": "8us", "clamp_target": "false",
-			"alpha_first": "false", "initial_alpha": "0.9", "min_rate": "10Mbps",
+			"decrease_clock": "false",
+			"alpha_first":    "false", "initial_alpha": "0.9", "min_rate": "10Mbps",
 			"marking.kmin": "11KB", "marking.kmax": "12KB", "marking.pmax": "0.13",
 		},
 		"timely": {

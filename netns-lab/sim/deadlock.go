@@ -16,7 +16,7 @@ func (w *world) watchDeadlock() {
 		w.record.deadlock = w.findDeadlock()
 	}
 	if !w.draining {
-		w.heap.push(w.now+watchNs, evWatch, 0)
+		w.events.push(w.now+watchNs, evWatch, 0)
 	}
 }
 

@@ -2,6 +2,12 @@
 
 package sim
 
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
 // kind says what happens.
 type kind uint8
 
@@ -22,7 +28,7 @@ const (
 	evEnd                 // the measured time ends
 )
 
-// event is a value in the heap: its time, its order among others at the same ns, and what it is
+// event is a value in the queue: its time, its order among others at the same ns, and what it is
 // about.
 type event struct {
 	at    int64
@@ -38,15 +44,138 @@ func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
 
+// eventQueue has the events to come, and hands them out in their order. It is a calendar: events of
+// the near future are in buckets of equal width, those of the far future in a heap. All events of a
+// bucket are sorted when its turn comes.
+type eventQueue struct {
+	shift    uint                 // a bucket is 2^shift ns wide
+	now      int64                // number of the running bucket
+	running  []event              // its events in their order, of which done are over
+	done     int                  // index into running
+	buckets  [buckets][]event     // by number, modulo buckets
+	occupied [buckets / 64]uint64 // bit for each bucket that has events
+	near     int                  // events in buckets
+	far      eventHeap
+	next     uint64 // sequence number
+}
+
+// buckets is how many buckets are ahead.
+const buckets = 4096
+
+// begin has the clock begin at start. Most events should be less than horizon ahead when they are
+// pushed.
+func (q *eventQueue) begin(start, horizon int64) {
+	q.shift = uint(bits.Len64(uint64(horizon / buckets)))
+	q.now = start >> q.shift
+}
+
+func (q *eventQueue) push(at int64, k kind, arg uint32) {
+	q.next++
+	e := event{at: at, order: uint64(k)<<kindShift | q.next, arg: arg}
+	number := at >> q.shift
+	switch ahead := number - q.now; {
+	case ahead <= 0:
+		q.insert(e)
+	case ahead < buckets:
+		slot := number & (buckets - 1)
+		q.buckets[slot] = append(q.buckets[slot], e)
+		q.occupied[slot>>6] |= 1 << (slot & 63)
+		q.near++
+	default:
+		q.far.push(e)
+	}
+}
+
+// insert puts an event into the running bucket.
+func (q *eventQueue) insert(e event) {
+	q.running = append(q.running, e)
+	i := len(q.running) - 1
+	for ; i > q.done && e.before(&q.running[i-1]); i-- {
+		q.running[i] = q.running[i-1]
+	}
+	q.running[i] = e
+}
+
+// pop removes the first event; false if there is none.
+func (q *eventQueue) pop() (event, bool) {
+	for q.done == len(q.running) {
+		if !q.turn() {
+			return event{}, false
+		}
+	}
+	e := q.running[q.done]
+	q.done++
+	return e, true
+}
+
+// turn runs the next bucket that has events. Returns false if there is none.
+func (q *eventQueue) turn() bool {
+	number := int64(math.MaxInt64)
+	if q.near > 0 {
+		number = q.nextNear()
+	}
+	if len(q.far.events) > 0 {
+		number = min(number, q.far.events[0].at>>q.shift)
+	}
+	if number == math.MaxInt64 {
+		return false
+	}
+	slot := number & (buckets - 1)
+	q.running, q.buckets[slot] = q.buckets[slot], q.running[:0]
+	q.occupied[slot>>6] &^= 1 << (slot & 63)
+	q.near -= len(q.running)
+	q.now, q.done = number, 0
+	for len(q.far.events) > 0 && q.far.events[0].at>>q.shift == number {
+		q.running = append(q.running, q.far.pop())
+	}
+	q.sort()
+	return true
+}
+
+// nextNear returns the number of the next bucket that has events. There must be one.
+func (q *eventQueue) nextNear() int64 {
+	first := (q.now + 1) & (buckets - 1)
+	word := first >> 6
+	if left := q.occupied[word] >> (first & 63); left != 0 {
+		return q.now + 1 + int64(bits.TrailingZeros64(left))
+	}
+	for skipped := 64 - first&63; ; skipped += 64 {
+		word = (word + 1) & (buckets/64 - 1)
+		if left := q.occupied[word]; left != 0 {
+			return q.now + 1 + skipped + int64(bits.TrailingZeros64(left))
+		}
+	}
+}
+
+// sort sorts the running bucket, which is nearly in order if it is short.
+func (q *eventQueue) sort() {
+	const short = 32
+	events := q.running
+	if len(events) > short {
+		slices.SortFunc(events, func(a, b event) int {
+			if a.before(&b) {
+				return -1
+			}
+			return 1
+		})
+		return
+	}
+	for i := 1; i < len(events); i++ {
+		e := events[i]
+		k := i
+		for ; k > 0 && e.before(&events[k-1]); k-- {
+			events[k] = events[k-1]
+		}
+		events[k] = e
+	}
+}
+
 // eventHeap is a heap whose nodes have four children.
 type eventHeap struct {
 	events []event
-	next   uint64 // sequence number
 }
 
-func (h *eventHeap) push(at int64, k kind, arg uint32) {
-	h.next++
-	e := event{at: at, order: uint64(k)<<kindShift | h.next, arg: arg}
+func (h *eventHeap) push(e event) {
 	i := len(h.events)
 	h.events = append(h.events, e)
 	events := h.events

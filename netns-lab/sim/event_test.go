@@ -10,26 +10,45 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// Events come in the order of time, then of kind, then as they were pushed.
+// Events come in the order of time, then of kind, then as they were pushed; near and far ones, many
+// and few at a time, and those that are pushed while others of their time are handled.
 func TestEventsInOrder(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var h eventHeap
-	var want []event
-	for i := range 2000 {
-		at, k := int64(rng.IntN(50)), kind(rng.IntN(int(evEnd)+1))
-		h.push(at, k, uint32(i))
-		want = append(want, event{at, uint64(k)<<kindShift | uint64(i+1), uint32(i)})
-	}
-	slices.SortFunc(want, func(a, b event) int {
-		if a.before(&b) {
-			return -1
+	for _, horizon := range []int64{100, 5_000, 200_000} {
+		for _, spread := range []int{1, 50, 3000, 1_000_000} {
+			rng := rand.New(rand.NewPCG(uint64(horizon), uint64(spread)))
+			var q eventQueue
+			var want []event
+			const start = 1_000_000_123
+			q.begin(start, horizon)
+			pushed := uint64(0)
+			push := func(now int64) {
+				pushed++
+				at, k := now+int64(rng.IntN(spread)), kind(rng.IntN(int(evEnd)+1))
+				q.push(at, k, uint32(pushed))
+				want = append(want, event{at, uint64(k)<<kindShift | pushed, uint32(pushed)})
+			}
+			for range 500 {
+				push(start)
+			}
+			for len(want) > 0 {
+				i := 0
+				for k := range want {
+					if want[k].before(&want[i]) {
+						i = k
+					}
+				}
+				got, ok := q.pop()
+				qt.Assert(t, qt.IsTrue(ok))
+				qt.Assert(t, qt.Equals(got, want[i]))
+				want = slices.Delete(want, i, i+1)
+				for pushed < 2000 && rng.IntN(3) > 0 {
+					push(got.at)
+				}
+			}
+			_, ok := q.pop()
+			qt.Check(t, qt.IsFalse(ok))
 		}
-		return 1
-	})
-	for _, w := range want {
-		qt.Assert(t, qt.Equals(h.pop(), w))
 	}
-	qt.Check(t, qt.HasLen(h.events, 0))
 }
 
 func TestPacketsAreReused(t *testing.T) {

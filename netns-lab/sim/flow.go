@@ -32,7 +32,7 @@ type flow struct {
 	// Sending.
 	started, stopped bool
 	queued           bool   // a packet waits in its host's port
-	waking           bool   // an evWake is in the heap
+	waking           bool   // an evWake is to come
 	wakeAt           int64  // of it
 	nextAt           int64  // when the next packet may go
 	gap              uint64 // in units of 2^-gapShift ns; 0: unpaced
@@ -58,7 +58,7 @@ type flow struct {
 	cwrEnd           uint32 // RFC 3168: answered marks until then
 	cwr              bool   // the next packet says so
 	timer            int64  // when the retransmission timer ends
-	timing           bool   // an evTimeout is in the heap
+	timing           bool   // an evTimeout is to come
 	backoff          uint
 	completed        int64 // 0: not yet
 

@@ -6,7 +6,7 @@ package sim
 func (w *world) pause(p *port, q *queue, arg uint32) {
 	if w.pauseTime != 0 {
 		q.pauseEnd = w.now + w.pauseTime
-		w.heap.push(q.pauseEnd, evLink, arg&^3|linkExpired)
+		w.events.push(q.pauseEnd, evLink, arg&^3|linkExpired)
 		if q.paused {
 			return // a repetition, which no counter and no log has
 		}
@@ -38,8 +38,8 @@ func (w *world) repeat(arg uint32) {
 		return
 	}
 	q.toldAt = w.now
-	w.heap.push(w.now+in.delay, evLink, linkArg(in.back, class, linkPause))
-	w.heap.push(w.now+w.pauseRepeat, evRepeat, arg)
+	w.events.push(w.now+in.delay, evLink, linkArg(in.back, class, linkPause))
+	w.events.push(w.now+w.pauseRepeat, evRepeat, arg)
 }
 
 // mmuQueue is what an ingress port and class have of a switch's buffer, where parts of it are not

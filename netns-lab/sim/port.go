@@ -57,7 +57,7 @@ type port struct {
 
 	queues   [classes]queue
 	backlog  uint8 // bit for each class with packets
-	deciding bool  // an evDecide is in the heap
+	deciding bool  // an evDecide is to come
 	freeAt   int64 // when the link is free
 	// it is free so much later than freeAt, in ns / rate: packets without a gap between them must
 	// not each end up to 1 ns too early
@@ -196,7 +196,7 @@ func (w *world) dropAtIngress(ingress int32, k *packet) {
 func (w *world) decideAt(id int32, p *port) {
 	p.deciding = true
 	if at := max(w.now, p.freeAt); at > w.now || !p.fromHost {
-		w.heap.push(at, evDecide, uint32(id))
+		w.events.push(at, evDecide, uint32(id))
 		return
 	}
 	w.decide(id) // a host's packets come one by one
@@ -267,7 +267,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	}
 	if p.backlog != 0 {
 		p.deciding = true
-		w.heap.push(p.freeAt, evDecide, uint32(id))
+		w.events.push(p.freeAt, evDecide, uint32(id))
 	}
 	if n := &w.nodes[p.node]; !n.isHost {
 		n.used -= size
@@ -281,7 +281,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	k.arrived = p.freeAt + p.delay
 	p.wire.push(&w.packets, i)
 	if p.wire.packets == 1 {
-		w.heap.push(k.arrived, evArrive, uint32(id))
+		w.events.push(k.arrived, evArrive, uint32(id))
 	}
 }
 
@@ -322,7 +322,7 @@ func (w *world) arrive(id int32) {
 	p := &w.ports[id]
 	i := p.wire.pop(&w.packets)
 	if p.wire.packets > 0 {
-		w.heap.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
+		w.events.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
 	}
 	if (p.doomed > 0 || p.loses != 0) && w.lost(p) {
 		w.loseOnLink(id, i)
@@ -390,11 +390,11 @@ func (w *world) act(ingress int32, in *port, q *queue, class uint8, action uint6
 // tellPeer sends a PAUSE or a RESUME, which takes effect when the link's delay is over.
 func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 	at := w.now + in.delay
-	w.heap.push(at, evLink, linkArg(in.back, class, what))
+	w.events.push(at, evLink, linkArg(in.back, class, what))
 	w.logPFC(id, in, class, what, at)
 	if what == linkPause && w.pauseRepeat != 0 {
 		in.queues[class].toldAt = w.now
-		w.heap.push(w.now+w.pauseRepeat, evRepeat, linkArg(id, class, what))
+		w.events.push(w.now+w.pauseRepeat, evRepeat, linkArg(id, class, what))
 	}
 }
 
@@ -426,7 +426,7 @@ func (w *world) accountCredits(
 		return
 	}
 	up.credits = append(up.credits, creditUpdate{at, blocks})
-	w.heap.push(at, evLink, linkArg(in.back, class, linkCredits))
+	w.events.push(at, evLink, linkArg(in.back, class, linkCredits))
 }
 
 // linkEvent applies a PAUSE, a RESUME or credits.

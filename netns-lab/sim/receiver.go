@@ -85,7 +85,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 	}
 	if !f.ackTimer {
 		f.ackTimer = true
-		w.heap.push(w.now+delayedACKNs, evAck, uint32(f.id))
+		w.events.push(w.now+delayedACKNs, evAck, uint32(f.id))
 	}
 }
 

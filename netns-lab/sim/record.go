@@ -112,7 +112,7 @@ func (r *recorder) endBin(w *world) {
 	}
 	r.bin = w.now
 	if w.now < w.end {
-		w.heap.push(w.now+int64(width), evBin, 0)
+		w.events.push(w.now+int64(width), evBin, 0)
 	}
 }
 
@@ -190,6 +190,8 @@ func (r *recorder) off(id int32, from, to int64) {
 
 // snapshot makes the rows of flows at the end of the measured time.
 func (r *recorder) snapshot(w *world) {
+	r.flows = make([]result.Flow, 0, len(w.flows))
+	r.complete = make([]result.Completion, 0, w.streams)
 	for i := range w.flows {
 		f := &w.flows[i]
 		r.flows = append(r.flows, w.flowRow(f))

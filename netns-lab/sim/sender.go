@@ -56,7 +56,7 @@ func (w *world) trySend(f *flow) {
 	if f.nextAt > w.now {
 		if !f.waking || f.wakeAt > f.nextAt {
 			f.waking, f.wakeAt = true, f.nextAt
-			w.heap.push(f.nextAt, evWake, uint32(f.id))
+			w.events.push(f.nextAt, evWake, uint32(f.id))
 		}
 		return
 	}
@@ -385,7 +385,7 @@ func (w *world) timeoutNs(f *flow) int64 {
 func (w *world) startTimer(f *flow) {
 	f.timing = true
 	f.timer = w.now + w.timeoutNs(f)
-	w.heap.push(f.timer, evTimeout, uint32(f.id))
+	w.events.push(f.timer, evTimeout, uint32(f.id))
 }
 
 // timeout is the end of the retransmission timer, or when it was to end before an ACK moved it.
@@ -396,7 +396,7 @@ func (w *world) timeout(f *flow) {
 	}
 	if f.timer > w.now {
 		f.timing = true
-		w.heap.push(f.timer, evTimeout, uint32(f.id))
+		w.events.push(f.timer, evTimeout, uint32(f.id))
 		return
 	}
 	f.timeouts++

@@ -23,7 +23,7 @@ type world struct {
 
 	now     int64
 	t0, end int64 // t = 0, and the end of the measured time
-	heap    eventHeap
+	events  eventQueue
 	packets slab
 	ports   []port
 	nodes   []node
@@ -337,24 +337,36 @@ func (w *world) setIngress(q *queue, rate uint64) {
 	w.calmBytes = w.core.xonBytes(q.ingress, w.bufferBytes)
 }
 
-// schedule puts what happens by itself into the heap.
+// schedule pushes what happens by itself.
 func (w *world) schedule() {
 	e := w.plan.exp
 	rng := w.plan.rng()
+	w.events.begin(w.now, w.longestHop())
 	for i := range w.flows {
 		f := &w.flows[i]
 		if i < w.streams && !e.Flows[i].Exact {
 			f.start += int64(rng.Uint64N(experiment.StartJitterNs))
 		}
-		w.heap.push(f.start, evStart, uint32(i))
+		w.events.push(f.start, evStart, uint32(i))
 	}
 	w.changes = w.plan.linkChanges()
 	for i, c := range w.changes {
-		w.heap.push(max(w.t0+c.at, w.now), evRate, uint32(i))
+		w.events.push(max(w.t0+c.at, w.now), evRate, uint32(i))
 	}
-	w.heap.push(w.now+int64(e.Sample), evBin, 0)
-	w.heap.push(w.now+watchNs, evWatch, 0)
-	w.heap.push(w.end, evEnd, 0)
+	w.events.push(w.now+int64(e.Sample), evBin, 0)
+	w.events.push(w.now+watchNs, evWatch, 0)
+	w.events.push(w.end, evEnd, 0)
+}
+
+// longestHop returns the longest time that a full frame takes to cross a link.
+func (w *world) longestHop() int64 {
+	var longest int64
+	for i := range w.ports {
+		p := &w.ports[i]
+		frame := uint64(w.plan.exp.Frame) * 8_000_000_000 / p.rate
+		longest = max(longest, p.delay+int64(frame))
+	}
+	return longest
 }
 
 // addFlows makes the flows of the experiment, and those of bursts.
@@ -362,6 +374,11 @@ func (w *world) addFlows() error {
 	e, p := w.plan.exp, w.plan
 	a := &addresses{plan: p, taken: map[addressRange]uint16{}}
 	w.streams = len(e.Flows)
+	n := w.streams
+	for _, b := range e.Bursts {
+		n += len(b.From) * b.Flows * len(b.Starts(e.Duration))
+	}
+	w.flows = make([]flow, 0, n)
 	ecn := uint8(ecnNone)
 	if w.setup.NeedsECN || w.setup.AccECN {
 		ecn = ecnECT
@@ -473,8 +490,7 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}()
 	begin := w.now
 	told := begin
-	for len(w.heap.events) > 0 {
-		e := w.heap.pop()
+	for e, ok := w.events.pop(); ok; e, ok = w.events.pop() {
 		w.now = e.at
 		w.happen(&e)
 		if w.now-told >= watchNs {

@@ -65,6 +65,7 @@ func hpccDCQCN(lineBps uint64) rateDcqcnParams {
 		},
 		AlphaTimerNs:       1000,
 		DecreaseIntervalNs: 4000,
+		DecreaseClock:      1,
 		G:                  q24One / 256,
 		InitialAlpha:       q24One,
 	}
@@ -87,6 +88,7 @@ type dcqcnOracle struct {
 	cuts   bool
 	cutAt  uint64 // the latest
 	cutDue bool   // a CNP came less than the decrease interval after
+	tickAt uint64 // the next tick of the decrease clock; 0: it stands still
 }
 
 func (o *dcqcnOracle) apply(s rateDcqcnStep) {
@@ -116,11 +118,25 @@ func (o *dcqcnOracle) apply(s rateDcqcnStep) {
 
 // ack brings everything to now: what is due to happen does so at the first ACK or CNP after.
 func (o *dcqcnOracle) ack(nowNs, sentBytes uint64) {
+	o.ticks(nowNs, sentBytes)
 	o.periods(nowNs)
-	if o.cutDue && nowNs-o.cutAt >= o.params.DecreaseIntervalNs {
+	if o.cutDue && o.tickAt == 0 && nowNs-o.cutAt >= o.params.DecreaseIntervalNs {
 		o.cut(nowNs, sentBytes)
 	}
 	o.advance(nowNs, sentBytes)
+}
+
+// ticks takes the ticks of the decrease clock that are over. The first of them cuts for all CNPs before it.
+func (o *dcqcnOracle) ticks(nowNs, sentBytes uint64) {
+	if o.tickAt == 0 || nowNs < o.tickAt {
+		return
+	}
+	if o.cutDue {
+		o.periods(o.tickAt)
+		o.advance(o.tickAt, sentBytes)
+		o.cut(o.tickAt, sentBytes)
+	}
+	o.tickAt += (1 + (nowNs-o.tickAt)/o.params.DecreaseIntervalNs) * o.params.DecreaseIntervalNs
 }
 
 // periods takes the periods of K that are over: one with a CNP raises alpha, k without lower it by (1 - g)^k.
@@ -154,7 +170,18 @@ func (o *dcqcnOracle) cut(nowNs, sentBytes uint64) {
 }
 
 func (o *dcqcnOracle) cnp(nowNs, sentBytes uint64) {
-	if o.params.DecreaseIntervalNs > 0 { // HPCC's simulator, and Mellanox's NICs
+	if o.params.DecreaseIntervalNs > 0 && o.params.DecreaseClock != 0 { // HPCC's simulator
+		o.cutDue = true
+		if o.tickAt != 0 {
+			o.alphaDue = true
+			return
+		}
+		o.heard = true
+		o.alphaEnd = nowNs + o.params.AlphaTimerNs
+		o.tickAt = nowNs + o.params.DecreaseIntervalNs
+		return
+	}
+	if o.params.DecreaseIntervalNs > 0 { // Mellanox's NICs
 		if !o.heard {
 			o.alphaEnd = nowNs + o.params.AlphaTimerNs
 		}
@@ -360,6 +387,7 @@ func TestDCQCNTimerAlone(t *testing.T) {
 		p := hpccDCQCN(40e9)
 		p.Recovery.Threshold = uint32(f)
 		p.ClampTarget = 1
+		p.DecreaseClock = 0
 		flow := newDCQCNFlow().cnp().wait(1, p.DecreaseIntervalNs).cnp()
 		target := checkDCQCN(t, s, p, flow.steps).Recovery.TargetBps
 		var want []uint64
@@ -426,6 +454,7 @@ func TestDCQCNDecreaseInterval(t *testing.T) {
 	s := loadSenders(t)
 
 	p := hpccDCQCN(40e9)
+	p.DecreaseClock = 0
 	cutTimes := func(flow *dcqcnFlow) (us []uint64) {
 		checkDCQCN(t, s, p, flow.steps)
 		for i, step := range flow.steps {
@@ -447,6 +476,11 @@ func TestDCQCNDecreaseInterval(t *testing.T) {
 	apart := newDCQCNFlow().wait(1, 1000).cnp().wait(9, 1000).cnp().wait(20, 1000)
 	qt.Check(t, qt.DeepEquals(cutTimes(apart), []uint64{1, 10}))
 
+	p.DecreaseClock = 1 // it ticks at 5, 9, 13 us and so on
+	qt.Check(t, qt.DeepEquals(cutTimes(everyMicrosecond), []uint64{5, 9, 13, 17, 21}))
+	qt.Check(t, qt.DeepEquals(cutTimes(two), []uint64{5}))
+	qt.Check(t, qt.DeepEquals(cutTimes(apart), []uint64{5, 13}))
+
 	p.DecreaseIntervalNs = 0 // each CNP cuts
 	qt.Check(t, qt.DeepEquals(cutTimes(newDCQCNFlow().cnp().cnp().cnp()), []uint64{0, 0, 0}))
 }
@@ -461,6 +495,7 @@ func TestDCQCNAlphaWhileUE(t *testing.T) {
 	near(t, q24Float(got.Alpha), math.Pow(15./16, 10), 1e-5, "alpha after 10 periods of UE")
 
 	p = hpccDCQCN(40e9)
+	p.DecreaseClock = 0
 	got = checkDCQCN(t, s, p, newDCQCNFlow().cnp().wait(1, 1000).cnp().holdFor(4, 1000).steps)
 	qt.Check(t, qt.IsTrue(got.Recovery.RateBps < 10.1e9), qt.Commentf("%d", got.Recovery.RateBps))
 }
@@ -498,6 +533,7 @@ func randomDCQCNParams(r *rand.Rand) rateDcqcnParams {
 	}
 	if r.IntN(3) == 0 {
 		p.DecreaseIntervalNs = logUniform(r, 1, 1e9)
+		p.DecreaseClock = uint32(r.IntN(2))
 	}
 	if r.IntN(3) == 0 {
 		p.Recovery.ByteCounterBytes = 0

@@ -29,8 +29,8 @@ type rateDcqcnParams struct {
 	InitialAlpha       uint32
 	ClampTarget        uint32
 	AlphaFirst         uint32
+	DecreaseClock      uint32
 	UeResets           uint32
-	Pad                uint32
 }
 
 type rateDcqcnRp struct {
@@ -38,6 +38,7 @@ type rateDcqcnRp struct {
 	Recovery  rateRecovery
 	AlphaAtNs uint64
 	CutAtNs   uint64
+	TickAtNs  uint64
 	Alpha     uint32
 	CutDue    uint16
 	AlphaDue  uint16

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"encoding/csv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
+
+// fctNs3 are completion times of a network's flows in HPCC's simulator, from a file in testdata/ns3:
+// medians and means of runs. docs/ns3.md says how they were made.
+type fctNs3 struct{ medians, means []float64 }
+
+func readNS3(t *testing.T, name string) fctNs3 {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "ns3", name+".csv"))
+	qt.Assert(t, qt.IsNil(err))
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	qt.Assert(t, qt.IsNil(err))
+	var times fctNs3
+	for _, row := range rows[1:] {
+		median, err1 := strconv.ParseFloat(row[1], 64)
+		mean, err2 := strconv.ParseFloat(row[2], 64)
+		qt.Assert(t, qt.IsTrue(err1 == nil && err2 == nil), qt.Commentf("%v", row))
+		times.medians = append(times.medians, median)
+		times.means = append(times.means, mean)
+	}
+	return times
+}
+
+// simulateSeeds returns the completion times of each flow, one for each seed.
+func simulateSeeds(t *testing.T, name string, seeds uint64) [][]float64 {
+	t.Helper()
+	e, err := experiment.Load(filepath.Join("testdata", "ns3", name+".yaml"))
+	qt.Assert(t, qt.IsNil(err))
+	var times [][]float64
+	for seed := uint64(1); seed <= seeds; seed++ {
+		c, err := e.Override(experiment.Override{Seed: &seed})
+		qt.Assert(t, qt.IsNil(err))
+		run := simulate(t, c, "dcqcn")
+		if times == nil {
+			times = make([][]float64, len(run.Completions))
+		}
+		for i, flow := range run.Completions {
+			qt.Assert(t, qt.IsNotNil(flow.FCTNs), qt.Commentf("%s of seed %d", flow.Flow, seed))
+			times[i] = append(times[i], float64(*flow.FCTNs))
+		}
+	}
+	return times
+}
+
+func average(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// DCQCN's completion times are those of HPCC's ns-3: their mean, and those of most flows. The flows
+// of the dumbbell depend on chance, in ns-3 too: of two halves of its runs, only 83.7% of the flows'
+// medians are within 10%.
+func TestCompletionTimesAreThoseOfNS3(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		seeds  uint64
+		mean   float64 // the means are so far apart, at most
+		within float64 // share of flows whose medians are within 10%, at least
+	}{
+		{"incast", 1, 0.005, 1},
+		{"fig1", 10, 0.01, 0.99},
+		{"dumbbell", 20, 0.01, 0.85},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			theirs, ours := readNS3(t, test.name), simulateSeeds(t, test.name, test.seeds)
+			qt.Assert(t, qt.HasLen(ours, len(theirs.medians)))
+			close, means := 0, make([]float64, len(ours))
+			for i, times := range ours {
+				means[i] = average(times)
+				slices.Sort(times)
+				n := len(times)
+				median := (times[(n-1)/2] + times[n/2]) / 2
+				if math.Abs(median/theirs.medians[i]-1) <= 0.1 {
+					close++
+				}
+			}
+			apart := average(means)/average(theirs.means) - 1
+			within := float64(close) / float64(len(ours))
+			t.Logf("means are %+.2f%% apart, %.1f%% of flows are within 10%%", 100*apart, 100*within)
+			qt.Check(t, qt.IsTrue(math.Abs(apart) <= test.mean), qt.Commentf("%+.4f", apart))
+			qt.Check(t, qt.IsTrue(within >= test.within), qt.Commentf("%.3f", within))
+		})
+	}
+}
