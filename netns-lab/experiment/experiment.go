@@ -319,8 +319,14 @@ func (g FlowGroup) fitting(duration Duration) int {
 
 // Trace names a file of TCP flows. They are named t0, t1 and on, and their group is t.
 type Trace struct {
-	// File is a trace of package workload, or a flow file of HPCC's simulator. Required.
+	// File is a trace of package workload, or a flow file of HPCC's simulator or of ns3-rdma.
+	// Required.
 	File string `yaml:"file"`
+	// Format is the simulator whose flow file it is: hpcc (default), or ns3-rdma, from which that of
+	// TCD's authors derives.
+	Format FlowFormat `yaml:"format"`
+	// Packet is how many bytes a packet of ns3-rdma carries. 1B to 9000B, default 1000B.
+	Packet Bytes `yaml:"packet"`
 }
 
 // Burst is a set of hosts that send at line rate at the same time.
@@ -401,6 +407,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
 		Transport: Transport{Recovery: RecoverySACK},
+		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
 		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},
 		TCD:       TCD{Epsilon: 0.05},

@@ -254,3 +254,38 @@ func TestErrorsAreNotEndless(t *testing.T) {
 	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[config.MaxErrors], &last)))
 	qt.Check(t, qt.Equals(last.Error(), "f.yaml: 200 more errors (hint: correct these first)"))
 }
+
+// A flow file of ns3-rdma has packets in place of bytes, and a stop.
+func TestFlowsOfRDMA(t *testing.T) {
+	const flows = "2\n0 3 3 64 2 3\n2 5 3 10 2.0002 2.1\n"
+	parseFile := func(keys, flows string) (*Experiment, error) {
+		text := strings.Replace(importing, "flow.txt", "flow.txt"+keys, 1)
+		return Load(folder(t, [2]string{"mine.yaml", text},
+			[2]string{"topology.txt", hpccTopology}, [2]string{"flow.txt", flows}))
+	}
+	e, err := parseFile(", format: ns3-rdma", flows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(e.Flows, 2))
+	qt.Check(t, qt.Equals(e.Flows[0].Size, 64_000))
+	qt.Check(t, qt.Equals(e.Flows[1].Size, 10_000))
+	qt.Check(t, qt.Equals(e.Flows[1].Start, 200*Microsecond))
+	e, err = parseFile(", format: ns3-rdma, packet: 500B", flows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(e.Flows[0].Size, 32_000))
+
+	for _, c := range []struct{ keys, flows, want string }{
+		{"", "1\n0 3 3 64 2 3\n", "(.|\n)*flow.txt:2: each flow has fewer bytes than its start(.|\n)*"},
+		{", format: rdma", flows, `(.|\n)*unknown format "rdma"(.|\n)*`},
+		{", packet: 500B", flows, `(.|\n)*"packet" is for flow files of ns3-rdma(.|\n)*`},
+		{", format: ns3-rdma, packet: 10KB", flows, `(.|\n)*10KB is out of range(.|\n)*`},
+		{", format: ns3-rdma", trace, `(.|\n)*the file is a trace in CSV(.|\n)*`},
+		// 1000 packets of 1000 bytes need 320 us at 25 Gbit/s
+		{", format: ns3-rdma", "1\n0 3 3 1000 2 2.00031\n",
+			`(.|\n)*flow.txt:2: the flow stops after 310us, before its 1000 packets(.|\n)*`},
+	} {
+		_, err := parseFile(c.keys, c.flows)
+		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.keys))
+	}
+	_, err = parseFile(", format: ns3-rdma", "1\n0 3 3 1000 2 2.00033\n")
+	qt.Check(t, qt.IsNil(err))
+}
