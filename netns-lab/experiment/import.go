@@ -80,6 +80,9 @@ func (d *decoder) addTrace(e *Experiment) {
 			d.failFile(file, lines[i], msg, hint)
 			return // further flows probably have the same mistake
 		}
+		if f.Priority >= Priorities {
+			e.simOnly = append(e.simOnly, "trace.file")
+		}
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
@@ -108,7 +111,8 @@ func (d *decoder) checkFormat(e *Experiment, text string) bool {
 			"remove format:")
 		return false
 	case d.has("trace.packet") && e.Trace.Format != FlowsRDMA:
-		d.fail("trace.packet", "\"packet\" is for flow files of ns3-rdma", "write format: ns3-rdma")
+		d.fail("trace.packet", "\"packet\" is for flow files of ns3-rdma",
+			"write format: ns3-rdma")
 		return false
 	case e.Trace.Packet < 1 || e.Trace.Packet > 9000:
 		config.InRange(d.Decoder, "trace.packet", e.Trace.Packet, 1, 9000)
@@ -161,9 +165,9 @@ func (t Trace) parseFlows(text string, line Rate) ([]hpcc.Flow, error) {
 		f.SizeBytes = f.Packets * uint64(t.Packet)
 		needsNs := float64(f.SizeBytes) * 8e9 / float64(max(line, 1))
 		if lasts := f.StopNs - f.StartNs; needsNs > float64(lasts) {
-			return nil, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, before "+
-				"its %d packets can be sent: flows here end with their data. Write fewer packets",
-				Duration(lasts), f.Packets)}
+			return nil, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, "+
+				"before its %d packets can be sent: flows here end with their data. Write fewer "+
+				"packets", Duration(lasts), f.Packets)}
 		}
 		flows = append(flows, f.Flow)
 	}
@@ -181,9 +185,9 @@ func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string)
 	switch {
 	case f.Src == f.Dst:
 		return fmt.Sprintf("flow goes from %s to itself", f.Src), ""
-	case f.Priority >= Priorities:
+	case int(f.Priority) >= e.priorities():
 		return fmt.Sprintf("priority %d is out of range", f.Priority),
-			fmt.Sprintf("0 to %d", Priorities-1)
+			fmt.Sprintf("0 to %d", e.priorities()-1)
 	case e.Duration > 0 && (start < -e.Warmup || start >= e.Duration):
 		return fmt.Sprintf("start %s is out of range", start),
 			fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)

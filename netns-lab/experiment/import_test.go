@@ -274,7 +274,8 @@ func TestFlowsOfRDMA(t *testing.T) {
 	qt.Check(t, qt.Equals(e.Flows[0].Size, 32_000))
 
 	for _, c := range []struct{ keys, flows, want string }{
-		{"", "1\n0 3 3 64 2 3\n", "(.|\n)*flow.txt:2: each flow has fewer bytes than its start(.|\n)*"},
+		{"", "1\n0 3 3 64 2 3\n",
+			"(.|\n)*flow.txt:2: each flow has fewer bytes than its start(.|\n)*"},
 		{", format: rdma", flows, `(.|\n)*unknown format "rdma"(.|\n)*`},
 		{", packet: 500B", flows, `(.|\n)*"packet" is for flow files of ns3-rdma(.|\n)*`},
 		{", format: ns3-rdma, packet: 10KB", flows, `(.|\n)*10KB is out of range(.|\n)*`},

@@ -247,3 +247,19 @@ func (d *DynamicPFC) HeadroomBytes(rateBps, delayNs uint64) uint64 {
 func (d *DynamicPFC) OwnBytes(rateBps, delayNs uint64) uint64 {
 	return d.HeadroomBytes(rateBps, delayNs) + uint64(d.Reserve)
 }
+
+// priorities returns how many priorities the engine of the file has.
+func (e *Experiment) priorities() int {
+	if e.Engine == EngineSim {
+		return SimPriorities
+	}
+	return Priorities
+}
+
+// validatePriority checks a priority, of which the simulator has more.
+func (d *decoder) validatePriority(e *Experiment, path string, priority int) {
+	config.CountInRange(d.Decoder, path, priority, 0, e.priorities()-1)
+	if priority >= Priorities {
+		e.simOnly = append(e.simOnly, path)
+	}
+}

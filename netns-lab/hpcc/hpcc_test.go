@@ -84,7 +84,8 @@ func TestStopFlows(t *testing.T) {
 	}))
 	// They are not taken for HPCC's, in which the first would have 2 bytes at 3 s.
 	_, err = ParseFlows("1\n1 2 3 64 2 3\n")
-	qt.Check(t, qt.ErrorMatches(err, "2: each flow has fewer bytes .* trace: .format: ns3-rdma. .*"))
+	qt.Check(t, qt.ErrorMatches(err,
+		"2: each flow has fewer bytes .* trace: .format: ns3-rdma. .*"))
 	for _, c := range []struct{ old, new, want string }{
 		{"64 2 3", "0 2 3", "2: a flow has 0 packets: want 1 or more"},
 		{"64 2 3", "64 3 3", "2: a flow stops before it has started: .*"},

@@ -8,7 +8,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// classes is how many traffic classes a port has; the highest goes first.
+// classes is how many traffic classes a port has; that of the highest rank goes first.
 const classes = 8
 
 // queue is a class of a port: what waits there, and what flow control says of it.
@@ -402,7 +402,8 @@ func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 func (w *world) logPFC(id int32, in *port, class uint8, what uint32, at int64) {
 	e := result.PFCEvent{
 		SentNs: w.sinceStart(w.now), EffectNs: w.sinceStart(at),
-		From: w.plan.nodeNames[in.node], To: w.plan.devices[id], Class: class, Kind: result.Resume,
+		From: w.plan.nodeNames[in.node], To: w.plan.devices[id],
+		Class: w.ranks.class[class], Kind: result.Resume,
 	}
 	if what == linkPause {
 		e.Kind = result.Pause
