@@ -186,6 +186,27 @@ func (d *decoder) validateErrorRates(e *Experiment) {
 	}
 }
 
+// validateHostLinks notes hosts with several links.
+func (d *decoder) validateHostLinks(e *Experiment) {
+	t := &e.Topology
+	if t.Imported == nil || d.FailedAt("topology.file") {
+		return // hosts of our kinds have one link
+	}
+	links := map[string]int{}
+	for _, l := range t.Network().Links {
+		links[l.A]++
+		links[l.B]++
+	}
+	for _, host := range d.hosts {
+		if links[host] > 1 {
+			d.onlySim(e, "topology.file",
+				fmt.Sprintf("host %s has %d links, and several are in the simulator only", host,
+					links[host]))
+			return
+		}
+	}
+}
+
 // maxErrorRate is the most that a link may lose: with more, hardly anything arrives.
 const maxErrorRate = Ratio(0.5)
 

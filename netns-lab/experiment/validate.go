@@ -120,6 +120,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateSwitch(e)
 	d.validateEngine(e)
 	d.validateErrorRates(e)
+	d.validateHostLinks(e)
 	d.validateECMP(e)
 	d.validateTransport(e)
 	d.validateDetection(e)

@@ -5,7 +5,8 @@ package sim
 import "github.com/pcn-linux/pcn/netns-lab/experiment"
 
 // ranks says in which order ports serve classes. A queue's index is its rank, and the highest goes
-// first; results name it by its class. Without the simulator's further priorities both are the same.
+// first; results name it by its class. Without the simulator's further priorities both are the
+// same.
 type ranks struct {
 	of      [classes]uint8 // of a class
 	class   [classes]uint8 // of a rank

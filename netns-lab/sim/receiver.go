@@ -153,14 +153,14 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 		k.flags |= flagECE
 	}
 	f.pending, f.pendingCE = 0, 0
-	w.enqueue(f.rnic, i, none)
+	w.enqueue(f.ackNIC, i, none)
 }
 
 func (w *world) sendCNP(f *flow, n notification) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size, k.note = f.id, packetCNP, w.ranks.control, cnpBytes, n
-	w.enqueue(f.rnic, i, none)
+	w.enqueue(f.cnpNIC, i, none)
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.

@@ -447,7 +447,7 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	if f.path, err = p.path(f.key); err != nil {
 		return err
 	}
-	f.nic, f.rnic = p.access[f.key.src], p.access[f.key.dst]
+	f.nic = f.path[0]
 	if f.kind == packetData {
 		if f.ackPath, err = p.path(f.key.reversed()); err != nil {
 			return err
@@ -455,6 +455,7 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 		if f.cnpPath, err = p.path(f.key.cnp()); err != nil {
 			return err
 		}
+		f.ackNIC, f.cnpNIC = f.ackPath[0], f.cnpPath[0]
 		if w.notifier != nil {
 			if f.notify, err = w.notifier.alloc(w.notifier.bytes); err != nil {
 				return err
