@@ -131,7 +131,7 @@ func (w *world) moveQueued(p *port) {
 func (w *world) fail(id int32) {
 	p := &w.ports[id]
 	p.down = true
-	p.doomed = p.wire.packets
+	p.doomed, p.unsound = p.wire.packets, true
 	p.deafUntil = w.now + p.delay
 	for c := range p.queues {
 		q := &p.queues[c]
@@ -188,6 +188,7 @@ func (w *world) setErrors() {
 	for id := range w.ports {
 		rate := w.plan.network.Links[id/2].ErrorRate
 		w.ports[id].loses = uint64(math.Round(rate * (1 << 32)))
+		w.ports[id].unsound = rate > 0
 		if rate > 0 && w.errors == nil {
 			w.errors = rand.New(rand.NewPCG(w.plan.exp.Seed, 2))
 		}
