@@ -49,9 +49,9 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 		"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
+		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "100Mbps",
 		"decrease_clock": "false",
-		"alpha_first":    "false", "initial_alpha": "1", "min_rate": "100Mbps",
-		"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
+		"marking.kmin":   "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 	}
 	ns3 := paper.with(values{
 		"set": "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB", "alpha_first": "true",
@@ -61,9 +61,9 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"set": "hpcc", "g": "0.00390625", "alpha_timer": "1us", "rate_timer": "300us",
 		"byte_counter": "0B", "fast_recovery": "1", "rate_ai": "20Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "0ns", "decrease_interval": "4us", "clamp_target": "false",
+		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "1Gbps",
 		"decrease_clock": "true",
-		"alpha_first":    "false", "initial_alpha": "1", "min_rate": "1Gbps",
-		"marking.kmin": "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
+		"marking.kmin":   "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
 	}
 	const others = "dcqcn: {g: 1/2, marking: {kmax: 50KB}, set: ns3-rdma, clamp_target: false}"
 	for _, tc := range []struct {
@@ -90,7 +90,7 @@ func TestSetsOfTIMELY(t *testing.T) {
 		"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
 		"min_rtt": "0ns", "delta": "100Mbps", "hai_after": "5", "hai_factor": "5",
 		"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "100Mbps",
-		"tcd_hold": "55us",
+		"tcd_hold": "55us", "per_rtt": "false", "count_increases": "false",
 	}
 	paper := snippet.with(values{
 		"set": "paper", "ewma": "0.875", "t_low": "50us", "t_high": "500us", "min_rtt": "20us",

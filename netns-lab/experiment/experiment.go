@@ -187,8 +187,8 @@ type FlowGroup struct {
 	From NodeList `yaml:"from"`
 	// To are the receiving hosts: one for all, or as many as From, paired in order. Required.
 	To NodeList `yaml:"to"`
-	// Priority is the priority of the flows' data: 0, the highest, to 3, default 0; see
-	// [DataClass].
+	// Priority is the priority of the flows' data: 0, the highest, to 3, or 6 in the simulator;
+	// default 0; see [DataClass].
 	Priority int `yaml:"priority"`
 	// Count is how many flows each host sends. 1 to 100000, default 1.
 	Count int `yaml:"count"`
@@ -230,18 +230,26 @@ type Flow struct {
 	Exact bool
 }
 
-// Priorities is the number of priorities of data; 0 is the highest.
-const Priorities = 4
+// Priorities is the number of priorities of data on Linux; 0 is the highest. The simulator has
+// SimPriorities: with that of control packets its ports have eight classes, as real ones.
+const (
+	Priorities    = 4
+	SimPriorities = 7
+)
 
 // DataClass returns the traffic class of a priority: 3 for priority 0, 0 for priority 3. Ports
-// serve higher classes first, and pause each separately.
+// serve higher classes first, and pause each separately. The simulator's further priorities have
+// the classes that are left, 4, 5 and 7, and are served last.
 func DataClass(priority int) uint8 {
-	return uint8(Priorities - 1 - priority)
+	if priority < Priorities {
+		return uint8(Priorities - 1 - priority)
+	}
+	return [...]uint8{4, 5, 7}[priority-Priorities]
 }
 
 // DataClasses returns the classes of the experiment's data, that of priority 0 always among them.
 func (e *Experiment) DataClasses() []uint8 {
-	used := [Priorities]bool{0: true}
+	used := [SimPriorities]bool{0: true}
 	for _, f := range e.Flows {
 		used[f.Priority] = true
 	}
@@ -323,8 +331,14 @@ func (g FlowGroup) fitting(duration Duration) int {
 
 // Trace names a file of TCP flows. They are named t0, t1 and on, and their group is t.
 type Trace struct {
-	// File is a trace of package workload, or a flow file of HPCC's simulator. Required.
+	// File is a trace of package workload, or a flow file of HPCC's simulator or of ns3-rdma.
+	// Required.
 	File string `yaml:"file"`
+	// Format is the simulator whose flow file it is: hpcc (default), or ns3-rdma, from which that
+	// of TCD's authors derives.
+	Format FlowFormat `yaml:"format"`
+	// Packet is how many bytes a packet of ns3-rdma carries. 1B to 9000B, default 1000B.
+	Packet Bytes `yaml:"packet"`
 }
 
 // Burst is a set of hosts that send at line rate at the same time.
@@ -335,7 +349,8 @@ type Burst struct {
 	From NodeList `yaml:"from"`
 	// To is the receiving host. Required.
 	To string `yaml:"to"`
-	// Priority is the priority of the packets: 0, the highest, to 3, default 0; see [DataClass].
+	// Priority is the priority of the packets: 0, the highest, to 3, or 6 in the simulator; default
+	// 0; see [DataClass].
 	Priority int `yaml:"priority"`
 	// At is when the burst starts. Default 0.
 	At Duration `yaml:"at"`
@@ -405,6 +420,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
 		Transport: Transport{Recovery: RecoverySACK},
+		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
 		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},
 		TCD:       TCD{Epsilon: 0.05},

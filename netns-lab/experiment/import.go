@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/hpcc"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
@@ -60,7 +61,10 @@ func (d *decoder) addTrace(e *Experiment) {
 	if !ok {
 		return
 	}
-	flows, lines, err := parseTrace(text)
+	if !d.checkFormat(e, text) {
+		return
+	}
+	flows, lines, err := e.Trace.parse(text, e.Topology.Rate)
 	if err != nil {
 		d.failParse(file, err)
 		return
@@ -76,6 +80,9 @@ func (d *decoder) addTrace(e *Experiment) {
 			d.failFile(file, lines[i], msg, hint)
 			return // further flows probably have the same mistake
 		}
+		if f.Priority >= Priorities {
+			e.simOnly = append(e.simOnly, "trace.file")
+		}
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
@@ -84,13 +91,43 @@ func (d *decoder) addTrace(e *Experiment) {
 	}
 }
 
-// parseTrace parses a trace or a flow file of HPCC's simulator. Of the latter, the first flow
-// starts at t = 0, and the lowest priority group is priority 0.
-func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
+// FlowFormat is the simulator that a flow file is for.
+type FlowFormat string
+
+// The simulators.
+const (
+	FlowsHPCC FlowFormat = "hpcc"
+	FlowsRDMA FlowFormat = "ns3-rdma"
+)
+
+func flowFormats() []FlowFormat { return []FlowFormat{FlowsHPCC, FlowsRDMA} }
+
+// checkFormat checks what a flow file is said to be.
+func (d *decoder) checkFormat(e *Experiment, text string) bool {
+	ok := d.checkKnown("trace.format", "format", string(e.Trace.Format), toStrings(flowFormats()))
+	switch {
+	case d.has("trace.format") && workload.IsTrace(text):
+		d.fail("trace.format", "the file is a trace in CSV, and no flow file of a simulator",
+			"remove format:")
+		return false
+	case d.has("trace.packet") && e.Trace.Format != FlowsRDMA:
+		d.fail("trace.packet", "\"packet\" is for flow files of ns3-rdma",
+			"write format: ns3-rdma")
+		return false
+	case e.Trace.Packet < 1 || e.Trace.Packet > 9000:
+		config.InRange(d.Decoder, "trace.packet", e.Trace.Packet, 1, 9000)
+		return false
+	}
+	return ok
+}
+
+// parse parses a trace or a flow file. Of the latter, the first flow starts at t = 0, and the
+// lowest priority group is priority 0.
+func (t Trace) parse(text string, line Rate) (flows []workload.Flow, lines []int, err error) {
 	if workload.IsTrace(text) {
 		return workload.ParseTrace(text)
 	}
-	list, err := hpcc.ParseFlows(text)
+	list, err := t.parseFlows(text, line)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,6 +150,30 @@ func parseTrace(text string) (flows []workload.Flow, lines []int, err error) {
 	return flows, lines, nil
 }
 
+// parseFlows parses a flow file. Flows here end with their data. So a flow of ns3-rdma must be able
+// to send its packets before it stops, at line rate; its stop means nothing more.
+func (t Trace) parseFlows(text string, line Rate) ([]hpcc.Flow, error) {
+	if t.Format != FlowsRDMA {
+		return hpcc.ParseFlows(text)
+	}
+	list, err := hpcc.ParseStopFlows(text)
+	if err != nil {
+		return nil, err
+	}
+	var flows []hpcc.Flow
+	for _, f := range list {
+		f.SizeBytes = f.Packets * uint64(t.Packet)
+		needsNs := float64(f.SizeBytes) * 8e9 / float64(max(line, 1))
+		if lasts := f.StopNs - f.StartNs; needsNs > float64(lasts) {
+			return nil, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, "+
+				"before its %d packets can be sent: flows here end with their data. Write fewer "+
+				"packets", Duration(lasts), f.Packets)}
+		}
+		flows = append(flows, f.Flow)
+	}
+	return flows, nil
+}
+
 // checkTraced returns the mistake in a flow of a trace and a hint; "" if there is none.
 func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string) {
 	for _, host := range []string{f.Src, f.Dst} {
@@ -124,9 +185,9 @@ func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string)
 	switch {
 	case f.Src == f.Dst:
 		return fmt.Sprintf("flow goes from %s to itself", f.Src), ""
-	case f.Priority >= Priorities:
+	case int(f.Priority) >= e.priorities():
 		return fmt.Sprintf("priority %d is out of range", f.Priority),
-			fmt.Sprintf("0 to %d", Priorities-1)
+			fmt.Sprintf("0 to %d", e.priorities()-1)
 	case e.Duration > 0 && (start < -e.Warmup || start >= e.Duration):
 		return fmt.Sprintf("start %s is out of range", start),
 			fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)

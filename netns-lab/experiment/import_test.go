@@ -151,10 +151,11 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"25Gbps", "25GBps", `topology.txt:5: "25GBps" is not a rate such as 100Gbps`},
 		{"6 2 6", "6 2 5", `topology.txt:8: there is one link more than the 5 that the file says`},
 		{"6 2 6", "7 2 6", `e.yaml:2:18: host H6 has 0 links, want 1`},
-		{"5 4 10Gbps", "5 3 10Gbps", `e.yaml:2:18: host H3 has 2 links, want 1`},
+		{"5 4 10Gbps", "5 3 10Gbps",
+			`e.yaml:2:18: host H3 is linked to host H5, want a switch`},
 		{"5 4 10Gbps 1us 0\n    1 4 100Gbps 1us 0\n    4 1 40Gbps",
 			"5 4 10Gbps 1us 0\n    1 0 100Gbps 1us 0\n    4 5 40Gbps",
-			`e.yaml:2:18: host H0 has 2 links, want 1`},
+			`e.yaml:2:18: no path leads from H3 to H0`},
 		{"{file: topology.txt}", "{file: topology.txt, rate: 1Gbps}",
 			`e.yaml:2:38: a topology out of a file has no "rate" (hint: it has file and failed)`},
 		{"{file: topology.txt}", "{file: topology.txt, kind: star}",
@@ -253,4 +254,54 @@ func TestErrorsAreNotEndless(t *testing.T) {
 	var last *Error
 	qt.Assert(t, qt.IsTrue(errors.As(joined.Unwrap()[config.MaxErrors], &last)))
 	qt.Check(t, qt.Equals(last.Error(), "f.yaml: 200 more errors (hint: correct these first)"))
+}
+
+// Hosts with several links are in the simulator only.
+func TestHostsWithSeveralLinks(t *testing.T) {
+	const file = "name: x\nengine: sim\ntopology: {file: t.txt}\nschemes: [pfc]\nduration: 1ms\n" +
+		"flows: [{name: F, from: H0, to: H1}]\n"
+	const topology = "3 1 3\n2\n0 2 10Gbps 1us 0\n0 2 10Gbps 1us 0\n1 2 10Gbps 1us 0\n"
+	e, err := Load(folder(t, [2]string{"x.yaml", file}, [2]string{"t.txt", topology}))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsNotNil(e.CheckEngine(EngineKernel)))
+	_, err = Load(folder(t, [2]string{"x.yaml", strings.Replace(file, "engine: sim\n", "", 1)},
+		[2]string{"t.txt", topology}))
+	qt.Check(t, qt.ErrorMatches(err,
+		".*host H0 has 2 links, and several are in the simulator only .*engine: sim.*"))
+}
+
+// A flow file of ns3-rdma has packets in place of bytes, and a stop.
+func TestFlowsOfRDMA(t *testing.T) {
+	const flows = "2\n0 3 3 64 2 3\n2 5 3 10 2.0002 2.1\n"
+	parseFile := func(keys, flows string) (*Experiment, error) {
+		text := strings.Replace(importing, "flow.txt", "flow.txt"+keys, 1)
+		return Load(folder(t, [2]string{"mine.yaml", text},
+			[2]string{"topology.txt", hpccTopology}, [2]string{"flow.txt", flows}))
+	}
+	e, err := parseFile(", format: ns3-rdma", flows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(e.Flows, 2))
+	qt.Check(t, qt.Equals(e.Flows[0].Size, 64_000))
+	qt.Check(t, qt.Equals(e.Flows[1].Size, 10_000))
+	qt.Check(t, qt.Equals(e.Flows[1].Start, 200*Microsecond))
+	e, err = parseFile(", format: ns3-rdma, packet: 500B", flows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(e.Flows[0].Size, 32_000))
+
+	for _, c := range []struct{ keys, flows, want string }{
+		{"", "1\n0 3 3 64 2 3\n",
+			"(.|\n)*flow.txt:2: each flow has fewer bytes than its start(.|\n)*"},
+		{", format: rdma", flows, `(.|\n)*unknown format "rdma"(.|\n)*`},
+		{", packet: 500B", flows, `(.|\n)*"packet" is for flow files of ns3-rdma(.|\n)*`},
+		{", format: ns3-rdma, packet: 10KB", flows, `(.|\n)*10KB is out of range(.|\n)*`},
+		{", format: ns3-rdma", trace, `(.|\n)*the file is a trace in CSV(.|\n)*`},
+		// 1000 packets of 1000 bytes need 320 us at 25 Gbit/s
+		{", format: ns3-rdma", "1\n0 3 3 1000 2 2.00031\n",
+			`(.|\n)*flow.txt:2: the flow stops after 310us, before its 1000 packets(.|\n)*`},
+	} {
+		_, err := parseFile(c.keys, c.flows)
+		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.keys))
+	}
+	_, err = parseFile(", format: ns3-rdma", "1\n0 3 3 1000 2 2.00033\n")
+	qt.Check(t, qt.IsNil(err))
 }

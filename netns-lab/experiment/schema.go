@@ -105,6 +105,7 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[FigureName]():  jsonschema.OneOf(figureNames()),
 		reflect.TypeFor[FlowControl](): jsonschema.OneOf(flowControls()),
 		reflect.TypeFor[Engine]():      jsonschema.OneOf(Engines()),
+		reflect.TypeFor[FlowFormat]():  jsonschema.OneOf(flowFormats()),
 		reflect.TypeFor[MarkingRule](): jsonschema.OneOf(markingRules()),
 		reflect.TypeFor[ECMP]():        jsonschema.OneOf(ecmps()),
 		reflect.TypeFor[Recovery]():    jsonschema.OneOf(recoveries()),

@@ -199,6 +199,27 @@ func (d *decoder) validateErrorRates(e *Experiment) {
 	}
 }
 
+// validateHostLinks notes hosts with several links.
+func (d *decoder) validateHostLinks(e *Experiment) {
+	t := &e.Topology
+	if t.Imported == nil || d.FailedAt("topology.file") {
+		return // hosts of our kinds have one link
+	}
+	links := map[string]int{}
+	for _, l := range t.Network().Links {
+		links[l.A]++
+		links[l.B]++
+	}
+	for _, host := range d.hosts {
+		if links[host] > 1 {
+			d.onlySim(e, "topology.file",
+				fmt.Sprintf("host %s has %d links, and several are in the simulator only", host,
+					links[host]))
+			return
+		}
+	}
+}
+
 // maxErrorRate is the most that a link may lose: with more, hardly anything arrives.
 const maxErrorRate = Ratio(0.5)
 
@@ -259,4 +280,20 @@ func (d *DynamicPFC) HeadroomBytes(rateBps, delayNs uint64) uint64 {
 // OwnBytes returns what an ingress port has of a switch's buffer for itself.
 func (d *DynamicPFC) OwnBytes(rateBps, delayNs uint64) uint64 {
 	return d.HeadroomBytes(rateBps, delayNs) + uint64(d.Reserve)
+}
+
+// priorities returns how many priorities the engine of the file has.
+func (e *Experiment) priorities() int {
+	if e.Engine == EngineSim {
+		return SimPriorities
+	}
+	return Priorities
+}
+
+// validatePriority checks a priority, of which the simulator has more.
+func (d *decoder) validatePriority(e *Experiment, path string, priority int) {
+	config.CountInRange(d.Decoder, path, priority, 0, e.priorities()-1)
+	if priority >= Priorities {
+		e.simOnly = append(e.simOnly, path)
+	}
 }

@@ -83,6 +83,29 @@ flows: [{name: F0, from: H0, to: R0}]
 	qt.Check(t, qt.Equals(d.OwnBytes(10e9, 1000), 7750))
 }
 
+// The simulator has seven priorities, Linux four.
+func TestPrioritiesOfSimulator(t *testing.T) {
+	const file = `name: mine
+engine: sim
+topology: {kind: star}
+schemes: [dcqcn]
+duration: 5ms
+flows: [{name: F0, from: H0, to: R0, priority: 6}]
+`
+	e, err := Parse("f", []byte(file))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(e.DataClasses(), []uint8{3, 7}))
+	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineKernel),
+		`engine kernel has no flows\[0\].priority: .*`))
+	for _, c := range []struct{ old, new, want string }{
+		{"priority: 6", "priority: 7", `f:6:48: 7 is out of range \(hint: 0 to 6\)`},
+		{"engine: sim\n", "", `f:5:48: 6 is out of range \(hint: 0 to 3\)`},
+	} {
+		_, err := Parse("f", []byte(strings.Replace(file, c.old, c.new, 1)))
+		qt.Check(t, qt.ErrorMatches(err, c.want))
+	}
+}
+
 func TestSimulatedErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"engine: sim\n", "", `f:2:42: "error_rate" is in the simulator only ` +

@@ -120,6 +120,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateSwitch(e)
 	d.validateEngine(e)
 	d.validateErrorRates(e)
+	d.validateHostLinks(e)
 	d.validateECMP(e)
 	d.validateTransport(e)
 	d.validateDetection(e)
@@ -273,7 +274,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		if d.hasRequired(path, "to") {
 			d.validateReceivers(path+"to", f)
 		}
-		config.CountInRange(d.Decoder, path+"priority", f.Priority, 0, Priorities-1)
+		d.validatePriority(e, path+"priority", f.Priority)
 		config.CountInRange(d.Decoder, path+"count", f.Count, 1, maxFlows)
 		config.InRange(d.Decoder, path+"every", f.Every, 0, maxDuration)
 		if d.has(path+"every") && !d.has(path+"count") {
@@ -346,7 +347,7 @@ func (d *decoder) validateBursts(e *Experiment) {
 		if d.hasRequired(path, "to") {
 			d.checkKnownHost(path+"to", b.To)
 		}
-		config.CountInRange(d.Decoder, path+"priority", b.Priority, 0, Priorities-1)
+		d.validatePriority(e, path+"priority", b.Priority)
 		config.CountInRange(d.Decoder, path+"flows", b.Flows, 1, 1024)
 		if d.hasRequired(path, "size") {
 			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)

@@ -153,7 +153,7 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 		d.validateCompletion(path, m.Flows, e)
 	}
 	if m.Priority != nil {
-		config.CountInRange(d.Decoder, path+"priority", *m.Priority, 0, Priorities-1)
+		config.CountInRange(d.Decoder, path+"priority", *m.Priority, 0, SimPriorities-1)
 	}
 	if !d.knowsTime(e) {
 		return true

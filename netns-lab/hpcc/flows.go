@@ -39,7 +39,7 @@ func ParseFlows(text string) ([]Flow, error) {
 		r.last = flows[0].Line
 		r.fail("each flow has fewer bytes than its start has seconds: is this a file of " +
 			"ns3-rdma or DCQCN-TCD, which have packets, start and stop where HPCC's have port, " +
-			"bytes and start? Write it as a trace in CSV")
+			"bytes and start? Write trace: {format: ns3-rdma} then")
 	}
 	return flows, r.error()
 }
@@ -54,3 +54,43 @@ func haveStops(flows []Flow) bool {
 	}
 	return len(flows) > 0
 }
+
+// StopFlow is a flow of ns3-rdma, or of a simulator that derives from it, such as DCQCN-TCD.
+type StopFlow struct {
+	Flow    // SizeBytes is 0
+	Packets uint64
+	StopNs  uint64 // in the simulator's time
+}
+
+// ParseStopFlows parses a flow file of ns3-rdma: the number of flows, then each flow's source,
+// destination, priority group, number of packets, and start and stop in seconds. What follows may
+// be text, but no further flow. An error is an [*Error].
+func ParseStopFlows(text string) ([]StopFlow, error) {
+	r := newReader(text)
+	count := r.integer("the number of flows", maxCount)
+	var flows []StopFlow
+	for range count {
+		f := StopFlow{Flow: Flow{From: r.integer("the number of a source", maxNodes)}}
+		f.Line = r.last
+		f.To = r.integer("the number of a destination", maxNodes)
+		f.Priority = r.integer("a priority group", 7)
+		f.Packets = uint64(r.integer("a number of packets", maxPackets))
+		if f.Packets == 0 {
+			r.fail("a flow has 0 packets: want 1 or more")
+		}
+		f.StartNs = r.quantity("a start in seconds", timeUnits[:1], maxTime)
+		f.StopNs = r.quantity("a stop in seconds", timeUnits[:1], maxTime)
+		if f.StopNs <= f.StartNs {
+			r.fail("a flow stops before it has started: want a stop behind its start")
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		flows = append(flows, f)
+	}
+	r.noMore("flow", count)
+	return flows, r.error()
+}
+
+// maxPackets keeps sizes below maxBytes.
+const maxPackets = 1 << 36

@@ -68,6 +68,36 @@ func TestFlows(t *testing.T) {
 	qt.Check(t, qt.HasLen(got, 0))
 }
 
+// stopFlows are two of ns3-rdma: packets, start and stop.
+const stopFlows = `2
+1 2 3 64 2 3
+2 0 1 10 2.5 2.500001
+remarks
+`
+
+func TestStopFlows(t *testing.T) {
+	got, err := ParseStopFlows(stopFlows)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(got, []StopFlow{
+		{Flow{1, 2, 3, 0, 2_000_000_000, 2}, 64, 3_000_000_000},
+		{Flow{2, 0, 1, 0, 2_500_000_000, 3}, 10, 2_500_001_000},
+	}))
+	// They are not taken for HPCC's, in which the first would have 2 bytes at 3 s.
+	_, err = ParseFlows("1\n1 2 3 64 2 3\n")
+	qt.Check(t, qt.ErrorMatches(err,
+		"2: each flow has fewer bytes .* trace: .format: ns3-rdma. .*"))
+	for _, c := range []struct{ old, new, want string }{
+		{"64 2 3", "0 2 3", "2: a flow has 0 packets: want 1 or more"},
+		{"64 2 3", "64 3 3", "2: a flow stops before it has started: .*"},
+		{"64 2 3", "64 2", `3: "2" is not .*|3: .*`},
+		{"2\n1 2", "1\n1 2", "3: there is one flow more than the 1 that the file says"},
+		{"2\n1 2", "3\n1 2", `4: "remarks" is not the number of a source: .*`},
+	} {
+		_, err := ParseStopFlows(strings.Replace(stopFlows, c.old, c.new, 1))
+		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
+	}
+}
+
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{topology, "", "1: the file ends, want the number of nodes"},

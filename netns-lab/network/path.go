@@ -13,18 +13,20 @@ func (r *Routes) Path(from, to int) []Link {
 	if r.Hops(from, to) == 0 {
 		return nil
 	}
-	first := r.access[from]
-	path := []Link{r.network.Links[first.port/2]}
-	for at := first.peer; at != to; {
-		port := r.Ports(at, to)[0]
+	var path []Link
+	port := r.HostPorts(from, to)[0]
+	for {
 		link := r.network.Links[port/2]
 		path = append(path, link)
-		at = r.number[link.A]
+		at := r.number[link.A]
 		if port%2 == 0 { // it is A's
 			at = r.number[link.B]
 		}
+		if at == to {
+			return path
+		}
+		port = r.Ports(at, to)[0]
 	}
-	return path
 }
 
 // Longest returns the links and the propagation delay of the slowest path between two hosts.
@@ -46,6 +48,9 @@ func (r *Routes) Longest() (hops int, delayNs uint64) {
 
 // farthestHosts returns the two hosts of each switch whose links are slowest, or its only one.
 func (r *Routes) farthestHosts() []int {
+	if r.several {
+		return r.firstHosts()
+	}
 	of := make(map[int][]int)
 	for h, e := range r.access {
 		of[e.peer] = append(of[e.peer], h)

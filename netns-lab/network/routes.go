@@ -2,7 +2,10 @@
 
 package network
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // MaxPaths is how many paths of equal length a switch can spread flows over.
 const MaxPaths = 16
@@ -13,7 +16,9 @@ type Routes struct {
 	network *Network
 	nodes   []string
 	number  map[string]int    // of each node
-	access  []endpoint        // by host: the link to its switch
+	access  []endpoint        // by host: its first link to a switch
+	links   [][]endpoint      // by host: all of them
+	several bool              // a host has several links
 	to      map[int]*pathTree // by switch that has hosts
 	down    map[int]bool      // links that do not work
 }
@@ -31,7 +36,7 @@ type pathTree struct {
 	ports   [][]int  // first ports of the paths
 }
 
-// Routes finds the shortest paths. It fails if a host does not have one link to a switch.
+// Routes finds the shortest paths. It fails if a host has no link, or one to another host.
 func (n *Network) Routes() (*Routes, error) {
 	r := &Routes{
 		network: n, nodes: n.Nodes(), number: make(map[string]int), to: make(map[int]*pathTree),
@@ -41,20 +46,21 @@ func (n *Network) Routes() (*Routes, error) {
 	}
 	ends := n.endpoints(r.number, nil)
 	for h, name := range n.Hosts {
-		if len(ends[h]) != 1 {
-			return nil, fmt.Errorf("host %s has %d links, want 1", name, len(ends[h]))
+		if len(ends[h]) == 0 {
+			return nil, fmt.Errorf("host %s has 0 links, want 1", name)
 		}
-		e := ends[h][0]
-		if e.peer < len(n.Hosts) {
-			return nil, fmt.Errorf("host %s is linked to host %s, want a switch",
-				name, r.nodes[e.peer])
+		for _, e := range ends[h] {
+			if e.peer < len(n.Hosts) {
+				return nil, fmt.Errorf("host %s is linked to host %s, want a switch",
+					name, r.nodes[e.peer])
+			}
+			if r.to[e.peer] == nil {
+				r.to[e.peer] = pathsTo(e.peer, ends, len(n.Hosts))
+			}
 		}
-		r.access = append(r.access, e)
-	}
-	for _, e := range r.access {
-		if r.to[e.peer] == nil {
-			r.to[e.peer] = pathsTo(e.peer, ends, len(n.Hosts))
-		}
+		r.access = append(r.access, ends[h][0])
+		r.links = append(r.links, ends[h])
+		r.several = r.several || len(ends[h]) > 1
 	}
 	return r, nil
 }
@@ -120,6 +126,9 @@ func pathsTo(sw int, ends [][]endpoint, hosts int) *pathTree {
 // Ports returns the ports of a switch that shortest paths to a host start with; none if there is no
 // path.
 func (r *Routes) Ports(sw, host int) []int {
+	if len(r.links[host]) > 1 {
+		return r.portsToAny(sw, host)
+	}
 	e := r.access[host]
 	if r.down[e.port/2] {
 		return nil
@@ -130,24 +139,104 @@ func (r *Routes) Ports(sw, host int) []int {
 	return r.to[e.peer].ports[sw]
 }
 
+// portsToAny is Ports for a host with several links.
+func (r *Routes) portsToAny(sw, host int) []int {
+	var ports []int
+	add := func(port int) {
+		if !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	best := r.hopsFrom(sw, host)
+	for _, e := range r.links[host] {
+		switch t := r.to[e.peer]; {
+		case r.down[e.port/2] || t.hops[sw] != best:
+		case sw == e.peer:
+			add(e.port ^ 1)
+		default:
+			for _, port := range t.ports[sw] {
+				add(port)
+			}
+		}
+	}
+	return ports
+}
+
+// hopsFrom returns how many links are between two switches, of which the second is the nearest of a
+// host's; -1 if there is no path.
+func (r *Routes) hopsFrom(sw, host int) int {
+	best := -1
+	for _, e := range r.links[host] {
+		if hops := r.to[e.peer].hops[sw]; hops >= 0 && !r.down[e.port/2] &&
+			(best < 0 || hops < best) {
+			best = hops
+		}
+	}
+	return best
+}
+
+// HasSeveral reports whether a host has several links.
+func (r *Routes) HasSeveral(host int) bool { return len(r.links[host]) > 1 }
+
+// HostPorts returns the ports of a host that shortest paths to another start with; none if there is
+// no path.
+func (r *Routes) HostPorts(from, to int) []int {
+	var ports []int
+	best := -1
+	for _, e := range r.links[from] {
+		hops := r.hopsFrom(e.peer, to)
+		if hops < 0 || r.down[e.port/2] || best >= 0 && hops > best {
+			continue
+		}
+		if hops != best {
+			ports, best = nil, hops
+		}
+		ports = append(ports, e.port)
+	}
+	return ports
+}
+
 // Hops returns how many links are between two hosts; 0 if there is no path.
 func (r *Routes) Hops(from, to int) int {
-	hops := r.to[r.access[to].peer].hops[r.access[from].peer]
-	if hops < 0 {
+	best := -1
+	for _, e := range r.links[from] {
+		if hops := r.hopsFrom(e.peer, to); hops >= 0 && (best < 0 || hops < best) {
+			best = hops
+		}
+	}
+	if best < 0 {
 		return 0
 	}
-	return hops + 2
+	return best + 2
 }
 
 // DelayNs returns the propagation delay between two hosts, of the slowest of the shortest paths.
 func (r *Routes) DelayNs(from, to int) uint64 {
-	a, b := r.access[from], r.access[to]
-	return a.delayNs + r.to[b.peer].delayNs[a.peer] + b.delayNs
+	if !r.several {
+		a, b := r.access[from], r.access[to]
+		return a.delayNs + r.to[b.peer].delayNs[a.peer] + b.delayNs
+	}
+	hops, longestNs := r.Hops(from, to), uint64(0)
+	for _, a := range r.links[from] {
+		for _, b := range r.links[to] {
+			if t := r.to[b.peer]; t.hops[a.peer]+2 == hops {
+				longestNs = max(longestNs, a.delayNs+t.delayNs[a.peer]+b.delayNs)
+			}
+		}
+	}
+	return longestNs
 }
 
-// firstHosts returns one host of each switch that has any. Hosts of one switch share their paths.
+// firstHosts returns one host of each switch that has any. Hosts of one switch share their paths,
+// unless one has several links: then it returns all.
 func (r *Routes) firstHosts() []int {
 	var hosts []int
+	if r.several {
+		for h := range r.access {
+			hosts = append(hosts, h)
+		}
+		return hosts
+	}
 	seen := make(map[int]bool)
 	for h, e := range r.access {
 		if !seen[e.peer] {

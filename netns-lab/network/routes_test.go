@@ -128,13 +128,62 @@ func TestWidestPaths(t *testing.T) {
 	}
 }
 
-func TestHostsHaveOneLinkToASwitch(t *testing.T) {
-	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0"}, Links: []Link{{A: "H0", B: "S0"}, {A: "S0", B: "H0"}, {A: "H1", B: "S0"}}}
+func TestHostsHaveLinksToSwitches(t *testing.T) {
+	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0"},
+		Links: []Link{{A: "H1", B: "S0"}}}
 	_, err := n.Routes()
-	qt.Check(t, qt.ErrorMatches(err, "host H0 has 2 links, want 1"))
+	qt.Check(t, qt.ErrorMatches(err, "host H0 has 0 links, want 1"))
 	n.Links = []Link{{A: "H0", B: "H1"}}
 	_, err = n.Routes()
 	qt.Check(t, qt.ErrorMatches(err, "host H0 is linked to host H1, want a switch"))
+}
+
+// TestHostsWithSeveralLinks: H0 and H1 are at S0 and at S1, H2 at S1, and H3 behind it at S2. Paths
+// lead by the links that are nearest.
+func TestHostsWithSeveralLinks(t *testing.T) {
+	n := &Network{
+		Hosts: []string{"H0", "H1", "H2", "H3"}, Switches: []string{"S0", "S1", "S2"},
+		Links: []Link{
+			{A: "H0", B: "S0", DelayNs: 1}, {A: "H0", B: "S1", DelayNs: 2},
+			{A: "H1", B: "S0", DelayNs: 4}, {A: "H1", B: "S1", DelayNs: 8},
+			{A: "H2", B: "S1", DelayNs: 16}, {A: "H3", B: "S2", DelayNs: 32},
+			{A: "S0", B: "S1", DelayNs: 64}, {A: "S1", B: "S2", DelayNs: 128},
+		},
+	}
+	routes, err := n.Routes()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsNil(routes.Validate()))
+	names := func(ports []int) []string {
+		var list []string
+		for _, id := range ports {
+			list = append(list, n.Ports()[id])
+		}
+		return list
+	}
+	const s0, s1 = 4, 5
+	for _, c := range []struct {
+		from, to, hops int
+		delayNs        uint64
+		ports          []string
+	}{
+		{0, 1, 2, 2 + 8, []string{"H0->S0", "H0->S1"}},
+		{0, 2, 2, 2 + 16, []string{"H0->S1"}},
+		{2, 0, 2, 16 + 2, []string{"H2->S1"}},
+		{0, 3, 3, 2 + 128 + 32, []string{"H0->S1"}},
+	} {
+		qt.Check(t, qt.DeepEquals(names(routes.HostPorts(c.from, c.to)), c.ports))
+		qt.Check(t, qt.Equals(routes.Hops(c.from, c.to), c.hops))
+		qt.Check(t, qt.Equals(routes.DelayNs(c.from, c.to), c.delayNs))
+		qt.Check(t, qt.HasLen(routes.Path(c.from, c.to), c.hops))
+	}
+	qt.Check(t, qt.DeepEquals(names(routes.Ports(s0, 1)), []string{"S0->H1"}))
+	qt.Check(t, qt.DeepEquals(names(routes.Ports(s0, 2)), []string{"S0->S1"}))
+	qt.Check(t, qt.DeepEquals(names(routes.Ports(6, 0)), []string{"S2->S1"}))
+
+	down := routes.Without(map[int]bool{n.LinksNamed("H1-S1")[0]: true})
+	qt.Check(t, qt.DeepEquals(names(down.HostPorts(0, 1)), []string{"H0->S0"}))
+	qt.Check(t, qt.DeepEquals(names(down.Ports(s1, 1)), []string{"S1->S0"}))
+	qt.Check(t, qt.DeepEquals(names(down.HostPorts(1, 2)), []string{"H1->S0"}))
 }
 
 // TestPath: a path has as many links as there are hops, and ends at the host.

@@ -54,7 +54,7 @@ func (w *world) findDeadlock() *result.Deadlock {
 	for _, q := range stuck.WaitGraph().Cycle() {
 		since = max(since, stuck[q].SinceNs)
 		out.Ports = append(out.Ports, w.plan.portNames[q.Port])
-		out.Class = q.Class
+		out.Class = w.ranks.class[q.Class]
 	}
 	out.Behind -= len(out.Ports)
 	out.SinceNs = w.sinceStart(int64(since))

@@ -13,7 +13,9 @@ type flow struct {
 	kind        packetKind
 	class       uint8
 	ecn         uint8 // of its packets
-	nic, rnic   int32 // ports of its hosts
+	nic         int32 // port of its host
+	ackNIC      int32 // of its receiver's, for ACKs
+	cnpNIC      int32 // and for CNPs
 	mss         uint32
 	frame       uint32 // full
 	packets     uint32 // of its data; 0: it never ends

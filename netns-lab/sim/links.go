@@ -72,6 +72,58 @@ func (w *world) changeState(links []int, down bool) {
 	}
 	w.down = state
 	w.routes = w.plan.routes.Without(state)
+	w.changeHosts()
+}
+
+// changeHosts has hosts with several links use those that work.
+func (w *world) changeHosts() {
+	change := func(at *int32, k key) {
+		if !w.routes.HasSeveral(int(k.src)) {
+			return
+		}
+		if id := w.plan.hostPort(w.routes, k); id != none {
+			*at = id
+		}
+	}
+	for i := range w.flows {
+		f := &w.flows[i]
+		change(&f.nic, f.key)
+		if f.kind == packetData {
+			change(&f.ackNIC, f.key.reversed())
+			change(&f.cnpNIC, f.key.cnp())
+		}
+	}
+	for id := range w.ports {
+		if p := &w.ports[id]; p.down && p.fromHost && w.routes.HasSeveral(int(p.node)) {
+			w.moveQueued(p)
+		}
+	}
+}
+
+// moveQueued moves what waits at a host's failed port to ports that work.
+func (w *world) moveQueued(p *port) {
+	for c := range p.queues {
+		q := &p.queues[c]
+		for range q.packets {
+			i := q.pop(&w.packets)
+			k := &w.packets.packets[i]
+			p.bytes -= uint64(k.size)
+			p.counters.enqueuedPackets--
+			p.counters.enqueuedBytes -= uint64(k.size)
+			f := &w.flows[k.flow]
+			to := f.nic
+			switch k.kind {
+			case packetACK:
+				to = f.ackNIC
+			case packetCNP:
+				to = f.cnpNIC
+			}
+			if q.packets == 0 {
+				p.backlog &^= 1 << c
+			}
+			w.enqueue(to, i, none)
+		}
+	}
 }
 
 // fail stops a port. What is on its wire, or in its queues if it is a switch's, is lost. Neither
@@ -79,7 +131,7 @@ func (w *world) changeState(links []int, down bool) {
 func (w *world) fail(id int32) {
 	p := &w.ports[id]
 	p.down = true
-	p.doomed = p.wire.packets
+	p.doomed, p.unsound = p.wire.packets, true
 	p.deafUntil = w.now + p.delay
 	for c := range p.queues {
 		q := &p.queues[c]
@@ -136,6 +188,7 @@ func (w *world) setErrors() {
 	for id := range w.ports {
 		rate := w.plan.network.Links[id/2].ErrorRate
 		w.ports[id].loses = uint64(math.Round(rate * (1 << 32)))
+		w.ports[id].unsound = rate > 0
 		if rate > 0 && w.errors == nil {
 			w.errors = rand.New(rand.NewPCG(w.plan.exp.Seed, 2))
 		}

@@ -179,13 +179,15 @@ func (k key) cnp() key {
 // path returns the ports from a host to another. Where several are as short, a switch chooses by a
 // hash of the key.
 func (p *plan) path(k key) ([]int32, error) {
-	id := p.access[k.src]
+	id := p.hostPort(p.routes, k)
+	if id == none {
+		return nil, p.noPath(k)
+	}
 	path := []int32{id}
 	for at := p.ends[id][1]; at != k.dst; at = p.ends[id][1] {
 		choices := p.routes.Ports(int(at), int(k.dst))
 		if len(choices) == 0 {
-			return nil, fmt.Errorf("no path leads from %s to %s",
-				p.nodeNames[k.src], p.nodeNames[k.dst])
+			return nil, p.noPath(k)
 		}
 		id = int32(choices[0])
 		if n := uint64(len(choices)); n > 1 {
@@ -194,6 +196,24 @@ func (p *plan) path(k key) ([]int32, error) {
 		path = append(path, id)
 	}
 	return path, nil
+}
+
+func (p *plan) noPath(k key) error {
+	return fmt.Errorf("no path leads from %s to %s", p.nodeNames[k.src], p.nodeNames[k.dst])
+}
+
+// hostPort returns the port by which a flow's packets leave their host. Where several lead there as
+// fast, the host chooses as a switch does. It is none if no path leads there.
+func (p *plan) hostPort(routes *network.Routes, k key) int32 {
+	if !routes.HasSeveral(int(k.src)) {
+		return p.access[k.src]
+	}
+	choices := routes.HostPorts(int(k.src), int(k.dst))
+	n := uint64(len(choices))
+	if n == 0 {
+		return none
+	}
+	return int32(choices[uint64(k.hash(uint32(k.src)))*n>>32])
 }
 
 // hash is murmur3's, over the fields in the order of the packet. The seed is the switch's: switches

@@ -8,7 +8,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// classes is how many traffic classes a port has; the highest goes first.
+// classes is how many traffic classes a port has; that of the highest rank goes first.
 const classes = 8
 
 // queue is a class of a port: what waits there, and what flow control says of it.
@@ -25,17 +25,19 @@ type queue struct {
 	pausedSince int64 // or off
 	readyAt     int64 // when it was last allowed to go on
 	credits     []creditUpdate
-	pauseEnd    int64 // when a PAUSE of limited time is over
 
 	// The receiving end: what came in by this port and class and is still in the node.
 	held    uint64
 	pausing bool // the peer was told to pause
-	toldAt  int64
-	mmu     mmuQueue
 	frames  uint64
 
 	sentPackets, pausedNs                                uint64
 	pauseSent, resumeSent, pauseReceived, resumeReceived uint64
+
+	// What few experiments use stands last, out of the way of what each packet needs.
+	pauseEnd int64 // when a PAUSE of limited time is over
+	toldAt   int64 // when the peer was told to pause, the last time
+	mmu      mmuQueue
 }
 
 // creditUpdate is blocks of which the peer hears.
@@ -51,6 +53,8 @@ type port struct {
 	node, peer int32 // nodes
 	back       int32 // port at the other end of the link
 	fromHost   bool  // it is a host's
+	down       bool  // the link does not work
+	unsound    bool  // packets on the wire may be lost
 	rate       uint64
 	delay      int64
 	core       uint32 // address of struct port_state; 0: it marks nothing
@@ -66,14 +70,13 @@ type port struct {
 	bytes   uint64
 	credits bool // the peer lends credits
 
-	wredBytes uint64 // queue at which it drops what is not ECN-capable; 0: none
-	down      bool   // the link does not work
-	doomed    uint32 // first packets on the wire, which were there when it failed
-	deafUntil int64  // PAUSE and RESUME that take effect before were lost
-	loses     uint64 // share of packets, in units of 2^-32
-
 	counters portCounters
 	bin      portBin
+
+	wredBytes uint64 // queue at which it drops what is not ECN-capable; 0: none
+	doomed    uint32 // first packets on the wire, which were there when the link failed
+	loses     uint64 // share of packets, in units of 2^-32
+	deafUntil int64  // PAUSE and RESUME that take effect before were lost
 }
 
 type portCounters struct {
@@ -324,7 +327,7 @@ func (w *world) arrive(id int32) {
 	if p.wire.packets > 0 {
 		w.events.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
 	}
-	if (p.doomed > 0 || p.loses != 0) && w.lost(p) {
+	if p.unsound && w.lost(p) {
 		w.loseOnLink(id, i)
 		return
 	}
@@ -402,7 +405,8 @@ func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 func (w *world) logPFC(id int32, in *port, class uint8, what uint32, at int64) {
 	e := result.PFCEvent{
 		SentNs: w.sinceStart(w.now), EffectNs: w.sinceStart(at),
-		From: w.plan.nodeNames[in.node], To: w.plan.devices[id], Class: class, Kind: result.Resume,
+		From: w.plan.nodeNames[in.node], To: w.plan.devices[id],
+		Class: w.ranks.class[class], Kind: result.Resume,
 	}
 	if what == linkPause {
 		e.Kind = result.Pause

@@ -146,28 +146,28 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flags = flags
-	k.flow, k.kind, k.class, k.size = f.id, packetACK, controlClass, ackBytes
+	k.flow, k.kind, k.class, k.size = f.id, packetACK, w.ranks.control, ackBytes
 	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
 	k.count, k.marked = f.pending, f.pendingCE
 	if f.echo {
 		k.flags |= flagECE
 	}
 	f.pending, f.pendingCE = 0, 0
-	w.enqueue(f.rnic, i, none)
+	w.enqueue(f.ackNIC, i, none)
 }
 
 func (w *world) sendCNP(f *flow, n notification) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
-	k.flow, k.kind, k.class, k.size, k.note = f.id, packetCNP, controlClass, cnpBytes, n
-	w.enqueue(f.rnic, i, none)
+	k.flow, k.kind, k.class, k.size, k.note = f.id, packetCNP, w.ranks.control, cnpBytes, n
+	w.enqueue(f.cnpNIC, i, none)
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.
 func (w *world) sendCNM(node, id int32, feedback uint64) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
-	k.flow, k.kind, k.class, k.size = id, packetCNM, controlClass, cnmBytes
+	k.flow, k.kind, k.class, k.size = id, packetCNM, w.ranks.control, cnmBytes
 	k.note = notification(feedback)
 	if out := w.nextPort(node, k); out != none {
 		w.enqueue(out, i, none)

@@ -139,7 +139,7 @@ func (r *recorder) endRepeats(w *world, id int, at int64) {
 		if q := &p.queues[c]; q.frames > 0 {
 			r.repeats = append(r.repeats, result.PauseRepeats{
 				TimeNs: at, From: w.plan.nodeNames[p.node], To: w.plan.devices[id],
-				Class: uint8(c), Frames: q.frames,
+				Class: w.ranks.class[c], Frames: q.frames,
 			})
 			q.frames = 0
 		}

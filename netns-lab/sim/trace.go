@@ -52,7 +52,8 @@ func (w *world) traced(what string, id, i int32) {
 	}
 	e := PacketEvent{
 		TimeNs: w.sinceStart(w.now), Event: what, Port: int(id), Kind: packetKinds[k.kind],
-		Flow: f.name, Seq: k.seq, Bytes: k.size, Class: k.class, ECN: k.ecn, QueueBytes: p.bytes,
+		Flow: f.name, Seq: k.seq, Bytes: k.size, Class: w.ranks.class[k.class],
+		ECN: k.ecn, QueueBytes: p.bytes,
 		Src: int(at.src), Dst: int(at.dst), SrcPort: at.srcPort, DstPort: at.dstPort,
 		Protocol: at.protocol, Payload: f.mss,
 		ECE: k.flags&flagECE != 0, CWR: k.flags&flagCWR != 0,

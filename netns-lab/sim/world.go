@@ -54,6 +54,7 @@ type world struct {
 	control  *control  // nil if nothing controls senders
 	notifier *notifier // nil if receivers answer nothing
 
+	ranks                   ranks
 	lineRate                uint64
 	bufferBytes, limitBytes uint64
 	wredBytes               uint64
@@ -106,6 +107,7 @@ func newWorld(
 		w.minTimeoutNs = minTimeoutLossyNs
 		w.dropFirstRTT = w.setup.DropFirstRTT
 	}
+	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
 	w.setTime()
 	if err := errors.Join(w.loadAlgorithms(ctx, runtime)); err != nil {
@@ -273,6 +275,9 @@ func (w *world) addPorts() error {
 	}
 	w.ports = make([]port, len(p.ends))
 	data := p.exp.DataClasses()
+	for i, c := range data {
+		data[i] = w.ranks.of[c]
+	}
 	for id := range w.ports {
 		q, link := &w.ports[id], p.network.Links[id/2]
 		*q = port{
@@ -436,7 +441,7 @@ const (
 func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	p := w.plan
 	f.id = int32(len(w.flows))
-	f.class = experiment.DataClass(f.priority)
+	f.class = w.ranks.of[experiment.DataClass(f.priority)]
 	f.frame, f.mss = uint32(p.exp.Frame), uint32(payload)
 	if f.size != 0 {
 		f.packets = uint32((f.size + payload - 1) / payload)
@@ -459,7 +464,7 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	if f.path, err = p.path(f.key); err != nil {
 		return err
 	}
-	f.nic, f.rnic = p.access[f.key.src], p.access[f.key.dst]
+	f.nic = f.path[0]
 	if f.kind == packetData {
 		if f.ackPath, err = p.path(f.key.reversed()); err != nil {
 			return err
@@ -467,6 +472,7 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 		if f.cnpPath, err = p.path(f.key.cnp()); err != nil {
 			return err
 		}
+		f.ackNIC, f.cnpNIC = f.ackPath[0], f.cnpPath[0]
 		if w.notifier != nil {
 			if f.notify, err = w.notifier.alloc(w.notifier.bytes); err != nil {
 				return err
