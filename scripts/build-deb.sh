@@ -34,11 +34,11 @@ put() { install -D -m "$1" -t "$root$2" "${@:3}"; }
 
 guest=netns-lab/launch/guest/pcn-guest
 [ -e "$guest" ] || scripts/build-guest.sh "$guest"
-VERSION=$version scripts/build.sh "$work/pcn" "linux/$arch"
+PCN_VERSION=$version scripts/build.sh "$work/pcn" "linux/$arch"
 pcn=$work/pcn # one that runs here
 if [ "$arch" != "$(go env GOHOSTARCH)" ]; then
 	pcn=$work/pcn-here
-	VERSION=$version scripts/build.sh "$pcn"
+	PCN_VERSION=$version scripts/build.sh "$pcn"
 fi
 
 put 755 /usr/bin "$work/pcn"

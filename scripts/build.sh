@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds pcn, static: scripts/build.sh FILE [SYSTEM/ARCHITECTURE [FLAG OF GO BUILD]...], such as
 # darwin/arm64. The same commit gives the same bytes, wherever this runs. It takes in what microVMs
-# run, if scripts/build-guest.sh has built that. VERSION is by default the tree's.
+# run, if scripts/build-guest.sh has built that. PCN_VERSION is by default the tree's version.
 set -euo pipefail
 
 [ $# -ge 1 ] || {
@@ -17,7 +17,7 @@ source scripts/toolchain.sh
 target=${2:-$(go env GOHOSTOS)/$(go env GOHOSTARCH)}
 export GOOS=${target%/*} GOARCH=${target#*/} GOAMD64=v1 GOARM64=v8.0
 
-version=${VERSION:-$(scripts/version.sh)}
+version=${PCN_VERSION:-$(scripts/version.sh)}
 # nothing outside of a Git checkout
 commit=$(git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)
 set_to=github.com/pcn-linux/pcn/version

@@ -39,7 +39,7 @@ packaging/debian/copyright.sh >"$work/copyright"
 for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
 	name=pcn-$version-${target/\//-}
 	mkdir "$work/$name"
-	VERSION=$version scripts/build.sh "$work/$name/pcn" "$target"
+	PCN_VERSION=$version scripts/build.sh "$work/$name/pcn" "$target"
 	install -m 644 -t "$work/$name" README.md CHANGELOG.md LICENSE "$work/copyright"
 	tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner \
 		--mtime="@$SOURCE_DATE_EPOCH" -c "$name" | gzip -9n >"$work/files/$name.tar.gz"

@@ -131,7 +131,7 @@ func (s setUp) fetch(ctx context.Context, cache string) error {
 	bar.finish()
 	if err != nil {
 		return fmt.Errorf("%w\nRun pcn setup again, or fetch the packages elsewhere and run "+
-			"pcn setup --deb FILE,...", err)
+			"pcn setup --deb with their names", err)
 	}
 	return s.install(cache, packages)
 }

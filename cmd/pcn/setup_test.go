@@ -72,7 +72,7 @@ func TestSetUpKernel(t *testing.T) {
 	server.Close()
 	err = s.kernel(t.Context(), nil)
 	qt.Check(t, qt.ErrorMatches(err,
-		`(?s)fetch x.deb: .*connection refused\nRun pcn setup again, or .* pcn setup --deb .*`))
+		`(?s)fetch x.deb:\n.*connection refused\nRun pcn setup again, or .* pcn setup --deb .*`))
 }
 
 // Packages that are at hand need no network.

@@ -370,7 +370,7 @@ func TestReportIsTheSame(t *testing.T) {
 func TestRunWithoutKernel(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	_, err := NewMicroVMs("", false)
-	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel.*run scripts/setup\.sh.*`))
+	qt.Check(t, qt.ErrorMatches(err, `no microVM kernel.*run pcn setup`))
 }
 
 // A pcn that go build made, without make, says what to do.

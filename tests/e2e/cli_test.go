@@ -10,6 +10,8 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
 )
 
 func TestUsage(t *testing.T) {
@@ -63,8 +65,19 @@ func TestDoctor(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	stdout, _, _ = run(t, "doctor")
-	qt.Assert(t, qt.Matches(stdout, `(?s).*missing +microVM +QEMU.*fix: scripts/setup\.sh.*missing +microVM +microVM kernel.*`))
+	qt.Assert(t, qt.Matches(stdout, `(?s).*missing +microVM +QEMU.*fix: pcn setup.*missing +microVM +microVM kernel.*`))
 	_, stderr, code := run(t, "run", "hol", "--out", filepath.Join(t.TempDir(), "out"))
 	qt.Assert(t, qt.Equals(code, 1))
-	qt.Assert(t, qt.Matches(stderr, `(?s).*run scripts/setup\.sh.*`))
+	qt.Assert(t, qt.Matches(stderr, `(?s).*run pcn setup.*`))
+}
+
+// What set-up has put into the cache is verified, and boots.
+func TestSetUp(t *testing.T) {
+	if _, err := vm.FindKernel(debian.Tested().Version); err != nil {
+		t.Skipf("scripts/setup.sh could not have the tested kernel: %v", err)
+	}
+	stdout, stderr, code := run(t, "setup")
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	qt.Check(t, qt.Matches(stdout,
+		`kernel: \S+ is in \S+, verified\nQEMU: .*\nmicroVM: boots in [0-9.]+ s\n`))
 }

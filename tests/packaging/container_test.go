@@ -33,8 +33,8 @@ func instructions(t *testing.T) []instruction {
 	return all
 }
 
-// No container engine is here to build the recipe. So each file, command and version that it names is
-// held against this repository.
+// No container engine is here to build the recipe. So each file, command and version that it names
+// is held against this repository.
 func TestContainerfile(t *testing.T) {
 	root := unpacked(t) // of the Debian package: it has the program
 	pcn := filepath.Join(root, "usr/bin/pcn")

@@ -148,7 +148,7 @@ func simulate(t *testing.T, pcn []string) map[string]string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "run")
 	command(t, pcn[0], slices.Concat(pcn[1:], []string{"run", "hol", "--engine", "sim",
-		"--algo", "pfc,pcn", "--duration", "5ms", "--out", dir})...)
+		"--algo", "pfc,pcn", "--duration", "19ms", "--out", dir})...)
 	wall := regexp.MustCompile(`"(started_at|total_s)": .*`)
 	files := map[string]string{}
 	for _, folder := range []string{"", "pcn", "pfc"} {

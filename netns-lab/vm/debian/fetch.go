@@ -46,7 +46,7 @@ func (f Fetcher) Fetch(ctx context.Context, r Release) ([]File, error) {
 	for _, p := range r.Packages {
 		data, err := f.fetchFromAny(ctx, mirrors, p)
 		if err != nil {
-			return nil, fmt.Errorf("fetch %s: %w", p.file(), err)
+			return nil, fmt.Errorf("fetch %s:\n%w", p.file(), err)
 		}
 		all = append(all, File{Name: p.file(), Data: data})
 	}
@@ -65,7 +65,7 @@ func (f Fetcher) fetchFromAny(ctx context.Context, mirrors []string, p Package) 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		errs = append(errs, fmt.Errorf("\n  %s: %w", url, err))
+		errs = append(errs, fmt.Errorf("  %s: %w", url, err))
 	}
 	return nil, errors.Join(errs...)
 }

@@ -89,11 +89,11 @@ func TestFetchErrors(t *testing.T) {
 	for url, message := range serveWrong(t) {
 		f := Fetcher{Mirrors: []string{url}}
 		_, err := f.Fetch(t.Context(), someRelease())
-		qt.Check(t, qt.ErrorMatches(err, `fetch x.deb: \n  `+url+`/pool/x.deb: `+message))
+		qt.Check(t, qt.ErrorMatches(err, `fetch x.deb:\n  `+url+`/pool/x.deb: `+message))
 	}
 	f := Fetcher{Mirrors: []string{"http://a b"}}
 	_, err := f.Fetch(t.Context(), someRelease())
-	qt.Check(t, qt.ErrorMatches(err, `(?s)fetch x.deb: .*invalid character " " in host name`))
+	qt.Check(t, qt.ErrorMatches(err, `(?s)fetch x.deb:\n.*invalid character " " in host name`))
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
