@@ -100,7 +100,8 @@ func TestColors(t *testing.T) {
 		return read()
 	}
 	qt.Check(t, qt.Equals(write(none, "ok  a\nNOT ", "MET  b ok  \n", "okay\nINVALID", ": c\nNOT"),
-		"\x1b[32mok\x1b[0m  a\n\x1b[31mNOT MET\x1b[0m  b ok  \nokay\n\x1b[31mINVALID:\x1b[0m c\nNOT"))
+		"\x1b[32mok\x1b[0m  a\n\x1b[31mNOT MET\x1b[0m  b ok  \nokay\n"+
+			"\x1b[31mINVALID:\x1b[0m c\nNOT"))
 	for _, name := range []string{"NO_COLOR", "TERM"} {
 		environ := func(asked string) string { return map[bool]string{true: "dumb"}[asked == name] }
 		qt.Check(t, qt.Equals(write(environ, "ok  a\n"), "ok  a\n"))

@@ -39,7 +39,7 @@ func TestCost(t *testing.T) {
 	short, err := e.Override(experiment.Override{Duration: &half})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(Cost(short, experiment.EngineKernel, 5).Round(time.Second),
-		((all+5*boot)/2 + 500*time.Millisecond).Round(time.Second)))
+		((all+5*boot)/2+500*time.Millisecond).Round(time.Second)))
 	clos, err := Load("clos-full")
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(Cost(clos, experiment.EngineKernel, 1).Round(time.Second),
