@@ -32,8 +32,8 @@ func newList() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the experiments that come with pcn",
-		Long: `List the experiments that come with pcn, and about how long one CPU takes for all of their
-runs: on Linux, in microVMs, and in the simulation.
+		Long: `List the experiments that come with pcn, and about how long one CPU takes for all of
+their runs: on Linux, in microVMs, and in the simulation.
 
 --json prints a list of objects with the keys name, title, cases, schemes, kernel_s and sim_s.`,
 		Args: cobra.NoArgs,

@@ -60,7 +60,8 @@ func TestReproduce(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.StringContains(string(page), "One flow"))
-	qt.Check(t, qt.Equals(strings.Count(string(page), "<figure>"), 2), qt.Commentf("two curves"))
+	qt.Check(t, qt.Equals(strings.Count(string(page), "<figure data-live="), 2),
+		qt.Commentf("two curves"))
 
 	out = filepath.Join(dir, "quick")
 	quick := reproduce("--quick")

@@ -33,7 +33,7 @@ const sampleText = `# Sample
 A paragraph with ` + "`code`" + `, a [link](docs/tutorial.md), and **bold** text. It is long enough
 for several lines on a telephone, and has no meaning.
 
-` + "```console\n$ bin/pcn run hol --algo pfc,pcn --duration 19ms --engine sim --out runs/one\n```" + `
+` + "```console\n$ bin/pcn run hol --algo pfc,pcn --duration 19ms --engine sim --out one\n```" + `
 
 ## Table
 

@@ -36,7 +36,8 @@ var printedJSON = []struct {
 
 const jsonIntroduction = `# JSON that commands print
 
-Keys and their meaning stay; new keys may come. Lists are never null. Exit codes are the same with and without ` + "`--json`" + `:
+Keys and their meaning stay; new keys may come. Lists are never null. Exit codes are
+the same with and without ` + "`--json`" + `:
 [exit codes](../docs/ci.md). This page is made from the sources.
 `
 

@@ -60,7 +60,8 @@ func TestSweepInBrowser(t *testing.T) {
 	qt.Check(t, qt.Equals(look.Page(t, "sweep", pageFile(t, pageOf(t, s))), 2))
 	s.PointHeader = []string{"T", "w_min"}
 	for i := range s.Metrics[0].Rows {
-		s.Metrics[0].Rows[i].Columns = []string{[]string{"1us", "2us"}[i/2], []string{"1/2", "1/4"}[i%2]}
+		s.Metrics[0].Rows[i].Columns = []string{[]string{"1us", "2us"}[i/2],
+			[]string{"1/2", "1/4"}[i%2]}
 	}
 	qt.Check(t, qt.Equals(look.Page(t, "sweep-map", pageFile(t, pageOf(t, s))), 0))
 }

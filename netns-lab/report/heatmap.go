@@ -69,7 +69,10 @@ func (s Sweep) heatmap(m SweepMetric) heatmap {
 			values = append(values, r.Mean)
 		}
 	}
-	h := heatmap{Title: cmp.Or(measureSentence(m.Measure, s.namedValues(m)), m.Name) + ".", Caption: m.Caption() + ", mean over the seeds"}
+	h := heatmap{
+		Title:   cmp.Or(measureSentence(m.Measure, s.namedValues(m)), m.Name) + ".",
+		Caption: m.Caption() + ", mean over the seeds",
+	}
 	if len(values) == 0 {
 		return h
 	}

@@ -142,11 +142,13 @@ func TestSeveralCases(t *testing.T) {
 		"(a) PAUSE reaches hosts for between 0 (calm/PCN) and 2.8ms (calm/PFC).",
 		"(b) Throughput is lost for between 1.1ms (calm/PCN) and over 19ms (calm/TIMELY).",
 		"(c) The queue of S1-&gt;R1 grows to 7.6MB in all of them.",
-		"(d) On average F0 receives between 2.78Gbps (calm/TIMELY) and 25.7Gbps (calm/PCN).",
-		"(e) On average S0-&gt;S1 sends between 5.37Gbps (calm/TIMELY) and 39.4Gbps (calm/PCN).",
+		"(d) On average F0 receives between 2.78Gbps (calm/TIMELY) and 25.7Gbps " +
+			"(calm/PCN).",
+		"(e) On average S0-&gt;S1 sends between 5.37Gbps (calm/TIMELY) and 39.4Gbps " +
+			"(calm/PCN).",
 		// beside the paper
-		"(f) Recovery time of F0&#43;F1 is between 1.1ms (PCN) and 6.4ms (QCN); there is no value " +
-			"for TIMELY.",
+		"(f) Recovery time of F0&#43;F1 is between 1.1ms (PCN) and 6.4ms (QCN); there is no " +
+			"value for TIMELY.",
 		// over the cases
 		"(g) Recovery time of F0&#43;F1 is between 1.1ms (calm/PCN) and 6.4ms (calm/QCN); there " +
 			"is no value for calm/TIMELY and wild/TIMELY.",

@@ -153,7 +153,8 @@ func TestCompareFigure(t *testing.T) {
 	o := result.EvaluateCompare(e, runs)[0]
 	f := compareFigure(o)
 	qt.Check(t, qt.DeepEquals(f.names, []string{"PFC", "QCN", "TIMELY", "PCN", "CUBIC"}))
-	qt.Check(t, qt.Equals(f.caption, "Throughput loss lasts: recovery time of F0+F1, the largest of 2 cases."))
+	qt.Check(t, qt.Equals(f.caption,
+		"Throughput loss lasts: recovery time of F0+F1, the largest of 2 cases."))
 	var entries []string
 	for _, entry := range f.legend {
 		entries = append(entries, entry.text)
@@ -170,9 +171,11 @@ func TestCompareFigure(t *testing.T) {
 
 	o.Values = o.Values[:1]
 	o.Values[0].Cases = o.Values[0].Cases[:1]
-	qt.Check(t, qt.Equals(compareFigure(o).caption, "Throughput loss lasts: recovery time of F0+F1."))
+	qt.Check(t, qt.Equals(compareFigure(o).caption,
+		"Throughput loss lasts: recovery time of F0+F1."))
 	o.Compare.Flows, o.Compare.Over = []string{"F0", "F1"}, experiment.OverMean
-	qt.Check(t, qt.Equals(compareFigure(o).caption, "Throughput loss lasts: recovery time of F0, F1, the mean of them."))
+	qt.Check(t, qt.Equals(compareFigure(o).caption,
+		"Throughput loss lasts: recovery time of F0, F1, the mean of them."))
 	o.Compare.Flows, o.Compare.Over = []string{"group"}, experiment.OverP99
 	qt.Check(t, qt.Equals(compareFigure(o).caption,
 		"Throughput loss lasts: recovery time of group, the 99th percentile of them."))

@@ -66,7 +66,8 @@ func (c ReproducedClaim) Strip() template.HTML {
 	if c.Met {
 		color = "#176b2c"
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="claim" width="%g" height="14" viewBox="0 0 %[1]g 14" role="img" `+
+	return template.HTML(fmt.Sprintf(`<svg class="claim" width="%g" height="14" `+
+		`viewBox="0 0 %[1]g 14" role="img" `+
 		`aria-label="band and interval"><rect x="%.1f" y="2" width="%.1f" height="10" `+
 		`fill="#d5dbe6"/><line x1="%.1f" x2="%.1f" y1="7" y2="7" stroke="%s" stroke-width="2"/>`+
 		`<circle cx="%.1f" cy="7" r="3" fill="%s"/></svg>`, stripWidth, x(c.Min),

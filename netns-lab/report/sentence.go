@@ -43,7 +43,8 @@ func inWords(values []namedValue) string {
 		if least.value == most.value {
 			return least.text() + " in all of them"
 		}
-		return fmt.Sprintf("between %s (%s) and %s (%s)", least.text(), least.who, most.text(), most.who)
+		return fmt.Sprintf("between %s (%s) and %s (%s)", least.text(), least.who, most.text(),
+			most.who)
 	}
 	var parts []string
 	for _, v := range values {
@@ -117,7 +118,8 @@ func meanSentence(subject string, runs []runView, of func(runView) timelineOf,
 		if err != nil {
 			return ""
 		}
-		values = append(values, namedValue{who: r.Label, value: meanFrom0(t), unit: experiment.UnitRate})
+		values = append(values, namedValue{who: r.Label, value: meanFrom0(t),
+			unit: experiment.UnitRate})
 	}
 	return sentenceOf(subject, values)
 }
@@ -144,7 +146,8 @@ func queueSentence(runs []runView, ports []string) string {
 			if err != nil {
 				return ""
 			}
-			values = append(values, namedValue{who: r.Label, value: t.Max(), unit: experiment.UnitBytes})
+			values = append(values, namedValue{who: r.Label, value: t.Max(),
+				unit: experiment.UnitBytes})
 			most = max(most, t.Max())
 		}
 		if most > top {

@@ -179,7 +179,7 @@ func (s Sweep) namedValues(m SweepMetric) []namedValue {
 		}
 		who := strings.ToUpper(r.Scheme)
 		if len(s.Points) > 1 {
-			who += ", " + s.Points[r.Point]
+			who += ", " + strings.Join(r.Columns, ", ")
 		}
 		values = append(values, namedValue{who: who, value: r.Mean, unit: m.Measure.Metric.Unit()})
 	}

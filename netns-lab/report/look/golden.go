@@ -37,9 +37,7 @@ var views = []struct {
 // screenshots, to look at. It returns how many figures the page's script draws.
 func Page(t *testing.T, name, address string) (drawn int) {
 	t.Helper()
-	return inEachView(t, name, address, func(t *testing.T, ctx context.Context, file string, cell int) {
-		compare(t, ctx, file, cell)
-	})
+	return inEachView(t, name, address, compare)
 }
 
 // Layout looks at a page in light and dark, wide and narrow: it checks how long loading takes, that
@@ -57,7 +55,8 @@ func inEachView(t *testing.T, name, address string,
 		for _, colors := range []string{"light", "dark"} {
 			t.Run(fmt.Sprintf("%s %d %s", name, v.width, colors), func(t *testing.T) {
 				var load float64
-				load, drawn = loadSeconds(t, ctx, AtSize(v.width, colors), chromedp.Navigate(address))
+				load, drawn = loadSeconds(t, ctx, AtSize(v.width, colors),
+					chromedp.Navigate(address))
 				qt.Check(t, qt.IsTrue(load < maxLoad), qt.Commentf("loading took %.3f s", load))
 				t.Logf("loading took %.3f s", load)
 				wrong := Ask[[]string](t, ctx, AtPage)
@@ -155,7 +154,8 @@ func holdAgainst(t *testing.T, golden string, got *image.NRGBA, cell int) {
 	if *update {
 		qt.Assert(t, qt.IsNil(os.MkdirAll(filepath.Dir(golden), 0o755)))
 		var buf bytes.Buffer
-		qt.Assert(t, qt.IsNil((&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&buf, got)))
+		encoder := png.Encoder{CompressionLevel: png.BestCompression}
+		qt.Assert(t, qt.IsNil(encoder.Encode(&buf, got)))
 		qt.Assert(t, qt.IsNil(os.WriteFile(golden, buf.Bytes(), 0o644)))
 		return
 	}
@@ -201,8 +201,8 @@ func differ(want, got image.Image, cell int) string {
 		return ""
 	}
 	side := window * cell
-	return fmt.Sprintf("%d of %d cells differ in the %d by %d pixels from (%d, %d) on, want at most "+
-		"%d", most, window*window, side, side, atX*cell, atY*cell, maxDiffering)
+	return fmt.Sprintf("%d of %d cells differ in the %d by %d pixels from (%d, %d) on, want at "+
+		"most %d", most, window*window, side, side, atX*cell, atY*cell, maxDiffering)
 }
 
 func isOff(a, b color.Color) bool {
