@@ -75,6 +75,7 @@ type rpdcqcnDcqcnFlow struct {
 		}
 		AlphaAtNs uint64
 		CutAtNs   uint64
+		TickAtNs  uint64
 		Alpha     uint32
 		CutDue    uint16
 		AlphaDue  uint16
@@ -103,6 +104,8 @@ type rpdcqcnDcqcnParams struct {
 	InitialAlpha       uint32
 	ClampTarget        uint32
 	AlphaFirst         uint32
+	DecreaseClock      uint32
+	_                  [4]byte
 }
 
 // Names of all BPF objects in the ELF.
