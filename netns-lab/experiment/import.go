@@ -12,8 +12,24 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
-// maxTCPFlows is the largest number of TCP flows of a run: each has a port of its own.
-const maxTCPFlows = 45_000
+// Largest numbers of TCP flows of a run. On Linux each has a port of its own.
+const (
+	maxTCPFlows       = 45_000
+	maxSimulatedFlows = 2_000_000
+)
+
+// MaxFlows returns how many TCP flows the engine can run.
+func (e Engine) MaxFlows() int {
+	if e == EngineSim {
+		return maxSimulatedFlows
+	}
+	return maxTCPFlows
+}
+
+// tooManyFlows returns the message and the hint for so many flows.
+func (e *Experiment) tooManyFlows(n int) (msg, hint string) {
+	return fmt.Sprintf("%d flows are too many", n), fmt.Sprintf("at most %d", e.Engine.MaxFlows())
+}
 
 // importTopology reads the topology's file. The rate of the topology becomes that of the fastest
 // host link.
@@ -69,10 +85,9 @@ func (d *decoder) addTrace(e *Experiment) {
 		d.failParse(file, err)
 		return
 	}
-	if len(flows) > maxTCPFlows {
-		d.failFile(file, lines[maxTCPFlows],
-			fmt.Sprintf("%d flows are too many", len(flows)),
-			fmt.Sprintf("at most %d", maxTCPFlows))
+	if most := e.Engine.MaxFlows(); len(flows) > most {
+		msg, hint := e.tooManyFlows(len(flows))
+		d.failFile(file, lines[most], msg, hint)
 		return
 	}
 	for i, f := range flows {

@@ -293,9 +293,9 @@ func (d *decoder) validateFlows(e *Experiment) {
 	d.addTrace(e)
 	d.validateWorkloads(e)
 	d.uniqueObjects(e)
-	if n := len(e.Flows); n > maxTCPFlows {
-		d.fail("flows", fmt.Sprintf("%d flows are too many", n),
-			fmt.Sprintf("at most %d", maxTCPFlows))
+	if n := len(e.Flows); n > e.Engine.MaxFlows() {
+		msg, hint := e.tooManyFlows(n)
+		d.fail("flows", msg, hint)
 	}
 }
 

@@ -260,9 +260,9 @@ func (d *decoder) makeFlows(e *Experiment) {
 			s.ToNs = min(s.ToNs, int64(w.Until)) // an override may have shortened the run
 		}
 		path := fmt.Sprintf("workload[%d].", i)
-		if n := s.MeanFlows(); n > 2*maxTCPFlows {
+		if n := s.MeanFlows(); n > 2*float64(e.Engine.MaxFlows()) {
 			d.fail(path+"load", fmt.Sprintf("%.3g flows are too many", n),
-				fmt.Sprintf("at most %d", maxTCPFlows))
+				fmt.Sprintf("at most %d", e.Engine.MaxFlows()))
 			return
 		}
 		flows, err := s.Generate()
@@ -272,9 +272,9 @@ func (d *decoder) makeFlows(e *Experiment) {
 		}
 		e.addGenerated(w.Name, flows)
 	}
-	if n := len(e.Flows); n > maxTCPFlows {
-		d.fail("workload[0].load", fmt.Sprintf("%d flows are too many", n),
-			fmt.Sprintf("at most %d", maxTCPFlows))
+	if n := len(e.Flows); n > e.Engine.MaxFlows() {
+		msg, hint := e.tooManyFlows(n)
+		d.fail("workload[0].load", msg, hint)
 	}
 }
 

@@ -52,6 +52,10 @@ type port struct {
 
 // newPlan lays the experiment out.
 func newPlan(e *experiment.Experiment) (*plan, error) {
+	if most := experiment.EngineKernel.MaxFlows(); len(e.Flows) > most {
+		return nil, fmt.Errorf("%d flows are too many for Linux: have at most %d, or run them "+
+			"with `--engine sim`", len(e.Flows), most)
+	}
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
 	p.addNodes(net)

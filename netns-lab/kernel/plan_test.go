@@ -395,3 +395,17 @@ func TestDilationOfLongRoundTrips(t *testing.T) {
 		}
 	}
 }
+
+// A file for the simulator may have more flows than Linux has ports.
+func TestPlanOfTooManyFlows(t *testing.T) {
+	_, err := newPlan(parse(t, `
+name: many
+engine: sim
+topology: {kind: dumbbell, senders: 20}
+schemes: [dcqcn]
+duration: 1ms
+workload: {cdf: fb-key-value, load: 0.09}
+`))
+	qt.Check(t, qt.ErrorMatches(err,
+		"[0-9]+ flows are too many for Linux: have at most 45000, or run them with `--engine sim`"))
+}

@@ -16,18 +16,18 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
-// fctNs3 are completion times of a network's flows in HPCC's simulator, from a file in testdata/ns3:
+// timesOfNS3 are completion times of a network's flows in HPCC's simulator, from testdata/ns3:
 // medians and means of runs. docs/ns3.md says how they were made.
-type fctNs3 struct{ medians, means []float64 }
+type timesOfNS3 struct{ medians, means []float64 }
 
-func readNS3(t *testing.T, name string) fctNs3 {
+func readNS3(t *testing.T, name string) timesOfNS3 {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", "ns3", name+".csv"))
 	qt.Assert(t, qt.IsNil(err))
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	qt.Assert(t, qt.IsNil(err))
-	var times fctNs3
+	var times timesOfNS3
 	for _, row := range rows[1:] {
 		median, err1 := strconv.ParseFloat(row[1], 64)
 		mean, err2 := strconv.ParseFloat(row[2], 64)
@@ -67,8 +67,8 @@ func average(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// DCQCN's completion times are those of HPCC's ns-3: their mean, and those of most flows. The flows
-// of the dumbbell depend on chance, in ns-3 too: of two halves of its runs, only 83.7% of the flows'
+// DCQCN's completion times are those of HPCC's ns-3: their mean, and those of most flows. Flows of
+// the dumbbell depend on chance, in ns-3 too: between two halves of its runs, only 83.7% of the
 // medians are within 10%.
 func TestCompletionTimesAreThoseOfNS3(t *testing.T) {
 	for _, test := range []struct {
@@ -85,19 +85,20 @@ func TestCompletionTimesAreThoseOfNS3(t *testing.T) {
 			t.Parallel()
 			theirs, ours := readNS3(t, test.name), simulateSeeds(t, test.name, test.seeds)
 			qt.Assert(t, qt.HasLen(ours, len(theirs.medians)))
-			close, means := 0, make([]float64, len(ours))
+			agree, means := 0, make([]float64, len(ours))
 			for i, times := range ours {
 				means[i] = average(times)
 				slices.Sort(times)
 				n := len(times)
 				median := (times[(n-1)/2] + times[n/2]) / 2
 				if math.Abs(median/theirs.medians[i]-1) <= 0.1 {
-					close++
+					agree++
 				}
 			}
 			apart := average(means)/average(theirs.means) - 1
-			within := float64(close) / float64(len(ours))
-			t.Logf("means are %+.2f%% apart, %.1f%% of flows are within 10%%", 100*apart, 100*within)
+			within := float64(agree) / float64(len(ours))
+			t.Logf("means are %+.2f%% apart, %.1f%% of flows are within 10%%",
+				100*apart, 100*within)
 			qt.Check(t, qt.IsTrue(math.Abs(apart) <= test.mean), qt.Commentf("%+.4f", apart))
 			qt.Check(t, qt.IsTrue(within >= test.within), qt.Commentf("%.3f", within))
 		})

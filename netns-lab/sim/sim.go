@@ -6,8 +6,8 @@
 // papers and not from the kernel's engine, so that each of the two is a check of the other.
 //
 // A run is one goroutine. It has integers only and no order that differs from run to run, so its
-// result is the same bytes on every machine. An event is a value in a calendar, a packet a number in a
-// slab, and nothing is allocated for one.
+// result is the same bytes on every machine. An event is a value in a calendar, a packet a number
+// in a slab, and nothing is allocated for one.
 package sim
 
 import (

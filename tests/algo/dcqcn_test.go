@@ -126,7 +126,7 @@ func (o *dcqcnOracle) ack(nowNs, sentBytes uint64) {
 	o.advance(nowNs, sentBytes)
 }
 
-// ticks takes the ticks of the decrease clock that are over. The first of them cuts for all CNPs before it.
+// ticks takes the ticks of the decrease clock that are over. The first cuts, if a CNP came before.
 func (o *dcqcnOracle) ticks(nowNs, sentBytes uint64) {
 	if o.tickAt == 0 || nowNs < o.tickAt {
 		return
