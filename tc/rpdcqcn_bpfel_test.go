@@ -103,6 +103,8 @@ type rpdcqcnDcqcnParams struct {
 	InitialAlpha       uint32
 	ClampTarget        uint32
 	AlphaFirst         uint32
+	UeResets           uint32
+	Pad                uint32
 }
 
 // Names of all BPF objects in the ELF.

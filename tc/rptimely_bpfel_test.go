@@ -79,21 +79,23 @@ type rptimelyTimelyFlow struct {
 }
 
 type rptimelyTimelyParams struct {
-	_            structs.HostLayout
-	LineRateBps  uint64
-	MinRateBps   uint64
-	DeltaBps     uint64
-	T_lowNs      uint64
-	T_highNs     uint64
-	MinRttNs     uint64
-	SegmentBytes uint64
-	Ewma         uint32
-	Beta         uint32
-	MaxCut       uint32
-	HaiAfter     uint32
-	HaiFactor    uint32
-	DeltaFactor  uint32
-	TcdHoldNs    uint64
+	_              structs.HostLayout
+	LineRateBps    uint64
+	MinRateBps     uint64
+	DeltaBps       uint64
+	T_lowNs        uint64
+	T_highNs       uint64
+	MinRttNs       uint64
+	SegmentBytes   uint64
+	Ewma           uint32
+	Beta           uint32
+	MaxCut         uint32
+	HaiAfter       uint32
+	HaiFactor      uint32
+	DeltaFactor    uint32
+	TcdHoldNs      uint64
+	PerRtt         uint32
+	CountIncreases uint32
 }
 
 // Names of all BPF objects in the ELF.
