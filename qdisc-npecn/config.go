@@ -138,7 +138,8 @@ type Port struct {
 	Name       string // for messages
 	RateBps    uint64 // 0: no such port
 	DelayNs    uint64 // propagation of the link it sends to
-	QuantumNs  uint64 // its timers are rounded up to it, a power of two; 0: Options.QuantumNs
+	QuantumNs  uint64 // deliveries are rounded up to it, a power of two; 0: Options.QuantumNs
+	DecideNs   uint64 // decisions are rounded up to it, a power of two; 0: as QuantumNs
 	PFCDelayNs uint64 // from crossing XOFF here until the peer stops
 	PFC        PFC
 	Peer       uint32 // port id at the link's other end
@@ -371,6 +372,14 @@ func (o *Options) quantumNs(p *Port) uint64 {
 	return cmp.Or(p.QuantumNs, o.QuantumNs)
 }
 
+// decideNs is what the port's timers for decisions are rounded up to.
+func (o *Options) decideNs(p *Port) uint64 {
+	if p.DelayNs == 0 {
+		return 1
+	}
+	return cmp.Or(p.DecideNs, o.quantumNs(p))
+}
+
 // lagNs is how long a port waits before it decides, so that what arrives late is there. The rest of
 // its delay is for its own timer, and for the work. A host has no lookahead, and decides at once.
 func (o *Options) lagNs(p *Port) uint64 {
@@ -445,7 +454,8 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 func (o *Options) portConfig(p *Port) npecnPortConfig {
 	c := npecnPortConfig{
 		RateBps: p.RateBps, DelayNs: p.DelayNs,
-		QuantumNs: o.quantumNs(p), LagNs: o.lagNs(p), PfcDelayNs: p.PFCDelayNs,
+		QuantumNs: o.quantumNs(p), DecideNs: o.decideNs(p), LagNs: o.lagNs(p),
+		PfcDelayNs: p.PFCDelayNs,
 		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
 		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
 	}

@@ -180,6 +180,7 @@ type npecnPortConfig struct {
 	RateBps     uint64
 	DelayNs     uint64
 	QuantumNs   uint64
+	DecideNs    uint64
 	LagNs       uint64
 	PfcDelayNs  uint64
 	WredBytes   uint64

@@ -146,7 +146,10 @@ func portsSample(unsampled bool) uint32 {
 
 // Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c). It is their first ingress
 // program.
-type Arrive struct{ object }
+type Arrive struct {
+	object
+	unsampled bool
+}
 
 // Arrival counts what has arrived of one flow. Times are ideal times on the papers' clock.
 type Arrival struct {
@@ -189,12 +192,12 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Arrive{obj}, nil
+	return &Arrive{obj, o.Unsampled}, nil
 }
 
 // Attach attaches it first at the device's ingress, and its sender of CNMs first at egress.
 func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
-	if err := a.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
+	if err := a.attachCNMs(h, ifindex, a.unsampled); err != nil {
 		return err
 	}
 	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())

@@ -188,6 +188,7 @@ struct sk_buff {
 	u32 len;
 	u32 mark;
 	u32 priority;
+	u32 truesize;
 };
 
 struct qdisc_skb_head {

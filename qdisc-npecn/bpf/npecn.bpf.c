@@ -200,6 +200,12 @@ __noinline int carry(struct sk_buff *skb __arg_trusted, u64 t_ns, u32 verdict, u
 	return 0;
 }
 
+/* round_up: to a multiple of quantum_ns, a power of two. */
+static __always_inline u64 round_up(u64 t_ns, u64 quantum_ns)
+{
+	return (t_ns + quantum_ns - 1) & -quantum_ns;
+}
+
 SEC("struct_ops/npecn_dequeue")
 struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 {
@@ -219,7 +225,9 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 		sch->qstats.drops += p->state.gone_packets;
 		p->state.gone_packets = p->state.gone_bytes = 0;
 	}
-	wake_ns = p->state.serve_ns == NEVER ? NEVER : p->state.serve_ns + p->config.lag_ns;
+	wake_ns = p->state.serve_ns;
+	if (wake_ns != NEVER)
+		wake_ns = round_up(wake_ns + p->config.lag_ns, p->config.decide_ns);
 
 	if (ring_len(&p->state.wire)) {
 		w = slot_at(&p->state.wire, p->state.wire.head);
@@ -239,13 +247,12 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			bpf_qdisc_bstats_update(sch, skb);
 			return skb;
 		}
+		due_ns = round_up(due_ns, p->config.quantum_ns);
 		if (due_ns < wake_ns)
 			wake_ns = due_ns;
 	}
-	if (wake_ns == NEVER)
-		return NULL;
-	wake_ns = (wake_ns + p->config.quantum_ns - 1) & -p->config.quantum_ns;
-	bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
+	if (wake_ns != NEVER)
+		bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
 	return NULL;
 }
 
