@@ -435,7 +435,7 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 	}
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		in, out := &o.Ports[id], &ports[id]
-		out.Config = o.portConfig(in)
+		out.Config = o.portConfig(uint32(id), in)
 		out.State = in.initialState()
 		out.State.Wire.Base, out.State.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
@@ -451,13 +451,13 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 }
 
 // portConfig returns the port's configuration as the kernel wants it.
-func (o *Options) portConfig(p *Port) npecnPortConfig {
+func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 	c := npecnPortConfig{
 		RateBps: p.RateBps, DelayNs: p.DelayNs,
 		QuantumNs: o.quantumNs(p), DecideNs: o.decideNs(p), LagNs: o.lagNs(p),
 		PfcDelayNs: p.PFCDelayNs,
 		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
-		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
+		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
 	c.Red.Pmax, c.Red.AllAtKmax = fixed(p.RED.PMax, qShift), flag(p.RED.AllAtKMax)

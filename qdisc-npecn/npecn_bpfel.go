@@ -186,10 +186,12 @@ type npecnPortConfig struct {
 	WredBytes   uint64
 	LimitBytes  uint64
 	Credits     uint64
+	Id          uint32
 	Peer        uint32
 	Node        uint32
 	RateChanges uint32
 	Marker      uint32
+	Pad         uint32
 	Red         struct {
 		_         structs.HostLayout
 		KminBytes uint64

@@ -110,6 +110,9 @@ func arguments(c Config, how acceleration, p paths) []string {
 	if c.CPUs > 1 && how == counted && !c.Kernel.arm64 {
 		flags, clock = severalCPUs(flags, clock)
 	}
+	if c.Tick {
+		clock = append(slices.Clone(clock), "nohz=off")
+	}
 	// the kernel mixes its command line into its random numbers
 	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,
 		strings.Join(slices.Concat(kernelParameters, clock), " "), c.Seed)
