@@ -94,7 +94,7 @@ var kernelParameters = []string{
 	"cgroup_disable=memory", "psi=0", "nowatchdog", "kfence.sample_interval=0",
 	// otherwise they run for 1.4 s of the guest's time after /init has started
 	"cryptomgr.notests=1",
-	"initcall_blacklist=load_system_certificate_list", // 0.3 s; modules need no signature here
+	"initcall_blacklist=load_system_certificate_list,trace_eval_init,ftrace_check_for_weak_functions",
 }
 
 // clockParameters spare the guest the calibration of clocks: its TSC counts the ns of the virtual
