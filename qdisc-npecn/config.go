@@ -456,7 +456,7 @@ func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 		RateBps: p.RateBps, DelayNs: p.DelayNs,
 		QuantumNs: o.quantumNs(p), DecideNs: o.decideNs(p), LagNs: o.lagNs(p),
 		PfcDelayNs: p.PFCDelayNs,
-		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
+		WredBytes:  p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
 		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes

@@ -139,7 +139,8 @@ func (f *fabric) attachNode(i int) error {
 	for _, id := range f.plan.nodes[i].ports {
 		var err error
 		if ifindex := f.links.ifindex[id]; f.plan.nodes[i].isHost {
-			err = f.attachHostPort(ifindex)
+			host := &f.plan.nodes[i]
+			err = f.attachHostPort(ifindex, host.receives, host.sends)
 		} else {
 			err = f.attachSwitchPort(ifindex, tc.FabricPort{
 				ID: id, Node: uint32(i), FromHost: f.plan.fromHost(id), Seed: hashSeed(i),

@@ -80,18 +80,19 @@ func (p *programs) attachSwitchPort(ifindex int, port tc.FabricPort) error {
 	return p.switches.AddPort(netns.None(), ifindex, port)
 }
 
-// attachHostPort attaches the programs of a port in the thread's namespace.
-func (p *programs) attachHostPort(ifindex int) error {
+// attachHostPort attaches the programs of a port in the thread's namespace: those of receivers and
+// senders where flows come in and go out.
+func (p *programs) attachHostPort(ifindex int, receives, sends bool) error {
 	here := netns.None()
 	if err := p.arrive.Attach(here, ifindex); err != nil {
 		return err
 	}
-	if p.np != nil {
+	if p.np != nil && receives {
 		if err := p.np.Attach(here, ifindex); err != nil {
 			return err
 		}
 	}
-	if p.rp != nil {
+	if p.rp != nil && sends {
 		if err := p.rp.Attach(here, ifindex); err != nil {
 			return err
 		}
