@@ -249,7 +249,7 @@ func (p *Port) lossless() bool {
 }
 
 func (o *Options) checkPort(p *Port) error {
-	quantumNs := o.quantumNs(p)
+	quantumNs, decideNs := o.quantumNs(p), o.decideNs(p)
 	switch {
 	case p.RateBps == 0:
 		return fmt.Errorf("rate is 0")
@@ -265,6 +265,11 @@ func (o *Options) checkPort(p *Port) error {
 	case p.lossless() && p.PFCDelayNs <= quantumNs:
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the "+
 			"lookahead for", p.PFCDelayNs, quantumNs)
+	case decideNs&(decideNs-1) != 0:
+		return fmt.Errorf("decisions every %d ns: that is no power of two", decideNs)
+	case decideNs > quantumNs && o.lagNs(p)+decideNs > p.DelayNs:
+		return fmt.Errorf("decisions after %d ns and up to %d ns more: want at most the delay, "+
+			"%d ns, or deliveries are late", o.lagNs(p), decideNs, p.DelayNs)
 	case p.DelayNs != 0 && o.lagNs(p) < o.EarlyNs:
 		return fmt.Errorf("early hand-over by %d ns: want at most the port's lag, %d ns, which it "+
 			"waits before it decides", o.EarlyNs, o.lagNs(p))

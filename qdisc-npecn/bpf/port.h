@@ -176,11 +176,11 @@ struct detection {
 
 /* Written by user space before the qdisc is attached, and never by the port. */
 struct port_config {
-	u64 rate_bps;	  /* 0: no such port */
-	u64 delay_ns;	  /* propagation of the link it sends to */
-	u64 quantum_ns;	  /* deliveries are rounded up to multiples of it, a power of two; 1: exact */
-	u64 decide_ns;	  /* the same of decisions, which are not seen as long as they are in time */
-	u64 lag_ns;	  /* decides only what starts before now - lag; 0 without propagation */
+	u64 rate_bps;	/* 0: no such port */
+	u64 delay_ns;	/* propagation of the link it sends to */
+	u64 quantum_ns; /* deliveries are rounded up to multiples of it, a power of two; 1: exact */
+	u64 decide_ns;	/* the same of decisions, which are not seen as long as they are in time */
+	u64 lag_ns;	/* decides only what starts before now - lag; 0 without propagation */
 	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
 	u64 wred_bytes;	  /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
 	u64 limit_bytes;  /* buf_max: a packet that makes the queue longer is dropped; 0: never */

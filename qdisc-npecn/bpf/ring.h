@@ -37,9 +37,9 @@ static __always_inline struct slot *slot_at(const struct ring *r, u32 i)
 				  :                                                                \
 				  : end_);                                                         \
 		goto out_;                                                                         \
-end_:                                                                                              \
+	end_:                                                                                      \
 		more_ = false;                                                                     \
-out_:;                                                                                             \
+	out_:;                                                                                     \
 		more_;                                                                             \
 	})
 
