@@ -462,7 +462,8 @@ func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 		QuantumNs: o.quantumNs(p), DecideNs: o.decideNs(p), LagNs: o.lagNs(p),
 		PfcDelayNs: p.PFCDelayNs,
 		WredBytes:  p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
-		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
+		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges),
+		Marker: uint32(p.Marker),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
 	c.Red.Pmax, c.Red.AllAtKmax = fixed(p.RED.PMax, qShift), flag(p.RED.AllAtKMax)
