@@ -161,8 +161,8 @@ func unpack(res vm.Result) (*result.Run, error) {
 }
 
 // tickDilation is the highest dilation at which the guest's tick goes on while it is idle: with
-// packets every 0.2 us it then sleeps for 0.4 ms at most, a tenth of a tick. To stop the tick and to
-// start it again takes 760 instructions.
+// packets every 0.2 us it then sleeps for 0.4 ms at most, a tenth of a tick. Stopping the tick for
+// that takes 400 instructions.
 const tickDilation = 11
 
 // guestConfig returns the part of the microVM's configuration that depends on the job.

@@ -110,7 +110,7 @@ static __always_inline u32 highest(u32 classes)
 	return c + (classes >> 1 & 1);
 }
 
-/* class_start: when a class with a packet can start it; NEVER while no end of its OFF is in sight. */
+/* class_start: when a class can start its first packet; NEVER while no end of OFF is in sight. */
 static __always_inline u64 class_start(struct port *p, u32 c, u64 limit_ns)
 {
 	struct tclass *k = class_at(p, c);
