@@ -132,7 +132,7 @@ func (p *plan) decideNs(q *npecn.Port) uint64 {
 // powerOfTwo rounds down to a power of two, to 1 at least.
 func powerOfTwo(n uint64) uint64 { return 1 << (bits.Len64(max(n, 1)) - 1) }
 
-// quantumNs is what a port's deliveries are rounded up to. A late delivery to a switch changes nothing,
+// quantumNs is what a port's deliveries are rounded up to. A late one to a switch changes nothing,
 // as long as it is within the lag of the switch's ports, which follows their delays; it only must
 // not count as too late (result.LateShare). One to a host is a longer round trip, so these are
 // rounded by 1.6% of it at most, and half of that on average.

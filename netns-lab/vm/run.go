@@ -34,8 +34,8 @@ type Config struct {
 	// Emulated, with RealTime, runs it in real time also without KVM, as fast as QEMU emulates it;
 	// not reproducible.
 	Emulated bool
-	// Tick lets the guest's timer tick go on while it is idle. That is cheaper where it never sleeps
-	// for more than a few ticks, of 4 ms.
+	// Tick lets the guest's timer tick go on while it is idle. That is cheaper where it never
+	// sleeps for more than a few ticks, of 4 ms.
 	Tick    bool
 	Seed    uint64    // of the guest's random numbers
 	HostCPU int       // pin QEMU to this CPU; -1 does not pin it
