@@ -112,7 +112,7 @@ func TestArriveCounts(t *testing.T) {
 	qt.Assert(t, qt.ErrorIs(err, ebpf.ErrKeyNotExist))
 }
 
-// TestArriveRemembers: the program remembers which flows it found lately, and which are not tracked.
+// TestArriveRemembers: the program remembers which flows it found, and which are not tracked.
 // Flows that share a slot of this memory, and a flow that is tracked later, count all the same.
 func TestArriveRemembers(t *testing.T) {
 	a, _ := newArrive(t, 0, os.Getpagesize())
