@@ -140,7 +140,9 @@ func (f *fabric) attachNode(i int) error {
 		var err error
 		if ifindex := f.links.ifindex[id]; f.plan.nodes[i].isHost {
 			host := &f.plan.nodes[i]
-			err = f.attachHostPort(ifindex, host.receives, host.sends)
+			// any host may hear a CNM, and one that nobody takes in counts as lost
+			hears := host.sends || f.algorithm.hearsCNMs()
+			err = f.attachHostPort(ifindex, host.receives, hears)
 		} else {
 			err = f.attachSwitchPort(ifindex, tc.FabricPort{
 				ID: id, Node: uint32(i), FromHost: f.plan.fromHost(id), Seed: hashSeed(i),

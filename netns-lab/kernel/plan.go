@@ -36,7 +36,7 @@ type node struct {
 	isHost bool
 	addr   netip.Addr // of a host
 	ports  []uint32
-	// a host has TCP flows that come in; and flows or bursts that go out
+	// a host has TCP flows that come in, and that go out
 	receives, sends bool
 }
 
@@ -90,17 +90,11 @@ func (p *plan) addNodes(net *network.Network) {
 	}
 }
 
-// addFlows notes which hosts flows come to and go from. Bursts do not obey the CNMs that they cause,
-// but somebody must take them in, or the device counts them as lost.
+// addFlows notes which hosts flows come to and go from.
 func (p *plan) addFlows() {
 	for _, f := range p.exp.Flows {
 		p.nodes[p.number[f.To]].receives = true
 		p.nodes[p.number[f.From]].sends = true
-	}
-	for _, b := range p.exp.Bursts {
-		for _, from := range b.From {
-			p.nodes[p.number[from]].sends = true
-		}
 	}
 }
 

@@ -83,7 +83,7 @@ func TestPlanOfFig1(t *testing.T) {
 		}
 	}
 	qt.Check(t, qt.DeepEquals(receivers, []string{"R0"}))
-	qt.Check(t, qt.DeepEquals(senders, []string{"H0", "H2"})) // QCN also tells bursts
+	qt.Check(t, qt.DeepEquals(senders, []string{"H0"})) // no CNP answers a burst
 
 	var ports []string
 	for id := 1; id < len(p.ports); id++ {

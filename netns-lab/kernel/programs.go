@@ -80,9 +80,9 @@ func (p *programs) attachSwitchPort(ifindex int, port tc.FabricPort) error {
 	return p.switches.AddPort(netns.None(), ifindex, port)
 }
 
-// attachHostPort attaches the programs of a port in the thread's namespace: those of receivers and
-// senders where flows come in and go out.
-func (p *programs) attachHostPort(ifindex int, receives, sends bool) error {
+// attachHostPort attaches the programs of a port in the thread's namespace: NP where flows come in,
+// RP where notifications do.
+func (p *programs) attachHostPort(ifindex int, receives, hears bool) error {
 	here := netns.None()
 	if err := p.arrive.Attach(here, ifindex); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p *programs) attachHostPort(ifindex int, receives, sends bool) error {
 			return err
 		}
 	}
-	if p.rp != nil && sends {
+	if p.rp != nil && hears {
 		if err := p.rp.Attach(here, ifindex); err != nil {
 			return err
 		}
