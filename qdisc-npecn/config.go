@@ -138,7 +138,8 @@ type Port struct {
 	Name       string // for messages
 	RateBps    uint64 // 0: no such port
 	DelayNs    uint64 // propagation of the link it sends to
-	QuantumNs  uint64 // its timers are rounded up to it, a power of two; 0: Options.QuantumNs
+	QuantumNs  uint64 // deliveries are rounded up to it, a power of two; 0: Options.QuantumNs
+	DecideNs   uint64 // decisions are rounded up to it, a power of two; 0: as QuantumNs
 	PFCDelayNs uint64 // from crossing XOFF here until the peer stops
 	PFC        PFC
 	Peer       uint32 // port id at the link's other end
@@ -248,7 +249,7 @@ func (p *Port) lossless() bool {
 }
 
 func (o *Options) checkPort(p *Port) error {
-	quantumNs := o.quantumNs(p)
+	quantumNs, decideNs := o.quantumNs(p), o.decideNs(p)
 	switch {
 	case p.RateBps == 0:
 		return fmt.Errorf("rate is 0")
@@ -264,6 +265,11 @@ func (o *Options) checkPort(p *Port) error {
 	case p.lossless() && p.PFCDelayNs <= quantumNs:
 		return fmt.Errorf("PFC delay %d ns must exceed the quantum %d ns, which it is the "+
 			"lookahead for", p.PFCDelayNs, quantumNs)
+	case decideNs&(decideNs-1) != 0:
+		return fmt.Errorf("decisions every %d ns: that is no power of two", decideNs)
+	case decideNs > quantumNs && o.lagNs(p)+decideNs > p.DelayNs:
+		return fmt.Errorf("decisions after %d ns and up to %d ns more: want at most the delay, "+
+			"%d ns, or deliveries are late", o.lagNs(p), decideNs, p.DelayNs)
 	case p.DelayNs != 0 && o.lagNs(p) < o.EarlyNs:
 		return fmt.Errorf("early hand-over by %d ns: want at most the port's lag, %d ns, which it "+
 			"waits before it decides", o.EarlyNs, o.lagNs(p))
@@ -371,6 +377,14 @@ func (o *Options) quantumNs(p *Port) uint64 {
 	return cmp.Or(p.QuantumNs, o.QuantumNs)
 }
 
+// decideNs is what the port's timers for decisions are rounded up to.
+func (o *Options) decideNs(p *Port) uint64 {
+	if p.DelayNs == 0 {
+		return 1
+	}
+	return cmp.Or(p.DecideNs, o.quantumNs(p))
+}
+
 // lagNs is how long a port waits before it decides, so that what arrives late is there. The rest of
 // its delay is for its own timer, and for the work. A host has no lookahead, and decides at once.
 func (o *Options) lagNs(p *Port) uint64 {
@@ -426,7 +440,7 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 	}
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		in, out := &o.Ports[id], &ports[id]
-		out.Config = o.portConfig(in)
+		out.Config = o.portConfig(uint32(id), in)
 		out.State = in.initialState()
 		out.State.Wire.Base, out.State.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
@@ -442,12 +456,14 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 }
 
 // portConfig returns the port's configuration as the kernel wants it.
-func (o *Options) portConfig(p *Port) npecnPortConfig {
+func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 	c := npecnPortConfig{
 		RateBps: p.RateBps, DelayNs: p.DelayNs,
-		QuantumNs: o.quantumNs(p), LagNs: o.lagNs(p), PfcDelayNs: p.PFCDelayNs,
-		WredBytes: p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
-		Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges), Marker: uint32(p.Marker),
+		QuantumNs: o.quantumNs(p), DecideNs: o.decideNs(p), LagNs: o.lagNs(p),
+		PfcDelayNs: p.PFCDelayNs,
+		WredBytes:  p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
+		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges),
+		Marker: uint32(p.Marker),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
 	c.Red.Pmax, c.Red.AllAtKmax = fixed(p.RED.PMax, qShift), flag(p.RED.AllAtKMax)

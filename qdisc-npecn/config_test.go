@@ -89,6 +89,10 @@ func TestOptionsAreChecked(t *testing.T) {
 			`port 2 \(s->h0\): delay 6000 ns must exceed the quantum 8192 ns, .*`},
 		{func(o *Options) { o.Ports[2].QuantumNs = 48 },
 			`port 2 \(s->h0\): quantum 48 ns is no power of two`},
+		{func(o *Options) { o.Ports[2].DecideNs = 48 },
+			`port 2 \(s->h0\): decisions every 48 ns: that is no power of two`},
+		{func(o *Options) { o.Ports[2].DecideNs = 8192 },
+			`port 2 \(s->h0\): decisions after 2 ns and up to 8192 ns more: .*`},
 		{func(o *Options) { o.EarlyNs = 3 },
 			`port 2 \(s->h0\): early hand-over by 3 ns: want at most the port's lag, 2 ns, .*`},
 		{func(o *Options) { o.Ports[2].DelayNs = 1 },
@@ -256,13 +260,19 @@ func TestLag(t *testing.T) {
 	qt.Check(t, qt.Equals(o.lagNs(&Port{DelayNs: 10_000}), 3000))
 }
 
-// TestQuantum: a port's own, or that of all; a host's port is exact.
+// TestQuantum: a port's own, or that of all; decisions may be rounded more; a host's port is exact.
 func TestQuantum(t *testing.T) {
 	o := Options{QuantumNs: 1024}
 	for _, test := range []struct {
 		Port
-		want uint64
-	}{{Port{DelayNs: 5_000}, 1024}, {Port{DelayNs: 5_000, QuantumNs: 64}, 64}, {Port{}, 1}} {
+		want, decide uint64
+	}{
+		{Port{DelayNs: 5_000}, 1024, 1024},
+		{Port{DelayNs: 5_000, QuantumNs: 64}, 64, 64},
+		{Port{DelayNs: 5_000, QuantumNs: 64, DecideNs: 512}, 64, 512},
+		{Port{DecideNs: 512}, 1, 1},
+	} {
 		qt.Check(t, qt.Equals(o.quantumNs(&test.Port), test.want))
+		qt.Check(t, qt.Equals(o.decideNs(&test.Port), test.decide))
 	}
 }

@@ -180,15 +180,18 @@ type npecnPortConfig struct {
 	RateBps     uint64
 	DelayNs     uint64
 	QuantumNs   uint64
+	DecideNs    uint64
 	LagNs       uint64
 	PfcDelayNs  uint64
 	WredBytes   uint64
 	LimitBytes  uint64
 	Credits     uint64
+	Id          uint32
 	Peer        uint32
 	Node        uint32
 	RateChanges uint32
 	Marker      uint32
+	Pad         uint32
 	Red         struct {
 		_         structs.HostLayout
 		KminBytes uint64

@@ -84,15 +84,27 @@ type arriveHostArrival struct {
 	Dport  uint16
 }
 
+type arriveRecent struct {
+	_        structs.HostLayout
+	Saddr    uint32
+	Daddr    uint32
+	Ports    uint32
+	Protocol uint32
+	Index    uint32
+	Tracked  uint32
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	arriveMapArrivalIndex    = "arrival_index"
 	arriveMapArrivals        = "arrivals"
 	arriveMapCnmCounts       = "cnm_counts"
 	arriveMapCnmPending      = "cnm_pending"
 	arriveMapEvents          = "events"
 	arriveMapHostArrivals    = "host_arrivals"
+	arriveMapRecents         = "recents"
 	arriveProgArrive         = "arrive"
 	arriveProgCnmEgress      = "cnm_egress"
 	arriveVarDilationShift   = "dilation_shift"
@@ -101,6 +113,7 @@ const (
 	arriveVarPortsSample     = "ports_sample"
 	arriveVarSampleNs        = "sample_ns"
 	arriveVarSinkPort        = "sink_port"
+	arriveVarTracked         = "tracked"
 	arriveVarUnusedEventFlow = "unused_event_flow"
 )
 
@@ -154,11 +167,13 @@ type arriveProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type arriveMapSpecs struct {
+	ArrivalIndex *ebpf.MapSpec `ebpf:"arrival_index"`
 	Arrivals     *ebpf.MapSpec `ebpf:"arrivals"`
 	CnmCounts    *ebpf.MapSpec `ebpf:"cnm_counts"`
 	CnmPending   *ebpf.MapSpec `ebpf:"cnm_pending"`
 	Events       *ebpf.MapSpec `ebpf:"events"`
 	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
+	Recents      *ebpf.MapSpec `ebpf:"recents"`
 }
 
 // arriveVariableSpecs contains global variables before they are loaded into the kernel.
@@ -171,6 +186,7 @@ type arriveVariableSpecs struct {
 	PortsSample     *ebpf.VariableSpec `ebpf:"ports_sample"`
 	SampleNs        *ebpf.VariableSpec `ebpf:"sample_ns"`
 	SinkPort        *ebpf.VariableSpec `ebpf:"sink_port"`
+	Tracked         *ebpf.VariableSpec `ebpf:"tracked"`
 	UnusedEventFlow *ebpf.VariableSpec `ebpf:"unused_event_flow"`
 }
 
@@ -194,20 +210,24 @@ func (o *arriveObjects) Close() error {
 //
 // It can be passed to loadArriveObjects or ebpf.CollectionSpec.LoadAndAssign.
 type arriveMaps struct {
+	ArrivalIndex *ebpf.Map `ebpf:"arrival_index"`
 	Arrivals     *ebpf.Map `ebpf:"arrivals"`
 	CnmCounts    *ebpf.Map `ebpf:"cnm_counts"`
 	CnmPending   *ebpf.Map `ebpf:"cnm_pending"`
 	Events       *ebpf.Map `ebpf:"events"`
 	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
+	Recents      *ebpf.Map `ebpf:"recents"`
 }
 
 func (m *arriveMaps) Close() error {
 	return _ArriveClose(
+		m.ArrivalIndex,
 		m.Arrivals,
 		m.CnmCounts,
 		m.CnmPending,
 		m.Events,
 		m.HostArrivals,
+		m.Recents,
 	)
 }
 
@@ -221,6 +241,7 @@ type arriveVariables struct {
 	PortsSample     *ebpf.Variable `ebpf:"ports_sample"`
 	SampleNs        *ebpf.Variable `ebpf:"sample_ns"`
 	SinkPort        *ebpf.Variable `ebpf:"sink_port"`
+	Tracked         *ebpf.Variable `ebpf:"tracked"`
 	UnusedEventFlow *ebpf.Variable `ebpf:"unused_event_flow"`
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
@@ -109,6 +110,40 @@ func TestArriveCounts(t *testing.T) {
 	qt.Assert(t, qt.Equals(got, Arrival{}))
 	_, err = a.Flow(other.key(17), 0)
 	qt.Assert(t, qt.ErrorIs(err, ebpf.ErrKeyNotExist))
+}
+
+// TestArriveRemembers: the program remembers which flows it found, and which are not tracked.
+// Flows that share a slot of this memory, and a flow that is tracked later, count all the same.
+func TestArriveRemembers(t *testing.T) {
+	a, _ := newArrive(t, 0, os.Getpagesize())
+	const flows = 1500 // more than there are slots
+	keys, frames := make([]loader.FlowKey, flows), make([][]byte, flows)
+	for i := range flows {
+		f := someFlow()
+		f.src = netip.AddrPortFrom(f.src.Addr(), uint16(1024+i))
+		keys[i], frames[i] = f.key(6), f.tcp(t, ect0, 100)
+	}
+	a.receive(t, 1, false, frames[0]) // nobody tracks it
+	a.receive(t, 2, false, frames[0])
+	for i, k := range keys {
+		qt.Assert(t, qt.IsNil(a.Track(k, uint32(i))))
+	}
+	for round := range uint64(2) {
+		for _, frame := range frames {
+			a.receive(t, 10+round, false, frame)
+		}
+	}
+	qt.Assert(t, qt.IsNil(a.Track(keys[1], 1))) // counts anew
+	a.receive(t, 20, false, frames[1])
+	for i, k := range keys {
+		got, err := a.Flow(k, 0)
+		qt.Assert(t, qt.IsNil(err))
+		want := uint64(2)
+		if i == 1 {
+			want = 1
+		}
+		qt.Assert(t, qt.Equals(got.Packets, want), qt.Commentf("flow %d", i))
+	}
 }
 
 // A packet that no port of the lab sent arrives now.

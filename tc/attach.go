@@ -147,6 +147,14 @@ func (o *object) Close() error {
 // (bpf/include/reflect.h).
 const cnmEgress = "cnm_egress"
 
+// attachCNMs attaches the sender of CNMs first at a device's egress, if there will be any.
+func (o *object) attachCNMs(h netns.NsHandle, ifindex int, unsampled bool) error {
+	if unsampled {
+		return nil
+	}
+	return o.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head())
+}
+
 // CNMCounts counts the CNMs that a program sent, or failed to send, for samples of QCN.
 type CNMCounts struct{ Sent, Lost uint64 }
 

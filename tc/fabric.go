@@ -28,6 +28,7 @@ type FabricOptions struct {
 type Fabric struct {
 	object
 	nodes, hosts uint32
+	unsampled    bool
 }
 
 // FabricDrops counts the packets that switches dropped, by cause. A lossless run has none.
@@ -55,7 +56,7 @@ func LoadFabric(o FabricOptions) (*Fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Fabric{object: obj, nodes: o.Nodes, hosts: o.Hosts}, nil
+	return &Fabric{object: obj, nodes: o.Nodes, hosts: o.Hosts, unsampled: o.Unsampled}, nil
 }
 
 // FabricPort is a switch port: its peer is a host or another switch's port.
@@ -75,7 +76,7 @@ func (f *Fabric) AddPort(h netns.NsHandle, ifindex int, p FabricPort) error {
 	if err := f.coll.Maps["fabric_ports"].Put(p.ID, &value); err != nil {
 		return fmt.Errorf("configure fabric port %d: %w", p.ID, err)
 	}
-	if err := f.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
+	if err := f.attachCNMs(h, ifindex, f.unsampled); err != nil {
 		return err
 	}
 	return f.attach(h, ifindex, "fabric", ebpf.AttachTCXIngress, link.Head())

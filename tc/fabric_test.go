@@ -471,3 +471,19 @@ func sendDatagrams(to netip.Addr, n, size int) (int, error) {
 	}
 	return s, nil
 }
+
+// TestFabricWithoutSamples: a port's packets pass no program for CNMs if there are none.
+func TestFabricWithoutSamples(t *testing.T) {
+	nstest.RequireRoot(t)
+	for unsampled, want := range map[bool]int{false: 2, true: 1} {
+		o := fabricOptions
+		o.Unsampled = unsampled
+		f, err := LoadFabric(o)
+		qt.Assert(t, qt.IsNil(err))
+		t.Cleanup(func() { f.Close() })
+		ns := nstest.New(t)
+		dev := newTap(t, ns, "port1", 1)
+		qt.Assert(t, qt.IsNil(f.AddPort(ns, dev.ifindex, FabricPort{ID: 1})))
+		qt.Check(t, qt.HasLen(f.links, want), qt.Commentf("unsampled %v", unsampled))
+	}
+}

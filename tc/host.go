@@ -146,7 +146,11 @@ func portsSample(unsampled bool) uint32 {
 
 // Arrive counts what arrives at a lab's hosts (tc/bpf/arrive.bpf.c). It is their first ingress
 // program.
-type Arrive struct{ object }
+type Arrive struct {
+	object
+	unsampled bool
+	tracked   map[loader.FlowKey]uint32 // their places in the map of arrivals
+}
 
 // Arrival counts what has arrived of one flow. Times are ideal times on the papers' clock.
 type Arrival struct {
@@ -179,6 +183,7 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	}
 	if o.MaxFlows != 0 {
 		spec.Maps["arrivals"].MaxEntries = o.MaxFlows
+		spec.Maps["arrival_index"].MaxEntries = o.MaxFlows
 	}
 	obj, err := load("arrive", spec, map[string]any{
 		"sample_ns":      o.SampleNs,
@@ -189,29 +194,49 @@ func LoadArrive(o ArriveOptions) (*Arrive, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Arrive{obj}, nil
+	return &Arrive{obj, o.Unsampled, map[loader.FlowKey]uint32{}}, nil
 }
 
 // Attach attaches it first at the device's ingress, and its sender of CNMs first at egress.
 func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
-	if err := a.attach(h, ifindex, cnmEgress, ebpf.AttachTCXEgress, link.Head()); err != nil {
+	if err := a.attachCNMs(h, ifindex, a.unsampled); err != nil {
 		return err
 	}
 	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())
 }
 
-// Track starts to count a flow, whose samples carry id.
+// Track starts to count a flow, whose samples carry id. Call it from one goroutine at a time.
 func (a *Arrive) Track(k loader.FlowKey, id uint32) error {
-	if err := a.coll.Maps["arrivals"].Put(k, &arriveArrival{Id: id}); err != nil {
+	if err := a.track(k, id); err != nil {
 		return fmt.Errorf("track flow %s: %w", k, err)
 	}
 	return nil
 }
 
+func (a *Arrive) track(k loader.FlowKey, id uint32) error {
+	index, again := a.tracked[k]
+	if !again {
+		index = uint32(len(a.tracked))
+		a.tracked[k] = index
+	}
+	if err := a.coll.Maps["arrivals"].Put(index, &arriveArrival{Id: id}); err != nil {
+		return err
+	}
+	if err := a.coll.Maps["arrival_index"].Put(k, index); err != nil {
+		return err
+	}
+	return a.coll.Variables["tracked"].Set(uint32(len(a.tracked)))
+}
+
 // Flow reads the arrivals of a tracked flow.
 func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
 	var v arriveArrival
-	if err := a.coll.Maps["arrivals"].Lookup(k, &v); err != nil {
+	index, tracked := a.tracked[k]
+	if !tracked {
+		return Arrival{}, fmt.Errorf("read arrivals of flow %s: it is not tracked: %w", k,
+			ebpf.ErrKeyNotExist)
+	}
+	if err := a.coll.Maps["arrivals"].Lookup(index, &v); err != nil {
 		return Arrival{}, fmt.Errorf("read arrivals of flow %s: %w", k, err)
 	}
 	return Arrival{

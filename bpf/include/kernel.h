@@ -188,6 +188,7 @@ struct sk_buff {
 	u32 len;
 	u32 mark;
 	u32 priority;
+	u32 truesize;
 };
 
 struct qdisc_skb_head {
@@ -335,6 +336,7 @@ extern void *bpf_cast_to_kern_ctx(void *obj) __attribute__((section(".ksyms"), w
 
 /* An argument of a global function that is a trusted pointer. libbpf 1.1 lacks the macro. */
 #define __arg_trusted __attribute__((btf_decl_tag("arg:trusted")))
+#define __arg_nonnull __attribute__((btf_decl_tag("arg:nonnull")))
 
 /*
  * loaded(v): a pointer to a const volatile struct that the loader sets. Without the barrier the

@@ -139,7 +139,10 @@ func (f *fabric) attachNode(i int) error {
 	for _, id := range f.plan.nodes[i].ports {
 		var err error
 		if ifindex := f.links.ifindex[id]; f.plan.nodes[i].isHost {
-			err = f.attachHostPort(ifindex)
+			host := &f.plan.nodes[i]
+			// any host may hear a CNM, and one that nobody takes in counts as lost
+			hears := host.sends || f.algorithm.hearsCNMs()
+			err = f.attachHostPort(ifindex, host.receives, hears)
 		} else {
 			err = f.attachSwitchPort(ifindex, tc.FabricPort{
 				ID: id, Node: uint32(i), FromHost: f.plan.fromHost(id), Seed: hashSeed(i),

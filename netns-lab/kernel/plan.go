@@ -36,6 +36,8 @@ type node struct {
 	isHost bool
 	addr   netip.Addr // of a host
 	ports  []uint32
+	// a host has TCP flows that come in, and that go out
+	receives, sends bool
 }
 
 // port is an egress port: its device is in its node's namespace and has its peer's name, and the
@@ -59,6 +61,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
 	p.addNodes(net)
+	p.addFlows()
 	for _, l := range net.Links {
 		p.addLink(l)
 	}
@@ -88,6 +91,14 @@ func (p *plan) addNodes(net *network.Network) {
 			n.addr = network.HostAddr(i)
 		}
 		p.nodes = append(p.nodes, n)
+	}
+}
+
+// addFlows notes which hosts flows come to and go from.
+func (p *plan) addFlows() {
+	for _, f := range p.exp.Flows {
+		p.nodes[p.number[f.To]].receives = true
+		p.nodes[p.number[f.From]].sends = true
 	}
 }
 

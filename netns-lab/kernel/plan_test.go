@@ -73,6 +73,18 @@ func TestPlanOfFig1(t *testing.T) {
 	qt.Check(t, qt.Equals(p.nodes[0].addr, netip.MustParseAddr("10.0.0.1")))
 	qt.Check(t, qt.Equals(p.nodes[5].addr, netip.MustParseAddr("10.0.0.6")))
 
+	var receivers, senders []string
+	for _, n := range p.nodes {
+		if n.receives {
+			receivers = append(receivers, n.name)
+		}
+		if n.sends {
+			senders = append(senders, n.name)
+		}
+	}
+	qt.Check(t, qt.DeepEquals(receivers, []string{"R0"}))
+	qt.Check(t, qt.DeepEquals(senders, []string{"H0"})) // no CNP answers a burst
+
 	var ports []string
 	for id := 1; id < len(p.ports); id++ {
 		port := p.ports[id]
@@ -151,6 +163,8 @@ func TestPortsOfHosts(t *testing.T) {
 		qt.Check(t, qt.Equals(q.RateBps, 40_000_000_000), about)
 		host := p.nodes[p.ports[id].node].isHost
 		qt.Check(t, qt.Equals(q.DelayNs == 0, host), about)
+		decideNs := map[uint64]uint64{0: 1, delay: 512, 2 * delay: mostQuantumNs}[q.DelayNs]
+		qt.Check(t, qt.Equals(q.DecideNs, decideNs), about)
 		qt.Check(t, qt.Equals(q.Marker == npecn.NPECN, !host), about)
 		qt.Check(t, qt.Equals(o.Nodes[q.Node].BufferBytes, map[bool]uint64{false: 1_000_000, true: 0}[host]), about)
 		qt.Check(t, qt.Equals(q.Classes[dataClass].Lossless, true), about)

@@ -108,6 +108,7 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 		p.setSwitchPort(&q, id, a)
 	}
 	q.QuantumNs = p.quantumNs(&q, &p.nodes[port.peer])
+	q.DecideNs = p.decideNs(&q)
 	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
 	for _, class := range classes {
 		q.Classes[class] = npecn.Class{
@@ -118,7 +119,22 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 	return q
 }
 
-// quantumNs is what a port's timers are rounded up to. A late delivery to a switch changes nothing,
+// delayShare is the part of a link's delay by which timers may be late.
+const delayShare = 8
+
+// decideNs is what a port's decisions are rounded up to. That they are late changes nothing, as
+// what they decide takes effect a link's delay later.
+func (p *plan) decideNs(q *npecn.Port) uint64 {
+	if p.exact() {
+		return 1
+	}
+	return powerOfTwo(min(mostQuantumNs, q.DelayNs/delayShare))
+}
+
+// powerOfTwo rounds down to a power of two, to 1 at least.
+func powerOfTwo(n uint64) uint64 { return 1 << (bits.Len64(max(n, 1)) - 1) }
+
+// quantumNs is what a port's deliveries are rounded up to. A late one to a switch changes nothing,
 // as long as it is within the lag of the switch's ports, which follows their delays; it only must
 // not count as too late (result.LateShare). One to a host is a longer round trip, so these are
 // rounded by 1.6% of it at most, and half of that on average.
@@ -126,7 +142,7 @@ func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
 	if p.exact() {
 		return 1
 	}
-	const switchShare, hostShare, delayShare = 24, 64, 8
+	const switchShare, hostShare = 24, 64
 	share, most := uint64(switchShare), min(mostQuantumNs, q.DelayNs/delayShare)
 	if to.isHost {
 		share = hostShare
@@ -138,7 +154,7 @@ func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
 	if p.rttNs > 0 { // else there is no traffic
 		most = min(most, p.rttNs/share)
 	}
-	return 1 << (bits.Len64(max(most, 1)) - 1)
+	return powerOfTwo(most)
 }
 
 // setSwitchPort configures what only switches do: marking, detection, credits.

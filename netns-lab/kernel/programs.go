@@ -80,18 +80,19 @@ func (p *programs) attachSwitchPort(ifindex int, port tc.FabricPort) error {
 	return p.switches.AddPort(netns.None(), ifindex, port)
 }
 
-// attachHostPort attaches the programs of a port in the thread's namespace.
-func (p *programs) attachHostPort(ifindex int) error {
+// attachHostPort attaches the programs of a port in the thread's namespace: NP where flows come in,
+// RP where notifications do.
+func (p *programs) attachHostPort(ifindex int, receives, hears bool) error {
 	here := netns.None()
 	if err := p.arrive.Attach(here, ifindex); err != nil {
 		return err
 	}
-	if p.np != nil {
+	if p.np != nil && receives {
 		if err := p.np.Attach(here, ifindex); err != nil {
 			return err
 		}
 	}
-	if p.rp != nil {
+	if p.rp != nil && hears {
 		if err := p.rp.Attach(here, ifindex); err != nil {
 			return err
 		}

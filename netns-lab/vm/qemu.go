@@ -94,7 +94,10 @@ var kernelParameters = []string{
 	"cgroup_disable=memory", "psi=0", "nowatchdog", "kfence.sample_interval=0",
 	// otherwise they run for 1.4 s of the guest's time after /init has started
 	"cryptomgr.notests=1",
-	"initcall_blacklist=load_system_certificate_list", // 0.3 s; modules need no signature here
+	// not called: certificates, 0.3 s, as modules need no signature here; names of values in trace
+	// events, and a check of all functions that ftrace can trace, 200 million instructions
+	"initcall_blacklist=load_system_certificate_list,trace_eval_init," +
+		"ftrace_check_for_weak_functions",
 }
 
 // clockParameters spare the guest the calibration of clocks: its TSC counts the ns of the virtual
@@ -109,6 +112,9 @@ func arguments(c Config, how acceleration, p paths) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
 	if c.CPUs > 1 && how == counted && !c.Kernel.arm64 {
 		flags, clock = severalCPUs(flags, clock)
+	}
+	if c.Tick {
+		clock = append(slices.Clone(clock), "nohz=off")
 	}
 	// the kernel mixes its command line into its random numbers
 	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,

@@ -27,3 +27,12 @@ func TestSeveralCPUs(t *testing.T) {
 	qt.Check(t, qt.IsFalse(strings.Contains(two, "nolapic_timer")))
 	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, "nolapic_timer"))) // not changed itself
 }
+
+// TestTick: only a microVM that asks for it keeps its tick.
+func TestTick(t *testing.T) {
+	for _, tick := range []bool{false, true} {
+		args := strings.Join(arguments(Config{Tick: tick}, counted, paths{}), " ")
+		qt.Check(t, qt.Equals(strings.Contains(args, " nohz=off "), tick))
+	}
+	qt.Check(t, qt.IsFalse(slices.Contains(clockParameters, "nohz=off"))) // not changed itself
+}

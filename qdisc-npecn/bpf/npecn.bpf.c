@@ -86,32 +86,44 @@ const enum use *unused_use __attribute__((unused));
 const enum drop_cause *unused_drop_cause __attribute__((unused));
 const enum tcd_state *unused_tcd_state __attribute__((unused));
 
-/*
- * arrival_ns: the ideal arrival that the packet carries, if it came by a port of ours. One made
- * here arrives now, or at the departure time that its sender gave it (SO_TXTIME), so that bursts of
- * many hosts can start at the same instant.
- */
-static __always_inline u64 arrival_ns(struct sk_buff *skb, u32 ingress, u64 now)
+/* carried_words: what the packet carries, as words: clang would access the bytes one by one. */
+static __always_inline u32 *carried_words(struct sk_buff *skb)
 {
 	struct qdisc_skb_cb *cb = (void *)skb->cb;
-	u64 t_ns;
+	void *data = cb->data;
 
-	if (!ingress) {
-		t_ns = (u64)skb->tstamp >> dilation_shift;
-		return t_ns > now ? t_ns : now;
-	}
-	t_ns = (u64) * (u32 *)&cb->data[CARRY_HIGH * 4] << 32 | *(u32 *)&cb->data[CARRY_LOW * 4];
-	return t_ns < now + early_ns ? t_ns : now;
+	return data;
+}
+
+/*
+ * departure_ns: a packet made here arrives now, or at the departure time that its sender gave it
+ * (SO_TXTIME), so that bursts of many hosts can start at the same instant.
+ */
+static __always_inline u64 departure_ns(const struct sk_buff *skb, u64 now)
+{
+	u64 t_ns = (u64)skb->tstamp >> dilation_shift;
+
+	return t_ns > now ? t_ns : now;
+}
+
+/* arrival_ns: the ideal arrival that a packet carries that came by a port of ours; else now. */
+static __always_inline u64 arrival_ns(struct sk_buff *skb)
+{
+	const u32 *words = carried_words(skb);
+
+	if ((words[CARRY_WORD] & CARRY_MAGIC_MASK) != CARRY_MAGIC)
+		return now_ns();
+	return (u64)words[CARRY_HIGH] << 32 | words[CARRY_LOW];
 }
 
 SEC("struct_ops/npecn_enqueue")
 int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_sk_buff_ptr *to_free)
 {
-	u32 id = sch->dev_queue->dev->group, c = skb->priority & (CLASSES - 1);
+	u32 id = sch->limit, c = skb->priority & (CLASSES - 1);
 	u32 len = skb->len, mark = skb->mark;
 	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & MARK_PORT_MASK : 0;
-	struct port *p = port_of_qdisc(sch, id);
-	u64 now = now_ns(), t_ns, free_bytes, *dropped;
+	struct port *p = port_of_qdisc(sch);
+	u64 t_ns, reached_ns, free_bytes, *dropped;
 	struct tclass *k;
 	struct node *n;
 	struct slot *s;
@@ -120,9 +132,13 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 
 	if (!p)
 		goto drop_silent;
-	t_ns = arrival_ns(skb, ingress, now);
-	if (!ingress)
-		watch_host(p, id, c, skb, now);
+	if (ingress) {
+		t_ns = reached_ns = arrival_ns(skb);
+	} else {
+		reached_ns = now_ns();
+		t_ns = departure_ns(skb, reached_ns);
+		watch_host(p, id, c, skb, reached_ns);
+	}
 	k = &p->classes[c];
 	dropped = &p->counters.dropped[DROP_CLASS];
 	if (!k->queue.mask)
@@ -156,8 +172,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	k->queue.tail++;
 	p->state.backlogged |= 1 << c;
 
-	/* what a host has for later does not end a bin early */
-	bin_reach(p, id, t_ns < now ? t_ns : now);
+	bin_reach(p, id, reached_ns); /* what a host has for later does not end a bin early */
 	if (late || !queue_may_drop(p, k))
 		queue_add(p, k, len);
 	p->counters.enqueued_packets++;
@@ -188,23 +203,28 @@ drop_silent:
  */
 __noinline int carry(struct sk_buff *skb __arg_trusted, u64 t_ns, u32 verdict, u32 queue, u32 id)
 {
-	struct qdisc_skb_cb *cb = (void *)skb->cb;
+	u32 *words = carried_words(skb);
 
-	*(u32 *)&cb->data[CARRY_WORD * 4] = CARRY_MAGIC | verdict;
-	*(u32 *)&cb->data[CARRY_LOW * 4] = t_ns;
-	*(u32 *)&cb->data[CARRY_HIGH * 4] = t_ns >> 32;
+	words[CARRY_WORD] = CARRY_MAGIC | verdict;
+	words[CARRY_LOW] = t_ns;
+	words[CARRY_HIGH] = t_ns >> 32;
 	if (verdict >> CARRY_FB_SHIFT & CARRY_FB_MASK) {
-		*(u32 *)&cb->data[CARRY_QUEUE * 4] = queue;
-		*(u32 *)&cb->data[CARRY_PORT * 4] = id;
+		words[CARRY_QUEUE] = queue;
+		words[CARRY_PORT] = id;
 	}
 	return 0;
+}
+
+/* round_up: to a multiple of quantum_ns, a power of two. */
+static __always_inline u64 round_up(u64 t_ns, u64 quantum_ns)
+{
+	return (t_ns + quantum_ns - 1) & -quantum_ns;
 }
 
 SEC("struct_ops/npecn_dequeue")
 struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 {
-	u32 id = sch->dev_queue->dev->group;
-	struct port *p = port_of_qdisc(sch, id);
+	struct port *p = port_of_qdisc(sch);
 	u64 now = now_ns(), wake_ns, due_ns;
 	struct sk_buff *skb;
 	struct slot *w;
@@ -212,14 +232,16 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 	if (!p)
 		return NULL;
 	if (p->state.serve_ns + p->config.lag_ns <= now)
-		p->state.serve_ns = serve(p, id, now, now - p->config.lag_ns);
+		p->state.serve_ns = serve(p, now, now - p->config.lag_ns);
 	if (p->state.gone_packets) {
 		sch->q.qlen -= p->state.gone_packets;
 		sch->qstats.backlog -= p->state.gone_bytes;
 		sch->qstats.drops += p->state.gone_packets;
 		p->state.gone_packets = p->state.gone_bytes = 0;
 	}
-	wake_ns = p->state.serve_ns == NEVER ? NEVER : p->state.serve_ns + p->config.lag_ns;
+	wake_ns = p->state.serve_ns;
+	if (wake_ns != NEVER)
+		wake_ns = round_up(wake_ns + p->config.lag_ns, p->config.decide_ns);
 
 	if (ring_len(&p->state.wire)) {
 		w = slot_at(&p->state.wire, p->state.wire.head);
@@ -231,7 +253,8 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			p->state.wire.head++;
 			if (!skb)
 				return NULL;
-			carry(skb, w->packet.t_ns, w->packet.verdict, w->packet.queue, id);
+			carry(skb, w->packet.t_ns, w->packet.verdict, w->packet.queue,
+			      p->config.id);
 			count_late(&p->counters.late, w->packet.t_ns, now);
 			p->counters.delivered_packets++;
 			sch->q.qlen--;
@@ -239,27 +262,27 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			bpf_qdisc_bstats_update(sch, skb);
 			return skb;
 		}
+		due_ns = round_up(due_ns, p->config.quantum_ns);
 		if (due_ns < wake_ns)
 			wake_ns = due_ns;
 	}
-	if (wake_ns == NEVER)
-		return NULL;
-	wake_ns = (wake_ns + p->config.quantum_ns - 1) & -p->config.quantum_ns;
-	bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
+	if (wake_ns != NEVER)
+		bpf_qdisc_watchdog_schedule(sch, to_kernel_ns(wake_ns), 0);
 	return NULL;
 }
 
 SEC("struct_ops/npecn_init")
 int BPF_PROG(npecn_init, struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
-	struct port *p = port_of(sch->dev_queue->dev->group);
+	u32 id = sch->dev_queue->dev->group;
+	struct port *p = port_of(id);
 
 	if (!p || !p->config.rate_bps)
 		return -ENODEV; /* the device's group is no configured port */
 	if (p->state.owner)
 		return -EBUSY; /* the port has a qdisc, here or at another device */
 	p->state.owner = (u64)sch;
-	sch->limit = RING_MAX;
+	sch->limit = id;
 	p->state.serve_ns = NEVER;
 	return 0;
 }
@@ -289,8 +312,8 @@ __noinline int clear_wire(u32 id)
 SEC("struct_ops/npecn_reset")
 void BPF_PROG(npecn_reset, struct Qdisc *sch)
 {
-	u32 id = sch->dev_queue->dev->group;
-	struct port *p = port_of_qdisc(sch, id);
+	struct port *p = port_of_qdisc(sch);
+	u32 id = sch->limit;
 
 	if (!p)
 		return;
@@ -306,7 +329,7 @@ void BPF_PROG(npecn_reset, struct Qdisc *sch)
 SEC("struct_ops/npecn_destroy")
 void BPF_PROG(npecn_destroy, struct Qdisc *sch)
 {
-	struct port *p = port_of_qdisc(sch, sch->dev_queue->dev->group);
+	struct port *p = port_of_qdisc(sch);
 
 	if (p)
 		p->state.owner = 0; /* reset has freed everything */

@@ -77,13 +77,21 @@ static __noinline void post_pauses(struct port *in, u32 c, u64 t_ns, u64 free_by
 	}
 }
 
+/* tell_repeats: a bin with frames is over. Not inline: most packets come without. */
+static __noinline void tell_repeats(u32 id, u32 c, u64 bin, u64 frames)
+{
+	struct event_repeat e = {
+		.kind = EVENT_REPEAT, .port = id, .class = c, .bin = bin, .frames = frames};
+
+	emit(&e, sizeof(e));
+}
+
 /* repeat_pause: count the frames that a port that repeats PAUSE has sent by t_ns. */
 static __always_inline void repeat_pause(struct class_rx *rx, u32 id, u32 c, u64 t_ns, bool arrived,
 					 bool over)
 {
 	struct link_ring *r = several_cpus ? link_ring_of(id, c) : NULL;
-	struct event_repeat e = {.kind = EVENT_REPEAT, .port = id, .class = c};
-	u64 bin;
+	u64 bin, told_bin = 0, told = 0;
 	u32 frames;
 
 	if (several_cpus && !r)
@@ -94,8 +102,8 @@ static __always_inline void repeat_pause(struct class_rx *rx, u32 id, u32 c, u64
 	if (frames) {
 		bin = sample_ns ? t_ns / sample_ns : 0;
 		if (bin > rx->repeat_bin) {
-			e.bin = rx->repeat_bin;
-			e.frames = rx->repeat_frames;
+			told_bin = rx->repeat_bin;
+			told = rx->repeat_frames;
 			rx->repeat_bin = bin;
 			rx->repeat_frames = 0;
 		}
@@ -103,8 +111,8 @@ static __always_inline void repeat_pause(struct class_rx *rx, u32 id, u32 c, u64
 	}
 	if (r)
 		link_unlock(r);
-	if (e.frames)
-		emit(&e, sizeof(e));
+	if (told)
+		tell_repeats(id, c, told_bin, told);
 }
 
 /* pfc_account: bytes that came in by `in`, port id, entered or left the node. */

@@ -176,18 +176,21 @@ struct detection {
 
 /* Written by user space before the qdisc is attached, and never by the port. */
 struct port_config {
-	u64 rate_bps;	  /* 0: no such port */
-	u64 delay_ns;	  /* propagation of the link it sends to */
-	u64 quantum_ns;	  /* timers are rounded up to multiples of it, a power of two; 1: exact */
-	u64 lag_ns;	  /* decides only what starts before now - lag; 0 without propagation */
+	u64 rate_bps;	/* 0: no such port */
+	u64 delay_ns;	/* propagation of the link it sends to */
+	u64 quantum_ns; /* deliveries are rounded up to multiples of it, a power of two; 1: exact */
+	u64 decide_ns;	/* the same of decisions, which are not seen as long as they are in time */
+	u64 lag_ns;	/* decides only what starts before now - lag; 0 without propagation */
 	u64 pfc_delay_ns; /* from crossing XOFF here to the peer's stopping */
 	u64 wred_bytes;	  /* WRED's K: a longer queue drops what is not ECN-capable; 0: never */
 	u64 limit_bytes;  /* buf_max: a packet that makes the queue longer is dropped; 0: never */
 	u64 credits;	  /* blocks that the peer lends, if it runs CBFC; else 0 */
+	u32 id;		  /* its own */
 	u32 peer;	  /* port id at the other end */
 	u32 node;	  /* index in nodes */
 	u32 rate_changes; /* how many there are */
 	u32 marker;	  /* enum marker; its parameters are among these: */
+	u32 pad;
 	struct red_params red;
 	struct qcn_cp_params qcn;
 	struct fecn_params fecn;
@@ -317,10 +320,13 @@ static __always_inline struct port *port_of(u32 id)
 	return bpf_map_lookup_elem(&ports, &id);
 }
 
-/* port_of_qdisc: NULL if another qdisc is the port, or the device's group was changed. */
-static __always_inline struct port *port_of_qdisc(struct Qdisc *sch, u32 id)
+/*
+ * port_of_qdisc: NULL if another qdisc is the port. A qdisc keeps its port's id in `limit`, which
+ * the kernel does not read: the device's group costs two checked loads.
+ */
+static __always_inline struct port *port_of_qdisc(struct Qdisc *sch)
 {
-	struct port *p = port_of(id);
+	struct port *p = port_of(sch->limit);
 
 	return p && p->state.owner == (u64)sch ? p : NULL;
 }

@@ -84,7 +84,7 @@ static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u
 	bool may_drop = queue_may_drop(p, k);
 
 	/* each packet is counted in once */
-	bounded (RING_MAX) {
+	while (can_loop) {
 		struct slot *s;
 		u64 *dropped;
 

@@ -6,9 +6,6 @@
 #include "judge.h"
 #include "queue.h"
 
-/* Decisions of one dequeue call; what is left is done by the next. */
-#define SERVE_MAX 64
-
 /*
  * occupy_link: a packet starts at t_ns. The fraction of a ns that its end lies behind link_free_ns
  * is kept for the packets that follow without a gap: or each would be up to 1 ns too early, 1.5% of
@@ -28,18 +25,14 @@ static __always_inline void occupy_link(struct port *p, u32 len, u64 t_ns)
  * transmit: class c starts its first packet at t_ns; it goes on the wire. A global function, as
  * next_start.
  */
-__noinline int transmit(u32 id, u32 c, u64 t_ns)
+__noinline int transmit(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 {
-	struct port *p = port_of(id);
 	struct departure d = {.t_ns = t_ns, .class = c};
+	struct tclass *k = class_at(p, c);
+	u32 id = p->config.id, len;
 	struct sk_buff *skb;
 	struct slot *s, *w;
-	struct tclass *k;
-	u32 len;
 
-	if (!p)
-		return 0;
-	k = class_at(p, c);
 	s = slot_at(&k->queue, k->queue.head);
 	w = slot_at(&p->state.wire, p->state.wire.tail);
 	if (!s || !w)
@@ -91,17 +84,45 @@ __noinline int transmit(u32 id, u32 c, u64 t_ns)
  *
  * A global function, as next_start, which has a loop around it: the verifier looks at it once.
  */
-__noinline u64 lossless_start(u32 id, u32 c, u64 t_ns, u64 limit_ns, u32 len)
+__noinline u64 lossless_start(struct port *p __arg_nonnull, u32 c, u64 t_ns, u64 limit_ns, u32 len)
 {
-	struct port *p = port_of(id);
-	struct tclass *k;
+	struct tclass *k = class_at(p, c);
+	u32 id = p->config.id;
 
-	if (!p)
-		return NEVER;
-	k = class_at(p, c);
 	if (uses & USE_CBFC && p->config.credits)
 		return cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
 	return pfc_start(p, k, id, c, t_ns, limit_ns);
+}
+
+/* highest: the highest class of some, a bit each, and not none. */
+static __always_inline u32 highest(u32 classes)
+{
+	u32 c = 0;
+
+	if (classes & 0xf0) {
+		classes >>= 4;
+		c = 4;
+	}
+	if (classes & 0xc) {
+		classes >>= 2;
+		c += 2;
+	}
+	return c + (classes >> 1 & 1);
+}
+
+/* class_start: when a class can start its first packet; NEVER while no end of OFF is in sight. */
+static __always_inline u64 class_start(struct port *p, u32 c, u64 limit_ns)
+{
+	struct tclass *k = class_at(p, c);
+	struct slot *s = slot_at(&k->queue, k->queue.head);
+	u64 t_ns;
+
+	if (!s)
+		return NEVER;
+	t_ns = s->packet.t_ns;
+	if (t_ns < p->state.link_free_ns)
+		t_ns = p->state.link_free_ns;
+	return k->config.lossless ? lossless_start(p, c, t_ns, limit_ns, s->packet.len) : t_ns;
 }
 
 /*
@@ -111,33 +132,21 @@ __noinline u64 lossless_start(u32 id, u32 c, u64 t_ns, u64 limit_ns, u32 len)
  *
  * A global function, so that the verifier looks at it by itself: the load is many times faster.
  */
-__noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
+__noinline u64 next_start(struct port *p __arg_nonnull, u64 now, u64 limit_ns)
 {
-	u64 best_ns = NEVER, poll_ns = NEVER;
-	struct port *p = port_of(id);
-	u32 best = 0;
+	u32 waiting = p->state.backlogged, best = highest(waiting);
+	u64 best_ns = class_start(p, best, limit_ns), poll_ns = NEVER;
 
-	if (!p)
-		return NEVER;
-	for (u32 i = 0; i < CLASSES; i++) {
-		u32 c = CLASSES - 1 - i;
-		struct tclass *k = class_at(p, c);
-		struct slot *s;
-		u64 t_ns;
+	if (best_ns == NEVER)
+		poll_ns = now + p->config.pfc_delay_ns / 2;
+	waiting &= ~(1 << best);
+	while (waiting && can_loop) { /* mostly there is one */
+		u32 c = highest(waiting);
+		u64 t_ns = class_start(p, c, limit_ns);
 
-		if (!(p->state.backlogged & (1 << c)))
-			continue;
-		s = slot_at(&k->queue, k->queue.head);
-		if (!s)
-			continue;
-		t_ns = s->packet.t_ns;
-		if (t_ns < p->state.link_free_ns)
-			t_ns = p->state.link_free_ns;
-		if (k->config.lossless) {
-			t_ns = lossless_start(id, c, t_ns, limit_ns, s->packet.len);
-			if (t_ns == NEVER)
-				poll_ns = now + p->config.pfc_delay_ns / 2;
-		}
+		waiting &= ~(1 << c);
+		if (t_ns == NEVER)
+			poll_ns = now + p->config.pfc_delay_ns / 2;
 		if (t_ns < best_ns) {
 			best_ns = t_ns;
 			best = c;
@@ -152,23 +161,23 @@ __noinline u64 next_start(u32 id, u64 now, u64 limit_ns)
  * serve: decide every packet that starts by limit_ns, in ideal order. Returns the ideal time at
  * which there is something to decide again: a start, or a look at the link events.
  */
-static __always_inline u64 serve(struct port *p, u32 id, u64 now, u64 limit_ns)
+static __always_inline u64 serve(struct port *p, u64 now, u64 limit_ns)
 {
-	bounded (SERVE_MAX) {
+	while (can_loop) {
 		u64 next;
 
 		if (!p->state.backlogged)
 			return NEVER;
 		if (ring_full(&p->state.wire))
 			return limit_ns; /* dequeue makes room */
-		next = next_start(id, now, limit_ns);
+		next = next_start(p, now, limit_ns);
 		if (next == NEVER)
 			return NEVER;
 		if (next / CLASSES > limit_ns)
 			return next / CLASSES;
-		transmit(id, next % CLASSES, next / CLASSES);
+		transmit(p, next % CLASSES, next / CLASSES);
 	}
-	return limit_ns; /* more than SERVE_MAX: go on at once */
+	return limit_ns; /* not reached: the wire is full before */
 }
 
 #endif

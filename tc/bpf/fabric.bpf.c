@@ -9,7 +9,7 @@
  * It answers a packet that QCN sampled on its way with a CNM. A CNM finds its host by the
  * destination address: the hosts' stamp program makes it 02:00 and their IPv4 address.
  *
- * Of packets from a host it sends a clone and drops the original. TCP small queues count a packet
+ * Of data from a host it sends a clone and drops the original. TCP small queues count a packet
  * until it is orphaned; a clone has no socket. So a sender sees the queue of its own host only.
  */
 #include "include/kernel.h"
@@ -108,6 +108,17 @@ static __always_inline bool is_cnm(const struct __sk_buff *skb, u32 *h)
 	return true;
 }
 
+/* How much a bare ACK weighs in TCP's account of what its socket has sent. */
+#define ACK_TRUESIZE 2
+
+/* Whether the packet's socket must not wait for it any longer. A bare ACK weighs nothing there. */
+static __always_inline bool must_orphan(struct __sk_buff *skb)
+{
+	struct sk_buff *kernel_skb = bpf_cast_to_kern_ctx(skb);
+
+	return skb->sk && kernel_skb->truesize > ACK_TRUESIZE;
+}
+
 SEC("tc")
 int fabric(struct __sk_buff *skb)
 {
@@ -152,7 +163,7 @@ int fabric(struct __sk_buff *skb)
 		send_cnm(skb);
 	skb->priority = class;
 	skb->mark = MARK_INGRESS | not_ect | (id & MARK_PORT_MASK);
-	if (!f->clone)
+	if (!f->clone || !must_orphan(skb))
 		return bpf_redirect(out, 0);
 	if (bpf_clone_redirect(skb, out, 0))
 		return DROP(redirect);
