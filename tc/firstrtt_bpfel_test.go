@@ -67,7 +67,7 @@ type firstrttLdcpFlow struct {
 		Iw    uint32
 		Max   uint32
 		Stage uint32
-		Pad   uint32
+		Clean uint32
 	}
 	Receiver struct {
 		_   structs.HostLayout

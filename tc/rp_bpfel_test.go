@@ -69,6 +69,8 @@ type rpPcnFlow struct {
 		HeardNs       uint64
 		W             uint32
 		AppLimited    uint32
+		YoungBytes    uint32
+		Pad           uint32
 	}
 	Ack struct {
 		_  structs.HostLayout
@@ -102,6 +104,8 @@ type rpPcnRpParams struct {
 	CatchUp     uint32
 	T_ns        uint64
 	IdleCut     uint32
+	YoungBytes  uint32
+	W_young     uint32
 	Pad         uint32
 	BurstNs     uint64
 	Doubt       struct {

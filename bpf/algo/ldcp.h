@@ -92,7 +92,7 @@ struct ldcp {
 	u32 iw;	 /* packets */
 	u32 max; /* packets: the limit of cw */
 	u32 stage;
-	u32 pad;
+	u32 clean; /* packets since the latest mark, at most LDCP_CLEAN */
 };
 
 /* The bandwidth-delay product in packets, 1 to 2^20. */
@@ -120,6 +120,15 @@ static __always_inline void ldcp_window_init(struct ldcp *l, u32 iw, u32 bdp)
 		.max = 2 * (iw > bdp ? iw : bdp),
 		.stage = LDCP_FAST_START,
 	};
+}
+
+#define LDCP_CLEAN	  (1U << 30)
+#define LDCP_CALM_WINDOWS 64
+
+/* No packet was marked for many windows. */
+static __always_inline bool ldcp_calm(const struct ldcp *l)
+{
+	return l->clean / LDCP_CALM_WINDOWS >= l->cw >> Q24_SHIFT;
 }
 
 static __always_inline void ldcp_increase(struct ldcp *l, const struct ldcp_params *p, u32 n)
@@ -153,6 +162,9 @@ static __always_inline void ldcp_decrease(struct ldcp *l, const struct ldcp_para
 static __always_inline void ldcp_ack(struct ldcp *l, const struct ldcp_params *p, u32 clean,
 				     u32 marked, u32 acked, bool limited)
 {
+	l->clean = marked ? 0 : l->clean + clean;
+	if (l->clean > LDCP_CLEAN)
+		l->clean = LDCP_CLEAN;
 	if (l->stage == LDCP_FAST_START) {
 		if (acked >= l->iw)
 			l->stage = LDCP_STABLE; /* sec. 3, transition 2: cw is IW already */

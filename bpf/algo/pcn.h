@@ -66,6 +66,19 @@ struct pcn_rp_params {
 	q24 idle_cut PARAM("Most of its rate that a flow loses by one CNP while its application, "
 			   "not the network, holds it back; 1: as in Algorithm 1",
 			   "0 to 1", "1") HOST("1/8");
+	/*
+	 * Downloads and requests swing together between too fast and too slow, and a request that
+	 * takes a few swings has an equal share at best. Short flows gain more from a larger share
+	 * than long ones lose.
+	 */
+	u32 young_bytes KEY("young")
+		PARAM("After its start, and after a pause of its application of T or longer, a "
+		      "flow is young until so many bytes of frames are acknowledged; 0: never",
+		      "0 to 1GB", "0") HOST("1MB");
+	q24 w_young
+		PARAM("w of Algorithm 1 after a decrease of a young flow, if w_min is less: how "
+		      "fast it recovers",
+		      "1/65536 to below 1", "1/128") HOST("1/16");
 	u32 pad;
 	/*
 	 * With segmentation offload TCP sends up to 64 KB at once, at any rate. At a switch one
@@ -84,6 +97,8 @@ struct pcn_rp {
 	u64 heard_ns;			 /* when the latest CNP came; 0: none did */
 	q24 w STAT("w of Algorithm 1");
 	u32 app_limited; /* the latest ACK says that the application had no more to send */
+	u32 young_bytes; /* that the flow is young for; 0: it is not */
+	u32 pad;
 };
 
 static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
@@ -91,10 +106,17 @@ static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p
 	return rate_bps < p->min_rate_bps ? p->min_rate_bps : rate_bps;
 }
 
+/* w after the start and after a decrease. */
+static __always_inline q24 pcn_least_w(const struct pcn_rp *rp, const struct pcn_rp_params *p)
+{
+	return rp->young_bytes && p->w_young > p->w_min ? p->w_young : p->w_min;
+}
+
 static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_params *p)
 {
 	rp->send_rate_bps = p->line_rate_bps; /* Algorithm 1, line 1 */
-	rp->w = p->w_min;		      /* line 2 */
+	rp->young_bytes = p->young_bytes;
+	rp->w = pcn_least_w(rp, p); /* line 2 */
 	rp->before_bps = rp->before_last_bps = 0;
 	rp->heard_ns = 0;
 }
@@ -132,7 +154,19 @@ static __always_inline void pcn_rp_decrease(struct pcn_rp *rp, const struct pcn_
 	}
 	if (target_bps < rp->send_rate_bps)
 		rp->send_rate_bps = target_bps; /* line 6 */
-	rp->w = p->w_min;			/* line 7 */
+	rp->w = pcn_least_w(rp, p);		/* line 7 */
+}
+
+/* The application paused for T or longer, and has something to send again. */
+static __always_inline void pcn_rp_restart(struct pcn_rp *rp, const struct pcn_rp_params *p)
+{
+	rp->young_bytes = p->young_bytes;
+}
+
+/* So many bytes of frames were acknowledged. */
+static __always_inline void pcn_rp_age(struct pcn_rp *rp, u32 acked_bytes)
+{
+	rp->young_bytes -= acked_bytes < rp->young_bytes ? acked_bytes : rp->young_bytes;
 }
 
 #define PCN_ONE_PERIOD 256U

@@ -130,8 +130,10 @@ void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 	plain_count(sk, reason);
 	if (!reason) {
 		tcp_restore_window(sk);
-		if (flow)
+		if (flow) {
 			repair_window(sk, flow, delivered - flow->sender.packets);
+			tcp_set_calm(sk, !flow->dctcp.alpha); /* 66 windows after a mark */
+		}
 	}
 	cwnd = tp->snd_cwnd;
 	if (!flow)
@@ -272,10 +274,13 @@ u32 BPF_PROG(pcn_dctcp_min_tso_segs, struct sock *sk)
 		bound_cut(sk);
 	if (!params.burst_ns || !tcp_paces(sk))
 		return DEFAULT_TSO_SEGS;
-	pace = tcp_window_pace(sk); /* the core paces 1.2 windows a round trip */
+	/* the core paces 1.2 windows a round trip */
+	pace = tcp_calm(sk) ? ~0ULL : tcp_window_pace(sk);
 	if (pace > sk->sk_max_pacing_rate)
 		pace = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = pace;
+	if (tcp_calm(sk))
+		return DEFAULT_TSO_SEGS;
 	packets = tcp_burst_packets(sk, params.burst_ns);
 	tcp_limit_window_burst(sk, packets);
 	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;

@@ -82,7 +82,7 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 	if (gap_ns) /* payload < 2^16, and 10^9 * 2^16 < 2^64 */
 		rate = ((struct tcp_sock *)sk)->mss_cache * 1000000000ULL / to_kernel_ns(gap_ns)
 			       ?: 1;
-	else if (params.burst_ns)
+	else if (params.burst_ns && !tcp_calm(sk))
 		rate = tcp_window_pace(sk);
 	if (rate > sk->sk_max_pacing_rate)
 		rate = sk->sk_max_pacing_rate;
@@ -92,6 +92,7 @@ static __always_inline void pace(struct sock *sk, u64 gap_ns)
 static __always_inline void set_window(struct sock *sk, const struct ldcp *l)
 {
 	((struct tcp_sock *)sk)->snd_cwnd = ldcp_packets(l);
+	tcp_set_calm(sk, ldcp_calm(l));
 	pace(sk, ldcp_gap_ns(l, (u64)tcp_srtt_us(sk) * 1000 >> dilation_shift));
 }
 
@@ -318,7 +319,7 @@ u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
 	tcp_restore_window(sk);
 	if (params.ask_acks && ((struct tcp_sock *)sk)->snd_cwnd == 1)
 		tcp_ask_ack(sk);
-	if (!packets)
+	if (!packets || tcp_calm(sk))
 		return DEFAULT_TSO_SEGS;
 	tcp_limit_window_burst(sk, packets);
 	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;

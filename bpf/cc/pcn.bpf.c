@@ -63,6 +63,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	};
 
 	flow->rp.app_limited = e->app_limited;
+	pcn_rp_age(&flow->rp, e->acked_bytes);
 	if (params.feedback == PCN_FEEDBACK_CNP)
 		return; /* the rate changes with CNPs only */
 	pcn_rp_ack(&flow->rp, &flow->ack, loaded(params), loaded(np_params), params.feedback, &ack);
@@ -98,7 +99,14 @@ static __always_inline u64 line_rate_bps(void)
 	return params.line_rate_bps;
 }
 
+/* The application paused, and sends again. */
+static __always_inline void control_restart(struct flow_entry *flow)
+{
+	pcn_rp_restart(&flow->rp, loaded(params));
+}
+
 #define CONTROL_BURST_NS	     params.burst_ns
+#define CONTROL_RESTART_NS	     (params.young_bytes ? params.t_ns : 0)
 #define CONTROL_DOUBT		     (&((const struct pcn_rp_params *)loaded(params))->doubt)
 #define CONTROL_ACK_DECREASES(flow_) ((flow_)->ack.decreases)
 #define CONTROL_EXPECTS_CNPS	     (params.feedback == PCN_FEEDBACK_CNP)

@@ -287,6 +287,7 @@ struct tcp_sock {
 	u32 data_segs_out;
 	u64 bytes_sent; /* payload, retransmissions too */
 	u32 packets_out;
+	u64 tcp_wstamp_ns; /* when pacing lets the next packet leave */
 	u32 sacked_out;
 	u32 lost_out;
 	u32 retrans_out;

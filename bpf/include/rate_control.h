@@ -17,7 +17,10 @@
  *	CONTROL_ACK_DECREASES(flow)	how often ACKs asked for a decrease
  *	CONTROL_EXPECTS_CNPS		the control goes by CNPs only
  *	CONTROL_BURST_NS		optional; at the flow's rate, packets of this time leave
- *					back to back at most; 0: TCP decides
+ *					back to back at most; 0: TCP decides. Then also
+ *	CONTROL_RESTART_NS		how long an application pauses until its flow restarts; 0:
+ *					never does
+ *	control_restart(flow)		it sends again after such a pause
  *
  * All but control_start run under the flow's lock, where no helper may be called. The programs and
  * the operations get the control's name: pcn_init and so on.
@@ -262,13 +265,28 @@ u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
 }
 
 #ifdef CONTROL_BURST_NS
+static __always_inline void restart(struct sock *sk)
+{
+	struct flow_entry *flow = flow_of(sk);
+
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	control_restart(flow);
+	bpf_spin_unlock(&flow->lock);
+}
+
 SEC("struct_ops/min_tso_segs")
 u32 CONTROL_PROG(PROGRAM(min_tso_segs), struct sock *sk)
 {
-	u64 burst_ns = CONTROL_BURST_NS;
+	u64 burst_ns = CONTROL_BURST_NS, restart_ns = CONTROL_RESTART_NS;
 	u32 packets;
 
-	if (!burst_ns || in_window(sk) || !tcp_paces(sk))
+	if (in_window(sk))
+		return DEFAULT_TSO_SEGS;
+	if (restart_ns && tcp_paused(sk, to_kernel_ns(restart_ns)))
+		restart(sk);
+	if (!burst_ns || !tcp_paces(sk))
 		return DEFAULT_TSO_SEGS;
 	packets = tcp_packets_in(sk, to_kernel_ns(burst_ns));
 	tcp_limit_burst(sk, packets);

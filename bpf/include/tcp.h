@@ -87,6 +87,7 @@ static __always_inline void tcp_flow_key(struct sock *sk, struct flow_key *k)
 struct tcp_burst_window {
 	u32 packets;
 	u32 shown; /* what snd_cwnd was set to; 0: it is the window itself */
+	u32 calm;  /* no packet was marked for long, so the flow is not paced */
 };
 
 /*
@@ -282,6 +283,18 @@ static __always_inline u32 tcp_in_flight(struct sock *sk)
 }
 
 /*
+ * Before the first packet after a pause: all was acknowledged, the application had nothing to send,
+ * and pacing would have let it send since pause_ns.
+ */
+static __always_inline bool tcp_paused(struct sock *sk, u64 pause_ns)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return !tp->packets_out && tp->app_limited &&
+	       (s64)(bpf_ktime_get_ns() - tp->tcp_wstamp_ns) >= (s64)pause_ns;
+}
+
+/*
  * Limits the packets that leave back to back, from min_tso_segs, which TCP calls each time before
  * it sends. On paths of short round trips TCP makes bursts of 64 KB at any rate (tcp_tso_rtt_log),
  * and a control may not write their limits. But TCP never sends more at once than the window
@@ -353,6 +366,20 @@ static __always_inline u64 tcp_window_pace(struct sock *sk)
 		return ~0UL;
 	/* srtt_us is 8 times the round trip; 2^20 packets of 9000 bytes * 16 * 10^6 < 2^58 */
 	return (u64)tp->snd_cwnd * tp->mss_cache * 16000000 / tp->srtt_us ?: 1;
+}
+
+/*
+ * Whether a flow with a window is paced. Pacing spreads bursts, which matters where queues mark. A
+ * flow that no queue has marked for long would only pay for the timers, up to one a packet.
+ */
+static __always_inline void tcp_set_calm(struct sock *sk, bool calm)
+{
+	tcp_state(sk)->kept.calm = calm;
+}
+
+static __always_inline bool tcp_calm(struct sock *sk)
+{
+	return tcp_state(sk)->kept.calm;
 }
 
 /*

@@ -235,11 +235,13 @@ func TestBytesOfChoices(t *testing.T) {
 			WMin, WMax, Feedback    uint32
 			CatchUp                 uint32
 			TNs                     uint64
-			IdleCut, Pad            uint32
+			IdleCut, YoungBytes     uint32
+			WYoung, Pad             uint32
 			BurstNs                 uint64
 			Doubt, Careful          uint32
 			HoldNs, PeriodNs        uint64
-		}{40e9, 10e3, 1 << 17, 1 << 23, want, 0, 50e3, 1 << 24, 0, 0, 0, 0, 500e6, 50e3})
+		}{40e9, 10e3, 1 << 17, 1 << 23, want, 0, 50e3, 1 << 24, 0, 1 << 17, 0, 0, 0, 0,
+			500e6, 50e3})
 		checkBytes(t, v, NotificationVariable, false, struct {
 			TNs                                         uint64
 			CongestedPermille, RateUnitBps, Jitter, Pad uint32

@@ -142,6 +142,8 @@ type algoPcnRp struct {
 	HeardNs       uint64
 	W             uint32
 	AppLimited    uint32
+	YoungBytes    uint32
+	Pad           uint32
 }
 
 type algoPcnRpParams struct {
@@ -154,6 +156,8 @@ type algoPcnRpParams struct {
 	CatchUp     uint32
 	T_ns        uint64
 	IdleCut     uint32
+	YoungBytes  uint32
+	W_young     uint32
 	Pad         uint32
 	BurstNs     uint64
 	Doubt       struct {
@@ -217,9 +221,11 @@ type algoRpArgs struct {
 type algoRpEvent uint32
 
 const (
-	algoRpEventRP_INIT algoRpEvent = 0
-	algoRpEventRP_CNP  algoRpEvent = 1
-	algoRpEventRP_LOSS algoRpEvent = 2
+	algoRpEventRP_INIT    algoRpEvent = 0
+	algoRpEventRP_CNP     algoRpEvent = 1
+	algoRpEventRP_LOSS    algoRpEvent = 2
+	algoRpEventRP_RESTART algoRpEvent = 3
+	algoRpEventRP_AGE     algoRpEvent = 4
 )
 
 type algoRpStep struct {

@@ -114,3 +114,29 @@ func TestRPKeepsGains(t *testing.T) {
 	b.rp(t, p, steps)
 	qt.Check(t, qt.Equals(steps[4].SendRateBps, 1e6)) // Algorithm 1
 }
+
+// A young flow has w_young after a decrease: until it has sent so much, and again after a pause.
+func TestRPYoung(t *testing.T) {
+	b := load(t)
+	p := algoPcnRpParams{LineRateBps: 200e6, MinRateBps: 1e6, W_min: wOne / 128, W_max: wOne / 2,
+		T_ns: 1_000_000, IdleCut: wOne, YoungBytes: 1000, W_young: wOne / 16}
+	decrease := algoRpStep{Event: algoRpEventRP_CNP, NowNs: startNs, Ce: true, RecRateBps: 10e6}
+	age := func(bytes uint64) algoRpStep {
+		return algoRpStep{Event: algoRpEventRP_AGE, RecRateBps: bytes}
+	}
+	restart := algoRpStep{Event: algoRpEventRP_RESTART}
+	steps := []algoRpStep{{Event: algoRpEventRP_INIT}, decrease, age(999), decrease, age(1),
+		decrease, restart, decrease, age(1 << 31), decrease}
+	b.rp(t, p, steps)
+	const old, young = wOne / 128, wOne / 16
+	for i, want := range []uint32{0: young, 1: young, 3: young, 5: old, 7: young, 9: old} {
+		if want != 0 {
+			qt.Check(t, qt.Equals(steps[i].W, want), qt.Commentf("step %d", i))
+		}
+	}
+	p.YoungBytes = 0
+	b.rp(t, p, steps)
+	for _, i := range []int{0, 1, 3, 5, 7, 9} {
+		qt.Check(t, qt.Equals(steps[i].W, uint32(old)), qt.Commentf("step %d, never young", i))
+	}
+}

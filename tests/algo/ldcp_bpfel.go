@@ -33,7 +33,7 @@ type ldcpLdcp struct {
 	Iw    uint32
 	Max   uint32
 	Stage uint32
-	Pad   uint32
+	Clean uint32
 }
 
 type ldcpLdcpArgs struct {

@@ -3,8 +3,11 @@
 package hosts
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -131,4 +135,51 @@ func TestRandomMarks(t *testing.T) {
 		slices.Sort(shares)
 		qt.Check(t, qt.IsTrue(shares[1] < 0.1), qt.Commentf("%s: %v", offloads, shares))
 	}
+}
+
+// Timers of pacing cost a flow CPU time that no queue marks, so it has none. Marks bring it back.
+func TestCalmFlowsAreNotPaced(t *testing.T) {
+	const unlimited = ^uint64(0)
+	for _, control := range []string{"ldcp", "pcn_dctcp"} {
+		for _, rate := range []string{"0bps", "200Mbps"} {
+			t.Run(control+" "+rate, func(t *testing.T) {
+				m, err := parseMeasurement("offloads=supers senders=1 rate=" + rate)
+				qt.Assert(t, qt.IsNil(err))
+				b := New(t, m.Options)
+				b.Control(control, m.network(), m.parameters())
+				c := b.Connect(0, control)
+				ctx, cancel := context.WithCancel(t.Context())
+				var received atomic.Uint64
+				var running sync.WaitGroup
+				running.Go(func() { fill(ctx, c) })
+				running.Go(func() { drain(c, &received) })
+				wait(ctx, 500*time.Millisecond)
+				calm := m.RateBps == 0
+				for i := 0; calm && pacingRate(t, c) != unlimited && i < 50; i++ {
+					wait(ctx, 100*time.Millisecond)
+				}
+				qt.Check(t, qt.Equals(pacingRate(t, c) == unlimited, calm))
+				cancel()
+				c.Sender.Close()
+				c.Receiver.Close()
+				running.Wait()
+			})
+		}
+	}
+}
+
+// pacingRate returns the rate in bytes/s at which a connection's sender is paced.
+func pacingRate(t *testing.T, c Connection) (rate uint64) {
+	t.Helper()
+	raw, err := c.Sender.SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	err = raw.Control(func(fd uintptr) {
+		info, e := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		qt.Check(t, qt.IsNil(e))
+		if e == nil {
+			rate = info.Pacing_rate
+		}
+	})
+	qt.Assert(t, qt.IsNil(err))
+	return rate
 }

@@ -13,11 +13,13 @@ enum rp_event {
 	RP_INIT,
 	RP_CNP,
 	RP_LOSS,
+	RP_RESTART,
+	RP_AGE,
 };
 
 struct rp_step {
 	u64 now_ns;	     /* in */
-	u64 rec_rate_bps;    /* in */
+	u64 rec_rate_bps;    /* in; of RP_AGE: bytes */
 	u64 send_rate_bps;   /* out */
 	u32 w;		     /* out */
 	u32 flow;	     /* in */
@@ -56,6 +58,12 @@ static long rp_step(u32 i, struct rp_args *args)
 		break;
 	case RP_LOSS:
 		pcn_rp_loss(rp, &args->params);
+		break;
+	case RP_RESTART:
+		pcn_rp_restart(rp, &args->params);
+		break;
+	case RP_AGE:
+		pcn_rp_age(rp, step->rec_rate_bps);
 		break;
 	}
 	step->send_rate_bps = rp->send_rate_bps;
