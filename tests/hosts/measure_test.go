@@ -245,7 +245,8 @@ func TestMeasure(t *testing.T) {
 		fairness, cost := all[control], cpu[control]
 		slices.Sort(fairness)
 		slices.Sort(cost)
-		fmt.Printf("%-10s Jain least %.3f, median %.3f; its own CPU median %.3f ns/B (%.3f to %.3f)\n",
+		fmt.Printf("%-10s Jain least %.3f, median %.3f; "+
+			"its own CPU median %.3f ns/B (%.3f to %.3f)\n",
 			control, fairness[0], fairness[len(fairness)/2], cost[len(cost)/2], cost[0],
 			cost[len(cost)-1])
 	}
