@@ -112,7 +112,7 @@ func (d *decoder) validateTransport(e *Experiment) {
 	}
 }
 
-// validateLasts checks how long flows last. On Linux what is in a socket's buffer would still leave.
+// validateLasts checks how long flows last. On Linux a socket's buffer would still be sent.
 func (d *decoder) validateLasts(e *Experiment, path string, f FlowGroup) {
 	if !d.has(path + "lasts") {
 		return

@@ -165,8 +165,8 @@ type sent struct {
 	order               uint32 // of the transmission that sent it again
 }
 
-// resend is a packet that was sent again. next is the flow's next new packet at that time: all before
-// it had been sent.
+// resend is a packet that was sent again. next is the flow's next new packet at that time: all
+// before it had been sent.
 type resend struct{ seq, order, next uint32 }
 
 // newBoard returns a board for the packets under way.

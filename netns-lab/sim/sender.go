@@ -64,7 +64,7 @@ func (w *world) trySend(f *flow) {
 }
 
 // open reports whether the window lets a packet leave. The first retransmission of a recovery does
-// not wait for it, RFC 6675, section 5, (4.3): if the rest of the flight is lost, nothing else tells.
+// not wait for it, RFC 6675, section 5, (4.3): nothing else tells that the rest of a flight is lost.
 func (f *flow) open() bool {
 	return f.window == 0 || f.inFlight() < f.window ||
 		f.fastRetransmit && f.board != nil && f.board.lost > 0
@@ -294,8 +294,8 @@ func (f *flow) findLost() bool {
 	return b.lost > before
 }
 
-// findLostAgain finds what was sent again, and lost again. Where something that was sent again has
-// arrived, so has all that was sent before it, or is lost: also what no acknowledged packet follows.
+// findLostAgain finds what was sent again, and lost again. When a packet that was sent again has
+// arrived, all that was sent before it has arrived too, or is lost.
 func (f *flow) findLostAgain() {
 	b := f.board
 	done := 0

@@ -191,8 +191,8 @@ flows: [{name: F, from: H0..H3, to: H4, start: 0ms, size: 200KB}]
 }
 
 // The window of a flow falls to a few packets when it loses its first ones, and the rest of its
-// flight is lost too: no timeout is needed to find that. Round trips of packets that were sent again
-// count, or flows that lost much would pace by an old one, and be unequal.
+// flight is lost too: no timeout is needed to find that. Round trips of packets that were sent
+// again count, or flows that lost much would pace by an old one, and be unequal.
 func TestLostFlightNeedsNoTimeout(t *testing.T) {
 	e, err := experiments.Load("ldcp-incast")
 	qt.Assert(t, qt.IsNil(err))

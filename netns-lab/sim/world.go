@@ -392,7 +392,8 @@ func (w *world) addFlows() error {
 		f := flow{
 			name: x.Name, group: x.Group, from: x.From, to: x.To, priority: x.Priority,
 			kind: packetData, ecn: ecn, start: w.t0 + int64(x.Start), size: uint64(x.Size),
-			lasts: int64(x.Lasts), initialRate: uint64(x.InitialRate), limitRate: uint64(x.LimitRate),
+			lasts: int64(x.Lasts), initialRate: uint64(x.InitialRate),
+			limitRate: uint64(x.LimitRate),
 		}
 		if err := w.addFlow(f, a, p.payload(), ackBytes); err != nil {
 			return fmt.Errorf("flow %s: %w", f.name, err)
