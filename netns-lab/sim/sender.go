@@ -64,7 +64,7 @@ func (w *world) trySend(f *flow) {
 }
 
 // open reports whether the window lets a packet leave. The first retransmission of a recovery does
-// not wait for it, RFC 6675, section 5, (4.3): nothing else tells that the rest of a flight is lost.
+// not wait for it, RFC 6675, section 5, (4.3): nothing else tells of a lost flight.
 func (f *flow) open() bool {
 	return f.window == 0 || f.inFlight() < f.window ||
 		f.fastRetransmit && f.board != nil && f.board.lost > 0
