@@ -21,8 +21,9 @@ type listed struct {
 	Title   string   `json:"title"`
 	Cases   []string `json:"cases"`
 	Schemes []string `json:"schemes"`
-	// KernelS is how long one CPU is expected to take for all runs on Linux, in s.
-	KernelS float64 `json:"kernel_s"`
+	// KernelS is how long one CPU is expected to take for all runs on Linux, in s; nil for experiments
+	// that only the simulator runs.
+	KernelS *float64 `json:"kernel_s"`
 	// SimS is the same in the simulation, in s.
 	SimS float64 `json:"sim_s"`
 }
@@ -35,7 +36,8 @@ func newList() *cobra.Command {
 		Long: `List the experiments that come with pcn, and about how long one CPU takes for all of
 their runs: on Linux, in microVMs, and in the simulation.
 
---json prints a list of objects with the keys name, title, cases, schemes, kernel_s and sim_s.`,
+--json prints a list of objects with the keys name, title, cases, schemes, kernel_s and sim_s.
+kernel_s is null for experiments that only the simulator runs.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			all, err := listAll()
@@ -48,9 +50,12 @@ their runs: on Linux, in microVMs, and in the simulation.
 			t := newTable(cmd.OutOrStdout())
 			fmt.Fprintln(t, "NAME\tCASES\tLINUX\tSIMULATION\tSCHEMES\tTITLE")
 			for _, e := range all {
-				fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", e.Name, len(e.Cases),
-					formatAbout(seconds(e.KernelS)), formatAbout(seconds(e.SimS)),
-					strings.Join(e.Schemes, ","), e.Title)
+				kernel := "-"
+				if e.KernelS != nil {
+					kernel = formatAbout(seconds(*e.KernelS))
+				}
+				fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\n", e.Name, len(e.Cases), kernel,
+					formatAbout(seconds(e.SimS)), strings.Join(e.Schemes, ","), e.Title)
 			}
 			return t.Flush()
 		},
@@ -71,8 +76,12 @@ func listAll() ([]listed, error) {
 		cost := func(engine experiment.Engine) float64 {
 			return math.Round(experiments.Cost(e, engine, launch.Count(e)).Seconds()*10) / 10
 		}
-		all = append(all, listed{name, e.Title, e.CaseNames(), e.Schemes,
-			cost(experiment.EngineKernel), cost(experiment.EngineSim)})
+		l := listed{Name: name, Title: e.Title, Cases: e.CaseNames(), Schemes: e.Schemes,
+			SimS: cost(experiment.EngineSim)}
+		if e.CheckEngine(experiment.EngineKernel) == nil {
+			l.KernelS = new(cost(experiment.EngineKernel))
+		}
+		all = append(all, l)
 	}
 	return all, nil
 }
