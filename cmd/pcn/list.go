@@ -21,8 +21,8 @@ type listed struct {
 	Title   string   `json:"title"`
 	Cases   []string `json:"cases"`
 	Schemes []string `json:"schemes"`
-	// KernelS is how long one CPU is expected to take for all runs on Linux, in s; nil for experiments
-	// that only the simulator runs.
+	// KernelS is how long one CPU is expected to take for all runs on Linux, in s; nil if only the
+	// simulator runs the experiment.
 	KernelS *float64 `json:"kernel_s"`
 	// SimS is the same in the simulation, in s.
 	SimS float64 `json:"sim_s"`
