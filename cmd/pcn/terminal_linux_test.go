@@ -16,7 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a pseudo-terminal, and types into it. read returns what was written to it.
+// terminal opens a pseudo-terminal, and types into it. read closes it, and returns all that was
+// written to it.
 func terminal(t *testing.T, typed string) (tty *os.File, read func() string) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -31,10 +32,10 @@ func terminal(t *testing.T, typed string) (tty *os.File, read func() string) {
 	_, err = master.WriteString(typed)
 	qt.Assert(t, qt.IsNil(err))
 	return tty, func() string {
-		buf := make([]byte, 4096)
-		n, err := master.Read(buf)
-		qt.Assert(t, qt.IsNil(err))
-		return strings.ReplaceAll(string(buf[:n]), "\r\n", "\n")
+		qt.Assert(t, qt.IsNil(tty.Close()))
+		text, err := io.ReadAll(master) // what is written comes in pieces; the end is an error
+		qt.Assert(t, qt.ErrorIs(err, unix.EIO))
+		return strings.ReplaceAll(string(text), "\r\n", "\n")
 	}
 }
 
