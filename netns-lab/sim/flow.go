@@ -88,6 +88,18 @@ type flow struct {
 
 const gapShift = 10
 
+// keyOf returns the addresses and ports in the flow's packets of a kind.
+func (f *flow) keyOf(kind packetKind) key {
+	switch kind {
+	case packetACK, packetCNM:
+		return f.key.reversed()
+	case packetCNP:
+		return f.key.cnp()
+	default:
+		return f.key
+	}
+}
+
 // last reports whether a packet is the flow's last.
 func (f *flow) last(seq uint32) bool { return f.packets != 0 && seq == f.packets-1 }
 

@@ -216,14 +216,7 @@ func (w *world) lost(p *port) bool {
 // routed returns the port by which a packet leaves a switch, where paths are not fixed; none if no
 // path leads on.
 func (w *world) routed(node int32, k *packet) int32 {
-	f := &w.flows[k.flow]
-	at := f.key
-	switch k.kind {
-	case packetACK, packetCNM:
-		at = at.reversed()
-	case packetCNP:
-		at = at.cnp()
-	}
+	at := w.flows[k.flow].keyOf(k.kind)
 	choices := w.routes.Ports(int(node), int(at.dst))
 	n := uint64(len(choices))
 	switch {

@@ -43,13 +43,7 @@ var packetKinds = [...]string{
 func (w *world) traced(what string, id, i int32) {
 	p, k := &w.ports[id], &w.packets.packets[i]
 	f := &w.flows[k.flow]
-	at := f.key
-	switch k.kind {
-	case packetACK, packetCNM:
-		at = at.reversed()
-	case packetCNP:
-		at = at.cnp()
-	}
+	at := f.keyOf(k.kind)
 	e := PacketEvent{
 		TimeNs: w.sinceStart(w.now), Event: what, Port: int(id), Kind: packetKinds[k.kind],
 		Flow: f.name, Seq: k.seq, Bytes: k.size, Class: w.ranks.class[k.class],
