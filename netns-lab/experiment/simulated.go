@@ -13,8 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
-// What only the simulator has stands here: RoCE's transport, links that lose packets or fail during
-// the run, and switches that spread packets.
+// What only the simulator has stands here: RoCE's transport, flows that leave after a time, links
+// that lose packets or fail during the run, and switches that spread packets.
 
 // needsSim notes a key that only the simulator knows, if the file has it. It fails if the
 // experiment is for another engine.

@@ -37,8 +37,13 @@ func (w *world) repeat(arg uint32) {
 	if !q.pausing || in.down || w.now < q.toldAt+w.pauseRepeat {
 		return
 	}
-	q.toldAt = w.now
 	w.events.push(w.now+in.delay, evLink, linkArg(in.back, class, linkPause))
+	w.repeatLater(in, class, arg)
+}
+
+// repeatLater notes that a PAUSE was sent now, and has repeat look again after pauseRepeat.
+func (w *world) repeatLater(in *port, class uint8, arg uint32) {
+	in.queues[class].toldAt = w.now
 	w.events.push(w.now+w.pauseRepeat, evRepeat, arg)
 }
 

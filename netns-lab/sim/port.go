@@ -396,8 +396,7 @@ func (w *world) tellPeer(id int32, in *port, class uint8, what uint32) {
 	w.events.push(at, evLink, linkArg(in.back, class, what))
 	w.logPFC(id, in, class, what, at)
 	if what == linkPause && w.pauseRepeat != 0 {
-		in.queues[class].toldAt = w.now
-		w.events.push(w.now+w.pauseRepeat, evRepeat, linkArg(id, class, what))
+		w.repeatLater(in, class, linkArg(id, class, what))
 	}
 }
 
