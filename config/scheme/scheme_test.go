@@ -47,6 +47,13 @@ func TestSetups(t *testing.T) {
 			Setup{Marker: "red", Notification: "marked", Hears: "cnp", NeedsECN: true},
 		},
 		{"qcn", nil, Setup{Marker: "qcn", Notification: None, Hears: "cnm"}},
+		{
+			"dctcp_rate", nil,
+			Setup{
+				Marker: "red", Notification: None, Hears: None, NeedsECN: true,
+				AccECN: true,
+			},
+		},
 		{"pcn_dctcp", nil, Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}},
 		{
 			"ldcp", nil,
@@ -140,7 +147,8 @@ func TestLookup(t *testing.T) {
 	qt.Check(
 		t,
 		qt.DeepEquals(
-			c.SectionNames(), []string{"dcqcn", "dctcp", "ibcc", "ldcp", "pcn", "qcn", "timely"},
+			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "ibcc", "ldcp", "pcn",
+				"qcn", "timely"},
 		),
 	)
 }
@@ -154,7 +162,7 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 	qt.Assert(t, qt.ErrorMatches(err, `read the object: .*`))
 
 	// A catalogue of one's own has what it is given, and nothing that is borrowed from elsewhere.
-	for i, want := range []string{"dcqcn", "pcn_dctcp", "ibcc", "ldcp", "pfc", "pcn", "qcn", ""} {
+	for i, want := range []string{"dcqcn", "pcn_dctcp", "dctcp_rate", "ibcc", "ldcp", "pfc", "pcn", "qcn", ""} {
 		c, s, err := (&Catalogue{}).With(Own{Control: builtinData(t)[i]})
 		if want == "" {
 			qt.Assert(

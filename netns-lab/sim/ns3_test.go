@@ -39,7 +39,7 @@ func readNS3(t *testing.T, name string) timesOfNS3 {
 }
 
 // simulateSeeds returns the completion times of each flow, one for each seed.
-func simulateSeeds(t *testing.T, name string, seeds uint64) [][]float64 {
+func simulateSeeds(t *testing.T, name, scheme string, seeds uint64) [][]float64 {
 	t.Helper()
 	e, err := experiment.Load(filepath.Join("testdata", "ns3", name+".yaml"))
 	qt.Assert(t, qt.IsNil(err))
@@ -47,7 +47,7 @@ func simulateSeeds(t *testing.T, name string, seeds uint64) [][]float64 {
 	for seed := uint64(1); seed <= seeds; seed++ {
 		c, err := e.Override(experiment.Override{Seed: &seed})
 		qt.Assert(t, qt.IsNil(err))
-		run := simulate(t, c, "dcqcn")
+		run := simulate(t, c, scheme)
 		if times == nil {
 			times = make([][]float64, len(run.Completions))
 		}
@@ -83,7 +83,7 @@ func TestCompletionTimesAreThoseOfNS3(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			theirs, ours := readNS3(t, test.name), simulateSeeds(t, test.name, test.seeds)
+			theirs, ours := readNS3(t, test.name), simulateSeeds(t, test.name, "dcqcn", test.seeds)
 			qt.Assert(t, qt.HasLen(ours, len(theirs.medians)))
 			agree, means := 0, make([]float64, len(ours))
 			for i, times := range ours {
@@ -103,4 +103,24 @@ func TestCompletionTimesAreThoseOfNS3(t *testing.T) {
 			qt.Check(t, qt.IsTrue(within >= test.within), qt.Commentf("%.3f", within))
 		})
 	}
+}
+
+// HPCC's DCTCP is a rate. In a run of ns-3 without the window, nothing is drawn at random: each
+// flow's completion time is compared with that of its one run.
+func TestDCTCPAsARateIsThatOfNS3(t *testing.T) {
+	t.Parallel()
+	theirs := readNS3(t, "dumbbell-dctcp").medians
+	ours := simulateSeeds(t, "dumbbell-dctcp", "dctcp_rate", 1)
+	qt.Assert(t, qt.HasLen(ours, len(theirs)))
+	agree, times := 0, make([]float64, len(ours))
+	for i, fct := range ours {
+		times[i] = fct[0]
+		if math.Abs(fct[0]/theirs[i]-1) <= 0.1 {
+			agree++
+		}
+	}
+	apart, within := average(times)/average(theirs)-1, float64(agree)/float64(len(ours))
+	t.Logf("means are %+.2f%% apart, %.1f%% of flows are within 10%%", 100*apart, 100*within)
+	qt.Check(t, qt.IsTrue(math.Abs(apart) <= 0.01), qt.Commentf("%+.4f", apart))
+	qt.Check(t, qt.IsTrue(within >= 0.98), qt.Commentf("%.3f", within))
 }

@@ -124,6 +124,14 @@ func (s *senders) ibcc(t testing.TB, params rateIbccParams, steps []rateIbccStep
 	runBatch(t, s.objs.Ibcc, s.objs.IbccSteps, &args, steps)
 }
 
+func (s *senders) dctcpRate(
+	t testing.TB, params rateDctcpRateParams, steps []rateDctcpRateStep,
+) {
+	t.Helper()
+	args := rateDctcpRateArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.DctcpRate, s.objs.DctcpRateSteps, &args, steps)
+}
+
 func (s *senders) fixed(t testing.TB, random uint32, steps []rateFixedStep) {
 	t.Helper()
 	args := rateFixedArgs{Random: random, Steps: uint32(len(steps))}

@@ -53,6 +53,42 @@ type rateDcqcnStep struct {
 	Pad       uint32
 }
 
+type rateDctcpRateArgs struct {
+	_      structs.HostLayout
+	Params rateDctcpRateParams
+	Steps  uint32
+	Done   uint32
+}
+
+type rateDctcpRateParams struct {
+	_            structs.HostLayout
+	LineRateBps  uint64
+	MinRateBps   uint64
+	RateAiBps    uint64
+	G            uint32
+	InitialAlpha uint32
+}
+
+type rateDctcpRateStep struct {
+	_     structs.HostLayout
+	Sent  uint32
+	Acked uint32
+	Rp    struct {
+		_           structs.HostLayout
+		RateBps     uint64
+		Alpha       uint32
+		RoundEnd    uint32
+		Round       uint32
+		Marked      uint32
+		RoundMarked uint32
+		CutEnd      uint32
+		Cut         uint32
+		Pad         uint32
+	}
+	Marked uint32
+	Event  rateEvent
+}
+
 type rateEvent uint32
 
 const (
@@ -236,16 +272,18 @@ type rateTimelyStep struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	rateMapDcqcnSteps  = "dcqcn_steps"
-	rateMapFixedSteps  = "fixed_steps"
-	rateMapIbccSteps   = "ibcc_steps"
-	rateMapQcnSteps    = "qcn_steps"
-	rateMapTimelySteps = "timely_steps"
-	rateProgDcqcn      = "dcqcn"
-	rateProgFixed      = "fixed"
-	rateProgIbcc       = "ibcc"
-	rateProgQcn        = "qcn"
-	rateProgTimely     = "timely"
+	rateMapDcqcnSteps     = "dcqcn_steps"
+	rateMapDctcpRateSteps = "dctcp_rate_steps"
+	rateMapFixedSteps     = "fixed_steps"
+	rateMapIbccSteps      = "ibcc_steps"
+	rateMapQcnSteps       = "qcn_steps"
+	rateMapTimelySteps    = "timely_steps"
+	rateProgDcqcn         = "dcqcn"
+	rateProgDctcpRate     = "dctcp_rate"
+	rateProgFixed         = "fixed"
+	rateProgIbcc          = "ibcc"
+	rateProgQcn           = "qcn"
+	rateProgTimely        = "timely"
 )
 
 // loadRate returns the embedded CollectionSpec for rate.
@@ -290,22 +328,24 @@ type rateSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rateProgramSpecs struct {
-	Dcqcn  *ebpf.ProgramSpec `ebpf:"dcqcn"`
-	Fixed  *ebpf.ProgramSpec `ebpf:"fixed"`
-	Ibcc   *ebpf.ProgramSpec `ebpf:"ibcc"`
-	Qcn    *ebpf.ProgramSpec `ebpf:"qcn"`
-	Timely *ebpf.ProgramSpec `ebpf:"timely"`
+	Dcqcn     *ebpf.ProgramSpec `ebpf:"dcqcn"`
+	DctcpRate *ebpf.ProgramSpec `ebpf:"dctcp_rate"`
+	Fixed     *ebpf.ProgramSpec `ebpf:"fixed"`
+	Ibcc      *ebpf.ProgramSpec `ebpf:"ibcc"`
+	Qcn       *ebpf.ProgramSpec `ebpf:"qcn"`
+	Timely    *ebpf.ProgramSpec `ebpf:"timely"`
 }
 
 // rateMapSpecs contains maps before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type rateMapSpecs struct {
-	DcqcnSteps  *ebpf.MapSpec `ebpf:"dcqcn_steps"`
-	FixedSteps  *ebpf.MapSpec `ebpf:"fixed_steps"`
-	IbccSteps   *ebpf.MapSpec `ebpf:"ibcc_steps"`
-	QcnSteps    *ebpf.MapSpec `ebpf:"qcn_steps"`
-	TimelySteps *ebpf.MapSpec `ebpf:"timely_steps"`
+	DcqcnSteps     *ebpf.MapSpec `ebpf:"dcqcn_steps"`
+	DctcpRateSteps *ebpf.MapSpec `ebpf:"dctcp_rate_steps"`
+	FixedSteps     *ebpf.MapSpec `ebpf:"fixed_steps"`
+	IbccSteps      *ebpf.MapSpec `ebpf:"ibcc_steps"`
+	QcnSteps       *ebpf.MapSpec `ebpf:"qcn_steps"`
+	TimelySteps    *ebpf.MapSpec `ebpf:"timely_steps"`
 }
 
 // rateVariableSpecs contains global variables before they are loaded into the kernel.
@@ -334,16 +374,18 @@ func (o *rateObjects) Close() error {
 //
 // It can be passed to loadRateObjects or ebpf.CollectionSpec.LoadAndAssign.
 type rateMaps struct {
-	DcqcnSteps  *ebpf.Map `ebpf:"dcqcn_steps"`
-	FixedSteps  *ebpf.Map `ebpf:"fixed_steps"`
-	IbccSteps   *ebpf.Map `ebpf:"ibcc_steps"`
-	QcnSteps    *ebpf.Map `ebpf:"qcn_steps"`
-	TimelySteps *ebpf.Map `ebpf:"timely_steps"`
+	DcqcnSteps     *ebpf.Map `ebpf:"dcqcn_steps"`
+	DctcpRateSteps *ebpf.Map `ebpf:"dctcp_rate_steps"`
+	FixedSteps     *ebpf.Map `ebpf:"fixed_steps"`
+	IbccSteps      *ebpf.Map `ebpf:"ibcc_steps"`
+	QcnSteps       *ebpf.Map `ebpf:"qcn_steps"`
+	TimelySteps    *ebpf.Map `ebpf:"timely_steps"`
 }
 
 func (m *rateMaps) Close() error {
 	return _RateClose(
 		m.DcqcnSteps,
+		m.DctcpRateSteps,
 		m.FixedSteps,
 		m.IbccSteps,
 		m.QcnSteps,
@@ -361,16 +403,18 @@ type rateVariables struct {
 //
 // It can be passed to loadRateObjects or ebpf.CollectionSpec.LoadAndAssign.
 type ratePrograms struct {
-	Dcqcn  *ebpf.Program `ebpf:"dcqcn"`
-	Fixed  *ebpf.Program `ebpf:"fixed"`
-	Ibcc   *ebpf.Program `ebpf:"ibcc"`
-	Qcn    *ebpf.Program `ebpf:"qcn"`
-	Timely *ebpf.Program `ebpf:"timely"`
+	Dcqcn     *ebpf.Program `ebpf:"dcqcn"`
+	DctcpRate *ebpf.Program `ebpf:"dctcp_rate"`
+	Fixed     *ebpf.Program `ebpf:"fixed"`
+	Ibcc      *ebpf.Program `ebpf:"ibcc"`
+	Qcn       *ebpf.Program `ebpf:"qcn"`
+	Timely    *ebpf.Program `ebpf:"timely"`
 }
 
 func (p *ratePrograms) Close() error {
 	return _RateClose(
 		p.Dcqcn,
+		p.DctcpRate,
 		p.Fixed,
 		p.Ibcc,
 		p.Qcn,

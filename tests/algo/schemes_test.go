@@ -19,6 +19,7 @@ import (
 var oracles = map[string]func(*testing.T){
 	"dcqcn":      TestDCQCNRandomCNPs,
 	"dcqcn+tcd":  TestDCQCNRandomCNPs, // its events are UEs too
+	"dctcp_rate": TestDCTCPRateRandomACKs,
 	"ibcc":       TestIBCCRandomBECNs,
 	"ibcc+tcd":   TestIBCCRandomBECNs, // likewise
 	"ldcp":       TestLDCPRandomEvents,

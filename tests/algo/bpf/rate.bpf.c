@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What sets a sender's rate: DCQCN, QCN, TIMELY and InfiniBand's control, with one flow each; and
- * their fixed-point numbers.
+ * What sets a sender's rate: DCQCN, QCN, TIMELY, InfiniBand's control and HPCC's DCTCP, with one
+ * flow each; and their fixed-point numbers.
  */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include "algo/fixed.h"
 #include "algo/dcqcn.h"
+#include "algo/dctcp_rate.h"
 #include "algo/ibcc.h"
 #include "algo/qcn.h"
 #include "algo/timely.h"
@@ -255,6 +256,60 @@ int ibcc(struct ibcc_args *ctx)
 	ibcc_set = ctx->params; /* too long for the stack */
 	bpf_loop(steps, ibcc_step, &done, 0);
 	return done;
+}
+
+struct dctcp_rate_step {
+	u32 sent;	    /* in */
+	u32 acked;	    /* in */
+	struct dctcp_rp rp; /* out */
+	u32 marked;	    /* in */
+	enum event event;   /* in */
+};
+
+struct dctcp_rate_args {
+	struct dctcp_rate_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(dctcp_rate_steps, struct dctcp_rate_step, MAX_STEPS);
+static struct dctcp_rate_params dctcp_rate_values;
+static struct dctcp_rp dctcp_rate_flow;
+
+static long dctcp_rate_step(u32 i, struct dctcp_rate_args *args)
+{
+	struct dctcp_rate_step *step = bpf_map_lookup_elem(&dctcp_rate_steps, &i);
+
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		dctcp_rp_init(&dctcp_rate_flow, &dctcp_rate_values);
+		break;
+	case ACK:
+		dctcp_rp_ack(&dctcp_rate_flow, &dctcp_rate_values, step->sent, step->acked,
+			     step->marked);
+		break;
+	case LOSS:
+		dctcp_rp_loss(&dctcp_rate_flow, &dctcp_rate_values);
+		break;
+	case NOTICE:
+	case HOLD: /* it hears ACKs only */
+		break;
+	}
+	step->rp = dctcp_rate_flow;
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int dctcp_rate(struct dctcp_rate_args *ctx)
+{
+	struct dctcp_rate_args args = *ctx;
+
+	dctcp_rate_values = args.params;
+	bpf_loop(args.steps, dctcp_rate_step, &args, 0);
+	return args.done;
 }
 
 struct fixed_step {
