@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -141,6 +142,7 @@ const (
 	tcdVariable   = "tcd"
 	setRate       = "set_rate"
 	countsMap     = "control_counts"
+	minTSOSegs    = "tcp_congestion_ops:min_tso_segs" // what the program is for
 
 	// NetnsKeysVariable says whether keys of flows have the network namespace (bpf/include/flow.h).
 	NetnsKeysVariable = "netns_keys"
@@ -240,6 +242,11 @@ func (d definition) load() (*Control, error) {
 		if c.limits.minBps, err = d.Scheme.MinRateBps(values, d.Network); err != nil {
 			return nil, err
 		}
+	}
+	if !d.Scheme.LimitsBursts(values) {
+		maps.DeleteFunc(spec.Programs, func(_ string, p *ebpf.ProgramSpec) bool {
+			return p.AttachTo == minTSOSegs
+		})
 	}
 	if err := d.prepare(spec, c); err != nil {
 		return nil, err

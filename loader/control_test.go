@@ -120,3 +120,18 @@ func FuzzFlowKey(f *testing.F) {
 		qt.Assert(t, qt.IsFalse(k.Src.Addr().Is4In6()))
 	})
 }
+
+// Where TCP decides on bursts by itself, it doesn't ask the control before each packet.
+func TestMinTSOSegs(t *testing.T) {
+	for _, tc := range []struct {
+		key, value string
+		want       bool
+	}{
+		{"burst", "0ns", false}, {"burst", "1us", true}, {"young", "1MB", true},
+	} {
+		t.Run(tc.key+" "+tc.value, func(t *testing.T) {
+			control := registered(t, with(pcn(40e9), tc.key, tc.value))
+			qt.Assert(t, qt.Equals(control.LimitsBursts(), tc.want))
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -57,4 +58,14 @@ func (c *Control) BaseRTT(host netip.Addr) (time.Duration, error) {
 		return 0, ErrNoFlow
 	}
 	return time.Duration(ns), err
+}
+
+// LimitsBursts reports whether TCP asks the control how many packets may leave at once.
+func (c *Control) LimitsBursts() bool {
+	for name := range c.coll.Programs {
+		if strings.HasSuffix(name, "_min_tso_segs") {
+			return true
+		}
+	}
+	return false
 }

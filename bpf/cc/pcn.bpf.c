@@ -31,6 +31,7 @@ const volatile struct pcn_rp_params params
 	SCHEME("notification", "pcn when feedback is cnp or auto")
 	SCHEME("accecn", "yes when feedback is ack or auto")
 	SCHEME("counts_acks", "yes when feedback is ack or auto or ece")
+	SCHEME("bursts_by", "burst or young")
 	= {};
 /* clang-format on */
 

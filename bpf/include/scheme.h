@@ -26,6 +26,8 @@
  *	first_rtt	drop: packets of the first round trip are not ECN-capable, and a lossy
  *			network drops them early
  *	min_rate	a formula of the least rate of a flow, if there is no parameter min_rate
+ *	bursts_by	"KEY or KEY": with these parameters at 0 min_tso_segs answers as TCP
+ *			does without it, and the loader leaves it out
  *	tcd		yes: the control understands TCD's marks
  *	tcd.values	the section whose marking and notification count with TCD, if this
  *			control has none

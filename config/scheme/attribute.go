@@ -20,8 +20,8 @@ type attribute struct {
 // attributeValues holds the possible values of each attribute; nil allows any text.
 var attributeValues = map[string][]string{
 	"name": nil, "section": nil, "title": nil, "source": nil, "min_rate": nil,
-	"tcd.values": nil,
-	"sender":     senders, "marker": markers, "notification": notifications, "hears": messages,
+	burstsBy: nil, "tcd.values": nil,
+	"sender": senders, "marker": markers, "notification": notifications, "hears": messages,
 	"ecn":     {"needed"},
 	"at_kmax": {"all"},
 	"accecn":  yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
@@ -85,6 +85,29 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 // empty if the control does not set it (bpf/include/scheme.h).
 func (o *Object) Attribute(name string) string { return o.attributes[name].text }
 
+// burstsBy names the parameters that the operation min_tso_segs goes by.
+const burstsBy = "bursts_by"
+
+func burstKeys(a attribute) []string { return strings.Split(a.value, " or ") }
+
+// checkBursts fails if there are no such parameters.
+func (o *Object) checkBursts() error {
+	a, ok := o.attributes[burstsBy]
+	if !ok {
+		return nil
+	}
+	for _, key := range burstKeys(a) {
+		if o.Param(key) == nil {
+			return noParameter(burstsBy, key)
+		}
+	}
+	return nil
+}
+
+func noParameter(attribute, key string) error {
+	return fmt.Errorf("attribute %q depends on %q: there is no such parameter", attribute, key)
+}
+
 // checkAttributes fails for attributes that depend on an unknown parameter.
 func (o *Object) checkAttributes() error {
 	for _, name := range slices.Sorted(maps.Keys(o.attributes)) {
@@ -94,7 +117,7 @@ func (o *Object) checkAttributes() error {
 		}
 		p := o.Param(a.key)
 		if p == nil {
-			return fmt.Errorf("attribute %q depends on %q: there is no such parameter", name, a.key)
+			return noParameter(name, a.key)
 		}
 		for _, value := range a.in {
 			if _, err := p.Parse(value); err != nil {
@@ -102,7 +125,7 @@ func (o *Object) checkAttributes() error {
 			}
 		}
 	}
-	return nil
+	return o.checkBursts()
 }
 
 // neededKeys holds the parameters that a marker or notification point reads.

@@ -252,6 +252,10 @@ func TestErrorsOfAnnotations(t *testing.T) {
 			`attribute "marker" depends on "b": there is no such parameter`,
 		},
 		{
+			"bursts by no parameter", structOf(good), []string{"scheme:bursts_by=a or b"},
+			`attribute "bursts_by" depends on "b": there is no such parameter`,
+		},
+		{
 			"condition on no choice", structOf(param("b", colour, "", "red")),
 			[]string{"scheme:ecn=needed when b is red or blue"},
 			`attribute "ecn" depends on b: unknown b "blue" .*`,
@@ -296,6 +300,21 @@ func TestAttributesThatDepend(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	want.Marker = "red"
 	qt.Assert(t, qt.Equals(setup(given), want))
+}
+
+func TestLimitsBursts(t *testing.T) {
+	params := structOf(param("burst", u32, "0 to 9", "0"), param("young", u32, "0 to 9", "0"))
+	limits := func(key string, tags ...string) bool {
+		o := mustRead(t, params, tags...)
+		given := map[string]Value{key: {Kind: KindCount, Number: 1}}
+		v, problems := o.Resolve(Settings{Given: given}, Network{})
+		qt.Assert(t, qt.HasLen(problems, 0))
+		return Scheme{Object: o}.LimitsBursts(v)
+	}
+	qt.Check(t, qt.IsFalse(limits("young", "scheme:bursts_by=burst")))
+	qt.Check(t, qt.IsTrue(limits("burst", "scheme:bursts_by=burst")))
+	qt.Check(t, qt.IsTrue(limits("young", "scheme:bursts_by=burst or young")))
+	qt.Check(t, qt.IsTrue(limits("young"))) // says nothing
 }
 
 func TestStatistics(t *testing.T) {

@@ -143,6 +143,15 @@ func (s Scheme) HasFirstRTT() bool {
 	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
 }
 
+// LimitsBursts reports whether the control's operation min_tso_segs can answer with these values
+// what TCP would not by itself.
+func (s Scheme) LimitsBursts(v *Values) bool {
+	a, ok := s.Object.attributes[burstsBy]
+	return !ok || slices.ContainsFunc(burstKeys(a), func(key string) bool {
+		return v.Get(key).Number != 0
+	})
+}
+
 // MinRateBps returns the lowest rate of a flow with these values; 0 if the scheme sets none.
 func (s Scheme) MinRateBps(v *Values, n Network) (uint64, error) {
 	if v.Has(minRate) {
