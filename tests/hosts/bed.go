@@ -45,7 +45,7 @@ type Options struct {
 	// to KMax (with probability PMax there), and all behind it. Mark marks at any queue.
 	KMin, KMax   uint64
 	PMax, Mark   float64
-	LimitPackets uint32 // of the router's queue; 0: 10000
+	LimitPackets uint32 // of the router's queue; 0: 1000
 	Senders      int    // 0: 2
 }
 
@@ -57,6 +57,8 @@ type Bed struct {
 	router   netns.NsHandle
 	receiver node
 	wred     *tc.WRED
+
+	retransmitted uint64 // packets that Fill's senders sent again
 }
 
 // node is a host: its namespace, its one device and its address.
@@ -79,7 +81,7 @@ func New(t testing.TB, o Options) *Bed {
 		o.Senders = 2
 	}
 	if o.LimitPackets == 0 {
-		o.LimitPackets = 10000
+		o.LimitPackets = 1000
 	}
 	b := &Bed{o: o, t: t, router: nstest.New(t)}
 	nstest.Do(t, b.router, func() error {
@@ -194,6 +196,7 @@ func (b *Bed) shape() {
 	nl := nstest.Netlink(t, b.router)
 	port, err := nl.LinkByName("port100")
 	b.ok(err)
+	b.ok(nl.LinkSetTxQLen(port, int(o.LimitPackets))) // pfifo's limit when it is added
 	at := netlink.QdiscAttrs{LinkIndex: port.Attrs().Index, Handle: netlink.MakeHandle(1, 0),
 		Parent: netlink.HANDLE_ROOT}
 	htb := netlink.NewHtb(at)
@@ -326,6 +329,18 @@ func (b *Bed) Connect(sender int, control string) Connection {
 		in.Close()
 	})
 	return Connection{out.(*net.TCPConn), in.(*net.TCPConn)}
+}
+
+// info returns what TCP knows of the connection at its sender.
+func (c Connection) info() (info *unix.TCPInfo, err error) {
+	raw, err := c.Sender.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	controlErr := raw.Control(func(fd uintptr) {
+		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	})
+	return info, errors.Join(controlErr, err)
 }
 
 func choose(control string) func(_, _ string, c syscall.RawConn) error {

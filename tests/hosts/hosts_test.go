@@ -15,7 +15,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -169,17 +168,9 @@ func TestCalmFlowsAreNotPaced(t *testing.T) {
 }
 
 // pacingRate returns the rate in bytes/s at which a connection's sender is paced.
-func pacingRate(t *testing.T, c Connection) (rate uint64) {
+func pacingRate(t *testing.T, c Connection) uint64 {
 	t.Helper()
-	raw, err := c.Sender.SyscallConn()
+	info, err := c.info()
 	qt.Assert(t, qt.IsNil(err))
-	err = raw.Control(func(fd uintptr) {
-		info, e := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		qt.Check(t, qt.IsNil(e))
-		if e == nil {
-			rate = info.Pacing_rate
-		}
-	})
-	qt.Assert(t, qt.IsNil(err))
-	return rate
+	return info.Pacing_rate
 }

@@ -58,6 +58,9 @@ func parseMeasurement(text string) (m measurement, err error) {
 			n, err = strconv.Atoi(value)
 			*map[string]*int{"mtu": &m.MTU, "flows": &m.flows, "runs": &m.runs,
 				"senders": &m.Senders}[key] = n
+		case "limit":
+			n, err = strconv.Atoi(value)
+			m.LimitPackets = uint32(max(n, 0))
 		case "recrate":
 			m.recRate, err = strconv.ParseBool(value)
 		case "rate":
@@ -146,6 +149,7 @@ func (m measurement) run(t *testing.T, control string) (r result) {
 		r.note = fmt.Sprintf("CPU %.2f ns/B, its own %.2f ",
 			float64((busy(t)-before).Nanoseconds())/bytes, r.cpu)
 		r.jain = Jain(r.goodput)
+		r.note += fmt.Sprintf("retransmitted %d ", b.retransmitted)
 		if heard != nil {
 			cnps, sumMbps := heard()
 			r.note += fmt.Sprintf("RecRates %.2f Mbit/s of %d CNPs ", sumMbps, cnps)

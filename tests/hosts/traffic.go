@@ -28,6 +28,9 @@ func (b *Bed) Fill(conns []Connection, settle, measure time.Duration) []float64 
 	after, took := load(received), time.Since(began)
 	cancel()
 	for _, c := range conns {
+		info, err := c.info()
+		b.ok(err)
+		b.retransmitted += uint64(info.Total_retrans)
 		c.Sender.Close()
 		c.Receiver.Close()
 	}
