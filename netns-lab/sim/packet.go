@@ -28,12 +28,12 @@ type packet struct {
 	cum     uint32 // of an ACK: the packet that is expected next
 	order   uint32 // of transmissions of its flow; of an ACK: that of the newest data packet
 	size    uint32 // of the frame
+	step    uint32 // in world.steps: the port that it is in. So an arrival reads no flow
 	count   uint16 // of an ACK: packets that it tells of
 	marked  uint16 // of which with CE
 	kind    packetKind
 	class   uint8
 	ecn     uint8
-	hop     uint8 // ports that it has left behind
 	flags   uint8
 }
 

@@ -339,7 +339,7 @@ func (w *world) arrive(id int32) {
 		return
 	}
 	k := &w.packets.packets[i]
-	k.hop++
+	k.step++
 	out := w.nextPort(p.peer, k)
 	if out == none {
 		w.loseOnLink(id, i)

@@ -147,6 +147,7 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 	k := &w.packets.packets[i]
 	k.flags = flags
 	k.flow, k.kind, k.class, k.size = f.id, packetACK, w.ranks.control, ackBytes
+	k.step = f.ackStep
 	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
 	k.count, k.marked = f.pending, f.pendingCE
 	if f.echo {
@@ -160,6 +161,7 @@ func (w *world) sendCNP(f *flow, n notification) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size, k.note = f.id, packetCNP, w.ranks.control, cnpBytes, n
+	k.step = f.cnpStep
 	w.enqueue(f.cnpNIC, i, none)
 }
 
@@ -181,14 +183,8 @@ func (w *world) nextPort(node int32, k *packet) int32 {
 	if w.unfixed {
 		return w.routed(node, k)
 	}
-	f := &w.flows[k.flow]
-	switch k.kind {
-	case packetACK:
-		return f.ackPath[k.hop]
-	case packetCNP:
-		return f.cnpPath[k.hop]
-	case packetCNM:
-		return int32(w.plan.routes.Ports(int(node), int(f.key.src))[0])
+	if k.kind == packetCNM {
+		return int32(w.plan.routes.Ports(int(node), int(w.flows[k.flow].key.src))[0])
 	}
-	return f.path[k.hop]
+	return w.steps[k.step]
 }

@@ -115,7 +115,7 @@ func (w *world) send(f *flow, seq uint32) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.ecn = f.id, f.kind, f.class, f.ecn
-	k.seq, k.size = seq, f.frameOf(seq)
+	k.seq, k.size, k.step = seq, f.frameOf(seq), f.step
 	f.queued = true
 	f.segments++
 	f.payloadBytes += uint64(k.size - (f.frame - f.mss))

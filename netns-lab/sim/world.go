@@ -50,6 +50,8 @@ type world struct {
 
 	linkLosses uint64 // packets lost on links, and for want of a path
 
+	steps []int32 // ports of all fixed paths, one path behind the other
+
 	core     *core
 	control  *control  // nil if nothing controls senders
 	notifier *notifier // nil if receivers answer nothing
@@ -465,15 +467,18 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	if f.path, err = p.path(f.key); err != nil {
 		return err
 	}
-	f.nic = f.path[0]
+	f.step, f.nic = w.addPath(f.path), f.path[0]
 	if f.kind == packetData {
-		if f.ackPath, err = p.path(f.key.reversed()); err != nil {
+		ackPath, err := p.path(f.key.reversed())
+		if err != nil {
 			return err
 		}
-		if f.cnpPath, err = p.path(f.key.cnp()); err != nil {
+		cnpPath, err := p.path(f.key.cnp())
+		if err != nil {
 			return err
 		}
-		f.ackNIC, f.cnpNIC = f.ackPath[0], f.cnpPath[0]
+		f.ackStep, f.ackNIC = w.addPath(ackPath), ackPath[0]
+		f.cnpStep, f.cnpNIC = w.addPath(cnpPath), cnpPath[0]
 		if w.notifier != nil {
 			if f.notify, err = w.notifier.alloc(w.notifier.bytes); err != nil {
 				return err
@@ -482,6 +487,13 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	}
 	w.flows = append(w.flows, f)
 	return nil
+}
+
+// addPath keeps the ports of a path, and returns where they begin.
+func (w *world) addPath(path []int32) uint32 {
+	begin := uint32(len(w.steps))
+	w.steps = append(w.steps, path...)
+	return begin
 }
 
 // run lets all events happen, up to the end and until no packet is under way.
