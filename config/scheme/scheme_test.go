@@ -162,7 +162,9 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 	qt.Assert(t, qt.ErrorMatches(err, `read the object: .*`))
 
 	// A catalogue of one's own has what it is given, and nothing that is borrowed from elsewhere.
-	for i, want := range []string{"dcqcn", "pcn_dctcp", "dctcp_rate", "ibcc", "ldcp", "pfc", "pcn", "qcn", ""} {
+	for i, want := range []string{
+		"dcqcn", "pcn_dctcp", "dctcp_rate", "ibcc", "ldcp", "pfc", "pcn", "qcn", "",
+	} {
 		c, s, err := (&Catalogue{}).With(Own{Control: builtinData(t)[i]})
 		if want == "" {
 			qt.Assert(
@@ -178,7 +180,7 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 		qt.Assert(t, qt.HasLen(c.Schemes(), 1))
 		qt.Assert(t, qt.IsNotNil(s.Own))
 	}
-	qt.Assert(t, qt.HasLen(Builtin().Schemes(), 8))
+	qt.Assert(t, qt.HasLen(Builtin().Schemes(), 9))
 }
 
 // A scheme must have the parameters that its marker and its notification point go by.

@@ -35,7 +35,8 @@ const dctcpRateMTU = 1000
 
 func (o *dctcpRateOracle) init() {
 	*o = dctcpRateOracle{
-		params: o.params, rate: float64(o.params.LineRateBps), alpha: q24Float(o.params.InitialAlpha),
+		params: o.params, rate: float64(o.params.LineRateBps),
+		alpha: q24Float(o.params.InitialAlpha),
 	}
 }
 
