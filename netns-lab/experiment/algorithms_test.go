@@ -221,7 +221,7 @@ func TestPFCOn(t *testing.T) {
 func TestEverySchemeIsAccepted(t *testing.T) {
 	catalogue := scheme.Builtin()
 	all := append(catalogue.Names(), scheme.KernelControls()...)
-	qt.Assert(t, qt.HasLen(all, 11+17))
+	qt.Assert(t, qt.HasLen(all, 12+17))
 	for _, name := range all {
 		file := strings.Replace(smallest, "[pfc]", "["+name+"]", 1)
 		e, err := Parse("f.yaml", []byte(file))
@@ -231,7 +231,7 @@ func TestEverySchemeIsAccepted(t *testing.T) {
 		qt.Assert(t, qt.Equals(s.Name, name))
 	}
 	qt.Assert(t, qt.DeepEquals(catalogue.Names(), []string{
-		"dcqcn", "ibcc", "ldcp", "pcn", "pcn_dctcp", "pfc", "qcn", "timely",
+		"dcqcn", "dctcp_rate", "ibcc", "ldcp", "pcn", "pcn_dctcp", "pfc", "qcn", "timely",
 		"dcqcn+tcd", "ibcc+tcd", "timely+tcd",
 	}))
 	qt.Assert(t, qt.IsTrue(scheme.IsKernelControl("dctcp")))
