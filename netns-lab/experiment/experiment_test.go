@@ -66,7 +66,9 @@ qcn: {qeq: 1KB, w: 3, sample_base: 4KB, sample_jitter: 0.05, timer: 6us, byte_co
   gd: 1/11, min_decrease_factor: 0.12, min_rate: 13Mbps, hai_after_packets: 14, half_from: hai}
 fecn: {threshold: 40KB, packet_size: 512B, marking_rate: 3, victims: true}
 tcd: {max_ton: 30us, epsilon: 0.1}
-dctcp_rate: {min_rate: 10Mbps, rate_ai: 20Mbps, g: 0.125, initial_alpha: 0.25, marking: {kmin: 5KB, kmax: 6KB, pmax: 0.5}}
+dctcp_rate:
+  {min_rate: 10Mbps, rate_ai: 20Mbps, g: 0.125, initial_alpha: 0.25,
+   marking: {kmin: 5KB, kmax: 6KB, pmax: 0.5}}
 ibcc: {ccti_increase: 2, ccti_limit: 63, ccti_min: 3, ccti_timer: 40us, cct_delay: 7.5, cct_exponent: 1, becn_interval: 5us}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
 ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}

@@ -39,6 +39,7 @@ func TestSchemesAreLoaded(t *testing.T) {
 		"qcn":        {"qcn", false, true, npecn.QCN},
 		"ldcp":       {"ldcp", false, false, npecn.RED},
 		"pcn_dctcp":  {"pcn_dctcp", false, false, npecn.RED},
+		"dctcp_rate": {"dctcp_rate", false, false, npecn.RED},
 	}
 	for _, name := range scheme.Builtin().Names() {
 		_, isTold := schemes[name]
