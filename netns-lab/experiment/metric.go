@@ -161,7 +161,8 @@ const (
 	// of the run.
 	Completed Metric = "completed"
 
-	// CompletionRate is how many of all flows completed in the window, per second.
+	// CompletionRate is how many of all flows completed in the window, per second; if all have,
+	// until the last of them did.
 	CompletionRate Metric = "completion_rate"
 
 	// TierPauseCount is [PauseCount] of all links from the nodes of each tier.

@@ -86,17 +86,25 @@ func (r *Run) completionMetric(m experiment.Measure, window Interval) (float64, 
 	}[m.Metric], nil
 }
 
-// completionRate returns the number of flows that completed in the window, per second.
+// completionRate returns the number of flows that completed in the window, per second. A window in
+// which the last of them completed ends then: an idle rest would hide how long it took.
 func (r *Run) completionRate(sizes experiment.Sizes, flows map[string]bool,
 	window Interval) float64 {
-	count := 0
+	count, last, all := 0, window.FromNs, true
 	for _, c := range r.Completions {
-		if !flows[c.Flow] || !sizes.Has(c.SizeBytes) || c.FCTNs == nil {
+		if !flows[c.Flow] || !sizes.Has(c.SizeBytes) {
 			continue
 		}
-		if end := c.StartNs + *c.FCTNs; end >= window.FromNs && end < window.ToNs {
-			count++
+		if c.FCTNs == nil || c.StartNs+*c.FCTNs >= window.ToNs {
+			all = false
+			continue
 		}
+		if end := c.StartNs + *c.FCTNs; end >= window.FromNs {
+			count, last = count+1, max(last, end)
+		}
+	}
+	if all && last > window.FromNs {
+		window.ToNs = last
 	}
 	return float64(count) * 1e9 / float64(window.ToNs-window.FromNs)
 }

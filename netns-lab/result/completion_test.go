@@ -67,6 +67,12 @@ func TestMetricsOfCompletions(t *testing.T) {
 		// flow k ends at 1.1 k us
 		{"per second of a window", experiment.Measure{Metric: experiment.CompletionRate, Flows: w,
 			From: 5000, To: 10_000}, 5. / 5e-6},
+		{"per second until the last", experiment.Measure{Metric: experiment.CompletionRate,
+			Flows: w, Sizes: experiment.Sizes{To: 100e3}, From: 5000}, 95. / 103.9e-6},
+		{"per second before the last", experiment.Measure{Metric: experiment.CompletionRate,
+			Flows: w, Sizes: experiment.Sizes{To: 100e3}, To: 100_000}, 90. / 100e-6},
+		{"per second, none", experiment.Measure{Metric: experiment.CompletionRate,
+			Flows: []string{"w7"}, From: 500_000}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			values, err := r.Measure(tc.m)
