@@ -55,7 +55,9 @@ func runSeeds(
 			fmt.Fprintf(w, "\nengine %s", on.Engine)
 		}
 		code = max(code, printSeeds(w, on.Summary.Outcomes(), len(seeds)),
-			printInvalid(w, on.First))
+			printComparisons(w, on.Summary.Comparisons()))
+		fmt.Fprintln(w)
+		code = max(code, printInvalid(w, on.First))
 	}
 	printSeedsOn(w, all)
 	path := filepath.Join(o.Out, launch.ReportFile)
@@ -115,6 +117,5 @@ func printSeeds(w io.Writer, outcomes []result.SeedsOutcome, seeds int) int {
 		}
 	}
 	t.Flush()
-	fmt.Fprintln(w)
 	return code
 }

@@ -40,13 +40,7 @@ func summariseGroup(w io.Writer, g report.Group) int {
 			code = exitExpect
 		}
 	}
-	for _, o := range result.EvaluateCompare(g.Experiment, g.Runs) {
-		fmt.Fprintf(w, "\n%s\n", o.Compare.What)
-		printComparison(w, o)
-		if !o.Pass {
-			code = exitExpect
-		}
-	}
+	code = max(code, printComparisons(w, result.EvaluateCompare(g.Experiment, g.Runs)))
 	printEngines(w, result.EngineRows(g.Experiment, g.Runs))
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {

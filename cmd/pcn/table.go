@@ -34,11 +34,27 @@ func printOutcomes(w io.Writer, outcomes []result.Outcome) bool {
 	return all
 }
 
+// printComparisons prints each comparison under its name. It returns the exit code.
+func printComparisons(w io.Writer, outcomes []result.CompareOutcome) int {
+	code := 0
+	for _, o := range outcomes {
+		fmt.Fprintf(w, "\n%s\n", o.Compare.What)
+		printComparison(w, o)
+		if !o.Pass {
+			code = exitExpect
+		}
+	}
+	return code
+}
+
 // printComparison prints a row for each scheme, and a line for each required relation between them.
 // Schemes without a bound are shown without "ok" or "NOT MET".
 func printComparison(w io.Writer, o result.CompareOutcome) {
-	t := newTable(w)
-	fmt.Fprintln(t, "\tscheme\tpaper\tmeasured\tto the paper\tbound")
+	t, measure := newTable(w), "measured"
+	if o.OverSeeds() {
+		measure = "median [95% interval]"
+	}
+	fmt.Fprintf(t, "\tscheme\tpaper\t%s\tto the paper\tbound\n", measure)
 	for _, v := range o.Values {
 		pass := ""
 		if v.Judged {

@@ -70,11 +70,9 @@ func RunSeeds(
 			select {
 			case runs := <-done[i]:
 				<-limit
-				for _, r := range runs {
-					summary.Add(r.experiment, r.run)
-					if i == 0 {
-						first = append(first, r.run)
-					}
+				all := sumUp(summary, o.Experiment, runs)
+				if i == 0 {
+					first = all
 				}
 			case <-ctx.Done():
 				return ctx.Err()
@@ -86,6 +84,19 @@ func RunSeeds(
 		return nil, nil, err
 	}
 	return summary, first, saveFirst(o, seeds[0], first)
+}
+
+// sumUp adds the runs of a seed to the summary, and returns them.
+func sumUp(
+	summary *result.SeedsSummary, e *experiment.Experiment, of []seedRun,
+) []*result.Run {
+	var runs []*result.Run
+	for _, r := range of {
+		summary.Add(r.experiment, r.run)
+		runs = append(runs, r.run)
+	}
+	summary.Compare(e, runs)
+	return runs
 }
 
 // runSeed runs all cases and schemes with a seed, one after the other.

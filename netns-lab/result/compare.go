@@ -28,8 +28,12 @@ type CompareOutcome struct {
 // CompareValue is the result of one scheme in a comparison.
 type CompareValue struct {
 	Scheme string
-	// Measured is the value over all links, ports or flows of all cases.
+	// Measured is the value over all links, ports or flows of all cases; with several seeds, their
+	// median.
 	Measured experiment.Quantity
+	// Spread is that of several seeds; nil of one. Missing says how many seeds have no value.
+	Spread  *Spread
+	Missing int
 	// Err says why the metric could not be measured. The scheme then does not pass.
 	Err error
 	// Cases has the value of each run, in the order of the runs.
@@ -91,24 +95,39 @@ func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	var outcomes []CompareOutcome
 	for _, c := range e.Compare {
-		o := CompareOutcome{Compare: c, Pass: true}
+		o := CompareOutcome{Compare: c}
 		compared := comparedRuns(c, runs)
 		for _, scheme := range e.Schemes {
 			if v, ok := compareScheme(c, scheme, compared); ok {
 				o.Values = append(o.Values, v)
-				o.Pass = o.Pass && (v.Pass || !v.Judged)
 			}
 		}
 		if len(o.Values) == 0 {
 			continue
 		}
-		o.Order, o.Ratios = o.order(), o.ratios()
-		for _, relation := range o.Relations() {
-			o.Pass = o.Pass && relation.Holds
-		}
+		o.judge()
 		outcomes = append(outcomes, o)
 	}
 	return outcomes
+}
+
+// judge judges all values, and the relations between them.
+func (o *CompareOutcome) judge() {
+	o.Pass = true
+	for i := range o.Values {
+		v := &o.Values[i]
+		v.judge(o.Compare)
+		o.Pass = o.Pass && (v.Pass || !v.Judged)
+	}
+	o.Order, o.Ratios = o.order(), o.ratios()
+	for _, relation := range o.Relations() {
+		o.Pass = o.Pass && relation.Holds
+	}
+}
+
+// OverSeeds reports whether the values are medians over several seeds.
+func (o CompareOutcome) OverSeeds() bool {
+	return slices.ContainsFunc(o.Values, func(v CompareValue) bool { return v.Spread != nil })
 }
 
 // Relations returns the required relations between schemes.
@@ -181,7 +200,6 @@ func compareScheme(c experiment.Compare, scheme string, runs []*Run) (v CompareV
 	if v.Err == nil {
 		v.Measured = aggregate(c.Over, all)
 	}
-	v.judge(c)
 	return v, true
 }
 
@@ -246,6 +264,9 @@ func (v *CompareValue) judge(c experiment.Compare) {
 
 // Value returns the measured value as text, or the reason why there is none.
 func (v CompareValue) Value() string {
+	if v.Err == nil && v.Spread != nil {
+		return v.Spread.among(v.Missing)
+	}
 	return formatValues([]experiment.Quantity{v.Measured}, v.Err)
 }
 

@@ -80,6 +80,22 @@ func (s Spread) String() string {
 	return fmt.Sprintf("%s [%s to %s]", s.Median, s.Low, s.High)
 }
 
+// among returns the spread as text, with the number of seeds that have no value.
+func (s Spread) among(missing int) string {
+	if missing == 0 {
+		return s.String()
+	}
+	return s.String() + notIn(missing, s.Seeds+missing)
+}
+
+// notIn says that some seeds have no value.
+func notIn(missing, seeds int) string {
+	return fmt.Sprintf(" (not in %d of %d seeds)", missing, seeds)
+}
+
+// fewMissing reports whether most seeds have values.
+func fewMissing(missing, seeds int) bool { return 2*missing < seeds }
+
 // SeedsOutcome is an expectation over several seeds.
 type SeedsOutcome struct {
 	Expect experiment.Expect
@@ -97,14 +113,65 @@ type SeedsOutcome struct {
 	lists [][]experiment.Quantity
 }
 
-// SeedsSummary collects the expectations of runs with several seeds.
+// SeedsSummary collects the expectations and comparisons of runs with several seeds.
 type SeedsSummary struct {
 	outcomes []*SeedsOutcome
 	byName   map[string]*SeedsOutcome
+	compared [][]CompareOutcome // of each seed, in the order of the experiment's
 }
 
 // NewSeedsSummary returns an empty summary.
 func NewSeedsSummary() *SeedsSummary { return &SeedsSummary{byName: map[string]*SeedsOutcome{}} }
+
+// Compare adds the comparisons between all runs of one seed.
+func (s *SeedsSummary) Compare(e *experiment.Experiment, runs []*Run) {
+	s.compared = append(s.compared, EvaluateCompare(e, runs))
+}
+
+// Comparisons returns the comparisons with the median of each scheme, which is what bounds and
+// relations are judged by. A scheme without a value in most seeds has none.
+func (s *SeedsSummary) Comparisons() []CompareOutcome {
+	if len(s.compared) == 0 {
+		return nil
+	}
+	all := slices.Clone(s.compared[0])
+	for i, o := range all {
+		var seeds []CompareOutcome
+		for _, of := range s.compared {
+			seeds = append(seeds, of[i])
+		}
+		o.Values = slices.Clone(o.Values)
+		for k := range o.Values {
+			o.Values[k] = overSeeds(seeds, o.Values[k].Scheme)
+		}
+		o.judge()
+		all[i] = o
+	}
+	return all
+}
+
+// overSeeds returns the value of a scheme in a comparison of several seeds.
+func overSeeds(seeds []CompareOutcome, scheme string) CompareValue {
+	v := CompareValue{Scheme: scheme}
+	var values []experiment.Quantity
+	for _, o := range seeds {
+		for _, one := range o.Values {
+			switch {
+			case one.Scheme != scheme:
+			case one.Err != nil:
+				v.Missing, v.Err = v.Missing+1, one.Err
+			default:
+				values = append(values, one.Measured)
+			}
+		}
+	}
+	if !fewMissing(v.Missing, v.Missing+len(values)) {
+		return v
+	}
+	v.Spread, v.Err = new(SpreadOf(values)), nil
+	v.Measured = v.Spread.Median
+	return v
+}
 
 // Add adds a run of one seed. Runs may come in any order of seeds.
 func (s *SeedsSummary) Add(e *experiment.Experiment, r *Run) {
@@ -140,7 +207,7 @@ func (s *SeedsSummary) Outcomes() []SeedsOutcome {
 	var all []SeedsOutcome
 	for _, x := range s.outcomes {
 		o := *x
-		o.Pass = 2*o.Missing < o.seeds && len(o.lists) > 0
+		o.Pass = fewMissing(o.Missing, o.seeds) && len(o.lists) > 0
 		for _, values := range o.lists {
 			spread := SpreadOf(values)
 			o.Spreads = append(o.Spreads, spread)
@@ -165,7 +232,7 @@ func (o SeedsOutcome) Value() string {
 		text += s.String()
 	}
 	if o.Missing > 0 {
-		text += fmt.Sprintf(" (not in %d of %d seeds)", o.Missing, o.seeds)
+		text += notIn(o.Missing, o.seeds)
 	}
 	return text
 }

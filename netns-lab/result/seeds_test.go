@@ -64,6 +64,47 @@ func TestSeedsOutcome(t *testing.T) {
 	qt.Check(t, qt.IsFalse(summary.Outcomes()[0].Pass))
 }
 
+// Bounds and relations hold for the medians. Most seeds must have a value, and a seed alone decides
+// nothing.
+func TestComparisonsOverSeeds(t *testing.T) {
+	recovery := experiment.Measure{Metric: experiment.RecoveryTime, Flows: []string{"F0"},
+		Target: &experiment.Quantity{Value: 10}, Hold: 100}
+	e := &experiment.Experiment{Schemes: []string{"pcn", "qcn"}, Compare: []experiment.Compare{
+		{What: "others"}, // of schemes that did not run
+		{What: "recovery", Measure: recovery, Within: 0.5, Order: true,
+			Paper: map[string]experiment.Quantity{"pcn": ns(200), "qcn": ns(400)}},
+	}}
+	e.Compare[0].Schemes = []string{"timely"}
+	of := func(seeds ...[2]int) []string {
+		s := NewSeedsSummary()
+		for _, bins := range seeds {
+			s.Compare(e, []*Run{recovering("", "pcn", bins[0]), recovering("", "qcn", bins[1])})
+		}
+		all := s.Comparisons()
+		qt.Assert(t, qt.HasLen(all, 1))
+		qt.Check(t, qt.IsTrue(all[0].Values[0].Spread == nil || all[0].OverSeeds()))
+		var values []string
+		for _, v := range all[0].Values {
+			values = append(values, v.Value())
+		}
+		return append(values, summary(all[0])...)
+	}
+	qt.Check(t, qt.DeepEquals(of([2]int{9, 5}, [2]int{2, 5}, [2]int{1, 1}), []string{
+		"200ns [100ns to 900ns]", "500ns [100ns to 500ns]",
+		"pcn 200ns 200ns 1 [100ns to 300ns] true", "qcn 400ns 500ns 1.25 [200ns to 600ns] true",
+		"pcn < qcn: pcn 200ns, qcn 500ns: true", "true"}))
+	qt.Check(t, qt.DeepEquals(of([2]int{4, 1}, [2]int{4, 5}, [2]int{4, 10})[3:], []string{
+		"qcn 400ns 300ns 0.75 [200ns to 600ns] true",
+		"pcn < qcn: qcn 300ns, pcn 400ns: false", "false"}))
+	qt.Check(t, qt.Equals(of([2]int{4, 1}, [2]int{4, 5}, [2]int{4, 10})[1],
+		"300ns [100ns to 500ns] (not in 1 of 3 seeds)"))
+	missing := of([2]int{2, 10}, [2]int{2, 10}, [2]int{2, 5})
+	qt.Check(t, qt.DeepEquals(missing[3:], []string{
+		"qcn 400ns not reached  [200ns to 600ns] false",
+		"pcn < qcn: pcn 200ns, qcn not reached: true", "false"}))
+	qt.Check(t, qt.HasLen(NewSeedsSummary().Comparisons(), 0))
+}
+
 // Intervals overlap if none is beyond the other.
 func TestOverlap(t *testing.T) {
 	of := func(intervals ...[2]float64) SeedsOutcome {
