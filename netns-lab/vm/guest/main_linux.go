@@ -174,8 +174,10 @@ func runProgram(j Job) (int, error) {
 	cmd.Args[0] = "/init"
 	cmd.Dir = j.Dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// collect garbage rarely: memory is plentiful, instructions are slow. A heap starts at 80 MB
-	standard := []string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=2000", "GOMEMLIMIT=1GiB"}
+	// collect garbage rarely, from 80 MB on: memory is plentiful, instructions are slow
+	standard := []string{
+		"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=2000", "GOMEMLIMIT=1GiB",
+	}
 	cmd.Env = append(standard, j.Env...)
 	if err := preferKernel(); err != nil {
 		return 0, err
