@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -44,7 +45,7 @@ type Control struct {
 	flows  *ebpf.Map
 	limits limits
 
-	fingerprint string
+	fingerprint func() string // nil without an object
 	// registered without a link (before 6.4): it outlives the process unless Close is called
 	linkless bool
 }
@@ -321,7 +322,8 @@ func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 			replace[name] = old
 		}
 	}
-	c.fingerprint = Fingerprint(spec)
+	// slow, and no lab asks for it
+	c.fingerprint = sync.OnceValue(func() string { return Fingerprint(spec) })
 	c.coll, err = ebpf.NewCollectionWithOptions(spec,
 		ebpf.CollectionOptions{MapReplacements: replace, Cache: KernelTypes()})
 	if c.linkless && errors.Is(err, unix.EEXIST) {

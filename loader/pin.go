@@ -51,8 +51,13 @@ func (c *Control) Maps() map[string]*ebpf.Map {
 	return all
 }
 
-// Fingerprint returns a hash of the control's programs and parameters.
-func (c *Control) Fingerprint() string { return c.fingerprint }
+// Fingerprint returns a hash of the control's programs and parameters; "" if they are not its own.
+func (c *Control) Fingerprint() string {
+	if c.fingerprint == nil {
+		return ""
+	}
+	return c.fingerprint()
+}
 
 // Link returns the control's registration, for pinning; nil if it has no link.
 func (c *Control) Link() link.Link { return c.link }

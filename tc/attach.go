@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -24,7 +25,7 @@ type object struct {
 	links []io.Closer // each keeps a program attached
 	gone  int         // number of links, from the first, whose device is gone
 
-	fingerprint string
+	fingerprint func() string
 }
 
 // load loads an object with these values of its variables. Maps of the given names are shared.
@@ -41,10 +42,14 @@ func load(
 			return object{}, fmt.Errorf("tc program %s: set %s: %w", name, v, err)
 		}
 	}
-	fingerprint := loader.Fingerprint(spec)
+	fresh := *spec
+	fresh.Maps = maps.Clone(spec.Maps)
+	// slow, and no lab asks for it
+	fingerprint := sync.OnceValue(func() string { return loader.Fingerprint(&fresh) })
 	replace := o.reused(spec)
 	for m, replacement := range shared {
 		replace[m] = replacement
+		spec.Maps[m] = spec.Maps[m].Copy()
 		spec.Maps[m].MaxEntries = replacement.MaxEntries()
 	}
 	coll, err := ebpf.NewCollectionWithOptions(spec,

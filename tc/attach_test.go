@@ -86,3 +86,23 @@ func TestAttachToNoDevice(t *testing.T) {
 	err := newStamp(t).Attach(nstest.New(t), 1<<20)
 	qt.Assert(t, qt.ErrorMatches(err, "attach tc program stamp to device 1048576: .*"))
 }
+
+// A fingerprint is of the object with its variables, as before it was loaded: maps that it shares
+// do not count.
+func TestFingerprint(t *testing.T) {
+	events, err := ebpf.NewMap(&ebpf.MapSpec{
+		Type: ebpf.RingBuf, MaxEntries: uint32(2 * os.Getpagesize()),
+	})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { events.Close() })
+	of := func(o ArriveOptions) string {
+		a, err := LoadArrive(o)
+		qt.Assert(t, qt.IsNil(err))
+		defer a.Close()
+		return a.Fingerprint()
+	}
+	alone := of(ArriveOptions{SinkPort: 9})
+	qt.Check(t, qt.HasLen(alone, 16))
+	qt.Check(t, qt.Equals(of(ArriveOptions{SinkPort: 9, Events: events}), alone))
+	qt.Check(t, qt.Not(qt.Equals(of(ArriveOptions{SinkPort: 10}), alone)))
+}

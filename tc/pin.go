@@ -87,4 +87,4 @@ func (o *object) Programs() map[string]*ebpf.Program { return o.coll.Programs }
 func (o *object) Maps() map[string]*ebpf.Map { return o.coll.Maps }
 
 // Fingerprint returns a hash of the programs and their parameters.
-func (o *object) Fingerprint() string { return o.fingerprint }
+func (o *object) Fingerprint() string { return o.fingerprint() }

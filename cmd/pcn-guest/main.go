@@ -38,9 +38,10 @@ func do(args []string) error {
 	if task == job.UpAndDown {
 		return upAndDown(j)
 	}
-	run, err := kernel.Run(context.Background(), j.Experiment, j.Scheme, func(done, total int64) {
+	progress := func(done, total int64) {
 		fmt.Printf("%s%d %d\n", job.ProgressPrefix, done, total)
-	})
+	}
+	run, err := kernel.RunAndLeave(context.Background(), j.Experiment, j.Scheme, progress)
 	if err != nil {
 		return err
 	}

@@ -27,20 +27,41 @@ type Progress func(doneNs, totalNs int64)
 func Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
 ) (run *result.Run, err error) {
+	run, f, err := runOn(ctx, e, scheme, progress)
+	if f != nil {
+		err = errors.Join(err, f.close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+// RunAndLeave is [Run], but leaves the lab in the kernel, for a machine that is powered off next.
+func RunAndLeave(
+	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
+) (*result.Run, error) {
+	run, _, err := runOn(ctx, e, scheme, progress)
+	return run, err
+}
+
+// runOn builds a fabric and runs the scheme on it. The caller closes the fabric, unless it is nil.
+func runOn(
+	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
+) (*result.Run, *fabric, error) {
 	p, err := newPlan(e)
 	if err != nil {
-		return nil, fmt.Errorf("lay out experiment %s: %w", e.Name, err)
+		return nil, nil, fmt.Errorf("lay out experiment %s: %w", e.Name, err)
 	}
 	f, err := newFabric(p, scheme)
 	if err != nil {
-		return nil, fmt.Errorf("build the fabric of experiment %s: %w", e.Name, err)
+		return nil, nil, fmt.Errorf("build the fabric of experiment %s: %w", e.Name, err)
 	}
-	defer func() { err = errors.Join(err, f.close()) }()
-	run, err = measure(ctx, f, progress)
+	run, err := measure(ctx, f, progress)
 	if err != nil {
-		return nil, fmt.Errorf("run scheme %s of experiment %s: %w", scheme, e.Name, err)
+		return nil, f, fmt.Errorf("run scheme %s of experiment %s: %w", scheme, e.Name, err)
 	}
-	return run, nil
+	return run, f, nil
 }
 
 // measurement is a run of the traffic over a fabric.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,11 +21,19 @@ import (
 
 // Main never returns; a program must call it first if it is [Inside]. As the microVM's init it sets
 // up the guest, runs this program again as a child, passes its exit code and [ResultDir] to the
-// host, and powers off. In the child it exits with the result of main for the host's arguments.
+// host, and powers off. In the child it tells init the result of main for the host's arguments.
 // Thus a program that crashes has an exit code as well.
 func Main(main func(args []string) int) {
 	if os.Getpid() != 1 {
-		os.Exit(main(os.Args[1:]))
+		told := os.NewFile(codeFile, "code")
+		unix.CloseOnExec(codeFile)
+		if _, err := told.Write([]byte{byte(main(os.Args[1:]))}); err != nil {
+			panic(fmt.Sprintf("tell init the exit code: %v", err))
+		}
+		// Init powers off meanwhile. To exit would be to free all that the kernel has of us.
+		for {
+			_ = unix.Pause()
+		}
 	}
 	if err := runInit(); err != nil {
 		fmt.Println("pcn guest:", err)
@@ -155,6 +164,9 @@ func settleClock() error {
 	return errors.New("the kernel's clock source did not settle")
 }
 
+// codeFile is the file descriptor to which the program writes its exit code, in a byte.
+const codeFile = 3
+
 // runProgram runs the program and returns its exit code: as in a shell, 128 plus the signal that
 // ended it.
 func runProgram(j Job) (int, error) {
@@ -162,15 +174,29 @@ func runProgram(j Job) (int, error) {
 	cmd.Args[0] = "/init"
 	cmd.Dir = j.Dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// collect garbage rarely: memory is plentiful, instructions are slow
-	standard := []string{"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=400"}
+	// collect garbage rarely, from 80 MB on: memory is plentiful, instructions are slow
+	standard := []string{
+		"PATH=/bin:/sbin:/usr/bin:/usr/sbin", "HOME=/tmp", "GOGC=2000", "GOMEMLIMIT=1GiB",
+	}
 	cmd.Env = append(standard, j.Env...)
 	if err := preferKernel(); err != nil {
 		return 0, err
 	}
-	err := cmd.Run()
-	if err != nil && cmd.ProcessState == nil {
+	code, theirs, err := os.Pipe()
+	if err != nil {
+		return 0, fmt.Errorf("make a pipe for the exit code: %w", err)
+	}
+	cmd.ExtraFiles = []*os.File{theirs} // it is codeFile
+	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("start the guest program: %w", err)
+	}
+	theirs.Close()
+	if said, err := io.ReadAll(io.LimitReader(code, 1)); err == nil && len(said) == 1 {
+		return int(said[0]), nil
+	}
+	err = cmd.Wait() // it ended without a word
+	if cmd.ProcessState == nil {
+		return 0, fmt.Errorf("wait for the guest program: %w", err)
 	}
 	status := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
