@@ -11,7 +11,11 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/tests/hosts"
 )
 
 // pcn costs at most 5% more CPU a byte than the kernel's own controls at the same rate: iperf3 between two namespaces, a long
@@ -42,6 +46,43 @@ func TestCPUPerByte(t *testing.T) {
 		t.Logf("pcn %.3f ns a byte, %s %.3f: %.3f times", median("pcn"), other, median(other), ratio)
 		qt.Check(t, qt.IsTrue(ratio < 1.05), qt.Commentf("%.3f times %s: %.3f", ratio, other, all))
 	}
+}
+
+// Without a queue, controls of hosts reach 1/1.05 of CUBIC's throughput on one CPU, with as many bytes in flight. The
+// microVM's time is a count of instructions, so what this machine does meanwhile changes nothing.
+func TestInstructionsPerByte(t *testing.T) {
+	runTest(t, "TestGuestInstructions", "7", "trixie-backports")
+}
+
+// TestGuestInstructions is the microVM's part of TestInstructionsPerByte.
+func TestGuestInstructions(t *testing.T) {
+	if !guest.Inside() {
+		t.Skip("runs in the microVM of TestInstructionsPerByte")
+	}
+	for _, o := range []hosts.Options{
+		{MTU: 1500}, {MTU: 9000}, {MTU: 1500, IPv6: true}, {MTU: 9000, IPv6: true},
+	} {
+		cubic := unshaped(t, o, "cubic")
+		for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
+			ratio := cubic / unshaped(t, o, control)
+			t.Logf("MTU %d, IPv6 %t: %s takes %.3f times cubic's instructions", o.MTU, o.IPv6, control, ratio)
+			qt.Check(t, qt.IsTrue(ratio < 1.05))
+		}
+	}
+}
+
+// unshaped returns the throughput between two hosts whose CPU is the bottleneck.
+func unshaped(t *testing.T, o hosts.Options, control string) (bps float64) {
+	t.Run(control, func(t *testing.T) {
+		o.Offloads, o.Senders, o.Nagle, o.ReceiveBuffer = hosts.Supers, 1, true, 1e6
+		b := hosts.New(t, o)
+		// a quarter of the throughput of today's machines, so a CNP for as many packets as there each ms
+		network := scheme.Network{LineRateBps: loader.MaxRateBps, BaseRTTNs: 4e6, FrameBytes: 1514, Host: true}
+		b.Control(control, network, map[string]string{"T": "4ms"})
+		conns := []hosts.Connection{b.Connect(0, control)}
+		bps = b.Fill(conns, 50*time.Millisecond, 100*time.Millisecond)[0]
+	})
+	return bps
 }
 
 // cpuOf is the CPU time of both ends of a transfer at 200 Mbit/s.
