@@ -48,8 +48,9 @@ func TestCPUPerByte(t *testing.T) {
 	}
 }
 
-// Without a queue, controls of hosts reach 1/1.05 of CUBIC's throughput on one CPU, with as many bytes in flight. The
-// microVM's time is a count of instructions, so what this machine does meanwhile changes nothing.
+// Without a queue, controls of hosts reach 1/1.05 of CUBIC's throughput on one CPU, with as many
+// bytes in flight. The microVM's time is a count of instructions, so what this machine does
+// meanwhile changes nothing.
 func TestInstructionsPerByte(t *testing.T) {
 	runTest(t, "TestGuestInstructions", "7", "trixie-backports")
 }
@@ -59,20 +60,23 @@ func TestGuestInstructions(t *testing.T) {
 	if !guest.Inside() {
 		t.Skip("runs in the microVM of TestInstructionsPerByte")
 	}
-	beds := []hosts.Options{{MTU: 1500}, {MTU: 9000}, {MTU: 1500, IPv6: true}, {MTU: 9000, IPv6: true}}
+	beds := []hosts.Options{
+		{MTU: 1500}, {MTU: 9000}, {MTU: 1500, IPv6: true}, {MTU: 9000, IPv6: true},
+	}
 	sum := map[string]float64{}
 	for _, o := range beds {
 		cubic := unshaped(t, o, "cubic")
 		for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
 			ratio := cubic / unshaped(t, o, control)
-			t.Logf("MTU %d, IPv6 %t: %s takes %.3f times cubic's instructions", o.MTU, o.IPv6, control, ratio)
+			t.Logf("MTU %d, IPv6 %t: %s takes %.3f of cubic's instructions", o.MTU, o.IPv6,
+				control, ratio)
 			sum[control] += ratio
 		}
 	}
-	// A single bed's differs by up to 5% with the order in which sender and receiver happen to run.
+	// A single bed's varies by up to 5% with the order in which sender and receiver run.
 	for control, ratios := range sum {
 		mean := ratios / float64(len(beds))
-		qt.Check(t, qt.IsTrue(mean < 1.05), qt.Commentf("%s takes %.3f times cubic's instructions", control, mean))
+		qt.Check(t, qt.IsTrue(mean < 1.05), qt.Commentf("%s takes %.3f", control, mean))
 	}
 }
 
@@ -81,8 +85,9 @@ func unshaped(t *testing.T, o hosts.Options, control string) (bps float64) {
 	t.Run(control, func(t *testing.T) {
 		o.Offloads, o.Senders, o.Nagle, o.ReceiveBuffer = hosts.Supers, 1, true, 1e6
 		b := hosts.New(t, o)
-		// a quarter of the throughput of today's machines, so a CNP for as many packets as there each ms
-		network := scheme.Network{LineRateBps: loader.MaxRateBps, BaseRTTNs: 4e6, FrameBytes: 1514, Host: true}
+		// the microVM is as fast as a quarter of a machine, where T would be 1 ms
+		network := scheme.Network{LineRateBps: loader.MaxRateBps, BaseRTTNs: 4e6,
+			FrameBytes: 1514, Host: true}
 		b.Control(control, network, map[string]string{"T": "4ms"})
 		conns := []hosts.Connection{b.Connect(0, control)}
 		bps = b.Fill(conns, 50*time.Millisecond, 100*time.Millisecond)[0]
