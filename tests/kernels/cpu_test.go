@@ -3,13 +3,16 @@
 package kernels
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"github.com/go-quicktest/qt"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
@@ -63,11 +66,12 @@ func TestGuestInstructions(t *testing.T) {
 	beds := []hosts.Options{
 		{MTU: 1500}, {MTU: 9000}, {MTU: 1500, IPv6: true}, {MTU: 9000, IPv6: true},
 	}
-	sum := map[string]float64{}
+	controls, sum := []string{"pcn", "ldcp", "pcn_dctcp"}, map[string]float64{}
+	nothing := func(*testing.T) {}
 	for _, o := range beds {
-		cubic := unshaped(t, o, "cubic")
-		for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
-			ratio := cubic / unshaped(t, o, control)
+		cubic := unshaped(t, o, "cubic", nothing)
+		for _, control := range controls {
+			ratio := cubic / unshaped(t, o, control, nothing)
 			t.Logf("MTU %d, IPv6 %t: %s takes %.3f of cubic's instructions", o.MTU, o.IPv6,
 				control, ratio)
 			sum[control] += ratio
@@ -78,10 +82,42 @@ func TestGuestInstructions(t *testing.T) {
 		mean := ratios / float64(len(beds))
 		qt.Check(t, qt.IsTrue(mean < 1.05), qt.Commentf("%s takes %.3f", control, mean))
 	}
+	stats, err := ebpf.EnableStats(unix.BPF_STATS_RUN_TIME)
+	qt.Assert(t, qt.IsNil(err))
+	defer stats.Close()
+	for _, control := range controls {
+		unshaped(t, beds[len(beds)-1], control, logPrograms)
+	}
 }
 
-// unshaped returns the throughput between two hosts whose CPU is the bottleneck.
-func unshaped(t *testing.T, o hosts.Options, control string) (bps float64) {
+// logPrograms logs what the kernel counted of each BPF program: time, here instructions.
+func logPrograms(t *testing.T) {
+	t.Helper()
+	for id := ebpf.ProgramID(0); ; {
+		var err error
+		if id, err = ebpf.ProgramGetNextID(id); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		qt.Assert(t, qt.IsNil(err))
+		p, err := ebpf.NewProgramFromID(id)
+		qt.Assert(t, qt.IsNil(err))
+		info, err := p.Info()
+		qt.Assert(t, qt.IsNil(err))
+		stats, err := p.Stats()
+		qt.Assert(t, qt.IsNil(err))
+		p.Close()
+		if stats.RunCount > 0 {
+			t.Logf("%s: %d runs of %d instructions, some 95 of them to count", info.Name,
+				stats.RunCount, uint64(stats.Runtime)/stats.RunCount)
+		}
+	}
+}
+
+// unshaped returns the throughput between two hosts whose CPU is the bottleneck. It calls after
+// while their programs are still loaded.
+func unshaped(
+	t *testing.T, o hosts.Options, control string, after func(*testing.T),
+) (bps float64) {
 	t.Run(control, func(t *testing.T) {
 		o.Offloads, o.Senders, o.Nagle, o.ReceiveBuffer = hosts.Supers, 1, true, 1e6
 		b := hosts.New(t, o)
@@ -91,6 +127,7 @@ func unshaped(t *testing.T, o hosts.Options, control string) (bps float64) {
 		b.Control(control, network, map[string]string{"T": "4ms"})
 		conns := []hosts.Connection{b.Connect(0, control)}
 		bps = b.Fill(conns, 50*time.Millisecond, 100*time.Millisecond)[0]
+		after(t)
 	})
 	return bps
 }
