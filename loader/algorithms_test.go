@@ -49,6 +49,12 @@ func afterRTT(r loader.Registration, ns uint64) loader.Registration {
 	return r
 }
 
+// onHost is the registration for a production host.
+func onHost(r loader.Registration) loader.Registration {
+	r.Network.Host = true
+	return r
+}
+
 func dilated(r loader.Registration, shift uint32) loader.Registration {
 	r.DilationShift = shift
 	return r
@@ -685,8 +691,14 @@ func TestDCTCPParametersAreChecked(t *testing.T) {
 // DCTCP: alpha follows the marks, the window follows alpha, and the receiver tells of each packet's
 // mark.
 func TestDCTCP(t *testing.T) {
+	r := dctcp("g", "1/16", "initial_alpha", "0.5", "burst", "0ns")
+	t.Run("in experiments", func(t *testing.T) { checkDCTCP(t, registered(t, r)) })
+	t.Run("on hosts", func(t *testing.T) { checkDCTCP(t, registered(t, onHost(r))) })
+}
+
+func checkDCTCP(t *testing.T, control *loader.Control) {
+	t.Helper()
 	const initialAlpha = 0.5
-	control := registered(t, dctcp("g", "1/16", "initial_alpha", "0.5"))
 	p := newPath(t)
 	marker := nstest.NewMarker(t, p.server)
 	c := p.connect(t, control)

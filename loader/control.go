@@ -311,6 +311,7 @@ func (d definition) prepare(spec *ebpf.CollectionSpec, c *Control) error {
 	if c.layout, err = layoutOf(d.Scheme.Object, spec.Maps[flowsMap]); err != nil {
 		return err
 	}
+	chooseHost(spec, d.Network.Host)
 	return chooseCongControl(spec)
 }
 
@@ -382,6 +383,25 @@ func notRegistered(name string, err error) error {
 	return fmt.Errorf("register congestion control %s (is the name taken? see "+
 		"net.ipv4.tcp_available_congestion_control): %w",
 		name, err)
+}
+
+// hostSuffix ends the name of a program that, on hosts, takes the place of the one without it. It
+// does the same at less cost. Experiments keep the other: a program's instructions are part of the
+// time that the microVM counts.
+const hostSuffix = "_host"
+
+// chooseHost keeps one of each two such programs.
+func chooseHost(spec *ebpf.CollectionSpec, host bool) {
+	for name, p := range spec.Programs {
+		instead, ok := strings.CutSuffix(name, hostSuffix)
+		switch {
+		case ok && host:
+			p.AttachTo = spec.Programs[instead].AttachTo
+			delete(spec.Programs, instead)
+		case ok:
+			delete(spec.Programs, name)
+		}
+	}
 }
 
 // Suffixes of the two cong_control programs: it has 4 arguments from 6.10 on, and 2 before.

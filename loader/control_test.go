@@ -135,3 +135,19 @@ func TestMinTSOSegs(t *testing.T) {
 		})
 	}
 }
+
+// On hosts some programs take the place of others, which do the same in experiments.
+func TestHostPrograms(t *testing.T) {
+	for _, host := range []bool{false, true} {
+		r := dctcp()
+		r.Network.Host = host
+		control := registered(t, r)
+		for _, name := range []string{"cwnd_event", "in_ack_event", "cong_avoid"} {
+			name = "pcn_dctcp_" + name
+			qt.Check(t, qt.Equals(control.HasProgram(name), !host), qt.Commentf(name))
+			qt.Check(t, qt.Equals(control.HasProgram(name+"_host"), host), qt.Commentf(name))
+		}
+		qt.Check(t, qt.IsTrue(control.HasProgram("pcn_dctcp_ssthresh")))
+		qt.Assert(t, qt.IsNil(control.Close()))
+	}
+}

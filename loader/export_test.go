@@ -60,6 +60,9 @@ func (c *Control) BaseRTT(host netip.Addr) (time.Duration, error) {
 	return time.Duration(ns), err
 }
 
+// HasProgram reports whether the kernel runs a program of the object.
+func (c *Control) HasProgram(name string) bool { return c.coll.Programs[name] != nil }
+
 // LimitsBursts reports whether TCP asks the control how many packets may leave at once.
 func (c *Control) LimitsBursts() bool {
 	for name := range c.coll.Programs {

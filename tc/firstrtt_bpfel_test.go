@@ -86,27 +86,28 @@ type firstrttLdcpFlow struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	firstrttMapBaseRtts          = "base_rtts"
-	firstrttMapControlCounts     = "control_counts"
-	firstrttMapFlows             = "flows"
-	firstrttMapLdcp              = "ldcp"
-	firstrttProgFirstRtt         = "first_rtt"
-	firstrttProgLdcpCongControl  = "ldcp_cong_control"
-	firstrttProgLdcpCongControl2 = "ldcp_cong_control_2"
-	firstrttProgLdcpCwndEvent    = "ldcp_cwnd_event"
-	firstrttProgLdcpInit         = "ldcp_init"
-	firstrttProgLdcpMinTsoSegs   = "ldcp_min_tso_segs"
-	firstrttProgLdcpPktsAcked    = "ldcp_pkts_acked"
-	firstrttProgLdcpRelease      = "ldcp_release"
-	firstrttProgLdcpSetState     = "ldcp_set_state"
-	firstrttProgLdcpSsthresh     = "ldcp_ssthresh"
-	firstrttProgLdcpUndoCwnd     = "ldcp_undo_cwnd"
-	firstrttVarDilationShift     = "dilation_shift"
-	firstrttVarMarkerParams      = "marker_params"
-	firstrttVarNetnsKeys         = "netns_keys"
-	firstrttVarParams            = "params"
-	firstrttVarPathParams        = "path_params"
-	firstrttVarWredParams        = "wred_params"
+	firstrttMapBaseRtts           = "base_rtts"
+	firstrttMapControlCounts      = "control_counts"
+	firstrttMapFlows              = "flows"
+	firstrttMapLdcp               = "ldcp"
+	firstrttProgFirstRtt          = "first_rtt"
+	firstrttProgLdcpCongControl   = "ldcp_cong_control"
+	firstrttProgLdcpCongControl2  = "ldcp_cong_control_2"
+	firstrttProgLdcpCwndEvent     = "ldcp_cwnd_event"
+	firstrttProgLdcpCwndEventHost = "ldcp_cwnd_event_host"
+	firstrttProgLdcpInit          = "ldcp_init"
+	firstrttProgLdcpMinTsoSegs    = "ldcp_min_tso_segs"
+	firstrttProgLdcpPktsAcked     = "ldcp_pkts_acked"
+	firstrttProgLdcpRelease       = "ldcp_release"
+	firstrttProgLdcpSetState      = "ldcp_set_state"
+	firstrttProgLdcpSsthresh      = "ldcp_ssthresh"
+	firstrttProgLdcpUndoCwnd      = "ldcp_undo_cwnd"
+	firstrttVarDilationShift      = "dilation_shift"
+	firstrttVarMarkerParams       = "marker_params"
+	firstrttVarNetnsKeys          = "netns_keys"
+	firstrttVarParams             = "params"
+	firstrttVarPathParams         = "path_params"
+	firstrttVarWredParams         = "wred_params"
 )
 
 // loadFirstrtt returns the embedded CollectionSpec for firstrtt.
@@ -151,17 +152,18 @@ type firstrttSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttProgramSpecs struct {
-	FirstRtt         *ebpf.ProgramSpec `ebpf:"first_rtt"`
-	LdcpCongControl  *ebpf.ProgramSpec `ebpf:"ldcp_cong_control"`
-	LdcpCongControl2 *ebpf.ProgramSpec `ebpf:"ldcp_cong_control_2"`
-	LdcpCwndEvent    *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event"`
-	LdcpInit         *ebpf.ProgramSpec `ebpf:"ldcp_init"`
-	LdcpMinTsoSegs   *ebpf.ProgramSpec `ebpf:"ldcp_min_tso_segs"`
-	LdcpPktsAcked    *ebpf.ProgramSpec `ebpf:"ldcp_pkts_acked"`
-	LdcpRelease      *ebpf.ProgramSpec `ebpf:"ldcp_release"`
-	LdcpSetState     *ebpf.ProgramSpec `ebpf:"ldcp_set_state"`
-	LdcpSsthresh     *ebpf.ProgramSpec `ebpf:"ldcp_ssthresh"`
-	LdcpUndoCwnd     *ebpf.ProgramSpec `ebpf:"ldcp_undo_cwnd"`
+	FirstRtt          *ebpf.ProgramSpec `ebpf:"first_rtt"`
+	LdcpCongControl   *ebpf.ProgramSpec `ebpf:"ldcp_cong_control"`
+	LdcpCongControl2  *ebpf.ProgramSpec `ebpf:"ldcp_cong_control_2"`
+	LdcpCwndEvent     *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event"`
+	LdcpCwndEventHost *ebpf.ProgramSpec `ebpf:"ldcp_cwnd_event_host"`
+	LdcpInit          *ebpf.ProgramSpec `ebpf:"ldcp_init"`
+	LdcpMinTsoSegs    *ebpf.ProgramSpec `ebpf:"ldcp_min_tso_segs"`
+	LdcpPktsAcked     *ebpf.ProgramSpec `ebpf:"ldcp_pkts_acked"`
+	LdcpRelease       *ebpf.ProgramSpec `ebpf:"ldcp_release"`
+	LdcpSetState      *ebpf.ProgramSpec `ebpf:"ldcp_set_state"`
+	LdcpSsthresh      *ebpf.ProgramSpec `ebpf:"ldcp_ssthresh"`
+	LdcpUndoCwnd      *ebpf.ProgramSpec `ebpf:"ldcp_undo_cwnd"`
 }
 
 // firstrttMapSpecs contains maps before they are loaded into the kernel.
@@ -237,17 +239,18 @@ type firstrttVariables struct {
 //
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttPrograms struct {
-	FirstRtt         *ebpf.Program `ebpf:"first_rtt"`
-	LdcpCongControl  *ebpf.Program `ebpf:"ldcp_cong_control"`
-	LdcpCongControl2 *ebpf.Program `ebpf:"ldcp_cong_control_2"`
-	LdcpCwndEvent    *ebpf.Program `ebpf:"ldcp_cwnd_event"`
-	LdcpInit         *ebpf.Program `ebpf:"ldcp_init"`
-	LdcpMinTsoSegs   *ebpf.Program `ebpf:"ldcp_min_tso_segs"`
-	LdcpPktsAcked    *ebpf.Program `ebpf:"ldcp_pkts_acked"`
-	LdcpRelease      *ebpf.Program `ebpf:"ldcp_release"`
-	LdcpSetState     *ebpf.Program `ebpf:"ldcp_set_state"`
-	LdcpSsthresh     *ebpf.Program `ebpf:"ldcp_ssthresh"`
-	LdcpUndoCwnd     *ebpf.Program `ebpf:"ldcp_undo_cwnd"`
+	FirstRtt          *ebpf.Program `ebpf:"first_rtt"`
+	LdcpCongControl   *ebpf.Program `ebpf:"ldcp_cong_control"`
+	LdcpCongControl2  *ebpf.Program `ebpf:"ldcp_cong_control_2"`
+	LdcpCwndEvent     *ebpf.Program `ebpf:"ldcp_cwnd_event"`
+	LdcpCwndEventHost *ebpf.Program `ebpf:"ldcp_cwnd_event_host"`
+	LdcpInit          *ebpf.Program `ebpf:"ldcp_init"`
+	LdcpMinTsoSegs    *ebpf.Program `ebpf:"ldcp_min_tso_segs"`
+	LdcpPktsAcked     *ebpf.Program `ebpf:"ldcp_pkts_acked"`
+	LdcpRelease       *ebpf.Program `ebpf:"ldcp_release"`
+	LdcpSetState      *ebpf.Program `ebpf:"ldcp_set_state"`
+	LdcpSsthresh      *ebpf.Program `ebpf:"ldcp_ssthresh"`
+	LdcpUndoCwnd      *ebpf.Program `ebpf:"ldcp_undo_cwnd"`
 }
 
 func (p *firstrttPrograms) Close() error {
@@ -256,6 +259,7 @@ func (p *firstrttPrograms) Close() error {
 		p.LdcpCongControl,
 		p.LdcpCongControl2,
 		p.LdcpCwndEvent,
+		p.LdcpCwndEventHost,
 		p.LdcpInit,
 		p.LdcpMinTsoSegs,
 		p.LdcpPktsAcked,

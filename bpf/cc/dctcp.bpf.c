@@ -115,8 +115,7 @@ static __always_inline void repair_window(struct sock *sk, struct dctcp_flow *fl
 	tp->snd_ssthresh = flow->ssthresh;
 }
 
-SEC("struct_ops/in_ack_event")
-void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
+static __always_inline void on_ack(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u32 snd_una = tp->snd_una, snd_nxt = tp->snd_nxt, delivered = tp->delivered,
@@ -144,6 +143,29 @@ void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
 	flow->sender.doubt = reason;
 	dctcp_ack(&flow->dctcp, loaded(params), snd_una, snd_nxt, delivered, delivered_ce);
 	bpf_spin_unlock(&flow->lock);
+}
+
+SEC("struct_ops/in_ack_event")
+void BPF_PROG(pcn_dctcp_in_ack_event, struct sock *sk, u32 flags)
+{
+	on_ack(sk);
+}
+
+/*
+ * The core calls in_ack_event at receivers too, for each packet. Where nothing was sent, nothing is
+ * acknowledged, and once alpha is 0 an ACK changes nothing.
+ */
+static __always_inline bool only_receives(struct sock *sk)
+{
+	return tcp_calm(sk) && !in_window(sk) && !((struct tcp_sock *)sk)->data_segs_out;
+}
+
+/* See hostSuffix in package loader. */
+SEC("struct_ops/in_ack_event_host")
+void BPF_PROG(pcn_dctcp_in_ack_event_host, struct sock *sk, u32 flags)
+{
+	if (!only_receives(sk))
+		on_ack(sk);
 }
 
 /* The kernel asks once a window, when it enters state CWR after an echoed mark. */
@@ -176,6 +198,16 @@ SEC("struct_ops/cong_avoid")
 void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
 	if (plain(sk, flow_of(sk)))
+		plain_grow(sk, acked);
+	else if (may_grow(sk))
+		tcp_reno_cong_avoid(sk, ack, acked);
+}
+
+/* in_ack_event has found out for the same ACK whether the flow has a plain window. */
+SEC("struct_ops/cong_avoid_host")
+void BPF_PROG(pcn_dctcp_cong_avoid_host, struct sock *sk, u32 ack, u32 acked)
+{
+	if (in_window(sk))
 		plain_grow(sk, acked);
 	else if (may_grow(sk))
 		tcp_reno_cong_avoid(sk, ack, acked);
@@ -227,8 +259,7 @@ void BPF_PROG(pcn_dctcp_pkts_acked, struct sock *sk, const struct ack_sample *sa
 		plain_acked(sk, sample);
 }
 
-SEC("struct_ops/cwnd_event")
-void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
+static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 {
 	struct dctcp_flow *flow;
 
@@ -242,8 +273,25 @@ void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
 	}
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (on_host && echo_unmarked(sk, event))
+		return;
 	flow = flow_of(sk);
-	echo_event(sk, flow ? &flow->receiver : NULL, event);
+	if (on_host)
+		echo_keeping(sk, flow ? &flow->receiver : NULL, event);
+	else
+		echo_event(sk, flow ? &flow->receiver : NULL, event);
+}
+
+SEC("struct_ops/cwnd_event")
+void BPF_PROG(pcn_dctcp_cwnd_event, struct sock *sk, int event)
+{
+	on_event(sk, event, false);
+}
+
+SEC("struct_ops/cwnd_event_host")
+void BPF_PROG(pcn_dctcp_cwnd_event_host, struct sock *sk, int event)
+{
+	on_event(sk, event, true);
 }
 
 /*
@@ -279,7 +327,7 @@ u32 BPF_PROG(pcn_dctcp_min_tso_segs, struct sock *sk)
 	if (pace > sk->sk_max_pacing_rate)
 		pace = sk->sk_max_pacing_rate;
 	sk->sk_pacing_rate = pace;
-	if (tcp_calm(sk))
+	if (tcp_unpaced(sk))
 		return DEFAULT_TSO_SEGS;
 	packets = tcp_burst_packets(sk, params.burst_ns);
 	tcp_limit_window_burst(sk, packets);

@@ -275,17 +275,34 @@ void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
 		set_window(sk, &now);
 }
 
-SEC("struct_ops/cwnd_event")
-void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
+static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 {
 	struct ldcp_flow *flow;
 
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (on_host && echo_unmarked(sk, event))
+		return;
 	flow = flow_of(sk);
-	echo_event(sk, flow ? &flow->receiver : NULL, event);
+	if (on_host)
+		echo_keeping(sk, flow ? &flow->receiver : NULL, event);
+	else
+		echo_event(sk, flow ? &flow->receiver : NULL, event);
 	if (event == CA_EVENT_ECN_IS_CE)
 		ack_now(sk); /* sec. 2.2: only ACKs of unmarked packets may be delayed */
+}
+
+SEC("struct_ops/cwnd_event")
+void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
+{
+	on_event(sk, event, false);
+}
+
+/* See hostSuffix in package loader. */
+SEC("struct_ops/cwnd_event_host")
+void BPF_PROG(ldcp_cwnd_event_host, struct sock *sk, int event)
+{
+	on_event(sk, event, true);
 }
 
 SEC("struct_ops/pkts_acked")
@@ -312,14 +329,17 @@ u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
 SEC("struct_ops/min_tso_segs")
 u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
 {
-	u32 packets = tcp_burst_packets(sk, params.burst_ns);
+	u32 packets;
 
 	if (in_window(sk))
 		return DEFAULT_TSO_SEGS;
 	tcp_restore_window(sk);
 	if (params.ask_acks && ((struct tcp_sock *)sk)->snd_cwnd == 1)
 		tcp_ask_ack(sk);
-	if (!packets || tcp_calm(sk))
+	if (tcp_unpaced(sk))
+		return DEFAULT_TSO_SEGS;
+	packets = tcp_burst_packets(sk, params.burst_ns);
+	if (!packets)
 		return DEFAULT_TSO_SEGS;
 	tcp_limit_window_burst(sk, packets);
 	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;

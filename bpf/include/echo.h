@@ -74,4 +74,33 @@ static __always_inline void echo_event(struct sock *sk, struct echo *e, int even
 	echo_set(sk, ce);
 }
 
+/*
+ * A shorter way for the usual event, a packet without a mark after another: all that changes is
+ * the sequence number, which the socket keeps. To look up the flow's entry costs more than the
+ * rest. False: call echo_keeping(). A plain window's state has the same place, hence the owner.
+ */
+static __always_inline bool echo_unmarked(struct sock *sk, int event)
+{
+	struct sock_state *s = tcp_state(sk);
+
+	if (event != CA_EVENT_ECN_NO_CE || s->window || s->unmarked.owner != s->owner)
+		return false;
+	s->unmarked.seq = ((struct tcp_sock *)sk)->rcv_nxt;
+	return true;
+}
+
+/* As echo_event(), and the next packets may go the shorter way. */
+static __always_inline void echo_keeping(struct sock *sk, struct echo *e, int event)
+{
+	struct sock_state *s = tcp_state(sk);
+
+	if (e && !s->window && s->unmarked.owner == s->owner)
+		e->seq = s->unmarked.seq;
+	echo_event(sk, e, event);
+	if (s->window)
+		return; /* the socket has no room for it */
+	s->unmarked.owner = e && event == CA_EVENT_ECN_NO_CE ? s->owner : 0;
+	s->unmarked.seq = ((struct tcp_sock *)sk)->rcv_nxt;
+}
+
 #endif

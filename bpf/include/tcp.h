@@ -90,6 +90,12 @@ struct tcp_burst_window {
 	u32 calm;  /* no packet was marked for long, so the flow is not paced */
 };
 
+/* What a receiver keeps of packets without a mark that came in a row: echo_unmarked(). */
+struct tcp_unmarked {
+	u32 owner; /* the socket's, if the latest packet had no mark */
+	u32 seq;   /* the sequence number expected after it */
+};
+
 /*
  * What a control keeps in the private part of the socket, which is there when the flow table has no
  * room. All fields are words: the namespace's cookie may be anywhere.
@@ -100,8 +106,11 @@ struct tcp_burst_window {
  */
 struct sock_state {
 	union {
-		u8 cubic[60];		      /* struct bictcp, while the flow has a plain window */
-		struct tcp_burst_window kept; /* otherwise, of a control with a window */
+		u8 cubic[60]; /* struct bictcp, while the flow has a plain window */
+		struct {      /* otherwise, of a control with a window */
+			struct tcp_burst_window kept;
+			struct tcp_unmarked unmarked;
+		};
 	};
 	u16 window;  /* enum doubt_reason: why the flow has a window; 0: it has none */
 	u16 counted; /* for which reason it was counted last */
@@ -380,6 +389,22 @@ static __always_inline void tcp_set_calm(struct sock *sk, bool calm)
 static __always_inline bool tcp_calm(struct sock *sk)
 {
 	return tcp_state(sk)->kept.calm;
+}
+
+/* 64 KB, the most that leaves at once, in a microsecond. No timer is as fast. */
+#define PACE_MOST (65536ULL * 1000000)
+
+/*
+ * Whether the bursts of a flow with a window are TCP's own: it is calm, or its window is far more
+ * than the path holds. Then pacing spreads nothing, each timer is late, and costs more than the
+ * packets that it lets leave.
+ */
+static __always_inline bool tcp_unpaced(struct sock *sk)
+{
+	if (sk->sk_pacing_rate < PACE_MOST)
+		return tcp_calm(sk);
+	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+	return true;
 }
 
 /*

@@ -47,6 +47,10 @@ type Options struct {
 	PMax, Mark   float64
 	LimitPackets uint32 // of the router's queue; 0: 1000
 	Senders      int    // 0: 2
+	// Nagle lets TCP wait for more to send before it sends less than a packet. That is its
+	// default, which iperf3 leaves. Go's is not to wait.
+	Nagle         bool
+	ReceiveBuffer int // bytes that the receiver's TCP may take; 0: Linux decides
 }
 
 // Bed is a network of senders, a router and a receiver.
@@ -58,7 +62,8 @@ type Bed struct {
 	receiver node
 	wred     *tc.WRED
 
-	retransmitted uint64 // packets that Fill's senders sent again
+	retransmitted uint64  // packets that Fill's senders sent again
+	inFlight      float64 // bytes of Fill's first connection, the mean
 }
 
 // node is a host: its namespace, its one device and its address.
@@ -306,7 +311,9 @@ type Connection struct{ Sender, Receiver *net.TCPConn }
 func (b *Bed) Connect(sender int, control string) Connection {
 	t := b.t
 	t.Helper()
-	listen := net.ListenConfig{Control: choose(control)}
+	listen := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		return errors.Join(choose(control)("", "", c), b.setReceiveBuffer(c))
+	}}
 	listen.SetMultipathTCP(false)
 	dial := net.Dialer{Control: choose(control)}
 	var (
@@ -328,7 +335,18 @@ func (b *Bed) Connect(sender int, control string) Connection {
 		out.Close()
 		in.Close()
 	})
+	b.ok(out.(*net.TCPConn).SetNoDelay(!b.o.Nagle))
 	return Connection{out.(*net.TCPConn), in.(*net.TCPConn)}
+}
+
+// superPacket returns the mean length of what a sender gave its device: packets, or super-packets.
+func (b *Bed) superPacket(sender int) float64 {
+	b.t.Helper()
+	n := b.senders[sender]
+	l, err := nstest.Netlink(b.t, n.ns).LinkByIndex(n.index)
+	b.ok(err)
+	sent := l.Attrs().Statistics
+	return float64(sent.TxBytes) / float64(sent.TxPackets)
 }
 
 // info returns what TCP knows of the connection at its sender.
@@ -341,6 +359,20 @@ func (c Connection) info() (info *unix.TCPInfo, err error) {
 		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
 	})
 	return info, errors.Join(controlErr, err)
+}
+
+// setReceiveBuffer limits what a listener's connections may have in flight.
+func (b *Bed) setReceiveBuffer(c syscall.RawConn) error {
+	if b.o.ReceiveBuffer == 0 {
+		return nil
+	}
+	var err error
+	controlErr := c.Control(func(fd uintptr) {
+		// Linux doubles the number
+		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE,
+			b.o.ReceiveBuffer/2)
+	})
+	return errors.Join(controlErr, err)
 }
 
 func choose(control string) func(_, _ string, c syscall.RawConn) error {

@@ -54,10 +54,15 @@ func parseMeasurement(text string) (m measurement, err error) {
 			m.controls = strings.Split(value, ",")
 		case "ipv6":
 			m.IPv6, err = strconv.ParseBool(value)
+		case "nagle":
+			m.Nagle, err = strconv.ParseBool(value)
 		case "mtu", "flows", "runs", "senders":
 			n, err = strconv.Atoi(value)
 			*map[string]*int{"mtu": &m.MTU, "flows": &m.flows, "runs": &m.runs,
 				"senders": &m.Senders}[key] = n
+		case "receive_buffer":
+			size, err = config.ParseBytes(value)
+			m.ReceiveBuffer = int(size)
 		case "limit":
 			n, err = strconv.Atoi(value)
 			m.LimitPackets = uint32(max(n, 0))
@@ -148,6 +153,8 @@ func (m measurement) run(t *testing.T, control string) (r result) {
 		r.cpu = float64((ownCPU(t) - own).Nanoseconds()) / bytes
 		r.note = fmt.Sprintf("CPU %.2f ns/B, its own %.2f ",
 			float64((busy(t)-before).Nanoseconds())/bytes, r.cpu)
+		r.note += fmt.Sprintf("skbs of %.1f KB, %.0f KB in flight ", b.superPacket(0)/1e3,
+			b.inFlight/1e3)
 		r.jain = Jain(r.goodput)
 		r.note += fmt.Sprintf("retransmitted %d ", b.retransmitted)
 		if heard != nil {

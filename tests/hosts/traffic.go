@@ -24,7 +24,7 @@ func (b *Bed) Fill(conns []Connection, settle, measure time.Duration) []float64 
 	}
 	wait(ctx, settle)
 	before, began := load(received), time.Now()
-	wait(ctx, measure)
+	b.inFlight = b.watch(ctx, conns[0], measure)
 	after, took := load(received), time.Since(began)
 	cancel()
 	for _, c := range conns {
@@ -47,6 +47,20 @@ func wait(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+}
+
+// watch returns the mean of what a connection has in flight, in bytes.
+func (b *Bed) watch(ctx context.Context, c Connection, d time.Duration) float64 {
+	b.t.Helper()
+	const interval = 10 * time.Millisecond
+	total, samples := 0.0, 0
+	for end := time.Now().Add(d); time.Now().Before(end); samples++ {
+		wait(ctx, min(interval, time.Until(end)))
+		info, err := c.info()
+		b.ok(err)
+		total += float64(info.Unacked) * float64(info.Snd_mss)
+	}
+	return total / float64(samples)
 }
 
 func load(counts []atomic.Uint64) []uint64 {
