@@ -38,6 +38,14 @@ struct dctcp_params {
 	flag bound_cut PARAM("After a mark no more is in flight than the window before it", "",
 			     "false") HOST("true");
 	u32 pad;
+	/*
+	 * Where nothing marks, slow start ends when a queue is full, and loses up to a window.
+	 * CUBIC's ends when the round trip grows (HyStart); so does this, by the same time.
+	 */
+	u64 slow_start_delay_ns KEY("slow_start_delay")
+		PARAM("Slow start ends too when the smoothed round trip is longer than the least "
+		      "one by this and by an eighth; 0: with a mark or a loss, as in the papers",
+		      "0 to 1s", "0ns") HOST("4ms");
 };
 
 struct dctcp {
@@ -84,6 +92,16 @@ static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params
 	d->delivered_ce = delivered_ce;
 	d->next_seq = snd_nxt;
 	return true;
+}
+
+/* Whether slow start ends because of a queue that does not mark. */
+static __always_inline bool dctcp_queues(const struct dctcp_params *p, u64 rtt_ns, u64 least_rtt_ns)
+{
+	u64 delay_ns = p->slow_start_delay_ns;
+
+	if (delay_ns < least_rtt_ns / 8)
+		delay_ns = least_rtt_ns / 8;
+	return p->slow_start_delay_ns && rtt_ns > least_rtt_ns + delay_ns;
 }
 
 /* The window after an echoed mark, in packets: eq. (2). At least 2, as in tcp_dctcp.c. */

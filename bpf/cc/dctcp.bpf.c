@@ -172,12 +172,30 @@ static __always_inline bool may_grow(struct sock *sk)
 	return !params.burst_ns || !((struct tcp_sock *)sk)->app_limited;
 }
 
+static __always_inline void end_slow_start(struct sock *sk, struct dctcp_flow *flow)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u64 rtt_ns = tcp_srtt_us(sk) * 1000ULL >> dilation_shift,
+	    least_rtt_ns = tp->rtt_min.s[0].v * 1000ULL >> dilation_shift;
+
+	if (tp->snd_cwnd >= tp->snd_ssthresh ||
+	    !dctcp_queues(loaded(params), rtt_ns, least_rtt_ns))
+		return;
+	flow->ssthresh = tp->snd_cwnd;
+	tp->snd_ssthresh = flow->ssthresh;
+}
+
 SEC("struct_ops/cong_avoid")
 void BPF_PROG(pcn_dctcp_cong_avoid, struct sock *sk, u32 ack, u32 acked)
 {
-	if (plain(sk, flow_of(sk)))
+	struct dctcp_flow *flow = flow_of(sk);
+
+	if (plain(sk, flow) || !flow) {
 		plain_grow(sk, acked);
-	else if (may_grow(sk))
+		return;
+	}
+	end_slow_start(sk, flow);
+	if (may_grow(sk))
 		tcp_reno_cong_avoid(sk, ack, acked);
 }
 

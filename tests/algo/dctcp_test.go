@@ -187,6 +187,29 @@ func TestDCTCPWindow(t *testing.T) {
 	}
 }
 
+// Slow start ends without marks when the round trip is longer than the least one by the parameter,
+// and by an eighth.
+func TestDCTCPSlowStartDelay(t *testing.T) {
+	m := loadMarkers(t)
+
+	const us = 1000
+	for _, test := range []struct {
+		delay, rtt, least uint64
+		want              bool
+	}{
+		{4000 * us, 4100 * us, 100 * us, false},
+		{4000 * us, 4101 * us, 100 * us, true},
+		{4000 * us, 85_000 * us, 80_000 * us, false}, // an eighth is 10 ms
+		{4000 * us, 90_001 * us, 80_000 * us, true},
+		{0, 90_001 * us, 80_000 * us, false},
+		{4000 * us, 0, 100 * us, false}, // not measured yet
+	} {
+		steps := []markWindowStep{{RttNs: test.rtt, LeastRttNs: test.least}}
+		m.window(t, markDctcpParams{G_shift: 4, SlowStartDelayNs: test.delay}, steps)
+		qt.Check(t, qt.Equals(steps[0].Queues, test.want), qt.Commentf("%+v", test))
+	}
+}
+
 // Alpha stays within 1 even if more packets are marked than delivered, or none is.
 func TestDCTCPMoreMarksThanPackets(t *testing.T) {
 	m := loadMarkers(t)

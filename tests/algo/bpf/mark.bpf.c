@@ -126,6 +126,8 @@ int sample(struct sample_args *ctx)
 }
 
 struct window_step {
+	u64 rtt_ns;	  /* in */
+	u64 least_rtt_ns; /* in */
 	u32 snd_una;	  /* in */
 	u32 snd_nxt;	  /* in */
 	u32 delivered;	  /* in */
@@ -134,7 +136,8 @@ struct window_step {
 	u32 ssthresh;	  /* out */
 	u32 alpha;	  /* out */
 	bool ended;	  /* out: a window, with this ACK */
-	u8 pad[3];
+	bool queues;	  /* out: the round trip is so long that slow start ends */
+	u8 pad[2];
 };
 
 struct window_args {
@@ -161,6 +164,7 @@ static long window_step(u32 i, struct window_args *args)
 					step->delivered, step->delivered_ce);
 	step->alpha = args->dctcp.alpha;
 	step->ssthresh = dctcp_ssthresh(&args->dctcp, step->cwnd);
+	step->queues = dctcp_queues(&args->params, step->rtt_ns, step->least_rtt_ns);
 	args->done++;
 	return 0;
 }
