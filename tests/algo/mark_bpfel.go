@@ -135,6 +135,12 @@ type markWindowArgs struct {
 		DeliveredCe uint32
 		NextSeq     uint32
 	}
+	Delay struct {
+		_       structs.HostLayout
+		NextSeq uint32
+		Samples uint32
+		LeastNs uint64
+	}
 	Steps uint32
 	Done  uint32
 }

@@ -143,6 +143,7 @@ struct window_step {
 struct window_args {
 	struct dctcp_params params;
 	struct dctcp dctcp;
+	struct dctcp_delay delay;
 	u32 steps;
 	u32 done;
 };
@@ -156,15 +157,19 @@ static long window_step(u32 i, struct window_args *args)
 
 	if (!step)
 		return 1;
-	if (i == 0)
+	if (i == 0) {
 		dctcp_init(&args->dctcp, &args->params, step->snd_nxt, step->delivered,
 			   step->delivered_ce);
-	else
+		args->delay = (struct dctcp_delay){.next_seq = step->snd_nxt};
+	} else {
 		step->ended = dctcp_ack(&args->dctcp, &args->params, step->snd_una, step->snd_nxt,
 					step->delivered, step->delivered_ce);
+	}
 	step->alpha = args->dctcp.alpha;
 	step->ssthresh = dctcp_ssthresh(&args->dctcp, step->cwnd);
-	step->queues = dctcp_queues(&args->params, step->rtt_ns, step->least_rtt_ns);
+	if (step->rtt_ns)
+		step->queues = dctcp_queues(&args->delay, &args->params, step->snd_una,
+					    step->snd_nxt, step->rtt_ns, step->least_rtt_ns);
 	args->done++;
 	return 0;
 }
