@@ -70,7 +70,9 @@ type rpPcnFlow struct {
 		W             uint32
 		AppLimited    uint32
 		YoungBytes    uint32
-		Pad           uint32
+		QuietCnps     uint32
+		QuietNs       uint64
+		RttNs         uint64
 	}
 	Ack struct {
 		_  structs.HostLayout
@@ -106,7 +108,7 @@ type rpPcnRpParams struct {
 	IdleCut     uint32
 	YoungBytes  uint32
 	W_young     uint32
-	Pad         uint32
+	Patience    uint32
 	BurstNs     uint64
 	Doubt       struct {
 		_        structs.HostLayout

@@ -38,6 +38,14 @@ struct dctcp_params {
 	flag bound_cut PARAM("After a mark no more is in flight than the window before it", "",
 			     "false") HOST("true");
 	u32 pad;
+	/*
+	 * Where nothing marks, slow start ends when a queue is full, and loses up to a window.
+	 * CUBIC's ends when the round trip grows (HyStart), and so does this.
+	 */
+	u64 slow_start_delay_ns KEY("slow_start_delay")
+		PARAM("Slow start ends too when round trips are longer than the least one by this "
+		      "and by an eighth; 0: only with a mark or a loss, as in the papers",
+		      "0 to 1s", "0ns") HOST("4ms");
 };
 
 struct dctcp {
@@ -46,6 +54,16 @@ struct dctcp {
 	u32 delivered_ce; /* of which marked */
 	u32 next_seq;	  /* the window ends when this is acknowledged */
 };
+
+/* How long round trips are in a window of slow start. */
+struct dctcp_delay {
+	u32 next_seq; /* the window ends when this is acknowledged */
+	u32 samples;
+	u64 least_ns; /* of them */
+};
+
+#define DCTCP_ENOUGH_SAMPLES 8 /* as HyStart */
+#define DCTCP_FEWEST_SAMPLES 3 /* of a whole window: one alone may be of a delayed ACK */
 
 static __always_inline void dctcp_init(struct dctcp *d, const struct dctcp_params *p, u32 snd_nxt,
 				       u32 delivered, u32 delivered_ce)
@@ -84,6 +102,39 @@ static __always_inline bool dctcp_ack(struct dctcp *d, const struct dctcp_params
 	d->delivered_ce = delivered_ce;
 	d->next_seq = snd_nxt;
 	return true;
+}
+
+/* Whether the window's round trips, of which there are enough, show a queue. */
+static __always_inline bool dctcp_long(const struct dctcp_delay *d, const struct dctcp_params *p,
+				       u64 least_ns, u32 enough)
+{
+	u64 delay_ns = p->slow_start_delay_ns;
+
+	if (delay_ns < least_ns / 8)
+		delay_ns = least_ns / 8;
+	return d->samples >= enough && d->least_ns > least_ns + delay_ns;
+}
+
+/*
+ * A round trip was measured in slow start, and least_ns is the least one of the connection. Returns
+ * true if slow start ends because of a queue that does not mark.
+ */
+static __always_inline bool dctcp_queues(struct dctcp_delay *d, const struct dctcp_params *p,
+					 u32 snd_una, u32 snd_nxt, u64 rtt_ns, u64 least_ns)
+{
+	bool queues = false;
+
+	if (!p->slow_start_delay_ns)
+		return false;
+	if ((s32)(snd_una - d->next_seq) >= 0) {
+		queues = dctcp_long(d, p, least_ns, DCTCP_FEWEST_SAMPLES);
+		d->next_seq = snd_nxt;
+		d->samples = 0;
+	}
+	if (!d->samples || rtt_ns < d->least_ns)
+		d->least_ns = rtt_ns;
+	d->samples++;
+	return queues || dctcp_long(d, p, least_ns, DCTCP_ENOUGH_SAMPLES);
 }
 
 /* The window after an echoed mark, in packets: eq. (2). At least 2, as in tcp_dctcp.c. */

@@ -132,6 +132,16 @@ static __always_inline u32 doubt_ack(struct doubt *d, const struct doubt_params 
 	return d->reason;
 }
 
+/*
+ * Whether the path marks, as far as was heard: a decrease was asked for shortly before, or no CNP
+ * came since. After a pause of this host or of the network the latter is long ago.
+ */
+static __always_inline bool doubt_path_marks(const struct doubt *d, u64 now_ns, u64 rtt_ns)
+{
+	return d->asked_ns && (now_ns - d->asked_ns < DOUBT_RECENT_NS + 8 * rtt_ns ||
+			       d->asked_ns == d->heard_ns);
+}
+
 /* A loss recovery or a timeout began. Returns the reason for a window after it. */
 static __always_inline u32 doubt_loss(struct doubt *d, const struct doubt_params *p, u64 now_ns,
 				      u64 rtt_ns)
@@ -143,7 +153,7 @@ static __always_inline u32 doubt_loss(struct doubt *d, const struct doubt_params
 		return DOUBT_NONE;
 	if (d->reason != DOUBT_NONE && d->reason != DOUBT_NEW)
 		return d->reason;
-	if (d->asked_ns && now_ns - d->asked_ns < DOUBT_RECENT_NS + 8 * rtt_ns)
+	if (doubt_path_marks(d, now_ns, rtt_ns))
 		return d->reason;
 	if (now_ns - d->until_ns > longest_ns)
 		doublings = d->times = 0; /* the last one was long ago */

@@ -79,7 +79,14 @@ struct pcn_rp_params {
 		PARAM("w of Algorithm 1 after a decrease of a young flow, if w_min is less: how "
 		      "fast it recovers",
 		      "1/65536 to below 1", "1/128") HOST("1/16");
-	u32 pad;
+	/*
+	 * N flows that all increase gain N w of the link in T, and hear of it 2 T later. As w grows
+	 * by a half each T, they ask for a multiple of the link by then. The cut takes nearly all
+	 * of what each had, and what a flow has next depends on how many CNPs it got meanwhile.
+	 */
+	u32 patience PARAM("After a decrease w does not grow before so many CNPs without CE in a "
+			   "row, of which only one counts in a round trip; 0: as in Algorithm 1",
+			   "0 to 64", "0") HOST("8");
 	/*
 	 * With segmentation offload TCP sends up to 64 KB at once, at any rate. At a switch one
 	 * such burst of a slow flow is a queue, and its packets are all marked or none.
@@ -98,7 +105,9 @@ struct pcn_rp {
 	q24 w STAT("w of Algorithm 1");
 	u32 app_limited; /* the latest ACK says that the application had no more to send */
 	u32 young_bytes; /* that the flow is young for; 0: it is not */
-	u32 pad;
+	u32 quiet_cnps;	 /* without CE since the latest decrease, one in a round trip */
+	u64 quiet_ns;	 /* when the latest one came, or the decrease */
+	u64 rtt_ns;	 /* smoothed, as of the latest ACK; 0: not known */
 };
 
 static __always_inline u64 pcn_floor(u64 rate_bps, const struct pcn_rp_params *p)
@@ -119,6 +128,8 @@ static __always_inline void pcn_rp_init(struct pcn_rp *rp, const struct pcn_rp_p
 	rp->w = pcn_least_w(rp, p); /* line 2 */
 	rp->before_bps = rp->before_last_bps = 0;
 	rp->heard_ns = 0;
+	rp->quiet_cnps = 0;
+	rp->quiet_ns = rp->rtt_ns = 0;
 }
 
 /*
@@ -169,11 +180,24 @@ static __always_inline void pcn_rp_age(struct pcn_rp *rp, u32 acked_bytes)
 	rp->young_bytes -= acked_bytes < rp->young_bytes ? acked_bytes : rp->young_bytes;
 }
 
+/* After a CNP without CE: whether w stays as it is. */
+static __always_inline bool pcn_patient(struct pcn_rp *rp, const struct pcn_rp_params *p,
+					u64 now_ns)
+{
+	if (rp->quiet_cnps >= p->patience)
+		return false;
+	if (now_ns - rp->quiet_ns >= rp->rtt_ns) {
+		rp->quiet_cnps++;
+		rp->quiet_ns = now_ns;
+	}
+	return true;
+}
+
 #define PCN_ONE_PERIOD 256U
 
 /* The CNP does not say CE. It stands for so many periods T, in units of 1 / PCN_ONE_PERIOD. */
 static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_rp_params *p,
-					    u32 periods)
+					    u64 now_ns, u32 periods)
 {
 	u64 gap_bps =
 		p->line_rate_bps > rp->send_rate_bps ? p->line_rate_bps - rp->send_rate_bps : 0;
@@ -186,7 +210,9 @@ static __always_inline void pcn_rp_increase(struct pcn_rp *rp, const struct pcn_
 		if (step_bps > gap_bps)
 			step_bps = gap_bps;
 	}
-	rp->send_rate_bps += step_bps;					      /* line 10 */
+	rp->send_rate_bps += step_bps; /* line 10 */
+	if (pcn_patient(rp, p, now_ns))
+		return;
 	rp->w = rp->w - q24_scale(rp->w, rp->w) + q24_scale(rp->w, p->w_max); /* line 11 */
 }
 
@@ -215,10 +241,13 @@ static __always_inline void pcn_rp_cnp(struct pcn_rp *rp, const struct pcn_rp_pa
 	u32 periods = pcn_periods(rp, p, now_ns);
 	u64 rate_bps = rp->send_rate_bps;
 
-	if (ce)
+	if (ce) {
 		pcn_rp_decrease(rp, p, rec_rate_bps); /* lines 4 to 7 */
-	else
-		pcn_rp_increase(rp, p, periods); /* lines 8 to 11 */
+		rp->quiet_cnps = 0;
+		rp->quiet_ns = now_ns;
+	} else {
+		pcn_rp_increase(rp, p, now_ns, periods); /* lines 8 to 11 */
+	}
 	rp->before_last_bps = rp->before_bps;
 	rp->before_bps = rate_bps;
 }
@@ -231,6 +260,7 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 {
 	rp->send_rate_bps = pcn_floor(rp->send_rate_bps / 2, p);
 	rp->w = p->w_min;
+	rp->quiet_cnps = 0;
 }
 
 #define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */

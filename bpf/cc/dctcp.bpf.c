@@ -36,6 +36,7 @@ const struct red_params marker_params PREFIX("marking") = {};
 struct dctcp_flow {
 	FLOW_HEAD;
 	struct dctcp dctcp;
+	struct dctcp_delay delay;
 	struct echo receiver;
 	u32 loss_cwnd; /* cwnd before the latest cut, for undo_cwnd */
 	u32 ssthresh;  /* of the latest cut */
@@ -75,6 +76,7 @@ void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 	tcp_establish(sk, &flow.sender, &key);
 	flow.ssthresh = tp->snd_ssthresh;
 	flow.window = tp->snd_cwnd;
+	flow.delay.next_seq = tp->snd_nxt;
 	flow.owner = tcp_state(sk)->owner;
 	echo_start(sk, &flow.receiver);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
@@ -181,6 +183,7 @@ u32 BPF_PROG(pcn_dctcp_ssthresh, struct sock *sk)
 	tcp_restore_window(sk);
 	cwnd = tp->snd_cwnd;
 	flow->loss_cwnd = cwnd;
+	flow->delay.samples = 0;
 	flow->ssthresh = dctcp_ssthresh(&flow->dctcp, cwnd);
 	return flow->ssthresh;
 }
@@ -252,11 +255,31 @@ void BPF_PROG(pcn_dctcp_set_state, struct sock *sk, u8 state)
 		plain_state(sk, state);
 }
 
+static __always_inline void end_slow_start(struct sock *sk, u32 rtt_us)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u64 rtt_ns = rtt_us * 1000ULL >> dilation_shift,
+	    least_ns = tp->rtt_min.s[0].v * 1000ULL >> dilation_shift;
+	struct dctcp_flow *flow;
+
+	tcp_restore_window(sk);
+	if (tp->snd_cwnd >= tp->snd_ssthresh)
+		return;
+	flow = flow_of(sk);
+	if (!flow || !dctcp_queues(&flow->delay, loaded(params), tp->snd_una, tp->snd_nxt, rtt_ns,
+				   least_ns))
+		return;
+	flow->ssthresh = tp->snd_cwnd;
+	tp->snd_ssthresh = flow->ssthresh;
+}
+
 SEC("struct_ops/pkts_acked")
 void BPF_PROG(pcn_dctcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	if (in_window(sk))
 		plain_acked(sk, sample);
+	else if (params.slow_start_delay_ns && sample->rtt_us > 0)
+		end_slow_start(sk, sample->rtt_us);
 }
 
 static __always_inline void on_event(struct sock *sk, int event, bool on_host)

@@ -64,6 +64,7 @@ static __always_inline void control_ack(struct flow_entry *flow, const struct ac
 	};
 
 	flow->rp.app_limited = e->app_limited;
+	flow->rp.rtt_ns = (u64)flow->sender.srtt_us * 1000 >> dilation_shift;
 	pcn_rp_age(&flow->rp, e->acked_bytes);
 	if (params.feedback == PCN_FEEDBACK_CNP)
 		return; /* the rate changes with CNPs only */

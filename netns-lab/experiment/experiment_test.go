@@ -212,7 +212,7 @@ func TestDefaults(t *testing.T) {
 			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
 			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
 			// rules of hosts, off in experiments
-			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
+			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125", "patience": "0",
 			"burst": "0ns", "pause_is_silence": "false",
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
@@ -240,7 +240,8 @@ func TestDefaults(t *testing.T) {
 		},
 		"dctcp": {
 			"g": "0.0625", "initial_alpha": "1", "burst": "0ns", "bound_cut": "false",
-			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
+			"slow_start_delay": "0ns",
+			"marking.kmin":     "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
 		},
 		"ldcp": {
 			"alpha": "1", "beta": "0.5", "gamma": "0.25", "eta": "0.5", "initial_window": "0B",
@@ -398,7 +399,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
 			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
 			// rules of hosts, off in experiments
-			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
+			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125", "patience": "0",
 			"burst": "0ns", "pause_is_silence": "false",
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"min_rate": "10kbps",
@@ -426,7 +427,8 @@ func TestEverySectionIsRead(t *testing.T) {
 		},
 		"dctcp": {
 			"g": "0.125", "initial_alpha": "0.25", "burst": "0ns", "bound_cut": "false",
-			"marking.kmin": "1KB", "marking.kmax": "2KB", "marking.pmax": "0.3",
+			"slow_start_delay": "0ns",
+			"marking.kmin":     "1KB", "marking.kmax": "2KB", "marking.pmax": "0.3",
 		},
 		"ldcp": {
 			"alpha": "0.5", "beta": "0.25", "gamma": "0.0625", "eta": "0.75", "burst": "0ns",

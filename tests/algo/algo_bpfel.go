@@ -143,7 +143,9 @@ type algoPcnRp struct {
 	W             uint32
 	AppLimited    uint32
 	YoungBytes    uint32
-	Pad           uint32
+	QuietCnps     uint32
+	QuietNs       uint64
+	RttNs         uint64
 }
 
 type algoPcnRpParams struct {
@@ -158,7 +160,7 @@ type algoPcnRpParams struct {
 	IdleCut     uint32
 	YoungBytes  uint32
 	W_young     uint32
-	Pad         uint32
+	Patience    uint32
 	BurstNs     uint64
 	Doubt       struct {
 		_        structs.HostLayout
@@ -233,6 +235,7 @@ type algoRpStep struct {
 	NowNs       uint64
 	RecRateBps  uint64
 	SendRateBps uint64
+	RttNs       uint64
 	W           uint32
 	Flow        uint32
 	Event       algoRpEvent

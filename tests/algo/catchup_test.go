@@ -16,6 +16,8 @@ type hostRP struct {
 	rate, w float64
 	rates   []float64 // before each CNP
 	heardNs uint64
+	quiet   uint32 // round trips with CNPs, and none of them with CE
+	quietNs uint64 // when the latest began
 }
 
 func newHostRP(p algoPcnRpParams) *hostRP {
@@ -26,7 +28,7 @@ func (o *hostRP) apply(s algoRpStep) {
 	wMin, wMax := float64(o.p.W_min)/wOne, float64(o.p.W_max)/wOne
 	line, floor := float64(o.p.LineRateBps), float64(o.p.MinRateBps)
 	if s.Event == algoRpEventRP_LOSS {
-		o.rate, o.w = max(o.rate/2, floor), wMin
+		o.rate, o.w, o.quiet = max(o.rate/2, floor), wMin, 0
 		return
 	}
 	periods := 1.0
@@ -49,13 +51,20 @@ func (o *hostRP) apply(s algoRpStep) {
 		}
 		o.rate = min(o.rate, max(target, floor))
 		o.w = wMin
+		o.quiet, o.quietNs = 0, s.NowNs
 	} else {
 		step := max(line-o.rate, 0) * o.w
 		if step < 2*o.rate {
 			step = min(step*periods, 2*o.rate, max(line-o.rate, 0))
 		}
 		o.rate += step
-		o.w = o.w*(1-o.w) + wMax*o.w
+		switch {
+		case o.quiet >= o.p.Patience:
+			o.w = o.w*(1-o.w) + wMax*o.w
+		case s.NowNs >= o.quietNs+s.RttNs:
+			o.quiet++
+			o.quietNs = s.NowNs
+		}
 	}
 	o.rates = append(o.rates, before)
 }
@@ -67,7 +76,8 @@ func TestRPCatchesUp(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 17))
 		line := logUniform(r, 1e7, 800e9)
 		p := algoPcnRpParams{LineRateBps: line, MinRateBps: 1e6, W_min: wOne / 128, W_max: wOne / 2,
-			CatchUp: pick[uint32](r, 1, 8, 64), T_ns: tNs, IdleCut: pick[uint32](r, wOne, wOne/8)}
+			CatchUp: pick[uint32](r, 1, 8, 64), T_ns: tNs, IdleCut: pick[uint32](r, wOne, wOne/8),
+			Patience: pick[uint32](r, 0, 1, 8)}
 		o := newHostRP(p)
 		steps := []algoRpStep{{Event: algoRpEventRP_INIT}}
 		var want []float64
@@ -75,7 +85,7 @@ func TestRPCatchesUp(t *testing.T) {
 		for range 300 {
 			now += logUniform(r, 1, 100*tNs)
 			s := algoRpStep{Event: algoRpEventRP_CNP, NowNs: now, Ce: r.Float64() < ceShare,
-				AppLimited: r.IntN(3) == 0}
+				AppLimited: r.IntN(3) == 0, RttNs: pick[uint64](r, 0, tNs, 20*tNs)}
 			s.RecRateBps = uint64(o.rate*(0.2+r.Float64()))/1e6*1e6 + 1e6
 			if r.IntN(50) == 0 {
 				s.Event = algoRpEventRP_LOSS
@@ -113,6 +123,58 @@ func TestRPKeepsGains(t *testing.T) {
 	p.CatchUp = 0
 	b.rp(t, p, steps)
 	qt.Check(t, qt.Equals(steps[4].SendRateBps, 1e6)) // Algorithm 1
+}
+
+// After a decrease or a loss w stays as it is until so many round trips had a CNP without CE.
+func TestRPPatience(t *testing.T) {
+	b := load(t)
+	const tNs, least = 1_000_000, wOne / 128
+	p := algoPcnRpParams{LineRateBps: 200e6, MinRateBps: 1e6, W_min: least, W_max: wOne / 2,
+		CatchUp: 8, T_ns: tNs, IdleCut: wOne, Patience: 3}
+	for _, tt := range []struct {
+		name     string
+		patience uint32
+		rttNs    uint64
+		stays    int // CNPs that leave w as it is
+	}{
+		{"Algorithm 1", 0, 0, 0},
+		{"a round trip not known", 3, 0, 3},
+		{"a CNP a round trip", 3, tNs, 3},
+		{"two CNPs a round trip", 3, 2 * tNs, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p.Patience = tt.patience
+			for _, cut := range []algoRpStep{
+				{Event: algoRpEventRP_CNP, Ce: true, RecRateBps: 10e6},
+				{Event: algoRpEventRP_LOSS},
+			} {
+				now := uint64(startNs)
+				step := func(s algoRpStep) algoRpStep {
+					if s.Event == algoRpEventRP_CNP {
+						now += tNs
+					}
+					s.NowNs, s.RttNs = now, tt.rttNs
+					return s
+				}
+				up := algoRpStep{Event: algoRpEventRP_CNP}
+				steps := []algoRpStep{step(algoRpStep{Event: algoRpEventRP_INIT})}
+				for range 10 { // patient no more
+					steps = append(steps, step(up))
+				}
+				steps = append(steps, step(algoRpStep{Event: algoRpEventRP_CNP, Ce: true,
+					RecRateBps: 20e6}), step(cut))
+				for range tt.stays + 1 {
+					steps = append(steps, step(up))
+				}
+				b.rp(t, p, steps)
+				after := steps[len(steps)-tt.stays-1:]
+				for i, s := range after[:tt.stays] {
+					qt.Check(t, qt.Equals(s.W, uint32(least)), qt.Commentf("CNP %d", i))
+				}
+				qt.Check(t, qt.IsTrue(after[tt.stays].W > least))
+			}
+		})
+	}
 }
 
 // A young flow has w_young after a decrease: until it has sent so much, and again after a pause.

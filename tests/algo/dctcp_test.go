@@ -187,6 +187,54 @@ func TestDCTCPWindow(t *testing.T) {
 	}
 }
 
+// Slow start ends without marks when all round trips of a window are longer than the least one by
+// the parameter, and by an eighth.
+func TestDCTCPSlowStartDelay(t *testing.T) {
+	m := loadMarkers(t)
+
+	const us = 1000
+	for _, test := range []struct {
+		name        string
+		delay, rtt  uint64
+		least       uint64
+		window      int // round trips are measured so often in a window
+		short       int // so many of which are the least one
+		endsAt, of  int // the sample with which slow start ends; 0: none
+		sndNxtStart uint32
+	}{
+		{"longer", 4000 * us, 4101 * us, 100 * us, 20, 0, 8, 60, 0},
+		{"as long as allowed", 4000 * us, 4100 * us, 100 * us, 20, 0, 0, 60, 0},
+		{"an eighth longer is allowed", 4000 * us, 90_000 * us, 80_000 * us, 20, 0, 0, 60, 0},
+		{"more than an eighth", 4000 * us, 90_001 * us, 80_000 * us, 20, 0, 8, 60, 0},
+		{"few a window", 4000 * us, 9000 * us, 100 * us, 4, 0, 5, 60, 0},
+		{"one short in each window", 4000 * us, 9000 * us, 100 * us, 20, 1, 0, 60, 0},
+		{"too few to tell", 4000 * us, 40_000 * us, 100 * us, 2, 0, 0, 60, 0},
+		{"sequence numbers wrap", 4000 * us, 9000 * us, 100 * us, 4, 0, 5, 60, math.MaxUint32 - 9},
+		{"off", 0, 90_001 * us, 80_000 * us, 20, 0, 0, 60, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var steps []markWindowStep
+			for i := range test.of {
+				s := markWindowStep{RttNs: test.rtt, LeastRttNs: test.least,
+					SndUna: test.sndNxtStart + uint32(i),
+					SndNxt: test.sndNxtStart + uint32(i+test.window)}
+				if i%test.window < test.short {
+					s.RttNs = test.least
+				}
+				steps = append(steps, s)
+			}
+			m.window(t, markDctcpParams{G_shift: 4, SlowStartDelayNs: test.delay}, steps)
+			ends := 0
+			for i := len(steps) - 1; i >= 0; i-- {
+				if steps[i].Queues {
+					ends = i + 1
+				}
+			}
+			qt.Check(t, qt.Equals(ends, test.endsAt))
+		})
+	}
+}
+
 // Alpha stays within 1 even if more packets are marked than delivered, or none is.
 func TestDCTCPMoreMarksThanPackets(t *testing.T) {
 	m := loadMarkers(t)

@@ -71,7 +71,8 @@ func (o *doubtOracle) loss(e doubtDoubtEvent) uint32 {
 	}
 	recently := 5*time.Millisecond + 8*time.Duration(e.RttNs)
 	n := len(o.decreasedAt)
-	if o.reason > doubtNew || n > 0 && now-o.decreasedAt[n-1] < recently {
+	if o.reason > doubtNew ||
+		n > 0 && (now-o.decreasedAt[n-1] < recently || o.decreasedAt[n-1] == o.cnpAt) {
 		return o.reason
 	}
 	hold := time.Duration(o.params.HoldNs)
@@ -82,6 +83,35 @@ func (o *doubtOracle) loss(e doubtDoubtEvent) uint32 {
 	o.unmarked++
 	o.reason = doubtNoMarks
 	return o.reason
+}
+
+// A loss after a pause is no reason for doubt if the latest CNP asked for a decrease.
+func TestDoubtAfterPause(t *testing.T) {
+	var objs doubtObjects
+	loadObjects(t, &objs, loadDoubtObjects)
+	const pauseNs = 3e9
+	for _, tt := range []struct {
+		name      string
+		increases uint32 // CNPs behind the one that asked for a decrease
+		want      uint32
+	}{
+		{"a decrease came last", 0, trusts},
+		{"an increase came last", 1, doubtNoMarks},
+	} {
+		args := doubtDoubtArgs{StartNs: 1e9, Steps: 3,
+			Params: doubtDoubtParams{On: 1, HoldNs: 5e8}}
+		asked := doubtDoubtEvent{NowNs: 2e9, RttNs: 1e6, Packets: 10, Marks: 1, Cnps: 1,
+			Decreases: 1}
+		later := asked
+		later.NowNs += 1e6
+		later.Cnps += tt.increases
+		lost := later
+		lost.NowNs += pauseNs
+		steps := []doubtDoubtStep{{Event: asked}, {Event: later},
+			{Kind: doubtDoubtStepKindDOUBT_STEP_LOSS, Event: lost}}
+		runBatch(t, objs.Doubts, objs.DoubtSteps, &args, steps)
+		qt.Check(t, qt.Equals(steps[2].Reason, tt.want), qt.Commentf(tt.name))
+	}
 }
 
 // Doubt follows its rules through random flows: with and without marks, CNPs and losses.

@@ -14,12 +14,13 @@ import (
 )
 
 type markDctcpParams struct {
-	_            structs.HostLayout
-	G_shift      uint32
-	InitialAlpha uint32
-	BurstNs      uint64
-	BoundCut     uint32
-	Pad          uint32
+	_                structs.HostLayout
+	G_shift          uint32
+	InitialAlpha     uint32
+	BurstNs          uint64
+	BoundCut         uint32
+	Pad              uint32
+	SlowStartDelayNs uint64
 }
 
 type markNotifyArgs struct {
@@ -134,12 +135,20 @@ type markWindowArgs struct {
 		DeliveredCe uint32
 		NextSeq     uint32
 	}
+	Delay struct {
+		_       structs.HostLayout
+		NextSeq uint32
+		Samples uint32
+		LeastNs uint64
+	}
 	Steps uint32
 	Done  uint32
 }
 
 type markWindowStep struct {
 	_           structs.HostLayout
+	RttNs       uint64
+	LeastRttNs  uint64
 	SndUna      uint32
 	SndNxt      uint32
 	Delivered   uint32
@@ -148,7 +157,8 @@ type markWindowStep struct {
 	Ssthresh    uint32
 	Alpha       uint32
 	Ended       bool
-	Pad         [3]uint8
+	Queues      bool
+	Pad         [2]uint8
 }
 
 // Names of all BPF objects in the ELF.

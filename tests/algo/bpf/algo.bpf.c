@@ -21,6 +21,7 @@ struct rp_step {
 	u64 now_ns;	     /* in */
 	u64 rec_rate_bps;    /* in; of RP_AGE: bytes */
 	u64 send_rate_bps;   /* out */
+	u64 rtt_ns;	     /* in */
 	u32 w;		     /* out */
 	u32 flow;	     /* in */
 	enum rp_event event; /* in */
@@ -49,6 +50,7 @@ static long rp_step(u32 i, struct rp_args *args)
 	if (!rp)
 		return 1;
 	rp->app_limited = step->app_limited;
+	rp->rtt_ns = step->rtt_ns;
 	switch (step->event) {
 	case RP_INIT:
 		pcn_rp_init(rp, &args->params);

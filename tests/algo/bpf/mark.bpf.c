@@ -126,6 +126,8 @@ int sample(struct sample_args *ctx)
 }
 
 struct window_step {
+	u64 rtt_ns;	  /* in */
+	u64 least_rtt_ns; /* in */
 	u32 snd_una;	  /* in */
 	u32 snd_nxt;	  /* in */
 	u32 delivered;	  /* in */
@@ -134,12 +136,14 @@ struct window_step {
 	u32 ssthresh;	  /* out */
 	u32 alpha;	  /* out */
 	bool ended;	  /* out: a window, with this ACK */
-	u8 pad[3];
+	bool queues;	  /* out: the round trip is so long that slow start ends */
+	u8 pad[2];
 };
 
 struct window_args {
 	struct dctcp_params params;
 	struct dctcp dctcp;
+	struct dctcp_delay delay;
 	u32 steps;
 	u32 done;
 };
@@ -153,14 +157,19 @@ static long window_step(u32 i, struct window_args *args)
 
 	if (!step)
 		return 1;
-	if (i == 0)
+	if (i == 0) {
 		dctcp_init(&args->dctcp, &args->params, step->snd_nxt, step->delivered,
 			   step->delivered_ce);
-	else
+		args->delay = (struct dctcp_delay){.next_seq = step->snd_nxt};
+	} else {
 		step->ended = dctcp_ack(&args->dctcp, &args->params, step->snd_una, step->snd_nxt,
 					step->delivered, step->delivered_ce);
+	}
 	step->alpha = args->dctcp.alpha;
 	step->ssthresh = dctcp_ssthresh(&args->dctcp, step->cwnd);
+	if (step->rtt_ns)
+		step->queues = dctcp_queues(&args->delay, &args->params, step->snd_una,
+					    step->snd_nxt, step->rtt_ns, step->least_rtt_ns);
 	args->done++;
 	return 0;
 }
