@@ -108,10 +108,12 @@ static __always_inline void hpcc_rp_set_rate(struct hpcc_rp *h, u64 rate_bps)
 		h->link[i].rate_bps = rate_bps;
 }
 
-/* Lines 238 to 249. */
+/* Lines 238 to 249, and rdma-queue-pair.cc, lines 47 to 51: the path is taken for full. */
 static __always_inline void hpcc_rp_init(struct hpcc_rp *h, const struct hpcc_params *p)
 {
-	*h = (struct hpcc_rp){};
+	*h = (struct hpcc_rp){.u = Q24_ONE};
+	for (u32 i = 0; i < INT_HOPS; i++)
+		h->link[i].u = Q24_ONE;
 	hpcc_rp_set_rate(h, p->line_rate_bps);
 }
 

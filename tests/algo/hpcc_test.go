@@ -59,9 +59,9 @@ func newHPCCOracle(p rateHpccParams, beginBps uint64) *hpccOracle {
 		beginBps = p.LineRateBps
 	}
 	o := &hpccOracle{params: p, eta: q24Float(p.Eta), T: float64(p.RttNs), first: true}
-	o.rate.is = float64(beginBps)
+	o.rate.is, o.u.is = float64(beginBps), 1
 	for range 5 {
-		o.window = append(o.window, hpccWindow{Wc: o.rate})
+		o.window = append(o.window, hpccWindow{Wc: o.rate, U: o.u})
 	}
 	return o
 }
@@ -271,10 +271,11 @@ func TestHPCCSteps(t *testing.T) {
 		rate float64
 		u    float64
 	}{
-		{"starts at line rate, and only keeps the first ACK", steady(1, 100e9, 1, 13000, 0), 100e9, 0},
+		{"starts at line rate, and only keeps the first ACK", steady(1, 100e9, 1, 13000, 0), 100e9, 1},
 		{"a full link and no queue: eta of it", steady(2, 100e9, 1, 13000, 0), 95e9 + ai, 1},
 		{"a queue of a round trip asks for half", steady(2, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
-		{"half a round trip counts for half", steady(2, 100e9, 1, 6500, 162_500), 95e9 + ai, 1},
+		{"half a round trip counts for half", steady(2, 100e9, 1, 6500, 162_500),
+			95e9/1.5 + ai, 1.5},
 		{"many ACKs of a round trip are one cut", steady(9, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
 		{"the next round trip is another", steady(12, 100e9, 1, 13000, 162_500),
 			(47.5e9+ai)/2*0.95 + ai, 2},
