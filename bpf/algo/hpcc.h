@@ -34,7 +34,7 @@
  *	24 bits	the time in ns
  *	20 bits	bytes that left before, in units of INT_BYTES_UNIT * int_multi
  *	17 bits	the queue that it leaves behind, in units of INT_QUEUE_UNIT * int_multi
- * There the rate of the link is in the last three bits, as the index of one of five. Here it is any.
+ * There the rate of the link is in the last three bits, an index of one of five; here it is any.
  */
 struct int_header {
 	u64 hop[INT_HOPS];

@@ -148,8 +148,8 @@ func TestLookup(t *testing.T) {
 	qt.Check(
 		t,
 		qt.DeepEquals(
-			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp", "pcn",
-				"qcn", "timely"},
+			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp",
+				"pcn", "qcn", "timely"},
 		),
 	)
 }

@@ -69,7 +69,8 @@ tcd: {max_ton: 30us, epsilon: 0.1}
 dctcp_rate:
   {min_rate: 10Mbps, rate_ai: 20Mbps, g: 0.125, initial_alpha: 0.25,
    marking: {kmin: 5KB, kmax: 6KB, pmax: 0.5}}
-hpcc: {set: hpcc, min_rate: 10Mbps, rate_ai: 20Mbps, rtt: 5us, eta: 0.5, max_stage: 6, int_multi: 7, fast_react: false, multi_rate: true}
+hpcc: {set: hpcc, min_rate: 10Mbps, rate_ai: 20Mbps, rtt: 5us, eta: 0.5, max_stage: 6,
+  int_multi: 7, fast_react: false, multi_rate: true}
 ibcc: {ccti_increase: 2, ccti_limit: 63, ccti_min: 3, ccti_timer: 40us, cct_delay: 7.5, cct_exponent: 1, becn_interval: 5us}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
 ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}

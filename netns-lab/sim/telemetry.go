@@ -134,7 +134,8 @@ func (w *world) checkHops() error {
 		f := &w.flows[i]
 		if hops := len(f.path) - 1; hops > maxHops {
 			return fmt.Errorf("flow %s crosses %d switches, and %s's telemetry has room for %d: "+
-				"want a shorter path, or choose another scheme", f.name, hops, w.scheme.Name, maxHops)
+				"want a shorter path, or choose another scheme",
+				f.name, hops, w.scheme.Name, maxHops)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/tetratelabs/wazero"
 )
 
-// Fields of a hop wrap as those of HPCC's simulator, but for the queue; a sixth hop is only counted.
+// Fields of a hop wrap as those of HPCC's simulator, but not the queue. A sixth is counted.
 func TestStamp(t *testing.T) {
 	tel := &telemetry{bytesUnit: 512, queueUnit: 320}
 	p := &port{rate: 100_000_000_000, bytes: 3200}
@@ -80,7 +80,7 @@ func TestAloneUnderHPCC(t *testing.T) {
 // A flow has its rate times T in flight at most, unless the file says otherwise.
 func TestWindowOfHPCC(t *testing.T) {
 	for add, want := range map[string]uint64{
-		"":                            4174 * 100 / 8, // 2 links there and back of 1 us, and 1090 bytes on each of two
+		"":                            4174 * 100 / 8, // 4 us, and 1090 bytes on 2 links
 		"hpcc: {rtt: 10us}\n":         10_000 * 100 / 8,
 		"transport: {window: 30KB}\n": 30_000,
 		"hpcc: {rtt: 10us}\ntransport: {window: 30KB}\n":  30_000,

@@ -271,15 +271,15 @@ func TestHPCCSteps(t *testing.T) {
 		rate float64
 		u    float64
 	}{
-		{"starts at line rate, and only keeps the first ACK", steady(1, 100e9, 1, 13000, 0), 100e9, 1},
+		{"starts at line rate, and keeps the first ACK", steady(1, 100e9, 1, 13000, 0), 100e9, 1},
 		{"a full link and no queue: eta of it", steady(2, 100e9, 1, 13000, 0), 95e9 + ai, 1},
-		{"a queue of a round trip asks for half", steady(2, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
+		{"a queue of a round trip: half", steady(2, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
 		{"half a round trip counts for half", steady(2, 100e9, 1, 6500, 162_500),
 			95e9/1.5 + ai, 1.5},
-		{"many ACKs of a round trip are one cut", steady(9, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
+		{"ACKs of a round trip are one cut", steady(9, 100e9, 1, 13000, 162_500), 47.5e9 + ai, 2},
 		{"the next round trip is another", steady(12, 100e9, 1, 13000, 162_500),
 			(47.5e9+ai)/2*0.95 + ai, 2},
-		{"not below the least rate", steady(100, 100e9, 1, 13000, 4_000_000), 1e9, 1 + 4e6/162_500.},
+		{"not below the least", steady(100, 100e9, 1, 13000, 4_000_000), 1e9, 1 + 4e6/162_500.},
 		{"a link that is half used: line rate", steady(100, 100e9, 0.5, 13000, 0), 100e9, 0.5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestHPCCFullestLink(t *testing.T) {
 			for i := range acks {
 				acks[i] = hpccACK{sent: 10, acked: uint64(i + 1)}
 				for hop := range 5 {
-					l := hpccLink{nowNs: uint64(i) * 13000, bytes: uint64(i) * 40_000, rateBps: 100e9}
+					l := hpccLink{uint64(i) * 13000, uint64(i) * 40_000, 0, 100e9}
 					if hop == full {
 						l.bytes, l.queue = uint64(i)*162_500, 162_500
 					}
@@ -369,8 +369,8 @@ func TestHPCCOtherPaths(t *testing.T) {
 	}
 }
 
-// A sender that went back may have sent less than the receiver acknowledges: the round trip does not
-// end earlier for that.
+// A sender that went back may have sent less than the receiver acknowledges: the round trip does
+// not end earlier for that.
 func TestHPCCGoesBack(t *testing.T) {
 	s := loadSenders(t)
 	acks := steady(4, 100e9, 1, 13000, 162_500)
