@@ -122,6 +122,18 @@ func TestEachControlMayBeRegistered(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(c.Add("dcqcn_tcd"), `unknown congestion control "dcqcn_tcd" .*`))
 }
 
+// A control whose switches only the simulator has is in no list, and refused in files and flags.
+func TestSimulatedControlsAreRefused(t *testing.T) {
+	const want = "scheme hpcc needs switches that write telemetry into packets, and only the " +
+		"simulator's do: run it with `--engine sim`, or choose another scheme"
+	qt.Check(t, qt.Not(qt.SliceContains(host.ControlNames(), "hpcc")))
+	var c host.Controls
+	qt.Check(t, qt.ErrorMatches(c.Add("hpcc"), want))
+	qt.Check(t, qt.IsFalse(c.Has("hpcc")))
+	_, err := host.Parse("f.yaml", []byte("line_rate: 1Gbps\ncontrols: {hpcc: {}}\n"))
+	qt.Check(t, qt.ErrorMatches(err, "f.yaml:2:.*"+want+` \(hint: dcqcn, .*\)`))
+}
+
 // SYNs are made plain where NP and RP run, if a control needs ECN, or where the file says.
 func TestInterfacesOfECN(t *testing.T) {
 	for text, want := range map[string][]string{

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -35,6 +36,9 @@ func (c *Controls) Add(name string) error {
 	if !ok || s.TCD {
 		return fmt.Errorf("unknown congestion control %q (hint: %s)", name,
 			config.Suggest(name, ControlNames()))
+	}
+	if err := s.OnlySimulated(); err != nil {
+		return err
 	}
 	if c.Has(name) {
 		return nil
@@ -81,20 +85,31 @@ func (c *Config) HearsCNPs() bool { return c.Controls.hears() != nil }
 // ControlNames returns the names of the controls that a host can register.
 func ControlNames() []string {
 	var names []string
+	for _, s := range scheme.Builtin().OnLinux() {
+		names = append(names, s.Control)
+	}
+	return names
+}
+
+// ExtraKeys returns the keys of the mapping "controls": the names of controls. Those that only the
+// simulator has are among them, so that DecodeExtra can say so.
+func (c *Controls) ExtraKeys() []string {
+	var names []string
 	for _, s := range scheme.Builtin().Schemes() {
 		names = append(names, s.Control)
 	}
 	return names
 }
 
-// ExtraKeys returns the keys of the mapping "controls": the names of controls.
-func (c *Controls) ExtraKeys() []string { return ControlNames() }
-
 // DecodeExtra decodes the parameters of a control.
 func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node) {
 	s, ok := scheme.Builtin().ByControl(key)
 	if !ok {
 		return // not one of ExtraKeys
+	}
+	if err := s.OnlySimulated(); err != nil {
+		d.Fail(path, err.Error(), strings.Join(ControlNames(), ", "))
+		return
 	}
 	control := Control{Scheme: s}
 	section := sectionOf(s)

@@ -37,6 +37,10 @@ func (c *Controls) ExtraSchemas() map[string]*jsonschema.Schema {
 	}
 	all := map[string]*jsonschema.Schema{}
 	for _, s := range scheme.Builtin().Schemes() {
+		if s.OnlySimulated() != nil {
+			all[s.Control] = &jsonschema.Schema{Description: "Refused: only the simulator has it."}
+			continue
+		}
 		extra := map[string]*jsonschema.Schema{}
 		if (Control{Scheme: s}).hasFlowTable() {
 			extra[maxFlowsKey] = flows

@@ -19,9 +19,18 @@ import (
 func all(lineRateBps uint64) []loader.Registration {
 	var list []loader.Registration
 	for _, name := range scheme.Builtin().Names() {
-		list = append(list, registration(name, lineRateBps))
+		if r := registration(name, lineRateBps); r.Scheme.OnlySimulated() == nil {
+			list = append(list, r)
+		}
 	}
 	return list
+}
+
+// A control whose switches only the simulator has is refused.
+func TestSimulatedSchemesAreRefused(t *testing.T) {
+	_, err := loader.Register(registration("hpcc", 40e9))
+	qt.Assert(t, qt.ErrorMatches(err, ".*scheme hpcc needs switches that write telemetry into "+
+		"packets, and only the simulator's do: run it with `--engine sim`, or choose another.*"))
 }
 
 // Every scheme's control is there by its name while it is registered, and no longer.

@@ -150,6 +150,9 @@ const (
 )
 
 func (d definition) check() error {
+	if err := d.Scheme.OnlySimulated(); err != nil {
+		return err
+	}
 	if n := d.Network.LineRateBps; n > MaxRateBps {
 		return lineRateError(n)
 	}

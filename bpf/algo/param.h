@@ -37,7 +37,7 @@ typedef u32 flag;
  *		the values that users may choose, "ai or hai"; empty: all of them.
  *	default	a value with a unit.
  * Bounds and defaults may be formulas of other keys and of line_rate, base_rtt and frame (bytes of
- * a full frame): "min(100Mbps, line_rate / 10)".
+ * a full frame): "min(100Mbps, line_rate / 10)". The simulator also knows path_rtt.
  */
 #define PARAM(doc_, range_, default_)                                                              \
 	DESCRIBE("doc:" doc_) DESCRIBE("range:" range_) DESCRIBE("default:" default_)

@@ -23,6 +23,8 @@
  *	counts_acks	yes: the sender counts the marks that ACKs report, in windows of the
  *			notification point's T
  *	delayed_ack	yes: receivers acknowledge every second packet
+ *	telemetry	int: switches write telemetry into packets, and ACKs bring it. Only the
+ *			simulator's do
  *	first_rtt	drop: packets of the first round trip are not ECN-capable, and a lossy
  *			network drops them early
  *	min_rate	a formula of the least rate of a flow, if there is no parameter min_rate

@@ -25,6 +25,7 @@ var attributeValues = map[string][]string{
 	"ecn":     {"needed"},
 	"at_kmax": {"all"},
 	"accecn":  yes, "counts_acks": yes, "delayed_ack": yes, "first_rtt": {"drop"}, "tcd": yes,
+	"telemetry":  {"int"},
 	"tcd.marker": markers, "tcd.notification": notifications, "tcd.hears": messages,
 	"tcd.ecn": {"needed"},
 }
@@ -128,18 +129,21 @@ func (o *Object) checkAttributes() error {
 	return o.checkBursts()
 }
 
-// neededKeys holds the parameters that a marker or notification point reads.
+// neededKeys holds the parameters that a marker, a notification point or telemetry reads.
 var neededKeys = map[string][]string{
 	"red": {"marking.kmin", "marking.kmax", "marking.pmax"},
 	"qcn": {"qeq", "w", "sample_base", "sample_jitter"},
 	"pcn": {"T", "congested_share", "rate_unit"},
 	// WRED, which drops packets of the first round trip.
 	"drop": {"wred_k"},
+	// Telemetry's units, and the window of flows.
+	"int": {"int_multi", "rtt"},
 }
 
-// checkParts fails if the object lacks parameters of its marker, notification point or WRED.
+// checkParts fails if the object lacks parameters of its marker, notification point, WRED or
+// telemetry.
 func (o *Object) checkParts() error {
-	for _, name := range []string{"marker", "notification", "first_rtt", "tcd.marker",
+	for _, name := range []string{"marker", "notification", "first_rtt", "telemetry", "tcd.marker",
 		"tcd.notification"} {
 		if strings.HasPrefix(name, tcdPrefix) && o.attributes["tcd.values"].value != "" {
 			continue // another section has them

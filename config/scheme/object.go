@@ -304,7 +304,7 @@ func (p Param) IsNotification() bool { return p.variable == NotificationVariable
 
 // checkDefaults resolves the defaults of a set, to find unknown names early.
 func (o *Object) checkDefaults(set string) error {
-	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, FrameBytes: 1000}
+	n := Network{LineRateBps: 10e9, BaseRTTNs: 100_000, PathRTTNs: 110_000, FrameBytes: 1000}
 	values, problems := o.Resolve(Settings{Set: set}, n)
 	if len(problems) > 0 {
 		return fmt.Errorf("the default of %s: %s", problems[0].Key, problems[0].Msg)

@@ -17,6 +17,7 @@ import (
 type Network struct {
 	LineRateBps uint64 // of hosts' links
 	BaseRTTNs   uint64 // of the longest path, in propagation delays alone; 0: not known
+	PathRTTNs   uint64 // of the longest path, with the time of a frame on each link; 0: not known
 	FrameBytes  uint64 // of a full data frame
 	Flows       uint64 // that may share a link, an upper bound; 0: not known
 	Host        bool   // a production host, not an experiment: parameters have other defaults
@@ -181,6 +182,8 @@ func (r *resolver) lookup(name string) (float64, error) {
 		return float64(r.network.LineRateBps), nil
 	case "base_rtt":
 		return float64(r.network.BaseRTTNs), nil
+	case "path_rtt":
+		return float64(r.network.PathRTTNs), nil
 	case "frame":
 		return float64(r.network.FrameBytes), nil
 	case "flows":

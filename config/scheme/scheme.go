@@ -138,6 +138,21 @@ func (s Scheme) HearsCNPs() bool {
 	return a.value == "cnp"
 }
 
+// HasTelemetry reports whether switches write telemetry into the scheme's packets, which ACKs bring
+// to senders.
+func (s Scheme) HasTelemetry() bool {
+	return s.Object != nil && s.Object.attributes["telemetry"].value != ""
+}
+
+// OnlySimulated fails if the scheme needs what only the simulator's switches do.
+func (s Scheme) OnlySimulated() error {
+	if !s.HasTelemetry() {
+		return nil
+	}
+	return fmt.Errorf("scheme %s needs switches that write telemetry into packets, and only the "+
+		"simulator's do: run it with `--engine sim`, or choose another scheme", s.Name)
+}
+
 // HasFirstRTT reports whether the scheme treats packets of the first round trip specially.
 func (s Scheme) HasFirstRTT() bool {
 	return s.Object != nil && s.Object.attributes["first_rtt"].value != ""
@@ -280,6 +295,11 @@ func (c *Catalogue) Names() []string {
 
 // Schemes returns all schemes but the kernel's, without TCD variants.
 func (c *Catalogue) Schemes() []Scheme { return slices.Clone(c.schemes) }
+
+// OnLinux returns the schemes that Linux can run, without TCD variants.
+func (c *Catalogue) OnLinux() []Scheme {
+	return slices.DeleteFunc(c.Schemes(), func(s Scheme) bool { return s.OnlySimulated() != nil })
+}
 
 // Lookup returns a scheme by name: one of the catalogue, its TCD variant, or a control of the
 // kernel's own.

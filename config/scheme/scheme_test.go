@@ -54,6 +54,7 @@ func TestSetups(t *testing.T) {
 				AccECN: true,
 			},
 		},
+		{"hpcc", nil, Setup{Marker: None, Notification: None, Hears: None}},
 		{"pcn_dctcp", nil, Setup{Marker: "red", Notification: None, Hears: None, NeedsECN: true}},
 		{
 			"ldcp", nil,
@@ -147,8 +148,8 @@ func TestLookup(t *testing.T) {
 	qt.Check(
 		t,
 		qt.DeepEquals(
-			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "ibcc", "ldcp", "pcn",
-				"qcn", "timely"},
+			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp",
+				"pcn", "qcn", "timely"},
 		),
 	)
 }
@@ -163,7 +164,7 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 
 	// A catalogue of one's own has what it is given, and nothing that is borrowed from elsewhere.
 	for i, want := range []string{
-		"dcqcn", "pcn_dctcp", "dctcp_rate", "ibcc", "ldcp", "pfc", "pcn", "qcn", "",
+		"dcqcn", "pcn_dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp", "pfc", "pcn", "qcn", "",
 	} {
 		c, s, err := (&Catalogue{}).With(Own{Control: builtinData(t)[i]})
 		if want == "" {
@@ -180,7 +181,7 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 		qt.Assert(t, qt.HasLen(c.Schemes(), 1))
 		qt.Assert(t, qt.IsNotNil(s.Own))
 	}
-	qt.Assert(t, qt.HasLen(Builtin().Schemes(), 9))
+	qt.Assert(t, qt.HasLen(Builtin().Schemes(), 10))
 }
 
 // A scheme must have the parameters that its marker and its notification point go by.
@@ -288,4 +289,20 @@ func TestErrorsOfPresets(t *testing.T) {
 			qt.Assert(t, qt.Matches(strings.Split(err.Error(), "\n")[0], tc.want))
 		})
 	}
+}
+
+// Only HPCC's switches write telemetry. It is named everywhere, but not among Linux's.
+func TestSimulatedSchemes(t *testing.T) {
+	for _, name := range Builtin().Names() {
+		s, err := Builtin().Lookup(name)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(s.HasTelemetry(), name == "hpcc"))
+		qt.Check(t, qt.Equals(s.OnlySimulated() != nil, name == "hpcc"))
+	}
+	linux := Builtin().OnLinux()
+	qt.Check(t, qt.HasLen(linux, len(Builtin().Schemes())-1))
+	for _, s := range linux {
+		qt.Check(t, qt.Not(qt.Equals(s.Name, "hpcc")))
+	}
+	qt.Check(t, qt.IsFalse(Kernel("cubic").HasTelemetry()))
 }

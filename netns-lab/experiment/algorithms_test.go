@@ -221,9 +221,12 @@ func TestPFCOn(t *testing.T) {
 func TestEverySchemeIsAccepted(t *testing.T) {
 	catalogue := scheme.Builtin()
 	all := append(catalogue.Names(), scheme.KernelControls()...)
-	qt.Assert(t, qt.HasLen(all, 12+17))
+	qt.Assert(t, qt.HasLen(all, 13+17))
 	for _, name := range all {
 		file := strings.Replace(smallest, "[pfc]", "["+name+"]", 1)
+		if name == "hpcc" {
+			file += "engine: sim\n"
+		}
 		e, err := Parse("f.yaml", []byte(file))
 		qt.Assert(t, qt.IsNil(err))
 		s, err := e.Scheme(name)
@@ -231,7 +234,7 @@ func TestEverySchemeIsAccepted(t *testing.T) {
 		qt.Assert(t, qt.Equals(s.Name, name))
 	}
 	qt.Assert(t, qt.DeepEquals(catalogue.Names(), []string{
-		"dcqcn", "dctcp_rate", "ibcc", "ldcp", "pcn", "pcn_dctcp", "pfc", "qcn", "timely",
+		"dcqcn", "dctcp_rate", "hpcc", "ibcc", "ldcp", "pcn", "pcn_dctcp", "pfc", "qcn", "timely",
 		"dcqcn+tcd", "ibcc+tcd", "timely+tcd",
 	}))
 	qt.Assert(t, qt.IsTrue(scheme.IsKernelControl("dctcp")))

@@ -69,6 +69,8 @@ tcd: {max_ton: 30us, epsilon: 0.1}
 dctcp_rate:
   {min_rate: 10Mbps, rate_ai: 20Mbps, g: 0.125, initial_alpha: 0.25,
    marking: {kmin: 5KB, kmax: 6KB, pmax: 0.5}}
+hpcc: {set: hpcc, min_rate: 10Mbps, rate_ai: 20Mbps, rtt: 5us, eta: 0.5, max_stage: 6,
+  int_multi: 7, fast_react: false, multi_rate: true}
 ibcc: {ccti_increase: 2, ccti_limit: 63, ccti_min: 3, ccti_timer: 40us, cct_delay: 7.5, cct_exponent: 1, becn_interval: 5us}
 dctcp: {g: 1/8, initial_alpha: 0.25, marking: {kmin: 1KB, kmax: 2KB, pmax: 0.3}}
 ldcp: {alpha: 0.5, beta: 0.25, gamma: 1/16, eta: 0.75, initial_window: 40KB, first_rtt: ect, wred_k: 60KB, ack_every: 2, feedback: accecn, marking: {kmin: 3KB, kmax: 4KB, pmax: 0.4}}
@@ -252,6 +254,10 @@ func TestDefaults(t *testing.T) {
 		"dctcp_rate": {
 			"min_rate": "1Gbps", "rate_ai": "615Mbps", "g": "0.0625", "initial_alpha": "1",
 			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
+		},
+		"hpcc": {
+			"set": "paper", "min_rate": "1Gbps", "rate_ai": "16Mbps", "rtt": "0ns", "eta": "0.95",
+			"max_stage": "5", "int_multi": "1", "fast_react": "true", "multi_rate": "false",
 		},
 		"ibcc": {
 			"ccti_increase": "1", "ccti_limit": "127", "ccti_min": "0", "ccti_timer": "20us",
@@ -441,6 +447,10 @@ func TestEverySectionIsRead(t *testing.T) {
 			"min_rate": "10Mbps", "rate_ai": "20Mbps", "g": "0.125", "initial_alpha": "0.25",
 			"marking.kmin": "5KB", "marking.kmax": "6KB", "marking.pmax": "0.5",
 		},
+		"hpcc": {
+			"set": "hpcc", "min_rate": "10Mbps", "rate_ai": "20Mbps", "rtt": "5us", "eta": "0.5",
+			"max_stage": "6", "int_multi": "7", "fast_react": "false", "multi_rate": "true",
+		},
 		"ibcc": {
 			"ccti_increase": "2", "ccti_limit": "63", "ccti_min": "3", "ccti_timer": "40us",
 			"cct_delay": "7.5", "cct_exponent": "1", "becn_interval": "5us",
@@ -488,7 +498,7 @@ func TestErrors(t *testing.T) {
 		{"unknown key", "delay: 1us", "delai: 1us", "delai:",
 			`unknown key "delai" (hint: did you mean "delay"?)`},
 		{"unknown key far from all", "title:", "zzzzzzzzz:", "zzzzzzzzz:",
-			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, marker, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, transport, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, dctcp_rate, ibcc, ldcp, pcn, qcn, timely)`},
+			`unknown key "zzzzzzzzz" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, marker, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, transport, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, dctcp_rate, hpcc, ibcc, ldcp, pcn, qcn, timely)`},
 		{"duplicate key", "seed: 7", "seed: 7\nseed: 8", "seed: 8",
 			`duplicate key "seed" (hint: keep one of them)`},
 		{"no unit", "rate: 10Gbps", "rate: 10", "10, delay",
@@ -547,7 +557,7 @@ func TestErrors(t *testing.T) {
 			"off: true, schemes", "[pfc]}",
 			`"schemes" is given, and PFC is off (hint: keep one of them)`},
 		{"no schemes", "schemes: [pfc, pcn]", "schemes: []", "[]",
-			`"schemes" is missing (hint: one of dcqcn, dctcp_rate, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd)`},
+			`"schemes" is missing (hint: one of dcqcn, dctcp_rate, hpcc, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd)`},
 		{"unknown scheme", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, tcp]", "tcp]",
 			`unknown scheme "tcp" (hint: did you mean "htcp"?)`},
 		{"scheme twice", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, pcn]", "pcn]",
@@ -683,7 +693,7 @@ func TestErrors(t *testing.T) {
 			`unknown moment "pause_ends" (hint: did you mean "pause_end"?)`},
 		{"unknown scheme far from all", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, xxxxxxxxxx]",
 			"xxxxxxxxxx]",
-			`unknown scheme "xxxxxxxxxx" (hint: one of dcqcn, dctcp_rate, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
+			`unknown scheme "xxxxxxxxxx" (hint: one of dcqcn, dctcp_rate, hpcc, ibcc, ldcp, pcn, pcn_dctcp, pfc, qcn, timely, dcqcn+tcd, ibcc+tcd, timely+tcd, reno, cubic, bbr, dctcp, vegas, westwood, htcp, illinois, bic, highspeed, hybla, scalable, lp, veno, yeah, nv, cdg)`},
 		{"misspelt kernel control", "schemes: [pfc, pcn]", "schemes: [pfc, pcn, cubik]", "cubik]",
 			`unknown scheme "cubik" (hint: did you mean "cubic"?)`},
 		{"count of another kind", "burst_hosts: 3", "senders: 3", "3, rate",
@@ -885,7 +895,7 @@ func TestErrorsOfCases(t *testing.T) {
 		{"path that ends early", "flows.F1.limit_rate: 9.5Gbps", "flows.F1: 9.5Gbps", "9.5Gbps}",
 			`case "f1-9.5": want a mapping (hint: write {key: value})`},
 		{"empty path", "flows.F1.limit_rate: 9.5Gbps", "'': 9.5Gbps", "'': 9.5Gbps",
-			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, marker, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, transport, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, dctcp_rate, ibcc, ldcp, pcn, qcn, timely)`},
+			`case "f1-9.5": unknown key "" (hint: one of name, title, topology, frame, switch, schemes, algorithms, engine, marking, marker, fecn, tcd, warmup, duration, sample, dilation, ack_every, seed, seeds, flows, trace, workload, bursts, transport, links, files, cases, figures, expect, compare, metrics, dcqcn, dctcp, dctcp_rate, hpcc, ibcc, ldcp, pcn, qcn, timely)`},
 		{"what makes no case", "flows.F1.limit_rate: 9.5Gbps", "expect.0.max: 9.5Gbps",
 			"expect.0.max", `case "f1-9.5": "expect" is the same in all cases (hint: remove it)`},
 		{"new mapping is not complete", "flows.F1.limit_rate: 9.5Gbps", "marking.kmin: 1KB",

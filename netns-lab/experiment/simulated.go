@@ -33,13 +33,43 @@ func (d *decoder) onlySim(e *Experiment, path, msg string) {
 	}
 }
 
+// onlySimulated fails if a scheme needs what only the simulator's switches do.
+func (e *Experiment) onlySimulated(name string) error {
+	s, err := e.Scheme(name)
+	if err != nil {
+		return nil // unknown ones are reported elsewhere
+	}
+	return s.OnlySimulated()
+}
+
+// validateTelemetry fails if the file is for an engine whose switches write no telemetry, and has
+// schemes that need it. The command line may choose others of both: see [Experiment.CheckEngine].
+func (d *decoder) validateTelemetry(e *Experiment) {
+	for i, name := range e.Schemes {
+		if e.Engine != EngineSim && e.onlySimulated(name) != nil {
+			d.fail(fmt.Sprintf("schemes[%d]", i), fmt.Sprintf("scheme %q needs switches that "+
+				"write telemetry into packets, and only the simulator's do", name),
+				"write engine: sim at the top of the file")
+			return
+		}
+	}
+}
+
 // keyOf returns the last key of a path.
 func keyOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // CheckEngine fails if an engine can't run the experiment, because only the simulator has what the
 // file asks for.
 func (e *Experiment) CheckEngine(engine Engine) error {
-	if engine == EngineSim || len(e.simOnly) == 0 {
+	if engine == EngineSim {
+		return nil
+	}
+	for _, name := range e.Schemes {
+		if err := e.onlySimulated(name); err != nil {
+			return fmt.Errorf("engine %s: %w", engine, err)
+		}
+	}
+	if len(e.simOnly) == 0 {
 		return nil
 	}
 	return fmt.Errorf("engine %s has no %s: run it with `--engine sim`, or remove it from "+

@@ -45,6 +45,40 @@ func TestSimulatorOnly(t *testing.T) {
 	}
 }
 
+// A scheme that only the simulator has needs engine: sim in the file, or --engine sim.
+func TestSchemeOfSimulator(t *testing.T) {
+	const file = `name: mine
+topology: {kind: star, rate: 10Gbps, delay: 1us}
+schemes: [dcqcn]
+duration: 5ms
+flows: [{name: F0, from: H0, to: R0}]
+`
+	const why = "scheme hpcc needs switches that write telemetry into packets, and only the " +
+		"simulator's do: run it with `--engine sim`, or choose another scheme"
+	with := strings.Replace(file, "[dcqcn]", "[dcqcn, hpcc]", 1)
+	_, err := Parse("f", []byte(with))
+	qt.Check(t, qt.ErrorMatches(err, `f:3:18: scheme "hpcc" needs switches that write telemetry `+
+		`into packets, and only the simulator's do `+
+		`\(hint: write engine: sim at the top of the file\)`))
+
+	e, err := Parse("f", []byte(with+"engine: sim\n"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsNil(e.CheckEngine(EngineSim)))
+	for _, engine := range []Engine{EngineKernel, EngineFluid} {
+		qt.Check(t, qt.ErrorMatches(e.CheckEngine(engine),
+			"engine "+string(engine)+": "+why))
+	}
+	// The command line may choose another scheme, or this one.
+	without, err := e.Override(Override{Schemes: []string{"dcqcn"}})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsNil(without.CheckEngine(EngineKernel)))
+	plain, err := Parse("f", []byte(file))
+	qt.Assert(t, qt.IsNil(err))
+	chosen, err := plain.Override(Override{Schemes: []string{"hpcc"}})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.ErrorMatches(chosen.CheckEngine(EngineKernel), "engine kernel: "+why))
+}
+
 func TestPFCOfSimulator(t *testing.T) {
 	const file = `name: mine
 engine: sim

@@ -119,6 +119,7 @@ func (d *decoder) validate(e *Experiment) {
 	d.doubtSchemes(e)
 	d.validateSwitch(e)
 	d.validateEngine(e)
+	d.validateTelemetry(e)
 	d.validateErrorRates(e)
 	d.validateHostLinks(e)
 	d.validateECMP(e)

@@ -32,6 +32,7 @@ var costs = map[string]cost{
 	"hol":               {5, 8.36e6},
 	"hol-hadoop":        {4, 0.424e6},
 	"hol-shared-buffer": {2, 1.19e6},
+	"hpcc":              {2, 0.591e6},
 	"hpcc-dctcp":        {2, 0.034e6},
 	"increase-law":      {1, 0.019e6},
 	"ldcp-churn":        {4, 0.508e6},

@@ -82,20 +82,24 @@ func (p *plan) baseRTTNs() uint64 {
 	})
 }
 
-// bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues:
-// propagation both ways, and the time of a frame on each link.
+// bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues.
 func (p *plan) bdpBytes() uint64 {
-	line := uint64(p.exp.Topology.Rate)
+	return p.pathRTTNs(uint64(p.exp.Frame)) * (uint64(p.exp.Topology.Rate) / 1000) / 8_000_000
+}
+
+// pathRTTNs is the round trip of the longest path: propagation both ways, and the time of a frame
+// on each link.
+func (p *plan) pathRTTNs(frameBytes uint64) uint64 {
 	var longestNs uint64
 	p.exp.EachPath(func(from, to string) {
 		a, b := p.number[from], p.number[to]
 		ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
 		for _, l := range p.routes.Path(a, b) {
-			ns += uint64(p.exp.Frame) * 8_000_000_000 / l.RateBps
+			ns += frameBytes * 8_000_000_000 / l.RateBps
 		}
 		longestNs = max(longestNs, ns)
 	})
-	return longestNs * (line / 1000) / 8_000_000
+	return longestNs
 }
 
 // seed32 starts random choices of switches; not 0.

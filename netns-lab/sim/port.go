@@ -254,6 +254,9 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	p.bytes -= size
 	p.occupy(w.now, size)
 	q.sentPackets++
+	if w.telemetry != nil && k.kind == packetData && !p.fromHost {
+		w.telemetry.stamp(i, w.now, p, p.counters.sentBytes)
+	}
 	p.counters.sentPackets++
 	p.counters.sentBytes += size
 	p.bin.sentPackets++

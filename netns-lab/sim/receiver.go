@@ -12,10 +12,16 @@ func (w *world) receive(i int32) {
 	f := &w.flows[k.flow]
 	switch k.kind {
 	case packetData:
+		if w.telemetry != nil {
+			w.telemetry.arrived(i, k.flow)
+		}
 		w.receiveData(f, k)
 	case packetUDP:
 		w.count(f, k, ethHeader+udpIPHeader)
 	case packetACK:
+		if w.telemetry != nil {
+			w.telemetry.deliver(i)
+		}
 		w.acknowledged(f, k)
 	case packetCNP:
 		f.cnps++
@@ -57,7 +63,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 	f.ackOrder = k.order
 	inPlace := !w.goBackN || seq == f.expected
 	if inPlace {
-		w.count(f, k, ackBytes)
+		w.count(f, k, uint64(f.frame-f.mss))
 	} else {
 		f.arrived++
 	}
@@ -147,6 +153,10 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 	k := &w.packets.packets[i]
 	k.flags = flags
 	k.flow, k.kind, k.class, k.size = f.id, packetACK, w.ranks.control, ackBytes
+	if w.telemetry != nil {
+		w.telemetry.echo(i, f.id)
+		k.size += telemetryBytes
+	}
 	k.step = f.ackStep
 	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
 	k.count, k.marked = f.pending, f.pendingCE

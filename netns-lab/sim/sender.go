@@ -121,6 +121,9 @@ func (w *world) send(f *flow, seq uint32) {
 	f.payloadBytes += uint64(k.size - (f.frame - f.mss))
 	k.order = f.segments
 	if f.kind == packetData {
+		if w.telemetry != nil {
+			w.telemetry.begin(i)
+		}
 		w.prepareTCP(f, k)
 	}
 	w.enqueue(f.nic, i, none)

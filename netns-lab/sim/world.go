@@ -52,9 +52,10 @@ type world struct {
 
 	steps []int32 // ports of all fixed paths, one path behind the other
 
-	core     *core
-	control  *control  // nil if nothing controls senders
-	notifier *notifier // nil if receivers answer nothing
+	core      *core
+	control   *control   // nil if nothing controls senders
+	notifier  *notifier  // nil if receivers answer nothing
+	telemetry *telemetry // nil if switches write none
 
 	ranks                   ranks
 	lineRate                uint64
@@ -123,7 +124,7 @@ func newWorld(
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
-	if err := w.checkPaths(); err != nil {
+	if err := errors.Join(w.checkPaths(), w.checkHops()); err != nil {
 		return nil, err
 	}
 	w.record.begin(w)
@@ -172,7 +173,11 @@ func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) erro
 	e, n := w.plan.exp, w.plan.exp.SenderNetwork(w.plan.baseRTTNs())
 	markingValues := e.MarkingValues(w.scheme)
 	if w.scheme.Sender != scheme.SenderLine {
+		n.PathRTTNs = w.plan.pathRTTNs(w.fullFrame())
 		if err := w.loadControl(ctx, runtime, n); err != nil {
+			return err
+		}
+		if err := w.setTelemetry(); err != nil {
 			return err
 		}
 	}
@@ -397,7 +402,7 @@ func (w *world) addFlows() error {
 			lasts: int64(x.Lasts), initialRate: uint64(x.InitialRate),
 			limitRate: uint64(x.LimitRate),
 		}
-		if err := w.addFlow(f, a, p.payload(), ackBytes); err != nil {
+		if err := w.addFlow(f, a, p.payload(), ackBytes+uint64(w.overhead())); err != nil {
 			return fmt.Errorf("flow %s: %w", f.name, err)
 		}
 	}
@@ -445,7 +450,7 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	p := w.plan
 	f.id = int32(len(w.flows))
 	f.class = w.ranks.of[experiment.DataClass(f.priority)]
-	f.frame, f.mss = uint32(p.exp.Frame), uint32(payload)
+	f.frame, f.mss = uint32(payload+header), uint32(payload)
 	if f.size != 0 {
 		f.packets = uint32((f.size + payload - 1) / payload)
 		f.lastFrame = uint32(f.size - uint64(f.packets-1)*payload + header)

@@ -132,6 +132,12 @@ func (s *senders) dctcpRate(
 	runBatch(t, s.objs.DctcpRate, s.objs.DctcpRateSteps, &args, steps)
 }
 
+func (s *senders) hpcc(t testing.TB, params rateHpccParams, steps []rateHpccStep) {
+	t.Helper()
+	args := rateHpccArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Hpcc, s.objs.HpccSteps, &args, steps)
+}
+
 func (s *senders) fixed(t testing.TB, random uint32, steps []rateFixedStep) {
 	t.Helper()
 	args := rateFixedArgs{Random: random, Steps: uint32(len(steps))}

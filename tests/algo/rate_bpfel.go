@@ -116,6 +116,59 @@ type rateFixedStep struct {
 	Random   uint32
 }
 
+type rateHpccArgs struct {
+	_      structs.HostLayout
+	Params rateHpccParams
+	Steps  uint32
+	Done   uint32
+}
+
+type rateHpccParams struct {
+	_           structs.HostLayout
+	LineRateBps uint64
+	MinRateBps  uint64
+	RateAiBps   uint64
+	RttNs       uint64
+	Eta         uint32
+	MaxStage    uint32
+	IntMulti    uint32
+	FastReact   uint32
+	MultiRate   uint32
+	Pad         uint32
+}
+
+type rateHpccRp struct {
+	_       structs.HostLayout
+	RateBps uint64
+	U       uint64
+	Link    [5]struct {
+		_       structs.HostLayout
+		RateBps uint64
+		U       uint64
+		Stage   uint32
+		Pad     uint32
+	}
+	Last     [5]uint64
+	Hops     uint32
+	RoundEnd uint32
+}
+
+type rateHpccStep struct {
+	_     structs.HostLayout
+	Sent  uint32
+	Acked uint32
+	Ack   struct {
+		_        structs.HostLayout
+		Hop      [5]uint64
+		RateKbps [5]uint32
+		Hops     uint32
+	}
+	Rp       rateHpccRp
+	BeginBps uint64
+	Event    rateEvent
+	Pad      uint32
+}
+
 type rateIbccArgs struct {
 	_      structs.HostLayout
 	Params rateIbccParams
@@ -275,12 +328,14 @@ const (
 	rateMapDcqcnSteps     = "dcqcn_steps"
 	rateMapDctcpRateSteps = "dctcp_rate_steps"
 	rateMapFixedSteps     = "fixed_steps"
+	rateMapHpccSteps      = "hpcc_steps"
 	rateMapIbccSteps      = "ibcc_steps"
 	rateMapQcnSteps       = "qcn_steps"
 	rateMapTimelySteps    = "timely_steps"
 	rateProgDcqcn         = "dcqcn"
 	rateProgDctcpRate     = "dctcp_rate"
 	rateProgFixed         = "fixed"
+	rateProgHpcc          = "hpcc"
 	rateProgIbcc          = "ibcc"
 	rateProgQcn           = "qcn"
 	rateProgTimely        = "timely"
@@ -331,6 +386,7 @@ type rateProgramSpecs struct {
 	Dcqcn     *ebpf.ProgramSpec `ebpf:"dcqcn"`
 	DctcpRate *ebpf.ProgramSpec `ebpf:"dctcp_rate"`
 	Fixed     *ebpf.ProgramSpec `ebpf:"fixed"`
+	Hpcc      *ebpf.ProgramSpec `ebpf:"hpcc"`
 	Ibcc      *ebpf.ProgramSpec `ebpf:"ibcc"`
 	Qcn       *ebpf.ProgramSpec `ebpf:"qcn"`
 	Timely    *ebpf.ProgramSpec `ebpf:"timely"`
@@ -343,6 +399,7 @@ type rateMapSpecs struct {
 	DcqcnSteps     *ebpf.MapSpec `ebpf:"dcqcn_steps"`
 	DctcpRateSteps *ebpf.MapSpec `ebpf:"dctcp_rate_steps"`
 	FixedSteps     *ebpf.MapSpec `ebpf:"fixed_steps"`
+	HpccSteps      *ebpf.MapSpec `ebpf:"hpcc_steps"`
 	IbccSteps      *ebpf.MapSpec `ebpf:"ibcc_steps"`
 	QcnSteps       *ebpf.MapSpec `ebpf:"qcn_steps"`
 	TimelySteps    *ebpf.MapSpec `ebpf:"timely_steps"`
@@ -377,6 +434,7 @@ type rateMaps struct {
 	DcqcnSteps     *ebpf.Map `ebpf:"dcqcn_steps"`
 	DctcpRateSteps *ebpf.Map `ebpf:"dctcp_rate_steps"`
 	FixedSteps     *ebpf.Map `ebpf:"fixed_steps"`
+	HpccSteps      *ebpf.Map `ebpf:"hpcc_steps"`
 	IbccSteps      *ebpf.Map `ebpf:"ibcc_steps"`
 	QcnSteps       *ebpf.Map `ebpf:"qcn_steps"`
 	TimelySteps    *ebpf.Map `ebpf:"timely_steps"`
@@ -387,6 +445,7 @@ func (m *rateMaps) Close() error {
 		m.DcqcnSteps,
 		m.DctcpRateSteps,
 		m.FixedSteps,
+		m.HpccSteps,
 		m.IbccSteps,
 		m.QcnSteps,
 		m.TimelySteps,
@@ -406,6 +465,7 @@ type ratePrograms struct {
 	Dcqcn     *ebpf.Program `ebpf:"dcqcn"`
 	DctcpRate *ebpf.Program `ebpf:"dctcp_rate"`
 	Fixed     *ebpf.Program `ebpf:"fixed"`
+	Hpcc      *ebpf.Program `ebpf:"hpcc"`
 	Ibcc      *ebpf.Program `ebpf:"ibcc"`
 	Qcn       *ebpf.Program `ebpf:"qcn"`
 	Timely    *ebpf.Program `ebpf:"timely"`
@@ -416,6 +476,7 @@ func (p *ratePrograms) Close() error {
 		p.Dcqcn,
 		p.DctcpRate,
 		p.Fixed,
+		p.Hpcc,
 		p.Ibcc,
 		p.Qcn,
 		p.Timely,

@@ -20,6 +20,7 @@ var oracles = map[string]func(*testing.T){
 	"dcqcn":      TestDCQCNRandomCNPs,
 	"dcqcn+tcd":  TestDCQCNRandomCNPs, // its events are UEs too
 	"dctcp_rate": TestDCTCPRateRandomACKs,
+	"hpcc":       TestHPCCRandomACKs,
 	"ibcc":       TestIBCCRandomBECNs,
 	"ibcc+tcd":   TestIBCCRandomBECNs, // likewise
 	"ldcp":       TestLDCPRandomEvents,

@@ -66,7 +66,7 @@ var rows = slices.Concat([]row{
 // transfers are a row for each scheme that comes along.
 func transfers() []row {
 	var list []row
-	for _, s := range scheme.Builtin().Schemes() {
+	for _, s := range scheme.Builtin().OnLinux() {
 		list = append(list, row{"`" + s.Control + "`", true, transferWith(func() (*loader.Control, error) {
 			return register(s.Name, lineRateBps, quick[s.Name])
 		})})

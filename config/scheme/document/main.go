@@ -38,6 +38,7 @@ Ranges and defaults are values or formulas. A formula may name other keys of the
 |---|---|
 | ` + "`line_rate`" + ` | the rate of hosts' links, ` + "`topology.rate`" + ` |
 | ` + "`base_rtt`" + ` | the round trip of the longest path, from propagation delays alone |
+| ` + "`path_rtt`" + ` | that with the time of a frame on each link, in the simulator only |
 | ` + "`frame`" + ` | bytes of a full data frame |
 | ` + "`flows`" + ` | for ` + "`auto`" + `: the most flows that share a link, if none ended |
 
@@ -151,6 +152,10 @@ var needs = []need{
 	{"notification", "receivers answer with", notifications, "nothing"},
 	{"hears", "senders hear", heard, "ACKs alone"},
 	{"ecn", "ECN", map[string]string{"needed": "is needed"}, "is not needed"},
+	{
+		"telemetry", "switches write into packets",
+		map[string]string{"int": "telemetry, in the simulator only"}, "",
+	},
 	{"accecn", "Accurate ECN", map[string]string{"yes": "is used"}, ""},
 	{
 		"counts_acks", "the marks that ACKs tell of",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * What sets a sender's rate: DCQCN, QCN, TIMELY, InfiniBand's control and HPCC's DCTCP, with one
+ * What sets a sender's rate: DCQCN, QCN, TIMELY, InfiniBand's control, HPCC and its DCTCP, with one
  * flow each; and their fixed-point numbers.
  */
 #include "include/kernel.h"
@@ -8,6 +8,7 @@
 #include "algo/fixed.h"
 #include "algo/dcqcn.h"
 #include "algo/dctcp_rate.h"
+#include "algo/hpcc.h"
 #include "algo/ibcc.h"
 #include "algo/qcn.h"
 #include "algo/timely.h"
@@ -309,6 +310,70 @@ int dctcp_rate(struct dctcp_rate_args *ctx)
 
 	dctcp_rate_values = args.params;
 	bpf_loop(args.steps, dctcp_rate_step, &args, 0);
+	return args.done;
+}
+
+struct hpcc_step {
+	u32 sent;	       /* in */
+	u32 acked;	       /* in */
+	struct int_header ack; /* in */
+	struct hpcc_rp rp;     /* out */
+	u64 begin_bps;	       /* in, with INIT; 0: line rate */
+	enum event event;      /* in */
+	u32 pad;
+};
+
+struct hpcc_args {
+	struct hpcc_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(hpcc_steps, struct hpcc_step, MAX_STEPS);
+static struct hpcc_params hpcc_values;
+static struct hpcc_rp hpcc_flow;
+
+/* Global, so that the verifier checks it once. */
+__noinline int hpcc_event(struct hpcc_step *step)
+{
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		hpcc_rp_init(&hpcc_flow, &hpcc_values);
+		if (step->begin_bps)
+			hpcc_rp_set_rate(&hpcc_flow, step->begin_bps);
+		break;
+	case ACK:
+		hpcc_rp_ack(&hpcc_flow, &hpcc_values, step->sent, step->acked, &step->ack);
+		break;
+	case NOTICE:
+	case LOSS:
+	case HOLD: /* it hears ACKs only */
+		break;
+	}
+	step->rp = hpcc_flow;
+	return 0;
+}
+
+static long hpcc_step(u32 i, struct hpcc_args *args)
+{
+	struct hpcc_step *step = bpf_map_lookup_elem(&hpcc_steps, &i);
+
+	if (!step)
+		return 1;
+	hpcc_event(step);
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int hpcc(struct hpcc_args *ctx)
+{
+	struct hpcc_args args = *ctx;
+
+	hpcc_values = args.params;
+	bpf_loop(args.steps, hpcc_step, &args, 0);
 	return args.done;
 }
 
