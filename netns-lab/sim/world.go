@@ -464,10 +464,11 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	if err != nil {
 		return err
 	}
-	if f.path, err = p.path(f.key); err != nil {
+	path, err := p.path(f.key)
+	if err != nil {
 		return err
 	}
-	f.step, f.nic = w.addPath(f.path), f.path[0]
+	f.step, f.nic, f.hops = w.addPath(path), path[0], uint32(len(path))
 	if f.kind == packetData {
 		ackPath, err := p.path(f.key.reversed())
 		if err != nil {
@@ -495,6 +496,9 @@ func (w *world) addPath(path []int32) uint32 {
 	w.steps = append(w.steps, path...)
 	return begin
 }
+
+// dataPath returns the ports of a flow's data.
+func (w *world) dataPath(f *flow) []int32 { return w.steps[f.step : f.step+f.hops] }
 
 // run lets all events happen, up to the end and until no packet is under way.
 func (w *world) run(ctx context.Context, progress func(done float64)) (err error) {
