@@ -64,7 +64,7 @@ var ErrNoControl = errors.New("the object has no congestion control: want one st
 
 // NewObject reads a compiled congestion control.
 func NewObject(data []byte) (*Object, error) {
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(data))
+	spec, err := description(data)
 	if err != nil {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}

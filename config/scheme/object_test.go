@@ -390,6 +390,31 @@ func TestBuiltinObjects(t *testing.T) {
 	}
 }
 
+// What is read of an object is what its loader reads.
+func TestDescription(t *testing.T) {
+	for _, s := range Builtin().Schemes() {
+		t.Run(s.Name, func(t *testing.T) {
+			whole, err := s.Object.Spec()
+			qt.Assert(t, qt.IsNil(err))
+			got, err := description(s.Object.data)
+			qt.Assert(t, qt.IsNil(err))
+			for name, want := range whole.Variables {
+				v := got.Variables[name]
+				qt.Assert(t, qt.IsNotNil(v), qt.Commentf("%s", name))
+				qt.Check(t, qt.Equals(v.Size(), want.Size()))
+				qt.Check(t, qt.DeepEquals(v.Value, want.Value))
+				qt.Check(t, qt.Equals(v.Type.Name, want.Type.Name))
+			}
+			if want := whole.Maps[flowsMap]; want != nil {
+				qt.Check(t, qt.Equals(got.Maps[flowsMap].ValueSize, want.ValueSize))
+			}
+			name, err := controlName(whole)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(s.Object.Control, name))
+		})
+	}
+}
+
 // Whatever an object is damaged to, it is read or refused, and what is read can be resolved and
 // encoded.
 func FuzzNewObject(f *testing.F) {
