@@ -51,6 +51,7 @@ type world struct {
 	linkLosses uint64 // packets lost on links, and for want of a path
 
 	steps []int32 // ports of all fixed paths, one path behind the other
+	ahead ahead
 
 	core     *core
 	control  *control  // nil if nothing controls senders
@@ -513,7 +514,14 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}()
 	begin := w.now
 	told := begin
-	for e, ok := w.events.pop(); ok; e, ok = w.events.pop() {
+	for {
+		if w.events.done == w.ahead.until || w.events.empty() {
+			w.readAhead()
+		}
+		e, ok := w.events.pop()
+		if !ok {
+			return nil
+		}
 		w.now = e.at
 		w.happen(&e)
 		if w.now-told >= watchNs {
@@ -527,7 +535,6 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 			return nil
 		}
 	}
-	return nil
 }
 
 // drainNs is how long packets under way may take to arrive when the senders have stopped.
