@@ -387,6 +387,12 @@ func (w *world) addFlows() error {
 		n += len(b.From) * b.Flows * len(b.Starts(e.Duration))
 	}
 	w.flows = make([]flow, 0, n)
+	if c := w.control; c != nil {
+		c.reserve(uint64(w.streams) * uint64(c.sockBytes+c.flowBytes+2*align))
+	}
+	if n := w.notifier; n != nil {
+		n.reserve(uint64(w.streams) * uint64(n.bytes+align))
+	}
 	ecn := uint8(ecnNone)
 	if w.setup.NeedsECN || w.setup.AccECN {
 		ecn = ecnECT
