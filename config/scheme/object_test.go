@@ -3,6 +3,7 @@
 package scheme
 
 import (
+	"bytes"
 	"io/fs"
 	"math"
 	"strings"
@@ -386,6 +387,34 @@ func TestBuiltinObjects(t *testing.T) {
 				qt.Commentf("the operations have the control's name"),
 			)
 			qt.Check(t, qt.HasLen(s.Object.SHA256(), 64))
+		})
+	}
+}
+
+// Without programs an object says the same of itself.
+func TestWithoutPrograms(t *testing.T) {
+	for _, s := range Builtin().Schemes() {
+		t.Run(s.Name, func(t *testing.T) {
+			whole, err := s.Object.Spec()
+			qt.Assert(t, qt.IsNil(err))
+			without, err := withoutPrograms(s.Object.data)
+			qt.Assert(t, qt.IsNil(err))
+			got, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(without))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.HasLen(got.Programs, 0))
+			for name, want := range whole.Variables {
+				v := got.Variables[name]
+				qt.Assert(t, qt.IsNotNil(v), qt.Commentf("%s", name))
+				qt.Check(t, qt.Equals(v.Size(), want.Size()))
+				qt.Check(t, qt.DeepEquals(v.Value, want.Value))
+				qt.Check(t, qt.Equals(v.Type.Name, want.Type.Name))
+			}
+			if want := whole.Maps[flowsMap]; want != nil {
+				qt.Check(t, qt.Equals(got.Maps[flowsMap].ValueSize, want.ValueSize))
+			}
+			name, err := controlName(whole)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(s.Object.Control, name))
 		})
 	}
 }

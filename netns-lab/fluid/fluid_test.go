@@ -149,6 +149,8 @@ func TestRefused(t *testing.T) {
 			".*topology leaf-spine may have several paths.* run it with `--engine sim`"},
 		{dumbbell(1, "10Gbps", "2us", "1ms", "", ""), "ibcc",
 			".*scheme ibcc has no fluid model: want one of .*`--engine sim`"},
+		{dumbbell(1, "10Gbps", "2us", "1ms", "", ""), "dctcp_rate",
+			".*scheme dctcp_rate has no fluid model: want one of .*`--engine sim`"},
 		{dumbbell(1, "10Gbps", "2us", "1ms", "", ""), "dcqcn+tcd", ".*dcqcn\\+tcd has no fluid.*"},
 		{dumbbell(1, "10Gbps", "2us", "1ms", "", ""), "cubic", ".*Linux's own.*--engine kernel.*"},
 		{dumbbell(1, "10Gbps", "2us", "1ms", "", "pcn: {feedback: ack}"), "pcn",

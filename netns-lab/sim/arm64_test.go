@@ -22,7 +22,7 @@ const digestsEnv = "SIM_DIGESTS"
 var digested = []struct{ experiment, scheme string }{
 	{"hol", "pcn"}, {"hol", "dcqcn"}, {"hol", "qcn"}, {"hol", "timely"}, {"hol", "pfc"},
 	{"tcd-single", "pfc"}, {"ldcp-steady", "ldcp"}, {"ldcp-steady", "pcn_dctcp"},
-	{"clos-w2", "pcn"}, {"hpcc", "hpcc"},
+	{"clos-w2", "pcn"}, {"hpcc", "hpcc"}, {"hpcc-dctcp", "dctcp_rate"},
 }
 
 // digests returns a line for each file of these runs: its hash and name.

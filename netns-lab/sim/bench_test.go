@@ -15,13 +15,19 @@ import (
 // newTestWorld lays out hol with a scheme.
 func newTestWorld(tb testing.TB, scheme string) *world {
 	tb.Helper()
-	ctx := context.Background()
-	runtime := wazero.NewRuntime(ctx)
-	tb.Cleanup(func() { _ = runtime.Close(ctx) })
 	e, err := experiments.Load("hol")
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return worldOf(tb, e, scheme)
+}
+
+// worldOf lays out an experiment with a scheme.
+func worldOf(tb testing.TB, e *experiment.Experiment, scheme string) *world {
+	tb.Helper()
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	tb.Cleanup(func() { _ = runtime.Close(ctx) })
 	w, err := newWorld(ctx, runtime, e, scheme)
 	if err != nil {
 		tb.Fatal(err)

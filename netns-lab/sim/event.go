@@ -96,9 +96,12 @@ func (q *eventQueue) insert(e event) {
 	q.running[i] = e
 }
 
+// empty reports whether no event of the running bucket is left.
+func (q *eventQueue) empty() bool { return q.done == len(q.running) }
+
 // pop removes the first event; false if there is none.
 func (q *eventQueue) pop() (event, bool) {
-	for q.done == len(q.running) {
+	for q.empty() {
 		if !q.turn() {
 			return event{}, false
 		}

@@ -26,10 +26,10 @@ type flow struct {
 	initialRate uint64
 	limitRate   uint64
 
-	path []int32 // ports of its data
-
-	// Where the paths of its data, ACKs and CNPs begin in world.steps.
+	// Where the paths of its data, ACKs and CNPs begin in world.steps; hops is the length of the
+	// first.
 	step, ackStep, cnpStep uint32
+	hops                   uint32
 
 	// Addresses of its state in wasm.
 	sock, entry, notify uint32

@@ -53,22 +53,40 @@ func (m *module) see() {
 	m.memory, _ = m.wasm.Memory().Read(0, m.wasm.Memory().Size())
 }
 
+// align is what addresses are multiples of.
+const align = 8
+
 // alloc returns the address of so many bytes, which are zero. They are never freed.
 func (m *module) alloc(bytes uint32) (uint32, error) {
-	const align = 8
 	at := (m.free + align - 1) &^ (align - 1)
 	end := uint64(at) + uint64(bytes)
 	if missing := int64(end) - int64(len(m.memory)); missing > 0 {
 		pages := uint32((missing + pageBytes - 1) / pageBytes)
 		pages = max(pages, uint32(len(m.memory)/pageBytes)) // at least twice as much
-		if _, ok := m.wasm.Memory().Grow(pages); !ok {
+		if !m.grow(pages) {
 			return 0, fmt.Errorf("module %s needs more memory than the 4 GB of wasm: "+
 				"run fewer flows", m.name)
 		}
-		m.see()
 	}
 	m.free = uint32(end)
 	return at, nil
+}
+
+// grow adds pages to the memory; false if there is no room.
+func (m *module) grow(pages uint32) bool {
+	if _, ok := m.wasm.Memory().Grow(pages); !ok {
+		return false
+	}
+	m.see()
+	return true
+}
+
+// reserve makes room for so many bytes, if it can. Each time that memory grows it is copied.
+func (m *module) reserve(bytes uint64) {
+	end := uint64(m.free) + bytes
+	if missing := int64(end) - int64(len(m.memory)); missing > 0 && end <= 1<<32-pageBytes {
+		m.grow(uint32((missing + pageBytes - 1) / pageBytes))
+	}
 }
 
 // address returns where a variable is; false if the module has no such variable.

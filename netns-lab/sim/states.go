@@ -39,7 +39,7 @@ func (w *world) checkPaths() error {
 	}
 	for i := range w.flows {
 		f := &w.flows[i]
-		for _, id := range f.path[1:] {
+		for _, id := range w.dataPath(f)[1:] {
 			at := w.ports[id].node
 			if n := len(w.plan.routes.Ports(int(at), int(f.key.dst))); n != 1 {
 				return fmt.Errorf("from %s to %s there are %d paths at %s: `detectors` need a "+
@@ -110,9 +110,9 @@ func (w *world) truth() *truth.Truth {
 	rateOf := func(id uint32) func(uint64) uint64 { return w.rateAt(int32(id)) }
 	for i := range w.flows {
 		f := &w.flows[i]
-		path := make([]uint32, len(f.path))
-		for k, id := range f.path {
-			path[k] = uint32(id)
+		var path []uint32
+		for _, id := range w.dataPath(f) {
+			path = append(path, uint32(id))
 		}
 		t.AddFlow(path, w.offered(f), rateOf)
 	}

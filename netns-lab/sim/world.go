@@ -51,6 +51,7 @@ type world struct {
 	linkLosses uint64 // packets lost on links, and for want of a path
 
 	steps []int32 // ports of all fixed paths, one path behind the other
+	ahead ahead
 
 	core      *core
 	control   *control   // nil if nothing controls senders
@@ -391,6 +392,12 @@ func (w *world) addFlows() error {
 		n += len(b.From) * b.Flows * len(b.Starts(e.Duration))
 	}
 	w.flows = make([]flow, 0, n)
+	if c := w.control; c != nil {
+		c.reserve(uint64(w.streams) * uint64(c.sockBytes+c.flowBytes+2*align))
+	}
+	if n := w.notifier; n != nil {
+		n.reserve(uint64(w.streams) * uint64(n.bytes+align))
+	}
 	ecn := uint8(ecnNone)
 	if w.setup.NeedsECN || w.setup.AccECN {
 		ecn = ecnECT
@@ -469,10 +476,11 @@ func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
 	if err != nil {
 		return err
 	}
-	if f.path, err = p.path(f.key); err != nil {
+	path, err := p.path(f.key)
+	if err != nil {
 		return err
 	}
-	f.step, f.nic = w.addPath(f.path), f.path[0]
+	f.step, f.nic, f.hops = w.addPath(path), path[0], uint32(len(path))
 	if f.kind == packetData {
 		ackPath, err := p.path(f.key.reversed())
 		if err != nil {
@@ -501,6 +509,9 @@ func (w *world) addPath(path []int32) uint32 {
 	return begin
 }
 
+// dataPath returns the ports of a flow's data.
+func (w *world) dataPath(f *flow) []int32 { return w.steps[f.step : f.step+f.hops] }
+
 // run lets all events happen, up to the end and until no packet is under way.
 func (w *world) run(ctx context.Context, progress func(done float64)) (err error) {
 	defer func() {
@@ -514,7 +525,14 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}()
 	begin := w.now
 	told := begin
-	for e, ok := w.events.pop(); ok; e, ok = w.events.pop() {
+	for {
+		if w.events.done == w.ahead.until || w.events.empty() {
+			w.readAhead()
+		}
+		e, ok := w.events.pop()
+		if !ok {
+			return nil
+		}
 		w.now = e.at
 		w.happen(&e)
 		if w.now-told >= watchNs {
@@ -528,7 +546,6 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 			return nil
 		}
 	}
-	return nil
 }
 
 // drainNs is how long packets under way may take to arrive when the senders have stopped.
