@@ -138,8 +138,8 @@ static __always_inline u32 doubt_ack(struct doubt *d, const struct doubt_params 
  */
 static __always_inline bool doubt_path_marks(const struct doubt *d, u64 now_ns, u64 rtt_ns)
 {
-	return d->asked_ns && (now_ns - d->asked_ns < DOUBT_RECENT_NS + 8 * rtt_ns ||
-			       d->asked_ns == d->heard_ns);
+	return d->asked_ns &&
+	       (now_ns - d->asked_ns < DOUBT_RECENT_NS + 8 * rtt_ns || d->asked_ns == d->heard_ns);
 }
 
 /* A loss recovery or a timeout began. Returns the reason for a window after it. */

@@ -266,8 +266,8 @@ static __always_inline void end_slow_start(struct sock *sk, u32 rtt_us)
 	if (tp->snd_cwnd >= tp->snd_ssthresh)
 		return;
 	flow = flow_of(sk);
-	if (!flow || !dctcp_queues(&flow->delay, loaded(params), tp->snd_una, tp->snd_nxt, rtt_ns,
-				   least_ns))
+	if (!flow ||
+	    !dctcp_queues(&flow->delay, loaded(params), tp->snd_una, tp->snd_nxt, rtt_ns, least_ns))
 		return;
 	flow->ssthresh = tp->snd_cwnd;
 	tp->snd_ssthresh = flow->ssthresh;

@@ -214,8 +214,8 @@ func TestDefaults(t *testing.T) {
 			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
 			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
 			// rules of hosts, off in experiments
-			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125", "patience": "0",
-			"burst": "0ns", "pause_is_silence": "false",
+			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
+			"patience": "0", "burst": "0ns", "pause_is_silence": "false",
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
@@ -405,8 +405,8 @@ func TestEverySectionIsRead(t *testing.T) {
 			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
 			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
 			// rules of hosts, off in experiments
-			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125", "patience": "0",
-			"burst": "0ns", "pause_is_silence": "false",
+			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
+			"patience": "0", "burst": "0ns", "pause_is_silence": "false",
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"min_rate": "10kbps",
 		},

@@ -218,8 +218,8 @@ func TestParametersOfSchemes(t *testing.T) {
 	}
 	qt.Check(t, qt.DeepEquals(schemesInWords(e, runs), []string{
 		"DCQCN set paper, marks from 5KB to 200KB by up to 0.01",
-		"PCN_DCTCP g 0.0625, initial_alpha 1, burst 0ns, bound_cut false, slow_start_delay 0ns, marks from 120KB to " +
-			"120KB by up to 1",
+		"PCN_DCTCP g 0.0625, initial_alpha 1, burst 0ns, bound_cut false, " +
+			"slow_start_delay 0ns, marks from 120KB to 120KB by up to 1",
 		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, initial_window 0B, burst 0ns, ask_acks false, ack_every 1, feedback echo, first_rtt drop, wred_k 30KB, marks from 20KB to 80KB by up to 1",
 		"QCN min_rate 5Mbps, rate_ai 20Mbps, rate_hai 200Mbps, timer 15ms, byte_counter 150KB, fast_recovery 5, half_from ai, gd 0.0078125, min_decrease_factor 0.5, hai_after_packets 500, qeq 104KB, sample_base 150KB, w 2, sample_jitter 0.15",
 		"TIMELY set snippet",

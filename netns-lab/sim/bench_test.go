@@ -25,14 +25,20 @@ func newTestWorld(tb testing.TB, scheme string) *world {
 // worldOf lays out an experiment with a scheme.
 func worldOf(tb testing.TB, e *experiment.Experiment, scheme string) *world {
 	tb.Helper()
-	ctx := context.Background()
-	runtime := wazero.NewRuntime(ctx)
-	tb.Cleanup(func() { _ = runtime.Close(ctx) })
-	w, err := newWorld(ctx, runtime, e, scheme)
+	w, err := tryWorld(tb, e, scheme)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return w
+}
+
+// tryWorld does what worldOf does, if it can be done.
+func tryWorld(tb testing.TB, e *experiment.Experiment, scheme string) (*world, error) {
+	tb.Helper()
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	tb.Cleanup(func() { _ = runtime.Close(ctx) })
+	return newWorld(ctx, runtime, e, scheme)
 }
 
 // switchPort returns a port whose data is marked.

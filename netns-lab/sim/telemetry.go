@@ -132,7 +132,7 @@ func (w *world) checkHops() error {
 	}
 	for i := range w.flows[:w.streams] {
 		f := &w.flows[i]
-		if hops := len(f.path) - 1; hops > maxHops {
+		if hops := len(w.dataPath(f)) - 1; hops > maxHops {
 			return fmt.Errorf("flow %s crosses %d switches, and %s's telemetry has room for %d: "+
 				"want a shorter path, or choose another scheme",
 				f.name, hops, w.scheme.Name, maxHops)

@@ -86,27 +86,13 @@ func TestWindowOfHPCC(t *testing.T) {
 		"hpcc: {rtt: 10us}\ntransport: {window: 30KB}\n":  30_000,
 		"transport: {window: 30KB, scale_window: true}\n": 30_000,
 	} {
-		w := worldOf(t, fmt.Sprintf(pair, "hpcc")+add, "hpcc")
+		w := worldOf(t, parse(t, fmt.Sprintf(pair, "hpcc")+add), "hpcc")
 		qt.Check(t, qt.Equals(w.flightBytes, want), qt.Commentf("%q", add))
 		scales := !strings.Contains(add, "window: 30KB}")
 		qt.Check(t, qt.Equals(w.scaleFlight, scales), qt.Commentf("%q", add))
 	}
-	qt.Check(t, qt.Equals(worldOf(t, fmt.Sprintf(pair, "dcqcn"), "dcqcn").flightBytes, 0))
-}
-
-func worldOf(t *testing.T, text, scheme string) *world {
-	t.Helper()
-	w, err := tryWorld(t, text, scheme)
-	qt.Assert(t, qt.IsNil(err))
-	return w
-}
-
-func tryWorld(t *testing.T, text, scheme string) (*world, error) {
-	t.Helper()
-	ctx := context.Background()
-	runtime := wazero.NewRuntime(ctx)
-	t.Cleanup(func() { qt.Check(t, qt.IsNil(runtime.Close(ctx))) })
-	return newWorld(ctx, runtime, parse(t, text), scheme)
+	dcqcn := worldOf(t, parse(t, fmt.Sprintf(pair, "dcqcn")), "dcqcn")
+	qt.Check(t, qt.Equals(dcqcn.flightBytes, 0))
 }
 
 // Five switches are the most that a packet has room for.
@@ -119,13 +105,13 @@ func TestLongPathsUnderHPCC(t *testing.T) {
 		text := strings.NewReplacer("kind: star, hosts: 1",
 			fmt.Sprintf("kind: parking-lot, bottlenecks: %d", bottlenecks),
 		).Replace(fmt.Sprintf(pair, "hpcc"))
-		_, err := tryWorld(t, text, "hpcc")
+		_, err := tryWorld(t, parse(t, text), "hpcc")
 		if want == "" {
 			qt.Check(t, qt.IsNil(err))
 			continue
 		}
 		qt.Check(t, qt.ErrorMatches(err, want))
-		_, err = tryWorld(t, strings.Replace(text, "[hpcc]", "[pfc]", 1), "pfc")
+		_, err = tryWorld(t, parse(t, strings.Replace(text, "[hpcc]", "[pfc]", 1)), "pfc")
 		qt.Check(t, qt.IsNil(err))
 	}
 }
