@@ -42,7 +42,8 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
 	PCN_VERSION=$version scripts/build.sh "$work/$name/pcn" "$target"
 	install -m 644 -t "$work/$name" README.md CHANGELOG.md LICENSE "$work/copyright"
 	tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner \
-		--mtime="@$SOURCE_DATE_EPOCH" -c "$name" | gzip "-${level:-9}n" >"$work/files/$name.tar.gz"
+		--mtime="@$SOURCE_DATE_EPOCH" -c "$name" |
+		gzip "-${level:-9}n" >"$work/files/$name.tar.gz"
 done
 for arch in amd64 arm64; do
 	scripts/build-deb.sh "$version" "$arch" "$work/files" "$compression" "$level" >/dev/null

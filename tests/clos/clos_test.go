@@ -17,8 +17,8 @@ import (
 )
 
 // TestFullClos: the paper's Clos, 568 nodes and 768 links, comes up and goes down in time, on this
-// kernel, where nothing of it is left, and in the microVM by the clock. There a minute is the bound,
-// or on a slower machine than that, where the same takes longer natively, as many times that.
+// kernel, where nothing of it is left, and in the microVM by the clock. There a minute is the
+// bound, or on a slower machine, where the same takes longer natively, as many times that.
 func TestFullClos(t *testing.T) {
 	pcn := filepath.Join(t.TempDir(), "pcn")
 	qt.Assert(t, qt.IsNil(program.Build(pcn, nil)))

@@ -16,8 +16,8 @@ import (
 )
 
 // Build builds pcn and its guest as the Makefile does, beside the file, so that no test depends on
-// an earlier make build. Sources may be replaced: paths below the repository's folder, by files. The
-// working directory is that of a package in tests.
+// an earlier make build. Sources may be replaced: paths below the repository's folder, by files.
+// The working directory is that of a package in tests.
 func Build(file string, replaced map[string]string) error {
 	root, err := filepath.Abs("../..")
 	if err != nil {
