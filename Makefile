@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb release demo guest check test test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
+.PHONY: help build deb release demo guest check test test-on-host test-beside test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
 GUEST := netns-lab/launch/guest/pcn-guest
-TIMED := ./loader/... ./tc/... ./tests/hosts ./tests/doubt ./tests/soak
-E2E := ./tests/e2e
+# On this machine's kernel, where names of congestion controls are global: one at a time. They
+# measure rates, costs and times.
+ON_HOST := ./loader/... ./tc/... \
+	$(addprefix ./tests/,hosts doubt soak testbed clos)
+# The longest are the last two, which run at the same time: the first has one microVM, and the other
+# begins with tests that leave a CPU idle.
+LAST := ./qdisc-npecn ./tests/e2e
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +44,14 @@ check: lint ## lint, and run the tests that need neither root nor the microVM: u
 	scripts/unit-tests.sh
 
 test: setup-dev build ## run all tests, also those in the microVM
-	go test -p 1 -timeout 15m $(TIMED) # on a quiet machine: they measure rates and costs
-	go test -p 2 -timeout 40m $$(go list ./... | grep -vxF "$$(go list $(TIMED) $(E2E))")
-	go test -timeout 40m $(E2E) # its experiments have a microVM a CPU
+	$(MAKE) --no-print-directory --jobs 2 --keep-going test-on-host test-beside
+
+test-on-host: # needs little CPU, but at once; only root can have that, and most of it needs root
+	nice -n -10 go test -p 1 -timeout 15m $(ON_HOST)
+
+test-beside: # all others, with the CPU that test-on-host leaves
+	nice -n 19 go test -p 2 -timeout 40m \
+		$$(go list ./... | grep -vxF "$$(go list $(ON_HOST) $(LAST))") $(LAST)
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Debian package: scripts/build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION]]
+# Builds the Debian package: build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION [LEVEL]]]
 # ARCHITECTURE is amd64 or arm64. The package goes to FOLDER, bin by default. COMPRESSION is one of
-# dpkg-deb's, xz by default.
+# dpkg-deb's, xz by default, and LEVEL its level.
 set -euo pipefail
 umask 022
 
@@ -11,9 +11,9 @@ die() {
 	exit 1
 }
 
-[ $# -ge 2 ] || die "usage: build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION]]"
+[ $# -ge 2 ] || die "usage: build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION [LEVEL]]]"
 version=$1 arch=$2
-out=$(realpath -m "${3:-bin}") compression=${4:-xz}
+out=$(realpath -m "${3:-bin}") compression=${4:-xz} level=${5:-}
 cd "$(dirname "$0")/.."
 case $arch in
 amd64) multiarch=x86_64-linux-gnu ;;
@@ -72,4 +72,5 @@ size=$(du -k --apparent-size -s --exclude=DEBIAN "$root" | cut -f 1)
 sed "s/@VERSION@/$version/; s/@ARCHITECTURE@/$arch/; s/@SIZE@/$size/" packaging/debian/control \
 	>"$root/DEBIAN/control"
 mkdir -p "$out"
-dpkg-deb --root-owner-group "-Z$compression" --build "$root" "$out/pcn_${version}_$arch.deb"
+dpkg-deb --root-owner-group "-Z$compression" ${level:+"-z$level"} \
+	--build "$root" "$out/pcn_${version}_$arch.deb"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the files of a release: scripts/release.sh VERSION [FOLDER [COMPRESSION]]
+# Makes the files of a release: release.sh VERSION [FOLDER [COMPRESSION [LEVEL]]]
 # They are archives of the static program for each system, Debian packages, and SHA256SUMS, in
-# FOLDER, bin/release/VERSION by default. COMPRESSION is that of scripts/build-deb.sh. The same
-# commit gives the same bytes. It publishes nothing.
+# FOLDER, bin/release/VERSION by default. COMPRESSION and LEVEL are those of scripts/build-deb.sh;
+# archives have LEVEL too, by default 9. The same commit gives the same bytes. It publishes nothing.
 #
 # VERSION must be the one of the tree: CHANGELOG.md has its section, and nothing under Unreleased.
 set -euo pipefail
@@ -14,10 +14,10 @@ die() {
 	exit 1
 }
 
-[ $# -ge 1 ] || die "usage: release.sh VERSION [FOLDER [COMPRESSION]]"
+[ $# -ge 1 ] || die "usage: release.sh VERSION [FOLDER [COMPRESSION [LEVEL]]]"
 version=$1
 cd "$(dirname "$0")/.."
-out=$(realpath -m "${2:-bin/release/$version}") compression=${3:-xz}
+out=$(realpath -m "${2:-bin/release/$version}") compression=${3:-xz} level=${4:-}
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$ ]] ||
 	die "invalid version $version: want three numbers, such as 1.2.0"
 here=$(scripts/version.sh)
@@ -42,10 +42,11 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
 	PCN_VERSION=$version scripts/build.sh "$work/$name/pcn" "$target"
 	install -m 644 -t "$work/$name" README.md CHANGELOG.md LICENSE "$work/copyright"
 	tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner \
-		--mtime="@$SOURCE_DATE_EPOCH" -c "$name" | gzip -9n >"$work/files/$name.tar.gz"
+		--mtime="@$SOURCE_DATE_EPOCH" -c "$name" |
+		gzip "-${level:-9}n" >"$work/files/$name.tar.gz"
 done
 for arch in amd64 arm64; do
-	scripts/build-deb.sh "$version" "$arch" "$work/files" "$compression" >/dev/null
+	scripts/build-deb.sh "$version" "$arch" "$work/files" "$compression" "$level" >/dev/null
 done
 (cd "$work/files" && sha256sum -- * >SHA256SUMS)
 mv "$work/files" "$out"

@@ -3,13 +3,11 @@
 package sim
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"github.com/tetratelabs/wazero"
 )
 
 // Fields of a hop wrap as those of HPCC's simulator, but not the queue. A sixth is counted.

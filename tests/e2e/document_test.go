@@ -10,6 +10,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/tests/program"
 )
 
 // TestDocumentsChangeNoResult changes a document, which makes another pcn. The bytes stay the same.
@@ -21,16 +22,16 @@ func TestDocumentsChangeNoResult(t *testing.T) {
 	const line = "This line is in the document for a test.\n"
 	qt.Assert(t, qt.IsNil(os.WriteFile(changed, append(text, line...), 0o644)))
 	other := filepath.Join(dir, "pcn")
-	err := buildPCN(other, map[string]string{"docs/architecture.md": changed})
+	err := program.Build(other, map[string]string{"docs/architecture.md": changed})
 	qt.Assert(t, qt.IsNil(err))
-	stdout, _, _ := runProgram(t, other, "docs", "architecture")
+	stdout, _, _ := program.Run(t, other, "docs", "architecture")
 	qt.Assert(t, qt.StringContains(stdout, line))
 	stdout, _, _ = run(t, "docs", "architecture")
 	qt.Assert(t, qt.Not(qt.StringContains(stdout, line)))
 
-	hol := func(program, out string) (folder string, m result.Manifest) {
+	hol := func(file, out string) (folder string, m result.Manifest) {
 		out = filepath.Join(dir, out)
-		_, stderr, code := runProgram(t, program,
+		_, stderr, code := program.Run(t, file,
 			"run", "hol", "--algo", "pcn", "--duration", "1ms", "--out", out)
 		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
 		folder = filepath.Join(out, "pcn")

@@ -25,6 +25,12 @@ const (
 	arch    = "amd64"
 )
 
+// How tests compress what users get smaller: it took half of their time.
+const (
+	fastCompression = "gzip"
+	fastLevel       = "1"
+)
+
 // deb is the package under test, which TestMain builds.
 var deb string
 
@@ -48,9 +54,8 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	const fast = "gzip"
 	cmd := exec.CommandContext(context.Background(), "../../scripts/build-deb.sh", version, arch,
-		dir, fast)
+		dir, fastCompression, fastLevel)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {
 		return 1, err

@@ -61,8 +61,8 @@ func commitAll(t *testing.T, dir string) {
 func release(t *testing.T, dir string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "release")
-	const fast = "gzip"
-	got := command(t, filepath.Join(dir, "scripts/release.sh"), released, out, fast)
+	got := command(t, filepath.Join(dir, "scripts/release.sh"), released, out,
+		fastCompression, fastLevel)
 	qt.Check(t, qt.StringContains(got, "release: pcn "+released+" is in "+out+"\n"))
 	return out
 }
