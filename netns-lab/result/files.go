@@ -249,8 +249,8 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// encodeSeries writes what encodeCSV writes of the samples' rows. A run has tens of thousands, so it
-// does without reflection: in the microVM, where each instruction counts, that takes a tenth.
+// encodeSeries writes what encodeCSV writes of the samples' rows. A run has tens of thousands, so
+// it does without reflection: in the microVM, where each instruction counts, that takes a tenth.
 func encodeSeries(series []Sample) ([]byte, error) {
 	data, err := encodeCSV[seriesRow](nil)
 	if err != nil {
