@@ -249,8 +249,8 @@ func orZero[T any](p *T) T {
 	return *p
 }
 
-// encodeSeries writes what encodeCSV writes of the samples' rows. A run has tens of thousands, so
-// it does without reflection: in the microVM, where each instruction counts, that takes a tenth.
+// encodeSeries writes what encodeCSV writes of the samples' rows. A run has tens of thousands, and
+// reflection for each cell is slow: in the microVM each instruction counts.
 func encodeSeries(series []Sample) ([]byte, error) {
 	data, err := encodeCSV[seriesRow](nil)
 	if err != nil {
@@ -321,7 +321,8 @@ func decodeSeries(data []byte) ([]Sample, error) {
 	return series, nil
 }
 
-// decodeFlows reads flows.csv. Columns that Flow does not have are statistics of the control's algorithm.
+// decodeFlows reads flows.csv. Columns that Flow does not have are statistics of the control's
+// algorithm.
 func decodeFlows(data []byte) ([]Flow, error) {
 	records, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
 	known, headerErr := csvutil.Header(Flow{}, "csv")

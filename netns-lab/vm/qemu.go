@@ -56,8 +56,8 @@ var countedFlags = []string{
 
 // countedCPUFlags are the processor of a microVM of amd64 whose time is counted.
 var countedCPUFlags = []string{
-	// rdrand stays: its numbers are of QEMU's -seed, and with them the kernel's are random enough
-	// from the start. Until then it hashes its whole pool for each, a fifth of the boot.
+	// rdrand stays: its numbers follow from QEMU's -seed, and with them the kernel's are random
+	// enough from the start. Until then it hashes its whole pool for each: a fifth of the boot.
 	// rdseed: the same, not needed. erms: TCG emulates rep movsb byte by byte, TCP over veth takes
 	// 1.7 times as long. smap: stac and clac end a translation block, TCP on loopback takes 1.4
 	// times as long. la57: a level of page tables more to walk at each TLB miss. The vector units:
