@@ -49,11 +49,7 @@ static __always_inline void dctcp_rp_init(struct dctcp_rp *d, const struct dctcp
 static __always_inline void dctcp_rp_set(struct dctcp_rp *d, const struct dctcp_rate_params *p,
 					 u64 rate_bps)
 {
-	if (rate_bps < p->min_rate_bps)
-		rate_bps = p->min_rate_bps;
-	if (rate_bps > p->line_rate_bps)
-		rate_bps = p->line_rate_bps;
-	d->rate_bps = rate_bps;
+	d->rate_bps = bounded_rate(rate_bps, p->min_rate_bps, p->line_rate_bps);
 }
 
 /* The round trip is over: alpha, and the next one (lines 1010 to 1019). */

@@ -47,4 +47,12 @@ static __always_inline u32 random_next(u32 *state)
 	return x;
 }
 
+/* A rate within bounds. */
+static __always_inline u64 bounded_rate(u64 rate_bps, u64 least_bps, u64 most_bps)
+{
+	if (rate_bps < least_bps)
+		return least_bps;
+	return rate_bps > most_bps ? most_bps : rate_bps;
+}
+
 #endif

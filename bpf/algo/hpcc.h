@@ -117,15 +117,6 @@ static __always_inline void hpcc_rp_init(struct hpcc_rp *h, const struct hpcc_pa
 	hpcc_rp_set_rate(h, p->line_rate_bps);
 }
 
-static __always_inline u64 hpcc_bounded(const struct hpcc_params *p, u64 rate_bps)
-{
-	if (rate_bps < p->min_rate_bps)
-		rate_bps = p->min_rate_bps;
-	if (rate_bps > p->line_rate_bps)
-		rate_bps = p->line_rate_bps;
-	return rate_bps;
-}
-
 /* Bytes as the time that a link needs for them, in units of 2^-24 ns. */
 static __always_inline u64 hpcc_link_time(u32 bytes, u32 rate_kbps)
 {
@@ -177,7 +168,7 @@ static __always_inline u64 hpcc_compute(struct hpcc_link *l, const struct hpcc_p
 		rate_bps = l->u ? rate_bps * p->eta / l->u : p->line_rate_bps;
 		stage = 0;
 	}
-	rate_bps = hpcc_bounded(p, rate_bps + p->rate_ai_bps);
+	rate_bps = bounded_rate(rate_bps + p->rate_ai_bps, p->min_rate_bps, p->line_rate_bps);
 	if (update) {
 		l->rate_bps = rate_bps;
 		l->stage = stage;

@@ -563,14 +563,14 @@ func sortSeries(series []Sample) []Sample {
 		name string
 	}
 	lineOf := func(s Sample) line { return line{s.Kind, s.Name} }
-	byLine := spread(series, lineOf, func(a, b line) int {
+	byLine := sortedByKey(series, lineOf, func(a, b line) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), compareNatural(a.name, b.name))
 	})
-	return spread(byLine, func(s Sample) int64 { return s.TimeNs }, cmp.Compare[int64])
+	return sortedByKey(byLine, func(s Sample) int64 { return s.TimeNs }, cmp.Compare[int64])
 }
 
-// spread returns rows sorted by a key that many of them share; equal ones keep their order.
-func spread[T any, K comparable](rows []T, keyOf func(T) K, compare func(a, b K) int) []T {
+// sortedByKey returns rows sorted by a key that many of them share; equal ones keep their order.
+func sortedByKey[T any, K comparable](rows []T, keyOf func(T) K, compare func(a, b K) int) []T {
 	count := map[K]int{}
 	for _, row := range rows {
 		count[keyOf(row)]++

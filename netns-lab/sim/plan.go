@@ -84,8 +84,11 @@ func (p *plan) baseRTTNs() uint64 {
 
 // bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues.
 func (p *plan) bdpBytes() uint64 {
-	return p.pathRTTNs(uint64(p.exp.Frame)) * (uint64(p.exp.Topology.Rate) / 1000) / 8_000_000
+	return bytesIn(p.pathRTTNs(uint64(p.exp.Frame)), uint64(p.exp.Topology.Rate))
 }
+
+// bytesIn is how many bytes a rate brings in so many ns.
+func bytesIn(ns, rateBps uint64) uint64 { return ns * (rateBps / 1000) / 8_000_000 }
 
 // pathRTTNs is the round trip of the longest path: propagation both ways, and the time of a frame
 // on each link.

@@ -120,7 +120,7 @@ func (w *world) setTelemetry() error {
 		if rttNs == 0 {
 			rttNs = w.plan.pathRTTNs(w.fullFrame())
 		}
-		w.flightBytes, w.scaleFlight = rttNs*(w.lineRate/1000)/8_000_000, true
+		w.flightBytes, w.scaleFlight = bytesIn(rttNs, w.lineRate), true
 	}
 	return err
 }
