@@ -19,16 +19,16 @@ import (
 )
 
 // registered registers a congestion control until the test ends, and checks that its name is free
-// then. A machine has a name once, in all of its namespaces: the test waits while another process
-// has it.
+// then.
 func registered(t *testing.T, r loader.Registration) *loader.Control {
 	t.Helper()
 	nstest.RequireRoot(t)
+	nstest.Turn(t)
 	var (
 		c   *loader.Control
 		err error
 	)
-	nstest.Eventually(t, "no other process has registered the control", func() bool {
+	nstest.Eventually(t, "the name of the control is free", func() bool {
 		c, err = loader.Register(r)
 		return !errors.Is(err, unix.EEXIST)
 	})

@@ -51,7 +51,8 @@ func ExampleFlowKey() {
 // The examples that need root run here; a failure ends the test's process.
 func TestExampleRegister(t *testing.T) {
 	nstest.RequireRoot(t)
-	nstest.Eventually(t, "no other process has the name",
+	nstest.Turn(t)
+	nstest.Eventually(t, "the name of the control is free",
 		func() bool { return !available(t, "pcn") })
 	ExampleRegister()
 	qt.Assert(t, qt.IsFalse(available(t, "pcn")))

@@ -120,6 +120,7 @@ func registered(
 ) *loader.Control {
 	t.Helper()
 	nstest.RequireRoot(t)
+	nstest.Turn(t)
 	s, ok := scheme.Builtin().ByControl(name)
 	qt.Assert(t, qt.IsTrue(ok))
 	given := map[string]scheme.Value{}

@@ -243,6 +243,7 @@ func (b *Bed) Control(name string, network scheme.Network, given map[string]stri
 		b.ok(err)
 		settings.Given[key] = v
 	}
+	nstest.Turn(t)
 	var err error
 	c.loaded, err = loader.Register(loader.Registration{Scheme: s, Settings: settings,
 		Network: network})

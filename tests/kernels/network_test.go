@@ -30,15 +30,17 @@ const (
 	stallTimeout = 10 * time.Second
 )
 
-// registered registers a congestion control until the test ends. A machine has a name once: it waits for it.
+// registered registers a congestion control until the test ends. Its name may be free only a moment
+// after another test has ended.
 func registered(t *testing.T, register func() (*loader.Control, error)) *loader.Control {
 	t.Helper()
 	nstest.RequireRoot(t)
+	nstest.Turn(t)
 	var (
 		c   *loader.Control
 		err error
 	)
-	nstest.Eventually(t, "no other process has registered the control", func() bool {
+	nstest.Eventually(t, "the name of the control is free", func() bool {
 		c, err = register()
 		return !errors.Is(err, unix.EEXIST)
 	})

@@ -46,6 +46,7 @@ func TestSmoke(t *testing.T) {
 	build := exec.Command("go", "build", "-o", pcn, "../../cmd/pcn")
 	out, err := build.CombinedOutput()
 	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", out))
+	nstest.Turn(t)
 	var log strings.Builder
 	args := []string{"-seconds", "10", "-seed", "1", "-pcn", pcn}
 	err = supervise(context.Background(), args, &log)

@@ -139,6 +139,7 @@ func TestCommandsOfTheDocument(t *testing.T) {
 	if loader.HaveQdisc() != nil {
 		all = withoutQdisc(all)
 	}
+	nstest.Turn(t)
 	printed := run(t, all)
 
 	flows := outputs(all, printed, "pcn flows")
