@@ -127,11 +127,17 @@ func pageFile(t *testing.T, page string) string {
 func TestReportAnswers(t *testing.T) {
 	ctx := look.Browser(t)
 	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(demo(t)))
+	// Figures are drawn when they come near, and those above move this one: it must stand still.
 	at := look.Ask[struct{ X, Y float64 }](t, ctx, `(async () => {
 		const figure = document.querySelectorAll("figure[data-live]")[1];
-		figure.scrollIntoView();
-		await new Promise((done) => setTimeout(done, 300));
-		const at = figure.querySelector(".u-over").getBoundingClientRect();
+		let at, still = 0;
+		while (still < 10) {
+			figure.scrollIntoView();
+			await new Promise((done) => setTimeout(done, 30));
+			const now = figure.querySelector(".u-over")?.getBoundingClientRect();
+			still = now && at && now.left === at.left && now.top === at.top ? still + 1 : 0;
+			at = now;
+		}
 		return {x: at.left, y: at.top};
 	})()`)
 	look.Do(t, ctx, chromedp.DragAndDropXY(at.X+100, at.Y+40, at.X+200, at.Y+40, 5))
