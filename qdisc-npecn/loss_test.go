@@ -40,9 +40,11 @@ func (n *network) fill() []packet {
 	n.t.Helper()
 	packets := append(backToBack(0, 2, dataClass, 30, 0), backToBack(1, 2, dataClass, 30, 0)...)
 	n.send(packets)
-	n.waitUntil("h0 and h1 are paused and s->h2 has a packet on the wire", func() bool {
+	n.waitUntil("h0 and h1 are paused, s->h2 has a packet on the wire, and the lag has passed for "+
+		"all others", func() bool {
+		s := n.stats(n.id("s->h2"))
 		return n.stats(1).PauseReceived == 1 && n.stats(3).PauseReceived == 1 &&
-			n.stats(n.id("s->h2")).WirePackets > 0
+			s.WirePackets > 0 && s.QueuedBytes == frame1K*s.QueuedPackets
 	})
 	return packets
 }

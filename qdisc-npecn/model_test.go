@@ -73,9 +73,7 @@ type step struct {
 }
 
 type modelClass struct {
-	queue []queued
-	// of what came since the class sent last: the port gives them up when it sends again
-	dropped []queued
+	queue   []queued
 	paused  bool
 	pn      int // NP-ECN's counter
 	ingress uint64
@@ -269,9 +267,7 @@ func (m *model) arrive(port uint32, p packet, q queued) {
 	mp.EnqueuedPackets++
 	mp.EnqueuedBytes += q.size
 	if m.drops(mp, p, q) {
-		m.out[q.packet] = delivery{lost: true}
-		k.dropped = append(k.dropped, q)
-		m.hold(node, p.class, q, int64(q.size), q.atNs)
+		m.refuse(p.class, q)
 		return
 	}
 	k.queue = append(k.queue, q)
@@ -420,10 +416,6 @@ func (m *model) applyPFC(e PFCEvent) {
 		return
 	}
 	mp.PausedNs += e.EffectNs - k.pausedAtNs
-	if len(k.dropped) > 0 {
-		m.noteStart(e.EffectNs, e.Port)
-		m.giveUp(mp, int(e.Class), e.EffectNs)
-	}
 	k.resume(e.EffectNs)
 	m.startAt(e.Port, e.EffectNs)
 }
@@ -460,7 +452,6 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	q := k.queue[0]
 	k.queue = k.queue[1:]
 	m.noteStart(ns, port)
-	m.giveUp(mp, class, ns)
 	marked := mp.MarkedPackets
 	if mp.Classes[class].Lossless && m.config.Ports[mp.Peer].CBFC.BufferBytes > 0 {
 		k.credits -= (q.size + 63) / 64
@@ -480,14 +471,6 @@ func (m *model) transmit(port uint32, class int, ns uint64) {
 	m.hold(mp.Node, class, q, -int64(q.size), ns)
 	m.startAt(port, mp.linkFreeNs)
 	m.deliver(port, class, q, mp.linkFreeNs+mp.DelayNs)
-}
-
-// giveUp frees what packets took that the class dropped since it sent or was paused last.
-func (m *model) giveUp(mp *modelPort, class int, ns uint64) {
-	for _, d := range mp.classes[class].dropped {
-		m.hold(mp.Node, class, d, -int64(d.size), ns)
-	}
-	mp.classes[class].dropped = nil
 }
 
 // rateBps is the port's rate at this time.

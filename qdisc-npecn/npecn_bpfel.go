@@ -329,7 +329,6 @@ type npecnTclass struct {
 		Head uint32
 		Tail uint32
 	}
-	QueueBytes   uint64
 	ArrivedBytes uint64
 	Arrived      uint32
 	Dropped      uint32

@@ -130,9 +130,10 @@ func TestDropsByCause(t *testing.T) {
 	// 12 find room beside the 8, 8 do not
 	packets = append(packets, backToBack(0, 1, 5, 20, 40_000)...)
 	n.send(packets)
-	n.waitUntil("all have arrived at the port", func() bool {
+	n.waitUntil("all have arrived at the port, and the lag has passed", func() bool {
 		s := n.stats(n.id("s->h1"))
-		return s.EnqueuedPackets+s.Dropped() == uint64(len(packets))
+		return s.EnqueuedPackets+s.Dropped() == uint64(len(packets)) &&
+			s.QueuedBytes == frame1K*s.QueuedPackets
 	})
 
 	s := n.stats(n.id("s->h1"))

@@ -26,8 +26,7 @@ type Stats struct {
 	DeliveredPackets               uint64 // handed to the far end
 	MarkedPackets                  uint64
 
-	// What the port holds now. Where packets can be dropped, QueuedBytes counts those that have
-	// ideally arrived.
+	// What the port holds now. QueuedBytes counts what has ideally arrived.
 	QueuedPackets, QueuedBytes uint64 // in class queues
 	WirePackets                uint64
 

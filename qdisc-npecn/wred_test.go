@@ -176,7 +176,7 @@ func TestDeletedWithDroppedSlots(t *testing.T) {
 		}
 		n.waitUntil("the second is on the wire, and the first is through", func() bool {
 			s := n.stats(port)
-			return s.Drops[DropWRED] > round*17 && s.WirePackets == 1
+			return s.SentPackets == 2*(round+1) && s.WirePackets == 1
 		})
 		s := n.stats(port)
 		qt.Check(t, qt.Equals(s.Drops[DropWRED], (round+1)*17)) // the third waits

@@ -53,8 +53,8 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 }
 
 // exact reports whether a ns of the papers' time lasts so long, 66 us, that all is done in it that
-// is due. Then ports need not wait for what comes late, and round no time. Else a port that counts
-// what is in its switch against XOFF counts what others have sent ideally, but not decided yet.
+// is due. Then ports need not wait for what comes late, and round no time. Else XOFF may count what
+// one port decides before what another has yet to: they are up to decide_ns apart.
 func (p *plan) exact() bool { return p.exp.Dilation.Shift == experiment.MaxDilation }
 
 // lagNs is how long ports wait before they decide.

@@ -23,13 +23,20 @@ static __always_inline void ingress_account(u32 id, u32 c, s64 bytes, u64 free_b
 		pfc_account(in, k, id, c, bytes, free_bytes, t_ns);
 }
 
-/* buffer_account: bytes entered or left the node's shared buffer. Returns what is free. */
-static __always_inline u64 buffer_account(struct node *n, s64 bytes)
+/* buffer_account: bytes entered or left the node's shared buffer. */
+static __always_inline void buffer_account(struct node *n, s64 bytes)
 {
 	u64 used = __sync_fetch_and_add(&n->used_bytes, bytes) + bytes;
 
 	if (used > n->used_max_bytes)
 		n->used_max_bytes = used;
+}
+
+/* buffer_free: what of it is free. */
+static __always_inline u64 buffer_free(const struct node *n)
+{
+	u64 used = *(volatile u64 *)&n->used_bytes;
+
 	return n->buffer_bytes > used ? n->buffer_bytes - used : 0;
 }
 
@@ -37,13 +44,12 @@ static __always_inline u64 buffer_account(struct node *n, s64 bytes)
 static __always_inline void leave_node(struct port *p, u32 c, u32 len, u32 ingress, u64 t_ns)
 {
 	struct node *n = node_of(p);
-	u64 free_bytes;
 
 	if (!n)
 		return;
-	free_bytes = buffer_account(n, -(s64)len);
+	buffer_account(n, -(s64)len);
 	if (ingress)
-		ingress_account(ingress, c, -(s64)len, free_bytes, t_ns);
+		ingress_account(ingress, c, -(s64)len, buffer_free(n), t_ns);
 }
 
 #endif

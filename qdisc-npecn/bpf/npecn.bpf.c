@@ -32,7 +32,7 @@
  *
  * What takes effect at an empty queue is applied when its next packet arrives.
  *
- * PFC (pfc.h). Bytes are counted per ingress port and class from arrival to the start of
+ * PFC (pfc.h). Bytes are counted per ingress port and class from ideal arrival to the start of
  * transmission. Crossing XOFF or XON posts {effect time = now + delay, pause or resume} to the
  * upstream port, in its ring of link events. A paused port looks at its ring every delay / 2 and
  * applies each event at its ideal time. An event takes effect one delay after it was posted, so it
@@ -123,7 +123,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	u32 len = skb->len, mark = skb->mark;
 	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & MARK_PORT_MASK : 0;
 	struct port *p = port_of_qdisc(sch);
-	u64 t_ns, reached_ns, free_bytes, *dropped;
+	u64 t_ns, reached_ns, *dropped;
 	struct tclass *k;
 	struct node *n;
 	struct slot *s;
@@ -158,10 +158,6 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	if (!s)
 		goto drop;
 	late = (s32)(i - k->arrived) < 0;
-	if (late) { /* among those that count as arrived */
-		k->arrived++;
-		k->arrived_bytes += len;
-	}
 	s->packet.t_ns = t_ns;
 	s->packet.len = len;
 	s->packet.ingress = ingress;
@@ -172,9 +168,10 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	k->queue.tail++;
 	p->state.backlogged |= 1 << c;
 
-	bin_reach(p, id, reached_ns); /* what a host has for later does not end a bin early */
-	if (late || !queue_may_drop(p, k))
-		queue_add(p, k, len);
+	if (late) { /* among those that count as arrived */
+		k->arrived++;
+		queue_add(p, k, c, &s->packet);
+	}
 	p->counters.enqueued_packets++;
 	p->counters.enqueued_bytes += len;
 	if (t_ns < p->state.serve_ns)
@@ -182,9 +179,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	sch->q.qlen++;
 	sch->qstats.backlog += len;
 
-	free_bytes = buffer_account(n, len);
-	if (ingress)
-		ingress_account(ingress, c, len, free_bytes, t_ns);
+	buffer_account(n, len);
 	return NET_XMIT_SUCCESS;
 drop:
 	(*dropped)++;

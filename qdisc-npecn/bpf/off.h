@@ -7,7 +7,7 @@
 #include "series.h"
 
 /* queue.h, which counts in by the accounts of flow control, and so includes this */
-static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u64 t_ns);
+u64 arrive_by(struct port *p, u32 c, u64 t_ns);
 
 /*
  * end_off: OFF, which began at from_ns, ends at t_ns. NP-ECN and TCD want the queue of then, in
@@ -17,8 +17,8 @@ static __always_inline void end_off(struct port *p, struct tclass *k, u32 id, u3
 				    u64 t_ns)
 {
 	if (k->config.marked) { /* else nobody asks */
+		arrive_by(p, c, t_ns);
 		bin_reach(p, id, t_ns);
-		arrive_by(p, k, c, t_ns);
 	}
 	npecn_resume(&k->npecn, queue_packets(k));
 	if (!(uses & USE_DETECTORS))

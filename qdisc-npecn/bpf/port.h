@@ -150,7 +150,6 @@ struct class_counters {
 struct tclass {
 	struct class_config config;
 	struct ring queue;
-	u64 queue_bytes;
 	u64 arrived_bytes; /* of packets that had ideally arrived by the last decision */
 	u32 arrived;	   /* ring index behind them */
 	u32 dropped;	   /* slots of the queue whose packet was dropped */
@@ -223,7 +222,7 @@ struct port_state {
 	u64 link_rest;	 /* the link is free so much later than link_free_ns, in ns / rate_bps */
 	u64 decided_ns;	 /* nothing may arrive before this any more */
 	u64 serve_ns;	 /* no class can start a packet before */
-	u64 queue_bytes; /* all classes */
+	u64 queue_bytes; /* all classes: of packets that had ideally arrived */
 	struct ring wire;
 	u32 backlogged; /* bit per class with packets */
 	u32 random;	/* state of the markers' choices; set by the loader, not 0 */

@@ -2,25 +2,35 @@
 /*
  * A class queue as the packets ideally find it. Between two starts packets only arrive, so counting
  * them in at each start shows each the queue that it would have found: WRED and the queue's limit
- * judge by that.
+ * judge by that, and it is the queue that user space reads. What has come but waits for the lag to
+ * pass does not count, or a queue would be longer by what the link sends meanwhile.
  */
 #ifndef NPECN_QUEUE_H
 #define NPECN_QUEUE_H
 
 #include "account.h"
 
-/* queue_add: the packet counts as queued from now on. */
-static __always_inline void queue_add(struct port *p, struct tclass *k, u32 len)
+/*
+ * queue_add: the packet, which has ideally arrived, counts as queued, and against the port that it
+ * came in by.
+ */
+static __always_inline void queue_add(struct port *p, struct tclass *k, u32 c,
+				      const struct packet *packet)
 {
-	k->queue_bytes += len;
-	p->state.queue_bytes += len;
+	struct node *n = packet->ingress ? node_of(p) : NULL;
+
+	bin_reach(p, p->config.id, packet->t_ns);
+	k->arrived_bytes += packet->len;
+	p->state.queue_bytes += packet->len;
 	if (p->state.queue_bytes > p->state.bin.queue_max_bytes)
 		p->state.bin.queue_max_bytes = p->state.queue_bytes;
 	if (p->state.queue_bytes > p->counters.queue_max_bytes)
 		p->counters.queue_max_bytes = p->state.queue_bytes;
+	if (n)
+		ingress_account(packet->ingress, c, packet->len, buffer_free(n), packet->t_ns);
 }
 
-/* queue_may_drop: packets may be dropped at their ideal arrival, and count as queued only then. */
+/* queue_may_drop: packets may be dropped at their ideal arrival. */
 static __always_inline bool queue_may_drop(const struct port *p, const struct tclass *k)
 {
 	return uses & USE_DROPS && k->config.marked &&
@@ -43,17 +53,21 @@ static __always_inline u64 *drop_counter(struct port *p, const struct tclass *k,
 }
 
 /* drop_slot: the packet goes; its slot stays, of length 0, until the queue's head gets there. */
-static __always_inline void drop_slot(struct port *p, struct tclass *k, u32 c, struct slot *s,
-				      u64 t_ns)
+static __always_inline void drop_slot(struct port *p, struct tclass *k, u32 c, struct slot *s)
 {
 	struct sk_buff *skb = bpf_kptr_xchg(&s->skb, NULL);
+	struct node *n;
 
 	if (skb)
 		bpf_kfree_skb(skb);
 	k->dropped++;
 	p->state.gone_packets++;
 	p->state.gone_bytes += s->packet.len;
-	leave_node(p, c, s->packet.len, s->packet.ingress, t_ns);
+	n = node_of(p);
+	if (n)
+		buffer_account(n, -(s64)s->packet.len);
+	if (s->packet.ingress) /* it counts nowhere else yet */
+		return_credits(s->packet.ingress, c, s->packet.len, s->packet.t_ns);
 	s->packet.len = 0;
 }
 
@@ -78,9 +92,14 @@ static __always_inline void skip_dropped(struct tclass *k)
 	}
 }
 
-/* arrive_by: count in what had ideally arrived by t_ns, and drop what the queue does not take. */
-static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u64 t_ns)
+/*
+ * arrive_by: count in what had ideally arrived by t_ns, and drop what the queue does not take.
+ * Returns when the next will have arrived; NEVER if none has come. A global function, as
+ * next_start.
+ */
+__noinline u64 arrive_by(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 {
+	struct tclass *k = class_at(p, c);
 	bool may_drop = queue_may_drop(p, k);
 
 	/* each packet is counted in once */
@@ -91,20 +110,59 @@ static __always_inline void arrive_by(struct port *p, struct tclass *k, u32 c, u
 		if (k->arrived == k->queue.tail)
 			break;
 		s = slot_at(&k->queue, k->arrived);
-		if (!s || s->packet.t_ns > t_ns)
+		if (!s)
 			break;
+		if (s->packet.t_ns > t_ns)
+			return s->packet.t_ns;
 		k->arrived++;
 		if (may_drop) {
 			dropped = drop_counter(p, k, &s->packet);
 			if (dropped) {
 				(*dropped)++;
-				drop_slot(p, k, c, s, t_ns);
+				drop_slot(p, k, c, s);
 				continue;
 			}
-			queue_add(p, k, s->packet.len);
 		}
-		k->arrived_bytes += s->packet.len;
+		queue_add(p, k, c, &s->packet);
 	}
+	return NEVER;
+}
+
+/* highest: the highest class of some, a bit each, and not none. */
+static __always_inline u32 highest(u32 classes)
+{
+	u32 c = 0;
+
+	if (classes & 0xf0) {
+		classes >>= 4;
+		c = 4;
+	}
+	if (classes & 0xc) {
+		classes >>= 2;
+		c += 2;
+	}
+	return c + (classes >> 1 & 1);
+}
+
+/* all_arrive_by: the same in all classes. */
+static __always_inline u64 all_arrive_by(struct port *p, u64 t_ns)
+{
+	u32 waiting = p->state.backlogged;
+	u64 first_ns = NEVER;
+
+	while (waiting && can_loop) { /* mostly there is one */
+		u32 c = highest(waiting);
+		struct tclass *k = class_at(p, c);
+
+		waiting &= ~(1 << c);
+		if (k->arrived != k->queue.tail) {
+			u64 next_ns = arrive_by(p, c, t_ns);
+
+			if (next_ns < first_ns)
+				first_ns = next_ns;
+		}
+	}
+	return first_ns;
 }
 
 /* queue_clear: the queue's packets leave the shared buffer and their ingress ports' accounts. */
@@ -117,21 +175,17 @@ static __always_inline void queue_clear(struct port *p, u32 c)
 
 	bounded (RING_MAX) {
 		struct slot *s;
-		u64 free_bytes;
-		s64 len;
+		bool arrived;
 
 		if (i == q->tail || !n)
 			break;
+		arrived = (s32)(i - k->arrived) < 0;
 		s = slot_at(q, i++);
 		if (!s)
 			break;
-		len = s->packet.len;
-		free_bytes = buffer_account(n, -len);
-		if (s->packet.ingress)
-			ingress_account(s->packet.ingress, c, -len, free_bytes, now_ns());
+		leave_node(p, c, s->packet.len, arrived ? s->packet.ingress : 0, now_ns());
 	}
-	p->state.queue_bytes -= k->queue_bytes;
-	k->queue_bytes = 0;
+	p->state.queue_bytes -= k->arrived_bytes;
 	k->arrived_bytes = 0;
 	k->arrived = q->tail;
 	k->dropped = 0;

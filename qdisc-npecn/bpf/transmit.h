@@ -41,13 +41,12 @@ __noinline int transmit(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 	d.packet = &s->packet;
 	d.len = len;
 	d.waited = k->tx.ready_ns > s->packet.t_ns && k->tx.ready_ns > p->state.link_free_ns;
+	all_arrive_by(p, t_ns);
 	bin_reach(p, id, t_ns);
 	change_rate(p, id, t_ns);
-	arrive_by(p, k, c, t_ns);
 	occupy_link(p, len, t_ns);
 	p->state.decided_ns = t_ns;
 	k->queue.head++;
-	k->queue_bytes -= len;
 	p->state.queue_bytes -= len;
 	k->arrived_bytes -= len;
 	if (uses & USE_CBFC && p->config.credits && k->config.lossless)
@@ -92,22 +91,6 @@ __noinline u64 lossless_start(struct port *p __arg_nonnull, u32 c, u64 t_ns, u64
 	if (uses & USE_CBFC && p->config.credits)
 		return cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
 	return pfc_start(p, k, id, c, t_ns, limit_ns);
-}
-
-/* highest: the highest class of some, a bit each, and not none. */
-static __always_inline u32 highest(u32 classes)
-{
-	u32 c = 0;
-
-	if (classes & 0xf0) {
-		classes >>= 4;
-		c = 4;
-	}
-	if (classes & 0xc) {
-		classes >>= 2;
-		c += 2;
-	}
-	return c + (classes >> 1 & 1);
 }
 
 /* class_start: when a class can start its first packet; NEVER while no end of OFF is in sight. */
@@ -173,8 +156,14 @@ static __always_inline u64 serve(struct port *p, u64 now, u64 limit_ns)
 		next = next_start(p, now, limit_ns);
 		if (next == NEVER)
 			return NEVER;
-		if (next / CLASSES > limit_ns)
+		if (next / CLASSES > limit_ns) {
+			u64 arrival_ns = all_arrive_by(p, limit_ns);
+
+			/* in time for a PAUSE; from a host there is none */
+			if (p->config.lag_ns && arrival_ns < next / CLASSES)
+				return arrival_ns;
 			return next / CLASSES;
+		}
 		transmit(p, next % CLASSES, next / CLASSES);
 	}
 	return limit_ns; /* not reached: the wire is full before */
