@@ -4,6 +4,7 @@ package loader_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/netip"
@@ -681,6 +682,15 @@ func TestDCTCP(t *testing.T) {
 	r := dctcp("g", "1/16", "initial_alpha", "0.5", "burst", "0ns")
 	t.Run("in experiments", func(t *testing.T) { checkDCTCP(t, registered(t, r)) })
 	t.Run("on hosts", func(t *testing.T) { checkDCTCP(t, registered(t, onHost(r))) })
+}
+
+// The receiver of pcn_dctcp echoes by the same code as ldcp's.
+func TestDCTCPEchoIsExact(t *testing.T) {
+	for _, p := range []float64{0.01, 0.5} { // as TestLDCPEchoIsExact on hosts
+		t.Run(fmt.Sprintf("on hosts, p %g", p), func(t *testing.T) {
+			checkEcho(t, onHost(dctcp("burst", "0ns")), false, p)
+		})
+	}
 }
 
 func checkDCTCP(t *testing.T, control *loader.Control) {

@@ -182,7 +182,7 @@ static __always_inline u32 acked_in_order(struct sock *sk, const struct ldcp_flo
 static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
 					  const struct rate_sample *rs, u32 reason)
 {
-	plain_instead(sk, rs, reason);
+	plain_instead(sk, rs, flow ? flow->sender.plain_window : 0, reason);
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);

@@ -117,16 +117,34 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 }
 
 /*
- * An ACK of a flow whose control has cong_control: the core reduces no window then, but this
- * does. line_rate_bps 0: the line is not known.
+ * A kernel may leave out a struct_ops program, and takes what a register held for its answer
+ * (KNOWN_ISSUES.md). If that was ssthresh or undo_cwnd, the window would be millions of packets.
+ * window is that of the latest ACK, or 0. reduces: this ACK is of a reduction.
  */
-static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs,
+static __always_inline void plain_repair(struct sock *sk, u32 window, u32 acked, bool reduces)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (window && tp->snd_cwnd > window + acked + TCP_FIRST_WINDOW)
+		tp->snd_cwnd = window;
+	/* a reduction makes no window larger, but for one of a packet: the least is two */
+	if (reduces && tp->snd_ssthresh > tp->snd_cwnd && tp->snd_ssthresh > 2)
+		tp->snd_ssthresh = plain_ssthresh(sk);
+}
+
+/*
+ * An ACK of a flow whose control has cong_control: the core reduces no window then, but this
+ * does. window: see plain_repair(). line_rate_bps 0: the line is not known.
+ */
+static __always_inline void plain_ack(struct sock *sk, const struct rate_sample *rs, u32 window,
 				      u64 line_rate_bps)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
+	bool reduces = state == TCP_CA_Recovery || state == TCP_CA_CWR;
 
-	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
+	plain_repair(sk, window, rs->acked_sacked, reduces);
+	if (reduces)
 		tp->snd_cwnd = tp->snd_ssthresh;
 	else
 		plain_grow(sk, rs->acked_sacked);
@@ -208,14 +226,15 @@ static __always_inline void plain_start(struct sock *sk, u32 reason)
 }
 
 /* An ACK of a flow of a window-based control that has a plain window instead. */
-static __always_inline void plain_instead(struct sock *sk, const struct rate_sample *rs, u32 reason)
+static __always_inline void plain_instead(struct sock *sk, const struct rate_sample *rs, u32 window,
+					  u32 reason)
 {
 	if (in_window(sk))
 		plain_because(sk, reason);
 	else
 		plain_enter(sk, reason);
 	plain_count(sk, reason);
-	plain_ack(sk, rs, 0);
+	plain_ack(sk, rs, window, 0);
 }
 
 /* Keeps the statistics of a flow with a window. Under the flow's lock. */

@@ -148,7 +148,7 @@ static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *fl
 	else
 		plain_enter(sk, reason);
 	plain_count(sk, reason);
-	plain_ack(sk, rs, line_rate_bps());
+	plain_ack(sk, rs, flow ? flow->sender.plain_window : 0, line_rate_bps());
 	if (!flow)
 		return;
 	bpf_spin_lock(&flow->lock);

@@ -67,7 +67,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	if (!tcp_started(sk))
 		return;
 	if (!flow) {
-		plain_instead(sk, rs, plain_reason(sk, false, false));
+		plain_instead(sk, rs, 0, plain_reason(sk, false, false));
 		return;
 	}
 	event.rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;

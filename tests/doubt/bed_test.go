@@ -119,12 +119,19 @@ func registered(
 	t *testing.T, name string, maxFlows uint32, keysAndValues ...string,
 ) *loader.Control {
 	t.Helper()
-	nstest.RequireRoot(t)
-	nstest.Turn(t)
 	s, ok := scheme.Builtin().ByControl(name)
 	qt.Assert(t, qt.IsTrue(ok))
+	return registeredScheme(t, s, maxFlows, keysAndValues...)
+}
+
+func registeredScheme(
+	t *testing.T, s scheme.Scheme, maxFlows uint32, keysAndValues ...string,
+) *loader.Control {
+	t.Helper()
+	nstest.RequireRoot(t)
+	nstest.Turn(t)
 	given := map[string]scheme.Value{}
-	if name == "pcn" {
+	if s.HearsCNPs() {
 		given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(periodT)}
 	}
 	for i := 0; i < len(keysAndValues); i += 2 {
