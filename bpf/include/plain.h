@@ -117,6 +117,23 @@ static __always_inline void plain_pace(struct sock *sk, u64 line_rate_bps)
 }
 
 /*
+ * A kernel may leave out a struct_ops program (KNOWN_ISSUES.md). What the core then takes for
+ * ssthresh is anything, and a window of that many packets floods the path until the recovery ends.
+ * But no reduction leaves a window larger than it found.
+ */
+static __always_inline void plain_repair(struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 most = tp->prior_cwnd > TCP_FIRST_WINDOW ? tp->prior_cwnd : TCP_FIRST_WINDOW;
+
+	if (tp->snd_ssthresh >= 2 && tp->snd_ssthresh <= most)
+		return;
+	if (tp->snd_cwnd > most)
+		tp->snd_cwnd = most;
+	tp->snd_ssthresh = plain_ssthresh(sk);
+}
+
+/*
  * An ACK of a flow whose control has cong_control: the core reduces no window then, but this
  * does. line_rate_bps 0: the line is not known.
  */
@@ -126,6 +143,8 @@ static __always_inline void plain_ack(struct sock *sk, const struct rate_sample 
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
 
+	if (state >= TCP_CA_CWR)
+		plain_repair(sk);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		tp->snd_cwnd = tp->snd_ssthresh;
 	else

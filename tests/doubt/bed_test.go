@@ -17,6 +17,10 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -141,6 +145,34 @@ func registered(
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { qt.Check(t, qt.IsNil(control.Close())) })
 	return control
+}
+
+// registeredWithout registers a control one of whose operations returns any number.
+func registeredWithout(t *testing.T, name, operation string) {
+	t.Helper()
+	whole := registered(t, name, 0)
+	variables := whole.Variables()
+	qt.Assert(t, qt.IsNil(whole.Close())) // it has the name
+	s, _ := scheme.Builtin().ByControl(name)
+	spec, err := s.Object.Spec()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(loader.SetVariables(spec, variables)))
+	loader.Prune(spec, func(p *ebpf.ProgramSpec) bool {
+		return p.Type == ebpf.StructOps && !strings.HasSuffix(p.Name, "_cong_control_2")
+	})
+	p := spec.Programs[name+"_"+operation]
+	qt.Assert(t, qt.IsNotNil(p))
+	p.Instructions = asm.Instructions{
+		btf.WithFuncMetadata(asm.FnGetPrandomU32.Call().WithSymbol(p.Name),
+			btf.FuncMetadata(&p.Instructions[0])),
+		asm.Return(),
+	}
+	coll, err := ebpf.NewCollection(spec)
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(coll.Close)
+	l, err := link.AttachStructOps(link.StructOpsOptions{Map: coll.Maps[name]})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { qt.Check(t, qt.IsNil(l.Close())) })
 }
 
 // points adds the notification point to the receiver and the reaction point to the sender.
