@@ -48,6 +48,9 @@ func (c *Config) PeriodOf() (Period, error) {
 	return with.NP.T, nil
 }
 
+// IsOfNetnsExec reports whether ip netns exec made a mount.
+var IsOfNetnsExec = isOfNetnsExec
+
 // CheckDCB returns what the doctor says of a NIC whose driver answers by conn, and where packets
 // have these DSCPs, data's first, or none.
 func CheckDCB(conn *netlink.Conn, name string, dscps ...uint8) []Check {
