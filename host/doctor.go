@@ -63,10 +63,11 @@ func (h *Host) Doctor(ctx context.Context, c *Config) []Check {
 	var found checks
 	checkKernel(&found)
 	h.checkRights(&found)
-	h.checkComponents(ctx, &found, c)
+	s := h.checkComponents(ctx, &found, c)
+	checkWallClock(&found, c, s)
 	checkTCPECN(&found)
-	for _, name := range h.checkedInterfaces(c) {
-		checkInterface(&found, name)
+	for _, name := range checkedInterfaces(c, s) {
+		checkInterface(&found, name, stampedAt(name, c, s))
 	}
 	h.checkNamespaces(&found)
 	h.checkFlows(&found)
@@ -101,7 +102,7 @@ func checkKernel(found *checks) {
 	checkFile(found, "clock source",
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		func(v string) bool { return !slices.Contains(slow, v) },
-		"tsc, kvm-clock or another that is read without leaving the CPU",
+		"tsc, kvm-clock or another that is read fast and is exact: it is read for each packet",
 		"see why the kernel left the tsc: dmesg | grep -i clocksource")
 }
 
@@ -157,11 +158,12 @@ func (h *Host) checkRights(found *checks) {
 	}
 }
 
-func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) {
+// checkComponents returns what runs, as far as it could be read.
+func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) *Status {
 	s, err := h.Status(ctx, c)
 	if err != nil {
 		found.bad(Fail, "components", err.Error(), "state that can be read", "pcn host status")
-		return
+		return &Status{}
 	}
 	if len(s.Components) == 0 {
 		found.bad(Warn, "components", "nothing runs", "a control, and NP and RP", "pcn host up")
@@ -177,11 +179,12 @@ func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) {
 	for _, d := range s.Differences {
 		found.bad(Fail, "configuration", d, "what the configuration says", "pcn host up")
 	}
-	h.checkPoints(found, s)
+	checkPoints(found, s)
+	return s
 }
 
 // checkPoints says what senders and receivers of CNPs lack.
-func (h *Host) checkPoints(found *checks, s *Status) {
+func checkPoints(found *checks, s *Status) {
 	runs := func(name string) bool {
 		return slices.ContainsFunc(s.Components,
 			func(c ComponentStatus) bool { return c.Name == name })
@@ -215,11 +218,11 @@ func checkTCPECN(found *checks) {
 }
 
 // checkedInterfaces returns the interfaces of the configuration, else those of what runs here.
-func (h *Host) checkedInterfaces(c *Config) []string {
+func checkedInterfaces(c *Config, s *Status) []string {
 	var names []string
 	if c != nil {
 		names = c.interfaceNames()
-	} else if s, err := h.Status(context.Background(), nil); err == nil {
+	} else {
 		for _, one := range s.Components {
 			if !one.isOthers {
 				names = append(names, one.Where...)
@@ -231,7 +234,24 @@ func (h *Host) checkedInterfaces(c *Config) []string {
 		func(name string) bool { return strings.HasPrefix(name, "/") })) // a cgroup
 }
 
-func checkInterface(found *checks, name string) {
+// stampedAt returns the DSCPs that packets get at an interface by the configuration, else by what
+// runs; nil if they get none.
+func stampedAt(name string, c *Config, s *Status) *classes {
+	if c != nil {
+		if c.Stamp == nil || !slices.Contains(c.Stamp.Interfaces, name) {
+			return nil
+		}
+		return &classes{uint8(c.Stamp.DataDSCP), uint8(c.Stamp.ControlDSCP)}
+	}
+	for _, one := range s.Components {
+		if one.Name == stampName && slices.Contains(one.Where, name) {
+			return classesOf(one.Settings)
+		}
+	}
+	return nil
+}
+
+func checkInterface(found *checks, name string, stamped *classes) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
 		found.bad(Fail, name, err.Error(), "an interface of this network namespace", "ip link")
@@ -249,6 +269,7 @@ func checkInterface(found *checks, name string) {
 		found.ok(name+" MTU", "%d", attrs.MTU)
 	}
 	checkQdisc(found, link)
+	checkDCB(found, dialRoute, name, stamped)
 	e, err := ethtool.NewEthtool()
 	if err != nil {
 		found.bad(Warn, name+" offloads", err.Error(), "an answer of ethtool", "ethtool -k "+name)

@@ -119,7 +119,10 @@ func (h *Host) up(ctx context.Context, c *Config) (changes []Change, err error) 
 		changes = append(changes, change)
 	}
 	removed, err := h.removeAll(&t, s, s.unwanted(components))
-	return append(changes, removed...), err
+	if err != nil {
+		return nil, err
+	}
+	return append(changes, removed...), h.syncClocks()
 }
 
 // unwanted returns the folders of this namespace, and of the machine, that are not configured. This

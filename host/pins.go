@@ -16,6 +16,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/netns-lab/flock"
@@ -128,8 +129,9 @@ func checkMount(root string) error {
 	isOwn := ownMounts()
 	if fsinfo.Type == unix.BPF_FS_MAGIC {
 		// Services have mounts of their own too, but with the BPF file system of process 1.
-		err := unix.Stat("/proc/1/root"+parent, &first)
-		isOwn = err == nil && first.Dev != mine.Dev
+		if unix.Stat("/proc/1/root"+parent, &first) == nil {
+			isOwn = first.Dev != mine.Dev
+		}
 	}
 	if !isOwn {
 		return nil
@@ -139,11 +141,27 @@ func checkMount(root string) error {
 		"nsenter --net=/run/netns/NAME", parent)
 }
 
-// ownMounts reports whether this process has other mounts than process 1.
+// ownMounts reports whether this process has other mounts than process 1. Where that may not be
+// looked at, it knows those of ip netns exec only.
 func ownMounts() bool {
 	mine, err := os.Readlink("/proc/self/ns/mnt")
 	first, firstErr := os.Readlink("/proc/1/ns/mnt")
-	return err == nil && firstErr == nil && mine != first
+	if err == nil && firstErr == nil {
+		return mine != first
+	}
+	mounts, err := procfs.GetMounts()
+	return err == nil && slices.ContainsFunc(mounts, isOfNetnsExec)
+}
+
+// isOfNetnsExec reports whether ip netns exec made a mount: that of /sys has the name of the
+// network namespace for its source.
+func isOfNetnsExec(m *procfs.MountInfo) bool {
+	name := m.Source
+	if m.MountPoint != "/sys" || m.FSType != "sysfs" || name == "" || strings.Contains(name, "/") {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(netnsFolders[0], name))
+	return err == nil
 }
 
 // folder is the folder of a component's pins.

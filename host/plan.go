@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -631,13 +632,33 @@ func stampComponent(c *Config) (*component, error) {
 		return nil, nil
 	}
 	s := *c.Stamp
-	settings := []Setting{{"data_dscp", fmt.Sprint(s.DataDSCP)},
-		{"control_dscp", fmt.Sprint(s.ControlDSCP)}}
-	return tcComponent(stampName, s.Interfaces, settings,
+	return tcComponent(stampName, s.Interfaces, s.settings(),
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadStamp(tc.StampOptions{DataDSCP: uint8(s.DataDSCP),
 				ControlDSCP: uint8(s.ControlDSCP)}, tc.Reuse(old))
 		})
+}
+
+func (s Stamp) settings() []Setting {
+	return []Setting{{dataDSCPKey, fmt.Sprint(s.DataDSCP)},
+		{controlDSCPKey, fmt.Sprint(s.ControlDSCP)}}
+}
+
+// Settings of stamp.
+const (
+	dataDSCPKey    = "data_dscp"
+	controlDSCPKey = "control_dscp"
+)
+
+// classesOf returns the DSCPs of a stamp that runs, nil if they cannot be read.
+func classesOf(settings []Setting) *classes {
+	has := state{Settings: settings}
+	data, err := strconv.ParseUint(has.setting(dataDSCPKey), 10, 8)
+	control, err2 := strconv.ParseUint(has.setting(controlDSCPKey), 10, 8)
+	if err != nil || err2 != nil {
+		return nil
+	}
+	return &classes{uint8(data), uint8(control)}
 }
 
 func firstRTTComponent(c *Config) (*component, error) {

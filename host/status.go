@@ -48,6 +48,7 @@ type ComponentStatus struct {
 	Warnings []string `json:"warnings"`
 
 	isOthers bool // only other namespaces want it
+	signs    bool // it has keys for signed CNPs
 	flows    []loader.Flow
 }
 
@@ -186,6 +187,10 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	slices.Sort(s.Where)
 	slices.Sort(s.Problems)
 	if err := readCounts(component, p, s.Counts); err != nil {
+		problem("%v", err)
+		return s, nil
+	}
+	if err := s.addClock(p); err != nil {
 		problem("%v", err)
 		return s, nil
 	}

@@ -69,6 +69,17 @@ func (r *KeyRing) State(slot int) (KeyState, error) {
 	return KeyState(v.State), nil
 }
 
+// IsUsed reports whether a slot has a key.
+func (r *KeyRing) IsUsed() (bool, error) {
+	for slot := range cnp.Keys {
+		state, err := r.State(slot)
+		if err != nil || state != KeyNone {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
 // SyncClock tells the programs the wall clock, by which signed CNPs are dated. Set does it too.
 // Call it again when the wall clock was set, not when it was slewed.
 func (r *KeyRing) SyncClock() error {
@@ -80,6 +91,16 @@ func (r *KeyRing) SyncClock() error {
 		return fmt.Errorf("set the clock of signed CNPs: %w", err)
 	}
 	return nil
+}
+
+// ClockError returns how far the wall clock was set since the programs learned it.
+func (r *KeyRing) ClockError() (time.Duration, error) {
+	var known int64
+	if err := r.clock.Lookup(uint32(0), &known); err != nil {
+		return 0, fmt.Errorf("read the clock of signed CNPs: %w", err)
+	}
+	ahead, err := wallAhead()
+	return ahead - time.Duration(known), err
 }
 
 // wallAhead returns how far the wall clock is ahead of the kernel's.

@@ -51,6 +51,13 @@ type Options struct {
 	// default, which iperf3 leaves. Go's is not to wait.
 	Nagle         bool
 	ReceiveBuffer int // bytes that the receiver's TCP may take; 0: Linux decides
+	// Drop is the queue from which on the router drops packets that are not ECN-capable; 0: never.
+	Drop uint64
+	// NoNP leaves the notification point out: the receiver sends no CNPs.
+	NoNP bool
+	// DefaultECN leaves net.ipv4.tcp_ecn at Linux's default, 2: the kernel's own controls then
+	// have no ECN.
+	DefaultECN bool
 }
 
 // Bed is a network of senders, a router and a receiver.
@@ -145,8 +152,11 @@ func (b *Bed) connect(number int, receives bool) node {
 		b.ok(errors.Join(host.LinkSetGSOMaxSegs(n.link, 1), router.LinkSetGSOMaxSegs(far, 1)))
 	}
 	nstest.Do(t, n.ns, func() error {
-		tso := b.o.Offloads == Supers
-		err := errors.Join(sysctl("net/ipv4/tcp_ecn", "1"), setOffload(device, ethtoolTSO, tso),
+		tso, ecn := b.o.Offloads == Supers, "1"
+		if b.o.DefaultECN {
+			ecn = "2"
+		}
+		err := errors.Join(sysctl("net/ipv4/tcp_ecn", ecn), setOffload(device, ethtoolTSO, tso),
 			setOffload(device, ethtoolGSO, b.o.Offloads != None))
 		if receives && b.o.Offloads == Segments {
 			err = errors.Join(err, setOffload(device, ethtoolGRO, true))
@@ -217,7 +227,7 @@ func (b *Bed) shape() {
 		LinkIndex: port.Attrs().Index, Parent: class, Handle: netlink.MakeHandle(10, 0)}}
 	b.ok(nl.QdiscAdd(fifo))
 	b.wred, err = tc.LoadWRED(tc.WREDOptions{KMinBytes: o.KMin, KMaxBytes: o.KMax,
-		PMax: max(o.PMax, 1e-6), FixedProbability: o.Mark})
+		PMax: max(o.PMax, 1e-6), FixedProbability: o.Mark, WREDBytes: o.Drop})
 	b.ok(err)
 	t.Cleanup(func() { b.wred.Close() })
 	b.ok(b.wred.Attach(b.router, port.Attrs().Index))
@@ -259,7 +269,9 @@ func (b *Bed) Control(name string, network scheme.Network, given map[string]stri
 	c.np, err = tc.LoadHostNP(hostNP(t, values, network))
 	b.ok(err)
 	t.Cleanup(func() { c.np.Close() })
-	b.ok(c.np.Attach(b.receiver.ns, b.receiver.index))
+	if !b.o.NoNP {
+		b.ok(c.np.Attach(b.receiver.ns, b.receiver.index))
+	}
 	c.rp, err = tc.LoadHostRP(c.loaded, tc.HostRPOptions{})
 	b.ok(err)
 	t.Cleanup(func() { c.rp.Close() })

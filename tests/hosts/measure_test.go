@@ -56,6 +56,10 @@ func parseMeasurement(text string) (m measurement, err error) {
 			m.IPv6, err = strconv.ParseBool(value)
 		case "nagle":
 			m.Nagle, err = strconv.ParseBool(value)
+		case "no_np":
+			m.NoNP, err = strconv.ParseBool(value)
+		case "default_ecn":
+			m.DefaultECN, err = strconv.ParseBool(value)
 		case "mtu", "flows", "runs", "senders":
 			n, err = strconv.Atoi(value)
 			*map[string]*int{"mtu": &m.MTU, "flows": &m.flows, "runs": &m.runs,
@@ -71,9 +75,10 @@ func parseMeasurement(text string) (m measurement, err error) {
 		case "rate":
 			rate, err = config.ParseRate(value)
 			m.RateBps = uint64(rate)
-		case "kmin", "kmax":
+		case "kmin", "kmax", "drop":
 			size, err = config.ParseBytes(value)
-			*map[string]*uint64{"kmin": &m.KMin, "kmax": &m.KMax}[key] = uint64(size)
+			*map[string]*uint64{"kmin": &m.KMin, "kmax": &m.KMax,
+				"drop": &m.Drop}[key] = uint64(size)
 		case "mark":
 			m.Mark, err = strconv.ParseFloat(value, 64)
 		case "pmax":
