@@ -45,7 +45,7 @@ func newPDF(width, height vg.Length, withFont bool) *pdfCanvas {
 	doc.SetModificationDate(date)
 	c := &pdfCanvas{doc: doc, width: width, height: height, lineWidth: make([]vg.Length, 1)}
 	if withFont {
-		c.family, c.encode = "Liberation Sans", func(text string) string { return text }
+		c.family, c.encode = "LiberationSans", func(text string) string { return text }
 		doc.AddUTF8FontFromBytes(c.family, "", liberationsansregular.TTF)
 	} else {
 		c.family, c.encode = readersFont, readersCodes()
