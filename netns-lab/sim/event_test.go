@@ -58,7 +58,7 @@ func TestPacketsAreReused(t *testing.T) {
 	s.release(a)
 	qt.Check(t, qt.Equals(s.alloc(), a))
 	qt.Check(t, qt.Equals(s.packets[a].size, 0))
-	f := newFIFO()
+	f := fifo{list: newList()}
 	s.packets[b].size = 5
 	f.push(&s, b)
 	f.push(&s, a)
