@@ -95,12 +95,13 @@ void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
 	on_ack(sk, rs);
 }
 
-/* Before 6.10. */
+#ifndef __wasm__ /* before 6.10 */
 SEC("struct_ops/cong_control_2")
 void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
 {
 	on_ack(sk, rs);
 }
+#endif
 
 SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)

@@ -17,7 +17,6 @@ import (
 
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgpdf"
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
@@ -168,20 +167,12 @@ func (f Figure) Write(w io.Writer, format Format) error {
 // fontFamily is what readers without our font see; all have letters of the same width.
 const fontFamily = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
 
-var pdfDate = regexp.MustCompile(`\(D:\d{14}`)
-
-// pdf draws the figure as a PDF file without its date, which would change its bytes. The font adds
-// 215 KB; without it readers show a similar one.
+// pdf draws the figure as a PDF file, with the letters of our font or without.
 func (f *figure) pdf(withFont bool) ([]byte, error) {
 	width, height := f.size()
-	canvas := vgpdf.New(width, height)
-	canvas.EmbedFonts(withFont)
+	canvas := newPDF(width, height, withFont)
 	f.draw(draw.New(canvas))
-	var buf bytes.Buffer
-	if _, err := canvas.WriteTo(&buf); err != nil {
-		return nil, err
-	}
-	return pdfDate.ReplaceAll(buf.Bytes(), []byte("(D:20000101000000")), nil
+	return canvas.file()
 }
 
 // writeCSV writes all values of the figure, one a row.

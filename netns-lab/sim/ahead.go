@@ -52,7 +52,7 @@ func (w *world) readAhead() {
 				a.departures = append(a.departures,
 					reading{packet: q.head, port: int32(e.arg), class: uint8(class)})
 			}
-			a.sum += uint64(p.core) + p.counters.sentPackets + p.bin.sentBytes
+			a.sum += uint64(p.core) + p.counters.sentPackets
 		}
 	}
 	w.readPackets()
@@ -85,7 +85,7 @@ func (w *world) readPorts() {
 		}
 		if r.port != none {
 			p := &w.ports[r.port]
-			a.sum += uint64(p.queues[r.class].head) + uint64(p.backlog) + p.bin.queueMax +
+			a.sum += uint64(p.queues[r.class].head) + uint64(p.backlog) + p.queueMax +
 				w.nodes[p.node].used
 		}
 	}

@@ -52,6 +52,7 @@ type eventQueue struct {
 	now      int64                // number of the running bucket
 	running  []event              // its events in their order, of which done are over
 	done     int                  // index into running
+	spare    []event              // as large as running was, for sorting
 	buckets  [buckets][]event     // by number, modulo buckets
 	occupied [buckets / 64]uint64 // bit for each bucket that has events
 	near     int                  // events in buckets
@@ -128,10 +129,12 @@ func (q *eventQueue) turn() bool {
 	q.occupied[slot>>6] &^= 1 << (slot & 63)
 	q.near -= len(q.running)
 	q.now, q.done = number, 0
+	inTurn := true // all of running was pushed in the order that it has
 	for len(q.far.events) > 0 && q.far.events[0].at>>q.shift == number {
 		q.running = append(q.running, q.far.pop())
+		inTurn = false
 	}
-	q.sort()
+	q.sort(inTurn)
 	return true
 }
 
@@ -150,11 +153,16 @@ func (q *eventQueue) nextNear() int64 {
 	}
 }
 
-// sort sorts the running bucket, which is nearly in order if it is short.
-func (q *eventQueue) sort() {
+// sort sorts the running bucket, which is nearly in order if it is short. If its events are in the
+// order of their pushes, only their ns and their kinds decide, of which there are few.
+func (q *eventQueue) sort(inTurn bool) {
 	const short = 32
 	events := q.running
-	if len(events) > short {
+	switch {
+	case len(events) > short && inTurn && q.shift <= mostShift:
+		q.sortByKind()
+		return
+	case len(events) > short:
 		slices.SortFunc(events, func(a, b event) int {
 			if a.before(&b) {
 				return -1
@@ -171,6 +179,35 @@ func (q *eventQueue) sort() {
 		}
 		events[k] = e
 	}
+}
+
+// kindBits are enough for a kind; mostShift is that of the widest bucket that sortByKind sorts.
+const kindBits, mostShift = 4, 3
+
+const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
+
+// sortByKind sorts the running bucket by ns and kind, and keeps the order of the others.
+func (q *eventQueue) sortByKind() {
+	var all [1 << (mostShift + kindBits)]int // where the next event of a ns and kind goes
+	places := all[:1<<(q.shift+kindBits)]
+	mask := int64(1)<<q.shift - 1
+	for i := range q.running {
+		e := &q.running[i]
+		places[(e.at&mask)<<kindBits|int64(e.kind())]++
+	}
+	sum := 0
+	for i, n := range places {
+		places[i] = sum
+		sum += n
+	}
+	q.spare = slices.Grow(q.spare[:0], sum)[:sum]
+	for i := range q.running {
+		e := &q.running[i]
+		at := &places[(e.at&mask)<<kindBits|int64(e.kind())]
+		q.spare[*at] = *e
+		*at++
+	}
+	q.running, q.spare = q.spare, q.running
 }
 
 // eventHeap is a heap whose nodes have four children.

@@ -14,7 +14,7 @@ import (
 // and few at a time, and those that are pushed while others of their time are handled.
 func TestEventsInOrder(t *testing.T) {
 	for _, horizon := range []int64{100, 5_000, 200_000} {
-		for _, spread := range []int{1, 50, 3000, 1_000_000} {
+		for _, spread := range []int{1, 5, 50, 3000, 1_000_000} {
 			rng := rand.New(rand.NewPCG(uint64(horizon), uint64(spread)))
 			var q eventQueue
 			var want []event
@@ -58,7 +58,7 @@ func TestPacketsAreReused(t *testing.T) {
 	s.release(a)
 	qt.Check(t, qt.Equals(s.alloc(), a))
 	qt.Check(t, qt.Equals(s.packets[a].size, 0))
-	f := newFIFO()
+	f := fifo{list: newList()}
 	s.packets[b].size = 5
 	f.push(&s, b)
 	f.push(&s, a)

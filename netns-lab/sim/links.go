@@ -162,7 +162,7 @@ func (w *world) loseQueued(id int32, p *port, q *queue, class uint8) {
 		p.backlog &^= 1 << class
 	}
 	p.bytes -= size
-	p.counters.droppedReset++
+	p.droppedReset++
 	if w.trace != nil {
 		w.traced(PacketDropped, id, i)
 	}

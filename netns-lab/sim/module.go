@@ -14,7 +14,6 @@ import (
 
 // module is an instance of a compiled C file, with its memory.
 type module struct {
-	ctx    context.Context
 	name   string
 	wasm   api.Module
 	memory []byte // of wasm; replaced when it grows
@@ -37,7 +36,7 @@ func newModule(
 	if err != nil {
 		return nil, fmt.Errorf("instantiate %s: %w", name, err)
 	}
-	m := &module{ctx: ctx, name: name, wasm: instance}
+	m := &module{name: name, wasm: instance}
 	heap := instance.ExportedGlobal("__heap_base")
 	if heap == nil || instance.Memory() == nil {
 		return nil, fmt.Errorf("module %s has no memory: compile it with "+
@@ -147,9 +146,12 @@ func (m *module) need(names ...string) ([]*function, error) {
 // users may.
 type trap struct{ err error }
 
+// noContext is that of calls: wazero asks it for values at each, and a run's has many layers.
+var noContext = context.Background()
+
 // call calls the function with the arguments in its stack and returns the result.
 func (f *function) call() uint64 {
-	if err := f.fn.CallWithStack(f.module.ctx, f.stack[:]); err != nil {
+	if err := f.fn.CallWithStack(noContext, f.stack[:]); err != nil {
 		panic(trap{fmt.Errorf("function %s of module %s: %w%s",
 			f.name, f.module.name, err, hintFor(err))})
 	}

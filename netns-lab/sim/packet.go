@@ -68,34 +68,47 @@ func (s *slab) release(i int32) {
 	s.free = i
 }
 
-// fifo is a list of packets.
-type fifo struct {
+// list is packets, one behind the other.
+type list struct {
 	head, tail int32
 	packets    uint32
-	bytes      uint64
 }
 
-func newFIFO() fifo { return fifo{head: none, tail: none} }
+func newList() list { return list{head: none, tail: none} }
+
+func (l *list) push(s *slab, i int32) {
+	s.packets[i].next = none
+	if l.head == none {
+		l.head = i
+	} else {
+		s.packets[l.tail].next = i
+	}
+	l.tail = i
+	l.packets++
+}
+
+// pop removes the first packet. There must be one.
+func (l *list) pop(s *slab) int32 {
+	i := l.head
+	l.head = s.packets[i].next
+	l.packets--
+	return i
+}
+
+// fifo is a list of packets that counts their bytes.
+type fifo struct {
+	list
+	bytes uint64
+}
 
 func (f *fifo) push(s *slab, i int32) {
-	p := &s.packets[i]
-	p.next = none
-	if f.head == none {
-		f.head = i
-	} else {
-		s.packets[f.tail].next = i
-	}
-	f.tail = i
-	f.packets++
-	f.bytes += uint64(p.size)
+	f.list.push(s, i)
+	f.bytes += uint64(s.packets[i].size)
 }
 
 // pop removes the first packet. There must be one.
 func (f *fifo) pop(s *slab) int32 {
-	i := f.head
-	p := &s.packets[i]
-	f.head = p.next
-	f.packets--
-	f.bytes -= uint64(p.size)
+	i := f.list.pop(s)
+	f.bytes -= uint64(s.packets[i].size)
 	return i
 }

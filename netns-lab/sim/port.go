@@ -11,33 +11,36 @@ import (
 // classes is how many traffic classes a port has; that of the highest rank goes first.
 const classes = 8
 
-// queue is a class of a port: what waits there, and what flow control says of it.
+// queue is a class of a port: what waits there, and what flow control says of it. What each packet
+// needs fits one line of the CPU's cache; the rest is elsewhere, so that ports share fewer pages.
 type queue struct {
 	fifo
-	core    uint32 // address of struct port_class; 0: no core looks at it
+	core             uint32 // address of struct port_class; 0: no core looks at it
+	lossless, marked bool
+	paused           bool
+	off              bool   // too few credits for the first packet
+	pausing          bool   // the peer was told to pause
+	readyAt          int64  // when it was last allowed to go on
+	held             uint64 // what came in by this port and class and is still in the node
+	*queueRest
+}
+
+// queueRest is what of a queue not each packet needs.
+type queueRest struct {
 	ingress uint32 // address of struct port_ingress
 
-	lossless, marked bool
-
 	// The sending end.
-	paused      bool
-	off         bool  // too few credits for the first packet
 	pausedSince int64 // or off
-	readyAt     int64 // when it was last allowed to go on
+	pauseEnd    int64 // when a PAUSE of limited time is over
 	credits     []creditUpdate
 
-	// The receiving end: what came in by this port and class and is still in the node.
-	held    uint64
-	pausing bool // the peer was told to pause
-	frames  uint64
+	// The receiving end.
+	frames uint64
+	toldAt int64 // when the peer was told to pause, the last time
+	mmu    mmuQueue
 
-	sentPackets, pausedNs                                uint64
+	pausedNs                                             uint64
 	pauseSent, resumeSent, pauseReceived, resumeReceived uint64
-
-	// What few experiments use stands last, out of the way of what each packet needs.
-	pauseEnd int64 // when a PAUSE of limited time is over
-	toldAt   int64 // when the peer was told to pause, the last time
-	mmu      mmuQueue
 }
 
 // creditUpdate is blocks of which the peer hears.
@@ -49,43 +52,55 @@ type creditUpdate struct {
 // port is an egress port and its link. It is written from the papers: strict priority without
 // preemption, store and forward; a packet is marked when it starts on the wire, by the queue that
 // it leaves behind; ingress ports count what they hold, and pause the port at the other end.
+//
+// As of a queue, what each packet needs stands first, in two lines of the CPU's cache.
 type port struct {
-	node, peer int32 // nodes
-	back       int32 // port at the other end of the link
-	fromHost   bool  // it is a host's
-	down       bool  // the link does not work
-	unsound    bool  // packets on the wire may be lost
+	node, peer int32  // nodes
+	back       int32  // port at the other end of the link
+	fromHost   bool   // it is a host's
+	down       bool   // the link does not work
+	unsound    bool   // packets on the wire may be lost
+	credits    bool   // the peer lends credits
+	core       uint32 // address of struct port_state; 0: it marks nothing
+	backlog    uint8  // bit for each class with packets
+	deciding   bool   // an evDecide is to come
 	rate       uint64
 	delay      int64
-	core       uint32 // address of struct port_state; 0: it marks nothing
-
-	queues   [classes]queue
-	backlog  uint8 // bit for each class with packets
-	deciding bool  // an evDecide is to come
-	freeAt   int64 // when the link is free
+	freeAt     int64 // when the link is free
 	// it is free so much later than freeAt, in ns / rate: packets without a gap between them must
 	// not each end up to 1 ns too early
-	rest    uint64
-	wire    fifo // packets under way
-	bytes   uint64
-	credits bool // the peer lends credits
+	rest  uint64
+	bytes uint64
 
+	wire     list // packets under way
 	counters portCounters
-	bin      portBin
+	queueMax uint64 // most bytes in the bin of the series that is not over
+	*portRest
+
+	queues [classes]queue
+}
+
+// portCounters are those of each packet.
+type portCounters struct {
+	enqueuedPackets, enqueuedBytes uint64
+	sentPackets, sentBytes         uint64
+}
+
+// portRest is what of a port not each packet needs.
+type portRest struct {
+	classes       [classes]queueRest
+	bin           portBin
+	markedPackets uint64
+	longest       uint64 // most bytes in the bins that are over
+
+	droppedBuffer            uint64
+	droppedWRED, droppedTail uint64
+	droppedReset             uint64 // with a link that failed
 
 	wredBytes uint64 // queue at which it drops what is not ECN-capable; 0: none
 	doomed    uint32 // first packets on the wire, which were there when the link failed
 	loses     uint64 // share of packets, in units of 2^-32
 	deafUntil int64  // PAUSE and RESUME that take effect before were lost
-}
-
-type portCounters struct {
-	enqueuedPackets, enqueuedBytes uint64
-	sentPackets, sentBytes         uint64
-	markedPackets, queueMax        uint64
-	droppedBuffer                  uint64
-	droppedWRED, droppedTail       uint64
-	droppedReset                   uint64 // with a link that failed
 }
 
 // thresholds returns the address of a struct port_ingress: those of all classes have the same
@@ -99,12 +114,20 @@ func (p *port) thresholds() uint32 {
 	return 0
 }
 
-// portBin is the bin of the series that is not over.
+// portBin is what was counted when the bin of the series began that is not over.
 type portBin struct {
-	queueStart, queueMax uint64
-	sentBytes            uint64
-	sentPackets          uint64
-	markedPackets        uint64
+	queueBytes, sentPackets, sentBytes, markedPackets uint64
+}
+
+// binPackets returns how many packets the port has sent in this bin.
+func (p *port) binPackets() uint64 { return p.counters.sentPackets - p.bin.sentPackets }
+
+// beginBin begins a bin.
+func (p *port) beginBin() {
+	p.longest = max(p.longest, p.queueMax)
+	p.queueMax = p.bytes
+	c := &p.counters
+	p.bin = portBin{p.bytes, c.sentPackets, c.sentBytes, p.markedPackets}
 }
 
 // node is a host or a switch.
@@ -138,7 +161,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	if !n.isHost {
 		drop := w.dropCounter(p, q, n, k)
 		if w.mmu && drop == nil && ingress != none && !w.admits(ingress, k, n) {
-			drop = &p.counters.droppedBuffer
+			drop = &p.droppedBuffer
 		}
 		if drop != nil {
 			*drop++
@@ -159,7 +182,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	q.push(&w.packets, i)
 	p.backlog |= 1 << k.class
 	p.bytes += uint64(k.size)
-	p.bin.queueMax = max(p.bin.queueMax, p.bytes)
+	p.queueMax = max(p.queueMax, p.bytes)
 	if w.trace != nil {
 		w.traced(PacketEnqueued, id, i)
 	}
@@ -172,16 +195,16 @@ func (w *world) enqueue(id, i, ingress int32) {
 // it takes the packet.
 func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
 	if n.used+uint64(k.size) > w.bufferBytes {
-		return &p.counters.droppedBuffer
+		return &p.droppedBuffer
 	}
 	if !q.marked || q.packets == 0 {
 		return nil
 	}
 	if w.limitBytes != 0 && q.bytes+uint64(k.size) > w.limitBytes {
-		return &p.counters.droppedTail
+		return &p.droppedTail
 	}
-	if p.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= p.wredBytes {
-		return &p.counters.droppedWRED
+	if w.dropFirstRTT && p.wredBytes != 0 && k.ecn == ecnNone && q.bytes >= p.wredBytes {
+		return &p.droppedWRED
 	}
 	return nil
 }
@@ -253,14 +276,11 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	size := uint64(k.size)
 	p.bytes -= size
 	p.occupy(w.now, size)
-	q.sentPackets++
 	if w.telemetry != nil && k.kind == packetData && !p.fromHost {
 		w.telemetry.stamp(i, w.now, p, p.counters.sentBytes)
 	}
 	p.counters.sentPackets++
 	p.counters.sentBytes += size
-	p.bin.sentPackets++
-	p.bin.sentBytes += size
 	if q.lossless && p.credits {
 		w.core.spend(q, k.size)
 	}
@@ -309,8 +329,7 @@ func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
 	}
 	switch {
 	case verdict&w.core.ce != 0:
-		p.counters.markedPackets++
-		p.bin.markedPackets++
+		p.markedPackets++
 		if k.ecn != ecnNone {
 			k.ecn = ecnCE
 		}

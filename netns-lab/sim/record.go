@@ -118,18 +118,18 @@ func (r *recorder) endBin(w *world) {
 
 func (r *recorder) endPortBin(w *world, id int, at int64, width uint64) {
 	p := &w.ports[id]
-	b := &p.bin
+	b, c := &p.bin, &p.counters
 	r.series = append(r.series, result.Sample{
 		TimeNs: at, Kind: result.KindPort, Name: w.plan.portNames[id],
-		RateBps: b.sentBytes * 8_000_000_000 / width, QueueBytes: b.queueStart,
-		QueueMaxBytes: b.queueMax, MarkedPackets: b.markedPackets,
+		RateBps:    (c.sentBytes - b.sentBytes) * 8_000_000_000 / width,
+		QueueBytes: b.queueBytes, QueueMaxBytes: p.queueMax,
+		MarkedPackets: p.markedPackets - b.markedPackets,
 	})
 	r.endRepeats(w, id, at)
 	if w.watch {
 		r.said[id] = append(r.said[id], w.core.takeSaid(p))
 	}
-	p.counters.queueMax = max(p.counters.queueMax, b.queueMax)
-	*b = portBin{queueStart: p.bytes, queueMax: p.bytes}
+	p.beginBin()
 }
 
 // endRepeats notes the PAUSE frames of switches that repeat them.

@@ -41,13 +41,13 @@ func (w *world) portRow(id int) result.Port {
 		Peer: w.plan.nodeNames[p.peer], Tier: w.plan.tiers[p.node],
 		RateBps: w.plan.network.Links[id/2].RateBps, DelayNs: p.delay,
 		EnqueuedPackets: c.enqueuedPackets, EnqueuedBytes: c.enqueuedBytes,
-		SentPackets: c.sentPackets, SentBytes: c.sentBytes, MarkedPackets: c.markedPackets,
-		DroppedBufferPackets: c.droppedBuffer, QueueMaxBytes: max(c.queueMax, p.bin.queueMax),
+		SentPackets: c.sentPackets, SentBytes: c.sentBytes, MarkedPackets: p.markedPackets,
+		DroppedBufferPackets: p.droppedBuffer, QueueMaxBytes: max(p.longest, p.queueMax),
 	}
 	// packets that a queue's limit drops count as taken in, as the kernel's ports count them
-	row.DroppedWREDPackets, row.DroppedTailPackets = c.droppedWRED, c.droppedTail
-	row.EnqueuedPackets += c.droppedWRED + c.droppedTail
-	row.DroppedResetPackets = c.droppedReset
+	row.DroppedWREDPackets, row.DroppedTailPackets = p.droppedWRED, p.droppedTail
+	row.EnqueuedPackets += p.droppedWRED + p.droppedTail
+	row.DroppedResetPackets = p.droppedReset
 	for i := range p.queues {
 		q := &p.queues[i]
 		row.QueuedPackets += uint64(q.packets)

@@ -282,6 +282,7 @@ func (w *world) addPorts() error {
 		w.nodes[i].isHost = p.isHost(int32(i))
 	}
 	w.ports = make([]port, len(p.ends))
+	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
 	for i, c := range data {
 		data[i] = w.ranks.of[c]
@@ -290,12 +291,13 @@ func (w *world) addPorts() error {
 		q, link := &w.ports[id], p.network.Links[id/2]
 		*q = port{
 			node: p.ends[id][0], peer: p.ends[id][1], back: int32(id ^ 1),
-			rate: link.RateBps, delay: int64(link.DelayNs), wire: newFIFO(),
+			rate: link.RateBps, delay: int64(link.DelayNs), wire: newList(),
+			portRest: &rests[id],
 		}
 		q.fromHost = p.isHost(q.node)
 		q.credits = w.cbfc && !p.isHost(q.peer)
 		for c := range q.queues {
-			q.queues[c].fifo = newFIFO()
+			q.queues[c] = queue{fifo: fifo{list: newList()}, queueRest: &q.classes[c]}
 		}
 		if err := w.addClasses(int32(id), q, data); err != nil {
 			return err
