@@ -24,6 +24,8 @@ type StampOptions struct {
 	// derive the source MAC address from the IPv4 source, so that switches' CNMs reach the sender
 	AddressMAC bool
 	ECT1       bool // use ECT(1) for ECN-capable packets: TCD changes it to ECT(0) for UE
+	// OnlyPlain says that no packet is IPv6 or behind a VLAN tag, as in a lab.
+	OnlyPlain bool
 }
 
 // LoadStamp loads the program; it fails for classes and DSCPs that are out of range.
@@ -44,7 +46,7 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	}
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes,
-		"address_mac": o.AddressMAC, "ect1": o.ECT1,
+		"address_mac": o.AddressMAC, "ect1": o.ECT1, "only_plain": o.OnlyPlain,
 	}, nil, options...)
 	if err != nil {
 		return nil, err

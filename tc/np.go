@@ -188,6 +188,7 @@ type PointOptions struct {
 	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs report
 	IdealTime     bool // take arrival times from the packets, where the lab's ports write them
 	DilationShift uint32
+	MaxFlows      uint32 // 0: 65536
 }
 
 // points holds the notification points by their names in schemes (bpf/include/scheme.h).
@@ -215,7 +216,7 @@ func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
 	if spec.Variables["tcd"] != nil {
 		vars["tcd"] = o.TCD
 	}
-	return loadedNP("np "+name, spec, 0, vars, options)
+	return loadedNP("np "+name, spec, o.MaxFlows, vars, options)
 }
 
 // loadedNP loads a program that includes bpf/include/notify.h. With maxFlows 0 the size of the flow

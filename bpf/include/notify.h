@@ -335,7 +335,11 @@ static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body,
 static __always_inline void np_build(struct np_pending *p, const struct flow_key *key,
 				     const struct notification *cnp, u64 t_ns)
 {
-	if (p->v6) {
+	/*
+	 * on_host at each branch on v6: the verifier leaves out only what a constant excludes, and
+	 * follows arguments through all the rest.
+	 */
+	if (on_host && p->v6) {
 		p->eth.h_proto = bpf_htons(ETH_P_IPV6);
 		cnp_build_ipv6(&p->ipv6, key, cnp);
 		np_sign(p, &p->ipv6.body, t_ns, cnp->ce);
