@@ -40,13 +40,17 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 		}
 		classes |= 1 << c
 	}
-	spec, err := loadStamp()
+	read := loadStamp
+	if o.OnlyPlain {
+		read = loadStamplab
+	}
+	spec, err := read()
 	if err != nil {
 		return nil, err
 	}
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes,
-		"address_mac": o.AddressMAC, "ect1": o.ECT1, "only_plain": o.OnlyPlain,
+		"address_mac": o.AddressMAC, "ect1": o.ECT1,
 	}, nil, options...)
 	if err != nil {
 		return nil, err

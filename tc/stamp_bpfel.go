@@ -23,7 +23,6 @@ const (
 	stampVarDataDscp    = "data_dscp"
 	stampVarEct1        = "ect1"
 	stampVarNetnsKeys   = "netns_keys"
-	stampVarOnlyPlain   = "only_plain"
 )
 
 // loadStamp returns the embedded CollectionSpec for stamp.
@@ -87,7 +86,6 @@ type stampVariableSpecs struct {
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
 	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
 	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
-	OnlyPlain   *ebpf.VariableSpec `ebpf:"only_plain"`
 }
 
 // stampObjects contains all objects after they have been loaded into the kernel.
@@ -126,7 +124,6 @@ type stampVariables struct {
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
 	Ect1        *ebpf.Variable `ebpf:"ect1"`
 	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
-	OnlyPlain   *ebpf.Variable `ebpf:"only_plain"`
 }
 
 // stampPrograms contains all programs after they have been loaded into the kernel.

@@ -11,6 +11,7 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include "include/lab.h"
 #include "include/packet.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -27,9 +28,6 @@ const volatile bool address_mac = false;
 
 /* ECN-capable packets use ECT(1): TCD needs ECT(0) for UE. */
 const volatile bool ect1 = false;
-
-/* No packet is IPv6 or behind a VLAN tag: what is not plain IPv4 has no class. */
-const volatile bool only_plain = false;
 
 #define ROCE_PORT 4791
 
@@ -119,7 +117,7 @@ int stamp(struct __sk_buff *skb)
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
-		skb->priority = (only_plain ? control_dscp : stamp_other(skb)) >> 3;
+		skb->priority = (lab_only ? control_dscp : stamp_other(skb)) >> 3;
 		return TCX_NEXT;
 	}
 	tos = p.ip->tos;
