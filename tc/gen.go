@@ -4,8 +4,10 @@ package tc
 
 //go:generate ../scripts/bpf2go.sh fabric bpf/fabric.bpf.c
 //go:generate ../scripts/bpf2go.sh stamp bpf/stamp.bpf.c
+//go:generate ../scripts/bpf2go.sh --untyped stamplab bpf/lab_stamp.bpf.c
 //go:generate ../scripts/bpf2go.sh arrive bpf/arrive.bpf.c event_flow
 //go:generate ../scripts/bpf2go.sh np bpf/np.bpf.c
+//go:generate ../scripts/bpf2go.sh --untyped nplab bpf/lab_np.bpf.c
 //go:generate ../scripts/bpf2go.sh npmarked bpf/np_marked.bpf.c
 //go:generate ../scripts/bpf2go.sh wred bpf/wred.bpf.c
 //go:generate ../scripts/bpf2go.sh port bpf/port.bpf.c

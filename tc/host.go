@@ -24,6 +24,8 @@ type StampOptions struct {
 	// derive the source MAC address from the IPv4 source, so that switches' CNMs reach the sender
 	AddressMAC bool
 	ECT1       bool // use ECT(1) for ECN-capable packets: TCD changes it to ECT(0) for UE
+	// OnlyPlain says that no packet is IPv6 or behind a VLAN tag, as in a lab.
+	OnlyPlain bool
 }
 
 // LoadStamp loads the program; it fails for classes and DSCPs that are out of range.
@@ -38,7 +40,11 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 		}
 		classes |= 1 << c
 	}
-	spec, err := loadStamp()
+	read := loadStamp
+	if o.OnlyPlain {
+		read = loadStamplab
+	}
+	spec, err := read()
 	if err != nil {
 		return nil, err
 	}

@@ -52,13 +52,13 @@ func (o NPOptions) check() error {
 	return nil
 }
 
-// LoadNP loads PCN's notification point (tc/bpf/np.bpf.c) for a lab, where it handles plain IPv4
+// LoadNP loads PCN's notification point (tc/bpf/lab_np.bpf.c) for a lab, where it handles plain IPv4
 // only.
 func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	spec, err := loadNp()
+	spec, err := loadNplab()
 	if err != nil {
 		return nil, err
 	}
@@ -188,10 +188,11 @@ type PointOptions struct {
 	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs report
 	IdealTime     bool // take arrival times from the packets, where the lab's ports write them
 	DilationShift uint32
+	MaxFlows      uint32 // 0: 65536
 }
 
 // points holds the notification points by their names in schemes (bpf/include/scheme.h).
-var points = map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadNp, "marked": loadNpmarked}
+var points = map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadNplab, "marked": loadNpmarked}
 
 // LoadPoint loads a notification point by its name, or one of the user's own, for a lab.
 func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
@@ -215,7 +216,7 @@ func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
 	if spec.Variables["tcd"] != nil {
 		vars["tcd"] = o.TCD
 	}
-	return loadedNP("np "+name, spec, 0, vars, options)
+	return loadedNP("np "+name, spec, o.MaxFlows, vars, options)
 }
 
 // loadedNP loads a program that includes bpf/include/notify.h. With maxFlows 0 the size of the flow

@@ -182,14 +182,10 @@ const (
 	npmarkedProgNpEgress     = "np_egress"
 	npmarkedProgNpIngress    = "np_ingress"
 	npmarkedVarDilationShift = "dilation_shift"
-	npmarkedVarEnterSecond   = "enter_second"
 	npmarkedVarIdealTime     = "ideal_time"
-	npmarkedVarIdleNs        = "idle_ns"
 	npmarkedVarNetnsKeys     = "netns_keys"
-	npmarkedVarOnHost        = "on_host"
 	npmarkedVarParams        = "params"
 	npmarkedVarTcd           = "tcd"
-	npmarkedVarUdpPorts      = "udp_ports"
 )
 
 // loadNpmarked returns the embedded CollectionSpec for npmarked.
@@ -257,14 +253,10 @@ type npmarkedMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type npmarkedVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
-	EnterSecond   *ebpf.VariableSpec `ebpf:"enter_second"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
-	IdleNs        *ebpf.VariableSpec `ebpf:"idle_ns"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
-	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
 	Tcd           *ebpf.VariableSpec `ebpf:"tcd"`
-	UdpPorts      *ebpf.VariableSpec `ebpf:"udp_ports"`
 }
 
 // npmarkedObjects contains all objects after they have been loaded into the kernel.
@@ -315,14 +307,10 @@ func (m *npmarkedMaps) Close() error {
 // It can be passed to loadNpmarkedObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npmarkedVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
-	EnterSecond   *ebpf.Variable `ebpf:"enter_second"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
-	IdleNs        *ebpf.Variable `ebpf:"idle_ns"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
-	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`
 	Tcd           *ebpf.Variable `ebpf:"tcd"`
-	UdpPorts      *ebpf.Variable `ebpf:"udp_ports"`
 }
 
 // npmarkedPrograms contains all programs after they have been loaded into the kernel.

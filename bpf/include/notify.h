@@ -33,14 +33,14 @@
  * A flow ends with FIN, RST, or this long silence; then its entry is removed. 0: flows do not end,
  * and the full table forgets the least recently used one. Set by the loader.
  */
-const volatile u64 idle_ns = 0;
+HOST_SETTING u64 idle_ns = 0;
 
 /*
  * Flows of UDP from or to one of these ports are watched. Network byte order; the first 0 ends the
  * list. Set by the loader.
  */
 #define UDP_PORTS 8
-const volatile u16 udp_ports[UDP_PORTS] = {};
+HOST_SETTING u16 udp_ports[UDP_PORTS] = {};
 
 struct np_flow {
 	struct notify_state state;
@@ -249,7 +249,7 @@ static __noinline void np_track(const struct flow_key *key, struct np_flow *flow
 }
 
 /* Flows enter the table with their second packet, or with the first. Set by the loader. */
-const volatile bool enter_second = false;
+HOST_SETTING bool enter_second = false;
 
 #define DOOR_SLOTS 16384
 
@@ -335,7 +335,7 @@ static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body,
 static __always_inline void np_build(struct np_pending *p, const struct flow_key *key,
 				     const struct notification *cnp, u64 t_ns)
 {
-	if (p->v6) {
+	if (on_host && p->v6) {
 		p->eth.h_proto = bpf_htons(ETH_P_IPV6);
 		cnp_build_ipv6(&p->ipv6, key, cnp);
 		np_sign(p, &p->ipv6.body, t_ns, cnp->ce);

@@ -6,6 +6,7 @@
 #define PCN_POINT_H
 
 #include "clock.h"
+#include "lab.h"
 #include "packet.h"
 
 /*
@@ -13,7 +14,7 @@
  * takes CNPs from allowed sources only. Otherwise it sees the plain IPv4 of the lab, and the
  * verifier removes the rest. Set by the loader.
  */
-const volatile bool on_host = false;
+HOST_SETTING bool on_host = false;
 
 /* Packets carry their ideal arrival, which the lab's ports write. Set by the loader. */
 const volatile bool ideal_time = false;

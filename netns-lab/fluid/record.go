@@ -160,7 +160,6 @@ func (m *model) result() *result.Run {
 	f := &run.Manifest
 	f.Experiment, f.ExperimentSHA256, f.Seed = e.Name, e.Hash(), e.Seed
 	f.Scheme = m.setup.scheme.Name
-	f.SchemeSHA256 = m.setup.scheme.Object.SHA256()
 	f.DilationShift, f.Case = e.Dilation.Shift, e.CaseName
 	f.DurationNs, f.WarmupNs, f.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	f.BaseRTTNs = int64(m.setup.rttNs)

@@ -92,9 +92,6 @@ func (c *collector) fillManifest(m *result.Manifest, late *npecn.Lateness) {
 	e := c.fabric.plan.exp
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), c.fabric.algorithm.Name,
 		e.Seed
-	if object := c.fabric.algorithm.Object; object != nil {
-		m.SchemeSHA256 = object.SHA256()
-	}
 	m.DilationShift, m.Case = e.Dilation.Shift, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.Deadlock = c.deadlock.found

@@ -40,7 +40,7 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	}
 	if p.stamp, err = tc.LoadStamp(tc.StampOptions{
 		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: plan.exp.DataClasses(),
-		AddressMAC: a.hearsCNMs(), ECT1: a.TCD,
+		AddressMAC: a.hearsCNMs(), ECT1: a.TCD, OnlyPlain: true,
 	}); err != nil {
 		return err
 	}

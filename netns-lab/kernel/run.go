@@ -22,8 +22,8 @@ const (
 type Progress func(doneNs, totalNs int64)
 
 // Run runs one scheme of the experiment on this kernel, and always cleans up. The result's manifest
-// says whether the run is valid. The caller fills in Tool, QEMU, Deterministic and Wall of the
-// manifest.
+// says whether the run is valid. The caller fills in Tool, SchemeSHA256, QEMU,
+// Deterministic and Wall of the manifest.
 func Run(
 	ctx context.Context, e *experiment.Experiment, scheme string, progress Progress,
 ) (run *result.Run, err error) {

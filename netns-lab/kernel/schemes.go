@@ -58,7 +58,7 @@ func (f *fabric) loadControl() (err error) {
 	a := f.algorithm
 	if f.control, err = loader.Register(loader.Registration{
 		Scheme: a.Scheme, Settings: f.plan.exp.Settings(a.Scheme), Network: f.plan.network(),
-		DilationShift: f.shift(),
+		DilationShift: f.shift(), MaxFlows: f.plan.flowTable(),
 	}); err != nil {
 		return err
 	}
@@ -86,7 +86,10 @@ func (f *fabric) loadNotificationPoint() (*tc.NP, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := tc.PointOptions{Params: params, IdealTime: true, DilationShift: f.shift(), TCD: a.TCD}
+	o := tc.PointOptions{
+		Params: params, IdealTime: true, DilationShift: f.shift(), TCD: a.TCD,
+		MaxFlows: f.plan.flowTable(),
+	}
 	if a.Own != nil {
 		o.Object = a.Own.Notification
 	}

@@ -66,6 +66,10 @@ func (p *Pool) Run(ctx context.Context, j job.Job, progress func(float64)) (*res
 	}
 	m := &run.Manifest
 	m.Tool = Tool()
+	// here, as no engine needs it, and the microVM takes 18 million instructions for it
+	if s, err := j.Experiment.Scheme(j.Scheme); err == nil && s.Object != nil {
+		m.SchemeSHA256 = s.Object.SHA256()
+	}
 	m.Wall.StartedAt, m.Wall.TotalS = began.UTC(), time.Since(began).Seconds()
 	if m.Wall.Host, err = os.Hostname(); err != nil {
 		m.Wall.Host = "unknown"

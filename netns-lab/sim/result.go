@@ -21,7 +21,6 @@ func (w *world) result() (*result.Run, error) {
 	}
 	m := &run.Manifest
 	m.Experiment, m.ExperimentSHA256, m.Scheme, m.Seed = e.Name, e.Hash(), w.scheme.Name, e.Seed
-	m.SchemeSHA256 = w.scheme.Object.SHA256()
 	m.DilationShift, m.Case = e.Dilation.Shift, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
 	m.BaseRTTNs = int64(w.plan.baseRTTNs())

@@ -6,6 +6,7 @@
  *
  * With TCD a packet may say UE (undetermined), and so may a CNP (algo/tcd_rp.h).
  */
+#define PCN_LAB /* hosts have np */
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>

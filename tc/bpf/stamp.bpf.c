@@ -11,6 +11,7 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include "include/lab.h"
 #include "include/packet.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
@@ -116,7 +117,7 @@ int stamp(struct __sk_buff *skb)
 	__be32 saddr;
 
 	if (!packet_parse(skb, &p, 0)) {
-		skb->priority = stamp_other(skb) >> 3;
+		skb->priority = (lab_only ? control_dscp : stamp_other(skb)) >> 3;
 		return TCX_NEXT;
 	}
 	tos = p.ip->tos;
