@@ -42,7 +42,7 @@ func runShort(t *testing.T, yaml, scheme string) *result.Run {
 
 func TestShortRun(t *testing.T) {
 	for _, scheme := range []string{
-		"pfc", "pcn", "dcqcn", "timely", "qcn", "ldcp", "pcn_dctcp", "dctcp", "cubic",
+		"pfc", "pcn", "dcqcn", "timely", "qcn", "ldcp", "pcn_dctcp", "cubic",
 	} {
 		t.Run(scheme, func(t *testing.T) {
 			run := runShort(t, strings.Replace(shortYAML, "schemes:", "schemes: ["+scheme+"] #", 1), scheme)
@@ -82,7 +82,7 @@ func TestShortRun(t *testing.T) {
 			qt.Check(t, qt.IsNil(flows["long"].EndNs))
 			qt.Check(t, qt.IsNil(flows["limited"].EndNs))
 
-			startsSlowly := []string{"timely", "cubic", "ldcp", "pcn_dctcp", "dctcp"}
+			startsSlowly := []string{"timely", "cubic", "ldcp", "pcn_dctcp"}
 			if !slices.Contains(startsSlowly, scheme) {
 				checkRate(t, run, "limited", 4e9)
 			}

@@ -49,7 +49,7 @@ func TestExperiments(t *testing.T) {
 }
 
 // TestEveryScheme: the schemes that no other test here runs on Linux do so on the paper's fabric, are
-// valid, and one page shows them all. TestShortRun of package kernel runs them and the others in one
+// valid, and one page shows them all. TestShortRun of package kernel runs them and others in one
 // microVM.
 func TestEveryScheme(t *testing.T) {
 	t.Parallel()

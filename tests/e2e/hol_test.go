@@ -88,8 +88,12 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.Equals(string(read(t, again)), page))
 	})
-	// a busy machine only adds to it: a microVM of its own may do better
-	for range 6 {
+	// a busy machine only adds to it: a microVM of its own may do better, such as one that another
+	// test wants anyway
+	if slices.Min(boots) >= maxBoot {
+		boots = append(boots, manifestOf(t, burstOnce(t)).Wall.BootS)
+	}
+	for range 5 {
 		if slices.Min(boots) < maxBoot {
 			break
 		}
