@@ -178,8 +178,8 @@ func (m *model) at(ns uint64, order int, do func()) {
 	heap.Push(&m.agenda, happening{ns, order, m.agenda.seq, do})
 }
 
-// simulate runs the packets through the layout, up to the first thing that is ambiguous: nobody wants
-// the rest, and most draws of packets are ambiguous early.
+// simulate runs the packets through the layout, up to the first thing that is ambiguous: nobody
+// wants the rest, and most draws of packets are ambiguous early.
 func simulate(l *layout, packets []packet) *model {
 	m := newModel(l, packets, nil)
 	for !m.ambiguous && m.next() {

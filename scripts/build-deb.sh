@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package: build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION [LEVEL]]]
 # ARCHITECTURE is amd64 or arm64. The package goes to FOLDER, bin by default. COMPRESSION is one of
-# dpkg-deb's, xz by default, and LEVEL its level. PCN_PROGRAMS may name a folder that has the programs
-# already, in pcn-VERSION-SYSTEM-ARCHITECTURE: scripts/release.sh has built them for its archives.
+# dpkg-deb's, xz by default, and LEVEL its level. PCN_PROGRAMS may name a folder that has the
+# programs already, in pcn-VERSION-SYSTEM-ARCHITECTURE: scripts/release.sh has built them for its
+# archives.
 set -euo pipefail
 umask 022
 

@@ -37,8 +37,8 @@ func parse(t *testing.T, text string) *experiment.Experiment {
 	return e
 }
 
-// shorten ends the experiment as early as its flows allow. Of flows that come again and again it keeps
-// the first three.
+// shorten ends the experiment as early as its flows allow. Of flows that come again and again it
+// keeps the first three.
 func shorten(t *testing.T, e *experiment.Experiment) *experiment.Experiment {
 	t.Helper()
 	const starts = 3

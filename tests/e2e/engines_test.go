@@ -75,7 +75,8 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// engineRows runs an experiment on both engines and compares them. The demo is run on Linux already.
+// engineRows runs an experiment on both engines and compares them. The demo's run on Linux is that
+// of TestHeadOfLine.
 func engineRows(t *testing.T, args string) []result.EngineRow {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")

@@ -29,7 +29,8 @@ func TestExperiments(t *testing.T) {
 		{"LDCP's fast start", []string{"ldcp-faststart", "--case", "idle,loaded", "--algo", "ldcp",
 			"--engine", "sim"}, ""},
 		// a bound is 10% above the shortest time there can be: Linux must be on time
-		{"LDCP's fast start on Linux", []string{"ldcp-faststart", "--case", "idle", "--algo", "ldcp"}, ""},
+		{"LDCP's fast start on Linux", []string{"ldcp-faststart", "--case", "idle",
+			"--algo", "ldcp"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -48,9 +49,9 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestEveryScheme: the schemes that no other test here runs on Linux do so on the paper's fabric, are
-// valid, and one page shows them all. TestShortRun of package kernel runs them and others in one
-// microVM.
+// TestEveryScheme: the schemes that no other test here runs on Linux do so on the paper's fabric,
+// are valid, and one page shows them all. TestShortRun of package kernel runs them and others in
+// one microVM.
 func TestEveryScheme(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")

@@ -46,7 +46,8 @@ func demoOnce(t *testing.T) string {
 		folder := filepath.Join(filepath.Dir(pcn), "demo") // until all tests have ended
 		stdout, stderr, code := run(t, slices.Concat([]string{"run", "--out", folder}, demoArgs)...)
 		t.Log(stdout)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s%s", stdout, stderr))
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+			qt.Commentf("%s%s", stdout, stderr))
 		demoRun.folder = folder
 	})
 	qt.Assert(t, qt.IsTrue(demoRun.folder != ""), qt.Commentf("the demo failed"))
@@ -172,7 +173,8 @@ func TestSameBytes(t *testing.T) {
 	qt.Check(t, qt.StringContains(stdout, "seed"))
 }
 
-// TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the hosts.
+// TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the
+// hosts.
 func TestSharedBuffer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -180,10 +182,12 @@ func TestSharedBuffer(t *testing.T) {
 		"pfc": {"--duration", "5ms"}, // its bounds are on the burst, and on what follows at once
 		"pcn": nil,
 	} {
-		args = append([]string{"run", "hol-shared-buffer", "--algo", scheme, "--out", filepath.Join(dir, scheme)}, args...)
+		args = append(args, "--algo", scheme, "--out", filepath.Join(dir, scheme))
+		args = append([]string{"run", "hol-shared-buffer"}, args...)
 		stdout, stderr, code := run(t, args...)
 		t.Log(stdout)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s%s", stdout, stderr))
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+			qt.Commentf("%s%s", stdout, stderr))
 	}
 	checkBounds(t, "pfc", filepath.Join(dir, "pfc", "pfc"))
 	pcnRun := filepath.Join(dir, "pcn", "pcn")
@@ -192,11 +196,12 @@ func TestSharedBuffer(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	paused := r.PausedIntervals("S1->S0")
 	qt.Assert(t, qt.IsTrue(len(paused) > 0), qt.Commentf("S1 must pause S0, as in the paper"))
-	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000), qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
+	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000),
+		qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
 }
 
-// loadMachine keeps every core busy in turns of some milliseconds until stop is called: whatever else
-// runs is interrupted all the time, and the machine is not taken from other packages' tests.
+// loadMachine keeps every core busy in turns of some milliseconds until stop is called: whatever
+// else runs is interrupted all the time, and the machine is not taken from other packages' tests.
 func loadMachine() (stop func()) {
 	const turn = 5 * time.Millisecond
 	var stopped atomic.Bool
