@@ -176,12 +176,34 @@ func (m *model) at(ns uint64, order int, do func()) {
 	heap.Push(&m.agenda, happening{ns, order, m.agenda.seq, do})
 }
 
-// simulate runs the packets through the layout.
-func simulate(l *layout, packets []packet) *model { return simulatePaused(l, packets, nil) }
+// simulate runs the packets through the layout, up to the first thing that is ambiguous: nobody
+// wants the rest, and most draws of packets are ambiguous early.
+func simulate(l *layout, packets []packet) *model {
+	m := newModel(l, packets, nil)
+	for !m.ambiguous && m.next() {
+	}
+	return m
+}
 
-// simulatePaused runs them with these PAUSE and RESUME events, if there are any, instead of PFC's
+// simulatePaused runs them to their end, with these PAUSE and RESUME events instead of PFC's
 // thresholds.
 func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
+	m := newModel(l, packets, pauses)
+	for m.next() {
+	}
+	return m
+}
+
+// next lets the next thing happen, and tells whether there was one.
+func (m *model) next() bool {
+	if m.agenda.Len() == 0 {
+		return false
+	}
+	heap.Pop(&m.agenda).(happening).do()
+	return true
+}
+
+func newModel(l *layout, packets []packet, pauses []PFCEvent) *model {
 	m := &model{
 		layout: l, config: l.configure(), packets: packets, out: make([]delivery, len(packets)),
 		pauses: pauses,
@@ -206,10 +228,6 @@ func simulatePaused(l *layout, packets []packet, pauses []PFCEvent) *model {
 		q := queued{packet: i, size: uint64(p.size), atNs: p.atNs}
 		port := l.towards(p.from, p.to)
 		m.at(p.atNs, orderArrival, func() { m.arrive(port, p, q) })
-	}
-	for m.agenda.Len() > 0 {
-		h := heap.Pop(&m.agenda).(happening)
-		h.do()
 	}
 	return m
 }

@@ -46,6 +46,8 @@ type layout struct {
 	rates   map[string][]RateChange // of ports, from the run's beginning on; for one run
 	alignNs uint64                  // runs begin at a multiple of it; 0: at any time
 	notECT  func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
+
+	first map[[2]int]uint32 // what towards found, by node and host: the model asks for each packet
 }
 
 // portName is the name of an egress port.
@@ -53,7 +55,13 @@ func portName(node, peer string) string { return node + "->" + peer }
 
 func (l *layout) nodes() []string { return slices.Concat(l.hosts, l.switches) }
 
-func (l *layout) node(name string) int { return slices.Index(l.nodes(), name) }
+// node returns the number of a node. The model asks often, so it makes no list of all.
+func (l *layout) node(name string) int {
+	if host := slices.Index(l.hosts, name); host >= 0 {
+		return host
+	}
+	return len(l.hosts) + slices.Index(l.switches, name)
+}
 
 func (l *layout) isHost(node int) bool { return node < len(l.hosts) }
 
@@ -104,6 +112,18 @@ func (l *layout) configure() Options {
 
 // towards is the port by which a node reaches a host: the first on a shortest path; 0: none.
 func (l *layout) towards(node, host int) uint32 {
+	if id, known := l.first[[2]int{node, host}]; known {
+		return id
+	}
+	if l.first == nil {
+		l.first = map[[2]int]uint32{}
+	}
+	id := l.findTowards(node, host)
+	l.first[[2]int{node, host}] = id
+	return id
+}
+
+func (l *layout) findTowards(node, host int) uint32 {
 	dist := map[int]int{host: 0}
 	for queue := []int{host}; len(queue) > 0; queue = queue[1:] {
 		for id := uint32(1); id < l.portsMax(); id++ {

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package: build-deb.sh VERSION ARCHITECTURE [FOLDER [COMPRESSION [LEVEL]]]
 # ARCHITECTURE is amd64 or arm64. The package goes to FOLDER, bin by default. COMPRESSION is one of
-# dpkg-deb's, xz by default, and LEVEL its level.
+# dpkg-deb's, xz by default, and LEVEL its level. PCN_PROGRAMS may name a folder that has the
+# programs already, in pcn-VERSION-SYSTEM-ARCHITECTURE: scripts/release.sh has built them for its
+# archives.
 set -euo pipefail
 umask 022
 
@@ -32,13 +34,22 @@ doc=$root/usr/share/doc/pcn
 # put installs the files $3... with the permissions $1 to the folder $2 of the package.
 put() { install -D -m "$1" -t "$root$2" "${@:3}"; }
 
+# program builds the program of SYSTEM/ARCHITECTURE as the file $1, or takes the one that is there.
+program() {
+	if [ -n "${PCN_PROGRAMS:-}" ]; then
+		cp "$PCN_PROGRAMS/pcn-$version-${2/\//-}/pcn" "$1"
+	else
+		PCN_VERSION=$version scripts/build.sh "$1" "$2"
+	fi
+}
+
 guest=netns-lab/launch/guest/pcn-guest
 [ -e "$guest" ] || scripts/build-guest.sh "$guest"
-PCN_VERSION=$version scripts/build.sh "$work/pcn" "linux/$arch"
+program "$work/pcn" "linux/$arch"
 pcn=$work/pcn # one that runs here
 if [ "$arch" != "$(go env GOHOSTARCH)" ]; then
 	pcn=$work/pcn-here
-	PCN_VERSION=$version scripts/build.sh "$pcn"
+	program "$pcn" "$(go env GOHOSTOS)/$(go env GOHOSTARCH)"
 fi
 
 put 755 /usr/bin "$work/pcn"

@@ -46,7 +46,8 @@ for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
 		gzip "-${level:-9}n" >"$work/files/$name.tar.gz"
 done
 for arch in amd64 arm64; do
-	scripts/build-deb.sh "$version" "$arch" "$work/files" "$compression" "$level" >/dev/null
+	PCN_PROGRAMS=$work scripts/build-deb.sh "$version" "$arch" "$work/files" \
+		"$compression" "$level" >/dev/null
 done
 (cd "$work/files" && sha256sum -- * >SHA256SUMS)
 mv "$work/files" "$out"

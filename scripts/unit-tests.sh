@@ -15,4 +15,6 @@ mapfile -t packages < <(
 	echo "unit-tests: found no package" >&2
 	exit 1
 }
-go test "$@" "${packages[@]}"
+# -vet=off: scripts/lint.sh vets. The time limit is that of make test-beside, so that make test
+# finds these results in Go's cache and does not run the same tests again.
+go test -vet=off -timeout 40m "$@" "${packages[@]}"

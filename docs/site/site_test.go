@@ -25,12 +25,19 @@ var pagesFromCode = sync.OnceValues(func() (map[string]string, error) {
 	return reference(context.Background(), repositoryRoot)
 })
 
+// loadedSite is made once, as it takes seconds. Tests only read it.
+var loadedSite = sync.OnceValues(func() (*site, error) {
+	generated, err := pagesFromCode()
+	if err != nil {
+		return nil, err
+	}
+	return load(repositoryRoot, "", generated)
+})
+
 // sharedSite returns the pages of this repository, without figures.
 func sharedSite(t *testing.T) *site {
 	t.Helper()
-	generated, err := pagesFromCode()
-	qt.Assert(t, qt.IsNil(err))
-	s, err := load(repositoryRoot, "", generated)
+	s, err := loadedSite()
 	qt.Assert(t, qt.IsNil(err))
 	return s
 }

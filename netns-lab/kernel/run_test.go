@@ -41,7 +41,9 @@ func runShort(t *testing.T, yaml, scheme string) *result.Run {
 }
 
 func TestShortRun(t *testing.T) {
-	for _, scheme := range []string{"pfc", "pcn", "dcqcn", "timely", "qcn", "pcn_dctcp", "cubic"} {
+	for _, scheme := range []string{
+		"pfc", "pcn", "dcqcn", "timely", "qcn", "ldcp", "pcn_dctcp", "cubic",
+	} {
 		t.Run(scheme, func(t *testing.T) {
 			run := runShort(t, strings.Replace(shortYAML, "schemes:", "schemes: ["+scheme+"] #", 1), scheme)
 			m := run.Manifest
@@ -80,7 +82,8 @@ func TestShortRun(t *testing.T) {
 			qt.Check(t, qt.IsNil(flows["long"].EndNs))
 			qt.Check(t, qt.IsNil(flows["limited"].EndNs))
 
-			if scheme != "timely" && scheme != "cubic" && scheme != "pcn_dctcp" { // which start slowly
+			startsSlowly := []string{"timely", "cubic", "ldcp", "pcn_dctcp"}
+			if !slices.Contains(startsSlowly, scheme) {
 				checkRate(t, run, "limited", 4e9)
 			}
 			if scheme == "pfc" { // without control it stays where it starts

@@ -29,22 +29,19 @@ func TestDocumentsChangeNoResult(t *testing.T) {
 	stdout, _, _ = run(t, "docs", "architecture")
 	qt.Assert(t, qt.Not(qt.StringContains(stdout, line)))
 
-	hol := func(file, out string) (folder string, m result.Manifest) {
-		out = filepath.Join(dir, out)
-		_, stderr, code := program.Run(t, file,
-			"run", "hol", "--algo", "pcn", "--duration", "1ms", "--out", out)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
-		folder = filepath.Join(out, "pcn")
-		r, err := result.Read(folder)
-		qt.Assert(t, qt.IsNil(err))
-		return folder, r.Manifest
-	}
-	first, m := hol(pcn, "first")
-	second, otherM := hol(other, "second")
+	first, second := burstOnce(t), burst(t, other, "1", filepath.Join(dir, "second"))
+	m, otherM := manifestOf(t, first), manifestOf(t, second)
 	qt.Check(t, qt.HasLen(m.GuestSHA256, 64))
 	qt.Check(t, qt.HasLen(m.KernelSHA256, 64))
 	qt.Check(t, qt.Equals(otherM.GuestSHA256, m.GuestSHA256))
 	qt.Check(t, qt.DeepEquals(differing(t, first, second), nil))
 	stdout, stderr, code := run(t, "diff", first, second)
 	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
+}
+
+func manifestOf(t *testing.T, folder string) result.Manifest {
+	t.Helper()
+	r, err := result.Read(folder)
+	qt.Assert(t, qt.IsNil(err))
+	return r.Manifest
 }

@@ -13,18 +13,24 @@ import (
 )
 
 // Each of these holds a paper's equation or figure against packets; its bounds decide the exit code.
-// TestEnginesAgree runs more of them.
+// Most are simulated: 0.2 s of CPU, in place of 5 to 40 s for the same programs on Linux.
+// TestEnginesAgree holds the two engines against each other, and more experiments against papers.
 func TestExperiments(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
 		args  []string
-		unmet string // the one check that, with this seed, is known not to be met: docs/reproduction.md
+		unmet string // the one check that chance decides: docs/reproduction.md
 	}{
+		// on Linux, as ports wait there before they decide, so that its queue is longer
 		{"Appendix A", []string{"appendix-a"}, "one loop brings the total rate to C (Proposition 1)"},
-		{"Fig. 5", []string{"rate-principle", "--case", "f1-9g"}, ""},
-		{"Flows under TCD", []string{"tcd-fct"}, ""},
-		{"LDCP's fast start", []string{"ldcp-faststart", "--case", "idle,loaded", "--algo", "ldcp"}, ""},
+		{"Fig. 5", []string{"rate-principle", "--case", "f1-9g", "--engine", "sim"}, ""},
+		{"Flows under TCD", []string{"tcd-fct", "--engine", "sim"}, ""},
+		{"LDCP's fast start", []string{"ldcp-faststart", "--case", "idle,loaded", "--algo", "ldcp",
+			"--engine", "sim"}, ""},
+		// a bound is 10% above the shortest time there can be: Linux must be on time
+		{"LDCP's fast start on Linux", []string{"ldcp-faststart", "--case", "idle",
+			"--algo", "ldcp"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -43,12 +49,14 @@ func TestExperiments(t *testing.T) {
 	}
 }
 
-// TestEveryScheme: each runs on the paper's fabric, is valid, and one page shows them all.
+// TestEveryScheme: the schemes that no other test here runs on Linux do so on the paper's fabric,
+// are valid, and one page shows them all. TestShortRun of package kernel runs them and others in
+// one microVM.
 func TestEveryScheme(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	schemes := []string{"qcn", "dcqcn", "timely", "ldcp", "pcn_dctcp", "dctcp", "cubic"}
-	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", "qcn,dcqcn,timely,ldcp,pcn_dctcp,dctcp,cubic", "--out", out)
+	schemes := []string{"qcn", "timely", "cubic"}
+	stdout, stderr, code := run(t, "run", "hol", "--duration", "1ms", "--algo", strings.Join(schemes, ","), "--out", out)
 	qt.Assert(t, qt.Equals(code, exitExpect), qt.Commentf("%s%s", stdout, stderr))
 	page := string(read(t, out, "report.html"))
 	for _, scheme := range schemes {

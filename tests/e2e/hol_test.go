@@ -11,12 +11,15 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/tests/program"
 )
 
 // Bounds on what the demo costs, on two cores. maxBootS is that of a machine on which a run takes usualS; on a slower one,
@@ -27,14 +30,35 @@ const (
 	usualS    = 80
 )
 
+// demoArgs are what make demo runs.
+var demoArgs = []string{"hol", "--algo", "pfc,pcn", "--duration", "19ms"}
+
+// demoRun has the folder of the demo, for all tests that want it: it takes half a minute of CPU.
+var demoRun struct {
+	once   sync.Once
+	folder string
+}
+
+// demoOnce returns the folder of the demo's run on Linux, which must not be changed.
+func demoOnce(t *testing.T) string {
+	t.Helper()
+	demoRun.once.Do(func() {
+		folder := filepath.Join(filepath.Dir(pcn), "demo") // until all tests have ended
+		stdout, stderr, code := run(t, slices.Concat([]string{"run", "--out", folder}, demoArgs)...)
+		t.Log(stdout)
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+			qt.Commentf("%s%s", stdout, stderr))
+		demoRun.folder = folder
+	})
+	qt.Assert(t, qt.IsTrue(demoRun.folder != ""), qt.Commentf("the demo failed"))
+	return demoRun.folder
+}
+
 // TestHeadOfLine runs the demo as it is, and holds it against the paper.
 func TestHeadOfLine(t *testing.T) {
-	demo := filepath.Join(t.TempDir(), "demo")
-	stdout, stderr, code := run(t, "run", "hol", "--algo", "pfc,pcn", "--duration", "19ms", "--out", demo)
-	t.Log(stdout)
-	qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s%s", stdout, stderr))
+	demo := demoOnce(t)
 	checkBounds(t, "pfc", filepath.Join(demo, "pfc"))
-	checkMostSeeds(t, "pcn", filepath.Join(demo, "pcn"), "hol", "--duration", "19ms")
+	checkSeeds(t, "pcn", filepath.Join(demo, "pcn"), "hol", "--duration", "19ms")
 
 	var boots []float64
 	maxBoot := float64(maxBootS)
@@ -65,8 +89,12 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.Equals(string(read(t, again)), page))
 	})
-	// a busy machine only adds to it: a microVM of its own may do better
-	for range 6 {
+	// a busy machine only adds to it: a microVM of its own may do better, such as one that another
+	// test wants anyway
+	if slices.Min(boots) >= maxBoot {
+		boots = append(boots, manifestOf(t, burstOnce(t)).Wall.BootS)
+	}
+	for range 5 {
 		if slices.Min(boots) < maxBoot {
 			break
 		}
@@ -87,33 +115,54 @@ func bootOnce(t *testing.T) float64 {
 	return r.Manifest.Wall.BootS
 }
 
+// burst runs hol under PCN with a build of pcn: the burst and its end. It returns the run's folder.
+func burst(t *testing.T, build, seed, out string) string {
+	t.Helper()
+	_, stderr, code := program.Run(t, build, "run", "hol", "--algo", "pcn", "--duration", "4ms",
+		"--seed", seed, "--out", out)
+	qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+	r, err := result.Read(filepath.Join(out, "pcn"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid))
+	return filepath.Join(out, "pcn")
+}
+
+// firstBurst has the folder of a run that several tests compare theirs with, as it takes seconds.
+var firstBurst struct {
+	once   sync.Once
+	folder string
+}
+
+// burstOnce returns the folder of the run with seed 1, which must not be changed.
+func burstOnce(t *testing.T) string {
+	t.Helper()
+	firstBurst.once.Do(func() {
+		// beside the program, as it must outlive this test
+		firstBurst.folder = burst(t, pcn, "1", filepath.Join(filepath.Dir(pcn), "burst"))
+	})
+	qt.Assert(t, qt.IsTrue(firstBurst.folder != ""), qt.Commentf("the run failed"))
+	return firstBurst.folder
+}
+
 // TestSameBytes runs a scheme twice, the second time on a loaded machine, and wants the same bytes;
 // and with another seed, and wants others. The runs of two seeds have a CPU each.
 func TestSameBytes(t *testing.T) {
-	hol := func(t *testing.T, seed, out string) { // the burst and its end
-		t.Helper()
-		_, stderr, code := run(t, "run", "hol", "--algo", "pcn", "--duration", "5ms",
-			"--seed", seed, "--out", out)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
-		r, err := result.Read(filepath.Join(out, "pcn"))
-		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid))
-	}
 	dir := t.TempDir()
+	var first, other string
 	qt.Assert(t, qt.IsTrue(t.Run("seeds", func(t *testing.T) {
-		for _, seed := range []string{"1", "2"} {
-			t.Run(seed, func(t *testing.T) {
-				t.Parallel()
-				hol(t, seed, filepath.Join(dir, seed))
-			})
-		}
+		t.Run("1", func(t *testing.T) {
+			t.Parallel()
+			first = burstOnce(t)
+		})
+		t.Run("2", func(t *testing.T) {
+			t.Parallel()
+			other = burst(t, pcn, "2", filepath.Join(dir, "2"))
+		})
 	})))
 	stop := loadMachine()
 	t.Cleanup(stop)
-	hol(t, "1", filepath.Join(dir, "again"))
+	again := burst(t, pcn, "1", filepath.Join(dir, "again"))
 	stop()
-	first, again := filepath.Join(dir, "1", "pcn"), filepath.Join(dir, "again", "pcn")
-	other := filepath.Join(dir, "2", "pcn")
 	qt.Check(t, qt.DeepEquals(differing(t, first, again), nil))
 	stdout, stderr, code := run(t, "diff", first, again)
 	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
@@ -124,28 +173,44 @@ func TestSameBytes(t *testing.T) {
 	qt.Check(t, qt.StringContains(stdout, "seed"))
 }
 
-// TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the hosts.
+// TestSharedBuffer holds the dynamic thresholds against Fig. 2(a): S1 pauses S0, nobody pauses the
+// hosts.
 func TestSharedBuffer(t *testing.T) {
 	t.Parallel()
-	out := filepath.Join(t.TempDir(), "out")
-	stdout, stderr, code := run(t, "run", "hol-shared-buffer", "--out", out)
-	t.Log(stdout)
-	qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s%s", stdout, stderr))
-	checkBounds(t, "pfc", filepath.Join(out, "pfc"))
-	checkMostSeeds(t, "pcn", filepath.Join(out, "pcn"), "hol-shared-buffer")
-	r, err := result.Read(filepath.Join(out, "pcn"))
+	dir := t.TempDir()
+	for scheme, args := range map[string][]string{
+		"pfc": {"--duration", "5ms"}, // its bounds are on the burst, and on what follows at once
+		"pcn": nil,
+	} {
+		args = append(args, "--algo", scheme, "--out", filepath.Join(dir, scheme))
+		args = append([]string{"run", "hol-shared-buffer"}, args...)
+		stdout, stderr, code := run(t, args...)
+		t.Log(stdout)
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+			qt.Commentf("%s%s", stdout, stderr))
+	}
+	checkBounds(t, "pfc", filepath.Join(dir, "pfc", "pfc"))
+	pcnRun := filepath.Join(dir, "pcn", "pcn")
+	checkSeeds(t, "pcn", pcnRun, "hol-shared-buffer")
+	r, err := result.Read(pcnRun)
 	qt.Assert(t, qt.IsNil(err))
 	paused := r.PausedIntervals("S1->S0")
 	qt.Assert(t, qt.IsTrue(len(paused) > 0), qt.Commentf("S1 must pause S0, as in the paper"))
-	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000), qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
+	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000),
+		qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
 }
 
-// loadMachine keeps every core busy until stop is called.
+// loadMachine keeps every core busy in turns of some milliseconds until stop is called: whatever
+// else runs is interrupted all the time, and the machine is not taken from other packages' tests.
 func loadMachine() (stop func()) {
+	const turn = 5 * time.Millisecond
 	var stopped atomic.Bool
 	for range runtime.NumCPU() {
 		go func() {
-			for !stopped.Load() { // burns
+			for !stopped.Load() {
+				for end := time.Now().Add(turn); time.Now().Before(end); { // burns
+				}
+				time.Sleep(turn)
 			}
 		}()
 	}

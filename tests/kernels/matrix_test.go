@@ -101,6 +101,9 @@ func runTest(t *testing.T, name, version, suite string) map[string][]byte {
 		files = append(files, program(t, name)...)
 	}
 	args := []string{"-test.run=^" + name + "$", "-test.v"}
+	if !testing.Verbose() {
+		args = append(args, "-test.short") // without runs whose log nobody would see
+	}
 	res, err := vm.Run(t.Context(), vm.Config{
 		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + guest.ResultDir}, Files: files,
 		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},

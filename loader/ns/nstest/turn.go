@@ -20,9 +20,10 @@ var turn struct {
 	lock  *flock.Lock
 }
 
-// Turn gives the test its turn to register congestion controls, and keeps it until the test ends. A
-// machine has each name of a control once, in all its namespaces: the tests of other processes, such
-// as packages that are tested at the same time, wait meanwhile. Tests of one process share a turn.
+// Turn gives the test its turn to register congestion controls, and keeps it until the test ends.
+// A machine has each name of a control once, in all its namespaces: the tests of other processes,
+// such as packages that are tested at the same time, wait meanwhile. Tests of one process share a
+// turn.
 func Turn(t testing.TB) {
 	t.Helper()
 	turn.Lock()
