@@ -102,8 +102,8 @@ func (n *nicClasses) parseApps(d *netlink.AttributeDecoder) error {
 		}
 		dscp, priority := d.ByteOrder.Uint16(app[2:]), app[1]
 		if dscp >= dscps || priority >= priorities {
-			return fmt.Errorf("DSCP %d of priority %d: want a DSCP below %d and a priority below %d",
-				dscp, priority, dscps, priorities)
+			return fmt.Errorf("DSCP %d of priority %d: want a DSCP below %d and a priority "+
+				"below %d", dscp, priority, dscps, priorities)
 		}
 		key := uint8(dscp)
 		n.priorities[key] = max(n.priorities[key], priority)

@@ -40,7 +40,8 @@ func dcbAnswer(pfc *uint8, apps []app, dcbx *uint8) []byte {
 		table.AddRtAttr(1, binary.NativeEndian.AppendUint16([]byte{a.selector, a.priority},
 			a.protocol))
 	}
-	answer := append(make([]byte, header), nl.NewRtAttr(1, nl.ZeroTerminated("eth0")).Serialize()...)
+	name := nl.NewRtAttr(1, nl.ZeroTerminated("eth0")).Serialize()
+	answer := append(make([]byte, header), name...)
 	answer = append(answer, ieee.Serialize()...)
 	if dcbx != nil {
 		answer = append(answer, nl.NewRtAttr(14, []byte{*dcbx}).Serialize()...)

@@ -490,6 +490,8 @@ func TestFailureRestores(t *testing.T) {
 	broken := light + "cgroups: [{path: " + t.TempDir() + ", control: pcn}]\n"
 	_, err := h.Up(context.Background(), parse(t, broken))
 	qt.Assert(t, qt.ErrorMatches(err, "attach .*cgroup_.*"))
+	_, err = host.New().Preview(context.Background(), parse(t, broken))
+	qt.Assert(t, qt.ErrorMatches(err, "cgroup .* is no cgroup of version 2: .*"))
 	leavesNothing(t)
 
 	up(t, light)

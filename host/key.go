@@ -21,6 +21,9 @@ func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) (done []strin
 		return err
 	})
 	if err == nil && len(done) == 0 {
+		err = checkMount(h.root)
+	}
+	if err == nil && len(done) == 0 {
 		err = errors.New("neither NP nor RP runs on this host: pcn host up")
 	}
 	return done, err

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Preview returns what Up would do, with the settings that would change in the notes. It loads and
@@ -21,6 +23,9 @@ func (h *Host) Preview(ctx context.Context, c *Config) (changes []Change, err er
 	}
 	components, err := h.plan(ctx, c)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.checkCgroups(); err != nil {
 		return nil, err
 	}
 	s, err := h.survey()
@@ -50,6 +55,21 @@ func (h *Host) Preview(ctx context.Context, c *Config) (changes []Change, err er
 		changes = append(changes, one.Change)
 	}
 	return append(changes, wouldReselect(changes)...), nil
+}
+
+// checkCgroups fails where Up would fail to attach.
+func (c *Config) checkCgroups() error {
+	for _, g := range c.Cgroups {
+		var fsinfo unix.Statfs_t
+		if err := unix.Statfs(g.Path, &fsinfo); err != nil {
+			return fmt.Errorf("cgroup %s: %w", g.Path, err)
+		}
+		if fsinfo.Type != unix.CGROUP2_SUPER_MAGIC {
+			return fmt.Errorf("cgroup %s is no cgroup of version 2: want a folder such as "+
+				"/sys/fs/cgroup/storage.slice", g.Path)
+		}
+	}
+	return nil
 }
 
 func nonEmpty(text string) []string {

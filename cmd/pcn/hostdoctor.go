@@ -26,11 +26,11 @@ func newHostDoctor() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check this host and the path to another, and say what to do",
-		Long: `Check the kernel, rights, clocks, interfaces (with PFC and DSCP), network namespaces and
-flows of this host, and what runs against the configuration. With --peer, check the path to another
-host: whether ECN gets there and back, and whether the host there answers marked packets with CNPs.
-For that, connect to a TCP service there and send it some hundred bytes that carry CE, as if a
-switch had marked them.
+		Long: `Check the kernel, rights, clocks, interfaces (with PFC and DSCP), network namespaces
+and flows of this host, and what runs against the configuration. With --peer, check the path to
+another host: whether ECN gets there and back, and whether the host there answers marked packets
+with CNPs. For that, connect to a TCP service there and send it some hundred bytes that carry CE, as
+if a switch had marked them.
 
 Each line is one check: ok, warn (it works, but worse, or could not be looked at) or fail (it does
 not work). Nothing is changed.
