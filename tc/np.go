@@ -52,8 +52,8 @@ func (o NPOptions) check() error {
 	return nil
 }
 
-// LoadNP loads PCN's notification point (tc/bpf/lab_np.bpf.c) for a lab, where it handles plain IPv4
-// only.
+// LoadNP loads PCN's notification point (tc/bpf/lab_np.bpf.c) for a lab, where it handles plain
+// IPv4 only.
 func LoadNP(o NPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -192,7 +192,9 @@ type PointOptions struct {
 }
 
 // points holds the notification points by their names in schemes (bpf/include/scheme.h).
-var points = map[string]func() (*ebpf.CollectionSpec, error){"pcn": loadNplab, "marked": loadNpmarked}
+var points = map[string]func() (*ebpf.CollectionSpec, error){
+	"pcn": loadNplab, "marked": loadNpmarked,
+}
 
 // LoadPoint loads a notification point by its name, or one of the user's own, for a lab.
 func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {

@@ -182,8 +182,8 @@ func (p *plan) flows() uint32 {
 	return uint32(n)
 }
 
-// flowTable is the size of tables that have an entry for each flow. The kernel keeps some entries of
-// a table aside for each CPU, and forgets flows when the others are used up.
+// flowTable is the size of tables that have an entry for each flow. The kernel keeps some entries
+// of a table aside for each CPU, and forgets flows when the others are used up.
 func (p *plan) flowTable() uint32 {
 	const least = 4096
 	return max(least, 2*p.flows())
