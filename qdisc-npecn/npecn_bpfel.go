@@ -154,6 +154,7 @@ type npecnNode struct {
 	BufferBytes  uint64
 	UsedBytes    uint64
 	UsedMaxBytes uint64
+	ArrivedBytes uint64
 }
 
 type npecnPacket struct {

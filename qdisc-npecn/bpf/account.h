@@ -32,12 +32,16 @@ static __always_inline void buffer_account(struct node *n, s64 bytes)
 		n->used_max_bytes = used;
 }
 
-/* buffer_free: what of it is free. */
-static __always_inline u64 buffer_free(const struct node *n)
+/*
+ * node_account: bytes that came in by port `id` ideally arrived at the node, or left it. Thresholds
+ * that follow the free buffer go by such bytes, too: what has come since would lower them too early.
+ */
+static __always_inline void node_account(struct node *n, u32 id, u32 c, s64 bytes, u64 t_ns)
 {
-	u64 used = *(volatile u64 *)&n->used_bytes;
+	u64 arrived = __sync_fetch_and_add(&n->arrived_bytes, bytes) + bytes;
 
-	return n->buffer_bytes > used ? n->buffer_bytes - used : 0;
+	ingress_account(id, c, bytes, n->buffer_bytes > arrived ? n->buffer_bytes - arrived : 0,
+			t_ns);
 }
 
 /* leave_node: a packet of class c that came in by port `ingress` leaves the node. */
@@ -49,7 +53,7 @@ static __always_inline void leave_node(struct port *p, u32 c, u32 len, u32 ingre
 		return;
 	buffer_account(n, -(s64)len);
 	if (ingress)
-		ingress_account(ingress, c, -(s64)len, buffer_free(n), t_ns);
+		node_account(n, ingress, c, -(s64)len, t_ns);
 }
 
 #endif

@@ -262,8 +262,9 @@ struct port {
 /* What the ports of a node share. */
 struct node {
 	u64 buffer_bytes; /* 0: unlimited (a host) */
-	u64 used_bytes;
+	u64 used_bytes;	  /* by packets that have come */
 	u64 used_max_bytes;
+	u64 arrived_bytes; /* by those that have ideally arrived, from other nodes */
 };
 
 /* --- maps: how many entries each has is set by the loader --- */

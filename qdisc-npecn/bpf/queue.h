@@ -27,7 +27,7 @@ static __always_inline void queue_add(struct port *p, struct tclass *k, u32 c,
 	if (p->state.queue_bytes > p->counters.queue_max_bytes)
 		p->counters.queue_max_bytes = p->state.queue_bytes;
 	if (n)
-		ingress_account(packet->ingress, c, packet->len, buffer_free(n), packet->t_ns);
+		node_account(n, packet->ingress, c, packet->len, packet->t_ns);
 }
 
 /* queue_may_drop: packets may be dropped at their ideal arrival. */
