@@ -33,8 +33,8 @@ static __always_inline void buffer_account(struct node *n, s64 bytes)
 }
 
 /*
- * node_account: bytes that came in by port `id` ideally arrived at the node, or left it. A threshold
- * that follows the free buffer goes by such bytes, too: what has come since would lower it early.
+ * node_account: bytes that came in by port `id` ideally arrived at the node, or left it. XOFF that
+ * follows the free buffer goes by such bytes, too: what has come since would lower it too early.
  */
 static __always_inline void node_account(struct node *n, u32 id, u32 c, s64 bytes, u64 t_ns)
 {
