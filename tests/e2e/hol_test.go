@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -208,16 +207,12 @@ func checkPausesEarly(t *testing.T, firstDir string) {
 		t.Logf("%s, seed %d: %v", r.Manifest.RanOn(), r.Manifest.Seed, paused)
 		return len(paused) > 0 && paused[0].FromNs < 100_000
 	}
-	runSeed := func(seed int, engine string) bool {
-		dir := filepath.Join(t.TempDir(), "out")
-		_, stderr, code := run(t, "run", "hol-shared-buffer", "--algo", "pcn", "--duration", "1ms",
-			"--engine", engine, "--seed", strconv.Itoa(seed), "--out", dir)
-		qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
-		return early(filepath.Join(dir, "pcn"))
+	seedIsEarly := func(seed int, engine string) bool {
+		return early(runSeed(t, "pcn", seed, engine, "hol-shared-buffer", "--duration", "1ms"))
 	}
 	met := 0
 	for seed := 1; seed <= seeds; seed++ {
-		if runSeed(seed, "sim") {
+		if seedIsEarly(seed, "sim") {
 			met++
 		}
 	}
@@ -227,7 +222,7 @@ func checkPausesEarly(t *testing.T, firstDir string) {
 	}
 	met = 0
 	for seed := 2; seed <= seeds && met < mostSeeds; seed++ {
-		if runSeed(seed, "kernel") {
+		if seedIsEarly(seed, "kernel") {
 			met++
 		}
 	}

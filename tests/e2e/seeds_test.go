@@ -89,20 +89,23 @@ func (m *met) check(t *testing.T) {
 	}
 }
 
+// runSeed runs an experiment, and returns the folder of the scheme's result. It may miss bounds.
+func runSeed(t *testing.T, scheme string, seed int, engine string, args ...string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	_, stderr, code := run(t, append(append([]string{"run"}, args...), "--algo", scheme,
+		"--engine", engine, "--seed", strconv.Itoa(seed), "--out", dir)...)
+	qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+	return filepath.Join(dir, scheme)
+}
+
 // checkSeeds wants each of the experiment's bounds on a scheme met by most seeds, in the simulator
 // and on Linux. firstDir has the run on Linux with seed 1.
 func checkSeeds(t *testing.T, scheme, firstDir string, args ...string) {
 	t.Helper()
-	runSeed := func(seed int, engine string) string {
-		dir := filepath.Join(t.TempDir(), "out")
-		_, stderr, code := run(t, append(append([]string{"run"}, args...), "--algo", scheme,
-			"--engine", engine, "--seed", strconv.Itoa(seed), "--out", dir)...)
-		qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
-		return filepath.Join(dir, scheme)
-	}
 	simulated := met{scheme: scheme, seeds: map[string]int{}}
 	for seed := 1; seed <= seeds; seed++ {
-		simulated.add(t, runSeed(seed, "sim"))
+		simulated.add(t, runSeed(t, scheme, seed, "sim", args...))
 	}
 	simulated.check(t)
 
@@ -116,7 +119,7 @@ func checkSeeds(t *testing.T, scheme, firstDir string, args ...string) {
 		var pair [2]string
 		var runs sync.WaitGroup
 		for i := range pair {
-			runs.Go(func() { pair[i] = runSeed(seed+i, "kernel") })
+			runs.Go(func() { pair[i] = runSeed(t, scheme, seed+i, "kernel", args...) })
 		}
 		runs.Wait()
 		for _, dir := range pair {
