@@ -192,9 +192,12 @@ func (f *figure) namedPanel(p panel) livePanel {
 		case *bars:
 			for _, item := range l.items {
 				o := of(f.entryOf(item.swatch), lookOfSwatch(item.swatch))
-				o.Bars = append(o.Bars, liveBar{From: item.from, To: item.to,
-					Foot: max(item.foot, p.plot.Y.Min), Value: item.value, Text: item.text,
-					Failed: item.failed})
+				foot := p.plot.Y.Min // on a logarithmic axis it may be below 0
+				if item.stacked {
+					foot = item.foot
+				}
+				o.Bars = append(o.Bars, liveBar{From: item.from, To: item.to, Foot: foot,
+					Value: item.value, Text: item.text, Failed: item.failed})
 			}
 		case *curve:
 			o := of(l.name, liveLook{})

@@ -33,8 +33,8 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	}
 	f := &figure{
 		title: "PAUSE rate",
-		caption: fmt.Sprintf("PAUSE frames sent on each link. Below, the share of each %s in "+
-			"which the link was paused (blank: none, full colour: all of it). "+repeatNote, e.Sample),
+		caption: fmt.Sprintf("PAUSE frames sent on each link. Below, the share of each %s in which "+
+			"the link was paused (blank: none, full colour: all of it). "+repeatNote, e.Sample),
 		xLabel: "Time (ms)",
 	}
 	for i, link := range links {
@@ -108,8 +108,9 @@ func stripPanel(f *figure, r runView, links []string) panel {
 }
 
 // repeatNote explains the counts of PAUSE frames in captions.
-const repeatNote = "Frames are counted as if switches repeated PAUSE: with each packet that finds " +
-	"the buffer above XOFF, and every 2.5us in between. In this emulation one PAUSE holds until RESUME."
+const repeatNote = "Frames are counted as if switches repeated PAUSE: with each packet that " +
+	"finds the buffer above XOFF, and every 2.5us in between. In this emulation one PAUSE holds " +
+	"until RESUME."
 
 // hostPause is the time in which PAUSE reached hosts.
 type hostPause struct {

@@ -66,7 +66,8 @@ func schemeInWords(e *experiment.Experiment, name string) string {
 		}
 	}
 	if m, ok := e.MarkingOf(name); ok {
-		words = append(words, fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
+		words = append(words,
+			fmt.Sprintf("marks from %s to %s by up to %s", m.KMin, m.KMax, m.PMax))
 	}
 	if s.TCD {
 		words = append(words, fmt.Sprintf("max(T_on) %s", e.MaxTon()))
