@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -181,17 +182,17 @@ func reduce(over experiment.Over, values []float64) float64 {
 // leastOf returns the value that the i-th claim's is a ratio to.
 func (p *Plan) leastOf(i int, res *sweep.Results, seed uint64) (float64, bool, error) {
 	base := p.Figure.Claims[i].RelativeTo
-	least, any := math.Inf(1), false
+	least, found := math.Inf(1), false
 	for _, scheme := range base.Schemes {
 		v, ran, err := p.valueOf(i, res, seed, scheme, base.Case)
 		if err != nil {
 			return 0, true, err
 		}
 		if ran {
-			least, any = min(least, v), true
+			least, found = min(least, v), true
 		}
 	}
-	return least, any, nil
+	return least, found, nil
 }
 
 // summarise sets the statistic and its interval.
@@ -277,6 +278,8 @@ func (e *Estimate) format(v float64) string {
 		return "never"
 	case math.IsInf(v, 1):
 		return "infinite"
+	case e.Unit == config.UnitCount && v != math.Trunc(v) && math.Abs(v) >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64) // not 1.21e+03 beside 1209
 	case e.Unit == config.UnitCount && v != math.Trunc(v):
 		return fmt.Sprintf("%.3g", v)
 	default:

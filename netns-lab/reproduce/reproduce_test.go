@@ -174,3 +174,11 @@ func TestMarkdown(t *testing.T) {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}
 }
+
+// A count has three digits, or all that stand before the point.
+func TestCountsAsText(t *testing.T) {
+	e := Estimate{Seeds: 20, Unit: config.UnitCount, Value: 1209, Low: 1209, High: 1209.5}
+	qt.Check(t, qt.Equals(e.String(), "1209 [1209 to 1210], n = 20"))
+	e = Estimate{Seeds: 20, Unit: config.UnitCount, Value: 0.97149, Low: 0.97149, High: 0.97149}
+	qt.Check(t, qt.Equals(e.String(), "0.971, n = 20"))
+}
