@@ -53,19 +53,24 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 			top = max(top, r.PauseRate(link).Max()/1e6)
 		}
 	}
-	subject, values := "PAUSE reaches hosts for", []namedValue(nil)
+	event, none := "PAUSE reaches hosts", "No PAUSE reaches a host"
+	var values []namedValue
 	for _, r := range runs {
 		span := hostSpan(e, r, links)
 		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), span),
 			stripPanel(f, r, links))
 		stopped := span.to - span.from
 		if !span.drawn {
-			subject, stopped = "PAUSE stops "+links[0]+" for", lengthOf(r.PausedIntervals(links[0]))
+			event, none = "PAUSE stops "+links[0], "No PAUSE stops "+links[0]
+			stopped = lengthOf(r.PausedIntervals(links[0]))
 		}
 		values = append(values, namedValue{who: r.Label, value: float64(stopped),
 			unit: experiment.UnitTime})
 	}
-	f.sentence = sentenceOf(subject, values)
+	f.sentence = none
+	if slices.ContainsFunc(values, func(v namedValue) bool { return v.value > 0 }) {
+		f.sentence = sentenceOf(event+" for", values)
+	}
 	return f, nil
 }
 
