@@ -23,8 +23,8 @@ type Verdict string
 
 // The values of [Verdict].
 const (
-	Met    Verdict = "met"     // the whole interval is within the paper's band
-	NotMet Verdict = "not met" // part of it is not
+	Met    Verdict = "met"     // the whole interval is within the paper's band, with all seeds
+	NotMet Verdict = "not met" // part of it is not, or seeds are missing
 	NotRun Verdict = "not run"
 )
 
@@ -84,11 +84,13 @@ func (f *Figure) decides() experiment.Engine {
 	return experiment.EngineSim
 }
 
+// verdict holds the interval against the claim's band. Some of the seeds alone meet no claim: that
+// the others have no value, or an INVALID run, may be due to what the claim is about.
 func (e *Estimate) verdict(c *Claim) Verdict {
 	switch {
 	case e.Seeds == 0 && e.Missing == 0:
 		return NotRun
-	case e.Missing == 0 && e.Seeds > 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
+	case e.Missing == 0 && e.Invalid == 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
 		(c.Max == nil || e.High <= c.Max.Value):
 		return Met
 	default:
