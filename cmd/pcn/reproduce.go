@@ -33,7 +33,8 @@ print one table: what the paper claims, what came out, and whether the claim is 
 it runs every figure of every paper. Finished runs are kept: to go on after an interruption, run the
 same command again.
 
-A claim is met if the whole 95% interval of the value is within the paper's band.`,
+A claim is met if the whole 95% interval of the value is within the paper's band, and no run is
+INVALID or without a value.`,
 		Example: `  pcn reproduce --quick
   pcn reproduce pcn-fig2
   pcn reproduce tcd --engine sim

@@ -83,8 +83,8 @@ func (p *port) allocate() {
 	}
 }
 
-// before returns what arrives at the next port now.
-func (p *port) before(step int) []amount { return p.sent[(step+1)%len(p.sent)] }
+// delivered returns what arrives at the link's other end now, by input.
+func (p *port) delivered(step int) []amount { return p.sent[(step+1)%len(p.sent)] }
 
 // serve computes a step of the port.
 func (p *port) serve(m *model) {
@@ -118,7 +118,7 @@ func (p *port) arrive(m *model) float64 {
 	} else {
 		for i := range p.inputs {
 			in := &p.inputs[i]
-			of[i] = in.from.before(m.step)[in.slot]
+			of[i] = in.from.delivered(m.step)[in.slot]
 			in.from.held += of[i].bytes
 		}
 	}
@@ -365,7 +365,7 @@ func (p *port) obeyPause(m *model) {
 // class is the traffic class of all data.
 func class() uint8 { return experiment.DataClass(0) }
 
-// row returns the counters of a port. Packets are full frames.
+// portRow returns the counters of a port. Packets are full frames.
 func (m *model) portRow(id physical, tier string) result.Port {
 	p := id.port
 	n := func(bytes float64) float64 { return bytes / p.copies }

@@ -26,12 +26,12 @@ type newLaw func(s sender) law
 
 // sender is what a law knows of its flow and of the network.
 type sender struct {
-	values   *scheme.Values
-	line     float64 // bytes/s: the host's rate
-	initial  float64 // bytes/s
-	frame    float64 // bytes
-	base     float64 // s: round trip of an empty network
-	bitsBase float64 // s: the same, of propagation alone
+	values      *scheme.Values
+	line        float64 // bytes/s: the host's rate
+	initial     float64 // bytes/s
+	frame       float64 // bytes
+	base        float64 // s: round trip of an empty network
+	propagation float64 // s: the same, without the time that frames take on links
 }
 
 // heard is what a sender learns in a step.
@@ -160,7 +160,7 @@ func (s *source) advance(m *model) {
 	}
 	n := len(s.reports)
 	last := s.path[len(s.path)-1]
-	got := last.before(m.step)[s.slot]
+	got := last.delivered(m.step)[s.slot]
 	r := &s.reports[(m.step+s.back)%n]
 	r.acked, r.marked = got.bytes, got.marked
 	for _, p := range s.path {
@@ -232,7 +232,7 @@ func (m *model) addSources() error {
 		}
 		s.law = m.setup.law(sender{
 			values: m.setup.values, line: m.setup.line, initial: initial, frame: m.setup.frame,
-			base: s.base, bitsBase: float64(m.setup.rttNs) / 1e9,
+			base: s.base, propagation: float64(m.setup.rttNs) / 1e9,
 		})
 		like[key] = s
 	}

@@ -37,7 +37,7 @@ func newTimely(s sender) law {
 		scaled: get(v, "delta_factor") != 0, frame: s.frame, now: s.initial,
 	}
 	if t.minRTT == 0 {
-		t.minRTT = s.bitsBase
+		t.minRTT = s.propagation
 	}
 	return t
 }

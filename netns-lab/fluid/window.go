@@ -61,7 +61,7 @@ func newLDCP(s sender) law {
 	v := s.values
 	first := get(v, "initial_window")
 	if first == 0 { // what fills the path: section 2.4
-		first = s.line * s.bitsBase
+		first = s.line * s.propagation
 	}
 	return &ldcp{
 		alpha: get(v, "alpha"), beta: get(v, "beta"), gamma: get(v, "gamma"), eta: get(v, "eta"),

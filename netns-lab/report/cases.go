@@ -108,11 +108,9 @@ func expectedOverCases(outcomes []outcomeView) []overCases {
 		if len(objects) == 0 || len(o.Measured) > len(objects) {
 			continue
 		}
-		i := slices.IndexFunc(all,
-			func(other overCases) bool {
-				return other.what == o.Expect.What &&
-					reflect.DeepEqual(other.m, m)
-			})
+		i := slices.IndexFunc(all, func(other overCases) bool {
+			return other.what == o.Expect.What && reflect.DeepEqual(other.m, m)
+		})
 		if i < 0 {
 			i, all = len(all), append(all, overCases{what: o.Expect.What, m: m})
 		}

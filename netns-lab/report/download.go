@@ -222,6 +222,11 @@ func (f *figure) valuesOf(p panel, layer any, add func(curve, x, value string)) 
 		}
 	case *rings:
 		points(strings.TrimSpace(l.name+", paper"), l.points)
+	case *errorBars:
+		for _, i := range l.at {
+			ends := []point{{i.x, i.low}, {i.x, i.high}}
+			points(l.name+", "+intervalNote, ends)
+		}
 	case *strip:
 		for i, share := range l.share.Values {
 			add(p.plot.rowName(l.row)+", share", valueText(toMs(l.share.TimeNs(i))),

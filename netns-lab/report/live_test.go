@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 func TestNumbersAreShort(t *testing.T) {
@@ -47,6 +49,26 @@ func TestTable(t *testing.T) {
 	qt.Assert(t, qt.Equals(curves[0].Y[len(x)/2], 2))
 	qt.Assert(t, qt.Equals(curves[1].Y[len(x)/2], 7))
 	qt.Assert(t, qt.Equals(curves[1].Y[len(x)-1], 8))
+}
+
+// Bars of values below 1 stand on the foot of a logarithmic axis, as in the picture.
+func TestBarsStandOnTheAxis(t *testing.T) {
+	values := []float64{600_000, 18_500_000} // 0.6 and 18.5 ms: the axis begins at 0.1
+	axis := newValueAxis(experiment.UnitTime, values, 0.1)
+	qt.Assert(t, qt.IsTrue(axis.logarithmic))
+	qt.Assert(t, qt.Equals(axis.low, -1))
+	f := named("loss", "", []string{"PCN", "PFC"})
+	b := &bars{}
+	for i, v := range values {
+		b.items = append(b.items, bar{from: float64(i), to: float64(i) + 0.4, value: axis.at(v)})
+	}
+	f.add(experiment.RecoveryTime, axis, b)
+	drawn := f.live().Panels[0].Over[0].Bars
+	qt.Assert(t, qt.HasLen(drawn, 2))
+	for i := range drawn {
+		qt.Check(t, qt.Equals(drawn[i].Foot, -1))
+		qt.Check(t, qt.IsTrue(drawn[i].Value > drawn[i].Foot))
+	}
 }
 
 // The script draws the figures that the page shows as SVG, each once.

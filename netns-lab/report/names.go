@@ -48,7 +48,7 @@ func (f *figure) add(what experiment.Metric, axis valueAxis, plotters ...plot.Pl
 // metricTitle turns mean_rate into "Mean rate".
 func metricTitle(m experiment.Metric) string {
 	words := strings.Replace(strings.ReplaceAll(string(m), "_", " "), "fct", "completion time", 1)
-	return strings.ToUpper(words[:1]) + words[1:]
+	return capital(words)
 }
 
 // slot returns the width that each name has.

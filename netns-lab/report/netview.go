@@ -96,69 +96,90 @@ func netViewOf(g groupView) (*netView, error) {
 	if len(n.Nodes()) > maxViewNodes {
 		return nil, nil
 	}
-	first := c.Runs[0].Manifest
-	bins := int((first.WarmupNs + first.DurationNs) / first.SampleNs)
-	join := (bins + maxViewFrames - 1) / maxViewFrames
-	stepNs := first.SampleNs * int64(join)
-	data := netData{StartMs: numeral(toMs(-first.WarmupNs)), StepMs: numeral(toMs(stepNs)),
-		Frames: (bins + join - 1) / join, Looks: viewStates}
-	d := newTopologyDrawing(n, false)
-	ports := n.Ports()
-	states := make([][][]portState, len(c.Runs)) // by run and port
-	used := make([]bool, len(ports))
-	for i, r := range c.Runs {
-		states[i] = portStates(r, n, ports, uint64(c.Experiment.Frame), data.Frames, join)
-		for p := range ports {
-			used[p] = used[p] || slices.ContainsFunc(states[i][p], isState)
-		}
-	}
-	if !slices.Contains(used, true) {
+	s := statesOf(c, n)
+	if !slices.Contains(s.used, true) {
 		return nil, nil
 	}
 	view := &netView{ID: g.ID + "-network", Title: "Network over time"}
 	for _, s := range viewStates {
 		view.Legend = append(view.Legend, netEntry{s.Name, s.Color, s.Width, s.Dash})
 	}
+	d := newTopologyDrawing(n, false)
 	base, err := d.baseOf(c, n)
 	if err != nil {
 		return nil, err
 	}
 	lines := d.portLines(n)
-	for p := range ports {
-		if used[p] {
-			data.Lines = append(data.Lines, lines[p])
-		}
-	}
-	moments := momentsOf(states, data.Frames)
+	moments := momentsOf(s.states, s.frames)
 	for i, r := range c.Runs {
 		run := netRun{Label: r.Label}
 		for k, frame := range moments {
-			body := base
-			if i > 0 || k > 0 {
-				body = fmt.Sprintf(`<use href="#%s"/>`, view.ID)
-			} else {
+			body := fmt.Sprintf(`<use href="#%s"/>`, view.ID)
+			if i == 0 && k == 0 {
 				body = fmt.Sprintf(`<g id="%s" class="net-base">%s</g>`, view.ID, base)
 			}
 			// in whole ns: arm64 rounds a sum of products once, amd64 twice
-			at := fmt.Sprintf("t = %.4g ms", toMs(stepNs*int64(frame)-first.WarmupNs))
+			at := fmt.Sprintf("t = %.4g ms", toMs(s.stepNs*int64(frame)-s.warmupNs))
 			run.Moments = append(run.Moments, netMoment{at, d.frameSVG(
-				fmt.Sprintf("Network of %s at %s", r.Label, at), body, lines, states[i], frame)})
+				fmt.Sprintf("Network of %s at %s", r.Label, at), body, lines, s.states[i], frame)})
 		}
 		view.Runs = append(view.Runs, run)
-		var packed []string
-		for p := range ports {
-			if used[p] {
-				packed = append(packed, packStates(states[i][p]))
-			}
-		}
-		data.Runs = append(data.Runs, packed)
 	}
-	encoded, err := json.Marshal(data)
+	encoded, err := json.Marshal(s.data(lines))
 	if err != nil {
 		return nil, fmt.Errorf("write the view of the network: %w", err)
 	}
 	view.Data = template.JS(encoded)
 	return view, nil
+}
+
+// netStates are the states of all ports over time, in frames of one bin or of several.
+type netStates struct {
+	frames           int
+	stepNs, warmupNs int64           // length of a frame; the first begins at -warmupNs
+	states           [][][]portState // by run, port and frame
+	used             []bool          // by port: it has a state in a frame of a run
+}
+
+// statesOf returns the states of ports in the runs of a case.
+func statesOf(c caseView, n *network.Network) netStates {
+	m := c.Runs[0].Manifest
+	bins := int((m.WarmupNs + m.DurationNs) / m.SampleNs)
+	join := (bins + maxViewFrames - 1) / maxViewFrames
+	ports := n.Ports()
+	s := netStates{
+		frames: (bins + join - 1) / join, stepNs: m.SampleNs * int64(join), warmupNs: m.WarmupNs,
+		used: make([]bool, len(ports)),
+	}
+	for _, r := range c.Runs {
+		states := portStates(r, n, ports, uint64(c.Experiment.Frame), s.frames, join)
+		for p := range ports {
+			s.used[p] = s.used[p] || slices.ContainsFunc(states[p], isState)
+		}
+		s.states = append(s.states, states)
+	}
+	return s
+}
+
+// data returns what the script needs, with the lines of ports.
+func (s netStates) data(lines [][4]int) netData {
+	data := netData{StartMs: numeral(toMs(-s.warmupNs)), StepMs: numeral(toMs(s.stepNs)),
+		Frames: s.frames, Looks: viewStates}
+	for p, used := range s.used {
+		if used {
+			data.Lines = append(data.Lines, lines[p])
+		}
+	}
+	for _, states := range s.states {
+		var packed []string
+		for p, used := range s.used {
+			if used {
+				packed = append(packed, packStates(states[p]))
+			}
+		}
+		data.Runs = append(data.Runs, packed)
+	}
+	return data
 }
 
 func isState(s portState) bool { return s != portIdle }

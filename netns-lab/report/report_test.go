@@ -211,7 +211,7 @@ func TestFiguresWithoutData(t *testing.T) {
 	// What the file asks for is drawn, also if it is nothing.
 	e.Figures.Pause = []string{"S1->S0"}
 	page = render(t, e, []*result.Run{r})
-	qt.Assert(t, qt.StringContains(page, "<b>(a) PAUSE stops S1-&gt;S0 for 0 with PCN.</b>"))
+	qt.Assert(t, qt.StringContains(page, "<b>(a) No PAUSE stops S1-&gt;S0.</b>"))
 	qt.Assert(t, qt.Not(qt.StringContains(page, "NaN")))
 }
 

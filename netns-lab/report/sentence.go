@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
@@ -162,5 +163,11 @@ func captionOf(what, metric string) string {
 	if what == "" {
 		return metric
 	}
-	return strings.ToUpper(what[:1]) + what[1:] + ": " + strings.ToLower(metric[:1]) + metric[1:]
+	return capital(what) + ": " + strings.ToLower(metric[:1]) + metric[1:]
+}
+
+// capital returns a text, at least one letter, with a capital at its start.
+func capital(text string) string {
+	_, first := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:first]) + text[first:]
 }

@@ -80,3 +80,11 @@ func TestCaptionWithoutObjects(t *testing.T) {
 	qt.Check(t, qt.Equals(f.caption, "Marks that are wrong: wrong marks, in each case."))
 	qt.Check(t, qt.Equals(f.heading(), "Wrong marks of ECN are 50% with a/PCN and 10% with b/PCN"))
 }
+
+// What an experiment calls a metric begins with a capital, in any alphabet.
+func TestCaption(t *testing.T) {
+	qt.Check(t, qt.Equals(captionOf("loss lasts", "Recovery time of F0"),
+		"Loss lasts: recovery time of F0"))
+	qt.Check(t, qt.Equals(captionOf("\u00e9tat de S0", "Queue max"), "\u00c9tat de S0: queue max"))
+	qt.Check(t, qt.Equals(captionOf("", "Queue max"), "Queue max"))
+}

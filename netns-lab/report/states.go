@@ -48,8 +48,8 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	f := &figure{
 		title: "Port states",
 		caption: "For each port, from top to bottom: TCD's state of the port; the share of " +
-			"packets marked by NP-ECN where PCN's receivers would react, by ECN, and by FECN, even " +
-			"if the run uses another detector; and the times when the port is really congested, " +
+			"packets marked by NP-ECN where PCN's receivers would react, by ECN, and by FECN, " +
+			"even if the run uses another detector; and the times when the port is really congested, " +
 			"computed from the rates of all senders in a network without pauses.",
 		xLabel: "Time (ms)",
 	}

@@ -136,7 +136,7 @@ func (s Sweep) figure(m SweepMetric) *figure {
 	if onePoint {
 		names = s.Schemes
 	}
-	f := named(m.Name, m.Caption()+". Mean over the seeds, and its 95% confidence interval.", names)
+	f := named(m.Name, m.Caption()+". Mean over the seeds, and its "+intervalNote+".", names)
 	axis := newValueAxis(m.Measure.Metric.Unit(), values, 0.08)
 	var plotters []plot.Plotter
 	for i, scheme := range s.Schemes {
@@ -197,6 +197,9 @@ func splitAtGaps(points []point) [][]point {
 	}
 	return parts
 }
+
+// intervalNote tells an interval from its mean.
+const intervalNote = "95% confidence interval"
 
 // interval is a vertical line at x.
 type interval struct{ x, low, high float64 }

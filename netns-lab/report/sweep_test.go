@@ -56,6 +56,21 @@ func TestSweepReport(t *testing.T) {
 	qt.Check(t, qt.Equals(strings.Count(pageOf(t, sweepOf(1)), barWidth), 0))
 }
 
+// The file of values has each mean and the ends of its interval.
+func TestValuesOfSweep(t *testing.T) {
+	s := sweepOf(3)
+	var buf bytes.Buffer
+	qt.Assert(t, qt.IsNil(s.figure(s.Metrics[0]).writeCSV(&buf)))
+	for _, want := range []string{
+		"PFC,a<b,1,KB",
+		`"PFC, 95% confidence interval",a<b,0.75,KB`,
+		`"PFC, 95% confidence interval",a<b,1.25,KB`,
+		`"PCN, 95% confidence interval",c,3.75,KB`,
+	} {
+		qt.Check(t, qt.StringContains(buf.String(), ","+want+"\n"))
+	}
+}
+
 // Without a value there is no figure, and with one point the axis is of schemes.
 func TestSweepReportOfLittle(t *testing.T) {
 	s := sweepOf(2)

@@ -154,8 +154,8 @@ func formatSizes(s experiment.Sizes) string {
 func slowdownFigure(runs []runView) *figure {
 	f := &figure{
 		title: "Slowdown", xLabel: "Slowdown", logarithmic: true,
-		caption: "Share of completed flows with at most this slowdown. Slowdown is the completion " +
-			"time divided by that of the same flow in an empty network.",
+		caption: "Share of completed flows with at most this slowdown. Slowdown is the " +
+			"completion time divided by that of the same flow in an empty network.",
 	}
 	var curves [][]float64
 	var medians []namedValue

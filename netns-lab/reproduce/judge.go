@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -22,8 +23,8 @@ type Verdict string
 
 // The values of [Verdict].
 const (
-	Met    Verdict = "met"     // the whole interval is within the paper's band
-	NotMet Verdict = "not met" // part of it is not
+	Met    Verdict = "met"     // the whole interval is within the paper's band, with all seeds
+	NotMet Verdict = "not met" // part of it is not, or seeds are missing
 	NotRun Verdict = "not run"
 )
 
@@ -83,11 +84,13 @@ func (f *Figure) decides() experiment.Engine {
 	return experiment.EngineSim
 }
 
+// verdict holds the interval against the claim's band. Some of the seeds alone meet no claim: that
+// the others have no value, or an INVALID run, may be due to what the claim is about.
 func (e *Estimate) verdict(c *Claim) Verdict {
 	switch {
 	case e.Seeds == 0 && e.Missing == 0:
 		return NotRun
-	case e.Missing == 0 && e.Seeds > 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
+	case e.Missing == 0 && e.Invalid == 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
 		(c.Max == nil || e.High <= c.Max.Value):
 		return Met
 	default:
@@ -181,17 +184,17 @@ func reduce(over experiment.Over, values []float64) float64 {
 // leastOf returns the value that the i-th claim's is a ratio to.
 func (p *Plan) leastOf(i int, res *sweep.Results, seed uint64) (float64, bool, error) {
 	base := p.Figure.Claims[i].RelativeTo
-	least, any := math.Inf(1), false
+	least, found := math.Inf(1), false
 	for _, scheme := range base.Schemes {
 		v, ran, err := p.valueOf(i, res, seed, scheme, base.Case)
 		if err != nil {
 			return 0, true, err
 		}
 		if ran {
-			least, any = min(least, v), true
+			least, found = min(least, v), true
 		}
 	}
-	return least, any, nil
+	return least, found, nil
 }
 
 // summarise sets the statistic and its interval.
@@ -277,6 +280,8 @@ func (e *Estimate) format(v float64) string {
 		return "never"
 	case math.IsInf(v, 1):
 		return "infinite"
+	case e.Unit == config.UnitCount && v != math.Trunc(v) && math.Abs(v) >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64) // not 1.21e+03 beside 1209
 	case e.Unit == config.UnitCount && v != math.Trunc(v):
 		return fmt.Sprintf("%.3g", v)
 	default:

@@ -87,6 +87,12 @@ func parse(t *testing.T, text string) *Figure {
 // reached.
 func judged(t *testing.T, f *Figure, pairs ...[2]float64) []Row {
 	t.Helper()
+	return judgedWith(t, f, result.Valid, pairs...)
+}
+
+// judgedWith also has the verdict of the runs of the last seed.
+func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float64) []Row {
+	t.Helper()
 	p, err := NewPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
 	qt.Assert(t, qt.IsNil(err))
 	res := &sweep.Results{Sweep: p.Sweep}
@@ -94,6 +100,9 @@ func judged(t *testing.T, f *Figure, pairs ...[2]float64) []Row {
 		for k, scheme := range []string{"pfc", "pcn"} {
 			row := sweep.Row{Cell: sweep.Cell{Scheme: scheme, Seed: uint64(i + 1)},
 				Verdict: result.Valid}
+			if i == len(pairs)-1 {
+				row.Verdict = last
+			}
 			for range p.Sweep.Metrics {
 				v := sweep.Value{Quantity: config.Quantity{Value: pair[k]}}
 				if pair[k] < 0 {
@@ -136,6 +145,17 @@ func TestNotMet(t *testing.T) {
 	qt.Check(t, qt.Equals(judged(t, f)[0].Verdict, NotRun))
 }
 
+// Runs that can't be believed are left out of the value, and the rest do not decide for them.
+func TestInvalidRunsMeetNothing(t *testing.T) {
+	f := parse(t, small)
+	rows := judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6})
+	qt.Check(t, qt.Equals(rows[0].Results[experiment.EngineSim].String(),
+		"1ms, n = 1; 1 INVALID"))
+	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
+	rows = judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6})
+	qt.Check(t, qt.Equals(rows[0].Verdict, NotRun))
+}
+
 // A share of few runs is not certain, even if all are the same.
 func TestShareHasAnInterval(t *testing.T) {
 	f := parse(t, small)
@@ -173,4 +193,12 @@ func TestMarkdown(t *testing.T) {
 	for _, line := range strings.Split(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}
+}
+
+// A count has three digits, or all that stand before the point.
+func TestCountsAsText(t *testing.T) {
+	e := Estimate{Seeds: 20, Unit: config.UnitCount, Value: 1209, Low: 1209, High: 1209.5}
+	qt.Check(t, qt.Equals(e.String(), "1209 [1209 to 1210], n = 20"))
+	e = Estimate{Seeds: 20, Unit: config.UnitCount, Value: 0.97149, Low: 0.97149, High: 0.97149}
+	qt.Check(t, qt.Equals(e.String(), "0.971, n = 20"))
 }

@@ -79,6 +79,14 @@ const (
 	usShift       = 3       // srtt_us is in eighths
 )
 
+// Offsets in struct simulator (bpf/include/simulator.h): of now_ns, flow, flows and random.
+const (
+	simulatorNow    = 0
+	simulatorFlow   = 8
+	simulatorFlows  = 16
+	simulatorRandom = 24
+)
+
 // newControl instantiates the control of a scheme with its variables.
 func newControl(
 	ctx context.Context, runtime wazero.Runtime, s scheme.Scheme, code []byte,
@@ -114,9 +122,9 @@ func newControl(
 		return nil, err
 	}
 	c.state = uint32(needed[0].call())
-	m.put32(c.state+24, seed)
+	m.put32(c.state+simulatorRandom, seed)
 	if flows, ok := m.address("flows"); ok {
-		m.put64(c.state+16, uint64(flows))
+		m.put64(c.state+simulatorFlows, uint64(flows))
 	}
 	sampleBytes, err := layout{spec.Types}.size("rate_sample")
 	if err != nil { // a control without programs that get one
@@ -230,8 +238,8 @@ func (c *control) hasRate() bool { return c.setRate != nil }
 // at sets the time and the flow of the next calls.
 func (c *control) at(now int64, f *flow) {
 	c.current = f
-	c.put64(c.state, uint64(now)<<dilation)
-	c.put64(c.state+8, uint64(f.entry))
+	c.put64(c.state+simulatorNow, uint64(now)<<dilation)
+	c.put64(c.state+simulatorFlow, uint64(f.entry))
 }
 
 // establish gives the flow a socket and an entry, and starts its control. rateBps is the rate at

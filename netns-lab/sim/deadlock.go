@@ -64,13 +64,9 @@ func (w *world) findDeadlock() *result.Deadlock {
 // held returns the bytes in a queue by the port that they came in by.
 func (w *world) held(q *queue) map[uint32]uint64 {
 	held := map[uint32]uint64{}
-	for i := q.head; q.packets > 0 && i != none; i = w.packets.packets[i].next {
-		k := &w.packets.packets[i]
-		if k.ingress != none {
+	for i := q.head; i != none; i = w.packets.packets[i].next {
+		if k := &w.packets.packets[i]; k.ingress != none {
 			held[uint32(k.ingress)] += uint64(k.size)
-		}
-		if i == q.tail {
-			break
 		}
 	}
 	return held

@@ -195,12 +195,14 @@ func (w *world) setErrors() {
 	}
 }
 
-// loseOnLink loses a packet on the link of a port, or behind it.
+// loseOnLink loses a packet on the link of a port, or behind it. Its credits come back: the
+// receiver learns what was sent with the next update.
 func (w *world) loseOnLink(id, i int32) {
 	w.linkLosses++
 	if w.trace != nil {
 		w.traced(PacketLost, id, i)
 	}
+	w.dropAtIngress(w.ports[id].back, &w.packets.packets[i])
 	w.packets.release(i)
 }
 

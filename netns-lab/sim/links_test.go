@@ -3,13 +3,16 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"github.com/tetratelabs/wazero"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -191,4 +194,50 @@ transport: {recovery: RECOVERY}
 			}
 		}
 	}
+}
+
+// A lost packet's credits come back with the next update, since the sender tells the receiver what
+// it has sent (InfiniBand Architecture Specification, volume 1, 7.9). So a lossy link goes on, and
+// when nothing is under way each sender has the credits of the peer's whole buffer.
+func TestCreditsOfLostPackets(t *testing.T) {
+	const text = `
+name: credits
+engine: sim
+topology: {kind: dumbbell, senders: 2, rate: 10Gbps, delay: 1us, error_rate: 0.01}
+switch: {flow_control: cbfc, cbfc: {buffer: 64KB, period: 10us}}
+schemes: [pfc]
+warmup: 0ms
+duration: 20ms
+flows: [{name: F, from: A0..A1, to: B0..B1, start: 0ms}]
+`
+	ctx := context.Background()
+	runtime := wazero.NewRuntime(ctx)
+	defer runtime.Close(ctx)
+	w, err := newWorld(ctx, runtime, parse(t, text), "pfc")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(w.run(ctx, func(float64) {})))
+	run, err := w.result()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid))
+	// 64 packets fit into a buffer: far more are lost
+	qt.Assert(t, qt.IsTrue(run.Manifest.LostPackets["links"] > 500))
+	sent, err := run.PortRate("S0->S1")
+	qt.Assert(t, qt.IsNil(err))
+	last := sent.Values[len(sent.Values)-1]
+	qt.Check(t, qt.IsTrue(last > 9e9), qt.Commentf("%g bit/s in the last bin", last))
+
+	credits := &offsets{layout: w.core.layout, name: "port_class"}
+	limit, spent := credits.of("credits.fccl"), credits.of("credits.fctbs")
+	qt.Assert(t, qt.IsNil(credits.err))
+	senders := 0
+	for id := range w.ports {
+		q := &w.ports[id].queues[experiment.DataClass(0)]
+		if !w.ports[id].credits {
+			continue
+		}
+		senders++
+		qt.Check(t, qt.Equals(w.core.u64(q.core+limit)-w.core.u64(q.core+spent), 64_000/64),
+			qt.Commentf("%s", w.plan.portNames[id]))
+	}
+	qt.Check(t, qt.Equals(senders, 6)) // four hosts, and two switches to each other
 }

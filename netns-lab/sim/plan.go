@@ -139,7 +139,7 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 		int64(p.routes.DelayNs(a, b)) + int64(p.routes.DelayNs(b, a))
 }
 
-// ports of a host that flows take, one after the other.
+// addresses hands out the ports of hosts, one after the other.
 type addresses struct {
 	plan  *plan
 	taken map[addressRange]uint16

@@ -209,7 +209,7 @@ func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
 	return nil
 }
 
-// dropAtIngress returns the credits of a packet that its node drops.
+// dropAtIngress returns the credits of a packet that does not get into the node's queues.
 func (w *world) dropAtIngress(ingress int32, k *packet) {
 	if ingress == none || !w.cbfc || !w.ports[ingress].queues[k.class].lossless {
 		return

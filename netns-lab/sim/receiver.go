@@ -137,7 +137,7 @@ func (f *flow) take(seq uint32) bool {
 	}
 }
 
-// delayedACK sends an ACK that waited long enough.
+// ackDue sends an ACK that waited long enough.
 func (w *world) ackDue(f *flow) {
 	f.ackTimer = false
 	if f.pending > 0 {

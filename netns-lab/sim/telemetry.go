@@ -134,7 +134,7 @@ func (w *world) checkHops() error {
 		f := &w.flows[i]
 		if hops := len(w.dataPath(f)) - 1; hops > maxHops {
 			return fmt.Errorf("flow %s crosses %d switches, and %s's telemetry has room for %d: "+
-				"want a shorter path, or choose another scheme",
+				"choose hosts that are nearer, or another scheme",
 				f.name, hops, w.scheme.Name, maxHops)
 		}
 	}

@@ -98,7 +98,7 @@ func TestLongPathsUnderHPCC(t *testing.T) {
 	for bottlenecks, want := range map[int]string{
 		4: "",
 		5: `flow F crosses 6 switches, and hpcc's telemetry has room for 5: ` +
-			`want a shorter path, or choose another scheme`,
+			`choose hosts that are nearer, or another scheme`,
 	} {
 		text := strings.NewReplacer("kind: star, hosts: 1",
 			fmt.Sprintf("kind: parking-lot, bottlenecks: %d", bottlenecks),

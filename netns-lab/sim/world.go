@@ -114,7 +114,7 @@ func newWorld(
 	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
 	w.setTime()
-	if err := errors.Join(w.loadAlgorithms(ctx, runtime)); err != nil {
+	if err := w.loadAlgorithms(ctx, runtime); err != nil {
 		return nil, err
 	}
 	if err := w.addPorts(); err != nil {

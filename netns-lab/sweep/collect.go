@@ -141,22 +141,11 @@ func (res *Results) Outcomes() []Outcome {
 			pass := x.N > 0 &&
 				(b.Min == nil || x.Mean >= b.Min.Value) && (b.Max == nil || x.Mean <= b.Max.Value)
 			all = append(all, Outcome{
-				m.Name, g, formatBound(b.Min, b.Max), res.formatEstimate(i, x), pass,
+				m.Name, g, result.FormatBound(b.Min, b.Max), res.formatEstimate(i, x), pass,
 			})
 		}
 	}
 	return all
-}
-
-func formatBound(low, high *config.Quantity) string {
-	switch {
-	case low == nil:
-		return "at most " + high.String()
-	case high == nil:
-		return "at least " + low.String()
-	default:
-		return low.String() + " to " + high.String()
-	}
 }
 
 // Format returns the estimate of the i-th metric in a group, such as "4 ± 1 (3 of 4)" if only 3 of

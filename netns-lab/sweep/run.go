@@ -84,8 +84,7 @@ func (r *Runner) keepOnly() error {
 		}
 	}
 	r.cells = slices.DeleteFunc(r.cells, func(c Cell) bool {
-		return !slices.Contains(r.o.Only,
-			c.ID)
+		return !slices.Contains(r.o.Only, c.ID)
 	})
 	return nil
 }

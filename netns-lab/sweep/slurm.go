@@ -228,9 +228,8 @@ func slurm(ctx context.Context, stdin, command string, args ...string) (string, 
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "",
-			fmt.Errorf("%s is not installed: run pcn sweep on a machine of a Slurm cluster, "+
-				"or without --on slurm", command)
+		return "", fmt.Errorf("%s is not installed: run pcn sweep on a machine of a Slurm "+
+			"cluster, or without --on slurm", command)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", command, err, strings.TrimSpace(stderr.String()))
