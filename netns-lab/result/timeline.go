@@ -159,8 +159,13 @@ func (r *Run) QueueEnd(port string) (Timeline, error) {
 
 func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
 	t := r.timeline()
-	err := t.add(KindPort, port, r.samplesOf(KindPort)[port], value)
-	return t, err
+	samples := make([]Sample, 0, len(t.Values))
+	for _, s := range r.Series {
+		if s.Kind == KindPort && s.Name == port {
+			samples = append(samples, s)
+		}
+	}
+	return t, t.add(KindPort, port, samples, value)
 }
 
 // PauseRate returns the number of PAUSE frames per second on a link, with repetitions: see
