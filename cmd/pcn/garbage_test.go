@@ -16,7 +16,7 @@ func TestGrowth(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 1100}, {1 << 20, 1100}, {3 << 20, 300}, {usualHeap / 2, 100}, {1 << 40, 100},
+		{0, 1500}, {1 << 20, 1500}, {4 << 20, 300}, {usualHeap / 2, 100}, {1 << 40, 100},
 	} {
 		qt.Check(t, qt.Equals(growth(tc.live), tc.want), qt.Commentf("%d bytes", tc.live))
 	}
@@ -38,7 +38,7 @@ func TestCollectLate(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	collectLate()
-	qt.Check(t, qt.Equals(percent(), 300))
+	qt.Check(t, qt.Equals(percent(), 400))
 	used := make([]byte, usualHeap)
 	for deadline := time.Now().Add(10 * time.Second); percent() != 100; {
 		qt.Assert(t, qt.IsTrue(time.Now().Before(deadline)))
