@@ -100,8 +100,8 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
 	return p
 }
 
-// measuredText measures each text once: a plot asks for its labels' sizes several times, and is drawn
-// as SVG and as PDF.
+// measuredText measures each text once: a plot asks for its labels' sizes several times, and is
+// drawn as SVG and as PDF.
 type measuredText struct {
 	text.Handler
 	boxes map[sizedText]textBox
