@@ -8,11 +8,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 )
 
 // CaptureBaseNs is the timestamp in a capture, in ns after the Unix epoch, of
@@ -25,7 +20,7 @@ const CaptureBaseNs int64 = 1000 * 1e9
 // same calls give the same bytes on every machine and day. A Capture is not
 // safe for concurrent use.
 type Capture struct {
-	w          *pcapgo.NgWriter
+	w          pcapng
 	interfaces []string
 	baseNs     int64 // added to frame times, in ns after the Unix epoch
 }
@@ -57,25 +52,16 @@ func startCapture(
 					len(name), math.MaxUint16)
 		}
 	}
-	// Hardware and OS stay empty, so that files are the same on all machines.
-	options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{
-		Application: "pcn",
-		Comment:     comment,
-	}}
-	ng, err := pcapgo.NewNgWriterInterface(w, ngInterface(interfaces[0]), options)
-	if err != nil {
+	c := &Capture{w: newPcapng(w), interfaces: slices.Clone(interfaces), baseNs: baseNs}
+	if err := c.w.writeSection("pcn", comment); err != nil {
 		return nil, fmt.Errorf("start capture: %w", err)
 	}
-	for _, name := range interfaces[1:] {
-		if _, err := ng.AddInterface(ngInterface(name)); err != nil {
+	for _, name := range interfaces {
+		if err := c.w.writeInterface(name); err != nil {
 			return nil, fmt.Errorf("start capture: add interface %q: %w", name, err)
 		}
 	}
-	return &Capture{w: ng, interfaces: slices.Clone(interfaces), baseNs: baseNs}, nil
-}
-
-func ngInterface(name string) pcapgo.NgInterface {
-	return pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeEthernet}
+	return c, nil
 }
 
 // WriteFrame adds an Ethernet frame without FCS that passed the interface, an
@@ -98,13 +84,11 @@ func (c *Capture) WriteStart(iface int, atNs int64, frame []byte, length int) er
 			"from the start of the run",
 			c.interfaces[iface], atNs, -c.baseNs, math.MaxInt64-c.baseNs)
 	}
-	info := gopacket.CaptureInfo{
-		Timestamp:      time.Unix(0, c.baseNs+atNs),
-		CaptureLength:  len(frame),
-		Length:         length,
-		InterfaceIndex: iface,
+	if length < len(frame) {
+		return fmt.Errorf("write frame to capture on %s: %d bytes of a frame of %d",
+			c.interfaces[iface], len(frame), length)
 	}
-	if err := c.w.WritePacket(info, frame); err != nil {
+	if err := c.w.writePacket(iface, c.baseNs+atNs, frame, length); err != nil {
 		return fmt.Errorf("write frame to capture on %s at %d ns: %w", c.interfaces[iface], atNs,
 			err)
 	}
@@ -113,7 +97,7 @@ func (c *Capture) WriteStart(iface int, atNs int64, frame []byte, length int) er
 
 // Flush writes what is buffered to the underlying writer.
 func (c *Capture) Flush() error {
-	if err := c.w.Flush(); err != nil {
+	if err := c.w.flush(); err != nil {
 		return fmt.Errorf("flush capture: %w", err)
 	}
 	return nil

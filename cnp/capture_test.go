@@ -8,8 +8,11 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/go-quicktest/qt"
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
@@ -55,6 +58,41 @@ func TestCaptureReadsBack(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(iface.Name, want))
 	}
+}
+
+// A file has the bytes that gopacket's writer writes.
+func TestCaptureAsOfGopacket(t *testing.T) {
+	names := []string{"S1:H0", "H1", "abcd"}
+	frames := [][]byte{marshal(t, decrease()), marshal(t, decrease())[:33], {1, 2, 3, 4}, nil}
+	var file, want bytes.Buffer
+	c := newCapture(t, &file, names...)
+	var w *pcapgo.NgWriter
+	for i, name := range names {
+		link := pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeEthernet}
+		if i > 0 {
+			_, err := w.AddInterface(link)
+			qt.Assert(t, qt.IsNil(err))
+			continue
+		}
+		var err error
+		w, err = pcapgo.NewNgWriterInterface(&want, link, pcapgo.NgWriterOptions{
+			SectionInfo: pcapgo.NgSectionInfo{Application: "pcn",
+				Comment: "The run starts at 1000 s after the Unix epoch."}})
+		qt.Assert(t, qt.IsNil(err))
+	}
+	for i, frame := range frames {
+		iface, atNs, length := i%len(names), int64(i)*12_345_678_901, len(frame)+i
+		qt.Assert(t, qt.IsNil(c.WriteStart(iface, atNs, frame, length)))
+		qt.Assert(t, qt.IsNil(w.WritePacket(gopacket.CaptureInfo{
+			Timestamp: time.Unix(1000, atNs), CaptureLength: len(frame), Length: length,
+			InterfaceIndex: iface,
+		}, frame)))
+	}
+	qt.Assert(t, qt.IsNil(c.Flush()))
+	qt.Assert(t, qt.IsNil(w.Flush()))
+	qt.Check(t, qt.DeepEquals(file.Bytes(), want.Bytes()))
+	err := c.WriteStart(0, 0, []byte{1, 2}, 1)
+	qt.Check(t, qt.ErrorMatches(err, ".*2 bytes of a frame of 1"))
 }
 
 // The bytes hold nothing of this machine, nor of today.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -51,6 +52,9 @@ func describeExitCodes() string {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if args := os.Args[1:]; len(args) > 0 && slices.Contains(runCommands, args[0]) {
+		collectLate()
+	}
 	os.Exit(run(ctx, os.Args[1:]))
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type Object struct {
 	// Stats are the statistics that its algorithm keeps for each flow.
 	Stats []Stat
 
-	data       []byte
+	file       io.ReaderAt
 	derived    []derived
 	sizes      map[string]uint32 // of the variables with parameters
 	attributes map[string]attribute
@@ -63,16 +64,19 @@ var ErrNoControl = errors.New("the object has no congestion control: want one st
 	"tcp_congestion_ops in section .struct_ops.link")
 
 // NewObject reads a compiled congestion control.
-func NewObject(data []byte) (*Object, error) {
-	described, err := withoutPrograms(data)
+func NewObject(data []byte) (*Object, error) { return newObject(bytes.NewReader(data)) }
+
+// newObject reads it from a file: objects that are built in need no memory of their own.
+func newObject(file io.ReaderAt) (*Object, error) {
+	described, err := withoutPrograms(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(described))
+	spec, err := ebpf.LoadCollectionSpecFromReader(described)
 	if err != nil {
 		return nil, fmt.Errorf("read the object: %w", err)
 	}
-	o := &Object{data: data, sizes: map[string]uint32{}}
+	o := &Object{file: file, sizes: map[string]uint32{}}
 	if o.Control, err = controlName(spec); err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func NewObject(data []byte) (*Object, error) {
 
 // Spec returns the object as a collection to load, a fresh one each time.
 func (o *Object) Spec() (*ebpf.CollectionSpec, error) {
-	return ebpf.LoadCollectionSpecFromReader(bytes.NewReader(o.data))
+	return ebpf.LoadCollectionSpecFromReader(o.file)
 }
 
 // Variables returns the names of the object's variables that hold parameters.
@@ -105,8 +109,12 @@ func (o *Object) Variables() []string { return slices.Sorted(maps.Keys(o.sizes))
 
 // SHA256 returns the hash of the object's bytes, in hexadecimal.
 func (o *Object) SHA256() string {
-	sum := sha256.Sum256(o.data)
-	return hex.EncodeToString(sum[:])
+	h := sha256.New()
+	const all = 1<<63 - 1
+	if _, err := io.Copy(h, io.NewSectionReader(o.file, 0, all)); err != nil {
+		panic(err) // the file is in memory
+	}
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // Operations returns the map of the object's one struct tcp_congestion_ops.

@@ -3,7 +3,6 @@
 package scheme
 
 import (
-	"bytes"
 	"io/fs"
 	"math"
 	"strings"
@@ -397,9 +396,9 @@ func TestWithoutPrograms(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			whole, err := s.Object.Spec()
 			qt.Assert(t, qt.IsNil(err))
-			without, err := withoutPrograms(s.Object.data)
+			without, err := withoutPrograms(s.Object.file)
 			qt.Assert(t, qt.IsNil(err))
-			got, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(without))
+			got, err := ebpf.LoadCollectionSpecFromReader(without)
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.HasLen(got.Programs, 0))
 			for name, want := range whole.Variables {

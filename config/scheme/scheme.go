@@ -3,8 +3,10 @@
 package scheme
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"slices"
@@ -235,11 +237,12 @@ var builtin = sync.OnceValue(func() *Catalogue {
 		panic(err)
 	}
 	for _, name := range files {
-		data, err := objectFiles.ReadFile(name)
-		if err == nil {
-			err = c.add(data, nil)
-		}
+		file, err := objectFiles.Open(name)
 		if err != nil {
+			panic(err)
+		}
+		// not closed: its bytes are part of the program
+		if err := c.add(file.(io.ReaderAt), nil); err != nil {
 			panic(fmt.Sprintf("scheme: %s: %v", name, err))
 		}
 	}
@@ -247,8 +250,8 @@ var builtin = sync.OnceValue(func() *Catalogue {
 })
 
 // add reads an object into the catalogue.
-func (c *Catalogue) add(data []byte, own *Own) error {
-	o, err := NewObject(data)
+func (c *Catalogue) add(object io.ReaderAt, own *Own) error {
+	o, err := newObject(object)
 	if err != nil {
 		return err
 	}
@@ -274,7 +277,7 @@ func (c *Catalogue) add(data []byte, own *Own) error {
 // With returns a catalogue with the user's own scheme added, and that scheme.
 func (c *Catalogue) With(own Own) (*Catalogue, Scheme, error) {
 	more := &Catalogue{schemes: slices.Clone(c.schemes)}
-	if err := more.add(own.Control, &own); err != nil {
+	if err := more.add(bytes.NewReader(own.Control), &own); err != nil {
 		return nil, Scheme{}, err
 	}
 	i := slices.IndexFunc(more.schemes, func(s Scheme) bool { return s.Own == &own })

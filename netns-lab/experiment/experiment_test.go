@@ -523,6 +523,9 @@ func TestErrors(t *testing.T) {
 			`"name" is missing (hint: lower-case letters, digits and "-")`},
 		{"name with path", "name: full", "name: ../full", "../full",
 			`"../full" can't be a name (hint: lower-case letters, digits and "-")`},
+		{"longer name than 64", "name: full", "name: " + strings.Repeat("a", 65),
+			strings.Repeat("a", 65), `"` + strings.Repeat("a", 65) +
+				`" can't be a name (hint: lower-case letters, digits and "-")`},
 		{"no kind", "kind: fig1, ", "", "{burst_hosts", `"kind" is missing (hint: add kind:)`},
 		{"no topology", "topology: {kind: fig1, burst_hosts: 3, rate: 10Gbps, delay: 1us}\n", "",
 			"name:", `"topology" is missing (hint: add topology:)`},

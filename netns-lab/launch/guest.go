@@ -7,6 +7,8 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 )
 
@@ -16,25 +18,36 @@ import (
 //go:embed guest
 var guestFolder embed.FS
 
+const guestFile = "guest/pcn-guest"
+
 var errNoGuest = errors.New("this pcn was built without the program that its microVMs run: " +
 	"run make build, and use bin/pcn")
 
 // GuestSHA256 returns the hash of the program that microVMs run, in hexadecimal digits, as
 // manifests have it. It fails if the program is not built in.
 func GuestSHA256() (string, error) {
-	program, err := guestProgram(guestFolder)
+	program, err := guestFolder.Open(guestFile)
 	if err != nil {
-		return "", err
+		return "", orNoGuest(err)
 	}
-	sum := sha256.Sum256(program)
-	return hex.EncodeToString(sum[:]), nil
+	defer program.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, program); err != nil {
+		return "", fmt.Errorf("read the microVM's program: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // guestProgram returns the program that microVMs run, out of the folder.
 func guestProgram(folder fs.FS) ([]byte, error) {
-	program, err := fs.ReadFile(folder, "guest/pcn-guest")
+	program, err := fs.ReadFile(folder, guestFile)
+	return program, orNoGuest(err)
+}
+
+// orNoGuest says what it means that the program is not there.
+func orNoGuest(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoGuest
+		return errNoGuest
 	}
-	return program, err
+	return err
 }

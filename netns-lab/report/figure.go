@@ -80,11 +80,13 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
 	p := &plotted{Plot: plot.New()}
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = f.xMin, f.xMax, yMin, yMax
 	p.Y.Label.Text = yLabel
+	measured := measuredText{plot.DefaultTextHandler, map[sizedText]textBox{}}
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.Padding = 0
 		axis.Label.TextStyle.Font = sans(9)
 		axis.Label.Padding = vg.Points(3)
 		axis.Tick.Label.Font = sans(8.5)
+		axis.Label.TextStyle.Handler, axis.Tick.Label.Handler = measured, measured
 		axis.Tick.Length = vg.Points(3)
 	}
 	p.Y.Tick.Marker = fewTicks{5}
@@ -96,6 +98,30 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
 	}
 	p.Add(grid{upright: f.names == nil})
 	return p
+}
+
+// measuredText measures each text once: a plot asks for its labels' sizes several times, and is
+// drawn as SVG and as PDF.
+type measuredText struct {
+	text.Handler
+	boxes map[sizedText]textBox
+}
+
+type sizedText struct {
+	text string
+	font font.Font
+}
+
+type textBox struct{ width, height, depth vg.Length }
+
+// Box implements [text.Handler].
+func (m measuredText) Box(line string, in font.Font) (width, height, depth vg.Length) {
+	b, ok := m.boxes[sizedText{line, in}]
+	if !ok {
+		b.width, b.height, b.depth = m.Handler.Box(line, in)
+		m.boxes[sizedText{line, in}] = b
+	}
+	return b.width, b.height, b.depth
 }
 
 // xTicks returns a few times, or a tick for every name.

@@ -59,23 +59,38 @@ func (r *Run) timeline() Timeline {
 	}
 }
 
-// samplesOf returns the samples of all objects of a kind, by the object's name.
-func (r *Run) samplesOf(kind Kind) map[string][]Sample {
-	samples := make(map[string][]Sample)
-	for _, s := range r.Series {
-		if s.Kind == kind {
-			samples[s.Name] = append(samples[s.Name], s)
+// samplesOf returns where in the series the samples of all objects of a kind are, by the object's
+// name.
+func (r *Run) samplesOf(kind Kind) map[string][]int32 {
+	samples := make(map[string][]int32)
+	for i := range r.Series {
+		if s := &r.Series[i]; s.Kind == kind {
+			samples[s.Name] = append(samples[s.Name], int32(i))
 		}
 	}
 	return samples
 }
 
-// add adds a value for each sample of an object to the timeline.
-func (t Timeline) add(kind Kind, name string, samples []Sample, value func(Sample) uint64) error {
+// samplesOfPort returns where in the series the samples of a port are.
+func (r *Run) samplesOfPort(port string) []int32 {
+	var samples []int32
+	for i := range r.Series {
+		if s := &r.Series[i]; s.Kind == KindPort && s.Name == port {
+			samples = append(samples, int32(i))
+		}
+	}
+	return samples
+}
+
+// addTo adds a value for each of these samples of an object to the timeline.
+func (r *Run) addTo(
+	t Timeline, kind Kind, name string, samples []int32, value func(*Sample) uint64,
+) error {
 	if len(samples) == 0 {
 		return fmt.Errorf("series has no %s %s", kind, name)
 	}
-	for _, s := range samples {
+	for _, i := range samples {
+		s := &r.Series[i]
 		offset := s.TimeNs - t.StartNs
 		if offset < 0 || offset%t.StepNs != 0 || offset/t.StepNs >= int64(len(t.Values)) {
 			return fmt.Errorf("series has %s %s at %d ns, which is not the start of a bin",
@@ -124,7 +139,7 @@ func (r *Run) ratesOf(kind Kind) timelineOf {
 				flows = []string{group}
 			}
 			for _, flow := range flows {
-				if err := t.add(kind, flow, samples[flow], rateBps); err != nil {
+				if err := r.addTo(t, kind, flow, samples[flow], rateBps); err != nil {
 					return Timeline{}, err
 				}
 			}
@@ -133,7 +148,7 @@ func (r *Run) ratesOf(kind Kind) timelineOf {
 	}
 }
 
-func rateBps(s Sample) uint64 {
+func rateBps(s *Sample) uint64 {
 	return s.RateBps
 }
 
@@ -144,23 +159,22 @@ func (r *Run) PortRate(port string) (Timeline, error) {
 
 // QueueMax returns the longest queue of a port in each bin, in bytes.
 func (r *Run) QueueMax(port string) (Timeline, error) {
-	return r.ofPort(port, func(s Sample) uint64 { return s.QueueMaxBytes })
+	return r.ofPort(port, func(s *Sample) uint64 { return s.QueueMaxBytes })
 }
 
 // QueueEnd returns the queue of a port at the end of each bin, in bytes. Samples have the queue at
 // the start of a bin, so the last bin is left out.
 func (r *Run) QueueEnd(port string) (Timeline, error) {
-	t, err := r.ofPort(port, func(s Sample) uint64 { return s.QueueBytes })
+	t, err := r.ofPort(port, func(s *Sample) uint64 { return s.QueueBytes })
 	if len(t.Values) > 0 {
 		t.Values = t.Values[1:]
 	}
 	return t, err
 }
 
-func (r *Run) ofPort(port string, value func(Sample) uint64) (Timeline, error) {
+func (r *Run) ofPort(port string, value func(*Sample) uint64) (Timeline, error) {
 	t := r.timeline()
-	err := t.add(KindPort, port, r.samplesOf(KindPort)[port], value)
-	return t, err
+	return t, r.addTo(t, KindPort, port, r.samplesOfPort(port), value)
 }
 
 // PauseRate returns the number of PAUSE frames per second on a link, with repetitions: see

@@ -25,6 +25,9 @@ type reading struct {
 // what they need fits the smallest cache.
 const fewEvents, manyEvents = 6, 64
 
+// fewPorts is how many ports fit a cache that is near, 128 KB.
+const fewPorts = 200
+
 // readAhead reads what the next events of the running bucket need. Events that are pushed into the
 // bucket meanwhile are read late or not at all, which changes nothing but the time.
 func (w *world) readAhead() {
@@ -35,7 +38,7 @@ func (w *world) readAhead() {
 	events := q.running[q.done:]
 	events = events[:min(len(events), manyEvents)]
 	a.until = q.done + len(events)
-	if len(events) < fewEvents || w.unfixed {
+	if len(events) < fewEvents || len(w.ports) < fewPorts || w.unfixed {
 		return
 	}
 	a.arrivals, a.departures = a.arrivals[:0], a.departures[:0]

@@ -68,6 +68,11 @@ const buckets = 4096
 func (q *eventQueue) begin(start, horizon int64) {
 	q.shift = uint(bits.Len64(uint64(horizon / buckets)))
 	q.now = start >> q.shift
+	const few = 4 // events, for which each bucket has room at first
+	room := make([]event, buckets*few)
+	for i := range q.buckets {
+		q.buckets[i] = room[i*few : i*few : (i+1)*few]
+	}
 }
 
 func (q *eventQueue) push(at int64, k kind, arg uint32) {

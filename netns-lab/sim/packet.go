@@ -59,6 +59,12 @@ func (s *slab) alloc() int32 {
 		s.packets[i] = packet{}
 		return i
 	}
+	if len(s.packets) == cap(s.packets) {
+		const first = 1 << 9
+		larger := make([]packet, len(s.packets), max(2*len(s.packets), first))
+		copy(larger, s.packets)
+		s.packets = larger
+	}
 	s.packets = append(s.packets, packet{})
 	return int32(len(s.packets) - 1)
 }

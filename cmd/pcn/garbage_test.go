@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+)
+
+func TestGrowth(t *testing.T) {
+	for _, tc := range []struct {
+		live uint64
+		want int
+	}{
+		{0, 1500}, {1 << 20, 1500}, {4 << 20, 300}, {usualHeap / 2, 100}, {1 << 40, 100},
+	} {
+		qt.Check(t, qt.Equals(growth(tc.live), tc.want), qt.Commentf("%d bytes", tc.live))
+	}
+}
+
+// A heap that has become large goes on as Go's do. What the user chose stays.
+func TestCollectLate(t *testing.T) {
+	before := debug.SetGCPercent(77)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	percent := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	t.Setenv("GOGC", "77")
+	collectLate()
+	qt.Check(t, qt.Equals(percent(), 77))
+
+	t.Setenv("GOGC", "")
+	t.Setenv("GOMEMLIMIT", "")
+	collectLate()
+	qt.Check(t, qt.Equals(percent(), 400))
+	used := make([]byte, usualHeap)
+	for deadline := time.Now().Add(10 * time.Second); percent() != 100; {
+		qt.Assert(t, qt.IsTrue(time.Now().Before(deadline)))
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	runtime.KeepAlive(used)
+}
