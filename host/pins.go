@@ -64,8 +64,11 @@ func (s state) runs(o state) bool {
 	return s.Fingerprint == o.Fingerprint && slices.Equal(s.Settings, o.Settings)
 }
 
-func (s state) setting(key string) string {
-	for _, one := range s.Settings {
+func (s state) setting(key string) string { return settingIn(s.Settings, key) }
+
+// settingIn returns the value of a setting, "" if it is not there.
+func settingIn(settings []Setting, key string) string {
+	for _, one := range settings {
 		if one.Key == key {
 			return one.Value
 		}

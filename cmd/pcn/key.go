@@ -7,7 +7,6 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -15,9 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/tc"
 )
+
+// maxKeyFile is the most that is read of a key's file, in bytes.
+const maxKeyFile = 4000
 
 var keyStates = map[string]tc.KeyState{
 	"none": tc.KeyNone, "accept": tc.KeyAccepted, "sign": tc.KeySigns,
@@ -101,5 +104,5 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
 			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
 	}
-	return io.ReadAll(f)
+	return config.ReadAtMost(f, maxKeyFile)
 }
