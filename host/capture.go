@@ -32,7 +32,8 @@ func CaptureCNPs(
 	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return 0, fmt.Errorf("open a packet socket (it needs CAP_NET_RAW): %w", err)
+		return 0, explainRefusal(fmt.Errorf("open a packet socket: %w", err),
+			capability{"CAP_NET_RAW", unix.CAP_NET_RAW, 0})
 	}
 	defer unix.Close(fd)
 	index := map[int]int{}

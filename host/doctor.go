@@ -136,8 +136,7 @@ func (h *Host) checkRights(found *checks) {
 	} else {
 		found.ok("rights", "this process may load and attach programs")
 	}
-	elsewhere, err := missingCapabilities(capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0},
-		capability{"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0})
+	elsewhere, err := missingCapabilities(entering...)
 	if err == nil && len(elsewhere) > 0 {
 		found.bad(Warn, "rights in other network namespaces",
 			"this process lacks "+strings.Join(elsewhere, ", "),

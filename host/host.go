@@ -300,7 +300,9 @@ func haveKernel() error {
 	}
 	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF,
 		loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
-		if err := have(); err != nil {
+		if err := have(); errors.Is(err, loader.ErrNotSupported) {
+			return fmt.Errorf("%w: boot Linux 6.6 or later with BTF: see pcn docs kernels", err)
+		} else if err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -401,6 +403,61 @@ func TestMissingRights(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, want))
 		qt.Check(t, qt.ErrorIs(err, unix.EPERM))
 	}
+}
+
+// What the kernel refuses is told with what the process lacks.
+func TestRefusals(t *testing.T) {
+	wire(t)
+	named(t, "blue")
+	upIn(t, "", light)
+	t.Cleanup(func() { downIn(t, "") })
+	const nobody = 65534
+	for _, c := range []struct {
+		what  string
+		user  uint32
+		lacks uintptr // capability; 0: none
+		want  string
+	}{
+		{"in blue", nobody, 0, "enter network namespace blue: operation not permitted: this " +
+			"process is user 65534, not root, and lacks CAP_SYS_ADMIN, CAP_SYS_PTRACE: run it " +
+			"as root, or see Rights in pcn docs host"},
+		{"in blue", 0, unix.CAP_SYS_ADMIN, "enter network namespace blue: operation not " +
+			"permitted: this process lacks CAP_SYS_ADMIN: run it as root, .*"},
+		{"in /proc/1/ns/net", nobody, 0, "network namespace /proc/1/ns/net: .*denied: " +
+			"this process is user 65534, .*"},
+		{"status", nobody, 0, "read pins: .*: permission denied: this process is user 65534, " +
+			"not root, and lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON: run it as root, .*"},
+		{"key", nobody, 0, "read pins: open .*: permission denied: this process is user .*"},
+		{"down", nobody, 0, "(lock|read pins): .*: permission denied: this process is user .*"},
+		{light, nobody, 0, "this process lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON: .*"},
+	} {
+		out := refused(t, c.what, c.user, c.lacks)
+		qt.Check(t, qt.Matches(out, c.want+"\n"), qt.Commentf("%+v", c))
+	}
+}
+
+// refused runs a child that must fail, and returns what it says.
+func refused(t *testing.T, what string, user uint32, lacks uintptr) string {
+	t.Helper()
+	c := childProcess(what)
+	c.SysProcAttr = &unix.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	var out []byte
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends, and with it what it lacks
+		if lacks != 0 {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, lacks, 0, 0, 0); err != nil {
+				done <- err
+				return
+			}
+		}
+		var err error
+		out, err = c.CombinedOutput()
+		done <- err
+	}()
+	var exit *exec.ExitError
+	qt.Check(t, qt.ErrorAs(<-done, &exit))
+	return string(out)
 }
 
 func dropCapabilities(bits ...uint) error {

@@ -94,7 +94,7 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 			parent)
 	}
 	if err != nil {
-		return nil, err
+		return nil, explainRefusal(err, neededCapabilities...)
 	}
 	return func() { _ = held.Release() }, nil // nothing was written to it
 }
@@ -110,8 +110,8 @@ func haveBPFFS(dir string) error {
 	}
 	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"mode=0700"); err != nil {
-		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf "+
-			"bpf %s", dir, err, dir)
+		return explainRefusal(fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): "+
+			"mount -t bpf bpf %s", dir, err, dir), mounting)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ type folder struct{ path string }
 func (f folder) pins(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read pins: %w", err)
+		return nil, explainRefusal(fmt.Errorf("read pins: %w", err), neededCapabilities...)
 	}
 	var names []string
 	for _, e := range entries {
@@ -238,11 +238,13 @@ type pinned struct {
 // open opens all of a component's pins.
 func (f folder) open() (*pinned, error) {
 	p := &pinned{map[string]*ebpf.Program{}, map[string]*ebpf.Map{}, map[string]link.Link{}, nil}
-	err := errors.Join(
-		openPins(f, progPrefix, ebpf.LoadPinnedProgram, p.programs),
-		openPins(f, mapPrefix, ebpf.LoadPinnedMap, p.maps),
-		openPins(f, linkPrefix, link.LoadPinnedLink, p.links),
-	)
+	err := openPins(f, progPrefix, ebpf.LoadPinnedProgram, p.programs)
+	if err == nil {
+		err = openPins(f, mapPrefix, ebpf.LoadPinnedMap, p.maps)
+	}
+	if err == nil {
+		err = openPins(f, linkPrefix, link.LoadPinnedLink, p.links)
+	}
 	if err == nil {
 		p.state, err = ebpf.LoadPinnedMap(f.at(statePin), nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -273,10 +275,7 @@ func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOpt
 }
 
 func explainPin(path string, err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("open %s: %w: run as root, with CAP_BPF and CAP_NET_ADMIN", path, err)
-	}
-	return fmt.Errorf("open %s: %w", path, err)
+	return explainRefusal(fmt.Errorf("open %s: %w", path, err), neededCapabilities...)
 }
 
 func (p *pinned) close() {
