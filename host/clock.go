@@ -15,6 +15,9 @@ import (
 
 // eachKeyRing calls do with the keys of NP and RP that run in this namespace.
 func (h *Host) eachKeyRing(do func(name string, ring *tc.KeyRing) error) error {
+	if err := checkOwner(h.root); err != nil {
+		return err
+	}
 	here, err := currentNamespace()
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, 
 
 // components returns the names of the pinned components, whole or not.
 func (h *Host) components() ([]string, error) {
+	if err := checkOwner(h.root); err != nil {
+		return nil, err
+	}
 	names, err := folder{h.root}.pins("")
 	slices.Sort(names)
 	return names, err

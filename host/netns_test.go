@@ -4,6 +4,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -433,6 +434,29 @@ func TestRefusals(t *testing.T) {
 	} {
 		out := refused(t, c.what, c.user, c.lacks)
 		qt.Check(t, qt.Matches(out, c.want+"\n"), qt.Commentf("%+v", c))
+	}
+}
+
+// In a BPF file system that all users may write to, one may have made PCN's folder first.
+func TestHostileFolder(t *testing.T) {
+	wire(t)
+	upIn(t, "", light)
+	downIn(t, "")
+	const nobody = 65534
+	for _, make := range []func(path string) error{
+		func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, nobody, nobody))
+		},
+		func(path string) error { return errors.Join(os.Mkdir(path, 0), os.Chmod(path, 0o777)) },
+		func(path string) error { return os.Symlink("/sys/fs/bpf", path) },
+	} {
+		qt.Assert(t, qt.IsNil(make(host.DefaultRoot)))
+		for _, what := range []string{light, "status", "key", "down"} {
+			out, err := childProcess(what).CombinedOutput()
+			qt.Check(t, qt.IsNotNil(err), qt.Commentf(what))
+			qt.Check(t, qt.StringContains(string(out), "want a folder that only root may change"))
+		}
+		qt.Assert(t, qt.IsNil(os.Remove(host.DefaultRoot)))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -99,6 +100,9 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 	return func() { _ = held.Release() }, nil // nothing was written to it
 }
 
+// mountCommand mounts a BPF file system that only root may use. Without a mode all users may.
+func mountCommand(dir string) string { return "mount -t bpf -o mode=0700 bpf " + dir }
+
 // haveBPFFS mounts a BPF file system at dir, unless one is there.
 func haveBPFFS(dir string) error {
 	var fsinfo unix.Statfs_t
@@ -111,9 +115,30 @@ func haveBPFFS(dir string) error {
 	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"mode=0700"); err != nil {
 		return explainRefusal(fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): "+
-			"mount -t bpf bpf %s", dir, err, dir), mounting)
+			"%s", dir, err, mountCommand(dir)), mounting)
 	}
 	return nil
+}
+
+// checkOwner fails if others than root or this user may change what is in PCN's folder. A BPF file
+// system that is mounted without a mode lets every user make folders and symbolic links in it, and
+// so lead pcn to the programs and links of others.
+func checkOwner(root string) error {
+	info, err := os.Lstat(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return explainRefusal(fmt.Errorf("look for pins: %w", err), neededCapabilities...)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	isTheirs := ok && st.Uid != 0 && int(st.Uid) != os.Geteuid()
+	if info.IsDir() && !isTheirs && info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is %v of user %d: want a folder that only root may change, as pcn host "+
+		"up makes it: find out who made it, rm -r it, and chmod 700 %s", root, info.Mode(), st.Uid,
+		filepath.Dir(root))
 }
 
 // checkMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -103,6 +104,11 @@ func readSecret(path string) ([]byte, error) {
 	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
 			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && info.Mode().IsRegular() && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s belongs to user %d, who may know the key: make a new key, with "+
+			"umask 077 (chown root %s keeps this one)", path, st.Uid, path)
 	}
 	return config.ReadAtMost(f, maxKeyFile)
 }
