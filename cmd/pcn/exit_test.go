@@ -79,6 +79,17 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
+// A capture that can't begin leaves an earlier one alone.
+func TestCaptureKeepsFile(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "cnps.pcapng")
+	qt.Assert(t, qt.IsNil(os.WriteFile(out, []byte("earlier"), 0o600)))
+	_, _, err := pcn(t, "host", "capture", "--on", "no-such0", "--out", out)
+	qt.Check(t, qt.ErrorMatches(err, "interface no-such0: .*: see ip link"))
+	kept, err := os.ReadFile(out)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(kept), "earlier"))
+}
+
 // What never ends is no file: commands say so instead of reading on.
 func TestEndlessFiles(t *testing.T) {
 	dir := t.TempDir()
