@@ -60,7 +60,7 @@ test-kernels: setup-dev ## test what works on each kernel, and as root on this m
 test-cpus: setup-dev ## test the ports on four CPUs of a microVM by the clock: minutes
 	go test -count 1 -v -timeout 30m -run '^TestSeveralCPUs$$' ./qdisc-npecn -cpus-for 2m
 
-test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emulates: minutes
+test-arm64: guest ## test pcn host on Debian's kernel for arm64, which QEMU emulates: a minute or two
 	scripts/setup.sh --dev --arm64
 	PCN_ARM64=1 go test -count 1 -v -timeout 30m -run '^TestARM64$$' ./tests/kernels
 

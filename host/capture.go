@@ -23,6 +23,33 @@ const (
 	udpDport     = 2
 )
 
+// CanCapture fails if CaptureCNPs would, before there is a file to write to.
+func CanCapture(interfaces []string) error {
+	fd, _, err := openCapture(interfaces)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// openCapture opens a packet socket, and finds the interfaces' numbers by their indices.
+func openCapture(interfaces []string) (fd int, index map[int]int, err error) {
+	index = map[int]int{}
+	for i, name := range interfaces {
+		device, err := net.InterfaceByName(name)
+		if err != nil {
+			return -1, nil, fmt.Errorf("interface %s: %w: see ip link", name, err)
+		}
+		index[device.Index] = i
+	}
+	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, nil, explainRefusal(fmt.Errorf("open a packet socket: %w", err),
+			capability{"CAP_NET_RAW", unix.CAP_NET_RAW, 0})
+	}
+	return fd, index, nil
+}
+
 // CaptureCNPs captures the CNPs that the interfaces receive and send until the context ends, and
 // returns their number. The capture must have the same interfaces in the same order. It sees CNPs
 // before RP consumes them.
@@ -30,19 +57,11 @@ func CaptureCNPs(
 	ctx context.Context, interfaces []string, capture *cnp.Capture,
 ) (n int, err error) {
 	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, index, err := openCapture(interfaces)
 	if err != nil {
-		return 0, fmt.Errorf("open a packet socket (it needs CAP_NET_RAW): %w", err)
+		return 0, err
 	}
 	defer unix.Close(fd)
-	index := map[int]int{}
-	for i, name := range interfaces {
-		device, err := net.InterfaceByName(name)
-		if err != nil {
-			return 0, fmt.Errorf("interface %s: %w: see ip link", name, err)
-		}
-		index[device.Index] = i
-	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ethPAll}); err != nil {
 		return 0, fmt.Errorf("listen for packets: %w", err)
 	}

@@ -15,6 +15,9 @@ import (
 
 // eachKeyRing calls do with the keys of NP and RP that run in this namespace.
 func (h *Host) eachKeyRing(do func(name string, ring *tc.KeyRing) error) error {
+	if err := checkOwner(h.root); err != nil {
+		return err
+	}
 	here, err := currentNamespace()
 	if err != nil {
 		return err
@@ -80,8 +83,7 @@ func (s *ComponentStatus) addClock(p *pinned) error {
 // tagWindow is the largest difference between the times of signed CNPs and of the host. An NP does
 // not know that of its peers' RPs.
 func (s *ComponentStatus) tagWindow() time.Duration {
-	has := state{Settings: s.Settings}
-	window, err := config.ParseDuration(has.setting("tag_window"))
+	window, err := config.ParseDuration(settingIn(s.Settings, "tag_window"))
 	if err != nil {
 		return tc.DefaultWindow
 	}
@@ -94,7 +96,7 @@ func signedWindow(c *Config, s *Status) (window time.Duration) {
 		window = time.Duration(c.RP.TagWindow)
 	}
 	for _, one := range s.Components {
-		requires := state{Settings: one.Settings}.setting("require_tag") == "true"
+		requires := settingIn(one.Settings, "require_tag") == "true"
 		if !one.isOthers && (one.signs || requires) {
 			window = min(cmp.Or(window, one.tagWindow()), one.tagWindow())
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -149,11 +148,13 @@ const (
 	defaultFlows = 65_536
 	defaultShare = 0.95                      // of marked packets
 	minShare     = config.Ratio(1.0 / 65536) // lower bound of shares that must be above 0
+
+	maxConfig = 1_000_000 // bytes of a file
 )
 
 // Load reads a configuration file.
 func Load(path string) (*Config, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
@@ -166,6 +167,7 @@ func Parse(name string, data []byte) (*Config, error) {
 	d := config.NewDecoder(name, "host", "controls: and np:")
 	var c Config
 	if root := d.Root(data); root != nil {
+		refuseSimulated(d, root)
 		d.Decode(root, &c)
 		c.readObjects(d)
 		c.fill(d)

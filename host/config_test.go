@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -125,13 +126,19 @@ func TestEachControlMayBeRegistered(t *testing.T) {
 // A control whose switches only the simulator has is in no list, and refused in files and flags.
 func TestSimulatedControlsAreRefused(t *testing.T) {
 	const want = "scheme hpcc needs switches that write telemetry into packets, and only the " +
-		"simulator's do: run it with `--engine sim`, or choose another scheme"
+		"simulator's do"
 	qt.Check(t, qt.Not(qt.SliceContains(host.ControlNames(), "hpcc")))
 	var c host.Controls
-	qt.Check(t, qt.ErrorMatches(c.Add("hpcc"), want))
+	const hint = ` \(hint: one of dcqcn, .*\)`
+	qt.Check(t, qt.ErrorMatches(c.Add("hpcc"), want+hint))
 	qt.Check(t, qt.IsFalse(c.Has("hpcc")))
 	_, err := host.Parse("f.yaml", []byte("line_rate: 1Gbps\ncontrols: {hpcc: {}}\n"))
-	qt.Check(t, qt.ErrorMatches(err, "f.yaml:2:.*"+want+` \(hint: dcqcn, .*\)`))
+	qt.Check(t, qt.ErrorMatches(err, "f.yaml:2:.*"+want+hint))
+	qt.Check(t, qt.Not(qt.ErrorMatches(err, "(?s).*unknown key.*")))
+
+	_, err = host.Parse("f.yaml", []byte("line_rate: 1Gbps\ncontrols: {nope: {}}\n"))
+	qt.Check(t, qt.ErrorMatches(err, `f.yaml:2:12: unknown key "nope" \(hint: one of `+
+		strings.Join(host.ControlNames(), ", ")+`\)`))
 }
 
 // SYNs are made plain where NP and RP run, if a control needs ECN, or where the file says.

@@ -5,7 +5,6 @@ package host
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -38,7 +37,7 @@ func (c *Controls) Add(name string) error {
 			config.Suggest(name, ControlNames()))
 	}
 	if err := s.OnlySimulated(); err != nil {
-		return err
+		return fmt.Errorf("%w (hint: one of %s)", err, strings.Join(ControlNames(), ", "))
 	}
 	if c.Has(name) {
 		return nil
@@ -64,7 +63,7 @@ func (c *Controls) AddObject(object []byte) error {
 func (c *Config) readObjects(d *config.Decoder) {
 	for i, path := range c.Objects {
 		at := fmt.Sprintf("objects[%d]", i)
-		data, err := os.ReadFile(path)
+		data, err := config.ReadFile(path, config.MaxFile)
 		if err != nil {
 			d.Fail(at, err.Error(),
 				"write the path of a control that was compiled: pcn scheme compile")
@@ -91,14 +90,37 @@ func ControlNames() []string {
 	return names
 }
 
-// ExtraKeys returns the keys of the mapping "controls": the names of controls. Those that only the
-// simulator has are among them, so that DecodeExtra can say so.
-func (c *Controls) ExtraKeys() []string {
-	var names []string
-	for _, s := range scheme.Builtin().Schemes() {
-		names = append(names, s.Control)
+// ExtraKeys returns the keys of the mapping "controls": the names of controls.
+func (c *Controls) ExtraKeys() []string { return ControlNames() }
+
+// refuseSimulated takes controls that only the simulator has out of the file, and says so: as
+// unknown keys they would get no reason.
+func refuseSimulated(d *config.Decoder, root *yaml.Node) {
+	controls := valueOf(root, "controls")
+	if controls == nil || controls.Kind != yaml.MappingNode {
+		return
 	}
-	return names
+	var kept []*yaml.Node
+	for i := 0; i+1 < len(controls.Content); i += 2 {
+		name, parameters := controls.Content[i], controls.Content[i+1]
+		s, ok := scheme.Builtin().ByControl(name.Value)
+		if why := s.OnlySimulated(); ok && why != nil {
+			d.FailAt(name, why.Error(), "one of "+strings.Join(ControlNames(), ", "))
+			continue
+		}
+		kept = append(kept, name, parameters)
+	}
+	controls.Content = kept
+}
+
+// valueOf returns the value of a mapping's key; nil if it is not there.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // DecodeExtra decodes the parameters of a control.
@@ -106,10 +128,6 @@ func (c *Controls) DecodeExtra(d *config.Decoder, path, key string, n *yaml.Node
 	s, ok := scheme.Builtin().ByControl(key)
 	if !ok {
 		return // not one of ExtraKeys
-	}
-	if err := s.OnlySimulated(); err != nil {
-		d.Fail(path, err.Error(), strings.Join(ControlNames(), ", "))
-		return
 	}
 	control := Control{Scheme: s}
 	section := sectionOf(s)

@@ -136,8 +136,7 @@ func (h *Host) checkRights(found *checks) {
 	} else {
 		found.ok("rights", "this process may load and attach programs")
 	}
-	elsewhere, err := missingCapabilities(capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0},
-		capability{"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0})
+	elsewhere, err := missingCapabilities(entering...)
 	if err == nil && len(elsewhere) > 0 {
 		found.bad(Warn, "rights in other network namespaces",
 			"this process lacks "+strings.Join(elsewhere, ", "),
@@ -146,13 +145,17 @@ func (h *Host) checkRights(found *checks) {
 	}
 	dir := filepath.Dir(h.root)
 	var fsinfo unix.Statfs_t
-	const mount = "mount -t bpf bpf /sys/fs/bpf"
+	mount := mountCommand(dir)
 	if err := checkMount(h.root); err != nil {
 		found.bad(Fail, "BPF file system", err.Error(), "that of process 1", "use --netns NAME")
 	} else if err := unix.Statfs(dir, &fsinfo); err != nil {
 		found.bad(Fail, "BPF file system", fmt.Sprintf("%s: %v", dir, err), dir, mount)
 	} else if fsinfo.Type != unix.BPF_FS_MAGIC {
 		found.bad(Warn, "BPF file system", "none at "+dir, "one that is mounted at boot", mount)
+	} else if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o077 != 0 {
+		is := fmt.Sprintf("%s has mode %04o, so that other users may keep pcn host waiting for "+
+			"its lock", dir, info.Mode().Perm())
+		found.bad(Warn, "BPF file system", is, "mode 0700", "chmod 700 "+dir)
 	} else {
 		found.ok("BPF file system", "%s", dir)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,11 @@ func setTCPECN(t *testing.T, value string) {
 
 func TestDoctor(t *testing.T) {
 	here, peer := wire(t)
+	bpffs := filepath.Dir(host.DefaultRoot)
+	t.Cleanup(func() { os.Chmod(bpffs, 0o777) })
+	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o777))) // as where it was mounted without a mode
+	qt.Check(t, qt.Matches(checkOf(t, doctor(t, nil), "BPF file system").Is, ".* has mode 0777.*"))
+	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o700)))
 	found := doctor(t, nil)
 	for _, name := range []string{"kernel types", "congestion controls in BPF",
 		"registrations that can be pinned", "tc programs that can be pinned", "wred", "rights",
@@ -248,6 +254,27 @@ rp: {interfaces: [veth0], prefixes: [192.0.2.0/24]}
 	found = probe(address)
 	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, host.Fail),
 		qt.Commentf("%+v", found))
+}
+
+// Two listeners do not answer each other's answers for ever.
+func TestAnswersAreNotAnswered(t *testing.T) {
+	_, peer := wire(t)
+	udp, err := net.Dial("udp", doctorAt(t, peer))
+	qt.Assert(t, qt.IsNil(err))
+	defer udp.Close()
+	exchange := func(b []byte) ([]byte, error) {
+		_, err := udp.Write(b)
+		qt.Assert(t, qt.IsNil(err))
+		const soon = 200 * time.Millisecond
+		qt.Assert(t, qt.IsNil(udp.SetReadDeadline(time.Now().Add(soon))))
+		b = make([]byte, 100)
+		n, err := udp.Read(b)
+		return b[:n], err
+	}
+	answer, err := exchange([]byte("pcnp\x01\x00\x00\x07"))
+	qt.Assert(t, qt.IsNil(err))
+	_, err = exchange(answer)
+	qt.Check(t, qt.ErrorIs(err, os.ErrDeadlineExceeded))
 }
 
 // Under load, a path that marks is told from one that drops.

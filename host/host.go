@@ -34,6 +34,9 @@ func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, 
 
 // components returns the names of the pinned components, whole or not.
 func (h *Host) components() ([]string, error) {
+	if err := checkOwner(h.root); err != nil {
+		return nil, err
+	}
 	names, err := folder{h.root}.pins("")
 	slices.Sort(names)
 	return names, err
@@ -300,7 +303,9 @@ func haveKernel() error {
 	}
 	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF,
 		loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
-		if err := have(); err != nil {
+		if err := have(); errors.Is(err, loader.ErrNotSupported) {
+			return fmt.Errorf("%w: boot Linux 6.6 or later with BTF: see pcn docs kernels", err)
+		} else if err != nil {
 			return err
 		}
 	}

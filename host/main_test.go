@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
+	"github.com/pcn-linux/pcn/tc"
 )
 
 // childEnv makes this program change the host, as pcn host does, instead of running tests.
@@ -96,14 +99,24 @@ func child(what string) error {
 		host.SelfTest(context.Background(), time.Hour)
 		return nil
 	}
-	if what == "down" {
-		_, err := host.New().Down(context.Background())
+	h := host.New()
+	switch name, isIn := strings.CutPrefix(what, "in "); {
+	case isIn:
+		return host.In(name, func() error { return nil })
+	case what == "down":
+		_, err := h.Down(context.Background())
+		return err
+	case what == "status":
+		_, err := h.Status(context.Background(), nil)
+		return err
+	case what == "key":
+		_, err := h.SetKey(0, cnp.Key{}, tc.KeyNone)
 		return err
 	}
 	c, err := host.Parse("child", []byte(what))
 	if err != nil {
 		return err
 	}
-	_, err = host.New().Up(context.Background(), c)
+	_, err = h.Up(context.Background(), c)
 	return err
 }

@@ -207,16 +207,29 @@ func In(name string, fn func() error) error {
 	if !strings.Contains(name, "/") {
 		path = filepath.Join(netnsFolders[0], name)
 	}
-	if _, err := os.Stat(path); err != nil {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrPermission) {
+		return explainRefusal(fmt.Errorf("network namespace %s: %w", name, err), entering...)
+	} else if err != nil {
 		return fmt.Errorf("network namespace %s: %w: give a name that ip netns list shows, or a "+
 			"file such as /proc/PID/ns/net", name, err)
 	}
-	err := inNamespaceOf(path, fn)
-	if errors.Is(err, unix.EINVAL) && !isNetns(path) {
+	if !isNetns(path) {
 		return fmt.Errorf("network namespace %s: %s is not the file of a network namespace", name,
 			path)
 	}
-	return err
+	entered := false
+	err := inNamespaceOf(path, func() error {
+		entered = true
+		return fn()
+	})
+	if entered || err == nil {
+		return err
+	}
+	var refused unix.Errno
+	if errors.As(err, &refused) {
+		err = refused // without the namespace's numbers
+	}
+	return explainRefusal(fmt.Errorf("enter network namespace %s: %w", name, err), entering...)
 }
 
 func isNetns(path string) bool {

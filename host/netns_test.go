@@ -4,13 +4,16 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -401,6 +404,84 @@ func TestMissingRights(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, want))
 		qt.Check(t, qt.ErrorIs(err, unix.EPERM))
 	}
+}
+
+// What the kernel refuses is told with what the process lacks.
+func TestRefusals(t *testing.T) {
+	wire(t)
+	named(t, "blue")
+	upIn(t, "", light)
+	t.Cleanup(func() { downIn(t, "") })
+	const nobody = 65534
+	for _, c := range []struct {
+		what  string
+		user  uint32
+		lacks uintptr // capability; 0: none
+		want  string
+	}{
+		{"in blue", nobody, 0, "enter network namespace blue: operation not permitted: this " +
+			"process is user 65534, not root, and lacks CAP_SYS_ADMIN, CAP_SYS_PTRACE: run it " +
+			"as root, or see Rights in pcn docs host"},
+		{"in blue", 0, unix.CAP_SYS_ADMIN, "enter network namespace blue: operation not " +
+			"permitted: this process lacks CAP_SYS_ADMIN: run it as root, .*"},
+		{"in /proc/1/ns/net", nobody, 0, "network namespace /proc/1/ns/net: .*denied: " +
+			"this process is user 65534, .*"},
+		{"status", nobody, 0, "read pins: .*: permission denied: this process is user 65534, " +
+			"not root, and lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON: run it as root, .*"},
+		{"key", nobody, 0, "read pins: open .*: permission denied: this process is user .*"},
+		{"down", nobody, 0, "(lock|read pins): .*: permission denied: this process is user .*"},
+		{light, nobody, 0, "this process lacks CAP_BPF, CAP_NET_ADMIN, CAP_PERFMON: .*"},
+	} {
+		out := refused(t, c.what, c.user, c.lacks)
+		qt.Check(t, qt.Matches(out, c.want+"\n"), qt.Commentf("%+v", c))
+	}
+}
+
+// In a BPF file system that all users may write to, one may have made PCN's folder first.
+func TestHostileFolder(t *testing.T) {
+	wire(t)
+	upIn(t, "", light)
+	downIn(t, "")
+	const nobody = 65534
+	for _, make := range []func(path string) error{
+		func(path string) error {
+			return errors.Join(os.Mkdir(path, 0o700), os.Chown(path, nobody, nobody))
+		},
+		func(path string) error { return errors.Join(os.Mkdir(path, 0), os.Chmod(path, 0o777)) },
+		func(path string) error { return os.Symlink("/sys/fs/bpf", path) },
+	} {
+		qt.Assert(t, qt.IsNil(make(host.DefaultRoot)))
+		for _, what := range []string{light, "status", "key", "down"} {
+			out, err := childProcess(what).CombinedOutput()
+			qt.Check(t, qt.IsNotNil(err), qt.Commentf(what))
+			qt.Check(t, qt.StringContains(string(out), "want a folder that only root may change"))
+		}
+		qt.Assert(t, qt.IsNil(os.Remove(host.DefaultRoot)))
+	}
+}
+
+// refused runs a child that must fail, and returns what it says.
+func refused(t *testing.T, what string, user uint32, lacks uintptr) string {
+	t.Helper()
+	c := childProcess(what)
+	c.SysProcAttr = &unix.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	var out []byte
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends, and with it what it lacks
+		if lacks != 0 {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, lacks, 0, 0, 0); err != nil {
+				done <- err
+				return
+			}
+		}
+		var err error
+		out, err = c.CombinedOutput()
+		done <- err
+	}()
+	var exit *exec.ExitError
+	qt.Check(t, qt.ErrorAs(<-done, &exit))
+	return string(out)
 }
 
 func dropCapabilities(bits ...uint) error {

@@ -35,12 +35,20 @@ const greeting = "pcn doctor 1\n"
 type probe struct {
 	answerWith, arrivedWith uint8
 	number                  uint16
+	isAnswer                bool
 }
 
 const probeMagic = "pcnp"
 
+// answerFlag is in the first byte of answers, which nobody answers: else a probe with a forged
+// source would go back and forth between two listeners for ever. Earlier versions did not send it.
+const answerFlag = 0x80
+
 func (p probe) marshal() []byte {
 	b := append([]byte(probeMagic), p.answerWith, p.arrivedWith)
+	if p.isAnswer {
+		b[len(probeMagic)] |= answerFlag
+	}
 	return binary.BigEndian.AppendUint16(b, p.number)
 }
 
@@ -49,7 +57,8 @@ func unmarshalProbe(b []byte) (p probe, ok bool) {
 		return p, false
 	}
 	b = b[len(probeMagic):]
-	return probe{b[0] & ecnMask, b[1] & ecnMask, binary.BigEndian.Uint16(b[2:])}, true
+	return probe{b[0] & ecnMask, b[1] & ecnMask, binary.BigEndian.Uint16(b[2:]),
+		b[0]&answerFlag != 0}, true
 }
 
 // The ECN field of IP (RFC 3168).
@@ -123,10 +132,10 @@ func answerProbes(udp *net.UDPConn) {
 			return
 		}
 		p, ok := unmarshalProbe(b)
-		if err != nil || !ok {
+		if err != nil || !ok || p.isAnswer {
 			continue
 		}
-		p.arrivedWith = ecn
+		p.arrivedWith, p.isAnswer = ecn, true
 		if setECN(udp, p.answerWith) == nil {
 			_, _ = udp.WriteToUDPAddrPort(p.marshal(), from) // the peer asks again
 		}
@@ -347,7 +356,7 @@ func exchange(udp *net.UDPConn, ecn uint8) (there, back uint8, err error) {
 	}
 	for try := range tries {
 		number := uint16(ecn)<<8 | uint16(try)
-		if _, err = udp.Write(probe{ecn, 0, number}.marshal()); err != nil {
+		if _, err = udp.Write(probe{answerWith: ecn, number: number}.marshal()); err != nil {
 			continue
 		}
 		_ = udp.SetReadDeadline(time.Now().Add(patience))

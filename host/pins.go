@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -64,8 +65,11 @@ func (s state) runs(o state) bool {
 	return s.Fingerprint == o.Fingerprint && slices.Equal(s.Settings, o.Settings)
 }
 
-func (s state) setting(key string) string {
-	for _, one := range s.Settings {
+func (s state) setting(key string) string { return settingIn(s.Settings, key) }
+
+// settingIn returns the value of a setting, "" if it is not there.
+func settingIn(settings []Setting, key string) string {
+	for _, one := range settings {
 		if one.Key == key {
 			return one.Value
 		}
@@ -91,10 +95,13 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 			parent)
 	}
 	if err != nil {
-		return nil, err
+		return nil, explainRefusal(err, neededCapabilities...)
 	}
 	return func() { _ = held.Release() }, nil // nothing was written to it
 }
+
+// mountCommand mounts a BPF file system that only root may use. Without a mode all users may.
+func mountCommand(dir string) string { return "mount -t bpf -o mode=0700 bpf " + dir }
 
 // haveBPFFS mounts a BPF file system at dir, unless one is there.
 func haveBPFFS(dir string) error {
@@ -107,10 +114,31 @@ func haveBPFFS(dir string) error {
 	}
 	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"mode=0700"); err != nil {
-		return fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): mount -t bpf "+
-			"bpf %s", dir, err, dir)
+		return explainRefusal(fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): "+
+			"%s", dir, err, mountCommand(dir)), mounting)
 	}
 	return nil
+}
+
+// checkOwner fails if others than root or this user may change what is in PCN's folder. A BPF file
+// system that is mounted without a mode lets every user make folders and symbolic links in it, and
+// so lead pcn to the programs and links of others.
+func checkOwner(root string) error {
+	info, err := os.Lstat(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return explainRefusal(fmt.Errorf("look for pins: %w", err), neededCapabilities...)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	isTheirs := ok && st.Uid != 0 && int(st.Uid) != os.Geteuid()
+	if info.IsDir() && !isTheirs && info.Mode().Perm()&0o022 == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s is %v of user %d: want a folder that only root may change, as pcn host "+
+		"up makes it: find out who made it, rm -r it, and chmod 700 %s", root, info.Mode(), st.Uid,
+		filepath.Dir(root))
 }
 
 // checkMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts
@@ -171,7 +199,7 @@ type folder struct{ path string }
 func (f folder) pins(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read pins: %w", err)
+		return nil, explainRefusal(fmt.Errorf("read pins: %w", err), neededCapabilities...)
 	}
 	var names []string
 	for _, e := range entries {
@@ -235,11 +263,13 @@ type pinned struct {
 // open opens all of a component's pins.
 func (f folder) open() (*pinned, error) {
 	p := &pinned{map[string]*ebpf.Program{}, map[string]*ebpf.Map{}, map[string]link.Link{}, nil}
-	err := errors.Join(
-		openPins(f, progPrefix, ebpf.LoadPinnedProgram, p.programs),
-		openPins(f, mapPrefix, ebpf.LoadPinnedMap, p.maps),
-		openPins(f, linkPrefix, link.LoadPinnedLink, p.links),
-	)
+	err := openPins(f, progPrefix, ebpf.LoadPinnedProgram, p.programs)
+	if err == nil {
+		err = openPins(f, mapPrefix, ebpf.LoadPinnedMap, p.maps)
+	}
+	if err == nil {
+		err = openPins(f, linkPrefix, link.LoadPinnedLink, p.links)
+	}
 	if err == nil {
 		p.state, err = ebpf.LoadPinnedMap(f.at(statePin), nil)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -270,10 +300,7 @@ func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOpt
 }
 
 func explainPin(path string, err error) error {
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		return fmt.Errorf("open %s: %w: run as root, with CAP_BPF and CAP_NET_ADMIN", path, err)
-	}
-	return fmt.Errorf("open %s: %w", path, err)
+	return explainRefusal(fmt.Errorf("open %s: %w", path, err), neededCapabilities...)
 }
 
 func (p *pinned) close() {

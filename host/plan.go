@@ -652,9 +652,8 @@ const (
 
 // classesOf returns the DSCPs of a stamp that runs, nil if they cannot be read.
 func classesOf(settings []Setting) *classes {
-	has := state{Settings: settings}
-	data, err := strconv.ParseUint(has.setting(dataDSCPKey), 10, 8)
-	control, err2 := strconv.ParseUint(has.setting(controlDSCPKey), 10, 8)
+	data, err := strconv.ParseUint(settingIn(settings, dataDSCPKey), 10, 8)
+	control, err2 := strconv.ParseUint(settingIn(settings, controlDSCPKey), 10, 8)
 	if err != nil || err2 != nil {
 		return nil
 	}

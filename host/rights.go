@@ -3,7 +3,10 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -43,6 +46,13 @@ func missingCapabilities(needed ...capability) ([]string, error) {
 	return slices.Clip(missing), nil
 }
 
+// What it takes to enter a network namespace, that of a process of another user too, and to mount.
+var (
+	entering = []capability{{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0},
+		{"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0}}
+	mounting = capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0}
+)
+
 // haveCapabilities fails if this thread may not do what Up does, and says what it lacks.
 func haveCapabilities() error {
 	missing, err := missingCapabilities(neededCapabilities...)
@@ -50,8 +60,35 @@ func haveCapabilities() error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("this process lacks %s: run it as root, or see Rights in "+
-			"pcn docs host: %w", strings.Join(missing, " and "), unix.EPERM)
+		return fmt.Errorf("this process lacks %s: %s: %w", strings.Join(missing, ", "), runAsRoot,
+			unix.EPERM)
 	}
 	return nil
+}
+
+const runAsRoot = "run it as root, or see Rights in pcn docs host"
+
+// explainRefusal adds to the error of what the kernel refused what this process lacks, of the
+// capabilities that are needed for it. Other errors stay as they are.
+func explainRefusal(err error, needed ...capability) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	missing, capErr := missingCapabilities(needed...)
+	if capErr != nil {
+		return errors.Join(err, capErr)
+	}
+	var is []string
+	if user := os.Geteuid(); user != 0 {
+		is = append(is, fmt.Sprintf("is user %d, not root", user))
+	}
+	if len(missing) > 0 {
+		is = append(is, "lacks "+strings.Join(missing, ", "))
+	}
+	if len(is) == 0 {
+		return fmt.Errorf("%w: this process is root and has the capabilities: look for a security "+
+			"module that refuses it (journalctl -k), or for restrictions of a service or container",
+			err)
+	}
+	return fmt.Errorf("%w: this process %s: %s", err, strings.Join(is, ", and "), runAsRoot)
 }

@@ -36,11 +36,7 @@ func (c *Controls) ExtraSchemas() map[string]*jsonschema.Schema {
 		Description: "Size of the flow table. Default: 65536.",
 	}
 	all := map[string]*jsonschema.Schema{}
-	for _, s := range scheme.Builtin().Schemes() {
-		if s.OnlySimulated() != nil {
-			all[s.Control] = &jsonschema.Schema{Description: "Refused: only the simulator has it."}
-			continue
-		}
+	for _, s := range scheme.Builtin().OnLinux() {
 		extra := map[string]*jsonschema.Schema{}
 		if (Control{Scheme: s}).hasFlowTable() {
 			extra[maxFlowsKey] = flows

@@ -112,7 +112,7 @@ func (s *selfTest) makeNamespaces() error {
 			*h, err = netns.New() // the thread ends with Do
 			return err
 		}); err != nil {
-			return fmt.Errorf("make a network namespace: %w", err)
+			return explainRefusal(fmt.Errorf("make a network namespace: %w", err), entering...)
 		}
 		s.onClose(h.Close)
 	}

@@ -353,11 +353,10 @@ func (h *Host) differences(
 func (c *Config) asRuns(running []ComponentStatus) *Config {
 	found := *c
 	for _, r := range running {
-		has := state{Settings: r.Settings}
-		if rate, err := config.ParseRate(has.setting("line_rate")); err == nil {
+		if rate, err := config.ParseRate(settingIn(r.Settings, "line_rate")); err == nil {
 			found.LineRate = cmp.Or(found.LineRate, rate)
 		}
-		if rtt, err := config.ParseDuration(has.setting("rtt")); err == nil {
+		if rtt, err := config.ParseDuration(settingIn(r.Settings, "rtt")); err == nil {
 			found.RTT = cmp.Or(found.RTT, rtt)
 		}
 	}
@@ -372,9 +371,8 @@ func (c *Config) asRuns(running []ComponentStatus) *Config {
 
 func compareSettings(name string, runs, asked []Setting) []string {
 	var out []string
-	has := state{Settings: runs}
 	for _, s := range asked {
-		if now := has.setting(s.Key); now != s.Value {
+		if now := settingIn(runs, s.Key); now != s.Value {
 			out = append(out,
 				fmt.Sprintf("%s: %s is %q, %q is configured", name, s.Key, now, s.Value))
 		}

@@ -266,8 +266,7 @@ func (h *Host) SwitchStatus(interfaces ...string) ([]SwitchPortStatus, error) {
 // readQueue reads the queue that decides, and reports a problem if there is none.
 func (s *SwitchPortStatus) readQueue() {
 	device := s.Interface
-	settings := state{Settings: s.Settings}
-	if port := settings.setting(portKey); port != "" {
+	if port := settingIn(s.Settings, portKey); port != "" {
 		device = port
 	}
 	q, err := rootQdisc(device)
@@ -279,7 +278,7 @@ func (s *SwitchPortStatus) readQueue() {
 	if stats := q.Attrs().Statistics; stats != nil && stats.Queue != nil {
 		s.QueueBytes = uint64(stats.Queue.Backlog)
 	}
-	if want := settings.setting(qdiscKey); want != "" && want != s.Qdisc {
+	if want := settingIn(s.Settings, qdiscKey); want != "" && want != s.Qdisc {
 		s.Problems = append(s.Problems, fmt.Sprintf("the root qdisc of %s is %s, not %s: "+
 			"run pcn host switch up", device, s.Qdisc, want))
 	} else if err := keepsQueue(device, s.Qdisc); want == "" && err != nil {

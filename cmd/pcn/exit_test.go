@@ -78,3 +78,44 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		qt.Check(t, qt.StringContains(newRoot().Long, fmt.Sprintf("  %d  %s", code, meaning)))
 	}
 }
+
+// A capture that can't begin leaves an earlier one alone.
+func TestCaptureKeepsFile(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "cnps.pcapng")
+	qt.Assert(t, qt.IsNil(os.WriteFile(out, []byte("earlier"), 0o600)))
+	_, _, err := pcn(t, "host", "capture", "--on", "no-such0", "--out", out)
+	qt.Check(t, qt.ErrorMatches(err, "interface no-such0: .*: see ip link"))
+	kept, err := os.ReadFile(out)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(kept), "earlier"))
+}
+
+// What never ends is no file: commands say so instead of reading on.
+func TestEndlessFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, ext := range []string{".c", ".o", ".yaml"} {
+		qt.Assert(t, qt.IsNil(os.Symlink("/dev/zero", filepath.Join(dir, "mine"+ext))))
+	}
+	trace := filepath.Join(dir, "trace.yaml")
+	text := []byte(small + "trace: {file: /dev/zero}\n")
+	qt.Assert(t, qt.IsNil(os.WriteFile(trace, text, 0o600)))
+	for _, args := range []string{
+		"topo /dev/zero",
+		"run /dev/zero",
+		"sweep /dev/zero",
+		"reproduce " + dir + "/mine.yaml",
+		"topo " + trace,
+		"workload --cdf /dev/zero --rate 1Gbps --load 0.5 --from A --to B --duration 1ms",
+		"scheme compile " + dir + "/mine.c",
+		"host up --config /dev/zero",
+		"host status --config /dev/zero",
+		"host up --line-rate 1Gbps --control " + dir + "/mine.c",
+		"host up --line-rate 1Gbps --control " + dir + "/mine.o",
+		"host key 0 sign --file /dev/zero",
+	} {
+		t.Run(args, func(t *testing.T) {
+			out, _, err := pcn(t, strings.Fields(args)...)
+			qt.Check(t, qt.StringContains(out+fmt.Sprint(err), " is longer than "))
+		})
+	}
+}

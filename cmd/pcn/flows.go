@@ -195,6 +195,9 @@ the file with Wireshark (-X lua_script:cnp/pcn.lua). Needs CAP_NET_RAW.`,
 		Example: `  pcn host capture --on eth0 --out cnps.pcapng`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := host.CanCapture(on); err != nil {
+				return err // and an earlier capture stays
+			}
 			f, err := os.Create(out)
 			if err != nil {
 				return fmt.Errorf("create the capture file: %w", err)

@@ -7,17 +7,21 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/tc"
 )
+
+// maxKeyFile is the most that is read of a key's file, in bytes.
+const maxKeyFile = 4000
 
 var keyStates = map[string]tc.KeyState{
 	"none": tc.KeyNone, "accept": tc.KeyAccepted, "sign": tc.KeySigns,
@@ -101,5 +105,10 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
 			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
 	}
-	return io.ReadAll(f)
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && info.Mode().IsRegular() && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s belongs to user %d, who may know the key: make a new key, with "+
+			"umask 077 (chown root %s keeps this one)", path, st.Uid, path)
+	}
+	return config.ReadAtMost(f, maxKeyFile)
 }

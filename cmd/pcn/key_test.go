@@ -31,3 +31,15 @@ func TestReadKey(t *testing.T) {
 		qt.Check(t, qt.Equals(key[15], 15))
 	}
 }
+
+// Who owns a file can read it, and give others the right.
+func TestKeyOfAnotherUser(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file to another user")
+	}
+	path := filepath.Join(t.TempDir(), "key")
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte("000102030405060708090a0b0c0d0e0f\n"), 0o600)))
+	qt.Assert(t, qt.IsNil(os.Chown(path, 65534, 65534)))
+	_, err := readKey(path)
+	qt.Check(t, qt.ErrorMatches(err, "read the key: .*/key belongs to user 65534, who may .*"))
+}

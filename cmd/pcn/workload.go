@@ -4,11 +4,11 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
@@ -121,7 +121,7 @@ func loadCDF(nameOrPath string) (*workload.CDF, error) {
 	if !strings.ContainsAny(nameOrPath, "./") {
 		return workload.NamedCDF(nameOrPath)
 	}
-	text, err := os.ReadFile(nameOrPath)
+	text, err := config.ReadFile(nameOrPath, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the distribution of flow sizes: %w", err)
 	}

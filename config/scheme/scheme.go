@@ -152,7 +152,7 @@ func (s Scheme) OnlySimulated() error {
 		return nil
 	}
 	return fmt.Errorf("scheme %s needs switches that write telemetry into packets, and only the "+
-		"simulator's do: run it with `--engine sim`, or choose another scheme", s.Name)
+		"simulator's do", s.Name)
 }
 
 // HasFirstRTT reports whether the scheme treats packets of the first round trip specially.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/hpcc"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
@@ -49,7 +49,7 @@ func (d *decoder) attachedText(
 	if text, ok = d.attached.read[name]; ok {
 		return where, text, true
 	}
-	data, err := os.ReadFile(where)
+	data, err := config.ReadFile(where, config.MaxFile)
 	if err != nil {
 		d.fail(path, err.Error(), "paths are relative to the experiment's file")
 		return "", "", false

@@ -7,12 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
@@ -438,7 +438,7 @@ func Load(path string) (*Experiment, error) { return LoadWith(path, Options{}) }
 
 // LoadWith is Load with options.
 func LoadWith(path string, o Options) (*Experiment, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read experiment file: %w", err)
 	}

@@ -46,9 +46,8 @@ func (e *Experiment) onlySimulated(name string) error {
 // schemes that need it. The command line may choose others of both: see [Experiment.CheckEngine].
 func (d *decoder) validateTelemetry(e *Experiment) {
 	for i, name := range e.Schemes {
-		if e.Engine != EngineSim && e.onlySimulated(name) != nil {
-			d.fail(fmt.Sprintf("schemes[%d]", i), fmt.Sprintf("scheme %q needs switches that "+
-				"write telemetry into packets, and only the simulator's do", name),
+		if err := e.onlySimulated(name); err != nil && e.Engine != EngineSim {
+			d.fail(fmt.Sprintf("schemes[%d]", i), err.Error(),
 				"write engine: sim at the top of the file")
 			return
 		}
@@ -66,7 +65,8 @@ func (e *Experiment) CheckEngine(engine Engine) error {
 	}
 	for _, name := range e.Schemes {
 		if err := e.onlySimulated(name); err != nil {
-			return fmt.Errorf("engine %s: %w", engine, err)
+			return fmt.Errorf("engine %s: %w: run it with `--engine sim`, or choose another scheme",
+				engine, err)
 		}
 	}
 	if len(e.simOnly) == 0 {

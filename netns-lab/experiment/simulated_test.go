@@ -57,7 +57,7 @@ flows: [{name: F0, from: H0, to: R0}]
 		"simulator's do: run it with `--engine sim`, or choose another scheme"
 	with := strings.Replace(file, "[dcqcn]", "[dcqcn, hpcc]", 1)
 	_, err := Parse("f", []byte(with))
-	qt.Check(t, qt.ErrorMatches(err, `f:3:18: scheme "hpcc" needs switches that write telemetry `+
+	qt.Check(t, qt.ErrorMatches(err, `f:3:18: scheme hpcc needs switches that write telemetry `+
 		`into packets, and only the simulator's do `+
 		`\(hint: write engine: sim at the top of the file\)`))
 

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -184,7 +183,7 @@ func Choose(names []string) ([]*Figure, error) {
 }
 
 func load(path string) (*Paper, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/jszwec/csvutil"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/workload"
 )
 
@@ -93,6 +94,9 @@ func (r *Run) Write(dir string) error {
 	return nil
 }
 
+// maxFile is the most that is read of one file of a run, in bytes.
+const maxFile = 1_000_000_000
+
 // Read reads a run from the folder that [Run.Write] wrote.
 func Read(dir string) (*Run, error) {
 	r := &Run{}
@@ -116,7 +120,7 @@ func Read(dir string) (*Run, error) {
 		}},
 	} {
 		path := filepath.Join(dir, f.name)
-		data, err := os.ReadFile(path)
+		data, err := config.ReadFile(path, maxFile)
 		if f.optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

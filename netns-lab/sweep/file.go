@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,7 +97,7 @@ var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 // LoadWith reads a sweep file. Paths in the file are relative to it. The options are those of
 // reading its experiment.
 func LoadWith(path string, o experiment.Options) (*Sweep, error) {
-	data, err := os.ReadFile(path)
+	data, err := config.ReadFile(path, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep file: %w", err)
 	}

@@ -23,20 +23,24 @@ const (
 // Debian's kernel for arm64, which QEMU emulates, runs the table's rows and pcn host.
 func TestARM64(t *testing.T) {
 	if os.Getenv(arm64Env) == "" {
-		t.Skip("it takes minutes: make test-arm64, or set " + arm64Env + "=1")
+		t.Skip("make test-arm64 installs what it needs and runs it; or set " + arm64Env + "=1")
 	}
 	kernel, err := vm.FindARM64Kernel(arm64Version)
 	if err != nil {
 		t.Fatalf("%v --arm64", err)
 	}
-	program := buildARM64(t, "test", "-c")
+	// Both have the flags of releases, and so find in Go's cache what scripts/lint.sh compiled.
+	dir := t.TempDir()
+	pcn, program := filepath.Join(dir, "pcn"), filepath.Join(dir, "test")
+	runForARM64(t, "../../scripts/build.sh", pcn, "linux/arm64")
+	runForARM64(t, "go", "test", "-c", "-trimpath", "-o", program)
 	res, err := vm.Run(t.Context(), vm.Config{
-		Kernel: kernel, Program: program,
+		Kernel: kernel, Program: read(t, program),
 		Args: []string{"-test.run=^TestGuest(Host)?$", "-test.v"},
 		Env:  []string{resultDirEnv + "=" + guest.ResultDir}, Dir: "/tmp",
 		Files: []vm.File{{
 			Path: pcnInGuest, Mode: 0o755,
-			Data: buildARM64(t, "build", "-trimpath", "-ldflags=-s -w", "../../cmd/pcn"),
+			Data: read(t, pcn),
 		}},
 		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},
 		HostCPU: -1, Seed: 1,
@@ -53,15 +57,18 @@ func TestARM64(t *testing.T) {
 	checkPage(t, map[string]column{arm64Title: c})
 }
 
-// buildARM64 builds a static program of arm64.
-func buildARM64(t *testing.T, command string, args ...string) []byte {
+// runForARM64 runs a command that builds for arm64.
+func runForARM64(t *testing.T, command string, args ...string) {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "program")
-	cmd := exec.CommandContext(t.Context(), "go", append([]string{command, "-o", out}, args...)...)
+	cmd := exec.CommandContext(t.Context(), command, args...)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=arm64", "CGO_ENABLED=0")
 	text, err := cmd.CombinedOutput()
 	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", text))
-	program, err := os.ReadFile(out)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	qt.Assert(t, qt.IsNil(err))
-	return program
+	return data
 }

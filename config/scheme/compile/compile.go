@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
@@ -25,6 +26,9 @@ var (
 	strippers = []string{"llvm-strip-19", "llvm-strip-20", "llvm-strip-21", "llvm-strip"}
 	linkers   = []string{"wasm-ld-19", "wasm-ld-20", "wasm-ld-21", "wasm-ld"}
 )
+
+// maxSource is the most that is read of a control's C file or object, in bytes.
+const maxSource = 16_000_000
 
 // Sources are of switch ports: a marking rule is compiled into them. Either may be nil if there is
 // none for it.
@@ -39,9 +43,12 @@ type Sources struct {
 // error: the scheme says why it can't be simulated.
 func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error) {
 	if filepath.Ext(path) == ".o" {
-		data, err := os.ReadFile(path)
+		data, err := config.ReadFile(path, maxSource)
 		return scheme.Own{Control: data, Simulated: scheme.Simulated{
 			Missing: "it was given as an object: give its C file"}}, err
+	}
+	if _, err := config.ReadFile(path, maxSource); err != nil {
+		return scheme.Own{}, err // clang reads what never ends until memory is full
 	}
 	c, err := newCompiler(ports)
 	if err != nil {
