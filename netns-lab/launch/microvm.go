@@ -84,7 +84,9 @@ func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return machine.Fingerprint(guestConfig(j, job.Run))
+	c := guestConfig(j, job.Run)
+	c.States = &vm.States{Machine: machine}
+	return machine.Fingerprint(c)
 }
 
 // Run implements [Engine]: it runs the job in a microVM of its own and reads the result.
@@ -101,6 +103,11 @@ func (e *MicroVMs) Run(
 	c := guestConfig(j, job.Run)
 	c.RealTime, c.HostCPU = e.realTime, cpu
 	c.Console = &progressWriter{report: progress}
+	states, err := vm.StateCache()
+	if err != nil {
+		return nil, err
+	}
+	c.States = &vm.States{Dir: states, Machine: machine}
 	res, err := e.boot(ctx, c, "the experiment failed")
 	if err != nil {
 		return nil, err
