@@ -9,8 +9,9 @@
 #
 # Arguments are those of pcn run. FROM and TO choose the simulated milliseconds, from the start of
 # the warm-up, that the tables are of; by default the second half of the run. The first one, FROM=0
-# TO=1, has all that comes before it: boot, network, programs. What comes after the last has 800
-# million instructions too many: the guest reads its kernel's symbols.
+# TO=1, has all that comes before it: network, programs. What comes after the last has 800 million
+# instructions too many: the guest reads its kernel's symbols. The boot is not in it, as runs resume
+# a microVM that has booted; this script has one of its own, whose kernel is where its symbols say.
 # Needs QEMU with plugins (Debian's has them), gcc, and make setup.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -63,7 +64,7 @@ cat >"$dir/bin/qemu-system-x86_64" <<SH
 arguments=() counted=()
 for a; do
 	case \$before in -append) a+=" nokaslr" ;; esac
-	case \$a in -append) counted=(-plugin "$dir/count.so,out=$dir/counts,mark=$mark") ;; esac
+	case \$a in -incoming) counted=(-plugin "$dir/count.so,out=$dir/counts,mark=$mark") ;; esac
 	arguments+=("\$a")
 	before=\$a
 done
@@ -71,6 +72,10 @@ done
 [ \${#counted[@]} -eq 0 ] || tail -c +4097 /proc/self/fd/5 >"$dir/answer.tar"
 SH
 chmod +x "$dir/bin/qemu-system-x86_64"
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pcn
+mkdir -p "$dir/cache/pcn"
+ln -s "$cache/kernel" "$dir/cache/pcn/kernel"
+export XDG_CACHE_HOME=$dir/cache
 PATH=$dir/bin:$PATH "$dir/pcn" run "$@" --out "$dir/out" >"$dir/log" 2>&1 || {
 	code=$?
 	[ $code -eq 3 ] || { # 3: a bound is not met, as in a run that was cut short

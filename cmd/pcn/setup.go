@@ -35,7 +35,8 @@ It needs no root:
   3. Boot a microVM.
 
 What is there already is verified and kept, so it is safe and quick to run again. If it is stopped,
-it leaves no half kernel.
+it leaves no half kernel. The first run saves a microVM that has booted beside the kernel, in
+pcn/state; later runs resume it.
 
 Without a network: fetch the packages elsewhere, and name them with --deb. It also takes packages of
 other kernels of Debian. Results are the same bytes only with the same kernel.`,

@@ -21,7 +21,9 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory.
+// Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory, as a multiple of
+// memoryMiB. So there are few sizes, each of which has a state in the cache. What is not used costs
+// little.
 const (
 	memoryMiB     = 2048
 	nodesInMemory = 128
@@ -84,7 +86,9 @@ func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return machine.Fingerprint(guestConfig(j, job.Run))
+	c := guestConfig(j, job.Run)
+	c.States = &vm.States{Machine: machine}
+	return machine.Fingerprint(c)
 }
 
 // Run implements [Engine]: it runs the job in a microVM of its own and reads the result.
@@ -101,6 +105,11 @@ func (e *MicroVMs) Run(
 	c := guestConfig(j, job.Run)
 	c.RealTime, c.HostCPU = e.realTime, cpu
 	c.Console = &progressWriter{report: progress}
+	states, err := vm.StateCache()
+	if err != nil {
+		return nil, err
+	}
+	c.States = &vm.States{Dir: states, Machine: machine}
 	res, err := e.boot(ctx, c, "the experiment failed")
 	if err != nil {
 		return nil, err
@@ -186,10 +195,15 @@ func guestConfig(j job.Job, task job.Task) vm.Config {
 		Args:      j.Args(task),
 		Files:     []vm.File{{Path: job.ExperimentFile, Mode: 0o644, Data: j.Experiment.Source()}},
 		Modules:   modules(j.Scheme),
-		MemoryMiB: memoryMiB + nodeMiB*max(0, nodes-nodesInMemory),
+		MemoryMiB: memoryFor(nodes),
 		Tick:      j.Experiment.Dilation.Shift <= tickDilation,
 		Seed:      j.Experiment.Seed,
 	}
+}
+
+func memoryFor(nodes int) int {
+	want := memoryMiB + nodeMiB*max(0, nodes-nodesInMemory)
+	return (want + memoryMiB - 1) / memoryMiB * memoryMiB
 }
 
 // modules returns the kernel modules that a scheme needs, unless they are built in.

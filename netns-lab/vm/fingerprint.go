@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
@@ -71,12 +72,20 @@ func HashFile(path string) (string, error) {
 func (m Machine) Fingerprint(c Config) (string, error) {
 	c.Kernel = Kernel{}
 	text, err := json.Marshal([]any{
-		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, arguments(c, counted, paths{}), c.Files,
-		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
+		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, countedArguments(c), c.Files,
+		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules, Seed: c.Seed},
 	})
 	if err != nil {
 		return "", fmt.Errorf("compute the fingerprint: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
+}
+
+// countedArguments are QEMU's, in all that lead to a result.
+func countedArguments(c Config) []string {
+	if c.resumes(counted) {
+		return slices.Concat(prepareArguments(c, paths{}), resumeArguments(c, paths{}))
+	}
+	return arguments(c, counted, paths{})
 }

@@ -21,11 +21,7 @@ import (
 )
 
 // File is a file of the guest, beside the program.
-type File struct {
-	Path string // absolute
-	Mode uint64 // permissions
-	Data []byte
-}
+type File = guest.File
 
 // modulesPath is the guest's folder of kernel modules.
 const modulesPath = "/modules"
@@ -62,17 +58,14 @@ func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []
 		}
 		add(name, 0o755, data)
 	}
-	var modules []module
-	for _, name := range slices.Concat(guestModules, j.Modules) {
-		if err := addModule(&modules, kernel.Modules, name); err != nil {
-			return err
-		}
+	loaded, err := loadedModules(kernel, slices.Concat(guestModules, j.Modules))
+	if err != nil {
+		return err
 	}
 	j.Modules = nil
-	for _, m := range modules {
-		at := path.Join(modulesPath, m.file)
-		add(at, 0o644, m.data)
-		j.Modules = append(j.Modules, at)
+	for _, m := range loaded {
+		add(m.Path, m.Mode, m.Data)
+		j.Modules = append(j.Modules, m.Path)
 	}
 	text, err := json.Marshal(j)
 	if err != nil {
@@ -88,6 +81,23 @@ func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []
 	}
 	records["dev/console"] = cpio.CharDev("dev/console", 0o600, 5, 1)
 	return writeArchive(w, records)
+}
+
+// loadedModules returns the modules of these names, and those that they need, as files of the
+// guest, in the order in which to load them.
+func loadedModules(kernel Kernel, names []string) ([]File, error) {
+	var modules []module
+	for _, name := range names {
+		if err := addModule(&modules, kernel.Modules, name); err != nil {
+			return nil, err
+		}
+	}
+	var files []File
+	for _, m := range modules {
+		at := path.Join(modulesPath, m.file)
+		files = append(files, File{Path: at, Mode: 0o644, Data: m.data})
+	}
+	return files, nil
 }
 
 // addModule adds the module after its dependencies. It assumes that a module that is not in the

@@ -118,29 +118,77 @@ var notCalled = []string{
 var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer",
 	"no_timer_check", "clearcpuid=rep_good"}
 
-// arguments returns QEMU's arguments. The console is a file, because a full pipe would delay the
-// guest's UART.
+// arguments returns QEMU's arguments for a microVM that boots and runs its job.
 func arguments(c Config, how acceleration, p paths) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
 	if c.CPUs > 1 && how == counted && !c.Kernel.arm64 {
 		flags, clock = severalCPUs(flags, clock)
 	}
-	if c.Tick {
-		clock = append(slices.Clone(clock), "nohz=off")
-	}
 	// the kernel mixes its command line into its random numbers
-	commandLine := fmt.Sprintf("console=%s %s pcn.seed=%d", terminal,
-		strings.Join(slices.Concat(kernelParameters, clock), " "), c.Seed)
-	cpus := []string{"-smp", strconv.Itoa(max(1, c.CPUs))}
-	return slices.Concat(machineFlags, cpus, flags, []string{
-		"-m", strconv.Itoa(c.MemoryMiB),
-		"-seed", strconv.FormatUint(c.Seed&0xffffffff, 10), // of QEMU's own random numbers, 32 bits
-		"-kernel", c.Kernel.Image, "-initrd", p.initramfs, "-append", commandLine,
-		"-chardev", "file,id=console,path=" + p.console, "-serial", "chardev:console",
-		"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d",
-			p.answer, guest.AnswerBytes),
-		"-device", "ivshmem-plain,memdev=answer",
-	})
+	seed := fmt.Sprintf("pcn.seed=%d", c.Seed)
+	return slices.Concat(machineArguments(c, flags, p),
+		kernelArguments(c, p, terminal, clock, seed), seedArguments(c.Seed))
+}
+
+// prepareArguments returns QEMU's arguments for a microVM that boots and waits for a job. Nothing
+// in them depends on the job.
+func prepareArguments(c Config, p paths) []string {
+	flags, terminal, clock := machineFor(c.Kernel.arm64, counted)
+	return slices.Concat(machineArguments(c, flags, p), kernelArguments(c, p, terminal, clock),
+		seedArguments(0), savedArguments(c, p, "on"), []string{"-qmp", "stdio"})
+}
+
+// resumeArguments returns QEMU's arguments for a microVM that waits for a job, which prepared ones
+// made. It changes a copy of its memory, page by page.
+func resumeArguments(c Config, p paths) []string {
+	flags, _, _ := machineFor(c.Kernel.arm64, counted)
+	return slices.Concat(machineArguments(c, flags, p), seedArguments(c.Seed),
+		savedArguments(c, p, "off"),
+		[]string{"-global", "migration.send-configuration=off", "-incoming", p.devices})
+}
+
+// machineArguments are those of each microVM. The console is a file, because a full pipe would
+// delay the guest's UART.
+func machineArguments(c Config, flags []string, p paths) []string {
+	return slices.Concat(machineFlags, []string{"-smp", strconv.Itoa(max(1, c.CPUs))}, flags,
+		[]string{
+			"-m", strconv.Itoa(c.MemoryMiB),
+			"-chardev", "file,id=console,path=" + p.console, "-serial", "chardev:console",
+			"-object", fmt.Sprintf("memory-backend-file,id=answer,share=on,mem-path=%s,size=%d",
+				p.answer, guest.AnswerBytes),
+			"-device", "ivshmem-plain,memdev=answer",
+		})
+}
+
+// kernelArguments are those of a microVM that boots.
+func kernelArguments(c Config, p paths, terminal string, clock []string, more ...string) []string {
+	parameters := slices.Concat([]string{"console=" + terminal}, kernelParameters, clock)
+	if c.Tick {
+		parameters = append(parameters, "nohz=off")
+	}
+	return []string{
+		"-kernel", c.Kernel.Image, "-initrd", p.initramfs,
+		"-append", strings.Join(append(parameters, more...), " "),
+	}
+}
+
+// seedArguments seed QEMU's own random numbers, with 32 bits.
+func seedArguments(seed uint64) []string {
+	return []string{"-seed", strconv.FormatUint(seed&0xffffffff, 10)}
+}
+
+// savedArguments are those of a microVM that is prepared or resumed. Only what is shared is written
+// to the memory's file. The watchdog pauses it, see guest.MainPrepared.
+func savedArguments(c Config, p paths, share string) []string {
+	return []string{
+		"-object", fmt.Sprintf("memory-backend-file,id=ram,share=%s,mem-path=%s,size=%d", share,
+			strings.ReplaceAll(p.memory, ",", ",,"), c.memoryBytes()),
+		// the state has no text that describes it
+		"-machine", "memory-backend=ram,suppress-vmdesc=on",
+		"-device", "i6300esb", "-action", "watchdog=pause",
+		// the answer's memory is of this machine, and not of a peer, which QEMU would not save
+		"-global", "ivshmem-plain.master=on",
+	}
 }
 
 // machineFor returns QEMU's flags of a machine and of how it runs, the name of its serial port, and

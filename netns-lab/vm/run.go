@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +37,10 @@ type Config struct {
 	Emulated bool
 	// Tick lets the guest's timer tick go on while it is idle. That is cheaper where it never
 	// sleeps for more than a few ticks, of 4 ms.
-	Tick    bool
+	Tick bool
+	// States, if not nil, has the run resume a microVM that has booted, if time is counted, on one
+	// CPU of amd64. The program must then call [guest.MainPrepared].
+	States  *States
 	Seed    uint64    // of the guest's random numbers
 	HostCPU int       // pin QEMU to this CPU; -1 does not pin it
 	Console io.Writer // receives the program's output line by line; may be nil
@@ -77,11 +81,20 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
 	}
+	how := accelerationOf(ctx, c)
+	if c.resumes(how) {
+		res, err := resume(ctx, c)
+		res.QEMU = c.States.Machine.QEMU
+		if !errors.Is(err, errCannotPause) && !errors.Is(err, errNotLoaded) {
+			return res, err
+		}
+		// this QEMU can't, so all of its runs boot
+	}
 	version, err := qemuVersion(ctx, c.Kernel.qemu())
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := boot(ctx, c, accelerationOf(ctx, c))
+	res, err := boot(ctx, c, how)
 	res.QEMU = version
 	return res, err
 }
@@ -126,13 +139,22 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	}
 	defer files.close()
 	said := &console{began: time.Now(), tee: c.Console}
-	stderr, err := runQEMU(ctx, c, arguments(c, how, files.paths), files, said)
+	return finish(ctx, c, arguments(c, how, files.paths), how, files, said)
+}
+
+// finish runs a microVM to its end and reads its answer.
+func finish(ctx context.Context, c Config, args []string, how acceleration, files *sharedFiles,
+	said *console) (Result, error) {
+	stderr, err := runQEMU(ctx, c, args, files, said, nil)
 	res := Result{
 		Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began),
 		Deterministic: how == counted,
 	}
 	if ctx.Err() != nil {
 		return res, fmt.Errorf("microVM stopped: %w", ctx.Err())
+	}
+	if err != nil && strings.Contains(stderr, "load of migration failed") {
+		err = fmt.Errorf("%w: %w", errNotLoaded, err)
 	}
 	if err != nil {
 		return res, fmt.Errorf("%s failed: %w\n%s", c.Kernel.qemu(), err,
@@ -151,14 +173,17 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 
 // runQEMU runs QEMU to its end and returns its stderr.
 func runQEMU(ctx context.Context, c Config, args []string, files *sharedFiles,
-	said *console) (stderr string, err error) {
+	said *console, streams *standardStreams) (stderr string, err error) {
 	// an error of the console ends QEMU
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, c.Kernel.qemu(), args...)
 	cmd.Stderr = &complaints
-	cmd.ExtraFiles = files.inherited
+	cmd.ExtraFiles = slices.Concat(files.inherited, files.borrowed)
+	if streams != nil {
+		cmd.Stdin, cmd.Stdout = streams.in, streams.out
+	}
 	done, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		err := said.follow(files.console, done)
@@ -173,4 +198,10 @@ func runQEMU(ctx context.Context, c Config, args []string, files *sharedFiles,
 		err = followErr
 	}
 	return complaints.String(), err
+}
+
+// standardStreams are QEMU's, if it has any.
+type standardStreams struct {
+	in  *os.File
+	out io.Writer
 }

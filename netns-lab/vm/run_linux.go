@@ -65,9 +65,15 @@ func newSharedFiles(initramfs []byte) (*sharedFiles, error) {
 	}
 	s.console, s.answer = s.inherited[1], s.inherited[2]
 	// exec.Cmd.ExtraFiles begin at 3
-	s.paths = paths{"/proc/self/fd/3", "/proc/self/fd/4", "/proc/self/fd/5"}
+	s.paths = paths{
+		initramfs: "/proc/self/fd/3", console: "/proc/self/fd/4", answer: "/proc/self/fd/5",
+	}
 	return s, nil
 }
+
+// inheritedName returns the name of a file that a child has as a descriptor. It opens it anew, also
+// if it has no name any more.
+func inheritedName(_ *os.File, fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // memoryFile returns a file in memory without a name, so that nothing is left behind.
 func memoryFile(data []byte) (*os.File, error) {

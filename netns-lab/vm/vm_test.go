@@ -36,14 +36,47 @@ const roleEnv = "PCN_VM_TEST_ROLE"
 // This test binary is also the guest program of its microVMs, and the process that dies with one.
 func TestMain(m *testing.M) {
 	if guest.Inside() {
-		guest.Main(func(args []string) int { return guestRoles[args[0]](args[1:]) })
+		guest.MainPrepared(func() error { return nil },
+			func(args []string) int { return guestRoles[args[0]](args[1:]) })
 	}
 	if os.Getenv(roleEnv) == "hang" {
 		_, err := Run(context.Background(), testConfig("hang", os.Stdout))
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// statesDir has the states of this test binary.
+var statesDir string
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "pcn-vm-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	statesDir = filepath.Join(dir, "state")
+	return m.Run()
+}
+
+// resumedConfig is testConfig for a microVM that resumes a state of a folder.
+func resumedConfig(t *testing.T, role string, out io.Writer, dir string) Config {
+	c := testConfig(role, out)
+	program, err := os.ReadFile("/proc/self/exe")
+	qt.Assert(t, qt.IsNil(err))
+	machine, err := NewMachine(t.Context(), c.Kernel, program)
+	qt.Assert(t, qt.IsNil(err))
+	c.States = &States{Dir: dir, Machine: machine}
+	return c
+}
+
+// ways are those in which a microVM gets its job.
+var ways = map[string]func(t *testing.T, role string, out io.Writer) Config{
+	"boots": func(_ *testing.T, role string, out io.Writer) Config { return testConfig(role, out) },
+	"resumes": func(t *testing.T, role string, out io.Writer) Config {
+		return resumedConfig(t, role, out, statesDir)
+	},
 }
 
 // guestRoles are what the guest program may do.
@@ -165,42 +198,51 @@ func testConfig(role string, out io.Writer) Config {
 }
 
 func TestRun(t *testing.T) {
-	var said strings.Builder
-	c := testConfig("answer", &said)
-	c.Args = append(c.Args, "two words")
-	c.Env = []string{"GREETING=hi"}
-	c.Dir = "/etc"
-	c.Files = []File{{Path: "/etc/greeting", Mode: 0o644, Data: []byte("welcome")}}
-	res, err := Run(t.Context(), c)
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(res.ExitCode, 7))
-	qt.Check(t,
-		qt.Equals(said.String(), "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"))
-	qt.Check(t, qt.IsTrue(res.Deterministic))
-	qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
-	qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
+	for way, config := range ways {
+		t.Run(way, func(t *testing.T) {
+			var said strings.Builder
+			c := config(t, "answer", &said)
+			c.Args = append(c.Args, "two words")
+			c.Env = []string{"GREETING=hi"}
+			c.Dir = "/etc"
+			c.Files = []File{{Path: "/etc/greeting", Mode: 0o644, Data: []byte("welcome")}}
+			res, err := Run(t.Context(), c)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(res.ExitCode, 7))
+			const want = "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"
+			qt.Check(t, qt.Equals(said.String(), want))
+			qt.Check(t, qt.IsTrue(res.Deterministic))
+			qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
+			qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
 
-	files, err := res.Files()
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(string(files["deep/a"]), "hello"))
-	qt.Check(t, qt.HasLen(files["b"], 3<<20))
-	t.Logf("boot %v, wall %v", res.Boot, res.Wall)
+			files, err := res.Files()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(string(files["deep/a"]), "hello"))
+			qt.Check(t, qt.HasLen(files["b"], 3<<20))
+			t.Logf("boot %v, wall %v", res.Boot, res.Wall)
+		})
+	}
 }
 
 // Each control of Linux is there when its module was asked for, also one that needs another or is
 // built in.
 func TestRunWithModules(t *testing.T) {
-	var said strings.Builder
-	c := testConfig("controls", &said)
-	c.Modules = []string{"tcp_yeah", "tcp_bbr", "tcp_reno"}
-	res, err := Run(t.Context(), c)
-	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(res.ExitCode, 0))
-	controls := strings.Fields(said.String())
-	for _, want := range []string{"yeah", "vegas", "bbr", "reno"} {
-		qt.Check(t, qt.SliceContains(controls, want))
+	for way, config := range ways {
+		t.Run(way, func(t *testing.T) {
+			var said strings.Builder
+			c := config(t, "controls", &said)
+			c.Modules = []string{"tcp_yeah", "tcp_bbr", "tcp_reno"}
+			res, err := Run(t.Context(), c)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(res.ExitCode, 0))
+			controls := strings.Fields(said.String())
+			for _, want := range []string{"yeah", "vegas", "bbr", "reno"} {
+				qt.Check(t, qt.SliceContains(controls, want))
+			}
+			qt.Check(t, qt.IsFalse(slices.Contains(controls, "htcp")),
+				qt.Commentf("%s", said.String()))
+		})
 	}
-	qt.Check(t, qt.IsFalse(slices.Contains(controls, "htcp")), qt.Commentf("%s", said.String()))
 }
 
 // However a program ends, the host knows.
@@ -219,16 +261,18 @@ func TestHowGuestsEnd(t *testing.T) {
 		{role: "too much", is: guest.ErrNoAnswer, message: "results are larger than 256 MiB"},
 	}
 	for _, test := range tests {
-		t.Run(test.role, func(t *testing.T) {
-			t.Parallel()
-			res, err := Run(t.Context(), testConfig(test.role, nil))
-			qt.Check(t, qt.ErrorIs(err, test.is))
-			qt.Check(t, qt.Equals(res.ExitCode, test.code))
-			qt.Check(t, qt.StringContains(res.Console+fmt.Sprint(err), test.message))
-			if test.is != nil {
-				qt.Check(t, qt.StringContains(err.Error(), "the last lines of its console"))
-			}
-		})
+		for way, config := range ways {
+			t.Run(test.role+" "+way, func(t *testing.T) {
+				t.Parallel()
+				res, err := Run(t.Context(), config(t, test.role, nil))
+				qt.Check(t, qt.ErrorIs(err, test.is))
+				qt.Check(t, qt.Equals(res.ExitCode, test.code))
+				qt.Check(t, qt.StringContains(res.Console+fmt.Sprint(err), test.message))
+				if test.is != nil {
+					qt.Check(t, qt.StringContains(err.Error(), "the last lines of its console"))
+				}
+			})
+		}
 	}
 }
 

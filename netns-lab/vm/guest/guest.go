@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package guest is the guest's side of package vm: the microVM's init. The host puts a [Job] into
-// the initramfs; the guest returns an exit code and files.
+// the initramfs, or into memory that both share; the guest returns an exit code and files.
 package guest
 
 import "os"
@@ -12,6 +12,11 @@ type Job struct {
 	Env     []string // KEY=value
 	Dir     string   // working directory
 	Modules []string // paths of kernel modules, to load in this order
+	Seed    uint64   // of the kernel's random numbers; only in a job that a paused guest is handed
+	// Paused, in the initramfs, says that there is no job yet: the guest prepares all that does not
+	// depend on one, and pauses the machine. The host saves it, and hands a job to each copy that
+	// resumes, with [WriteJob]. So only Modules are set beside it.
+	Paused bool
 }
 
 // JobFile is the path of the job in the guest.

@@ -3,6 +3,8 @@
 package guest
 
 import (
+	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,17 +25,14 @@ import (
 // up the guest, runs this program again as a child, passes its exit code and [ResultDir] to the
 // host, and powers off. In the child it tells init the result of main for the host's arguments.
 // Thus a program that crashes has an exit code as well.
-func Main(main func(args []string) int) {
+func Main(main func(args []string) int) { MainPrepared(func() error { return nil }, main) }
+
+// MainPrepared is [Main] of a program that may be paused before it has a job. The child calls
+// prepare before that, for what does not depend on the job. Random numbers that it draws are the
+// same whatever the seed.
+func MainPrepared(prepare func() error, main func(args []string) int) {
 	if os.Getpid() != 1 {
-		told := os.NewFile(codeFile, "code")
-		unix.CloseOnExec(codeFile)
-		if _, err := told.Write([]byte{byte(main(os.Args[1:]))}); err != nil {
-			panic(fmt.Sprintf("tell init the exit code: %v", err))
-		}
-		// Init powers off meanwhile. To exit would be to free all that the kernel has of us.
-		for {
-			_ = unix.Pause()
-		}
+		runChild(prepare, main)
 	}
 	if err := runInit(); err != nil {
 		fmt.Println("pcn guest:", err)
@@ -43,6 +42,91 @@ func Main(main func(args []string) int) {
 	err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF)
 	// the kernel panics when init ends, and the host reads that
 	panic(fmt.Sprintf("power off: %v", err))
+}
+
+// runChild runs the program and tells init its exit code. It does not return.
+func runChild(prepare func() error, main func(args []string) int) {
+	unix.CloseOnExec(codeFile)
+	j, err := readJob()
+	if err == nil && j.Paused {
+		err = awaitJob(prepare)
+	}
+	code := 1
+	if err != nil {
+		fmt.Println("pcn guest:", err)
+	} else {
+		code = main(os.Args[1:])
+	}
+	told := os.NewFile(codeFile, "code")
+	if _, err := told.Write([]byte{byte(code)}); err != nil {
+		panic(fmt.Sprintf("tell init the exit code: %v", err))
+	}
+	// Init powers off meanwhile. To exit would be to free all that the kernel has of us.
+	for {
+		_ = unix.Pause()
+	}
+}
+
+// awaitJob prepares the program, pauses the machine, and makes this the process that the job wants.
+func awaitJob(prepare func() error) error {
+	if err := prepare(); err != nil {
+		return fmt.Errorf("prepare the program: %w", err)
+	}
+	memory, err := mapAnswer()
+	if err != nil {
+		return err
+	}
+	if err := pause(); err != nil {
+		return err
+	}
+	if err := takeJob(memory, "/"); err != nil {
+		return err
+	}
+	if err := unix.Munmap(memory); err != nil {
+		return fmt.Errorf("unmap the job: %w", err)
+	}
+	j, err := readJob()
+	if err != nil {
+		return err
+	}
+	if err := seedKernel(j.Seed); err != nil {
+		return err
+	}
+	for _, m := range j.Modules {
+		if err := loadModule(m); err != nil {
+			return err
+		}
+	}
+	for _, e := range j.Env {
+		key, value, _ := strings.Cut(e, "=")
+		if err := os.Setenv(key, value); err != nil {
+			return fmt.Errorf("set the environment: %w", err)
+		}
+	}
+	if err := os.Chdir(cmp.Or(j.Dir, "/")); err != nil {
+		return fmt.Errorf("enter the working directory: %w", err)
+	}
+	os.Args = append(os.Args[:1], j.Args...)
+	fmt.Println(ReadyLine)
+	return nil
+}
+
+// seedKernel makes the kernel's random numbers from now on follow from the seed, and from QEMU's,
+// which the processor's rdrand returns. Those of before are the same in all copies of a machine:
+// addresses of processes and of the kernel's memory, the secrets of its tables and of Go's maps.
+func seedKernel(seed uint64) error {
+	f, err := os.OpenFile("/dev/random", os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("open the kernel's random numbers: %w", err)
+	}
+	defer f.Close()
+	if _, err := f.Write(binary.LittleEndian.AppendUint64(nil, seed)); err != nil {
+		return fmt.Errorf("seed the kernel's random numbers: %w", err)
+	}
+	if err := unix.IoctlSetInt(int(f.Fd()), unix.RNDRESEEDCRNG, 0); err != nil {
+		return fmt.Errorf("have the kernel's random numbers use the seed: %w", err)
+	}
+	return nil
 }
 
 func runInit() error {
@@ -57,7 +141,9 @@ func runInit() error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(ReadyLine)
+	if !j.Paused { // else the child says so when it is resumed
+		fmt.Println(ReadyLine)
+	}
 	code := 0
 	if len(j.Args) != 1 || j.Args[0] != ProbeArg {
 		if code, err = runProgram(j); err != nil {
@@ -222,20 +308,11 @@ func preferKernel() error {
 // mapAnswer maps the memory that the host reads the answer from: BAR 2 of QEMU's ivshmem device.
 func mapAnswer() ([]byte, error) {
 	const ivshmem = "PCI_ID=1AF4:1110"
-	devices, err := filepath.Glob("/sys/bus/pci/devices/*/uevent")
+	dir, err := findDevice(ivshmem)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("look for the answer's device: %w", err)
 	}
-	for _, uevent := range devices {
-		text, err := os.ReadFile(uevent)
-		if err != nil {
-			return nil, fmt.Errorf("look for the answer's device: %w", err)
-		}
-		if strings.Contains(string(text), ivshmem) {
-			return mapDevice(filepath.Dir(uevent))
-		}
-	}
-	return nil, fmt.Errorf("look for the answer's device: no %s", ivshmem)
+	return mapDevice(dir)
 }
 
 func mapDevice(dir string) ([]byte, error) {
