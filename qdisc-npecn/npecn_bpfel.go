@@ -331,6 +331,7 @@ type npecnTclass struct {
 		Tail uint32
 	}
 	ArrivedBytes uint64
+	NextNs       uint64
 	Arrived      uint32
 	Dropped      uint32
 	Npecn        struct {

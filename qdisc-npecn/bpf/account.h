@@ -39,9 +39,9 @@ static __always_inline void buffer_account(struct node *n, s64 bytes)
 static __always_inline void node_account(struct node *n, u32 id, u32 c, s64 bytes, u64 t_ns)
 {
 	u64 arrived = __sync_fetch_and_add(&n->arrived_bytes, bytes) + bytes;
+	s64 free_bytes = n->buffer_bytes - arrived;
 
-	ingress_account(id, c, bytes, n->buffer_bytes > arrived ? n->buffer_bytes - arrived : 0,
-			t_ns);
+	ingress_account(id, c, bytes, free_bytes > 0 ? free_bytes : 0, t_ns);
 }
 
 /* leave_node: a packet of class c that came in by port `ingress` leaves the node. */

@@ -17,13 +17,17 @@ struct lateness {
 /* count_late: what was due at due_ns happens now. */
 static __always_inline void count_late(struct lateness *l, u64 due_ns, u64 now)
 {
-	u64 late_ns = now > due_ns ? now - due_ns : 0, b = late_ns >> LATE_BUCKET_SHIFT;
+	s64 late_ns = now - due_ns;
+	u64 b;
 
+	if (late_ns < 0)
+		late_ns = 0;
+	b = late_ns >> LATE_BUCKET_SHIFT;
 	if (b >= LATE_BUCKETS)
 		b = LATE_BUCKETS - 1;
 	barrier_var(b); /* or clang checks another register than it indexes by */
 
-	if (late_ns > l->max_ns)
+	if ((u64)late_ns > l->max_ns)
 		l->max_ns = late_ns;
 	l->counts[b]++;
 }

@@ -171,6 +171,8 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	if (late) { /* among those that count as arrived */
 		k->arrived++;
 		queue_add(p, k, c, &s->packet);
+	} else if (i == k->arrived) {
+		k->next_ns = t_ns;
 	}
 	p->counters.enqueued_packets++;
 	p->counters.enqueued_bytes += len;
@@ -220,7 +222,7 @@ SEC("struct_ops/npecn_dequeue")
 struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 {
 	struct port *p = port_of_qdisc(sch);
-	u64 now = now_ns(), wake_ns, due_ns;
+	u64 now = now_ns(), wake_ns = NEVER, due_ns;
 	struct sk_buff *skb;
 	struct slot *w;
 
@@ -234,10 +236,6 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 		sch->qstats.drops += p->state.gone_packets;
 		p->state.gone_packets = p->state.gone_bytes = 0;
 	}
-	wake_ns = p->state.serve_ns;
-	if (wake_ns != NEVER)
-		wake_ns = round_up(wake_ns + p->config.lag_ns, p->config.decide_ns);
-
 	if (ring_len(&p->state.wire)) {
 		w = slot_at(&p->state.wire, p->state.wire.head);
 		if (!w)
@@ -257,7 +255,10 @@ struct sk_buff *BPF_PROG(npecn_dequeue, struct Qdisc *sch)
 			bpf_qdisc_bstats_update(sch, skb);
 			return skb;
 		}
-		due_ns = round_up(due_ns, p->config.quantum_ns);
+		wake_ns = round_up(due_ns, p->config.quantum_ns);
+	}
+	if (p->state.serve_ns != NEVER) {
+		due_ns = round_up(p->state.serve_ns + p->config.lag_ns, p->config.decide_ns);
 		if (due_ns < wake_ns)
 			wake_ns = due_ns;
 	}

@@ -7,7 +7,7 @@
 #include "series.h"
 
 /* queue.h, which counts in by the accounts of flow control, and so includes this */
-u64 arrive_by(struct port *p, u32 c, u64 t_ns);
+int arrive_by(struct port *p, u32 c, u64 t_ns);
 
 /*
  * end_off: OFF, which began at from_ns, ends at t_ns. NP-ECN and TCD want the queue of then, in

@@ -128,6 +128,12 @@ static __always_inline void pfc_account(struct port *in, struct tclass *k, u32 i
 		post_pauses(in, c, t_ns, free_bytes);
 }
 
+/* pfc_quiet: the class is not paused, and no event waits. */
+static __always_inline bool pfc_quiet(const struct class_tx *tx)
+{
+	return tx->event_head == tx->event_tail && !tx->paused;
+}
+
 /*
  * pfc_start: the ideal time at which class c, which could otherwise at t_ns, can start its first
  * packet; NEVER while it is paused without end in sight. Applies the PAUSE and RESUME events up to

@@ -151,6 +151,7 @@ struct tclass {
 	struct class_config config;
 	struct ring queue;
 	u64 arrived_bytes; /* of packets that had ideally arrived by the last decision */
+	u64 next_ns;	   /* when the first that has not will have; NEVER, or 0 at first: none */
 	u32 arrived;	   /* ring index behind them */
 	u32 dropped;	   /* slots of the queue whose packet was dropped */
 	struct npecn_cp npecn;
@@ -333,9 +334,7 @@ static __always_inline struct port *port_of_qdisc(struct Qdisc *sch)
 
 static __always_inline struct node *node_of(const struct port *p)
 {
-	u32 id = p->config.node;
-
-	return bpf_map_lookup_elem(&nodes, &id);
+	return bpf_map_lookup_elem(&nodes, &p->config.node);
 }
 
 /* class_at: the verifier forgets across loops that c is a class; the mask tells it again. */

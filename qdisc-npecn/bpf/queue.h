@@ -93,27 +93,24 @@ static __always_inline void skip_dropped(struct tclass *k)
 }
 
 /*
- * arrive_by: count in what had ideally arrived by t_ns, and drop what the queue does not take.
- * Returns when the next will have arrived; NEVER if none has come. A global function, as
- * next_start.
+ * arrive_by: count in what had ideally arrived by t_ns, and drop what the queue does not take. A
+ * global function, as next_start.
  */
-__noinline u64 arrive_by(struct port *p __arg_nonnull, u32 c, u64 t_ns)
+__noinline int arrive_by(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 {
 	struct tclass *k = class_at(p, c);
 	bool may_drop = queue_may_drop(p, k);
 
 	/* each packet is counted in once */
-	while (can_loop) {
-		struct slot *s;
+	while (k->arrived != k->queue.tail && can_loop) {
+		struct slot *s = slot_at(&k->queue, k->arrived);
 		u64 *dropped;
 
-		if (k->arrived == k->queue.tail)
-			break;
-		s = slot_at(&k->queue, k->arrived);
 		if (!s)
-			break;
-		if (s->packet.t_ns > t_ns)
-			return s->packet.t_ns;
+			return 0;
+		k->next_ns = s->packet.t_ns;
+		if (k->next_ns > t_ns)
+			return 0;
 		k->arrived++;
 		if (may_drop) {
 			dropped = drop_counter(p, k, &s->packet);
@@ -125,42 +122,47 @@ __noinline u64 arrive_by(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 		}
 		queue_add(p, k, c, &s->packet);
 	}
-	return NEVER;
+	k->next_ns = NEVER;
+	return 0;
+}
+
+/* class_arrive_by: the same, if there is any. Returns when the next will have arrived, or NEVER. */
+static __always_inline u64 class_arrive_by(struct port *p, u32 c, u64 t_ns)
+{
+	struct tclass *k = class_at(p, c);
+
+	if (k->next_ns <= t_ns)
+		arrive_by(p, c, t_ns);
+	return k->next_ns;
 }
 
 /* highest: the highest class of some, a bit each, and not none. */
 static __always_inline u32 highest(u32 classes)
 {
-	u32 c = 0;
+	static const u8 highest_of[1 << CLASSES] = {
+		[1 << 1 ... 3] = 1,   [1 << 2 ... 7] = 2,  [1 << 3 ... 15] = 3,
+		[1 << 4 ... 31] = 4,  [1 << 5 ... 63] = 5, [1 << 6 ... 127] = 6,
+		[1 << 7 ... 255] = 7,
+	};
 
-	if (classes & 0xf0) {
-		classes >>= 4;
-		c = 4;
-	}
-	if (classes & 0xc) {
-		classes >>= 2;
-		c += 2;
-	}
-	return c + (classes >> 1 & 1);
+	return highest_of[(u8)classes];
 }
 
-/* all_arrive_by: the same in all classes. */
+/* all_arrive_by: the same in all classes that have packets; one has. */
 static __always_inline u64 all_arrive_by(struct port *p, u64 t_ns)
 {
-	u32 waiting = p->state.backlogged;
-	u64 first_ns = NEVER;
+	u32 waiting = p->state.backlogged, c = highest(waiting);
+	u64 first_ns = class_arrive_by(p, c, t_ns);
 
+	waiting ^= 1 << c;
 	while (waiting && can_loop) { /* mostly there is one */
-		u32 c = highest(waiting);
-		struct tclass *k = class_at(p, c);
+		u64 next_ns;
 
-		waiting &= ~(1 << c);
-		if (k->arrived != k->queue.tail) {
-			u64 next_ns = arrive_by(p, c, t_ns);
-
-			if (next_ns < first_ns)
-				first_ns = next_ns;
-		}
+		c = highest(waiting);
+		waiting ^= 1 << c;
+		next_ns = class_arrive_by(p, c, t_ns);
+		if (next_ns < first_ns)
+			first_ns = next_ns;
 	}
 	return first_ns;
 }
@@ -188,6 +190,7 @@ static __always_inline void queue_clear(struct port *p, u32 c)
 	p->state.queue_bytes -= k->arrived_bytes;
 	k->arrived_bytes = 0;
 	k->arrived = q->tail;
+	k->next_ns = NEVER;
 	k->dropped = 0;
 }
 

@@ -57,10 +57,13 @@ static __always_inline u32 ring_len(const struct ring *r)
 static __always_inline u32 ring_sort_in(struct ring *q, u64 t_ns)
 {
 	u32 i = q->tail;
-	struct slot *last = slot_at(q, i - 1);
+	struct slot *last;
 
 	/* most are the last; a loop costs its iterator */
-	if (i == q->head || (last && last->packet.t_ns <= t_ns))
+	if (i == q->head)
+		return i;
+	last = slot_at(q, i - 1);
+	if (last && last->packet.t_ns <= t_ns)
 		return i;
 	/* few are later: those of the last quantum, and what a host has for later */
 	bounded (RING_MAX) {

@@ -105,7 +105,11 @@ static __always_inline u64 class_start(struct port *p, u32 c, u64 limit_ns)
 	t_ns = s->packet.t_ns;
 	if (t_ns < p->state.link_free_ns)
 		t_ns = p->state.link_free_ns;
-	return k->config.lossless ? lossless_start(p, c, t_ns, limit_ns, s->packet.len) : t_ns;
+	if (!k->config.lossless)
+		return t_ns;
+	if (!(uses & USE_CBFC) && pfc_quiet(&k->tx))
+		return t_ns > k->tx.ready_ns ? t_ns : k->tx.ready_ns;
+	return lossless_start(p, c, t_ns, limit_ns, s->packet.len);
 }
 
 /*
@@ -122,12 +126,12 @@ __noinline u64 next_start(struct port *p __arg_nonnull, u64 now, u64 limit_ns)
 
 	if (best_ns == NEVER)
 		poll_ns = now + p->config.pfc_delay_ns / 2;
-	waiting &= ~(1 << best);
+	waiting ^= 1 << best;
 	while (waiting && can_loop) { /* mostly there is one */
 		u32 c = highest(waiting);
 		u64 t_ns = class_start(p, c, limit_ns);
 
-		waiting &= ~(1 << c);
+		waiting ^= 1 << c;
 		if (t_ns == NEVER)
 			poll_ns = now + p->config.pfc_delay_ns / 2;
 		if (t_ns < best_ns) {

@@ -31,7 +31,7 @@ var groups = []struct {
 }{
 	{"Go: runtime and our code", regexp.MustCompile(`^go:|^user$`)},
 	{"qdisc programs", regexp.MustCompile(`^bpf_prog_\w+_(npecn_\w+|transmit|next_start|` +
-		`lossless_start|carry|sample_flush|pfc_post|watch_data|watch_host)$`)},
+		`arrive_by|lossless_start|carry|sample_flush|pfc_post|watch_data|watch_host)$`)},
 	{"qdisc programs: entry, clock, kfuncs", regexp.MustCompile(`^bpf__Qdisc|^__bpf_prog_(enter|` +
 		`exit)|bpf_ktime_get|ktime_get_mono_fast|^bpf_qdisc_|bpf_kptr_xchg|^bpf_trampoline`)},
 	{"tcx programs", regexp.MustCompile(`^bpf_prog_\w+_(fabric|arrive|stamp|np_ingress|np_egress|` +
