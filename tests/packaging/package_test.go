@@ -102,6 +102,7 @@ func TestContents(t *testing.T) {
 		"usr/share/doc/pcn/copyright",
 		"usr/share/doc/pcn/examples/alerts.yaml",
 		"usr/share/doc/pcn/examples/grafana.json",
+		"usr/share/doc/pcn/host-measurements.md",
 		"usr/share/doc/pcn/host.md",
 		"usr/share/fish/vendor_completions.d/pcn.fish",
 		"usr/share/man/man1/pcn-host-up.1.gz",
