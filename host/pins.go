@@ -131,14 +131,23 @@ func checkOwner(root string) error {
 	if err != nil {
 		return explainRefusal(fmt.Errorf("look for pins: %w", err), neededCapabilities...)
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	isTheirs := ok && st.Uid != 0 && int(st.Uid) != os.Geteuid()
+	user, isTheirs := OwnedByAnother(info)
 	if info.IsDir() && !isTheirs && info.Mode().Perm()&0o022 == 0 {
 		return nil
 	}
 	return fmt.Errorf("%s is %v of user %d: want a folder that only root may change, as pcn host "+
-		"up makes it: find out who made it, rm -r it, and chmod 700 %s", root, info.Mode(), st.Uid,
+		"up makes it: find out who made it, rm -r it, and chmod 700 %s", root, info.Mode(), user,
 		filepath.Dir(root))
+}
+
+// OwnedByAnother returns the user that a file belongs to, and whether that is neither root nor the
+// user of this process.
+func OwnedByAnother(info fs.FileInfo) (user uint32, is bool) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, false
+	}
+	return st.Uid, st.Uid != 0 && int(st.Uid) != os.Geteuid()
 }
 
 // checkMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts

@@ -48,9 +48,8 @@ func missingCapabilities(needed ...capability) ([]string, error) {
 
 // What it takes to enter a network namespace, that of a process of another user too, and to mount.
 var (
-	entering = []capability{{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0},
-		{"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0}}
 	mounting = capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0}
+	entering = []capability{mounting, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0}}
 )
 
 // haveCapabilities fails if this thread may not do what Up does, and says what it lacks.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -105,10 +104,9 @@ func readSecret(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
 			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if ok && info.Mode().IsRegular() && st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+	if user, is := host.OwnedByAnother(info); is && info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s belongs to user %d, who may know the key: make a new key, with "+
-			"umask 077 (chown root %s keeps this one)", path, st.Uid, path)
+			"umask 077 (chown root %s keeps this one)", path, user, path)
 	}
 	return config.ReadAtMost(f, maxKeyFile)
 }

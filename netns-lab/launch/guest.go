@@ -3,13 +3,12 @@
 package launch
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+
+	"github.com/pcn-linux/pcn/netns-lab/vm"
 )
 
 // guestFolder contains cmd/pcn-guest if it was built before this program. The folder always exists,
@@ -31,11 +30,11 @@ func GuestSHA256() (string, error) {
 		return "", orNoGuest(err)
 	}
 	defer program.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, program); err != nil {
+	hash, err := vm.Hash(program)
+	if err != nil {
 		return "", fmt.Errorf("read the microVM's program: %w", err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hash, nil
 }
 
 // guestProgram returns the program that microVMs run, out of the folder.

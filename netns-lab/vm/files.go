@@ -17,11 +17,14 @@ type paths struct {
 	memory, devices            string // of a microVM that is prepared or resumed
 }
 
+// firstInherited is the descriptor of the first file that QEMU inherits, of [exec.Cmd.ExtraFiles].
+const firstInherited = 3
+
 // sharedFiles are the files through which this process and QEMU talk.
 type sharedFiles struct {
 	paths           paths
 	console, answer *os.File
-	inherited       []*os.File // QEMU has them as file descriptors, from 3
+	inherited       []*os.File // QEMU has them as file descriptors, from firstInherited
 	borrowed        []*os.File // the same, behind these; they are not closed with them
 	dir             string     // folder to remove; "" is none
 }
@@ -34,8 +37,7 @@ func (s *sharedFiles) inherit(f *os.File) string {
 // descriptor lets QEMU inherit a file, and returns its descriptor there.
 func (s *sharedFiles) descriptor(f *os.File) int {
 	s.borrowed = append(s.borrowed, f)
-	const first = 3 // of exec.Cmd.ExtraFiles
-	return first + len(s.inherited) + len(s.borrowed) - 1
+	return firstInherited + len(s.inherited) + len(s.borrowed) - 1
 }
 
 // inheritState lets QEMU open a state's memory, and read its devices.

@@ -60,9 +60,18 @@ func HashFile(path string) (string, error) {
 		return "", fmt.Errorf("compute the fingerprint: %w", err)
 	}
 	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	hash, err := Hash(f)
+	if err != nil {
 		return "", fmt.Errorf("compute the fingerprint of %s: %w", path, err)
+	}
+	return hash, nil
+}
+
+// Hash returns the SHA-256 of all that a reader has, in hexadecimal.
+func Hash(r io.Reader) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }

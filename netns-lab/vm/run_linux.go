@@ -64,9 +64,8 @@ func newSharedFiles(initramfs []byte) (*sharedFiles, error) {
 		s.inherited = append(s.inherited, f)
 	}
 	s.console, s.answer = s.inherited[1], s.inherited[2]
-	// exec.Cmd.ExtraFiles begin at 3
-	s.paths = paths{
-		initramfs: "/proc/self/fd/3", console: "/proc/self/fd/4", answer: "/proc/self/fd/5",
+	for i, name := range []*string{&s.paths.initramfs, &s.paths.console, &s.paths.answer} {
+		*name = inheritedName(s.inherited[i], firstInherited+i)
 	}
 	return s, nil
 }
