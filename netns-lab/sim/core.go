@@ -26,7 +26,7 @@ type core struct {
 
 	portBytes, classBytes, ingressBytes uint32
 	rate, kmin, kmax                    uint32 // offsets in struct port_state
-	alpha                               uint32 // offset in struct port_ingress
+	alpha, repeats                      uint32 // offsets in struct port_ingress
 	said                                saidFields
 
 	ce, ue, feedbackShift uint64 // verdicts
@@ -106,7 +106,7 @@ func (c *core) findFields() error {
 	c.rate = o.of("rate_bps")
 	c.kmin, c.kmax = o.of("red.kmin_bytes"), o.of("red.kmax_bytes")
 	in := &offsets{layout: c.layout, name: "port_ingress"}
-	c.alpha = in.of("pfc.alpha")
+	c.alpha, c.repeats = in.of("pfc.alpha"), in.of("repeat.over")
 	c.said = saidFields{
 		npecn: o.of("said.npecn"), ecn: o.of("said.ecn"), fecn: o.of("said.fecn"),
 		tcdCE: o.of("said.tcd_ce"), tcdUE: o.of("said.tcd_ue"), state: o.of("said.tcd_state"),
@@ -249,6 +249,14 @@ func (c *core) check(now int64, q *queue, enters bool, freeBytes uint64) (action
 	s[4], s[5] = q.held, freeBytes
 	said := c.ingress.call()
 	return said & 0xff, said >> 8 & 0xffffff
+}
+
+// endRepeats returns how many PAUSE frames a switch that repeats them would have sent up to now,
+// and has it send no more for what an ingress port holds.
+func (c *core) endRepeats(now int64, q *queue) (frames uint64) {
+	_, frames = c.check(now, q, false, 0)
+	c.put32(q.ingress+c.repeats, 0)
+	return frames
 }
 
 // xonBytes returns the threshold of a RESUME of an ingress port with so many bytes free.

@@ -72,7 +72,8 @@ type flow struct {
 	ahead     map[uint32]struct{} // packets that came before one that is missing
 	pending   uint16              // packets since the last ACK
 	pendingCE uint16
-	ackTimer  bool
+	ackAt     int64 // when the ACK that waits is due
+	ackTimer  bool  // an evAck is to come
 	ackSent   int64 // when the newest data packet was sent
 	ackSeq    uint32
 	ackOrder  uint32

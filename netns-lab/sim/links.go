@@ -136,20 +136,31 @@ func (w *world) fail(id int32) {
 	for c := range p.queues {
 		q := &p.queues[c]
 		if q.pausing {
-			q.pausing = false
-			q.resumeSent++
-			w.logPFC(id, p, uint8(c), linkResume, w.now)
+			w.forgetPause(id, p, q, uint8(c))
 		}
-		if q.paused {
-			q.paused = false
-			w.goOn(id, p, q)
-		}
-		if p.fromHost {
-			continue // its packets wait
-		}
-		for q.packets > 0 {
+		// first: a queue that goes on asks how many packets PAUSE has held back
+		lost := !p.fromHost && q.packets > 0
+		for !p.fromHost && q.packets > 0 { // a host's packets wait
 			w.loseQueued(id, p, q, uint8(c))
 		}
+		switch {
+		case q.paused:
+			q.paused = false
+			w.goOn(id, p, q)
+		case lost && q.marked:
+			w.core.goOn(w.now, q) // those of an earlier PAUSE are gone too
+		}
+	}
+}
+
+// forgetPause ends the PAUSE that a switch sent by a port whose link fails, and with it the frames
+// that would repeat it.
+func (w *world) forgetPause(id int32, p *port, q *queue, class uint8) {
+	q.pausing = false
+	q.resumeSent++
+	w.logPFC(id, p, class, linkResume, w.now)
+	if !w.mmu {
+		q.frames += w.core.endRepeats(w.now, q)
 	}
 }
 

@@ -161,6 +161,80 @@ links:
 	qt.Check(t, qt.IsTrue(sent["L0->S0"][3] > 0))
 }
 
+// S1 drains at 1 Gbit/s, and so pauses S0. A burst is 1000 frames of 1000 bytes.
+const pausedLink = `
+name: paused
+engine: sim
+topology: {kind: dumbbell, senders: 2, rate: 10Gbps, delay: 1us}
+switch: {pfc: {xoff: 40KB, xon: 30KB}}
+schemes: [pcn]
+warmup: 0ms
+duration: 2ms
+sample: 10us
+bursts:
+  - {name: X, from: A0, to: B0, at: 0ms, size: 958KB, rate: 10Gbps}
+  - {name: Y, from: A1, to: B0, at: 0ms, size: 958KB, rate: 10Gbps}
+links:
+  - {at: 0ms, link: S1->B0, rate: 1Gbps}
+`
+
+// What a PAUSE held back and the link took along is not in the queue any more, whether the PAUSE
+// still held or not. So of the packets that leave S0 by the link when it works again NP-ECN marks
+// all that leave others behind: the link is full, and nothing pauses it. The first and the last may
+// leave none.
+func TestFailedLinkForgetsPausedPackets(t *testing.T) {
+	for name, faster := range map[string]string{"paused": "125us", "was paused": "90us"} {
+		run := simulate(t, parse(t, pausedLink+fmt.Sprintf(`
+  - {at: 105us, link: S0-S1, state: down}
+  - {at: 125us, link: S0-S1, state: up}
+  - {at: %s, link: S1->B0, rate: 10Gbps}
+`, faster)), "pcn")
+		for _, p := range run.Ports {
+			if p.Name == "S0->S1" {
+				qt.Check(t, qt.IsTrue(p.DroppedResetPackets > 40),
+					qt.Commentf("%s: %d packets in S0's queue", name, p.DroppedResetPackets))
+				qt.Check(t, qt.Equals(p.ResumeReceived, map[string]uint64{"was paused": 1}[name]))
+			}
+		}
+		var sent, marked uint64
+		for _, s := range run.Series {
+			if s.Kind == result.KindPort && s.Name == "S0->S1" && s.TimeNs >= 110_000 {
+				sent += s.RateBps * 10_000 / 8_000_000_000 / 1000
+				marked += s.MarkedPackets
+			}
+		}
+		qt.Check(t, qt.IsTrue(sent > 400 && sent-marked <= 2),
+			qt.Commentf("%s: %d of %d packets", name, marked, sent))
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid),
+			qt.Commentf("%v", run.Manifest.Reasons))
+	}
+}
+
+// A switch sends no PAUSE over a link that does not work, also if it failed when a port was above
+// XOFF. When it works again S1 is empty, and pauses S0 as at the start. The first frames are at S0
+// already, so 2 us earlier, and frames of PAUSE are counted when a packet leaves, each 8 us: that
+// is 4 of one each 2.5 us.
+func TestFailedLinkRepeatsNoPause(t *testing.T) {
+	run := simulate(t, parse(t, pausedLink+`
+  - {at: 55us, link: S0-S1, state: down}
+  - {at: 500us, link: S0-S1, state: up}
+`), "pcn")
+	frames := func(from, to int64) (n uint64) {
+		for _, r := range run.PauseRepeats {
+			if r.From == "S1" && r.TimeNs >= from && r.TimeNs < to {
+				n += r.Frames
+			}
+		}
+		return n
+	}
+	first := frames(0, 50_000)
+	qt.Assert(t, qt.IsTrue(first > 2), qt.Commentf("%d", first))
+	qt.Check(t, qt.Equals(frames(60_000, 500_000), 0))
+	again := frames(500_000, 550_000)
+	qt.Check(t, qt.IsTrue(again >= first && again <= first+4),
+		qt.Commentf("%d at first, then %d", first, again))
+}
+
 // Links lose their share of the packets, within five standard deviations, and all flows arrive.
 func TestLinksLosePackets(t *testing.T) {
 	const text = `

@@ -89,9 +89,15 @@ func (w *world) receiveData(f *flow, k *packet) {
 		w.sendACK(f)
 		return
 	}
+	f.ackAt = w.now + delayedACKNs
+	w.waitForACK(f)
+}
+
+// waitForACK has ackDue look at a flow when the ACK that waits is due, unless it will do so before.
+func (w *world) waitForACK(f *flow) {
 	if !f.ackTimer {
 		f.ackTimer = true
-		w.events.push(w.now+delayedACKNs, evAck, uint32(f.id))
+		w.events.push(f.ackAt, evAck, uint32(f.id))
 	}
 }
 
@@ -137,10 +143,15 @@ func (f *flow) take(seq uint32) bool {
 	}
 }
 
-// ackDue sends an ACK that waited long enough.
+// ackDue sends an ACK that waited long enough. The timer may be that of an earlier one, which was
+// sent with the packet behind: as on Linux (tcp_delack_timer_handler) it then is set again.
 func (w *world) ackDue(f *flow) {
 	f.ackTimer = false
-	if f.pending > 0 {
+	switch {
+	case f.pending == 0:
+	case w.now < f.ackAt:
+		w.waitForACK(f)
+	default:
 		w.sendACK(f)
 	}
 }

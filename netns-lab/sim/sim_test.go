@@ -136,6 +136,29 @@ func TestCompletionToTheNanosecond(t *testing.T) {
 	qt.Check(t, qt.Equals(run.Flows[0].ReceivedBytes, 9340))
 }
 
+// Receivers of ack_every: 2 hold the ACK of an odd packet for Linux's least, 40 ms of a clock that
+// is 1024 times slower, counted from that packet: the timer of an ACK that was sent is over
+// (inet_csk_clear_xmit_timer). So the third of three waits for all of it, and a hundred, one each
+// 800 ns, need fifty ACKs.
+func TestDelayedACKToTheNanosecond(t *testing.T) {
+	run := func(packets int) *result.Run {
+		text := strings.Replace(oneFlow, "9340B", fmt.Sprintf("%dB", packets*934), 1)
+		r := simulate(t, exactly(parse(t, text+"ack_every: 2\n")), "pfc")
+		qt.Assert(t, qt.HasLen(r.Completions, 1))
+		return r
+	}
+	const there, back, wait = 3*800 + 15_000, 3*52 + 15_000, 40_000_000 / 1024
+	qt.Check(t, qt.Equals(*run(2).Completions[0].FCTNs, 800+there+back))
+	qt.Check(t, qt.Equals(*run(3).Completions[0].FCTNs, 2*800+there+wait+back))
+	hundred := run(100)
+	qt.Check(t, qt.Equals(*hundred.Completions[0].FCTNs, 99*800+there+back))
+	for _, p := range hundred.Ports {
+		if p.Name == "B0->S1" {
+			qt.Check(t, qt.Equals(p.SentPackets, 50))
+		}
+	}
+}
+
 const twoIntoOne = `
 name: two
 topology: {kind: star, hosts: 3, rate: 10Gbps, delay: 1us}
