@@ -12,7 +12,8 @@
  * left.
  *
  * The specification's updates also carry FCTBS, from which the receiver learns how much was lost.
- * That is left out: the links here lose nothing. The specification's counters have 12 bits, and
+ * That is left out: Linux's links here lose nothing, and the simulator, whose links may, returns
+ * the credits of what they lose by itself. The specification's counters have 12 bits, and
  * FCCL is at most 2048 blocks (128 KB) ahead of what was received. The counters here have 64 bits:
  * they never wrap, and buffers can be larger, such as the 280 KB of TCD's paper.
  */
