@@ -5,6 +5,7 @@ package sim
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,8 +17,9 @@ import (
 type module struct {
 	name   string
 	wasm   api.Module
-	memory []byte // of wasm; replaced when it grows
-	free   uint32 // address of the first byte that was not allocated
+	memory []byte    // of wasm; replaced when it grows
+	free   uint32    // address of the first byte that was not allocated
+	dog    *watchdog // nil: none of its calls may be endless
 }
 
 // pageBytes is the size of a page of a wasm memory.
@@ -142,15 +144,27 @@ func (m *module) need(names ...string) ([]*function, error) {
 	return functions, nil
 }
 
-// trap is a panic with the error of a call: run recovers it. C files of ours don't trap, those of
-// users may.
+// trap is a panic with the error of a call: [catch] recovers it. C files of ours don't trap, those
+// of users may.
 type trap struct{ err error }
+
+// catch makes a panic of a call the error of the function that defers it.
+func catch(err *error) {
+	if r := recover(); r != nil {
+		t, ok := r.(trap)
+		if !ok {
+			panic(r)
+		}
+		*err = t.err
+	}
+}
 
 // noContext is that of calls: wazero asks it for values at each, and a run's has many layers.
 var noContext = context.Background()
 
 // call calls the function with the arguments in its stack and returns the result.
 func (f *function) call() uint64 {
+	f.module.dog.begin()
 	if err := f.fn.CallWithStack(noContext, f.stack[:]); err != nil {
 		panic(trap{fmt.Errorf("function %s of module %s: %w%s",
 			f.name, f.module.name, err, hintFor(err))})
@@ -161,6 +175,10 @@ func (f *function) call() uint64 {
 // hintFor says what causes the error of a call. Helpers of BPF are calls of low addresses, where a
 // module has no function.
 func hintFor(err error) string {
+	if errors.Is(err, errEndless) {
+		return "\n(hint: a call is stopped after 2^27 steps, or when the run is interrupted: " +
+			"give the loop a bound)"
+	}
 	text := err.Error()
 	if strings.Contains(text, "invalid table access") ||
 		strings.Contains(text, "indirect call type mismatch") {

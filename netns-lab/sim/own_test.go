@@ -182,3 +182,40 @@ func TestOwnWithoutLinker(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "(?s).*scheme mine was not compiled for the simulator: "+
 		"no wasm-ld-19 is installed: apt install lld-19; or run it with `--engine kernel`"))
 }
+
+// A loop without an end ends the run, by itself and at once when it is interrupted, and says where
+// it is. Other schemes do not ask whether they may go on.
+func TestOwnLoopsForEver(t *testing.T) {
+	const body = "\tflow->state.cuts++;\n"
+	dir := ownFolder(t, "rate.c", func(source string) string {
+		return strings.Replace(source, body, body+"\tfor (;;)\n\t\t;\n", 1)
+	})
+	e := loadOwn(t, dir)
+	const want = "(?s).*function simulate_cnp of module mine: loops without an end.*" +
+		"give the loop a bound.*"
+	_, err := simulator.Run(t.Context(), e, "mine", func(float64) {})
+	qt.Check(t, qt.ErrorMatches(err, want))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	dog := &watchdog{ctx: ctx}
+	dog.stillRunning()
+	dog.stillRunning()
+	cancel()
+	qt.Check(t, qt.PanicMatches(dog.stillRunning, errEndless.Error()))
+	dog.begin()
+	dog.stillRunning() // this call may return at once
+}
+
+// So does one in a marking rule, which the simulator calls before the run begins, and during it.
+func TestOwnMarkerLoopsForEver(t *testing.T) {
+	dir := ownFolder(t, "rate.c", ownParts.Replace)
+	path := filepath.Join(dir, "mark.h")
+	source, err := os.ReadFile(path)
+	qt.Assert(t, qt.IsNil(err))
+	const returns = "\treturn "
+	at := strings.LastIndex(string(source), returns)
+	qt.Assert(t, qt.IsTrue(at > 0))
+	write(t, path, string(source[:at])+"\tfor (;;)\n\t\t;\n"+string(source[at:]))
+	_, err = simulator.Run(t.Context(), loadOwn(t, dir), "mine", func(float64) {})
+	qt.Check(t, qt.ErrorMatches(err, "(?s).*function port_depart of module port: loops without.*"))
+}

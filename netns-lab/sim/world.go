@@ -84,7 +84,8 @@ const (
 // newWorld builds the network of a scheme's run.
 func newWorld(
 	ctx context.Context, runtime wazero.Runtime, e *experiment.Experiment, name string,
-) (*world, error) {
+) (_ *world, err error) {
+	defer catch(&err)
 	s, err := e.Scheme(name)
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func newWorld(
 	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
 	w.setTime()
-	if err := w.loadAlgorithms(ctx, runtime); err != nil {
+	if err := w.loadGuarded(ctx, runtime); err != nil {
 		return nil, err
 	}
 	if err := w.addPorts(); err != nil {
@@ -168,6 +169,28 @@ func (w *world) setTime() {
 
 // sinceStart converts a time to one counted from t = 0.
 func (w *world) sinceStart(at int64) int64 { return at - w.t0 }
+
+// loadGuarded is loadAlgorithms, with a watchdog for the calls of a scheme of the user's own.
+func (w *world) loadGuarded(ctx context.Context, runtime wazero.Runtime) error {
+	if w.scheme.Own == nil {
+		return w.loadAlgorithms(ctx, runtime)
+	}
+	dog, err := newWatchdog(ctx, runtime)
+	if err != nil {
+		return err
+	}
+	if err := w.loadAlgorithms(ctx, runtime); err != nil {
+		return err
+	}
+	w.core.dog = dog
+	if w.control != nil {
+		w.control.dog = dog
+	}
+	if w.notifier != nil {
+		w.notifier.dog = dog
+	}
+	return nil
+}
 
 // loadAlgorithms instantiates the control, the notification point and the core of ports.
 func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) error {
@@ -516,15 +539,7 @@ func (w *world) dataPath(f *flow) []int32 { return w.steps[f.step : f.step+f.hop
 
 // run lets all events happen, up to the end and until no packet is under way.
 func (w *world) run(ctx context.Context, progress func(done float64)) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			t, ok := r.(trap)
-			if !ok {
-				panic(r)
-			}
-			err = t.err
-		}
-	}()
+	defer catch(&err)
 	begin := w.now
 	told := begin
 	for {

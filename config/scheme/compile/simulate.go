@@ -68,7 +68,10 @@ func (c *compiler) link(
 ) ([]byte, error) {
 	object, module := filepath.Join(c.dir, "out.wasm.o"), filepath.Join(c.dir, "out.wasm")
 	flags := filepath.Join(c.dir, "bpf", "include", "simulator")
-	if err := c.clangTo(ctx, object, from, "@"+flags+".clang"); err != nil {
+	// so that an endless loop can be stopped
+	endless := filepath.Join(c.dir, "bpf", "include", "endless.h")
+	if err := c.clangTo(ctx, object, from, "@"+flags+".clang", "-include", endless,
+		"-fsanitize-coverage=edge,no-prune,trace-pc"); err != nil {
 		return nil, err
 	}
 	args := append(exports, "@"+flags+".wasm-ld", "-o", module, object)

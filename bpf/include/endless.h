@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Modules of users' own schemes tell the simulator now and then that they still run: no verifier
+ * has looked at them, and nothing can stop machine code from outside that never returns to Go.
+ * clang calls a function in each basic block (-fsanitize-coverage=trace-pc), loops included. This
+ * file is included before the user's: config/scheme/compile/simulate.go.
+ */
+#ifndef PCN_ENDLESS_H
+#define PCN_ENDLESS_H
+
+/* Basic blocks between two questions, a power of two: about 2 ms. */
+#define STILL_RUNNING_BLOCKS (1 << 20)
+
+__attribute__((import_module("watch"), import_name("still_running"))) void still_running(void);
+
+__attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void)
+{
+	static unsigned int blocks;
+
+	if (!(++blocks % STILL_RUNNING_BLOCKS))
+		still_running();
+}
+
+#endif
