@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -59,7 +60,7 @@ func TestEnginesAgree(t *testing.T) {
 			runs = append(runs, b.run)
 		}
 	}
-	for _, args := range wholeRuns {
+	for _, args := range slices.Concat(wholeRuns, slices.Collect(maps.Keys(sharedRuns))) {
 		qt.Assert(t, qt.SliceContains(runs, args))
 	}
 	for _, args := range runs {
@@ -75,14 +76,19 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-// engineRows runs an experiment on both engines and compares them. The demo's run on Linux is that
-// of TestHeadOfLine.
+// sharedRuns are experiments whose run on Linux other tests want too.
+var sharedRuns = map[string]func(t *testing.T) (folder string){
+	strings.Join(demoArgs, " "):  demoOnce,
+	strings.Join(burstArgs, " "): burstOnce,
+}
+
+// engineRows runs an experiment on both engines and compares them.
 func engineRows(t *testing.T, args string) []result.EngineRow {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out")
 	engines, folders := "kernel,sim", []string{out}
-	if args == strings.Join(demoArgs, " ") {
-		engines, folders = "sim", []string{demoOnce(t), out} // Linux first, as in other runs
+	if once, ok := sharedRuns[args]; ok {
+		engines, folders = "sim", []string{once(t), out} // Linux first, as in other runs
 	}
 	stdout, stderr, code := run(t, append([]string{"run", "--engine", engines, "--out", out},
 		strings.Fields(args)...)...)

@@ -3,9 +3,12 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -25,6 +28,10 @@ func build(m *testing.M) int {
 	if os.Getenv(insideEnv) != "" {
 		return m.Run() // it is built
 	}
+	if err := oneMoreAtATime(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	dir, err := os.MkdirTemp("", "pcn-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -37,6 +44,19 @@ func build(m *testing.M) int {
 		return 1
 	}
 	return m.Run()
+}
+
+// oneMoreAtATime lets one more test run at a time than there are CPUs, unless the command line says
+// how many. A test sometimes waits: TestSlurm does most of the time. pcn itself lets no more
+// microVMs run than there are CPUs.
+func oneMoreAtATime() error {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 }
 
 // run runs pcn to its end and returns its output and exit code.

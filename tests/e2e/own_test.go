@@ -118,7 +118,7 @@ const struct every_params np_params = {};`,
 		source = strings.Replace(source, from, to, 1)
 	}
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(source), 0o600)))
-	r := runs(t, "mine", filepath.Join(dir, "mine.yaml"))
+	r := runs(t, "mine", filepath.Join(dir, "mine.yaml"), "--duration", "10ms")
 	for _, f := range r.Flows {
 		every := float64(f.MarkedPackets) / float64(f.CNPDecrease)
 		qt.Check(t, qt.IsTrue(every >= 7 && every < 8), qt.Commentf("%d marked, %d CNPs", f.MarkedPackets, f.CNPDecrease))

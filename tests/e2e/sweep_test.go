@@ -134,6 +134,28 @@ func sweepOnceMore(t *testing.T, dir string) {
 	sameSweep(t, out, copied)
 }
 
+// TestOtherSeedOtherBytes compares each two cells of the sweep that differ only in the seed.
+func TestOtherSeedOtherBytes(t *testing.T) {
+	out := localSweep(t)
+	bySeed := map[string]map[uint64]string{} // folders, by the hash of the experiment
+	for _, cell := range cellsIn(out) {
+		folder := filepath.Join(out, "cells", cell)
+		m := manifestOf(t, folder)
+		if bySeed[m.ExperimentSHA256] == nil {
+			bySeed[m.ExperimentSHA256] = map[uint64]string{}
+		}
+		bySeed[m.ExperimentSHA256][m.Seed] = folder
+	}
+	qt.Assert(t, qt.HasLen(bySeed, tinyCells/2))
+	for _, folders := range bySeed {
+		qt.Assert(t, qt.HasLen(folders, 2))
+		qt.Check(t, qt.SliceContains(differing(t, folders[1], folders[2]), "series.csv"))
+		stdout, stderr, code := run(t, "diff", folders[1], folders[2])
+		qt.Check(t, qt.Equals(code, 5), qt.Commentf("%s%s", stdout, stderr))
+		qt.Check(t, qt.StringContains(stdout, "seed"))
+	}
+}
+
 // manifests are those of cells, with the time of the machine at which they ran.
 func manifests(t *testing.T, out string, cells []string) []string {
 	t.Helper()

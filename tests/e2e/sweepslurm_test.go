@@ -35,6 +35,7 @@ func TestSlurm(t *testing.T) {
 			t.Fatalf("%v: run scripts/setup.sh --dev", err)
 		}
 	}
+	t.Parallel()
 	cmd := exec.Command("unshare", "--mount", "--net", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc",
 		os.Args[0], "-test.run", "^TestSlurmInside$", "-test.v")
 	cmd.Env = append(os.Environ(), insideEnv+"="+pcn, localEnv+"="+localSweep(t))
