@@ -113,10 +113,18 @@ var notCalled = []string{
 }
 
 // clockParameters spare the guest the calibration of clocks: its TSC counts the ns of the virtual
-// clock. Its timer is the HPET, since calibrating the local APIC's takes QEMU 2 s. rep_good: see
-// erms above.
-var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", "nolapic_timer",
+// clock. Its timer is the HPET, since calibrating the local APIC's takes QEMU 2 s, see
+// withLocalTimer. rep_good: see erms above.
+var clockParameters = []string{"tsc=reliable", "tsc_early_khz=1000000", noLocalTimer,
 	"no_timer_check", "clearcpuid=rep_good"}
+
+const noLocalTimer = "nolapic_timer"
+
+// withLocalTimer returns the clock's parameters of a guest whose timer is that of the local APIC.
+// To set that one takes one access to a device, the HPET two; and the HPET is the timer of one CPU.
+func withLocalTimer(clock []string) []string {
+	return slices.DeleteFunc(slices.Clone(clock), func(p string) bool { return p == noLocalTimer })
+}
 
 // arguments returns QEMU's arguments for a microVM that boots and runs its job.
 func arguments(c Config, how acceleration, p paths) []string {
@@ -134,7 +142,9 @@ func arguments(c Config, how acceleration, p paths) []string {
 // in them depends on the job.
 func prepareArguments(c Config, p paths) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, counted)
-	return slices.Concat(machineArguments(c, flags, p), kernelArguments(c, p, terminal, clock),
+	// it boots once for many runs, so a slow calibration costs them nothing
+	return slices.Concat(machineArguments(c, flags, p),
+		kernelArguments(c, p, terminal, withLocalTimer(clock)),
 		seedArguments(0), savedArguments(c, p, "on"), []string{"-qmp", "stdio"})
 }
 
@@ -209,17 +219,15 @@ func machineFor(arm64 bool, how acceleration) (flags []string, terminal string, 
 }
 
 // severalCPUs changes what holds for a machine of amd64 with one CPU only. QEMU can't record more.
-// The HPET is the timer of one. QEMU takes mwait for a pause if there are more, so that idle CPUs
-// would never halt. Such a machine tests hosts and need not repeat, so it has cx16: without it the
-// kernel makes no timers of BPF programs.
+// It takes mwait for a pause if there are more, so that idle CPUs would never halt. Such a machine
+// tests hosts and need not repeat, so it has cx16: without it the kernel makes no timers of BPF
+// programs.
 func severalCPUs(flags, clock []string) (changedFlags, changedClock []string) {
 	changedFlags = slices.Clone(flags)
 	cpu := slices.Index(changedFlags, "-cpu") + 1
 	changedFlags[cpu] = strings.ReplaceAll(changedFlags[cpu], ",-cx16", "") + ",-monitor"
 	changedFlags[slices.Index(changedFlags, "-icount")+1] = "shift=0,sleep=off"
-	return changedFlags, slices.DeleteFunc(slices.Clone(clock), func(p string) bool {
-		return p == "nolapic_timer"
-	})
+	return changedFlags, withLocalTimer(clock)
 }
 
 func qemuVersion(ctx context.Context, program string) (string, error) {

@@ -15,7 +15,7 @@ func TestSeveralCPUs(t *testing.T) {
 	one := strings.Join(arguments(Config{}, counted, paths{}), " ")
 	qt.Check(t, qt.StringContains(one, "-smp 1 "))
 	qt.Check(t, qt.StringContains(one, "rr=record"))
-	qt.Check(t, qt.StringContains(one, "nolapic_timer"))
+	qt.Check(t, qt.StringContains(one, noLocalTimer))
 	qt.Check(t, qt.IsFalse(strings.Contains(one, "-monitor")))
 	qt.Check(t, qt.StringContains(one, "-cx16"))
 
@@ -24,8 +24,17 @@ func TestSeveralCPUs(t *testing.T) {
 	qt.Check(t, qt.StringContains(two, "-icount shift=0,sleep=off "))
 	qt.Check(t, qt.StringContains(two, ",-monitor"))
 	qt.Check(t, qt.IsFalse(strings.Contains(two, "cx16")))
-	qt.Check(t, qt.IsFalse(strings.Contains(two, "nolapic_timer")))
-	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, "nolapic_timer"))) // not changed itself
+	qt.Check(t, qt.IsFalse(strings.Contains(two, noLocalTimer)))
+	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, noLocalTimer))) // not changed itself
+}
+
+// TestLocalTimer: a microVM that boots for many runs takes the time to calibrate the faster timer.
+func TestLocalTimer(t *testing.T) {
+	boots := strings.Join(arguments(Config{}, counted, paths{}), " ")
+	prepared := strings.Join(prepareArguments(Config{}, paths{}), " ")
+	qt.Check(t, qt.StringContains(boots, noLocalTimer))
+	qt.Check(t, qt.IsFalse(strings.Contains(prepared, noLocalTimer)))
+	qt.Check(t, qt.StringContains(prepared, "tsc=reliable"))
 }
 
 // TestTick: only a microVM that asks for it keeps its tick.
