@@ -226,7 +226,7 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 			known := slices.Concat(KeysOf(v.Type()), extraKeys)
 			d.FailAt(key, fmt.Sprintf("unknown key %q", key.Value), Suggest(key.Value, known))
 			meant := Closest(key.Value, KeysOf(v.Type()))
-			if meant == "" || hasKey(n, meant) {
+			if meant == "" || ValueIndex(n, meant) >= 0 {
 				continue
 			}
 			// The key is misspelt, not missing: one message is enough.
@@ -249,14 +249,18 @@ func (d *Decoder) structure(path string, n *yaml.Node, v reflect.Value) {
 	}
 }
 
-// hasKey reports whether a mapping has a key.
-func hasKey(n *yaml.Node, key string) bool {
-	for i := 0; i < len(n.Content); i += 2 {
+// ValueIndex returns the index in n.Content of the value of a mapping's key; -1 if n is no mapping
+// or lacks the key.
+func ValueIndex(n *yaml.Node, key string) int {
+	if n.Kind != yaml.MappingNode {
+		return -1
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
-			return true
+			return i + 1
 		}
 	}
-	return false
+	return -1
 }
 
 // FailedAt reports whether there is an error at the value at path, or at its missing parts.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"go.yaml.in/yaml/v3"
 )
 
 func TestSuggestIsTheClosest(t *testing.T) {
@@ -32,5 +33,25 @@ func TestSyntaxErrorsHaveAPlace(t *testing.T) {
 		d := NewDecoder("f.yaml", "file", "a")
 		qt.Check(t, qt.IsNil(d.Root([]byte(c.text))))
 		qt.Check(t, qt.ErrorMatches(d.Err(), c.want), qt.Commentf("%q", c.text))
+	}
+}
+
+func TestValueIndex(t *testing.T) {
+	for _, c := range []struct {
+		text, key string
+		want      int
+	}{
+		{"{a: 1, b: 2}", "a", 1},
+		{"{a: 1, b: 2}", "b", 3},
+		{"{a: 1, b: 2}", "c", -1},
+		{"{a: b, c: d}", "b", -1}, // a value
+		{"{}", "a", -1},
+		{"[a, 1]", "a", -1}, // no mapping
+		{"a", "a", -1},
+	} {
+		var doc yaml.Node
+		qt.Assert(t, qt.IsNil(yaml.Unmarshal([]byte(c.text), &doc)))
+		qt.Check(t, qt.Equals(ValueIndex(doc.Content[0], c.key), c.want),
+			qt.Commentf("%s in %s", c.key, c.text))
 	}
 }

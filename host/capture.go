@@ -23,64 +23,59 @@ const (
 	udpDport     = 2
 )
 
-// CanCapture fails if CaptureCNPs would, before there is a file to write to.
-func CanCapture(interfaces []string) error {
-	fd, _, err := openCapture(interfaces)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return err
+// CNPSocket hears what interfaces receive and send.
+type CNPSocket struct {
+	fd    int
+	index map[int]int // of the interface in the capture, by the kernel's number
 }
 
-// openCapture opens a packet socket, and finds the interfaces' numbers by their indices.
-func openCapture(interfaces []string) (fd int, index map[int]int, err error) {
-	index = map[int]int{}
+// ListenCNPs opens a socket that hears what the interfaces receive and send. It needs no file to
+// write to yet: what can fail for want of rights or of an interface fails here.
+func ListenCNPs(interfaces []string) (*CNPSocket, error) {
+	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
+	index := map[int]int{}
 	for i, name := range interfaces {
 		device, err := net.InterfaceByName(name)
 		if err != nil {
-			return -1, nil, fmt.Errorf("interface %s: %w: see ip link", name, err)
+			return nil, fmt.Errorf("interface %s: %w: see ip link", name, err)
 		}
 		index[device.Index] = i
 	}
-	fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return -1, nil, explainRefusal(fmt.Errorf("open a packet socket: %w", err),
+		return nil, explainRefusal(fmt.Errorf("open a packet socket: %w", err),
 			capability{"CAP_NET_RAW", unix.CAP_NET_RAW, 0})
 	}
-	return fd, index, nil
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ethPAll}); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("listen for packets: %w", err)
+	}
+	return &CNPSocket{fd, index}, nil
 }
 
-// CaptureCNPs captures the CNPs that the interfaces receive and send until the context ends, and
-// returns their number. The capture must have the same interfaces in the same order. It sees CNPs
-// before RP consumes them.
-func CaptureCNPs(
-	ctx context.Context, interfaces []string, capture *cnp.Capture,
-) (n int, err error) {
-	const ethPAll = 0x0300 // ETH_P_ALL in network byte order
-	fd, index, err := openCapture(interfaces)
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(fd)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ethPAll}); err != nil {
-		return 0, fmt.Errorf("listen for packets: %w", err)
-	}
+// Close closes the socket.
+func (s *CNPSocket) Close() error { return unix.Close(s.fd) }
+
+// Capture captures the CNPs since the socket was opened, until the context ends, and returns their
+// number. The capture must have the socket's interfaces in the same order. It sees CNPs before RP
+// consumes them.
+func (s *CNPSocket) Capture(ctx context.Context, capture *cnp.Capture) (n int, err error) {
 	frame := make([]byte, 65536)
 	for ctx.Err() == nil {
 		const wakeUp = 100 // ms: how soon the context's end is seen
-		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		fds := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, wakeUp); err != nil && !errors.Is(err, unix.EINTR) {
 			return n, fmt.Errorf("wait for packets: %w", err)
 		}
 		for {
-			length, from, err := unix.Recvfrom(fd, frame, 0)
+			length, from, err := unix.Recvfrom(s.fd, frame, 0)
 			if errors.Is(err, unix.EAGAIN) {
 				break
 			}
 			if err != nil {
 				return n, fmt.Errorf("receive packets: %w", err)
 			}
-			i, ok := index[from.(*unix.SockaddrLinklayer).Ifindex]
+			i, ok := s.index[from.(*unix.SockaddrLinklayer).Ifindex]
 			if !ok || !isCNP(frame[:length]) {
 				continue
 			}

@@ -96,10 +96,11 @@ func (c *Controls) ExtraKeys() []string { return ControlNames() }
 // refuseSimulated takes controls that only the simulator has out of the file, and says so: as
 // unknown keys they would get no reason.
 func refuseSimulated(d *config.Decoder, root *yaml.Node) {
-	controls := valueOf(root, "controls")
-	if controls == nil || controls.Kind != yaml.MappingNode {
-		return
+	at := config.ValueIndex(root, "controls")
+	if at < 0 || root.Content[at].Kind != yaml.MappingNode {
+		return // there are none, or decoding reports the mistake
 	}
+	controls := root.Content[at]
 	var kept []*yaml.Node
 	for i := 0; i+1 < len(controls.Content); i += 2 {
 		name, parameters := controls.Content[i], controls.Content[i+1]
@@ -111,16 +112,6 @@ func refuseSimulated(d *config.Decoder, root *yaml.Node) {
 		kept = append(kept, name, parameters)
 	}
 	controls.Content = kept
-}
-
-// valueOf returns the value of a mapping's key; nil if it is not there.
-func valueOf(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
-	}
-	return nil
 }
 
 // DecodeExtra decodes the parameters of a control.

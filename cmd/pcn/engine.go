@@ -16,7 +16,7 @@ import (
 // engineFlags choose what runs an experiment.
 type engineFlags struct {
 	name             string // empty: the experiment's
-	kernel           string // empty: the newest in the cache
+	kernel           string // empty: the tested one, or else the newest in the cache
 	native, realTime bool
 }
 
@@ -28,7 +28,7 @@ func (e *engineFlags) add(f *pflag.FlagSet) {
 			"kernel,sim (default: the experiment's)")
 	f.StringVar(&e.kernel, "kernel", "",
 		"kernel of microVMs: a version in the cache, such as 7.3, or the path of an image "+
-			"(default: the newest in the cache)")
+			"(default: the tested one, or else the newest in the cache)")
 }
 
 // open returns the engine that the flags ask for; byDefault is the experiment's.

@@ -195,9 +195,11 @@ the file with Wireshark (-X lua_script:cnp/pcn.lua). Needs CAP_NET_RAW.`,
 		Example: `  pcn host capture --on eth0 --out cnps.pcapng`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := host.CanCapture(on); err != nil {
+			socket, err := host.ListenCNPs(on)
+			if err != nil {
 				return err // and an earlier capture stays
 			}
+			defer func() { err = errors.Join(err, socket.Close()) }()
 			f, err := os.Create(out)
 			if err != nil {
 				return fmt.Errorf("create the capture file: %w", err)
@@ -207,7 +209,7 @@ the file with Wireshark (-X lua_script:cnp/pcn.lua). Needs CAP_NET_RAW.`,
 			if err != nil {
 				return err
 			}
-			n, err := host.CaptureCNPs(cmd.Context(), on, capture)
+			n, err := socket.Capture(cmd.Context(), capture)
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d CNPs in %s\n", n, out)
 			return err
 		},

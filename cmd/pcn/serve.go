@@ -48,17 +48,35 @@ congestion control; with --flows, the fastest flows also have series of their ow
 	return c
 }
 
-// serve answers requests until the context ends.
+// How long a client may take. No request has a body. A scrape of many flows takes seconds, and
+// Prometheus waits for at most its interval, mostly a minute: connections that idle stay open
+// between scrapes.
+const (
+	readTimeout  = 5 * time.Second // of a request
+	writeTimeout = time.Minute     // from the request's end to the answer's
+	idleTimeout  = 3 * time.Minute
+	stopTimeout  = time.Second // for the answers that are on their way when the server ends
+)
+
+// serve answers requests until the context ends. A client that stalls loses its connection.
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
-	s := &http.Server{Handler: h, ReadHeaderTimeout: 5 * time.Second}
+	s := &http.Server{
+		Handler:      h,
+		ReadTimeout:  readTimeout,
+		WriteTimeout: writeTimeout,
+		IdleTimeout:  idleTimeout,
+	}
+	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer close(stopped)
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		_ = s.Shutdown(ctx)
+		_ = s.Shutdown(ctx) // what takes longer is cut off
 	})
-	defer stop()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		stop()
 		return fmt.Errorf("serve metrics: %w", err)
 	}
+	<-stopped
 	return nil
 }

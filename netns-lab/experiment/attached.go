@@ -88,7 +88,7 @@ func attach(name string, source []byte, files map[string]string) ([]byte, error)
 		return bytes.Clone(source), nil
 	}
 	var doc yaml.Node
-	if yaml.Unmarshal(source, &doc) == nil && valueOf(doc.Content[0], filesKey) >= 0 {
+	if yaml.Unmarshal(source, &doc) == nil && config.ValueIndex(doc.Content[0], filesKey) >= 0 {
 		for file, text := range files {
 			setEntry(doc.Content[0], filesKey, file, text)
 		}

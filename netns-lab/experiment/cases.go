@@ -224,7 +224,7 @@ func (s setting) in(n *yaml.Node, keys []string) (*yaml.Node, error) {
 func (s setting) child(n *yaml.Node, key string) (int, error) {
 	switch n.Kind {
 	case yaml.MappingNode:
-		if i := valueOf(n, key); i >= 0 {
+		if i := config.ValueIndex(n, key); i >= 0 {
 			return i, nil
 		}
 		n.Content = append(n.Content, s.node(yaml.ScalarNode, key), s.node(yaml.MappingNode, ""))
@@ -245,21 +245,11 @@ func (s setting) node(kind yaml.Kind, value string) *yaml.Node {
 	return n
 }
 
-// valueOf returns the index in a mapping's content of the value of a key, or -1.
-func valueOf(mapping *yaml.Node, key string) int {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if mapping.Content[i].Value == key {
-			return i + 1
-		}
-	}
-	return -1
-}
-
 // itemOf returns the index of the item of a list with this name or index.
 func itemOf(list *yaml.Node, key string) (int, error) {
 	var names []string
 	for i, item := range list.Content {
-		if at := valueOf(item, "name"); at >= 0 {
+		if at := config.ValueIndex(item, "name"); at >= 0 {
 			name := item.Content[at].Value
 			if name == key {
 				return i, nil

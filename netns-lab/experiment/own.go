@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
@@ -45,7 +46,7 @@ func (d *decoder) addOwn(root *yaml.Node) {
 
 // ownFiles calls visit for each entry of "algorithms".
 func (d *decoder) ownFiles(root *yaml.Node, visit func(name, file string, at *yaml.Node)) {
-	at := valueOf(root, algorithmsKey)
+	at := config.ValueIndex(root, algorithmsKey)
 	if at < 0 || root.Content[at].Kind != yaml.MappingNode {
 		return // there are none, or decoding reports the mistake
 	}
@@ -78,12 +79,12 @@ func (d *decoder) ownScheme(root *yaml.Node, file string) (own scheme.Own, err e
 
 // fileIn returns the text of a file that the experiment embeds.
 func fileIn(root *yaml.Node, name string) (string, bool) {
-	at := valueOf(root, filesKey)
+	at := config.ValueIndex(root, filesKey)
 	if at < 0 {
 		return "", false
 	}
 	files := root.Content[at]
-	if i := valueOf(files, name); files.Kind == yaml.MappingNode && i >= 0 {
+	if i := config.ValueIndex(files, name); i >= 0 {
 		return files.Content[i].Value, true
 	}
 	return "", false
@@ -134,14 +135,14 @@ func withOwn(name string, source []byte, own map[string]scheme.Own) ([]byte, err
 
 // setEntry sets an entry of a mapping in root, and adds the mapping if needed.
 func setEntry(root *yaml.Node, mapping, key, value string) {
-	at := valueOf(root, mapping)
+	at := config.ValueIndex(root, mapping)
 	if at < 0 {
 		root.Content = append(root.Content,
 			&yaml.Node{Kind: yaml.ScalarNode, Value: mapping}, &yaml.Node{Kind: yaml.MappingNode})
 		at = len(root.Content) - 1
 	}
 	m := root.Content[at]
-	if i := valueOf(m, key); i >= 0 {
+	if i := config.ValueIndex(m, key); i >= 0 {
 		m.Content[i] = &yaml.Node{Kind: yaml.ScalarNode, Value: value}
 		return
 	}

@@ -23,6 +23,12 @@ var (
 
 const maxName = 64
 
+// IsFileName reports whether a name of an experiment, a sweep or a figure can be that of a file:
+// lower-case letters, digits and "-".
+func IsFileName(name string) bool {
+	return len(name) <= maxName && fileName.MatchString(name)
+}
+
 // Bounds that keep a typing error from running for a day.
 const (
 	maxDuration = 30 * Second

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/config"
 )
 
 // NamedMetric is a metric of a run without bounds, for sweeps to collect.
@@ -54,7 +56,7 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 		settings = append(settings, d.withoutAliases(set, v.File, &budget))
 	}
 	for _, key := range []string{"cases", "expect", "compare", "metrics"} {
-		if at := valueOf(root, key); at >= 0 {
+		if at := config.ValueIndex(root, key); at >= 0 {
 			root.Content = slices.Delete(root.Content, at-1, at+1)
 		}
 	}
@@ -91,15 +93,15 @@ func (e *Experiment) Vary(v Variation) (*Experiment, error) {
 // settingsOf returns what a case of the file sets; nil if there is no such case, or it sets
 // nothing. The file may have more cases than the experiment, of which some were chosen.
 func settingsOf(root *yaml.Node, name string) *yaml.Node {
-	cases := valueOf(root, "cases")
+	cases := config.ValueIndex(root, "cases")
 	if cases < 0 {
 		return nil
 	}
 	for _, c := range root.Content[cases].Content {
-		if at := valueOf(c, "name"); at < 0 || c.Content[at].Value != name {
+		if at := config.ValueIndex(c, "name"); at < 0 || c.Content[at].Value != name {
 			continue
 		}
-		if at := valueOf(c, "set"); at >= 0 {
+		if at := config.ValueIndex(c, "set"); at >= 0 {
 			return c.Content[at]
 		}
 	}

@@ -12,7 +12,7 @@ func nativeChecks() []Check {
 			"boot a kernel 6.1 or later"},
 		{"tcx", ForNative, loader.HaveTCX(), "boot a kernel 6.6 or later"},
 		{"BPF qdiscs", ForNative, loader.HaveQdisc(),
-			"boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y, or run without --native"},
+			"boot a kernel 6.16 or later with CONFIG_NET_SCH_BPF=y"},
 		{"permission to load programs", ForNative, loader.HavePermission(), "sudo pcn ..."},
 	}
 }

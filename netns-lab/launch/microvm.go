@@ -121,6 +121,10 @@ func (e *MicroVMs) Run(
 	m := &run.Manifest
 	m.GuestSHA256, m.KernelSHA256 = machine.GuestSHA256, machine.KernelSHA256
 	m.QEMU, m.Deterministic, m.Wall.BootS = res.QEMU, res.Deterministic, res.Boot.Seconds()
+	m.MicroVM = result.Booted
+	if res.Resumed {
+		m.MicroVM = result.Resumed
+	}
 	return run, nil
 }
 

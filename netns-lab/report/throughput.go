@@ -29,9 +29,9 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 	sum := strings.Join(flows, "+")
 	f := &figure{
 		title: "Throughput",
-		caption: fmt.Sprintf("%s, stacked. Throughput loss is the time until their sum stays at "+
-			"or above 95%% of its value before t = 0. The sum exceeds a link that the flows "+
-			"share where switches behind it send what they had stored.",
+		caption: fmt.Sprintf("%s, stacked. Throughput loss is the recovery_time of their sum, to "+
+			"95%% of it before t = 0. Tables name their own targets. The sum exceeds a link that "+
+			"the flows share where switches behind it send what they had stored.",
 			strings.Join(flows, " over ")),
 		xLabel: "Time (ms)",
 	}
@@ -128,8 +128,9 @@ func stackedBelow(r runView, flows []string) func(flow string, ns int64) float64
 	}
 }
 
-// throughputLoss returns the time in which a rate is below 95% of its mean in the 0.5 ms before t =
-// 0, as text, and its end. It returns false if the warm-up is shorter than that.
+// throughputLoss returns the [experiment.RecoveryTime] of a rate since t = 0, to 95% of its mean in
+// the 0.5 ms before, as text, and its end. It returns false if the warm-up is shorter than that.
+// Metrics name their target, mostly a share of a link, so theirs may be another time.
 func throughputLoss(total result.Timeline) (text string, untilNs int64, ok bool) {
 	const holdNs = 500_000
 	before, bins := 0.0, 0

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -203,8 +202,6 @@ func Parse(path string, data []byte) (*Paper, error) {
 	return p, d.Err()
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
 // check adds the mistakes of a file. Those of what is run are found by the sweep.
 func check(d *config.Decoder, p *Paper) {
 	require(d, "", "paper", "title", "figures")
@@ -237,7 +234,7 @@ func require(d *config.Decoder, at string, keys ...string) {
 }
 
 func checkName(d *config.Decoder, at, name string) {
-	if d.Has(at) && !plainName.MatchString(name) {
+	if d.Has(at) && !experiment.IsFileName(name) {
 		d.Fail(at, fmt.Sprintf("%q can't be a name", name), `lower-case letters, digits and "-"`)
 	}
 }

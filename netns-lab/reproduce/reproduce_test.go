@@ -167,10 +167,12 @@ func TestShareHasAnInterval(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
+	longName := strings.Repeat("a", 65)
 	for text, want := range map[string]string{
 		strings.Replace(small, "max: 2ms", "max: 2KB", 1):            ".*2KB is a .*",
 		strings.Replace(small, ", max: 2ms", "", 1):                  ".*neither min nor max.*",
 		strings.Replace(small, "name: fig", "name: Fig", 1):          `.*"Fig" can't be a name.*`,
+		strings.Replace(small, "name: fig", "name: "+longName, 1):    `.*"a{65}" can't be a name.*`,
 		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):       ".*",
 		strings.Replace(small, "    quick: {seeds: \"1\"}\n", "", 1): `.*"quick" is missing.*`,
 		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1): ".*belong together.*",

@@ -54,6 +54,9 @@ type Manifest struct {
 	KernelSHA256  string `json:"kernel_sha256"` // of the microVM's kernel image
 	QEMU          string `json:"qemu"`          // version
 	Deterministic bool   `json:"deterministic"` // the same input gives the same bytes
+	// MicroVM is how the microVM began, which decides its bytes too. Empty: there was none, or this
+	// pcn was older than the field.
+	MicroVM Start `json:"microvm,omitempty"`
 
 	GuestCPUBusy  float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
 	LatenessP50Ns int64   `json:"lateness_p50_ns"`
@@ -145,6 +148,16 @@ type Wall struct {
 	BootS     float64   `json:"boot_s"`
 	Host      string    `json:"host"`
 }
+
+// Start is how a microVM began.
+type Start string
+
+// A microVM resumes a saved one that has booted, also in the run that saves it. It boots itself if
+// it does not count instructions, or if QEMU can't resume.
+const (
+	Resumed Start = "resumed"
+	Booted  Start = "booted"
+)
 
 // Verdict says whether the results of a run are valid.
 type Verdict string

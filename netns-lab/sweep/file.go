@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -92,8 +91,6 @@ type Cell struct {
 
 const maxCells = 100_000
 
-var sweepName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
-
 // LoadWith reads a sweep file. Paths in the file are relative to it. The options are those of
 // reading its experiment.
 func LoadWith(path string, o experiment.Options) (*Sweep, error) {
@@ -145,7 +142,7 @@ func (d *decoder) sweep(f *file) *Sweep {
 			d.Fail("", fmt.Sprintf("%q is missing", key), "")
 		}
 	}
-	if d.Has("name") && !sweepName.MatchString(f.Name) {
+	if d.Has("name") && !experiment.IsFileName(f.Name) {
 		d.Fail("name", fmt.Sprintf("%q can't be a name", f.Name),
 			`lower-case letters, digits and "-"`)
 	}

@@ -194,6 +194,8 @@ func TestErrors(t *testing.T) {
 		{"no name", replace("name: small\n", ""), `s\.yaml:1:1: "name" is missing`},
 		{"name", replace("name: small", "name: a/b"),
 			`s\.yaml:1:7: "a/b" can't be a name \(hint: .*\)`},
+		{"longer name than 64", replace("name: small", "name: "+strings.Repeat("a", 65)),
+			`s\.yaml:1:7: "a{65}" can't be a name \(hint: .*\)`},
 		{"no experiment", replace("net.yaml", "none.yaml"),
 			`s\.yaml:2:13: read experiment file: .*none\.yaml: no such file or directory`},
 		{"unknown experiment", replace("net.yaml", "holl"),

@@ -106,6 +106,7 @@ exec %s "$@"
 			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 			res, err := Run(t.Context(), resumedConfig(t, "exit", nil, t.TempDir()))
 			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.IsFalse(res.Resumed))
 			qt.Check(t, qt.Equals(res.ExitCode, 3))
 		})
 	}

@@ -54,6 +54,7 @@ type Result struct {
 	Wall          time.Duration
 	QEMU          string // version
 	Deterministic bool   // time was a count of instructions
+	Resumed       bool   // from a state, in place of booting
 	archive       []byte
 }
 
@@ -84,7 +85,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	how := accelerationOf(ctx, c)
 	if c.resumes(how) {
 		res, err := resume(ctx, c)
-		res.QEMU = c.States.Machine.QEMU
+		res.QEMU, res.Resumed = c.States.Machine.QEMU, true
 		if !errors.Is(err, errCannotPause) && !errors.Is(err, errNotLoaded) {
 			return res, err
 		}

@@ -212,6 +212,7 @@ func TestRun(t *testing.T) {
 			const want = "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"
 			qt.Check(t, qt.Equals(said.String(), want))
 			qt.Check(t, qt.IsTrue(res.Deterministic))
+			qt.Check(t, qt.Equals(res.Resumed, way == "resumes"))
 			qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
 			qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
 

@@ -136,3 +136,14 @@ func TestContainerUsage(t *testing.T) {
 	_, err := os.Stat("../../netns-lab/experiments/" + m[1] + ".yaml")
 	qt.Check(t, qt.IsNil(err))
 }
+
+// What the recipe's context leaves out is nothing that the repository has.
+func TestContainerContext(t *testing.T) {
+	for line := range strings.Lines(read(t, "../../.dockerignore")) {
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		tracked := command(t, "git", "-C", "../..", "ls-files", "--", line)
+		qt.Check(t, qt.Equals(tracked, ""), qt.Commentf("%s", line))
+	}
+}

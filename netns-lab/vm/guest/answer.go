@@ -101,13 +101,17 @@ func packFile(t *tar.Writer, dir, name string) error {
 	if err != nil {
 		return err
 	}
-	h := &tar.Header{
-		Name: rel, Mode: int64(info.Mode().Perm()), Size: info.Size(), ModTime: time.Unix(0, 0),
-	}
+	return packEntry(t, rel, info.Mode().Perm(), info.Size(), f)
+}
+
+// packEntry adds a file of size bytes to an archive. It has no time: equal files make equal
+// archives.
+func packEntry(t *tar.Writer, name string, mode fs.FileMode, size int64, from io.Reader) error {
+	h := &tar.Header{Name: name, Mode: int64(mode), Size: size, ModTime: time.Unix(0, 0)}
 	if err := t.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = io.Copy(t, f)
+	_, err := io.Copy(t, from)
 	return err
 }
 

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 )
 
 // File is a file of the guest, beside the program.
@@ -40,13 +39,9 @@ func WriteJob(memory io.WriterAt, j Job, files []File) error {
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
 	for _, f := range append(files[:len(files):len(files)], File{JobFile, 0o644, text}) {
-		h := &tar.Header{
-			Name: f.Path, Mode: int64(f.Mode), Size: int64(len(f.Data)), ModTime: time.Unix(0, 0),
-		}
-		if err := t.WriteHeader(h); err != nil {
-			return fmt.Errorf("pack %s for the guest: %w", f.Path, err)
-		}
-		if _, err := t.Write(f.Data); err != nil {
+		err := packEntry(t, f.Path, fs.FileMode(f.Mode), int64(len(f.Data)),
+			bytes.NewReader(f.Data))
+		if err != nil {
 			return fmt.Errorf("pack %s for the guest: %w", f.Path, err)
 		}
 	}
