@@ -11,11 +11,10 @@
  * but no longer free. So FCCL grows only when blocks leave the buffer: FCCL = buffer + blocks that
  * left.
  *
- * The specification's updates also carry FCTBS, from which the receiver learns how much was lost.
- * That is left out: Linux's links here lose nothing, and the simulator, whose links may, returns
- * the credits of what they lose by itself. The specification's counters have 12 bits, and
- * FCCL is at most 2048 blocks (128 KB) ahead of what was received. The counters here have 64 bits:
- * they never wrap, and buffers can be larger, such as the 280 KB of TCD's paper.
+ * The specification's updates also carry FCTBS, by which a receiver learns what was lost. That is
+ * left out: Linux's links here lose nothing, and the simulator gives lost credits back by itself.
+ * The standard's have 12 bits, and FCCL is at most 2048 blocks (128 KB) ahead of what was received.
+ * Counters here have 64 bits: they never wrap, and buffers can be larger, as TCD's paper's 280 KB.
  */
 #ifndef PCN_ALGO_CBFC_H
 #define PCN_ALGO_CBFC_H
