@@ -13,8 +13,8 @@
  *
  * The specification's updates also carry FCTBS, by which a receiver learns what was lost. That is
  * left out: Linux's links here lose nothing, and the simulator gives lost credits back by itself.
- * The standard's have 12 bits, and FCCL is at most 2048 blocks (128 KB) ahead of what was received.
- * Counters here have 64 bits: they never wrap, and buffers can be larger, as TCD's paper's 280 KB.
+ * The specification's counters have 12 bits, and its FCCL is at most 2048 blocks (128 KB) ahead of
+ * what came. These have 64 bits: they never wrap, and buffers can be larger, as TCD's 280 KB.
  */
 #ifndef PCN_ALGO_CBFC_H
 #define PCN_ALGO_CBFC_H

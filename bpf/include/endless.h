@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * Modules of users' own schemes tell the simulator now and then that they still run: no verifier
- * has looked at them, and nothing can stop machine code from outside that never returns to Go.
+ * has looked at them, and machine code that never returns to Go can't be stopped from outside.
  * clang calls a function in each basic block (-fsanitize-coverage=trace-pc), loops included. This
  * file is included before the user's: config/scheme/compile/simulate.go.
  */

@@ -138,16 +138,16 @@ func (w *world) fail(id int32) {
 		if q.pausing {
 			w.forgetPause(id, p, q, uint8(c))
 		}
-		// first: a queue that goes on asks how many packets PAUSE has held back
-		lost := !p.fromHost && q.packets > 0
-		for !p.fromHost && q.packets > 0 { // a host's packets wait
+		loses := q.packets > 0 && !p.fromHost // a host's packets wait
+		// before it goes on: then the core asks how many packets PAUSE has held back
+		for loses && q.packets > 0 {
 			w.loseQueued(id, p, q, uint8(c))
 		}
 		switch {
 		case q.paused:
 			q.paused = false
 			w.goOn(id, p, q)
-		case lost && q.marked:
+		case loses && q.marked:
 			w.core.goOn(w.now, q) // those of an earlier PAUSE are gone too
 		}
 	}
