@@ -11,8 +11,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/netns-lab/job"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
@@ -23,19 +21,13 @@ func main() {
 		fmt.Fprintln(os.Stderr, "pcn-guest runs in a microVM: use pcn run")
 		os.Exit(2)
 	}
-	guest.MainPrepared(prepare, func(args []string) int {
+	guest.Main(func(args []string) int {
 		if err := do(args); err != nil {
 			fmt.Println(err) // the console is all that the host reads
 			return 1
 		}
 		return 0
 	})
-}
-
-// prepare reads what every job needs: the kernel's types, and the schemes.
-func prepare() error {
-	scheme.Builtin()
-	return loader.HaveBTF()
 }
 
 func do(args []string) error {

@@ -4,6 +4,7 @@ package launch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -67,7 +68,7 @@ func (e *MicroVMs) Missing(m result.Manifest) ([]string, error) {
 	for _, part := range []struct{ what, want, have string }{
 		{"guest program", m.GuestSHA256, here.GuestSHA256},
 		{"kernel image", m.KernelSHA256, here.KernelSHA256},
-		{"QEMU", m.QEMU, here.QEMU},
+		{"QEMU", cmp.Or(m.QEMU, "none"), cmp.Or(here.QEMU, "none")},
 	} {
 		if part.want != part.have {
 			missing = append(missing,
@@ -86,9 +87,7 @@ func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c := guestConfig(j, job.Run)
-	c.States = &vm.States{Machine: machine}
-	return machine.Fingerprint(c)
+	return machine.Fingerprint(guestConfig(j, job.Run))
 }
 
 // Run implements [Engine]: it runs the job in a microVM of its own and reads the result.
@@ -105,11 +104,6 @@ func (e *MicroVMs) Run(
 	c := guestConfig(j, job.Run)
 	c.RealTime, c.HostCPU = e.realTime, cpu
 	c.Console = &progressWriter{report: progress}
-	states, err := vm.StateCache()
-	if err != nil {
-		return nil, err
-	}
-	c.States = &vm.States{Dir: states, Machine: machine}
 	res, err := e.boot(ctx, c, "the experiment failed")
 	if err != nil {
 		return nil, err
@@ -120,10 +114,10 @@ func (e *MicroVMs) Run(
 	}
 	m := &run.Manifest
 	m.GuestSHA256, m.KernelSHA256 = machine.GuestSHA256, machine.KernelSHA256
-	m.QEMU, m.Deterministic, m.Wall.BootS = res.QEMU, res.Deterministic, res.Boot.Seconds()
-	m.MicroVM = result.Booted
-	if res.Resumed {
-		m.MicroVM = result.Resumed
+	m.QEMU, m.Deterministic, m.Wall.BootS = machine.QEMU, res.Deterministic, res.Boot.Seconds()
+	m.Machine = result.QEMU
+	if e.kernel.IsUML() {
+		m.Machine = result.UML
 	}
 	return run, nil
 }

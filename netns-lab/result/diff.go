@@ -39,7 +39,7 @@ var inputs = []string{
 // settings are the fields that describe what was run. Fields in neither list are measured.
 var settings = []string{
 	"tool", "experiment", "case", "scheme", "engine", "seed", "dilation_shift", "duration_ns",
-	"warmup_ns", "sample_ns", "base_rtt_ns", "deterministic", "microvm",
+	"warmup_ns", "sample_ns", "base_rtt_ns", "deterministic", "machine",
 }
 
 // Diff returns the differences between two runs, in this order: different inputs, different

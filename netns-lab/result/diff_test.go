@@ -50,10 +50,10 @@ func TestDiff(t *testing.T) {
 		}},
 		{"measured by the manifest comes last", func(r *Run) {
 			r.Manifest.LatenessMaxNs, r.Manifest.Deterministic = 4, false
-			r.Manifest.MicroVM = Booted
+			r.Manifest.Machine = QEMU
 		}, []Difference{
 			{What: "deterministic", A: "true", B: "false"},
-			{What: "microvm", A: "resumed", B: "booted"},
+			{What: "machine", A: "uml", B: "qemu"},
 			{What: "lateness_max_ns", A: "3", B: "4"},
 		}},
 		{"a PAUSE a little later", func(r *Run) { r.PFC[2].EffectNs = 13 }, []Difference{

@@ -47,16 +47,14 @@ type Manifest struct {
 	BaseRTTNs  int64 `json:"base_rtt_ns"` // longest round trip of a flow through empty queues
 
 	// What ran it: hashes are in hexadecimal, and empty if there is no such thing. A run has a
-	// guest and QEMU only if it had a microVM.
-	GuestSHA256   string `json:"guest_sha256"`  // of the microVM's program
-	SchemeSHA256  string `json:"scheme_sha256"` // of the scheme's compiled object
-	Kernel        string `json:"kernel"`        // release
-	KernelSHA256  string `json:"kernel_sha256"` // of the microVM's kernel image
-	QEMU          string `json:"qemu"`          // version
-	Deterministic bool   `json:"deterministic"` // the same input gives the same bytes
-	// MicroVM is how the microVM began, which decides its bytes too. Empty: there was none, or this
-	// pcn was older than the field.
-	MicroVM Start `json:"microvm,omitempty"`
+	// guest only if it had a microVM.
+	GuestSHA256   string  `json:"guest_sha256"`      // of the microVM's program
+	SchemeSHA256  string  `json:"scheme_sha256"`     // of the scheme's compiled object
+	Kernel        string  `json:"kernel"`            // release
+	KernelSHA256  string  `json:"kernel_sha256"`     // of the microVM's kernel image
+	QEMU          string  `json:"qemu"`              // version
+	Deterministic bool    `json:"deterministic"`     // the same input gives the same bytes
+	Machine       Machine `json:"machine,omitempty"` // "": none, or pcn was older than the field
 
 	GuestCPUBusy  float64 `json:"guest_cpu_busy"` // share of time, 0 to 1
 	LatenessP50Ns int64   `json:"lateness_p50_ns"`
@@ -149,14 +147,14 @@ type Wall struct {
 	Host      string    `json:"host"`
 }
 
-// Start is how a microVM began.
-type Start string
+// Machine is what ran the kernel of a microVM.
+type Machine string
 
-// A microVM resumes a saved one that has booted, also in the run that saves it. It boots itself if
-// it does not count instructions, or if QEMU can't resume.
+// User Mode Linux has exact virtual time, in which CPUs take no time. In QEMU instructions do, or
+// the time is the host's.
 const (
-	Resumed Start = "resumed"
-	Booted  Start = "booted"
+	UML  Machine = "uml"
+	QEMU Machine = "qemu"
 )
 
 // Verdict says whether the results of a run are valid.

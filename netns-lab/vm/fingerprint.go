@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
@@ -21,22 +20,22 @@ import (
 type Machine struct {
 	GuestSHA256  string
 	KernelSHA256 string // of the image; the fingerprint also covers its modules
-	QEMU         string // version
+	QEMU         string // version; "" if the kernel is User Mode Linux
 	modules      [][2]string
 }
 
 // NewMachine hashes what the microVMs share.
 func NewMachine(ctx context.Context, kernel Kernel, program []byte) (Machine, error) {
-	if err := HaveQEMU(); err != nil {
-		return Machine{}, err
-	}
-	version, err := qemuVersion(ctx, qemu)
-	if err != nil {
-		return Machine{}, err
-	}
 	sum := sha256.Sum256(program)
-	m := Machine{GuestSHA256: hex.EncodeToString(sum[:]), QEMU: version}
-	if m.KernelSHA256, err = HashFile(kernel.Image); err != nil {
+	m := Machine{GuestSHA256: hex.EncodeToString(sum[:])}
+	var err error
+	if m.KernelSHA256, err = HashFile(kernel.Image); err != nil || kernel.uml {
+		return m, err
+	}
+	if err := haveQEMU(kernel.qemu()); err != nil {
+		return Machine{}, err
+	}
+	if m.QEMU, err = qemuVersion(ctx, kernel.qemu()); err != nil {
 		return Machine{}, err
 	}
 	modules, err := filepath.Glob(filepath.Join(kernel.Modules, "*.ko")) // sorted
@@ -79,22 +78,17 @@ func Hash(r io.Reader) (string, error) {
 // Fingerprint returns a SHA-256, in hexadecimal, of everything that determines what a deterministic
 // microVM does. It covers neither paths of the host nor the CPU.
 func (m Machine) Fingerprint(c Config) (string, error) {
-	c.Kernel = Kernel{}
+	arguments := arguments(c, counted, paths{})
+	if m.QEMU == "" {
+		arguments = umlMachine{c}.parameters()
+	}
 	text, err := json.Marshal([]any{
-		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, countedArguments(c), c.Files,
-		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules, Seed: c.Seed},
+		m.GuestSHA256, m.KernelSHA256, m.QEMU, m.modules, arguments, c.Files,
+		guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules},
 	})
 	if err != nil {
 		return "", fmt.Errorf("compute the fingerprint: %w", err)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// countedArguments are QEMU's, in all that lead to a result.
-func countedArguments(c Config) []string {
-	if c.resumes(counted) {
-		return slices.Concat(prepareArguments(c, paths{}), resumeArguments(c, paths{}))
-	}
-	return arguments(c, counted, paths{})
 }

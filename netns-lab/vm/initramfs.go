@@ -101,10 +101,10 @@ func loadedModules(kernel Kernel, names []string) ([]File, error) {
 }
 
 // addModule adds the module after its dependencies. It assumes that a module that is not in the
-// folder is built in.
+// folder is built in; "" is no folder.
 func addModule(out *[]module, dir, name string) error {
 	file := name + ".ko"
-	if slices.ContainsFunc(*out, func(m module) bool { return m.file == file }) {
+	if dir == "" || slices.ContainsFunc(*out, func(m module) bool { return m.file == file }) {
 		return nil
 	}
 	data, err := os.ReadFile(filepath.Join(dir, file))

@@ -13,14 +13,36 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
+	"github.com/pcn-linux/pcn/netns-lab/vm/uml"
 )
 
 // Kernel is a guest kernel in the user's cache, where pcn setup puts it.
 type Kernel struct {
 	Version string // as uname -r has it
 	Image   string // vmlinux, uncompressed: QEMU boots it without a decompressor (PVH)
-	Modules string // folder of .ko files
+	Modules string // folder of .ko files; "": all are built in
 	arm64   bool
+	uml     bool // User Mode Linux: Image is a program of this machine
+}
+
+// IsUML reports whether the kernel is User Mode Linux, which runs without QEMU.
+func (k Kernel) IsUML() bool { return k.uml }
+
+// Default returns the kernel that microVMs have if none is asked for: User Mode Linux where it
+// runs, on Linux and amd64, else the one that was tested in QEMU, or the newest.
+func Default() (Kernel, error) {
+	if !uml.Runs() {
+		return FindKernel("")
+	}
+	cache, err := KernelCache()
+	if err != nil {
+		return Kernel{}, err
+	}
+	image := uml.Image(cache)
+	if _, err := os.Stat(image); err != nil {
+		return Kernel{}, fmt.Errorf("no microVM kernel in %s: run pcn setup", filepath.Dir(image))
+	}
+	return Kernel{Version: uml.Release(), Image: image, uml: true}, nil
 }
 
 // KernelCache returns the folder of all kernels for microVMs. It need not exist.
@@ -48,8 +70,12 @@ func FindKernel(version string) (Kernel, error) {
 }
 
 // OpenKernel returns the kernel of a version in the cache, as [FindKernel] does, or of an image
-// file, whose name has a slash; its modules are in the folder modules beside it.
+// file, whose name has a slash; its modules are in the folder modules beside it. Nothing is the
+// [Default].
 func OpenKernel(versionOrFile string) (Kernel, error) {
+	if versionOrFile == "" {
+		return Default()
+	}
 	if !strings.Contains(versionOrFile, "/") {
 		return FindKernel(versionOrFile)
 	}

@@ -126,6 +126,20 @@ func withLocalTimer(clock []string) []string {
 	return slices.DeleteFunc(slices.Clone(clock), func(p string) bool { return p == noLocalTimer })
 }
 
+// qemuMachine runs a configuration in QEMU.
+type qemuMachine struct {
+	Config
+	how acceleration
+}
+
+func (m qemuMachine) command(p paths) (program string, args []string) {
+	return m.Kernel.qemu(), arguments(m.Config, m.how, p)
+}
+
+func (qemuMachine) answerAt() string { return "" }
+
+func (m qemuMachine) deterministic() bool { return m.how == counted }
+
 // arguments returns QEMU's arguments for a microVM that boots and runs its job.
 func arguments(c Config, how acceleration, p paths) []string {
 	flags, terminal, clock := machineFor(c.Kernel.arm64, how)
@@ -136,25 +150,6 @@ func arguments(c Config, how acceleration, p paths) []string {
 	seed := fmt.Sprintf("pcn.seed=%d", c.Seed)
 	return slices.Concat(machineArguments(c, flags, p),
 		kernelArguments(c, p, terminal, clock, seed), seedArguments(c.Seed))
-}
-
-// prepareArguments returns QEMU's arguments for a microVM that boots and waits for a job. Nothing
-// in them depends on the job.
-func prepareArguments(c Config, p paths) []string {
-	flags, terminal, clock := machineFor(c.Kernel.arm64, counted)
-	// it boots once for many runs, so a slow calibration costs them nothing
-	return slices.Concat(machineArguments(c, flags, p),
-		kernelArguments(c, p, terminal, withLocalTimer(clock)),
-		seedArguments(0), savedArguments(c, p, "on"), []string{"-qmp", "stdio"})
-}
-
-// resumeArguments returns QEMU's arguments for a microVM that waits for a job, which prepared ones
-// made. It changes a copy of its memory, page by page.
-func resumeArguments(c Config, p paths) []string {
-	flags, _, _ := machineFor(c.Kernel.arm64, counted)
-	return slices.Concat(machineArguments(c, flags, p), seedArguments(c.Seed),
-		savedArguments(c, p, "off"),
-		[]string{"-global", "migration.send-configuration=off", "-incoming", p.devices})
 }
 
 // machineArguments are those of each microVM. The console is a file, because a full pipe would
@@ -185,20 +180,6 @@ func kernelArguments(c Config, p paths, terminal string, clock []string, more ..
 // seedArguments seed QEMU's own random numbers, with 32 bits.
 func seedArguments(seed uint64) []string {
 	return []string{"-seed", strconv.FormatUint(seed&0xffffffff, 10)}
-}
-
-// savedArguments are those of a microVM that is prepared or resumed. Only what is shared is written
-// to the memory's file. The watchdog pauses it, see guest.MainPrepared.
-func savedArguments(c Config, p paths, share string) []string {
-	return []string{
-		"-object", fmt.Sprintf("memory-backend-file,id=ram,share=%s,mem-path=%s,size=%d", share,
-			strings.ReplaceAll(p.memory, ",", ",,"), c.memoryBytes()),
-		// the state has no text that describes it
-		"-machine", "memory-backend=ram,suppress-vmdesc=on",
-		"-device", "i6300esb", "-action", "watchdog=pause",
-		// the answer's memory is of this machine, and not of a peer, which QEMU would not save
-		"-global", "ivshmem-plain.master=on",
-	}
 }
 
 // machineFor returns QEMU's flags of a machine and of how it runs, the name of its serial port, and

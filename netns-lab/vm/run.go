@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"time"
 
@@ -35,14 +34,11 @@ type Config struct {
 	// Emulated, with RealTime, runs it in real time also without KVM, as fast as QEMU emulates it;
 	// not reproducible.
 	Emulated bool
-	// Tick lets the guest's timer tick go on while it is idle. That is cheaper where it never
-	// sleeps for more than a few ticks, of 4 ms.
-	Tick bool
-	// States, if not nil, has the run resume a microVM that has booted, if time is counted, on one
-	// CPU of amd64. The program must then call [guest.MainPrepared].
-	States  *States
+	// Tick lets the guest's timer tick go on while it is idle, in QEMU. That is cheaper where it
+	// never sleeps for more than a few ticks, of 4 ms.
+	Tick    bool
 	Seed    uint64    // of the guest's random numbers
-	HostCPU int       // pin QEMU to this CPU; -1 does not pin it
+	HostCPU int       // pin the machine to this CPU; -1 does not pin it
 	Console io.Writer // receives the program's output line by line; may be nil
 }
 
@@ -52,9 +48,7 @@ type Result struct {
 	Console       string        // the program's whole output
 	Boot          time.Duration // until the guest program starts
 	Wall          time.Duration
-	QEMU          string // version
-	Deterministic bool   // time was a count of instructions
-	Resumed       bool   // from a state, in place of booting
+	Deterministic bool // its time does not depend on the host's
 	archive       []byte
 }
 
@@ -66,13 +60,10 @@ var ErrPanic = errors.New("the microVM's kernel panicked")
 
 const defaultMemoryMiB = 2048
 
-// Run boots a microVM, runs the program in it and powers it off. If the context ends, QEMU is
-// killed; on Linux it also dies with this process. A program that fails is not an error: see
+// Run boots a microVM, runs the program in it and powers it off. If the context ends, the machine
+// is killed; on Linux it also dies with this process. A program that fails is not an error: see
 // [Result.ExitCode].
 func Run(ctx context.Context, c Config) (Result, error) {
-	if err := haveQEMU(c.Kernel.qemu()); err != nil {
-		return Result{}, err
-	}
 	if c.Program == nil {
 		var err error
 		if c.Program, err = os.ReadFile("/proc/self/exe"); err != nil {
@@ -82,22 +73,22 @@ func Run(ctx context.Context, c Config) (Result, error) {
 	if c.MemoryMiB == 0 {
 		c.MemoryMiB = defaultMemoryMiB
 	}
-	how := accelerationOf(ctx, c)
-	if c.resumes(how) {
-		res, err := resume(ctx, c)
-		res.QEMU, res.Resumed = c.States.Machine.QEMU, true
-		if !errors.Is(err, errCannotPause) && !errors.Is(err, errNotLoaded) {
-			return res, err
-		}
-		// this QEMU can't, so all of its runs boot
+	if c.Kernel.uml {
+		return boot(ctx, c, umlMachine{c})
 	}
-	version, err := qemuVersion(ctx, c.Kernel.qemu())
-	if err != nil {
+	if err := haveQEMU(c.Kernel.qemu()); err != nil {
 		return Result{}, err
 	}
-	res, err := boot(ctx, c, how)
-	res.QEMU = version
-	return res, err
+	return boot(ctx, c, qemuMachine{c, accelerationOf(ctx, c)})
+}
+
+// machine is what runs a kernel: User Mode Linux, or QEMU.
+type machine interface {
+	// command returns a program and its arguments. It boots the kernel with the initramfs, writes
+	// the console, and has the guest write its answer.
+	command(p paths) (program string, args []string)
+	answerAt() string    // the guest's device to which it writes the answer; "": memory
+	deterministic() bool // whether its time depends on nothing outside
 }
 
 // accelerationOf returns how this machine can run the configuration.
@@ -123,14 +114,15 @@ func kvmBoots(ctx context.Context, c Config) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c.Args, c.Console = []string{guest.ProbeArg}, nil
-	res, err := boot(ctx, c, virtualised)
+	res, err := boot(ctx, c, qemuMachine{c, virtualised})
 	return err == nil && res.ExitCode == 0
 }
 
 // boot runs one microVM.
-func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
+func boot(ctx context.Context, c Config, on machine) (Result, error) {
 	var archive bytes.Buffer
-	job := guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules}
+	job := guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules,
+		Answer: on.answerAt()}
 	if err := initramfs(&archive, c.Program, job, c.Kernel, c.Files); err != nil {
 		return Result{}, err
 	}
@@ -140,29 +132,20 @@ func boot(ctx context.Context, c Config, how acceleration) (Result, error) {
 	}
 	defer files.close()
 	said := &console{began: time.Now(), tee: c.Console}
-	return finish(ctx, c, arguments(c, how, files.paths), how, files, said)
-}
-
-// finish runs a microVM to its end and reads its answer.
-func finish(ctx context.Context, c Config, args []string, how acceleration, files *sharedFiles,
-	said *console) (Result, error) {
-	stderr, err := runQEMU(ctx, c, args, files, said, nil)
+	stderr, err := runMachine(ctx, on, c.HostCPU, files, said)
 	res := Result{
 		Console: said.text.String(), Boot: said.boot, Wall: time.Since(said.began),
-		Deterministic: how == counted,
+		Deterministic: on.deterministic(),
 	}
 	if ctx.Err() != nil {
 		return res, fmt.Errorf("microVM stopped: %w", ctx.Err())
 	}
-	if err != nil && strings.Contains(stderr, "load of migration failed") {
-		err = fmt.Errorf("%w: %w", errNotLoaded, err)
-	}
-	if err != nil {
-		return res, fmt.Errorf("%s failed: %w\n%s", c.Kernel.qemu(), err,
-			lastLines(stderr+res.Console))
+	if err != nil && !strings.Contains(res.Console, panicked) {
+		program, _ := on.command(files.paths)
+		return res, fmt.Errorf("%s failed: %w\n%s", program, err, lastLines(stderr+res.Console))
 	}
 	res.ExitCode, res.archive, err = guest.ReadAnswer(files.answer)
-	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, "Kernel panic") {
+	if errors.Is(err, guest.ErrNoAnswer) && strings.Contains(res.Console, panicked) {
 		err = ErrPanic
 	}
 	if err != nil {
@@ -172,19 +155,21 @@ func finish(ctx context.Context, c Config, args []string, how acceleration, file
 	return res, nil
 }
 
-// runQEMU runs QEMU to its end and returns its stderr.
-func runQEMU(ctx context.Context, c Config, args []string, files *sharedFiles,
-	said *console, streams *standardStreams) (stderr string, err error) {
-	// an error of the console ends QEMU
+// panicked is what a kernel says when it gives up.
+const panicked = "Kernel panic"
+
+// runMachine runs a machine to its end, on a CPU, and returns its stderr.
+func runMachine(
+	ctx context.Context, on machine, cpu int, files *sharedFiles, said *console,
+) (stderr string, err error) {
+	// an error of the console ends the machine
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var complaints bytes.Buffer
-	cmd := exec.CommandContext(ctx, c.Kernel.qemu(), args...)
+	program, args := on.command(files.paths)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stderr = &complaints
-	cmd.ExtraFiles = slices.Concat(files.inherited, files.borrowed)
-	if streams != nil {
-		cmd.Stdin, cmd.Stdout = streams.in, streams.out
-	}
+	cmd.ExtraFiles = files.inherited
 	done, followed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		err := said.follow(files.console, done)
@@ -193,16 +178,10 @@ func runQEMU(ctx context.Context, c Config, args []string, files *sharedFiles,
 		}
 		followed <- err
 	}()
-	err = runWithUs(cmd, c.HostCPU)
+	err = runWithUs(cmd, cpu)
 	close(done)
 	if followErr := <-followed; followErr != nil {
 		err = followErr
 	}
 	return complaints.String(), err
-}
-
-// standardStreams are QEMU's, if it has any.
-type standardStreams struct {
-	in  *os.File
-	out io.Writer
 }

@@ -67,7 +67,7 @@ func TestHeadOfLine(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(r.Manifest.Verdict, result.Valid), qt.Commentf("%s", r.Manifest.Reasons))
 		qt.Check(t, qt.IsTrue(r.Manifest.Deterministic))
-		qt.Check(t, qt.Equals(r.Manifest.MicroVM, result.Resumed))
+		qt.Check(t, qt.Equals(r.Manifest.Machine, result.UML))
 		qt.Check(t, qt.HasLen(r.Conservation(), 0))
 		boots = append(boots, r.Manifest.Wall.BootS)
 		maxBoot = max(maxBoot, maxBootS*r.Manifest.Wall.TotalS/usualS)

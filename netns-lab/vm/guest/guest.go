@@ -12,11 +12,14 @@ type Job struct {
 	Env     []string // KEY=value
 	Dir     string   // working directory
 	Modules []string // paths of kernel modules, to load in this order
-	Seed    uint64   // of the kernel's random numbers; only in a job that a paused guest is handed
-	// Paused, in the initramfs, says that there is no job yet: the guest prepares all that does not
-	// depend on one, and pauses the machine. The host saves it, and hands a job to each copy that
-	// resumes, with [WriteJob]. So only Modules are set beside it.
-	Paused bool
+	Answer  string   // terminal that the host reads the answer from; "": memory of a device
+}
+
+// File is a file of the guest, beside the program.
+type File struct {
+	Path string // absolute
+	Mode uint64 // permissions
+	Data []byte
 }
 
 // JobFile is the path of the job in the guest.

@@ -3,8 +3,7 @@
 package guest
 
 import (
-	"cmp"
-	"encoding/binary"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,14 +24,9 @@ import (
 // up the guest, runs this program again as a child, passes its exit code and [ResultDir] to the
 // host, and powers off. In the child it tells init the result of main for the host's arguments.
 // Thus a program that crashes has an exit code as well.
-func Main(main func(args []string) int) { MainPrepared(func() error { return nil }, main) }
-
-// MainPrepared is [Main] of a program that may be paused before it has a job. The child calls
-// prepare before that, for what does not depend on the job. Random numbers that it draws are the
-// same whatever the seed.
-func MainPrepared(prepare func() error, main func(args []string) int) {
+func Main(main func(args []string) int) {
 	if os.Getpid() != 1 {
-		runChild(prepare, main)
+		runChild(main)
 	}
 	if err := runInit(); err != nil {
 		fmt.Println("pcn guest:", err)
@@ -45,18 +39,9 @@ func MainPrepared(prepare func() error, main func(args []string) int) {
 }
 
 // runChild runs the program and tells init its exit code. It does not return.
-func runChild(prepare func() error, main func(args []string) int) {
+func runChild(main func(args []string) int) {
 	unix.CloseOnExec(codeFile)
-	j, err := readJob()
-	if err == nil && j.Paused {
-		err = awaitJob(prepare)
-	}
-	code := 1
-	if err != nil {
-		fmt.Println("pcn guest:", err)
-	} else {
-		code = main(os.Args[1:])
-	}
+	code := main(os.Args[1:])
 	told := os.NewFile(codeFile, "code")
 	if _, err := told.Write([]byte{byte(code)}); err != nil {
 		panic(fmt.Sprintf("tell init the exit code: %v", err))
@@ -67,68 +52,6 @@ func runChild(prepare func() error, main func(args []string) int) {
 	}
 }
 
-// awaitJob prepares the program, pauses the machine, and makes this the process that the job wants.
-func awaitJob(prepare func() error) error {
-	if err := prepare(); err != nil {
-		return fmt.Errorf("prepare the program: %w", err)
-	}
-	memory, err := mapAnswer()
-	if err != nil {
-		return err
-	}
-	if err := pause(); err != nil {
-		return err
-	}
-	if err := takeJob(memory, "/"); err != nil {
-		return err
-	}
-	if err := unix.Munmap(memory); err != nil {
-		return fmt.Errorf("unmap the job: %w", err)
-	}
-	j, err := readJob()
-	if err != nil {
-		return err
-	}
-	if err := seedKernel(j.Seed); err != nil {
-		return err
-	}
-	for _, m := range j.Modules {
-		if err := loadModule(m); err != nil {
-			return err
-		}
-	}
-	for _, e := range j.Env {
-		key, value, _ := strings.Cut(e, "=")
-		if err := os.Setenv(key, value); err != nil {
-			return fmt.Errorf("set the environment: %w", err)
-		}
-	}
-	if err := os.Chdir(cmp.Or(j.Dir, "/")); err != nil {
-		return fmt.Errorf("enter the working directory: %w", err)
-	}
-	os.Args = append(os.Args[:1], j.Args...)
-	fmt.Println(ReadyLine)
-	return nil
-}
-
-// seedKernel makes the kernel's random numbers from now on follow from the seed, and from QEMU's,
-// which the processor's rdrand returns. Those of before are the same in all copies of a machine:
-// addresses of processes and of the kernel's memory, the secrets of its tables and of Go's maps.
-func seedKernel(seed uint64) error {
-	f, err := os.OpenFile("/dev/random", os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("open the kernel's random numbers: %w", err)
-	}
-	defer f.Close()
-	if _, err := f.Write(binary.LittleEndian.AppendUint64(nil, seed)); err != nil {
-		return fmt.Errorf("seed the kernel's random numbers: %w", err)
-	}
-	if err := unix.IoctlSetInt(int(f.Fd()), unix.RNDRESEEDCRNG, 0); err != nil {
-		return fmt.Errorf("have the kernel's random numbers use the seed: %w", err)
-	}
-	return nil
-}
-
 func runInit() error {
 	j, err := readJob()
 	if err != nil {
@@ -137,20 +60,14 @@ func runInit() error {
 	if err := setUp(j); err != nil {
 		return err
 	}
-	memory, err := mapAnswer()
-	if err != nil {
-		return err
-	}
-	if !j.Paused { // else the child says so when it is resumed
-		fmt.Println(ReadyLine)
-	}
+	fmt.Println(ReadyLine)
 	code := 0
 	if len(j.Args) != 1 || j.Args[0] != ProbeArg {
 		if code, err = runProgram(j); err != nil {
 			return err
 		}
 	}
-	if err := writeAnswer(memory, code, ResultDir); err != nil {
+	if err := answer(j.Answer, code); err != nil {
 		return err
 	}
 	fmt.Println(DoneLine)
@@ -171,19 +88,26 @@ func readJob() (Job, error) {
 
 // mounts lists the guest's file systems besides the initramfs. /tmp stays in the initramfs, because
 // the host may have put files there.
-var mounts = []struct{ kind, at string }{
-	{"proc", "/proc"},
-	{"sysfs", "/sys"},
-	{"devtmpfs", "/dev"},
-	{"tmpfs", "/run"},
-	{"bpf", "/sys/fs/bpf"},
-	{"cgroup2", "/sys/fs/cgroup"},
-	{"tracefs", "/sys/kernel/tracing"},
+var mounts = []struct {
+	kind, at string
+	optional bool // not every kernel has it
+}{
+	{"proc", "/proc", false},
+	{"sysfs", "/sys", false},
+	{"devtmpfs", "/dev", false},
+	{"tmpfs", "/run", false},
+	{"bpf", "/sys/fs/bpf", false},
+	{"cgroup2", "/sys/fs/cgroup", false},
+	{"tracefs", "/sys/kernel/tracing", true},
 }
 
 func setUp(j Job) error {
 	for _, m := range mounts {
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, ""); err != nil {
+		err := unix.Mount(m.kind, m.at, m.kind, 0, "")
+		if m.optional && (errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT)) {
+			continue
+		}
+		if err != nil {
 			return fmt.Errorf("mount %s: %w", m.at, err)
 		}
 	}
@@ -234,8 +158,11 @@ func loadModule(path string) error {
 }
 
 // settleClock waits, at most 5 s of the guest's time, until the kernel has chosen its final clock
-// source. A later change would be a step in an experiment's time.
+// source. A later change would be a step in an experiment's time. Before that it waits for a time
+// that a machine has when it has booted: where CPUs take no time it is still about 0, and ports
+// look back from now.
 func settleClock() error {
+	time.Sleep(time.Second)
 	const current = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 	for range 500 {
 		name, err := os.ReadFile(current)
@@ -305,6 +232,46 @@ func preferKernel() error {
 	return nil
 }
 
+// answer gives the host the exit code and the files of [ResultDir], by a terminal or, if it has no
+// name, by memory that both share.
+func answer(terminal string, code int) error {
+	if terminal == "" {
+		memory, err := mapAnswer()
+		if err != nil {
+			return err
+		}
+		return writeAnswer(memory, code, ResultDir)
+	}
+	return sendAnswer(terminal, code)
+}
+
+// sendAnswer writes the answer to a terminal, byte by byte as it is.
+func sendAnswer(terminal string, code int) error {
+	var archive bytes.Buffer
+	head := make([]byte, answerArchive)
+	if err := packAnswer(head, &archive, AnswerBytes-answerArchive, code, ResultDir); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(terminal, os.O_WRONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return fmt.Errorf("open the host's file for the answer: %w", err)
+	}
+	defer f.Close()
+	raw := unix.Termios{Cflag: unix.CS8}
+	if err := unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &raw); err != nil {
+		return fmt.Errorf("make the answer's terminal raw: %w", err)
+	}
+	_, err1 := f.Write(head)
+	_, err2 := f.Write(archive.Bytes())
+	if err := errors.Join(err1, err2); err != nil {
+		return fmt.Errorf("write the answer: %w", err)
+	}
+	if err := unix.IoctlSetInt(int(f.Fd()), unix.TCSBRK, 1); err != nil {
+		return fmt.Errorf("wait until the host has the answer: %w", err)
+	}
+	return nil
+}
+
 // mapAnswer maps the memory that the host reads the answer from: BAR 2 of QEMU's ivshmem device.
 func mapAnswer() ([]byte, error) {
 	const ivshmem = "PCI_ID=1AF4:1110"
@@ -330,4 +297,22 @@ func mapDevice(dir string) ([]byte, error) {
 		return nil, fmt.Errorf("map the answer's memory: %w", err)
 	}
 	return memory, nil
+}
+
+// findDevice returns the folder of a PCI device in /sys.
+func findDevice(id string) (string, error) {
+	devices, err := filepath.Glob("/sys/bus/pci/devices/*/uevent")
+	if err != nil {
+		return "", err
+	}
+	for _, uevent := range devices {
+		text, err := os.ReadFile(uevent)
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(string(text), id) {
+			return filepath.Dir(uevent), nil
+		}
+	}
+	return "", fmt.Errorf("no %s", id)
 }

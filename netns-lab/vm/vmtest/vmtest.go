@@ -47,7 +47,7 @@ func RunTests(m *testing.M, extra Extra) int {
 }
 
 func runTests(ctx context.Context, extra Extra) (int, error) {
-	kernel, err := vm.FindKernel("")
+	kernel, err := vm.Default()
 	if err != nil {
 		return 0, err
 	}
