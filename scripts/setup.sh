@@ -1,24 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs missing packages with apt, and downloads the microVM's kernel to the user's cache. It
-# leaves alone what is installed already, so it is safe and quick to run again.
+# Installs missing packages with apt, and puts the microVM's kernel into the user's cache: pcn setup
+# builds it. It leaves alone what is there already, so it is safe and quick to run again.
 #
 #   scripts/setup.sh                    for running experiments
-#   scripts/setup.sh --dev              also for compiling BPF programs, linting and testing
+#   scripts/setup.sh --dev              also for compiling BPF programs, linting and testing, with
+#                                       QEMU and kernels for it
 #   scripts/setup.sh --arm64            also for make test-arm64
-#   scripts/setup.sh --kernel-suite S   with the kernel of Debian S: bookworm, trixie or
-#                                       trixie-backports (default)
+#   scripts/setup.sh --kernel-suite S   also with QEMU, and the kernel of Debian S for it: bookworm,
+#                                       trixie or trixie-backports
 #
-# The kernel of trixie-backports is the one that was tested, which pcn setup fetches and verifies. If
-# that fails, it is the newest, with a warning.
+# The kernel of trixie-backports is the one that was tested, which pcn setup --qemu fetches and
+# verifies. If that fails, it is the newest, with a warning.
 set -euo pipefail
 
+# What pcn setup builds the kernel with is in netns-lab/vm/uml/missing.go, too.
 RUN_PACKAGES=(
-	qemu-system-x86 qemu-system-data tshark ca-certificates debian-archive-keyring
+	gcc libc6-dev make flex bison bc dwarves libelf-dev zlib1g-dev binutils tar xz-utils
+	tshark ca-certificates
 )
+QEMU_PACKAGES=(qemu-system-x86 qemu-system-data debian-archive-keyring)
 DEV_PACKAGES=(
+	"${QEMU_PACKAGES[@]}"
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
-	curl gcc libc6-dev python3 slurm-wlm munge lintian qemu-user-static
+	curl python3 slurm-wlm munge lintian qemu-user-static
 	chromium fonts-liberation
 )
 ARM64_PACKAGES=(qemu-system-arm)
@@ -27,7 +32,7 @@ MIRROR=http://deb.debian.org/debian
 TESTED=$(sed -n 's/^version: //p' "$(dirname "$0")/../netns-lab/vm/debian/tested.yaml")
 TESTED_SUITE=trixie-backports
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-SUITES=(trixie-backports)
+SUITES=()
 PACKAGES=("${RUN_PACKAGES[@]}")
 with_arm64=
 
@@ -50,6 +55,7 @@ while [ $# -gt 0 ]; do
 	--kernel-suite)
 		[ $# -ge 2 ] || die "--kernel-suite needs a suite: bookworm, trixie or trixie-backports"
 		SUITES=("$2")
+		PACKAGES+=("${QEMU_PACKAGES[@]}")
 		shift
 		;;
 	-h | --help)
@@ -60,8 +66,8 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-case ${SUITES[0]} in
-bookworm | trixie | trixie-backports) ;;
+case ${SUITES[0]-} in
+'' | bookworm | trixie | trixie-backports) ;;
 *) die "unknown kernel suite ${SUITES[0]}: want bookworm, trixie or trixie-backports" ;;
 esac
 
@@ -165,7 +171,7 @@ fetch_newest() {
 
 # fetch_tested fetches the kernel that was tested, or else the newest.
 fetch_tested() {
-	pcn_setup && return
+	pcn_setup --qemu && return
 	say "warning: could not fetch kernel $TESTED, which was tested, see above: taking the newest" \
 		"of $TESTED_SUITE: results differ"
 	have_newest "$TESTED_SUITE" "$CACHE" || fetch_newest "$TESTED_SUITE" amd64 "$CACHE"
@@ -201,7 +207,15 @@ need_kernel() {
 	fetches+=($!)
 }
 
+# need_uml has pcn setup build User Mode Linux, unless it is there.
+need_uml() {
+	build_pcn
+	say "the kernel of microVMs: found, or built from Debian's source in a few minutes"
+	pcn_setup
+}
+
 # Downloads run in parallel, since most of the time is waiting for the mirror.
+[ "$(uname -m)" != x86_64 ] || need_uml
 for suite in "${SUITES[@]}"; do
 	need_kernel "$suite" amd64 "$CACHE"
 done

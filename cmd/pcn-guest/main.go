@@ -50,7 +50,8 @@ func do(args []string) error {
 
 // upAndDown builds the network and removes it, and writes down what that took.
 func upAndDown(j job.Job) error {
-	scale, err := kernel.UpAndDown(j.Experiment, j.Scheme)
+	tell := func(s job.Step) { fmt.Println(s) }
+	scale, err := kernel.UpAndDown(j.Experiment, j.Scheme, tell)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,32 +18,41 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
+	"github.com/pcn-linux/pcn/netns-lab/vm/uml"
 )
 
 func newSetup() *cobra.Command {
 	var debs []string
-	var mirror string
+	var mirror, kernelFile string
+	var withQEMU bool
 	c := &cobra.Command{
 		Use:   "setup",
-		Short: "Fetch the microVM's kernel, and find QEMU or say how to install it",
-		Long: fmt.Sprintf(`Prepare this machine for experiments in the microVM, on Linux or macOS.
-It needs no root:
+		Short: "Build or fetch the microVM's kernel, once",
+		Long: fmt.Sprintf(`Prepare this machine for experiments in the microVM. It needs no root.
 
-  1. Fetch the packages of the kernel that was tested, Debian's %s,
-     verify their SHA-256, and unpack them into the cache. They come from Debian's mirror, or else
-     from its archive of snapshots. http_proxy and https_proxy are respected.
-  2. Find QEMU and its firmware, or say how this system installs them.
+On Linux on amd64 the microVM is User Mode Linux (UML), which is the kernel as a program:
+
+  1. Fetch Debian's source of Linux %s and verify its SHA-256. It comes from
+     Debian's mirror, or else from its archive of snapshots. http_proxy and https_proxy are
+     respected.
+  2. Build the kernel, in a few minutes, and put it into the cache. Where the compiler or a library
+     is missing, it says how to install it. --kernel-file takes a kernel that was built elsewhere.
   3. Boot a microVM.
 
-What is there already is verified and kept, so it is safe and quick to run again. If it is stopped,
-it leaves no half kernel. The first run saves a microVM that has booted beside the kernel, in
-pcn/state; later runs resume it.
+On other systems, and with --qemu or --deb, the microVM is Debian's kernel %s in QEMU:
+it fetches the kernel's packages, and finds QEMU and its firmware, or says how this system installs
+them. pcn run --kernel then takes that kernel.
 
-Without a network: fetch the packages elsewhere, and name them with --deb. It also takes packages of
-other kernels of Debian. Results are the same bytes only with the same kernel.`,
-			debian.Tested().Version),
+What is there already is verified and kept, so it is safe and quick to run again. If it is stopped,
+it leaves no half kernel.
+
+Without a network: fetch the packages elsewhere, and name them with --deb, the source too. It also
+takes packages of other kernels of Debian. Results are the same bytes only with the same kernel.`,
+			uml.Tested().Version, debian.Tested().Version),
 		Example: `  pcn setup
   pcn setup --mirror http://ftp.de.debian.org/debian
+  pcn setup --kernel-file linux-7.3.4-pcn-amd64
+  pcn setup --qemu
   pcn setup --deb linux-binary-7.deb,linux-modules-7.deb,linux-base-7.deb`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,18 +60,28 @@ other kernels of Debian. Results are the same bytes only with the same kernel.`,
 			if mirror != "" {
 				s.fetcher.Mirrors = []string{strings.TrimRight(mirror, "/")}
 			}
+			if uml.Runs() && !withQEMU && len(debs) == 0 {
+				if err := s.uml(cmd.Context(), kernelFile); err != nil {
+					return err
+				}
+				return s.boot(cmd.Context(), "")
+			}
 			kernelErr := s.kernel(cmd.Context(), debs)
 			qemuErr := s.qemu(cmd.Context())
 			if err := errors.Join(kernelErr, qemuErr); err != nil {
 				return err
 			}
-			return s.boot(cmd.Context())
+			return s.boot(cmd.Context(), s.tested.Version)
 		},
 	}
+	c.Flags().StringVar(&kernelFile, "kernel-file", "", "User Mode Linux that was built elsewhere, "+
+		"as releases have it: build nothing")
+	c.Flags().BoolVar(&withQEMU, "qemu", false, "prepare QEMU and Debian's kernel")
 	c.Flags().StringSliceVar(&debs, "deb", nil, "packages of one kernel, as files: fetch nothing")
 	c.Flags().StringVar(&mirror, "mirror", "",
 		"URL of Debian's archive (default: "+debian.Mirror+", then its snapshot)")
-	c.MarkFlagsMutuallyExclusive("deb", "mirror")
+	c.MarkFlagsMutuallyExclusive("deb", "mirror", "kernel-file")
+	c.MarkFlagsMutuallyExclusive("qemu", "kernel-file")
 	return c
 }
 
@@ -72,20 +92,73 @@ type setUp struct {
 	fetcher       debian.Fetcher
 }
 
-// kernel puts the kernel that was tested into the cache, or the one of packages that are at hand.
-func (s setUp) kernel(ctx context.Context, debs []string) error {
-	cache, err := vm.KernelCache()
+// uml puts User Mode Linux into the cache: it builds it, or takes a file.
+func (s setUp) uml(ctx context.Context, file string) error {
+	cache, unlock, err := lockCache(ctx)
 	if err != nil {
 		return err
 	}
+	defer unlock()
+	if file != "" {
+		if err := uml.Install(cache, file); err != nil {
+			return err
+		}
+	}
+	found, err := uml.Find(cache)
+	if err != nil {
+		fmt.Fprintf(s.progress, "%v: building it again\n", err)
+	}
+	if !found {
+		if err := s.buildUML(ctx, cache); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(s.out, "kernel: %s is in %s\n", uml.Release(), filepath.Dir(uml.Image(cache)))
+	return nil
+}
+
+// buildUML builds User Mode Linux from its source, which it fetches.
+func (s setUp) buildUML(ctx context.Context, cache string) error {
+	if err := uml.Missing(); err != nil { // before minutes of work
+		return err
+	}
+	fmt.Fprintf(s.out, "building kernel %s from Debian's source: some minutes, once\n",
+		uml.Release())
+	bar := newProgress(s.progress, "fetching", 1)
+	s.fetcher.Progress = bar.set
+	source, err := uml.Fetch(ctx, s.fetcher, cache)
+	bar.finish()
+	if err != nil {
+		return fmt.Errorf("%w\nRun pcn setup again, or build the kernel elsewhere, and run "+
+			"pcn setup --kernel-file", err)
+	}
+	bar = newProgress(s.progress, "building", 1)
+	defer bar.finish()
+	return uml.Build(ctx, cache, source, func(done float64) { bar.set("linux", done) })
+}
+
+// lockCache makes the cache of kernels, and waits until no other pcn setup changes it.
+func lockCache(ctx context.Context) (cache string, unlock func(), err error) {
+	if cache, err = vm.KernelCache(); err != nil {
+		return "", nil, err
+	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return fmt.Errorf("make the cache's folder: %w", err)
+		return "", nil, fmt.Errorf("make the cache's folder: %w", err)
 	}
 	lock, err := flock.Wait(ctx, cache)
 	if err != nil {
-		return fmt.Errorf("wait for another pcn setup: %w", err)
+		return "", nil, fmt.Errorf("wait for another pcn setup: %w", err)
 	}
-	defer lock.Release() // nothing was written through it
+	return cache, func() { lock.Release() }, nil // nothing was written through it
+}
+
+// kernel puts the kernel that was tested into the cache, or the one of packages that are at hand.
+func (s setUp) kernel(ctx context.Context, debs []string) error {
+	cache, unlock, err := lockCache(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if len(debs) > 0 {
 		return s.unpack(cache, debs)
 	}
@@ -123,11 +196,7 @@ func (s setUp) fetch(ctx context.Context, cache string) error {
 	fmt.Fprintf(s.out, "fetching kernel %s, packages: %d\n", s.tested.Version,
 		len(s.tested.Packages))
 	bar := newProgress(s.progress, "fetching", len(s.tested.Packages))
-	s.fetcher.Progress = func(file string, done, size int64) {
-		if size > 0 {
-			bar.set(file, float64(done)/float64(size))
-		}
-	}
+	s.fetcher.Progress = bar.set
 	packages, err := s.fetcher.Fetch(ctx, s.tested)
 	bar.finish()
 	if err != nil {
@@ -147,13 +216,13 @@ func (s setUp) qemu(ctx context.Context) error {
 	return nil
 }
 
-// boot boots a microVM, if its program is built in.
-func (s setUp) boot(ctx context.Context) error {
+// boot boots a microVM of a kernel, if its program is built in.
+func (s setUp) boot(ctx context.Context, kernel string) error {
 	if _, err := launch.GuestSHA256(); err != nil {
 		fmt.Fprintf(s.out, "microVM: not tried: %v\n", err)
 		return nil
 	}
-	vms, err := launch.NewMicroVMs("", false)
+	vms, err := launch.NewMicroVMs(kernel, false)
 	if err != nil {
 		return err
 	}

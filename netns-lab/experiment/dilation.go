@@ -154,6 +154,16 @@ func MostDilation(rttNs uint64) uint {
 	return min(MaxDilation, uint(max(bits.Len64(timeoutNs/max(rttNs, 1)), 1)-1))
 }
 
+// Undilated returns the experiment in the papers' own time, unless its file says how slow it is.
+func (e *Experiment) Undilated() *Experiment {
+	if !e.Dilation.Auto {
+		return e
+	}
+	c := *e
+	c.Dilation.Shift = 0
+	return &c
+}
+
 // Slower returns the experiment with a dilation that is higher by so much, or as high as TCP bears;
 // nil if it was not chosen, or cannot be higher.
 func (e *Experiment) Slower(by uint) *Experiment {

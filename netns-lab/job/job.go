@@ -41,6 +41,33 @@ const (
 	ProgressPrefix = "progress "
 )
 
+// Step is where UpAndDown is. It is a line of the guest's console.
+type Step string
+
+// The steps, in their order.
+const (
+	Building Step = "building"
+	Built    Step = "built"
+	Removed  Step = "removed"
+)
+
+// Stopwatch takes the times of steps.
+type Stopwatch struct{ at map[Step]time.Time }
+
+// Tell notes that a step is reached now.
+func (w *Stopwatch) Tell(s Step) {
+	if w.at == nil {
+		w.at = map[Step]time.Time{}
+	}
+	w.at[s] = time.Now()
+}
+
+// Fill writes the times into a scale.
+func (w *Stopwatch) Fill(s *Scale) {
+	s.Up = w.at[Built].Sub(w.at[Building])
+	s.Down = w.at[Removed].Sub(w.at[Built])
+}
+
 // Scale is what the network of a run costs, as ScaleFile has it.
 type Scale struct {
 	Nodes, Links int

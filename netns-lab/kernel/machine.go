@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
@@ -84,6 +85,17 @@ func availableBytes() (int64, error) {
 		return 0, errors.New("/proc/meminfo has no MemAvailable")
 	}
 	return int64(*m.MemAvailableBytes), nil
+}
+
+// inVirtualTime reports whether this kernel is User Mode Linux in a time of its own, in which CPUs
+// take none.
+func inVirtualTime() (bool, error) {
+	const source = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+	name, err := os.ReadFile(source)
+	if err != nil {
+		return false, fmt.Errorf("read the clock source: %w", err)
+	}
+	return strings.TrimSpace(string(name)) == "time-travel-clock", nil
 }
 
 // kernelRelease returns the release, as uname -r prints it.

@@ -79,7 +79,8 @@ topology: %s
 schemes: [pfc]
 warmup: 500us
 duration: 1500us
-dilation: %d
+dilation: 0
+# %d
 flows:%s
 `, u.topology, u.dilation, u.flows)
 }

@@ -28,6 +28,8 @@ type plan struct {
 	number map[string]int // of a node
 	paths  *network.Routes
 	rttNs  uint64 // baseRTTNs
+
+	virtualTime bool // CPUs take no time
 }
 
 type node struct {
@@ -74,6 +76,9 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 		return nil, err
 	}
 	p.rttNs = p.baseRTTNs()
+	if p.virtualTime, err = inVirtualTime(); err != nil {
+		return nil, err
+	}
 	return p, errors.Join(p.checkPaths(), p.checkDilation())
 }
 

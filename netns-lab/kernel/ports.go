@@ -52,10 +52,11 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 	return o
 }
 
-// exact reports whether a ns of the papers' time lasts so long, 66 us, that all is done in it that
-// is due. Then ports need not wait for what comes late, and round no time. Else XOFF may count what
-// one port decides before what another has yet to: they are up to decide_ns apart.
-func (p *plan) exact() bool { return p.exp.Dilation.Shift == experiment.MaxDilation }
+// exact reports whether all is done in a ns of the papers' time that is due: where CPUs take no
+// time, or where it lasts 66 us. Then ports need not wait for what comes late, and round no time.
+// Else XOFF may count what one port decides before what another has yet to: they are up to
+// decide_ns apart.
+func (p *plan) exact() bool { return p.virtualTime || p.exp.Dilation.Shift == experiment.MaxDilation }
 
 // lagNs is how long ports wait before they decide.
 func (p *plan) lagNs() uint64 {

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/netns-lab/vm/uml"
 )
 
 // Check is the result of checking one requirement of the program on this machine.
@@ -23,15 +24,22 @@ const (
 	ForVM       = "microVM"
 	ForNative   = "--native"
 	ForCaptures = "captures"
+	ForQEMU     = "--kernel"
 )
 
 // Doctor checks every requirement.
 func Doctor() []Check {
 	const setup = "pcn setup"
 	checks := []Check{
-		{"QEMU (qemu-system-x86_64)", ForVM, haveQEMU(), setup},
 		{"microVM kernel in the cache", ForVM, haveKernel(), setup},
 		{"the microVM's program", ForVM, haveGuest(), "make build"},
+	}
+	if uml.Runs() {
+		checks = append(checks,
+			Check{"QEMU (qemu-system-x86_64)", ForQEMU, haveQEMU(), setup + " --qemu"},
+			Check{"a kernel of Debian in the cache", ForQEMU, haveDebian(), setup + " --qemu"})
+	} else {
+		checks = append(checks, Check{"QEMU (qemu-system-x86_64)", ForVM, haveQEMU(), setup})
 	}
 	checks = append(checks, nativeChecks()...)
 	return append(checks, Check{"tshark", ForCaptures, haveTshark(), "install Wireshark's tshark"})
@@ -43,6 +51,11 @@ func haveQEMU() error {
 }
 
 func haveKernel() error {
+	_, err := vm.Default()
+	return err
+}
+
+func haveDebian() error {
 	_, err := vm.FindKernel("")
 	return err
 }

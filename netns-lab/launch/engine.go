@@ -91,10 +91,11 @@ func (p *Pool) runInTime(
 			return nil, err
 		}
 		run.Manifest.DilationsTried = tried
-		if len(run.Manifest.Late()) == 0 || len(tried) == maxSlower {
+		m := &run.Manifest
+		if m.Machine == result.UML || len(m.Late()) == 0 || len(tried) == maxSlower {
 			return run, nil
 		}
-		slower := j.Experiment.Slower(run.Manifest.LateBy())
+		slower := j.Experiment.Slower(m.LateBy())
 		if slower == nil {
 			return run, nil
 		}

@@ -264,7 +264,8 @@ func TestFoldersAreNotMixed(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	var got []float64
-	w := &progressWriter{report: func(done float64) { got = append(got, done) }}
+	report := func(done float64) { got = append(got, done) }
+	w := &lineWriter{hear: func(line string) { hearProgress(line, report) }}
 	for _, part := range []string{"boot\npro", "gress 1 4\nprogress 2",
 		" 4\r\nprogress x 4\nprogress 1 0\n", "progress 4 4\n"} {
 		n, err := w.Write([]byte(part))

@@ -83,6 +83,7 @@ func (e *MicroVMs) Exclusive() bool { return false }
 
 // Fingerprint implements [Engine].
 func (e *MicroVMs) Fingerprint(j job.Job) (string, error) {
+	j = e.inTime(j)
 	machine, err := e.machine()
 	if err != nil {
 		return "", err
@@ -97,13 +98,14 @@ func (e *MicroVMs) Run(
 	if err := j.Experiment.CheckEngine(experiment.EngineKernel); err != nil {
 		return nil, err
 	}
+	j = e.inTime(j)
 	machine, err := e.machine()
 	if err != nil {
 		return nil, err
 	}
 	c := guestConfig(j, job.Run)
 	c.RealTime, c.HostCPU = e.realTime, cpu
-	c.Console = &progressWriter{report: progress}
+	c.Console = &lineWriter{hear: func(line string) { hearProgress(line, progress) }}
 	res, err := e.boot(ctx, c, "the experiment failed")
 	if err != nil {
 		return nil, err
@@ -122,6 +124,14 @@ func (e *MicroVMs) Run(
 	return run, nil
 }
 
+// inTime returns the job in the papers' own time where CPUs take none.
+func (e *MicroVMs) inTime(j job.Job) job.Job {
+	if e.kernel.IsUML() {
+		j.Experiment = j.Experiment.Undilated()
+	}
+	return j
+}
+
 // Boot boots a microVM that runs nothing, and returns how long that took.
 func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
 	const noCPU = -1
@@ -132,8 +142,10 @@ func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
 
 // upAndDown builds and removes the network in a microVM in real time.
 func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
-	c := guestConfig(j, job.UpAndDown)
+	c := guestConfig(e.inTime(j), job.UpAndDown)
 	c.HostCPU, c.RealTime, c.Emulated = cpu, true, true
+	var watch job.Stopwatch
+	c.Console = &lineWriter{hear: func(line string) { watch.Tell(job.Step(line)) }}
 	res, err := e.boot(ctx, c, "the network could not be built")
 	if err != nil {
 		return s, err
@@ -145,6 +157,7 @@ func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s job.Sca
 	if err := json.Unmarshal(files[job.ScaleFile], &s); err != nil {
 		return s, fmt.Errorf("read what the microVM measured: %w", err)
 	}
+	watch.Fill(&s)
 	return s, nil
 }
 
@@ -212,14 +225,14 @@ func modules(name string) []string {
 	return []string{"tcp_" + name}
 }
 
-// progressWriter reads the guest's console for progress.
-type progressWriter struct {
-	mu     sync.Mutex
-	line   []byte
-	report func(float64)
+// lineWriter passes on what is written to it, line by line.
+type lineWriter struct {
+	mu   sync.Mutex
+	line []byte
+	hear func(line string)
 }
 
-func (w *progressWriter) Write(b []byte) (int, error) {
+func (w *lineWriter) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.line = append(w.line, b...)
@@ -229,10 +242,15 @@ func (w *progressWriter) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		w.line = rest
-		var done, total float64
-		text, found := strings.CutPrefix(strings.TrimSpace(string(line)), job.ProgressPrefix)
-		if n, err := fmt.Sscan(text, &done, &total); found && err == nil && n == 2 && total > 0 {
-			w.report(done / total)
-		}
+		w.hear(strings.TrimSpace(string(line)))
+	}
+}
+
+// hearProgress reads a line of the guest's console for progress.
+func hearProgress(line string, report func(float64)) {
+	var done, total float64
+	text, found := strings.CutPrefix(line, job.ProgressPrefix)
+	if n, err := fmt.Sscan(text, &done, &total); found && err == nil && n == 2 && total > 0 {
+		report(done / total)
 	}
 }

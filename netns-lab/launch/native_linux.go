@@ -52,5 +52,10 @@ func (Native) Run(
 // upAndDown builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds it without
 // the ports' qdisc.
 func (Native) upAndDown(_ context.Context, j job.Job, _ int) (job.Scale, error) {
-	return kernel.UpAndDown(j.Experiment, j.Scheme)
+	var watch job.Stopwatch
+	s, err := kernel.UpAndDown(j.Experiment, j.Scheme, watch.Tell)
+	if err == nil {
+		watch.Fill(&s)
+	}
+	return s, err
 }

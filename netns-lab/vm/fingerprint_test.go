@@ -53,18 +53,10 @@ func TestFingerprint(t *testing.T) {
 		"modules": func(c *Config) { c.Modules = []string{"tcp_bbr"} },
 		"seed":    func(c *Config) { c.Seed = 1 << 40 },
 		"memory":  func(c *Config) { c.MemoryMiB = 2048 },
-		"resumes": func(c *Config) { c.States = &States{} },
 	} {
 		qt.Check(t, qt.IsFalse(of(kernel("image", "module"), config(change)) == want),
 			qt.Commentf("%s", name))
 	}
-	resumed := func(seed uint64) string {
-		return of(kernel("image", "module"), config(func(c *Config) {
-			c.States, c.Seed = &States{Dir: t.TempDir()}, seed
-		}))
-	}
-	qt.Check(t, qt.Equals(resumed(1), resumed(1)), qt.Commentf("in another folder of states"))
-	qt.Check(t, qt.IsFalse(resumed(1) == resumed(1<<40)))
 	program = []byte("other")
 	qt.Check(t, qt.IsFalse(of(kernel("image", "module"), same) == want), qt.Commentf("program"))
 }

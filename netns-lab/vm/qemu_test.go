@@ -28,15 +28,6 @@ func TestSeveralCPUs(t *testing.T) {
 	qt.Check(t, qt.IsTrue(slices.Contains(clockParameters, noLocalTimer))) // not changed itself
 }
 
-// TestLocalTimer: a microVM that boots for many runs takes the time to calibrate the faster timer.
-func TestLocalTimer(t *testing.T) {
-	boots := strings.Join(arguments(Config{}, counted, paths{}), " ")
-	prepared := strings.Join(prepareArguments(Config{}, paths{}), " ")
-	qt.Check(t, qt.StringContains(boots, noLocalTimer))
-	qt.Check(t, qt.IsFalse(strings.Contains(prepared, noLocalTimer)))
-	qt.Check(t, qt.StringContains(prepared, "tsc=reliable"))
-}
-
 // TestTick: only a microVM that asks for it keeps its tick.
 func TestTick(t *testing.T) {
 	for _, tick := range []bool{false, true} {

@@ -30,53 +30,25 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// roleEnv makes this test binary something else than a test: see TestMain.
+// roleEnv makes this test binary run a guest that hangs, on the machine that it names.
 const roleEnv = "PCN_VM_TEST_ROLE"
 
 // This test binary is also the guest program of its microVMs, and the process that dies with one.
 func TestMain(m *testing.M) {
 	if guest.Inside() {
-		guest.MainPrepared(func() error { return nil },
-			func(args []string) int { return guestRoles[args[0]](args[1:]) })
+		guest.Main(func(args []string) int { return guestRoles[args[0]](args[1:]) })
 	}
-	if os.Getenv(roleEnv) == "hang" {
-		_, err := Run(context.Background(), testConfig("hang", os.Stdout))
+	if machine := os.Getenv(roleEnv); machine != "" {
+		_, err := Run(context.Background(), configOn(machine, "hang", os.Stdout))
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(runTests(m))
+	os.Exit(m.Run())
 }
 
-// statesDir has the states of this test binary.
-var statesDir string
-
-func runTests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "pcn-vm-test-")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	statesDir = filepath.Join(dir, "state")
-	return m.Run()
-}
-
-// resumedConfig is testConfig for a microVM that resumes a state of a folder.
-func resumedConfig(t *testing.T, role string, out io.Writer, dir string) Config {
-	c := testConfig(role, out)
-	program, err := os.ReadFile("/proc/self/exe")
-	qt.Assert(t, qt.IsNil(err))
-	machine, err := NewMachine(t.Context(), c.Kernel, program)
-	qt.Assert(t, qt.IsNil(err))
-	c.States = &States{Dir: dir, Machine: machine}
-	return c
-}
-
-// ways are those in which a microVM gets its job.
-var ways = map[string]func(t *testing.T, role string, out io.Writer) Config{
-	"boots": func(_ *testing.T, role string, out io.Writer) Config { return testConfig(role, out) },
-	"resumes": func(t *testing.T, role string, out io.Writer) Config {
-		return resumedConfig(t, role, out, statesDir)
-	},
+// machines are those that run guests.
+var machines = map[string]func() (Kernel, error){
+	"uml": Default, "qemu": func() (Kernel, error) { return FindKernel("") },
 }
 
 // guestRoles are what the guest program may do.
@@ -188,8 +160,11 @@ func guestTooMuch([]string) int {
 	return 0
 }
 
-func testConfig(role string, out io.Writer) Config {
-	kernel, err := FindKernel("")
+// testConfig runs a role on the default machine.
+func testConfig(role string, out io.Writer) Config { return configOn("uml", role, out) }
+
+func configOn(machine, role string, out io.Writer) Config {
+	kernel, err := machines[machine]()
 	if err != nil {
 		panic(err) // the message says what to do
 	}
@@ -198,10 +173,10 @@ func testConfig(role string, out io.Writer) Config {
 }
 
 func TestRun(t *testing.T) {
-	for way, config := range ways {
-		t.Run(way, func(t *testing.T) {
+	for machine := range machines {
+		t.Run(machine, func(t *testing.T) {
 			var said strings.Builder
-			c := config(t, "answer", &said)
+			c := configOn(machine, "answer", &said)
 			c.Args = append(c.Args, "two words")
 			c.Env = []string{"GREETING=hi"}
 			c.Dir = "/etc"
@@ -212,9 +187,7 @@ func TestRun(t *testing.T) {
 			const want = "args [\"two words\"] env \"hi\" dir \"/etc\" file \"welcome\"\n"
 			qt.Check(t, qt.Equals(said.String(), want))
 			qt.Check(t, qt.IsTrue(res.Deterministic))
-			qt.Check(t, qt.Equals(res.Resumed, way == "resumes"))
 			qt.Check(t, qt.IsTrue(0 < res.Boot && res.Boot < res.Wall))
-			qt.Check(t, qt.Not(qt.Equals(res.QEMU, "")))
 
 			files, err := res.Files()
 			qt.Assert(t, qt.IsNil(err))
@@ -228,10 +201,10 @@ func TestRun(t *testing.T) {
 // Each control of Linux is there when its module was asked for, also one that needs another or is
 // built in.
 func TestRunWithModules(t *testing.T) {
-	for way, config := range ways {
-		t.Run(way, func(t *testing.T) {
+	for machine := range machines {
+		t.Run(machine, func(t *testing.T) {
 			var said strings.Builder
-			c := config(t, "controls", &said)
+			c := configOn(machine, "controls", &said)
 			c.Modules = []string{"tcp_yeah", "tcp_bbr", "tcp_reno"}
 			res, err := Run(t.Context(), c)
 			qt.Assert(t, qt.IsNil(err))
@@ -262,10 +235,10 @@ func TestHowGuestsEnd(t *testing.T) {
 		{role: "too much", is: guest.ErrNoAnswer, message: "results are larger than 256 MiB"},
 	}
 	for _, test := range tests {
-		for way, config := range ways {
-			t.Run(test.role+" "+way, func(t *testing.T) {
+		for machine := range machines {
+			t.Run(test.role+" "+machine, func(t *testing.T) {
 				t.Parallel()
-				res, err := Run(t.Context(), config(t, test.role, nil))
+				res, err := Run(t.Context(), configOn(machine, test.role, nil))
 				qt.Check(t, qt.ErrorIs(err, test.is))
 				qt.Check(t, qt.Equals(res.ExitCode, test.code))
 				qt.Check(t, qt.StringContains(res.Console+fmt.Sprint(err), test.message))
@@ -305,7 +278,7 @@ func TestDeterminism(t *testing.T) {
 
 // A host without KVM, or with one that does not boot, takes the deterministic way.
 func TestRealTime(t *testing.T) {
-	c := testConfig("exit", nil)
+	c := configOn("qemu", "exit", nil)
 	c.RealTime = true
 	res, err := Run(t.Context(), c)
 	qt.Assert(t, qt.IsNil(err))
@@ -344,30 +317,46 @@ func TestConsoleFails(t *testing.T) {
 	qt.Check(t, qt.ErrorIs(err, full))
 }
 
-// QEMU dies with the process that runs it, even on kill -9.
-func TestQEMUDiesWithUs(t *testing.T) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"=hang")
-	out, err := cmd.StdoutPipe()
-	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.IsNil(cmd.Start()))
-	line, err := bufio.NewReader(out).ReadString('\n')
-	qt.Check(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(line, "hanging\n"))
-	qemus := children(t, cmd.Process.Pid)
-	qt.Check(t, qt.HasLen(qemus, 1))
-	var fds []unix.PollFd
-	for _, pid := range qemus {
-		fd, err := unix.PidfdOpen(pid, 0)
-		qt.Assert(t, qt.IsNil(err))
-		t.Cleanup(func() { unix.Close(fd) })
-		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+// A machine dies with the process that runs it, even on kill -9: with all of its processes, of which
+// User Mode Linux has several.
+func TestMachineDiesWithUs(t *testing.T) {
+	for machine := range machines {
+		t.Run(machine, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), roleEnv+"="+machine)
+			out, err := cmd.StdoutPipe()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Assert(t, qt.IsNil(cmd.Start()))
+			line, err := bufio.NewReader(out).ReadString('\n')
+			qt.Check(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(line, "hanging\n"))
+			pids := descendants(t, cmd.Process.Pid)
+			qt.Check(t, qt.IsTrue(len(pids) >= 1))
+			var fds []unix.PollFd
+			for _, pid := range pids {
+				fd, err := unix.PidfdOpen(pid, 0)
+				qt.Assert(t, qt.IsNil(err))
+				t.Cleanup(func() { unix.Close(fd) })
+				fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+			}
+			qt.Check(t, qt.IsNil(cmd.Process.Kill()))
+			_ = cmd.Wait() // it was killed
+			for _, fd := range fds {
+				n, err := unix.Poll([]unix.PollFd{fd}, 10_000)
+				qt.Check(t, qt.IsNil(err))
+				qt.Check(t, qt.Equals(n, 1), qt.Commentf("a process of %s is still there", machine))
+			}
+		})
 	}
-	qt.Check(t, qt.IsNil(cmd.Process.Kill()))
-	_ = cmd.Wait() // it was killed
-	n, err := unix.Poll(fds, 10_000)
-	qt.Check(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(n, 1), qt.Commentf("QEMU is still there"))
+}
+
+// descendants are the processes that pid started and that still run, and theirs.
+func descendants(t *testing.T, pid int) []int {
+	all := children(t, pid)
+	for _, child := range all {
+		all = append(all, descendants(t, child)...)
+	}
+	return all
 }
 
 // children are the processes that pid started and that still run.
@@ -392,13 +381,13 @@ func children(t *testing.T, pid int) []int {
 
 func TestNoQEMU(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	_, err := Run(t.Context(), Config{})
+	_, err := Run(t.Context(), configOn("qemu", "exit", nil))
 	qt.Check(t, qt.ErrorMatches(err, "qemu-system-x86_64 is not installed: .*"))
 }
 
 // What QEMU complains about is in the error.
 func TestQEMUFails(t *testing.T) {
-	c := testConfig("exit", nil)
+	c := configOn("qemu", "exit", nil)
 	c.Kernel.Image = filepath.Join(t.TempDir(), "vmlinux")
 	_, err := Run(t.Context(), c)
 	qt.Check(t, qt.ErrorMatches(err,

@@ -3,10 +3,12 @@
 package debian
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 
@@ -104,4 +106,29 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("it is larger than %d MiB", limit>>20)
 	}
 	return data, nil
+}
+
+// sourcePrefix begins the path of Linux's source in its package.
+const sourcePrefix = "usr/src/linux-source-"
+
+// SourceArchive returns the archive of Linux's source, a .tar.xz, of a package linux-source-*.
+func SourceArchive(pack []byte) (io.ReadCloser, error) {
+	data, err := files(pack)
+	if err != nil {
+		return nil, fmt.Errorf("unpack Linux's source: %w", err)
+	}
+	for r := tar.NewReader(data); ; {
+		header, err := r.Next()
+		if err != nil {
+			data.Close()
+			return nil, fmt.Errorf("look for %s*.tar.xz in a package: %w", sourcePrefix, err)
+		}
+		name := path.Clean(header.Name)
+		if strings.HasPrefix(name, sourcePrefix) && strings.HasSuffix(name, ".tar.xz") {
+			return struct {
+				io.Reader
+				io.Closer
+			}{r, data}, nil
+		}
+	}
 }

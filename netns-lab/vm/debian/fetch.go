@@ -28,7 +28,7 @@ type Fetcher struct {
 	Mirrors  []string      // tried in order; nil: Mirror, then its snapshot
 	Patience time.Duration // without a byte, before the next is tried; 0: 30 s
 
-	Progress func(file string, done, size int64) // size is -1 if it is not known; may be nil
+	Progress func(file string, done float64) // done is 0 to 1; may be nil
 }
 
 const defaultPatience = 30 * time.Second
@@ -86,11 +86,16 @@ func (f Fetcher) get(ctx context.Context, url string, p Package) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
+	return data, p.Verify(data)
+}
+
+// Verify fails if data is not the package.
+func (p Package) Verify(data []byte) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != p.SHA256 {
-		return nil, fmt.Errorf("it has SHA-256 %s: want %s", got, p.SHA256)
+		return fmt.Errorf("it has SHA-256 %s: want %s", got, p.SHA256)
 	}
-	return data, nil
+	return nil
 }
 
 // download gets a file, and calls alive whenever some of it comes.
@@ -111,8 +116,9 @@ func (f Fetcher) download(ctx context.Context, url, file string, alive func()) (
 	return readAll(readerFunc(func(b []byte) (int, error) {
 		n, err := answer.Body.Read(b)
 		alive()
-		if done += int64(n); f.Progress != nil {
-			f.Progress(file, done, answer.ContentLength)
+		done += int64(n)
+		if size := answer.ContentLength; f.Progress != nil && size > 0 { // else it is not known
+			f.Progress(file, float64(done)/float64(size))
 		}
 		return n, err
 	}), maxPackage)
