@@ -48,7 +48,9 @@ func findTraces(t *testing.T) traces {
 	var settings []string
 	for _, s := range append([][2]string{{rcuExpedited}}, machineSettings...) {
 		setting, err := os.ReadFile(s[0])
-		qt.Assert(t, qt.IsNil(err))
+		if !errors.Is(err, os.ErrNotExist) { // not every kernel has each
+			qt.Assert(t, qt.IsNil(err))
+		}
 		settings = append(settings, string(setting))
 	}
 	links, err := netlink.LinkList()

@@ -79,8 +79,7 @@ topology: %s
 schemes: [pfc]
 warmup: 500us
 duration: 1500us
-dilation: 0
-# %d
+dilation: %d
 flows:%s
 `, u.topology, u.dilation, u.flows)
 }
@@ -121,10 +120,15 @@ func completionNs(p *plan, f experiment.Flow) (ns, packetNs float64) {
 	return ns, packetNs
 }
 
-// TestUncontendedFlows: completion times are those of arithmetic, to 3% or the time of a packet.
+// TestUncontendedFlows: completion times are those of arithmetic. In exact time that is to the ns,
+// which each link rounds: a flow of 1 MB over 6 links takes 877,452 ns in place of 877,454. Else it
+// is to 3%, or the time of a packet.
 func TestUncontendedFlows(t *testing.T) {
 	for _, u := range uncontendedFlows {
 		t.Run(u.name, func(t *testing.T) {
+			if virtualTime(t) {
+				u.dilation = 0
+			}
 			p, run := u.run(t)
 			m := run.Manifest
 			qt.Check(t, qt.Equals(m.Verdict, result.Valid), qt.Commentf("%s", m.Reasons))
@@ -139,7 +143,11 @@ func TestUncontendedFlows(t *testing.T) {
 				want, packetNs := completionNs(p, f)
 				late := float64(*c.FCTNs) - want
 				worst = max(worst, late/want)
-				qt.Check(t, qt.IsTrue(late >= -1 && late <= max(0.03*want, packetNs)),
+				early, bound := 1.0, max(0.03*want, packetNs)
+				if u.dilation == 0 {
+					early, bound = float64(2*len(p.paths.Path(p.host(f.From), p.host(f.To)))), 1
+				}
+				qt.Check(t, qt.IsTrue(late >= -early && late <= bound),
 					qt.Commentf("flow %s of %s takes %d ns, want %.0f", f.Name, f.Size, *c.FCTNs,
 						want))
 			}
@@ -191,6 +199,7 @@ flows:
 // TestSlowHostsAreInvalid: with too little time for the hosts' work, completion times are wrong.
 // The ports are on time, so nobody but the hosts can tell.
 func TestSlowHostsAreInvalid(t *testing.T) {
+	needsSlowCPUs(t)
 	u := uncontended{topology: "{kind: star, hosts: 38, rate: 40Gbps, delay: 6us}",
 		flows: disjoint(19, "64KB"), dilation: 10}
 	p, run := u.run(t)

@@ -150,6 +150,7 @@ func TestBaseRTT(t *testing.T) {
 func TestPortsOfHosts(t *testing.T) {
 	const delay = 5_000
 	p := planOf(t, fmt.Sprintf(planYAML, 2))
+	p.virtualTime = false // else nothing is rounded
 	o := optionsOf(t, p, "pcn")
 	for id := 1; id < len(p.ports); id++ {
 		q, back := o.Ports[id], o.Ports[p.ports[id].back]

@@ -73,6 +73,8 @@ void pcn_call_failed(void)
 		"$0\n#include \"../../arch/x86/um/pcn/pcn.h\""},
 
 	// Random numbers follow from the command line, not from the host
+	{"arch/um/kernel/um_arch.c",
+		`if \(os_getrandom\(rng_seed, sizeof\(rng_seed\), 0\) == sizeof\(rng_seed\)\)`, "if (false)"},
 	{"arch/um/include/asm/archrandom.h", `ret = os_getrandom\([^;]*;`, "ret = 0;"},
 
 	// /sys/kernel/btf/vmlinux is read, not mapped: it is not in the file of UML's memory

@@ -27,6 +27,7 @@ type Extra struct {
 	Modules []string // of the kernel
 	Flags   []string // of go test, behind the given ones
 	CPUs    int      // 0: 1, which is reproducible. Several run by the clock, all at once
+	QEMU    bool     // run in QEMU with a kernel of Debian, also where there is another machine
 }
 
 // RunTests runs the tests as root in a microVM, with the flags of go test; call it from TestMain.
@@ -47,7 +48,11 @@ func RunTests(m *testing.M, extra Extra) int {
 }
 
 func runTests(ctx context.Context, extra Extra) (int, error) {
-	kernel, err := vm.Default()
+	find := vm.Default
+	if extra.QEMU || extra.CPUs > 1 {
+		find = func() (vm.Kernel, error) { return vm.FindKernel("") }
+	}
+	kernel, err := find()
 	if err != nil {
 		return 0, err
 	}
