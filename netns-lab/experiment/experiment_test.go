@@ -23,6 +23,7 @@ import (
 // allFields compares unexported fields too, and parameters by their values.
 var allFields = cmp.Options{
 	cmp.AllowUnexported(Experiment{}),
+	cmpopts.IgnoreFields(Experiment{}, "origin", "chosen"), // how it was read
 	cmp.Transformer("sections", func(p parameters) map[string]values {
 		e := &Experiment{parameters: p}
 		sections := map[string]values{}
@@ -1184,7 +1185,7 @@ func TestHashIsThatOfTheFile(t *testing.T) {
 	qt.Assert(t, qt.Equals(e.Hash(), hex.EncodeToString(sum[:])))
 
 	seed := uint64(2)
-	o, err := e.Override(Override{Seed: &seed})
+	o, err := e.With(Changes{Seed: &seed})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(o.Hash(), e.Hash()))
 
@@ -1203,11 +1204,11 @@ func TestLoad(t *testing.T) {
 	qt.Assert(t, qt.ErrorIs(err, os.ErrNotExist))
 }
 
-func TestOverride(t *testing.T) {
+func TestChanges(t *testing.T) {
 	e, err := Parse("full.yaml", []byte(full))
 	qt.Assert(t, qt.IsNil(err))
 
-	o, err := e.Override(Override{Seed: new(uint64(9)), Duration: new(3 * Millisecond),
+	o, err := e.With(Changes{Seed: new(uint64(9)), Duration: new(3 * Millisecond),
 		Dilation: new(uint(8)), Schemes: []string{"pcn"}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(o.Seed, 9))
@@ -1216,7 +1217,7 @@ func TestOverride(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(o.Schemes, []string{"pcn"}))
 
 	// Schemes that the file does not list: one of ours, and one of Linux.
-	o, err = e.Override(Override{Schemes: []string{"timely", "bbr"}})
+	o, err = e.With(Changes{Schemes: []string{"timely", "bbr"}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.DeepEquals(o.Schemes, []string{"timely", "bbr"}))
 
@@ -1225,31 +1226,32 @@ func TestOverride(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(e.Schemes, []string{"pfc", "pcn"}))
 }
 
-func TestOverrideErrors(t *testing.T) {
+func TestChangesErrors(t *testing.T) {
 	e, err := Parse("full.yaml", []byte(full))
 	qt.Assert(t, qt.IsNil(err))
 	for _, tc := range []struct {
 		name string
-		o    Override
+		o    Changes
 		want string
 	}{
-		{"unknown scheme", Override{Schemes: []string{"timly"}},
-			`override of experiment full: unknown scheme "timly" \(hint: did you mean "timely"\?\)`},
-		{"no scheme", Override{Schemes: []string{}},
-			`override of experiment full: "schemes" is missing .*`},
-		{"scheme twice", Override{Schemes: []string{"pfc", "pfc"}}, `.*duplicate scheme "pfc".*`},
-		{"duration is no multiple", Override{Duration: new(3333 * Microsecond)},
-			`.*duration 3.333ms is not a whole number of bins \(hint: write a multiple of sample, 50us\)`},
-		{"no duration", Override{Duration: new(Duration(0))},
-			`override of experiment full: "duration" is missing \(hint: write 15ms\)`},
-		{"shorter than a start", Override{Duration: new(500 * Microsecond)},
+		{"unknown scheme", Changes{Schemes: []string{"timly"}},
+			`--algo: unknown scheme "timly" \(hint: did you mean "timely"\?\)`},
+		{"no scheme", Changes{Schemes: []string{}},
+			`--algo: "schemes" is missing .*`},
+		{"scheme twice", Changes{Schemes: []string{"pfc", "pfc"}},
+			`--algo: duplicate scheme "pfc" \(hint: keep one of them\)`},
+		{"duration is no multiple", Changes{Duration: new(3333 * Microsecond)},
+			`--duration: duration 3.333ms is not a whole number of bins \(hint: write a multiple of sample, 50us\)`},
+		{"no duration", Changes{Duration: new(Duration(0))},
+			`--duration: "duration" is missing \(hint: write 15ms\)`},
+		{"shorter than a start", Changes{Duration: new(500 * Microsecond)},
 			`.*500us is out of range \(hint: -2ms to 499.999us\)\n.*only 1 of 3 starts are before the end of the run\n.*1ms is out of range .*`},
-		{"shorter than an event", Override{Duration: new(Millisecond)},
+		{"shorter than an event", Changes{Duration: new(Millisecond)},
 			`.*\n.*1ms is out of range \(hint: -2ms to 999.999us\)`},
-		{"dilation", Override{Dilation: new(uint(17))}, `.*17 is out of range \(hint: 0 to 16\)`},
+		{"dilation", Changes{Dilation: new(uint(17))}, `--dilation: 17 is out of range \(hint: 0 to 16\)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := e.Override(tc.o)
+			_, err := e.With(tc.o)
 			qt.Assert(t, qt.ErrorMatches(err, tc.want))
 		})
 	}
@@ -1302,7 +1304,7 @@ func checkParsed(t *testing.T, e *Experiment, name string) {
 }
 
 // Whatever the file is, Parse returns, points into the file, and accepts only
-// what an empty override accepts too.
+// what it accepts again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(smallest))
 	f.Add([]byte(full))
@@ -1322,8 +1324,10 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e, err := Parse("f.yaml", data)
 		if err == nil {
-			_, err = e.Override(Override{})
+			again, err := e.chosenAgain(Changes{Schemes: e.Schemes, Seed: &e.Seed,
+				Duration: &e.Duration})
 			qt.Assert(t, qt.IsNil(err))
+			qt.Assert(t, qt.DeepEquals(again.Flows, e.Flows))
 			for _, name := range e.CaseNames() {
 				checkParsed(t, e, name)
 			}

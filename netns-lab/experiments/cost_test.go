@@ -36,7 +36,7 @@ func TestCost(t *testing.T) {
 	qt.Check(t, qt.Equals(Cost(e, experiment.EngineFluid, 5), 0))
 	// half as long, but the microVMs boot as long as ever
 	half := (e.Warmup+e.Duration)/2 - e.Warmup
-	short, err := e.Override(experiment.Override{Duration: &half})
+	short, err := e.With(experiment.Changes{Duration: &half})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.Equals(Cost(short, experiment.EngineKernel, 5).Round(time.Second),
 		((all+5*boot)/2+500*time.Millisecond).Round(time.Second)))
