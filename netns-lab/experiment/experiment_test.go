@@ -589,7 +589,7 @@ func TestErrors(t *testing.T) {
 		{"bounds of a scheme that is not compared", "over: mean", "schemes: [pfc]", "1.4ms}",
 			`unknown scheme of this comparison "pcn" (hint: did you mean "pfc"?)`},
 		{"unit of rates", "rate_unit: 10kbps,", "rate_unit: 3kbps,", "3kbps,",
-			`3kbps does not divide 8Gbps (hint: 1kbps, 10kbps, 100kbps or 1Mbps do)`},
+			`3kbps does not divide 8Gbps (hint: 2.56kbps or 3.125kbps do)`},
 		{"share above 1", "congested_share: 0.9,", "congested_share: 95,", "95,",
 			`95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},
