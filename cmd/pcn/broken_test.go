@@ -8,11 +8,16 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
@@ -32,6 +37,9 @@ func TestBrokenFilesAreRefused(t *testing.T) {
 			first, _, _ := bytes.Cut(data, []byte("\n"))
 			want, ok := strings.CutPrefix(string(first), "# want: ")
 			qt.Assert(t, qt.IsTrue(ok))
+			keys := slices.Concat(config.KeysOf(reflect.TypeFor[experiment.Experiment]()),
+				scheme.Builtin().SectionNames())
+			want = strings.Replace(want, "ANY KEY", config.Suggest("", keys), 1)
 
 			dir := t.TempDir()
 			path, err := filepath.Abs(file)

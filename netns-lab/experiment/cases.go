@@ -28,8 +28,8 @@ type Case struct {
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 // sameInAllCases holds the keys that choose and judge runs, which cases can't change.
-var sameInAllCases = []string{"name", "title", "engine", "seeds", "schemes", "files", "cases",
-	"figures", "expect", "compare", "metrics"}
+var sameInAllCases = []string{"name", "title", "cost", "engine", "seeds", "schemes", "files",
+	"cases", "figures", "expect", "compare", "metrics"}
 
 // CaseNames returns the names of the cases, or just [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {

@@ -24,6 +24,8 @@ type Experiment struct {
 	Name string `yaml:"name"`
 	// Title is one line for the head of a report. Default: the name.
 	Title string `yaml:"title"`
+	// Cost is how much the experiment is to run, for `pcn list` and estimates.
+	Cost Cost `yaml:"cost"`
 	// Topology is the network. Required.
 	Topology Topology `yaml:"topology"`
 	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
@@ -106,6 +108,13 @@ type Experiment struct {
 	variants map[string]*Experiment // the experiment of each case
 	origin   origin
 	chosen   Changes // of the origin, by [Experiment.With]: without Set and Metrics
+}
+
+// Cost says how much an experiment is to run.
+type Cost struct {
+	// Packets is how many packets the ports send in all runs together: the sum of sent_packets in
+	// the ports.csv of all. Default 0: not known, and taken to be as many as the links carry.
+	Packets uint64 `yaml:"packets"`
 }
 
 // Switch is the configuration of a switch.
