@@ -22,7 +22,7 @@ func TestSweeps(t *testing.T) {
 		s, err := LoadWith(name, experiment.Options{})
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(s.Name, name))
-		_, err = LoadWith(name + ".yaml", experiment.Options{})
+		_, err = LoadWith(name+".yaml", experiment.Options{})
 		qt.Check(t, qt.IsNil(err), qt.Commentf("by its path"))
 	}
 	_, err := LoadWith("none", experiment.Options{})
