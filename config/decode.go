@@ -435,7 +435,10 @@ func KeysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Suggest returns a hint with the known name closest to a wrong one, or with all known names. It
+// maxSuggested is how many known names a hint lists.
+const maxSuggested = 40
+
+// Suggest returns a hint with the known name closest to a wrong one, or with the known names. It
 // never suggests the wrong name itself: a file may declare it, and still may not use it here.
 func Suggest(wrong string, known []string) string {
 	known = slices.DeleteFunc(slices.Clone(known), func(k string) bool { return k == wrong })
@@ -443,7 +446,10 @@ func Suggest(wrong string, known []string) string {
 	switch {
 	case best != "":
 		return fmt.Sprintf("did you mean %q?", best)
-	case len(known) > 0 && len(known) <= 40:
+	case len(known) > maxSuggested:
+		return fmt.Sprintf("one of %s, and %d more", strings.Join(known[:maxSuggested], ", "),
+			len(known)-maxSuggested)
+	case len(known) > 0:
 		return "one of " + strings.Join(known, ", ")
 	default:
 		return ""

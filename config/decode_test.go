@@ -3,6 +3,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -13,6 +14,9 @@ func TestSuggestIsTheClosest(t *testing.T) {
 	qt.Assert(t, qt.Equals(Suggest("hold", []string{"hole", "holds", "cold"}),
 		`did you mean "hole"?`))
 	qt.Assert(t, qt.Equals(Suggest("a", []string{"b"}), `one of b`))
+	many := strings.Split(strings.Repeat("name ", 43), " ")
+	qt.Assert(t, qt.Equals(Suggest("other", many[:43]),
+		"one of "+strings.Repeat("name, ", 40)+"and 3 more"))
 	qt.Assert(t, qt.Equals(Suggest("pnc", []string{"pfc", "pcn", "qcn"}), `did you mean "pcn"?`))
 	qt.Assert(t, qt.Equals(Suggest("dcqn", []string{"dcqn", "dcqcn"}), `did you mean "dcqcn"?`))
 	qt.Assert(t, qt.Equals(Suggest("dcqn", []string{"dcqn"}), ""))

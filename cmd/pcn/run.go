@@ -22,7 +22,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
-// changes are the flags that override values of the experiment file.
+// changes are the flags that change values of the experiment file.
 type changes struct {
 	algos    []string
 	cases    []string
@@ -181,31 +181,31 @@ func loadExperiment(ctx context.Context, nameOrPath string, algos []string) (*ex
 	return experiments.LoadWith(nameOrPath, experiment.Options{Compile: compileOwn, Own: own})
 }
 
-// apply overrides the values whose flags were given.
+// apply changes the values whose flags were given.
 func (c changes) apply(
 	e *experiment.Experiment, given func(flag string) bool,
 ) (*experiment.Experiment, error) {
-	var o experiment.Override
+	var with experiment.Changes
 	if given("algo") {
-		o.Schemes = c.algos
+		with.Schemes = c.algos
 	}
 	if given("case") {
-		o.Cases = c.cases
+		with.Cases = c.cases
 	}
 	if given("seed") {
-		o.Seed = &c.seed
+		with.Seed = &c.seed
 	}
 	if given("dilation") {
-		o.Dilation = &c.dilation
+		with.Dilation = &c.dilation
 	}
 	if given("duration") {
 		d, err := experiment.ParseDuration(c.duration)
 		if err != nil {
 			return nil, fmt.Errorf("--duration: %w", err)
 		}
-		o.Duration = &d
+		with.Duration = &d
 	}
-	return e.Override(o)
+	return e.With(with)
 }
 
 func runExperiment(

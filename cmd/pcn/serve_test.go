@@ -111,6 +111,7 @@ func TestServeEndsAnswer(t *testing.T) {
 		defer client.Close()
 		_, err := io.WriteString(client, "GET / HTTP/1.0\r\n\r\n")
 		qt.Assert(t, qt.IsNil(err))
+		synctest.Wait() // until the handler sleeps: Shutdown drops a request that no handler has
 		cancel()
 		synctest.Wait()
 		select {

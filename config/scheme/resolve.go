@@ -277,13 +277,41 @@ func (r *resolver) check(p *Param) *Problem {
 		whole, err := p.divides.eval(r.lookup)
 		if err == nil && math.Mod(whole, v.Number) != 0 {
 			msg := fmt.Sprintf("%s does not divide %s", v, Value{Kind: p.Kind, Number: whole})
-			return &Problem{p.Key, msg, "1kbps, 10kbps, 100kbps or 1Mbps do"}
+			return &Problem{p.Key, msg, divisorsInWords(p.Kind, whole, v.Number, low, high)}
 		}
 	}
 	if _, err := p.format.encode(v.Number); err != nil {
 		return &Problem{p.Key, err.Error(), p.format.hint()}
 	}
 	return nil
+}
+
+// maxDivisorSteps bounds how far from a value its next divisors are looked for.
+const maxDivisorSteps = 100_000
+
+// divisorsInWords names what divides whole next to a value, within a range; "" if that is far.
+func divisorsInWords(kind Kind, whole, value, low, high float64) string {
+	find := func(from, step float64) string {
+		for i := range maxDivisorSteps {
+			v := from + float64(i)*step
+			if v < max(low, 1) || v > high {
+				break
+			}
+			if math.Mod(whole, v) == 0 {
+				return Value{Kind: kind, Number: v}.String()
+			}
+		}
+		return ""
+	}
+	below, above := find(math.Floor(value), -1), find(math.Ceil(value), 1)
+	switch {
+	case below != "" && above != "":
+		return below + " or " + above + " do"
+	case below+above != "":
+		return below + above + " does"
+	default:
+		return ""
+	}
 }
 
 // rangeInWords writes the range with the present values of its bounds: "0ns to t_high = 4us".

@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 		{
 			"pcn", "", map[string]string{"rate_unit": "3kbps"},
 			[]Problem{
-				{"rate_unit", "3kbps does not divide 8Gbps", "1kbps, 10kbps, 100kbps or 1Mbps do"},
+				{"rate_unit", "3kbps does not divide 8Gbps", "2.56kbps or 3.125kbps do"},
 			},
 		},
 		{
@@ -251,4 +251,22 @@ func TestBytesOfChoices(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(qcn.Param("half_from").Choices, []string{"ai", "hai"}))
 	_, err := qcn.Param("half_from").Parse("never")
 	qt.Assert(t, qt.ErrorMatches(err, `unknown half_from "never" \(hint: one of ai, hai\)`))
+}
+
+func TestDivisorsInWords(t *testing.T) {
+	for _, c := range []struct {
+		kind                    Kind
+		whole, value, low, high float64
+		want                    string
+	}{
+		{KindCount, 100, 7, 1, 100, "5 or 10 do"},
+		{KindCount, 100, 60, 1, 60, "50 does"},
+		{KindCount, 100, 3, 3, 100, "4 does"},
+		{KindCount, 100, 7, 6, 8, ""},
+		{KindRate, 8e9, 3000, 1000, 1e6, "2.56kbps or 3.125kbps do"},
+		{KindCount, 2_147_483_647, 1e9, 1, 2e9, ""}, // a prime
+	} {
+		got := divisorsInWords(c.kind, c.whole, c.value, c.low, c.high)
+		qt.Check(t, qt.Equals(got, c.want), qt.Commentf("%+v", c))
+	}
 }

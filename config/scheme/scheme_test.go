@@ -145,13 +145,11 @@ func TestLookup(t *testing.T) {
 		t,
 		qt.ErrorMatches(err, `unknown scheme "dcqcn\+tcp" \(hint: did you mean "dcqcn\+tcd"\?\)`),
 	)
-	qt.Check(
-		t,
-		qt.DeepEquals(
-			c.SectionNames(), []string{"dcqcn", "dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp",
-				"pcn", "qcn", "timely"},
-		),
-	)
+	sections := c.SectionNames()
+	qt.Check(t, qt.IsTrue(slices.IsSorted(sections)))
+	for _, s := range c.Schemes() { // pfc has no parameters
+		qt.Check(t, qt.Equals(slices.Contains(sections, s.Section), s.Name != "pfc"))
+	}
 }
 
 func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
@@ -163,25 +161,26 @@ func TestCatalogueRefusesASchemeThatItHas(t *testing.T) {
 	qt.Assert(t, qt.ErrorMatches(err, `read the object: .*`))
 
 	// A catalogue of one's own has what it is given, and nothing that is borrowed from elsewhere.
-	for i, want := range []string{
-		"dcqcn", "pcn_dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp", "pfc", "pcn", "qcn", "",
-	} {
-		c, s, err := (&Catalogue{}).With(Own{Control: builtinData(t)[i]})
-		if want == "" {
-			qt.Assert(
-				t,
-				qt.ErrorMatches(
-					err, `with TCD, scheme timely borrows section "dcqcn": there is none`,
-				),
-			)
+	var names []string
+	for _, data := range builtinData(t) {
+		c, s, err := (&Catalogue{}).With(Own{Control: data})
+		if err != nil {
+			qt.Assert(t, qt.ErrorMatches(err,
+				`with TCD, scheme timely borrows section "dcqcn": there is none`))
+			names = append(names, "timely")
 			continue
 		}
-		qt.Assert(t, qt.IsNil(err))
-		qt.Assert(t, qt.Equals(s.Name, want))
+		names = append(names, s.Name)
 		qt.Assert(t, qt.HasLen(c.Schemes(), 1))
 		qt.Assert(t, qt.IsNotNil(s.Own))
 	}
-	qt.Assert(t, qt.HasLen(Builtin().Schemes(), 10))
+	slices.Sort(names)
+	var builtin []string
+	for _, s := range Builtin().Schemes() {
+		builtin = append(builtin, s.Name)
+	}
+	slices.Sort(builtin)
+	qt.Assert(t, qt.DeepEquals(names, builtin))
 }
 
 // A scheme must have the parameters that its marker and its notification point go by.

@@ -89,12 +89,12 @@ func attach(name string, source []byte, files map[string]string) ([]byte, error)
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal(source, &doc) == nil && config.ValueIndex(doc.Content[0], filesKey) >= 0 {
-		for file, text := range files {
-			setEntry(doc.Content[0], filesKey, file, text)
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			setEntry(doc.Content[0], filesKey, file, files[file])
 		}
 		return yaml.Marshal(&doc)
 	}
-	section, err := yaml.Marshal(map[string]map[string]string{"files": files})
+	section, err := yaml.Marshal(map[string]map[string]string{filesKey: files})
 	if err != nil {
 		return nil, fmt.Errorf("%s: add files: %w", name, err)
 	}
@@ -107,4 +107,32 @@ func attach(name string, source []byte, files map[string]string) ([]byte, error)
 			Hint: "write a key a line, without braces around all, and end without \"...\""}
 	}
 	return whole, nil
+}
+
+// withFiles returns a copy of the tree that [attach] makes a source of.
+func withFiles(root *yaml.Node, files map[string]string) (*yaml.Node, error) {
+	if len(files) == 0 {
+		return root, nil
+	}
+	c := *root
+	c.Content = slices.Clone(root.Content)
+	if at := config.ValueIndex(&c, filesKey); at >= 0 {
+		embedded := *behindAliases(c.Content[at])
+		embedded.Content = slices.Clone(embedded.Content)
+		c.Content[at] = &embedded
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			setEntry(&c, filesKey, file, files[file])
+		}
+		return &c, nil
+	}
+	section, err := yaml.Marshal(map[string]map[string]string{filesKey: files})
+	if err != nil {
+		return nil, fmt.Errorf("add files: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(section, &doc); err != nil {
+		return nil, fmt.Errorf("add files: %w", err)
+	}
+	c.Content = append(c.Content, doc.Content[0].Content...)
+	return &c, nil
 }

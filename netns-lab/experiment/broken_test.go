@@ -29,7 +29,7 @@ func TestBrokenFiles(t *testing.T) {
 			qt.Check(t, qt.Matches(want, `\d+:\d+: .* \(hint: .*\)`))
 			_, err = Parse("f", data)
 			qt.Assert(t, qt.IsNotNil(err))
-			qt.Check(t, qt.Equals(err.Error(), "f:"+want))
+			qt.Check(t, qt.Equals(err.Error(), "f:"+expand(want)))
 		})
 	}
 }

@@ -28,8 +28,8 @@ type Case struct {
 var caseName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 // sameInAllCases holds the keys that choose and judge runs, which cases can't change.
-var sameInAllCases = []string{"name", "title", "engine", "seeds", "schemes", "files", "cases",
-	"figures", "expect", "compare", "metrics"}
+var sameInAllCases = []string{"name", "title", "cost", "engine", "seeds", "schemes", "files",
+	"cases", "figures", "expect", "compare", "metrics"}
 
 // CaseNames returns the names of the cases, or just [Experiment.CaseName] if there are none.
 func (e *Experiment) CaseNames() []string {
@@ -47,7 +47,7 @@ func caseNames(cases []Case) []string {
 	return names
 }
 
-// Case returns the experiment with the values of the case, with the same overrides as e. It has no
+// Case returns the experiment with the values of the case, and what was chosen for e. It has no
 // cases itself, and its CaseName is the name.
 func (e *Experiment) Case(name string) (*Experiment, error) {
 	if err := e.knownCases([]string{name}); err != nil {
@@ -57,7 +57,12 @@ func (e *Experiment) Case(name string) (*Experiment, error) {
 	if v, ok := e.variants[name]; ok {
 		c = *v
 	}
-	c.Schemes = e.schemesIn(name, c.Schemes)
+	if only := e.schemesIn(name, c.Schemes); !slices.Equal(only, c.Schemes) {
+		c.Schemes = only
+		if len(only) > 0 { // else it does not run, but can be changed so that it does
+			c.chosen.Schemes = only
+		}
+	}
 	return &c, nil
 }
 
@@ -94,25 +99,11 @@ func (e *Experiment) keepCases(names []string) error {
 		return err
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("override of experiment %s: no case is left", e.Name)
+		return fmt.Errorf("experiment %s: no case is left (hint: choose one of %s)", e.Name,
+			strings.Join(e.CaseNames(), ", "))
 	}
 	e.Cases = slices.DeleteFunc(slices.Clone(e.Cases),
 		func(c Case) bool { return !slices.Contains(names, c.Name) })
-	return nil
-}
-
-// overrideCases overrides each case.
-func (e *Experiment) overrideCases(o Override) error {
-	o.Cases = nil // applied above; a case has no cases
-	variants := make(map[string]*Experiment)
-	for _, c := range e.Cases {
-		v, err := e.variants[c.Name].Override(o)
-		if err != nil {
-			return fmt.Errorf("case %s: %w", c.Name, err)
-		}
-		variants[c.Name] = v
-	}
-	e.variants = variants
 	return nil
 }
 
@@ -125,7 +116,7 @@ func (d *decoder) validateCases(e *Experiment) {
 				"give each case its own name")
 		}
 		path := fmt.Sprintf("cases[%d].schemes", i)
-		d.checkAllKnown(path, "scheme of the experiment", c.Schemes, e.Schemes)
+		d.checkAllKnown(path, "scheme of the experiment", c.Schemes, d.schemesOf(e))
 		d.checkUnique(path, "scheme", c.Schemes)
 	}
 	if len(e.Cases) > maxCases {
@@ -134,26 +125,23 @@ func (d *decoder) validateCases(e *Experiment) {
 	}
 }
 
-// variants returns the experiment of each case of e, which d has read from root without errors.
-func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experiment {
+// variants returns the experiment of each case of e, as d reads it.
+func (d *decoder) variants(e *Experiment) map[string]*Experiment {
 	if len(e.Cases) == 0 {
 		return nil
 	}
 	variants := make(map[string]*Experiment)
 	seen := make(map[Error]bool)
-	for i, c := range e.Cases {
-		v := newDecoder(d.File)
-		v.catalogue, v.options, v.ownAdded = d.catalogue, d.options, true
-		v.attached = d.attached
-		variant := v.experiment(v.withSettings(root, d.Nodes[fmt.Sprintf("cases[%d].set", i)]),
-			c.Name)
+	for _, c := range e.Cases {
+		at, set := caseIn(e.origin.root, c.Name)
+		v := d.again()
+		variant := v.experiment(v.withSettings(e.origin.root, set), c.Name)
 		variant.Cases = nil
 		variants[c.Name] = variant
 
 		for _, err := range v.Errs {
 			if !seen[*err] { // report an error of several cases once, for the first
-				d.Errs = append(d.Errs, addCaseName(err, c.Name,
-					d.Nodes[fmt.Sprintf("cases[%d]", i)].Line))
+				d.Errs = append(d.Errs, addCaseName(err, c.Name, at.Line))
 			}
 			seen[*err] = true
 		}
@@ -161,9 +149,40 @@ func (d *decoder) variants(root *yaml.Node, e *Experiment) map[string]*Experimen
 	return variants
 }
 
-// addCaseName returns the error with the name of its case.
+// caseIn returns the node of a case of the file, and of what it sets, which may be nil.
+func caseIn(root *yaml.Node, name string) (at, set *yaml.Node) {
+	cases := valueOf(root, "cases")
+	for _, c := range cases.Content {
+		c = behindAliases(c)
+		if n := valueOf(c, "name"); n != nil && n.Value == name {
+			return c, valueOf(c, "set")
+		}
+	}
+	return cases, nil
+}
+
+// valueOf returns the value of a key of a mapping; nil if there is none.
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	at := config.ValueIndex(n, key)
+	if at < 0 {
+		return nil
+	}
+	return behindAliases(n.Content[at])
+}
+
+func behindAliases(n *yaml.Node) *yaml.Node {
+	for n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	return n
+}
+
+// addCaseName returns the error with the name of its case. One of a flag is not of the case.
 func addCaseName(err *Error, name string, line int) *Error {
 	c := *err
+	if err.Line == 0 && strings.HasPrefix(err.File, flag) {
+		return &c
+	}
 	c.Msg = fmt.Sprintf("case %q: %s", name, err.Msg)
 	if err.Line != line {
 		c.Msg = fmt.Sprintf("case %q, line %d: %s", name, line, err.Msg)

@@ -129,9 +129,9 @@ func TestUnknownCase(t *testing.T) {
 		qt.ErrorMatches(err, `experiment small has no case "f1" \(hint: it has no cases\)`))
 }
 
-func TestOverrideOfCases(t *testing.T) {
+func TestChangesOfCases(t *testing.T) {
 	e := parseSweep(t)
-	o, err := e.Override(Override{Seed: new(uint64(9)), Cases: []string{"late", "plain"},
+	o, err := e.With(Changes{Seed: new(uint64(9)), Cases: []string{"late", "plain"},
 		Schemes: []string{"cubic"}})
 	qt.Assert(t, qt.IsNil(err))
 	// in the order of the file
@@ -143,8 +143,8 @@ func TestOverrideOfCases(t *testing.T) {
 	_, err = o.Case("f1-9.5")
 	qt.Assert(t, qt.ErrorMatches(err, `experiment sweep has no case "f1-9.5" .*`))
 
-	// A case can be overridden like an experiment, and stays that case.
-	again, err := late.Override(Override{Seed: new(uint64(10)), Cases: []string{"late"}})
+	// A case can be changed like an experiment, and stays that case.
+	again, err := late.With(Changes{Seed: new(uint64(10)), Cases: []string{"late"}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(again.Seed, 10))
 	qt.Assert(t, qt.Equals(again.CaseName, "late"))
@@ -154,38 +154,39 @@ func TestOverrideOfCases(t *testing.T) {
 	qt.Assert(t, qt.Equals(getCase(t, e, "late").Seed, 1))
 }
 
-func TestOverrideOfCasesErrors(t *testing.T) {
+func TestChangesOfCasesErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		o    Override
+		o    Changes
 		want string
 	}{
-		{"unknown", Override{Cases: []string{"plain", "f9"}},
+		{"unknown", Changes{Cases: []string{"plain", "f9"}},
 			`experiment sweep has no case "f9" \(hint: it has plain, f1-9.5, late\)`},
-		{"none", Override{Cases: []string{}}, `override of experiment sweep: no case is left`},
-		{"bad in one case", Override{Duration: new(Millisecond)},
-			`case late: override of experiment sweep: 1ms is out of range \(hint: -2ms to 999.999us\)`},
-		{"bad in all cases", Override{Schemes: []string{}},
-			`override of experiment sweep: "schemes" is missing .*`},
+		{"none", Changes{Cases: []string{}},
+			`experiment sweep: no case is left \(hint: choose one of plain, f1-9.5, late\)`},
+		{"bad in one case", Changes{Duration: new(Millisecond)},
+			`sweep.yaml:15:26: case "late", line 14: 1ms is out of range \(hint: -2ms to 999.999us\)`},
+		{"bad in all cases", Changes{Schemes: []string{}},
+			`--algo: "schemes" is missing .*`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := parseSweep(t).Override(tc.o)
+			_, err := parseSweep(t).With(tc.o)
 			qt.Assert(t, qt.ErrorMatches(err, tc.want))
 		})
 	}
 
 	// The case that is wrong is not run.
-	_, err := parseSweep(t).Override(Override{Duration: new(Millisecond), Cases: []string{"plain"}})
+	_, err := parseSweep(t).With(Changes{Duration: new(Millisecond), Cases: []string{"plain"}})
 	qt.Assert(t, qt.IsNil(err))
 }
 
-// With cases, the file itself is not run, and need not fit an override.
-func TestOverrideFitsTheCases(t *testing.T) {
+// With cases, the file itself is not run, and need not fit what is chosen.
+func TestChangesFitTheCases(t *testing.T) {
 	file := strings.Replace(smallest, "to: R0}", "to: R0, start: 10ms}", 1) +
 		"cases:\n  - {name: early, set: {flows.F0.start: 0ms}}\n"
 	e, err := Parse("f.yaml", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
-	o, err := e.Override(Override{Duration: new(5 * Millisecond)})
+	o, err := e.With(Changes{Duration: new(5 * Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(getCase(t, o, "early").Duration, 5*Millisecond))
 }

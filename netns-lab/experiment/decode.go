@@ -19,7 +19,8 @@ type decoder struct {
 	attached  attached
 	catalogue *scheme.Catalogue
 	options   Options
-	ownAdded  bool // the catalogue has the file's own schemes
+	chosen    Changes  // by [Experiment.With], of the file
+	declared  []string // the file's schemes, if others were chosen
 
 	// Of the topology.
 	hosts, ports, tiers []string

@@ -45,6 +45,9 @@ func (e *Experiment) onlySimulated(name string) error {
 // validateTelemetry fails if the file is for an engine whose switches write no telemetry, and has
 // schemes that need it. The command line may choose others of both: see [Experiment.CheckEngine].
 func (d *decoder) validateTelemetry(e *Experiment) {
+	if d.chosen.Schemes != nil {
+		return
+	}
 	for i, name := range e.Schemes {
 		if err := e.onlySimulated(name); err != nil && e.Engine != EngineSim {
 			d.fail(fmt.Sprintf("schemes[%d]", i), err.Error(),

@@ -69,12 +69,12 @@ flows: [{name: F0, from: H0, to: R0}]
 			"engine "+string(engine)+": "+why))
 	}
 	// The command line may choose another scheme, or this one.
-	without, err := e.Override(Override{Schemes: []string{"dcqcn"}})
+	without, err := e.With(Changes{Schemes: []string{"dcqcn"}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsNil(without.CheckEngine(EngineKernel)))
 	plain, err := Parse("f", []byte(file))
 	qt.Assert(t, qt.IsNil(err))
-	chosen, err := plain.Override(Override{Schemes: []string{"hpcc"}})
+	chosen, err := plain.With(Changes{Schemes: []string{"hpcc"}})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.ErrorMatches(chosen.CheckEngine(EngineKernel), "engine kernel: "+why))
 }

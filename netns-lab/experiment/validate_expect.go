@@ -100,7 +100,7 @@ func toStrings[T ~string](names []T) []string {
 // checkKnownScheme fails if a scheme is given but does not run.
 func (d *decoder) checkKnownScheme(path, scheme string, e *Experiment) {
 	if scheme != "" {
-		d.checkKnown(path, "scheme of this file", scheme, e.Schemes)
+		d.checkKnown(path, "scheme of this file", scheme, d.schemesOf(e))
 	}
 }
 
@@ -282,7 +282,7 @@ func (d *decoder) validateCompare(e *Experiment) {
 		path := fmt.Sprintf("compare[%d].", i)
 		d.checkAllKnown(path+"cases", "case", c.Cases, caseNames(e.Cases))
 		d.checkUnique(path+"cases", "case", c.Cases)
-		d.checkAllKnown(path+"schemes", "scheme of this file", c.Schemes, e.Schemes)
+		d.checkAllKnown(path+"schemes", "scheme of this file", c.Schemes, d.schemesOf(e))
 		d.checkUnique(path+"schemes", "scheme", c.Schemes)
 		if len(c.Cases) > 0 && !slices.Contains(c.Cases, e.CaseName) {
 			continue // of other cases, whose experiments check it
@@ -350,7 +350,7 @@ func (d *decoder) comparedScheme(path, scheme string, c Compare, e *Experiment) 
 		d.checkKnown(path, "scheme of this comparison", scheme, c.Schemes)
 		return
 	}
-	d.checkKnown(path, "scheme of this file", scheme, e.Schemes)
+	d.checkKnown(path, "scheme of this file", scheme, d.schemesOf(e))
 }
 
 func (d *decoder) validateRatios(path string, c Compare, e *Experiment) {

@@ -152,18 +152,10 @@ func (d *decoder) fillWorkload(e *Experiment, i int) {
 // isFile reports whether the name of a distribution is that of a file.
 func isFile(cdf string) bool { return strings.ContainsAny(cdf, "./") }
 
-// validateWorkloads checks the workloads and adds their flows.
+// validateWorkloads checks the workloads, and notes what generates their flows.
 func (d *decoder) validateWorkloads(e *Experiment) {
-	if len(e.Workload) == 0 {
-		return
-	}
-	e.given = len(e.Flows)
-	before := len(d.Errs)
 	for i := range e.Workload {
 		d.validateWorkload(e, i)
-	}
-	if len(d.Errs) == before && e.Duration > 0 {
-		d.makeFlows(e)
 	}
 }
 
@@ -171,7 +163,7 @@ func (d *decoder) validateWorkloads(e *Experiment) {
 var objectPrefix = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
 func (d *decoder) validateWorkload(e *Experiment, i int) {
-	w, path := e.Workload[i], fmt.Sprintf("workload[%d].", i)
+	w, path, before := e.Workload[i], fmt.Sprintf("workload[%d].", i), len(d.Errs)
 	if w.Name != defaultWorkload || len(e.Workload) > 1 {
 		d.checkName(path+"name", w.Name, objectPrefix,
 			"letters, \"_\" and \"-\", as its flows are numbered")
@@ -190,9 +182,9 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	}
 	s.Load = d.loadOf(path, w, e)
 	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
-	if d.has(path + "until") {
+	if d.has(path+"until") && (d.chosen.Duration == nil || w.Until <= w.Start) {
 		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
-	}
+	} // else a shorter run was chosen: flows start until its end
 	d.validateGrowing(path+"classes", w.Classes)
 	if len(w.Classes) >= Priorities {
 		d.fail(path+"classes", fmt.Sprintf("%d sizes make %d priorities", len(w.Classes),
@@ -204,7 +196,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 	if !d.hasRequired(path, "cdf") {
 		return
 	}
-	if s.Sizes = d.sizesOf(path+"cdf", w.CDF, e); s.Sizes != nil {
+	if s.Sizes = d.sizesOf(path+"cdf", w.CDF, e); len(d.Errs) == before {
 		e.specs = append(e.specs, s)
 	}
 }
@@ -246,9 +238,10 @@ func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
 	return sizes
 }
 
-// makeFlows generates the flows of the workloads and replaces earlier ones.
+// makeFlows generates the flows of the workloads and replaces earlier ones. It does nothing if a
+// workload has a mistake.
 func (d *decoder) makeFlows(e *Experiment) {
-	if len(e.specs) == 0 {
+	if len(e.specs) == 0 || len(e.specs) < len(e.Workload) || e.Duration <= 0 {
 		return
 	}
 	e.Flows = slices.Clone(e.Flows[:e.given])
@@ -257,7 +250,7 @@ func (d *decoder) makeFlows(e *Experiment) {
 		s.Seed = e.Seed + uint64(i)*seedStep
 		s.FromNs, s.ToNs = int64(w.Start), int64(e.Duration)
 		if w.Until != 0 {
-			s.ToNs = min(s.ToNs, int64(w.Until)) // an override may have shortened the run
+			s.ToNs = min(s.ToNs, int64(w.Until)) // a shorter run may have been chosen
 		}
 		path := fmt.Sprintf("workload[%d].", i)
 		if n := s.MeanFlows(); n > 2*float64(e.Engine.MaxFlows()) {

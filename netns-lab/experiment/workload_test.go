@@ -60,11 +60,11 @@ func TestWorkload(t *testing.T) {
 
 	// what the command line changes makes other flows
 	seed, shorter := uint64(4), Duration(1e6)
-	o, err := e.Override(Override{Seed: &seed})
+	o, err := e.With(Changes{Seed: &seed})
 	qt.Assert(t, qt.IsNil(err))
 	s.Seed = 4
 	sameFlows(t, o.Flows, "web", s)
-	o, err = o.Override(Override{Duration: &shorter})
+	o, err = o.With(Changes{Duration: &shorter})
 	qt.Assert(t, qt.IsNil(err))
 	s.ToNs = 1e6
 	sameFlows(t, o.Flows, "web", s)

@@ -57,7 +57,7 @@ expect: [{what: used, metric: utilisation, ports: [S0->S1], min: 10%}]
 	within(t, "when the queue is empty", float64(empty-at)*10e-6, q[at]*8/(wMin*c), exact)
 	// In loops: the first fills the queue, as does the loop's own delay of 6 us and a packet's
 	// time.
-	loops := float64(DrainLoops(50e9, c, wMin))
+	loops := float64(drainLoops(50e9, c, wMin))
 	within(t, "the loops until then", float64(empty)*10e-6/1e-3, loops, 0.03)
 }
 
@@ -94,7 +94,7 @@ func TestPCNSteadyState(t *testing.T) {
 			qs, aggregate, first = append(qs, q), append(aggregate, total), append(first, rate[0])
 		}
 	}
-	want := SteadyPCN(n, c, period, wMin)
+	want := steadyPCN(n, c, period, wMin)
 	high, low := 0.0, math.Inf(1)
 	for i := range qs {
 		high, low = max(high, first[i]), min(low, first[i])
@@ -163,4 +163,41 @@ func BenchmarkSecond(b *testing.B) {
 			}
 		})
 	}
+}
+
+// steady is the steady state of N flows of PCN, Fig. 16.
+type steady struct {
+	// QueueMax and QueueMean are of the queue at the ends of periods, in bytes: eq. (15).
+	QueueMax, QueueMean float64
+	// RateSwing is how much the rate of a flow varies, in bytes/s. Eq. (16) has w_min C; from eqs.
+	// (11) and (12) follows w_min C (1 - (1 - w_min) / N), which is it for many flows.
+	RateSwing float64
+	// Contraction is a of eq. (14): what is left of an unfair share after N periods.
+	Contraction float64
+	// Utilisation is the share of the link that is used.
+	Utilisation float64
+}
+
+// steadyPCN returns the steady state of Fig. 16: one period of increase and n - 1 of decrease. c is
+// the link's rate in bytes/s, period is T in s.
+func steadyPCN(n int, c, period, wMin float64) steady {
+	N := float64(n)
+	keep := (1 - wMin) * (1 - wMin)
+	s := steady{
+		QueueMax:    (N - 2 + wMin) * wMin * c * period,
+		RateSwing:   wMin * c * (1 - (1-wMin)/N),
+		Contraction: keep / (keep + N*wMin),
+	}
+	for k := 1; k <= n; k++ { // Q(k1 + k), as the equation behind (11)
+		s.QueueMean += max(N-float64(k)-1+wMin, 0) * wMin * c * period / N
+	}
+	// Sent in N periods: what arrives, as the queue is empty again at the end.
+	s.Utilisation = min(1, (1+(N-2+wMin)*wMin+(N-1)*(1-wMin))/N)
+	return s
+}
+
+// drainLoops returns how many control loops PCN takes to empty the queue of flows that send at
+// total in bytes/s over a link of rate c: Appendix A, behind eq. (8).
+func drainLoops(total, c, wMin float64) int {
+	return int(math.Ceil(1 + (total-c)/(wMin*c) - 1e-9))
 }

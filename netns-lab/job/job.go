@@ -111,7 +111,7 @@ func Parse(file string, args []string) (Task, Job, error) {
 		return "", Job{}, err
 	}
 	duration, shift := experiment.Duration(durationNs), uint(dilation)
-	e, err = e.Override(experiment.Override{
+	e, err = e.With(experiment.Changes{
 		Seed: &seed, Duration: &duration, Dilation: &shift, Schemes: []string{args[2]},
 	})
 	return task, Job{Experiment: e, Scheme: args[2]}, err

@@ -22,7 +22,7 @@ func Again(run *result.Run) (job.Job, error) {
 		return job.Job{}, err
 	}
 	duration := experiment.Duration(m.DurationNs)
-	e, err = e.Override(experiment.Override{
+	e, err = e.With(experiment.Changes{
 		Seed: &m.Seed, Duration: &duration, Dilation: &m.DilationShift, Schemes: []string{m.Scheme},
 	})
 	if err != nil {

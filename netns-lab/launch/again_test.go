@@ -13,7 +13,7 @@ import (
 
 // TestAgain: the job of a run has all that the command line and a choice of the dilation changed.
 func TestAgain(t *testing.T) {
-	e, err := parse(t, small+cases).Override(experiment.Override{
+	e, err := parse(t, small+cases).With(experiment.Changes{
 		Seed: new(uint64(7)), Dilation: new(uint(12)),
 	})
 	qt.Assert(t, qt.IsNil(err))

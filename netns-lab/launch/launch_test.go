@@ -81,24 +81,24 @@ func TestJobs(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		e    *experiment.Experiment
-		o    experiment.Override
+		o    experiment.Changes
 		want []string
 	}{
-		{"no cases", plain, experiment.Override{}, []string{"pfc", "pcn"}},
-		{"a baseline", plain, experiment.Override{Schemes: []string{"bbr", "pcn"}},
+		{"no cases", plain, experiment.Changes{}, []string{"pfc", "pcn"}},
+		{"a baseline", plain, experiment.Changes{Schemes: []string{"bbr", "pcn"}},
 			[]string{"bbr", "pcn"}},
-		{"cases", varied, experiment.Override{},
+		{"cases", varied, experiment.Changes{},
 			[]string{"slow/pfc", "slow/pcn", "short/pfc", "short/pcn"}},
-		{"one case", varied, experiment.Override{Cases: []string{"short"}},
+		{"one case", varied, experiment.Changes{Cases: []string{"short"}},
 			[]string{"short/pfc", "short/pcn"}},
-		{"a case for one scheme", some, experiment.Override{},
+		{"a case for one scheme", some, experiment.Changes{},
 			[]string{"slow/pcn", "short/pfc", "short/pcn"}},
-		{"another scheme", some, experiment.Override{Schemes: []string{"reno"}},
+		{"another scheme", some, experiment.Changes{Schemes: []string{"reno"}},
 			[]string{"short/reno"}},
-		{"one scheme", varied, experiment.Override{Schemes: []string{"reno"}},
+		{"one scheme", varied, experiment.Changes{Schemes: []string{"reno"}},
 			[]string{"slow/reno", "short/reno"}},
 	} {
-		e, err := c.e.Override(c.o)
+		e, err := c.e.With(c.o)
 		qt.Assert(t, qt.IsNil(err))
 		all, err := jobs(e)
 		qt.Assert(t, qt.IsNil(err))
@@ -113,7 +113,7 @@ func TestJobs(t *testing.T) {
 
 func TestNoJob(t *testing.T) {
 	some := parse(t, small+strings.Replace(cases, "{name: slow", "{name: slow, schemes: [pcn]", 1))
-	e, err := some.Override(experiment.Override{Schemes: []string{"reno"}, Cases: []string{"slow"}})
+	e, err := some.With(experiment.Changes{Schemes: []string{"reno"}, Cases: []string{"slow"}})
 	qt.Assert(t, qt.IsNil(err))
 	_, err = jobs(e)
 	qt.Check(t, qt.ErrorMatches(err, "no case of experiment .* is run with reno"))
@@ -184,27 +184,27 @@ func TestReadRunsRestoresChanges(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		e        *experiment.Experiment
-		o        experiment.Override
+		o        experiment.Changes
 		duration map[string]experiment.Duration // by case
 	}{
-		{"nothing", plain, experiment.Override{},
+		{"nothing", plain, experiment.Changes{},
 			map[string]experiment.Duration{"": plain.Duration}},
-		{"all", plain, experiment.Override{
+		{"all", plain, experiment.Changes{
 			Seed: new(uint64(7)), Duration: new(5 * experiment.Millisecond), Dilation: new(uint(9)),
 			Schemes: []string{"pcn", "bbr"},
 		}, map[string]experiment.Duration{"": 5 * experiment.Millisecond}},
-		{"nothing in cases", varied, experiment.Override{},
+		{"nothing in cases", varied, experiment.Changes{},
 			map[string]experiment.Duration{"slow": plain.Duration,
 				"short": 12 * experiment.Millisecond}},
-		{"a case", varied, experiment.Override{Cases: []string{"short"},
+		{"a case", varied, experiment.Changes{Cases: []string{"short"},
 			Schemes: []string{"dcqcn"}},
 			map[string]experiment.Duration{"short": 12 * experiment.Millisecond}},
-		{"all in cases", varied, experiment.Override{Duration: new(5 * experiment.Millisecond),
+		{"all in cases", varied, experiment.Changes{Duration: new(5 * experiment.Millisecond),
 			Seed: new(uint64(3))},
 			map[string]experiment.Duration{"slow": 5 * experiment.Millisecond,
 				"short": 5 * experiment.Millisecond}},
 	} {
-		e, err := c.e.Override(c.o)
+		e, err := c.e.With(c.o)
 		qt.Assert(t, qt.IsNil(err))
 		dir := t.TempDir()
 		fig2(t, e, dir)
@@ -281,30 +281,30 @@ func TestGuestDoesTheJob(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		e    *experiment.Experiment
-		o    experiment.Override
+		o    experiment.Changes
 		args [][]string // of each job
 	}{
-		{"as in the file", plain, experiment.Override{}, [][]string{
+		{"as in the file", plain, experiment.Changes{}, [][]string{
 			{"guest", "", "pfc", "1", "15000000", "10"},
 			{"guest", "", "pcn", "1", "15000000", "10"},
 		}},
-		{"changed", plain, experiment.Override{
+		{"changed", plain, experiment.Changes{
 			Seed: new(uint64(1 << 63)), Duration: new(3 * experiment.Millisecond),
 			Dilation: new(uint(4)), Schemes: []string{"yeah"},
 		}, [][]string{
 			{"guest", "", "yeah", "9223372036854775808", "3000000", "4"},
 		}},
-		{"cases", parse(t, small+cases), experiment.Override{Schemes: []string{"pcn"}}, [][]string{
+		{"cases", parse(t, small+cases), experiment.Changes{Schemes: []string{"pcn"}}, [][]string{
 			{"guest", "slow", "pcn", "1", "15000000", "10"},
 			{"guest", "short", "pcn", "1", "12000000", "10"},
 		}},
 		{"changed cases", parse(t, small+cases),
-			experiment.Override{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"},
+			experiment.Changes{Duration: new(3 * experiment.Millisecond), Cases: []string{"short"},
 				Schemes: []string{"pfc"}}, [][]string{
 				{"guest", "short", "pfc", "1", "3000000", "10"},
 			}},
 	} {
-		e, err := c.e.Override(c.o)
+		e, err := c.e.With(c.o)
 		qt.Assert(t, qt.IsNil(err))
 		all, err := jobs(e)
 		qt.Assert(t, qt.IsNil(err))

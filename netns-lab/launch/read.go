@@ -83,7 +83,7 @@ func runDirs(dir string, depth int) ([]string, error) {
 }
 
 // groupOf sorts the runs of one file and returns them with their experiment. The experiment has
-// just their cases and schemes, and the overrides of the first run.
+// just their cases and schemes, and the changes of the first run.
 func groupOf(runs []*result.Run) (report.Group, error) {
 	e, err := experiment.Parse(runs[0].Manifest.Experiment+".yaml", runs[0].Experiment)
 	if err != nil {
@@ -97,35 +97,35 @@ func groupOf(runs []*result.Run) (report.Group, error) {
 			cmp.Compare(slices.Index(engines, a.Manifest.RanOn()),
 				slices.Index(engines, b.Manifest.RanOn())))
 	})
-	o, err := overrideOf(e, runs[0].Manifest)
+	c, err := changesOf(e, runs[0].Manifest)
 	if err != nil {
 		return report.Group{}, err
 	}
-	o.Schemes = distinctNames(runs, func(m result.Manifest) string { return m.Scheme })
-	slices.SortStableFunc(o.Schemes, schemes)
+	c.Schemes = distinctNames(runs, func(m result.Manifest) string { return m.Scheme })
+	slices.SortStableFunc(c.Schemes, schemes)
 	if len(e.Cases) > 0 {
-		o.Cases = distinctNames(runs, func(m result.Manifest) string { return m.Case })
+		c.Cases = distinctNames(runs, func(m result.Manifest) string { return m.Case })
 	}
-	e, err = e.Override(o)
+	e, err = e.With(c)
 	return report.Group{Experiment: e, Runs: runs}, err
 }
 
-// overrideOf returns how a run's values differ from those of its case in the file.
-func overrideOf(e *experiment.Experiment, run result.Manifest) (o experiment.Override, err error) {
+// changesOf returns how a run's values differ from those of its case in the file.
+func changesOf(e *experiment.Experiment, run result.Manifest) (c experiment.Changes, err error) {
 	e, err = e.Case(run.Case)
 	if err != nil {
-		return o, err
+		return c, err
 	}
 	if run.Seed != e.Seed {
-		o.Seed = &run.Seed
+		c.Seed = &run.Seed
 	}
 	if duration := experiment.Duration(run.DurationNs); duration != e.Duration {
-		o.Duration = &duration
+		c.Duration = &duration
 	}
 	if run.DilationShift != e.Dilation.Shift {
-		o.Dilation = &run.DilationShift
+		c.Dilation = &run.DilationShift
 	}
-	return o, nil
+	return c, nil
 }
 
 // compareByPosition compares names by their positions in a list. Others, such as a baseline that

@@ -103,7 +103,7 @@ func sumUp(
 func runSeed(
 	ctx context.Context, pool *Pool, o Options, seed uint64,
 ) ([]seedRun, error) {
-	e, err := o.Experiment.Override(experiment.Override{Seed: &seed})
+	e, err := o.Experiment.With(experiment.Changes{Seed: &seed})
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func saveFirst(o Options, seed uint64, runs []*result.Run) error {
 			return err
 		}
 	}
-	e, err := o.Experiment.Override(experiment.Override{Seed: &seed})
+	e, err := o.Experiment.With(experiment.Changes{Seed: &seed})
 	if err != nil {
 		return err
 	}

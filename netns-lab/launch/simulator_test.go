@@ -61,7 +61,7 @@ func TestSimulatorFingerprint(t *testing.T) {
 		qt.Assert(t, qt.IsNil(err))
 		return print
 	}
-	other, err := e.Override(experiment.Override{Seed: new(uint64(7))})
+	other, err := e.With(experiment.Changes{Seed: new(uint64(7))})
 	qt.Assert(t, qt.IsNil(err))
 	pcn := of(job.Job{Experiment: e, Scheme: "pcn"})
 	qt.Check(t, qt.Equals(of(job.Job{Experiment: e, Scheme: "pcn"}), pcn))

@@ -33,7 +33,7 @@ func demo(t *testing.T) string {
 	t.Helper()
 	e, err := experiments.Load("hol")
 	qt.Assert(t, qt.IsNil(err))
-	e, err = e.Override(experiment.Override{Schemes: []string{"pfc", "pcn"},
+	e, err = e.With(experiment.Changes{Schemes: []string{"pfc", "pcn"},
 		Duration: new(19 * experiment.Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
 	return pageFile(t, render(t, e, fig2(e)))

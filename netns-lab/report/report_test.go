@@ -27,7 +27,7 @@ func load(t *testing.T) *experiment.Experiment {
 	t.Helper()
 	e, err := experiments.Load("hol")
 	qt.Assert(t, qt.IsNil(err))
-	e, err = e.Override(experiment.Override{Duration: new(19 * experiment.Millisecond)})
+	e, err = e.With(experiment.Changes{Duration: new(19 * experiment.Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
 	e.Compare, e.Figures.SendRate, e.Figures.Reference = nil, nil, nil
 	return e

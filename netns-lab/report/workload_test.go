@@ -20,7 +20,7 @@ func loaded(t *testing.T) (*experiment.Experiment, []*result.Run) {
 	text := string(load(t).Source()) + "workload: {cdf: fb-hadoop, load: 0.01, until: 10us}\n"
 	e, err := experiment.Parse("loaded.yaml", []byte(text))
 	qt.Assert(t, qt.IsNil(err))
-	e, err = e.Override(experiment.Override{Duration: new(19 * experiment.Millisecond)})
+	e, err = e.With(experiment.Changes{Duration: new(19 * experiment.Millisecond)})
 	qt.Assert(t, qt.IsNil(err))
 	e.Compare, e.Expect, e.Figures.SendRate, e.Figures.Reference = nil, nil, nil, nil
 	var runs []*result.Run

@@ -99,7 +99,7 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	d := 5 * experiment.Millisecond
-	if e, err = e.Override(experiment.Override{Duration: &d}); err != nil {
+	if e, err = e.With(experiment.Changes{Duration: &d}); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

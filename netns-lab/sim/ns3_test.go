@@ -52,7 +52,7 @@ func simulateSeeds(
 	qt.Assert(t, qt.IsNil(err))
 	var times [][]float64
 	for seed := uint64(1); seed <= seeds; seed++ {
-		c, err := e.Override(experiment.Override{Seed: &seed})
+		c, err := e.With(experiment.Changes{Seed: &seed})
 		qt.Assert(t, qt.IsNil(err))
 		r := rand.New(rand.NewPCG(seed, 0))
 		for i := range c.Flows {

@@ -50,7 +50,7 @@ func shorten(t *testing.T, e *experiment.Experiment) *experiment.Experiment {
 		}
 	}
 	for d := 500 * experiment.Microsecond; d < e.Duration; d *= 2 {
-		if short, err := c.Override(experiment.Override{Duration: &d}); err == nil {
+		if short, err := c.With(experiment.Changes{Duration: &d}); err == nil {
 			return short
 		}
 	}

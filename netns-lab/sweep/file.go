@@ -178,17 +178,13 @@ func (d *decoder) load(f *file) *experiment.Experiment {
 		d.fail("experiment", err)
 		return nil
 	}
-	if f.Schemes != nil {
-		if e, err = e.Override(experiment.Override{Schemes: f.Schemes}); err != nil {
-			d.fail("schemes", err)
-			return nil
-		}
+	if e, err = e.With(experiment.Changes{Cases: f.Cases}); err != nil {
+		d.fail("cases", err)
+		return nil
 	}
-	if f.Cases != nil {
-		if e, err = e.Override(experiment.Override{Cases: f.Cases}); err != nil {
-			d.fail("cases", err)
-			return nil
-		}
+	if e, err = e.With(experiment.Changes{Schemes: f.Schemes}); err != nil {
+		d.fail("schemes", err)
+		return nil
 	}
 	return e
 }
@@ -292,13 +288,13 @@ func (d *decoder) points(f *file, s *Sweep, e *experiment.Experiment, combinatio
 			return
 		}
 		for _, combination := range combinations {
-			v := experiment.Variation{File: d.File, Case: name, Set: []*yaml.Node{combination.set},
+			v := experiment.Changes{File: d.File, Set: []*yaml.Node{combination.set},
 				Metrics: metrics}
 			if set := d.Nodes["set"]; set != nil {
 				v.Set = slices.Insert(v.Set, 0, set)
 			}
 			p := Point{Case: name, Values: combination.values, Schemes: c.Schemes}
-			if p.Experiment, err = e.Vary(v); err != nil {
+			if p.Experiment, err = c.With(v); err != nil {
 				d.failOnce(reported, p, err)
 				continue
 			}
@@ -373,7 +369,7 @@ func (s *Sweep) Cells(fingerprint func(job.Job) (string, error)) ([]Cell, error)
 	for i, p := range s.Points {
 		for _, scheme := range p.Schemes {
 			for _, seed := range s.Seeds {
-				e, err := p.Experiment.Override(experiment.Override{Seed: &seed,
+				e, err := p.Experiment.With(experiment.Changes{Seed: &seed,
 					Schemes: []string{scheme}})
 				if err != nil {
 					return nil, fmt.Errorf("cell %s %s, seed %d: %w", p.Label(), scheme, seed, err)

@@ -32,13 +32,9 @@ func Names() []string {
 	return names
 }
 
-// Load returns a sweep by its name, if it comes with the program, or by the path of its file, which
-// contains a separator or ends in .yaml or .yml.
-func Load(nameOrPath string) (*sweep.Sweep, error) {
-	return LoadWith(nameOrPath, experiment.Options{})
-}
-
-// LoadWith is Load, where the options are those of reading the experiment.
+// LoadWith returns a sweep by its name, if it comes with the program, or by the path of its file,
+// which contains a separator or ends in .yaml or .yml. The options are those of reading the
+// experiment.
 func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
 	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) ||
 		ext == ".yaml" || ext == ".yml" {

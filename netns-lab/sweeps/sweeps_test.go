@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/sweep"
 )
 
@@ -18,15 +19,15 @@ func TestSweeps(t *testing.T) {
 	names := Names()
 	qt.Assert(t, qt.SliceContains(names, "hol-burst"))
 	for _, name := range names {
-		s, err := Load(name)
+		s, err := LoadWith(name, experiment.Options{})
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(s.Name, name))
-		_, err = Load(name + ".yaml")
+		_, err = LoadWith(name+".yaml", experiment.Options{})
 		qt.Check(t, qt.IsNil(err), qt.Commentf("by its path"))
 	}
-	_, err := Load("none")
+	_, err := LoadWith("none", experiment.Options{})
 	qt.Check(t, qt.ErrorMatches(err, `no sweep is named "none" \(hint: one of .*hol-burst.*`))
-	_, err = Load("none.yaml")
+	_, err = LoadWith("none.yaml", experiment.Options{})
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * CBFC between two ports: the receiving one posts the blocks that became free, the sending one
- * spends them. Credits are counted by algo/cbfc.h.
+ * CBFC between two ports: the receiving one posts the blocks that became free. The sending one
+ * spends them in obey.h. Credits are counted by algo/cbfc.h.
  */
 #ifndef NPECN_CBFC_H
 #define NPECN_CBFC_H
 
-#include "off.h"
+#include "ring.h"
 
 /*
  * post_credits: tell the port at the other end of `in`, when the update period ends, that blocks
@@ -86,74 +86,6 @@ static __always_inline void return_credits(u32 ingress, u32 c, u32 len, u64 t_ns
 
 	if (in && in->config.cbfc.buffer_blocks && class_at(in, c)->config.lossless)
 		post_credits(in, c, t_ns, cbfc_blocks(len));
-}
-
-static __always_inline void cbfc_begin_off(struct class_tx *tx, u64 t_ns)
-{
-	if (tx->off)
-		return;
-	tx->off = 1;
-	tx->off_since_ns = t_ns;
-}
-
-/*
- * cbfc_start: the ideal time at which class c, which could otherwise at t_ns, can start a packet of
- * so many blocks; NEVER while no credits for it are in sight. Applies the updates up to that time,
- * and to limit_ns at most.
- */
-static __always_inline u64 cbfc_start(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns,
-				      u64 limit_ns, u64 blocks)
-{
-	struct class_tx *tx = &k->tx;
-	struct link_ring *r;
-
-	if (t_ns < tx->ready_ns)
-		t_ns = tx->ready_ns;
-	if (t_ns > limit_ns)
-		return t_ns; /* too early to say */
-	if (tx->event_head == tx->event_tail)
-		goto out;
-	r = link_ring_of(id, c);
-	if (!r)
-		return NEVER;
-	/* no more can wait */
-	bounded (LINK_EVENTS) {
-		struct link_event e;
-		bool may, due;
-
-		link_lock(r);
-		if (tx->event_head == tx->event_tail) {
-			link_unlock(r);
-			break;
-		}
-		e = *link_event_at(r, tx->event_head);
-		may = cbfc_may_send(&tx->credits, blocks);
-		due = e.at_ns <= t_ns || (!may && e.at_ns <= limit_ns);
-		if (due) {
-			cbfc_tx_update(&tx->credits, tx->credits.fccl + e.value);
-			tx->event_head++;
-		}
-		link_unlock(r);
-		if (e.at_ns > t_ns) {
-			if (may)
-				break; /* the packet starts before */
-			cbfc_begin_off(tx, t_ns);
-			if (!due)
-				return e.at_ns; /* known in advance, not due yet */
-			t_ns = e.at_ns;
-		}
-		if (tx->off && cbfc_may_send(&tx->credits, blocks)) {
-			tx->off = 0;
-			tx->ready_ns = e.at_ns;
-			k->counters.paused_ns += e.at_ns - tx->off_since_ns;
-			end_off(p, k, id, c, tx->off_since_ns, e.at_ns);
-		}
-	}
-out:
-	if (cbfc_may_send(&tx->credits, blocks))
-		return t_ns;
-	cbfc_begin_off(tx, t_ns);
-	return NEVER;
 }
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * PFC between two ports: the receiving one posts PAUSE and RESUME, the sending one obeys them.
- * Thresholds are in algo/pfc.h.
+ * PFC between two ports: the receiving one posts PAUSE and RESUME. The sending one obeys them in
+ * obey.h. Thresholds are in algo/pfc.h.
  */
 #ifndef NPECN_PFC_H
 #define NPECN_PFC_H
 
-#include "off.h"
+#include "ring.h"
 
 /*
  * post_pause: tell the port at the other end of `in` to stop or go on, as of t_ns here, if the
@@ -126,66 +126,6 @@ static __always_inline void pfc_account(struct port *in, struct tclass *k, u32 i
 	repeat_pause(rx, id, c, t_ns, bytes > 0, held > pfc_xoff_bytes(params, free_bytes));
 	if (pfc_check(params, *(volatile u32 *)&rx->pausing, held, free_bytes) != PFC_NONE)
 		post_pauses(in, c, t_ns, free_bytes);
-}
-
-/* pfc_quiet: the class is not paused, and no event waits. */
-static __always_inline bool pfc_quiet(const struct class_tx *tx)
-{
-	return tx->event_head == tx->event_tail && !tx->paused;
-}
-
-/*
- * pfc_start: the ideal time at which class c, which could otherwise at t_ns, can start its first
- * packet; NEVER while it is paused without end in sight. Applies the PAUSE and RESUME events up to
- * that time, and to limit_ns at most.
- */
-static __always_inline u64 pfc_start(struct port *p, struct tclass *k, u32 id, u32 c, u64 t_ns,
-				     u64 limit_ns)
-{
-	struct class_tx *tx = &k->tx;
-	struct link_ring *r;
-
-	if (t_ns < tx->ready_ns)
-		t_ns = tx->ready_ns;
-	if (tx->event_head == tx->event_tail)
-		return tx->paused ? NEVER : t_ns;
-	r = link_ring_of(id, c);
-	if (!r)
-		return NEVER;
-	/* no more can wait */
-	bounded (LINK_EVENTS) {
-		struct link_event e;
-		bool due;
-
-		link_lock(r);
-		if (tx->event_head == tx->event_tail) {
-			link_unlock(r);
-			break;
-		}
-		e = *link_event_at(r, tx->event_head);
-		due = e.at_ns <= limit_ns && (!e.value || e.at_ns <= t_ns);
-		if (due)
-			tx->event_head++;
-		link_unlock(r);
-		if (e.value) {
-			if (!due)
-				break; /* the packet starts before, or it is too early to say */
-			tx->paused = 1;
-			tx->paused_since_ns = e.at_ns;
-			k->counters.pause_received++;
-		} else {
-			if (!due)
-				return e.at_ns; /* known in advance, not due yet */
-			tx->paused = 0;
-			tx->ready_ns = e.at_ns;
-			if (t_ns < e.at_ns)
-				t_ns = e.at_ns;
-			k->counters.paused_ns += e.at_ns - tx->paused_since_ns;
-			k->counters.resume_received++;
-			end_off(p, k, id, c, tx->paused_since_ns, e.at_ns);
-		}
-	}
-	return tx->paused ? NEVER : t_ns;
 }
 
 #endif

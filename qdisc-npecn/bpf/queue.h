@@ -9,6 +9,7 @@
 #define NPECN_QUEUE_H
 
 #include "account.h"
+#include "series.h"
 
 /*
  * queue_add: the packet, which has ideally arrived, counts as queued, and against the port that it

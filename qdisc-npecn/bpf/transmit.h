@@ -4,7 +4,7 @@
 #define NPECN_TRANSMIT_H
 
 #include "judge.h"
-#include "queue.h"
+#include "obey.h"
 
 /*
  * occupy_link: a packet starts at t_ns. The fraction of a ns that its end lies behind link_free_ns

@@ -27,7 +27,7 @@ func TestEquivalence(t *testing.T) {
 			ap, pd := Source{Steps: steps}, PDSource{Gains: GainsOf(steps)}
 			for range 200 {
 				fb := rng.NormFloat64()
-				worst = max(worst, math.Abs(ap.Mean(fb)-pd.Mean(fb)))
+				worst = max(worst, math.Abs(ap.mean(fb)-pd.mean(fb)))
 			}
 		}
 	}
@@ -94,4 +94,21 @@ func TestSummedPlant(t *testing.T) {
 	qt.Check(t, qt.IsTrue(limits[0] < 8))
 	qt.Check(t, qt.IsTrue(limits[1] > 8))
 	qt.Check(t, qt.IsTrue(limits[2] > 25 && limits[2] < 27))
+}
+
+// mean returns the mean rate of a period that begins with a message.
+func (s *Source) mean(change float64) float64 {
+	var sum float64
+	rates := s.Rates(change)
+	for _, r := range rates {
+		sum += r
+	}
+	return sum / float64(len(rates))
+}
+
+// mean returns the rate of a period that begins with a message.
+func (s *PDSource) mean(change float64) float64 {
+	s.rate += s.Gains.Proportional*change + s.Gains.Derivative*(change-s.before)
+	s.before = change
+	return s.rate
 }

@@ -27,16 +27,6 @@ func (s *Source) Rates(change float64) []float64 {
 	return rates
 }
 
-// Mean returns the mean rate of a period that begins with a message.
-func (s *Source) Mean(change float64) float64 {
-	var sum float64
-	rates := s.Rates(change)
-	for _, r := range rates {
-		sum += r
-	}
-	return sum / float64(len(rates))
-}
-
 // Gains are what a source makes of feedback: Proportional * Fb + Derivative * T * dFb/dt.
 type Gains struct{ Proportional, Derivative float64 }
 
@@ -58,11 +48,4 @@ type PDSource struct {
 	Gains Gains
 
 	rate, before float64
-}
-
-// Mean returns the rate of a period that begins with a message.
-func (s *PDSource) Mean(change float64) float64 {
-	s.rate += s.Gains.Proportional*change + s.Gains.Derivative*(change-s.before)
-	s.before = change
-	return s.rate
 }

@@ -24,6 +24,8 @@ type Experiment struct {
 	Name string `yaml:"name"`
 	// Title is one line for the head of a report. Default: the name.
 	Title string `yaml:"title"`
+	// Cost is how much the experiment is to run, for `pcn list` and estimates.
+	Cost Cost `yaml:"cost"`
 	// Topology is the network. Required.
 	Topology Topology `yaml:"topology"`
 	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
@@ -104,6 +106,15 @@ type Experiment struct {
 	given    int             // number of Flows that are not from a Workload
 	source   []byte
 	variants map[string]*Experiment // the experiment of each case
+	origin   origin
+	chosen   Changes // of the origin, by [Experiment.With]: without Set and Metrics
+}
+
+// Cost says how much an experiment is to run.
+type Cost struct {
+	// Packets is how many packets the ports send in all runs together: the sum of sent_packets in
+	// the ports.csv of all. Default 0: not known, and taken to be as many as the links carry.
+	Packets uint64 `yaml:"packets"`
 }
 
 // Switch is the configuration of a switch.
@@ -465,9 +476,12 @@ func parse(name string, data []byte, dir string, o Options) (*Experiment, error)
 	d := newDecoder(name)
 	d.attached.dir, d.options = dir, o
 	root := d.Root(data)
+	if root != nil {
+		d.addOwn(root)
+	}
 	e := d.experiment(root, "")
 	if len(d.Errs) == 0 {
-		e.variants = d.variants(root, e)
+		e.variants = d.variants(e)
 	}
 	if err := d.Err(); err != nil {
 		return nil, err
@@ -484,17 +498,14 @@ func parse(name string, data []byte, dir string, o Options) (*Experiment, error)
 // experiment decodes the mapping root, which may be nil, as the case of this name; an empty name is
 // none.
 func (d *decoder) experiment(root *yaml.Node, caseName string) *Experiment {
-	if root != nil && !d.ownAdded {
-		d.addOwn(root)
-		d.ownAdded = true
-	}
 	e := defaults(d.catalogue)
 	e.CaseName = caseName
 	if root != nil {
-		d.Decode(root, &e)
+		d.Decode(d.choose(root), &e)
 		d.fill(&e)
 		d.validate(&e)
 	}
+	e.origin, e.chosen = d.originOf(root, &e), d.chosen
 	return &e
 }
 
@@ -513,56 +524,9 @@ func (e *Experiment) Source() []byte {
 	return bytes.Clone(e.source)
 }
 
-// Hash returns the SHA-256 of [Experiment.Source], in
-// hexadecimal. An [Experiment.Override] does not change it.
+// Hash returns the SHA-256 of [Experiment.Source], in hexadecimal. What [Experiment.With] chooses
+// does not change it.
 func (e *Experiment) Hash() string {
 	sum := sha256.Sum256(e.source)
 	return hex.EncodeToString(sum[:])
-}
-
-// Override holds the changes that the command line makes. A nil field changes nothing.
-type Override struct {
-	Seed     *uint64
-	Duration *Duration
-	Dilation *uint
-	Schemes  []string
-	Cases    []string
-}
-
-// Override returns a copy of the experiment, and of each of its cases, with some values replaced.
-// Schemes may be any that a file can list, such as a baseline; cases must be those of the file.
-func (e *Experiment) Override(o Override) (*Experiment, error) {
-	c := *e
-	if o.Seed != nil {
-		c.Seed = *o.Seed
-	}
-	if o.Duration != nil {
-		c.Duration = *o.Duration
-	}
-	if o.Dilation != nil {
-		c.Dilation = Dilation{Shift: *o.Dilation}
-	}
-	if o.Schemes != nil {
-		c.Schemes = slices.Clone(o.Schemes)
-	}
-	if o.Cases != nil {
-		if err := c.keepCases(o.Cases); err != nil {
-			return nil, err
-		}
-	}
-	d := newDecoder("override of experiment " + e.Name)
-	d.validateSchemes(&c)
-	if len(c.Cases) == 0 { // otherwise only the cases run, which are checked
-		d.validateTime(&c)
-		d.validateStarts(&c)
-		d.makeFlows(&c)
-		d.chooseDilation(&c)
-	}
-	if err := d.Err(); err != nil {
-		return nil, err
-	}
-	if err := c.overrideCases(o); err != nil {
-		return nil, err
-	}
-	return &c, nil
 }
