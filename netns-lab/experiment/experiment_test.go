@@ -34,7 +34,8 @@ var allFields = cmp.Options{
 }
 
 // withoutSections compares all but parameters.
-var withoutSections = cmp.Options{allFields, cmpopts.IgnoreFields(Experiment{}, "parameters")}
+var withoutSections = cmp.Options{allFields,
+	cmpopts.IgnoreFields(Experiment{}, "parameters", "hostRates")}
 
 // smallest is the least a file must say.
 const smallest = `name: small
@@ -201,8 +202,7 @@ func TestDefaults(t *testing.T) {
 		Seed:     1,
 		Engine:   EngineKernel,
 		FlowGroups: []FlowGroup{
-			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
-				InitialRate: 40e9, LimitRate: 40e9},
+			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6},
 		},
 		Flows: []Flow{{Name: "F0", Group: "F0", From: "H0", To: "R0", Start: -1e6,
 			InitialRate: 40e9, LimitRate: 40e9}},
@@ -298,12 +298,11 @@ func TestEverythingIsRead(t *testing.T) {
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
 				Size: 10e6, InitialRate: 2e9, LimitRate: 5e9},
-			{Name: "F1", From: NodeList{"H1"}, To: NodeList{"R1"}, Count: 1, Start: -2e6,
-				InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "F1", From: NodeList{"H1"}, To: NodeList{"R1"}, Count: 1, Start: -2e6},
 			{
 				Name: "web", From: NodeList{"H2", "H3"}, To: NodeList{"R0"}, Count: 2, Start: 100e3,
 				Every: 10e3,
-				Size:  63e3, InitialRate: 10e9, LimitRate: 10e9,
+				Size:  63e3,
 			},
 		},
 		Flows: []Flow{

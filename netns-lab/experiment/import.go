@@ -32,7 +32,7 @@ func (e *Experiment) tooManyFlows(n int) (msg, hint string) {
 }
 
 // importTopology reads the topology's file. The rate of the topology becomes that of the fastest
-// host link.
+// host link, until it is known which hosts have traffic.
 func (d *decoder) importTopology(e *Experiment) {
 	t := &e.Topology
 	t.Rate, t.Delay = 0, 0
@@ -80,7 +80,7 @@ func (d *decoder) addTrace(e *Experiment) {
 	if !d.checkFormat(e, text) {
 		return
 	}
-	flows, lines, err := e.Trace.parse(text, e.Topology.Rate)
+	flows, lines, err := e.Trace.parse(text, e.HostRate)
 	if err != nil {
 		d.failParse(file, err)
 		return
@@ -98,10 +98,11 @@ func (d *decoder) addTrace(e *Experiment) {
 		if f.Priority >= Priorities {
 			e.simOnly = append(e.simOnly, "trace.file")
 		}
+		line := e.HostRate(f.Src)
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
+			InitialRate: line, LimitRate: line, Traced: true,
 		})
 	}
 }
@@ -138,7 +139,9 @@ func (d *decoder) checkFormat(e *Experiment, text string) bool {
 
 // parse parses a trace or a flow file. Of the latter, the first flow starts at t = 0, and the
 // lowest priority group is priority 0.
-func (t Trace) parse(text string, line Rate) (flows []workload.Flow, lines []int, err error) {
+func (t Trace) parse(
+	text string, line func(host string) Rate,
+) (flows []workload.Flow, lines []int, err error) {
 	if workload.IsTrace(text) {
 		return workload.ParseTrace(text)
 	}
@@ -167,7 +170,9 @@ func (t Trace) parse(text string, line Rate) (flows []workload.Flow, lines []int
 
 // parseFlows parses a flow file. Flows here end with their data. So a flow of ns3-rdma must be able
 // to send its packets before it stops, at line rate; its stop means nothing more.
-func (t Trace) parseFlows(text string, line Rate) ([]hpcc.Flow, error) {
+func (t Trace) parseFlows(
+	text string, line func(host string) Rate,
+) ([]hpcc.Flow, error) {
 	if t.Format != FlowsRDMA {
 		return hpcc.ParseFlows(text)
 	}
@@ -178,7 +183,8 @@ func (t Trace) parseFlows(text string, line Rate) ([]hpcc.Flow, error) {
 	var flows []hpcc.Flow
 	for _, f := range list {
 		f.SizeBytes = f.Packets * uint64(t.Packet)
-		needsNs := float64(f.SizeBytes) * 8e9 / float64(max(line, 1))
+		needsNs := float64(f.SizeBytes) * 8e9 /
+			float64(max(line(network.ImportedHost(f.From)), 1))
 		if lasts := f.StopNs - f.StartNs; needsNs > float64(lasts) {
 			return nil, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, "+
 				"before its %d packets can be sent: flows here end with their data. Write fewer "+

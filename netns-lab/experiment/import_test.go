@@ -74,9 +74,9 @@ func TestFilesOfHPCC(t *testing.T) {
 	qt.Check(t, qt.Equals(e.Topology.Rate, 25e9)) // the line rate
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
 		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
-		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9,
-			LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
+		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 10e9,
+			LimitRate: 10e9, Traced: true},
 	}))
 }
 
@@ -127,9 +127,9 @@ func TestFilesInTheExperiment(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
 		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
 		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
 	}))
 	qt.Check(t, qt.Equals(string(e.Source()), inline(hpccTopology, trace)))
 
@@ -298,12 +298,12 @@ func TestFlowsOfRDMA(t *testing.T) {
 		{", format: ns3-rdma, packet: 10KB", flows, `(.|\n)*10KB is out of range(.|\n)*`},
 		{", format: ns3-rdma", trace, `(.|\n)*the file is a trace in CSV(.|\n)*`},
 		// 1000 packets of 1000 bytes need 320 us at 25 Gbit/s
-		{", format: ns3-rdma", "1\n0 3 3 1000 2 2.00031\n",
+		{", format: ns3-rdma", "1\n3 0 3 1000 2 2.00031\n",
 			`(.|\n)*flow.txt:2: the flow stops after 310us, before its 1000 packets(.|\n)*`},
 	} {
 		_, err := parseFile(c.keys, c.flows)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.keys))
 	}
-	_, err = parseFile(", format: ns3-rdma", "1\n0 3 3 1000 2 2.00033\n")
+	_, err = parseFile(", format: ns3-rdma", "1\n3 0 3 1000 2 2.00033\n")
 	qt.Check(t, qt.IsNil(err))
 }

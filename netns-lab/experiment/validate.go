@@ -69,8 +69,6 @@ func (d *decoder) fill(e *Experiment) {
 	}
 	for i := range e.FlowGroups {
 		f := &e.FlowGroups[i]
-		f.LimitRate = cmp.Or(f.LimitRate, e.Topology.Rate)
-		f.InitialRate = cmp.Or(f.InitialRate, f.LimitRate)
 		if !d.has(fmt.Sprintf("flows[%d].start", i)) {
 			f.Start = -e.Warmup
 		}
@@ -135,11 +133,12 @@ func (d *decoder) validate(e *Experiment) {
 	d.validateECMP(e)
 	d.validateTransport(e)
 	d.validateDetection(e)
-	d.resolveParameters(e)
 	d.validateTime(e)
 	d.validateFlows(e)
 	d.doubtFlows(e)
 	d.validateBursts(e)
+	d.chooseReference(e)
+	d.resolveParameters(e)
 	d.validateStarts(e)
 	d.validateLinkEvents(e)
 	d.validateCases(e)
@@ -288,18 +287,23 @@ func (d *decoder) validateFlows(e *Experiment) {
 		d.validatePriority(e, path+"priority", f.Priority)
 		config.CountInRange(d.Decoder, path+"count", f.Count, 1, maxFlows)
 		config.InRange(d.Decoder, path+"every", f.Every, 0, maxDuration)
+		config.InRange(d.Decoder, path+"start_jitter", f.StartJitter, 0, Second)
 		if d.has(path+"every") && !d.has(path+"count") {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		d.validateLasts(e, path, f)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate,
-				max(e.Topology.Rate, minRate))
+				max(e.fastest(f.From), minRate))
 		}
 		if d.has(path + "initial_rate") {
+			most := cmp.Or(f.LimitRate, e.fastest(f.From))
 			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate,
-				max(f.LimitRate, minRate))
+				max(most, minRate))
 		}
+	}
+	for i := range e.Flows {
+		e.Flows[i].limitTo(e.HostRate(e.Flows[i].From))
 	}
 	d.addTrace(e)
 	d.validateWorkloads(e)
@@ -364,7 +368,8 @@ func (d *decoder) validateBursts(e *Experiment) {
 			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)
 		}
 		if d.has(path + "rate") {
-			config.InRange(d.Decoder, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
+			config.InRange(d.Decoder, path+"rate", b.Rate, minRate,
+				max(e.fastest(b.From), minRate))
 		}
 		d.validateRepetition(path, b)
 	}

@@ -50,7 +50,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	if d.has("topology.file") {
 		d.validateKeys("a topology out of a file", []string{"file", "failed"})
 		if t.Imported != nil {
-			d.validateNetwork(t)
+			d.validateNetwork(e)
 		}
 		return
 	}
@@ -68,7 +68,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	d.validateLink("topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
 	d.validateUplinks("topology.leaf_links.", &t.LeafLinks)
 	d.validateUplinks("topology.spine_links.", &t.SpineLinks)
-	d.validateNetwork(t)
+	d.validateNetwork(e)
 }
 
 // validateKeys fails at each key that a topology of this kind does not have.
@@ -114,9 +114,10 @@ func (d *decoder) validateUplinks(path string, links *Uplinks) {
 }
 
 // validateNetwork checks the network of the topology, and keeps its names for later checks.
-func (d *decoder) validateNetwork(t *Topology) {
+func (d *decoder) validateNetwork(e *Experiment) {
+	t := &e.Topology
 	n := t.Network()
-	d.hosts, d.isHost = n.Hosts, setOfNames(n.Hosts)
+	d.hosts, d.isHost, e.hostRates = n.Hosts, setOfNames(n.Hosts), hostRates(n)
 	if len(n.Links)+len(n.Failed) > network.MaxLinks {
 		d.fail("topology",
 			fmt.Sprintf("it has more than %d links", network.MaxLinks), "make it smaller")

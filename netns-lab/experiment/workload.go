@@ -34,10 +34,12 @@ type Workload struct {
 	From NodeList `yaml:"from"`
 	// To are hosts that receive; each arrival picks one at random. Default: all.
 	To NodeList `yaml:"to"`
-	// Load is the mean rate of data without headers to each receiver, as a share of the topology's
-	// rate. Above 0, at most 100. This or MeanRate is required.
+	// Load is the mean rate of data without headers to each receiver, as a share of the receiver's
+	// own link. Hosts with faster links send more, in proportion. Above 0, at most 100. This or
+	// MeanRate is required.
 	Load Ratio `yaml:"load"`
-	// MeanRate is, in place of Load, the mean rate of data to each receiver.
+	// MeanRate is, in place of Load, the mean rate of data to each receiver, over all of them: a
+	// faster link gets more of it, in proportion.
 	MeanRate Rate `yaml:"mean_rate"`
 	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
 	Incast Incast `yaml:"incast"`
@@ -176,7 +178,8 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.checkName(path+"name", w.Name, objectPrefix,
 			"letters, \"_\" and \"-\", as its flows are numbered")
 	}
-	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate),
+	s := workload.Spec{Senders: w.From, Receivers: w.To,
+		LinkBps:   func(host string) uint64 { return uint64(e.HostRate(host)) },
 		MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
 	if !d.has(path + "from") {
 		s.Senders = d.hosts
@@ -188,7 +191,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.checkAllKnown(path+key, "host", hosts, d.hosts)
 		d.checkUnique(path+key, "host", hosts)
 	}
-	s.Load = d.loadOf(path, w, e)
+	s.Load = d.loadOf(path, w, e, s.MeanLinkBps())
 	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
 	if d.has(path + "until") {
 		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
@@ -210,13 +213,13 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 }
 
 // loadOf returns the load of a workload.
-func (d *decoder) loadOf(path string, w Workload, e *Experiment) float64 {
+func (d *decoder) loadOf(path string, w Workload, e *Experiment, linkBps uint64) float64 {
 	switch {
 	case d.has(path+"load") && d.has(path+"mean_rate"):
 		d.fail(path+"mean_rate", "\"load\" and \"mean_rate\" are both given", "keep one of them")
 	case d.has(path + "mean_rate"):
 		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
-		return float64(w.MeanRate) / float64(max(e.Topology.Rate, 1))
+		return float64(w.MeanRate) / float64(max(linkBps, 1))
 	case d.hasRequired(path, "load"):
 		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)
 	}
@@ -284,7 +287,7 @@ func (e *Experiment) addGenerated(name string, flows []workload.Flow) {
 		e.Flows = append(e.Flows, Flow{
 			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
+			InitialRate: e.HostRate(f.Src), LimitRate: e.HostRate(f.Src), Traced: true,
 		})
 	}
 }
@@ -293,7 +296,7 @@ func (e *Experiment) addGenerated(name string, flows []workload.Flow) {
 func (e *Experiment) TracedFlows() []workload.Flow {
 	var flows []workload.Flow
 	for _, f := range e.Flows {
-		if f.Exact {
+		if f.Traced {
 			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To,
 				SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
 		}

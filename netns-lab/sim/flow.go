@@ -25,6 +25,9 @@ type flow struct {
 	lasts       int64 // how long it sends; 0: to its end
 	initialRate uint64
 	limitRate   uint64
+	lineRate    uint64 // of its host
+	flightBytes uint64 // that may be under way; 0: any
+	intMulti    uint64 // scale of its telemetry; 0: it has none
 
 	// Where the paths of its data, ACKs and CNPs begin in world.steps; hops is the length of the
 	// first.

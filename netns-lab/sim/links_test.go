@@ -47,7 +47,7 @@ func TestFailedLinkToTheNanosecond(t *testing.T) {
 		{"go-back-n", 89, 72 - 11},
 		{"sack", 20 + 28, 20},
 	} {
-		run := simulate(t, exactly(parse(t, hundredFrames+fmt.Sprintf(oneFailure, c.recovery))),
+		run := simulate(t, parse(t, hundredFrames+fmt.Sprintf(oneFailure, c.recovery)),
 			"pfc")
 		qt.Assert(t, qt.HasLen(run.Completions, 1))
 		qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 57_600+(c.frames-1)*800+back),
@@ -73,12 +73,12 @@ func TestRecoveryOfNothing(t *testing.T) {
 func TestWindowToTheNanosecond(t *testing.T) {
 	const rtt = 3*800 + 15_000 + 3*52 + 15_000
 	text := strings.Replace(hundredFrames, "93400B", "28020B", 1)
-	run := simulate(t, exactly(parse(t, text+"transport: {window: 9340B}\n")), "pfc")
+	run := simulate(t, parse(t, text+"transport: {window: 9340B}\n"), "pfc")
 	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 2*rtt+9*800+rtt))
 	// It is in proportion to the rate: half of it at half the rate, with 1600 ns between frames.
 	text = strings.Replace(text, "start: 0ms", "start: 0ms, initial_rate: 5Gbps", 1)
-	run = simulate(t, exactly(parse(t, text+
-		"transport: {window: 9340B, scale_window: true}\n")), "pfc")
+	run = simulate(t, parse(t, text+
+		"transport: {window: 9340B, scale_window: true}\n"), "pfc")
 	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, 5*rtt+4*1600+rtt))
 }
 
@@ -86,7 +86,7 @@ func TestWindowToTheNanosecond(t *testing.T) {
 func TestWindowOfBDP(t *testing.T) {
 	p, err := newPlan(parse(t, hundredFrames+"transport: {window: bdp}\n"))
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(p.bdpBytes(), (30_000+3*800)*10/8))
+	qt.Check(t, qt.Equals(p.bdpBytes(1000), (30_000+3*800)*10/8))
 }
 
 const fourPaths = `

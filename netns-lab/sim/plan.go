@@ -82,9 +82,19 @@ func (p *plan) baseRTTNs() uint64 {
 	})
 }
 
-// bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues.
-func (p *plan) bdpBytes() uint64 {
-	return bytesIn(p.pathRTTNs(uint64(p.exp.Frame)), uint64(p.exp.Topology.Rate))
+// bdpBytes is the most that a flow has in flight when it fills its path and no queue: of the path
+// where this is the most, as in HPCC's simulator.
+func (p *plan) bdpBytes(frameBytes uint64) uint64 {
+	var most uint64
+	p.exp.EachPath(func(from, to string) {
+		a, b := p.number[from], p.number[to]
+		rate := uint64(math.MaxUint64)
+		for _, l := range p.routes.Path(a, b) {
+			rate = min(rate, l.RateBps)
+		}
+		most = max(most, bytesIn(p.roundTripNs(a, b, frameBytes), rate))
+	})
+	return most
 }
 
 // bytesIn is how many bytes a rate brings in so many ns.
@@ -96,13 +106,18 @@ func (p *plan) pathRTTNs(frameBytes uint64) uint64 {
 	var longestNs uint64
 	p.exp.EachPath(func(from, to string) {
 		a, b := p.number[from], p.number[to]
-		ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
-		for _, l := range p.routes.Path(a, b) {
-			ns += frameBytes * 8_000_000_000 / l.RateBps
-		}
-		longestNs = max(longestNs, ns)
+		longestNs = max(longestNs, p.roundTripNs(a, b, frameBytes))
 	})
 	return longestNs
+}
+
+// roundTripNs is the round trip between two hosts, as in pathRTTNs.
+func (p *plan) roundTripNs(a, b int, frameBytes uint64) uint64 {
+	ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
+	for _, l := range p.routes.Path(a, b) {
+		ns += frameBytes * 8_000_000_000 / l.RateBps
+	}
+	return ns
 }
 
 // seed32 starts random choices of switches; not 0.

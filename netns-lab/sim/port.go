@@ -261,7 +261,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	p.bytes -= size
 	p.occupy(w.now, size)
 	if w.telemetry != nil && k.kind == packetData && !p.fromHost {
-		w.telemetry.stamp(i, w.now, p, p.counters.sentBytes)
+		w.telemetry.stamp(i, w.now, p, w.flows[k.flow].intMulti)
 	}
 	p.counters.sentPackets++
 	p.counters.sentBytes += size

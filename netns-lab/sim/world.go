@@ -45,8 +45,9 @@ type world struct {
 
 	// RoCE's transport:
 	goBackN     bool
-	flightBytes uint64 // of each flow at most; 0: any
-	scaleFlight bool   // by its rate
+	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
+	flightNs    uint64
+	scaleFlight bool // by its rate
 
 	linkLosses uint64 // packets lost on links, and for want of a path
 
@@ -54,12 +55,12 @@ type world struct {
 	ahead ahead
 
 	core      *core
-	control   *control   // nil if nothing controls senders
-	notifier  *notifier  // nil if receivers answer nothing
-	telemetry *telemetry // nil if switches write none
+	control   *control          // nil if nothing controls senders
+	senders   map[uint64]sender // by line rate of hosts
+	notifier  *notifier         // nil if receivers answer nothing
+	telemetry *telemetry        // nil if switches write none
 
 	ranks                   ranks
-	lineRate                uint64
 	bufferBytes, limitBytes uint64
 	wredBytes               uint64
 	calmBytes               uint64 // an ingress port that holds no more is let alone
@@ -101,9 +102,9 @@ func newWorld(
 	sw := e.Switch
 	w := &world{
 		plan: p, scheme: s, setup: e.Setup(s), packets: newSlab(),
-		lineRate: uint64(e.Topology.Rate), bufferBytes: uint64(sw.Buffer),
-		limitBytes: uint64(sw.PortBuffer), lossless: e.PFCOn(name),
-		cbfc: sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
+		bufferBytes: uint64(sw.Buffer), limitBytes: uint64(sw.PortBuffer),
+		lossless: e.PFCOn(name),
+		cbfc:     sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
 		minTimeoutNs: minTimeoutNs,
 	}
 	w.delayedACK = w.setup.DelayedACK || e.AckEvery == 2
@@ -150,8 +151,16 @@ func (w *world) setTransport() {
 	w.scaleFlight = t.ScaleWindow
 	w.flightBytes = uint64(t.Window.Bytes)
 	if t.Window.BDP {
-		w.flightBytes = w.plan.bdpBytes()
+		w.flightBytes = w.plan.bdpBytes(uint64(e.Frame))
 	}
+}
+
+// flightOf returns how much a flow of a host with this line rate may have under way.
+func (w *world) flightOf(lineRate uint64) uint64 {
+	if w.flightNs != 0 {
+		return bytesIn(w.flightNs, lineRate)
+	}
+	return w.flightBytes
 }
 
 // earliestNs is when the clock begins, at the earliest: 0 means never to some algorithms.
@@ -247,25 +256,49 @@ func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) erro
 func (w *world) loadControl(
 	ctx context.Context, runtime wazero.Runtime, n scheme.Network,
 ) error {
-	object := w.scheme.Object
-	values, problems := object.Resolve(w.plan.exp.Settings(w.scheme), n)
-	for _, p := range problems { // the experiment was checked; the path's delay was not known
-		return fmt.Errorf("scheme %s: %s: %s", w.scheme.Name, p.Key, p.Msg)
-	}
-	variables := map[string][]byte{}
-	for _, name := range object.Variables() {
-		value, err := values.Bytes(name, n, w.scheme.TCD)
+	w.senders = map[uint64]sender{}
+	for _, f := range w.plan.exp.Flows {
+		rate := uint64(w.plan.exp.HostRate(f.From))
+		if _, ok := w.senders[rate]; ok {
+			continue
+		}
+		n.LineRateBps = rate
+		s, err := w.newSender(n)
 		if err != nil {
 			return err
 		}
-		variables[name] = value
+		w.senders[rate] = s
 	}
 	code, err := controlCode(w.scheme)
 	if err != nil {
 		return err
 	}
-	w.control, err = newControl(ctx, runtime, w.scheme, code, variables, w.plan.seed32())
+	w.control, err = newControl(ctx, runtime, w.scheme, code, w.senders, w.plan.seed32())
 	return err
+}
+
+// sender is the control of hosts with one line rate.
+type sender struct {
+	values    *scheme.Values
+	variables map[string][]byte
+}
+
+// newSender resolves the control's parameters for hosts in a network.
+func (w *world) newSender(n scheme.Network) (sender, error) {
+	object := w.scheme.Object
+	values, problems := object.Resolve(w.plan.exp.Settings(w.scheme), n)
+	for _, p := range problems { // the experiment was checked; the path's delay was not known
+		return sender{}, fmt.Errorf("scheme %s: %s: %s", w.scheme.Name, p.Key, p.Msg)
+	}
+	variables := map[string][]byte{}
+	for _, name := range object.Variables() {
+		value, err := values.Bytes(name, n, w.scheme.TCD)
+		if err != nil {
+			return sender{}, err
+		}
+		variables[name] = value
+	}
+	return sender{values, variables}, nil
 }
 
 // coreParams returns the parameters of switch ports.
@@ -382,8 +415,8 @@ func (w *world) schedule() {
 	w.events.begin(w.now, w.longestHop())
 	for i := range w.flows {
 		f := &w.flows[i]
-		if i < w.streams && !e.Flows[i].Exact {
-			f.start += int64(rng.Uint64N(experiment.StartJitterNs))
+		if i < w.streams && e.Flows[i].StartJitter > 0 {
+			f.start += int64(rng.Uint64N(uint64(e.Flows[i].StartJitter)))
 		}
 		w.events.push(f.start, evStart, uint32(i))
 	}
