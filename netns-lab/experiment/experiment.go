@@ -101,6 +101,7 @@ type Experiment struct {
 	hostRates  map[string]Rate // line rates, see [Experiment.HostRate]
 	simOnly    []string        // paths of keys that only the simulator knows
 
+	warnings []string        // see [Experiment.Warnings]
 	specs    []workload.Spec // of the Workload
 	given    int             // number of Flows that are not from a Workload
 	source   []byte

@@ -603,7 +603,7 @@ func TestErrors(t *testing.T) {
 		{"unknown host", "from: H0", "from: H9", "H9",
 			`unknown host "H9" (hint: did you mean "H0"?)`},
 		{"switch is no host", "to: R0, start", "to: S0, start", "S0, start",
-			`unknown host "S0" (hint: did you mean "H0"?)`},
+			`S0 is a switch (hint: flows are between hosts: H0, H1 to R1)`},
 		{"no host", "from: H1, ", "", "{name: F1", `"from" is missing (hint: add from:)`},
 		{"to itself", "from: H1, to: R1", "from: H1, to: H1", "H1}",
 			`flow goes from H1 to itself (hint: name another receiver)`},
@@ -676,7 +676,8 @@ func TestErrors(t *testing.T) {
 		{"no bound", ", max: 5%", "", "{what: on time",
 			`there is no bound (hint: add min: or max:)`},
 		{"bound of another unit", "max: 5%", "max: 5ms", "5ms}",
-			`5ms is a time, but metric "lateness_p99" is a share (hint: write a share as 5%)`},
+			`5ms is a time, but metric "lateness_p99" is a share ` +
+				`(hint: write a share as 5% or 0.05)`},
 		{"min above max", "min: 1Gbps", "min: 3Gbps", "3Gbps",
 			`min 3Gbps is above max 2Gbps (hint: swap them)`},
 		{"scheme not run", "schemes: [pfc, pcn]", "schemes: [pfc]", "pcn, name: F1",
@@ -1339,4 +1340,16 @@ func FuzzParse(f *testing.F) {
 				qt.Commentf("%v", err))
 		}
 	})
+}
+
+// A share may be a number: 0.99 is 99%. A larger number is none.
+func TestSharesAsNumbers(t *testing.T) {
+	text := smallest + "expect: [{what: used, metric: utilisation, ports: [S0->S1], min: %s}]\n"
+	for _, share := range []string{"0.99", "99%"} {
+		e, err := Parse("e.yaml", fmt.Appendf(nil, text, share))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(e.Expect[0].Min.String(), "99%"))
+	}
+	_, err := Parse("e.yaml", fmt.Appendf(nil, text, "99"))
+	qt.Check(t, qt.ErrorMatches(err, ".* 99 is a count, but .* is a share .hint: .* 5% or 0.05."))
 }

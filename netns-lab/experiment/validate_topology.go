@@ -118,6 +118,7 @@ func (d *decoder) validateNetwork(e *Experiment) {
 	t := &e.Topology
 	n := t.Network()
 	d.hosts, d.isHost, e.hostRates = n.Hosts, setOfNames(n.Hosts), hostRates(n)
+	d.isSwitch = setOfNames(n.Switches)
 	if len(n.Links)+len(n.Failed) > network.MaxLinks {
 		d.fail("topology",
 			fmt.Sprintf("it has more than %d links", network.MaxLinks), "make it smaller")
@@ -159,5 +160,21 @@ func setOfNames(names []string) map[string]bool {
 // checkKnownHost is checkKnown for hosts, with a set because they may be many. Without a valid
 // network it accepts any host.
 func (d *decoder) checkKnownHost(path, name string) bool {
-	return d.isHost == nil || d.isHost[name] || d.checkKnown(path, "host", name, d.hosts)
+	if d.isHost == nil || d.isHost[name] {
+		return true
+	}
+	if d.isSwitch[name] && !d.unsure["host"] {
+		d.fail(path, fmt.Sprintf("%s is a switch", name), "flows are between hosts: "+
+			inShort(d.hosts))
+		return false
+	}
+	return d.checkKnown(path, "host", name, d.hosts)
+}
+
+// inShort lists the first and the last of names.
+func inShort(names []string) string {
+	if len(names) < 4 {
+		return strings.Join(names, ", ")
+	}
+	return names[0] + ", " + names[1] + " to " + names[len(names)-1]
 }

@@ -5,6 +5,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -245,6 +246,11 @@ func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
 	sizes, err := workload.ParseCDF(file, text)
 	if err != nil {
 		d.failParse(file, err)
+		return nil
+	}
+	if sizes.Counted {
+		e.warn("%s: of three values the first is the size in bytes, the last the share: if sizes "+
+			"are packets, multiply them", cdf)
 	}
 	return sizes
 }
@@ -274,10 +280,28 @@ func (d *decoder) makeFlows(e *Experiment) {
 			return
 		}
 		e.addGenerated(w.Name, flows)
+		e.warnOfLoad(w.Name, s)
 	}
 	if n := len(e.Flows); n > e.Engine.MaxFlows() {
 		msg, hint := e.tooManyFlows(n)
 		d.fail("workload[0].load", msg, hint)
+	}
+}
+
+// warnOfLoad warns of a workload that offers more than links carry.
+func (e *Experiment) warnOfLoad(name string, s workload.Spec) {
+	for _, at := range []struct {
+		what, host string
+		bps        float64
+	}{
+		{"to", s.Receivers[0], s.OfferedBps(s.Receivers, s.Receivers[0])},
+		{"from", s.Senders[0], s.OfferedBps(s.Senders, s.Senders[0])},
+	} {
+		if link := e.HostRate(at.host); at.bps > float64(link) {
+			e.warn("workload %s offers %s %s %s, and its link carries %s", name,
+				Rate(math.Round(at.bps)), at.what, at.host, link)
+			return
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"net"
 	"runtime"
 	"sync"
-
 )
 
 const writePackets = 16 // of a write: others that have to write wait for it

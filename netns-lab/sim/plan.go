@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
@@ -136,22 +137,28 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	frame, payload := uint64(p.exp.Frame), p.payload()
 	full := (size - 1) / payload // frames before the last
 	last := size - full*payload + ackBytes
-	// at is when the last frame has left a link, free when the link was free for it. The products
-	// are converted, so that no machine adds to one without rounding it.
-	var at, slowest, first, ack float64
+	// at is when the last frame has left a link, free when the link was free for it. As at a port,
+	// what a link needs is rounded down: no flow is faster than alone.
+	var at, slowest, first, ack uint64
 	for _, l := range p.routes.Path(a, b) {
-		nsPerByte := 8e9 / float64(l.RateBps)
-		slowest = max(slowest, float64(float64(frame)*nsPerByte))
-		first += float64(float64(frame) * nsPerByte)
-		free := 0.0
+		ns := func(bytes uint64) uint64 { return wireNs(bytes, l.RateBps) }
+		slowest = max(slowest, ns(frame*(max(full, 1)-1)))
+		first += ns(frame)
+		free := uint64(0)
 		if full > 0 {
-			free = first + float64(float64(full-1)*slowest)
+			free = first + slowest
 		}
-		at = max(at, free) + float64(float64(last)*nsPerByte)
-		ack += float64(ackBytes * nsPerByte)
+		at = max(at, free) + ns(last)
+		ack += ns(ackBytes)
 	}
-	return int64(math.Round(at+ack)) +
-		int64(p.routes.DelayNs(a, b)) + int64(p.routes.DelayNs(b, a))
+	return int64(at + ack + p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a))
+}
+
+// wireNs returns how many ns so many bytes take on a link, rounded down.
+func wireNs(bytes, rateBps uint64) uint64 {
+	high, low := bits.Mul64(bytes, 8_000_000_000)
+	ns, _ := bits.Div64(high, low, rateBps)
+	return ns
 }
 
 // addresses hands out the ports of hosts, one after the other.

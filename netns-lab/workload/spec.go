@@ -176,6 +176,13 @@ func (s *Spec) MeanLinkBps() uint64 {
 	return s.sumBps(s.Receivers) / uint64(max(len(s.Receivers), 1))
 }
 
+// OfferedBps returns the mean rate of data that one of the hosts sends or receives; hosts are all
+// senders, or all receivers.
+func (s *Spec) OfferedBps(hosts []string, host string) float64 {
+	all := s.Load * float64(s.sumBps(s.Receivers))
+	return all * float64(s.linkBps(host)) / float64(s.sumBps(hosts))
+}
+
 // haveRates reports whether each host's link has a rate.
 func (s *Spec) haveRates() bool {
 	return !slices.ContainsFunc(slices.Concat(s.Senders, s.Receivers),
