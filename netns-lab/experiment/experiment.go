@@ -423,7 +423,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Frame:      1000,
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
-		Transport: Transport{Recovery: RecoverySACK},
+		Transport: Transport{Recovery: RecoverySACK, Acks: ReplyControl, AckSize: tcpAckBytes},
 		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
 		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},

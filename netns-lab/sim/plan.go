@@ -149,7 +149,7 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 			free = first + slowest
 		}
 		at = max(at, free) + ns(last)
-		ack += ns(ackBytes)
+		ack += ns(uint64(p.exp.Transport.AckSize))
 	}
 	return int64(at + ack + p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a))
 }

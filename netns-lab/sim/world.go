@@ -49,6 +49,11 @@ type world struct {
 	flightNs    uint64
 	scaleFlight bool // by its rate
 
+	// How receivers answer:
+	acksAsData, cnpsAsData bool // in switches
+	cnpsOnACKs             bool
+	ackBytes               uint32
+
 	linkLosses uint64 // packets lost on links, and for want of a path
 
 	steps []int32 // ports of all fixed paths, one path behind the other
@@ -147,6 +152,8 @@ func (w *world) setTransport() {
 	w.pauseTime = int64(e.Switch.PFC.PauseTime)
 	w.pauseRepeat = int64(e.Switch.PFC.PauseRepeat)
 	t := e.Transport
+	w.acksAsData, w.cnpsAsData = t.Acks == experiment.ReplyData, t.CNP == experiment.ReplyData
+	w.cnpsOnACKs, w.ackBytes = t.CNP == experiment.ReplyOnACK, uint32(t.AckSize)
 	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
 	w.scaleFlight = t.ScaleWindow
 	w.flightBytes = uint64(t.Window.Bytes)
