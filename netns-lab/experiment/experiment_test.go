@@ -212,7 +212,8 @@ func TestDefaults(t *testing.T) {
 	qt.Assert(t, qt.CmpEquals(*e, want, withoutSections))
 	checkSections(t, e, map[string]values{
 		"pcn": {
-			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
+			"loss_cut": "true",
+			"T":        "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
 			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
@@ -220,7 +221,8 @@ func TestDefaults(t *testing.T) {
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
-			"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
+			"loss_cut": "true",
+			"set":      "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 			"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps",
 			"rate_hai":     "200Mbps",
 			"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
@@ -230,13 +232,15 @@ func TestDefaults(t *testing.T) {
 			"marking.kmin":   "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 		},
 		"timely": {
-			"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
+			"loss_cut": "true",
+			"set":      "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
 			"min_rtt": "0ns", "delta": "40Mbps", "hai_after": "5", "hai_factor": "5",
 			"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "40Mbps",
 			"tcd_hold": "55us", "per_rtt": "false", "count_increases": "false",
 		},
 		"qcn": {
-			"qeq": "104KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15",
+			"loss_cut": "true",
+			"qeq":      "104KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15",
 			"timer": "15ms", "byte_counter": "150KB", "fast_recovery": "5", "rate_ai": "20Mbps",
 			"rate_hai": "200Mbps", "gd": "0.0078125", "min_decrease_factor": "0.5",
 			"min_rate": "5Mbps", "hai_after_packets": "500", "half_from": "ai",
@@ -253,6 +257,7 @@ func TestDefaults(t *testing.T) {
 			"marking.kmin": "20KB", "marking.kmax": "80KB", "marking.pmax": "1",
 		},
 		"dctcp_rate": {
+			"loss_cut": "false",
 			"min_rate": "1Gbps", "rate_ai": "615Mbps", "g": "0.0625", "initial_alpha": "1",
 			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
 		},
@@ -261,6 +266,7 @@ func TestDefaults(t *testing.T) {
 			"max_stage": "5", "int_multi": "1", "fast_react": "true", "multi_rate": "false",
 		},
 		"ibcc": {
+			"loss_cut":      "true",
 			"ccti_increase": "1", "ccti_limit": "127", "ccti_min": "0", "ccti_timer": "20us",
 			"cct_delay": "15", "cct_exponent": "2", "becn_interval": "0ns",
 		},
@@ -403,7 +409,8 @@ func TestEverySectionIsRead(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	checkSections(t, e, map[string]values{
 		"pcn": {
-			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
+			"loss_cut": "true",
+			"T":        "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
 			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
@@ -412,7 +419,8 @@ func TestEverySectionIsRead(t *testing.T) {
 			"min_rate": "10kbps",
 		},
 		"dcqcn": {
-			"set": "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
+			"loss_cut": "false",
+			"set":      "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
 			"byte_counter": "3MB", "fast_recovery": "4", "rate_ai": "5Mbps", "rate_hai": "6Mbps",
 			"cnp_interval": "7us", "decrease_interval": "8us", "clamp_target": "false",
 			"alpha_first": "false", "ue_resets": "false",
@@ -421,13 +429,15 @@ func TestEverySectionIsRead(t *testing.T) {
 			"marking.kmin":   "11KB", "marking.kmax": "12KB", "marking.pmax": "0.13",
 		},
 		"timely": {
-			"set": "paper", "ewma": "0.1", "beta": "0.2", "t_low": "3us", "t_high": "4us",
+			"loss_cut": "true",
+			"set":      "paper", "ewma": "0.1", "beta": "0.2", "t_low": "3us", "t_high": "4us",
 			"min_rtt": "5us", "delta": "6Mbps", "hai_after": "7", "hai_factor": "8",
 			"delta_factor": "true", "segment": "9KB", "max_cut": "0.11", "min_rate": "12Mbps",
 			"tcd_hold": "13us", "per_rtt": "false", "count_increases": "false",
 		},
 		"qcn": {
-			"qeq": "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05", "timer": "6us",
+			"loss_cut": "true",
+			"qeq":      "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05", "timer": "6us",
 			"byte_counter": "7KB", "fast_recovery": "8", "rate_ai": "9Mbps", "rate_hai": "10Mbps",
 			"gd": Ratio(1. / 11).String(), "min_decrease_factor": "0.12", "min_rate": "13Mbps",
 			"hai_after_packets": "14", "half_from": "hai",
@@ -445,6 +455,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"marking.kmin": "3KB", "marking.kmax": "4KB", "marking.pmax": "0.4",
 		},
 		"dctcp_rate": {
+			"loss_cut": "false",
 			"min_rate": "10Mbps", "rate_ai": "20Mbps", "g": "0.125", "initial_alpha": "0.25",
 			"marking.kmin": "5KB", "marking.kmax": "6KB", "marking.pmax": "0.5",
 		},
@@ -453,6 +464,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"max_stage": "6", "int_multi": "7", "fast_react": "false", "multi_rate": "true",
 		},
 		"ibcc": {
+			"loss_cut":      "true",
 			"ccti_increase": "2", "ccti_limit": "63", "ccti_min": "3", "ccti_timer": "40us",
 			"cct_delay": "7.5", "cct_exponent": "1", "becn_interval": "5us",
 		},
