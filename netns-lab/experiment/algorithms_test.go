@@ -56,7 +56,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 	}
 	ns3 := paper.with(values{
 		"loss_cut": "false",
-		"set":      "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB", "alpha_first": "true",
+		"set":      "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB",
+		"alpha_first":   "true",
 		"initial_alpha": "0.5", "marking.kmin": "40KB", "marking.kmax": "1MB", "marking.pmax": "1",
 	})
 	hpcc := values{

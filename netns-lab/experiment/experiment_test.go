@@ -437,7 +437,8 @@ func TestEverySectionIsRead(t *testing.T) {
 		},
 		"qcn": {
 			"loss_cut": "true",
-			"qeq":      "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05", "timer": "6us",
+			"qeq":      "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05",
+			"timer":        "6us",
 			"byte_counter": "7KB", "fast_recovery": "8", "rate_ai": "9Mbps", "rate_hai": "10Mbps",
 			"gd": Ratio(1. / 11).String(), "min_decrease_factor": "0.12", "min_rate": "13Mbps",
 			"hai_after_packets": "14", "half_from": "hai",
