@@ -27,7 +27,7 @@ type Experiment struct {
 	// Topology is the network. Required.
 	Topology Topology `yaml:"topology"`
 	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
-	// default 1000B.
+	// in the simulator to 9216B; default 1000B.
 	Frame Bytes `yaml:"frame"`
 	// Switch is the configuration of every switch.
 	Switch Switch `yaml:"switch"`

@@ -53,11 +53,14 @@ func (d *decoder) importTopology(e *Experiment) {
 			d.failFile(file, l.Line,
 				fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
 			return
-		case delay < minDelay || delay > maxDelay:
+		case delay < e.minDelay() || delay > maxDelay:
 			d.failFile(file, l.Line,
 				fmt.Sprintf("%s is out of range", delay),
-				fmt.Sprintf("%s to %s", minDelay, maxDelay))
+				fmt.Sprintf("%s to %s", e.minDelay(), maxDelay))
 			return
+		}
+		if delay < minDelay {
+			e.simOnly = append(e.simOnly, "topology.file")
 		}
 		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {
 			t.Rate = max(t.Rate, rate)

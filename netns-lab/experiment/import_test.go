@@ -147,7 +147,7 @@ func TestErrorsOfFiles(t *testing.T) {
 	const flowIn = "64000 2.0002"
 	for _, c := range []struct{ old, new, want string }{
 		{"100Gbps", "900Gbps", `topology.txt:7: 900Gbps is out of range (hint: 1Mbps to 800Gbps)`},
-		{"0.002ms", "20ms", `topology.txt:5: 20ms is out of range (hint: 500ns to 10ms)`},
+		{"0.002ms", "200ms", `topology.txt:5: 200ms is out of range (hint: 500ns to 50ms)`},
 		{"25Gbps", "25GBps", `topology.txt:5: "25GBps" is not a rate such as 100Gbps`},
 		{"6 2 6", "7 2 6", `e.yaml:2:18: host H6 has 0 links, want 1`},
 		{"5 4 10Gbps", "5 3 10Gbps",

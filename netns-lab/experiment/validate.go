@@ -31,18 +31,25 @@ func IsFileName(name string) bool {
 
 // Bounds that keep a typing error from running for a day.
 const (
-	maxDuration = 30 * Second
+	maxDuration = 100 * Second
 	maxBins     = 1_000_000
 	maxFlows    = 100_000
 	maxCases    = 100
+)
+
+// The longest frames: of hosts with an MTU of 9000 bytes, and in the simulator of switches.
+const (
+	maxFrame    = Bytes(9018)
+	maxSimFrame = Bytes(9216)
 )
 
 // Limits of links and ports.
 const (
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
-	minDelay      = 500 * Nanosecond // below, completion times are wrong by more than 0.3%
-	maxDelay      = 10 * Millisecond
+	minDelay      = 500 * Nanosecond // on Linux: below, times are wrong by more than 0.3%
+	leastDelay    = Nanosecond       // in the simulator
+	maxDelay      = 50 * Millisecond
 	maxPortEvents = 8 // of a port: the qdisc has no room for more
 )
 
@@ -191,7 +198,14 @@ func (d *decoder) checkAllKnown(path, what string, list, names []string) {
 }
 
 func (d *decoder) validateSwitch(e *Experiment) {
-	config.InRange(d.Decoder, "frame", e.Frame, 128, 9018)
+	most := maxFrame
+	if e.Engine == EngineSim {
+		most = maxSimFrame
+	}
+	config.InRange(d.Decoder, "frame", e.Frame, 128, most)
+	if e.Frame > maxFrame {
+		e.simOnly = append(e.simOnly, "frame")
+	}
 	config.InRange(d.Decoder, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
 	if e.Switch.PortBuffer != 0 {
 		config.InRange(d.Decoder, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame,

@@ -64,10 +64,10 @@ func (d *decoder) validateTopology(e *Experiment) {
 	for _, c := range k.Counts {
 		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}
-	d.validateLink("topology.", t.Rate, t.Delay)
-	d.validateLink("topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
-	d.validateUplinks("topology.leaf_links.", &t.LeafLinks)
-	d.validateUplinks("topology.spine_links.", &t.SpineLinks)
+	d.validateLink(e, "topology.", t.Rate, t.Delay)
+	d.validateLink(e, "topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
+	d.validateUplinks(e, "topology.leaf_links.", &t.LeafLinks)
+	d.validateUplinks(e, "topology.spine_links.", &t.SpineLinks)
 	d.validateNetwork(e)
 }
 
@@ -95,18 +95,29 @@ func (d *decoder) validateCount(path string, n *int, c network.Count) {
 	*n = min(max(*n, c.Low), c.High) // needed without a key too: the default may be another count
 }
 
+// minDelay returns the shortest delay of a link that the engine of the file can have.
+func (e *Experiment) minDelay() Duration {
+	if e.Engine == EngineSim {
+		return leastDelay
+	}
+	return minDelay
+}
+
 // validateLink checks the rate and delay of links that the file gives.
-func (d *decoder) validateLink(path string, rate Rate, delay Duration) {
+func (d *decoder) validateLink(e *Experiment, path string, rate Rate, delay Duration) {
 	if d.has(path + "rate") {
 		config.InRange(d.Decoder, path+"rate", rate, minRate, maxRate)
 	}
 	if d.has(path + "delay") {
-		config.InRange(d.Decoder, path+"delay", delay, minDelay, maxDelay)
+		config.InRange(d.Decoder, path+"delay", delay, e.minDelay(), maxDelay)
+		if delay < minDelay {
+			e.simOnly = append(e.simOnly, path+"delay")
+		}
 	}
 }
 
-func (d *decoder) validateUplinks(path string, links *Uplinks) {
-	d.validateLink(path, links.Rate, links.Delay)
+func (d *decoder) validateUplinks(e *Experiment, path string, links *Uplinks) {
+	d.validateLink(e, path, links.Rate, links.Delay)
 	if d.has(path + "parallel") {
 		d.validateCount(path+"parallel", &links.Parallel,
 			network.Count{Low: 1, High: network.MaxPaths})

@@ -118,6 +118,9 @@ func newWorld(
 		w.minTimeoutNs = minTimeoutLossyNs
 		w.dropFirstRTT = w.setup.DropFirstRTT
 	}
+	if err := w.checkRoundTrip(); err != nil {
+		return nil, err
+	}
 	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
 	w.setTime()
@@ -138,6 +141,21 @@ func newWorld(
 	w.record.begin(w)
 	w.schedule()
 	return w, nil
+}
+
+// maxRTTNs is the longest round trip: TCP's smoothed one, in eighths of a us of the kernel's clock,
+// has 32 bits.
+const maxRTTNs = 400_000_000
+
+// checkRoundTrip fails for round trips that are too long, and leaves no timeout shorter than two.
+func (w *world) checkRoundTrip() error {
+	rttNs := w.plan.pathRTTNs(w.fullFrame())
+	if rttNs > maxRTTNs {
+		return fmt.Errorf("the longest round trip is %s, want at most %s: shorten delays",
+			experiment.Duration(rttNs), experiment.Duration(maxRTTNs))
+	}
+	w.minTimeoutNs = max(w.minTimeoutNs, 2*int64(rttNs))
+	return nil
 }
 
 // setTransport sets what is not as on Linux.
