@@ -155,6 +155,7 @@ const (
 	rpVarDilationShift    = "dilation_shift"
 	rpVarFloorBps         = "floor_bps"
 	rpVarIdealTime        = "ideal_time"
+	rpVarLossParams       = "loss_params"
 	rpVarNetnsKeys        = "netns_keys"
 	rpVarNpParams         = "np_params"
 	rpVarOnHost           = "on_host"
@@ -243,6 +244,7 @@ type rpVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
@@ -306,6 +308,7 @@ type rpVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	LossParams    *ebpf.Variable `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`

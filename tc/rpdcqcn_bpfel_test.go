@@ -136,6 +136,7 @@ const (
 	rpdcqcnVarDilationShift      = "dilation_shift"
 	rpdcqcnVarFloorBps           = "floor_bps"
 	rpdcqcnVarIdealTime          = "ideal_time"
+	rpdcqcnVarLossParams         = "loss_params"
 	rpdcqcnVarMarkerParams       = "marker_params"
 	rpdcqcnVarNetnsKeys          = "netns_keys"
 	rpdcqcnVarNpParams           = "np_params"
@@ -224,6 +225,7 @@ type rpdcqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
@@ -288,6 +290,7 @@ type rpdcqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	LossParams    *ebpf.Variable `ebpf:"loss_params"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`

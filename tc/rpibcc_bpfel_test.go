@@ -109,6 +109,7 @@ const (
 	rpibccVarDilationShift     = "dilation_shift"
 	rpibccVarFloorBps          = "floor_bps"
 	rpibccVarIdealTime         = "ideal_time"
+	rpibccVarLossParams        = "loss_params"
 	rpibccVarNetnsKeys         = "netns_keys"
 	rpibccVarNpParams          = "np_params"
 	rpibccVarOnHost            = "on_host"
@@ -196,6 +197,7 @@ type rpibccVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	NpParams      *ebpf.VariableSpec `ebpf:"np_params"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
@@ -259,6 +261,7 @@ type rpibccVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	LossParams    *ebpf.Variable `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	NpParams      *ebpf.Variable `ebpf:"np_params"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`

@@ -119,6 +119,7 @@ const (
 	rpqcnProgSetRate         = "set_rate"
 	rpqcnVarDilationShift    = "dilation_shift"
 	rpqcnVarIdealTime        = "ideal_time"
+	rpqcnVarLossParams       = "loss_params"
 	rpqcnVarMarkerParams     = "marker_params"
 	rpqcnVarNetnsKeys        = "netns_keys"
 	rpqcnVarOnHost           = "on_host"
@@ -195,6 +196,7 @@ type rpqcnMapSpecs struct {
 type rpqcnVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
@@ -242,6 +244,7 @@ func (m *rpqcnMaps) Close() error {
 type rpqcnVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	LossParams    *ebpf.Variable `ebpf:"loss_params"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`

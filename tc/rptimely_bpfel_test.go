@@ -126,6 +126,7 @@ const (
 	rptimelyVarDilationShift       = "dilation_shift"
 	rptimelyVarFloorBps            = "floor_bps"
 	rptimelyVarIdealTime           = "ideal_time"
+	rptimelyVarLossParams          = "loss_params"
 	rptimelyVarNetnsKeys           = "netns_keys"
 	rptimelyVarOnHost              = "on_host"
 	rptimelyVarParams              = "params"
@@ -212,6 +213,7 @@ type rptimelyVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
+	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	OnHost        *ebpf.VariableSpec `ebpf:"on_host"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
@@ -274,6 +276,7 @@ type rptimelyVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
+	LossParams    *ebpf.Variable `ebpf:"loss_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	OnHost        *ebpf.Variable `ebpf:"on_host"`
 	Params        *ebpf.Variable `ebpf:"params"`

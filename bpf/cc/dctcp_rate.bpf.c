@@ -35,9 +35,10 @@ struct dctcp_rate_flow {
 	struct dctcp_rp rp;
 };
 
-#define CONTROL	      dctcp_rate
-#define flow_entry    dctcp_rate_flow
-#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
+#define CONTROL		 dctcp_rate
+#define flow_entry	 dctcp_rate_flow
+#define CONTROL_LOSS_CUT "false" /* HPCC's simulator has no rule */
+#define CONTROL_FLAGS	 TCP_CONG_NEEDS_ECN
 
 static __always_inline void control_start(struct flow_entry *flow)
 {

@@ -27,8 +27,9 @@ struct hpcc_flow {
 	struct hpcc_rp rp;
 };
 
-#define CONTROL	      hpcc
-#define flow_entry    hpcc_flow
+#define CONTROL	   hpcc
+#define flow_entry hpcc_flow
+#define CONTROL_NO_LOSS_RULE
 #define CONTROL_FLAGS 0
 
 static __always_inline void control_start(struct flow_entry *flow)

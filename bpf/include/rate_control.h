@@ -22,6 +22,10 @@
  *					never does
  *	control_restart(flow)		it sends again after such a pause
  *
+ *	CONTROL_LOSS_CUT		whether control_loss is called if a file does not say so:
+ *					"true", the default, or "false"
+ *	CONTROL_NO_LOSS_RULE		control_loss does nothing, and no file can say so
+ *
  * All but control_start run under the flow's lock, where no helper may be called. The programs and
  * the operations get the control's name: pcn_init and so on.
  *
@@ -34,6 +38,33 @@
 #include "plain.h"
 #include "program.h"
 #include "tcp.h"
+
+#ifndef CONTROL_LOSS_CUT
+#define CONTROL_LOSS_CUT "true"
+#endif
+
+#ifndef CONTROL_NO_LOSS_RULE
+/* No paper of a rate has a rule for a loss. On a lossy network a flow must have one. */
+struct loss_params {
+	flag cut KEY("loss_cut")
+		PARAM("A recovery from losses, or a timeout, cuts the rate; to half, unless the "
+		      "algorithm has a cut of its own",
+		      "", CONTROL_LOSS_CUT) HOST("true");
+};
+
+const volatile struct loss_params loss_params = {};
+#endif
+
+static __always_inline bool cuts_after_loss(void)
+{
+#ifdef CONTROL_NO_LOSS_RULE
+	return false;
+#else
+	const struct loss_params *p = loaded(loss_params);
+
+	return p->cut;
+#endif
+}
 
 FLOW_TABLE(struct flow_entry);
 
@@ -230,7 +261,7 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 	bpf_spin_lock(&flow->lock);
 	flow->sender.losses++;
 	reason = doubts_after_loss(flow, event_ns);
-	if (!window)
+	if (!window && cuts_after_loss())
 		control_loss(flow, event_ns);
 	rate_bps = control_rate(flow);
 	if (!window)

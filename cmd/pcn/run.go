@@ -69,6 +69,7 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return err
 			}
+			printWarnings(cmd, e)
 			if o.Experiment, err = change.apply(e, cmd.Flags().Changed); err != nil {
 				return usageError{err}
 			}
@@ -233,6 +234,13 @@ func runExperiment(
 		return err
 	}
 	return exitWith(code)
+}
+
+// printWarnings prints what the files of an experiment have that may not be meant.
+func printWarnings(cmd *cobra.Command, e *experiment.Experiment) {
+	for _, warning := range e.Warnings() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "pcn: warning: %s\n", warning)
+	}
 }
 
 // printWaiting returns a function to call when microVMs have to wait for a CPU.

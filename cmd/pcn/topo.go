@@ -48,6 +48,7 @@ no BPF qdisc.`,
 			if err != nil {
 				return err
 			}
+			printWarnings(cmd, e)
 			if cmd.Flags().Changed("case") {
 				if e, err = e.Case(caseName); err != nil {
 					return usageError{err}

@@ -36,9 +36,11 @@ if all is well. Line and column count from 1; 0 means unknown.`,
 		RunE: func(cmd *cobra.Command, files []string) error {
 			found := []mistake{}
 			for _, file := range files {
-				_, err := loadExperiment(cmd.Context(), file, nil)
+				e, err := loadExperiment(cmd.Context(), file, nil)
 				if err != nil {
 					found = append(found, mistakes(file, err)...)
+				} else {
+					printWarnings(cmd, e)
 				}
 				switch {
 				case asJSON: // below

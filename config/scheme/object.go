@@ -44,9 +44,9 @@ type Stat struct {
 	format format
 }
 
-// The variables that hold parameters: of the sender, of its wiring to TCP, of the notification
-// point, of switches' marking and of WRED.
-var parameterVariables = []string{ParamsVariable, pathVariable, NotificationVariable,
+// The variables that hold parameters: of the sender, of its wiring to TCP and its losses, of the
+// notification point, of switches' marking and of WRED.
+var parameterVariables = []string{ParamsVariable, pathVariable, lossVariable, NotificationVariable,
 	MarkerVariable, "wred_params"}
 
 // Names of variables in objects.
@@ -55,6 +55,7 @@ const (
 	NotificationVariable = "np_params"
 	MarkerVariable       = "marker_params"
 	pathVariable         = "path_params"
+	lossVariable         = "loss_params"
 	// flowsMap is the table of live flows.
 	flowsMap = "flows"
 )
@@ -301,11 +302,13 @@ func (o *Object) Uses(name string) bool {
 // isSenderValue reports whether the value is the sender's, and not that of a receiver or a switch.
 func (p place) isSenderValue() bool {
 	return p.variable == ParamsVariable ||
-		p.variable == pathVariable
+		p.variable == pathVariable || p.variable == lossVariable
 }
 
 // IsSender reports whether the parameter is one of the sender's algorithm.
-func (p Param) IsSender() bool { return p.variable == ParamsVariable && !p.onlyTCD }
+func (p Param) IsSender() bool {
+	return (p.variable == ParamsVariable || p.variable == lossVariable) && !p.onlyTCD
+}
 
 // IsNotification reports whether the parameter is one of the notification point.
 func (p Param) IsNotification() bool { return p.variable == NotificationVariable }

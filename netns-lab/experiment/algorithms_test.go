@@ -46,7 +46,8 @@ func sectionOf(e *Experiment, section string) values {
 
 func TestSetsOfDCQCN(t *testing.T) {
 	paper := values{
-		"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
+		"loss_cut": "true",
+		"set":      "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 		"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
 		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "100Mbps",
@@ -54,11 +55,14 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"marking.kmin":   "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 	}
 	ns3 := paper.with(values{
-		"set": "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB", "alpha_first": "true",
+		"loss_cut": "false",
+		"set":      "ns3-rdma", "rate_timer": "60us", "byte_counter": "300MB",
+		"alpha_first":   "true",
 		"initial_alpha": "0.5", "marking.kmin": "40KB", "marking.kmax": "1MB", "marking.pmax": "1",
 	})
 	hpcc := values{
-		"set": "hpcc", "g": "0.00390625", "alpha_timer": "1us", "rate_timer": "300us",
+		"loss_cut": "false",
+		"set":      "hpcc", "g": "0.00390625", "alpha_timer": "1us", "rate_timer": "300us",
 		"byte_counter": "0B", "fast_recovery": "1", "rate_ai": "20Mbps", "rate_hai": "200Mbps",
 		"cnp_interval": "0ns", "decrease_interval": "4us", "clamp_target": "false",
 		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "1Gbps",
@@ -87,7 +91,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 
 func TestSetsOfTIMELY(t *testing.T) {
 	snippet := values{
-		"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
+		"loss_cut": "true",
+		"set":      "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
 		"min_rtt": "0ns", "delta": "100Mbps", "hai_after": "5", "hai_factor": "5",
 		"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "100Mbps",
 		"tcd_hold": "55us", "per_rtt": "false", "count_increases": "false",
@@ -103,7 +108,8 @@ func TestSetsOfTIMELY(t *testing.T) {
 		{"default", "", snippet},
 		{"paper", "timely: {set: paper}", paper},
 		{"ns3-rdma", "timely: {set: ns3-rdma}", paper.with(values{
-			"set": "ns3-rdma", "hai_after": "0", "hai_factor": "1", "segment": "16KB",
+			"loss_cut": "false",
+			"set":      "ns3-rdma", "hai_after": "0", "hai_factor": "1", "segment": "16KB",
 			"min_rate": "1Gbps",
 		})},
 		{"other values", "timely: {segment: 0, set: paper, delta_factor: true}", paper.with(values{
@@ -121,7 +127,7 @@ func TestQCNScalesWithTheLineRate(t *testing.T) {
 		"qeq": "26KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15", "timer": "15ms",
 		"byte_counter": "150KB", "fast_recovery": "5", "rate_ai": "5Mbps", "rate_hai": "50Mbps",
 		"gd": "0.0078125", "min_decrease_factor": "0.5", "min_rate": "5Mbps",
-		"hai_after_packets": "500", "half_from": "ai",
+		"hai_after_packets": "500", "half_from": "ai", "loss_cut": "true",
 	}
 	qt.Assert(t, qt.DeepEquals(sectionOf(with(t, "10Gbps", ""), "qcn"), want))
 

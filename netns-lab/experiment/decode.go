@@ -24,7 +24,7 @@ type decoder struct {
 
 	// Of the topology.
 	hosts, ports, tiers []string
-	isHost              map[string]bool
+	isHost, isSwitch    map[string]bool
 
 	// unsure has each kind of name whose list has a mistake: names that are not in it are not
 	// reported, because they may be right.

@@ -2,13 +2,15 @@
 
 package experiment
 
-// derive sets what follows from the file: parameters, flows and the dilation. It fails for values
+// derive sets what follows from the file: flows, parameters and the dilation. It fails for values
 // out of range that only show then.
 //
-// The order matters: a parameter that depends on the number of flows counts those of groups and
-// bursts, and the dilation is chosen by the parameters and all flows.
+// The order matters: parameters depend on the line rates of hosts that have flows, and the dilation
+// on the parameters and all flows.
 func (d *decoder) derive(e *Experiment) {
-	d.resolveParameters(e)
+	for i := range e.Flows {
+		e.Flows[i].limitTo(e.HostRate(e.Flows[i].From))
+	}
 	d.addTrace(e)
 	if len(e.Workload) > 0 {
 		e.given = len(e.Flows)
@@ -19,6 +21,8 @@ func (d *decoder) derive(e *Experiment) {
 		msg, hint := e.tooManyFlows(n)
 		d.fail("flows", msg, hint)
 	}
+	d.chooseReference(e)
+	d.resolveParameters(e)
 	d.chooseDilation(e)
 }
 

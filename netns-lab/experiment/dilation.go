@@ -94,7 +94,7 @@ func (e *Experiment) busiestBps() float64 {
 		return cmp.Or(cmp.Compare(a.atNs, b.atNs), cmp.Compare(b.bps, a.bps)) // starts first
 	})
 	host := map[string]float64{} // what its flows want
-	shared := func(name string) float64 { return min(host[name], float64(e.Topology.Rate)) }
+	shared := func(name string) float64 { return min(host[name], float64(e.HostRate(name))) }
 	var sum, most float64
 	for _, c := range changes {
 		sum -= shared(c.host)

@@ -38,7 +38,8 @@ var allFields = cmp.Options{
 }
 
 // withoutSections compares all but parameters.
-var withoutSections = cmp.Options{allFields, cmpopts.IgnoreFields(Experiment{}, "parameters")}
+var withoutSections = cmp.Options{allFields,
+	cmpopts.IgnoreFields(Experiment{}, "parameters", "hostRates")}
 
 // smallest is the least a file must say.
 const smallest = `name: small
@@ -187,10 +188,11 @@ func TestDefaults(t *testing.T) {
 			Kind: "fig1", BurstHosts: 14,
 			Rate: 40e9, Delay: 5000, Bottleneck: Bottleneck{Rate: 40e9, Delay: 5000},
 		},
-		Frame:     1000,
-		Marker:    MarkRED,
-		Transport: Transport{Recovery: RecoverySACK},
-		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
+		Frame:  1000,
+		Marker: MarkRED,
+		Transport: Transport{Recovery: RecoverySACK, Acks: ReplyControl, AckSize: 66,
+			CNP: ReplyControl},
+		Trace: Trace{Format: FlowsHPCC, Packet: 1000},
 		Switch: Switch{ECMP: ECMPFlow, Buffer: 32e6, FlowControl: FlowPFC,
 			PFC:  PFC{XOFF: 512e3, XON: 510e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20e3}},
@@ -205,8 +207,7 @@ func TestDefaults(t *testing.T) {
 		Seed:     1,
 		Engine:   EngineKernel,
 		FlowGroups: []FlowGroup{
-			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
-				InitialRate: 40e9, LimitRate: 40e9},
+			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6},
 		},
 		Flows: []Flow{{Name: "F0", Group: "F0", From: "H0", To: "R0", Start: -1e6,
 			InitialRate: 40e9, LimitRate: 40e9}},
@@ -215,7 +216,8 @@ func TestDefaults(t *testing.T) {
 	qt.Assert(t, qt.CmpEquals(*e, want, withoutSections))
 	checkSections(t, e, map[string]values{
 		"pcn": {
-			"T": "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
+			"loss_cut": "true",
+			"T":        "50us", "T_jitter": "0", "w_min": "0.0078125", "w_max": "0.5",
 			"congested_share": "0.95", "rate_unit": "1Mbps", "feedback": "cnp", "min_rate": "1Mbps",
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
@@ -223,7 +225,8 @@ func TestDefaults(t *testing.T) {
 			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
-			"set": "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
+			"loss_cut": "true",
+			"set":      "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 			"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps",
 			"rate_hai":     "200Mbps",
 			"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
@@ -233,13 +236,15 @@ func TestDefaults(t *testing.T) {
 			"marking.kmin":   "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 		},
 		"timely": {
-			"set": "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
+			"loss_cut": "true",
+			"set":      "snippet", "ewma": "0.02", "beta": "0.8", "t_low": "0ns", "t_high": "1ms",
 			"min_rtt": "0ns", "delta": "40Mbps", "hai_after": "5", "hai_factor": "5",
 			"delta_factor": "true", "segment": "0B", "max_cut": "0.5", "min_rate": "40Mbps",
 			"tcd_hold": "55us", "per_rtt": "false", "count_increases": "false",
 		},
 		"qcn": {
-			"qeq": "104KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15",
+			"loss_cut": "true",
+			"qeq":      "104KB", "w": "2", "sample_base": "150KB", "sample_jitter": "0.15",
 			"timer": "15ms", "byte_counter": "150KB", "fast_recovery": "5", "rate_ai": "20Mbps",
 			"rate_hai": "200Mbps", "gd": "0.0078125", "min_decrease_factor": "0.5",
 			"min_rate": "5Mbps", "hai_after_packets": "500", "half_from": "ai",
@@ -256,6 +261,7 @@ func TestDefaults(t *testing.T) {
 			"marking.kmin": "20KB", "marking.kmax": "80KB", "marking.pmax": "1",
 		},
 		"dctcp_rate": {
+			"loss_cut": "false",
 			"min_rate": "1Gbps", "rate_ai": "615Mbps", "g": "0.0625", "initial_alpha": "1",
 			"marking.kmin": "120KB", "marking.kmax": "120KB", "marking.pmax": "1",
 		},
@@ -264,6 +270,7 @@ func TestDefaults(t *testing.T) {
 			"max_stage": "5", "int_multi": "1", "fast_react": "true", "multi_rate": "false",
 		},
 		"ibcc": {
+			"loss_cut":      "true",
 			"ccti_increase": "1", "ccti_limit": "127", "ccti_min": "0", "ccti_timer": "20us",
 			"cct_delay": "15", "cct_exponent": "2", "becn_interval": "0ns",
 		},
@@ -281,10 +288,11 @@ func TestEverythingIsRead(t *testing.T) {
 			Kind: "fig1", BurstHosts: 3,
 			Rate: 10e9, Delay: 1000, Bottleneck: Bottleneck{Rate: 10e9, Delay: 1000},
 		},
-		Frame:     1500,
-		Marker:    MarkRED,
-		Transport: Transport{Recovery: RecoverySACK},
-		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
+		Frame:  1500,
+		Marker: MarkRED,
+		Transport: Transport{Recovery: RecoverySACK, Acks: ReplyControl, AckSize: 66,
+			CNP: ReplyControl},
+		Trace: Trace{Format: FlowsHPCC, Packet: 1000},
 		Switch: Switch{ECMP: ECMPFlow, Buffer: 9e6, PortBuffer: 1e6, FlowControl: FlowPFC,
 			CBFC: CBFC{Buffer: 100e3, Period: 10e3}, PFC: PFC{Dynamic: &DynamicPFC{Alpha: 0.125,
 				XONOffset: 3000}, Schemes: []string{"pfc"}}},
@@ -302,12 +310,11 @@ func TestEverythingIsRead(t *testing.T) {
 		FlowGroups: []FlowGroup{
 			{Name: "F0", From: NodeList{"H0"}, To: NodeList{"R0"}, Count: 1, Start: -1e6,
 				Size: 10e6, InitialRate: 2e9, LimitRate: 5e9},
-			{Name: "F1", From: NodeList{"H1"}, To: NodeList{"R1"}, Count: 1, Start: -2e6,
-				InitialRate: 10e9, LimitRate: 10e9},
+			{Name: "F1", From: NodeList{"H1"}, To: NodeList{"R1"}, Count: 1, Start: -2e6},
 			{
 				Name: "web", From: NodeList{"H2", "H3"}, To: NodeList{"R0"}, Count: 2, Start: 100e3,
 				Every: 10e3,
-				Size:  63e3, InitialRate: 10e9, LimitRate: 10e9,
+				Size:  63e3,
 			},
 		},
 		Flows: []Flow{
@@ -406,7 +413,8 @@ func TestEverySectionIsRead(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	checkSections(t, e, map[string]values{
 		"pcn": {
-			"T": "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
+			"loss_cut": "true",
+			"T":        "25us", "T_jitter": "0", "w_min": "0.01", "w_max": "0.25",
 			"congested_share": "0.9", "rate_unit": "10kbps", "feedback": "auto",
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
@@ -415,7 +423,8 @@ func TestEverySectionIsRead(t *testing.T) {
 			"min_rate": "10kbps",
 		},
 		"dcqcn": {
-			"set": "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
+			"loss_cut": "false",
+			"set":      "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
 			"byte_counter": "3MB", "fast_recovery": "4", "rate_ai": "5Mbps", "rate_hai": "6Mbps",
 			"cnp_interval": "7us", "decrease_interval": "8us", "clamp_target": "false",
 			"alpha_first": "false", "ue_resets": "false",
@@ -424,13 +433,16 @@ func TestEverySectionIsRead(t *testing.T) {
 			"marking.kmin":   "11KB", "marking.kmax": "12KB", "marking.pmax": "0.13",
 		},
 		"timely": {
-			"set": "paper", "ewma": "0.1", "beta": "0.2", "t_low": "3us", "t_high": "4us",
+			"loss_cut": "true",
+			"set":      "paper", "ewma": "0.1", "beta": "0.2", "t_low": "3us", "t_high": "4us",
 			"min_rtt": "5us", "delta": "6Mbps", "hai_after": "7", "hai_factor": "8",
 			"delta_factor": "true", "segment": "9KB", "max_cut": "0.11", "min_rate": "12Mbps",
 			"tcd_hold": "13us", "per_rtt": "false", "count_increases": "false",
 		},
 		"qcn": {
-			"qeq": "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05", "timer": "6us",
+			"loss_cut": "true",
+			"qeq":      "1KB", "w": "3", "sample_base": "4KB", "sample_jitter": "0.05",
+			"timer":        "6us",
 			"byte_counter": "7KB", "fast_recovery": "8", "rate_ai": "9Mbps", "rate_hai": "10Mbps",
 			"gd": Ratio(1. / 11).String(), "min_decrease_factor": "0.12", "min_rate": "13Mbps",
 			"hai_after_packets": "14", "half_from": "hai",
@@ -448,6 +460,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"marking.kmin": "3KB", "marking.kmax": "4KB", "marking.pmax": "0.4",
 		},
 		"dctcp_rate": {
+			"loss_cut": "false",
 			"min_rate": "10Mbps", "rate_ai": "20Mbps", "g": "0.125", "initial_alpha": "0.25",
 			"marking.kmin": "5KB", "marking.kmax": "6KB", "marking.pmax": "0.5",
 		},
@@ -456,6 +469,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"max_stage": "6", "int_multi": "7", "fast_react": "false", "multi_rate": "true",
 		},
 		"ibcc": {
+			"loss_cut":      "true",
 			"ccti_increase": "2", "ccti_limit": "63", "ccti_min": "3", "ccti_timer": "40us",
 			"cct_delay": "7.5", "cct_exponent": "1", "becn_interval": "5us",
 		},
@@ -548,9 +562,9 @@ func TestErrors(t *testing.T) {
 			`1000000000 is out of range (hint: 1 to 62)`},
 		{"no rate", "rate: 10Gbps", "rate: 0", "0, delay",
 			`0bps is out of range (hint: 1Mbps to 800Gbps)`},
-		{"no delay", "delay: 1us", "delay: 0", "0}", `0ns is out of range (hint: 500ns to 10ms)`},
+		{"no delay", "delay: 1us", "delay: 0", "0}", `0ns is out of range (hint: 1ns to 50ms)`},
 		{"long frame", "frame: 1500B", "frame: 64KB", "64KB\n",
-			`64KB is out of range (hint: 128B to 9.018KB)`},
+			`64KB is out of range (hint: 128B to 9.216KB)`},
 		{"small buffer", "buffer: 9MB", "buffer: 1KB", "1KB",
 			`1KB is out of range (hint: 15KB to 1GB)`},
 		{"alpha 0", "alpha: 1/8", "alpha: 0", "0, xon",
@@ -606,7 +620,7 @@ func TestErrors(t *testing.T) {
 			`95 is out of range (hint: 0 to 1)`},
 		{"no duration", "duration: 4ms\n", "", "name:", `"duration" is missing (hint: write 15ms)`},
 		{"negative duration", "duration: 4ms", "duration: -4ms", "-4ms",
-			`-4ms is out of range (hint: 1us to 30s)`},
+			`-4ms is out of range (hint: 1us to 100s)`},
 		{"bins do not fit", "warmup: 2ms", "warmup: 2.01ms", "2.01ms",
 			`warmup 2.01ms is not a whole number of bins (hint: write a multiple of sample, 50us)`},
 		{"duration is no multiple", "duration: 4ms", "duration: 4.01ms", "4.01ms",
@@ -617,7 +631,7 @@ func TestErrors(t *testing.T) {
 		{"unknown host", "from: H0", "from: H9", "H9",
 			`unknown host "H9" (hint: did you mean "H0"?)`},
 		{"switch is no host", "to: R0, start", "to: S0, start", "S0, start",
-			`unknown host "S0" (hint: did you mean "H0"?)`},
+			`S0 is a switch (hint: flows are between hosts: H0, H1 to R1)`},
 		{"no host", "from: H1, ", "", "{name: F1", `"from" is missing (hint: add from:)`},
 		{"to itself", "from: H1, to: R1", "from: H1, to: H1", "H1}",
 			`flow goes from H1 to itself (hint: name another receiver)`},
@@ -690,7 +704,8 @@ func TestErrors(t *testing.T) {
 		{"no bound", ", max: 5%", "", "{what: on time",
 			`there is no bound (hint: add min: or max:)`},
 		{"bound of another unit", "max: 5%", "max: 5ms", "5ms}",
-			`5ms is a time, but metric "lateness_p99" is a share (hint: write a share as 5%)`},
+			`5ms is a time, but metric "lateness_p99" is a share ` +
+				`(hint: write a share as 5% or 0.05)`},
 		{"min above max", "min: 1Gbps", "min: 3Gbps", "3Gbps",
 			`min 3Gbps is above max 2Gbps (hint: swap them)`},
 		{"scheme not run", "schemes: [pfc, pcn]", "schemes: [pfc]", "pcn, name: F1",
@@ -819,7 +834,7 @@ func TestErrors(t *testing.T) {
 			`metric "queue_settling" needs "ports" (hint: add ports:)`},
 		{"unknown port", "ports: [S1->R1]", "ports: [S1->R2]", "S1->R2",
 			`unknown port "S1->R2" (hint: did you mean "S1->H2"?)`},
-		{"short hold", "hold: 1ms", "hold: 1ns", "1ns", `1ns is out of range (hint: 1us to 30s)`},
+		{"short hold", "hold: 1ms", "hold: 1ns", "1ns", `1ns is out of range (hint: 1us to 100s)`},
 		{"comparison without what", "what: queues drain\n    metric", "metric", "metric: queue",
 			`"what" is missing (hint: add what:)`},
 		{"comparison without metric", "    metric: queue_settling\n", "", "what: queues drain",
@@ -945,8 +960,8 @@ func TestErrorsOfCases(t *testing.T) {
 			`0 is out of range (hint: 1 to 62)`},
 		{"slow bottleneck", "rate: 20Gbps", "rate: 0", "0, delay",
 			`0bps is out of range (hint: 1Mbps to 800Gbps)`},
-		{"long bottleneck", "delay: 50us", "delay: 50ms", "50ms",
-			`50ms is out of range (hint: 500ns to 10ms)`},
+		{"long bottleneck", "delay: 50us", "delay: 51ms", "51ms",
+			`51ms is out of range (hint: 500ns to 50ms)`},
 		{"host of the other side", "from: A0", "from: C0", "C0",
 			`unknown host "C0" (hint: did you mean "A0"?)`},
 	})
@@ -1034,11 +1049,11 @@ func TestRanges(t *testing.T) {
 		{"ldcp.marking.kmax", "0", "1.1GB", "1B to 1GB"},
 		{"switch.port_buffer", "14.999KB", "9.1MB", "15KB to 9MB"},
 		{"topology.bottleneck.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},
-		{"topology.bottleneck.delay", "99ns", "10.1ms", "500ns to 10ms"},
-		{"bursts.pair.every", "999ns", "30.1s", "1us to 30s"},
+		{"topology.bottleneck.delay", "0ns", "50.1ms", "1ns to 50ms"},
+		{"bursts.pair.every", "999ns", "100.1s", "1us to 100s"},
 		{"bursts.pair.times", "-1", "100001", "0 to 100000"},
 		{"flows.web.count", "0", "100001", "1 to 100000"},
-		{"flows.web.every", "-1ns", "30.1s", "0ns to 30s"},
+		{"flows.web.every", "-1ns", "100.1s", "0ns to 100s"},
 		{"links.0.rate", "999kbps", "801Gbps", "1Mbps to 800Gbps"},
 		{"links.0.at", "-2.1ms", "4ms", "-2ms to 3.999999ms"},
 	} {
@@ -1356,4 +1371,16 @@ func FuzzParse(f *testing.F) {
 				qt.Commentf("%v", err))
 		}
 	})
+}
+
+// A share may be a number: 0.99 is 99%. A larger number is none.
+func TestSharesAsNumbers(t *testing.T) {
+	text := smallest + "expect: [{what: used, metric: utilisation, ports: [S0->S1], min: %s}]\n"
+	for _, share := range []string{"0.99", "99%"} {
+		e, err := Parse("e.yaml", fmt.Appendf(nil, text, share))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(e.Expect[0].Min.String(), "99%"))
+	}
+	_, err := Parse("e.yaml", fmt.Appendf(nil, text, "99"))
+	qt.Check(t, qt.ErrorMatches(err, ".* 99 is a count, but .* is a share .hint: .* 5% or 0.05."))
 }

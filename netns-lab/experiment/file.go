@@ -29,7 +29,7 @@ type Experiment struct {
 	// Topology is the network. Required.
 	Topology Topology `yaml:"topology"`
 	// Frame is the length of a full data frame: Ethernet header included, FCS not. 128B to 9018B,
-	// default 1000B.
+	// in the simulator to 9216B; default 1000B.
 	Frame Bytes `yaml:"frame"`
 	// Switch is the configuration of every switch.
 	Switch Switch `yaml:"switch"`
@@ -99,9 +99,11 @@ type Experiment struct {
 	// CaseName is the name of the case if this is one, see [Experiment.Case]; else empty.
 	CaseName string
 
-	parameters parameters // one section per scheme
-	simOnly    []string   // paths of keys that only the simulator knows
+	parameters parameters      // one section per scheme
+	hostRates  map[string]Rate // line rates, see [Experiment.HostRate]
+	simOnly    []string        // paths of keys that only the simulator knows
 
+	warnings []string        // see [Experiment.Warnings]
 	specs    []workload.Spec // of the Workload
 	given    int             // number of Flows that are not from a Workload
 	source   []byte
@@ -187,9 +189,6 @@ type DynamicPFC struct {
 	Reserve Bytes `yaml:"reserve"`
 }
 
-// StartJitterNs is the time within which a flow starts that is not exact, by the seed.
-const StartJitterNs = 10_000
-
 // FlowGroup is a TCP flow, or several that differ only in host and start.
 type FlowGroup struct {
 	// Name is unique in the file. Required.
@@ -208,15 +207,19 @@ type FlowGroup struct {
 	Start Duration `yaml:"start"`
 	// Every is the time between the starts of a host's flows. Default 0: all start together.
 	Every Duration `yaml:"every"`
+	// StartJitter delays each start by a random time below it, by the seed, so that flows are not
+	// in phase. 0, the default, to 1s: flows start exactly when the file says.
+	StartJitter Duration `yaml:"start_jitter"`
 	// Size is how much data each flow sends. Default 0: it never ends.
 	Size Bytes `yaml:"size"`
 	// Lasts is how long each flow sends, in place of Size: it then leaves, whatever is on its way.
 	// 1us to the longest duration, default 0: it never ends.
 	Lasts Duration `yaml:"lasts"`
 	// InitialRate is the rate at which a flow starts; under scheme pfc it keeps this rate. Default:
-	// the rate of the links.
+	// LimitRate.
 	InitialRate Rate `yaml:"initial_rate"`
-	// LimitRate is a rate a flow never exceeds. Default: the rate of the links.
+	// LimitRate is a rate a flow never exceeds. Default: the rate of its host's own link, which is
+	// the most too.
 	LimitRate Rate `yaml:"limit_rate"`
 }
 
@@ -229,16 +232,17 @@ type Flow struct {
 	Group string
 	// From and To are hosts.
 	From, To string
-	// Priority, Start, Size, Lasts, InitialRate and LimitRate are those of the [FlowGroup].
+	// Priority, Start, StartJitter, Size, Lasts, InitialRate and LimitRate are those of the
+	// [FlowGroup].
 	Priority    int
 	Start       Duration
+	StartJitter Duration
 	Size        Bytes
 	Lasts       Duration
 	InitialRate Rate
 	LimitRate   Rate
-	// Exact makes the flow start at exactly Start. Others start a random moment later, so that they
-	// are not in phase.
-	Exact bool
+	// Traced is whether the flow is out of a trace or a workload.
+	Traced bool
 }
 
 // Priorities is the number of priorities of data on Linux; 0 is the highest. The simulator has
@@ -308,8 +312,8 @@ func (g FlowGroup) flows() []Flow {
 		for k := range g.Count {
 			f := Flow{
 				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority,
-				Start: g.Start + Duration(k)*g.Every,
-				Size:  g.Size, Lasts: g.Lasts, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
+				Start: g.Start + Duration(k)*g.Every, StartJitter: g.StartJitter,
+				Size: g.Size, Lasts: g.Lasts, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
 			}
 			if g.size() > 1 {
 				f.Name = fmt.Sprintf("%s-%s-%d", g.Name, from, k)
@@ -430,7 +434,7 @@ func defaults(c *scheme.Catalogue) Experiment {
 		Frame:      1000,
 		Switch: Switch{Buffer: 32e6, FlowControl: FlowPFC, PFC: PFC{XOFF: 512e3},
 			CBFC: CBFC{Buffer: 280e3, Period: 20 * Microsecond}, ECMP: ECMPFlow},
-		Transport: Transport{Recovery: RecoverySACK},
+		Transport: Transport{Recovery: RecoverySACK, Acks: ReplyControl, AckSize: tcpAckBytes},
 		Trace:     Trace{Format: FlowsHPCC, Packet: 1000},
 		Marker:    MarkRED,
 		FECN:      FECN{Threshold: 50e3},

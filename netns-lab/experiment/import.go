@@ -5,6 +5,7 @@ package experiment
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/hpcc"
@@ -32,7 +33,7 @@ func (e *Experiment) tooManyFlows(n int) (msg, hint string) {
 }
 
 // importTopology reads the topology's file. The rate of the topology becomes that of the fastest
-// host link.
+// host link, until it is known which hosts have traffic.
 func (d *decoder) importTopology(e *Experiment) {
 	t := &e.Topology
 	t.Rate, t.Delay = 0, 0
@@ -52,15 +53,22 @@ func (d *decoder) importTopology(e *Experiment) {
 			d.failFile(file, l.Line,
 				fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
 			return
-		case delay < minDelay || delay > maxDelay:
+		case delay < e.minDelay() || delay > maxDelay:
 			d.failFile(file, l.Line,
 				fmt.Sprintf("%s is out of range", delay),
-				fmt.Sprintf("%s to %s", minDelay, maxDelay))
+				fmt.Sprintf("%s to %s", e.minDelay(), maxDelay))
 			return
+		}
+		if delay < minDelay {
+			e.simOnly = append(e.simOnly, "topology.file")
 		}
 		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {
 			t.Rate = max(t.Rate, rate)
 		}
+	}
+	if parsed.Surplus > 0 {
+		e.warn("%s:%d: the file says that it has %d links, and has more: the number rules, as in "+
+			"the simulator", t.File, parsed.Surplus, len(parsed.Links))
 	}
 	t.Imported = network.Import(parsed)
 }
@@ -80,10 +88,14 @@ func (d *decoder) addTrace(e *Experiment) {
 	if !d.checkFormat(e, text) {
 		return
 	}
-	flows, lines, err := e.Trace.parse(text, e.Topology.Rate)
+	flows, lines, surplus, err := e.Trace.parse(text, e.HostRate)
 	if err != nil {
 		d.failParse(file, err)
 		return
+	}
+	if surplus > 0 {
+		e.warn("%s:%d: the file says that it has %d flows, and has more: the number rules, as in "+
+			"the simulator", e.Trace.File, surplus, len(flows))
 	}
 	if most := e.Engine.MaxFlows(); len(flows) > most {
 		msg, hint := e.tooManyFlows(len(flows))
@@ -98,10 +110,11 @@ func (d *decoder) addTrace(e *Experiment) {
 		if f.Priority >= Priorities {
 			e.simOnly = append(e.simOnly, "trace.file")
 		}
+		line := e.HostRate(f.Src)
 		e.Flows = append(e.Flows, Flow{
 			Name: tracedGroup + strconv.Itoa(i), Group: tracedGroup, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
+			InitialRate: line, LimitRate: line, Traced: true,
 		})
 	}
 }
@@ -136,15 +149,18 @@ func (d *decoder) checkFormat(e *Experiment, text string) bool {
 	return ok
 }
 
-// parse parses a trace or a flow file. Of the latter, the first flow starts at t = 0, and the
-// lowest priority group is priority 0.
-func (t Trace) parse(text string, line Rate) (flows []workload.Flow, lines []int, err error) {
+// parse parses a trace or a flow file; surplus is the first line with a flow too many, or 0. Of a
+// flow file, the first flow starts at t = 0, and the lowest priority group is priority 0.
+func (t Trace) parse(
+	text string, line func(host string) Rate,
+) (flows []workload.Flow, lines []int, surplus int, err error) {
 	if workload.IsTrace(text) {
-		return workload.ParseTrace(text)
+		flows, lines, err = workload.ParseTrace(text)
+		return flows, lines, 0, err
 	}
-	list, err := t.parseFlows(text, line)
+	list, surplus, err := t.parseFlows(text, line)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	var first uint64
 	var lowest int
@@ -162,38 +178,40 @@ func (t Trace) parse(text string, line Rate) (flows []workload.Flow, lines []int
 		})
 		lines = append(lines, f.Line)
 	}
-	return flows, lines, nil
+	return flows, lines, surplus, nil
 }
 
 // parseFlows parses a flow file. Flows here end with their data. So a flow of ns3-rdma must be able
 // to send its packets before it stops, at line rate; its stop means nothing more.
-func (t Trace) parseFlows(text string, line Rate) ([]hpcc.Flow, error) {
+func (t Trace) parseFlows(
+	text string, line func(host string) Rate,
+) (flows []hpcc.Flow, surplus int, err error) {
 	if t.Format != FlowsRDMA {
 		return hpcc.ParseFlows(text)
 	}
 	list, err := hpcc.ParseStopFlows(text)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var flows []hpcc.Flow
 	for _, f := range list {
 		f.SizeBytes = f.Packets * uint64(t.Packet)
-		needsNs := float64(f.SizeBytes) * 8e9 / float64(max(line, 1))
+		needsNs := float64(f.SizeBytes) * 8e9 /
+			float64(max(line(network.ImportedHost(f.From)), 1))
 		if lasts := f.StopNs - f.StartNs; needsNs > float64(lasts) {
-			return nil, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, "+
+			return nil, 0, &hpcc.Error{Line: f.Line, Msg: fmt.Sprintf("the flow stops after %s, "+
 				"before its %d packets can be sent: flows here end with their data. Write fewer "+
 				"packets", Duration(lasts), f.Packets)}
 		}
 		flows = append(flows, f.Flow)
 	}
-	return flows, nil
+	return flows, 0, nil
 }
 
 // checkTraced returns the mistake in a flow of a trace and a hint; "" if there is none.
 func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string) {
 	for _, host := range []string{f.Src, f.Dst} {
 		if d.isHost != nil && !d.isHost[host] {
-			return fmt.Sprintf("unknown host %q", host), suggest(host, d.hosts)
+			return d.notAHost(host)
 		}
 	}
 	start := Duration(f.StartNs)
@@ -208,4 +226,18 @@ func (d *decoder) checkTraced(e *Experiment, f workload.Flow) (msg, hint string)
 			fmt.Sprintf("%s to %s", -e.Warmup, e.Duration-1)
 	}
 	return "", ""
+}
+
+// notAHost returns the mistake of a flow that begins or ends at what is no host. A flow file of a
+// simulator has numbers of nodes, which the mistake names.
+func (d *decoder) notAHost(host string) (msg, hint string) {
+	number, isNumber := strings.CutPrefix(host, "H")
+	hint = "flows are between hosts: " + inShort(d.hosts)
+	switch {
+	case d.isSwitch[host]:
+		return fmt.Sprintf("%s is a switch", host), hint
+	case isNumber && d.isSwitch["S"+number]:
+		return fmt.Sprintf("node %s is a switch, S%[1]s", number), hint
+	}
+	return fmt.Sprintf("unknown host %q", host), suggest(host, d.hosts)
 }

@@ -74,9 +74,9 @@ func TestFilesOfHPCC(t *testing.T) {
 	qt.Check(t, qt.Equals(e.Topology.Rate, 25e9)) // the line rate
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
 		{Name: "t0", Group: "t", From: "H2", To: "H5", Start: 200 * Microsecond, Size: 64e3,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
-		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 25e9,
-			LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
+		{Name: "t1", Group: "t", From: "H0", To: "H3", Start: 0, Size: 1e6, InitialRate: 10e9,
+			LimitRate: 10e9, Traced: true},
 	}))
 }
 
@@ -127,9 +127,9 @@ func TestFilesInTheExperiment(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(e.Flows, []Flow{
 		{Name: "t0", Group: "t", From: "H0", To: "H3", Start: -Microsecond, Size: 1000,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
 		{Name: "t1", Group: "t", From: "H5", To: "H0", Start: 500 * Microsecond, Size: 64e3,
-			InitialRate: 25e9, LimitRate: 25e9, Exact: true},
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true},
 	}))
 	qt.Check(t, qt.Equals(string(e.Source()), inline(hpccTopology, trace)))
 
@@ -147,12 +147,11 @@ func TestErrorsOfFiles(t *testing.T) {
 	const flowIn = "64000 2.0002"
 	for _, c := range []struct{ old, new, want string }{
 		{"100Gbps", "900Gbps", `topology.txt:7: 900Gbps is out of range (hint: 1Mbps to 800Gbps)`},
-		{"0.002ms", "20ms", `topology.txt:5: 20ms is out of range (hint: 500ns to 10ms)`},
+		{"0.002ms", "200ms", `topology.txt:5: 200ms is out of range (hint: 500ns to 50ms)`},
 		{"25Gbps", "25GBps", `topology.txt:5: "25GBps" is not a rate such as 100Gbps`},
-		{"6 2 6", "6 2 5", `topology.txt:8: there is one link more than the 5 that the file says`},
 		{"6 2 6", "7 2 6", `e.yaml:2:18: host H6 has 0 links, want 1`},
 		{"5 4 10Gbps", "5 3 10Gbps",
-			`e.yaml:2:18: host H3 is linked to host H5, want a switch`},
+			`e.yaml:2:18: host H3 is linked to host H5, want a switch: hosts do not forward`},
 		{"5 4 10Gbps 1us 0\n    1 4 100Gbps 1us 0\n    4 1 40Gbps",
 			"5 4 10Gbps 1us 0\n    1 0 100Gbps 1us 0\n    4 5 40Gbps",
 			`e.yaml:2:18: no path leads from H3 to H0`},
@@ -166,7 +165,7 @@ func TestErrorsOfFiles(t *testing.T) {
 			`e.yaml:2:18: "topo.txt" is not among "files" (hint: one of flow.txt, topology.txt)`},
 		{"{file: flow.txt}", "{}", `e.yaml:5:8: "file" is missing (hint: add file:)`},
 		{flowIn, "0 2.0002", `flow.txt:2: a flow has 0 bytes: want 1 or more`},
-		{"2 5 3", "2 1 3", `flow.txt:2: unknown host "H1" (hint: did you mean "H0"?)`},
+		{"2 5 3", "2 1 3", `flow.txt:2: node 1 is a switch, S1 (hint: flows are between hosts: H0, H2 to H5)`},
 		{"2 5 3", "9 5 3", `flow.txt:2: unknown host "H9" (hint: did you mean "H0"?)`},
 		{"0 3 3", "3 3 3", `flow.txt:3: flow goes from H3 to itself`},
 		{"0 3 3", "0 3 7", `flow.txt:3: priority 4 is out of range (hint: 0 to 3)`},
@@ -201,7 +200,7 @@ func TestManyTraceFlows(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	_, err = Parse("e.yaml", []byte(inline(hpccTopology,
 		strings.ReplaceAll(flows.String(), "H3", "H4"))))
-	qt.Check(t, qt.ErrorMatches(err, `flow.txt:2: unknown host "H4" .*`))
+	qt.Check(t, qt.ErrorMatches(err, `flow.txt:2: node 4 is a switch, S4 .*`))
 	_, err = Parse("e.yaml", []byte(inline(hpccTopology,
 		flows.String())+"flows: [{name: F, from: H0, to: H3}]\n"))
 	qt.Check(t, qt.ErrorMatches(err, `.*45001 flows are too many \(hint: at most 45000\)`))
@@ -221,11 +220,12 @@ func TestFilesThatCantBeRead(t *testing.T) {
 		want  string
 	}{
 		{importing, files[:1],
-			`.*e.yaml:5:15: open .*/flow.txt: no such file or directory \(hint: paths are relative to the experiment's file\)`},
+			`.*e.yaml:5:15: open .*/flow.txt: no such file or directory \(hint: paths are ` +
+				`relative to the experiment's file\)`},
 		{importing, [][2]string{files[0], {"flow.txt", "\xff"}},
 			`.*e.yaml:5:15: .*/flow.txt is not a text`},
 		{importing, [][2]string{files[0], {"flow.txt", "1\n1 0\n"}},
-			`.*/flow.txt:2: the file ends, want a priority group`},
+			`.*/flow.txt:2: a flow has 2 values: want 6, .*`},
 		{"{name: a, topology: {file: topology.txt}, schemes: [pfc], duration: 1ms, trace: {file: flow.txt}}\n", files, `.*e.yaml: files can't be added to it, as results need \(hint: .*\)`},
 		{importing + "...\n", files,
 			`.*e.yaml: files can't be added to it, as results need \(hint: .*\)`},
@@ -298,12 +298,12 @@ func TestFlowsOfRDMA(t *testing.T) {
 		{", format: ns3-rdma, packet: 10KB", flows, `(.|\n)*10KB is out of range(.|\n)*`},
 		{", format: ns3-rdma", trace, `(.|\n)*the file is a trace in CSV(.|\n)*`},
 		// 1000 packets of 1000 bytes need 320 us at 25 Gbit/s
-		{", format: ns3-rdma", "1\n0 3 3 1000 2 2.00031\n",
+		{", format: ns3-rdma", "1\n3 0 3 1000 2 2.00031\n",
 			`(.|\n)*flow.txt:2: the flow stops after 310us, before its 1000 packets(.|\n)*`},
 	} {
 		_, err := parseFile(c.keys, c.flows)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.keys))
 	}
-	_, err = parseFile(", format: ns3-rdma", "1\n0 3 3 1000 2 2.00033\n")
+	_, err = parseFile(", format: ns3-rdma", "1\n3 0 3 1000 2 2.00033\n")
 	qt.Check(t, qt.IsNil(err))
 }

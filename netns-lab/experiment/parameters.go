@@ -96,6 +96,9 @@ func (d *decoder) resolveParameters(e *Experiment) {
 			values, _ = object.Resolve(settings, e.network())
 		}
 		e.parameters.settings[section], e.parameters.values[section] = settings, values
+		if len(problems) == 0 {
+			d.checkSenders(e, section)
+		}
 	}
 }
 

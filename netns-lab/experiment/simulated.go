@@ -89,7 +89,28 @@ type Transport struct {
 	// ScaleWindow makes Window proportional to the flow's rate: all of it at line rate, as with
 	// VAR_WIN of HPCC's simulator. Default false.
 	ScaleWindow bool `yaml:"scale_window"`
+	// Acks is the class of ACKs in switches: control (default), before all data, or data, that of
+	// their flow's data. Hosts send ACKs before data in both.
+	Acks ReplyClass `yaml:"acks"`
+	// AckSize is the length of an ACK's frame. 14B to 1500B, default 66B, TCP's.
+	AckSize Bytes `yaml:"ack_size"`
+	// CNP is how CNPs come to the sender: in packets of their own, of the class control or data as
+	// ACKs, or on the next ACK of the flow (ack). Default: as Acks.
+	CNP ReplyClass `yaml:"cnp"`
 }
+
+// ReplyClass is how receivers' packets are queued in switches.
+type ReplyClass string
+
+// The ways.
+const (
+	ReplyControl ReplyClass = "control"
+	ReplyData    ReplyClass = "data"
+	ReplyOnACK   ReplyClass = "ack" // of CNPs
+)
+
+// tcpAckBytes is the length of TCP's ACK: headers of Ethernet and IPv4, and TCP's with time stamps.
+const tcpAckBytes = 66
 
 // Recovery is how lost packets are sent again.
 type Recovery string
@@ -132,16 +153,35 @@ func (f Flight) String() string {
 }
 
 func (d *decoder) validateTransport(e *Experiment) {
-	for _, key := range []string{"recovery", "window", "scale_window"} {
+	for _, key := range []string{
+		"recovery", "window", "scale_window", "acks", "ack_size", "cnp",
+	} {
 		d.needsSim(e, "transport."+key)
 	}
+	if !d.has("transport.cnp") {
+		e.Transport.CNP = e.Transport.Acks
+	}
 	t := e.Transport
+	d.validateReplies(e)
 	d.checkKnown("transport.recovery", "recovery", string(t.Recovery), toStrings(recoveries()))
 	if d.has("transport.window") && !t.Window.BDP {
 		config.InRange(d.Decoder, "transport.window", t.Window.Bytes, e.Frame, 1e9)
 	}
 	if t.ScaleWindow && !d.has("transport.window") {
 		d.fail("transport.scale_window", "\"scale_window\" needs \"window\"", "write window: bdp")
+	}
+}
+
+// validateReplies checks how receivers answer.
+func (d *decoder) validateReplies(e *Experiment) {
+	t := e.Transport
+	ways := []string{string(ReplyControl), string(ReplyData)}
+	d.checkKnown("transport.acks", "class of ACKs", string(t.Acks), ways)
+	d.checkKnown("transport.cnp", "way of CNPs", string(t.CNP), append(ways, string(ReplyOnACK)))
+	config.InRange(d.Decoder, "transport.ack_size", t.AckSize, 14, 1500)
+	if e.Switch.FlowControl == FlowCBFC && (t.Acks == ReplyData || t.CNP == ReplyData) {
+		d.fail("transport", "hosts have no credits for ACKs and CNPs in the class of data",
+			"write flow_control: pfc, or acks: control")
 	}
 }
 

@@ -26,7 +26,8 @@ func TestSimulatorOnly(t *testing.T) {
 	e, err := Parse("f", []byte(simulatedFile))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(e.Transport,
-		Transport{Recovery: RecoveryGoBackN, Window: Flight{BDP: true}, ScaleWindow: true}))
+		Transport{Recovery: RecoveryGoBackN, Window: Flight{BDP: true}, ScaleWindow: true,
+			Acks: ReplyControl, AckSize: 66, CNP: ReplyControl}))
 	qt.Check(t, qt.IsTrue(e.LinkStates()))
 	for _, l := range e.Topology.Network().Links {
 		qt.Check(t, qt.Equals(l.ErrorRate, 0.001))

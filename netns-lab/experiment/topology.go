@@ -82,7 +82,8 @@ type Topology struct {
 type Bottleneck struct {
 	// Rate is that of the link. 1Mbps to 800Gbps, default that of every link.
 	Rate Rate `yaml:"rate"`
-	// Delay is the one-way propagation delay. 500ns to 10ms, default that of every link.
+	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
+	// 1ns; default that of every link.
 	Delay Duration `yaml:"delay"`
 }
 
@@ -90,7 +91,8 @@ type Bottleneck struct {
 type Uplinks struct {
 	// Rate is that of each link. 1Mbps to 800Gbps, default that of hosts' links.
 	Rate Rate `yaml:"rate"`
-	// Delay is the one-way propagation delay. 500ns to 10ms, default that of hosts' links.
+	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
+	// 1ns; default that of hosts' links.
 	Delay Duration `yaml:"delay"`
 	// Parallel is how many links there are between two switches. 1 to 16, default 1.
 	Parallel int `yaml:"parallel"`

@@ -86,7 +86,7 @@ func TestTopologyErrors(t *testing.T) {
 		{"{kind: clos, spine_links: {rate: 801Gbps}}", "801Gbps",
 			"801Gbps is out of range (hint: 1Mbps to 800Gbps)"},
 		{"{kind: clos, leaf_links: {delay: 99ns}}", "99ns",
-			"99ns is out of range (hint: 500ns to 10ms)"},
+			"99ns is out of range (hint: 500ns to 50ms)"},
 		{"{kind: clos, pods: 32, tors: 32, hosts: 62}", "{kind",
 			"it has more than 32767 links (hint: make it smaller)"},
 		{"{kind: clos, leaf_links: {parallel: 16}}", "{kind",

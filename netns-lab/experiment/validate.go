@@ -31,18 +31,25 @@ func IsFileName(name string) bool {
 
 // Bounds that keep a typing error from running for a day.
 const (
-	maxDuration = 30 * Second
+	maxDuration = 100 * Second
 	maxBins     = 1_000_000
 	maxFlows    = 100_000
 	maxCases    = 100
+)
+
+// The longest frames: of hosts with an MTU of 9000 bytes, and in the simulator of switches.
+const (
+	maxFrame    = Bytes(9018)
+	maxSimFrame = Bytes(9216)
 )
 
 // Limits of links and ports.
 const (
 	minRate       = Rate(1e6)
 	maxRate       = Rate(800e9)
-	minDelay      = 500 * Nanosecond // below, completion times are wrong by more than 0.3%
-	maxDelay      = 10 * Millisecond
+	minDelay      = 500 * Nanosecond // on Linux: below, times are wrong by more than 0.3%
+	leastDelay    = Nanosecond       // in the simulator
+	maxDelay      = 50 * Millisecond
 	maxPortEvents = 8 // of a port: the qdisc has no room for more
 )
 
@@ -69,8 +76,6 @@ func (d *decoder) fill(e *Experiment) {
 	}
 	for i := range e.FlowGroups {
 		f := &e.FlowGroups[i]
-		f.LimitRate = cmp.Or(f.LimitRate, e.Topology.Rate)
-		f.InitialRate = cmp.Or(f.InitialRate, f.LimitRate)
 		if !d.has(fmt.Sprintf("flows[%d].start", i)) {
 			f.Start = -e.Warmup
 		}
@@ -202,7 +207,14 @@ func (d *decoder) checkAllKnown(path, what string, list, names []string) {
 }
 
 func (d *decoder) validateSwitch(e *Experiment) {
-	config.InRange(d.Decoder, "frame", e.Frame, 128, 9018)
+	most := maxFrame
+	if e.Engine == EngineSim {
+		most = maxSimFrame
+	}
+	config.InRange(d.Decoder, "frame", e.Frame, 128, most)
+	if e.Frame > maxFrame {
+		e.simOnly = append(e.simOnly, "frame")
+	}
 	config.InRange(d.Decoder, "switch.buffer", e.Switch.Buffer, 10*e.Frame, 1e9)
 	if e.Switch.PortBuffer != 0 {
 		config.InRange(d.Decoder, "switch.port_buffer", e.Switch.PortBuffer, 10*e.Frame,
@@ -298,17 +310,19 @@ func (d *decoder) validateFlows(e *Experiment) {
 		d.validatePriority(e, path+"priority", f.Priority)
 		config.CountInRange(d.Decoder, path+"count", f.Count, 1, maxFlows)
 		config.InRange(d.Decoder, path+"every", f.Every, 0, maxDuration)
+		config.InRange(d.Decoder, path+"start_jitter", f.StartJitter, 0, Second)
 		if d.has(path+"every") && !d.has(path+"count") {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		d.validateLasts(e, path, f)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate,
-				max(e.Topology.Rate, minRate))
+				max(e.fastest(f.From), minRate))
 		}
 		if d.has(path + "initial_rate") {
+			most := cmp.Or(f.LimitRate, e.fastest(f.From))
 			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate,
-				max(f.LimitRate, minRate))
+				max(most, minRate))
 		}
 	}
 }
@@ -367,7 +381,8 @@ func (d *decoder) validateBursts(e *Experiment) {
 			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)
 		}
 		if d.has(path + "rate") {
-			config.InRange(d.Decoder, path+"rate", b.Rate, minRate, max(e.Topology.Rate, minRate))
+			config.InRange(d.Decoder, path+"rate", b.Rate, minRate,
+				max(e.fastest(b.From), minRate))
 		}
 		d.validateRepetition(path, b)
 	}

@@ -51,7 +51,7 @@ func (d *decoder) validatePoints(path string, points []Point, unit Unit, what st
 	}
 	for i, p := range points {
 		at := fmt.Sprintf("%s[%d]", path, i)
-		d.validateUnit(at, p.Value, unit, what)
+		d.validateUnit(at, &points[i].Value, unit, what)
 		if i > 0 && p.At < points[i-1].At {
 			d.fail(at, fmt.Sprintf("%s is before the point above, %s", p.At, points[i-1].At), "")
 		}
@@ -239,7 +239,7 @@ func (d *decoder) validateArguments(path string, m Measure) {
 		return
 	}
 	if m.Target != nil {
-		d.validateUnit(path+"target", *m.Target, spec.target,
+		d.validateUnit(path+"target", m.Target, spec.target,
 			fmt.Sprintf("the target of metric %q", m.Metric))
 	}
 	d.checkKnown(path+"since", "moment", string(m.Since), toStrings(sinces()))
@@ -256,22 +256,27 @@ func (d *decoder) validateBounds(path string, low, high *Quantity, m Metric) {
 	}
 	what := fmt.Sprintf("metric %q", m)
 	if low != nil {
-		d.validateUnit(path+"min", *low, m.Unit(), what)
+		d.validateUnit(path+"min", low, m.Unit(), what)
 	}
 	if high != nil {
-		d.validateUnit(path+"max", *high, m.Unit(), what)
+		d.validateUnit(path+"max", high, m.Unit(), what)
 	}
 	if low != nil && high != nil && low.Value > high.Value {
 		d.fail(path+"min", fmt.Sprintf("min %s is above max %s", low, high), "swap them")
 	}
 }
 
-// validateUnit fails if a value has another unit than the quantity that it bounds; 0 has any.
-func (d *decoder) validateUnit(path string, q Quantity, unit Unit, what string) {
+// validateUnit fails if a value has another unit than the quantity that it bounds; 0 has any. A
+// number up to 1 is a share where one is asked for: 0.99 is 99%.
+func (d *decoder) validateUnit(path string, q *Quantity, unit Unit, what string) {
 	if q.Value == 0 || q.Unit == unit {
 		return
 	}
-	examples := map[Unit]string{UnitCount: "3", UnitShare: "5%", UnitTime: "2.6ms",
+	if unit == UnitShare && q.Unit == UnitCount && q.Value > 0 && q.Value <= 1 {
+		q.Unit = UnitShare
+		return
+	}
+	examples := map[Unit]string{UnitCount: "3", UnitShare: "5% or 0.05", UnitTime: "2.6ms",
 		UnitRate: "6Gbps", UnitBytes: "64KB"}
 	d.fail(path, fmt.Sprintf("%s is a %s, but %s is a %s", q, q.Unit, what, unit),
 		fmt.Sprintf("write a %s as %s", unit, examples[unit]))
@@ -313,7 +318,9 @@ func (d *decoder) validateChecks(path string, c Compare, e *Experiment) {
 	for _, scheme := range slices.Sorted(maps.Keys(c.Paper)) {
 		at := path + "paper." + scheme
 		d.comparedScheme(at, scheme, c, e)
-		d.validateUnit(at, c.Paper[scheme], c.Metric.Unit(), what)
+		paper := c.Paper[scheme]
+		d.validateUnit(at, &paper, c.Metric.Unit(), what)
+		c.Paper[scheme] = paper
 	}
 	for _, scheme := range slices.Sorted(maps.Keys(c.Bounds)) {
 		at := path + "bounds." + scheme

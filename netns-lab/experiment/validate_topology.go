@@ -50,7 +50,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	if d.has("topology.file") {
 		d.validateKeys("a topology out of a file", []string{"file", "failed"})
 		if t.Imported != nil {
-			d.validateNetwork(t)
+			d.validateNetwork(e)
 		}
 		return
 	}
@@ -64,11 +64,11 @@ func (d *decoder) validateTopology(e *Experiment) {
 	for _, c := range k.Counts {
 		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}
-	d.validateLink("topology.", t.Rate, t.Delay)
-	d.validateLink("topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
-	d.validateUplinks("topology.leaf_links.", &t.LeafLinks)
-	d.validateUplinks("topology.spine_links.", &t.SpineLinks)
-	d.validateNetwork(t)
+	d.validateLink(e, "topology.", t.Rate, t.Delay)
+	d.validateLink(e, "topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
+	d.validateUplinks(e, "topology.leaf_links.", &t.LeafLinks)
+	d.validateUplinks(e, "topology.spine_links.", &t.SpineLinks)
+	d.validateNetwork(e)
 }
 
 // validateKeys fails at each key that a topology of this kind does not have.
@@ -95,18 +95,29 @@ func (d *decoder) validateCount(path string, n *int, c network.Count) {
 	*n = min(max(*n, c.Low), c.High) // needed without a key too: the default may be another count
 }
 
+// minDelay returns the shortest delay of a link that the engine of the file can have.
+func (e *Experiment) minDelay() Duration {
+	if e.Engine == EngineSim {
+		return leastDelay
+	}
+	return minDelay
+}
+
 // validateLink checks the rate and delay of links that the file gives.
-func (d *decoder) validateLink(path string, rate Rate, delay Duration) {
+func (d *decoder) validateLink(e *Experiment, path string, rate Rate, delay Duration) {
 	if d.has(path + "rate") {
 		config.InRange(d.Decoder, path+"rate", rate, minRate, maxRate)
 	}
 	if d.has(path + "delay") {
-		config.InRange(d.Decoder, path+"delay", delay, minDelay, maxDelay)
+		config.InRange(d.Decoder, path+"delay", delay, e.minDelay(), maxDelay)
+		if delay < minDelay {
+			e.simOnly = append(e.simOnly, path+"delay")
+		}
 	}
 }
 
-func (d *decoder) validateUplinks(path string, links *Uplinks) {
-	d.validateLink(path, links.Rate, links.Delay)
+func (d *decoder) validateUplinks(e *Experiment, path string, links *Uplinks) {
+	d.validateLink(e, path, links.Rate, links.Delay)
 	if d.has(path + "parallel") {
 		d.validateCount(path+"parallel", &links.Parallel,
 			network.Count{Low: 1, High: network.MaxPaths})
@@ -114,9 +125,11 @@ func (d *decoder) validateUplinks(path string, links *Uplinks) {
 }
 
 // validateNetwork checks the network of the topology, and keeps its names for later checks.
-func (d *decoder) validateNetwork(t *Topology) {
+func (d *decoder) validateNetwork(e *Experiment) {
+	t := &e.Topology
 	n := t.Network()
-	d.hosts, d.isHost = n.Hosts, setOfNames(n.Hosts)
+	d.hosts, d.isHost, e.hostRates = n.Hosts, setOfNames(n.Hosts), hostRates(n)
+	d.isSwitch = setOfNames(n.Switches)
 	if len(n.Links)+len(n.Failed) > network.MaxLinks {
 		d.fail("topology",
 			fmt.Sprintf("it has more than %d links", network.MaxLinks), "make it smaller")
@@ -158,5 +171,21 @@ func setOfNames(names []string) map[string]bool {
 // checkKnownHost is checkKnown for hosts, with a set because they may be many. Without a valid
 // network it accepts any host.
 func (d *decoder) checkKnownHost(path, name string) bool {
-	return d.isHost == nil || d.isHost[name] || d.checkKnown(path, "host", name, d.hosts)
+	if d.isHost == nil || d.isHost[name] {
+		return true
+	}
+	if d.isSwitch[name] && !d.unsure["host"] {
+		d.fail(path, fmt.Sprintf("%s is a switch", name), "flows are between hosts: "+
+			inShort(d.hosts))
+		return false
+	}
+	return d.checkKnown(path, "host", name, d.hosts)
+}
+
+// inShort lists the first and the last of names.
+func inShort(names []string) string {
+	if len(names) < 4 {
+		return strings.Join(names, ", ")
+	}
+	return names[0] + ", " + names[1] + " to " + names[len(names)-1]
 }

@@ -5,6 +5,7 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,10 +35,12 @@ type Workload struct {
 	From NodeList `yaml:"from"`
 	// To are hosts that receive; each arrival picks one at random. Default: all.
 	To NodeList `yaml:"to"`
-	// Load is the mean rate of data without headers to each receiver, as a share of the topology's
-	// rate. Above 0, at most 100. This or MeanRate is required.
+	// Load is the mean rate of data without headers to each receiver, as a share of the receiver's
+	// own link. Hosts with faster links send more, in proportion. Above 0, at most 100. This or
+	// MeanRate is required.
 	Load Ratio `yaml:"load"`
-	// MeanRate is, in place of Load, the mean rate of data to each receiver.
+	// MeanRate is, in place of Load, the mean rate of data to each receiver, over all of them: a
+	// faster link gets more of it, in proportion.
 	MeanRate Rate `yaml:"mean_rate"`
 	// Incast is how many hosts start to send to the same receiver at the same ns. Default 1.
 	Incast Incast `yaml:"incast"`
@@ -168,7 +171,8 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.checkName(path+"name", w.Name, objectPrefix,
 			"letters, \"_\" and \"-\", as its flows are numbered")
 	}
-	s := workload.Spec{Senders: w.From, Receivers: w.To, RateBps: uint64(e.Topology.Rate),
+	s := workload.Spec{Senders: w.From, Receivers: w.To,
+		LinkBps:   func(host string) uint64 { return uint64(e.HostRate(host)) },
 		MinIncast: w.Incast.Min, MaxIncast: w.Incast.Max, SameSize: w.SameSize}
 	if !d.has(path + "from") {
 		s.Senders = d.hosts
@@ -180,7 +184,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.checkAllKnown(path+key, "host", hosts, d.hosts)
 		d.checkUnique(path+key, "host", hosts)
 	}
-	s.Load = d.loadOf(path, w, e)
+	s.Load = d.loadOf(path, w, e, s.MeanLinkBps())
 	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
 	if d.has(path+"until") && (d.chosen.Duration == nil || w.Until <= w.Start) {
 		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
@@ -202,13 +206,13 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 }
 
 // loadOf returns the load of a workload.
-func (d *decoder) loadOf(path string, w Workload, e *Experiment) float64 {
+func (d *decoder) loadOf(path string, w Workload, e *Experiment, linkBps uint64) float64 {
 	switch {
 	case d.has(path+"load") && d.has(path+"mean_rate"):
 		d.fail(path+"mean_rate", "\"load\" and \"mean_rate\" are both given", "keep one of them")
 	case d.has(path + "mean_rate"):
 		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
-		return float64(w.MeanRate) / float64(max(e.Topology.Rate, 1))
+		return float64(w.MeanRate) / float64(max(linkBps, 1))
 	case d.hasRequired(path, "load"):
 		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)
 	}
@@ -234,6 +238,11 @@ func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
 	sizes, err := workload.ParseCDF(file, text)
 	if err != nil {
 		d.failParse(file, err)
+		return nil
+	}
+	if sizes.Counted {
+		e.warn("%s: of three values the first is the size in bytes, the last the share: if sizes "+
+			"are packets, multiply them", cdf)
 	}
 	return sizes
 }
@@ -264,10 +273,28 @@ func (d *decoder) makeFlows(e *Experiment) {
 			return
 		}
 		e.addGenerated(w.Name, flows)
+		e.warnOfLoad(w.Name, s)
 	}
 	if n := len(e.Flows); n > e.Engine.MaxFlows() {
 		msg, hint := e.tooManyFlows(n)
 		d.fail("workload[0].load", msg, hint)
+	}
+}
+
+// warnOfLoad warns of a workload that offers more than links carry.
+func (e *Experiment) warnOfLoad(name string, s workload.Spec) {
+	for _, at := range []struct {
+		what, host string
+		bps        float64
+	}{
+		{"to", s.Receivers[0], s.OfferedBps(s.Receivers, s.Receivers[0])},
+		{"from", s.Senders[0], s.OfferedBps(s.Senders, s.Senders[0])},
+	} {
+		if link := e.HostRate(at.host); at.bps > float64(link) {
+			e.warn("workload %s offers %s %s %s, and its link carries %s", name,
+				Rate(math.Round(at.bps)), at.what, at.host, link)
+			return
+		}
 	}
 }
 
@@ -277,7 +304,7 @@ func (e *Experiment) addGenerated(name string, flows []workload.Flow) {
 		e.Flows = append(e.Flows, Flow{
 			Name: name + strconv.Itoa(k), Group: name, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: e.Topology.Rate, LimitRate: e.Topology.Rate, Exact: true,
+			InitialRate: e.HostRate(f.Src), LimitRate: e.HostRate(f.Src), Traced: true,
 		})
 	}
 }
@@ -286,7 +313,7 @@ func (e *Experiment) addGenerated(name string, flows []workload.Flow) {
 func (e *Experiment) TracedFlows() []workload.Flow {
 	var flows []workload.Flow
 	for _, f := range e.Flows {
-		if f.Exact {
+		if f.Traced {
 			flows = append(flows, workload.Flow{StartNs: int64(f.Start), Src: f.From, Dst: f.To,
 				SizeBytes: uint64(f.Size), Priority: uint8(f.Priority)})
 		}

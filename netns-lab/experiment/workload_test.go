@@ -41,7 +41,7 @@ func sameFlows(t *testing.T, got []Flow, name string, s workload.Spec) {
 		qt.Assert(t, qt.Equals(got[i], Flow{
 			Name: fmt.Sprintf("%s%d", name, i), Group: name, From: f.Src, To: f.Dst,
 			Priority: int(f.Priority), Start: Duration(f.StartNs), Size: Bytes(f.SizeBytes),
-			InitialRate: 10e9, LimitRate: 10e9, Exact: true,
+			InitialRate: 10e9, LimitRate: 10e9, Traced: true,
 		}))
 	}
 }

@@ -18,7 +18,7 @@ type flowKey struct {
 
 // keyOf returns what a flow has in common with those alike, but for its hosts.
 func keyOf(f experiment.Flow) experiment.Flow {
-	f.Name, f.From, f.To, f.Exact = "", "", "", false
+	f.Name, f.From, f.To, f.StartJitter, f.Traced = "", "", "", 0, false
 	return f
 }
 

@@ -33,10 +33,8 @@ flows:
   - {name: B, from: A1, to: B1, start: 0ms, initial_rate: 20Gbps}
 expect: [{what: used, metric: utilisation, ports: [S0->S1], min: 10%}]
 `)
-	// The appendix has all flows in phase.
 	s, err := newSetup(e, "pcn")
 	qt.Assert(t, qt.IsNil(err))
-	s.jitter = 0
 	m, err := s.model(e)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsNil(m.run(t.Context(), func(float64) {})))

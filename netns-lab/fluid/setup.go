@@ -27,7 +27,7 @@ type setup struct {
 	law     newLaw
 	marker  marker
 	phased  bool    // senders have periods that begin with their flows
-	jitter  uint64  // ns within which flows start
+	jitters bool    // flows start later by their jitter
 	frame   float64 // bytes
 	line    float64 // rate of hosts, bytes/s
 }
@@ -127,9 +127,8 @@ func (s *setup) choose(e *experiment.Experiment) error {
 				"`--engine sim`", key)
 		}
 	}
-	if s.phased = s.scheme.Section == "pcn"; s.phased && len(e.Flows) <= maxPhases {
-		s.jitter = experiment.StartJitterNs
-	}
+	s.phased = s.scheme.Section == "pcn"
+	s.jitters = s.phased && len(e.Flows) <= maxPhases
 	var err error
 	s.marker, err = newMarker(e, s.scheme)
 	return err

@@ -192,9 +192,9 @@ func (s *source) advance(m *model) {
 // maxSources bounds a run's memory and time.
 const maxSources = 4096
 
-// maxPhases is how many flows start at different times, within [experiment.StartJitterNs]. Only
-// models with periods of their own need that: without, all flows of PCN would be in phase. More
-// flows start together: they are as many models otherwise.
+// maxPhases is how many flows start at different times, by their jitter. Only models with periods
+// of their own need that: without, all flows of PCN would be in phase. More flows start together:
+// they are as many models otherwise.
 const maxPhases = 16
 
 // addSources makes the sources of all flows and bursts.
@@ -204,8 +204,8 @@ func (m *model) addSources() error {
 	for i, f := range m.exp.Flows {
 		key := flowKey{like: keyOf(f)}
 		key.from, key.to = m.alike[m.setup.number[f.From]], m.alike[m.setup.number[f.To]]
-		if m.setup.jitter > 0 && !f.Exact {
-			f.Start += experiment.Duration(rng.Uint64N(m.setup.jitter))
+		if m.setup.jitters && f.StartJitter > 0 {
+			f.Start += experiment.Duration(rng.Uint64N(uint64(f.StartJitter)))
 			key.like.Name = m.exp.Flows[i].Name // on its own
 		}
 		if s := like[key]; s != nil {

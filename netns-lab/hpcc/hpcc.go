@@ -82,20 +82,36 @@ func (r *reader) next(what string) string {
 	return w.text
 }
 
+// onFirstLine returns how many words the first line with words has.
+func (r *reader) onFirstLine() int {
+	n := 0
+	for n < len(r.words) && r.words[n].line == r.words[0].line {
+		n++
+	}
+	return n
+}
+
 // noMore fails if a line follows that has numbers like those read so far: the count was too small.
 // Files end with remarks, which are let alone.
 func (r *reader) noMore(what string, count int) {
+	if line := r.more(); line > 0 {
+		r.last = line
+		r.fail("there is one %s more than the %d that the file says", what, count)
+	}
+}
+
+// more returns the next line if it has numbers like those read so far; 0 if it has none.
+func (r *reader) more() int {
 	if r.err != nil || len(r.words) == 0 {
-		return
+		return 0
 	}
 	const like = 2 // numbers that a remark does not begin with
 	for i := range min(like, len(r.words)) {
 		if _, err := strconv.Atoi(r.words[i].text); err != nil {
-			return
+			return 0
 		}
 	}
-	r.last = r.words[0].line
-	r.fail("there is one %s more than the %d that the file says", what, count)
+	return r.words[0].line
 }
 
 // integer reads a number from 0 to limit.

@@ -57,15 +57,54 @@ First line: # of flows
 `
 
 func TestFlows(t *testing.T) {
-	got, err := ParseFlows(flows)
+	got, surplus, err := ParseFlows(flows)
+	qt.Check(t, qt.Equals(surplus, 0))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.DeepEquals(got, []Flow{
 		{2, 1, 3, 200_000_000, 2_000_000_000, 2}, {0, 3, 3, 1, 2_000_000_001, 3},
 		{1, 0, 0, 1500, 2_500_000_000, 4},
 	}))
-	got, err = ParseFlows("0\n")
+	got, _, err = ParseFlows("0\n")
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(got, 0))
+}
+
+// As in the simulator, the number of flows rules, and further flows are left out.
+func TestSurplusFlows(t *testing.T) {
+	got, surplus, err := ParseFlows(strings.Replace(flows, "3\n2", "2\n2", 1))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(got, 2))
+	qt.Check(t, qt.Equals(surplus, 4))
+}
+
+// A file may have further links, which are left out: HPCC's own has.
+func TestSurplusLinks(t *testing.T) {
+	got, err := ParseTopology(strings.Replace(topology, "6 2 5", "6 2 4", 1))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.HasLen(got.Links, 4))
+	qt.Check(t, qt.Equals(got.Surplus, 7))
+}
+
+// ConWeave's flows have no port.
+func TestFlowsWithoutPorts(t *testing.T) {
+	got, _, err := ParseFlows("2\n2 1 3 200000 2\n0 3 3 1 2.000000001\n")
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.DeepEquals(got, []Flow{
+		{2, 1, 3, 200_000, 2_000_000_000, 2}, {0, 3, 3, 1, 2_000_000_001, 3},
+	}))
+}
+
+// The first lines of simulators that derive from HPCC's: PowerTCP's, Reverie's and SimAI's.
+func TestTopologiesOfOthers(t *testing.T) {
+	want, err := ParseTopology(topology)
+	qt.Assert(t, qt.IsNil(err))
+	for _, first := range []string{
+		"6 2 2 5", "6 2 2 5 25000000000 100000000000.0", "6 2 1 1 5 H100",
+	} {
+		got, err := ParseTopology(strings.Replace(topology, "6 2 5", first, 1))
+		qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", first))
+		qt.Check(t, qt.DeepEquals(got, want))
+	}
 }
 
 // stopFlows are two of ns3-rdma: packets, start and stop.
@@ -83,7 +122,7 @@ func TestStopFlows(t *testing.T) {
 		{Flow{2, 0, 1, 0, 2_500_000_000, 3}, 10, 2_500_001_000},
 	}))
 	// They are not taken for HPCC's, in which the first would have 2 bytes at 3 s.
-	_, err = ParseFlows("1\n1 2 3 64 2 3\n")
+	_, _, err = ParseFlows("1\n1 2 3 64 2 3\n")
 	qt.Check(t, qt.ErrorMatches(err,
 		"2: each flow has fewer bytes .* trace: .format: ns3-rdma. .*"))
 	for _, c := range []struct{ old, new, want string }{
@@ -121,7 +160,6 @@ func TestTopologyErrors(t *testing.T) {
 		{"500ns", "500min", `5: "500min" is not a delay such as 1us`},
 		{"0.000001", "0.6", `4: "0.6" is not an error rate: want a share of packets, 0 to 0.5`},
 		{"0.000001", "none", `4: "none" is not an error rate: want .*`},
-		{"6 2 5", "6 2 4", `7: there is one link more than the 4 that the file says`},
 		{" 1000ns 0\n\nFirst line: total node #, switch node #, link #\n", "",
 			`7: the file ends, want a delay such as 1us`},
 	} {
@@ -138,18 +176,19 @@ func TestFlowsErrors(t *testing.T) {
 		{"2 1 3", "x 1 3", `2: "x" is not the number of a source: .*`},
 		{"2 1 3", "2 -1 3", `2: "-1" is not the number of a destination: .*`},
 		{"2 1 3", "2 1 8", `2: "8" is not a priority group: want a whole number from 0 to 7`},
-		{"65535", "65536", `4: "65536" is not a destination port: .*`},
+		{"65535", "65536", `4: the fourth value is 65536, and a destination port is 65535 at ` +
+			`most: is this a file of ns3-rdma .*`},
 		{"100 1 2", "100 0 2", `3: a flow has 0 bytes: want 1 or more`},
 		{"1500", "1.5e3", `4: "1.5e3" is not a size in bytes: .*`},
 		{"2.5", "-2.5", `4: "-2.5" is not a start in seconds`},
 		{"2.5", "2.5ms", `4: "2.5ms" is not a start in seconds`},
 		{"2.5", "NaN", `4: "NaN" is not a start in seconds`},
-		{"3\n2", "2\n2", `4: there is one flow more than the 2 that the file says`},
+		{flows, "1\n1 2 3 64 2 3 7\n", `2: a flow has 7 values: want 6, .*`},
 		{flows, "1\n1 2 3 64 2 3\n", `2: each flow has fewer bytes than its start has seconds: ` +
 			`is this a file of ns3-rdma or DCQCN-TCD, .*`},
 	} {
 		qt.Assert(t, qt.StringContains(flows, c.old))
-		_, err := ParseFlows(strings.Replace(flows, c.old, c.new, 1))
+		_, _, err := ParseFlows(strings.Replace(flows, c.old, c.new, 1))
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
 	}
 }
@@ -189,7 +228,7 @@ func FuzzFlows(f *testing.F) {
 	f.Add("1 0 1 3 100 1 1e-9")
 	f.Add("1 0 1 3 100 1 0x1p-4")
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := ParseFlows(text)
+		list, _, err := ParseFlows(text)
 		if err != nil {
 			checkError(t, text, err)
 			return

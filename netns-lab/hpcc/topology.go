@@ -8,6 +8,8 @@ import "strconv"
 type Topology struct {
 	Switch []bool // by node: switch or host
 	Links  []Link
+	// Surplus is the line of a further link than the file says that it has; 0 if there is none.
+	Surplus int
 }
 
 // Link is a full-duplex cable between two nodes.
@@ -21,13 +23,12 @@ type Link struct {
 }
 
 // ParseTopology parses a topology file: the numbers of nodes, switches and links, the list of
-// switches, then each link's nodes, rate, delay and error rate. What follows may be text, but no
-// further link. An error is an [*Error].
+// switches, then each link's nodes, rate, delay and error rate. As in the simulators the number of
+// links rules, whatever follows. The first line may be that of a simulator that derives from
+// HPCC's. An error is an [*Error].
 func ParseTopology(text string) (*Topology, error) {
 	r := newReader(text)
-	nodes := r.integer("the number of nodes", maxNodes)
-	switches := r.integer("the number of switches", nodes)
-	links := r.integer("the number of links", maxCount)
+	nodes, switches, links := r.header()
 	t := &Topology{Switch: make([]bool, nodes)}
 	for range switches {
 		id := r.integer("the number of a switch", nodes-1)
@@ -54,7 +55,7 @@ func ParseTopology(text string) (*Topology, error) {
 		}
 		t.Links = append(t.Links, l)
 	}
-	r.noMore("link", links)
+	t.Surplus = r.more()
 	return t, r.error()
 }
 
@@ -68,4 +69,36 @@ func (r *reader) errorRate() float64 {
 		return 0
 	}
 	return rate
+}
+
+// header reads the numbers of nodes, switches and links. PowerTCP's simulator has that of ToRs
+// before the last, and Reverie's the rates of two kinds of links behind it. SimAI's has the GPUs of
+// a server, and NVSwitches apart from the others; its last word is the kind of GPU.
+func (r *reader) header() (nodes, switches, links int) {
+	words := r.onFirstLine()
+	isSimAI := false
+	if words == 6 {
+		_, err := strconv.ParseFloat(r.words[5].text, 64)
+		isSimAI = err != nil
+	}
+	nodes = r.integer("the number of nodes", maxNodes)
+	switch {
+	case isSimAI:
+		r.integer("the number of GPUs of a server", maxNodes)
+		switches = r.integer("the number of NVSwitches", nodes)
+		switches += r.integer("the number of switches", nodes-switches)
+		links = r.integer("the number of links", maxCount)
+		r.next("the kind of GPUs")
+	case words == 4 || words == 6:
+		switches = r.integer("the number of switches", nodes)
+		r.integer("the number of ToRs", switches)
+		links = r.integer("the number of links", maxCount)
+		for range words - 4 {
+			r.quantity("a rate such as 100Gbps", rateUnits, maxRate)
+		}
+	default:
+		switches = r.integer("the number of switches", nodes)
+		links = r.integer("the number of links", maxCount)
+	}
+	return nodes, switches, links
 }

@@ -88,9 +88,6 @@ flows:%s
 func (u uncontended) run(t *testing.T) (*plan, *result.Run) {
 	t.Helper()
 	e := parse(t, u.yaml())
-	for i := range e.Flows {
-		e.Flows[i].Exact = true
-	}
 	p, err := newPlan(e)
 	qt.Assert(t, qt.IsNil(err))
 	run, err := Run(context.Background(), e, "pfc", nil)

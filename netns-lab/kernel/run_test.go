@@ -119,8 +119,7 @@ func checkFinite(t *testing.T, f result.Flow, startNs int64, bytes uint64) {
 	qt.Assert(t, qt.IsNotNil(f.EndNs), about)
 	qt.Check(t, qt.Equals(f.ReceivedBytes, bytes), about)
 	qt.Check(t, qt.Equals(f.SentBytes, bytes), about)
-	latestNs := startNs + experiment.StartJitterNs
-	qt.Check(t, qt.IsTrue(f.StartNs >= startNs && f.StartNs <= latestNs), about)
+	qt.Check(t, qt.Equals(f.StartNs, startNs), about)
 	// at 40 Gbit/s, with the shortest way of 10 us
 	minNs := int64(bytes)*8/40 + 10_000
 	qt.Check(t, qt.IsTrue(*f.EndNs >= f.StartNs+minNs && *f.EndNs <= 500_000), about)

@@ -10,8 +10,6 @@ import (
 	"net"
 	"runtime"
 	"sync"
-
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 const writePackets = 16 // of a write: others that have to write wait for it
@@ -34,13 +32,13 @@ func newSenders(f *fabric, flows int) senders {
 	}
 }
 
-// start starts the flows, each at its time after t = 0. A flow that is not exact starts up to
-// [experiment.StartJitterNs] later, by the seed.
+// start starts the flows, each at its time after t = 0. One with a jitter starts later, by
+// the seed.
 func (t *senders) start(ctx context.Context, streams []*stream, t0Ns uint64) {
 	for _, s := range streams {
 		s.startNs = uint64(int64(t0Ns) + int64(s.Start))
-		if !s.Exact {
-			s.startNs += t.rng.Uint64N(experiment.StartJitterNs)
+		if s.StartJitter > 0 {
+			s.startNs += t.rng.Uint64N(uint64(s.StartJitter))
 		}
 		t.wg.Add(2)
 		go t.run(s.Name+": send", func() error { return t.send(ctx, s) })

@@ -51,8 +51,8 @@ func (n *Network) Routes() (*Routes, error) {
 		}
 		for _, e := range ends[h] {
 			if e.peer < len(n.Hosts) {
-				return nil, fmt.Errorf("host %s is linked to host %s, want a switch",
-					name, r.nodes[e.peer])
+				return nil, fmt.Errorf("host %s is linked to host %s, want a switch: hosts do "+
+					"not forward", name, r.nodes[e.peer])
 			}
 			if r.to[e.peer] == nil {
 				r.to[e.peer] = pathsTo(e.peer, ends, len(n.Hosts))
@@ -253,7 +253,7 @@ func (r *Routes) Validate() error {
 	for _, to := range hosts {
 		for _, from := range hosts {
 			if r.Hops(from, to) == 0 {
-				return fmt.Errorf("no path leads from %s to %s", r.nodes[from], r.nodes[to])
+				return r.noPath(from, to)
 			}
 		}
 		paths := 0 // from one switch
@@ -266,4 +266,23 @@ func (r *Routes) Validate() error {
 		}
 	}
 	return nil
+}
+
+// noPath says that no path leads from a host to another, and if one would through other hosts.
+func (r *Routes) noPath(from, to int) error {
+	ends := r.network.endpoints(r.number, r.down)
+	seen := map[int]bool{from: true}
+	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range ends[queue[0]] {
+			if !seen[e.peer] {
+				seen[e.peer] = true
+				queue = append(queue, e.peer)
+			}
+		}
+	}
+	if seen[to] {
+		return fmt.Errorf("paths from %s to %s lead through other hosts, and hosts do not forward",
+			r.nodes[from], r.nodes[to])
+	}
+	return fmt.Errorf("no path leads from %s to %s", r.nodes[from], r.nodes[to])
 }

@@ -135,7 +135,8 @@ func TestHostsHaveLinksToSwitches(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "host H0 has 0 links, want 1"))
 	n.Links = []Link{{A: "H0", B: "H1"}}
 	_, err = n.Routes()
-	qt.Check(t, qt.ErrorMatches(err, "host H0 is linked to host H1, want a switch"))
+	qt.Check(t, qt.ErrorMatches(err, "host H0 is linked to host H1, want a switch: "+
+		"hosts do not forward"))
 }
 
 // TestHostsWithSeveralLinks: H0 and H1 are at S0 and at S1, H2 at S1, and H3 behind it at S2. Paths
@@ -253,4 +254,16 @@ func TestRoutesWithoutLinks(t *testing.T) {
 	qt.Check(t, qt.HasLen(cut.Ports(leaf+1, other), 0))
 	qt.Check(t, qt.HasLen(cut.Ports(leaf, 0), 1))
 	qt.Check(t, qt.HasLen(n.LinksNamed("L0-L1"), 0))
+}
+
+// In BCube hosts have links to several switches, which have none to each other.
+func TestPathsThroughHosts(t *testing.T) {
+	n := &Network{Hosts: []string{"H0", "H1", "H2"}, Switches: []string{"S0", "S1"}}
+	for _, l := range [][2]string{{"H0", "S0"}, {"H1", "S0"}, {"H1", "S1"}, {"H2", "S1"}} {
+		n.Links = append(n.Links, Link{A: l[0], B: l[1], RateBps: 1e9, DelayNs: 1000})
+	}
+	r, err := n.Routes()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.ErrorMatches(r.Validate(), "paths from H2 to H0 lead through other hosts, and "+
+		"hosts do not forward"))
 }

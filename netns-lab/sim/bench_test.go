@@ -72,7 +72,7 @@ func BenchmarkACK(b *testing.B) {
 		b.Run(scheme, func(b *testing.B) {
 			w := newTestWorld(b, scheme)
 			f := &w.flows[0]
-			if err := w.control.establish(w.now, f, f.mss, true, w.lineRate); err != nil {
+			if err := w.control.establish(w.now, f, f.mss, true, w.flows[0].lineRate); err != nil {
 				b.Fatal(err)
 			}
 			for i := 0; b.Loop(); i++ {

@@ -47,6 +47,10 @@ type control struct {
 
 	current *flow // whose program runs
 
+	// The senders of each line rate of hosts, and the rate whose variables the module has.
+	senders  map[uint64]sender
+	lineRate uint64
+
 	sockBytes, flowBytes uint32
 	sock                 sockFields
 	rs                   sampleFields
@@ -87,12 +91,12 @@ const (
 	simulatorRandom = 24
 )
 
-// newControl instantiates the control of a scheme with its variables.
+// newControl instantiates the control of a scheme with its variables for each line rate of hosts.
 func newControl(
 	ctx context.Context, runtime wazero.Runtime, s scheme.Scheme, code []byte,
-	variables map[string][]byte, seed uint32,
+	senders map[uint64]sender, seed uint32,
 ) (*control, error) {
-	c := &control{scheme: s, maps: newHostMaps()}
+	c := &control{scheme: s, maps: newHostMaps(), senders: senders}
 	if err := c.provide(ctx, runtime); err != nil {
 		return nil, err
 	}
@@ -106,9 +110,6 @@ func newControl(
 		return nil, err
 	}
 	c.maps.bind(m, spec)
-	for name, value := range variables {
-		m.set(name, value)
-	}
 	m.set("dilation_shift", binary.LittleEndian.AppendUint32(nil, dilation))
 	if s.TCD {
 		m.set("tcd", []byte{1})
@@ -238,8 +239,19 @@ func (c *control) hasRate() bool { return c.setRate != nil }
 // at sets the time and the flow of the next calls.
 func (c *control) at(now int64, f *flow) {
 	c.current = f
+	if f.lineRate != c.lineRate {
+		c.become(f.lineRate)
+	}
 	c.put64(c.state+simulatorNow, uint64(now)<<dilation)
 	c.put64(c.state+simulatorFlow, uint64(f.entry))
+}
+
+// become gives the module the variables of hosts with a line rate.
+func (c *control) become(rate uint64) {
+	c.lineRate = rate
+	for name, value := range c.senders[rate].variables {
+		c.set(name, value)
+	}
 }
 
 // establish gives the flow a socket and an entry, and starts its control. rateBps is the rate at

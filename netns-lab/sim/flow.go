@@ -25,6 +25,9 @@ type flow struct {
 	lasts       int64 // how long it sends; 0: to its end
 	initialRate uint64
 	limitRate   uint64
+	lineRate    uint64 // of its host
+	flightBytes uint64 // that may be under way; 0: any
+	intMulti    uint64 // scale of its telemetry; 0: it has none
 
 	// Where the paths of its data, ACKs and CNPs begin in world.steps; hops is the length of the
 	// first.
@@ -68,23 +71,24 @@ type flow struct {
 	completed        int64 // 0: not yet
 
 	// Receiving.
-	expected  uint32
-	ahead     map[uint32]struct{} // packets that came before one that is missing
-	pending   uint16              // packets since the last ACK
-	pendingCE uint16
-	ackAt     int64 // when the ACK that waits is due
-	ackTimer  bool  // an evAck is to come
-	ackSent   int64 // when the newest data packet was sent
-	ackSeq    uint32
-	ackOrder  uint32
-	echo      bool // RFC 3168: say ECE
-	lastAt    int64
-	received  uint64 // payload
-	arrived   uint64 // packets
-	marked    uint64
-	binBytes  uint64
-	binMarked uint64
-	cnps      uint64
+	expected    uint32
+	ahead       map[uint32]struct{} // packets that came before one that is missing
+	pending     uint16              // packets since the last ACK
+	pendingCE   uint16
+	ackAt       int64 // when the ACK that waits is due
+	ackTimer    bool  // an evAck is to come
+	ackSent     int64 // when the newest data packet was sent
+	ackSeq      uint32
+	ackOrder    uint32
+	echo        bool // RFC 3168: say ECE
+	lastAt      int64
+	received    uint64 // payload
+	arrived     uint64 // packets
+	marked      uint64
+	binBytes    uint64
+	binMarked   uint64
+	cnps        uint64
+	pendingNote notification // for the next ACK
 	// Going back N:
 	nacked uint32 // the packet that the latest NACK asked for, + 1; 0: none
 	nackAt int64  // when it was sent

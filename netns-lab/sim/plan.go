@@ -5,6 +5,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
@@ -82,9 +83,19 @@ func (p *plan) baseRTTNs() uint64 {
 	})
 }
 
-// bdpBytes is what a flow at line rate has in flight on the longest path, when it has no queues.
-func (p *plan) bdpBytes() uint64 {
-	return bytesIn(p.pathRTTNs(uint64(p.exp.Frame)), uint64(p.exp.Topology.Rate))
+// bdpBytes is the most that a flow has in flight when it fills its path and no queue: of the path
+// where this is the most, as in HPCC's simulator.
+func (p *plan) bdpBytes(frameBytes uint64) uint64 {
+	var most uint64
+	p.exp.EachPath(func(from, to string) {
+		a, b := p.number[from], p.number[to]
+		rate := uint64(math.MaxUint64)
+		for _, l := range p.routes.Path(a, b) {
+			rate = min(rate, l.RateBps)
+		}
+		most = max(most, bytesIn(p.roundTripNs(a, b, frameBytes), rate))
+	})
+	return most
 }
 
 // bytesIn is how many bytes a rate brings in so many ns.
@@ -96,13 +107,18 @@ func (p *plan) pathRTTNs(frameBytes uint64) uint64 {
 	var longestNs uint64
 	p.exp.EachPath(func(from, to string) {
 		a, b := p.number[from], p.number[to]
-		ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
-		for _, l := range p.routes.Path(a, b) {
-			ns += frameBytes * 8_000_000_000 / l.RateBps
-		}
-		longestNs = max(longestNs, ns)
+		longestNs = max(longestNs, p.roundTripNs(a, b, frameBytes))
 	})
 	return longestNs
+}
+
+// roundTripNs is the round trip between two hosts, as in pathRTTNs.
+func (p *plan) roundTripNs(a, b int, frameBytes uint64) uint64 {
+	ns := p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a)
+	for _, l := range p.routes.Path(a, b) {
+		ns += frameBytes * 8_000_000_000 / l.RateBps
+	}
+	return ns
 }
 
 // seed32 starts random choices of switches; not 0.
@@ -121,22 +137,28 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	frame, payload := uint64(p.exp.Frame), p.payload()
 	full := (size - 1) / payload // frames before the last
 	last := size - full*payload + ackBytes
-	// at is when the last frame has left a link, free when the link was free for it. The products
-	// are converted, so that no machine adds to one without rounding it.
-	var at, slowest, first, ack float64
+	// at is when the last frame has left a link, free when the link was free for it. As at a port,
+	// what a link needs is rounded down: no flow is faster than alone.
+	var at, slowest, first, ack uint64
 	for _, l := range p.routes.Path(a, b) {
-		nsPerByte := 8e9 / float64(l.RateBps)
-		slowest = max(slowest, float64(float64(frame)*nsPerByte))
-		first += float64(float64(frame) * nsPerByte)
-		free := 0.0
+		ns := func(bytes uint64) uint64 { return wireNs(bytes, l.RateBps) }
+		slowest = max(slowest, ns(frame*(max(full, 1)-1)))
+		first += ns(frame)
+		free := uint64(0)
 		if full > 0 {
-			free = first + float64(float64(full-1)*slowest)
+			free = first + slowest
 		}
-		at = max(at, free) + float64(float64(last)*nsPerByte)
-		ack += float64(ackBytes * nsPerByte)
+		at = max(at, free) + ns(last)
+		ack += ns(uint64(p.exp.Transport.AckSize))
 	}
-	return int64(math.Round(at+ack)) +
-		int64(p.routes.DelayNs(a, b)) + int64(p.routes.DelayNs(b, a))
+	return int64(at + ack + p.routes.DelayNs(a, b) + p.routes.DelayNs(b, a))
+}
+
+// wireNs returns how many ns so many bytes take on a link, rounded down.
+func wireNs(bytes, rateBps uint64) uint64 {
+	high, low := bits.Mul64(bytes, 8_000_000_000)
+	ns, _ := bits.Div64(high, low, rateBps)
+	return ns
 }
 
 // addresses hands out the ports of hosts, one after the other.

@@ -138,8 +138,11 @@ type node struct {
 // none if the node made it.
 func (w *world) enqueue(id, i, ingress int32) {
 	p, k := &w.ports[id], &w.packets.packets[i]
-	q := &p.queues[k.class]
 	n := &w.nodes[p.node]
+	if w.acksAsData && k.kind == packetACK || w.cnpsAsData && k.kind == packetCNP {
+		w.classify(n, k)
+	}
+	q := &p.queues[k.class]
 	k.ingress = ingress
 	k.arrived = w.now
 	if !n.isHost {
@@ -172,6 +175,14 @@ func (w *world) enqueue(id, i, ingress int32) {
 	}
 	if !p.deciding && !q.paused && !q.off {
 		w.decideAt(id, p)
+	}
+}
+
+// classify gives an ACK or a CNP the class of its flow's data in a switch. Its host has sent it
+// before all data, and nothing has paused it there.
+func (w *world) classify(n *node, k *packet) {
+	if !n.isHost {
+		k.class = w.flows[k.flow].class
 	}
 }
 
@@ -261,7 +272,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 	p.bytes -= size
 	p.occupy(w.now, size)
 	if w.telemetry != nil && k.kind == packetData && !p.fromHost {
-		w.telemetry.stamp(i, w.now, p, p.counters.sentBytes)
+		w.telemetry.stamp(i, w.now, p, w.flows[k.flow].intMulti)
 	}
 	p.counters.sentPackets++
 	p.counters.sentBytes += size

@@ -22,6 +22,11 @@ func (w *world) receive(i int32) {
 		if w.telemetry != nil {
 			w.telemetry.deliver(i)
 		}
+		if k.note.send() {
+			f.cnps++
+			w.control.hearCNP(w.now, f, k.note)
+			w.obey(f)
+		}
 		w.acknowledged(f, k)
 	case packetCNP:
 		f.cnps++
@@ -69,7 +74,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 	}
 	if w.notifier != nil {
 		if n := w.notifier.receive(w.now, f, size, uint64(ecn)); n.send() {
-			w.sendCNP(f, n)
+			w.notify(f, n)
 		}
 	}
 	if !inPlace {
@@ -163,7 +168,8 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flags = flags
-	k.flow, k.kind, k.class, k.size = f.id, packetACK, w.ranks.control, ackBytes
+	k.flow, k.kind, k.class, k.size = f.id, packetACK, w.ranks.control, w.ackBytes
+	k.note, f.pendingNote = f.pendingNote, 0
 	if w.telemetry != nil {
 		w.telemetry.echo(i, f.id)
 		k.size += telemetryBytes
@@ -176,6 +182,15 @@ func (w *world) sendFlagged(f *flow, flags uint8) {
 	}
 	f.pending, f.pendingCE = 0, 0
 	w.enqueue(f.ackNIC, i, none)
+}
+
+// notify sends a notification, or keeps it for the next ACK.
+func (w *world) notify(f *flow, n notification) {
+	if w.cnpsOnACKs {
+		f.pendingNote = n
+		return
+	}
+	w.sendCNP(f, n)
 }
 
 func (w *world) sendCNP(f *flow, n notification) {

@@ -38,7 +38,7 @@ func (w *world) obey(f *flow) {
 	if gap := c.gapNs(f, uint64(f.mss)); gap != 0 {
 		f.gap = uint64(gap) << gapShift
 	}
-	if limit := f.limitRate; limit != 0 && limit < w.lineRate {
+	if limit := f.limitRate; limit != 0 && limit < f.lineRate {
 		slowest := uint64(f.frame) * (8_000_000_000 << gapShift) / limit
 		f.gap = max(f.gap, slowest)
 	}
@@ -50,7 +50,7 @@ func (w *world) trySend(f *flow) {
 		f.stopped = true
 	}
 	if !f.started || f.stopped || f.queued || !f.hasData() || !f.open() ||
-		w.flightBytes != 0 && w.full(f) {
+		f.flightBytes != 0 && w.full(f) {
 		return
 	}
 	if f.nextAt > w.now {
@@ -72,9 +72,9 @@ func (f *flow) open() bool {
 
 // full reports whether the flow has in flight what the transport allows.
 func (w *world) full(f *flow) bool {
-	most := w.flightBytes
+	most := f.flightBytes
 	if w.scaleFlight && f.rate != 0 {
-		most = most * (f.rate >> 10) / (w.lineRate >> 10)
+		most = most * (f.rate >> 10) / (f.lineRate >> 10)
 	}
 	return f.inFlight() > 0 && uint64(f.inFlight())*uint64(f.mss) >= most
 }

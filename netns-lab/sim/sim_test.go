@@ -117,18 +117,10 @@ duration: 1ms
 flows: [{name: F0, from: A0, to: B0, start: 0ms, size: 9340B}]
 `
 
-// exactly makes all flows start when the file says.
-func exactly(e *experiment.Experiment) *experiment.Experiment {
-	for i := range e.Flows {
-		e.Flows[i].Exact = true
-	}
-	return e
-}
-
 // A flow of ten full frames takes, on three links of 10 Gbit/s and 5 us: nine frames of 800 ns on
 // the first, the last on all three, 15 us, and its ACK of 66 bytes, 52 ns on each link, back.
 func TestCompletionToTheNanosecond(t *testing.T) {
-	run := simulate(t, exactly(parse(t, oneFlow)), "pfc")
+	run := simulate(t, parse(t, oneFlow), "pfc")
 	qt.Assert(t, qt.HasLen(run.Completions, 1))
 	const want = 9*800 + 3*800 + 15_000 + 3*52 + 15_000
 	qt.Check(t, qt.Equals(*run.Completions[0].FCTNs, want))
@@ -143,7 +135,7 @@ func TestCompletionToTheNanosecond(t *testing.T) {
 func TestDelayedACKToTheNanosecond(t *testing.T) {
 	run := func(packets int) *result.Run {
 		text := strings.Replace(oneFlow, "9340B", fmt.Sprintf("%dB", packets*934), 1)
-		r := simulate(t, exactly(parse(t, text+"ack_every: 2\n")), "pfc")
+		r := simulate(t, parse(t, text+"ack_every: 2\n"), "pfc")
 		qt.Assert(t, qt.HasLen(r.Completions, 1))
 		return r
 	}

@@ -30,8 +30,6 @@ type telemetry struct {
 	headers []intHeader // of packets, by their number
 	newest  []intHeader // of each flow: what its newest data packet brought to the receiver
 
-	bytesUnit, queueUnit uint64 // of fields of hops
-
 	control                   *control
 	header                    uint32 // address of what the control sees
 	hopAt, rateKbpsAt, hopsAt uint32 // offsets in it
@@ -44,14 +42,13 @@ const (
 )
 
 // newTelemetry prepares telemetry for flows of a control.
-func newTelemetry(c *control, spec *ebpf.CollectionSpec, multi uint64) (*telemetry, error) {
+func newTelemetry(c *control, spec *ebpf.CollectionSpec) (*telemetry, error) {
 	header, ok := c.address("telemetry")
 	if !ok {
 		return nil, fmt.Errorf("module %s has no variable telemetry: run make generate", c.name)
 	}
 	o := &offsets{layout: layout{spec.Types}, name: "int_header"}
 	t := &telemetry{
-		bytesUnit: intBytesUnit * multi, queueUnit: intQueueUnit * multi,
 		control: c, header: header,
 		hopAt: o.of("hop"), rateKbpsAt: o.of("rate_kbps"), hopsAt: o.of("hops"),
 	}
@@ -69,14 +66,15 @@ func (t *telemetry) of(packet int32) *intHeader {
 }
 
 // stamp has a switch port write into a data packet that starts: the time, what left the port
-// before, and the queue that it leaves behind. bpf/algo/hpcc.h describes the fields.
-func (t *telemetry) stamp(packet int32, now int64, p *port, sentBefore uint64) {
+// before, and the queue that it leaves behind, at the scale of its flow. bpf/algo/hpcc.h describes
+// the fields.
+func (t *telemetry) stamp(packet int32, now int64, p *port, multi uint64) {
 	const timeBits, bytesBits, queueBits = 24, 20, 17
 	h := &t.headers[packet]
 	if h.hops < maxHops {
 		h.hop[h.hops] = uint64(now)&(1<<timeBits-1) |
-			sentBefore/t.bytesUnit&(1<<bytesBits-1)<<timeBits |
-			min(p.bytes/t.queueUnit, 1<<queueBits-1)<<(timeBits+bytesBits)
+			p.counters.sentBytes/(intBytesUnit*multi)&(1<<bytesBits-1)<<timeBits |
+			min(p.bytes/(intQueueUnit*multi), 1<<queueBits-1)<<(timeBits+bytesBits)
 		h.rateKbps[h.hops] = uint32(p.rate / 1000)
 	}
 	h.hops++
@@ -104,7 +102,8 @@ func (t *telemetry) deliver(ack int32) {
 }
 
 // setTelemetry prepares the telemetry of a scheme that asks for it, and the window of its flows:
-// their rate times T, unless the file has another.
+// their host's rate times T, or a
+// path's, unless the file has another.
 func (w *world) setTelemetry() error {
 	if !w.scheme.HasTelemetry() {
 		return nil
@@ -114,15 +113,21 @@ func (w *world) setTelemetry() error {
 		return err
 	}
 	values := w.plan.exp.Values(w.scheme)
-	w.telemetry, err = newTelemetry(w.control, spec, uint64(values.Get("int_multi").Number))
+	w.telemetry, err = newTelemetry(w.control, spec)
 	if w.plan.exp.Transport.Window == (experiment.Flight{}) {
-		rttNs := uint64(values.Get("rtt").Number)
-		if rttNs == 0 {
-			rttNs = w.plan.pathRTTNs(w.fullFrame())
-		}
-		w.flightBytes, w.scaleFlight = bytesIn(rttNs, w.lineRate), true
+		w.scaleFlight = true
+		w.flightNs = uint64(values.Get("rtt").Number)
+		w.flightBytes = w.plan.bdpBytes(w.fullFrame())
 	}
 	return err
+}
+
+// telemetryScale returns the scale of the telemetry of hosts with this line rate; 0 without any.
+func (w *world) telemetryScale(lineRate uint64) uint64 {
+	if w.telemetry == nil {
+		return 0
+	}
+	return uint64(w.senders[lineRate].values.Get("int_multi").Number)
 }
 
 // checkHops fails if a flow crosses more switches than telemetry has room for.

@@ -12,14 +12,17 @@ import (
 
 // Fields of a hop wrap as those of HPCC's simulator, but not the queue. A sixth is counted.
 func TestStamp(t *testing.T) {
-	tel := &telemetry{bytesUnit: 512, queueUnit: 320}
+	tel := &telemetry{}
+	const scale = 4
 	p := &port{rate: 100_000_000_000, bytes: 3200}
 	tel.begin(7)
-	tel.stamp(7, 5, p, 1023)
-	tel.stamp(7, 1<<24+6, p, 512<<20+1024)
-	p.bytes = 1 << 40
+	p.counters.sentBytes = 1023
+	tel.stamp(7, 5, p, scale)
+	p.counters.sentBytes = 512<<20 + 1024
+	tel.stamp(7, 1<<24+6, p, scale)
+	p.bytes, p.counters.sentBytes = 1<<40, 0
 	for range 4 {
-		tel.stamp(7, 7, p, 0)
+		tel.stamp(7, 7, p, scale)
 	}
 	h := tel.headers[7]
 	qt.Check(t, qt.Equals(h.hops, 6))
@@ -85,12 +88,12 @@ func TestWindowOfHPCC(t *testing.T) {
 		"transport: {window: 30KB, scale_window: true}\n": 30_000,
 	} {
 		w := worldOf(t, parse(t, fmt.Sprintf(pair, "hpcc")+add), "hpcc")
-		qt.Check(t, qt.Equals(w.flightBytes, want), qt.Commentf("%q", add))
+		qt.Check(t, qt.Equals(w.flows[0].flightBytes, want), qt.Commentf("%q", add))
 		scales := !strings.Contains(add, "window: 30KB}")
 		qt.Check(t, qt.Equals(w.scaleFlight, scales), qt.Commentf("%q", add))
 	}
 	dcqcn := worldOf(t, parse(t, fmt.Sprintf(pair, "dcqcn")), "dcqcn")
-	qt.Check(t, qt.Equals(dcqcn.flightBytes, 0))
+	qt.Check(t, qt.Equals(dcqcn.flows[0].flightBytes, 0))
 }
 
 // Five switches are the most that a packet has room for.

@@ -33,7 +33,9 @@ func (w *world) addFlows() error {
 			name: x.Name, group: x.Group, from: x.From, to: x.To, priority: x.Priority,
 			kind: packetData, ecn: ecn, start: w.t0 + int64(x.Start), size: uint64(x.Size),
 			lasts: int64(x.Lasts), initialRate: uint64(x.InitialRate),
-			limitRate: uint64(x.LimitRate),
+			limitRate: uint64(x.LimitRate), lineRate: uint64(e.HostRate(x.From)),
+			flightBytes: w.flightOf(uint64(e.HostRate(x.From))),
+			intMulti:    w.telemetryScale(uint64(e.HostRate(x.From))),
 		}
 		if err := w.addFlow(f, a, p.payload(), ackBytes+uint64(w.overhead())); err != nil {
 			return fmt.Errorf("flow %s: %w", f.name, err)

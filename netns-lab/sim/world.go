@@ -45,8 +45,14 @@ type world struct {
 
 	// RoCE's transport:
 	goBackN     bool
-	flightBytes uint64 // of each flow at most; 0: any
-	scaleFlight bool   // by its rate
+	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
+	flightNs    uint64
+	scaleFlight bool // by its rate
+
+	// How receivers answer:
+	acksAsData, cnpsAsData bool // in switches
+	cnpsOnACKs             bool
+	ackBytes               uint32
 
 	linkLosses uint64 // packets lost on links, and for want of a path
 
@@ -54,12 +60,12 @@ type world struct {
 	ahead ahead
 
 	core      *core
-	control   *control   // nil if nothing controls senders
-	notifier  *notifier  // nil if receivers answer nothing
-	telemetry *telemetry // nil if switches write none
+	control   *control          // nil if nothing controls senders
+	senders   map[uint64]sender // by line rate of hosts
+	notifier  *notifier         // nil if receivers answer nothing
+	telemetry *telemetry        // nil if switches write none
 
 	ranks                   ranks
-	lineRate                uint64
 	bufferBytes, limitBytes uint64
 	wredBytes               uint64
 	calmBytes               uint64 // an ingress port that holds no more is let alone
@@ -101,9 +107,9 @@ func newWorld(
 	sw := e.Switch
 	w := &world{
 		plan: p, scheme: s, setup: e.Setup(s), packets: newSlab(),
-		lineRate: uint64(e.Topology.Rate), bufferBytes: uint64(sw.Buffer),
-		limitBytes: uint64(sw.PortBuffer), lossless: e.PFCOn(name),
-		cbfc: sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
+		bufferBytes: uint64(sw.Buffer), limitBytes: uint64(sw.PortBuffer),
+		lossless: e.PFCOn(name),
+		cbfc:     sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
 		minTimeoutNs: minTimeoutNs,
 	}
 	w.delayedACK = w.setup.DelayedACK || e.AckEvery == 2
@@ -111,6 +117,9 @@ func newWorld(
 	if !w.lossless {
 		w.minTimeoutNs = minTimeoutLossyNs
 		w.dropFirstRTT = w.setup.DropFirstRTT
+	}
+	if err := w.checkRoundTrip(); err != nil {
+		return nil, err
 	}
 	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
@@ -134,6 +143,21 @@ func newWorld(
 	return w, nil
 }
 
+// maxRTTNs is the longest round trip: TCP's smoothed one, in eighths of a us of the kernel's clock,
+// has 32 bits.
+const maxRTTNs = 400_000_000
+
+// checkRoundTrip fails for round trips that are too long, and leaves no timeout shorter than two.
+func (w *world) checkRoundTrip() error {
+	rttNs := w.plan.pathRTTNs(w.fullFrame())
+	if rttNs > maxRTTNs {
+		return fmt.Errorf("the longest round trip is %s, want at most %s: shorten delays",
+			experiment.Duration(rttNs), experiment.Duration(maxRTTNs))
+	}
+	w.minTimeoutNs = max(w.minTimeoutNs, 2*int64(rttNs))
+	return nil
+}
+
 // setTransport sets what is not as on Linux.
 func (w *world) setTransport() {
 	e := w.plan.exp
@@ -146,12 +170,22 @@ func (w *world) setTransport() {
 	w.pauseTime = int64(e.Switch.PFC.PauseTime)
 	w.pauseRepeat = int64(e.Switch.PFC.PauseRepeat)
 	t := e.Transport
+	w.acksAsData, w.cnpsAsData = t.Acks == experiment.ReplyData, t.CNP == experiment.ReplyData
+	w.cnpsOnACKs, w.ackBytes = t.CNP == experiment.ReplyOnACK, uint32(t.AckSize)
 	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
 	w.scaleFlight = t.ScaleWindow
 	w.flightBytes = uint64(t.Window.Bytes)
 	if t.Window.BDP {
-		w.flightBytes = w.plan.bdpBytes()
+		w.flightBytes = w.plan.bdpBytes(uint64(e.Frame))
 	}
+}
+
+// flightOf returns how much a flow of a host with this line rate may have under way.
+func (w *world) flightOf(lineRate uint64) uint64 {
+	if w.flightNs != 0 {
+		return bytesIn(w.flightNs, lineRate)
+	}
+	return w.flightBytes
 }
 
 // earliestNs is when the clock begins, at the earliest: 0 means never to some algorithms.
@@ -247,25 +281,49 @@ func (w *world) loadAlgorithms(ctx context.Context, runtime wazero.Runtime) erro
 func (w *world) loadControl(
 	ctx context.Context, runtime wazero.Runtime, n scheme.Network,
 ) error {
-	object := w.scheme.Object
-	values, problems := object.Resolve(w.plan.exp.Settings(w.scheme), n)
-	for _, p := range problems { // the experiment was checked; the path's delay was not known
-		return fmt.Errorf("scheme %s: %s: %s", w.scheme.Name, p.Key, p.Msg)
-	}
-	variables := map[string][]byte{}
-	for _, name := range object.Variables() {
-		value, err := values.Bytes(name, n, w.scheme.TCD)
+	w.senders = map[uint64]sender{}
+	for _, f := range w.plan.exp.Flows {
+		rate := uint64(w.plan.exp.HostRate(f.From))
+		if _, ok := w.senders[rate]; ok {
+			continue
+		}
+		n.LineRateBps = rate
+		s, err := w.newSender(n)
 		if err != nil {
 			return err
 		}
-		variables[name] = value
+		w.senders[rate] = s
 	}
 	code, err := controlCode(w.scheme)
 	if err != nil {
 		return err
 	}
-	w.control, err = newControl(ctx, runtime, w.scheme, code, variables, w.plan.seed32())
+	w.control, err = newControl(ctx, runtime, w.scheme, code, w.senders, w.plan.seed32())
 	return err
+}
+
+// sender is the control of hosts with one line rate.
+type sender struct {
+	values    *scheme.Values
+	variables map[string][]byte
+}
+
+// newSender resolves the control's parameters for hosts in a network.
+func (w *world) newSender(n scheme.Network) (sender, error) {
+	object := w.scheme.Object
+	values, problems := object.Resolve(w.plan.exp.Settings(w.scheme), n)
+	for _, p := range problems { // the experiment was checked; the path's delay was not known
+		return sender{}, fmt.Errorf("scheme %s: %s: %s", w.scheme.Name, p.Key, p.Msg)
+	}
+	variables := map[string][]byte{}
+	for _, name := range object.Variables() {
+		value, err := values.Bytes(name, n, w.scheme.TCD)
+		if err != nil {
+			return sender{}, err
+		}
+		variables[name] = value
+	}
+	return sender{values, variables}, nil
 }
 
 // coreParams returns the parameters of switch ports.
@@ -382,8 +440,8 @@ func (w *world) schedule() {
 	w.events.begin(w.now, w.longestHop())
 	for i := range w.flows {
 		f := &w.flows[i]
-		if i < w.streams && !e.Flows[i].Exact {
-			f.start += int64(rng.Uint64N(experiment.StartJitterNs))
+		if i < w.streams && e.Flows[i].StartJitter > 0 {
+			f.start += int64(rng.Uint64N(uint64(e.Flows[i].StartJitter)))
 		}
 		w.events.push(f.start, evStart, uint32(i))
 	}

@@ -20,6 +20,9 @@ var cdfFiles embed.FS
 // 1.
 type CDF struct {
 	bytes, share []float64
+	// Counted is whether the file has a value between size and share, as ns-2's have, whose sizes
+	// often are numbers of packets.
+	Counted bool
 }
 
 // maxBytes is the largest size of a flow.
@@ -48,8 +51,10 @@ func NamedCDF(name string) (*CDF, error) {
 }
 
 // ParseCDF parses a distribution. Each line has a size in bytes and the share of flows of at most
-// this size. Both grow from line to line; the share goes from 0 to 1, or to 100 if it is in
-// percent. A comment starts with #. Errors name the file and wrap an [*Error].
+// this size; a third value between them, as in files of ns-2, says nothing here. Neither shrinks
+// from line to line: all flows between two shares of one size have that size. The share goes from 0
+// to 1, or to 100 if it is in percent. A single line is the size of all flows. A comment starts
+// with #. Errors name the file and wrap an [*Error].
 func ParseCDF(file, text string) (*CDF, error) {
 	c := &CDF{}
 	line := 0
@@ -71,10 +76,12 @@ func ParseCDF(file, text string) (*CDF, error) {
 }
 
 func (c *CDF) add(fields []string) error {
-	if len(fields) != 2 {
+	if len(fields) != 2 && len(fields) != 3 {
 		return fmt.Errorf("%d values: want a size in bytes and a share", len(fields))
 	}
 	var point [2]float64
+	c.Counted = c.Counted || len(fields) == 3
+	fields = []string{fields[0], fields[len(fields)-1]}
 	for i, text := range fields {
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= maxBytes) {
@@ -83,13 +90,9 @@ func (c *CDF) add(fields []string) error {
 		point[i] = v
 	}
 	if last := len(c.bytes) - 1; last >= 0 &&
-		(point[0] <= c.bytes[last] || point[1] <= c.share[last]) {
-		return fmt.Errorf("size %s and share %s do not both grow: want more than in the line before",
+		(point[0] < c.bytes[last] || point[1] < c.share[last]) {
+		return fmt.Errorf("size %s or share %s shrinks: want as much as in the line before, or more",
 			fields[0], fields[1])
-	}
-	if len(c.bytes) == 0 && point[1] != 0 {
-		return fmt.Errorf("the first share is %s: want 0, with a size below that of all flows",
-			fields[1])
 	}
 	c.bytes, c.share = append(c.bytes, point[0]), append(c.share, point[1])
 	return nil
@@ -107,6 +110,17 @@ func (c *CDF) normalise() error {
 	for i := range c.share {
 		c.share[i] /= total
 	}
+	if len(c.share) == 1 {
+		c.bytes, c.share = []float64{c.bytes[0], c.bytes[0]}, []float64{0, 1}
+	}
+	if c.share[0] != 0 {
+		return fmt.Errorf("the first share is %g: want 0, with a size below that of all flows",
+			c.share[0])
+	}
+	// no flow has a size below the last of share 0
+	for len(c.share) > 1 && c.share[1] == 0 {
+		c.bytes, c.share = c.bytes[1:], c.share[1:]
+	}
 	return nil
 }
 
@@ -122,10 +136,15 @@ func (c *CDF) Quantile(share float64) uint64 {
 func (c *CDF) Share(bytes float64) float64 {
 	i := sort.SearchFloat64s(c.bytes, bytes)
 	switch {
-	case i == 0:
-		return 0
 	case i == len(c.bytes):
 		return 1
+	case c.bytes[i] == bytes:
+		for i+1 < len(c.bytes) && c.bytes[i+1] == bytes {
+			i++
+		}
+		return c.share[i]
+	case i == 0:
+		return 0
 	}
 	part := (bytes - c.bytes[i-1]) / (c.bytes[i] - c.bytes[i-1])
 	return c.share[i-1] + part*(c.share[i]-c.share[i-1])

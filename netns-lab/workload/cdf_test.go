@@ -143,22 +143,48 @@ func TestCDFErrors(t *testing.T) {
 		{"", `f.txt:1: the distribution is empty: want lines with a size in bytes and a share`},
 		{"# a\n# b\n", `f.txt:2: the distribution is empty: .*`},
 		{"0 0\n100\n", `f.txt:2: 1 values: want a size in bytes and a share`},
-		{"0 0\n100 0.5 1\n", `f.txt:2: 3 values: want a size in bytes and a share`},
+		{"0 0\n100 0.5 1 2\n", `f.txt:2: 4 values: want a size in bytes and a share`},
 		{"0 0\n1KB 0.5\n", `f.txt:2: invalid value "1KB": want a number from 0 to 1e\+15`},
 		{"0 0\n-1 0.5\n", `f.txt:2: invalid value "-1": want a number from 0 to 1e\+15`},
 		{"0 0\nNaN 0.5\n", `f.txt:2: invalid value "NaN": want a number .*`},
 		{"0 0\n1e16 1\n", `f.txt:2: invalid value "1e16": want a number .*`},
 		{"0 0.1\n100 1\n",
-			`f.txt:1: the first share is 0.1: want 0, with a size below that of all flows`},
-		{"0 0\n100 0.5\n100 1\n",
-			`f.txt:3: size 100 and share 1 do not both grow: want more than in the line before`},
-		{"0 0\n100 0.5\n200 0.5\n",
-			`f.txt:3: size 200 and share 0.5 do not both grow: want more than in the line before`},
+			`f.txt:2: the first share is 0.1: want 0, with a size below that of all flows`},
+		{"0 0\n100 0.5\n99 1\n", `f.txt:3: size 99 or share 1 shrinks: want as much as .*`},
+		{"0 0\n100 0.5\n200 0.4\n", `f.txt:3: size 200 or share 0.4 shrinks: want as much as .*`},
 		{"0 0\n100 0.9\n", `f.txt:2: the last share is 0.9: want 1 or 100`},
 		{"0 0\n", `f.txt:1: the last share is 0: want 1 or 100`},
 	} {
 		_, err := ParseCDF("f.txt", c.text)
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%q", c.text))
+	}
+}
+
+// Sizes and shares may stay as they are: many flows then have one size, or no flow has some sizes.
+func TestCDFWithSteps(t *testing.T) {
+	for text, want := range map[string][]uint64{ // at shares of 0.1, 0.3, 0.5, 0.9
+		"1000 1\n":                       {1000, 1000, 1000, 1000},
+		"9000 0\n9000 0.4\n10000 1\n":    {9000, 9000, 9167, 9833},
+		"0 0\n2000 0\n3000 50\n3000 100": {2200, 2600, 3000, 3000},
+		"0 0\n100 0.5\n900 0.5\n1000 1":  {20, 60, 100, 980},
+		"0 1 0\n1000 1 1\n":              {100, 300, 500, 900},
+	} {
+		c, err := ParseCDF("f.txt", text)
+		qt.Assert(t, qt.IsNil(err), qt.Commentf("%q", text))
+		qt.Check(t, qt.Equals(c.Counted, text[:3] == "0 1"))
+		mean := 0.0
+		const n = 100_000
+		for i := range n {
+			mean += float64(c.Quantile((float64(i)+0.5)/n)) / n
+		}
+		qt.Check(t, qt.IsTrue(math.Abs(c.MeanBytes()-mean) < 1), qt.Commentf("%q", text))
+		for i, share := range []float64{0.1, 0.3, 0.5, 0.9} {
+			size := c.Quantile(share)
+			qt.Check(t, qt.Equals(size, want[i]), qt.Commentf("%q at %g", text, share))
+			qt.Check(t, qt.IsTrue(c.Share(float64(size)+1) >= share-1e-3))
+		}
+		qt.Check(t, qt.IsFalse(math.IsNaN(c.MeanBytes())))
+		qt.Check(t, qt.IsTrue(c.Quantile(0) >= 1 && c.Quantile(0) <= want[0]))
 	}
 }
 

@@ -9,14 +9,17 @@ import (
 )
 
 // Spec describes the traffic to generate. Arrivals are a Poisson process. Each has one receiver and
-// one or more senders, chosen at random with equal probability.
+// one or more senders, chosen at random: with equal probability, or where hosts' links have
+// different rates in proportion to these.
 type Spec struct {
 	Sizes              *CDF
 	Senders, Receivers []string // hosts
 	// Load is the average share of the receivers' links that payload takes, without headers.
 	Load float64
-	// RateBps is the rate of each receiver's link.
+	// RateBps is the rate of each host's link, if all have the same.
 	RateBps uint64
+	// LinkBps returns the rate of a host's link, in place of RateBps.
+	LinkBps func(host string) uint64
 	// MinIncast and MaxIncast bound the number of senders of an arrival. Each starts one flow, all
 	// at the same ns.
 	MinIncast, MaxIncast int
@@ -40,7 +43,7 @@ func (s *Spec) check() error {
 			len(s.Senders), len(s.Receivers))
 	case !(s.Load > 0 && s.Load <= 100):
 		return fmt.Errorf("invalid load %g: want above 0 and at most 100", s.Load)
-	case s.RateBps == 0:
+	case !s.haveRates():
 		return fmt.Errorf("the rate of links is missing")
 	case s.MinIncast < 1 || s.MinIncast > s.MaxIncast:
 		return fmt.Errorf("invalid incast of %d to %d senders: want 1 or more, in growing order",
@@ -94,7 +97,7 @@ func (s *Spec) meanIncast() float64 { return float64(s.MinIncast+s.MaxIncast) / 
 // meanGapNs returns the mean time between two arrivals, at any of the receivers.
 func (s *Spec) meanGapNs() float64 {
 	bitsPerArrival := s.Sizes.MeanBytes() * 8 * s.meanIncast()
-	return bitsPerArrival / (s.Load * float64(s.RateBps) * float64(len(s.Receivers))) * 1e9
+	return bitsPerArrival / (s.Load * float64(s.MeanLinkBps()) * float64(len(s.Receivers))) * 1e9
 }
 
 // Generate returns the flows, in the order of their start.
@@ -104,14 +107,15 @@ func (s Spec) Generate() ([]Flow, error) {
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, 0))
 	senders := slices.Clone(s.Senders)
+	sender, receiver := s.chooser(s.Senders), s.chooser(s.Receivers)
 	durationNs := float64(s.ToNs - s.FromNs)
 	gapNs := func() float64 { return rng.ExpFloat64() * s.meanGapNs() }
 	var flows []Flow
 	for offsetNs := gapNs(); offsetNs < durationNs; offsetNs += gapNs() {
-		to := s.Receivers[rng.IntN(len(s.Receivers))]
+		to := s.Receivers[receiver(rng, s.Receivers)]
 		incast := s.MinIncast + rng.IntN(s.MaxIncast-s.MinIncast+1)
 		size := uint64(0)
-		for _, from := range pick(rng, senders, incast, to) {
+		for _, from := range pick(rng, senders, incast, to, sender) {
 			if size == 0 || !s.SameSize {
 				size = s.Sizes.Quantile(rng.Float64())
 			}
@@ -124,11 +128,74 @@ func (s Spec) Generate() ([]Flow, error) {
 	return flows, nil
 }
 
+// chooser returns the index of one of the names, at random.
+type chooser func(rng *rand.Rand, names []string) int
+
+// evenly chooses each name with equal probability.
+func evenly(rng *rand.Rand, names []string) int { return rng.IntN(len(names)) }
+
+// chooser returns what chooses among the hosts: in proportion to the rates of their links, if these
+// differ.
+func (s *Spec) chooser(hosts []string) chooser {
+	first := s.linkBps(hosts[0])
+	if !slices.ContainsFunc(hosts, func(h string) bool { return s.linkBps(h) != first }) {
+		return evenly
+	}
+	return func(rng *rand.Rand, names []string) int {
+		left := rng.Uint64N(s.sumBps(names))
+		for i, name := range names {
+			rate := s.linkBps(name)
+			if left < rate {
+				return i
+			}
+			left -= rate
+		}
+		panic("workload: a number is not below the sum that bounds it")
+	}
+}
+
+// linkBps returns the rate of a host's link.
+func (s *Spec) linkBps(host string) uint64 {
+	if s.LinkBps != nil {
+		return s.LinkBps(host)
+	}
+	return s.RateBps
+}
+
+// sumBps returns the sum of the rates of hosts' links.
+func (s *Spec) sumBps(hosts []string) uint64 {
+	var sum uint64
+	for _, host := range hosts {
+		sum += s.linkBps(host)
+	}
+	return sum
+}
+
+// MeanLinkBps returns the mean rate of receivers' links; 0 if there are no receivers.
+func (s *Spec) MeanLinkBps() uint64 {
+	return s.sumBps(s.Receivers) / uint64(max(len(s.Receivers), 1))
+}
+
+// OfferedBps returns the mean rate of data that one of the hosts sends or receives; hosts are all
+// senders, or all receivers.
+func (s *Spec) OfferedBps(hosts []string, host string) float64 {
+	all := s.Load * float64(s.sumBps(s.Receivers))
+	return all * float64(s.linkBps(host)) / float64(s.sumBps(hosts))
+}
+
+// haveRates reports whether each host's link has a rate.
+func (s *Spec) haveRates() bool {
+	return !slices.ContainsFunc(slices.Concat(s.Senders, s.Receivers),
+		func(host string) bool { return s.linkBps(host) == 0 })
+}
+
 // pick returns count different names at random, never the excluded one. It shuffles names.
-func pick(rng *rand.Rand, names []string, count int, excluded string) []string {
+func pick(
+	rng *rand.Rand, names []string, count int, excluded string, among chooser,
+) []string {
 	var picked []string
 	for i := 0; len(picked) < count; i++ {
-		j := i + rng.IntN(len(names)-i)
+		j := i + among(rng, names[i:])
 		names[i], names[j] = names[j], names[i]
 		if names[i] != excluded {
 			picked = append(picked, names[i])

@@ -247,3 +247,32 @@ func TestSpecErrors(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, "generate flows: "+c.want))
 	}
 }
+
+// Where links differ, load is of each receiver's own link, and hosts are chosen in proportion.
+func TestLoadOfDifferentLinks(t *testing.T) {
+	sizes, err := NamedCDF("fb-key-value")
+	qt.Assert(t, qt.IsNil(err))
+	rates := map[string]uint64{"A": 100e9, "B": 25e9, "C": 25e9, "R": 10e9, "S": 40e9}
+	s := Spec{
+		Sizes: sizes, Senders: []string{"A", "B", "C"}, Receivers: []string{"R", "S"}, Load: 0.5,
+		LinkBps:   func(host string) uint64 { return rates[host] },
+		MinIncast: 1, MaxIncast: 1, ToNs: 20e6, Seed: 1,
+	}
+	flows, err := s.Generate()
+	qt.Assert(t, qt.IsNil(err))
+	got, bits := map[string]float64{}, 0.0
+	for _, f := range flows {
+		got[f.Src] += 1 / float64(len(flows))
+		got[f.Dst] += 1 / float64(len(flows))
+		bits += float64(f.SizeBytes) * 8
+	}
+	qt.Check(t, qt.IsTrue(math.Abs(bits/(25e9*20e-3)-1) < 0.05), qt.Commentf("%g", bits))
+	for host, want := range map[string]float64{
+		"R": 10. / 50, "S": 40. / 50, "A": 100. / 150, "B": 25. / 150, "C": 25. / 150,
+	} {
+		// six standard deviations of so many choices
+		most := 6 * math.Sqrt(want*(1-want)/float64(len(flows)))
+		qt.Check(t, qt.IsTrue(math.Abs(got[host]-want) < most),
+			qt.Commentf("%s: %g, want %g", host, got[host], want))
+	}
+}
