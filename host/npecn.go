@@ -71,7 +71,7 @@ func (h *Host) applyNPECN(
 	if err != nil {
 		return "", err
 	}
-	want := state{c.settings, fingerprint, []Namespace{s.here}}
+	want := state{c.settings, fingerprint, []Namespace{s.here}, nil}
 	if now != nil && portIsWhole(old, now, out) && withoutPlace(now).runs(want) {
 		return Kept, nil
 	}
@@ -116,7 +116,8 @@ func (p *SwitchPort) npecnSettings() []Setting {
 // withoutPlace returns the state without what tells where the port is.
 func withoutPlace(s *state) state {
 	isPlace := func(s Setting) bool { return s.Key == portKey || s.Key == qdiscKey }
-	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint, s.Namespaces}
+	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint, s.Namespaces,
+		s.Types}
 }
 
 // portFingerprint returns a hash of all programs of a port.

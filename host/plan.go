@@ -53,6 +53,7 @@ type object struct {
 	fingerprint string
 	programs    map[string]*ebpf.Program
 	maps        map[string]*ebpf.Map
+	types       []byte // of the maps
 	attachments []attachment
 	close       func() error
 }
@@ -338,7 +339,7 @@ func controlComponent(
 				return nil, err
 			}
 			controls[name] = registered
-			return controlObject(registered), nil
+			return controlObject(registered)
 		},
 	}, nil
 }
@@ -385,10 +386,15 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	return s, append(settings, rttSettings(c, rtt)...)
 }
 
-func controlObject(c *loader.Control) *object {
+func controlObject(c *loader.Control) (*object, error) {
+	types, err := c.Types()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return &object{
 		fingerprint: c.Fingerprint(),
 		maps:        c.Maps(),
+		types:       types,
 		close:       c.Close,
 		attachments: []attachment{{
 			pin: "registration",
@@ -403,7 +409,7 @@ func controlObject(c *loader.Control) *object {
 				return loader.UpdateStructOps(l, old.maps[loader.OperationsMap])
 			},
 		}},
-	}
+	}, nil
 }
 
 // registerSoon registers a control and retries while the name is taken: the registration of a
@@ -435,7 +441,7 @@ func tcComponent(name string, interfaces []string, settings []Setting,
 			if err != nil {
 				return nil, err
 			}
-			return tcObject(o, devices), nil
+			return tcObject(o, devices)
 		},
 	}, nil
 }
@@ -461,9 +467,13 @@ type notReady struct{ error }
 func (notReady) Is(target error) bool { return target == ErrNotReady }
 func (e notReady) Unwrap() error      { return e.error }
 
-func tcObject(o tc.Object, devices []*net.Interface) *object {
+func tcObject(o tc.Object, devices []*net.Interface) (*object, error) {
+	types, err := o.Types()
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
 	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(),
-		close: o.Close}
+		types: types, close: o.Close}
 	if flows := o.Maps()["flows"]; flows != nil { // a control's
 		out.fingerprint += mapID(flows)
 	}
@@ -473,7 +483,7 @@ func tcObject(o tc.Object, devices []*net.Interface) *object {
 			out.attachments = append(out.attachments, tcAttachment(pin, o, device.Index, p))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // tcAttachment returns the attachment of one of the object's programs at a device.
@@ -738,12 +748,16 @@ func chooseObject(g Cgroup) (*object, error) {
 		return nil, fmt.Errorf("cgroup %s: set the control: %w", g.Path, err)
 	}
 	fingerprint := loader.Fingerprint(spec)
+	types, err := loader.MarshalTypes(spec)
+	if err != nil {
+		return nil, fmt.Errorf("cgroup %s: %w", g.Path, err)
+	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		return nil, fmt.Errorf("load the program that chooses congestion controls: %w", err)
 	}
 	return &object{
-		fingerprint: fingerprint, programs: coll.Programs, maps: coll.Maps,
+		fingerprint: fingerprint, programs: coll.Programs, maps: coll.Maps, types: types,
 		close: func() error { coll.Close(); return nil },
 		attachments: []attachment{{
 			pin: "choose",

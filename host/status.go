@@ -186,7 +186,12 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	}
 	slices.Sort(s.Where)
 	slices.Sort(s.Problems)
-	if err := readCounts(component, p, s.Counts); err != nil {
+	types, err := st.mapTypes()
+	if err != nil {
+		problem("%v", err)
+		return s, nil
+	}
+	if err := readCounts(component, p, types, s.Counts); err != nil {
 		problem("%v", err)
 		return s, nil
 	}
@@ -194,7 +199,7 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 		problem("%v", err)
 		return s, nil
 	}
-	if s.flows, err = readFlows(component, p); err != nil {
+	if s.flows, err = readFlows(component, p, types); err != nil {
 		problem("%v", err)
 		return s, nil
 	}
@@ -211,11 +216,11 @@ func hasFlows(name string, p *pinned) bool {
 }
 
 // readFlows reads the flow table of a control. It is read once, as it may be long.
-func readFlows(name string, p *pinned) ([]loader.Flow, error) {
+func readFlows(name string, p *pinned, types loader.MapTypes) ([]loader.Flow, error) {
 	if !hasFlows(name, p) {
 		return nil, nil
 	}
-	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"])
+	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"], types)
 	if err != nil {
 		return nil, err
 	}
@@ -286,12 +291,14 @@ func whereOf(pin string) string {
 }
 
 // readCounts reads all counters of a component's programs.
-func readCounts(name string, p *pinned, into map[string]uint64) error {
+func readCounts(
+	name string, p *pinned, types loader.MapTypes, into map[string]uint64,
+) error {
 	for pin, m := range p.maps {
-		if !tc.IsCounts(pin) {
+		if !loader.IsCounts(pin) {
 			continue
 		}
-		counts, err := tc.ReadCounts(m)
+		counts, err := tc.ReadCounts(pin, m, types)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -449,7 +456,15 @@ func (h *Host) Control(name string) (*loader.Control, error) {
 	if err != nil {
 		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)
 	}
-	c, err := loader.FromFlows(name, m)
+	st, err := h.folder(controlPrefix + name).state()
+	var types loader.MapTypes
+	if err == nil {
+		types, err = st.mapTypes()
+	}
+	var c *loader.Control
+	if err == nil {
+		c, err = loader.FromFlows(name, m, types)
+	}
 	if err != nil {
 		m.Close()
 	}

@@ -66,6 +66,6 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { m.Close() })
-	_, err = ReadCounts(m)
+	_, err = ReadCounts("np_counts", m, nil)
 	qt.Check(t, qt.ErrorMatches(err, "read the names of the counters in .*"))
 }

@@ -291,7 +291,7 @@ func hostRefuses(t *testing.T, r *RP, flows []flow, frame []byte, want Counts) {
 func (r *RP) disallow(t *testing.T, ifindex int, prefixes ...netip.Prefix) {
 	t.Helper()
 	for _, p := range prefixes {
-		source, err := sourceOf(r.coll.Maps[rpMapRpSources], ifindex, p)
+		source, err := r.sourceOf(ifindex, p)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpSources].Delete(source)))
 	}
