@@ -392,13 +392,17 @@ func (s *survey) decide(f folder, c component, o *object) (d decision, err error
 
 // attached reports whether the folder has exactly the object's links, and all of them are alive.
 func attached(f folder, o *object) (bool, error) {
+	ours, err := ourLinks(filepath.Dir(f.path))
+	if err != nil {
+		return false, err
+	}
 	p, err := f.open()
 	if err != nil {
 		return false, err
 	}
 	defer p.close()
 	for _, a := range o.attachments {
-		if l := p.links[a.pin]; l == nil || isDetached(l) || !a.isAt(l) {
+		if l := p.links[a.pin]; l == nil || isDetached(l) || !a.isAt(l, ours) {
 			return false, nil
 		}
 	}

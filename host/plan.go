@@ -63,13 +63,24 @@ type attachment struct {
 	pin     string // its name
 	device  int    // index of the interface; 0 for those at none
 	program string // at the interface
-	attach  func() (link.Link, error)
+	attach  func(ours linkIDs) (link.Link, error)
 	update  func(link.Link) error          // to the object's
 	restore func(link.Link, *pinned) error // to what was pinned
 }
 
-// isAt reports whether a link is where the attachment belongs.
-func (a attachment) isAt(l link.Link) bool { return a.device == 0 || deviceOf(l) == a.device }
+// isAt reports whether a link is where the attachment belongs: at its interface, in this network
+// namespace, and before all programs of others.
+func (a attachment) isAt(l link.Link, ours linkIDs) bool {
+	if a.device == 0 {
+		return true
+	}
+	p, ok := tcxOf(l)
+	if !ok || p.device != a.device {
+		return false
+	}
+	c, isHere := p.chain()
+	return isHere && len(c.strangers(p.id, ours)) == 0
+}
 
 // The name of a pin at an interface is INTERFACE:PROGRAM. Interfaces have no colon in their names;
 // the BPF file system takes no dot. Earlier versions wrote INDEX_PROGRAM.
@@ -398,7 +409,7 @@ func controlObject(c *loader.Control) (*object, error) {
 		close:       c.Close,
 		attachments: []attachment{{
 			pin: "registration",
-			attach: func() (link.Link, error) {
+			attach: func(linkIDs) (link.Link, error) {
 				if err := registerSoon(c); err != nil {
 					return nil, err
 				}
@@ -495,10 +506,14 @@ func tcAttachment(pin string, o interface {
 		pin:     pin,
 		device:  device,
 		program: p.Program,
-		attach: func() (link.Link, error) {
+		attach: func(ours linkIDs) (link.Link, error) {
+			c, err := chainAt(device, p.Where)
+			if err != nil {
+				return nil, err
+			}
 			l, err := link.AttachTCX(link.TCXOptions{
 				Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
-				Anchor: p.Anchor,
+				Anchor: c.anchor(p.Anchor, ours),
 			})
 			if err != nil && loader.HaveTCX() != nil {
 				return nil, loader.HaveTCX()
@@ -761,7 +776,7 @@ func chooseObject(g Cgroup) (*object, error) {
 		close: func() error { coll.Close(); return nil },
 		attachments: []attachment{{
 			pin: "choose",
-			attach: func() (link.Link, error) {
+			attach: func(linkIDs) (link.Link, error) {
 				return link.AttachCgroup(link.CgroupOptions{Path: g.Path,
 					Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
 			},

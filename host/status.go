@@ -167,17 +167,30 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	if len(p.links) == 0 {
 		problem("it is attached nowhere")
 	}
+	ours, err := ourLinks(h.root)
+	if err != nil {
+		problem("%v", err)
+	}
 	for pin, l := range p.links {
 		where := whereOf(pin)
 		if isDetached(l) {
 			problem("what it was attached to is gone (%s): run %s up", pin, command)
 			continue
 		}
-		if device := deviceOf(l); device != 0 && where != "" && !isElsewhere {
-			if now, err := net.InterfaceByIndex(device); err == nil && now.Name != where {
+		if p, ok := tcxOf(l); ok && where != "" && !isElsewhere {
+			now, err := net.InterfaceByIndex(p.device)
+			_, isHere := p.chain()
+			switch {
+			case !isHere:
+				problem("interface %s is in another network namespace now: run %s up there, and "+
+					"here without it", where, command)
+			case err == nil && now.Name != where:
 				problem("interface %s is now called %s: %s", where, now.Name,
 					afterRename(component, where, now.Name))
 				where = now.Name
+			}
+			if text := p.hidden(ours); text != "" {
+				problem("%s: %s: run %s up, which puts it before them", pin, text, command)
 			}
 		}
 		if where != "" && !slices.Contains(s.Where, where) {
