@@ -53,8 +53,8 @@ func TestRefusalsHaveTheReason(t *testing.T) {
 	for name, c := range map[string]struct{ log, want string }{
 		"6.18": {logOf618, "mine.c:42: the kernel's verifier refuses the program: R5 !read_ok: " +
 			"permission denied\n\treturn x;"},
-		"7.3": {logOf73, "mine.c:42: the kernel's verifier refuses the program: R5 has never been " +
-			"initialized on this path, so the verifier cannot use it as an input: " +
+		"7.3": {logOf73, "mine.c:42: the kernel's verifier refuses the program: R5 has never " +
+			"been initialized on this path, so the verifier cannot use it as an input: " +
 			"permission denied\n\treturn x;"},
 		"no source": {strings.ReplaceAll(logOf618, "; return", "return"),
 			"the kernel's verifier refuses the program: R5 !read_ok: permission denied"},
