@@ -49,13 +49,14 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 		names []string
 	}{
 		{n, []string{
-			"busy", "cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "idle",
-			"no_clone", "no_flow", "no_timer",
+			"busy", "cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "forged",
+			"idle", "no_clone", "no_flow", "no_timer",
 		}},
 		{newRP(t), []string{
 			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",
 			"cnp_udp", "interface",
-			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed", "stale",
+			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed",
+			"rise_limited", "stale",
 			"unsigned",
 		}},
 	} {
