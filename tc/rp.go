@@ -4,6 +4,7 @@ package tc
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/config/scheme"
@@ -184,7 +186,13 @@ func (r *RP) Allow(ifindex int, prefixes ...netip.Prefix) error {
 		if err != nil {
 			return err
 		}
-		if err := maps[rpSources].Put(source, uint32(0)); err != nil {
+		err = maps[rpSources].Put(source, uint32(0))
+		if errors.Is(err, unix.ENOSPC) {
+			return fmt.Errorf("rp: allow CNPs from %s at device %d: there is room for %d "+
+				"prefixes, of all devices together: write fewer, larger ones: %w", p, ifindex,
+				maps[rpSources].MaxEntries(), err)
+		}
+		if err != nil {
 			return fmt.Errorf("rp: allow CNPs from %s at device %d: %w", p, ifindex, err)
 		}
 	}

@@ -541,3 +541,17 @@ func TestHostRPNeedsPCN(t *testing.T) {
 	_, err := LoadHostRP(&loader.Control{}, HostRPOptions{})
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control .* has no reaction point"))
 }
+
+// There is room for so many prefixes, and who gives more is told.
+func TestHostRPTooManyPrefixes(t *testing.T) {
+	const room = 16384
+	r := newHostRP(t, HostRPOptions{}, nil) // which takes one
+	var many []netip.Prefix
+	for i := range room {
+		addr := netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0})
+		many = append(many, netip.PrefixFrom(addr, 24))
+	}
+	err := r.Allow(testIfindex, many...)
+	qt.Check(t, qt.ErrorMatches(err, "rp: allow CNPs from 10.63.255.0/24 at device 1: there is "+
+		"room for 16384 prefixes, of all devices together: .*"))
+}
