@@ -7,7 +7,7 @@ GUEST := netns-lab/launch/guest/pcn-guest
 # On this machine's kernel, where names of congestion controls are global: one at a time. They
 # measure rates, costs and times.
 ON_HOST := ./loader/... ./tc/... \
-	$(addprefix ./tests/,hosts doubt soak testbed clos)
+	$(addprefix ./tests/,hosts doubt soak testbed clos boot)
 # The longest are the last two, which run at the same time: the first has one microVM, and the other
 # begins with tests that leave a CPU idle.
 LAST := ./qdisc-npecn ./tests/e2e

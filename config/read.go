@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // MaxFile is the most that is read of a file that a user names, in bytes. A trace of 2,000,000
@@ -16,12 +17,18 @@ const MaxFile = 256_000_000
 // ReadFile reads a file of at most as many bytes; it fails if there are more. Files that users name
 // are read by it: one such as /dev/zero never ends.
 func ReadFile(path string, most int64) ([]byte, error) {
-	f, err := os.Open(path)
+	// A pipe that nobody writes to would wait for ever to be opened.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return ReadAtMost(f, most)
+	data, err := ReadAtMost(f, most)
+	if info, statErr := f.Stat(); err == nil && len(data) == 0 && statErr == nil &&
+		info.Mode()&os.ModeNamedPipe != 0 {
+		return nil, fmt.Errorf("%s is a pipe, and nothing came out of it: want a file", path)
+	}
+	return data, err
 }
 
 // ReadAtMost is ReadFile for an open file.

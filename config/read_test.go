@@ -3,9 +3,12 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-quicktest/qt"
 
@@ -29,4 +32,23 @@ func TestReadFile(t *testing.T) {
 	qt.Check(t, qt.ErrorMatches(err, "read .*: is a directory"))
 	_, err = config.ReadFile(path+"2", 1000)
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
+}
+
+// A pipe that nobody writes to is refused; what a shell hands over as one is read.
+func TestReadPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pipe")
+	qt.Assert(t, qt.IsNil(syscall.Mkfifo(path, 0o600)))
+	_, err := config.ReadFile(path, 10)
+	qt.Check(t, qt.ErrorMatches(err, ".*/pipe is a pipe, and nothing came out of it: want a file"))
+	r, w, err := os.Pipe()
+	qt.Assert(t, qt.IsNil(err))
+	defer r.Close()
+	go func() {
+		time.Sleep(10 * time.Millisecond) // what writes it takes its time
+		_, _ = w.WriteString("text")
+		w.Close()
+	}()
+	data, err := config.ReadFile(fmt.Sprintf("/proc/self/fd/%d", r.Fd()), 10)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(data), "text"))
 }

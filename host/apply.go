@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -130,10 +131,12 @@ func isAttachedHere(f folder) bool {
 	}
 	all := true
 	for _, l := range links {
-		device, err := net.InterfaceByIndex(deviceOf(l))
-		all = all && err == nil &&
-			slices.Contains(strings.Split(st.setting("interfaces"), ","), device.Name)
+		p, ok := tcxOf(l)
 		l.Close()
+		_, isHere := p.chain()
+		device, err := net.InterfaceByIndex(p.device)
+		all = all && ok && isHere && err == nil &&
+			slices.Contains(strings.Split(st.setting("interfaces"), ","), device.Name)
 	}
 	return all
 }
@@ -261,11 +264,15 @@ func (t *transaction) replaceLinks(f folder, o *object, old *pinned) error {
 func (t *transaction) renameLinks(
 	f folder, o *object, old *pinned,
 ) (map[string]link.Link, error) {
+	ours, err := ourLinks(filepath.Dir(f.path))
+	if err != nil {
+		return nil, err
+	}
 	links := maps.Clone(old.links)
 	renamed := map[string]link.Link{}
 	for name, l := range old.links {
 		i := slices.IndexFunc(o.attachments, func(a attachment) bool {
-			return a.program == programOf(name) && !isDetached(l) && a.isAt(l)
+			return a.program == programOf(name) && !isDetached(l) && a.isAt(l, ours)
 		})
 		if i >= 0 && o.attachments[i].pin == name {
 			continue
@@ -294,25 +301,16 @@ func (t *transaction) renameLinks(
 }
 
 func (t *transaction) attach(f folder, a attachment) error {
-	l, err := a.attach()
+	ours, err := ourLinks(filepath.Dir(f.path))
+	if err != nil {
+		return err
+	}
+	l, err := a.attach(ours)
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", f.at(linkPrefix+a.pin), err)
 	}
 	t.after = append(t.after, func() { l.Close() })
 	return t.pin(f, linkPrefix+a.pin, l)
-}
-
-// deviceOf returns the index of the interface that a tc program is attached to; 0 if it is gone, or
-// of another kind.
-func deviceOf(l link.Link) int {
-	info, err := l.Info()
-	if err != nil {
-		return 0
-	}
-	if tcx := info.TCX(); tcx != nil {
-		return int(tcx.Ifindex)
-	}
-	return 0
 }
 
 // isDetached reports whether a link's device or cgroup is gone.

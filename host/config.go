@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/loader"
@@ -373,6 +375,11 @@ func interfaces(d *config.Decoder, path string, names []string) {
 
 func distinct(d *config.Decoder, path string, names []string) {
 	for i, name := range names {
+		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i),
+				fmt.Sprintf("interface %q has a character that does not print", name),
+				"ip link set DEV name NAME")
+		}
 		if slices.Contains(names[:i], name) {
 			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i),
 				fmt.Sprintf("duplicate interface %q", name), "keep one of them")

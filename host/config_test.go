@@ -227,3 +227,10 @@ func TestAuto(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, want))
 	}
 }
+
+// The name of an interface may hold what a terminal obeys: it is refused, and quoted.
+func TestNamesThatDoNotPrint(t *testing.T) {
+	_, err := host.Parse("f.yaml", []byte("np: {interfaces: [\"\\e[31m\"], T: 50us}\n"))
+	qt.Check(t, qt.ErrorMatches(err,
+		`f.yaml:1:19: interface "\\x1b\[31m" has a character that does not print.*`))
+}

@@ -148,11 +148,13 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 
 	up(t, rpConfig(", cnp_interval: 1s, cnp_burst: 1"))
 	times(1+14, frame(nil))
+	times(16, frame(func(c *cnp.CNP) { c.Decrease, c.RecRateMbps = false, 0 }))
 
 	seen(t, "rp", map[string]uint64{
 		"cnp_decrease": 1 + 1 + 1, "cnp_increase": 2, "cnp_udp": 3, "malformed": 4, "no_flow": 5,
 		"bad_icrc": 6, "interface": 7, "prefix": 8, "unsigned": 9, "no_key": 10, "bad_tag": 11,
 		"stale": 12, "replayed": 13, "rate_limited": 14, "cnp_ce_lost": 15,
+		"rise_limited": 16,
 	}, "cnp_hold" /* the lab's TCD */)
 }
 
@@ -244,6 +246,7 @@ func TestEveryCounterOfNPIsSeen(t *testing.T) {
 		"no_timer": flows + cnps,
 	},
 		"busy",     // package tc tests it
+		"forged",   // the same
 		"idle",     // see above; package tc tests it
 		"cnp_hold", // the lab's TCD
 		"no_flow",  // the kernel lacks memory for another entry
@@ -299,11 +302,12 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 	for component, names := range map[string][]string{
 		"np": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "no_flow", "no_clone", "extensions", "ended",
-			"idle", "no_timer", "busy",
+			"idle", "no_timer", "busy", "forged",
 		},
 		"rp": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
 			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
+			"rise_limited",
 		},
 	} {
 		pins, err := host.PinsOf(component)

@@ -66,6 +66,7 @@ func (h *Host) Doctor(ctx context.Context, c *Config) []Check {
 	s := h.checkComponents(ctx, &found, c)
 	checkWallClock(&found, c, s)
 	checkTCPECN(&found)
+	checkFallback(&found)
 	for _, name := range checkedInterfaces(c, s) {
 		checkInterface(&found, name, stampedAt(name, c, s))
 	}
@@ -217,6 +218,20 @@ func checkTCPECN(found *checks) {
 		found.bad(Warn, "net.ipv4.tcp_ecn", value+": programs that choose a control after they "+
 			"have connected, such as iperf3 -C pcn, get no ECN, and so TCP's window",
 			"1, or choose the control by cgroup or by sysctl", "sysctl -w net.ipv4.tcp_ecn=1")
+	}
+}
+
+func checkFallback(found *checks) {
+	const name = "net.ipv4.tcp_ecn_fallback"
+	falls, err := fallsBack()
+	switch {
+	case err != nil:
+		found.bad(Warn, name, err.Error(), "0", "run pcn host doctor as root")
+	case falls:
+		found.bad(Warn, name, "1: "+fallbackMeans, "0, where all paths let ECN through",
+			fallbackCommand)
+	default:
+		found.ok(name, "0")
 	}
 }
 

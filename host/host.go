@@ -3,6 +3,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -253,7 +254,7 @@ func (h *Host) removals(s *survey, folders []string) ([]removal, error) {
 			if !slices.Contains(st.cookies(), s.here.Cookie) {
 				continue // it never was this one's
 			}
-			one.stays = &state{st.Settings, st.Fingerprint, others}
+			one.stays = &state{st.Settings, st.Fingerprint, others, st.Types}
 			one.What = Kept
 			one.Note = "network namespaces that use it: " + namesOf(others)
 		}
@@ -349,7 +350,8 @@ func (h *Host) applyComponent(
 	switch {
 	case d.What != Kept:
 		err = t.apply(f, c, o, d.want)
-	case !slices.Equal(d.now.cookies(), d.want.cookies()):
+	case !slices.Equal(d.now.cookies(), d.want.cookies()),
+		!bytes.Equal(d.now.Types, d.want.Types):
 		err = t.writeState(f, d.want)
 	}
 	return d.Change, err
@@ -367,7 +369,7 @@ func (s *survey) decide(f folder, c component, o *object) (d decision, err error
 	if d.now, err = f.state(); err != nil {
 		return d, err
 	}
-	d.want = state{c.settings, o.fingerprint, []Namespace{s.here}}
+	d.want = state{c.settings, o.fingerprint, []Namespace{s.here}, o.types}
 	if isMachineWide(c.name) {
 		d.want.Namespaces = append(d.want.Namespaces, s.others(d.now)...)
 	}
@@ -390,13 +392,17 @@ func (s *survey) decide(f folder, c component, o *object) (d decision, err error
 
 // attached reports whether the folder has exactly the object's links, and all of them are alive.
 func attached(f folder, o *object) (bool, error) {
+	ours, err := ourLinks(filepath.Dir(f.path))
+	if err != nil {
+		return false, err
+	}
 	p, err := f.open()
 	if err != nil {
 		return false, err
 	}
 	defer p.close()
 	for _, a := range o.attachments {
-		if l := p.links[a.pin]; l == nil || isDetached(l) || !a.isAt(l) {
+		if l := p.links[a.pin]; l == nil || isDetached(l) || !a.isAt(l, ours) {
 			return false, nil
 		}
 	}

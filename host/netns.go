@@ -364,7 +364,7 @@ func reselect(changes []Change) []Change {
 		}
 		if what[c.Control] == Removed {
 			one.What, one.Note = StillChosen, "new connections there use the removed control: "+
-				c.Namespace.command("sysctl -w net.ipv4.tcp_congestion_control=cubic")
+				c.Namespace.command("sysctl -w net.ipv4.tcp_congestion_control="+instead())
 			done = append(done, one)
 			continue
 		}
@@ -388,6 +388,20 @@ func reselect(changes []Change) []Change {
 				"host up as root with all capabilities", closed)})
 	}
 	return done
+}
+
+// allowedFile names the controls that other network namespaces than the first may choose.
+const allowedFile = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+
+// instead returns a control of Linux that every namespace may choose: CUBIC, or Reno, which always
+// may be.
+func instead() string {
+	const cubic = "cubic"
+	text, err := os.ReadFile(allowedFile)
+	if err == nil && slices.Contains(strings.Fields(string(text)), cubic) {
+		return cubic
+	}
+	return "reno"
 }
 
 // command returns a command for a shell that runs in the namespace.

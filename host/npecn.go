@@ -71,8 +71,12 @@ func (h *Host) applyNPECN(
 	if err != nil {
 		return "", err
 	}
-	want := state{c.settings, fingerprint, []Namespace{s.here}}
-	if now != nil && portIsWhole(old, now, out) && withoutPlace(now).runs(want) {
+	ours, err := ourLinks(h.root)
+	if err != nil {
+		return "", err
+	}
+	want := state{c.settings, fingerprint, []Namespace{s.here}, nil}
+	if now != nil && portIsWhole(old, now, out, ours) && withoutPlace(now).runs(want) {
 		return Kept, nil
 	}
 	g := freeGeneration(old)
@@ -116,7 +120,8 @@ func (p *SwitchPort) npecnSettings() []Setting {
 // withoutPlace returns the state without what tells where the port is.
 func withoutPlace(s *state) state {
 	isPlace := func(s Setting) bool { return s.Key == portKey || s.Key == qdiscKey }
-	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint, s.Namespaces}
+	return state{slices.DeleteFunc(slices.Clone(s.Settings), isPlace), s.Fingerprint, s.Namespaces,
+		s.Types}
 }
 
 // portFingerprint returns a hash of all programs of a port.
@@ -131,13 +136,17 @@ func portFingerprint() (string, error) {
 
 // portIsWhole reports whether all parts of a running port are there, and lead packets from the
 // interface with this index to it.
-func portIsWhole(p *pinned, s *state, out int) bool {
+func portIsWhole(p *pinned, s *state, out int, ours linkIDs) bool {
 	const links = 3 // the qdisc's kind, to_port and from_port
 	if len(p.links) != links {
 		return false
 	}
 	for pin, l := range p.links {
-		if isDetached(l) || whereOf(pin) != "" && deviceOf(l) != out {
+		a := attachment{}
+		if whereOf(pin) != "" {
+			a.device = out
+		}
+		if isDetached(l) || !a.isAt(l, ours) {
 			return false
 		}
 	}
@@ -190,7 +199,7 @@ func (t *transaction) preparePort(
 	o.attachments = []attachment{
 		{
 			pin:    qdiscPin + g,
-			attach: func() (link.Link, error) { return registered, nil },
+			attach: func(linkIDs) (link.Link, error) { return registered, nil },
 		},
 		tcAttachment(returnPin+g, programs, back, programs.FromPort()),
 		// last: from now on the interface's packets go there

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
@@ -48,6 +49,17 @@ type state struct {
 	// Namespaces are that in which the component is attached, or those that want a component of
 	// the machine. Earlier versions wrote none.
 	Namespaces []Namespace `json:"namespaces,omitempty"`
+	// Types are those of the component's maps, of [loader.MarshalTypes]. Earlier versions wrote
+	// none.
+	Types []byte `json:"types,omitempty"`
+}
+
+// mapTypes returns the types of the component's maps; none if the state has none.
+func (s *state) mapTypes() (loader.MapTypes, error) {
+	if s == nil {
+		return nil, nil
+	}
+	return loader.UnmarshalTypes(s.Types)
 }
 
 // cookies returns the sorted cookies of its namespaces.
@@ -106,7 +118,12 @@ func mountCommand(dir string) string { return "mount -t bpf -o mode=0700 bpf " +
 // haveBPFFS mounts a BPF file system at dir, unless one is there.
 func haveBPFFS(dir string) error {
 	var fsinfo unix.Statfs_t
-	if err := unix.Statfs(dir, &fsinfo); err != nil {
+	err := unix.Statfs(dir, &fsinfo)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s: want a BPF file system there: containers have none "+
+			"unless they are given one, such as by systemd-nspawn --bind=%s: %w", dir, dir, err)
+	}
+	if err != nil {
 		return fmt.Errorf("look for the BPF file system: %s: %w", dir, err)
 	}
 	if fsinfo.Type == unix.BPF_FS_MAGIC {
@@ -160,6 +177,9 @@ func checkMount(root string) error {
 	var mine, first unix.Stat_t
 	var fsinfo unix.Statfs_t
 	err := errors.Join(unix.Stat(parent, &mine), unix.Statfs(parent, &fsinfo))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing can be pinned there, or have been
+	}
 	if err != nil {
 		return fmt.Errorf("look for the BPF file system: %s: %w", parent, err)
 	}

@@ -53,6 +53,7 @@ type object struct {
 	fingerprint string
 	programs    map[string]*ebpf.Program
 	maps        map[string]*ebpf.Map
+	types       []byte // of the maps
 	attachments []attachment
 	close       func() error
 }
@@ -62,13 +63,24 @@ type attachment struct {
 	pin     string // its name
 	device  int    // index of the interface; 0 for those at none
 	program string // at the interface
-	attach  func() (link.Link, error)
+	attach  func(ours linkIDs) (link.Link, error)
 	update  func(link.Link) error          // to the object's
 	restore func(link.Link, *pinned) error // to what was pinned
 }
 
-// isAt reports whether a link is where the attachment belongs.
-func (a attachment) isAt(l link.Link) bool { return a.device == 0 || deviceOf(l) == a.device }
+// isAt reports whether a link is where the attachment belongs: at its interface, in this network
+// namespace, and before all programs of others.
+func (a attachment) isAt(l link.Link, ours linkIDs) bool {
+	if a.device == 0 {
+		return true
+	}
+	p, ok := tcxOf(l)
+	if !ok || p.device != a.device {
+		return false
+	}
+	c, isHere := p.chain()
+	return isHere && len(c.strangers(p.id, ours)) == 0
+}
 
 // The name of a pin at an interface is INTERFACE:PROGRAM. Interfaces have no colon in their names;
 // the BPF file system takes no dot. Earlier versions wrote INDEX_PROGRAM.
@@ -338,7 +350,7 @@ func controlComponent(
 				return nil, err
 			}
 			controls[name] = registered
-			return controlObject(registered), nil
+			return controlObject(registered)
 		},
 	}, nil
 }
@@ -385,14 +397,19 @@ func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settin
 	return s, append(settings, rttSettings(c, rtt)...)
 }
 
-func controlObject(c *loader.Control) *object {
+func controlObject(c *loader.Control) (*object, error) {
+	types, err := c.Types()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	return &object{
 		fingerprint: c.Fingerprint(),
 		maps:        c.Maps(),
+		types:       types,
 		close:       c.Close,
 		attachments: []attachment{{
 			pin: "registration",
-			attach: func() (link.Link, error) {
+			attach: func(linkIDs) (link.Link, error) {
 				if err := registerSoon(c); err != nil {
 					return nil, err
 				}
@@ -403,7 +420,7 @@ func controlObject(c *loader.Control) *object {
 				return loader.UpdateStructOps(l, old.maps[loader.OperationsMap])
 			},
 		}},
-	}
+	}, nil
 }
 
 // registerSoon registers a control and retries while the name is taken: the registration of a
@@ -435,7 +452,7 @@ func tcComponent(name string, interfaces []string, settings []Setting,
 			if err != nil {
 				return nil, err
 			}
-			return tcObject(o, devices), nil
+			return tcObject(o, devices)
 		},
 	}, nil
 }
@@ -461,9 +478,13 @@ type notReady struct{ error }
 func (notReady) Is(target error) bool { return target == ErrNotReady }
 func (e notReady) Unwrap() error      { return e.error }
 
-func tcObject(o tc.Object, devices []*net.Interface) *object {
+func tcObject(o tc.Object, devices []*net.Interface) (*object, error) {
+	types, err := o.Types()
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
 	out := &object{fingerprint: o.Fingerprint(), programs: o.Programs(), maps: o.Maps(),
-		close: o.Close}
+		types: types, close: o.Close}
 	if flows := o.Maps()["flows"]; flows != nil { // a control's
 		out.fingerprint += mapID(flows)
 	}
@@ -473,7 +494,7 @@ func tcObject(o tc.Object, devices []*net.Interface) *object {
 			out.attachments = append(out.attachments, tcAttachment(pin, o, device.Index, p))
 		}
 	}
-	return out
+	return out, nil
 }
 
 // tcAttachment returns the attachment of one of the object's programs at a device.
@@ -485,10 +506,14 @@ func tcAttachment(pin string, o interface {
 		pin:     pin,
 		device:  device,
 		program: p.Program,
-		attach: func() (link.Link, error) {
+		attach: func(ours linkIDs) (link.Link, error) {
+			c, err := chainAt(device, p.Where)
+			if err != nil {
+				return nil, err
+			}
 			l, err := link.AttachTCX(link.TCXOptions{
 				Interface: device, Program: o.Programs()[p.Program], Attach: p.Where,
-				Anchor: p.Anchor,
+				Anchor: c.anchor(p.Anchor, ours),
 			})
 			if err != nil && loader.HaveTCX() != nil {
 				return nil, loader.HaveTCX()
@@ -738,16 +763,20 @@ func chooseObject(g Cgroup) (*object, error) {
 		return nil, fmt.Errorf("cgroup %s: set the control: %w", g.Path, err)
 	}
 	fingerprint := loader.Fingerprint(spec)
+	types, err := loader.MarshalTypes(spec)
+	if err != nil {
+		return nil, fmt.Errorf("cgroup %s: %w", g.Path, err)
+	}
 	coll, err := ebpf.NewCollection(spec)
 	if err != nil {
 		return nil, fmt.Errorf("load the program that chooses congestion controls: %w", err)
 	}
 	return &object{
-		fingerprint: fingerprint, programs: coll.Programs, maps: coll.Maps,
+		fingerprint: fingerprint, programs: coll.Programs, maps: coll.Maps, types: types,
 		close: func() error { coll.Close(); return nil },
 		attachments: []attachment{{
 			pin: "choose",
-			attach: func() (link.Link, error) {
+			attach: func(linkIDs) (link.Link, error) {
 				return link.AttachCgroup(link.CgroupOptions{Path: g.Path,
 					Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
 			},

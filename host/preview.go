@@ -154,18 +154,45 @@ func ecnAdvice(value string) string {
 		"sysctl -w net.ipv4.tcp_ecn=1, or choose the control by cgroup or by sysctl", value)
 }
 
+// fallbackFile says whether a SYN that is lost is repeated without asking for ECN.
+const fallbackFile = "/proc/sys/net/ipv4/tcp_ecn_fallback"
+
+// The advice about net.ipv4.tcp_ecn_fallback.
+const (
+	fallbackMeans = "a connection whose first packet is lost has no ECN for life, and so TCP's " +
+		"window, beside others that slow down for marks"
+	fallbackCommand = "sysctl -w net.ipv4.tcp_ecn_fallback=0"
+)
+
+// fallsBack reports whether connections whose SYN is lost go on without ECN.
+func fallsBack() (bool, error) {
+	text, err := os.ReadFile(fallbackFile)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read net.ipv4.tcp_ecn_fallback: %w", err)
+	}
+	return strings.TrimSpace(string(text)) != "0", nil
+}
+
 // Advice returns what this network namespace lacks for the configured controls, and what to do. Up
 // does not change it.
-func (c *Config) Advice() ([]string, error) {
+func (c *Config) Advice() (advice []string, err error) {
 	if !c.needsECN() {
 		return nil, nil
 	}
 	value, err := tcpECN()
-	if errors.Is(err, os.ErrNotExist) || err == nil && asksForECN(value) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	return []string{ecnAdvice(value)}, nil
+	if err == nil && !asksForECN(value) {
+		advice = append(advice, ecnAdvice(value))
+	}
+	falls, err := fallsBack()
+	if falls {
+		advice = append(advice, fmt.Sprintf("net.ipv4.tcp_ecn_fallback is 1: %s; %s, where all "+
+			"paths let ECN through", fallbackMeans, fallbackCommand))
+	}
+	return advice, err
 }

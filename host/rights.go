@@ -54,6 +54,10 @@ var (
 
 // haveCapabilities fails if this thread may not do what Up does, and says what it lacks.
 func haveCapabilities() error {
+	if inUserNamespace() {
+		return fmt.Errorf("this process is in a user namespace, whose rights are none to load BPF "+
+			"programs: run it outside, as root: %w", unix.EPERM)
+	}
 	missing, err := missingCapabilities(neededCapabilities...)
 	if err != nil {
 		return err
@@ -63,6 +67,15 @@ func haveCapabilities() error {
 			unix.EPERM)
 	}
 	return nil
+}
+
+// inUserNamespace reports whether this process is in another user namespace than the machine's,
+// which has all users.
+func inUserNamespace() bool {
+	const all = "4294967295"
+	text, err := os.ReadFile("/proc/self/uid_map")
+	fields := strings.Fields(string(text))
+	return err == nil && !slices.Equal(fields, []string{"0", "0", all})
 }
 
 const runAsRoot = "run it as root, or see Rights in pcn docs host"

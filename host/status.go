@@ -167,17 +167,30 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	if len(p.links) == 0 {
 		problem("it is attached nowhere")
 	}
+	ours, err := ourLinks(h.root)
+	if err != nil {
+		problem("%v", err)
+	}
 	for pin, l := range p.links {
 		where := whereOf(pin)
 		if isDetached(l) {
 			problem("what it was attached to is gone (%s): run %s up", pin, command)
 			continue
 		}
-		if device := deviceOf(l); device != 0 && where != "" && !isElsewhere {
-			if now, err := net.InterfaceByIndex(device); err == nil && now.Name != where {
+		if p, ok := tcxOf(l); ok && where != "" && !isElsewhere {
+			now, err := net.InterfaceByIndex(p.device)
+			_, isHere := p.chain()
+			switch {
+			case !isHere:
+				problem("interface %s is in another network namespace now: run %s up there, and "+
+					"here without it", where, command)
+			case err == nil && now.Name != where:
 				problem("interface %s is now called %s: %s", where, now.Name,
 					afterRename(component, where, now.Name))
 				where = now.Name
+			}
+			if text := p.hidden(ours); text != "" {
+				problem("%s: %s: run %s up, which puts it before them", pin, text, command)
 			}
 		}
 		if where != "" && !slices.Contains(s.Where, where) {
@@ -186,7 +199,12 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	}
 	slices.Sort(s.Where)
 	slices.Sort(s.Problems)
-	if err := readCounts(component, p, s.Counts); err != nil {
+	types, err := st.mapTypes()
+	if err != nil {
+		problem("%v", err)
+		return s, nil
+	}
+	if err := readCounts(component, p, types, s.Counts); err != nil {
 		problem("%v", err)
 		return s, nil
 	}
@@ -194,7 +212,7 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 		problem("%v", err)
 		return s, nil
 	}
-	if s.flows, err = readFlows(component, p); err != nil {
+	if s.flows, err = readFlows(component, p, types); err != nil {
 		problem("%v", err)
 		return s, nil
 	}
@@ -211,11 +229,11 @@ func hasFlows(name string, p *pinned) bool {
 }
 
 // readFlows reads the flow table of a control. It is read once, as it may be long.
-func readFlows(name string, p *pinned) ([]loader.Flow, error) {
+func readFlows(name string, p *pinned, types loader.MapTypes) ([]loader.Flow, error) {
 	if !hasFlows(name, p) {
 		return nil, nil
 	}
-	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"])
+	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"], types)
 	if err != nil {
 		return nil, err
 	}
@@ -286,12 +304,14 @@ func whereOf(pin string) string {
 }
 
 // readCounts reads all counters of a component's programs.
-func readCounts(name string, p *pinned, into map[string]uint64) error {
+func readCounts(
+	name string, p *pinned, types loader.MapTypes, into map[string]uint64,
+) error {
 	for pin, m := range p.maps {
-		if !tc.IsCounts(pin) {
+		if !loader.IsCounts(pin) {
 			continue
 		}
-		counts, err := tc.ReadCounts(m)
+		counts, err := tc.ReadCounts(pin, m, types)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -449,7 +469,15 @@ func (h *Host) Control(name string) (*loader.Control, error) {
 	if err != nil {
 		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)
 	}
-	c, err := loader.FromFlows(name, m)
+	st, err := h.folder(controlPrefix + name).state()
+	var types loader.MapTypes
+	if err == nil {
+		types, err = st.mapTypes()
+	}
+	var c *loader.Control
+	if err == nil {
+		c, err = loader.FromFlows(name, m, types)
+	}
 	if err != nil {
 		m.Close()
 	}

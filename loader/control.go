@@ -46,6 +46,7 @@ type Control struct {
 	limits limits
 
 	fingerprint func() string // nil without an object
+	types       func() ([]byte, error)
 	// registered without a link (before 6.4): it outlives the process unless Close is called
 	linkless bool
 }
@@ -328,6 +329,7 @@ func (d definition) create(spec *ebpf.CollectionSpec, c *Control) (err error) {
 	}
 	// slow, and no lab asks for it
 	c.fingerprint = sync.OnceValue(func() string { return Fingerprint(spec) })
+	c.types = sync.OnceValues(func() ([]byte, error) { return MarshalTypes(spec) })
 	c.coll, err = ebpf.NewCollectionWithOptions(spec,
 		ebpf.CollectionOptions{MapReplacements: replace, Cache: KernelTypes()})
 	if c.linkless && errors.Is(err, unix.EEXIST) {

@@ -5,7 +5,6 @@ package loader
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -134,12 +133,17 @@ func bpf(command uintptr, attr unsafe.Pointer, size uintptr) error {
 }
 
 // FromFlows returns the control of a pinned flow table, whoever registered it: its flows can be
-// read. The kernel keeps the type of the entries with the table, so it may be another build's, or a
-// control of the user's own.
-func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
-	layout, err := layoutInKernel(flows)
+// read. The type of the entries goes with the table, so it may be another build's, or a control of
+// the user's own. Without types it is the kernel's.
+func FromFlows(name string, flows *ebpf.Map, types MapTypes) (*Control, error) {
+	entry, err := types.ValueType(flowsMap, flows)
 	if err != nil {
 		return nil, fmt.Errorf("flow table of congestion control %s: %w", name, err)
+	}
+	layout, err := layoutOfEntry(entry, flows)
+	if err != nil {
+		return nil, fmt.Errorf("flow table of congestion control %s: %w: run pcn host up with "+
+			"this program", name, err)
 	}
 	s, ok := scheme.Builtin().ByControl(name)
 	if !ok {
@@ -148,36 +152,26 @@ func FromFlows(name string, flows *ebpf.Map) (*Control, error) {
 	return &Control{scheme: s, layout: layout, flows: flows}, nil
 }
 
-// layoutInKernel reads the layout of a table's entries from the kernel.
-func layoutInKernel(flows *ebpf.Map) (*flowLayout, error) {
-	h, err := flows.Handle()
+// layoutOfEntry reads the layout of a table's entries.
+func layoutOfEntry(entry *btf.Struct, flows *ebpf.Map) (*flowLayout, error) {
+	if entry.Size != flows.ValueSize() {
+		return nil, fmt.Errorf("its entries have %d bytes, %s has %d", flows.ValueSize(),
+			entry.Name, entry.Size)
+	}
+	stats, err := scheme.StatsOf(entry, entry.Size)
 	if err != nil {
-		return nil, fmt.Errorf("read the type of its entries: %w", err)
+		return nil, err
 	}
-	defer h.Close()
-	spec, err := h.Spec(nil)
-	if err != nil {
-		return nil, fmt.Errorf("read the type of its entries: %w", err)
+	return entryLayout(entry, entry.Size, stats)
+}
+
+// Types returns the types of the control's flow table and counters, for [UnmarshalTypes]; nil if
+// its programs are not its own.
+func (c *Control) Types() ([]byte, error) {
+	if c.types == nil {
+		return nil, nil
 	}
-	for t, err := range spec.All() {
-		if err != nil {
-			return nil, fmt.Errorf("read the type of its entries: %w", err)
-		}
-		entry, ok := t.(*btf.Struct)
-		if !ok || entry.Size != flows.ValueSize() {
-			continue
-		}
-		stats, err := scheme.StatsOf(entry, entry.Size)
-		if err != nil {
-			return nil, err
-		}
-		if layout, err := entryLayout(entry, entry.Size, stats); err == nil {
-			return layout, nil
-		}
-	}
-	return nil,
-		errors.New("its entries are not those of a congestion control of pcn: run pcn host up " +
-			"with this program")
+	return c.types()
 }
 
 // Fingerprint hashes an object's programs, map sizes and variables: objects with equal hashes run

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
@@ -33,8 +34,10 @@ func ExplainVerifier(err error) error {
 		refused.Cause, code)
 }
 
-// complaint finds the last line of C in a verifier log, and the last message about it.
+// complaint finds the last line of C in a verifier log, and what the kernel says about it: its
+// section "Reason:", or else the last message.
 func complaint(log []string) (where, code, reason string) {
+	log, report := splitReport(log)
 	for _, line := range log {
 		line = strings.TrimSpace(line)
 		if m := sourceLine.FindStringSubmatch(line); m != nil {
@@ -45,7 +48,37 @@ func complaint(log []string) (where, code, reason string) {
 			reason = line
 		}
 	}
+	if told := section(report, "Reason:"); told != "" {
+		reason = told
+	}
 	return where, code, reason
+}
+
+// splitReport separates a log from the report that Linux 7.3 and later write at its end.
+func splitReport(log []string) (rest, report []string) {
+	i := slices.IndexFunc(log, func(line string) bool {
+		return strings.HasPrefix(line, "Verification failed:")
+	})
+	if i < 0 {
+		return log, nil
+	}
+	return log[:i], log[i:]
+}
+
+// section returns the text of a report's section, of which the lines are indented.
+func section(report []string, title string) string {
+	i := slices.Index(report, title)
+	if i < 0 {
+		return ""
+	}
+	var text []string
+	for _, line := range report[i+1:] {
+		if !strings.HasPrefix(line, " ") {
+			break
+		}
+		text = append(text, strings.TrimSpace(line))
+	}
+	return strings.TrimSuffix(strings.Join(text, " "), ".")
 }
 
 // isStatistic reports whether a line is one of those that end every log.

@@ -267,6 +267,7 @@ type npecnPortState struct {
 	LinkRest   uint64
 	DecidedNs  uint64
 	ServeNs    uint64
+	LosslessNs uint64
 	QueueBytes uint64
 	Wire       struct {
 		_    structs.HostLayout

@@ -24,7 +24,7 @@ DEV_PACKAGES=(
 	"${QEMU_PACKAGES[@]}"
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
 	curl python3 slurm-wlm munge lintian qemu-user-static
-	chromium fonts-liberation
+	chromium fonts-liberation systemd-container debootstrap util-linux
 )
 ARM64_PACKAGES=(qemu-system-arm)
 ARM64_SUITE=trixie

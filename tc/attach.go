@@ -26,6 +26,7 @@ type object struct {
 	gone  int         // number of links, from the first, whose device is gone
 
 	fingerprint func() string
+	types       func() ([]byte, error)
 }
 
 // load loads an object with these values of its variables. Maps of the given names are shared.
@@ -46,6 +47,7 @@ func load(
 	fresh.Maps = maps.Clone(spec.Maps)
 	// slow, and no lab asks for it
 	fingerprint := sync.OnceValue(func() string { return loader.Fingerprint(&fresh) })
+	types := sync.OnceValues(func() ([]byte, error) { return loader.MarshalTypes(&fresh) })
 	replace := o.reused(spec)
 	for m, replacement := range shared {
 		replace[m] = replacement
@@ -62,7 +64,8 @@ func load(
 		}
 		return object{}, fmt.Errorf("load tc program %s: %w", name, loader.ExplainVerifier(err))
 	}
-	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint}, nil
+	return object{name: name, coll: coll, mu: &sync.Mutex{}, fingerprint: fingerprint,
+		types: types}, nil
 }
 
 // usesKernelContext reports whether a program of the object calls bpf_cast_to_kern_ctx.

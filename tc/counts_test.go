@@ -49,13 +49,14 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 		names []string
 	}{
 		{n, []string{
-			"busy", "cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "idle",
-			"no_clone", "no_flow", "no_timer",
+			"busy", "cnp_decrease", "cnp_hold", "cnp_increase", "ended", "extensions", "forged",
+			"idle", "no_clone", "no_flow", "no_timer",
 		}},
 		{newRP(t), []string{
 			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",
 			"cnp_udp", "interface",
-			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed", "stale",
+			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed",
+			"rise_limited", "stale",
 			"unsigned",
 		}},
 	} {
@@ -66,6 +67,6 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { m.Close() })
-	_, err = ReadCounts(m)
+	_, err = ReadCounts("np_counts", m, nil)
 	qt.Check(t, qt.ErrorMatches(err, "read the names of the counters in .*"))
 }

@@ -47,6 +47,7 @@ type npNpCounts struct {
 	Idle        uint64
 	NoTimer     uint64
 	Busy        uint64
+	Forged      uint64
 }
 
 type npNpDoor struct {

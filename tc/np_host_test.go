@@ -3,10 +3,12 @@
 package tc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -393,6 +395,89 @@ func TestHostNPEgressPasses(t *testing.T) {
 	r := n.run(t, here, "np_egress", frame, skBuff{Mark: markCNP})
 	passes(t, r, frame)
 	qt.Check(t, qt.Equals(r.skb.Mark, markCNP))
+}
+
+// What a socket of this host sends as a CNP does not leave it. All else does, also a CNP that is
+// forwarded, such as a virtual machine's.
+func TestHostNPDropsForgedCNPs(t *testing.T) {
+	f, v6 := someFlow(), someFlowIPv6()
+	forged, forged6 := encode(t, f.cnp(true, 1)), encode(t, v6.cnp(false, 0))
+	roce := bytes.Clone(forged)
+	clear(roce[offIP+20+8+12 : len(roce)-4]) // the reserved bytes of other implementations
+	data := bytes.Clone(forged)
+	data[offIP+20+8] = 4 // a send, not a CNP
+	const count = "forged"
+	for _, c := range []struct {
+		name  string
+		frame []byte
+		skb   skBuff
+		drops bool
+	}{
+		{"IPv4", forged, skBuff{}, true},
+		{"IPv6", forged6, skBuff{}, true},
+		{"VLAN", tagged(forged, vlan10), skBuff{}, true},
+		{"several in one", data, skBuff{GSOSize: 40, GSOSegs: 2}, true},
+		{"forwarded", forged, skBuff{IngressIfindex: 1}, false},
+		{"of RoCE", roce, skBuff{}, false},
+		{"data of RoCE", data, skBuff{}, false},
+		{"TCP", f.tcpData(t, ect0, 100), skBuff{}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, _ := newHostNP(t, everyPacket())
+			r := n.run(t, here, "np_egress", c.frame, c.skb)
+			if !c.drops {
+				passes(t, r, c.frame)
+				qt.Check(t, qt.Equals(n.counts(t)[count], 0))
+				return
+			}
+			qt.Check(t, qt.Equals(r.verdict, tcxDrop))
+			qt.Check(t, qt.Equals(n.counts(t)[count], 1))
+		})
+	}
+}
+
+// A user's socket can't send a CNP, with the TOS, the checksum and the payload of one.
+func TestHostNPStopsUsers(t *testing.T) {
+	a, b := nstest.New(t), nstest.New(t)
+	here, peer := nstest.Veth(t, a, b, netip.MustParsePrefix("10.7.0.1/24"),
+		netip.MustParsePrefix("10.7.0.2/24"))
+	n, err := LoadHostNP(everyPacket())
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { n.Close() })
+	qt.Assert(t, qt.IsNil(n.Attach(a, here.Index())))
+	const rocePort = 4791
+	var in, out *net.UDPConn
+	nstest.Do(t, b, func() (err error) {
+		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: peer.Addr.AsSlice(), Port: rocePort})
+		return err
+	})
+	t.Cleanup(func() { in.Close() })
+	nstest.Do(t, a, func() (err error) {
+		out, err = net.DialUDP("udp4", nil, in.LocalAddr().(*net.UDPAddr))
+		return err
+	})
+	t.Cleanup(func() { out.Close() })
+	raw, err := out.SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	controlErr := raw.Control(func(fd uintptr) {
+		err = errors.Join(
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, 48<<2|ce),
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, 1),
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MTU_DISCOVER,
+				unix.IP_PMTUDISC_DO))
+	})
+	qt.Assert(t, qt.IsNil(errors.Join(controlErr, err)))
+	frame := encode(t, someFlow().cnp(false, 0))
+	_, err = out.Write(frame[offIP+20+8:])
+	qt.Assert(t, qt.IsNil(err))
+	_, err = out.Write([]byte("no CNP"))
+	qt.Assert(t, qt.IsNil(err))
+	got := make([]byte, 100)
+	qt.Assert(t, qt.IsNil(in.SetReadDeadline(time.Now().Add(10*time.Second))))
+	size, err := in.Read(got)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(got[:size]), "no CNP"))
+	qt.Check(t, qt.Equals(n.counts(t)["forged"], 1))
 }
 
 // Signed CNPs are dated, and of the key that signs.

@@ -216,7 +216,7 @@ func TestRateUnit(t *testing.T) {
 				LineRateBps: lineRateBps, MinRateBps: unitBps, W_min: wMin * q24, W_max: wMax * q24,
 			}}, nil)
 	qt.Assert(t, qt.IsNil(err))
-	r := &RP{obj}
+	r := &RP{object: obj}
 	t.Cleanup(func() { r.Close() })
 	r.add(t, f)
 	r.run(t, here, "rp_ingress", encode(t, f.cnp(true, want)), skBuff{})

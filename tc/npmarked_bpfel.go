@@ -52,6 +52,7 @@ type npmarkedNpCounts struct {
 	Idle        uint64
 	NoTimer     uint64
 	Busy        uint64
+	Forged      uint64
 }
 
 type npmarkedNpDoor struct {

@@ -58,6 +58,7 @@ type Object interface {
 	Programs() map[string]*ebpf.Program
 	Maps() map[string]*ebpf.Map
 	Fingerprint() string
+	Types() ([]byte, error)
 }
 
 var _ = []Object{
@@ -88,3 +89,6 @@ func (o *object) Maps() map[string]*ebpf.Map { return o.coll.Maps }
 
 // Fingerprint returns a hash of the programs and their parameters.
 func (o *object) Fingerprint() string { return o.fingerprint() }
+
+// Types returns the types of the object's flow table and counters, for [loader.UnmarshalTypes].
+func (o *object) Types() ([]byte, error) { return o.types() }

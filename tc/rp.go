@@ -4,6 +4,7 @@ package tc
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/config/scheme"
@@ -20,7 +22,10 @@ import (
 
 // RP is a reaction point: it receives CNPs or CNMs for a control's flows. It is part of the
 // control's object, which includes bpf/include/react.h, or react_cnm.h for QCN.
-type RP struct{ object }
+type RP struct {
+	object
+	source *btf.Struct // key of rpSources; nil if it hears CNMs
+}
 
 // Names in objects that include bpf/include/react.h.
 const (
@@ -138,6 +143,13 @@ func loadedRP(
 	name string, spec *ebpf.CollectionSpec, vars map[string]any, flows *ebpf.Map, options []Option,
 ) (*RP, error) {
 	keepProgram(spec, rpIngress)
+	var source *btf.Struct // the kernel would tell it to CAP_SYS_ADMIN only
+	if m := spec.Maps[rpSources]; m != nil {
+		var ok bool
+		if source, ok = btf.As[*btf.Struct](m.Key); !ok {
+			return nil, fmt.Errorf("%s: the keys of its map %s are not a struct", name, rpSources)
+		}
+	}
 	shared := map[string]*ebpf.Map{}
 	if flows != nil {
 		shared[rpFlows] = flows
@@ -146,7 +158,7 @@ func loadedRP(
 	if err != nil {
 		return nil, err
 	}
-	return &RP{obj}, nil
+	return &RP{obj, source}, nil
 }
 
 // Places returns where Attach attaches the program.
@@ -162,23 +174,25 @@ func (r *RP) Attach(h netns.NsHandle, ifindex int) error {
 // Allow also accepts CNPs from these prefixes at a host's device; without prefixes, from
 // everywhere.
 func (r *RP) Allow(ifindex int, prefixes ...netip.Prefix) error {
-	return AllowCNPs(r.coll.Maps, ifindex, prefixes...)
-}
-
-// AllowCNPs does what [RP.Allow] does, with the maps of an object over bpf/include/react.h.
-func AllowCNPs(maps map[string]*ebpf.Map, ifindex int, prefixes ...netip.Prefix) error {
 	if len(prefixes) == 0 {
 		prefixes = []netip.Prefix{netip.MustParsePrefix("::/0")}
 	}
+	maps := r.coll.Maps
 	if err := maps[rpInterfaces].Put(uint32(ifindex), uint32(0)); err != nil {
 		return fmt.Errorf("rp: allow CNPs at device %d: %w", ifindex, err)
 	}
 	for _, p := range prefixes {
-		source, err := sourceOf(maps[rpSources], ifindex, p)
+		source, err := r.sourceOf(ifindex, p)
 		if err != nil {
 			return err
 		}
-		if err := maps[rpSources].Put(source, uint32(0)); err != nil {
+		err = maps[rpSources].Put(source, uint32(0))
+		if errors.Is(err, unix.ENOSPC) {
+			return fmt.Errorf("rp: allow CNPs from %s at device %d: there is room for %d "+
+				"prefixes, of all devices together: write fewer, larger ones: %w", p, ifindex,
+				maps[rpSources].MaxEntries(), err)
+		}
+		if err != nil {
 			return fmt.Errorf("rp: allow CNPs from %s at device %d: %w", p, ifindex, err)
 		}
 	}
@@ -199,14 +213,13 @@ func changeRules(m *ebpf.Map) error {
 
 // sourceOf returns the key in rp_sources: the device is part of the prefix, and IPv4 is mapped into
 // IPv6.
-func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
+func (r *RP) sourceOf(ifindex int, p netip.Prefix) ([]byte, error) {
 	if !p.IsValid() {
 		return nil, fmt.Errorf(
 			"rp: allow CNPs from prefix %q: want one such as 10.0.0.0/8 or 2001:db8::/32", p)
 	}
-	layout, err := structIn(sources, "rp_source")
-	if err != nil {
-		return nil, fmt.Errorf("rp: allow CNPs from %s: %w", p, err)
+	if r.source == nil {
+		return nil, fmt.Errorf("rp: allow CNPs from %s: this reaction point hears none", p)
 	}
 	const ifindexBits, mappedBits = 32, 96
 	bits := uint32(ifindexBits + p.Bits())
@@ -214,8 +227,8 @@ func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 		bits += mappedBits
 	}
 	addr := p.Masked().Addr().As16()
-	key := make([]byte, sources.KeySize())
-	for _, m := range layout.Members {
+	key := make([]byte, r.source.Size)
+	for _, m := range r.source.Members {
 		at := key[m.Offset.Bytes():]
 		switch m.Name {
 		case "prefix_bits":
@@ -227,17 +240,6 @@ func sourceOf(sources *ebpf.Map, ifindex int, p netip.Prefix) ([]byte, error) {
 		}
 	}
 	return key, nil
-}
-
-// structIn returns a struct of a map's keys or values by name, from the map's BTF.
-func structIn(m *ebpf.Map, name string) (*btf.Struct, error) {
-	spec, err := typesOf(m)
-	if err != nil {
-		return nil, err
-	}
-	var s *btf.Struct
-	err = spec.TypeByName(name, &s)
-	return s, err
 }
 
 // Keys returns the keys with which it checks signed CNPs, on a host.

@@ -49,7 +49,7 @@ func newDCQCNRPOf(t *testing.T, vars map[string]any, flows ...flow) *RP {
 	obj, err := load("rp", pruned(spec), vars, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
-	r := &RP{obj}
+	r := &RP{object: obj}
 	for _, f := range flows {
 		var v rpdcqcnDcqcnFlow
 		v.Rp.Recovery.RateBps, v.Rp.Recovery.TargetBps = lineRateBps, lineRateBps

@@ -291,7 +291,7 @@ func hostRefuses(t *testing.T, r *RP, flows []flow, frame []byte, want Counts) {
 func (r *RP) disallow(t *testing.T, ifindex int, prefixes ...netip.Prefix) {
 	t.Helper()
 	for _, p := range prefixes {
-		source, err := sourceOf(r.coll.Maps[rpMapRpSources], ifindex, p)
+		source, err := r.sourceOf(ifindex, p)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapRpSources].Delete(source)))
 	}
@@ -379,7 +379,7 @@ func TestHostRPLimitsRate(t *testing.T) {
 	}
 	r.hearFrame(t, encode(t, b.cnp(true, 1)))
 	qt.Check(t, qt.DeepEquals(r.counts(t), Counts{"cnp_increase": burst, "cnp_decrease": 1,
-		"rate_limited": 10 - burst}))
+		"rise_limited": 10 - burst}))
 	qt.Check(t, qt.Equals(r.flow(t, a).Sender.CnpIncrease, burst))
 
 	const interval = 20 * time.Millisecond
@@ -392,6 +392,28 @@ func TestHostRPLimitsRate(t *testing.T) {
 	obeyed = r.counts(t)["cnp_increase"]
 	qt.Check(t, qt.IsTrue(obeyed >= 5 && obeyed <= most),
 		qt.Commentf("%d, want at most %d", obeyed, most))
+}
+
+// A flood of CNPs that speed up crowds out none that slow down. While a receiver says that there is
+// congestion, the flood speeds up nothing.
+func TestHostRPFloodOfIncreases(t *testing.T) {
+	const burst, interval = 8, 50 * time.Millisecond // T is two intervals
+	f := someFlow()
+	r := newHostRP(t, HostRPOptions{CNPInterval: interval, CNPBurst: burst}, nil, f)
+	genuine := uint64(0)
+	for start, next := time.Now(), time.Now(); time.Since(start) < 20*interval; {
+		r.hearFrame(t, encode(t, f.cnp(false, 0)))
+		if time.Now().After(next) {
+			r.hearFrame(t, encode(t, f.cnp(true, 1)))
+			genuine++
+			next = next.Add(2 * interval)
+		}
+	}
+	got := r.flow(t, f).Sender
+	qt.Check(t, qt.Equals(got.CnpDecrease, genuine))
+	// A pause of this process longer than an interval gives the flood a token or two.
+	qt.Check(t, qt.IsTrue(got.CnpIncrease <= burst+genuine/2),
+		qt.Commentf("%d increases, %d decreases", got.CnpIncrease, genuine))
 }
 
 // No CNP brings a flow below the floor.
@@ -518,4 +540,18 @@ func TestKeyRotation(t *testing.T) {
 func TestHostRPNeedsPCN(t *testing.T) {
 	_, err := LoadHostRP(&loader.Control{}, HostRPOptions{})
 	qt.Check(t, qt.ErrorMatches(err, "rp: congestion control .* has no reaction point"))
+}
+
+// There is room for so many prefixes, and who gives more is told.
+func TestHostRPTooManyPrefixes(t *testing.T) {
+	const room = 16384
+	r := newHostRP(t, HostRPOptions{}, nil) // which takes one
+	var many []netip.Prefix
+	for i := range room {
+		addr := netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 0})
+		many = append(many, netip.PrefixFrom(addr, 24))
+	}
+	err := r.Allow(testIfindex, many...)
+	qt.Check(t, qt.ErrorMatches(err, "rp: allow CNPs from 10.63.255.0/24 at device 1: there is "+
+		"room for 16384 prefixes, of all devices together: .*"))
 }

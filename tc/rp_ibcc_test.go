@@ -32,7 +32,7 @@ func newIBCCRPOf(t *testing.T, tcd bool, flows ...flow) *RP {
 		rpibccVarTcd: tcd, rpibccVarIdealTime: true}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
-	r := &RP{obj}
+	r := &RP{object: obj}
 	for _, f := range flows {
 		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapFlows].Put(f.key(6), &rpibccIbccFlow{})))
 	}
@@ -51,7 +51,7 @@ func newTIMELYRP(t *testing.T, flows ...flow) *RP {
 	}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
-	r := &RP{obj}
+	r := &RP{object: obj}
 	for _, f := range flows {
 		qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapFlows].Put(f.key(6), &rptimelyTimelyFlow{})))
 	}

@@ -48,7 +48,7 @@ func newQCNRPOf(t *testing.T, p rpqcnQcnRpParams, flows ...flow) *RP {
 		nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
-	r := &RP{obj}
+	r := &RP{object: obj}
 	for _, f := range flows {
 		r.putQCN(t, f, started(p))
 	}

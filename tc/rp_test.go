@@ -45,7 +45,7 @@ func newRP(t *testing.T, flows ...flow) *RP {
 		}}, nil)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { obj.Close() })
-	r := &RP{obj}
+	r := &RP{object: obj}
 	for _, f := range flows {
 		r.add(t, f)
 	}

@@ -23,6 +23,7 @@ type rpqcnQcnFlow struct {
 	Guard struct {
 		_        structs.HostLayout
 		DueNs    uint64
+		RiseNs   uint64
 		Stamp    uint32
 		Crc      uint32
 		Ifindex  uint32

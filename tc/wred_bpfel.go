@@ -26,6 +26,7 @@ type wredWredCounts struct {
 	Passed       uint64
 	Marked       uint64
 	Dropped      uint64
+	Spared       uint64
 	Superpackets uint64
 }
 

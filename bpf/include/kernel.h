@@ -264,9 +264,10 @@ struct minmax {
 	struct minmax_sample s[3];
 };
 
-/* State of the kernel's CUBIC, in icsk_ca_priv. */
+/* State of the kernel's CUBIC, in icsk_ca_priv. BIC's has the same name, and no origin point. */
 struct bictcp {
 	u32 cnt;
+	u32 bic_origin_point;
 };
 
 struct tcp_sock {

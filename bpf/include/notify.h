@@ -15,7 +15,7 @@
  *
  * The program at ingress builds the CNP and sends a clone of the data packet to its own egress.
  * There np_egress cuts the clone down to the CNP. A tc program can send a packet of its own only by
- * cloning. Data packets pass unchanged.
+ * cloning. Data packets pass unchanged. On hosts CNPs of local sockets do not pass.
  */
 #ifndef PCN_NOTIFY_H
 #define PCN_NOTIFY_H
@@ -70,6 +70,7 @@ struct np_counts {
 	u64 idle;	  /* flows that fell silent */
 	u64 no_timer;	  /* CNPs of flows that only a full table would remove */
 	u64 busy;	  /* packets not counted: another CPU had the flow's state for too long */
+	u64 forged;	  /* CNPs that sockets of this host sent, which were dropped */
 };
 
 COUNTS(np_counts)
@@ -590,6 +591,51 @@ u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 e
 }
 #endif
 
+/*
+ * Whether a socket of this host sends what a reaction point would take for a CNP. Nobody but this
+ * notification point sends CNPs from here: any user may open a socket of UDP, and could slow down
+ * or speed up the flows of others. Of several packets in one skb only the first is to be seen, so
+ * one to RoCE's port is taken for such a packet. What is forwarded is of another host.
+ */
+static __always_inline bool np_forged(struct __sk_buff *skb)
+{
+	struct cnp_body body;
+	struct network n;
+	u32 off;
+
+	if (skb->ingress_ifindex || !network_parse(skb, &n))
+		return false;
+	if (n.v6) {
+		const struct ipv6hdr *ip = n.header;
+
+		if (ip->nexthdr != IPPROTO_UDP)
+			return false;
+		off = n.off + sizeof(*ip);
+	} else {
+		const struct iphdr *ip = n.header;
+
+		if (ip->protocol != IPPROTO_UDP || ip->ihl != 5)
+			return false;
+		off = n.off + sizeof(*ip);
+	}
+	if (bpf_skb_load_bytes(skb, off, &body.udp, sizeof(body.udp)) ||
+	    body.udp.dest != bpf_htons(ROCE_PORT))
+		return false;
+	if (skb->gso_size)
+		return true;
+	return !bpf_skb_load_bytes(skb, off, &body, sizeof(body)) &&
+	       body.bth.opcode == CNP_OPCODE && body.pcn.flow_sport;
+}
+
+/* A packet that is no clone of the ingress program's. */
+static __always_inline int np_others(struct __sk_buff *skb)
+{
+	if (!on_host || !np_forged(skb))
+		return TCX_NEXT;
+	np_counts_add(NP(forged));
+	return TCX_DROP;
+}
+
 SEC("tc")
 int np_egress(struct __sk_buff *skb)
 {
@@ -597,10 +643,10 @@ int np_egress(struct __sk_buff *skb)
 	struct np_pending *p;
 
 	if (skb->mark != MARK_CNP)
-		return TCX_NEXT;
+		return np_others(skb);
 	p = bpf_map_lookup_elem(&np_pending, &zero);
 	if (!p || !p->ready)
-		return TCX_NEXT;
+		return np_others(skb);
 	p->ready = 0;
 	headers_len = p->headers_len;
 	tags = on_host ? p->tags : 0;

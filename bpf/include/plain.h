@@ -45,7 +45,7 @@ extern void cubictcp_acked(struct sock *sk, const struct ack_sample *sample) __k
 /* Its state must fit where sock_state has room for it. */
 static __always_inline bool have_cubic(void)
 {
-	return bpf_core_type_exists(struct bictcp) &&
+	return bpf_core_field_exists(((struct bictcp *)0)->bic_origin_point) &&
 	       bpf_core_type_size(struct bictcp) <= sizeof(((struct sock_state *)0)->cubic) &&
 	       cubictcp_init && cubictcp_recalc_ssthresh && cubictcp_cong_avoid && cubictcp_state &&
 	       cubictcp_acked;

@@ -210,22 +210,55 @@ static __always_inline bool rp_tag_good(const struct received_cnp *h, bool ce, u
 	return false;
 }
 
-/* The counter of why the flow takes no CNP now, or RP_NO_FAULT. Under the flow's lock. */
-static __always_inline u32 rp_guard(struct cnp_guard *g, u32 stamp, u64 t_ns)
+/* Takes a token of a bucket, which is when the next CNP is due. False: there is none. */
+static __always_inline bool rp_token(u64 *due_ns, u64 t_ns)
 {
+	u64 due = *due_ns > t_ns ? *due_ns : t_ns;
+
+	if (due - t_ns > cnp_burst_ns)
+		return false;
+	*due_ns = due + cnp_interval_ns;
+	return true;
+}
+
+/* CNPs that slow down may hold back for so many intervals those that speed up. */
+#define RP_MAX_RISE_DEBT 64
+
+/*
+ * A CNP that slows down takes two tokens of those that speed up. A receiver sends one CNP in T, two
+ * intervals: while it says that there is congestion, nobody else can say that there is none.
+ */
+static __always_inline void rp_hold_rises(struct cnp_guard *g, u64 t_ns)
+{
+	u64 due = g->rise_ns > t_ns ? g->rise_ns : t_ns,
+	    most = t_ns + cnp_burst_ns + RP_MAX_RISE_DEBT * cnp_interval_ns;
+
+	due += 2 * cnp_interval_ns;
+	g->rise_ns = due < most ? due : most;
+}
+
+/*
+ * The counter of why the flow takes no CNP now, or RP_NO_FAULT. Under the flow's lock. CNPs that
+ * slow down have tokens of their own, so that no flood of others crowds them out.
+ */
+static __always_inline u32 rp_guard(struct cnp_guard *g, const struct cnp_event *event, u32 stamp)
+{
+	u64 t_ns = event->now_ns;
+
 	if (require_tag) {
 		if (g->stamped && stamp_after(stamp, g->stamp) <= 0)
 			return RP(replayed);
 		g->stamp = stamp;
 		g->stamped = 1;
 	}
-	if (cnp_interval_ns) { /* a token bucket, by when the next CNP is due */
-		u64 due_ns = g->due_ns > t_ns ? g->due_ns : t_ns;
-
-		if (due_ns - t_ns > cnp_burst_ns)
-			return RP(rate_limited);
-		g->due_ns = due_ns + cnp_interval_ns;
-	}
+	if (!cnp_interval_ns)
+		return RP_NO_FAULT;
+	if (!event->ce && !event->ue)
+		return rp_token(&g->rise_ns, t_ns) ? RP_NO_FAULT : RP(rise_limited);
+	if (!rp_token(&g->due_ns, t_ns))
+		return RP(rate_limited);
+	if (event->ce)
+		rp_hold_rises(g, t_ns);
 	return RP_NO_FAULT;
 }
 
@@ -273,7 +306,7 @@ static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event 
 	u32 counter;
 
 	bpf_spin_lock(&flow->lock);
-	counter = rp_guard(&flow->guard, stamp, event->now_ns);
+	counter = rp_guard(&flow->guard, event, stamp);
 	if (counter == RP_NO_FAULT)
 		counter = rp_apply(flow, event);
 	bpf_spin_unlock(&flow->lock);

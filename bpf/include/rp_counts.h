@@ -25,6 +25,7 @@ struct rp_counts {
 	u64 stale;	  /* signed too long ago, or in the future */
 	u64 replayed;	  /* signed no later than one that the flow accepted */
 	u64 rate_limited; /* above the rate limit of the flow */
+	u64 rise_limited; /* the same, of those that speed up */
 };
 
 COUNTS(rp_counts)

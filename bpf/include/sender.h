@@ -41,7 +41,8 @@ struct sender {
 
 /* What the reaction point (react.h) knows of a flow's CNPs. */
 struct cnp_guard {
-	u64 due_ns;  /* when the next CNP is due, by the rate limit */
+	u64 due_ns;  /* when the next CNP that slows down is due, by the rate limit */
+	u64 rise_ns; /* and the next that speeds up */
 	u32 stamp;   /* of the latest CNP that was signed */
 	u32 crc;     /* CRC-32 of what is the same in all of them, if crc_known */
 	u32 ifindex; /* where CNPs of this peer were allowed last, 0: nowhere */

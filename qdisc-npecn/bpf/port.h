@@ -223,6 +223,7 @@ struct port_state {
 	u64 link_rest;	 /* the link is free so much later than link_free_ns, in ns / rate_bps */
 	u64 decided_ns;	 /* nothing may arrive before this any more */
 	u64 serve_ns;	 /* no class can start a packet before */
+	u64 lossless_ns; /* what lossless_start returns */
 	u64 queue_bytes; /* all classes: of packets that had ideally arrived */
 	struct ring wire;
 	u32 backlogged; /* bit per class with packets */

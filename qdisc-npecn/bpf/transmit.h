@@ -81,16 +81,20 @@ __noinline int transmit(struct port *p __arg_nonnull, u32 c, u64 t_ns)
  * start its first packet, of so many bytes; NEVER while it may not and no end is in sight. Decides
  * up to limit_ns.
  *
- * A global function, as next_start, which has a loop around it: the verifier looks at it once.
+ * A global function, as next_start, which has a loop around it: the verifier looks at it once. It
+ * leaves the time in the port: the verifier of 6.18 takes a value that is returned there, and that
+ * the caller compares, for a bug of its own.
  */
-__noinline u64 lossless_start(struct port *p __arg_nonnull, u32 c, u64 t_ns, u64 limit_ns, u32 len)
+__noinline int lossless_start(struct port *p __arg_nonnull, u32 c, u64 t_ns, u64 limit_ns, u32 len)
 {
 	struct tclass *k = class_at(p, c);
 	u32 id = p->config.id;
 
 	if (uses & USE_CBFC && p->config.credits)
-		return cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
-	return pfc_start(p, k, id, c, t_ns, limit_ns);
+		p->state.lossless_ns = cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
+	else
+		p->state.lossless_ns = pfc_start(p, k, id, c, t_ns, limit_ns);
+	return 0;
 }
 
 /* class_start: when a class can start its first packet; NEVER while no end of OFF is in sight. */
@@ -109,7 +113,8 @@ static __always_inline u64 class_start(struct port *p, u32 c, u64 limit_ns)
 		return t_ns;
 	if (!(uses & USE_CBFC) && pfc_quiet(&k->tx))
 		return t_ns > k->tx.ready_ns ? t_ns : k->tx.ready_ns;
-	return lossless_start(p, c, t_ns, limit_ns, s->packet.len);
+	lossless_start(p, c, t_ns, limit_ns, s->packet.len);
+	return p->state.lossless_ns;
 }
 
 /*

@@ -9,12 +9,9 @@
 #include "include/kernel.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
-#include "include/packet.h"
+#include "syn.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
-
-#define TCP_SYN 2 /* of tcphdr.flags */
-#define TCP_ACK 16
 
 SEC("tc")
 int syn(struct __sk_buff *skb)
@@ -22,8 +19,7 @@ int syn(struct __sk_buff *skb)
 	struct transport t;
 	struct network n;
 
-	if (!network_parse(skb, &n) || transport_parse(skb, &n, &t) != TRANSPORT_OK ||
-	    t.key.protocol != IPPROTO_TCP || (t.flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
+	if (!network_parse(skb, &n) || (tcp_flags(skb, &n, &t) & (TCP_SYN | TCP_ACK)) != TCP_SYN)
 		return TCX_NEXT;
 	network_set_tos(skb, &n, t.tos, t.tos & ~ECN_MASK);
 	return TCX_NEXT;

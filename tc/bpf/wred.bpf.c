@@ -2,7 +2,7 @@
 /*
  * wred: acts as the switch at tcx egress of a device, for hosts without the npecn qdisc. It decides
  * by the backlog of the device's root qdisc, which must keep one (HTB, TBF). It marks ECN-capable
- * packets as RED does, and drops others.
+ * packets as RED does, and drops others, but for SYNs.
  *
  * draft-dai-tsvwg-pfc-free-congestion-control-00, sec. 2.1 and 2.3.
  */
@@ -13,6 +13,7 @@
 #include "include/packet.h"
 #include "algo/red.h"
 #include "context.h"
+#include "syn.h"
 
 char _license[] SEC("license") = "Dual BSD/GPL";
 
@@ -32,6 +33,7 @@ struct wred_counts {
 	u64 passed;
 	u64 marked;
 	u64 dropped;
+	u64 spared;	  /* SYNs and answers to them, which would have been dropped */
 	u64 superpackets; /* of several segments, which are marked or not as one */
 };
 
@@ -72,6 +74,18 @@ static __always_inline bool should_mark(u32 backlog)
 	return red_mark(loaded(red), backlog, random);
 }
 
+/*
+ * SYNs are never ECN-capable (RFC 3168, sec. 6.1.1). Linux repeats a lost one without asking for
+ * ECN (net.ipv4.tcp_ecn_fallback). Then a connection that opens into a queue has no ECN for life,
+ * and takes the others' share. So SYNs may fill the queue, until it is full.
+ */
+static __always_inline bool opens_connection(const struct __sk_buff *skb, const struct network *n)
+{
+	struct transport t;
+
+	return tcp_flags(skb, n, &t) & TCP_SYN;
+}
+
 SEC("tc")
 int wred(struct __sk_buff *skb)
 {
@@ -86,6 +100,10 @@ int wred(struct __sk_buff *skb)
 	tos = network_tos(&n);
 	if (!(tos & ECN_MASK)) {
 		if (wred_bytes && backlog >= wred_bytes) {
+			if (opens_connection(skb, &n)) {
+				wred_counts_add(WRED(spared));
+				return TCX_NEXT;
+			}
 			wred_counts_add(WRED(dropped));
 			return bpf_redirect(0, 0); /* to no device: TCP would notice a TCX_DROP */
 		}

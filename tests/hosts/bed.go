@@ -282,6 +282,17 @@ func (b *Bed) Control(name string, network scheme.Network, given map[string]stri
 	return c
 }
 
+// PlainSYNs makes the senders' SYNs not ECN-capable, as pcn host does where controls need ECN.
+func (b *Bed) PlainSYNs() {
+	b.t.Helper()
+	syn, err := tc.LoadPlainSYN()
+	b.ok(err)
+	b.t.Cleanup(func() { syn.Close() })
+	for _, sender := range b.senders {
+		b.ok(syn.Attach(sender.ns, sender.index))
+	}
+}
+
 var everyone = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"),
 }

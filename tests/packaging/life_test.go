@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -23,6 +21,7 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 
 // The guest's folder of packages: an old one and the one under test.
@@ -53,7 +52,7 @@ func TestLife(t *testing.T) {
 	files = append(files, vm.File{Path: admin + "/updates/.keep", Mode: 0o644})
 	dir := unpacked(t)
 	for _, v := range []string{oldVersion, version} {
-		data := []byte(repacked(t, dir, v))
+		data := []byte(read(t, debtest.Repack(t, dir, v)))
 		files = append(files, vm.File{Path: debDir + "/" + v + ".deb", Mode: 0o644, Data: data})
 	}
 	res, err := vm.Run(t.Context(), vm.Config{
@@ -64,22 +63,6 @@ func TestLife(t *testing.T) {
 		t.Fatalf("microVM: exit code %d, error %v\n%s", res.ExitCode, err, res.Console)
 	}
 	t.Logf("boot %v, wall %v\n%s", res.Boot, res.Wall, res.Console)
-}
-
-// repacked is the package as another version, and not compressed: the guest is slow.
-func repacked(t *testing.T, dir, as string) string {
-	t.Helper()
-	control := filepath.Join(dir, "DEBIAN/control")
-	lines := strings.Split(read(t, control), "\n")
-	for i, line := range lines {
-		if strings.HasPrefix(line, "Version: ") {
-			lines[i] = "Version: " + as
-		}
-	}
-	qt.Assert(t, qt.IsNil(os.WriteFile(control, []byte(strings.Join(lines, "\n")), 0o644)))
-	out := filepath.Join(t.TempDir(), "pcn.deb")
-	command(t, "dpkg-deb", "--root-owner-group", "-Znone", "-b", dir, out)
-	return read(t, out)
 }
 
 func program(t *testing.T, name string) []vm.File {

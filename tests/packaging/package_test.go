@@ -4,7 +4,6 @@ package packaging
 
 import (
 	"compress/gzip"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -18,17 +17,12 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 
 const (
 	version = "0.1.0+test"
 	arch    = "amd64"
-)
-
-// How tests compress what users get smaller: it took half of their time.
-const (
-	fastCompression = "gzip"
-	fastLevel       = "1"
 )
 
 // deb is the package under test, which TestMain builds.
@@ -40,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	code, err := run(m)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "build the package:", err)
+		fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(code)
 }
@@ -54,13 +48,9 @@ func run(m *testing.M) (int, error) {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
-	cmd := exec.CommandContext(context.Background(), "../../scripts/build-deb.sh", version, arch,
-		dir, fastCompression, fastLevel)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
+	if deb, err = debtest.Build(dir, version); err != nil {
 		return 1, err
 	}
-	deb = filepath.Join(dir, "pcn_"+version+"_"+arch+".deb")
 	return m.Run(), nil
 }
 
@@ -83,9 +73,7 @@ func command(t *testing.T, name string, args ...string) string {
 func unpacked(t *testing.T) string {
 	t.Helper()
 	requireDeb(t)
-	dir := filepath.Join(t.TempDir(), "root")
-	command(t, "dpkg-deb", "-R", deb, dir)
-	return dir
+	return debtest.Unpack(t, deb)
 }
 
 // Everything is where the system looks for it, readable, and owned by root.

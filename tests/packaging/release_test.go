@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 
 const released = "9.9.9"
@@ -62,7 +64,7 @@ func release(t *testing.T, dir string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "release")
 	got := command(t, filepath.Join(dir, "scripts/release.sh"), released, out,
-		fastCompression, fastLevel)
+		debtest.Compression, debtest.Level)
 	qt.Check(t, qt.StringContains(got, "release: pcn "+released+" is in "+out+"\n"))
 	return out
 }

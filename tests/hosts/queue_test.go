@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package hosts
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-quicktest/qt"
+)
+
+// optionECN is TCPI_OPT_ECN of tcp_info.
+const optionECN = 8
+
+// Connections that open while the queue is so long that the switch drops what is not ECN-capable
+// have ECN: otherwise they would have TCP's window for life, and take the others' share.
+func TestConnectionsOpenIntoAFullQueue(t *testing.T) {
+	for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
+		t.Run(control, func(t *testing.T) {
+			m, err := parseMeasurement("offloads=none senders=2 rate=40Mbps t=5ms")
+			qt.Assert(t, qt.IsNil(err))
+			m.Drop = 1 // whatever waits, the queue is as good as full
+			b := New(t, m.Options)
+			b.Control(control, m.network(), m.parameters())
+			b.PlainSYNs()
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			var received atomic.Uint64
+			others := []Connection{b.Connect(0, control), b.Connect(1, control)}
+			for _, c := range others {
+				running.Go(func() { fill(ctx, c) })
+				running.Go(func() { drain(c, &received) })
+			}
+			wait(ctx, 500*time.Millisecond)
+			var conns []Connection
+			for i := range 16 {
+				conns = append(conns, b.Connect(i%m.Senders, control))
+			}
+			counts, err := b.wred.Counts()
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.IsTrue(counts["spared"] > 0), qt.Commentf("%v", counts))
+			for _, c := range conns {
+				info, err := c.info()
+				qt.Assert(t, qt.IsNil(err))
+				qt.Check(t, qt.IsTrue(info.Options&optionECN != 0))
+			}
+			cancel()
+			for _, c := range others {
+				c.Sender.Close()
+				c.Receiver.Close()
+			}
+			running.Wait()
+			rates := b.Fill(conns, time.Second, 3*time.Second)
+			t.Logf("%s: Jain %.3f: %s; spared %d", control, Jain(rates), mbps(rates),
+				counts["spared"])
+			qt.Check(t, qt.IsTrue(Jain(rates) >= 0.95))
+		})
+	}
+}
