@@ -60,7 +60,8 @@ func TestChangesAsIfInTheFile(t *testing.T) {
 		{"no whole bin", varied, Changes{Duration: new(14333 * Microsecond)},
 			"duration", "14.333ms"},
 		{"no time", varied, Changes{Duration: new(Duration(0))}, "duration", "0ms"},
-		{"hours", varied, Changes{Duration: new(140 * Second)}, "duration", "140s"},
+		{"hours", varied + "sample: 1ms\n", Changes{Duration: new(140 * Second)}, "duration",
+			"140s"},
 		{"dilation", varied, Changes{Dilation: new(uint(17))}, "dilation", "17"},
 		{"start of a trace's flow", varied + "trace: {file: t.csv}\nfiles: {t.csv: " +
 			"\"start_ns,src,dst,size_bytes,priority\\n12000000,H0,R0,1000,0\\n\"}\n",

@@ -74,7 +74,7 @@ func stampNs(m *unix.SocketControlMessage) uint64 {
 }
 
 // idealNs returns the completion time of a flow that is alone and sends at line rate, up to its
-// last ACK. Switches store and forward.
+// last ACK. Switches store and forward, and each port rounds times down to the ns.
 func (p *plan) idealNs(from, to string, size uint64) int64 {
 	const header = ethHeader + tcpIPHeader
 	a, b := p.host(from), p.host(to)
@@ -89,13 +89,13 @@ func (p *plan) idealNs(from, to string, size uint64) int64 {
 	for _, l := range path {
 		nsPerByte := 8e9 / float64(l.RateBps)
 		slowest = max(slowest, float64(frame)*nsPerByte)
-		first += float64(frame) * nsPerByte
+		first = math.Floor(first + float64(frame)*nsPerByte)
 		free := 0.0
 		if full > 0 {
 			free = first + float64(full-1)*slowest
 		}
-		at = max(at, free) + float64(last)*nsPerByte
-		ack += header * nsPerByte
+		at = math.Floor(max(at, free) + float64(last)*nsPerByte)
+		ack = math.Floor(ack + header*nsPerByte)
 	}
-	return int64(math.Round(at+ack)) + int64(p.paths.DelayNs(a, b)) + int64(p.paths.DelayNs(b, a))
+	return int64(at+ack) + int64(p.paths.DelayNs(a, b)) + int64(p.paths.DelayNs(b, a))
 }
