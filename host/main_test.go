@@ -55,7 +55,8 @@ const (
 
 // extraFiles are what the tests need in the microVM; in it they are there.
 func extraFiles() (vmtest.Extra, error) {
-	extra := vmtest.Extra{Modules: []string{"sch_htb"}}
+	// hosts run the kernels of distributions
+	extra := vmtest.Extra{Modules: []string{"sch_htb"}, QEMU: true}
 	if guest.Inside() {
 		return extra, nil
 	}

@@ -74,8 +74,8 @@ takes packages of other kernels of Debian. Results are the same bytes only with 
 			return s.boot(cmd.Context(), s.tested.Version)
 		},
 	}
-	c.Flags().StringVar(&kernelFile, "kernel-file", "", "User Mode Linux that was built elsewhere, "+
-		"as releases have it: build nothing")
+	c.Flags().StringVar(&kernelFile, "kernel-file", "",
+		"User Mode Linux that was built elsewhere, as a file: build nothing")
 	c.Flags().BoolVar(&withQEMU, "qemu", false, "prepare QEMU and Debian's kernel")
 	c.Flags().StringSliceVar(&debs, "deb", nil, "packages of one kernel, as files: fetch nothing")
 	c.Flags().StringVar(&mirror, "mirror", "",

@@ -57,7 +57,8 @@ type Experiment struct {
 	// Sample is the length of a bin of the time series. Default 100us.
 	Sample Duration `yaml:"sample"`
 	// Dilation is the binary logarithm of how much slower than the paper the run is: 10 runs 40Gbps
-	// as 39Mbps. 0 to 16, or auto, the default: chosen from the network and the traffic.
+	// as 39Mbps. 0 to 16, or auto, the default: 0 in User Mode Linux, where CPUs take no time, and
+	// else chosen from the network and the traffic.
 	Dilation Dilation `yaml:"dilation"`
 	// AckEvery is how many packets a receiver acknowledges at once, 1 or 2. Default 1.
 	AckEvery int `yaml:"ack_every"`

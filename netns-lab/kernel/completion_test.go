@@ -49,7 +49,9 @@ func TestIdealCompletion(t *testing.T) {
 		{"H2", 9341, overSpine + 11*800 + 400 + 53.6},
 	} {
 		got := p.idealNs("H0", c.to, c.size)
-		qt.Check(t, qt.IsTrue(float64(got)-c.want < 1 && c.want-float64(got) < 1), qt.Commentf("%d B to %s: %d ns, want %g", c.size, c.to, got, c.want))
+		// each of up to four links rounds down, there and back
+		qt.Check(t, qt.IsTrue(float64(got) <= c.want && c.want-float64(got) < 8),
+			qt.Commentf("%d B to %s: %d ns, want %g", c.size, c.to, got, c.want))
 	}
 }
 

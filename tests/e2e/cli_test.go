@@ -60,12 +60,12 @@ func TestList(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	stdout, _, code := run(t, "doctor")
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stdout))
-	qt.Assert(t, qt.Matches(stdout, `(?s).*ok +microVM +QEMU.*`))
+	qt.Assert(t, qt.Matches(stdout, `(?s).*ok +microVM +microVM kernel.*ok +--kernel +QEMU.*`))
 
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("PATH", t.TempDir())
 	stdout, _, _ = run(t, "doctor")
-	qt.Assert(t, qt.Matches(stdout, `(?s).*missing +microVM +QEMU.*fix: pcn setup.*missing +microVM +microVM kernel.*`))
+	qt.Assert(t, qt.Matches(stdout, `(?s).*missing +microVM +microVM kernel.*fix: pcn setup.*missing +--kernel +QEMU.*`))
 	_, stderr, code := run(t, "run", "hol", "--out", filepath.Join(t.TempDir(), "out"))
 	qt.Assert(t, qt.Equals(code, 1))
 	qt.Assert(t, qt.Matches(stderr, `(?s).*run pcn setup.*`))
@@ -76,8 +76,11 @@ func TestSetUp(t *testing.T) {
 	if _, err := vm.FindKernel(debian.Tested().Version); err != nil {
 		t.Skipf("scripts/setup.sh could not have the tested kernel: %v", err)
 	}
-	stdout, stderr, code := run(t, "setup")
+	const boots = `microVM: boots in [0-9.]+ s\n`
+	stdout, stderr, code := run(t, "setup", "--qemu")
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
-	qt.Check(t, qt.Matches(stdout,
-		`kernel: \S+ is in \S+, verified\nQEMU: .*\nmicroVM: boots in [0-9.]+ s\n`))
+	qt.Check(t, qt.Matches(stdout, `kernel: \S+ is in \S+, verified\nQEMU: .*\n`+boots))
+	stdout, stderr, code = run(t, "setup")
+	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	qt.Check(t, qt.Matches(stdout, `kernel: \S+-pcn is in \S+\n`+boots))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// TestInterrupted ends pcn in the middle of a run, politely and not: no QEMU and no file may be left.
+// TestInterrupted ends pcn in the middle of a run, politely and not: no microVM and no file may be left.
 func TestInterrupted(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -25,14 +25,14 @@ func TestInterrupted(t *testing.T) {
 			cmd := exec.Command(pcn, "run", "hol", "--algo", "pcn", "--out", out)
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			qt.Assert(t, qt.IsNil(cmd.Start()))
-			qemu := waitChild(t, cmd.Process.Pid)
+			vm := waitChild(t, cmd.Process.Pid)
 			qt.Assert(t, qt.IsNil(cmd.Process.Signal(sig)))
 			err := cmd.Wait()
 			qt.Assert(t, qt.IsNotNil(err))
 			if sig != syscall.SIGKILL {
 				qt.Check(t, qt.Equals(cmd.ProcessState.ExitCode(), 1))
 			}
-			waitGone(t, qemu)
+			waitGone(t, vm)
 			left, err := os.ReadDir(tmp)
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.HasLen(left, 0))
@@ -75,7 +75,10 @@ const (
 	cpuPatience = 10 * time.Minute // pcn waits for a CPU while other microVMs have all
 )
 
-// waitChild waits until the process has a QEMU, and returns its pid.
+// machine is the command name of User Mode Linux.
+const machine = "linux"
+
+// waitChild waits until the process has a machine, and returns its pid.
 func waitChild(t *testing.T, pid int) int {
 	t.Helper()
 	for end := time.Now().Add(cpuPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -84,13 +87,13 @@ func waitChild(t *testing.T, pid int) int {
 			b, _ := os.ReadFile(task) // a thread may have ended
 			for _, child := range strings.Fields(string(b)) {
 				n, err := strconv.Atoi(child)
-				if err == nil && commandOf(n) == "qemu-system-x86" {
+				if err == nil && commandOf(n) == machine {
 					return n
 				}
 			}
 		}
 	}
-	t.Fatalf("pcn started no QEMU in %s", cpuPatience)
+	t.Fatalf("pcn started no microVM in %s", cpuPatience)
 	return 0
 }
 
@@ -98,7 +101,7 @@ func waitChild(t *testing.T, pid int) int {
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if commandOf(pid) != "qemu-system-x86" {
+		if commandOf(pid) != machine {
 			return
 		}
 	}

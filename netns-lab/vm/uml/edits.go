@@ -23,7 +23,8 @@ var edits = []edit{
 	{"arch/um/Kconfig", `(?m)^\tselect HAVE_ARCH_AUDITSYSCALL$`,
 		"$0\n\tselect HAVE_EBPF_JIT if X86_64"},
 	// faults of BPF programs, and of their text, which is in an area of its own
-	{"arch/um/kernel/trap.c", `(?m)^#include <skas\.h>$`, "$0\n#include \"../../x86/um/pcn/pcn.h\""},
+	{"arch/um/kernel/trap.c", `(?m)^#include <skas\.h>$`,
+		"$0\n#include \"../../x86/um/pcn/pcn.h\""},
 	{"arch/um/kernel/trap.c",
 		`(?m)^\tif \(!is_user && address >= start_vm && address < end_vm\) \{$`,
 		"\tif (!is_user && pcn_bpf_fault(ip, address, mc))\n\t\tgoto out;\n" +
@@ -35,8 +36,8 @@ var edits = []edit{
 	{"arch/um/include/linux/time-internal.h", `(?m)^(#define TIMER_MIN_DELTA) .*$`, "$1 1"},
 	{"arch/um/kernel/time.c", `(?m)^\tdelta \+= 1;$`,
 		"\tif (time_travel_mode == TT_MODE_OFF)\n\t\tdelta += 1;"},
-	// To read the clock takes no time, nor does a system call that fails, but for a program that tries
-	// again and again: see pcn.h
+	// To read the clock takes no time, nor does a system call that fails, but for a program that
+	// tries again and again: see pcn.h
 	{"arch/um/kernel/time.c", `(?m)^#include <linux/time-internal\.h>$`,
 		"$0\n#include \"../../x86/um/pcn/pcn.h\""},
 	{"arch/um/kernel/time.c", `if \(!irqs_disabled\(\) && !in_interrupt\(\) && ` +
@@ -74,7 +75,8 @@ void pcn_call_failed(void)
 
 	// Random numbers follow from the command line, not from the host
 	{"arch/um/kernel/um_arch.c",
-		`if \(os_getrandom\(rng_seed, sizeof\(rng_seed\), 0\) == sizeof\(rng_seed\)\)`, "if (false)"},
+		`if \(os_getrandom\(rng_seed, sizeof\(rng_seed\), 0\) == sizeof\(rng_seed\)\)`,
+		"if (false)"},
 	{"arch/um/include/asm/archrandom.h", `ret = os_getrandom\([^;]*;`, "ret = 0;"},
 
 	// /sys/kernel/btf/vmlinux is read, not mapped: it is not in the file of UML's memory

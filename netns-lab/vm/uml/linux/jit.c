@@ -30,14 +30,14 @@
 #define ASM_NOP_MAX 8
 static const u8 nops[ASM_NOP_MAX + 1][ASM_NOP_MAX] = {
 	{},
-	{ 0x90 },
-	{ 0x66, 0x90 },
-	{ 0x0f, 0x1f, 0x00 },
-	{ 0x0f, 0x1f, 0x40, 0x00 },
-	{ 0x0f, 0x1f, 0x44, 0x00, 0x00 },
-	{ 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00 },
-	{ 0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00 },
-	{ 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 },
+	{0x90},
+	{0x66, 0x90},
+	{0x0f, 0x1f, 0x00},
+	{0x0f, 0x1f, 0x40, 0x00},
+	{0x0f, 0x1f, 0x44, 0x00, 0x00},
+	{0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00},
+	{0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00},
+	{0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00},
 };
 #define x86_nops nops
 
@@ -60,13 +60,13 @@ struct fault_regs {
 #undef cfi_mode
 #define cfi_mode CFI_OFF
 #undef cfi_bhi
-#define cfi_bhi 0
+#define cfi_bhi	   0
 #define __bhi_args um_bhi_args
 static void *um_bhi_args[8];
 
 /* Text is ordinary memory. */
-#define text_poke_copy(to, from, n) memcpy(to, from, n)
-#define text_poke_set(to, c, n) memset(to, c, n)
+#define text_poke_copy(to, from, n)		   memcpy(to, from, n)
+#define text_poke_set(to, c, n)			   memset(to, c, n)
 #define smp_text_poke_single(to, from, n, emulate) memcpy(to, from, n)
 
 /* Never called: no mitigation is on. */
@@ -84,7 +84,7 @@ bool um_ex_handler_bpf(const struct exception_table_entry *x, struct fault_regs 
  * is nothing.
  */
 #define JIT_START 0x10000000UL
-#define JIT_END 0x50000000UL
+#define JIT_END	  0x50000000UL
 
 bool pcn_jit_address(unsigned long address)
 {
@@ -94,13 +94,15 @@ bool pcn_jit_address(unsigned long address)
 struct execmem_info __init *execmem_arch_setup(void)
 {
 	static struct execmem_info info = {
-		.ranges = {
-			[EXECMEM_DEFAULT] = {
-				.start = JIT_START,
-				.end = JIT_END,
-				.alignment = 1,
+		.ranges =
+			{
+				[EXECMEM_DEFAULT] =
+					{
+						.start = JIT_START,
+						.end = JIT_END,
+						.alignment = 1,
+					},
 			},
-		},
 	};
 
 	info.ranges[EXECMEM_DEFAULT].pgprot = PAGE_KERNEL_EXEC;
