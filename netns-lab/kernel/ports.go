@@ -56,7 +56,9 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 // time, or where it lasts 66 us. Then ports need not wait for what comes late, and round no time.
 // Else XOFF may count what one port decides before what another has yet to: they are up to
 // decide_ns apart.
-func (p *plan) exact() bool { return p.virtualTime || p.exp.Dilation.Shift == experiment.MaxDilation }
+func (p *plan) exact() bool {
+	return p.virtualTime || p.exp.Dilation.Shift == experiment.MaxDilation
+}
 
 // lagNs is how long ports wait before they decide.
 func (p *plan) lagNs() uint64 {

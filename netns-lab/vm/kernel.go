@@ -71,9 +71,9 @@ func FindKernel(version string) (Kernel, error) {
 
 // OpenKernel returns the kernel of a version in the cache, as [FindKernel] does, or of an image
 // file, whose name has a slash; its modules are in the folder modules beside it. Nothing is the
-// [Default].
+// [Default], and so is the release of User Mode Linux.
 func OpenKernel(versionOrFile string) (Kernel, error) {
-	if versionOrFile == "" {
+	if versionOrFile == "" || uml.Runs() && versionOrFile == uml.Release() {
 		return Default()
 	}
 	if !strings.Contains(versionOrFile, "/") {

@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// umlMachine runs a configuration in User Mode Linux, which is the kernel as a program of this machine.
-// Its clock stands still while its CPU works, and goes on to the next timer when that is idle. So
-// it takes no time to compute, and a run does not depend on the host's speed.
+// umlMachine runs a configuration in User Mode Linux: the kernel as a program of this machine. Its
+// clock stands still while its CPU works, and goes on to the next timer when that is idle. So it
+// takes no time to compute, and a run does not depend on the host's speed.
 type umlMachine struct{ Config }
 
 // umlParameters are those of each microVM.

@@ -320,8 +320,8 @@ func TestConsoleFails(t *testing.T) {
 	qt.Check(t, qt.ErrorIs(err, full))
 }
 
-// A machine dies with the process that runs it, even on kill -9: with all of its processes, of which
-// User Mode Linux has several.
+// A machine dies with the process that runs it, even on kill -9: with all of its processes. User
+// Mode Linux has several.
 func TestMachineDiesWithUs(t *testing.T) {
 	for machine := range machines {
 		t.Run(machine, func(t *testing.T) {

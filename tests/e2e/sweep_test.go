@@ -23,7 +23,9 @@ schemes: [pcn]
 warmup: 100us
 duration: 100us
 sample: 50us
-flows: [{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R1}]
+flows:
+  - {name: F0, from: H0, to: R0, start_jitter: 10us}
+  - {name: F1, from: H1, to: R1, start_jitter: 10us}
 bursts: [{name: burst, from: H2..H3, to: R1, size: 64KB}]
 `
 	tinySweep = `name: tiny

@@ -38,8 +38,8 @@ func Missing() error {
 		return nil
 	}
 	return fmt.Errorf("to build the kernel this machine lacks %s: on Debian, run as root: "+
-		"apt-get install --no-install-recommends %s; or run pcn setup --kernel-file with the kernel "+
-		"of a release", strings.Join(what, ", "), strings.Join(packages, " "))
+		"apt-get install --no-install-recommends %s; or run pcn setup --kernel-file with a kernel "+
+		"that was built elsewhere", strings.Join(what, ", "), strings.Join(packages, " "))
 }
 
 // compiles reports whether a C program passes the preprocessor.
