@@ -50,7 +50,7 @@ func TestSettingsOfControls(t *testing.T) {
 			{Key: "patience", Value: "8"},
 			{Key: "burst", Value: "250us"}, {Key: "doubt", Value: "true"},
 			{Key: "careful_start", Value: "true"}, {Key: "doubt_hold", Value: "500ms"},
-			{Key: "max_flows", Value: "65536"},
+			{Key: "loss_cut", Value: "true"}, {Key: "max_flows", Value: "65536"},
 		}, acks...)},
 		{"pcn", "{w_min: 1/64, w_max: 0.4, min_rate: 5Mbps, max_flows: 10, feedback: cnp, doubt: false}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "min_rate", Value: "5Mbps"},
@@ -60,7 +60,7 @@ func TestSettingsOfControls(t *testing.T) {
 			{Key: "patience", Value: "8"},
 			{Key: "burst", Value: "250us"}, {Key: "doubt", Value: "false"},
 			{Key: "careful_start", Value: "true"}, {Key: "doubt_hold", Value: "500ms"},
-			{Key: "max_flows", Value: "10"},
+			{Key: "loss_cut", Value: "true"}, {Key: "max_flows", Value: "10"},
 		}},
 		{"ldcp", "{}", []host.Setting{
 			{Key: "line_rate", Value: "1Gbps"}, {Key: "alpha", Value: "1"}, {Key: "beta", Value: "0.5"},
