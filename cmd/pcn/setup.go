@@ -46,12 +46,13 @@ them. pcn run --kernel then takes that kernel.
 What is there already is verified and kept, so it is safe and quick to run again. If it is stopped,
 it leaves no half kernel.
 
-Without a network: fetch the packages elsewhere, and name them with --deb, the source too. It also
-takes packages of other kernels of Debian. Results are the same bytes only with the same kernel.`,
+Without a network: build the kernel elsewhere, and name it with --kernel-file. For QEMU, fetch the
+packages elsewhere, and name them with --deb, which also takes those of other kernels of Debian.
+Results are the same bytes only with the same kernel.`,
 			uml.Tested().Version, debian.Tested().Version),
 		Example: `  pcn setup
   pcn setup --mirror http://ftp.de.debian.org/debian
-  pcn setup --kernel-file linux-7.3.4-pcn-amd64
+  pcn setup --kernel-file linux
   pcn setup --qemu
   pcn setup --deb linux-binary-7.deb,linux-modules-7.deb,linux-base-7.deb`,
 		Args: cobra.NoArgs,

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
-	_ "embed" // of source.yaml
 	"encoding/hex"
 	"fmt"
 	"io/fs"
