@@ -83,8 +83,12 @@ func TestRelease(t *testing.T) {
 	names := []string{
 		"SHA256SUMS",
 		"pcn-9.9.9-darwin-amd64.tar.gz", "pcn-9.9.9-darwin-arm64.tar.gz",
+		"pcn-9.9.9-kernel-linux-amd64.tar.gz",
 		"pcn-9.9.9-linux-amd64.tar.gz", "pcn-9.9.9-linux-arm64.tar.gz",
 		"pcn_9.9.9_amd64.deb", "pcn_9.9.9_arm64.deb",
+	}
+	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
+		names = slices.DeleteFunc(names, func(s string) bool { return strings.Contains(s, "kernel") })
 	}
 	entries, err := os.ReadDir(out)
 	qt.Assert(t, qt.IsNil(err))
@@ -128,6 +132,7 @@ func TestRelease(t *testing.T) {
 	}
 	amd64 := []string{filepath.Join(out, "pcn-9.9.9-linux-amd64", "pcn")}
 	checkProgram(t, amd64, commit)
+	checkKernel(t, out, amd64[0])
 	qemu, err := exec.LookPath("qemu-aarch64-static")
 	if err != nil {
 		t.Skip("there is no qemu-aarch64-static: make setup-dev installs it")
@@ -142,6 +147,22 @@ func checkProgram(t *testing.T, pcn []string, commit string) {
 	t.Helper()
 	text := command(t, pcn[0], slices.Concat(pcn[1:], []string{"--version"})...)
 	qt.Check(t, qt.Matches(text, "pcn 9.9.9, commit "+commit+", guest [0-9a-f]{12}\n"))
+}
+
+// checkKernel checks that a machine without a compiler can install the release's kernel.
+func checkKernel(t *testing.T, out, pcn string) {
+	t.Helper()
+	name := "pcn-9.9.9-kernel-linux-amd64"
+	command(t, "tar", "-C", out, "-xzf", filepath.Join(out, name+".tar.gz"))
+	for _, file := range []string{"README", "GPL-2", "source.yaml", "edits.go", "added/jit.c"} {
+		qt.Check(t, qt.IsTrue(len(read(t, filepath.Join(out, name, file))) > 0))
+	}
+	setup := exec.CommandContext(t.Context(), pcn, "setup", "--kernel-file",
+		filepath.Join(out, name, "linux"))
+	setup.Env = []string{"HOME=" + t.TempDir()} // and no PATH
+	got, err := setup.CombinedOutput()
+	qt.Check(t, qt.IsNil(err))
+	qt.Check(t, qt.Matches(string(got), `kernel: .*\nmicroVM: boots in .*\n`))
 }
 
 // simulate runs an experiment with a program, and returns its files. Times of the wall clock, which
