@@ -3,10 +3,14 @@
 package kernel
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 
+	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader"
@@ -26,7 +30,6 @@ type burstFlow struct {
 	bytes    uint64
 	gapNs    uint64 // time between packets; 0 sends all at once
 	priority int
-	conn     *net.UDPConn
 }
 
 // ecn returns the ECN field of its packets: ECT(0) for a burst that sends at a rate, else not
@@ -38,18 +41,19 @@ func (b *burstFlow) ecn() int {
 	return 2
 }
 
-// bursts holds the UDP flows of all bursts.
+// bursts holds the UDP flows of all bursts. Those of a host share a raw socket, so
+// that one system call can hand over packets of several flows.
 type bursts struct {
 	plan      *plan
 	clock     clock
 	addresses *addresses
 	flows     []*burstFlow
+	sockets   map[string]*ipv4.RawConn // by host
 }
 
-// open opens the sockets of a burst. Flow ids start at firstID. It calls track with each flow
-// before it opens the flow's socket.
+// open adds the flows of a burst. Flow ids start at firstID. It calls track with each flow.
 func (b *bursts) open(
-	burst experiment.Burst, nodes namespaces, firstID int, track func(loader.FlowKey, uint32) error,
+	burst experiment.Burst, firstID int, track func(loader.FlowKey, uint32) error,
 ) error {
 	starts := burst.Starts(b.plan.exp.Duration)
 	for _, from := range burst.From {
@@ -61,10 +65,6 @@ func (b *bursts) open(
 			flow.startNs = uint64(starts[k/burst.Flows])
 			b.flows = append(b.flows, flow)
 			if err := track(flow.key, flow.id); err != nil {
-				return fmt.Errorf("flow %s: %w", flow.name, err)
-			}
-			err = nodes[b.plan.host(from)].do(func() error { return b.openSocket(flow) })
-			if err != nil {
 				return fmt.Errorf("flow %s: %w", flow.name, err)
 			}
 		}
@@ -90,27 +90,54 @@ func (b *bursts) newFlow(burst experiment.Burst, from string, k, id int) (*burst
 	return flow, nil
 }
 
-// openSocket opens a flow's socket in the thread's namespace. Its send buffer holds the whole flow,
-// which is sent ahead of its time.
-func (b *bursts) openSocket(flow *burstFlow) error {
-	const skbOverhead = 2048 // largest overhead of an skb in a send buffer, in bytes
-	buffer := flow.frames * (int(b.plan.exp.Frame) + skbOverhead)
-	conn, err := net.DialUDP(
-		"udp4", net.UDPAddrFromAddrPort(flow.key.Src), net.UDPAddrFromAddrPort(flow.key.Dst))
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
+// byHost returns the flows of each host.
+func (b *bursts) byHost() map[string][]*burstFlow {
+	byHost := map[string][]*burstFlow{}
+	for _, flow := range b.flows {
+		byHost[flow.from] = append(byHost[flow.from], flow)
 	}
-	flow.conn = conn
+	return byHost
+}
+
+// openSockets opens the socket of each host that has flows.
+func (b *bursts) openSockets(nodes namespaces) error {
+	b.sockets = map[string]*ipv4.RawConn{}
+	for from, flows := range b.byHost() {
+		err := nodes[b.plan.host(from)].do(func() (err error) {
+			b.sockets[from], err = b.openSocket(flows)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("open the socket of %s's bursts: %w", from, err)
+		}
+	}
+	return nil
+}
+
+// openSocket opens the socket of a host's flows in the thread's namespace. Its send buffer holds
+// all flows, which are sent ahead of their time.
+func (b *bursts) openSocket(flows []*burstFlow) (*ipv4.RawConn, error) {
+	const skbOverhead = 2048 // largest overhead of an skb in a send buffer, in bytes
+	buffer := 0
+	for _, flow := range flows {
+		buffer += flow.frames * (int(b.plan.exp.Frame) + skbOverhead)
+	}
+	conn, err := net.ListenIP(fmt.Sprintf("ip4:%d", unix.IPPROTO_RAW), nil)
+	if err != nil {
+		return nil, err
+	}
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return fmt.Errorf("get socket: %w", err)
+		return nil, fmt.Errorf("get socket: %w", err)
 	}
-	if err := setOptions(raw,
-		option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, buffer},
-		option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(flow.priority)<<2 | flow.ecn()}); err != nil {
-		return err
+	err = setOptions(raw, option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, min(buffer, 1<<30)})
+	if err != nil {
+		return nil, err
 	}
-	return setDepartureTimes(raw)
+	if err := setDepartureTimes(raw); err != nil {
+		return nil, err
+	}
+	return ipv4.NewRawConn(conn)
 }
 
 // frames returns the number of packets of all bursts.
@@ -122,34 +149,85 @@ func (b *bursts) frames() int {
 	return n
 }
 
+// burstBatch is how many packets a system call hands over at most.
+const burstBatch = 64
+
 // load hands all bursts to their hosts' ports, each packet with its departure time; t0Ns is t = 0
 // on the papers' clock. The flows of a host take turns, packet by packet.
 func (b *bursts) load(t0Ns uint64) error {
 	payload := make([]byte, b.plan.exp.Frame-ethHeader-udpIPHeader)
-	left := b.flows
-	for round := 0; len(left) > 0; round++ {
-		var more []*burstFlow
-		for _, flow := range left {
-			atNs := t0Ns + flow.startNs + uint64(round)*flow.gapNs
-			if err := b.sendFrame(flow, round, atNs, payload); err != nil {
-				return fmt.Errorf("flow %s: %w", flow.name, err)
+	byHost := b.byHost()
+	for _, host := range slices.Sorted(maps.Keys(byHost)) {
+		left, batch := byHost[host], make([]ipv4.Message, 0, burstBatch)
+		for round := 0; len(left) > 0; round++ {
+			for _, flow := range left {
+				m, err := b.message(flow, round, t0Ns, payload)
+				if err != nil {
+					return fmt.Errorf("flow %s: packet %d: %w", flow.name, round, err)
+				}
+				if batch = append(batch, m); len(batch) < burstBatch {
+					continue
+				}
+				if err := sendAll(b.sockets[host], batch); err != nil {
+					return fmt.Errorf("flow %s: send packet %d: %w", flow.name, round, err)
+				}
+				batch = batch[:0]
 			}
-			if round+1 < flow.frames {
-				more = append(more, flow)
-			}
+			left = slices.DeleteFunc(left, func(f *burstFlow) bool { return round+1 >= f.frames })
 		}
-		left = more
+		if err := sendAll(b.sockets[host], batch); err != nil {
+			return fmt.Errorf("send the last packets of %s's bursts: %w", host, err)
+		}
 	}
 	return nil
 }
 
-func (b *bursts) sendFrame(flow *burstFlow, i int, atNs uint64, payload []byte) error {
-	if rest := flow.bytes - uint64(i)*uint64(len(payload)); rest < uint64(len(payload)) {
-		payload = payload[:rest]
+// message is packet i of a flow.
+func (b *bursts) message(
+	flow *burstFlow, i int, t0Ns uint64, payload []byte,
+) (m ipv4.Message, err error) {
+	payload = payload[:min(uint64(len(payload)), flow.bytes-uint64(i)*uint64(len(payload)))]
+	header, err := flow.header(len(payload))
+	if err != nil {
+		return m, err
 	}
-	oob := departureTime(b.clock.toKernelNs(atNs))
-	if _, _, err := flow.conn.WriteMsgUDPAddrPort(payload, oob, netip.AddrPort{}); err != nil {
-		return fmt.Errorf("send packet %d: %w", i, err)
+	atNs := t0Ns + flow.startNs + uint64(i)*flow.gapNs
+	return ipv4.Message{
+		Buffers: [][]byte{header, payload},
+		OOB:     departureTime(b.clock.toKernelNs(atNs)),
+		Addr:    &net.IPAddr{IP: flow.key.Dst.Addr().AsSlice()},
+	}, nil
+}
+
+// header returns the headers of IP, whose checksum the kernel adds, and of UDP, without one.
+func (b *burstFlow) header(payloadBytes int) ([]byte, error) {
+	const udpBytes = 8
+	length := uint16(udpBytes + payloadBytes)
+	src, dst := b.key.Src.Addr().AsSlice(), b.key.Dst.Addr().AsSlice()
+	ip := ipv4.Header{
+		Version: ipv4.Version, Len: ipv4.HeaderLen, TOS: dataDSCP(b.priority)<<2 | b.ecn(),
+		TotalLen: ipv4.HeaderLen + int(length), Flags: ipv4.DontFragment, TTL: 64,
+		Protocol: unix.IPPROTO_UDP, Src: src, Dst: dst,
+	}
+	header, err := ip.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	udp := make([]byte, udpBytes) // a checksum of 0: there is none
+	binary.BigEndian.PutUint16(udp, b.key.Src.Port())
+	binary.BigEndian.PutUint16(udp[2:], b.key.Dst.Port())
+	binary.BigEndian.PutUint16(udp[4:], length)
+	return append(header, udp...), nil
+}
+
+// sendAll sends all messages.
+func sendAll(conn *ipv4.RawConn, messages []ipv4.Message) error {
+	for len(messages) > 0 {
+		n, err := conn.WriteBatch(messages, 0)
+		if err != nil {
+			return err
+		}
+		messages = messages[n:]
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-const writePackets = 16 // of a write: others that have to write wait for it
+const writePackets = 64 // of a write: others that have to write wait for it
 
 // senders are the goroutines that send and receive the data of TCP flows.
 type senders struct {

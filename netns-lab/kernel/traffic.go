@@ -58,11 +58,11 @@ func (t *traffic) open(ctx context.Context, f *fabric, c *connector) error {
 		}
 	}
 	for _, b := range f.plan.exp.Bursts {
-		if err := t.bursts.open(b, f.nodes, len(t.streams), f.arrive.Track); err != nil {
+		if err := t.bursts.open(b, len(t.streams), f.arrive.Track); err != nil {
 			return fmt.Errorf("burst %s: %w", b.Name, err)
 		}
 	}
-	return nil
+	return t.bursts.openSockets(f.nodes)
 }
 
 // begin resets a flow's state from priming, starts counting it, and sets its initial rate.
@@ -100,10 +100,8 @@ func (t *traffic) close() error {
 			shut(s.receive)
 		}
 	}
-	for _, b := range t.bursts.flows {
-		if b.conn != nil {
-			shut(b.conn)
-		}
+	for _, socket := range t.bursts.sockets {
+		shut(socket)
 	}
 	if err := errors.Join(append(errs, t.senders.wait())...); err != nil {
 		return fmt.Errorf("close flows: %w", err)

@@ -40,6 +40,15 @@ static inline unsigned long pcn_step(struct pcn_tries *tries, unsigned long long
 	return step_ns;
 }
 
+struct vm_area_struct;
+struct mm_struct;
+
+/* pcn_fault_around gives a program the pages around one that it has just been given: see fault.c. */
+void pcn_fault_around(struct vm_area_struct *vma, unsigned long address);
+
+/* pcn_map_clock maps the page of the time: see clock.h. */
+struct vm_area_struct *pcn_map_clock(struct mm_struct *mm, unsigned long address);
+
 /* In the kernel's time.c: makes the clock go on, if needed, when a system call has failed. */
 void pcn_call_failed(void);
 
