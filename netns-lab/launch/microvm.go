@@ -22,11 +22,10 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
-// Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory, as a multiple of
-// memoryMiB. So there are few sizes, each of which has a state in the cache. What is not used costs
-// little.
+// Memory of a microVM: memoryMiB, plus nodeMiB for each node beyond nodesInMemory. What is not used
+// costs little: the kernel's table of pages, which is 1/64.
 const (
-	memoryMiB     = 2048
+	memoryMiB     = 1024
 	nodesInMemory = 128
 	nodeMiB       = 4
 )
@@ -213,8 +212,7 @@ func guestConfig(j job.Job, task job.Task) vm.Config {
 }
 
 func memoryFor(nodes int) int {
-	want := memoryMiB + nodeMiB*max(0, nodes-nodesInMemory)
-	return (want + memoryMiB - 1) / memoryMiB * memoryMiB
+	return memoryMiB + nodeMiB*max(0, nodes-nodesInMemory)
 }
 
 // modules returns the kernel modules that a scheme needs, unless they are built in.

@@ -3,8 +3,10 @@
 package vm
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -38,8 +40,19 @@ func (s *sharedFiles) close() {
 	}
 }
 
-// namedFiles returns files in a temporary folder, for systems without files in memory.
-func namedFiles(initramfs []byte) (s *sharedFiles, err error) {
+// writeBuffered writes a file in large pieces.
+func writeBuffered(f *os.File, write func(io.Writer) error) error {
+	const pieceBytes = 1 << 20
+	b := bufio.NewWriterSize(f, pieceBytes)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
+
+// namedFiles returns files in a temporary folder, for systems without files in memory. write writes
+// the initramfs.
+func namedFiles(write func(io.Writer) error) (s *sharedFiles, err error) {
 	dir, err := os.MkdirTemp("", "pcn-vm-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the microVM's files: %w", err)
@@ -51,7 +64,7 @@ func namedFiles(initramfs []byte) (s *sharedFiles, err error) {
 		},
 		dir: dir,
 	}
-	written := os.WriteFile(s.paths.initramfs, initramfs, 0o600)
+	written := writeFile(s.paths.initramfs, write)
 	var consoleErr, answerErr error
 	s.console, consoleErr = os.OpenFile(s.paths.console, os.O_RDWR|os.O_CREATE, 0o600)
 	s.answer, answerErr = os.OpenFile(s.paths.answer, os.O_RDWR|os.O_CREATE, 0o600)
@@ -60,4 +73,12 @@ func namedFiles(initramfs []byte) (s *sharedFiles, err error) {
 		return nil, fmt.Errorf("make the microVM's files: %w", err)
 	}
 	return s, nil
+}
+
+func writeFile(path string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeBuffered(f, write), f.Close())
 }

@@ -3,6 +3,7 @@
 package vm
 
 import (
+	"io"
 	"os"
 	"testing"
 
@@ -12,7 +13,10 @@ import (
 // TestNamedFiles: QEMU finds the files by name, this process reads what it writes, nothing stays.
 func TestNamedFiles(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	s, err := namedFiles([]byte("archive"))
+	s, err := namedFiles(func(w io.Writer) error {
+		_, err := io.WriteString(w, "archive")
+		return err
+	})
 	qt.Assert(t, qt.IsNil(err))
 	archive, err := os.ReadFile(s.paths.initramfs)
 	qt.Assert(t, qt.IsNil(err))
@@ -29,6 +33,6 @@ func TestNamedFiles(t *testing.T) {
 	qt.Check(t, qt.HasLen(left, 0))
 
 	t.Setenv("TMPDIR", "/nonexistent")
-	_, err = namedFiles(nil)
+	_, err = namedFiles(func(io.Writer) error { return nil })
 	qt.Check(t, qt.ErrorMatches(err, "make a folder for the microVM's files: .*no such file.*"))
 }

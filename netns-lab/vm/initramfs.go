@@ -41,7 +41,7 @@ func initramfs(w io.Writer, program []byte, j guest.Job, kernel Kernel, files []
 	records := map[string]cpio.Record{}
 	add := func(name string, mode uint64, data []byte) {
 		name = strings.TrimPrefix(path.Clean("/"+name), "/")
-		records[name] = cpio.StaticFile(name, string(data), mode)
+		records[name] = cpio.StaticRecord(data, cpio.Info{Name: name, Mode: cpio.S_IFREG | mode})
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 			records[dir] = cpio.Directory(dir, 0o755)
 		}

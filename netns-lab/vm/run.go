@@ -120,13 +120,11 @@ func kvmBoots(ctx context.Context, c Config) bool {
 
 // boot runs one microVM.
 func boot(ctx context.Context, c Config, on machine) (Result, error) {
-	var archive bytes.Buffer
 	job := guest.Job{Args: c.Args, Env: c.Env, Dir: c.Dir, Modules: c.Modules,
 		Answer: on.answerAt()}
-	if err := initramfs(&archive, c.Program, job, c.Kernel, c.Files); err != nil {
-		return Result{}, err
-	}
-	files, err := newSharedFiles(archive.Bytes())
+	files, err := newSharedFiles(func(w io.Writer) error {
+		return initramfs(w, c.Program, job, c.Kernel, c.Files)
+	})
 	if err != nil {
 		return Result{}, err
 	}

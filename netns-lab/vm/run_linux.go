@@ -4,6 +4,7 @@ package vm
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -52,11 +53,13 @@ func setScheduling(cpu int) error {
 	return nil
 }
 
-// newSharedFiles returns files in memory without names, so that nothing is left behind.
-func newSharedFiles(initramfs []byte) (*sharedFiles, error) {
+// newSharedFiles returns files in memory without names, so that nothing is left behind. write
+// writes the initramfs.
+func newSharedFiles(write func(io.Writer) error) (*sharedFiles, error) {
 	s := &sharedFiles{}
-	for _, data := range [][]byte{initramfs, nil, nil} {
-		f, err := memoryFile(data)
+	nothing := func(io.Writer) error { return nil }
+	for _, write := range []func(io.Writer) error{write, nothing, nothing} {
+		f, err := memoryFile(write)
 		if err != nil {
 			s.close()
 			return nil, err
@@ -75,13 +78,13 @@ func newSharedFiles(initramfs []byte) (*sharedFiles, error) {
 func inheritedName(_ *os.File, fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 // memoryFile returns a file in memory without a name, so that nothing is left behind.
-func memoryFile(data []byte) (*os.File, error) {
+func memoryFile(write func(io.Writer) error) (*os.File, error) {
 	fd, err := unix.MemfdCreate("pcn-vm", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("make a memory file for the microVM: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "pcn-vm")
-	if _, err := f.Write(data); err != nil {
+	if err := writeBuffered(f, write); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("fill a memory file for the microVM: %w", err)
 	}

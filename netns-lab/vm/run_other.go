@@ -5,6 +5,7 @@
 package vm
 
 import (
+	"io"
 	"os"
 	"os/exec"
 )
@@ -13,7 +14,7 @@ import (
 // is killed, the command stays; it ends with the guest's program.
 func runWithUs(cmd *exec.Cmd, _ int) error { return cmd.Run() }
 
-func newSharedFiles(initramfs []byte) (*sharedFiles, error) { return namedFiles(initramfs) }
+func newSharedFiles(write func(io.Writer) error) (*sharedFiles, error) { return namedFiles(write) }
 
 // inheritedName returns the name of a file that a child has as a descriptor.
 func inheritedName(f *os.File, _ int) string { return f.Name() }

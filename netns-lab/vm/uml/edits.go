@@ -73,31 +73,11 @@ void pcn_call_failed(void)
 	{"arch/x86/um/vdso/vma.c", `(?m)^#include <linux/init\.h>$`, "$0\n#include \"../pcn/pcn.h\""},
 	{"arch/x86/um/vdso/vma.c", `(?m)^\t\t&vdso_mapping\);$`,
 		"$0\n\tif (!IS_ERR(vma))\n\t\tvma = pcn_map_clock(mm, um_vdso_addr - PAGE_SIZE);"},
+	{"arch/um/os-Linux/skas/process.c", `(?m)^#include <skas\.h>$`,
+		"$0\n#include \"../../../x86/um/pcn/clock.h\""},
 	{"arch/um/os-Linux/skas/process.c", `(?m)^\t\tcurrent_mm_sync\(\);$`,
 		"$0\n\t\tpcn_publish_time();"},
 
-	// The kernel and its programs take turns without sleeping: see handover.h
-	{"arch/um/os-Linux/skas/process.c", `(?m)^#include <skas\.h>$`,
-		"$0\n#include \"../../../x86/um/pcn/handover.h\""},
-	{"arch/um/os-Linux/skas/process.c",
-		`CATCH_EINTR\(syscall\(__NR_futex, &data->futex,\s+FUTEX_WAKE, 1, NULL, NULL, 0\)\);`,
-		"if (pcn_asleep(&data->child))\n\t\t\t\t$0"},
-	{"arch/um/os-Linux/skas/process.c", `ret = syscall\(__NR_futex, &data->futex,\s+` +
-		`FUTEX_WAIT, FUTEX_IN_CHILD,\s+NULL, NULL, 0\);`,
-		"ret = 0;\n\t\t\tif (!pcn_look(&data->kernel, &data->futex, FUTEX_IN_CHILD)) {\n" +
-			"\t\t\t\tpcn_sleep(&data->kernel);\n\t\t\t\t$0\n" +
-			"\t\t\t\tpcn_awake(&data->kernel);\n\t\t\t}"},
-	{"arch/um/kernel/skas/stub.c", `do \{\n\t\tres = stub_syscall3\(__NR_futex,`,
-		"if (pcn_asleep(&d->kernel))\n\t$0"},
-	{"arch/um/kernel/skas/stub.c", `do \{\n(\t\tres = stub_syscall4\(__NR_futex[^;]*;\n)` +
-		`\t\} while \(res == -EINTR \|\| d->futex == FUTEX_IN_KERN\);`,
-		"res = 0;\n\twhile (!pcn_look(&d->child, &d->futex, FUTEX_IN_KERN)) {\n" +
-			"\t\tpcn_sleep(&d->child);\n$1\t\tpcn_awake(&d->child);\n" +
-			"\t\tif (res < 0 && res != -EINTR && res != -EAGAIN)\n\t\t\tbreak;\n\t\tres = 0;\n\t}"},
-	{"arch/um/include/shared/skas/stub-data.h", `(?m)^#include <mm_id\.h>$`,
-		"$0\n#include \"../../../../x86/um/pcn/handover.h\""},
-	{"arch/um/include/shared/skas/stub-data.h", `(?m)^\tunsigned int futex;$`,
-		"$0\n\tstruct pcn_waiter child, kernel;"},
 	// A fault gives several pages, and the host maps them at once
 	{"arch/um/kernel/trap.c", `(?m)^\t\} while \(!pte_present\(\*pte\)\);$`,
 		"$0\n\tpcn_fault_around(vma, address);"},

@@ -5,7 +5,6 @@
 #include <linux/mm.h>
 #include <linux/timekeeping.h>
 #include "clock.h"
-#include "handover.h"
 #include "pcn.h"
 
 static struct page *time_page;

@@ -16,4 +16,7 @@ struct pcn_time {
 /* So many reads at one time make a program ask the kernel, where the clock may go on: pcn_step. */
 #define PCN_READS 10000
 
+/* pcn_publish_time writes the time before a program goes on. */
+void pcn_publish_time(void);
+
 #endif
