@@ -4,13 +4,17 @@ package kernel
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/go-quicktest/qt"
+	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -159,4 +163,21 @@ func TestFirstPacketsArePaced(t *testing.T) {
 		}
 		qt.Check(t, qt.IsTrue(bytes["slow"] > 11_000 && bytes["fast"] > 115_000), qt.Commentf("%s: %v", scheme, bytes))
 	}
+}
+
+// The headers of a burst's packets are those of IP and UDP.
+func TestBurstHeader(t *testing.T) {
+	flow := burstFlow{gapNs: 1, priority: 0, key: loader.FlowKey{
+		Src: netip.MustParseAddrPort("10.0.0.1:30000"), Dst: netip.MustParseAddrPort("10.0.0.2:9"),
+	}}
+	header, err := flow.header(958)
+	qt.Assert(t, qt.IsNil(err))
+	ip, err := ipv4.ParseHeader(header)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(ip.Protocol, unix.IPPROTO_UDP))
+	qt.Check(t, qt.Equals(ip.TotalLen, 20+8+958))
+	qt.Check(t, qt.Equals(ip.Src.String()+" "+ip.Dst.String(), "10.0.0.1 10.0.0.2"))
+	qt.Check(t, qt.Equals(ip.TOS&3, 2)) // ECT(0)
+	// ports, 8+958 bytes, no checksum
+	qt.Check(t, qt.Equals(hex.EncodeToString(header[ip.Len:]), "7530"+"0009"+"03c6"+"0000"))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// TestMemory: networks of about the same size share a state of a microVM.
+// TestMemory: a large network needs more.
 func TestMemory(t *testing.T) {
-	for nodes, wantMiB := range map[int]int{2: 2048, 128: 2048, 129: 4096, 640: 4096, 641: 6144} {
+	for nodes, wantMiB := range map[int]int{2: 1024, 128: 1024, 129: 1028, 640: 3072} {
 		qt.Check(t, qt.Equals(memoryFor(nodes), wantMiB), qt.Commentf("%d nodes", nodes))
 	}
 }
