@@ -58,8 +58,15 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 }
 
 // begin sets a flow's initial state. A rate-based flow starts at its initial rate, and keeps it if
-// it has no control. A window-based flow starts as its control does.
+// it has no control. A window-based flow starts as its control does. A flow that was primed gets its
+// control now, when it starts: a control's timers run from its first moment, and it makes up at the
+// first ACK for all that have ended.
 func (p *pacing) begin(s *stream) error {
+	if s.primed > 0 {
+		if err := setControl(s.raw, p.control.Name()); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.algorithm.isLine():
 		return p.limit(s, uint64(s.InitialRate))

@@ -81,6 +81,9 @@ func (t *senders) send(ctx context.Context, s *stream) error {
 	if err := t.clock.sleepUntil(ctx, s.startNs); err != nil {
 		return err
 	}
+	if err := t.pacing.begin(s); err != nil {
+		return err
+	}
 	left := uint64(s.Size)
 	for first := true; s.Size == 0 || left > 0; first = false {
 		n := uint64(len(t.data))

@@ -65,22 +65,14 @@ func (t *traffic) open(ctx context.Context, f *fabric, c *connector) error {
 	return t.bursts.openSockets(f.nodes)
 }
 
-// begin resets a flow's state from priming, starts counting it, and sets its initial rate.
+// begin forgets what NP saw of a flow's priming, and starts counting it.
 func (t *traffic) begin(f *fabric, s *stream) error {
-	if s.primed > 0 {
-		if err := setControl(s.raw, f.control.Name()); err != nil {
-			return err
-		}
-	}
 	if f.np != nil {
 		if err := f.np.Forget(s.key); err != nil {
 			return err
 		}
 	}
-	if err := f.arrive.Track(s.key, s.id); err != nil {
-		return err
-	}
-	return t.senders.pacing.begin(s)
+	return f.arrive.Track(s.key, s.id)
 }
 
 // close resets the connections, so that nothing unsent is sent, and waits for the goroutines.
