@@ -163,7 +163,7 @@ func TestSlurmInside(t *testing.T) {
 	waitFor(t, "both tasks to run", func() bool {
 		return strings.Count(command(t, "squeue", "--noheader", "--states", "R", "--format", "%i"), "_") == 2
 	})
-	// The task to be killed stands still: a run takes a second, so it could end before it is killed.
+	// The task to be killed stands still: it could end before it is killed.
 	command(t, "scontrol", "suspend", fmt.Sprintf("%d_1", job))
 	waitCell(t, out)
 	qt.Assert(t, qt.IsNil(submitter.Process.Kill()))

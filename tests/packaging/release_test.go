@@ -88,7 +88,8 @@ func TestRelease(t *testing.T) {
 		"pcn_9.9.9_amd64.deb", "pcn_9.9.9_arm64.deb",
 	}
 	if runtime.GOOS+runtime.GOARCH != "linuxamd64" {
-		names = slices.DeleteFunc(names, func(s string) bool { return strings.Contains(s, "kernel") })
+		names = slices.DeleteFunc(names,
+			func(name string) bool { return strings.Contains(name, "kernel") })
 	}
 	entries, err := os.ReadDir(out)
 	qt.Assert(t, qt.IsNil(err))

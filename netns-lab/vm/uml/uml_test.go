@@ -56,7 +56,7 @@ func TestInstall(t *testing.T) {
 	for _, text := range []string{"", "\x7fELF", banner(), "\x7fELF" + banner()[:20]} {
 		write(elsewhere, text)
 		qt.Check(t, qt.ErrorMatches(Install(cache, elsewhere),
-			`.*linux is not the kernel that this version of pcn needs: want a program that says .*`))
+			`.*linux is not the kernel that this version of pcn needs: want a program .*`))
 		qt.Check(t, qt.DeepEquals(entries(), []string{other}))
 	}
 	found, err := Find(cache)

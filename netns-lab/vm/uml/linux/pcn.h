@@ -43,7 +43,7 @@ static inline unsigned long pcn_step(struct pcn_tries *tries, unsigned long long
 struct vm_area_struct;
 struct mm_struct;
 
-/* pcn_fault_around gives a program the pages around one that it has just been given: see fault.c. */
+/* pcn_fault_around gives a program the pages around one that it was given: see fault.c. */
 void pcn_fault_around(struct vm_area_struct *vma, unsigned long address);
 
 /* pcn_map_clock maps the page of the time: see clock.h. */
