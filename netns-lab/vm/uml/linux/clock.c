@@ -27,10 +27,9 @@ struct vm_area_struct *pcn_map_clock(struct mm_struct *mm, unsigned long address
 		.pages = &time_page,
 	};
 
-	return _install_special_mapping(mm, address, PAGE_SIZE,
-					VM_READ | VM_WRITE | VM_SHARED | VM_MAYSHARE | VM_MAYREAD |
-						VM_MAYWRITE,
-					&mapping);
+	return _install_special_mapping(
+		mm, address, PAGE_SIZE,
+		VM_READ | VM_WRITE | VM_SHARED | VM_MAYSHARE | VM_MAYREAD | VM_MAYWRITE, &mapping);
 }
 
 void pcn_publish_time(void)
