@@ -122,9 +122,11 @@ const (
 	// RecoveryGoBackN sends all packets from the lost one on again, as RoCE's network adapters do:
 	// receivers take packets in order only, and the scheme does not hear of losses.
 	RecoveryGoBackN Recovery = "go-back-n"
+	// RecoveryGoBack0 sends the whole flow again, as the first of these adapters did.
+	RecoveryGoBack0 Recovery = "go-back-0"
 )
 
-func recoveries() []Recovery { return []Recovery{RecoverySACK, RecoveryGoBackN} }
+func recoveries() []Recovery { return []Recovery{RecoverySACK, RecoveryGoBackN, RecoveryGoBack0} }
 
 // Flight is how much may be in flight.
 type Flight struct {

@@ -67,7 +67,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 	seq, size, ecn, sentAt, flags := k.seq, k.size, k.ecn, k.sent, k.flags
 	f.ackOrder = k.order
 	inPlace := !w.goBackN || seq == f.expected
-	if inPlace {
+	if inPlace && (!w.goBackZero || seq >= f.had) {
 		w.count(f, k, uint64(f.frame-f.mss))
 	} else {
 		f.arrived++
@@ -118,6 +118,9 @@ func (w *world) refuse(f *flow, seq uint32, sentAt int64) {
 	if int32(seq-f.expected) > 0 {
 		if f.nacked == f.expected+1 && w.now < f.nackAt+nackIntervalNs {
 			return
+		}
+		if w.goBackZero {
+			f.had, f.expected = max(f.had, f.expected), 0
 		}
 		f.nacked, f.nackAt = f.expected+1, w.now
 		flags = flagNACK

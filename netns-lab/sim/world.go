@@ -45,6 +45,7 @@ type world struct {
 
 	// RoCE's transport:
 	goBackN     bool
+	goBackZero  bool // and to the flow's first packet
 	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
 	flightNs    uint64
 	scaleFlight bool // by its rate
@@ -172,7 +173,8 @@ func (w *world) setTransport() {
 	t := e.Transport
 	w.acksAsData, w.cnpsAsData = t.Acks == experiment.ReplyData, t.CNP == experiment.ReplyData
 	w.cnpsOnACKs, w.ackBytes = t.CNP == experiment.ReplyOnACK, uint32(t.AckSize)
-	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
+	w.goBackZero = t.Recovery == experiment.RecoveryGoBack0
+	w.goBackN = t.Recovery == experiment.RecoveryGoBackN || w.goBackZero
 	w.scaleFlight = t.ScaleWindow
 	w.flightBytes = uint64(t.Window.Bytes)
 	if t.Window.BDP {
