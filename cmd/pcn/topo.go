@@ -54,6 +54,7 @@ no BPF qdisc.`,
 					return usageError{err}
 				}
 			}
+			printOffers(cmd, e)
 			n := e.Topology.Network()
 			topology, err := jsonout.TopologyOf(n)
 			if err != nil {

@@ -45,7 +45,7 @@ type world struct {
 
 	// RoCE's transport:
 	goBackN     bool
-	goBackZero  bool // and to the flow's first packet
+	goBackZero  bool   // and to the flow's first packet
 	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
 	flightNs    uint64
 	scaleFlight bool // by its rate
