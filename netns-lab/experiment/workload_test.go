@@ -159,7 +159,8 @@ files:
 
 func TestErrorsOfWorkloads(t *testing.T) {
 	testErrors(t, loaded, []spoilt{
-		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web", `"cdf" is missing (hint: add cdf:)`},
+		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web",
+			`"cdf" is missing (hint: add cdf:)`},
 		{"unknown distribution", "fb-hadoop", "fb-hadop", "fb-hadop",
 			`unknown distribution of sizes "fb-hadop" (hint: did you mean "fb-hadoop"?)`},
 		{"no file", "fb-hadoop", "mine.txt", "mine.txt",
