@@ -333,7 +333,7 @@ func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
 			k.ecn = ecnUE
 		}
 	default:
-		w.sendCNM(p.node, k.flow, verdict>>w.core.feedbackShift)
+		w.sendCNM(p, k, verdict>>w.core.feedbackShift)
 	}
 }
 

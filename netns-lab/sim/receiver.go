@@ -205,12 +205,13 @@ func (w *world) sendCNP(f *flow, n notification) {
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.
-func (w *world) sendCNM(node, id int32, feedback uint64) {
+func (w *world) sendCNM(p *port, sampled *packet, feedback uint64) {
+	id, seq := sampled.flow, sampled.seq // the slab may move below
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size = id, packetCNM, w.ranks.control, cnmBytes
-	k.note = notification(feedback)
-	if out := w.nextPort(node, k); out != none {
+	k.note, k.seq, k.cum = notification(feedback), seq, uint32(w.ports[p.back].back)
+	if out := w.nextPort(p.node, k); out != none {
 		w.enqueue(out, i, none)
 		return
 	}
