@@ -27,7 +27,8 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	code := 0
 	several := len(result.EnginesOf(g.Runs)) > 1
 	for _, r := range g.Runs {
-		outcomes, metrics := result.Evaluate(g.Experiment, r), result.EvaluateMetrics(g.Experiment, r)
+		outcomes := result.Evaluate(g.Experiment, r)
+		metrics := result.EvaluateMetrics(g.Experiment, r)
 		if len(outcomes)+len(metrics) == 0 {
 			continue // the file asks for nothing
 		}

@@ -313,8 +313,8 @@ func (e *Experiment) Offers() []string {
 				flows, bytes = flows+1, bytes+f.Size
 			}
 		}
-		all = append(all, fmt.Sprintf("workload %s offers %s, %s; by this seed %d flows of %s in all",
-			name, e.offer(&s, "to", s.Receivers), e.offer(&s, "from", s.Senders), flows,
+		all = append(all, fmt.Sprintf(
+			"workload %s offers %s, %s; by this seed %d flows of %s in all", name, e.offer(&s, "to", s.Receivers), e.offer(&s, "from", s.Senders), flows,
 			Quantity{Value: float64(bytes), Unit: UnitBytes}))
 	}
 	return all
