@@ -314,7 +314,8 @@ func (e *Experiment) Offers() []string {
 			}
 		}
 		all = append(all, fmt.Sprintf(
-			"workload %s offers %s, %s; by this seed %d flows of %s in all", name, e.offer(&s, "to", s.Receivers), e.offer(&s, "from", s.Senders), flows,
+			"workload %s offers %s, %s; by this seed %d flows of %s in all", name,
+			e.offer(&s, "to", s.Receivers), e.offer(&s, "from", s.Senders), flows,
 			Quantity{Value: float64(bytes), Unit: UnitBytes}))
 	}
 	return all

@@ -311,8 +311,8 @@ files:
 	packets := math.Ceil(size / 982.)
 	alone := packets*1048*8/40 + 4236
 	// Each loss takes a frame or a round trip. If the second copy is lost too, or the NACK that
-	// asks for it, the receiver asks again in 500 us: 1.2 times in a run, more than 4 times in 1% of
-	// them. A median knows nothing of runs whose last packet is lost and waits for a timeout.
+	// asks for it, the receiver asks again in 500 us: 1.2 times in a run, more than 4 times in 1%
+	// of them. A median knows nothing of runs whose last packet is lost and waits for a timeout.
 	lost := packets / 256
 	for recovery, lossNs := range map[string]float64{"sack": 209.6, "go-back-n": 4500} {
 		var times []float64
