@@ -79,7 +79,8 @@ func (e *Experiment) CheckEngine(engine Engine) error {
 		"experiment %s", engine, e.simOnly[0], e.Name)
 }
 
-// Transport is how simulated hosts send what the scheme lets them send.
+// Transport is how hosts send what the scheme lets them send, and how they answer. But for Acks and
+// CNP it is in the simulator only.
 type Transport struct {
 	// Recovery is how lost packets are sent again. Default sack.
 	Recovery Recovery `yaml:"recovery"`
@@ -95,7 +96,7 @@ type Transport struct {
 	// AckSize is the length of an ACK's frame. 14B to 1500B, default 66B, TCP's.
 	AckSize Bytes `yaml:"ack_size"`
 	// CNP is how CNPs come to the sender: in packets of their own, of the class control or data as
-	// ACKs, or on the next ACK of the flow (ack). Default: as Acks.
+	// ACKs, or in the simulator only on the next ACK of the flow (ack). Default: as Acks.
 	CNP ReplyClass `yaml:"cnp"`
 }
 
@@ -155,16 +156,21 @@ func (f Flight) String() string {
 }
 
 func (d *decoder) validateTransport(e *Experiment) {
-	for _, key := range []string{
-		"recovery", "window", "scale_window", "acks", "ack_size", "cnp",
-	} {
+	for _, key := range []string{"recovery", "window", "scale_window", "ack_size"} {
 		d.needsSim(e, "transport."+key)
+	}
+	if e.Transport.CNP == ReplyOnACK {
+		d.needsSim(e, "transport.cnp")
 	}
 	if !d.has("transport.cnp") {
 		e.Transport.CNP = e.Transport.Acks
 	}
 	t := e.Transport
 	d.validateReplies(e)
+	if t.CNP == ReplyData && len(e.DataClasses()) > 1 {
+		d.onlySim(e, "transport.cnp", "CNPs that have the classes of flows of several priorities "+
+			"are in the simulator only: on Linux write cnp: control")
+	}
 	d.checkKnown("transport.recovery", "recovery", string(t.Recovery), toStrings(recoveries()))
 	if d.has("transport.window") && !t.Window.BDP {
 		config.InRange(d.Decoder, "transport.window", t.Window.Bytes, e.Frame, 1e9)

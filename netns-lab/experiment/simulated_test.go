@@ -80,6 +80,40 @@ flows: [{name: F0, from: H0, to: R0}]
 	qt.Check(t, qt.ErrorMatches(chosen.CheckEngine(EngineKernel), "engine kernel: "+why))
 }
 
+// Linux's switches know the classes of ACKs and CNPs, but not CNPs on ACKs, nor the class of a flow
+// among several for its CNPs.
+func TestClassesOfReplies(t *testing.T) {
+	const file = `name: mine
+topology: {kind: star, rate: 10Gbps, delay: 1us}
+schemes: [dcqcn]
+duration: 5ms
+transport: {REPLIES}
+flows: [{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R0, priority: 1}]
+`
+	const sim = ` \(hint: write engine: sim at the top of the file\)`
+	for replies, want := range map[string]string{
+		"acks: control":            "",
+		"acks: data, cnp: control": "",
+		"acks: data":               `f:(.|\n)*on Linux write cnp: control` + sim,
+		"cnp: ack":                 `f:5:18: "cnp" is in the simulator only` + sim,
+		"ack_size: 48B":            `f:5:23: "ack_size" is in the simulator only` + sim,
+	} {
+		text := strings.Replace(file, "REPLIES", replies, 1)
+		_, err := Parse("f", []byte(text))
+		if want == "" {
+			qt.Check(t, qt.IsNil(err), qt.Commentf("%s", replies))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want), qt.Commentf("%s", replies))
+		}
+		_, err = Parse("f", []byte(text+"engine: sim\n"))
+		qt.Check(t, qt.IsNil(err), qt.Commentf("%s", replies))
+	}
+	// one class of data
+	_, err := Parse("f", []byte(strings.NewReplacer("REPLIES", "acks: data", ", priority: 1", "").
+		Replace(file)))
+	qt.Check(t, qt.IsNil(err))
+}
+
 func TestPFCOfSimulator(t *testing.T) {
 	const file = `name: mine
 engine: sim
