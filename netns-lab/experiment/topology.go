@@ -49,10 +49,10 @@ type Topology struct {
 	Pods int `yaml:"pods"`
 	// ToRs is how many ToRs a pod of a clos has. 1 to 32, default 4.
 	ToRs int `yaml:"tors"`
-	// Leaves is how many leaves a leaf-spine has, 1 to 64, default 2, or a pod of a clos, 1 to 16,
-	// default 2.
+	// Leaves is how many leaves a leaf-spine has, 1 to 64, default 2, or a pod of a clos, 1 to 64,
+	// default 2. More than 16 shortest paths from a switch are in the simulator only.
 	Leaves int `yaml:"leaves"`
-	// Spines is how many spines a leaf-spine or a clos has; each is linked to all leaves. 0 to 16,
+	// Spines is how many spines a leaf-spine or a clos has; each is linked to all leaves. 0 to 64,
 	// default 2 and 8.
 	Spines int `yaml:"spines"`
 	// Rate is the rate of every link, or of hosts' links if there are tiers of switches. Default
@@ -80,7 +80,8 @@ type Topology struct {
 
 // Bottleneck holds the values of one link that differ from those of all others.
 type Bottleneck struct {
-	// Rate is that of the link. 1Mbps to 800Gbps, default that of every link.
+	// Rate is that of the link. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of every link.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
 	// 1ns; default that of every link.
@@ -89,12 +90,13 @@ type Bottleneck struct {
 
 // Uplinks are the links between two tiers of switches.
 type Uplinks struct {
-	// Rate is that of each link. 1Mbps to 800Gbps, default that of hosts' links.
+	// Rate is that of each link. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of hosts' links.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
 	// 1ns; default that of hosts' links.
 	Delay Duration `yaml:"delay"`
-	// Parallel is how many links there are between two switches. 1 to 16, default 1.
+	// Parallel is how many links there are between two switches. 1 to 64, default 1.
 	Parallel int `yaml:"parallel"`
 }
 

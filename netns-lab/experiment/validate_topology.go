@@ -103,10 +103,33 @@ func (e *Experiment) minDelay() Duration {
 	return minDelay
 }
 
+// minRate and maxRate return the lowest and highest rate of a link of the file's engine.
+func (e *Experiment) minRate() Rate {
+	if e.Engine == EngineSim {
+		return leastRate
+	}
+	return minRate
+}
+
+func (e *Experiment) maxRate() Rate {
+	if e.Engine == EngineSim {
+		return mostRate
+	}
+	return maxRate
+}
+
+// rateInRange checks a rate of the file.
+func (d *decoder) rateInRange(e *Experiment, path string, rate Rate) {
+	config.InRange(d.Decoder, path, rate, e.minRate(), e.maxRate())
+	if rate < minRate || rate > maxRate {
+		e.simOnly = append(e.simOnly, path)
+	}
+}
+
 // validateLink checks the rate and delay of links that the file gives.
 func (d *decoder) validateLink(e *Experiment, path string, rate Rate, delay Duration) {
 	if d.has(path + "rate") {
-		config.InRange(d.Decoder, path+"rate", rate, minRate, maxRate)
+		d.rateInRange(e, path+"rate", rate)
 	}
 	if d.has(path + "delay") {
 		config.InRange(d.Decoder, path+"delay", delay, e.minDelay(), maxDelay)
@@ -151,6 +174,10 @@ func (d *decoder) validateNetwork(e *Experiment) {
 		err = routes.Validate()
 	}
 	if err == nil {
+		if paths := routes.MostPaths(); paths > network.LinuxPaths {
+			d.onlySim(e, "topology", fmt.Sprintf("%d shortest paths lead from one switch to a host: "+
+				"more than %d are in the simulator only", paths, network.LinuxPaths))
+		}
 		return
 	}
 	if d.has("topology.failed") {

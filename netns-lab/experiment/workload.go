@@ -230,7 +230,7 @@ func (d *decoder) loadOf(path string, w Workload, e *Experiment, s *workload.Spe
 	case d.has(path+"load") && d.has(path+"mean_rate"):
 		d.fail(path+"mean_rate", "\"load\" and \"mean_rate\" are both given", "keep one of them")
 	case d.has(path + "mean_rate"):
-		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
+		d.rateInRange(e, path+"mean_rate", w.MeanRate)
 		return float64(w.MeanRate) / float64(max(s.MeanLinkBps(), 1))
 	case d.hasRequired(path, "load"):
 		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)

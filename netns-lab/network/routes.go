@@ -7,8 +7,11 @@ import (
 	"slices"
 )
 
-// MaxPaths is how many paths of equal length a switch can spread flows over.
-const MaxPaths = 16
+// How many paths of equal length a switch can spread flows over: in the simulator, and on Linux.
+const (
+	MaxPaths   = 64
+	LinuxPaths = 16
+)
 
 // Routes are the shortest paths of a network, counted in links. Nodes are numbered as in
 // [Network.Nodes], hosts as in [Network.Hosts], ports as in [Network.Ports].
@@ -256,16 +259,30 @@ func (r *Routes) Validate() error {
 				return r.noPath(from, to)
 			}
 		}
-		paths := 0 // from one switch
-		for _, ports := range r.to[r.access[to].peer].ports {
-			paths = max(paths, len(ports))
-		}
-		if paths > MaxPaths {
+		if paths := r.paths(to); paths > MaxPaths {
 			return fmt.Errorf("%d shortest paths lead to %s from one switch, want at most %d",
 				paths, r.nodes[to], MaxPaths)
 		}
 	}
 	return nil
+}
+
+// paths returns over how many shortest paths one switch sends to a host at most.
+func (r *Routes) paths(to int) int {
+	paths := 0
+	for _, ports := range r.to[r.access[to].peer].ports {
+		paths = max(paths, len(ports))
+	}
+	return paths
+}
+
+// MostPaths returns over how many shortest paths one switch sends to a host at most.
+func (r *Routes) MostPaths() int {
+	most := 0
+	for _, to := range r.firstHosts() {
+		most = max(most, r.paths(to))
+	}
+	return most
 }
 
 // noPath says that no path leads from a host to another, and if one would through other hosts.

@@ -113,9 +113,9 @@ func TestDelayOfTheLongest(t *testing.T) {
 	qt.Check(t, qt.Equals(routes.DelayNs(1, 0), 1+5+100+2))
 }
 
-// TestWidestPaths: a switch takes 16 paths, and no more.
+// TestWidestPaths: a switch takes 64 paths, and no more.
 func TestWidestPaths(t *testing.T) {
-	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "17 shortest paths lead to H. from one switch, want at most 16"} {
+	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "65 shortest paths lead to H. from one switch, want at most 64"} {
 		n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1"}, Links: []Link{{A: "H0", B: "S0"}, {A: "H1", B: "S1"}}}
 		n.addLinks(Link{A: "S0", B: "S1"}, parallel)
 		routes, err := n.Routes()
