@@ -420,7 +420,8 @@ type LinkEvent struct {
 	// Port is the egress port, such as S0->R0. With State it is a link, such as S0-S1: all between
 	// the two nodes, or one of several, S0-S1.1. Required.
 	Port string `yaml:"link"`
-	// Rate is the port's new rate. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps. It or State is required.
+	// Rate is the port's new rate. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps. It or
+	// State is required.
 	Rate Rate `yaml:"rate"`
 	// State is down if the link fails, up if it comes back. Packets in its queues and on its wire
 	// are lost, and switches route around it at once. Only the simulator has it.

@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -70,12 +71,30 @@ type Topology struct {
 	LeafLinks Uplinks `yaml:"leaf_links"`
 	// SpineLinks are the links between leaves and spines of a leaf-spine or a clos.
 	SpineLinks Uplinks `yaml:"spine_links"`
+	// Links are links with values of their own. A topology file gives those of each link.
+	Links []OwnLink `yaml:"links"`
 	// Failed are missing links, such as L0-T3 for all links between the two, or L0-T3.1 for one of
 	// several.
 	Failed LinkList `yaml:"failed"`
 
 	// Imported is the network of File; nil without one.
 	Imported *network.Network
+}
+
+// OwnLink holds the values of a link that differ from those of its kind.
+type OwnLink struct {
+	// Link is such as L0-S1, for all links between the two, or L0-S1.1 for one of several.
+	// Required.
+	Link string `yaml:"link"`
+	// Rate is that of both directions. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of its kind.
+	Rate Rate `yaml:"rate"`
+	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from 1ns; default
+	// that of its kind.
+	Delay Duration `yaml:"delay"`
+	// ErrorRate is the share of packets that it loses. 0 to 0.5, default that of every link. Only
+	// the simulator has it.
+	ErrorRate *Ratio `yaml:"error_rate"`
 }
 
 // Bottleneck holds the values of one link that differ from those of all others.
@@ -127,8 +146,23 @@ func (t *Topology) Network() *network.Network {
 	if n == nil {
 		n = network.Build(t.shape())
 		n.SetErrorRate(float64(t.ErrorRate))
+		t.setLinks(n)
 	}
 	return n.Without(t.Failed)
+}
+
+// setLinks gives links their own values. Names of no link change nothing.
+func (t *Topology) setLinks(n *network.Network) {
+	for _, own := range t.Links {
+		for _, i := range n.LinksNamed(own.Link) {
+			l := &n.Links[i]
+			l.RateBps = cmp.Or(uint64(own.Rate), l.RateBps)
+			l.DelayNs = cmp.Or(uint64(own.Delay), l.DelayNs)
+			if own.ErrorRate != nil {
+				l.ErrorRate = float64(*own.ErrorRate)
+			}
+		}
+	}
 }
 
 func (t *Topology) shape() network.Shape {

@@ -60,7 +60,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	}
 	k, _ := network.FindKind(t.Kind)
 	d.validateKeys("a "+t.Kind,
-		append(keysOfKind(k), "kind", "rate", "delay", "error_rate", "failed"))
+		append(keysOfKind(k), "kind", "rate", "delay", "error_rate", "links", "failed"))
 	for _, c := range k.Counts {
 		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}
@@ -68,7 +68,21 @@ func (d *decoder) validateTopology(e *Experiment) {
 	d.validateLink(e, "topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
 	d.validateUplinks(e, "topology.leaf_links.", &t.LeafLinks)
 	d.validateUplinks(e, "topology.spine_links.", &t.SpineLinks)
+	d.validateOwnLinks(e)
 	d.validateNetwork(e)
+}
+
+// validateOwnLinks checks the values of single links.
+func (d *decoder) validateOwnLinks(e *Experiment) {
+	for i, l := range e.Topology.Links {
+		path := fmt.Sprintf("topology.links[%d].", i)
+		d.hasRequired(path, "link")
+		d.validateLink(e, path, l.Rate, l.Delay)
+		if l.ErrorRate != nil {
+			d.needsSim(e, path+"error_rate")
+			config.InRange(d.Decoder, path+"error_rate", *l.ErrorRate, 0, maxErrorRate)
+		}
+	}
 }
 
 // validateKeys fails at each key that a topology of this kind does not have.
@@ -162,12 +176,19 @@ func (d *decoder) validateNetwork(e *Experiment) {
 	for _, t := range n.Tiers() {
 		d.tiers = append(d.tiers, t.Name)
 	}
+	const hint = "write L0-T3, the names of two nodes that are linked"
 	if unknown := n.UnknownLinks(t.Failed); len(unknown) > 0 {
 		for _, name := range unknown {
-			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name),
-				"write L0-T3, the names of two nodes that are linked")
+			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name), hint)
 		}
 		return
+	}
+	for i, l := range t.Links {
+		if len(n.UnknownLinks([]string{l.Link})) > 0 {
+			d.fail(fmt.Sprintf("topology.links[%d].link", i), fmt.Sprintf("unknown link %q", l.Link),
+				hint)
+			return
+		}
 	}
 	routes, err := n.Routes()
 	if err == nil {
