@@ -290,6 +290,11 @@ func (d *decoder) validateHostLinks(e *Experiment) {
 	for _, l := range t.Network().Links {
 		links[l.A]++
 		links[l.B]++
+		if d.isHost[l.A] && d.isHost[l.B] {
+			d.onlySim(e, "topology.file", fmt.Sprintf("hosts %s and %s are linked to each other, "+
+				"and such are in the simulator only", l.A, l.B))
+			return
+		}
 	}
 	for _, host := range d.hosts {
 		if links[host] > 1 {

@@ -295,7 +295,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		if k.ingress != none {
 			w.account(k.ingress, class, k.size, false, n)
 		}
-	} else if k.kind <= packetUDP {
+	} else if k.kind <= packetUDP && k.ingress == none { // it is the host's own
 		w.handedOver(&w.flows[k.flow], i)
 	}
 	k = &w.packets.packets[i]
@@ -337,6 +337,15 @@ func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
 	}
 }
 
+// relayed reports whether a packet is for another host than that which it comes to.
+func (w *world) relayed(host, i int32) bool {
+	if !w.relays {
+		return false
+	}
+	k := &w.packets.packets[i]
+	return w.flows[k.flow].keyOf(k.kind).dst != host
+}
+
 // arrive takes the first packet off a port's wire and hands it to the node at the other end.
 func (w *world) arrive(id int32) {
 	p := &w.ports[id]
@@ -348,7 +357,7 @@ func (w *world) arrive(id int32) {
 		w.loseOnLink(id, i)
 		return
 	}
-	if w.nodes[p.peer].isHost {
+	if w.nodes[p.peer].isHost && !w.relayed(p.peer, i) {
 		if w.trace != nil {
 			w.traced(PacketReceived, id, i)
 		}

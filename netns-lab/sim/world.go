@@ -44,6 +44,7 @@ type world struct {
 	reserve, xonOffset     uint64
 
 	// RoCE's transport:
+	relays      bool // hosts forward what is for others
 	goBackN     bool
 	goBackZero  bool   // and to the flow's first packet
 	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
@@ -133,7 +134,7 @@ func newWorld(
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(w.checkPaths(), w.checkHops()); err != nil {
+	if err := errors.Join(w.checkPaths(), w.checkHops(), w.checkRelays()); err != nil {
 		return nil, err
 	}
 	w.record.begin(w)
@@ -156,10 +157,20 @@ func (w *world) checkRoundTrip() error {
 	return nil
 }
 
+// checkRelays fails for links that fail where hosts forward: what waits at a host is moved to its
+// other links, which is for packets of its own.
+func (w *world) checkRelays() error {
+	if w.relays && w.plan.exp.LinkStates() {
+		return errors.New("links can't fail where hosts forward: remove state: from links:")
+	}
+	return nil
+}
+
 // setTransport sets what is not as on Linux.
 func (w *world) setTransport() {
 	e := w.plan.exp
 	w.spray = e.Switch.ECMP == experiment.ECMPPacket
+	w.relays = w.plan.routes.Relay()
 	w.unfixed = w.spray || e.LinkStates()
 	if w.unfixed {
 		w.routes = w.plan.routes
