@@ -143,6 +143,8 @@ type Switch struct {
 	// scheme's own marks. Results compare that with the true congestion, which follows from the
 	// rates of all flows. Default false.
 	Detectors bool `yaml:"detectors"`
+	// Own are switches with values of their own. Only the simulator has them.
+	Own []OwnSwitch `yaml:"own"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each

@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -349,9 +350,10 @@ func (d *decoder) checkShared(e *Experiment) {
 		kept[l.B] += own
 	}
 	for _, name := range e.Topology.Network().Switches {
-		if kept[name] >= uint64(e.Switch.Buffer) {
+		buffer := cmp.Or(e.Switch.OwnOf(name).Buffer, e.Switch.Buffer)
+		if kept[name] >= uint64(buffer) {
 			d.fail("switch.pfc.dynamic", fmt.Sprintf("headroom and reserve of the ports of %s "+
-				"need %s of its buffer of %s", name, Bytes(kept[name]), e.Switch.Buffer),
+				"need %s of its buffer of %s", name, Bytes(kept[name]), buffer),
 				"raise switch.buffer")
 			return
 		}

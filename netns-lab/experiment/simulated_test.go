@@ -205,3 +205,38 @@ func TestSimulatedErrors(t *testing.T) {
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
 	}
 }
+
+// Values of single switches are checked as those of all are.
+func TestOwnSwitches(t *testing.T) {
+	const file = `name: mine
+engine: sim
+topology: {kind: dumbbell}
+schemes: [pfc]
+duration: 5ms
+switch: {SWITCH}
+flows: [{name: F0, from: A0, to: B0}]
+`
+	for own, want := range map[string]string{
+		"own: [{at: S1, buffer: 1MB, xoff: 50KB, kmin: 0B, kmax: 9KB}]": "",
+		"pfc: {dynamic: {alpha: 1}}, own: [{at: [S0..S1], alpha: 1/8}]": "",
+		"own: [{buffer: 1MB}]":                  `f:6:16: "at" is missing .*`,
+		"own: [{at: S7, buffer: 1MB}]":          `f:6:21: unknown switch "S7" .*`,
+		"own: [{at: S0}, {at: S0..S1}]":         `f:6:31: duplicate switch "S0" .*`,
+		"own: [{at: S0, buffer: 9KB}]":          `f:6:33: 9KB is out of range .*`,
+		"own: [{at: S0, alpha: 1/8}]":           `f:6:32: thresholds are not dynamic .*`,
+		"own: [{at: S0, kmax: 1KB}]":            `f:6:.* kmin and kmax are needed together .*`,
+		"own: [{at: S0, kmin: 2KB, kmax: 1KB}]": `f:6:31: 2KB is out of range .*`,
+		"pfc: {dynamic: {alpha: 1}}, own: [{at: S0, xoff: 50KB}]": `f:6:59: thresholds are not ` +
+			`static .*`,
+	} {
+		text := strings.Replace(file, "SWITCH", own, 1)
+		_, err := Parse("f", []byte(text))
+		if want == "" {
+			qt.Check(t, qt.IsNil(err), qt.Commentf("%s", own))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want), qt.Commentf("%s", own))
+		}
+		_, err = Parse("f", []byte(strings.Replace(text, "engine: sim\n", "", 1)))
+		qt.Check(t, qt.ErrorMatches(err, `(.|\n)*"own" is in the simulator only(.|\n)*`))
+	}
+}

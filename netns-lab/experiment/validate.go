@@ -223,6 +223,7 @@ func (d *decoder) validateSwitch(e *Experiment) {
 			e.Switch.Buffer)
 	}
 	d.validatePFC(e)
+	d.validateOwnSwitches(e)
 }
 
 func (d *decoder) validatePFC(e *Experiment) {

@@ -2,7 +2,11 @@
 
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
 
 // classes is how many traffic classes a port has; that of the highest rank goes first.
 const classes = 8
@@ -128,8 +132,10 @@ func (p *port) beginBin() {
 
 // node is a host or a switch.
 type node struct {
-	isHost bool
-	used   uint64 // bytes in its buffer
+	isHost      bool
+	used        uint64 // bytes in its buffer
+	bufferBytes uint64 // its size
+	own         experiment.OwnSwitch
 	// Where parts of it are not shared: the shared part's size, and what is in it.
 	sharedBytes, sharedUsed uint64
 }
@@ -189,7 +195,7 @@ func (w *world) classify(n *node, k *packet) {
 // dropCounter returns the counter of packets that the port drops for this packet's reason; nil if
 // it takes the packet.
 func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
-	if n.used+uint64(k.size) > w.bufferBytes {
+	if n.used+uint64(k.size) > n.bufferBytes {
 		return &p.droppedBuffer
 	}
 	if !q.marked || q.packets == 0 {

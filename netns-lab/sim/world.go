@@ -3,9 +3,11 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/tetratelabs/wazero"
@@ -67,16 +69,16 @@ type world struct {
 	notifier  *notifier         // nil if receivers answer nothing
 	telemetry *telemetry        // nil if switches write none
 
-	ranks                   ranks
-	bufferBytes, limitBytes uint64
-	wredBytes               uint64
-	calmBytes               uint64 // an ingress port that holds no more is let alone
-	minTimeoutNs            int64
-	lossless, cbfc, watch   bool
-	dropFirstRTT            bool
-	delayedACK              bool
-	latchECE                bool // receivers echo marks as RFC 3168 does
-	draining                bool // the measured time is over
+	ranks                 ranks
+	limitBytes            uint64
+	wredBytes             uint64
+	calmBytes             uint64 // an ingress port that holds no more is let alone
+	minTimeoutNs          int64
+	lossless, cbfc, watch bool
+	dropFirstRTT          bool
+	delayedACK            bool
+	latchECE              bool // receivers echo marks as RFC 3168 does
+	draining              bool // the measured time is over
 
 	trace  func(*PacketEvent) // gets what happens to packets; nil if nobody asks
 	record recorder
@@ -109,9 +111,9 @@ func newWorld(
 	sw := e.Switch
 	w := &world{
 		plan: p, scheme: s, setup: e.Setup(s), packets: newSlab(),
-		bufferBytes: uint64(sw.Buffer), limitBytes: uint64(sw.PortBuffer),
-		lossless: e.PFCOn(name),
-		cbfc:     sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
+		limitBytes: uint64(sw.PortBuffer),
+		lossless:   e.PFCOn(name),
+		cbfc:       sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
 		minTimeoutNs: minTimeoutNs,
 	}
 	w.delayedACK = w.setup.DelayedACK || e.AckEvery == 2
@@ -370,8 +372,11 @@ func (w *world) addPorts() error {
 	p := w.plan
 	w.nodes = make([]node, len(p.nodeNames))
 	for i := range w.nodes {
-		w.nodes[i].isHost = p.isHost(int32(i))
+		n := &w.nodes[i]
+		n.isHost, n.own = p.isHost(int32(i)), p.exp.Switch.OwnOf(p.nodeNames[i])
+		n.bufferBytes = cmp.Or(uint64(n.own.Buffer), uint64(p.exp.Switch.Buffer))
 	}
+	w.calmBytes = math.MaxUint64
 	w.ports = make([]port, len(p.ends))
 	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
@@ -417,7 +422,7 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 		if q.core, q.ingress, err = w.core.newClass(); err != nil {
 			return err
 		}
-		w.setIngress(q, p.rate)
+		w.setIngress(q, p.rate, &w.nodes[p.node])
 	}
 	return nil
 }
@@ -431,16 +436,23 @@ func (w *world) setMarking(p *port) {
 	if m, ok := e.MarkingAt(w.scheme.Name, p.rate); ok && e.Switch.MarkingByRate {
 		w.core.setMarking(p.core, uint64(m.KMin), uint64(m.KMax))
 	}
+	if kmin, kmax, ok := e.OwnMarkingAt(w.nodes[p.node].own, p.rate); ok {
+		w.core.setMarking(p.core, uint64(kmin), uint64(kmax))
+	}
 }
 
-// setIngress gives an ingress port and class the thresholds of its link's rate.
-func (w *world) setIngress(q *queue, rate uint64) {
+// setIngress gives an ingress port and class the thresholds of its link's rate and of its node.
+func (w *world) setIngress(q *queue, rate uint64, n *node) {
 	e := w.plan.exp
-	if d := e.Switch.PFC.Dynamic; d != nil {
+	if d := e.Switch.DynamicOf(n.own); d != nil {
 		w.core.setAlpha(q.ingress, float64(d.AlphaAt(rate, e.Topology.Rate)))
+		w.calmBytes = 0
 		return
 	}
-	w.calmBytes = w.core.xonBytes(q.ingress, w.bufferBytes)
+	if n.own.XOFF != 0 {
+		w.core.setXOFF(q.ingress, uint64(n.own.XOFF))
+	}
+	w.calmBytes = min(w.calmBytes, w.core.xonBytes(q.ingress, n.bufferBytes))
 }
 
 // schedule pushes what happens by itself.
