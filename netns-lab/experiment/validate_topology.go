@@ -185,8 +185,8 @@ func (d *decoder) validateNetwork(e *Experiment) {
 	}
 	for i, l := range t.Links {
 		if len(n.UnknownLinks([]string{l.Link})) > 0 {
-			d.fail(fmt.Sprintf("topology.links[%d].link", i), fmt.Sprintf("unknown link %q", l.Link),
-				hint)
+			d.fail(fmt.Sprintf("topology.links[%d].link", i),
+				fmt.Sprintf("unknown link %q", l.Link), hint)
 			return
 		}
 	}
@@ -196,8 +196,9 @@ func (d *decoder) validateNetwork(e *Experiment) {
 	}
 	if err == nil {
 		if paths := routes.MostPaths(); paths > network.LinuxPaths {
-			d.onlySim(e, "topology", fmt.Sprintf("%d shortest paths lead from one switch to a host: "+
-				"more than %d are in the simulator only", paths, network.LinuxPaths))
+			d.onlySim(e, "topology", fmt.Sprintf(
+				"%d shortest paths lead from one switch to a host: more than %d are in the "+
+					"simulator only", paths, network.LinuxPaths))
 		}
 		return
 	}
