@@ -50,7 +50,8 @@ func (s *Switch) DynamicOf(own OwnSwitch) *DynamicPFC {
 // OwnMarkingAt returns a switch's own thresholds of marking at ports of links of this rate, and
 // false if it has none.
 func (e *Experiment) OwnMarkingAt(own OwnSwitch, rateBps uint64) (kmin, kmax Bytes, ok bool) {
-	return e.thresholdAt(own.KMin, rateBps), max(e.thresholdAt(own.KMax, rateBps), 1), own.KMax != 0
+	kmin, kmax = e.thresholdAt(own.KMin, rateBps), max(e.thresholdAt(own.KMax, rateBps), 1)
+	return kmin, kmax, own.KMax != 0
 }
 
 // validateOwnSwitches checks the switches with values of their own.
