@@ -43,7 +43,7 @@ type unit struct {
 
 // Units of each kind, largest first.
 var (
-	rateUnits     = []unit{{"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
+	rateUnits     = []unit{{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
 	durationUnits = []unit{{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}}
 	bytesUnits    = []unit{{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1}}
 	binaryUnits   = []unit{{"MiB", 1 << 20}, {"KiB", 1 << 10}}

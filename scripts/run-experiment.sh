@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds pcn, and runs EXPERIMENT on ENGINE with ARGUMENTS; results are in OUT. action.yml calls it
 # in the folder of whoever uses the action. Its exit code is that of pcn run: 3 if a bound is not
-# met, 4 if the run can't be believed.
+# met, 4 if the run can't be believed, 6 if it is too short to be judged.
 set -euo pipefail
 : "${EXPERIMENT:?want a name or a path}" "${ENGINE:=sim}" "${ARGUMENTS:=}" "${OUT:=pcn-results}"
 source=$(cd "$(dirname "$0")/.." && pwd)

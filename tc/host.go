@@ -3,6 +3,7 @@
 package tc
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/cilium/ebpf"
@@ -24,6 +25,9 @@ type StampOptions struct {
 	// derive the source MAC address from the IPv4 source, so that switches' CNMs reach the sender
 	AddressMAC bool
 	ECT1       bool // use ECT(1) for ECN-capable packets: TCD changes it to ECT(0) for UE
+	// AcksAsData and CNPsAsData give these the class of data for switches: that of their socket's
+	// DSCP. In the host's own port they stay in the control class. They need OnlyPlain.
+	AcksAsData, CNPsAsData bool
 	// OnlyPlain says that no packet is IPv6 or behind a VLAN tag, as in a lab.
 	OnlyPlain bool
 }
@@ -32,6 +36,9 @@ type StampOptions struct {
 func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	if o.DataDSCP > 63 || o.ControlDSCP > 63 {
 		return nil, fmt.Errorf("stamp: DSCP %d and %d: want 0 to 63", o.DataDSCP, o.ControlDSCP)
+	}
+	if (o.AcksAsData || o.CNPsAsData) && !o.OnlyPlain {
+		return nil, errors.New("stamp: ACKs and CNPs as data are for plain IPv4: set OnlyPlain")
 	}
 	var classes uint8 // bit i is class i
 	for _, c := range o.DataClasses {
@@ -51,6 +58,7 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes,
 		"address_mac": o.AddressMAC, "ect1": o.ECT1,
+		"acks_as_data": o.AcksAsData, "cnps_as_data": o.CNPsAsData,
 	}, nil, options...)
 	if err != nil {
 		return nil, err

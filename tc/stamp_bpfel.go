@@ -17,7 +17,9 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	stampProgStamp      = "stamp"
+	stampVarAcksAsData  = "acks_as_data"
 	stampVarAddressMac  = "address_mac"
+	stampVarCnpsAsData  = "cnps_as_data"
 	stampVarControlDscp = "control_dscp"
 	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
@@ -80,7 +82,9 @@ type stampMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stampVariableSpecs struct {
+	AcksAsData  *ebpf.VariableSpec `ebpf:"acks_as_data"`
 	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
+	CnpsAsData  *ebpf.VariableSpec `ebpf:"cnps_as_data"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
 	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
@@ -118,7 +122,9 @@ func (m *stampMaps) Close() error {
 //
 // It can be passed to loadStampObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stampVariables struct {
+	AcksAsData  *ebpf.Variable `ebpf:"acks_as_data"`
 	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
+	CnpsAsData  *ebpf.Variable `ebpf:"cnps_as_data"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
 	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`

@@ -121,6 +121,33 @@ func TestStampKeepsDataClasses(t *testing.T) {
 	}
 }
 
+// In a lab ACKs or CNPs may have the class of data in switches: that of their socket's DSCP. The
+// host's own port, which goes by the packet's priority, sends them first all the same.
+func TestStampRepliesAsData(t *testing.T) {
+	const controlClass = controlDSCP >> 3
+	roce := someFlow()
+	roce.dst = netip.AddrPortFrom(roce.dst.Addr(), 4791)
+	ack := someFlow().tcp(t, 10<<2, 0) // of a flow of class 1
+	plainACK := someFlow().tcp(t, controlDSCP<<2, 0)
+	cnp := roce.datagram(t, controlDSCP<<2, payload(32))
+	for _, c := range []struct {
+		acks, cnps bool
+		frame      []byte
+		dscp       uint8
+	}{
+		{true, false, ack, 10}, {true, false, plainACK, dataDSCP}, {true, false, cnp, controlDSCP},
+		{false, true, ack, controlDSCP}, {false, true, cnp, dataDSCP}, {true, true, cnp, dataDSCP},
+	} {
+		s := newStampOf(t, StampOptions{AcksAsData: c.acks, CNPsAsData: c.cnps, OnlyPlain: true,
+			DataClasses: []uint8{1, 3}})
+		r := s.run(t, here, "stamp", c.frame, skBuff{})
+		passes(t, r, stamped(c.frame, c.dscp))
+		qt.Check(t, qt.Equals(r.skb.Priority, uint32(controlClass)))
+	}
+	_, err := LoadStamp(StampOptions{AcksAsData: true})
+	qt.Check(t, qt.ErrorMatches(err, "stamp: ACKs and CNPs as data are for plain IPv4: .*"))
+}
+
 // tagStacks are the VLAN tags that programs for hosts look behind.
 var tagStacks = map[string][][4]byte{"untagged": nil, "VLAN": {vlan10}, "priority": {priority},
 	"two tags": {provider7, vlan10}}

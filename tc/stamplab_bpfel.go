@@ -17,7 +17,9 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	stamplabProgStamp      = "stamp"
+	stamplabVarAcksAsData  = "acks_as_data"
 	stamplabVarAddressMac  = "address_mac"
+	stamplabVarCnpsAsData  = "cnps_as_data"
 	stamplabVarControlDscp = "control_dscp"
 	stamplabVarDataClasses = "data_classes"
 	stamplabVarDataDscp    = "data_dscp"
@@ -80,7 +82,9 @@ type stamplabMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type stamplabVariableSpecs struct {
+	AcksAsData  *ebpf.VariableSpec `ebpf:"acks_as_data"`
 	AddressMac  *ebpf.VariableSpec `ebpf:"address_mac"`
+	CnpsAsData  *ebpf.VariableSpec `ebpf:"cnps_as_data"`
 	ControlDscp *ebpf.VariableSpec `ebpf:"control_dscp"`
 	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
@@ -118,7 +122,9 @@ func (m *stamplabMaps) Close() error {
 //
 // It can be passed to loadStamplabObjects or ebpf.CollectionSpec.LoadAndAssign.
 type stamplabVariables struct {
+	AcksAsData  *ebpf.Variable `ebpf:"acks_as_data"`
 	AddressMac  *ebpf.Variable `ebpf:"address_mac"`
+	CnpsAsData  *ebpf.Variable `ebpf:"cnps_as_data"`
 	ControlDscp *ebpf.Variable `ebpf:"control_dscp"`
 	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`

@@ -28,6 +28,7 @@ const (
 	exitExpect  = 3
 	exitInvalid = 4
 	exitDiffer  = 5
+	exitShort   = 6
 )
 
 // exitCodes has the meaning of each exit code, for all commands.
@@ -38,6 +39,7 @@ var exitCodes = [...]string{
 	exitExpect:  "a bound of the experiment is not met",
 	exitInvalid: "a run can't be believed: its result is invalid",
 	exitDiffer:  "two runs differ (pcn diff, pcn rerun)",
+	exitShort:   "a run is too short to be judged: a longer --duration is printed",
 }
 
 // describeExitCodes returns a line for each exit code.

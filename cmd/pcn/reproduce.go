@@ -100,6 +100,9 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 			bar.next(p.Figure.ID()+" "+string(p.Engine), runs)
 			fmt.Fprintf(stderr, "pcn: %s on %s: %d runs%s\n", p.Figure.ID(), p.Engine, runs,
 				formatLeft(seconds))
+			if smaller := p.Smaller(); smaller != "" {
+				fmt.Fprintf(stderr, "pcn: %s is smaller with --quick: %s\n", p.Figure.ID(), smaller)
+			}
 		},
 	}
 	if f.where.on == onSlurm {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -24,7 +25,8 @@ func newRerun() *cobra.Command {
 		Long: fmt.Sprintf(`Run each run of a result folder again from its manifest: the same
 experiment, seed, dilation, guest program, kernel and QEMU. Prints "same", or where the values of
 the old run and the new one differ, as pcn diff does. If this machine lacks the guest program, the
-kernel or the QEMU of a run, it says which, and runs nothing.
+kernel or the QEMU of a run, it says which, and runs nothing. A simulated run needs this program
+only: if another version wrote it, it says so.
 
 Exits with %d if runs differ.`, exitDiffer),
 		Args: cobra.ExactArgs(1),
@@ -42,15 +44,21 @@ func rerun(cmd *cobra.Command, dir, out string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	engines := map[string]*launch.MicroVMs{} // by kernel: each hashes its image once
+	engines := map[string]launch.Engine{} // each kernel's hashes its image once
 	for _, name := range names {
 		if err := addEngine(engines, runs[name].Manifest); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	for _, name := range names {
+		if tool := runs[name].Manifest.Tool; tool != launch.Tool() {
+			fmt.Fprintf(cmd.ErrOrStderr(), "pcn: %s is of %s, and this is %s: results may differ\n",
+				name, tool, launch.Tool())
+		}
+	}
 	found := newDifferences(cmd.OutOrStdout(), asJSON)
 	for _, name := range names {
-		engine := engines[runs[name].Manifest.Kernel]
+		engine := engines[machineOf(runs[name].Manifest)]
 		again, err := runAgain(cmd.Context(), engine, runs[name], printWaiting(cmd))
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -66,20 +74,28 @@ func rerun(cmd *cobra.Command, dir, out string, asJSON bool) error {
 	return found.finish()
 }
 
+// machineOf returns what distinguishes the engines of runs: the name, and of a microVM the kernel.
+func machineOf(m result.Manifest) string { return string(m.RanOn()) + " " + m.Kernel }
+
 // addEngine adds the engine that a run had, or fails with what is missing.
-func addEngine(engines map[string]*launch.MicroVMs, m result.Manifest) error {
+func addEngine(engines map[string]launch.Engine, m result.Manifest) error {
 	if !m.Deterministic {
 		return errors.New("it can't be repeated: it was not in a microVM that counts " +
 			"instructions (without --native and --real-time)")
 	}
-	if engines[m.Kernel] == nil {
-		engine, err := launch.NewMicroVMs(m.Kernel, false)
-		if err != nil {
-			return err
-		}
-		engines[m.Kernel] = engine
+	if engines[machineOf(m)] != nil {
+		return nil
 	}
-	missing, err := engines[m.Kernel].Missing(m)
+	if m.RanOn() != experiment.EngineKernel {
+		var err error
+		engines[machineOf(m)], err = engineFlags{}.openOne(m.RanOn())
+		return err
+	}
+	engine, err := launch.NewMicroVMs(m.Kernel, false)
+	if err != nil {
+		return err
+	}
+	missing, err := engine.Missing(m)
 	if err != nil {
 		return err
 	}
@@ -87,11 +103,12 @@ func addEngine(engines map[string]*launch.MicroVMs, m result.Manifest) error {
 		return fmt.Errorf("it can't be repeated, as it had another machine: %s. Build pcn at "+
 			"the commit of that run, and install that kernel and QEMU", strings.Join(missing, "; "))
 	}
+	engines[machineOf(m)] = engine
 	return nil
 }
 
 func runAgain(
-	ctx context.Context, engine *launch.MicroVMs, old *result.Run, waiting func(),
+	ctx context.Context, engine launch.Engine, old *result.Run, waiting func(),
 ) (*result.Run, error) {
 	j, err := launch.Again(old)
 	if err != nil {

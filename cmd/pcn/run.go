@@ -77,6 +77,7 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
+			printOffers(cmd, o.Experiment)
 			if len(seeds) > 0 && asJSON {
 				return usageError{errors.New("--json prints the expectations of one seed: " +
 					"give --seed N in place of several")}
@@ -240,6 +241,13 @@ func runExperiment(
 func printWarnings(cmd *cobra.Command, e *experiment.Experiment) {
 	for _, warning := range e.Warnings() {
 		fmt.Fprintf(cmd.ErrOrStderr(), "pcn: warning: %s\n", warning)
+	}
+}
+
+// printOffers says what the workloads of an experiment offer.
+func printOffers(cmd *cobra.Command, e *experiment.Experiment) {
+	for _, offer := range e.Offers() {
+		fmt.Fprintf(cmd.ErrOrStderr(), "pcn: %s\n", offer)
 	}
 }
 

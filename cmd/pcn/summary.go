@@ -18,7 +18,7 @@ func summarise(w io.Writer, groups []report.Group) int {
 		if len(groups) > 1 {
 			fmt.Fprintf(w, "\n== %s: %s\n", g.Experiment.Name, g.Experiment.Title)
 		}
-		code = max(code, summariseGroup(w, g))
+		code = worse(code, summariseGroup(w, g))
 	}
 	return code
 }
@@ -28,19 +28,23 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	several := len(result.EnginesOf(g.Runs)) > 1
 	for _, r := range g.Runs {
 		outcomes := result.Evaluate(g.Experiment, r)
-		if len(outcomes) == 0 {
-			continue // the file expects nothing
+		metrics := result.EvaluateMetrics(g.Experiment, r)
+		if len(outcomes)+len(metrics) == 0 {
+			continue // the file asks for nothing
 		}
 		fmt.Fprintf(w, "\n%s", r.Manifest.Label())
 		if several {
 			fmt.Fprintf(w, ", %s", r.Manifest.RanOn())
 		}
 		fmt.Fprintln(w)
-		if !printOutcomes(w, outcomes) {
-			code = exitExpect
+		if len(outcomes) > 0 {
+			code = worse(code, printOutcomes(w, outcomes))
+		}
+		if len(metrics) > 0 {
+			printMetrics(w, metrics)
 		}
 	}
-	code = max(code, printComparisons(w, result.EvaluateCompare(g.Experiment, g.Runs)))
+	code = worse(code, printComparisons(w, result.EvaluateCompare(g.Experiment, g.Runs)))
 	printEngines(w, result.EngineRows(g.Experiment, g.Runs))
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {
@@ -55,7 +59,7 @@ func summariseGroup(w io.Writer, g report.Group) int {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}
 	}
-	return max(code, printInvalid(w, g.Runs))
+	return worse(code, printInvalid(w, g.Runs))
 }
 
 // printEngines prints what engines measured of the same runs, if several did.

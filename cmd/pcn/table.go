@@ -20,18 +20,63 @@ func formatPass(pass bool) string {
 	return "NOT MET"
 }
 
-// printOutcomes prints a row for each expectation. It reports whether all are met.
-func printOutcomes(w io.Writer, outcomes []result.Outcome) bool {
-	all := true
+// tooShort is in place of NOT MET where the run ended before its value was known.
+const tooShort = "too short"
+
+// worse returns the exit code that says more of two. What is too short may be met in a longer run.
+func worse(a, b int) int {
+	if a == exitShort && b != 0 {
+		return b
+	}
+	if b == exitShort && a != 0 {
+		return a
+	}
+	return max(a, b)
+}
+
+// verdictOf returns the word for a value that is judged, and its exit code.
+func verdictOf(pass bool, needs experiment.Duration) (word string, code int) {
+	switch {
+	case pass:
+		return formatPass(true), 0
+	case needs != 0:
+		return tooShort, exitShort
+	default:
+		return formatPass(false), exitExpect
+	}
+}
+
+// withNeeds adds the duration that would do to the text of a value.
+func withNeeds(value string, needs experiment.Duration) string {
+	if needs == 0 {
+		return value
+	}
+	return fmt.Sprintf("%s: %s: --duration %s", value, tooShort, needs)
+}
+
+// printOutcomes prints a row for each expectation. It returns the exit code.
+func printOutcomes(w io.Writer, outcomes []result.Outcome) int {
+	code := 0
 	t := newTable(w)
 	fmt.Fprintln(t, "\twhat\tpaper\tmeasured\tbound")
 	for _, o := range outcomes {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n",
-			formatPass(o.Pass), o.Expect.What, o.Expect.Paper, o.Value(), o.Bound())
-		all = all && o.Pass
+		word, c := verdictOf(o.Pass, o.Needs)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", word, o.Expect.What, o.Expect.Paper,
+			withNeeds(o.Value(), o.Needs), o.Bound())
+		code = worse(code, c)
 	}
 	t.Flush()
-	return all
+	return code
+}
+
+// printMetrics prints a row for each metric that is only measured.
+func printMetrics(w io.Writer, metrics []result.MetricOutcome) {
+	t := newTable(w)
+	fmt.Fprintln(t, "metric\tvalue\tof")
+	for _, m := range metrics {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Metric.Name, m.Value(), m.Of())
+	}
+	t.Flush()
 }
 
 // printComparisons prints each comparison under its name. It returns the exit code.
@@ -40,8 +85,11 @@ func printComparisons(w io.Writer, outcomes []result.CompareOutcome) int {
 	for _, o := range outcomes {
 		fmt.Fprintf(w, "\n%s\n", o.Compare.What)
 		printComparison(w, o)
-		if !o.Pass {
-			code = exitExpect
+		switch {
+		case o.TooShort():
+			code = worse(code, exitShort)
+		case !o.Pass:
+			code = worse(code, exitExpect)
 		}
 	}
 	return code
@@ -58,10 +106,10 @@ func printComparison(w io.Writer, o result.CompareOutcome) {
 	for _, v := range o.Values {
 		pass := ""
 		if v.Judged {
-			pass = formatPass(v.Pass)
+			pass, _ = verdictOf(v.Pass, v.Needs)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", pass, v.Scheme, formatQuantity(v.Paper),
-			v.Value(), formatRatio(measured(v), v.Paper), v.Bound())
+			withNeeds(v.Value(), v.Needs), formatRatio(measured(v), v.Paper), v.Bound())
 	}
 	t.Flush()
 	for _, r := range []struct {

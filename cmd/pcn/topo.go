@@ -54,6 +54,7 @@ no BPF qdisc.`,
 					return usageError{err}
 				}
 			}
+			printOffers(cmd, e)
 			n := e.Topology.Network()
 			topology, err := jsonout.TopologyOf(n)
 			if err != nil {
@@ -63,6 +64,7 @@ no BPF qdisc.`,
 				if err := printTopology(cmd.OutOrStdout(), n); err != nil {
 					return err
 				}
+				printOwnLinks(cmd.OutOrStdout(), e.Topology.Links, n)
 			}
 			if svg != "" {
 				if err := drawTopology(svg, n); err != nil {
@@ -154,6 +156,19 @@ func printTopology(w io.Writer, n *network.Network) error {
 	fmt.Fprintf(w, "bisection     %s from the first half of the hosts to the second\n",
 		experiment.Rate(n.Bisection()))
 	return nil
+}
+
+// printOwnLinks prints the links that have values of their own.
+func printOwnLinks(w io.Writer, own []experiment.OwnLink, n *network.Network) {
+	title := "own values"
+	for _, o := range own {
+		for _, i := range n.LinksNamed(o.Link) {
+			l := n.Links[i]
+			fmt.Fprintf(w, "%-13s %s: %s, %s\n", title, l.Name(), experiment.Rate(l.RateBps),
+				experiment.Duration(l.DelayNs))
+			title = ""
+		}
+	}
 }
 
 func formatLinkGroups(groups []network.LinkGroup) string {

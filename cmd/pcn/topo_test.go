@@ -12,12 +12,15 @@ import (
 
 const fabric = `
 name: fabric
-topology: {kind: leaf-spine, leaves: 3, hosts: 16, rate: 10Gbps, spine_links: {rate: 40Gbps, delay: 1us, parallel: 2}}
+topology:
+  {kind: leaf-spine, leaves: 3, hosts: 16, rate: 10Gbps,
+   spine_links: {rate: 40Gbps, delay: 1us, parallel: 2}, links: [{link: L2-S1.0, delay: 1us}]}
 schemes: [pcn]
 duration: 1ms
 flows: [{name: F0, from: H0, to: H47}]
 cases:
   - {name: broken, set: {topology.failed: L2-S1}}
+  - {name: uneven, set: {topology.links.0.rate: 10Gbps}}
 `
 
 func TestTopo(t *testing.T) {
@@ -37,6 +40,7 @@ nodes         53, 48 of them hosts
 links         60, 120 ports
 longest path  4 links, round trip 24us
 bisection     240Gbps from the first half of the hosts to the second
+own values    L2-S1.0: 40Gbps, 1us
 `},
 		{[]string{file, "--case", "broken", "--svg", svg}, `tier   nodes  links up and across  oversubscription
 host   48     48 of 10Gbps, 5us    
@@ -48,6 +52,17 @@ links         58, 116 ports
 failed        L2-S1.0, L2-S1.1
 longest path  4 links, round trip 24us
 bisection     160Gbps from the first half of the hosts to the second
+`},
+		{[]string{file, "--case", "uneven"}, `tier   nodes  links up and across                  oversubscription
+host   48     48 of 10Gbps, 5us                    
+leaf   3      11 of 40Gbps, 1us; 1 of 10Gbps, 1us  1.23:1
+spine  2                                           
+
+nodes         53, 48 of them hosts
+links         60, 120 ports
+longest path  4 links, round trip 24us
+bisection     210Gbps from the first half of the hosts to the second
+own values    L2-S1.0: 10Gbps, 1us
 `},
 	} {
 		out, code, err := pcn(t, append([]string{"topo"}, c.args...)...)

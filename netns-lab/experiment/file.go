@@ -143,6 +143,8 @@ type Switch struct {
 	// scheme's own marks. Results compare that with the true congestion, which follows from the
 	// rates of all flows. Default false.
 	Detectors bool `yaml:"detectors"`
+	// Own are switches with values of their own. Only the simulator has them.
+	Own []OwnSwitch `yaml:"own"`
 }
 
 // PFC holds the thresholds of Priority-based Flow Control (IEEE 802.1Qbb), for each
@@ -420,7 +422,8 @@ type LinkEvent struct {
 	// Port is the egress port, such as S0->R0. With State it is a link, such as S0-S1: all between
 	// the two nodes, or one of several, S0-S1.1. Required.
 	Port string `yaml:"link"`
-	// Rate is the port's new rate. 1Mbps to 800Gbps. It or State is required.
+	// Rate is the port's new rate. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps. It or
+	// State is required.
 	Rate Rate `yaml:"rate"`
 	// State is down if the link fails, up if it comes back. Packets in its queues and on its wire
 	// are lost, and switches route around it at once. Only the simulator has it.

@@ -49,9 +49,9 @@ func (d *decoder) importTopology(e *Experiment) {
 	for _, l := range parsed.Links {
 		rate, delay := Rate(l.RateBps), Duration(l.DelayNs)
 		switch {
-		case rate < minRate || rate > maxRate:
-			d.failFile(file, l.Line,
-				fmt.Sprintf("%s is out of range", rate), fmt.Sprintf("%s to %s", minRate, maxRate))
+		case rate < e.minRate() || rate > e.maxRate():
+			d.failFile(file, l.Line, fmt.Sprintf("%s is out of range", rate),
+				fmt.Sprintf("%s to %s", e.minRate(), e.maxRate()))
 			return
 		case delay < e.minDelay() || delay > maxDelay:
 			d.failFile(file, l.Line,
@@ -59,7 +59,7 @@ func (d *decoder) importTopology(e *Experiment) {
 				fmt.Sprintf("%s to %s", e.minDelay(), maxDelay))
 			return
 		}
-		if delay < minDelay {
+		if delay < minDelay || rate < minRate || rate > maxRate {
 			e.simOnly = append(e.simOnly, "topology.file")
 		}
 		if !parsed.Switch[l.A] || !parsed.Switch[l.B] {

@@ -151,7 +151,8 @@ func TestErrorsOfFiles(t *testing.T) {
 		{"25Gbps", "25GBps", `topology.txt:5: "25GBps" is not a rate such as 100Gbps`},
 		{"6 2 6", "7 2 6", `e.yaml:2:18: host H6 has 0 links, want 1`},
 		{"5 4 10Gbps", "5 3 10Gbps",
-			`e.yaml:2:18: host H3 is linked to host H5, want a switch: hosts do not forward`},
+			`e.yaml:2:18: hosts H5 and H3 are linked to each other, and such are in the ` +
+				`simulator only (hint: write engine: sim at the top of the file)`},
 		{"5 4 10Gbps 1us 0\n    1 4 100Gbps 1us 0\n    4 1 40Gbps",
 			"5 4 10Gbps 1us 0\n    1 0 100Gbps 1us 0\n    4 5 40Gbps",
 			`e.yaml:2:18: no path leads from H3 to H0`},

@@ -79,7 +79,7 @@ func (p parameters) needPaths() bool {
 // resolveParameters computes the parameters of every scheme, also of those that do not run, and
 // fails for values out of range.
 func (d *decoder) resolveParameters(e *Experiment) {
-	if e.Topology.Rate < minRate || e.Topology.Rate > maxRate {
+	if e.Topology.Rate < e.minRate() || e.Topology.Rate > e.maxRate() {
 		return // already reported; its consequences need no report
 	}
 	d.validateMarking(e)
@@ -88,7 +88,7 @@ func (d *decoder) resolveParameters(e *Experiment) {
 		settings := e.parameters.settings[section]
 		values, problems := object.Resolve(settings, e.network())
 		for _, p := range problems {
-			d.fail(section+"."+p.Key, p.Msg, p.Hint)
+			d.failParameter(e, section, p)
 		}
 		if e.Marking != nil {
 			settings = e.withMarking(object, settings)
@@ -99,6 +99,23 @@ func (d *decoder) resolveParameters(e *Experiment) {
 		if len(problems) == 0 {
 			d.checkSenders(e, section)
 		}
+	}
+}
+
+// failParameter fails for a value that is out of range. Below 1 Mbit/s defaults may be, which then
+// is no mistake of a file that does not run the scheme.
+func (d *decoder) failParameter(e *Experiment, section string, p scheme.Problem) {
+	path := section + "." + p.Key
+	switch {
+	case d.has(path):
+		d.fail(path, p.Msg, p.Hint)
+	case e.Topology.Rate >= minRate:
+		d.fail(path, p.Msg, p.Hint)
+	case slices.ContainsFunc(e.Schemes, func(name string) bool {
+		s, err := e.Scheme(name)
+		return err == nil && (s.Section == section || s.MarkingSection == section)
+	}):
+		d.fail(path, fmt.Sprintf("%s, by default at %s: %s", path, e.Topology.Rate, p.Msg), p.Hint)
 	}
 }
 

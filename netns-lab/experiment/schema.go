@@ -109,6 +109,7 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[MarkingRule](): jsonschema.OneOf(markingRules()),
 		reflect.TypeFor[ECMP]():        jsonschema.OneOf(ecmps()),
 		reflect.TypeFor[Recovery]():    jsonschema.OneOf(recoveries()),
+		reflect.TypeFor[LoadEnd]():     jsonschema.OneOf(loadEnds()),
 		reflect.TypeFor[LinkState]():   jsonschema.OneOf(linkStates()),
 		reflect.TypeFor[Flight](): {AnyOf: []*jsonschema.Schema{
 			jsonschema.Size(), jsonschema.OneOf([]string{flightBDP}),

@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,7 +80,8 @@ func (e *Experiment) CheckEngine(engine Engine) error {
 		"experiment %s", engine, e.simOnly[0], e.Name)
 }
 
-// Transport is how simulated hosts send what the scheme lets them send.
+// Transport is how hosts send what the scheme lets them send, and how they answer. But for Acks and
+// CNP it is in the simulator only.
 type Transport struct {
 	// Recovery is how lost packets are sent again. Default sack.
 	Recovery Recovery `yaml:"recovery"`
@@ -95,7 +97,7 @@ type Transport struct {
 	// AckSize is the length of an ACK's frame. 14B to 1500B, default 66B, TCP's.
 	AckSize Bytes `yaml:"ack_size"`
 	// CNP is how CNPs come to the sender: in packets of their own, of the class control or data as
-	// ACKs, or on the next ACK of the flow (ack). Default: as Acks.
+	// ACKs, or in the simulator only on the next ACK of the flow (ack). Default: as Acks.
 	CNP ReplyClass `yaml:"cnp"`
 }
 
@@ -122,9 +124,11 @@ const (
 	// RecoveryGoBackN sends all packets from the lost one on again, as RoCE's network adapters do:
 	// receivers take packets in order only, and the scheme does not hear of losses.
 	RecoveryGoBackN Recovery = "go-back-n"
+	// RecoveryGoBack0 sends the whole flow again, as the first of these adapters did.
+	RecoveryGoBack0 Recovery = "go-back-0"
 )
 
-func recoveries() []Recovery { return []Recovery{RecoverySACK, RecoveryGoBackN} }
+func recoveries() []Recovery { return []Recovery{RecoverySACK, RecoveryGoBackN, RecoveryGoBack0} }
 
 // Flight is how much may be in flight.
 type Flight struct {
@@ -153,16 +157,21 @@ func (f Flight) String() string {
 }
 
 func (d *decoder) validateTransport(e *Experiment) {
-	for _, key := range []string{
-		"recovery", "window", "scale_window", "acks", "ack_size", "cnp",
-	} {
+	for _, key := range []string{"recovery", "window", "scale_window", "ack_size"} {
 		d.needsSim(e, "transport."+key)
+	}
+	if e.Transport.CNP == ReplyOnACK {
+		d.needsSim(e, "transport.cnp")
 	}
 	if !d.has("transport.cnp") {
 		e.Transport.CNP = e.Transport.Acks
 	}
 	t := e.Transport
 	d.validateReplies(e)
+	if t.CNP == ReplyData && len(e.DataClasses()) > 1 {
+		d.onlySim(e, "transport.cnp", "CNPs that have the classes of flows of several priorities "+
+			"are in the simulator only: on Linux write cnp: control")
+	}
 	d.checkKnown("transport.recovery", "recovery", string(t.Recovery), toStrings(recoveries()))
 	if d.has("transport.window") && !t.Window.BDP {
 		config.InRange(d.Decoder, "transport.window", t.Window.Bytes, e.Frame, 1e9)
@@ -282,6 +291,11 @@ func (d *decoder) validateHostLinks(e *Experiment) {
 	for _, l := range t.Network().Links {
 		links[l.A]++
 		links[l.B]++
+		if d.isHost[l.A] && d.isHost[l.B] {
+			d.onlySim(e, "topology.file", fmt.Sprintf("hosts %s and %s are linked to each other, "+
+				"and such are in the simulator only", l.A, l.B))
+			return
+		}
 	}
 	for _, host := range d.hosts {
 		if links[host] > 1 {
@@ -336,9 +350,10 @@ func (d *decoder) checkShared(e *Experiment) {
 		kept[l.B] += own
 	}
 	for _, name := range e.Topology.Network().Switches {
-		if kept[name] >= uint64(e.Switch.Buffer) {
+		buffer := cmp.Or(e.Switch.OwnOf(name).Buffer, e.Switch.Buffer)
+		if kept[name] >= uint64(buffer) {
 			d.fail("switch.pfc.dynamic", fmt.Sprintf("headroom and reserve of the ports of %s "+
-				"need %s of its buffer of %s", name, Bytes(kept[name]), e.Switch.Buffer),
+				"need %s of its buffer of %s", name, Bytes(kept[name]), buffer),
 				"raise switch.buffer")
 			return
 		}

@@ -80,6 +80,40 @@ flows: [{name: F0, from: H0, to: R0}]
 	qt.Check(t, qt.ErrorMatches(chosen.CheckEngine(EngineKernel), "engine kernel: "+why))
 }
 
+// Linux's switches know the classes of ACKs and CNPs, but not CNPs on ACKs, nor the class of a flow
+// among several for its CNPs.
+func TestClassesOfReplies(t *testing.T) {
+	const file = `name: mine
+topology: {kind: star, rate: 10Gbps, delay: 1us}
+schemes: [dcqcn]
+duration: 5ms
+transport: {REPLIES}
+flows: [{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R0, priority: 1}]
+`
+	const sim = ` \(hint: write engine: sim at the top of the file\)`
+	for replies, want := range map[string]string{
+		"acks: control":            "",
+		"acks: data, cnp: control": "",
+		"acks: data":               `f:(.|\n)*on Linux write cnp: control` + sim,
+		"cnp: ack":                 `f:5:18: "cnp" is in the simulator only` + sim,
+		"ack_size: 48B":            `f:5:23: "ack_size" is in the simulator only` + sim,
+	} {
+		text := strings.Replace(file, "REPLIES", replies, 1)
+		_, err := Parse("f", []byte(text))
+		if want == "" {
+			qt.Check(t, qt.IsNil(err), qt.Commentf("%s", replies))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want), qt.Commentf("%s", replies))
+		}
+		_, err = Parse("f", []byte(text+"engine: sim\n"))
+		qt.Check(t, qt.IsNil(err), qt.Commentf("%s", replies))
+	}
+	// one class of data
+	_, err := Parse("f", []byte(strings.NewReplacer("REPLIES", "acks: data", ", priority: 1", "").
+		Replace(file)))
+	qt.Check(t, qt.IsNil(err))
+}
+
 func TestPFCOfSimulator(t *testing.T) {
 	const file = `name: mine
 engine: sim
@@ -169,5 +203,40 @@ func TestSimulatedErrors(t *testing.T) {
 		qt.Assert(t, qt.Not(qt.Equals(text, simulatedFile)))
 		_, err := Parse("f", []byte(text))
 		qt.Check(t, qt.ErrorMatches(err, c.want), qt.Commentf("%s", c.new))
+	}
+}
+
+// Values of single switches are checked as those of all are.
+func TestOwnSwitches(t *testing.T) {
+	const file = `name: mine
+engine: sim
+topology: {kind: dumbbell}
+schemes: [pfc]
+duration: 5ms
+switch: {SWITCH}
+flows: [{name: F0, from: A0, to: B0}]
+`
+	for own, want := range map[string]string{
+		"own: [{at: S1, buffer: 1MB, xoff: 50KB, kmin: 0B, kmax: 9KB}]": "",
+		"pfc: {dynamic: {alpha: 1}}, own: [{at: [S0..S1], alpha: 1/8}]": "",
+		"own: [{buffer: 1MB}]":                  `f:6:16: "at" is missing .*`,
+		"own: [{at: S7, buffer: 1MB}]":          `f:6:21: unknown switch "S7" .*`,
+		"own: [{at: S0}, {at: S0..S1}]":         `f:6:31: duplicate switch "S0" .*`,
+		"own: [{at: S0, buffer: 9KB}]":          `f:6:33: 9KB is out of range .*`,
+		"own: [{at: S0, alpha: 1/8}]":           `f:6:32: thresholds are not dynamic .*`,
+		"own: [{at: S0, kmax: 1KB}]":            `f:6:.* kmin and kmax are needed together .*`,
+		"own: [{at: S0, kmin: 2KB, kmax: 1KB}]": `f:6:31: 2KB is out of range .*`,
+		"pfc: {dynamic: {alpha: 1}}, own: [{at: S0, xoff: 50KB}]": `f:6:59: thresholds are not ` +
+			`static .*`,
+	} {
+		text := strings.Replace(file, "SWITCH", own, 1)
+		_, err := Parse("f", []byte(text))
+		if want == "" {
+			qt.Check(t, qt.IsNil(err), qt.Commentf("%s", own))
+		} else {
+			qt.Check(t, qt.ErrorMatches(err, want), qt.Commentf("%s", own))
+		}
+		_, err = Parse("f", []byte(strings.Replace(text, "engine: sim\n", "", 1)))
+		qt.Check(t, qt.ErrorMatches(err, `(.|\n)*"own" is in the simulator only(.|\n)*`))
 	}
 }

@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -49,10 +50,10 @@ type Topology struct {
 	Pods int `yaml:"pods"`
 	// ToRs is how many ToRs a pod of a clos has. 1 to 32, default 4.
 	ToRs int `yaml:"tors"`
-	// Leaves is how many leaves a leaf-spine has, 1 to 64, default 2, or a pod of a clos, 1 to 16,
-	// default 2.
+	// Leaves is how many leaves a leaf-spine has, 1 to 64, default 2, or a pod of a clos, 1 to 64,
+	// default 2. More than 16 shortest paths from a switch are in the simulator only.
 	Leaves int `yaml:"leaves"`
-	// Spines is how many spines a leaf-spine or a clos has; each is linked to all leaves. 0 to 16,
+	// Spines is how many spines a leaf-spine or a clos has; each is linked to all leaves. 0 to 64,
 	// default 2 and 8.
 	Spines int `yaml:"spines"`
 	// Rate is the rate of every link, or of hosts' links if there are tiers of switches. Default
@@ -70,6 +71,8 @@ type Topology struct {
 	LeafLinks Uplinks `yaml:"leaf_links"`
 	// SpineLinks are the links between leaves and spines of a leaf-spine or a clos.
 	SpineLinks Uplinks `yaml:"spine_links"`
+	// Links are links with values of their own. A topology file gives those of each link.
+	Links []OwnLink `yaml:"links"`
 	// Failed are missing links, such as L0-T3 for all links between the two, or L0-T3.1 for one of
 	// several.
 	Failed LinkList `yaml:"failed"`
@@ -78,9 +81,26 @@ type Topology struct {
 	Imported *network.Network
 }
 
+// OwnLink holds the values of a link that differ from those of its kind.
+type OwnLink struct {
+	// Link is such as L0-S1, for all links between the two, or L0-S1.1 for one of several.
+	// Required.
+	Link string `yaml:"link"`
+	// Rate is that of both directions. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of its kind.
+	Rate Rate `yaml:"rate"`
+	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from 1ns; default
+	// that of its kind.
+	Delay Duration `yaml:"delay"`
+	// ErrorRate is the share of packets that it loses. 0 to 0.5, default that of every link. Only
+	// the simulator has it.
+	ErrorRate *Ratio `yaml:"error_rate"`
+}
+
 // Bottleneck holds the values of one link that differ from those of all others.
 type Bottleneck struct {
-	// Rate is that of the link. 1Mbps to 800Gbps, default that of every link.
+	// Rate is that of the link. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of every link.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
 	// 1ns; default that of every link.
@@ -89,12 +109,13 @@ type Bottleneck struct {
 
 // Uplinks are the links between two tiers of switches.
 type Uplinks struct {
-	// Rate is that of each link. 1Mbps to 800Gbps, default that of hosts' links.
+	// Rate is that of each link. 1Mbps to 800Gbps, in the simulator 1kbps to 1.6Tbps; default
+	// that of hosts' links.
 	Rate Rate `yaml:"rate"`
 	// Delay is the one-way propagation delay. 500ns to 50ms, in the simulator from
 	// 1ns; default that of hosts' links.
 	Delay Duration `yaml:"delay"`
-	// Parallel is how many links there are between two switches. 1 to 16, default 1.
+	// Parallel is how many links there are between two switches. 1 to 64, default 1.
 	Parallel int `yaml:"parallel"`
 }
 
@@ -125,8 +146,23 @@ func (t *Topology) Network() *network.Network {
 	if n == nil {
 		n = network.Build(t.shape())
 		n.SetErrorRate(float64(t.ErrorRate))
+		t.setLinks(n)
 	}
 	return n.Without(t.Failed)
+}
+
+// setLinks gives links their own values. Names of no link change nothing.
+func (t *Topology) setLinks(n *network.Network) {
+	for _, own := range t.Links {
+		for _, i := range n.LinksNamed(own.Link) {
+			l := &n.Links[i]
+			l.RateBps = cmp.Or(uint64(own.Rate), l.RateBps)
+			l.DelayNs = cmp.Or(uint64(own.Delay), l.DelayNs)
+			if own.ErrorRate != nil {
+				l.ErrorRate = float64(*own.ErrorRate)
+			}
+		}
+	}
 }
 
 func (t *Topology) shape() network.Shape {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/netns-lab/network"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,23 +68,23 @@ func TestFailedLinks(t *testing.T) {
 func TestTopologyErrors(t *testing.T) {
 	for _, c := range []struct{ topology, at, want string }{
 		{"{kind: leaf-spine, pods: 2}", "2}",
-			`a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate and failed)`},
+			`a leaf-spine has no "pods" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate, links and failed)`},
 		{"{kind: leaf-spine, bottleneck: {rate: 1Gbps}}", "{rate",
-			`a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate and failed)`},
+			`a leaf-spine has no "bottleneck" (hint: it has leaves, spines, hosts, spine_links, kind, rate, delay, error_rate, links and failed)`},
 		{"{kind: clos, senders: 2}", "2}",
-			`a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay, error_rate and failed)`},
+			`a clos has no "senders" (hint: it has pods, tors, leaves, spines, hosts, leaf_links, spine_links, kind, rate, delay, error_rate, links and failed)`},
 		{"{kind: fig1, spine_links: {parallel: 2}}", "{parallel",
-			`a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay, error_rate and failed)`},
+			`a fig1 has no "spine_links" (hint: it has burst_hosts, bottleneck, kind, rate, delay, error_rate, links and failed)`},
 		{"{kind: parking-lot, bottlenecks: 31}", "31}", "31 is out of range (hint: 1 to 30)"},
 		{"{kind: leaf-spine, leaves: 65}", "65}", "65 is out of range (hint: 1 to 64)"},
-		{"{kind: clos, leaves: 17}", "17}", "17 is out of range (hint: 1 to 16)"},
-		{"{kind: clos, spines: 17}", "17}", "17 is out of range (hint: 0 to 16)"},
+		{"{kind: clos, leaves: 65}", "65}", "65 is out of range (hint: 1 to 64)"},
+		{"{kind: clos, spines: 65}", "65}", "65 is out of range (hint: 0 to 64)"},
 		{"{kind: clos, pods: 0}", "0}", "0 is out of range (hint: 1 to 32)"},
 		{"{kind: clos, tors: 33}", "33}", "33 is out of range (hint: 1 to 32)"},
 		{"{kind: clos, hosts: 1000000000}", "1000000000}",
 			"1000000000 is out of range (hint: 1 to 62)"},
-		{"{kind: clos, leaf_links: {parallel: 0}}", "0}}", "0 is out of range (hint: 1 to 16)"},
-		{"{kind: clos, spine_links: {parallel: 17}}", "17}}", "17 is out of range (hint: 1 to 16)"},
+		{"{kind: clos, leaf_links: {parallel: 0}}", "0}}", "0 is out of range (hint: 1 to 64)"},
+		{"{kind: clos, spine_links: {parallel: 65}}", "65}}", "65 is out of range (hint: 1 to 64)"},
 		{"{kind: clos, spine_links: {rate: 801Gbps}}", "801Gbps",
 			"801Gbps is out of range (hint: 1Mbps to 800Gbps)"},
 		{"{kind: clos, leaf_links: {delay: 99ns}}", "99ns",
@@ -90,10 +92,22 @@ func TestTopologyErrors(t *testing.T) {
 		{"{kind: clos, pods: 32, tors: 32, hosts: 62}", "{kind",
 			"it has more than 32767 links (hint: make it smaller)"},
 		{"{kind: clos, leaf_links: {parallel: 16}}", "{kind",
-			"32 shortest paths lead to H0 from one switch, want at most 16"},
+			"32 shortest paths lead from one switch to a host: more than 16 are in the simulator " +
+				"only (hint: write engine: sim at the top of the file)"},
 		{"{kind: leaf-spine, spines: 16, spine_links: {parallel: 2}}", "{kind",
-			"32 shortest paths lead to H0 from one switch, want at most 16"},
+			"32 shortest paths lead from one switch to a host: more than 16 are in the simulator " +
+				"only (hint: write engine: sim at the top of the file)"},
 		{"{kind: leaf-spine, spines: 0}", "{kind", "no path leads from H2 to H0"},
+		{"{kind: leaf-spine, links: [{link: L0-S2, rate: 1Gbps}]}", "L0-S2",
+			`unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
+		{"{kind: leaf-spine, links: [{rate: 1Gbps}]}", "{rate",
+			`"link" is missing (hint: add link:)`},
+		{"{kind: leaf-spine, links: [{link: L0-S0, rate: 801Gbps}]}", "801Gbps",
+			"801Gbps is out of range (hint: 1Mbps to 800Gbps)"},
+		{"{kind: leaf-spine, links: [{link: L0-S0, delay: 1ns}]}", "1ns",
+			"1ns is out of range (hint: 500ns to 50ms)"},
+		{"{kind: leaf-spine, links: [{link: L0-S0, error_rate: 1%}]}", "1%",
+			`"error_rate" is in the simulator only (hint: write engine: sim at the top of the file)`},
 		{"{kind: leaf-spine, failed: [L0-S2]}", "[L0-S2",
 			`unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
 		{"{kind: leaf-spine, failed: [L0-S1.0]}", "[L0-S1.0",
@@ -208,4 +222,37 @@ func FuzzParseNodeList(f *testing.F) {
 			qt.Assert(t, qt.DeepEquals(one, NodeList{n}))
 		}
 	})
+}
+
+// Links of a built-in topology have values of their own, all between two nodes or one of several,
+// and a host's line rate is that of its link.
+func TestLinksOfTheirOwn(t *testing.T) {
+	e, err := Parse("t.yaml", []byte(`name: own
+engine: sim
+topology: {kind: leaf-spine, rate: 10Gbps, delay: 2us, spine_links: {parallel: 2}, links: [
+  {link: L0-S1, rate: 40Gbps}, {link: S1-L0.1, delay: 3us, error_rate: 1%},
+  {link: H3-L1, rate: 2Gbps, delay: 7us}]}
+schemes: [pfc]
+duration: 1ms
+flows: [{name: F, from: H0, to: H3}, {name: G, from: H3, to: H0}]
+`))
+	qt.Assert(t, qt.IsNil(err))
+	want := map[string]network.Link{
+		"L0-S1.0": {RateBps: 40e9, DelayNs: 2000},
+		"L0-S1.1": {RateBps: 40e9, DelayNs: 3000, ErrorRate: 0.01},
+		"H3-L1":   {RateBps: 2e9, DelayNs: 7000},
+	}
+	for _, l := range e.Topology.Network().Links {
+		own, ok := want[l.Name()]
+		if !ok {
+			own = network.Link{RateBps: 10e9, DelayNs: 2000}
+		}
+		delete(want, l.Name())
+		qt.Check(t, qt.Equals(network.Link{RateBps: l.RateBps, DelayNs: l.DelayNs,
+			ErrorRate: l.ErrorRate}, own), qt.Commentf("%s", l.Name()))
+	}
+	qt.Check(t, qt.HasLen(want, 0))
+	qt.Check(t, qt.Equals(e.HostRate("H3"), 2e9))
+	qt.Check(t, qt.Equals(e.Flows[0].InitialRate, 10e9))
+	qt.Check(t, qt.Equals(e.Flows[1].InitialRate, 2e9))
 }

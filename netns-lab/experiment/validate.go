@@ -45,8 +45,10 @@ const (
 
 // Limits of links and ports.
 const (
-	minRate       = Rate(1e6)
+	minRate       = Rate(1e6) // on Linux
 	maxRate       = Rate(800e9)
+	leastRate     = Rate(1e3) // in the simulator
+	mostRate      = Rate(1600e9)
 	minDelay      = 500 * Nanosecond // on Linux: below, times are wrong by more than 0.3%
 	leastDelay    = Nanosecond       // in the simulator
 	maxDelay      = 50 * Millisecond
@@ -221,6 +223,7 @@ func (d *decoder) validateSwitch(e *Experiment) {
 			e.Switch.Buffer)
 	}
 	d.validatePFC(e)
+	d.validateOwnSwitches(e)
 }
 
 func (d *decoder) validatePFC(e *Experiment) {
@@ -316,13 +319,13 @@ func (d *decoder) validateFlows(e *Experiment) {
 		}
 		d.validateLasts(e, path, f)
 		if d.has(path + "limit_rate") {
-			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, minRate,
-				max(e.fastest(f.From), minRate))
+			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, e.minRate(),
+				max(e.fastest(f.From), e.minRate()))
 		}
 		if d.has(path + "initial_rate") {
 			most := cmp.Or(f.LimitRate, e.fastest(f.From))
-			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, minRate,
-				max(most, minRate))
+			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, e.minRate(),
+				max(most, e.minRate()))
 		}
 	}
 }
@@ -381,8 +384,8 @@ func (d *decoder) validateBursts(e *Experiment) {
 			config.InRange(d.Decoder, path+"size", b.Size, 1, 1e9)
 		}
 		if d.has(path + "rate") {
-			config.InRange(d.Decoder, path+"rate", b.Rate, minRate,
-				max(e.fastest(b.From), minRate))
+			config.InRange(d.Decoder, path+"rate", b.Rate, e.minRate(),
+				max(e.fastest(b.From), e.minRate()))
 		}
 		d.validateRepetition(path, b)
 	}
@@ -502,7 +505,7 @@ func (d *decoder) validateLinkEvents(e *Experiment) {
 		if !d.has(path + "rate") {
 			d.fail(path, "neither \"rate\" nor \"state\" is given", "add rate: or state:")
 		} else {
-			config.InRange(d.Decoder, path+"rate", l.Rate, minRate, maxRate)
+			d.rateInRange(e, path+"rate", l.Rate)
 		}
 		if !d.hasRequired(path, "link") || !d.checkKnown(path+"link", "port", l.Port, d.ports) {
 			continue

@@ -60,7 +60,7 @@ func (d *decoder) validateTopology(e *Experiment) {
 	}
 	k, _ := network.FindKind(t.Kind)
 	d.validateKeys("a "+t.Kind,
-		append(keysOfKind(k), "kind", "rate", "delay", "error_rate", "failed"))
+		append(keysOfKind(k), "kind", "rate", "delay", "error_rate", "links", "failed"))
 	for _, c := range k.Counts {
 		d.validateCount("topology."+c.Name, t.count(c.Name), c)
 	}
@@ -68,7 +68,21 @@ func (d *decoder) validateTopology(e *Experiment) {
 	d.validateLink(e, "topology.bottleneck.", t.Bottleneck.Rate, t.Bottleneck.Delay)
 	d.validateUplinks(e, "topology.leaf_links.", &t.LeafLinks)
 	d.validateUplinks(e, "topology.spine_links.", &t.SpineLinks)
+	d.validateOwnLinks(e)
 	d.validateNetwork(e)
+}
+
+// validateOwnLinks checks the values of single links.
+func (d *decoder) validateOwnLinks(e *Experiment) {
+	for i, l := range e.Topology.Links {
+		path := fmt.Sprintf("topology.links[%d].", i)
+		d.hasRequired(path, "link")
+		d.validateLink(e, path, l.Rate, l.Delay)
+		if l.ErrorRate != nil {
+			d.needsSim(e, path+"error_rate")
+			config.InRange(d.Decoder, path+"error_rate", *l.ErrorRate, 0, maxErrorRate)
+		}
+	}
 }
 
 // validateKeys fails at each key that a topology of this kind does not have.
@@ -103,10 +117,33 @@ func (e *Experiment) minDelay() Duration {
 	return minDelay
 }
 
+// minRate and maxRate return the lowest and highest rate of a link of the file's engine.
+func (e *Experiment) minRate() Rate {
+	if e.Engine == EngineSim {
+		return leastRate
+	}
+	return minRate
+}
+
+func (e *Experiment) maxRate() Rate {
+	if e.Engine == EngineSim {
+		return mostRate
+	}
+	return maxRate
+}
+
+// rateInRange checks a rate of the file.
+func (d *decoder) rateInRange(e *Experiment, path string, rate Rate) {
+	config.InRange(d.Decoder, path, rate, e.minRate(), e.maxRate())
+	if rate < minRate || rate > maxRate {
+		e.simOnly = append(e.simOnly, path)
+	}
+}
+
 // validateLink checks the rate and delay of links that the file gives.
 func (d *decoder) validateLink(e *Experiment, path string, rate Rate, delay Duration) {
 	if d.has(path + "rate") {
-		config.InRange(d.Decoder, path+"rate", rate, minRate, maxRate)
+		d.rateInRange(e, path+"rate", rate)
 	}
 	if d.has(path + "delay") {
 		config.InRange(d.Decoder, path+"delay", delay, e.minDelay(), maxDelay)
@@ -139,18 +176,30 @@ func (d *decoder) validateNetwork(e *Experiment) {
 	for _, t := range n.Tiers() {
 		d.tiers = append(d.tiers, t.Name)
 	}
+	const hint = "write L0-T3, the names of two nodes that are linked"
 	if unknown := n.UnknownLinks(t.Failed); len(unknown) > 0 {
 		for _, name := range unknown {
-			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name),
-				"write L0-T3, the names of two nodes that are linked")
+			d.fail("topology.failed", fmt.Sprintf("unknown link %q", name), hint)
 		}
 		return
+	}
+	for i, l := range t.Links {
+		if len(n.UnknownLinks([]string{l.Link})) > 0 {
+			d.fail(fmt.Sprintf("topology.links[%d].link", i),
+				fmt.Sprintf("unknown link %q", l.Link), hint)
+			return
+		}
 	}
 	routes, err := n.Routes()
 	if err == nil {
 		err = routes.Validate()
 	}
 	if err == nil {
+		if paths := routes.MostPaths(); paths > network.LinuxPaths {
+			d.onlySim(e, "topology", fmt.Sprintf(
+				"%d shortest paths lead from one switch to a host: more than %d are in the "+
+					"simulator only", paths, network.LinuxPaths))
+		}
 		return
 	}
 	if d.has("topology.failed") {

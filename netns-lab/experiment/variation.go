@@ -88,6 +88,18 @@ func (d *decoder) originOf(root *yaml.Node, e *Experiment) origin {
 	return o
 }
 
+// FileDuration returns the duration that the file says, whatever was chosen.
+func (e *Experiment) FileDuration() Duration {
+	if e.origin.root != nil {
+		if n := valueOf(e.origin.root, "duration"); n != nil {
+			if d, err := ParseDuration(n.Value); err == nil {
+				return d
+			}
+		}
+	}
+	return e.Duration
+}
+
 // again returns a decoder of the same file.
 func (d *decoder) again() *decoder {
 	a := newDecoder(d.File)

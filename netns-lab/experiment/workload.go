@@ -39,6 +39,8 @@ type Workload struct {
 	// own link. Hosts with faster links send more, in proportion. Above 0, at most 100. This or
 	// MeanRate is required.
 	Load Ratio `yaml:"load"`
+	// LoadOf says of whose links Load is a share: receivers (default), or senders, each of its own.
+	LoadOf LoadEnd `yaml:"load_of"`
 	// MeanRate is, in place of Load, the mean rate of data to each receiver, over all of them: a
 	// faster link gets more of it, in proportion.
 	MeanRate Rate `yaml:"mean_rate"`
@@ -54,6 +56,17 @@ type Workload struct {
 	// second 1, and so on. Default: none.
 	Classes []Bytes `yaml:"classes"`
 }
+
+// LoadEnd is an end of flows.
+type LoadEnd string
+
+// The ends.
+const (
+	LoadOfReceivers LoadEnd = "receivers"
+	LoadOfSenders   LoadEnd = "senders"
+)
+
+func loadEnds() []LoadEnd { return []LoadEnd{LoadOfReceivers, LoadOfSenders} }
 
 // Incast is a number of hosts, or a range such as 1..15 from which each arrival picks at random.
 type Incast struct{ Min, Max int }
@@ -150,6 +163,9 @@ func (d *decoder) fillWorkload(e *Experiment, i int) {
 	if !d.has(path + "incast") {
 		w.Incast = Incast{1, 1}
 	}
+	if !d.has(path + "load_of") {
+		w.LoadOf = LoadOfReceivers
+	}
 }
 
 // isFile reports whether the name of a distribution is that of a file.
@@ -184,7 +200,7 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 		d.checkAllKnown(path+key, "host", hosts, d.hosts)
 		d.checkUnique(path+key, "host", hosts)
 	}
-	s.Load = d.loadOf(path, w, e, s.MeanLinkBps())
+	s.Load = d.loadOf(path, w, e, &s)
 	config.InRange(d.Decoder, path+"start", w.Start, -e.Warmup, e.Duration-1)
 	if d.has(path+"until") && (d.chosen.Duration == nil || w.Until <= w.Start) {
 		config.InRange(d.Decoder, path+"until", w.Until, w.Start+1, e.Duration)
@@ -206,15 +222,21 @@ func (d *decoder) validateWorkload(e *Experiment, i int) {
 }
 
 // loadOf returns the load of a workload.
-func (d *decoder) loadOf(path string, w Workload, e *Experiment, linkBps uint64) float64 {
+func (d *decoder) loadOf(path string, w Workload, e *Experiment, s *workload.Spec) float64 {
+	d.checkKnown(path+"load_of", "end", string(w.LoadOf), toStrings(loadEnds()))
 	switch {
+	case d.has(path+"load_of") && !d.has(path+"load"):
+		d.fail(path+"load_of", "\"load_of\" needs \"load\"", "write load: 0.5")
 	case d.has(path+"load") && d.has(path+"mean_rate"):
 		d.fail(path+"mean_rate", "\"load\" and \"mean_rate\" are both given", "keep one of them")
 	case d.has(path + "mean_rate"):
-		config.InRange(d.Decoder, path+"mean_rate", w.MeanRate, minRate, maxRate)
-		return float64(w.MeanRate) / float64(max(linkBps, 1))
+		d.rateInRange(e, path+"mean_rate", w.MeanRate)
+		return float64(w.MeanRate) / float64(max(s.MeanLinkBps(), 1))
 	case d.hasRequired(path, "load"):
 		config.InRange(d.Decoder, path+"load", w.Load, minFraction, 100)
+	}
+	if w.LoadOf == LoadOfSenders {
+		return float64(w.Load) * s.SenderLinks()
 	}
 	return float64(w.Load)
 }
@@ -279,6 +301,35 @@ func (d *decoder) makeFlows(e *Experiment) {
 		msg, hint := e.tooManyFlows(n)
 		d.fail("workload[0].load", msg, hint)
 	}
+}
+
+// Offers says what each workload offers to links on average, and what it came to, by chance.
+func (e *Experiment) Offers() []string {
+	var all []string
+	for i, s := range e.specs {
+		name, flows, bytes := e.Workload[i].Name, 0, Bytes(0)
+		for _, f := range e.Flows {
+			if f.Group == name {
+				flows, bytes = flows+1, bytes+f.Size
+			}
+		}
+		all = append(all, fmt.Sprintf(
+			"workload %s offers %s, %s; by this seed %d flows of %s in all", name,
+			e.offer(&s, "to", s.Receivers), e.offer(&s, "from", s.Senders), flows,
+			Quantity{Value: float64(bytes), Unit: UnitBytes}))
+	}
+	return all
+}
+
+// offer says what a workload offers to the links of hosts: of each the same share.
+func (e *Experiment) offer(s *workload.Spec, way string, hosts []string) string {
+	bps := s.OfferedBps(hosts, hosts[0])
+	who := hosts[0]
+	if len(hosts) > 1 {
+		who = fmt.Sprintf("each of %d hosts, such as %s", len(hosts), who)
+	}
+	return fmt.Sprintf("%s %s %s, %s of its link", Quantity{Value: bps, Unit: UnitRate}, way, who,
+		Quantity{Value: bps / float64(e.HostRate(hosts[0])), Unit: UnitShare})
 }
 
 // warnOfLoad warns of a workload that offers more than links carry.

@@ -117,9 +117,50 @@ cases: [{name: as-it-is}, {name: full, set: {workload.b.load: 0.9}}]
 	sameFlows(t, full.Flows[len(a):], "b", s)
 }
 
+// A load is of each receiver's own link, or of each sender's: with links of several rates the shares
+// are the same, and the file's reader is told what it offers.
+func TestLoadOfEachEnd(t *testing.T) {
+	const text = `
+name: mixed
+engine: sim
+topology: {file: topology.txt}
+workload: {cdf: fb-hadoop, load: 0.5, from: H0..H2, to: H3%s}
+schemes: [pfc]
+duration: 10ms
+files:
+  topology.txt: |
+    6 1 5
+    5
+    0 5 10Gbps 0.005ms 0
+    1 5 10Gbps 0.005ms 0
+    2 5 20Gbps 0.005ms 0
+    3 5 100Gbps 0.005ms 0
+    4 5 400Gbps 0.005ms 0
+`
+	for add, want := range map[string]string{
+		"": "offers 50Gbps to H3, 50% of its link, 12.5Gbps from each of 3 hosts, such as H0, " +
+			"125% of its link; by this seed ",
+		", load_of: receivers": "workload w offers 50Gbps to H3, 50% of its link, ",
+		", load_of: senders": "offers 20Gbps to H3, 20% of its link, 5Gbps from each of 3 hosts, " +
+			"such as H0, 50% of its link; by this seed ",
+	} {
+		e, err := Parse("e.yaml", fmt.Appendf(nil, text, add))
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.HasLen(e.Offers(), 1))
+		qt.Check(t, qt.StringContains(e.Offers()[0], want))
+		bytes := Bytes(0)
+		for _, f := range e.Flows {
+			bytes += f.Size
+		}
+		qt.Check(t, qt.StringContains(e.Offers()[0], fmt.Sprintf("%d flows of %s in all",
+			len(e.Flows), Quantity{Value: float64(bytes), Unit: UnitBytes})))
+	}
+}
+
 func TestErrorsOfWorkloads(t *testing.T) {
 	testErrors(t, loaded, []spoilt{
-		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web", `"cdf" is missing (hint: add cdf:)`},
+		{"no distribution", "cdf: fb-hadoop, ", "", "{name: web",
+			`"cdf" is missing (hint: add cdf:)`},
 		{"unknown distribution", "fb-hadoop", "fb-hadop", "fb-hadop",
 			`unknown distribution of sizes "fb-hadop" (hint: did you mean "fb-hadoop"?)`},
 		{"no file", "fb-hadoop", "mine.txt", "mine.txt",
@@ -129,6 +170,10 @@ func TestErrorsOfWorkloads(t *testing.T) {
 			`0 is out of range (hint: 0.0000152587890625 to 100)`},
 		{"two loads", "load: 0.5", "load: 0.5, mean_rate: 5Gbps", "5Gbps",
 			`"load" and "mean_rate" are both given (hint: keep one of them)`},
+		{"unknown end", "load: 0.5", "load: 0.5, load_of: sender", "sender,",
+			`unknown end "sender" (hint: did you mean "senders"?)`},
+		{"end of a rate", "load: 0.5", "mean_rate: 5Gbps, load_of: senders", "senders,",
+			`"load_of" needs "load" (hint: write load: 0.5)`},
 		{"unknown sender", "from: H0..H3", "from: H0..H8", "H0..H8",
 			`unknown host "H8" (hint: did you mean "H0"?)`},
 		{"receiver twice", "[H1,", "[H1, H1,", "[H1, H1",

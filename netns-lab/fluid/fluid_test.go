@@ -164,6 +164,8 @@ func TestRefused(t *testing.T) {
 		{"name: x\ntopology: {kind: star}\nschemes: [pcn]\nduration: 1ms\n" +
 			"switch: {flow_control: cbfc}\nflows: [{name: F, from: H0, to: R0}]\n",
 			"pcn", ".*cbfc has no fluid model.*"},
+		{star + "transport: {acks: data}\n", "pcn",
+			".*transport.acks and transport.cnp have no fluid model: remove them, or .*"},
 		{star + "switch: {marking_by_rate: true}\n", "dcqcn",
 			".*marking_by_rate has no fluid model: remove it, or run it with `--engine sim`"},
 		{star + "switch: {pfc: {dynamic: {alpha: 1, by_rate: true}}}\n", "dcqcn",

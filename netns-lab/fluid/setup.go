@@ -79,6 +79,9 @@ func canExpress(e *experiment.Experiment) error {
 		return fmt.Errorf("switch.detectors are about packets: remove it, or %s", other)
 	case e.Switch.FlowControl == experiment.FlowCBFC:
 		return fmt.Errorf("switch.flow_control cbfc has no fluid model: want pfc, or %s", other)
+	case e.Transport.Acks != experiment.ReplyControl || e.Transport.CNP != experiment.ReplyControl:
+		return fmt.Errorf("transport.acks and transport.cnp have no fluid model: remove them, "+
+			"or %s", other)
 	case e.Switch.MarkingByRate:
 		return fmt.Errorf("switch.marking_by_rate has no fluid model: remove it, or %s", other)
 	case e.Switch.PFC.Dynamic != nil && e.Switch.PFC.Dynamic.ByRate:

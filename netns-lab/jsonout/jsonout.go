@@ -53,6 +53,20 @@ type Outcomes struct {
 	Runs         []RunOutcome  `json:"runs"`         // in the order of the report
 	Expectations []Expectation `json:"expectations"` // of expect:, one for each run
 	Comparisons  []Comparison  `json:"comparisons"`  // of compare:
+	Metrics      []Metric      `json:"metrics"`      // of metrics:, one for each run
+}
+
+// Metric is what one run measured for a metric without bounds.
+type Metric struct {
+	Scheme   string     `json:"scheme"`
+	Case     string     `json:"case"`     // empty if the experiment has no cases
+	Engine   string     `json:"engine"`   // kernel, sim or fluid
+	Name     string     `json:"name"`     // its name in the file
+	Metric   string     `json:"metric"`   // what is measured
+	Over     string     `json:"over"`     // how several values became one
+	Value    *Quantity  `json:"value"`    // null if it was not measured
+	Measured []Quantity `json:"measured"` // one for each link, port or flow
+	Error    string     `json:"error"`    // why it was not measured; empty if it was
 }
 
 // RunOutcome is one run.
@@ -79,6 +93,8 @@ type Expectation struct {
 	Min      *Quantity  `json:"min"`      // lower bound; null if there is none
 	Max      *Quantity  `json:"max"`      // upper bound; null if there is none
 	Pass     bool       `json:"pass"`
+	// NeedsNs is the duration that the run would need to be judged; null if it was long enough.
+	NeedsNs *int64 `json:"needs_duration_ns"`
 }
 
 // Comparison compares schemes.
@@ -102,6 +118,8 @@ type SchemeValue struct {
 	Max      *Quantity `json:"max"`      // upper bound; null if there is none
 	Judged   bool      `json:"judged"`   // false if the scheme is only shown
 	Pass     bool      `json:"pass"`
+	// NeedsNs is the duration that its runs would need to be judged; null if they were long enough.
+	NeedsNs *int64 `json:"needs_duration_ns"`
 	// Ratio to the baseline that pcn compare takes; null elsewhere, if a value is missing, and if
 	// the baseline's is 0.
 	Ratio *Number `json:"ratio"`
@@ -192,12 +210,16 @@ func OutcomesOf(g report.Group) Outcomes {
 		Runs:         RunsOf(g.Runs),
 		Expectations: []Expectation{},
 		Comparisons:  ComparisonsOf(result.EvaluateCompare(g.Experiment, g.Runs)),
+		Metrics:      []Metric{},
 	}
 	for _, r := range g.Runs {
 		o.Pass = o.Pass && r.Manifest.Verdict != result.Invalid
 		for _, x := range result.Evaluate(g.Experiment, r) {
 			o.Pass = o.Pass && x.Pass
 			o.Expectations = append(o.Expectations, expectation(r.Manifest, x))
+		}
+		for _, x := range result.EvaluateMetrics(g.Experiment, r) {
+			o.Metrics = append(o.Metrics, metric(r.Manifest, x))
 		}
 	}
 	for _, c := range o.Comparisons {
@@ -225,13 +247,40 @@ func expectation(m result.Manifest, o result.Outcome) Expectation {
 		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), What: o.Expect.What,
 		Metric: string(o.Expect.Metric), Paper: o.Expect.Paper, Measured: []Quantity{},
 		Error: text(o.Err), Min: quantity(o.Expect.Min), Max: quantity(o.Expect.Max), Pass: o.Pass,
+		NeedsNs: needsNs(o.Needs),
 	}
 	if o.Err == nil {
-		for _, v := range o.Measured {
-			x.Measured = append(x.Measured, *quantity(&v))
-		}
+		x.Measured = quantities(o.Measured)
 	}
 	return x
+}
+
+func metric(m result.Manifest, o result.MetricOutcome) Metric {
+	x := Metric{
+		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), Name: o.Metric.Name,
+		Metric: string(o.Metric.Metric), Over: string(o.Metric.Over), Measured: []Quantity{},
+		Error: text(o.Err),
+	}
+	if o.Err == nil {
+		x.Value, x.Measured = quantity(&o.One), quantities(o.Measured)
+	}
+	return x
+}
+
+func quantities(values []experiment.Quantity) []Quantity {
+	all := []Quantity{}
+	for _, v := range values {
+		all = append(all, *quantity(&v))
+	}
+	return all
+}
+
+// needsNs returns nil if a run was long enough.
+func needsNs(needs experiment.Duration) *int64 {
+	if needs == 0 {
+		return nil
+	}
+	return new(int64(needs))
 }
 
 // ComparisonsOf describes comparisons, without ratios to a baseline.
@@ -247,6 +296,7 @@ func ComparisonsOf(outcomes []result.CompareOutcome) []Comparison {
 			s := SchemeValue{
 				Scheme: v.Scheme, Error: text(v.Err), Paper: quantity(v.Paper),
 				Min: quantity(v.Min), Max: quantity(v.Max), Judged: v.Judged, Pass: v.Pass,
+				NeedsNs: needsNs(v.Needs),
 			}
 			if v.Err == nil {
 				s.Measured = quantity(&v.Measured)

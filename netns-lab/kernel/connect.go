@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // connector opens the connections of TCP flows.
@@ -50,10 +51,25 @@ func (c *connector) connect(ctx context.Context, s *stream) error {
 		return fmt.Errorf("accept on %s: %w", dst, err)
 	}
 	s.receive = conn.(*net.TCPConn)
+	if err := c.classifyACKs(s.receive, s.Priority); err != nil {
+		return fmt.Errorf("set the class of ACKs of %s: %w", dst, err)
+	}
 	if s.raw, err = s.send.SyscallConn(); err != nil {
 		return fmt.Errorf("get sender's socket: %w", err)
 	}
 	return nil
+}
+
+// classifyACKs gives the receiver's ACKs the class of their flow's data, if they are to have it.
+func (c *connector) classifyACKs(conn *net.TCPConn, priority int) error {
+	if c.plan.exp.Transport.Acks != experiment.ReplyData {
+		return nil
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return setOptions(raw, option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2})
 }
 
 func (c *connector) listen(

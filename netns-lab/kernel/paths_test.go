@@ -29,7 +29,7 @@ duration: 1ms
 flows: [{name: f, from: H0, to: H511}]
 `
 
-func TestMaxPaths(t *testing.T) { qt.Assert(t, qt.Equals(network.MaxPaths, tc.PathsMax)) }
+func TestMaxPaths(t *testing.T) { qt.Assert(t, qt.Equals(network.LinuxPaths, tc.PathsMax)) }
 
 // TestPlanOfClos: a device a port, with a name that no other of the node has, and routes out of the
 // node's own ports.

@@ -108,6 +108,9 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
 		}
 		slots = uint32(p.mostBuffered(port.node, a.Name)/uint64(p.exp.Frame)) + hostSlots
+		if p.exp.Transport.Acks == experiment.ReplyData {
+			slots *= 2 // an ACK for each frame
+		}
 		p.setSwitchPort(&q, id, a)
 	}
 	q.QuantumNs = p.quantumNs(&q, &p.nodes[port.peer])

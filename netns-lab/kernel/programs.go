@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/pcn-linux/pcn/loader"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
@@ -41,6 +42,8 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	if p.stamp, err = tc.LoadStamp(tc.StampOptions{
 		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: plan.exp.DataClasses(),
 		AddressMAC: a.hearsCNMs(), ECT1: a.TCD, OnlyPlain: true,
+		AcksAsData: plan.exp.Transport.Acks == experiment.ReplyData,
+		CNPsAsData: plan.exp.Transport.CNP == experiment.ReplyData,
 	}); err != nil {
 		return err
 	}

@@ -109,7 +109,6 @@ func (t *packetTrace) close() error {
 
 const (
 	etherIPv4 = 0x0800
-	etherCNM  = 0x22e7
 	protoTCP  = 6
 
 	controlClass = 6
@@ -133,11 +132,13 @@ func appendHeaders(b []byte, e *sim.PacketEvent) []byte {
 			return frame
 		}
 	}
+	if e.Kind == "cnm" {
+		if frame, err := appendCNM(b, e); err == nil {
+			return frame
+		}
+	}
 	toMAC, fromMAC := hostMAC(to), hostMAC(from)
 	b = append(append(b, toMAC[:]...), fromMAC[:]...)
-	if e.Kind == "cnm" {
-		return binary.BigEndian.AppendUint16(b, etherCNM)
-	}
 	b = binary.BigEndian.AppendUint16(b, etherIPv4)
 	ip := len(b)
 	dscp := e.Class<<3 | 2
@@ -171,6 +172,23 @@ func appendHeaders(b []byte, e *sim.PacketEvent) []byte {
 	// window, checksum (which nobody computed), urgent pointer, and the time stamps' option
 	b = append(b, tcpHeader/4<<4, flags, 0xff, 0xff, 0, 0, 0, 0, 1, 1, 8, 10)
 	return append(b, make([]byte, 8)...)
+}
+
+// appendCNM appends the CNM that answers a sampled packet. Its queue fields are 0: a simulated port
+// says no more than the feedback.
+func appendCNM(b []byte, e *sim.PacketEvent) ([]byte, error) {
+	sampled := *e
+	sampled.Kind, sampled.Class, sampled.ECN = "data", e.SampledClass, e.SampledECN
+	sampled.Src, sampled.Dst, sampled.SrcPort, sampled.DstPort = e.Dst, e.Src, e.DstPort, e.SrcPort
+	headers := appendHeaders(nil, &sampled)
+	sampled.Bytes = uint32(len(headers)) + e.Payload
+	frame := append(appendHeaders(headers[:0], &sampled), make([]byte, e.Payload)...)
+	c, err := cnp.NewCNM(frame)
+	if err != nil {
+		return nil, err
+	}
+	c.QntzFb, c.CPID, c.EncapsulatedPriority = e.QntzFb, uint64(e.SampledBy), e.SampledClass
+	return c.AppendBinary(b)
 }
 
 // hostMAC is the address that the lab's stamp gives a host: 02:00 and its IPv4 address.

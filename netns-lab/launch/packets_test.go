@@ -111,6 +111,42 @@ func checkCapture(t *testing.T, path string, want int) {
 	qt.Check(t, qt.IsTrue(cnps > 0))
 }
 
+// QCN's CNMs are whole frames in the capture: the feedback, and the headers of a packet that the
+// flow sent, which go back to its sender.
+func TestTraceOfCNMs(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "out")
+	text := strings.Replace(tracedFile, "[pcn]", "[qcn]", 1) + "qcn: {qeq: 3KB}\n"
+	_, err := RunEngines(t.Context(),
+		Options{Experiment: parse(t, text), Out: out, Packets: true},
+		[]Named{{experiment.EngineSim, NewSimulator()}})
+	qt.Assert(t, qt.IsNil(err))
+	f, err := os.Open(filepath.Join(out, "qcn", PacketsCaptureFile))
+	qt.Assert(t, qt.IsNil(err))
+	defer f.Close()
+	r, err := pcapgo.NewNgReader(f, pcapgo.DefaultNgReaderOptions)
+	qt.Assert(t, qt.IsNil(err))
+	cnms := 0
+	sent := map[string]bool{}
+	for {
+		data, _, err := r.ReadPacketData()
+		if err != nil {
+			break
+		}
+		c, err := cnp.ParseCNM(data)
+		if err != nil {
+			sent[string(data[14:34])+string(data[34:42])] = true
+			continue
+		}
+		cnms++
+		qt.Check(t, qt.IsTrue(c.QntzFb > 0 && c.QntzFb <= cnp.MaxQntzFb))
+		qt.Check(t, qt.Equals(c.EncapsulatedPriority, 3))
+		// the first 28 bytes of its IPv4 and TCP headers: lengths, addresses, ports and number
+		qt.Check(t, qt.IsTrue(sent[string(c.MSDU[:20])+string(c.MSDU[20:28])]))
+		qt.Check(t, qt.DeepEquals(c.DstMAC[2:], c.MSDU[12:16]))
+	}
+	qt.Check(t, qt.IsTrue(cnms > 0))
+}
+
 // A folder that can't be written to ends the run with an error.
 func TestPacketTraceFails(t *testing.T) {
 	out := t.TempDir()

@@ -7,8 +7,11 @@ import (
 	"slices"
 )
 
-// MaxPaths is how many paths of equal length a switch can spread flows over.
-const MaxPaths = 16
+// How many paths of equal length a switch can spread flows over: in the simulator, and on Linux.
+const (
+	MaxPaths   = 64
+	LinuxPaths = 16
+)
 
 // Routes are the shortest paths of a network, counted in links. Nodes are numbered as in
 // [Network.Nodes], hosts as in [Network.Hosts], ports as in [Network.Ports].
@@ -21,6 +24,8 @@ type Routes struct {
 	several bool              // a host has several links
 	to      map[int]*pathTree // by switch that has hosts
 	down    map[int]bool      // links that do not work
+	// relayed has all shortest paths to each host where hosts forward; nil where they do not.
+	relayed []*pathTree
 }
 
 // endpoint is one end of a link: the port there, and the node at the other end.
@@ -36,7 +41,8 @@ type pathTree struct {
 	ports   [][]int  // first ports of the paths
 }
 
-// Routes finds the shortest paths. It fails if a host has no link, or one to another host.
+// Routes finds the shortest paths. Hosts forward where there is no other path between some of them:
+// with links to each other, or as in BCube. It fails if a host has no link.
 func (n *Network) Routes() (*Routes, error) {
 	r := &Routes{
 		network: n, nodes: n.Nodes(), number: make(map[string]int), to: make(map[int]*pathTree),
@@ -50,10 +56,6 @@ func (n *Network) Routes() (*Routes, error) {
 			return nil, fmt.Errorf("host %s has 0 links, want 1", name)
 		}
 		for _, e := range ends[h] {
-			if e.peer < len(n.Hosts) {
-				return nil, fmt.Errorf("host %s is linked to host %s, want a switch: hosts do "+
-					"not forward", name, r.nodes[e.peer])
-			}
 			if r.to[e.peer] == nil {
 				r.to[e.peer] = pathsTo(e.peer, ends, len(n.Hosts))
 			}
@@ -62,7 +64,42 @@ func (n *Network) Routes() (*Routes, error) {
 		r.links = append(r.links, ends[h])
 		r.several = r.several || len(ends[h]) > 1
 	}
+	if r.needRelays() {
+		r.relay(ends)
+	}
 	return r, nil
+}
+
+// Relay reports whether hosts forward what is for other hosts.
+func (r *Routes) Relay() bool { return r.relayed != nil }
+
+// needRelays reports whether two hosts are linked to each other, or have no path by switches.
+func (r *Routes) needRelays() bool {
+	for _, ends := range r.links {
+		if slices.ContainsFunc(ends, func(e endpoint) bool { return e.peer < len(r.links) }) {
+			return true
+		}
+	}
+	if !r.several { // no host can forward
+		return false
+	}
+	for to := range r.links {
+		for from := range r.links {
+			if r.Hops(from, to) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// relay finds the paths to each host that lead through hosts, too.
+func (r *Routes) relay(ends [][]endpoint) {
+	r.several = true // no two hosts share their paths
+	r.relayed = make([]*pathTree, len(r.links))
+	for h := range r.links {
+		r.relayed[h] = pathsTo(h, ends, 0)
+	}
 }
 
 // Without returns the routes while some links, by their numbers, are down. There is no path to a
@@ -73,6 +110,9 @@ func (r *Routes) Without(down map[int]bool) *Routes {
 	ends := r.network.endpoints(r.number, down)
 	for sw := range r.to {
 		out.to[sw] = pathsTo(sw, ends, len(r.network.Hosts))
+	}
+	if r.Relay() {
+		out.relay(ends)
 	}
 	out.down = down
 	return &out
@@ -93,8 +133,8 @@ func (n *Network) endpoints(number map[string]int, down map[int]bool) [][]endpoi
 	return ends
 }
 
-// pathsTo finds the paths to a switch from all others, breadth first. Hosts, the first nodes, do
-// not forward.
+// pathsTo finds the paths to a node from all others, breadth first. The first nodes, so many hosts,
+// do not forward.
 func pathsTo(sw int, ends [][]endpoint, hosts int) *pathTree {
 	t := &pathTree{
 		hops: make([]int, len(ends)), delayNs: make([]uint64, len(ends)),
@@ -123,9 +163,12 @@ func pathsTo(sw int, ends [][]endpoint, hosts int) *pathTree {
 	return t
 }
 
-// Ports returns the ports of a switch that shortest paths to a host start with; none if there is no
-// path.
+// Ports returns the ports of a switch, or of a host that forwards, that shortest paths to a host
+// start with; none if there is no path.
 func (r *Routes) Ports(sw, host int) []int {
+	if r.Relay() {
+		return r.relayed[host].ports[sw]
+	}
 	if len(r.links[host]) > 1 {
 		return r.portsToAny(sw, host)
 	}
@@ -181,6 +224,9 @@ func (r *Routes) HasSeveral(host int) bool { return len(r.links[host]) > 1 }
 // HostPorts returns the ports of a host that shortest paths to another start with; none if there is
 // no path.
 func (r *Routes) HostPorts(from, to int) []int {
+	if r.Relay() {
+		return r.relayed[to].ports[from]
+	}
 	var ports []int
 	best := -1
 	for _, e := range r.links[from] {
@@ -198,6 +244,9 @@ func (r *Routes) HostPorts(from, to int) []int {
 
 // Hops returns how many links are between two hosts; 0 if there is no path.
 func (r *Routes) Hops(from, to int) int {
+	if r.Relay() {
+		return max(r.relayed[to].hops[from], 0)
+	}
 	best := -1
 	for _, e := range r.links[from] {
 		if hops := r.hopsFrom(e.peer, to); hops >= 0 && (best < 0 || hops < best) {
@@ -212,6 +261,9 @@ func (r *Routes) Hops(from, to int) int {
 
 // DelayNs returns the propagation delay between two hosts, of the slowest of the shortest paths.
 func (r *Routes) DelayNs(from, to int) uint64 {
+	if r.Relay() {
+		return r.relayed[to].delayNs[from]
+	}
 	if !r.several {
 		a, b := r.access[from], r.access[to]
 		return a.delayNs + r.to[b.peer].delayNs[a.peer] + b.delayNs
@@ -252,15 +304,11 @@ func (r *Routes) Validate() error {
 	hosts := r.firstHosts()
 	for _, to := range hosts {
 		for _, from := range hosts {
-			if r.Hops(from, to) == 0 {
-				return r.noPath(from, to)
+			if r.Hops(from, to) == 0 && (from != to || !r.Relay()) {
+				return fmt.Errorf("no path leads from %s to %s", r.nodes[from], r.nodes[to])
 			}
 		}
-		paths := 0 // from one switch
-		for _, ports := range r.to[r.access[to].peer].ports {
-			paths = max(paths, len(ports))
-		}
-		if paths > MaxPaths {
+		if paths := r.paths(to); paths > MaxPaths {
 			return fmt.Errorf("%d shortest paths lead to %s from one switch, want at most %d",
 				paths, r.nodes[to], MaxPaths)
 		}
@@ -268,21 +316,23 @@ func (r *Routes) Validate() error {
 	return nil
 }
 
-// noPath says that no path leads from a host to another, and if one would through other hosts.
-func (r *Routes) noPath(from, to int) error {
-	ends := r.network.endpoints(r.number, r.down)
-	seen := map[int]bool{from: true}
-	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
-		for _, e := range ends[queue[0]] {
-			if !seen[e.peer] {
-				seen[e.peer] = true
-				queue = append(queue, e.peer)
-			}
-		}
+// paths returns over how many shortest paths one switch sends to a host at most.
+func (r *Routes) paths(to int) int {
+	paths, tree := 0, r.to[r.access[to].peer]
+	if r.Relay() {
+		tree = r.relayed[to]
 	}
-	if seen[to] {
-		return fmt.Errorf("paths from %s to %s lead through other hosts, and hosts do not forward",
-			r.nodes[from], r.nodes[to])
+	for _, ports := range tree.ports {
+		paths = max(paths, len(ports))
 	}
-	return fmt.Errorf("no path leads from %s to %s", r.nodes[from], r.nodes[to])
+	return paths
+}
+
+// MostPaths returns over how many shortest paths one switch sends to a host at most.
+func (r *Routes) MostPaths() int {
+	most := 0
+	for _, to := range r.firstHosts() {
+		most = max(most, r.paths(to))
+	}
+	return most
 }

@@ -113,9 +113,9 @@ func TestDelayOfTheLongest(t *testing.T) {
 	qt.Check(t, qt.Equals(routes.DelayNs(1, 0), 1+5+100+2))
 }
 
-// TestWidestPaths: a switch takes 16 paths, and no more.
+// TestWidestPaths: a switch takes 64 paths, and no more.
 func TestWidestPaths(t *testing.T) {
-	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "17 shortest paths lead to H. from one switch, want at most 16"} {
+	for parallel, want := range map[int]string{MaxPaths: "", MaxPaths + 1: "65 shortest paths lead to H. from one switch, want at most 64"} {
 		n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0", "S1"}, Links: []Link{{A: "H0", B: "S0"}, {A: "H1", B: "S1"}}}
 		n.addLinks(Link{A: "S0", B: "S1"}, parallel)
 		routes, err := n.Routes()
@@ -128,15 +128,11 @@ func TestWidestPaths(t *testing.T) {
 	}
 }
 
-func TestHostsHaveLinksToSwitches(t *testing.T) {
+func TestHostsHaveLinks(t *testing.T) {
 	n := &Network{Hosts: []string{"H0", "H1"}, Switches: []string{"S0"},
 		Links: []Link{{A: "H1", B: "S0"}}}
 	_, err := n.Routes()
 	qt.Check(t, qt.ErrorMatches(err, "host H0 has 0 links, want 1"))
-	n.Links = []Link{{A: "H0", B: "H1"}}
-	_, err = n.Routes()
-	qt.Check(t, qt.ErrorMatches(err, "host H0 is linked to host H1, want a switch: "+
-		"hosts do not forward"))
 }
 
 // TestHostsWithSeveralLinks: H0 and H1 are at S0 and at S1, H2 at S1, and H3 behind it at S2. Paths
@@ -264,6 +260,26 @@ func TestPathsThroughHosts(t *testing.T) {
 	}
 	r, err := n.Routes()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.ErrorMatches(r.Validate(), "paths from H2 to H0 lead through other hosts, and "+
-		"hosts do not forward"))
+	qt.Assert(t, qt.IsNil(r.Validate()))
+	qt.Check(t, qt.IsTrue(r.Relay()))
+	qt.Check(t, qt.Equals(r.Hops(0, 1), 2))
+	qt.Check(t, qt.Equals(r.Hops(0, 2), 4))
+	qt.Check(t, qt.Equals(r.DelayNs(2, 0), 4000))
+	var path []string
+	for _, l := range r.Path(0, 2) {
+		path = append(path, l.Name())
+	}
+	qt.Check(t, qt.DeepEquals(path, []string{"H0-S0", "H1-S0", "H1-S1", "H2-S1"}))
+	// without H1's second link, nothing leads to H2
+	cut := r.Without(map[int]bool{2: true})
+	qt.Check(t, qt.Equals(cut.Hops(0, 2), 0))
+	qt.Check(t, qt.HasLen(cut.Ports(1, 2), 0))
+	qt.Check(t, qt.Equals(cut.Hops(0, 1), 2))
+
+	// hosts that need nobody to forward do not
+	n.Links = append(n.Links, Link{A: "S0", B: "S1", RateBps: 1e9, DelayNs: 1000})
+	r, err = n.Routes()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsFalse(r.Relay()))
+	qt.Check(t, qt.Equals(r.Hops(0, 2), 3))
 }

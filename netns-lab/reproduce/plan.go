@@ -4,6 +4,7 @@ package reproduce
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -73,6 +74,27 @@ func (f *Figure) part(engine experiment.Engine, quick bool) *Part {
 	default:
 		return f.Sim
 	}
+}
+
+// Smaller says what --quick makes smaller than it is in the whole figure; empty if nothing.
+func (p *Plan) Smaller() string {
+	if !p.Quick || p.Figure.Sim == nil {
+		return ""
+	}
+	whole, quick := p.Figure.Sim, p.Part
+	var all []string
+	if n := len(quick.Seeds); n < len(whole.Seeds) {
+		all = append(all, fmt.Sprintf("%d of %d seeds", n, len(whole.Seeds)))
+	}
+	if quick.Cases != nil && !slices.Equal(quick.Cases, whole.Cases) {
+		all = append(all, "cases "+strings.Join(quick.Cases, ", "))
+	}
+	for _, key := range slices.Sorted(maps.Keys(quick.Set)) {
+		if value := quick.Set[key]; value != whole.Set[key] {
+			all = append(all, key+" "+value)
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // text returns the sweep file.

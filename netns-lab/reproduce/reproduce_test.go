@@ -204,3 +204,21 @@ func TestCountsAsText(t *testing.T) {
 	e = Estimate{Seeds: 20, Unit: config.UnitCount, Value: 0.97149, Low: 0.97149, High: 0.97149}
 	qt.Check(t, qt.Equals(e.String(), "0.971, n = 20"))
 }
+
+// Quick says what is smaller than in the whole figure.
+func TestQuickIsSmaller(t *testing.T) {
+	f := &Figure{
+		Sim: &Part{Seeds: experiment.Seeds{1, 2, 3}, Cases: []string{"a", "b"},
+			Set: map[string]string{"qcn.qeq": "33KB", "duration": "1s"}},
+		Quick: &Part{Seeds: experiment.Seeds{1}, Cases: []string{"a"},
+			Set: map[string]string{"qcn.qeq": "33KB", "duration": "140ms"}},
+	}
+	for quick, want := range map[bool]string{
+		true: "1 of 3 seeds; cases a; duration 140ms", false: "",
+	} {
+		p := Plan{Figure: f, Part: f.part(experiment.EngineSim, quick), Quick: quick}
+		qt.Check(t, qt.Equals(p.Smaller(), want))
+	}
+	same := Plan{Figure: f, Part: f.Sim, Quick: true}
+	qt.Check(t, qt.Equals(same.Smaller(), ""))
+}

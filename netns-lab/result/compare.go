@@ -48,6 +48,8 @@ type CompareValue struct {
 	// Pass reports whether the value was measured and is within the bounds. Without bounds, a time
 	// that was not reached passes too.
 	Pass bool
+	// Needs is the duration that its runs would need to be judged; 0 if they were long enough.
+	Needs experiment.Duration
 }
 
 // CaseValue is the value of one case.
@@ -106,6 +108,11 @@ func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 			continue
 		}
 		o.judge()
+		for i := range o.Values {
+			if v := &o.Values[i]; v.Judged && !v.Pass {
+				v.Needs = needed(e, c.Measure, v.Max, v.Err)
+			}
+		}
 		outcomes = append(outcomes, o)
 	}
 	return outcomes
@@ -209,6 +216,13 @@ func (r *Run) MeasureOne(m experiment.Measure, over experiment.Over) (experiment
 	if err != nil {
 		return experiment.Quantity{}, err
 	}
+	return oneOf(m, over, values)
+}
+
+// oneOf reduces the values of a metric to one.
+func oneOf(
+	m experiment.Measure, over experiment.Over, values []experiment.Quantity,
+) (experiment.Quantity, error) {
 	if len(values) == 0 {
 		return experiment.Quantity{}, fmt.Errorf("metric %s needs flows, links or ports", m.Metric)
 	}

@@ -23,6 +23,8 @@ type Outcome struct {
 	Err error
 	// Pass reports whether all values are within the bounds.
 	Pass bool
+	// Needs is the duration that the run would need to be judged; 0 if it was long enough.
+	Needs experiment.Duration
 }
 
 // Evaluate checks the experiment's expectations of the run's scheme and case.
@@ -40,9 +42,46 @@ func Evaluate(e *experiment.Experiment, r *Run) []Outcome {
 			Measured: values,
 			Err:      err,
 			Pass:     err == nil && within(values, x.Min, x.Max),
+			Needs:    needed(e, x.Measure, x.Max, err),
 		})
 	}
 	return outcomes
+}
+
+// MetricOutcome is what a run measured for a metric without bounds.
+type MetricOutcome struct {
+	Metric experiment.NamedMetric
+	// Measured has a value for each link, port or flow, or one for the run, and One what Over makes
+	// of them.
+	Measured []experiment.Quantity
+	One      experiment.Quantity
+	Err      error // why there is no value
+}
+
+// EvaluateMetrics measures the experiment's metrics of a run.
+func EvaluateMetrics(e *experiment.Experiment, r *Run) []MetricOutcome {
+	var outcomes []MetricOutcome
+	for _, m := range e.Metrics {
+		o := MetricOutcome{Metric: m}
+		if o.Measured, o.Err = r.Measure(m.Measure); o.Err == nil {
+			o.One, o.Err = oneOf(m.Measure, m.Over, o.Measured)
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes
+}
+
+// Value returns the value as text, or the reason why there is none.
+func (o MetricOutcome) Value() string {
+	return formatValues([]experiment.Quantity{o.One}, o.Err)
+}
+
+// Of says of which values the value is, if there are several.
+func (o MetricOutcome) Of() string {
+	if len(o.Measured) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%s of %s", o.Metric.Over, formatValues(o.Measured, nil))
 }
 
 func within(values []experiment.Quantity, low, high *experiment.Quantity) bool {
@@ -107,6 +146,7 @@ var ErrNotReached = errors.New("not reached")
 // notReachedError is an [ErrNotReached] with the time for which the run was observed.
 type notReachedError struct {
 	observedNs int64
+	untilNs    int64 // the end of that time
 }
 
 func (e *notReachedError) Error() string {
@@ -126,8 +166,12 @@ func (r *Run) Measure(m experiment.Measure) ([]experiment.Quantity, error) {
 		window.ToNs = r.Manifest.DurationNs
 	}
 	if window.ToNs > r.Manifest.DurationNs {
-		return nil, fmt.Errorf("the run ends at %s, before the metric's window does",
-			experiment.Duration(r.Manifest.DurationNs))
+		return nil, shortError{fmt.Errorf("the run ends at %s, before the metric's window does",
+			experiment.Duration(r.Manifest.DurationNs)), window.ToNs}
+	}
+	if window.FromNs >= r.Manifest.DurationNs {
+		return nil, shortError{fmt.Errorf("the run ends at %s, before the metric's window begins",
+			experiment.Duration(r.Manifest.DurationNs)), 0}
 	}
 	measure := measures[m.Metric]
 	if measure == nil {
@@ -306,7 +350,7 @@ func (r *Run) since(
 		}
 		ns, err := reach(m, t, sinceNs)
 		if errors.Is(err, ErrNotReached) {
-			return 0, &notReachedError{observedNs: r.Manifest.DurationNs - sinceNs}
+			return 0, &notReachedError{r.Manifest.DurationNs - sinceNs, r.Manifest.DurationNs}
 		}
 		return float64(ns), err
 	}
@@ -467,7 +511,7 @@ func (r *Run) completion(_ experiment.Measure, flow string) (float64, error) {
 		return 0, err
 	}
 	if f.CompletionNs == 0 {
-		return 0, &notReachedError{observedNs: r.Manifest.DurationNs - f.StartNs}
+		return 0, &notReachedError{r.Manifest.DurationNs - f.StartNs, r.Manifest.DurationNs}
 	}
 	return float64(f.CompletionNs), nil
 }

@@ -296,7 +296,8 @@ func (r *Run) BurstEndNs() (int64, error) {
 			continue
 		}
 		if f.EndNs == nil {
-			return 0, fmt.Errorf("burst flow %s did not end during the run", f.Name)
+			return 0, shortError{
+				fmt.Errorf("burst flow %s did not end during the run", f.Name), 0}
 		}
 		if !found || *f.EndNs > end {
 			end, found = *f.EndNs, true

@@ -26,7 +26,7 @@ type core struct {
 
 	portBytes, classBytes, ingressBytes uint32
 	rate, kmin, kmax                    uint32 // offsets in struct port_state
-	alpha, repeats                      uint32 // offsets in struct port_ingress
+	alpha, xoff, repeats                uint32 // offsets in struct port_ingress
 	said                                saidFields
 
 	ce, ue, feedbackShift uint64 // verdicts
@@ -107,6 +107,7 @@ func (c *core) findFields() error {
 	c.kmin, c.kmax = o.of("red.kmin_bytes"), o.of("red.kmax_bytes")
 	in := &offsets{layout: c.layout, name: "port_ingress"}
 	c.alpha, c.repeats = in.of("pfc.alpha"), in.of("repeat.over")
+	c.xoff = in.of("pfc.xoff_bytes")
 	c.said = saidFields{
 		npecn: o.of("said.npecn"), ecn: o.of("said.ecn"), fecn: o.of("said.fecn"),
 		tcdCE: o.of("said.tcd_ce"), tcdUE: o.of("said.tcd_ue"), state: o.of("said.tcd_state"),
@@ -275,6 +276,9 @@ func (c *core) setMarking(port uint32, kminBytes, kmaxBytes uint64) {
 func (c *core) setAlpha(ingress uint32, alpha float64) {
 	c.put32(ingress+c.alpha, alphaOf(alpha))
 }
+
+// setXOFF gives an ingress port its own static threshold.
+func (c *core) setXOFF(ingress uint32, bytes uint64) { c.put64(ingress+c.xoff, bytes) }
 
 // alphaOf returns alpha as C has it.
 func alphaOf(alpha float64) uint32 { return uint32(math.Round(alpha * (1 << alphaShift))) }

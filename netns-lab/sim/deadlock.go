@@ -43,8 +43,8 @@ func (w *world) findDeadlock() *result.Deadlock {
 			if w.mmu {
 				return w.sharedXON(&w.ports[ingress], stuckBytes)
 			}
-			return w.core.xonBytes(w.ports[ingress].thresholds(),
-				w.bufferBytes-min(w.bufferBytes, stuckBytes))
+			buffer := w.nodes[w.ports[ingress].node].bufferBytes
+			return w.core.xonBytes(w.ports[ingress].thresholds(), buffer-min(buffer, stuckBytes))
 		})
 	if len(stuck) == 0 {
 		return nil

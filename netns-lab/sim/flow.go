@@ -92,6 +92,7 @@ type flow struct {
 	// Going back N:
 	nacked uint32 // the packet that the latest NACK asked for, + 1; 0: none
 	nackAt int64  // when it was sent
+	had    uint32 // packets that came in order before it went back to the first
 }
 
 const gapShift = 10

@@ -39,7 +39,7 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	if q.held <= w.calmBytes && !q.pausing || in.down {
 		return // the core says nothing below the lowest threshold, and needs to know nothing
 	}
-	action, frames := w.core.check(w.now, q, enters, w.bufferBytes-min(n.used, w.bufferBytes))
+	action, frames := w.core.check(w.now, q, enters, n.bufferBytes-min(n.used, n.bufferBytes))
 	q.frames += frames
 	w.act(ingress, in, q, class, action)
 }

@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -71,5 +72,58 @@ func TestHostsWithSeveralLinks(t *testing.T) {
 	for _, f := range run.Flows {
 		qt.Check(t, qt.IsTrue(f.CompletionNs > 0), qt.Commentf("%s", f.Name))
 		qt.Check(t, qt.Equals(f.ReceivedBytes >= 467_000, true))
+	}
+}
+
+// In BCube a host forwards between its two switches, and the hosts of a DGX-1 have no switch at
+// all. Each hop stores and forwards: a flow alone takes the time of arithmetic, two that meet at a
+// host that forwards share its link, and a scheme has its notifications.
+func TestHostsForward(t *testing.T) {
+	const text = `
+name: relays
+engine: sim
+topology: {file: t.txt}
+schemes: [%s]
+warmup: 0ms
+duration: 20ms
+sample: 1ms
+flows: [%s]
+files:
+  t.txt: |
+%s
+`
+	const (
+		bcube = "    8 4 8\n    4 5 6 7\n    0 4 10Gbps 1us 0\n    1 4 10Gbps 1us 0\n" +
+			"    2 5 10Gbps 1us 0\n    3 5 10Gbps 1us 0\n    0 6 10Gbps 1us 0\n" +
+			"    2 6 10Gbps 1us 0\n    1 7 10Gbps 1us 0\n    3 7 10Gbps 1us 0\n"
+		line = "    4 0 3\n\n    0 1 10Gbps 1us 0\n    1 2 10Gbps 1us 0\n    2 3 10Gbps 1us 0\n"
+	)
+	for _, c := range []struct {
+		network, to string
+		links       int64
+	}{{bcube, "H1", 2}, {bcube, "H3", 4}, {line, "H1", 1}, {line, "H3", 3}} {
+		flow := "{name: F, from: H0, to: " + c.to + ", start: 0ms, size: 9340B}"
+		run := simulate(t, parse(t, fmt.Sprintf(text, "pfc", flow, c.network)), "pfc")
+		// ten frames of 800 ns on the first link, one on each other, and the ACK, 52 ns on each
+		want := 9*800 + c.links*(800+1000+52+1000)
+		got := *run.Completions[0].FCTNs
+		qt.Check(t, qt.IsTrue(got >= want && got <= want+2*c.links), qt.Commentf("%+v: %d, want %d",
+			c, got, want))
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid))
+		qt.Check(t, qt.Equals(run.Flows[0].ReceivedBytes, 9340))
+	}
+	_, err := simulator.Run(t.Context(), parse(t, fmt.Sprintf(text, "pfc",
+		"{name: F, from: H0, to: H1}", bcube)+"links: [{at: 1ms, link: H0-S4, state: down}]\n"),
+		"pfc", func(float64) {})
+	qt.Check(t, qt.ErrorMatches(err, ".*links can't fail where hosts forward: .*"))
+	const two = "{name: F, from: H0, to: H3, start: 0ms}, {name: G, from: H1, to: H3, start: 0ms}"
+	for _, scheme := range []string{"pfc", "dcqcn", "pcn", "qcn"} {
+		run := simulate(t, parse(t, fmt.Sprintf(text, scheme, two, line)), scheme)
+		qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Valid),
+			qt.Commentf("%s: %v", scheme, run.Manifest.Reasons))
+		// 934 of 1000 bytes, over 20 ms; H1 serves its own packets and the others in turn
+		both := float64(run.Flows[0].ReceivedBytes+run.Flows[1].ReceivedBytes) * 8 / 0.934 / 20e-3
+		qt.Check(t, qt.IsTrue(both > 9.9e9 && both <= 10e9), qt.Commentf("%s: %g", scheme, both))
+		qt.Check(t, qt.IsTrue(run.Flows[0].ReceivedBytes > 0 && run.Flows[1].ReceivedBytes > 0))
 	}
 }

@@ -111,15 +111,16 @@ func (w *world) setBuffers() {
 	}
 	w.mmu, w.reserve, w.xonOffset = true, uint64(d.Reserve), uint64(d.XONOffset)
 	for i := range w.nodes {
-		w.nodes[i].sharedBytes = w.bufferBytes
+		w.nodes[i].sharedBytes = w.nodes[i].bufferBytes
 	}
-	line := w.plan.exp.Topology.Rate
+	sw, line := &w.plan.exp.Switch, w.plan.exp.Topology.Rate
 	for id := range w.ports {
 		p := &w.ports[id]
 		w.nodes[p.node].sharedBytes -= d.OwnBytes(p.rate, uint64(p.delay))
 		for c := range p.queues {
 			p.queues[c].mmu = mmuQueue{
-				threshold:  uint64(alphaOf(float64(d.AlphaAt(p.rate, line)))),
+				threshold: uint64(alphaOf(
+					float64(sw.DynamicOf(w.nodes[p.node].own).AlphaAt(p.rate, line)))),
 				mostInRoom: d.HeadroomBytes(p.rate, uint64(p.delay)),
 			}
 		}

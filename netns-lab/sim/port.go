@@ -2,7 +2,11 @@
 
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
+)
 
 // classes is how many traffic classes a port has; that of the highest rank goes first.
 const classes = 8
@@ -128,8 +132,10 @@ func (p *port) beginBin() {
 
 // node is a host or a switch.
 type node struct {
-	isHost bool
-	used   uint64 // bytes in its buffer
+	isHost      bool
+	used        uint64 // bytes in its buffer
+	bufferBytes uint64 // its size
+	own         experiment.OwnSwitch
 	// Where parts of it are not shared: the shared part's size, and what is in it.
 	sharedBytes, sharedUsed uint64
 }
@@ -189,7 +195,7 @@ func (w *world) classify(n *node, k *packet) {
 // dropCounter returns the counter of packets that the port drops for this packet's reason; nil if
 // it takes the packet.
 func (w *world) dropCounter(p *port, q *queue, n *node, k *packet) *uint64 {
-	if n.used+uint64(k.size) > w.bufferBytes {
+	if n.used+uint64(k.size) > n.bufferBytes {
 		return &p.droppedBuffer
 	}
 	if !q.marked || q.packets == 0 {
@@ -295,7 +301,7 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		if k.ingress != none {
 			w.account(k.ingress, class, k.size, false, n)
 		}
-	} else if k.kind <= packetUDP {
+	} else if k.kind <= packetUDP && k.ingress == none { // it is the host's own
 		w.handedOver(&w.flows[k.flow], i)
 	}
 	k = &w.packets.packets[i]
@@ -333,8 +339,17 @@ func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
 			k.ecn = ecnUE
 		}
 	default:
-		w.sendCNM(p.node, k.flow, verdict>>w.core.feedbackShift)
+		w.sendCNM(p, k, verdict>>w.core.feedbackShift)
 	}
+}
+
+// relayed reports whether a packet is for another host than that which it comes to.
+func (w *world) relayed(host, i int32) bool {
+	if !w.relays {
+		return false
+	}
+	k := &w.packets.packets[i]
+	return w.flows[k.flow].keyOf(k.kind).dst != host
 }
 
 // arrive takes the first packet off a port's wire and hands it to the node at the other end.
@@ -348,7 +363,7 @@ func (w *world) arrive(id int32) {
 		w.loseOnLink(id, i)
 		return
 	}
-	if w.nodes[p.peer].isHost {
+	if w.nodes[p.peer].isHost && !w.relayed(p.peer, i) {
 		if w.trace != nil {
 			w.traced(PacketReceived, id, i)
 		}

@@ -67,7 +67,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 	seq, size, ecn, sentAt, flags := k.seq, k.size, k.ecn, k.sent, k.flags
 	f.ackOrder = k.order
 	inPlace := !w.goBackN || seq == f.expected
-	if inPlace {
+	if inPlace && (!w.goBackZero || seq >= f.had) {
 		w.count(f, k, uint64(f.frame-f.mss))
 	} else {
 		f.arrived++
@@ -118,6 +118,9 @@ func (w *world) refuse(f *flow, seq uint32, sentAt int64) {
 	if int32(seq-f.expected) > 0 {
 		if f.nacked == f.expected+1 && w.now < f.nackAt+nackIntervalNs {
 			return
+		}
+		if w.goBackZero {
+			f.had, f.expected = max(f.had, f.expected), 0
 		}
 		f.nacked, f.nackAt = f.expected+1, w.now
 		flags = flagNACK
@@ -202,12 +205,13 @@ func (w *world) sendCNP(f *flow, n notification) {
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.
-func (w *world) sendCNM(node, id int32, feedback uint64) {
+func (w *world) sendCNM(p *port, sampled *packet, feedback uint64) {
+	id, seq := sampled.flow, sampled.seq // the slab may move below
 	i := w.packets.alloc()
 	k := &w.packets.packets[i]
 	k.flow, k.kind, k.class, k.size = id, packetCNM, w.ranks.control, cnmBytes
-	k.note = notification(feedback)
-	if out := w.nextPort(node, k); out != none {
+	k.note, k.seq, k.cum = notification(feedback), seq, uint32(w.ports[p.back].back)
+	if out := w.nextPort(p.node, k); out != none {
 		w.enqueue(out, i, none)
 		return
 	}

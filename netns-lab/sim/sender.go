@@ -162,6 +162,9 @@ func (w *world) acknowledged(f *flow, k *packet) {
 	before := f.inFlight()
 	acked := f.advance(k.cum)
 	if w.goBackN {
+		if w.goBackZero && k.flags&flagNACK != 0 {
+			f.una = 0
+		}
 		if k.flags&flagNACK != 0 || int32(f.nxt-f.una) < 0 {
 			f.goBack()
 		}

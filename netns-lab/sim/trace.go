@@ -23,6 +23,10 @@ type PacketEvent struct {
 	Payload          uint32 // of full packets of the flow
 	CE, UE           bool   // what a CNP says
 	RecRateMbps      uint32 // in a CNP
+	QntzFb           uint8  // in a CNM
+	SampledBy        uint32 // of a CNM, the port that sampled the packet Seq
+	SampledClass     uint8  // of that packet's flow
+	SampledECN       uint8
 }
 
 // The events of packets.
@@ -58,6 +62,9 @@ func (w *world) traced(what string, id, i int32) {
 	case packetCNP:
 		e.SrcPort, e.DstPort = f.key.srcPort, f.key.dstPort
 		e.CE, e.UE, e.RecRateMbps = k.note.ce() != 0, k.note.ue() != 0, k.note.recRate()
+	case packetCNM:
+		e.QntzFb, e.SampledBy = uint8(k.note), k.cum
+		e.SampledClass, e.SampledECN = w.ranks.class[f.class], f.ecn
 	}
 	w.trace(&e)
 }

@@ -3,9 +3,11 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/tetratelabs/wazero"
@@ -44,7 +46,9 @@ type world struct {
 	reserve, xonOffset     uint64
 
 	// RoCE's transport:
+	relays      bool // hosts forward what is for others
 	goBackN     bool
+	goBackZero  bool   // and to the flow's first packet
 	flightBytes uint64 // of each flow at most; 0: any, or what its host sends in flightNs
 	flightNs    uint64
 	scaleFlight bool // by its rate
@@ -65,16 +69,16 @@ type world struct {
 	notifier  *notifier         // nil if receivers answer nothing
 	telemetry *telemetry        // nil if switches write none
 
-	ranks                   ranks
-	bufferBytes, limitBytes uint64
-	wredBytes               uint64
-	calmBytes               uint64 // an ingress port that holds no more is let alone
-	minTimeoutNs            int64
-	lossless, cbfc, watch   bool
-	dropFirstRTT            bool
-	delayedACK              bool
-	latchECE                bool // receivers echo marks as RFC 3168 does
-	draining                bool // the measured time is over
+	ranks                 ranks
+	limitBytes            uint64
+	wredBytes             uint64
+	calmBytes             uint64 // an ingress port that holds no more is let alone
+	minTimeoutNs          int64
+	lossless, cbfc, watch bool
+	dropFirstRTT          bool
+	delayedACK            bool
+	latchECE              bool // receivers echo marks as RFC 3168 does
+	draining              bool // the measured time is over
 
 	trace  func(*PacketEvent) // gets what happens to packets; nil if nobody asks
 	record recorder
@@ -107,9 +111,9 @@ func newWorld(
 	sw := e.Switch
 	w := &world{
 		plan: p, scheme: s, setup: e.Setup(s), packets: newSlab(),
-		bufferBytes: uint64(sw.Buffer), limitBytes: uint64(sw.PortBuffer),
-		lossless: e.PFCOn(name),
-		cbfc:     sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
+		limitBytes: uint64(sw.PortBuffer),
+		lossless:   e.PFCOn(name),
+		cbfc:       sw.FlowControl == experiment.FlowCBFC, watch: sw.Detectors,
 		minTimeoutNs: minTimeoutNs,
 	}
 	w.delayedACK = w.setup.DelayedACK || e.AckEvery == 2
@@ -118,13 +122,10 @@ func newWorld(
 		w.minTimeoutNs = minTimeoutLossyNs
 		w.dropFirstRTT = w.setup.DropFirstRTT
 	}
-	if err := w.checkRoundTrip(); err != nil {
-		return nil, err
-	}
 	w.ranks = newRanks(e.DataClasses())
 	w.setTransport()
 	w.setTime()
-	if err := w.loadGuarded(ctx, runtime); err != nil {
+	if err := errors.Join(w.loadGuarded(ctx, runtime), w.checkRoundTrip()); err != nil {
 		return nil, err
 	}
 	if err := w.addPorts(); err != nil {
@@ -135,7 +136,7 @@ func newWorld(
 	if err := w.addFlows(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(w.checkPaths(), w.checkHops()); err != nil {
+	if err := errors.Join(w.checkPaths(), w.checkHops(), w.checkRelays()); err != nil {
 		return nil, err
 	}
 	w.record.begin(w)
@@ -143,14 +144,14 @@ func newWorld(
 	return w, nil
 }
 
-// maxRTTNs is the longest round trip: TCP's smoothed one, in eighths of a us of the kernel's clock,
-// has 32 bits.
+// maxRTTNs is the longest round trip of a control: TCP's smoothed one, in eighths of a us of the
+// kernel's clock, has 32 bits.
 const maxRTTNs = 400_000_000
 
 // checkRoundTrip fails for round trips that are too long, and leaves no timeout shorter than two.
 func (w *world) checkRoundTrip() error {
 	rttNs := w.plan.pathRTTNs(w.fullFrame())
-	if rttNs > maxRTTNs {
+	if w.control != nil && rttNs > maxRTTNs {
 		return fmt.Errorf("the longest round trip is %s, want at most %s: shorten delays",
 			experiment.Duration(rttNs), experiment.Duration(maxRTTNs))
 	}
@@ -158,10 +159,20 @@ func (w *world) checkRoundTrip() error {
 	return nil
 }
 
+// checkRelays fails for links that fail where hosts forward: what waits at a host is moved to its
+// other links, which is for packets of its own.
+func (w *world) checkRelays() error {
+	if w.relays && w.plan.exp.LinkStates() {
+		return errors.New("links can't fail where hosts forward: remove state: from links:")
+	}
+	return nil
+}
+
 // setTransport sets what is not as on Linux.
 func (w *world) setTransport() {
 	e := w.plan.exp
 	w.spray = e.Switch.ECMP == experiment.ECMPPacket
+	w.relays = w.plan.routes.Relay()
 	w.unfixed = w.spray || e.LinkStates()
 	if w.unfixed {
 		w.routes = w.plan.routes
@@ -172,7 +183,8 @@ func (w *world) setTransport() {
 	t := e.Transport
 	w.acksAsData, w.cnpsAsData = t.Acks == experiment.ReplyData, t.CNP == experiment.ReplyData
 	w.cnpsOnACKs, w.ackBytes = t.CNP == experiment.ReplyOnACK, uint32(t.AckSize)
-	w.goBackN = t.Recovery == experiment.RecoveryGoBackN
+	w.goBackZero = t.Recovery == experiment.RecoveryGoBack0
+	w.goBackN = t.Recovery == experiment.RecoveryGoBackN || w.goBackZero
 	w.scaleFlight = t.ScaleWindow
 	w.flightBytes = uint64(t.Window.Bytes)
 	if t.Window.BDP {
@@ -360,8 +372,11 @@ func (w *world) addPorts() error {
 	p := w.plan
 	w.nodes = make([]node, len(p.nodeNames))
 	for i := range w.nodes {
-		w.nodes[i].isHost = p.isHost(int32(i))
+		n := &w.nodes[i]
+		n.isHost, n.own = p.isHost(int32(i)), p.exp.Switch.OwnOf(p.nodeNames[i])
+		n.bufferBytes = cmp.Or(uint64(n.own.Buffer), uint64(p.exp.Switch.Buffer))
 	}
+	w.calmBytes = math.MaxUint64
 	w.ports = make([]port, len(p.ends))
 	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
@@ -407,7 +422,7 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 		if q.core, q.ingress, err = w.core.newClass(); err != nil {
 			return err
 		}
-		w.setIngress(q, p.rate)
+		w.setIngress(q, p.rate, &w.nodes[p.node])
 	}
 	return nil
 }
@@ -421,16 +436,23 @@ func (w *world) setMarking(p *port) {
 	if m, ok := e.MarkingAt(w.scheme.Name, p.rate); ok && e.Switch.MarkingByRate {
 		w.core.setMarking(p.core, uint64(m.KMin), uint64(m.KMax))
 	}
+	if kmin, kmax, ok := e.OwnMarkingAt(w.nodes[p.node].own, p.rate); ok {
+		w.core.setMarking(p.core, uint64(kmin), uint64(kmax))
+	}
 }
 
-// setIngress gives an ingress port and class the thresholds of its link's rate.
-func (w *world) setIngress(q *queue, rate uint64) {
+// setIngress gives an ingress port and class the thresholds of its link's rate and of its node.
+func (w *world) setIngress(q *queue, rate uint64, n *node) {
 	e := w.plan.exp
-	if d := e.Switch.PFC.Dynamic; d != nil {
+	if d := e.Switch.DynamicOf(n.own); d != nil {
 		w.core.setAlpha(q.ingress, float64(d.AlphaAt(rate, e.Topology.Rate)))
+		w.calmBytes = 0
 		return
 	}
-	w.calmBytes = w.core.xonBytes(q.ingress, w.bufferBytes)
+	if n.own.XOFF != 0 {
+		w.core.setXOFF(q.ingress, uint64(n.own.XOFF))
+	}
+	w.calmBytes = min(w.calmBytes, w.core.xonBytes(q.ingress, n.bufferBytes))
 }
 
 // schedule pushes what happens by itself.

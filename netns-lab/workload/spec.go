@@ -176,6 +176,11 @@ func (s *Spec) MeanLinkBps() uint64 {
 	return s.sumBps(s.Receivers) / uint64(max(len(s.Receivers), 1))
 }
 
+// SenderLinks returns how many times what receivers' links carry is what senders' links carry.
+func (s *Spec) SenderLinks() float64 {
+	return float64(s.sumBps(s.Senders)) / float64(max(s.sumBps(s.Receivers), 1))
+}
+
 // OfferedBps returns the mean rate of data that one of the hosts sends or receives; hosts are all
 // senders, or all receivers.
 func (s *Spec) OfferedBps(hosts []string, host string) float64 {

@@ -26,6 +26,10 @@ const volatile u8 data_classes = 0;
 /* Makes the source MAC address 02:00 and the IPv4 source address, by which CNMs find their way. */
 const volatile bool address_mac = false;
 
+/* For switches, pure ACKs or CNPs have the class of data: in the host's own port they go first. */
+const volatile bool acks_as_data = false;
+const volatile bool cnps_as_data = false;
+
 /* ECN-capable packets use ECT(1): TCD needs ECT(0) for UE. */
 const volatile bool ect1 = false;
 
@@ -51,6 +55,14 @@ static __always_inline bool is_data(const struct packet *p)
 		return (void *)(udp + 1) <= p->end && udp->dest != bpf_htons(ROCE_PORT);
 	}
 	return false;
+}
+
+/* What is not data has its class for switches. */
+static __always_inline bool as_data(const struct packet *p)
+{
+	return p->ip->protocol == IPPROTO_TCP ? acks_as_data :
+	       p->ip->protocol == IPPROTO_UDP ? cnps_as_data :
+						false;
 }
 
 /* Sets the MAC address that stands for the IPv4 source. */
@@ -115,14 +127,16 @@ int stamp(struct __sk_buff *skb)
 	struct packet p;
 	u8 dscp, tos;
 	__be32 saddr;
+	bool data;
 
 	if (!packet_parse(skb, &p, 0)) {
 		skb->priority = (lab_only ? control_dscp : stamp_other(skb)) >> 3;
 		return TCX_NEXT;
 	}
 	tos = p.ip->tos;
-	dscp = dscp_of(tos, is_data(&p));
-	skb->priority = dscp >> 3;
+	data = is_data(&p);
+	skb->priority = dscp_of(tos, data) >> 3;
+	dscp = dscp_of(tos, data || as_data(&p));
 	saddr = p.ip->saddr;
 	if (address_mac)
 		set_source(skb, saddr);

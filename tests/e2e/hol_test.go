@@ -46,7 +46,7 @@ func demoOnce(t *testing.T) string {
 		folder := filepath.Join(filepath.Dir(pcn), "demo") // until all tests have ended
 		stdout, stderr, code := run(t, slices.Concat([]string{"run", "--out", folder}, demoArgs)...)
 		t.Log(stdout)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+		qt.Assert(t, qt.IsTrue(judged(code)),
 			qt.Commentf("%s%s", stdout, stderr))
 		demoRun.folder = folder
 	})
@@ -87,7 +87,7 @@ func TestHeadOfLine(t *testing.T) {
 	t.Run("ReportAgain", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again.html")
 		_, stderr, code := run(t, "report", "--out", again, filepath.Join(demo, "pfc"), filepath.Join(demo, "pcn"))
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+		qt.Assert(t, qt.IsTrue(judged(code)), qt.Commentf("%s", stderr))
 		qt.Check(t, qt.Equals(string(read(t, again)), page))
 	})
 	// a busy machine only adds to it: a microVM of its own may do better, such as one that another
@@ -132,7 +132,7 @@ func burst(t *testing.T, build, out string) string {
 	t.Helper()
 	_, stderr, code := program.Run(t, build, slices.Concat([]string{"run", "--out", out},
 		burstArgs)...)
-	qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+	qt.Assert(t, qt.IsTrue(judged(code)), qt.Commentf("%s", stderr))
 	folder := filepath.Join(out, "dcqcn")
 	qt.Check(t, qt.Equals(manifestOf(t, folder).Verdict, result.Valid))
 	return folder
@@ -215,7 +215,7 @@ func TestSharedBuffer(t *testing.T) {
 		args = append([]string{"run", "hol-shared-buffer"}, args...)
 		stdout, stderr, code := run(t, args...)
 		t.Log(stdout)
-		qt.Assert(t, qt.IsTrue(code == 0 || code == exitExpect),
+		qt.Assert(t, qt.IsTrue(judged(code)),
 			qt.Commentf("%s%s", stdout, stderr))
 	}
 	checkBounds(t, "pfc", filepath.Join(dir, "pfc", "pfc"))

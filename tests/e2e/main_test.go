@@ -19,6 +19,12 @@ import (
 // exitExpect is what pcn run exits with if a bound is not met.
 const exitExpect = 3
 
+// exitShort is what it exits with if a run is too short to be judged.
+const exitShort = 6
+
+// judged reports whether runs took place, whatever their bounds say: short ones may not meet all.
+func judged(code int) bool { return code == 0 || code == exitExpect || code == exitShort }
+
 // pcn is the program under test, built once.
 var pcn string
 

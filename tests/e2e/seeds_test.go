@@ -95,7 +95,7 @@ func runSeed(t *testing.T, scheme string, seed int, engine string, args ...strin
 	dir := filepath.Join(t.TempDir(), "out")
 	_, stderr, code := run(t, append(append([]string{"run"}, args...), "--algo", scheme,
 		"--engine", engine, "--seed", strconv.Itoa(seed), "--out", dir)...)
-	qt.Check(t, qt.IsTrue(code == 0 || code == exitExpect), qt.Commentf("%s", stderr))
+	qt.Check(t, qt.IsTrue(judged(code)), qt.Commentf("%s", stderr))
 	return filepath.Join(dir, scheme)
 }
 
