@@ -511,6 +511,8 @@ func (w *world) happen(e *event) {
 		w.begin(&w.flows[e.arg])
 	case evAck:
 		w.ackDue(&w.flows[e.arg])
+	case evWindow:
+		w.windowDue(&w.flows[e.arg])
 	case evTimeout:
 		w.timeout(&w.flows[e.arg])
 	case evRepeat:
