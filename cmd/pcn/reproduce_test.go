@@ -19,6 +19,7 @@ func TestReproduceArguments(t *testing.T) {
 		{"reproduce", "pcn-fig10", "--pack", "-1"},
 		{"reproduce", "pcn-fig10", "--seeds", "3..1"},
 		{"reproduce", "pcn-fig10", "--engine", "slurm"},
+		{"reproduce", "pcn-fig10", "--set", "pcn.window=periodic"},
 	} {
 		qt.Check(t, qt.Equals(run(context.Background(), args), exitUsage), qt.Commentf("%q", args))
 	}

@@ -46,6 +46,11 @@ type Row struct {
 	Claim   *Claim
 	Results map[experiment.Engine]*Estimate // those that ran
 	Verdict Verdict
+	// Declared is what the simulation says with the declared parameters, if it ran with them, and
+	// Fitted the parameters that the row's other runs have another value of.
+	Declared        *Estimate
+	DeclaredVerdict Verdict
+	Fitted          []string
 
 	quick bool
 }

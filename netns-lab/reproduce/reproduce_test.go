@@ -5,6 +5,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,70 @@ func TestCatalogue(t *testing.T) {
 				name := fmt.Sprintf("%s, %s, quick %v", f.ID(), engine, quick)
 				p, err := NewPlan(f, engine, Options{Quick: quick, Out: t.TempDir()})
 				qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", name))
+				if engine == experiment.EngineSim && quick {
+					checkDeclared(t, f, p)
+				}
 				if p != nil && engine == f.decides() {
 					checkClaims(t, name, p)
 				}
 			}
+		}
+	}
+}
+
+// checkDeclared checks that the figure can be run with the declared parameters, in the same cases
+// and for the same time.
+func checkDeclared(t *testing.T, f *Figure, own *Plan) {
+	t.Helper()
+	p, err := NewPlan(f, experiment.EngineSim, Options{Quick: true, Out: t.TempDir(),
+		Declared: true})
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", f.ID()))
+	if own == nil {
+		qt.Check(t, qt.IsNil(p))
+		return
+	}
+	qt.Assert(t, qt.HasLen(p.Sweep.Points, len(own.Sweep.Points)))
+	for i, point := range p.Sweep.Points {
+		before := own.Sweep.Points[i]
+		qt.Check(t, qt.Equals(point.Case, before.Case))
+		qt.Check(t, qt.DeepEquals(point.Schemes, before.Schemes))
+		qt.Check(t, qt.Equals(point.Experiment.Duration, before.Experiment.Duration))
+	}
+}
+
+// What is declared replaces what was fitted, T is the longest round trip but at least 50 us, and a
+// figure keeps what it is about.
+func TestDeclared(t *testing.T) {
+	for _, c := range []struct{ figure, ofCase, scheme, key, own, want string }{
+		{"pcn-fig2", "", "pcn", "T", "50us", "50us"},
+		{"pcn-fig2", "", "pcn", "w_min", "0.015625", "0.006666666666666667"}, // 0.1/15
+		{"pcn-fig2", "", "pcn", "T_jitter", "0.25", "0"},
+		{"pcn-fig2", "", "pcn", "window", "armed", "periodic"},
+		{"pcn-fig2", "", "dcqcn", "initial_alpha", "0.21", "1"},
+		{"pcn-fig2", "", "dcqcn", "byte_counter", "300MB", "300MB"},
+		{"pcn-fig11", "", "pcn", "T", "500us", "500us"},
+		{"pcn-fig17", "flows-1024", "pcn", "rate_unit", "1kbps", "1Mbps"},
+		{"pcn-fig17", "flows-1024", "pcn", "T", "2ms", "500us"},
+		{"pcn-fig13", "min-1-512", "pcn", "w_min", "0.001953125", "0.001953125"},
+		{"pcn-fig13", "min-1-512", "pcn", "window", "armed", "periodic"},
+		{"pcn-appendix-a", "", "pcn", "w_min", "0.0625", "0.0625"},
+		{"ldcp-incast-10000", "long-1000", "ldcp", "gamma", "0.0625", "0.25"},
+		{"tcd-fct", "", "dcqcn+tcd", "marking.kmin", "50KB", "5KB"},
+		{"tcd-fct", "", "dcqcn+tcd", "initial_alpha", "0.5", "0.5"},
+	} {
+		figures, err := Choose([]string{c.figure})
+		qt.Assert(t, qt.IsNil(err))
+		for declared, want := range map[bool]string{false: c.own, true: c.want} {
+			p, err := NewPlan(figures[0], experiment.EngineSim,
+				Options{Out: t.TempDir(), Declared: declared})
+			qt.Assert(t, qt.IsNil(err))
+			i := slices.IndexFunc(p.Sweep.Points,
+				func(p sweep.Point) bool { return c.ofCase == "" || p.Case == c.ofCase })
+			e := p.Sweep.Points[i].Experiment
+			s, err := e.Scheme(c.scheme)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(e.Values(s).Get(c.key).String(), want),
+				qt.Commentf("%+v, declared: %v", c, declared))
 		}
 	}
 }
@@ -191,7 +252,7 @@ func TestMarkdown(t *testing.T) {
 	qt.Assert(t, qt.IsNil(r.WriteMarkdown(&text)))
 	qt.Check(t, qt.StringContains(text.String(), "0 of 3 claims are met, 3 are not."))
 	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (at most 2ms) | 3ms, n = 1 |"+
-		" - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1` |"))
+		" - | - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1` |"))
 	for _, line := range strings.Split(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}

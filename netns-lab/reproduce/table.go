@@ -12,15 +12,32 @@ import (
 )
 
 // header names the columns of the table.
-var header = []string{"figure", "claim", "paper (band)", "simulation", "kernel", "verdict",
-	"command"}
+var header = []string{"figure", "claim", "paper (band)", "simulation", "declared", "kernel",
+	"verdict", "command"}
 
 // columns returns the row's texts, with its verdict and command as they are to be written.
 func (row Row) columns(verdict, command string) []string {
 	return []string{
 		row.Figure.ID(), row.Claim.What, row.paper(),
-		row.on(experiment.EngineSim), row.on(experiment.EngineKernel), verdict, command,
+		row.on(experiment.EngineSim), row.declared(), row.on(experiment.EngineKernel), verdict,
+		command,
 	}
+}
+
+// declared returns what came out with the declared parameters.
+func (row Row) declared() string {
+	if row.Declared == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s: %s", row.Declared, row.DeclaredVerdict)
+}
+
+// verdict returns the row's verdict, and whether parameters were fitted for it.
+func (row Row) verdict() string {
+	if len(row.Fitted) > 0 && row.Verdict == Met {
+		return "met, fitted"
+	}
+	return string(row.Verdict)
 }
 
 // paper returns the paper's value and the band that it leaves.
@@ -54,17 +71,33 @@ func (r *Reproduction) Table() [][]string {
 	last := len(header) - 1
 	table := [][]string{header[:last]}
 	for _, row := range r.Rows {
-		table = append(table, row.columns(string(row.Verdict), "")[:last])
+		table = append(table, row.columns(row.verdict(), "")[:last])
 	}
 	return table
 }
 
-// Summary says in one line how many claims are met.
+// Summary says in one line how many claims are met, and with which parameters.
 func (r *Reproduction) Summary() string {
 	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), len(r.Rows),
 		r.Count(NotMet))
 	if n := r.Count(NotRun); n > 0 {
 		text += fmt.Sprintf(", %d were not run", n)
+	}
+	ran, met, fits := 0, 0, 0
+	for _, row := range r.Rows {
+		if row.Declared != nil {
+			ran++
+		}
+		if row.DeclaredVerdict == Met {
+			met++
+		}
+		if row.Verdict == Met && len(row.Fitted) > 0 {
+			fits++
+		}
+	}
+	if ran > 0 {
+		text += fmt.Sprintf(". With the declared parameters %d of %d are met; %d of those that are "+
+			"met have others", met, ran, fits)
 	}
 	return text + "."
 }
@@ -82,11 +115,14 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	writeRow(slices.Clone(header))
 	writeRow(slices.Repeat([]string{"---"}, len(header)))
 	for _, row := range r.Rows {
-		verdict := string(row.Verdict)
+		verdict := row.verdict()
 		if row.Verdict == NotMet {
 			verdict = "**not met**"
 		}
 		writeRow(row.columns(verdict, "`"+row.command()+"`"))
+	}
+	for _, x := range r.fits() {
+		fmt.Fprintf(&text, "\n- %s\n", wrap(x, "  "))
 	}
 	for _, x := range r.misses() {
 		fmt.Fprintf(&text, "\n- %s\n", wrap("**"+x.figure+"**: "+x.why, "  "))
@@ -96,6 +132,29 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// fits says of each figure which parameters differ from the declared ones, and what those are.
+func (r *Reproduction) fits() []string {
+	var all []string
+	for _, f := range r.Figures {
+		var names []string
+		for _, row := range r.Rows {
+			if row.Figure != f {
+				continue
+			}
+			for _, name := range row.Fitted {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(names) > 0 {
+			all = append(all, fmt.Sprintf("**%s** has other parameters than the declared, which "+
+				"stand in parentheses: %s.", f.ID(), strings.Join(names, ", ")))
+		}
+	}
+	return all
 }
 
 // miss is why claims of a figure are not met.
