@@ -23,8 +23,18 @@ type Paper struct {
 	Name string `yaml:"paper"`
 	// Title is its title and where it appeared. Required.
 	Title string `yaml:"title"`
+	// Open are claims that nothing here measures.
+	Open []OpenClaim `yaml:"open"`
 	// Figures are its figures and tables. Required.
 	Figures []Figure `yaml:"figures"`
+}
+
+// OpenClaim is a claim that no figure measures.
+type OpenClaim struct {
+	// What says it in words, Quote is the paper's text, and Why says what is missing. Required.
+	What  string `yaml:"what"`
+	Quote string `yaml:"quote"`
+	Why   string `yaml:"why"`
 }
 
 // Figure is a figure or table of a paper, and the experiment that repeats it.
@@ -74,8 +84,17 @@ type Claim struct {
 	What string `yaml:"what"`
 	// Quote is the paper's text, or where in a figure the number was read. Required.
 	Quote string `yaml:"quote"`
-	// Paper is the paper's value, as the table prints it. Required.
+	// Paper is the paper's word, such as "fair". Required without Number and Numbers.
 	Paper string `yaml:"paper"`
+	// Rule says which band the paper leaves. Required.
+	Rule Rule `yaml:"rule"`
+	// Number is the paper's, and stands in Quote; Numbers are the two of a rule "between".
+	Number  *experiment.Quantity  `yaml:"number"`
+	Numbers []experiment.Quantity `yaml:"numbers"`
+	// NumberFrom computes Number from those of Quote: operands and + - * / from left to right.
+	NumberFrom string `yaml:"number_from"`
+	// Within is a narrower band than a quarter, for the rule "near".
+	Within experiment.Ratio `yaml:"within"`
 	// Scheme and Case say whose runs are measured; Case is empty if the figure has one, or for the
 	// value over all of them.
 	Scheme string `yaml:"scheme"`
@@ -88,7 +107,7 @@ type Claim struct {
 	RelativeTo *Base `yaml:"relative_to"`
 	// Statistic of the values over the seeds. Default: median.
 	Statistic Statistic `yaml:"statistic"`
-	// Min and Max are the band that the paper leaves. At least one is required.
+	// Min and Max are the band. The rule computes them, but for "ours", which needs at least one.
 	Min *experiment.Quantity `yaml:"min"`
 	Max *experiment.Quantity `yaml:"max"`
 	// Missed says why the claim is not met, if it is not, and Shows the command that shows it.
@@ -111,6 +130,24 @@ type Statistic string
 const (
 	Median Statistic = "median"
 	Mean   Statistic = "mean"
+)
+
+// Rule says which band a paper leaves for a claim.
+type Rule string
+
+// The values of [Rule]. All but the last compute the band.
+const (
+	RuleNear    Rule = "near"     // a quarter to either side of the number, or Claim.Within
+	RulePoints  Rule = "points"   // of a link's capacity: five points to either side
+	RuleAtMost  Rule = "at_most"  // the text says so
+	RuleAtLeast Rule = "at_least" // the text says so
+	RuleBetween Rule = "between"  // the text has both ends
+	RuleFactor  Rule = "factor"   // how many times better: three quarters of that are enough
+	RuleNone    Rule = "none"     // none, never
+	RuleSome    Rule = "some"     // at least one
+	RuleLess    Rule = "less"     // a ratio below 1
+	RuleMore    Rule = "more"     // a ratio above 1
+	RuleOurs    Rule = "ours"     // the paper has a word and no number; the band is ours
 )
 
 //go:embed catalogue/*.yaml
@@ -206,6 +243,9 @@ func Parse(path string, data []byte) (*Paper, error) {
 func check(d *config.Decoder, p *Paper) {
 	require(d, "", "paper", "title", "figures")
 	checkName(d, "paper", p.Name)
+	for i := range p.Open {
+		require(d, fmt.Sprintf("open[%d].", i), "what", "quote", "why")
+	}
 	names := map[string]bool{}
 	for i := range p.Figures {
 		f, at := &p.Figures[i], fmt.Sprintf("figures[%d].", i)
@@ -276,14 +316,12 @@ func (p *Part) fillFrom(sim *Part) {
 }
 
 func checkClaim(d *config.Decoder, at string, c *Claim) {
-	require(d, at, "what", "quote", "paper", "scheme", "metric")
+	require(d, at, "what", "quote", "rule", "scheme", "metric")
+	checkRule(d, at, c)
 	c.Statistic = cmp.Or(c.Statistic, Median)
 	if c.Statistic != Median && c.Statistic != Mean {
 		d.Fail(at+"statistic", fmt.Sprintf("unknown statistic %q", c.Statistic),
 			"write median or mean")
-	}
-	if c.Min == nil && c.Max == nil {
-		d.Fail(at+"min", "the claim has neither min nor max", "add min: or max:")
 	}
 	if (c.Missed == "") != (c.Shows == "") {
 		d.Fail(at+"missed", "\"missed\" and \"shows\" belong together",
@@ -315,4 +353,15 @@ func (c *Claim) unit() config.Unit {
 }
 
 // Band returns the band as text.
-func (c *Claim) Band() string { return result.FormatBound(c.Min, c.Max) }
+func (c *Claim) Band() string {
+	text := result.FormatBound(c.Min, c.Max)
+	switch c.Rule {
+	case RuleOurs:
+		text = "ours: " + text
+	case RuleLess:
+		text = "below 1"
+	case RuleMore:
+		text = "above 1"
+	}
+	return text
+}

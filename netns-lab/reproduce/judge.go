@@ -26,6 +26,7 @@ const (
 	Met    Verdict = "met"     // the whole interval is within the paper's band, with all seeds
 	NotMet Verdict = "not met" // part of it is not, or seeds are missing
 	NotRun Verdict = "not run"
+	TooFew Verdict = "open" // fewer than [MinSeeds] ran
 )
 
 // Estimate is what runs say of a claim: a statistic over the seeds, and its 95% interval. Times
@@ -89,18 +90,34 @@ func (f *Figure) decides() experiment.Engine {
 	return experiment.EngineSim
 }
 
+// MinSeeds is how many seeds a verdict needs: an interval of fewer says nothing.
+const MinSeeds = 5
+
 // verdict holds the interval against the claim's band. Some of the seeds alone meet no claim: that
-// the others have no value, or an INVALID run, may be due to what the claim is about.
+// the others have no value, or an INVALID run, may be due to what the claim is about. A time that
+// was never reached meets none either: no paper has such a number.
 func (e *Estimate) verdict(c *Claim) Verdict {
 	switch {
-	case e.Seeds == 0 && e.Missing == 0:
-		return NotRun
-	case e.Missing == 0 && e.Invalid == 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
-		(c.Max == nil || e.High <= c.Max.Value):
+	case e.Seeds+e.Missing+e.Invalid < MinSeeds:
+		return TooFew
+	case e.Missing == 0 && e.Invalid == 0 && c.holds(e.Low, e.High):
 		return Met
 	default:
 		return NotMet
 	}
+}
+
+// holds reports whether an interval is within the band. What is less or more is not the same.
+func (c *Claim) holds(low, high float64) bool {
+	switch {
+	case math.IsInf(high, 1):
+		return false
+	case c.Rule == RuleLess:
+		return high < 1
+	case c.Rule == RuleMore:
+		return low > 1
+	}
+	return (c.Min == nil || low >= c.Min.Value) && (c.Max == nil || high <= c.Max.Value)
 }
 
 // seedValue is what the runs of one seed say.

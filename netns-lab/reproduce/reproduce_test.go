@@ -127,14 +127,15 @@ figures:
     title: A figure
     experiment: hol
     cost: 1s
-    sim: {seeds: "1..4", schemes: [pfc, pcn]}
-    quick: {seeds: "1"}
+    sim: {seeds: "1..8", schemes: [pfc, pcn]}
+    quick: {seeds: "1..5"}
     claims:
-      - {what: a, quote: q, paper: p, scheme: pcn, metric: recovery_time, flows: [F1],
+      - {what: a, quote: q, paper: p, rule: ours, scheme: pcn, metric: recovery_time, flows: [F1],
          target: 1Gbps, max: 2ms}
-      - {what: b, quote: q, paper: p, scheme: pfc, metric: recovery_time, flows: [F1],
+      - {what: b, quote: q, paper: p, rule: ours, scheme: pfc, metric: recovery_time, flows: [F1],
          target: 1Gbps, relative_to: {schemes: [pcn]}, min: 2}
-      - {what: c, quote: q, paper: p, scheme: pfc, metric: deadlock, statistic: mean, max: 0.9}
+      - {what: c, quote: q, paper: p, rule: ours, scheme: pfc, metric: deadlock, statistic: mean,
+         max: 0.9}
 `
 
 func parse(t *testing.T, text string) *Figure {
@@ -180,14 +181,17 @@ func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float6
 
 func TestJudge(t *testing.T) {
 	f := parse(t, small)
-	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{6e6, 1e6})
+	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6},
+		[2]float64{4e6, 1e6}, [2]float64{6e6, 1e6})
 	value := func(i int) *Estimate { return rows[i].Results[experiment.EngineSim] }
 	qt.Check(t, qt.Equals(rows[0].Verdict, Met))
-	qt.Check(t, qt.Equals(value(0).String(), "1ms, n = 3"))
+	qt.Check(t, qt.Equals(value(0).String(), "1ms, n = 5"))
 	qt.Check(t, qt.Equals(rows[1].Verdict, Met))
-	qt.Check(t, qt.Equals(value(1).String(), "4 [4 to 6], n = 3"))
+	qt.Check(t, qt.Equals(value(1).String(), "4 [4 to 6], n = 5"))
 	qt.Check(t, qt.Equals(rows[0].command(),
-		"pcn reproduce small-fig --engine sim --seeds 1..3"), qt.Commentf("seed 4 did not run"))
+		"pcn reproduce small-fig --engine sim --seeds 1..5"), qt.Commentf("seed 6 did not run"))
+	few := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6})
+	qt.Check(t, qt.Equals(few[0].Verdict, TooFew))
 }
 
 // Part of the interval outside of the band is enough for "not met", and a time that was not reached
@@ -195,12 +199,13 @@ func TestJudge(t *testing.T) {
 func TestNotMet(t *testing.T) {
 	f := parse(t, small)
 	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, -1},
+		[2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, -1},
 		[2]float64{4e6, 1e6})
 	e := rows[0].Results[experiment.EngineSim]
 	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
 	qt.Check(t, qt.Equals(e.Value, 1e6))
 	qt.Check(t, qt.IsTrue(math.IsInf(e.High, 1)))
-	qt.Check(t, qt.Equals(e.String(), "1ms [1ms to never], n = 4"))
+	qt.Check(t, qt.Equals(e.String(), "1ms [1ms to never], n = 8"))
 	qt.Check(t, qt.Equals(rows[0].command(), "pcn reproduce small-fig --engine sim"))
 	qt.Check(t, qt.HasLen(judged(t, f), 3))
 	qt.Check(t, qt.Equals(judged(t, f)[0].Verdict, NotRun))
@@ -209,12 +214,13 @@ func TestNotMet(t *testing.T) {
 // Runs that can't be believed are left out of the value, and the rest do not decide for them.
 func TestInvalidRunsMeetNothing(t *testing.T) {
 	f := parse(t, small)
-	rows := judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6})
+	pairs := slices.Repeat([][2]float64{{4e6, 1e6}}, 6)
+	rows := judgedWith(t, f, result.Invalid, pairs...)
 	qt.Check(t, qt.Equals(rows[0].Results[experiment.EngineSim].String(),
-		"1ms, n = 1; 1 INVALID"))
+		"1ms, n = 5; 1 INVALID"))
 	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
-	rows = judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6})
-	qt.Check(t, qt.Equals(rows[0].Verdict, NotRun))
+	rows = judgedWith(t, f, result.Invalid, pairs[:4]...)
+	qt.Check(t, qt.Equals(rows[0].Verdict, TooFew))
 }
 
 // A share of few runs is not certain, even if all are the same.
@@ -230,13 +236,15 @@ func TestShareHasAnInterval(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	longName := strings.Repeat("a", 65)
 	for text, want := range map[string]string{
-		strings.Replace(small, "max: 2ms", "max: 2KB", 1):            ".*2KB is a .*",
-		strings.Replace(small, ", max: 2ms", "", 1):                  ".*neither min nor max.*",
-		strings.Replace(small, "name: fig", "name: Fig", 1):          `.*"Fig" can't be a name.*`,
-		strings.Replace(small, "name: fig", "name: "+longName, 1):    `.*"a{65}" can't be a name.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):       ".*",
-		strings.Replace(small, "    quick: {seeds: \"1\"}\n", "", 1): `.*"quick" is missing.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1): ".*belong together.*",
+		strings.Replace(small, "max: 2ms", "max: 2KB", 1):               ".*2KB is a .*",
+		strings.Replace(small, ", max: 2ms", "", 1):                     ".*neither min nor max.*",
+		strings.Replace(small, "name: fig", "name: Fig", 1):             `.*"Fig" can't be a name.*`,
+		strings.Replace(small, "name: fig", "name: "+longName, 1):       `.*"a{65}" can't be a name.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):          ".*",
+		strings.Replace(small, "    quick: {seeds: \"1..5\"}\n", "", 1): `.*"quick" is missing.*`,
+		strings.Replace(small, "rule: ours", "rule: near", 1):           `.*"near" computes the band.*`,
+		strings.Replace(small, "rule: ours, ", "", 1):                   `.*"rule" is missing.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1):    ".*belong together.*",
 	} {
 		_, err := Parse("small.yaml", []byte(text))
 		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+want))
@@ -247,12 +255,13 @@ func TestMistakes(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	f := parse(t, small)
-	r := &Reproduction{Figures: []*Figure{f}, Rows: judged(t, f, [2]float64{1e6, 3e6})}
+	r := &Reproduction{Figures: []*Figure{f},
+		Rows: judged(t, f, slices.Repeat([][2]float64{{1e6, 3e6}}, 5)...)}
 	var text strings.Builder
 	qt.Assert(t, qt.IsNil(r.WriteMarkdown(&text)))
 	qt.Check(t, qt.StringContains(text.String(), "0 of 3 claims are met, 3 are not."))
-	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (at most 2ms) | 3ms, n = 1 |"+
-		" - | - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1` |"))
+	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (ours: at most 2ms) | 3ms, n = 5 |"+
+		" - | - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1..5` |"))
 	for _, line := range strings.Split(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}

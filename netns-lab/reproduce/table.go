@@ -46,7 +46,7 @@ func (row Row) paper() string { return fmt.Sprintf("%s (%s)", row.Claim.Paper, r
 // on returns what an engine measured.
 func (row Row) on(engine experiment.Engine) string {
 	e := row.Results[engine]
-	if e == nil {
+	if e == nil || engine != row.Figure.decides() && e.Seeds < MinSeeds {
 		return "-"
 	}
 	return e.String()
@@ -80,6 +80,9 @@ func (r *Reproduction) Table() [][]string {
 func (r *Reproduction) Summary() string {
 	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), len(r.Rows),
 		r.Count(NotMet))
+	if n := r.Count(TooFew); n > 0 {
+		text += fmt.Sprintf(", %d ran with too few seeds", n)
+	}
 	if n := r.Count(NotRun); n > 0 {
 		text += fmt.Sprintf(", %d were not run", n)
 	}
@@ -98,6 +101,13 @@ func (r *Reproduction) Summary() string {
 	if ran > 0 {
 		text += fmt.Sprintf(". With the declared parameters %d of %d are met; %d of those that are "+
 			"met have others", met, ran, fits)
+	}
+	open := 0
+	for _, p := range r.papers() {
+		open += len(p.Open)
+	}
+	if open > 0 {
+		text += fmt.Sprintf(". %d more claims are open: nothing measures them", open)
 	}
 	return text + "."
 }
@@ -121,6 +131,7 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 		}
 		writeRow(row.columns(verdict, "`"+row.command()+"`"))
 	}
+	r.writeOpen(&text)
 	for _, x := range r.fits() {
 		fmt.Fprintf(&text, "\n- %s\n", wrap(x, "  "))
 	}
@@ -132,6 +143,32 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// papers returns the papers of the figures, each once.
+func (r *Reproduction) papers() []*Paper {
+	var all []*Paper
+	for _, f := range r.Figures {
+		if !slices.Contains(all, f.Paper) {
+			all = append(all, f.Paper)
+		}
+	}
+	return all
+}
+
+// writeOpen lists the claims that nothing measures.
+func (r *Reproduction) writeOpen(text *strings.Builder) {
+	first := true
+	for _, p := range r.papers() {
+		for _, c := range p.Open {
+			if first {
+				text.WriteString("\n| paper | claim that is open | its words | why it is open |\n" +
+					"| --- | --- | --- | --- |\n")
+				first = false
+			}
+			fmt.Fprintf(text, "| %s | %s | \"%s\" | %s |\n", p.Name, c.What, c.Quote, c.Why)
+		}
+	}
 }
 
 // fits says of each figure which parameters differ from the declared ones, and what those are.
