@@ -22,6 +22,7 @@ type reproduceFlags struct {
 	engine                          engineFlags
 	quick, markdown, finished, list bool
 	declared, asJSON                bool
+	algo                            []string
 	set                             map[string]string
 }
 
@@ -65,6 +66,8 @@ INVALID or without a value.`,
 		"seeds of all runs, such as 1..5, in place of the catalogue's")
 	flags.BoolVar(&f.declared, "declared", false, "simulate with the parameters that the papers' "+
 		"texts state, the same in all figures of a paper")
+	flags.StringSliceVar(&f.algo, "algo", nil,
+		"run these schemes only; claims of others, and ratios to them, are not judged")
 	flags.StringToStringVar(&f.set, "set", nil, "a parameter of a scheme for all figures that run "+
 		"it, such as pcn.window=periodic; with a folder of its own: --out")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
@@ -103,7 +106,7 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 	bar := newProgress(stderr, "reproduce", 0)
 	o := reproduce.Options{
 		Figures: figures, Engines: engines, Quick: f.quick, Seeds: seeds, Out: f.out,
-		Finished: f.finished, Declared: f.declared, Set: f.set,
+		Finished: f.finished, Declared: f.declared, Set: f.set, Schemes: f.algo,
 		Progress: bar.set, Waiting: printWaiting(cmd),
 		Started: func(p *reproduce.Plan, runs int, seconds float64) {
 			bar.next(p.Figure.ID()+" "+string(p.Engine), runs)

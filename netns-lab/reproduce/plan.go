@@ -48,7 +48,17 @@ func NewPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 	if o.Seeds != nil {
 		p.Part.Seeds = o.Seeds
 	}
-	if o.Declared || len(o.Set) > 0 {
+	if o.Declared || len(o.Set) > 0 || len(o.Schemes) > 0 {
+		if err := p.parse(); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Schemes) > 0 {
+		p.Part.Schemes = slices.DeleteFunc(slices.Clone(p.Sweep.Schemes),
+			func(s string) bool { return !slices.Contains(o.Schemes, s) })
+		if len(p.Part.Schemes) == 0 {
+			return nil, nil
+		}
 		if err := p.parse(); err != nil {
 			return nil, err
 		}

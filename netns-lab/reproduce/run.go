@@ -27,6 +27,8 @@ type Options struct {
 	// Declared runs the simulation with the declared parameters, and takes of the others what is
 	// finished. Otherwise it is the other way round.
 	Declared bool
+	// Schemes are the only ones to run, if there are any.
+	Schemes []string
 	// Set has parameters of schemes, by path, that replace those of the figures that run them.
 	Set map[string]string
 	// Slurm runs everything as job arrays, if it is not nil. Its file and engine are each sweep's.
