@@ -45,6 +45,10 @@ type Figure struct {
 	Title string `yaml:"title"`
 	// Note says what differs from the paper's set-up, or is chosen by us.
 	Note string `yaml:"note"`
+	// CauseOf names the figure of the paper some of whose claims are not met, if this one runs it
+	// without what is thought to be the cause. Its claims are not counted: they say whether the paper's
+	// numbers come back.
+	CauseOf string `yaml:"cause_of"`
 	// Experiment is the experiment's name, or the path of its file. Required.
 	Experiment string `yaml:"experiment"`
 	// Cost is how long one seed takes one CPU in the simulation, to tell the time left. Required
@@ -107,6 +111,9 @@ type Claim struct {
 	RelativeTo *Base `yaml:"relative_to"`
 	// Statistic of the values over the seeds. Default: median.
 	Statistic Statistic `yaml:"statistic"`
+	// AtLength has a share of runs be that of runs so long, at the same rate of events while none has
+	// happened: shares of runs of different lengths can't be compared. For the metric deadlock.
+	AtLength experiment.Duration `yaml:"at_length"`
 	// Min and Max are the band. The rule computes them, but for "ours", which needs at least one.
 	Min *experiment.Quantity `yaml:"min"`
 	Max *experiment.Quantity `yaml:"max"`
@@ -256,6 +263,10 @@ func check(d *config.Decoder, p *Paper) {
 			d.Fail(at+"name", fmt.Sprintf("duplicate figure %q", f.Name), "rename one of them")
 		}
 		names[f.Name] = true
+		if f.CauseOf != "" && !names[f.CauseOf] {
+			d.Fail(at+"cause_of", fmt.Sprintf("no figure before is named %q", f.CauseOf),
+				"put the figure behind the one that it explains")
+		}
 		checkParts(d, at, f)
 		for k := range f.Claims {
 			path := fmt.Sprintf("%sclaims[%d]", at, k)
@@ -322,6 +333,10 @@ func checkClaim(d *config.Decoder, at string, c *Claim) {
 	if c.Statistic != Median && c.Statistic != Mean {
 		d.Fail(at+"statistic", fmt.Sprintf("unknown statistic %q", c.Statistic),
 			"write median or mean")
+	}
+	if c.AtLength != 0 && (c.Metric != experiment.Deadlock || c.Statistic != Mean) {
+		d.Fail(at+"at_length", "at_length is for shares of runs with a deadlock",
+			"write metric: deadlock and statistic: mean")
 	}
 	if (c.Missed == "") != (c.Shows == "") {
 		d.Fail(at+"missed", "\"missed\" and \"shows\" belong together",

@@ -153,10 +153,22 @@ func (p *Plan) estimate(i int, res *sweep.Results) *Estimate {
 		return nil
 	}
 	if e.Seeds > 0 {
-		e.summarise(values, c)
+		e.summarise(values, c, p.lengths(c))
 	}
 	return e
 }
+
+// lengths returns how many times the length of the plan's runs the claim's share is for.
+func (p *Plan) lengths(c *Claim) float64 {
+	if c.AtLength == 0 {
+		return 1
+	}
+	return float64(c.AtLength) / float64(p.Sweep.Points[0].Experiment.Duration)
+}
+
+// longer returns the share of runs that are so many times as long, if what happens to a share of runs
+// is as likely at any time.
+func longer(share, lengths float64) float64 { return 1 - math.Pow(1-share, lengths) }
 
 // errInvalid is for runs that can't be believed.
 var errInvalid = errors.New("the run is INVALID")
@@ -220,9 +232,12 @@ func (p *Plan) leastOf(i int, res *sweep.Results, seed uint64) (float64, bool, e
 }
 
 // summarise sets the statistic and its interval.
-func (e *Estimate) summarise(values []seedValue, c *Claim) {
+func (e *Estimate) summarise(values []seedValue, c *Claim, lengths float64) {
 	statistic := medianOf
-	if c.Statistic == Mean {
+	switch {
+	case c.Statistic == Mean && lengths != 1:
+		statistic = func(values []seedValue) float64 { return longerOf(values, c, lengths) }
+	case c.Statistic == Mean:
 		statistic = meanOf
 	}
 	e.Value = statistic(values)
@@ -234,8 +249,22 @@ func (e *Estimate) summarise(values []seedValue, c *Claim) {
 		return statistic(sample)
 	})
 	if c.Statistic == Mean && c.RelativeTo == nil && c.Metric == experiment.Deadlock {
-		e.Low, e.High = wilson(e.Value, float64(len(values)))
+		low, high := wilson(meanOf(values), float64(len(values)))
+		e.Low, e.High = longer(low, lengths), longer(high, lengths)
 	}
+}
+
+// longerOf is meanOf for shares of runs that are so many times as long.
+func longerOf(values []seedValue, c *Claim, lengths float64) float64 {
+	var value, base float64
+	for _, v := range values {
+		value, base = value+v.value, base+v.base
+	}
+	n := float64(len(values))
+	if c.RelativeTo == nil {
+		return longer(value/n, lengths)
+	}
+	return ratio(longer(value/n, lengths), longer(base/n, lengths))
 }
 
 // medianOf returns the median of the seeds' ratios.

@@ -233,18 +233,36 @@ func TestShareHasAnInterval(t *testing.T) {
 	qt.Check(t, qt.IsTrue(math.Abs(e.High-0.4899) < 1e-4), qt.Commentf("%g", e.High))
 }
 
+// A deadlock in a tenth of runs of 15 ms is one in 1 - 0.9^4 of runs of 60 ms: three in four of the
+// quarters that have none must go on. The interval is that of the share, as long.
+func TestSharesOfLongerRuns(t *testing.T) {
+	f := parse(t, strings.NewReplacer("seeds: \"1..8\", schemes", "seeds: 1..20, schemes",
+		"statistic: mean,", "statistic: mean, at_length: 60ms,").Replace(small))
+	pairs := slices.Repeat([][2]float64{{0, 0}}, 20)
+	pairs[3][0], pairs[7][0] = 1, 1
+	p, err := NewPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
+	qt.Assert(t, qt.IsNil(err))
+	times := 60 / (float64(p.Sweep.Points[0].Experiment.Duration) / 1e6)
+	e := judged(t, f, pairs...)[2].Results[experiment.EngineSim]
+	qt.Check(t, qt.IsTrue(math.Abs(e.Value-(1-math.Pow(0.9, times))) < 1e-12))
+	// Wilson's interval of 2 of 20 is 0.0279 to 0.3010
+	qt.Check(t, qt.IsTrue(math.Abs(e.Low-(1-math.Pow(1-0.0279, times))) < 1e-3))
+	qt.Check(t, qt.IsTrue(math.Abs(e.High-(1-math.Pow(1-0.3010, times))) < 1e-3))
+}
+
 func TestMistakes(t *testing.T) {
 	longName := strings.Repeat("a", 65)
 	for text, want := range map[string]string{
-		strings.Replace(small, "max: 2ms", "max: 2KB", 1):               ".*2KB is a .*",
-		strings.Replace(small, ", max: 2ms", "", 1):                     ".*neither min nor max.*",
-		strings.Replace(small, "name: fig", "name: Fig", 1):             `.*"Fig" can't be a name.*`,
-		strings.Replace(small, "name: fig", "name: "+longName, 1):       `.*"a{65}" can't be a name.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):          ".*",
-		strings.Replace(small, "    quick: {seeds: \"1..5\"}\n", "", 1): `.*"quick" is missing.*`,
-		strings.Replace(small, "rule: ours", "rule: near", 1):           `.*"near" computes the band.*`,
-		strings.Replace(small, "rule: ours, ", "", 1):                   `.*"rule" is missing.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1):    ".*belong together.*",
+		strings.Replace(small, "max: 2ms", "max: 2KB", 1):                ".*2KB is a .*",
+		strings.Replace(small, ", max: 2ms", "", 1):                      ".*neither min nor max.*",
+		strings.Replace(small, "name: fig", "name: Fig", 1):              `.*"Fig" can't be a name.*`,
+		strings.Replace(small, "name: fig", "name: "+longName, 1):        `.*"a{65}" can't be a name.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):           ".*",
+		strings.Replace(small, "    quick: {seeds: \"1..5\"}\n", "", 1):  `.*"quick" is missing.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, at_length: 1s", 1): ".*is for shares.*",
+		strings.Replace(small, "rule: ours", "rule: near", 1):            `.*"near" computes the band.*`,
+		strings.Replace(small, "rule: ours, ", "", 1):                    `.*"rule" is missing.*`,
+		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1):     ".*belong together.*",
 	} {
 		_, err := Parse("small.yaml", []byte(text))
 		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+want))

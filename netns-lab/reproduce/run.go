@@ -242,11 +242,11 @@ func (d outcome) judge(rows []Row, o Options) error {
 	return nil
 }
 
-// Count returns how many claims have a verdict.
+// Count returns how many claims have a verdict. Those that only look for a cause are not counted.
 func (r *Reproduction) Count(v Verdict) int {
 	n := 0
 	for _, row := range r.Rows {
-		if row.Verdict == v {
+		if row.Verdict == v && row.Figure.CauseOf == "" {
 			n++
 		}
 	}

@@ -34,6 +34,9 @@ func (row Row) declared() string {
 
 // verdict returns the row's verdict, and whether parameters were fitted for it.
 func (row Row) verdict() string {
+	if row.Figure.CauseOf != "" {
+		return row.causeVerdict()
+	}
 	if len(row.Fitted) > 0 && row.Verdict == Met {
 		return "met, fitted"
 	}
@@ -66,6 +69,17 @@ func (row Row) command() string {
 	return text
 }
 
+// causeVerdict says whether the paper's number is there once a cause is removed.
+func (row Row) causeVerdict() string {
+	switch row.Verdict {
+	case Met:
+		return "came back"
+	case NotMet:
+		return "did not come back"
+	}
+	return string(row.Verdict)
+}
+
 // Table returns the table as texts, with a header, but without the commands: it is for terminals.
 func (r *Reproduction) Table() [][]string {
 	last := len(header) - 1
@@ -78,7 +92,13 @@ func (r *Reproduction) Table() [][]string {
 
 // Summary says in one line how many claims are met, and with which parameters.
 func (r *Reproduction) Summary() string {
-	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), len(r.Rows),
+	claims := 0
+	for _, row := range r.Rows {
+		if row.Figure.CauseOf == "" {
+			claims++
+		}
+	}
+	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), claims,
 		r.Count(NotMet))
 	if n := r.Count(TooFew); n > 0 {
 		text += fmt.Sprintf(", %d ran with too few seeds", n)
@@ -88,6 +108,9 @@ func (r *Reproduction) Summary() string {
 	}
 	ran, met, fits := 0, 0, 0
 	for _, row := range r.Rows {
+		if row.Figure.CauseOf != "" {
+			continue
+		}
 		if row.Declared != nil {
 			ran++
 		}
@@ -126,7 +149,7 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	writeRow(slices.Repeat([]string{"---"}, len(header)))
 	for _, row := range r.Rows {
 		verdict := row.verdict()
-		if row.Verdict == NotMet {
+		if verdict == string(NotMet) {
 			verdict = "**not met**"
 		}
 		writeRow(row.columns(verdict, "`"+row.command()+"`"))
@@ -202,7 +225,7 @@ func (r *Reproduction) misses() []miss {
 	var all []miss
 	seen := map[miss]bool{}
 	for _, row := range r.Rows {
-		if row.Verdict != NotMet {
+		if row.Verdict != NotMet || row.Figure.CauseOf != "" {
 			continue
 		}
 		x := miss{figure: row.Figure.ID(), why: row.Claim.Missed, shows: row.Claim.Shows}
