@@ -381,8 +381,8 @@ static __always_inline void pcn_np_open(struct pcn_np *np, u64 start_ns)
  * now_ns is in. Windows without a packet send no CNP (sec. 5.2). Where no timer calls this, the
  * flow's next packet does: the CNP says the same, later.
  */
-static __always_inline struct pcn_np_cnp
-pcn_np_expire(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns)
+static __always_inline struct pcn_np_cnp pcn_np_expire(struct pcn_np *np,
+						       const struct pcn_np_params *p, u64 now_ns)
 {
 	struct pcn_np_cnp cnp = {};
 	u64 timer_ns = now_ns - np->start_ns;
@@ -406,8 +406,8 @@ pcn_np_expire(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns)
  * almost nothing. Why a limit at all: a flow that was paused is measured only over the time it was
  * sending.
  */
-static __always_inline struct pcn_np_cnp
-pcn_np_rearm(struct pcn_np *np, const struct pcn_np_params *p, u64 now_ns)
+static __always_inline struct pcn_np_cnp pcn_np_rearm(struct pcn_np *np,
+						      const struct pcn_np_params *p, u64 now_ns)
 {
 	struct pcn_np_cnp cnp = {};
 	u64 timer_ns = now_ns - np->start_ns;

@@ -590,8 +590,7 @@ u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 e
 		.now_ns = t_ns, .frame_bytes = frame_bytes, .packets = 1, .ecn = ecn};
 	struct notification cnp = {};
 
-	return simulated(notify_wants(&event) &&
-				 notify_packet(state, loaded(params), &event, &cnp),
+	return simulated(notify_wants(&event) && notify_packet(state, loaded(params), &event, &cnp),
 			 &cnp);
 }
 

@@ -46,8 +46,8 @@ type Figure struct {
 	// Note says what differs from the paper's set-up, or is chosen by us.
 	Note string `yaml:"note"`
 	// CauseOf names the figure of the paper some of whose claims are not met, if this one runs it
-	// without what is thought to be the cause. Its claims are not counted: they say whether the paper's
-	// numbers come back.
+	// without what is thought to be the cause. Its claims are not counted: they say whether the
+	// paper's numbers come back.
 	CauseOf string `yaml:"cause_of"`
 	// Experiment is the experiment's name, or the path of its file. Required.
 	Experiment string `yaml:"experiment"`
@@ -111,8 +111,8 @@ type Claim struct {
 	RelativeTo *Base `yaml:"relative_to"`
 	// Statistic of the values over the seeds. Default: median.
 	Statistic Statistic `yaml:"statistic"`
-	// AtLength has a share of runs be that of runs so long, at the same rate of events while none has
-	// happened: shares of runs of different lengths can't be compared. For the metric deadlock.
+	// AtLength has a share of runs be that of runs so long, at the same rate of events while none
+	// has happened: shares of runs of different lengths can't be compared. For the metric deadlock.
 	AtLength experiment.Duration `yaml:"at_length"`
 	// Min and Max are the band. The rule computes them, but for "ours", which needs at least one.
 	Min *experiment.Quantity `yaml:"min"`

@@ -166,8 +166,8 @@ func (p *Plan) lengths(c *Claim) float64 {
 	return float64(c.AtLength) / float64(p.Sweep.Points[0].Experiment.Duration)
 }
 
-// longer returns the share of runs that are so many times as long, if what happens to a share of runs
-// is as likely at any time.
+// longer returns the share of runs that are so many times as long, if what happens to a share of
+// runs is as likely at any time.
 func longer(share, lengths float64) float64 { return 1 - math.Pow(1-share, lengths) }
 
 // errInvalid is for runs that can't be believed.

@@ -252,20 +252,22 @@ func TestSharesOfLongerRuns(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	longName := strings.Repeat("a", 65)
-	for text, want := range map[string]string{
-		strings.Replace(small, "max: 2ms", "max: 2KB", 1):                ".*2KB is a .*",
-		strings.Replace(small, ", max: 2ms", "", 1):                      ".*neither min nor max.*",
-		strings.Replace(small, "name: fig", "name: Fig", 1):              `.*"Fig" can't be a name.*`,
-		strings.Replace(small, "name: fig", "name: "+longName, 1):        `.*"a{65}" can't be a name.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):           ".*",
-		strings.Replace(small, "    quick: {seeds: \"1..5\"}\n", "", 1):  `.*"quick" is missing.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, at_length: 1s", 1): ".*is for shares.*",
-		strings.Replace(small, "rule: ours", "rule: near", 1):            `.*"near" computes the band.*`,
-		strings.Replace(small, "rule: ours, ", "", 1):                    `.*"rule" is missing.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1):     ".*belong together.*",
+	for _, c := range []struct{ from, to, want string }{
+		{"max: 2ms", "max: 2KB", ".*2KB is a .*"},
+		{", max: 2ms", "", ".*neither min nor max.*"},
+		{"name: fig", "name: Fig", `.*"Fig" can't be a name.*`},
+		{"name: fig", "name: " + longName, `.*"a{65}" can't be a name.*`},
+		{"max: 2ms", "max: 2ms, why", ".*"},
+		{"    quick: {seeds: \"1..5\"}\n", "", `.*"quick" is missing.*`},
+		{"max: 2ms", "max: 2ms, at_length: 1s", ".*is for shares.*"},
+		{"rule: ours", "rule: near", `.*"near" computes the band.*`},
+		{"rule: ours", "rule: about", ".*the rule .about. computes the band.*"},
+		{"rule: ours, ", "", `.*"rule" is missing.*`},
+		{"experiment: hol", "experiment: hol\n    cause_of: fig", `.*no figure before.*`},
+		{"max: 2ms", "max: 2ms, missed: m", ".*belong together.*"},
 	} {
-		_, err := Parse("small.yaml", []byte(text))
-		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+want))
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, c.from, c.to, 1)))
+		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+c.want), qt.Commentf("%+v", c))
 	}
 	_, err := Choose([]string{"pcn-fig99"})
 	qt.Check(t, qt.ErrorMatches(err, `no paper or figure is named "pcn-fig99" .*`))
@@ -278,8 +280,9 @@ func TestMarkdown(t *testing.T) {
 	var text strings.Builder
 	qt.Assert(t, qt.IsNil(r.WriteMarkdown(&text)))
 	qt.Check(t, qt.StringContains(text.String(), "0 of 3 claims are met, 3 are not."))
-	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (ours: at most 2ms) | 3ms, n = 5 |"+
-		" - | - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1..5` |"))
+	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (ours: at most 2ms) |"+
+		" 3ms, n = 5 | - | - | **not met** |"+
+		" `pcn reproduce small-fig --engine sim --seeds 1..5` |"))
 	for _, line := range strings.Split(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}

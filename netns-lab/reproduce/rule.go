@@ -93,8 +93,10 @@ func (c *Claim) computeBand() bool {
 		if c.Number.Unit == config.UnitRate {
 			capacity = pointsCapacityBps
 		}
-		c.Min = &experiment.Quantity{Value: c.Number.Value - pointsShare*capacity, Unit: c.Number.Unit}
-		c.Max = &experiment.Quantity{Value: c.Number.Value + pointsShare*capacity, Unit: c.Number.Unit}
+		low, high := *c.Number, *c.Number
+		low.Value -= pointsShare * capacity
+		high.Value += pointsShare * capacity
+		c.Min, c.Max = &low, &high
 	case RuleAtMost:
 		c.Max = c.Number
 	case RuleAtLeast:

@@ -63,8 +63,8 @@ func evaluate(t *testing.T, expression string) (float64, []float64) {
 	return value, operands
 }
 
-// Each number under "paper" stands in the quote, or is computed from numbers that do. A quote that is
-// the same as that of the claim before is that claim's.
+// Each number under "paper" stands in the quote, or is computed from numbers that do. A quote that
+// is the same as that of the claim before is that claim's.
 func TestNumbersAreThePapers(t *testing.T) {
 	figures, err := Choose(nil)
 	qt.Assert(t, qt.IsNil(err))
@@ -94,9 +94,9 @@ func TestNumbersAreThePapers(t *testing.T) {
 				known := o == 100 || o == 1000 || said(o, in) || said(o, numerals(f.Title+f.Note))
 				qt.Check(t, qt.IsTrue(known), qt.Commentf("%g is not in %s: %q", o, c.What, quote))
 			}
-			qt.Check(t, qt.IsTrue(slices.ContainsFunc([]float64{1, 1e-2, 1e3, 1e6, 1e9}, func(u float64) bool {
-				return math.Abs(value*u/c.Number.Value-1) < 0.005
-			})), qt.Commentf("%s is %g, not %s", c.NumberFrom, value, c.Number))
+			same := func(unit float64) bool { return math.Abs(value*unit/c.Number.Value-1) < 0.005 }
+			qt.Check(t, qt.IsTrue(slices.ContainsFunc([]float64{1, 1e-2, 1e3, 1e6, 1e9}, same)),
+				qt.Commentf("%s is %g, not %s", c.NumberFrom, value, c.Number))
 		}
 	}
 	qt.Check(t, qt.IsTrue(numbers > 80), qt.Commentf("%d", numbers))
@@ -107,9 +107,10 @@ func TestEnoughSeeds(t *testing.T) {
 	figures, err := Choose(nil)
 	qt.Assert(t, qt.IsNil(err))
 	for _, f := range figures {
-		for name, part := range map[string]*Part{"sim": f.Sim, "quick": f.Quick, "kernel": f.Kernel} {
+		for i, part := range []*Part{f.Sim, f.Quick, f.Kernel} {
 			if part != nil {
-				qt.Check(t, qt.IsTrue(len(part.Seeds) >= MinSeeds), qt.Commentf("%s: %s", f.ID(), name))
+				qt.Check(t, qt.IsTrue(len(part.Seeds) >= MinSeeds),
+					qt.Commentf("%s: %d", f.ID(), i))
 			}
 		}
 	}
@@ -155,7 +156,8 @@ func TestRules(t *testing.T) {
 // What is less is not the same, and what was never reached is no number.
 func TestBandsEnd(t *testing.T) {
 	number := config.Quantity{Value: 20}
-	less, more, factor := &Claim{Rule: RuleLess}, &Claim{Rule: RuleMore}, &Claim{Rule: RuleFactor, Number: &number}
+	less, more := &Claim{Rule: RuleLess}, &Claim{Rule: RuleMore}
+	factor := &Claim{Rule: RuleFactor, Number: &number}
 	for _, c := range []*Claim{less, more, factor} {
 		qt.Assert(t, qt.IsTrue(c.computeBand()))
 	}

@@ -122,8 +122,8 @@ func (r *Reproduction) Summary() string {
 		}
 	}
 	if ran > 0 {
-		text += fmt.Sprintf(". With the declared parameters %d of %d are met; %d of those that are "+
-			"met have others", met, ran, fits)
+		text += fmt.Sprintf(". With the declared parameters %d of %d are met; %d of those that "+
+			"are met have others", met, ran, fits)
 	}
 	open := 0
 	for _, p := range r.papers() {

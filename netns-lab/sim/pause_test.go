@@ -72,8 +72,8 @@ func TestHeadroomAndReserve(t *testing.T) {
 	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Invalid))
 }
 
-// PAUSE by pairs of ports: with one port that packets leave by, it is what one timer sends. With two,
-// each has a timer: while nothing arrives, twice as many frames come in the same time.
+// PAUSE by pairs of ports: with one port that packets leave by, it is what one timer sends. With
+// two, each has a timer: while nothing arrives, twice as many frames come in the same time.
 func TestPauseIsRepeatedByPairs(t *testing.T) {
 	frames := func(text string) (all uint64) {
 		text = strings.NewReplacer("delay: 1us", "delay: 20us", "100KB", "1MB").Replace(text)
@@ -92,7 +92,8 @@ func TestPauseIsRepeatedByPairs(t *testing.T) {
 	qt.Check(t, qt.IsTrue(frames(twoIntoOne) > 0))
 
 	// H0 sends to two hosts, of which one has a queue: packets of both are there when H0 stops.
-	both := strings.Split(strings.Replace(twoIntoOne, "hosts: 3", "hosts: 4", 1), "bursts:")[0] + `flows:
+	network, _, _ := strings.Cut(strings.Replace(twoIntoOne, "hosts: 3", "hosts: 4", 1), "bursts:")
+	both := network + `flows:
   - {name: X, from: H0, to: H2, start: 0ms}
   - {name: Y, from: H1, to: H2, start: 0ms}
   - {name: Z, from: H0, to: H3, start: 0ms, limit_rate: 1Gbps}

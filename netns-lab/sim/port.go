@@ -40,8 +40,8 @@ type queueRest struct {
 	pauseSent, resumeSent, pauseReceived, resumeReceived uint64
 }
 
-// portPair is a port by which packets leave that came in by the queue's port, with a timer of its own
-// for the PAUSE frames of a switch that repeats them.
+// portPair is a port by which packets leave that came in by the queue's port, with a timer of its
+// own for the PAUSE frames of a switch that repeats them.
 type portPair struct {
 	out  int32
 	core uint32 // address of a struct port_ingress

@@ -114,7 +114,8 @@ func (w *world) waitForWindow(f *flow) {
 	}
 	if at := w.notifier.dueAt(f); at != 0 {
 		f.windowTimer = true
-		w.events.push(max(at, w.now), evWindow, uint32(f.id)) // jitter may shorten a window that runs
+		// jitter may shorten a window that runs already
+		w.events.push(max(at, w.now), evWindow, uint32(f.id))
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
-// A flow of 80 frames, 64 us of its link, with a window of T = 50 us. By Fig. 8's text its windows end
-// 50 and 100 us after its first packet arrived: the second when no packet comes any more. Windows
-// that packets close have one CNP, and later.
+// A flow of 80 frames, 64 us of its link, with a window of T = 50 us. By Fig. 8's text its windows
+// end 50 and 100 us after its first packet arrived: the second when no packet comes any more.
+// Windows that packets close have one CNP.
 func TestPeriodicWindowsEndByATimer(t *testing.T) {
 	text := strings.NewReplacer("[pfc]", "[pcn]\npcn: {window: WINDOW, T: 50us}\nsample: 1us",
 		"9340B", "74720B").Replace(oneFlow)

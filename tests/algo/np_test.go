@@ -451,8 +451,8 @@ func randomPackets(r *rand.Rand, p algoPcnNpParams, n int) []algoNpStep {
 	return packets
 }
 
-// periodicOracle is Fig. 8 as its text reads: the k-th window of a flow lasts from its first packet's
-// arrival + kT to + (k+1)T, and a window with packets sends a CNP when it ends.
+// periodicOracle is Fig. 8 as its text reads: the k-th window of a flow lasts from its first
+// packet's arrival + kT to + (k+1)T, and a window with packets sends a CNP when it ends.
 type periodicOracle struct {
 	params   algoPcnNpParams
 	arrivals []algoNpStep // all packets so far; NowNs never falls
@@ -509,8 +509,8 @@ func (o *periodicOracle) packet(s algoNpStep) algoPcnNpCnp {
 	return cnp
 }
 
-// Windows that follow each other, with a timer that fires at some of their ends, at no special time,
-// or never.
+// Windows that follow each other, with a timer that fires at some of their ends, at no special
+// time, or never.
 func TestNPPeriodicWindows(t *testing.T) {
 	b := load(t)
 
@@ -540,7 +540,8 @@ func TestNPPeriodicWindows(t *testing.T) {
 				want = o.packet(s)
 			}
 			if s.Cnp != want {
-				t.Fatalf("seed %d, step %d: got %+v, want %+v; %+v, params %+v", seed, i, s.Cnp, want, s, p)
+				t.Fatalf("seed %d, step %d: got %+v, want %+v; %+v, params %+v", seed, i, s.Cnp,
+					want, s, p)
 			}
 			if s.Cnp.Send {
 				cnps++
@@ -549,12 +550,12 @@ func TestNPPeriodicWindows(t *testing.T) {
 			}
 		}
 	}
-	qt.Assert(t, qt.IsTrue(cnps > 4000 && silent > 400), qt.Commentf("%d CNPs, %d timers without", cnps, silent))
+	qt.Assert(t, qt.IsTrue(cnps > 4000 && silent > 400),
+		qt.Commentf("%d CNPs, %d timers without", cnps, silent))
 }
 
-// The share of a period that a window divides by is the whole of it: recData / T has no bias, however
-// few packets a window has. Windows that open with a packet count half a packet too much if they
-// divide by T.
+// recData / T has no bias, however few packets a window has. Windows that open with a packet count
+// half a packet too much if they divide by T.
 func TestNPPeriodicUnbiased(t *testing.T) {
 	b := load(t)
 
@@ -562,10 +563,13 @@ func TestNPPeriodicUnbiased(t *testing.T) {
 	for _, perT := range []float64{2.5, 8.5, 32.5, 62.5} {
 		packets := make([]algoNpStep, 60_000)
 		for i := range packets {
-			packets[i] = algoNpStep{NowNs: startNs + uint64(float64(i)*paperTNs/perT), SizeBytes: 1000, Ce: true}
+			packets[i] = algoNpStep{
+				NowNs: startNs + uint64(float64(i)*paperTNs/perT), SizeBytes: 1000, Ce: true,
+			}
 		}
 		runNP(t, b, algoPcnNpParams{
-			T_ns: paperTNs, CongestedPermille: paperPermille, Window: algoPcnNpWindowPCN_WINDOW_PERIODIC,
+			T_ns: paperTNs, CongestedPermille: paperPermille,
+			Window: algoPcnNpWindowPCN_WINDOW_PERIODIC,
 		}, packets)
 		sum, n := 0.0, 0.0
 		for _, s := range packets {

@@ -115,8 +115,8 @@ static long np_step(u32 i, struct np_args *args)
 	if (step->timer)
 		step->cnp = pcn_np_expire(np, &args->params, step->now_ns);
 	else
-		step->cnp = pcn_np_packet(np, &args->params, step->now_ns, step->size_bytes,
-					  step->ce);
+		step->cnp =
+			pcn_np_packet(np, &args->params, step->now_ns, step->size_bytes, step->ce);
 	args->done++;
 	return 0;
 }
