@@ -263,7 +263,7 @@ func check(d *config.Decoder, p *Paper) {
 			d.Fail(at+"name", fmt.Sprintf("duplicate figure %q", f.Name), "rename one of them")
 		}
 		names[f.Name] = true
-		if f.CauseOf != "" && !names[f.CauseOf] {
+		if f.CauseOf != "" && (f.CauseOf == f.Name || !names[f.CauseOf]) {
 			d.Fail(at+"cause_of", fmt.Sprintf("no figure before is named %q", f.CauseOf),
 				"put the figure behind the one that it explains")
 		}
