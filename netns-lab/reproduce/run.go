@@ -203,41 +203,67 @@ func collect(o Options, all []work) (*Reproduction, error) {
 	}
 	for _, f := range o.Figures {
 		rows := Judge(f, r.plans[f.ID()], r.results[f.ID()])
-		if d := r.declared[f.ID()]; d.plan != nil {
-			if err := d.judge(rows, o); err != nil {
-				return nil, fmt.Errorf("figure %s: %w", f.ID(), err)
-			}
+		if err := r.declaredOf(f).judge(rows, o); err != nil {
+			return nil, fmt.Errorf("figure %s: %w", f.ID(), err)
 		}
 		r.Rows = append(r.Rows, rows...)
 	}
 	return r, nil
 }
 
-// judge adds to a figure's rows what came out with the declared parameters.
+// declaredOf returns what ran with the declared parameters, or else what did with the figure's own.
+func (r *Reproduction) declaredOf(f *Figure) outcome {
+	if d := r.declared[f.ID()]; d.plan != nil {
+		return d
+	}
+	return outcome{r.plans[f.ID()][experiment.EngineSim], r.results[f.ID()][experiment.EngineSim]}
+}
+
+// judge adds to a figure's rows what came out with the declared parameters. Rows whose parameters
+// are the declared ones need no other run.
 func (d outcome) judge(rows []Row, o Options) error {
-	o.Declared, o.Quick = false, d.plan.Quick
-	own, err := NewPlan(d.plan.Figure, d.plan.Engine, o)
-	if err != nil {
-		return err
+	if d.plan == nil || d.plan.Figure.CauseOf != "" {
+		return nil
+	}
+	var plans [2]*Plan
+	for i := range plans {
+		var err error
+		o.Declared, o.Quick = i == 1, d.plan.Quick
+		if plans[i], err = NewPlan(d.plan.Figure, d.plan.Engine, o); err != nil {
+			return err
+		}
 	}
 	for i := range rows {
 		row := &rows[i]
-		row.DeclaredVerdict = NotRun
+		if err := row.findFitted(plans[0], plans[1]); err != nil {
+			return err
+		}
+		if !d.plan.Declared && len(row.Fitted) > 0 {
+			continue
+		}
 		if e := d.plan.estimate(i, d.results); e != nil {
 			row.Declared, row.DeclaredVerdict = e, e.verdict(row.Claim)
 		}
-		schemes, ofCase := []string{row.Claim.Scheme}, row.Claim.Case
-		if base := row.Claim.RelativeTo; base != nil {
-			schemes = append(schemes, base.Schemes...)
+	}
+	return nil
+}
+
+// findFitted sets the row's parameters that differ from the declared ones.
+func (row *Row) findFitted(own, declared *Plan) error {
+	schemes, ofCase := []string{row.Claim.Scheme}, row.Claim.Case
+	if base := row.Claim.RelativeTo; base != nil {
+		schemes = append(schemes, base.Schemes...)
+		if base.Case != ofCase {
+			ofCase = "" // both count
 		}
-		slices.Sort(schemes)
-		for _, s := range slices.Compact(schemes) {
-			names, err := fitted(own, d.plan, s, ofCase)
-			if err != nil {
-				return err
-			}
-			row.Fitted = append(row.Fitted, names...)
+	}
+	slices.Sort(schemes)
+	for _, s := range slices.Compact(schemes) {
+		names, err := fitted(own, declared, s, ofCase)
+		if err != nil {
+			return err
 		}
+		row.Fitted = append(row.Fitted, names...)
 	}
 	return nil
 }
