@@ -20,8 +20,9 @@ var declaredFile []byte
 
 // declared holds the parameters that are the same in all figures of a paper.
 type declared struct {
-	Papers map[string]map[string]string `yaml:"papers"` // by path in the experiment
-	Stays  map[string][]string          `yaml:"stays"`  // by figure: paths that it does not set
+	Papers  map[string]map[string]string `yaml:"papers"`  // by path in the experiment
+	Figures map[string]map[string]string `yaml:"figures"` // in place of those of the paper
+	Stays   map[string][]string          `yaml:"stays"`   // by figure: paths that it does not set
 }
 
 // longestRTT stands for the longest round trip, but no less than 50 us.
@@ -31,7 +32,7 @@ const (
 )
 
 func readDeclared() (*declared, error) {
-	d := config.NewDecoder("declared.yaml", "file", "papers: and stays:")
+	d := config.NewDecoder("declared.yaml", "file", "papers:, figures: and stays:")
 	root := d.Root(declaredFile)
 	if root == nil {
 		return nil, d.Err()
@@ -43,7 +44,10 @@ func readDeclared() (*declared, error) {
 
 // of returns what is declared for the schemes of a figure; networks have its longest round trip.
 func (d *declared) of(f *Figure, schemes []string, points []sweep.Point) map[string]string {
-	set := ofSchemes(d.Papers[f.Paper.Name], schemes)
+	set := map[string]string{}
+	maps.Copy(set, d.Papers[f.Paper.Name])
+	maps.Copy(set, d.Figures[f.ID()])
+	set = ofSchemes(set, schemes)
 	for path, value := range set {
 		if slices.Contains(d.Stays[f.ID()], path) {
 			delete(set, path)

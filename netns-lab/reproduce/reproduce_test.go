@@ -65,7 +65,8 @@ func checkDeclared(t *testing.T, f *Figure, own *Plan) {
 func TestDeclared(t *testing.T) {
 	for _, c := range []struct{ figure, ofCase, scheme, key, own, want string }{
 		{"pcn-fig2", "", "pcn", "T", "50us", "50us"},
-		{"pcn-fig2", "", "pcn", "w_min", "0.015625", "0.006666666666666667"}, // 0.1/15
+		{"pcn-fig2", "", "pcn", "w_min", "0.015625", "0.0078125"},
+		{"pcn-fig17", "flows-16", "pcn", "w_min", "0.00625", "0.00625"},
 		{"pcn-fig2", "", "pcn", "T_jitter", "0.25", "0"},
 		{"pcn-fig2", "", "pcn", "window", "armed", "periodic"},
 		{"pcn-fig2", "", "dcqcn", "initial_alpha", "0.21", "1"},
