@@ -120,6 +120,8 @@ type Claim struct {
 	// Missed says why the claim is not met, if it is not, and Shows the command that shows it.
 	Missed string `yaml:"missed"`
 	Shows  string `yaml:"shows"`
+	// RemovedBy names the figure that runs this one without that cause. Without it the cause is open.
+	RemovedBy string `yaml:"removed_by"`
 
 	node *yaml.Node // the claim in the file
 }
@@ -271,8 +273,17 @@ func check(d *config.Decoder, p *Paper) {
 		for k := range f.Claims {
 			path := fmt.Sprintf("%sclaims[%d]", at, k)
 			f.Claims[k].node = d.Nodes[path]
+			checkRemoved(d, path+".", p, f, f.Claims[k].RemovedBy)
 			checkClaim(d, path+".", &f.Claims[k])
 		}
+	}
+}
+
+// checkRemoved checks the name of the figure that runs another without a cause.
+func checkRemoved(d *config.Decoder, at string, p *Paper, f *Figure, name string) {
+	if name != "" && !slices.ContainsFunc(p.Figures,
+		func(o Figure) bool { return o.Name == name && o.CauseOf == f.Name }) {
+		d.Fail(at+"removed_by", fmt.Sprintf("no figure %q has cause_of: %s", name, f.Name), "")
 	}
 }
 

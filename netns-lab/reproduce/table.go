@@ -229,8 +229,13 @@ func (r *Reproduction) misses() []miss {
 			continue
 		}
 		x := miss{figure: row.Figure.ID(), why: row.Claim.Missed, shows: row.Claim.Shows}
-		if x.why == "" {
-			x.why = "\"" + row.Claim.What + "\" is not explained so far."
+		switch by := row.Claim.RemovedBy; {
+		case x.why == "":
+			x.why = "Open: nothing explains \"" + row.Claim.What + "\"."
+		case by == "":
+			x.why = "Open, as no run is without it: " + x.why
+		default:
+			x.why += fmt.Sprintf(". Without that: %s-%s", row.Figure.Paper.Name, by)
 		}
 		if seen[x] {
 			continue
