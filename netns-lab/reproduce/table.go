@@ -235,7 +235,7 @@ func (r *Reproduction) misses() []miss {
 		case by == "":
 			x.why = "Open, as no run is without it: " + x.why
 		default:
-			x.why += fmt.Sprintf(". Without that: %s-%s", row.Figure.Paper.Name, by)
+			x.why = r.withoutCause(row.Figure.Paper.Name+"-"+by, x.why)
 		}
 		if seen[x] {
 			continue
@@ -244,6 +244,23 @@ func (r *Reproduction) misses() []miss {
 		all = append(all, x)
 	}
 	return all
+}
+
+// withoutCause says what the runs of a figure without a cause say of it.
+func (r *Reproduction) withoutCause(id, why string) string {
+	verdict := NotRun
+	for _, row := range r.Rows {
+		if row.Figure.ID() == id && verdict != NotMet {
+			verdict = row.Verdict
+		}
+	}
+	switch verdict {
+	case Met:
+		return fmt.Sprintf("%s. Without that (%s) the number comes back", why, id)
+	case NotMet:
+		return fmt.Sprintf("Open, as the number does not come back without that (%s): %s", id, why)
+	}
+	return fmt.Sprintf("Open, as %s did not run, which is without that: %s", id, why)
 }
 
 // textWidth is that of Markdown files.
