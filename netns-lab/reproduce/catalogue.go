@@ -120,7 +120,7 @@ type Claim struct {
 	// Missed says why the claim is not met, if it is not, and Shows the command that shows it.
 	Missed string `yaml:"missed"`
 	Shows  string `yaml:"shows"`
-	// RemovedBy names the figure that runs this one without that cause. Without it the cause is open.
+	// RemovedBy names the figure that runs this one without that cause; else the cause is open.
 	RemovedBy string `yaml:"removed_by"`
 
 	node *yaml.Node // the claim in the file
