@@ -165,6 +165,8 @@ type npPcnNpParams struct {
 	RateUnitBps       uint32
 	T_jitter          uint32
 	PauseIsSilence    uint32
+	Window            uint32
+	Pad               uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -17,9 +17,9 @@
  *	      else:                   CNP(not CE, 0)
  *
  * Two differences from the paper: sendRate has a floor, since RecRate counts in units of 1 Mbit/s,
- * and a flow at rate 0 would never get another CNP; and NP closes a window at the first packet
- * after T, see pcn_np_packets. On hosts, where a flow may have less than a packet in T, there are
- * more: see catch_up.
+ * and a flow at rate 0 would never get another CNP; and unless its windows are periodic, NP closes
+ * one at the first packet after T, see pcn_np_packets. On hosts, where a flow may have less than a
+ * packet in T, there are more: see catch_up.
  *
  * Pure: no maps, no helpers, integers only. Rates are in bit/s, times in ns, weights in Q24.
  */
@@ -265,6 +265,12 @@ static __always_inline void pcn_rp_loss(struct pcn_rp *rp, const struct pcn_rp_p
 
 #define PCN_RATE_UNIT_BPS 1000000 /* Fig. 9 */
 
+/* When a window of NP begins. */
+enum pcn_np_window {
+	PCN_WINDOW_ARMED,    /* with the first packet behind the window before */
+	PCN_WINDOW_PERIODIC, /* when the one before ends, from the flow's first packet on */
+};
+
 struct pcn_np_params {
 	/*
 	 * sec. 6.2: T is the largest RTT of the network. auto: also long enough for 192 frames of
@@ -291,6 +297,11 @@ struct pcn_np_params {
 		PARAM("A window's only packet that came too late even for the least rate tells no "
 		      "rate, and asks for no decrease; false: as in Fig. 8, the pause divides",
 		      "", "false") HOST("true");
+	enum pcn_np_window window PARAM(
+		"When a receiver's windows of T begin: armed, each with a packet; or periodic, one "
+		"after the other from the flow's first packet on, as Fig. 8 reads",
+		"", "armed");
+	u32 pad;
 };
 
 struct pcn_np {
@@ -356,9 +367,37 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
 	return cnp;
 }
 
+static __always_inline void pcn_np_open(struct pcn_np *np, u64 start_ns)
+{
+	np->start_ns = start_ns;
+	np->max_gap_ns = 0;
+	np->rec_data_bytes = 0;
+	np->rec_num = 0;
+	np->ecn_num = 0;
+}
+
 /*
- * Packets of the flow arrived at now_ns. If T has passed, this closes the open window first. No
- * timer runs: the first packet after T closes the window, and is not part of it.
+ * The timer of periodic windows. If one has ended by now_ns, this closes it and opens the one that
+ * now_ns is in. Windows without a packet send no CNP (sec. 5.2). Where no timer calls this, the
+ * flow's next packet does: the CNP says the same, later.
+ */
+static __always_inline struct pcn_np_cnp pcn_np_expire(struct pcn_np *np,
+						       const struct pcn_np_params *p, u64 now_ns)
+{
+	struct pcn_np_cnp cnp = {};
+	u64 timer_ns = now_ns - np->start_ns;
+
+	if (now_ns < np->start_ns || timer_ns < p->t_ns)
+		return cnp;
+	if (np->rec_num)
+		cnp = pcn_np_close(np, p, p->t_ns);
+	pcn_np_open(np, now_ns - timer_ns % p->t_ns);
+	return cnp;
+}
+
+/*
+ * Armed windows: if T has passed, the packet that arrived at now_ns closes the open window, and is
+ * not part of it. No timer runs.
  *
  * Timer is the time until that packet, but at most T plus the longest gap within the window. Why
  * not T: a window opens with a packet, so dividing by T counts half a packet too much on average.
@@ -367,32 +406,39 @@ static __always_inline struct pcn_np_cnp pcn_np_close(const struct pcn_np *np,
  * almost nothing. Why a limit at all: a flow that was paused is measured only over the time it was
  * sending.
  */
+static __always_inline struct pcn_np_cnp pcn_np_rearm(struct pcn_np *np,
+						      const struct pcn_np_params *p, u64 now_ns)
+{
+	struct pcn_np_cnp cnp = {};
+	u64 timer_ns = now_ns - np->start_ns;
+
+	if (!np->rec_num || timer_ns < p->t_ns)
+		return cnp;
+	if (timer_ns > p->t_ns + np->max_gap_ns)
+		timer_ns = p->t_ns + np->max_gap_ns;
+	cnp = pcn_np_close(np, p, timer_ns);
+	np->rec_num = 0;
+	return cnp;
+}
+
+/* Packets of the flow arrived at now_ns. */
 static __always_inline struct pcn_np_cnp pcn_np_packets(struct pcn_np *np,
 							const struct pcn_np_params *p, u64 now_ns,
 							u32 packets, u64 size_bytes, u32 marked)
 {
+	bool periodic = p->window == PCN_WINDOW_PERIODIC, first = !np->last_ns;
 	struct pcn_np_cnp cnp = {};
-	u64 timer_ns;
 
 	if (now_ns < np->last_ns)
 		now_ns = np->last_ns; /* packets of two paths or two CPUs: time does not go back */
-	timer_ns = now_ns - np->start_ns;
-	if (np->rec_num && timer_ns >= p->t_ns) {
-		if (timer_ns > p->t_ns + np->max_gap_ns)
-			timer_ns = p->t_ns + np->max_gap_ns;
-		cnp = pcn_np_close(np, p, timer_ns);
-		np->rec_num = 0;
-	}
-	np->inter_arrival_ns = np->last_ns ? now_ns - np->last_ns : 0;
+	if (!first)
+		cnp = periodic ? pcn_np_expire(np, p, now_ns) : pcn_np_rearm(np, p, now_ns);
+	np->inter_arrival_ns = first ? 0 : now_ns - np->last_ns;
 	np->last_ns = now_ns;
-	if (!np->rec_num) { /* the first packet starts the timer */
-		np->start_ns = now_ns;
-		np->max_gap_ns = 0;
-		np->rec_data_bytes = 0;
-		np->ecn_num = 0;
-	} else if (np->inter_arrival_ns > np->max_gap_ns) {
+	if (first || (!periodic && !np->rec_num)) /* the packet starts the timer */
+		pcn_np_open(np, now_ns);
+	else if (np->inter_arrival_ns > np->max_gap_ns)
 		np->max_gap_ns = np->inter_arrival_ns;
-	}
 	np->rec_num += packets;
 	np->rec_data_bytes += size_bytes;
 	np->ecn_num += marked;

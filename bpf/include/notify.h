@@ -574,10 +574,15 @@ SIMULATED("simulate_state_bytes") u32 simulate_state_bytes(void)
 	return sizeof(struct notify_state);
 }
 
-/*
- * For the simulator, which keeps the state of each flow. Returns 0: send nothing; or 1, 2 if the
- * CNP says CE, 4 if it says UE, and rec_rate << 32.
+/* What the simulator gets: 0: send nothing; or 1, 2 if the CNP says CE, 4 if it says UE, and
+ * rec_rate << 32.
  */
+static __always_inline u64 simulated(bool send, const struct notification *cnp)
+{
+	return send ? 1 | (u32)cnp->ce << 1 | (u32)cnp->ue << 2 | (u64)cnp->rec_rate << 32 : 0;
+}
+
+/* For the simulator, which keeps the state of each flow. */
 SIMULATED("simulate_packet")
 u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 ecn)
 {
@@ -585,10 +590,29 @@ u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 e
 		.now_ns = t_ns, .frame_bytes = frame_bytes, .packets = 1, .ecn = ecn};
 	struct notification cnp = {};
 
-	if (!notify_wants(&event) || !notify_packet(state, loaded(params), &event, &cnp))
-		return 0;
-	return 1 | (u32)cnp.ce << 1 | (u32)cnp.ue << 2 | (u64)cnp.rec_rate << 32;
+	return simulated(notify_wants(&event) && notify_packet(state, loaded(params), &event, &cnp),
+			 &cnp);
 }
+
+#ifdef NOTIFY_TIMER
+/* Whether windows end by a timer; when that of a flow does, 0: at no time; and the timer. */
+SIMULATED("simulate_timed") u32 simulate_timed(void)
+{
+	return notify_timed(loaded(params));
+}
+
+SIMULATED("simulate_due") u64 simulate_due(const struct notify_state *state)
+{
+	return notify_due_ns(state, loaded(params));
+}
+
+SIMULATED("simulate_expire") u64 simulate_expire(struct notify_state *state, u64 t_ns)
+{
+	struct notification cnp = {};
+
+	return simulated(notify_expire(state, loaded(params), t_ns, &cnp), &cnp);
+}
+#endif
 #endif
 
 /*

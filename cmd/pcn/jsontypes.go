@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -87,7 +88,7 @@ type claimJSON struct {
 	Claim   string         `json:"claim"`   // what is measured
 	Quote   string         `json:"quote"`   // the paper's words
 	Verdict string         `json:"verdict"` // met, not met or not run
-	Missed  string         `json:"missed"`  // why it is not met, as far as is known
+	Missed  string         `json:"missed"`  // why it is not met, as far as is known; else open
 	Results []claimedValue `json:"results"` // one for each engine that ran
 }
 
@@ -107,7 +108,7 @@ func claimsOf(r *reproduce.Reproduction) []claimJSON {
 		c := claimJSON{Figure: row.Figure.ID(), Claim: row.Claim.What, Quote: row.Claim.Quote,
 			Verdict: string(row.Verdict), Results: []claimedValue{}}
 		if row.Verdict == reproduce.NotMet {
-			c.Missed = row.Claim.Missed
+			c.Missed = cmp.Or(row.Claim.Missed, "open")
 		}
 		for _, engine := range slices.Sorted(maps.Keys(row.Results)) {
 			e := row.Results[engine]

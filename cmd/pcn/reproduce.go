@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -20,7 +21,9 @@ type reproduceFlags struct {
 	where                           whereFlags
 	engine                          engineFlags
 	quick, markdown, finished, list bool
-	asJSON                          bool
+	declared, asJSON                bool
+	algo                            []string
+	set                             map[string]string
 }
 
 func newReproduce() *cobra.Command {
@@ -61,6 +64,12 @@ INVALID or without a value.`,
 	flags.BoolVar(&f.quick, "quick", false, "few seeds, and smaller networks: minutes, not hours")
 	flags.StringVar(&f.seeds, "seeds", "",
 		"seeds of all runs, such as 1..5, in place of the catalogue's")
+	flags.BoolVar(&f.declared, "declared", false, "simulate with the parameters that the papers' "+
+		"texts state, the same in all figures of a paper")
+	flags.StringSliceVar(&f.algo, "algo", nil,
+		"run these schemes only; claims of others, and ratios to them, are not judged")
+	flags.StringToStringVar(&f.set, "set", nil, "a parameter of a scheme for all figures that run "+
+		"it, such as pcn.window=periodic; with a folder of its own: --out")
 	flags.BoolVar(&f.markdown, "markdown", false, "print the table as Markdown")
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON: every claim, and what came out")
 	flags.BoolVar(&f.finished, "finished", false, "run nothing: judge the runs that are finished")
@@ -71,6 +80,9 @@ INVALID or without a value.`,
 func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) error {
 	if err := f.where.check(); err != nil {
 		return err
+	}
+	if len(f.set) > 0 && !cmd.Flags().Changed("out") {
+		return usageError{errors.New("--set: the results are not the figures' own: want --out too")}
 	}
 	var seeds experiment.Seeds
 	if f.seeds != "" {
@@ -94,7 +106,7 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 	bar := newProgress(stderr, "reproduce", 0)
 	o := reproduce.Options{
 		Figures: figures, Engines: engines, Quick: f.quick, Seeds: seeds, Out: f.out,
-		Finished: f.finished,
+		Finished: f.finished, Declared: f.declared, Set: f.set, Schemes: f.algo,
 		Progress: bar.set, Waiting: printWaiting(cmd),
 		Started: func(p *reproduce.Plan, runs int, seconds float64) {
 			bar.next(p.Figure.ID()+" "+string(p.Engine), runs)

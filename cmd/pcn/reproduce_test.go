@@ -19,6 +19,7 @@ func TestReproduceArguments(t *testing.T) {
 		{"reproduce", "pcn-fig10", "--pack", "-1"},
 		{"reproduce", "pcn-fig10", "--seeds", "3..1"},
 		{"reproduce", "pcn-fig10", "--engine", "slurm"},
+		{"reproduce", "pcn-fig10", "--set", "pcn.window=periodic"},
 	} {
 		qt.Check(t, qt.Equals(run(context.Background(), args), exitUsage), qt.Commentf("%q", args))
 	}
@@ -31,13 +32,13 @@ figures:
     title: One flow
     experiment: increase-law
     cost: 100ms
-    sim: {seeds: 1..3}
-    quick: {seeds: [1], set: {duration: 2.6ms}}
+    sim: {seeds: 1..6}
+    quick: {seeds: 1..5, set: {duration: 2.6ms}}
     draw: true
     claims:
-      - {what: fast, quote: fast, paper: fast, scheme: pcn, metric: port_rate,
+      - {what: fast, quote: fast, paper: fast, rule: ours, scheme: pcn, metric: port_rate,
          ports: [S0->S1], max: 1Gbps}
-      - {what: slow, quote: slow, paper: slow, scheme: pcn, metric: rate_after_cnps,
+      - {what: slow, quote: slow, paper: slow, rule: ours, scheme: pcn, metric: rate_after_cnps,
          flows: [F0], cnps: 15, min: 30Gbps}
 `
 
@@ -55,7 +56,7 @@ func TestReproduce(t *testing.T) {
 	}
 	first := reproduce()
 	qt.Check(t, qt.StringContains(first, "1 of 2 claims are met, 1 are not."))
-	qt.Check(t, qt.StringContains(first, "n = 3"))
+	qt.Check(t, qt.StringContains(first, "n = 6"))
 	qt.Check(t, qt.Equals(reproduce("--finished"), first))
 	page, err := os.ReadFile(filepath.Join(out, "report.html"))
 	qt.Assert(t, qt.IsNil(err))

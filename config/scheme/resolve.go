@@ -48,6 +48,9 @@ type Values struct {
 // Set returns the name of the preset that the defaults are from; empty if the scheme has none.
 func (v *Values) Set() string { return v.set }
 
+// Keys returns the keys of all parameters, in the order of the alphabet.
+func (v *Values) Keys() []string { return slices.Sorted(maps.Keys(v.byKey)) }
+
 // Get returns the value of a key. It panics if the scheme has no such parameter.
 func (v *Values) Get(key string) Value {
 	value, ok := v.byKey[key]

@@ -245,7 +245,8 @@ func TestBytesOfChoices(t *testing.T) {
 		checkBytes(t, v, NotificationVariable, false, struct {
 			TNs                                         uint64
 			CongestedPermille, RateUnitBps, Jitter, Pad uint32
-		}{50e3, 950, 10e3, 1 << 23, 0})
+			Window, Rest                                uint32
+		}{50e3, 950, 10e3, 1 << 23, 0, 0, 0})
 	}
 	qcn := findScheme(t, "qcn").Object
 	qt.Assert(t, qt.DeepEquals(qcn.Param("half_from").Choices, []string{"ai", "hai"}))

@@ -222,7 +222,8 @@ func TestDefaults(t *testing.T) {
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
 			"patience": "0", "burst": "0ns", "pause_is_silence": "false",
-			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
+			"window": "armed",
+			"doubt":  "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
 			"loss_cut": "true",
@@ -419,7 +420,8 @@ func TestEverySectionIsRead(t *testing.T) {
 			// rules of hosts, off in experiments
 			"catch_up": "0", "idle_cut": "1", "young": "0B", "w_young": "0.0078125",
 			"patience": "0", "burst": "0ns", "pause_is_silence": "false",
-			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
+			"window": "armed",
+			"doubt":  "false", "careful_start": "false", "doubt_hold": "500ms",
 			"min_rate": "10kbps",
 		},
 		"dcqcn": {

@@ -165,6 +165,10 @@ type PFC struct {
 	// PauseRepeat is after how long a switch repeats its PAUSE while it needs one. Below PauseTime,
 	// default half of it; 0: it sends another only if it needs one when the last has expired.
 	PauseRepeat Duration `yaml:"pause_repeat"`
+	// RepeatPairs has pause_repeats.csv count by a timer of each pair of ports, that a packet came
+	// in by and leaves by, as in ns3-rdma; default false: by one timer of each port that packets
+	// come in by. On Linux it is always false.
+	RepeatPairs bool `yaml:"repeat_pairs"`
 	// XON is how many bytes an ingress port holds when it sends RESUME. At most XOFF, default two
 	// frames below it.
 	XON Bytes `yaml:"xon"`

@@ -231,6 +231,7 @@ func (d *decoder) validatePFC(e *Experiment) {
 	if pfc.Off {
 		for _, key := range []string{
 			"xoff", "xon", "dynamic", "schemes", "pause_time", "pause_repeat",
+			"repeat_pairs",
 		} {
 			if d.has("switch.pfc." + key) {
 				d.fail("switch.pfc."+key, fmt.Sprintf("%q is given, and PFC is off", key),

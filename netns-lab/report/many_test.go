@@ -223,7 +223,7 @@ func TestParametersOfSchemes(t *testing.T) {
 		"LDCP alpha 1, beta 0.5, gamma 0.25, eta 0.5, initial_window 0B, burst 0ns, ask_acks false, ack_every 1, feedback echo, first_rtt drop, wred_k 30KB, marks from 20KB to 80KB by up to 1",
 		"QCN min_rate 5Mbps, rate_ai 20Mbps, rate_hai 200Mbps, timer 15ms, byte_counter 150KB, fast_recovery 5, half_from ai, gd 0.0078125, min_decrease_factor 0.5, hai_after_packets 500, loss_cut true, qeq 104KB, sample_base 150KB, w 2, sample_jitter 0.15",
 		"TIMELY set snippet",
-		"PCN min_rate 1Mbps, w_min 0.0078125, w_max 0.5, feedback cnp, catch_up 0, idle_cut 1, young 0B, w_young 0.0078125, patience 0, burst 0ns, doubt false, careful_start false, doubt_hold 500ms, loss_cut true, T 50us, congested_share 0.95, rate_unit 1Mbps, T_jitter 0, pause_is_silence false",
+		"PCN min_rate 1Mbps, w_min 0.0078125, w_max 0.5, feedback cnp, catch_up 0, idle_cut 1, young 0B, w_young 0.0078125, patience 0, burst 0ns, doubt false, careful_start false, doubt_hold 500ms, loss_cut true, T 50us, congested_share 0.95, rate_unit 1Mbps, T_jitter 0, pause_is_silence false, window armed",
 		"CUBIC marks from 120KB to 120KB by up to 1",
 	}))
 	qt.Check(t, qt.HasLen(schemesInWords(e, runs[3:4]), 0))

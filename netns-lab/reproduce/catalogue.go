@@ -23,8 +23,18 @@ type Paper struct {
 	Name string `yaml:"paper"`
 	// Title is its title and where it appeared. Required.
 	Title string `yaml:"title"`
+	// Open are claims that nothing here measures.
+	Open []OpenClaim `yaml:"open"`
 	// Figures are its figures and tables. Required.
 	Figures []Figure `yaml:"figures"`
+}
+
+// OpenClaim is a claim that no figure measures.
+type OpenClaim struct {
+	// What says it in words, Quote is the paper's text, and Why says what is missing. Required.
+	What  string `yaml:"what"`
+	Quote string `yaml:"quote"`
+	Why   string `yaml:"why"`
 }
 
 // Figure is a figure or table of a paper, and the experiment that repeats it.
@@ -35,6 +45,10 @@ type Figure struct {
 	Title string `yaml:"title"`
 	// Note says what differs from the paper's set-up, or is chosen by us.
 	Note string `yaml:"note"`
+	// CauseOf names the figure of the paper some of whose claims are not met, if this one runs it
+	// without what is thought to be the cause. Its claims are not counted: they say whether the
+	// paper's numbers come back.
+	CauseOf string `yaml:"cause_of"`
 	// Experiment is the experiment's name, or the path of its file. Required.
 	Experiment string `yaml:"experiment"`
 	// Cost is how long one seed takes one CPU in the simulation, to tell the time left. Required
@@ -74,8 +88,17 @@ type Claim struct {
 	What string `yaml:"what"`
 	// Quote is the paper's text, or where in a figure the number was read. Required.
 	Quote string `yaml:"quote"`
-	// Paper is the paper's value, as the table prints it. Required.
+	// Paper is the paper's word, such as "fair". Required without Number and Numbers.
 	Paper string `yaml:"paper"`
+	// Rule says which band the paper leaves. Required.
+	Rule Rule `yaml:"rule"`
+	// Number is the paper's, and stands in Quote; Numbers are the two of a rule "between".
+	Number  *experiment.Quantity  `yaml:"number"`
+	Numbers []experiment.Quantity `yaml:"numbers"`
+	// NumberFrom computes Number from those of Quote: operands and + - * / from left to right.
+	NumberFrom string `yaml:"number_from"`
+	// Within is a narrower band than a quarter, for the rule "near".
+	Within experiment.Ratio `yaml:"within"`
 	// Scheme and Case say whose runs are measured; Case is empty if the figure has one, or for the
 	// value over all of them.
 	Scheme string `yaml:"scheme"`
@@ -88,12 +111,17 @@ type Claim struct {
 	RelativeTo *Base `yaml:"relative_to"`
 	// Statistic of the values over the seeds. Default: median.
 	Statistic Statistic `yaml:"statistic"`
-	// Min and Max are the band that the paper leaves. At least one is required.
+	// AtLength has a share of runs be that of runs so long, at the same rate of events while none
+	// has happened: shares of runs of different lengths can't be compared. For the metric deadlock.
+	AtLength experiment.Duration `yaml:"at_length"`
+	// Min and Max are the band. The rule computes them, but for "ours", which needs at least one.
 	Min *experiment.Quantity `yaml:"min"`
 	Max *experiment.Quantity `yaml:"max"`
 	// Missed says why the claim is not met, if it is not, and Shows the command that shows it.
 	Missed string `yaml:"missed"`
 	Shows  string `yaml:"shows"`
+	// RemovedBy names the figure that runs this one without that cause; else the cause is open.
+	RemovedBy string `yaml:"removed_by"`
 
 	node *yaml.Node // the claim in the file
 }
@@ -111,6 +139,24 @@ type Statistic string
 const (
 	Median Statistic = "median"
 	Mean   Statistic = "mean"
+)
+
+// Rule says which band a paper leaves for a claim.
+type Rule string
+
+// The values of [Rule]. All but the last compute the band.
+const (
+	RuleNear    Rule = "near"     // a quarter to either side of the number, or Claim.Within
+	RulePoints  Rule = "points"   // of a link's capacity: five points to either side
+	RuleAtMost  Rule = "at_most"  // the text says so
+	RuleAtLeast Rule = "at_least" // the text says so
+	RuleBetween Rule = "between"  // the text has both ends
+	RuleFactor  Rule = "factor"   // how many times better: three quarters of that are enough
+	RuleNone    Rule = "none"     // none, never
+	RuleSome    Rule = "some"     // at least one
+	RuleLess    Rule = "less"     // a ratio below 1
+	RuleMore    Rule = "more"     // a ratio above 1
+	RuleOurs    Rule = "ours"     // the paper has a word and no number; the band is ours
 )
 
 //go:embed catalogue/*.yaml
@@ -206,6 +252,9 @@ func Parse(path string, data []byte) (*Paper, error) {
 func check(d *config.Decoder, p *Paper) {
 	require(d, "", "paper", "title", "figures")
 	checkName(d, "paper", p.Name)
+	for i := range p.Open {
+		require(d, fmt.Sprintf("open[%d].", i), "what", "quote", "why")
+	}
 	names := map[string]bool{}
 	for i := range p.Figures {
 		f, at := &p.Figures[i], fmt.Sprintf("figures[%d].", i)
@@ -216,12 +265,25 @@ func check(d *config.Decoder, p *Paper) {
 			d.Fail(at+"name", fmt.Sprintf("duplicate figure %q", f.Name), "rename one of them")
 		}
 		names[f.Name] = true
+		if f.CauseOf != "" && (f.CauseOf == f.Name || !names[f.CauseOf]) {
+			d.Fail(at+"cause_of", fmt.Sprintf("no figure before is named %q", f.CauseOf),
+				"put the figure behind the one that it explains")
+		}
 		checkParts(d, at, f)
 		for k := range f.Claims {
 			path := fmt.Sprintf("%sclaims[%d]", at, k)
 			f.Claims[k].node = d.Nodes[path]
+			checkRemoved(d, path+".", p, f, f.Claims[k].RemovedBy)
 			checkClaim(d, path+".", &f.Claims[k])
 		}
+	}
+}
+
+// checkRemoved checks the name of the figure that runs another without a cause.
+func checkRemoved(d *config.Decoder, at string, p *Paper, f *Figure, name string) {
+	if name != "" && !slices.ContainsFunc(p.Figures,
+		func(o Figure) bool { return o.Name == name && o.CauseOf == f.Name }) {
+		d.Fail(at+"removed_by", fmt.Sprintf("no figure %q has cause_of: %s", name, f.Name), "")
 	}
 }
 
@@ -276,14 +338,16 @@ func (p *Part) fillFrom(sim *Part) {
 }
 
 func checkClaim(d *config.Decoder, at string, c *Claim) {
-	require(d, at, "what", "quote", "paper", "scheme", "metric")
+	require(d, at, "what", "quote", "rule", "scheme", "metric")
+	checkRule(d, at, c)
 	c.Statistic = cmp.Or(c.Statistic, Median)
 	if c.Statistic != Median && c.Statistic != Mean {
 		d.Fail(at+"statistic", fmt.Sprintf("unknown statistic %q", c.Statistic),
 			"write median or mean")
 	}
-	if c.Min == nil && c.Max == nil {
-		d.Fail(at+"min", "the claim has neither min nor max", "add min: or max:")
+	if c.AtLength != 0 && (c.Metric != experiment.Deadlock || c.Statistic != Mean) {
+		d.Fail(at+"at_length", "at_length is for shares of runs with a deadlock",
+			"write metric: deadlock and statistic: mean")
 	}
 	if (c.Missed == "") != (c.Shows == "") {
 		d.Fail(at+"missed", "\"missed\" and \"shows\" belong together",
@@ -315,4 +379,15 @@ func (c *Claim) unit() config.Unit {
 }
 
 // Band returns the band as text.
-func (c *Claim) Band() string { return result.FormatBound(c.Min, c.Max) }
+func (c *Claim) Band() string {
+	text := result.FormatBound(c.Min, c.Max)
+	switch c.Rule {
+	case RuleOurs:
+		text = "ours: " + text
+	case RuleLess:
+		text = "below 1"
+	case RuleMore:
+		text = "above 1"
+	}
+	return text
+}

@@ -26,6 +26,7 @@ const (
 	Met    Verdict = "met"     // the whole interval is within the paper's band, with all seeds
 	NotMet Verdict = "not met" // part of it is not, or seeds are missing
 	NotRun Verdict = "not run"
+	TooFew Verdict = "open" // fewer than [MinSeeds] ran
 )
 
 // Estimate is what runs say of a claim: a statistic over the seeds, and its 95% interval. Times
@@ -46,6 +47,11 @@ type Row struct {
 	Claim   *Claim
 	Results map[experiment.Engine]*Estimate // those that ran
 	Verdict Verdict
+	// Declared is what the simulation says with the declared parameters, if it ran with them, and
+	// Fitted the parameters that the row's other runs have another value of.
+	Declared        *Estimate
+	DeclaredVerdict Verdict
+	Fitted          []string
 
 	quick bool
 }
@@ -84,18 +90,34 @@ func (f *Figure) decides() experiment.Engine {
 	return experiment.EngineSim
 }
 
+// MinSeeds is how many seeds a verdict needs: an interval of fewer says nothing.
+const MinSeeds = 5
+
 // verdict holds the interval against the claim's band. Some of the seeds alone meet no claim: that
-// the others have no value, or an INVALID run, may be due to what the claim is about.
+// the others have no value, or an INVALID run, may be due to what the claim is about. A time that
+// was never reached meets none either: no paper has such a number.
 func (e *Estimate) verdict(c *Claim) Verdict {
 	switch {
-	case e.Seeds == 0 && e.Missing == 0:
-		return NotRun
-	case e.Missing == 0 && e.Invalid == 0 && (c.Min == nil || e.Low >= c.Min.Value) &&
-		(c.Max == nil || e.High <= c.Max.Value):
+	case e.Seeds+e.Missing+e.Invalid < MinSeeds:
+		return TooFew
+	case e.Missing == 0 && e.Invalid == 0 && c.holds(e.Low, e.High):
 		return Met
 	default:
 		return NotMet
 	}
+}
+
+// holds reports whether an interval is within the band. What is less or more is not the same.
+func (c *Claim) holds(low, high float64) bool {
+	switch {
+	case math.IsInf(high, 1):
+		return false
+	case c.Rule == RuleLess:
+		return high < 1
+	case c.Rule == RuleMore:
+		return low > 1
+	}
+	return (c.Min == nil || low >= c.Min.Value) && (c.Max == nil || high <= c.Max.Value)
 }
 
 // seedValue is what the runs of one seed say.
@@ -131,10 +153,22 @@ func (p *Plan) estimate(i int, res *sweep.Results) *Estimate {
 		return nil
 	}
 	if e.Seeds > 0 {
-		e.summarise(values, c)
+		e.summarise(values, c, p.lengths(c))
 	}
 	return e
 }
+
+// lengths returns how many times the length of the plan's runs the claim's share is for.
+func (p *Plan) lengths(c *Claim) float64 {
+	if c.AtLength == 0 {
+		return 1
+	}
+	return float64(c.AtLength) / float64(p.Sweep.Points[0].Experiment.Duration)
+}
+
+// longer returns the share of runs that are so many times as long, if what happens to a share of
+// runs is as likely at any time.
+func longer(share, lengths float64) float64 { return 1 - math.Pow(1-share, lengths) }
 
 // errInvalid is for runs that can't be believed.
 var errInvalid = errors.New("the run is INVALID")
@@ -198,9 +232,12 @@ func (p *Plan) leastOf(i int, res *sweep.Results, seed uint64) (float64, bool, e
 }
 
 // summarise sets the statistic and its interval.
-func (e *Estimate) summarise(values []seedValue, c *Claim) {
+func (e *Estimate) summarise(values []seedValue, c *Claim, lengths float64) {
 	statistic := medianOf
-	if c.Statistic == Mean {
+	switch {
+	case c.Statistic == Mean && lengths != 1:
+		statistic = func(values []seedValue) float64 { return longerOf(values, c, lengths) }
+	case c.Statistic == Mean:
 		statistic = meanOf
 	}
 	e.Value = statistic(values)
@@ -212,8 +249,22 @@ func (e *Estimate) summarise(values []seedValue, c *Claim) {
 		return statistic(sample)
 	})
 	if c.Statistic == Mean && c.RelativeTo == nil && c.Metric == experiment.Deadlock {
-		e.Low, e.High = wilson(e.Value, float64(len(values)))
+		low, high := wilson(meanOf(values), float64(len(values)))
+		e.Low, e.High = longer(low, lengths), longer(high, lengths)
 	}
+}
+
+// longerOf is meanOf for shares of runs that are so many times as long.
+func longerOf(values []seedValue, c *Claim, lengths float64) float64 {
+	var value, base float64
+	for _, v := range values {
+		value, base = value+v.value, base+v.base
+	}
+	n := float64(len(values))
+	if c.RelativeTo == nil {
+		return longer(value/n, lengths)
+	}
+	return ratio(longer(value/n, lengths), longer(base/n, lengths))
 }
 
 // medianOf returns the median of the seeds' ratios.

@@ -25,9 +25,11 @@ type Plan struct {
 	Engine experiment.Engine
 	Part   *Part
 	Quick  bool
-	Sweep  *sweep.Sweep
-	Dir    string // of the results
-	File   string // the sweep's, in Dir
+	// Declared says that the parameters are those of declared.yaml.
+	Declared bool
+	Sweep    *sweep.Sweep
+	Dir      string // of the results
+	File     string // the sweep's, in Dir
 
 	metrics []int // of each claim, indices into the sweep's
 }
@@ -43,25 +45,69 @@ func NewPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 		return nil, nil
 	}
 	p := &Plan{Figure: f, Engine: engine, Part: new(*part), Quick: o.Quick,
-		Dir: filepath.Join(o.Out, f.ID(), string(engine))}
+		Declared: o.Declared, Dir: filepath.Join(o.Out, f.ID(), string(engine))}
 	if o.Seeds != nil {
 		p.Part.Seeds = o.Seeds
 	}
-	text, err := p.text()
-	if err != nil {
-		return nil, err
+	if o.Declared || len(o.Set) > 0 || len(o.Schemes) > 0 {
+		if err := p.parse(); err != nil {
+			return nil, err
+		}
 	}
-	p.File = filepath.Join(p.Dir, sweepFile)
-	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the folder of a figure: %w", err)
+	if len(o.Schemes) > 0 {
+		p.Part.Schemes = slices.DeleteFunc(slices.Clone(p.Sweep.Schemes),
+			func(s string) bool { return !slices.Contains(o.Schemes, s) })
+		if len(p.Part.Schemes) == 0 {
+			return nil, nil
+		}
+		if err := p.parse(); err != nil {
+			return nil, err
+		}
 	}
-	if err := os.WriteFile(p.File, text, 0o644); err != nil {
-		return nil, fmt.Errorf("write the sweep of a figure: %w", err)
+	if o.Declared {
+		p.Dir += declaredSuffix
+		if err := p.declare(); err != nil {
+			return nil, err
+		}
 	}
-	if p.Sweep, err = sweep.Parse(p.File, text); err != nil {
+	if len(o.Set) > 0 {
+		p.override(ofSchemes(o.Set, p.Sweep.Schemes))
+	}
+	if err := p.write(); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// declaredSuffix ends the name of the folder of runs with declared parameters.
+const declaredSuffix = "-declared"
+
+// parse makes the plan's sweep without a file.
+func (p *Plan) parse() error {
+	text, err := p.text()
+	if err == nil {
+		p.Sweep, err = sweep.Parse(p.file(), text)
+	}
+	return err
+}
+
+func (p *Plan) file() string { return filepath.Join(p.Dir, sweepFile) }
+
+// write writes the plan's sweep into its folder, and reads it.
+func (p *Plan) write() error {
+	text, err := p.text()
+	if err != nil {
+		return err
+	}
+	p.File = p.file()
+	if err := os.MkdirAll(p.Dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder of a figure: %w", err)
+	}
+	if err := os.WriteFile(p.File, text, 0o644); err != nil {
+		return fmt.Errorf("write the sweep of a figure: %w", err)
+	}
+	p.Sweep, err = sweep.Parse(p.File, text)
+	return err
 }
 
 // part returns what an engine runs of the figure; nil if nothing.

@@ -5,6 +5,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,10 +29,71 @@ func TestCatalogue(t *testing.T) {
 				name := fmt.Sprintf("%s, %s, quick %v", f.ID(), engine, quick)
 				p, err := NewPlan(f, engine, Options{Quick: quick, Out: t.TempDir()})
 				qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", name))
+				if engine == experiment.EngineSim && quick {
+					checkDeclared(t, f, p)
+				}
 				if p != nil && engine == f.decides() {
 					checkClaims(t, name, p)
 				}
 			}
+		}
+	}
+}
+
+// checkDeclared checks that the figure can be run with the declared parameters, in the same cases
+// and for the same time.
+func checkDeclared(t *testing.T, f *Figure, own *Plan) {
+	t.Helper()
+	p, err := NewPlan(f, experiment.EngineSim, Options{Quick: true, Out: t.TempDir(),
+		Declared: true})
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", f.ID()))
+	if own == nil {
+		qt.Check(t, qt.IsNil(p))
+		return
+	}
+	qt.Assert(t, qt.HasLen(p.Sweep.Points, len(own.Sweep.Points)))
+	for i, point := range p.Sweep.Points {
+		before := own.Sweep.Points[i]
+		qt.Check(t, qt.Equals(point.Case, before.Case))
+		qt.Check(t, qt.DeepEquals(point.Schemes, before.Schemes))
+		qt.Check(t, qt.Equals(point.Experiment.Duration, before.Experiment.Duration))
+	}
+}
+
+// What is declared replaces what was fitted, T is the longest round trip but at least 50 us, and a
+// figure keeps what it is about.
+func TestDeclared(t *testing.T) {
+	for _, c := range []struct{ figure, ofCase, scheme, key, own, want string }{
+		{"pcn-fig2", "", "pcn", "T", "50us", "50us"},
+		{"pcn-fig2", "", "pcn", "w_min", "0.015625", "0.0078125"},
+		{"pcn-fig17", "flows-16", "pcn", "w_min", "0.00625", "0.00625"},
+		{"pcn-fig2", "", "pcn", "T_jitter", "0.25", "0"},
+		{"pcn-fig2", "", "pcn", "window", "armed", "periodic"},
+		{"pcn-fig2", "", "dcqcn", "initial_alpha", "0.21", "1"},
+		{"pcn-fig2", "", "dcqcn", "byte_counter", "300MB", "300MB"},
+		{"pcn-fig11", "", "pcn", "T", "500us", "500us"},
+		{"pcn-fig17", "flows-1024", "pcn", "rate_unit", "1kbps", "1Mbps"},
+		{"pcn-fig17", "flows-1024", "pcn", "T", "2ms", "500us"},
+		{"pcn-fig13", "min-1-512", "pcn", "w_min", "0.001953125", "0.001953125"},
+		{"pcn-fig13", "min-1-512", "pcn", "window", "armed", "periodic"},
+		{"pcn-appendix-a", "", "pcn", "w_min", "0.0625", "0.0625"},
+		{"ldcp-incast-10000", "long-1000", "ldcp", "gamma", "0.0625", "0.25"},
+		{"tcd-fct", "", "dcqcn+tcd", "marking.kmin", "50KB", "5KB"},
+		{"tcd-fct", "", "dcqcn+tcd", "initial_alpha", "0.5", "0.5"},
+	} {
+		figures, err := Choose([]string{c.figure})
+		qt.Assert(t, qt.IsNil(err))
+		for declared, want := range map[bool]string{false: c.own, true: c.want} {
+			p, err := NewPlan(figures[0], experiment.EngineSim,
+				Options{Out: t.TempDir(), Declared: declared})
+			qt.Assert(t, qt.IsNil(err))
+			i := slices.IndexFunc(p.Sweep.Points,
+				func(p sweep.Point) bool { return c.ofCase == "" || p.Case == c.ofCase })
+			e := p.Sweep.Points[i].Experiment
+			s, err := e.Scheme(c.scheme)
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(e.Values(s).Get(c.key).String(), want),
+				qt.Commentf("%+v, declared: %v", c, declared))
 		}
 	}
 }
@@ -66,14 +128,15 @@ figures:
     title: A figure
     experiment: hol
     cost: 1s
-    sim: {seeds: "1..4", schemes: [pfc, pcn]}
-    quick: {seeds: "1"}
+    sim: {seeds: "1..8", schemes: [pfc, pcn]}
+    quick: {seeds: "1..5"}
     claims:
-      - {what: a, quote: q, paper: p, scheme: pcn, metric: recovery_time, flows: [F1],
+      - {what: a, quote: q, paper: p, rule: ours, scheme: pcn, metric: recovery_time, flows: [F1],
          target: 1Gbps, max: 2ms}
-      - {what: b, quote: q, paper: p, scheme: pfc, metric: recovery_time, flows: [F1],
+      - {what: b, quote: q, paper: p, rule: ours, scheme: pfc, metric: recovery_time, flows: [F1],
          target: 1Gbps, relative_to: {schemes: [pcn]}, min: 2}
-      - {what: c, quote: q, paper: p, scheme: pfc, metric: deadlock, statistic: mean, max: 0.9}
+      - {what: c, quote: q, paper: p, rule: ours, scheme: pfc, metric: deadlock, statistic: mean,
+         max: 0.9}
 `
 
 func parse(t *testing.T, text string) *Figure {
@@ -119,14 +182,17 @@ func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float6
 
 func TestJudge(t *testing.T) {
 	f := parse(t, small)
-	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{6e6, 1e6})
+	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6},
+		[2]float64{4e6, 1e6}, [2]float64{6e6, 1e6})
 	value := func(i int) *Estimate { return rows[i].Results[experiment.EngineSim] }
 	qt.Check(t, qt.Equals(rows[0].Verdict, Met))
-	qt.Check(t, qt.Equals(value(0).String(), "1ms, n = 3"))
+	qt.Check(t, qt.Equals(value(0).String(), "1ms, n = 5"))
 	qt.Check(t, qt.Equals(rows[1].Verdict, Met))
-	qt.Check(t, qt.Equals(value(1).String(), "4 [4 to 6], n = 3"))
+	qt.Check(t, qt.Equals(value(1).String(), "4 [4 to 6], n = 5"))
 	qt.Check(t, qt.Equals(rows[0].command(),
-		"pcn reproduce small-fig --engine sim --seeds 1..3"), qt.Commentf("seed 4 did not run"))
+		"pcn reproduce small-fig --engine sim --seeds 1..5"), qt.Commentf("seed 6 did not run"))
+	few := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6})
+	qt.Check(t, qt.Equals(few[0].Verdict, TooFew))
 }
 
 // Part of the interval outside of the band is enough for "not met", and a time that was not reached
@@ -134,12 +200,13 @@ func TestJudge(t *testing.T) {
 func TestNotMet(t *testing.T) {
 	f := parse(t, small)
 	rows := judged(t, f, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, -1},
+		[2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6}, [2]float64{4e6, -1},
 		[2]float64{4e6, 1e6})
 	e := rows[0].Results[experiment.EngineSim]
 	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
 	qt.Check(t, qt.Equals(e.Value, 1e6))
 	qt.Check(t, qt.IsTrue(math.IsInf(e.High, 1)))
-	qt.Check(t, qt.Equals(e.String(), "1ms [1ms to never], n = 4"))
+	qt.Check(t, qt.Equals(e.String(), "1ms [1ms to never], n = 8"))
 	qt.Check(t, qt.Equals(rows[0].command(), "pcn reproduce small-fig --engine sim"))
 	qt.Check(t, qt.HasLen(judged(t, f), 3))
 	qt.Check(t, qt.Equals(judged(t, f)[0].Verdict, NotRun))
@@ -148,12 +215,13 @@ func TestNotMet(t *testing.T) {
 // Runs that can't be believed are left out of the value, and the rest do not decide for them.
 func TestInvalidRunsMeetNothing(t *testing.T) {
 	f := parse(t, small)
-	rows := judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6}, [2]float64{4e6, 1e6})
+	pairs := slices.Repeat([][2]float64{{4e6, 1e6}}, 6)
+	rows := judgedWith(t, f, result.Invalid, pairs...)
 	qt.Check(t, qt.Equals(rows[0].Results[experiment.EngineSim].String(),
-		"1ms, n = 1; 1 INVALID"))
+		"1ms, n = 5; 1 INVALID"))
 	qt.Check(t, qt.Equals(rows[0].Verdict, NotMet))
-	rows = judgedWith(t, f, result.Invalid, [2]float64{4e6, 1e6})
-	qt.Check(t, qt.Equals(rows[0].Verdict, NotRun))
+	rows = judgedWith(t, f, result.Invalid, pairs[:4]...)
+	qt.Check(t, qt.Equals(rows[0].Verdict, TooFew))
 }
 
 // A share of few runs is not certain, even if all are the same.
@@ -166,19 +234,41 @@ func TestShareHasAnInterval(t *testing.T) {
 	qt.Check(t, qt.IsTrue(math.Abs(e.High-0.4899) < 1e-4), qt.Commentf("%g", e.High))
 }
 
+// A deadlock in a tenth of runs of 15 ms is one in 1 - 0.9^4 of runs of 60 ms: three in four of the
+// quarters that have none must go on. The interval is that of the share, as long.
+func TestSharesOfLongerRuns(t *testing.T) {
+	f := parse(t, strings.NewReplacer("seeds: \"1..8\", schemes", "seeds: 1..20, schemes",
+		"statistic: mean,", "statistic: mean, at_length: 60ms,").Replace(small))
+	pairs := slices.Repeat([][2]float64{{0, 0}}, 20)
+	pairs[3][0], pairs[7][0] = 1, 1
+	p, err := NewPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
+	qt.Assert(t, qt.IsNil(err))
+	times := 60 / (float64(p.Sweep.Points[0].Experiment.Duration) / 1e6)
+	e := judged(t, f, pairs...)[2].Results[experiment.EngineSim]
+	qt.Check(t, qt.IsTrue(math.Abs(e.Value-(1-math.Pow(0.9, times))) < 1e-12))
+	// Wilson's interval of 2 of 20 is 0.0279 to 0.3010
+	qt.Check(t, qt.IsTrue(math.Abs(e.Low-(1-math.Pow(1-0.0279, times))) < 1e-3))
+	qt.Check(t, qt.IsTrue(math.Abs(e.High-(1-math.Pow(1-0.3010, times))) < 1e-3))
+}
+
 func TestMistakes(t *testing.T) {
 	longName := strings.Repeat("a", 65)
-	for text, want := range map[string]string{
-		strings.Replace(small, "max: 2ms", "max: 2KB", 1):            ".*2KB is a .*",
-		strings.Replace(small, ", max: 2ms", "", 1):                  ".*neither min nor max.*",
-		strings.Replace(small, "name: fig", "name: Fig", 1):          `.*"Fig" can't be a name.*`,
-		strings.Replace(small, "name: fig", "name: "+longName, 1):    `.*"a{65}" can't be a name.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, why", 1):       ".*",
-		strings.Replace(small, "    quick: {seeds: \"1\"}\n", "", 1): `.*"quick" is missing.*`,
-		strings.Replace(small, "max: 2ms", "max: 2ms, missed: m", 1): ".*belong together.*",
+	for _, c := range []struct{ from, to, want string }{
+		{"max: 2ms", "max: 2KB", ".*2KB is a .*"},
+		{", max: 2ms", "", ".*neither min nor max.*"},
+		{"name: fig", "name: Fig", `.*"Fig" can't be a name.*`},
+		{"name: fig", "name: " + longName, `.*"a{65}" can't be a name.*`},
+		{"max: 2ms", "max: 2ms, why", ".*"},
+		{"    quick: {seeds: \"1..5\"}\n", "", `.*"quick" is missing.*`},
+		{"max: 2ms", "max: 2ms, at_length: 1s", ".*is for shares.*"},
+		{"rule: ours", "rule: near", `.*"near" computes the band.*`},
+		{"rule: ours", "rule: about", ".*the rule .about. computes the band.*"},
+		{"rule: ours, ", "", `.*"rule" is missing.*`},
+		{"experiment: hol", "experiment: hol\n    cause_of: fig", `.*no figure before.*`},
+		{"max: 2ms", "max: 2ms, missed: m", ".*belong together.*"},
 	} {
-		_, err := Parse("small.yaml", []byte(text))
-		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+want))
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, c.from, c.to, 1)))
+		qt.Check(t, qt.ErrorMatches(err, "(?s)small.yaml:[0-9]+.*"+c.want), qt.Commentf("%+v", c))
 	}
 	_, err := Choose([]string{"pcn-fig99"})
 	qt.Check(t, qt.ErrorMatches(err, `no paper or figure is named "pcn-fig99" .*`))
@@ -186,12 +276,14 @@ func TestMistakes(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	f := parse(t, small)
-	r := &Reproduction{Figures: []*Figure{f}, Rows: judged(t, f, [2]float64{1e6, 3e6})}
+	r := &Reproduction{Figures: []*Figure{f},
+		Rows: judged(t, f, slices.Repeat([][2]float64{{1e6, 3e6}}, 5)...)}
 	var text strings.Builder
 	qt.Assert(t, qt.IsNil(r.WriteMarkdown(&text)))
 	qt.Check(t, qt.StringContains(text.String(), "0 of 3 claims are met, 3 are not."))
-	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (at most 2ms) | 3ms, n = 1 |"+
-		" - | **not met** | `pcn reproduce small-fig --engine sim --seeds 1` |"))
+	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (ours: at most 2ms) |"+
+		" 3ms, n = 5 | - | - | **not met** |"+
+		" `pcn reproduce small-fig --engine sim --seeds 1..5` |"))
 	for _, line := range strings.Split(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}

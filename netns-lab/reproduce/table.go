@@ -12,15 +12,35 @@ import (
 )
 
 // header names the columns of the table.
-var header = []string{"figure", "claim", "paper (band)", "simulation", "kernel", "verdict",
-	"command"}
+var header = []string{"figure", "claim", "paper (band)", "simulation", "declared", "kernel",
+	"verdict", "command"}
 
 // columns returns the row's texts, with its verdict and command as they are to be written.
 func (row Row) columns(verdict, command string) []string {
 	return []string{
 		row.Figure.ID(), row.Claim.What, row.paper(),
-		row.on(experiment.EngineSim), row.on(experiment.EngineKernel), verdict, command,
+		row.on(experiment.EngineSim), row.declared(), row.on(experiment.EngineKernel), verdict,
+		command,
 	}
+}
+
+// declared returns what came out with the declared parameters.
+func (row Row) declared() string {
+	if row.Declared == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s: %s", row.Declared, row.DeclaredVerdict)
+}
+
+// verdict returns the row's verdict, and whether parameters were fitted for it.
+func (row Row) verdict() string {
+	if row.Figure.CauseOf != "" {
+		return row.causeVerdict()
+	}
+	if len(row.Fitted) > 0 && row.Verdict == Met {
+		return "met, fitted"
+	}
+	return string(row.Verdict)
 }
 
 // paper returns the paper's value and the band that it leaves.
@@ -29,7 +49,7 @@ func (row Row) paper() string { return fmt.Sprintf("%s (%s)", row.Claim.Paper, r
 // on returns what an engine measured.
 func (row Row) on(engine experiment.Engine) string {
 	e := row.Results[engine]
-	if e == nil {
+	if e == nil || engine != row.Figure.decides() && e.Seeds < MinSeeds {
 		return "-"
 	}
 	return e.String()
@@ -49,22 +69,68 @@ func (row Row) command() string {
 	return text
 }
 
+// causeVerdict says whether the paper's number is there once a cause is removed.
+func (row Row) causeVerdict() string {
+	switch row.Verdict {
+	case Met:
+		return "came back"
+	case NotMet:
+		return "did not come back"
+	}
+	return string(row.Verdict)
+}
+
 // Table returns the table as texts, with a header, but without the commands: it is for terminals.
 func (r *Reproduction) Table() [][]string {
 	last := len(header) - 1
 	table := [][]string{header[:last]}
 	for _, row := range r.Rows {
-		table = append(table, row.columns(string(row.Verdict), "")[:last])
+		table = append(table, row.columns(row.verdict(), "")[:last])
 	}
 	return table
 }
 
-// Summary says in one line how many claims are met.
+// Summary says in one line how many claims are met, and with which parameters.
 func (r *Reproduction) Summary() string {
-	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), len(r.Rows),
+	claims := 0
+	for _, row := range r.Rows {
+		if row.Figure.CauseOf == "" {
+			claims++
+		}
+	}
+	text := fmt.Sprintf("%d of %d claims are met, %d are not", r.Count(Met), claims,
 		r.Count(NotMet))
+	if n := r.Count(TooFew); n > 0 {
+		text += fmt.Sprintf(", %d ran with too few seeds", n)
+	}
 	if n := r.Count(NotRun); n > 0 {
 		text += fmt.Sprintf(", %d were not run", n)
+	}
+	ran, met, fits := 0, 0, 0
+	for _, row := range r.Rows {
+		if row.Figure.CauseOf != "" {
+			continue
+		}
+		if row.Declared != nil {
+			ran++
+		}
+		if row.DeclaredVerdict == Met {
+			met++
+		}
+		if row.Verdict == Met && len(row.Fitted) > 0 {
+			fits++
+		}
+	}
+	if ran > 0 {
+		text += fmt.Sprintf(". With the declared parameters %d of %d are met; %d of those that "+
+			"are met have others", met, ran, fits)
+	}
+	open := 0
+	for _, p := range r.papers() {
+		open += len(p.Open)
+	}
+	if open > 0 {
+		text += fmt.Sprintf(". %d more claims are open: nothing measures them", open)
 	}
 	return text + "."
 }
@@ -82,11 +148,15 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	writeRow(slices.Clone(header))
 	writeRow(slices.Repeat([]string{"---"}, len(header)))
 	for _, row := range r.Rows {
-		verdict := string(row.Verdict)
-		if row.Verdict == NotMet {
+		verdict := row.verdict()
+		if verdict == string(NotMet) {
 			verdict = "**not met**"
 		}
 		writeRow(row.columns(verdict, "`"+row.command()+"`"))
+	}
+	r.writeOpen(&text)
+	for _, x := range r.fits() {
+		fmt.Fprintf(&text, "\n- %s\n", wrap(x, "  "))
 	}
 	for _, x := range r.misses() {
 		fmt.Fprintf(&text, "\n- %s\n", wrap("**"+x.figure+"**: "+x.why, "  "))
@@ -98,6 +168,55 @@ func (r *Reproduction) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
+// papers returns the papers of the figures, each once.
+func (r *Reproduction) papers() []*Paper {
+	var all []*Paper
+	for _, f := range r.Figures {
+		if !slices.Contains(all, f.Paper) {
+			all = append(all, f.Paper)
+		}
+	}
+	return all
+}
+
+// writeOpen lists the claims that nothing measures.
+func (r *Reproduction) writeOpen(text *strings.Builder) {
+	first := true
+	for _, p := range r.papers() {
+		for _, c := range p.Open {
+			if first {
+				text.WriteString("\n| paper | claim that is open | its words | why it is open |\n" +
+					"| --- | --- | --- | --- |\n")
+				first = false
+			}
+			fmt.Fprintf(text, "| %s | %s | \"%s\" | %s |\n", p.Name, c.What, c.Quote, c.Why)
+		}
+	}
+}
+
+// fits says of each figure which parameters differ from the declared ones, and what those are.
+func (r *Reproduction) fits() []string {
+	var all []string
+	for _, f := range r.Figures {
+		var names []string
+		for _, row := range r.Rows {
+			if row.Figure != f {
+				continue
+			}
+			for _, name := range row.Fitted {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+		if len(names) > 0 {
+			all = append(all, fmt.Sprintf("**%s** has other parameters than the declared, which "+
+				"stand in parentheses: %s.", f.ID(), strings.Join(names, ", ")))
+		}
+	}
+	return all
+}
+
 // miss is why claims of a figure are not met.
 type miss struct{ figure, why, shows string }
 
@@ -106,12 +225,17 @@ func (r *Reproduction) misses() []miss {
 	var all []miss
 	seen := map[miss]bool{}
 	for _, row := range r.Rows {
-		if row.Verdict != NotMet {
+		if row.Verdict != NotMet || row.Figure.CauseOf != "" {
 			continue
 		}
 		x := miss{figure: row.Figure.ID(), why: row.Claim.Missed, shows: row.Claim.Shows}
-		if x.why == "" {
-			x.why = "\"" + row.Claim.What + "\" is not explained so far."
+		switch by := row.Claim.RemovedBy; {
+		case x.why == "":
+			x.why = "Open: nothing explains \"" + row.Claim.What + "\"."
+		case by == "":
+			x.why = "Open, as no run is without it: " + x.why
+		default:
+			x.why = r.withoutCause(row.Figure.Paper.Name+"-"+by, x.why)
 		}
 		if seen[x] {
 			continue
@@ -120,6 +244,23 @@ func (r *Reproduction) misses() []miss {
 		all = append(all, x)
 	}
 	return all
+}
+
+// withoutCause says what the runs of a figure without a cause say of it.
+func (r *Reproduction) withoutCause(id, why string) string {
+	verdict := NotRun
+	for _, row := range r.Rows {
+		if row.Figure.ID() == id && verdict != NotMet {
+			verdict = row.Verdict
+		}
+	}
+	switch verdict {
+	case Met:
+		return fmt.Sprintf("%s. Without that (%s) the number comes back", why, id)
+	case NotMet:
+		return fmt.Sprintf("Open, as the number does not come back without that (%s): %s", id, why)
+	}
+	return fmt.Sprintf("Open, as %s did not run, which is without that: %s", id, why)
 }
 
 // textWidth is that of Markdown files.

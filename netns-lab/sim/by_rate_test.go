@@ -53,10 +53,10 @@ func TestThresholdsByRate(t *testing.T) {
 
 		const free = 800_000
 		q.held = times * free / 8
-		action, _ := w.core.check(w.now, q, true, free)
+		action, _ := w.core.check(w.now, q, q.ingress, true, free)
 		qt.Check(t, qt.Not(qt.Equals(action, w.core.pause)), qt.Commentf(name))
 		q.held++
-		action, _ = w.core.check(w.now, q, true, free)
+		action, _ = w.core.check(w.now, q, q.ingress, true, free)
 		qt.Check(t, qt.Equals(action, w.core.pause))
 	}
 }

@@ -242,11 +242,13 @@ func (c *core) goOn(now int64, q *queue) {
 }
 
 // check returns what an ingress port does about what it holds, and how many PAUSE frames a switch
-// that repeats them would have sent.
-func (c *core) check(now int64, q *queue, enters bool, freeBytes uint64) (action, frames uint64) {
+// that repeats them would have sent by the timer at an address.
+func (c *core) check(
+	now int64, q *queue, timer uint32, enters bool, freeBytes uint64,
+) (action, frames uint64) {
 	s := &c.ingress.stack
 	s[0], s[1], s[2], s[3] =
-		uint64(q.ingress), uint64(now), uint64(number(enters)), uint64(number(q.pausing))
+		uint64(timer), uint64(now), uint64(number(enters)), uint64(number(q.pausing))
 	s[4], s[5] = q.held, freeBytes
 	said := c.ingress.call()
 	return said & 0xff, said >> 8 & 0xffffff
@@ -255,9 +257,26 @@ func (c *core) check(now int64, q *queue, enters bool, freeBytes uint64) (action
 // endRepeats returns how many PAUSE frames a switch that repeats them would have sent up to now,
 // and has it send no more for what an ingress port holds.
 func (c *core) endRepeats(now int64, q *queue) (frames uint64) {
-	_, frames = c.check(now, q, false, 0)
+	_, frames = c.check(now, q, q.ingress, false, 0)
 	c.put32(q.ingress+c.repeats, 0)
+	if len(q.pairs) > 0 {
+		frames = 0
+	}
+	for _, p := range q.pairs {
+		_, more := c.check(now, q, p.core, false, 0)
+		c.put32(p.core+c.repeats, 0)
+		frames += more
+	}
 	return frames
+}
+
+// newTimer returns the address of a struct port_ingress like that at another.
+func (c *core) newTimer(like uint32) (uint32, error) {
+	at, err := c.alloc(c.ingressBytes)
+	if err == nil {
+		copy(c.memory[at:at+c.ingressBytes], c.memory[like:])
+	}
+	return at, err
 }
 
 // xonBytes returns the threshold of a RESUME of an ingress port with so many bytes free.

@@ -21,6 +21,7 @@ const (
 	evStart               // a flow starts
 	evTimeout             // a retransmission timer
 	evAck                 // a delayed ACK is due
+	evWindow              // a window of a notification point ends
 	evRepeat              // a switch repeats a PAUSE that it needs still: arg is a link event
 	evDecide              // a port whose link is free chooses a packet
 	evBin                 // a bin of the series ends

@@ -77,6 +77,7 @@ type flow struct {
 	pendingCE   uint16
 	ackAt       int64 // when the ACK that waits is due
 	ackTimer    bool  // an evAck is to come
+	windowTimer bool  // an evWindow is to come
 	ackSent     int64 // when the newest data packet was sent
 	ackSeq      uint32
 	ackOrder    uint32

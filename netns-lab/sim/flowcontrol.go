@@ -39,9 +39,23 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	if q.held <= w.calmBytes && !q.pausing || in.down {
 		return // the core says nothing below the lowest threshold, and needs to know nothing
 	}
-	action, frames := w.core.check(w.now, q, enters, n.bufferBytes-min(n.used, n.bufferBytes))
+	free := n.bufferBytes - min(n.used, n.bufferBytes)
+	action, frames := w.core.check(w.now, q, q.ingress, enters, free)
+	if w.repeatPairs {
+		frames = w.checkPairs(q, enters, free)
+	}
 	q.frames += frames
 	w.act(ingress, in, q, class, action)
+}
+
+// checkPairs returns how many PAUSE frames a switch would have sent that repeats them by pairs of
+// ports. If a packet entered, it leaves by w.leavesBy.
+func (w *world) checkPairs(q *queue, enters bool, free uint64) (frames uint64) {
+	for _, p := range q.pairs {
+		_, more := w.core.check(w.now, q, p.core, enters && p.out == w.leavesBy, free)
+		frames += more
+	}
+	return frames
 }
 
 // act pauses the peer of an ingress port, or has it go on.

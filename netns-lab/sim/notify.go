@@ -13,6 +13,8 @@ type notifier struct {
 	*module
 	packet *function
 	bytes  uint32 // of a flow's state
+	// due and expire are nil unless windows end by a timer.
+	due, expire *function
 }
 
 func newNotifier(
@@ -30,7 +32,15 @@ func newNotifier(
 	if tcd {
 		m.set("tcd", []byte{1})
 	}
-	return &notifier{module: m, packet: needed[0], bytes: uint32(needed[1].call())}, nil
+	n := &notifier{module: m, packet: needed[0], bytes: uint32(needed[1].call())}
+	if timed := m.function("simulate_timed"); timed != nil && timed.call() != 0 {
+		needed, err := m.need("simulate_due", "simulate_expire")
+		if err != nil {
+			return nil, err
+		}
+		n.due, n.expire = needed[0], needed[1]
+	}
+	return n, nil
 }
 
 // Codepoints of the ECN field (bpf/include/packet.h).
@@ -46,6 +56,21 @@ func (n *notifier) receive(now int64, f *flow, frame uint32, ecn uint64) notific
 	stack := &n.packet.stack
 	stack[0], stack[1], stack[2], stack[3] = uint64(f.notify), uint64(now), uint64(frame), ecn
 	return notification(n.packet.call())
+}
+
+// dueAt returns when the flow's window ends; 0 if it has none, or none that a timer ends.
+func (n *notifier) dueAt(f *flow) int64 {
+	if n.due == nil {
+		return 0
+	}
+	n.due.stack[0] = uint64(f.notify)
+	return int64(n.due.call())
+}
+
+// timer closes the flow's window if it has ended, and returns the answer.
+func (n *notifier) timer(now int64, f *flow) notification {
+	n.expire.stack[0], n.expire.stack[1] = uint64(f.notify), uint64(now)
+	return notification(n.expire.call())
 }
 
 // notification is what simulate_packet in bpf/include/notify.h returns.

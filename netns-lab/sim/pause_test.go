@@ -71,3 +71,34 @@ func TestHeadroomAndReserve(t *testing.T) {
 	run = simulate(t, parse(t, strings.Replace(text, "headroom: 3", "headroom: 1", 1)), "pfc")
 	qt.Check(t, qt.Equals(run.Manifest.Verdict, result.Invalid))
 }
+
+// PAUSE by pairs of ports: with one port that packets leave by, it is what one timer sends. With
+// two, each has a timer: while nothing arrives, twice as many frames come in the same time.
+func TestPauseIsRepeatedByPairs(t *testing.T) {
+	frames := func(text string) (all uint64) {
+		text = strings.NewReplacer("delay: 1us", "delay: 20us", "100KB", "1MB").Replace(text)
+		r := simulate(t, parse(t, "engine: sim\n"+text), "pfc")
+		for _, f := range r.PauseRepeats {
+			if f.To == "H0" {
+				all += f.Frames
+			}
+		}
+		return all
+	}
+	pairs := func(text string) string {
+		return strings.Replace(text, "xon: 18KB", "xon: 18KB, repeat_pairs: true", 1)
+	}
+	qt.Check(t, qt.Equals(frames(pairs(twoIntoOne)), frames(twoIntoOne)))
+	qt.Check(t, qt.IsTrue(frames(twoIntoOne) > 0))
+
+	// H0 sends to two hosts, of which one has a queue: packets of both are there when H0 stops.
+	network, _, _ := strings.Cut(strings.Replace(twoIntoOne, "hosts: 3", "hosts: 4", 1), "bursts:")
+	both := network + `flows:
+  - {name: X, from: H0, to: H2, start: 0ms}
+  - {name: Y, from: H1, to: H2, start: 0ms}
+  - {name: Z, from: H0, to: H3, start: 0ms, limit_rate: 1Gbps}
+`
+	one, two := frames(both), frames(pairs(both))
+	qt.Check(t, qt.IsTrue(float64(two) > 1.1*float64(one) && two <= 2*one),
+		qt.Commentf("%d by pairs, %d by ports", two, one))
+}

@@ -36,11 +36,19 @@ type queueRest struct {
 
 	// The receiving end.
 	frames uint64
-	toldAt int64 // when the peer was told to pause, the last time
+	pairs  []portPair // empty unless PAUSE is repeated by pairs of ports
+	toldAt int64      // when the peer was told to pause, the last time
 	mmu    mmuQueue
 
 	pausedNs                                             uint64
 	pauseSent, resumeSent, pauseReceived, resumeReceived uint64
+}
+
+// portPair is a port by which packets leave that came in by the queue's port, with a timer of its
+// own for the PAUSE frames of a switch that repeats them.
+type portPair struct {
+	out  int32
+	core uint32 // address of a struct port_ingress
 }
 
 // creditUpdate is blocks of which the peer hears.
@@ -167,6 +175,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 		}
 		n.used += uint64(k.size)
 		if ingress != none {
+			w.leavesBy = id
 			w.account(ingress, k.class, k.size, true, n)
 		}
 	}

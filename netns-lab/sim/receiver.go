@@ -76,6 +76,7 @@ func (w *world) receiveData(f *flow, k *packet) {
 		if n := w.notifier.receive(w.now, f, size, uint64(ecn)); n.send() {
 			w.notify(f, n)
 		}
+		w.waitForWindow(f)
 	}
 	if !inPlace {
 		w.refuse(f, seq, sentAt)
@@ -104,6 +105,27 @@ func (w *world) waitForACK(f *flow) {
 		f.ackTimer = true
 		w.events.push(f.ackAt, evAck, uint32(f.id))
 	}
+}
+
+// waitForWindow has windowDue look at a flow when its window ends, unless it will do so before.
+func (w *world) waitForWindow(f *flow) {
+	if f.windowTimer {
+		return
+	}
+	if at := w.notifier.dueAt(f); at != 0 {
+		f.windowTimer = true
+		// jitter may shorten a window that runs already
+		w.events.push(max(at, w.now), evWindow, uint32(f.id))
+	}
+}
+
+// windowDue closes a window of a notification point whose windows end by a timer.
+func (w *world) windowDue(f *flow) {
+	f.windowTimer = false
+	if n := w.notifier.timer(w.now, f); n.send() {
+		w.notify(f, n)
+	}
+	w.waitForWindow(f)
 }
 
 // nackIntervalNs is how long a receiver waits before it asks for the same packet again, as that of

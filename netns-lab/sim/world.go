@@ -42,6 +42,8 @@ type world struct {
 	errors  *rand.Rand   // chooses packets that links lose; nil: none lose any
 
 	pauseTime, pauseRepeat int64 // 0: a PAUSE holds until the RESUME, and is not repeated
+	repeatPairs            bool  // PAUSE is repeated by a timer of each pair of ports
+	leavesBy               int32 // the port by which the packet leaves that account counts
 	mmu                    bool  // parts of switches' buffers are not shared
 	reserve, xonOffset     uint64
 
@@ -180,6 +182,7 @@ func (w *world) setTransport() {
 	}
 	w.pauseTime = int64(e.Switch.PFC.PauseTime)
 	w.pauseRepeat = int64(e.Switch.PFC.PauseRepeat)
+	w.repeatPairs = e.Switch.PFC.RepeatPairs
 	t := e.Transport
 	w.acksAsData, w.cnpsAsData = t.Acks == experiment.ReplyData, t.CNP == experiment.ReplyData
 	w.cnpsOnACKs, w.ackBytes = t.CNP == experiment.ReplyOnACK, uint32(t.AckSize)
@@ -423,6 +426,27 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 			return err
 		}
 		w.setIngress(q, p.rate, &w.nodes[p.node])
+		if err := w.setPairs(q, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// setPairs gives a switch's queue a timer for each other port, if PAUSE is repeated by pairs.
+func (w *world) setPairs(q *queue, id int32) error {
+	if !w.repeatPairs || !q.lossless || w.plan.isHost(w.plan.ends[id][0]) {
+		return nil
+	}
+	for out := range w.ports {
+		if int32(out) == id || w.plan.ends[out][0] != w.plan.ends[id][0] {
+			continue
+		}
+		timer, err := w.core.newTimer(q.ingress)
+		if err != nil {
+			return err
+		}
+		q.pairs = append(q.pairs, portPair{int32(out), timer})
 	}
 	return nil
 }
@@ -533,6 +557,8 @@ func (w *world) happen(e *event) {
 		w.begin(&w.flows[e.arg])
 	case evAck:
 		w.ackDue(&w.flows[e.arg])
+	case evWindow:
+		w.windowDue(&w.flows[e.arg])
 	case evTimeout:
 		w.timeout(&w.flows[e.arg])
 	case evRepeat:

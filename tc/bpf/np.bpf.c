@@ -32,19 +32,61 @@ static __always_inline bool notify_wants(const struct notify_event *event)
 	return true; /* Fig. 8 counts every packet */
 }
 
+/* The parameters of the flow's present window. */
+static __always_inline struct pcn_np_params of_window(const struct pcn_np *np,
+						      const struct pcn_np_params *set)
+{
+	struct pcn_np_params p = *set;
+
+	p.t_ns += jitter_ns(np, set);
+	return p;
+}
+
+static __always_inline bool notify_say(const struct pcn_np_cnp *verdict, struct notification *cnp)
+{
+	cnp->rec_rate = verdict->rec_rate;
+	cnp->ce = verdict->ce;
+	return verdict->send;
+}
+
 static __always_inline bool notify_packet(struct pcn_np *np, const struct pcn_np_params *set,
 					  const struct notify_event *event,
 					  struct notification *cnp)
 {
-	struct pcn_np_params p = *set;
+	struct pcn_np_params p = of_window(np, set);
 	struct pcn_np_cnp verdict;
 
-	p.t_ns += jitter_ns(np, set);
 	verdict = pcn_np_packets(np, &p, event->now_ns, event->packets, event->frame_bytes,
 				 event->ecn == ECN_CE ? event->packets : 0);
-	cnp->rec_rate = verdict.rec_rate;
-	cnp->ce = verdict.ce;
-	return verdict.send;
+	return notify_say(&verdict, cnp);
 }
+
+#ifdef __wasm__
+/*
+ * The simulator has a timer for each flow. On Linux a timer has no packet that it could clone into
+ * a CNP, so there the flow's next packet sends it.
+ */
+#define NOTIFY_TIMER
+
+static __always_inline bool notify_timed(const struct pcn_np_params *p)
+{
+	return p->window == PCN_WINDOW_PERIODIC;
+}
+
+/* When the flow's window ends; 0: it has no packet yet. */
+static __always_inline u64 notify_due_ns(const struct pcn_np *np, const struct pcn_np_params *set)
+{
+	return np->rec_num ? np->start_ns + of_window(np, set).t_ns : 0;
+}
+
+static __always_inline bool notify_expire(struct pcn_np *np, const struct pcn_np_params *set,
+					  u64 now_ns, struct notification *cnp)
+{
+	struct pcn_np_params p = of_window(np, set);
+	struct pcn_np_cnp verdict = pcn_np_expire(np, &p, now_ns);
+
+	return notify_say(&verdict, cnp);
+}
+#endif
 
 #include "include/notify.h"

@@ -94,7 +94,8 @@ type algoNpStep struct {
 	Flow      uint32
 	Cnp       algoPcnNpCnp
 	Ce        bool
-	Pad       [7]uint8
+	Timer     bool
+	Pad       [6]uint8
 }
 
 type algoPcnFeedback uint32
@@ -132,7 +133,16 @@ type algoPcnNpParams struct {
 	RateUnitBps       uint32
 	T_jitter          uint32
 	PauseIsSilence    uint32
+	Window            algoPcnNpWindow
+	Pad               uint32
 }
+
+type algoPcnNpWindow uint32
+
+const (
+	algoPcnNpWindowPCN_WINDOW_ARMED    algoPcnNpWindow = 0
+	algoPcnNpWindowPCN_WINDOW_PERIODIC algoPcnNpWindow = 1
+)
 
 type algoPcnRp struct {
 	_             structs.HostLayout

@@ -451,6 +451,138 @@ func randomPackets(r *rand.Rand, p algoPcnNpParams, n int) []algoNpStep {
 	return packets
 }
 
+// periodicOracle is Fig. 8 as its text reads: the k-th window of a flow lasts from its first
+// packet's arrival + kT to + (k+1)T, and a window with packets sends a CNP when it ends.
+type periodicOracle struct {
+	params   algoPcnNpParams
+	arrivals []algoNpStep // all packets so far; NowNs never falls
+	window   []algoNpStep // of which are in the present window
+	k        uint64
+}
+
+// reach closes the present window if time has come to a later one.
+func (o *periodicOracle) reach(nowNs uint64) (cnp algoPcnNpCnp) {
+	if len(o.arrivals) == 0 || nowNs < o.arrivals[0].NowNs {
+		return cnp
+	}
+	k := (nowNs - o.arrivals[0].NowNs) / o.params.T_ns
+	if k <= o.k {
+		return cnp
+	}
+	o.k = k
+	if len(o.window) > 0 {
+		cnp = o.verdict()
+	}
+	o.window = nil
+	return cnp
+}
+
+// verdict is the lower half of Fig. 8.
+func (o *periodicOracle) verdict() algoPcnNpCnp {
+	marked, bytes := 0, uint64(0)
+	for _, p := range o.window {
+		bytes += uint64(p.SizeBytes)
+		if p.Ce {
+			marked++
+		}
+	}
+	share := big.NewRat(int64(marked), int64(len(o.window)))
+	if share.Cmp(big.NewRat(int64(o.params.CongestedPermille), 1000)) <= 0 {
+		return algoPcnNpCnp{Send: true}
+	}
+	ns := o.params.T_ns
+	if n := len(o.arrivals); len(o.window) == 1 && n > 1 {
+		if gap := o.arrivals[n-1].NowNs - o.arrivals[n-2].NowNs; gap > 0 {
+			ns = gap
+		}
+	}
+	return algoPcnNpCnp{Send: true, Ce: true, RecRate: roundRate(rateMbps(bytes, ns))}
+}
+
+func (o *periodicOracle) packet(s algoNpStep) algoPcnNpCnp {
+	if n := len(o.arrivals); n > 0 {
+		s.NowNs = max(s.NowNs, o.arrivals[n-1].NowNs)
+	}
+	cnp := o.reach(s.NowNs)
+	o.arrivals = append(o.arrivals, s)
+	o.window = append(o.window, s)
+	return cnp
+}
+
+// Windows that follow each other, with a timer that fires at some of their ends, at no special
+// time, or never.
+func TestNPPeriodicWindows(t *testing.T) {
+	b := load(t)
+
+	cnps, silent := 0, 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		p := algoPcnNpParams{
+			T_ns:              logUniform(r, 1000, 1e9),
+			CongestedPermille: pick[uint32](r, 0, 500, 950, 950, 1000),
+			Window:            algoPcnNpWindowPCN_WINDOW_PERIODIC,
+		}
+		steps := randomPackets(r, p, 1000)
+		timers := pick(r, 0, 3, 10) // in 10 steps
+		for i := range steps[1:] {
+			if s := &steps[i+1]; r.IntN(10) < timers {
+				end := startNs + (steps[i].NowNs-startNs+p.T_ns)/p.T_ns*p.T_ns
+				*s = algoNpStep{NowNs: pick(r, end-1, end, end, s.NowNs), Timer: true}
+			}
+		}
+		runNP(t, b, p, steps)
+		o := periodicOracle{params: p}
+		for i, s := range steps {
+			want := algoPcnNpCnp{}
+			if s.Timer {
+				want = o.reach(s.NowNs)
+			} else {
+				want = o.packet(s)
+			}
+			if s.Cnp != want {
+				t.Fatalf("seed %d, step %d: got %+v, want %+v; %+v, params %+v", seed, i, s.Cnp,
+					want, s, p)
+			}
+			if s.Cnp.Send {
+				cnps++
+			} else if s.Timer {
+				silent++
+			}
+		}
+	}
+	qt.Assert(t, qt.IsTrue(cnps > 4000 && silent > 400),
+		qt.Commentf("%d CNPs, %d timers without", cnps, silent))
+}
+
+// recData / T has no bias, however few packets a window has. Windows that open with a packet count
+// half a packet too much if they divide by T.
+func TestNPPeriodicUnbiased(t *testing.T) {
+	b := load(t)
+
+	const wMin = 1. / 128
+	for _, perT := range []float64{2.5, 8.5, 32.5, 62.5} {
+		packets := make([]algoNpStep, 60_000)
+		for i := range packets {
+			packets[i] = algoNpStep{
+				NowNs: startNs + uint64(float64(i)*paperTNs/perT), SizeBytes: 1000, Ce: true,
+			}
+		}
+		runNP(t, b, algoPcnNpParams{
+			T_ns: paperTNs, CongestedPermille: paperPermille,
+			Window: algoPcnNpWindowPCN_WINDOW_PERIODIC,
+		}, packets)
+		sum, n := 0.0, 0.0
+		for _, s := range packets {
+			if s.Cnp.Send {
+				sum += float64(s.Cnp.RecRate)
+				n++
+			}
+		}
+		trueMbps := 1000 * 8000 * perT / paperTNs
+		near(t, sum/n, trueMbps, trueMbps*wMin/2, "%g packets a T", perT)
+	}
+}
+
 func FuzzNP(f *testing.F) {
 	b := load(f)
 

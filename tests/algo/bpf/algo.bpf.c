@@ -89,7 +89,8 @@ struct np_step {
 	u32 flow;	       /* in */
 	struct pcn_np_cnp cnp; /* out */
 	bool ce;	       /* in */
-	u8 pad[7];
+	bool timer;	       /* in: no packet, only the time */
+	u8 pad[6];
 };
 
 struct np_args {
@@ -111,7 +112,11 @@ static long np_step(u32 i, struct np_args *args)
 	np = bpf_map_lookup_elem(&np_flows, &step->flow);
 	if (!np)
 		return 1;
-	step->cnp = pcn_np_packet(np, &args->params, step->now_ns, step->size_bytes, step->ce);
+	if (step->timer)
+		step->cnp = pcn_np_expire(np, &args->params, step->now_ns);
+	else
+		step->cnp =
+			pcn_np_packet(np, &args->params, step->now_ns, step->size_bytes, step->ce);
 	args->done++;
 	return 0;
 }
