@@ -112,8 +112,7 @@ static __always_inline u32 initial_window(struct sock *sk)
 	return (params.initial_window_bytes + frame_bytes - 1) / (frame_bytes ?: 1);
 }
 
-SEC("struct_ops/init")
-void BPF_PROG(ldcp_init, struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ldcp_flow flow = {.first_rtt = 1};
@@ -128,7 +127,7 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	ldcp_window_init(
 		&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
 		ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
-	flow.start_seq = tp->snd_nxt;
+	flow.start_seq = tp->snd_una;
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
 	flow.delivered_ce = tcp_delivered_ce(sk);
@@ -143,6 +142,12 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 		return;
 	}
 	set_window(sk, &flow.ldcp);
+}
+
+SEC("struct_ops/init")
+void BPF_PROG(ldcp_init, struct sock *sk)
+{
+	start(sk);
 }
 
 SEC("struct_ops/release")
@@ -199,8 +204,11 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct ldcp now;
 	bool limited;
 
-	if (!tcp_started(sk))
+	if (!tcp_started(sk)) {
+		if (tcp_starts_late(sk))
+			start(sk);
 		return;
+	}
 	reason = plain_reason(sk, true, flow);
 	if (reason || !flow) {
 		on_window_ack(sk, flow, rs, reason);
@@ -281,6 +289,8 @@ static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (tcp_starts_late(sk))
+		start(sk);
 	if (on_host && echo_unmarked(sk, event))
 		return;
 	flow = flow_of(sk);

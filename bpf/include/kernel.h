@@ -227,6 +227,7 @@ struct sock_common {
 	__be16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	volatile unsigned char skc_state;
 	struct net_of skc_net;
 };
 

@@ -118,8 +118,7 @@ static __always_inline u32 doubts_after_loss(struct flow_entry *flow, u64 event_
 }
 #endif
 
-SEC("struct_ops/init")
-void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
@@ -149,6 +148,12 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 	} else {
 		tcp_set_rate(sk, control_rate(&flow));
 	}
+}
+
+SEC("struct_ops/init")
+void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+{
+	start(sk);
 }
 
 SEC("struct_ops/release")
@@ -187,15 +192,14 @@ static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *fl
 	bpf_spin_unlock(&flow->lock);
 }
 
-static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+/* Not inline: the stack has room for this or for a start. */
+static __noinline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct flow_entry *flow = flow_of(sk);
 	u32 before = tcp_state(sk)->window, reason = plain_reason(sk, NEEDS_ECN, flow);
 	u64 rate_bps, window_bps;
 	struct ack_event event;
 
-	if (!tcp_started(sk))
-		return;
 	if (reason || !flow) {
 		on_window_ack(sk, flow, rs, reason);
 		return;
@@ -227,19 +231,27 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	tcp_set_rate(sk, rate_bps);
 }
 
+static __always_inline void on_any_ack(struct sock *sk, const struct rate_sample *rs)
+{
+	if (tcp_started(sk))
+		on_ack(sk, rs);
+	else if (tcp_starts_late(sk))
+		start(sk);
+}
+
 /* From 6.10 on. */
 SEC("struct_ops/cong_control")
 void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
 		  const struct rate_sample *rs)
 {
-	on_ack(sk, rs);
+	on_any_ack(sk, rs);
 }
 
 #ifndef __wasm__ /* before 6.10 */
 SEC("struct_ops/cong_control_2")
 void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
 {
-	on_ack(sk, rs);
+	on_any_ack(sk, rs);
 }
 #endif
 

@@ -34,8 +34,7 @@ static __always_inline void set_window(struct sock *sk, u32 packets)
 	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 }
 
-SEC("struct_ops/init")
-void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
@@ -51,6 +50,12 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 	set_window(sk, control_window(&flow));
 }
 
+SEC("struct_ops/init")
+void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+{
+	start(sk);
+}
+
 SEC("struct_ops/release")
 void CONTROL_PROG(PROGRAM(release), struct sock *sk)
 {
@@ -64,8 +69,11 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct flow_entry *flow = flow_of(sk);
 	u32 packets, marked, window;
 
-	if (!tcp_started(sk))
+	if (!tcp_started(sk)) {
+		if (tcp_starts_late(sk))
+			start(sk);
 		return;
+	}
 	if (!flow) {
 		plain_instead(sk, rs, 0, plain_reason(sk, false, false));
 		return;
@@ -132,6 +140,8 @@ void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
 
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (tcp_starts_late(sk))
+		start(sk);
 	flow = flow_of(sk);
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
 }

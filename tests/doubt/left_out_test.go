@@ -14,6 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
+	"github.com/pcn-linux/pcn/loader"
 )
 
 // A kernel may leave out a control's programs, and takes what a register held for their answer
@@ -30,16 +31,83 @@ func TestAnswersLeftOut(t *testing.T) {
 func leftOut(t *testing.T, name string) scheme.Scheme {
 	t.Helper()
 	const garbage = "return 0x88812345;"
+	return changed(t, pcnSource(name), func(headers, _ string) {
+		replace(t, filepath.Join(headers, "include/rate_control.h"),
+			"return plain_ssthresh(sk);", garbage,
+			"return ((struct tcp_sock *)sk)->snd_cwnd;", garbage)
+	})
+}
+
+// The same of init, at both ends: the flow begins with its first ACK or packet, and then goes by
+// its control. Otherwise it would keep its first window for life.
+func TestInitLeftOut(t *testing.T) {
+	for _, test := range []struct {
+		source   controlSource
+		header   string // that has init; empty: its own file
+		program  string
+		receives bool // the receiver keeps an entry too
+	}{
+		{pcnSource("left"), "include/rate_control.h", "CONTROL_PROG(PROGRAM(init)", false},
+		{controlSource{"ldcp", "left", []string{`"ldcp",`, `"left",`}}, "",
+			"BPF_PROG(ldcp_init", true},
+		{controlSource{"dctcp", "left", []string{`"pcn_dctcp",`, `"left",`, `"dctcp")`, `"left")`}}, "",
+			"BPF_PROG(pcn_dctcp_init", true},
+	} {
+		t.Run(test.source.file, func(t *testing.T) {
+			control := registeredScheme(t, changed(t, test.source, func(headers, source string) {
+				if test.header != "" {
+					source = filepath.Join(headers, test.header)
+				}
+				begin := "void " + test.program + ", struct sock *sk)\n{\n"
+				replace(t, source, begin, begin+"\treturn;\n")
+			}), 0)
+			b := newBed(t, tailDrop)
+			b.mark(t)
+			if control.Hears() == "cnp" {
+				b.points(t, control)
+			}
+			f := b.connect(t, control.Name(), control.Name(), 0, 0)
+			_, err := control.Flow(f.key(t))
+			qt.Assert(t, qt.ErrorIs(err, loader.ErrNoFlow))
+			f.transfer(t.Context(), transfer)
+			flow, err := control.Flow(f.key(t))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(flow.Doubt, ""))
+			qt.Check(t, qt.IsTrue(flow.Packets > 100), qt.Commentf("%+v", flow))
+			qt.Check(t, qt.IsTrue(flow.MarkedPackets > 0), qt.Commentf("%+v", flow))
+			if test.receives {
+				flows, err := control.Flows()
+				qt.Assert(t, qt.IsNil(err))
+				qt.Check(t, qt.HasLen(flows, 2))
+			}
+		})
+	}
+}
+
+// controlSource is a control to compile under another name.
+type controlSource struct {
+	file, name string
+	rename     []string // texts of its file, and what takes their place
+}
+
+func pcnSource(name string) controlSource {
+	return controlSource{"pcn", name,
+		[]string{"#define CONTROL	      pcn\n", "#define CONTROL " + name + "\n"}}
+}
+
+// changed compiles a control from sources that change has edited.
+func changed(
+	t *testing.T, c controlSource, change func(headers, source string),
+) scheme.Scheme {
+	t.Helper()
 	dir := t.TempDir()
 	qt.Assert(t, qt.IsNil(os.CopyFS(dir, bpf.Headers)))
-	replace(t, filepath.Join(dir, "include/rate_control.h"),
-		"return plain_ssthresh(sk);", garbage,
-		"return ((struct tcp_sock *)sk)->snd_cwnd;", garbage)
-	source := filepath.Join(dir, name+".bpf.c")
-	data, err := os.ReadFile("../../bpf/cc/pcn.bpf.c")
+	source := filepath.Join(dir, c.name+".bpf.c")
+	data, err := os.ReadFile("../../bpf/cc/" + c.file + ".bpf.c")
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsNil(os.WriteFile(source, data, 0o600)))
-	replace(t, source, "#define CONTROL	      pcn\n", "#define CONTROL "+name+"\n")
+	replace(t, source, c.rename...)
+	change(dir, source)
 	own, err := compile.Scheme(t.Context(), source, compile.Sources{})
 	qt.Assert(t, qt.IsNil(err))
 	_, s, err := scheme.Builtin().With(own)
