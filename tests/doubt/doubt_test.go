@@ -86,6 +86,7 @@ func TestReusedPorts(t *testing.T) {
 			control := registered(t, name, 0)
 			b := newBed(t, tailDrop)
 			first := b.connect(t, name, name, 40000, 5000)
+			first.heardOf(t, control)
 			qt.Assert(t, qt.IsNil(first.server.SetLinger(0)))
 			qt.Assert(t, qt.IsNil(first.server.Close())) // a reset
 			first.client.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -94,8 +95,7 @@ func TestReusedPorts(t *testing.T) {
 			second := b.connect(t, name, name, 40000, 5000)
 			key := second.key(t)
 			qt.Assert(t, qt.Equals(key, first.key(t)))
-			_, err = control.Flow(key)
-			qt.Assert(t, qt.IsNil(err))
+			second.heardOf(t, control)
 			qt.Assert(t, qt.IsNil(first.client.Close()))
 			_, err = control.Flow(key)
 			qt.Assert(t, qt.IsNil(err))
@@ -115,6 +115,7 @@ func TestSameFlowInTwoNamespaces(t *testing.T) {
 	one, two := newBed(t, tailDrop), newBed(t, tailDrop)
 	a := one.connect(t, "pcn", "pcn", 40000, 5000)
 	b := two.connect(t, "pcn", "pcn", 40000, 5000)
+	b.heardOf(t, control)
 	keyA, keyB := a.key(t), b.key(t)
 	qt.Assert(t, qt.Not(qt.Equals(keyA.Netns, keyB.Netns)))
 	keyA.Netns = keyB.Netns
