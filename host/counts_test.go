@@ -154,7 +154,7 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 		"cnp_decrease": 1 + 1 + 1, "cnp_increase": 2, "cnp_udp": 3, "malformed": 4, "no_flow": 5,
 		"bad_icrc": 6, "interface": 7, "prefix": 8, "unsigned": 9, "no_key": 10, "bad_tag": 11,
 		"stale": 12, "replayed": 13, "rate_limited": 14, "cnp_ce_lost": 15,
-		"rise_limited": 16,
+		"rise_limited": 16, "unseen": 17, "elsewhere": 18,
 	}, "cnp_hold" /* the lab's TCD */)
 }
 
@@ -307,7 +307,7 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 		"rp": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
 			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
-			"rise_limited",
+			"rise_limited", "unseen", "elsewhere",
 		},
 	} {
 		pins, err := host.PinsOf(component)

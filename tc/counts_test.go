@@ -54,10 +54,10 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 		}},
 		{newRP(t), []string{
 			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",
-			"cnp_udp", "interface",
+			"cnp_udp", "elsewhere", "interface",
 			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed",
 			"rise_limited", "stale",
-			"unsigned",
+			"unseen", "unsigned",
 		}},
 	} {
 		counts, err := c.of.Counts()

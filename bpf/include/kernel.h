@@ -274,6 +274,7 @@ struct bictcp {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
+	u32 rcv_wnd;
 	u32 rcv_wup;
 	u32 snd_una;
 	u32 snd_nxt;

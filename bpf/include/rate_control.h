@@ -36,6 +36,7 @@
 #define PCN_RATE_CONTROL_H
 
 #include "plain.h"
+#include "point.h"
 #include "program.h"
 #include "tcp.h"
 
@@ -118,6 +119,27 @@ static __always_inline u32 doubts_after_loss(struct flow_entry *flow, u64 event_
 }
 #endif
 
+/* rp_near() doubles it twice. */
+#define SIGHT_MOST (1U << 28)
+
+/* Keeps what rp_sight_good() compares with CNPs. */
+static __always_inline void keep_sight(struct sock *sk, struct cnp_guard *g)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 una = tp->snd_una, flight = tp->snd_nxt - (g->sighted ? g->una : una),
+	    lately = g->flight - (g->flight >> 6);
+
+	if (!on_host)
+		return;
+	g->una = una;
+	g->flight = flight > lately ? flight : lately;
+	if (g->flight > SIGHT_MOST)
+		g->flight = SIGHT_MOST;
+	g->expected = tp->rcv_nxt;
+	g->window = tp->rcv_wnd;
+	g->sighted = 1;
+}
+
 static __noinline void start(struct sock *sk)
 {
 	struct flow_entry flow = {};
@@ -127,6 +149,7 @@ static __noinline void start(struct sock *sk)
 	control_start(&flow);
 	tcp_establish(sk, &flow.sender, &key);
 	flow.owner = tcp_state(sk)->owner;
+	keep_sight(sk, &flow.guard);
 	flow.sender.send_rate_bps = control_rate(&flow);
 	reason = start_doubt(&flow);
 	if (NEEDS_ECN && !tcp_ecn_negotiated(sk))
@@ -208,6 +231,7 @@ static __noinline void on_ack(struct sock *sk, const struct rate_sample *rs)
 	window_bps = window_rate_bps(sk);
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
+	keep_sight(sk, &flow->guard);
 	control_ack(flow, &event);
 	reason = doubts(flow, &event);
 	if (!reason && before && before != DOUBT_NO_ECN)
