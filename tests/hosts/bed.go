@@ -314,6 +314,14 @@ func (c *Control) NPCounts() tc.Counts {
 	return n
 }
 
+// RPCounts returns the counters of the senders' reaction point.
+func (c *Control) RPCounts() tc.Counts {
+	c.bed.t.Helper()
+	n, err := c.rp.Counts()
+	c.bed.ok(err)
+	return n
+}
+
 // Flow returns what the control knows of the connection's flow from its sender.
 func (c *Control) Flow(conn Connection) loader.Flow {
 	c.bed.t.Helper()
