@@ -239,7 +239,7 @@ func checkFallback(found *checks) {
 func checkedInterfaces(c *Config, s *Status) []string {
 	var names []string
 	if c != nil {
-		names = c.interfaceNames()
+		names = c.Interfaces()
 	} else {
 		for _, one := range s.Components {
 			if !one.isOthers {

@@ -27,7 +27,7 @@ func (c *Config) SettingsOf(control string) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	components, err := controlComponents(c, c.LineRate, c.RTT)
+	components, err := controlComponents(c, measured{c.LineRate, c.RTT})
 	if err != nil {
 		return nil, err
 	}
