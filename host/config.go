@@ -119,7 +119,7 @@ func (c *Config) parts() []part {
 		func(p part) bool { return reflect.ValueOf(p).IsNil() })
 }
 
-// Interfaces returns the names of all interfaces in the configuration, each as often as it is there.
+// Interfaces returns the names of all interfaces in the configuration, some of them more than once.
 func (c *Config) Interfaces() []string {
 	var names []string
 	for _, p := range c.parts() {

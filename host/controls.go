@@ -22,7 +22,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 )
 
-const controlPrefix = "control_" // of its component
+const ControlPrefix = "control_" // of its component
 
 // Control is a congestion control to register, with its parameters.
 type Control struct {
@@ -51,9 +51,12 @@ func (c *Controls) Add(name string) error {
 	if c.Has(name) {
 		return nil
 	}
-	c.all = append(c.all, Control{Scheme: s})
+	c.AddScheme(s)
 	return nil
 }
+
+// AddScheme adds the control of a scheme with its defaults.
+func (c *Controls) AddScheme(s scheme.Scheme) { c.all = append(c.all, Control{Scheme: s}) }
 
 // AddObject adds a compiled control of the user's own with its defaults.
 func (c *Controls) AddObject(object []byte) error {
@@ -324,7 +327,7 @@ func controlComponent(c *Config, control Control, n measured) (component, error)
 		settings = append(settings, rttSettings(c, n.rtt)...)
 	}
 	return component{
-		name:     controlPrefix + name,
+		name:     ControlPrefix + name,
 		settings: settings,
 		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
 			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old))
@@ -435,8 +438,8 @@ func (c *Controls) ExtraSchemas() map[string]*jsonschema.Schema {
 	return all
 }
 
-// needsECN reports whether a control of ours is of no use without ECN.
-func needsECN(name string) bool {
+// NeedsECN reports whether a control of ours is of no use without ECN.
+func NeedsECN(name string) bool {
 	s, ok := scheme.Builtin().ByControl(name)
 	return ok && Control{Scheme: s}.needsECN()
 }

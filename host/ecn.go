@@ -12,6 +12,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/host/internal/tcpecn"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -61,68 +62,23 @@ func (e *ECN) plan(*Config, measured) (*component, error) {
 		})
 }
 
-// tcpECNFile has the kernel's attitude to ECN in the thread's network namespace.
-const tcpECNFile = "/proc/sys/net/ipv4/tcp_ecn"
-
-// tcpECN returns net.ipv4.tcp_ecn.
-func tcpECN() (string, error) {
-	text, err := os.ReadFile(tcpECNFile)
-	if err != nil {
-		return "", fmt.Errorf("read net.ipv4.tcp_ecn: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// asksForECN reports whether connections ask for ECN with this net.ipv4.tcp_ecn, also if their
-// control does not need it.
-func asksForECN(value string) bool { return value != "0" && value != "2" && value != "5" }
-
-// ecnAdvice says what happens with this net.ipv4.tcp_ecn, and what to do.
-func ecnAdvice(value string) string {
-	return fmt.Sprintf("net.ipv4.tcp_ecn is %s: a program that chooses its control after it has "+
-		"connected, such as iperf3 -C pcn, gets no ECN, and so TCP's window instead of PCN; "+
-		"sysctl -w net.ipv4.tcp_ecn=1, or choose the control by cgroup or by sysctl", value)
-}
-
-// fallbackFile says whether a SYN that is lost is repeated without asking for ECN.
-const fallbackFile = "/proc/sys/net/ipv4/tcp_ecn_fallback"
-
-// The advice about net.ipv4.tcp_ecn_fallback.
-const (
-	fallbackMeans = "a connection whose first packet is lost has no ECN for life, and so TCP's " +
-		"window, beside others that slow down for marks"
-	fallbackCommand = "sysctl -w net.ipv4.tcp_ecn_fallback=0"
-)
-
-// fallsBack reports whether connections whose SYN is lost go on without ECN.
-func fallsBack() (bool, error) {
-	text, err := os.ReadFile(fallbackFile)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read net.ipv4.tcp_ecn_fallback: %w", err)
-	}
-	return strings.TrimSpace(string(text)) != "0", nil
-}
-
 // Advice returns what this network namespace lacks for the configured controls, and what to do. Up
 // does not change it.
 func (c *Config) Advice() (advice []string, err error) {
 	if !c.needsECN() {
 		return nil, nil
 	}
-	value, err := tcpECN()
+	value, err := tcpecn.Get()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	if err == nil && !asksForECN(value) {
-		advice = append(advice, ecnAdvice(value))
+	if err == nil && !tcpecn.AsksForECN(value) {
+		advice = append(advice, tcpecn.Advice(value))
 	}
-	falls, err := fallsBack()
+	falls, err := tcpecn.FallsBack()
 	if falls {
 		advice = append(advice, fmt.Sprintf("net.ipv4.tcp_ecn_fallback is 1: %s; %s, where all "+
-			"paths let ECN through", fallbackMeans, fallbackCommand))
+			"paths let ECN through", tcpecn.FallbackMeans, tcpecn.FallbackCommand))
 	}
 	return advice, err
 }
@@ -132,8 +88,8 @@ func (s *Status) ecnNotes() []string {
 	var notes []string
 	needed := false
 	for _, c := range s.Components {
-		name, ok := strings.CutPrefix(c.Name, controlPrefix)
-		if !ok || !needsECN(name) {
+		name, ok := strings.CutPrefix(c.Name, ControlPrefix)
+		if !ok || !NeedsECN(name) {
 			continue
 		}
 		needed = true
@@ -144,8 +100,8 @@ func (s *Status) ecnNotes() []string {
 				c.Counts[flowsCount], name, name))
 		}
 	}
-	if value, err := tcpECN(); needed && err == nil && !asksForECN(value) {
-		notes = append(notes, ecnAdvice(value))
+	if value, err := tcpecn.Get(); needed && err == nil && !tcpecn.AsksForECN(value) {
+		notes = append(notes, tcpecn.Advice(value))
 	}
 	return notes
 }

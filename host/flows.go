@@ -25,7 +25,7 @@ const (
 
 // hasFlows reports whether a component is a control that keeps its flows.
 func hasFlows(name string, p *pinned) bool {
-	return strings.HasPrefix(name, controlPrefix) && p.maps["flows"] != nil
+	return strings.HasPrefix(name, ControlPrefix) && p.maps["flows"] != nil
 }
 
 // readFlows reads the flow table of a control. It is read once, as it may be long.
@@ -33,7 +33,7 @@ func readFlows(name string, p *pinned, types loader.MapTypes) ([]loader.Flow, er
 	if !hasFlows(name, p) {
 		return nil, nil
 	}
-	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"], types)
+	c, err := loader.FromFlows(strings.TrimPrefix(name, ControlPrefix), p.maps["flows"], types)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s *Status) liveFlows() []LiveFlow {
 	flows := []LiveFlow{}
 	for _, c := range s.Components {
 		for _, f := range c.flows {
-			flows = append(flows, LiveFlow{strings.TrimPrefix(c.Name, controlPrefix), f})
+			flows = append(flows, LiveFlow{strings.TrimPrefix(c.Name, ControlPrefix), f})
 		}
 	}
 	return flows
@@ -132,7 +132,7 @@ func (h *Host) Flows() ([]LiveFlow, error) {
 	}
 	flows := []LiveFlow{}
 	for _, name := range names {
-		control, ok := strings.CutPrefix(name, controlPrefix)
+		control, ok := strings.CutPrefix(name, ControlPrefix)
 		if !ok {
 			continue
 		}
@@ -158,15 +158,15 @@ func (h *Host) Flows() ([]LiveFlow, error) {
 // Control opens a pinned congestion control to read its flows; close its flow table after use. The
 // error wraps [loader.ErrNoFlow] if it keeps no flows, or is not pinned.
 func (h *Host) Control(name string) (*loader.Control, error) {
-	m, err := ebpf.LoadPinnedMap(h.folder(controlPrefix+name).at(mapPrefix+"flows"), nil)
+	m, err := ebpf.LoadPinnedMap(h.folder(ControlPrefix+name).at(mapPrefix+"flows"), nil)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("congestion control %s keeps no flows here: %w",
 			name, loader.ErrNoFlow)
 	}
 	if err != nil {
-		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)
+		return nil, explainPin(filepath.Join(h.root, ControlPrefix+name), err)
 	}
-	st, err := h.folder(controlPrefix + name).state()
+	st, err := h.folder(ControlPrefix + name).state()
 	var types loader.MapTypes
 	if err == nil {
 		types, err = st.mapTypes()

@@ -18,7 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-const npName = "np" // of its component
+const NPName = "np" // of its component
 
 // NP holds the parameters of the notification point (NSDI'20, Fig. 8).
 type NP struct {
@@ -43,18 +43,18 @@ func (n *NP) at() []string { return n.Interfaces }
 func (*NP) required() []string { return []string{"interfaces"} }
 
 func (n *NP) fill(d *config.Decoder, c *Config) {
-	fillZero(d, npName, n, NP{T: Period(c.RTT), CongestedShare: defaultShare,
+	fillZero(d, NPName, n, NP{T: Period(c.RTT), CongestedShare: defaultShare,
 		MaxFlows: defaultFlows, Idle: 10 * config.Second})
 }
 
 func (n *NP) validate(d *config.Decoder, c *Config) {
-	interfaces(d, npName, n.Interfaces)
+	interfaces(d, NPName, n.Interfaces)
 	if n.T == AutoPeriod {
 		c.validateAuto(d)
 	} else if n.T != 0 || d.Has("np.T") {
 		config.InRange(d, "np.T", n.T, Period(config.Microsecond), Period(config.Second))
 	} else if len(c.RTTTo) == 0 {
-		d.Fail(npName, "\"T\" is missing",
+		d.Fail(NPName, "\"T\" is missing",
 			"add T: 50us, rtt: 50us, or rtt_to: [HOST:PORT] to measure it")
 	}
 	config.InRange(d, "np.congested_share", n.CongestedShare, 0, 1-minShare)
@@ -87,7 +87,7 @@ func (n *NP) plan(c *Config, found measured) (*component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("np: %w", err)
 	}
-	return tcComponent(npName, n.Interfaces, settings,
+	return tcComponent(NPName, n.Interfaces, settings,
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadHostNP(tc.HostNPOptions{
 				TNs: uint64(t), CongestedShare: float64(n.CongestedShare),

@@ -6,15 +6,17 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
 )
 
 // Preview returns what Up would do, with the settings that would change in the notes. It loads and
 // verifies all programs, and changes nothing.
 func (h *Host) Preview(ctx context.Context, c *Config) (changes []Change, err error) {
-	if err := haveKernel(); err != nil {
+	if err := HaveKernel(); err != nil {
 		return nil, err
 	}
-	if err := checkMount(h.root); err != nil {
+	if err := bpffs.CheckMount(h.root); err != nil {
 		return nil, err
 	}
 	components, err := h.plan(ctx, c)
@@ -95,18 +97,18 @@ func orNone(value string) string {
 func wouldReselect(changes []Change) []Change {
 	var controls []string
 	for _, c := range changes {
-		name, ok := strings.CutPrefix(c.Component, controlPrefix)
+		name, ok := strings.CutPrefix(c.Component, ControlPrefix)
 		if ok && c.What != Kept && c.What != Removed {
 			controls = append(controls, name)
 		}
 	}
-	chosen, _, err := choices(controls)
+	chosen, _, err := Choices(controls)
 	if err != nil {
 		return nil
 	}
 	var out []Change
 	for _, c := range chosen {
-		out = append(out, Change{Component: controlPrefix + c.Control, What: Reselected,
+		out = append(out, Change{Component: ControlPrefix + c.Control, What: Reselected,
 			Namespace: c.Namespace.String()})
 	}
 	return out

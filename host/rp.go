@@ -17,7 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-const rpName = "rp" // of its component
+const RPName = "rp" // of its component
 
 // RP holds the parameters of the reaction point. docs/security.md says which attack each limit
 // stops.
@@ -46,14 +46,14 @@ func (r *RP) at() []string { return r.Interfaces }
 func (*RP) required() []string { return []string{"interfaces"} }
 
 func (r *RP) fill(d *config.Decoder, c *Config) {
-	fillZero(d, rpName, r, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst,
+	fillZero(d, RPName, r, RP{CNPInterval: c.RTT / 2, CNPBurst: tc.DefaultCNPBurst,
 		TagWindow: config.Duration(tc.DefaultWindow)})
 }
 
 func (r *RP) validate(d *config.Decoder, c *Config) {
-	interfaces(d, rpName, r.Interfaces)
+	interfaces(d, RPName, r.Interfaces)
 	if c.Controls.hears() == nil {
-		d.Fail(rpName, "there is no control that CNPs are for", "add controls: {pcn: {}}")
+		d.Fail(RPName, "there is no control that CNPs are for", "add controls: {pcn: {}}")
 	}
 	config.InRange(d, "rp.cnp_interval", r.CNPInterval, 0, config.Second)
 	config.CountInRange(d, "rp.cnp_burst", r.CNPBurst, 1, 1_000_000)
@@ -106,7 +106,7 @@ func (r *RP) plan(c *Config, found measured) (*component, error) {
 		}
 		return nil
 	}
-	one, err := tcComponent(rpName, r.Interfaces, settings, func(old map[string]*ebpf.Map,
+	one, err := tcComponent(RPName, r.Interfaces, settings, func(old map[string]*ebpf.Map,
 		controls map[string]*loader.Control) (_ tc.Object, err error) {
 		old = maps.Clone(old)
 		// do not reuse them: the new rules are in new maps

@@ -13,7 +13,7 @@ import (
 	"github.com/pcn-linux/pcn/tc"
 )
 
-const stampName = "stamp" // of its component
+const StampName = "stamp" // of its component
 
 // Stamp says where packets get which class.
 type Stamp struct {
@@ -30,17 +30,17 @@ func (s *Stamp) at() []string { return s.Interfaces }
 func (*Stamp) required() []string { return []string{"interfaces"} }
 
 func (s *Stamp) fill(d *config.Decoder, _ *Config) {
-	fillZero(d, stampName, s, Stamp{DataDSCP: 26, ControlDSCP: 48})
+	fillZero(d, StampName, s, Stamp{DataDSCP: 26, ControlDSCP: 48})
 }
 
 func (s *Stamp) validate(d *config.Decoder, _ *Config) {
-	interfaces(d, stampName, s.Interfaces)
+	interfaces(d, StampName, s.Interfaces)
 	config.CountInRange(d, "stamp.data_dscp", s.DataDSCP, 0, 63)
 	config.CountInRange(d, "stamp.control_dscp", s.ControlDSCP, 0, 63)
 }
 
 func (s *Stamp) plan(*Config, measured) (*component, error) {
-	return tcComponent(stampName, s.Interfaces, s.settings(),
+	return tcComponent(StampName, s.Interfaces, s.settings(),
 		func(old map[string]*ebpf.Map, _ map[string]*loader.Control) (tc.Object, error) {
 			return tc.LoadStamp(tc.StampOptions{DataDSCP: uint8(s.DataDSCP),
 				ControlDSCP: uint8(s.ControlDSCP)}, tc.Reuse(old))
@@ -52,18 +52,15 @@ func (s *Stamp) settings() []Setting {
 		{controlDSCPKey, fmt.Sprint(s.ControlDSCP)}}
 }
 
+// DSCPs returns the classes that a running stamp gives packets; ok is false for other components.
+func (s *ComponentStatus) DSCPs() (data, control uint8, ok bool) {
+	d, err := strconv.ParseUint(s.Setting(dataDSCPKey), 10, 8)
+	c, err2 := strconv.ParseUint(s.Setting(controlDSCPKey), 10, 8)
+	return uint8(d), uint8(c), err == nil && err2 == nil
+}
+
 // Settings of stamp.
 const (
 	dataDSCPKey    = "data_dscp"
 	controlDSCPKey = "control_dscp"
 )
-
-// classesOf returns the DSCPs of a stamp that runs, nil if they cannot be read.
-func classesOf(settings []Setting) *classes {
-	data, err := strconv.ParseUint(settingIn(settings, dataDSCPKey), 10, 8)
-	control, err2 := strconv.ParseUint(settingIn(settings, controlDSCPKey), 10, 8)
-	if err != nil || err2 != nil {
-		return nil
-	}
-	return &classes{uint8(data), uint8(control)}
-}

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -42,10 +43,16 @@ type ComponentStatus struct {
 	Problems []string `json:"problems"`
 	Warnings []string `json:"warnings"`
 
-	isOthers bool // only other namespaces want it
-	signs    bool // it has keys for signed CNPs
-	flows    []loader.Flow
+	// IsOthers tells that only other network namespaces want it.
+	IsOthers bool `json:"-"`
+	// Signs tells that it has keys for signed CNPs.
+	Signs bool `json:"-"`
+
+	flows []loader.Flow
 }
+
+// Setting returns the value of a setting, empty if there is none.
+func (s *ComponentStatus) Setting(key string) string { return settingIn(s.Settings, key) }
 
 // OK reports whether all components are whole and there are no differences.
 func (s Status) OK() bool {
@@ -60,7 +67,7 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		if err := checkMount(h.root); err != nil {
+		if err := bpffs.CheckMount(h.root); err != nil {
 			return nil, err
 		}
 	}
@@ -111,10 +118,10 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 		problem("a change of it was interrupted: run %s up or down", command)
 	default:
 		s.Settings = st.Settings
-		s.isOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
+		s.IsOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
 	}
 	isElsewhere := cookie != 0 && cookie != here.Cookie
-	s.isOthers = s.isOthers || isElsewhere
+	s.IsOthers = s.IsOthers || isElsewhere
 	if isElsewhere {
 		s.Name = component + "@" + h.nameOf(folderName, cookie)
 	}
@@ -247,7 +254,7 @@ func (h *Host) differences(
 	}
 	for _, r := range running {
 		isPlanned := func(p component) bool { return p.name == r.Name }
-		if !r.isOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
+		if !r.IsOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
 			out = append(out, r.Name+" runs, and is not configured")
 		}
 	}
@@ -259,10 +266,10 @@ func (h *Host) differences(
 func (c *Config) asRuns(running []ComponentStatus) *Config {
 	found := *c
 	for _, r := range running {
-		if rate, err := config.ParseRate(settingIn(r.Settings, "line_rate")); err == nil {
+		if rate, err := config.ParseRate(r.Setting("line_rate")); err == nil {
 			found.LineRate = cmp.Or(found.LineRate, rate)
 		}
-		if rtt, err := config.ParseDuration(settingIn(r.Settings, "rtt")); err == nil {
+		if rtt, err := config.ParseDuration(r.Setting("rtt")); err == nil {
 			found.RTT = cmp.Or(found.RTT, rtt)
 		}
 	}

@@ -114,7 +114,7 @@ func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Chan
 		return nil, err
 	}
 	defer unlock()
-	if err := haveKernel(); err != nil {
+	if err := HaveKernel(); err != nil {
 		return nil, err
 	}
 	s, err := h.survey()
