@@ -57,7 +57,8 @@ func TestDoctor(t *testing.T) {
 	bpffs := filepath.Dir(host.DefaultRoot)
 	t.Cleanup(func() { os.Chmod(bpffs, 0o777) })
 	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o777))) // as where it was mounted without a mode
-	qt.Check(t, qt.Matches(checkOf(t, diagnose(t, nil), "BPF file system").Is, ".* has mode 0777.*"))
+	qt.Check(t, qt.Matches(checkOf(t, diagnose(t, nil), "BPF file system").Is,
+		".* has mode 0777.*"))
 	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o700)))
 	found := diagnose(t, nil)
 	for _, name := range []string{"kernel types", "congestion controls in BPF",
@@ -191,7 +192,8 @@ func TestProbePeer(t *testing.T) {
 	_, peer := wire(t)
 	probe := func(address string) []doctor.Check {
 		t.Helper()
-		return doctor.ProbePeer(context.Background(), host.New(), doctor.PeerOptions{Address: address})
+		return doctor.ProbePeer(context.Background(), host.New(),
+			doctor.PeerOptions{Address: address})
 	}
 	address := doctorAt(t, peer)
 	found := probe(address)

@@ -209,7 +209,8 @@ func In(name string, fn func() error) error {
 		path = filepath.Join(netnsFolders[0], name)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrPermission) {
-		return rights.Explain(fmt.Errorf("network namespace %s: %w", name, err), rights.Entering...)
+		return rights.Explain(
+			fmt.Errorf("network namespace %s: %w", name, err), rights.Entering...)
 	} else if err != nil {
 		return fmt.Errorf("network namespace %s: %w: give a name that ip netns list shows, or a "+
 			"file such as /proc/PID/ns/net", name, err)
@@ -230,7 +231,8 @@ func In(name string, fn func() error) error {
 	if errors.As(err, &refused) {
 		err = refused // without the namespace's numbers
 	}
-	return rights.Explain(fmt.Errorf("enter network namespace %s: %w", name, err), rights.Entering...)
+	return rights.Explain(
+		fmt.Errorf("enter network namespace %s: %w", name, err), rights.Entering...)
 }
 
 func isNetns(path string) bool {

@@ -114,7 +114,8 @@ func (s *selfTest) makeNamespaces() error {
 			*h, err = netns.New() // the thread ends with Do
 			return err
 		}); err != nil {
-			return rights.Explain(fmt.Errorf("make a network namespace: %w", err), rights.Entering...)
+			return rights.Explain(
+				fmt.Errorf("make a network namespace: %w", err), rights.Entering...)
 		}
 		s.onClose(h.Close)
 	}
