@@ -18,6 +18,8 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
+	"github.com/pcn-linux/pcn/host/internal/rights"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -30,6 +32,9 @@ func New() *Host { return At(DefaultRoot) }
 // At returns the host whose pins are in another folder of a BPF file system. Hosts of one machine
 // share the names of congestion controls.
 func At(root string) *Host { return &Host{filepath.Clean(root)} }
+
+// Root returns the folder of its pins.
+func (h *Host) Root() string { return h.root }
 
 func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, name)} }
 
@@ -87,7 +92,7 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 }
 
 func (h *Host) up(ctx context.Context, c *Config) (changes []Change, err error) {
-	if err := haveKernel(); err != nil {
+	if err := HaveKernel(); err != nil {
 		return nil, err
 	}
 	unlock, err := lock(ctx, h.root)
@@ -293,10 +298,10 @@ func (h *Host) nameOf(folder string, cookie uint64) string {
 	return fmt.Sprintf("with cookie %d", cookie)
 }
 
-// haveKernel fails if this kernel lacks a feature, such as links of struct_ops (6.4) or tcx (6.6).
-func haveKernel() error {
+// HaveKernel fails if this kernel lacks a feature, such as links of struct_ops (6.4) or tcx (6.6).
+func HaveKernel() error {
 	// First the rights: without them the kernel refuses what the other probes try.
-	if err := haveCapabilities(); err != nil {
+	if err := rights.Have(); err != nil {
 		return err
 	}
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -413,8 +418,8 @@ func attached(f folder, o *object) (bool, error) {
 func inRemovalOrder(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int {
-		return boolToInt(strings.HasPrefix(a, controlPrefix)) - boolToInt(strings.HasPrefix(b,
-			controlPrefix))
+		return boolToInt(strings.HasPrefix(a, ControlPrefix)) - boolToInt(strings.HasPrefix(b,
+			ControlPrefix))
 	})
 	return names
 }
@@ -457,7 +462,7 @@ func (h *Host) down(
 	ctx context.Context, which func(*survey) []string, removePorts func() error,
 ) (changes []Change, err error) {
 	if _, err := os.Stat(h.root); errors.Is(err, fs.ErrNotExist) {
-		return nil, checkMount(h.root)
+		return nil, bpffs.CheckMount(h.root)
 	}
 	unlock, err := lock(ctx, h.root)
 	if err != nil {

@@ -41,9 +41,7 @@ func (c Counts) total() (n uint64) {
 
 // Every counter is shown by the name of its member in C, also of a map that another process loaded.
 func TestCountsHaveTheNamesInC(t *testing.T) {
-	n, err := LoadMarkedNP(MarkedNPOptions{})
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { n.Close() })
+	n := loadMarked(t, markedOptions{})
 	for _, c := range []struct {
 		of    interface{ Counts() (Counts, error) }
 		names []string

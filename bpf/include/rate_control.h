@@ -173,19 +173,6 @@ static __noinline void start(struct sock *sk)
 	}
 }
 
-SEC("struct_ops/init")
-void CONTROL_PROG(PROGRAM(init), struct sock *sk)
-{
-	start(sk);
-}
-
-SEC("struct_ops/release")
-void CONTROL_PROG(PROGRAM(release), struct sock *sk)
-{
-	plain_end(sk);
-	flow_end(sk);
-}
-
 /* The rate of the flow's window. */
 static __always_inline u64 window_rate_bps(struct sock *sk)
 {
@@ -255,30 +242,6 @@ static __noinline void on_ack(struct sock *sk, const struct rate_sample *rs)
 	tcp_set_rate(sk, rate_bps);
 }
 
-static __always_inline void on_any_ack(struct sock *sk, const struct rate_sample *rs)
-{
-	if (tcp_started(sk))
-		on_ack(sk, rs);
-	else if (tcp_starts_late(sk))
-		start(sk);
-}
-
-/* From 6.10 on. */
-SEC("struct_ops/cong_control")
-void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
-		  const struct rate_sample *rs)
-{
-	on_any_ack(sk, rs);
-}
-
-#ifndef __wasm__ /* before 6.10 */
-SEC("struct_ops/cong_control_2")
-void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
-{
-	on_any_ack(sk, rs);
-}
-#endif
-
 SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
@@ -309,27 +272,6 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		plain_enter(sk, reason);
 	else
 		tcp_set_rate(sk, rate_bps);
-}
-
-SEC("struct_ops/pkts_acked")
-void CONTROL_PROG(PROGRAM(pkts_acked), struct sock *sk, const struct ack_sample *sample)
-{
-	if (in_window(sk))
-		plain_acked(sk, sample);
-}
-
-SEC("struct_ops/ssthresh")
-u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
-{
-	if (in_window(sk))
-		return plain_ssthresh(sk);
-	return ((struct tcp_sock *)sk)->snd_ssthresh;
-}
-
-SEC("struct_ops/undo_cwnd")
-u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
-{
-	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 #ifdef CONTROL_BURST_NS
@@ -400,20 +342,9 @@ SIMULATED("simulate_rate") void simulate_rate(u64 rate_bps)
 }
 #endif
 
-SEC(".struct_ops.link")
-struct tcp_congestion_ops CONTROL = {
-	.init = (void *)PROGRAM(init),
-	.release = (void *)PROGRAM(release),
-	.cong_control = (void *)PROGRAM(cong_control),
-	.set_state = (void *)PROGRAM(set_state),
-	.ssthresh = (void *)PROGRAM(ssthresh),
-	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
-	.pkts_acked = (void *)PROGRAM(pkts_acked),
 #ifdef CONTROL_BURST_NS
-	.min_tso_segs = (void *)PROGRAM(min_tso_segs),
+#define CONTROL_BURSTS
 #endif
-	.name = TEXT(CONTROL),
-	.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,
-};
+#include "operations.h"
 
 #endif

@@ -323,7 +323,11 @@ Exits with 1 if anything differs or is broken.`,
 
 // printChoices prints which other network namespaces chose a control of ours.
 func printChoices(w io.Writer, h *host.Host) error {
-	chosen, err := h.Choices()
+	names, err := h.Registered()
+	if err != nil {
+		return err
+	}
+	chosen, _, err := host.Choices(names)
 	for _, c := range chosen {
 		if !c.IsHere() {
 			fmt.Fprintf(w, "network namespace %s chose %s\n", c.Namespace, c.Control)

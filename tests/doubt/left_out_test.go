@@ -4,6 +4,7 @@ package doubt
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"testing"
@@ -32,7 +33,7 @@ func leftOut(t *testing.T, name string) scheme.Scheme {
 	t.Helper()
 	const garbage = "return 0x88812345;"
 	return changed(t, pcnSource(name), func(headers, _ string) {
-		replace(t, filepath.Join(headers, "include/rate_control.h"),
+		replace(t, filepath.Join(headers, "include/operations.h"),
 			"return plain_ssthresh(sk);", garbage,
 			"return ((struct tcp_sock *)sk)->snd_cwnd;", garbage)
 	})
@@ -43,22 +44,20 @@ func leftOut(t *testing.T, name string) scheme.Scheme {
 func TestInitLeftOut(t *testing.T) {
 	for _, test := range []struct {
 		source   controlSource
-		header   string // that has init; empty: its own file
-		program  string
-		receives bool // the receiver keeps an entry too
+		init     string // where it is; empty: in operations.h
+		receives bool   // the receiver keeps an entry too
 	}{
-		{pcnSource("left"), "include/rate_control.h", "CONTROL_PROG(PROGRAM(init)", false},
-		{controlSource{"ldcp", "left", []string{`"ldcp",`, `"left",`}}, "",
-			"BPF_PROG(ldcp_init", true},
-		{controlSource{"dctcp", "left", []string{`"pcn_dctcp",`, `"left",`, `"dctcp")`, `"left")`}}, "",
-			"BPF_PROG(pcn_dctcp_init", true},
+		{pcnSource("left"), "", false},
+		{ldcpSource("left"), "", true},
+		{dctcpSource("left"), "BPF_PROG(pcn_dctcp_init", true},
 	} {
 		t.Run(test.source.file, func(t *testing.T) {
 			control := registeredScheme(t, changed(t, test.source, func(headers, source string) {
-				if test.header != "" {
-					source = filepath.Join(headers, test.header)
+				if test.init == "" {
+					source = filepath.Join(headers, "include/operations.h")
 				}
-				begin := "void " + test.program + ", struct sock *sk)\n{\n"
+				init := cmp.Or(test.init, "CONTROL_PROG(PROGRAM(init)")
+				begin := "void " + init + ", struct sock *sk)\n{\n"
 				replace(t, source, begin, begin+"\treturn;\n")
 			}), 0)
 			b := newBed(t, tailDrop)
@@ -93,6 +92,16 @@ type controlSource struct {
 func pcnSource(name string) controlSource {
 	return controlSource{"pcn", name,
 		[]string{"#define CONTROL	      pcn\n", "#define CONTROL " + name + "\n"}}
+}
+
+func ldcpSource(name string) controlSource {
+	return controlSource{"ldcp", name, []string{"#define CONTROL	    ldcp\n",
+		"#define CONTROL " + name + "\n"}}
+}
+
+func dctcpSource(name string) controlSource {
+	return controlSource{"dctcp", name,
+		[]string{`"pcn_dctcp",`, `"` + name + `",`, `"dctcp")`, `"` + name + `")`}}
 }
 
 // changed compiles a control from sources that change has edited.

@@ -322,20 +322,6 @@ func (c *Control) RPCounts() tc.Counts {
 	return n
 }
 
-// Flow returns what the control knows of the connection's flow from its sender.
-func (c *Control) Flow(conn Connection) loader.Flow {
-	c.bed.t.Helper()
-	f, err := c.loaded.Flow(loader.FlowKey{Src: addrPort(conn.Sender.LocalAddr()),
-		Dst: addrPort(conn.Sender.RemoteAddr()), Protocol: unix.IPPROTO_TCP})
-	c.bed.ok(err)
-	return f
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	ap := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
-}
-
 // Connection is a TCP connection from a sender to the receiver.
 type Connection struct{ Sender, Receiver *net.TCPConn }
 

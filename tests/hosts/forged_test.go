@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"syscall"
@@ -169,6 +170,11 @@ func (b *Bed) localUser(c Connection) attacker {
 func udpSource(c Connection) int {
 	return 0xc000 | int((addrPort(c.Sender.LocalAddr()).Port()^
 		addrPort(c.Sender.RemoteAddr()).Port())&0x3fff)
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	ap := a.(*net.TCPAddr).AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 func firstError(errs ...error) error {
