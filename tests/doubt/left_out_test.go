@@ -95,7 +95,7 @@ func pcnSource(name string) controlSource {
 }
 
 func ldcpSource(name string) controlSource {
-	return controlSource{"ldcp", name, []string{"#define CONTROL	    ldcp\n",
+	return controlSource{"ldcp", name, []string{"#define CONTROL	   ldcp\n",
 		"#define CONTROL " + name + "\n"}}
 }
 
