@@ -143,6 +143,7 @@ const (
 	rpdcqcnVarCnpBurstNs         = "cnp_burst_ns"
 	rpdcqcnVarCnpIntervalNs      = "cnp_interval_ns"
 	rpdcqcnVarDilationShift      = "dilation_shift"
+	rpdcqcnVarDoubtParams        = "doubt_params"
 	rpdcqcnVarFloorBps           = "floor_bps"
 	rpdcqcnVarIdealTime          = "ideal_time"
 	rpdcqcnVarLossParams         = "loss_params"
@@ -232,6 +233,7 @@ type rpdcqcnVariableSpecs struct {
 	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.VariableSpec `ebpf:"doubt_params"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
@@ -297,6 +299,7 @@ type rpdcqcnVariables struct {
 	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.Variable `ebpf:"doubt_params"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	LossParams    *ebpf.Variable `ebpf:"loss_params"`

@@ -116,6 +116,7 @@ const (
 	rpibccVarCnpBurstNs        = "cnp_burst_ns"
 	rpibccVarCnpIntervalNs     = "cnp_interval_ns"
 	rpibccVarDilationShift     = "dilation_shift"
+	rpibccVarDoubtParams       = "doubt_params"
 	rpibccVarFloorBps          = "floor_bps"
 	rpibccVarIdealTime         = "ideal_time"
 	rpibccVarLossParams        = "loss_params"
@@ -204,6 +205,7 @@ type rpibccVariableSpecs struct {
 	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.VariableSpec `ebpf:"doubt_params"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
@@ -268,6 +270,7 @@ type rpibccVariables struct {
 	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.Variable `ebpf:"doubt_params"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	LossParams    *ebpf.Variable `ebpf:"loss_params"`

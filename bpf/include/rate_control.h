@@ -15,7 +15,9 @@
  *	line_rate_bps()			a flow with a window is not paced faster
  *	CONTROL_DOUBT			optional: the struct doubt_params (algo/doubt.h). Then also
  *	CONTROL_ACK_DECREASES(flow)	how often ACKs asked for a decrease
- *	CONTROL_EXPECTS_CNPS		the control goes by CNPs only
+ *	CONTROL_EXPECTS_CNPS		enum doubt_cnps
+ *	CONTROL_OBEYS_CNPS_ALONE	in place of these three: without CNPs for marks it would not
+ *					slow down, so it has that doubt
  *	CONTROL_BURST_NS		optional; at the flow's rate, packets of this time leave
  *					back to back at most; 0: TCP decides. Then also
  *	CONTROL_RESTART_NS		how long an application pauses until its flow restarts; 0:
@@ -72,6 +74,15 @@ FLOW_TABLE(struct flow_entry);
 OWN_ENTRY(struct flow_entry)
 
 #define NEEDS_ECN ((CONTROL_FLAGS) & TCP_CONG_NEEDS_ECN)
+
+#ifdef CONTROL_OBEYS_CNPS_ALONE
+/* CNPs for marks keep no period. */
+const volatile struct doubt_params doubt_params OF("period_ns", "from:0") = {};
+
+#define CONTROL_DOUBT		     (loaded(doubt_params))
+#define CONTROL_ACK_DECREASES(flow_) 0
+#define CONTROL_EXPECTS_CNPS	     DOUBT_CNPS_FOR_MARKS
+#endif
 
 #ifdef CONTROL_DOUBT
 static __always_inline u32 start_doubt(struct flow_entry *flow)

@@ -17,6 +17,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -40,7 +43,7 @@ type bed struct {
 	sender, router, receiver netns.NsHandle
 	port                     int // index of the router's device to the receiver
 	senderDev, receiverDev   int
-	receiverAddr             string
+	senderAddr, receiverAddr string
 }
 
 // bufferBytes is the tail drop buffer of the bottleneck.
@@ -48,7 +51,7 @@ func newBed(t *testing.T, bufferBytes int) *bed {
 	t.Helper()
 	b := &bed{
 		sender: nstest.New(t), router: nstest.New(t), receiver: nstest.New(t),
-		receiverAddr: "10.9.2.2",
+		senderAddr: "10.9.1.2", receiverAddr: "10.9.2.2",
 	}
 	b.senderDev = b.link(t, b.sender, "10.9.1.2/24", "10.9.1.1/24", "left")
 	b.receiverDev = b.link(t, b.receiver, "10.9.2.2/24", "10.9.2.1/24", "right")
@@ -131,7 +134,7 @@ func registeredScheme(
 	nstest.RequireRoot(t)
 	nstest.Turn(t)
 	given := map[string]scheme.Value{}
-	if s.HearsCNPs() {
+	if s.Object.Param("T") != nil {
 		given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(periodT)}
 	}
 	for i := 0; i < len(keysAndValues); i += 2 {
@@ -164,6 +167,53 @@ func (b *bed) points(t *testing.T, control *loader.Control) {
 	t.Cleanup(func() { rp.Close() })
 	qt.Assert(t, qt.IsNil(rp.Allow(b.senderDev)))
 	qt.Assert(t, qt.IsNil(rp.Attach(b.sender, b.senderDev)))
+}
+
+// behindNAT has the router replace the sender's address. CNPs go to the router, which is nobody's
+// flow: they are packets of a connection that it does not know.
+func (b *bed) behindNAT(t *testing.T, control *loader.Control) {
+	b.points(t, control)
+	for _, line := range []string{
+		"nft add table ip nat",
+		"nft add chain ip nat post { type nat hook postrouting priority 100 ; }",
+		"nft add rule ip nat post oifname right masquerade",
+	} {
+		run(t, b.router, line)
+	}
+}
+
+// overlay has the flows in a VXLAN, and NP and RP at the interfaces below it: they see UDP.
+func (b *bed) overlay(t *testing.T, control *loader.Control) {
+	b.points(t, control)
+	tunnel := func(h netns.NsHandle, own, peer, address string) {
+		run(t, h, "ip link add vx0 type vxlan id 42 dev veth0 local "+own+" remote "+peer+
+			" dstport 4789")
+		run(t, h, "ip addr add "+address+"/24 dev vx0")
+		run(t, h, "ip link set vx0 up")
+		run(t, h, "ip link set vx0 gso_max_segs 1")
+	}
+	tunnel(b.sender, b.senderAddr, b.receiverAddr, "10.10.0.1")
+	tunnel(b.receiver, b.receiverAddr, b.senderAddr, "10.10.0.2")
+	b.senderAddr, b.receiverAddr = "10.10.0.1", "10.10.0.2"
+}
+
+// programInFront has a program of somebody else before NP, that lets packets pass, as Cilium's do:
+// then no program behind it runs.
+func (b *bed) programInFront(t *testing.T, control *loader.Control) {
+	b.points(t, control)
+	const pass = 0 // TCX_PASS
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, pass), asm.Return()}})
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { program.Close() })
+	nstest.Do(t, b.receiver, func() error {
+		l, err := link.AttachTCX(link.TCXOptions{Interface: b.receiverDev, Program: program,
+			Attach: ebpf.AttachTCXIngress, Anchor: link.Head()})
+		if err == nil {
+			t.Cleanup(func() { l.Close() })
+		}
+		return err
+	})
 }
 
 // noECN makes the receiver's host refuse ECN.
@@ -205,7 +255,7 @@ func (b *bed) connect(t *testing.T, control, peerControl string, clientPort, ser
 	nstest.Do(t, b.sender, func() error {
 		d := net.Dialer{
 			Control: chooses(control), Timeout: 5 * time.Second,
-			LocalAddr: &net.TCPAddr{IP: net.IPv4(10, 9, 1, 2), Port: clientPort},
+			LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.senderAddr), Port: clientPort},
 		}
 		c, err := d.DialContext(t.Context(), "tcp4", l.Addr().String())
 		if err != nil {

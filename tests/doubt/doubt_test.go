@@ -60,6 +60,66 @@ func TestNothingMarks(t *testing.T) {
 	asGoodAsCUBIC(t, b, "pcn", "pcn", 2*time.Second)
 }
 
+// Controls that go by CNPs only, and CNPs that do not come although packets are marked: the flow
+// has a TCP window within two seconds, and is never faster than CUBIC.
+func TestMarksWithoutCNPs(t *testing.T) {
+	for _, test := range []struct{ control, feedback string }{
+		{"pcn", "cnp"}, {"dcqcn", ""}, {"ibcc", ""},
+	} {
+		for name, hide := range map[string]func(*bed, *testing.T, *loader.Control){
+			"no NP": func(*bed, *testing.T, *loader.Control) {},
+			"NAT":   (*bed).behindNAT, "overlay": (*bed).overlay,
+			"program in front": (*bed).programInFront,
+		} {
+			t.Run(test.control+"/"+name, func(t *testing.T) {
+				var given []string
+				if test.feedback != "" {
+					given = []string{"feedback", test.feedback}
+				}
+				control := registered(t, test.control, 0, given...)
+				b := newBed(t, tailDrop)
+				b.mark(t)
+				hide(b, t, control)
+				f := b.connect(t, test.control, test.control, 0, 0)
+				f.sending(t)
+				began := time.Now()
+				nstest.Eventually(t, "the flow doubts", func() bool {
+					flow, err := control.Flow(f.key(t))
+					return err == nil && flow.Doubt == "no_cnps"
+				})
+				qt.Check(t, qt.IsTrue(time.Since(began) < 2*time.Second))
+				flow, err := control.Flow(f.key(t))
+				qt.Assert(t, qt.IsNil(err))
+				qt.Check(t, qt.IsTrue(flow.MarkedPackets > 0))
+				qt.Check(t, qt.Equals(flow.CNPDecrease+flow.CNPIncrease, 0))
+				f.client.Close()
+				ours, cubic := b.measure(t, test.control, test.control, time.Second),
+					b.measure(t, "cubic", "cubic", time.Second)
+				t.Logf("%v; cubic: %v", ours, cubic)
+				qt.Check(t, qt.IsTrue(ours.mbps < 1.1*cubic.mbps))
+			})
+		}
+	}
+}
+
+// CNPs for marks end the doubt of a new flow.
+func TestMarksAndCNPs(t *testing.T) {
+	for _, name := range []string{"dcqcn", "ibcc"} {
+		t.Run(name, func(t *testing.T) {
+			control := registered(t, name, 0)
+			b := newBed(t, tailDrop)
+			b.mark(t)
+			b.points(t, control)
+			f := b.connect(t, name, name, 0, 0)
+			f.sending(t)
+			nstest.Eventually(t, "the flow goes by its control", func() bool {
+				flow, err := control.Flow(f.key(t))
+				return err == nil && flow.Doubt == "" && flow.CNPDecrease > 0
+			})
+		})
+	}
+}
+
 // The control goes by CNPs only, and the peer sends none.
 func TestPeerSendsNoCNPs(t *testing.T) {
 	registered(t, "pcn", 0, "feedback", "cnp")
