@@ -102,14 +102,21 @@ func chooseObject(g Cgroup) (*object, error) {
 // checkCgroups fails where Up would fail to attach.
 func (c *Config) checkCgroups() error {
 	for _, g := range c.Cgroups {
-		var fsinfo unix.Statfs_t
-		if err := unix.Statfs(g.Path, &fsinfo); err != nil {
-			return fmt.Errorf("cgroup %s: %w", g.Path, err)
+		if err := checkCgroup(g.Path); err != nil {
+			return err
 		}
-		if fsinfo.Type != unix.CGROUP2_SUPER_MAGIC {
-			return fmt.Errorf("cgroup %s is no cgroup of version 2: want a folder such as "+
-				"/sys/fs/cgroup/storage.slice", g.Path)
-		}
+	}
+	return nil
+}
+
+func checkCgroup(path string) error {
+	var fsinfo unix.Statfs_t
+	if err := unix.Statfs(path, &fsinfo); err != nil {
+		return fmt.Errorf("cgroup %s: %w", path, err)
+	}
+	if fsinfo.Type != unix.CGROUP2_SUPER_MAGIC {
+		return fmt.Errorf("cgroup %s is no cgroup of version 2: want a folder such as "+
+			"/sys/fs/cgroup/storage.slice", path)
 	}
 	return nil
 }

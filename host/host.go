@@ -70,6 +70,8 @@ const (
 	Reselected = "selected again"
 	// NotReselected could not be done.
 	NotReselected = "not selected again"
+	// GivenBack are connections that Adopt had changed.
+	GivenBack = "given back"
 	// StillChosen is a control that was removed and that a namespace's sysctl names.
 	StillChosen = "still chosen"
 )
@@ -434,6 +436,7 @@ func boolToInt(b bool) int {
 // Down removes what the Ups in the network namespace of the calling thread installed. Controls and
 // cgroups that another namespace's Up asked for stay. Connections keep their congestion control;
 // new ones get the system's default.
+// Those that Adopt changed get back what they had.
 func (h *Host) Down(ctx context.Context) ([]Change, error) {
 	return h.takeDown(ctx, func(s *survey) []string { return s.mine() }, removePorts)
 }
@@ -482,15 +485,23 @@ func (h *Host) down(
 	if err := t.adopt(h, s); err != nil {
 		return nil, err
 	}
+	back, err := h.giveBack()
+	if err != nil {
+		return nil, err
+	}
 	if changes, err = h.removeAll(&t, s, which(s)); err != nil {
 		return nil, err
 	}
-	return changes, h.removeRoot()
+	return append(changes, back.change()...), h.removeRoot()
 }
 
-// removeRoot removes the folder of all components, if none is left.
+// removeRoot removes the folder of all components, if none is left, and then what adopted
+// connections had.
 func (h *Host) removeRoot() error {
 	err := os.Remove(h.root)
+	if err == nil {
+		err = os.Remove(h.adoptedPin())
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		return fmt.Errorf("remove %s: %w", h.root, err)
 	}
