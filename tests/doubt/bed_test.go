@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,9 +24,12 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
 
@@ -120,8 +125,28 @@ func registered(
 ) *loader.Control {
 	t.Helper()
 	s, ok := scheme.Builtin().ByControl(name)
+	if name == ownWindow {
+		s, ok = compiledWindow(t), true
+	}
 	qt.Assert(t, qt.IsTrue(ok))
 	return registeredScheme(t, s, maxFlows, keysAndValues...)
+}
+
+// ownWindow is a control with a window as pcn scheme new writes it for users.
+const ownWindow = "ownwindow"
+
+func compiledWindow(t *testing.T) scheme.Scheme {
+	t.Helper()
+	template, err := bpf.Templates.ReadFile("templates/window.c")
+	qt.Assert(t, qt.IsNil(err))
+	path := filepath.Join(t.TempDir(), ownWindow+".c")
+	text := strings.ReplaceAll(string(template), "NAME", ownWindow)
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(text), 0o600)))
+	own, err := compile.Scheme(t.Context(), path, compile.Sources{Kernel: npecn.Source()})
+	qt.Assert(t, qt.IsNil(err))
+	_, s, err := scheme.Builtin().With(own)
+	qt.Assert(t, qt.IsNil(err))
+	return s
 }
 
 func registeredScheme(

@@ -43,12 +43,17 @@ func asGoodAsCUBIC(t *testing.T, b *bed, control, peer string, d time.Duration) 
 }
 
 func TestPeerRefusesECN(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
-			registered(t, control, 0)
+			c := registered(t, control, 0)
 			b := newBed(t, tailDrop)
 			b.noECN(t)
 			asGoodAsCUBIC(t, b, control, "cubic", transfer)
+			f := b.connect(t, control, "cubic", 0, 0)
+			f.transfer(t.Context(), 50*time.Millisecond)
+			flow, err := c.Flow(f.key(t))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(flow.Doubt, "no_ecn"))
 		})
 	}
 }
@@ -68,7 +73,7 @@ func TestPeerSendsNoCNPs(t *testing.T) {
 }
 
 func TestTableFull(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
 			registered(t, control, 1)
 			b := newBed(t, tailDrop)
