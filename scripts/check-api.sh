@@ -33,8 +33,9 @@ sort scripts/check-api.exceptions | grep -v '^#' >"$work/announced" || true
 if unannounced=$(comm -23 "$work/breaks" "$work/announced") && [ -n "$unannounced" ]; then
 	printf '%s\n' "$unannounced" >&2
 	cat >&2 <<-END
-		check-api: these break users of $base: keep the old name beside the new one, or announce
-		them in CHANGELOG.md and list them in scripts/check-api.exceptions
+		check-api: these break users of $base: keep the old name beside the new
+		one, or announce them in CHANGELOG.md and list them in
+		scripts/check-api.exceptions
 	END
 	exit 1
 fi
