@@ -20,8 +20,8 @@ import (
 
 	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/host/internal/rights"
+	"github.com/pcn-linux/pcn/internal/flock"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
 // DefaultRoot is where PCN is pinned.

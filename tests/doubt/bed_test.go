@@ -9,7 +9,9 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,9 +27,12 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
 
@@ -123,8 +128,28 @@ func registered(
 ) *loader.Control {
 	t.Helper()
 	s, ok := scheme.Builtin().ByControl(name)
+	if name == ownWindow {
+		s, ok = compiledWindow(t), true
+	}
 	qt.Assert(t, qt.IsTrue(ok))
 	return registeredScheme(t, s, maxFlows, keysAndValues...)
+}
+
+// ownWindow is a control with a window as pcn scheme new writes it for users.
+const ownWindow = "ownwindow"
+
+func compiledWindow(t *testing.T) scheme.Scheme {
+	t.Helper()
+	template, err := bpf.Templates.ReadFile("templates/window.c")
+	qt.Assert(t, qt.IsNil(err))
+	path := filepath.Join(t.TempDir(), ownWindow+".c")
+	text := strings.ReplaceAll(string(template), "NAME", ownWindow)
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(text), 0o600)))
+	own, err := compile.Scheme(t.Context(), path, compile.Sources{Kernel: npecn.Source()})
+	qt.Assert(t, qt.IsNil(err))
+	_, s, err := scheme.Builtin().With(own)
+	qt.Assert(t, qt.IsNil(err))
+	return s
 }
 
 func registeredScheme(
@@ -185,15 +210,23 @@ func (b *bed) behindNAT(t *testing.T, control *loader.Control) {
 // overlay has the flows in a VXLAN, and NP and RP at the interfaces below it: they see UDP.
 func (b *bed) overlay(t *testing.T, control *loader.Control) {
 	b.points(t, control)
-	tunnel := func(h netns.NsHandle, own, peer, address string) {
+	b.tunnel(t)
+}
+
+// tunnel has the flows in a VXLAN.
+func (b *bed) tunnel(t *testing.T) {
+	tunnel := func(h netns.NsHandle, own, peer, address string) int {
 		run(t, h, "ip link add vx0 type vxlan id 42 dev veth0 local "+own+" remote "+peer+
 			" dstport 4789")
 		run(t, h, "ip addr add "+address+"/24 dev vx0")
 		run(t, h, "ip link set vx0 up")
 		run(t, h, "ip link set vx0 gso_max_segs 1")
+		l, err := nstest.Netlink(t, h).LinkByName("vx0")
+		qt.Assert(t, qt.IsNil(err))
+		return l.Attrs().Index
 	}
-	tunnel(b.sender, b.senderAddr, b.receiverAddr, "10.10.0.1")
-	tunnel(b.receiver, b.receiverAddr, b.senderAddr, "10.10.0.2")
+	b.senderDev = tunnel(b.sender, b.senderAddr, b.receiverAddr, "10.10.0.1")
+	b.receiverDev = tunnel(b.receiver, b.receiverAddr, b.senderAddr, "10.10.0.2")
 	b.senderAddr, b.receiverAddr = "10.10.0.1", "10.10.0.2"
 }
 

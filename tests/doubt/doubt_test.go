@@ -4,6 +4,7 @@ package doubt
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,12 +44,17 @@ func asGoodAsCUBIC(t *testing.T, b *bed, control, peer string, d time.Duration) 
 }
 
 func TestPeerRefusesECN(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
-			registered(t, control, 0)
+			c := registered(t, control, 0)
 			b := newBed(t, tailDrop)
 			b.noECN(t)
 			asGoodAsCUBIC(t, b, control, "cubic", transfer)
+			f := b.connect(t, control, "cubic", 0, 0)
+			f.transfer(t.Context(), 50*time.Millisecond)
+			flow, err := c.Flow(f.key(t))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(flow.Doubt, "no_ecn"))
 		})
 	}
 }
@@ -102,13 +108,20 @@ func TestMarksWithoutCNPs(t *testing.T) {
 	}
 }
 
-// CNPs for marks end the doubt of a new flow.
+// CNPs for marks end the doubt of a new flow, also where NP and RP are inside a tunnel.
 func TestMarksAndCNPs(t *testing.T) {
-	for _, name := range []string{"dcqcn", "ibcc"} {
-		t.Run(name, func(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		inside bool
+	}{{"dcqcn", false}, {"ibcc", false}, {"pcn", false}, {"pcn", true}} {
+		t.Run(fmt.Sprintf("%s/tunnel %v", test.name, test.inside), func(t *testing.T) {
+			name := test.name
 			control := registered(t, name, 0)
 			b := newBed(t, tailDrop)
 			b.mark(t)
+			if test.inside {
+				b.tunnel(t)
+			}
 			b.points(t, control)
 			f := b.connect(t, name, name, 0, 0)
 			f.sending(t)
@@ -128,7 +141,7 @@ func TestPeerSendsNoCNPs(t *testing.T) {
 }
 
 func TestTableFull(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
 			registered(t, control, 1)
 			b := newBed(t, tailDrop)
