@@ -74,7 +74,8 @@ The key file holds 32 hexadecimal digits. The key stays until pcn host down.`,
 	return inNamespace(c)
 }
 
-// useKeys signs with the key of a file in slot 0, and accepts it. It makes the file if there is none.
+// useKeys signs with the key of a file in slot 0, and accepts it. It makes the file if there is
+// none.
 func useKeys(w io.Writer, path string) error {
 	made, err := makeKey(path)
 	if err != nil {
