@@ -51,8 +51,8 @@ func (p path) connect(t *testing.T, control *loader.Control) connection {
 }
 
 // connectTo is connect by other addresses of the server than its first. Some kernels leave out
-// struct_ops programs for some packets (KNOWN_ISSUES.md). If one of the handshake is among them, the
-// control hears of the flow with a later packet only, and another connection has to do.
+// struct_ops programs for some packets (KNOWN_ISSUES.md). If one of the handshake is among them,
+// the control hears of the flow with a later packet only, and another connection has to do.
 func (p path) connectTo(t *testing.T, control *loader.Control, listenAddr,
 	dialAddr string) connection {
 	t.Helper()

@@ -40,7 +40,8 @@ needs ECN: net.ipv4.tcp_ecn=1 asks for it.`,
 				return usageError{err}
 			}
 			if a.Control == "" && !back {
-				return usageError{errors.New("--control is missing: want one that runs, such as pcn")}
+				return usageError{errors.New("--control is missing: want one that runs, " +
+					"such as pcn")}
 			}
 			var done host.Adopted
 			if back {

@@ -89,8 +89,8 @@ func useKeys(w io.Writer, path string) error {
 		return err
 	}
 	if made {
-		_, err = fmt.Fprintf(w, "made %s: copy it to all hosts, and run pcn host up --keys %s there\n",
-			path, path)
+		_, err = fmt.Fprintf(w,
+			"made %s: copy it to all hosts, and run pcn host up --keys %s there\n", path, path)
 	}
 	return err
 }

@@ -44,8 +44,8 @@ type Stat struct {
 	format format
 }
 
-// The variables that hold parameters: of the sender, of its wiring to TCP, its losses and its doubt,
-// of the notification point, of switches' marking and of WRED.
+// The variables that hold parameters: of the sender, of its wiring to TCP, its losses and its
+// doubt, of the notification point, of switches' marking and of WRED.
 var parameterVariables = []string{ParamsVariable, pathVariable, lossVariable, doubtVariable,
 	NotificationVariable, MarkerVariable, "wred_params"}
 
