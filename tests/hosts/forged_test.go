@@ -39,7 +39,8 @@ func TestForgedCNPs(t *testing.T) {
 		{"other VLAN", func(b *Bed, c Connection) attacker { return b.neighbour(c, 20) }, "unseen"},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
-			m, err := parseMeasurement(fmt.Sprintf("offloads=none senders=1 rate=%dMbps t=5ms", mbps))
+			m, err := parseMeasurement(fmt.Sprintf(
+				"offloads=none senders=1 rate=%dMbps t=5ms", mbps))
 			qt.Assert(t, qt.IsNil(err))
 			b := New(t, m.Options)
 			control := b.Control("pcn", m.network(), m.parameters())
@@ -116,7 +117,8 @@ func (a attacker) send(t *testing.T, count int) {
 			}
 			qt.Assert(t, qt.ErrorIs(err, syscall.ENOBUFS)) // the device's queue is full
 		}
-		wait(context.Background(), time.Until(began.Add(least*time.Duration(i)/time.Duration(count))))
+		due := began.Add(least * time.Duration(i) / time.Duration(count))
+		wait(context.Background(), time.Until(due))
 	}
 }
 
