@@ -203,7 +203,7 @@ static __always_inline bool rp_saw(const struct received_cnp *h, const struct cn
 	       rp_near(bpf_ntohl(sight->ack), g->expected, g->window + RP_SIGHT_SLACK / 4);
 }
 
-/* Counts CNPs that nobody sent who saw the flow. Flows that no control of a host keeps have none. */
+/* Counts CNPs of who did not see the flow. Without a control on a host there is no telling. */
 static __always_inline bool rp_sight_good(const struct received_cnp *h, const struct cnp_guard *g)
 {
 	if (!on_host || !g->sighted || rp_saw(h, g))

@@ -34,8 +34,8 @@ All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(), newHostAdopt(),
-		newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
+	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
+		newHostAdopt(), newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
 	return c
 }
 
