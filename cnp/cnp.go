@@ -102,7 +102,7 @@ type CNP struct {
 	// UDP is set for a flow of UDP, unset for TCP.
 	UDP bool
 
-	// Tag is the signature, see Sign; zero if there is none.
+	// Tag is the signature, see Sign, or what its sender saw, see Saw.
 	Tag [8]byte
 }
 

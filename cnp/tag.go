@@ -34,6 +34,13 @@ func (c *CNP) Sign(key Key, slot int, at time.Time) {
 	binary.BigEndian.PutUint32(c.Tag[4:], c.mac(key, word))
 }
 
+// Saw sets the tag to what a CNP without signature tells: the sequence and acknowledgment numbers
+// of the data packet that it answers. A flow of UDP has none.
+func (c *CNP) Saw(seq, ack uint32) {
+	binary.BigEndian.PutUint32(c.Tag[:], seq)
+	binary.BigEndian.PutUint32(c.Tag[4:], ack)
+}
+
 // Signed reports whether the CNP has a tag, with the key slot and the Stamp that the tag claims.
 func (c CNP) Signed() (slot int, stamp uint32, ok bool) {
 	word := binary.BigEndian.Uint32(c.Tag[:])

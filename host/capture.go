@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/host/internal/rights"
 )
 
 // Offsets of a CNP's fields after the Ethernet header, in bytes.
@@ -43,8 +44,8 @@ func ListenCNPs(interfaces []string) (*CNPSocket, error) {
 	}
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
-		return nil, explainRefusal(fmt.Errorf("open a packet socket: %w", err),
-			capability{"CAP_NET_RAW", unix.CAP_NET_RAW, 0})
+		return nil, rights.Explain(fmt.Errorf("open a packet socket: %w", err),
+			rights.Raw)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: ethPAll}); err != nil {
 		unix.Close(fd)

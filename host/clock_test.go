@@ -11,33 +11,9 @@ import (
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/doctor"
 	"github.com/pcn-linux/pcn/tc"
 )
-
-func TestDoctorJudgesClock(t *testing.T) {
-	const window = 500 * time.Millisecond
-	for _, test := range []struct {
-		isSynchronised bool
-		mayBeOff       time.Duration
-		window         time.Duration
-		level          host.Level
-		is             string
-	}{
-		{true, time.Millisecond, 0, host.OK, "synchronised, at most 1ms off"},
-		{true, time.Hour, 0, host.OK, "synchronised, at most 1h0m0s off"},
-		{false, 0, 0, host.OK,
-			"not synchronised, as far as the kernel knows; only signed CNPs need it"},
-		{true, window / 2, window, host.OK, "synchronised, at most 250ms off"},
-		{true, window/2 + 1, window, host.Warn, "synchronised, at most 250.000001ms off"},
-		{false, 0, window, host.Warn, "not synchronised, as far as the kernel knows"},
-	} {
-		found := host.CheckWallClock(test.isSynchronised, test.mayBeOff, test.window)
-		qt.Assert(t, qt.HasLen(found, 1))
-		qt.Check(t, qt.Equals(found[0].Level, test.level), qt.Commentf("%+v", test))
-		qt.Check(t, qt.Equals(found[0].Is, test.is))
-		qt.Check(t, qt.Equals(found[0].Level == host.OK, found[0].Want == ""))
-	}
-}
 
 // setClockState tells the kernel how good its clock is, as NTP daemons do.
 func setClockState(t *testing.T, status int32, mayBeOff time.Duration) {
@@ -51,33 +27,33 @@ func setClockState(t *testing.T, status int32, mayBeOff time.Duration) {
 // The state of the kernel's clock is a warning where signed CNPs are required, or a key is set.
 func TestDoctorReadsClock(t *testing.T) {
 	wire(t)
-	clock := func(c *host.Config) host.Check {
+	clock := func(c *host.Config) doctor.Check {
 		t.Helper()
-		return checkOf(t, doctor(t, c), "wall clock")
+		return checkOf(t, diagnose(t, c), "wall clock")
 	}
 	t.Cleanup(func() { setClockState(t, unix.STA_UNSYNC, time.Second) })
 	setClockState(t, unix.STA_UNSYNC, time.Second)
-	qt.Check(t, qt.Equals(clock(nil).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.OK))
 	signed := parse(t, rpConfig(", require_tag: true, tag_window: 100ms"))
-	qt.Check(t, qt.Equals(clock(signed).Level, host.Warn))
+	qt.Check(t, qt.Equals(clock(signed).Level, doctor.Warn))
 	setClockState(t, 0, 10*time.Millisecond)
-	qt.Check(t, qt.Equals(clock(signed).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(signed).Level, doctor.OK))
 	qt.Check(t, qt.Matches(clock(signed).Is, `synchronised, at most 1.*ms off`))
 	setClockState(t, 0, 60*time.Millisecond)
 	qt.Check(t, qt.StringContains(clock(signed).Want, "at most 50ms off"))
-	qt.Check(t, qt.Equals(clock(nil).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.OK))
 
 	// NP signs for others, whose window it does not know.
 	up(t, "np: {interfaces: [veth0], T: 1ms}\n")
-	qt.Check(t, qt.Equals(clock(nil).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.OK))
 	_, err := host.New().SetKey(1, cnp.Key{1}, tc.KeySigns)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(clock(nil).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.OK))
 	setClockState(t, 0, 300*time.Millisecond)
-	qt.Check(t, qt.Equals(clock(nil).Level, host.Warn))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.Warn))
 	_, err = host.New().SetKey(1, cnp.Key{}, tc.KeyNone)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(clock(nil).Level, host.OK))
+	qt.Check(t, qt.Equals(clock(nil).Level, doctor.OK))
 }
 
 // setClock sets the wall clock ahead by d.
@@ -114,7 +90,7 @@ func TestClockIsSet(t *testing.T) {
 			`those that are wrong by 500ms: run pcn host up`))
 	}
 	qt.Check(t, qt.HasLen(problems(), 2)) // RP's and NP's
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), "rp").Level, host.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), "rp").Level, doctor.Fail))
 	up(t, config)
 	qt.Check(t, qt.HasLen(problems(), 0))
 }

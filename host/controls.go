@@ -3,17 +3,26 @@
 package host
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/jsonschema"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 )
+
+const ControlPrefix = "control_" // of its component
 
 // Control is a congestion control to register, with its parameters.
 type Control struct {
@@ -42,9 +51,12 @@ func (c *Controls) Add(name string) error {
 	if c.Has(name) {
 		return nil
 	}
-	c.all = append(c.all, Control{Scheme: s})
+	c.AddScheme(s)
 	return nil
 }
+
+// AddScheme adds the control of a scheme with its defaults.
+func (c *Controls) AddScheme(s scheme.Scheme) { c.all = append(c.all, Control{Scheme: s}) }
 
 // AddObject adds a compiled control of the user's own with its defaults.
 func (c *Controls) AddObject(object []byte) error {
@@ -280,4 +292,154 @@ func (o Control) values() *scheme.Values {
 	n := scheme.Network{LineRateBps: loader.MaxRateBps, FrameBytes: fullFrameBytes, Host: true}
 	values, _ := o.Scheme.Object.Resolve(o.Settings, n)
 	return values
+}
+
+// controlComponents returns the components of the controls to register.
+func controlComponents(c *Config, n measured) ([]component, error) {
+	var all []component
+	for _, control := range c.Controls.all {
+		one, err := controlComponent(c, control, n)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func controlComponent(c *Config, control Control, n measured) (component, error) {
+	name := control.Scheme.Control
+	given, acks := withWindows(c, control, n.rtt)
+	// A control that does not use the line rate has none here.
+	network := c.network(cmp.Or(n.lineRate, loader.MaxRateBps), n.rtt)
+	values, problems := control.Scheme.Object.Resolve(given, network)
+	if len(problems) > 0 {
+		p := problems[0]
+		return component{}, fmt.Errorf("control %s: %s: %w", name, p.Key, config.Bad(p.Msg, p.Hint))
+	}
+	network.LineRateBps = uint64(n.lineRate)
+	r := loader.Registration{
+		Scheme: control.Scheme, Settings: given, Network: network,
+		MaxFlows: uint32(control.MaxFlows), NetnsKeys: loader.HaveKernelContext() == nil,
+	}
+	settings := append(controlSettings(control, values, n.lineRate), acks...)
+	if values.Uses("base_rtt") {
+		settings = append(settings, rttSettings(c, n.rtt)...)
+	}
+	return component{
+		name:     ControlPrefix + name,
+		settings: settings,
+		load: func(old map[string]*ebpf.Map, controls map[string]*loader.Control) (*object, error) {
+			registered, err := loader.Register(r, loader.Unregistered(), loader.Reuse(old))
+			if err != nil {
+				return nil, err
+			}
+			controls[name] = registered
+			return controlObject(registered)
+		},
+	}, nil
+}
+
+// controlSettings returns the parameters of a control as settings.
+func controlSettings(control Control, values *scheme.Values, line config.Rate) []Setting {
+	var settings []Setting
+	if values.Uses("line_rate") {
+		settings = append(settings, Setting{"line_rate", line.String()})
+	}
+	for _, p := range control.Scheme.Object.Params {
+		if p.IsSender() {
+			settings = append(settings, Setting{p.Key, values.Get(p.Key).String()})
+		}
+	}
+	if control.hasFlowTable() {
+		settings = append(settings, Setting{"max_flows", fmt.Sprint(control.MaxFlows)})
+	}
+	return settings
+}
+
+// withWindows gives a control the window T and the share of the notification points that it hears,
+// or whose work it does itself when it counts marks in ACKs. It assumes that all hosts have the NP
+// settings of this one.
+func withWindows(c *Config, control Control, rtt config.Duration) (scheme.Settings, []Setting) {
+	s := control.Settings
+	t, share := rtt, config.Ratio(defaultShare)
+	if c.NP != nil {
+		t, share = cmp.Or(config.Duration(c.NP.T), rtt), c.NP.CongestedShare
+	}
+	if t == 0 || control.Scheme.Object.Param("T") == nil {
+		return s, nil
+	}
+	s.Given = maps.Clone(s.Given)
+	if s.Given == nil {
+		s.Given = map[string]scheme.Value{}
+	}
+	s.Given["T"] = scheme.Value{Kind: scheme.KindTime, Number: float64(t)}
+	s.Given["congested_share"] = scheme.Value{Kind: scheme.KindRatio, Number: float64(share)}
+	if !control.setup().CountsACKs {
+		return s, nil
+	}
+	settings := []Setting{{"T", t.String()}, {"congested_share", share.String()}}
+	return s, append(settings, rttSettings(c, rtt)...)
+}
+
+func controlObject(c *loader.Control) (*object, error) {
+	types, err := c.Types()
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return &object{
+		fingerprint: c.Fingerprint(),
+		maps:        c.Maps(),
+		types:       types,
+		close:       c.Close,
+		attachments: []attachment{{
+			pin: "registration",
+			attach: func(linkIDs) (link.Link, error) {
+				if err := registerSoon(c); err != nil {
+					return nil, err
+				}
+				return c.Link(), nil
+			},
+			update: c.Replace,
+			restore: func(l link.Link, old *pinned) error {
+				return loader.UpdateStructOps(l, old.maps[loader.OperationsMap])
+			},
+		}},
+	}, nil
+}
+
+// registerSoon registers a control and retries while the name is taken: the registration of a
+// killed process disappears a moment later.
+func registerSoon(c *loader.Control) error {
+	const patience = 2 * time.Second
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := c.Register()
+		if !errors.Is(err, unix.EEXIST) || time.Since(began) > patience {
+			return err
+		}
+	}
+}
+
+// ExtraSchemas returns the schemas of the controls' parameters.
+func (c *Controls) ExtraSchemas() map[string]*jsonschema.Schema {
+	flows := &jsonschema.Schema{
+		Type: jsonschema.Integer, Minimum: new(1.0), Maximum: new(float64(maxFlows)),
+		Description: "Size of the flow table. Default: 65536.",
+	}
+	all := map[string]*jsonschema.Schema{}
+	for _, s := range scheme.Builtin().OnLinux() {
+		extra := map[string]*jsonschema.Schema{}
+		if (Control{Scheme: s}).hasFlowTable() {
+			extra[maxFlowsKey] = flows
+		}
+		all[s.Control] = sectionOf(s).JSONSchema(extra)
+		all[s.Control].Description = s.Title + "."
+	}
+	return all
+}
+
+// NeedsECN reports whether a control of ours is of no use without ECN.
+func NeedsECN(name string) bool {
+	s, ok := scheme.Builtin().ByControl(name)
+	return ok && Control{Scheme: s}.needsECN()
 }

@@ -99,6 +99,8 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 		Src: remote.Addr(), Dst: local.Addr(), FlowSrcPort: local.Port(), FlowDstPort: remote.Port(),
 		Decrease: true, RecRateMbps: 100,
 	}
+	seq, ack := sequence(t, c.Conn.(*net.TCPConn))
+	sound.Saw(seq, ack)
 	frame := func(change func(*cnp.CNP)) []byte {
 		one := sound
 		if change != nil {
@@ -116,9 +118,22 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 
 	// Each cause another number of times, so that none is shown under another's name.
 	times(1, frame(nil))
-	times(2, frame(func(c *cnp.CNP) { c.Decrease, c.RecRateMbps = false, 0 }))
+	increases := func(n int) {
+		for range n {
+			seq++ // another packet
+			hear(frame(func(c *cnp.CNP) {
+				c.Decrease, c.RecRateMbps = false, 0
+				c.Saw(seq, ack)
+			}))
+		}
+	}
+	increases(2)
 	times(15, frame(func(c *cnp.CNP) { c.Decrease = false }))
 	times(3, frame(func(c *cnp.CNP) { c.UDP = true }))
+	times(17, frame(func(c *cnp.CNP) { c.Saw(seq+1<<30, ack) }))
+	const addresses = 12
+	elsewhere := slices.Insert(frame(nil), addresses, 0x81, 0, 0, 20) // VLAN 20
+	times(18, elsewhere)
 	malformed := frame(nil)
 	malformed[len(malformed)-cnp.FrameLen+43] = 1 // flags of the BTH
 	times(4, malformed)
@@ -148,14 +163,38 @@ func TestEveryCounterOfRPIsSeen(t *testing.T) {
 
 	up(t, rpConfig(", cnp_interval: 1s, cnp_burst: 1"))
 	times(1+14, frame(nil))
-	times(16, frame(func(c *cnp.CNP) { c.Decrease, c.RecRateMbps = false, 0 }))
+	increases(16)
 
 	seen(t, "rp", map[string]uint64{
 		"cnp_decrease": 1 + 1 + 1, "cnp_increase": 2, "cnp_udp": 3, "malformed": 4, "no_flow": 5,
 		"bad_icrc": 6, "interface": 7, "prefix": 8, "unsigned": 9, "no_key": 10, "bad_tag": 11,
 		"stale": 12, "replayed": 13, "rate_limited": 14, "cnp_ce_lost": 15,
-		"rise_limited": 16,
+		"rise_limited": 16, "unseen": 17, "elsewhere": 18,
 	}, "cnp_hold" /* the lab's TCD */)
+}
+
+// sequence returns the next sequence number that a connection sends, and that it expects.
+func sequence(t *testing.T, c *net.TCPConn) (seq, ack uint32) {
+	t.Helper()
+	const receiveQueue, sendQueue = 1, 2 // of linux/tcp.h
+	raw, err := c.SyscallConn()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
+		repair := func(on int) error {
+			return unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_REPAIR, on)
+		}
+		of := func(queue int) uint32 {
+			qt.Assert(t, qt.IsNil(unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP,
+				unix.TCP_REPAIR_QUEUE, queue)))
+			n, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_QUEUE_SEQ)
+			qt.Assert(t, qt.IsNil(err))
+			return uint32(n)
+		}
+		qt.Assert(t, qt.IsNil(repair(1)))
+		seq, ack = of(sendQueue), of(receiveQueue)
+		qt.Assert(t, qt.IsNil(repair(-1))) // no window probe
+	})))
+	return seq, ack
 }
 
 // dataFrame is a TCP segment with data from the peer.
@@ -307,7 +346,7 @@ func TestCountersAreShownByTheirNames(t *testing.T) {
 		"rp": {
 			"cnp_decrease", "cnp_increase", "cnp_hold", "cnp_ce_lost", "cnp_udp", "malformed",
 			"no_flow", "interface", "prefix", "bad_icrc", "unsigned", "no_key", "bad_tag", "stale", "replayed", "rate_limited",
-			"rise_limited",
+			"rise_limited", "unseen", "elsewhere",
 		},
 	} {
 		pins, err := host.PinsOf(component)

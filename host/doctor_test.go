@@ -20,23 +20,24 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/doctor"
 	"github.com/pcn-linux/pcn/loader/ns"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // checkOf returns a check by its name.
-func checkOf(t *testing.T, found []host.Check, name string) host.Check {
+func checkOf(t *testing.T, found []doctor.Check, name string) doctor.Check {
 	t.Helper()
-	i := slices.IndexFunc(found, func(c host.Check) bool { return c.Name == name })
+	i := slices.IndexFunc(found, func(c doctor.Check) bool { return c.Name == name })
 	qt.Assert(t, qt.IsTrue(i >= 0), qt.Commentf("no check %q in %+v", name, found))
 	return found[i]
 }
 
-func doctor(t *testing.T, c *host.Config) []host.Check {
+func diagnose(t *testing.T, c *host.Config) []doctor.Check {
 	t.Helper()
-	found := host.New().Doctor(context.Background(), c)
+	found := doctor.Run(context.Background(), host.New(), c)
 	for _, one := range found {
-		qt.Check(t, qt.Equals(one.Level == host.OK, one.Want == ""), qt.Commentf("%+v", one))
+		qt.Check(t, qt.Equals(one.Level == doctor.OK, one.Want == ""), qt.Commentf("%+v", one))
 	}
 	return found
 }
@@ -56,45 +57,46 @@ func TestDoctor(t *testing.T) {
 	bpffs := filepath.Dir(host.DefaultRoot)
 	t.Cleanup(func() { os.Chmod(bpffs, 0o777) })
 	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o777))) // as where it was mounted without a mode
-	qt.Check(t, qt.Matches(checkOf(t, doctor(t, nil), "BPF file system").Is, ".* has mode 0777.*"))
+	qt.Check(t, qt.Matches(checkOf(t, diagnose(t, nil), "BPF file system").Is,
+		".* has mode 0777.*"))
 	qt.Assert(t, qt.IsNil(os.Chmod(bpffs, 0o700)))
-	found := doctor(t, nil)
+	found := diagnose(t, nil)
 	for _, name := range []string{"kernel types", "congestion controls in BPF",
 		"registrations that can be pinned", "tc programs that can be pinned", "wred", "rights",
 		"BPF file system"} {
-		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, host.OK), qt.Commentf("%s", name))
+		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, doctor.OK), qt.Commentf("%s", name))
 	}
 	qt.Check(t, qt.Equals(checkOf(t, found, "components").Is, "nothing runs"))
 
 	up(t, points)
 	setTCPECN(t, "1")
-	found = doctor(t, parse(t, points))
-	qt.Check(t, qt.IsFalse(host.Failed(found)), qt.Commentf("%+v", found))
+	found = diagnose(t, parse(t, points))
+	qt.Check(t, qt.IsFalse(doctor.Failed(found)), qt.Commentf("%+v", found))
 	for _, name := range []string{"control_pcn", "stamp", "syn", "net.ipv4.tcp_ecn", "veth0 MTU",
 		"veth0 qdisc", "veth0 offloads"} {
-		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, host.OK), qt.Commentf("%s", name))
+		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, doctor.OK), qt.Commentf("%s", name))
 	}
 	for _, name := range []string{"np", "rp"} {
-		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, host.Warn))
+		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, doctor.Warn))
 	}
 
 	// A flow that has no ECN, since it chose its control late, and a namespace that asks for none.
 	setTCPECN(t, "2")
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), "net.ipv4.tcp_ecn").Level, host.Warn))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), "net.ipv4.tcp_ecn").Level, doctor.Warn))
 	advice, err := parse(t, points).Advice()
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.HasLen(advice, 2))
 	qt.Check(t, qt.StringContains(advice[0], "sysctl -w net.ipv4.tcp_ecn=1"))
 	qt.Check(t, qt.StringContains(advice[1], "sysctl -w net.ipv4.tcp_ecn_fallback=0"))
 	const fallback = "net.ipv4.tcp_ecn_fallback"
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), fallback).Level, host.Warn))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), fallback).Level, doctor.Warn))
 	nstest.Sysctl(t, here.NS, "tcp_ecn_fallback", "0")
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), fallback).Level, host.OK))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), fallback).Level, doctor.OK))
 	nstest.Sysctl(t, here.NS, "tcp_ecn_fallback", "1")
 	late := connect(t, peer, "")
 	qt.Assert(t, qt.IsNil(setControl(late.Conn, "pcn")))
 	late.flows(t)
-	qt.Check(t, qt.StringContains(checkOf(t, doctor(t, nil), "flows").Is, "1 of 1 have no ECN"))
+	qt.Check(t, qt.StringContains(checkOf(t, diagnose(t, nil), "flows").Is, "1 of 1 have no ECN"))
 	s := statusOf(t)
 	qt.Assert(t, qt.HasLen(s.Notes, 2))
 	qt.Check(t, qt.StringContains(s.Notes[0], "1 of 1 flows of pcn have no ECN, and so TCP's"))
@@ -103,22 +105,22 @@ func TestDoctor(t *testing.T) {
 
 	// What is broken fails: an interface that is not there, small, down; a removed control.
 	missing := strings.ReplaceAll(points, "veth0", "eth7")
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, parse(t, missing)), "eth7").Level, host.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, parse(t, missing)), "eth7").Level, doctor.Fail))
 	nl := nstest.Netlink(t, here.NS)
 	qt.Assert(t, qt.IsNil(nl.LinkSetMTU(here.Link, 1000)))
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), "veth0 MTU").Level, host.Warn))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), "veth0 MTU").Level, doctor.Warn))
 	qt.Assert(t, qt.IsNil(nl.LinkSetDown(here.Link)))
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), "veth0 link").Level, host.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), "veth0 link").Level, doctor.Fail))
 	named(t, "blue")
 	chooseIn(t, "blue", "pcn")
-	qt.Check(t, qt.Equals(checkOf(t, doctor(t, nil), "network namespace blue").Level, host.OK))
+	qt.Check(t, qt.Equals(checkOf(t, diagnose(t, nil), "network namespace blue").Level, doctor.OK))
 	qt.Assert(t, qt.IsNil(nl.LinkDel(here.Link)))
-	found = doctor(t, nil)
-	qt.Check(t, qt.Equals(checkOf(t, found, "stamp").Level, host.Fail))
+	found = diagnose(t, nil)
+	qt.Check(t, qt.Equals(checkOf(t, found, "stamp").Level, doctor.Fail))
 	downIn(t, "")
-	found = doctor(t, nil)
-	qt.Check(t, qt.Equals(checkOf(t, found, "network namespace blue").Level, host.Fail))
-	qt.Check(t, qt.IsTrue(host.Failed(found)))
+	found = diagnose(t, nil)
+	qt.Check(t, qt.Equals(checkOf(t, found, "network namespace blue").Level, doctor.Fail))
+	qt.Check(t, qt.IsTrue(doctor.Failed(found)))
 	chooseIn(t, "blue", "reno")
 }
 
@@ -129,7 +131,7 @@ func doctorAt(t *testing.T, peer nstest.End) string {
 	address, done := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
 		done <- ns.Do(peer.NS, func() error {
-			return host.ListenForDoctor(ctx, netip.AddrPortFrom(peer.Addr, 0).String(),
+			return doctor.Listen(ctx, netip.AddrPortFrom(peer.Addr, 0).String(),
 				func(a net.Addr) { address <- a })
 		})
 	}()
@@ -188,15 +190,16 @@ func bleach(t *testing.T, e nstest.End, protocol uint8) {
 // The path to a peer is whole with its notification point, and each thing that lacks is told.
 func TestProbePeer(t *testing.T) {
 	_, peer := wire(t)
-	probe := func(address string) []host.Check {
+	probe := func(address string) []doctor.Check {
 		t.Helper()
-		return host.New().ProbePeer(context.Background(), host.PeerOptions{Address: address})
+		return doctor.ProbePeer(context.Background(), host.New(),
+			doctor.PeerOptions{Address: address})
 	}
 	address := doctorAt(t, peer)
 	found := probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Level, host.OK),
+	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Level, doctor.OK),
 		qt.Commentf("%+v", found))
-	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, host.Warn)) // nothing runs
+	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, doctor.Warn)) // nothing runs
 
 	upIn(t, "", `
 line_rate: 1Gbps
@@ -205,9 +208,9 @@ controls: {pcn: {}}
 rp: {interfaces: [veth0]}
 `)
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "peer").Level, host.OK))
-	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, host.OK))
-	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, host.OK),
+	qt.Check(t, qt.Equals(checkOf(t, found, "peer").Level, doctor.OK))
+	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, doctor.OK))
+	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, doctor.OK),
 		qt.Commentf("%+v", found))
 	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Is, "none came"))
 
@@ -223,15 +226,15 @@ rp: {interfaces: [veth0]}
 	np(func(h *host.Host) ([]host.Change, error) { return h.Up(context.Background(), c) })
 	defer np(func(h *host.Host) ([]host.Change, error) { return h.Down(context.Background()) })
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, host.OK), qt.Commentf("%+v", found))
-	qt.Check(t, qt.IsFalse(host.Failed(found)))
+	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, doctor.OK), qt.Commentf("%+v", found))
+	qt.Check(t, qt.IsFalse(doctor.Failed(found)))
 
 	// Any service will do; it sees the same marks.
 	found = probe(echo(t, peer).Addr().String())
-	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Level, host.Warn))
-	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, host.OK), qt.Commentf("%+v", found))
+	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Level, doctor.Warn))
+	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, doctor.OK), qt.Commentf("%+v", found))
 	found = probe(netip.AddrPortFrom(peer.Addr, 1).String())
-	qt.Check(t, qt.Equals(checkOf(t, found, "peer").Level, host.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, found, "peer").Level, doctor.Fail))
 
 	// CNPs that RP refuses are told with the reason.
 	upIn(t, "", `
@@ -241,7 +244,7 @@ controls: {pcn: {}}
 rp: {interfaces: [veth0], prefixes: [192.0.2.0/24]}
 `)
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, host.Warn))
+	qt.Check(t, qt.Equals(checkOf(t, found, "CNPs").Level, doctor.Warn))
 	qt.Check(t, qt.Matches(checkOf(t, found, "CNPs").Is, "none came; RP refused [0-9]+: prefix"))
 
 	// A device that clears ECN: of UDP first, then of all.
@@ -250,15 +253,15 @@ rp: {interfaces: [veth0], prefixes: [192.0.2.0/24]}
 	found = probe(address)
 	qt.Check(t, qt.Equals(checkOf(t, found, "path keeps ECN").Is, "CE is Not-ECT on the way "+
 		"there, ECT(0) is Not-ECT on the way there, ECT(1) is Not-ECT on the way there"))
-	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, host.OK))
+	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, doctor.OK))
 	bleach(t, peer, tcp)
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, host.Fail),
+	qt.Check(t, qt.Equals(checkOf(t, found, "marks come back").Level, doctor.Fail),
 		qt.Commentf("%+v", found))
 
 	nstest.Sysctl(t, peer.NS, "tcp_ecn", "0")
 	found = probe(address)
-	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, host.Fail),
+	qt.Check(t, qt.Equals(checkOf(t, found, "peer's ECN").Level, doctor.Fail),
 		qt.Commentf("%+v", found))
 }
 
@@ -301,19 +304,19 @@ func TestProbeMarking(t *testing.T) {
 		},
 		netlink.HtbClassAttrs{Rate: 20e6, Buffer: 3000, Cbuffer: 3000},
 	))))
-	probe := func() host.Check {
+	probe := func() doctor.Check {
 		t.Helper()
-		found := host.New().ProbePeer(context.Background(),
-			host.PeerOptions{Address: address, Load: 500 * time.Millisecond})
+		found := doctor.ProbePeer(context.Background(), host.New(),
+			doctor.PeerOptions{Address: address, Load: 500 * time.Millisecond})
 		return checkOf(t, found, "path marks")
 	}
 	up(t, base+"wred: {interfaces: [veth0], kmin: 10KB, k: 0}\n")
-	qt.Check(t, qt.Equals(probe().Level, host.OK))
+	qt.Check(t, qt.Equals(probe().Level, doctor.OK))
 	dropper := nstest.NewDropper(t, peer)
 	up(t, base)
 	dropper.DropEvery(t, 50)
 	check := probe()
-	qt.Check(t, qt.Equals(check.Level, host.Fail), qt.Commentf("%+v", check))
+	qt.Check(t, qt.Equals(check.Level, doctor.Fail), qt.Commentf("%+v", check))
 	dropper.DropEvery(t, 0)
 }
 
@@ -324,9 +327,9 @@ func TestSelfTest(t *testing.T) {
 	up(t, light)
 	before := pinnedFiles(t)
 	namespaces := linkIDs(t)
-	found := host.SelfTest(context.Background(), 3*time.Second)
+	found := doctor.SelfTest(context.Background(), 3*time.Second)
 	for _, name := range []string{"loads", "marks", "CNPs sent", "CNPs heard", "removed"} {
-		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, host.OK), qt.Commentf("%+v", found))
+		qt.Check(t, qt.Equals(checkOf(t, found, name).Level, doctor.OK), qt.Commentf("%+v", found))
 	}
 	qt.Check(t, qt.DeepEquals(pinnedFiles(t), before))
 	nstest.Eventually(t, "its links are gone", func() bool {
@@ -336,9 +339,9 @@ func TestSelfTest(t *testing.T) {
 	// Interrupted, it leaves nothing too.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	found = host.SelfTest(ctx, time.Hour)
-	qt.Check(t, qt.Equals(checkOf(t, found, "self-test").Level, host.Fail))
-	qt.Check(t, qt.Equals(checkOf(t, found, "removed").Level, host.OK))
+	found = doctor.SelfTest(ctx, time.Hour)
+	qt.Check(t, qt.Equals(checkOf(t, found, "self-test").Level, doctor.Fail))
+	qt.Check(t, qt.Equals(checkOf(t, found, "removed").Level, doctor.OK))
 
 	// Killed, all goes with the process.
 	p := childProcess(childSelfTest)

@@ -43,3 +43,26 @@ func ExampleParse() {
 	fmt.Println(err)
 	// Output: host.yaml:2:3: unknown key "pnc" (hint: did you mean "pcn"?)
 }
+
+// Build a configuration without a file, and check it as one from a file is.
+func ExampleConfig_Check() {
+	c := &host.Config{LineRate: 10e9, RTT: 50_000, RP: &host.RP{Interfaces: []string{"eth0"}}}
+	fmt.Println(c.Check("mine"))
+	if err := c.Controls.Add("pcn"); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(c.Check("mine"), c.Interfaces(), c.RP.CNPBurst)
+	// Output:
+	// mine: there is no control that CNPs are for (hint: add controls: {pcn: {}})
+	// <nil> [eth0 eth0] 8
+}
+
+// What runs, and what differs from the configuration.
+func ExampleHost_Status() {
+	s, err := host.New().Status(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(s.Components), s.OK())
+	// Output: 0 true
+}

@@ -3,4 +3,5 @@
 package host
 
 //go:generate ../scripts/bpf2go.sh choose bpf/choose.bpf.c
+//go:generate ../scripts/bpf2go.sh adopt bpf/adopt.bpf.c
 //go:generate ../scripts/bpf2go.sh --untyped trace bpf/trace.bpf.c trace_event

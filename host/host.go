@@ -18,6 +18,8 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
+	"github.com/pcn-linux/pcn/host/internal/rights"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -30,6 +32,9 @@ func New() *Host { return At(DefaultRoot) }
 // At returns the host whose pins are in another folder of a BPF file system. Hosts of one machine
 // share the names of congestion controls.
 func At(root string) *Host { return &Host{filepath.Clean(root)} }
+
+// Root returns the folder of its pins.
+func (h *Host) Root() string { return h.root }
 
 func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, name)} }
 
@@ -65,6 +70,8 @@ const (
 	Reselected = "selected again"
 	// NotReselected could not be done.
 	NotReselected = "not selected again"
+	// GivenBack are connections that Adopt had changed.
+	GivenBack = "given back"
 	// StillChosen is a control that was removed and that a namespace's sysctl names.
 	StillChosen = "still chosen"
 )
@@ -87,7 +94,7 @@ func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) 
 }
 
 func (h *Host) up(ctx context.Context, c *Config) (changes []Change, err error) {
-	if err := haveKernel(); err != nil {
+	if err := HaveKernel(); err != nil {
 		return nil, err
 	}
 	unlock, err := lock(ctx, h.root)
@@ -293,10 +300,10 @@ func (h *Host) nameOf(folder string, cookie uint64) string {
 	return fmt.Sprintf("with cookie %d", cookie)
 }
 
-// haveKernel fails if this kernel lacks a feature, such as links of struct_ops (6.4) or tcx (6.6).
-func haveKernel() error {
+// HaveKernel fails if this kernel lacks a feature, such as links of struct_ops (6.4) or tcx (6.6).
+func HaveKernel() error {
 	// First the rights: without them the kernel refuses what the other probes try.
-	if err := haveCapabilities(); err != nil {
+	if err := rights.Have(); err != nil {
 		return err
 	}
 	if err := rlimit.RemoveMemlock(); err != nil {
@@ -413,8 +420,8 @@ func attached(f folder, o *object) (bool, error) {
 func inRemovalOrder(names []string) []string {
 	names = slices.Clone(names)
 	slices.SortStableFunc(names, func(a, b string) int {
-		return boolToInt(strings.HasPrefix(a, controlPrefix)) - boolToInt(strings.HasPrefix(b,
-			controlPrefix))
+		return boolToInt(strings.HasPrefix(a, ControlPrefix)) - boolToInt(strings.HasPrefix(b,
+			ControlPrefix))
 	})
 	return names
 }
@@ -429,6 +436,7 @@ func boolToInt(b bool) int {
 // Down removes what the Ups in the network namespace of the calling thread installed. Controls and
 // cgroups that another namespace's Up asked for stay. Connections keep their congestion control;
 // new ones get the system's default.
+// Those that Adopt changed get back what they had.
 func (h *Host) Down(ctx context.Context) ([]Change, error) {
 	return h.takeDown(ctx, func(s *survey) []string { return s.mine() }, removePorts)
 }
@@ -457,7 +465,7 @@ func (h *Host) down(
 	ctx context.Context, which func(*survey) []string, removePorts func() error,
 ) (changes []Change, err error) {
 	if _, err := os.Stat(h.root); errors.Is(err, fs.ErrNotExist) {
-		return nil, checkMount(h.root)
+		return nil, bpffs.CheckMount(h.root)
 	}
 	unlock, err := lock(ctx, h.root)
 	if err != nil {
@@ -477,15 +485,23 @@ func (h *Host) down(
 	if err := t.adopt(h, s); err != nil {
 		return nil, err
 	}
+	back, err := h.giveBack()
+	if err != nil {
+		return nil, err
+	}
 	if changes, err = h.removeAll(&t, s, which(s)); err != nil {
 		return nil, err
 	}
-	return changes, h.removeRoot()
+	return append(changes, back.change()...), h.removeRoot()
 }
 
-// removeRoot removes the folder of all components, if none is left.
+// removeRoot removes the folder of all components, if none is left, and then what adopted
+// connections had.
 func (h *Host) removeRoot() error {
 	err := os.Remove(h.root)
+	if err == nil {
+		err = os.Remove(h.adoptedPin())
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		return fmt.Errorf("remove %s: %w", h.root, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/tc"
 )
 
@@ -21,7 +22,7 @@ func (h *Host) SetKey(slot int, key cnp.Key, keyState tc.KeyState) (done []strin
 		return err
 	})
 	if err == nil && len(done) == 0 {
-		err = checkMount(h.root)
+		err = bpffs.CheckMount(h.root)
 	}
 	if err == nil && len(done) == 0 {
 		err = errors.New("neither NP nor RP runs on this host: pcn host up")

@@ -14,6 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/doctor"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
@@ -97,7 +98,7 @@ func child(what string) error {
 		}
 	}
 	if what == childSelfTest {
-		host.SelfTest(context.Background(), time.Hour)
+		doctor.SelfTest(context.Background(), time.Hour)
 		return nil
 	}
 	h := host.New()

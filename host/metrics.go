@@ -79,7 +79,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(
 				descCount, prometheus.CounterValue, float64(n), one.Name, event)
 		}
-		if control, ok := strings.CutPrefix(one.Name, controlPrefix); ok {
+		if control, ok := strings.CutPrefix(one.Name, ControlPrefix); ok {
 			collectFlows(gauge, control, flows)
 		}
 	}

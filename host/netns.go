@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/host/internal/rights"
 	"github.com/pcn-linux/pcn/loader/ns"
 )
 
@@ -208,7 +209,8 @@ func In(name string, fn func() error) error {
 		path = filepath.Join(netnsFolders[0], name)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrPermission) {
-		return explainRefusal(fmt.Errorf("network namespace %s: %w", name, err), entering...)
+		return rights.Explain(
+			fmt.Errorf("network namespace %s: %w", name, err), rights.Entering...)
 	} else if err != nil {
 		return fmt.Errorf("network namespace %s: %w: give a name that ip netns list shows, or a "+
 			"file such as /proc/PID/ns/net", name, err)
@@ -229,7 +231,8 @@ func In(name string, fn func() error) error {
 	if errors.As(err, &refused) {
 		err = refused // without the namespace's numbers
 	}
-	return explainRefusal(fmt.Errorf("enter network namespace %s: %w", name, err), entering...)
+	return rights.Explain(
+		fmt.Errorf("enter network namespace %s: %w", name, err), rights.Entering...)
 }
 
 func isNetns(path string) bool {
@@ -255,7 +258,7 @@ func splitFolder(name string) (component string, cookie uint64) {
 
 // isMachineWide reports whether a component is the machine's, not a namespace's.
 func isMachineWide(component string) bool {
-	return strings.HasPrefix(component, controlPrefix) || strings.HasPrefix(component, cgroupPrefix)
+	return strings.HasPrefix(component, ControlPrefix) || strings.HasPrefix(component, cgroupPrefix)
 }
 
 // Choice is a network namespace whose net.ipv4.tcp_congestion_control names a control of ours.
@@ -269,9 +272,9 @@ func (c Choice) IsHere() bool { return c.Namespace.path == threadNetns }
 
 const defaultFile = "/proc/sys/net/ipv4/tcp_congestion_control"
 
-// choices returns the namespaces that chose one of the controls, and how many could not be looked
+// Choices returns the namespaces that chose one of the controls, and how many could not be looked
 // into.
-func choices(controls []string) (chosen []Choice, closed int, err error) {
+func Choices(controls []string) (chosen []Choice, closed int, err error) {
 	all, closed, err := allNamespaces()
 	if err != nil {
 		return nil, 0, err
@@ -309,25 +312,15 @@ func (n Namespace) choose(control string) error {
 	})
 }
 
-// Choices returns the network namespaces that chose a control which this host registers.
-func (h *Host) Choices() ([]Choice, error) {
-	names, err := h.controls()
-	if err != nil {
-		return nil, err
-	}
-	chosen, _, err := choices(names)
-	return chosen, err
-}
-
-// controls returns the names of the pinned congestion controls.
-func (h *Host) controls() ([]string, error) {
+// Registered returns the names of the pinned congestion controls.
+func (h *Host) Registered() ([]string, error) {
 	folders, err := h.components()
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, folder := range folders {
-		if name, ok := strings.CutPrefix(folder, controlPrefix); ok {
+		if name, ok := strings.CutPrefix(folder, ControlPrefix); ok {
 			names = append(names, name)
 		}
 	}
@@ -340,7 +333,7 @@ func reselect(changes []Change) []Change {
 	what := map[string]string{} // what happened to each control
 	var controls []string
 	for _, c := range changes {
-		if name, ok := strings.CutPrefix(c.Component, controlPrefix); ok {
+		if name, ok := strings.CutPrefix(c.Component, ControlPrefix); ok {
 			what[name] = c.What
 			controls = append(controls, name)
 		}
@@ -348,7 +341,7 @@ func reselect(changes []Change) []Change {
 	if len(controls) == 0 {
 		return nil
 	}
-	chosen, closed, err := choices(controls)
+	chosen, closed, err := Choices(controls)
 	if err != nil {
 		return []Change{{Component: "network namespaces", What: NotReselected, Note: err.Error()}}
 	}
@@ -358,13 +351,13 @@ func reselect(changes []Change) []Change {
 		isNew = isNew || what[control] != Kept
 	}
 	for _, c := range chosen {
-		one := Change{Component: controlPrefix + c.Control}
+		one := Change{Component: ControlPrefix + c.Control}
 		if c.Namespace.path != threadNetns {
 			one.Namespace = c.Namespace.String()
 		}
 		if what[c.Control] == Removed {
 			one.What, one.Note = StillChosen, "new connections there use the removed control: "+
-				c.Namespace.command("sysctl -w net.ipv4.tcp_congestion_control="+instead())
+				c.Namespace.Command("sysctl -w net.ipv4.tcp_congestion_control="+instead())
 			done = append(done, one)
 			continue
 		}
@@ -372,7 +365,7 @@ func reselect(changes []Change) []Change {
 		switch {
 		case err != nil:
 			one.What, one.Note = NotReselected, err.Error()+": new connections there may use the "+
-				"earlier control: "+c.Namespace.command("sysctl -w "+
+				"earlier control: "+c.Namespace.Command("sysctl -w "+
 				"net.ipv4.tcp_congestion_control="+c.Control)
 		case what[c.Control] == Kept:
 			continue
@@ -404,8 +397,8 @@ func instead() string {
 	return "reno"
 }
 
-// command returns a command for a shell that runs in the namespace.
-func (n Namespace) command(text string) string {
+// Command returns a command for a shell that runs in the namespace.
+func (n Namespace) Command(text string) string {
 	switch {
 	case n.path == threadNetns:
 		return text

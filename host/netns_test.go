@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -25,19 +24,6 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
-
-// Where process 1 may not be looked at, the mount of /sys tells what ip netns exec does.
-func TestMountOfNetnsExec(t *testing.T) {
-	named(t, "blue")
-	for source, want := range map[string]bool{
-		"blue": true, "red": false, "sysfs": false, "": false, "/": false, "../blue": false,
-	} {
-		m := procfs.MountInfo{MountPoint: "/sys", FSType: "sysfs", Source: source}
-		qt.Check(t, qt.Equals(host.IsOfNetnsExec(&m), want), qt.Commentf("%q", source))
-		m.MountPoint = "/mnt"
-		qt.Check(t, qt.IsFalse(host.IsOfNetnsExec(&m)))
-	}
-}
 
 // points has what belongs to a namespace, and a control, which is the machine's.
 const points = `
@@ -223,7 +209,7 @@ func TestNamespacesSelectAgain(t *testing.T) {
 		})
 	}
 	qt.Check(t, qt.IsTrue(isKnown(dial())))
-	chosen, err := host.New().Choices()
+	chosen, _, err := host.Choices([]string{"pcn"})
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.HasLen(chosen, 1))
 	qt.Check(t, qt.Equals(chosen[0].Namespace.String()+" "+chosen[0].Control, "blue pcn"))

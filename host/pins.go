@@ -17,15 +17,15 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"github.com/prometheus/procfs"
-	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
+	"github.com/pcn-linux/pcn/host/internal/rights"
+	"github.com/pcn-linux/pcn/internal/flock"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/flock"
 )
 
 // DefaultRoot is where PCN is pinned.
-const DefaultRoot = "/sys/fs/bpf/pcn"
+const DefaultRoot = bpffs.DefaultRoot
 
 // Each component has a folder with its pinned programs, maps and links, whose names have these
 // prefixes, and its state. The state is missing while the component is being changed.
@@ -92,10 +92,10 @@ func settingIn(settings []Setting, key string) string {
 // lock excludes other changes until unlock is called or this process ends.
 func lock(ctx context.Context, root string) (unlock func(), err error) {
 	parent := filepath.Dir(root)
-	if err := checkMount(root); err != nil {
+	if err := bpffs.CheckMount(root); err != nil {
 		return nil, err
 	}
-	if err := haveBPFFS(parent); err != nil {
+	if err := bpffs.Have(parent); err != nil {
 		return nil, err
 	}
 	const patience = 20 * time.Second
@@ -107,34 +107,9 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 			parent)
 	}
 	if err != nil {
-		return nil, explainRefusal(err, neededCapabilities...)
+		return nil, rights.Explain(err, rights.Needed...)
 	}
 	return func() { _ = held.Release() }, nil // nothing was written to it
-}
-
-// mountCommand mounts a BPF file system that only root may use. Without a mode all users may.
-func mountCommand(dir string) string { return "mount -t bpf -o mode=0700 bpf " + dir }
-
-// haveBPFFS mounts a BPF file system at dir, unless one is there.
-func haveBPFFS(dir string) error {
-	var fsinfo unix.Statfs_t
-	err := unix.Statfs(dir, &fsinfo)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: want a BPF file system there: containers have none "+
-			"unless they are given one, such as by systemd-nspawn --bind=%s: %w", dir, dir, err)
-	}
-	if err != nil {
-		return fmt.Errorf("look for the BPF file system: %s: %w", dir, err)
-	}
-	if fsinfo.Type == unix.BPF_FS_MAGIC {
-		return nil
-	}
-	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
-		"mode=0700"); err != nil {
-		return explainRefusal(fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): "+
-			"%s", dir, err, mountCommand(dir)), mounting)
-	}
-	return nil
 }
 
 // checkOwner fails if others than root or this user may change what is in PCN's folder. A BPF file
@@ -146,7 +121,7 @@ func checkOwner(root string) error {
 		return nil
 	}
 	if err != nil {
-		return explainRefusal(fmt.Errorf("look for pins: %w", err), neededCapabilities...)
+		return rights.Explain(fmt.Errorf("look for pins: %w", err), rights.Needed...)
 	}
 	user, isTheirs := OwnedByAnother(info)
 	if info.IsDir() && !isTheirs && info.Mode().Perm()&0o022 == 0 {
@@ -167,60 +142,6 @@ func OwnedByAnother(info fs.FileInfo) (user uint32, is bool) {
 	return st.Uid, st.Uid != 0 && int(st.Uid) != os.Geteuid()
 }
 
-// checkMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts
-// a /sys of its own, so what is pinned there is gone when it ends.
-func checkMount(root string) error {
-	if root != DefaultRoot {
-		return nil // someone mounted it for us
-	}
-	parent := filepath.Dir(root)
-	var mine, first unix.Stat_t
-	var fsinfo unix.Statfs_t
-	err := errors.Join(unix.Stat(parent, &mine), unix.Statfs(parent, &fsinfo))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing can be pinned there, or have been
-	}
-	if err != nil {
-		return fmt.Errorf("look for the BPF file system: %s: %w", parent, err)
-	}
-	isOwn := ownMounts()
-	if fsinfo.Type == unix.BPF_FS_MAGIC {
-		// Services have mounts of their own too, but with the BPF file system of process 1.
-		if unix.Stat("/proc/1/root"+parent, &first) == nil {
-			isOwn = first.Dev != mine.Dev
-		}
-	}
-	if !isOwn {
-		return nil
-	}
-	return fmt.Errorf("the mounts of this process are its own, so what is pinned in %s would be "+
-		"gone with it: ip netns exec does that; run it outside, with --netns NAME, or with "+
-		"nsenter --net=/run/netns/NAME", parent)
-}
-
-// ownMounts reports whether this process has other mounts than process 1. Where that may not be
-// looked at, it knows those of ip netns exec only.
-func ownMounts() bool {
-	mine, err := os.Readlink("/proc/self/ns/mnt")
-	first, firstErr := os.Readlink("/proc/1/ns/mnt")
-	if err == nil && firstErr == nil {
-		return mine != first
-	}
-	mounts, err := procfs.GetMounts()
-	return err == nil && slices.ContainsFunc(mounts, isOfNetnsExec)
-}
-
-// isOfNetnsExec reports whether ip netns exec made a mount: that of /sys has the name of the
-// network namespace for its source.
-func isOfNetnsExec(m *procfs.MountInfo) bool {
-	name := m.Source
-	if m.MountPoint != "/sys" || m.FSType != "sysfs" || name == "" || strings.Contains(name, "/") {
-		return false
-	}
-	_, err := os.Stat(filepath.Join(netnsFolders[0], name))
-	return err == nil
-}
-
 // folder is the folder of a component's pins.
 type folder struct{ path string }
 
@@ -228,7 +149,7 @@ type folder struct{ path string }
 func (f folder) pins(prefix string) ([]string, error) {
 	entries, err := os.ReadDir(f.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, explainRefusal(fmt.Errorf("read pins: %w", err), neededCapabilities...)
+		return nil, rights.Explain(fmt.Errorf("read pins: %w", err), rights.Needed...)
 	}
 	var names []string
 	for _, e := range entries {
@@ -329,7 +250,7 @@ func openPins[T any](f folder, prefix string, load func(string, *ebpf.LoadPinOpt
 }
 
 func explainPin(path string, err error) error {
-	return explainRefusal(fmt.Errorf("open %s: %w", path, err), neededCapabilities...)
+	return rights.Explain(fmt.Errorf("open %s: %w", path, err), rights.Needed...)
 }
 
 func (p *pinned) close() {

@@ -33,6 +33,7 @@ func TestSchema(t *testing.T) {
 		string(shipped),
 		"rtt: 1ms\ncontrols: {pcn: {w_max: 0.4, max_flows: 10}}\n",
 		"rtt: 1ms\ncontrols: {pcn: {}}\nnp: {interfaces: [a], udp_ports: [4791]}\n",
+		"wred: {interfaces: [a], kmin: 50KB}\n",
 	}
 	for _, text := range slices.Concat(valid, []string{
 		"rtt: 1ms\ncontrols: {ldcp: {alpha: 1/2}, cubic: {}}\n",
@@ -42,6 +43,7 @@ func TestSchema(t *testing.T) {
 		"rtt: 1\ncontrols: {pcn: {}}\n",
 		"np: {T: 50us}\n",
 		"stamp: {interfaces: eth0}\n",
+		"wred: {interfaces: [a]}\n",
 		"cgroups: [{path: /sys/fs/cgroup/a}]\n",
 	}) {
 		valid := slices.Contains(valid, text)

@@ -5,22 +5,18 @@ package host
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/cilium/ebpf"
-
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -47,10 +43,16 @@ type ComponentStatus struct {
 	Problems []string `json:"problems"`
 	Warnings []string `json:"warnings"`
 
-	isOthers bool // only other namespaces want it
-	signs    bool // it has keys for signed CNPs
-	flows    []loader.Flow
+	// IsOthers tells that only other network namespaces want it.
+	IsOthers bool `json:"-"`
+	// Signs tells that it has keys for signed CNPs.
+	Signs bool `json:"-"`
+
+	flows []loader.Flow
 }
+
+// Setting returns the value of a setting, empty if there is none.
+func (s *ComponentStatus) Setting(key string) string { return settingIn(s.Settings, key) }
 
 // OK reports whether all components are whole and there are no differences.
 func (s Status) OK() bool {
@@ -65,7 +67,7 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		if err := checkMount(h.root); err != nil {
+		if err := bpffs.CheckMount(h.root); err != nil {
 			return nil, err
 		}
 	}
@@ -93,41 +95,6 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	return s, nil
 }
 
-// Counts of a control that are not of events: flows come and go.
-const (
-	flowsCount = "flows"
-	noECNCount = "flows_without_ecn"
-)
-
-// ecnNotes says which flows have no ECN, and whether others will.
-func (s *Status) ecnNotes() []string {
-	var notes []string
-	needed := false
-	for _, c := range s.Components {
-		name, ok := strings.CutPrefix(c.Name, controlPrefix)
-		if !ok || !needsECN(name) {
-			continue
-		}
-		needed = true
-		if n := c.Counts[noECNCount]; n > 0 {
-			notes = append(notes, fmt.Sprintf("%d of %d flows of %s have no ECN, and so TCP's "+
-				"window instead of %s: either the socket chose its control after it had "+
-				"connected, or the peer or the path refuses ECN: see pcn host doctor", n,
-				c.Counts[flowsCount], name, name))
-		}
-	}
-	if value, err := tcpECN(); needed && err == nil && !asksForECN(value) {
-		notes = append(notes, ecnAdvice(value))
-	}
-	return notes
-}
-
-// needsECN reports whether a control of ours is of no use without ECN.
-func needsECN(name string) bool {
-	s, ok := scheme.Builtin().ByControl(name)
-	return ok && Control{Scheme: s}.needsECN()
-}
-
 // componentStatus reads one component. What can't be read of it is a problem of its own, unless all
 // lacks the rights.
 func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentStatus, error) {
@@ -151,10 +118,10 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 		problem("a change of it was interrupted: run %s up or down", command)
 	default:
 		s.Settings = st.Settings
-		s.isOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
+		s.IsOthers = len(st.Namespaces) > 0 && !slices.Contains(st.cookies(), here.Cookie)
 	}
 	isElsewhere := cookie != 0 && cookie != here.Cookie
-	s.isOthers = s.isOthers || isElsewhere
+	s.IsOthers = s.IsOthers || isElsewhere
 	if isElsewhere {
 		s.Name = component + "@" + h.nameOf(folderName, cookie)
 	}
@@ -223,69 +190,6 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 	return s, nil
 }
 
-// hasFlows reports whether a component is a control that keeps its flows.
-func hasFlows(name string, p *pinned) bool {
-	return strings.HasPrefix(name, controlPrefix) && p.maps["flows"] != nil
-}
-
-// readFlows reads the flow table of a control. It is read once, as it may be long.
-func readFlows(name string, p *pinned, types loader.MapTypes) ([]loader.Flow, error) {
-	if !hasFlows(name, p) {
-		return nil, nil
-	}
-	c, err := loader.FromFlows(strings.TrimPrefix(name, controlPrefix), p.maps["flows"], types)
-	if err != nil {
-		return nil, err
-	}
-	return c.Flows()
-}
-
-func (s *ComponentStatus) countFlows() {
-	s.Counts[flowsCount] = uint64(len(s.flows))
-	s.Counts[noECNCount] = 0
-	for _, f := range s.flows {
-		s.Counts[noECNCount] += uint64(boolToInt(!f.ECN))
-	}
-}
-
-// addDoubts adds what makes flows of a control fall back to a TCP window: a problem where somebody
-// must act, a warning otherwise.
-func (s *ComponentStatus) addDoubts() {
-	full := s.Counts["table_full"] - s.Counts["table_full_ended"]
-	if full > 0 {
-		s.Problems = append(s.Problems, fmt.Sprintf("%d live flows found the flow table full and "+
-			"have a TCP window: raise max_flows", full))
-	}
-	of := map[string]int{}
-	for _, f := range s.flows {
-		if f.Doubt != "" {
-			of[f.Doubt]++
-		}
-	}
-	for _, reason := range slices.Sorted(maps.Keys(of)) {
-		advice, known := doubtAdvice[reason]
-		if !known {
-			continue
-		}
-		text := fmt.Sprintf("%d of %d live flows have a TCP window: %s", of[reason], len(s.flows),
-			advice)
-		if 2*of[reason] > len(s.flows) && reason != "no_entry" {
-			s.Problems = append(s.Problems, text)
-		} else {
-			s.Warnings = append(s.Warnings, text)
-		}
-	}
-}
-
-// doubtAdvice says by [loader.Flow.Doubt] what is wrong and what to do. Flows without ECN have a
-// note of their own, and a flow that is new needs nothing.
-var doubtAdvice = map[string]string{
-	"no_entry": "their entry in the flow table is gone: they end as they are",
-	"no_marks": "they lost packets, and none had been marked: have the switches of their path " +
-		"mark (ECN), or give these flows another control",
-	"no_cnps": "their receivers send no CNPs: run NP there, or set feedback: auto",
-}
-
 // whereOf returns the interface of a pin, such as eth0:np_ingress; empty for one that is at none.
 func whereOf(pin string) string {
 	if name, _, ok := strings.Cut(pin, pinMark); ok {
@@ -323,17 +227,6 @@ func readCounts(
 	return nil
 }
 
-// liveFlows returns the flows of all controls, as they were when the status was read.
-func (s *Status) liveFlows() []LiveFlow {
-	flows := []LiveFlow{}
-	for _, c := range s.Components {
-		for _, f := range c.flows {
-			flows = append(flows, LiveFlow{strings.TrimPrefix(c.Name, controlPrefix), f})
-		}
-	}
-	return flows
-}
-
 // differences compares what runs with the configuration. Interfaces that are not there, and a line
 // rate or round trip that is not known, are differences like others: the rest is compared.
 func (h *Host) differences(
@@ -361,7 +254,7 @@ func (h *Host) differences(
 	}
 	for _, r := range running {
 		isPlanned := func(p component) bool { return p.name == r.Name }
-		if !r.isOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
+		if !r.IsOthers && !isSwitchPort(r.Name) && !slices.ContainsFunc(planned, isPlanned) {
 			out = append(out, r.Name+" runs, and is not configured")
 		}
 	}
@@ -373,10 +266,10 @@ func (h *Host) differences(
 func (c *Config) asRuns(running []ComponentStatus) *Config {
 	found := *c
 	for _, r := range running {
-		if rate, err := config.ParseRate(settingIn(r.Settings, "line_rate")); err == nil {
+		if rate, err := config.ParseRate(r.Setting("line_rate")); err == nil {
 			found.LineRate = cmp.Or(found.LineRate, rate)
 		}
-		if rtt, err := config.ParseDuration(settingIn(r.Settings, "rtt")); err == nil {
+		if rtt, err := config.ParseDuration(r.Setting("rtt")); err == nil {
 			found.RTT = cmp.Or(found.RTT, rtt)
 		}
 	}
@@ -398,88 +291,4 @@ func compareSettings(name string, runs, asked []Setting) []string {
 		}
 	}
 	return out
-}
-
-// LiveFlow is a flow of one of the host's congestion controls.
-type LiveFlow struct {
-	Control string `json:"control"`
-	loader.Flow
-}
-
-// MarshalJSON writes the control before what it knows of the flow.
-func (f LiveFlow) MarshalJSON() ([]byte, error) {
-	return joinObjects(map[string]string{"control": f.Control}, f.Flow)
-}
-
-// joinObjects writes values that are JSON objects as one object, with the keys of all.
-func joinObjects(values ...any) ([]byte, error) {
-	joined := []byte("{")
-	for i, v := range values {
-		object, err := json.Marshal(v)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			joined = append(joined, ',')
-		}
-		joined = append(joined, object[1:len(object)-1]...)
-	}
-	return append(joined, '}'), nil
-}
-
-// Flows returns the live flows of all pinned congestion controls.
-func (h *Host) Flows() ([]LiveFlow, error) {
-	names, err := h.components()
-	if err != nil {
-		return nil, err
-	}
-	flows := []LiveFlow{}
-	for _, name := range names {
-		control, ok := strings.CutPrefix(name, controlPrefix)
-		if !ok {
-			continue
-		}
-		c, err := h.Control(control)
-		if errors.Is(err, loader.ErrNoFlow) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		of, err := c.Flows()
-		c.FlowTable().Close()
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range of {
-			flows = append(flows, LiveFlow{control, f})
-		}
-	}
-	return flows, nil
-}
-
-// Control opens a pinned congestion control to read its flows; close its flow table after use. The
-// error wraps [loader.ErrNoFlow] if it keeps no flows, or is not pinned.
-func (h *Host) Control(name string) (*loader.Control, error) {
-	m, err := ebpf.LoadPinnedMap(h.folder(controlPrefix+name).at(mapPrefix+"flows"), nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("congestion control %s keeps no flows here: %w",
-			name, loader.ErrNoFlow)
-	}
-	if err != nil {
-		return nil, explainPin(filepath.Join(h.root, controlPrefix+name), err)
-	}
-	st, err := h.folder(controlPrefix + name).state()
-	var types loader.MapTypes
-	if err == nil {
-		types, err = st.mapTypes()
-	}
-	var c *loader.Control
-	if err == nil {
-		c, err = loader.FromFlows(name, m, types)
-	}
-	if err != nil {
-		m.Close()
-	}
-	return c, err
 }

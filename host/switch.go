@@ -71,18 +71,6 @@ func (n *NPECN) check() error {
 	return nil
 }
 
-func (w *WRED) check() error {
-	switch {
-	case w.KMax > maxQueue || w.K > maxQueue:
-		return fmt.Errorf("queues of %s and %s: want at most %s", w.KMax, w.K, maxQueue)
-	case w.KMin > w.KMax:
-		return fmt.Errorf("min %s is above max %s: want it below, or the same", w.KMin, w.KMax)
-	case w.PMax < minShare || w.PMax > 1:
-		return fmt.Errorf("probability %s: want above 0, and at most 1", w.PMax)
-	}
-	return nil
-}
-
 // switchPrefix begins the names of the components that are switch ports. The interface follows;
 // a name in the BPF file system has no dot, and an interface's has no colon.
 const switchPrefix = "switch_"
@@ -126,7 +114,7 @@ func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Chan
 		return nil, err
 	}
 	defer unlock()
-	if err := haveKernel(); err != nil {
+	if err := HaveKernel(); err != nil {
 		return nil, err
 	}
 	s, err := h.survey()

@@ -65,31 +65,6 @@ func (e TraceEvent) What() string {
 	return strings.Join(what, ", ")
 }
 
-// FindFlow returns the one live flow whose SRC->DST contains the text.
-func (h *Host) FindFlow(text string) (LiveFlow, error) {
-	flows, err := h.Flows()
-	if err != nil {
-		return LiveFlow{}, err
-	}
-	var found []LiveFlow
-	for _, f := range flows {
-		if strings.Contains(f.FlowKey.String(), text) {
-			found = append(found, f)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return LiveFlow{}, fmt.Errorf("flow %q: %w: see pcn flows", text, loader.ErrNoFlow)
-	case 1:
-		return found[0], nil
-	default:
-		return LiveFlow{},
-			fmt.Errorf("flow %q is ambiguous: %d flows match, such as %s and %s: give more of "+
-				"SRC->DST", text,
-				len(found), found[0].FlowKey, found[1].FlowKey)
-	}
-}
-
 // Trace calls tell for a flow's events as they happen, until the context ends or tell fails. An
 // event is a segment from the peer after which a counter of the flow has grown, or any segment with
 // everyACK. Tracing costs about 100 ns per segment of any flow, and nothing while nobody traces.

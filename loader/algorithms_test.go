@@ -22,6 +22,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
+	"github.com/pcn-linux/pcn/tc/tctest"
 )
 
 // rejection is a registration that fails, and its error.
@@ -433,7 +434,7 @@ func TestCNPsControlDCQCN(t *testing.T) {
 	const lineRateBps, minRateBps, periodNs = 100e6, 10e6, 1e6
 	control := registered(t, with(dcqcn(lineRateBps), "min_rate", bps(minRateBps), "rate_timer",
 		"2ms", "alpha_timer", "2ms"))
-	l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs})
+	l := newLoop(t, control, periodNs, false)
 	l.begin(t)
 	for range 2 {
 		before, err := control.Flow(l.key())
@@ -457,7 +458,7 @@ func TestCNPsControlDCQCN(t *testing.T) {
 // The whole loop of InfiniBand's congestion control, by a CNP for every marked packet.
 func TestBECNsControlIBCC(t *testing.T) {
 	control := registered(t, with(ibcc(100e6), "ccti_timer", "2ms"))
-	l := newLoop(t, control, tc.MarkedNPOptions{})
+	l := newLoop(t, control, 0, false)
 	l.begin(t)
 	for range 2 {
 		l.marker.Mark(t, true)
@@ -485,7 +486,7 @@ func TestTCDHoldsRate(t *testing.T) {
 	} {
 		control := registered(t, withTCD(r))
 		t.Run(control.Name(), func(t *testing.T) {
-			l := newLoop(t, control, tc.MarkedNPOptions{IntervalNs: periodNs, TCD: true})
+			l := newLoop(t, control, periodNs, true)
 			if control.Name() == "timely_tcd" {
 				qt.Assert(t, qt.IsNil(control.SetSendRate(l.key(), minRateBps)))
 				l.begin(t)
@@ -524,10 +525,10 @@ type loop struct {
 	receiver *receiver // from begin on
 }
 
-func newLoop(t *testing.T, control *loader.Control, o tc.MarkedNPOptions) *loop {
+func newLoop(t *testing.T, control *loader.Control, intervalNs uint64, tcd bool) *loop {
 	t.Helper()
 	p := newPath(t)
-	np, err := tc.LoadMarkedNP(o)
+	np, err := tctest.LoadMarked(intervalNs, tcd)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { np.Close() })
 	marker := nstest.NewMarker(t, p.server)

@@ -12,6 +12,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
+	"github.com/pcn-linux/pcn/tc/tctest"
 )
 
 // A control without flow table has nothing that CNPs could change.
@@ -43,7 +44,7 @@ func TestCNPsControlRate(t *testing.T) {
 			qt.Assert(t, qt.IsNil(nstest.Netlink(t, p.client.NS).LinkSetGSOMaxSegs(p.client.Link,
 				maxSegs)))
 			marker := nstest.NewMarker(t, p.server)
-			np, err := tc.LoadNP(tc.NPOptions{TNs: tNs, CongestedShare: 0.95})
+			np, err := tctest.LoadPCN(tNs, 0.95)
 			qt.Assert(t, qt.IsNil(err))
 			t.Cleanup(func() { np.Close() })
 			qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))

@@ -143,8 +143,10 @@ const (
 	shiftVariable = "dilation_shift"
 	tcdVariable   = "tcd"
 	setRate       = "set_rate"
-	countsMap     = "control_counts"
-	minTSOSegs    = "tcp_congestion_ops:min_tso_segs" // what the program is for
+
+	onHostVariable = "on_host" // bpf/include/point.h
+	countsMap      = "control_counts"
+	minTSOSegs     = "tcp_congestion_ops:min_tso_segs" // what the program is for
 
 	// NetnsKeysVariable says whether keys of flows have the network namespace (bpf/include/flow.h).
 	NetnsKeysVariable = "netns_keys"
@@ -205,6 +207,7 @@ func (d definition) values() (map[string]any, *scheme.Values, error) {
 	}
 	variables[tcdVariable] = d.Scheme.TCD
 	variables[NetnsKeysVariable] = d.NetnsKeys
+	variables[onHostVariable] = d.Network.Host
 	return variables, values, nil
 }
 

@@ -49,8 +49,7 @@ func TestAttachOrder(t *testing.T) {
 			return a
 		},
 		"np": func(t *testing.T, dev *tap) attacher {
-			n, err := LoadNP(NPOptions{TNs: 1, CongestedShare: 0.95})
-			qt.Assert(t, qt.IsNil(err))
+			n := loadNP(t, npOptions{TNs: 1, CongestedShare: 0.95})
 			qt.Assert(t, qt.IsNil(n.Attach(dev.ns, dev.ifindex)))
 			return n
 		},

@@ -159,9 +159,7 @@ func TestHostNPForgedCost(t *testing.T) {
 // In the lab, where the verifier removes what only hosts need, NP and RP cost no more than there.
 func TestLabCost(t *testing.T) {
 	flows := flowsLike(someFlow(), costFlows)
-	n, err := LoadNP(NPOptions{TNs: uint64(time.Hour), CongestedShare: 0.95, IdealTime: true})
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { n.Close() })
+	n := loadNP(t, npOptions{TNs: uint64(time.Hour), CongestedShare: 0.95, IdealTime: true})
 	r := newRP(t, flows...)
 	var data, cnps [][]byte
 	for i, f := range flows {

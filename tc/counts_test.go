@@ -41,9 +41,7 @@ func (c Counts) total() (n uint64) {
 
 // Every counter is shown by the name of its member in C, also of a map that another process loaded.
 func TestCountsHaveTheNamesInC(t *testing.T) {
-	n, err := LoadMarkedNP(MarkedNPOptions{})
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { n.Close() })
+	n := loadMarked(t, markedOptions{})
 	for _, c := range []struct {
 		of    interface{ Counts() (Counts, error) }
 		names []string
@@ -54,10 +52,10 @@ func TestCountsHaveTheNamesInC(t *testing.T) {
 		}},
 		{newRP(t), []string{
 			"bad_icrc", "bad_tag", "cnp_ce_lost", "cnp_decrease", "cnp_hold", "cnp_increase",
-			"cnp_udp", "interface",
+			"cnp_udp", "elsewhere", "interface",
 			"malformed", "no_flow", "no_key", "prefix", "rate_limited", "replayed",
 			"rise_limited", "stale",
-			"unsigned",
+			"unseen", "unsigned",
 		}},
 	} {
 		counts, err := c.of.Counts()

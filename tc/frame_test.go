@@ -68,6 +68,16 @@ func (f flow) cnp(decrease bool, rateMbps uint32) cnp.CNP {
 	}
 }
 
+// Of the segments that tests send.
+const tcpSeq, tcpAck = 0x01020304, 0xa1a2a3a4
+
+// answer is the CNP of a host without keys that answers a segment.
+func (f flow) answer(decrease bool, rateMbps uint32) cnp.CNP {
+	c := f.cnp(decrease, rateMbps)
+	c.Saw(tcpSeq, tcpAck)
+	return c
+}
+
 // hold is the CNP that answers the flow's packets marked UE.
 func (f flow) hold() cnp.CNP {
 	c := f.cnp(false, 0)
@@ -105,7 +115,7 @@ func (f flow) tcp(t *testing.T, tos uint8, payloadLen int,
 	ip := f.ipv4(tos, layers.IPProtocolTCP)
 	tcp := &layers.TCP{
 		SrcPort: layers.TCPPort(f.src.Port()), DstPort: layers.TCPPort(f.dst.Port()),
-		Seq: 1, Ack: 1, ACK: true, Window: 512,
+		Seq: tcpSeq, Ack: tcpAck, ACK: true, Window: 512,
 	}
 	for _, c := range change {
 		c(ip, tcp)

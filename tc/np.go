@@ -24,60 +24,6 @@ import (
 // a C file that includes bpf/include/notify.h.
 type NP struct{ object }
 
-// NPOptions holds the parameters of PCN's notification point in a lab (NSDI 2020, Fig. 8).
-type NPOptions struct {
-	TNs uint64 // T, the CNP period
-	// a flow is congested if more of its packets are marked; 0.95 in the paper
-	CongestedShare float64
-	RateUnitBps    uint32 // of RecRate, a divisor of 8e9; 0: 1 Mbit/s, Fig. 9
-	TJitterNs      uint64 // each window's T is drawn from TNs +- TJitterNs; below TNs
-	IdealTime      bool   // take arrival times from the packets, where the lab's ports write them
-	DilationShift  uint32
-	MaxFlows       uint32 // 0: 65536
-}
-
-func (o NPOptions) check() error {
-	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
-		return fmt.Errorf("np: T %d ns, congested share %g: want T above 0 and a share of 0 to "+
-			"below 1",
-			o.TNs, o.CongestedShare)
-	}
-	if o.TJitterNs >= o.TNs {
-		return fmt.Errorf("np: jitter %d ns of T %d ns: want less than T", o.TJitterNs, o.TNs)
-	}
-	if o.RateUnitBps != 0 && uint64(8_000_000_000)%uint64(o.RateUnitBps) != 0 {
-		return fmt.Errorf("np: RecRate in units of %d bit/s: want a divisor of 8 Gbit/s",
-			o.RateUnitBps)
-	}
-	return nil
-}
-
-// LoadNP loads PCN's notification point (tc/bpf/lab_np.bpf.c) for a lab, where it handles plain
-// IPv4 only.
-func LoadNP(o NPOptions, options ...Option) (*NP, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	spec, err := loadNplab()
-	if err != nil {
-		return nil, err
-	}
-	return loadedNP("np", spec, o.MaxFlows, map[string]any{
-		npVarParams:        npParams(o),
-		npVarIdealTime:     o.IdealTime,
-		npVarDilationShift: o.DilationShift,
-	}, options)
-}
-
-func npParams(o NPOptions) npPcnNpParams {
-	const q24 = 1 << 24
-	return npPcnNpParams{
-		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5),
-		RateUnitBps: o.RateUnitBps,
-		T_jitter:    uint32(float64(o.TJitterNs)/float64(o.TNs)*q24 + 0.5),
-	}
-}
-
 // MaxUDPPorts is the largest number of UDP ports that a host's notification point can watch.
 const MaxUDPPorts = 8
 
@@ -103,8 +49,9 @@ type HostNPOptions struct {
 const defaultIdle = 10 * time.Second
 
 func (o HostNPOptions) check() error {
-	if err := (NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare}).check(); err != nil {
-		return err
+	if o.TNs == 0 || !(o.CongestedShare >= 0 && o.CongestedShare < 1) {
+		return fmt.Errorf("np: T %d ns, congested share %g: want T above 0 and a share of 0 to "+
+			"below 1", o.TNs, o.CongestedShare)
 	}
 	if o.TNs < 2*cnp.StampUnitNs {
 		return fmt.Errorf("np: T %d ns: want at least %d ns, so that signed CNPs of one flow "+
@@ -141,7 +88,9 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	for i, p := range o.UDPPorts {
 		ports[i] = bits.ReverseBytes16(p) // network byte order
 	}
-	var params any = npParams(NPOptions{TNs: o.TNs, CongestedShare: o.CongestedShare})
+	var params any = npPcnNpParams{
+		T_ns: o.TNs, CongestedPermille: uint32(o.CongestedShare*1000 + 0.5),
+	}
 	if o.Params != nil {
 		params = o.Params
 	}
@@ -152,30 +101,6 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 		npVarIdleNs:      uint64(o.Idle),
 		npVarUdpPorts:    ports,
 		npVarEnterSecond: !o.EnterFirst,
-	}, options)
-}
-
-// MarkedNPOptions holds the parameters of the notification point that answers marked packets.
-type MarkedNPOptions struct {
-	// shortest time between CNPs of a flow; 0 sends one for every marked packet
-	IntervalNs    uint64
-	TCD           bool // ECT(0) is TCD's mark for undetermined, which CNPs report
-	IdealTime     bool // take arrival times from the packets, where the lab's ports write them
-	DilationShift uint32
-}
-
-// LoadMarkedNP loads the notification point of DCQCN and InfiniBand (tc/bpf/np_marked.bpf.c). It
-// sends a CNP for a marked packet, at most one per flow and interval.
-func LoadMarkedNP(o MarkedNPOptions, options ...Option) (*NP, error) {
-	spec, err := loadNpmarked()
-	if err != nil {
-		return nil, err
-	}
-	return loadedNP("np_marked", spec, 0, map[string]any{
-		npmarkedVarParams:        npmarkedDcqcnNpParams{IntervalNs: o.IntervalNs},
-		npmarkedVarTcd:           o.TCD,
-		npmarkedVarIdealTime:     o.IdealTime,
-		npmarkedVarDilationShift: o.DilationShift,
 	}, options)
 }
 

@@ -17,17 +17,15 @@ import (
 // newMarkedNP attaches DCQCN's notification point, by ideal time, to a device of its own.
 func newMarkedNP(t *testing.T, intervalNs uint64) (*NP, *tap) {
 	t.Helper()
-	return newMarkedNPOf(t, MarkedNPOptions{IntervalNs: intervalNs})
+	return newMarkedNPOf(t, markedOptions{IntervalNs: intervalNs})
 }
 
-func newMarkedNPOf(t *testing.T, o MarkedNPOptions) (*NP, *tap) {
+func newMarkedNPOf(t *testing.T, o markedOptions) (*NP, *tap) {
 	t.Helper()
 	o.IdealTime = true
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadMarkedNP(o)
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { n.Close() })
+	n := loadMarked(t, o)
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
 	return n, dev
 }
@@ -111,7 +109,7 @@ func TestTCDNPAnswers(t *testing.T) {
 	const intervalNs, startNs = 50_000, 1_000_000
 	f := someFlow()
 	decrease, hold := encode(t, f.cnp(true, 0)), encode(t, f.hold())
-	n, dev := newMarkedNPOf(t, MarkedNPOptions{IntervalNs: intervalNs, TCD: true})
+	n, dev := newMarkedNPOf(t, markedOptions{IntervalNs: intervalNs, TCD: true})
 	for i, a := range []struct {
 		atNs   uint64
 		tos    uint8
@@ -220,9 +218,7 @@ func TestMarkedNPKernelClock(t *testing.T) {
 	const hourNs = 3600e9
 	h := nstest.New(t)
 	dev := newTap(t, h, "tap0", 1)
-	n, err := LoadMarkedNP(MarkedNPOptions{IntervalNs: hourNs})
-	qt.Assert(t, qt.IsNil(err))
-	t.Cleanup(func() { n.Close() })
+	n := loadMarked(t, markedOptions{IntervalNs: hourNs})
 	qt.Assert(t, qt.IsNil(n.Attach(h, dev.ifindex)))
 	frame := someFlow().tcp(t, ce, 100)
 	n.arrive(t, dev, 1, frame)
@@ -238,9 +234,7 @@ func TestMarkedNPOnTheWire(t *testing.T) {
 		t.Run(fmt.Sprint("marked ", mark), func(t *testing.T) {
 			sender, receiver := nstest.Veth(t, nstest.New(t), nstest.New(t),
 				netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
-			n, err := LoadMarkedNP(MarkedNPOptions{IntervalNs: intervalNs})
-			qt.Assert(t, qt.IsNil(err))
-			t.Cleanup(func() { n.Close() })
+			n := loadMarked(t, markedOptions{IntervalNs: intervalNs})
 			qt.Assert(t, qt.IsNil(n.Attach(receiver.NS, receiver.Index())))
 			nstest.NewMarker(t, receiver).Mark(t, mark)
 			s := capture(t, sender)

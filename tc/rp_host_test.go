@@ -416,6 +416,98 @@ func TestHostRPFloodOfIncreases(t *testing.T) {
 		qt.Commentf("%d increases, %d decreases", got.CnpIncrease, genuine))
 }
 
+// A CNP without signature has to name what the flow had in flight lately, and what its peer may
+// have sent. Another increase has to answer a later packet.
+func TestHostRPWantsSight(t *testing.T) {
+	const (
+		flight, window = 100_000, 65536
+		most, mostAck  = 2*flight + 128<<10, window + 32<<10
+	)
+	una, expected := uint32(0xffff_f000), uint32(77) // both wrap
+	f := someFlow()
+	for _, c := range []struct {
+		seq, ack uint32
+		want     string
+	}{
+		{una, expected, "cnp_decrease"},
+		{una + most, expected, "cnp_decrease"},
+		{una + most + 1, expected, "unseen"},
+		{una - most, expected, "cnp_decrease"},
+		{una - most - 1, expected, "unseen"},
+		{una, expected + mostAck, "cnp_decrease"},
+		{una, expected + mostAck + 1, "unseen"},
+		{una, expected - mostAck, "cnp_decrease"},
+		{una, expected - mostAck - 1, "unseen"},
+		{una ^ 1<<31, expected, "unseen"},
+		{una, expected ^ 1<<31, "unseen"},
+	} {
+		r := newHostRP(t, HostRPOptions{}, nil, f)
+		r.sight(t, f, una, flight, expected, window)
+		forged := f.cnp(true, 1000)
+		forged.Saw(c.seq, c.ack)
+		r.hearFrame(t, encode(t, forged))
+		qt.Check(t, qt.DeepEquals(r.counts(t), Counts{c.want: 1}), qt.Commentf("%+v", c))
+	}
+
+	r := newHostRP(t, HostRPOptions{}, nil, f)
+	r.sight(t, f, una, flight, expected, window)
+	counts := Counts{}
+	for _, c := range []struct {
+		seq      uint32
+		decrease bool
+		want     string
+	}{
+		{una, false, "cnp_increase"},
+		{una, false, "replayed"},
+		{una + 0x2000, false, "cnp_increase"}, // behind the wrap
+		{una + 0x1000, false, "replayed"},
+		{una, true, "cnp_decrease"}, // of a packet that was sent again
+		{una + 0x2000, false, "replayed"},
+		{una + 0x3000, true, "cnp_decrease"},
+		{una + 0x3000, false, "replayed"},
+	} {
+		one := f.cnp(c.decrease, 0)
+		one.Saw(c.seq, expected)
+		r.hearFrame(t, encode(t, one))
+		counts[c.want]++
+		qt.Check(t, qt.DeepEquals(r.counts(t), counts), qt.Commentf("%+v", c))
+	}
+}
+
+// sight sets what RP compares with a CNP of a flow.
+func (r *RP) sight(t *testing.T, f flow, una, flight, expected, window uint32) {
+	t.Helper()
+	v := r.flow(t, f)
+	v.Guard.Una, v.Guard.Flight, v.Guard.Expected, v.Guard.Window = una, flight, expected, window
+	v.Guard.Sighted = 1
+	qt.Assert(t, qt.IsNil(r.coll.Maps[rpMapFlows].Put(f.key(6), &v)))
+}
+
+// While CNPs of a flow come in by one VLAN, those in others are dropped. When none came for two
+// seconds, the flow has moved.
+func TestHostRPWantsOnePlace(t *testing.T) {
+	f := someFlow()
+	r := newHostRP(t, HostRPOptions{}, nil, f)
+	sound := encode(t, f.cnp(true, 1000))
+	counts := Counts{}
+	hear := func(cause string, tags ...[4]byte) {
+		t.Helper()
+		counts[cause]++
+		r.hearFrame(t, tagged(sound, tags...))
+		qt.Check(t, qt.DeepEquals(r.counts(t), counts))
+	}
+	hear("cnp_decrease", vlan10)
+	hear("elsewhere")
+	hear("elsewhere", provider7)
+	hear("elsewhere", provider7, vlan10)
+	hear("elsewhere", vlan10, provider7)
+	hear("cnp_decrease", vlan10)
+	time.Sleep(3300 * time.Millisecond) // two units of 2^30 ns have passed, and a part
+	hear("cnp_decrease", priority)
+	hear("cnp_decrease") // VLAN 0 is none
+	hear("elsewhere", vlan10)
+}
+
 // No CNP brings a flow below the floor.
 func TestHostRPFloor(t *testing.T) {
 	f := someFlow()

@@ -24,12 +24,20 @@ type rpdcqcnDcqcnFlow struct {
 		_        structs.HostLayout
 		DueNs    uint64
 		RiseNs   uint64
-		Stamp    uint32
+		Vlans    uint64
+		Place    uint32
+		PlaceS   uint32
+		Number   uint32
 		Crc      uint32
 		Ifindex  uint32
 		Rules    uint32
-		Stamped  uint32
 		CrcKnown uint32
+		Numbered uint16
+		Sighted  uint16
+		Una      uint32
+		Flight   uint32
+		Expected uint32
+		Window   uint32
 	}
 	Doubt struct {
 		_            structs.HostLayout
@@ -135,6 +143,7 @@ const (
 	rpdcqcnVarCnpBurstNs         = "cnp_burst_ns"
 	rpdcqcnVarCnpIntervalNs      = "cnp_interval_ns"
 	rpdcqcnVarDilationShift      = "dilation_shift"
+	rpdcqcnVarDoubtParams        = "doubt_params"
 	rpdcqcnVarFloorBps           = "floor_bps"
 	rpdcqcnVarIdealTime          = "ideal_time"
 	rpdcqcnVarLossParams         = "loss_params"
@@ -224,6 +233,7 @@ type rpdcqcnVariableSpecs struct {
 	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.VariableSpec `ebpf:"doubt_params"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
@@ -289,6 +299,7 @@ type rpdcqcnVariables struct {
 	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.Variable `ebpf:"doubt_params"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	LossParams    *ebpf.Variable `ebpf:"loss_params"`

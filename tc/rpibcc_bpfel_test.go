@@ -24,12 +24,20 @@ type rpibccIbccFlow struct {
 		_        structs.HostLayout
 		DueNs    uint64
 		RiseNs   uint64
-		Stamp    uint32
+		Vlans    uint64
+		Place    uint32
+		PlaceS   uint32
+		Number   uint32
 		Crc      uint32
 		Ifindex  uint32
 		Rules    uint32
-		Stamped  uint32
 		CrcKnown uint32
+		Numbered uint16
+		Sighted  uint16
+		Una      uint32
+		Flight   uint32
+		Expected uint32
+		Window   uint32
 	}
 	Doubt struct {
 		_            structs.HostLayout
@@ -108,6 +116,7 @@ const (
 	rpibccVarCnpBurstNs        = "cnp_burst_ns"
 	rpibccVarCnpIntervalNs     = "cnp_interval_ns"
 	rpibccVarDilationShift     = "dilation_shift"
+	rpibccVarDoubtParams       = "doubt_params"
 	rpibccVarFloorBps          = "floor_bps"
 	rpibccVarIdealTime         = "ideal_time"
 	rpibccVarLossParams        = "loss_params"
@@ -196,6 +205,7 @@ type rpibccVariableSpecs struct {
 	CnpBurstNs    *ebpf.VariableSpec `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.VariableSpec `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.VariableSpec `ebpf:"doubt_params"`
 	FloorBps      *ebpf.VariableSpec `ebpf:"floor_bps"`
 	IdealTime     *ebpf.VariableSpec `ebpf:"ideal_time"`
 	LossParams    *ebpf.VariableSpec `ebpf:"loss_params"`
@@ -260,6 +270,7 @@ type rpibccVariables struct {
 	CnpBurstNs    *ebpf.Variable `ebpf:"cnp_burst_ns"`
 	CnpIntervalNs *ebpf.Variable `ebpf:"cnp_interval_ns"`
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.Variable `ebpf:"doubt_params"`
 	FloorBps      *ebpf.Variable `ebpf:"floor_bps"`
 	IdealTime     *ebpf.Variable `ebpf:"ideal_time"`
 	LossParams    *ebpf.Variable `ebpf:"loss_params"`

@@ -24,12 +24,20 @@ type rptimelyTimelyFlow struct {
 		_        structs.HostLayout
 		DueNs    uint64
 		RiseNs   uint64
-		Stamp    uint32
+		Vlans    uint64
+		Place    uint32
+		PlaceS   uint32
+		Number   uint32
 		Crc      uint32
 		Ifindex  uint32
 		Rules    uint32
-		Stamped  uint32
 		CrcKnown uint32
+		Numbered uint16
+		Sighted  uint16
+		Una      uint32
+		Flight   uint32
+		Expected uint32
+		Window   uint32
 	}
 	Doubt struct {
 		_            structs.HostLayout

@@ -100,9 +100,7 @@ func TestNPOnTheWire(t *testing.T) {
 				netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24"))
 			nl := nstest.Netlink(t, sender.NS)
 			qt.Assert(t, qt.IsNil(nl.LinkSetGSOMaxSegs(sender.Link, c.maxSegs)))
-			n, err := LoadNP(NPOptions{TNs: 50_000, CongestedShare: 0.95})
-			qt.Assert(t, qt.IsNil(err))
-			t.Cleanup(func() { n.Close() })
+			n := loadNP(t, npOptions{TNs: 50_000, CongestedShare: 0.95})
 			qt.Assert(t, qt.IsNil(n.Attach(receiver.NS, receiver.Index())))
 			nstest.NewMarker(t, receiver).Mark(t, c.mark)
 			s := capture(t, sender)
@@ -111,6 +109,7 @@ func TestNPOnTheWire(t *testing.T) {
 
 			var got [][]byte
 			counts := Counts{}
+			var err error
 			nstest.Eventually(t, "all CNPs have arrived", func() bool {
 				got = append(got, captured(t, s)...)
 				counts, err = n.Counts()

@@ -7,7 +7,8 @@
  *	           marks packets
  *	NO_MARKS   packets were lost, and no notification had asked for a decrease shortly before:
  *	           some queue on the path is full and does not mark
- *	NO_CNPS    receivers should send CNPs, and this one is silent
+ *	NO_CNPS    receivers should send CNPs, always or when packets are marked, and this one is
+ *	           silent
  *
  * A marked packet, or a notification that asks for a decrease, ends each of them: the bottleneck
  * marks, and the receiver says so. A plain TCP slows down at the first mark, so its receiver may
@@ -48,14 +49,21 @@ struct doubt_params {
 	u64 period_ns FROM("T"); /* at which receivers send CNPs; 0: not known */
 };
 
+/* When the receiver of a flow sends CNPs, without which the algorithm knows nothing. */
+enum doubt_cnps {
+	DOUBT_CNPS_NEVER, /* or the algorithm has other news too */
+	DOUBT_CNPS_ALWAYS,
+	DOUBT_CNPS_FOR_MARKS,
+};
+
 /* Of a flow. */
 struct doubt {
-	u64 asked_ns;	   /* when a decrease was asked for last; 0: never */
-	u64 heard_ns;	   /* when the latest CNP was seen, or the flow began */
-	u64 until_ns;	   /* no decrease ends the doubt before */
-	u32 decreases;	   /* asked for, as of the latest ACK */
-	u32 cnps;	   /* received until then */
-	u32 heard_packets; /* delivered when the latest CNP was seen */
+	u64 asked_ns;  /* when a decrease was asked for last, or marks ended a doubt; 0: never */
+	u64 heard_ns;  /* when the latest CNP was seen or had no cause, or the flow began */
+	u64 until_ns;  /* no decrease ends the doubt before */
+	u32 decreases; /* asked for, as of the latest ACK */
+	u32 cnps;      /* received until then */
+	u32 heard_packets; /* of those that cause CNPs, delivered at heard_ns */
 	u32 reason;	   /* enum doubt_reason */
 	u32 times;	   /* doubts for lack of marks, since the last one long ago */
 	u32 marks;	   /* as of the latest ACK */
@@ -67,9 +75,9 @@ struct doubt_event {
 	u64 rtt_ns; /* smoothed; 0: not known */
 	u32 decreases;
 	u32 cnps;
-	u32 packets;	 /* delivered */
-	u32 marks;	 /* of which marked */
-	u32 expect_cnps; /* the algorithm goes by CNPs only */
+	u32 packets; /* delivered */
+	u32 marks;   /* of which marked */
+	enum doubt_cnps expect_cnps;
 	u32 pad;
 };
 
@@ -86,7 +94,13 @@ static __always_inline void doubt_start(struct doubt *d, const struct doubt_para
 	};
 }
 
-/* The receiver has had packets for several periods, and sent no CNP. */
+/* Packets for which the receiver sends CNPs. */
+static __always_inline u32 doubt_causes(const struct doubt_event *e)
+{
+	return e->expect_cnps == DOUBT_CNPS_FOR_MARKS ? e->marks : e->packets;
+}
+
+/* The receiver has had such packets for several periods, and sent no CNP. */
 static __always_inline bool doubt_silent(const struct doubt *d, const struct doubt_params *p,
 					 const struct doubt_event *e)
 {
@@ -96,7 +110,7 @@ static __always_inline bool doubt_silent(const struct doubt *d, const struct dou
 		patience_ns = 4 * e->rtt_ns;
 	if (patience_ns < DOUBT_SILENT_NS)
 		patience_ns = DOUBT_SILENT_NS;
-	return e->expect_cnps && e->packets - d->heard_packets >= DOUBT_SILENT_PACKETS &&
+	return e->expect_cnps && doubt_causes(e) - d->heard_packets >= DOUBT_SILENT_PACKETS &&
 	       e->now_ns - d->heard_ns > patience_ns;
 }
 
@@ -117,29 +131,38 @@ static __always_inline u32 doubt_ack(struct doubt *d, const struct doubt_params 
 	if (e->cnps != d->cnps) {
 		d->cnps = e->cnps;
 		d->heard_ns = e->now_ns;
-		d->heard_packets = e->packets;
+		d->heard_packets = doubt_causes(e);
 		if (d->reason == DOUBT_NO_CNPS)
 			d->reason = DOUBT_NEW;
 	}
+	if (e->expect_cnps == DOUBT_CNPS_FOR_MARKS && e->marks == d->heard_packets)
+		d->heard_ns = e->now_ns;
 	d->marks = e->marks;
 	d->decreases = e->decreases;
 	if (asked)
 		d->asked_ns = e->now_ns;
 	if (!asked && (d->reason == DOUBT_NONE || d->reason == DOUBT_NEW) && doubt_silent(d, p, e))
 		d->reason = DOUBT_NO_CNPS;
-	else if ((asked || (marked && doubt_marks_count(d, e))) && e->now_ns >= d->until_ns)
+	else if ((asked || (marked && doubt_marks_count(d, e))) && e->now_ns >= d->until_ns) {
+		if (d->reason != DOUBT_NONE)
+			d->asked_ns = e->now_ns;
 		d->reason = DOUBT_NONE;
+	}
 	return d->reason;
 }
 
 /*
  * Whether the path marks, as far as was heard: a decrease was asked for shortly before, or no CNP
- * came since. After a pause of this host or of the network the latter is long ago.
+ * came since. After a pause of this host or of the network the latter is long ago. A flow whose
+ * first packets were just marked hears that it is too fast up to two periods later, and may
+ * overflow a queue until then.
  */
-static __always_inline bool doubt_path_marks(const struct doubt *d, u64 now_ns, u64 rtt_ns)
+static __always_inline bool doubt_path_marks(const struct doubt *d, const struct doubt_params *p,
+					     u64 now_ns, u64 rtt_ns)
 {
-	return d->asked_ns &&
-	       (now_ns - d->asked_ns < DOUBT_RECENT_NS + 8 * rtt_ns || d->asked_ns == d->heard_ns);
+	u64 recent_ns = DOUBT_RECENT_NS + 8 * rtt_ns + 2 * p->period_ns;
+
+	return d->asked_ns && (now_ns - d->asked_ns < recent_ns || d->asked_ns == d->heard_ns);
 }
 
 /* A loss recovery or a timeout began. Returns the reason for a window after it. */
@@ -153,7 +176,7 @@ static __always_inline u32 doubt_loss(struct doubt *d, const struct doubt_params
 		return DOUBT_NONE;
 	if (d->reason != DOUBT_NONE && d->reason != DOUBT_NEW)
 		return d->reason;
-	if (doubt_path_marks(d, now_ns, rtt_ns))
+	if (doubt_path_marks(d, p, now_ns, rtt_ns))
 		return d->reason;
 	if (now_ns - d->until_ns > longest_ns)
 		doublings = d->times = 0; /* the last one was long ago */

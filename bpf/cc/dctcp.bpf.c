@@ -64,8 +64,7 @@ static __always_inline u32 plain(struct sock *sk, const struct dctcp_flow *flow)
 	return reason;
 }
 
-SEC("struct_ops/init")
-void BPF_PROG(pcn_dctcp_init, struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct dctcp_flow flow = {};
@@ -86,6 +85,12 @@ void BPF_PROG(pcn_dctcp_init, struct sock *sk)
 	} else if (params.burst_ns) {
 		tcp_start_pacing(sk);
 	}
+}
+
+SEC("struct_ops/init")
+void BPF_PROG(pcn_dctcp_init, struct sock *sk)
+{
+	start(sk);
 }
 
 SEC("struct_ops/release")
@@ -125,8 +130,11 @@ static __always_inline void on_ack(struct sock *sk)
 	struct dctcp_flow *flow = flow_of(sk);
 	u32 reason, cwnd;
 
-	if (!tcp_started(sk))
+	if (!tcp_started(sk)) {
+		if (tcp_starts_late(sk))
+			start(sk);
 		return;
+	}
 	reason = plain(sk, flow);
 	plain_count(sk, reason);
 	if (!reason) {
@@ -296,6 +304,8 @@ static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 	}
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (tcp_starts_late(sk))
+		start(sk);
 	if (on_host && echo_unmarked(sk, event))
 		return;
 	flow = flow_of(sk);

@@ -93,5 +93,6 @@ static __always_inline u64 line_rate_bps(void)
 }
 
 #define CONTROL_CNP_IS_CE 1
+#define CONTROL_OBEYS_CNPS_ALONE
 #include "include/rate_control.h"
 #include "include/react.h"

@@ -22,6 +22,7 @@
 #include "include/control.h"
 #include "include/echo.h"
 #include "include/plain.h"
+#include "include/program.h"
 #include "algo/ldcp.h"
 #include "algo/red.h"
 
@@ -58,6 +59,7 @@ struct ldcp_flow {
 	u32 pad2;
 };
 
+#define CONTROL	   ldcp
 #define flow_entry ldcp_flow
 FLOW_TABLE(struct flow_entry);
 
@@ -112,8 +114,7 @@ static __always_inline u32 initial_window(struct sock *sk)
 	return (params.initial_window_bytes + frame_bytes - 1) / (frame_bytes ?: 1);
 }
 
-SEC("struct_ops/init")
-void BPF_PROG(ldcp_init, struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	const struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct ldcp_flow flow = {.first_rtt = 1};
@@ -128,7 +129,7 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 	ldcp_window_init(
 		&flow.ldcp, initial_window(sk) ?: path_bdp(sk, &key),
 		ldcp_bdp(path_params.line_rate_bps, path_params.base_rtt_ns, tcp_frame_bytes(sk)));
-	flow.start_seq = tp->snd_nxt;
+	flow.start_seq = tp->snd_una;
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
 	flow.delivered_ce = tcp_delivered_ce(sk);
@@ -143,13 +144,6 @@ void BPF_PROG(ldcp_init, struct sock *sk)
 		return;
 	}
 	set_window(sk, &flow.ldcp);
-}
-
-SEC("struct_ops/release")
-void BPF_PROG(ldcp_release, struct sock *sk)
-{
-	plain_end(sk);
-	flow_end(sk);
 }
 
 /* Remembers the path's round trip for later flows. */
@@ -199,8 +193,6 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	struct ldcp now;
 	bool limited;
 
-	if (!tcp_started(sk))
-		return;
 	reason = plain_reason(sk, true, flow);
 	if (reason || !flow) {
 		on_window_ack(sk, flow, rs, reason);
@@ -233,22 +225,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	set_window(sk, &now);
 }
 
-/* From 6.10 on. */
-SEC("struct_ops/cong_control")
-void BPF_PROG(ldcp_cong_control, struct sock *sk, u32 ack, int flag, const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-
-/* Before 6.10. */
-SEC("struct_ops/cong_control_2")
-void BPF_PROG(ldcp_cong_control_2, struct sock *sk, const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-
 SEC("struct_ops/set_state")
-void BPF_PROG(ldcp_set_state, struct sock *sk, u8 state)
+void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 {
 	struct ldcp_flow *flow;
 	struct ldcp now;
@@ -281,6 +259,8 @@ static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (tcp_starts_late(sk))
+		start(sk);
 	if (on_host && echo_unmarked(sk, event))
 		return;
 	flow = flow_of(sk);
@@ -293,41 +273,20 @@ static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 }
 
 SEC("struct_ops/cwnd_event")
-void BPF_PROG(ldcp_cwnd_event, struct sock *sk, int event)
+void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
 {
 	on_event(sk, event, false);
 }
 
 /* See hostSuffix in package loader. */
 SEC("struct_ops/cwnd_event_host")
-void BPF_PROG(ldcp_cwnd_event_host, struct sock *sk, int event)
+void CONTROL_PROG(PROGRAM(cwnd_event_host), struct sock *sk, int event)
 {
 	on_event(sk, event, true);
 }
 
-SEC("struct_ops/pkts_acked")
-void BPF_PROG(ldcp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
-{
-	if (in_window(sk))
-		plain_acked(sk, sample);
-}
-
-SEC("struct_ops/ssthresh")
-u32 BPF_PROG(ldcp_ssthresh, struct sock *sk)
-{
-	if (in_window(sk))
-		return plain_ssthresh(sk);
-	return ((struct tcp_sock *)sk)->snd_ssthresh;
-}
-
-SEC("struct_ops/undo_cwnd")
-u32 BPF_PROG(ldcp_undo_cwnd, struct sock *sk)
-{
-	return ((struct tcp_sock *)sk)->snd_cwnd;
-}
-
 SEC("struct_ops/min_tso_segs")
-u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
+u32 CONTROL_PROG(PROGRAM(min_tso_segs), struct sock *sk)
 {
 	u32 packets;
 
@@ -345,19 +304,8 @@ u32 BPF_PROG(ldcp_min_tso_segs, struct sock *sk)
 	return packets < DEFAULT_TSO_SEGS ? 1 : DEFAULT_TSO_SEGS;
 }
 
-SEC(".struct_ops.link")
-struct tcp_congestion_ops ldcp = {
-	.init = (void *)ldcp_init,
-	.release = (void *)ldcp_release,
-	.cong_control = (void *)ldcp_cong_control,
-	.cwnd_event = (void *)ldcp_cwnd_event,
-	.set_state = (void *)ldcp_set_state,
-	.ssthresh = (void *)ldcp_ssthresh,
-	.undo_cwnd = (void *)ldcp_undo_cwnd,
-	.pkts_acked = (void *)ldcp_pkts_acked,
-	.min_tso_segs = (void *)ldcp_min_tso_segs,
-	.name = "ldcp",
-	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-};
-
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
+#define CONTROL_ECHOES
+#define CONTROL_BURSTS
+#include "include/operations.h"
 #include "include/first_rtt.h"

@@ -111,7 +111,8 @@ static __always_inline void control_restart(struct flow_entry *flow)
 #define CONTROL_RESTART_NS	     (params.young_bytes ? params.t_ns : 0)
 #define CONTROL_DOUBT		     (&((const struct pcn_rp_params *)loaded(params))->doubt)
 #define CONTROL_ACK_DECREASES(flow_) ((flow_)->ack.decreases)
-#define CONTROL_EXPECTS_CNPS	     (params.feedback == PCN_FEEDBACK_CNP)
-#define CONTROL_RATE_UNIT_BPS	     pcn_rate_unit_bps(loaded(np_params))
+#define CONTROL_EXPECTS_CNPS                                                                       \
+	(params.feedback == PCN_FEEDBACK_CNP ? DOUBT_CNPS_ALWAYS : DOUBT_CNPS_NEVER)
+#define CONTROL_RATE_UNIT_BPS pcn_rate_unit_bps(loaded(np_params))
 #include "include/rate_control.h"
 #include "include/react.h"

@@ -58,6 +58,12 @@ struct cnp_tag {
 	__be32 mac;
 };
 
+/* What the tag of a CNP for a flow of TCP is without keys: see np_sign() and rp_sight_good(). */
+struct cnp_sight {
+	__be32 seq; /* of the data packet that the CNP answers */
+	__be32 ack; /* its acknowledgment number */
+};
+
 /* The stamp of a time on the kernel's clock. */
 static __always_inline u32 stamp_of(u64 kernel_ns)
 {

@@ -83,7 +83,7 @@ static __always_inline bool echo_unmarked(struct sock *sk, int event)
 {
 	struct sock_state *s = tcp_state(sk);
 
-	if (event != CA_EVENT_ECN_NO_CE || s->window || s->unmarked.owner != s->owner)
+	if (event != CA_EVENT_ECN_NO_CE || s->window || !s->owner || s->unmarked.owner != s->owner)
 		return false;
 	s->unmarked.seq = ((struct tcp_sock *)sk)->rcv_nxt;
 	return true;

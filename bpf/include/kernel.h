@@ -227,6 +227,7 @@ struct sock_common {
 	__be16 skc_dport;
 	u16 skc_num;
 	u16 skc_family;
+	volatile unsigned char skc_state;
 	struct net_of skc_net;
 };
 
@@ -273,6 +274,7 @@ struct bictcp {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u32 rcv_nxt;
+	u32 rcv_wnd;
 	u32 rcv_wup;
 	u32 snd_una;
 	u32 snd_nxt;

@@ -316,9 +316,15 @@ static __always_inline struct np_flow *np_flow_of(const struct flow_key *key)
 	return flow;
 }
 
-/* Signs the CNP with the current key, if there is one. */
-static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body, u64 t_ns, bool ce)
+/*
+ * Signs the CNP with the current key. If there is none, the tag tells the sequence numbers of the
+ * packet that it answers, which only those know who saw it.
+ */
+static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body,
+				    const struct transport *t, u64 t_ns, bool ce)
 {
+	struct cnp_sight *sight = (void *)body->pcn.tag;
+
 	for (u32 i = 0; i < KEYS; i++) {
 		u32 index = i;
 		struct cnp_key *k = bpf_map_lookup_elem(&cnp_keys, &index);
@@ -331,21 +337,25 @@ static __always_inline void np_sign(struct np_pending *p, struct cnp_body *body,
 				 : mac_ipv4(&k->key, &p->ipv4, tag->stamp, ce);
 		return;
 	}
+	sight->seq = bpf_htonl(t->seq);
+	sight->ack = bpf_htonl(t->ack);
 }
 
-static __always_inline void np_build(struct np_pending *p, const struct flow_key *key,
+static __always_inline void np_build(struct np_pending *p, const struct transport *t,
 				     const struct notification *cnp, u64 t_ns)
 {
+	const struct flow_key *key = &t->key;
+
 	if (on_host && p->v6) {
 		p->eth.h_proto = bpf_htons(ETH_P_IPV6);
 		cnp_build_ipv6(&p->ipv6, key, cnp);
-		np_sign(p, &p->ipv6.body, t_ns, cnp->ce);
+		np_sign(p, &p->ipv6.body, t, t_ns, cnp->ce);
 		p->ipv6.body.icrc = icrc_ipv6(&p->ipv6, crc_ipv6(&p->ipv6));
 	} else {
 		p->eth.h_proto = bpf_htons(ETH_P_IP);
 		cnp_build_ipv4(&p->ipv4, key, cnp);
 		if (on_host)
-			np_sign(p, &p->ipv4.body, t_ns, cnp->ce);
+			np_sign(p, &p->ipv4.body, t, t_ns, cnp->ce);
 		p->ipv4.body.icrc = icrc_ipv4(&p->ipv4, crc_ipv4(&p->ipv4));
 	}
 }
@@ -407,7 +417,7 @@ static __noinline void np_send(struct __sk_buff *skb, const struct network *n,
 	__builtin_memcpy(p->eth.h_source, eth.h_dest, ETH_ALEN);
 	p->v6 = n->v6;
 	p->headers_len = t->off - n->off + sizeof(struct tcphdr);
-	np_build(p, &t->key, cnp, t_ns);
+	np_build(p, t, cnp, t_ns);
 	p->ready = 1;
 	skb->mark = MARK_CNP;
 	failed = bpf_clone_redirect(skb, skb->ifindex, 0);

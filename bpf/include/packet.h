@@ -43,6 +43,9 @@
 
 #define FRAGMENT 0x3fff /* of IPv4's frag_off: more fragments, and the offset */
 
+#define VLAN_BITS 12 /* of the TCI, the VLAN's number */
+#define VLAN_MASK ((1U << VLAN_BITS) - 1)
+
 struct vlan_hdr {
 	__be16 tci;
 	__be16 proto; /* of what follows */
@@ -178,7 +181,7 @@ struct transport {
 	struct flow_key key;
 	u32 off;	 /* of the TCP or UDP header in the frame */
 	u32 payload_len; /* bytes for the application */
-	u32 seq;	 /* TCP's */
+	u32 seq, ack;	 /* TCP's */
 	u8 tos;
 	u8 flags; /* TCP's */
 };
@@ -303,6 +306,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 		t->key.sport = tcp.source;
 		t->key.dport = tcp.dest;
 		t->seq = bpf_ntohl(tcp.seq);
+		t->ack = bpf_ntohl(tcp.ack_seq);
 		t->flags = tcp.flags;
 		header_len = tcp.doff * 4;
 	} else if (protocol == IPPROTO_UDP) {
@@ -312,7 +316,7 @@ static __always_inline int transport_parse(const struct __sk_buff *skb, const st
 			return TRANSPORT_OTHER;
 		t->key.sport = udp.source;
 		t->key.dport = udp.dest;
-		t->seq = 0;
+		t->seq = t->ack = 0;
 		t->flags = 0;
 		header_len = sizeof(udp);
 	} else {
@@ -349,7 +353,7 @@ static __always_inline bool packet_parse(struct __sk_buff *skb, struct packet *p
  */
 static __always_inline bool other_vlan(const struct __sk_buff *skb)
 {
-	return skb->vlan_tci & 0xfff;
+	return skb->vlan_tci & VLAN_MASK;
 }
 
 /* Whether one of our ports sent the packet: then cb holds its ideal time and its mark. */

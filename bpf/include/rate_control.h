@@ -15,7 +15,9 @@
  *	line_rate_bps()			a flow with a window is not paced faster
  *	CONTROL_DOUBT			optional: the struct doubt_params (algo/doubt.h). Then also
  *	CONTROL_ACK_DECREASES(flow)	how often ACKs asked for a decrease
- *	CONTROL_EXPECTS_CNPS		the control goes by CNPs only
+ *	CONTROL_EXPECTS_CNPS		enum doubt_cnps
+ *	CONTROL_OBEYS_CNPS_ALONE	in place of these three: without CNPs for marks it would not
+ *					slow down, so it has that doubt
  *	CONTROL_BURST_NS		optional; at the flow's rate, packets of this time leave
  *					back to back at most; 0: TCP decides. Then also
  *	CONTROL_RESTART_NS		how long an application pauses until its flow restarts; 0:
@@ -36,6 +38,7 @@
 #define PCN_RATE_CONTROL_H
 
 #include "plain.h"
+#include "point.h"
 #include "program.h"
 #include "tcp.h"
 
@@ -71,6 +74,15 @@ FLOW_TABLE(struct flow_entry);
 OWN_ENTRY(struct flow_entry)
 
 #define NEEDS_ECN ((CONTROL_FLAGS) & TCP_CONG_NEEDS_ECN)
+
+#ifdef CONTROL_OBEYS_CNPS_ALONE
+/* CNPs for marks keep no period. */
+const volatile struct doubt_params doubt_params OF("period_ns", "from:0") = {};
+
+#define CONTROL_DOUBT		     (loaded(doubt_params))
+#define CONTROL_ACK_DECREASES(flow_) 0
+#define CONTROL_EXPECTS_CNPS	     DOUBT_CNPS_FOR_MARKS
+#endif
 
 #ifdef CONTROL_DOUBT
 static __always_inline u32 start_doubt(struct flow_entry *flow)
@@ -118,8 +130,28 @@ static __always_inline u32 doubts_after_loss(struct flow_entry *flow, u64 event_
 }
 #endif
 
-SEC("struct_ops/init")
-void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+/* rp_near() doubles it twice. */
+#define SIGHT_MOST (1U << 28)
+
+/* Keeps what rp_sight_good() compares with CNPs. */
+static __always_inline void keep_sight(struct sock *sk, struct cnp_guard *g)
+{
+	const struct tcp_sock *tp = (struct tcp_sock *)sk;
+	u32 una = tp->snd_una, flight = tp->snd_nxt - (g->sighted ? g->una : una),
+	    lately = g->flight - (g->flight >> 6);
+
+	if (!on_host)
+		return;
+	g->una = una;
+	g->flight = flight > lately ? flight : lately;
+	if (g->flight > SIGHT_MOST)
+		g->flight = SIGHT_MOST;
+	g->expected = tp->rcv_nxt;
+	g->window = tp->rcv_wnd;
+	g->sighted = 1;
+}
+
+static __noinline void start(struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
@@ -128,6 +160,7 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 	control_start(&flow);
 	tcp_establish(sk, &flow.sender, &key);
 	flow.owner = tcp_state(sk)->owner;
+	keep_sight(sk, &flow.guard);
 	flow.sender.send_rate_bps = control_rate(&flow);
 	reason = start_doubt(&flow);
 	if (NEEDS_ECN && !tcp_ecn_negotiated(sk))
@@ -149,13 +182,6 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 	} else {
 		tcp_set_rate(sk, control_rate(&flow));
 	}
-}
-
-SEC("struct_ops/release")
-void CONTROL_PROG(PROGRAM(release), struct sock *sk)
-{
-	plain_end(sk);
-	flow_end(sk);
 }
 
 /* The rate of the flow's window. */
@@ -187,15 +213,14 @@ static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *fl
 	bpf_spin_unlock(&flow->lock);
 }
 
-static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+/* Not inline: the stack has room for this or for a start. */
+static __noinline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct flow_entry *flow = flow_of(sk);
 	u32 before = tcp_state(sk)->window, reason = plain_reason(sk, NEEDS_ECN, flow);
 	u64 rate_bps, window_bps;
 	struct ack_event event;
 
-	if (!tcp_started(sk))
-		return;
 	if (reason || !flow) {
 		on_window_ack(sk, flow, rs, reason);
 		return;
@@ -204,6 +229,7 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	window_bps = window_rate_bps(sk);
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
+	keep_sight(sk, &flow->guard);
 	control_ack(flow, &event);
 	reason = doubts(flow, &event);
 	if (!reason && before && before != DOUBT_NO_ECN)
@@ -226,22 +252,6 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	}
 	tcp_set_rate(sk, rate_bps);
 }
-
-/* From 6.10 on. */
-SEC("struct_ops/cong_control")
-void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
-		  const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-
-#ifndef __wasm__ /* before 6.10 */
-SEC("struct_ops/cong_control_2")
-void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-#endif
 
 SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
@@ -273,27 +283,6 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		plain_enter(sk, reason);
 	else
 		tcp_set_rate(sk, rate_bps);
-}
-
-SEC("struct_ops/pkts_acked")
-void CONTROL_PROG(PROGRAM(pkts_acked), struct sock *sk, const struct ack_sample *sample)
-{
-	if (in_window(sk))
-		plain_acked(sk, sample);
-}
-
-SEC("struct_ops/ssthresh")
-u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
-{
-	if (in_window(sk))
-		return plain_ssthresh(sk);
-	return ((struct tcp_sock *)sk)->snd_ssthresh;
-}
-
-SEC("struct_ops/undo_cwnd")
-u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
-{
-	return ((struct tcp_sock *)sk)->snd_cwnd;
 }
 
 #ifdef CONTROL_BURST_NS
@@ -364,20 +353,9 @@ SIMULATED("simulate_rate") void simulate_rate(u64 rate_bps)
 }
 #endif
 
-SEC(".struct_ops.link")
-struct tcp_congestion_ops CONTROL = {
-	.init = (void *)PROGRAM(init),
-	.release = (void *)PROGRAM(release),
-	.cong_control = (void *)PROGRAM(cong_control),
-	.set_state = (void *)PROGRAM(set_state),
-	.ssthresh = (void *)PROGRAM(ssthresh),
-	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
-	.pkts_acked = (void *)PROGRAM(pkts_acked),
 #ifdef CONTROL_BURST_NS
-	.min_tso_segs = (void *)PROGRAM(min_tso_segs),
+#define CONTROL_BURSTS
 #endif
-	.name = TEXT(CONTROL),
-	.flags = TCP_CONG_NON_RESTRICTED | CONTROL_FLAGS,
-};
+#include "operations.h"
 
 #endif

@@ -20,7 +20,8 @@
  *	its form
  *	a live flow with this peer
  *	on hosts, the interface and the prefix of the source
- *	its ICRC or, if tags are required, its tag and the age of the tag
+ *	its ICRC and that its sender saw the flow or, if tags are required, its tag and the age of
+ *	the tag
  *	that it is not repeated
  *	the rate limit of the flow
  *
@@ -84,6 +85,13 @@ struct {
 	__type(value, u32); /* not looked at */
 } rp_interfaces SEC(".maps");
 
+/* Where and when a CNP was sent. */
+struct rp_order {
+	u64 vlans;
+	u32 ifindex;
+	u32 number; /* the stamp of a signed CNP, and else the sequence number that it answers */
+};
+
 /*
  * A CNP in a packet. v6 is a constant wherever it is used, so the verifier knows the type of
  * header.
@@ -91,7 +99,8 @@ struct {
 struct received_cnp {
 	const void *header; /* struct cnp_ipv6 or struct cnp_ipv4 */
 	const struct cnp_body *body;
-	u32 len; /* of the packet, from header on */
+	u32 len;   /* of the packet, from header on */
+	u64 vlans; /* as in struct cnp_guard */
 	u8 tos;
 	bool v6;
 };
@@ -173,6 +182,36 @@ static __always_inline bool rp_icrc_good(const struct received_cnp *h, struct cn
 	return true;
 }
 
+/* Bytes that one skb of segmentation offload holds, twice. */
+#define RP_SIGHT_SLACK (128U << 10)
+
+static __always_inline bool rp_near(u32 a, u32 b, u32 distance)
+{
+	return a - (b - distance) <= 2 * distance;
+}
+
+/*
+ * Whether who sent the CNP has seen a packet of the flow: its sequence number is of what was in
+ * flight lately, and its acknowledgment of what the peer may have sent. One who guesses is right
+ * once in 2^28 times on a path with 128 KB in flight.
+ */
+static __always_inline bool rp_saw(const struct received_cnp *h, const struct cnp_guard *g)
+{
+	const struct cnp_sight *sight = (const void *)h->body->pcn.tag;
+
+	return rp_near(bpf_ntohl(sight->seq), g->una, 2 * g->flight + RP_SIGHT_SLACK) &&
+	       rp_near(bpf_ntohl(sight->ack), g->expected, g->window + RP_SIGHT_SLACK / 4);
+}
+
+/* Counts CNPs of who did not see the flow. Without a control on a host there is no telling. */
+static __always_inline bool rp_sight_good(const struct received_cnp *h, const struct cnp_guard *g)
+{
+	if (!on_host || !g->sighted || rp_saw(h, g))
+		return true;
+	rp_counts_add(RP(unseen));
+	return false;
+}
+
 /* No check failed. */
 #define RP_NO_FAULT (~0U)
 
@@ -200,14 +239,69 @@ static __always_inline u32 rp_tag_fault(const struct received_cnp *h, bool ce, u
 	return RP_NO_FAULT;
 }
 
-static __always_inline bool rp_tag_good(const struct received_cnp *h, bool ce, u64 t_ns)
+static __always_inline bool rp_tag_good(const struct received_cnp *h, const struct cnp_guard *g,
+					bool ce, u64 t_ns)
 {
 	u32 fault = rp_tag_fault(h, ce, t_ns);
 
 	if (fault == RP_NO_FAULT)
 		return true;
+	if (g->sighted && rp_saw(h, g))
+		fault = RP(unsigned_); /* the peer's NP has no key */
 	rp_counts_add(fault);
 	return false;
+}
+
+/* The VLANs of a packet whose IP header was found: those in the skb and in the frame. */
+static __always_inline u64 rp_vlans(const struct __sk_buff *skb, const struct network *n)
+{
+	u64 vlans = skb->vlan_present ? skb->vlan_tci & VLAN_MASK : 0;
+
+	if (!on_host)
+		return 0;
+#pragma clang loop unroll(full)
+	for (u32 i = 0; i < MAX_TAGS; i++) {
+		const struct vlan_hdr *tag =
+			(void *)(long)skb->data + sizeof(struct ethhdr) + i * sizeof(*tag);
+
+		if ((const void *)(tag + 1) > n->header ||
+		    (const void *)(tag + 1) > (void *)(long)skb->data_end)
+			break;
+		vlans = vlans << VLAN_BITS | (bpf_ntohs(tag->tci) & VLAN_MASK);
+	}
+	return vlans;
+}
+
+/* A path that moved is believed when no CNP came by the old one for so many seconds. */
+#define RP_PLACE_S     2
+#define RP_SECOND_BITS 30 /* seconds of 2^30 ns */
+
+/* Whether a CNP came in where those of its flow do not. */
+static __always_inline bool rp_elsewhere(const struct cnp_guard *g, const struct rp_order *o,
+					 u64 t_ns)
+{
+	return g->place && (g->place != o->ifindex || g->vlans != o->vlans) &&
+	       (u32)(t_ns >> RP_SECOND_BITS) - g->place_s < RP_PLACE_S;
+}
+
+/*
+ * Whether the CNP is repeated. NP's windows end at one packet of the flow after the other, but for
+ * those that were lost and are sent again: then doubt means slower.
+ */
+static __always_inline bool rp_repeated(struct cnp_guard *g, const struct cnp_event *event,
+					u32 number)
+{
+	u16 kind = require_tag ? CNP_STAMPS : CNP_BYTES;
+	bool later = g->numbered != kind || (require_tag ? stamp_after(number, g->number) > 0
+							 : (s32)(number - g->number) > 0);
+
+	if (!require_tag && !g->sighted)
+		return false;
+	if (later) {
+		g->number = number;
+		g->numbered = kind;
+	}
+	return !later && (require_tag || !event->ce);
 }
 
 /* Takes a token of a bucket, which is when the next CNP is due. False: there is none. */
@@ -241,15 +335,19 @@ static __always_inline void rp_hold_rises(struct cnp_guard *g, u64 t_ns)
  * The counter of why the flow takes no CNP now, or RP_NO_FAULT. Under the flow's lock. CNPs that
  * slow down have tokens of their own, so that no flood of others crowds them out.
  */
-static __always_inline u32 rp_guard(struct cnp_guard *g, const struct cnp_event *event, u32 stamp)
+static __always_inline u32 rp_guard(struct cnp_guard *g, const struct cnp_event *event,
+				    const struct rp_order *o)
 {
 	u64 t_ns = event->now_ns;
 
-	if (require_tag) {
-		if (g->stamped && stamp_after(stamp, g->stamp) <= 0)
-			return RP(replayed);
-		g->stamp = stamp;
-		g->stamped = 1;
+	if (on_host && rp_elsewhere(g, o, t_ns))
+		return RP(elsewhere);
+	if (rp_repeated(g, event, o->number))
+		return RP(replayed);
+	if (on_host) {
+		g->place = o->ifindex;
+		g->vlans = o->vlans;
+		g->place_s = t_ns >> RP_SECOND_BITS;
 	}
 	if (!cnp_interval_ns)
 		return RP_NO_FAULT;
@@ -300,13 +398,13 @@ SIMULATED("simulate_cnp") void simulate_cnp(u32 rec_rate, u32 ce, u32 ue)
 #endif
 
 /* One function for IPv4 and IPv6, so that the control's code is there once. */
-static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event, u32 stamp,
-				bool ce_lost)
+static __noinline void rp_react(struct flow_entry *flow, const struct cnp_event *event,
+				const struct rp_order *o, bool ce_lost)
 {
 	u32 counter;
 
 	bpf_spin_lock(&flow->lock);
-	counter = rp_guard(&flow->guard, event, stamp);
+	counter = rp_guard(&flow->guard, event, o);
 	if (counter == RP_NO_FAULT)
 		counter = rp_apply(flow, event);
 	bpf_spin_unlock(&flow->lock);
@@ -337,7 +435,8 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 		.ce = ce || (CONTROL_CNP_IS_CE && !ue),
 		.ue = ue,
 	};
-	u32 stamp = TAG_STAMP(bpf_ntohl(tag->stamp));
+	struct rp_order order = {.ifindex = skb->ifindex, .vlans = h->vlans};
+	u32 word = bpf_ntohl(tag->stamp);
 	struct flow_entry *flow;
 	struct flow_key key;
 
@@ -350,9 +449,11 @@ static __always_inline void rp_handle(const struct __sk_buff *skb, const struct 
 	if (on_host && !rp_source_allowed(skb, &key, &flow->guard))
 		return;
 	event.now_ns = arrival_ns(skb);
-	if (require_tag ? !rp_tag_good(h, ce, event.now_ns) : !rp_icrc_good(h, &flow->guard))
+	if (require_tag ? !rp_tag_good(h, &flow->guard, ce, event.now_ns)
+			: !rp_icrc_good(h, &flow->guard) || !rp_sight_good(h, &flow->guard))
 		return;
-	rp_react(flow, &event, stamp, ce_lost);
+	order.number = require_tag ? TAG_STAMP(word) : word;
+	rp_react(flow, &event, &order, ce_lost);
 }
 
 /* Handles the packet if it is a CNP. */
@@ -379,6 +480,7 @@ static __always_inline int rp_parse(const struct __sk_buff *skb, const struct ne
 	if (!h.body->pcn.flow_sport)
 		return TCX_NEXT; /* another implementation's RoCE: its reserved bytes are zero */
 	h.tos = v6 ? ipv6_class(ipv6) : ipv4->tos;
+	h.vlans = rp_vlans(skb, n);
 	if (!rp_well_formed(&h)) {
 		rp_counts_add(RP(malformed));
 		return TCX_DROP;

@@ -26,6 +26,8 @@ struct rp_counts {
 	u64 replayed;	  /* signed no later than one that the flow accepted */
 	u64 rate_limited; /* above the rate limit of the flow */
 	u64 rise_limited; /* the same, of those that speed up */
+	u64 unseen;	  /* by who has not seen the flow's packets */
+	u64 elsewhere;	  /* not at the interface or in the VLAN of the flow's CNPs until then */
 };
 
 COUNTS(rp_counts)

@@ -39,16 +39,32 @@ struct sender {
 	enum doubt_reason doubt; /* why it has one */
 };
 
+/* What the number of a flow's latest CNP is. */
+enum cnp_number {
+	CNP_UNNUMBERED,
+	CNP_BYTES,  /* the sequence number of the packet that it answers */
+	CNP_STAMPS, /* its stamp: it was signed */
+};
+
 /* What the reaction point (react.h) knows of a flow's CNPs. */
 struct cnp_guard {
 	u64 due_ns;  /* when the next CNP that slows down is due, by the rate limit */
 	u64 rise_ns; /* and the next that speeds up */
-	u32 stamp;   /* of the latest CNP that was signed */
+	u64 vlans;   /* of the latest CNP, with those of a host: 12 bits each, the innermost last */
+	u32 place;   /* the interface at which it came in; 0: none came */
+	u32 place_s; /* and when */
+	u32 number;  /* of the latest one, see numbered */
 	u32 crc;     /* CRC-32 of what is the same in all of them, if crc_known */
 	u32 ifindex; /* where CNPs of this peer were allowed last, 0: nowhere */
 	u32 rules;   /* and by which version of the rules */
-	u32 stamped; /* stamp is set */
 	u32 crc_known;
+	u16 numbered; /* enum cnp_number */
+	u16 sighted;  /* what follows is set */
+	/* As of the latest ACK on a host, what those know who see the flow's packets: */
+	u32 una;      /* the first byte that is not acknowledged */
+	u32 flight;   /* bytes that were in flight lately, at most */
+	u32 expected; /* the next byte of the peer */
+	u32 window;   /* bytes that the peer may send */
 };
 
 /* The beginning of every entry in a flow table. The algorithm's state follows. */

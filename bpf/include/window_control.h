@@ -14,7 +14,8 @@
  * All but control_start run under the flow's lock, where no helper may be called. The programs and
  * the operations get the control's name: mine_init and so on.
  *
- * The receiver must run this control too: it echoes each packet's mark (echo.h).
+ * The receiver must run this control too: it echoes each packet's mark (echo.h). Without ECN the
+ * flow is one of the kernel's CUBIC.
  */
 #ifndef PCN_WINDOW_CONTROL_H
 #define PCN_WINDOW_CONTROL_H
@@ -34,8 +35,7 @@ static __always_inline void set_window(struct sock *sk, u32 packets)
 	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 }
 
-SEC("struct_ops/init")
-void CONTROL_PROG(PROGRAM(init), struct sock *sk)
+static __noinline void start(struct sock *sk)
 {
 	struct flow_entry flow = {};
 	struct flow_key key;
@@ -48,28 +48,39 @@ void CONTROL_PROG(PROGRAM(init), struct sock *sk)
 		plain_start(sk, DOUBT_TABLE_FULL);
 		return;
 	}
+	if (!tcp_ecn_negotiated(sk)) { /* so far: the handshake may not be over */
+		plain_start(sk, DOUBT_NO_ECN);
+		return;
+	}
 	set_window(sk, control_window(&flow));
 }
 
-SEC("struct_ops/release")
-void CONTROL_PROG(PROGRAM(release), struct sock *sk)
+/* An ACK of a flow that has a plain window. flow may be NULL. */
+static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
+					  const struct rate_sample *rs, u32 reason)
 {
-	plain_end(sk);
-	flow_end(sk);
+	plain_instead(sk, rs, flow ? flow->sender.plain_window : 0, reason);
+	if (!flow)
+		return;
+	bpf_spin_lock(&flow->lock);
+	plain_account(sk, &flow->sender, reason);
+	bpf_spin_unlock(&flow->lock);
 }
 
-static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
+/* Not inline: the stack has room for this or for a start. */
+static __noinline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	struct window_event event = {.now_ns = now_ns()};
 	struct flow_entry *flow = flow_of(sk);
-	u32 packets, marked, window;
+	u32 packets, marked, window, reason;
 
-	if (!tcp_started(sk))
-		return;
-	if (!flow) {
-		plain_instead(sk, rs, 0, plain_reason(sk, false, false));
+	reason = plain_reason(sk, true, flow);
+	if (reason || !flow) {
+		on_window_ack(sk, flow, rs, reason);
 		return;
 	}
+	plain_because(sk, DOUBT_NONE); /* the handshake may not have been over at first */
+	plain_count(sk, DOUBT_NONE);
 	event.rtt_ns = rs->rtt_us > 0 ? (u64)rs->rtt_us * 1000 >> dilation_shift : 0;
 	event.limited = rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	packets = tcp_delivered(sk);
@@ -78,6 +89,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	event.packets = packets - flow->sender.packets;
 	event.marked = marked - flow->sender.marked_packets;
 	tcp_account(sk, &flow->sender);
+	flow->sender.plain_window = 0;
+	flow->sender.doubt = DOUBT_NONE;
 	/* AccECN counts marks of packets that are not yet acknowledged */
 	if (event.marked > event.packets)
 		event.packets = event.marked;
@@ -86,22 +99,6 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 	bpf_spin_unlock(&flow->lock);
 	set_window(sk, window);
 }
-
-/* From 6.10 on. */
-SEC("struct_ops/cong_control")
-void CONTROL_PROG(PROGRAM(cong_control), struct sock *sk, u32 ack, int flag,
-		  const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-
-#ifndef __wasm__ /* before 6.10 */
-SEC("struct_ops/cong_control_2")
-void CONTROL_PROG(PROGRAM(cong_control_2), struct sock *sk, const struct rate_sample *rs)
-{
-	on_ack(sk, rs);
-}
-#endif
 
 SEC("struct_ops/set_state")
 void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
@@ -122,7 +119,8 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 	control_loss(flow, event_ns);
 	window = control_window(flow);
 	bpf_spin_unlock(&flow->lock);
-	set_window(sk, window);
+	if (!in_window(sk))
+		set_window(sk, window);
 }
 
 SEC("struct_ops/cwnd_event")
@@ -132,43 +130,14 @@ void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
 
 	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
 		return;
+	if (tcp_starts_late(sk))
+		start(sk);
 	flow = flow_of(sk);
 	echo_event(sk, flow ? &flow->receiver : NULL, event);
 }
 
-SEC("struct_ops/pkts_acked")
-void CONTROL_PROG(PROGRAM(pkts_acked), struct sock *sk, const struct ack_sample *sample)
-{
-	if (in_window(sk))
-		plain_acked(sk, sample);
-}
-
-SEC("struct_ops/ssthresh")
-u32 CONTROL_PROG(PROGRAM(ssthresh), struct sock *sk)
-{
-	if (in_window(sk))
-		return plain_ssthresh(sk);
-	return ((struct tcp_sock *)sk)->snd_ssthresh;
-}
-
-SEC("struct_ops/undo_cwnd")
-u32 CONTROL_PROG(PROGRAM(undo_cwnd), struct sock *sk)
-{
-	return ((struct tcp_sock *)sk)->snd_cwnd;
-}
-
-SEC(".struct_ops.link")
-struct tcp_congestion_ops CONTROL = {
-	.init = (void *)PROGRAM(init),
-	.release = (void *)PROGRAM(release),
-	.cong_control = (void *)PROGRAM(cong_control),
-	.cwnd_event = (void *)PROGRAM(cwnd_event),
-	.set_state = (void *)PROGRAM(set_state),
-	.ssthresh = (void *)PROGRAM(ssthresh),
-	.undo_cwnd = (void *)PROGRAM(undo_cwnd),
-	.pkts_acked = (void *)PROGRAM(pkts_acked),
-	.name = TEXT(CONTROL),
-	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
-};
+#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN
+#define CONTROL_ECHOES
+#include "operations.h"
 
 #endif

@@ -35,7 +35,7 @@ All of it is pinned in /sys/fs/bpf/pcn and stays when this program ends.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(newHostUp(), newHostDown(), newHostStatus(), newHostServe(), newHostKey(),
-		newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
+		newHostAdopt(), newHostDoctor(), newHostSelfTest(), newHostSwitch(), newCapture())
 	return c
 }
 
@@ -139,6 +139,7 @@ func newHostUp() *cobra.Command {
 		f      hostFlags
 		wait   time.Duration
 		dryRun bool
+		keys   string
 	)
 	c := &cobra.Command{
 		Use:   "up",
@@ -149,6 +150,7 @@ any step fails, pcn restores the host's previous state.`,
 		Example: `  pcn host up                                          from /etc/pcn/host.yaml
   pcn host up --control pcn --on eth0 --rtt 50us       without a file
   pcn host up --control pcn --on eth0 --rtt-to 10.0.0.2:22
+  pcn host up --keys /etc/pcn/cnp.key                  sign CNPs, and obey signed ones only
   pcn host up --wait 2m                                at boot, when interfaces may come late
   pcn host up --dry-run                                say what it would do, and do nothing
   pcn host up --netns blue                             in a network namespace`,
@@ -160,6 +162,9 @@ any step fails, pcn restores the host's previous state.`,
 			c, err := f.load(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if keys != "" && c.RP != nil {
+				c.RP.RequireTag = true
 			}
 			if dryRun {
 				changes, err := host.New().Preview(cmd.Context(), c)
@@ -175,12 +180,19 @@ any step fails, pcn restores the host's previous state.`,
 			if err := printChanges(cmd.OutOrStdout(), changes); err != nil {
 				return err
 			}
+			if keys != "" {
+				if err := useKeys(cmd.OutOrStdout(), keys); err != nil {
+					return err
+				}
+			}
 			return printAdvice(cmd.ErrOrStderr(), c)
 		},
 	}
 	f.add(c)
 	c.Flags().DurationVar(&wait, "wait", 0,
 		"how long to wait for interfaces, their link speed, cgroups and services of --rtt-to")
+	c.Flags().StringVar(&keys, "keys", "",
+		"file with the key of signed CNPs, the same on all hosts; it is made if it is not there")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "print what would change, and change nothing")
 	return inNamespace(c)
 }
@@ -323,7 +335,11 @@ Exits with 1 if anything differs or is broken.`,
 
 // printChoices prints which other network namespaces chose a control of ours.
 func printChoices(w io.Writer, h *host.Host) error {
-	chosen, err := h.Choices()
+	names, err := h.Registered()
+	if err != nil {
+		return err
+	}
+	chosen, _, err := host.Choices(names)
 	for _, c := range chosen {
 		if !c.IsHere() {
 			fmt.Fprintf(w, "network namespace %s chose %s\n", c.Namespace, c.Control)

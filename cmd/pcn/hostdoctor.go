@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/doctor"
 )
 
 func newHostDoctor() *cobra.Command {
@@ -44,7 +45,7 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("listen") {
-				return host.ListenForDoctor(cmd.Context(), listen, func(a net.Addr) {
+				return doctor.Listen(cmd.Context(), listen, func(a net.Addr) {
 					fmt.Fprintf(cmd.ErrOrStderr(), "listening on %s, TCP and UDP\n", a)
 				})
 			}
@@ -57,17 +58,17 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 				return err
 			}
 			h := host.New()
-			found := h.Doctor(cmd.Context(), config)
+			found := doctor.Run(cmd.Context(), h, config)
 			if peer != "" {
-				o := host.PeerOptions{Address: withPort(peer), Load: load}
-				found = append(found, h.ProbePeer(cmd.Context(), o)...)
+				o := doctor.PeerOptions{Address: withPort(peer), Load: load}
+				found = append(found, doctor.ProbePeer(cmd.Context(), h, o)...)
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), found)
 			} else {
 				err = printChecks(cmd.OutOrStdout(), found)
 			}
-			if err == nil && host.Failed(found) {
+			if err == nil && doctor.Failed(found) {
 				err = exitCode(exitError)
 			}
 			return err
@@ -77,12 +78,12 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 	flags := c.Flags()
 	flags.BoolVar(&asJSON, "json", false, "print JSON")
 	flags.StringVar(&peer, "peer", "",
-		fmt.Sprintf("HOST or HOST:PORT to probe; without a port: %d", host.DoctorPort))
+		fmt.Sprintf("HOST or HOST:PORT to probe; without a port: %d", doctor.Port))
 	flags.DurationVar(&load, "load", 0,
 		"how long to fill the path to --peer, to see whether it marks")
 	flags.StringVar(&listen, "listen", "",
 		"answer other hosts' --peer on this address, until ctrl-c")
-	flags.Lookup("listen").NoOptDefVal = ":" + strconv.Itoa(host.DoctorPort)
+	flags.Lookup("listen").NoOptDefVal = ":" + strconv.Itoa(doctor.Port)
 	c.MarkFlagsMutuallyExclusive("peer", "listen")
 	return inNamespace(c)
 }
@@ -91,11 +92,11 @@ func withPort(address string) string {
 	if _, _, err := net.SplitHostPort(address); err == nil {
 		return address
 	}
-	return net.JoinHostPort(address, strconv.Itoa(host.DoctorPort))
+	return net.JoinHostPort(address, strconv.Itoa(doctor.Port))
 }
 
 // printChecks prints a line for each check.
-func printChecks(w io.Writer, checks []host.Check) error {
+func printChecks(w io.Writer, checks []doctor.Check) error {
 	for _, c := range checks {
 		fmt.Fprintf(w, "%-4s  %s: %s", c.Level, c.Name, c.Is)
 		if c.Want != "" {
@@ -130,14 +131,14 @@ Exit codes: 0 all well, 1 a check failed.`,
 			if length < time.Second {
 				return usageError{fmt.Errorf("invalid --time %s: want 1s or more", length)}
 			}
-			found := host.SelfTest(cmd.Context(), length)
+			found := doctor.SelfTest(cmd.Context(), length)
 			var err error
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), found)
 			} else {
 				err = printChecks(cmd.OutOrStdout(), found)
 			}
-			if err == nil && host.Failed(found) {
+			if err == nil && doctor.Failed(found) {
 				err = exitCode(exitError)
 			}
 			return err

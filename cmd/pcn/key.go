@@ -5,8 +5,12 @@
 package main
 
 import (
+	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -68,6 +72,42 @@ The key file holds 32 hexadecimal digits. The key stays until pcn host down.`,
 	c.Flags().StringVar(&file, "file", "",
 		"file with the key, which only its owner may read")
 	return inNamespace(c)
+}
+
+// useKeys signs with the key of a file in slot 0, and accepts it. It makes the file if there is
+// none.
+func useKeys(w io.Writer, path string) error {
+	made, err := makeKey(path)
+	if err != nil {
+		return err
+	}
+	key, err := readKey(path)
+	if err != nil {
+		return err
+	}
+	if _, err := host.New().SetKey(0, key, tc.KeySigns); err != nil {
+		return err
+	}
+	if made {
+		_, err = fmt.Fprintf(w,
+			"made %s: copy it to all hosts, and run pcn host up --keys %s there\n", path, path)
+	}
+	return err
+}
+
+// makeKey writes a new key, unless the file is there.
+func makeKey(path string) (made bool, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("make a key: %w", err)
+	}
+	var key cnp.Key
+	_, _ = rand.Read(key[:]) // never fails
+	_, err = fmt.Fprintf(f, "%x\n", key)
+	return true, errors.Join(err, f.Close())
 }
 
 func readKey(path string) (cnp.Key, error) {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/cnp"
 )
 
 func TestReadKey(t *testing.T) {
@@ -42,4 +44,23 @@ func TestKeyOfAnotherUser(t *testing.T) {
 	qt.Assert(t, qt.IsNil(os.Chown(path, 65534, 65534)))
 	_, err := readKey(path)
 	qt.Check(t, qt.ErrorMatches(err, "read the key: .*/key belongs to user 65534, who may .*"))
+}
+
+// A key is made once, for its owner alone, and is used afterwards.
+func TestMakeKey(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cnp.key")
+	made, err := makeKey(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(made))
+	key, err := readKey(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Not(qt.Equals(key, cnp.Key{})))
+	made, err = makeKey(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsFalse(made))
+	again, err := readKey(path)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(again, key))
+	_, err = makeKey(filepath.Join(path, "not a folder"))
+	qt.Check(t, qt.ErrorMatches(err, "make a key: .*"))
 }

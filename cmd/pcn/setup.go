@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/internal/flock"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/vm"
 	"github.com/pcn-linux/pcn/netns-lab/vm/debian"

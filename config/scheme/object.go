@@ -44,10 +44,10 @@ type Stat struct {
 	format format
 }
 
-// The variables that hold parameters: of the sender, of its wiring to TCP and its losses, of the
-// notification point, of switches' marking and of WRED.
-var parameterVariables = []string{ParamsVariable, pathVariable, lossVariable, NotificationVariable,
-	MarkerVariable, "wred_params"}
+// The variables that hold parameters: of the sender, of its wiring to TCP, its losses and its
+// doubt, of the notification point, of switches' marking and of WRED.
+var parameterVariables = []string{ParamsVariable, pathVariable, lossVariable, doubtVariable,
+	NotificationVariable, MarkerVariable, "wred_params"}
 
 // Names of variables in objects.
 const (
@@ -56,6 +56,7 @@ const (
 	MarkerVariable       = "marker_params"
 	pathVariable         = "path_params"
 	lossVariable         = "loss_params"
+	doubtVariable        = "doubt_params"
 	// flowsMap is the table of live flows.
 	flowsMap = "flows"
 )

@@ -31,7 +31,8 @@ var printedJSON = []struct {
 	{"pcn flows --json, beside control, the flow's control", "loader", "Flow", true},
 	{"pcn trace --json, one object a line", "host", "TraceEvent", false},
 	{"pcn host status --json", "host", "Status", false},
-	{"pcn host doctor --json, pcn host selftest --json", "host", "Check", true},
+	{"pcn host doctor --json, pcn host selftest --json",
+		"host/doctor", "Check", true},
 }
 
 const jsonIntroduction = `# JSON that commands print

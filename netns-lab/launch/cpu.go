@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/internal/flock"
 )
 
 // cpus assigns microVMs to CPUs, one per CPU: two on one CPU take minutes to boot.

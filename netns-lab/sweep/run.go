@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/internal/flock"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )

@@ -13,9 +13,7 @@ import (
 	"strings"
 )
 
-// HaveQEMU fails if QEMU is not installed. The error says how to install it.
-func HaveQEMU() error { return haveQEMU(qemu) }
-
+// haveQEMU fails if a program of QEMU is not installed. The error says how to install it.
 func haveQEMU(program string) error {
 	if _, err := exec.LookPath(program); err != nil {
 		return fmt.Errorf("%s is not installed: %s", program, howToInstall(program))
@@ -23,10 +21,10 @@ func haveQEMU(program string) error {
 	return nil
 }
 
-// CheckQEMU returns the version of QEMU. It fails as [HaveQEMU] does, and if QEMU lacks a file that
+// CheckQEMU returns the version of QEMU. It fails if QEMU is not installed, or lacks a file that
 // a microVM loads: some distributions have these in packages of their own.
 func CheckQEMU(ctx context.Context) (version string, err error) {
-	if err := HaveQEMU(); err != nil {
+	if err := haveQEMU(qemu); err != nil {
 		return "", err
 	}
 	if version, err = qemuVersion(ctx, qemu); err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/jszwec/csvutil"
@@ -107,16 +106,4 @@ func (f *Flow) check() error {
 		return fmt.Errorf("invalid size of %d bytes: want 1 to %g", f.SizeBytes, maxBytes)
 	}
 	return nil
-}
-
-// Priorities returns the priorities of the flows, each once, in growing order.
-func Priorities(flows []Flow) []uint8 {
-	var found []uint8
-	for _, f := range flows {
-		if !slices.Contains(found, f.Priority) {
-			found = append(found, f.Priority)
-		}
-	}
-	slices.Sort(found)
-	return found
 }

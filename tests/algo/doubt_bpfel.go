@@ -34,6 +34,14 @@ type doubtDoubtArgs struct {
 	Done    uint32
 }
 
+type doubtDoubtCnps uint32
+
+const (
+	doubtDoubtCnpsDOUBT_CNPS_NEVER     doubtDoubtCnps = 0
+	doubtDoubtCnpsDOUBT_CNPS_ALWAYS    doubtDoubtCnps = 1
+	doubtDoubtCnpsDOUBT_CNPS_FOR_MARKS doubtDoubtCnps = 2
+)
+
 type doubtDoubtEvent struct {
 	_          structs.HostLayout
 	NowNs      uint64
@@ -42,7 +50,7 @@ type doubtDoubtEvent struct {
 	Cnps       uint32
 	Packets    uint32
 	Marks      uint32
-	ExpectCnps uint32
+	ExpectCnps doubtDoubtCnps
 	Pad        uint32
 }
 

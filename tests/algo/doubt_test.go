@@ -25,7 +25,7 @@ type doubtOracle struct {
 	reason      uint32
 	decreasedAt []time.Duration // when ACKs told of them
 	cnpAt       time.Duration   // the latest, or the start
-	cnpPackets  uint32
+	cnpPackets  uint32          // of those that cause CNPs
 	last        doubtDoubtEvent
 	unmarked    int           // losses without marks in a row, each soon after the one before
 	held        time.Duration // the end of the hold
@@ -39,15 +39,22 @@ func (o *doubtOracle) ack(e doubtDoubtEvent) uint32 {
 	if o.params.On == 0 {
 		return trusts
 	}
+	causes := e.Packets
+	if e.ExpectCnps == doubtDoubtCnpsDOUBT_CNPS_FOR_MARKS {
+		causes = e.Marks
+	}
 	if heard {
-		o.cnpAt, o.cnpPackets = now, e.Packets
+		o.cnpAt, o.cnpPackets = now, causes
+	}
+	if e.ExpectCnps == doubtDoubtCnpsDOUBT_CNPS_FOR_MARKS && e.Marks == o.cnpPackets {
+		o.cnpAt = now // there was nothing to tell
 	}
 	if heard && o.reason == doubtNoCNPs {
 		o.reason = doubtNew
 	}
 	patience := max(20*time.Millisecond, 8*time.Duration(o.params.PeriodNs),
 		4*time.Duration(e.RttNs))
-	silent := e.ExpectCnps != 0 && e.Packets-o.cnpPackets >= 64 && now-o.cnpAt > patience
+	silent := e.ExpectCnps != 0 && causes-o.cnpPackets >= 64 && now-o.cnpAt > patience
 	switch {
 	case asked:
 		o.decreasedAt = append(o.decreasedAt, now)
@@ -56,9 +63,10 @@ func (o *doubtOracle) ack(e doubtDoubtEvent) uint32 {
 		}
 	case silent && o.reason <= doubtNew:
 		o.reason = doubtNoCNPs
-	case marked && now >= o.held && e.ExpectCnps == 0:
-		o.reason = trusts
-	case marked && now >= o.held && e.Cnps > 0 && o.reason != doubtNoCNPs:
+	case marked && now >= o.held && (e.ExpectCnps == 0 || e.Cnps > 0 && o.reason != doubtNoCNPs):
+		if o.reason != trusts { // a decrease follows
+			o.decreasedAt = append(o.decreasedAt, now)
+		}
 		o.reason = trusts
 	}
 	return o.reason
@@ -69,7 +77,8 @@ func (o *doubtOracle) loss(e doubtDoubtEvent) uint32 {
 	if o.params.On == 0 {
 		return trusts
 	}
-	recently := 5*time.Millisecond + 8*time.Duration(e.RttNs)
+	recently := 5*time.Millisecond + 8*time.Duration(e.RttNs) +
+		2*time.Duration(o.params.PeriodNs)
 	n := len(o.decreasedAt)
 	if o.reason > doubtNew ||
 		n > 0 && (now-o.decreasedAt[n-1] < recently || o.decreasedAt[n-1] == o.cnpAt) {
@@ -120,7 +129,7 @@ func TestDoubt(t *testing.T) {
 	var objs doubtObjects
 	loadObjects(t, &objs, loadDoubtObjects)
 	seen := map[[2]uint32]int{}
-	for flow := range 40 {
+	for flow := range 120 {
 		args := doubtDoubtArgs{StartNs: 1e9, Params: doubtDoubtParams{
 			On: uint32(min(flow, 1)), Careful: uint32(flow % 2), HoldNs: uint64(1e6 << (flow % 5)),
 			PeriodNs: uint64(flow%3) * 3e6,
@@ -130,7 +139,7 @@ func TestDoubt(t *testing.T) {
 			o.reason = doubtNew
 		}
 		e := doubtDoubtEvent{NowNs: args.StartNs, RttNs: rnd.Uint64N(2e6),
-			ExpectCnps: uint32(flow / 2 % 2)}
+			ExpectCnps: doubtDoubtCnps(flow / 2 % 3)}
 		steps := make([]doubtDoubtStep, 5000)
 		marks, cnps := 0, 0
 		for i := range steps {

@@ -4,6 +4,7 @@ package doubt
 
 import (
 	"cmp"
+	"fmt"
 	"testing"
 	"time"
 
@@ -43,12 +44,17 @@ func asGoodAsCUBIC(t *testing.T, b *bed, control, peer string, d time.Duration) 
 }
 
 func TestPeerRefusesECN(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
-			registered(t, control, 0)
+			c := registered(t, control, 0)
 			b := newBed(t, tailDrop)
 			b.noECN(t)
 			asGoodAsCUBIC(t, b, control, "cubic", transfer)
+			f := b.connect(t, control, "cubic", 0, 0)
+			f.transfer(t.Context(), 50*time.Millisecond)
+			flow, err := c.Flow(f.key(t))
+			qt.Assert(t, qt.IsNil(err))
+			qt.Check(t, qt.Equals(flow.Doubt, "no_ecn"))
 		})
 	}
 }
@@ -60,6 +66,73 @@ func TestNothingMarks(t *testing.T) {
 	asGoodAsCUBIC(t, b, "pcn", "pcn", 2*time.Second)
 }
 
+// Controls that go by CNPs only, and CNPs that do not come although packets are marked: the flow
+// has a TCP window within two seconds, and is never faster than CUBIC.
+func TestMarksWithoutCNPs(t *testing.T) {
+	for _, test := range []struct{ control, feedback string }{
+		{"pcn", "cnp"}, {"dcqcn", ""}, {"ibcc", ""},
+	} {
+		for name, hide := range map[string]func(*bed, *testing.T, *loader.Control){
+			"no NP": func(*bed, *testing.T, *loader.Control) {},
+			"NAT":   (*bed).behindNAT, "overlay": (*bed).overlay,
+			"program in front": (*bed).programInFront,
+		} {
+			t.Run(test.control+"/"+name, func(t *testing.T) {
+				var given []string
+				if test.feedback != "" {
+					given = []string{"feedback", test.feedback}
+				}
+				control := registered(t, test.control, 0, given...)
+				b := newBed(t, tailDrop)
+				b.mark(t)
+				hide(b, t, control)
+				f := b.connect(t, test.control, test.control, 0, 0)
+				f.sending(t)
+				began := time.Now()
+				nstest.Eventually(t, "the flow doubts", func() bool {
+					flow, err := control.Flow(f.key(t))
+					return err == nil && flow.Doubt == "no_cnps"
+				})
+				qt.Check(t, qt.IsTrue(time.Since(began) < 2*time.Second))
+				flow, err := control.Flow(f.key(t))
+				qt.Assert(t, qt.IsNil(err))
+				qt.Check(t, qt.IsTrue(flow.MarkedPackets > 0))
+				qt.Check(t, qt.Equals(flow.CNPDecrease+flow.CNPIncrease, 0))
+				f.client.Close()
+				ours, cubic := b.measure(t, test.control, test.control, time.Second),
+					b.measure(t, "cubic", "cubic", time.Second)
+				t.Logf("%v; cubic: %v", ours, cubic)
+				qt.Check(t, qt.IsTrue(ours.mbps < 1.1*cubic.mbps))
+			})
+		}
+	}
+}
+
+// CNPs for marks end the doubt of a new flow, also where NP and RP are inside a tunnel.
+func TestMarksAndCNPs(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		inside bool
+	}{{"dcqcn", false}, {"ibcc", false}, {"pcn", false}, {"pcn", true}} {
+		t.Run(fmt.Sprintf("%s/tunnel %v", test.name, test.inside), func(t *testing.T) {
+			name := test.name
+			control := registered(t, name, 0)
+			b := newBed(t, tailDrop)
+			b.mark(t)
+			if test.inside {
+				b.tunnel(t)
+			}
+			b.points(t, control)
+			f := b.connect(t, name, name, 0, 0)
+			f.sending(t)
+			nstest.Eventually(t, "the flow goes by its control", func() bool {
+				flow, err := control.Flow(f.key(t))
+				return err == nil && flow.Doubt == "" && flow.CNPDecrease > 0
+			})
+		})
+	}
+}
+
 // The control goes by CNPs only, and the peer sends none.
 func TestPeerSendsNoCNPs(t *testing.T) {
 	registered(t, "pcn", 0, "feedback", "cnp")
@@ -68,7 +141,7 @@ func TestPeerSendsNoCNPs(t *testing.T) {
 }
 
 func TestTableFull(t *testing.T) {
-	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp"} {
+	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
 			registered(t, control, 1)
 			b := newBed(t, tailDrop)
@@ -86,6 +159,7 @@ func TestReusedPorts(t *testing.T) {
 			control := registered(t, name, 0)
 			b := newBed(t, tailDrop)
 			first := b.connect(t, name, name, 40000, 5000)
+			first.heardOf(t, control)
 			qt.Assert(t, qt.IsNil(first.server.SetLinger(0)))
 			qt.Assert(t, qt.IsNil(first.server.Close())) // a reset
 			first.client.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -94,8 +168,7 @@ func TestReusedPorts(t *testing.T) {
 			second := b.connect(t, name, name, 40000, 5000)
 			key := second.key(t)
 			qt.Assert(t, qt.Equals(key, first.key(t)))
-			_, err = control.Flow(key)
-			qt.Assert(t, qt.IsNil(err))
+			second.heardOf(t, control)
 			qt.Assert(t, qt.IsNil(first.client.Close()))
 			_, err = control.Flow(key)
 			qt.Assert(t, qt.IsNil(err))
@@ -115,6 +188,7 @@ func TestSameFlowInTwoNamespaces(t *testing.T) {
 	one, two := newBed(t, tailDrop), newBed(t, tailDrop)
 	a := one.connect(t, "pcn", "pcn", 40000, 5000)
 	b := two.connect(t, "pcn", "pcn", 40000, 5000)
+	b.heardOf(t, control)
 	keyA, keyB := a.key(t), b.key(t)
 	qt.Assert(t, qt.Not(qt.Equals(keyA.Netns, keyB.Netns)))
 	keyA.Netns = keyB.Netns

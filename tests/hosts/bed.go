@@ -314,18 +314,12 @@ func (c *Control) NPCounts() tc.Counts {
 	return n
 }
 
-// Flow returns what the control knows of the connection's flow from its sender.
-func (c *Control) Flow(conn Connection) loader.Flow {
+// RPCounts returns the counters of the senders' reaction point.
+func (c *Control) RPCounts() tc.Counts {
 	c.bed.t.Helper()
-	f, err := c.loaded.Flow(loader.FlowKey{Src: addrPort(conn.Sender.LocalAddr()),
-		Dst: addrPort(conn.Sender.RemoteAddr()), Protocol: unix.IPPROTO_TCP})
+	n, err := c.rp.Counts()
 	c.bed.ok(err)
-	return f
-}
-
-func addrPort(a net.Addr) netip.AddrPort {
-	ap := a.(*net.TCPAddr).AddrPort()
-	return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+	return n
 }
 
 // Connection is a TCP connection from a sender to the receiver.

@@ -4,6 +4,7 @@ package hosts
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,44 +20,51 @@ const optionECN = 8
 // have ECN: otherwise they would have TCP's window for life, and take the others' share.
 func TestConnectionsOpenIntoAFullQueue(t *testing.T) {
 	for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
-		t.Run(control, func(t *testing.T) {
-			m, err := parseMeasurement("offloads=none senders=2 rate=40Mbps t=5ms")
-			qt.Assert(t, qt.IsNil(err))
-			m.Drop = 1 // whatever waits, the queue is as good as full
-			b := New(t, m.Options)
-			b.Control(control, m.network(), m.parameters())
-			b.PlainSYNs()
-			ctx, cancel := context.WithCancel(t.Context())
-			var running sync.WaitGroup
-			var received atomic.Uint64
-			others := []Connection{b.Connect(0, control), b.Connect(1, control)}
-			for _, c := range others {
-				running.Go(func() { fill(ctx, c) })
-				running.Go(func() { drain(c, &received) })
-			}
-			wait(ctx, 500*time.Millisecond)
-			var conns []Connection
-			for i := range 16 {
-				conns = append(conns, b.Connect(i%m.Senders, control))
-			}
-			counts, err := b.wred.Counts()
-			qt.Assert(t, qt.IsNil(err))
-			qt.Check(t, qt.IsTrue(counts["spared"] > 0), qt.Commentf("%v", counts))
-			for _, c := range conns {
-				info, err := c.info()
-				qt.Assert(t, qt.IsNil(err))
-				qt.Check(t, qt.IsTrue(info.Options&optionECN != 0))
-			}
-			cancel()
-			for _, c := range others {
-				c.Sender.Close()
-				c.Receiver.Close()
-			}
-			running.Wait()
-			rates := b.Fill(conns, time.Second, 3*time.Second)
-			t.Logf("%s: Jain %.3f: %s; spared %d", control, Jain(rates), mbps(rates),
-				counts["spared"])
-			qt.Check(t, qt.IsTrue(Jain(rates) >= 0.95))
-		})
+		for _, connections := range []int{16, 64} {
+			t.Run(fmt.Sprintf("%s/%d", control, connections), func(t *testing.T) {
+				openIntoAFullQueue(t, control, connections)
+			})
+		}
 	}
+}
+
+func openIntoAFullQueue(t *testing.T, control string, connections int) {
+	const shareMbps = 2.5 // of each connection: PCN's least rate is 1
+	m, err := parseMeasurement(fmt.Sprintf("offloads=none senders=2 rate=%gMbps t=5ms",
+		shareMbps*float64(connections)))
+	qt.Assert(t, qt.IsNil(err))
+	m.Drop = 1 // whatever waits, the queue is as good as full
+	b := New(t, m.Options)
+	b.Control(control, m.network(), m.parameters())
+	b.PlainSYNs()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	var received atomic.Uint64
+	others := []Connection{b.Connect(0, control), b.Connect(1, control)}
+	for _, c := range others {
+		running.Go(func() { fill(ctx, c) })
+		running.Go(func() { drain(c, &received) })
+	}
+	wait(ctx, 500*time.Millisecond)
+	var conns []Connection
+	for i := range connections {
+		conns = append(conns, b.Connect(i%m.Senders, control))
+	}
+	counts, err := b.wred.Counts()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(counts["spared"] > 0), qt.Commentf("%v", counts))
+	for _, c := range conns {
+		info, err := c.info()
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.IsTrue(info.Options&optionECN != 0))
+	}
+	cancel()
+	for _, c := range others {
+		c.Sender.Close()
+		c.Receiver.Close()
+	}
+	running.Wait()
+	rates := b.Fill(conns, time.Second, 3*time.Second)
+	t.Logf("Jain %.3f: %s; spared %d", Jain(rates), mbps(rates), counts["spared"])
+	qt.Check(t, qt.IsTrue(Jain(rates) >= 0.95))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
+	"github.com/pcn-linux/pcn/tc/tctest"
 )
 
 // What a cell begins with; after no comes what the kernel lacks.
@@ -51,7 +52,7 @@ var rows = slices.Concat([]row{
 	{"NP, RP: marks cut the rate, their absence raises it", true, notified(labNP, labRP)},
 	{"NP, RP for hosts: the same", true, notified(hostNP, hostRP)},
 	{"stamp", true, loads(func() (closer, error) { return tc.LoadStamp(tc.StampOptions{DataDSCP: 1, ControlDSCP: 2}) })},
-	{"DCQCN's NP", true, loads(func() (closer, error) { return tc.LoadMarkedNP(tc.MarkedNPOptions{IntervalNs: 50e3}) })},
+	{"DCQCN's NP", true, loads(func() (closer, error) { return tctest.LoadMarked(50e3, false) })},
 	{"LDCP's first_rtt", true, loads(loadFirstRTT)},
 	{"ECN with a plain server, `tcp_ecn=1`", true, plainServer("1", true)},
 	{"ECN with a plain server, `tcp_ecn=2`", true, plainServer("2", true)},
@@ -227,7 +228,7 @@ type attacher interface {
 	Attach(h netns.NsHandle, ifindex int) error
 }
 
-func labNP() (attacher, error) { return tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95}) }
+func labNP() (attacher, error) { return tctest.LoadPCN(1e6, 0.95) }
 
 func labRP(control *loader.Control) (attacher, error) { return tc.LoadRP(control) }
 
@@ -278,7 +279,7 @@ func notified(loadNP func() (attacher, error), loadRP func(*loader.Control) (att
 
 func newNP(t *testing.T, p path) *tc.NP {
 	t.Helper()
-	np, err := tc.LoadNP(tc.NPOptions{TNs: 1e6, CongestedShare: 0.95})
+	np, err := tctest.LoadPCN(1e6, 0.95)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { np.Close() })
 	qt.Assert(t, qt.IsNil(np.Attach(p.server.NS, p.server.Index())))

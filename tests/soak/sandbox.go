@@ -18,7 +18,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/internal/flock"
 )
 
 // First arguments by which this program starts itself again.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pcn-linux/pcn/netns-lab/flock"
+	"github.com/pcn-linux/pcn/internal/flock"
 )
 
 // turn is what the tests of this process share.

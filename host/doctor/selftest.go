@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+package doctor
 
 import (
 	"context"
@@ -19,6 +19,8 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/internal/rights"
 	"github.com/pcn-linux/pcn/loader/ns"
 )
 
@@ -37,7 +39,7 @@ const (
 type selfTest struct {
 	a, router, b netns.NsHandle
 	bpffs        int
-	h            *Host
+	h            *host.Host
 	address      string // of the sink at b
 	found        checks
 	undo         []func() error
@@ -67,7 +69,7 @@ func SelfTest(ctx context.Context, send time.Duration) []Check {
 }
 
 func (s *selfTest) run(ctx context.Context, send time.Duration) error {
-	if err := haveKernel(); err != nil {
+	if err := host.HaveKernel(); err != nil {
 		return err
 	}
 	if isAvailable(selfTestControl) {
@@ -112,7 +114,8 @@ func (s *selfTest) makeNamespaces() error {
 			*h, err = netns.New() // the thread ends with Do
 			return err
 		}); err != nil {
-			return explainRefusal(fmt.Errorf("make a network namespace: %w", err), entering...)
+			return rights.Explain(
+				fmt.Errorf("make a network namespace: %w", err), rights.Entering...)
 		}
 		s.onClose(h.Close)
 	}
@@ -182,7 +185,7 @@ func (s *selfTest) mountBPF() error {
 		return fmt.Errorf("mount a BPF file system: %w", err)
 	}
 	s.onClose(func() error { return unix.Close(s.bpffs) })
-	s.h = At(fmt.Sprintf("/proc/self/fd/%d/pcn", s.bpffs))
+	s.h = host.At(fmt.Sprintf("/proc/self/fd/%d/pcn", s.bpffs))
 	return nil
 }
 
@@ -204,7 +207,7 @@ func limitInterface(name string) error {
 	if err != nil {
 		return err
 	}
-	const burst = 4 * fullFrameBytes
+	const burst = 4 * 1514 // bytes: full frames of Ethernet
 	attrs := netlink.QdiscAttrs{LinkIndex: l.Attrs().Index, Parent: netlink.HANDLE_ROOT,
 		Handle: netlink.MakeHandle(1, 0)}
 	htb := netlink.NewHtb(attrs)
@@ -230,11 +233,12 @@ func (s *selfTest) up(ctx context.Context, hasQueue bool) error {
 		return errors.New("this program has no control pcn: build it again")
 	}
 	pcn.Control = selfTestControl
-	sender := &Config{LineRate: selfTestLine, RTT: selfTestRTT,
-		Controls: Controls{[]Control{{Scheme: pcn}}},
-		RP:       &RP{Interfaces: []string{selfTestLinks[0][0].name}}}
-	receiver := &Config{RTT: selfTestRTT, NP: &NP{Interfaces: []string{selfTestLinks[1][1].name}}}
-	marker := &Config{WRED: &WRED{Interfaces: []string{selfTestLinks[1][0].name},
+	sender := &host.Config{LineRate: selfTestLine, RTT: selfTestRTT,
+		RP: &host.RP{Interfaces: []string{selfTestLinks[0][0].name}}}
+	sender.Controls.AddScheme(pcn)
+	receiver := &host.Config{RTT: selfTestRTT,
+		NP: &host.NP{Interfaces: []string{selfTestLinks[1][1].name}}}
+	marker := &host.Config{WRED: &host.WRED{Interfaces: []string{selfTestLinks[1][0].name},
 		KMin: 30_000, KMax: 30_000}}
 	s.onClose(func() error {
 		_, err := s.h.DownAll(context.WithoutCancel(ctx))
@@ -242,7 +246,7 @@ func (s *selfTest) up(ctx context.Context, hasQueue bool) error {
 	})
 	for _, one := range []struct {
 		in netns.NsHandle
-		c  *Config
+		c  *host.Config
 	}{{s.a, sender}, {s.b, receiver}, {s.router, marker}} {
 		if one.c == marker && !hasQueue {
 			continue
@@ -251,7 +255,7 @@ func (s *selfTest) up(ctx context.Context, hasQueue bool) error {
 			return err
 		}
 		if err := ns.Do(one.in, func() error {
-			_, err := s.h.up(ctx, one.c)
+			_, err := s.h.Up(ctx, one.c)
 			return err
 		}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+// Package rights tells what this process may not do, and explains what the kernel refused.
+package rights
 
 import (
 	"errors"
@@ -13,23 +14,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// capability is a right of a thread.
-type capability struct {
+// Capability is a right of a thread.
+type Capability struct {
 	name string
 	bit  uint
 	// instead is another that includes it; 0: none
 	instead uint
 }
 
-// neededCapabilities are those that Up needs, and why is in docs/host.md.
-var neededCapabilities = []capability{
+// Needed are those that loading and attaching needs, and why is in docs/host.md.
+var Needed = []Capability{
 	{"CAP_BPF", unix.CAP_BPF, unix.CAP_SYS_ADMIN},
 	{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, 0},
 	{"CAP_PERFMON", unix.CAP_PERFMON, unix.CAP_SYS_ADMIN},
 }
 
-// missingCapabilities returns those that this thread lacks.
-func missingCapabilities(needed ...capability) ([]string, error) {
+// Missing returns those that this thread lacks.
+func Missing(needed ...Capability) ([]string, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
 	if err := unix.Capget(&header, &data[0]); err != nil {
@@ -48,17 +49,18 @@ func missingCapabilities(needed ...capability) ([]string, error) {
 
 // What it takes to enter a network namespace, that of a process of another user too, and to mount.
 var (
-	mounting = capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0}
-	entering = []capability{mounting, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0}}
+	Mounting = Capability{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, 0}
+	Raw      = Capability{"CAP_NET_RAW", unix.CAP_NET_RAW, 0} // to open packet sockets
+	Entering = []Capability{Mounting, {"CAP_SYS_PTRACE", unix.CAP_SYS_PTRACE, 0}}
 )
 
-// haveCapabilities fails if this thread may not do what Up does, and says what it lacks.
-func haveCapabilities() error {
+// Have fails if this thread may not load and attach, and says what it lacks.
+func Have() error {
 	if inUserNamespace() {
 		return fmt.Errorf("this process is in a user namespace, whose rights are none to load BPF "+
 			"programs: run it outside, as root: %w", unix.EPERM)
 	}
-	missing, err := missingCapabilities(neededCapabilities...)
+	missing, err := Missing(Needed...)
 	if err != nil {
 		return err
 	}
@@ -80,13 +82,13 @@ func inUserNamespace() bool {
 
 const runAsRoot = "run it as root, or see Rights in pcn docs host"
 
-// explainRefusal adds to the error of what the kernel refused what this process lacks, of the
+// Explain adds to the error of what the kernel refused what this process lacks, of the
 // capabilities that are needed for it. Other errors stay as they are.
-func explainRefusal(err error, needed ...capability) error {
+func Explain(err error, needed ...Capability) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	missing, capErr := missingCapabilities(needed...)
+	missing, capErr := Missing(needed...)
 	if capErr != nil {
 		return errors.Join(err, capErr)
 	}

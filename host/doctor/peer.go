@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+package doctor
 
 import (
 	"bufio"
@@ -21,12 +21,14 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/host"
 )
 
-// DoctorPort is where [ListenForDoctor] listens by default.
-const DoctorPort = 9819
+// Port is where [Listen] listens by default.
+const Port = 9819
 
-// greeting is what ListenForDoctor says first on TCP. Version 1 then reads until the end. On UDP it
+// greeting is what Listen says first on TCP. Version 1 then reads until the end. On UDP it
 // answers each probe.
 const greeting = "pcn doctor 1\n"
 
@@ -75,9 +77,9 @@ const tcpiOptECN = 8
 
 var ecnNames = [4]string{"Not-ECT", "ECT(1)", "ECT(0)", "CE"}
 
-// ListenForDoctor answers the probes of other hosts' [Host.ProbePeer] until the context ends, on
+// Listen answers the probes of other hosts' [Host.ProbePeer] until the context ends, on
 // TCP and UDP of an address such as :9819.
-func ListenForDoctor(ctx context.Context, address string, ready func(net.Addr)) error {
+func Listen(ctx context.Context, address string, ready func(net.Addr)) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listen for doctors: %w", err)
@@ -198,19 +200,19 @@ func readECN(udp *net.UDPConn) (b []byte, ecn uint8, from netip.AddrPort, err er
 
 // PeerOptions says how to probe the path to another host.
 type PeerOptions struct {
-	// Address is HOST:PORT of any TCP service there. That of [ListenForDoctor] shows more.
+	// Address is HOST:PORT of any TCP service there. That of [Listen] shows more.
 	Address string
 	// Load is how long to send as fast as the path allows, to see whether it marks; 0 does not. It
-	// needs ListenForDoctor.
+	// needs Listen.
 	Load time.Duration
 }
 
 // ProbePeer checks the path to another host: whether ECN gets there and back, and whether the host
 // there answers marks with CNPs. It connects to a TCP service, and sends it some hundred bytes in
 // packets that carry CE, as if a switch had marked them.
-func (h *Host) ProbePeer(ctx context.Context, o PeerOptions) []Check {
+func ProbePeer(ctx context.Context, h *host.Host, o PeerOptions) []Check {
 	var found checks
-	control := h.controlWithECN()
+	control := controlWithECN(h)
 	c, err := dialWith(ctx, o.Address, control)
 	if err != nil {
 		found.bad(Fail, "peer", err.Error(), "a TCP service at "+o.Address,
@@ -230,7 +232,7 @@ func (h *Host) ProbePeer(ctx context.Context, o PeerOptions) []Check {
 	} else {
 		found.bad(Warn, "path keeps ECN", "not looked at: "+o.Address+" is not a doctor's",
 			"pcn host doctor --listen at the peer", fmt.Sprintf(
-				"start it there, then: pcn host doctor --peer HOST:%d", DoctorPort))
+				"start it there, then: pcn host doctor --peer HOST:%d", Port))
 	}
 	switch {
 	case control == "":
@@ -242,7 +244,7 @@ func (h *Host) ProbePeer(ctx context.Context, o PeerOptions) []Check {
 				"at the interface (pcn host status), or the peer's server needs a control with ECN")
 	default:
 		found.ok("peer's ECN", "negotiated with %s", control)
-		h.checkMarks(ctx, &found, c, control)
+		checkMarks(ctx, h, &found, c, control)
 	}
 	if o.Load > 0 {
 		checkLoad(ctx, &found, o, control, isDoctor)
@@ -251,18 +253,16 @@ func (h *Host) ProbePeer(ctx context.Context, o PeerOptions) []Check {
 }
 
 // controlWithECN returns a control of this host that asks for ECN, pcn first; empty if none runs.
-func (h *Host) controlWithECN() string {
-	names, err := h.controls()
+func controlWithECN(h *host.Host) string {
+	names, err := h.Registered()
 	if err != nil {
 		return ""
 	}
-	slices.SortStableFunc(names, func(a, b string) int {
-		return boolToInt(a != "pcn") - boolToInt(b != "pcn")
-	})
-	for _, name := range names {
-		if needsECN(name) {
-			return name
-		}
+	if slices.Contains(names, "pcn") {
+		return "pcn"
+	}
+	if i := slices.IndexFunc(names, host.NeedsECN); i >= 0 {
+		return names[i]
 	}
 	return ""
 }
@@ -287,7 +287,7 @@ func dialWith(ctx context.Context, address, control string) (*net.TCPConn, error
 	return c.(*net.TCPConn), nil
 }
 
-// greets reports whether the service is that of ListenForDoctor. Others may wait for us to speak.
+// greets reports whether the service is that of Listen. Others may wait for us to speak.
 func greets(c *net.TCPConn) bool {
 	const patience = 500 * time.Millisecond
 	_ = c.SetReadDeadline(time.Now().Add(patience))
@@ -375,7 +375,7 @@ func exchange(udp *net.UDPConn, ecn uint8) (there, back uint8, err error) {
 
 // checkMarks sends marked packets, as if a switch had marked them, and looks for their echo and for
 // CNPs.
-func (h *Host) checkMarks(ctx context.Context, found *checks, c *net.TCPConn, control string) {
+func checkMarks(ctx context.Context, h *host.Host, found *checks, c *net.TCPConn, control string) {
 	const name = "marks come back"
 	mark, err := markOwn(c)
 	if err != nil {
@@ -384,9 +384,9 @@ func (h *Host) checkMarks(ctx context.Context, found *checks, c *net.TCPConn, co
 		return
 	}
 	defer mark.Close()
-	refusedBefore := h.refused()
+	refusedBefore := refused(h)
 	var info *unix.TCPInfo
-	var flow LiveFlow
+	var flow host.LiveFlow
 	sent := 0
 	const patience, pause = 2 * time.Second, 5 * time.Millisecond
 	for until := time.Now().Add(patience); time.Now().Before(until) && ctx.Err() == nil; {
@@ -398,7 +398,7 @@ func (h *Host) checkMarks(ctx context.Context, found *checks, c *net.TCPConn, co
 		if info, err = tcpInfo(c); err != nil {
 			break
 		}
-		flow, _ = h.flowOf(c)
+		flow, _ = flowOf(h, c)
 		if info.Delivered_ce > 0 && (control != "pcn" || flow.CNPDecrease > 0) {
 			break
 		}
@@ -422,7 +422,7 @@ func (h *Host) checkMarks(ctx context.Context, found *checks, c *net.TCPConn, co
 		return
 	}
 	is := "none came"
-	for reason, n := range h.refused() {
+	for reason, n := range refused(h) {
 		if more := n - refusedBefore[reason]; more > 0 {
 			is += fmt.Sprintf("; RP refused %d: %s", more, reason)
 		}
@@ -479,10 +479,10 @@ func markOwn(c *net.TCPConn) (link.Link, error) {
 }
 
 // flowOf returns the state of one of this process's own connections.
-func (h *Host) flowOf(c *net.TCPConn) (LiveFlow, bool) {
+func flowOf(h *host.Host, c *net.TCPConn) (host.LiveFlow, bool) {
 	flows, err := h.Flows()
 	if err != nil {
-		return LiveFlow{}, false
+		return host.LiveFlow{}, false
 	}
 	local := c.LocalAddr().(*net.TCPAddr).AddrPort()
 	remote := c.RemoteAddr().(*net.TCPAddr).AddrPort()
@@ -495,18 +495,18 @@ func (h *Host) flowOf(c *net.TCPConn) (LiveFlow, bool) {
 			return f, true
 		}
 	}
-	return LiveFlow{}, false
+	return host.LiveFlow{}, false
 }
 
 // refused returns what the reaction point counts beside the CNPs that it obeys.
-func (h *Host) refused() map[string]uint64 {
+func refused(h *host.Host) map[string]uint64 {
 	s, err := h.Status(context.Background(), nil)
 	if err != nil {
 		return nil
 	}
 	counts := map[string]uint64{}
 	for _, one := range s.Components {
-		if one.Name == rpName {
+		if one.Name == host.RPName {
 			maps.Copy(counts, one.Counts)
 		}
 	}

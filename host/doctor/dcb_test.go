@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host_test
+package doctor_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
-	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/doctor"
 )
 
 // app is an entry of a NIC's table: struct dcb_app of linux/dcbnl.h.
@@ -111,9 +111,9 @@ func TestDoctorNICClasses(t *testing.T) {
 			}
 			conn := driver(t, dcbAnswer(test.pfc, test.apps, &test.dcbx))
 			got := map[string]string{}
-			for _, c := range host.CheckDCB(conn, "eth0", stamped...) {
-				qt.Check(t, qt.Equals(c.Level == host.OK, c.Want == ""))
-				got[c.Name] = map[host.Level]string{host.Warn: "!"}[c.Level] + c.Is
+			for _, c := range doctor.CheckDCB(conn, "eth0", stamped...) {
+				qt.Check(t, qt.Equals(c.Level == doctor.OK, c.Want == ""))
+				got[c.Name] = map[doctor.Level]string{doctor.Warn: "!"}[c.Level] + c.Is
 			}
 			qt.Check(t, qt.DeepEquals(got, test.want))
 		})
@@ -122,9 +122,9 @@ func TestDoctorNICClasses(t *testing.T) {
 
 // Answers that say nothing, or something else, are told as such.
 func TestDoctorNICRefuses(t *testing.T) {
-	level := func(answer netlink.Message, err error) host.Level {
+	level := func(answer netlink.Message, err error) doctor.Level {
 		t.Helper()
-		found := host.CheckDCB(nltest.Dial(
+		found := doctor.CheckDCB(nltest.Dial(
 			func([]netlink.Message) ([]netlink.Message, error) {
 				return []netlink.Message{answer}, err
 			}), "eth0")
@@ -136,12 +136,12 @@ func TestDoctorNICRefuses(t *testing.T) {
 		return netlink.Message{Header: netlink.Header{Type: netlink.Error},
 			Data: binary.NativeEndian.AppendUint32(nil, uint32(-int32(errno)))}
 	}
-	qt.Check(t, qt.Equals(level(refuse(unix.EOPNOTSUPP), nil), host.OK))
-	qt.Check(t, qt.Equals(level(refuse(unix.ENODEV), nil), host.Warn))
-	qt.Check(t, qt.Equals(level(netlink.Message{}, nil), host.Warn))
+	qt.Check(t, qt.Equals(level(refuse(unix.EOPNOTSUPP), nil), doctor.OK))
+	qt.Check(t, qt.Equals(level(refuse(unix.ENODEV), nil), doctor.Warn))
+	qt.Check(t, qt.Equals(level(netlink.Message{}, nil), doctor.Warn))
 	qt.Check(t, qt.Equals(level(netlink.Message{Header: netlink.Header{Type: unix.RTM_GETDCB}},
-		nil), host.Warn))
-	qt.Check(t, qt.Equals(level(netlink.Message{}, unix.ENOBUFS), host.Warn))
+		nil), doctor.Warn))
+	qt.Check(t, qt.Equals(level(netlink.Message{}, unix.ENOBUFS), doctor.Warn))
 }
 
 // What another library encodes is read as it was meant.
@@ -166,7 +166,7 @@ func FuzzParseDCB(f *testing.F) {
 				want[uint8(a.protocol)] = max(want[uint8(a.protocol)], a.priority)
 			}
 		}
-		gotPFC, priorities, gotDCBX, err := host.ParseDCB(dcbAnswer(reported, apps, &dcbx))
+		gotPFC, priorities, gotDCBX, err := doctor.ParseDCB(dcbAnswer(reported, apps, &dcbx))
 		if !isRight {
 			qt.Assert(t, qt.IsNotNil(err))
 			return
@@ -186,7 +186,7 @@ func FuzzParseAnyDCB(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		before := bytes.Clone(answer)
-		host.ParseDCB(answer)
+		doctor.ParseDCB(answer)
 		qt.Check(t, qt.DeepEquals(answer, before))
 	})
 }

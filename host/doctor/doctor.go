@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package host
+// Package doctor finds what keeps a host from running PCN well, and says what to do: on the host
+// itself, on the path to a peer, and by a self-test between namespaces of its own.
+//
+// What needs a kernel of its own is tested in package host, whose tests have one.
+package doctor
 
 import (
 	"context"
@@ -16,62 +20,29 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/host/internal/bpffs"
+	"github.com/pcn-linux/pcn/host/internal/rights"
+	"github.com/pcn-linux/pcn/host/internal/tcpecn"
 	"github.com/pcn-linux/pcn/loader"
 )
 
-// Level says how a check went.
-type Level string
-
-// Levels of a check.
-const (
-	OK   Level = "ok"
-	Warn Level = "warn" // it works, but worse, or could not be looked at
-	Fail Level = "fail" // it does not work
-)
-
-// Check is one finding of [Host.Doctor].
-type Check struct {
-	Name  string `json:"name"`
-	Level Level  `json:"level"`
-	// Is says what was found, Want what would be right, and Do how to get there. The latter two are
-	// empty if it is ok.
-	Is   string `json:"is"`
-	Want string `json:"want,omitempty"`
-	Do   string `json:"do,omitempty"`
-}
-
-// Failed reports whether one of the checks failed.
-func Failed(checks []Check) bool {
-	return slices.ContainsFunc(checks, func(c Check) bool { return c.Level == Fail })
-}
-
-// checks collects findings.
-type checks struct{ all []Check }
-
-func (c *checks) ok(name, format string, args ...any) {
-	c.all = append(c.all, Check{Name: name, Level: OK, Is: fmt.Sprintf(format, args...)})
-}
-
-func (c *checks) bad(level Level, name, is, want, do string) {
-	c.all = append(c.all, Check{Name: name, Level: level, Is: is, Want: want, Do: do})
-}
-
-// Doctor checks whether the host can run PCN, and whether what runs works: the kernel, rights,
+// Run checks whether the host can run PCN, and whether what runs works: the kernel, rights,
 // interfaces, namespaces and flows. c is the configuration; without one it may be nil, and what
 // runs is checked. It changes nothing.
-func (h *Host) Doctor(ctx context.Context, c *Config) []Check {
+func Run(ctx context.Context, h *host.Host, c *host.Config) []Check {
 	var found checks
 	checkKernel(&found)
-	h.checkRights(&found)
-	s := h.checkComponents(ctx, &found, c)
+	checkRights(h, &found)
+	s := checkComponents(ctx, h, &found, c)
 	checkWallClock(&found, c, s)
 	checkTCPECN(&found)
 	checkFallback(&found)
 	for _, name := range checkedInterfaces(c, s) {
 		checkInterface(&found, name, stampedAt(name, c, s))
 	}
-	h.checkNamespaces(&found)
-	h.checkFlows(&found)
+	checkNamespaces(h, &found)
+	checkFlows(h, &found)
 	return found.all
 }
 
@@ -124,9 +95,9 @@ func checkFile(found *checks, name, path string, isGood func(string) bool, want,
 	}
 }
 
-func (h *Host) checkRights(found *checks) {
+func checkRights(h *host.Host, found *checks) {
 	const asRoot = "run pcn as root, or see Rights in pcn docs host"
-	if missing, err := missingCapabilities(neededCapabilities...); err != nil || len(missing) > 0 {
+	if missing, err := rights.Missing(rights.Needed...); err != nil || len(missing) > 0 {
 		is := "this process lacks " + strings.Join(missing, ", ")
 		if err != nil {
 			is = err.Error()
@@ -137,17 +108,17 @@ func (h *Host) checkRights(found *checks) {
 	} else {
 		found.ok("rights", "this process may load and attach programs")
 	}
-	elsewhere, err := missingCapabilities(entering...)
+	elsewhere, err := rights.Missing(rights.Entering...)
 	if err == nil && len(elsewhere) > 0 {
 		found.bad(Warn, "rights in other network namespaces",
 			"this process lacks "+strings.Join(elsewhere, ", "),
 			"root with all capabilities, to look into other network namespaces",
 			"run pcn host doctor as root in a shell, not in a service")
 	}
-	dir := filepath.Dir(h.root)
+	dir := filepath.Dir(h.Root())
 	var fsinfo unix.Statfs_t
-	mount := mountCommand(dir)
-	if err := checkMount(h.root); err != nil {
+	mount := bpffs.MountCommand(dir)
+	if err := bpffs.CheckMount(h.Root()); err != nil {
 		found.bad(Fail, "BPF file system", err.Error(), "that of process 1", "use --netns NAME")
 	} else if err := unix.Statfs(dir, &fsinfo); err != nil {
 		found.bad(Fail, "BPF file system", fmt.Sprintf("%s: %v", dir, err), dir, mount)
@@ -163,11 +134,13 @@ func (h *Host) checkRights(found *checks) {
 }
 
 // checkComponents returns what runs, as far as it could be read.
-func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) *Status {
+func checkComponents(
+	ctx context.Context, h *host.Host, found *checks, c *host.Config,
+) *host.Status {
 	s, err := h.Status(ctx, c)
 	if err != nil {
 		found.bad(Fail, "components", err.Error(), "state that can be read", "pcn host status")
-		return &Status{}
+		return &host.Status{}
 	}
 	if len(s.Components) == 0 {
 		found.bad(Warn, "components", "nothing runs", "a control, and NP and RP", "pcn host up")
@@ -188,17 +161,17 @@ func (h *Host) checkComponents(ctx context.Context, found *checks, c *Config) *S
 }
 
 // checkPoints says what senders and receivers of CNPs lack.
-func checkPoints(found *checks, s *Status) {
+func checkPoints(found *checks, s *host.Status) {
 	runs := func(name string) bool {
 		return slices.ContainsFunc(s.Components,
-			func(c ComponentStatus) bool { return c.Name == name })
+			func(c host.ComponentStatus) bool { return c.Name == name })
 	}
-	if !runs(controlPrefix + "pcn") {
+	if !runs(host.ControlPrefix + "pcn") {
 		return
 	}
 	for name, lacks := range map[string]string{
-		rpName: "this host's flows of pcn hear no CNPs",
-		npName: "this host sends no CNPs, so pcn at its peers hears none",
+		host.RPName: "this host's flows of pcn hear no CNPs",
+		host.NPName: "this host sends no CNPs, so pcn at its peers hears none",
 	} {
 		if !runs(name) {
 			found.bad(Warn, name, "does not run: "+lacks, name+" at the interfaces to the fabric",
@@ -208,11 +181,11 @@ func checkPoints(found *checks, s *Status) {
 }
 
 func checkTCPECN(found *checks) {
-	value, err := tcpECN()
+	value, err := tcpecn.Get()
 	switch {
 	case err != nil:
 		found.bad(Warn, "net.ipv4.tcp_ecn", err.Error(), "1", "run pcn host doctor as root")
-	case asksForECN(value):
+	case tcpecn.AsksForECN(value):
 		found.ok("net.ipv4.tcp_ecn", "%s", value)
 	default:
 		found.bad(Warn, "net.ipv4.tcp_ecn", value+": programs that choose a control after they "+
@@ -223,26 +196,26 @@ func checkTCPECN(found *checks) {
 
 func checkFallback(found *checks) {
 	const name = "net.ipv4.tcp_ecn_fallback"
-	falls, err := fallsBack()
+	falls, err := tcpecn.FallsBack()
 	switch {
 	case err != nil:
 		found.bad(Warn, name, err.Error(), "0", "run pcn host doctor as root")
 	case falls:
-		found.bad(Warn, name, "1: "+fallbackMeans, "0, where all paths let ECN through",
-			fallbackCommand)
+		found.bad(Warn, name, "1: "+tcpecn.FallbackMeans, "0, where all paths let ECN through",
+			tcpecn.FallbackCommand)
 	default:
 		found.ok(name, "0")
 	}
 }
 
 // checkedInterfaces returns the interfaces of the configuration, else those of what runs here.
-func checkedInterfaces(c *Config, s *Status) []string {
+func checkedInterfaces(c *host.Config, s *host.Status) []string {
 	var names []string
 	if c != nil {
-		names = c.interfaceNames()
+		names = c.Interfaces()
 	} else {
 		for _, one := range s.Components {
-			if !one.isOthers {
+			if !one.IsOthers {
 				names = append(names, one.Where...)
 			}
 		}
@@ -254,7 +227,7 @@ func checkedInterfaces(c *Config, s *Status) []string {
 
 // stampedAt returns the DSCPs that packets get at an interface by the configuration, else by what
 // runs; nil if they get none.
-func stampedAt(name string, c *Config, s *Status) *classes {
+func stampedAt(name string, c *host.Config, s *host.Status) *classes {
 	if c != nil {
 		if c.Stamp == nil || !slices.Contains(c.Stamp.Interfaces, name) {
 			return nil
@@ -262,8 +235,10 @@ func stampedAt(name string, c *Config, s *Status) *classes {
 		return &classes{uint8(c.Stamp.DataDSCP), uint8(c.Stamp.ControlDSCP)}
 	}
 	for _, one := range s.Components {
-		if one.Name == stampName && slices.Contains(one.Where, name) {
-			return classesOf(one.Settings)
+		if one.Name == host.StampName && slices.Contains(one.Where, name) {
+			if data, control, ok := one.DSCPs(); ok {
+				return &classes{data, control}
+			}
 		}
 	}
 	return nil
@@ -365,14 +340,14 @@ func checkRing(found *checks, e *ethtool.Ethtool, name string) {
 	found.ok(name+" ring", "%s", is)
 }
 
-func (h *Host) checkNamespaces(found *checks) {
-	controls, err := h.controls()
+func checkNamespaces(h *host.Host, found *checks) {
+	controls, err := h.Registered()
 	if err != nil {
 		return // checkComponents said so
 	}
 	registered := slices.Clone(controls)
-	controls = append(controls, ControlNames()...)
-	chosen, closed, err := choices(controls)
+	controls = append(controls, host.ControlNames()...)
+	chosen, closed, err := host.Choices(controls)
 	if err != nil {
 		found.bad(Warn, "network namespaces", err.Error(), "namespaces that can be listed",
 			"run pcn host doctor as root")
@@ -386,7 +361,7 @@ func (h *Host) checkNamespaces(found *checks) {
 		case !isAvailable(c.Control):
 			found.bad(Fail, name, "chose "+c.Control+", which is not registered: its new "+
 				"connections use a removed control", "a control that is registered",
-				"pcn host up, or "+c.Namespace.command(
+				"pcn host up, or "+c.Namespace.Command(
 					"sysctl -w net.ipv4.tcp_congestion_control=cubic"))
 		}
 	}
@@ -402,7 +377,7 @@ func isAvailable(control string) bool {
 	return err == nil
 }
 
-func (h *Host) checkFlows(found *checks) {
+func checkFlows(h *host.Host, found *checks) {
 	flows, err := h.Flows()
 	if err != nil {
 		found.bad(Warn, "flows", err.Error(), "flow tables that can be read", "pcn flows")
@@ -410,7 +385,7 @@ func (h *Host) checkFlows(found *checks) {
 	}
 	var noECN, silent int
 	for _, f := range flows {
-		if needsECN(f.Control) && !f.ECN {
+		if host.NeedsECN(f.Control) && !f.ECN {
 			noECN++
 		}
 		hears := f.Control == "pcn"
