@@ -8,8 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	gotc "github.com/florianl/go-tc"
-	"github.com/florianl/go-tc/core"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,43 +26,43 @@ const firstPriority = 0x8000
 // outlives this process unless it is closed. TCX_NEXT has the value of TC_ACT_UNSPEC, with which
 // clsact runs the next filter.
 type clsact struct {
-	conn   *gotc.Tc
-	filter gotc.Object
+	conn   *netlink.Handle
+	filter *netlink.BpfFilter
 }
 
 // attachClsact attaches the program to a device of this thread's namespace, before or behind all of
 // its filters.
 func attachClsact(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType,
 	anchor link.Anchor) (*clsact, error) {
-	conn, err := gotc.Open(nil)
+	conn, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("connect to netlink: %w", err)
 	}
 	c := &clsact{conn: conn}
-	if err := c.attach(uint32(ifindex), program, name, where, anchor); err != nil {
+	if err := c.attach(ifindex, program, name, where, anchor); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *clsact) attach(ifindex uint32, program *ebpf.Program, name string, where ebpf.AttachType,
+func (c *clsact) attach(ifindex int, program *ebpf.Program, name string, where ebpf.AttachType,
 	anchor link.Anchor) error {
-	err := c.conn.Qdisc().Add(clsactOf(ifindex))
+	err := c.conn.QdiscAdd(clsactOf(ifindex))
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add clsact: %w", err)
 	}
 	added := err == nil
 	if err := c.addFilter(ifindex, program, name, where, anchor, added); err != nil {
 		if added {
-			err = errors.Join(err, c.conn.Qdisc().Delete(clsactOf(ifindex)))
+			err = errors.Join(err, c.conn.QdiscDel(clsactOf(ifindex)))
 		}
 		return err
 	}
 	return nil
 }
 
-func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
+func (c *clsact) addFilter(ifindex int, program *ebpf.Program, name string,
 	where ebpf.AttachType, anchor link.Anchor, owner bool) error {
 	filters, err := c.filters(ifindex)
 	if err != nil {
@@ -78,15 +77,12 @@ func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
 	if err != nil {
 		return err
 	}
-	fd, flags := uint32(program.FD()), uint32(gotc.BpfActDirect)
-	c.filter = gotc.Object{
-		Msg: gotc.Msg{
-			Family: unix.AF_UNSPEC, Ifindex: ifindex, Parent: parent, Handle: handle,
-			Info: core.FilterInfo(priority, unix.ETH_P_ALL),
-		},
-		Attribute: gotc.Attribute{Kind: "bpf", BPF: &gotc.Bpf{FD: &fd, Name: &name, Flags: &flags}},
+	c.filter = &netlink.BpfFilter{
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: ifindex, Parent: parent, Handle: handle,
+			Priority: priority, Protocol: unix.ETH_P_ALL},
+		Fd: program.FD(), Name: name, DirectAction: true,
 	}
-	if err := c.conn.Filter().Add(&c.filter); err != nil {
+	if err := c.conn.FilterAdd(c.filter); err != nil {
 		return fmt.Errorf("add filter to clsact: %w", err)
 	}
 	return nil
@@ -95,17 +91,15 @@ func (c *clsact) addFilter(ifindex uint32, program *ebpf.Program, name string,
 // Close removes the filter from the device, and clsact too if we added it and it is now empty.
 func (c *clsact) Close() error {
 	defer c.conn.Close()
-	f := c.filter
-	f.BPF = nil
-	err := c.conn.Filter().Delete(&f)
+	err := c.conn.FilterDel(c.filter)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINVAL) {
 		// the device is gone (ENODEV), or its clsact (EINVAL), or somebody deleted the filter
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("delete filter of clsact at device %d: %w", f.Ifindex, err)
+		return fmt.Errorf("delete filter of clsact at device %d: %w", c.filter.LinkIndex, err)
 	}
-	filters, err := c.filters(f.Ifindex)
+	filters, err := c.filters(c.filter.LinkIndex)
 	if err != nil {
 		return err
 	}
@@ -114,40 +108,35 @@ func (c *clsact) Close() error {
 			return nil
 		}
 	}
-	if f.Handle != ownerHandle {
+	if c.filter.Handle != ownerHandle {
 		return nil
 	}
-	if err := c.conn.Qdisc().Delete(clsactOf(f.Ifindex)); err != nil {
-		return fmt.Errorf("delete clsact of device %d: %w", f.Ifindex, err)
+	if err := c.conn.QdiscDel(clsactOf(c.filter.LinkIndex)); err != nil {
+		return fmt.Errorf("delete clsact of device %d: %w", c.filter.LinkIndex, err)
 	}
 	return nil
 }
 
-func clsactOf(ifindex uint32) *gotc.Object {
-	return &gotc.Object{
-		Msg: gotc.Msg{
-			Family: unix.AF_UNSPEC, Ifindex: ifindex, Handle: core.BuildHandle(gotc.HandleRoot, 0),
-			Parent: gotc.HandleIngress,
-		},
-		Attribute: gotc.Attribute{Kind: "clsact"},
-	}
+func clsactOf(ifindex int) *netlink.Clsact {
+	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: ifindex,
+		Handle: netlink.HANDLE_CLSACT &^ 0xffff, Parent: netlink.HANDLE_CLSACT}}
 }
 
 // parentOf returns the parent of the filters of a direction.
 func parentOf(where ebpf.AttachType) uint32 {
 	if where == ebpf.AttachTCXIngress {
-		return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinIngress)
+		return netlink.HANDLE_MIN_INGRESS
 	}
-	return core.BuildHandle(gotc.HandleRoot, gotc.HandleMinEgress)
+	return netlink.HANDLE_MIN_EGRESS
 }
 
 // filters lists the filters of a device's clsact by their parent.
-func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
-	all := map[uint32][]gotc.Object{}
+func (c *clsact) filters(ifindex int) (map[uint32][]netlink.Filter, error) {
+	all := map[uint32][]netlink.Filter{}
 	for _, where := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
 		parent := parentOf(where)
-		f, err := c.conn.Filter().Get(&gotc.Msg{Family: unix.AF_UNSPEC, Ifindex: ifindex,
-			Parent: parent})
+		f, err := c.conn.FilterList(
+			&netlink.GenericLink{LinkAttrs: netlink.LinkAttrs{Index: ifindex}}, parent)
 		if err != nil {
 			return nil, fmt.Errorf("list filters of clsact at device %d: %w", ifindex, err)
 		}
@@ -156,10 +145,10 @@ func (c *clsact) filters(ifindex uint32) (map[uint32][]gotc.Object, error) {
 	return all, nil
 }
 
-func hasOwner(filters map[uint32][]gotc.Object) bool {
+func hasOwner(filters map[uint32][]netlink.Filter) bool {
 	for _, of := range filters {
 		for _, f := range of {
-			if f.Kind == "bpf" && f.Handle == ownerHandle {
+			if f.Type() == "bpf" && f.Attrs().Handle == ownerHandle {
 				return true
 			}
 		}
@@ -168,13 +157,13 @@ func hasOwner(filters map[uint32][]gotc.Object) bool {
 }
 
 // priorityAt returns a priority before or behind all other filters.
-func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
+func priorityAt(filters []netlink.Filter, anchor link.Anchor) (uint16, error) {
 	if len(filters) == 0 {
 		return firstPriority, nil
 	}
-	lowest, highest := uint32(1<<16), uint32(0)
+	lowest, highest := uint16(1<<16-1), uint16(0)
 	for _, f := range filters {
-		lowest, highest = min(lowest, f.Info>>16), max(highest, f.Info>>16)
+		lowest, highest = min(lowest, f.Attrs().Priority), max(highest, f.Attrs().Priority)
 	}
 	if anchor == link.Head() {
 		if lowest <= 1 {
@@ -182,12 +171,12 @@ func priorityAt(filters []gotc.Object, anchor link.Anchor) (uint16, error) {
 				errors.New("clsact has a filter of priority 1, and PCN must run before it: give " +
 					"that filter a larger priority")
 		}
-		return uint16(lowest - 1), nil
+		return lowest - 1, nil
 	}
-	if highest >= 1<<16-1 {
+	if highest == 1<<16-1 {
 		return 0,
 			errors.New("clsact has a filter of priority 65535, and PCN must run after it: give " +
 				"that filter a smaller priority")
 	}
-	return uint16(highest + 1), nil
+	return highest + 1, nil
 }
