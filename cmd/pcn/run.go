@@ -77,10 +77,6 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
-			if len(seeds) > 0 && asJSON {
-				return usageError{errors.New("--json prints the expectations of one seed: " +
-					"give --seed N in place of several")}
-			}
 			engines, err := engine.openAll(o.Experiment.Engine)
 			if err != nil {
 				return err
@@ -98,7 +94,7 @@ Congestion controls of Linux, as baselines:
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
 			if len(seeds) > 0 {
-				return runSeeds(cmd, o, engines, seeds, change.watch)
+				return runSeeds(cmd, o, engines, seeds, asJSON, change.watch)
 			}
 			return runExperiment(cmd, o, engines, asJSON, change.watch)
 		},
@@ -224,7 +220,7 @@ func runExperiment(
 	w := cmd.OutOrStdout()
 	group := report.Group{Experiment: o.Experiment, Runs: runs}
 	if asJSON {
-		if err := printJSON(w, jsonout.OutcomesOf(group)); err != nil {
+		if err := printJSON(w, launch.OutcomesOf(group)); err != nil {
 			return err
 		}
 		return exitWith(summarise(io.Discard, []report.Group{group}))

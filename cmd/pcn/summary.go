@@ -24,6 +24,9 @@ func summarise(w io.Writer, groups []report.Group) int {
 }
 
 func summariseGroup(w io.Writer, g report.Group) int {
+	if len(g.Seeds) > 0 {
+		return summariseSeeds(w, g.Seeds)
+	}
 	code := 0
 	several := len(result.EnginesOf(g.Runs)) > 1
 	for _, r := range g.Runs {

@@ -343,6 +343,17 @@ func (m Metric) Takes() []string {
 	return keys
 }
 
+// Objects returns the flows, ports, tiers or links that are measured. A metric of flows or ports may
+// have links too, but only for its "since".
+func (m Measure) Objects() []string {
+	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
+		if len(objects) > 0 {
+			return objects
+		}
+	}
+	return m.Links
+}
+
 // Together reports whether the metric has one value for all its flows, not one for each.
 func (m Metric) Together() bool {
 	return metrics[m].together

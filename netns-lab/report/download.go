@@ -222,6 +222,8 @@ func (f *figure) valuesOf(p panel, layer any, add func(curve, x, value string)) 
 		}
 	case *rings:
 		points(strings.TrimSpace(l.name+", paper"), l.points)
+	case *dots:
+		points(l.name, l.at)
 	case *errorBars:
 		for _, i := range l.at {
 			ends := []point{{i.x, i.low}, {i.x, i.high}}

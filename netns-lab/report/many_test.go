@@ -88,7 +88,7 @@ func TestOverviewOfManyExperiments(t *testing.T) {
 	holRuns := fig2(hol)
 	holRuns[1].Manifest.Verdict, holRuns[1].Manifest.Reasons = result.Invalid, []string{"late"}
 	holRuns[0].Manifest.Wall = result.Wall{StartedAt: time.Unix(1e9, 0), TotalS: 100, BootS: 2.5}
-	page := renderMany(t, Group{e, runs}, Group{hol, holRuns})
+	page := renderMany(t, Group{Experiment: e, Runs: runs}, Group{Experiment: hol, Runs: holRuns})
 
 	got := rows(page)
 	for _, want := range []string{
@@ -115,7 +115,7 @@ func TestOverviewOfSeveralSeeds(t *testing.T) {
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.Seed = 2
 	other.Ports[0].DroppedRingPackets = 1
-	got := rows(renderMany(t, Group{e, []*result.Run{resulttest.Fig2(e, "pcn"), other}}))
+	got := rows(renderMany(t, Group{Experiment: e, Runs: []*result.Run{resulttest.Fig2(e, "pcn"), other}}))
 	qt.Check(t, qt.SliceContains(got, "hol|PCN, seed 1|valid|7 of 7||56.0 s|4.0 s|38703|691|"))
 	qt.Check(t, qt.SliceContains(got,
 		"hol|PCN, seed 2|valid|6 of 7not met: no packet is lost||56.0 s|4.0 s|38703|691|"))
@@ -124,14 +124,14 @@ func TestOverviewOfSeveralSeeds(t *testing.T) {
 func TestWriteManyErrors(t *testing.T) {
 	e := load(t)
 	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, nil), `report: there are no runs .*`))
-	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, []Group{{e, fig2(e)}, {e, nil}}),
+	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, []Group{{Experiment: e, Runs: fig2(e)}, {Experiment: e}}),
 		`report: there are no runs .*`))
-	qt.Check(t, qt.ErrorMatches(WriteMany(failingWriter{}, []Group{{e, fig2(e)}}),
+	qt.Check(t, qt.ErrorMatches(WriteMany(failingWriter{}, []Group{{Experiment: e, Runs: fig2(e)}}),
 		`write report of experiments hol: disk full`))
 
 	r := resulttest.Fig2(e, "pcn")
 	r.Manifest.Case = "calm"
-	qt.Check(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{r}),
+	qt.Check(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: []*result.Run{r}}),
 		`report: a run of scheme pcn has case "calm", but experiment hol has no such case`))
 }
 

@@ -190,7 +190,7 @@ func TestSlantedNames(t *testing.T) {
 
 func TestOverCases(t *testing.T) {
 	e, runs := both(t)
-	cases, err := casesOf(e, viewsOf(runs))
+	cases, err := casesOf(e, viewsOf(runs), nil)
 	qt.Assert(t, qt.IsNil(err))
 	var outcomes []outcomeView
 	for _, c := range cases {

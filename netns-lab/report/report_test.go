@@ -40,7 +40,7 @@ func fig2(e *experiment.Experiment) []*result.Run {
 func render(t *testing.T, e *experiment.Experiment, runs []*result.Run) string {
 	t.Helper()
 	var buf bytes.Buffer
-	qt.Assert(t, qt.IsNil(Write(&buf, e, runs)))
+	qt.Assert(t, qt.IsNil(Write(&buf, Group{Experiment: e, Runs: runs})))
 	return buf.String()
 }
 
@@ -263,20 +263,20 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk ful
 
 func TestWriteErrors(t *testing.T) {
 	e := load(t)
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, nil),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: nil}),
 		`report: there are no runs \(hint: give the folder of a run\)`))
 
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.ExperimentSHA256 = "0123"
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{other}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: []*result.Run{other}}),
 		`report: a run of scheme pcn has experiment hol, SHA-256 0123, but others have hol, SHA-256 .* \(hint: report them separately\)`))
 
 	noSeries := resulttest.Fig2(e, "pcn")
 	noSeries.Series = nil
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{noSeries}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: []*result.Run{noSeries}}),
 		`draw figures of experiment hol: throughput of run PCN: series has no flow F0`))
 
-	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, e, fig2(e)),
+	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, Group{Experiment: e, Runs: fig2(e)}),
 		`write report of experiment hol: disk full`))
 }
 

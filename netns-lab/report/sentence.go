@@ -91,7 +91,7 @@ func sentenceOf(subject string, values []namedValue) string {
 // measureInWords names what is measured: "Recovery time of F0+F1".
 func measureInWords(m experiment.Measure) string {
 	text := metricTitle(m.Metric)
-	objects := objectsOf(m)
+	objects := m.Objects()
 	if m.Detector != "" {
 		objects = []string{strings.ToUpper(string(m.Detector))}
 	}

@@ -110,10 +110,10 @@ func WriteSweep(w io.Writer, s Sweep) error {
 // Caption returns the metric and its objects as text.
 func (m SweepMetric) Caption() string {
 	text := metricTitle(m.Measure.Metric)
-	if objects := objectsOf(m.Measure); len(objects) > 0 {
+	if objects := m.Measure.Objects(); len(objects) > 0 {
 		text += " of " + strings.Join(objects, ", ")
 	}
-	if len(objectsOf(m.Measure)) > 1 && m.Measure.Metric != experiment.Jain {
+	if len(m.Measure.Objects()) > 1 && m.Measure.Metric != experiment.Jain {
 		text += " (" + string(m.Over) + ")"
 	}
 	return text

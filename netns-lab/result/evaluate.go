@@ -16,9 +16,12 @@ import (
 // Outcome is the result of checking an expectation.
 type Outcome struct {
 	Expect experiment.Expect
+	Number int // in the experiment's list, from 0 on
 	Scheme string
 	// Measured has a value for each link, port or flow of the expectation, or one for the run.
 	Measured []experiment.Quantity
+	// Objects names what each value is of; "" for the whole run.
+	Objects []string
 	// Err says why the metric could not be measured. The expectation is then not met.
 	Err error
 	// Pass reports whether all values are within the bounds.
@@ -28,21 +31,27 @@ type Outcome struct {
 // Evaluate checks the experiment's expectations of the run's scheme and case.
 func Evaluate(e *experiment.Experiment, r *Run) []Outcome {
 	var outcomes []Outcome
-	for _, x := range e.Expect {
-		if x.Scheme != "" && x.Scheme != r.Manifest.Scheme || x.Case != "" &&
-			x.Case != r.Manifest.Case {
+	for i, x := range e.Expect {
+		if !x.Of(r.Manifest.Scheme, r.Manifest.Case) {
 			continue
 		}
 		values, err := r.Measure(x.Measure)
 		outcomes = append(outcomes, Outcome{
 			Expect:   x,
+			Number:   i,
 			Scheme:   r.Manifest.Scheme,
 			Measured: values,
+			Objects:  r.objectsOf(x.Measure, len(values)),
 			Err:      err,
-			Pass:     err == nil && within(values, x.Min, x.Max),
 		})
+		outcomes[len(outcomes)-1].Judge()
 	}
 	return outcomes
+}
+
+// Judge holds the values against the bounds.
+func (o *Outcome) Judge() {
+	o.Pass = o.Err == nil && within(o.Measured, o.Expect.Min, o.Expect.Max)
 }
 
 func within(values []experiment.Quantity, low, high *experiment.Quantity) bool {
@@ -107,9 +116,13 @@ var ErrNotReached = errors.New("not reached")
 // notReachedError is an [ErrNotReached] with the time for which the run was observed.
 type notReachedError struct {
 	observedNs int64
+	text       string // of the error, if it comes from a file
 }
 
 func (e *notReachedError) Error() string {
+	if e.text != "" {
+		return e.text
+	}
 	return fmt.Sprintf("%v within the remaining %s of the run",
 		ErrNotReached, experiment.Duration(e.observedNs))
 }

@@ -13,13 +13,16 @@ import (
 	"strconv"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 )
 
 // Row has the measurements of a cell.
 type Row struct {
 	Cell
+	Engine  experiment.Engine
 	Verdict result.Verdict
 	Reasons []string
 	Values  []Value // in the order of the metrics
@@ -47,7 +50,7 @@ type Group struct {
 	Estimates []Estimate // in the order of the metrics
 }
 
-// Collect measures all cells and writes sweep.csv, summary.csv and report.html. It fails if a cell
+// Collect measures all cells and writes sweep.csv, summary.csv, results.csv and report.html. It fails if a cell
 // is missing. The files depend only on the bytes of the cells.
 func (r *Runner) Collect() (*Results, error) {
 	res := &Results{Sweep: r.o.Sweep}
@@ -61,6 +64,7 @@ func (r *Runner) Collect() (*Results, error) {
 	res.group()
 	for name, write := range map[string]func(io.Writer) error{
 		CellsFile: res.writeCells, SummaryFile: res.writeSummary, ReportFile: res.writeReport,
+		table.File: res.Table().WriteCSV,
 	} {
 		if err := writeFile(filepath.Join(r.o.Out, name), write); err != nil {
 			return nil, err
@@ -74,7 +78,7 @@ func (r *Runner) measure(c Cell) (Row, error) {
 	if err != nil {
 		return Row{}, fmt.Errorf("cell %s: %w", c.ID, err)
 	}
-	row := Row{Cell: c, Verdict: run.Manifest.Verdict, Reasons: run.Manifest.Reasons}
+	row := Row{Cell: c, Engine: run.Manifest.RanOn(), Verdict: run.Manifest.Verdict, Reasons: run.Manifest.Reasons}
 	if r.o.Sweep.Keep == KeepAll {
 		row.Values = r.values(run)
 		return row, nil
@@ -220,6 +224,23 @@ func (res *Results) writeCells(w io.Writer) error {
 		lines = append(lines, line)
 	}
 	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// Table returns all values as one table.
+func (res *Results) Table() table.Table {
+	t := table.Table{Parameters: res.Sweep.Parameters}
+	for _, row := range res.Rows {
+		p := res.Sweep.Points[row.Point]
+		for i, m := range res.Sweep.Metrics {
+			v := row.Values[i]
+			t.Rows = append(t.Rows, table.MetricRow(table.Row{
+				Experiment: p.Experiment.Name, Engine: row.Engine, Case: p.Case,
+				Scheme: row.Scheme, Seed: row.Seed, Verdict: row.Verdict, Parameters: p.Values,
+			}, i, result.MetricValue{NamedMetric: m.NamedMetric, Measured: v.Quantity,
+				Err: v.Err}))
+		}
+	}
+	return t
 }
 
 // writeSummary writes a row for each point, scheme and metric.
