@@ -23,7 +23,7 @@ QEMU_PACKAGES=(qemu-system-x86 qemu-system-data debian-archive-keyring)
 DEV_PACKAGES=(
 	"${QEMU_PACKAGES[@]}"
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2 iperf3
-	curl python3 slurm-wlm munge lintian qemu-user-static
+	curl python3 python3-pandas python3-matplotlib slurm-wlm munge lintian qemu-user-static
 	chromium fonts-liberation systemd-container debootstrap util-linux
 )
 ARM64_PACKAGES=(qemu-system-arm)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -175,4 +176,17 @@ func TestWrongTables(t *testing.T) {
 	other.Rows[0].Kind = "guess"
 	_, err = other.Judged(e, experiment.EngineSim)
 	qt.Check(t, qt.ErrorMatches(err, `.*unknown kind "guess"`))
+}
+
+// The documentation has every column, in order.
+func TestDocumentedColumns(t *testing.T) {
+	page, err := os.ReadFile("../../docs/results.md")
+	qt.Assert(t, qt.IsNil(err))
+	_, columns, found := strings.Cut(string(page), "## Columns")
+	qt.Assert(t, qt.IsTrue(found))
+	var names []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(columns, -1) {
+		names = append(names, m[1])
+	}
+	qt.Check(t, qt.DeepEquals(names, Columns()))
 }
