@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -352,6 +353,17 @@ func (m Measure) Objects() []string {
 		}
 	}
 	return m.Links
+}
+
+// Range returns the least and the largest value that the metric can have.
+func (m Metric) Range() (least, most float64) {
+	switch {
+	case strings.HasPrefix(string(m), "slowdown"):
+		return 1, math.Inf(1)
+	case m == Jain, m == Completed:
+		return 0, 1
+	}
+	return 0, math.Inf(1)
 }
 
 // Together reports whether the metric has one value for all its flows, not one for each.

@@ -235,9 +235,9 @@ func WriteReport(path string, groups []report.Group) error {
 	return nil
 }
 
-// WriteFigures writes each figure of the groups' reports as a file of the format, and returns the
-// paths. It overwrites files only if force is true.
-func WriteFigures(dir string, groups []report.Group, format report.Format, force bool) ([]string,
+// WriteFigures writes each figure as a file of the format, and returns the paths. It overwrites
+// files only if force is true.
+func WriteFigures(dir string, figures []report.Figure, format report.Format, force bool) ([]string,
 	error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("write figures: %w", err)
@@ -247,22 +247,16 @@ func WriteFigures(dir string, groups []report.Group, format report.Format, force
 		flags |= os.O_EXCL
 	}
 	var paths []string
-	for _, g := range groups {
-		figures, err := report.Figures(g)
+	for _, figure := range figures {
+		path := filepath.Join(dir, figure.Name+"."+string(format))
+		f, err := os.OpenFile(path, flags, 0o644)
 		if err != nil {
-			return paths, err
+			return paths, fmt.Errorf("write figures: %w", err)
 		}
-		for _, figure := range figures {
-			path := filepath.Join(dir, figure.Name+"."+string(format))
-			f, err := os.OpenFile(path, flags, 0o644)
-			if err != nil {
-				return paths, fmt.Errorf("write figures: %w", err)
-			}
-			if err := errors.Join(figure.Write(f, format), f.Close()); err != nil {
-				return paths, fmt.Errorf("write %s: %w", path, err)
-			}
-			paths = append(paths, path)
+		if err := errors.Join(figure.Write(f, format), f.Close()); err != nil {
+			return paths, fmt.Errorf("write %s: %w", path, err)
 		}
+		paths = append(paths, path)
 	}
 	return paths, nil
 }

@@ -156,11 +156,7 @@ func (o overCases) figure(cases, schemes []string) *figure {
 			}
 		}
 	}
-	caption := metricTitle(o.m.Metric)
-	if of := o.m.Objects(); len(of) > 0 {
-		caption += " of " + strings.Join(of, ", ")
-	}
-	f := named(o.what, captionOf(o.what, caption)+", in each case.", cases)
+	f := named(o.what, captionOf(o.what, measureCaption(o.m))+", in each case.", cases)
 	f.sentence = measureSentence(o.m, o.namedValues())
 	axis := newValueAxis(o.m.Metric.Unit(), values, 0.08)
 	var plotters []plot.Plotter

@@ -77,6 +77,7 @@ type liveLook struct {
 	Dashes  []float64 `json:"dashes,omitempty"` // points
 	Hatched bool      `json:"hatched,omitempty"`
 	Marker  string    `json:"marker,omitempty"`
+	Unlined bool      `json:"unlined,omitempty"` // only the marker is drawn
 }
 
 // livePanel has curves over the same x, rows of boxes, or what stands over names.
@@ -356,7 +357,7 @@ func newLiveCode(columns int, views ...[]figureView) (liveCode, error) {
 
 func lookOfSwatch(s swatch) liveLook {
 	look := liveLook{Line: hex(s.line), Fill: hex(s.fill), Hatched: s.spacing > 0,
-		Marker: markerTexts[s.marker]}
+		Marker: markerTexts[s.marker], Unlined: s.unlined}
 	for _, d := range s.dashes {
 		look.Dashes = append(look.Dashes, d.Points())
 	}

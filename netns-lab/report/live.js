@@ -79,6 +79,7 @@
 			};
 			button.paint = () => {
 				const color = shown(entry.fill || entry.line);
+				swatch.hidden = Boolean(entry.unlined);
 				if (figure.names && entry.hatched) {
 					swatch.style.cssText = "height:9px;border:1px solid " + color + ";background:" +
 						"repeating-linear-gradient(45deg," + color + " 0 1px,transparent 1px 4px)";

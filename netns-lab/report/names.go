@@ -56,7 +56,7 @@ func metricTitle(m experiment.Metric) string {
 // slot returns the width that each name has.
 func (f *figure) slot() vg.Length {
 	const aboutTheAxis = 60
-	return (figureWidth - aboutTheAxis) / vg.Length(len(f.names))
+	return (f.fullWidth() - aboutTheAxis) / vg.Length(len(f.names))
 }
 
 // namesAreTooWide reports whether the names do not fit side by side.
@@ -82,8 +82,9 @@ func compareFigure(o result.CompareOutcome) *figure {
 	f.sentence = measureSentence(o.Compare.Measure, schemeValues(o))
 	axis := newValueAxis(o.Compare.Metric.Unit(), values, 0.1)
 	b := &bars{}
-	if b.items = compareBars(o, axis); f.textsAreTooWide(b.items) {
-		b.upwards = true
+	column := *f
+	column.width = columnOfTwo
+	if b.items = compareBars(o, axis); column.textsAreTooWide(b.items) {
 		axis = newValueAxis(o.Compare.Metric.Unit(), values, 0.25)
 		b.items = compareBars(o, axis)
 	}
@@ -171,7 +172,7 @@ func (f *figure) textsAreTooWide(items []bar) bool {
 // seedsOver returns the dots and the interval over each scheme's bar.
 func seedsOver(o result.CompareOutcome, axis valueAxis) (*dots, *errorBars) {
 	seeds := &dots{name: "one seed", swatch: swatch{line: color.Gray{Y: 0x55},
-		marker: draw.RingGlyph{}, unlined: true}}
+		marker: ring{}, unlined: true}}
 	spread := &errorBars{name: intervalNote, color: color.Black}
 	for i, v := range o.Values {
 		if v.Spread == nil {
@@ -216,9 +217,8 @@ func schemeValues(o result.CompareOutcome) []namedValue {
 	return values
 }
 
-// compareCaption names the metric, its objects, and how they are reduced to one value.
-func compareCaption(o result.CompareOutcome) string {
-	m := o.Compare.Measure
+// measureCaption names a metric, its objects, and the sizes and times that it covers.
+func measureCaption(m experiment.Measure) string {
 	caption := metricTitle(m.Metric)
 	if objects := m.Objects(); len(objects) > 0 {
 		caption += " of " + strings.Join(objects, ", ")
@@ -226,6 +226,19 @@ func compareCaption(o result.CompareOutcome) string {
 	if m.Sizes != (experiment.Sizes{}) {
 		caption += ", sizes " + m.Sizes.String()
 	}
+	switch {
+	case m.To != 0:
+		caption += fmt.Sprintf(", from %s to %s", m.From, m.To)
+	case m.From != 0:
+		caption += fmt.Sprintf(", from %s on", m.From)
+	}
+	return caption
+}
+
+// compareCaption names the metric, its objects, and how they are reduced to one value.
+func compareCaption(o result.CompareOutcome) string {
+	m := o.Compare.Measure
+	caption := measureCaption(m)
 	over := map[experiment.Over]string{
 		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median",
 		experiment.OverP99: "99th percentile",
@@ -268,12 +281,15 @@ const barText = 7.5
 // bars draws bars with a text above each.
 type bars struct {
 	items   []bar
-	upwards bool // rotate the texts
+	upwards bool // rotate the texts, also if they are not too wide
 }
 
 // Plot implements [plot.Plotter].
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
+	upwards := b.upwards || slices.ContainsFunc(b.items, func(item bar) bool {
+		return !item.failed && labelStyle(barText).Width(item.text) > trX(item.to)-trX(item.from)
+	})
 	for _, item := range b.items {
 		foot, top := c.Min.Y, c.Min.Y
 		if item.stacked {
@@ -289,7 +305,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		style := labelStyle(barText)
 		style.XAlign, style.YAlign = text.XCenter, text.YBottom
-		if b.upwards || item.failed {
+		if upwards || item.failed {
 			style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XLeft, text.YCenter
 		}
 		if item.failed {

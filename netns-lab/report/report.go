@@ -252,7 +252,25 @@ func viewOf(g Group, i int) (*groupView, error) {
 	return view, nil
 }
 
-// Sentence says what happened: whether the runs can be believed, and what is as in the paper.
+// Finding says what was found: what the experiment compares or, if that is nothing, what its first
+// figure shows.
+func (g groupView) Finding() string {
+	text := ""
+	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
+		if values := sentenceOf(capital(o.Compare.What)+":", schemeValues(o)); values != "" {
+			text += values + ". "
+		}
+	}
+	if text == "" && len(g.drawn) > 0 && g.drawn[0].sentence != "" {
+		text = g.drawn[0].sentence + "."
+	}
+	return strings.TrimSpace(text)
+}
+
+// maxFindings is how many comparisons the first sentences of a report have.
+const maxFindings = 2
+
+// Sentence says whether the runs can be believed, and how much is as in the paper.
 func (g groupView) Sentence() string {
 	runs, invalid := len(g.Runs()), 0
 	for _, r := range g.Runs() {
@@ -359,16 +377,12 @@ func (g groupView) Runs() []runView {
 	return runs
 }
 
-// Listed returns the runs whose verdict is shown at the top of the section. With several cases,
-// these are only invalid runs and runs with a deadlock.
+// Listed returns the runs whose verdict is shown at the top of the section: invalid ones, and those
+// with a deadlock.
 func (g groupView) Listed() []runView {
-	runs := g.Runs()
-	if len(g.Cases) > 1 {
-		runs = slices.DeleteFunc(runs, func(r runView) bool {
-			return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil
-		})
-	}
-	return runs
+	return slices.DeleteFunc(g.Runs(), func(r runView) bool {
+		return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil
+	})
 }
 
 // overview returns a row for each run.

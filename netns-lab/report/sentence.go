@@ -98,6 +98,9 @@ func measureInWords(m experiment.Measure) string {
 	if len(objects) > 0 && len(objects) <= maxListed {
 		text += " of " + listInWords(objects)
 	}
+	if m.Sizes != (experiment.Sizes{}) {
+		text += ", sizes " + m.Sizes.String() + ","
+	}
 	return text
 }
 

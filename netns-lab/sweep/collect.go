@@ -50,7 +50,8 @@ type Group struct {
 	Estimates []Estimate // in the order of the metrics
 }
 
-// Collect measures all cells and writes sweep.csv, summary.csv, results.csv and report.html. It fails if a cell
+// Collect measures all cells and writes sweep.csv, summary.csv, results.csv, sweep.json and
+// report.html. It fails if a cell
 // is missing. The files depend only on the bytes of the cells.
 func (r *Runner) Collect() (*Results, error) {
 	res := &Results{Sweep: r.o.Sweep}
@@ -64,7 +65,7 @@ func (r *Runner) Collect() (*Results, error) {
 	res.group()
 	for name, write := range map[string]func(io.Writer) error{
 		CellsFile: res.writeCells, SummaryFile: res.writeSummary, ReportFile: res.writeReport,
-		table.File: res.Table().WriteCSV,
+		table.File: res.Table().WriteCSV, report.SweepFile: res.Report().WriteJSON,
 	} {
 		if err := writeFile(filepath.Join(r.o.Out, name), write); err != nil {
 			return nil, err
@@ -98,14 +99,14 @@ func (res *Results) group() {
 		if other < 0 {
 			other = len(rows)
 		}
-		res.Groups = append(res.Groups, groupOf(rows[:other], len(res.Sweep.Metrics)))
+		res.Groups = append(res.Groups, groupOf(rows[:other], res.Sweep.Metrics))
 		rows = rows[other:]
 	}
 }
 
-func groupOf(rows []Row, metrics int) Group {
+func groupOf(rows []Row, metrics []Metric) Group {
 	g := Group{Point: rows[0].Point, Scheme: rows[0].Scheme, Runs: len(rows)}
-	values := make([][]float64, metrics)
+	values := make([][]float64, len(metrics))
 	for _, row := range rows {
 		if row.Verdict == result.Invalid {
 			g.Invalid++
@@ -117,8 +118,8 @@ func groupOf(rows []Row, metrics int) Group {
 			}
 		}
 	}
-	for _, v := range values {
-		g.Estimates = append(g.Estimates, estimate(v))
+	for i, v := range values {
+		g.Estimates = append(g.Estimates, estimate(v, metrics[i].Metric))
 	}
 	return g
 }
@@ -163,18 +164,22 @@ func (res *Results) Format(g Group, i int) string {
 	return text
 }
 
-// formatEstimate returns an estimate of the i-th metric: the mean and half the width of the
-// interval.
+// formatEstimate returns an estimate of the i-th metric: the mean and half the width of the interval
+// or, if the mean is not its middle, both ends.
 func (res *Results) formatEstimate(i int, x Estimate) string {
 	unit := res.Sweep.Metrics[i].Metric.Unit()
-	text := config.Quantity{Value: x.Mean, Unit: unit}.String()
+	of := func(v float64) string { return config.Quantity{Value: v, Unit: unit}.String() }
+	text := of(x.Mean)
+	least, most := res.Sweep.Metrics[i].Metric.Range()
 	switch {
 	case x.N == 0:
 		return "-"
 	case x.N == 1:
 		return text
+	case x.Low < x.High && (x.Low == least || x.High == most):
+		return fmt.Sprintf("%s [%s to %s]", text, of(x.Low), of(x.High))
 	default:
-		return text + " ± " + config.Quantity{Value: (x.High - x.Low) / 2, Unit: unit}.String()
+		return text + " ± " + of((x.High-x.Low)/2)
 	}
 }
 
