@@ -79,7 +79,9 @@ func (c *compiler) explain(says string) string {
 	}
 	if m := inHeader.FindStringSubmatch(kept[0]); m != nil {
 		kept = []string{"error: " + m[1]} // no line of the user's
-		if of := program.FindStringSubmatch(says); of != nil {
+		if at := lostPlace.FindStringSubmatch(says); at != nil && !strings.Contains(at[1], "/") {
+			kept[0] = at[1] + ": " + kept[0]
+		} else if of := program.FindStringSubmatch(says); of != nil {
 			kept[0] = of[1] + ": " + kept[0]
 		}
 	}
@@ -94,7 +96,9 @@ func (c *compiler) explain(says string) string {
 
 var (
 	inHeader = regexp.MustCompile(`^bpf/\S+: (?:fatal )?error: (.*)`)
-	program  = regexp.MustCompile(`(?m)^ +\d+ \| (\w+)$`) // what a macro of a header names
+	// The generator of code knows the user's file by its name alone.
+	lostPlace = regexp.MustCompile(`could not determine the original source location for (\S+:\d+:\d+)`)
+	program   = regexp.MustCompile(`(?m)^ +\d+ \| (\w+)$`) // what a macro of a header names
 )
 
 // quoted are the words that an error quotes, and ofKey the parameter that it is about.
