@@ -150,6 +150,16 @@ func knownCommand(root *cobra.Command, args []string) error {
 		config.Suggest(args[0], known))}
 }
 
+// oneOf returns a check for one argument. Its error says which one is missing.
+func oneOf(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("name %s (hint: %s --help has examples)", what, cmd.CommandPath())
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	}
+}
+
 func wrapAll(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		wrapArgs(c)

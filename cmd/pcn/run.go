@@ -63,7 +63,7 @@ Congestion controls of Linux, as baselines:
   pcn run hol --engine sim --watch     queues, PAUSE and rates as they come
   pcn run hol --engine kernel,sim      both, and a table of what differs by how much
   pcn run my.yaml --out runs/mine`,
-		Args: cobra.ExactArgs(1),
+		Args: oneOf("an experiment: a name of pcn list, such as hol, or the path of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := loadExperiment(cmd.Context(), args[0], change.algos)
 			if err != nil {
