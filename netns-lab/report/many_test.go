@@ -189,7 +189,7 @@ func TestOneOfSeveralCases(t *testing.T) {
 	qt.Check(t, qt.StringContains(page, ">wild/PFC: throughput loss 3.3ms<"))
 	qt.Check(t, qt.Not(qt.StringContains(page, "only, the first of")))
 	qt.Check(t, qt.Equals(strings.Count(page, "<details"), 1)) // of the parameters
-	qt.Check(t, qt.HasLen(titles(page), 6)) // nothing is over cases
+	qt.Check(t, qt.HasLen(titles(page), 6))                    // nothing is over cases
 	qt.Check(t, qt.StringContains(page, "All 5 runs are valid."))
 }
 
