@@ -31,8 +31,8 @@ func ExplainVerifier(err error) error {
 		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w%s", reason,
 			refused.Cause, hint)
 	}
-	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s%s", where, reason,
-		refused.Cause, code, hint)
+	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s%s", where,
+		reason, refused.Cause, code, hint)
 }
 
 // verifierHints say what to do about a reason of the verifier's, by what it contains. Older kernels

@@ -21,8 +21,10 @@ __attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void)
 		still_running();
 }
 
-/* What the compiler calls where an index is out of its array's bounds, or a null pointer is followed:
- * the kernel's verifier refuses both. It ends the simulation. */
+/*
+ * What the compiler calls where an index is out of its array's bounds, or a null pointer is
+ * followed: the kernel's verifier refuses both. It ends the simulation.
+ */
 __attribute__((noinline)) void __ubsan_handle_out_of_bounds_minimal_abort(void)
 {
 	__builtin_trap();

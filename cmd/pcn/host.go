@@ -82,8 +82,8 @@ func (f *hostFlags) load(ctx context.Context) (*host.Config, error) {
 		}
 		c, err := host.Load(f.file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%w (hint: write that file, by pcn docs host, or give flags, such as "+
-				"--control pcn --on eth0 --rtt 50us)", err)
+			return nil, fmt.Errorf("%w (hint: write that file, by pcn docs host, or give "+
+				"flags, such as --control pcn --on eth0 --rtt 50us)", err)
 		}
 		return c, err
 	}

@@ -50,9 +50,9 @@ func newMan() *cobra.Command {
 	return c
 }
 
-// manualDate returns the date of manual pages: that of the source, in seconds since 1970, as builds of
-// packages have it in their environment. Without it there is none: the same commands give the same
-// bytes on every day.
+// manualDate returns the date of manual pages: that of the source, in seconds since 1970, as
+// builds of packages have it in their environment. Without it there is none: the same
+// commands give the same bytes on every day.
 func manualDate(epoch string) (*time.Time, error) {
 	if epoch == "" {
 		return &time.Time{}, nil

@@ -83,7 +83,8 @@ formats svg, pdf and png are pictures; csv has each figure's values, all of them
 	}
 	c.Flags().StringVar(&out, "out", "",
 		"file to write (default: "+launch.ReportFile+" in the folder, if there is one)")
-	c.Flags().StringVar(&figures.to, "figures", "", "folder to write the figures into, not a report")
+	c.Flags().StringVar(&figures.to, "figures", "",
+		"folder to write the figures into, not a report")
 	c.Flags().StringVar(&figures.width, "width", "page",
 		"width of the figures: page (5.4 inches), or column (3.33 inches) of a paper with two")
 	c.Flags().StringVar(&figures.format, "format", string(report.Formats()[0]),

@@ -19,8 +19,9 @@ func newResults() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "results DIR...",
 		Short: "Print every measured value of runs, seeds and sweeps as one table",
-		Long: `Print the values of result folders as one table, a row for each value: of pcn run, with one
-seed or several, and of pcn sweep. Folders may contain those of several runs; all must be finished.
+		Long: `Print the values of result folders as one table, a row for each value: of pcn run,
+with one seed or several, and of pcn sweep. Folders may contain those of several runs;
+all must be finished.
 
 ` + "docs/results.md describes the columns. pandas and R read the table in a line.",
 		Example: `  pcn results runs/hol > hol.csv

@@ -181,8 +181,8 @@ func newSchemeNew() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Write a congestion control of your own to start from, with a test",
 		Long: `Write a commented template: a rate-based or a window-based congestion control with an experiment that tests it,
-a marking rule for switches, or a notification point for receivers. With --from, begin as a built-in control: the
-same C, and an experiment with its values.`,
+a marking rule for switches, or a notification point for receivers.
+With --from, begin as a built-in control: the same C, and an experiment with its values.`,
 		Example: `  pcn scheme new mine                  mine.c and mine.yaml, rate-based
   pcn scheme new mine --kind window
   pcn scheme new mine --from dcqcn     mine.c, mine_algo.h and mine.yaml, which begin as DCQCN
@@ -204,7 +204,8 @@ same C, and an experiment with its values.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&t.kind, "kind", "rate", "what to write: rate, window, marker or notification")
+	c.Flags().StringVar(&t.kind, "kind", "rate",
+		"what to write: rate, window, marker or notification")
 	c.Flags().StringVar(&t.from, "from", "",
 		"built-in control to begin as: "+strings.Join(builtInSources(), ", "))
 	c.Flags().StringVar(&t.dir, "dir", ".", "folder to write into")
@@ -234,7 +235,8 @@ func (t templateFlags) write(name string) ([]string, error) {
 	for _, f := range texts {
 		path := filepath.Join(t.dir, f[0])
 		if _, err := os.Lstat(path); err == nil && !t.force {
-			return nil, fmt.Errorf("%s is there already: choose another name, or overwrite it with --force", path)
+			return nil, fmt.Errorf("%s is there already: choose another name, or overwrite it "+
+				"with --force", path)
 		}
 		files = append(files, path)
 	}
@@ -256,7 +258,8 @@ func (t templateFlags) files(name string) ([][2]string, error) {
 	}
 	templates, ok := templateKinds[t.kind]
 	if !ok {
-		return nil, usageError{fmt.Errorf("--kind %s: want rate, window, marker or notification", t.kind)}
+		return nil, usageError{fmt.Errorf("--kind %s: want rate, window, marker or notification",
+			t.kind)}
 	}
 	var files [][2]string
 	for _, template := range templates {

@@ -63,7 +63,8 @@ func filesFrom(from, name string) ([][2]string, error) {
 	}
 	text := renamedOperations(string(control), name)
 	text = controlName.ReplaceAllString(text, "#define CONTROL${1}"+name)
-	text = titleOf.ReplaceAllString(text, fmt.Sprintf("SCHEME(%q, %q", "title", name+": from "+from))
+	text = titleOf.ReplaceAllString(text,
+		fmt.Sprintf("SCHEME(%q, %q", "title", name+": from "+from))
 	text = nameOf.ReplaceAllString(text, "")
 	text = ownHeader.ReplaceAllStringFunc(text, func(include string) string {
 		if ownHeader.FindStringSubmatch(include)[1] == from {

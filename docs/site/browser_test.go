@@ -73,8 +73,10 @@ func TestSearchInBrowser(t *testing.T) {
 	ctx := look.Browser(t)
 	address := written(t, sharedSite(t))
 	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(address+"tutorial.html"))
-	for query, want := range map[string]string{"rollback": "", "uninstall": "", "pandas": "notebook",
-		"all-reduce": "", "floating point": "", "pausse": "", "sceme": "", "zzzzqq": "Nothing found"} {
+	for query, want := range map[string]string{"rollback": "", "uninstall": "",
+		"pandas":     "notebook",
+		"all-reduce": "", "floating point": "", "pausse": "", "sceme": "",
+		"zzzzqq": "Nothing found"} {
 		found := look.Ask[string](t, ctx, `(() => {
 			const query = document.getElementById("query");
 			query.value = "`+query+`";

@@ -344,8 +344,8 @@ func (m Metric) Takes() []string {
 	return keys
 }
 
-// Objects returns the flows, ports, tiers or links that are measured. A metric of flows or ports may
-// have links too, but only for its "since".
+// Objects returns the flows, ports, tiers or links that are measured. A metric of flows or ports
+// may have links too, but only for its "since".
 func (m Measure) Objects() []string {
 	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
 		if len(objects) > 0 {

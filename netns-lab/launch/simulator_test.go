@@ -73,8 +73,8 @@ func TestSimulatorFingerprint(t *testing.T) {
 	qt.Check(t, qt.Not(qt.Equals(of(job.Job{Experiment: other, Scheme: "pcn"}), pcn)))
 }
 
-// seedsAgree holds the folder against what ran: the table has every seed, the JSON file its values to
-// the digit, the report the medians, and a report of the folder is the same file.
+// seedsAgree holds the folder against what ran: the table has every seed, the JSON file its
+// values to the digit, the report the medians, and a report of the folder is the same file.
 func seedsAgree(t *testing.T, out string, g report.Group, seeds experiment.Seeds) {
 	t.Helper()
 	all, err := table.ReadFile(out)

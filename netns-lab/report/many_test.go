@@ -115,7 +115,8 @@ func TestOverviewOfSeveralSeeds(t *testing.T) {
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.Seed = 2
 	other.Ports[0].DroppedRingPackets = 1
-	got := rows(renderMany(t, Group{Experiment: e, Runs: []*result.Run{resulttest.Fig2(e, "pcn"), other}}))
+	got := rows(renderMany(t, Group{Experiment: e,
+		Runs: []*result.Run{resulttest.Fig2(e, "pcn"), other}}))
 	qt.Check(t, qt.SliceContains(got, "hol|PCN, seed 1|valid|7 of 7||56.0 s|4.0 s|38703|691|"))
 	qt.Check(t, qt.SliceContains(got,
 		"hol|PCN, seed 2|valid|6 of 7not met: no packet is lost||56.0 s|4.0 s|38703|691|"))
@@ -124,7 +125,8 @@ func TestOverviewOfSeveralSeeds(t *testing.T) {
 func TestWriteManyErrors(t *testing.T) {
 	e := load(t)
 	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, nil), `report: there are no runs .*`))
-	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard, []Group{{Experiment: e, Runs: fig2(e)}, {Experiment: e}}),
+	qt.Check(t, qt.ErrorMatches(WriteMany(io.Discard,
+		[]Group{{Experiment: e, Runs: fig2(e)}, {Experiment: e}}),
 		`report: there are no runs .*`))
 	qt.Check(t, qt.ErrorMatches(WriteMany(failingWriter{}, []Group{{Experiment: e, Runs: fig2(e)}}),
 		`write report of experiments hol: disk full`))

@@ -268,12 +268,14 @@ func TestWriteErrors(t *testing.T) {
 
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.ExperimentSHA256 = "0123"
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: []*result.Run{other}}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard,
+		Group{Experiment: e, Runs: []*result.Run{other}}),
 		`report: a run of scheme pcn has experiment hol, SHA-256 0123, but others have hol, SHA-256 .* \(hint: report them separately\)`))
 
 	noSeries := resulttest.Fig2(e, "pcn")
 	noSeries.Series = nil
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: []*result.Run{noSeries}}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard,
+		Group{Experiment: e, Runs: []*result.Run{noSeries}}),
 		`draw figures of experiment hol: throughput of run PCN: series has no flow F0`))
 
 	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, Group{Experiment: e, Runs: fig2(e)}),

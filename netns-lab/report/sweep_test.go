@@ -87,7 +87,8 @@ func TestSweepReportOfLittle(t *testing.T) {
 		Pass: true}, {Metric: "queue", Scheme: "pfc"}}
 	s.Invalid = []InvalidCell{{"pfc-s1", []string{"late"}}}
 	page = pageOf(t, s)
-	for _, want := range []string{">pcn<", "1 of 2 bounds are met.", "1 run is invalid, and left out of all means.",
+	for _, want := range []string{">pcn<", "1 of 2 bounds are met.",
+		"1 run is invalid, and left out of all means.",
 		"late"} {
 		qt.Check(t, qt.StringContains(page, want))
 	}

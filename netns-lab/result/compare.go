@@ -32,8 +32,8 @@ type CompareValue struct {
 	// Measured is the value over all links, ports or flows of all cases; with several seeds, their
 	// median.
 	Measured experiment.Quantity
-	// Spread is that of several seeds, and Seeds has their values; nil of one. Missing says how many
-	// seeds have no value.
+	// Spread is that of several seeds, and Seeds has their values; nil of one. Missing says how
+	// many seeds have no value.
 	Spread  *Spread
 	Seeds   []experiment.Quantity
 	Missing int

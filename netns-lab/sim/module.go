@@ -176,8 +176,8 @@ var ownLine = regexp.MustCompile(`(?m)^\s+(?:0x[0-9a-f]+: )?([^\s/]+\.[ch]:\d+):
 
 // causes are what ends a call, by the words of the runtime.
 var causes = []struct{ words, cause, hint string }{
-	{errEndless.Error(), errEndless.Error(), "a call is stopped after 2^27 steps, or when the run " +
-		"is interrupted: give the loop a bound"},
+	{errEndless.Error(), errEndless.Error(), "a call is stopped after 2^27 steps, or when the " +
+		"run is interrupted: give the loop a bound"},
 	{"integer divide by zero", "division by zero",
 		"test the divisor before; a kernel would go on with 0"},
 	{"handle_out_of_bounds", "an index is out of its array's bounds",

@@ -79,7 +79,8 @@ func (r *Runner) measure(c Cell) (Row, error) {
 	if err != nil {
 		return Row{}, fmt.Errorf("cell %s: %w", c.ID, err)
 	}
-	row := Row{Cell: c, Engine: run.Manifest.RanOn(), Verdict: run.Manifest.Verdict, Reasons: run.Manifest.Reasons}
+	row := Row{Cell: c, Engine: run.Manifest.RanOn(), Verdict: run.Manifest.Verdict,
+		Reasons: run.Manifest.Reasons}
 	if r.o.Sweep.Keep == KeepAll {
 		row.Values = r.values(run)
 		return row, nil
@@ -164,8 +165,8 @@ func (res *Results) Format(g Group, i int) string {
 	return text
 }
 
-// formatEstimate returns an estimate of the i-th metric: the mean and half the width of the interval
-// or, if the mean is not its middle, both ends.
+// formatEstimate returns an estimate of the i-th metric: the mean and half the width of the
+// interval or, if the mean is not its middle, both ends.
 func (res *Results) formatEstimate(i int, x Estimate) string {
 	unit := res.Sweep.Metrics[i].Metric.Unit()
 	of := func(v float64) string { return config.Quantity{Value: v, Unit: unit}.String() }

@@ -339,7 +339,8 @@ func TestStore(t *testing.T) {
 // The interval is that of a textbook: of 5 values, 2.776 standard errors to each side.
 func TestEstimate(t *testing.T) {
 	qt.Check(t, qt.Equals(estimate(nil, experiment.QueueMax), Estimate{}))
-	qt.Check(t, qt.Equals(estimate([]float64{7}, experiment.QueueMax), Estimate{N: 1, Mean: 7, Low: 7, High: 7}))
+	qt.Check(t, qt.Equals(estimate([]float64{7}, experiment.QueueMax),
+		Estimate{N: 1, Mean: 7, Low: 7, High: 7}))
 	for _, c := range []struct {
 		values []float64
 		std, t float64 // of the table of Student's t, two-sided 95%

@@ -24,7 +24,8 @@ func (t Table) Judged(e *experiment.Experiment, engine experiment.Engine) ([]res
 			i, all = len(all), append(all, result.Judged{Seed: r.Seed})
 		}
 		if err := addRow(&all[i], e, r); err != nil {
-			return nil, fmt.Errorf("%s %d of %s, seed %d: %w", r.Kind, r.Number, e.Name, r.Seed, err)
+			return nil, fmt.Errorf("%s %d of %s, seed %d: %w", r.Kind, r.Number, e.Name,
+				r.Seed, err)
 		}
 	}
 	for _, j := range all {

@@ -293,8 +293,8 @@ func rowsOf(e *experiment.Experiment, j result.Judged) []Row {
 	return rows
 }
 
-// MetricRow returns the row of a metric without bounds, the number-th of its list. The other columns
-// are those of the given row.
+// MetricRow returns the row of a metric without bounds, the number-th of its list. The other
+// columns are those of the given row.
 func MetricRow(of Row, number int, v result.MetricValue) Row {
 	of.Kind, of.Number, of.What, of.Metric = Metrics, number, v.Name, v.Metric
 	of.measure(&v.Measured, v.Err)

@@ -13,8 +13,8 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 )
 
-// This file makes one message of what a compiler says about a mistake: the first error with its line
-// of C, and what to do about it.
+// This file makes one message of what a compiler says about a mistake: the first error with its
+// line of C, and what to do about it.
 
 // advice says what to do about an error that a pattern matches.
 var advice = []struct {
@@ -22,13 +22,13 @@ var advice = []struct {
 	hint    string
 }{
 	{regexp.MustCompile(`built-in function '__\w*[sd]f\w*'`),
-		"BPF has no floating-point numbers, not even 0.5: use integers, x * 3 / 2 for 1.5 x, or a " +
-			"share of a type such as q24, with q24_scale (algo/fixed.h)"},
+		"BPF has no floating-point numbers, not even 0.5: use integers, x * 3 / 2 for 1.5 x, or " +
+			"a share of a type such as q24, with q24_scale (algo/fixed.h)"},
 	{regexp.MustCompile(`built-in function '__(mul|u?div|u?mod)ti`),
 		"BPF has no integers of 128 bits: use u64"},
 	{regexp.MustCompile(`built-in function 'mem(set|cpy|move)'`),
-		"a variable or the flow's state is too large to be cleared or copied at once: make arrays " +
-			"smaller"},
+		"a variable or the flow's state is too large to be cleared or copied at once: make " +
+			"arrays smaller"},
 	{regexp.MustCompile(`unsupported signed division`),
 		"BPF divides unsigned numbers only: divide u64, and set the sign after that"},
 	{regexp.MustCompile(`stack limit is exceeded`),
@@ -97,7 +97,7 @@ func (c *compiler) explain(says string) string {
 var (
 	inHeader = regexp.MustCompile(`^bpf/\S+: (?:fatal )?error: (.*)`)
 	// The generator of code knows the user's file by its name alone.
-	lostPlace = regexp.MustCompile(`could not determine the original source location for (\S+:\d+:\d+)`)
+	lostPlace = regexp.MustCompile(`not determine the original source location for (\S+:\d+:\d+)`)
 	program   = regexp.MustCompile(`(?m)^ +\d+ \| (\w+)$`) // what a macro of a header names
 )
 
