@@ -37,7 +37,8 @@ all must be finished.
 			if asParquet {
 				write = t.WriteParquet
 				if out == "" && isTerminal(cmd.OutOrStdout()) {
-					return usageError{errors.New("a Parquet file is not text: name a file with --out, " +
+					return usageError{errors.New("a table in Parquet is no text: " +
+						"name one with --out, " +
 						"such as --out results.parquet")}
 				}
 			}
