@@ -14,3 +14,8 @@ var Headers embed.FS
 //
 //go:embed templates
 var Templates embed.FS
+
+// Controls are the sources of the built-in controls: cc/NAME.bpf.c.
+//
+//go:embed cc/*.bpf.c
+var Controls embed.FS

@@ -26,12 +26,41 @@ func ExplainVerifier(err error) error {
 	if reason == "" {
 		return err
 	}
+	hint := verifierHint(reason)
 	if where == "" {
-		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w", reason,
-			refused.Cause)
+		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w%s", reason,
+			refused.Cause, hint)
 	}
-	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s", where, reason,
-		refused.Cause, code)
+	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s%s", where,
+		reason, refused.Cause, code, hint)
+}
+
+// verifierHints say what to do about a reason of the verifier's, by what it contains. Older kernels
+// say the same in fewer words.
+var verifierHints = []struct{ words, hint string }{
+	{endlessLoop, "give the loop a bound that is a constant: for (u32 i = 0; i < 16; i++)"},
+	{"too large. Processed", "the verifier follows each turn of a loop: give it a smaller bound"},
+	{"cannot prove offset", boundIndex},
+	{"memory access", boundIndex},
+	{"invalid access to map value", boundIndex},
+	{"scalar", "only a pointer that the kernel handed out can be followed"},
+	{"or_null", "compare the pointer with NULL before it is followed"},
+	{"stack", "a program has 512 bytes of stack: keep arrays in the flow's state"},
+}
+
+const (
+	endlessLoop = "infinite loop detected"
+	boundIndex  = "limit the index before it is used: i & (SIZE - 1), or if (i < SIZE)"
+)
+
+// verifierHint returns what to do about a reason, on a line of its own; "" if that is not known.
+func verifierHint(reason string) string {
+	for _, h := range verifierHints {
+		if strings.Contains(reason, h.words) {
+			return "\n(hint: " + h.hint + ")"
+		}
+	}
+	return ""
 }
 
 // complaint finds the last line of C in a verifier log, and what the kernel says about it: its
@@ -44,8 +73,8 @@ func complaint(log []string) (where, code, reason string) {
 			code, where = m[1], m[2]
 			continue
 		}
-		if line != "" && !isStatistic(line) {
-			reason = line
+		if line != "" && !isStatistic(line) && !strings.HasPrefix(reason, endlessLoop) {
+			reason = line // of a loop, the states that follow say nothing
 		}
 	}
 	if told := section(report, "Reason:"); told != "" {

@@ -56,6 +56,11 @@ func TestRefusalsHaveTheReason(t *testing.T) {
 		"7.3": {logOf73, "mine.c:42: the kernel's verifier refuses the program: R5 has never " +
 			"been initialized on this path, so the verifier cannot use it as an input: " +
 			"permission denied\n\treturn x;"},
+		"loop": {"; while (x > 0) @ mine.c:42\ninfinite loop detected at insn 7\n" +
+			"cur state: R0=0\nold state: R10=fp0\nprocessed 9 insns (limit 1000000)",
+			"mine.c:42: the kernel's verifier refuses the program: infinite loop detected " +
+				"at insn 7: permission denied\n\twhile (x > 0)\n(hint: give the loop a bound " +
+				"that is a constant: for (u32 i = 0; i < 16; i++))"},
 		"no source": {strings.ReplaceAll(logOf618, "; return", "return"),
 			"the kernel's verifier refuses the program: R5 !read_ok: permission denied"},
 	} {

@@ -18,4 +18,5 @@ cd "$(dirname "$0")/.."
 # shellcheck source=scripts/toolchain.sh
 source scripts/toolchain.sh
 export GOOS=linux GOARCH=amd64 GOAMD64=v1
-go build "${STATIC[@]}" -ldflags '-s -w -buildid=' -o "$file" "$@" ./cmd/pcn-guest
+printf 'build: %s, which microVMs run: it becomes a part of pcn\n' "${file#"$PWD"/}" >&2
+go_build "${STATIC[@]}" -ldflags '-s -w -buildid=' -o "$file" "$@" ./cmd/pcn-guest

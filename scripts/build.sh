@@ -21,6 +21,8 @@ version=${PCN_VERSION:-$(scripts/version.sh)}
 # nothing outside of a Git checkout
 commit=$(git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)
 set_to=github.com/pcn-linux/pcn/version
-go build "${STATIC[@]}" -o "$file" \
+printf 'build: %s, pcn %s for %s: minutes the first time, then seconds\n' \
+	"${file#"$PWD"/}" "$version" "$target" >&2
+go_build "${STATIC[@]}" -o "$file" \
 	-ldflags "-s -w -buildid= -X $set_to.number=$version -X $set_to.commit=$commit" \
 	"${@:3}" ./cmd/pcn

@@ -24,7 +24,7 @@ DEV_PACKAGES=(
 	"${QEMU_PACKAGES[@]}"
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2
 	iperf3 nftables
-	curl python3 slurm-wlm munge lintian qemu-user-static
+	curl python3 python3-pandas python3-matplotlib slurm-wlm munge lintian qemu-user-static
 	chromium fonts-liberation systemd-container debootstrap util-linux
 )
 ARM64_PACKAGES=(qemu-system-arm)

@@ -21,4 +21,18 @@ __attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void)
 		still_running();
 }
 
+/*
+ * What the compiler calls where an index is out of its array's bounds, or a null pointer is
+ * followed: the kernel's verifier refuses both. It ends the simulation.
+ */
+__attribute__((noinline)) void __ubsan_handle_out_of_bounds_minimal_abort(void)
+{
+	__builtin_trap();
+}
+
+__attribute__((noinline)) void __ubsan_handle_type_mismatch_minimal_abort(void)
+{
+	__builtin_trap();
+}
+
 #endif

@@ -89,13 +89,29 @@ func chooseBaseline(g report.Group, requested string) (string, error) {
 func comparedWith(g report.Group, baseline string) jsonout.Compared {
 	e := *g.Experiment
 	e.Compare = comparisons(&e)
-	all := jsonout.ComparisonsOf(result.EvaluateCompare(&e, g.Runs))
+	all := jsonout.ComparisonsOf(evaluated(&e, g))
 	for _, c := range all {
 		c.SetRatios(baseline)
 	}
 	return jsonout.Compared{
 		Experiment: e.Name, Baseline: baseline, Comparisons: all, Runs: jsonout.RunsOf(g.Runs),
 	}
+}
+
+// evaluated evaluates the comparisons: of several seeds, those of the file, by their medians.
+func evaluated(e *experiment.Experiment, g report.Group) []result.CompareOutcome {
+	if len(g.Seeds) == 0 {
+		return result.EvaluateCompare(e, g.Runs)
+	}
+	var all []result.CompareOutcome
+	for _, s := range g.Seeds {
+		for _, o := range s.Comparisons() {
+			o.Compare.What = fmt.Sprintf("%s, median of %d seeds on engine %s",
+				e.Compare[o.Number].What, len(s.Seeds), s.Engine())
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 func printRatios(w io.Writer, g report.Group, baseline string) {
@@ -105,7 +121,7 @@ func printRatios(w io.Writer, g report.Group, baseline string) {
 		fmt.Fprintf(w, "%s: nothing to compare: the file has neither compare: nor expect:\n",
 			e.Name)
 	}
-	for _, o := range result.EvaluateCompare(&e, g.Runs) {
+	for _, o := range evaluated(&e, g) {
 		fmt.Fprintf(w, "%s: %s\n", e.Name, o.Compare.What)
 		printRatioTable(w, o, baseline)
 		fmt.Fprintln(w)

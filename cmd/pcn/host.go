@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -79,7 +80,12 @@ func (f *hostFlags) load(ctx context.Context) (*host.Config, error) {
 		if f.file == "" {
 			f.file = hostFile
 		}
-		return host.Load(f.file)
+		c, err := host.Load(f.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w (hint: write that file, by pcn docs host, or give "+
+				"flags, such as --control pcn --on eth0 --rtt 50us)", err)
+		}
+		return c, err
 	}
 	c, err := f.fromFlags(ctx)
 	if err != nil {

@@ -60,8 +60,14 @@ schemes:`, 1)
 	qt.Assert(t, qt.IsNil(json.Unmarshal(data, &kept)))
 	qt.Check(t, qt.DeepEquals(kept, o))
 
-	_, _, err = pcn(t, "run", file, "--engine", "sim", "--json", "--seeds", "1..2")
-	qt.Check(t, qt.ErrorMatches(err, "--json prints the expectations of one seed: .*"))
+	seeds := printed[jsonout.Outcomes](t, exitExpect, "run", file, "--engine", "sim", "--json",
+		"--seeds", "1..2", "--out", filepath.Join(dir, "seeds"))
+	qt.Check(t, qt.HasLen(seeds.Runs, 4))
+	qt.Check(t, qt.HasLen(seeds.Expectations, 3))
+	qt.Check(t, qt.HasLen(seeds.Expectations[0].Intervals, 1))
+	qt.Assert(t, qt.HasLen(seeds.Seeds, 2))
+	qt.Check(t, qt.Equals(seeds.Seeds[1].Seed, 2))
+	qt.Check(t, qt.HasLen(seeds.Seeds[1].Expectations, 3))
 }
 
 func TestCompareAndDiffAsJSON(t *testing.T) {

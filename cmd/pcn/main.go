@@ -130,7 +130,7 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false,
 		"print the version, the commit, and the hash of the microVM's program")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newSetup(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
+	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newResults(), newCompare(), newDiff(), newRerun(), newTopo(), newAveraging(), newWorkload(), newSetup(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
 	root.AddCommand(hostCommands()...)
 	wrapAll(root)
 	addCompletion(root)
@@ -150,6 +150,16 @@ func knownCommand(root *cobra.Command, args []string) error {
 	}
 	return usageError{fmt.Errorf("unknown command %q (hint: %s)", args[0],
 		config.Suggest(args[0], known))}
+}
+
+// oneOf returns a check for one argument. Its error says which one is missing.
+func oneOf(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("name %s (hint: %s --help has examples)", what, cmd.CommandPath())
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	}
 }
 
 func wrapAll(root *cobra.Command) {

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,10 @@ func newMan() *cobra.Command {
 			}
 			header := &doc.GenManHeader{
 				Section: "1", Source: "pcn", Manual: "PCN for Linux",
-				Date: &time.Time{}, // the same commands give the same bytes on every day
+			}
+			var err error
+			if header.Date, err = manualDate(os.Getenv("SOURCE_DATE_EPOCH")); err != nil {
+				return usageError{err}
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
@@ -44,6 +48,21 @@ func newMan() *cobra.Command {
 	}
 	c.Flags().BoolVar(&markdown, "markdown", false, "write Markdown instead, for web pages")
 	return c
+}
+
+// manualDate returns the date of manual pages: that of the source, in seconds since 1970, as
+// builds of packages have it in their environment. Without it there is none: the same
+// commands give the same bytes on every day.
+func manualDate(epoch string) (*time.Time, error) {
+	if epoch == "" {
+		return &time.Time{}, nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("SOURCE_DATE_EPOCH=%q: want seconds since 1970", epoch)
+	}
+	date := time.Unix(seconds, 0).UTC()
+	return &date, nil
 }
 
 func newDocs() *cobra.Command {

@@ -8,18 +8,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/report"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 )
 
 func newReport() *cobra.Command {
 	var (
-		out, figures, format string
-		force                bool
+		out     string
+		force   bool
+		figures figureFlags
 	)
 	c := &cobra.Command{
 		Use:   "report DIR...",
@@ -35,14 +38,23 @@ formats svg, pdf and png are pictures; csv has each figure's values, all of them
 			launch.ReportFile),
 		Example: `  pcn report runs/hol
   pcn report runs/linux runs/simulated --out runs/both.html
-  pcn report runs/hol --figures paper/figures --format pdf`,
+  pcn report runs/hol --figures paper/figures --format pdf
+  pcn report runs/sweep-hol-burst --figures paper/figures --format pdf --width column`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
-			if figures != "" {
-				return writeFigures(cmd, dirs, figures, format, force)
+			if figures.to != "" {
+				figures.force = force
+				return figures.write(cmd, dirs)
 			}
-			if cmd.Flags().Changed("format") {
-				return usageError{errors.New("--format is for --figures, which names a folder")}
+			for _, flag := range []string{"format", "width"} {
+				if cmd.Flags().Changed(flag) {
+					return usageError{fmt.Errorf("--%s is for --figures, which names a folder",
+						flag)}
+				}
+			}
+			if i := slices.IndexFunc(dirs, isSweep); i >= 0 {
+				return usageError{fmt.Errorf("%s is a sweep's: pcn sweep has left its %s; for "+
+					"its figures as files, add --figures FOLDER", dirs[i], launch.ReportFile)}
 			}
 			switch {
 			case out != "":
@@ -71,8 +83,11 @@ formats svg, pdf and png are pictures; csv has each figure's values, all of them
 	}
 	c.Flags().StringVar(&out, "out", "",
 		"file to write (default: "+launch.ReportFile+" in the folder, if there is one)")
-	c.Flags().StringVar(&figures, "figures", "", "folder to write the figures into, not a report")
-	c.Flags().StringVar(&format, "format", string(report.Formats()[0]),
+	c.Flags().StringVar(&figures.to, "figures", "",
+		"folder to write the figures into, not a report")
+	c.Flags().StringVar(&figures.width, "width", "page",
+		"width of the figures: page (5.4 inches), or column (3.33 inches) of a paper with two")
+	c.Flags().StringVar(&figures.format, "format", string(report.Formats()[0]),
 		"format of the figures: "+formatNames())
 	c.Flags().BoolVar(&force, "force", false, "overwrite files that exist")
 	return c
@@ -87,17 +102,31 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// writeFigures writes the figures of the runs in these folders.
-func writeFigures(cmd *cobra.Command, dirs []string, to, name string, force bool) error {
-	format, err := report.ParseFormat(name)
+// figureFlags say which figures to write, and how.
+type figureFlags struct {
+	to, format, width string
+	force             bool
+}
+
+// write writes the figures of the runs and sweeps in these folders.
+func (f figureFlags) write(cmd *cobra.Command, dirs []string) error {
+	format, err := report.ParseFormat(f.format)
 	if err != nil {
 		return usageError{fmt.Errorf("--format: %w", err)}
 	}
-	groups, err := launch.ReadRuns(dirs)
+	if f.width != "page" && f.width != "column" {
+		return usageError{fmt.Errorf("--width %s: want page or column", f.width)}
+	}
+	figures, err := figuresIn(dirs)
 	if err != nil {
 		return err
 	}
-	paths, err := launch.WriteFigures(to, groups, format, force)
+	if f.width == "column" {
+		for _, figure := range figures {
+			figure.Fit()
+		}
+	}
+	paths, err := launch.WriteFigures(f.to, figures, format, f.force)
 	if errors.Is(err, fs.ErrExist) {
 		return usageError{fmt.Errorf("%w: choose another folder, or overwrite it with --force",
 			err)}
@@ -106,6 +135,49 @@ func writeFigures(cmd *cobra.Command, dirs []string, to, name string, force bool
 		fmt.Fprintln(cmd.OutOrStdout(), path)
 	}
 	return err
+}
+
+// isSweep reports whether a folder is that of a sweep's results.
+func isSweep(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, report.SweepFile))
+	return err == nil
+}
+
+// figuresIn returns the figures of each folder's report: of a sweep, or of runs.
+func figuresIn(dirs []string) ([]report.Figure, error) {
+	var figures []report.Figure
+	var runs []string
+	for _, dir := range dirs {
+		if !isSweep(dir) {
+			runs = append(runs, dir)
+			continue
+		}
+		s, err := report.ReadSweep(dir)
+		if err != nil {
+			return nil, err
+		}
+		of := s.Figures()
+		if len(of) == 0 {
+			return nil, fmt.Errorf("the report of %s has maps, which are tables, in place of "+
+				"figures: draw its %s", dir, table.File)
+		}
+		figures = append(figures, of...)
+	}
+	if len(runs) == 0 {
+		return figures, nil
+	}
+	groups, err := launch.ReadRuns(runs)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		of, err := report.Figures(g)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, of...)
+	}
+	return figures, nil
 }
 
 // askOverwrite fails if the file exists, unless the user of a terminal agrees to overwrite it.

@@ -63,7 +63,7 @@ Congestion controls of Linux, as baselines:
   pcn run hol --engine sim --watch     queues, PAUSE and rates as they come
   pcn run hol --engine kernel,sim      both, and a table of what differs by how much
   pcn run my.yaml --out runs/mine`,
-		Args: cobra.ExactArgs(1),
+		Args: oneOf("an experiment: a name of pcn list, such as hol, or the path of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := loadExperiment(cmd.Context(), args[0], change.algos)
 			if err != nil {
@@ -78,10 +78,6 @@ Congestion controls of Linux, as baselines:
 				return usageError{err}
 			}
 			printOffers(cmd, o.Experiment)
-			if len(seeds) > 0 && asJSON {
-				return usageError{errors.New("--json prints the expectations of one seed: " +
-					"give --seed N in place of several")}
-			}
 			engines, err := engine.openAll(o.Experiment.Engine)
 			if err != nil {
 				return err
@@ -99,7 +95,7 @@ Congestion controls of Linux, as baselines:
 				o.Out = filepath.Join("runs", e.Name+"-"+time.Now().Format("20060102-150405"))
 			}
 			if len(seeds) > 0 {
-				return runSeeds(cmd, o, engines, seeds, change.watch)
+				return runSeeds(cmd, o, engines, seeds, asJSON, change.watch)
 			}
 			return runExperiment(cmd, o, engines, asJSON, change.watch)
 		},
@@ -225,7 +221,7 @@ func runExperiment(
 	w := cmd.OutOrStdout()
 	group := report.Group{Experiment: o.Experiment, Runs: runs}
 	if asJSON {
-		if err := printJSON(w, jsonout.OutcomesOf(group)); err != nil {
+		if err := printJSON(w, launch.OutcomesOf(group)); err != nil {
 			return err
 		}
 		return exitWith(summarise(io.Discard, []report.Group{group}))

@@ -176,19 +176,24 @@ var templateKinds = map[string][][2]string{
 var schemeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,10}$`)
 
 func newSchemeNew() *cobra.Command {
-	var kind, dir string
+	var t templateFlags
 	c := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Write a congestion control of your own to start from, with a test",
 		Long: `Write a commented template: a rate-based or a window-based congestion control with an experiment that tests it,
-a marking rule for switches, or a notification point for receivers.`,
+a marking rule for switches, or a notification point for receivers.
+With --from, begin as a built-in control: the same C, and an experiment with its values.`,
 		Example: `  pcn scheme new mine                  mine.c and mine.yaml, rate-based
   pcn scheme new mine --kind window
+  pcn scheme new mine --from dcqcn     mine.c, mine_algo.h and mine.yaml, which begin as DCQCN
   pcn run mine.yaml                    compile and test it
   pcn run hol --algo ./mine.c,pcn      Fig. 2 of the PCN paper with it`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := writeTemplates(args[0], kind, dir)
+			if t.from != "" && cmd.Flags().Changed("kind") {
+				return usageError{errors.New("--from and --kind: give one")}
+			}
+			files, err := t.write(args[0])
 			if err != nil {
 				return err
 			}
@@ -199,34 +204,71 @@ a marking rule for switches, or a notification point for receivers.`,
 			return nil
 		},
 	}
-	c.Flags().StringVar(&kind, "kind", "rate", "what to write: rate, window, marker or notification")
-	c.Flags().StringVar(&dir, "dir", ".", "folder to write into")
+	c.Flags().StringVar(&t.kind, "kind", "rate",
+		"what to write: rate, window, marker or notification")
+	c.Flags().StringVar(&t.from, "from", "",
+		"built-in control to begin as: "+strings.Join(builtInSources(), ", "))
+	c.Flags().StringVar(&t.dir, "dir", ".", "folder to write into")
+	c.Flags().BoolVar(&t.force, "force", false, "overwrite files that exist")
 	return c
 }
 
-// writeTemplates writes the files of a kind. It overwrites nothing.
-func writeTemplates(name, kind, dir string) ([]string, error) {
+// templateFlags say what to write, and where.
+type templateFlags struct {
+	kind, from, dir string
+	force           bool
+}
+
+// write writes the files of a control, and returns their paths. It overwrites only by force.
+func (t templateFlags) write(name string) ([]string, error) {
 	if !schemeName.MatchString(name) {
 		return nil, usageError{fmt.Errorf("%q can't be a congestion control's name: want up to 11 of a to z, 0 to 9 and _, a letter first", name)}
-	}
-	templates, ok := templateKinds[kind]
-	if !ok {
-		return nil, usageError{fmt.Errorf("--kind %s: want rate, window, marker or notification", kind)}
 	}
 	if _, err := scheme.Builtin().Lookup(name); err == nil {
 		return nil, usageError{fmt.Errorf("there is a scheme %s already: choose another name", name)}
 	}
+	texts, err := t.files(name)
+	if err != nil {
+		return nil, err
+	}
 	var files []string
-	for _, t := range templates {
-		text, err := fs.ReadFile(bpf.Templates, "templates/"+t[0])
+	for _, f := range texts {
+		path := filepath.Join(t.dir, f[0])
+		if _, err := os.Lstat(path); err == nil && !t.force {
+			return nil, fmt.Errorf("%s is there already: choose another name, or overwrite it "+
+				"with --force", path)
+		}
+		files = append(files, path)
+	}
+	if err := os.MkdirAll(t.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder: %w", err)
+	}
+	for i, f := range texts {
+		if err := os.WriteFile(files[i], []byte(f[1]), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// files returns the names and the texts of the files to write.
+func (t templateFlags) files(name string) ([][2]string, error) {
+	if t.from != "" {
+		return filesFrom(t.from, name)
+	}
+	templates, ok := templateKinds[t.kind]
+	if !ok {
+		return nil, usageError{fmt.Errorf("--kind %s: want rate, window, marker or notification",
+			t.kind)}
+	}
+	var files [][2]string
+	for _, template := range templates {
+		text, err := fs.ReadFile(bpf.Templates, "templates/"+template[0])
 		if err != nil {
 			return nil, err
 		}
-		path := filepath.Join(dir, strings.ReplaceAll(t[1], "NAME", name))
-		if err := writeNew(path, strings.ReplaceAll(string(text), "NAME", name)); err != nil {
-			return nil, err
-		}
-		files = append(files, path)
+		files = append(files, [2]string{strings.ReplaceAll(template[1], "NAME", name),
+			withName(string(text), name)})
 	}
 	return files, nil
 }

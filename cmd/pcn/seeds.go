@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/launch"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
@@ -38,7 +40,7 @@ func (c changes) chooseSeeds(
 // runSeeds runs the experiment with each seed, on each engine.
 func runSeeds(
 	cmd *cobra.Command, o launch.Options, engines []launch.Named, seeds experiment.Seeds,
-	watch bool,
+	asJSON, watch bool,
 ) error {
 	start := time.Now()
 	bar := newShower(cmd.ErrOrStderr(), o.Experiment.Name,
@@ -49,17 +51,19 @@ func runSeeds(
 	if err != nil {
 		return err
 	}
-	w, code := cmd.OutOrStdout(), 0
-	for _, on := range all {
-		if len(all) > 1 {
-			fmt.Fprintf(w, "\nengine %s", on.Engine)
-		}
-		code = max(code, printSeeds(w, on.Summary.Outcomes(), len(seeds)),
-			printComparisons(w, on.Summary.Comparisons()))
-		fmt.Fprintln(w)
-		code = max(code, printInvalid(w, on.First))
+	var summaries []*result.SeedsSummary
+	for _, g := range all {
+		summaries = append(summaries, g.Seeds...)
 	}
-	printSeedsOn(w, all)
+	w := cmd.OutOrStdout()
+	if asJSON {
+		out := jsonout.OutcomesOfSeeds(o.Experiment.Name, summaries)
+		if err := printJSON(w, out); err != nil {
+			return err
+		}
+		return exitWith(summariseSeeds(io.Discard, summaries))
+	}
+	code := summariseSeeds(w, summaries)
 	path := filepath.Join(o.Out, launch.ReportFile)
 	if len(all) > 1 {
 		path = filepath.Join(o.Out, "ENGINE", launch.ReportFile)
@@ -70,33 +74,83 @@ func runSeeds(
 	return exitWith(code)
 }
 
+// summariseSeeds prints the medians of several seeds, on each engine. It returns the exit code.
+func summariseSeeds(w io.Writer, engines []*result.SeedsSummary) int {
+	code := 0
+	for _, s := range engines {
+		if len(engines) > 1 {
+			fmt.Fprintf(w, "\nengine %s", s.Engine())
+		}
+		code = worse(code, printSeeds(w, s.Outcomes(), len(s.Seeds)))
+		printSeedsMetrics(w, s.Metrics(), len(s.Seeds))
+		code = worse(code, printComparisons(w, s.Comparisons()))
+		fmt.Fprintln(w)
+		code = worse(code, printInvalidSeeds(w, s))
+	}
+	printSeedsOn(w, engines)
+	return code
+}
+
+// printInvalidSeeds prints the invalid runs of all seeds. It returns the exit code.
+func printInvalidSeeds(w io.Writer, s *result.SeedsSummary) int {
+	code := 0
+	for _, j := range s.Seeds {
+		for _, r := range j.Runs {
+			m := r.Manifest
+			if m.Verdict != result.Invalid {
+				continue
+			}
+			fmt.Fprintf(w, "INVALID: seed %d, %s: %s\n", j.Seed, m.Label(),
+				strings.Join(m.Reasons, "; "))
+			code = exitInvalid
+		}
+	}
+	return code
+}
+
 // printSeedsOn prints the medians of several engines side by side, and whether the intervals of
 // each overlap those of the first.
-func printSeedsOn(w io.Writer, all []launch.SeedsOn) {
+func printSeedsOn(w io.Writer, all []*result.SeedsSummary) {
 	if len(all) < 2 {
 		return
 	}
 	t, label := newTable(w), ""
-	for _, o := range all[0].Summary.Outcomes() {
+	for _, o := range all[0].Outcomes() {
 		if of := result.LabelOf(o.Case, o.Scheme); of != label {
 			label = of
 			t.Flush()
 			fmt.Fprintf(w, "\n%s on each engine\n", label)
-			fmt.Fprintf(t, "what\t%s", all[0].Engine)
+			fmt.Fprintf(t, "what\t%s", all[0].Engine())
 			for _, on := range all[1:] {
-				fmt.Fprintf(t, "\t%s\tintervals", on.Engine)
+				fmt.Fprintf(t, "\t%s\tintervals", on.Engine())
 			}
 			fmt.Fprintln(t)
 		}
 		fmt.Fprintf(t, "%s\t%s", o.Expect.What, o.Value())
 		for _, on := range all[1:] {
-			other := on.Summary.Outcome(o)
+			other := on.Outcome(o)
 			fmt.Fprintf(t, "\t%s\t%s", other.Value(), o.Overlap(other))
 		}
 		fmt.Fprintln(t)
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+}
+
+// printSeedsMetrics prints the medians of what is only measured.
+func printSeedsMetrics(w io.Writer, metrics []result.SeedsMetric, seeds int) {
+	label := ""
+	t := newTable(w)
+	for _, m := range metrics {
+		if of := result.LabelOf(m.Case, m.Scheme); of != label {
+			label = of
+			t.Flush()
+			fmt.Fprintf(w, "\n%s\n", label)
+			fmt.Fprintln(t, "metric\tmedian of", seeds, "seeds [95% interval]")
+		}
+		fmt.Fprintf(t, "%s\t%s\n", m.Name, m.Value())
+	}
+	t.Flush()
 }
 
 // printSeeds prints what was expected, and the medians. It returns the exit code.

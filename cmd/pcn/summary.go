@@ -24,12 +24,14 @@ func summarise(w io.Writer, groups []report.Group) int {
 }
 
 func summariseGroup(w io.Writer, g report.Group) int {
+	if len(g.Seeds) > 0 {
+		return summariseSeeds(w, g.Seeds)
+	}
 	code := 0
 	several := len(result.EnginesOf(g.Runs)) > 1
-	for _, r := range g.Runs {
-		outcomes := result.Evaluate(g.Experiment, r)
-		metrics := result.EvaluateMetrics(g.Experiment, r)
-		if len(outcomes)+len(metrics) == 0 {
+	judged := result.Judge(g.Experiment, g.Runs)
+	for _, r := range judged.Runs {
+		if len(r.Outcomes)+len(r.Metrics) == 0 {
 			continue // the file asks for nothing
 		}
 		fmt.Fprintf(w, "\n%s", r.Manifest.Label())
@@ -37,14 +39,14 @@ func summariseGroup(w io.Writer, g report.Group) int {
 			fmt.Fprintf(w, ", %s", r.Manifest.RanOn())
 		}
 		fmt.Fprintln(w)
-		if len(outcomes) > 0 {
-			code = worse(code, printOutcomes(w, outcomes))
+		if len(r.Outcomes) > 0 {
+			code = worse(code, printOutcomes(w, r.Outcomes))
 		}
-		if len(metrics) > 0 {
-			printMetrics(w, metrics)
+		if len(r.Metrics) > 0 {
+			printMetrics(w, r.Metrics)
 		}
 	}
-	code = worse(code, printComparisons(w, result.EvaluateCompare(g.Experiment, g.Runs)))
+	code = worse(code, printComparisons(w, judged.Compared))
 	printEngines(w, result.EngineRows(g.Experiment, g.Runs))
 	fmt.Fprintln(w)
 	for _, r := range g.Runs {

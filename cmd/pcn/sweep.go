@@ -53,7 +53,7 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
   pcn sweep my.yaml --out runs/mine
   pcn sweep hol-burst --engine sim
   pcn sweep my.yaml --out runs/mine --on slurm --sbatch --partition=short`,
-		Args: cobra.ExactArgs(1),
+		Args: oneOf("a sweep: a name, such as hol-burst, or the path of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := sweeps.LoadWith(args[0], experiment.Options{Compile: compileOwn})
 			if err != nil {

@@ -70,11 +70,11 @@ func printOutcomes(w io.Writer, outcomes []result.Outcome) int {
 }
 
 // printMetrics prints a row for each metric that is only measured.
-func printMetrics(w io.Writer, metrics []result.MetricOutcome) {
+func printMetrics(w io.Writer, metrics []result.MetricValue) {
 	t := newTable(w)
-	fmt.Fprintln(t, "metric\tvalue\tof")
+	fmt.Fprintln(t, "metric\tvalue")
 	for _, m := range metrics {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", m.Metric.Name, m.Value(), m.Of())
+		fmt.Fprintf(t, "%s\t%s\n", m.Name, m.Value())
 	}
 	t.Flush()
 }

@@ -5,8 +5,10 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/netns-lab/report/look"
@@ -63,4 +65,42 @@ func TestFrontPageInBrowser(t *testing.T) {
 	info, err := os.Stat(filepath.Join(address[len("file://"):], "index.html"))
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.IsTrue(info.Size() < 1e6))
+}
+
+// Readers find what these pages have another word for, and what they misspell; commands are copied
+// without their prompts, and each page leads to the next.
+func TestSearchInBrowser(t *testing.T) {
+	ctx := look.Browser(t)
+	address := written(t, sharedSite(t))
+	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(address+"tutorial.html"))
+	for query, want := range map[string]string{"rollback": "", "uninstall": "",
+		"pandas":     "notebook",
+		"all-reduce": "", "floating point": "", "pausse": "", "sceme": "",
+		"zzzzqq": "Nothing found"} {
+		found := look.Ask[string](t, ctx, `(() => {
+			const query = document.getElementById("query");
+			query.value = "`+query+`";
+			query.dispatchEvent(new Event("input"));
+			return document.getElementById("found").textContent;
+		})()`)
+		qt.Check(t, qt.StringContains(strings.ToLower(found), strings.ToLower(want)),
+			qt.Commentf("%s", query))
+		qt.Check(t, qt.Equals(strings.HasPrefix(found, "Nothing found"), query == "zzzzqq"),
+			qt.Commentf("%s: %s", query, found))
+	}
+	copied := look.Ask[string](t, ctx, `(async () => {
+		let text = "";
+		Object.defineProperty(navigator, "clipboard", {value: {writeText: (t) => { text = t; }}});
+		const block = [...document.querySelectorAll(".code")]
+			.find((b) => b.querySelector("pre").textContent.startsWith("$ "));
+		block.querySelector("button").click();
+		await 0;
+		return text;
+	})()`)
+	qt.Check(t, qt.Not(qt.Equals(copied, "")))
+	qt.Check(t, qt.Not(qt.StringContains(copied, "$ ")))
+	qt.Check(t, qt.Equals(look.Ask[int](t, ctx,
+		`document.querySelectorAll(".next a[rel=prev], .next a[rel=next]").length`), 2))
+	qt.Check(t, qt.IsTrue(look.Ask[int](t, ctx,
+		`document.querySelectorAll(".contents a").length`) > 2))
 }

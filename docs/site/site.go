@@ -166,6 +166,23 @@ func chapterOf(file, heading string) (string, error) {
 	return "", fmt.Errorf("%s has no chapter %q", file, heading)
 }
 
+// pages returns all pages in reading order.
+func (s *site) pages() []*page {
+	var pages []*page
+	for _, part := range s.sections {
+		pages = append(pages, part.Pages...)
+	}
+	return pages
+}
+
+// Contents returns the page's chapters, if it has several.
+func (p *page) Contents() []chapter {
+	if len(p.chapters) < 4 {
+		return nil // the page's own, and at most two more: they are in sight
+	}
+	return p.chapters[1:]
+}
+
 // write writes the site to a folder, which it empties first if it is one of an earlier site.
 func (s *site) write(out string) error {
 	if err := empty(out); err != nil {
@@ -177,20 +194,25 @@ func (s *site) write(out string) error {
 	}
 	files := map[string][]byte{"style.css": styleCSS}
 	var all []chapter
-	for _, part := range s.sections {
-		for _, p := range part.Pages {
-			var html bytes.Buffer
-			data := struct {
-				*page
-				Sections []section
-				Here     *page
-			}{p, s.sections, p}
-			if err := layout.Execute(&html, data); err != nil {
-				return fmt.Errorf("%s: %w", p.Path, err)
-			}
-			files[p.URL] = html.Bytes()
-			all = append(all, p.chapters...)
+	pages := s.pages()
+	for i, p := range pages {
+		var html bytes.Buffer
+		data := struct {
+			*page
+			Sections             []section
+			Here, Previous, Next *page
+		}{page: p, Sections: s.sections, Here: p}
+		if i > 0 {
+			data.Previous = pages[i-1]
 		}
+		if i+1 < len(pages) {
+			data.Next = pages[i+1]
+		}
+		if err := layout.Execute(&html, data); err != nil {
+			return fmt.Errorf("%s: %w", p.Path, err)
+		}
+		files[p.URL] = html.Bytes()
+		all = append(all, p.chapters...)
 	}
 	index, err := json.Marshal(all)
 	if err != nil {

@@ -20,6 +20,11 @@ type Expect struct {
 	Paper string `yaml:"paper"`
 }
 
+// Of reports whether runs of a scheme and a case are measured.
+func (x Expect) Of(scheme, caseName string) bool {
+	return (x.Scheme == "" || x.Scheme == scheme) && (x.Case == "" || x.Case == caseName)
+}
+
 // Compare compares a metric of the runs of several schemes with the paper and with each other. At
 // least one of Within, Bounds, Order and Ratios is required.
 type Compare struct {
@@ -48,6 +53,12 @@ type Compare struct {
 	Order bool `yaml:"order"`
 	// Ratios bounds every other scheme's value by that of one.
 	Ratios *Ratios `yaml:"ratios"`
+}
+
+// Judges reports whether the comparison has anything that values are held against. Others are only
+// measured, printed and drawn.
+func (c Compare) Judges() bool {
+	return c.Within != 0 || len(c.Bounds) > 0 || c.Order || c.Ratios != nil
 }
 
 // Bounds is the range of a value; at least one end is required.

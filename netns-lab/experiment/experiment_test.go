@@ -878,8 +878,6 @@ func TestErrors(t *testing.T) {
 			`"min" is missing (hint: add min:)`},
 		{"ratio 0", "{to: pcn, min: 2}", "{to: pcn, min: 0}", "0}",
 			`0 is out of range (hint: 0.0000152587890625 to 1000000)`},
-		{"nothing checked",
-			"    within: 50%\n    bounds: {pcn: {min: 1ms, max: 2ms}}\n    order: true\n    ratios: {to: pcn, min: 2}\n", "", "queues drain", `nothing is checked (hint: add within:, bounds:, order: or ratios:)`},
 		{"case of no file with cases", "compare:", "cases: [{name: a b}]\ncompare:", "a b",
 			`"a b" can't be a name (hint: lower-case letters, digits, "-" and ".")`},
 		{"empty window", "from: 1ms, to: 2ms", "from: 2ms, to: 2ms", "2ms, min",

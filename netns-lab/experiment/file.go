@@ -491,6 +491,9 @@ func parse(name string, data []byte, dir string, o Options) (*Experiment, error)
 	if root != nil {
 		d.addOwn(root)
 	}
+	if err := d.Err(); err != nil {
+		return nil, err // keys of a scheme that does not compile would all be unknown
+	}
 	e := d.experiment(root, "")
 	if len(d.Errs) == 0 {
 		e.variants = d.variants(e)

@@ -4,6 +4,7 @@ package experiment
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -341,6 +342,28 @@ func (m Metric) Takes() []string {
 		}
 	}
 	return keys
+}
+
+// Objects returns the flows, ports, tiers or links that are measured. A metric of flows or ports
+// may have links too, but only for its "since".
+func (m Measure) Objects() []string {
+	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
+		if len(objects) > 0 {
+			return objects
+		}
+	}
+	return m.Links
+}
+
+// Range returns the least and the largest value that the metric can have.
+func (m Metric) Range() (least, most float64) {
+	switch {
+	case strings.HasPrefix(string(m), "slowdown"):
+		return 1, math.Inf(1)
+	case m == Jain, m == Completed:
+		return 0, 1
+	}
+	return 0, math.Inf(1)
 }
 
 // Together reports whether the metric has one value for all its flows, not one for each.

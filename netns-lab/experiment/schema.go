@@ -142,8 +142,7 @@ var schemaMaker = jsonschema.Maker{
 		},
 		reflect.TypeFor[Bounds](): {OneRequired: []string{"min", "max"}},
 		reflect.TypeFor[Compare](): {
-			Required:    []string{"what", "metric"},
-			OneRequired: []string{"within", "bounds", "order", "ratios"},
+			Required: []string{"what", "metric"},
 		},
 		reflect.TypeFor[Ratios]():      {Required: []string{"to", "min"}},
 		reflect.TypeFor[NamedMetric](): {Required: []string{"name", "metric"}},

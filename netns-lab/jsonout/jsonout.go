@@ -11,7 +11,6 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/network"
-	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
@@ -54,19 +53,36 @@ type Outcomes struct {
 	Expectations []Expectation `json:"expectations"` // of expect:, one for each run
 	Comparisons  []Comparison  `json:"comparisons"`  // of compare:
 	Metrics      []Metric      `json:"metrics"`      // of metrics:, one for each run
+	// Seeds has what each of several seeds came to; then measured above are medians over them.
+	Seeds []SeedOutcomes `json:"seeds"`
 }
 
-// Metric is what one run measured for a metric without bounds.
+// SeedOutcomes is what one of several seeds came to.
+type SeedOutcomes struct {
+	Seed         uint64        `json:"seed"`
+	Expectations []Expectation `json:"expectations"`
+	Comparisons  []Comparison  `json:"comparisons"`
+	Metrics      []Metric      `json:"metrics"`
+}
+
+// Metric is a metric without bounds of one run.
 type Metric struct {
-	Scheme   string     `json:"scheme"`
-	Case     string     `json:"case"`     // empty if the experiment has no cases
-	Engine   string     `json:"engine"`   // kernel, sim or fluid
-	Name     string     `json:"name"`     // its name in the file
-	Metric   string     `json:"metric"`   // what is measured
-	Over     string     `json:"over"`     // how several values became one
-	Value    *Quantity  `json:"value"`    // null if it was not measured
-	Measured []Quantity `json:"measured"` // one for each link, port or flow
-	Error    string     `json:"error"`    // why it was not measured; empty if it was
+	Scheme   string    `json:"scheme"`
+	Case     string    `json:"case"`   // empty if the experiment has no cases
+	Engine   string    `json:"engine"` // kernel, sim or fluid
+	Name     string    `json:"name"`   // in the experiment's file
+	Metric   string    `json:"metric"`
+	Measured *Quantity `json:"measured"` // over all links, ports or flows; null if it was not
+	Interval *Interval `json:"interval"` // of the median over several seeds; else null
+	Error    string    `json:"error"`    // why it was not measured; empty if it was
+}
+
+// Interval is the 95% confidence interval of a median over several seeds, in the unit of the
+// median.
+type Interval struct {
+	Low   Number `json:"low"`
+	High  Number `json:"high"`
+	Seeds int    `json:"seeds"` // with a value
 }
 
 // RunOutcome is one run.
@@ -89,10 +105,12 @@ type Expectation struct {
 	Metric   string     `json:"metric"`
 	Paper    string     `json:"paper"`    // what the paper reports, as text; may be empty
 	Measured []Quantity `json:"measured"` // one for each link, port or flow
-	Error    string     `json:"error"`    // why it was not measured; empty if it was
-	Min      *Quantity  `json:"min"`      // lower bound; null if there is none
-	Max      *Quantity  `json:"max"`      // upper bound; null if there is none
-	Pass     bool       `json:"pass"`
+	// Intervals are those of several seeds, one for each measured; else empty.
+	Intervals []Interval `json:"intervals"`
+	Error     string     `json:"error"` // why it was not measured; empty if it was
+	Min       *Quantity  `json:"min"`   // lower bound; null if there is none
+	Max       *Quantity  `json:"max"`   // upper bound; null if there is none
+	Pass      bool       `json:"pass"`
 	// NeedsNs is the duration that the run would need to be judged; null if it was long enough.
 	NeedsNs *int64 `json:"needs_duration_ns"`
 }
@@ -112,6 +130,7 @@ type Comparison struct {
 type SchemeValue struct {
 	Scheme   string    `json:"scheme"`
 	Measured *Quantity `json:"measured"` // over all cases; null if it was not measured
+	Interval *Interval `json:"interval"` // of the median over several seeds; else null
 	Error    string    `json:"error"`    // why it was not measured; empty if it was
 	Paper    *Quantity `json:"paper"`    // the paper's number; null if it gives none
 	Min      *Quantity `json:"min"`      // lower bound; null if there is none
@@ -203,66 +222,135 @@ type Built struct {
 	WithoutQdisc bool  `json:"without_qdisc"` // this kernel lacks CONFIG_NET_SCH_BPF
 }
 
-// OutcomesOf evaluates the expectations and the comparisons of an experiment's runs.
-func OutcomesOf(g report.Group) Outcomes {
-	o := Outcomes{
-		Experiment: g.Experiment.Name, Pass: true,
-		Runs:         RunsOf(g.Runs),
-		Expectations: []Expectation{},
-		Comparisons:  ComparisonsOf(result.EvaluateCompare(g.Experiment, g.Runs)),
-		Metrics:      []Metric{},
+// OutcomesOf describes what an experiment's runs came to.
+func OutcomesOf(experiment string, j result.Judged) Outcomes {
+	o := Outcomes{Experiment: experiment, Runs: []RunOutcome{}, Seeds: []SeedOutcomes{}}
+	o.addRuns(j)
+	s := seedOutcomesOf(j)
+	o.Expectations, o.Comparisons, o.Metrics = s.Expectations, s.Comparisons, s.Metrics
+	o.judge()
+	return o
+}
+
+// OutcomesOfSeeds describes what runs with several seeds came to, on each engine.
+func OutcomesOfSeeds(experiment string, engines []*result.SeedsSummary) Outcomes {
+	o := Outcomes{Experiment: experiment, Runs: []RunOutcome{}, Expectations: []Expectation{},
+		Comparisons: []Comparison{}, Metrics: []Metric{}, Seeds: []SeedOutcomes{}}
+	for _, summary := range engines {
+		engine := summary.Engine()
+		for _, x := range summary.Outcomes() {
+			o.Expectations = append(o.Expectations, seedsExpectation(engine, x))
+		}
+		for _, m := range summary.Metrics() {
+			o.Metrics = append(o.Metrics, seedsMetric(engine, m))
+		}
+		o.Comparisons = append(o.Comparisons, ComparisonsOf(summary.Comparisons())...)
+		for _, j := range summary.Seeds {
+			o.addRuns(j)
+			o.Seeds = append(o.Seeds, seedOutcomesOf(j))
+		}
 	}
-	for _, r := range g.Runs {
-		o.Pass = o.Pass && r.Manifest.Verdict != result.Invalid
-		for _, x := range result.Evaluate(g.Experiment, r) {
-			o.Pass = o.Pass && x.Pass
-			o.Expectations = append(o.Expectations, expectation(r.Manifest, x))
-		}
-		for _, x := range result.EvaluateMetrics(g.Experiment, r) {
-			o.Metrics = append(o.Metrics, metric(r.Manifest, x))
-		}
+	o.judge()
+	return o
+}
+
+func (o *Outcomes) addRuns(j result.Judged) {
+	for _, r := range j.Runs {
+		o.Runs = append(o.Runs, runOf(r.Manifest))
+	}
+}
+
+// judge sets Pass.
+func (o *Outcomes) judge() {
+	o.Pass = true
+	for _, r := range o.Runs {
+		o.Pass = o.Pass && r.Verdict != string(result.Invalid)
+	}
+	for _, x := range o.Expectations {
+		o.Pass = o.Pass && x.Pass
 	}
 	for _, c := range o.Comparisons {
 		o.Pass = o.Pass && c.Pass
 	}
-	return o
+}
+
+func seedOutcomesOf(j result.Judged) SeedOutcomes {
+	s := SeedOutcomes{Seed: j.Seed, Expectations: []Expectation{},
+		Comparisons: ComparisonsOf(j.Compared), Metrics: []Metric{}}
+	for _, r := range j.Runs {
+		for _, x := range r.Outcomes {
+			s.Expectations = append(s.Expectations, expectation(r.Manifest, x))
+		}
+		for _, v := range r.Metrics {
+			m := Metric{Scheme: r.Manifest.Scheme, Case: r.Manifest.Case,
+				Engine: string(r.Manifest.RanOn()), Name: v.Name, Metric: string(v.Metric),
+				Error: text(v.Err)}
+			if v.Err == nil {
+				m.Measured = quantity(&v.Measured)
+			}
+			s.Metrics = append(s.Metrics, m)
+		}
+	}
+	return s
+}
+
+func seedsExpectation(engine experiment.Engine, o result.SeedsOutcome) Expectation {
+	x := Expectation{
+		Scheme: o.Scheme, Case: o.Case, Engine: string(engine), What: o.Expect.What,
+		Metric: string(o.Expect.Metric), Paper: o.Expect.Paper, Measured: []Quantity{},
+		Intervals: []Interval{}, Error: text(o.Err), Min: quantity(o.Expect.Min),
+		Max: quantity(o.Expect.Max), Pass: o.Pass,
+	}
+	for _, s := range o.Spreads {
+		x.Measured = append(x.Measured, *quantity(&s.Median))
+		x.Intervals = append(x.Intervals, *interval(&s))
+	}
+	return x
+}
+
+func seedsMetric(engine experiment.Engine, o result.SeedsMetric) Metric {
+	m := Metric{Scheme: o.Scheme, Case: o.Case, Engine: string(engine), Name: o.Name,
+		Metric: string(o.Metric), Interval: interval(o.Spread), Error: text(o.Err)}
+	if o.Spread != nil {
+		m.Measured = quantity(&o.Spread.Median)
+	}
+	return m
+}
+
+func interval(s *result.Spread) *Interval {
+	if s == nil {
+		return nil
+	}
+	return &Interval{Number(s.Low.Value), Number(s.High.Value), s.Seeds}
 }
 
 // RunsOf describes runs.
 func RunsOf(runs []*result.Run) []RunOutcome {
 	all := []RunOutcome{}
 	for _, r := range runs {
-		m := r.Manifest
-		all = append(all, RunOutcome{
-			Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), Seed: m.Seed,
-			Verdict: string(m.Verdict), Reasons: append([]string{}, m.Reasons...),
-			TotalS: m.Wall.TotalS,
-		})
+		all = append(all, runOf(r.Manifest))
 	}
 	return all
+}
+
+func runOf(m result.Manifest) RunOutcome {
+	return RunOutcome{
+		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), Seed: m.Seed,
+		Verdict: string(m.Verdict), Reasons: append([]string{}, m.Reasons...),
+		TotalS: m.Wall.TotalS,
+	}
 }
 
 func expectation(m result.Manifest, o result.Outcome) Expectation {
 	x := Expectation{
 		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), What: o.Expect.What,
 		Metric: string(o.Expect.Metric), Paper: o.Expect.Paper, Measured: []Quantity{},
-		Error: text(o.Err), Min: quantity(o.Expect.Min), Max: quantity(o.Expect.Max), Pass: o.Pass,
+		Intervals: []Interval{}, Error: text(o.Err), Min: quantity(o.Expect.Min),
+		Max: quantity(o.Expect.Max), Pass: o.Pass,
 		NeedsNs: needsNs(o.Needs),
 	}
 	if o.Err == nil {
 		x.Measured = quantities(o.Measured)
-	}
-	return x
-}
-
-func metric(m result.Manifest, o result.MetricOutcome) Metric {
-	x := Metric{
-		Scheme: m.Scheme, Case: m.Case, Engine: string(m.RanOn()), Name: o.Metric.Name,
-		Metric: string(o.Metric.Metric), Over: string(o.Metric.Over), Measured: []Quantity{},
-		Error: text(o.Err),
-	}
-	if o.Err == nil {
-		x.Value, x.Measured = quantity(&o.One), quantities(o.Measured)
 	}
 	return x
 }
@@ -294,8 +382,9 @@ func ComparisonsOf(outcomes []result.CompareOutcome) []Comparison {
 		}
 		for _, v := range o.Values {
 			s := SchemeValue{
-				Scheme: v.Scheme, Error: text(v.Err), Paper: quantity(v.Paper),
-				Min: quantity(v.Min), Max: quantity(v.Max), Judged: v.Judged, Pass: v.Pass,
+				Scheme: v.Scheme, Error: text(v.Err), Interval: interval(v.Spread),
+				Paper: quantity(v.Paper),
+				Min:   quantity(v.Min), Max: quantity(v.Max), Judged: v.Judged, Pass: v.Pass,
 				NeedsNs: needsNs(v.Needs),
 			}
 			if v.Err == nil {

@@ -65,30 +65,22 @@ func checkEngines(todo []job.Job, engines []Named) error {
 	return nil
 }
 
-// SeedsOn is what one engine measured over several seeds.
-type SeedsOn struct {
-	Engine  experiment.Engine
-	Summary *result.SeedsSummary
-	First   []*result.Run // of the first seed
-}
-
 // RunSeedsOn does on each engine what [RunSeeds] does. With several, the files of each are in
 // Out/ENGINE, with a report.
 func RunSeedsOn(
 	ctx context.Context, o Options, engines []Named, seeds experiment.Seeds,
-) ([]SeedsOn, error) {
-	all := make([]SeedsOn, len(engines))
+) ([]report.Group, error) {
+	all := make([]report.Group, len(engines))
 	for _, i := range quickFirst(engines) {
 		here := o
 		here.Engine = engines[i].Engine
 		if len(engines) > 1 {
 			here = o.on(engines[i])
 		}
-		summary, first, err := RunSeeds(ctx, here, seeds)
-		if err != nil {
+		var err error
+		if all[i], err = RunSeeds(ctx, here, seeds); err != nil {
 			return nil, fmt.Errorf("engine %s: %w", engines[i].Name, err)
 		}
-		all[i] = SeedsOn{engines[i].Name, summary, first}
 	}
 	return all, nil
 }

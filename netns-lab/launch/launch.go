@@ -21,6 +21,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/jsonout"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 	"github.com/pcn-linux/pcn/version"
 )
 
@@ -102,7 +103,7 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 // writeOutcomes writes what all runs of an experiment came to into their folder: for people and for
 // programs.
 func writeOutcomes(dir string, g report.Group) error {
-	data, err := json.MarshalIndent(jsonout.OutcomesOf(g), "", "  ")
+	data, err := json.MarshalIndent(OutcomesOf(g), "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the expectations: %w", err)
 	}
@@ -110,7 +111,30 @@ func writeOutcomes(dir string, g report.Group) error {
 	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write the expectations: %w", err)
 	}
+	if err := tableOf(g).WriteFile(dir); err != nil {
+		return err
+	}
 	return WriteReport(filepath.Join(dir, ReportFile), []report.Group{g})
+}
+
+// OutcomesOf describes what the runs of a group came to.
+func OutcomesOf(g report.Group) jsonout.Outcomes {
+	if len(g.Seeds) > 0 {
+		return jsonout.OutcomesOfSeeds(g.Experiment.Name, g.Seeds)
+	}
+	return jsonout.OutcomesOf(g.Experiment.Name, result.Judge(g.Experiment, g.Runs))
+}
+
+// tableOf returns the table of a group's runs.
+func tableOf(g report.Group) table.Table {
+	seeds := []result.Judged{}
+	for _, s := range g.Seeds {
+		seeds = append(seeds, s.Seeds...)
+	}
+	if len(g.Seeds) == 0 {
+		seeds = append(seeds, result.Judge(g.Experiment, g.Runs))
+	}
+	return table.Of(g.Experiment, seeds)
 }
 
 // runAll runs as many jobs at a time as the engine can, and saves each result.
@@ -211,9 +235,9 @@ func WriteReport(path string, groups []report.Group) error {
 	return nil
 }
 
-// WriteFigures writes each figure of the groups' reports as a file of the format, and returns the
-// paths. It overwrites files only if force is true.
-func WriteFigures(dir string, groups []report.Group, format report.Format, force bool) ([]string,
+// WriteFigures writes each figure as a file of the format, and returns the paths. It overwrites
+// files only if force is true.
+func WriteFigures(dir string, figures []report.Figure, format report.Format, force bool) ([]string,
 	error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("write figures: %w", err)
@@ -223,29 +247,23 @@ func WriteFigures(dir string, groups []report.Group, format report.Format, force
 		flags |= os.O_EXCL
 	}
 	var paths []string
-	for _, g := range groups {
-		figures, err := report.Figures(g)
+	for _, figure := range figures {
+		path := filepath.Join(dir, figure.Name+"."+string(format))
+		f, err := os.OpenFile(path, flags, 0o644)
 		if err != nil {
-			return paths, err
+			return paths, fmt.Errorf("write figures: %w", err)
 		}
-		for _, figure := range figures {
-			path := filepath.Join(dir, figure.Name+"."+string(format))
-			f, err := os.OpenFile(path, flags, 0o644)
-			if err != nil {
-				return paths, fmt.Errorf("write figures: %w", err)
-			}
-			if err := errors.Join(figure.Write(f, format), f.Close()); err != nil {
-				return paths, fmt.Errorf("write %s: %w", path, err)
-			}
-			paths = append(paths, path)
+		if err := errors.Join(figure.Write(f, format), f.Close()); err != nil {
+			return paths, fmt.Errorf("write %s: %w", path, err)
 		}
+		paths = append(paths, path)
 	}
 	return paths, nil
 }
 
 func draw(w io.Writer, groups []report.Group) error {
 	if len(groups) == 1 {
-		return report.Write(w, groups[0].Experiment, groups[0].Runs)
+		return report.Write(w, groups[0])
 	}
 	return report.WriteMany(w, groups)
 }

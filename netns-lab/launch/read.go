@@ -4,14 +4,18 @@ package launch
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 )
 
 // maxDepth is how deep below a folder runs may be: EXPERIMENT/ENGINE/CASE/SCHEME.
@@ -22,9 +26,9 @@ const maxDepth = 4
 // group in the order of the file's cases and schemes, and of engines.
 func ReadRuns(dirs []string) ([]report.Group, error) {
 	var hashes []string
-	runs := map[string][]*result.Run{}
+	runs, roots := map[string][]*result.Run{}, map[string][]string{}
 	for _, dir := range dirs {
-		found, err := runDirs(dir, maxDepth)
+		found, err := dirsWith(manifestFile, dir, maxDepth)
 		if err != nil {
 			return nil, fmt.Errorf("look for runs: %w", err)
 		}
@@ -43,6 +47,9 @@ func ReadRuns(dirs []string) ([]report.Group, error) {
 				hashes = append(hashes, hash)
 			}
 			runs[hash] = append(runs[hash], run)
+			if root := rootOf(d, run); !slices.Contains(roots[hash], root) {
+				roots[hash] = append(roots[hash], root)
+			}
 		}
 	}
 	var groups []report.Group
@@ -51,14 +58,57 @@ func ReadRuns(dirs []string) ([]report.Group, error) {
 		if err != nil {
 			return nil, err
 		}
+		for _, root := range roots[hash] {
+			if err := addSeeds(&g, root); err != nil {
+				return nil, err
+			}
+		}
 		groups = append(groups, g)
 	}
 	return groups, nil
 }
 
-// runDirs returns the folders of runs in dir: dir itself, or those up to depth levels below.
-func runDirs(dir string, depth int) ([]string, error) {
-	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+// rootOf returns the folder of results that a run's folder is in: Out of [Options].
+func rootOf(dir string, run *result.Run) string {
+	for range strings.Split(run.Manifest.Label(), "/") {
+		dir = filepath.Dir(dir)
+	}
+	return dir
+}
+
+// addSeeds adds the summaries of several seeds, if the folder of results has them.
+func addSeeds(g *report.Group, root string) error {
+	if _, err := os.Stat(filepath.Join(root, table.File)); errors.Is(err, fs.ErrNotExist) {
+		return nil // of an older version, or a run on its own
+	}
+	t, err := table.ReadFile(root)
+	if err != nil {
+		return err
+	}
+	e := g.Experiment
+	t.Rows = slices.DeleteFunc(t.Rows, func(r table.Row) bool { // of runs that are not read
+		return !slices.Contains(e.Schemes, r.Scheme) ||
+			r.Case != "" && !slices.Contains(e.CaseNames(), r.Case)
+	})
+	for _, engine := range result.EnginesOf(g.Runs) {
+		seeds, err := t.Judged(g.Experiment, engine)
+		if err != nil {
+			return fmt.Errorf("%s: %w", root, err)
+		}
+		if len(seeds) > 1 {
+			g.Seeds = append(g.Seeds, &result.SeedsSummary{Seeds: seeds})
+		}
+	}
+	return nil
+}
+
+// manifestFile is in the folder of each run.
+const manifestFile = "manifest.json"
+
+// dirsWith returns the folders with a file of this name: dir itself, or those up to depth levels
+// below.
+func dirsWith(name, dir string, depth int) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 		return []string{dir}, nil
 	}
 	if depth == 0 {
@@ -73,7 +123,7 @@ func runDirs(dir string, depth int) ([]string, error) {
 		if !e.IsDir() {
 			continue
 		}
-		found, err := runDirs(filepath.Join(dir, e.Name()), depth-1)
+		found, err := dirsWith(name, filepath.Join(dir, e.Name()), depth-1)
 		if err != nil {
 			return nil, err
 		}

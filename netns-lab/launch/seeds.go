@@ -5,7 +5,6 @@ package launch
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,20 +18,15 @@ func CountSeeds(e *experiment.Experiment, seeds experiment.Seeds) int {
 	return len(seeds) * Count(e)
 }
 
-// seedRun is a run with its experiment.
-type seedRun struct {
-	experiment *experiment.Experiment // of its case
-	run        *result.Run
-}
-
-// RunSeeds runs the experiment once with each seed, and sums up what it expects. Out gets the files
-// and the report of the first seed only: each run is summed up, and forgotten.
+// RunSeeds runs the experiment once with each seed, and sums up what it measures. Out gets every
+// seed's values ([table.File], expectations.json), the report of all, and the other files of the
+// first seed only: each run is summed up, and forgotten.
 func RunSeeds(
 	ctx context.Context, o Options, seeds experiment.Seeds,
-) (*result.SeedsSummary, []*result.Run, error) {
+) (report.Group, error) {
 	release, err := claim(o.Out)
 	if err != nil {
-		return nil, nil, err
+		return report.Group{}, err
 	}
 	defer release()
 	if o.Progress == nil {
@@ -40,15 +34,15 @@ func RunSeeds(
 	}
 	pool, err := NewPool(o.Engine, o.Waiting)
 	if err != nil {
-		return nil, nil, err
+		return report.Group{}, err
 	}
-	summary := result.NewSeedsSummary()
+	summary := &result.SeedsSummary{}
 	var first []*result.Run
-	done := make([]chan []seedRun, len(seeds))
+	done := make([]chan []*result.Run, len(seeds))
 	g, ctx := errgroup.WithContext(ctx)
 	limit := make(chan struct{}, pool.Size()) // seeds under way, or waiting to be summed up
 	for i := range seeds {
-		done[i] = make(chan []seedRun, 1)
+		done[i] = make(chan []*result.Run, 1)
 	}
 	g.Go(func() error {
 		for i, seed := range seeds {
@@ -70,9 +64,12 @@ func RunSeeds(
 			select {
 			case runs := <-done[i]:
 				<-limit
-				all := sumUp(summary, o.Experiment, runs)
+				if len(runs) == 0 {
+					continue // its error ends the group
+				}
+				summary.Seeds = append(summary.Seeds, result.Judge(o.Experiment, runs))
 				if i == 0 {
-					first = all
+					first = runs
 				}
 			case <-ctx.Done():
 				return ctx.Err()
@@ -81,28 +78,15 @@ func RunSeeds(
 		return nil
 	})
 	if err := g.Wait(); err != nil {
-		return nil, nil, err
+		return report.Group{}, err
 	}
-	return summary, first, saveFirst(o, seeds[0], first)
-}
-
-// sumUp adds the runs of a seed to the summary, and returns them.
-func sumUp(
-	summary *result.SeedsSummary, e *experiment.Experiment, of []seedRun,
-) []*result.Run {
-	var runs []*result.Run
-	for _, r := range of {
-		summary.Add(r.experiment, r.run)
-		runs = append(runs, r.run)
-	}
-	summary.Compare(e, runs)
-	return runs
+	return saveSeeds(o, seeds[0], first, summary)
 }
 
 // runSeed runs all cases and schemes with a seed, one after the other.
 func runSeed(
 	ctx context.Context, pool *Pool, o Options, seed uint64,
-) ([]seedRun, error) {
+) ([]*result.Run, error) {
 	e, err := o.Experiment.With(experiment.Changes{Seed: &seed})
 	if err != nil {
 		return nil, err
@@ -111,7 +95,7 @@ func runSeed(
 	if err != nil {
 		return nil, err
 	}
-	var runs []seedRun
+	var runs []*result.Run
 	for _, j := range todo {
 		label := fmt.Sprintf("seed %d/%s", seed, j.Label())
 		run, err := pool.Run(ctx, j, func(done float64) { o.Progress(label, done) })
@@ -119,22 +103,23 @@ func runSeed(
 			return nil, fmt.Errorf("run %s: %w", label, err)
 		}
 		o.Progress(label, 1)
-		runs = append(runs, seedRun{j.Experiment, run})
+		runs = append(runs, run)
 	}
 	return runs, nil
 }
 
-// saveFirst writes the runs of the first seed, and their report.
-func saveFirst(o Options, seed uint64, runs []*result.Run) error {
-	for _, r := range runs {
+// saveSeeds writes the runs of the first seed, and what all seeds came to.
+func saveSeeds(
+	o Options, seed uint64, first []*result.Run, summary *result.SeedsSummary,
+) (g report.Group, err error) {
+	for _, r := range first {
 		if err := save(r, o.Out); err != nil {
-			return err
+			return g, err
 		}
 	}
-	e, err := o.Experiment.With(experiment.Changes{Seed: &seed})
-	if err != nil {
-		return err
+	g.Runs, g.Seeds = first, []*result.SeedsSummary{summary}
+	if g.Experiment, err = o.Experiment.With(experiment.Changes{Seed: &seed}); err != nil {
+		return g, err
 	}
-	groups := []report.Group{{Experiment: e, Runs: runs}}
-	return WriteReport(filepath.Join(o.Out, ReportFile), groups)
+	return g, writeOutcomes(o.Out, g)
 }

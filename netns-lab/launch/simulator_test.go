@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,7 +12,10 @@ import (
 
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/netns-lab/jsonout"
+	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 )
 
 const simulated = `
@@ -69,7 +73,49 @@ func TestSimulatorFingerprint(t *testing.T) {
 	qt.Check(t, qt.Not(qt.Equals(of(job.Job{Experiment: other, Scheme: "pcn"}), pcn)))
 }
 
-// Several seeds are summed up in their order, and the first one's files stay.
+// seedsAgree holds the folder against what ran: the table has every seed, the JSON file its
+// values to the digit, the report the medians, and a report of the folder is the same file.
+func seedsAgree(t *testing.T, out string, g report.Group, seeds experiment.Seeds) {
+	t.Helper()
+	all, err := table.ReadFile(out)
+	qt.Assert(t, qt.IsNil(err))
+	var inTable []uint64
+	values := map[uint64]float64{}
+	for _, r := range all.Rows {
+		if r.Kind == table.Expect && r.Scheme == "pcn" {
+			inTable = append(inTable, r.Seed)
+			values[r.Seed] = *r.Value
+		}
+	}
+	qt.Check(t, qt.DeepEquals(inTable, []uint64(seeds)))
+	data, err := os.ReadFile(filepath.Join(out, jsonout.ExpectationsFile))
+	qt.Assert(t, qt.IsNil(err))
+	var written jsonout.Outcomes
+	qt.Assert(t, qt.IsNil(json.Unmarshal(data, &written)))
+	qt.Assert(t, qt.HasLen(written.Seeds, len(seeds)))
+	for _, s := range written.Seeds {
+		for _, x := range s.Expectations {
+			if x.Scheme == "pcn" {
+				qt.Check(t, qt.Equals(float64(x.Measured[0].Value), values[s.Seed]))
+			}
+		}
+	}
+	page, err := os.ReadFile(filepath.Join(out, ReportFile))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.StringContains(string(page), "Medians of 6 seeds"))
+	for _, o := range g.Seeds[0].Outcomes() {
+		qt.Check(t, qt.StringContains(string(page), o.Value()))
+	}
+	groups, err := ReadRuns([]string{out})
+	qt.Assert(t, qt.IsNil(err))
+	again := filepath.Join(t.TempDir(), "again.html")
+	qt.Assert(t, qt.IsNil(WriteReport(again, groups)))
+	pageAgain, err := os.ReadFile(again)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(string(pageAgain) == string(page)))
+}
+
+// Several seeds are summed up in their order, every seed's values stay, and the first one's files.
 func TestRunSeeds(t *testing.T) {
 	e := parse(t, simulated)
 	seeds, err := experiment.ParseSeeds("3..7,1")
@@ -77,17 +123,18 @@ func TestRunSeeds(t *testing.T) {
 	var texts []string
 	for range 2 {
 		out := filepath.Join(t.TempDir(), "out")
-		summary, first, err := RunSeeds(t.Context(),
+		g, err := RunSeeds(t.Context(),
 			Options{Experiment: e, Engine: NewSimulator(), Out: out}, seeds)
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.HasLen(first, 2))
-		qt.Check(t, qt.Equals(first[0].Manifest.Seed, 3))
-		outcomes := summary.Outcomes()
+		qt.Check(t, qt.HasLen(g.Runs, 2))
+		qt.Check(t, qt.Equals(g.Runs[0].Manifest.Seed, 3))
+		outcomes := g.Seeds[0].Outcomes()
 		qt.Assert(t, qt.HasLen(outcomes, 2))
 		qt.Check(t, qt.Equals(outcomes[0].Scheme, "dcqcn"))
 		qt.Check(t, qt.Equals(outcomes[0].Spreads[0].Seeds, len(seeds)))
 		qt.Check(t, qt.IsTrue(outcomes[0].Pass))
 		texts = append(texts, outcomes[0].Value()+outcomes[1].Value())
+		seedsAgree(t, out, g, seeds)
 		_, err = result.Read(filepath.Join(out, "pcn"))
 		qt.Check(t, qt.IsNil(err))
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 	"github.com/pcn-linux/pcn/netns-lab/report/look"
+	"github.com/pcn-linux/pcn/netns-lab/result"
 	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
@@ -165,4 +166,34 @@ func TestReportWithoutScripts(t *testing.T) {
 		filter((s) => s.getClientRects().length).length`), 6))
 	qt.Check(t, qt.IsTrue(look.Ask[int](t, ctx, `document.querySelectorAll("svg.net").length`) > 2))
 	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, `document.querySelectorAll(".live").length`), 0))
+}
+
+// A report of several seeds has their dots and intervals, and says whose figures over time are.
+func TestSeedsInBrowser(t *testing.T) {
+	e, err := experiments.Load("hol")
+	qt.Assert(t, qt.IsNil(err))
+	e, err = e.With(experiment.Changes{Schemes: []string{"pfc", "pcn"},
+		Duration: new(19 * experiment.Millisecond)})
+	qt.Assert(t, qt.IsNil(err))
+	runs := fig2(e)
+	summary := &result.SeedsSummary{}
+	for seed := range uint64(5) {
+		j := result.Judge(e, runs)
+		j.Seed = seed + 1
+		for _, o := range j.Compared {
+			for i := range o.Values {
+				o.Values[i].Measured.Value *= 1 + float64(seed)/10
+			}
+		}
+		summary.Seeds = append(summary.Seeds, j)
+	}
+	var page bytes.Buffer
+	qt.Assert(t, qt.IsNil(Write(&page, Group{Experiment: e, Runs: runs,
+		Seeds: []*result.SeedsSummary{summary}})))
+	text := page.String()
+	qt.Check(t, qt.StringContains(text, "Medians of 5 seeds. All 10 runs are valid."))
+	qt.Check(t, qt.StringContains(text, "Seed 1 only, the first of 5."))
+	qt.Check(t, qt.StringContains(text, `"dots":[[`))
+	qt.Check(t, qt.StringContains(text, "Throughput loss lasts: "))
+	qt.Check(t, qt.Equals(look.Page(t, "seeds", pageFile(t, text)), 6))
 }

@@ -129,7 +129,7 @@ func expectedOverCases(outcomes []outcomeView) []overCases {
 // separateObjects returns the links, ports or flows that each have a value. For a single value it
 // returns one empty name.
 func separateObjects(m experiment.Measure) []string {
-	objects := objectsOf(m)
+	objects := m.Objects()
 	if len(objects) == 1 || len(objects) > 1 && m.Metric.Together() {
 		return []string{""}
 	}
@@ -156,11 +156,7 @@ func (o overCases) figure(cases, schemes []string) *figure {
 			}
 		}
 	}
-	caption := metricTitle(o.m.Metric)
-	if of := objectsOf(o.m); len(of) > 0 {
-		caption += " of " + strings.Join(of, ", ")
-	}
-	f := named(o.what, captionOf(o.what, caption)+", in each case.", cases)
+	f := named(o.what, captionOf(o.what, measureCaption(o.m))+", in each case.", cases)
 	f.sentence = measureSentence(o.m, o.namedValues())
 	axis := newValueAxis(o.m.Metric.Unit(), values, 0.08)
 	var plotters []plot.Plotter

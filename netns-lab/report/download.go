@@ -115,13 +115,24 @@ func Figures(g Group) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var figures []Figure
-	for i, f := range view.drawn {
-		figures = append(figures, Figure{fmt.Sprintf("%s-%s-%s", g.Experiment.Name, letters(i),
-			fileName(f.title)), f})
-	}
-	return figures, nil
+	return namedFigures(g.Experiment.Name, view.drawn), nil
 }
+
+// Figures returns the figures of the sweep, as its report has them. A sweep over two parameters has
+// maps in their place, which are tables.
+func (s Sweep) Figures() []Figure { return namedFigures(s.Name, s.figures()) }
+
+func namedFigures(name string, drawn []*figure) []Figure {
+	var figures []Figure
+	for i, f := range drawn {
+		figures = append(figures,
+			Figure{fmt.Sprintf("%s-%s-%s", name, letters(i), fileName(f.title)), f})
+	}
+	return figures
+}
+
+// Fit makes the figure as wide as a column of a paper with two columns.
+func (f Figure) Fit() { f.width = columnOfTwo }
 
 var notForFiles = regexp.MustCompile(`[^a-z0-9]+`)
 
@@ -222,6 +233,8 @@ func (f *figure) valuesOf(p panel, layer any, add func(curve, x, value string)) 
 		}
 	case *rings:
 		points(strings.TrimSpace(l.name+", paper"), l.points)
+	case *dots:
+		points(l.name, l.at)
 	case *errorBars:
 		for _, i := range l.at {
 			ends := []point{{i.x, i.low}, {i.x, i.high}}

@@ -25,9 +25,9 @@ func TestFiguresAsFiles(t *testing.T) {
 		qt.Assert(t, qt.IsNil(f.Write(&buf, format)))
 		return buf.String()
 	}
-	figures, err := Figures(Group{e, fig2(e)})
+	figures, err := Figures(Group{Experiment: e, Runs: fig2(e)})
 	qt.Assert(t, qt.IsNil(err))
-	again, err := Figures(Group{e, fig2(e)})
+	again, err := Figures(Group{Experiment: e, Runs: fig2(e)})
 	qt.Assert(t, qt.IsNil(err))
 	var names []string
 	for i, f := range figures {
@@ -49,7 +49,7 @@ func TestValuesOfFigures(t *testing.T) {
 	e, err := experiments.Load("hol")
 	qt.Assert(t, qt.IsNil(err))
 	r := resulttest.Fig2(e, "pfc")
-	figures, err := Figures(Group{e, []*result.Run{r}})
+	figures, err := Figures(Group{Experiment: e, Runs: []*result.Run{r}})
 	qt.Assert(t, qt.IsNil(err))
 	values := map[string][][]string{}
 	for _, f := range figures {

@@ -18,7 +18,11 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-const figureWidth = 5.4 * vg.Inch
+// Widths of figures: in reports, and in a column of a paper with two of them.
+const (
+	figureWidth = 5.4 * vg.Inch
+	columnOfTwo = 3.33 * vg.Inch
+)
 
 // Gaps between panels, and the height of a row of the legend above them, in points.
 const (
@@ -47,7 +51,10 @@ type figure struct {
 	logarithmic    bool     // the axis has logarithms to base 10
 	legend         []legendEntry
 	panels         []panel
+	width          vg.Length // 0: figureWidth
 }
+
+func (f *figure) fullWidth() vg.Length { return cmp.Or(f.width, figureWidth) }
 
 // panel is one plot of a figure.
 type panel struct {
@@ -91,11 +98,6 @@ func (f *figure) newPlot(yLabel string, yMin, yMax float64) *plotted {
 	}
 	p.Y.Tick.Marker = fewTicks{5}
 	p.X.Tick.Marker = f.xTicks()
-	if f.namesAreTooWide() {
-		style := &p.X.Tick.Label
-		// 0.06: a gap to the axis
-		style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter
-	}
 	p.Add(grid{upright: f.names == nil})
 	return p
 }
@@ -231,10 +233,15 @@ func (f *figure) layout() layout {
 			continue
 		}
 		p.plot.X.Label.Text = f.xLabel
+		if f.namesAreTooWide() {
+			style := &p.plot.X.Tick.Label
+			// 0.06: a gap to the axis
+			style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter
+		}
 	}
 	var l layout
 	l.margins, l.left = f.margins()
-	l.legend = f.legendRows(figureWidth - l.left - rightMargin)
+	l.legend = f.legendRows(f.fullWidth() - l.left - rightMargin)
 	l.legendHeight = legendGap + legendRow*vg.Length(max(1, len(l.legend)))
 	l.height = l.legendHeight
 	for i, p := range f.panels {
@@ -245,7 +252,7 @@ func (f *figure) layout() layout {
 
 // size returns the size of the drawing.
 func (f *figure) size() (width, height vg.Length) {
-	return figureWidth, f.layout().height
+	return f.fullWidth(), f.layout().height
 }
 
 // draw draws the figure on a canvas of its size.
@@ -283,7 +290,7 @@ type margin struct {
 // margins returns the margin of each panel, and the widest left margin, at which all data starts.
 func (f *figure) margins() (margins []margin, left vg.Length) {
 	for _, p := range f.panels {
-		c := draw.NewCanvas(vgsvg.New(figureWidth, figureWidth), figureWidth, figureWidth)
+		c := draw.NewCanvas(vgsvg.New(f.fullWidth(), f.fullWidth()), f.fullWidth(), f.fullWidth())
 		data := p.plot.DataCanvas(c)
 		m := margin{
 			left:   data.Min.X - c.Min.X,

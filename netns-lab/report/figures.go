@@ -41,6 +41,12 @@ func figuresOf(g groupView) ([]*figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, f := range figures {
+		if g.Seeds.Count > 0 {
+			f.caption += fmt.Sprintf(" Seed %d only, the first of %d.", g.Seeds.First,
+				g.Seeds.Count)
+		}
+	}
 	for _, o := range g.Compared {
 		figures = append(figures, compareFigure(o))
 	}

@@ -77,6 +77,7 @@ type liveLook struct {
 	Dashes  []float64 `json:"dashes,omitempty"` // points
 	Hatched bool      `json:"hatched,omitempty"`
 	Marker  string    `json:"marker,omitempty"`
+	Unlined bool      `json:"unlined,omitempty"` // only the marker is drawn
 }
 
 // livePanel has curves over the same x, rows of boxes, or what stands over names.
@@ -119,6 +120,7 @@ type liveOver struct {
 	liveLook
 	Bars      []liveBar    `json:"bars,omitempty"`
 	Points    [][2]numeral `json:"points,omitempty"`
+	Dots      [][2]numeral `json:"dots,omitempty"`      // single values
 	Intervals [][3]numeral `json:"intervals,omitempty"` // x, low and high
 	Without   []numeral    `json:"without,omitempty"`   // names without a value
 }
@@ -127,12 +129,16 @@ type liveOver struct {
 type liveBar struct {
 	From, To, Foot, Value float64
 	Text                  string
+	Above                 float64 // the text stands above this height, too
 	Failed                bool
 }
 
 // MarshalJSON writes a bar as a short list.
 func (b liveBar) MarshalJSON() ([]byte, error) {
 	list := []any{numeral(b.From), numeral(b.To), numeral(b.Foot), numeral(b.Value), b.Text}
+	if b.Above > b.Value {
+		list = append(list, numeral(b.Above))
+	}
 	if b.Failed {
 		list[3] = nil
 	}
@@ -197,13 +203,19 @@ func (f *figure) namedPanel(p panel) livePanel {
 					foot = item.foot
 				}
 				o.Bars = append(o.Bars, liveBar{From: item.from, To: item.to, Foot: foot,
-					Value: item.value, Text: item.text, Failed: item.failed})
+					Value: item.value, Text: item.text, Above: item.above,
+					Failed: item.failed})
 			}
 		case *curve:
 			o := of(l.name, liveLook{})
 			o.liveLook = lookOfSwatch(l.swatch) // its intervals have less of one
 			for _, at := range l.points {
 				o.Points = append(o.Points, [2]numeral{numeral(at.x), numeral(at.y)})
+			}
+		case *dots:
+			o := of(l.name, lookOfSwatch(l.swatch))
+			for _, at := range l.at {
+				o.Dots = append(o.Dots, [2]numeral{numeral(at.x), numeral(at.y)})
 			}
 		case *errorBars:
 			o := of(l.name, liveLook{Line: hex(l.color)})
@@ -345,7 +357,7 @@ func newLiveCode(columns int, views ...[]figureView) (liveCode, error) {
 
 func lookOfSwatch(s swatch) liveLook {
 	look := liveLook{Line: hex(s.line), Fill: hex(s.fill), Hatched: s.spacing > 0,
-		Marker: markerTexts[s.marker]}
+		Marker: markerTexts[s.marker], Unlined: s.unlined}
 	for _, d := range s.dashes {
 		look.Dashes = append(look.Dashes, d.Points())
 	}

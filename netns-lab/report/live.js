@@ -79,6 +79,7 @@
 			};
 			button.paint = () => {
 				const color = shown(entry.fill || entry.line);
+				swatch.hidden = Boolean(entry.unlined);
 				if (figure.names && entry.hatched) {
 					swatch.style.cssText = "height:9px;border:1px solid " + color + ";background:" +
 						"repeating-linear-gradient(45deg," + color + " 0 1px,transparent 1px 4px)";
@@ -360,6 +361,11 @@
 							const within = (s.intervals || []).find((i) => i[0] === x);
 							add(value(y) + (within ? ", " + value(within[1]) + " to " + value(within[2]) : ""));
 						}
+						const seeds = (s.dots || []).filter((d) => here(d[0])).map((d) => d[1]);
+						if (seeds.length)
+							add(seeds.length + " from " + value(Math.min(...seeds)) + " to " + value(Math.max(...seeds)));
+						if (!s.points)
+							for (const i of s.intervals || []) if (here(i[0])) add(value(i[1]) + " to " + value(i[2]));
 						for (const x of s.without || []) if (here(x)) add("not reached or not measured");
 					}
 					return lines.length > 1 ? lines : [];
@@ -384,8 +390,8 @@
 		function over(u, c, r, s) {
 			const px = (v) => u.valToPos(v, "x", true), py = (v) => u.valToPos(v, "y", true);
 			const upright = (s.bars || []).some((b) => b[4] &&
-				c.measureText(b[4]).width > 2 * (px(b[1]) - px(b[0])));
-			for (const [from, to, foot, y, text] of s.bars || []) {
+				c.measureText(b[4]).width > px(b[1]) - px(b[0]) + 2 * r);
+			for (const [from, to, foot, y, text, above] of s.bars || []) {
 				const left = px(from), width = px(to) - left, bottom = py(foot), top = py(y == null ? foot : y);
 				if (s.hatched) hatch(c, r, left, top, width, bottom - top, shown(s.line));
 				else if (s.fill) {
@@ -397,7 +403,7 @@
 				}
 				c.fillStyle = theme().text;
 				c.save();
-				c.translate(left + width / 2, top - 4 * r);
+				c.translate(left + width / 2, (above == null ? top : py(above)) - 4 * r);
 				if (upright || y == null) c.rotate(-Math.PI / 2);
 				c.textAlign = upright || y == null ? "left" : "center";
 				c.textBaseline = upright || y == null ? "middle" : "bottom";
@@ -423,6 +429,12 @@
 					c.lineTo(px(x) + x1 * r, py(y1));
 				}
 			c.stroke();
+			c.lineWidth = 0.8 * r;
+			for (const [x, y] of s.dots || []) {
+				c.beginPath();
+				c.arc(px(x), py(y), 1.8 * r, 0, 7);
+				c.stroke();
+			}
 			c.textAlign = "center";
 			c.textBaseline = "middle";
 			for (const [x, y] of s.points || []) if (s.marker) c.fillText(s.marker, px(x), py(y));

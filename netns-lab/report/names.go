@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -54,7 +56,7 @@ func metricTitle(m experiment.Metric) string {
 // slot returns the width that each name has.
 func (f *figure) slot() vg.Length {
 	const aboutTheAxis = 60
-	return (figureWidth - aboutTheAxis) / vg.Length(len(f.names))
+	return (f.fullWidth() - aboutTheAxis) / vg.Length(len(f.names))
 }
 
 // namesAreTooWide reports whether the names do not fit side by side.
@@ -67,61 +69,138 @@ func (f *figure) namesAreTooWide() bool {
 	return false
 }
 
-// compareFigure draws two bars for each scheme: measured, and from the paper.
+// compareFigure draws a bar for each scheme and, beside it, one for the paper's number. Of several
+// seeds it also has a dot for each, and the interval of the median.
 func compareFigure(o result.CompareOutcome) *figure {
 	var names []string
 	var values []float64
 	for _, v := range o.Values {
 		names = append(names, strings.ToUpper(v.Scheme))
-		if v.Err == nil {
-			values = append(values, v.Measured.Value)
-		}
-		if v.Paper != nil {
-			values = append(values, v.Paper.Value)
-		}
+		values = append(values, drawnOf(v)...)
 	}
 	f := named(o.Compare.What, captionOf(o.Compare.What, compareCaption(o)), names)
 	f.sentence = measureSentence(o.Compare.Measure, schemeValues(o))
-	// Texts over bars that are too narrow for them are rotated.
-	const widest = 34 // width of a text, in points
-	upwards := f.slot() < 2*widest
-	room := 0.1
-	if upwards {
-		room = 0.25
+	axis := newValueAxis(o.Compare.Metric.Unit(), values, 0.1)
+	b := &bars{}
+	column := *f
+	column.width = columnOfTwo
+	if b.items = compareBars(o, axis); column.textsAreTooWide(b.items) {
+		axis = newValueAxis(o.Compare.Metric.Unit(), values, 0.25)
+		b.items = compareBars(o, axis)
 	}
-	axis := newValueAxis(o.Compare.Metric.Unit(), values, room)
-	b := &bars{upwards: upwards}
-	used := make(map[*swatch]bool)
-	for i, v := range o.Values {
-		kind := &measuredBar
-		if !v.Pass {
-			kind = &failedBar
-		}
-		left := bar{from: float64(i) - 0.38, to: float64(i), text: formatShort(v.Measured),
-			swatch: *kind}
-		if v.Err != nil {
-			left.text, left.failed = v.Short(), true
-		} else {
-			left.value = axis.at(v.Measured.Value)
-			used[kind] = true
-		}
-		b.items = append(b.items, left)
-		if v.Paper != nil {
-			b.items = append(b.items, bar{from: float64(i), to: float64(i) + 0.38,
-				value: axis.at(v.Paper.Value), text: formatShort(*v.Paper), swatch: paperBar})
-			used[&paperBar] = true
+	for _, entry := range []legendEntry{{"measured", measuredBar},
+		{"measured, out of bounds", failedBar}, {"paper", paperBar}} {
+		if slices.ContainsFunc(b.items, func(item bar) bool {
+			return !item.failed && reflect.DeepEqual(item.swatch, entry.swatch)
+		}) {
+			f.legend = append(f.legend, entry)
 		}
 	}
-	for _, entry := range []struct {
-		text string
-		*swatch
-	}{{"measured", &measuredBar}, {"measured, out of bounds", &failedBar}, {"paper", &paperBar}} {
-		if used[entry.swatch] {
-			f.legend = append(f.legend, legendEntry{entry.text, *entry.swatch})
-		}
+	plotters := []plot.Plotter{b}
+	if o.OverSeeds() {
+		seeds, spread := seedsOver(o, axis)
+		f.legend = append(f.legend, legendEntry{seeds.name, seeds.swatch},
+			legendEntry{spread.name, swatch{line: spread.color}})
+		plotters = append(plotters, seeds, spread)
 	}
-	f.add(o.Compare.Metric, axis, b)
+	f.add(o.Compare.Metric, axis, plotters...)
 	return f
+}
+
+// drawnOf returns all values of a scheme that a figure has to show.
+func drawnOf(v result.CompareValue) []float64 {
+	var values []float64
+	if v.Err == nil {
+		values = append(values, v.Measured.Value)
+	}
+	if v.Paper != nil {
+		values = append(values, v.Paper.Value)
+	}
+	for _, seed := range v.Seeds {
+		values = append(values, seed.Value)
+	}
+	return values
+}
+
+// halfBar is half the room of the bars over a name.
+const halfBar = 0.38
+
+// compareBars returns the bars of a comparison. A scheme without a number of the paper has one bar,
+// over its name.
+func compareBars(o result.CompareOutcome, axis valueAxis) []bar {
+	var items []bar
+	for i, v := range o.Values {
+		from, to := measuredAt(v, i)
+		measured := bar{from: from, to: to, text: formatShort(v.Measured), swatch: measuredBar}
+		if !v.Pass {
+			measured.swatch = failedBar
+		}
+		switch {
+		case v.Err != nil:
+			measured.text, measured.failed = v.Short(), true
+		default:
+			measured.value = axis.at(v.Measured.Value)
+			for _, seed := range v.Seeds {
+				measured.above = max(measured.above, axis.at(seed.Value))
+			}
+		}
+		items = append(items, measured)
+		if v.Paper != nil {
+			items = append(items, bar{from: to, to: to + halfBar, value: axis.at(v.Paper.Value),
+				text: formatShort(*v.Paper), swatch: paperBar})
+		}
+	}
+	return items
+}
+
+// measuredAt returns where the bar of the i-th scheme's measured value begins and ends.
+func measuredAt(v result.CompareValue, i int) (from, to float64) {
+	if v.Paper == nil {
+		return float64(i) - halfBar/2, float64(i) + halfBar/2
+	}
+	return float64(i) - halfBar, float64(i)
+}
+
+// textsAreTooWide reports whether a text over a bar is wider than the bar: it may then cover its
+// neighbour's.
+func (f *figure) textsAreTooWide(items []bar) bool {
+	return slices.ContainsFunc(items, func(b bar) bool {
+		return !b.failed && labelStyle(barText).Width(b.text) > vg.Length(b.to-b.from)*f.slot()
+	})
+}
+
+// seedsOver returns the dots and the interval over each scheme's bar.
+func seedsOver(o result.CompareOutcome, axis valueAxis) (*dots, *errorBars) {
+	seeds := &dots{name: "one seed", swatch: swatch{line: color.Gray{Y: 0x55},
+		marker: ring{}, unlined: true}}
+	spread := &errorBars{name: intervalNote, color: color.Black}
+	for i, v := range o.Values {
+		if v.Spread == nil {
+			continue
+		}
+		from, to := measuredAt(v, i)
+		for k, seed := range v.Seeds {
+			share := (float64(k) + 0.5) / float64(len(v.Seeds)) // in the order of the seeds
+			seeds.at = append(seeds.at, point{from + share*(to-from), axis.at(seed.Value)})
+		}
+		spread.at = append(spread.at, interval{(from + to) / 2, axis.at(v.Spread.Low.Value),
+			axis.at(v.Spread.High.Value)})
+	}
+	return seeds, spread
+}
+
+// dots are single values over names.
+type dots struct {
+	at   []point
+	name string // the entry of the legend
+	swatch
+}
+
+// Plot implements [plot.Plotter].
+func (d *dots) Plot(c draw.Canvas, p *plot.Plot) {
+	for _, at := range transformed(d.at, c, p) {
+		c.DrawGlyph(draw.GlyphStyle{Color: d.line, Radius: vg.Points(1.4), Shape: d.marker}, at)
+	}
 }
 
 // schemeValues returns what was measured with each scheme.
@@ -138,40 +217,41 @@ func schemeValues(o result.CompareOutcome) []namedValue {
 	return values
 }
 
-// compareCaption names the metric, its objects, and how they are reduced to one value.
-func compareCaption(o result.CompareOutcome) string {
-	m := o.Compare.Measure
+// measureCaption names a metric, its objects, and the sizes and times that it covers.
+func measureCaption(m experiment.Measure) string {
 	caption := metricTitle(m.Metric)
-	if objects := objectsOf(m); len(objects) > 0 {
+	if objects := m.Objects(); len(objects) > 0 {
 		caption += " of " + strings.Join(objects, ", ")
 	}
 	if m.Sizes != (experiment.Sizes{}) {
 		caption += ", sizes " + m.Sizes.String()
 	}
+	switch {
+	case m.To != 0:
+		caption += fmt.Sprintf(", from %s to %s", m.From, m.To)
+	case m.From != 0:
+		caption += fmt.Sprintf(", from %s on", m.From)
+	}
+	return caption
+}
+
+// compareCaption names the metric, its objects, and how they are reduced to one value.
+func compareCaption(o result.CompareOutcome) string {
+	m := o.Compare.Measure
+	caption := measureCaption(m)
 	over := map[experiment.Over]string{
 		experiment.OverMin: "least", experiment.OverMean: "mean", experiment.OverP50: "median",
 		experiment.OverP99: "99th percentile",
 	}[o.Compare.Over]
 	cases := len(o.Values[0].Cases)
 	switch {
-	case len(objectsOf(m)) <= 1 && cases == 1 && over == "": // a group is one object, too
+	case len(m.Objects()) <= 1 && cases == 1 && over == "": // a group is one object, too
 		return caption + "."
 	case cases == 1:
 		return caption + ", the " + cmp.Or(over, "largest") + " of them."
 	default:
 		return fmt.Sprintf("%s, the %s of %d cases.", caption, cmp.Or(over, "largest"), cases)
 	}
-}
-
-// objectsOf returns the flows, ports, tiers or links that are measured. A metric of flows or ports
-// may have links too, but only for its "since".
-func objectsOf(m experiment.Measure) []string {
-	for _, objects := range [][]string{m.Flows, m.Ports, m.Tiers} {
-		if len(objects) > 0 {
-			return objects
-		}
-	}
-	return m.Links
 }
 
 // formatShort returns a quantity with 3 significant digits.
@@ -190,19 +270,26 @@ type bar struct {
 	stacked         bool
 	foot            float64 // lower end of a stacked bar
 	text            string
-	failed          bool // there is no value, and the text says why
+	above           float64 // the text stands above this height, too
+	failed          bool    // there is no value, and the text says why
 	swatch
 }
+
+// barText is the size of texts over bars.
+const barText = 7.5
 
 // bars draws bars with a text above each.
 type bars struct {
 	items   []bar
-	upwards bool // rotate the texts
+	upwards bool // rotate the texts, also if they are not too wide
 }
 
 // Plot implements [plot.Plotter].
 func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
+	upwards := b.upwards || slices.ContainsFunc(b.items, func(item bar) bool {
+		return !item.failed && labelStyle(barText).Width(item.text) > trX(item.to)-trX(item.from)
+	})
 	for _, item := range b.items {
 		foot, top := c.Min.Y, c.Min.Y
 		if item.stacked {
@@ -216,14 +303,18 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 			item.draw(c, vg.Rectangle{Min: vg.Point{X: left, Y: foot},
 				Max: vg.Point{X: right, Y: top}})
 		}
-		style := labelStyle(7.5)
+		style := labelStyle(barText)
 		style.XAlign, style.YAlign = text.XCenter, text.YBottom
-		if b.upwards || item.failed {
+		if upwards || item.failed {
 			style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XLeft, text.YCenter
 		}
 		if item.failed {
 			style.Color = failedBar.fill
 		}
-		c.FillText(style, vg.Point{X: (left + right) / 2, Y: top + 2.5}, item.text)
+		textFoot := top
+		if item.above > item.value {
+			textFoot = trY(item.above)
+		}
+		c.FillText(style, vg.Point{X: (left + right) / 2, Y: textFoot + 2.5}, item.text)
 	}
 }

@@ -185,12 +185,14 @@ func TestSlantedNames(t *testing.T) {
 	qt.Check(t, qt.IsFalse(named("", "", []string{"PFC", "PCN"}).namesAreTooWide()))
 	long := named("", "", strings.Split(strings.Repeat("senders-10,", 12), ","))
 	qt.Check(t, qt.IsTrue(long.namesAreTooWide()))
-	qt.Check(t, qt.IsTrue(long.newPlot("", 0, 1).X.Tick.Label.Rotation > 0))
+	long.add(experiment.QueueMax, valueAxis{high: 1})
+	long.layout()
+	qt.Check(t, qt.IsTrue(long.panels[0].plot.X.Tick.Label.Rotation > 0))
 }
 
 func TestOverCases(t *testing.T) {
 	e, runs := both(t)
-	cases, err := casesOf(e, viewsOf(runs))
+	cases, err := casesOf(e, viewsOf(runs), nil)
 	qt.Assert(t, qt.IsNil(err))
 	var outcomes []outcomeView
 	for _, c := range cases {

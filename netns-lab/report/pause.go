@@ -150,9 +150,26 @@ func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
 	case slices.ContainsFunc(links, isPaused):
 		span.text = "no PAUSE reaches a host"
 	default:
-		span.text = "never paused"
+		span.text = noneOf(r, links)
 	}
 	return span
+}
+
+// noneOf says that no link of the figure is paused, and how many others of the network are.
+func noneOf(r runView, links []string) string {
+	others := map[string]bool{}
+	for _, e := range r.PFC {
+		if e.Kind == result.Pause {
+			others[network.PortName(e.From, e.To)] = true
+		}
+	}
+	switch {
+	case len(others) == 0:
+		return "no link is ever paused"
+	case len(links) == 1:
+		return fmt.Sprintf("%s is never paused; %d other links are", links[0], len(others))
+	}
+	return fmt.Sprintf("none of these links is paused; %d others are", len(others))
 }
 
 // pausedLinks returns the links with the most PAUSE frames over all runs.

@@ -13,7 +13,7 @@ import (
 // A figure's file has the letters of our font that it needs. In a page it has no font.
 func TestFontsOfPDF(t *testing.T) {
 	e := load(t)
-	figures, err := Figures(Group{e, fig2(e)})
+	figures, err := Figures(Group{Experiment: e, Runs: fig2(e)})
 	qt.Assert(t, qt.IsNil(err))
 	alone, err := figures[0].pdf(true)
 	qt.Assert(t, qt.IsNil(err))

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -31,6 +32,9 @@ const (
 type Group struct {
 	Experiment *experiment.Experiment
 	Runs       []*result.Run
+	// Seeds sums up several seeds, on each engine: their medians are what the report shows beside
+	// figures over time, which are of Runs, the first seed's. Empty for one seed.
+	Seeds []*result.SeedsSummary
 }
 
 // page is the data of the template.
@@ -54,6 +58,8 @@ type groupView struct {
 	Met, Total int // number of expectations
 	Compared   []result.CompareOutcome
 	Engines    []result.EngineRow // only if several engines ran the same
+	Seeds      seedsView          // of several seeds
+	Metrics    []metricRow
 	Figures    []figureView
 	drawn      []*figure
 	Network    *netView // nil if it is not drawn
@@ -66,6 +72,7 @@ type caseView struct {
 	Runs       []runView
 	Met        int // number of expectations
 	Outcomes   []outcomeView
+	Measured   string // heading of what was measured
 	Facts      []fact
 	// Only with a trace or a workload:
 	Completions []completionRow
@@ -81,9 +88,13 @@ type runView struct {
 }
 
 type outcomeView struct {
-	result.Outcome
+	result.Outcome // of several seeds, with the medians
 	runView
+	overSeeds string // the medians and their intervals, of several seeds
 }
+
+// Value returns what was measured, as text.
+func (o outcomeView) Value() string { return cmp.Or(o.overSeeds, o.Outcome.Value()) }
 
 // overviewRow is a row of the table of all runs and their costs.
 type overviewRow struct {
@@ -123,12 +134,13 @@ type figureView struct {
 
 // Write writes the report of one or more runs of an experiment and its cases, in the given order.
 // It fails if a run belongs to another experiment.
-func Write(w io.Writer, e *experiment.Experiment, runs []*result.Run) error {
-	g, err := viewOf(Group{e, runs}, 0)
+func Write(w io.Writer, g Group) error {
+	view, err := viewOf(g, 0)
 	if err != nil {
 		return err
 	}
-	return page{Title: e.Title, of: "experiment " + e.Name, Groups: []groupView{*g}}.write(w)
+	e := g.Experiment
+	return page{Title: e.Title, of: "experiment " + e.Name, Groups: []groupView{*view}}.write(w)
 }
 
 // WriteMany writes a report with a section for each group, and a table of all runs and their costs.
@@ -201,7 +213,11 @@ func viewOf(g Group, i int) (*groupView, error) {
 				e.Name, e.Hash())
 		}
 	}
-	cases, err := casesOf(e, viewsOf(g.Runs))
+	cases, err := casesOf(e, viewsOf(g.Runs), g.Seeds)
+	if err != nil {
+		return nil, err
+	}
+	several, err := seedsOf(g)
 	if err != nil {
 		return nil, err
 	}
@@ -212,10 +228,15 @@ func viewOf(g Group, i int) (*groupView, error) {
 		Schemes:    schemesInWords(e, g.Runs),
 		Hash:       e.Hash(),
 		Cases:      cases,
-		Compared:   result.EvaluateCompare(e, g.Runs),
-		Engines:    result.EngineRows(e, g.Runs),
+		Seeds:      several,
+		Metrics:    metricRows(e, g),
 	}
-	for _, c := range cases {
+	view.Compared, view.Engines = result.EvaluateCompare(e, g.Runs), result.EngineRows(e, g.Runs)
+	if several.Count > 0 {
+		view.Compared, view.Engines = comparedOverSeeds(g.Seeds), nil
+	}
+	for i, c := range cases {
+		view.Cases[i].Measured = several.Measured()
 		view.Met += c.Met
 		view.Total += len(c.Outcomes)
 	}
@@ -231,25 +252,50 @@ func viewOf(g Group, i int) (*groupView, error) {
 	return view, nil
 }
 
-// Sentence says what happened: whether the runs can be believed, and what is as in the paper.
+// Finding says what was found: what the experiment compares or, if that is nothing, what its first
+// figure shows.
+func (g groupView) Finding() string {
+	text := ""
+	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
+		if values := sentenceOf(capital(o.Compare.What)+":", schemeValues(o)); values != "" {
+			text += values + ". "
+		}
+	}
+	if text == "" && len(g.drawn) > 0 && g.drawn[0].sentence != "" {
+		text = g.drawn[0].sentence + "."
+	}
+	return strings.TrimSpace(text)
+}
+
+// maxFindings is how many comparisons the first sentences of a report have.
+const maxFindings = 2
+
+// Sentence says whether the runs can be believed, and how much is as in the paper.
 func (g groupView) Sentence() string {
-	runs, invalid := g.Runs(), 0
-	for _, r := range runs {
+	runs, invalid := len(g.Runs()), 0
+	for _, r := range g.Runs() {
 		if r.Manifest.Verdict != result.Valid {
 			invalid++
 		}
 	}
+	if g.Seeds.Count > 0 {
+		runs, invalid = g.Seeds.Runs, g.Seeds.Invalid
+	}
 	text := "The run is valid"
 	switch {
-	case len(runs) == 1 && invalid == 1:
+	case runs == 1 && invalid == 1:
 		text = "The run is not valid: do not use its numbers"
 	case invalid > 0:
-		text = fmt.Sprintf("%d of %d runs are not valid: do not use their numbers", invalid,
-			len(runs))
-	case len(runs) == 2:
+		text = fmt.Sprintf("%d of %d runs are not valid: do not use their numbers", invalid, runs)
+	case runs == 2:
 		text = "Both runs are valid"
-	case len(runs) > 2:
-		text = fmt.Sprintf("All %d runs are valid", len(runs))
+	case runs > 2:
+		text = fmt.Sprintf("All %d runs are valid", runs)
+	}
+	what := "results"
+	if g.Seeds.Count > 0 {
+		text = fmt.Sprintf("Medians of %d seeds. %s", g.Seeds.Count, text)
+		what = "medians"
 	}
 	results := tally{Met: g.Met, Total: g.Total}
 	for _, c := range g.Compared {
@@ -265,19 +311,22 @@ func (g groupView) Sentence() string {
 	if results.Total == 0 {
 		return text + ". Nothing was held against a paper."
 	}
-	return fmt.Sprintf("%s. %d of %d results are within their bounds.", text, results.Met,
-		results.Total)
+	return fmt.Sprintf("%s. %d of %d %s are within their bounds.", text, results.Met,
+		results.Total, what)
 }
 
-// casesOf sorts runs by case, in the order of the experiment.
-func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
+// casesOf sorts runs by case, in the order of the experiment. Of several seeds, it judges the
+// medians.
+func casesOf(
+	e *experiment.Experiment, runs []runView, seeds []*result.SeedsSummary,
+) ([]caseView, error) {
 	names := e.CaseNames()
 	var cases []caseView
 	for _, name := range names {
 		c := caseView{Name: name}
 		for _, r := range runs {
 			if r.Manifest.Case == name {
-				c.add(e, r)
+				c.add(r, outcomesOf(e, r.Run, seeds))
 			}
 		}
 		if len(c.Runs) > 0 {
@@ -302,11 +351,12 @@ func casesOf(e *experiment.Experiment, runs []runView) ([]caseView, error) {
 	return cases, nil
 }
 
-// add adds a run and evaluates its expectations.
-func (c *caseView) add(e *experiment.Experiment, r runView) {
+// add adds a run and what it was expected to be.
+func (c *caseView) add(r runView, outcomes []outcomeView) {
 	c.Runs = append(c.Runs, r)
-	for _, o := range result.Evaluate(e, r.Run) {
-		c.Outcomes = append(c.Outcomes, outcomeView{o, r})
+	for _, o := range outcomes {
+		o.runView = r
+		c.Outcomes = append(c.Outcomes, o)
 		if o.Pass {
 			c.Met++
 		}
@@ -327,16 +377,12 @@ func (g groupView) Runs() []runView {
 	return runs
 }
 
-// Listed returns the runs whose verdict is shown at the top of the section. With several cases,
-// these are only invalid runs and runs with a deadlock.
+// Listed returns the runs whose verdict is shown at the top of the section: invalid ones, and those
+// with a deadlock.
 func (g groupView) Listed() []runView {
-	runs := g.Runs()
-	if len(g.Cases) > 1 {
-		runs = slices.DeleteFunc(runs, func(r runView) bool {
-			return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil
-		})
-	}
-	return runs
+	return slices.DeleteFunc(g.Runs(), func(r runView) bool {
+		return r.Manifest.Verdict == result.Valid && r.Manifest.Deadlock == nil
+	})
 }
 
 // overview returns a row for each run.

@@ -40,7 +40,7 @@ func fig2(e *experiment.Experiment) []*result.Run {
 func render(t *testing.T, e *experiment.Experiment, runs []*result.Run) string {
 	t.Helper()
 	var buf bytes.Buffer
-	qt.Assert(t, qt.IsNil(Write(&buf, e, runs)))
+	qt.Assert(t, qt.IsNil(Write(&buf, Group{Experiment: e, Runs: runs})))
 	return buf.String()
 }
 
@@ -142,7 +142,7 @@ func TestBufferOfPortsIsShown(t *testing.T) {
 	e := load(t)
 	qt.Check(t, qt.Not(qt.StringContains(render(t, e, fig2(e)), "queues of ports")))
 	e.Switch.PortBuffer = 150e3
-	qt.Check(t, qt.StringContains(render(t, e, fig2(e)), "· queues of ports up to 150KB ·"))
+	qt.Check(t, qt.StringContains(render(t, e, fig2(e)), ", queues of ports up to 150KB</li>"))
 }
 
 func TestWhatWentWrongIsShown(t *testing.T) {
@@ -154,11 +154,11 @@ func TestWhatWentWrongIsShown(t *testing.T) {
 	runs[1].Flows[len(runs[1].Flows)-1].EndNs = nil
 	page := render(t, e, runs)
 
-	qt.Assert(t, qt.StringContains(page, `<b>PFC</b> <span class="valid">run is valid</span>`))
+	qt.Assert(t, qt.StringContains(page, "1 of 2 runs are not valid: do not use their numbers"))
 	qt.Assert(t,
 		qt.StringContains(page,
 			`<b>PCN</b> <span class="invalid">run is invalid</span><br>port S0-&gt;S1 dropped 3 packets`))
-	qt.Assert(t, qt.StringContains(page, `<span class="invalid">10 of 12 met</span>`))
+	qt.Assert(t, qt.StringContains(page, " results are within their bounds."))
 	got := rows(page)
 	qt.Assert(t, qt.SliceContains(got, "PCN|no packet is lost|lossless|3|at most 0|no|"))
 	qt.Assert(t,
@@ -263,20 +263,22 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("disk ful
 
 func TestWriteErrors(t *testing.T) {
 	e := load(t)
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, nil),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, Group{Experiment: e, Runs: nil}),
 		`report: there are no runs \(hint: give the folder of a run\)`))
 
 	other := resulttest.Fig2(e, "pcn")
 	other.Manifest.ExperimentSHA256 = "0123"
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{other}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard,
+		Group{Experiment: e, Runs: []*result.Run{other}}),
 		`report: a run of scheme pcn has experiment hol, SHA-256 0123, but others have hol, SHA-256 .* \(hint: report them separately\)`))
 
 	noSeries := resulttest.Fig2(e, "pcn")
 	noSeries.Series = nil
-	qt.Assert(t, qt.ErrorMatches(Write(io.Discard, e, []*result.Run{noSeries}),
+	qt.Assert(t, qt.ErrorMatches(Write(io.Discard,
+		Group{Experiment: e, Runs: []*result.Run{noSeries}}),
 		`draw figures of experiment hol: throughput of run PCN: series has no flow F0`))
 
-	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, e, fig2(e)),
+	qt.Assert(t, qt.ErrorMatches(Write(failingWriter{}, Group{Experiment: e, Runs: fig2(e)}),
 		`write report of experiment hol: disk full`))
 }
 

@@ -91,12 +91,15 @@ func sentenceOf(subject string, values []namedValue) string {
 // measureInWords names what is measured: "Recovery time of F0+F1".
 func measureInWords(m experiment.Measure) string {
 	text := metricTitle(m.Metric)
-	objects := objectsOf(m)
+	objects := m.Objects()
 	if m.Detector != "" {
 		objects = []string{strings.ToUpper(string(m.Detector))}
 	}
 	if len(objects) > 0 && len(objects) <= maxListed {
 		text += " of " + listInWords(objects)
+	}
+	if m.Sizes != (experiment.Sizes{}) {
+		text += ", sizes " + m.Sizes.String() + ","
 	}
 	return text
 }

@@ -4,10 +4,13 @@ package report
 
 import (
 	_ "embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"image/color"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,19 +66,38 @@ type InvalidCell struct {
 	Reasons []string
 }
 
+// SweepFile is the name of the file that has a sweep's [Sweep] in its folder.
+const SweepFile = "sweep.json"
+
+// ReadSweep reads what the report of a sweep shows from the sweep's folder.
+func ReadSweep(dir string) (s Sweep, err error) {
+	path := filepath.Join(dir, SweepFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return s, fmt.Errorf("read the sweep: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("%s: %w", path, err)
+	}
+	return s, nil
+}
+
+// WriteJSON writes what [ReadSweep] reads.
+func (s Sweep) WriteJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
+}
+
 // WriteSweep writes the report of a sweep. The same results give the same bytes.
 func WriteSweep(w io.Writer, s Sweep) error {
-	var drawn []*figure
 	var maps []heatmap
-	for _, m := range s.Metrics {
-		if s.isMap() {
+	if s.isMap() {
+		for _, m := range s.Metrics {
 			maps = append(maps, s.heatmap(m))
-			continue
-		}
-		if f := s.figure(m); f != nil {
-			drawn = append(drawn, f)
 		}
 	}
+	drawn := s.figures()
 	figures, err := figureViews(fileName(s.Name)+"-", drawn)
 	if err != nil {
 		return fmt.Errorf("draw sweep %s: %w", s.Name, err)
@@ -97,9 +119,10 @@ func WriteSweep(w io.Writer, s Sweep) error {
 		return t.Execute(w, struct {
 			Sweep
 			Code    liveCode
+			Finding string
 			Figures []figureView
 			Maps    []heatmap
-		}{s, code, figures, maps})
+		}{s, code, s.finding(), figures, maps})
 	})
 	if err != nil {
 		return fmt.Errorf("write report of sweep %s: %w", s.Name, err)
@@ -107,13 +130,34 @@ func WriteSweep(w io.Writer, s Sweep) error {
 	return nil
 }
 
+// figures draws each metric, unless the points are shown as a map.
+func (s Sweep) figures() []*figure {
+	if s.isMap() {
+		return nil
+	}
+	var drawn []*figure
+	for _, m := range s.Metrics {
+		if f := s.figure(m); f != nil {
+			drawn = append(drawn, f)
+		}
+	}
+	return drawn
+}
+
+// finding says what the first metric is.
+func (s Sweep) finding() string {
+	for _, m := range s.Metrics {
+		if text := measureSentence(m.Measure, s.namedValues(m)); text != "" {
+			return text + "."
+		}
+	}
+	return ""
+}
+
 // Caption returns the metric and its objects as text.
 func (m SweepMetric) Caption() string {
-	text := metricTitle(m.Measure.Metric)
-	if objects := objectsOf(m.Measure); len(objects) > 0 {
-		text += " of " + strings.Join(objects, ", ")
-	}
-	if len(objectsOf(m.Measure)) > 1 && m.Measure.Metric != experiment.Jain {
+	text := measureCaption(m.Measure)
+	if len(m.Measure.Objects()) > 1 && m.Measure.Metric != experiment.Jain {
 		text += " (" + string(m.Over) + ")"
 	}
 	return text

@@ -46,7 +46,7 @@ const barWidth = "stroke-width:0.9"
 func TestSweepReport(t *testing.T) {
 	page := pageOf(t, sweepOf(3))
 	for _, want := range []string{"T &amp; t", "Queue max of S0-&gt;R0, S1-&gt;R1 (min)",
-		"<th>x</th>", "a&lt;b", "all valid", "<svg"} {
+		"<th>x</th>", "a&lt;b", "All runs are valid.", "<svg"} {
 		qt.Check(t, qt.StringContains(page, want))
 	}
 	qt.Check(t, qt.IsFalse(strings.Contains(page, "Bounds")))
@@ -87,7 +87,8 @@ func TestSweepReportOfLittle(t *testing.T) {
 		Pass: true}, {Metric: "queue", Scheme: "pfc"}}
 	s.Invalid = []InvalidCell{{"pfc-s1", []string{"late"}}}
 	page = pageOf(t, s)
-	for _, want := range []string{">pcn<", "1 of 2 met", "1 invalid, left out of all means",
+	for _, want := range []string{">pcn<", "1 of 2 bounds are met.",
+		"1 run is invalid, and left out of all means.",
 		"late"} {
 		qt.Check(t, qt.StringContains(page, want))
 	}

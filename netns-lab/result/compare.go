@@ -16,6 +16,7 @@ import (
 // CompareOutcome is the result of a comparison. It leaves out schemes that were not run.
 type CompareOutcome struct {
 	Compare experiment.Compare
+	Number  int               // in the experiment's list, from 0 on
 	Engine  experiment.Engine // which ran all that is compared
 	Values  []CompareValue    // in the order of the experiment's schemes
 	// Order and Ratios are the required relations between schemes; nil if the comparison requires
@@ -31,8 +32,10 @@ type CompareValue struct {
 	// Measured is the value over all links, ports or flows of all cases; with several seeds, their
 	// median.
 	Measured experiment.Quantity
-	// Spread is that of several seeds; nil of one. Missing says how many seeds have no value.
+	// Spread is that of several seeds, and Seeds has their values; nil of one. Missing says how
+	// many seeds have no value.
 	Spread  *Spread
+	Seeds   []experiment.Quantity
 	Missing int
 	// Err says why the metric could not be measured. The scheme then does not pass.
 	Err error
@@ -96,8 +99,8 @@ func EvaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 // evaluateCompare evaluates the comparisons of the runs of one engine.
 func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	var outcomes []CompareOutcome
-	for _, c := range e.Compare {
-		o := CompareOutcome{Compare: c}
+	for i, c := range e.Compare {
+		o := CompareOutcome{Compare: c, Number: i}
 		compared := comparedRuns(c, runs)
 		for _, scheme := range e.Schemes {
 			if v, ok := compareScheme(c, scheme, compared); ok {
@@ -107,7 +110,7 @@ func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 		if len(o.Values) == 0 {
 			continue
 		}
-		o.judge()
+		o.Judge()
 		for i := range o.Values {
 			if v := &o.Values[i]; v.Judged && !v.Pass {
 				v.Needs = needed(e, c.Measure, v.Max, v.Err)
@@ -118,8 +121,8 @@ func evaluateCompare(e *experiment.Experiment, runs []*Run) []CompareOutcome {
 	return outcomes
 }
 
-// judge judges all values, and the relations between them.
-func (o *CompareOutcome) judge() {
+// Judge judges all values, and the relations between them.
+func (o *CompareOutcome) Judge() {
 	o.Pass = true
 	for i := range o.Values {
 		v := &o.Values[i]
@@ -257,7 +260,7 @@ func (v *CompareValue) judge(c experiment.Compare) {
 	paper, inPaper := c.Paper[v.Scheme]
 	bounds, bounded := c.Bounds[v.Scheme]
 	onlyRatios := len(c.Paper)+len(c.Bounds) == 0 && c.Ratios != nil
-	v.Judged = inPaper || bounded || len(c.Schemes) > 0 || onlyRatios
+	v.Judged = c.Judges() && (inPaper || bounded || len(c.Schemes) > 0 || onlyRatios)
 	if inPaper {
 		v.Paper = &paper
 	}
@@ -414,9 +417,8 @@ func ratio(v, to CompareValue, required float64) (text string, holds bool) {
 		return "not known", false
 	}
 	value, prefix := v.Measured.Value, ""
-	var longer *notReachedError
-	if errors.As(v.Err, &longer) {
-		value, prefix = float64(longer.observedNs), "over "
+	if longerNs, ok := LongerThan(v.Err); ok {
+		value, prefix = float64(longerNs), "over "
 	}
 	if to.Measured.Value == 0 {
 		return v.Short() + " to 0", value > 0

@@ -16,9 +16,12 @@ import (
 // Outcome is the result of checking an expectation.
 type Outcome struct {
 	Expect experiment.Expect
+	Number int // in the experiment's list, from 0 on
 	Scheme string
 	// Measured has a value for each link, port or flow of the expectation, or one for the run.
 	Measured []experiment.Quantity
+	// Objects names what each value is of; "" for the whole run.
+	Objects []string
 	// Err says why the metric could not be measured. The expectation is then not met.
 	Err error
 	// Pass reports whether all values are within the bounds.
@@ -30,58 +33,28 @@ type Outcome struct {
 // Evaluate checks the experiment's expectations of the run's scheme and case.
 func Evaluate(e *experiment.Experiment, r *Run) []Outcome {
 	var outcomes []Outcome
-	for _, x := range e.Expect {
-		if x.Scheme != "" && x.Scheme != r.Manifest.Scheme || x.Case != "" &&
-			x.Case != r.Manifest.Case {
+	for i, x := range e.Expect {
+		if !x.Of(r.Manifest.Scheme, r.Manifest.Case) {
 			continue
 		}
 		values, err := r.Measure(x.Measure)
 		outcomes = append(outcomes, Outcome{
 			Expect:   x,
+			Number:   i,
 			Scheme:   r.Manifest.Scheme,
 			Measured: values,
+			Objects:  r.objectsOf(x.Measure, len(values)),
 			Err:      err,
-			Pass:     err == nil && within(values, x.Min, x.Max),
 			Needs:    needed(e, x.Measure, x.Max, err),
 		})
+		outcomes[len(outcomes)-1].Judge()
 	}
 	return outcomes
 }
 
-// MetricOutcome is what a run measured for a metric without bounds.
-type MetricOutcome struct {
-	Metric experiment.NamedMetric
-	// Measured has a value for each link, port or flow, or one for the run, and One what Over makes
-	// of them.
-	Measured []experiment.Quantity
-	One      experiment.Quantity
-	Err      error // why there is no value
-}
-
-// EvaluateMetrics measures the experiment's metrics of a run.
-func EvaluateMetrics(e *experiment.Experiment, r *Run) []MetricOutcome {
-	var outcomes []MetricOutcome
-	for _, m := range e.Metrics {
-		o := MetricOutcome{Metric: m}
-		if o.Measured, o.Err = r.Measure(m.Measure); o.Err == nil {
-			o.One, o.Err = oneOf(m.Measure, m.Over, o.Measured)
-		}
-		outcomes = append(outcomes, o)
-	}
-	return outcomes
-}
-
-// Value returns the value as text, or the reason why there is none.
-func (o MetricOutcome) Value() string {
-	return formatValues([]experiment.Quantity{o.One}, o.Err)
-}
-
-// Of says of which values the value is, if there are several.
-func (o MetricOutcome) Of() string {
-	if len(o.Measured) < 2 {
-		return ""
-	}
-	return fmt.Sprintf("%s of %s", o.Metric.Over, formatValues(o.Measured, nil))
+// Judge holds the values against the bounds.
+func (o *Outcome) Judge() {
+	o.Pass = o.Err == nil && within(o.Measured, o.Expect.Min, o.Expect.Max)
 }
 
 func within(values []experiment.Quantity, low, high *experiment.Quantity) bool {
@@ -146,10 +119,14 @@ var ErrNotReached = errors.New("not reached")
 // notReachedError is an [ErrNotReached] with the time for which the run was observed.
 type notReachedError struct {
 	observedNs int64
-	untilNs    int64 // the end of that time
+	untilNs    int64  // the end of that time
+	text       string // of the error, if it comes from a file
 }
 
 func (e *notReachedError) Error() string {
+	if e.text != "" {
+		return e.text
+	}
 	return fmt.Sprintf("%v within the remaining %s of the run",
 		ErrNotReached, experiment.Duration(e.observedNs))
 }
@@ -350,7 +327,7 @@ func (r *Run) since(
 		}
 		ns, err := reach(m, t, sinceNs)
 		if errors.Is(err, ErrNotReached) {
-			return 0, &notReachedError{r.Manifest.DurationNs - sinceNs, r.Manifest.DurationNs}
+			return 0, &notReachedError{observedNs: r.Manifest.DurationNs - sinceNs, untilNs: r.Manifest.DurationNs}
 		}
 		return float64(ns), err
 	}
@@ -511,7 +488,7 @@ func (r *Run) completion(_ experiment.Measure, flow string) (float64, error) {
 		return 0, err
 	}
 	if f.CompletionNs == 0 {
-		return 0, &notReachedError{r.Manifest.DurationNs - f.StartNs, r.Manifest.DurationNs}
+		return 0, &notReachedError{observedNs: r.Manifest.DurationNs - f.StartNs, untilNs: r.Manifest.DurationNs}
 	}
 	return float64(f.CompletionNs), nil
 }

@@ -101,6 +101,8 @@ type SeedsOutcome struct {
 	Expect experiment.Expect
 	Case   string
 	Scheme string
+	// Objects names what each value is of, as in [Outcome].
+	Objects []string
 	// Spreads has one for each link, port or flow of the expectation, or one for the run.
 	Spreads []Spread
 	// Missing says how many seeds have no value, and Err why one has none.
@@ -113,38 +115,51 @@ type SeedsOutcome struct {
 	lists [][]experiment.Quantity
 }
 
-// SeedsSummary collects the expectations and comparisons of runs with several seeds.
-type SeedsSummary struct {
-	outcomes []*SeedsOutcome
-	byName   map[string]*SeedsOutcome
-	compared [][]CompareOutcome // of each seed, in the order of the experiment's
+// SeedsMetric is one of the experiment's metrics over several seeds.
+type SeedsMetric struct {
+	experiment.NamedMetric
+	Case, Scheme string
+	Values       []experiment.Quantity
+	Spread       *Spread // nil without any value
+	Missing      int     // seeds without a value
+	Err          error   // why one has none
 }
 
-// NewSeedsSummary returns an empty summary.
-func NewSeedsSummary() *SeedsSummary { return &SeedsSummary{byName: map[string]*SeedsOutcome{}} }
+// Value returns the median with its interval as text, or why there is none.
+func (m SeedsMetric) Value() string {
+	if m.Spread == nil {
+		return formatValues(nil, m.Err)
+	}
+	return m.Spread.among(m.Missing)
+}
 
-// Compare adds the comparisons between all runs of one seed.
-func (s *SeedsSummary) Compare(e *experiment.Experiment, runs []*Run) {
-	s.compared = append(s.compared, EvaluateCompare(e, runs))
+// SeedsSummary sums up what an experiment's runs with several seeds came to, on one engine.
+type SeedsSummary struct {
+	Seeds []Judged // in the order of the seeds given
+}
+
+// Engine returns what ran all seeds.
+func (s *SeedsSummary) Engine() experiment.Engine {
+	return s.Seeds[0].Runs[0].Manifest.RanOn()
 }
 
 // Comparisons returns the comparisons with the median of each scheme, which is what bounds and
 // relations are judged by. A scheme without a value in most seeds has none.
 func (s *SeedsSummary) Comparisons() []CompareOutcome {
-	if len(s.compared) == 0 {
+	if len(s.Seeds) == 0 {
 		return nil
 	}
-	all := slices.Clone(s.compared[0])
+	all := slices.Clone(s.Seeds[0].Compared)
 	for i, o := range all {
 		var seeds []CompareOutcome
-		for _, of := range s.compared {
-			seeds = append(seeds, of[i])
+		for _, of := range s.Seeds {
+			seeds = append(seeds, of.Compared[i])
 		}
 		o.Values = slices.Clone(o.Values)
 		for k := range o.Values {
 			o.Values[k] = overSeeds(seeds, o.Values[k].Scheme)
 		}
-		o.judge()
+		o.Judge()
 		all[i] = o
 	}
 	return all
@@ -153,38 +168,54 @@ func (s *SeedsSummary) Comparisons() []CompareOutcome {
 // overSeeds returns the value of a scheme in a comparison of several seeds.
 func overSeeds(seeds []CompareOutcome, scheme string) CompareValue {
 	v := CompareValue{Scheme: scheme}
-	var values []experiment.Quantity
+	var cases []CaseValue // of all seeds
 	for _, o := range seeds {
 		for _, one := range o.Values {
-			switch {
-			case one.Scheme != scheme:
-			case one.Err != nil:
-				v.Missing, v.Err = v.Missing+1, one.Err
-			default:
-				values = append(values, one.Measured)
+			if one.Scheme != scheme {
+				continue
 			}
+			cases = append(cases, one.Cases...)
+			if one.Err != nil {
+				v.Missing, v.Err = v.Missing+1, one.Err
+				continue
+			}
+			v.Seeds = append(v.Seeds, one.Measured)
 		}
 	}
-	if !fewMissing(v.Missing, v.Missing+len(values)) {
+	v.Cases = casesOverSeeds(cases)
+	if !fewMissing(v.Missing, v.Missing+len(v.Seeds)) {
 		return v
 	}
-	v.Spread, v.Err = new(SpreadOf(values)), nil
+	v.Spread, v.Err = new(SpreadOf(v.Seeds)), nil
 	v.Measured = v.Spread.Median
 	return v
 }
 
-// Add adds a run of one seed. Runs may come in any order of seeds.
-func (s *SeedsSummary) Add(e *experiment.Experiment, r *Run) {
-	for i, o := range Evaluate(e, r) {
-		name := fmt.Sprint(r.Manifest.Case, "/", r.Manifest.Scheme, "/", i)
-		x := s.byName[name]
-		if x == nil {
-			x = &SeedsOutcome{Expect: o.Expect, Case: r.Manifest.Case, Scheme: o.Scheme}
-			s.byName[name] = x
-			s.outcomes = append(s.outcomes, x)
+// casesOverSeeds returns the median of each case, or an error if most seeds have none.
+func casesOverSeeds(all []CaseValue) []CaseValue {
+	var cases []CaseValue
+	for _, one := range all {
+		known := func(c CaseValue) bool { return c.Case == one.Case }
+		if slices.ContainsFunc(cases, known) {
+			continue
 		}
-		x.add(o)
+		c, missing := CaseValue{Case: one.Case}, 0
+		var values []experiment.Quantity
+		for _, of := range all {
+			switch {
+			case !known(of):
+			case of.Err != nil:
+				c.Err, missing = of.Err, missing+1
+			default:
+				values = append(values, of.Measured)
+			}
+		}
+		if fewMissing(missing, missing+len(values)) {
+			c.Measured, c.Err = SpreadOf(values).Median, nil
+		}
+		cases = append(cases, c)
 	}
+	return cases
 }
 
 func (o *SeedsOutcome) add(one Outcome) {
@@ -194,6 +225,7 @@ func (o *SeedsOutcome) add(one Outcome) {
 		o.Err = one.Err
 		return
 	}
+	o.Objects = one.Objects
 	for len(o.lists) < len(one.Measured) {
 		o.lists = append(o.lists, nil)
 	}
@@ -204,18 +236,72 @@ func (o *SeedsOutcome) add(one Outcome) {
 
 // Outcomes returns what was expected, in the order of the first seed's runs.
 func (s *SeedsSummary) Outcomes() []SeedsOutcome {
-	var all []SeedsOutcome
-	for _, x := range s.outcomes {
-		o := *x
-		o.Pass = fewMissing(o.Missing, o.seeds) && len(o.lists) > 0
-		for _, values := range o.lists {
-			spread := SpreadOf(values)
-			o.Spreads = append(o.Spreads, spread)
-			o.Pass = o.Pass &&
-				within([]experiment.Quantity{spread.Median}, o.Expect.Min, o.Expect.Max)
+	var all []*SeedsOutcome
+	byName := map[string]*SeedsOutcome{}
+	for _, seed := range s.Seeds {
+		for _, r := range seed.Runs {
+			for i, o := range r.Outcomes {
+				name := fmt.Sprint(r.Manifest.Case, "/", r.Manifest.Scheme, "/", i)
+				x := byName[name]
+				if x == nil {
+					x = &SeedsOutcome{Expect: o.Expect, Case: r.Manifest.Case, Scheme: o.Scheme}
+					byName[name], all = x, append(all, x)
+				}
+				x.add(o)
+			}
 		}
-		all = append(all, o)
 	}
+	var judged []SeedsOutcome
+	for _, o := range all {
+		o.judge()
+		judged = append(judged, *o)
+	}
+	return judged
+}
+
+// judge holds the medians against the bounds.
+func (o *SeedsOutcome) judge() {
+	o.Pass = fewMissing(o.Missing, o.seeds) && len(o.lists) > 0
+	for _, values := range o.lists {
+		spread := SpreadOf(values)
+		o.Spreads = append(o.Spreads, spread)
+		o.Pass = o.Pass &&
+			within([]experiment.Quantity{spread.Median}, o.Expect.Min, o.Expect.Max)
+	}
+}
+
+// Metrics returns the metrics of each run, in the order of the first seed's runs.
+func (s *SeedsSummary) Metrics() []SeedsMetric {
+	var all []SeedsMetric
+	for _, seed := range s.Seeds {
+		for _, r := range seed.Runs {
+			for _, m := range r.Metrics {
+				all = addMetric(all, r.Manifest, m)
+			}
+		}
+	}
+	for i := range all {
+		if len(all[i].Values) > 0 {
+			all[i].Spread = new(SpreadOf(all[i].Values))
+		}
+	}
+	return all
+}
+
+func addMetric(all []SeedsMetric, run Manifest, m MetricValue) []SeedsMetric {
+	i := slices.IndexFunc(all, func(x SeedsMetric) bool {
+		return x.Case == run.Case && x.Scheme == run.Scheme && x.Name == m.Name
+	})
+	if i < 0 {
+		i = len(all)
+		all = append(all,
+			SeedsMetric{NamedMetric: m.NamedMetric, Case: run.Case, Scheme: run.Scheme})
+	}
+	if m.Err != nil {
+		all[i].Missing, all[i].Err = all[i].Missing+1, m.Err
+		return all
+	}
+	all[i].Values = append(all[i].Values, m.Measured)
 	return all
 }
 

@@ -49,19 +49,40 @@ func TestSpreadNarrows(t *testing.T) {
 // A bound holds for the median. Seeds without a value are counted, and must be the fewer.
 func TestSeedsOutcome(t *testing.T) {
 	limit := experiment.Quantity{Value: 6}
-	o := SeedsOutcome{Expect: experiment.Expect{Max: &limit}}
-	for _, v := range []float64{5, 9, 5} {
-		o.add(Outcome{Measured: quantities(v)})
+	summary := &SeedsSummary{}
+	add := func(o Outcome) {
+		o.Expect.Max = &limit
+		summary.Seeds = append(summary.Seeds,
+			Judged{Runs: []JudgedRun{{Outcomes: []Outcome{o}}}})
 	}
-	o.add(Outcome{Err: errors.New("not reached")})
-	summary := &SeedsSummary{outcomes: []*SeedsOutcome{&o}}
+	for _, v := range []float64{5, 9, 5} {
+		add(Outcome{Measured: quantities(v)})
+	}
+	add(Outcome{Err: errors.New("not reached")})
 	got := summary.Outcomes()[0]
 	qt.Check(t, qt.IsTrue(got.Pass))
 	qt.Check(t, qt.Equals(got.Missing, 1))
 	for range 3 {
-		o.add(Outcome{Err: errors.New("not reached")})
+		add(Outcome{Err: errors.New("not reached")})
 	}
 	qt.Check(t, qt.IsFalse(summary.Outcomes()[0].Pass))
+}
+
+// Metrics without bounds have medians too, and seeds without a value are counted.
+func TestSeedsMetrics(t *testing.T) {
+	summary := &SeedsSummary{}
+	for seed, v := range []float64{5, 9, 7} {
+		m := MetricValue{Measured: experiment.Quantity{Value: v}}
+		m.Name = "queue"
+		if seed == 1 {
+			m.Err = errors.New("too short")
+		}
+		summary.Seeds = append(summary.Seeds, Judged{Runs: []JudgedRun{
+			{Manifest: Manifest{Scheme: "pcn"}, Metrics: []MetricValue{m}}}})
+	}
+	got := summary.Metrics()
+	qt.Assert(t, qt.HasLen(got, 1))
+	qt.Check(t, qt.Equals(got[0].Value(), "6 [5 to 7] (not in 1 of 3 seeds)"))
 }
 
 // Bounds and relations hold for the medians. Most seeds must have a value, and a seed alone decides
@@ -76,9 +97,10 @@ func TestComparisonsOverSeeds(t *testing.T) {
 	}}
 	e.Compare[0].Schemes = []string{"timely"}
 	of := func(seeds ...[2]int) []string {
-		s := NewSeedsSummary()
+		s := &SeedsSummary{}
 		for _, bins := range seeds {
-			s.Compare(e, []*Run{recovering("", "pcn", bins[0]), recovering("", "qcn", bins[1])})
+			s.Seeds = append(s.Seeds, Judge(e,
+				[]*Run{recovering("", "pcn", bins[0]), recovering("", "qcn", bins[1])}))
 		}
 		all := s.Comparisons()
 		qt.Assert(t, qt.HasLen(all, 1))
@@ -102,7 +124,7 @@ func TestComparisonsOverSeeds(t *testing.T) {
 	qt.Check(t, qt.DeepEquals(missing[3:], []string{
 		"qcn 400ns not reached  [200ns to 600ns] false",
 		"pcn < qcn: pcn 200ns, qcn not reached: true", "false"}))
-	qt.Check(t, qt.HasLen(NewSeedsSummary().Comparisons(), 0))
+	qt.Check(t, qt.HasLen((&SeedsSummary{}).Comparisons(), 0))
 }
 
 // Intervals overlap if none is beyond the other.
@@ -120,5 +142,5 @@ func TestOverlap(t *testing.T) {
 	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{3, 4}, [2]float64{7, 8})), "apart"))
 	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{0, 0.5}, [2]float64{5, 6})), "apart"))
 	qt.Check(t, qt.Equals(a.Overlap(of([2]float64{1, 3})), ""))
-	qt.Check(t, qt.Equals(a.Overlap(NewSeedsSummary().Outcome(a)), ""))
+	qt.Check(t, qt.Equals(a.Overlap((&SeedsSummary{}).Outcome(a)), ""))
 }

@@ -189,7 +189,7 @@ func (r *Run) detectionTime(_ experiment.Measure, port string, window Interval) 
 			return float64(s.TimeNs + r.Manifest.SampleNs - end), nil
 		}
 	}
-	return 0, &notReachedError{window.ToNs - end, window.ToNs}
+	return 0, &notReachedError{observedNs: window.ToNs - end, untilNs: window.ToNs}
 }
 
 func (r *Run) markedPackets(_ experiment.Measure, flow string) (float64, error) {

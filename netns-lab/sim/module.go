@@ -5,8 +5,8 @@ package sim
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/tetratelabs/wazero"
@@ -166,24 +166,54 @@ var noContext = context.Background()
 func (f *function) call() uint64 {
 	f.module.dog.begin()
 	if err := f.fn.CallWithStack(noContext, f.stack[:]); err != nil {
-		panic(trap{fmt.Errorf("function %s of module %s: %w%s",
-			f.name, f.module.name, err, hintFor(err))})
+		panic(trap{f.explain(err)})
 	}
 	return f.stack[0]
 }
 
-// hintFor says what causes the error of a call. Helpers of BPF are calls of low addresses, where a
-// module has no function.
-func hintFor(err error) string {
-	if errors.Is(err, errEndless) {
-		return "\n(hint: a call is stopped after 2^27 steps, or when the run is interrupted: " +
-			"give the loop a bound)"
-	}
+// ownLine is a line of a user's C file in a stack trace: PCN's headers are in folders.
+var ownLine = regexp.MustCompile(`(?m)^\s+(?:0x[0-9a-f]+: )?([^\s/]+\.[ch]:\d+):\d+`)
+
+// causes are what ends a call, by the words of the runtime.
+var causes = []struct{ words, cause, hint string }{
+	{errEndless.Error(), errEndless.Error(), "a call is stopped after 2^27 steps, or when the " +
+		"run is interrupted: give the loop a bound"},
+	{"integer divide by zero", "division by zero",
+		"test the divisor before; a kernel would go on with 0"},
+	{"handle_out_of_bounds", "an index is out of its array's bounds",
+		"limit the index before it is used: i & (SIZE - 1), or if (i < SIZE)"},
+	{"handle_type_mismatch", "a null pointer is followed", "compare the pointer with NULL before"},
+	{"out of bounds memory access", "a pointer leads to no memory",
+		"only pointers that the simulator handed out can be followed"},
+}
+
+// callError is the error of a call. It says where and why, not the runtime's whole trace.
+type callError struct {
+	text string
+	err  error
+}
+
+func (e *callError) Error() string { return e.text }
+func (e *callError) Unwrap() error { return e.err }
+
+// explain says which line of a user's file ended a call, and why. Helpers of BPF are calls of low
+// addresses, where a module has no function.
+func (f *function) explain(err error) error {
+	of := fmt.Sprintf("function %s of module %s", f.name, f.module.name)
 	text := err.Error()
+	if m := ownLine.FindStringSubmatch(text); m != nil {
+		of = m[1] + ": " + of
+	}
+	for _, c := range causes {
+		if strings.Contains(text, c.words) {
+			return &callError{fmt.Sprintf("%s: %s\n(hint: %s)", of, c.cause, c.hint), err}
+		}
+	}
+	hint := ""
 	if strings.Contains(text, "invalid table access") ||
 		strings.Contains(text, "indirect call type mismatch") {
-		return "\n(hint: it calls a BPF helper that the simulator lacks: bpf/include/simulator.h " +
+		hint = "\n(hint: it calls a BPF helper that the simulator lacks: bpf/include/simulator.h " +
 			"has the others; or run it with `--engine kernel`)"
 	}
-	return ""
+	return fmt.Errorf("%s: %w%s", of, err, hint)
 }

@@ -13,13 +13,16 @@ import (
 	"strconv"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/report"
 	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/netns-lab/table"
 )
 
 // Row has the measurements of a cell.
 type Row struct {
 	Cell
+	Engine  experiment.Engine
 	Verdict result.Verdict
 	Reasons []string
 	Values  []Value // in the order of the metrics
@@ -47,7 +50,8 @@ type Group struct {
 	Estimates []Estimate // in the order of the metrics
 }
 
-// Collect measures all cells and writes sweep.csv, summary.csv and report.html. It fails if a cell
+// Collect measures all cells and writes sweep.csv, summary.csv, results.csv, sweep.json and
+// report.html. It fails if a cell
 // is missing. The files depend only on the bytes of the cells.
 func (r *Runner) Collect() (*Results, error) {
 	res := &Results{Sweep: r.o.Sweep}
@@ -61,6 +65,7 @@ func (r *Runner) Collect() (*Results, error) {
 	res.group()
 	for name, write := range map[string]func(io.Writer) error{
 		CellsFile: res.writeCells, SummaryFile: res.writeSummary, ReportFile: res.writeReport,
+		table.File: res.Table().WriteCSV, report.SweepFile: res.Report().WriteJSON,
 	} {
 		if err := writeFile(filepath.Join(r.o.Out, name), write); err != nil {
 			return nil, err
@@ -74,7 +79,8 @@ func (r *Runner) measure(c Cell) (Row, error) {
 	if err != nil {
 		return Row{}, fmt.Errorf("cell %s: %w", c.ID, err)
 	}
-	row := Row{Cell: c, Verdict: run.Manifest.Verdict, Reasons: run.Manifest.Reasons}
+	row := Row{Cell: c, Engine: run.Manifest.RanOn(), Verdict: run.Manifest.Verdict,
+		Reasons: run.Manifest.Reasons}
 	if r.o.Sweep.Keep == KeepAll {
 		row.Values = r.values(run)
 		return row, nil
@@ -94,14 +100,14 @@ func (res *Results) group() {
 		if other < 0 {
 			other = len(rows)
 		}
-		res.Groups = append(res.Groups, groupOf(rows[:other], len(res.Sweep.Metrics)))
+		res.Groups = append(res.Groups, groupOf(rows[:other], res.Sweep.Metrics))
 		rows = rows[other:]
 	}
 }
 
-func groupOf(rows []Row, metrics int) Group {
+func groupOf(rows []Row, metrics []Metric) Group {
 	g := Group{Point: rows[0].Point, Scheme: rows[0].Scheme, Runs: len(rows)}
-	values := make([][]float64, metrics)
+	values := make([][]float64, len(metrics))
 	for _, row := range rows {
 		if row.Verdict == result.Invalid {
 			g.Invalid++
@@ -113,8 +119,8 @@ func groupOf(rows []Row, metrics int) Group {
 			}
 		}
 	}
-	for _, v := range values {
-		g.Estimates = append(g.Estimates, estimate(v))
+	for i, v := range values {
+		g.Estimates = append(g.Estimates, estimate(v, metrics[i].Metric))
 	}
 	return g
 }
@@ -160,17 +166,21 @@ func (res *Results) Format(g Group, i int) string {
 }
 
 // formatEstimate returns an estimate of the i-th metric: the mean and half the width of the
-// interval.
+// interval or, if the mean is not its middle, both ends.
 func (res *Results) formatEstimate(i int, x Estimate) string {
 	unit := res.Sweep.Metrics[i].Metric.Unit()
-	text := config.Quantity{Value: x.Mean, Unit: unit}.String()
+	of := func(v float64) string { return config.Quantity{Value: v, Unit: unit}.String() }
+	text := of(x.Mean)
+	least, most := res.Sweep.Metrics[i].Metric.Range()
 	switch {
 	case x.N == 0:
 		return "-"
 	case x.N == 1:
 		return text
+	case x.Low < x.High && (x.Low == least || x.High == most):
+		return fmt.Sprintf("%s [%s to %s]", text, of(x.Low), of(x.High))
 	default:
-		return text + " ± " + config.Quantity{Value: (x.High - x.Low) / 2, Unit: unit}.String()
+		return text + " ± " + of((x.High-x.Low)/2)
 	}
 }
 
@@ -220,6 +230,23 @@ func (res *Results) writeCells(w io.Writer) error {
 		lines = append(lines, line)
 	}
 	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// Table returns all values as one table.
+func (res *Results) Table() table.Table {
+	t := table.Table{Parameters: res.Sweep.Parameters}
+	for _, row := range res.Rows {
+		p := res.Sweep.Points[row.Point]
+		for i, m := range res.Sweep.Metrics {
+			v := row.Values[i]
+			t.Rows = append(t.Rows, table.MetricRow(table.Row{
+				Experiment: p.Experiment.Name, Engine: row.Engine, Case: p.Case,
+				Scheme: row.Scheme, Seed: row.Seed, Verdict: row.Verdict, Parameters: p.Values,
+			}, i, result.MetricValue{NamedMetric: m.NamedMetric, Measured: v.Quantity,
+				Err: v.Err}))
+		}
+	}
+	return t
 }
 
 // writeSummary writes a row for each point, scheme and metric.

@@ -7,12 +7,15 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 const confidence = 0.95
 
 // Estimate is a mean over seeds with its 95% confidence interval. The interval comes from Student's
-// t distribution, since the variance is unknown. With one value, mean, low and high are that value.
+// t distribution, since the variance is unknown, and ends where the metric's values do. With one
+// value, mean, low and high are that value.
 type Estimate struct {
 	N         int // number of values
 	Mean      float64
@@ -20,7 +23,7 @@ type Estimate struct {
 	StdDev    float64 // sample standard deviation, divided by N - 1
 }
 
-func estimate(values []float64) Estimate {
+func estimate(values []float64, of experiment.Metric) Estimate {
 	switch len(values) {
 	case 0:
 		return Estimate{}
@@ -31,5 +34,7 @@ func estimate(values []float64) Estimate {
 	mean, std := stat.MeanStdDev(values, nil)
 	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
 	half := t * std / math.Sqrt(n)
-	return Estimate{N: len(values), Mean: mean, Low: mean - half, High: mean + half, StdDev: std}
+	least, most := of.Range()
+	return Estimate{N: len(values), Mean: mean, Low: max(mean-half, least),
+		High: min(mean+half, most), StdDev: std}
 }

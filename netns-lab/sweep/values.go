@@ -21,8 +21,9 @@ type storedValue struct {
 	Metric string   `json:"metric"`
 	Value  *float64 `json:"value,omitempty"` // in ns, bit/s, bytes, or plain
 	// NotReached says that a time is longer than the run, and Error why there is no value else.
-	NotReached bool   `json:"not_reached,omitempty"`
-	Error      string `json:"error,omitempty"`
+	NotReached   bool   `json:"not_reached,omitempty"`
+	LongerThanNs int64  `json:"longer_than_ns,omitempty"` // as long as it was waited for
+	Error        string `json:"error,omitempty"`
 }
 
 func writeValues(dir string, metrics []Metric, values []Value) error {
@@ -34,6 +35,7 @@ func writeValues(dir string, metrics []Metric, values []Value) error {
 			continue
 		}
 		stored[i].NotReached = errors.Is(v.Err, result.ErrNotReached)
+		stored[i].LongerThanNs, _ = result.LongerThan(v.Err)
 		stored[i].Error = v.Err.Error()
 	}
 	data, err := json.MarshalIndent(stored, "", "  ")
@@ -65,7 +67,9 @@ func readValues(dir string, metrics []Metric) ([]Value, error) {
 		switch {
 		case v.Value != nil:
 			values[i].Value = *v.Value
-		case v.NotReached:
+		case v.LongerThanNs > 0:
+			values[i].Err = result.NotReached(v.LongerThanNs, v.Error)
+		case v.NotReached: // of an older version
 			values[i].Err = fmt.Errorf("%w: %s", result.ErrNotReached, v.Error)
 		default:
 			values[i].Err = errors.New(v.Error)

@@ -25,7 +25,7 @@ func TestUsage(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"run"}, 2, `(?s).*accepts 1 arg.*Try: pcn --help.*`},
+		{[]string{"run"}, 2, `(?s).*name an experiment: a name of pcn list.*Try: pcn --help.*`},
 		{[]string{"fly"}, 2, `(?s).*unknown command "fly".*`},
 		{[]string{"run", "hol", "--wing"}, 2, `(?s).*unknown flag: --wing.*`},
 		{[]string{"run", "hol", "--duration", "15"}, 2, `(?s).*--duration: .*`},

@@ -160,12 +160,12 @@ cases:
 	qt.Assert(t, qt.IsNil(err))
 	values := map[string]map[string]float64{}
 	for _, g := range groups {
-		for _, r := range g.Runs {
+		for _, r := range result.Judge(g.Experiment, g.Runs).Runs {
 			at := r.Manifest.Case + " on " + string(r.Manifest.RanOn())
 			values[at] = map[string]float64{}
-			for _, m := range result.EvaluateMetrics(g.Experiment, r) {
+			for _, m := range r.Metrics {
 				qt.Assert(t, qt.IsNil(m.Err))
-				values[at][m.Metric.Name] = m.One.Value
+				values[at][m.Name] = m.Measured.Value
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	}
 	object, err := scheme.NewObject(own.Control)
 	if err != nil {
-		return own, fmt.Errorf("%s: %w", path, err)
+		return own, fmt.Errorf("%s: %w", lineOf(path, err), err)
 	}
 	notification, marker, err := c.parts(path, object)
 	if err != nil {
@@ -186,13 +186,15 @@ func (c *compiler) clangTo(ctx context.Context, out string, from source, target 
 		return err
 	}
 	args := slices.Concat(target, []string{
-		"-Werror=implicit-function-declaration", "-fno-color-diagnostics",
+		"-Werror=implicit-function-declaration", "-Werror=array-bounds",
+		"-Werror=null-dereference", "-Werror=division-by-zero", "-fno-color-diagnostics",
+		"-fmacro-backtrace-limit=1", "-fstrict-flex-arrays=3",
 		"-ffile-prefix-map=" + filepath.Dir(from.path) + "/=",
 		"-ffile-prefix-map=" + c.dir + "/=",
 		"-I" + filepath.Join(c.dir, "bpf"), "-c", from.path, "-o", out,
 	}, from.flags)
 	if err := run(ctx, c.clang, args...); err != nil {
-		return fmt.Errorf("compile %s:\n%w", from.path, err)
+		return fmt.Errorf("compile %s:\n%s", from.path, c.explain(err.Error()))
 	}
 	return nil
 }

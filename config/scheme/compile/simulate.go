@@ -70,11 +70,23 @@ func (c *compiler) link(
 	flags := filepath.Join(c.dir, "bpf", "include", "simulator")
 	// so that an endless loop can be stopped
 	endless := filepath.Join(c.dir, "bpf", "include", "endless.h")
+	// What the kernel's verifier refuses ends a call: an index out of bounds, and a null pointer.
+	// Lines of C are for the messages.
 	if err := c.clangTo(ctx, object, from, "@"+flags+".clang", "-include", endless,
-		"-fsanitize-coverage=edge,no-prune,trace-pc"); err != nil {
+		"-fsanitize-coverage=edge,no-prune,trace-pc", "-fsanitize=array-bounds,null",
+		"-fno-sanitize-recover=array-bounds,null", "-fsanitize-minimal-runtime",
+		"-mllvm", "-ubsan-unique-traps", "-mllvm", "-enable-tail-merge=0",
+		"-gline-tables-only",
+		"-fdebug-compilation-dir=."); err != nil {
 		return nil, err
 	}
-	args := append(exports, "@"+flags+".wasm-ld", "-o", module, object)
+	linkFlags, err := os.ReadFile(flags + ".wasm-ld")
+	if err != nil {
+		return nil, fmt.Errorf("link %s: %w", from.path, err)
+	}
+	args := append(exports, strings.Fields(strings.ReplaceAll(string(linkFlags), "--strip-all",
+		""))...)
+	args = append(args, "-o", module, object)
 	if err := run(ctx, linker, args...); err != nil {
 		return nil, fmt.Errorf("link %s:\n%w", from.path, err)
 	}
