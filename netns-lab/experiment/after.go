@@ -194,11 +194,11 @@ func (d *decoder) addWaits(e *Experiment) {
 func (e *Experiment) begins(group string, flows []Part) (delays []Duration, parts [][]Part) {
 	for _, p := range flows {
 		f := &e.Flows[p.Flow]
-		if f.waitsWithin {
-			continue // for others of its own collective
-		}
-		delay := Duration(0)
-		if c := e.collectiveNamed(group); c != nil {
+		delay, c := Duration(0), e.collectiveNamed(group)
+		switch {
+		case c != nil && !f.Begins:
+			continue // it waits for others of the collective
+		case c != nil:
 			delay = f.Start - c.Start
 		}
 		i := slices.Index(delays, delay)

@@ -332,7 +332,7 @@ func (s *schedule) begin(from, to int, waitsFor ...Part) Part {
 		s.wait(p, s.c.computes(from), s.ready[from])
 	case first:
 		f.Start += s.c.computes(from)
-		f.waitsWithin = false
+		f.Begins = true
 	}
 	return p
 }
@@ -348,7 +348,6 @@ func (s *schedule) send(from, to int, waitsFor ...Part) Part {
 		s.e.Flows = append(s.e.Flows, Flow{
 			Name: fmt.Sprintf("%s-%s-%s", s.c.Name, a, b), Group: s.c.Name, From: a, To: b,
 			Priority: s.c.Priority, Start: s.c.Start, Message: s.c.messageBytes(),
-			waitsWithin: true,
 		})
 	} else {
 		number--

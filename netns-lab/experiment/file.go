@@ -257,8 +257,9 @@ type Flow struct {
 	// Message is the length of each message that the data of a collective's flow is in, and a part
 	// of Size. Each ends with a frame of its own. 0: all data is one message.
 	Message Bytes
-
-	waitsWithin bool // its first message waits for others of its collective only
+	// Begins is whether the first message needs what its host computes, in a collective: it waits
+	// for what the collective waits for.
+	Begins bool
 }
 
 // Priorities is the number of priorities of data on Linux; 0 is the highest. The simulator has
