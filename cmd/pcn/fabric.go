@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ on the traffic. Exits with 3 if there is a mistake.`,
 			r, err := fabric.Check(e)
 			if err != nil {
 				return err
+			}
+			for i, f := range r.Findings {
+				r.Findings[i].Show = strings.ReplaceAll(f.Show, "FILE", args[0])
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), r)

@@ -13,7 +13,7 @@ import (
 // a circle, each may wait for the next: a cyclic buffer dependency.
 
 // mostWork bounds the failures of two links that are checked: switches times destinations, over all.
-const mostWork = 20_000_000
+const mostWork = 1_500_000
 
 // deadlocks looks for circles: of the routes, and of those with one and with two failed links.
 func (c *checker) deadlocks() {

@@ -30,7 +30,7 @@ type Finding struct {
 	Line     int      `json:"line"` // of the key, or of what it would be in
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint"` // what would be right
-	Show     string   `json:"show"` // what to change and to run to see it
+	Show     string   `json:"show"` // what to change and to run; FILE is the experiment
 }
 
 // Result is what a check found.
