@@ -27,13 +27,13 @@ func newFabricCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check EXPERIMENT",
 		Short: "Find deadlocks, missing headroom and thresholds in the wrong order",
-		Long: `Check the routes, the buffers and the thresholds of an experiment's network, without running it:
-circles of buffers that may wait for each other, also when one or two links between switches fail;
-room for what arrives after a PAUSE; marking before PAUSE and drops; and oversubscription. Each
-finding has the key and its line, what would be right, and what to run to see it.
+		Long: `Check routes, buffers and thresholds of an experiment's network, without running it:
+circles of buffers that may wait for each other, also when one or two links between switches
+fail; room for what arrives after a PAUSE; marking before PAUSE and drops; and oversubscription.
+Each finding has the key and its line, what would be right, and what to run to see it.
 
-A mistake loses packets, stops the network or makes a setting useless; a risk depends on failures or
-on the traffic. Exits with 3 if there is a mistake.`,
+A mistake loses packets, stops the network or makes a setting useless; a risk depends on
+failures or on the traffic. Exits with 3 if there is a mistake.`,
 		Example: `  pcn fabric check my.yaml
   pcn fabric check hol --json`,
 		Args: cobra.ExactArgs(1),
@@ -77,8 +77,8 @@ on the traffic. Exits with 3 if there is a mistake.`,
 
 func printFindings(w io.Writer, file string, r *fabric.Result) error {
 	for _, f := range r.Findings {
-		fmt.Fprintf(w, "%s:%d: %s: %s: %s\n    %s\n    to see it: %s\n", file, f.Line, f.Severity,
-			f.Key, f.Message, f.Hint, f.Show)
+		fmt.Fprintf(w, "%s:%d: %s: %s\n    %s\n    %s\n    to see it: %s\n", file, f.Line,
+			f.Severity, f.Key, f.Message, f.Hint, f.Show)
 	}
 	if r.Checked < r.Pairs {
 		fmt.Fprintf(w, "checked %d of %d failures of two links\n", r.Checked, r.Pairs)

@@ -27,23 +27,47 @@ collective:
 
 func TestErrorsOfDependencies(t *testing.T) {
 	testErrors(t, dependentYAML, []spoilt{
-		{"unknown flow", "[a + 10us, c]", "aa", "aa}", `unknown flow "aa" (hint: one of a, b, endless, c, a-H0-0, a-H1-0, c-H4-H5, c-H5-H6, c-H6-H7, c-H7-H4)`},
-		{"no name", "[a + 10us, c]", `["+ 10us"]`, "[\"+ 10us", `"+ 10us" names no flow (hint: write F0 or F0 + 10us)`},
-		{"no unit", "[a + 10us, c]", "a + 10", "a + 10", `"10": unit is missing (hint: write a time as 5us)`},
-		{"negative", "[a + 10us, c]", "a + -1us", "a + -1us", `delay -1us is out of range (hint: 0s to 100s)`},
-		{"endless", "[a + 10us, c]", "endless", "endless}", `b waits for flow endless, which never ends (hint: give it a size)`},
-		{"itself", "[a + 10us, c]", "b", "b}", `flows wait for each other: b waits for b (hint: have one of them start at a time)`},
-		{"its own flow", "from: H0..H1, to: H2, size: 1MB", "from: H0..H1, to: H2, size: 1MB, after: a-H0-0", "a-H0-0", `flows wait for each other: a waits for a (hint: have one of them start at a time)`},
-		{"circle", "name: c\n", "name: c\n  after: b\n", "[a", `flows wait for each other: b waits for c waits for b (hint: have one of them start at a time)`},
-		{"start", "after: [a", "start: 1ms, after: [a", "1ms", `"start" is given, and flows start after others (hint: keep one of them: after: F0 + 10us has a delay)`},
-		{"kind", "ring-all-reduce", "ring-all-reduc", "ring-all-reduc", `unknown collective "ring-all-reduc" (hint: did you mean "ring-all-reduce"?)`},
-		{"ranks", "ranks: H4..H7", "ranks: [H4, H9]", "[H4, H9", `unknown host "H9" (hint: did you mean "H0"?)`},
-		{"a rank twice", "ranks: H4..H7", "ranks: [H4, H4]", "[H4, H4", `duplicate rank's host "H4" (hint: keep one of them)`},
-		{"one rank", "ranks: H4..H7", "ranks: [H4]", "[H4]", `1 ranks are out of range (hint: 2 to 4096)`},
-		{"chunks", "ring-all-reduce", "all-to-all", "2", `an all-to-all passes nothing on, so it has no chunks (hint: remove chunks:)`},
-		{"straggler", "host: H5", "host: H0", "H0", `unknown rank's host "H0" (hint: did you mean "H4"?)`},
+		{"unknown flow", "[a + 10us, c]", "aa", "aa}",
+			`unknown flow "aa" (hint: one of a, b, endless, c, a-H0-0, a-H1-0, ` +
+				`c-H4-H5, c-H5-H6, c-H6-H7, c-H7-H4)`},
+		{"no name", "[a + 10us, c]", `["+ 10us"]`, "[\"+ 10us",
+			`"+ 10us" names no flow (hint: write F0 or F0 + 10us)`},
+		{"no unit", "[a + 10us, c]", "a + 10", "a + 10",
+			`"10": unit is missing (hint: write a time as 5us)`},
+		{"negative", "[a + 10us, c]", "a + -1us", "a + -1us",
+			`delay -1us is out of range (hint: 0s to 100s)`},
+		{"endless", "[a + 10us, c]", "endless", "endless}",
+			`b waits for flow endless, which never ends (hint: give it a size)`},
+		{"itself", "[a + 10us, c]", "b", "b}",
+			`flows wait for each other: b waits for b (hint: have one of them ` +
+				`start at a time)`},
+		{"its own flow", "from: H0..H1, to: H2, size: 1MB",
+			"from: H0..H1, to: H2, size: 1MB, after: a-H0-0", "a-H0-0",
+			`flows wait for each other: a waits for a (hint: have one of them ` +
+				`start at a time)`},
+		{"circle", "name: c\n", "name: c\n  after: b\n", "[a",
+			`flows wait for each other: b waits for c waits for b (hint: have ` +
+				`one of them start at a time)`},
+		{"start", "after: [a", "start: 1ms, after: [a", "1ms",
+			`"start" is given, and flows start after others (hint: keep one of ` +
+				`them: after: F0 + 10us has a delay)`},
+		{"kind", "ring-all-reduce", "ring-all-reduc", "ring-all-reduc",
+			`unknown collective "ring-all-reduc" (hint: did you mean ` +
+				`"ring-all-reduce"?)`},
+		{"ranks", "ranks: H4..H7", "ranks: [H4, H9]", "[H4, H9",
+			`unknown host "H9" (hint: did you mean "H0"?)`},
+		{"a rank twice", "ranks: H4..H7", "ranks: [H4, H4]", "[H4, H4",
+			`duplicate rank's host "H4" (hint: keep one of them)`},
+		{"one rank", "ranks: H4..H7", "ranks: [H4]", "[H4]",
+			`1 ranks are out of range (hint: 2 to 4096)`},
+		{"chunks", "ring-all-reduce", "all-to-all", "2",
+			`an all-to-all passes nothing on, so it has no chunks (hint: remove ` +
+				`chunks:)`},
+		{"straggler", "host: H5", "host: H0", "H0",
+			`unknown rank's host "H0" (hint: did you mean "H4"?)`},
 		{"no size", "  size: 1MB\n", "", "name: c", `"size" is missing (hint: add size:)`},
-		{"name", "name: c\n", "name: a\n", "a", `duplicate name "a" (hint: give each flow and burst its own name)`},
+		{"name", "name: c\n", "name: a\n", "a",
+			`duplicate name "a" (hint: give each flow and burst its own name)`},
 	})
 }
 

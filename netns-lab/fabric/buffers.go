@@ -124,7 +124,8 @@ func (c *checker) thresholds() {
 			"a PAUSE ends after %s and is not repeated before: senders go on meanwhile",
 			pfc.PauseTime)
 	}
-	if gap := uint64(pfc.PauseTime - pfc.PauseRepeat); pfc.PauseTime != 0 && pfc.PauseRepeat != 0 &&
+	gap := uint64(pfc.PauseTime - pfc.PauseRepeat)
+	if pfc.PauseTime != 0 && pfc.PauseRepeat != 0 &&
 		gap < 8*uint64(c.e.Frame)*1_000_000_000/uint64(c.e.Topology.Rate) {
 		c.find(Mistake, "switch.pfc.pause_repeat", "want about half of pause_time",
 			run+"; see the metric buffer_drops",
@@ -151,10 +152,11 @@ func (c *checker) marking() {
 		case pfc && m.KMin >= xoff:
 			c.find(Mistake, key+".kmin", fmt.Sprintf("want kmin well below %s", xoff),
 				run+"; see the metric marked_packets",
-				"%s: a port marks from a queue of %s, and one sender is paused at %s: it never "+
-					"hears of the queue", scheme, m.KMin, xoff)
+				"%s marks from a queue of %s, and PAUSE stops a sender at %s: it hears of "+
+					"no queue", scheme, m.KMin, xoff)
 		case sw.PortBuffer != 0 && m.KMin >= sw.PortBuffer:
-			c.find(Mistake, key+".kmin", fmt.Sprintf("want kmin below port_buffer, %s", sw.PortBuffer),
+			c.find(Mistake, key+".kmin",
+				fmt.Sprintf("want kmin below port_buffer, %s", sw.PortBuffer),
 				run+"; see the metric buffer_drops",
 				"%s: a port marks from a queue of %s, and drops at %s", scheme, m.KMin,
 				sw.PortBuffer)
@@ -204,7 +206,7 @@ func (c *checker) capacity() {
 	for _, t := range c.network.Tiers() {
 		if t.Oversubscription > 1 {
 			c.find(Risk, "topology", "want as much up as down, or traffic that stays below",
-				"pcn topo FILE; with a workload of load 1 run "+run+" and see the metric utilisation",
+				"pcn topo FILE; "+run+" with a workload of load 1",
 				"tier %s is oversubscribed by %.3g:1", t.Name, t.Oversubscription)
 		}
 	}

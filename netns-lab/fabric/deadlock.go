@@ -12,7 +12,7 @@ import (
 // A port whose switch is full pauses the ports that lead to it. If routes lead from port to port in
 // a circle, each may wait for the next: a cyclic buffer dependency.
 
-// mostWork bounds the failures of two links that are checked: switches times destinations, over all.
+// mostWork bounds the failures of two links that are checked: switches times destinations, in all.
 const mostWork = 1_500_000
 
 // deadlocks looks for circles: of the routes, and of those with one and with two failed links.

@@ -36,7 +36,8 @@ type Finding struct {
 // Result is what a check found.
 type Result struct {
 	Findings []Finding `json:"findings"`
-	// Checked and Pairs are of failures of two links: how many were checked, and how many there are.
+	// Checked and Pairs are of failures of two links: how many were checked, and how many there
+	// are.
 	Checked int `json:"checked_pairs"`
 	Pairs   int `json:"pairs"`
 }

@@ -151,7 +151,8 @@ flows:
 		flows[f.Name] = f
 	}
 	end := func(name string) int64 { return *flows[name].EndNs }
-	qt.Check(t, qt.Equals(flows["c"].StartNs, max(end("a-H0-0")+7000, end("a-H1-0")+7000, end("b"))))
+	last := max(end("a-H0-0")+7000, end("a-H1-0")+7000, end("b"))
+	qt.Check(t, qt.Equals(flows["c"].StartNs, last))
 	qt.Check(t, qt.Equals(flows["c-x"].StartNs, end("c")+300))
 	qt.Check(t, qt.Equals(flows["d"].StartNs, end("c-x")))
 	qt.Check(t, qt.IsNil(flows["never"].EndNs))
