@@ -17,8 +17,14 @@ func TestGates(t *testing.T) {
 			{Size: 30, Message: 10}, {Size: 5}, {Size: 40, Message: 10},
 		},
 		Waits: []experiment.Wait{
-			{For: []experiment.Part{{Flow: 0, Messages: 2}, {Flow: 1, Messages: 1}}, Then: []experiment.Part{{Flow: 2, Messages: 2}}},
-			{For: []experiment.Part{{Flow: 0, Messages: 1}}, Then: []experiment.Part{{Flow: 2, Messages: 2}, {Flow: 2, Messages: 3}}},
+			{
+				For:  []experiment.Part{{Flow: 0, Messages: 2}, {Flow: 1, Messages: 1}},
+				Then: []experiment.Part{{Flow: 2, Messages: 2}},
+			},
+			{
+				For:  []experiment.Part{{Flow: 0, Messages: 1}},
+				Then: []experiment.Part{{Flow: 2, Messages: 2}, {Flow: 2, Messages: 3}},
+			},
 		},
 	})
 	arrive := func(flow, messages int) (over []int) {
