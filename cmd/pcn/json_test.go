@@ -98,7 +98,7 @@ func TestCompareAndDiffAsJSON(t *testing.T) {
 
 func TestTopoAsJSON(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fabric.yaml")
-	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(fabric), 0o600)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(fabricYAML), 0o600)))
 	n := printed[jsonout.Topology](t, 0, "topo", file, "--case", "broken", "--json")
 	qt.Check(t, qt.Equals(n.Nodes, 53))
 	qt.Check(t, qt.Equals(n.Hosts, 48))

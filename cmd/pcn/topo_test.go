@@ -10,7 +10,7 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-const fabric = `
+const fabricYAML = `
 name: fabric
 topology:
   {kind: leaf-spine, leaves: 3, hosts: 16, rate: 10Gbps,
@@ -26,7 +26,7 @@ cases:
 func TestTopo(t *testing.T) {
 	dir := t.TempDir()
 	file, svg := filepath.Join(dir, "fabric.yaml"), filepath.Join(dir, "fabric.svg")
-	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(fabric), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(fabricYAML), 0o644)))
 	for _, c := range []struct {
 		args []string
 		want string

@@ -8,6 +8,7 @@ package experiment
 // The order matters: parameters depend on the line rates of hosts that have flows, and the dilation
 // on the parameters and all flows.
 func (d *decoder) derive(e *Experiment) {
+	d.addCollectives(e)
 	for i := range e.Flows {
 		e.Flows[i].limitTo(e.HostRate(e.Flows[i].From))
 	}
@@ -17,6 +18,8 @@ func (d *decoder) derive(e *Experiment) {
 	}
 	d.makeFlows(e)
 	d.uniqueObjects(e)
+	d.validateAfter(e)
+	d.addWaits(e)
 	if n := len(e.Flows); n > e.Engine.MaxFlows() {
 		msg, hint := e.tooManyFlows(n)
 		d.fail("flows", msg, hint)
@@ -29,5 +32,6 @@ func (d *decoder) derive(e *Experiment) {
 // rederive sets again what depends on the seed.
 func (d *decoder) rederive(e *Experiment) {
 	d.makeFlows(e)
+	d.addWaits(e)
 	d.chooseDilation(e)
 }

@@ -1166,7 +1166,7 @@ func TestErrorsOfWholeFiles(t *testing.T) {
 		{"syntax", "name: a\ntitle: [b\n",
 			`f.yaml:2:8: did not find expected ',' or ']' (hint: close this bracket)`},
 		{"no traffic", strings.Split(smallest, "flows:")[0],
-			`f.yaml:1:1: there is no traffic (hint: add flows:, trace:, workload: or bursts:)`},
+			`f.yaml:1:1: there is no traffic (hint: add flows:, trace:, workload:, collective: or bursts:)`},
 		{"too many bins", "sample: 1us\n" + strings.Replace(smallest, "15ms", "5s", 1),
 			`f.yaml:1:9: 5001000 bins are too many (hint: make sample longer)`},
 		{"one mistake is one error", strings.Replace(smallest, "kind: fig1",

@@ -73,6 +73,8 @@ type Experiment struct {
 	Trace Trace `yaml:"trace"`
 	// Workload adds random flows.
 	Workload Workloads `yaml:"workload"`
+	// Collectives are operations of the hosts of a job, as TCP flows.
+	Collectives Collectives `yaml:"collective"`
 	// Bursts are UDP flows without congestion control.
 	Bursts []Burst `yaml:"bursts"`
 	// Transport is how simulated hosts send.
@@ -95,8 +97,11 @@ type Experiment struct {
 	// Metrics are measured but not checked.
 	Metrics []NamedMetric `yaml:"metrics"`
 
-	// Flows lists all flows: those of the FlowGroups, then of the Trace, then of the Workload.
+	// Flows lists all flows: those of the FlowGroups, then of the Collectives, of the Trace, and of
+	// the Workload.
 	Flows []Flow
+	// Waits say what of the flows' data waits for that of others.
+	Waits []Wait
 	// CaseName is the name of the case if this is one, see [Experiment.Case]; else empty.
 	CaseName string
 
@@ -107,6 +112,7 @@ type Experiment struct {
 	warnings []string        // see [Experiment.Warnings]
 	specs    []workload.Spec // of the Workload
 	given    int             // number of Flows that are not from a Workload
+	within   []Wait          // those of the Waits that are within a collective
 	source   []byte
 	variants map[string]*Experiment // the experiment of each case
 	origin   origin
@@ -212,6 +218,10 @@ type FlowGroup struct {
 	// Start is when the first flow of each host starts. From -warmup, which is the default, to the
 	// end of the run.
 	Start Duration `yaml:"start"`
+	// After is what all the group's flows wait for, in place of Start: they start when all data of
+	// the named flows and groups has arrived at its receivers, plus a delay: F0 + 10us. One or a
+	// list. Default: none.
+	After After `yaml:"after"`
 	// Every is the time between the starts of a host's flows. Default 0: all start together.
 	Every Duration `yaml:"every"`
 	// StartJitter delays each start by a random time below it, by the seed, so that flows are not
@@ -250,6 +260,12 @@ type Flow struct {
 	LimitRate   Rate
 	// Traced is whether the flow is out of a trace or a workload.
 	Traced bool
+	// Message is the length of each message that the data of a collective's flow is in, and a part
+	// of Size. Each ends with a frame of its own. 0: all data is one message.
+	Message Bytes
+	// Begins is whether the first message needs what its host computes, in a collective: it waits
+	// for what the collective waits for.
+	Begins bool
 }
 
 // Priorities is the number of priorities of data on Linux; 0 is the highest. The simulator has

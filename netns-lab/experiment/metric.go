@@ -158,6 +158,11 @@ const (
 	SlowdownP99  Metric = "slowdown_p99"
 	SlowdownP999 Metric = "slowdown_p999"
 
+	// JobTime is the time from the first start of the flows until all data of all of them has
+	// arrived: of a collective, or of several groups that are a job. It is not reached if some is
+	// missing at the end of the run.
+	JobTime Metric = "job_time"
+
 	// Completed is the share of all flows that started in the window that completed before the end
 	// of the run.
 	Completed Metric = "completed"
@@ -288,6 +293,7 @@ var metrics = map[Metric]metricSpec{
 	SlowdownP95:      ofCompletions(UnitCount),
 	SlowdownP99:      ofCompletions(UnitCount),
 	SlowdownP999:     ofCompletions(UnitCount),
+	JobTime:          {unit: UnitTime, flows: true, together: true},
 	Completed:        ofCompletions(UnitShare),
 	CompletionRate:   ofCompletions(UnitCount),
 	TierPauseCount:   {unit: UnitCount, window: true, tiers: true, priority: true},

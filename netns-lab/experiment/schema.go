@@ -71,7 +71,9 @@ var (
 		Type:    jsonschema.Types{jsonschema.Integer, jsonschema.String},
 		Minimum: new(1.0), Pattern: `^[0-9]+(\.\.[0-9]+)?$`,
 	}
-	dilation = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
+	// F0, or F0 + 10us.
+	dependency = &jsonschema.Schema{Type: jsonschema.String, Pattern: `^[^+]+([+].+)?$`}
+	dilation   = &jsonschema.Schema{AnyOf: []*jsonschema.Schema{
 		{Type: jsonschema.Integer, Minimum: new(0.0)}, jsonschema.OneOf([]string{autoDilation}),
 	}}
 	point = &jsonschema.Schema{
@@ -93,24 +95,27 @@ func nodesPattern() string {
 // schemaMaker makes the schemas of the types in experiment files.
 var schemaMaker = jsonschema.Maker{
 	Types: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[NodeList]():    nodes,
-		reflect.TypeFor[LinkList]():    links,
-		reflect.TypeFor[Sizes]():       sizeRange,
-		reflect.TypeFor[Incast]():      incast,
-		reflect.TypeFor[Point]():       point,
-		reflect.TypeFor[Dilation]():    dilation,
-		reflect.TypeFor[Metric]():      jsonschema.OneOf(Metrics()),
-		reflect.TypeFor[Since]():       jsonschema.OneOf(sinces()),
-		reflect.TypeFor[Over]():        jsonschema.OneOf(overs()),
-		reflect.TypeFor[FigureName]():  jsonschema.OneOf(figureNames()),
-		reflect.TypeFor[FlowControl](): jsonschema.OneOf(flowControls()),
-		reflect.TypeFor[Engine]():      jsonschema.OneOf(Engines()),
-		reflect.TypeFor[FlowFormat]():  jsonschema.OneOf(flowFormats()),
-		reflect.TypeFor[MarkingRule](): jsonschema.OneOf(markingRules()),
-		reflect.TypeFor[ECMP]():        jsonschema.OneOf(ecmps()),
-		reflect.TypeFor[Recovery]():    jsonschema.OneOf(recoveries()),
-		reflect.TypeFor[LoadEnd]():     jsonschema.OneOf(loadEnds()),
-		reflect.TypeFor[LinkState]():   jsonschema.OneOf(linkStates()),
+		reflect.TypeFor[NodeList]():       nodes,
+		reflect.TypeFor[LinkList]():       links,
+		reflect.TypeFor[Sizes]():          sizeRange,
+		reflect.TypeFor[Incast]():         incast,
+		reflect.TypeFor[Point]():          point,
+		reflect.TypeFor[Dilation]():       dilation,
+		reflect.TypeFor[Dependency]():     dependency,
+		reflect.TypeFor[After]():          jsonschema.OneOrList(dependency),
+		reflect.TypeFor[CollectiveKind](): jsonschema.OneOf(collectiveKinds()),
+		reflect.TypeFor[Metric]():         jsonschema.OneOf(Metrics()),
+		reflect.TypeFor[Since]():          jsonschema.OneOf(sinces()),
+		reflect.TypeFor[Over]():           jsonschema.OneOf(overs()),
+		reflect.TypeFor[FigureName]():     jsonschema.OneOf(figureNames()),
+		reflect.TypeFor[FlowControl]():    jsonschema.OneOf(flowControls()),
+		reflect.TypeFor[Engine]():         jsonschema.OneOf(Engines()),
+		reflect.TypeFor[FlowFormat]():     jsonschema.OneOf(flowFormats()),
+		reflect.TypeFor[MarkingRule]():    jsonschema.OneOf(markingRules()),
+		reflect.TypeFor[ECMP]():           jsonschema.OneOf(ecmps()),
+		reflect.TypeFor[Recovery]():       jsonschema.OneOf(recoveries()),
+		reflect.TypeFor[LoadEnd]():        jsonschema.OneOf(loadEnds()),
+		reflect.TypeFor[LinkState]():      jsonschema.OneOf(linkStates()),
 		reflect.TypeFor[Flight](): {AnyOf: []*jsonschema.Schema{
 			jsonschema.Size(), jsonschema.OneOf([]string{flightBDP}),
 		}},
@@ -130,6 +135,8 @@ var schemaMaker = jsonschema.Maker{
 		reflect.TypeFor[Marking]():    {Required: []string{"kmin", "kmax", "pmax"}},
 		reflect.TypeFor[DynamicPFC](): {Required: []string{"alpha"}},
 		reflect.TypeFor[FlowGroup]():  {Required: []string{"name", "from", "to"}},
+		reflect.TypeFor[Collective](): {Required: []string{"kind", "ranks", "size"}},
+		reflect.TypeFor[Straggler]():  {Required: []string{"host", "late"}},
 		reflect.TypeFor[Trace]():      {Required: []string{"file"}},
 		reflect.TypeFor[Burst]():      {Required: []string{"name", "from", "to", "size"}},
 		reflect.TypeFor[LinkEvent](): {

@@ -89,6 +89,9 @@ func (d *decoder) fill(e *Experiment) {
 	for i := range e.Workload {
 		d.fillWorkload(e, i)
 	}
+	for i := range e.Collectives {
+		d.fillCollective(e, i)
+	}
 	for i := range e.Bursts {
 		if !d.has(fmt.Sprintf("bursts[%d].flows", i)) {
 			e.Bursts[i].Flows = 1
@@ -161,6 +164,7 @@ func (d *decoder) check(e *Experiment) {
 	d.validateTime(e)
 	d.validateFlows(e)
 	d.validateWorkloads(e)
+	d.validateCollectives(e)
 	d.validateBursts(e)
 	d.validateStarts(e)
 	d.validateLinkEvents(e)
@@ -319,6 +323,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 			d.fail(path+"every", "\"every\" needs \"count\"", "write count: 10")
 		}
 		d.validateLasts(e, path, f)
+		d.validateGroupAfter(path)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, e.minRate(),
 				max(e.fastest(f.From), e.minRate()))
@@ -355,6 +360,10 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 	for i, g := range e.FlowGroups {
 		at[g.Name] = fmt.Sprintf("flows[%d]", i)
 	}
+	for i, c := range e.Collectives {
+		at[c.Name] = fmt.Sprintf("collective[%d]", i)
+		check(at[c.Name], c.Name)
+	}
 	for _, f := range e.Flows {
 		if f.Name != f.Group {
 			check(at[f.Group], f.Name)
@@ -363,8 +372,10 @@ func (d *decoder) uniqueObjects(e *Experiment) {
 }
 
 func (d *decoder) validateBursts(e *Experiment) {
-	if len(e.FlowGroups)+len(e.Bursts)+len(e.Workload) == 0 && !d.has("trace") {
-		d.fail("", "there is no traffic", "add flows:, trace:, workload: or bursts:")
+	if len(e.FlowGroups)+len(e.Bursts)+len(e.Workload)+len(e.Collectives) == 0 &&
+		!d.has("trace") {
+		d.fail("", "there is no traffic",
+			"add flows:, trace:, workload:, collective: or bursts:")
 	}
 	for i, b := range e.Bursts {
 		path := fmt.Sprintf("bursts[%d].", i)

@@ -74,6 +74,9 @@ func flowNames(e *Experiment) []string {
 	for _, g := range e.FlowGroups {
 		names = append(names, g.Name)
 	}
+	for _, c := range e.Collectives {
+		names = append(names, c.Name)
+	}
 	if e.Trace.File != "" {
 		names = append(names, tracedGroup)
 	}
@@ -149,7 +152,7 @@ func (d *decoder) validateMeasure(path string, m Measure, e *Experiment) bool {
 			m.Metric), "add switch: {detectors: true}")
 	}
 	d.checkAllKnown(path+"tiers", "tier of the topology", m.Tiers, d.tiers)
-	if m.Metric == CompletionTime || metrics[m.Metric].sizes {
+	if m.Metric == CompletionTime || m.Metric == JobTime || metrics[m.Metric].sizes {
 		d.validateCompletion(path, m.Flows, e)
 	}
 	if m.Priority != nil {

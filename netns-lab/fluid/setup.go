@@ -75,6 +75,8 @@ func canExpress(e *experiment.Experiment) error {
 		}
 		return fmt.Errorf("topology %s may have several paths, and the fluid models have one: "+
 			"want one of %v, or %s", kind, kinds, other)
+	case len(e.Waits) > 0 || len(e.Collectives) > 0:
+		return fmt.Errorf("flows that wait for others have no fluid model: %s", other)
 	case e.Switch.Detectors:
 		return fmt.Errorf("switch.detectors are about packets: remove it, or %s", other)
 	case e.Switch.FlowControl == experiment.FlowCBFC:

@@ -125,6 +125,12 @@ func departureTime(kernelNs uint64) []byte {
 
 // discard reads until the end without copying.
 func discard(c *net.TCPConn) error {
+	return discardWith(c, func(int, int) error { return nil })
+}
+
+// discardWith is discard, and calls see whenever it has read all that is there: with the number of
+// bytes since the last call.
+func discardWith(c *net.TCPConn, see func(fd, n int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
@@ -132,7 +138,10 @@ func discard(c *net.TCPConn) error {
 	for end := false; !end; {
 		var rerr error
 		if err := raw.Read(func(fd uintptr) bool {
-			end, rerr = discardAvailable(int(fd))
+			var n int
+			if n, end, rerr = discardAvailable(int(fd)); rerr == nil {
+				rerr = see(int(fd), n)
+			}
 			return end || rerr != nil
 		}); err != nil {
 			return err
@@ -147,18 +156,20 @@ func discard(c *net.TCPConn) error {
 	return nil
 }
 
-// discardAvailable discards what a socket has received, and reports whether the stream has ended.
-func discardAvailable(fd int) (end bool, err error) {
+// discardAvailable discards what a socket has received. It returns how many bytes that was, and
+// whether the stream has ended.
+func discardAvailable(fd int) (bytes int, end bool, err error) {
 	for {
 		n, err := recvTrunc(fd)
 		switch {
 		case err == unix.EAGAIN:
-			return false, nil
+			return bytes, false, nil
 		case err != nil:
-			return false, err
+			return bytes, false, err
 		case n == 0:
-			return true, nil
+			return bytes, true, nil
 		}
+		bytes += n
 	}
 }
 

@@ -192,7 +192,7 @@ func TestWhatCanNotBeMeasured(t *testing.T) {
 func TestEveryMetricIsImplemented(t *testing.T) {
 	e := load(t)
 	r := resulttest.Fig2(e, "pfc")
-	r.Flows[0].CompletionNs = 5000
+	r.Flows[0].CompletionNs, r.Flows[0].EndNs = 5000, new(int64(4000))
 	r.Completions = []result.Completion{result.NewCompletion(result.Completion{Flow: "F0",
 		FCTNs: new(int64(5000)), IdealNs: 2500})}
 	r.States = []result.State{{TimeNs: 0, Port: "S0->S1", TCD: result.Congestion, OffNs: 1}}

@@ -45,6 +45,7 @@ var measures = map[experiment.Metric]measureFunc{
 	experiment.QueueSettling:    eachQueueTime(drainQueue),
 
 	experiment.CompletionTime: eachFlow((*Run).completion),
+	experiment.JobTime:        single((*Run).jobTime),
 	experiment.FCTMean:        single((*Run).completionMetric),
 	experiment.FCTP50:         single((*Run).completionMetric),
 	experiment.FCTP95:         single((*Run).completionMetric),

@@ -19,6 +19,7 @@ const (
 	evLink                // a PAUSE, a RESUME or credits take effect: arg is a link event
 	evWake                // a sender may hand over a packet: arg is the flow
 	evStart               // a flow starts
+	evRelease             // flows have waited long enough for others: arg is the wait
 	evTimeout             // a retransmission timer
 	evAck                 // a delayed ACK is due
 	evWindow              // a window of a notification point ends

@@ -19,8 +19,13 @@ type flow struct {
 	mss         uint32
 	frame       uint32 // full
 	packets     uint32 // of its data; 0: it never ends
+	allowed     uint32 // of them: those behind wait for other flows
 	size        uint64
-	lastFrame   uint32 // of the last packet
+	lastFrame   uint32 // of the last packet, and of the last one of each message
+
+	messagePackets uint32 // of each message; 0: there are none
+	tellAt         uint32 // packets whose arrival other flows wait for
+
 	start       int64
 	lasts       int64 // how long it sends; 0: to its end
 	initialRate uint64
@@ -115,7 +120,7 @@ func (f *flow) last(seq uint32) bool { return f.packets != 0 && seq == f.packets
 
 // frameOf returns the length of a packet's frame.
 func (f *flow) frameOf(seq uint32) uint32 {
-	if f.last(seq) {
+	if f.last(seq) || f.messagePackets != 0 && (seq+1)%f.messagePackets == 0 {
 		return f.lastFrame
 	}
 	return f.frame
@@ -141,7 +146,7 @@ func (f *flow) goBack() {
 
 // hasData reports whether there is a packet to send.
 func (f *flow) hasData() bool {
-	return f.board != nil && f.board.lost > 0 || f.packets == 0 || f.nxt < f.packets
+	return f.board != nil && f.board.lost > 0 || f.packets == 0 || f.nxt < f.allowed
 }
 
 // setRate sets the pacing.

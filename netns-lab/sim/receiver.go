@@ -83,6 +83,9 @@ func (w *world) receiveData(f *flow, k *packet) {
 		return
 	}
 	inOrder := f.take(seq)
+	if f.expected >= f.tellAt {
+		w.tell(f)
+	}
 	ce := ecn == ecnCE
 	if w.latchECE {
 		f.echo = f.echo && flags&flagCWR == 0 || ce

@@ -7,6 +7,9 @@ const maxBackoff = 6
 
 // begin starts a flow.
 func (w *world) begin(f *flow) {
+	if f.packets != 0 && f.allowed == 0 {
+		return // it waits for others
+	}
 	f.started = true
 	f.nextAt = w.now
 	if f.kind == packetUDP {

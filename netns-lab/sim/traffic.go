@@ -37,7 +37,8 @@ func (w *world) addFlows() error {
 			flightBytes: w.flightOf(uint64(e.HostRate(x.From))),
 			intMulti:    w.telemetryScale(uint64(e.HostRate(x.From))),
 		}
-		if err := w.addFlow(f, a, p.payload(), ackBytes+uint64(w.overhead())); err != nil {
+		header := ackBytes + uint64(w.overhead())
+		if err := w.addFlow(f, uint64(x.Message), a, p.payload(), header); err != nil {
 			return fmt.Errorf("flow %s: %w", f.name, err)
 		}
 	}
@@ -46,6 +47,7 @@ func (w *world) addFlows() error {
 			return err
 		}
 	}
+	w.addGates()
 	return nil
 }
 
@@ -63,7 +65,7 @@ func (w *world) addBurst(b experiment.Burst, a *addresses) error {
 				f.gap = uint64(w.plan.exp.Frame) * 8_000_000_000 / uint64(b.Rate) << gapShift
 			}
 			payload := uint64(w.plan.exp.Frame) - ethHeader - udpIPHeader
-			if err := w.addFlow(f, a, payload, ethHeader+udpIPHeader); err != nil {
+			if err := w.addFlow(f, 0, a, payload, ethHeader+udpIPHeader); err != nil {
 				return fmt.Errorf("flow %s: %w", f.name, err)
 			}
 		}
@@ -80,15 +82,25 @@ const (
 	sinkPort                      = 9
 )
 
-// addFlow adds a flow whose full frames carry so many bytes behind a header.
-func (w *world) addFlow(f flow, a *addresses, payload, header uint64) error {
+// addFlow adds a flow whose full frames carry so many bytes behind a header, in messages of so many
+// bytes; 0: it has one.
+func (w *world) addFlow(f flow, messageBytes uint64, a *addresses, payload, header uint64) error {
 	p := w.plan
 	f.id = int32(len(w.flows))
 	f.class = w.ranks.of[experiment.DataClass(f.priority)]
 	f.frame, f.mss = uint32(payload+header), uint32(payload)
 	if f.size != 0 {
-		f.packets = uint32((f.size + payload - 1) / payload)
-		f.lastFrame = uint32(f.size - uint64(f.packets-1)*payload + header)
+		message, n := f.size, uint32(1)
+		if messageBytes != 0 {
+			message, n = messageBytes, uint32(f.size/messageBytes)
+		}
+		frames := uint32((message + payload - 1) / payload)
+		f.lastFrame = uint32(message - uint64(frames-1)*payload + header)
+		f.packets = n * frames
+		if n > 1 {
+			f.messagePackets = frames
+		}
+		f.allowed = f.packets
 	}
 	f.key = key{src: int32(p.number[f.from]), dst: int32(p.number[f.to]), protocol: protoTCP}
 	var err error

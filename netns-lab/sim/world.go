@@ -14,6 +14,7 @@ import (
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/netns-lab/gate"
 	"github.com/pcn-linux/pcn/netns-lab/network"
 )
 
@@ -30,7 +31,8 @@ type world struct {
 	ports   []port
 	nodes   []node
 	flows   []flow
-	streams int // flows that the scheme controls; bursts' flows follow
+	streams int         // flows that the scheme controls; bursts' flows follow
+	gates   *gate.Gates // of controlled flows
 	changes []linkChange
 
 	// Where paths are not fixed, because links fail or packets are spread:
@@ -555,6 +557,8 @@ func (w *world) happen(e *event) {
 		w.linkEvent(e.arg)
 	case evStart:
 		w.begin(&w.flows[e.arg])
+	case evRelease:
+		w.release(int(e.arg))
 	case evAck:
 		w.ackDue(&w.flows[e.arg])
 	case evWindow:
@@ -577,6 +581,7 @@ func (w *world) happen(e *event) {
 // finish ends the measured time: what was counted of flows is kept, and senders stop. Bursts do
 // not: as on Linux, their packets have been in their hosts' ports all the time.
 func (w *world) finish() {
+	w.neverStarted()
 	w.record.snapshot(w)
 	w.draining = true
 	for i := range w.flows[:w.streams] {
