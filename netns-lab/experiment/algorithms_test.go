@@ -52,7 +52,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"cnp_interval": "50us", "decrease_interval": "0ns", "clamp_target": "true",
 		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "100Mbps",
 		"decrease_clock": "false",
-		"marking.kmin":   "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
+		"doubt":          "false", "careful_start": "false", "doubt_hold": "500ms",
+		"marking.kmin": "5KB", "marking.kmax": "200KB", "marking.pmax": "0.01",
 	}
 	ns3 := paper.with(values{
 		"loss_cut": "false",
@@ -67,7 +68,8 @@ func TestSetsOfDCQCN(t *testing.T) {
 		"cnp_interval": "0ns", "decrease_interval": "4us", "clamp_target": "false",
 		"alpha_first": "false", "ue_resets": "false", "initial_alpha": "1", "min_rate": "1Gbps",
 		"decrease_clock": "true",
-		"marking.kmin":   "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
+		"doubt":          "false", "careful_start": "false", "doubt_hold": "500ms",
+		"marking.kmin": "400KB", "marking.kmax": "1.6MB", "marking.pmax": "0.2",
 	}
 	const others = "dcqcn: {g: 1/2, marking: {kmax: 50KB}, set: ns3-rdma, clamp_target: false}"
 	for _, tc := range []struct {

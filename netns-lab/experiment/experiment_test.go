@@ -226,6 +226,7 @@ func TestDefaults(t *testing.T) {
 			"doubt":  "false", "careful_start": "false", "doubt_hold": "500ms",
 		},
 		"dcqcn": {
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"loss_cut": "true",
 			"set":      "paper", "g": "0.00390625", "alpha_timer": "55us", "rate_timer": "55us",
 			"byte_counter": "10MB", "fast_recovery": "5", "rate_ai": "40Mbps",
@@ -271,6 +272,7 @@ func TestDefaults(t *testing.T) {
 			"max_stage": "5", "int_multi": "1", "fast_react": "true", "multi_rate": "false",
 		},
 		"ibcc": {
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"loss_cut":      "true",
 			"ccti_increase": "1", "ccti_limit": "127", "ccti_min": "0", "ccti_timer": "20us",
 			"cct_delay": "15", "cct_exponent": "2", "becn_interval": "0ns",
@@ -425,6 +427,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"min_rate": "10kbps",
 		},
 		"dcqcn": {
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"loss_cut": "false",
 			"set":      "ns3-rdma", "g": "0.0078125", "alpha_timer": "1us", "rate_timer": "2us",
 			"byte_counter": "3MB", "fast_recovery": "4", "rate_ai": "5Mbps", "rate_hai": "6Mbps",
@@ -471,6 +474,7 @@ func TestEverySectionIsRead(t *testing.T) {
 			"max_stage": "6", "int_multi": "7", "fast_react": "false", "multi_rate": "true",
 		},
 		"ibcc": {
+			"doubt": "false", "careful_start": "false", "doubt_hold": "500ms",
 			"loss_cut":      "true",
 			"ccti_increase": "2", "ccti_limit": "63", "ccti_min": "3", "ccti_timer": "40us",
 			"cct_delay": "7.5", "cct_exponent": "1", "becn_interval": "5us",
