@@ -167,7 +167,7 @@ func (w *world) checkRoundTrip() error {
 // other links, which is for packets of its own.
 func (w *world) checkRelays() error {
 	if w.relays && w.plan.exp.LinkStates() {
-		return errors.New("links can't fail where hosts forward: remove state: from links:")
+		return errors.New("links can't fail where hosts forward: remove \"state\" from \"links\"")
 	}
 	return nil
 }
