@@ -90,7 +90,8 @@ func TestMetricsArePrinted(t *testing.T) {
 	file, runs := filepath.Join(dir, "late.yaml"), filepath.Join(dir, "runs")
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(judgedLate), 0o600)))
 	out, _, _ := pcn(t, "run", file, "--duration", "6ms", "--out", runs)
-	qt.Check(t, qt.Matches(out, `(?s).*\nmetric +value\nrate +5Gbps\nutil +100%\n.*`), qt.Commentf("%s", out))
+	qt.Check(t, qt.Matches(out, `(?s).*\nmetric +value\nrate +5Gbps\nutil +100%\n.*`),
+		qt.Commentf("%s", out))
 	m := outcomesIn(t, runs).Metrics
 	qt.Assert(t, qt.HasLen(m, 2))
 	qt.Check(t, qt.Equals(m[0].Name, "rate"))

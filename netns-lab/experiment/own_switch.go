@@ -18,8 +18,8 @@ type OwnSwitch struct {
 	Buffer Bytes `yaml:"buffer"`
 	// XOFF is the static threshold of PFC; XON stays as far below as that of all.
 	XOFF Bytes `yaml:"xoff"`
-	// Alpha is that of dynamic thresholds. 1/1024 to 16. With by_rate it is of a port at the rate of
-	// the topology.
+	// Alpha is that of dynamic thresholds. 1/1024 to 16. With by_rate it is of a port at the rate
+	// of the topology.
 	Alpha Ratio `yaml:"alpha"`
 	// KMin and KMax are RED's, for all schemes that mark by it; pmax is that of all. With
 	// marking_by_rate they are of a port at the rate of the topology.

@@ -107,7 +107,8 @@ func TestTopologyErrors(t *testing.T) {
 		{"{kind: leaf-spine, links: [{link: L0-S0, delay: 1ns}]}", "1ns",
 			"1ns is out of range (hint: 500ns to 50ms)"},
 		{"{kind: leaf-spine, links: [{link: L0-S0, error_rate: 1%}]}", "1%",
-			`"error_rate" is in the simulator only (hint: write engine: sim at the top of the file)`},
+			`"error_rate" is in the simulator only ` +
+				`(hint: write engine: sim at the top of the file)`},
 		{"{kind: leaf-spine, failed: [L0-S2]}", "[L0-S2",
 			`unknown link "L0-S2" (hint: write L0-T3, the names of two nodes that are linked)`},
 		{"{kind: leaf-spine, failed: [L0-S1.0]}", "[L0-S1.0",

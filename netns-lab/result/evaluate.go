@@ -327,7 +327,8 @@ func (r *Run) since(
 		}
 		ns, err := reach(m, t, sinceNs)
 		if errors.Is(err, ErrNotReached) {
-			return 0, &notReachedError{observedNs: r.Manifest.DurationNs - sinceNs, untilNs: r.Manifest.DurationNs}
+			end := r.Manifest.DurationNs
+			return 0, &notReachedError{observedNs: end - sinceNs, untilNs: end}
 		}
 		return float64(ns), err
 	}
@@ -488,7 +489,8 @@ func (r *Run) completion(_ experiment.Measure, flow string) (float64, error) {
 		return 0, err
 	}
 	if f.CompletionNs == 0 {
-		return 0, &notReachedError{observedNs: r.Manifest.DurationNs - f.StartNs, untilNs: r.Manifest.DurationNs}
+		end := r.Manifest.DurationNs
+		return 0, &notReachedError{observedNs: end - f.StartNs, untilNs: end}
 	}
 	return float64(f.CompletionNs), nil
 }

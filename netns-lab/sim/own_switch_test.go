@@ -46,7 +46,8 @@ func TestSwitchesOfTheirOwn(t *testing.T) {
 	// own values that are those of all
 	for _, scheme := range []string{"pfc", "dcqcn"} {
 		for all, own := range map[string]string{
-			"pfc: {xoff: 60KB}":                                        "at: S0..S1, buffer: 4MB, xoff: 60KB, kmin: 100KB, kmax: 100KB",
+			"pfc: {xoff: 60KB}": "at: S0..S1, buffer: 4MB, xoff: 60KB, " +
+				"kmin: 100KB, kmax: 100KB",
 			"pfc: {dynamic: {alpha: 1/32}}":                            "at: [S1], buffer: 4MB, alpha: 1/32",
 			"pfc: {dynamic: {alpha: 1/32, headroom: 3, reserve: 4KB}}": "at: [S1], alpha: 1/32",
 		} {
