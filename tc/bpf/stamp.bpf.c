@@ -60,9 +60,9 @@ static __always_inline bool is_data(const struct packet *p)
 /* What is not data has its class for switches. */
 static __always_inline bool as_data(const struct packet *p)
 {
-	return p->ip->protocol == IPPROTO_TCP ? acks_as_data :
-	       p->ip->protocol == IPPROTO_UDP ? cnps_as_data :
-						false;
+	return p->ip->protocol == IPPROTO_TCP	? acks_as_data
+	       : p->ip->protocol == IPPROTO_UDP ? cnps_as_data
+						: false;
 }
 
 /* Sets the MAC address that stands for the IPv4 source. */
