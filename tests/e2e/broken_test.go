@@ -78,9 +78,9 @@ var brokenControls = []struct{ name, old, new, want string }{
 		`error: control_rate is not defined\n\(hint: add static .* u64 control_rate\(`},
 	{"stack", onACK, onACK + "\tvolatile u8 big[600] = {};\n" +
 		"\tflow->state.cuts += big[e->acked_bytes % 600];\n",
-		`mine_cong_control: error: .*stack limit.*hint: a program has 512 bytes of stack`},
+		`on_ack: error: .*stack limit.*hint: a program has 512 bytes of stack`},
 	{"state too large", "\tu32 pad;\n", "\tu32 pad;\n\tu64 hist[100000];\n",
-		`mine_init: error: .*hint: .*the flow's state is too large`},
+		`start: error: .*hint: .*the flow's state is too large`},
 }
 
 // marker separates what stands for old from a line to put behind onACK.

@@ -98,7 +98,8 @@ var (
 	inHeader = regexp.MustCompile(`^bpf/\S+: (?:fatal )?error: (.*)`)
 	// The generator of code knows the user's file by its name alone.
 	lostPlace = regexp.MustCompile(`not determine the original source location for (\S+:\d+:\d+)`)
-	program   = regexp.MustCompile(`(?m)^ +\d+ \| (\w+)$`) // what a macro of a header names
+	// What a macro of a header names, or a function of one.
+	program = regexp.MustCompile(`(?m)^ +\d+ \| (?:static \w+ \w+ )?(\w+)(?:\(struct .*)?$`)
 )
 
 // quoted are the words that an error quotes, and ofKey the parameter that it is about.
