@@ -5,8 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# field prints a text as the rest of a field: indented, with a dot for an empty line.
-field() { tr -d '\r\f' | sed -E 's/[[:space:]]+$//; s/^/ /; s/^ $/ ./'; }
+# field prints a text as the rest of a field: indented, with a dot for an empty line. FreeType's
+# licence has a copyright sign of Latin-1: no other byte of a text in English.
+field() { LC_ALL=C sed 's/ \xa9 / (C) /g' | tr -d '\r\f' | sed -E 's/[[:space:]]+$//; s/^/ /; s/^ $/ ./'; }
 
 cat <<'EOF'
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/

@@ -84,8 +84,11 @@ func TestPackageUnderSystemd(t *testing.T) {
 		m.run(t, "dpkg", "-P", "pcn")
 		qt.Check(t, qt.DeepEquals(m.files(t), files))
 	})
-	nstest.Eventually(t, "the kernel has what it had before",
-		func() bool { return nstest.KernelObjects(t) == before })
+	// what other tests had closed just before may have been counted
+	nstest.Eventually(t, "the kernel has no more than before", func() bool {
+		now := nstest.KernelObjects(t)
+		return now.Programs <= before.Programs && now.Maps <= before.Maps && now.Links <= before.Links
+	})
 }
 
 // Where there is no BPF file system, as in many containers, the unit says so, and the package can
