@@ -7,7 +7,10 @@ cd "$(dirname "$0")/../.."
 
 # field prints a text as the rest of a field: indented, with a dot for an empty line. FreeType's
 # licence has a copyright sign of Latin-1: no other byte of a text in English.
-field() { LC_ALL=C sed 's/ \xa9 / (C) /g' | tr -d '\r\f' | sed -E 's/[[:space:]]+$//; s/^/ /; s/^ $/ ./'; }
+field() {
+	LC_ALL=C sed 's/ \xa9 / (C) /g' | tr -d '\r\f' |
+		sed -E 's/[[:space:]]+$//; s/^/ /; s/^ $/ ./'
+}
 
 cat <<'EOF'
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
@@ -60,8 +63,10 @@ go list -deps -f "$module" ./cmd/pcn ./cmd/pcn-guest | sort -u | while read -r p
 		else
 			printf ' .\n'
 		fi
-		if grep -q 'Apache License' "$file" && grep -q 'APPENDIX' "$file"; then
+		if grep -q 'TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION' "$file"; then
 			echo ' Apache-2.0: see /usr/share/common-licenses/Apache-2.0'
+		elif grep -q 'TERMS AND CONDITIONS FOR COPYING, DISTRIBUTION AND MODIFICATION' "$file"; then
+			echo ' GPL-2: see /usr/share/common-licenses/GPL-2'
 		else
 			field <"$file"
 		fi
