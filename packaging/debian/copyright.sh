@@ -63,9 +63,9 @@ go list -deps -f "$module" ./cmd/pcn ./cmd/pcn-guest | sort -u | while read -r p
 		else
 			printf ' .\n'
 		fi
-		if grep -q 'TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION' "$file"; then
+		if grep -q 'CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION' "$file"; then
 			echo ' Apache-2.0: see /usr/share/common-licenses/Apache-2.0'
-		elif grep -q 'TERMS AND CONDITIONS FOR COPYING, DISTRIBUTION AND MODIFICATION' "$file"; then
+		elif grep -q 'CONDITIONS FOR COPYING, DISTRIBUTION AND MODIFICATION' "$file"; then
 			echo ' GPL-2: see /usr/share/common-licenses/GPL-2'
 		else
 			field <"$file"

@@ -87,7 +87,8 @@ func TestPackageUnderSystemd(t *testing.T) {
 	// what other tests had closed just before may have been counted
 	nstest.Eventually(t, "the kernel has no more than before", func() bool {
 		now := nstest.KernelObjects(t)
-		return now.Programs <= before.Programs && now.Maps <= before.Maps && now.Links <= before.Links
+		return now.Programs <= before.Programs && now.Maps <= before.Maps &&
+			now.Links <= before.Links
 	})
 }
 
