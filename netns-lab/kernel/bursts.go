@@ -5,6 +5,7 @@ package kernel
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"net"
 	"net/netip"
@@ -41,8 +42,8 @@ func (b *burstFlow) ecn() int {
 	return 2
 }
 
-// bursts holds the UDP flows of all bursts. Those of a host share a raw socket, so
-// that one system call can hand over packets of several flows.
+// bursts holds the UDP flows of all bursts. Those of a host share a raw socket, so that one system
+// call can hand over packets of several flows.
 type bursts struct {
 	plan      *plan
 	clock     clock
@@ -90,13 +91,35 @@ func (b *bursts) newFlow(burst experiment.Burst, from string, k, id int) (*burst
 	return flow, nil
 }
 
-// byHost returns the flows of each host.
-func (b *bursts) byHost() map[string][]*burstFlow {
-	byHost := map[string][]*burstFlow{}
+// byHost yields each host that has flows, by name, with its flows.
+func (b *bursts) byHost() iter.Seq2[string, []*burstFlow] {
+	flows := map[string][]*burstFlow{}
 	for _, flow := range b.flows {
-		byHost[flow.from] = append(byHost[flow.from], flow)
+		flows[flow.from] = append(flows[flow.from], flow)
 	}
-	return byHost
+	return func(yield func(string, []*burstFlow) bool) {
+		for _, host := range slices.Sorted(maps.Keys(flows)) {
+			if !yield(host, flows[host]) {
+				return
+			}
+		}
+	}
+}
+
+// inTurns yields the packets of flows in the order in which they are sent, packet by packet: each
+// as its flow and its number in it.
+func inTurns(flows []*burstFlow) iter.Seq2[*burstFlow, int] {
+	return func(yield func(*burstFlow, int) bool) {
+		left := slices.Clone(flows)
+		for round := 0; len(left) > 0; round++ {
+			for _, flow := range left {
+				if !yield(flow, round) {
+					return
+				}
+			}
+			left = slices.DeleteFunc(left, func(f *burstFlow) bool { return round+1 >= f.frames })
+		}
+	}
 }
 
 // openSockets opens the socket of each host that has flows.
@@ -117,7 +140,10 @@ func (b *bursts) openSockets(nodes namespaces) error {
 // openSocket opens the socket of a host's flows in the thread's namespace. Its send buffer holds
 // all flows, which are sent ahead of their time.
 func (b *bursts) openSocket(flows []*burstFlow) (*ipv4.RawConn, error) {
-	const skbOverhead = 2048 // largest overhead of an skb in a send buffer, in bytes
+	const (
+		skbOverhead = 2048    // largest overhead of an skb in a send buffer, in bytes
+		mostBytes   = 1 << 30 // Linux doubles it, into an int
+	)
 	buffer := 0
 	for _, flow := range flows {
 		buffer += flow.frames * (int(b.plan.exp.Frame) + skbOverhead)
@@ -130,7 +156,7 @@ func (b *bursts) openSocket(flows []*burstFlow) (*ipv4.RawConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get socket: %w", err)
 	}
-	err = setOptions(raw, option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, min(buffer, 1<<30)})
+	err = setOptions(raw, option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, min(buffer, mostBytes)})
 	if err != nil {
 		return nil, err
 	}
@@ -155,31 +181,32 @@ const burstBatch = 64
 // load hands all bursts to their hosts' ports, each packet with its departure time; t0Ns is t = 0
 // on the papers' clock. The flows of a host take turns, packet by packet.
 func (b *bursts) load(t0Ns uint64) error {
-	payload := make([]byte, b.plan.exp.Frame-ethHeader-udpIPHeader)
-	byHost := b.byHost()
-	for _, host := range slices.Sorted(maps.Keys(byHost)) {
-		left, batch := byHost[host], make([]ipv4.Message, 0, burstBatch)
-		for round := 0; len(left) > 0; round++ {
-			for _, flow := range left {
-				m, err := b.message(flow, round, t0Ns, payload)
-				if err != nil {
-					return fmt.Errorf("flow %s: packet %d: %w", flow.name, round, err)
-				}
-				if batch = append(batch, m); len(batch) < burstBatch {
-					continue
-				}
-				if err := sendAll(b.sockets[host], batch); err != nil {
-					return fmt.Errorf("flow %s: send packet %d: %w", flow.name, round, err)
-				}
-				batch = batch[:0]
-			}
-			left = slices.DeleteFunc(left, func(f *burstFlow) bool { return round+1 >= f.frames })
-		}
-		if err := sendAll(b.sockets[host], batch); err != nil {
-			return fmt.Errorf("send the last packets of %s's bursts: %w", host, err)
+	for host, flows := range b.byHost() {
+		if err := b.loadHost(b.sockets[host], flows, t0Ns); err != nil {
+			return fmt.Errorf("send the bursts of %s: %w", host, err)
 		}
 	}
 	return nil
+}
+
+// loadHost hands over the packets of one host's flows, some at a time.
+func (b *bursts) loadHost(socket *ipv4.RawConn, flows []*burstFlow, t0Ns uint64) error {
+	payload := make([]byte, b.plan.exp.Frame-ethHeader-udpIPHeader)
+	batch := make([]ipv4.Message, 0, burstBatch)
+	for flow, i := range inTurns(flows) {
+		m, err := b.message(flow, i, t0Ns, payload)
+		if err != nil {
+			return fmt.Errorf("flow %s: packet %d: %w", flow.name, i, err)
+		}
+		if batch = append(batch, m); len(batch) < burstBatch {
+			continue
+		}
+		if err := sendAll(socket, batch); err != nil {
+			return fmt.Errorf("flow %s: packet %d: %w", flow.name, i, err)
+		}
+		batch = batch[:0]
+	}
+	return sendAll(socket, batch)
 }
 
 // message is packet i of a flow.
