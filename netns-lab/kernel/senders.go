@@ -89,9 +89,6 @@ func (t *senders) send(ctx context.Context, s *stream, endNs uint64) error {
 	if err := t.clock.sleepUntil(ctx, s.startNs); err != nil {
 		return err
 	}
-	if err := t.pacing.begin(s); err != nil {
-		return err
-	}
 	var written uint64
 	for first := true; s.Size == 0 || written < uint64(s.Size); first = false {
 		n := uint64(len(t.data))
@@ -101,6 +98,11 @@ func (t *senders) send(ctx context.Context, s *stream, endNs uint64) error {
 				return err
 			}
 			n = min(n, allowed-written)
+		}
+		if first {
+			if err := t.pacing.begin(s); err != nil {
+				return err
+			}
 		}
 		if first && s.primed > 0 {
 			// TCP halves the gap behind the first packet after a pause, to catch up: that of a byte
