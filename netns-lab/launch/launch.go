@@ -103,7 +103,8 @@ func Run(ctx context.Context, o Options) ([]*result.Run, error) {
 // writeOutcomes writes what all runs of an experiment came to into their folder: for people and for
 // programs.
 func writeOutcomes(dir string, g report.Group) error {
-	data, err := json.MarshalIndent(OutcomesOf(g), "", "  ")
+	seeds := judged(g)
+	data, err := json.MarshalIndent(outcomesOf(g, seeds), "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the expectations: %w", err)
 	}
@@ -111,30 +112,31 @@ func writeOutcomes(dir string, g report.Group) error {
 	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
 		return fmt.Errorf("write the expectations: %w", err)
 	}
-	if err := tableOf(g).WriteFile(dir); err != nil {
+	if err := table.Of(g.Experiment, seeds).WriteFile(dir); err != nil {
 		return err
 	}
 	return WriteReport(filepath.Join(dir, ReportFile), []report.Group{g})
 }
 
 // OutcomesOf describes what the runs of a group came to.
-func OutcomesOf(g report.Group) jsonout.Outcomes {
+func OutcomesOf(g report.Group) jsonout.Outcomes { return outcomesOf(g, judged(g)) }
+
+func outcomesOf(g report.Group, seeds []result.Judged) jsonout.Outcomes {
 	if len(g.Seeds) > 0 {
 		return jsonout.OutcomesOfSeeds(g.Experiment.Name, g.Seeds)
 	}
-	return jsonout.OutcomesOf(g.Experiment.Name, result.Judge(g.Experiment, g.Runs))
+	return jsonout.OutcomesOf(g.Experiment.Name, seeds[0])
 }
 
-// tableOf returns the table of a group's runs.
-func tableOf(g report.Group) table.Table {
-	seeds := []result.Judged{}
+// judged returns what the runs of a group came to with each seed, on each engine.
+func judged(g report.Group) (seeds []result.Judged) {
+	if len(g.Seeds) == 0 {
+		return []result.Judged{result.Judge(g.Experiment, g.Runs)}
+	}
 	for _, s := range g.Seeds {
 		seeds = append(seeds, s.Seeds...)
 	}
-	if len(g.Seeds) == 0 {
-		seeds = append(seeds, result.Judge(g.Experiment, g.Runs))
-	}
-	return table.Of(g.Experiment, seeds)
+	return seeds
 }
 
 // runAll runs as many jobs at a time as the engine can, and saves each result.
