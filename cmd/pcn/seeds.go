@@ -114,12 +114,9 @@ func printSeedsOn(w io.Writer, all []*result.SeedsSummary) {
 	if len(all) < 2 {
 		return
 	}
-	t, label := newTable(w), ""
+	t := newLabelledTable(w)
 	for _, o := range all[0].Outcomes() {
-		if of := result.LabelOf(o.Case, o.Scheme); of != label {
-			label = of
-			t.Flush()
-			fmt.Fprintf(w, "\n%s on each engine\n", label)
+		if t.begins(result.LabelOf(o.Case, o.Scheme), onEachEngine) {
 			fmt.Fprintf(t, "what\t%s", all[0].Engine())
 			for _, on := range all[1:] {
 				fmt.Fprintf(t, "\t%s\tintervals", on.Engine())
@@ -139,13 +136,9 @@ func printSeedsOn(w io.Writer, all []*result.SeedsSummary) {
 
 // printSeedsMetrics prints the medians of what is only measured.
 func printSeedsMetrics(w io.Writer, metrics []result.SeedsMetric, seeds int) {
-	label := ""
-	t := newTable(w)
+	t := newLabelledTable(w)
 	for _, m := range metrics {
-		if of := result.LabelOf(m.Case, m.Scheme); of != label {
-			label = of
-			t.Flush()
-			fmt.Fprintf(w, "\n%s\n", label)
+		if t.begins(result.LabelOf(m.Case, m.Scheme), "") {
 			fmt.Fprintln(t, "metric\tmedian of", seeds, "seeds [95% interval]")
 		}
 		fmt.Fprintf(t, "%s\t%s\n", m.Name, m.Value())
@@ -155,13 +148,9 @@ func printSeedsMetrics(w io.Writer, metrics []result.SeedsMetric, seeds int) {
 
 // printSeeds prints what was expected, and the medians. It returns the exit code.
 func printSeeds(w io.Writer, outcomes []result.SeedsOutcome, seeds int) int {
-	code, label := 0, ""
-	t := newTable(w)
+	code, t := 0, newLabelledTable(w)
 	for _, o := range outcomes {
-		if of := result.LabelOf(o.Case, o.Scheme); of != label {
-			label = of
-			t.Flush()
-			fmt.Fprintf(w, "\n%s\n", label)
+		if t.begins(result.LabelOf(o.Case, o.Scheme), "") {
 			fmt.Fprintln(t, "\twhat\tpaper\tmedian of", seeds, "seeds [95% interval]\tbound")
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n",

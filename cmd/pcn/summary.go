@@ -64,15 +64,14 @@ func summariseGroup(w io.Writer, g report.Group) int {
 	return worse(code, printInvalid(w, g.Runs))
 }
 
+// onEachEngine is behind the label of a table that compares engines.
+const onEachEngine = " on each engine"
+
 // printEngines prints what engines measured of the same runs, if several did.
 func printEngines(w io.Writer, rows []result.EngineRow) {
-	label := ""
-	t := newTable(w)
+	t := newLabelledTable(w)
 	for _, row := range rows {
-		if of := result.LabelOf(row.Case, row.Scheme); of != label {
-			label = of
-			t.Flush()
-			fmt.Fprintf(w, "\n%s on each engine\n", label)
+		if t.begins(result.LabelOf(row.Case, row.Scheme), onEachEngine) {
 			fmt.Fprint(t, "what")
 			for i, v := range row.Values {
 				fmt.Fprintf(t, "\t%s", v.Engine)

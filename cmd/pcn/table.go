@@ -13,6 +13,27 @@ import (
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
 
+// labelledTable is a table for each case and scheme, under its label.
+type labelledTable struct {
+	*tabwriter.Writer
+	w     io.Writer
+	label string // of the rows so far
+}
+
+func newLabelledTable(w io.Writer) *labelledTable { return &labelledTable{newTable(w), w, ""} }
+
+// begins reports whether a row with this label begins a table. It has then printed the label, with
+// a suffix.
+func (t *labelledTable) begins(label, suffix string) bool {
+	if label == t.label {
+		return false
+	}
+	t.label = label
+	t.Flush()
+	fmt.Fprintf(t.w, "\n%s%s\n", label, suffix)
+	return true
+}
+
 func formatPass(pass bool) string {
 	if pass {
 		return "ok"
