@@ -158,7 +158,7 @@ func TestWhatWentWrongIsShown(t *testing.T) {
 	qt.Assert(t,
 		qt.StringContains(page,
 			`<b>PCN</b> <span class="invalid">run is invalid</span><br>port S0-&gt;S1 dropped 3 packets`))
-	qt.Assert(t, qt.StringContains(page, " results are within their bounds."))
+	qt.Assert(t, qt.StringContains(page, "10 of 12 results are within their bounds."))
 	got := rows(page)
 	qt.Assert(t, qt.SliceContains(got, "PCN|no packet is lost|lossless|3|at most 0|no|"))
 	qt.Assert(t,
