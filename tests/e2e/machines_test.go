@@ -5,7 +5,6 @@ package e2e
 import (
 	"encoding/csv"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,19 +17,7 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
 )
 
-const (
-	machinesNet = `name: net
-topology: {kind: fig1, burst_hosts: 2}
-schemes: [pcn]
-warmup: 100us
-duration: 400us
-sample: 50us
-flows:
-  - {name: F0, from: H0, to: R0, start_jitter: 10us}
-  - {name: F1, from: H1, to: R1, start_jitter: 10us}
-bursts: [{name: burst, from: H2..H3, to: R1, size: 256KB}]
-`
-	machinesSweep = `name: machines
+const machinesSweep = `name: machines
 experiment: net.yaml
 seeds: 1..10
 metrics:
@@ -39,7 +26,6 @@ metrics:
   - {name: f0, metric: mean_rate, flows: [F0]}
   - {name: f1, metric: mean_rate, flows: [F1]}
 `
-)
 
 // TestMachinesAgree: our build of Linux is Linux. What Debian's own kernel does in QEMU, ours does
 // in User Mode Linux, with ten seeds. QEMU's time is not exact, and which of PCN's windows a packet
@@ -51,10 +37,8 @@ func TestMachinesAgree(t *testing.T) {
 	if err != nil {
 		t.Skipf("scripts/setup.sh could not have the tested kernel: %v", err)
 	}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "machines.yaml")
-	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(machinesSweep), 0o644)))
-	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(machinesNet), 0o644)))
+	longer := strings.NewReplacer("duration: 100us", "duration: 400us", "64KB", "256KB")
+	file := writeSweep(t, t.TempDir(), machinesSweep, longer.Replace(tinyNet))
 	ours := sweepValues(t, file)
 	theirs := sweepValues(t, file, "--kernel", debians.Version)
 	// in per cent: about twice what seeds 1 to 8 differed by when this was written

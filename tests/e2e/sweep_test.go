@@ -42,9 +42,15 @@ metrics:
 // sweepFile writes the sweep and its experiment into a folder.
 func sweepFile(t *testing.T, dir string) string {
 	t.Helper()
+	return writeSweep(t, dir, tinySweep, tinyNet)
+}
+
+// writeSweep writes a sweep and its experiment, net.yaml, into a folder. It returns its path.
+func writeSweep(t *testing.T, dir, sweep, net string) string {
+	t.Helper()
 	path := filepath.Join(dir, "tiny.yaml")
-	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(tinyNet), 0o644)))
-	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(tinySweep), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(net), 0o644)))
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte(sweep), 0o644)))
 	return path
 }
 
