@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 .DEFAULT_GOAL := help
-.PHONY: help build deb release demo guest check test test-on-host test-beside test-kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
+.PHONY: help build deb release demo guest check test test-on-host test-beside test-kernels kernels test-arm64 test-cpus soak soak-vm generate lint picture docs test-docs test-docs-root setup setup-dev clean
 
 BIN := bin/pcn
-GUEST := netns-lab/launch/guest/pcn-guest
+GUEST := internal/launch/guest/pcn-guest
 # On this machine's kernel, where names of congestion controls are global: one at a time. They
-# measure rates, costs and times.
-ON_HOST := ./loader/... ./tc/... \
-	$(addprefix ./tests/,hosts doubt soak testbed clos boot)
+# measure rates and times.
+ON_HOST := ./loader/... \
+	$(addprefix ./tests/,hosts doubt soak testbed boot)
 # The longest are the last two, which run at the same time: the first has one microVM, and the other
 # begins with tests that leave a CPU idle.
 LAST := ./qdisc-npecn ./tests/e2e
@@ -53,9 +53,13 @@ test-on-host: # needs little CPU, but at once; only root can have that, and most
 test-beside: # all others, with the CPU that test-on-host leaves
 	nice -n 19 go test -vet=off -p 2 -timeout 40m \
 		$$(go list ./... | grep -vxF "$$(go list $(ON_HOST) $(LAST))") $(LAST)
+	CGO_ENABLED=1 nice -n 19 go test -race -vet=off -run '^(TestTiesInParts|TestRetire)$$' ./internal/sim
 
 test-kernels: setup-dev ## test what works on each kernel, and as root on this machine's own
 	PCN_OWN_KERNEL=1 go test -count 1 -v ./tests/kernels
+
+kernels: setup-dev ## try all objects on each of Debian's kernels from 6.12 on, half a CPU minute each: nightly
+	scripts/kernels.sh $(KERNELS)
 
 test-cpus: setup-dev ## test the ports on four CPUs of a microVM by the clock: minutes
 	go test -count 1 -v -timeout 30m -run '^TestSeveralCPUs$$' ./qdisc-npecn -cpus-for 2m

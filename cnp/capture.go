@@ -3,6 +3,7 @@
 package cnp
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -101,4 +102,26 @@ func (c *Capture) Flush() error {
 		return fmt.Errorf("flush capture: %w", err)
 	}
 	return nil
+}
+
+// EachFrame calls fn for each frame of a capture that [Capture] wrote, with its time since the
+// start of the run. It ends where the capture does, or is damaged.
+func EachFrame(capture []byte, fn func(atNs int64, frame []byte)) {
+	const header, trailer = 28, 4
+	for len(capture) >= header+trailer {
+		length := int(binary.LittleEndian.Uint32(capture[4:]))
+		if length < header || length > len(capture) {
+			return
+		}
+		if binary.LittleEndian.Uint32(capture) == packetBlock {
+			high := binary.LittleEndian.Uint32(capture[12:])
+			low := binary.LittleEndian.Uint32(capture[16:])
+			n := int(binary.LittleEndian.Uint32(capture[20:]))
+			if n > length-header-trailer {
+				return
+			}
+			fn(int64(high)<<32+int64(low)-CaptureBaseNs, capture[header:header+n])
+		}
+		capture = capture[length:]
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -185,4 +186,30 @@ func TestCaptureOnFullDisk(t *testing.T) {
 	}
 	_, err = NewCapture(fullDisk{errFull}, many...)
 	qt.Assert(t, qt.ErrorMatches(err, `start capture: add interface "h0": disk full`))
+}
+
+// What was written is read again. A capture that is cut short gives the frames before the cut.
+func TestEachFrame(t *testing.T) {
+	var text bytes.Buffer
+	c, err := NewCapture(&text, "H0")
+	qt.Assert(t, qt.IsNil(err))
+	type seen struct {
+		atNs  int64
+		frame string
+	}
+	want := []seen{{-5_000_000_000, "a"}, {0, "bcdef"}, {7_000_000_001, "ghij"}}
+	for _, w := range want {
+		qt.Assert(t, qt.IsNil(c.WriteFrame(0, w.atNs, []byte(w.frame))))
+	}
+	qt.Assert(t, qt.IsNil(c.Flush()))
+	for cut := range text.Len() + 1 {
+		got := []seen{}
+		EachFrame(text.Bytes()[:cut], func(atNs int64, frame []byte) {
+			got = append(got, seen{atNs, string(frame)})
+		})
+		qt.Assert(t, qt.IsTrue(slices.Equal(got, want[:len(got)])), qt.Commentf("cut at %d", cut))
+		if cut == text.Len() {
+			qt.Check(t, qt.HasLen(got, len(want)))
+		}
+	}
 }

@@ -11,12 +11,13 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // Error is one mistake in a file.
@@ -27,7 +28,7 @@ type Error struct {
 	Hint      string // what to do about it; may be empty
 }
 
-// Error returns "file:line:col: message (hint: what to do)".
+// Error returns "file:line:col: message (hint: what to do)", without what is unknown.
 func (e *Error) Error() string {
 	pos := e.File
 	if e.Line > 0 {
@@ -36,7 +37,10 @@ func (e *Error) Error() string {
 	if e.Col > 0 {
 		pos += ":" + strconv.Itoa(e.Col)
 	}
-	return pos + ": " + withHint(e.Msg, e.Hint)
+	if pos == "" {
+		return withHint(e.Msg, e.Hint)
+	}
+	return strings.TrimPrefix(pos, ":") + ": " + withHint(e.Msg, e.Hint)
 }
 
 // Decoder turns YAML into Go values, remembers the position of each value, and collects mistakes.
@@ -115,7 +119,7 @@ func (d *Decoder) FailAt(n *yaml.Node, msg, hint string) {
 }
 
 // yamlLine finds the position in an error of yaml.v3.
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): (.*)$`)
+var yamlLine = lazy.Regexp(`^yaml: line (\d+): (.*)$`)
 
 // Root returns the top-level mapping of the file; nil after an error.
 func (d *Decoder) Root(data []byte) *yaml.Node {
@@ -145,7 +149,7 @@ func (d *Decoder) failSyntax(data []byte, err error) {
 		return
 	}
 	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
-	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+	if m := yamlLine().FindStringSubmatch(err.Error()); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		msg = m[2]
 	}

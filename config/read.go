@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"syscall"
 )
 
 // MaxFile is the most that is read of a file that a user names, in bytes. A trace of 2,000,000
@@ -18,7 +17,7 @@ const MaxFile = 256_000_000
 // are read by it: one such as /dev/zero never ends.
 func ReadFile(path string, most int64) ([]byte, error) {
 	// A pipe that nobody writes to would wait for ever to be opened.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlock, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -29,6 +28,13 @@ func ReadFile(path string, most int64) ([]byte, error) {
 		return nil, fmt.Errorf("%s is a pipe, and nothing came out of it: want a file", path)
 	}
 	return data, err
+}
+
+// ReadText is [ReadFile] for text. Editors on Windows begin it with a byte order mark, which no
+// format of ours or of others has.
+func ReadText(path string, most int64) ([]byte, error) {
+	data, err := ReadFile(path, most)
+	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }
 
 // ReadAtMost is ReadFile for an open file.

@@ -34,6 +34,18 @@ func TestReadFile(t *testing.T) {
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
 }
 
+// Text begins behind a byte order mark, which what is no text keeps.
+func TestReadText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	qt.Assert(t, qt.IsNil(os.WriteFile(path, []byte("\ufeffa\ufeffb"), 0o600)))
+	text, err := config.ReadText(path, 100)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(text), "a\ufeffb"))
+	data, err := config.ReadFile(path, 100)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(string(data), "\ufeffa\ufeffb"))
+}
+
 // A pipe that nobody writes to is refused; what a shell hands over as one is read.
 func TestReadPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -4,20 +4,21 @@ package config
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // unknownAnchor finds the name in an error of yaml.v3 that has no line.
-var unknownAnchor = regexp.MustCompile(`unknown anchor '([^']+)'`)
+var unknownAnchor = lazy.Regexp(`unknown anchor '([^']+)'`)
 
 // mappingColon ends a key.
-var mappingColon = regexp.MustCompile(`:( |$)`)
+var mappingColon = lazy.Regexp(`:( |$)`)
 
 // syntaxPlace returns the line and the column of a mistake that yaml.v3 reports at a line, or at
 // none (0). The parser has no columns, and counts the lines of some errors from 0.
 func syntaxPlace(data []byte, line int, msg string) (int, int) {
-	if m := unknownAnchor.FindStringSubmatch(msg); m != nil {
+	if m := unknownAnchor().FindStringSubmatch(msg); m != nil {
 		return position(data, bytes.Index(data, []byte("*"+m[1])))
 	}
 	if strings.HasPrefix(msg, "did not find expected") {
@@ -31,7 +32,7 @@ func syntaxPlace(data []byte, line int, msg string) (int, int) {
 	case strings.Contains(msg, "cannot start any token"):
 		col = max(col, bytes.IndexAny(text, "\t%@`"))
 	case strings.HasPrefix(msg, "mapping values are not allowed"):
-		if all := mappingColon.FindAllIndex(text, -1); all != nil {
+		if all := mappingColon().FindAllIndex(text, -1); all != nil {
 			col = all[len(all)-1][0]
 		}
 	case strings.HasPrefix(msg, "did not find expected ','"):
@@ -71,7 +72,7 @@ func openQuote(data []byte, line, col int) (int, int) {
 // syntaxHint says what to do about an error of yaml.v3.
 func syntaxHint(msg string) string {
 	switch {
-	case unknownAnchor.MatchString(msg):
+	case unknownAnchor().MatchString(msg):
 		return "write text that begins with * in quotes"
 	case strings.Contains(msg, "cannot start any token"), strings.Contains(msg, "found a tab"):
 		return "indent with spaces, and write text that begins with %, @ or ` in quotes"

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // Rate is a data rate in bit/s.
@@ -129,10 +130,10 @@ func ParseRatio(text string) (Ratio, error) {
 }
 
 // decimal matches numbers without exponent: 1e999999999 would be a very long number.
-var decimal = regexp.MustCompile(`^-?[0-9]{1,20}(\.[0-9]{1,20})?$`)
+var decimal = lazy.Regexp(`^-?[0-9]{1,20}(\.[0-9]{1,20})?$`)
 
 func parseDecimal(text string) (*big.Rat, bool) {
-	if !decimal.MatchString(text) {
+	if !decimal().MatchString(text) {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)

@@ -3,7 +3,9 @@
 package host
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -87,8 +89,9 @@ func chooseObject(g Cgroup) (*object, error) {
 		attachments: []attachment{{
 			pin: "choose",
 			attach: func(linkIDs) (link.Link, error) {
-				return link.AttachCgroup(link.CgroupOptions{Path: g.Path,
+				l, err := link.AttachCgroup(link.CgroupOptions{Path: g.Path,
 					Attach: ebpf.AttachCGroupSockOps, Program: coll.Programs["choose"]})
+				return l, explainSockOps(g.Path, err)
 			},
 			update: func(l link.Link) error { return l.Update(coll.Programs["choose"]) },
 			restore: func(l link.Link,
@@ -97,6 +100,43 @@ func chooseObject(g Cgroup) (*object, error) {
 			},
 		}},
 	}, nil
+}
+
+// explainSockOps names the cgroup whose program lets no other run beside it. The kernel says no
+// more than that it is not permitted, which root would not understand.
+func explainSockOps(path string, err error) error {
+	if !errors.Is(err, unix.EPERM) {
+		return err
+	}
+	for at := path; checkCgroup(at) == nil; at = filepath.Dir(at) {
+		programs, queryErr := sockOpsAt(at)
+		if queryErr != nil || len(programs) == 0 {
+			continue
+		}
+		return fmt.Errorf("cgroup %s has the sock_ops program %d (bpftool prog show id %d), which "+
+			"lets no other run beside it: attach that one with BPF_F_ALLOW_MULTI (bpftool cgroup "+
+			"attach ... multi), or name a cgroup that is not %s nor below it", at, programs[0],
+			programs[0], at)
+	}
+	return err
+}
+
+// sockOpsAt returns the sock_ops programs that are attached to a cgroup itself.
+func sockOpsAt(path string) (programs []ebpf.ProgramID, err error) {
+	dir, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	found, err := link.QueryPrograms(link.QueryOptions{
+		Target: int(dir.Fd()), Attach: ebpf.AttachCGroupSockOps})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range found.Programs {
+		programs = append(programs, p.ID)
+	}
+	return programs, nil
 }
 
 // checkCgroups fails where Up would fail to attach.

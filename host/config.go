@@ -29,6 +29,9 @@ type Config struct {
 	Flows uint `yaml:"flows"`
 	// Controls are the congestion controls to register.
 	Controls Controls `yaml:"controls"`
+	// Keys is the file of the key that NP signs CNPs with, and without which RP obeys none, unless
+	// require_tag is false. All hosts have the same.
+	Keys string `yaml:"keys"`
 	// Objects are compiled controls of the user's own to register, with their defaults: paths of .o
 	// files.
 	Objects []string `yaml:"objects"`
@@ -135,6 +138,9 @@ func (c *Config) fill(d *config.Decoder) {
 	if c.ECN == nil && c.needsECN() {
 		c.ECN = &ECN{}
 	}
+	if c.Keys != "" && c.RP != nil && !d.Has("rp.require_tag") {
+		c.RP.RequireTag = true
+	}
 	for _, p := range c.parts() {
 		p.fill(d, c)
 	}
@@ -166,6 +172,10 @@ func (c *Config) validate(d *config.Decoder) {
 	if d.Has("flows") {
 		flowsInRange(d, "flows", c.Flows)
 	}
+	if c.Keys != "" && c.NP == nil && c.RP == nil {
+		d.Fail("keys", "nothing signs or checks CNPs: neither np nor rp is there",
+			"add np: and rp:, or remove keys")
+	}
 	c.validateControls(d)
 	for _, p := range c.parts() {
 		p.validate(d, c)
@@ -189,7 +199,7 @@ func interfaces(d *config.Decoder, path string, names []string) {
 
 func distinct(d *config.Decoder, path string, names []string) {
 	for i, name := range names {
-		if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		if !isPrintable(name) {
 			d.Fail(fmt.Sprintf("%s.interfaces[%d]", path, i),
 				fmt.Sprintf("interface %q has a character that does not print", name),
 				"ip link set DEV name NAME")
@@ -203,4 +213,9 @@ func distinct(d *config.Decoder, path string, names []string) {
 
 func flowsInRange(d *config.Decoder, path string, n uint) {
 	config.CountInRange(d, path, n, 1, maxFlows)
+}
+
+// isPrintable reports whether a terminal shows a name, and obeys nothing in it.
+func isPrintable(name string) bool {
+	return !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 }

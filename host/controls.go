@@ -154,33 +154,27 @@ func sectionOf(s scheme.Scheme) scheme.Section {
 	return scheme.Section{Object: s.Object, Takes: scheme.Param.IsSender}
 }
 
+// first returns the first control whose scheme is wanted; nil if there is none.
+func (c *Controls) first(wanted func(*scheme.Scheme) bool) *Control {
+	for i := range c.all {
+		if wanted(&c.all[i].Scheme) {
+			return &c.all[i]
+		}
+	}
+	return nil
+}
+
 // byName returns the control of a name; nil if it is not to be registered.
 func (c *Controls) byName(name string) *Control {
-	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.Control == name })
-	if i < 0 {
-		return nil
-	}
-	return &c.all[i]
+	return c.first(func(s *scheme.Scheme) bool { return s.Control == name })
 }
 
 // hears returns the control whose flows obey CNPs; nil if there is none.
-func (c *Controls) hears() *Control {
-	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HearsCNPs() })
-	if i < 0 {
-		return nil
-	}
-	return &c.all[i]
-}
+func (c *Controls) hears() *Control { return c.first((*scheme.Scheme).HearsCNPs) }
 
 // withFirstRTT returns the control that treats the first round trip specially; nil if there is
 // none.
-func (c *Controls) withFirstRTT() *Control {
-	i := slices.IndexFunc(c.all, func(o Control) bool { return o.Scheme.HasFirstRTT() })
-	if i < 0 {
-		return nil
-	}
-	return &c.all[i]
-}
+func (c *Controls) withFirstRTT() *Control { return c.first((*scheme.Scheme).HasFirstRTT) }
 
 // fill gives what the file does not give its default.
 func (c *Controls) fill(d *config.Decoder) {

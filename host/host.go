@@ -38,12 +38,16 @@ func (h *Host) Root() string { return h.root }
 
 func (h *Host) folder(name string) folder { return folder{filepath.Join(h.root, name)} }
 
-// components returns the names of the pinned components, whole or not.
+// components returns the names of the pinned components, whole or not. It fails where there are
+// none because this process has other mounts than those who pin.
 func (h *Host) components() ([]string, error) {
 	if err := checkOwner(h.root); err != nil {
 		return nil, err
 	}
 	names, err := folder{h.root}.pins("")
+	if err == nil && len(names) == 0 {
+		err = bpffs.CheckMount(h.root)
+	}
 	slices.Sort(names)
 	return names, err
 }
@@ -87,10 +91,14 @@ func (c Change) IsProblem() bool { return c.What == NotReselected || c.What == S
 // Controls and cgroups are the machine's: those that another namespace's Up asked for stay.
 // Namespaces that chose a control by sysctl get its new programs.
 func (h *Host) Up(ctx context.Context, c *Config) (changes []Change, err error) {
+	key, err := c.key()
+	if err != nil {
+		return nil, err
+	}
 	if changes, err = h.up(ctx, c); err != nil {
 		return nil, err
 	}
-	return append(changes, reselect(changes)...), nil
+	return append(changes, reselect(changes)...), h.useKey(key)
 }
 
 func (h *Host) up(ctx context.Context, c *Config) (changes []Change, err error) {

@@ -15,9 +15,9 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme/compile"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/host/doctor"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -110,6 +110,9 @@ func child(what string) error {
 		return err
 	case what == "status":
 		_, err := h.Status(context.Background(), nil)
+		return err
+	case what == "flows":
+		_, err := h.Flows()
 		return err
 	case what == "key":
 		_, err := h.SetKey(0, cnp.Key{}, tc.KeyNone)

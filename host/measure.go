@@ -61,9 +61,10 @@ func linkSpeed(name string) (config.Rate, error) {
 		return 0, fmt.Errorf("read the link speed of interface %s: %w", name, err)
 	}
 	defer e.Close()
-	link, err := e.GetLinkSettings(name)
-	if err == nil && link.Speed != 0 && link.Speed != math.MaxUint32 {
-		return config.Rate(link.Speed) * 1e6, nil
+	// Not its GetLinkSettings, which prints where the kernel knows more link modes than it does.
+	mbps, err := e.CmdGet(&ethtool.EthtoolCmd{}, name)
+	if err == nil && mbps != 0 && mbps != math.MaxUint32 {
+		return config.Rate(mbps) * 1e6, nil
 	}
 	return 0, notReady{fmt.Errorf("the link speed of interface %s is not known: is it there, and "+
 		"up? or add line_rate: 10Gbps", name)}

@@ -214,11 +214,16 @@ func TestNamespacesSelectAgain(t *testing.T) {
 	qt.Assert(t, qt.HasLen(chosen, 1))
 	qt.Check(t, qt.Equals(chosen[0].Namespace.String()+" "+chosen[0].Control, "blue pcn"))
 
-	changes := downIn(t, "")
-	qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.StillChosen))
-	qt.Check(t, qt.StringContains(changes["control_pcn in blue"].Note,
-		"ip netns exec blue sysctl -w net.ipv4.tcp_congestion_control="))
-	changes = upIn(t, "", light)
+	var changes map[string]host.Change
+	for allowed, advised := range map[string]string{"reno": "reno", "reno cubic": "cubic"} {
+		allow(t, allowed)
+		changes = downIn(t, "")
+		qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.StillChosen))
+		_, advice, _ := strings.Cut(changes["control_pcn in blue"].Note, ": ")
+		qt.Check(t, qt.Equals(advice,
+			"ip netns exec blue sysctl -w net.ipv4.tcp_congestion_control="+advised))
+		changes = upIn(t, "", light)
+	}
 	qt.Check(t, qt.Equals(changes["control_pcn in blue"].What, host.Reselected))
 	qt.Check(t, qt.IsTrue(isKnown(dial())))
 
@@ -233,10 +238,54 @@ func TestNamespacesSelectAgain(t *testing.T) {
 	chooseIn(t, "blue", "reno")
 }
 
+// allow sets which controls namespaces may choose, of those of the kernel.
+func allow(t *testing.T, controls string) {
+	t.Helper()
+	const file = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
+	before, err := os.ReadFile(file)
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(controls), 0)))
+	t.Cleanup(func() { qt.Check(t, qt.IsNil(os.WriteFile(file, before, 0))) })
+}
+
+// The BPF file system that Up mounts goes with what was pinned in it; one that was there stays.
+func TestMountGoes(t *testing.T) {
+	dir := filepath.Dir(host.DefaultRoot)
+	isMounted := func() bool {
+		var fsinfo unix.Statfs_t
+		qt.Assert(t, qt.IsNil(unix.Statfs(dir, &fsinfo)))
+		return fsinfo.Type == unix.BPF_FS_MAGIC
+	}
+	wire(t)
+	upAndDown := func() {
+		t.Helper()
+		up(t, light)
+		qt.Check(t, qt.IsTrue(isMounted()))
+		_, err := host.New().Down(t.Context())
+		qt.Assert(t, qt.IsNil(err))
+	}
+	upAndDown()
+	qt.Assert(t, qt.IsTrue(isMounted()))
+	qt.Assert(t, qt.IsNil(unix.Unmount(dir, 0)))
+	t.Cleanup(func() { qt.Check(t, qt.IsNil(unix.Mount("bpf", dir, "bpf", 0, ""))) })
+	upAndDown()
+	qt.Check(t, qt.IsFalse(isMounted()))
+
+	up(t, light)
+	other := filepath.Join(dir, "of_another")
+	qt.Assert(t, qt.IsNil(os.Mkdir(other, 0o700)))
+	_, err := host.New().Down(t.Context())
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsTrue(isMounted()))
+	qt.Assert(t, qt.IsNil(os.Remove(other)))
+	upAndDown()
+	qt.Check(t, qt.IsFalse(isMounted()))
+}
+
 // ip netns exec mounts a /sys of its own: what is pinned there would be gone with the command.
 func TestPrivateMounts(t *testing.T) {
 	wire(t)
-	for _, what := range []string{light, "down"} {
+	for _, what := range []string{light, "down", "flows"} {
 		c := childProcess(what)
 		c.Env = append(c.Env, childPrivateEnv+"=1")
 		c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
@@ -313,6 +362,9 @@ func TestStatusOfMissingAndRenamedInterfaces(t *testing.T) {
 		map[string]string{"control_pcn": host.Kept, "stamp": host.Changed, "syn": host.Changed}))
 	qt.Check(t, qt.DeepEquals(linkIDs(t), ids)) // the links stayed
 	qt.Check(t, qt.IsTrue(statusOf(t).OK()))
+	rename("\x1b[31m") // a terminal would obey it
+	qt.Check(t, qt.DeepEquals(statusOf(t).Components[1].Where, []string{`"\x1b[31m"`}))
+	qt.Check(t, qt.IsFalse(strings.Contains(statusOf(t).Components[1].Problems[0], "\x1b")))
 	rename("veth0")
 	up(t, points)
 	qt.Check(t, qt.DeepEquals(linkIDs(t), ids))

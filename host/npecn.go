@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
+	"github.com/pcn-linux/pcn/internal/lazy"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
@@ -42,12 +42,12 @@ const (
 )
 
 // portName matches the end with the qdisc: the index of the interface, and the generation.
-var portName = regexp.MustCompile(`^pcnsw[0-9]+[abc]$`)
+var portName = lazy.Regexp(`^pcnsw[0-9]+[abc]$`)
 
 // errNoQdisc says what a kernel lacks, and what to do instead.
-var errNoQdisc = errors.New("NP-ECN needs a kernel with CONFIG_NET_SCH_BPF (Linux 6.16 or " +
-	"later), which this one lacks: --min 0B over HTB or TBF marks nearly the same packets, " +
-	"those that find others waiting")
+var errNoQdisc = fmt.Errorf("NP-ECN needs a kernel with CONFIG_NET_SCH_BPF (6.16+), which this "+
+	"one lacks: --min 0B over HTB or TBF marks nearly the same packets, those that find others "+
+	"waiting: %w", loader.ErrNotSupported)
 
 func (h *Host) applyNPECN(
 	t *transaction, s *survey, name string, p *SwitchPort,
@@ -317,7 +317,7 @@ func removePortsBut(keep ...string) error {
 	}
 	for _, l := range links {
 		name := l.Attrs().Name
-		if l.Type() == "veth" && portName.MatchString(name) && !slices.Contains(keep, name) {
+		if l.Type() == "veth" && portName().MatchString(name) && !slices.Contains(keep, name) {
 			if err := (vethPair{name}).remove(); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/host/internal/rights"
@@ -38,8 +39,8 @@ const (
 
 // Setting is one parameter of a running component, with the key that the configuration uses.
 type Setting struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
+	Key   string `json:"key"`   // its name in host files
+	Value string `json:"value"` // as host files have it
 }
 
 // state describes a component: its settings and the fingerprint of its programs.
@@ -95,13 +96,10 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err := bpffs.CheckMount(root); err != nil {
 		return nil, err
 	}
-	if err := bpffs.Have(parent); err != nil {
-		return nil, err
-	}
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	held, err := flock.Wait(ctx, parent)
+	held, err := lockMounted(ctx, parent)
 	if errors.Is(err, flock.ErrHeld) {
 		return nil, fmt.Errorf("lock %s: another pcn host is changing this host: wait for it",
 			parent)
@@ -109,7 +107,32 @@ func lock(ctx context.Context, root string) (unlock func(), err error) {
 	if err != nil {
 		return nil, rights.Explain(err, rights.Needed...)
 	}
-	return func() { _ = held.Release() }, nil // nothing was written to it
+	return func() {
+		// Neither matters to the caller: what stays is empty, and nothing was written to the lock.
+		_, _ = bpffs.Drop(parent), held.Release()
+	}, nil
+}
+
+// lockMounted locks the BPF file system, which it mounts if it is not there. Another that drops it
+// meanwhile leaves a lock of what lies below: then it tries again.
+func lockMounted(ctx context.Context, dir string) (*flock.Lock, error) {
+	for {
+		if err := bpffs.Have(dir); err != nil {
+			return nil, err
+		}
+		var before, after unix.Stat_t
+		if err := unix.Stat(dir, &before); err != nil {
+			return nil, fmt.Errorf("look for the BPF file system: %w", err)
+		}
+		held, err := flock.Wait(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		if unix.Stat(dir, &after) == nil && before.Dev == after.Dev {
+			return held, nil
+		}
+		_ = held.Release() // nothing was written to it
+	}
 }
 
 // checkOwner fails if others than root or this user may change what is in PCN's folder. A BPF file

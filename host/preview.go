@@ -19,6 +19,9 @@ func (h *Host) Preview(ctx context.Context, c *Config) (changes []Change, err er
 	if err := bpffs.CheckMount(h.root); err != nil {
 		return nil, err
 	}
+	if _, err := c.key(); err != nil {
+		return nil, err
+	}
 	components, err := h.plan(ctx, c)
 	if err != nil {
 		return nil, err

@@ -16,14 +16,13 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/host/internal/bpffs"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/tc"
 )
 
 // Status describes what runs on a host.
 type Status struct {
-	Components []ComponentStatus `json:"components"`
+	Components []ComponentStatus `json:"components"` // what runs on this host
 	// Default is net.ipv4.tcp_congestion_control of this network namespace.
 	Default string `json:"default_control"`
 	// Notes say what makes flows slower than they need be, and what to do.
@@ -36,12 +35,11 @@ type Status struct {
 type ComponentStatus struct {
 	// Name is NAME@NAMESPACE for a component of another network namespace.
 	Name     string            `json:"name"`
-	Settings []Setting         `json:"settings"`
-	Where    []string          `json:"where"` // interfaces, or a cgroup
-	Counts   map[string]uint64 `json:"counts"`
-	// Problems need somebody to act; Warnings are worth knowing.
-	Problems []string `json:"problems"`
-	Warnings []string `json:"warnings"`
+	Settings []Setting         `json:"settings"` // what it was started with
+	Where    []string          `json:"where"`    // interfaces, or a cgroup
+	Counts   map[string]uint64 `json:"counts"`   // what it counted since it was started, by name
+	Problems []string          `json:"problems"` // what needs somebody to act
+	Warnings []string          `json:"warnings"` // what is worth knowing
 
 	// IsOthers tells that only other network namespaces want it.
 	IsOthers bool `json:"-"`
@@ -65,11 +63,6 @@ func (h *Host) Status(ctx context.Context, c *Config) (*Status, error) {
 	names, err := h.components()
 	if err != nil {
 		return nil, err
-	}
-	if len(names) == 0 {
-		if err := bpffs.CheckMount(h.root); err != nil {
-			return nil, err
-		}
 	}
 	here, err := currentNamespace()
 	if err != nil {
@@ -152,9 +145,10 @@ func (h *Host) componentStatus(here Namespace, folderName string) (*ComponentSta
 				problem("interface %s is in another network namespace now: run %s up there, and "+
 					"here without it", where, command)
 			case err == nil && now.Name != where:
-				problem("interface %s is now called %s: %s", where, now.Name,
-					afterRename(component, where, now.Name))
-				where = now.Name
+				name := shownName(now.Name)
+				problem("interface %s is now called %s: %s", where, name,
+					afterRename(component, where, name))
+				where = name
 			}
 			if text := p.hidden(ours); text != "" {
 				problem("%s: %s: run %s up, which puts it before them", pin, text, command)
@@ -204,7 +198,15 @@ func whereOf(pin string) string {
 	if err != nil {
 		return fmt.Sprintf("interface %d, of another network namespace", index)
 	}
-	return device.Name
+	return shownName(device.Name)
+}
+
+// shownName quotes what is not for a terminal: an interface may be renamed to anything.
+func shownName(name string) string {
+	if isPrintable(name) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // readCounts reads all counters of a component's programs.

@@ -3,7 +3,6 @@
 package loader_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -220,12 +219,20 @@ func TestTransferOfEach(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.HasLen(flows, 2))
 
-			c.sendAll(t, bytes)
-
-			f, err := control.Flow(c.key())
-			qt.Assert(t, qt.IsNil(err))
+			f, recoveries := c.transferred(t, p, control, bytes)
 			info := tcpInfo(t, c.client)
-			qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
+			for attempts := 1; attempts < 5 && (f.Losses < recoveries ||
+				f.Retransmissions < info.Total_retrans ||
+				f.Packets <= info.Delivered*99/100); attempts++ {
+				// a kernel may leave out programs (KNOWN_ISSUES.md)
+				t.Logf("once more: the control heard of %d recoveries of %d, %d packets of %d",
+					f.Losses, recoveries, f.Packets, info.Delivered)
+				p = newPath(t)
+				c = p.connect(t, control)
+				f, recoveries = c.transferred(t, p, control, bytes)
+				info = tcpInfo(t, c.client)
+			}
+			qt.Check(t, qt.Equals(f.Losses, recoveries))
 			if f.Losses == 0 { // on a busy machine the timer may expire before an ACK comes
 				qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps))
 				qt.Check(t, qt.Equals(f.Stat(targetRate), want.stats[targetRate]))
@@ -245,13 +252,7 @@ func TestTransferOfEach(t *testing.T) {
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(back.SentBytes, 0))
 
-			qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))
-			nstest.Eventually(t, "closed flows leave the table", func() bool {
-				flows, err := control.Flows()
-				return err == nil && len(flows) == 0
-			})
-			_, err = control.Flow(c.key())
-			qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+			p.flowsLeave(t, control, c, connection.close)
 		})
 	}
 }
@@ -273,8 +274,9 @@ func TestSetRateIsKept(t *testing.T) {
 			r := c.start(t)
 			r.receive(t, 64<<10) // TIMELY's first round trip adds all of its delta
 			for _, rateBps := range []uint64{100e6, 20e6, 50e6} {
-				qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
-				p.checkRate(t, r, float64(rateBps))
+				set := func() { qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps))) }
+				set()
+				p.checkRate(t, r, float64(rateBps), set)
 				f, err := control.Flow(c.key())
 				qt.Assert(t, qt.IsNil(err))
 				qt.Check(t, qt.Equals(f.SendRateBps, rateBps))
@@ -318,25 +320,35 @@ func TestIBCCRates(t *testing.T) {
 		qt.Check(t, qt.Equals(f.Stat("ccti"), float64(want)), qt.Commentf("%d bit/s", rateBps))
 		qt.Check(t, qt.Equals(f.SendRateBps, lineRateBps/uint64(want+1)))
 	}
-	qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), lineRateBps/4)))
-	p.checkRate(t, r, lineRateBps/4/slowness)
+	set := func() { qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), lineRateBps/4))) }
+	set()
+	p.checkRate(t, r, lineRateBps/4/slowness, set)
 	for _, rateBps := range []uint64{0, 6.39e9, lineRateBps + 1} {
 		err := control.SetSendRate(c.key(), rateBps)
 		qt.Check(t,
 			qt.ErrorMatches(err, "set rate of flow .* want 6400000000 to 64000000000 bit/s"))
 	}
 
-	d := nstest.NewDropper(t, p.server)
-	d.DropEvery(t, 5000)
-	for d.Dropped(t) < 1 {
-		r.receive(t, 64<<10)
-	}
-	d.DropEvery(t, 0)
-	r.receive(t, 1<<20)
-	f, err := control.Flow(c.key())
+	set()
+	before, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(f.Losses >= 1))
-	qt.Check(t, qt.Equals(f.Stat("ccti"), float64(min(3+f.Losses, 9))))
+	d := nstest.NewDropper(t, p.server)
+	f := before
+	for attempts := 5; f.Losses == before.Losses && attempts > 0; attempts-- {
+		// a kernel may leave out the program that hears of a loss (KNOWN_ISSUES.md)
+		dropped := d.Dropped(t)
+		d.DropEvery(t, 5000)
+		for d.Dropped(t) == dropped {
+			r.receive(t, 64<<10)
+		}
+		d.DropEvery(t, 0)
+		r.receive(t, 1<<20)
+		f, err = control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+	}
+	losses := f.Losses - before.Losses
+	qt.Check(t, qt.IsTrue(losses >= 1))
+	qt.Check(t, qt.Equals(f.Stat("ccti"), float64(min(3+losses, 9))))
 }
 
 // Each recovery, and each timeout, halves the rate of every control, once; QCN's and DCQCN's target
@@ -499,8 +511,16 @@ func TestTCDHoldsRate(t *testing.T) {
 			}
 			before := l.until(t, "packets say UE",
 				func(f loader.Flow) bool { return f.CNPHold > 5 })
-			f := l.until(t, "and go on",
-				func(f loader.Flow) bool { return f.CNPHold > before.CNPHold+100 })
+			holds := func() loader.Flow {
+				return l.until(t, "and go on",
+					func(f loader.Flow) bool { return f.CNPHold > before.CNPHold+100 })
+			}
+			f := holds()
+			for attempts := 5; f.Losses > before.Losses && attempts > 1; attempts-- {
+				t.Log("once more: a timer expired, which cuts the rate")
+				before = f
+				f = holds()
+			}
 			qt.Check(t, qt.Equals(f.SendRateBps, before.SendRateBps))
 
 			stamp, err := tc.LoadStamp(tc.StampOptions{ECT1: true})
@@ -710,19 +730,32 @@ func checkDCTCP(t *testing.T, control *loader.Control) {
 	r := c.start(t)
 	r.until(t, control, c.key(), "alpha falls to 0 without marks",
 		func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
-	for range 20 {
-		marker.Mark(t, true)
-		r.receive(t, 128<<10)
-		marker.Mark(t, false)
-		r.receive(t, 128<<10)
+	ce := func() float64 { return float64(nstest.Netstat(t, p.server.NS, "IpExt", "InCEPkts")) }
+	var marked, heard float64
+	var unheard uint64 // recoveries
+	near := func() bool { return math.Abs(heard-marked) < 0.05*marked }
+	for attempts := 5; (!near() || unheard > 0) && attempts > 0; attempts-- {
+		// a kernel may leave out the programs that hear of marks and losses (KNOWN_ISSUES.md)
+		f, err = control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		marked, heard = -ce(), -float64(f.MarkedPackets)
+		before := p.recoveries(t) - f.Losses
+		for range 20 {
+			marker.Mark(t, true)
+			r.receive(t, 128<<10)
+			marker.Mark(t, false)
+			r.receive(t, 128<<10)
+		}
+		f, err = control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		heard += float64(f.MarkedPackets)
+		marked += ce()
+		unheard = p.recoveries(t) - f.Losses - before
+		t.Logf("heard of %g of %g marks, not of %d recoveries", heard, marked, unheard)
 	}
-	f, err = control.Flow(c.key())
-	qt.Assert(t, qt.IsNil(err))
-	marked := float64(netstat(t, p.server, "IpExt", "InCEPkts"))
 	qt.Check(t, qt.IsTrue(marked > 500), qt.Commentf("%g packets marked", marked))
-	qt.Check(t, qt.IsTrue(math.Abs(float64(f.MarkedPackets)-marked) < 0.05*marked),
-		qt.Commentf("%d of %g marks", f.MarkedPackets, marked))
-	qt.Check(t, qt.Equals(f.Losses, p.recoveries(t)))
+	qt.Check(t, qt.IsTrue(near()))
+	qt.Check(t, qt.Equals(unheard, 0))
 
 	marker.Mark(t, true)
 	f = r.until(t, control, c.key(), "alpha rises with marks",
@@ -736,9 +769,5 @@ func checkDCTCP(t *testing.T, control *loader.Control) {
 		func(f loader.Flow) bool { return f.Stat("alpha") == 0 })
 	qt.Check(t, qt.IsTrue(tcpInfo(t, c.client).Snd_cwnd > 10))
 
-	qt.Assert(t, qt.IsNil(errors.Join(c.client.Close(), c.server.Close())))
-	nstest.Eventually(t, "closed flows leave the table", func() bool {
-		flows, err := control.Flows()
-		return err == nil && len(flows) == 0
-	})
+	p.flowsLeave(t, control, c, connection.close)
 }

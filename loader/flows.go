@@ -71,21 +71,19 @@ type Flow struct {
 	// TCP's window.
 	Window float64 `json:"window_packets"`
 	// RecRateBps is the RecRate of the latest CNP that asked for a decrease.
-	RecRateBps uint64 `json:"rec_rate_bps"`
-	// CNPDecrease, CNPIncrease and CNPHold count the received CNPs and CNMs by their verdict.
-	CNPDecrease uint64 `json:"cnp_decrease"`
-	CNPIncrease uint64 `json:"cnp_increase"`
-	CNPHold     uint64 `json:"cnp_hold"`
+	RecRateBps  uint64 `json:"rec_rate_bps"`
+	CNPDecrease uint64 `json:"cnp_decrease"` // received CNPs and CNMs that ask for a lower rate
+	CNPIncrease uint64 `json:"cnp_increase"` // CNPs that allow a higher one
+	CNPHold     uint64 `json:"cnp_hold"`     // CNPs that ask for neither
 	// SentBytes counts whole frames.
-	SentBytes uint64 `json:"sent_bytes"`
-	// Packets counts delivered packets, and MarkedPackets those whose CE mark ACKs reported.
-	Packets       uint32 `json:"packets"`
-	MarkedPackets uint32 `json:"marked_packets"`
+	SentBytes     uint64 `json:"sent_bytes"`
+	Packets       uint32 `json:"packets"`        // that were delivered
+	MarkedPackets uint32 `json:"marked_packets"` // whose CE mark ACKs reported
 	// Losses counts the cuts of the rate or window because of a loss.
 	Losses uint64 `json:"losses"`
 	// SRTT is the smoothed round trip on the kernel's clock.
 	SRTT            time.Duration `json:"srtt_ns"`
-	Retransmissions uint32        `json:"retransmissions"`
+	Retransmissions uint32        `json:"retransmissions"` // packets that TCP sent again
 	// ECN reports whether it was negotiated. Without it no packet is marked.
 	ECN bool `json:"ecn"`
 	// Doubt says why the flow does not go by its control, but has a TCP window (enum doubt_reason

@@ -12,10 +12,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -29,8 +26,9 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
-// stallTimeout is longer than TCP ever waits, with the losses of these tests, between two packets.
-const stallTimeout = 5 * time.Second
+// stallTimeout is longer than TCP ever waits, with the losses of these tests and on a busy machine,
+// between two packets.
+const stallTimeout = 20 * time.Second
 
 // path is two hosts and the link between them.
 type path struct{ client, server nstest.End }
@@ -64,17 +62,45 @@ func (p path) connectTo(t *testing.T, control *loader.Control, listenAddr,
 			return c
 		}
 		t.Log("the kernel left out init")
-		c.client.Close()
-		c.server.Close()
-		nstest.Eventually(t, "the flow is gone", func() bool {
-			flows, err := control.Flows()
-			return err == nil && !slices.ContainsFunc(flows, func(f loader.Flow) bool {
-				return f.FlowKey == c.key() || f.FlowKey == reverse(c.key())
-			})
-		})
+		if qt.Check(t, qt.IsNil(c.close())) && !leaves(t, control, c) {
+			t.Log("the kernel left out release")
+		}
 	}
 	t.Fatalf("the control did not hear of %d flows", attempts)
 	return connection{}
+}
+
+func (c connection) close() error { return errors.Join(c.client.Close(), c.server.Close()) }
+
+// flowsLeave ends the connection, and waits until its flows are not in the table. Where the kernel
+// left out release, the entry stays (KNOWN_ISSUES.md), and another connection has to do.
+func (p path) flowsLeave(t *testing.T, control *loader.Control, c connection,
+	end func(connection) error) {
+	t.Helper()
+	const attempts = 5
+	for range attempts {
+		qt.Assert(t, qt.IsNil(end(c)))
+		if leaves(t, control, c) {
+			_, err := control.Flow(c.key())
+			qt.Check(t, qt.ErrorIs(err, loader.ErrNoFlow))
+			return
+		}
+		t.Log("the kernel left out release")
+		c = p.connect(t, control)
+	}
+	t.Fatalf("the flows of %d connections that ended stay in the table", attempts)
+}
+
+// leaves waits until no entry is of this connection. It reports whether that was so in time.
+func leaves(t *testing.T, control *loader.Control, c connection) bool {
+	t.Helper()
+	return nstest.InTime(stallTimeout, func() bool {
+		flows, err := control.Flows()
+		qt.Assert(t, qt.IsNil(err))
+		return !slices.ContainsFunc(flows, func(f loader.Flow) bool {
+			return f.FlowKey == c.key() || f.FlowKey == reverse(c.key())
+		})
+	})
 }
 
 // heardOf reports whether both ends of a connection have their entry. The kernel's own controls
@@ -256,14 +282,17 @@ func TestTransfer(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.HasLen(flows, 2))
 
-	c.start(t).receive(t, bytes)
+	f, losses := c.transferred(t, p, control, bytes)
+	for attempts := 1; f.Losses < losses && attempts < 5; attempts++ {
+		t.Logf("once more: the control heard of %d recoveries of %d", f.Losses, losses)
+		p = newPath(t)
+		c = p.connect(t, control)
+		f, losses = c.transferred(t, p, control, bytes)
+	}
 	for _, end := range []*net.TCPConn{c.client, c.server} {
 		const ecn = 8 // TCPI_OPT_ECN
 		qt.Check(t, qt.Equals(tcpInfo(t, end).Options&ecn, ecn))
 	}
-	f, err := control.Flow(c.key())
-	qt.Assert(t, qt.IsNil(err))
-	losses := p.recoveries(t) // on a busy machine the timer may expire before an ACK comes
 	qt.Check(t, qt.Equals(f.Losses, losses))
 	qt.Check(t, qt.Equals(f.SendRateBps, 10e9>>losses))
 	qt.Check(t, qt.IsTrue(f.SRTT > 0 && f.SRTT < time.Second), qt.Commentf("%v", f.SRTT))
@@ -271,14 +300,19 @@ func TestTransfer(t *testing.T) {
 	qt.Check(t, qt.IsTrue(f.Packets >= bytes/mss), qt.Commentf("%d packets", f.Packets))
 	qt.Check(t, qt.Equals(f.MarkedPackets, 0))
 
-	c.client.Close()
-	c.server.Close()
-	nstest.Eventually(t, "closed flows leave the table", func() bool {
-		flows, err := control.Flows()
-		return err == nil && len(flows) == 0
-	})
-	_, err = control.Flow(c.key())
-	qt.Assert(t, qt.ErrorIs(err, loader.ErrNoFlow))
+	p.flowsLeave(t, control, c, connection.close)
+}
+
+// transferred sends all and returns the flow, and how often it recovered: on a busy machine the
+// timer may expire before an ACK comes.
+func (c connection) transferred(
+	t *testing.T, p path, control *loader.Control, bytes int64,
+) (f loader.Flow, losses uint64) {
+	t.Helper()
+	c.sendAll(t, bytes)
+	f, err := control.Flow(c.key())
+	qt.Assert(t, qt.IsNil(err))
+	return f, p.recoveries(t)
 }
 
 // A socket that loses its local port before its control is told, as all do whose port the kernel
@@ -287,10 +321,7 @@ func TestFlowsLeave(t *testing.T) {
 	control := registered(t, pcn(1e9))
 	p := newPath(t)
 	for name, end := range map[string]func(connection) error{
-		"closed by the client": func(c connection) error {
-			return errors.Join(c.client.Close(),
-				c.server.Close())
-		},
+		"closed by the client": connection.close,
 		"closed by the server": func(c connection) error {
 			return errors.Join(c.server.Close(),
 				c.client.Close())
@@ -307,11 +338,7 @@ func TestFlowsLeave(t *testing.T) {
 			c := p.connect(t, control)
 			_, err := control.Flow(c.key())
 			qt.Assert(t, qt.IsNil(err))
-			qt.Assert(t, qt.IsNil(end(c)))
-			nstest.Eventually(t, "the flows leave the table", func() bool {
-				flows, err := control.Flows()
-				return err == nil && len(flows) == 0
-			})
+			p.flowsLeave(t, control, c, end)
 		})
 	}
 }
@@ -361,8 +388,27 @@ func near(got, want float64) bool { return got > 0.95*want && got < 1.05*want }
 
 // checkRate checks that frames leave at a pace, to 5%, and that on average they never leave faster.
 // A busy machine that makes a sender miss its time, often even, does not change the pace; if it is
-// later still, another fifth of a second may do.
-func (p path) checkRate(t *testing.T, r *receiver, wantBps float64) {
+// later still, another fifth of a second may do. If it is so late that TCP's timer expires, a flow
+// may have another rate for good: then again, if not nil, sets its rate once more.
+func (p path) checkRate(t *testing.T, r *receiver, wantBps float64, again func()) {
+	t.Helper()
+	for attempts := 5; ; attempts-- {
+		before := p.recoveries(t)
+		lost := func() bool { return again != nil && p.recoveries(t) > before }
+		problem := p.rateProblem(t, r, wantBps, lost)
+		if !lost() || attempts == 1 {
+			qt.Check(t, qt.Equals(problem, ""))
+			return
+		}
+		t.Log("once more, a timer expired:", problem)
+		again()
+	}
+}
+
+// rateProblem says what is not as checkRate wants it, until lost.
+func (p path) rateProblem(
+	t *testing.T, r *receiver, wantBps float64, lost func() bool,
+) string {
 	t.Helper()
 	const stretches, perS = 100, 5
 	r.drain(t)
@@ -370,16 +416,20 @@ func (p path) checkRate(t *testing.T, r *receiver, wantBps float64) {
 	var got []float64
 	ok := false
 	start, bytes := time.Now(), p.client.SentBytes(t)
-	for len(got) < stretches && !ok {
+	for len(got) < stretches && !ok && !lost() {
 		r.receive(t, int(wantBps/8/perS))
 		paceBps := wire.PaceBps(t)
 		ok = near(paceBps, wantBps)
 		got = append(got, math.Round(paceBps/1e5)/10)
 	}
 	averageBps := float64(p.client.SentBytes(t)-bytes) * 8 / time.Since(start).Seconds()
-	qt.Check(t, qt.IsTrue(ok), qt.Commentf("%v Mbit/s, want %.2f", got, wantBps/1e6))
-	qt.Check(t, qt.IsTrue(averageBps < 1.05*wantBps),
-		qt.Commentf("%g bit/s, want at most %g", averageBps, wantBps))
+	switch {
+	case !ok:
+		return fmt.Sprintf("%v Mbit/s, want %.2f", got, wantBps/1e6)
+	case averageBps >= 1.05*wantBps:
+		return fmt.Sprintf("%g bit/s on average, want at most %g", averageBps, wantBps)
+	}
+	return ""
 }
 
 // Frames of 1514 bytes, the last of which 1448 are payload.
@@ -394,8 +444,9 @@ func TestRateIsKept(t *testing.T) {
 	c := p.connect(t, control)
 	r := c.start(t)
 	for _, rateBps := range []uint64{100e6, 20e6, 50e6} {
-		qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps)))
-		p.checkRate(t, r, float64(rateBps))
+		set := func() { qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), rateBps))) }
+		set()
+		p.checkRate(t, r, float64(rateBps), set)
 		f, err := control.Flow(c.key())
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.Equals(f.SendRateBps, rateBps))
@@ -413,15 +464,17 @@ func TestLineKeepsRate(t *testing.T) {
 	control := registered(t, line(rateBps))
 	p := newPath(t)
 	r := p.connect(t, control).start(t)
-	p.checkRate(t, r, rateBps)
+	p.checkRate(t, r, rateBps, nil)
 }
 
 // With dilation the kernel's clock runs slower than the papers'.
 func TestRateIsDilated(t *testing.T) {
 	control := registered(t, dilated(pcn(40e9), 10))
 	p := newPath(t)
-	r := p.connect(t, control).start(t)
-	p.checkRate(t, r, 40e9/(1<<10))
+	c := p.connect(t, control)
+	r := c.start(t)
+	p.checkRate(t, r, 40e9/(1<<10),
+		func() { qt.Assert(t, qt.IsNil(control.SetSendRate(c.key(), 40e9))) })
 }
 
 // SO_MAX_PACING_RATE, in bytes of payload per second, holds under every control and may change on
@@ -442,7 +495,7 @@ func TestMaxPacingRate(t *testing.T) {
 						bytesPerS)
 				})))
 				qt.Assert(t, qt.IsNil(errno))
-				p.checkRate(t, r, float64(bytesPerS)*8*frameBytes/payloadBytes)
+				p.checkRate(t, r, float64(bytesPerS)*8*frameBytes/payloadBytes, nil)
 			}
 		})
 	}
@@ -489,46 +542,17 @@ func afterDrops(t *testing.T, control *loader.Control, drops uint64) (f loader.F
 	}
 	d.DropEvery(t, 0)
 	r.receive(t, 1<<20)
-	losses = p.recoveries(t)
-	qt.Assert(t, qt.IsTrue(losses >= drops), qt.Commentf("%d recoveries", losses))
 	f, err := control.Flow(c.key())
 	qt.Assert(t, qt.IsNil(err))
+	losses = p.recoveries(t) // read last: the flow goes on
+	qt.Assert(t, qt.IsTrue(losses >= drops), qt.Commentf("%d recoveries", losses))
 	return f, losses
 }
 
 // recoveries is how often a connection of the client went into recovery or timed out.
 func (p path) recoveries(t *testing.T) uint64 {
 	t.Helper()
-	return netstat(t, p.client, "TcpExt", "TCPRenoRecovery", "TCPSackRecovery", "TCPTimeouts")
-}
-
-// netstat is the sum of these counters of a host.
-func netstat(t *testing.T, e nstest.End, group string, names ...string) (sum uint64) {
-	t.Helper()
-	var text []byte
-	nstest.Do(t, e.NS, func() (err error) {
-		text, err = os.ReadFile("/proc/thread-self/net/netstat")
-		return err
-	})
-	var fields [][]string // of names, of values
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); f[0] == group+":" {
-			fields = append(fields, f)
-		}
-	}
-	qt.Assert(t, qt.HasLen(fields, 2))
-	found := 0
-	for i, name := range fields[0] {
-		if !slices.Contains(names, name) {
-			continue
-		}
-		v, err := strconv.ParseUint(fields[1][i], 10, 64)
-		qt.Assert(t, qt.IsNil(err))
-		sum += v
-		found++
-	}
-	qt.Assert(t, qt.Equals(found, len(names)))
-	return sum
+	return nstest.Recoveries(t, p.client.NS)
 }
 
 // One packet in a hundred is lost: the transfer goes on, at the floor of the rate.
@@ -553,9 +577,17 @@ func TestTransferSurvivesBlackout(t *testing.T) {
 	d := nstest.NewDropper(t, p.server)
 	c := p.connect(t, control)
 	r := c.start(t)
-	blackout(t, d, c, r)
-	f, err := control.Flow(c.key())
-	qt.Assert(t, qt.IsNil(err))
+	var f loader.Flow
+	for range 5 { // a kernel may leave out the program that hears of the timer (KNOWN_ISSUES.md)
+		blackout(t, d, c, r)
+		var err error
+		f, err = control.Flow(c.key())
+		qt.Assert(t, qt.IsNil(err))
+		if f.Losses > 0 {
+			break
+		}
+		t.Log("once more: the control was not told that the timer expired")
+	}
 	qt.Check(t, qt.IsTrue(f.Losses > 0))
 	qt.Check(t, qt.Equals(f.SendRateBps, 200e6>>f.Losses))
 }
@@ -578,14 +610,25 @@ func blackout(t *testing.T, d *nstest.Dropper, c connection, r *receiver) {
 func TestTableFull(t *testing.T) {
 	table := pcn(50e6)
 	table.MaxFlows = 1
-	control := registered(t, table)
 	p := newPath(t)
 	d := nstest.NewDropper(t, p.server)
 	addr := p.server.Addr.String()
-	p.connectOnce(t, control, addr, addr) // one end takes the entry
-	checkRefused(t, control, 1)
-	c := p.connectOnce(t, control, addr, addr)
-	checkRefused(t, control, 3)
+	var control *loader.Control
+	var c connection
+	for attempts := 5; ; attempts-- {
+		control = registered(t, table)
+		p.connectOnce(t, control, addr, addr) // one end takes the entry
+		first := refused(t, control)
+		c = p.connectOnce(t, control, addr, addr)
+		second := refused(t, control)
+		if first == 1 && second == 3 {
+			break
+		}
+		// the kernel left out init of an end (KNOWN_ISSUES.md), which is counted with its first ACK
+		t.Logf("once more: %d ends were refused, then %d", first, second)
+		qt.Assert(t, qt.IsTrue(attempts > 1 && first <= 1 && second <= 3))
+		qt.Assert(t, qt.IsNil(control.Close()))
+	}
 	_, err := control.Flow(c.key())
 	qt.Assert(t, qt.ErrorIs(err, loader.ErrNoFlow))
 	r := c.start(t)
@@ -600,7 +643,7 @@ func TestTableFull(t *testing.T) {
 	d.DropEvery(t, 0)
 	qt.Check(t, qt.IsTrue(lossy.Total_retrans > before))
 	qt.Check(t, qt.IsTrue(lossy.Snd_cwnd <= every*10/3), qt.Commentf("%d packets", lossy.Snd_cwnd))
-	checkRefused(t, control, 3)
+	qt.Check(t, qt.Equals(refused(t, control), 3))
 }
 
 // Packets that are not full count as what they are.
@@ -626,11 +669,11 @@ func TestSentBytesOfSmallWrites(t *testing.T) {
 	}
 }
 
-func checkRefused(t *testing.T, control *loader.Control, want uint64) {
+func refused(t *testing.T, control *loader.Control) uint64 {
 	t.Helper()
 	got, err := control.FlowsRefused()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.Equals(got, want))
+	return got
 }
 
 // Sockets keep a control that was unregistered.

@@ -5,15 +5,16 @@ package loader
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
+
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // sourceLine is how the verifier names a line of C: "; x = y; @ mine.c:42".
-var sourceLine = regexp.MustCompile(`^; (.*) @ (\S+:\d+)$`)
+var sourceLine = lazy.Regexp(`^; (.*) @ (\S+:\d+)$`)
 
 // ExplainVerifier adds the line of C source and the reason to an error of the kernel's verifier. It
 // returns other errors unchanged.
@@ -39,7 +40,10 @@ func ExplainVerifier(err error) error {
 // say the same in fewer words.
 var verifierHints = []struct{ words, hint string }{
 	{endlessLoop, "give the loop a bound that is a constant: for (u32 i = 0; i < 16; i++)"},
-	{"too large. Processed", "the verifier follows each turn of a loop: give it a smaller bound"},
+	{"too large. Processed", "the verifier follows each turn of a loop, and each call of a " +
+		"function by itself: give it a smaller bound"},
+	{"lock region", "a control's functions hold the flow's lock and call no helpers of BPF: what " +
+		"you want to see is a field of its state with STAT(...)"},
 	{"cannot prove offset", boundIndex},
 	{"memory access", boundIndex},
 	{"invalid access to map value", boundIndex},
@@ -69,7 +73,7 @@ func complaint(log []string) (where, code, reason string) {
 	log, report := splitReport(log)
 	for _, line := range log {
 		line = strings.TrimSpace(line)
-		if m := sourceLine.FindStringSubmatch(line); m != nil {
+		if m := sourceLine().FindStringSubmatch(line); m != nil {
 			code, where = m[1], m[2]
 			continue
 		}

@@ -16,11 +16,11 @@ import (
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/sim"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/sim"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -53,7 +53,7 @@ func Load(nameOrPath string) (*Experiment, error) {
 
 func compileOwn(ctx context.Context, path string) (scheme.Own, error) {
 	return compile.Scheme(ctx, path,
-		compile.Sources{Kernel: npecn.Source(), Simulator: sim.Source()})
+		compile.Sources{Kernel: npecn.Source(), Simulator: sim.Source(), Counted: true})
 }
 
 // Name returns the experiment's name.

@@ -48,6 +48,13 @@ type Class struct {
 	Slots    uint32 // packets it can hold, rounded up to a power of two; 0: no such class
 	Lossless bool   // PFC applies
 	Marked   bool   // the port's marker applies
+	Lossy    bool   // it may lose packets where others are lossless
+	// Alpha is what its queue may take of the node's free buffer, up to 64; 0: any.
+	Alpha float64
+	// Quantum is what its turn is among classes that have one: bytes, or packets if
+	// Port.ByPackets. 0: strict priority, before all those.
+	Quantum uint32
+	Pauses  int // PAUSE and RESUME that Qdisc.TellPauses will tell, at most 64
 }
 
 // Marker decides which packets a port marks.
@@ -127,10 +134,47 @@ type REDOptions struct {
 	AllAtKMax            bool    // the probability is 1 at KMaxBytes, as LDCP's draft has it
 }
 
-// RateChange is a rate that a port has from a time on.
+// RateChange is a rate that a port has from a time on, or a failure of its link.
 type RateChange struct {
 	AtNs    uint64 // on the papers' clock
-	RateBps uint64
+	RateBps uint64 // 0: the link is down, and loses what is sent and under way
+}
+
+// Link is what a link beyond data centres does to packets (bpf/link.h).
+type Link struct {
+	// LoseBegin and LoseOn are the chances, below 1, that a packet is lost behind one that was not,
+	// and behind one that was. Lost ones count as sent, and as DropLink.
+	LoseBegin, LoseOn float64
+	JitterNs          uint64  // what a packet may take longer; packets keep their order
+	Reorder           float64 // the share, below 1, of packets that are late and overtaken
+	ReorderNs         uint64  // by so much
+	// Trace is the times, in ms, at which it sends 1500 bytes, in place of its rate. It begins
+	// again after the last.
+	Trace []uint32
+}
+
+func (l *Link) disturbs() bool { return l.LoseBegin > 0 || l.JitterNs > 0 || l.Reorder > 0 }
+
+const (
+	linkDelayMax = 10_000_000_000 // of the jitter, which bpf/link.h multiplies by 2^24
+	traceMax     = 1 << npecnPortLimitTRACE_SHIFT
+	nsPerMs      = 1_000_000
+)
+
+func (l *Link) check() error {
+	for _, share := range []float64{l.LoseBegin, l.LoseOn, l.Reorder} {
+		if !(share >= 0 && share < 1) {
+			return fmt.Errorf("chance %g of a link: want 0 to less than 1", share)
+		}
+	}
+	if l.JitterNs > linkDelayMax || l.ReorderNs > linkDelayMax {
+		return fmt.Errorf("jitter %d ns, late packets %d ns: want at most %d", l.JitterNs,
+			l.ReorderNs, uint64(linkDelayMax))
+	}
+	if n := len(l.Trace); n > 0 && (!slices.IsSorted(l.Trace) || l.Trace[n-1] == 0) {
+		return fmt.Errorf("trace of %d times: want them in order, and the last above 0", n)
+	}
+	return nil
 }
 
 // Port configures one port. Its id is its index in Options.Ports.
@@ -160,10 +204,15 @@ type Port struct {
 	OwnMarkerParams []byte
 	Detect          Detection
 	Seed            uint32 // of their choices
-	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 8.
+	// RateChanges is how many changes of the rate Qdisc.ChangeRates will tell, at most 64.
 	RateChanges int
 	Classes     [Classes]Class
+	ByPackets   bool // quanta are packets
+	Watchdog    Watchdog
 	WireSlots   uint32 // packets that can be under way, rounded up to a power of two
+	Link        Link
+	// Noisy says that the peer is a host, and looks late at what arrives: Options.NoiseDelaysNs.
+	Noisy bool
 }
 
 // Node is what its ports share.
@@ -184,6 +233,9 @@ type Options struct {
 	Flows         uint32 // TCP flows that hosts may have when they are watched
 	DilationShift uint32 // the kernel's clock runs 2^shift slower than the papers'
 	EventsBytes   uint32 // ring buffer, a power of two; 0: 16 MiB
+	Partitions    bool   // switches may mark packets as parted (tc.FabricOptions)
+	// NoiseDelaysNs are equally likely delays from a first arrival at a host until it looks.
+	NoiseDelaysNs [npecnPortLimitNOISE_DELAYS]uint64
 	// Object is bpf/npecn.bpf.c compiled with a marker of one's own (bpf/include/marker.h), an
 	// ELF file; nil: the built-in object, which has none.
 	Object []byte
@@ -206,19 +258,23 @@ func (o *Options) check() error {
 		return fmt.Errorf("ring buffer of %d bytes: want a power of two, "+
 			"at least a page (%d bytes)", n, os.Getpagesize())
 	}
-	var slots uint64
+	var slots, moments uint64
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		p := &o.Ports[id]
 		if err := o.checkPort(p); err != nil {
 			return fmt.Errorf("port %d (%s): %w", id, p.Name, err)
 		}
 		slots += uint64(slotsFor(p.WireSlots))
+		moments += uint64(len(p.Link.Trace))
 		for _, k := range p.Classes {
 			slots += uint64(slotsFor(k.Slots))
 		}
 	}
 	if slots > slotsMax {
 		return fmt.Errorf("%d slots in all rings: want at most %d", slots, slotsMax)
+	}
+	if moments > traceMax {
+		return fmt.Errorf("%d times in the traces of all links: want at most %d", moments, traceMax)
 	}
 	return o.checkRounding()
 }
@@ -242,6 +298,21 @@ func (o *Options) checkRounding() error {
 		}
 	}
 	return nil
+}
+
+// shares reports whether a class has a share of the free buffer.
+func (p *Port) shares() bool {
+	return slices.ContainsFunc(p.Classes[:], func(k Class) bool { return k.Alpha > 0 })
+}
+
+// weighted returns a bit for each class with a quantum.
+func (p *Port) weighted() (classes uint32) {
+	for c, k := range p.Classes {
+		if k.Quantum > 0 {
+			classes |= 1 << c
+		}
+	}
+	return classes
 }
 
 func (p *Port) lossless() bool {
@@ -301,9 +372,23 @@ func (o *Options) checkPort(p *Port) error {
 			return err
 		}
 	}
+	if err := p.Link.check(); err != nil {
+		return err
+	}
+	if err := p.Watchdog.check(); err != nil {
+		return err
+	}
 	for c, k := range p.Classes {
 		if k.Slots > ringMax || k.Slots == 1 {
 			return fmt.Errorf("class %d has %d slots: want 0, or 2 to %d", c, k.Slots, ringMax)
+		}
+		if !(k.Alpha >= 0 && k.Alpha <= 64) || k.Lossless && k.Lossy {
+			return fmt.Errorf("class %d with alpha %g, lossless %t, lossy %t: want 0 to 64, and "+
+				"not both", c, k.Alpha, k.Lossless, k.Lossy)
+		}
+		if k.Pauses < 0 || k.Pauses > int(linkEvents) {
+			return fmt.Errorf("class %d has %d PAUSE and RESUME: want at most %d", c, k.Pauses,
+				linkEvents)
 		}
 	}
 	return nil
@@ -362,7 +447,7 @@ func (p *Port) checkDetection() error {
 			p.Marker)
 	case d.MaxTonNs > cbfcPeriodMax:
 		return fmt.Errorf("max(T_on) %d ns: want at most %d", d.MaxTonNs, uint64(cbfcPeriodMax))
-	case (d.MaxTonNs > 0 || d.Watch) && (p.WREDBytes > 0 || p.LimitBytes > 0):
+	case (d.MaxTonNs > 0 || d.Watch) && (p.WREDBytes > 0 || p.LimitBytes > 0 || p.shares()):
 		return fmt.Errorf("detectors with WRED or a limit: they are for queues that drop nothing")
 	}
 	return nil
@@ -394,6 +479,9 @@ func (o *Options) lagNs(p *Port) uint64 {
 // uses returns what any of the ports uses.
 func (o *Options) uses() npecnUse {
 	var uses npecnUse
+	if o.Partitions {
+		uses = npecnUseUSE_PARTITIONS
+	}
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		p := &o.Ports[id]
 		for _, u := range []struct {
@@ -401,12 +489,19 @@ func (o *Options) uses() npecnUse {
 			use  npecnUse
 		}{
 			{p.CBFC.BufferBytes > 0, npecnUseUSE_CBFC},
-			{p.WREDBytes > 0 || p.LimitBytes > 0, npecnUseUSE_DROPS},
+			{p.WREDBytes > 0 || p.LimitBytes > 0 || p.Watchdog.PollNs > 0 || p.shares(),
+				npecnUseUSE_DROPS},
+			{p.weighted() != 0, npecnUseUSE_WEIGHTS},
+			{p.Watchdog.PollNs > 0, npecnUseUSE_WATCHDOG},
 			{p.Detect.Watch || p.Detect.MaxTonNs > 0, npecnUseUSE_DETECTORS},
 			{p.RateChanges > 0, npecnUseUSE_RATE_CHANGES},
 			{p.Marker == RED, npecnUseUSE_RED},
 			{p.Marker == QCN, npecnUseUSE_QCN},
 			{p.Marker == FECN, npecnUseUSE_FECN},
+			{p.Noisy, npecnUseUSE_NOISE},
+			{p.Link.disturbs(), npecnUseUSE_LINK},
+			{p.Link.Reorder > 0, npecnUseUSE_REORDER},
+			{len(p.Link.Trace) > 0, npecnUseUSE_TRACE},
 		} {
 			if u.used {
 				uses |= u.use
@@ -428,7 +523,7 @@ func slotsFor(n uint32) uint32 {
 // slots there are.
 func (o *Options) layout() ([]npecnPort, uint32) {
 	ports := make([]npecnPort, len(o.Ports))
-	var next uint32
+	var next, moments uint32
 	take := func(n uint32) (base, mask uint32) {
 		n = slotsFor(n)
 		if n == 0 {
@@ -441,6 +536,8 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 	for id := portIDsReserved; id < len(o.Ports); id++ {
 		in, out := &o.Ports[id], &ports[id]
 		out.Config = o.portConfig(uint32(id), in)
+		out.Config.Link.TraceFirst = moments
+		moments += out.Config.Link.TraceEntries
 		out.State = in.initialState()
 		out.State.Wire.Base, out.State.Wire.Mask = take(in.WireSlots)
 		for c := range in.Classes {
@@ -449,6 +546,10 @@ func (o *Options) layout() ([]npecnPort, uint32) {
 			k.Config.Lossless = flag(in.Classes[c].Lossless)
 			k.Config.Marked = flag(in.Classes[c].Marked)
 			k.Tx.Credits.Fccl = out.Config.Credits
+			k.Tx.EventTail = uint32(in.Classes[c].Pauses)
+			k.Config.Lossy = flag(in.Classes[c].Lossy)
+			k.Config.Alpha = fixed(in.Classes[c].Alpha, uint(npecnPortLimitALPHA_SHIFT))
+			k.Config.Quantum = in.Classes[c].Quantum
 			k.Qcn.CreditBytes, k.Qcn.Random = in.congestionPoint(c)
 		}
 	}
@@ -463,7 +564,8 @@ func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 		PfcDelayNs: p.PFCDelayNs,
 		WredBytes:  p.WREDBytes, LimitBytes: p.LimitBytes, Credits: o.Ports[p.Peer].CBFC.blocks(),
 		Id: id, Peer: p.Peer, Node: p.Node, RateChanges: uint32(p.RateChanges),
-		Marker: uint32(p.Marker),
+		Marker: uint32(p.Marker), Noisy: flag(p.Noisy),
+		Weighted: p.weighted(), ByPackets: flag(p.ByPackets),
 	}
 	c.Red.KminBytes, c.Red.KmaxBytes = p.RED.KMinBytes, p.RED.KMaxBytes
 	c.Red.Pmax, c.Red.AllAtKmax = fixed(p.RED.PMax, qShift), flag(p.RED.AllAtKMax)
@@ -474,15 +576,42 @@ func (o *Options) portConfig(id uint32, p *Port) npecnPortConfig {
 	c.Pfc.XoffBytes, c.Pfc.XonOffsetBytes = p.PFC.XOFFBytes, p.PFC.XONOffsetBytes
 	c.Pfc.Alpha = fixed(p.PFC.Alpha, alphaShift)
 	c.Cbfc.BufferBlocks, c.Cbfc.PeriodNs = p.CBFC.blocks(), p.CBFC.PeriodNs
+	c.Watchdog.PollNs, c.Watchdog.FirstNs = p.Watchdog.PollNs, p.Watchdog.FirstNs
+	c.Watchdog.DetectPolls = p.Watchdog.DetectPolls
+	c.Watchdog.RestorePolls = p.Watchdog.RestorePolls
+	c.Watchdog.Action = npecnPfcWatchdogAction(p.Watchdog.Action)
+	c.Link = p.Link.config()
 	c.Detect.MaxTonNs = p.Detect.MaxTonNs
 	c.Detect.OverBytes, c.Detect.EcnBytes = p.Detect.OverBytes, p.Detect.ECNBytes
 	c.Detect.Tcd, c.Detect.Watch = flag(p.Detect.TCD), flag(p.Detect.Watch)
 	return c
 }
 
+// config returns the link's configuration as the kernel wants it, but for where its trace begins.
+func (l *Link) config() npecnLinkParams {
+	const chance = 32 // bits
+	c := npecnLinkParams{
+		LoseBegin: fixed(l.LoseBegin, chance), LoseOn: fixed(l.LoseOn, chance),
+		Reorder: fixed(l.Reorder, chance), ReorderNs: l.ReorderNs, JitterNs: l.JitterNs,
+		On: flag(l.disturbs()), TraceEntries: uint32(len(l.Trace)),
+	}
+	if n := len(l.Trace); n > 0 {
+		c.TraceNs = uint64(l.Trace[n-1]) * nsPerMs
+	}
+	return c
+}
+
+// noiseSeed makes the seed of a host's delays another than that of its port's marks, and linkSeed
+// that of its link's choices: they are odd, as Knuth's multiplicative hash has it.
+const (
+	noiseSeed = 2654435761
+	linkSeed  = 2246822519
+)
+
 // initialState returns what a port's state is before its first packet.
 func (p *Port) initialState() npecnPortState {
-	return npecnPortState{RateBps: p.RateBps, Random: max(p.Seed, 1)}
+	return npecnPortState{RateBps: p.RateBps, Random: max(p.Seed, 1),
+		NoiseRandom: max(p.Seed*noiseSeed, 1), LinkRandom: max(p.Seed*linkSeed, 1)}
 }
 
 // congestionPoint returns the state of QCN's congestion point before the first packet of a class:

@@ -164,9 +164,9 @@ func TestOptionsAreChecked(t *testing.T) {
 			`port 2 \(s->h0\): WRED at 1 bytes, limit 0 bytes, ` +
 				`but no class is marked: they are for those that are`},
 		{func(o *Options) { o.Ports[2].RateChanges = -1 },
-			`port 2 \(s->h0\): -1 rate changes: want at most 8`},
-		{func(o *Options) { o.Ports[2].RateChanges = 9 },
-			`port 2 \(s->h0\): 9 rate changes: want at most 8`},
+			`port 2 \(s->h0\): -1 rate changes: want at most 64`},
+		{func(o *Options) { o.Ports[2].RateChanges = 65 },
+			`port 2 \(s->h0\): 65 rate changes: want at most 64`},
 	} {
 		o := validOptions()
 		test.change(&o)

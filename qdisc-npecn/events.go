@@ -101,6 +101,7 @@ type Sink struct {
 	Start    func(FlowStart)
 	Off      func(Off)
 	Detected func(Detected)
+	Storm    func(Storm)
 }
 
 // EventReader reads the ring buffer.
@@ -180,6 +181,13 @@ func (s Sink) decode(b []byte) error {
 	case npecnEventKindEVENT_OFF:
 		known = handOver(b, func(e *npecnEventOff) {
 			s.Off(Off{Port: uint32(e.Port), Class: e.Class, FromNs: e.FromNs, ToNs: e.ToNs})
+		})
+	case npecnEventKindEVENT_STORM:
+		known = handOver(b, func(e *npecnEventStorm) {
+			s.Storm(Storm{
+				Port: uint32(e.Port), Class: e.Class, Over: e.Over != 0, AtNs: e.AtNs,
+				StormDrops: StormDrops{e.DroppedPackets, e.RefusedPackets},
+			})
 		})
 	case npecnEventKindEVENT_DETECTED:
 		known = handOver(b, func(e *npecnEventDetected) {

@@ -49,6 +49,21 @@ func (n *network) fill() []packet {
 	return packets
 }
 
+// All ports together hold what they hold one by one.
+func TestHeldPackets(t *testing.T) {
+	n := congested(t)
+	n.fill()
+	most := n.held() // the hosts are paused: packets only leave
+	held, err := n.q.HeldPackets()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.IsTrue(n.held() <= held && held <= most), qt.Commentf("%d of %d", held, most))
+	qt.Check(t, qt.IsTrue(held > 0))
+	n.waitEmpty()
+	held, err = n.q.HeldPackets()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(held, 0))
+}
+
 // device is that of a port.
 func (n *network) device(port string) netlink.Link {
 	return &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: n.ifindex[n.id(port)]}}

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 // markers are the headers in testdata that the port is compiled with, for the guest: it has no

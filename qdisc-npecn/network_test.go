@@ -43,9 +43,10 @@ type layout struct {
 	buffers         map[string]uint64
 	// configures port "a->b"; Peer, Node and RateChanges are filled in
 	port    func(name string) Port
-	rates   map[string][]RateChange // of ports, from the run's beginning on; for one run
-	alignNs uint64                  // runs begin at a multiple of it; 0: at any time
-	notECT  func(p packet) bool     // whether a packet is not ECN-capable; nil: all are
+	rates   map[string][]RateChange  // of ports, from the run's beginning on; for one run
+	pauses  map[string][]PauseChange // of ports' data class, from the run's beginning on
+	alignNs uint64                   // runs begin at a multiple of it; 0: at any time
+	notECT  func(p packet) bool      // whether a packet is not ECN-capable; nil: all are
 
 	first map[[2]int]uint32 // what towards found, by node and host: the model asks for each packet
 }
@@ -181,7 +182,8 @@ type network struct {
 	cnms    []int
 	sent    int // packets of earlier runs
 	t0Ns    uint64
-	repeats uint64 // PAUSE frames that events told of
+	repeats uint64  // PAUSE frames that events told of
+	storms  []Storm // that events told of
 }
 
 // newNetwork makes the layout, or fails the test.
@@ -335,6 +337,7 @@ func (n *network) send(packets []packet) {
 		n.t0Ns = (n.t0Ns + n.alignNs - 1) / n.alignNs * n.alignNs
 	}
 	n.changeRates()
+	n.beginWatchdogs()
 	senders := map[[2]int]int{}
 	for i, p := range packets {
 		n.check(n.arrive.Track(n.flow(n.sent+i, p), uint32(i)))
@@ -361,6 +364,19 @@ func (n *network) changeRates() {
 			absolute = append(absolute, RateChange{AtNs: n.t0Ns + c.AtNs, RateBps: c.RateBps})
 		}
 		n.check(n.q.ChangeRates(n.id(name), absolute))
+	}
+}
+
+// beginWatchdogs tells the ports the PAUSE to come.
+func (n *network) beginWatchdogs() {
+	n.t.Helper()
+	n.check(n.q.BeginWatchdogs(n.t0Ns))
+	for name, changes := range n.pauses {
+		var absolute []PauseChange
+		for _, c := range changes {
+			absolute = append(absolute, PauseChange{AtNs: n.t0Ns + c.AtNs, Pause: c.Pause})
+		}
+		n.check(n.q.TellPauses(n.id(name), dataClass, absolute))
 	}
 }
 
@@ -545,6 +561,10 @@ func (n *network) events() (pfc []PFCEvent, queue []QueueSample) {
 		Queue:   func(s QueueSample) { queue = append(queue, s) },
 		Flow:    func(FlowSample) {},
 		Off:     func(Off) {}, Detected: func(Detected) {},
+		Storm: func(s Storm) {
+			s.AtNs -= n.t0Ns
+			n.storms = append(n.storms, s)
+		},
 	}))
 	lost, err := n.q.EventsLost()
 	n.check(err)

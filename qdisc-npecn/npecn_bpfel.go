@@ -16,13 +16,15 @@ import (
 type npecnDropCause uint32
 
 const (
-	npecnDropCauseDROP_WRED   npecnDropCause = 0
-	npecnDropCauseDROP_TAIL   npecnDropCause = 1
-	npecnDropCauseDROP_BUFFER npecnDropCause = 2
-	npecnDropCauseDROP_RING   npecnDropCause = 3
-	npecnDropCauseDROP_CLASS  npecnDropCause = 4
-	npecnDropCauseDROP_RESET  npecnDropCause = 5
-	npecnDropCauseDROP_CAUSES npecnDropCause = 6
+	npecnDropCauseDROP_WRED    npecnDropCause = 0
+	npecnDropCauseDROP_TAIL    npecnDropCause = 1
+	npecnDropCauseDROP_BUFFER  npecnDropCause = 2
+	npecnDropCauseDROP_RING    npecnDropCause = 3
+	npecnDropCauseDROP_CLASS   npecnDropCause = 4
+	npecnDropCauseDROP_RESET   npecnDropCause = 5
+	npecnDropCauseDROP_LINK    npecnDropCause = 6
+	npecnDropCauseDROP_REFUSED npecnDropCause = 7
+	npecnDropCauseDROP_CAUSES  npecnDropCause = 8
 )
 
 type npecnEventDetected struct {
@@ -57,6 +59,7 @@ const (
 	npecnEventKindEVENT_OFF      npecnEventKind = 4
 	npecnEventKindEVENT_DETECTED npecnEventKind = 5
 	npecnEventKindEVENT_START    npecnEventKind = 7
+	npecnEventKindEVENT_STORM    npecnEventKind = 8
 	npecnEventKindEVENT_REPEAT   npecnEventKind = 6
 )
 
@@ -111,6 +114,33 @@ type npecnEventStart struct {
 	Pad   [3]uint16
 }
 
+type npecnEventStorm struct {
+	_              structs.HostLayout
+	Kind           uint32
+	Port           uint16
+	Class          uint8
+	Over           uint8
+	AtNs           uint64
+	DroppedPackets uint64
+	RefusedPackets uint64
+}
+
+type npecnGuard struct {
+	_    structs.HostLayout
+	Rule struct {
+		_       structs.HostLayout
+		HeardNs uint64
+		Polls   uint32
+		Stormed uint32
+		Told    uint32
+		Pad     uint32
+	}
+	DroppedPackets uint64
+	RefusedPackets uint64
+	Deaf           uint32
+	Dropping       uint32
+}
+
 type npecnLateLimit uint32
 
 const (
@@ -124,6 +154,25 @@ type npecnLateness struct {
 	Counts [128]uint64
 }
 
+type npecnLinkEvent struct {
+	_     structs.HostLayout
+	AtNs  uint64
+	Value uint64
+}
+
+type npecnLinkParams struct {
+	_            structs.HostLayout
+	LoseBegin    uint32
+	LoseOn       uint32
+	Reorder      uint32
+	On           uint32
+	ReorderNs    uint64
+	JitterNs     uint64
+	TraceFirst   uint32
+	TraceEntries uint32
+	TraceNs      uint64
+}
+
 type npecnLinkRing struct {
 	_    structs.HostLayout
 	Lock struct {
@@ -131,11 +180,7 @@ type npecnLinkRing struct {
 		Val uint32
 	}
 	Pad    uint32
-	Events [64]struct {
-		_     structs.HostLayout
-		AtNs  uint64
-		Value uint64
-	}
+	Events [64]npecnLinkEvent
 }
 
 type npecnMarker uint32
@@ -168,6 +213,14 @@ type npecnPacket struct {
 	Pad     uint32
 }
 
+type npecnPfcWatchdogAction uint32
+
+const (
+	npecnPfcWatchdogActionPFC_WATCHDOG_ALERT   npecnPfcWatchdogAction = 0
+	npecnPfcWatchdogActionPFC_WATCHDOG_FORWARD npecnPfcWatchdogAction = 1
+	npecnPfcWatchdogActionPFC_WATCHDOG_DROP    npecnPfcWatchdogAction = 2
+)
+
 type npecnPort struct {
 	_        structs.HostLayout
 	Config   npecnPortConfig
@@ -192,7 +245,10 @@ type npecnPortConfig struct {
 	Node        uint32
 	RateChanges uint32
 	Marker      uint32
-	Pad         uint32
+	Noisy       uint32
+	Weighted    uint32
+	ByPackets   uint32
+	Link        npecnLinkParams
 	Red         struct {
 		_         structs.HostLayout
 		KminBytes uint64
@@ -227,6 +283,15 @@ type npecnPortConfig struct {
 		BufferBlocks uint64
 		PeriodNs     uint64
 	}
+	Watchdog struct {
+		_            structs.HostLayout
+		PollNs       uint64
+		FirstNs      uint64
+		DetectPolls  uint32
+		RestorePolls uint32
+		Action       npecnPfcWatchdogAction
+		Pad          uint32
+	}
 	Detect struct {
 		_         structs.HostLayout
 		MaxTonNs  uint64
@@ -243,9 +308,10 @@ type npecnPortCounters struct {
 	EnqueuedBytes    uint64
 	DeliveredPackets uint64
 	QueueMaxBytes    uint64
-	Dropped          [6]uint64
+	Dropped          [8]uint64
 	Causality        uint64
 	EventsLost       uint64
+	Lossy            uint64
 	Late             npecnLateness
 	LateAcks         npecnLateness
 	LateData         npecnLateness
@@ -254,9 +320,13 @@ type npecnPortCounters struct {
 type npecnPortLimit uint32
 
 const (
-	npecnPortLimitLINK_EVENTS  npecnPortLimit = 64
-	npecnPortLimitRATE_CHANGES npecnPortLimit = 8
-	npecnPortLimitRING_MAX     npecnPortLimit = 1048576
+	npecnPortLimitLINK_EVENTS       npecnPortLimit = 64
+	npecnPortLimitRATE_CHANGES      npecnPortLimit = 64
+	npecnPortLimitNOISE_DELAYS      npecnPortLimit = 256
+	npecnPortLimitRING_MAX          npecnPortLimit = 1048576
+	npecnPortLimitOPPORTUNITY_BYTES npecnPortLimit = 1500
+	npecnPortLimitTRACE_SHIFT       npecnPortLimit = 20
+	npecnPortLimitALPHA_SHIFT       npecnPortLimit = 16
 )
 
 type npecnPortState struct {
@@ -268,6 +338,7 @@ type npecnPortState struct {
 	DecidedNs  uint64
 	ServeNs    uint64
 	LosslessNs uint64
+	PollNs     uint64
 	QueueBytes uint64
 	Wire       struct {
 		_    structs.HostLayout
@@ -298,8 +369,19 @@ type npecnPortState struct {
 			Pad   uint32
 		}
 	}
+	LookNs      uint64
+	NoiseRandom uint32
+	LinkRandom  uint32
+	LinkLastNs  uint64
+	TraceRound  uint64
+	TraceNext   uint32
+	TraceLeft   uint32
+	Losing      uint32
+	Down        uint32
 	GonePackets uint32
 	GoneBytes   uint32
+	Turn        uint32
+	Chosen      uint32
 }
 
 type npecnRateChange struct {
@@ -323,6 +405,10 @@ type npecnTclass struct {
 		_        structs.HostLayout
 		Marked   uint32
 		Lossless uint32
+		Lossy    uint32
+		Alpha    uint32
+		Quantum  uint32
+		Pad      uint32
 	}
 	Queue struct {
 		_    structs.HostLayout
@@ -335,6 +421,8 @@ type npecnTclass struct {
 	NextNs       uint64
 	Arrived      uint32
 	Dropped      uint32
+	Deficit      uint32
+	Pad          uint32
 	Npecn        struct {
 		_  structs.HostLayout
 		Pn uint32
@@ -417,6 +505,13 @@ const (
 	npecnUseUSE_RED          npecnUse = 16
 	npecnUseUSE_QCN          npecnUse = 32
 	npecnUseUSE_FECN         npecnUse = 64
+	npecnUseUSE_NOISE        npecnUse = 128
+	npecnUseUSE_LINK         npecnUse = 256
+	npecnUseUSE_REORDER      npecnUse = 512
+	npecnUseUSE_TRACE        npecnUse = 1024
+	npecnUseUSE_PARTITIONS   npecnUse = 2048
+	npecnUseUSE_WATCHDOG     npecnUse = 4096
+	npecnUseUSE_WEIGHTS      npecnUse = 8192
 )
 
 // Names of all BPF objects in the ELF.
@@ -425,10 +520,12 @@ const (
 const (
 	npecnMapDataSent            = "data_sent"
 	npecnMapEvents              = "events"
+	npecnMapGuards              = "guards"
 	npecnMapHostArrivals        = "host_arrivals"
 	npecnMapLinkRings           = "link_rings"
 	npecnMapNodes               = "nodes"
 	npecnMapNpecn               = "npecn"
+	npecnMapOpportunities       = "opportunities"
 	npecnMapPorts               = "ports"
 	npecnMapRateChanges         = "rate_changes"
 	npecnMapSlots               = "slots"
@@ -440,8 +537,11 @@ const (
 	npecnVarDilationShift       = "dilation_shift"
 	npecnVarEarlyNs             = "early_ns"
 	npecnVarEventsLost          = "events_lost"
+	npecnVarNoiseDelays         = "noise_delays"
 	npecnVarSampleNs            = "sample_ns"
 	npecnVarSeveralCpus         = "several_cpus"
+	npecnVarTraceFromNs         = "trace_from_ns"
+	npecnVarUnusedAction        = "unused_action"
 	npecnVarUnusedDropCause     = "unused_drop_cause"
 	npecnVarUnusedEventDetected = "unused_event_detected"
 	npecnVarUnusedEventFlow     = "unused_event_flow"
@@ -451,6 +551,7 @@ const (
 	npecnVarUnusedEventQueue    = "unused_event_queue"
 	npecnVarUnusedEventRepeat   = "unused_event_repeat"
 	npecnVarUnusedEventStart    = "unused_event_start"
+	npecnVarUnusedEventStorm    = "unused_event_storm"
 	npecnVarUnusedLateLimit     = "unused_late_limit"
 	npecnVarUnusedMarker        = "unused_marker"
 	npecnVarUnusedPortLimit     = "unused_port_limit"
@@ -458,6 +559,7 @@ const (
 	npecnVarUnusedUse           = "unused_use"
 	npecnVarUses                = "uses"
 	npecnVarWatchFromNs         = "watch_from_ns"
+	npecnVarWatchdogFromNs      = "watchdog_from_ns"
 )
 
 // loadNpecn returns the embedded CollectionSpec for npecn.
@@ -513,15 +615,17 @@ type npecnProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type npecnMapSpecs struct {
-	DataSent     *ebpf.MapSpec `ebpf:"data_sent"`
-	Events       *ebpf.MapSpec `ebpf:"events"`
-	HostArrivals *ebpf.MapSpec `ebpf:"host_arrivals"`
-	LinkRings    *ebpf.MapSpec `ebpf:"link_rings"`
-	Nodes        *ebpf.MapSpec `ebpf:"nodes"`
-	Npecn        *ebpf.MapSpec `ebpf:"npecn"`
-	Ports        *ebpf.MapSpec `ebpf:"ports"`
-	RateChanges  *ebpf.MapSpec `ebpf:"rate_changes"`
-	Slots        *ebpf.MapSpec `ebpf:"slots"`
+	DataSent      *ebpf.MapSpec `ebpf:"data_sent"`
+	Events        *ebpf.MapSpec `ebpf:"events"`
+	Guards        *ebpf.MapSpec `ebpf:"guards"`
+	HostArrivals  *ebpf.MapSpec `ebpf:"host_arrivals"`
+	LinkRings     *ebpf.MapSpec `ebpf:"link_rings"`
+	Nodes         *ebpf.MapSpec `ebpf:"nodes"`
+	Npecn         *ebpf.MapSpec `ebpf:"npecn"`
+	Opportunities *ebpf.MapSpec `ebpf:"opportunities"`
+	Ports         *ebpf.MapSpec `ebpf:"ports"`
+	RateChanges   *ebpf.MapSpec `ebpf:"rate_changes"`
+	Slots         *ebpf.MapSpec `ebpf:"slots"`
 }
 
 // npecnVariableSpecs contains global variables before they are loaded into the kernel.
@@ -531,8 +635,11 @@ type npecnVariableSpecs struct {
 	DilationShift       *ebpf.VariableSpec `ebpf:"dilation_shift"`
 	EarlyNs             *ebpf.VariableSpec `ebpf:"early_ns"`
 	EventsLost          *ebpf.VariableSpec `ebpf:"events_lost"`
+	NoiseDelays         *ebpf.VariableSpec `ebpf:"noise_delays"`
 	SampleNs            *ebpf.VariableSpec `ebpf:"sample_ns"`
 	SeveralCpus         *ebpf.VariableSpec `ebpf:"several_cpus"`
+	TraceFromNs         *ebpf.VariableSpec `ebpf:"trace_from_ns"`
+	UnusedAction        *ebpf.VariableSpec `ebpf:"unused_action"`
 	UnusedDropCause     *ebpf.VariableSpec `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.VariableSpec `ebpf:"unused_event_detected"`
 	UnusedEventFlow     *ebpf.VariableSpec `ebpf:"unused_event_flow"`
@@ -542,6 +649,7 @@ type npecnVariableSpecs struct {
 	UnusedEventQueue    *ebpf.VariableSpec `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.VariableSpec `ebpf:"unused_event_repeat"`
 	UnusedEventStart    *ebpf.VariableSpec `ebpf:"unused_event_start"`
+	UnusedEventStorm    *ebpf.VariableSpec `ebpf:"unused_event_storm"`
 	UnusedLateLimit     *ebpf.VariableSpec `ebpf:"unused_late_limit"`
 	UnusedMarker        *ebpf.VariableSpec `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.VariableSpec `ebpf:"unused_port_limit"`
@@ -549,6 +657,7 @@ type npecnVariableSpecs struct {
 	UnusedUse           *ebpf.VariableSpec `ebpf:"unused_use"`
 	Uses                *ebpf.VariableSpec `ebpf:"uses"`
 	WatchFromNs         *ebpf.VariableSpec `ebpf:"watch_from_ns"`
+	WatchdogFromNs      *ebpf.VariableSpec `ebpf:"watchdog_from_ns"`
 }
 
 // npecnObjects contains all objects after they have been loaded into the kernel.
@@ -571,25 +680,29 @@ func (o *npecnObjects) Close() error {
 //
 // It can be passed to loadNpecnObjects or ebpf.CollectionSpec.LoadAndAssign.
 type npecnMaps struct {
-	DataSent     *ebpf.Map `ebpf:"data_sent"`
-	Events       *ebpf.Map `ebpf:"events"`
-	HostArrivals *ebpf.Map `ebpf:"host_arrivals"`
-	LinkRings    *ebpf.Map `ebpf:"link_rings"`
-	Nodes        *ebpf.Map `ebpf:"nodes"`
-	Npecn        *ebpf.Map `ebpf:"npecn"`
-	Ports        *ebpf.Map `ebpf:"ports"`
-	RateChanges  *ebpf.Map `ebpf:"rate_changes"`
-	Slots        *ebpf.Map `ebpf:"slots"`
+	DataSent      *ebpf.Map `ebpf:"data_sent"`
+	Events        *ebpf.Map `ebpf:"events"`
+	Guards        *ebpf.Map `ebpf:"guards"`
+	HostArrivals  *ebpf.Map `ebpf:"host_arrivals"`
+	LinkRings     *ebpf.Map `ebpf:"link_rings"`
+	Nodes         *ebpf.Map `ebpf:"nodes"`
+	Npecn         *ebpf.Map `ebpf:"npecn"`
+	Opportunities *ebpf.Map `ebpf:"opportunities"`
+	Ports         *ebpf.Map `ebpf:"ports"`
+	RateChanges   *ebpf.Map `ebpf:"rate_changes"`
+	Slots         *ebpf.Map `ebpf:"slots"`
 }
 
 func (m *npecnMaps) Close() error {
 	return _NpecnClose(
 		m.DataSent,
 		m.Events,
+		m.Guards,
 		m.HostArrivals,
 		m.LinkRings,
 		m.Nodes,
 		m.Npecn,
+		m.Opportunities,
 		m.Ports,
 		m.RateChanges,
 		m.Slots,
@@ -603,8 +716,11 @@ type npecnVariables struct {
 	DilationShift       *ebpf.Variable `ebpf:"dilation_shift"`
 	EarlyNs             *ebpf.Variable `ebpf:"early_ns"`
 	EventsLost          *ebpf.Variable `ebpf:"events_lost"`
+	NoiseDelays         *ebpf.Variable `ebpf:"noise_delays"`
 	SampleNs            *ebpf.Variable `ebpf:"sample_ns"`
 	SeveralCpus         *ebpf.Variable `ebpf:"several_cpus"`
+	TraceFromNs         *ebpf.Variable `ebpf:"trace_from_ns"`
+	UnusedAction        *ebpf.Variable `ebpf:"unused_action"`
 	UnusedDropCause     *ebpf.Variable `ebpf:"unused_drop_cause"`
 	UnusedEventDetected *ebpf.Variable `ebpf:"unused_event_detected"`
 	UnusedEventFlow     *ebpf.Variable `ebpf:"unused_event_flow"`
@@ -614,6 +730,7 @@ type npecnVariables struct {
 	UnusedEventQueue    *ebpf.Variable `ebpf:"unused_event_queue"`
 	UnusedEventRepeat   *ebpf.Variable `ebpf:"unused_event_repeat"`
 	UnusedEventStart    *ebpf.Variable `ebpf:"unused_event_start"`
+	UnusedEventStorm    *ebpf.Variable `ebpf:"unused_event_storm"`
 	UnusedLateLimit     *ebpf.Variable `ebpf:"unused_late_limit"`
 	UnusedMarker        *ebpf.Variable `ebpf:"unused_marker"`
 	UnusedPortLimit     *ebpf.Variable `ebpf:"unused_port_limit"`
@@ -621,6 +738,7 @@ type npecnVariables struct {
 	UnusedUse           *ebpf.Variable `ebpf:"unused_use"`
 	Uses                *ebpf.Variable `ebpf:"uses"`
 	WatchFromNs         *ebpf.Variable `ebpf:"watch_from_ns"`
+	WatchdogFromNs      *ebpf.Variable `ebpf:"watchdog_from_ns"`
 }
 
 // npecnPrograms contains all programs after they have been loaded into the kernel.

@@ -68,6 +68,7 @@ func Load(o Options) (*Qdisc, error) {
 		npecnVarDilationShift: o.DilationShift,
 		npecnVarEarlyNs:       o.EarlyNs,
 		npecnVarSampleNs:      o.SampleNs,
+		npecnVarNoiseDelays:   o.NoiseDelaysNs,
 		npecnVarUses:          uint32(o.uses()),
 		npecnVarSeveralCpus:   several,
 	} {
@@ -96,10 +97,23 @@ func (o *Options) sizeMaps(spec *ebpf.CollectionSpec, ports int, slots uint32) {
 	spec.Maps[npecnMapNodes].MaxEntries = uint32(len(o.Nodes))
 	spec.Maps[npecnMapSlots].MaxEntries = slots
 	spec.Maps[npecnMapLinkRings].MaxEntries = uint32(ports * Classes)
+	if o.uses()&npecnUseUSE_WATCHDOG != 0 {
+		spec.Maps[npecnMapGuards].MaxEntries = uint32(ports * Classes)
+	}
 	spec.Maps[npecnMapRateChanges].MaxEntries = uint32(ports * rateChangesMax)
+	spec.Maps[npecnMapOpportunities].MaxEntries = max(1, uint32(len(o.traces())))
 	spec.Maps[npecnMapEvents].MaxEntries = o.EventsBytes
 	spec.Maps[npecnMapHostArrivals].MaxEntries = uint32(ports)
 	spec.Maps[npecnMapDataSent].MaxEntries = max(o.Flows, 1)
+}
+
+// traces returns the moments of all links' traces.
+func (o *Options) traces() []uint32 {
+	var all []uint32
+	for i := range o.Ports {
+		all = append(all, o.Ports[i].Link.Trace...)
+	}
+	return all
 }
 
 func (q *Qdisc) register(o *Options, ports []npecnPort) error {
@@ -107,6 +121,19 @@ func (q *Qdisc) register(o *Options, ports []npecnPort) error {
 		value := q.own.portValue(&ports[id], o.Ports[id].OwnMarkerParams)
 		if err := q.objs.Ports.Put(uint32(id), value); err != nil {
 			return fmt.Errorf("configure port %d: %w", id, err)
+		}
+		for c, k := range o.Ports[id].Classes {
+			if k.Pauses == 0 {
+				continue
+			}
+			if err := q.putPauses(uint32(id), c, unknownPauses(k.Pauses)); err != nil {
+				return fmt.Errorf("configure port %d: %w", id, err)
+			}
+		}
+	}
+	for i, ms := range o.traces() {
+		if err := q.objs.Opportunities.Put(uint32(i), ms); err != nil {
+			return fmt.Errorf("tell moment %d of the links' traces: %w", i, err)
 		}
 	}
 	for i, n := range o.Nodes {
@@ -166,6 +193,14 @@ func (q *Qdisc) WatchHosts(fromNs uint64) error {
 	return nil
 }
 
+// BeginTraces has the links' traces begin at a time.
+func (q *Qdisc) BeginTraces(fromNs uint64) error {
+	if err := q.objs.TraceFromNs.Set(fromNs); err != nil {
+		return fmt.Errorf("begin the links' traces: %w", err)
+	}
+	return nil
+}
+
 // ChangeRates tells a port its rates to come, in order of time, as many as its Port.RateChanges
 // said.
 func (q *Qdisc) ChangeRates(id uint32, changes []RateChange) error {
@@ -190,8 +225,8 @@ func (q *Qdisc) checkRates(id uint32, changes []RateChange) error {
 		return fmt.Errorf("%d changes: it was configured for %d", len(changes), q.rateChanges[id])
 	}
 	for i, c := range changes {
-		if c.AtNs == 0 || c.RateBps == 0 {
-			return fmt.Errorf("at %d ns to %d bit/s: want both above 0", c.AtNs, c.RateBps)
+		if c.AtNs == 0 {
+			return fmt.Errorf("at %d ns to %d bit/s: want a time above 0", c.AtNs, c.RateBps)
 		}
 		if i > 0 && c.AtNs < changes[i-1].AtNs {
 			return fmt.Errorf("at %d ns, after one at %d ns: want them in order", c.AtNs,

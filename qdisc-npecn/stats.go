@@ -4,7 +4,13 @@
 
 package npecn
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/cilium/ebpf"
+)
 
 // DropCause is why a port dropped a packet (enum drop_cause in bpf/port.h).
 type DropCause uint32
@@ -17,6 +23,9 @@ const (
 	DropRing   = DropCause(npecnDropCauseDROP_RING)
 	DropClass  = DropCause(npecnDropCauseDROP_CLASS)
 	DropReset  = DropCause(npecnDropCauseDROP_RESET)
+	DropLink   = DropCause(npecnDropCauseDROP_LINK) // of the packets that it sent, lost by the link
+	// DropRefused came in by a port whose watchdog drops; they do not count as enqueued.
+	DropRefused = DropCause(npecnDropCauseDROP_REFUSED)
 )
 
 // Stats are a port's counters. Times are the papers' ns.
@@ -31,6 +40,7 @@ type Stats struct {
 	WirePackets                uint64
 
 	Drops [npecnDropCauseDROP_CAUSES]uint64 // packets, by DropCause
+	Lossy uint64                            // of them, of classes that may lose packets
 
 	PauseSent, ResumeSent uint64 // to the peer, for what came from it
 	// PAUSE and RESUME that the port obeyed, and the length of pauses that are over. Frames that
@@ -88,6 +98,7 @@ func (q *Qdisc) Stats(id uint32) (Stats, error) {
 		QueuedBytes:      p.State.QueueBytes,
 		WirePackets:      uint64(p.State.Wire.Tail - p.State.Wire.Head),
 		Drops:            n.Dropped,
+		Lossy:            n.Lossy,
 		QueueMaxBytes:    n.QueueMaxBytes,
 		Causality:        n.Causality,
 		PFCOverflow:      n.EventsLost,
@@ -120,13 +131,47 @@ func (s *Stats) addClass(k *npecnTclass) {
 	s.SentPackets += n.SentPackets
 	s.SentBytes += n.SentBytes
 	s.MarkedPackets += n.MarkedPackets
-	s.QueuedPackets += uint64(k.Queue.Tail - k.Queue.Head - k.Dropped)
+	s.QueuedPackets += k.queued()
 	s.PauseSent += n.PauseSent
 	s.ResumeSent += n.ResumeSent
 	s.PauseReceived += n.PauseReceived
 	s.ResumeReceived += n.ResumeReceived
 	s.PausedNs += n.PausedNs
 	s.HeldMaxBlocks = max(s.HeldMaxBlocks, k.Rx.HeldMaxBlocks)
+}
+
+// HeldPackets returns how many packets all ports hold, queued and on the wire. It reads many ports
+// with each system call.
+func (q *Qdisc) HeldPackets() (uint64, error) {
+	const batch = 64
+	ids := make([]uint32, batch)
+	value := reflect.ArrayOf(int(q.objs.Ports.ValueSize()), reflect.TypeFor[byte]())
+	values := reflect.MakeSlice(reflect.SliceOf(value), batch, batch)
+	var held uint64
+	for cursor := (ebpf.MapBatchCursor{}); ; {
+		n, err := q.objs.Ports.BatchLookup(&cursor, ids, values.Interface(), nil)
+		for i := range n {
+			held += view[npecnPort](values.Index(i).Bytes()).held()
+		}
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return held, nil // that was the last port
+		}
+		if err != nil {
+			return 0, fmt.Errorf("read all ports: %w", err)
+		}
+	}
+}
+
+func (p *npecnPort) held() uint64 {
+	held := uint64(p.State.Wire.Tail - p.State.Wire.Head)
+	for c := range p.Classes {
+		held += p.Classes[c].queued()
+	}
+	return held
+}
+
+func (k *npecnTclass) queued() uint64 {
+	return uint64(k.Queue.Tail - k.Queue.Head - k.Dropped)
 }
 
 // addCredits adds those of the lossless classes, with what is on its way back.

@@ -43,7 +43,7 @@ program() {
 	fi
 }
 
-guest=netns-lab/launch/guest/pcn-guest
+guest=internal/launch/guest/pcn-guest
 [ -e "$guest" ] || scripts/build-guest.sh "$guest"
 program "$work/pcn" "linux/$arch"
 pcn=$work/pcn # one that runs here

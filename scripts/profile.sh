@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-scripts/build-guest.sh netns-lab/launch/guest/pcn-guest
+scripts/build-guest.sh internal/launch/guest/pcn-guest
 go build -o "$dir/pcn" ./cmd/pcn # with symbols
 perf record --freq 5000 --event cpu-clock --output "$dir/samples" \
 	"$dir/pcn" run "$@" --out "$dir/out" >"$dir/log" 2>&1 || {

@@ -41,7 +41,7 @@ mkdir -p "$(dirname "$out")"
 work=$(mktemp -d "$(dirname "$out")/.release-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/files"
-scripts/build-guest.sh netns-lab/launch/guest/pcn-guest
+scripts/build-guest.sh internal/launch/guest/pcn-guest
 packaging/debian/copyright.sh >"$work/copyright"
 
 for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
@@ -59,9 +59,9 @@ if [ "$(uname -sm)" = "Linux x86_64" ]; then
 	built=$("$work/pcn-$version-linux-amd64/pcn" setup | sed -n 's/^kernel: .* is in //p')
 	name=pcn-$version-kernel-linux-amd64
 	install -D -t "$work/$name" "$built/linux"
-	install -m 644 -t "$work/$name" netns-lab/vm/uml/{source.yaml,edits.go} \
+	install -m 644 -t "$work/$name" internal/vm/uml/{source.yaml,edits.go} \
 		/usr/share/common-licenses/GPL-2
-	install -D -m 644 -t "$work/$name/added" netns-lab/vm/uml/linux/*
+	install -D -m 644 -t "$work/$name/added" internal/vm/uml/linux/*
 	cat >"$work/$name/README" <<-'END'
 		The kernel of pcn's lab: Linux as a program. "pcn setup --kernel-file linux" installs it where
 		there is no compiler.

@@ -14,7 +14,7 @@
 # verifies. If that fails, it is the newest, with a warning.
 set -euo pipefail
 
-# What pcn setup builds the kernel with is in netns-lab/vm/uml/missing.go, too.
+# What pcn setup builds the kernel with is in internal/vm/uml/missing.go, too.
 RUN_PACKAGES=(
 	gcc libc6-dev make flex bison bc dwarves libelf-dev zlib1g-dev binutils tar xz-utils
 	tshark ca-certificates
@@ -23,16 +23,14 @@ QEMU_PACKAGES=(qemu-system-x86 qemu-system-data debian-archive-keyring)
 DEV_PACKAGES=(
 	"${QEMU_PACKAGES[@]}"
 	clang-19 lld-19 llvm-19 clang-format-19 libbpf-dev linux-libc-dev make git shellcheck iproute2
-	iperf3 nftables
-	curl python3 python3-pandas python3-matplotlib slurm-wlm munge lintian qemu-user-static
-	chromium fonts-liberation systemd-container debootstrap util-linux
+	iperf3 nftables iputils-ping redis-server redis-tools nginx-light openssh-server tcpdump
+	curl postgresql python3 python3-pandas python3-matplotlib slurm-wlm munge lintian
+	qemu-user-static chromium fonts-liberation systemd-container debootstrap util-linux
 )
 ARM64_PACKAGES=(qemu-system-arm)
 ARM64_SUITE=trixie
-MIRROR=http://deb.debian.org/debian
-TESTED=$(sed -n 's/^version: //p' "$(dirname "$0")/../netns-lab/vm/debian/tested.yaml")
+TESTED=$(sed -n 's/^version: //p' "$(dirname "$0")/../internal/vm/debian/tested.yaml")
 TESTED_SUITE=trixie-backports
-KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 SUITES=()
 PACKAGES=("${RUN_PACKAGES[@]}")
 with_arm64=
@@ -112,34 +110,13 @@ else
 fi
 command -v go >/dev/null || die "Go 1.26 or later is not installed: see https://go.dev/doc/install"
 
+# apt is there now.
+# shellcheck source=scripts/debian-archive.sh
+. "$(dirname "$0")/debian-archive.sh"
+
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/pcn/kernel
 tools=$(mktemp -d)
 trap 'rm -rf "$tools"' EXIT
-
-# Where apt has a proxy, the mirror may be out of reach without.
-apt_proxy=
-eval "$(apt-config shell apt_proxy Acquire::http::Proxy)"
-if [ -z "${http_proxy-}" ] && [ -n "$apt_proxy" ] && [ "$apt_proxy" != DIRECT ]; then
-	export http_proxy=$apt_proxy
-fi
-
-# apt_here runs one of apt's tools for $arch, with its own source list, state and cache in $work. It
-# does not touch the machine's.
-apt_here() {
-	local tool=$1
-	shift
-	"$tool" -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=- \
-		-o "Dir::State::lists=$work/lists" -o "Dir::Cache=$work" \
-		-o "Dir::Cache::archives=$work/archives" \
-		-o APT::Sandbox::User= -o Acquire::Languages=none \
-		-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" "$@"
-}
-
-# depends prints the first alternative of each dependency of package $1 that matches pattern $2.
-depends() {
-	apt_here apt-cache show --no-all-versions "$1" | sed -n 's/^Depends: //p' |
-		tr ',' '\n' | sed 's/^ *//; s/ .*//' | grep -E "$2" || true
-}
 
 build_pcn() { [ -e "$tools/pcn" ] || "$(dirname "$0")/build.sh" "$tools/pcn"; }
 
@@ -149,21 +126,14 @@ pcn_setup() { "$tools/pcn" setup "$@" | sed -n 's/^kernel: /setup: microVM kerne
 # fetch_newest fetches the newest kernel of a suite and an architecture to a folder of the cache.
 # It does so with apt, which verifies it, and runs in its own subshell.
 fetch_newest() {
-	local suite=$1 arch=$2 folder=$3 signed_by='' image parts
+	local suite=$1 arch=$2 folder=$3 image parts
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	say "fetching Debian's cloud kernel of $arch from $suite"
-	mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/deb"
-	[ -e "$KEYRING" ] && signed_by="[signed-by=$KEYRING] "
-	printf 'deb %s%s %s main\n' "$signed_by" "$MIRROR" "$suite" >"$work/sources.list"
-	apt_here apt-get update
+	read_suites "$suite"
 	image=$(depends "linux-image-cloud-$arch/$suite" '^linux-image-[0-9]' | head -n 1)
 	[ -n "$image" ] || die "found no kernel behind linux-image-cloud-$arch in $suite"
-	# From 7.2 on the package is split: linux-binary-* has the kernel, linux-modules-* the
-	# modules, linux-base-* the configuration.
-	mapfile -t parts < <(
-		printf '%s\n' "$image" && depends "$image" '^linux-(binary|modules|base)-[0-9]'
-	)
+	mapfile -t parts < <(printf '%s\n' "$image" && kernel_parts "$image")
 	(cd "$work/deb" && apt_here apt-get download "${parts[@]}")
 	pcn_setup --deb "$(printf '%s\n' "$work"/deb/*.deb | paste -s -d ,)"
 	mkdir -p "$folder"

@@ -22,6 +22,11 @@ type FabricOptions struct {
 	Nodes     uint32 // switches are nodes 0 to Nodes - 1
 	Ports     uint32 // port ids are below
 	Unsampled bool   // no port samples for CNMs
+	// AnyIP says that hosts send fragments, options of IPv4, and IPv6, where their addresses are
+	// fd00:: and their IPv4 address.
+	AnyIP bool
+	// Partitions says that SetSides will be called. Ports then have npecn.Options.Partitions.
+	Partitions bool
 }
 
 // Fabric is the program of all switches of a lab.
@@ -48,10 +53,13 @@ func LoadFabric(o FabricOptions) (*Fabric, error) {
 	base := o.HostBase.As4()
 	spec.Maps["fabric_ports"].MaxEntries = o.Ports
 	spec.Maps["routes"].MaxEntries = o.Nodes * o.Hosts
+	spec.Maps["sides"].MaxEntries = o.Hosts
 	obj, err := load("fabric", spec, map[string]any{
 		"host_base":    binary.BigEndian.Uint32(base[:]),
 		"hosts":        o.Hosts,
+		"partitions":   o.Partitions,
 		"ports_sample": portsSample(o.Unsampled),
+		"any_ip":       o.AnyIP,
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -98,6 +106,20 @@ func (f *Fabric) SetRoute(node, host uint32, ifindexes ...int) error {
 	}
 	if err := f.coll.Maps["routes"].Put(node*f.hosts+host, &r); err != nil {
 		return fmt.Errorf("set route of node %d to host %d: %w", node, host, err)
+	}
+	return nil
+}
+
+// SetSides says which partitions each host is within, a bit each. Packets go between hosts that are
+// within the same; others are lost at their host's switch.
+func (f *Fabric) SetSides(sides []uint64) error {
+	if len(sides) != int(f.hosts) {
+		return fmt.Errorf("sides of %d hosts: the fabric has %d", len(sides), f.hosts)
+	}
+	for host, side := range sides {
+		if err := f.coll.Maps["sides"].Put(uint32(host), side); err != nil {
+			return fmt.Errorf("set the side of host %d: %w", host, err)
+		}
 	}
 	return nil
 }

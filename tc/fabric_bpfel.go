@@ -71,11 +71,14 @@ const (
 	fabricMapFabricDrops = "fabric_drops"
 	fabricMapFabricPorts = "fabric_ports"
 	fabricMapRoutes      = "routes"
+	fabricMapSides       = "sides"
 	fabricProgCnmEgress  = "cnm_egress"
 	fabricProgFabric     = "fabric"
+	fabricVarAnyIp       = "any_ip"
 	fabricVarHostBase    = "host_base"
 	fabricVarHosts       = "hosts"
 	fabricVarNetnsKeys   = "netns_keys"
+	fabricVarPartitions  = "partitions"
 	fabricVarPortsSample = "ports_sample"
 )
 
@@ -134,15 +137,18 @@ type fabricMapSpecs struct {
 	FabricDrops *ebpf.MapSpec `ebpf:"fabric_drops"`
 	FabricPorts *ebpf.MapSpec `ebpf:"fabric_ports"`
 	Routes      *ebpf.MapSpec `ebpf:"routes"`
+	Sides       *ebpf.MapSpec `ebpf:"sides"`
 }
 
 // fabricVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type fabricVariableSpecs struct {
+	AnyIp       *ebpf.VariableSpec `ebpf:"any_ip"`
 	HostBase    *ebpf.VariableSpec `ebpf:"host_base"`
 	Hosts       *ebpf.VariableSpec `ebpf:"hosts"`
 	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
+	Partitions  *ebpf.VariableSpec `ebpf:"partitions"`
 	PortsSample *ebpf.VariableSpec `ebpf:"ports_sample"`
 }
 
@@ -171,6 +177,7 @@ type fabricMaps struct {
 	FabricDrops *ebpf.Map `ebpf:"fabric_drops"`
 	FabricPorts *ebpf.Map `ebpf:"fabric_ports"`
 	Routes      *ebpf.Map `ebpf:"routes"`
+	Sides       *ebpf.Map `ebpf:"sides"`
 }
 
 func (m *fabricMaps) Close() error {
@@ -180,6 +187,7 @@ func (m *fabricMaps) Close() error {
 		m.FabricDrops,
 		m.FabricPorts,
 		m.Routes,
+		m.Sides,
 	)
 }
 
@@ -187,9 +195,11 @@ func (m *fabricMaps) Close() error {
 //
 // It can be passed to loadFabricObjects or ebpf.CollectionSpec.LoadAndAssign.
 type fabricVariables struct {
+	AnyIp       *ebpf.Variable `ebpf:"any_ip"`
 	HostBase    *ebpf.Variable `ebpf:"host_base"`
 	Hosts       *ebpf.Variable `ebpf:"hosts"`
 	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
+	Partitions  *ebpf.Variable `ebpf:"partitions"`
 	PortsSample *ebpf.Variable `ebpf:"ports_sample"`
 }
 

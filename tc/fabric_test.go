@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -30,8 +31,13 @@ type network struct {
 
 func newNetwork(t *testing.T, ports ...FabricPort) *network {
 	t.Helper()
+	return newNetworkOf(t, fabricOptions, ports...)
+}
+
+func newNetworkOf(t *testing.T, o FabricOptions, ports ...FabricPort) *network {
+	t.Helper()
 	n := &network{ns: nstest.New(t), ports: map[uint32]*tap{}}
-	f, err := LoadFabric(fabricOptions)
+	f, err := LoadFabric(o)
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { f.Close() })
 	n.Fabric = f
@@ -206,6 +212,56 @@ func TestFabricDrops(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Programs send fragments, options of IPv4 and IPv6. All fragments of a datagram take one path, and
+// datagrams of other hosts another.
+func TestFabricRoutesAnyIP(t *testing.T) {
+	options := fabricOptions
+	options.AnyIP = true
+	n := newNetworkOf(t, options, FabricPort{ID: 1, FromHost: true}, FabricPort{ID: 2},
+		FabricPort{ID: 3}, FabricPort{ID: 4})
+	n.route(t, 0, 1, 2, 3, 4)
+	path := func(frame []byte) uint32 {
+		n.ports[1].receive(t, vnetHeader{}, frame)
+		sent := n.sent(t)
+		qt.Assert(t, qt.HasLen(sent, 1))
+		for id, frames := range sent {
+			qt.Assert(t, qt.DeepEquals(frames, [][]byte{frame}))
+			return id
+		}
+		return 0
+	}
+	taken := map[uint32]bool{}
+	for host := range uint8(30) {
+		f := to(1)
+		f.src = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1, host}), 5000)
+		var fragments []uint32
+		for i := range 4 {
+			fragments = append(fragments, path(f.tcp(t, 0, 1000, fragmentAt(uint16(i*125)))))
+			f.src = netip.AddrPortFrom(f.src.Addr(), f.src.Port()+1) // what stands there is data
+		}
+		qt.Assert(t, qt.DeepEquals(fragments, slices.Repeat(fragments[:1], 4)))
+		taken[fragments[0]] = true
+	}
+	qt.Check(t, qt.HasLen(taken, 3))
+
+	v6 := someFlowIPv6()
+	v6.dst = netip.AddrPortFrom(netip.MustParseAddr("fd00::10.0.0.1"), 80)
+	whole := v6.tcpData(t, ect0, 100)
+	path(whole)
+	first := path(withExtensions(whole, 44, []byte{6, 0, 0, 1, 0, 0, 0, 7}))
+	later := path(withExtensions(v6.datagram(t, 0, make([]byte, 300)), 44,
+		[]byte{6, 0, 0, 9, 0, 0, 0, 7}))
+	qt.Check(t, qt.Equals(later, first))
+
+	qt.Check(t, qt.Equals(n.drops(t), FabricDrops{}))
+	for _, frame := range [][]byte{to(1).arp(t), vlan(to(1).tcp(t, 0, 1), 10),
+		someFlowIPv6().tcpData(t, 0, 1)} {
+		qt.Check(t, qt.Equals(n.ingress(t, 1, frame, skBuff{}).verdict, tcxDrop))
+		qt.Check(t, qt.HasLen(n.sent(t), 0))
+	}
+	qt.Check(t, qt.Equals(n.drops(t), FabricDrops{NotIP: 3}))
 }
 
 // A device whose group is no port of the fabric, within the table or beyond it, is not taken for
@@ -407,7 +463,7 @@ func TestFabricDoesNotPolarise(t *testing.T) {
 // A packet that waits in a switch is off its socket's account if a host-facing port cloned it: TCP
 // small queues see the host's own queue only.
 func TestFabricOrphansHostPackets(t *testing.T) {
-	const datagrams, size, rate = 20, 1000, 1000 // bytes, bytes/s
+	const datagrams, size, rate = 20, 1000, 250 // bytes, bytes/s: one leaves in four seconds
 	for _, c := range []struct {
 		fromHost bool
 		waits    bool

@@ -112,6 +112,7 @@ const (
 	firstrttProgLdcpSsthresh      = "ldcp_ssthresh"
 	firstrttProgLdcpUndoCwnd      = "ldcp_undo_cwnd"
 	firstrttVarDilationShift      = "dilation_shift"
+	firstrttVarDoubtParams        = "doubt_params"
 	firstrttVarMarkerParams       = "marker_params"
 	firstrttVarNetnsKeys          = "netns_keys"
 	firstrttVarParams             = "params"
@@ -190,6 +191,7 @@ type firstrttMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type firstrttVariableSpecs struct {
 	DilationShift *ebpf.VariableSpec `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.VariableSpec `ebpf:"doubt_params"`
 	MarkerParams  *ebpf.VariableSpec `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.VariableSpec `ebpf:"netns_keys"`
 	Params        *ebpf.VariableSpec `ebpf:"params"`
@@ -237,6 +239,7 @@ func (m *firstrttMaps) Close() error {
 // It can be passed to loadFirstrttObjects or ebpf.CollectionSpec.LoadAndAssign.
 type firstrttVariables struct {
 	DilationShift *ebpf.Variable `ebpf:"dilation_shift"`
+	DoubtParams   *ebpf.Variable `ebpf:"doubt_params"`
 	MarkerParams  *ebpf.Variable `ebpf:"marker_params"`
 	NetnsKeys     *ebpf.Variable `ebpf:"netns_keys"`
 	Params        *ebpf.Variable `ebpf:"params"`

@@ -3,6 +3,7 @@
 package tc
 
 //go:generate ../scripts/bpf2go.sh fabric bpf/fabric.bpf.c
+//go:generate ../scripts/bpf2go.sh router bpf/router.bpf.c
 //go:generate ../scripts/bpf2go.sh stamp bpf/stamp.bpf.c
 //go:generate ../scripts/bpf2go.sh --untyped stamplab bpf/lab_stamp.bpf.c
 //go:generate ../scripts/bpf2go.sh arrive bpf/arrive.bpf.c event_flow

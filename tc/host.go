@@ -30,6 +30,8 @@ type StampOptions struct {
 	AcksAsData, CNPsAsData bool
 	// OnlyPlain says that no packet is IPv6 or behind a VLAN tag, as in a lab.
 	OnlyPlain bool
+	// Fragments says that fragments, and IPv4 with options, get a DSCP too, by their protocol.
+	Fragments bool
 }
 
 // LoadStamp loads the program; it fails for classes and DSCPs that are out of range.
@@ -58,7 +60,7 @@ func LoadStamp(o StampOptions, options ...Option) (*Stamp, error) {
 	obj, err := load("stamp", spec, map[string]any{
 		"data_dscp": o.DataDSCP, "control_dscp": o.ControlDSCP, "data_classes": classes,
 		"address_mac": o.AddressMAC, "ect1": o.ECT1,
-		"acks_as_data": o.AcksAsData, "cnps_as_data": o.CNPsAsData,
+		"acks_as_data": o.AcksAsData, "cnps_as_data": o.CNPsAsData, "fragments": o.Fragments,
 	}, nil, options...)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -29,7 +30,7 @@ type RP struct {
 
 // Names in objects that include bpf/include/react.h.
 const (
-	rpIngress    = "rp_ingress"
+	rpIngress    = scheme.ReactionPoint
 	rpFlows      = "flows"
 	rpSources    = "rp_sources"
 	rpRules      = "rp_rules"
@@ -60,7 +61,7 @@ func rpOf(control *loader.Control, vars map[string]any, options []Option) (*RP, 
 	if err := loader.SetVariables(spec, control.Variables()); err != nil {
 		return nil, fmt.Errorf("rp of %s: %w", control.Name(), err)
 	}
-	return loadedRP("rp of "+control.Name(), spec, vars, control.FlowTable(), options)
+	return loadedRP("rp of "+control.Name(), spec, vars, control.Shared(), options)
 }
 
 // HostRPOptions restricts which CNPs the reaction point of a real host obeys. docs/security.md says
@@ -140,7 +141,8 @@ func LoadHostRP(control *loader.Control, o HostRPOptions, options ...Option) (*R
 }
 
 func loadedRP(
-	name string, spec *ebpf.CollectionSpec, vars map[string]any, flows *ebpf.Map, options []Option,
+	name string, spec *ebpf.CollectionSpec, vars map[string]any, shared map[string]*ebpf.Map,
+	options []Option,
 ) (*RP, error) {
 	keepProgram(spec, rpIngress)
 	var source *btf.Struct // the kernel would tell it to CAP_SYS_ADMIN only
@@ -150,10 +152,7 @@ func loadedRP(
 			return nil, fmt.Errorf("%s: the keys of its map %s are not a struct", name, rpSources)
 		}
 	}
-	shared := map[string]*ebpf.Map{}
-	if flows != nil {
-		shared[rpFlows] = flows
-	}
+	maps.DeleteFunc(shared, func(name string, _ *ebpf.Map) bool { return spec.Maps[name] == nil })
 	obj, err := load(name, spec, vars, shared, options...)
 	if err != nil {
 		return nil, err

@@ -382,16 +382,15 @@ func TestHostRPLimitsRate(t *testing.T) {
 		"rise_limited": 10 - burst}))
 	qt.Check(t, qt.Equals(r.flow(t, a).Sender.CnpIncrease, burst))
 
-	const interval = 20 * time.Millisecond
+	const interval, want = 20 * time.Millisecond, 5
 	r = newHostRP(t, HostRPOptions{CNPInterval: interval, CNPBurst: 1}, nil, a)
 	start, obeyed := time.Now(), uint64(0)
-	for time.Since(start) < 10*interval {
+	for obeyed < want {
 		r.hearFrame(t, encode(t, a.cnp(false, 0)))
+		obeyed = r.counts(t)["cnp_increase"]
 	}
-	most := uint64(time.Since(start)/interval) + 1
-	obeyed = r.counts(t)["cnp_increase"]
-	qt.Check(t, qt.IsTrue(obeyed >= 5 && obeyed <= most),
-		qt.Commentf("%d, want at most %d", obeyed, most))
+	least := (want - 1) * interval // the first one needs no wait
+	qt.Check(t, qt.IsTrue(time.Since(start) >= least), qt.Commentf("%v", time.Since(start)))
 }
 
 // A flood of CNPs that speed up crowds out none that slow down. While a receiver says that there is
@@ -400,20 +399,27 @@ func TestHostRPFloodOfIncreases(t *testing.T) {
 	const burst, interval = 8, 50 * time.Millisecond // T is two intervals
 	f := someFlow()
 	r := newHostRP(t, HostRPOptions{CNPInterval: interval, CNPBurst: burst}, nil, f)
-	genuine := uint64(0)
-	for start, next := time.Now(), time.Now(); time.Since(start) < 20*interval; {
+	// A pause of this process longer than an interval gives the flood a token or two.
+	genuine, tokens := uint64(0), uint64(burst)
+	start := time.Now()
+	next := start
+	for last := start; last.Sub(start) < 20*interval; {
 		r.hearFrame(t, encode(t, f.cnp(false, 0)))
-		if time.Now().After(next) {
+		if last.After(next) {
 			r.hearFrame(t, encode(t, f.cnp(true, 1)))
 			genuine++
-			next = next.Add(2 * interval)
+			next = last.Add(2 * interval)
 		}
+		now := time.Now()
+		if pause := now.Sub(last); pause > interval/2 {
+			tokens += uint64(pause/interval) + 1
+		}
+		last = now
 	}
 	got := r.flow(t, f).Sender
 	qt.Check(t, qt.Equals(got.CnpDecrease, genuine))
-	// A pause of this process longer than an interval gives the flood a token or two.
-	qt.Check(t, qt.IsTrue(got.CnpIncrease <= burst+genuine/2),
-		qt.Commentf("%d increases, %d decreases", got.CnpIncrease, genuine))
+	qt.Check(t, qt.IsTrue(got.CnpIncrease <= tokens),
+		qt.Commentf("%d increases of at most %d, %d decreases", got.CnpIncrease, tokens, genuine))
 }
 
 // A CNP without signature has to name what the flow had in flight lately, and what its peer may
@@ -486,26 +492,35 @@ func (r *RP) sight(t *testing.T, f flow, una, flight, expected, window uint32) {
 // While CNPs of a flow come in by one VLAN, those in others are dropped. When none came for two
 // seconds, the flow has moved.
 func TestHostRPWantsOnePlace(t *testing.T) {
+	for wantsOnePlace(t) {
+		t.Log("the machine is busy: CNPs that were to come at once took a second")
+	}
+}
+
+// wantsOnePlace reports whether this process waited for so long that it is to be tried again.
+func wantsOnePlace(t *testing.T) (again bool) {
+	const second = 1 << 30 * time.Nanosecond // as RP counts them
 	f := someFlow()
 	r := newHostRP(t, HostRPOptions{}, nil, f)
 	sound := encode(t, f.cnp(true, 1000))
-	counts := Counts{}
-	hear := func(cause string, tags ...[4]byte) {
+	type tags = [][4]byte
+	hear := func(want Counts, all ...tags) {
 		t.Helper()
-		counts[cause]++
-		r.hearFrame(t, tagged(sound, tags...))
-		qt.Check(t, qt.DeepEquals(r.counts(t), counts))
+		began := time.Now()
+		for _, tags := range all {
+			r.hearFrame(t, tagged(sound, tags...))
+		}
+		got := r.counts(t)
+		if again = again || time.Since(began) >= second; !again {
+			qt.Check(t, qt.DeepEquals(got, want))
+		}
 	}
-	hear("cnp_decrease", vlan10)
-	hear("elsewhere")
-	hear("elsewhere", provider7)
-	hear("elsewhere", provider7, vlan10)
-	hear("elsewhere", vlan10, provider7)
-	hear("cnp_decrease", vlan10)
-	time.Sleep(3300 * time.Millisecond) // two units of 2^30 ns have passed, and a part
-	hear("cnp_decrease", priority)
-	hear("cnp_decrease") // VLAN 0 is none
-	hear("elsewhere", vlan10)
+	hear(Counts{"cnp_decrease": 2, "elsewhere": 4}, tags{vlan10}, nil, tags{provider7},
+		tags{provider7, vlan10}, tags{vlan10, provider7}, tags{vlan10})
+	time.Sleep(3 * second) // two of them have passed, and a part
+	hear(Counts{"cnp_decrease": 3, "elsewhere": 4}, tags{priority})
+	hear(Counts{"cnp_decrease": 4, "elsewhere": 5}, nil, tags{vlan10}) // VLAN 0 is none
+	return again
 }
 
 // No CNP brings a flow below the floor.

@@ -24,6 +24,7 @@ const (
 	stampVarDataClasses = "data_classes"
 	stampVarDataDscp    = "data_dscp"
 	stampVarEct1        = "ect1"
+	stampVarFragments   = "fragments"
 	stampVarNetnsKeys   = "netns_keys"
 )
 
@@ -89,6 +90,7 @@ type stampVariableSpecs struct {
 	DataClasses *ebpf.VariableSpec `ebpf:"data_classes"`
 	DataDscp    *ebpf.VariableSpec `ebpf:"data_dscp"`
 	Ect1        *ebpf.VariableSpec `ebpf:"ect1"`
+	Fragments   *ebpf.VariableSpec `ebpf:"fragments"`
 	NetnsKeys   *ebpf.VariableSpec `ebpf:"netns_keys"`
 }
 
@@ -129,6 +131,7 @@ type stampVariables struct {
 	DataClasses *ebpf.Variable `ebpf:"data_classes"`
 	DataDscp    *ebpf.Variable `ebpf:"data_dscp"`
 	Ect1        *ebpf.Variable `ebpf:"ect1"`
+	Fragments   *ebpf.Variable `ebpf:"fragments"`
 	NetnsKeys   *ebpf.Variable `ebpf:"netns_keys"`
 }
 

@@ -225,6 +225,43 @@ func TestStampOthers(t *testing.T) {
 	}
 }
 
+// fragmentAt makes an IPv4 packet a fragment, at so many bytes / 8 of a datagram.
+func fragmentAt(offset uint16) func(*layers.IPv4, *layers.TCP) {
+	return func(ip *layers.IPv4, _ *layers.TCP) {
+		ip.Flags, ip.FragOffset = layers.IPv4MoreFragments, offset
+	}
+}
+
+// In a lab all fragments of a datagram have the class of its protocol.
+func TestStampFragments(t *testing.T) {
+	f, v6 := someFlow(), someFlowIPv6()
+	for _, plain := range []bool{true, false} {
+		s := newStampOf(t, StampOptions{Fragments: true, OnlyPlain: plain})
+		for _, offset := range []uint16{0, 100} {
+			for tos := range 256 {
+				frame := f.tcp(t, uint8(tos), 100, fragmentAt(offset))
+				r := s.run(t, here, "stamp", frame, skBuff{Priority: 1})
+				qt.Assert(t, qt.DeepEquals(r.frame, stamped(frame, dataDSCP)))
+				qt.Assert(t, qt.Equals(r.skb.Priority, uint32(dataDSCP>>3)))
+				frame[offIP+9] = 1 // ICMP: ping's
+				fixChecksum(frame)
+				r = s.run(t, here, "stamp", frame, skBuff{Priority: 1})
+				qt.Assert(t, qt.DeepEquals(r.frame, stamped(frame, controlDSCP)))
+				qt.Assert(t, qt.Equals(r.skb.Priority, uint32(controlDSCP>>3)))
+			}
+		}
+		for protocol, dscp := range map[byte]uint8{6: dataDSCP, 17: dataDSCP, 58: controlDSCP} {
+			frame := withExtensions(v6.tcpData(t, ect0, 100), 44, extension(protocol, 8))
+			r := s.run(t, here, "stamp", frame, skBuff{Priority: 1})
+			class := dscp<<2 | ect0
+			label := frame[offIP+1] & 15 // which stays
+			frame[offIP], frame[offIP+1] = 6<<4|class>>4, class<<4|label
+			qt.Assert(t, qt.DeepEquals(r.frame, frame))
+			qt.Assert(t, qt.Equals(r.skb.Priority, uint32(dscp>>3)))
+		}
+	}
+}
+
 // sevenExtensions is one more than programs look behind.
 func sevenExtensions() [][]byte {
 	var headers [][]byte

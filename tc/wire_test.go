@@ -222,7 +222,6 @@ func bigEndian(v uint16) []byte { return binary.BigEndian.AppendUint16(nil, v) }
 // transfer sends so many bytes over TCP with ECN, and checks them. It returns the flow.
 func transfer(t *testing.T, sender, receiver nstest.End, size int64) flow {
 	t.Helper()
-	const patience = 20 * time.Second
 	nstest.Sysctl(t, sender.NS, "tcp_ecn", "1")
 	nstest.Sysctl(t, receiver.NS, "tcp_ecn", "1")
 	var (
@@ -237,14 +236,14 @@ func transfer(t *testing.T, sender, receiver nstest.End, size int64) flow {
 	})
 	t.Cleanup(func() { l.Close() })
 	nstest.Do(t, sender.NS, func() (err error) {
-		from, err = net.DialTimeout("tcp4", l.Addr().String(), patience)
+		from, err = net.DialTimeout("tcp4", l.Addr().String(), nstest.Patience)
 		return err
 	})
 	t.Cleanup(func() { from.Close() })
 	to, err := l.Accept()
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { to.Close() })
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(nstest.Patience)
 	qt.Assert(t, qt.IsNil(errors.Join(from.SetDeadline(deadline), to.SetDeadline(deadline))))
 
 	stream := func() io.Reader { return io.LimitReader(rand.NewChaCha8([32]byte{}), size) }

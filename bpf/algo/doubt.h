@@ -8,7 +8,7 @@
  *	NO_MARKS   packets were lost, and no notification had asked for a decrease shortly before:
  *	           some queue on the path is full and does not mark
  *	NO_CNPS    receivers should send CNPs, always or when packets are marked, and this one is
- *	           silent
+ *	           silent. It takes the place of NO_MARKS: to wait for marks would be in vain
  *
  * A marked packet, or a notification that asks for a decrease, ends each of them: the bottleneck
  * marks, and the receiver says so. A plain TCP slows down at the first mark, so its receiver may
@@ -141,7 +141,7 @@ static __always_inline u32 doubt_ack(struct doubt *d, const struct doubt_params 
 	d->decreases = e->decreases;
 	if (asked)
 		d->asked_ns = e->now_ns;
-	if (!asked && (d->reason == DOUBT_NONE || d->reason == DOUBT_NEW) && doubt_silent(d, p, e))
+	if (!asked && d->reason != DOUBT_NO_CNPS && doubt_silent(d, p, e))
 		d->reason = DOUBT_NO_CNPS;
 	else if ((asked || (marked && doubt_marks_count(d, e))) && e->now_ns >= d->until_ns) {
 		if (d->reason != DOUBT_NONE)
@@ -178,7 +178,7 @@ static __always_inline u32 doubt_loss(struct doubt *d, const struct doubt_params
 		return d->reason;
 	if (doubt_path_marks(d, p, now_ns, rtt_ns))
 		return d->reason;
-	if (now_ns - d->until_ns > longest_ns)
+	if (now_ns > d->until_ns && now_ns - d->until_ns > longest_ns)
 		doublings = d->times = 0; /* the last one was long ago */
 	d->reason = DOUBT_NO_MARKS;
 	d->until_ns = now_ns + (p->hold_ns << doublings);

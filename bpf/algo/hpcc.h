@@ -75,7 +75,7 @@ struct hpcc_params {
 		      "0 to 1000", "5");
 	u32 int_multi PARAM("Scale of INT's fields, INT_MULTI: units of 128 bytes sent and 80 "
 			    "bytes queued, times this",
-			    "1 to 64", "max(1, line_rate / 25Gbps)");
+			    "1 to 160", "max(1, line_rate / 25Gbps)");
 	flag fast_react PARAM(
 		"Every ACK changes the rate, not only one in a round trip, FAST_REACT", "", "true");
 	flag multi_rate PARAM("A rate for each hop, of which the least counts, MULTI_RATE", "",
@@ -156,6 +156,12 @@ static __always_inline void hpcc_average(struct hpcc_link *l, const struct hpcc_
 	l->u = (l->u * (p->rtt_ns - sample.tau) + sample.u * sample.tau) / p->rtt_ns;
 }
 
+/* rate * eta / U, in two parts: above 1.1 Tbit/s the product does not fit in 64 bits. */
+static __always_inline u64 hpcc_share(u64 rate_bps, q24 eta, u64 u)
+{
+	return rate_bps / u * eta + rate_bps % u * eta / u;
+}
+
 /* W by Wc: A1, lines 11 to 20; lines 829 to 842 and 858 to 869. Returns the rate. */
 static __always_inline u64 hpcc_compute(struct hpcc_link *l, const struct hpcc_params *p,
 					bool update)
@@ -164,8 +170,8 @@ static __always_inline u64 hpcc_compute(struct hpcc_link *l, const struct hpcc_p
 	u64 rate_bps = l->rate_bps;
 
 	if (l->u >= p->eta || l->stage >= p->max_stage) {
-		/* 800 Gbit/s * 2^24 < 2^64; nothing used, and nothing asked for: line rate */
-		rate_bps = l->u ? rate_bps * p->eta / l->u : p->line_rate_bps;
+		/* nothing used, and nothing asked for: line rate */
+		rate_bps = l->u ? hpcc_share(rate_bps, p->eta, l->u) : p->line_rate_bps;
 		stage = 0;
 	}
 	rate_bps = bounded_rate(rate_bps + p->rate_ai_bps, p->min_rate_bps, p->line_rate_bps);

@@ -191,6 +191,14 @@ static __always_inline void ldcp_loss(struct ldcp *l, const struct ldcp_params *
 		l->cw = p->gamma;
 }
 
+/* The flow goes on from a window that another rule has set. */
+static __always_inline void ldcp_resume(struct ldcp *l, u32 packets)
+{
+	l->stage = LDCP_STABLE;
+	l->clean = 0;
+	l->cw = (packets < l->max ? packets ?: 1 : l->max) * LDCP_ONE;
+}
+
 /* A retransmission timeout leaves one packet. */
 static __always_inline void ldcp_timeout(struct ldcp *l)
 {

@@ -290,10 +290,11 @@ void BPF_PROG(pcn_dctcp_pkts_acked, struct sock *sk, const struct ack_sample *sa
 		end_slow_start(sk, sample->rtt_us);
 }
 
+#define flow_entry dctcp_flow
+#include "include/echo_mark.h"
+
 static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 {
-	struct dctcp_flow *flow;
-
 	if (event == CA_EVENT_LOSS) {
 		on_loss(sk);
 		return;
@@ -302,17 +303,7 @@ static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 		tcp_restore_window(sk);
 		return;
 	}
-	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
-		return;
-	if (tcp_starts_late(sk))
-		start(sk);
-	if (on_host && echo_unmarked(sk, event))
-		return;
-	flow = flow_of(sk);
-	if (on_host)
-		echo_keeping(sk, flow ? &flow->receiver : NULL, event);
-	else
-		echo_event(sk, flow ? &flow->receiver : NULL, event);
+	on_mark(sk, event, on_host);
 }
 
 SEC("struct_ops/cwnd_event")

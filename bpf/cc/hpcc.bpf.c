@@ -10,7 +10,6 @@
  * Try it: pcn run hpcc
  */
 #include "include/control.h"
-#include "include/telemetry.h"
 #include "algo/hpcc.h"
 
 /* clang-format off */
@@ -22,47 +21,6 @@ const volatile struct hpcc_params params
 	= {};
 /* clang-format on */
 
-struct hpcc_flow {
-	FLOW_HEAD;
-	struct hpcc_rp rp;
-};
-
-#define CONTROL	   hpcc
-#define flow_entry hpcc_flow
-#define CONTROL_NO_LOSS_RULE
-#define CONTROL_FLAGS 0
-
-static __always_inline void control_start(struct flow_entry *flow)
-{
-	hpcc_rp_init(&flow->rp, loaded(params));
-}
-
-static __always_inline void control_ack(struct flow_entry *flow, const struct ack_event *e)
-{
-	const struct sender *s = &flow->sender;
-
-	hpcc_rp_ack(&flow->rp, loaded(params), s->segments - s->retransmissions, s->packets,
-		    &telemetry);
-}
-
-/* HPCC has no rule for a loss: what follows it brings telemetry. */
-static __always_inline void control_loss(struct flow_entry *flow, u64 now_ns)
-{
-}
-
-static __always_inline u64 control_rate(const struct flow_entry *flow)
-{
-	return flow->rp.rate_bps;
-}
-
-static __always_inline void control_set_rate(struct flow_entry *flow, u64 rate_bps)
-{
-	hpcc_rp_set_rate(&flow->rp, rate_bps);
-}
-
-static __always_inline u64 line_rate_bps(void)
-{
-	return params.line_rate_bps;
-}
-
-#include "include/rate_control.h"
+#define CONTROL	  hpcc
+#define ALGORITHM hpcc
+#include "include/telemetry_control.h"

@@ -13,8 +13,10 @@
  *   4. IW is the bandwidth-delay product of the line rate and the path's round trip: the smallest
  *      that was measured to that host before, or what the loader sets.
  *   5. Without ECN the flow is one of the kernel's CUBIC.
- *   6. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
- *   7. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
+ *   6. On hosts a flow that loses ECN-capable packets, and has seen no mark before, is one of CUBIC
+ *      too: some queue on the path is full and does not mark (algo/doubt.h).
+ *   7. On hosts windows are paced, and bursts limited: see burst in algo/ldcp.h.
+ *   8. Packets of the first round trip become not ECN-capable on their way out: include/first_rtt.h
  *      reads this control's flow table.
  *
  * Try it: pcn run ldcp-steady
@@ -23,6 +25,7 @@
 #include "include/echo.h"
 #include "include/plain.h"
 #include "include/program.h"
+#include "algo/doubt.h"
 #include "algo/ldcp.h"
 #include "algo/red.h"
 
@@ -41,6 +44,10 @@ const volatile struct ldcp_params params
 	= {};
 /* clang-format on */
 const volatile struct ldcp_path_params path_params = {};
+
+/* A flow starts by its algorithm, at line rate; and no CNPs are waited for. */
+const volatile struct doubt_params doubt_params OF("careful", "from:0")
+	OF("period_ns", "from:0") = {};
 
 /* Parameters of switches: a ramp, which keeps flows from synchronising. */
 const struct red_params marker_params PREFIX("marking")
@@ -61,6 +68,8 @@ struct ldcp_flow {
 
 #define CONTROL	   ldcp
 #define flow_entry ldcp_flow
+#include "include/window_ack.h"
+
 FLOW_TABLE(struct flow_entry);
 
 OWN_ENTRY(struct flow_entry)
@@ -133,6 +142,8 @@ static __noinline void start(struct sock *sk)
 	flow.first_end = flow.start_seq + flow.ldcp.iw * tp->mss_cache;
 	flow.delivered = tcp_delivered(sk);
 	flow.delivered_ce = tcp_delivered_ce(sk);
+	doubt_start(&flow.doubt, loaded(doubt_params), now_ns());
+	flow.doubt.decreases = flow.doubt.marks = flow.delivered_ce;
 	echo_start(sk, &flow.receiver);
 	tcp_start_pacing(sk);
 	if (bpf_map_update_elem(&flows, &key, &flow, BPF_ANY)) {
@@ -172,35 +183,61 @@ static __always_inline u32 acked_in_order(struct sock *sk, const struct ldcp_flo
 	return (tp->snd_una - flow->start_seq + mss - 1) / mss;
 }
 
-/* An ACK of a flow that has a plain window. flow may be NULL. */
-static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
-					  const struct rate_sample *rs, u32 reason)
+static __always_inline u64 rtt_ns(const struct ldcp_flow *flow)
 {
-	plain_instead(sk, rs, flow ? flow->sender.plain_window : 0, reason);
-	if (!flow)
-		return;
-	bpf_spin_lock(&flow->lock);
-	plain_account(sk, &flow->sender, reason);
-	flow->first_rtt = 0;
-	bpf_spin_unlock(&flow->lock);
+	return (u64)flow->sender.srtt_us * 1000 >> dilation_shift;
+}
+
+/* Each mark asks for a decrease. Only this socket's programs use the doubt: it needs no lock. */
+static __always_inline u32 doubts(struct ldcp_flow *flow, u32 delivered_ce)
+{
+	const struct doubt_event event = {
+		.now_ns = now_ns(),
+		.rtt_ns = rtt_ns(flow),
+		.decreases = delivered_ce,
+		.marks = delivered_ce,
+	};
+
+	return doubt_ack(&flow->doubt, loaded(doubt_params), &event);
+}
+
+/*
+ * A loss began behind so many packets. Those of the first round trip are dropped where others are
+ * marked, so their loss says nothing.
+ */
+static __always_inline void doubts_after_loss(struct ldcp_flow *flow, u32 acked)
+{
+	if (acked >= flow->ldcp.iw)
+		doubt_loss(&flow->doubt, loaded(doubt_params), now_ns(), rtt_ns(flow));
 }
 
 static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs)
 {
 	u32 delivered = tcp_delivered(sk), delivered_ce = tcp_delivered_ce(sk), packets, marked,
 	    acked, reason;
+	u32 before = tcp_state(sk)->window;
 	struct ldcp_flow *flow = flow_of(sk);
 	struct ldcp now;
 	bool limited;
 
 	reason = plain_reason(sk, true, flow);
+	if (!reason && flow)
+		reason = doubts(flow, delivered_ce);
 	if (reason || !flow) {
 		on_window_ack(sk, flow, rs, reason);
+		if (flow) {
+			flow->first_rtt = 0;
+			flow->delivered = delivered;
+			flow->delivered_ce = delivered_ce;
+		}
 		return;
 	}
-	if (in_window(sk)) { /* the handshake was not over at first */
+	if (before) {
 		tcp_start_pacing(sk);
 		plain_because(sk, DOUBT_NONE);
+		tcp_state(sk)->kept = (struct tcp_burst_window){};
+		if (before != DOUBT_NO_ECN) /* else the handshake was not over at first */
+			ldcp_resume(&flow->ldcp, ((struct tcp_sock *)sk)->snd_cwnd);
 	}
 	plain_count(sk, DOUBT_NONE);
 	learn_base_rtt(sk, rs);
@@ -211,6 +248,8 @@ static __always_inline void on_ack(struct sock *sk, const struct rate_sample *rs
 				  : rs->prior_in_flight >= ((struct tcp_sock *)sk)->snd_cwnd;
 	bpf_spin_lock(&flow->lock);
 	tcp_account(sk, &flow->sender);
+	flow->sender.plain_window = 0;
+	flow->sender.doubt = DOUBT_NONE;
 	packets = delivered - flow->delivered;
 	marked = delivered_ce - flow->delivered_ce;
 	if (marked > packets)
@@ -240,6 +279,7 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 	if (!flow)
 		return;
 	acked = acked_in_order(sk, flow);
+	doubts_after_loss(flow, acked);
 	bpf_spin_lock(&flow->lock);
 	if (state == TCP_CA_Recovery)
 		ldcp_loss(&flow->ldcp, loaded(params), acked);
@@ -253,21 +293,11 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		set_window(sk, &now);
 }
 
+#include "include/echo_mark.h"
+
 static __always_inline void on_event(struct sock *sk, int event, bool on_host)
 {
-	struct ldcp_flow *flow;
-
-	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
-		return;
-	if (tcp_starts_late(sk))
-		start(sk);
-	if (on_host && echo_unmarked(sk, event))
-		return;
-	flow = flow_of(sk);
-	if (on_host)
-		echo_keeping(sk, flow ? &flow->receiver : NULL, event);
-	else
-		echo_event(sk, flow ? &flow->receiver : NULL, event);
+	on_mark(sk, event, on_host);
 	if (event == CA_EVENT_ECN_IS_CE)
 		ack_now(sk); /* sec. 2.2: only ACKs of unmarked packets may be delayed */
 }

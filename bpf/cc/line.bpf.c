@@ -13,7 +13,7 @@ struct line_params {
 /* clang-format off */
 const volatile struct line_params params
 	SCHEME("name", "pfc")
-	SCHEME("title", "No congestion control: PFC alone")
+	SCHEME("title", "PFC: full switches stop their neighbours; no congestion control")
 	SCHEME("source", "IEEE 802.1Qbb")
 	SCHEME("sender", "line")
 	SCHEME("ecn", "needed")

@@ -23,7 +23,8 @@ __attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void)
 
 /*
  * What the compiler calls where an index is out of its array's bounds, or a null pointer is
- * followed: the kernel's verifier refuses both. It ends the simulation.
+ * followed: the kernel's verifier refuses both. It ends the simulation. So do a division by zero
+ * and a shift by more bits than there are, where a kernel goes on with another number.
  */
 __attribute__((noinline)) void __ubsan_handle_out_of_bounds_minimal_abort(void)
 {
@@ -31,6 +32,16 @@ __attribute__((noinline)) void __ubsan_handle_out_of_bounds_minimal_abort(void)
 }
 
 __attribute__((noinline)) void __ubsan_handle_type_mismatch_minimal_abort(void)
+{
+	__builtin_trap();
+}
+
+__attribute__((noinline)) void __ubsan_handle_divrem_overflow_minimal_abort(void)
+{
+	__builtin_trap();
+}
+
+__attribute__((noinline)) void __ubsan_handle_shift_out_of_bounds_minimal_abort(void)
 {
 	__builtin_trap();
 }

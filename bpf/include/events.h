@@ -13,6 +13,7 @@ enum event_kind {
 	EVENT_OFF = 4,	    /* a port's queue was paused or lacked credits, and no longer is */
 	EVENT_DETECTED = 5, /* the same bin: what the detectors of the port found */
 	EVENT_START = 7,    /* a TCP flow sends its first data */
+	EVENT_STORM = 8,    /* a watchdog of PFC found a storm, or its end */
 	EVENT_REPEAT = 6, /* a sample bin of a class is over: PAUSE frames if PAUSE were repeated */
 };
 
@@ -24,6 +25,17 @@ struct event_pfc {
 	u8 pause;      /* 1 PAUSE, 0 RESUME */
 	u64 sent_ns;   /* ideal time of sending */
 	u64 effect_ns; /* ideal time of taking effect: one link delay later */
+};
+
+/* A storm of PAUSE at a queue, or its end, with what the watchdog dropped. */
+struct event_storm {
+	u32 kind;
+	u16 port;
+	u8 class;
+	u8 over;
+	u64 at_ns;
+	u64 dropped_packets;
+	u64 refused_packets;
 };
 
 /* PAUSE frames that the port would have sent in the bin if it repeated them: algo/pfc.h. */

@@ -225,25 +225,4 @@ static __always_inline void plain_start(struct sock *sk, u32 reason)
 	plain_pace(sk, 0);
 }
 
-/* An ACK of a flow of a window-based control that has a plain window instead. */
-static __always_inline void plain_instead(struct sock *sk, const struct rate_sample *rs, u32 window,
-					  u32 reason)
-{
-	if (in_window(sk))
-		plain_because(sk, reason);
-	else
-		plain_enter(sk, reason);
-	plain_count(sk, reason);
-	plain_ack(sk, rs, window, 0);
-}
-
-/* Keeps the statistics of a flow with a window. Under the flow's lock. */
-static __always_inline void plain_account(struct sock *sk, struct sender *s, u32 reason)
-{
-	tcp_account(sk, s);
-	s->plain_window = ((struct tcp_sock *)sk)->snd_cwnd;
-	s->send_rate_bps = 0;
-	s->doubt = reason;
-}
-
 #endif

@@ -11,7 +11,8 @@
  */
 #define MARK_INGRESS	  0x50430000U
 #define MARK_INGRESS_MASK 0xffff0000U
-#define MARK_NOT_ECT	  0x8000U /* the packet is not ECN-capable: WRED drops it */
+#define MARK_PARTED	  0x50440000U /* in its place: a partition is between the hosts */
+#define MARK_NOT_ECT	  0x8000U     /* the packet is not ECN-capable: WRED drops it */
 #define MARK_PORT_MASK	  0x7fffU
 
 /* A clone that NP sends to its own egress, which turns it into a CNP. */

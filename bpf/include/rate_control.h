@@ -42,6 +42,9 @@
 #include "program.h"
 #include "tcp.h"
 
+#define CONTROL_WINDOW_BPS line_rate_bps()
+#include "window_ack.h"
+
 #ifndef CONTROL_LOSS_CUT
 #define CONTROL_LOSS_CUT "true"
 #endif
@@ -194,23 +197,6 @@ static __always_inline u64 window_rate_bps(struct sock *sk)
 	if (tp->srtt_us)
 		rate_bps = (bits * 8 * 1000000 / tp->srtt_us) << dilation_shift;
 	return rate_bps < line_rate_bps() ? rate_bps : line_rate_bps();
-}
-
-/* An ACK of a flow that has a window. flow may be NULL. */
-static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
-					  const struct rate_sample *rs, u32 reason)
-{
-	if (in_window(sk))
-		plain_because(sk, reason);
-	else
-		plain_enter(sk, reason);
-	plain_count(sk, reason);
-	plain_ack(sk, rs, flow ? flow->sender.plain_window : 0, line_rate_bps());
-	if (!flow)
-		return;
-	bpf_spin_lock(&flow->lock);
-	plain_account(sk, &flow->sender, reason);
-	bpf_spin_unlock(&flow->lock);
 }
 
 /* Not inline: the stack has room for this or for a start. */

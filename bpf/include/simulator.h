@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * What wires the programs to the simulator (netns-lab/sim). The same C files are compiled for
+ * What wires the programs to the simulator (internal/sim). The same C files are compiled for
  * wasm32, where kernel.h includes this. It stands for the kernel and its BPF helpers.
  *
  * Structs have the layout that they have in the BPF object, so the simulator finds fields by the
@@ -84,15 +84,32 @@ static __always_inline bool is_flow_table(const void *map)
 	return (u64)(unsigned long)map == simulator.flows;
 }
 
-static __always_inline void *simulated_flow(void)
+/*
+ * The compiler checks that pointers into a user's own state stay within its size (-fsanitize=
+ * local-bounds), as the kernel's verifier does. It has to be told the size. Modules of ours skip
+ * that.
+ */
+#ifdef PCN_ENDLESS_H
+__attribute__((noinline, alloc_size(2))) static void *simulated_sized(void *at, unsigned long size)
+{
+	asm("" : "+r"(at)); /* or the call would be left out */
+	return at;
+}
+#else
+#define simulated_sized(at_, size_) (at_)
+#endif
+
+static __always_inline void *simulated_flow_address(void)
 {
 	return (void *)(unsigned long)simulator.flow;
 }
 
+#define simulated_flow() simulated_sized(simulated_flow_address(), sizeof(struct flow_entry))
+
 static __always_inline void *simulator_lookup(const void *map, const void *key)
 {
 	if (is_flow_table(map))
-		return simulated_flow();
+		return simulated_flow_address();
 	return simulator_map_lookup(map, key);
 }
 
@@ -101,7 +118,7 @@ static __always_inline long simulator_update(const void *map, const void *key, c
 {
 	if (!is_flow_table(map))
 		return simulator_map_update(map, key, value);
-	__builtin_memcpy(simulated_flow(), value, size);
+	__builtin_memcpy(simulated_flow_address(), value, size);
 	return 0;
 }
 
@@ -110,7 +127,8 @@ static __always_inline long simulator_delete(const void *map, const void *key)
 	return is_flow_table(map) ? 0 : simulator_map_delete(map, key);
 }
 
-#define bpf_map_lookup_elem(map_, key_) simulator_lookup((map_), (key_))
+#define bpf_map_lookup_elem(map_, key_)                                                            \
+	simulated_sized(simulator_lookup((map_), (key_)), sizeof(*(map_)->value))
 #define bpf_map_update_elem(map_, key_, value_, flags_)                                            \
 	simulator_update((map_), (key_), (value_), sizeof(*(value_)))
 #define bpf_map_delete_elem(map_, key_) simulator_delete((map_), (key_))

@@ -23,6 +23,7 @@
 #include "echo.h"
 #include "plain.h"
 #include "program.h"
+#include "window_ack.h"
 #include "window_event.h"
 
 FLOW_TABLE(struct flow_entry);
@@ -53,18 +54,6 @@ static __noinline void start(struct sock *sk)
 		return;
 	}
 	set_window(sk, control_window(&flow));
-}
-
-/* An ACK of a flow that has a plain window. flow may be NULL. */
-static __always_inline void on_window_ack(struct sock *sk, struct flow_entry *flow,
-					  const struct rate_sample *rs, u32 reason)
-{
-	plain_instead(sk, rs, flow ? flow->sender.plain_window : 0, reason);
-	if (!flow)
-		return;
-	bpf_spin_lock(&flow->lock);
-	plain_account(sk, &flow->sender, reason);
-	bpf_spin_unlock(&flow->lock);
 }
 
 /* Not inline: the stack has room for this or for a start. */
@@ -123,17 +112,12 @@ void CONTROL_PROG(PROGRAM(set_state), struct sock *sk, u8 state)
 		set_window(sk, window);
 }
 
+#include "echo_mark.h"
+
 SEC("struct_ops/cwnd_event")
 void CONTROL_PROG(PROGRAM(cwnd_event), struct sock *sk, int event)
 {
-	struct flow_entry *flow;
-
-	if (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE)
-		return;
-	if (tcp_starts_late(sk))
-		start(sk);
-	flow = flow_of(sk);
-	echo_event(sk, flow ? &flow->receiver : NULL, event);
+	on_mark(sk, event, false);
 }
 
 #define CONTROL_FLAGS TCP_CONG_NEEDS_ECN

@@ -7,13 +7,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
-	"github.com/pcn-linux/pcn/netns-lab/job"
+	"github.com/pcn-linux/pcn/internal/job"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 func main() {
@@ -35,8 +37,11 @@ func do(args []string) error {
 	if err != nil {
 		return err
 	}
-	if task == job.UpAndDown {
+	switch task {
+	case job.UpAndDown:
 		return upAndDown(j)
+	case job.Shells:
+		return shell(j)
 	}
 	progress := func(done, total int64) {
 		fmt.Printf("%s%d %d\n", job.ProgressPrefix, done, total)
@@ -60,4 +65,30 @@ func upAndDown(j job.Job) error {
 		return fmt.Errorf("encode the network's scale: %w", err)
 	}
 	return os.WriteFile(filepath.Join(guest.ResultDir, job.ScaleFile), text, 0o644)
+}
+
+// shell runs the commands of a session, and leaves what was captured.
+func shell(j job.Job) error {
+	text, err := os.ReadFile(job.ShellFile)
+	if err != nil {
+		return fmt.Errorf("read the session: %w", err)
+	}
+	var s job.Shell
+	if err := json.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("decode the session: %w", err)
+	}
+	say := func(e job.ShellEvent, text string) { fmt.Println(e.Line(text)) }
+	status, captured, err := kernel.Shell(context.Background(), j.Experiment, j.Scheme, s, say)
+	if err != nil {
+		return err
+	}
+	for host, packets := range captured {
+		file := filepath.Join(guest.ResultDir, result.CaptureFile(host))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+			os.WriteFile(file, packets, 0o644)); err != nil {
+			return fmt.Errorf("write what host %s was sent: %w", host, err)
+		}
+	}
+	say(job.ShellEnd, fmt.Sprint(status))
+	return nil
 }

@@ -33,9 +33,9 @@ var forbidden = []string{
 	"github.com/pcn-linux/pcn/docs",
 	"github.com/pcn-linux/pcn/host",
 	"github.com/pcn-linux/pcn/netns-lab/experiments",
-	"github.com/pcn-linux/pcn/netns-lab/launch",
-	"github.com/pcn-linux/pcn/netns-lab/report",
-	"github.com/pcn-linux/pcn/netns-lab/sweep",
+	"github.com/pcn-linux/pcn/internal/launch",
+	"github.com/pcn-linux/pcn/internal/report",
+	"github.com/pcn-linux/pcn/internal/sweep",
 	"github.com/pcn-linux/pcn/netns-lab/sweeps",
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/fluid/averaging"
+	"github.com/pcn-linux/pcn/internal/fluid/averaging"
 )
 
 func newAveraging() *cobra.Command {

@@ -17,16 +17,16 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/result/resulttest"
 )
 
 // TestBrokenFilesAreRefused: each way to run, repeat or show an experiment refuses a broken file in
 // the words that its first line says.
 func TestBrokenFilesAreRefused(t *testing.T) {
-	files, err := filepath.Glob("../../netns-lab/experiment/testdata/broken/*.yaml")
+	files, err := filepath.Glob("../../internal/experiment/testdata/broken/*.yaml")
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsTrue(len(files) >= 60), qt.Commentf("%d files", len(files)))
 	for _, file := range files {

@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/report"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/report"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 func newCompare() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/launch"
 )
 
 func newDoctor() *cobra.Command {

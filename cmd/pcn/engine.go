@@ -5,12 +5,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
 )
 
 // engineFlags choose what runs an experiment.
@@ -18,6 +22,9 @@ type engineFlags struct {
 	name             string // empty: the experiment's
 	kernel           string // empty: the tested one, or else the newest in the cache
 	native, realTime bool
+	threads          uint          // of a simulated run; 0: chosen by runs
+	checkpoint       time.Duration // how often simulated runs are saved; 0: never
+	runs             int           // that share the CPUs; 0: many
 }
 
 // add adds the flag that names the engine.
@@ -68,14 +75,59 @@ func (e engineFlags) openAll(byDefault experiment.Engine) ([]launch.Named, error
 	return engines, nil
 }
 
+// sayUndivided says once for each reason why a run uses one thread only.
+func sayUndivided() func(why string) {
+	var said sync.Map
+	return func(why string) {
+		if _, again := said.LoadOrStore(why, true); !again {
+			fmt.Fprintf(os.Stderr, "pcn: one thread in place of --threads: %s\n", why)
+		}
+	}
+}
+
+// mostThreads is how many threads a run has at most if the user does not say: with more, what
+// they tell each other costs as much as they save (pcn docs performance).
+const mostThreads = 8
+
+// freeThreads returns how many threads each run may have on so many CPUs.
+func (e engineFlags) freeThreads(cpus int) int {
+	if e.runs == 0 {
+		return 1
+	}
+	return max(1, min(cpus/e.runs, mostThreads))
+}
+
+// setCheckpoints has a simulator save its runs, and say so if it goes on with one.
+func (e engineFlags) setCheckpoints(s *launch.Simulator) {
+	s.CheckpointEvery = e.checkpoint
+	s.Resumed = func(run string, at experiment.Duration) {
+		fmt.Fprintf(os.Stderr, "pcn: %s goes on at %s\n", run, at)
+	}
+	s.NoCheckpoint = func(err error) {
+		fmt.Fprintf(os.Stderr, "pcn: warning: %v\n", err)
+	}
+}
+
 // openOne returns the engine of a name.
 func (e engineFlags) openOne(engine experiment.Engine) (launch.Engine, error) {
 	switch {
 	case engine != experiment.EngineKernel && (e.native || e.realTime || e.kernel != ""):
 		return nil, usageError{errors.New("--native, --real-time and --kernel are for a kernel: " +
 			"remove them, or run with --engine kernel")}
+	case engine != experiment.EngineSim && e.threads != 0:
+		return nil, usageError{fmt.Errorf("--threads is for simulated runs, not for engine %s: "+
+			"remove it, or run with --engine sim", engine)}
+	case engine != experiment.EngineSim && e.checkpoint != 0:
+		return nil, usageError{fmt.Errorf("--checkpoint is for simulated runs, not for engine %s: "+
+			"remove it, or run with --engine sim", engine)}
 	case engine == experiment.EngineSim:
-		return launch.NewSimulator(), nil
+		s := launch.NewSimulator()
+		e.setCheckpoints(s)
+		s.Threads, s.Undivided = int(e.threads), sayUndivided()
+		if e.threads == 0 {
+			s.Threads, s.IfBusy, s.Undivided = e.freeThreads(runtime.GOMAXPROCS(0)), true, nil
+		}
+		return s, nil
 	case engine == experiment.EngineFluid:
 		return launch.NewFluid(), nil
 	case e.native && e.kernel != "":

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // Every command means the same with an exit code.
@@ -49,6 +49,15 @@ func TestExitCodes(t *testing.T) {
 		{"run hol --duration soon", exitUsage},
 		{"run hol --seeds 9..1", exitUsage},
 		{"run hol --engine no-such-engine", exitUsage},
+		{"run hol --twice --seeds 1..2", exitUsage},
+		{"run hol --twice --json", exitUsage},
+		{"run hol --engine fluid --threads 2", exitUsage},
+		{"run hol --engine fluid --checkpoint 1m --out " + page, exitUsage},
+		{"run hol --engine sim --checkpoint 1m", exitUsage},
+		{"run hol --engine sim --checkpoint soon --out " + page, exitUsage},
+		{"run hol --engine sim --checkpoint -1m --out " + page, exitUsage},
+		{"run hol --engine sim --checkpoint 1m --seeds 1..2 --out " + page, exitUsage},
+		{"run hol --engine sim --checkpoint 1m --trace packets --out " + page, exitUsage},
 		{"run no-such-experiment", exitUsage},
 		{"sweep no-such-sweep", exitUsage},
 		{"topo no-such-experiment", exitUsage},

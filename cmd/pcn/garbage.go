@@ -40,12 +40,20 @@ func followCollections() {
 	}, struct{}{})
 }
 
+// mostGarbage is how much garbage a large heap may have, or a quarter of what is in use if that is
+// more.
+const mostGarbage = 256 << 20
+
 // growth returns by how many percent a heap with so many bytes in use may grow: up to usualHeap, or
-// to twice as many as Go by itself.
+// to twice as many as Go by itself. Large heaps grow by less: they have flows and results, which
+// stay, and little is allocated while packets are on their way.
 func growth(live uint64) int {
 	live = max(live, 1<<20)
-	if live >= usualHeap/2 {
-		return 100
+	switch {
+	case live < usualHeap/2:
+		return int(100 * (usualHeap - live) / live)
+	case live > mostGarbage:
+		return int(max(100*mostGarbage/live, 25))
 	}
-	return int(100 * (usualHeap - live) / live)
+	return 100
 }

@@ -133,11 +133,11 @@ func addControl(ctx context.Context, c *host.Controls, name string) error {
 	if !isOwnFile(name) {
 		return c.Add(name)
 	}
-	own, err := compileOwn(ctx, name)
+	object, err := compileForHosts(ctx, name)
 	if err != nil {
 		return err
 	}
-	return c.AddObject(own.Control)
+	return c.AddObject(object)
 }
 
 func newHostUp() *cobra.Command {
@@ -169,15 +169,26 @@ any step fails, pcn restores the host's previous state.`,
 			if err != nil {
 				return err
 			}
-			if keys != "" && c.RP != nil {
-				c.RP.RequireTag = true
+			if keys != "" {
+				c.Keys = keys
+				if err := c.Check("--keys"); err != nil {
+					return usageError{err}
+				}
 			}
 			if dryRun {
+				if keys != "" {
+					c.Keys = "" // need not be there yet
+				}
 				changes, err := host.New().Preview(cmd.Context(), c)
 				if err != nil {
 					return err
 				}
 				return printPreview(cmd.OutOrStdout(), changes)
+			}
+			if keys != "" {
+				if err := makeKey(cmd.OutOrStdout(), keys); err != nil {
+					return err
+				}
 			}
 			changes, err := upSoon(cmd.Context(), cmd.ErrOrStderr(), c, wait)
 			if err != nil {
@@ -185,11 +196,6 @@ any step fails, pcn restores the host's previous state.`,
 			}
 			if err := printChanges(cmd.OutOrStdout(), changes); err != nil {
 				return err
-			}
-			if keys != "" {
-				if err := useKeys(cmd.OutOrStdout(), keys); err != nil {
-					return err
-				}
 			}
 			return printAdvice(cmd.ErrOrStderr(), c)
 		},

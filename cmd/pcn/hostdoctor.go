@@ -63,15 +63,7 @@ Exit codes: 0 no check failed, 1 a check failed, 2 wrong usage.`,
 				o := doctor.PeerOptions{Address: withPort(peer), Load: load}
 				found = append(found, doctor.ProbePeer(cmd.Context(), h, o)...)
 			}
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), found)
-			} else {
-				err = printChecks(cmd.OutOrStdout(), found)
-			}
-			if err == nil && doctor.Failed(found) {
-				err = exitCode(exitError)
-			}
-			return err
+			return tellChecks(cmd.OutOrStdout(), found, asJSON)
 		},
 	}
 	f.add(c)
@@ -93,6 +85,21 @@ func withPort(address string) string {
 		return address
 	}
 	return net.JoinHostPort(address, strconv.Itoa(doctor.Port))
+}
+
+// tellChecks prints the checks, and fails if one of them failed.
+func tellChecks(w io.Writer, checks []doctor.Check, asJSON bool) error {
+	printed := printChecks
+	if asJSON {
+		printed = func(w io.Writer, checks []doctor.Check) error { return printJSON(w, checks) }
+	}
+	if err := printed(w, checks); err != nil {
+		return err
+	}
+	if doctor.Failed(checks) {
+		return exitCode(exitError)
+	}
+	return nil
 }
 
 // printChecks prints a line for each check.
@@ -131,17 +138,7 @@ Exit codes: 0 all well, 1 a check failed.`,
 			if length < time.Second {
 				return usageError{fmt.Errorf("invalid --time %s: want 1s or more", length)}
 			}
-			found := doctor.SelfTest(cmd.Context(), length)
-			var err error
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), found)
-			} else {
-				err = printChecks(cmd.OutOrStdout(), found)
-			}
-			if err == nil && doctor.Failed(found) {
-				err = exitCode(exitError)
-			}
-			return err
+			return tellChecks(cmd.OutOrStdout(), doctor.SelfTest(cmd.Context(), length), asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")

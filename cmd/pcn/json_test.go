@@ -3,17 +3,23 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/config/jsonschema"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // printed runs a command that prints JSON, and decodes it strictly.
@@ -27,7 +33,108 @@ func printed[T any](t *testing.T, wantCode int, args ...string) T {
 	d.DisallowUnknownFields()
 	qt.Assert(t, qt.IsNil(d.Decode(&v)), qt.Commentf("%s", out))
 	qt.Check(t, qt.IsFalse(d.More()))
+	follows(t, jsonschema.OfOutput(reflect.TypeFor[T]()), out)
 	return v
+}
+
+// follows checks a printed text by a schema.
+func follows(t *testing.T, s *jsonschema.Schema, out string) {
+	t.Helper()
+	var value any
+	qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(out), &value)))
+	wrong := againstSchema(s, value, "$")
+	qt.Check(t, qt.HasLen(wrong, 0), qt.Commentf("%s", strings.Join(wrong, "\n")))
+}
+
+// againstSchema returns what is not as a schema of an output has it.
+func againstSchema(s *jsonschema.Schema, value any, at string) (wrong []string) {
+	is := jsonschema.Null
+	switch v := value.(type) {
+	case bool:
+		is = jsonschema.Boolean
+	case string:
+		is = jsonschema.String
+	case float64:
+		is = jsonschema.Number
+	case []any:
+		is = jsonschema.Array
+		for i, item := range v {
+			wrong = append(wrong, againstSchema(s.Items, item, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	case map[string]any:
+		is = jsonschema.Object
+		for _, key := range s.Required {
+			if _, ok := v[key]; !ok {
+				wrong = append(wrong, at+" lacks "+key)
+			}
+		}
+		values, _ := s.AdditionalProperties.(*jsonschema.Schema)
+		for key, item := range v {
+			of := cmp.Or(s.Properties[key], values)
+			if of == nil {
+				wrong = append(wrong, at+" has "+key+", which the schema lacks")
+				continue
+			}
+			wrong = append(wrong, againstSchema(of, item, at+"."+key)...)
+		}
+	}
+	allowed, several := s.Type.(jsonschema.Types)
+	if !several {
+		allowed = jsonschema.Types{s.Type.(jsonschema.Type)}
+	}
+	whole, ok := value.(float64)
+	isWhole := ok && whole == math.Trunc(whole) && slices.Contains(allowed, jsonschema.Integer)
+	if !slices.Contains(allowed, is) && !isWhole {
+		wrong = append(wrong, fmt.Sprintf("%s is %v, a %s; want %v", at, value, is, allowed))
+	}
+	return wrong
+}
+
+// Every output has a schema that is JSON.
+func TestSchemasOfOutputs(t *testing.T) {
+	for _, command := range outputKinds() {
+		out, code, err := pcn(t, "schema", "--output", command)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.Equals(code, 0))
+		var s struct {
+			Schema string `json:"$schema"`
+			Type   string `json:"type"`
+		}
+		qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(out), &s)))
+		qt.Check(t, qt.Matches(s.Type, "object|array"), qt.Commentf("%s", command))
+		qt.Check(t, qt.StringContains(s.Schema, "2020-12"))
+	}
+	_, _, err := pcn(t, "schema", "--output", "runs")
+	qt.Check(t, qt.ErrorMatches(err, `unknown output "runs" \(hint: did you mean "run"\?\)`))
+}
+
+// What lists print follows its schema.
+func TestListsFollowTheirSchemas(t *testing.T) {
+	for _, command := range []string{"list", "scheme list", "scheme show pcn", "reproduce --list"} {
+		out, code, err := pcn(t, append(strings.Fields(command), "--json")...)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Assert(t, qt.Equals(code, 0))
+		follows(t, jsonschema.OfOutput(outputs()[strings.TrimSuffix(command, " pcn")]), out)
+	}
+}
+
+// The checker of these tests sees what is wrong.
+func TestAgainstSchema(t *testing.T) {
+	s := jsonschema.OfOutput(reflect.TypeFor[jsonout.Metric]())
+	good, err := json.Marshal(jsonout.Metric{Measured: &jsonout.Quantity{Value: 1, Unit: "ns"}})
+	qt.Assert(t, qt.IsNil(err))
+	for change, want := range map[string]string{
+		`"ns"|"ns"`: "", `"ns"|1`: `.*unit is 1.*`, `"value":1|"value":null`: "",
+		`"case":""|"case":null`: `.*case is .*`, `"case":""|"kase":""`: `(?s).*lacks case.*`,
+		`{"value":1,"unit":"ns"}|null`: "", `"interval":null|"interval":[]`: `.*interval is .*`,
+	} {
+		old, changed, _ := strings.Cut(change, "|")
+		var value any
+		text := strings.Replace(string(good), old, changed, 1)
+		qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(text), &value)), qt.Commentf("%s", text))
+		wrong := strings.Join(againstSchema(s, value, "$"), "\n")
+		qt.Check(t, qt.Matches(wrong, want), qt.Commentf("%s", change))
+	}
 }
 
 func TestRunAsJSON(t *testing.T) {
@@ -112,6 +219,7 @@ func TestTopoAsJSON(t *testing.T) {
 func TestDoctorAsJSON(t *testing.T) {
 	out, _, err := pcn(t, "doctor", "--json") // the exit code is this machine's
 	qt.Assert(t, qt.IsNil(err))
+	follows(t, jsonschema.OfOutput(outputs()["doctor"]), out)
 	var all []jsonout.Check
 	qt.Assert(t, qt.IsNil(json.Unmarshal([]byte(out), &all)))
 	qt.Assert(t, qt.HasLen(all, len(launch.Doctor())))

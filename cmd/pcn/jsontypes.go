@@ -8,16 +8,16 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/reproduce"
-	"github.com/pcn-linux/pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/reproduce"
+	"github.com/pcn-linux/pcn/internal/sweep"
 )
 
 // sweptJSON is what pcn sweep --json prints.
 type sweptJSON struct {
-	Sweep  string      `json:"sweep"`
-	Pass   bool        `json:"pass"` // all runs are valid, and all bounds are met
-	Runs   int         `json:"runs"`
+	Sweep  string      `json:"sweep"`   // name of the sweep
+	Pass   bool        `json:"pass"`    // all runs are valid, and all bounds are met
+	Runs   int         `json:"runs"`    // how many there are, invalid ones too
 	Means  []meanJSON  `json:"means"`   // one for each point, scheme and metric
 	Bounds []boundJSON `json:"bounds"`  // one for each bound of the file
 	Not    []notValid  `json:"invalid"` // runs that are in no mean
@@ -25,8 +25,8 @@ type sweptJSON struct {
 
 // meanJSON is the mean of a metric over the seeds, with its 95% confidence interval.
 type meanJSON struct {
-	Point  string         `json:"point"`
-	Scheme string         `json:"scheme"`
+	Point  string         `json:"point"`  // values of its parameters
+	Scheme string         `json:"scheme"` // congestion control of the flows
 	Metric string         `json:"metric"` // its name in the sweep's file
 	Unit   string         `json:"unit"`   // ns, bps, bytes, share or count
 	Seeds  int            `json:"seeds"`  // that have a value; fewer than runs if some have none
@@ -37,18 +37,18 @@ type meanJSON struct {
 
 // boundJSON says whether a mean is within a bound.
 type boundJSON struct {
-	Point  string `json:"point"`
-	Scheme string `json:"scheme"`
-	Metric string `json:"metric"`
-	Mean   string `json:"mean"`  // as the table has it
-	Bound  string `json:"bound"` // such as: at most 2ms
-	Pass   bool   `json:"pass"`
+	Point  string `json:"point"`  // values of its parameters
+	Scheme string `json:"scheme"` // that the bound is for
+	Metric string `json:"metric"` // its name in the sweep's file
+	Mean   string `json:"mean"`   // as the table has it
+	Bound  string `json:"bound"`  // such as: at most 2ms
+	Pass   bool   `json:"pass"`   // the mean is within the bound
 }
 
 // notValid is a run that can't be believed.
 type notValid struct {
-	Run     string   `json:"run"` // its folder in cells
-	Reasons []string `json:"reasons"`
+	Run     string   `json:"run"`     // its folder in cells
+	Reasons []string `json:"reasons"` // why it is invalid
 }
 
 func sweptOf(res *sweep.Results) sweptJSON {
@@ -122,20 +122,20 @@ func claimsOf(r *reproduce.Reproduction) []claimJSON {
 
 // figureJSON is a figure that pcn reproduce --list --json prints.
 type figureJSON struct {
-	Figure     string `json:"figure"` // its name for pcn reproduce
-	Title      string `json:"title"`
-	Experiment string `json:"experiment"`
-	Claims     int    `json:"claims"` // how many the paper makes
+	Figure     string `json:"figure"`     // its name for pcn reproduce
+	Title      string `json:"title"`      // what it shows
+	Experiment string `json:"experiment"` // name of the experiment that reproduces it
+	Claims     int    `json:"claims"`     // how many the paper makes
 }
 
 // schemeJSON is a scheme, as pcn scheme list --json and pcn scheme show --json print it.
 type schemeJSON struct {
-	Name    string      `json:"name"` // in experiments
-	Title   string      `json:"title"`
+	Name    string      `json:"name"`    // in experiments
+	Title   string      `json:"title"`   // what it is, in a line
 	Source  string      `json:"source"`  // paper or code that it comes from
 	Control string      `json:"control"` // TCP congestion control of its senders
 	Sender  string      `json:"sender"`  // how senders are controlled
-	Params  []paramJSON `json:"params"`
+	Params  []paramJSON `json:"params"`  // of its section in experiments
 }
 
 // paramJSON is a parameter of a scheme.
@@ -143,8 +143,8 @@ type paramJSON struct {
 	Key     string   `json:"key"`     // in experiments
 	Default string   `json:"default"` // a value or a formula
 	Range   string   `json:"range"`   // such as 1us to 1s; empty for flags and choices
-	Choices []string `json:"choices"`
-	Doc     string   `json:"doc"` // what it does
+	Choices []string `json:"choices"` // values it may have; empty for numbers
+	Doc     string   `json:"doc"`     // what it does
 }
 
 func schemeOf(s scheme.Scheme) schemeJSON {

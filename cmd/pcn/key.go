@@ -5,26 +5,18 @@
 package main
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/cnp"
-	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/tc"
 )
-
-// maxKeyFile is the most that is read of a key's file, in bytes.
-const maxKeyFile = 4000
 
 var keyStates = map[string]tc.KeyState{
 	"none": tc.KeyNone, "accept": tc.KeyAccepted, "sign": tc.KeySigns,
@@ -56,7 +48,7 @@ The key file holds 32 hexadecimal digits. The key stays until pcn host down.`,
 			}
 			var key cnp.Key
 			if keyState != tc.KeyNone {
-				if key, err = readKey(file); err != nil {
+				if key, err = readKeyFile(file); err != nil {
 					return err
 				}
 			}
@@ -74,79 +66,21 @@ The key file holds 32 hexadecimal digits. The key stays until pcn host down.`,
 	return inNamespace(c)
 }
 
-// useKeys signs with the key of a file in slot 0, and accepts it. It makes the file if there is
-// none.
-func useKeys(w io.Writer, path string) error {
-	made, err := makeKey(path)
-	if err != nil {
-		return err
+// readKeyFile reads the key of the flag --file.
+func readKeyFile(path string) (cnp.Key, error) {
+	if path == "" {
+		return cnp.Key{}, usageError{errors.New("--file is missing: make a key with " +
+			"umask 077; head -c 16 /dev/urandom | xxd -p > new.key")}
 	}
-	key, err := readKey(path)
-	if err != nil {
-		return err
-	}
-	if _, err := host.New().SetKey(0, key, tc.KeySigns); err != nil {
-		return err
-	}
-	if made {
+	return host.ReadKey(path)
+}
+
+// makeKey makes the key of the flag --keys, unless it is there, and says so.
+func makeKey(w io.Writer, path string) error {
+	made, err := host.MakeKey(path)
+	if err == nil && made {
 		_, err = fmt.Fprintf(w,
 			"made %s: copy it to all hosts, and run pcn host up --keys %s there\n", path, path)
 	}
 	return err
-}
-
-// makeKey writes a new key, unless the file is there.
-func makeKey(path string) (made bool, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("make a key: %w", err)
-	}
-	var key cnp.Key
-	_, _ = rand.Read(key[:]) // never fails
-	_, err = fmt.Fprintf(f, "%x\n", key)
-	return true, errors.Join(err, f.Close())
-}
-
-func readKey(path string) (cnp.Key, error) {
-	var key cnp.Key
-	if path == "" {
-		return key, usageError{fmt.Errorf("--file is missing: make a key with " +
-			"umask 077; head -c 16 /dev/urandom | xxd -p > new.key")}
-	}
-	text, err := readSecret(path)
-	if err != nil {
-		return key, fmt.Errorf("read the key: %w", err)
-	}
-	b, err := hex.DecodeString(strings.TrimSpace(string(text)))
-	if err != nil || len(b) != len(key) {
-		return key, fmt.Errorf("read the key: invalid content of %s: want %d hexadecimal digits",
-			path, 2*len(key))
-	}
-	copy(key[:], b)
-	return key, nil
-}
-
-// readSecret reads a file; it fails if others than its owner may read or change it.
-func readSecret(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if mode := info.Mode(); mode.IsRegular() && mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %04o, so others than its owner may know the key: make "+
-			"a new key, with umask 077 (chmod 600 %s keeps this one)", path, mode.Perm(), path)
-	}
-	if user, is := host.OwnedByAnother(info); is && info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s belongs to user %d, who may know the key: make a new key, with "+
-			"umask 077 (chown root %s keeps this one)", path, user, path)
-	}
-	return config.ReadAtMost(f, maxKeyFile)
 }

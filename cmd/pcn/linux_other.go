@@ -6,6 +6,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,9 @@ func hostCommands() []*cobra.Command {
 	}
 	return all
 }
+
+// hostOutputs are the types of what those commands print: nothing.
+func hostOutputs() map[string]reflect.Type { return map[string]reflect.Type{} }
 
 // hostSchema fails: host files configure Linux.
 func hostSchema(*scheme.Catalogue) (*jsonschema.Schema, error) {

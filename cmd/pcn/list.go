@@ -10,17 +10,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/vm/uml"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
 )
 
 // listed is an experiment in the output of pcn list --json.
 type listed struct {
-	Name    string   `json:"name"`
-	Title   string   `json:"title"`
-	Cases   []string `json:"cases"`
-	Schemes []string `json:"schemes"`
+	Name    string   `json:"name"`    // for pcn run
+	Title   string   `json:"title"`   // what it shows, in a line
+	Cases   []string `json:"cases"`   // names of its cases; one empty name if it has none
+	Schemes []string `json:"schemes"` // that it runs
 	// KernelS is how long one CPU is expected to take for all runs on Linux, in s; nil if only the
 	// simulator runs the experiment.
 	KernelS *float64 `json:"kernel_s"`
@@ -74,7 +75,8 @@ func listAll() ([]listed, error) {
 			return nil, err
 		}
 		cost := func(engine experiment.Engine) float64 {
-			return math.Round(experiments.Cost(e, engine, launch.Count(e)).Seconds()*10) / 10
+			takes := experiments.Cost(e, engine, !uml.Runs(), launch.Count(e))
+			return math.Round(takes.Seconds()*10) / 10
 		}
 		l := listed{Name: name, Title: e.Title, Cases: e.CaseNames(), Schemes: e.Schemes,
 			SimS: cost(experiment.EngineSim)}

@@ -130,7 +130,7 @@ Experiments run in a deterministic microVM: the same input gives the same bytes.
 	root.Flags().BoolVarP(&showVersion, "version", "v", false,
 		"print the version, the commit, and the hash of the microVM's program")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newRun(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newResults(), newCompare(), newDiff(), newRerun(), newTopo(), newFabric(), newAveraging(), newWorkload(), newSetup(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
+	root.AddCommand(newRun(), newShell(), newSweep(engineFlags.open), newReproduce(), newList(), newReport(), newResults(), newCompare(), newDiff(), newRerun(), newTopo(), newFabric(), newAveraging(), newWorkload(), newImport(), newSetup(), newKernel(), newBisect(), newSuite(), newDoctor(), newScheme(), newSchema(), newMan(), newDocs(), newValidate())
 	root.AddCommand(hostCommands()...)
 	wrapAll(root)
 	addCompletion(root)

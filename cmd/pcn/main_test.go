@@ -13,11 +13,11 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/report"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/result/resulttest"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/report"
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/result/resulttest"
 )
 
 const small = `

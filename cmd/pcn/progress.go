@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/launch"
 )
 
 // progress draws one bar for all runs, with the time left. It is invisible off a terminal.

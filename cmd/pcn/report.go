@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/report"
-	"github.com/pcn-linux/pcn/netns-lab/table"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/report"
+	"github.com/pcn-linux/pcn/internal/table"
 )
 
 func newReport() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 func newRerun() *cobra.Command {
@@ -91,7 +91,11 @@ func addEngine(engines map[string]launch.Engine, m result.Manifest) error {
 		engines[machineOf(m)], err = engineFlags{}.openOne(m.RanOn())
 		return err
 	}
-	engine, err := launch.NewMicroVMs(m.Kernel, false)
+	kernel, err := kernelOf(m)
+	if err != nil {
+		return err
+	}
+	engine, err := launch.NewMicroVMs(kernel, false)
 	if err != nil {
 		return err
 	}
@@ -105,6 +109,20 @@ func addEngine(engines map[string]launch.Engine, m result.Manifest) error {
 	}
 	engines[machineOf(m)] = engine
 	return nil
+}
+
+// kernelOf returns the name of a run's kernel: of one that a user built, or else its release.
+func kernelOf(m result.Manifest) (string, error) {
+	all, err := ownKernels()
+	if err != nil {
+		return "", err
+	}
+	for _, k := range all {
+		if k.SHA256 == m.KernelSHA256 {
+			return k.Name, nil
+		}
+	}
+	return m.Kernel, nil
 }
 
 func runAgain(

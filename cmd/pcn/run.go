@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/report"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/report"
 )
 
 // changes are the flags that change values of the experiment file.
@@ -41,6 +42,7 @@ func newRun() *cobra.Command {
 		asJSON bool
 		trace  string
 		yes    bool
+		twice  bool
 	)
 	c := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -62,7 +64,10 @@ Congestion controls of Linux, as baselines:
   pcn run hol --engine sim --seeds 1..100
   pcn run hol --engine sim --watch     queues, PAUSE and rates as they come
   pcn run hol --engine kernel,sim      both, and a table of what differs by how much
-  pcn run my.yaml --out runs/mine`,
+  pcn run my.yaml --out runs/mine
+  pcn run big.yaml --engine sim --out runs/big --checkpoint 10m
+                                       after an interruption, the same again goes on
+  pcn run my.yaml --twice              do its programs give the same bytes again?`,
 		Args: oneOf("an experiment: a name of pcn list, such as hol, or the path of a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			e, err := loadExperiment(cmd.Context(), args[0], change.algos)
@@ -77,7 +82,12 @@ Congestion controls of Linux, as baselines:
 			if err != nil {
 				return usageError{err}
 			}
+			if twice && (asJSON || len(seeds) > 0) {
+				return usageError{errors.New("--twice runs one seed, and prints no JSON: " +
+					"leave out --json and --seeds, or use pcn rerun --json")}
+			}
 			printOffers(cmd, o.Experiment)
+			engine.runs = launch.Count(o.Experiment) * max(len(seeds), 1)
 			engines, err := engine.openAll(o.Experiment.Engine)
 			if err != nil {
 				return err
@@ -85,9 +95,11 @@ Congestion controls of Linux, as baselines:
 			if o.Packets, err = tracesPackets(trace, engines, seeds); err != nil {
 				return usageError{err}
 			}
-			runs := launch.Count(o.Experiment) * max(len(seeds), 1)
-			cost := costOf(o.Experiment, engines, runs)
-			if err := confirmLong(cmd, len(engines)*runs, cost, yes); err != nil {
+			if o.Checkpoints, err = engine.savesRuns(trace, o.Out, seeds); err != nil {
+				return usageError{err}
+			}
+			cost := costOf(o.Experiment, engines, engine.runs)
+			if err := confirmLong(cmd, len(engines)*engine.runs, cost, yes); err != nil {
 				return err
 			}
 			o.Engine = engines[0].Engine
@@ -97,7 +109,11 @@ Congestion controls of Linux, as baselines:
 			if len(seeds) > 0 {
 				return runSeeds(cmd, o, engines, seeds, asJSON, change.watch)
 			}
-			return runExperiment(cmd, o, engines, asJSON, change.watch)
+			err = runExperiment(cmd, o, engines, asJSON, change.watch)
+			if _, ran := errors.AsType[exitCode](err); twice && (err == nil || ran) {
+				return errors.Join(runAgainAndCompare(cmd, o), err)
+			}
+			return err
 		},
 	}
 	f := c.Flags()
@@ -119,9 +135,17 @@ Congestion controls of Linux, as baselines:
 		"run on this machine's kernel: needs root and CONFIG_NET_SCH_BPF (6.16+)")
 	f.BoolVar(&engine.realTime, "real-time", false,
 		"run microVMs in real time (KVM) if possible: faster, but not reproducible")
+	f.UintVar(&engine.threads, "threads", 0,
+		"cores that one simulated run may use; results are the same bytes (default: those that "+
+			"no other run needs, up to 8, in large networks)")
+	f.DurationVar(&engine.checkpoint, "checkpoint", 0,
+		"save simulated runs as often as this, such as 10m, in the folder --out: interrupted, the "+
+			"same command goes on, to the same bytes")
 	f.StringVar(&trace, "trace", "",
 		"packets: write what happens to each packet at each port, as CSV and for Wireshark; "+
 			"simulated runs only")
+	f.BoolVar(&twice, "twice", false,
+		"run again, and name the first byte of each file that differs")
 	f.BoolVar(&yes, "yes", false, yesHelp)
 	f.BoolVar(&asJSON, "json", false,
 		"print what "+jsonout.ExpectationsFile+" in the folder of results has")
@@ -150,10 +174,29 @@ func tracesPackets(
 	return true, nil
 }
 
+// savesRuns reports whether runs have checkpoints; it fails if they can't have any.
+func (e engineFlags) savesRuns(trace, out string, seeds experiment.Seeds) (bool, error) {
+	switch {
+	case e.checkpoint == 0:
+		return false, nil
+	case e.checkpoint < 0:
+		return false, fmt.Errorf("invalid --checkpoint %s: want a time such as 10m", e.checkpoint)
+	case out == "":
+		return false, errors.New("--checkpoint goes on in a folder of results: give --out DIR too")
+	case trace != "":
+		return false, errors.New("--checkpoint and --trace: a trace has no checkpoints, " +
+			"choose one")
+	case len(seeds) > 0:
+		return false, errors.New("--checkpoint is for one seed: give --seed N in place of " +
+			"several, or write a sweep, which keeps the runs that have ended (pcn sweep)")
+	}
+	return true, nil
+}
+
 // costOf returns how long one CPU is expected to take for so many runs on each of the engines.
 func costOf(e *experiment.Experiment, engines []launch.Named, runs int) (cost time.Duration) {
 	for _, engine := range engines {
-		cost += experiments.Cost(e, engine.Name, runs)
+		cost += experiments.Cost(e, engine.Name, launch.Emulates(engine.Engine), runs)
 	}
 	return cost
 }
@@ -197,7 +240,7 @@ func (c changes) apply(
 		with.Dilation = &c.dilation
 	}
 	if given("duration") {
-		d, err := experiment.ParseDuration(c.duration)
+		d, err := config.ParseDuration(c.duration)
 		if err != nil {
 			return nil, fmt.Errorf("--duration: %w", err)
 		}
@@ -231,6 +274,18 @@ func runExperiment(
 		return err
 	}
 	return exitWith(code)
+}
+
+// runAgainAndCompare repeats the runs of a folder, and says where programs may differ from.
+func runAgainAndCompare(cmd *cobra.Command, o launch.Options) error {
+	fmt.Fprintln(cmd.OutOrStdout(), "\nAgain:")
+	err := rerun(cmd, o.Out, "", false)
+	if _, differ := errors.AsType[exitCode](err); differ && len(o.Experiment.Programs) > 0 {
+		fmt.Fprintln(cmd.ErrOrStderr(), "pcn: what makes programs differ: the CPU's counter "+
+			"(rdtsc) and CPUID, files of this machine that changed, and threads that race without "+
+			"the kernel: docs/programs.md")
+	}
+	return err
 }
 
 // printWarnings prints what the files of an experiment have that may not be meant.

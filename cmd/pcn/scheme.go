@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +17,8 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
-	"github.com/pcn-linux/pcn/netns-lab/sim"
+	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/internal/sim"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -102,10 +102,17 @@ func isOwnFile(name string) bool {
 	return ext == ".c" || ext == ".o"
 }
 
-// compileOwn compiles a scheme of the user's own.
+// compileOwn compiles a scheme of the user's own for labs.
 func compileOwn(ctx context.Context, path string) (scheme.Own, error) {
 	return compile.Scheme(ctx, path,
+		compile.Sources{Kernel: npecn.Source(), Simulator: sim.Source(), Counted: true})
+}
+
+// compileForHosts compiles a control of the user's own without what only labs read.
+func compileForHosts(ctx context.Context, path string) ([]byte, error) {
+	own, err := compile.Scheme(ctx, path,
 		compile.Sources{Kernel: npecn.Source(), Simulator: sim.Source()})
+	return own.Control, err
 }
 
 func showScheme(cmd *cobra.Command, s scheme.Scheme) error {
@@ -146,14 +153,14 @@ func newSchemeCompile() *cobra.Command {
   pcn host up --control ./mine.o --line-rate 10Gbps`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			own, err := compileOwn(cmd.Context(), args[0])
+			object, err := compileForHosts(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if out == "" {
 				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".o"
 			}
-			if err := os.WriteFile(out, own.Control, 0o644); err != nil {
+			if err := os.WriteFile(out, object, 0o644); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "wrote %s\n", out)
@@ -173,7 +180,7 @@ var templateKinds = map[string][][2]string{
 }
 
 // schemeName is what a control may be called: a name in C that fits the kernel's 15 bytes, with TCD too.
-var schemeName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,10}$`)
+var schemeName = lazy.Regexp(`^[a-z][a-z0-9_]{0,10}$`)
 
 func newSchemeNew() *cobra.Command {
 	var t templateFlags
@@ -221,7 +228,7 @@ type templateFlags struct {
 
 // write writes the files of a control, and returns their paths. It overwrites only by force.
 func (t templateFlags) write(name string) ([]string, error) {
-	if !schemeName.MatchString(name) {
+	if !schemeName().MatchString(name) {
 		return nil, usageError{fmt.Errorf("%q can't be a congestion control's name: want up to 11 of a to z, 0 to 9 and _, a letter first", name)}
 	}
 	if _, err := scheme.Builtin().Lookup(name); err == nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // This file writes a control of the user's own that begins as a built-in one: the same C, the same
 // values.
 
 var (
-	ownHeader   = regexp.MustCompile(`#include "algo/(\w+)\.h"`)
-	besideIt    = regexp.MustCompile(`#include "(\w+\.h)"`)
-	controlName = regexp.MustCompile(`(?m)^#define CONTROL(\s+)\w+$`)
-	nameOf      = regexp.MustCompile(`\s+SCHEME\("(?:name|section)", "[^"]*"\)[^\n]*`)
-	operations  = regexp.MustCompile(`tcp_congestion_ops (\w+) = \{`)
-	operation   = regexp.MustCompile(`= \(void \*\)(\w+),`)
-	titleOf     = regexp.MustCompile(`SCHEME\("title", "[^"]*"`)
+	ownHeader   = lazy.Regexp(`#include "algo/(\w+)\.h"`)
+	besideIt    = lazy.Regexp(`#include "(\w+\.h)"`)
+	controlName = lazy.Regexp(`(?m)^#define CONTROL(\s+)\w+$`)
+	nameOf      = lazy.Regexp(`\s+SCHEME\("(?:name|section)", "[^"]*"\)[^\n]*`)
+	operations  = lazy.Regexp(`tcp_congestion_ops (\w+) = \{`)
+	operation   = lazy.Regexp(`= \(void \*\)(\w+),`)
+	titleOf     = lazy.Regexp(`SCHEME\("title", "[^"]*"`)
 )
 
 // builtInSources returns the names of the schemes that a control can begin as.
@@ -62,12 +63,12 @@ func filesFrom(from, name string) ([][2]string, error) {
 		return nil, err
 	}
 	text := renamedOperations(string(control), name)
-	text = controlName.ReplaceAllString(text, "#define CONTROL${1}"+name)
-	text = titleOf.ReplaceAllString(text,
+	text = controlName().ReplaceAllString(text, "#define CONTROL${1}"+name)
+	text = titleOf().ReplaceAllString(text,
 		fmt.Sprintf("SCHEME(%q, %q", "title", name+": from "+from))
-	text = nameOf.ReplaceAllString(text, "")
-	text = ownHeader.ReplaceAllStringFunc(text, func(include string) string {
-		if ownHeader.FindStringSubmatch(include)[1] == from {
+	text = nameOf().ReplaceAllString(text, "")
+	text = ownHeader().ReplaceAllStringFunc(text, func(include string) string {
+		if ownHeader().FindStringSubmatch(include)[1] == from {
 			return fmt.Sprintf("#include %q", header)
 		}
 		return include
@@ -82,7 +83,7 @@ func filesFrom(from, name string) ([][2]string, error) {
 	}
 	return [][2]string{
 		{name + ".c", text},
-		{header, besideIt.ReplaceAllString(string(algorithm), `#include "algo/$1"`)},
+		{header, besideIt().ReplaceAllString(string(algorithm), `#include "algo/$1"`)},
 		{name + ".yaml", values},
 	}, nil
 }
@@ -90,12 +91,12 @@ func filesFrom(from, name string) ([][2]string, error) {
 // renamedOperations renames the operations of TCP in a control that defines them itself: most leave
 // that to a header.
 func renamedOperations(text, name string) string {
-	ops := operations.FindStringSubmatch(text)
+	ops := operations().FindStringSubmatch(text)
 	if ops == nil {
 		return text
 	}
 	old := ops[1]
-	for _, m := range operation.FindAllStringSubmatch(text, -1) {
+	for _, m := range operation().FindAllStringSubmatch(text, -1) {
 		renamed := name + strings.TrimPrefix(m[1], old)
 		text = regexp.MustCompile(`\b`+m[1]+`\b`).ReplaceAllString(text, renamed)
 	}
@@ -123,6 +124,9 @@ func valuesFrom(s scheme.Scheme, template, name string) (string, error) {
 	for _, p := range s.Object.Params {
 		if len(p.Choices) == 0 && p.Default == "" && p.Range == "" {
 			continue // a flag
+		}
+		if strings.Contains(p.Default, "base_rtt") {
+			continue // each path's own, by the same default
 		}
 		setPath(&section, strings.Split(p.Key, "."), values.Get(p.Key).String())
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // chooseSeeds returns the seeds of --seeds, or those of the file; none if there is only one.
@@ -91,12 +91,15 @@ func summariseSeeds(w io.Writer, engines []*result.SeedsSummary) int {
 	return code
 }
 
-// printInvalidSeeds prints the invalid runs of all seeds. It returns the exit code.
+// printInvalidSeeds prints warnings and the invalid runs of all seeds. It returns the exit code.
 func printInvalidSeeds(w io.Writer, s *result.SeedsSummary) int {
 	code := 0
 	for _, j := range s.Seeds {
 		for _, r := range j.Runs {
 			m := r.Manifest
+			for _, warning := range m.Warnings {
+				fmt.Fprintf(w, "warning: seed %d, %s: %s\n", j.Seed, m.Label(), warning)
+			}
 			if m.Verdict != result.Invalid {
 				continue
 			}
@@ -153,11 +156,10 @@ func printSeeds(w io.Writer, outcomes []result.SeedsOutcome, seeds int) int {
 		if t.begins(result.LabelOf(o.Case, o.Scheme), "") {
 			fmt.Fprintln(t, "\twhat\tpaper\tmedian of", seeds, "seeds [95% interval]\tbound")
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n",
-			formatPass(o.Pass), o.Expect.What, o.Expect.Paper, o.Value(), o.Bound())
-		if !o.Pass {
-			code = exitExpect
-		}
+		word, c := verdictOf(o.Pass, o.Needs)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", word, o.Expect.What, o.Expect.Paper,
+			withNeeds(o.Value(), o.Needs), o.Bound())
+		code = worse(code, c)
 	}
 	t.Flush()
 	return code

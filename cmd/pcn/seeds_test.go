@@ -34,3 +34,16 @@ func TestSeedsAreCompared(t *testing.T) {
 		qt.Check(t, qt.StringContains(out, tc.row))
 	}
 }
+
+// An expectation that is not met keeps no run from being repeated, and is told.
+func TestTwice(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "small.yaml")
+	text := small + "expect: [{what: never, metric: lost_packets, min: 1000000}]\n"
+	qt.Assert(t, qt.IsNil(os.WriteFile(file, []byte(text), 0o600)))
+	out, code, err := pcn(t, "run", file, "--engine", "sim", "--duration", "3ms", "--twice",
+		"--out", filepath.Join(dir, "out"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(code, exitExpect), qt.Commentf("%s", out))
+	qt.Check(t, qt.Matches(out, "(?s).*\nAgain:\n.*: same\n"))
+}

@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/internal/flock"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
-	"github.com/pcn-linux/pcn/netns-lab/vm/uml"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/debian"
+	"github.com/pcn-linux/pcn/internal/vm/uml"
 )
 
 func newSetup() *cobra.Command {

@@ -11,11 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
-	"github.com/pcn-linux/pcn/netns-lab/vm/debian/debiantest"
+	"github.com/pcn-linux/pcn/internal/vm/debian"
+	"github.com/pcn-linux/pcn/internal/vm/debian/debiantest"
 )
 
 // emptyCache gives pcn a cache of its own, and returns the folder of kernels.
@@ -49,7 +50,7 @@ func TestSetUpKernel(t *testing.T) {
 	s := setUp{&out, &progress, debian.Release{
 		Version: version, UnpackedSHA256: probe.SHA256,
 		Packages: []debian.Package{{Path: "x.deb", SHA256: hex.EncodeToString(sum[:])}},
-	}, debian.Fetcher{Mirrors: []string{server.URL}}}
+	}, debian.Fetcher{Mirrors: []string{server.URL}, Patience: time.Hour}}
 
 	where := version + " is in " + filepath.Join(cache, version)
 	qt.Assert(t, qt.IsNil(s.kernel(t.Context(), nil)))

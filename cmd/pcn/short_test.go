@@ -9,12 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/jsonout"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/jsonout"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // A run of it is judged from 6 ms on: H0's flow is never at 7 Gbit/s for good, which is known 4 ms
@@ -68,6 +69,12 @@ func TestTooShort(t *testing.T) {
 				qt.Commentf("%s: %s\n%s", duration, row, out))
 		}
 	}
+	out, code, err := pcn(t, "run", file, "--duration", "3ms", "--seeds", "1..3", "--out",
+		filepath.Join(dir, "seeds"))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(code, exitShort))
+	qt.Check(t, qt.Equals(strings.Count(out, "\ntoo short  "), 3), qt.Commentf("%s", out))
+	qt.Check(t, qt.IsFalse(strings.Contains(out, "NOT MET")), qt.Commentf("%s", out))
 	o := outcomesIn(t, filepath.Join(dir, "3ms"))
 	qt.Check(t, qt.Equals(*o.Expectations[1].NeedsNs, 10_000_000))
 	qt.Check(t, qt.Equals(*o.Comparisons[0].Values[0].NeedsNs, 5_000_000))

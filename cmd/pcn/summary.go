@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/report"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/report"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // summarise prints the expectations, comparisons and costs of all runs. It returns the exit code.
@@ -61,7 +61,17 @@ func summariseGroup(w io.Writer, g report.Group) int {
 			fmt.Fprintf(w, "%s: DEADLOCK %s\n", m.Label(), m.Deadlock)
 		}
 	}
+	printWarningsOf(w, g.Runs)
 	return worse(code, printInvalid(w, g.Runs))
+}
+
+// printWarningsOf prints what may not be meant in runs.
+func printWarningsOf(w io.Writer, runs []*result.Run) {
+	for _, r := range runs {
+		for _, warning := range r.Manifest.Warnings {
+			fmt.Fprintf(w, "warning: %s: %s\n", r.Manifest.Label(), warning)
+		}
+	}
 }
 
 // onEachEngine is behind the label of a table that compares engines.

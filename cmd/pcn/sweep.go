@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/sweep"
 	"github.com/pcn-linux/pcn/netns-lab/sweeps"
 )
 
@@ -112,7 +112,7 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 	case f.cells != "":
 		return r.Run(cmd.Context())
 	}
-	if err := f.confirm(cmd, s, r); err != nil {
+	if err := f.confirm(cmd, s, r, launch.Emulates(o.Engine)); err != nil {
 		return err
 	}
 	lock, err := r.Lock()
@@ -144,7 +144,9 @@ func (f sweepFlags) run(cmd *cobra.Command, s *sweep.Sweep, file string) error {
 }
 
 // confirm says how long the unfinished runs take on this machine, and asks, if that is long.
-func (f sweepFlags) confirm(cmd *cobra.Command, s *sweep.Sweep, r *sweep.Runner) error {
+func (f sweepFlags) confirm(
+	cmd *cobra.Command, s *sweep.Sweep, r *sweep.Runner, emulated bool,
+) error {
 	if f.where.on == onSlurm {
 		return nil
 	}
@@ -157,7 +159,7 @@ func (f sweepFlags) confirm(cmd *cobra.Command, s *sweep.Sweep, r *sweep.Runner)
 	var cost time.Duration
 	for _, c := range unfinished {
 		if _, known := costs[c.Point]; !known {
-			costs[c.Point] = experiments.Cost(s.Points[c.Point].Experiment, engine, 1)
+			costs[c.Point] = experiments.Cost(s.Points[c.Point].Experiment, engine, emulated, 1)
 		}
 		cost += costs[c.Point]
 	}

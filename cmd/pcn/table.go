@@ -7,8 +7,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 func newTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
 )
 
 func TestTracesPackets(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 
 // mistake is one in the output of pcn validate --json. Line and column count from 1; 0 is unknown.
 type mistake struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Message string `json:"message"`
-	Hint    string `json:"hint"`
+	File    string `json:"file"`    // its path, as it was given
+	Line    int    `json:"line"`    // from 1 on; 0 if it is of the whole file
+	Column  int    `json:"column"`  // from 1 on; 0 if it is of the whole line
+	Message string `json:"message"` // what is wrong
+	Hint    string `json:"hint"`    // what to do; may be empty
 }
 
 func newValidate() *cobra.Command {

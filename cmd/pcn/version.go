@@ -3,7 +3,7 @@
 package main
 
 import (
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/launch"
 	"github.com/pcn-linux/pcn/version"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
+	"github.com/pcn-linux/pcn/internal/launch"
 )
 
 func TestVersion(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/network"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/network"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 const watchHelp = "show queues, PAUSE and rates as they come, and the time left; " +

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/launch"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 func TestWatcher(t *testing.T) {

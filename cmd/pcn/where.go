@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/pcn-linux/pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/internal/sweep"
 )
 
 // Where many runs run.

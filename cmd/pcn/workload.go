@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/workload"
 )
 
 // workloadFlags describe the flows to generate.
@@ -56,6 +56,7 @@ this size.`, strings.Join(workload.CDFs(), ", ")),
 			return workload.WriteTrace(cmd.OutOrStdout(), flows)
 		},
 	}
+	c.AddCommand(newChakra())
 	f := c.Flags()
 	f.StringVar(&flags.cdf, "cdf", "",
 		"distribution of flow sizes: a name from above, or a file")
@@ -91,11 +92,11 @@ func (f workloadFlags) spec() (s workload.Spec, err error) {
 	if s.Receivers, err = parseHosts(f.to); err != nil {
 		return s, fmt.Errorf("--to: %w", err)
 	}
-	rate, err := experiment.ParseRate(f.rate)
+	rate, err := config.ParseRate(f.rate)
 	if err != nil {
 		return s, fmt.Errorf("--rate: %w", err)
 	}
-	duration, err := experiment.ParseDuration(f.duration)
+	duration, err := config.ParseDuration(f.duration)
 	if err != nil {
 		return s, fmt.Errorf("--duration: %w", err)
 	}
@@ -106,7 +107,7 @@ func (f workloadFlags) spec() (s workload.Spec, err error) {
 	}
 	s.MinIncast, s.MaxIncast = incast.Min, incast.Max
 	for _, text := range f.classes {
-		size, err := experiment.ParseBytes(text)
+		size, err := config.ParseBytes(text)
 		if err != nil {
 			return s, fmt.Errorf("--classes: %w", err)
 		}
@@ -121,7 +122,7 @@ func loadCDF(nameOrPath string) (*workload.CDF, error) {
 	if !strings.ContainsAny(nameOrPath, "./") {
 		return workload.NamedCDF(nameOrPath)
 	}
-	text, err := config.ReadFile(nameOrPath, config.MaxFile)
+	text, err := config.ReadText(nameOrPath, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the distribution of flow sizes: %w", err)
 	}

@@ -74,10 +74,14 @@ const draft = "https://json-schema.org/draft/2020-12/schema"
 func (s *Schema) Write(w io.Writer) error {
 	whole := *s
 	whole.Schema, whole.Defs = draft, definitions()
+	return whole.write(w)
+}
+
+func (s *Schema) write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(whole); err != nil {
+	if err := e.Encode(s); err != nil {
 		return fmt.Errorf("write the JSON schema: %w", err)
 	}
 	return nil
@@ -151,6 +155,8 @@ type Struct struct {
 	Required []string
 	// OneRequired are keys of which at least one must be there.
 	OneRequired []string
+	// Alternatives are sets of keys of which one must be there as a whole, in place of OneRequired.
+	Alternatives [][]string
 	// Fields are the schemas of fields in place of those of their types.
 	Fields map[string]*Schema
 }
@@ -226,15 +232,20 @@ func (m Maker) ofStruct(v reflect.Value) *Schema {
 	if x, ok := v.Addr().Interface().(config.Extra); ok {
 		addExtra(s, t, x)
 	}
-	named := slices.Concat(more.Required, more.OneRequired, slices.Collect(maps.Keys(more.Fields)))
+	alternatives := more.Alternatives
+	for _, key := range more.OneRequired {
+		alternatives = append(alternatives, []string{key})
+	}
+	named := slices.Concat(more.Required, slices.Concat(alternatives...),
+		slices.Collect(maps.Keys(more.Fields)))
 	for _, key := range named {
 		if s.Properties[key] == nil {
 			panic(fmt.Sprintf("jsonschema: %v has no key %q", t, key))
 		}
 	}
 	s.Required = more.Required
-	for _, key := range more.OneRequired {
-		s.AnyOf = append(s.AnyOf, &Schema{Required: []string{key}})
+	for _, keys := range alternatives {
+		s.AnyOf = append(s.AnyOf, &Schema{Required: keys})
 	}
 	return s
 }

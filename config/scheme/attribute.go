@@ -86,6 +86,9 @@ func parseAttributes(list []string) (map[string]attribute, error) {
 // empty if the control does not set it (bpf/include/scheme.h).
 func (o *Object) Attribute(name string) string { return o.attributes[name].text }
 
+// ReactionPoint is the program of a control's object that reads what it hears of receivers.
+const ReactionPoint = "rp_ingress"
+
 // burstsBy names the parameters that the operation min_tso_segs goes by.
 const burstsBy = "bursts_by"
 

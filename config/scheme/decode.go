@@ -39,7 +39,7 @@ func (s Section) mapping(d *config.Decoder, path, prefix string, n *yaml.Node, t
 		switch {
 		case extra != nil:
 			extra(child, value)
-		case prefix == "" && key == setKey && len(s.Object.presets) > 0:
+		case prefix == "" && key == setKey && len(s.Object.sets()) > 0:
 			to.Set = d.Text(child, value)
 		case s.hasMapping(prefix + key + "."):
 			s.mapping(d, child, prefix+key+".", value, to)
@@ -81,7 +81,7 @@ func (s Section) parameter(d *config.Decoder, path, key string, at, value *yaml.
 func (s Section) keysBeside(key string) []string {
 	prefix := key[:strings.LastIndexByte(key, '.')+1]
 	var keys []string
-	if prefix == "" && len(s.Object.presets) > 0 {
+	if prefix == "" && len(s.Object.sets()) > 0 {
 		keys = append(keys, setKey)
 	}
 	for _, p := range s.Object.Params {

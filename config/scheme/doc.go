@@ -9,4 +9,5 @@
 package scheme
 
 //go:generate ../../scripts/compile-controls.sh
+//go:generate go test -run TestDescriptions -count 1 . -update
 //go:generate go run ./document ../../docs/schemes.md

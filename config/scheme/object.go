@@ -11,7 +11,7 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -31,7 +31,9 @@ type Object struct {
 	derived    []derived
 	sizes      map[string]uint32 // of the variables with parameters
 	attributes map[string]attribute
-	presets    []Preset
+	section    string   // whose presets it has
+	presets    []Preset // see sets
+	readOnce   sync.Once
 }
 
 // Stat is a statistic that an algorithm keeps for each flow.
@@ -57,8 +59,8 @@ const (
 	pathVariable         = "path_params"
 	lossVariable         = "loss_params"
 	doubtVariable        = "doubt_params"
-	// flowsMap is the table of live flows.
-	flowsMap = "flows"
+	// FlowsMap is the table of live flows.
+	FlowsMap = "flows"
 )
 
 // ErrNoControl says that an object has no congestion control in it.
@@ -68,32 +70,15 @@ var ErrNoControl = errors.New("the object has no congestion control: want one st
 // NewObject reads a compiled congestion control.
 func NewObject(data []byte) (*Object, error) { return newObject(bytes.NewReader(data)) }
 
-// newObject reads it from a file: objects that are built in need no memory of their own.
+// newObject reads it from a file.
 func newObject(file io.ReaderAt) (*Object, error) {
-	described, err := withoutPrograms(file)
+	d, err := describe(file)
 	if err != nil {
-		return nil, fmt.Errorf("read the object: %w", err)
-	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(described)
-	if err != nil {
-		return nil, fmt.Errorf("read the object: %w", err)
-	}
-	o := &Object{file: file, sizes: map[string]uint32{}}
-	if o.Control, err = controlName(spec); err != nil {
 		return nil, err
 	}
-	for _, name := range parameterVariables {
-		if v := spec.Variables[name]; v != nil {
-			if err := o.readVariable(name, v); err != nil {
-				return nil, fmt.Errorf("control %s: variable %s: %w", o.Control, name, err)
-			}
-		}
-	}
-	if err := o.readStats(spec.Maps[flowsMap]); err != nil {
-		return nil, fmt.Errorf("control %s: %w", o.Control, err)
-	}
-	if err := o.checkAttributes(); err != nil {
-		return nil, fmt.Errorf("control %s: %w", o.Control, err)
+	o, err := d.object(file)
+	if err != nil {
+		return nil, err
 	}
 	if err := o.checkDefaults(""); err != nil {
 		return nil, fmt.Errorf("control %s: %w", o.Control, err)
@@ -129,84 +114,48 @@ func Operations(spec *ebpf.CollectionSpec) (*ebpf.MapSpec, error) {
 	return nil, ErrNoControl
 }
 
-// controlName reads the name in the operations.
-func controlName(spec *ebpf.CollectionSpec) (string, error) {
-	ops, err := Operations(spec)
-	if err != nil {
-		return "", err
-	}
-	layout, isStruct := btf.As[*btf.Struct](ops.Value)
-	if !isStruct || len(ops.Contents) == 0 {
-		return "", ErrNoControl
-	}
-	value, isBytes := ops.Contents[0].Value.([]byte)
-	if !isBytes {
-		return "", ErrNoControl
-	}
-	for _, m := range layout.Members {
-		if m.Name == "name" && int(m.Offset.Bytes()) < len(value) {
-			text, _, _ := strings.Cut(string(value[m.Offset.Bytes():]), "\x00")
-			return text, nil
-		}
-	}
-	return "", ErrNoControl
-}
-
 // readVariable reads the parameters in a variable.
-func (o *Object) readVariable(name string, v *ebpf.VariableSpec) error {
-	if v.Type == nil {
-		return errors.New("it has no type: compile with -g")
-	}
-	s, ok := btf.UnderlyingType(v.Type.Type).(*btf.Struct)
-	if !ok {
-		return fmt.Errorf("it is a %v: want a struct", v.Type.Type)
-	}
-	own := parseTags(v.Type.Tags)
-	if err := own.check(variableTags); err != nil {
-		return err
-	}
-	if name == ParamsVariable {
+func (o *Object) readVariable(v variable) error {
+	own := parseTags(v.tags)
+	if v.name == ParamsVariable {
 		var err error
-		if o.attributes, err = parseAttributes(v.Type.Tags); err != nil {
+		if o.attributes, err = parseAttributes(v.tags); err != nil {
 			return err
 		}
 	}
-	o.sizes[name] = uint32(v.Size())
+	o.sizes[v.name] = v.bytes
 	prefix := ""
 	if p := own["prefix"]; p != "" {
 		prefix = p + "."
 	}
-	return fields(s, 0, own, func(m btf.Member, offset uint32, t tags) error {
-		if err := t.check(fieldTags); err != nil {
-			return err
+	for _, f := range v.fields {
+		if err := o.readField(f, place{v.name, f.offset, f.format}, prefix); err != nil {
+			return fmt.Errorf("%s: %w", f.label, err)
 		}
-		return o.readField(m, place{variable: name, offset: offset}, prefix, t)
-	})
+	}
+	return nil
 }
 
-func (o *Object) readField(m btf.Member, at place, prefix string, t tags) error {
-	d, err := newDerived(m, at, t)
-	if err != nil {
-		return err
-	}
-	if d != nil {
-		if err := o.checkPlace(d.place, max(d.entries, 1)); err != nil {
+func (o *Object) readField(f member, at place, prefix string) error {
+	t := parseTags(f.tags)
+	if text, ok := t.formula(); ok {
+		d := derived{place: at, name: f.name, entries: f.entries}
+		if err := o.checkPlace(at, max(d.entries, 1)); err != nil {
 			return err
 		}
-		o.derived = append(o.derived, *d)
-		return nil
+		var err error
+		d.formula, err = parseFormula(text)
+		o.derived = append(o.derived, d)
+		return err
 	}
-	if _, ok := t["doc"]; !ok {
-		return nil // padding
-	}
-	p, err := newParam(m, at, prefix, t)
+	p, err := newParam(f, at, prefix, t)
 	if err != nil {
 		return err
 	}
 	if o.Param(p.Key) != nil {
 		return fmt.Errorf("duplicate key %q", p.Key)
 	}
-	if err := o.checkPlace(p.place, 1); err != nil {
+	if err := o.checkPlace(at, 1); err != nil {
 		return err
 	}
 	o.Params = append(o.Params, p)
@@ -219,20 +168,6 @@ func (o *Object) checkPlace(p place, entries uint32) error {
 		return errors.New("it lies beyond the end of the variable: the object is damaged")
 	}
 	return nil
-}
-
-// readStats reads the statistics in the flow table's entries; an object may have no table.
-func (o *Object) readStats(flows *ebpf.MapSpec) error {
-	if flows == nil {
-		return nil
-	}
-	entry, ok := btf.UnderlyingType(flows.Value).(*btf.Struct)
-	if !ok {
-		return fmt.Errorf("map %s: its values are not a struct", flowsMap)
-	}
-	var err error
-	o.Stats, err = StatsOf(entry, flows.ValueSize)
-	return err
 }
 
 // StatsOf returns the statistics that the struct of a flow table's entries describes, of so many
@@ -287,19 +222,6 @@ func (o *Object) Keys() []string {
 	return keys
 }
 
-// Uses reports whether a value of the sender can depend on a property of the network: line_rate,
-// base_rtt or frame. See [Values.Uses].
-func (o *Object) Uses(name string) bool {
-	uses := func(f *formula) bool { return f != nil && strings.Contains(f.text, name) }
-	return slices.ContainsFunc(o.derived, func(d derived) bool {
-		return d.isSenderValue() && uses(d.formula)
-	}) ||
-		slices.ContainsFunc(o.Params, func(p Param) bool {
-			return p.isSenderValue() &&
-				uses(p.ifZero)
-		})
-}
-
 // isSenderValue reports whether the value is the sender's, and not that of a receiver or a switch.
 func (p place) isSenderValue() bool {
 	return p.variable == ParamsVariable ||
@@ -310,9 +232,6 @@ func (p place) isSenderValue() bool {
 func (p Param) IsSender() bool {
 	return (p.variable == ParamsVariable || p.variable == lossVariable) && !p.onlyTCD
 }
-
-// IsNotification reports whether the parameter is one of the notification point.
-func (p Param) IsNotification() bool { return p.variable == NotificationVariable }
 
 // checkDefaults resolves the defaults of a set, to find unknown names early.
 func (o *Object) checkDefaults(set string) error {

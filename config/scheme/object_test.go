@@ -63,13 +63,16 @@ func structOf(members ...btf.Member) *btf.Struct {
 
 // readObject reads an object whose params is the struct, with annotations on the variable.
 func readObject(s *btf.Struct, tags ...string) (*Object, error) {
-	o := &Object{Control: "test", sizes: map[string]uint32{}}
-	v := &ebpf.VariableSpec{
+	v, err := describeVariable(ParamsVariable, &ebpf.VariableSpec{
 		Name: ParamsVariable, Value: make([]byte, s.Size), Type: &btf.Var{
 			Name: ParamsVariable, Type: s, Tags: tags,
 		},
+	})
+	if err != nil {
+		return nil, err
 	}
-	if err := o.readVariable(ParamsVariable, v); err != nil {
+	o := &Object{Control: "test", sizes: map[string]uint32{}}
+	if err := o.readVariable(v); err != nil {
 		return nil, err
 	}
 	if err := o.checkAttributes(); err != nil {
@@ -326,26 +329,26 @@ func TestStatistics(t *testing.T) {
 	entry := structOf(field("lock", u32), field("state", nil))
 	entry.Members[1].Type = state
 	entry.Size = 32
-	o := &Object{}
-	qt.Assert(t, qt.IsNil(o.readStats(&ebpf.MapSpec{Name: flowsMap, Value: entry, ValueSize: 32})))
-	qt.Assert(t, qt.HasLen(o.Stats, 2))
+	stats, err := readStats(&ebpf.MapSpec{Name: FlowsMap, Value: entry, ValueSize: 32})
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.HasLen(stats, 2))
 	data := make([]byte, 32)
 	data[8+3], data[16] = 1, 7
-	qt.Assert(t, qt.Equals(o.Stats[0].Key, "window_packets"))
-	qt.Assert(t, qt.Equals(o.Stats[0].Kind, KindRatio))
-	qt.Assert(t, qt.Equals(o.Stats[0].Read(data), 1))
-	qt.Assert(t, qt.Equals(o.Stats[1].Key, "cuts"))
-	qt.Assert(t, qt.Equals(o.Stats[1].Kind, KindCount))
-	qt.Assert(t, qt.Equals(o.Stats[1].Read(data), 7))
+	qt.Assert(t, qt.Equals(stats[0].Key, "window_packets"))
+	qt.Assert(t, qt.Equals(stats[0].Kind, KindRatio))
+	qt.Assert(t, qt.Equals(stats[0].Read(data), 1))
+	qt.Assert(t, qt.Equals(stats[1].Key, "cuts"))
+	qt.Assert(t, qt.Equals(stats[1].Kind, KindCount))
+	qt.Assert(t, qt.Equals(stats[1].Read(data), 7))
 
-	err := (&Object{}).readStats(&ebpf.MapSpec{Name: flowsMap, Value: entry, ValueSize: 19})
+	_, err = readStats(&ebpf.MapSpec{Name: FlowsMap, Value: entry, ValueSize: 19})
 	qt.Assert(
 		t,
 		qt.ErrorMatches(
 			err, `params.cuts: it lies beyond the end of the entry: the object is damaged`,
 		),
 	)
-	err = (&Object{}).readStats(&ebpf.MapSpec{Name: flowsMap, Value: u64, ValueSize: 8})
+	_, err = readStats(&ebpf.MapSpec{Name: FlowsMap, Value: u64, ValueSize: 8})
 	qt.Assert(t, qt.ErrorMatches(err, `map flows: its values are not a struct`))
 }
 
@@ -408,8 +411,8 @@ func TestWithoutPrograms(t *testing.T) {
 				qt.Check(t, qt.DeepEquals(v.Value, want.Value))
 				qt.Check(t, qt.Equals(v.Type.Name, want.Type.Name))
 			}
-			if want := whole.Maps[flowsMap]; want != nil {
-				qt.Check(t, qt.Equals(got.Maps[flowsMap].ValueSize, want.ValueSize))
+			if want := whole.Maps[FlowsMap]; want != nil {
+				qt.Check(t, qt.Equals(got.Maps[FlowsMap].ValueSize, want.ValueSize))
 			}
 			name, err := controlName(whole)
 			qt.Assert(t, qt.IsNil(err))

@@ -203,16 +203,12 @@ func choicesOf(e *btf.Enum) []choice {
 }
 
 // newParam makes a parameter from a field's annotations.
-func newParam(m btf.Member, at place, prefix string, t tags) (p Param, err error) {
+func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], OnHosts: t["host"],
-		Auto: t["auto"], place: at}
-	var kind Kind
-	if p.format, kind, p.choices, err = formatOf(m.Type); err != nil {
-		return p, err
-	}
-	byName, bare := kindOfName(m.Name)
-	p.Kind = kind
-	if kind == "" {
+		Auto: t["auto"], place: at, choices: f.choices}
+	byName, bare := kindOfName(f.name)
+	p.Kind = f.kind
+	if p.Kind == "" {
 		p.Kind = byName
 	}
 	p.Key = prefix + bare
@@ -275,27 +271,6 @@ func (p *Param) parseFormulas(t tags) (err error) {
 		}
 	}
 	return nil
-}
-
-// newDerived makes a derived field from its annotations; nil if it has none.
-func newDerived(m btf.Member, at place, t tags) (*derived, error) {
-	text, isTable := t["table"]
-	if !isTable {
-		if text = t["from"]; text == "" {
-			return nil, nil
-		}
-	}
-	d := &derived{place: at, name: m.Name}
-	kind := m.Type
-	if array, ok := btf.UnderlyingType(m.Type).(*btf.Array); ok && isTable {
-		d.entries, kind = array.Nelems, array.Type
-	}
-	var err error
-	if d.format, _, _, err = formatOf(kind); err != nil {
-		return nil, err
-	}
-	d.formula, err = parseFormula(text)
-	return d, err
 }
 
 // Auto is what users write for the value of a parameter's formula for auto.

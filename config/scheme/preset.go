@@ -64,13 +64,28 @@ func parsePresets(name string, data []byte) ([]Preset, error) {
 	return f.Sets, d.Err()
 }
 
+// sets returns the sets of values, which are read when they are first asked for. Tests cover them,
+// so an error is a mistake in the build.
+func (o *Object) sets() []Preset {
+	o.readOnce.Do(func() {
+		sets, err := readPresets(o.section)
+		if err == nil {
+			err = o.addPresets(sets)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("scheme: %v", err))
+		}
+	})
+	return o.presets
+}
+
 // addPresets adds sets of values to the object; it fails for unknown keys.
 func (o *Object) addPresets(sets []Preset) error {
 	for _, s := range sets {
 		if s.Name == "" {
 			return fmt.Errorf("preset of control %s has no name", o.Control)
 		}
-		if slices.Contains(o.PresetNames(), s.Name) {
+		if slices.ContainsFunc(o.presets, func(p Preset) bool { return p.Name == s.Name }) {
 			return fmt.Errorf("duplicate preset %s of control %s", s.Name, o.Control)
 		}
 		s.formulas = map[string]*formula{}
@@ -91,20 +106,17 @@ func (o *Object) addPresets(sets []Preset) error {
 			}
 		}
 		o.presets = append(o.presets, s)
-		if err := o.checkDefaults(s.Name); err != nil {
-			return fmt.Errorf("control %s: set %s: %w", o.Control, s.Name, err)
-		}
 	}
 	return nil
 }
 
 // Presets returns the sets, the default first.
-func (o *Object) Presets() []Preset { return slices.Clone(o.presets) }
+func (o *Object) Presets() []Preset { return slices.Clone(o.sets()) }
 
 // PresetNames returns the names of the sets, the default first.
 func (o *Object) PresetNames() []string {
 	var all []string
-	for _, s := range o.presets {
+	for _, s := range o.sets() {
 		all = append(all, s.Name)
 	}
 	return all
@@ -112,7 +124,8 @@ func (o *Object) PresetNames() []string {
 
 // preset returns a set by its name; the first for an empty name.
 func (o *Object) preset(name string) (Preset, error) {
-	if len(o.presets) == 0 {
+	sets := o.sets()
+	if len(sets) == 0 {
 		if name != "" {
 			return Preset{}, fmt.Errorf("unknown set of parameters %q: the scheme has no sets",
 				name)
@@ -120,11 +133,11 @@ func (o *Object) preset(name string) (Preset, error) {
 		return Preset{}, nil
 	}
 	if name == "" {
-		return o.presets[0], nil
+		return sets[0], nil
 	}
-	i := slices.IndexFunc(o.presets, func(s Preset) bool { return s.Name == name })
+	i := slices.IndexFunc(sets, func(s Preset) bool { return s.Name == name })
 	if i < 0 {
-		return o.presets[0], fmt.Errorf("unknown set of parameters %q", name)
+		return sets[0], fmt.Errorf("unknown set of parameters %q", name)
 	}
-	return o.presets[i], nil
+	return sets[i], nil
 }

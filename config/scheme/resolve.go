@@ -172,10 +172,28 @@ func (r *resolver) evaluate(p *Param) (Value, error) {
 	if p.Kind != KindRatio {
 		number = math.Trunc(number)
 	}
+	if err == nil && !isGiven {
+		number = r.raise(p, number)
+	}
 	if err == nil && (math.IsNaN(number) || math.IsInf(number, 0)) {
 		err = fmt.Errorf("%q is no finite number here", f.text)
 	}
 	return Value{Kind: p.Kind, Number: number}, err
+}
+
+// raise returns a default, or the least value in its range if the default is below: shares of slow
+// links, such as a tenth of 1 kbit/s, are. Where another parameter bounds the range, that one may
+// be what is wrong.
+func (r *resolver) raise(p *Param, number float64) float64 {
+	if p.low == nil || p.aboveLow || len(r.rangeKeys(p)) > 0 {
+		return number
+	}
+	low, err1 := p.low.eval(r.lookupBeside(p))
+	high, err2 := p.high.eval(r.lookupBeside(p))
+	if errors.Join(err1, err2) == nil && low <= high {
+		return max(number, low)
+	}
+	return number
 }
 
 // lookup returns the value of a name in a formula: a property of the network or another parameter.
@@ -274,7 +292,11 @@ func (r *resolver) check(p *Param) *Problem {
 	}
 	isWithin := v.Number >= low && v.Number <= high // false for NaN
 	if !isWithin || p.aboveLow && v.Number == low || p.belowHigh && v.Number == high {
-		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), r.rangeInWords(p, low, high)}
+		hint := r.rangeInWords(p, low, high)
+		if low > high {
+			hint = "no value is right here: the link is too slow for the scheme's other parameters"
+		}
+		return &Problem{p.Key, fmt.Sprintf("%s is out of range", v), hint}
 	}
 	if p.divides != nil {
 		whole, err := p.divides.eval(r.lookup)

@@ -271,3 +271,23 @@ func TestDivisorsInWords(t *testing.T) {
 		qt.Check(t, qt.Equals(got, c.want), qt.Commentf("%+v", c))
 	}
 }
+
+// Defaults that are shares of the link's rate are not below their range on slow links.
+func TestDefaultsOfSlowLinks(t *testing.T) {
+	slow := network
+	slow.LineRateBps = 1000
+	for scheme, want := range map[string]map[string]float64{
+		"dcqcn": {"min_rate": 1000}, "timely": {"min_rate": 1000},
+		"ldcp": {"marking.kmax": 1},
+	} {
+		o := findScheme(t, scheme).Object
+		v, problems := o.Resolve(Settings{}, slow)
+		qt.Assert(t, qt.HasLen(problems, 0), qt.Commentf("%s", scheme))
+		for key, number := range want {
+			qt.Check(t, qt.Equals(v.Get(key).Number, number), qt.Commentf("%s.%s", scheme, key))
+		}
+	}
+	_, problems := findScheme(t, "pcn").Object.Resolve(Settings{}, slow)
+	qt.Check(t, qt.DeepEquals(problems, []Problem{{"min_rate", "1Mbps is out of range",
+		"no value is right here: the link is too slow for the scheme's other parameters"}}))
+}

@@ -122,7 +122,7 @@ func (f *formula) constant() (float64, bool) {
 // defaultInWords returns the default, or those of all sets: "55us (paper), 1us (hpcc)".
 func (o *Object) defaultInWords(p Param) string {
 	var all []string
-	for _, set := range o.presets {
+	for _, set := range o.sets() {
 		if v, ok := set.Values[p.Key]; ok {
 			all = append(all, fmt.Sprintf("%s (%s)", v.Is, set.Name))
 		}

@@ -3,11 +3,9 @@
 package scheme
 
 import (
-	"bytes"
 	"embed"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -214,11 +212,8 @@ func newScheme(o *Object) (Scheme, error) {
 	if err := o.checkParts(); err != nil {
 		return s, fmt.Errorf("control %s: %w", o.Control, err)
 	}
-	sets, err := readPresets(s.Section)
-	if err != nil {
-		return s, err
-	}
-	return s, o.addPresets(sets)
+	o.section = s.Section
+	return s, nil
 }
 
 // Catalogue is an immutable set of schemes.
@@ -229,32 +224,30 @@ type Catalogue struct {
 // Builtin returns PCN's own schemes.
 func Builtin() *Catalogue { return builtin() }
 
-// builtin reads the embedded objects once. Tests cover them, so an error is a mistake in the build.
+// builtin makes the schemes of the embedded objects once, from descriptions. Tests cover them, so
+// an error is a mistake in the build.
 var builtin = sync.OnceValue(func() *Catalogue {
 	c := &Catalogue{}
-	files, err := fs.Glob(objectFiles, "objects/*.o")
-	if err != nil {
-		panic(err)
-	}
-	for _, name := range files {
+	for _, d := range descriptions {
+		name := "objects/" + d.file
 		file, err := objectFiles.Open(name)
 		if err != nil {
 			panic(err)
 		}
 		// not closed: its bytes are part of the program
-		if err := c.add(file.(io.ReaderAt), nil); err != nil {
+		o, err := d.object(file.(io.ReaderAt))
+		if err == nil {
+			err = c.add(o, nil)
+		}
+		if err != nil {
 			panic(fmt.Sprintf("scheme: %s: %v", name, err))
 		}
 	}
 	return c
 })
 
-// add reads an object into the catalogue.
-func (c *Catalogue) add(object io.ReaderAt, own *Own) error {
-	o, err := newObject(object)
-	if err != nil {
-		return err
-	}
+// add adds an object's scheme to the catalogue.
+func (c *Catalogue) add(o *Object, own *Own) error {
 	s, err := newScheme(o)
 	if err != nil {
 		return err
@@ -277,7 +270,11 @@ func (c *Catalogue) add(object io.ReaderAt, own *Own) error {
 // With returns a catalogue with the user's own scheme added, and that scheme.
 func (c *Catalogue) With(own Own) (*Catalogue, Scheme, error) {
 	more := &Catalogue{schemes: slices.Clone(c.schemes)}
-	if err := more.add(bytes.NewReader(own.Control), &own); err != nil {
+	o, err := NewObject(own.Control)
+	if err != nil {
+		return nil, Scheme{}, err
+	}
+	if err := more.add(o, &own); err != nil {
 		return nil, Scheme{}, err
 	}
 	i := slices.IndexFunc(more.schemes, func(s Scheme) bool { return s.Own == &own })

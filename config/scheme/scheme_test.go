@@ -231,7 +231,8 @@ func TestPresets(t *testing.T) {
 	}
 	// Every value of every set says where it is from, and every set is in range on every link.
 	for _, s := range Builtin().Schemes() {
-		for _, set := range s.Object.presets {
+		for _, set := range s.Object.Presets() {
+			qt.Check(t, qt.IsNil(s.Object.checkDefaults(set.Name)))
 			for key, v := range set.Values {
 				qt.Check(
 					t, qt.IsTrue(v.From != "" || set.Source != ""),
@@ -266,11 +267,11 @@ func TestErrorsOfPresets(t *testing.T) {
 		},
 		{
 			"out of range", "sets: [{name: a, values: {a: {is: 2s}}}]",
-			`control test: set a: the default of a: 2s is out of range`,
+			`the default of a: 2s is out of range`,
 		},
 		{
 			"later set out of range", "sets: [{name: a}, {name: b, values: {a: {is: 2s}}}]",
-			`control test: set b: the default of a: 2s is out of range`,
+			`the default of a: 2s is out of range`,
 		},
 		{"no name", "sets: [{values: {a: {is: 1us}}}]", `preset of control test has no name`},
 		{"name twice", "sets: [{name: a}, {name: a}]", `duplicate preset a of control test`},
@@ -284,24 +285,31 @@ func TestErrorsOfPresets(t *testing.T) {
 			if err == nil {
 				err = o.addPresets(sets)
 			}
+			for _, set := range sets {
+				if err == nil {
+					err = o.checkDefaults(set.Name)
+				}
+			}
 			qt.Assert(t, qt.IsNotNil(err))
 			qt.Assert(t, qt.Matches(strings.Split(err.Error(), "\n")[0], tc.want))
 		})
 	}
 }
 
-// Only HPCC's switches write telemetry. It is named everywhere, but not among Linux's.
+// Only HPCC's and PowerTCP's switches write telemetry. They are named everywhere, but not among
+// Linux's.
 func TestSimulatedSchemes(t *testing.T) {
+	simulated := []string{"hpcc", "powertcp"}
 	for _, name := range Builtin().Names() {
 		s, err := Builtin().Lookup(name)
 		qt.Assert(t, qt.IsNil(err))
-		qt.Check(t, qt.Equals(s.HasTelemetry(), name == "hpcc"))
-		qt.Check(t, qt.Equals(s.OnlySimulated() != nil, name == "hpcc"))
+		qt.Check(t, qt.Equals(s.HasTelemetry(), slices.Contains(simulated, name)))
+		qt.Check(t, qt.Equals(s.OnlySimulated() != nil, slices.Contains(simulated, name)))
 	}
 	linux := Builtin().OnLinux()
-	qt.Check(t, qt.HasLen(linux, len(Builtin().Schemes())-1))
+	qt.Check(t, qt.HasLen(linux, len(Builtin().Schemes())-len(simulated)))
 	for _, s := range linux {
-		qt.Check(t, qt.Not(qt.Equals(s.Name, "hpcc")))
+		qt.Check(t, qt.IsFalse(slices.Contains(simulated, s.Name)))
 	}
 	qt.Check(t, qt.IsFalse(Kernel("cubic").HasTelemetry()))
 }

@@ -5,12 +5,15 @@
 //
 // A block of commands says after its "console" what it needs:
 //
-//	```console fast             runs in CI, and prints the lines that stand below each command
+//	```console fast             runs in CI
 //	```console minutes          runs, but takes minutes: a nightly target
 //	```console root             runs as root in a network namespace of its own: a nightly target
 //	```console hardware         needs what CI lacks, such as a switch or a cluster
 //	```console edits            needs changes of a file that the text describes
 //	```console tested=FOLDER    the tests in FOLDER run it
+//
+// A command of the first two prints the lines that stand below it, but for seconds by the clock and
+// the kernel's name.
 //
 // Further words: exit=3 is the exit code of the block's last command, needs=X is what the kernel
 // must have. A block "```yaml file=my.yaml" is a file of the session, and so is a comment

@@ -17,7 +17,7 @@ import (
 // notAcronyms are words in capitals that are not short for anything, or that only examples have.
 var notAcronyms = []string{
 	"INVALID", "ON", "OFF", "NOT", "MET", "OR", // verdicts, and states of a queue
-	"NVIDIA", "IBM", "TAG", // names
+	"NVIDIA", "IBM", "TAG", "ASTRA", // names
 	"KB", "MB", "GB", "GHz", "NO", "PR", // units, and a short no
 	"DOUBT", "LOSSES", "RATE", // columns of pcn flows
 	"CONTRIBUTING", "CHANGELOG", "KNOWN_ISSUES", "LICENSE", "CITATION", "README", "STYLE",

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"path/filepath"
@@ -16,11 +17,11 @@ var printedJSON = []struct {
 	list                 bool // of such objects
 }{
 	{"pcn run --json, and expectations.json in the folder of results",
-		"netns-lab/jsonout", "Outcomes", false},
-	{"pcn compare --json", "netns-lab/jsonout", "Compared", true},
-	{"pcn diff --json, pcn rerun --json", "netns-lab/jsonout", "Diff", true},
-	{"pcn topo --json", "netns-lab/jsonout", "Topology", false},
-	{"pcn doctor --json", "netns-lab/jsonout", "Check", true},
+		"internal/jsonout", "Outcomes", false},
+	{"pcn compare --json", "internal/jsonout", "Compared", true},
+	{"pcn diff --json, pcn rerun --json", "internal/jsonout", "Diff", true},
+	{"pcn topo --json", "internal/jsonout", "Topology", false},
+	{"pcn doctor --json", "internal/jsonout", "Check", true},
 	{"pcn list --json", "cmd/pcn", "listed", true},
 	{"pcn sweep --json", "cmd/pcn", "sweptJSON", false},
 	{"pcn reproduce --json", "cmd/pcn", "claimJSON", true},
@@ -39,12 +40,14 @@ const jsonIntroduction = `# JSON that commands print
 
 Keys and their meaning stay; new keys may come. Lists are never null. Exit codes are
 the same with and without ` + "`--json`" + `:
-[exit codes](../docs/ci.md). This page is made from the sources.
+[exit codes](../docs/ci.md). This page is made from the sources. The JSON schema of what a command
+prints: ` + "`pcn schema --output run`" + `.
 `
 
-// jsonPage describes the keys of what commands print with --json.
+// jsonPage describes the keys of what commands print with --json. It fails if a key has no text.
 func jsonPage(root string) (string, error) {
 	var p strings.Builder
+	var errs []error
 	p.WriteString(jsonIntroduction)
 	for _, c := range printedJSON {
 		decls, err := goPackage(filepath.Join(root, c.dir))
@@ -61,18 +64,23 @@ func jsonPage(root string) (string, error) {
 		}
 		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n| key | unit | meaning |\n|---|---|---|\n",
 			c.command, what)
-		writeKeys(&p, "", c.goType, structs, nil)
+		errs = append(errs, writeKeys(&p, "", c.goType, structs, nil))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return "", fmt.Errorf("%w\n(hint: a comment at the field is the key's text)", err)
 	}
 	return p.String(), nil
 }
 
-// writeKeys writes a row for each key of a type, and for those of the types inside.
+// writeKeys writes a row for each key of a type, and for those of the types inside. It fails if a
+// field has no text.
 func writeKeys(
 	p *strings.Builder, prefix, of string, structs map[string]*ast.StructType, above []string,
-) {
+) error {
 	if slices.Contains(above, of) {
-		return
+		return nil
 	}
+	var errs []error
 	for _, field := range structs[of].Fields.List {
 		if field.Tag == nil {
 			continue
@@ -100,10 +108,16 @@ func writeKeys(
 		words := strings.NewReplacer("|", `\|`, "[", "", "]", "").
 			Replace(oneLine(field.Doc, field.Comment))
 		fmt.Fprintf(p, "| `%s` | %s | %s |\n", key, unit, words)
+		if words == "" {
+			errs = append(errs,
+				fmt.Errorf("%s.%s: the key %s has no text", of, field.Names[0], key))
+		}
 		if structs[name] != nil {
-			writeKeys(p, key+".", name, structs, append(slices.Clone(above), of))
+			errs = append(errs,
+				writeKeys(p, key+".", name, structs, append(slices.Clone(above), of)))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 // elementOf returns the name of a field's type, or of the items of a list; "" for a map.

@@ -35,5 +35,8 @@ func build(ctx context.Context, root, out, figures string) error {
 	if err != nil {
 		return err
 	}
+	if s.simulator, err = newSimulatorSite(ctx, root); err != nil {
+		return err
+	}
 	return s.write(out)
 }

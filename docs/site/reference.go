@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,7 +18,7 @@ import (
 	"github.com/pcn-linux/pcn/config/jsonschema"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/host"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 )
 
 // reference returns the pages that are made from code, by their names in nav.yaml.
@@ -70,8 +69,7 @@ func commandLine(ctx context.Context, root string) (string, error) {
 		return "", fmt.Errorf("make a folder for the commands' pages: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	c := exec.CommandContext(ctx, "go", "run", "./cmd/pcn", "man", "--markdown", dir)
-	c.Dir = root
+	c := goCommand(ctx, root, "run", "./cmd/pcn", "man", "--markdown", dir)
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("pcn man --markdown: %w\n%s", err, out)
 	}

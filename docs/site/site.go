@@ -14,6 +14,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -36,9 +37,10 @@ const repository = "https://github.com/pcn-linux/pcn/blob/main/"
 
 // site is a set of pages, in reading order.
 type site struct {
-	sections []section
-	byPath   map[string]*page
-	root     string
+	sections  []section
+	byPath    map[string]*page
+	root      string
+	simulator *simulatorSite // nil: the page says that it lacks it
 }
 
 // section is a part of the navigation.
@@ -80,7 +82,11 @@ func load(root, figures string, generated map[string]string) (*site, error) {
 	texts := map[string]string{}
 	for _, part := range nav.Sections {
 		var pages []*page
-		for _, name := range part.Pages {
+		names, err := s.pagesOf(part.Pages)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
 			text, isGenerated := generated[name]
 			if !isGenerated {
 				data, err := os.ReadFile(filepath.Join(root, name))
@@ -105,6 +111,28 @@ func load(root, figures string, generated map[string]string) (*site, error) {
 		}
 	}
 	return s, nil
+}
+
+// pagesOf returns the pages of a section. An entry with a * stands for all files of that form that
+// no entry before it has named.
+func (s *site) pagesOf(entries []string) ([]string, error) {
+	var names []string
+	for _, entry := range entries {
+		if !strings.Contains(entry, "*") {
+			names = append(names, entry)
+			continue
+		}
+		files, err := fs.Glob(os.DirFS(s.root), entry)
+		if err != nil {
+			return nil, fmt.Errorf("nav.yaml: %s: %w", entry, err)
+		}
+		for _, name := range files {
+			if s.byPath[name] == nil && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // urlOf returns a page's file in the site. All are in one folder, so that relative links are short.
@@ -144,7 +172,7 @@ func expand(text, root, figures string) (string, error) {
 	if failed != nil {
 		return "", failed
 	}
-	return withExperiments(text)
+	return withExperiments(strings.Replace(text, "<!-- simulator -->\n", simulatorHTML, 1))
 }
 
 // withoutBlankLines makes an SVG one block of HTML to Markdown.
@@ -219,6 +247,9 @@ func (s *site) write(out string) error {
 		return fmt.Errorf("index: %w", err)
 	}
 	files["search.js"] = fmt.Appendf(nil, "const chapters = %s;\n%s", index, searchJS)
+	if s.simulator != nil {
+		s.simulator.addTo(files)
+	}
 	if err := s.pictures(files); err != nil {
 		return err
 	}

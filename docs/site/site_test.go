@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 )
 
 const repositoryRoot = "../.."
@@ -89,6 +90,28 @@ func TestEveryDocumentIsAPage(t *testing.T) {
 	qt.Assert(t, qt.IsNil(filepath.WalkDir(repositoryRoot+"/docs", visit)))
 }
 
+// goName matches names of Go's types and fields, such as DilationShift and Port.Dropped.
+var goName = regexp.MustCompile(`\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]\w+\.[A-Z]\w+`)
+
+// Every column of a result file has a meaning, in words that need no source.
+func TestEveryColumnHasAText(t *testing.T) {
+	generated, err := pagesFromCode()
+	qt.Assert(t, qt.IsNil(err))
+	columns := 0
+	for row := range strings.Lines(generated["generated/results"]) {
+		cells := strings.Split(strings.TrimSpace(row), " | ")
+		if !strings.HasPrefix(row, "| `") {
+			continue
+		}
+		columns++
+		meaning := strings.TrimSuffix(cells[len(cells)-1], " |")
+		qt.Check(t, qt.IsTrue(len(cells) == 3 && len(meaning) > 3), qt.Commentf("%s", row))
+		named := goName.FindString(strings.ReplaceAll(meaning, "InfiniBand", ""))
+		qt.Check(t, qt.Equals(named, ""), qt.Commentf("%s", row))
+	}
+	qt.Check(t, qt.IsTrue(columns > 100), qt.Commentf("%d", columns))
+}
+
 // The reference has every metric, every result file's columns, every command and every scheme.
 func TestReferenceIsComplete(t *testing.T) {
 	generated, err := pagesFromCode()
@@ -153,4 +176,26 @@ func TestOtherFoldersAreKept(t *testing.T) {
 	out := t.TempDir()
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(out, "thesis.tex"), nil, 0o600)))
 	qt.Check(t, qt.ErrorMatches(sharedSite(t).write(out), ".* has files that are no site: .*"))
+}
+
+// Each key that a command prints has a text: the site is not made without.
+func TestKeysHaveTexts(t *testing.T) {
+	dir := t.TempDir()
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "a.go"), []byte(`package a
+type A struct {
+	// Said has a text.
+	Said int `+"`json:\"said\"`"+`
+	Beside int `+"`json:\"beside\"`"+` // it has one, too
+	Inner []B `+"`json:\"inner\"`"+` // of the other kind
+}
+type B struct {
+	Silent string `+"`json:\"silent\"`"+`
+}
+`), 0o600)))
+	decls, err := goPackage(dir)
+	qt.Assert(t, qt.IsNil(err))
+	var p strings.Builder
+	err = writeKeys(&p, "", "A", structsOf(decls), nil)
+	qt.Check(t, qt.ErrorMatches(err, `B.Silent: the key inner\[\].silent has no text`))
+	qt.Check(t, qt.StringContains(p.String(), "| `beside` | number | it has one, too |"))
 }

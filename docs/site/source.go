@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 )
 
 // goPackage returns the declarations of a package's files, tests left out.
@@ -42,7 +42,7 @@ func goPackage(dir string) ([]ast.Decl, error) {
 
 // metricsPage has every metric with its definition, which is its comment in the sources.
 func metricsPage(root string) (string, error) {
-	decls, err := goPackage(filepath.Join(root, "netns-lab/experiment"))
+	decls, err := goPackage(filepath.Join(root, "internal/experiment"))
 	if err != nil {
 		return "", err
 	}
@@ -144,13 +144,16 @@ var resultFiles = []struct{ file, goType, about string }{
 		"Columns that a kind lacks are empty."},
 	{"pfc.csv", "PFCEvent", "One row for each PAUSE or RESUME."},
 	{"pause_repeats.csv", "PauseRepeats", "PAUSE frames as simulators count them."},
+	{"watchdog.csv", "WatchdogEvent", "Storms that PFC's watchdog found."},
+	{"qdiscs.csv", "QdiscSample", "One row for each port with a qdisc of Linux in each bin of " +
+		"time: [queues of Linux](../docs/programs.md#queues-of-linux)."},
 	{"states.csv", "State", "What detectors said of each port in each bin, with " +
 		"`switch.detectors`."},
 }
 
 // resultsPage describes the columns of every result file.
 func resultsPage(root string) (string, error) {
-	decls, err := goPackage(filepath.Join(root, "netns-lab/result"))
+	decls, err := goPackage(filepath.Join(root, "internal/result"))
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +166,7 @@ func resultsPage(root string) (string, error) {
 	for _, f := range resultFiles {
 		s, ok := structs[f.goType]
 		if !ok {
-			return "", fmt.Errorf("netns-lab/result has no type %s for %s", f.goType, f.file)
+			return "", fmt.Errorf("internal/result has no type %s for %s", f.goType, f.file)
 		}
 		fmt.Fprintf(&p, "\n## %s\n\n%s\n\n| column | unit | meaning |\n|---|---|---|\n",
 			f.file, f.about)
@@ -205,6 +208,9 @@ func writeColumn(p *strings.Builder, field *ast.Field, structs map[string]*ast.S
 		words = sampleComment(structs["Sample"], field.Names[0].Name)
 	}
 	words = strings.NewReplacer("|", `\|`, "[", "", "]", "").Replace(words)
+	if about, ok := strings.CutPrefix(words, field.Names[0].Name+" "); ok { // as Go wants it
+		words = "`" + column + "` " + about
+	}
 	fmt.Fprintf(p, "| `%s` | %s | %s |\n", column, unitOf(column, field.Type), words)
 }
 

@@ -19,13 +19,13 @@ const (
 
 // Check is one finding of [Run].
 type Check struct {
-	Name  string `json:"name"`
-	Level Level  `json:"level"`
+	Name  string `json:"name"`  // what is looked at
+	Level Level  `json:"level"` // ok, warn or fail
 	// Is says what was found, Want what would be right, and Do how to get there. The latter two are
 	// empty if it is ok.
 	Is   string `json:"is"`
-	Want string `json:"want,omitempty"`
-	Do   string `json:"do,omitempty"`
+	Want string `json:"want,omitempty"` // what it should be; left out if it is
+	Do   string `json:"do,omitempty"`   // what to do; left out if nothing
 }
 
 // Failed reports whether one of the checks failed.

@@ -34,3 +34,10 @@ func CheckWallClock(isSynchronised bool, mayBeOff, window time.Duration) []Check
 	wallClock{isSynchronised, mayBeOff}.check(&found, window)
 	return found.all
 }
+
+// JudgeShares returns what the self-test says of two flows' rates, in bit/s.
+func JudgeShares(isBusy bool, rates ...float64) []Check {
+	var s selfTest
+	s.judgeShares(rates, isBusy)
+	return s.found.all
+}

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -296,6 +298,7 @@ func (s *selfTest) send(ctx context.Context, length time.Duration, hasQueue bool
 	if err != nil {
 		return err
 	}
+	idle := idleSeconds()
 	began := time.Now()
 	if err := sleep(ctx, length*2/3); err != nil {
 		return err
@@ -311,7 +314,7 @@ func (s *selfTest) send(ctx context.Context, length time.Duration, hasQueue bool
 	}
 	if hasQueue {
 		s.judgeCounts()
-		s.judgeShares(rates)
+		s.judgeShares(rates, idleSeconds()-idle < leastIdle*took.Seconds())
 	}
 	return nil
 }
@@ -401,10 +404,32 @@ func (s *selfTest) judgeCounts() {
 	}
 }
 
+// leastIdle is the share of one CPU that has nothing to do on a machine that is not short of CPU.
+const leastIdle = 0.05
+
+// idleSeconds returns how long all CPUs have had nothing to do. Where that can't be read, no
+// difference of two is small.
+func idleSeconds() float64 {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return math.Inf(1)
+	}
+	stat, err := proc.Stat()
+	if err != nil {
+		return math.Inf(1)
+	}
+	return stat.CPUTotal.Idle + stat.CPUTotal.Iowait
+}
+
 // judgeShares checks that the flows fill the link and share it. The bounds are wide: this tells a
-// control that works from one that does not, on a machine that does other things too.
-func (s *selfTest) judgeShares(rates []float64) {
+// control that works from one that does not, on a machine that does other things too. One that is
+// short of CPU sends as it is let, so nothing follows from that.
+func (s *selfTest) judgeShares(rates []float64, isBusy bool) {
 	const leastUse, leastFairness = 0.5, 0.7
+	level, advice := Fail, "try again with --time 10s"
+	if isBusy {
+		level, advice = Warn, "no CPU was idle meanwhile: try again on an idle machine"
+	}
 	var sum, squares float64
 	var texts []string
 	for _, r := range rates {
@@ -414,14 +439,13 @@ func (s *selfTest) judgeShares(rates []float64) {
 	}
 	is := fmt.Sprintf("%s of %.0f Mbit/s", strings.Join(texts, " and "), float64(selfTestRate)/1e6)
 	if use := sum / float64(selfTestRate); use < leastUse {
-		s.found.bad(Fail, "use", is, fmt.Sprintf("at least %.0f%% together", 100*leastUse),
-			"try again on an idle machine, or with --time 10s")
+		s.found.bad(level, "use", is, fmt.Sprintf("at least %.0f%% together", 100*leastUse), advice)
 		return
 	}
 	fairness := sum * sum / (float64(len(rates)) * squares)
 	if fairness < leastFairness {
-		s.found.bad(Fail, "fair share", fmt.Sprintf("%s, Jain's index %.2f", is, fairness),
-			fmt.Sprintf("at least %.2f", leastFairness), "try again with --time 10s")
+		s.found.bad(level, "fair share", fmt.Sprintf("%s, Jain's index %.2f", is, fairness),
+			fmt.Sprintf("at least %.2f", leastFairness), advice)
 		return
 	}
 	s.found.ok("fair share", "%s, Jain's index %.2f", is, fairness)

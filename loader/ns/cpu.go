@@ -3,6 +3,7 @@
 package ns
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,8 +20,12 @@ func ReceiveOnOneCPU(device string) error {
 		return fmt.Errorf("mount sysfs of the namespace: %w", err)
 	}
 	defer unix.Close(sysfs)
-	file := "class/net/" + device + "/queues/rx-0/rps_cpus"
+	link := "class/net/" + device
+	file := link + "/queues/rx-0/rps_cpus"
 	fd, err := unix.Openat(sysfs, file, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) && unix.Faccessat(sysfs, link, unix.F_OK, 0) == nil {
+		return nil // the kernel is built for one CPU
+	}
 	if err != nil {
 		return &os.PathError{Op: "open", Path: "/sys/" + file, Err: err}
 	}

@@ -15,29 +15,40 @@ import (
 //
 // fn must not start goroutines that rely on the namespace. With netns.None() fn runs in the
 // caller's namespace.
-func Do(h netns.NsHandle, fn func() error) error {
+func Do(h netns.NsHandle, fn func() error) error { return do(h, fn, true) }
+
+// Visit is [Do] for a fn that changes nothing of the thread: it goes on in the old namespace, if it
+// can return there. To end a thread and start another takes longer than most of what fn does.
+func Visit(h netns.NsHandle, fn func() error) error { return do(h, fn, false) }
+
+func do(h netns.NsHandle, fn func() error, end bool) error {
 	if !h.IsOpen() {
 		return fn()
 	}
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		done <- inside(h, fn)
+		home, err := inside(h, fn)
+		if home && !end {
+			runtime.UnlockOSThread()
+		}
+		done <- err
 	}()
 	return <-done
 }
 
-// inside runs fn in the namespace and returns to the old one. Returning matters on the main thread:
-// Go never ends it, and /proc/self shows its namespace as the process's.
-func inside(h netns.NsHandle, fn func() error) error {
-	home, err := netns.Get()
+// inside runs fn in the namespace and returns to the old one. It reports whether that worked.
+// Returning matters on the main thread: Go never ends it, and /proc/self shows its namespace as the
+// process's.
+func inside(h netns.NsHandle, fn func() error) (home bool, err error) {
+	old, err := netns.Get()
 	if err != nil {
-		return fmt.Errorf("get the network namespace to return to: %w", err)
+		return true, fmt.Errorf("get the network namespace to return to: %w", err)
 	}
-	defer home.Close()
-	defer netns.Set(home)
+	defer old.Close()
+	defer func() { home = netns.Set(old) == nil }()
 	if err := netns.Set(h); err != nil {
-		return fmt.Errorf("enter network namespace %s: %w", h, err)
+		return false, fmt.Errorf("enter network namespace %s: %w", h, err)
 	}
-	return fn()
+	return false, fn()
 }

@@ -27,6 +27,16 @@ func name(t *testing.T, h netns.NsHandle) string {
 	return s
 }
 
+// A kernel for one CPU has no rps_cpus, but a device that is not there is a mistake.
+func TestReceiveOnOneCPU(t *testing.T) {
+	qt.Assert(t, qt.IsNil(ns.Do(nstest.New(t), func() error {
+		qt.Check(t, qt.IsNil(ns.ReceiveOnOneCPU("lo")))
+		qt.Check(t, qt.ErrorMatches(ns.ReceiveOnOneCPU("none0"),
+			"open /sys/class/net/none0/queues/rx-0/rps_cpus: no such file or directory"))
+		return nil
+	})))
+}
+
 func TestDoEnters(t *testing.T) {
 	home, err := current()
 	qt.Assert(t, qt.IsNil(err))
@@ -105,6 +115,12 @@ func TestDoLeavesNothing(t *testing.T) {
 	wg.Wait()
 	const spare = 5 // that the runtime keeps
 	nstest.Eventually(t, "the threads are gone", func() bool { return threads(t) <= before+spare })
+	checkThreads(t, home)
+}
+
+// checkThreads fails unless all threads are in this namespace.
+func checkThreads(t *testing.T, home string) {
+	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")
 	qt.Assert(t, qt.IsNil(err))
 	for _, task := range tasks {
@@ -116,6 +132,27 @@ func TestDoLeavesNothing(t *testing.T) {
 		qt.Check(t, qt.Equals(in, home), qt.Commentf("thread %s of process %d", task.Name(),
 			os.Getpid()))
 	}
+}
+
+// Visits leave no thread in the namespace.
+func TestVisit(t *testing.T) {
+	h := nstest.New(t)
+	home, err := os.Readlink("/proc/self/ns/net")
+	qt.Assert(t, qt.IsNil(err))
+	want := errors.New("some error")
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			qt.Check(t, qt.ErrorIs(ns.Visit(h, func() error {
+				inside, err := current()
+				qt.Check(t, qt.IsNil(err))
+				qt.Check(t, qt.Equals(inside, name(t, h)))
+				return want
+			}), want))
+		})
+	}
+	wg.Wait()
+	checkThreads(t, home)
 }
 
 func threads(t *testing.T) int {

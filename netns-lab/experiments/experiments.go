@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 )
 
 //go:embed *.yaml
@@ -22,16 +19,7 @@ var files embed.FS
 var ErrUnknown = errors.New("no experiment is named")
 
 // Names returns the experiments that come with the program, in alphabetical order.
-func Names() []string {
-	// The pattern is constant and well-formed: Glob can't fail.
-	paths, _ := fs.Glob(files, "*.yaml")
-	names := make([]string, len(paths))
-	for i, p := range paths {
-		names[i] = strings.TrimSuffix(p, ".yaml")
-	}
-	slices.Sort(names)
-	return names
-}
+func Names() []string { return experiment.NamesIn(files) }
 
 // Load returns an experiment by its name, if it comes with the program, or by the
 // path of its file, which contains a separator or ends in .yaml or .yml.
@@ -41,7 +29,7 @@ func Load(nameOrPath string) (*experiment.Experiment, error) {
 
 // LoadWith is Load with options.
 func LoadWith(nameOrPath string, o experiment.Options) (*experiment.Experiment, error) {
-	if isPath(nameOrPath) {
+	if experiment.IsPath(nameOrPath) {
 		return experiment.LoadWith(nameOrPath, o)
 	}
 	file := nameOrPath + ".yaml"
@@ -55,9 +43,4 @@ func LoadWith(nameOrPath string, o experiment.Options) (*experiment.Experiment, 
 		return nil, fmt.Errorf("read experiment %s: %w", nameOrPath, err)
 	}
 	return experiment.ParseWith(file, data, o)
-}
-
-func isPath(s string) bool {
-	ext := filepath.Ext(s)
-	return strings.ContainsRune(s, filepath.Separator) || ext == ".yaml" || ext == ".yml"
 }

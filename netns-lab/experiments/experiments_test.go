@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
@@ -21,6 +21,7 @@ func TestEveryExperimentParses(t *testing.T) {
 			e, err := experiments.Load(name)
 			qt.Assert(t, qt.IsNil(err))
 			qt.Assert(t, qt.Equals(e.Name, name))
+			qt.Check(t, qt.Not(qt.Equals(e.About, "")), qt.Commentf("reports begin with it"))
 		})
 	}
 }

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -14,8 +15,8 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // burstFlow is one UDP flow of a burst.
@@ -179,10 +180,12 @@ func (b *bursts) frames() int {
 const burstBatch = 64
 
 // load hands all bursts to their hosts' ports, each packet with its departure time; t0Ns is t = 0
-// on the papers' clock. The flows of a host take turns, packet by packet.
+// on the papers' clock. The flows of a host take turns, packet by packet. It closes the sockets: an
+// open one tells Go of room in its buffer whenever a packet has left, and wakes it in vain.
 func (b *bursts) load(t0Ns uint64) error {
 	for host, flows := range b.byHost() {
-		if err := b.loadHost(b.sockets[host], flows, t0Ns); err != nil {
+		socket := b.sockets[host]
+		if err := errors.Join(b.loadHost(socket, flows, t0Ns), socket.Close()); err != nil {
 			return fmt.Errorf("send the bursts of %s: %w", host, err)
 		}
 	}

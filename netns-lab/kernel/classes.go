@@ -2,7 +2,7 @@
 
 package kernel
 
-import "github.com/pcn-linux/pcn/netns-lab/experiment"
+import "github.com/pcn-linux/pcn/internal/experiment"
 
 // Classes of the lab: DSCP's class selectors.
 const (

@@ -4,9 +4,9 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -38,11 +38,11 @@ func (c clock) fromWallNs(ns uint64) uint64 {
 // started 7 us late. So a timer of the kernel's ends that wait, to the microsecond.
 func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
 	atNs := c.toKernelNs(ns)
-	alarm, err := newAlarm(atNs)
+	alarm, err := setAlarm(atNs)
 	if err != nil {
 		return err
 	}
-	defer alarm.Close()
+	defer alarms.Put(alarm)
 	timer := time.NewTimer(time.Duration(int64(atNs) - int64(monotonicNs())))
 	defer timer.Stop()
 	select {
@@ -53,18 +53,30 @@ func (c clock) sleepUntil(ctx context.Context, ns uint64) error {
 	}
 }
 
-// newAlarm returns a file that Go's poller watches, and that becomes readable at a point of the
-// monotonic clock. Nobody reads it.
-func newAlarm(atNs uint64) (*os.File, error) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("make a timer: %w", err)
+// alarm is a timer of the kernel's that Go's poller watches. Nobody reads it.
+type alarm struct {
+	fd   int
+	file *os.File // closes the descriptor when the alarm is garbage
+}
+
+// alarms are those that no one waits for: to make one takes five system calls more than to set it.
+var alarms sync.Pool
+
+// setAlarm returns an alarm that is due at a point of the monotonic clock.
+func setAlarm(atNs uint64) (*alarm, error) {
+	a, _ := alarms.Get().(*alarm)
+	if a == nil {
+		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
+		if err != nil {
+			return nil, fmt.Errorf("make a timer: %w", err)
+		}
+		a = &alarm{fd, os.NewFile(uintptr(fd), "alarm")}
 	}
 	at := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(max(atNs, 1)))} // 0 would be no timer
-	if err := unix.TimerfdSettime(fd, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
-		return nil, errors.Join(fmt.Errorf("set a timer: %w", err), unix.Close(fd))
+	if err := unix.TimerfdSettime(a.fd, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
+		return nil, fmt.Errorf("set a timer: %w", err)
 	}
-	return os.NewFile(uintptr(fd), "alarm"), nil
+	return a, nil
 }
 
 func monotonicNs() uint64 {

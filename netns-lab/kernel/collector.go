@@ -3,7 +3,9 @@
 package kernel
 
 import (
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"errors"
+
+	"github.com/pcn-linux/pcn/internal/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -14,6 +16,7 @@ type collector struct {
 	window   window
 	events   *eventLog
 	senders  *senderLog
+	qdiscs   *qdiscLog
 	deadlock *deadlockWatch
 	counters counters
 }
@@ -23,14 +26,20 @@ func newCollector(f *fabric, t *traffic, w window) (*collector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &collector{
+	c := &collector{
 		fabric: f, traffic: t, window: w, events: events,
 		senders:  newSenderLog(f, t.streams),
 		deadlock: &deadlockWatch{fabric: f, window: w, paused: events.paused},
-	}, nil
+	}
+	if c.qdiscs, err = f.startQdiscLog(); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
-func (c *collector) close() error { return c.events.reader.Close() }
+func (c *collector) close() error {
+	return errors.Join(c.qdiscs.close(), c.events.reader.Close())
+}
 
 // snapshot reads the counters and the open bins at the end of the measured time. It reads ports
 // first, because later reads keep the CPU busy and make packets late.
@@ -82,6 +91,13 @@ func (c *collector) result() (*result.Run, error) {
 	}
 	var err error
 	if r.States, err = c.states(); err != nil {
+		return nil, err
+	}
+	c.addStorms(r)
+	if r.Watchdog, err = c.watchdogRows(); err != nil {
+		return nil, err
+	}
+	if r.Qdiscs, err = c.qdiscs.rows(); err != nil {
 		return nil, err
 	}
 	c.fillManifest(&r.Manifest, &late)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/workload"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/workload"
 )
 
 const workloadYAML = `

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
 )
 
 // connector opens the connections of TCP flows.

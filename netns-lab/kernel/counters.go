@@ -5,6 +5,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/loader"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
@@ -112,6 +113,18 @@ func (c *counters) countLost(f *fabric) (map[string]uint64, error) {
 	lost["switch: no port"] = d.NoPort
 	lost["switch: redirect"] = d.Redirect
 	lost["CNM"] = cnms.Lost
+	for id := 1; id < len(f.plan.ports); id++ {
+		s, err := f.qdisc.Stats(uint32(id))
+		if err != nil {
+			return nil, err
+		}
+		if n := s.Drops[npecn.DropLink]; n > 0 {
+			lost[result.LostOnLinks] += n
+		}
+		if n := s.Drops[npecn.DropRefused]; n > 0 {
+			lost[result.LostByWatchdog] += n
+		}
+	}
 	lost["tcp retransmissions"] = 0
 	for _, s := range c.senders {
 		lost["tcp retransmissions"] += s.retransmissions

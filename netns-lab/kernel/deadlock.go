@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/pcn-linux/pcn/netns-lab/network"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/network"
+	"github.com/pcn-linux/pcn/internal/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 

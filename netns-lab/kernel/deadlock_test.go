@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/network"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/network"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // ringYAML is five switches in a ring, and flows that go two links along it: each link's packets

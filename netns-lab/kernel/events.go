@@ -5,7 +5,7 @@ package kernel
 import (
 	"net/netip"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -16,6 +16,7 @@ type eventLog struct {
 	reader  *npecn.EventReader
 	pfc     []result.PFCEvent
 	repeats map[repeatsBin]uint64 // PAUSE frames
+	storms  []watchedStorm
 	paused  pausedPorts
 	queues  []map[uint64]npecn.Sample     // by port, then bin
 	flows   []map[uint64]npecn.FlowSample // by flow, then bin
@@ -70,6 +71,7 @@ func (l *eventLog) drain() error {
 		Start:    func(s npecn.FlowStart) { l.starts[s.Src] = s.AtNs },
 		Off:      func(o npecn.Off) { l.offs[o.Port] = append(l.offs[o.Port], o) },
 		Detected: func(d npecn.Detected) { l.detected[d.Port][d.Bin] = d.Detections },
+		Storm:    l.sawStorm,
 	})
 }
 

@@ -19,6 +19,8 @@ type fabric struct {
 	reg       *registry
 	nodes     namespaces
 	links     *links
+	linux     linuxNetwork
+	roots     hostRoots
 	programs
 }
 
@@ -29,6 +31,9 @@ func newFabric(p *plan, scheme string) (*fabric, error) {
 		return nil, err
 	}
 	f := describeFabric(p, a)
+	if f.linux, err = newLinuxNetwork(p); err != nil {
+		return nil, err
+	}
 	if err := f.build(f.steps()...); err != nil {
 		return nil, err
 	}
@@ -37,18 +42,22 @@ func newFabric(p *plan, scheme string) (*fabric, error) {
 
 // describeFabric returns a fabric without building it.
 func describeFabric(p *plan, a algorithm) *fabric {
-	return &fabric{
+	f := &fabric{
 		plan: p, algorithm: a, clock: clock{p.exp.Dilation.Shift}, options: p.qdiscOptions(a),
 	}
+	f.roots.fabric = f
+	return f
 }
 
 func (f *fabric) steps() []func() error {
-	return append(append([]func() error{f.loadQdisc}, f.stepsWithoutQdisc()...), f.attachQdiscs)
+	return append(append([]func() error{f.loadQdisc}, f.stepsWithoutQdisc()...), f.attachQdiscs,
+		f.startLinux)
 }
 
 func (f *fabric) stepsWithoutQdisc() []func() error {
 	return []func() error{
-		f.createNamespaces, f.loadPrograms, f.createLinks, f.configureHosts, f.attachPrograms,
+		f.createNamespaces, f.loadPrograms, f.createLinks, f.createStages, f.configureHosts,
+		f.configureRouters, f.attachPrograms,
 	}
 }
 
@@ -114,10 +123,17 @@ func (f *fabric) configureHosts() error {
 	if err := f.reg.configureMachine(); err != nil {
 		return fmt.Errorf("change the machine's settings: %w", err)
 	}
+	if f.plan.exp.OnlyPrograms() {
+		if err := f.reg.allowControls(); err != nil {
+			return fmt.Errorf("let hosts use all congestion controls: %w", err)
+		}
+	}
 	s := hostSettingsOf(f.plan, f.algorithm, f.clock)
 	return parallel(f.plan.hosts, func(i int) error {
 		n := f.plan.nodes[i]
-		if err := s.apply(f.nodes[i], f.links.ifindex[n.ports[0]], n.addr); err != nil {
+		port := n.ports[0]
+		err := s.apply(f.nodes[i], f.links.ifindex[port], f.plan.device(port), n.addr)
+		if err != nil {
 			return fmt.Errorf("configure host %s: %w", n.name, err)
 		}
 		return nil
@@ -131,7 +147,7 @@ func (f *fabric) attachPrograms() error {
 	}); err != nil {
 		return err
 	}
-	return f.setRoutes(f.plan.routes(), f.links.ifindex)
+	return f.setRoutes(f.plan.routes(), f.out)
 }
 
 // attachNode attaches the programs of a node's ports, from inside its namespace.
@@ -143,6 +159,8 @@ func (f *fabric) attachNode(i int) error {
 			// any host may hear a CNM, and one that nobody takes in counts as lost
 			hears := host.sends || f.algorithm.hearsCNMs()
 			err = f.attachHostPort(ifindex, host.receives, hears)
+		} else if f.linux.routers[i] {
+			err = f.attachRouterPort(id)
 		} else {
 			err = f.attachSwitchPort(ifindex, tc.FabricPort{
 				ID: id, Node: uint32(i), FromHost: f.plan.fromHost(id), Seed: hashSeed(i),

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/job"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/job"
 )
 
 const fabricYAML = `

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/gate"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/gate"
 )
 
 // gates has senders wait for data that others receive. Streams are numbered as the experiment's

@@ -7,7 +7,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // Senders wait for what others have received: a flow for two, and a ring for the message before.

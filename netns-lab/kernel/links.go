@@ -33,7 +33,7 @@ func (l *links) create() error {
 	})
 }
 
-func (l *links) createOne(a, b uint32) error {
+func (l *links) createOne(a, b uint32) (err error) {
 	na, nb := l.node(a), l.node(b)
 	mtu := int(l.plan.exp.Frame) - ethHeader
 	veth := &netlink.Veth{
@@ -48,7 +48,7 @@ func (l *links) createOne(a, b uint32) error {
 		return fmt.Errorf("add veth: %w", err)
 	}
 	for _, id := range []uint32{a, b} {
-		if err := l.configure(id); err != nil {
+		if l.ifindex[id], err = l.setUp(id, l.plan.device(id)); err != nil {
 			return fmt.Errorf("device %s: %w", l.plan.device(id), err)
 		}
 	}
@@ -58,18 +58,18 @@ func (l *links) createOne(a, b uint32) error {
 // node returns the namespace that the port's device is in.
 func (l *links) node(port uint32) namespace { return l.nodes[l.plan.ports[port].node] }
 
-// configure sets a port's device up without ARP, stores the port's id as its netdev group, and
-// makes every skb one packet.
-func (l *links) configure(id uint32) error {
+// setUp sets a device of a port up without ARP, gives it the port's id as its netdev group, and
+// makes every skb one packet. It returns the device's index.
+func (l *links) setUp(id uint32, device string) (ifindex int, err error) {
 	n := l.node(id)
-	dev, err := n.nl.LinkByName(l.plan.device(id))
+	dev, err := n.nl.LinkByName(device)
 	if err != nil {
-		return fmt.Errorf("find it: %w", err)
+		return 0, fmt.Errorf("find it: %w", err)
 	}
-	l.ifindex[id] = dev.Attrs().Index
+	ifindex = dev.Attrs().Index
 	const flags = unix.IFF_UP | unix.IFF_NOARP
 	change := nl.NewIfInfomsg(unix.AF_UNSPEC)
-	change.Index, change.Flags, change.Change = int32(l.ifindex[id]), flags, flags
+	change.Index, change.Flags, change.Change = int32(ifindex), flags, flags
 	// one request for all: each of netlink's functions takes one of its own
 	req := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	req.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: n.requests}
@@ -77,9 +77,9 @@ func (l *links) configure(id uint32) error {
 	req.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(id)))
 	req.AddData(nl.NewRtAttr(unix.IFLA_GSO_MAX_SEGS, nl.Uint32Attr(1)))
 	if _, err := req.Execute(unix.NETLINK_ROUTE, 0); err != nil {
-		return fmt.Errorf("set it up as port %d: %w", id, err)
+		return 0, fmt.Errorf("set it up as port %d: %w", id, err)
 	}
-	return nil
+	return ifindex, nil
 }
 
 // each calls fn for every port, on all CPUs.

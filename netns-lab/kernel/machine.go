@@ -34,6 +34,16 @@ func (r *registry) configureMachine() error {
 	return nil
 }
 
+// allowControls lets namespaces have any congestion control as their default, DCTCP too.
+func (r *registry) allowControls() error {
+	const sysctls = "/proc/sys/net/ipv4/"
+	all, err := os.ReadFile(sysctls + "tcp_available_congestion_control")
+	if err != nil {
+		return err
+	}
+	return r.change(sysctls+"tcp_allowed_congestion_control", strings.TrimSpace(string(all)))
+}
+
 // expedite calls fn with short RCU grace periods.
 func (r *registry) expedite(fn func() error) error {
 	if err := r.change(rcuExpedited, "1"); err != nil && !errors.Is(err, os.ErrNotExist) {

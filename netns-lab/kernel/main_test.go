@@ -8,8 +8,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 // TestMain runs the tests where CPUs take no time, and those that need slow ones in QEMU.

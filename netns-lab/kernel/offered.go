@@ -5,9 +5,9 @@ package kernel
 import (
 	"fmt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/truth"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/truth"
 )
 
 // newTruth makes the network that the run's flows cross. The rates of streams are those in sampled:

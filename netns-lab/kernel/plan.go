@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"net/netip"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/network"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/network"
 )
 
 // Bytes of a frame before its payload.
@@ -26,8 +26,10 @@ type plan struct {
 	ports  []port // index is the port id; 0 is none
 	hosts  int
 	number map[string]int // of a node
-	paths  *network.Routes
-	rttNs  uint64 // baseRTTNs
+	// routers are the nodes of switches that are routers
+	routers []int
+	paths   *network.Routes
+	rttNs   uint64 // baseRTTNs
 
 	virtualTime bool // CPUs take no time
 }
@@ -36,7 +38,7 @@ type node struct {
 	name   string
 	tier   string
 	isHost bool
-	addr   netip.Addr // of a host
+	addr   netip.Addr // of a host or router
 	ports  []uint32
 	// a host has TCP flows that come in, and that go out
 	receives, sends bool
@@ -52,6 +54,7 @@ type port struct {
 	back   uint32 // port id at the other end
 
 	rateBps, delayNs uint64 // of the link
+	link             network.Link
 }
 
 // newPlan lays the experiment out.
@@ -63,6 +66,10 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	net := e.Topology.Network()
 	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
 	p.addNodes(net)
+	for i, name := range e.Routers() {
+		p.routers = append(p.routers, p.number[name])
+		p.nodes[p.number[name]].addr = p.target(p.hosts + i)
+	}
 	p.addFlows()
 	for _, l := range net.Links {
 		p.addLink(l)
@@ -111,7 +118,7 @@ func (p *plan) addLink(l network.Link) {
 	a, b := p.number[l.A], p.number[l.B]
 	id := uint32(len(p.ports))
 	names := l.Ports()
-	there := port{suffix: l.Suffix, rateBps: l.RateBps, delayNs: l.DelayNs}
+	there := port{suffix: l.Suffix, rateBps: l.RateBps, delayNs: l.DelayNs, link: l}
 	back := there
 	there.name, there.node, there.peer, there.back = names[0], a, b, id+1
 	back.name, back.node, back.peer, back.back = names[1], b, a, id
@@ -147,20 +154,42 @@ func (p *plan) host(name string) int {
 	return -1
 }
 
-// routes gives, for every switch, the ports on shortest paths to every host: routes[switch
-// node][host].
-func (p *plan) routes() map[int][][]uint32 {
+// routes gives, for every switch, the ports on shortest paths to every host and router:
+// routes[switch node][host].
+func (p *plan) routes() map[int][][]uint32 { return p.routesOver(p.paths) }
+
+func (p *plan) routesOver(paths *network.Routes) map[int][][]uint32 {
 	out := map[int][][]uint32{}
 	for n := p.hosts; n < len(p.nodes); n++ {
-		out[n] = make([][]uint32, p.hosts)
-		for h := range p.hosts {
-			for _, port := range p.paths.Ports(n, h) {
-				out[n][h] = append(out[n][h], uint32(port+1)) // port ids start at 1
-			}
-		}
+		out[n] = p.routesFrom(n, paths)
 	}
 	return out
 }
+
+// routesFrom gives the ports of a switch on shortest paths to every host and then every router.
+func (p *plan) routesFrom(n int, paths *network.Routes) [][]uint32 {
+	var out [][]uint32
+	add := func(ports []int) {
+		var ids []uint32
+		for _, port := range ports {
+			ids = append(ids, uint32(port+1)) // port ids start at 1
+		}
+		out = append(out, ids)
+	}
+	for h := range p.hosts {
+		add(paths.Ports(n, h))
+	}
+	for _, router := range p.routers {
+		add(paths.SwitchPorts(n, router))
+	}
+	return out
+}
+
+// targets is how many addresses there are: of hosts, and behind them of routers.
+func (p *plan) targets() int { return p.hosts + len(p.routers) }
+
+// target returns the address of a host or router.
+func (p *plan) target(i int) netip.Addr { return network.HostAddr(i) }
 
 // hashSeed is the seed of a switch's flow hash: switches in a row must not pick alike.
 func hashSeed(node int) uint32 { return uint32(node) }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -423,4 +424,13 @@ workload: {cdf: fb-key-value, load: 0.09}
 `))
 	qt.Check(t, qt.ErrorMatches(err,
 		"[0-9]+ flows are too many for Linux: have at most 45000, or run them with `--engine sim`"))
+}
+
+// Where computing takes no time, ports are not late by more than a program's calls can make them.
+func TestLateInExactTime(t *testing.T) {
+	m := &result.Manifest{BaseRTTNs: 1e9, LatenessP99Ns: exactLateNs}
+	qt.Check(t, qt.HasLen(lateInExactTime(m), 0))
+	m.LatenessP99Ns++
+	qt.Check(t, qt.HasLen(lateInExactTime(m), 1))
+	qt.Check(t, qt.HasLen(m.Late(), 0)) // the round trip alone allows it
 }

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 
@@ -30,7 +30,7 @@ const (
 // so that TCP sees its own host's queue and nothing else. This shifts the host's clock by one
 // delay; every round trip, one-way sum and PFC loop is as it would be.
 func (p *plan) qdiscOptions(a algorithm) npecn.Options {
-	sw, classes := p.exp.Switch, p.exp.DataClasses()
+	classes, dogs := p.exp.DataClasses(), p.watchdogs(a.Name)
 	o := npecn.Options{
 		Ports:         make([]npecn.Port, len(p.ports)),
 		Nodes:         make([]npecn.Node, len(p.nodes)),
@@ -39,15 +39,18 @@ func (p *plan) qdiscOptions(a algorithm) npecn.Options {
 		EarlyNs:       p.earlyNs(),
 		Flows:         uint32(len(p.exp.Flows)),
 		DilationShift: uint32(p.exp.Dilation.Shift),
+		NoiseDelaysNs: p.exp.Noise.DelaysNs(),
+		Partitions:    len(p.exp.Partitions) > 0,
 	}
 	if a.Own != nil {
 		o.Object = a.Own.Port
 	}
 	for i := p.hosts; i < len(p.nodes); i++ {
-		o.Nodes[i].BufferBytes = uint64(sw.Buffer)
+		o.Nodes[i].BufferBytes = p.bufferOf(i)
 	}
 	for id := 1; id < len(p.ports); id++ {
 		o.Ports[id] = p.qdiscPort(uint32(id), a, classes)
+		o.Ports[id].Watchdog = dogs[p.nodes[p.ports[id].node].name]
 	}
 	return o
 }
@@ -81,14 +84,21 @@ func (p *plan) earlyNs() uint64 {
 	return early
 }
 
-// pfcOptions are the thresholds of a port whose link has this rate.
-func (p *plan) pfcOptions(rateBps uint64) npecn.PFC {
-	pfc := p.exp.Switch.PFC
-	if d := pfc.Dynamic; d != nil {
+// bufferOf is how large the buffer of a switch is.
+func (p *plan) bufferOf(node int) uint64 {
+	return uint64(cmp.Or(p.exp.Switch.OwnOf(p.nodes[node].name).Buffer, p.exp.Switch.Buffer))
+}
+
+// pfcOptions are the thresholds of a port of a node whose link has this rate.
+func (p *plan) pfcOptions(node int, rateBps uint64) npecn.PFC {
+	pfc, own := p.exp.Switch.PFC, p.exp.Switch.OwnOf(p.nodes[node].name)
+	if d := p.exp.Switch.DynamicOf(own); d != nil {
 		alpha := d.AlphaAt(rateBps, p.exp.Topology.Rate)
 		return npecn.PFC{Alpha: float64(alpha), XONOffsetBytes: uint64(d.XONOffset)}
 	}
-	return npecn.PFC{XOFFBytes: uint64(pfc.XOFF), XONOffsetBytes: uint64(pfc.XOFF - pfc.XON)}
+	return npecn.PFC{
+		XOFFBytes: uint64(cmp.Or(own.XOFF, pfc.XOFF)), XONOffsetBytes: uint64(pfc.XOFF - pfc.XON),
+	}
 }
 
 // qdiscPort configures a port for a scheme.
@@ -97,12 +107,13 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 	n := p.nodes[port.node]
 	q := npecn.Port{
 		Name: port.name, RateBps: port.rateBps, DelayNs: port.delayNs, PFCDelayNs: port.delayNs,
-		PFC: p.pfcOptions(port.rateBps), Peer: port.back, Node: uint32(port.node),
+		PFC: p.pfcOptions(port.node, port.rateBps), Peer: port.back, Node: uint32(port.node),
 		RateChanges: len(p.rateChanges(id, 0)),
 	}
 	slots := uint32(hostSlots + p.burstPackets(n.name)) // of each data class
 	if n.isHost {
 		q.DelayNs, q.PFCDelayNs = 0, 2*port.delayNs
+		q.Seed = p.seed32() + id
 	} else {
 		if p.fromHost(id) {
 			q.DelayNs, q.PFCDelayNs = 2*port.delayNs, 2*port.delayNs
@@ -113,16 +124,63 @@ func (p *plan) qdiscPort(id uint32, a algorithm, classes []uint8) npecn.Port {
 		}
 		p.setSwitchPort(&q, id, a)
 	}
+	q.Link = p.linkOf(port)
 	q.QuantumNs = p.quantumNs(&q, &p.nodes[port.peer])
 	q.DecideNs = p.decideNs(&q)
-	q.WireSlots = wireSlots(q.RateBps, q.DelayNs)
+	onWireNs := q.DelayNs
+	if q.DelayNs > 0 { // else the packets wait where they arrive
+		onWireNs += q.Link.JitterNs + q.Link.ReorderNs
+	}
+	if q.Noisy = p.nodes[port.peer].isHost && p.exp.Noise.Late(); q.Noisy {
+		delays := p.exp.Noise.DelaysNs()
+		onWireNs += slices.Max(delays[:])
+	}
+	q.WireSlots = wireSlots(port.mostRateBps(&q.Link), onWireNs)
 	for _, class := range classes {
-		q.Classes[class] = npecn.Class{
-			Slots: slots, Lossless: p.exp.PFCOn(a.Name), Marked: !n.isHost,
-		}
+		q.Classes[class] = p.qdiscClass(id, a, class, slots)
 	}
 	q.Classes[ctrlClass] = npecn.Class{Slots: ctrlSlots}
 	return q
+}
+
+// qdiscClass configures a class of data of a port with so many slots.
+func (p *plan) qdiscClass(id uint32, a algorithm, class uint8, slots uint32) npecn.Class {
+	lossless := p.exp.LosslessClass(a.Name, class)
+	k := npecn.Class{Slots: slots, Lossless: lossless, Lossy: p.exp.PFCOn(a.Name) && !lossless}
+	if lossless {
+		k.Pauses = len(p.stormAt(id, class))
+	}
+	if !p.nodes[p.ports[id].node].isHost {
+		k.Marked = true
+		k.Alpha, k.Quantum = float64(p.exp.Switch.ClassOf(class).Alpha), p.exp.Quantum(class)
+	}
+	return k
+}
+
+// linkOf returns what the link of a port does to packets.
+func (p *plan) linkOf(port port) npecn.Link {
+	l := npecn.Link{
+		JitterNs: port.link.JitterNs, Reorder: port.link.Reorder, ReorderNs: port.link.ReorderNs,
+		Trace: p.exp.LinkTrace(port.name),
+	}
+	l.LoseBegin, l.LoseOn = port.link.Losses()
+	return l
+}
+
+// mostRateBps is the most that a port sends: its rate, or what its trace does in its best ms.
+func (p *port) mostRateBps(l *npecn.Link) uint64 {
+	const bytes, perSecond = 1500, 1000
+	var most, count uint64
+	for i, ms := range l.Trace {
+		if count++; i == 0 || ms != l.Trace[i-1] {
+			count = 1
+		}
+		most = max(most, count)
+	}
+	if most > 0 {
+		return most * bytes * 8 * perSecond
+	}
+	return p.rateBps
 }
 
 // delayShare is the part of a link's delay by which timers may be late.
@@ -167,7 +225,8 @@ func (p *plan) quantumNs(q *npecn.Port, to *node) uint64 {
 func (p *plan) setSwitchPort(q *npecn.Port, id uint32, a algorithm) {
 	sw := p.exp.Switch
 	q.Seed = p.seed32() + id
-	setMarker(q, p.exp, a)
+	setMarker(q, p.exp, a, sw.OwnOf(p.nodes[p.ports[id].node].name))
+	q.ByPackets = sw.Schedule == experiment.ScheduleWRR
 	setDetection(q, p.exp, a)
 	if sw.FlowControl == experiment.FlowCBFC {
 		q.CBFC = npecn.CBFC{
@@ -179,32 +238,49 @@ func (p *plan) setSwitchPort(q *npecn.Port, id uint32, a algorithm) {
 // mostBuffered is how many bytes a switch can hold: what its ports take in until PFC has stopped
 // their peers, or its whole buffer.
 func (p *plan) mostBuffered(node int, scheme string) uint64 {
-	buffer, pfc := uint64(p.exp.Switch.Buffer), p.exp.Switch.PFC
-	if !p.exp.PFCOn(scheme) || pfc.Dynamic != nil {
+	buffer, pfc := p.bufferOf(node), p.pfcOptions(node, 0)
+	if !p.exp.PFCOn(scheme) || p.exp.Switch.PFC.Dynamic != nil || p.exp.Switch.Lossy() {
 		return buffer
 	}
 	var most uint64
 	for _, id := range p.nodes[node].ports {
 		port := p.ports[id]
 		loopNs := 4*port.delayNs + 2*mostLagNs // a host is twice as far away
-		most += uint64(pfc.XOFF) + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
+		most += pfc.XOFFBytes + 2*uint64(p.exp.Frame) + port.rateBps*loopNs/8e9
 	}
 	return min(most, buffer)
 }
 
-// rateChanges are those of a port, where t = 0 is t0Ns.
+// rateChanges are those of a port, where t = 0 is t0Ns: its rates, and 0 while its link is down.
 func (p *plan) rateChanges(id uint32, t0Ns uint64) []npecn.RateChange {
-	var changes []npecn.RateChange
+	if len(p.exp.LinkEvents) == 0 {
+		return nil
+	}
+	net, port := p.exp.Topology.Network(), p.ports[id]
+	var events []experiment.LinkEvent
 	for _, e := range p.exp.LinkEvents {
-		if e.Port == p.ports[id].name {
-			changes = append(changes, npecn.RateChange{
-				AtNs: uint64(int64(t0Ns) + int64(e.At)), RateBps: uint64(e.Rate),
-			})
+		if e.Port == port.name && e.Trace == "" ||
+			e.State != "" && slices.Contains(net.LinksNamed(e.Port), int(id-1)/2) {
+			events = append(events, e)
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b npecn.RateChange) int {
-		return cmp.Compare(int64(a.AtNs), int64(b.AtNs))
+	slices.SortStableFunc(events, func(a, b experiment.LinkEvent) int {
+		return cmp.Compare(a.At, b.At)
 	})
+	var changes []npecn.RateChange
+	rate, down := port.rateBps, false
+	for _, e := range events {
+		if e.State != "" {
+			down = e.State == experiment.LinkDown
+		} else {
+			rate = uint64(e.Rate)
+		}
+		change := npecn.RateChange{AtNs: uint64(int64(t0Ns) + int64(e.At))}
+		if !down {
+			change.RateBps = rate
+		}
+		changes = append(changes, change)
+	}
 	return changes
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/vishvananda/netns"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/network"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -22,6 +22,7 @@ type programs struct {
 	control  *loader.Control
 	switches *tc.Fabric
 	stamp    *tc.Stamp
+	router   *tc.Router // nil where nothing is Linux's own
 	arrive   *tc.Arrive
 	np       *tc.NP
 	rp       *tc.RP
@@ -34,14 +35,16 @@ type programs struct {
 func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	unsampled := markers[a.Marker] != npecn.QCN
 	if p.switches, err = tc.LoadFabric(tc.FabricOptions{
-		HostBase: network.HostAddr(0), Hosts: uint32(plan.hosts),
+		HostBase: network.HostAddr(0), Hosts: uint32(plan.targets()), AnyIP: plan.hasPrograms(),
 		Nodes: uint32(len(plan.nodes)), Ports: uint32(len(plan.ports)), Unsampled: unsampled,
+		Partitions: len(plan.exp.Partitions) > 0,
 	}); err != nil {
 		return err
 	}
 	if p.stamp, err = tc.LoadStamp(tc.StampOptions{
 		DataDSCP: roceDSCP, ControlDSCP: controlDSCP, DataClasses: plan.exp.DataClasses(),
-		AddressMAC: a.hearsCNMs(), ECT1: a.TCD, OnlyPlain: true,
+		AddressMAC: a.hearsCNMs(), ECT1: a.TCD, OnlyPlain: !plan.ipv6(),
+		Fragments:  plan.hasPrograms(),
 		AcksAsData: plan.exp.Transport.Acks == experiment.ReplyData,
 		CNPsAsData: plan.exp.Transport.CNP == experiment.ReplyData,
 	}); err != nil {
@@ -59,16 +62,17 @@ func (p *programs) loadDatapath(plan *plan, a algorithm, c clock) (err error) {
 	return err
 }
 
-// setRoutes tells every switch its ports towards every host: routes[switch node][host].
-func (p *programs) setRoutes(routes map[int][][]uint32, ifindex []int) error {
+// setRoutes tells every switch its devices towards every host and router: routes[switch
+// node][host].
+func (p *programs) setRoutes(routes map[int][][]uint32, device func(port uint32) int) error {
 	for n, toHost := range routes {
 		for host, ports := range toHost {
 			if len(ports) == 0 {
-				continue // failed links may cut a switch off
+				continue // failed links may cut a switch off: a port whose link is down loses all
 			}
 			out := make([]int, len(ports))
 			for i, id := range ports {
-				out[i] = ifindex[id]
+				out[i] = device(id)
 			}
 			if err := p.switches.SetRoute(uint32(n), uint32(host), out...); err != nil {
 				return err
@@ -126,6 +130,11 @@ func (p *programs) orphaned() (bool, error) {
 			return false, err
 		}
 	}
+	if p.router != nil {
+		if gone, err := p.router.Orphaned(); !gone || err != nil {
+			return false, err
+		}
+	}
 	if p.arrive != nil {
 		return p.arrive.Orphaned()
 	}
@@ -136,7 +145,8 @@ func (p *programs) orphaned() (bool, error) {
 func (p *programs) close() error {
 	return errors.Join(
 		closeLoaded(p.firstRTT), closeLoaded(p.rp), closeLoaded(p.np), closeLoaded(p.arrive),
-		closeLoaded(p.stamp), closeLoaded(p.switches), closeLoaded(p.control), closeLoaded(p.qdisc))
+		closeLoaded(p.stamp), closeLoaded(p.router), closeLoaded(p.switches),
+		closeLoaded(p.control), closeLoaded(p.qdisc))
 }
 
 func closeLoaded[T any, P interface {
@@ -184,17 +194,4 @@ func (p *programs) changeRates(plan *plan, t0Ns uint64) error {
 		}
 	}
 	return nil
-}
-
-// heldPackets is how many packets the ports hold, queued and on the wire.
-func (p *programs) heldPackets(ports int) (uint64, error) {
-	var n uint64
-	for id := 1; id < ports; id++ {
-		s, err := p.qdisc.Stats(uint32(id))
-		if err != nil {
-			return 0, err
-		}
-		n += s.QueuedPackets + s.WirePackets
-	}
-	return n, nil
 }

@@ -3,8 +3,8 @@
 package kernel
 
 import (
+	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 const (
@@ -69,6 +69,8 @@ type measurement struct {
 	fabric    *fabric
 	traffic   *traffic
 	collector *collector
+	processes *processes
+	captures  *captures
 	cpuBusy   float64 // share of all CPUs' time from the start of the flows to the snapshot
 }
 
@@ -88,6 +90,13 @@ func measure(ctx context.Context, f *fabric, progress Progress) (*result.Run, er
 		}
 	}()
 	m := &measurement{fabric: f, traffic: t}
+	if m.processes, err = newProcesses(f); err != nil {
+		return nil, err
+	}
+	if m.captures, err = newCaptures(f); err != nil {
+		return nil, err
+	}
+	defer m.captures.close()
 	if err := m.prepare(); err != nil {
 		return nil, err
 	}
@@ -97,6 +106,7 @@ func measure(ctx context.Context, f *fabric, progress Progress) (*result.Run, er
 	}
 	closed = true
 	stop()
+	m.processes.close()
 	if err := t.close(); err != nil {
 		return nil, err
 	}
@@ -113,6 +123,12 @@ func (m *measurement) prepare() (err error) {
 	if err := f.changeRates(f.plan, t0Ns); err != nil {
 		return err
 	}
+	if err := f.qdisc.BeginTraces(t0Ns); err != nil {
+		return err
+	}
+	if err := f.beginStorms(t0Ns); err != nil {
+		return err
+	}
 	if err := m.traffic.bursts.load(t0Ns); err != nil {
 		return err
 	}
@@ -123,6 +139,9 @@ func (m *measurement) prepare() (err error) {
 	}
 	if m.collector, err = newCollector(f, m.traffic, w); err != nil {
 		return err
+	}
+	if f.plan.exp.OnlyPrograms() {
+		return nil // they send when they like: see lateInExactTime
 	}
 	return f.qdisc.WatchHosts(w.beginNs())
 }
@@ -138,12 +157,18 @@ func startOf(f *fabric, t *traffic) uint64 {
 }
 
 // run starts the flows, follows them to the end of the measured time, and reads the counters.
-func (m *measurement) run(ctx, sending context.Context, progress Progress) error {
+func (m *measurement) run(ctx, sending context.Context, progress Progress) (err error) {
 	before, err := readCPUTimes()
 	if err != nil {
 		return err
 	}
+	cutting, err := m.fabric.startCutting(ctx, m.collector.window.t0Ns)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cutting.close()) }()
 	m.traffic.senders.start(sending, m.traffic.streams, m.collector.window.t0Ns)
+	m.processes.start(sending, m.collector.window.t0Ns)
 	if err := m.follow(ctx, progress); err != nil {
 		return err
 	}
@@ -166,10 +191,14 @@ func (m *measurement) follow(ctx context.Context, progress Progress) error {
 	told := begin
 	for at := begin; at < w.endNs; {
 		at += w.sampleNs // the measured time is whole bins
+		if m.fabric.plan.exp.OnlyPrograms() && m.processes.ended() {
+			at = w.endNs // nothing is to come
+		}
 		if err := m.fabric.clock.sleepUntil(ctx, at); err != nil {
 			return err
 		}
-		if err := c.senders.sample(at/w.sampleNs - 1); err != nil {
+		if err := errors.Join(c.senders.sample(at/w.sampleNs-1),
+			c.qdiscs.sample(w.since(at))); err != nil {
 			return err
 		}
 		if at-told < stepNs && at < w.endNs {
@@ -196,7 +225,19 @@ func (m *measurement) read() (*result.Run, error) {
 		return nil, err
 	}
 	run.Manifest.GuestCPUBusy = m.cpuBusy
+	if run.Manifest.Warnings, err = m.fabric.control.Undefined(); err != nil {
+		return nil, err
+	}
 	if err := m.collector.verdict().judge(run); err != nil {
+		return nil, err
+	}
+	if run.Programs, err = m.processes.results(); err != nil {
+		return nil, err
+	}
+	if run.Captures, err = m.captures.read(m.fabric.clock, m.collector.window.t0Ns); err != nil {
+		return nil, err
+	}
+	if run.Counters, err = m.fabric.readLinux(); err != nil {
 		return nil, err
 	}
 	run.Manifest.Kernel, err = kernelRelease()

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/job"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/job"
 )
 
 // UpAndDown builds the network of a scheme's run and removes it. It tells where it is, so that

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -106,7 +106,9 @@ var markers = map[string]npecn.Marker{
 }
 
 // setMarker configures how the port marks under the scheme.
-func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
+func setMarker(
+	q *npecn.Port, e *experiment.Experiment, a algorithm, own experiment.OwnSwitch,
+) {
 	q.Marker = markers[a.Marker]
 	q.LimitBytes = uint64(e.Switch.PortBuffer)
 	if dropsFirstRTT(e, a) {
@@ -123,6 +125,9 @@ func setMarker(q *npecn.Port, e *experiment.Experiment, a algorithm) {
 		}
 	case npecn.RED:
 		m, _ := e.MarkingAt(a.Name, q.RateBps)
+		if kmin, kmax, ok := e.OwnMarkingAt(own, q.RateBps); ok {
+			m.KMin, m.KMax = kmin, kmax
+		}
 		q.RED = npecn.REDOptions{KMinBytes: uint64(m.KMin), KMaxBytes: uint64(m.KMax),
 			PMax: float64(m.PMax), AllAtKMax: a.AllAtKMax}
 	}

@@ -5,9 +5,9 @@ package kernel
 import (
 	"errors"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 const tcpInfoECN = 8 // TCPI_OPT_ECN

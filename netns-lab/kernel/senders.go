@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
+	"github.com/pcn-linux/pcn/internal/experiment"
 )
 
 const writePackets = 64 // of a write: others that have to write wait for it

@@ -3,8 +3,8 @@
 package kernel
 
 import (
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 

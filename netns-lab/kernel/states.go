@@ -3,8 +3,8 @@
 package kernel
 
 import (
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/truth"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/truth"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
 

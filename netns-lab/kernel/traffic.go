@@ -24,7 +24,8 @@ func newTraffic(ctx context.Context, f *fabric) (*traffic, error) {
 		bursts:  &bursts{plan: f.plan, clock: f.clock, addresses: addresses},
 		senders: newSenders(f, len(flows)),
 	}
-	if err := allowFiles(2*len(flows) + int(f.plan.flows())); err != nil {
+	// two sockets and a timer a flow, and a message's socket
+	if err := allowFiles(3*len(flows) + int(f.plan.flows())); err != nil {
 		return nil, err
 	}
 	c := &connector{

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/result"
 )
 
 // TestWindowsAreOpen: before it sends anything, a sender may send more than a SYN-ACK can say.

@@ -2,7 +2,7 @@
 
 package kernel
 
-import "github.com/pcn-linux/pcn/netns-lab/experiment"
+import "github.com/pcn-linux/pcn/internal/experiment"
 
 // window is the measured time, on the papers' clock: whole bins, from the warm-up on.
 type window struct {

@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/sweep"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/sweep"
 )
 
 //go:embed *.yaml
@@ -22,22 +21,13 @@ var files embed.FS
 var ErrUnknown = errors.New("no sweep is named")
 
 // Names returns the sweeps that come with the program, in alphabetical order.
-func Names() []string {
-	// The pattern is constant and well-formed: Glob can't fail.
-	paths, _ := fs.Glob(files, "*.yaml")
-	names := make([]string, len(paths))
-	for i, p := range paths {
-		names[i] = strings.TrimSuffix(p, ".yaml")
-	}
-	return names
-}
+func Names() []string { return experiment.NamesIn(files) }
 
 // LoadWith returns a sweep by its name, if it comes with the program, or by the path of its file,
 // which contains a separator or ends in .yaml or .yml. The options are those of reading the
 // experiment.
 func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
-	if ext := filepath.Ext(nameOrPath); strings.ContainsRune(nameOrPath, filepath.Separator) ||
-		ext == ".yaml" || ext == ".yml" {
+	if experiment.IsPath(nameOrPath) {
 		return sweep.LoadWith(nameOrPath, o)
 	}
 	file := nameOrPath + ".yaml"

@@ -11,13 +11,14 @@ cd "$(dirname "$0")/../.."
 }
 unreleased=$1
 grep -q "^## $1 - " CHANGELOG.md && unreleased=
-today=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" +%Y-%m-%d)
+today=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" "+%Y-%m-%d %H:%M:%S")
 
 # The dates' RFC 5322 form comes from date, the text from awk.
 awk -v unreleased="$unreleased" -v today="$today" -v maintainer="$2" '
 function flush(   words, n, i, line, indent) {
 	if (item == "")
 		return
+	changes++
 	n = split(item, words, " ")
 	line = bullet
 	indent = "    "
@@ -32,11 +33,15 @@ function flush(   words, n, i, line, indent) {
 	print line
 	item = ""
 }
-function finish(   date) {
+function finish(   date, command) {
 	flush()
 	if (day == "")
 		return
-	("date -u -R -d " day) | getline date
+	if (!changes)
+		print "\n  * No changes."
+	command = "date -u -R -d \"" day "\""
+	command | getline date
+	close(command) # two sections may have one date
 	printf "\n -- %s  %s\n\n", maintainer, date
 	day = ""
 }
@@ -44,6 +49,7 @@ function start(version, on) {
 	finish()
 	printf "pcn (%s) unstable; urgency=medium\n", version
 	day = on
+	changes = 0
 }
 /^## Unreleased/ { if (unreleased != "") start(unreleased, today); next }
 /^## [0-9]/ { start($2, $4); next }

@@ -27,14 +27,6 @@ Files: bpf/* tc/bpf/* host/bpf/* qdisc-npecn/bpf/* cnp/pcn.lua
 Copyright: 2026 The authors of PCN for Linux
 License: GPL-2.0-only or BSD-2-Clause
 
-Files: netns-lab/report/uplot/*
-Copyright: 2022 Leon Sorokin
-Comment: the plotting library of reports
-License: licence-of-uplot
-EOF
-field <netns-lab/report/uplot/LICENSE
-cat <<'EOF'
-
 License: GPL-2.0-only
  On Debian systems, the text of the GNU General Public License, version 2, is in
  /usr/share/common-licenses/GPL-2.

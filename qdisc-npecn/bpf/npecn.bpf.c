@@ -38,6 +38,12 @@
  * applies each event at its ideal time. An event takes effect one delay after it was posted, so it
  * is always seen in time.
  *
+ * A watchdog of PFC (watchdog.h) looks at the lossless queues at ideal times too, between two
+ * starts. Once a packet has come to a port, its watchdog looks at each poll.
+ *
+ * Classes with weights (rounds.h): of the classes that can start a packet at the same time, it is
+ * the turn of one. Those without a weight go before.
+ *
  * CBFC (cbfc.h), in place of PFC. Blocks are counted likewise. What leaves is told to the upstream
  * port at the end of the update period, in the same ring: {effect time = then + delay, blocks}. The
  * upstream port may send what it has credits for.
@@ -85,6 +91,7 @@ const enum marker *unused_marker __attribute__((unused));
 const enum use *unused_use __attribute__((unused));
 const enum drop_cause *unused_drop_cause __attribute__((unused));
 const enum tcd_state *unused_tcd_state __attribute__((unused));
+const enum pfc_watchdog_action *unused_action __attribute__((unused));
 
 /* carried_words: what the packet carries, as words: clang would access the bytes one by one. */
 static __always_inline u32 *carried_words(struct sk_buff *skb)
@@ -122,7 +129,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	u32 id = sch->limit, c = skb->priority & (CLASSES - 1);
 	u32 len = skb->len, mark = skb->mark;
 	u32 ingress = (mark & MARK_INGRESS_MASK) == MARK_INGRESS ? mark & MARK_PORT_MASK : 0;
-	struct port *p = port_of_qdisc(sch);
+	struct port *p = port_of_qdisc(sch), *from;
 	u64 t_ns, reached_ns, *dropped;
 	struct tclass *k;
 	struct node *n;
@@ -132,8 +139,18 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 
 	if (!p)
 		goto drop_silent;
+	if (uses & USE_PARTITIONS && (mark & MARK_INGRESS_MASK) == MARK_PARTED) {
+		count_parted(mark & MARK_PORT_MASK);
+		goto drop_silent;
+	}
 	if (ingress) {
 		t_ns = reached_ns = arrival_ns(skb);
+		from = host_link(ingress);
+		if (from) {
+			if (link_loses(from))
+				goto drop_silent;
+			t_ns = reached_ns = link_arrival(from, t_ns);
+		}
 	} else {
 		reached_ns = now_ns();
 		t_ns = departure_ns(skb, reached_ns);
@@ -185,6 +202,7 @@ int BPF_PROG(npecn_enqueue, struct sk_buff *skb, struct Qdisc *sch, struct bpf_s
 	return NET_XMIT_SUCCESS;
 drop:
 	(*dropped)++;
+	p->counters.lossy += k->config.lossy;
 	if (ingress)
 		return_credits(ingress, c, len, t_ns);
 drop_silent:

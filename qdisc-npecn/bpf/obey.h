@@ -38,6 +38,18 @@ static __always_inline void end_off(struct port *p, struct tclass *k, u32 id, u3
 	}
 }
 
+/* hears: whether the event is for a queue that does not obey; its watchdog hears it. */
+static __always_inline bool hears(struct tclass *k, u32 id, u32 c, const struct link_event *e)
+{
+	struct guard *g = guard_of(id, c);
+
+	if (!g || !g->deaf)
+		return false;
+	pfc_watchdog_hears(&g->rule, e->at_ns, e->value);
+	k->counters.resume_received += !e->value;
+	return true;
+}
+
 /* pfc_quiet: the class is not paused, and no event waits. */
 static __always_inline bool pfc_quiet(const struct class_tx *tx)
 {
@@ -77,9 +89,11 @@ static __always_inline u64 pfc_start(struct port *p, struct tclass *k, u32 id, u
 		if (due)
 			tx->event_head++;
 		link_unlock(r);
+		if (!due && (e.value || !tx->paused))
+			break; /* the packet starts before, or it is too early to say */
+		if (due && hears(k, id, c, &e))
+			continue;
 		if (e.value) {
-			if (!due)
-				break; /* the packet starts before, or it is too early to say */
 			tx->paused = 1;
 			tx->paused_since_ns = e.at_ns;
 			k->counters.pause_received++;
@@ -164,6 +178,27 @@ out:
 		return t_ns;
 	cbfc_begin_off(tx, t_ns);
 	return NEVER;
+}
+
+/*
+ * lossless_start: the ideal time at which lossless class c, which could otherwise at t_ns, can
+ * start its first packet, of so many bytes; NEVER while it may not and no end is in sight. Decides
+ * up to limit_ns.
+ *
+ * A global function, as next_start, which has a loop around it: the verifier looks at it once. It
+ * leaves the time in the port: the verifier of 6.18 takes a value that is returned there, and that
+ * the caller compares, for a bug of its own.
+ */
+__noinline int lossless_start(struct port *p __arg_nonnull, u32 c, u64 t_ns, u64 limit_ns, u32 len)
+{
+	struct tclass *k = class_at(p, c);
+	u32 id = p->config.id;
+
+	if (uses & USE_CBFC && p->config.credits)
+		p->state.lossless_ns = cbfc_start(p, k, id, c, t_ns, limit_ns, cbfc_blocks(len));
+	else
+		p->state.lossless_ns = pfc_start(p, k, id, c, t_ns, limit_ns);
+	return 0;
 }
 
 #endif

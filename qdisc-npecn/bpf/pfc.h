@@ -18,6 +18,7 @@ static __noinline bool post_pause(struct port *in, u32 c, u64 t_ns, u64 free_byt
 	u32 up_id = in->config.peer;
 	struct port *up = port_of(up_id);
 	struct link_ring *r = link_ring_of(up_id, c);
+	struct guard *g = guard_of(in->config.id, c); /* which no lock allows to look up */
 	struct event_pfc log = {.kind = EVENT_PFC, .port = up_id, .class = c};
 	struct tclass *k = class_at(in, c);
 	struct link_event *e;
@@ -30,8 +31,11 @@ static __noinline bool post_pause(struct port *in, u32 c, u64 t_ns, u64 free_byt
 		return false;
 	tx = &class_at(up, c)->tx;
 	link_lock(r);
-	action = pfc_check(&in->config.pfc, k->rx.pausing, *(volatile u64 *)&k->rx.bytes,
-			   free_bytes);
+	if (deaf(g))
+		action = k->rx.pausing ? PFC_RESUME : PFC_NONE;
+	else
+		action = pfc_check(&in->config.pfc, k->rx.pausing, *(volatile u64 *)&k->rx.bytes,
+				   free_bytes);
 	if (action == PFC_NONE) {
 		link_unlock(r);
 		return false;
@@ -123,6 +127,8 @@ static __always_inline void pfc_account(struct port *in, struct tclass *k, u32 i
 	struct class_rx *rx = &k->rx;
 	u64 held = __sync_fetch_and_add(&rx->bytes, bytes) + bytes;
 
+	if (deaf(guard_of(id, c)))
+		return;
 	repeat_pause(rx, id, c, t_ns, bytes > 0, held > pfc_xoff_bytes(params, free_bytes));
 	if (pfc_check(params, *(volatile u32 *)&rx->pausing, held, free_bytes) != PFC_NONE)
 		post_pauses(in, c, t_ns, free_bytes);

@@ -10,6 +10,7 @@
 #include "algo/fecn.h"
 #include "algo/npecn.h"
 #include "algo/pfc.h"
+#include "algo/pfc_watchdog.h"
 #include "algo/qcn.h"
 #include "algo/red.h"
 #include "algo/tcd.h"
@@ -28,10 +29,18 @@ enum port_limit {
 	 * sent, and then become one.
 	 */
 	LINK_EVENTS = 64,
-	/* Changes of a port's rate in a run. */
-	RATE_CHANGES = 8,
+	/* Changes of a port's rate or state in a run. */
+	RATE_CHANGES = 64,
+	/* Values of the distribution of delays until a host looks: a power of two. */
+	NOISE_DELAYS = 256,
 	/* Slots of the longest ring. */
 	RING_MAX = 1 << 20,
+	/* What a moment of a trace sends, as mahimahi has it. */
+	OPPORTUNITY_BYTES = 1500,
+	/* The binary logarithm of how many moments all traces have at most. */
+	TRACE_SHIFT = 20,
+	/* Fixed point of a class's alpha. */
+	ALPHA_SHIFT = 16,
 };
 
 /* What decides which packets a port marks. */
@@ -46,12 +55,14 @@ enum marker {
 
 /* Why a port dropped a packet. */
 enum drop_cause {
-	DROP_WRED,   /* it is not ECN-capable, and the queue was long */
-	DROP_TAIL,   /* the class queue was full */
-	DROP_BUFFER, /* the node's shared buffer was full */
-	DROP_RING,   /* the ring of its class had no free slot */
-	DROP_CLASS,  /* the port has no queue for its class */
-	DROP_RESET,  /* it was queued when the qdisc was removed */
+	DROP_WRED,    /* it is not ECN-capable, and the queue was long */
+	DROP_TAIL,    /* the class queue was full */
+	DROP_BUFFER,  /* the node's shared buffer was full */
+	DROP_RING,    /* the ring of its class had no free slot */
+	DROP_CLASS,   /* the port has no queue for its class */
+	DROP_RESET,   /* it was queued when the qdisc was removed */
+	DROP_LINK,    /* the link lost it */
+	DROP_REFUSED, /* it came by a port whose watchdog drops */
 	DROP_CAUSES,
 };
 
@@ -103,7 +114,7 @@ struct link_ring {
 	struct link_event events[LINK_EVENTS];
 };
 
-/* From at_ns on the port has this rate. */
+/* From at_ns on the port has this rate; 0: its link is down. */
 struct rate_change {
 	u64 at_ns; /* 0: not known yet */
 	u64 rate_bps;
@@ -114,6 +125,10 @@ struct rate_change {
 struct class_config {
 	u32 marked;   /* the port's marker marks this class */
 	u32 lossless; /* PFC or CBFC is on */
+	u32 lossy;    /* it may lose packets in a lossless network */
+	u32 alpha;    /* its longest queue is so much of the node's free buffer, Q16; 0: any */
+	u32 quantum;  /* bytes of a turn, or packets; 0: strict priority */
+	u32 pad;
 };
 
 /* The class at the sending end of a link: what the peer has told it. */
@@ -154,6 +169,8 @@ struct tclass {
 	u64 next_ns;	   /* when the first that has not will have; NEVER, or 0 at first: none */
 	u32 arrived;	   /* ring index behind them */
 	u32 dropped;	   /* slots of the queue whose packet was dropped */
+	u32 deficit;	   /* what is left of its turn */
+	u32 pad;
 	struct npecn_cp npecn;
 	struct fecn_cp fecn;
 	struct tcd_cp tcd;
@@ -174,6 +191,19 @@ struct detection {
 	u32 watch;	/* all detectors say what they would mark */
 };
 
+/* What a link beyond data centres does to packets: link.h. */
+struct link_params {
+	/* the chances, in units of 2^-32, that a packet is lost behind one that was not, or was */
+	u32 lose_begin, lose_on;
+	u32 reorder;	/* the share of packets that are late, in the same units */
+	u32 on;		/* it does any of it */
+	u64 reorder_ns; /* by so much */
+	u64 jitter_ns;	/* what any packet may take longer */
+	/* the link follows a trace: these of `opportunities`; none: it has a rate */
+	u32 trace_first, trace_entries;
+	u64 trace_ns; /* after which it begins again */
+};
+
 /* Written by user space before the qdisc is attached, and never by the port. */
 struct port_config {
 	u64 rate_bps;	/* 0: no such port */
@@ -190,12 +220,16 @@ struct port_config {
 	u32 node;	  /* index in nodes */
 	u32 rate_changes; /* how many there are */
 	u32 marker;	  /* enum marker; its parameters are among these: */
-	u32 pad;
+	u32 noisy;	  /* the peer is a host, and looks late at what arrives */
+	u32 weighted;	  /* bit per class with a weight */
+	u32 by_packets;	  /* turns are of packets, not bytes */
+	struct link_params link;
 	struct red_params red;
 	struct qcn_cp_params qcn;
 	struct fecn_params fecn;
 	struct pfc_params pfc;
 	struct cbfc_params cbfc; /* what it lends its peer */
+	struct pfc_watchdog_params watchdog;
 	struct detection detect;
 };
 
@@ -224,6 +258,7 @@ struct port_state {
 	u64 decided_ns;	 /* nothing may arrive before this any more */
 	u64 serve_ns;	 /* no class can start a packet before */
 	u64 lossless_ns; /* what lossless_start returns */
+	u64 poll_ns;	 /* when its watchdog looks the next time; 0: it never did */
 	u64 queue_bytes; /* all classes: of packets that had ideally arrived */
 	struct ring wire;
 	u32 backlogged; /* bit per class with packets */
@@ -231,8 +266,19 @@ struct port_state {
 	u32 rate_next;	/* the rate change to come */
 	u32 tcd_state;	/* after the latest packet */
 	struct bin bin;
+	u64 look_ns;	  /* when the host at the other end looks the next time, or last did */
+	u32 noise_random; /* state of its choices; set by the loader, not 0 */
+	u32 link_random;  /* state of the link's choices; set by the loader, not 0 */
+	u64 link_last_ns; /* the last packet that kept its order arrives */
+	u64 trace_round;  /* how often the trace has been through */
+	u32 trace_next;	  /* its opportunity to come, or in use */
+	u32 trace_left;	  /* bytes that this still sends */
+	u32 losing;	  /* the link lost the last packet */
+	u32 down;	  /* the link loses all */
 	/* dropped by the dequeue that is under way: what the Qdisc still counts */
 	u32 gone_packets, gone_bytes;
+	u32 turn;   /* the class with a weight that is served */
+	u32 chosen; /* what choose_class returns */
 };
 
 struct port_counters {
@@ -242,6 +288,7 @@ struct port_counters {
 	u64 dropped[DROP_CAUSES];
 	u64 causality;	      /* arrived before decided_ns: the ideal order was not kept */
 	u64 events_lost;      /* link events that found no room */
+	u64 lossy;	      /* of those dropped: of classes that may lose packets */
 	struct lateness late; /* of deliveries */
 	/* what a host's TCP sends: host.h */
 	struct lateness late_acks, late_data;
@@ -293,6 +340,23 @@ struct {
 	__type(value, struct link_ring);
 } link_rings SEC(".maps");
 
+/* What PFC's watchdog knows of a class of a port, and does to it. */
+struct guard {
+	struct pfc_watchdog rule;
+	u64 dropped_packets; /* in the storm that is not over: of the queue */
+	u64 refused_packets; /* and of those that came in by the port */
+	u32 deaf;	     /* PFC is off for it, in both directions */
+	u32 dropping;
+};
+
+/* One per class per port, if any has a watchdog. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct guard);
+} guards SEC(".maps");
+
 /* RATE_CHANGES per port, in order of time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -300,6 +364,14 @@ struct {
 	__type(key, u32);
 	__type(value, struct rate_change);
 } rate_changes SEC(".maps");
+
+/* Of all traces: when they send OPPORTUNITY_BYTES, in ms from their start. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} opportunities SEC(".maps");
 
 /*
  * What any port uses. What none uses is no code: the verifier, which knows these constants, leaves
@@ -313,9 +385,19 @@ enum use {
 	USE_RED = 1 << 4,
 	USE_QCN = 1 << 5,
 	USE_FECN = 1 << 6,
+	USE_NOISE = 1 << 7,
+	USE_LINK = 1 << 8, /* links lose packets, or delay them at random */
+	USE_REORDER = 1 << 9,
+	USE_TRACE = 1 << 10,
+	USE_PARTITIONS = 1 << 11,
+	USE_WATCHDOG = 1 << 12,
+	USE_WEIGHTS = 1 << 13,
 };
 
 const volatile u32 uses = ~0U;
+
+/* Equally likely delays from an arrival at a host until it looks. Set by the loader. */
+const volatile u64 noise_delays[NOISE_DELAYS] = {};
 
 static __always_inline struct port *port_of(u32 id)
 {
@@ -378,21 +460,41 @@ static __always_inline void link_unlock(struct link_ring *r)
 		bpf_spin_unlock(&r->lock);
 }
 
+/* guard_of: NULL unless a watchdog may act on class c of port id. */
+static __always_inline struct guard *guard_of(u32 id, u32 c)
+{
+	u32 k = id * CLASSES + c;
+
+	return uses & USE_WATCHDOG ? bpf_map_lookup_elem(&guards, &k) : NULL;
+}
+
+/* deaf: the watchdog has turned PFC off for the class of guard_of. */
+static __always_inline bool deaf(const struct guard *g)
+{
+	return g && *(volatile const u32 *)&g->deaf;
+}
+
+/* rate_change_of: change i of a port; NULL if there is none. */
+static __always_inline struct rate_change *rate_change_of(const struct port *p, u32 id, u32 i)
+{
+	u32 key = id * RATE_CHANGES + i;
+
+	return i < p->config.rate_changes ? bpf_map_lookup_elem(&rate_changes, &key) : NULL;
+}
+
 /* change_rate: apply the rate changes that are due at t_ns. */
 static __always_inline void change_rate(struct port *p, u32 id, u64 t_ns)
 {
 	if (!(uses & USE_RATE_CHANGES))
 		return;
 	bounded (RATE_CHANGES) {
-		u32 key = id * RATE_CHANGES + p->state.rate_next;
-		struct rate_change *c;
+		struct rate_change *c = rate_change_of(p, id, p->state.rate_next);
 
-		if (p->state.rate_next >= p->config.rate_changes)
-			break;
-		c = bpf_map_lookup_elem(&rate_changes, &key);
 		if (!c || !c->at_ns || c->at_ns > t_ns)
 			break;
-		p->state.rate_bps = c->rate_bps;
+		p->state.down = !c->rate_bps;
+		if (c->rate_bps)
+			p->state.rate_bps = c->rate_bps;
 		p->state.link_rest = 0; /* less than 1 ns of the rate that was */
 		p->state.rate_next++;
 	}

@@ -34,19 +34,63 @@ static __always_inline void queue_add(struct port *p, struct tclass *k, u32 c,
 /* queue_may_drop: packets may be dropped at their ideal arrival. */
 static __always_inline bool queue_may_drop(const struct port *p, const struct tclass *k)
 {
+	if (uses & USE_WATCHDOG && p->config.watchdog.poll_ns && k->config.lossless)
+		return true;
 	return uses & USE_DROPS && k->config.marked &&
-	       (p->config.wred_bytes || p->config.limit_bytes);
+	       (p->config.wred_bytes || p->config.limit_bytes || k->config.alpha);
+}
+
+/*
+ * guard_drops: the counter of packets that the watchdog of this port drops, or that of the port by
+ * which this packet came in.
+ */
+static __always_inline u64 *guard_drops(struct port *p, u32 c, const struct packet *packet)
+{
+	struct guard *g = guard_of(p->config.id, c);
+
+	if (g && g->dropping) {
+		g->dropped_packets++;
+		return &p->counters.dropped[DROP_RESET];
+	}
+	g = packet->ingress ? guard_of(packet->ingress, c) : NULL;
+	if (!g || !*(volatile u32 *)&g->dropping)
+		return NULL;
+	__sync_fetch_and_add(&g->refused_packets, 1);
+	p->counters.enqueued_packets--; /* it came, and is not taken in */
+	p->counters.enqueued_bytes -= packet->len;
+	return &p->counters.dropped[DROP_REFUSED];
+}
+
+/*
+ * fills_its_share: whether a queue would be longer than its share of what is free of the node's
+ * buffer (Choudhury and Hahne, 1998).
+ */
+static __always_inline bool fills_its_share(const struct port *p, const struct tclass *k, u32 len)
+{
+	const struct node *n = node_of(p);
+	s64 free_bytes;
+
+	if (!n)
+		return false;
+	free_bytes = n->buffer_bytes - n->arrived_bytes;
+	return free_bytes <= 0 ||
+	       k->arrived_bytes + len > ((u64)free_bytes * k->config.alpha) >> ALPHA_SHIFT;
 }
 
 /* drop_counter: which one counts the packet, that has ideally arrived; NULL: the queue takes it. */
-static __always_inline u64 *drop_counter(struct port *p, const struct tclass *k,
+static __always_inline u64 *drop_counter(struct port *p, const struct tclass *k, u32 c,
 					 const struct packet *packet)
 {
 	const struct port_config *config = &p->config;
+	u64 *guarded = uses & USE_WATCHDOG ? guard_drops(p, c, packet) : NULL;
 
+	if (guarded || !k->config.marked)
+		return guarded;
 	if (!k->arrived_bytes)
 		return NULL; /* the first of a queue is always taken */
 	if (config->limit_bytes && k->arrived_bytes + packet->len > config->limit_bytes)
+		return &p->counters.dropped[DROP_TAIL];
+	if (k->config.alpha && fills_its_share(p, k, packet->len))
 		return &p->counters.dropped[DROP_TAIL];
 	if (config->wred_bytes && packet->not_ect && k->arrived_bytes >= config->wred_bytes)
 		return &p->counters.dropped[DROP_WRED];
@@ -93,6 +137,14 @@ static __always_inline void skip_dropped(struct tclass *k)
 	}
 }
 
+/* skip_first: the same, where the first packet may be dropped and the queue left empty. */
+static __always_inline void skip_first(struct port *p, struct tclass *k, u32 c)
+{
+	skip_dropped(k);
+	if (!ring_len(&k->queue))
+		p->state.backlogged &= ~(1 << c);
+}
+
 /*
  * arrive_by: count in what had ideally arrived by t_ns, and drop what the queue does not take. A
  * global function, as next_start.
@@ -114,10 +166,13 @@ __noinline int arrive_by(struct port *p __arg_nonnull, u32 c, u64 t_ns)
 			return 0;
 		k->arrived++;
 		if (may_drop) {
-			dropped = drop_counter(p, k, &s->packet);
+			dropped = drop_counter(p, k, c, &s->packet);
 			if (dropped) {
 				(*dropped)++;
+				p->counters.lossy += k->config.lossy;
 				drop_slot(p, k, c, s);
+				if (uses & USE_WATCHDOG)
+					skip_first(p, k, c);
 				continue;
 			}
 		}

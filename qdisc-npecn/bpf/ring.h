@@ -80,6 +80,10 @@ static __always_inline u32 ring_sort_in(struct ring *q, u64 t_ns)
 		s->packet.len = prev->packet.len;
 		s->packet.ingress = prev->packet.ingress;
 		s->packet.not_ect = prev->packet.not_ect;
+		if (uses & USE_REORDER) { /* it may be the wire */
+			s->packet.verdict = prev->packet.verdict;
+			s->packet.queue = prev->packet.queue;
+		}
 		skb = bpf_kptr_xchg(&prev->skb, NULL);
 		if (skb) {
 			skb = bpf_kptr_xchg(&s->skb, skb);

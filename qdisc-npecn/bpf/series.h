@@ -13,6 +13,7 @@ const struct event_flow *unused_event_flow __attribute__((unused));
 const struct event_repeat *unused_event_repeat __attribute__((unused));
 const struct event_start *unused_event_start __attribute__((unused));
 const struct event_off *unused_event_off __attribute__((unused));
+const struct event_storm *unused_event_storm __attribute__((unused));
 const struct event_detected *unused_event_detected __attribute__((unused));
 
 /* Events that found the ring buffer full. */

@@ -189,8 +189,11 @@ int arrive(struct __sk_buff *skb)
 	bool to_sink;
 	u8 tos;
 
-	if (!packet_parse(skb, &p, 4))
+	if (!packet_parse(skb, &p, 4)) {
+		if (ce)
+			bpf_skb_ecn_set_ce(skb); /* of IPv6, or nothing */
 		return TCX_NEXT;
+	}
 	ports = *(u32 *)p.l4; /* TCP and UDP alike: source, destination */
 	to_sink = p.ip->protocol == IPPROTO_UDP && ports >> 16 == bpf_htons(sink_port);
 	tos = p.ip->tos;

@@ -26,6 +26,14 @@ char _license[] SEC("license") = "Dual BSD/GPL";
 const volatile u32 host_base = 0;
 const volatile u32 hosts = 0;
 
+/* Hosts may be parted. Set by the loader. */
+const volatile bool partitions = false;
+/*
+ * Packets may be of any IP: fragments, IPv4 with options, and IPv6, where the address of a host is
+ * fd00:: and its IPv4 address.
+ */
+const volatile bool any_ip = false;
+
 struct fabric_port {
 	u32 known; /* this id is a port: array maps have entries for all ids */
 	u32 node;  /* the switch it belongs to */
@@ -39,7 +47,7 @@ struct route {
 };
 
 struct fabric_drops {
-	u64 not_ip; /* not plain IPv4 */
+	u64 not_ip; /* neither plain IPv4, nor another IP where that is known */
 	u64 no_route;
 	u64 no_port;  /* the device is not one of our ports */
 	u64 redirect; /* the clone could not be sent */
@@ -64,6 +72,22 @@ struct {
 	__type(value, struct route);
 } routes SEC(".maps");
 
+/* The partitions that a host is within, a bit each. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} sides SEC(".maps");
+
+/* Whether two hosts are not on the same side of each partition. */
+static __always_inline bool parted(u32 from, u32 to)
+{
+	u64 *a = bpf_map_lookup_elem(&sides, &from), *b = bpf_map_lookup_elem(&sides, &to);
+
+	return a && b && *a != *b;
+}
+
 static __always_inline int drop(u32 cause)
 {
 	fabric_drops_add(cause);
@@ -81,18 +105,67 @@ static __always_inline u32 mix(u32 h, u32 v)
 	return h * 5 + 0xe6546b64;
 }
 
-static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
+/* The hash of a flow whose packets have both ports at l4; NULL: they have none. */
+static __always_inline u32 hash_of(u32 seed, __be32 saddr, __be32 daddr, u8 protocol,
+				   const void *l4, const void *end)
 {
-	u32 h = mix(mix(mix(seed, p->ip->saddr), p->ip->daddr), p->ip->protocol);
+	u32 h = mix(mix(mix(seed, saddr), daddr), protocol);
 
-	if ((p->ip->protocol == IPPROTO_TCP || p->ip->protocol == IPPROTO_UDP) &&
-	    p->l4 + 4 <= p->end)
-		h = mix(h, *(u32 *)p->l4); /* both ports */
+	if (l4 && (protocol == IPPROTO_TCP || protocol == IPPROTO_UDP) && l4 + 4 <= end)
+		h = mix(h, *(u32 *)l4);
 	h ^= h >> 16;
 	h *= 0x85ebca6b;
 	h ^= h >> 13;
 	h *= 0xc2b2ae35;
 	return h ^ (h >> 16);
+}
+
+static __always_inline u32 flow_hash(const struct packet *p, u32 seed)
+{
+	return hash_of(seed, p->ip->saddr, p->ip->daddr, p->ip->protocol, p->l4, p->end);
+}
+
+/* Where a packet goes that is not plain IPv4. */
+struct destination {
+	u32 host; /* its IPv4 address */
+	u32 from; /* address of the sender, as that of the host */
+	u32 hash;
+	u8 tos;
+};
+
+/*
+ * False if the packet is not IP to an address of a host. Only the first fragment of a datagram has
+ * ports, so none goes by them: all of them take one path. Not inline: most runs have no such
+ * packets.
+ */
+static __noinline bool find_other(struct __sk_buff *skb, struct destination *to, u32 seed)
+{
+	__be32 saddr, daddr;
+	struct network n;
+
+	if (!to || !network_parse(skb, &n) || n.off != sizeof(struct ethhdr))
+		return false;
+	if (n.v6) {
+		const struct ipv6hdr *ip = n.header;
+
+		if (ip->daddr[0] != bpf_htonl(0xfd000000) || ip->daddr[1] || ip->daddr[2])
+			return false;
+		saddr = ip->saddr[3];
+		daddr = ip->daddr[3];
+		/* the protocol of a fragment is that of an extension header: no ports */
+		to->hash = hash_of(seed, saddr, daddr, ip->nexthdr, ip + 1,
+				   (void *)(long)skb->data_end);
+	} else {
+		const struct iphdr *ip = n.header;
+
+		saddr = ip->saddr;
+		daddr = ip->daddr;
+		to->hash = hash_of(seed, saddr, daddr, ip->protocol, NULL, NULL);
+	}
+	to->host = bpf_ntohl(daddr);
+	to->from = bpf_ntohl(saddr);
+	to->tos = network_tos(&n);
+	return true;
 }
 
 /* Sets h to the address of the host that the CNM is for. */
@@ -123,25 +196,37 @@ SEC("tc")
 int fabric(struct __sk_buff *skb)
 {
 	u32 id = port_id(skb), class = CNM_CLASS, not_ect = 0, key, host, path = 0, out;
+	u32 ingress = MARK_INGRESS;
 	struct fabric_port *f = bpf_map_lookup_elem(&fabric_ports, &id);
 	bool ce = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_CE);
 	bool ue = carried(skb) && (skb->cb[CARRY_WORD] & CARRY_UE);
 	u8 tos = 0;
 	struct packet p;
 	struct route *r;
-	bool cnm;
+	bool cnm, plain = true;
+	struct destination to = {};
 
 	if (!f || !f->known)
 		return DROP(no_port);
 	cnm = is_cnm(skb, &host);
 	if (!cnm) {
-		if (!packet_parse(skb, &p, 0))
-			return DROP(not_ip);
-		host = bpf_ntohl(p.ip->daddr);
-		tos = p.ip->tos;
+		plain = packet_parse(skb, &p, 0);
+		if (plain) {
+			host = bpf_ntohl(p.ip->daddr);
+			to.from = bpf_ntohl(p.ip->saddr);
+			tos = p.ip->tos;
+		} else {
+			if (!any_ip || !find_other(skb, &to, f->seed))
+				return DROP(not_ip);
+			host = to.host;
+			tos = to.tos;
+		}
 		class = class_of(tos);
 		if (!(tos & ECN_MASK))
 			not_ect = MARK_NOT_ECT;
+		/* at the host's own switch: what is behind it arrives */
+		if (partitions && f->clone && parted(to.from - host_base, host - host_base))
+			ingress = MARK_PARTED; /* the egress port drops it, as the link's loss */
 	}
 	host -= host_base;
 	if (host >= hosts)
@@ -151,7 +236,7 @@ int fabric(struct __sk_buff *skb)
 	if (!r || !r->paths)
 		return DROP(no_route);
 	if (r->paths > 1 && !cnm)
-		path = ((u64)flow_hash(&p, f->seed) * r->paths) >> 32;
+		path = ((u64)(plain ? flow_hash(&p, f->seed) : to.hash) * r->paths) >> 32;
 	/* else clang drops the bound that the verifier needs: paths <= PATHS_MAX */
 	barrier_var(path);
 	out = r->ifindex[path & (PATHS_MAX - 1)];
@@ -162,7 +247,7 @@ int fabric(struct __sk_buff *skb)
 	if (sampled_feedback(skb))
 		send_cnm(skb);
 	skb->priority = class;
-	skb->mark = MARK_INGRESS | not_ect | (id & MARK_PORT_MASK);
+	skb->mark = ingress | not_ect | (id & MARK_PORT_MASK);
 	if (!f->clone || !must_orphan(skb))
 		return bpf_redirect(out, 0);
 	if (bpf_clone_redirect(skb, out, 0))

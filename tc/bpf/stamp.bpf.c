@@ -33,6 +33,12 @@ const volatile bool cnps_as_data = false;
 /* ECN-capable packets use ECT(1): TCD needs ECT(0) for UE. */
 const volatile bool ect1 = false;
 
+/*
+ * Fragments and IPv4 with options have a DSCP, too, by their protocol: of a datagram's fragments
+ * only the first has ports. On a host they are left alone.
+ */
+const volatile bool fragments = false;
+
 #define ROCE_PORT 4791
 
 /*
@@ -90,6 +96,30 @@ static __always_inline u8 stamped_tos(u8 tos, u8 dscp)
 	return dscp << 2 | ecn;
 }
 
+/* A fragment, or IPv4 with options: like the packet that it is of, but for ACKs and CNPs. */
+static __noinline u32 stamp_fragment(struct __sk_buff *skb)
+{
+	struct network n;
+	u8 protocol, tos, dscp;
+
+	if (!fragments || !network_parse(skb, &n))
+		return control_dscp;
+	if (n.v6) {
+		const struct ipv6hdr *ip = n.header;
+		const u8 *fragment = (const void *)(ip + 1); /* its first byte is the protocol */
+
+		if ((const void *)(fragment + 1) > (void *)(long)skb->data_end)
+			return control_dscp;
+		protocol = *fragment;
+	} else {
+		protocol = ((const struct iphdr *)n.header)->protocol;
+	}
+	tos = network_tos(&n);
+	dscp = dscp_of(tos, protocol == IPPROTO_TCP || protocol == IPPROTO_UDP);
+	network_set_tos(skb, &n, tos, stamped_tos(tos, dscp));
+	return dscp;
+}
+
 /*
  * Stamps what is not plain IPv4: IPv6, and both behind VLAN tags. Returns the DSCP of the class. A
  * packet without a class, or one that cannot be parsed, gets that of control packets.
@@ -102,8 +132,10 @@ static __noinline u32 stamp_other(struct __sk_buff *skb)
 	int verdict;
 	bool data;
 
-	if (!network_parse(skb, &n) || !network_whole(&n))
+	if (!network_parse(skb, &n))
 		return control_dscp;
+	if (!network_whole(&n))
+		return stamp_fragment(skb);
 	tos = network_tos(&n);
 	verdict = transport_parse(skb, &n, &t);
 	if (verdict == TRANSPORT_EXTENSIONS)
@@ -130,7 +162,7 @@ int stamp(struct __sk_buff *skb)
 	bool data;
 
 	if (!packet_parse(skb, &p, 0)) {
-		skb->priority = (lab_only ? control_dscp : stamp_other(skb)) >> 3;
+		skb->priority = (lab_only ? stamp_fragment(skb) : stamp_other(skb)) >> 3;
 		return TCX_NEXT;
 	}
 	tos = p.ip->tos;

@@ -15,9 +15,9 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
 // TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.
@@ -136,6 +136,18 @@ func (s *senders) hpcc(t testing.TB, params rateHpccParams, steps []rateHpccStep
 	t.Helper()
 	args := rateHpccArgs{Params: params, Steps: uint32(len(steps))}
 	runBatch(t, s.objs.Hpcc, s.objs.HpccSteps, &args, steps)
+}
+
+func (s *senders) powertcp(t testing.TB, params ratePowertcpParams, steps []ratePowertcpStep) {
+	t.Helper()
+	args := ratePowertcpArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Powertcp, s.objs.PowertcpSteps, &args, steps)
+}
+
+func (s *senders) swift(t testing.TB, params rateSwiftParams, steps []rateSwiftStep) {
+	t.Helper()
+	args := rateSwiftArgs{Params: params, Steps: uint32(len(steps))}
+	runBatch(t, s.objs.Swift, s.objs.SwiftSteps, &args, steps)
 }
 
 func (s *senders) fixed(t testing.TB, random uint32, steps []rateFixedStep) {

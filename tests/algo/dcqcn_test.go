@@ -500,6 +500,8 @@ func TestDCQCNAlphaWhileUE(t *testing.T) {
 	qt.Check(t, qt.IsTrue(got.Recovery.RateBps < 10.1e9), qt.Commentf("%d", got.Recovery.RateBps))
 }
 
+var _ = oracle(TestDCQCNRandomCNPs, "dcqcn", "dcqcn+tcd")
+
 func TestDCQCNRandomCNPs(t *testing.T) {
 	s := loadSenders(t)
 

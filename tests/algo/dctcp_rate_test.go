@@ -157,6 +157,8 @@ func TestDCTCPRateSteps(t *testing.T) {
 	}
 }
 
+var _ = oracle(TestDCTCPRateRandomACKs, "dctcp_rate")
+
 func TestDCTCPRateRandomACKs(t *testing.T) {
 	s := loadSenders(t)
 

@@ -268,6 +268,8 @@ func TestDCTCPSsthresh(t *testing.T) {
 	}
 }
 
+var _ = oracle(TestDCTCPRandomACKs, "pcn_dctcp")
+
 func TestDCTCPRandomACKs(t *testing.T) {
 	m := loadMarkers(t)
 

@@ -61,7 +61,7 @@ func (o *doubtOracle) ack(e doubtDoubtEvent) uint32 {
 		if now >= o.held {
 			o.reason = trusts
 		}
-	case silent && o.reason <= doubtNew:
+	case silent && o.reason != doubtNoCNPs:
 		o.reason = doubtNoCNPs
 	case marked && now >= o.held && (e.ExpectCnps == 0 || e.Cnps > 0 && o.reason != doubtNoCNPs):
 		if o.reason != trusts { // a decrease follows
@@ -185,6 +185,7 @@ func TestDoubt(t *testing.T) {
 	for _, change := range [][2]uint32{
 		{doubtNew, trusts}, {doubtNew, doubtNoMarks}, {doubtNew, doubtNoCNPs},
 		{trusts, doubtNoMarks}, {trusts, doubtNoCNPs}, {doubtNoMarks, trusts},
+		{doubtNoMarks, doubtNoCNPs},
 		{doubtNoCNPs, doubtNew},
 	} {
 		qt.Check(t, qt.IsTrue(seen[change] >= 5), qt.Commentf("%v: %d", change, seen[change]))

@@ -173,6 +173,8 @@ func TestIBCCEntries(t *testing.T) {
 	}
 }
 
+var _ = oracle(TestIBCCRandomBECNs, "ibcc", "ibcc+tcd")
+
 func TestIBCCRandomBECNs(t *testing.T) {
 	s := loadSenders(t)
 

@@ -193,6 +193,8 @@ func TestLDCPGap(t *testing.T) {
 	}
 }
 
+var _ = oracle(TestLDCPRandomEvents, "ldcp")
+
 // Whatever comes, with whatever parameters, cw is the draft's.
 func TestLDCPRandomEvents(t *testing.T) {
 	o := loadWindow(t)

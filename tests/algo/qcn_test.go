@@ -232,6 +232,8 @@ func TestQCNManyCycles(t *testing.T) {
 	qt.Assert(t, qt.DeepEquals(stages, []uint32{32, 64, 96, 100}))
 }
 
+var _ = oracle(TestQCNRandomCNMs, "qcn")
+
 func TestQCNRandomCNMs(t *testing.T) {
 	s := loadSenders(t)
 

@@ -204,6 +204,49 @@ type rateIbccStep struct {
 	Pad     uint32
 }
 
+type ratePowertcpArgs struct {
+	_      structs.HostLayout
+	Params ratePowertcpParams
+	Steps  uint32
+	Done   uint32
+}
+
+type ratePowertcpParams struct {
+	_           structs.HostLayout
+	LineRateBps uint64
+	MinRateBps  uint64
+	BetaBps     uint64
+	RttNs       uint64
+	Gamma       uint32
+	IntMulti    uint32
+}
+
+type ratePowertcpRp struct {
+	_        structs.HostLayout
+	RateBps  uint64
+	OldBps   uint64
+	Power    uint64
+	Last     [5]uint64
+	Hops     uint32
+	RoundEnd uint32
+}
+
+type ratePowertcpStep struct {
+	_     structs.HostLayout
+	Sent  uint32
+	Acked uint32
+	Ack   struct {
+		_        structs.HostLayout
+		Hop      [5]uint64
+		RateKbps [5]uint32
+		Hops     uint32
+	}
+	Rp       ratePowertcpRp
+	BeginBps uint64
+	Event    rateEvent
+	Pad      uint32
+}
+
 type rateQcnArgs struct {
 	_      structs.HostLayout
 	Params rateQcnRpParams
@@ -269,6 +312,48 @@ type rateRecoveryParams struct {
 	Pad              uint32
 }
 
+type rateSwiftArgs struct {
+	_      structs.HostLayout
+	Params rateSwiftParams
+	Steps  uint32
+	Done   uint32
+}
+
+type rateSwiftParams struct {
+	_            structs.HostLayout
+	BaseTargetNs uint64
+	FsRangeNs    uint64
+	Ai           uint32
+	Beta         uint32
+	MaxMdf       uint32
+	FsMin        uint32
+	FsMax        uint32
+	MaxCwnd      uint32
+	FirstCwnd    uint32
+	Pad          uint32
+}
+
+type rateSwiftRp struct {
+	_          structs.HostLayout
+	Cwnd       uint64
+	TargetNs   uint64
+	DecreaseNs uint64
+	RttNs      uint64
+	InverseMin uint32
+	InverseMax uint32
+}
+
+type rateSwiftStep struct {
+	_       structs.HostLayout
+	NowNs   uint64
+	DelayNs uint64
+	Acked   uint32
+	Limited uint32
+	Rp      rateSwiftRp
+	Event   rateEvent
+	Pad     uint32
+}
+
 type rateTimelyArgs struct {
 	_      structs.HostLayout
 	Params rateTimelyParams
@@ -330,14 +415,18 @@ const (
 	rateMapFixedSteps     = "fixed_steps"
 	rateMapHpccSteps      = "hpcc_steps"
 	rateMapIbccSteps      = "ibcc_steps"
+	rateMapPowertcpSteps  = "powertcp_steps"
 	rateMapQcnSteps       = "qcn_steps"
+	rateMapSwiftSteps     = "swift_steps"
 	rateMapTimelySteps    = "timely_steps"
 	rateProgDcqcn         = "dcqcn"
 	rateProgDctcpRate     = "dctcp_rate"
 	rateProgFixed         = "fixed"
 	rateProgHpcc          = "hpcc"
 	rateProgIbcc          = "ibcc"
+	rateProgPowertcp      = "powertcp"
 	rateProgQcn           = "qcn"
+	rateProgSwift         = "swift"
 	rateProgTimely        = "timely"
 )
 
@@ -388,7 +477,9 @@ type rateProgramSpecs struct {
 	Fixed     *ebpf.ProgramSpec `ebpf:"fixed"`
 	Hpcc      *ebpf.ProgramSpec `ebpf:"hpcc"`
 	Ibcc      *ebpf.ProgramSpec `ebpf:"ibcc"`
+	Powertcp  *ebpf.ProgramSpec `ebpf:"powertcp"`
 	Qcn       *ebpf.ProgramSpec `ebpf:"qcn"`
+	Swift     *ebpf.ProgramSpec `ebpf:"swift"`
 	Timely    *ebpf.ProgramSpec `ebpf:"timely"`
 }
 
@@ -401,7 +492,9 @@ type rateMapSpecs struct {
 	FixedSteps     *ebpf.MapSpec `ebpf:"fixed_steps"`
 	HpccSteps      *ebpf.MapSpec `ebpf:"hpcc_steps"`
 	IbccSteps      *ebpf.MapSpec `ebpf:"ibcc_steps"`
+	PowertcpSteps  *ebpf.MapSpec `ebpf:"powertcp_steps"`
 	QcnSteps       *ebpf.MapSpec `ebpf:"qcn_steps"`
+	SwiftSteps     *ebpf.MapSpec `ebpf:"swift_steps"`
 	TimelySteps    *ebpf.MapSpec `ebpf:"timely_steps"`
 }
 
@@ -436,7 +529,9 @@ type rateMaps struct {
 	FixedSteps     *ebpf.Map `ebpf:"fixed_steps"`
 	HpccSteps      *ebpf.Map `ebpf:"hpcc_steps"`
 	IbccSteps      *ebpf.Map `ebpf:"ibcc_steps"`
+	PowertcpSteps  *ebpf.Map `ebpf:"powertcp_steps"`
 	QcnSteps       *ebpf.Map `ebpf:"qcn_steps"`
+	SwiftSteps     *ebpf.Map `ebpf:"swift_steps"`
 	TimelySteps    *ebpf.Map `ebpf:"timely_steps"`
 }
 
@@ -447,7 +542,9 @@ func (m *rateMaps) Close() error {
 		m.FixedSteps,
 		m.HpccSteps,
 		m.IbccSteps,
+		m.PowertcpSteps,
 		m.QcnSteps,
+		m.SwiftSteps,
 		m.TimelySteps,
 	)
 }
@@ -467,7 +564,9 @@ type ratePrograms struct {
 	Fixed     *ebpf.Program `ebpf:"fixed"`
 	Hpcc      *ebpf.Program `ebpf:"hpcc"`
 	Ibcc      *ebpf.Program `ebpf:"ibcc"`
+	Powertcp  *ebpf.Program `ebpf:"powertcp"`
 	Qcn       *ebpf.Program `ebpf:"qcn"`
+	Swift     *ebpf.Program `ebpf:"swift"`
 	Timely    *ebpf.Program `ebpf:"timely"`
 }
 
@@ -478,7 +577,9 @@ func (p *ratePrograms) Close() error {
 		p.Fixed,
 		p.Hpcc,
 		p.Ibcc,
+		p.Powertcp,
 		p.Qcn,
+		p.Swift,
 		p.Timely,
 	)
 }

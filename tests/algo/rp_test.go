@@ -275,6 +275,8 @@ func TestRPOverLineRate(t *testing.T) {
 	qt.Assert(t, qt.Equals(steps[0].SendRateBps, 40e9), qt.Commentf("an increase without room must change nothing"))
 }
 
+var _ = oracle(TestRPRandomCNPs, "pcn")
+
 func TestRPRandomCNPs(t *testing.T) {
 	b := load(t)
 

@@ -430,6 +430,8 @@ func TestTIMELYMean(t *testing.T) {
 	}
 }
 
+var _ = oracle(TestTIMELYRandomRTTs, "timely")
+
 func TestTIMELYRandomRTTs(t *testing.T) {
 	s := loadSenders(t)
 
@@ -472,6 +474,8 @@ func randomTIMELYParams(r *rand.Rand) rateTimelyParams {
 		TcdHoldNs:    pick(r, 0, logUniform(r, 1, maxRTTNs)),
 	}
 }
+
+var _ = oracle(TestTIMELYWithTCD, "timely+tcd")
 
 // TCD: CE lets the rate only fall, UE not change and no mark only rise, and each as far as TIMELY says.
 func TestTIMELYWithTCD(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
-	"github.com/pcn-linux/pcn/netns-lab/sim"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/sim"
 )
 
 // All 50 networks take two minutes of CPU: `go test ./tests/autorule -v -networks 50`. Others come

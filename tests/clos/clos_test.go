@@ -13,31 +13,40 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tests/program"
 )
 
 // TestFullClos: the paper's Clos, 568 nodes and 768 links, comes up and goes down in time, on this
-// kernel, where nothing of it is left, and in the microVM by the clock. There a minute is the
-// bound, or on a slower machine, where the same takes longer natively, as many times that.
+// kernel, where nothing of it is left, and in the microVM by the clock. There a minute is the bound
+// of the one and 20 seconds that of the other, or on a slower or busier machine, where the same
+// takes longer natively, as many times that.
 func TestFullClos(t *testing.T) {
 	pcn := filepath.Join(t.TempDir(), "pcn")
 	qt.Assert(t, qt.IsNil(program.Build(pcn, nil)))
-	const slowerThan = 3 * time.Second // natively
-	before := namespacesAndDevices(t)
-	up, down := upAndDown(t, pcn, "--native")
-	qt.Check(t, qt.DeepEquals(namespacesAndDevices(t), before))
-	qt.Check(t, qt.IsTrue(down < 20*time.Second))
-	bound := max(time.Minute, time.Minute*up/slowerThan)
-
-	const attempts = 3 // a machine whose CPUs are taken away for a while is slower then
-	for range attempts {
-		up, down = upAndDown(t, pcn)
-		qt.Check(t, qt.IsTrue(down < 20*time.Second))
-		if up < bound {
-			break
+	const (
+		slowerThan       = 3 * time.Second // natively
+		mostUp, mostDown = time.Minute, 20 * time.Second
+		attempts         = 5 // a machine whose CPUs are taken away for a while is slower then
+	)
+	slowness, inTime := 1., false
+	for i := 0; i < attempts && !inTime; i++ {
+		var nativeUp, nativeDown time.Duration
+		t.Run("native", func(t *testing.T) {
+			nstest.Turn(t)
+			before := namespacesAndDevices(t)
+			nativeUp, nativeDown = upAndDown(t, pcn, "--native")
+			qt.Check(t, qt.DeepEquals(namespacesAndDevices(t), before))
+		})
+		if t.Failed() {
+			return
 		}
+		slowness = max(slowness, nativeUp.Seconds()/slowerThan.Seconds())
+		up, down := upAndDown(t, pcn)
+		inTime = up.Seconds() < slowness*mostUp.Seconds() &&
+			max(down, nativeDown).Seconds() < slowness*mostDown.Seconds()
 	}
-	qt.Check(t, qt.IsTrue(up < bound), qt.Commentf("up in %s, want %s", up, bound))
+	qt.Check(t, qt.IsTrue(inTime), qt.Commentf("%g times slower than another machine", slowness))
 }
 
 func upAndDown(t *testing.T, pcn string, flags ...string) (up, down time.Duration) {

@@ -287,7 +287,7 @@ func (b *bed) connect(t *testing.T, control, peerControl string, clientPort, ser
 	f := &flow{}
 	nstest.Do(t, b.sender, func() error {
 		d := net.Dialer{
-			Control: chooses(control), Timeout: 5 * time.Second,
+			Control: chooses(control), Timeout: nstest.Patience,
 			LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.senderAddr), Port: clientPort},
 		}
 		c, err := d.DialContext(t.Context(), "tcp4", l.Addr().String())
@@ -335,14 +335,20 @@ func (f *flow) sending(t *testing.T) {
 // (KNOWN_ISSUES.md).
 func (f *flow) heardOf(t *testing.T, control *loader.Control) {
 	t.Helper()
-	_, err := f.client.Write([]byte{0})
-	qt.Assert(t, qt.IsNil(err))
-	_, err = io.ReadFull(f.server, make([]byte, 1))
-	qt.Assert(t, qt.IsNil(err))
+	f.exchange(t)
 	nstest.Eventually(t, "the control hears of the flow", func() bool {
 		_, err := control.Flow(f.key(t))
 		return err == nil
 	})
+}
+
+// exchange sends a byte, and receives it.
+func (f *flow) exchange(t *testing.T) {
+	t.Helper()
+	_, err := f.client.Write([]byte{0})
+	qt.Assert(t, qt.IsNil(err))
+	_, err = io.ReadFull(f.server, make([]byte, 1))
+	qt.Assert(t, qt.IsNil(err))
 }
 
 // key is the flow's in the sender's namespace.

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
@@ -30,7 +32,7 @@ var brokenControls = []struct{ name, old, new, want string }{
 	{"unknown function", onACK, onACK + "\twibble(flow);\n",
 		`mine\.c:87:2: error: call to undeclared function 'wibble'\n.*hint: correct the name`},
 	{"function of the kernel", onACK, onACK + "\tprintk(\"hello\");\n",
-		`mine\.c:87:2: error: call to undeclared function 'printk'\n.*hint: correct the name`},
+		`mine\.c:87:2: error: .* undeclared function 'printk'\n.*hint: a control can't print`},
 	{"float", "rate_bps / 2, now", "rate_bps * 0.5, now",
 		`mine\.c:103:21: error: .*hint: BPF has no floating-point numbers`},
 	{"float in a division", "rate_bps / 2, now", "rate_bps / 1.5, now",
@@ -61,9 +63,19 @@ var brokenControls = []struct{ name, old, new, want string }{
 		"\t\tflow->state.cuts += i & e->acked_bytes;\n",
 		`mine\.c:8[78]: function mine_cong_control .*: loops without an end\n`},
 	{"null pointer", onACK, onACK + "\tu32 *p = 0;\n\t*p = 1;\n",
-		`mine\.c:88: function mine_cong_control .*: a null pointer is followed\n.*hint: compare`},
+		`mine\.c:88: function mine_cong_control .*: a null pointer.* is followed\n.*hint: compare`},
 	{"C library", `#include "algo/red.h"`, "#include \"algo/red.h\"\n#include <math.h>",
-		`error: .*hint: BPF has no C library: remove the #include`},
+		`mine\.c:18.* error: .*hint: BPF has no C library: remove the #include`},
+	{"name", "#define CONTROL\t      mine\n", "",
+		`its scheme is "CONTROL", not "mine" \(hint: .* or #define CONTROL mine in the file`},
+	{"last headers", "#include \"include/rate_control.h\"\n#include \"include/react.h\"\n", "",
+		`mine\.c: the object has no congestion control: .*hint: include/rate_control\.h or .* end`},
+	{"type of libc", "u64 cut_at_ns;", "uint64_t cut_at_ns;",
+		`mine\.c:51:2: error: unknown type name 'uint64_t'\n.*hint: the types of integers are u8`},
+	{"time of libc", onACK, onACK + "\tflow->state.cut_at_ns = time(0);\n",
+		`mine\.c:87:26: error: .* function 'time'\n.*hint: now_ns\(\) is the time`},
+	{"semicolon of another alphabet", onACK, onACK + "\tflow->state.cuts += 1；\n",
+		`mine\.c:87:23: error: invalid suffix '；' on integer constant\n\(hint: C is .* in ASCII`},
 	{"no such header", `#include "algo/red.h"`, `#include "algo/read.h"`,
 		`mine\.c:17:10: fatal error: 'algo/read\.h' file not found.*hint: PCN's headers`},
 	{"range", "1kbps to line_rate", "1kbps to line_rat",
@@ -78,9 +90,94 @@ var brokenControls = []struct{ name, old, new, want string }{
 		`error: control_rate is not defined\n\(hint: add static .* u64 control_rate\(`},
 	{"stack", onACK, onACK + "\tvolatile u8 big[600] = {};\n" +
 		"\tflow->state.cuts += big[e->acked_bytes % 600];\n",
-		`on_ack: error: .*stack limit.*hint: a program has 512 bytes of stack`},
+		`mine\.c:87: error: .*stack limit.*hint: a program has 512 bytes of stack`},
 	{"state too large", "\tu32 pad;\n", "\tu32 pad;\n\tu64 hist[100000];\n",
-		`start: error: .*hint: .*the flow's state is too large`},
+		`mine\.c:55: error: .*hint: .*the flow's state is too large`},
+	{"no type", "u64 control_rate(", "control_rate(",
+		`mine\.c:107:24: error: type specifier missing.*hint: write the type before the name`},
+	{"no value", "\treturn flow->state.rate_bps;\n", "",
+		`mine\.c:109:1: error: non-void function .*hint: end it with return and a value`},
+	{"uninitialised", onACK, onACK + "\tu64 sum;\n\tsum += e->acked_bytes;\n" +
+		"\tflow->state.pad = sum;\n",
+		`mine\.c:88:2: error: variable 'sum' is uninitialized .*hint: .* = 0`},
+	{"print", onACK, onACK + "\tprintf(\"%llu\\n\", e->now_ns);\n",
+		`mine\.c:87:2: error: .*'printf'.*hint: a control can't print: .* STAT`},
+	{"heap", onACK, onACK + "\tu64 *copy = malloc(8);\n\t*copy = e->now_ns;\n",
+		`mine\.c:87:14: error: .*'malloc'.*hint: BPF has no heap`},
+	{"string function", onACK, onACK + "\tflow->state.pad = strlen(\"mine\");\n",
+		`mine\.c:87:20: error: .*'strlen'.*hint: BPF has no C library`},
+	{"division by zero at the start", "\tset_rate_bps(flow, params.line_rate_bps, now_ns());\n",
+		"\tset_rate_bps(flow, 1000 / flow->state.cuts, now_ns());\n",
+		`mine\.c:79: function mine_init .*: division by zero\n.*hint: test the divisor`},
+	{"header of a parameter", "#include \"algo/red.h\"\n", "",
+		`mine\.c:45:25: error: .*incomplete type.*hint: #include "algo/red\.h" defines it`},
+	{"first header", "#include \"include/control.h\"\n", "",
+		`mine\.c:15: error: unknown type name.*hint: #include "include/control\.h" has to be`},
+	{"last header", "#include \"include/react.h\"\n", "",
+		`mine\.c:39: control mine: the scheme hears "cnp".*hint: #include "include/react\.h"`},
+	{"number of arguments", "rate_bps / 2, now_ns);", "rate_bps / 2);",
+		`mine\.c:103:45: error: too few arguments .*hint: it is declared so: \S*mine\.c:66\)`},
+	{"type of an argument", "flow->state.rate_bps / 2, now", "&flow->state, now",
+		`mine\.c:103:21: error: incompatible pointer .*hint: a pointer is no number`},
+	{"name clash", "/* The rate changes now",
+		"static u64 now_ns(void)\n{\n\treturn 0;\n}\n\n/* The",
+		`mine\.c:65:12: error: redefinition of 'now_ns'.*hint: .*: include/\w+\.h:\d+ has this`},
+	{"constant shift", onACK, onACK + "\tflow->state.pad = 1 << 40;\n",
+		`mine\.c:87:22: error: shift count .*hint: shift a u64 by less than 64`},
+	{"shift", onACK, onACK + "\tflow->state.rate_bps += 1ull << (e->acked_bytes + 64);\n",
+		`mine\.c:87: function mine_cong.*: a shift by more bits .*hint: limit it`},
+	{"parameter is assigned", "\tflow->state.cuts++;\n", "\tparams.cut = 5;\n",
+		`mine\.c:97:13: error: cannot assign .*hint: parameters and events can't be changed`},
+	{"parenthesis of a macro", "\"50us\")", "\"50us\"",
+		`mine\.c:26:18: error: unterminated .*hint: a \) is missing`},
+	{"brace", "\tflow->state.cuts++;\n}\n", "\tflow->state.cuts++;\n",
+		`mine\.c:101:1: error: function definition .*hint: a function above it lacks its last }`},
+	{"assignment for a comparison", "if (rate_bps < params.min", "if (rate_bps = params.min",
+		`mine\.c:68:15: error: .*hint: == compares`},
+	{"pointer past the end", "\tu32 pad;\n", "\tu32 ring[4]; u32 pad;\n" + marker(
+		"\tu32 *p = flow->state.ring;\n\tp[e->acked_bytes] = 1;\n"),
+		`mine\.c:88: function mine_cong.*, or one past the end .*hint: compare .* limit the index`},
+	{"recursion", "/* The rate changes now", "static __attribute__((noinline)) u64 tree(u64 n)\n" +
+		"{\n\treturn n < 2 ? n : tree(n - 1) + tree(n - 2);\n}\n\n/* The" + marker(
+		"\tflow->state.rate_bps += tree(e->acked_bytes);\n"),
+		`mine\.c:67: error: function tree calls itself.*hint: write it as a loop`},
+	{"print of the kernel", onACK, onACK + "\tbpf_printk(\"%llu\", e->now_ns);\n",
+		`mine\.c:87: error: bpf_printk prints .*hint: a control can't print: .* STAT`},
+	{"function pointer", "/* The rate changes now", "static __attribute__((noinline)) " +
+		"u64 one(u64 n)\n{\n\treturn n;\n}\nstatic __attribute__((noinline)) u64 two(u64 n)\n" +
+		"{\n\treturn 2 * n;\n}\n\n/* The" + marker(
+		"\tu64 (*f)(u64) = e->acked_bytes & 1 ? one : two;\n\tflow->state.rate_bps += f(2);\n"),
+		`mine\.c:\d+: error: a function is called through a pointer.*hint: choose with if`},
+	{"pointer that is kept", "\tu32 pad;\n", "\tu32 pad;\n\tu32 *last;\n",
+		`mine\.c:55: error: a flow's state keeps the pointer "last".*hint: keep an index`},
+	{"array of a size that varies", onACK, onACK + "\tu64 a[e->acked_bytes];\n\ta[0] = 1;\n" +
+		"\tflow->state.cuts += a[e->acked_bytes / 2];\n",
+		`mine\.c:87:2: error: .*hint: give the array a size that is a constant`},
+	{"root", onACK, onACK + "\tflow->state.cuts = sqrt(e->acked_bytes);\n",
+		`mine\.c:87:21: error: .*'sqrt'.*hint: .* write it for integers`},
+	{"random", onACK, onACK + "\tif (rand() < 5)\n\t\tflow->state.cuts++;\n",
+		`mine\.c:87:6: error: .*'rand'.*hint: .* can't ask for random numbers`},
+	{"maximum", onACK, onACK + "\tflow->state.cuts = max(e->acked_bytes, 5);\n",
+		`mine\.c:87:21: error: .*'max'.*hint: write it out: a < b \? a : b`},
+	{"below zero", onACK, onACK + "\tif (flow->state.rate_bps - params.step_bps < 0)\n" +
+		"\t\treturn;\n",
+		`mine\.c:87:45: error: .* always false.*hint: unsigned numbers are never below 0`},
+	{"power", onACK, onACK + "\tflow->state.cuts = 2 ^ 10;\n",
+		`mine\.c:87:23: error: .*hint: \^ is not a power`},
+	{"empty body", onACK, onACK + "\tif (e->acked_bytes > 5);\n\t\tflow->state.cuts++;\n",
+		`mine\.c:87:25: error: .*hint: remove the ;`},
+	{"product of ints", onACK, onACK + "\tflow->state.rate_bps = 40 * 1000 * 1000 * 1000;\n",
+		`mine\.c:87:42: error: overflow .*hint: make one number 64 bits wide`},
+	{"number too large", onACK, onACK + "\tu32 r = 40e9;\n\tflow->state.rate_bps = r;\n",
+		`mine\.c:87:10: error: .*out of range.*hint: choose a type that is large enough`},
+	{"comparison as a statement", onACK, onACK + "\tflow->state.rate_bps == 5;\n",
+		`mine\.c:87:23: error: .*result unused.*hint: assign it`},
+	{"precedence", onACK, onACK + "\tif (flow->state.cuts & 1 == 1)\n\t\treturn;\n",
+		`mine\.c:87:23: error: .*precedence.*hint: put parentheses`},
+	{"dot", onACK, onACK + "\tflow->state.cuts = e.now_ns;\n",
+		`mine\.c:87:22: error: .* is a pointer.*hint: it is a pointer: write ->`},
+	{"type of C++", onACK, onACK + "\tauto rate = e->acked_bytes;\n\tflow->state.pad = rate;\n",
+		`mine\.c:87:7: error: type specifier missing.*hint: write the type`},
 }
 
 // marker separates what stands for old from a line to put behind onACK.
@@ -88,7 +185,7 @@ func marker(line string) string { return "\x00" + line }
 
 // Each mistake has one message, with its line and what to do about it.
 func TestBrokenControls(t *testing.T) {
-	qt.Assert(t, qt.IsTrue(len(brokenControls) >= 20))
+	qt.Assert(t, qt.IsTrue(len(brokenControls) >= 40))
 	dir := t.TempDir()
 	_, stderr, code := run(t, "scheme", "new", "mine", "--dir", dir)
 	qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
@@ -116,6 +213,7 @@ func TestBrokenControls(t *testing.T) {
 				qt.Commentf("%s", stderr))
 			count := strings.Count(stderr, "error: ")
 			qt.Check(t, qt.IsTrue(count <= 1), qt.Commentf("%d messages: %s", count, stderr))
+			qt.Check(t, qt.Equals(strings.Count(stderr, "hint: "), 1), qt.Commentf("%s", stderr))
 			for _, noise := range []string{"unknown key", "wasm stack trace", "/tmp/pcn-compile",
 				"scratch space"} {
 				qt.Check(t, qt.Not(qt.StringContains(stderr, noise)))
@@ -126,9 +224,14 @@ func TestBrokenControls(t *testing.T) {
 
 // A control that begins as a built-in one does the same, packet by packet.
 func TestSchemeFrom(t *testing.T) {
-	for _, from := range []string{"dcqcn", "dctcp", "dctcp_rate", "hpcc", "ibcc", "ldcp", "pcn",
-		"qcn",
-		"timely"} {
+	froms := []string{"dctcp"} // Linux's own, whose C file is that of pcn_dctcp
+	for _, name := range scheme.Builtin().Names() {
+		if _, err := fs.Stat(bpf.Controls, "cc/"+name+".bpf.c"); err == nil {
+			froms = append(froms, name)
+		}
+	}
+	qt.Assert(t, qt.IsTrue(len(froms) > 8), qt.Commentf("%v", froms))
+	for _, from := range froms {
 		t.Run(from, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

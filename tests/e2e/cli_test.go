@@ -9,9 +9,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/debian"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
 )
 
 func TestUsage(t *testing.T) {

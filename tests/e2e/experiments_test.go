@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // Each of these holds a paper's equation or figure against packets; its bounds decide the exit code.
@@ -67,5 +67,5 @@ func TestEveryScheme(t *testing.T) {
 	}
 	stdout, stderr, code = run(t, "compare", out)
 	qt.Check(t, qt.Equals(code, 0), qt.Commentf("%s%s", stdout, stderr))
-	qt.Check(t, qt.StringContains(stdout, "throughput loss lasts"))
+	qt.Check(t, qt.StringContains(stdout, "F0 and F1 together lose throughput for"))
 }

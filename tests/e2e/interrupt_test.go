@@ -16,13 +16,16 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
+// long is the duration of a run that is killed: no test that waits for a CPU misses its middle.
+const long = "1s"
+
 // TestInterrupted ends pcn in the middle of a run, politely and not: no microVM and no file may be left.
 func TestInterrupted(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			tmp := t.TempDir()
 			out := filepath.Join(t.TempDir(), "out")
-			cmd := exec.Command(pcn, "run", "hol", "--algo", "pcn", "--out", out)
+			cmd := exec.Command(pcn, "run", "hol", "--algo", "pcn", "--duration", long, "--out", out)
 			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 			qt.Assert(t, qt.IsNil(cmd.Start()))
 			vm := waitChild(t, cmd.Process.Pid)
@@ -51,7 +54,8 @@ func TestInterrupted(t *testing.T) {
 // the first is killed.
 func TestOneMicroVMPerCPU(t *testing.T) {
 	start := func() (*exec.Cmd, *bufio.Scanner) {
-		cmd := exec.Command("taskset", "-c", "0", pcn, "run", "hol", "--algo", "pcn", "--out", filepath.Join(t.TempDir(), "out"))
+		cmd := exec.Command("taskset", "-c", "0", pcn, "run", "hol", "--algo", "pcn", "--duration", long,
+			"--out", filepath.Join(t.TempDir(), "out"))
 		stderr, err := cmd.StderrPipe()
 		qt.Assert(t, qt.IsNil(err))
 		qt.Assert(t, qt.IsNil(cmd.Start()))
@@ -71,7 +75,7 @@ func TestOneMicroVMPerCPU(t *testing.T) {
 }
 
 const (
-	patience    = 30 * time.Second
+	patience    = 3 * time.Minute
 	cpuPatience = 10 * time.Minute // pcn waits for a CPU while other microVMs have all
 )
 
@@ -81,7 +85,8 @@ const machine = "linux"
 // waitChild waits until the process has a machine, and returns its pid.
 func waitChild(t *testing.T, pid int) int {
 	t.Helper()
-	for end := time.Now().Add(cpuPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	const poll = 10 * time.Millisecond
+	for end := time.Now().Add(cpuPatience); time.Now().Before(end); time.Sleep(poll) {
 		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/children"))
 		for _, task := range tasks {
 			b, _ := os.ReadFile(task) // a thread may have ended
@@ -105,7 +110,7 @@ func waitGone(t *testing.T, pid int) {
 			return
 		}
 	}
-	t.Fatalf("QEMU %d outlives pcn by %s", pid, patience)
+	t.Fatalf("microVM %d outlives pcn by %s", pid, patience)
 }
 
 // commandOf is the process's name; "" if there is none.

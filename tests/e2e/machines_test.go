@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/debian"
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/debian"
 )
 
 const machinesSweep = `name: machines

@@ -15,7 +15,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // outside copies the sources of a scheme to a folder outside the tree, where nothing of the project is.
@@ -137,6 +138,9 @@ func TestOwnMistakes(t *testing.T) {
 		{"compiler", "\tflow->state.cut++;\n", `(?s).*mine\.c:\d+:\d+: error: no member named 'cut' .*`},
 		{"verifier", "\t((u8 *)flow)[bpf_get_prandom_u32()] = 1;\n",
 			`(?s).*mine\.c:\d+: the kernel's verifier refuses the program: .*`},
+		{"too long", "\tfor (u32 i = 0; i < 100000000; i++)\n" +
+			"\t\tflow->state.pad += i ^ e->now_ns;\n",
+			`(?s).*mine\.c:9[78]: the kernel's verifier .*hint: the verifier follows each turn .*`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(dir, "mine.c")
@@ -148,6 +152,17 @@ func TestOwnMistakes(t *testing.T) {
 			qt.Check(t, qt.Matches(stderr, test.want))
 		})
 	}
+	// kernels go on with 0 where the simulator stops
+	divides := strings.Replace(good, onACK, onACK+
+		"\tflow->state.rate_bps += flow->state.rate_bps / flow->state.pad;\n"+
+		"\tflow->state.pad = flow->state.pad << (e->acked_bytes + 64);\n", 1)
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "mine.c"), []byte(divides), 0o600)))
+	stdout, stderr, _ := run(t, "run", filepath.Join(dir, "mine.yaml"), "--duration", "2ms",
+		"--out", filepath.Join(t.TempDir(), "out"))
+	qt.Check(t, qt.Matches(stdout, `(?s).*warning: mine: mine\.c:87: a division by zero, .*`+
+		`hint: test the divisor.*warning: mine: mine\.c:88: a shift .*hint: limit it.*`),
+		qt.Commentf("%s", stderr))
+
 	_, stderr, code = run(t, "scheme", "new", "pcn", "--dir", dir)
 	qt.Check(t, qt.Equals(code, 2))
 	qt.Check(t, qt.StringContains(stderr, "there is a scheme pcn already"))
@@ -157,6 +172,7 @@ func TestOwnMistakes(t *testing.T) {
 // what its algorithm keeps.
 func TestOwnControlOnHost(t *testing.T) {
 	dir := t.TempDir()
+	nstest.Turn(t) // others look for what is left of them in the kernel
 	for _, args := range [][]string{
 		{"scheme", "new", "ownhost", "--dir", dir},
 		{"scheme", "compile", filepath.Join(dir, "ownhost.c")},

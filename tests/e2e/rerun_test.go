@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // TestRerun: a run comes out the same again, on its kernel; and one of another machine is refused.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // scriptedDelayNs is the delay of each link of the scripted network.
@@ -35,6 +35,7 @@ const scriptedNetwork = `7 2 6
 // that ports do all that is due in it.
 var scriptedRuns = []struct{ scheme, network, parameters string }{
 	{"pcn", "pfc: {xoff: 6KB, xon: 4KB}", ""},
+	{"pcn", "pfc: {xoff: 6KB, xon: 5KB}", "noise: {moderation: 7us}"},
 	{"dcqcn", "pfc: {dynamic: {alpha: 1/4, xon_offset: 1KB}}, buffer: 60KB",
 		"dcqcn: {marking: {kmin: 2KB, kmax: 20KB, pmax: 50%}}"},
 	{"dcqcn+tcd", "pfc: {xoff: 6KB, xon: 4KB}", "dcqcn: {marking: {kmin: 2KB, kmax: 2KB}}"},

@@ -11,8 +11,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/experiment"
-	"github.com/pcn-linux/pcn/netns-lab/result"
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
 )
 
 // Of so many seeds, most must meet a bound. A single run is no test: PCN's flows meet in other

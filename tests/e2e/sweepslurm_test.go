@@ -49,6 +49,7 @@ ClusterName=pcn
 SlurmctldHost=pcnnode(10.99.0.1)
 SlurmUser=root
 SlurmdUser=root
+MessageTimeout=100
 AuthType=auth/munge
 AuthInfo=socket=DIR/munge.sock,cred_expire=10
 StateSaveLocation=DIR/state
@@ -63,14 +64,22 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1
 ReturnToService=2
 MpiDefault=none
 KillWait=2
+TaskProlog=DIR/prolog
 NodeName=pcnnode NodeAddr=10.99.0.1 CPUs=2 RealMemory=6000
 PartitionName=all Nodes=pcnnode Default=YES MaxTime=INFINITE
 `
 
-// startCluster starts the daemons and waits until the node is idle.
-func startCluster(t *testing.T) {
+// prolog runs at the start of each task: it stands still there while its file, hold0 or hold1, is
+// there. So no task ends before the test has seen both run, nor task 1 before it is killed.
+const prolog = `#!/bin/sh
+while [ -e "DIR/hold$SLURM_ARRAY_TASK_ID" ]; do sleep 0.1; done
+`
+
+// startCluster starts the daemons and waits until the node is idle. It returns the folder of the
+// files that hold tasks.
+func startCluster(t *testing.T) (dir string) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
 		qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, name), []byte(text), mode)))
 	}
@@ -84,6 +93,9 @@ func startCluster(t *testing.T) {
 
 	write("munge.key", rand.Text()+rand.Text(), 0o400)
 	write("slurm.conf", strings.ReplaceAll(slurmConf, "DIR", dir), 0o644)
+	write("prolog", strings.ReplaceAll(prolog, "DIR", dir), 0o755)
+	write("hold0", "", 0o644)
+	write("hold1", "", 0o644)
 	write("cgroup.conf", "CgroupPlugin=cgroup/v1\n", 0o644)
 	qt.Assert(t, qt.IsNil(os.MkdirAll(filepath.Join(dir, "state"), 0o755)))
 	t.Setenv("SLURM_CONF", filepath.Join(dir, "slurm.conf"))
@@ -97,6 +109,7 @@ func startCluster(t *testing.T) {
 		out, err := exec.Command("sinfo", "--noheader", "--format", "%T").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle"
 	})
+	return dir
 }
 
 // daemon runs a program until the test ends, and shows what it said if that failed.
@@ -143,7 +156,7 @@ func TestSlurmInside(t *testing.T) {
 		t.Skip("part of TestSlurm")
 	}
 	pcn = inside
-	startCluster(t)
+	cluster := startCluster(t)
 	dir := t.TempDir()
 	file, out := sweepFile(t, dir), filepath.Join(dir, "slurm")
 	args := []string{"sweep", file, "--out", out, "--on", "slurm", "--pack", "2"}
@@ -163,18 +176,28 @@ func TestSlurmInside(t *testing.T) {
 	waitFor(t, "both tasks to run", func() bool {
 		return strings.Count(command(t, "squeue", "--noheader", "--states", "R", "--format", "%i"), "_") == 2
 	})
-	// The task to be killed stands still: it could end before it is killed.
-	command(t, "scontrol", "suspend", fmt.Sprintf("%d_1", job))
+	qt.Assert(t, qt.IsNil(os.Remove(filepath.Join(cluster, "hold0"))))
 	waitCell(t, out)
 	qt.Assert(t, qt.IsNil(submitter.Process.Kill()))
 	qt.Assert(t, qt.IsNotNil(submitter.Wait()))
 	finished := cellsIn(out)
 	before := manifests(t, out, finished)
 	command(t, "scancel", fmt.Sprintf("%d_1", job))
-	command(t, "scontrol", "requeue", fmt.Sprintf("%d_0", job))
+	waitFor(t, "the killed task to be gone", func() bool {
+		queue := command(t, "squeue", "--noheader", "--format", "%i")
+		return !strings.Contains(queue, fmt.Sprintf("%d_1", job))
+	})
+	qt.Assert(t, qt.IsNil(os.Remove(filepath.Join(cluster, "hold1"))))
+	// the other stands still, queued or begun, until pcn was seen to wait for it
+	hold0 := filepath.Join(cluster, "hold0")
+	qt.Assert(t, qt.IsNil(os.WriteFile(hold0, nil, 0o644)))
+	waitFor(t, "the other task to be queued again", func() bool {
+		again := exec.Command("scontrol", "requeue", fmt.Sprintf("%d_0", job))
+		return again.Run() == nil // a task that just ends can't be
+	})
 
-	_, text, code := run(t, args...)
-	qt.Check(t, qt.StringContains(text, fmt.Sprintf("waiting for job %d, which is in the queue already", job)))
+	text, code := runUntil(t, fmt.Sprintf("waiting for job %d, which is in the queue already", job),
+		func() { qt.Assert(t, qt.IsNil(os.Remove(hold0))) }, args...)
 	qt.Check(t, qt.Equals(code, 1), qt.Commentf("%s", text))
 	qt.Check(t, qt.StringContains(text, "of 4 cells are not finished"))
 	_, text, code = run(t, args...)
@@ -182,4 +205,25 @@ func TestSlurmInside(t *testing.T) {
 	qt.Check(t, qt.StringContains(text, "of 1 tasks"))
 	qt.Check(t, qt.DeepEquals(manifests(t, out, finished), before))
 	sameSweep(t, os.Getenv(localEnv), out)
+}
+
+// runUntil runs pcn, and calls then as soon as it has said something on stderr, which it must say.
+// It returns all of stderr, and the exit code.
+func runUntil(t *testing.T, says string, then func(), args ...string) (text string, code int) {
+	t.Helper()
+	cmd := exec.Command(pcn, args...)
+	stderr, err := cmd.StderrPipe()
+	qt.Assert(t, qt.IsNil(err))
+	qt.Assert(t, qt.IsNil(cmd.Start()))
+	said := bufio.NewReader(stderr)
+	for !strings.Contains(text, says) {
+		line, err := said.ReadString('\n')
+		text += line
+		qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", text))
+	}
+	then()
+	rest, err := io.ReadAll(said)
+	qt.Assert(t, qt.IsNil(err))
+	_ = cmd.Wait() // its exit code says how it ended
+	return text + string(rest), cmd.ProcessState.ExitCode()
 }

@@ -5,7 +5,6 @@ package hosts
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,7 +90,6 @@ func TestBeds(t *testing.T) {
 
 // Flows share a bottleneck, whatever a packet is on the way.
 func TestFair(t *testing.T) {
-	const runs = 3
 	for _, bed := range []struct {
 		text  string
 		least float64 // Jain's index
@@ -107,15 +105,32 @@ func TestFair(t *testing.T) {
 	} {
 		m, err := parseMeasurement(bed.text + " senders=2 settle=500ms for=1500ms")
 		qt.Assert(t, qt.IsNil(err))
-		var all []float64
-		for range runs {
+		mostOf(t, bed.text, 2, func() (jain float64, ok, busy bool) {
 			r := m.run(t, m.controls[0])
 			t.Logf("%s: Jain %.3f: %s", bed.text, r.jain, mbps(r.goodput))
-			all = append(all, r.jain)
-		}
-		slices.Sort(all)
-		qt.Check(t, qt.IsTrue(all[runs/2] >= bed.least), qt.Commentf("%s: %v", bed.text, all))
+			return r.jain, r.jain >= bed.least, sum(r.goodput) < 0.9*float64(m.RateBps)
+		})
 	}
+}
+
+// mostOf checks that the first run is as it should be where most is 1, or two of up to three: the
+// median is. What is not so while the machine was busy does not count, unless it always is.
+func mostOf(t *testing.T, what string, most int, run func() (value float64, ok, busy bool)) {
+	t.Helper()
+	const runs = 10
+	var all []float64
+	good, bad := 0, 0
+	for len(all) < runs && good < most && bad < 2 {
+		value, ok, busy := run()
+		all = append(all, value)
+		if ok {
+			good++
+		} else if !busy {
+			bad++
+			most = 2
+		}
+	}
+	qt.Check(t, qt.Equals(good, most), qt.Commentf("%s: %v", what, all))
 }
 
 // Marks at random say that there is no congestion, and a mark of a merged packet weighs as many as
@@ -125,14 +140,11 @@ func TestRandomMarks(t *testing.T) {
 		m, err := parseMeasurement(fmt.Sprintf(
 			"offloads=%s control=pcn flows=1 senders=1 mark=0.5 settle=300ms for=500ms", offloads))
 		qt.Assert(t, qt.IsNil(err))
-		var shares []float64
-		for range 3 {
+		mostOf(t, string(offloads), 2, func() (decreases float64, ok, busy bool) {
 			r := m.run(t, "pcn")
-			shares = append(shares, r.decreases)
 			t.Logf("%s: %s Mbit/s, decreases %.3f", offloads, mbps(r.goodput), r.decreases)
-		}
-		slices.Sort(shares)
-		qt.Check(t, qt.IsTrue(shares[1] < 0.1), qt.Commentf("%s: %v", offloads, shares))
+			return r.decreases, r.decreases < 0.1, false
+		})
 	}
 }
 
@@ -155,8 +167,9 @@ func TestCalmFlowsAreNotPaced(t *testing.T) {
 				wait(ctx, 500*time.Millisecond)
 				calm := m.RateBps == 0
 				unpaced := pacingRate(t, c) == unlimited
-				// between an ACK and the next packet the rate is what TCP made of the ACK
-				for i := 0; calm && !unpaced && i < 50; i++ {
+				// Between an ACK and the next packet the rate is what TCP made of the ACK. And a
+				// busy machine may take a while until there is a queue.
+				for i := 0; unpaced != calm && i < 50; i++ {
 					wait(ctx, 100*time.Millisecond)
 					unpaced = pacingRate(t, c) == unlimited
 				}

@@ -22,13 +22,21 @@ func TestConnectionsOpenIntoAFullQueue(t *testing.T) {
 	for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
 		for _, connections := range []int{16, 64} {
 			t.Run(fmt.Sprintf("%s/%d", control, connections), func(t *testing.T) {
-				openIntoAFullQueue(t, control, connections)
+				mostOf(t, control, 1, func() (jain float64, ok, busy bool) {
+					t.Run("try", func(t *testing.T) {
+						jain, busy = openIntoAFullQueue(t, control, connections)
+					})
+					return jain, jain >= 0.95, busy
+				})
 			})
 		}
 	}
 }
 
-func openIntoAFullQueue(t *testing.T, control string, connections int) {
+// openIntoAFullQueue returns how fairly connections share that opened so, and whether the machine
+// was so busy that there was no queue then, or that the link was not full later.
+func openIntoAFullQueue(t *testing.T, control string, connections int) (jain float64, busy bool) {
+	t.Helper()
 	const shareMbps = 2.5 // of each connection: PCN's least rate is 1
 	m, err := parseMeasurement(fmt.Sprintf("offloads=none senders=2 rate=%gMbps t=5ms",
 		shareMbps*float64(connections)))
@@ -52,7 +60,6 @@ func openIntoAFullQueue(t *testing.T, control string, connections int) {
 	}
 	counts, err := b.wred.Counts()
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.IsTrue(counts["spared"] > 0), qt.Commentf("%v", counts))
 	for _, c := range conns {
 		info, err := c.info()
 		qt.Assert(t, qt.IsNil(err))
@@ -64,8 +71,12 @@ func openIntoAFullQueue(t *testing.T, control string, connections int) {
 		c.Receiver.Close()
 	}
 	running.Wait()
+	if counts["spared"] == 0 {
+		t.Logf("no connection met a queue: %v", counts)
+		return 0, true
+	}
 	// A rate wanders: of 64 flows, which have few packets each, it takes longer to see the mean.
 	rates := b.Fill(conns, time.Second, time.Duration(connections)*time.Second/6)
 	t.Logf("Jain %.3f: %s; spared %d", Jain(rates), mbps(rates), counts["spared"])
-	qt.Check(t, qt.IsTrue(Jain(rates) >= 0.95))
+	return Jain(rates), sum(rates) < 0.9*float64(m.RateBps)
 }

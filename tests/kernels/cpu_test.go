@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/tests/hosts"
 )
 
@@ -55,7 +55,7 @@ func TestCPUPerByte(t *testing.T) {
 // bytes in flight. The microVM's time is a count of instructions, so what this machine does
 // meanwhile changes nothing.
 func TestInstructionsPerByte(t *testing.T) {
-	runTest(t, "TestGuestInstructions", "7", "trixie-backports")
+	runTest(t, "TestGuestInstructions", kernelOf(t, "7", "trixie-backports"))
 }
 
 // TestGuestInstructions is the microVM's part of TestInstructionsPerByte.

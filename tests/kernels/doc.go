@@ -4,4 +4,7 @@
 // PCN_OWN_KERNEL=1 this machine's own, as root. docs/kernels.md shows what came out: it is checked, and written with
 //
 //	go test ./tests/kernels -update
+//
+// make kernels tries more, on each of Debian's kernels from 6.12 on; testdata/debian has what came
+// out.
 package kernels

@@ -8,15 +8,16 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 // pcnInGuest is the path of the command line in a guest that has it.
@@ -67,7 +68,7 @@ func TestGuestHost(t *testing.T) {
 	_, err = os.Stat(host.DefaultRoot)
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
 	nstest.Eventually(t, "the kernel has what it had",
-		func() bool { return nstest.KernelObjects(t) == before })
+		func() bool { return slices.Equal(nstest.KernelObjects(t), before) })
 }
 
 // pcn runs the command line, which must succeed, and returns what it printed.

@@ -19,9 +19,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/kernels.md")
@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "write the table of docs/kernels.md")
 // The guest's side of a test is TestGuest of this binary, which leaves its column of the table in resultFile.
 const (
 	resultDirEnv = "PCN_KERNELS_RESULT"
+	hostRowsEnv  = "PCN_KERNELS_HOST" // also hostRows
 	resultFile   = "column.json"
 	ownKernelEnv = "PCN_OWN_KERNEL"
 	page         = "../../docs/kernels.md"
@@ -86,16 +87,34 @@ func TestKernels(t *testing.T) {
 // runInVM runs TestGuest on a kernel of the cache.
 func runInVM(t *testing.T, version, suite string) column {
 	t.Helper()
-	return readColumn(t, runTest(t, "TestGuest", version, suite))
+	return readColumn(t, runTest(t, "TestGuest", kernelOf(t, version, suite)))
 }
 
-// runTest runs a test of this binary on a kernel of the cache, and returns what it left.
-func runTest(t *testing.T, name, version, suite string) map[string][]byte {
+// kernelOf finds a kernel of the cache.
+func kernelOf(t *testing.T, version, suite string) vm.Kernel {
 	t.Helper()
 	kernel, err := vm.FindKernel(version)
 	if err != nil {
 		t.Fatalf("%v --kernel-suite %s", err, suite)
 	}
+	return kernel
+}
+
+// runTest runs a test of this binary on a kernel, and returns what it left. It must pass.
+func runTest(t *testing.T, name string, kernel vm.Kernel) map[string][]byte {
+	t.Helper()
+	left, passed := tryTest(t, name, kernel)
+	if !passed {
+		t.FailNow()
+	}
+	return left
+}
+
+// tryTest is as runTest, for a test that may fail.
+func tryTest(
+	t *testing.T, name string, kernel vm.Kernel, env ...string,
+) (left map[string][]byte, passed bool) {
+	t.Helper()
 	var files []vm.File
 	for _, name := range []string{"iperf3", "curl", "ss"} {
 		files = append(files, program(t, name)...)
@@ -105,19 +124,20 @@ func runTest(t *testing.T, name, version, suite string) map[string][]byte {
 		args = append(args, "-test.short") // without runs whose log nobody would see
 	}
 	res, err := vm.Run(t.Context(), vm.Config{
-		Kernel: kernel, Args: args, Dir: "/tmp", Env: []string{resultDirEnv + "=" + guest.ResultDir}, Files: files,
+		Kernel: kernel, Args: args, Dir: "/tmp", Files: files,
+		Env:     append(env, resultDirEnv+"="+guest.ResultDir),
 		Modules: []string{"sch_ingress", "cls_bpf", "tcp_bbr", "tcp_diag"},
 		HostCPU: -1, Seed: 1, Console: nil,
 	})
-	if err != nil || res.ExitCode != 0 {
-		t.Fatalf("microVM of %s: exit code %d, error %v:\n%s", kernel.Version, res.ExitCode, err, res.Console)
+	qt.Assert(t, qt.IsNil(err), qt.Commentf("microVM of %s:\n%s", kernel.Version, res.Console))
+	passed = res.ExitCode == 0
+	if testing.Verbose() || !passed {
+		t.Logf("%s, exit code %d, boot %v, wall %v:\n%s", kernel.Version, res.ExitCode, res.Boot,
+			res.Wall, res.Console)
 	}
-	if testing.Verbose() {
-		t.Logf("%s, boot %v, wall %v:\n%s", kernel.Version, res.Boot, res.Wall, res.Console)
-	}
-	left, err := res.Files()
+	left, err = res.Files()
 	qt.Assert(t, qt.IsNil(err))
-	return left
+	return left, passed
 }
 
 // program are the files of a program of this machine.

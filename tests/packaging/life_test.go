@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -17,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/vm"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
-	"github.com/pcn-linux/pcn/netns-lab/vm"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
 	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 
@@ -34,7 +35,7 @@ const (
 // TestLife runs TestGuestLife in the microVM, with this machine's dpkg.
 func TestLife(t *testing.T) {
 	requireDeb(t)
-	kernel, err := vm.FindKernel("")
+	kernel, err := vm.Default()
 	qt.Assert(t, qt.IsNil(err))
 	var files []vm.File
 	for _, name := range []string{
@@ -89,7 +90,7 @@ func TestGuestLife(t *testing.T) {
 	}
 
 	dpkg("-i", debDir+"/"+oldVersion+".deb")
-	qt.Check(t, qt.Equals(nstest.KernelObjects(t), before)) // it loads nothing by itself
+	qt.Check(t, qt.DeepEquals(nstest.KernelObjects(t), before)) // it loads nothing by itself
 	const changed = "line_rate: 1Gbps\nrtt: 1ms\ncontrols: {pcn: {}}\n" +
 		"np: {interfaces: [veth0]}\nrp: {interfaces: [veth0]}\n"
 	qt.Assert(t, qt.IsNil(os.WriteFile(config, []byte(changed), 0o644)))
@@ -99,7 +100,7 @@ func TestGuestLife(t *testing.T) {
 
 	running := nstest.KernelObjects(t)
 	dpkg("-i", debDir+"/"+version+".deb")
-	qt.Check(t, qt.Equals(nstest.KernelObjects(t), running))
+	qt.Check(t, qt.DeepEquals(nstest.KernelObjects(t), running))
 	qt.Check(t, qt.Equals(read(t, config), changed))
 	exchange(t, c)
 	flows, err := host.New().Flows()
@@ -115,7 +116,7 @@ func TestGuestLife(t *testing.T) {
 	exchange(t, c) // with the control that it has
 	c.Close()
 	nstest.Eventually(t, "the kernel has what it had before",
-		func() bool { return nstest.KernelObjects(t) == before })
+		func() bool { return slices.Equal(nstest.KernelObjects(t), before) })
 	_, err = os.Stat("/usr/bin/pcn")
 	qt.Check(t, qt.ErrorIs(err, os.ErrNotExist))
 	qt.Check(t, qt.Equals(read(t, config), changed)) // as with every package

@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 

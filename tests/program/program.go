@@ -36,7 +36,7 @@ func Build(file string, replaced map[string]string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build pcn-guest: %w\n%s", err, out)
 	}
-	files[filepath.Join(root, "netns-lab/launch/guest/pcn-guest")] = guest
+	files[filepath.Join(root, "internal/launch/guest/pcn-guest")] = guest
 	if flags, err = overlay(file+".json", files); err != nil {
 		return err
 	}

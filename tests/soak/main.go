@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
 )
 
 func main() {

@@ -98,10 +98,17 @@ func programName(id ebpf.ProgramID) string {
 	return ""
 }
 
+// retries are more than TCP takes to give up a closed connection, which has its control until its
+// FIN is acknowledged: where a busy machine was late, it is sent 8 times more, over 51 s.
+const retries = 3 * time.Minute
+
 // objectsLeft waits until the machine has no new BPF objects, and returns those that stay. The
 // kernel frees objects some time after their last use. Those that other processes hold do not
-// count, nor those of tests that ran meanwhile and end within the patience.
+// count, nor those of tests that ran meanwhile and end within the patience. Such a test may make
+// and free objects all the time, some between the list of objects and that of who holds them: only
+// what two looks in a row find without a holder stays.
 func objectsLeft(before objects, proc string, patience time.Duration) ([]string, error) {
+	earlier := objects{}
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		now, err := readObjects()
 		if err != nil {
@@ -109,18 +116,25 @@ func objectsLeft(before objects, proc string, patience time.Duration) ([]string,
 		}
 		held := heldObjects(proc)
 		var left []string
+		loose := objects{} // without a holder
 		for id, name := range now {
-			if _, old := before[id]; !old && !held[id] {
+			if _, old := before[id]; old || held[id] {
+				continue
+			}
+			loose[id] = name
+			if _, twice := earlier[id]; twice {
 				left = append(left, fmt.Sprintf("%s %d %s", id.Kind, id.ID, name))
 			}
 		}
-		if len(left) == 0 || time.Now().After(deadline) {
+		if len(loose) == 0 || len(earlier) > 0 && len(left) == 0 || time.Now().After(deadline) {
 			return left, nil
 		}
+		earlier = loose
 	}
 }
 
-// heldObjects returns the objects that open files of any process name.
+// heldObjects returns the objects that open files of any process name, and the maps of such
+// programs: nobody else may have those of constants.
 func heldObjects(proc string) map[objectID]bool {
 	held := map[objectID]bool{}
 	files, _ := filepath.Glob(proc + "/[0-9]*/fdinfo/*")
@@ -131,7 +145,28 @@ func heldObjects(proc string) map[objectID]bool {
 		}
 		addHeld(file, held)
 	}
+	for id := range held {
+		if id.Kind == "prog" {
+			addMaps(ebpf.ProgramID(id.ID), held)
+		}
+	}
 	return held
+}
+
+func addMaps(program ebpf.ProgramID, held map[objectID]bool) {
+	p, err := ebpf.NewProgramFromID(program)
+	if err != nil {
+		return
+	}
+	defer p.Close()
+	info, err := p.Info()
+	if err != nil {
+		return
+	}
+	ids, _ := info.MapIDs()
+	for _, id := range ids {
+		held[objectID{"map", uint32(id)}] = true
+	}
 }
 
 func addHeld(file string, held map[objectID]bool) {

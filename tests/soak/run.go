@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -159,7 +161,7 @@ func (s *soak) choosePCN(name string) {
 }
 
 // run runs pcn on a host, and returns what it printed and its exit code.
-func (s *soak) run(ctx context.Context, on, stdin string, args ...string) (string, int, error) {
+func (s *soak) run(ctx context.Context, on string, args ...string) (string, int, error) {
 	const patience = 60 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -167,7 +169,6 @@ func (s *soak) run(ctx context.Context, on, stdin string, args ...string) (strin
 	defer closeFiles(c)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out
-	c.Stdin = bytes.NewBufferString(stdin)
 	err := c.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && ctx.Err() == nil {
 		return out.String(), exit.ExitCode(), nil
@@ -194,22 +195,35 @@ func (s *soak) up(ctx context.Context, on string, variant uint32) error {
 	if err != nil {
 		return err
 	}
-	out, code, err := s.run(ctx, on, "", "up", "--config", file)
+	out, code, err := s.run(ctx, on, "up", "--config", file)
 	if err != nil || code != 0 {
 		return fmt.Errorf("pcn host up on %s: %v, exit code %d: %s", on, err, code, out)
 	}
-	out, code, err = s.run(ctx, on, "", "status", "--config", file)
-	if err != nil || code != 0 {
+	out, code, err = s.run(ctx, on, "status", "--config", file)
+	if err != nil || code != 0 && (code != 1 || !onlyLosses(out)) {
 		return fmt.Errorf("pcn host status on %s after up: %v, exit code %d: %s", on, err, code,
 			out)
 	}
 	return nil
 }
 
+var flowsLost = regexp.MustCompile(
+	`PROBLEM: \d+ of \d+ live flows have a TCP window: they lost packets`)
+
+// onlyLosses says whether all problems that a status names are flows that lost packets, which they
+// do here: events lose some, and so does a machine that is busy.
+func onlyLosses(status string) bool { return only(status, "PROBLEM: ", flowsLost) }
+
+// only says whether a text has a word, and only where the pattern matches, which has it once.
+func only(text, word string, pattern *regexp.Regexp) bool {
+	n := strings.Count(text, word)
+	return n > 0 && n == len(pattern.FindAllString(text, -1))
+}
+
 func (s *soak) down(ctx context.Context, on string) error {
 	s.watch.mayReset(on)
 	defer s.watch.mayReset(on)
-	out, code, err := s.run(ctx, on, "", "down")
+	out, code, err := s.run(ctx, on, "down")
 	if err != nil || code != 0 {
 		return fmt.Errorf("pcn host down on %s: %v, exit code %d: %s", on, err, code, out)
 	}
@@ -293,7 +307,7 @@ func (s *soak) killUp(ctx context.Context, e event) error {
 	kill := time.AfterFunc(time.Duration(e.Value)*time.Millisecond, func() { _ = c.Process.Kill() })
 	_ = c.Wait()
 	kill.Stop()
-	if out, code, err := s.run(ctx, e.Host, "", "status"); err != nil || code > 1 {
+	if out, code, err := s.run(ctx, e.Host, "status"); err != nil || code > 1 {
 		return fmt.Errorf("status after a killed up: %v, exit code %d: %s", err, code, out)
 	}
 	return s.up(ctx, e.Host, uint32(variant))
@@ -305,7 +319,7 @@ func (s *soak) deleteDevice(ctx context.Context) error {
 	if err := s.bed.removeDevice(); err != nil {
 		return err
 	}
-	out, code, err := s.run(ctx, clientHost, "", "status")
+	out, code, err := s.run(ctx, clientHost, "status")
 	if err != nil || code != 1 {
 		return fmt.Errorf("status without eth1: %v, exit code %d, want 1: %s", err, code, out)
 	}
@@ -356,7 +370,7 @@ func (s *soak) checkpoint(ctx context.Context, n int) error {
 	s.drained(n)
 	for _, h := range withPCN {
 		s.watch.compareStatus(ctx, h, func() (string, int, error) {
-			return s.run(ctx, h, "", "status", "--json")
+			return s.run(ctx, h, "status", "--json")
 		})
 	}
 	if !s.killed[serverHost] {
@@ -369,7 +383,7 @@ func (s *soak) checkpoint(ctx context.Context, n int) error {
 			s.report.violation("round %d: %v", n, err)
 		}
 	}
-	left, err := objectsLeft(s.baseline, machineProc, 20*time.Second)
+	left, err := objectsLeft(s.baseline, machineProc, retries)
 	if err != nil {
 		return err
 	}

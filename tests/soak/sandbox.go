@@ -55,7 +55,7 @@ func supervise(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	runErr := runSandbox(ctx, args, w)
-	left, err := objectsLeft(before, "/proc", 20*time.Second)
+	left, err := objectsLeft(before, "/proc", retries)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("left behind when all ended: %v", left)
 	}

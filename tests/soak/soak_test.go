@@ -4,15 +4,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
@@ -47,12 +51,71 @@ func TestSmoke(t *testing.T) {
 	out, err := build.CombinedOutput()
 	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", out))
 	nstest.Turn(t)
-	var log strings.Builder
 	args := []string{"-seconds", "10", "-seed", "1", "-pcn", pcn}
-	err = supervise(context.Background(), args, &log)
-	t.Log("\n" + log.String())
+	for attempts := 3; ; attempts-- {
+		var log strings.Builder
+		err = supervise(context.Background(), args, &log)
+		t.Log("\n" + log.String())
+		if err != nil && attempts > 1 && releaseLeftOut(log.String()) {
+			continue
+		}
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.StringContains(log.String(), "All bounds hold."))
+		return
+	}
+}
+
+// releaseLeftOut says whether the only bound that does not hold is one that a kernel breaks which
+// leaves out a control's release (KNOWN_ISSUES.md): an entry or two stay. What is a fault of ours
+// is there again in the next run, which has the same plan.
+func releaseLeftOut(log string) bool { return only(log, "VIOLATION: ", entriesStay) }
+
+var entriesStay = regexp.MustCompile(
+	`(?m)VIOLATION: round \d+: [12] flows of senders are left without clients\s*$`)
+
+func TestOnlyLosses(t *testing.T) {
+	const (
+		lost = "control_ldcp\n" +
+			"  PROBLEM: 1 of 2 live flows have a TCP window: they lost packets, and\n"
+		full = "  PROBLEM: 3 live flows found the flow table full and have a TCP window\n"
+	)
+	for status, want := range map[string]bool{
+		"": false, lost: true, lost + lost: true, full: false, lost + full: false,
+	} {
+		qt.Check(t, qt.Equals(onlyLosses(status), want), qt.Commentf("%s", status))
+	}
+}
+
+func TestReleaseLeftOut(t *testing.T) {
+	const left = "VIOLATION: round 0: 1 flows of senders are left without clients\n"
+	for log, want := range map[string]bool{
+		"":                         false,
+		"    15.0s " + left + left: true,
+		left + "VIOLATION: stuck":  false,
+		strings.Replace(left, "1 flows", "3 flows", 1):   false,
+		strings.Replace(left, "senders", "receivers", 1): false,
+		"All bounds hold.\n":                             false,
+	} {
+		qt.Check(t, qt.Equals(releaseLeftOut(log), want), qt.Commentf("%s", log))
+	}
+}
+
+// A program that somebody has holds its maps also when nobody else does.
+func TestHeldByProgram(t *testing.T) {
+	nstest.RequireRoot(t)
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1})
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.StringContains(log.String(), "All bounds hold."))
+	info, err := m.Info()
+	qt.Assert(t, qt.IsNil(err))
+	id, _ := info.ID()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SocketFilter, License: "GPL",
+		Instructions: asm.Instructions{
+			asm.LoadMapValue(asm.R1, m.FD(), 0), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+		}})
+	qt.Assert(t, qt.IsNil(errors.Join(err, m.Close())))
+	held := heldObjects("/proc")
+	qt.Check(t, qt.IsTrue(held[objectID{"map", uint32(id)}]))
+	qt.Assert(t, qt.IsNil(p.Close()))
 }
 
 func TestPlanIsRepeated(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/pcn-linux/pcn/netns-lab/vm"
+	"github.com/pcn-linux/pcn/internal/vm"
 )
 
 // guestPCN is the program to test in the microVM.

@@ -64,14 +64,15 @@ func script(all []step) string {
 // run runs the script and returns what each step printed.
 func run(t *testing.T, all []step) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	path := build(t) + ":" + os.Getenv("PATH")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // from when pcn is built
 	defer cancel()
 	qt.Assert(t, qt.IsNil(os.MkdirAll("/run/netns", 0o755)))
 	// In a process namespace of their own, servers in the background end with the script.
 	cmd := exec.CommandContext(ctx, "unshare", "--mount", "--propagation", "private", "--pid",
 		"--fork", "--kill-child", "bash", "-c", script(all))
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "PATH="+build(t)+":"+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+path)
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	qt.Assert(t, qt.IsNil(err))

@@ -14,9 +14,9 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/internal/vm/guest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/netns-lab/vm/guest"
-	"github.com/pcn-linux/pcn/netns-lab/vm/vmtest"
 )
 
 // TestMain runs the tests on this kernel if they may load programs, and in a microVM otherwise.

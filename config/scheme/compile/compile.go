@@ -35,6 +35,8 @@ const maxSource = 16_000_000
 type Sources struct {
 	Kernel    fs.FS // has npecn.bpf.c
 	Simulator fs.FS // has port.c
+	// Counted says that the control counts what C leaves undefined, see [scheme.Object.Place].
+	Counted bool
 }
 
 // Scheme compiles the control in a C file, and the marking rule and notification point that it
@@ -56,12 +58,22 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	}
 	defer os.RemoveAll(c.dir)
 	own := scheme.Own{}
-	if own.Control, err = c.compile(ctx, source{path: path}); err != nil {
+	control := source{path: path}
+	if ports.Counted {
+		control.flags = c.counted()
+	}
+	if own.Control, err = c.compile(ctx, control); err != nil {
 		return own, err
 	}
 	object, err := scheme.NewObject(own.Control)
 	if err != nil {
-		return own, fmt.Errorf("%s: %w", lineOf(path, err), err)
+		return own, described(path, nil, err)
+	}
+	if err := checkReaction(object); err != nil {
+		return own, described(path, object, err)
+	}
+	if err := checkCalls(path, object); err != nil {
+		return own, err
 	}
 	notification, marker, err := c.parts(path, object)
 	if err != nil {
@@ -79,6 +91,26 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	}
 	own.Simulated = c.simulate(ctx, source{path: path}, object, notification, marker)
 	return own, nil
+}
+
+// checkReaction fails if a control hears messages and has no program for them.
+func checkReaction(object *scheme.Object) error {
+	hears, _, _ := strings.Cut(object.Attribute("hears"), " ")
+	header, ok := map[string]string{
+		"cnp": "include/react.h", "cnm": "include/react_cnm.h",
+	}[hears]
+	if !ok {
+		return nil
+	}
+	spec, err := object.Spec()
+	if err != nil {
+		return err
+	}
+	if spec.Programs[scheme.ReactionPoint] == nil {
+		return fmt.Errorf("the scheme hears %q, and nothing reads them\n(hint: #include %q at the "+
+			"end of the file)", hears, header)
+	}
+	return nil
 }
 
 // parts returns the notification point and the file of the marking rule that a control names;
@@ -187,14 +219,22 @@ func (c *compiler) clangTo(ctx context.Context, out string, from source, target 
 	}
 	args := slices.Concat(target, []string{
 		"-Werror=implicit-function-declaration", "-Werror=array-bounds",
-		"-Werror=null-dereference", "-Werror=division-by-zero", "-fno-color-diagnostics",
+		"-Werror=null-dereference", "-Werror=division-by-zero", "-Werror=return-type",
+		"-Werror=uninitialized", "-Werror=sometimes-uninitialized", "-Werror=parentheses",
+		"-Werror=shift-count-overflow", "-Werror=shift-count-negative",
+		"-Werror=infinite-recursion", "-Werror=empty-body", "-Werror=xor-used-as-pow",
+		"-Werror=integer-overflow", "-Werror=constant-conversion", "-Werror=unused-value",
+		"-Werror=literal-conversion", "-Werror=logical-not-parentheses", "-Werror=self-assign",
+		"-Werror=tautological-compare", "-Werror=tautological-unsigned-zero-compare",
+		"-Werror=sizeof-pointer-memaccess", "-Werror=bitwise-op-parentheses",
+		"-fno-color-diagnostics",
 		"-fmacro-backtrace-limit=1", "-fstrict-flex-arrays=3",
 		"-ffile-prefix-map=" + filepath.Dir(from.path) + "/=",
 		"-ffile-prefix-map=" + c.dir + "/=",
 		"-I" + filepath.Join(c.dir, "bpf"), "-c", from.path, "-o", out,
 	}, from.flags)
 	if err := run(ctx, c.clang, args...); err != nil {
-		return fmt.Errorf("compile %s:\n%s", from.path, c.explain(err.Error()))
+		return fmt.Errorf("compile %s:\n%s", from.path, c.explain(from.path, err.Error()))
 	}
 	return nil
 }

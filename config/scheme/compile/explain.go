@@ -3,110 +3,277 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // This file makes one message of what a compiler says about a mistake: the first error with its
 // line of C, and what to do about it.
 
-// advice says what to do about an error that a pattern matches.
+// advice says what to do about an error that a pattern matches. $where is the place that a note of
+// the compiler's names.
 var advice = []struct {
-	pattern *regexp.Regexp
+	pattern func() *regexp.Regexp
 	hint    string
 }{
-	{regexp.MustCompile(`built-in function '__\w*[sd]f\w*'`),
+	{lazy.Regexp(`built-in function '__\w*[sd]f\w*'`),
 		"BPF has no floating-point numbers, not even 0.5: use integers, x * 3 / 2 for 1.5 x, or " +
 			"a share of a type such as q24, with q24_scale (algo/fixed.h)"},
-	{regexp.MustCompile(`built-in function '__(mul|u?div|u?mod)ti`),
+	{lazy.Regexp(`built-in function '__(mul|u?div|u?mod)ti`),
 		"BPF has no integers of 128 bits: use u64"},
-	{regexp.MustCompile(`built-in function 'mem(set|cpy|move)'`),
-		"a variable or the flow's state is too large to be cleared or copied at once: make " +
-			"arrays smaller"},
-	{regexp.MustCompile(`unsupported signed division`),
+	{largeCopy, "a variable or the flow's state is too large to be cleared or copied at once: " +
+		"make arrays smaller"},
+	{lazy.Regexp(`unsupported signed division`),
 		"BPF divides unsigned numbers only: divide u64, and set the sign after that"},
-	{regexp.MustCompile(`stack limit is exceeded`),
-		"a program has 512 bytes of stack: keep arrays in the flow's state"},
-	{regexp.MustCompile(`libc-header-start|stdlib|'math.h'|'string.h'|'stdio.h'`),
+	{fullStack, "a program has 512 bytes of stack: keep arrays in the flow's state"},
+	{lazy.Regexp(`libc-header-start|stdlib|'math.h'|'string.h'|'stdio.h'`),
 		"BPF has no C library: remove the #include; include/control.h has the types"},
-	{regexp.MustCompile(`'(include|algo)/[^']*' file not found`),
+	{lazy.Regexp(`'(include|algo)/[^']*' file not found`),
 		"PCN's headers are in algo/ and include/: see the #include lines of pcn scheme new"},
-	{regexp.MustCompile(`array index .* past the end`), "use an index below the array's size"},
-	{regexp.MustCompile(`division by zero|remainder by zero`), "test the divisor before"},
-	{regexp.MustCompile(`undeclared function|undeclared identifier|no member named`),
+	{lazy.Regexp(`array index .* past the end`), "use an index below the array's size"},
+	{lazy.Regexp(`division by zero|remainder by zero`), "test the divisor before"},
+	{lazy.Regexp(`function '\w*(printf|puts|putchar|printk)'|'pr_(info|debug|err|warn)'`),
+		cantPrint},
+	{lazy.Regexp(`library function '(malloc|calloc|realloc|free|alloca)'`),
+		"BPF has no heap: keep it in the flow's state"},
+	{lazy.Regexp(`library function '(mem|str)\w+'`),
+		"BPF has no C library: assign structs with =, or use __builtin_memcpy of a constant size"},
+	{lazy.Regexp(`library function '(sqrt|cbrt|pow|exp|log|floor|ceil|round)\w*'`),
+		"BPF has no floating-point numbers and no C library: write it for integers, as a loop " +
+			"with a bound"},
+	{lazy.Regexp(`library function`), "BPF has no C library"},
+	{lazy.Regexp(`undeclared function '(rand|random|srand)'`),
+		"a control's functions hold the flow's lock and can't ask for random numbers: derive one " +
+			"from now_ns, as x * 6364136223846793005 + 1442695040888963407 does"},
+	{lazy.Regexp(`undeclared function '(min|max|abs|clamp)'`),
+		"write it out: a < b ? a : b"},
+	{lazy.Regexp(`dynamic stack allocation`), "give the array a size that is a constant"},
+	{lazy.Regexp(`did you mean to use '->'`), "it is a pointer: write -> for the dot"},
+	{lazy.Regexp(`unsigned expression`),
+		"unsigned numbers are never below 0: compare them before one is subtracted"},
+	{lazy.Regexp(`used as|is '?\d+'?; did you mean '1`),
+		"^ is not a power: write 1 << 10 for 2^10"},
+	{lazy.Regexp(`logical not is only`), "write a != b, or !(a == b)"},
+	{lazy.Regexp(`lower precedence`), "put parentheses around what belongs together"},
+	{lazy.Regexp(`has empty body`), "remove the ; behind the condition"},
+	{lazy.Regexp(`result unused`), "assign it: x = x + 1, not x + 1 or x == 1"},
+	{lazy.Regexp(`overflow in expression`),
+		"make one number 64 bits wide: 8ull * 1000000000"},
+	{lazy.Regexp(`changes value from|out of range value`),
+		"choose a type that is large enough, such as u64"},
+	{lazy.Regexp(`type specifier missing`),
+		"write the type before the name, such as u64; auto is not one in C"},
+	{lazy.Regexp(`unknown type name '[us](8|16|32|64)'`),
+		`#include "include/control.h" has to be the first`},
+	{lazy.Regexp(`unknown type name 'u?int(8|16|32|64)?_t'`),
+		"the types of integers are u8, u16, u32, u64 and s8 to s64"},
+	{lazy.Regexp(`undeclared function '(time|clock|gettimeofday|clock_gettime|ktime_\w+)'`),
+		"now_ns() is the time, and e->now_ns that of an ACK or a CNP"},
+	{lazy.Regexp(`(suffix '|error: .*)[^\x00-\x7f]|unexpected character`),
+		"C is written in ASCII: type the character again"},
+	{lazy.Regexp(`arguments to function call`), "it is declared so: $where"},
+	{lazy.Regexp(`redefinition of`), "choose another name: $where has this one"},
+	{lazy.Regexp(`const-qualified type`),
+		"parameters and events can't be changed: keep what changes in the flow's state"},
+	{lazy.Regexp(`incompatible .*(pointer|integer)`),
+		"a pointer is no number: take a field of it, p->field, or what it points to, *p"},
+	{lazy.Regexp(`function definition is not allowed here`),
+		"a function above it lacks its last }"},
+	{unterminated, "a ) is missing at the end of it"},
+	{lazy.Regexp(`non-void function`), "end it with return and a value"},
+	{lazy.Regexp(`uninitialized`), "give it a value where it is declared: = 0"},
+	{lazy.Regexp(`shift count`),
+		"shift a u64 by less than 64, and a number such as 1 by less than 32: (u64)1 << 40"},
+	{lazy.Regexp(`result of an assignment as a condition`), "== compares, = assigns"},
+	{lazy.Regexp(`calls itself|infinite recursion`), noRecursion},
+	{lazy.Regexp(`undeclared function|undeclared identifier|no member named`),
 		"correct the name; include/control.h has what a control can use"},
+	{lazy.Regexp(`: error: expected`), "look at the end of what is before it, too"},
+	{lazy.Regexp(``), "correct this line; the file that pcn scheme new writes compiles"},
 }
 
+// What two findings have in common.
+const (
+	cantPrint = "a control can't print: a field of its state with STAT(...) is a column of " +
+		"flows.csv"
+	noRecursion = "write it as a loop with a bound"
+)
+
+// Errors that the compiler has no line of the user's for, and one that it reports after others.
 var (
-	isError    = regexp.MustCompile(`^(\S+?):\d+:\d+: (fatal )?error: `)
-	notDefined = regexp.MustCompile(`undeclared function '(control_\w+|line_rate_bps)'`)
-	ofAWarning = regexp.MustCompile(` \[-W[^\]]*\]$`)
+	largeCopy    = lazy.Regexp(`built-in function 'mem(set|cpy|move)'`)
+	fullStack    = lazy.Regexp(`stack limit is exceeded`)
+	unterminated = lazy.Regexp(`(?m)^\S+: error: unterminated function-like macro`)
+	incomplete   = lazy.Regexp(`incomplete type '[^']*struct (\w+)'`)
+	noted        = lazy.Regexp(`(?m)^(\S+:\d+):\d+: note: `)
+)
+
+var (
+	isError    = lazy.Regexp(`^(\S+?):\d+:\d+: (fatal )?error: `)
+	notDefined = lazy.Regexp(`undeclared function '(control_\w+|line_rate_bps)'`)
+	ofAWarning = lazy.Regexp(` \[-W[^\]]*\]$`)
 	otherISO   = "; ISO C99 and later do not support implicit function declarations"
-	unhelpful  = regexp.MustCompile(`(?m)^<scratch space>|expanded from (here|macro)`)
+	elsewhere  = lazy.Regexp(`: note: |^In file included from `)
+	unhelpful  = lazy.Regexp(`(?m)^<scratch space>|expanded from (here|macro)`)
 )
 
 // explain returns the first error of a compiler's output, with its line of C and a hint. In a
 // header of PCN's it is what the user's file lacks.
-func (c *compiler) explain(says string) string {
+func (c *compiler) explain(path, says string) string {
 	says = strings.ReplaceAll(says, c.dir+"/", "")
-	if m := notDefined.FindStringSubmatch(says); m != nil {
+	if m := notDefined().FindStringSubmatch(says); m != nil {
 		return fmt.Sprintf("error: %s is not defined\n(hint: add %s)", m[1], signatureOf(m[1]))
 	}
+	if at := unterminated().FindStringIndex(says); at != nil {
+		says = says[at[0]:] // what is before it follows from it
+	}
 	var kept []string
-	errors := 0
+	count := 0
 	for _, line := range strings.Split(says, "\n") {
-		if isError.MatchString(line) {
-			errors++
+		if isError().MatchString(line) {
+			count++
 		}
 		switch {
-		case errors != 1, unhelpful.MatchString(line):
+		case count != 1, unhelpful().MatchString(line):
 			continue // warnings and #include lines before it, and what follows from it
-		case strings.Contains(line, ": note: ") && len(kept) > 0:
-			errors++ // the notes only say where else to look
+		case len(kept) > 0 && elsewhere().MatchString(line):
+			count++ // what follows says where else to look
 			continue
 		}
 		line = strings.Replace(line, otherISO, "", 1)
-		kept = append(kept, ofAWarning.ReplaceAllString(line, ""))
+		kept = append(kept, ofAWarning().ReplaceAllString(line, ""))
 	}
 	if len(kept) == 0 {
 		return says
 	}
-	if m := inHeader.FindStringSubmatch(kept[0]); m != nil {
-		kept = []string{"error: " + m[1]} // no line of the user's
-		if at := lostPlace.FindStringSubmatch(says); at != nil && !strings.Contains(at[1], "/") {
-			kept[0] = at[1] + ": " + kept[0]
-		} else if of := program.FindStringSubmatch(says); of != nil {
-			kept[0] = of[1] + ": " + kept[0]
+	if m := inHeader().FindStringSubmatch(kept[0]); m != nil {
+		kept = []string{placeOf(path, says, m[1]) + "error: " + m[1]}
+	}
+	text := strings.TrimRight(generated().ReplaceAllString(strings.Join(kept, "\n"), ""), "\n")
+	return text + "\n(hint: " + hintOf(text, says) + ")"
+}
+
+// placeOf returns where in the user's file an error of a header comes from, as it begins a message.
+func placeOf(path, says, text string) string {
+	if at := lostPlace().FindStringSubmatch(says); at != nil && !strings.Contains(at[1], "/") {
+		return at[1] + ": "
+	}
+	if largeCopy().MatchString(text) || fullStack().MatchString(text) {
+		if line := largestArray(path); line > 0 {
+			return fmt.Sprintf("%s:%d: ", filepath.Base(path), line)
 		}
 	}
-	text := strings.TrimRight(generated.ReplaceAllString(strings.Join(kept, "\n"), ""), "\n")
+	includedFrom := regexp.MustCompile(`(?m)^In file included from (\S*` +
+		regexp.QuoteMeta(filepath.Base(path)) + `:\d+):`)
+	if from := includedFrom.FindStringSubmatch(says); from != nil {
+		return from[1] + ": "
+	}
+	if of := program().FindStringSubmatch(says); of != nil {
+		return of[1] + ": "
+	}
+	return ""
+}
+
+// hintOf says what to do about an error. says has the compiler's notes on it.
+func hintOf(text, says string) string {
+	if m := incomplete().FindStringSubmatch(text); m != nil {
+		if header := headerOf(m[1]); header != "" {
+			return fmt.Sprintf("#include %q defines it", header)
+		}
+	}
 	for _, a := range advice {
-		if a.pattern.MatchString(text) {
-			return text + "\n(hint: " + a.hint + ")"
+		if !a.pattern().MatchString(text) {
+			continue
+		}
+		where := "above"
+		if m := noted().FindStringSubmatch(says); m != nil {
+			where = strings.TrimPrefix(m[1], "bpf/")
+		}
+		return strings.ReplaceAll(a.hint, "$where", where)
+	}
+	return "" // the last advice is for all
+}
+
+// headerOf returns the header of PCN's that defines a struct; "" if none does.
+func headerOf(name string) (header string) {
+	defines := regexp.MustCompile(`(?m)^struct ` + name + ` \{`)
+	_ = fs.WalkDir(bpf.Headers, ".", func(path string, _ fs.DirEntry, err error) error {
+		if text, readErr := fs.ReadFile(bpf.Headers, path); err == nil && readErr == nil &&
+			defines.Match(text) {
+			header = path
+		}
+		return nil
+	})
+	return header
+}
+
+// arrayOf is an array of a type with a size in its name, or of another.
+var arrayOf = lazy.Regexp(`^\s.*?\b(?:[us](8|16|32|64)|\w+) \w+\[(\d+)\]`)
+
+// largestArray returns the line of the largest array in a file; 0 if there is none.
+func largestArray(path string) (line int) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	most := 0
+	for i, code := range strings.Split(string(text), "\n") {
+		m := arrayOf().FindStringSubmatch(code)
+		if m == nil {
+			continue
+		}
+		bits, err := strconv.Atoi(m[1])
+		if err != nil {
+			bits = 64
+		}
+		if count, err := strconv.Atoi(m[2]); err == nil && bits*count > most {
+			most, line = bits*count, i+1
 		}
 	}
-	return text
+	return line
 }
 
 var (
-	inHeader = regexp.MustCompile(`^bpf/\S+: (?:fatal )?error: (.*)`)
+	inHeader = lazy.Regexp(`^(?:bpf|/usr/include)/\S+: (?:fatal )?error: (.*)`)
 	// The generator of code knows the user's file by its name alone.
-	lostPlace = regexp.MustCompile(`not determine the original source location for (\S+:\d+:\d+)`)
+	lostPlace = lazy.Regexp(`not determine the original source location for (\S+:\d+:\d+)`)
 	// What a macro of a header names, or a function of one.
-	program = regexp.MustCompile(`(?m)^ +\d+ \| (?:static \w+ \w+ )?(\w+)(?:\(struct .*)?$`)
+	program = lazy.Regexp(`(?m)^ +\d+ \| (?:static \w+ \w+ )?(\w+)(?:\(struct .*)?$`)
 )
 
 // quoted are the words that an error quotes, and ofKey the parameter that it is about.
 var (
-	quoted = regexp.MustCompile(`"([\w.]+)"`)
-	ofKey  = regexp.MustCompile(`of (\w+):`)
+	quoted = lazy.Regexp(`"([\w.]+)"`)
+	ofKey  = lazy.Regexp(`of (\w+):`)
 )
+
+// described is an error of what a control's file says of itself, with its line and a hint.
+func described(path string, object *scheme.Object, err error) error {
+	text := fmt.Errorf("%s: %w", lineOf(path, err), err)
+	if object != nil {
+		text = fmt.Errorf("%s: control %s: %w", lineOf(path, err), object.Control, err)
+	}
+	if strings.Contains(err.Error(), "hint: ") {
+		return text
+	}
+	if errors.Is(err, scheme.ErrNoControl) {
+		return fmt.Errorf("%w\n(hint: include/rate_control.h or include/window_control.h defines "+
+			"it: #include it at the end, as the file that pcn scheme new writes does)", text)
+	}
+	return fmt.Errorf("%w\n(hint: algo/param.h explains PARAM and STAT, include/scheme.h explains "+
+		"SCHEME: pcn docs own-control)", text)
+}
 
 // lineOf returns the file with the line that describes what an error is about; the file alone if
 // that is not known.
@@ -117,12 +284,12 @@ func lineOf(path string, err error) string {
 	}
 	lines := strings.Split(string(data), "\n")
 	for _, about := range []struct {
-		words *regexp.Regexp
+		words func() *regexp.Regexp
 		line  string
 	}{
 		{ofKey, `\b%s(_[a-z0-9]+)? (PARAM|STAT|FROM)\(`}, {quoted, `(PARAM|SCHEME).*\b%s\b`},
 	} {
-		for _, m := range about.words.FindAllStringSubmatch(err.Error(), -1) {
+		for _, m := range about.words().FindAllStringSubmatch(err.Error(), -1) {
 			described := regexp.MustCompile(fmt.Sprintf(about.line, regexp.QuoteMeta(m[1])))
 			if i := slices.IndexFunc(lines, described.MatchString); i >= 0 {
 				return fmt.Sprintf("%s:%d", path, i+1)
@@ -133,7 +300,7 @@ func lineOf(path string, err error) string {
 }
 
 // generated is the count of errors that ends a compiler's output.
-var generated = regexp.MustCompile(`(?m)^\d+ errors? generated\.$`)
+var generated = lazy.Regexp(`(?m)^(\d+ warnings? and )?\d+ errors? generated\.$`)
 
 // signatureOf returns how a template declares a function that controls have to define.
 func signatureOf(name string) string {

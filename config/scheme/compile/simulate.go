@@ -62,6 +62,12 @@ func exportsOf(object *scheme.Object) ([]string, error) {
 	return flags, nil
 }
 
+// checks are what clang's sanitizer looks for in the simulator.
+const checks = "array-bounds,null,integer-divide-by-zero,shift-exponent"
+
+// pastEnd looks for pointers past the end of what they point to: it ends a call without a function.
+const pastEnd = "local-bounds"
+
 // link compiles a C file into a wasm module.
 func (c *compiler) link(
 	ctx context.Context, linker string, from source, exports []string,
@@ -71,10 +77,12 @@ func (c *compiler) link(
 	// so that an endless loop can be stopped
 	endless := filepath.Join(c.dir, "bpf", "include", "endless.h")
 	// What the kernel's verifier refuses ends a call: an index out of bounds, and a null pointer.
+	// So does what C leaves open and kernels answer silently: a division by zero, a shift too far.
 	// Lines of C are for the messages.
 	if err := c.clangTo(ctx, object, from, "@"+flags+".clang", "-include", endless,
-		"-fsanitize-coverage=edge,no-prune,trace-pc", "-fsanitize=array-bounds,null",
-		"-fno-sanitize-recover=array-bounds,null", "-fsanitize-minimal-runtime",
+		"-fsanitize-coverage=edge,no-prune,trace-pc", "-fsanitize="+checks,
+		"-fno-sanitize-recover="+checks, "-fsanitize-minimal-runtime",
+		"-fsanitize="+pastEnd, "-fsanitize-trap="+pastEnd,
 		"-mllvm", "-ubsan-unique-traps", "-mllvm", "-enable-tail-merge=0",
 		"-gline-tables-only",
 		"-fdebug-compilation-dir=."); err != nil {

@@ -41,13 +41,44 @@ func Have(dir string) error {
 	if fsinfo.Type == unix.BPF_FS_MAGIC {
 		return nil
 	}
-	if err := unix.Mount("bpf", dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+	if err := unix.Mount(source, dir, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
 		"mode=0700"); err != nil {
 		return rights.Explain(fmt.Errorf("no BPF file system at %s, and it can't be mounted (%w): "+
 			"%s", dir, err, MountCommand(dir)), rights.Mounting)
 	}
 	return nil
 }
+
+// source marks what Have mounted: the kernel shows it, and does not use it.
+const source = "pcn"
+
+// Drop unmounts the BPF file system at dir if Have mounted it and nothing is pinned in it. The
+// caller holds the lock of dir.
+func Drop(dir string) error {
+	mounts, err := procfs.GetMounts()
+	if err != nil {
+		return fmt.Errorf("look for the BPF file system: %w", err)
+	}
+	if !slices.ContainsFunc(mounts, func(m *procfs.MountInfo) bool {
+		return m.MountPoint == dir && m.FSType == "bpf" && m.Source == source
+	}) {
+		return nil
+	}
+	pins, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("look into the BPF file system: %w", err)
+	}
+	if slices.ContainsFunc(pins, func(e fs.DirEntry) bool { return !isOfKernel(e.Name()) }) {
+		return nil
+	}
+	if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // the lock has it open
+		return fmt.Errorf("unmount the BPF file system %s, which pcn mounted: %w", dir, err)
+	}
+	return nil
+}
+
+// isOfKernel tells the files that a kernel with CONFIG_BPF_PRELOAD makes in each BPF file system.
+func isOfKernel(name string) bool { return name == "maps.debug" || name == "progs.debug" }
 
 // CheckMount fails if the BPF file system would go with this process's mounts: ip netns exec mounts
 // a /sys of its own, so what is pinned there is gone when it ends.

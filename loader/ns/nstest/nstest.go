@@ -10,6 +10,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +23,9 @@ import (
 	"github.com/pcn-linux/pcn/loader/ns"
 )
 
-// timeout is how long a test waits for what takes milliseconds.
-const timeout = 10 * time.Second
+// Patience is how long a test waits for what takes milliseconds, unless the machine is busy: so
+// long only a test waits that fails.
+const Patience = time.Minute
 
 // RequireRoot skips the test unless root runs it.
 func RequireRoot(t testing.TB) {
@@ -195,7 +199,7 @@ func waitUp(t testing.TB, e End) {
 		for range updates {
 		}
 	}()
-	expired := time.After(timeout)
+	expired := time.After(Patience)
 	for {
 		select {
 		case u := <-updates:
@@ -203,22 +207,69 @@ func waitUp(t testing.TB, e End) {
 				return
 			}
 		case <-expired:
-			t.Fatalf("device %s is not up after %v", e.Link.Attrs().Name, timeout)
+			t.Fatalf("device %s is not up after %v", e.Link.Attrs().Name, Patience)
 		}
 	}
+}
+
+// Netstat returns the sum of these counters of a namespace's TCP and IP, as nstat shows them.
+func Netstat(t testing.TB, h netns.NsHandle, group string, names ...string) (sum uint64) {
+	t.Helper()
+	var text []byte
+	Do(t, h, func() (err error) {
+		text, err = os.ReadFile("/proc/thread-self/net/netstat")
+		return err
+	})
+	var fields [][]string // of names, of values
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[0] == group+":" {
+			fields = append(fields, f)
+		}
+	}
+	if len(fields) != 2 {
+		t.Fatalf("netstat has %d lines of %s: want 2", len(fields), group)
+	}
+	for _, name := range names {
+		i := slices.Index(fields[0], name)
+		if i < 0 {
+			t.Fatalf("netstat has no counter %s of %s", name, group)
+		}
+		v, err := strconv.ParseUint(fields[1][i], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += v
+	}
+	return sum
+}
+
+// Recoveries returns how often TCP of a namespace took packets for lost: it began a recovery, or
+// its timer expired. It counts also where nothing is sent again, as what was late has not left the
+// host yet.
+func Recoveries(t testing.TB, h netns.NsHandle) uint64 {
+	t.Helper()
+	return Netstat(t, h, "TcpExt", "TCPRenoRecovery", "TCPSackRecovery", "TCPTimeouts")
 }
 
 // Eventually polls for an event in the kernel that sends no notification.
 func Eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
-	expired := time.After(timeout)
+	if !InTime(Patience, happened) {
+		t.Fatalf("did not happen within %v: %s", Patience, what)
+	}
+}
+
+// InTime polls as [Eventually], and reports whether it happened.
+func InTime(patience time.Duration, happened func() bool) bool {
+	expired := time.After(patience)
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	for !happened() {
 		select {
 		case <-poll.C:
 		case <-expired:
-			t.Fatalf("did not happen within %v: %s", timeout, what)
+			return false
 		}
 	}
+	return true
 }

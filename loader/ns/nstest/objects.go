@@ -4,40 +4,49 @@ package nstest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 )
 
-// Objects counts what of BPF a kernel has.
-type Objects struct{ Programs, Maps, Links int }
-
-// KernelObjects counts what of BPF the kernel has now, also what other processes loaded. What was
-// closed just before may still be in it: see [Eventually].
-func KernelObjects(t testing.TB) Objects {
+// KernelObjects returns what of BPF the kernel has now, such as "program 7", also what other
+// processes loaded. No two ever have the same ID. What was closed just before may still be in it:
+// see [Eventually].
+func KernelObjects(t testing.TB) (objects []string) {
 	t.Helper()
-	var has Objects
-	for id := ebpf.ProgramID(0); ; has.Programs++ {
-		if id = next(t, ebpf.ProgramGetNextID, id); id == 0 {
-			break
-		}
+	for id := next(t, ebpf.ProgramGetNextID, 0); id != 0; id = next(t, ebpf.ProgramGetNextID, id) {
+		objects = append(objects, fmt.Sprint("program ", id))
 	}
-	for id := ebpf.MapID(0); ; has.Maps++ {
-		if id = next(t, ebpf.MapGetNextID, id); id == 0 {
-			break
-		}
+	for id := next(t, ebpf.MapGetNextID, 0); id != 0; id = next(t, ebpf.MapGetNextID, id) {
+		objects = append(objects, fmt.Sprint("map ", id))
 	}
+	var ids []link.ID
+	var err error
+	made := func() bool { // EAGAIN: another process is making one of them
+		ids, err = links()
+		return !errors.Is(err, unix.EAGAIN)
+	}
+	InTime(Patience, made)
+	if err != nil {
+		t.Fatal("list links:", err)
+	}
+	for _, id := range ids {
+		objects = append(objects, fmt.Sprint("link ", id))
+	}
+	return objects
+}
+
+func links() (ids []link.ID, err error) {
 	var it link.Iterator
 	defer it.Close()
 	for it.Next() {
-		has.Links++
+		ids = append(ids, it.ID)
 	}
-	if err := it.Err(); err != nil {
-		t.Fatal("list links:", err)
-	}
-	return has
+	return ids, it.Err()
 }
 
 // next returns the ID behind id, 0 for the last.

@@ -4,6 +4,7 @@ package nstest
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -64,8 +65,8 @@ const dataLen = 200
 // NewDropper attaches a dropper that drops nothing yet.
 func NewDropper(t testing.TB, e End) *Dropper {
 	t.Helper()
-	const every, seen, dropped = 0, 8, 16 // in the state
-	state := newState(t, 3)
+	const every, seen, dropped, most = 0, 8, 16, 24 // in the state
+	state := newState(t, 4)
 	count := func(what int16) asm.Instructions {
 		return asm.Instructions{
 			asm.LoadMem(asm.R4, asm.R3, what, asm.DWord),
@@ -79,6 +80,9 @@ func NewDropper(t testing.TB, e End) *Dropper {
 		asm.LoadMapValue(asm.R3, state.FD(), 0),
 		asm.LoadMem(asm.R2, asm.R3, every, asm.DWord),
 		asm.JEq.Imm(asm.R2, 0, "next"),
+		asm.LoadMem(asm.R4, asm.R3, dropped, asm.DWord),
+		asm.LoadMem(asm.R5, asm.R3, most, asm.DWord),
+		asm.JGE.Reg(asm.R4, asm.R5, "next"),
 	}
 	insns = append(insns, count(seen)...)
 	insns = append(insns, asm.Mod.Reg(asm.R4, asm.R2), asm.JNE.Imm(asm.R4, 0, "next"))
@@ -96,13 +100,20 @@ func NewDropper(t testing.TB, e End) *Dropper {
 // DropEvery drops every n-th data packet from now on; 1 drops all, 0 none.
 func (d *Dropper) DropEvery(t testing.TB, n uint64) {
 	t.Helper()
-	put(t, d.state, [3]uint64{n, 0, d.Dropped(t)})
+	put(t, d.state, [4]uint64{n, 0, d.Dropped(t), math.MaxUint64})
+}
+
+// DropOnce drops the n-th data packet from now on, and no other.
+func (d *Dropper) DropOnce(t testing.TB, n uint64) {
+	t.Helper()
+	dropped := d.Dropped(t)
+	put(t, d.state, [4]uint64{n, 0, dropped, dropped + 1})
 }
 
 // Dropped returns how many packets it has dropped.
 func (d *Dropper) Dropped(t testing.TB) uint64 {
 	t.Helper()
-	var v [3]uint64
+	var v [4]uint64
 	if err := d.state.Lookup(uint32(0), &v); err != nil {
 		t.Fatal("read the dropper's state:", err)
 	}

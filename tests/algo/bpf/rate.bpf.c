@@ -9,8 +9,10 @@
 #include "algo/dcqcn.h"
 #include "algo/dctcp_rate.h"
 #include "algo/hpcc.h"
+#include "algo/powertcp.h"
 #include "algo/ibcc.h"
 #include "algo/qcn.h"
+#include "algo/swift.h"
 #include "algo/timely.h"
 #include "batch.h"
 
@@ -374,6 +376,136 @@ int hpcc(struct hpcc_args *ctx)
 
 	hpcc_values = args.params;
 	bpf_loop(args.steps, hpcc_step, &args, 0);
+	return args.done;
+}
+
+struct powertcp_step {
+	u32 sent;	       /* in */
+	u32 acked;	       /* in */
+	struct int_header ack; /* in */
+	struct powertcp_rp rp; /* out */
+	u64 begin_bps;	       /* in, with INIT; 0: line rate */
+	enum event event;      /* in */
+	u32 pad;
+};
+
+struct powertcp_args {
+	struct powertcp_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(powertcp_steps, struct powertcp_step, MAX_STEPS);
+static struct powertcp_params powertcp_values;
+static struct powertcp_rp powertcp_flow;
+
+/* Global, so that the verifier checks it once. */
+__noinline int powertcp_event(struct powertcp_step *step)
+{
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		powertcp_rp_init(&powertcp_flow, &powertcp_values);
+		if (step->begin_bps)
+			powertcp_rp_set_rate(&powertcp_flow, step->begin_bps);
+		break;
+	case ACK:
+		powertcp_rp_ack(&powertcp_flow, &powertcp_values, step->sent, step->acked,
+				&step->ack);
+		break;
+	case NOTICE:
+	case LOSS:
+	case HOLD: /* it hears ACKs only */
+		break;
+	}
+	step->rp = powertcp_flow;
+	return 0;
+}
+
+static long powertcp_step(u32 i, struct powertcp_args *args)
+{
+	struct powertcp_step *step = bpf_map_lookup_elem(&powertcp_steps, &i);
+
+	if (!step)
+		return 1;
+	powertcp_event(step);
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int powertcp(struct powertcp_args *ctx)
+{
+	struct powertcp_args args = *ctx;
+
+	powertcp_values = args.params;
+	bpf_loop(args.steps, powertcp_step, &args, 0);
+	return args.done;
+}
+
+struct swift_step {
+	u64 now_ns;	    /* in */
+	u64 delay_ns;	    /* in */
+	u32 acked;	    /* in */
+	u32 limited;	    /* in */
+	struct swift_rp rp; /* out */
+	enum event event;   /* in */
+	u32 pad;
+};
+
+struct swift_args {
+	struct swift_params params;
+	u32 steps;
+	u32 done;
+};
+
+ARRAY(swift_steps, struct swift_step, MAX_STEPS);
+static struct swift_params swift_values;
+static struct swift_rp swift_flow;
+
+/* Global, so that the verifier checks it once. */
+__noinline int swift_event(struct swift_step *step)
+{
+	if (!step)
+		return 1;
+	switch (step->event) {
+	case INIT:
+		swift_rp_init(&swift_flow, &swift_values);
+		break;
+	case ACK:
+		swift_rp_ack(&swift_flow, &swift_values, step->now_ns, step->delay_ns, step->acked,
+			     step->limited);
+		break;
+	case LOSS:
+		swift_rp_loss(&swift_flow, &swift_values, step->now_ns);
+		break;
+	case NOTICE:
+	case HOLD:
+		break;
+	}
+	step->rp = swift_flow;
+	return 0;
+}
+
+static long swift_step(u32 i, struct swift_args *args)
+{
+	struct swift_step *step = bpf_map_lookup_elem(&swift_steps, &i);
+
+	if (!step)
+		return 1;
+	swift_event(step);
+	args->done++;
+	return 0;
+}
+
+SEC("syscall")
+int swift(struct swift_args *ctx)
+{
+	struct swift_args args = *ctx;
+
+	swift_values = args.params;
+	bpf_loop(args.steps, swift_step, &args, 0);
 	return args.done;
 }
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What C leaves undefined, and a kernel answers without a word: a division by zero gives 0, and of
+ * a shift by too many bits only the low ones count. A user's own control counts both in labs.
+ *
+ * clang calls the functions below with a place in the C file (-fsanitize=integer-divide-by-zero,
+ * shift-exponent). This file is included before the user's: config/scheme/compile/undefined.go.
+ */
+#ifndef PCN_UNDEFINED_H
+#define PCN_UNDEFINED_H
+
+/* The beginning of what clang passes. */
+struct undefined_place {
+	unsigned long long file; /* an offset in the section .rodata.str1.1 */
+	unsigned int line;
+	unsigned int column;
+};
+
+struct undefined_seen {
+	struct undefined_place first;
+	unsigned long long times;
+};
+
+/* The programs of a control share this: it is a map. */
+struct {
+	struct undefined_seen divisions;
+	struct undefined_seen shifts;
+} undefined __attribute__((section(".data.undefined"), used));
+
+static __attribute__((always_inline)) inline void undefined_add(struct undefined_seen *seen,
+								const struct undefined_place *place)
+{
+	if (!seen->times)
+		seen->first = *place;
+	__sync_fetch_and_add(&seen->times, 1);
+}
+
+static __attribute__((noinline, used)) void
+__ubsan_handle_divrem_overflow(const struct undefined_place *place, unsigned long long left,
+			       unsigned long long right)
+{
+	undefined_add(&undefined.divisions, place);
+}
+
+static __attribute__((noinline, used)) void
+__ubsan_handle_shift_out_of_bounds(const struct undefined_place *place, unsigned long long left,
+				   unsigned long long right)
+{
+	undefined_add(&undefined.shifts, place);
+}
+
+#endif

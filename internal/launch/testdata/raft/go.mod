@@ -1,0 +1,7 @@
+module github.com/pcn-linux/pcn/internal/launch/testdata/raft
+
+go 1.26.0
+
+require go.etcd.io/raft/v3 v3.7.0
+
+require google.golang.org/protobuf v1.36.11

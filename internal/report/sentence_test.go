@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"testing"
+
+	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/result"
+)
+
+func TestSentence(t *testing.T) {
+	run := func(v result.Verdict) runView {
+		return runView{Run: &result.Run{Manifest: result.Manifest{Verdict: v}}}
+	}
+	compared := []result.CompareOutcome{{
+		Compare: experiment.Compare{What: "throughput is lost for"},
+		Values: []result.CompareValue{{Judged: true, Pass: true}, {Judged: false},
+			{Scheme: "timely", Judged: true}},
+		Order: &result.Relation{Asked: "pcn < qcn", Holds: false},
+	}}
+	outcomes := func(met, total int) []outcomeView {
+		all := make([]outcomeView, total)
+		for i := range all {
+			all[i].Pass = i < met
+			all[i].Expect.What, all[i].Label = "hosts are paused", "QCN"
+		}
+		return all
+	}
+	for _, c := range []struct {
+		runs       []runView
+		met, total int
+		compared   []result.CompareOutcome
+		want       string
+	}{
+		{[]runView{run(result.Valid)}, 0, 0, nil,
+			"The run is valid. Nothing was held against a paper."},
+		{[]runView{run(result.Invalid)}, 2, 3, nil, "The run is not valid: do not use its " +
+			"numbers. 2 of 3 results are within their bounds; not: hosts are paused (QCN)."},
+		{[]runView{run(result.Valid)}, 2, 6, nil,
+			"The run is valid. 2 of 6 results are within their bounds."}, // the tables name them
+		{[]runView{run(result.Valid), run(result.Invalid)}, 3, 3, nil, "1 of 2 runs are not " +
+			"valid: do not use their numbers. 3 of 3 results are within their bounds."},
+		{[]runView{run(result.Valid), run(result.Valid)}, 3, 3, compared,
+			"Both runs are valid. 4 of 6 results are within their bounds; not: throughput is " +
+				"lost for (TIMELY); pcn < qcn."},
+	} {
+		g := groupView{Compared: c.compared,
+			Cases: []caseView{{Runs: c.runs, Outcomes: outcomes(c.met, c.total)}}}
+		qt.Check(t, qt.Equals(g.Sentence(), c.want))
+	}
+}
+
+func TestHeadings(t *testing.T) {
+	ms := func(who string, value float64) namedValue {
+		return namedValue{who: who, value: value * 1e6, unit: experiment.UnitTime}
+	}
+	over := ms("TIMELY", 60)
+	over.most = true
+	without := namedValue{who: "BBR", none: true}
+	for _, tc := range []struct {
+		values []namedValue
+		want   string
+	}{
+		{nil, ""},
+		{[]namedValue{without}, ""},
+		{[]namedValue{ms("PFC", 3)}, "It takes 3 ms with PFC"},
+		{[]namedValue{ms("PFC", 3), ms("PCN", 0)}, "It takes 3 ms with PFC and 0 ms with PCN"},
+		{[]namedValue{ms("PFC", 3), over, without},
+			"It takes 3 ms with PFC and over 60 ms with TIMELY; " +
+				"not reached or not measured with BBR"},
+		{[]namedValue{ms("PFC", 3), over, ms("PCN", 1), ms("QCN", 2)},
+			"It takes 1 ms (PCN) to over 60 ms (TIMELY)"},
+		{[]namedValue{ms("PFC", 3), ms("A", 0), ms("B", 0), ms("C", 0.6)},
+			"It takes 0 ms (A and B) to 3 ms (PFC)"},
+		{[]namedValue{ms("A", 0), ms("B", 0)}, "It takes 0 with A and 0 with B"},
+		// One unit for all, that of the axis, but not for what is next to nothing in it.
+		{[]namedValue{ms("PFC", 3.456), ms("PCN", 0.6), ms("QCN", 0.0042)},
+			"It takes 3.46 ms with PFC, 0.6 ms with PCN and 4.2 us with QCN"},
+		{[]namedValue{ms("A", 1), ms("B", 1), ms("C", 1), ms("D", 1)},
+			"It takes 1 ms with each of 4"},
+		{[]namedValue{ms("A", 0.9971), ms("B", 0.9972), ms("C", 0.9973)},
+			"It takes 997 us with A, B and C"},
+		{[]namedValue{ms("PFC", 3), without, without, without, without},
+			"It takes 3 ms with PFC; not reached or not measured with 4 others"},
+	} {
+		qt.Check(t, qt.Equals(sentenceOf("It takes", tc.values), tc.want))
+	}
+}
+
+// A metric of a whole run has no objects to name.
+func TestCaptionWithoutObjects(t *testing.T) {
+	o := overCases{what: "marks that are wrong",
+		m: experiment.Measure{Metric: experiment.WrongMarks, Detector: experiment.DetectECN},
+		curves: []*caseCurve{{scheme: "pcn", values: []caseValue{
+			{name: "a", value: experiment.Quantity{Value: 0.5, Unit: experiment.UnitShare}},
+			{name: "b", value: experiment.Quantity{Value: 0.1, Unit: experiment.UnitShare}},
+		}}}}
+	f := o.figure([]string{"a", "b"}, []string{"pcn"})
+	qt.Check(t, qt.Equals(f.caption, "Marks that are wrong: wrong marks, in each case."))
+	qt.Check(t, qt.Equals(f.heading(), "Wrong marks of ECN are 50% with a/PCN and 10% with b/PCN"))
+}
+
+// What an experiment calls a metric begins with a capital, in any alphabet.
+func TestCaption(t *testing.T) {
+	qt.Check(t, qt.Equals(captionOf("loss lasts", "Recovery time of F0"),
+		"Loss lasts: recovery time of F0"))
+	qt.Check(t, qt.Equals(captionOf("\u00e9tat de S0", "Queue max"), "\u00c9tat de S0: queue max"))
+	qt.Check(t, qt.Equals(captionOf("", "Queue max"), "Queue max"))
+	qt.Check(t, qt.Equals(captionOf("both share", "Jain's index"), "Both share: Jain's index"))
+}
+
+// What an experiment compares is a noun, or a phrase that its values end.
+func TestComparedInWords(t *testing.T) {
+	for what, want := range map[string]string{
+		"PAUSE stops H0 for":            "PAUSE stops H0 for",
+		"throughput loss lasts":         "Throughput loss lasts",
+		"mean completion time":          "Mean completion time:",
+		"mean, PCN's least (2 times)":   "Mean, PCN's least:",
+		"PAUSE frames, as papers count": "PAUSE frames, as papers count:",
+	} {
+		qt.Check(t, qt.Equals(comparedInWords(what), want))
+	}
+}
+
+// Metrics have words that say what they are.
+func TestMetricTitle(t *testing.T) {
+	for metric, want := range map[experiment.Metric]string{
+		experiment.MeanRate: "Mean rate", experiment.QueueP99: "99th percentile of the queue",
+		experiment.QueueMean: "Mean queue", experiment.FCTMean: "Mean completion time",
+		experiment.FCTP50: "Median of the completion time",
+		experiment.Jain:   "Jain's fairness index",
+	} {
+		qt.Check(t, qt.Equals(metricTitle(metric), want))
+	}
+}
+
+// Over cases, a report begins with a metric that is not the same for all of them.
+func TestMetricOverCases(t *testing.T) {
+	rows := []metricRow{{"a/PFC", "lost", "Lost packets", "0"},
+		{"a/PFC", "stalled", "Stalled", "318"}, {"b/PFC", "lost", "Lost packets", "0"},
+		{"b/PFC", "stalled", "Stalled", "1"}}
+	qt.Check(t, qt.Equals(metricOverCases(rows), "Stalled: 318 with a/PFC and 1 with b/PFC."))
+	qt.Check(t, qt.Equals(metricOverCases(rows[:2]), ""))
+	qt.Check(t, qt.Equals(metricOverCases(nil), ""))
+	for _, run := range []string{"c", "d", "e", "f"} {
+		rows = append(rows, metricRow{run, "stalled", "Stalled", "2"})
+	}
+	qt.Check(t, qt.Equals(metricOverCases(rows), ""))
+}
