@@ -63,10 +63,8 @@ func (o HostNPOptions) check() error {
 	if len(o.UDPPorts) > MaxUDPPorts {
 		return fmt.Errorf("np: %d ports of UDP: want at most %d", len(o.UDPPorts), MaxUDPPorts)
 	}
-	for _, p := range o.UDPPorts {
-		if p == 0 {
-			return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
-		}
+	if slices.Contains(o.UDPPorts, 0) {
+		return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
 	}
 	return nil
 }

@@ -104,9 +104,7 @@ func (t tags) checkFields(s *btf.Struct) error {
 // field's own.
 func (t tags) of(field string, own tags) tags {
 	merged := tags{}
-	for what, text := range own {
-		merged[what] = text
-	}
+	maps.Copy(merged, own)
 	for what, text := range t {
 		if about, ok := strings.CutPrefix(what, "of:"+field+":"); ok {
 			if about == "default" || about == "doc" {
@@ -234,7 +232,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 func (p *Param) limitChoices() error {
 	if p.Kind == KindChoice && p.Range != "" {
 		var left []choice
-		for _, name := range strings.Split(p.Range, " or ") {
+		for name := range strings.SplitSeq(p.Range, " or ") {
 			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
 			if i < 0 {
 				return fmt.Errorf("range %q: %q is none of %s", p.Range, name,

@@ -21,7 +21,6 @@ type timely struct {
 	segment, ewma, beta, most float64
 	hyperAfter, hyper         float64
 	scaled                    bool // by the time since the last completion
-	frame                     float64
 	now, gradient             float64
 	last                      float64 // RTT heard before, s
 	falling                   float64 // completions in a row with a falling RTT
@@ -34,7 +33,7 @@ func newTimely(s sender) law {
 		low: get(v, "t_low"), high: get(v, "t_high"), minRTT: get(v, "min_rtt"),
 		segment: max(get(v, "segment"), s.frame), ewma: get(v, "ewma"), beta: get(v, "beta"),
 		most: get(v, "max_cut"), hyperAfter: get(v, "hai_after"), hyper: get(v, "hai_factor"),
-		scaled: get(v, "delta_factor") != 0, frame: s.frame, now: s.initial,
+		scaled: get(v, "delta_factor") != 0, now: s.initial,
 	}
 	if t.minRTT == 0 {
 		t.minRTT = s.propagation

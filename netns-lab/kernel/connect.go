@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -106,7 +107,7 @@ func (c *connector) dial(
 // listenerOptions returns the options that the accepted socket inherits. They put its ACKs into the
 // control class.
 func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
-	return errors.Join(setControl(raw, c.control), setOptions(raw,
+	return errors.Join(socket.SetControl(raw, c.control), setOptions(raw,
 		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
 		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, c.buffers.lowat},
 		option{unix.IPPROTO_IP, unix.IP_TOS, controlDSCP << 2}))
@@ -114,7 +115,7 @@ func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
 
 func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.RawConn) error {
 	return func(_, _ string, raw syscall.RawConn) error {
-		return errors.Join(setControl(raw, c.control), setOptions(raw,
+		return errors.Join(socket.SetControl(raw, c.control), setOptions(raw,
 			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, c.buffers.send},
 			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2}))
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -63,7 +64,7 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 // first ACK for all that have ended.
 func (p *pacing) begin(s *stream) error {
 	if s.primed > 0 {
-		if err := setControl(s.raw, p.control.Name()); err != nil {
+		if err := socket.SetControl(s.raw, p.control.Name()); err != nil {
 			return err
 		}
 	}

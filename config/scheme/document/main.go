@@ -343,7 +343,7 @@ func kernelControls() string {
 func wrap(text string) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > 100 {
 			lines = append(lines, line)
 			line = ""

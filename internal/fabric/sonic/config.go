@@ -60,8 +60,8 @@ func read(file string) (*config, error) {
 // Configurations have such signs too, in strings.
 func templateLine(data []byte) int {
 	for _, sign := range []string{"{%", "{{", "{#"} {
-		if at := bytes.Index(data, []byte(sign)); at >= 0 {
-			return 1 + bytes.Count(data[:at], []byte("\n"))
+		if before, _, ok := bytes.Cut(data, []byte(sign)); ok {
+			return 1 + bytes.Count(before, []byte("\n"))
 		}
 	}
 	return 0
@@ -214,7 +214,7 @@ func (c *config) slots(name string) (map[slot]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %s|%s: %w", c.file, row.line, name, key, err)
 		}
-		for _, port := range strings.Split(parts[0], ",") {
+		for port := range strings.SplitSeq(parts[0], ",") {
 			for i := from; i <= to; i++ {
 				slots[slot{port, i}] = entry{key, row}
 			}
