@@ -125,7 +125,7 @@ func heardOf(t *testing.T, control *loader.Control, c connection) bool {
 func (p path) connectOnce(t *testing.T, control *loader.Control, listenAddr,
 	dialAddr string) connection {
 	t.Helper()
-	choose := func(_, _ string, c syscall.RawConn) error { return socket.SetControl(c, control.Name()) }
+	choose := socket.Choose(control.Name())
 	listen := net.ListenConfig{Control: choose}
 	listen.SetMultipathTCP(false)
 	dial := net.Dialer{Control: choose, Timeout: stallTimeout}

@@ -4,6 +4,7 @@ package tc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,9 +76,7 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Idle == 0 {
-		o.Idle = defaultIdle
-	}
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
 	spec, err := loadNp()
 	if err != nil {
 		return nil, err

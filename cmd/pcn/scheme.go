@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,9 +158,7 @@ func newSchemeCompile() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".o"
-			}
+			out = cmp.Or(out, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+".o")
 			if err := os.WriteFile(out, object, 0o644); err != nil {
 				return err
 			}

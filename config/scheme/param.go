@@ -3,6 +3,7 @@
 package scheme
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,9 +207,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 		Auto: t["auto"], place: at, choices: f.choices}
 	byName, bare := kindOfName(f.name)
 	p.Kind = f.kind
-	if p.Kind == "" {
-		p.Kind = byName
-	}
+	p.Kind = cmp.Or(p.Kind, byName)
 	p.Key = prefix + bare
 	if key, ok := t["key"]; ok {
 		p.Key = prefix + key

@@ -59,9 +59,7 @@ const (
 
 // fill sets the defaults that depend on other values of the file.
 func (d *decoder) fill(e *Experiment) {
-	if e.Title == "" {
-		e.Title = e.Name
-	}
+	e.Title = cmp.Or(e.Title, e.Name)
 	d.fillTopology(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
@@ -158,7 +156,7 @@ func (d *decoder) check(e *Experiment) {
 	d.validateSchemes(e)
 	d.doubtSchemes(e)
 	d.validateSwitch(e)
-	d.validateEngine(e)
+	d.checkKnown("engine", "engine", string(e.Engine), toStrings(Engines()))
 	d.validateTelemetry(e)
 	d.validateHostLinks(e)
 	d.validateECMP(e)

@@ -2,7 +2,10 @@
 
 package fluid
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // timely is the model of TIMELY of Zhu et al., "ECN or Delay", CoNEXT 2016, section 4.1, with the
 // rules of Algorithm 1 (Mittal et al., SIGCOMM 2015) and of the authors' code snippet, as
@@ -35,9 +38,7 @@ func newTimely(s sender) law {
 		most: get(v, "max_cut"), hyperAfter: get(v, "hai_after"), hyper: get(v, "hai_factor"),
 		scaled: get(v, "delta_factor") != 0, now: s.initial,
 	}
-	if t.minRTT == 0 {
-		t.minRTT = s.propagation
-	}
+	t.minRTT = cmp.Or(t.minRTT, s.propagation)
 	return t
 }
 
@@ -48,9 +49,7 @@ func (t *timely) advance(h heard) {
 		return
 	}
 	completions := h.acked / t.segment // in this step
-	if t.last == 0 {
-		t.last = h.rtt
-	}
+	t.last = cmp.Or(t.last, h.rtt)
 	change := h.rtt - t.last
 	t.last = h.rtt
 	// the mean of RTT differences, which are change / completions each

@@ -184,7 +184,7 @@ func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float6
 			res.Rows = append(res.Rows, row)
 		}
 	}
-	return Judge(f, map[experiment.Engine]*Plan{experiment.EngineSim: p},
+	return judge(f, map[experiment.Engine]*Plan{experiment.EngineSim: p},
 		map[experiment.Engine]*sweep.Results{experiment.EngineSim: res})
 }
 

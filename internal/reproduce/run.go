@@ -201,7 +201,7 @@ func collect(o Options, all []work) (*Reproduction, error) {
 		r.results[w.Figure.ID()][w.Engine] = res
 	}
 	for _, f := range o.Figures {
-		rows := Judge(f, r.plans[f.ID()], r.results[f.ID()])
+		rows := judge(f, r.plans[f.ID()], r.results[f.ID()])
 		if err := r.declaredOf(f).judge(rows, o); err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.ID(), err)
 		}

@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -87,15 +88,9 @@ const device = "veth0"
 // New builds a bed that is there until the test ends.
 func New(t testing.TB, o Options) *Bed {
 	t.Helper()
-	if o.MTU == 0 {
-		o.MTU = 1500
-	}
-	if o.Senders == 0 {
-		o.Senders = 2
-	}
-	if o.LimitPackets == 0 {
-		o.LimitPackets = 1000
-	}
+	o.MTU = cmp.Or(o.MTU, 1500)
+	o.Senders = cmp.Or(o.Senders, 2)
+	o.LimitPackets = cmp.Or(o.LimitPackets, 1000)
 	b := &Bed{o: o, t: t, router: nstest.New(t)}
 	nstest.Do(t, b.router, func() error {
 		return errors.Join(sysctl("net/ipv4/ip_forward", "1"),

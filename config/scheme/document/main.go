@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -208,10 +209,7 @@ func (n need) in(text string) string {
 		return n.otherwise
 	}
 	value, when, depends := strings.Cut(text, " when ")
-	words := n.words[value]
-	if words == "" {
-		words = value
-	}
+	words := cmp.Or(n.words[value], value)
 	if key, in, ok := strings.Cut(when, " is "); depends && ok {
 		words += fmt.Sprintf(
 			", when `%s` is %s", key, strings.Join(mapCode(strings.Split(in, " or ")), " or "),

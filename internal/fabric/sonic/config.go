@@ -85,9 +85,7 @@ func parseConfig(file string, data []byte) (*config, error) {
 		return nil, err
 	}
 	c.name = c.field("DEVICE_METADATA", "localhost", "hostname").String()
-	if c.name == "" {
-		c.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	}
+	c.name = cmp.Or(c.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 	if table := c.table("PORT"); table != nil {
 		c.ports = table.keys
 	}
