@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
-	"github.com/pcn-linux/pcn/internal/lazy"
 	"github.com/pcn-linux/pcn/internal/sim"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // Patterns of names that become a file, a node or an object in a result. Names other than of nodes

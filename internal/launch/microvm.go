@@ -211,8 +211,8 @@ func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
 	return res.Boot, err
 }
 
-// upAndDown builds and removes the network in a microVM in real time.
-func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
+// UpAndDown implements [Builder], in a microVM in real time.
+func (e *MicroVMs) UpAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
 	k, err := e.on(j.Experiment)
 	if err != nil {
 		return s, err

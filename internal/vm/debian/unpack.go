@@ -11,7 +11,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // Files of a kernel in the cache, beside its modules.
