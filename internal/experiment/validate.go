@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
@@ -337,6 +338,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		}
 		d.validateLasts(e, path, f)
 		d.validateGroupAfter(path)
+		d.validateControl(e, path+"control", f.Control)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, e.minRate(),
 				max(e.fastest(f.From), e.minRate()))
@@ -346,6 +348,14 @@ func (d *decoder) validateFlows(e *Experiment) {
 			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, e.minRate(),
 				max(most, e.minRate()))
 		}
+	}
+}
+
+// validateControl checks the control that flows have in place of the scheme's.
+func (d *decoder) validateControl(e *Experiment, path, control string) {
+	d.needsLinux(e, path)
+	if d.has(path) {
+		d.checkKnown(path, "congestion control of Linux", control, scheme.KernelControls())
 	}
 }
 
