@@ -146,7 +146,12 @@ var schemaMaker = jsonschema.Maker{
 		},
 		reflect.TypeFor[Marking]():    {Required: []string{"kmin", "kmax", "pmax"}},
 		reflect.TypeFor[DynamicPFC](): {Required: []string{"alpha"}},
-		reflect.TypeFor[FlowGroup]():  {Required: []string{"name", "from", "to"}},
+		reflect.TypeFor[FlowGroup](): {
+			Required: []string{"name", "from", "to"},
+			Fields: map[string]*jsonschema.Schema{
+				"control": jsonschema.OneOf(scheme.KernelControls()),
+			},
+		},
 		reflect.TypeFor[Collective](): {Required: []string{"kind", "ranks", "size"}},
 		reflect.TypeFor[Straggler]():  {Required: []string{"host", "late"}},
 		reflect.TypeFor[Trace]():      {Required: []string{"file"}},

@@ -50,8 +50,8 @@ func (Engine) Run(
 	})
 }
 
-// UpAndDown implements [launch.Builder]: it builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds it without
-// the ports' qdisc.
+// UpAndDown implements [launch.Builder]. On a kernel without CONFIG_NET_SCH_BPF it builds the
+// network without the ports' qdisc.
 func (Engine) UpAndDown(_ context.Context, j job.Job, _ int) (job.Scale, error) {
 	var watch job.Stopwatch
 	s, err := kernel.UpAndDown(j.Experiment, j.Scheme, watch.Tell)
