@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,8 +39,8 @@ func send(t *testing.T, from nstest.End, frames ...[]byte) {
 	})
 }
 
-// A capture has the CNPs of both families that its interface receives, byte for byte, and none of
-// what only looks like one.
+// A capture has the CNPs of both families that its interface receives and sends, byte for byte, and
+// none of what only looks like one.
 func TestCapture(t *testing.T) {
 	here, peer := nstest.Veth(t, nstest.New(t), nstest.New(t),
 		netip.MustParsePrefix("10.7.1.1/24"), netip.MustParsePrefix("10.7.1.2/24"))
@@ -77,6 +78,9 @@ func TestCapture(t *testing.T) {
 	send(t, peer, v4)
 	send(t, peer, others...)
 	send(t, peer, v6)
+	// The kernel takes the tag of a VLAN off what comes in, not off what goes out.
+	tagged := slices.Concat(v4[:ip-2], []byte{0x81, 0, 0, 7}, v4[ip-2:])
+	send(t, here, tagged, tagged[:ip])
 
 	var file bytes.Buffer
 	capture, err := cnp.NewHostCapture(&file, here.Link.Attrs().Name)
@@ -86,10 +90,10 @@ func TestCapture(t *testing.T) {
 	defer cancel()
 	n, err := socket.Capture(ctx, capture)
 	qt.Assert(t, qt.IsNil(err))
-	qt.Check(t, qt.Equals(n, 2))
+	qt.Check(t, qt.Equals(n, 3))
 	r, err := pcapgo.NewNgReader(&file, pcapgo.DefaultNgReaderOptions)
 	qt.Assert(t, qt.IsNil(err))
-	for _, want := range [][]byte{v4, v6} {
+	for _, want := range [][]byte{v4, v6, tagged} {
 		got, _, err := r.ReadPacketData()
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.DeepEquals(got, want))
