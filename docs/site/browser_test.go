@@ -160,7 +160,7 @@ func readerWaits(
 	first = look.Ask[string](t, ctx, drawnFigures)
 	opening := cpuSeconds(t) - before
 	qt.Check(t, qt.Matches(first, `(?s)Throughput is lost for 3\.2 ms with PFC and `+
-		`0\.6 ms with PCN\.<svg.*PAUSE stops hosts for .*`))
+		`0\.6 ms with PCN\.<svg.*From the first to the last PAUSE of H0 or H1: .*`))
 	qt.Check(t, qt.IsTrue(look.Ask[bool](t, ctx, "typeof simulatorProgram === 'undefined'")))
 	look.Ask[string](t, ctx, "idle(), "+ready)
 	slower := slowerThanUsual(t, ctx)

@@ -128,7 +128,7 @@ var (
 		"line":   "nothing: it sends at line rate",
 	}
 	markers = map[string]string{
-		"npecn": "NP-ECN (PCN): packets that congestion delays, not those that only PAUSE does",
+		"npecn": "NP-ECN: " + scheme.NPECNTitle,
 		"red":   "RED on the queue, by `marking`",
 		"fecn":  "FECN (InfiniBand), by section `fecn` of the experiment",
 		"qcn":   "QCN: they sample packets, and send CNMs to senders",
@@ -195,8 +195,7 @@ func (p *page) needs(s scheme.Scheme) {
 	if !knowsTCD {
 		return
 	}
-	words := "With TCD, switches mark so only where a port is congested, and say UE where " +
-		"that can't be told: [tcd.md](tcd.md)."
+	words := "[TCD](tcd.md) is " + scheme.TCDTitle + "."
 	if borrowed := s.Object.Attribute("tcd.values"); borrowed != "" {
 		words += fmt.Sprintf(" Marking and notification are those of section `%s`.", borrowed)
 	}
