@@ -3,6 +3,7 @@
 package scheme
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -104,9 +105,7 @@ func (t tags) checkFields(s *btf.Struct) error {
 // field's own.
 func (t tags) of(field string, own tags) tags {
 	merged := tags{}
-	for what, text := range own {
-		merged[what] = text
-	}
+	maps.Copy(merged, own)
 	for what, text := range t {
 		if about, ok := strings.CutPrefix(what, "of:"+field+":"); ok {
 			if about == "default" || about == "doc" {
@@ -208,9 +207,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 		Auto: t["auto"], place: at, choices: f.choices}
 	byName, bare := kindOfName(f.name)
 	p.Kind = f.kind
-	if p.Kind == "" {
-		p.Kind = byName
-	}
+	p.Kind = cmp.Or(p.Kind, byName)
 	p.Key = prefix + bare
 	if key, ok := t["key"]; ok {
 		p.Key = prefix + key
@@ -234,7 +231,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 func (p *Param) limitChoices() error {
 	if p.Kind == KindChoice && p.Range != "" {
 		var left []choice
-		for _, name := range strings.Split(p.Range, " or ") {
+		for name := range strings.SplitSeq(p.Range, " or ") {
 			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
 			if i < 0 {
 				return fmt.Errorf("range %q: %q is none of %s", p.Range, name,

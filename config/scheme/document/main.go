@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -207,10 +208,7 @@ func (n need) in(text string) string {
 		return n.otherwise
 	}
 	value, when, depends := strings.Cut(text, " when ")
-	words := n.words[value]
-	if words == "" {
-		words = value
-	}
+	words := cmp.Or(n.words[value], value)
 	if key, in, ok := strings.Cut(when, " is "); depends && ok {
 		words += fmt.Sprintf(
 			", when `%s` is %s", key, strings.Join(mapCode(strings.Split(in, " or ")), " or "),
@@ -342,7 +340,7 @@ func kernelControls() string {
 func wrap(text string) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > 100 {
 			lines = append(lines, line)
 			line = ""
