@@ -9,8 +9,9 @@ type Marking struct{ Name, Title string }
 const (
 	TCDTitle = "ternary congestion detection: switches mark only where a port is congested, and " +
 		"say undetermined (UE) where PAUSE hides whether it is"
-	NPECNTitle = "PCN's switches mark packets that congestion delays, not those that PAUSE delays"
-	FECNTitle  = "InfiniBand's switches mark packets that leave a queue over a threshold behind"
+	NPECNTitle = "PCN's switches mark packets that congestion delays, not those that only " +
+		"PAUSE does"
+	FECNTitle = "InfiniBand's switches mark packets that leave a queue over a threshold behind"
 )
 
 // Markings are the ways to mark that readers of reports may not know.

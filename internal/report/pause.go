@@ -19,8 +19,8 @@ import (
 // The shades of links that carry PAUSE frames: of the one at the back, and of the one in front. No
 // flow and no state of a port has this hue.
 var (
-	pauseLight = color.RGBA{R: 0x3f, G: 0xa3, B: 0x9c, A: 0xff}
-	pauseDark  = color.RGBA{R: 0x00, G: 0x3d, B: 0x3d, A: 0xff}
+	pauseLight = color.RGBA{R: 0x55, G: 0xb5, B: 0xae, A: 0xff}
+	pauseDark  = color.RGBA{R: 0x00, G: 0x2e, B: 0x2e, A: 0xff}
 )
 
 // pausedTime is the legend's entry of strips.
