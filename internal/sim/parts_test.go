@@ -321,7 +321,8 @@ links.at links.link links.rate links.trace
 // those of single links, at all of which [world.whole] looks, and that of schemes of one's own,
 // with which a run has one part.
 var keysElsewhere = strings.Fields(`
-kernel programs captures algorithms nft partitions switch.cbfc switch.qdisc topology.links.qdisc
+kernel programs captures algorithms nft partitions flows.control switch.cbfc switch.qdisc
+topology.links.qdisc
 topology.error_burst topology.reorder topology.reorder_delay topology.links.error_rate
 topology.links.error_burst topology.links.jitter topology.links.reorder
 topology.links.reorder_delay
