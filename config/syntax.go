@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // unknownAnchor finds the name in an error of yaml.v3 that has no line.

@@ -69,7 +69,7 @@ func TestAlertsAndDashboardNameMetrics(t *testing.T) {
 			continue
 		}
 		qt.Assert(t, qt.HasLen(component, 2))
-		for _, event := range strings.Split(names[1], "|") {
+		for event := range strings.SplitSeq(names[1], "|") {
 			events++
 			qt.Check(t, qt.StringContains(string(text),
 				`pcn_events_total{component="`+component[1]+`",event="`+event+`"} `))

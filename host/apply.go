@@ -219,10 +219,8 @@ func isSameMap(old, new *ebpf.Map) (bool, error) {
 
 // replacePins replaces the pins of a kind by new ones.
 func replacePins[T pinner](t *transaction, f folder, prefix string, old, new map[string]T) error {
-	for name, v := range old {
-		if err := t.unpin(f, prefix+name, v); err != nil {
-			return err
-		}
+	if err := unpinAll(t, f, prefix, old); err != nil {
+		return err
 	}
 	for name, v := range new {
 		if strings.HasPrefix(name, ".") { // variables

@@ -17,7 +17,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -114,7 +114,7 @@ func up(t *testing.T, text string) map[string]string {
 func connectWith(t *testing.T, peer nstest.End, control string) connection {
 	t.Helper()
 	l := echo(t, peer)
-	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error { return setControlOf(raw, control) }}
+	dialer := net.Dialer{Control: socket.Choose(control)}
 	c, err := dialer.Dial("tcp", l.Addr().String())
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { c.Close() })
@@ -128,12 +128,7 @@ type connection struct{ net.Conn }
 // and then at its own end only. Without one it is the namespace's.
 func connect(t *testing.T, peer nstest.End, control string) connection {
 	t.Helper()
-	set := func(_, _ string, raw syscall.RawConn) error {
-		if control == "" {
-			return nil
-		}
-		return setControlOf(raw, control)
-	}
+	set := socket.Choose(control)
 	var l net.Listener
 	nstest.Do(t, peer.NS, func() (err error) {
 		l, err = (&net.ListenConfig{Control: set}).Listen(context.Background(), "tcp", net.JoinHostPort(peer.Addr.String(), "0"))
@@ -184,26 +179,14 @@ func setControl(c net.Conn, name string) error {
 	if err != nil {
 		return err
 	}
-	return setControlOf(raw, name)
-}
-
-func setControlOf(raw syscall.RawConn, name string) error {
-	var set error
-	err := raw.Control(func(fd uintptr) { set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name) })
-	return errors.Join(err, set)
+	return socket.SetControl(raw, name)
 }
 
 func controlOf(t *testing.T, c net.Conn) string {
 	t.Helper()
-	raw, err := c.(*net.TCPConn).SyscallConn()
+	name, err := socket.Control(c.(*net.TCPConn))
 	qt.Assert(t, qt.IsNil(err))
-	var name string
-	var get error
-	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-		name, get = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})))
-	qt.Assert(t, qt.IsNil(get))
-	return strings.TrimRight(name, "\x00")
+	return name
 }
 
 // flows checks that bytes come back.

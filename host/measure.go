@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/safchain/ethtool"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 // measured is what components need to know of the network beside the configuration.
@@ -125,16 +125,7 @@ func handshake(ctx context.Context, service string) (time.Duration, error) {
 		return 0, err
 	}
 	defer c.Close()
-	raw, err := c.(*net.TCPConn).SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	var info *unix.TCPInfo
-	if controlErr := raw.Control(func(fd uintptr) {
-		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	}); controlErr != nil {
-		return 0, controlErr
-	}
+	info, err := socket.Info(c.(*net.TCPConn))
 	if err != nil {
 		return 0, err
 	}

@@ -227,8 +227,7 @@ func In(name string, fn func() error) error {
 	if entered || err == nil {
 		return err
 	}
-	var refused unix.Errno
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[unix.Errno](err); ok {
 		err = refused // without the namespace's numbers
 	}
 	return rights.Explain(

@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"

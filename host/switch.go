@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -43,9 +44,7 @@ const (
 
 // fill sets the default.
 func (n *NPECN) fill() {
-	if n.Buffer == 0 {
-		n.Buffer = defaultPortBuffer
-	}
+	n.Buffer = cmp.Or(n.Buffer, defaultPortBuffer)
 }
 
 // check fails for a port that can't be set up.

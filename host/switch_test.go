@@ -375,6 +375,24 @@ func TestSwitchNPECN(t *testing.T) {
 	qt.Check(t, qt.HasLen(pairs(t, here), 0))
 }
 
+// Down takes the pairs of its own ports away, and leaves those of others.
+func TestSwitchDownTakesPairs(t *testing.T) {
+	here, _ := wire(t)
+	nl := nstest.Netlink(t, here.NS)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "other"
+	other := &netlink.Veth{LinkAttrs: attrs, PeerName: "far"}
+	qt.Assert(t, qt.IsNil(nl.LinkAdd(other)))
+	t.Cleanup(func() { nl.LinkDel(other) })
+	switchUp(t, npecnAt("veth0", 1e9), npecnAt("other", 1e9))
+	qt.Check(t, qt.HasLen(pairs(t, here), 4))
+	switchDown(t, "other")
+	name := fmt.Sprintf("pcnsw%da", here.Index())
+	qt.Check(t, qt.DeepEquals(pairs(t, here), []string{name, name + "r"}))
+	switchDown(t)
+	qt.Check(t, qt.HasLen(pairs(t, here), 0))
+}
+
 // Interfaces of VLANs have a dot in their name, which names of pins may not have.
 func TestSwitchAtVLAN(t *testing.T) {
 	here, _ := wire(t)

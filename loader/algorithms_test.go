@@ -15,9 +15,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
@@ -389,14 +389,10 @@ func TestKernelControl(t *testing.T) {
 			qt.Check(t, qt.IsNil(control.FlowTable()))
 			c := newPath(t).connect(t, control)
 			c.sendAll(t, 1<<20)
-			chosen := func() (chosen string) {
-				raw, err := c.client.SyscallConn()
-				qt.Assert(t, qt.IsNil(err))
-				qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-					chosen, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP,
-						unix.TCP_CONGESTION)
-				})))
-				return chosen
+			chosen := func() string {
+				name, err := socket.Control(c.client)
+				qt.Check(t, qt.IsNil(err))
+				return name
 			}
 			qt.Check(t, qt.Equals(chosen(), name))
 			flows, err := control.Flows()

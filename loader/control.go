@@ -36,7 +36,6 @@ type Control struct {
 	scheme    scheme.Scheme
 	variables map[string]any // of the object, by name
 	hears     string
-	shift     uint32
 
 	coll   *ebpf.Collection
 	ops    string // name of the map of its operations
@@ -242,7 +241,7 @@ func (d definition) load() (*Control, error) {
 		return nil, err
 	}
 	c := &Control{
-		scheme: d.Scheme, variables: variables, shift: d.DilationShift,
+		scheme: d.Scheme, variables: variables,
 		hears: d.Scheme.Setup(values).Hears, linkless: HaveStructOpsLink() != nil,
 	}
 	if d.Scheme.Sender == scheme.SenderRate {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -124,7 +125,7 @@ func heardOf(t *testing.T, control *loader.Control, c connection) bool {
 func (p path) connectOnce(t *testing.T, control *loader.Control, listenAddr,
 	dialAddr string) connection {
 	t.Helper()
-	choose := func(_, _ string, c syscall.RawConn) error { return chooseControl(c, control.Name()) }
+	choose := socket.Choose(control.Name())
 	listen := net.ListenConfig{Control: choose}
 	listen.SetMultipathTCP(false)
 	dial := net.Dialer{Control: choose, Timeout: stallTimeout}
@@ -152,19 +153,6 @@ func (p path) connectOnce(t *testing.T, control *loader.Control, listenAddr,
 	c.server = accepted.(*net.TCPConn)
 	t.Cleanup(func() { c.server.Close() })
 	return c
-}
-
-func chooseControl(c syscall.RawConn, name string) error {
-	var err error
-	if e := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
-	}); e != nil {
-		return e
-	}
-	if err != nil {
-		return fmt.Errorf("choose congestion control %s: %w", name, err)
-	}
-	return nil
 }
 
 // key is the flow from client to server.
@@ -254,12 +242,7 @@ func (r *receiver) drain(t *testing.T) {
 
 func tcpInfo(t *testing.T, c *net.TCPConn) *unix.TCPInfo {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	qt.Assert(t, qt.IsNil(err))
-	var info *unix.TCPInfo
-	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})))
+	info, err := socket.Info(c)
 	qt.Assert(t, qt.IsNil(err))
 	return info
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // sourceLine is how the verifier names a line of C: "; x = y; @ mine.c:42".

@@ -9,6 +9,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,9 +90,7 @@ func (x *Experiment) With(c Changes) (*Experiment, error) {
 // Run runs every case and scheme, several at a time, and writes the results into a folder, which
 // must be empty or not exist. An empty engine is the experiment's own.
 func (x *Experiment) Run(ctx context.Context, engine Engine, folder string) ([]Run, error) {
-	if engine == "" {
-		engine = Engine(x.e.Engine)
-	}
+	engine = cmp.Or(engine, Engine(x.e.Engine))
 	on, err := open(engine)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ package npecn
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -35,12 +36,8 @@ type Qdisc struct {
 // Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel
 // without CONFIG_NET_SCH_BPF.
 func Load(o Options) (*Qdisc, error) {
-	if o.QuantumNs == 0 {
-		o.QuantumNs = defaultQuantum
-	}
-	if o.EventsBytes == 0 {
-		o.EventsBytes = defaultEvents
-	}
+	o.QuantumNs = cmp.Or(o.QuantumNs, defaultQuantum)
+	o.EventsBytes = cmp.Or(o.EventsBytes, defaultEvents)
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
 	}

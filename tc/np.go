@@ -4,6 +4,7 @@ package tc
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,10 +68,8 @@ func (o HostNPOptions) check() error {
 	if len(o.UDPPorts) > MaxUDPPorts {
 		return fmt.Errorf("np: %d ports of UDP: want at most %d", len(o.UDPPorts), MaxUDPPorts)
 	}
-	for _, p := range o.UDPPorts {
-		if p == 0 {
-			return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
-		}
+	if slices.Contains(o.UDPPorts, 0) {
+		return fmt.Errorf("np: port 0 of UDP: want 1 to 65535")
 	}
 	return nil
 }
@@ -81,9 +80,7 @@ func LoadHostNP(o HostNPOptions, options ...Option) (*NP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Idle == 0 {
-		o.Idle = defaultIdle
-	}
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
 	spec, err := loadNp()
 	if err != nil {
 		return nil, err

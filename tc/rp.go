@@ -3,6 +3,7 @@
 package tc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -114,12 +115,8 @@ func (o HostRPOptions) Variables() (map[string]any, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Window == 0 {
-		o.Window = DefaultWindow
-	}
-	if o.CNPBurst == 0 {
-		o.CNPBurst = DefaultCNPBurst
-	}
+	o.Window = cmp.Or(o.Window, DefaultWindow)
+	o.CNPBurst = cmp.Or(o.CNPBurst, DefaultCNPBurst)
 	return map[string]any{
 		"on_host":         true,
 		"floor_bps":       o.FloorBps,

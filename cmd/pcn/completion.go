@@ -28,7 +28,8 @@ func addCompletion(root *cobra.Command) {
 		} {
 			f := c.Flags().Lookup(flag)
 			if flag == "on" && f != nil && f.Value.Type() == "string" {
-				complete = completePlace
+				complete = cobra.FixedCompletions([]cobra.Completion{onLocal, onSlurm},
+					cobra.ShellCompDirectiveNoFileComp)
 			}
 			if f != nil {
 				// Fails only for a flag that is not there.
@@ -49,13 +50,6 @@ func completeSweep(
 	*cobra.Command, []string, string,
 ) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return sweeps.Names(), cobra.ShellCompDirectiveDefault // files too
-}
-
-// completePlace completes where runs may run.
-func completePlace(
-	*cobra.Command, []string, string,
-) ([]cobra.Completion, cobra.ShellCompDirective) {
-	return []cobra.Completion{onLocal, onSlurm}, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeInterface completes the network interfaces of this host.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/launch"
+	"github.com/pcn-linux/pcn/netns-lab/native"
 )
 
 // engineFlags choose what runs an experiment.
@@ -133,7 +134,7 @@ func (e engineFlags) openOne(engine experiment.Engine) (launch.Engine, error) {
 	case e.native && e.kernel != "":
 		return nil, usageError{errors.New("--native and --kernel: choose one")}
 	case e.native:
-		return launch.NewNative()
+		return native.New()
 	}
 	return launch.NewMicroVMs(e.kernel, e.realTime)
 }

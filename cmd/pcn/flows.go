@@ -6,6 +6,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -155,11 +156,9 @@ flow's line in pcn flows that no other flow has, such as a port. Stop with ctrl-
 			var start time.Duration
 			return h.Trace(cmd.Context(), f, acks, func(e host.TraceEvent) error {
 				if asJSON {
-					return printJSONLine(w, e)
+					return json.NewEncoder(w).Encode(e)
 				}
-				if start == 0 {
-					start = e.At
-				}
+				start = cmp.Or(start, e.At)
 				_, err := fmt.Fprintf(w, "%12s  %-24s %10s %10s %8s %8s %6d\n",
 					e.At-start, e.What(), formatRate(e.SendRateBps), formatRate(e.RecRateBps),
 					e.SRTT, traceWindow(e), e.PacketsOut)

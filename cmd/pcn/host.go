@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func (f *hostFlags) replaceFile() bool {
 // load reads the configuration from the flags or from the file that they name.
 func (f *hostFlags) load(ctx context.Context) (*host.Config, error) {
 	if !f.replaceFile() {
-		if f.file == "" {
-			f.file = hostFile
-		}
+		f.file = cmp.Or(f.file, hostFile)
 		c, err := host.Load(f.file)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("%w (hint: write that file, by pcn docs host, or give "+

@@ -12,5 +12,3 @@ func printJSON(w io.Writer, v any) error {
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
-
-func printJSONLine(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
-	"github.com/pcn-linux/pcn/internal/lazy"
 	"github.com/pcn-linux/pcn/internal/sim"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 )
@@ -157,9 +158,7 @@ func newSchemeCompile() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "" {
-				out = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".o"
-			}
+			out = cmp.Or(out, strings.TrimSuffix(args[0], filepath.Ext(args[0]))+".o")
 			if err := os.WriteFile(out, object, 0o644); err != nil {
 				return err
 			}

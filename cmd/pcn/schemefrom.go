@@ -13,9 +13,9 @@ import (
 
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config"
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/experiment"
-	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // This file writes a control of the user's own that begins as a built-in one: the same C, the same

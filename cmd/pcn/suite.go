@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,9 +97,7 @@ func (r suiteRun) run(ctx context.Context, name string) error {
 		}
 		o.Seeds = o.Against.Seeds()
 	}
-	if o.Out == "" {
-		o.Out = filepath.Join("runs", strings.TrimRight(s.Name+"-"+r.kernel, "-"))
-	}
+	o.Out = cmp.Or(o.Out, filepath.Join("runs", strings.TrimRight(s.Name+"-"+r.kernel, "-")))
 	if entries, err := os.ReadDir(o.Out); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: remove it, or name another folder with --out", o.Out)
 	}

@@ -62,9 +62,7 @@ Sweeps that come with pcn: %s.`, strings.Join(sweeps.Names(), ", ")),
 			if err := f.where.check(); err != nil {
 				return err
 			}
-			if f.out == "" {
-				f.out = filepath.Join("runs", "sweep-"+s.Name)
-			}
+			f.out = cmp.Or(f.out, filepath.Join("runs", "sweep-"+s.Name))
 			return f.run(cmd, s, args[0])
 		},
 	}

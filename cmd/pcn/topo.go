@@ -20,6 +20,7 @@ import (
 	"github.com/pcn-linux/pcn/internal/launch"
 	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/report"
+	"github.com/pcn-linux/pcn/netns-lab/native"
 )
 
 func newTopo() *cobra.Command {
@@ -102,10 +103,10 @@ no BPF qdisc.`,
 // upAndDown builds and removes the network of the first scheme. It runs on kernels that lack what
 // runs need.
 func upAndDown(
-	cmd *cobra.Command, e *experiment.Experiment, native bool,
+	cmd *cobra.Command, e *experiment.Experiment, isNative bool,
 ) (job.Scale, error) {
-	var engine launch.Engine = launch.Native{}
-	if !native {
+	var engine launch.Engine = native.Engine{}
+	if !isNative {
 		var err error
 		if engine, err = launch.NewMicroVMs("", true); err != nil {
 			return job.Scale{}, err

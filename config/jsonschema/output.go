@@ -3,6 +3,7 @@
 package jsonschema
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"io"
@@ -70,9 +71,7 @@ func (s *Schema) addFields(t reflect.Type) {
 		if !f.IsExported() || name == "-" {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		s.Properties[name] = OfOutput(f.Type)
 		if !strings.Contains(options, "omit") {
 			s.Required = append(s.Required, name)

@@ -4,6 +4,7 @@ package scheme
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -91,8 +92,5 @@ func (s Section) keysBeside(key string) []string {
 			keys = append(keys, first)
 		}
 	}
-	for extra := range s.Extra {
-		keys = append(keys, extra)
-	}
-	return keys
+	return slices.AppendSeq(keys, maps.Keys(s.Extra))
 }

@@ -3,6 +3,7 @@
 package scheme
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/cilium/ebpf/btf"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // Param is a parameter of a scheme, as its C source describes it (bpf/algo/param.h).
@@ -106,9 +107,7 @@ func (t tags) checkFields(s *btf.Struct) error {
 // field's own.
 func (t tags) of(field string, own tags) tags {
 	merged := tags{}
-	for what, text := range own {
-		merged[what] = text
-	}
+	maps.Copy(merged, own)
 	for what, text := range t {
 		if about, ok := strings.CutPrefix(what, "of:"+field+":"); ok {
 			if about == "default" || about == "doc" {
@@ -213,9 +212,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 		Auto: t["auto"], place: at, choices: f.choices}
 	byName, bare := kindOfName(f.name)
 	p.Kind = f.kind
-	if p.Kind == "" {
-		p.Kind = byName
-	}
+	p.Kind = cmp.Or(p.Kind, byName)
 	if unit := otherUnit().FindString(f.name); unit != "" && p.Kind == KindCount {
 		return p, fmt.Errorf("its name ends in %q, and C has times in ns, rates in bit/s and "+
 			"sizes in bytes (hint: end it in _ns, _bps or _bytes)", unit)
@@ -243,7 +240,7 @@ func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 func (p *Param) limitChoices() error {
 	if p.Kind == KindChoice && p.Range != "" {
 		var left []choice
-		for _, name := range strings.Split(p.Range, " or ") {
+		for name := range strings.SplitSeq(p.Range, " or ") {
 			i := slices.IndexFunc(p.choices, func(c choice) bool { return c.name == name })
 			if i < 0 {
 				return fmt.Errorf("range %q: %q is none of %s", p.Range, name,

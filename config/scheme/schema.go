@@ -5,6 +5,7 @@ package scheme
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/pcn-linux/pcn/config/jsonschema"
@@ -24,9 +25,7 @@ func (s Section) JSONSchema(extra map[string]*jsonschema.Schema) *jsonschema.Sch
 			propertiesAround(root, p.Key)[lastKey(p.Key)] = s.Object.paramSchema(p)
 		}
 	}
-	for key, schema := range extra {
-		root.Properties[key] = schema
-	}
+	maps.Copy(root.Properties, extra)
 	return root
 }
 

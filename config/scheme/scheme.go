@@ -88,6 +88,7 @@ func (s Scheme) WithTCD() (Scheme, error) {
 	}
 	s.TCD = true
 	s.Name += tcdSuffix
+	s.Title += "; switches mark by TCD"
 	s.Control += ControlTCDSuffix
 	if borrowed := s.Object.attributes["tcd.values"].value; borrowed != "" {
 		s.MarkingSection = borrowed

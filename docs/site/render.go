@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"strings"
@@ -93,9 +94,7 @@ func (p *page) heading(n *ast.Heading, src []byte) chapter {
 			url += "#" + anchor
 		}
 	}
-	if p.Title == "" {
-		p.Title = title
-	}
+	p.Title = cmp.Or(p.Title, title)
 	return chapter{URL: url, Title: title}
 }
 

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -23,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 // Port is where [Listen] listens by default.
@@ -221,7 +221,7 @@ func ProbePeer(ctx context.Context, h *host.Host, o PeerOptions) []Check {
 	}
 	defer c.Close()
 	isDoctor := greets(c)
-	info, err := tcpInfo(c)
+	info, err := socket.Info(c)
 	if err != nil {
 		found.bad(Fail, "peer", err.Error(), "a connection that stays", "try another port")
 		return found.all
@@ -269,16 +269,8 @@ func controlWithECN(h *host.Host) string {
 
 // dialWith connects with a congestion control, chosen before the handshake; empty: the default.
 func dialWith(ctx context.Context, address, control string) (*net.TCPConn, error) {
-	dialer := net.Dialer{Timeout: 3 * time.Second, FallbackDelay: -1}
-	dialer.Control = func(_, _ string, raw syscall.RawConn) error {
-		if control == "" {
-			return nil
-		}
-		var set error
-		err := raw.Control(func(fd uintptr) {
-			set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
-		})
-		return errors.Join(err, set)
+	dialer := net.Dialer{
+		Timeout: 3 * time.Second, FallbackDelay: -1, Control: socket.Choose(control),
 	}
 	c, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -294,18 +286,6 @@ func greets(c *net.TCPConn) bool {
 	defer c.SetReadDeadline(time.Time{})
 	line, err := bufio.NewReaderSize(c, len(greeting)).ReadString('\n')
 	return err == nil && line == greeting
-}
-
-func tcpInfo(c *net.TCPConn) (info *unix.TCPInfo, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var get error
-	err = raw.Control(func(fd uintptr) {
-		info, get = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})
-	return info, errors.Join(err, get)
 }
 
 // checkCodepoints sends each value of the ECN field there and back.
@@ -395,7 +375,7 @@ func checkMarks(ctx context.Context, h *host.Host, found *checks, c *net.TCPConn
 		}
 		sent++
 		time.Sleep(pause)
-		if info, err = tcpInfo(c); err != nil {
+		if info, err = socket.Info(c); err != nil {
 			break
 		}
 		flow, _ = flowOf(h, c)
@@ -548,7 +528,7 @@ func checkLoad(
 					break
 				}
 			}
-			info, err := tcpInfo(c)
+			info, err := socket.Info(c)
 			results <- result{info, err}
 		}()
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/host/internal/rights"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader/ns"
 )
 
@@ -358,7 +359,7 @@ func (s *selfTest) listen() error {
 func ackedBytes(flows []*net.TCPConn) ([]uint64, error) {
 	var bytes []uint64
 	for _, c := range flows {
-		info, err := tcpInfo(c)
+		info, err := socket.Info(c)
 		if err != nil {
 			return nil, fmt.Errorf("read a connection: %w", err)
 		}

@@ -3,6 +3,7 @@
 package chakra
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -172,9 +173,7 @@ func (b *builder) point(r int, n Node, begin int) ([]int, error) {
 // group returns the ranks of a node's process group.
 func (b *builder) group(n Node) (name string, ranks []int, err error) {
 	for _, key := range []string{"pg_name", "comm_group"} {
-		if name == "" {
-			name = n.Texts[key]
-		}
+		name = cmp.Or(name, n.Texts[key])
 		if id, ok := n.Numbers[key]; ok && name == "" {
 			name = fmt.Sprint(id)
 		}

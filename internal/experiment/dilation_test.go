@@ -49,19 +49,19 @@ func TestDilationIsChosen(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e, err := Parse("test.yaml",
-				[]byte(fmt.Sprintf(dilationYAML, test.delay, test.keys, test.flows)))
+				fmt.Appendf(nil, dilationYAML, test.delay, test.keys, test.flows))
 			qt.Assert(t, qt.IsNil(err))
 			qt.Check(t, qt.Equals(e.Dilation, test.want))
 		})
 	}
-	_, err := Parse("test.yaml", []byte(fmt.Sprintf(dilationYAML, "5us", "dilation: fast", one)))
+	_, err := Parse("test.yaml", fmt.Appendf(nil, dilationYAML, "5us", "dilation: fast", one))
 	qt.Check(t, qt.ErrorMatches(err, `.*invalid dilation "fast": want auto, or 0 to 16`))
 }
 
 func TestSlower(t *testing.T) {
 	one := "  - {name: f, from: H0, to: H1}\n"
 	parse := func(delay, keys string) *Experiment {
-		e, err := Parse("test.yaml", []byte(fmt.Sprintf(dilationYAML, delay, keys, one)))
+		e, err := Parse("test.yaml", fmt.Appendf(nil, dilationYAML, delay, keys, one))
 		qt.Assert(t, qt.IsNil(err))
 		return e
 	}

@@ -23,10 +23,8 @@ func Engines() []Engine { return []Engine{EngineKernel, EngineSim, EngineFluid} 
 
 // parseEngine returns the engine of a name.
 func parseEngine(name string) (Engine, error) {
-	for _, e := range Engines() {
-		if string(e) == name {
-			return e, nil
-		}
+	if e := Engine(name); slices.Contains(Engines(), e) {
+		return e, nil
 	}
 	return "", fmt.Errorf("unknown engine %q: want one of %v", name, Engines())
 }
@@ -45,8 +43,4 @@ func ParseEngines(names string) ([]Engine, error) {
 		engines = append(engines, e)
 	}
 	return engines, nil
-}
-
-func (d *decoder) validateEngine(e *Experiment) {
-	d.checkKnown("engine", "engine", string(e.Engine), toStrings(Engines()))
 }

@@ -279,6 +279,9 @@ type FlowGroup struct {
 	// LimitRate is a rate a flow never exceeds. Default: the rate of its host's own link, which is
 	// the most too.
 	LimitRate Rate `yaml:"limit_rate"`
+	// Control is one of Linux's congestion controls, which the flows have in place of the scheme's.
+	// Default: the scheme's. Only Linux has it.
+	Control string `yaml:"control"`
 }
 
 // Flow is one TCP flow.
@@ -290,8 +293,8 @@ type Flow struct {
 	Group string
 	// From and To are hosts.
 	From, To string
-	// Priority, Start, StartJitter, Size, Lasts, InitialRate and LimitRate are those of the
-	// [FlowGroup].
+	// Priority, Start, StartJitter, Size, Lasts, InitialRate, LimitRate and Control are those of
+	// the [FlowGroup].
 	Priority    int
 	Start       Duration
 	StartJitter Duration
@@ -299,6 +302,7 @@ type Flow struct {
 	Lasts       Duration
 	InitialRate Rate
 	LimitRate   Rate
+	Control     string
 	// Traced is whether the flow is out of a trace or a workload.
 	Traced bool
 	// Message is the length of each message that the data of a collective's flow is in, and a part
@@ -396,6 +400,7 @@ func (g FlowGroup) flows() []Flow {
 				Name: g.Name, Group: g.Name, From: from, To: g.receiver(i), Priority: g.Priority,
 				Start: g.Start + Duration(k)*g.Every, StartJitter: g.StartJitter,
 				Size: g.Size, Lasts: g.Lasts, InitialRate: g.InitialRate, LimitRate: g.LimitRate,
+				Control: g.Control,
 			}
 			if g.size() > 1 {
 				f.Name = fmt.Sprintf("%s-%s-%d", g.Name, from, k)

@@ -22,7 +22,7 @@ func (e *Experiment) LineOf(path string) int {
 		return 0
 	}
 	line := at.Line
-	for _, key := range strings.Split(path, ".") {
+	for key := range strings.SplitSeq(path, ".") {
 		next := valueOf(at, key)
 		if i, err := strconv.Atoi(key); err == nil && at.Kind == yaml.SequenceNode &&
 			i >= 0 && i < len(at.Content) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // What of a network is Linux's own stands here: rules of nftables, switches that are routers of

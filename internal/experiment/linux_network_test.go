@@ -70,3 +70,19 @@ files: {rules.nft: "table ip u { }"}
 		"experiment mine has qdiscs of Linux, and scheme pcn needs marks of the lab's own "+
 			"ports: .*"))
 }
+
+func TestControlOfFlows(t *testing.T) {
+	const own = `name: own
+topology: {kind: star, hosts: 1, rate: 1Gbps, delay: 1us}
+schemes: [pcn]
+duration: 1ms
+flows: [{name: F, from: H0, to: R0, control: cubic}]
+`
+	e, err := Parse("f", []byte(own))
+	qt.Assert(t, qt.IsNil(err))
+	qt.Check(t, qt.Equals(e.Flows[0].Control, "cubic"))
+	qt.Check(t, qt.ErrorMatches(e.CheckEngine(EngineSim),
+		`engine sim has no flows\[0\]\.control: run it .*`))
+	_, err = Parse("f", []byte(strings.Replace(own, "cubic", "pcn", 1)))
+	qt.Check(t, qt.ErrorMatches(err, `f:5:46: unknown congestion control of Linux "pcn" .*`))
+}

@@ -3,6 +3,7 @@
 package experiment
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,11 +38,7 @@ func (e *Experiment) ExtraSchemas() map[string]*jsonschema.Schema {
 // allowOwn allows unknown sections and names of schemes in files with the key that lists their own
 // schemes.
 func allowOwn(s *jsonschema.Schema, names []string) {
-	var keys []string
-	for key := range s.Properties {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(s.Properties))
 	ownName := &jsonschema.Schema{Type: jsonschema.String, Pattern: "^[a-z][a-z0-9_]*([+]tcd)?$"}
 
 	s.AdditionalProperties = nil
@@ -149,7 +146,12 @@ var schemaMaker = jsonschema.Maker{
 		},
 		reflect.TypeFor[Marking]():    {Required: []string{"kmin", "kmax", "pmax"}},
 		reflect.TypeFor[DynamicPFC](): {Required: []string{"alpha"}},
-		reflect.TypeFor[FlowGroup]():  {Required: []string{"name", "from", "to"}},
+		reflect.TypeFor[FlowGroup](): {
+			Required: []string{"name", "from", "to"},
+			Fields: map[string]*jsonschema.Schema{
+				"control": jsonschema.OneOf(scheme.KernelControls()),
+			},
+		},
 		reflect.TypeFor[Collective](): {Required: []string{"kind", "ranks", "size"}},
 		reflect.TypeFor[Straggler]():  {Required: []string{"host", "late"}},
 		reflect.TypeFor[Trace]():      {Required: []string{"file"}},

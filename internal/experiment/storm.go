@@ -117,18 +117,10 @@ func (w *Watchdog) fill() {
 	if w == nil {
 		return
 	}
-	if w.Detection == 0 {
-		w.Detection = sonicTime
-	}
-	if w.Restoration == 0 {
-		w.Restoration = 2 * w.Detection
-	}
-	if w.Poll == 0 {
-		w.Poll = min(sonicTime, w.Detection)
-	}
-	if w.Action == "" {
-		w.Action = WatchdogDrop
-	}
+	w.Detection = cmp.Or(w.Detection, sonicTime)
+	w.Restoration = cmp.Or(w.Restoration, 2*w.Detection)
+	w.Poll = cmp.Or(w.Poll, min(sonicTime, w.Detection))
+	w.Action = cmp.Or(w.Action, WatchdogDrop)
 }
 
 // maxStorms is how many storms a port on Linux can be told of: its ring has 64 events.

@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // Patterns of names that become a file, a node or an object in a result. Names other than of nodes
@@ -59,9 +60,7 @@ const (
 
 // fill sets the defaults that depend on other values of the file.
 func (d *decoder) fill(e *Experiment) {
-	if e.Title == "" {
-		e.Title = e.Name
-	}
+	e.Title = cmp.Or(e.Title, e.Name)
 	d.fillTopology(e)
 	pfc, twoFrames := &e.Switch.PFC, 2*e.Frame
 	switch {
@@ -158,7 +157,7 @@ func (d *decoder) check(e *Experiment) {
 	d.validateSchemes(e)
 	d.doubtSchemes(e)
 	d.validateSwitch(e)
-	d.validateEngine(e)
+	d.checkKnown("engine", "engine", string(e.Engine), toStrings(Engines()))
 	d.validateTelemetry(e)
 	d.validateHostLinks(e)
 	d.validateECMP(e)
@@ -337,6 +336,7 @@ func (d *decoder) validateFlows(e *Experiment) {
 		}
 		d.validateLasts(e, path, f)
 		d.validateGroupAfter(path)
+		d.validateControl(e, path+"control", f.Control)
 		if d.has(path + "limit_rate") {
 			config.InRange(d.Decoder, path+"limit_rate", f.LimitRate, e.minRate(),
 				max(e.fastest(f.From), e.minRate()))
@@ -346,6 +346,14 @@ func (d *decoder) validateFlows(e *Experiment) {
 			config.InRange(d.Decoder, path+"initial_rate", f.InitialRate, e.minRate(),
 				max(most, e.minRate()))
 		}
+	}
+}
+
+// validateControl checks the control that flows have in place of the scheme's.
+func (d *decoder) validateControl(e *Experiment, path, control string) {
+	d.needsLinux(e, path)
+	if d.has(path) {
+		d.checkKnown(path, "congestion control of Linux", control, scheme.KernelControls())
 	}
 }
 

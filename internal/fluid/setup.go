@@ -192,7 +192,9 @@ func (s *setup) model(e *experiment.Experiment) (*model, error) {
 	if err := m.sortPorts(); err != nil {
 		return nil, err
 	}
-	m.layOut()
+	for _, p := range m.order {
+		p.allocate()
+	}
 	m.record.begin(m)
 	return m, nil
 }
@@ -315,11 +317,4 @@ func (m *model) sortPorts() error {
 		}
 	}
 	return nil
-}
-
-// layOut allocates what depends on the flows of each port.
-func (m *model) layOut() {
-	for _, p := range m.order {
-		p.allocate()
-	}
 }

@@ -30,7 +30,6 @@ type sender struct {
 	line        float64 // bytes/s: the host's rate
 	initial     float64 // bytes/s
 	frame       float64 // bytes
-	base        float64 // s: round trip of an empty network
 	propagation float64 // s: the same, without the time that frames take on links
 }
 
@@ -232,7 +231,7 @@ func (m *model) addSources() error {
 		}
 		s.law = m.setup.law(sender{
 			values: m.setup.values, line: m.setup.line, initial: initial, frame: m.setup.frame,
-			base: s.base, propagation: float64(m.setup.rttNs) / 1e9,
+			propagation: float64(m.setup.rttNs) / 1e9,
 		})
 		like[key] = s
 	}

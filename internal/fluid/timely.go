@@ -2,7 +2,10 @@
 
 package fluid
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // timely is the model of TIMELY of Zhu et al., "ECN or Delay", CoNEXT 2016, section 4.1, with the
 // rules of Algorithm 1 (Mittal et al., SIGCOMM 2015) and of the authors' code snippet, as
@@ -21,7 +24,6 @@ type timely struct {
 	segment, ewma, beta, most float64
 	hyperAfter, hyper         float64
 	scaled                    bool // by the time since the last completion
-	frame                     float64
 	now, gradient             float64
 	last                      float64 // RTT heard before, s
 	falling                   float64 // completions in a row with a falling RTT
@@ -34,11 +36,9 @@ func newTimely(s sender) law {
 		low: get(v, "t_low"), high: get(v, "t_high"), minRTT: get(v, "min_rtt"),
 		segment: max(get(v, "segment"), s.frame), ewma: get(v, "ewma"), beta: get(v, "beta"),
 		most: get(v, "max_cut"), hyperAfter: get(v, "hai_after"), hyper: get(v, "hai_factor"),
-		scaled: get(v, "delta_factor") != 0, frame: s.frame, now: s.initial,
+		scaled: get(v, "delta_factor") != 0, now: s.initial,
 	}
-	if t.minRTT == 0 {
-		t.minRTT = s.propagation
-	}
+	t.minRTT = cmp.Or(t.minRTT, s.propagation)
 	return t
 }
 
@@ -49,9 +49,7 @@ func (t *timely) advance(h heard) {
 		return
 	}
 	completions := h.acked / t.segment // in this step
-	if t.last == 0 {
-		t.last = h.rtt
-	}
+	t.last = cmp.Or(t.last, h.rtt)
 	change := h.rtt - t.last
 	t.last = h.rtt
 	// the mean of RTT differences, which are change / completions each

@@ -248,10 +248,7 @@ func (n *Network) topology() string {
 		strings.Join(switches, " "))
 	for _, l := range n.Links {
 		a, b := number[l.A], number[l.B]
-		rate, delay := l.RateBps, max(l.DelayNs, leastDelayNs)
-		if rate == 0 {
-			rate = defaultRateBps
-		}
+		rate, delay := cmp.Or(l.RateBps, defaultRateBps), max(l.DelayNs, leastDelayNs)
 		if l.DelayNs == 0 {
 			delay = defaultDelayNs
 		}

@@ -58,7 +58,7 @@ func newReader(text string) *reader {
 	line := 0
 	for l := range strings.Lines(text) {
 		line++
-		for _, w := range strings.Fields(l) {
+		for w := range strings.FieldsSeq(l) {
 			r.words = append(r.words, word{w, line})
 		}
 	}

@@ -122,14 +122,15 @@ func (p *Pool) take(ctx context.Context) (cpu int, release func(), err error) {
 
 var errNoNetwork = errors.New("this engine builds no network: choose the microVM or --native")
 
-// builder is an engine that builds networks.
-type builder interface {
-	upAndDown(ctx context.Context, j job.Job, cpu int) (job.Scale, error)
+// Builder is an engine that builds networks.
+type Builder interface {
+	// UpAndDown builds and removes the network of a job, on a CPU of this machine.
+	UpAndDown(ctx context.Context, j job.Job, cpu int) (job.Scale, error)
 }
 
 // UpAndDown builds and removes the network of a job, and returns the cost.
 func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (job.Scale, error) {
-	b, ok := p.engine.(builder)
+	b, ok := p.engine.(Builder)
 	if !ok {
 		return job.Scale{}, errNoNetwork
 	}
@@ -138,5 +139,5 @@ func (p *Pool) UpAndDown(ctx context.Context, j job.Job) (job.Scale, error) {
 		return job.Scale{}, err
 	}
 	defer release()
-	return b.upAndDown(ctx, j, cpu)
+	return b.UpAndDown(ctx, j, cpu)
 }

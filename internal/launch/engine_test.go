@@ -145,9 +145,3 @@ func TestUpAndDownNeedsANetwork(t *testing.T) {
 	_, err = pool.UpAndDown(t.Context(), job.Job{Experiment: e, Scheme: "pcn"})
 	qt.Check(t, qt.ErrorMatches(err, "this engine builds no network: .*"))
 }
-
-// Sweeps need fingerprints; this machine's own kernel has none.
-func TestNativeHasNoFingerprint(t *testing.T) {
-	_, err := Native{}.Fingerprint(job.Job{})
-	qt.Check(t, qt.ErrorMatches(err, ".* can't be reproduced: run in microVMs"))
-}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -211,8 +212,8 @@ func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
 	return res.Boot, err
 }
 
-// upAndDown builds and removes the network in a microVM in real time.
-func (e *MicroVMs) upAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
+// UpAndDown implements [Builder], in a microVM in real time.
+func (e *MicroVMs) UpAndDown(ctx context.Context, j job.Job, cpu int) (s job.Scale, err error) {
 	k, err := e.on(j.Experiment)
 	if err != nil {
 		return s, err
@@ -283,7 +284,7 @@ func guestConfig(j job.Job, task job.Task) vm.Config {
 	return vm.Config{
 		Args:      j.Args(task),
 		Files:     []vm.File{{Path: job.ExperimentFile, Mode: 0o644, Data: j.Experiment.Source()}},
-		Modules:   modules(j.Scheme),
+		Modules:   modules(j),
 		MemoryMiB: memoryFor(nodes),
 		Tick:      j.Experiment.Dilation.Shift <= tickDilation,
 		Seed:      j.Experiment.Seed,
@@ -294,12 +295,19 @@ func memoryFor(nodes int) int {
 	return memoryMiB + nodeMiB*max(0, nodes-nodesInMemory)
 }
 
-// modules returns the kernel modules that a scheme needs, unless they are built in.
-func modules(name string) []string {
-	if !scheme.IsKernelControl(name) {
-		return nil
+// modules returns the kernel modules that a job needs, unless they are built in: those of Linux's
+// congestion controls.
+func modules(j job.Job) (names []string) {
+	controls := []string{j.Scheme}
+	for _, g := range j.Experiment.FlowGroups {
+		controls = append(controls, g.Control)
 	}
-	return []string{"tcp_" + name}
+	for _, c := range slices.Compact(slices.Sorted(slices.Values(controls))) {
+		if scheme.IsKernelControl(c) {
+			names = append(names, "tcp_"+c)
+		}
+	}
+	return names
 }
 
 // lineWriter passes on what is written to it, line by line.

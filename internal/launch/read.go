@@ -70,7 +70,7 @@ func ReadRuns(dirs []string) ([]report.Group, error) {
 
 // rootOf returns the folder of results that a run's folder is in: Out of [Options].
 func rootOf(dir string, run *result.Run) string {
-	for range strings.Split(run.Manifest.Label(), "/") {
+	for range strings.SplitSeq(run.Manifest.Label(), "/") {
 		dir = filepath.Dir(dir)
 	}
 	return dir

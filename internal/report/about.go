@@ -3,6 +3,7 @@
 package report
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,10 +29,24 @@ func aboutOf(text string, schemes []string, of *scheme.Catalogue) about {
 			continue
 		}
 		upper := strings.ToUpper(name)
+		base, _, _ := strings.Cut(upper, "+")
 		a.Schemes = append(a.Schemes,
-			schemeInLine{upper, strings.TrimPrefix(s.Title, upper+": ")})
+			schemeInLine{upper, strings.TrimPrefix(s.Title, base+": ")})
 	}
 	return a
+}
+
+// explain adds the ways to mark that these texts or the names of schemes mention.
+func (a *about) explain(texts ...string) {
+	for _, s := range a.Schemes {
+		texts = append(texts, s.Name)
+	}
+	all := strings.Join(append(texts, a.Text), "\n")
+	for _, m := range scheme.Markings {
+		if regexp.MustCompile(`\b` + m.Name + `\b`).MatchString(all) {
+			a.Schemes = append(a.Schemes, schemeInLine(m))
+		}
+	}
 }
 
 // schemesOf returns the schemes of runs, in their order.

@@ -132,7 +132,7 @@ func TestReportAnswers(t *testing.T) {
 	look.Do(t, ctx, look.AtSize(1400, "light"), chromedp.Navigate(demo(t)))
 	// Figures are drawn when they come near, and those above move this one: it must stand still.
 	at := look.Ask[struct{ X, Y float64 }](t, ctx, `(async () => {
-		const figure = document.querySelectorAll("figure[data-live]")[1];
+		const figure = document.querySelector("figure[data-file$=-throughput]");
 		let at, still = 0;
 		while (still < 10) {
 			figure.scrollIntoView();

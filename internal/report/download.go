@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/internal/experiment"
-	"github.com/pcn-linux/pcn/internal/lazy"
 	"github.com/pcn-linux/pcn/internal/result"
 )
 

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/recorder"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/result"
 )
 
@@ -176,8 +179,74 @@ func TestHostSpan(t *testing.T) {
 		},
 	}}
 	qt.Assert(t, qt.Equals(hostSpan(e, r, []string{"S1->S0", "S0->H0", "S0->H1"}),
-		hostPause{true, "PAUSE stops hosts for 2ms", 1e6, 3e6}))
-	qt.Assert(t, qt.IsFalse(hostSpan(e, r, []string{"S1->S0"}).drawn))
+		hostPause{"2ms from the first to the last PAUSE of H0 and H1", 1e6, 3e6}))
+	qt.Assert(t, qt.Equals(hostSpan(e, r, []string{"S1->S0"}), hostPause{}))
+	// Only those that are paused are named.
+	qt.Assert(t, qt.Equals(hostSpan(e, r, []string{"S0->H1", "S1->R0"}).text,
+		"1.5ms from the first to the last PAUSE of H1"))
+}
+
+// The heading compares schemes by all links that are drawn: no one of them is every scheme's worst.
+func TestHeadingOfPause(t *testing.T) {
+	e := load(t)
+	run := func(label string, ns ...int64) runView { // for how long each link is paused
+		r := runView{Label: label, Run: &result.Run{
+			Manifest: result.Manifest{DurationNs: 9e6, SampleNs: 1e6}}}
+		for i, to := range []string{"S0", "S1"} {
+			from := []string{"S1", "S0"}[i]
+			r.PFC = append(r.PFC, result.PFCEvent{From: from, To: to, Kind: result.Pause},
+				result.PFCEvent{EffectNs: ns[i], From: from, To: to, Kind: result.Resume})
+		}
+		return r
+	}
+	runs := []runView{run("PFC", 3e6, 1e6), run("PCN", 1e6, 5e6)}
+	for _, tc := range []struct {
+		links []string
+		want  string
+	}{
+		{[]string{"S1->S0", "S0->S1"},
+			"Added up, the links drawn are paused for 4 ms with PFC and 6 ms with PCN"},
+		{[]string{"S1->S0"}, "The link S1->S0 is paused for 3 ms with PFC and 1 ms with PCN"},
+		{[]string{"S1->S0", "S1->H2"}, "No PAUSE stops H2"},
+		{[]string{"S1->S9", "S1->S8"}, "No link drawn is paused"},
+	} {
+		e.Figures.Pause = tc.links
+		f, err := pauseFigure(e, runs)
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(f.sentence, tc.want))
+	}
+}
+
+// Where no host of the figure is paused, the label says who else is.
+func TestOthersPaused(t *testing.T) {
+	e := load(t)
+	links := []string{"S1->S0", "S0->H0", "S0->H1"}
+	for want, paused := range map[string][]string{
+		"no PAUSE stops H0 or H1":                  {"S1->S0"},
+		"PAUSE stops H2, not H0 or H1":             {"S1->H2"},
+		"PAUSE stops H2..H4 and H15, not H0 or H1": {"S1->H3", "S1->H15", "S1->H2", "S1->H4"},
+		// H15 and R0 are neighbours, but no range
+		"PAUSE stops H14..H15 and R0, not H0 or H1":          {"S1->H14", "S1->R0", "S1->H15"},
+		"PAUSE stops 4 other hosts, not H0 or H1":            {"S1->H2", "S1->H4", "S1->H6", "S1->H8"},
+		"PAUSE stops 1 other port of a switch, not H0 or H1": {"S0->S1"},
+		"PAUSE stops H2 and 2 other ports of switches, not H0 or H1": {
+			"S1->H2", "S0->S1", "H2->S1",
+		},
+	} {
+		r := runView{Run: &result.Run{}}
+		for _, link := range paused {
+			from, to, _ := network.SplitPort(link)
+			r.PFC = append(r.PFC, result.PFCEvent{From: from, To: to, Kind: result.Pause})
+		}
+		qt.Check(t, qt.Equals(hostSpan(e, r, links).text, want))
+	}
+	// of many hosts it says how many are drawn
+	links = nil
+	for i := range 5 {
+		links = append(links, fmt.Sprintf("S1->H%d", 2+i))
+	}
+	qt.Check(t, qt.Equals(hostSpan(e, runView{Run: &result.Run{}}, links).text,
+		"no PAUSE stops the hosts drawn"))
 }
 
 // One box for each bin in which the link was paused, the fuller the longer, and none outside of the
@@ -203,4 +272,100 @@ func TestStrip(t *testing.T) {
 	}
 	qt.Assert(t, qt.DeepEquals(boxes, [][2]vg.Length{{25, 50}, {50, 75}}))
 	qt.Assert(t, qt.DeepEquals(alphas, []uint8{147, 255}))
+}
+
+// Only where the sum exceeds the link that all flows share, the caption says why.
+func TestSumOverLink(t *testing.T) {
+	for _, tc := range []struct {
+		flows  string
+		shared float64
+	}{
+		{"{name: F0, from: H0, to: R0}", 40e9},
+		{"{name: F0, from: H0, to: R0}, {name: F1, from: H1, to: R1}", 40e9}, // S0->S1
+		{"{name: F0, from: H0, to: R0}, {name: F1, from: R1, to: H1}", 0},    // both ways
+		{"{name: F0, from: H0, to: R0}, {name: F1, from: H2, to: R1}", 0},
+		{"{name: F0, from: [H0, H2], to: R0}", 40e9}, // a group: S1->R0
+		{"{name: F0, from: H0, to: R0}, {name: other, from: H2, to: R1}", 40e9},
+	} {
+		e, err := experiment.Parse("x.yaml", []byte("name: x\ntopology: {kind: fig1}\n"+
+			"schemes: [pfc]\nduration: 19ms\nflows: ["+tc.flows+"]\n"))
+		qt.Assert(t, qt.IsNil(err))
+		got, err := sharedRate(e, []string{"F0", "F1"})
+		qt.Assert(t, qt.IsNil(err))
+		qt.Check(t, qt.Equals(got, tc.shared), qt.Commentf("%s", tc.flows))
+	}
+
+	e := load(t)
+	const note = "The sum exceeds a link"
+	runs := viewsOf(fig2(e))
+	most := func(bps uint64) string {
+		for _, r := range runs {
+			for i := range r.Series {
+				r.Series[i].RateBps = bps / 2 // of F0 and of F1
+			}
+		}
+		f, err := throughputFigure(e, runs)
+		qt.Assert(t, qt.IsNil(err))
+		return f.caption
+	}
+	qt.Check(t, qt.Not(qt.StringContains(most(40.1e9), note)))
+	qt.Check(t, qt.StringContains(most(41e9), note))
+}
+
+// What has a meaning of its own can be told apart, with each kind of colour blindness, too: states
+// of ports from each other, and from the paths of the first flows.
+func TestColoursCanBeToldApart(t *testing.T) {
+	// Machado, Oliveira and Fernandes 2009, severity 1; the distance is that of OKLab
+	views := map[string][3][3]float64{
+		"all colours": {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}},
+		"protanopia": {{0.152286, 1.052583, -0.204868}, {0.114503, 0.786281, 0.099216},
+			{-0.003882, -0.048116, 1.051998}},
+		"deuteranopia": {{0.367322, 0.860646, -0.227968}, {0.280085, 0.672501, 0.047413},
+			{-0.011820, 0.042940, 0.968881}},
+		"tritanopia": {{1.255528, -0.076749, -0.178779}, {-0.078411, 0.930809, 0.147602},
+			{0.004733, 0.691367, 0.303900}},
+	}
+	times := func(m [3][3]float64, v [3]float64) (out [3]float64) {
+		for i := range m {
+			for k := range v {
+				out[i] += m[i][k] * v[k]
+			}
+		}
+		return out
+	}
+	seen := func(view [3][3]float64, c color.Color) [3]float64 {
+		r, g, b, _ := c.RGBA()
+		var v [3]float64
+		for i, part := range []uint32{r, g, b} {
+			s := float64(part) / 0xffff
+			if v[i] = s / 12.92; s > 0.04045 {
+				v[i] = math.Pow((s+0.055)/1.055, 2.4)
+			}
+		}
+		v = times(view, v)
+		for i := range v {
+			v[i] = min(max(v[i], 0), 1)
+		}
+		v = times([3][3]float64{{0.4122214708, 0.5363325363, 0.0514459929},
+			{0.2119034982, 0.6806995451, 0.1073969566},
+			{0.0883024619, 0.2817188376, 0.6299787005}}, v)
+		for i := range v {
+			v[i] = math.Cbrt(v[i])
+		}
+		return times([3][3]float64{{0.2104542553, 0.7936177850, -0.0040720468},
+			{1.9779984951, -2.4285922050, 0.4505937099},
+			{0.0259040371, 0.7827717662, -0.8086757660}}, v)
+	}
+	colors := []color.Color{congestedColor, undeterminedColor, pausedColor, pauseLight,
+		flowColors[0], flowColors[1]}
+	for name, view := range views {
+		for i, a := range colors {
+			for _, b := range colors[:i] {
+				x, y := seen(view, a), seen(view, b)
+				apart := math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
+				qt.Check(t, qt.IsTrue(apart > 0.15),
+					qt.Commentf("%s: %s and %s are %.3f apart", name, hex(a), hex(b), apart))
+			}
+		}
+	}
 }

@@ -33,8 +33,8 @@ var flowColors = []color.Color{
 	color.RGBA{R: 0x00, G: 0x7c, B: 0x8a, A: 0xff},
 }
 
-// figuresOf draws every figure that the runs have data for. Figures over time show only the first
-// case.
+// figuresOf draws every figure that the runs have data for: first what was found. Figures over time
+// show only the first case.
 func figuresOf(g groupView) ([]*figure, error) {
 	figures, err := timeFigures(g.Cases[0], len(g.Cases))
 	if err != nil {
@@ -46,7 +46,8 @@ func figuresOf(g groupView) ([]*figure, error) {
 			f.caption += fmt.Sprintf(" Of seed %d alone.", g.Seeds.Shown)
 		}
 	}
-	for _, o := range g.Compared {
+	figures = append(g.findings(), figures...)
+	for _, o := range g.Compared[min(len(g.Compared), maxFindings):] {
 		figures = append(figures, compareFigure(o))
 	}
 	figures = append(figures, caseFigures(g)...)

@@ -272,7 +272,7 @@ func (f *figure) livePanel(p panel) livePanel {
 		case *strip:
 			r := row(l.row)
 			for _, b := range l.boxes(f.column) {
-				r.Boxes = append(r.Boxes, liveBox{"", f.atColumn(b.from), f.atColumn(b.to),
+				r.Boxes = append(r.Boxes, liveBox{l.name, f.atColumn(b.from), f.atColumn(b.to),
 					b.share, hex(l.fill)})
 			}
 		case *bands:

@@ -298,7 +298,8 @@
 					for (const row of rows) {
 						const box = row.boxes.find((b) => b[0] <= x && x < b[1]);
 						if (box && !hidden.has(box[4]))
-							lines.push([shown(box[3]), row.name + ": " + (box[4] || Math.round(box[2] * 100) + "%")]);
+							lines.push([shown(box[3]), row.name + ": " + box[4] +
+								(box[2] < 1 ? " " + Math.round(box[2] * 100) + "%" : "")]);
 					}
 					return lines.length > 1 ? lines : [];
 				},
@@ -306,7 +307,7 @@
 					for (const [y, row] of rowAt) {
 						const top = u.py(y + 0.4), height = u.py(y - 0.4) - top;
 						for (const [from, to, share, fill, name] of row.boxes) {
-							if (name && hidden.has(name) || to < u.min || from > u.max) continue;
+							if (hidden.has(name) || to < u.min || from > u.max) continue;
 							const x = u.px(from);
 							plotElement("rect", {x, y: top, width: Math.max(u.px(to) - x, 0.5), height,
 								fill: shown(fill), "fill-opacity": 0.16 + 0.84 * share}, u.ink);

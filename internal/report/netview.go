@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"image/color"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/result"
 )
@@ -37,6 +39,14 @@ const (
 	portPaused       portState = '3' // paused for at least half of the bin
 )
 
+// The colours of the states of ports, in all figures. Readers who see few colours can tell them
+// apart, too, and no flow has one of them.
+var (
+	congestedColor    = color.RGBA{R: 0xd8, G: 0x6c, B: 0x00, A: 0xff}
+	undeterminedColor = color.RGBA{R: 0xe6, G: 0xb8, B: 0x00, A: 0xff}
+	pausedColor       = color.RGBA{A: 0xff} // black; white on a dark page
+)
+
 // viewStates are the states with a colour. Their widths and dashes tell them apart without colours.
 var viewStates = []struct {
 	State portState `json:"-"`
@@ -45,9 +55,9 @@ var viewStates = []struct {
 	Width float64   `json:"width"`
 	Dash  string    `json:"dash"`
 }{
-	{portCongested, "congested", "#e07b00", 3, "none"},
-	{portUndetermined, "undetermined", "#c9a800", 4, "5 3"},
-	{portPaused, "paused", "#b3123c", 5, "none"},
+	{portCongested, "congested", hex(congestedColor), 3, "none"},
+	{portUndetermined, "undetermined", hex(undeterminedColor), 4, "5 3"},
+	{portPaused, "paused", "currentColor", 5, "none"},
 }
 
 // netView is the view of the runs of one case.
@@ -64,6 +74,7 @@ type netEntry struct {
 	Color string
 	Width float64
 	Dash  string
+	Path  bool // a band that flows take
 }
 
 // netRun is one run: its moments without scripts.
@@ -101,7 +112,7 @@ func netViewOf(g groupView) (*netView, error) {
 		return nil, nil
 	}
 	view := &netView{ID: g.ID + "-network", Title: "Network over time"}
-	view.Legend = netLegend()
+	view.Legend = append(netLegend(), pathLegend(c.Experiment)...)
 	d := newTopologyDrawing(n, false)
 	base, err := d.baseOf(c, n)
 	if err != nil {
@@ -133,10 +144,29 @@ func netViewOf(g groupView) (*netView, error) {
 
 func netLegend() (legend []netEntry) {
 	for _, s := range viewStates {
-		legend = append(legend, netEntry{s.Name, s.Color, s.Width, s.Dash})
+		legend = append(legend, netEntry{s.Name, s.Color, s.Width, s.Dash, false})
 	}
 	return legend
 }
+
+// pathLegend names the flows whose paths are drawn.
+func pathLegend(e *experiment.Experiment) (legend []netEntry) {
+	for i, g := range drawnPaths(e) {
+		name := "path of " + g.Name
+		if len(g.From) > 1 || len(g.To) > 1 {
+			name += "'s first flow"
+		}
+		legend = append(legend, netEntry{Name: name, Color: pathColor(i), Path: true})
+	}
+	return legend
+}
+
+// drawnPaths returns the groups of flows whose first flow has its path drawn.
+func drawnPaths(e *experiment.Experiment) []experiment.FlowGroup {
+	return e.FlowGroups[:min(len(e.FlowGroups), maxDrawn)]
+}
+
+func pathColor(group int) string { return hex(flowColors[group%len(flowColors)]) }
 
 // netStates are the states of all ports over time, in frames of one bin or of several.
 type netStates struct {
@@ -350,14 +380,14 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 	for i, node := range n.Nodes() {
 		index[node] = i
 	}
-	groups := c.Experiment.FlowGroups
-	for i, g := range groups[:min(len(groups), maxDrawn)] {
+	groups := drawnPaths(c.Experiment)
+	for i, g := range groups {
 		from, to := g.From[0], g.To[0]
 		var at []string
 		node := from
 		point := func(name string) {
 			p := d.onPage(name)
-			shift := 3.5 * (float64(i) - float64(min(len(groups), maxDrawn)-1)/2)
+			shift := 3.5 * (float64(i) - float64(len(groups)-1)/2)
 			at = append(at, fmt.Sprintf("%.0f,%.0f", p[0]+shift, p[1]+shift))
 		}
 		point(node)
@@ -370,7 +400,7 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 			point(node)
 		}
 		fmt.Fprintf(&b, `<polyline class="path" points="%s" stroke="%s"/>`, strings.Join(at, " "),
-			hex(flowColors[i%len(flowColors)]))
+			pathColor(i))
 	}
 	for _, l := range n.Links {
 		a, z := d.onPage(l.A), d.onPage(l.B)

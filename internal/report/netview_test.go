@@ -63,5 +63,7 @@ func TestNetworkIsShown(t *testing.T) {
 	page := render(t, e, fig2(e))
 	qt.Check(t, qt.StringContains(page, `<figure class="network"`))
 	qt.Check(t, qt.StringContains(page, `aria-label="Network of PFC at t = `))
-	qt.Check(t, qt.StringContains(page, `stroke="#b3123c"`)) // a paused port
+	qt.Check(t, qt.StringContains(page, `stroke="currentColor"`)) // a paused port
+	// the paths of flows have the colours that their names have in the legend
+	qt.Check(t, qt.StringContains(page, `stroke="#9b1c1c" class="path"/></svg> path of F0</span>`))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"image/color"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -15,11 +16,15 @@ import (
 	"github.com/pcn-linux/pcn/internal/result"
 )
 
-// The reds of PAUSE in PCN, Fig. 2(a): of the link at the back, and of the one in front.
+// The shades of links that carry PAUSE frames: of the one at the back, and of the one in front. No
+// flow and no state of a port has this hue.
 var (
-	pauseLight = color.RGBA{R: 0xde, G: 0xaf, B: 0xad, A: 0xff}
-	pauseDark  = color.RGBA{R: 0x85, G: 0x00, B: 0x00, A: 0xff}
+	pauseLight = color.RGBA{R: 0x3f, G: 0xa3, B: 0x9c, A: 0xff}
+	pauseDark  = color.RGBA{R: 0x00, G: 0x3d, B: 0x3d, A: 0xff}
 )
+
+// pausedTime is the legend's entry of strips.
+const pausedTime = "paused"
 
 // pauseFigure draws PCN, Fig. 2(a). A strip below each panel shows the share of time in which a
 // link was paused. It returns nil if there is no link to draw.
@@ -33,13 +38,15 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	}
 	f := &figure{
 		title: "PAUSE rate",
-		caption: fmt.Sprintf("PAUSE frames sent on each link. Below, the share of each %s in which "+
-			"the link was paused (blank: none, full colour: all of it). "+repeatNote, e.Sample),
+		caption: fmt.Sprintf("PAUSE frames sent on each link, which stop the node at its end. "+
+			"Below, the share of each %s in which it was paused (blank: none, full colour: all of "+
+			"it). "+repeatNote, e.Sample),
 		xLabel: "Time (ms)",
 	}
 	for i, link := range links {
 		f.legend = append(f.legend, legendEntry{link, swatch{fill: shade(i, len(links))}})
 	}
+	f.legend = append(f.legend, legendEntry{pausedTime, swatch{fill: pausedColor}})
 	f.xMin, f.xMax = wholeRange(runs)
 	top := 0.0
 	for _, r := range runs {
@@ -47,23 +54,33 @@ func pauseFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 			top = max(top, r.PauseRate(link).Max()/1e6)
 		}
 	}
-	event, none := "PAUSE stops hosts", "No PAUSE stops a host"
+	subject, none := "Added up, the links drawn are paused for", "No link drawn is paused"
+	hosts := hostsOf(e, links)
+	switch {
+	case len(hosts) > 0:
+		named := hostsInWords(hosts, "or", "the hosts drawn")
+		subject, none = "From the first to the last PAUSE of "+named+":", "No PAUSE stops "+named
+	case len(links) == 1:
+		subject = "The link " + links[0] + " is paused for"
+		none = "The link " + links[0] + " is never paused"
+	}
 	var values []namedValue
 	for _, r := range runs {
 		span := hostSpan(e, r, links)
 		f.panels = append(f.panels, pausePanel(f, r, links, headroom(top), span),
 			stripPanel(f, r, links))
-		stopped := span.to - span.from
-		if !span.drawn {
-			event, none = "PAUSE stops "+links[0], "No PAUSE stops "+links[0]
-			stopped = lengthOf(r.PausedIntervals(links[0]))
+		length := span.to - span.from
+		if len(hosts) == 0 {
+			for _, link := range links {
+				length += lengthOf(r.PausedIntervals(link))
+			}
 		}
-		values = append(values, namedValue{who: r.Label, value: float64(stopped),
+		values = append(values, namedValue{who: r.Label, value: float64(length),
 			unit: experiment.UnitTime})
 	}
 	f.sentence = none
 	if slices.ContainsFunc(values, func(v namedValue) bool { return v.value > 0 }) {
-		f.sentence = sentenceOf(event+" for", values)
+		f.sentence = sentenceOf(subject, values)
 	}
 	return f, nil
 }
@@ -84,7 +101,7 @@ func pausePanel(f *figure, r runView, links []string, top float64, span hostPaus
 			line: color.Gray{Y: 0x70}, name: link})
 	}
 	label := r.Label
-	if span.drawn {
+	if span.text != "" {
 		label += ": " + span.text
 		p.Add(&arrow{from: toMs(span.from), to: toMs(span.to), y: arrowAt * top})
 	}
@@ -97,7 +114,8 @@ func stripPanel(f *figure, r runView, links []string) panel {
 	var ticks []plot.Tick
 	for i, link := range links {
 		row := float64(len(links) - 1 - i)
-		p.Add(&strip{share: r.PausedShare(link), row: row, fill: pauseDark})
+		p.Add(&strip{share: r.PausedShare(link), row: row, fill: pausedColor,
+			name: pausedTime})
 		ticks = append(ticks, plot.Tick{Value: row + 0.5, Label: link})
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(ticks)
@@ -113,57 +131,120 @@ const repeatNote = "Frames are counted as if switches repeated PAUSE: with each 
 
 // hostPause is the time in which PAUSE reached hosts.
 type hostPause struct {
-	drawn    bool
-	text     string
-	from, to int64 // ns
+	text     string // "" if no link of the figure ends at a host
+	from, to int64  // ns
 }
 
-// hostSpan returns the time from the first to the last PAUSE at a host, which PCN, Fig. 2(a) shows
-// as arrows. It is not drawn if no link of the figure ends at a host.
+// hostSpan returns the time from the first to the last PAUSE at the hosts of a figure's links,
+// which PCN, Fig. 2(a) shows as arrows. Between the two, hosts may send.
 func hostSpan(e *experiment.Experiment, r runView, links []string) hostPause {
-	hosts := e.Topology.Network().Hosts
+	hosts := hostsOf(e, links)
 	var span hostPause
-	found := false
+	var paused []string
 	for _, link := range links {
 		_, to, _ := network.SplitPort(link)
-		if !slices.Contains(hosts, to) {
+		times := r.PausedIntervals(link)
+		if len(times) == 0 || !slices.Contains(hosts, to) {
 			continue
 		}
-		span.drawn = true
-		for _, paused := range r.PausedIntervals(link) {
-			if !found {
-				span.from, span.to, found = paused.FromNs, paused.ToNs, true
-			}
-			span.from, span.to = min(span.from, paused.FromNs), max(span.to, paused.ToNs)
+		if paused == nil {
+			span.from, span.to = times[0].FromNs, times[0].ToNs
+		}
+		if !slices.Contains(paused, to) {
+			paused = append(paused, to)
+		}
+		for _, t := range times {
+			span.from, span.to = min(span.from, t.FromNs), max(span.to, t.ToNs)
 		}
 	}
-	isPaused := func(link string) bool { return len(r.PausedIntervals(link)) > 0 }
 	switch {
-	case found:
-		span.text = "PAUSE stops hosts for " + formatTime(span.to-span.from)
-	case slices.ContainsFunc(links, isPaused):
-		span.text = "no PAUSE stops a host"
-	default:
-		span.text = noneOf(r, links)
+	case paused != nil:
+		span.text = formatTime(span.to-span.from) + " from the first to the last PAUSE of " +
+			hostsInWords(paused, "and", fmt.Sprintf("%d hosts", len(paused)))
+	case len(hosts) > 0:
+		span.text = noneOf(e.Topology.Network().Hosts, r, links, hosts)
 	}
 	return span
 }
 
-// noneOf says that no link of the figure is paused, and how many others of the network are.
-func noneOf(r runView, links []string) string {
-	others := map[string]bool{}
+// noneOf says that PAUSE stops no host of a figure, and whom it stops on links that are not drawn.
+func noneOf(all []string, r runView, links, hosts []string) string {
+	names := hostsInWords(hosts, "or", "the hosts drawn")
+	var others []string
+	ports := map[string]bool{}
 	for _, e := range r.PFC {
-		if e.Kind == result.Pause {
-			others[network.PortName(e.From, e.To)] = true
+		link := network.PortName(e.From, e.To)
+		_, to, _ := network.SplitPort(link)
+		switch {
+		case e.Kind != result.Pause || slices.Contains(links, link):
+		case !slices.Contains(all, to):
+			ports[link] = true
+		case !slices.Contains(others, to):
+			others = append(others, to)
 		}
 	}
-	switch {
-	case len(others) == 0:
-		return "no link is ever paused"
-	case len(links) == 1:
-		return fmt.Sprintf("%s is never paused; %d other links are", links[0], len(others))
+	var stopped []string
+	if len(others) > 0 {
+		stopped = append(stopped, rangesInWords(others, all))
 	}
-	return fmt.Sprintf("none of these links is paused; %d others are", len(others))
+	switch len(ports) {
+	case 0:
+	case 1:
+		stopped = append(stopped, "1 other port of a switch")
+	default:
+		stopped = append(stopped, fmt.Sprintf("%d other ports of switches", len(ports)))
+	}
+	if stopped == nil {
+		return "no PAUSE stops " + names
+	}
+	return "PAUSE stops " + listInWords(stopped) + ", not " + names
+}
+
+// hostsOf returns the hosts at which links of the experiment's network end.
+func hostsOf(e *experiment.Experiment, links []string) []string {
+	all := e.Topology.Network().Hosts
+	var hosts []string
+	for _, link := range links {
+		_, to, _ := network.SplitPort(link)
+		if slices.Contains(all, to) && !slices.Contains(hosts, to) {
+			hosts = append(hosts, to)
+		}
+	}
+	return hosts
+}
+
+// hostsInWords names hosts, or calls them something else if they are many.
+func hostsInWords(hosts []string, joint, many string) string {
+	if len(hosts) > maxListed {
+		return many
+	}
+	return joined(hosts, joint)
+}
+
+// rangesInWords names some of all hosts as experiments do, such as H2..H15, or counts them.
+func rangesInWords(some, all []string) string {
+	kind := func(host string) string { return strings.TrimRight(host, "0123456789") }
+	var ranges []string
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && slices.Contains(some, all[to]) && kind(all[to]) == kind(all[from]) {
+			to++
+		}
+		switch to - from {
+		case 0:
+			from++
+			continue
+		case 1:
+			ranges = append(ranges, all[from])
+		default:
+			ranges = append(ranges, all[from]+".."+all[to-1])
+		}
+		from = to
+	}
+	if len(ranges) > maxListed {
+		return fmt.Sprintf("%d other hosts", len(some))
+	}
+	return listInWords(ranges)
 }
 
 // pausedLinks returns the links with the most PAUSE frames over all runs.

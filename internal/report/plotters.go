@@ -198,6 +198,7 @@ type strip struct {
 	share result.Timeline
 	row   float64 // lower end; the row is 1 high
 	fill  color.RGBA
+	name  string // the entry of the legend
 }
 
 // Plot implements [plot.Plotter]. Bins that are narrower than a column share a box, and so do

@@ -81,7 +81,7 @@ func TestStackedBelow(t *testing.T) {
 func TestReferencesInFigures(t *testing.T) {
 	e, runs := both(t)
 	figures := svgElement.FindAllString(render(t, e, runs), -1)
-	qt.Check(t, qt.Equals(strings.Count(figures[1], ">from the paper<"), 1))
+	qt.Check(t, qt.Equals(strings.Count(figures[2], ">from the paper<"), 1))
 	qt.Check(t, qt.Equals(strings.Count(strings.Join(figures, ""), ">from the paper<"), 1))
 
 	e.Figures.Reference[0].Scheme = ""
@@ -111,12 +111,12 @@ func TestSendRateFigure(t *testing.T) {
 	figures := svgElement.FindAllString(render(t, e, runs), -1)
 	for _, text := range []string{">Rate (Gbit/s)<", ">F0<", ">F1<", ">sender&#39;s rate<",
 		">calm/PCN<"} {
-		qt.Check(t, qt.StringContains(figures[3], text))
+		qt.Check(t, qt.StringContains(figures[4], text))
 	}
 	// two flows of five schemes, and the legend
-	qt.Check(t, qt.Equals(strings.Count(figures[3], "stroke-dasharray:4,2.5"), 2*5+1))
-	qt.Check(t, qt.StringContains(figures[4], ">S0-&gt;S1<"))
-	qt.Check(t, qt.Not(qt.StringContains(figures[4], "stroke-dasharray:4,2.5")))
+	qt.Check(t, qt.Equals(strings.Count(figures[4], "stroke-dasharray:4,2.5"), 2*5+1))
+	qt.Check(t, qt.StringContains(figures[5], ">S0-&gt;S1<"))
+	qt.Check(t, qt.Not(qt.StringContains(figures[5], "stroke-dasharray:4,2.5")))
 
 	runs[0].Series = nil
 	_, err := sendRateFigure(e, viewsOf(runs[:1]))

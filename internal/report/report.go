@@ -236,6 +236,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 	if view.drawn, err = figuresOf(*view); err == nil {
 		view.Figures, err = figureViews("", view.drawn)
 	}
+	view.explain()
 	if err == nil {
 		view.Network, err = netViewOf(*view)
 	}
@@ -253,18 +254,38 @@ func viewOf(g Group, i int) (*groupView, error) {
 // metrics or figures show.
 func (g groupView) Finding() string {
 	text := ""
-	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
-		if values := sentenceOf(comparedInWords(o.Compare.What), schemeValues(o)); values != "" {
-			text += values + ". "
+	for _, f := range g.findings() {
+		if f.sentence != "" {
+			text += f.sentence + ". "
 		}
-	}
-	if text == "" && len(g.Cases) > 1 {
-		text = metricOverCases(g.Metrics)
 	}
 	if text == "" {
 		text = figureFinding(g.drawn)
 	}
 	return strings.TrimSpace(text)
+}
+
+// explain explains what the section's texts mention.
+func (g *groupView) explain() {
+	texts := []string{g.Experiment.Title}
+	for _, f := range g.drawn {
+		texts = append(texts, f.heading(), f.caption)
+	}
+	g.About.explain(texts...)
+}
+
+// findings draws what was found, if the experiment compares schemes, or has a metric that differs
+// between its cases. A report begins with these sentences, and then these figures.
+func (g groupView) findings() []*figure {
+	var figures []*figure
+	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
+		figures = append(figures, compareFigure(o))
+	}
+	rows := metricOverCases(g.Metrics)
+	if figures == nil && len(g.Cases) > 1 && rows != nil {
+		figures = append(figures, metricFigure(rows))
+	}
+	return figures
 }
 
 // figureFinding returns the sentence of the first figure that is of every case. If there is none it

@@ -108,7 +108,8 @@ func TestFiguresAreLabelled(t *testing.T) {
 	figures := svgElement.FindAllString(render(t, e, fig2(e)), -1)
 	for i, want := range [][]string{
 		{">PAUSE rate (Mpps)<", ">S1-&gt;S0<", ">S0-&gt;H0<", ">S0-&gt;H1<",
-			">PFC: PAUSE stops hosts for 2.8ms<", ">PCN: no PAUSE stops a host<"},
+			">PFC: 2.8ms from the first to the last PAUSE of H0 and H1<",
+			">PCN: no PAUSE stops H0 or H1<", ">paused<"},
 		{">Throughput (Gbit/s)<", ">F0<", ">F1<", ">PFC: throughput loss 3.3ms<",
 			">PCN: throughput loss 1.1ms<"},
 		{">Queue (MB)<", ">S0-&gt;S1<", ">S1-&gt;R1<", ">PFC<", ">PCN<"},
@@ -212,7 +213,7 @@ func TestFiguresWithoutData(t *testing.T) {
 	// What the file asks for is drawn, also if it is nothing.
 	e.Figures.Pause = []string{"S1->S0"}
 	page = render(t, e, []*result.Run{r})
-	qt.Assert(t, qt.StringContains(page, "<b>(a) No PAUSE stops S1-&gt;S0.</b>"))
+	qt.Assert(t, qt.StringContains(page, "<b>(a) The link S1-&gt;S0 is never paused.</b>"))
 	qt.Assert(t, qt.Not(qt.StringContains(page, "NaN")))
 }
 
@@ -328,6 +329,25 @@ func TestAbout(t *testing.T) {
 	qt.Assert(t, qt.HasLen(a.Schemes, 2)) // what no catalogue has is not explained
 	qt.Check(t, qt.Equals("PCN: "+a.Schemes[1].Title, pcn.Title))
 	page := render(t, e, fig2(e))
+	qt.Check(t, qt.Not(qt.StringContains(page, "<dt>TCD</dt>"))) // nothing mentions it
 	about := strings.Index(page, `<p class="about">H0 sends flow F0`)
 	qt.Check(t, qt.IsTrue(0 < about && about < strings.Index(page, "<svg")))
+}
+
+// Who has not heard of TCD reads what it is, wherever a report first says it.
+func TestMarkingsAreExplained(t *testing.T) {
+	in := func(text string, schemes ...string) []schemeInLine {
+		a := aboutOf(text, schemes, scheme.Builtin())
+		a.explain("Marks of NP-ECN")
+		return a.Schemes
+	}
+	npecn := schemeInLine{"NP-ECN", scheme.NPECNTitle}
+	tcd := schemeInLine{"TCD", scheme.TCDTitle}
+	qt.Check(t, qt.DeepEquals(in("TCDs are none"), []schemeInLine{npecn}))
+	qt.Check(t, qt.DeepEquals(in("TCD does not"), []schemeInLine{tcd, npecn}))
+	dcqcn, err := scheme.Builtin().Lookup("dcqcn")
+	qt.Assert(t, qt.IsNil(err))
+	title := strings.TrimPrefix(dcqcn.Title, "DCQCN: ")
+	qt.Check(t, qt.DeepEquals(in("", "dcqcn", "dcqcn+tcd"), []schemeInLine{{"DCQCN", title},
+		{"DCQCN+TCD", title + "; switches mark by TCD"}, tcd, npecn}))
 }

@@ -4,8 +4,11 @@ package report
 
 import (
 	"fmt"
+	"image/color"
 	"slices"
 	"strings"
+
+	"gonum.org/v1/plot"
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
@@ -94,6 +97,7 @@ func outcomesOf(
 // metricRow is a metric without bounds of one run.
 type metricRow struct {
 	Run, Name, Caption, Value string
+	measured                  result.SeedsMetric
 }
 
 // metricRows returns the experiment's metrics of each run: of several seeds, the medians.
@@ -119,31 +123,80 @@ func metricRows(e *experiment.Experiment, g Group) []metricRow {
 				label += ", " + string(s.Engine())
 			}
 			rows = append(rows, metricRow{label, m.Name,
-				SweepMetric{Measure: m.Measure, Over: m.Over}.Caption(), m.Value()})
+				SweepMetric{Measure: m.Measure, Over: m.Over}.Caption(), m.Value(), m})
 		}
 	}
 	return rows
 }
 
-// metricOverCases says what a metric is of each run: the first that is not the same for all. It
-// returns "" if there is none, or too many runs for a sentence.
-func metricOverCases(rows []metricRow) string {
+// metricOverCases returns what a metric is of each run: the first that is not the same for all. It
+// returns nil if there is none, or too many runs for a sentence.
+func metricOverCases(rows []metricRow) []metricRow {
 	byName := map[string][]metricRow{}
 	for _, r := range rows {
 		byName[r.Name] = append(byName[r.Name], r)
 	}
 	for _, r := range rows {
-		var values []string
-		differ := false
-		for _, other := range byName[r.Name] {
-			values = append(values, other.Value+" with "+other.Run)
-			differ = differ || other.Value != r.Value
-		}
-		if differ && len(values) <= maxOverCases {
-			return r.Caption + ": " + listInWords(values) + "."
+		same := byName[r.Name]
+		differ := slices.ContainsFunc(same, func(o metricRow) bool { return o.Value != r.Value })
+		if differ && len(same) <= maxOverCases {
+			return same
 		}
 	}
-	return ""
+	return nil
+}
+
+// metricSentence says what a metric is of each run, without a full stop; "" for no run.
+func metricSentence(rows []metricRow) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	var values []string
+	for _, r := range rows {
+		values = append(values, r.Value+" with "+r.Run)
+	}
+	return rows[0].Caption + ": " + listInWords(values)
+}
+
+// metricFigure draws a bar for each run of a metric, and of several seeds the median's interval.
+func metricFigure(rows []metricRow) *figure {
+	m := rows[0].measured.Measure
+	b, spread := &bars{}, &errorBars{name: intervalNote, color: color.Black}
+	var names []string
+	var values []float64
+	for _, r := range rows {
+		names = append(names, r.Run)
+		if s := r.measured.Spread; s != nil {
+			values = append(values, s.Median.Value, s.High.Value)
+		}
+	}
+	f := named(rows[0].Name, "The value of each run.", names)
+	f.sentence = metricSentence(rows)
+	f.legend = []legendEntry{{"measured", measuredBar}}
+	// linear: a bar of 1 must not be a third of one of 300
+	axis := linearAxis(m.Metric.Unit(), values, 0.1)
+	for i, r := range rows {
+		at, s := float64(i), r.measured.Spread
+		item := bar{from: at - halfBar/2, to: at + halfBar/2, swatch: measuredBar}
+		if s == nil {
+			item.text, item.failed = "none", true
+			b.items = append(b.items, item)
+			continue
+		}
+		item.value, item.above = axis.at(s.Median.Value), axis.at(s.High.Value)
+		item.text = formatShort(s.Median)
+		b.items = append(b.items, item)
+		if s.Seeds > 1 {
+			spread.at = append(spread.at, interval{at, axis.at(s.Low.Value), axis.at(s.High.Value)})
+		}
+	}
+	plotters := []plot.Plotter{b}
+	if spread.at != nil {
+		f.legend = append(f.legend, legendEntry{spread.name, swatch{line: spread.color}})
+		plotters = append(plotters, spread)
+	}
+	f.add(m.Metric, axis, plotters...)
+	return f
 }
 
 // maxOverCases is how many runs' values the first sentence of a report has.

@@ -116,12 +116,15 @@ func holders(values []namedValue, value float64) string {
 }
 
 // listInWords joins such as "a", "b" and "c" to "a, b and c".
-func listInWords(all []string) string {
+func listInWords(all []string) string { return joined(all, "and") }
+
+// joined joins words by commas, and the last by a word.
+func joined(all []string, joint string) string {
 	if len(all) < 2 {
 		return strings.Join(all, "")
 	}
 	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " and " + all[last]
+	return strings.Join(all[:last], ", ") + " " + joint + " " + all[last]
 }
 
 // sentenceOf returns the heading "subject verb values", or "" if there is no value. It says who has
@@ -199,27 +202,34 @@ func meanFrom0(t result.Timeline) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// queueSentence says how long the longest of some queues gets.
+// queueSentence says how long the longest of some queues gets in each run. It names the port if it
+// is the same in all.
 func queueSentence(runs []runView, ports []string) string {
-	var longest []namedValue
-	port, top := "", -1.0
-	for _, p := range ports {
-		var values []namedValue
-		most := 0.0
-		for _, r := range runs {
-			t, err := r.QueueMax(p)
+	var values []namedValue
+	same := ""
+	for i, r := range runs {
+		longest, top := "", -1.0
+		for _, port := range ports {
+			t, err := r.QueueMax(port)
 			if err != nil {
 				return ""
 			}
-			values = append(values, namedValue{who: r.Label, value: t.Max(),
-				unit: experiment.UnitBytes})
-			most = max(most, t.Max())
+			if t.Max() > top {
+				longest, top = port, t.Max()
+			}
 		}
-		if most > top {
-			port, top, longest = p, most, values
+		if i == 0 {
+			same = longest
 		}
+		if longest != same && top > 0 {
+			same = ""
+		}
+		values = append(values, namedValue{who: r.Label, value: top, unit: experiment.UnitBytes})
 	}
-	return sentenceOf("The queue of "+port+" grows to", longest)
+	if same == "" {
+		return sentenceOf("The longest queue drawn grows to", values)
+	}
+	return sentenceOf("The queue of "+same+" grows to", values)
 }
 
 // comparedInWords begins the sentence of a comparison. What an experiment says of it is a phrase

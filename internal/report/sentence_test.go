@@ -3,6 +3,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -25,7 +26,7 @@ func TestSentence(t *testing.T) {
 		all := make([]outcomeView, total)
 		for i := range all {
 			all[i].Pass = i < met
-			all[i].Expect.What, all[i].Label = "hosts are paused", "QCN"
+			all[i].Expect.What, all[i].Label = "the link is full", "QCN"
 		}
 		return all
 	}
@@ -38,7 +39,7 @@ func TestSentence(t *testing.T) {
 		{[]runView{run(result.Valid)}, 0, 0, nil,
 			"The run is valid. Nothing was held against a paper."},
 		{[]runView{run(result.Invalid)}, 2, 3, nil, "The run is not valid: do not use its " +
-			"numbers. 2 of 3 results are within their bounds; not: hosts are paused (QCN)."},
+			"numbers. 2 of 3 results are within their bounds; not: the link is full (QCN)."},
 		{[]runView{run(result.Valid)}, 2, 6, nil,
 			"The run is valid. 2 of 6 results are within their bounds."}, // the tables name them
 		{[]runView{run(result.Valid), run(result.Invalid)}, 3, 3, nil, "1 of 2 runs are not " +
@@ -115,7 +116,7 @@ func TestCaption(t *testing.T) {
 // What an experiment compares is a noun, or a phrase that its values end.
 func TestComparedInWords(t *testing.T) {
 	for what, want := range map[string]string{
-		"PAUSE stops H0 for":            "PAUSE stops H0 for",
+		"throughput is lost for":        "Throughput is lost for",
 		"throughput loss lasts":         "Throughput loss lasts",
 		"mean completion time":          "Mean completion time:",
 		"mean, PCN's least (2 times)":   "Mean, PCN's least:",
@@ -137,16 +138,88 @@ func TestMetricTitle(t *testing.T) {
 	}
 }
 
-// Over cases, a report begins with a metric that is not the same for all of them.
+// Over cases, a report begins with a metric that is not the same for all of them, and draws it.
 func TestMetricOverCases(t *testing.T) {
-	rows := []metricRow{{"a/PFC", "lost", "Lost packets", "0"},
-		{"a/PFC", "stalled", "Stalled", "318"}, {"b/PFC", "lost", "Lost packets", "0"},
-		{"b/PFC", "stalled", "Stalled", "1"}}
-	qt.Check(t, qt.Equals(metricOverCases(rows), "Stalled: 318 with a/PFC and 1 with b/PFC."))
-	qt.Check(t, qt.Equals(metricOverCases(rows[:2]), ""))
-	qt.Check(t, qt.Equals(metricOverCases(nil), ""))
-	for _, run := range []string{"c", "d", "e", "f"} {
-		rows = append(rows, metricRow{run, "stalled", "Stalled", "2"})
+	row := func(run, name string, values ...float64) metricRow {
+		m := result.SeedsMetric{NamedMetric: experiment.NamedMetric{Name: name,
+			Measure: experiment.Measure{Metric: experiment.StalledFlows}}}
+		text := "not measured"
+		for _, v := range values {
+			m.Values = append(m.Values, experiment.Quantity{Value: v, Unit: experiment.UnitCount})
+		}
+		if len(values) > 0 {
+			m.Spread = new(result.SpreadOf(m.Values))
+			text = m.Spread.Median.String()
+		}
+		return metricRow{run, name, "Flows: " + name, text, m}
 	}
-	qt.Check(t, qt.Equals(metricOverCases(rows), ""))
+	rows := []metricRow{row("a/PFC", "lost", 0), row("a/PFC", "stalled", 318),
+		row("b/PFC", "lost", 0), row("b/PFC", "stalled", 1)}
+	found := metricOverCases(rows)
+	qt.Check(t, qt.Equals(metricSentence(found), "Flows: stalled: 318 with a/PFC and 1 with b/PFC"))
+	qt.Check(t, qt.HasLen(metricOverCases(rows[:2]), 0))
+	qt.Check(t, qt.HasLen(metricOverCases(nil), 0))
+	for _, run := range []string{"c", "d", "e", "f"} {
+		rows = append(rows, row(run, "stalled", 2))
+	}
+	qt.Check(t, qt.HasLen(metricOverCases(rows), 0))
+
+	f := metricFigure(append(found, row("c/PFC", "stalled"), row("d/PFC", "stalled", 4, 5, 9)))
+	qt.Check(t, qt.Equals(f.heading(), "Flows: stalled: 318 with a/PFC, 1 with b/PFC, "+
+		"not measured with c/PFC and 5 with d/PFC"))
+	over := f.live().Panels[0].Over
+	qt.Assert(t, qt.HasLen(over, 2))
+	var texts []string
+	for _, b := range over[0].Bars {
+		texts = append(texts, b.Text)
+	}
+	qt.Check(t, qt.DeepEquals(texts, []string{"318", "1", "none", "5"}))
+	qt.Check(t, qt.HasLen(over[1].Intervals, 1)) // of the one with seeds
+}
+
+// The first sentence has its figure first, whatever else is drawn.
+func TestFindingIsDrawnFirst(t *testing.T) {
+	e, runs := both(t)
+	e.Metrics = []experiment.NamedMetric{{Name: "rate", Over: experiment.OverMin,
+		Measure: experiment.Measure{Metric: experiment.MeanRate, Flows: []string{"F0"},
+			From: experiment.Millisecond}}}
+	begins := func(e *experiment.Experiment, runs []*result.Run) (sentence, figure string) {
+		page := render(t, e, runs)
+		_, sentence, _ = strings.Cut(page, `<p class="sentence">`)
+		sentence, _, _ = strings.Cut(sentence, "</p>")
+		return sentence, titles(page)[0]
+	}
+	sentence, figure := begins(e, runs)
+	qt.Check(t, qt.Matches(sentence, `Throughput loss lasts .*TIMELY\.`))
+	qt.Check(t, qt.Equals(figure, "(a) "+sentence))
+
+	e.Compare = nil
+	two := []*result.Run{runs[0], runs[3], runs[8]} // calm/PFC, calm/PCN and wild/PCN
+	sentence, figure = begins(e, two)
+	qt.Check(t, qt.Matches(sentence,
+		`Mean rate of F0, from 1ms on: [0-9.]+Gbps with calm/PFC, .* and .* with wild/PCN\.`))
+	qt.Check(t, qt.Equals(figure, "(a) "+sentence))
+}
+
+// The heading of queues compares the schemes by the longest queue of each. It names a port only if
+// that is the longest in every run.
+func TestQueueSentence(t *testing.T) {
+	run := func(label string, bytes ...uint64) runView {
+		r := &result.Run{Manifest: result.Manifest{DurationNs: 1, SampleNs: 1}}
+		for i, port := range []string{"S0->S1", "S1->R1"} {
+			r.Series = append(r.Series, result.Sample{Name: port, Kind: result.KindPort,
+				QueueMaxBytes: bytes[i]})
+		}
+		return runView{Run: r, Label: label}
+	}
+	ports := []string{"S0->S1", "S1->R1"}
+	qt.Check(t, qt.Equals(queueSentence([]runView{run("PFC", 1000, 3000), run("PCN", 500, 2000)},
+		ports), "The queue of S1->R1 grows to 3 KB with PFC and 2 KB with PCN"))
+	for _, runs := range [][]runView{
+		{run("PFC", 1000, 3000), run("PCN", 2000, 500)},
+		{run("PFC", 3000, 1000), run("PCN", 500, 2000)},
+	} {
+		qt.Check(t, qt.Equals(queueSentence(runs, ports),
+			"The longest queue drawn grows to 3 KB with PFC and 2 KB with PCN"))
+	}
 }

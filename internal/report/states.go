@@ -20,17 +20,20 @@ var (
 	stateColors = map[result.TCDState]color.RGBA{
 		result.NonCongestion: {R: 0xd9, G: 0xe8, B: 0xd6, A: 0xff},
 		result.Draining:      {R: 0x8f, G: 0xbd, B: 0x8a, A: 0xff},
-		result.Undetermined:  {R: 0xf2, G: 0xc1, B: 0x4e, A: 0xff},
-		result.Congestion:    {R: 0xb0, G: 0x2a, B: 0x2a, A: 0xff},
+		result.Undetermined:  undeterminedColor,
+		result.Congestion:    congestedColor,
 	}
 	markColor  = color.RGBA{R: 0x2b, G: 0x35, B: 0xc9, A: 0xff}
-	truthColor = color.RGBA{R: 0x20, G: 0x20, B: 0x20, A: 0xff}
+	truthColor = color.RGBA{R: 0x7a, G: 0x3d, A: 0xff}
 	stateNames = []result.TCDState{result.NonCongestion, result.Draining, result.Undetermined,
 		result.Congestion}
 )
 
 // reallyCongested names the ground truth in the legend.
 const reallyCongested = "really congested"
+
+// markedPackets is the legend's entry of detectors' marks.
+const markedPackets = "marked"
 
 // drawnDetectors have a row each below TCD's state.
 var drawnDetectors = []experiment.Detector{experiment.DetectPCN, experiment.DetectECN,
@@ -57,7 +60,7 @@ func statesFigure(e *experiment.Experiment, runs []runView) (*figure, error) {
 	for _, s := range stateNames {
 		f.legend = append(f.legend, legendEntry{string(s), swatch{fill: stateColors[s]}})
 	}
-	f.legend = append(f.legend, legendEntry{"marked", swatch{fill: markColor}},
+	f.legend = append(f.legend, legendEntry{markedPackets, swatch{fill: markColor}},
 		legendEntry{reallyCongested, swatch{fill: truthColor}})
 	f.xMin, f.xMax = wholeRange(runs)
 	really := map[string][]namedValue{} // by port
@@ -124,7 +127,8 @@ func statesPanel(f *figure, r runView, ports []string) panel {
 				t.Values = append(t.Values, float64(x.Marks(d, share))/float64(max(x.SentPackets,
 					1)))
 			}
-			p.Add(&strip{share: t, row: next(detectorNames[d]), fill: markColor})
+			p.Add(&strip{share: t, row: next(detectorNames[d]), fill: markColor,
+				name: markedPackets})
 		}
 		p.Add(&bands{row: next("congested"), fill: truthColor, name: reallyCongested,
 			times: timesOf(r, states, func(x result.State) bool { return x.Congested })})

@@ -111,6 +111,7 @@ func WriteSweep(w io.Writer, s Sweep) error {
 		return fmt.Errorf("parse template of report: %w", err)
 	}
 	told := aboutOf(s.About, s.Schemes, scheme.Builtin())
+	told.explain(s.Title)
 	told.Schemes = append(told.Schemes, parametersOf(s.PointHeader, scheme.Builtin())...)
 	err = drawPage(w, t, [][]figureView{figures}, func(code liveCode, _ thrift) any {
 		return struct {
@@ -155,7 +156,7 @@ func (s Sweep) finding() string {
 // Caption returns the metric and its objects as text.
 func (m SweepMetric) Caption() string {
 	text := measureCaption(m.Measure)
-	if len(m.Measure.Objects()) > 1 && m.Measure.Metric != experiment.Jain {
+	if len(m.Measure.Objects()) > 1 && !m.Measure.Metric.Together() {
 		text += " (" + string(m.Over) + ")"
 	}
 	return text

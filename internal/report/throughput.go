@@ -5,6 +5,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,8 +55,14 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 		f.caption += " Throughput is lost until their sum is back at 95% of what it was before " +
 			"t = 0."
 	}
-	f.caption += " The sum exceeds a link that the flows share where switches behind it send " +
-		"what they had stored."
+	shared, err := sharedRate(e, flows)
+	if err != nil {
+		return nil, err
+	}
+	if shared > 0 && top > moreThan*shared {
+		f.caption += " The sum exceeds a link that the flows share where switches behind it send " +
+			"what they had stored."
+	}
 	f.sentence = cmp.Or(sentenceOf("Throughput is lost for", losses),
 		sentenceOf("On average the flows together receive", means))
 	top = max(top, topOf(e.Figures.Reference, experiment.FigureThroughput))
@@ -70,6 +77,51 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 		f.panels = append(f.panels, p)
 	}
 	return f, nil
+}
+
+// moreThan is how much of a link's rate is more than it: chance decides whether a packet is in a
+// bin or in the next.
+const moreThan = 1.01
+
+// sharedRate returns the rate of the slowest link that all these flows take in the same direction,
+// in bit/s; 0 if there is none, or if flows may take several paths.
+func sharedRate(e *experiment.Experiment, drawn []string) (float64, error) {
+	n := e.Topology.Network()
+	routes, err := n.Routes()
+	if err != nil {
+		return 0, fmt.Errorf("draw throughput: %w", err)
+	}
+	if routes.MostPaths() > 1 {
+		return 0, nil
+	}
+	number := map[string]int{}
+	for i, node := range n.Nodes() {
+		number[node] = i
+	}
+	var shared map[string]uint64 // rates, by port
+	for _, flow := range e.Flows {
+		if !slices.Contains(drawn, flow.Name) && !slices.Contains(drawn, flow.Group) {
+			continue
+		}
+		ports, at := map[string]uint64{}, flow.From
+		for _, l := range routes.Path(number[flow.From], number[flow.To]) {
+			port, next := l.Ports()[0], l.B
+			if l.B == at {
+				port, next = l.Ports()[1], l.A
+			}
+			if _, ok := shared[port]; ok || shared == nil {
+				ports[port] = l.RateBps
+			}
+			at = next
+		}
+		if shared = ports; len(shared) == 0 {
+			break
+		}
+	}
+	if len(shared) == 0 {
+		return 0, nil
+	}
+	return float64(slices.Min(slices.Collect(maps.Values(shared)))), nil
 }
 
 func throughputPanel(f *figure, r runView, flows []string, top float64) (panel, error) {

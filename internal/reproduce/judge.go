@@ -57,9 +57,9 @@ type Row struct {
 	quick bool
 }
 
-// Judge returns a row for each claim of the figure. Results has what each engine measured; the
+// judge returns a row for each claim of the figure. Results has what each engine measured; the
 // simulation decides, or Linux where the simulation does not run the figure.
-func Judge(
+func judge(
 	f *Figure, plans map[experiment.Engine]*Plan,
 	results map[experiment.Engine]*sweep.Results,
 ) []Row {

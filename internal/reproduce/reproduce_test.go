@@ -184,7 +184,7 @@ func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float6
 			res.Rows = append(res.Rows, row)
 		}
 	}
-	return Judge(f, map[experiment.Engine]*Plan{experiment.EngineSim: p},
+	return judge(f, map[experiment.Engine]*Plan{experiment.EngineSim: p},
 		map[experiment.Engine]*sweep.Results{experiment.EngineSim: res})
 }
 
@@ -323,7 +323,7 @@ func TestMarkdown(t *testing.T) {
 	qt.Check(t, qt.StringContains(text.String(), "| small-fig | a | p (ours: at most 2ms) |"+
 		" 3ms, n = 5 | - | - | **not met** |"+
 		" `pcn reproduce small-fig --engine sim --seeds 1..5` |"))
-	for _, line := range strings.Split(text.String(), "\n") {
+	for line := range strings.SplitSeq(text.String(), "\n") {
 		qt.Check(t, qt.IsTrue(len(line) <= 100 || strings.HasPrefix(line, "|")))
 	}
 }

@@ -45,9 +45,7 @@ func checkRule(d *config.Decoder, at string, c *Claim) {
 		fail(fmt.Sprintf("unknown rule %q", c.Rule), "near, points, at_most, at_least, between, "+
 			"factor, none, some, less, more or ours")
 	}
-	if c.Paper == "" {
-		c.Paper = c.number()
-	}
+	c.Paper = cmp.Or(c.Paper, c.number())
 	if c.Paper == "" {
 		d.Fail(at+"paper", "the claim has neither the paper's word nor its number",
 			"add paper: or number:")

@@ -165,7 +165,6 @@ func (o Options) runOne(ctx context.Context, w work) error {
 
 // Reproduction is what came out.
 type Reproduction struct {
-	Quick   bool
 	Figures []*Figure
 	Rows    []Row
 
@@ -181,7 +180,7 @@ type outcome struct {
 }
 
 func collect(o Options, all []work) (*Reproduction, error) {
-	r := &Reproduction{Quick: o.Quick, Figures: o.Figures,
+	r := &Reproduction{Figures: o.Figures,
 		plans:    map[string]map[experiment.Engine]*Plan{},
 		results:  map[string]map[experiment.Engine]*sweep.Results{},
 		declared: map[string]outcome{}}
@@ -202,7 +201,7 @@ func collect(o Options, all []work) (*Reproduction, error) {
 		r.results[w.Figure.ID()][w.Engine] = res
 	}
 	for _, f := range o.Figures {
-		rows := Judge(f, r.plans[f.ID()], r.results[f.ID()])
+		rows := judge(f, r.plans[f.ID()], r.results[f.ID()])
 		if err := r.declaredOf(f).judge(rows, o); err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.ID(), err)
 		}

@@ -10,7 +10,6 @@ import (
 
 // CompletionStats sums up the completion times of flows in a range of sizes.
 type CompletionStats struct {
-	Sizes            experiment.Sizes
 	Flows, Completed int
 	FCT              Distribution // of completed flows, in ns
 	Slowdown         Distribution // of completed flows
@@ -35,12 +34,11 @@ func distributionOf(values []float64) Distribution {
 // CompletionsOf returns the completion times of all flows in a range of sizes.
 func (r *Run) CompletionsOf(sizes experiment.Sizes) CompletionStats {
 	all := func(c Completion) bool { return sizes.Has(c.SizeBytes) }
-	return r.completionStats(sizes, all)
+	return r.completionStats(all)
 }
 
-func (r *Run) completionStats(sizes experiment.Sizes,
-	wanted func(Completion) bool) CompletionStats {
-	s := CompletionStats{Sizes: sizes}
+func (r *Run) completionStats(wanted func(Completion) bool) CompletionStats {
+	var s CompletionStats
 	var fcts, slowdowns []float64
 	for _, c := range r.Completions {
 		if !wanted(c) {
@@ -64,7 +62,7 @@ func (r *Run) completionMetric(m experiment.Measure, window Interval) (float64, 
 	if m.Metric == experiment.CompletionRate {
 		return r.completionRate(m.Sizes, flows, window), nil
 	}
-	s := r.completionStats(m.Sizes, func(c Completion) bool {
+	s := r.completionStats(func(c Completion) bool {
 		return flows[c.Flow] && m.Sizes.Has(c.SizeBytes) && c.StartNs >= window.FromNs &&
 			c.StartNs < window.ToNs
 	})

@@ -58,16 +58,16 @@ func Diff(a, b *Run) []Difference {
 	differences = append(differences, firstPacket(a, b)...)
 	differences = append(differences, firstEvent(a, b)...)
 	differences = append(differences, diffPrograms(a, b)...)
-	differences = append(differences, firstRow(sortFlows(a.Flows), sortFlows(b.Flows), compareFlows,
+	differences = append(differences, firstRow(a.Flows, b.Flows, compareFlows,
 		func(f Flow) row {
 			return row{what: "flow " + f.Name + " in " + flowsFile, columns: columnsOf(f, "csv")}
 		})...)
-	differences = append(differences, firstRow(sortCompletions(a.Completions),
-		sortCompletions(b.Completions), compareCompletions, func(c Completion) row {
+	differences = append(differences, firstRow(a.Completions, b.Completions, compareCompletions,
+		func(c Completion) row {
 			return row{what: "flow " + c.Flow + " in " + completionFile,
 				columns: columnsOf(c, "csv")}
 		})...)
-	differences = append(differences, firstRow(sortPorts(a.Ports), sortPorts(b.Ports), comparePorts,
+	differences = append(differences, firstRow(a.Ports, b.Ports, comparePorts,
 		func(p Port) row {
 			return row{what: "port " + p.Name + " in " + portsFile, columns: columnsOf(p, "csv")}
 		})...)
@@ -87,11 +87,11 @@ func keep(all []Difference, wanted func(Difference) bool) []Difference {
 // firstEvent returns the first difference in time among the PFC log, repeated PAUSE frames, the
 // series and the states of ports. The time of a bin is its start.
 func firstEvent(a, b *Run) []Difference {
-	events := firstRow(sortPFC(a.PFC), sortPFC(b.PFC), comparePFC, func(e PFCEvent) row {
+	events := firstRow(a.PFC, b.PFC, comparePFC, func(e PFCEvent) row {
 		return row{what: e.link() + " in " + pfcFile, atNs: new(e.SentNs),
 			columns: columnsOf(e, "csv")}
 	})
-	repeats := firstRow(sortRepeats(a.PauseRepeats), sortRepeats(b.PauseRepeats), compareRepeats,
+	repeats := firstRow(a.PauseRepeats, b.PauseRepeats, compareRepeats,
 		func(p PauseRepeats) row {
 			return row{what: p.link() + " in " + repeatsFile, atNs: new(p.TimeNs),
 				columns: columnsOf(p, "csv")}
@@ -101,7 +101,7 @@ func firstEvent(a, b *Run) []Difference {
 			return row{what: fmt.Sprintf("%s %s in %s", s.Kind, s.Name, seriesFile),
 				atNs: new(s.TimeNs), columns: columnsOf(s.row(), "csv")}
 		})
-	states := firstRow(sortStates(a.States), sortStates(b.States), compareStates,
+	states := firstRow(a.States, b.States, compareStates,
 		func(s State) row {
 			return row{what: "port " + s.Port + " in " + statesFile, atNs: new(s.TimeNs),
 				columns: columnsOf(s, "csv")}
@@ -111,7 +111,7 @@ func firstEvent(a, b *Run) []Difference {
 			return row{what: "port " + e.Port + " in " + watchdogFile, atNs: new(e.DetectedNs),
 				columns: columnsOf(e, "csv")}
 		})
-	qdiscs := firstRow(sortQdiscs(a.Qdiscs), sortQdiscs(b.Qdiscs), compareQdiscs,
+	qdiscs := firstRow(a.Qdiscs, b.Qdiscs, compareQdiscs,
 		func(q QdiscSample) row {
 			return row{what: "port " + q.Port + " in " + qdiscsFile, atNs: new(q.TimeNs),
 				columns: columnsOf(q, "csv")}
@@ -128,9 +128,10 @@ type row struct {
 	columns []column
 }
 
-// firstRow returns the first difference of two sorted lists: an item that only one list has, or two
-// items that compare as equal but have different values.
+// firstRow returns the first difference of two lists in their order: an item that only one list
+// has, or two items that compare as equal but have different values.
 func firstRow[T any](a, b []T, compare func(T, T) int, rowOf func(T) row) []Difference {
+	a, b = sorted(a, compare), sorted(b, compare)
 	for i := range max(len(a), len(b)) {
 		onlyA := i >= len(b) || i < len(a) && compare(a[i], b[i]) < 0
 		onlyB := i >= len(a) || i < len(b) && compare(b[i], a[i]) < 0

@@ -466,11 +466,11 @@ func (r *Run) timeouts(experiment.Measure, Interval) (float64, error) {
 	return float64(n), nil
 }
 
-// deadlocks returns 1 if the run ended in a deadlock, else 0.
 func (r *Run) storms(experiment.Measure, Interval) (float64, error) {
 	return float64(len(r.Watchdog)), nil
 }
 
+// deadlocks returns 1 if the run ended in a deadlock, else 0.
 func (r *Run) deadlocks(experiment.Measure, Interval) (float64, error) {
 	if r.Manifest.Deadlock != nil {
 		return 1, nil

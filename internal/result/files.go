@@ -73,19 +73,21 @@ func (r *Run) Write(dir string) error {
 		write   func(w io.Writer) error
 	}{
 		{experimentFile, false, bytesOf(func() ([]byte, error) { return r.Experiment, nil })},
-		{flowsFile, false, func(w io.Writer) error { return writeFlows(w, sortFlows(r.Flows)) }},
-		{portsFile, false, rowsOf(sortPorts(r.Ports))},
+		{flowsFile, false,
+			func(w io.Writer) error { return writeFlows(w, sorted(r.Flows, compareFlows)) }},
+		{portsFile, false, rowsOf(sorted(r.Ports, comparePorts))},
 		{seriesFile, false,
 			bytesOf(func() ([]byte, error) { return encodeSeries(sortSeries(r.Series)) })},
-		{pfcFile, false, rowsOf(sortPFC(r.PFC))},
-		{repeatsFile, len(r.PauseRepeats) == 0, rowsOf(sortRepeats(r.PauseRepeats))},
+		{pfcFile, false, rowsOf(sorted(r.PFC, comparePFC))},
+		{repeatsFile, len(r.PauseRepeats) == 0, rowsOf(sorted(r.PauseRepeats, compareRepeats))},
 		{watchdogFile, len(r.Watchdog) == 0, rowsOf(r.Watchdog)},
-		{qdiscsFile, len(r.Qdiscs) == 0, rowsOf(sortQdiscs(r.Qdiscs))},
-		{completionFile, len(r.Completions) == 0, rowsOf(sortCompletions(r.Completions))},
+		{qdiscsFile, len(r.Qdiscs) == 0, rowsOf(sorted(r.Qdiscs, compareQdiscs))},
+		{completionFile, len(r.Completions) == 0,
+			rowsOf(sorted(r.Completions, compareCompletions))},
 		// in the order of the trace, which decides addresses and so paths
 		{traceFile, len(r.Trace) == 0,
 			func(w io.Writer) error { return workload.WriteTrace(w, r.Trace) }},
-		{statesFile, len(r.States) == 0, rowsOf(sortStates(r.States))},
+		{statesFile, len(r.States) == 0, rowsOf(sorted(r.States, compareStates))},
 		{manifestFile, false, bytesOf(r.Manifest.encode)},
 	} {
 		if f.missing {

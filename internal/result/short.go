@@ -3,6 +3,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/pcn-linux/pcn/config"
@@ -26,10 +27,7 @@ func needed(
 	needs := experiment.Duration(0)
 	switch {
 	case errors.As(err, &short):
-		needs = experiment.Duration(short.needsNs)
-		if needs == 0 {
-			needs = max(e.FileDuration(), 2*e.Duration)
-		}
+		needs = cmp.Or(experiment.Duration(short.needsNs), max(e.FileDuration(), 2*e.Duration))
 	case errors.As(err, &longer):
 		if most == nil || most.Unit != config.UnitTime || float64(longer.observedNs) >= most.Value {
 			return 0

@@ -16,14 +16,8 @@ func sorted[T any](rows []T, compare func(a, b T) int) []T {
 	return slices.SortedStableFunc(slices.Values(rows), compare)
 }
 
-func sortFlows(flows []Flow) []Flow { return sorted(flows, compareFlows) }
-
 func compareFlows(a, b Flow) int {
 	return compareNatural(a.Name, b.Name)
-}
-
-func sortRepeats(repeats []PauseRepeats) []PauseRepeats {
-	return slices.SortedStableFunc(slices.Values(repeats), compareRepeats)
 }
 
 func compareRepeats(a, b PauseRepeats) int {
@@ -36,22 +30,12 @@ func compareWatchdog(a, b WatchdogEvent) int {
 		cmp.Compare(a.Class, b.Class))
 }
 
-func sortQdiscs(rows []QdiscSample) []QdiscSample { return sorted(rows, compareQdiscs) }
-
 func compareQdiscs(a, b QdiscSample) int {
 	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.Port, b.Port))
 }
 
-func sortCompletions(completions []Completion) []Completion {
-	return sorted(completions, compareCompletions)
-}
-
 func compareCompletions(a, b Completion) int {
 	return compareNatural(a.Flow, b.Flow)
-}
-
-func sortPorts(ports []Port) []Port {
-	return slices.SortedStableFunc(slices.Values(ports), comparePorts)
 }
 
 func comparePorts(a, b Port) int {
@@ -101,10 +85,6 @@ func compareSamples(a, b Sample) int {
 		return c // most differ here, and names are slow to compare
 	}
 	return compareNatural(a.Name, b.Name)
-}
-
-func sortPFC(events []PFCEvent) []PFCEvent {
-	return slices.SortedStableFunc(slices.Values(events), comparePFC)
 }
 
 func comparePFC(a, b PFCEvent) int {

@@ -49,10 +49,6 @@ func (s *TCDState) UnmarshalText(text []byte) error {
 	return unmarshalName(s, text, NonCongestion, Draining, Undetermined, Congestion)
 }
 
-func sortStates(states []State) []State {
-	return slices.SortedStableFunc(slices.Values(states), compareStates)
-}
-
 func compareStates(a, b State) int {
 	return cmp.Or(cmp.Compare(a.TimeNs, b.TimeNs), compareNatural(a.Port, b.Port))
 }
@@ -116,7 +112,7 @@ func (r *Run) WrongMarks(d experiment.Detector) (wrong, all uint64, err error) {
 	}
 	share := r.CongestedShare()
 	trueUntil := map[string]int64{}
-	for _, s := range sortStates(r.States) {
+	for _, s := range sorted(r.States, compareStates) {
 		if s.Congested {
 			trueUntil[s.Port] = s.TimeNs + r.Manifest.SampleNs + r.truthHoldNs()
 		}

@@ -185,7 +185,7 @@ func TestClassesThatAreNone(t *testing.T) {
 		{"{priority: 0, lossy: true}", ", schedule: wrr", ".*no class has a weight.*"},
 		{"{priority: 0, weight: 1}", ", flow_control: cbfc", ".*CBFC lends credits.*"},
 	} {
-		_, err := experiment.Parse("f.yaml", []byte(fmt.Sprintf(twoClasses, tc.classes, tc.more)))
+		_, err := experiment.Parse("f.yaml", fmt.Appendf(nil, twoClasses, tc.classes, tc.more))
 		qt.Check(t, qt.ErrorMatches(err, "(?s)f.yaml:9:"+tc.want))
 	}
 }

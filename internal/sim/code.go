@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/pcn-linux/pcn/config/scheme"
@@ -44,9 +45,7 @@ func ownCode(s scheme.Scheme, code []byte) ([]byte, error) {
 		return code, nil
 	}
 	why := s.Own.Simulated.Missing
-	if why == "" {
-		why = "it was compiled by a pcn that could not"
-	}
+	why = cmp.Or(why, "it was compiled by a pcn that could not")
 	return nil, fmt.Errorf("scheme %s was not compiled for the simulator: %s; "+
 		"or run it with `--engine kernel`", s.Name, why)
 }

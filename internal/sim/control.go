@@ -34,8 +34,7 @@ const eventLoss = 3
 // control runs the congestion control of a scheme: its struct_ops, on sockets in its memory.
 type control struct {
 	*module
-	scheme scheme.Scheme
-	maps   *hostMaps
+	maps *hostMaps
 
 	state uint32 // address of struct simulator
 	// The operations; nil if the control has none. setRate, cnp and cnm are those of the wiring.
@@ -67,19 +66,18 @@ type sampleFields struct{ rtt, acked, inFlight uint32 }
 
 // flowFields are offsets in an entry of the flow table.
 type flowFields struct {
-	rate, recRate, decreases, increases, holds, marked uint32
-	firstRTT, firstEnd                                 uint32
-	hasFirstRTT                                        bool
+	rate, recRate, decreases, increases, marked uint32
+	firstRTT, firstEnd                          uint32
+	hasFirstRTT                                 bool
 }
 
 // TCP's values at the start of a connection.
 const (
 	initialWindow = 10
 	noThreshold   = 0x7fffffff
-	ecnOK         = 1       // TCP_ECN_OK
-	unbound       = 1 << 20 // CWND_UNBOUND
-	tcpHeader     = 32      // with timestamps
-	usShift       = 3       // srtt_us is in eighths
+	ecnOK         = 1  // TCP_ECN_OK
+	tcpHeader     = 32 // with timestamps
+	usShift       = 3  // srtt_us is in eighths
 )
 
 // Offsets in struct simulator (bpf/include/simulator.h): of now_ns, flow, flows and random.
@@ -95,7 +93,7 @@ func newControl(
 	ctx context.Context, r runtime, s scheme.Scheme, code []byte,
 	senders map[uint64]sender, seed uint32,
 ) (*control, error) {
-	c := &control{scheme: s, maps: newHostMaps(), senders: senders}
+	c := &control{maps: &hostMaps{maps: map[uint32]*hostMap{}}, senders: senders}
 	if err := c.provide(ctx, r); err != nil {
 		return nil, err
 	}
@@ -229,7 +227,7 @@ func (c *control) findEntry(spec *ebpf.CollectionSpec) error {
 	c.entry = flowFields{
 		rate: of("sender.send_rate_bps"), recRate: of("sender.rec_rate_bps"),
 		decreases: of("sender.cnp_decrease"), increases: of("sender.cnp_increase"),
-		holds: of("sender.cnp_hold"), marked: of("sender.marked_packets"),
+		marked: of("sender.marked_packets"),
 	}
 	if failed != nil {
 		return failed
@@ -450,8 +448,6 @@ type hostMap struct {
 	entries              uint32            // of an array, which has all its values; else 0
 	values               map[string]uint32 // address of each value
 }
-
-func newHostMaps() *hostMaps { return &hostMaps{maps: map[uint32]*hostMap{}} }
 
 // bind finds the maps in the module.
 func (h *hostMaps) bind(m *module, spec *ebpf.CollectionSpec) {

@@ -29,8 +29,7 @@ type packet struct {
 	order   uint32 // of transmissions of its flow; of an ACK: that of the newest data packet
 	size    uint32 // of the frame
 	step    uint32 // in world.steps: the port that it is in. So an arrival reads no flow
-	count   uint16 // of an ACK: packets that it tells of
-	marked  uint16 // of which with CE
+	marked  uint16 // of an ACK: packets with CE that it tells of
 	kind    packetKind
 	class   uint8
 	ecn     uint8

@@ -222,7 +222,7 @@ func (t *transport) sendFlagged(f *flow, flags uint8) {
 	}
 	k.step = f.ackStep
 	k.cum, k.seq, k.sent, k.order = f.expected, f.ackSeq, f.ackSent, f.ackOrder
-	k.count, k.marked = f.pending, f.pendingCE
+	k.marked = f.pendingCE
 	if f.echo {
 		k.flags |= flagECE
 	}

@@ -204,8 +204,8 @@ func (c *Codec) isPlain(t reflect.Type) bool {
 		plain = c.isPlain(t.Elem())
 	case reflect.Struct:
 		plain = true
-		for i := range t.NumField() {
-			plain = plain && c.isPlain(t.Field(i).Type)
+		for field := range t.Fields() {
+			plain = plain && c.isPlain(field.Type)
 		}
 	default:
 		plain = t.Kind() <= reflect.Complex128 && t.Kind() != reflect.Uintptr &&

@@ -3,6 +3,7 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -210,9 +211,7 @@ func (x *execution) describe(run *result.Run) {
 	m := run.Manifest
 	x.record.Release, x.record.KernelSHA256, x.record.GuestSHA256 =
 		m.Kernel, m.KernelSHA256, m.GuestSHA256
-	if x.record.Kernel == "" {
-		x.record.Kernel = m.Kernel
-	}
+	x.record.Kernel = cmp.Or(x.record.Kernel, m.Kernel)
 }
 
 func (x *execution) tell() {

@@ -136,9 +136,7 @@ func (d *decoder) sweep(f *file) *Sweep {
 	if s.Keep != KeepAll && s.Keep != KeepMetrics {
 		d.Fail("keep", fmt.Sprintf("unknown value %q", f.Keep), "write all or metrics")
 	}
-	if s.Title == "" {
-		s.Title = s.Name
-	}
+	s.Title = cmp.Or(s.Title, s.Name)
 	for _, key := range []string{"name", "experiment", "seeds", "metrics"} {
 		if !d.Has(key) {
 			d.Fail("", fmt.Sprintf("%q is missing", key), "")

@@ -4,6 +4,7 @@ package sweep
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -114,9 +115,7 @@ func (r *Runner) submit(ctx context.Context, s Slurm, name, out string) (job str
 // cellsPerTask returns the requested number; 0 lets it choose. A job has at most maxTasks tasks.
 func cellsPerTask(cells, requested int) int {
 	pack := requested
-	if pack == 0 {
-		pack = min(max(cells/minTasks, 1), maxPack)
-	}
+	pack = cmp.Or(pack, min(max(cells/minTasks, 1), maxPack))
 	return max(pack, (cells+maxTasks-1)/maxTasks)
 }
 

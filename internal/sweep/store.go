@@ -95,8 +95,8 @@ func (s store) finished(id string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look at cell: %w", err)
 	}
-	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	for _, line := range lines {
+	lines := strings.SplitSeq(strings.TrimSuffix(string(text), "\n"), "\n")
+	for line := range lines {
 		sum, name, ok := strings.Cut(line, "  ")
 		if !ok || filepath.Base(name) != name {
 			return false, nil

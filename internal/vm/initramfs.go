@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -133,11 +134,8 @@ func dependencies(module []byte) []string {
 
 // writeArchive writes the records sorted by name, so that a folder comes before what is in it.
 func writeArchive(w io.Writer, records map[string]cpio.Record) error {
-	sorted := make([]cpio.Record, 0, len(records))
-	for _, r := range records {
-		sorted = append(sorted, r)
-	}
-	slices.SortFunc(sorted, func(a, b cpio.Record) int { return strings.Compare(a.Name, b.Name) })
+	sorted := slices.SortedFunc(maps.Values(records),
+		func(a, b cpio.Record) int { return strings.Compare(a.Name, b.Name) })
 	cpio.MakeAllReproducible(sorted)
 	archive := cpio.Newc.Writer(w)
 	if err := cpio.WriteRecords(archive, sorted); err != nil {

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,9 +79,7 @@ func Run(ctx context.Context, c Config) (Result, error) {
 			return Result{}, fmt.Errorf("read this program's file: %w", err)
 		}
 	}
-	if c.MemoryMiB == 0 {
-		c.MemoryMiB = defaultMemoryMiB
-	}
+	c.MemoryMiB = cmp.Or(c.MemoryMiB, defaultMemoryMiB)
 	if c.Kernel.uml {
 		return boot(ctx, c, umlMachine{c})
 	}

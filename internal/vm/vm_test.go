@@ -405,7 +405,7 @@ func children(t *testing.T, pid int) []int {
 			continue // a thread that ended
 		}
 		qt.Assert(t, qt.IsNil(err))
-		for _, f := range strings.Fields(string(text)) {
+		for f := range strings.FieldsSeq(string(text)) {
 			child, err := strconv.Atoi(f)
 			qt.Assert(t, qt.IsNil(err))
 			out = append(out, child)

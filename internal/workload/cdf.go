@@ -139,24 +139,6 @@ func (c *CDF) Quantile(share float64) uint64 {
 	return max(uint64(math.Round(c.bytes[i-1]+part*(c.bytes[i]-c.bytes[i-1]))), 1)
 }
 
-// Share returns the share of flows, 0 to 1, of at most this size.
-func (c *CDF) Share(bytes float64) float64 {
-	i := sort.SearchFloat64s(c.bytes, bytes)
-	switch {
-	case i == len(c.bytes):
-		return 1
-	case c.bytes[i] == bytes:
-		for i+1 < len(c.bytes) && c.bytes[i+1] == bytes {
-			i++
-		}
-		return c.share[i]
-	case i == 0:
-		return 0
-	}
-	part := (bytes - c.bytes[i-1]) / (c.bytes[i] - c.bytes[i-1])
-	return c.share[i-1] + part*(c.share[i]-c.share[i-1])
-}
-
 // MeanBytes returns the mean size.
 func (c *CDF) MeanBytes() float64 {
 	sum := 0.0

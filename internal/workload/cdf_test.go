@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -46,7 +47,7 @@ func TestCDFsThatComeAlong(t *testing.T) {
 			}
 			about(c.MeanBytes(), w.meanBytes, 1e-6*w.meanBytes)
 			for i, bytes := range []float64{10e3, 100e3, 1e6} {
-				about(c.Share(bytes), w.flows[i], 1e-4)
+				about(c.flowsUpTo(bytes), w.flows[i], 1e-4)
 				about(c.carried(bytes), w.carried[i], 2e-3)
 			}
 		})
@@ -77,17 +78,17 @@ func TestQuantileAndShare(t *testing.T) {
 	for _, p := range []struct{ share, bytes float64 }{{0, 100}, {0.25, 150}, {0.5, 200},
 		{0.75, 600}, {1, 1000}} {
 		qt.Check(t, qt.Equals(c.Quantile(p.share), uint64(p.bytes)))
-		qt.Check(t, qt.Equals(c.Share(p.bytes), p.share))
+		qt.Check(t, qt.Equals(c.flowsUpTo(p.bytes), p.share))
 	}
-	qt.Check(t, qt.Equals(c.Share(99), 0))
-	qt.Check(t, qt.Equals(c.Share(1001), 1))
+	qt.Check(t, qt.Equals(c.flowsUpTo(99), 0))
+	qt.Check(t, qt.Equals(c.flowsUpTo(1001), 1))
 	qt.Check(t, qt.Equals(c.MeanBytes(), 0.5*150+0.5*600))
 	qt.Check(t, qt.Equals(named(t, "fb-key-value").Quantile(0), 1)) // not 0 B
 	for _, name := range CDFs() {
 		c := named(t, name)
 		for share := 0.05; share < 1; share += 0.01 {
 			bytes := float64(c.Quantile(share))
-			qt.Check(t, qt.IsTrue(c.Share(bytes-1) <= share && share <= c.Share(bytes+1)),
+			qt.Check(t, qt.IsTrue(c.flowsUpTo(bytes-1) <= share && share <= c.flowsUpTo(bytes+1)),
 				qt.Commentf("%s: %g", name, share))
 		}
 	}
@@ -123,7 +124,7 @@ func TestSizesHaveTheDistribution(t *testing.T) {
 			sum += size
 		}
 		// sizes are rounded to whole bytes: half a byte more is not counted
-		far := distance(sizes, func(x float64) float64 { return c.Share(x + 0.5) })
+		far := distance(sizes, func(x float64) float64 { return c.flowsUpTo(x + 0.5) })
 		qt.Check(t, qt.IsTrue(far < farAt1Percent(n)), qt.Commentf("%s: %g", name, far))
 		mean := sum / n
 		qt.Check(t, qt.IsTrue(math.Abs(mean/c.MeanBytes()-1) < 0.04),
@@ -135,7 +136,7 @@ func TestSizesHaveTheDistribution(t *testing.T) {
 	for range n {
 		sizes = append(sizes, float64(named(t, "web-search").Quantile(rng.Float64()))*1.05)
 	}
-	qt.Check(t, qt.IsTrue(distance(sizes, named(t, "web-search").Share) > 2*farAt1Percent(n)))
+	qt.Check(t, qt.IsTrue(distance(sizes, named(t, "web-search").flowsUpTo) > 2*farAt1Percent(n)))
 }
 
 func TestCDFErrors(t *testing.T) {
@@ -182,7 +183,7 @@ func TestCDFWithSteps(t *testing.T) {
 		for i, share := range []float64{0.1, 0.3, 0.5, 0.9} {
 			size := c.Quantile(share)
 			qt.Check(t, qt.Equals(size, want[i]), qt.Commentf("%q at %g", text, share))
-			qt.Check(t, qt.IsTrue(c.Share(float64(size)+1) >= share-1e-3))
+			qt.Check(t, qt.IsTrue(c.flowsUpTo(float64(size)+1) >= share-1e-3))
 		}
 		qt.Check(t, qt.IsFalse(math.IsNaN(c.MeanBytes())))
 		qt.Check(t, qt.IsTrue(c.Quantile(0) >= 1 && c.Quantile(0) <= want[0]))
@@ -208,4 +209,22 @@ func FuzzCDF(f *testing.F) {
 		mean := c.MeanBytes()
 		qt.Assert(t, qt.IsTrue(mean > 0 && mean <= maxBytes))
 	})
+}
+
+// flowsUpTo returns the share of flows, 0 to 1, of at most this size.
+func (c *CDF) flowsUpTo(bytes float64) float64 {
+	i := sort.SearchFloat64s(c.bytes, bytes)
+	switch {
+	case i == len(c.bytes):
+		return 1
+	case c.bytes[i] == bytes:
+		for i+1 < len(c.bytes) && c.bytes[i+1] == bytes {
+			i++
+		}
+		return c.share[i]
+	case i == 0:
+		return 0
+	}
+	part := (bytes - c.bytes[i-1]) / (c.bytes[i] - c.bytes[i-1])
+	return c.share[i-1] + part*(c.share[i]-c.share[i-1])
 }

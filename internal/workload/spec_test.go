@@ -178,7 +178,7 @@ func TestSameSize(t *testing.T) {
 			qt.Assert(t, qt.Equals(f.SizeBytes, a[0].SizeBytes))
 		}
 	}
-	far := distance(sizes, named(t, "web-search").Share)
+	far := distance(sizes, named(t, "web-search").flowsUpTo)
 	qt.Check(t, qt.IsTrue(far < farAt1Percent(len(sizes))),
 		qt.Commentf("%g of %d", far, len(sizes)))
 }

@@ -72,8 +72,7 @@ func ParseTrace(text string) (flows []Flow, lines []int, err error) {
 		if errors.Is(err, io.EOF) {
 			return flows, lines, nil
 		}
-		var syntax *csv.ParseError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*csv.ParseError](err); ok {
 			return nil, nil, &config.Error{Line: syntax.Line, Msg: syntax.Err.Error()}
 		}
 		line, _ := r.FieldPos(0)

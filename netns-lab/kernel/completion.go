@@ -9,6 +9,8 @@ import (
 	"math"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 // stampCompletion makes the kernel note when the last byte of each later write is acknowledged.
@@ -29,7 +31,7 @@ func (s *stream) stampCompletion() error {
 // ACK's lateness; 0 before that.
 func (s *stream) completedNs(c clock) (uint64, error) {
 	var wallNs uint64
-	if err := control(s.raw, func(fd int) (err error) {
+	if err := socket.Do(s.raw, func(fd int) (err error) {
 		wallNs, err = lastStampNs(fd)
 		return err
 	}); err != nil {

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -21,7 +23,7 @@ import (
 type connector struct {
 	plan      *plan
 	nodes     namespaces
-	control   string // congestion control of both ends
+	control   string // congestion control of both ends, unless the flow has its own
 	buffers   buffers
 	addresses *addresses
 }
@@ -38,12 +40,14 @@ func (c *connector) connect(ctx context.Context, s *stream) error {
 		return err
 	}
 	s.key = loader.FlowKey{Src: src, Dst: dst, Protocol: unix.IPPROTO_TCP}
-	ln, err := c.listen(ctx, c.nodes[to], dst)
+	control := cmp.Or(s.Control, c.control)
+	ln, err := c.listen(ctx, c.nodes[to], dst, control)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", dst, err)
 	}
 	defer ln.Close()
-	if s.send, err = c.dial(ctx, c.nodes[from], src, dst, s.Priority); err != nil {
+	options := c.dialerOptions(control, s.Priority)
+	if s.send, err = c.dial(ctx, c.nodes[from], src, dst, options); err != nil {
 		return fmt.Errorf("connect %s to %s: %w", src, dst, err)
 	}
 	conn, err := ln.Accept()
@@ -73,10 +77,10 @@ func (c *connector) classifyACKs(conn *net.TCPConn, priority int) error {
 }
 
 func (c *connector) listen(
-	ctx context.Context, n namespace, dst netip.AddrPort,
+	ctx context.Context, n namespace, dst netip.AddrPort, control string,
 ) (ln net.Listener, err error) {
 	err = n.do(func() (err error) {
-		lc := net.ListenConfig{Control: c.listenerOptions, KeepAlive: -1}
+		lc := net.ListenConfig{Control: c.listenerOptions(control), KeepAlive: -1}
 		// Go's default is MPTCP, whose receiving socket wakes its reader at every packet,
 		// whatever SO_RCVLOWAT says: a quarter of all instructions of a run.
 		lc.SetMultipathTCP(false)
@@ -87,12 +91,11 @@ func (c *connector) listen(
 }
 
 func (c *connector) dial(
-	ctx context.Context, n namespace, src, dst netip.AddrPort, priority int,
+	ctx context.Context, n namespace, src, dst netip.AddrPort, options socketOptions,
 ) (conn *net.TCPConn, err error) {
 	err = n.do(func() error {
 		d := net.Dialer{
-			LocalAddr: net.TCPAddrFromAddrPort(src), Control: c.dialerOptions(priority),
-			KeepAlive: -1,
+			LocalAddr: net.TCPAddrFromAddrPort(src), Control: options, KeepAlive: -1,
 		}
 		tcp, err := d.DialContext(ctx, "tcp4", dst.String())
 		if err == nil {
@@ -103,18 +106,23 @@ func (c *connector) dial(
 	return conn, err
 }
 
+// socketOptions sets the options of a socket before it is bound.
+type socketOptions = func(network, address string, raw syscall.RawConn) error
+
 // listenerOptions returns the options that the accepted socket inherits. They put its ACKs into the
 // control class.
-func (c *connector) listenerOptions(_, _ string, raw syscall.RawConn) error {
-	return errors.Join(setControl(raw, c.control), setOptions(raw,
-		option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
-		option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, c.buffers.lowat},
-		option{unix.IPPROTO_IP, unix.IP_TOS, controlDSCP << 2}))
+func (c *connector) listenerOptions(control string) socketOptions {
+	return func(_, _ string, raw syscall.RawConn) error {
+		return errors.Join(socket.SetControl(raw, control), setOptions(raw,
+			option{unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer},
+			option{unix.SOL_SOCKET, unix.SO_RCVLOWAT, c.buffers.lowat},
+			option{unix.IPPROTO_IP, unix.IP_TOS, controlDSCP << 2}))
+	}
 }
 
-func (c *connector) dialerOptions(priority int) func(_, _ string, raw syscall.RawConn) error {
+func (c *connector) dialerOptions(control string, priority int) socketOptions {
 	return func(_, _ string, raw syscall.RawConn) error {
-		return errors.Join(setControl(raw, c.control), setOptions(raw,
+		return errors.Join(socket.SetControl(raw, control), setOptions(raw,
 			option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, c.buffers.send},
 			option{unix.IPPROTO_IP, unix.IP_TOS, dataDSCP(priority) << 2}))
 	}

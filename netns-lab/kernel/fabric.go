@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/vishvananda/netns"
+
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -162,7 +164,7 @@ func (f *fabric) attachNode(i int) error {
 		} else if f.linux.routers[i] {
 			err = f.attachRouterPort(id)
 		} else {
-			err = f.attachSwitchPort(ifindex, tc.FabricPort{
+			err = f.switches.AddPort(netns.None(), ifindex, tc.FabricPort{
 				ID: id, Node: uint32(i), FromHost: f.plan.fromHost(id), Seed: hashSeed(i),
 			})
 		}

@@ -83,15 +83,13 @@ func (g *gates) arrived(ctx context.Context, s *stream, bytes uint64) {
 			return
 		}
 		atNs := g.clock.nowNs() + uint64(delay)
-		g.wg.Add(1)
-		go func() {
-			defer g.wg.Done()
+		g.wg.Go(func() {
 			if g.clock.sleepUntil(ctx, atNs) == nil { // else the run has ended
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.release(wait)
 			}
-		}()
+		})
 	})
 }
 

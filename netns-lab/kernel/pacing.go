@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -29,15 +30,18 @@ func newPacing(f *fabric) pacing {
 	}
 }
 
-// hasRates reports whether flows send at rates, and not by windows.
-func (p *pacing) hasRates() bool { return p.algorithm.isLine() || p.control.HasRate() }
+// hasRate reports whether a flow sends at a rate that the scheme's control keeps.
+func (p *pacing) hasRate(s *stream) bool { return s.Control == "" && p.control.HasRate() }
+
+// isLine reports whether a flow has no control.
+func (p *pacing) isLine(s *stream) bool { return s.Control == "" && p.algorithm.isLine() }
 
 // prime sends the packets of each flow that TCP does not pace, if the flow is to start below the
 // rate of its link.
 func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 	var slow []*stream
 	for _, s := range streams {
-		if p.hasRates() && uint64(s.InitialRate) < p.lineRateBps {
+		if (p.isLine(s) || p.hasRate(s)) && uint64(s.InitialRate) < p.lineRateBps {
 			slow = append(slow, s)
 		}
 	}
@@ -63,14 +67,14 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 // first ACK for all that have ended.
 func (p *pacing) begin(s *stream) error {
 	if s.primed > 0 {
-		if err := setControl(s.raw, p.control.Name()); err != nil {
+		if err := socket.SetControl(s.raw, p.control.Name()); err != nil {
 			return err
 		}
 	}
 	switch {
-	case p.algorithm.isLine():
+	case p.isLine(s):
 		return p.limit(s, uint64(s.InitialRate))
-	case !p.control.HasRate():
+	case !p.hasRate(s):
 		return p.limitWindow(s)
 	}
 	if err := p.control.SetSendRate(s.key, uint64(s.InitialRate)); err != nil {
@@ -81,7 +85,7 @@ func (p *pacing) begin(s *stream) error {
 
 // started leaves a flow that has packets under way at its initial rate to its control.
 func (p *pacing) started(s *stream) error {
-	if !p.control.HasRate() {
+	if !p.hasRate(s) {
 		return nil
 	}
 	return p.limit(s, uint64(s.LimitRate))

@@ -82,11 +82,6 @@ func (p *programs) setRoutes(routes map[int][][]uint32, device func(port uint32)
 	return nil
 }
 
-// attachSwitchPort attaches the programs of a port in the thread's namespace.
-func (p *programs) attachSwitchPort(ifindex int, port tc.FabricPort) error {
-	return p.switches.AddPort(netns.None(), ifindex, port)
-}
-
 // attachHostPort attaches the programs of a port in the thread's namespace: NP where flows come in,
 // RP where notifications do.
 func (p *programs) attachHostPort(ifindex int, receives, hears bool) error {

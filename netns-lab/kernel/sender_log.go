@@ -15,7 +15,7 @@ const tcpInfoECN = 8 // TCPI_OPT_ECN
 // senderLog samples the state of TCP senders.
 type senderLog struct {
 	control  *loader.Control
-	isLine   bool   // senders have no control
+	pacing   pacing
 	frame    uint64 // bytes
 	dilation uint
 	watched  []*stream                  // senders that are sampled in every bin
@@ -37,7 +37,7 @@ type senderState struct {
 
 func newSenderLog(f *fabric, streams []*stream) *senderLog {
 	l := &senderLog{
-		control: f.control, isLine: f.algorithm.isLine(), frame: uint64(f.plan.exp.Frame),
+		control: f.control, pacing: newPacing(f), frame: uint64(f.plan.exp.Frame),
 		dilation: f.plan.exp.Dilation.Shift, bins: byBin[result.Sample](len(streams)),
 	}
 	all := len(streams) <= experiment.MaxInSeries || f.plan.exp.Switch.Detectors
@@ -58,7 +58,7 @@ func (l *senderLog) sample(bin uint64) error {
 			return err
 		}
 		l.bins[s.id][bin] = result.Sample{
-			RateBps: l.rateBps(&x), CwndPackets: x.cwndPackets, SRTTNs: x.srttNs,
+			RateBps: l.rateBps(s, &x), CwndPackets: x.cwndPackets, SRTTNs: x.srttNs,
 			CNPs: x.flow.CNPDecrease + x.flow.CNPIncrease,
 		}
 	}
@@ -66,14 +66,14 @@ func (l *senderLog) sample(bin uint64) error {
 }
 
 // rateBps returns the sender's pacing rate, or its window divided by the round trip.
-func (l *senderLog) rateBps(s *senderState) uint64 {
+func (l *senderLog) rateBps(s *stream, x *senderState) uint64 {
 	switch {
-	case l.control.HasRate():
-		return s.flow.SendRateBps
-	case l.isLine || s.srttNs == 0:
+	case l.pacing.hasRate(s):
+		return x.flow.SendRateBps
+	case l.pacing.isLine(s) || x.srttNs == 0:
 		return 0
 	default:
-		return s.cwndPackets * l.frame * 8e9 / uint64(s.srttNs)
+		return x.cwndPackets * l.frame * 8e9 / uint64(x.srttNs)
 	}
 }
 
@@ -90,7 +90,7 @@ func (l *senderLog) read(s *stream) (senderState, error) {
 		timeouts:        uint64(info.Total_rto),
 		ecn:             info.Options&tcpInfoECN != 0,
 	}
-	if !l.control.HasRate() && !l.isLine {
+	if !l.pacing.hasRate(s) && !l.pacing.isLine(s) {
 		out.cwndPackets = uint64(info.Snd_cwnd)
 	}
 	// there is no more state without a flow table, or after the flow's end

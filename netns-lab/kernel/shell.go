@@ -18,9 +18,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/job"
-	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // shell runs commands on the hosts of a fabric.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 const receiveBuffer = 16 << 20 // bytes
@@ -56,7 +58,7 @@ func allowFiles(files int) error {
 type option struct{ level, name, value int }
 
 func setOptions(c syscall.RawConn, options ...option) error {
-	return control(c, func(fd int) error {
+	return socket.Do(c, func(fd int) error {
 		for _, o := range options {
 			if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 				return fmt.Errorf("set socket option %d/%d to %d: %w",
@@ -67,30 +69,11 @@ func setOptions(c syscall.RawConn, options ...option) error {
 	})
 }
 
-// control calls fn with the file descriptor of a socket.
-func control(c syscall.RawConn, fn func(fd int) error) (err error) {
-	if cerr := c.Control(func(fd uintptr) { err = fn(int(fd)) }); cerr != nil {
-		return cerr
-	}
-	return err
-}
-
-// setControl chooses a socket's congestion control by name.
-func setControl(c syscall.RawConn, name string) error {
-	return control(c, func(fd int) error {
-		err := unix.SetsockoptString(fd, unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
-		if err != nil {
-			return fmt.Errorf("choose congestion control %s: %w", name, err)
-		}
-		return nil
-	})
-}
-
 // setMaxPacing sets SO_MAX_PACING_RATE, which counts payload.
 func setMaxPacing(c syscall.RawConn, bytesPerS uint64) error {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], bytesPerS)
-	return control(c, func(fd int) error {
+	return socket.Do(c, func(fd int) error {
 		err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_MAX_PACING_RATE, string(b[:]))
 		if err != nil {
 			return fmt.Errorf("set SO_MAX_PACING_RATE: %w", err)
@@ -103,7 +86,7 @@ func setMaxPacing(c syscall.RawConn, bytesPerS uint64) error {
 func setDepartureTimes(c syscall.RawConn) error {
 	var txtime [8]byte // struct sock_txtime: clockid, flags
 	binary.NativeEndian.PutUint32(txtime[:], unix.CLOCK_MONOTONIC)
-	return control(c, func(fd int) error {
+	return socket.Do(c, func(fd int) error {
 		err := unix.SetsockoptString(fd, unix.SOL_SOCKET, unix.SO_TXTIME, string(txtime[:]))
 		if err != nil {
 			return fmt.Errorf("set SO_TXTIME: %w", err)

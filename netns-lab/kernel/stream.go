@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -29,11 +30,7 @@ type stream struct {
 
 // tcpInfo reads the kernel's view of the flow's sender.
 func (s *stream) tcpInfo() (info *unix.TCPInfo, err error) {
-	err = control(s.raw, func(fd int) (err error) {
-		info, err = unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		return err
-	})
-	if err != nil {
+	if info, err = socket.Info(s.send); err != nil {
 		return nil, fmt.Errorf("flow %s: read TCP_INFO: %w", s.Name, err)
 	}
 	return info, nil
@@ -42,7 +39,7 @@ func (s *stream) tcpInfo() (info *unix.TCPInfo, err error) {
 // prime sends one byte under another control, so that the flow's own control does not see it.
 func (s *stream) prime() error {
 	if s.primed == 0 {
-		if err := setControl(s.raw, "reno"); err != nil {
+		if err := socket.SetControl(s.raw, "reno"); err != nil {
 			return err
 		}
 	}

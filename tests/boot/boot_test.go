@@ -22,8 +22,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
-	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tests/packaging/debtest"
@@ -220,13 +220,7 @@ func (m *machine) connect(t *testing.T, n int) connections {
 	})
 	t.Cleanup(func() { l.Close() })
 	go echo(l)
-	dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
-		var err error
-		failed := raw.Control(func(fd uintptr) {
-			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "pcn")
-		})
-		return errors.Join(failed, err)
-	}}
+	dialer := net.Dialer{Control: socket.Choose("pcn")}
 	var all connections
 	nstest.Do(t, m.ns, func() error {
 		for range n {

@@ -30,6 +30,7 @@ import (
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/config/scheme/compile"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
@@ -261,14 +262,10 @@ type flow struct {
 
 func chooses(name string) func(_, _ string, c syscall.RawConn) error {
 	return func(_, _ string, c syscall.RawConn) error {
-		var err error
-		controlErr := c.Control(func(fd uintptr) {
-			err = errors.Join(
-				unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name),
-				// a port that a socket still has whose connection was reset
-				unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
-		})
-		return errors.Join(controlErr, err)
+		return errors.Join(socket.SetControl(c, name), socket.Do(c, func(fd int) error {
+			// a port that a socket still has whose connection was reset
+			return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		}))
 	}
 }
 
@@ -372,13 +369,9 @@ func (f *flow) key(t *testing.T) loader.FlowKey {
 	}
 }
 
-func (f *flow) info(t *testing.T) (info *unix.TCPInfo) {
+func (f *flow) info(t *testing.T) *unix.TCPInfo {
 	t.Helper()
-	raw, err := f.client.SyscallConn()
-	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})))
+	info, err := socket.Info(f.client)
 	qt.Assert(t, qt.IsNil(err))
 	return info
 }

@@ -76,7 +76,7 @@ func TestHeadOfLine(t *testing.T) {
 		}
 	}
 	page := string(read(t, demo, "report.html"))
-	for _, want := range []string{"PAUSE stops hosts for", "Throughput is lost for", "The queue of S1-&gt;R1 grows to", "<svg", "3.1ms", "1.4ms"} {
+	for _, want := range []string{"From the first to the last PAUSE of H0 or H1:", "Throughput is lost for", "The queue of S1-&gt;R1 grows to", "<svg", "3.1ms", "1.4ms"} {
 		qt.Check(t, qt.StringContains(page, want))
 	}
 	// one file: its script is in it. The browser's test of package report reads it without.

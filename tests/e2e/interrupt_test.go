@@ -90,7 +90,7 @@ func waitChild(t *testing.T, pid int) int {
 		tasks, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(pid), "task/*/children"))
 		for _, task := range tasks {
 			b, _ := os.ReadFile(task) // a thread may have ended
-			for _, child := range strings.Fields(string(b)) {
+			for child := range strings.FieldsSeq(string(b)) {
 				n, err := strconv.Atoi(child)
 				if err == nil && commandOf(n) == machine {
 					return n

@@ -3,19 +3,17 @@
 package e2e
 
 import (
-	"errors"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
@@ -212,13 +210,7 @@ func connectWith(t *testing.T, control string) net.Conn {
 		defer c.Close()
 		_, _ = io.Copy(io.Discard, c)
 	}()
-	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
-		var failed error
-		err := c.Control(func(fd uintptr) {
-			failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
-		})
-		return errors.Join(err, failed)
-	}}
+	dialer := net.Dialer{Control: socket.Choose(control)}
 	c, err := dialer.Dial("tcp4", l.Addr().String())
 	qt.Assert(t, qt.IsNil(err))
 	t.Cleanup(func() { c.Close() })

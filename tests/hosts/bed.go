@@ -3,6 +3,7 @@
 package hosts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
@@ -86,15 +88,9 @@ const device = "veth0"
 // New builds a bed that is there until the test ends.
 func New(t testing.TB, o Options) *Bed {
 	t.Helper()
-	if o.MTU == 0 {
-		o.MTU = 1500
-	}
-	if o.Senders == 0 {
-		o.Senders = 2
-	}
-	if o.LimitPackets == 0 {
-		o.LimitPackets = 1000
-	}
+	o.MTU = cmp.Or(o.MTU, 1500)
+	o.Senders = cmp.Or(o.Senders, 2)
+	o.LimitPackets = cmp.Or(o.LimitPackets, 1000)
 	b := &Bed{o: o, t: t, router: nstest.New(t)}
 	nstest.Do(t, b.router, func() error {
 		return errors.Join(sysctl("net/ipv4/ip_forward", "1"),
@@ -152,19 +148,20 @@ func (b *Bed) connect(number int, receives bool) node {
 		b.ok(errors.Join(host.LinkSetGSOMaxSegs(n.link, 1), router.LinkSetGSOMaxSegs(far, 1)))
 	}
 	nstest.Do(t, n.ns, func() error {
-		tso, ecn := b.o.Offloads == Supers, "1"
+		ecn := "1"
 		if b.o.DefaultECN {
 			ecn = "2"
 		}
-		err := errors.Join(sysctl("net/ipv4/tcp_ecn", ecn), setOffload(device, ethtoolTSO, tso),
-			setOffload(device, ethtoolGSO, b.o.Offloads != None))
+		err := errors.Join(sysctl("net/ipv4/tcp_ecn", ecn),
+			setOffload(device, tso, b.o.Offloads == Supers),
+			setOffload(device, gso, b.o.Offloads != None))
 		if receives && b.o.Offloads == Segments {
-			err = errors.Join(err, setOffload(device, ethtoolGRO, true))
+			err = errors.Join(err, setOffload(device, gro, true))
 		}
 		return err
 	})
 	nstest.Do(t, b.router, func() error {
-		return setOffload(port, ethtoolTSO, b.o.Offloads == Supers)
+		return setOffload(port, tso, b.o.Offloads == Supers)
 	})
 	b.ok(errors.Join(router.LinkSetUp(far), host.LinkSetUp(n.link)))
 	b.neighbours(router, far, host, n.link, own.Addr(), gateway.Addr())
@@ -330,10 +327,10 @@ func (b *Bed) Connect(sender int, control string) Connection {
 	t := b.t
 	t.Helper()
 	listen := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		return errors.Join(choose(control)("", "", c), b.setReceiveBuffer(c))
+		return errors.Join(socket.SetControl(c, control), b.setReceiveBuffer(c))
 	}}
 	listen.SetMultipathTCP(false)
-	dial := net.Dialer{Control: choose(control)}
+	dial := net.Dialer{Control: socket.Choose(control)}
 	var (
 		l   net.Listener
 		out net.Conn
@@ -367,40 +364,15 @@ func (b *Bed) superPacket(sender int) float64 {
 	return float64(sent.TxBytes) / float64(sent.TxPackets)
 }
 
-// info returns what TCP knows of the connection at its sender.
-func (c Connection) info() (info *unix.TCPInfo, err error) {
-	raw, err := c.Sender.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	controlErr := raw.Control(func(fd uintptr) {
-		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})
-	return info, errors.Join(controlErr, err)
-}
-
 // setReceiveBuffer limits what a listener's connections may have in flight.
 func (b *Bed) setReceiveBuffer(c syscall.RawConn) error {
 	if b.o.ReceiveBuffer == 0 {
 		return nil
 	}
-	var err error
-	controlErr := c.Control(func(fd uintptr) {
+	return socket.Do(c, func(fd int) error {
 		// Linux doubles the number
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE,
-			b.o.ReceiveBuffer/2)
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, b.o.ReceiveBuffer/2)
 	})
-	return errors.Join(controlErr, err)
-}
-
-func choose(control string) func(_, _ string, c syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) error {
-		var err error
-		controlErr := c.Control(func(fd uintptr) {
-			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
-		})
-		return errors.Join(controlErr, err)
-	}
 }
 
 // hostNP returns the options of a host's notification point with a scheme's parameters.

@@ -15,6 +15,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
@@ -186,7 +187,7 @@ func TestCalmFlowsAreNotPaced(t *testing.T) {
 // pacingRate returns the rate in bytes/s at which a connection's sender is paced.
 func pacingRate(t *testing.T, c Connection) uint64 {
 	t.Helper()
-	info, err := c.info()
+	info, err := socket.Info(c.Sender)
 	qt.Assert(t, qt.IsNil(err))
 	return info.Pacing_rate
 }

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +42,7 @@ func parseMeasurement(text string) (m measurement, err error) {
 	m = measurement{controls: []string{"pcn"}, flows: 2, t: config.Millisecond,
 		measure: 8 * time.Second, settle: 2 * time.Second, runs: 1, given: map[string]string{}}
 	m.Offloads, m.RateBps = None, 200e6
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		var rate config.Rate
 		var size config.Bytes
@@ -118,9 +119,7 @@ func (m measurement) network() scheme.Network {
 // parameters are those of controls.
 func (m measurement) parameters() map[string]string {
 	given := map[string]string{"T": m.t.String()}
-	for key, value := range m.given {
-		given[key] = value
-	}
+	maps.Copy(given, m.given)
 	return given
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-quicktest/qt"
+
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 // optionECN is TCPI_OPT_ECN of tcp_info.
@@ -61,7 +63,7 @@ func openIntoAFullQueue(t *testing.T, control string, connections int) (jain flo
 	counts, err := b.wred.Counts()
 	qt.Assert(t, qt.IsNil(err))
 	for _, c := range conns {
-		info, err := c.info()
+		info, err := socket.Info(c.Sender)
 		qt.Assert(t, qt.IsNil(err))
 		qt.Check(t, qt.IsTrue(info.Options&optionECN != 0))
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pcn-linux/pcn/internal/socket"
 )
 
 // Fill sends as much as the connections take, for a while, and returns the goodput of each in
@@ -28,7 +30,7 @@ func (b *Bed) Fill(conns []Connection, settle, measure time.Duration) []float64 
 	after, took := load(received), time.Since(began)
 	cancel()
 	for _, c := range conns {
-		info, err := c.info()
+		info, err := socket.Info(c.Sender)
 		b.ok(err)
 		b.retransmitted += uint64(info.Total_retrans)
 		c.Sender.Close()
@@ -56,7 +58,7 @@ func (b *Bed) watch(ctx context.Context, c Connection, d time.Duration) float64 
 	total, samples := 0.0, 0
 	for end := time.Now().Add(d); time.Now().Before(end); samples++ {
 		wait(ctx, min(interval, time.Until(end)))
-		info, err := c.info()
+		info, err := socket.Info(c.Sender)
 		b.ok(err)
 		total += float64(info.Unacked) * float64(info.Snd_mss)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
@@ -128,7 +129,7 @@ func curl(t *testing.T) string {
 	qt.Assert(t, qt.IsNil(os.WriteFile(file, data, 0o644)))
 	var l net.Listener
 	nstest.Do(t, p.server.NS, func() (err error) {
-		l, err = (&net.ListenConfig{Control: choose("pcn")}).Listen(t.Context(), "tcp4", p.server.Addr.String()+":0")
+		l, err = (&net.ListenConfig{Control: socket.Choose("pcn")}).Listen(t.Context(), "tcp4", p.server.Addr.String()+":0")
 		return err
 	})
 	received, answer := make(chan []byte, 1), make(chan struct{})

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -225,9 +226,7 @@ func checkPage(t *testing.T, columns map[string]column) {
 	qt.Assert(t, qt.IsTrue(ok), qt.Commentf("%s lacks the line %s", page, tableEnd))
 	shown := parseTable(table)
 	if *update {
-		for title, c := range columns {
-			shown[title] = c
-		}
+		maps.Copy(shown, columns)
 		qt.Assert(t, qt.IsNil(os.WriteFile(page, []byte(before+tableBegin+formatTable(shown)+tableEnd+after), 0o644)))
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
@@ -119,9 +119,9 @@ type connection struct {
 // connect connects with these congestion controls; "" is the namespace's own.
 func (p path) connect(t *testing.T, clientControl, serverControl string) connection {
 	t.Helper()
-	listen := net.ListenConfig{Control: choose(serverControl)}
+	listen := net.ListenConfig{Control: socket.Choose(serverControl)}
 	listen.SetMultipathTCP(false)
-	dial := net.Dialer{Control: choose(clientControl), Timeout: stallTimeout}
+	dial := net.Dialer{Control: socket.Choose(clientControl), Timeout: stallTimeout}
 	var (
 		l    net.Listener
 		conn net.Conn
@@ -145,18 +145,6 @@ func (p path) connect(t *testing.T, clientControl, serverControl string) connect
 }
 
 func stream() *rand.ChaCha8 { return rand.NewChaCha8([32]byte{}) }
-
-func choose(control string) func(_, _ string, c syscall.RawConn) error {
-	return func(_, _ string, c syscall.RawConn) error {
-		if control == "" {
-			return nil
-		}
-		var err error
-		return errors.Join(c.Control(func(fd uintptr) {
-			err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, control)
-		}), err)
-	}
-}
 
 // transfer sends n bytes of the stream, a multiple of 64 KB, and checks what arrives.
 func (c connection) transfer(t *testing.T, n int) {
@@ -199,12 +187,7 @@ func (c connection) flow(t *testing.T, control *loader.Control) loader.Flow {
 
 func tcpInfo(t *testing.T, c *net.TCPConn) *unix.TCPInfo {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	qt.Assert(t, qt.IsNil(err))
-	var info *unix.TCPInfo
-	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-		info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})))
+	info, err := socket.Info(c)
 	qt.Assert(t, qt.IsNil(err))
 	return info
 }

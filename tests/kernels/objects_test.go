@@ -13,9 +13,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
@@ -64,12 +64,7 @@ const pcnOnly = "line_rate: 1Gbps\ncontrols: {pcn: {}}\n"
 
 func controlOf(t *testing.T, c *net.TCPConn) string {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	qt.Assert(t, qt.IsNil(err))
-	var name string
-	qt.Assert(t, qt.IsNil(raw.Control(func(fd uintptr) {
-		name, err = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})))
+	name, err := socket.Control(c)
 	qt.Assert(t, qt.IsNil(err))
 	return name
 }

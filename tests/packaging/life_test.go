@@ -9,15 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
-	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/internal/vm"
 	"github.com/pcn-linux/pcn/internal/vm/guest"
 	"github.com/pcn-linux/pcn/loader"
@@ -153,15 +152,7 @@ func connection(t *testing.T) func() net.Conn {
 		}
 	}()
 	return func() net.Conn {
-		dialer := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
-			controlErr := raw.Control(func(fd uintptr) {
-				err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "pcn")
-			})
-			if controlErr != nil {
-				return controlErr
-			}
-			return err
-		}}
+		dialer := net.Dialer{Control: socket.Choose("pcn")}
 		c, err := dialer.DialContext(t.Context(), "tcp", l.Addr().String())
 		qt.Assert(t, qt.IsNil(err))
 		t.Cleanup(func() { c.Close() })

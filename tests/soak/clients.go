@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -55,9 +56,7 @@ func newClients(b *bed, r *report) *clients {
 
 // start runs a client in the background until it has done what it is there for.
 func (cs *clients) start(ctx context.Context, p clientPlan) {
-	cs.wg.Add(1)
-	go func() {
-		defer cs.wg.Done()
+	cs.wg.Go(func() {
 		cs.mu.Lock()
 		guest := cs.guest
 		cs.mu.Unlock()
@@ -69,7 +68,7 @@ func (cs *clients) start(ctx context.Context, p clientPlan) {
 		if err != nil && !guestGone && ctx.Err() == nil && !errors.Is(err, errNoPath) {
 			cs.report.violation("client: %v: %v", p, err)
 		}
-	}()
+	})
 }
 
 // errNoPath is when a client could not connect, as may be while the path is down.
@@ -132,7 +131,7 @@ func (cs *clients) dial(ctx context.Context, p clientPlan) (*net.TCPConn, error)
 	dialer := net.Dialer{Timeout: 10 * time.Second, KeepAlive: -1}
 	if p.Control != "" {
 		dialer.Control = func(_, _ string, raw syscall.RawConn) error {
-			err := setControl(raw, p.Control)
+			err := socket.SetControl(raw, p.Control)
 			if errors.Is(err, unix.ENOENT) { // between down and up
 				err = nil
 			}
@@ -159,38 +158,9 @@ func (cs *clients) dial(ctx context.Context, p clientPlan) (*net.TCPConn, error)
 	return nil, err
 }
 
-func setControl(raw syscall.RawConn, name string) error {
-	var set error
-	err := raw.Control(func(fd uintptr) {
-		set = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, name)
-	})
-	return errors.Join(err, set)
-}
-
-// info returns what TCP knows of the connection.
-func (c *client) info() (*unix.TCPInfo, error) {
-	raw, err := c.conn.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var info *unix.TCPInfo
-	var get error
-	err = raw.Control(func(fd uintptr) {
-		info, get = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	})
-	return info, errors.Join(err, get)
-}
-
 // control returns the connection's congestion control.
 func (c *client) control() string {
-	raw, err := c.conn.SyscallConn()
-	if err != nil {
-		return ""
-	}
-	name := ""
-	_ = raw.Control(func(fd uintptr) {
-		name, _ = unix.GetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION)
-	})
+	name, _ := socket.Control(c.conn)
 	return name
 }
 
@@ -271,7 +241,7 @@ func (cs *clients) watch(c *client, sends bool) {
 // upgrade may have given the table up or taken the entry; then there is nothing to compare.
 func (cs *clients) compareEntry(ctx context.Context, c *client) error {
 	for {
-		info, err := c.info()
+		info, err := socket.Info(c.conn)
 		if err != nil {
 			return err
 		}
@@ -291,7 +261,7 @@ func (cs *clients) compareEntry(ctx context.Context, c *client) error {
 	if !ok {
 		return nil
 	}
-	info, err := c.info()
+	info, err := socket.Info(c.conn)
 	if err != nil {
 		return err
 	}
@@ -501,7 +471,7 @@ func (cs *clients) check() {
 		if !c.sends || c.plan.From == guestHost && c.guest != cs.guest {
 			continue
 		}
-		info, err := c.info()
+		info, err := socket.Info(c.conn)
 		if err != nil || info.State != tcpEstablished {
 			continue
 		}

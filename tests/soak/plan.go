@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -35,9 +36,7 @@ func (c clientPlan) String() string {
 		family = "IPv6"
 	}
 	control := c.Control
-	if control == "" {
-		control = "default"
-	}
+	control = cmp.Or(control, "default")
 	return fmt.Sprintf("%6.2fs client %d: %s from %s, %s, %s, %d B, %v", c.At.Seconds(), c.ID,
 		c.Kind, c.From, family, control, c.Bytes, c.Lives)
 }

@@ -17,8 +17,8 @@ import (
 	"sync"
 
 	"github.com/pcn-linux/pcn/bpf"
+	"github.com/pcn-linux/pcn/config/lazy"
 	"github.com/pcn-linux/pcn/config/scheme"
-	"github.com/pcn-linux/pcn/internal/lazy"
 )
 
 // This file makes one message of what a compiler says about a mistake: the first error with its

@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -127,7 +128,7 @@ var (
 		"line":   "nothing: it sends at line rate",
 	}
 	markers = map[string]string{
-		"npecn": "NP-ECN (PCN): packets that congestion delays, not those that only PAUSE does",
+		"npecn": "NP-ECN: " + scheme.NPECNTitle,
 		"red":   "RED on the queue, by `marking`",
 		"fecn":  "FECN (InfiniBand), by section `fecn` of the experiment",
 		"qcn":   "QCN: they sample packets, and send CNMs to senders",
@@ -194,8 +195,7 @@ func (p *page) needs(s scheme.Scheme) {
 	if !knowsTCD {
 		return
 	}
-	words := "With TCD, switches mark so only where a port is congested, and say UE where " +
-		"that can't be told: [tcd.md](tcd.md)."
+	words := "[TCD](tcd.md) is " + scheme.TCDTitle + "."
 	if borrowed := s.Object.Attribute("tcd.values"); borrowed != "" {
 		words += fmt.Sprintf(" Marking and notification are those of section `%s`.", borrowed)
 	}
@@ -208,10 +208,7 @@ func (n need) in(text string) string {
 		return n.otherwise
 	}
 	value, when, depends := strings.Cut(text, " when ")
-	words := n.words[value]
-	if words == "" {
-		words = value
-	}
+	words := cmp.Or(n.words[value], value)
 	if key, in, ok := strings.Cut(when, " is "); depends && ok {
 		words += fmt.Sprintf(
 			", when `%s` is %s", key, strings.Join(mapCode(strings.Split(in, " or ")), " or "),
@@ -343,7 +340,7 @@ func kernelControls() string {
 func wrap(text string) string {
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if line != "" && len(line)+1+len(word) > 100 {
 			lines = append(lines, line)
 			line = ""

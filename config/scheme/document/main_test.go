@@ -25,7 +25,7 @@ func TestReferenceIsUpToDate(t *testing.T) {
 // Every scheme has a chapter, with all that it says of itself.
 func TestReferenceIsComplete(t *testing.T) {
 	chapters := map[string]string{}
-	for _, chapter := range strings.Split(document(scheme.Builtin()), "\n## ") {
+	for chapter := range strings.SplitSeq(document(scheme.Builtin()), "\n## ") {
 		title, text, _ := strings.Cut(chapter, "\n")
 		chapters[title] = text
 	}
@@ -38,7 +38,7 @@ func TestReferenceIsComplete(t *testing.T) {
 			)
 		}
 		contains(s.Title)
-		for _, word := range strings.Fields(s.Source) { // which is wrapped
+		for word := range strings.FieldsSeq(s.Source) { // which is wrapped
 			contains(word)
 		}
 		for _, p := range s.Object.Params {
@@ -70,7 +70,7 @@ func TestReferenceIsComplete(t *testing.T) {
 // Tables have at most six columns, and all rows of one as many.
 func TestTablesAreNarrow(t *testing.T) {
 	columns := 0
-	for _, line := range strings.Split(document(scheme.Builtin()), "\n") {
+	for line := range strings.SplitSeq(document(scheme.Builtin()), "\n") {
 		if !strings.HasPrefix(line, "|") {
 			columns = 0
 			qt.Check(t, qt.IsTrue(len(line) <= 100), qt.Commentf("%s", line))

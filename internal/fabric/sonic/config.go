@@ -60,8 +60,8 @@ func read(file string) (*config, error) {
 // Configurations have such signs too, in strings.
 func templateLine(data []byte) int {
 	for _, sign := range []string{"{%", "{{", "{#"} {
-		if at := bytes.Index(data, []byte(sign)); at >= 0 {
-			return 1 + bytes.Count(data[:at], []byte("\n"))
+		if before, _, ok := bytes.Cut(data, []byte(sign)); ok {
+			return 1 + bytes.Count(before, []byte("\n"))
 		}
 	}
 	return 0
@@ -85,9 +85,7 @@ func parseConfig(file string, data []byte) (*config, error) {
 		return nil, err
 	}
 	c.name = c.field("DEVICE_METADATA", "localhost", "hostname").String()
-	if c.name == "" {
-		c.name = strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	}
+	c.name = cmp.Or(c.name, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
 	if table := c.table("PORT"); table != nil {
 		c.ports = table.keys
 	}
@@ -214,7 +212,7 @@ func (c *config) slots(name string) (map[slot]entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %s|%s: %w", c.file, row.line, name, key, err)
 		}
-		for _, port := range strings.Split(parts[0], ",") {
+		for port := range strings.SplitSeq(parts[0], ",") {
 			for i := from; i <= to; i++ {
 				slots[slot{port, i}] = entry{key, row}
 			}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Goes on with a report whose second figure was zoomed, as a reader does, and returns what
+/* Goes on with a report whose figure of throughput was zoomed, as a reader does, and returns what
    came of it. */
 (async () => {
-	const figure = document.querySelectorAll("figure[data-live]")[1];
+	const figure = document.querySelector("figure[data-file$=-throughput]");
 	const out = {tip: figure.querySelector(".tip").textContent};
 	const view = document.querySelector("figure.network"), range = view.querySelector("input");
 	out.followed = view.querySelector("output").textContent;

@@ -3,6 +3,7 @@
 package debian
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -72,9 +73,7 @@ func (f Fetcher) fetchFromAny(ctx context.Context, mirrors []string, p Package) 
 
 func (f Fetcher) get(ctx context.Context, url string, p Package) ([]byte, error) {
 	patience := f.Patience
-	if patience == 0 {
-		patience = defaultPatience
-	}
+	patience = cmp.Or(patience, defaultPatience)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(patience, func() { cancel(errStalled) })

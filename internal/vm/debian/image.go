@@ -4,6 +4,7 @@ package debian
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func unpackX86(boot []byte) ([]byte, error) {
 		return nil, fmt.Errorf("boot image of protocol %d.%02d: want 2.08 or later", v>>8, v&0xff)
 	}
 	sectors := uint64(boot[x86SetupSectors])
-	if sectors == 0 {
-		sectors = 4
-	}
+	sectors = cmp.Or(sectors, 4)
 	start := (sectors+1)*sector + uint64(binary.LittleEndian.Uint32(boot[x86PayloadOffset:]))
 	length := uint64(binary.LittleEndian.Uint32(boot[x86PayloadLength:]))
 	if length < 8 || start+length > uint64(len(boot)) {

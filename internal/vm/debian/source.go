@@ -11,7 +11,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // suites have packages of Linux's source, the newest first.

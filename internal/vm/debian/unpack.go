@@ -4,13 +4,14 @@ package debian
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 
-	"github.com/pcn-linux/pcn/internal/lazy"
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // Files of a kernel in the cache, beside its modules.
@@ -133,9 +134,7 @@ func (k *kernel) addFile(name string, r io.Reader) error {
 
 // add adds a file of the kernel's folder. All must be of one version.
 func (k *kernel) add(version, file string, data []byte) error {
-	if k.version == "" {
-		k.version = version
-	}
+	k.version = cmp.Or(k.version, version)
 	if version != k.version || strings.HasPrefix(version, ".") {
 		return fmt.Errorf("of kernel %q: want packages of one kernel, and another is of %q",
 			version, k.version)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package launch
+// Package native is the engine that runs jobs on this machine's own kernel.
+package native
 
 import (
 	"context"
@@ -13,32 +14,32 @@ import (
 	"github.com/pcn-linux/pcn/netns-lab/kernel"
 )
 
-// Native is the engine that runs jobs on this machine's own kernel.
-type Native struct{}
+// Engine is a [launch.Engine].
+type Engine struct{}
 
-// NewNative returns the engine; it fails if this machine lacks something to run jobs.
-func NewNative() (Native, error) {
+// New returns the engine; it fails if this machine lacks something to run jobs.
+func New() (Engine, error) {
 	for _, have := range []func() error{
 		loader.HaveBTF, loader.HaveQdisc, loader.HaveTCPStructOps, loader.HaveTCX,
 		loader.HavePermission,
 	} {
 		if err := have(); err != nil {
-			return Native{}, err
+			return Engine{}, err
 		}
 	}
-	return Native{}, nil
+	return Engine{}, nil
 }
 
-// Exclusive implements [Engine]: jobs share the kernel's settings and each other's CPUs.
-func (Native) Exclusive() bool { return true }
+// Exclusive implements [launch.Engine]: jobs share the kernel's settings and each other's CPUs.
+func (Engine) Exclusive() bool { return true }
 
-// Fingerprint implements [Engine]: it fails.
-func (Native) Fingerprint(job.Job) (string, error) {
+// Fingerprint implements [launch.Engine]: it fails.
+func (Engine) Fingerprint(job.Job) (string, error) {
 	return "", errors.New("runs on this machine's own kernel can't be reproduced: run in microVMs")
 }
 
-// Run implements [Engine].
-func (Native) Run(
+// Run implements [launch.Engine].
+func (Engine) Run(
 	ctx context.Context, j job.Job, _ int, progress func(float64),
 ) (*result.Run, error) {
 	if err := j.Experiment.CheckEngine(experiment.EngineKernel); err != nil {
@@ -49,9 +50,9 @@ func (Native) Run(
 	})
 }
 
-// upAndDown builds and removes the network. A kernel without CONFIG_NET_SCH_BPF builds it without
-// the ports' qdisc.
-func (Native) upAndDown(_ context.Context, j job.Job, _ int) (job.Scale, error) {
+// UpAndDown implements [launch.Builder]. On a kernel without CONFIG_NET_SCH_BPF it builds the
+// network without the ports' qdisc.
+func (Engine) UpAndDown(_ context.Context, j job.Job, _ int) (job.Scale, error) {
 	var watch job.Stopwatch
 	s, err := kernel.UpAndDown(j.Experiment, j.Scheme, watch.Tell)
 	if err == nil {
